@@ -1,0 +1,910 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The device ABI of the Pagoda GPU: a virtio device with memory segments of
+ * its own that is told by paging buffers what to move, fill and map.
+ *
+ * Both sides are built from this header and from nothing else. It holds every
+ * number: opcodes, feature bits, packet layouts, page-table format, limits.
+ *
+ * Rules of evolution
+ *  - Everything is little endian. Sizes are multiples of 8. There are no
+ *    unions and no implicit padding.
+ *  - Reserved fields and unknown flags must be zero; the device refuses a
+ *    packet that has them set, so that they can be given a meaning later.
+ *  - An opcode works if and only if its feature bit was negotiated. A new field
+ *    or behaviour gets a feature bit of its own, never a version number.
+ *  - Structures grow at their end only; the length of a packet tells which
+ *    fields are there.
+ *
+ * Vocabulary
+ *  segment     A range of GPU-addressable memory with an id. 0 is system
+ *              memory (described by runs), 1 is VRAM, 2 is the aperture.
+ *  run         Consecutive pages of system memory: bus address and count.
+ *  generation  Number given by the driver to every aperture mapping. An access
+ *              that names a generation is refused when the page has since been
+ *              mapped with another one.
+ *  seqno       Number of a request on its queue. Starts at 1 and grows by 1.
+ */
+#ifndef _LINUX_VIRTIO_PAGODA_H
+#define _LINUX_VIRTIO_PAGODA_H
+
+#include <linux/types.h>
+
+/** VIRTIO_ID_PAGODA: virtio device id, from the range left for experiments. */
+#define VIRTIO_ID_PAGODA		0x3f
+
+/** VIRTIO_PAGODA_PAGE_SHIFT: log2 of the page all addresses are counted in. */
+#define VIRTIO_PAGODA_PAGE_SHIFT	12
+#define VIRTIO_PAGODA_PAGE_SIZE		(1u << VIRTIO_PAGODA_PAGE_SHIFT)
+/** VIRTIO_PAGODA_PACKET_ALIGN: every packet starts and ends on this boundary. */
+#define VIRTIO_PAGODA_PACKET_ALIGN	8
+
+/**
+ * VIRTIO_PAGODA_OPS() - Every operation of a paging buffer
+ * @X: Macro called with (NAME, name, opcode)
+ *
+ * The one list from which the enum below and the tables of driver and device are
+ * made. The opcode is the number of the equivalent WDDM operation plus one: a
+ * zeroed buffer doesn't decode. 24 and 25 are kept free for TRANSFER2 and FILL2.
+ */
+#define VIRTIO_PAGODA_OPS(X) \
+	X(TRANSFER, transfer, 1) \
+	X(FILL, fill, 2) \
+	X(DISCARD_CONTENT, discard_content, 3) \
+	X(READ_PHYSICAL, read_physical, 4) \
+	X(WRITE_PHYSICAL, write_physical, 5) \
+	X(MAP_APERTURE_SEGMENT, map_aperture_segment, 6) \
+	X(UNMAP_APERTURE_SEGMENT, unmap_aperture_segment, 7) \
+	X(SPECIAL_LOCK_TRANSFER, special_lock_transfer, 8) \
+	X(VIRTUAL_TRANSFER, virtual_transfer, 9) \
+	X(VIRTUAL_FILL, virtual_fill, 10) \
+	X(INIT_CONTEXT_RESOURCE, init_context_resource, 11) \
+	X(UPDATE_PAGE_TABLE, update_page_table, 12) \
+	X(FLUSH_TLB, flush_tlb, 13) \
+	X(UPDATE_CONTEXT_ALLOCATION, update_context_allocation, 14) \
+	X(COPY_PAGE_TABLE_ENTRIES, copy_page_table_entries, 15) \
+	X(NOTIFY_RESIDENCY, notify_residency, 16) \
+	X(SIGNAL_MONITORED_FENCE, signal_monitored_fence, 17) \
+	X(MAP_APERTURE_SEGMENT2, map_aperture_segment2, 18) \
+	X(NOTIFY_FENCE_RESIDENCY, notify_fence_residency, 19) \
+	X(MAP_MMU, map_mmu, 20) \
+	X(UNMAP_MMU, unmap_mmu, 21) \
+	X(NOTIFY_RESIDENCY2, notify_residency2, 22) \
+	X(NOTIFY_ALLOC, notify_alloc, 23)
+
+/** enum virtio_pagoda_opcode - Opcodes of packets; 0 is never valid. */
+enum virtio_pagoda_opcode {
+#define VIRTIO_PAGODA_OP_ENUM(NAME, name, opcode) VIRTIO_PAGODA_OP_##NAME = (opcode),
+	VIRTIO_PAGODA_OPS(VIRTIO_PAGODA_OP_ENUM)
+#undef VIRTIO_PAGODA_OP_ENUM
+	VIRTIO_PAGODA_OP_COUNT		/* one past the last opcode */
+};
+
+/**
+ * VIRTIO_PAGODA_F_OP() - Feature bit of an opcode
+ * @opcode: One of enum virtio_pagoda_opcode
+ *
+ * Bits 0 to 22. A packet whose bit was not negotiated faults with
+ * %VIRTIO_PAGODA_FAULT_UNSUPPORTED.
+ */
+#define VIRTIO_PAGODA_F_OP(opcode)	((opcode) - 1)
+/** VIRTIO_PAGODA_F_CPU_WINDOW: part of VRAM can be reached by the CPU. */
+#define VIRTIO_PAGODA_F_CPU_WINDOW	50
+/** VIRTIO_PAGODA_F_VRAM_ZEROED: VRAM reads as zeros after device reset. */
+#define VIRTIO_PAGODA_F_VRAM_ZEROED	51
+/** VIRTIO_PAGODA_F_COHERENT: the device snoops CPU caches where a mapping asks. */
+#define VIRTIO_PAGODA_F_COHERENT	52
+/** VIRTIO_PAGODA_F_DUAL_PTE: level-1 entries hold a 4 KiB and a 64 KiB table. */
+#define VIRTIO_PAGODA_F_DUAL_PTE	53
+/** VIRTIO_PAGODA_F_DEVICE_MMU: system addresses go through MAP_MMU mappings. */
+#define VIRTIO_PAGODA_F_DEVICE_MMU	54
+/** VIRTIO_PAGODA_F_INVALID_NOT_CACHED: the TLB never holds an invalid entry. */
+#define VIRTIO_PAGODA_F_INVALID_NOT_CACHED 55
+
+/** enum virtio_pagoda_queue - Virtqueue numbers; engine i is EXEC0 + i. */
+enum virtio_pagoda_queue {
+	VIRTIO_PAGODA_QUEUE_CONTROL = 0,
+	VIRTIO_PAGODA_QUEUE_PAGING = 1,
+	VIRTIO_PAGODA_QUEUE_EVENT = 2,
+	VIRTIO_PAGODA_QUEUE_EXEC0 = 3,
+};
+
+/** VIRTIO_PAGODA_MAX_ENGINES: upper bound of &virtio_pagoda_config.num_engines. */
+#define VIRTIO_PAGODA_MAX_ENGINES	16
+/** VIRTIO_PAGODA_MAX_BUFFER: upper bound, in bytes, of one paging buffer. */
+#define VIRTIO_PAGODA_MAX_BUFFER	(64u << 10)
+/** VIRTIO_PAGODA_MIN_BUFFER: a device must accept buffers of this many bytes. */
+#define VIRTIO_PAGODA_MIN_BUFFER	4096u
+/** VIRTIO_PAGODA_MAX_VRAM: upper bound of &virtio_pagoda_config.vram_size. */
+#define VIRTIO_PAGODA_MAX_VRAM		(1ull << 40)
+/** VIRTIO_PAGODA_MAX_APERTURE_PAGES: 64 GiB worth of pages. */
+#define VIRTIO_PAGODA_MAX_APERTURE_PAGES (1ull << 24)
+/** VIRTIO_PAGODA_MAX_EXTENTS: entries in one GET_EXTENTS answer and in all. */
+#define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
+#define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
+
+/** VIRTIO_PAGODA_MAX_GENERATION: generations are 1 to this and wrap to 1. */
+#define VIRTIO_PAGODA_MAX_GENERATION	((1u << 24) - 1)
+
+/** enum virtio_pagoda_segment - Segment ids. */
+enum virtio_pagoda_segment {
+	VIRTIO_PAGODA_SEGMENT_SYSTEM = 0,
+	VIRTIO_PAGODA_SEGMENT_VRAM = 1,
+	VIRTIO_PAGODA_SEGMENT_APERTURE = 2,
+	VIRTIO_PAGODA_SEGMENT_COUNT
+};
+
+/**
+ * struct virtio_pagoda_config - Configuration space: every limit of the device
+ * @vram_size: Bytes in segment 1; multiple of the page size, not zero
+ * @visible_size: Bytes from the start of VRAM that the CPU window covers;
+ *	0 without %VIRTIO_PAGODA_F_CPU_WINDOW, at most @vram_size
+ * @aperture_pages: Pages in segment 2; not zero
+ * @max_buffer_bytes: Largest paging buffer; %VIRTIO_PAGODA_MIN_BUFFER to
+ *	%VIRTIO_PAGODA_MAX_BUFFER, multiple of the page size
+ * @max_runs: Most runs in one packet, both sides together; at least 2
+ * @num_engines: Execution queues, 1 to %VIRTIO_PAGODA_MAX_ENGINES
+ * @alignment: Alignment in bytes of VRAM addresses an allocation may start
+ *	at; a power of two from the page size to 2 MiB
+ * @window_extents: Entries of the CPU window list (GET_EXTENTS)
+ * @invalid_extents: Entries of the list of VRAM that must not be used
+ * @system_address_bits: Width of the bus addresses the device can emit, 32-52
+ * @va_bits: Width of GPU virtual addresses, 0 or 47 to 63
+ * @pt_levels: Levels of GPU page tables, 0 or 2 to 6
+ * @page_sizes: Bit n set: pages of 2^n bytes in GPU page tables
+ * @max_address_spaces: Address spaces the device can hold roots of
+ * @reserved: Zero
+ */
+struct virtio_pagoda_config {
+	__le64 vram_size;
+	__le64 visible_size;
+	__le64 aperture_pages;
+	__le32 max_buffer_bytes;
+	__le32 max_runs;
+	__le32 num_engines;
+	__le32 alignment;
+	__le32 window_extents;
+	__le32 invalid_extents;
+	__le32 system_address_bits;
+	__le32 va_bits;
+	__le32 pt_levels;
+	__le32 page_sizes;
+	__le32 max_address_spaces;
+	__le32 reserved;
+};
+
+/* ------------------------------------------------------------------------ */
+/* Faults, completions, events                                               */
+
+/**
+ * VIRTIO_PAGODA_FAULTS() - Why a packet was refused or stopped
+ * @X: Macro called with (NAME, number, text)
+ */
+#define VIRTIO_PAGODA_FAULTS(X) \
+	X(NONE, 0, "none") \
+	X(BAD_OPCODE, 1, "unknown opcode") \
+	X(UNSUPPORTED, 2, "opcode not negotiated") \
+	X(FORBIDDEN, 3, "opcode not allowed on this queue") \
+	X(BAD_LENGTH, 4, "packet length") \
+	X(BAD_FLAGS, 5, "unknown or contradictory flags") \
+	X(RESERVED, 6, "reserved or forbidden field set") \
+	X(BAD_SEGMENT, 7, "segment id") \
+	X(OUT_OF_RANGE, 8, "address or size outside the segment") \
+	X(MISALIGNED, 9, "alignment") \
+	X(BAD_RUNS, 10, "page runs don't match the size") \
+	X(UNREACHABLE, 11, "bus address is not memory") \
+	X(STALE_GENERATION, 12, "mapping generation") \
+	X(OVERLAP, 13, "source and destination overlap") \
+	X(DEVICE_FAILURE, 14, "device failure") \
+	X(BAD_BUFFER, 15, "request header or buffer size") \
+	X(INVALID_ENTRY, 16, "invalid page-table entry") \
+	X(READ_ONLY, 17, "write through a read-only entry") \
+	X(NO_EXECUTE, 18, "fetch through a no-execute entry") \
+	X(BAD_TABLE, 19, "malformed page table") \
+	X(BAD_CONTEXT, 20, "context or address space id")
+
+/** enum virtio_pagoda_fault_reason - Reasons, see VIRTIO_PAGODA_FAULTS(). */
+enum virtio_pagoda_fault_reason {
+#define VIRTIO_PAGODA_FAULT_ENUM(NAME, number, text) VIRTIO_PAGODA_FAULT_##NAME = (number),
+	VIRTIO_PAGODA_FAULTS(VIRTIO_PAGODA_FAULT_ENUM)
+#undef VIRTIO_PAGODA_FAULT_ENUM
+	VIRTIO_PAGODA_FAULT_COUNT
+};
+
+/** enum virtio_pagoda_access - Kind of the access that faulted. */
+enum virtio_pagoda_access {
+	VIRTIO_PAGODA_ACCESS_NONE = 0,
+	VIRTIO_PAGODA_ACCESS_READ = 1,
+	VIRTIO_PAGODA_ACCESS_WRITE = 2,
+	VIRTIO_PAGODA_ACCESS_FETCH = 3,
+};
+
+/**
+ * struct virtio_pagoda_fault - Coordinates of a refused packet
+ * @reason: enum virtio_pagoda_fault_reason
+ * @opcode: Opcode found in the packet
+ * @offset: Byte offset of the packet from the start of the buffer
+ * @queue: Virtqueue number
+ * @seqno: Request that holds the packet
+ * @address: Address or field value that was refused, 0 if there is none
+ * @access: enum virtio_pagoda_access
+ * @level: Page-table level the walk stopped at (0 = leaf), 0 for other faults
+ * @context: Execution context, 0 for paging
+ */
+struct virtio_pagoda_fault {
+	__le32 reason;
+	__le32 opcode;
+	__le32 offset;
+	__le32 queue;
+	__le64 seqno;
+	__le64 address;
+	__le32 access;
+	__le32 level;
+	__le64 context;
+};
+
+/**
+ * enum virtio_pagoda_status - Outcome of a request; 0 is never valid.
+ * @VIRTIO_PAGODA_STATUS_OK: every packet was executed
+ * @VIRTIO_PAGODA_STATUS_FAULT: stopped at @fault.offset. Earlier packets are
+ *	executed whole, that one may be executed in part, later ones are not.
+ *	The queue is halted: it executes nothing until RESET_QUEUE
+ * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_QUEUE; its answer tells
+ *	how far the queue came
+ */
+enum virtio_pagoda_status {
+	VIRTIO_PAGODA_STATUS_OK = 1,
+	VIRTIO_PAGODA_STATUS_FAULT = 2,
+	VIRTIO_PAGODA_STATUS_ABORTED = 3,
+};
+
+/**
+ * struct virtio_pagoda_request - Head of a request on the paging or an
+ *	execution queue; device-readable, followed by the buffer's bytes
+ * @seqno: One more than the request before it on this queue; a request that is
+ *	submitted again after RESET_QUEUE keeps its number
+ * @size: Bytes of the buffer, multiple of 8, at most max_buffer_bytes
+ * @start: Offset of the first packet to execute; 0 unless resumed
+ * @context: Execution context; 0 on the paging queue
+ * @reserved: Zero
+ */
+struct virtio_pagoda_request {
+	__le64 seqno;
+	__le32 size;
+	__le32 start;
+	__le64 context;
+	__le64 reserved;
+};
+
+/**
+ * struct virtio_pagoda_completion - Device-writable tail of a request
+ * @seqno: The request's
+ * @status: enum virtio_pagoda_status
+ * @packets: Packets executed whole
+ * @fault: Filled for STATUS_FAULT, else zero
+ */
+struct virtio_pagoda_completion {
+	__le64 seqno;
+	__le32 status;
+	__le32 packets;
+	struct virtio_pagoda_fault fault;
+};
+
+/** enum virtio_pagoda_event_type - What an event tells. */
+enum virtio_pagoda_event_type {
+	VIRTIO_PAGODA_EVENT_FAULT = 1,		/* a packet was refused */
+	VIRTIO_PAGODA_EVENT_FENCE = 2,		/* a monitored fence was written */
+	VIRTIO_PAGODA_EVENT_RESET = 3,		/* the device reset by itself */
+};
+
+/**
+ * struct virtio_pagoda_event - Device-writable buffer of the event queue
+ * @type: enum virtio_pagoda_event_type
+ * @lost: Events dropped since the last one because no buffer was there
+ * @value: FENCE: the 64-bit value written; else 0
+ * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address
+ */
+struct virtio_pagoda_event {
+	__le32 type;
+	__le32 lost;
+	__le64 value;
+	struct virtio_pagoda_fault fault;
+};
+
+/* ------------------------------------------------------------------------ */
+/* Control queue                                                             */
+
+/** enum virtio_pagoda_control_type - Commands of the control queue. */
+enum virtio_pagoda_control_type {
+	VIRTIO_PAGODA_CONTROL_NOP = 1,
+	VIRTIO_PAGODA_CONTROL_GET_EXTENTS = 2,
+	VIRTIO_PAGODA_CONTROL_RESET_QUEUE = 3,
+};
+
+/** enum virtio_pagoda_control_status - Answers of the control queue. */
+enum virtio_pagoda_control_status {
+	VIRTIO_PAGODA_CONTROL_OK = 1,
+	VIRTIO_PAGODA_CONTROL_EINVAL = 2,
+};
+
+/** enum virtio_pagoda_extents - Lists that GET_EXTENTS can be asked for. */
+enum virtio_pagoda_extents {
+	VIRTIO_PAGODA_EXTENTS_WINDOW = 1,
+	VIRTIO_PAGODA_EXTENTS_INVALID = 2,
+};
+
+/**
+ * struct virtio_pagoda_control - A control command, device-readable
+ * @type: enum virtio_pagoda_control_type
+ * @index: GET_EXTENTS: enum virtio_pagoda_extents. RESET_QUEUE: virtqueue
+ *	number of the paging or an execution queue. Else 0
+ * @first: GET_EXTENTS: number of the first entry wanted. Else 0
+ */
+struct virtio_pagoda_control {
+	__le32 type;
+	__le32 index;
+	__le64 first;
+};
+
+/**
+ * struct virtio_pagoda_answer - Device-writable answer to a control command
+ * @status: enum virtio_pagoda_control_status
+ * @count: GET_EXTENTS: entries that follow. Else 0
+ * @seqno: RESET_QUEUE: every request up to this one was executed whole. All
+ *	requests the queue held were given back before this answer
+ * @offset: RESET_QUEUE: offset of the first packet not executed whole in the
+ *	request after @seqno; 0 if that one wasn't started
+ * @reserved: Zero
+ */
+struct virtio_pagoda_answer {
+	__le32 status;
+	__le32 count;
+	__le64 seqno;
+	__le32 offset;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_extent - An entry of an extent list
+ * @address: WINDOW: physical address of CPU-reachable memory. INVALID: 0
+ * @offset: First byte of VRAM it stands for
+ * @size: Bytes
+ *
+ * All three are multiples of the page size. The window's entries are sorted
+ * by @offset, without gaps, and cover exactly [0, visible_size).
+ */
+struct virtio_pagoda_extent {
+	__le64 address;
+	__le64 offset;
+	__le64 size;
+};
+
+/* ------------------------------------------------------------------------ */
+/* Packets                                                                   */
+
+/**
+ * struct virtio_pagoda_packet - Head of every packet
+ * @opcode: enum virtio_pagoda_opcode
+ * @flags: Flags of that opcode; all others must be zero
+ * @length: Bytes of the packet with this head and all runs or entries behind
+ *	it; multiple of 8 and exactly what the opcode's counts call for
+ * @allocation: Driver's name for the allocation, quoted in faults and traces and
+ *	not interpreted; 0 = none (C25, C31, C43, C60)
+ */
+struct virtio_pagoda_packet {
+	__le16 opcode;
+	__le16 flags;
+	__le32 length;
+	__le64 allocation;
+};
+
+/**
+ * struct virtio_pagoda_run - Consecutive pages of system memory
+ * @address: Bus address of the first page, page aligned
+ * @nr_pages: Pages, at least 1
+ * @reserved: Zero
+ */
+struct virtio_pagoda_run {
+	__le64 address;
+	__le32 nr_pages;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_location - One side of a transfer
+ * @segment: enum virtio_pagoda_segment
+ * @nr_runs: SYSTEM: runs that describe it, at least 1, together exactly the
+ *	pages the size needs. Else 0
+ * @address: Offset in the segment in bytes, page aligned. SYSTEM: 0
+ * @generation: APERTURE: generation the pages must be mapped with; 0 = any.
+ *	A page that isn't mapped reads and writes the dummy page whatever the
+ *	generation (C58). Else 0
+ * @reserved: Zero
+ */
+struct virtio_pagoda_location {
+	__le32 segment;
+	__le32 nr_runs;
+	__le64 address;
+	__le32 generation;
+	__le32 reserved;
+};
+
+/* Flags of TRANSFER and SPECIAL_LOCK_TRANSFER; values are WDDM's. */
+#define VIRTIO_PAGODA_TRANSFER_SWIZZLE		(1u << 0)
+#define VIRTIO_PAGODA_TRANSFER_UNSWIZZLE	(1u << 1)
+#define VIRTIO_PAGODA_TRANSFER_START		(1u << 3)
+#define VIRTIO_PAGODA_TRANSFER_END		(1u << 4)
+
+/**
+ * struct virtio_pagoda_transfer - TRANSFER: copy @size bytes
+ * @packet: Head
+ * @size: Bytes, not zero, multiple of 4. Only the last page may be covered in
+ *	part
+ * @src: Where from
+ * @dst: Where to; must not overlap @src
+ *
+ * Runs of @src follow, then runs of @dst. SWIZZLE and UNSWIZZLE are refused
+ * unless SPECIAL_LOCK_TRANSFER was negotiated (tiling).
+ */
+struct virtio_pagoda_transfer {
+	struct virtio_pagoda_packet packet;
+	__le64 size;
+	struct virtio_pagoda_location src;
+	struct virtio_pagoda_location dst;
+};
+
+/**
+ * struct virtio_pagoda_fill - FILL: replicate a 32-bit pattern
+ * @packet: Head, no flags
+ * @size: Bytes, not zero, multiple of 4
+ * @address: Offset in VRAM, multiple of 4
+ * @segment: Memory segment; an aperture or system memory is refused (C41)
+ * @pattern: Value of every 32-bit word
+ */
+struct virtio_pagoda_fill {
+	struct virtio_pagoda_packet packet;
+	__le64 size;
+	__le64 address;
+	__le32 segment;
+	__le32 pattern;
+};
+
+/**
+ * struct virtio_pagoda_discard_content - DISCARD_CONTENT: nobody will read it
+ * @packet: Head, no flags
+ * @size: Bytes, not zero, multiple of the page size
+ * @address: Offset in the segment, page aligned
+ * @segment: Memory segment
+ * @reserved: Zero
+ *
+ * The bytes are undefined afterwards.
+ */
+struct virtio_pagoda_discard_content {
+	struct virtio_pagoda_packet packet;
+	__le64 size;
+	__le64 address;
+	__le32 segment;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_access_physical - READ_PHYSICAL, WRITE_PHYSICAL
+ * @packet: Head, no flags
+ * @address: Offset in the segment; SYSTEM: bus address. Aligned to @size
+ * @segment: enum virtio_pagoda_segment
+ * @size: 1, 2, 4 or 8 bytes
+ *
+ * One access. The value read is dropped; the value written is the device's
+ * choice (zeros here), so WRITE_PHYSICAL goes where nobody needs the content.
+ * All earlier writes of the queue are visible to the CPU afterwards (C51).
+ */
+struct virtio_pagoda_access_physical {
+	struct virtio_pagoda_packet packet;
+	__le64 address;
+	__le32 segment;
+	__le32 size;
+};
+
+/* Flags of MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2. */
+#define VIRTIO_PAGODA_MAP_CACHE_COHERENT	(1u << 0)
+/* MAP_APERTURE_SEGMENT2: one run, the pages of the ADL are consecutive. */
+#define VIRTIO_PAGODA_MAP_CONTIGUOUS		(1u << 1)
+
+/**
+ * struct virtio_pagoda_map_aperture_segment - MAP_APERTURE_SEGMENT and 2
+ * @packet: Head
+ * @first_page: First page of the aperture
+ * @nr_pages: Pages, not zero; exactly the sum of the runs
+ * @segment: %VIRTIO_PAGODA_SEGMENT_APERTURE
+ * @nr_runs: Runs that follow; 1 with MAP_CONTIGUOUS
+ * @generation: Generation of this mapping, 1 to %VIRTIO_PAGODA_MAX_GENERATION
+ * @reserved: Zero
+ *
+ * Each page changes in one step, others not at all (C53). May map over a live
+ * mapping: the newer generation wins.
+ */
+struct virtio_pagoda_map_aperture_segment {
+	struct virtio_pagoda_packet packet;
+	__le64 first_page;
+	__le64 nr_pages;
+	__le32 segment;
+	__le32 nr_runs;
+	__le32 generation;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_unmap_aperture_segment - UNMAP_APERTURE_SEGMENT
+ * @packet: Head, no flags
+ * @first_page: First page of the aperture
+ * @nr_pages: Pages, not zero
+ * @dummy_page: Bus address of the page the range reads and writes from now on
+ * @segment: %VIRTIO_PAGODA_SEGMENT_APERTURE
+ * @reserved: Zero
+ *
+ * Idempotent (C61). Pages never mapped nor unmapped fault as UNREACHABLE.
+ */
+struct virtio_pagoda_unmap_aperture_segment {
+	struct virtio_pagoda_packet packet;
+	__le64 first_page;
+	__le64 nr_pages;
+	__le64 dummy_page;
+	__le32 segment;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_special_lock_transfer - SPECIAL_LOCK_TRANSFER
+ * @transfer: As TRANSFER; runs follow the whole struct
+ * @range_id: Swizzling range acquired for the lock
+ * @range_data: Driver's value for that range
+ */
+struct virtio_pagoda_special_lock_transfer {
+	struct virtio_pagoda_transfer transfer;
+	__le32 range_id;
+	__le32 range_data;
+};
+
+/* Flags of VIRTUAL_TRANSFER; values are WDDM's. */
+#define VIRTIO_PAGODA_VIRTUAL_SRC_64K		(1u << 0)
+#define VIRTIO_PAGODA_VIRTUAL_DST_64K		(1u << 1)
+
+/** enum virtio_pagoda_direction - Direction of a VIRTUAL_TRANSFER; WDDM's. */
+enum virtio_pagoda_direction {
+	VIRTIO_PAGODA_LOCAL_TO_SYSTEM = 0,
+	VIRTIO_PAGODA_SYSTEM_TO_LOCAL = 1,
+	VIRTIO_PAGODA_LOCAL_TO_LOCAL = 2,
+};
+
+/**
+ * struct virtio_pagoda_virtual_transfer - VIRTUAL_TRANSFER
+ * @packet: Head
+ * @size: Bytes, not zero, multiple of 4
+ * @src_address: GPU virtual address in the paging address space
+ * @dst_address: The same; used unchanged (C69)
+ * @allocation_offset: Byte of the allocation the piece starts at; informational
+ * @direction: enum virtio_pagoda_direction
+ * @reserved: Zero
+ */
+struct virtio_pagoda_virtual_transfer {
+	struct virtio_pagoda_packet packet;
+	__le64 size;
+	__le64 src_address;
+	__le64 dst_address;
+	__le64 allocation_offset;
+	__le32 direction;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_virtual_fill - VIRTUAL_FILL
+ * @packet: Head, no flags
+ * @size: Bytes, not zero, multiple of 4
+ * @address: GPU virtual address in the paging address space
+ * @allocation_offset: Informational
+ * @pattern: Value of every 32-bit word
+ * @reserved: Zero
+ */
+struct virtio_pagoda_virtual_fill {
+	struct virtio_pagoda_packet packet;
+	__le64 size;
+	__le64 address;
+	__le64 allocation_offset;
+	__le32 pattern;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_init_context_resource - INIT_CONTEXT_RESOURCE
+ * @packet: Head, no flags
+ * @size: Bytes of the save area, multiple of the page size
+ * @context: Context it belongs to, 0 = per device
+ * @gpu_address: GPU virtual address, 0 = not mapped
+ * @dst: Where it is; runs follow
+ *
+ * The area is zeroed and gets the device's header for @context (ours: WDDM
+ * leaves the content to the device).
+ */
+struct virtio_pagoda_init_context_resource {
+	struct virtio_pagoda_packet packet;
+	__le64 size;
+	__le64 context;
+	__le64 gpu_address;
+	struct virtio_pagoda_location dst;
+};
+
+/*
+ * GPU page tables. Entries are 64 bits. A virtual address is, from the top:
+ * one index a level, %VIRTIO_PAGODA_PT_INDEX_BITS each, then the page offset.
+ * A 64 KiB leaf table has a sixteenth of the entries of a 4 KiB one and
+ * covers the same 2 MiB. With F_DUAL_PTE a level-1 entry is two words: the
+ * 4 KiB table's, then the 64 KiB table's.
+ */
+#define VIRTIO_PAGODA_PT_INDEX_BITS	9
+#define VIRTIO_PAGODA_PT_ENTRIES	(1u << VIRTIO_PAGODA_PT_INDEX_BITS)
+#define VIRTIO_PAGODA_PT_ENTRY_BYTES	8
+#define VIRTIO_PAGODA_PT_ENTRIES_64K	(VIRTIO_PAGODA_PT_ENTRIES / 16)
+
+#define VIRTIO_PAGODA_PTE_VALID		(1ull << 0)
+#define VIRTIO_PAGODA_PTE_ZERO		(1ull << 1)
+#define VIRTIO_PAGODA_PTE_COHERENT	(1ull << 2)
+#define VIRTIO_PAGODA_PTE_READ_ONLY	(1ull << 3)
+#define VIRTIO_PAGODA_PTE_NO_EXECUTE	(1ull << 4)
+#define VIRTIO_PAGODA_PTE_SEGMENT_SHIFT	5
+#define VIRTIO_PAGODA_PTE_SEGMENT_MASK	(0x1full << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT)
+#define VIRTIO_PAGODA_PTE_LARGE		(1ull << 10)
+#define VIRTIO_PAGODA_PTE_TABLE_64K	(1ull << 11)
+#define VIRTIO_PAGODA_PTE_ADDRESS_MASK	(((1ull << 52) - 1) & ~0xfffull)
+#define VIRTIO_PAGODA_PTE_DRIVER_SHIFT	52	/* low 12 bits of DriverProtection */
+
+/** enum virtio_pagoda_update_mode - How a page table is addressed; WDDM's. */
+enum virtio_pagoda_update_mode {
+	VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL = 0,	/* never in a buffer */
+	VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL = 1,
+	VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL = 2,
+};
+
+/* Flags of UPDATE_PAGE_TABLE; values are WDDM's. */
+#define VIRTIO_PAGODA_UPDATE_REPEAT		(1u << 0)
+#define VIRTIO_PAGODA_UPDATE_INITIAL		(1u << 1)
+#define VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION	(1u << 2)
+#define VIRTIO_PAGODA_UPDATE_USE_64K		(1u << 3)
+
+/**
+ * struct virtio_pagoda_update_page_table - UPDATE_PAGE_TABLE
+ * @packet: Head
+ * @table_address: Of the table: GPU virtual, or offset in @table_segment
+ * @first_va: GPU virtual address translated by entry @first_entry
+ * @allocation_offset: Byte of the allocation the first entry maps
+ * @driver_protection: Opaque value of the map call; 0 above level 0 (C98)
+ * @table_segment: GPU_PHYSICAL: segment; else 0
+ * @mode: enum virtio_pagoda_update_mode
+ * @level: 0 = leaf
+ * @first_entry: First entry written
+ * @nr_entries: Entries written
+ * @nr_values: Entries that follow as __le64: 1 with REPEAT, else @nr_entries;
+ *	or, when @increment isn't 0, 1
+ * @increment: Bytes added to the address from entry to entry; a contiguous
+ *	range is one value
+ * @address_space: Address space the table belongs to
+ */
+struct virtio_pagoda_update_page_table {
+	struct virtio_pagoda_packet packet;
+	__le64 table_address;
+	__le64 first_va;
+	__le64 allocation_offset;
+	__le64 driver_protection;
+	__le32 table_segment;
+	__le32 mode;
+	__le32 level;
+	__le32 first_entry;
+	__le32 nr_entries;
+	__le32 nr_values;
+	__le32 increment;
+	__le32 address_space;
+};
+
+/**
+ * struct virtio_pagoda_flush_tlb - FLUSH_TLB
+ * @packet: Head, no flags
+ * @root_address: Offset of the root table in @root_segment
+ * @start: First address; with @end 0: the whole space (C104)
+ * @end: Ours: the byte after the last, and that page is flushed as well
+ * @root_segment: Segment of the root
+ * @address_space: Address space
+ */
+struct virtio_pagoda_flush_tlb {
+	struct virtio_pagoda_packet packet;
+	__le64 root_address;
+	__le64 start;
+	__le64 end;
+	__le32 root_segment;
+	__le32 address_space;
+};
+
+/**
+ * struct virtio_pagoda_update_context_allocation - UPDATE_CONTEXT_ALLOCATION
+ * @packet: Head, no flags
+ * @address: GPU virtual address in the paging address space
+ * @size: Bytes of the context allocation
+ * @data_size: Bytes of driver data that follow, padded to 8 with zeros; they are
+ *	written at @data_offset
+ * @data_offset: Byte of the context allocation to write at
+ */
+struct virtio_pagoda_update_context_allocation {
+	struct virtio_pagoda_packet packet;
+	__le64 address;
+	__le64 size;
+	__le32 data_size;
+	__le32 data_offset;
+};
+
+/**
+ * struct virtio_pagoda_copy_range - A range of COPY_PAGE_TABLE_ENTRIES
+ * @src_table: GPU virtual address of the source table
+ * @dst_table: GPU virtual address of the destination table
+ * @src_entry: First entry read
+ * @dst_entry: First entry written
+ * @nr_entries: Entries
+ * @reserved: Zero
+ */
+struct virtio_pagoda_copy_range {
+	__le64 src_table;
+	__le64 dst_table;
+	__le32 src_entry;
+	__le32 dst_entry;
+	__le32 nr_entries;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_copy_page_table_entries - COPY_PAGE_TABLE_ENTRIES
+ * @packet: Head, no flags
+ * @nr_ranges: struct virtio_pagoda_copy_range that follow, applied in order
+ * @address_space: Address space whose privileged addresses they are
+ */
+struct virtio_pagoda_copy_page_table_entries {
+	struct virtio_pagoda_packet packet;
+	__le32 nr_ranges;
+	__le32 address_space;
+};
+
+/* Flags of NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2. */
+#define VIRTIO_PAGODA_NOTIFY_RESIDENT		(1u << 0)
+
+/**
+ * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and 2
+ * @packet: Head
+ * @address: Where it is now; 0 when evicted
+ * @offset: NOTIFY_RESIDENCY2: first page of the allocation meant; else 0
+ * @nr_pages: NOTIFY_RESIDENCY2: pages meant; else 0
+ * @segment: Segment; 0 when evicted
+ * @reserved: Zero
+ */
+struct virtio_pagoda_notify_residency {
+	struct virtio_pagoda_packet packet;
+	__le64 address;
+	__le64 offset;
+	__le64 nr_pages;
+	__le32 segment;
+	__le32 reserved;
+};
+
+/* SIGNAL_MONITORED_FENCE: address is a GPU virtual one of the paging space. */
+#define VIRTIO_PAGODA_SIGNAL_VIRTUAL		(1u << 0)
+/* SIGNAL_MONITORED_FENCE: send an EVENT_FENCE too, somebody waits. */
+#define VIRTIO_PAGODA_SIGNAL_EVENT		(1u << 1)
+
+/**
+ * struct virtio_pagoda_signal_monitored_fence - SIGNAL_MONITORED_FENCE
+ * @packet: Head
+ * @address: Where the value goes; aligned to 8. Offset in the segment, or bus
+ *	address for SYSTEM, or virtual with SIGNAL_VIRTUAL (@segment is 0 then)
+ * @value: Written in one access (C117), after all earlier work (C116)
+ * @segment: enum virtio_pagoda_segment
+ * @reserved: Zero
+ */
+struct virtio_pagoda_signal_monitored_fence {
+	struct virtio_pagoda_packet packet;
+	__le64 address;
+	__le64 value;
+	__le32 segment;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
+ * @fence: Driver's name for the fence
+ * @current_value: Bus address of the current value, 0 = not resident
+ * @monitored_value: Bus address of the monitored value, 0 = not resident
+ */
+struct virtio_pagoda_fence_residency {
+	__le64 fence;
+	__le64 current_value;
+	__le64 monitored_value;
+};
+
+/**
+ * struct virtio_pagoda_notify_fence_residency - NOTIFY_FENCE_RESIDENCY
+ * @packet: Head, no flags
+ * @nr_fences: Entries that follow
+ * @reserved: Zero
+ */
+struct virtio_pagoda_notify_fence_residency {
+	struct virtio_pagoda_packet packet;
+	__le32 nr_fences;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_map_mmu - MAP_MMU, ours: the device may use these pages
+ * @packet: Head; flag 0: read only
+ * @address: Device address the first page appears at
+ * @nr_pages: Pages; exactly the sum of the runs. UNMAP_MMU: no runs
+ * @mmu: Id of the MMU
+ * @nr_runs: Runs that follow; 0 for UNMAP_MMU
+ */
+struct virtio_pagoda_map_mmu {
+	struct virtio_pagoda_packet packet;
+	__le64 address;
+	__le64 nr_pages;
+	__le32 mmu;
+	__le32 nr_runs;
+};
+
+/* Flags of NOTIFY_ALLOC; exactly one is set (C118). */
+#define VIRTIO_PAGODA_NOTIFY_EVICTION		(1u << 0)
+#define VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP	(1u << 1)
+
+/**
+ * struct virtio_pagoda_notify_alloc - NOTIFY_ALLOC
+ * @packet: Head; the allocation must not be 0
+ * @offset: First byte of the allocation meant, page aligned
+ * @size: Bytes, multiple of the page size, not zero
+ * @address: GPU virtual address of @offset, 0 while there is no page table
+ * @process: Driver's name for the owning process, 0 for EVICTION
+ */
+struct virtio_pagoda_notify_alloc {
+	struct virtio_pagoda_packet packet;
+	__le64 offset;
+	__le64 size;
+	__le64 address;
+	__le64 process;
+};
+
+#define VIRTIO_PAGODA_ASSERT_SIZE(type, size) \
+	_Static_assert(sizeof(struct virtio_pagoda_##type) == (size), "size of " #type)
+VIRTIO_PAGODA_ASSERT_SIZE(config, 72);
+VIRTIO_PAGODA_ASSERT_SIZE(fault, 48);
+VIRTIO_PAGODA_ASSERT_SIZE(request, 32);
+VIRTIO_PAGODA_ASSERT_SIZE(completion, 64);
+VIRTIO_PAGODA_ASSERT_SIZE(event, 64);
+VIRTIO_PAGODA_ASSERT_SIZE(control, 16);
+VIRTIO_PAGODA_ASSERT_SIZE(answer, 24);
+VIRTIO_PAGODA_ASSERT_SIZE(extent, 24);
+VIRTIO_PAGODA_ASSERT_SIZE(packet, 16);
+VIRTIO_PAGODA_ASSERT_SIZE(run, 16);
+VIRTIO_PAGODA_ASSERT_SIZE(location, 24);
+VIRTIO_PAGODA_ASSERT_SIZE(transfer, 72);
+VIRTIO_PAGODA_ASSERT_SIZE(fill, 40);
+VIRTIO_PAGODA_ASSERT_SIZE(discard_content, 40);
+VIRTIO_PAGODA_ASSERT_SIZE(access_physical, 32);
+VIRTIO_PAGODA_ASSERT_SIZE(map_aperture_segment, 48);
+VIRTIO_PAGODA_ASSERT_SIZE(unmap_aperture_segment, 48);
+VIRTIO_PAGODA_ASSERT_SIZE(special_lock_transfer, 80);
+VIRTIO_PAGODA_ASSERT_SIZE(virtual_transfer, 56);
+VIRTIO_PAGODA_ASSERT_SIZE(virtual_fill, 48);
+VIRTIO_PAGODA_ASSERT_SIZE(init_context_resource, 64);
+VIRTIO_PAGODA_ASSERT_SIZE(update_page_table, 80);
+VIRTIO_PAGODA_ASSERT_SIZE(flush_tlb, 48);
+VIRTIO_PAGODA_ASSERT_SIZE(update_context_allocation, 40);
+VIRTIO_PAGODA_ASSERT_SIZE(copy_range, 32);
+VIRTIO_PAGODA_ASSERT_SIZE(copy_page_table_entries, 24);
+VIRTIO_PAGODA_ASSERT_SIZE(notify_residency, 48);
+VIRTIO_PAGODA_ASSERT_SIZE(signal_monitored_fence, 40);
+VIRTIO_PAGODA_ASSERT_SIZE(fence_residency, 24);
+VIRTIO_PAGODA_ASSERT_SIZE(notify_fence_residency, 24);
+VIRTIO_PAGODA_ASSERT_SIZE(map_mmu, 40);
+VIRTIO_PAGODA_ASSERT_SIZE(notify_alloc, 48);
+
+#endif
