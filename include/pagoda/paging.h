@@ -56,8 +56,9 @@ enum pagoda_build {
  * @contiguous: The pages are consecutive from @base; @pages isn't looked at
  * @base: Bus address of the first page if @contiguous
  * @pages: Bus address of each page, page aligned, else
- * @cpu_pages: struct page of each page for the CPU executor, opaque to this
- *	layer, or NULL when the CPU can't reach them (C66)
+ * @cpu_pages: Array of pointers, the struct page of each page for the CPU
+ *	executor, opaque to this layer, there until the buffer was executed; or
+ *	NULL when the CPU can't reach them (C66)
  */
 struct pagoda_adl {
 	u32 nr_pages;
@@ -138,13 +139,14 @@ struct pagoda_op_discard_content {
  * @address: Offset in the segment, or bus address for system memory
  * @segment: enum virtio_pagoda_segment
  * @size: 1, 2, 4 or 8
- * @cpu_page: System memory: struct page for the CPU executor or NULL
+ * @cpu_pages: System memory: struct page array of one entry for the CPU
+ *	executor, there until the buffer was executed, or NULL
  */
 struct pagoda_op_access_physical {
 	u64 address;
 	u32 segment;
 	u32 size;
-	const void *cpu_page;
+	const void *cpu_pages;
 };
 
 /**
@@ -176,14 +178,15 @@ struct pagoda_op_map_aperture {
  * @first_page: First page of the aperture
  * @nr_pages: Pages
  * @dummy_page: Bus address of the page the range shall reach
- * @cpu_page: struct page of it for the CPU executor, or NULL
+ * @cpu_pages: struct page array whose only entry is it, for the CPU executor,
+ *	there until the buffer was executed, or NULL
  */
 struct pagoda_op_unmap_aperture {
 	u64 device;
 	u64 first_page;
 	u64 nr_pages;
 	u64 dummy_page;
-	const void *cpu_page;
+	const void *cpu_pages;
 };
 
 /**
@@ -192,14 +195,15 @@ struct pagoda_op_unmap_aperture {
  * @value: Value to write
  * @segment: enum virtio_pagoda_segment
  * @flags: %VIRTIO_PAGODA_SIGNAL_EVENT
- * @cpu_page: System memory: struct page for the CPU executor or NULL
+ * @cpu_pages: System memory: struct page array of one entry for the CPU
+ *	executor, there until the buffer was executed, or NULL
  */
 struct pagoda_op_signal_fence {
 	u64 address;
 	u64 value;
 	u32 segment;
 	u32 flags;
-	const void *cpu_page;
+	const void *cpu_pages;
 };
 
 /**
@@ -297,7 +301,8 @@ struct pagoda_paging_private {
 
 /**
  * struct pagoda_paging_limits - What the device can do, as far as it matters
- * @features: Bit VIRTIO_PAGODA_F_OP(opcode) set: the device executes it
+ * @features: Features negotiated, as virtio numbers them: of interest are
+ *	VIRTIO_PAGODA_F_OP(opcode) and %VIRTIO_PAGODA_F_COHERENT
  * @vram_size: Bytes of VRAM
  * @aperture_pages: Pages of the aperture
  * @max_runs: Most runs of one packet, at least 2
@@ -311,9 +316,10 @@ struct pagoda_paging_limits {
 
 /**
  * struct pagoda_paging_cost - What an operation takes
- * @moved: Bytes of memory the device touches
- * @encoded: Upper bound for the bytes of all its packets, however they are split
- *	over buffers of at least %PAGODA_PAGING_MIN_BUFFER bytes
+ * @moved: Bytes the device copies or writes
+ * @encoded: Upper bound for the bytes of all its packets, however they are split:
+ *	what is left of one buffer, then fresh ones of at least the size asked
+ *	for (or %PAGODA_PAGING_MIN_BUFFER, if that is more)
  * @packets: Upper bound for the number of packets in such buffers
  */
 struct pagoda_paging_cost {
@@ -353,8 +359,11 @@ int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *t
  * @vram: Kernel address of VRAM, or NULL when the CPU can't reach it
  * @vram_size: Bytes reachable from @vram on
  * @aperture: A struct page pointer for every page of the aperture: the CPU's
- *	copy of the mappings made through it, or NULL
- * @aperture_pages: Entries of @aperture
+ *	copy of the mappings made through it, or NULL. An entry is NULL until
+ *	its page is first mapped or unmapped
+ * @generations: Generation of every page of the aperture, 0 = not mapped; or
+ *	NULL: generations aren't checked
+ * @aperture_pages: Entries of @aperture and @generations
  * @map_page: Returns the kernel address of page @index of a struct page array;
  *	local mapping, released in reverse order. Never NULL for a valid page
  * @unmap_page: Releases it
@@ -364,6 +373,7 @@ struct pagoda_cpu_executor {
 	u8 *vram;
 	u64 vram_size;
 	const void **aperture;
+	u32 *generations;
 	u64 aperture_pages;
 	void *(*map_page)(const void *pages, u64 index);
 	void (*unmap_page)(void *address);
