@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The aperture: pages of system memory at addresses of the GPU.
+ *
+ * An entry is one 64-bit word, the bus page number below and the generation of
+ * its mapping above, always stored and loaded whole. That is all the locking
+ * there is: a page switches in one step and its neighbours never change (C53),
+ * so that other queues go on using them (C54).
+ *
+ *	zero				never mapped, never unmapped: faults
+ *	page, generation 0		unmapped: the dummy page (C57, C58)
+ *	page, generation not 0		mapped
+ */
+#include "internal.h"
+
+#define PAGODA_ENTRY_PAGE_BITS	40
+#define PAGODA_ENTRY_PAGE_MASK	((1ull << PAGODA_ENTRY_PAGE_BITS) - 1)
+
+static_assert(VIRTIO_PAGODA_MAX_GENERATION >> (64 - PAGODA_ENTRY_PAGE_BITS) == 0,
+	      "a generation and a page number share an entry");
+
+static u64 pagoda_entry_make(u64 bus, u32 generation)
+{
+	return (u64)generation << PAGODA_ENTRY_PAGE_BITS | bus >> VIRTIO_PAGODA_PAGE_SHIFT;
+}
+
+static u64 pagoda_entry_bus(u64 entry)
+{
+	return (entry & PAGODA_ENTRY_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
+}
+
+static u32 pagoda_entry_generation(u64 entry)
+{
+	return entry >> PAGODA_ENTRY_PAGE_BITS;
+}
+
+/* Is the page there, and is it the mapping meant? A dummy page always is. */
+static u32 pagoda_entry_check(struct pagoda_exec *exec, u64 entry, u64 address,
+			      u32 generation, u32 access)
+{
+	u32 mapped = pagoda_entry_generation(entry);
+
+	if (unlikely(!entry))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address, access);
+	if (unlikely(generation && mapped && mapped != generation))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_STALE_GENERATION, address,
+					    access);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Accepts a range whose every page is mapped with @generation and reachable. */
+u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
+				 u32 generation, u32 access)
+{
+	const struct pagoda_engine *engine = exec->engine;
+	u64 limit = engine->aperture_pages * PAGODA_PAGE;
+	u64 end = address + size;
+	u32 reason;
+	u64 got;
+
+	if (!size || size > limit || address > limit - size)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, address,
+					    access);
+	for (address = ALIGN_DOWN(address, PAGODA_PAGE); address < end; address += PAGODA_PAGE) {
+		u64 entry = READ_ONCE(engine->aperture[address / PAGODA_PAGE]);
+
+		reason = pagoda_entry_check(exec, entry, address, generation, access);
+		if (reason)
+			return reason;
+		if (!pagoda_system_span(exec, pagoda_entry_bus(entry), PAGODA_PAGE, &got))
+			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE,
+						    address, access);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * The next span of an aperture walk: a page, and the ones after it for as long
+ * as their bus addresses follow. Looks at each entry again, once, because
+ * another queue may have changed it since the check.
+ */
+u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
+{
+	const struct pagoda_engine *engine = exec->engine;
+	u64 inside = cursor->address % PAGODA_PAGE;
+	u64 page = cursor->address / PAGODA_PAGE;
+	u64 entry = READ_ONCE(engine->aperture[page]);
+	u64 bus = pagoda_entry_bus(entry);
+	u64 size = PAGODA_PAGE - inside;
+	u32 reason;
+	u64 got;
+
+	reason = pagoda_entry_check(exec, entry, cursor->address, cursor->generation,
+				    cursor->access);
+	if (reason)
+		return reason;
+	while (size < cursor->left && size < PAGODA_CHUNK &&
+	       READ_ONCE(engine->aperture[page + 1]) == entry + 1) {
+		page++;
+		entry++;
+		size += PAGODA_PAGE;
+	}
+	cursor->here = pagoda_system_span(exec, bus + inside, min(size, cursor->left), &got);
+	if (unlikely(!cursor->here))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE,
+					    cursor->address, cursor->access);
+	cursor->here_size = got;
+	cursor->address += got;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u64 pagoda_engine_map_tail(const void *packet)
+{
+	const struct virtio_pagoda_map_aperture_segment *map = packet;
+
+	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
+}
+
+/* A range of whole aperture pages, as MAP and UNMAP name it (C63). */
+static u32 pagoda_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
+{
+	u64 limit = exec->engine->aperture_pages;
+
+	if (segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT, segment);
+	if (!pages || pages > limit || first > limit - pages)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, first);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_engine_map_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_map_aperture_segment *map = packet;
+	u32 generation = le32_to_cpu(map->generation);
+	u64 pages = le64_to_cpu(map->nr_pages);
+	u32 reason;
+
+	if (le16_to_cpu(map->packet.flags) & VIRTIO_PAGODA_MAP_CACHE_COHERENT &&
+	    !(exec->engine->features & 1ull << VIRTIO_PAGODA_F_COHERENT))
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
+				     VIRTIO_PAGODA_MAP_CACHE_COHERENT);
+	if (map->reserved)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
+				     le32_to_cpu(map->reserved));
+	reason = pagoda_range_check(exec, le32_to_cpu(map->segment),
+				    le64_to_cpu(map->first_page), pages);
+	if (reason)
+		return reason;
+	if (!generation || generation > VIRTIO_PAGODA_MAX_GENERATION)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_STALE_GENERATION, generation);
+	return pagoda_engine_runs_check(exec, (const void *)(map + 1), le32_to_cpu(map->nr_runs),
+					pages, VIRTIO_PAGODA_ACCESS_NONE);
+}
+
+u32 pagoda_engine_map2_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_map_aperture_segment *map = packet;
+
+	if (le16_to_cpu(map->packet.flags) & VIRTIO_PAGODA_MAP_CONTIGUOUS &&
+	    le32_to_cpu(map->nr_runs) != 1)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS, le32_to_cpu(map->nr_runs));
+	return pagoda_engine_map_validate(exec, packet);
+}
+
+u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_map_aperture_segment *map = packet;
+	const struct virtio_pagoda_run *run = (const void *)(map + 1);
+	u64 *entry = exec->engine->aperture + le64_to_cpu(map->first_page);
+	u64 left = le64_to_cpu(map->nr_pages) >> exec->half;
+	u32 generation = le32_to_cpu(map->generation);
+
+	for (; left; run++) {
+		u64 value = pagoda_entry_make(le64_to_cpu(run->address), generation);
+		u64 pages = min_t(u64, le32_to_cpu(run->nr_pages), left);
+
+		left -= pages;
+		while (pages--)
+			WRITE_ONCE(*entry++, value++);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_unmap_aperture_segment *unmap = packet;
+	u64 dummy = le64_to_cpu(unmap->dummy_page);
+	struct virtio_pagoda_run run = {
+		.address = unmap->dummy_page,
+		.nr_pages = cpu_to_le32(1),
+	};
+	u32 reason;
+
+	if (unmap->reserved)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
+				     le32_to_cpu(unmap->reserved));
+	reason = pagoda_range_check(exec, le32_to_cpu(unmap->segment),
+				    le64_to_cpu(unmap->first_page), le64_to_cpu(unmap->nr_pages));
+	if (reason)
+		return reason;
+	/* Page 0 is nobody's: its entry would say that nothing was ever mapped. */
+	if (!dummy)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, dummy);
+	return pagoda_engine_runs_check(exec, &run, 1, 1, VIRTIO_PAGODA_ACCESS_NONE);
+}
+
+u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_unmap_aperture_segment *unmap = packet;
+	u64 value = pagoda_entry_make(le64_to_cpu(unmap->dummy_page), 0);
+	u64 *entry = exec->engine->aperture + le64_to_cpu(unmap->first_page);
+	u64 left = le64_to_cpu(unmap->nr_pages) >> exec->half;
+
+	while (left--)
+		WRITE_ONCE(*entry++, value);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/**
+ * pagoda_engine_aperture_lookup() - What an aperture page translates to
+ * @engine: Engine
+ * @page: Aperture page
+ * @address: Where to put the bus address
+ * @generation: Where to put the generation; 0 = unmapped, the dummy page
+ *
+ * Context: any; the answer may be old when it arrives.
+ * Return: false when the page is outside or was never mapped nor unmapped.
+ */
+bool pagoda_engine_aperture_lookup(const struct pagoda_engine *engine, u64 page,
+				   u64 *address, u32 *generation)
+{
+	u64 entry;
+
+	if (page >= engine->aperture_pages)
+		return false;
+	entry = READ_ONCE(engine->aperture[page]);
+	*address = pagoda_entry_bus(entry);
+	*generation = pagoda_entry_generation(entry);
+	return entry;
+}

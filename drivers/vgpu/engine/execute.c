@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The loop over the packets of a buffer, and the table of operations.
+ *
+ * A packet goes through three gates and each names what it refuses: its head
+ * (opcode, feature, queue, length, flags), its fields, its memory. Only then
+ * does it have an effect.
+ */
+#include "internal.h"
+
+#define PAGODA_OP(NAME, type, ...) \
+	[VIRTIO_PAGODA_OP_##NAME] = { \
+		.name = #NAME, \
+		.size = sizeof(struct virtio_pagoda_##type), \
+		__VA_ARGS__ \
+	}
+
+const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT] = {
+	PAGODA_OP(TRANSFER, transfer,
+		  .flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+		  .exec = true,
+		  .tail = pagoda_engine_transfer_tail,
+		  .validate = pagoda_engine_transfer_validate,
+		  .execute = pagoda_engine_transfer_execute),
+	PAGODA_OP(FILL, fill,
+		  .exec = true,
+		  .validate = pagoda_engine_fill_validate,
+		  .execute = pagoda_engine_fill_execute),
+	PAGODA_OP(DISCARD_CONTENT, discard_content,
+		  .validate = pagoda_engine_discard_validate,
+		  .execute = pagoda_engine_discard_execute),
+	PAGODA_OP(READ_PHYSICAL, access_physical,
+		  .exec = true,
+		  .validate = pagoda_engine_physical_validate_read,
+		  .execute = pagoda_engine_physical_read),
+	PAGODA_OP(WRITE_PHYSICAL, access_physical,
+		  .exec = true,
+		  .validate = pagoda_engine_physical_validate_write,
+		  .execute = pagoda_engine_physical_write),
+	PAGODA_OP(MAP_APERTURE_SEGMENT, map_aperture_segment,
+		  .flags = VIRTIO_PAGODA_MAP_CACHE_COHERENT,
+		  .tail = pagoda_engine_map_tail,
+		  .validate = pagoda_engine_map_validate,
+		  .execute = pagoda_engine_map_execute),
+	PAGODA_OP(UNMAP_APERTURE_SEGMENT, unmap_aperture_segment,
+		  .validate = pagoda_engine_unmap_validate,
+		  .execute = pagoda_engine_unmap_execute),
+	PAGODA_OP(SPECIAL_LOCK_TRANSFER, special_lock_transfer),
+	PAGODA_OP(VIRTUAL_TRANSFER, virtual_transfer),
+	PAGODA_OP(VIRTUAL_FILL, virtual_fill),
+	PAGODA_OP(INIT_CONTEXT_RESOURCE, init_context_resource),
+	PAGODA_OP(UPDATE_PAGE_TABLE, update_page_table),
+	PAGODA_OP(FLUSH_TLB, flush_tlb),
+	PAGODA_OP(UPDATE_CONTEXT_ALLOCATION, update_context_allocation),
+	PAGODA_OP(COPY_PAGE_TABLE_ENTRIES, copy_page_table_entries),
+	PAGODA_OP(NOTIFY_RESIDENCY, notify_residency),
+	PAGODA_OP(SIGNAL_MONITORED_FENCE, signal_monitored_fence,
+		  .flags = VIRTIO_PAGODA_SIGNAL_EVENT,
+		  .exec = true,
+		  .validate = pagoda_engine_signal_validate,
+		  .execute = pagoda_engine_signal_execute),
+	PAGODA_OP(MAP_APERTURE_SEGMENT2, map_aperture_segment,
+		  .flags = VIRTIO_PAGODA_MAP_CACHE_COHERENT | VIRTIO_PAGODA_MAP_CONTIGUOUS,
+		  .tail = pagoda_engine_map_tail,
+		  .validate = pagoda_engine_map2_validate,
+		  .execute = pagoda_engine_map_execute),
+	PAGODA_OP(NOTIFY_FENCE_RESIDENCY, notify_fence_residency),
+	PAGODA_OP(MAP_MMU, map_mmu),
+	PAGODA_OP(UNMAP_MMU, map_mmu),
+	PAGODA_OP(NOTIFY_RESIDENCY2, notify_residency),
+	PAGODA_OP(NOTIFY_ALLOC, notify_alloc,
+		  .flags = VIRTIO_PAGODA_NOTIFY_EVICTION | VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP,
+		  .validate = pagoda_engine_notify_alloc_validate,
+		  .execute = pagoda_engine_notify_alloc_execute),
+};
+
+/**
+ * pagoda_engine_features() - Feature bits of the operations this engine has
+ *
+ * Return: mask of VIRTIO_PAGODA_F_OP() bits.
+ */
+u64 pagoda_engine_features(void)
+{
+	u64 features = 0;
+	u32 i;
+
+	for (i = 1; i < VIRTIO_PAGODA_OP_COUNT; i++) {
+		if (pagoda_engine_table[i].execute)
+			features |= 1ull << VIRTIO_PAGODA_F_OP(i);
+	}
+	return features;
+}
+
+/**
+ * pagoda_engine_op_name() - Name of an operation
+ * @opcode: Any value
+ *
+ * Return: the name in capitals, "?" for an unknown opcode.
+ */
+const char *pagoda_engine_op_name(u32 opcode)
+{
+	return opcode && opcode < VIRTIO_PAGODA_OP_COUNT ? pagoda_engine_table[opcode].name : "?";
+}
+
+/**
+ * pagoda_engine_fault_name() - Text for a fault reason
+ * @reason: Any value
+ *
+ * Return: a few words, "?" for an unknown reason.
+ */
+const char *pagoda_engine_fault_name(u32 reason)
+{
+	static const char *const names[VIRTIO_PAGODA_FAULT_COUNT] = {
+#define PAGODA_FAULT_NAME(NAME, number, text)[number] = text,
+		VIRTIO_PAGODA_FAULTS(PAGODA_FAULT_NAME)
+#undef PAGODA_FAULT_NAME
+	};
+
+	return reason < VIRTIO_PAGODA_FAULT_COUNT ? names[reason] : "?";
+}
+
+/**
+ * pagoda_engine_init() - Check that an engine was given what it relies on
+ * @engine: All members set by the caller, counters zero
+ *
+ * Context: before anything executes.
+ * Return: false when a limit, an alignment or an invalid range makes no sense.
+ */
+bool pagoda_engine_init(struct pagoda_engine *engine)
+{
+	u64 end = 0;
+	u32 i;
+
+	if (!engine->vram || !engine->aperture || !engine->ops ||
+	    !engine->vram_size || engine->vram_size > VIRTIO_PAGODA_MAX_VRAM ||
+	    !IS_ALIGNED(engine->vram_size, PAGODA_PAGE) ||
+	    !IS_ALIGNED((unsigned long)engine->vram, 8) ||
+	    !engine->aperture_pages ||
+	    engine->aperture_pages > VIRTIO_PAGODA_MAX_APERTURE_PAGES ||
+	    engine->system_bits < 32 || engine->system_bits > 52 || engine->max_runs < 2)
+		return false;
+	for (i = 0; i < engine->nr_invalid; i++) {
+		const struct pagoda_engine_range *range = &engine->invalid[i];
+
+		if (!range->size || range->start < end || range->start > engine->vram_size ||
+		    range->size > engine->vram_size - range->start)
+			return false;
+		end = range->start + range->size;
+	}
+	return true;
+}
+
+/**
+ * pagoda_engine_reset() - Forget mappings and negotiation
+ * @engine: Engine that executes nothing
+ *
+ * Content of VRAM is the caller's business.
+ */
+void pagoda_engine_reset(struct pagoda_engine *engine)
+{
+	memset(engine->aperture, 0, engine->aperture_pages * sizeof(*engine->aperture));
+	engine->features = 0;
+}
+
+/**
+ * pagoda_engine_run_init() - Prepare a run without buffer
+ * @run: Run to initialize
+ * @kind: Kind of its queue
+ * @queue: Virtqueue number
+ * @seqno: Number of the request
+ *
+ * The caller sets the buffer, its size and where to start.
+ */
+void pagoda_engine_run_init(struct pagoda_engine_run *run,
+			    enum pagoda_engine_queue kind, u32 queue, u64 seqno)
+{
+	memset(run, 0, sizeof(*run));
+	run->kind = kind;
+	run->queue = queue;
+	run->seqno = seqno;
+	run->stop_at = PAGODA_ENGINE_NEVER;
+	run->fail_at = PAGODA_ENGINE_NEVER;
+}
+
+/* First gate: the head. On success *@op is the row and *@length what it takes. */
+static u32 pagoda_head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
+{
+	const struct pagoda_engine_run *run = exec->run;
+	const struct virtio_pagoda_packet *packet = run->buffer + run->offset;
+	u32 left = run->size - run->offset;
+	u32 opcode = le16_to_cpu(packet->opcode);
+	u16 flags;
+
+	exec->run->fault.opcode = opcode;
+	if (!opcode || opcode >= VIRTIO_PAGODA_OP_COUNT)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_OPCODE, opcode);
+	*op = &pagoda_engine_table[opcode];
+	if (!(*op)->execute || !(exec->engine->features & 1ull << VIRTIO_PAGODA_F_OP(opcode)))
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNSUPPORTED, opcode);
+	if (run->kind == PAGODA_ENGINE_QUEUE_EXEC && !(*op)->exec)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_FORBIDDEN, opcode);
+	/* Sizes are multiples of 8, so that the length is always there to read. */
+	*length = le32_to_cpu(packet->length);
+	if (*length > left || *length < (*op)->size ||
+	    *length != (*op)->size + ((*op)->tail ? (*op)->tail(packet) : 0))
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_LENGTH, *length);
+	flags = le16_to_cpu(packet->flags) & ~(*op)->flags;
+	if (flags)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS, flags);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* An injected failure: nothing happened, or half of it did. */
+static u32 pagoda_packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op,
+			      const void *packet)
+{
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	if (exec->run->fail_middle) {
+		exec->half = true;
+		reason = op->execute(exec, packet);
+		exec->half = false;
+	}
+	return reason ? reason : pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
+}
+
+static u32 pagoda_packet_execute(struct pagoda_exec *exec)
+{
+	struct pagoda_engine_run *run = exec->run;
+	const void *packet = run->buffer + run->offset;
+	const struct pagoda_op *op;
+	u32 length, reason;
+
+	reason = pagoda_head_check(exec, &op, &length);
+	if (!reason)
+		reason = op->validate(exec, packet);
+	if (!reason) {
+		if (unlikely(run->packets == run->fail_at))
+			reason = pagoda_packet_fail(exec, op, packet);
+		else
+			reason = op->execute(exec, packet);
+	}
+	if (reason)
+		return reason;
+	atomic64_inc(&exec->engine->executed[run->fault.opcode]);
+	run->offset += length;
+	run->packets++;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* A resumed buffer must go on where a packet begins. */
+static bool pagoda_start_valid(const struct pagoda_engine_run *run)
+{
+	u32 offset = 0;
+
+	while (offset < run->start) {
+		const struct virtio_pagoda_packet *packet = run->buffer + offset;
+		u32 length = le32_to_cpu(packet->length);
+
+		if (length < sizeof(*packet) || length % VIRTIO_PAGODA_PACKET_ALIGN ||
+		    length > run->start - offset)
+			return false;
+		offset += length;
+	}
+	return true;
+}
+
+static u32 pagoda_buffer_check(struct pagoda_exec *exec)
+{
+	const struct pagoda_engine_run *run = exec->run;
+
+	if (run->size > exec->engine->max_buffer || run->size % VIRTIO_PAGODA_PACKET_ALIGN)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->size);
+	if (run->start > run->size || run->start % VIRTIO_PAGODA_PACKET_ALIGN ||
+	    !pagoda_start_valid(run))
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->start);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static bool pagoda_run_stops(const struct pagoda_engine_run *run)
+{
+	return run->packets == run->stop_at || (run->stop && READ_ONCE(*run->stop));
+}
+
+/**
+ * pagoda_engine_execute() - Execute a paging buffer
+ * @engine: Engine
+ * @run: Buffer and circumstances; receives how far it came and why not further
+ *
+ * Packets are executed in order. One that is refused has no effect at all;
+ * only a failure of the device, and an aperture page that another queue
+ * remaps while it is being copied, stop a packet halfway.
+ *
+ * Context: any number of threads at once; may sleep.
+ * Return: how the run ended.
+ */
+enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,
+						 struct pagoda_engine_run *run)
+{
+	struct pagoda_exec exec = { .engine = engine, .run = run };
+	u32 reason;
+
+	memset(&run->fault, 0, sizeof(run->fault));
+	run->packets = 0;
+	run->bytes = 0;
+	run->offset = run->start;
+	reason = pagoda_buffer_check(&exec);
+	if (!reason && run->start == run->size && !run->fail_at)
+		reason = pagoda_refuse(&exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
+	while (!reason && run->offset < run->size) {
+		if (pagoda_run_stops(run)) {
+			memset(&run->fault, 0, sizeof(run->fault));
+			return PAGODA_ENGINE_STOPPED;
+		}
+		reason = pagoda_packet_execute(&exec);
+	}
+	if (reason) {
+		run->fault.offset = run->offset;
+		atomic64_inc(&engine->faults[reason]);
+		return PAGODA_ENGINE_FAULT;
+	}
+	memset(&run->fault, 0, sizeof(run->fault));
+	return PAGODA_ENGINE_DONE;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From (segment, address) and run lists to bytes the CPU can reach.
+ *
+ * Vocabulary: a span is memory that is consecutive for the CPU. A cursor walks
+ * one side of a packet span by span. Checks come first and touch nothing; what
+ * they accept a cursor can walk without a fault, save aperture pages that
+ * another queue remaps meanwhile.
+ */
+#include "internal.h"
+
+/* Notes why the packet can't go on; returns @reason for the caller to return. */
+u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 access)
+{
+	exec->run->fault.reason = reason;
+	exec->run->fault.address = address;
+	exec->run->fault.access = access;
+	return reason;
+}
+
+/*
+ * Asks the surroundings for a span and keeps the answer. Trusts nothing: a
+ * span of no bytes is no span.
+ */
+u8 *pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 bus, u64 want, u64 *got)
+{
+	struct pagoda_engine *engine = exec->engine;
+	u64 size = 0;
+	u8 *here;
+
+	here = engine->ops->system_span(engine->context, bus, want, &size);
+	if (!here || !size)
+		return NULL;
+	exec->window_bus = bus;
+	exec->window_size = size;
+	exec->window = here;
+	*got = min(want, size);
+	return here;
+}
+
+/* Refuses VRAM outside the segment and inside ranges published as invalid. */
+u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access)
+{
+	const struct pagoda_engine *engine = exec->engine;
+	u32 i;
+
+	if (!size || size > engine->vram_size || address > engine->vram_size - size)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, address,
+					    access);
+	for (i = 0; i < engine->nr_invalid; i++) {
+		const struct pagoda_engine_range *range = &engine->invalid[i];
+
+		if (range->start >= address + size)
+			break;
+		if (range->start + range->size > address)
+			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
+						    address > range->start ? address : range->start,
+						    access);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static u32 pagoda_run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access)
+{
+	u64 limit = 1ull << exec->engine->system_bits;
+	u64 got;
+
+	if (!IS_ALIGNED(address, PAGODA_PAGE))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address, access);
+	if (size > limit || address > limit - size)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address, access);
+	for (; size; address += got, size -= got) {
+		if (!pagoda_system_span(exec, address, size, &got))
+			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address,
+						    access);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Accepts runs that are whole, reachable and together exactly @nr_pages. */
+u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagoda_run *runs,
+			     u32 nr_runs, u64 nr_pages, u32 access)
+{
+	u64 sum = 0;
+	u32 i, reason;
+
+	if (!nr_runs || nr_runs > exec->engine->max_runs)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS, nr_runs, access);
+	for (i = 0; i < nr_runs; i++) {
+		u32 pages = le32_to_cpu(runs[i].nr_pages);
+		u64 address = le64_to_cpu(runs[i].address);
+
+		if (runs[i].reserved)
+			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
+						    le32_to_cpu(runs[i].reserved), access);
+		sum += pages;
+		if (!pages || sum > nr_pages)
+			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS, address,
+						    access);
+		reason = pagoda_run_check(exec, address, pages * PAGODA_PAGE, access);
+		if (reason)
+			return reason;
+	}
+	if (sum != nr_pages)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS, sum, access);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Fields that have a meaning in other segments only must be zero. */
+static u32 pagoda_location_fields(struct pagoda_exec *exec,
+				  const struct virtio_pagoda_location *location, u32 access)
+{
+	u32 segment = le32_to_cpu(location->segment);
+	u32 generation = le32_to_cpu(location->generation);
+	u64 address = le64_to_cpu(location->address);
+
+	if (segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT, segment, access);
+	if (location->reserved)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
+					    le32_to_cpu(location->reserved), access);
+	if (generation && segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED, generation, access);
+	if (generation > VIRTIO_PAGODA_MAX_GENERATION)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_STALE_GENERATION,
+					    generation, access);
+	if (segment == VIRTIO_PAGODA_SEGMENT_SYSTEM)
+		return address ? pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED, address,
+						      access) :
+				 VIRTIO_PAGODA_FAULT_NONE;
+	if (location->nr_runs)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
+					    le32_to_cpu(location->nr_runs), access);
+	if (!IS_ALIGNED(address, PAGODA_PAGE))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address, access);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Accepts one side of a transfer of @size bytes. */
+u32 pagoda_engine_location_check(struct pagoda_exec *exec,
+				 const struct virtio_pagoda_location *location,
+				 const struct virtio_pagoda_run *runs, u64 size, u32 access)
+{
+	u64 address = le64_to_cpu(location->address);
+	u32 reason;
+
+	reason = pagoda_location_fields(exec, location, access);
+	if (reason)
+		return reason;
+	switch (le32_to_cpu(location->segment)) {
+	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		return pagoda_engine_runs_check(exec, runs, le32_to_cpu(location->nr_runs),
+					 size / PAGODA_PAGE + !!(size % PAGODA_PAGE), access);
+	case VIRTIO_PAGODA_SEGMENT_VRAM:
+		return pagoda_engine_vram_check(exec, address, size, access);
+	default:
+		return pagoda_engine_aperture_check(exec, address, size,
+						    le32_to_cpu(location->generation), access);
+	}
+}
+
+/* Starts a walk of @size bytes over a location that was checked. */
+void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
+			       const struct virtio_pagoda_location *location,
+			       const struct virtio_pagoda_run *runs, u64 size, u32 access)
+{
+	memset(cursor, 0, sizeof(*cursor));
+	cursor->segment = le32_to_cpu(location->segment);
+	cursor->generation = le32_to_cpu(location->generation);
+	cursor->address = le64_to_cpu(location->address);
+	cursor->access = access;
+	cursor->left = size;
+	cursor->run = runs;
+}
+
+/*
+ * The next span of a run list. The runs were found reachable by the check; when
+ * a span ends inside of a run, @address and @here_size keep the rest of it.
+ */
+static u32 pagoda_system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
+{
+	u64 bus = le64_to_cpu(cursor->run->address) + cursor->address;
+	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE - cursor->address;
+	u64 got;
+
+	cursor->here = pagoda_system_span(exec, bus, min(size, cursor->left), &got);
+	if (unlikely(!cursor->here))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, bus,
+					    cursor->access);
+	cursor->here_size = got;
+	if (got == size) {
+		cursor->run++;
+		cursor->address = 0;
+	} else {
+		cursor->address += got;
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Moves to the next span; the current one must be used up, bytes must be left. */
+u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
+{
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	if (cursor->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM) {
+		reason = pagoda_system_next(exec, cursor);
+	} else if (cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM) {
+		cursor->here = exec->engine->vram + cursor->address;
+		cursor->here_size = cursor->left;
+	} else {
+		reason = pagoda_engine_aperture_span(exec, cursor);
+	}
+	if (!reason)
+		cursor->left -= cursor->here_size;
+	return reason;
+}
+
+/* Finds 1 to 8 bytes, aligned to their size, so that they are one access. */
+u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
+				  u32 size, u32 access, u8 **here)
+{
+	struct pagoda_cursor cursor = { .access = access, .address = address, .left = size };
+	u64 page = ALIGN_DOWN(address, PAGODA_PAGE);
+	u64 got;
+	u32 reason;
+
+	switch (segment) {
+	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		reason = pagoda_run_check(exec, page, PAGODA_PAGE, access);
+		if (!reason)
+			*here = pagoda_system_span(exec, address, size, &got);
+		return reason;
+	case VIRTIO_PAGODA_SEGMENT_VRAM:
+		*here = exec->engine->vram + address;
+		return pagoda_engine_vram_check(exec, address, size, access);
+	case VIRTIO_PAGODA_SEGMENT_APERTURE:
+		reason = pagoda_engine_aperture_check(exec, address, size, 0, access);
+		if (!reason)
+			reason = pagoda_engine_aperture_span(exec, &cursor);
+		*here = cursor.here;
+		return reason;
+	default:
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT, segment, access);
+	}
+}
