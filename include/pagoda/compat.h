@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Interfaces that differ between kernels the driver is built for. Stable
+ * releases take such changes back, so Kbuild looks into the headers and nobody
+ * compares versions. No other file may ask which kernel it is built for.
+ */
+#ifndef PAGODA_COMPAT_H
+#define PAGODA_COMPAT_H
+
+#include <drm/gpu_scheduler.h>
+
+#ifdef PAGODA_HAVE_GPU_BUDDY
+#include <linux/gpu_buddy.h>
+#include <drm/drm_buddy.h>
+#else
+#include <drm/drm_buddy.h>
+#define gpu_buddy			drm_buddy
+#define gpu_buddy_block			drm_buddy_block
+#define gpu_buddy_init			drm_buddy_init
+#define gpu_buddy_fini			drm_buddy_fini
+#define gpu_buddy_alloc_blocks		drm_buddy_alloc_blocks
+#define gpu_buddy_block_trim		drm_buddy_block_trim
+#define gpu_buddy_free_list		drm_buddy_free_list
+#define gpu_buddy_free_block		drm_buddy_free_block
+#define gpu_buddy_block_offset		drm_buddy_block_offset
+#define gpu_buddy_block_size		drm_buddy_block_size
+#define gpu_buddy_block_is_clear	drm_buddy_block_is_clear
+#define GPU_BUDDY_RANGE_ALLOCATION	DRM_BUDDY_RANGE_ALLOCATION
+#define GPU_BUDDY_TOPDOWN_ALLOCATION	DRM_BUDDY_TOPDOWN_ALLOCATION
+#define GPU_BUDDY_CONTIGUOUS_ALLOCATION	DRM_BUDDY_CONTIGUOUS_ALLOCATION
+#define GPU_BUDDY_CLEAR_ALLOCATION	DRM_BUDDY_CLEAR_ALLOCATION
+#define GPU_BUDDY_CLEARED		DRM_BUDDY_CLEARED
+#define GPU_BUDDY_TRIM_DISABLE		DRM_BUDDY_TRIM_DISABLE
+#endif
+
+/**
+ * struct pagoda_sched_args - What a scheduler of ours needs to know
+ * @ops: Backend
+ * @submit_wq: Ordered work queue that runs jobs
+ * @credit_limit: Jobs the backend takes at once
+ * @name: Name of the timeline; must stay valid as long as a fence may
+ * @dev: For messages
+ *
+ * One run queue, no timeout of its own.
+ */
+struct pagoda_sched_args {
+	const struct drm_sched_backend_ops *ops;
+	struct workqueue_struct *submit_wq;
+	u32 credit_limit;
+	const char *name;
+	struct device *dev;
+};
+
+/**
+ * pagoda_sched_init() - drm_sched_init() of any kernel
+ * @sched: Zeroed scheduler
+ * @args: See struct pagoda_sched_args
+ *
+ * Context: may sleep and allocate.
+ * Return: 0 or a negative error code.
+ */
+static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
+				    const struct pagoda_sched_args *args)
+{
+#ifdef PAGODA_HAVE_SCHED_INIT_ARGS
+	const struct drm_sched_init_args init = {
+		.ops = args->ops,
+		.submit_wq = args->submit_wq,
+		.num_rqs = 1,
+		.credit_limit = args->credit_limit,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+		.name = args->name,
+		.dev = args->dev,
+	};
+
+	return drm_sched_init(sched, &init);
+#else
+	return drm_sched_init(sched, args->ops, args->submit_wq, 1, args->credit_limit, 0,
+			      MAX_SCHEDULE_TIMEOUT, NULL, NULL, args->name, args->dev);
+#endif
+}
+
+/**
+ * pagoda_sched_job_init() - drm_sched_job_init() of any kernel
+ * @job: Job
+ * @entity: Where it will be pushed
+ * @owner: Tag for the scheduler's traces
+ *
+ * One credit a job; the kernel itself is the client.
+ *
+ * Context: may sleep and allocate.
+ * Return: 0 or a negative error code.
+ */
+static inline int pagoda_sched_job_init(struct drm_sched_job *job,
+					struct drm_sched_entity *entity, void *owner)
+{
+#ifdef PAGODA_HAVE_SCHED_CLIENT_ID
+	return drm_sched_job_init(job, entity, 1, owner, 0);
+#else
+	return drm_sched_job_init(job, entity, 1, owner);
+#endif
+}
+
+#endif
