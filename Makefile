@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What a person types. Each target is a script in selftests/vm, which says more about itself;
+# everything that is built lands in out/, everything that is fetched or built once in the cache.
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/bash
+VM := selftests/vm
+
+export TRACE FRAMES VRAM FILTER
+
+.DEFAULT_GOAL := help
+.PHONY: run check setup modules kunit selftests debug bench lint clean clean-cache help
+
+help:
+	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
+	@echo '                      TRACE=file.rtrace.gz FRAMES=n VRAM=fraction-of-the-largest-working-set'
+	@echo 'make check            everything below but bench; ends with the number passed and failed'
+	@echo 'make modules          build pagoda.ko and pagoda_vgpu.ko; KDIR=kernel headers (default: newest Debian 6.12)'
+	@echo 'make kunit            KUnit suites under User-Mode Linux, lockdep and KASAN on; FILTER=glob'
+	@echo 'make selftests        the user-space tests on the stock kernel, in QEMU; FILTER=glob'
+	@echo 'make debug            KUnit and the user-space tests on the sanitizer kernel, in QEMU; FILTER=glob'
+	@echo 'make bench            measure; out/bench.tsv'
+	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
+	@echo 'make setup            install and fetch what the others need (they do so themselves)'
+	@echo 'make clean            remove out/'
+	@echo 'make clean-cache      remove kernels and sources kept in $${PAGODA_CACHE:-~/.cache/pagoda}'
+
+setup:
+	@$(VM)/setup.sh
+
+run: setup
+	@$(VM)/run.sh
+
+check:
+	@$(VM)/check.sh
+
+# Other headers than the default need no set-up, and no Debian.
+modules: $(if $(KDIR),,setup)
+	@if [ -z '$(KDIR)' ]; then . out/rig.env; fi; \
+		dir=$$($(VM)/modules.sh "$${STOCK_KDIR:-$(KDIR)}") && ls -l $$dir/*.ko
+
+kunit: setup
+	@$(VM)/kunit.sh
+
+selftests: setup
+	@$(VM)/machine.sh stock selftests
+
+debug: setup
+	@$(VM)/machine.sh debug kunit selftests
+
+bench: setup
+	@$(VM)/bench.sh
+
+lint: setup
+	@$(VM)/lint.sh
+
+clean:
+	rm -rf out
+
+clean-cache:
+	rm -rf "$${PAGODA_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/pagoda}"

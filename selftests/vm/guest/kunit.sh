@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# The KUnit module runs its suites while it is loaded; debugfs keeps what they said.
+. /guest/lib.sh
+
+load_list /modules/deps.list || exit 1
+say "insmod pagoda_kunit"
+insmod /modules/pagoda_kunit.ko || exit 1
+failed=1
+for suite in /sys/kernel/debug/kunit/pagoda*; do
+	name=$(basename "$suite")
+	cat "$suite/results" > "/out/kunit.$name.tap" || exit 1
+	tail -n 1 "/out/kunit.$name.tap"
+	failed=0
+done
+rmmod pagoda_kunit || failed=1
+kmemleak_scan || failed=1
+exit "$failed"

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# What guest scripts share. The environment (RIG, SHARE, ARGS and vm.py's --env) is in /guest/env.
+. /guest/env
+export PATH=/bin HOME=/tmp TMPDIR=/tmp RIG
+
+say() { echo "pagoda-vm: $*" > /dev/kmsg; }
+
+# Lists are in the order of dependencies, made by vm.py from modules.dep.
+load_list() {
+	[ -f "$1" ] || return 0
+	while read -r module; do
+		name=$(basename "$module" .ko | tr - _)
+		grep -q "^$name " /proc/modules && continue
+		insmod "$module" || return 1
+	done < "$1"
+}
+
+# Loads the software GPU with the given parameters, then the driver, and waits for its node.
+load_pagoda() {
+	load_list /modules/deps.list || return 1
+	insmod /modules/pagoda_vgpu.ko "$@" || return 1
+	insmod /modules/pagoda.ko || return 1
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		ls /dev/dri/renderD* > /dev/null 2>&1 && return 0
+		sleep 0.25
+	done
+	echo "no render node appeared"
+	return 1
+}
+
+unload_pagoda() {
+	rmmod pagoda && rmmod pagoda_vgpu
+}
+
+# Two scans: an object is only reported when it was unreferenced in the one before too.
+# Anything found goes to the console, where the host looks for it.
+kmemleak_scan() {
+	[ -e /sys/kernel/debug/kmemleak ] || return 0
+	echo scan > /sys/kernel/debug/kmemleak
+	sleep 5
+	echo scan > /sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak > /out/kmemleak.txt
+	[ -s /out/kmemleak.txt ] || return 0
+	head -n 60 /out/kmemleak.txt > /dev/console
+	return 1
+}
+
+# run_tap <variant> <program> [argument...]: its TAP and its status go where report.py looks.
+run_tap() {
+	variant=$1
+	program=$2
+	shift 2
+	name=$variant.$(basename "$program")
+	say "test $name"
+	timeout "${TEST_TIMEOUT:-600}" "$program" "$@" > /out/"$name".tap 2>&1
+	status=$?
+	echo "$status" > /out/"$name".status
+	echo "$name: $(grep -c '^ok' /out/"$name".tap) ok, $(grep -c '^not ok' /out/"$name".tap) not ok, status $status"
+	[ "$status" = 0 ]
+}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# Every test program with each size of the window through which the CPU sees VRAM, then what
+# only a script can test: loading and unloading.
+. /guest/lib.sh
+
+failed=0
+for window in all some none; do
+	# shellcheck disable=SC2046
+	load_pagoda $(window_parameters "$window") || { failed=1; unload_pagoda; continue; }
+	for test in /tests/*_test; do
+		[ -x "$test" ] || continue
+		run_tap "$window" "$test" || failed=1
+	done
+	kmemleak_scan || failed=1
+	unload_pagoda || failed=1
+done
+run_tap - /guest/reload.sh || failed=1
+kmemleak_scan || failed=1
+exit "$failed"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Sourced by every script of the rigs: where things are, how to say what is going on.
+set -euo pipefail
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+OUT=$TOP/out
+LOGS=$OUT/logs
+CACHE=${PAGODA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/pagoda}
+JOBS=${JOBS:-$(nproc)}
+mkdir -p "$LOGS" "$CACHE"
+
+say() { printf '%s  %s\n' "$(date +%T)" "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+# One artefact, one folder, named by what it was built from: key <string or file>...
+key() {
+	local arg
+	for arg in "$@"; do
+		if [[ -f $arg ]]; then cat "$arg"; else printf '%s\n' "$arg"; fi
+	done | sha256sum | cut -c1-12
+}
+
+# Two runs may share the cache: the second waits instead of building into the same folder.
+# The lock is held until the calling script ends; children must not inherit it (9>&-).
+cache_lock() {
+	exec 9>"$CACHE/$1.lock"
+	flock -n 9 || { say "waiting for another run ($1)"; flock 9; }
+}
+
+# Runs a long command: its output goes to a log, a line every ten seconds says how far it is.
+# with_progress <what> <log> <command>...
+with_progress() {
+	local what=$1 log=$2 start=$SECONDS pid rc=0 lines
+	shift 2
+	say "$what ..."
+	"$@" >"$log" 2>&1 9>&- &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		sleep 1
+		(( (SECONDS - start) % 10 )) && continue
+		lines=$(wc -l <"$log")
+		say "$what: $((SECONDS - start)) s, $lines lines"
+	done
+	wait "$pid" || rc=$?
+	if ((rc)); then
+		tail -n 25 "$log" >&2
+		say "$what: failed, whole log in $log"
+		return "$rc"
+	fi
+	say "$what: done in $((SECONDS - start)) s"
+}

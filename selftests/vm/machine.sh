@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Builds what a step needs and runs it in a machine of its own:
+#
+#   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, replay, bench
+#
+# A step is the script of its name in guest/. All steps run, whatever becomes of the others.
+# FILTER chooses suites (kunit) or test programs (selftests), a glob.
+. "$(dirname "$0")/lib.sh"
+. "$OUT/rig.env"
+
+rig=$1
+shift
+vm=("$TOP/selftests/vm/vm.py" --rig "$rig")
+
+case $rig in
+stock) kdir=$STOCK_KDIR stage=() limit=900 ;;
+debug)
+	kdir=$("$TOP/selftests/vm/kernels.sh" debug)
+	stage=(--stage debug) limit=1500
+	vm+=(--kernel "$kdir")
+	;;
+*) die "machine.sh: no rig $rig" ;;
+esac
+
+build_modules() {
+	with_progress "building modules ($rig${1:+, $1})" "$LOGS/modules.$rig${1:+-$1}.log" \
+		"$TOP/selftests/vm/modules.sh" "$kdir" "${@:2}"
+}
+
+# Names the stage's modules for vm.py, and the programs of selftests/ and selftests/tools/.
+drivers() {
+	local dir=$OUT/build/${stage[1]:-$STOCK_RELEASE}
+	vm+=(--module "$dir/pagoda_vgpu.ko" --module "$dir/pagoda.ko")
+}
+
+programs() {
+	local file
+	"$TOP/selftests/vm/programs.sh"
+	for file in "$OUT"/selftests/*; do
+		[[ -f $file && -x $file ]] || continue
+		case $file in
+		*_test) [[ ${file##*/} == ${FILTER:-*} ]] && vm+=(--file "$file:/tests/${file##*/}") ;;
+		*) vm+=(--file "$file:/bin/${file##*/}") ;;
+		esac
+	done
+}
+
+run_step() {
+	local step=$1 name=$rig.$1
+	shift
+	"${vm[@]}" --name "$name" --timeout "${LIMIT:-$limit}" "$@" "$TOP/selftests/vm/guest/$step.sh"
+}
+
+failed=0
+for step in "$@"; do
+	(
+		case $step in
+		kunit)
+			build_modules kunit --stage "$rig-kunit" CONFIG_DRM_PAGODA_KUNIT_TEST=m
+			vm+=(--module "$OUT/build/$rig-kunit/pagoda_kunit.ko")
+			run_step kunit --append "kunit.filter_glob=${FILTER:-pagoda*}"
+			;;
+		replay)
+			build_modules "" "${stage[@]}"
+			drivers
+			programs
+			trace=${TRACE:-$TOP/selftests/traces/neverball.rtrace.gz}
+			name=$(basename "$trace" .gz)
+			run_step replay --file "$trace:/traces/$name" --env "TRACE=/traces/$name" \
+				--env "FRAMES=${FRAMES:-}" --env "VRAM=${VRAM:-}"
+			;;
+		*)
+			build_modules "" "${stage[@]}"
+			drivers
+			programs
+			run_step "$step"
+			;;
+		esac
+	) || failed=1
+done
+exit "$failed"

@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Builds the user-space programs into out/selftests.
+. "$(dirname "$0")/lib.sh"
+
+src=$("$TOP/selftests/vm/kernels.sh" source)
+headers=$("$TOP/selftests/vm/kernels.sh" headers)
+with_progress "building the test programs" "$LOGS/programs.log" \
+	make -C "$TOP/selftests" -j"$JOBS" KSRC="$src" KHDR="$headers" OUT="$OUT/selftests"
