@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The driver's ioctls as C functions; see the header for the contract. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pagoda_lib.h"
+
+#define FIRST_RENDER_NODE	128
+#define RENDER_NODES		64
+
+int pagoda_ioctl(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, request, arg);
+	} while (ret < 0 && (errno == EINTR || errno == EAGAIN));
+	return ret < 0 ? -errno : 0;
+}
+
+static int is_pagoda(int fd)
+{
+	char name[16] = "";
+	struct drm_version version = { .name = name, .name_len = sizeof(name) - 1 };
+
+	return !pagoda_ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "pagoda");
+}
+
+int pagoda_open(void)
+{
+	char path[64];
+	int fd, n;
+
+	for (n = 0; n < RENDER_NODES; n++) {
+		snprintf(path, sizeof(path), "/dev/dri/renderD%d", FIRST_RENDER_NODE + n);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (is_pagoda(fd))
+			return fd;
+		close(fd);
+	}
+	return -ENODEV;
+}
+
+int pagoda_query(int fd, uint32_t type, uint32_t index, void *answer, uint32_t size)
+{
+	struct drm_pagoda_query args = {
+		.type = type,
+		.index = index,
+		.size = size,
+		.pointer = (uintptr_t)answer,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_QUERY, &args);
+}
+
+int pagoda_device(int fd, struct drm_pagoda_device_info *info)
+{
+	return pagoda_query(fd, DRM_PAGODA_QUERY_DEVICE, 0, info, sizeof(*info));
+}
+
+int pagoda_segment(int fd, uint32_t id, struct drm_pagoda_segment_info *info)
+{
+	return pagoda_query(fd, DRM_PAGODA_QUERY_SEGMENT, id, info, sizeof(*info));
+}
+
+int pagoda_stats(int fd, struct drm_pagoda_stats *stats)
+{
+	return pagoda_query(fd, DRM_PAGODA_QUERY_STATS, 0, stats, sizeof(*stats));
+}
+
+uint64_t pagoda_usage(int fd, uint32_t segment)
+{
+	struct drm_pagoda_segment_info info;
+
+	return pagoda_segment(fd, segment, &info) ? UINT64_MAX : info.usage;
+}
+
+int pagoda_create_args(int fd, struct drm_pagoda_allocation_create *args)
+{
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_ALLOCATION_CREATE, args);
+}
+
+int pagoda_create(int fd, uint64_t size, uint32_t flags, uint32_t supported, uint32_t *handle)
+{
+	struct drm_pagoda_allocation_create args = {
+		.size = size,
+		.flags = flags,
+		.supported = supported,
+	};
+	int ret = pagoda_create_args(fd, &args);
+
+	*handle = args.handle;
+	return ret;
+}
+
+int pagoda_create_vram(int fd, uint64_t size, uint32_t *handle)
+{
+	return pagoda_create(fd, size, DRM_PAGODA_ALLOCATION_CPU_VISIBLE, PAGODA_IN_VRAM, handle);
+}
+
+int pagoda_close(int fd, uint32_t handle)
+{
+	struct drm_gem_close args = { .handle = handle };
+
+	return pagoda_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &args);
+}
+
+int pagoda_mmap_offset(int fd, uint32_t handle, uint64_t *offset)
+{
+	struct drm_pagoda_allocation_mmap_offset args = { .handle = handle };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_ALLOCATION_MMAP_OFFSET, &args);
+
+	*offset = args.offset;
+	return ret;
+}
+
+void *pagoda_map(int fd, uint32_t handle, uint64_t size)
+{
+	uint64_t offset;
+	void *map;
+	int ret = pagoda_mmap_offset(fd, handle, &offset);
+
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+int pagoda_info(int fd, uint32_t handle, struct drm_pagoda_allocation_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->handle = handle;
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_ALLOCATION_INFO, info);
+}
+
+int pagoda_where(int fd, uint32_t handle)
+{
+	struct drm_pagoda_allocation_info info;
+	int ret = pagoda_info(fd, handle, &info);
+
+	return ret ? ret : (int)info.segment;
+}
+
+int pagoda_residency(int fd, uint32_t handle)
+{
+	struct drm_pagoda_residency_status status = { .handle = handle };
+	struct drm_pagoda_query_residency args = {
+		.entries = { (uintptr_t)&status, 1, sizeof(status) },
+	};
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_QUERY_RESIDENCY, &args);
+
+	return ret ? ret : (int)status.residency;
+}
+
+int64_t pagoda_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * PAGODA_SEC + ts.tv_nsec;
+}
+
+int pagoda_wait(int fd, uint32_t handle, int64_t timeout_ns)
+{
+	struct drm_pagoda_allocation_wait args = {
+		.handle = handle,
+		.timeout_ns = timeout_ns ? pagoda_now() + timeout_ns : 0,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &args);
+}
+
+static struct drm_pagoda_residency_entry *entries_make(const uint32_t *handles, uint32_t count)
+{
+	struct drm_pagoda_residency_entry *entries = calloc(count ? count : 1, sizeof(*entries));
+	uint32_t n;
+
+	for (n = 0; entries && n < count; n++)
+		entries[n].handle = handles[n];
+	return entries;
+}
+
+int pagoda_make_resident(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
+			 uint64_t point, struct drm_pagoda_make_resident *args)
+{
+	struct drm_pagoda_residency_entry *entries = entries_make(handles, count);
+	struct drm_pagoda_make_resident local;
+	int ret;
+
+	if (!entries)
+		return -ENOMEM;
+	if (!args)
+		args = &local;
+	memset(args, 0, sizeof(*args));
+	args->entries.array = (uintptr_t)entries;
+	args->entries.count = count;
+	args->entries.stride = sizeof(*entries);
+	args->syncobj = syncobj;
+	args->point = point;
+	ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_MAKE_RESIDENT, args);
+	free(entries);
+	return ret;
+}
+
+int pagoda_evict(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
+		 uint64_t point)
+{
+	struct drm_pagoda_residency_entry *entries = entries_make(handles, count);
+	struct drm_pagoda_evict args = {
+		.entries = { (uintptr_t)entries, count, sizeof(*entries) },
+		.syncobj = syncobj,
+		.point = point,
+	};
+	int ret;
+
+	if (!entries)
+		return -ENOMEM;
+	ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_EVICT, &args);
+	free(entries);
+	return ret;
+}
+
+int pagoda_make_resident_wait(int fd, uint32_t handle)
+{
+	int ret = pagoda_make_resident(fd, &handle, 1, 0, 0, NULL);
+
+	return ret ? ret : pagoda_wait(fd, handle, 60 * PAGODA_SEC);
+}
+
+int pagoda_evict_wait(int fd, uint32_t handle)
+{
+	int ret = pagoda_evict(fd, &handle, 1, 0, 0);
+
+	return ret ? ret : pagoda_wait(fd, handle, 60 * PAGODA_SEC);
+}
+
+int pagoda_syncobj_create(int fd, uint32_t *syncobj)
+{
+	struct drm_syncobj_create args = { 0 };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_SYNCOBJ_CREATE, &args);
+
+	*syncobj = args.handle;
+	return ret;
+}
+
+int pagoda_syncobj_destroy(int fd, uint32_t syncobj)
+{
+	struct drm_syncobj_destroy args = { .handle = syncobj };
+
+	return pagoda_ioctl(fd, DRM_IOCTL_SYNCOBJ_DESTROY, &args);
+}
+
+int pagoda_syncobj_wait(int fd, uint32_t syncobj, uint64_t point, int64_t timeout_ns)
+{
+	struct drm_syncobj_timeline_wait args = {
+		.handles = (uintptr_t)&syncobj,
+		.points = (uintptr_t)&point,
+		.timeout_nsec = pagoda_now() + timeout_ns,
+		.count_handles = 1,
+		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL |
+			 DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &args);
+}
+
+int pagoda_syncobj_query(int fd, uint32_t syncobj, uint64_t *point)
+{
+	struct drm_syncobj_timeline_array args = {
+		.handles = (uintptr_t)&syncobj,
+		.points = (uintptr_t)point,
+		.count_handles = 1,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_SYNCOBJ_QUERY, &args);
+}
+
+/* Spreads every input bit over the word (the finalizer of splitmix64). */
+static uint64_t scramble(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+	return x ^ (x >> 31);
+}
+
+uint64_t pagoda_random(uint64_t *state)
+{
+	*state += 0x9e3779b97f4a7c15ull;
+	return scramble(*state);
+}
+
+uint64_t pagoda_key(uint64_t seed, uint64_t id, uint64_t version)
+{
+	return scramble(scramble(scramble(seed + 1) + id) + version);
+}
+
+/* One multiplication a word: this is what fills and checks gigabytes. */
+#define STEP	0x9e3779b97f4a7c15ull
+
+static inline uint64_t word_of(uint64_t state)
+{
+	return (state ^ (state >> 32)) * 0xd6e8feb86659fd93ull;
+}
+
+uint8_t pagoda_byte(uint64_t key, uint64_t offset)
+{
+	return word_of(key + (offset >> 3) * STEP) >> (8 * (offset & 7));
+}
+
+void pagoda_fill(void *dst, uint64_t key, uint64_t offset, uint64_t size)
+{
+	uint8_t *out = dst;
+	uint64_t state, word;
+
+	for (; size && (offset & 7); size--)
+		*out++ = pagoda_byte(key, offset++);
+	state = key + (offset >> 3) * STEP;
+	for (; size >= 8; size -= 8, offset += 8, out += 8, state += STEP) {
+		word = word_of(state);
+		memcpy(out, &word, 8);
+	}
+	for (; size; size--)
+		*out++ = pagoda_byte(key, offset++);
+}
+
+static int64_t check_bytes(const uint8_t *in, uint64_t key, uint64_t offset, uint64_t size)
+{
+	uint64_t n;
+
+	for (n = 0; n < size; n++)
+		if (in[n] != pagoda_byte(key, offset + n))
+			return n;
+	return -1;
+}
+
+int64_t pagoda_check(const void *src, uint64_t key, uint64_t offset, uint64_t size)
+{
+	const uint8_t *in = src;
+	uint64_t head = -offset & 7, state, word, pos;
+	int64_t bad;
+
+	if (head > size)
+		head = size;
+	bad = check_bytes(in, key, offset, head);
+	if (bad >= 0)
+		return bad;
+	state = key + ((offset + head) >> 3) * STEP;
+	for (pos = head; size - pos >= 8; pos += 8, state += STEP) {
+		memcpy(&word, in + pos, 8);
+		if (word != word_of(state))
+			break;
+	}
+	bad = check_bytes(in + pos, key, offset + pos, size - pos < 8 ? size - pos : 8);
+	return bad < 0 ? -1 : (int64_t)pos + bad;
+}
+
+int64_t pagoda_check_zero(const void *src, uint64_t size)
+{
+	const uint8_t *in = src;
+	uint64_t word, pos = 0;
+
+	for (; size - pos >= 8; pos += 8) {
+		memcpy(&word, in + pos, 8);
+		if (word)
+			break;
+	}
+	for (; pos < size; pos++)
+		if (in[pos])
+			return pos;
+	return -1;
+}

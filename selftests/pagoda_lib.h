@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The driver's ioctls as C functions, for the selftests and tools.
+ *
+ * Every function that can fail returns 0 (or what its comment says) on success and a negative
+ * errno otherwise. Nothing is kept between calls: an fd of the render node is all the state.
+ */
+#ifndef PAGODA_LIB_H
+#define PAGODA_LIB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../include/uapi/drm/pagoda_drm.h"
+
+/*
+ * Names the conformance points that the assertion beside it proves. Expands to nothing: the
+ * report reads it from the source and joins it with the result of the test it stands in.
+ */
+#define PAGODA_PROVES(...) do { } while (0)
+
+#define PAGODA_KIB	1024ull
+#define PAGODA_MIB	(1024ull * 1024)
+#define PAGODA_SEC	1000000000ll
+
+#define PAGODA_IN_VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define PAGODA_IN_APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+
+/* Opens the first render node whose driver is pagoda: fd or -ENODEV. */
+int pagoda_open(void);
+
+/* ioctl() that is repeated after signals. */
+int pagoda_ioctl(int fd, unsigned long request, void *arg);
+
+int pagoda_query(int fd, uint32_t type, uint32_t index, void *answer, uint32_t size);
+int pagoda_device(int fd, struct drm_pagoda_device_info *info);
+int pagoda_segment(int fd, uint32_t id, struct drm_pagoda_segment_info *info);
+int pagoda_stats(int fd, struct drm_pagoda_stats *stats);
+
+/* Creates an allocation from all the arguments, or in the usual forms. */
+int pagoda_create_args(int fd, struct drm_pagoda_allocation_create *args);
+int pagoda_create(int fd, uint64_t size, uint32_t flags, uint32_t supported, uint32_t *handle);
+int pagoda_create_vram(int fd, uint64_t size, uint32_t *handle);
+int pagoda_close(int fd, uint32_t handle);
+
+int pagoda_mmap_offset(int fd, uint32_t handle, uint64_t *offset);
+/* Maps @size bytes shared and read-write; NULL on failure, errno is set. */
+void *pagoda_map(int fd, uint32_t handle, uint64_t size);
+
+int pagoda_info(int fd, uint32_t handle, struct drm_pagoda_allocation_info *info);
+/* Segment an allocation is in (enum drm_pagoda_segment_id), or a negative errno. */
+int pagoda_where(int fd, uint32_t handle);
+/* Residency of an allocation (enum drm_pagoda_residency), or a negative errno. */
+int pagoda_residency(int fd, uint32_t handle);
+
+/* Waits until an allocation is idle, at most @timeout_ns from now; 0 only looks. */
+int pagoda_wait(int fd, uint32_t handle, int64_t timeout_ns);
+
+/* Lists. @syncobj 0: no out-point. @args may be NULL: where the answers go. */
+int pagoda_make_resident(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
+			 uint64_t point, struct drm_pagoda_make_resident *args);
+int pagoda_evict(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
+		 uint64_t point);
+/* The same for one allocation, and waits until it is done. */
+int pagoda_make_resident_wait(int fd, uint32_t handle);
+int pagoda_evict_wait(int fd, uint32_t handle);
+
+int pagoda_syncobj_create(int fd, uint32_t *syncobj);
+int pagoda_syncobj_destroy(int fd, uint32_t syncobj);
+/* Waits for a point, at most @timeout_ns from now: -ETIME. */
+int pagoda_syncobj_wait(int fd, uint32_t syncobj, uint64_t point, int64_t timeout_ns);
+/* Last signalled point. */
+int pagoda_syncobj_query(int fd, uint32_t syncobj, uint64_t *point);
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+int64_t pagoda_now(void);
+
+/* Bytes of @segment in use by everybody; UINT64_MAX when it can't be asked. */
+uint64_t pagoda_usage(int fd, uint32_t segment);
+
+/*
+ * Content that is a function of key and offset: byte n of the content of a key is byte n % 8
+ * of a 64-bit word made from (key, n / 8). fill writes bytes [offset, offset + size) of it to
+ * @dst; check returns the offset of the first byte of @src that differs, or -1.
+ */
+uint64_t pagoda_key(uint64_t seed, uint64_t id, uint64_t version);
+void pagoda_fill(void *dst, uint64_t key, uint64_t offset, uint64_t size);
+int64_t pagoda_check(const void *src, uint64_t key, uint64_t offset, uint64_t size);
+/* The byte expected at @offset. */
+uint8_t pagoda_byte(uint64_t key, uint64_t offset);
+/* Offset from @src of the first byte that isn't zero, or -1. */
+int64_t pagoda_check_zero(const void *src, uint64_t size);
+
+/* A small generator for tests: seeded, printed by those who use it. */
+uint64_t pagoda_random(uint64_t *state);
+
+#endif

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The replay engine: allocations become BOs, uploads go through mmap, uses are grouped.
+ *
+ * Uses are collected, in order, into a batch of at most a quarter of VRAM (each allocation
+ * once), that is made resident by one call. The batch ends when the next allocation doesn't
+ * fit into it, at the end of a frame, and before one of its allocations is written, read
+ * back or freed, so that GPU use and CPU access of an allocation stay in the trace's order.
+ * A few batches are in flight; before the next one the oldest's point is waited for.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../pagoda_lib.h"
+#include "content.h"
+#include "replay.h"
+
+#define BATCHES_IN_FLIGHT	4
+#define FAULTS_SHOWN		8
+#define WAIT_LIMIT		(120 * PAGODA_SEC)
+#define BUSY_LIMIT		(60 * PAGODA_SEC)
+
+struct allocation {
+	uint32_t handle;
+	uint32_t batch;
+	uint64_t size;
+	uint8_t *map;
+	bool aperture;
+	struct content content;
+};
+
+struct batch {
+	uint32_t *handles;
+	uint32_t count;
+	uint32_t serial;
+	uint64_t vram;
+	uint64_t aperture;
+};
+
+struct engine {
+	const struct trace *trace;
+	const struct replay_options *options;
+	struct replay_result *result;
+	struct allocation *allocations;
+	struct batch batch;
+	uint64_t seed;
+	uint64_t vram_size;
+	uint64_t aperture_size;
+	uint64_t point;
+	uint32_t syncobj;
+	uint32_t shown;
+	unsigned int client;
+	int fd;
+	int marker;
+};
+
+static int complain(const struct engine *e, const char *what, uint32_t id, int ret)
+{
+	fprintf(stderr, "replay: client %u, frame %llu, allocation %u: %s: %s\n", e->client,
+		(unsigned long long)e->result->frames, id, what, strerror(-ret));
+	return ret;
+}
+
+static void marker_write(const struct engine *e)
+{
+	char text[32];
+	int length;
+
+	if (e->marker < 0)
+		return;
+	length = snprintf(text, sizeof(text), "frame %llu\n",
+			  (unsigned long long)e->result->frames);
+	/* A picture without marks is no failure of the replay. */
+	if (write(e->marker, text, length) < 0)
+		return;
+}
+
+static int allocation_create(struct engine *e, const struct trace_event *event)
+{
+	struct allocation *it = &e->allocations[event->id];
+	struct drm_pagoda_allocation_create args = {
+		.size = event->length,
+		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+	};
+	int ret;
+
+	it->aperture = event->length > e->vram_size;
+	if (it->aperture) {
+		args.flags |= DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY;
+		args.supported = PAGODA_IN_APERTURE;
+	} else {
+		args.supported = PAGODA_IN_VRAM;
+		args.preferred[0] = DRM_PAGODA_SEGMENT_VRAM;
+	}
+	/* What programs read back is what they draw to. */
+	if (event->flag == TRACE_RBO || event->flag == TRACE_ATTACHMENT)
+		args.flags |= DRM_PAGODA_ALLOCATION_CACHED;
+	ret = pagoda_create_args(e->fd, &args);
+	if (ret)
+		return complain(e, "create", event->id, ret);
+	it->handle = args.handle;
+	it->size = args.size;
+	return content_init(&it->content, e->seed, event->id, args.size);
+}
+
+static int allocation_map(struct engine *e, uint32_t id)
+{
+	struct allocation *it = &e->allocations[id];
+
+	if (it->map)
+		return 0;
+	it->map = pagoda_map(e->fd, it->handle, it->size);
+	return it->map ? 0 : complain(e, "mmap", id, -errno);
+}
+
+static void allocation_free(struct engine *e, struct allocation *it)
+{
+	if (!it->handle)
+		return;
+	if (it->map)
+		munmap(it->map, it->size);
+	pagoda_close(e->fd, it->handle);
+	content_exit(&it->content);
+	memset(it, 0, sizeof(*it));
+}
+
+static int allocation_verify(struct engine *e, uint32_t id)
+{
+	struct allocation *it = &e->allocations[id];
+	int64_t start = pagoda_now();
+	struct content_fault fault;
+	int ret = allocation_map(e, id);
+
+	if (ret)
+		return ret;
+	if (!content_verify(&it->content, it->map, &fault)) {
+		e->result->mismatches += fault.bytes;
+		if (e->shown++ < FAULTS_SHOWN)
+			fprintf(stderr,
+				"mismatch: client %u frame %llu id %u of %llu bytes: %llu wrong, first at %llu: expected %02x (version %llu) got %02x\n",
+				e->client, (unsigned long long)e->result->frames, id,
+				(unsigned long long)it->size, (unsigned long long)fault.bytes,
+				(unsigned long long)fault.offset, fault.expected,
+				(unsigned long long)fault.version, fault.got);
+	}
+	e->result->checked += it->size;
+	e->result->check_ns += pagoda_now() - start;
+	return 0;
+}
+
+/* All or none of a list is resident; when others use the memory now, the kernel says so. */
+static int make_resident(struct engine *e)
+{
+	int64_t start = pagoda_now();
+	int ret;
+
+	for (;;) {
+		ret = pagoda_make_resident(e->fd, e->batch.handles, e->batch.count, e->syncobj,
+					   e->point + 1, NULL);
+		if (ret != -EBUSY || pagoda_now() - start > BUSY_LIMIT)
+			break;
+		e->result->retries++;
+		usleep(1000);
+	}
+	e->result->call_ns += pagoda_now() - start;
+	return ret;
+}
+
+/*
+ * With one client nothing but this client's own next call can take an allocation of the batch
+ * away, so each must be where the GPU can use it.
+ */
+static int batch_check(struct engine *e)
+{
+	struct drm_pagoda_residency_status *status;
+	struct drm_pagoda_query_residency args = {
+		.entries = { 0, e->batch.count, sizeof(*status) },
+	};
+	uint32_t n;
+	int ret;
+
+	if (e->options->clients > 1)
+		return 0;
+	status = calloc(e->batch.count, sizeof(*status));
+	if (!status)
+		return -ENOMEM;
+	for (n = 0; n < e->batch.count; n++)
+		status[n].handle = e->batch.handles[n];
+	args.entries.array = (uintptr_t)status;
+	ret = pagoda_ioctl(e->fd, DRM_IOCTL_PAGODA_QUERY_RESIDENCY, &args);
+	for (n = 0; !ret && n < e->batch.count; n++)
+		if (status[n].residency == DRM_PAGODA_NOT_RESIDENT || status[n].state)
+			e->result->misplaced++;
+	free(status);
+	return ret;
+}
+
+static int point_wait(struct engine *e, uint64_t point)
+{
+	int64_t start = pagoda_now();
+	int ret = pagoda_syncobj_wait(e->fd, e->syncobj, point, WAIT_LIMIT);
+
+	e->result->stall_ns += pagoda_now() - start;
+	return ret ? complain(e, "waiting for a batch", 0, ret) : 0;
+}
+
+static int batch_flush(struct engine *e)
+{
+	int ret;
+
+	if (!e->batch.count)
+		return 0;
+	if (e->point >= BATCHES_IN_FLIGHT) {
+		ret = point_wait(e, e->point + 1 - BATCHES_IN_FLIGHT);
+		if (ret)
+			return ret;
+	}
+	ret = make_resident(e);
+	if (ret)
+		return complain(e, "make resident", 0, ret);
+	e->point++;
+	ret = batch_check(e);
+	e->result->batches++;
+	e->result->uses += e->batch.count;
+	e->batch.count = 0;
+	e->batch.vram = 0;
+	e->batch.aperture = 0;
+	e->batch.serial++;
+	return ret;
+}
+
+static int use(struct engine *e, const struct trace_event *event)
+{
+	struct allocation *it = &e->allocations[event->id];
+	uint64_t limit = (it->aperture ? e->aperture_size : e->vram_size) / 4;
+	uint64_t *used = it->aperture ? &e->batch.aperture : &e->batch.vram;
+	int ret;
+
+	if (it->batch == e->batch.serial)
+		return 0;
+	if (*used + it->size > limit || e->batch.count == DRM_PAGODA_MAX_ENTRIES) {
+		ret = batch_flush(e);
+		if (ret)
+			return ret;
+	}
+	it->batch = e->batch.serial;
+	e->batch.handles[e->batch.count++] = it->handle;
+	*used += it->size;
+	return 0;
+}
+
+/* The CPU is about to touch or free @id: what the GPU was to use before comes first. */
+static int settle(struct engine *e, uint32_t id)
+{
+	return e->allocations[id].batch == e->batch.serial ? batch_flush(e) : 0;
+}
+
+static int upload(struct engine *e, const struct trace_event *event)
+{
+	struct allocation *it = &e->allocations[event->id];
+	int64_t start;
+	int ret = settle(e, event->id);
+
+	if (!ret)
+		ret = allocation_map(e, event->id);
+	if (ret)
+		return ret;
+	start = pagoda_now();
+	ret = content_write(&it->content, it->map, event->offset, event->length);
+	e->result->uploaded += event->length;
+	e->result->upload_ns += pagoda_now() - start;
+	return ret;
+}
+
+static int read_back(struct engine *e, const struct trace_event *event)
+{
+	int ret = settle(e, event->id);
+
+	return ret ? ret : allocation_verify(e, event->id);
+}
+
+static int release(struct engine *e, const struct trace_event *event)
+{
+	int ret = settle(e, event->id);
+
+	if (!ret && e->options->verify_free)
+		ret = allocation_verify(e, event->id);
+	allocation_free(e, &e->allocations[event->id]);
+	return ret;
+}
+
+static int frame_end(struct engine *e)
+{
+	int ret = batch_flush(e);
+
+	e->result->frames++;
+	marker_write(e);
+	if (e->options->verbose && e->result->frames % e->options->verbose == 0) {
+		printf("client %u: frame %llu of %u, %llu batches, stalled %.2f s, mismatches %llu\n",
+		       e->client, (unsigned long long)e->result->frames, e->trace->frames,
+		       (unsigned long long)e->result->batches, e->result->stall_ns / 1e9,
+		       (unsigned long long)e->result->mismatches);
+		fflush(stdout);
+	}
+	return ret;
+}
+
+static int step(struct engine *e, const struct trace_event *event)
+{
+	switch (event->type) {
+	case TRACE_ALLOC:
+		return allocation_create(e, event);
+	case TRACE_WRITE:
+		return upload(e, event);
+	case TRACE_USE:
+		return use(e, event);
+	case TRACE_READ:
+		return read_back(e, event);
+	case TRACE_FREE:
+		return release(e, event);
+	default:
+		return frame_end(e);
+	}
+}
+
+static int engine_open(struct engine *e)
+{
+	struct drm_pagoda_segment_info vram, aperture;
+	struct drm_pagoda_device_info device;
+	int ret;
+
+	e->fd = pagoda_open();
+	if (e->fd < 0)
+		return complain(e, "no pagoda device", 0, e->fd);
+	ret = pagoda_device(e->fd, &device);
+	if (!ret)
+		ret = pagoda_segment(e->fd, DRM_PAGODA_SEGMENT_VRAM, &vram);
+	if (!ret)
+		ret = pagoda_segment(e->fd, DRM_PAGODA_SEGMENT_APERTURE, &aperture);
+	if (!ret)
+		ret = pagoda_syncobj_create(e->fd, &e->syncobj);
+	if (ret)
+		return complain(e, "asking the device", 0, ret);
+	e->vram_size = vram.size;
+	e->aperture_size = aperture.size;
+	e->batch.serial = 1;
+	e->batch.handles = calloc(DRM_PAGODA_MAX_ENTRIES, sizeof(*e->batch.handles));
+	e->allocations = calloc(e->trace->max_id + 1ul, sizeof(*e->allocations));
+	if (!e->batch.handles || !e->allocations)
+		return -ENOMEM;
+	if (!e->client)
+		e->marker = open("/sys/kernel/tracing/trace_marker", O_WRONLY | O_CLOEXEC);
+	return 0;
+}
+
+static void engine_close(struct engine *e)
+{
+	uint32_t id;
+
+	for (id = 1; e->allocations && id <= e->trace->max_id; id++)
+		allocation_free(e, &e->allocations[id]);
+	free(e->allocations);
+	free(e->batch.handles);
+	if (e->syncobj)
+		pagoda_syncobj_destroy(e->fd, e->syncobj);
+	if (e->marker >= 0)
+		close(e->marker);
+	if (e->fd >= 0)
+		close(e->fd);
+}
+
+static int verify_all(struct engine *e)
+{
+	uint32_t id;
+	int ret = batch_flush(e);
+
+	if (!ret && e->point)
+		ret = point_wait(e, e->point);
+	for (id = 1; !ret && id <= e->trace->max_id; id++)
+		if (e->allocations[id].handle)
+			ret = allocation_verify(e, id);
+	return ret;
+}
+
+int replay_run(const struct trace *trace, const struct replay_options *options,
+	       unsigned int client, struct replay_result *result)
+{
+	struct engine e = {
+		.trace = trace,
+		.options = options,
+		.result = result,
+		.seed = options->seed + client,
+		.client = client,
+		.fd = -1,
+		.marker = -1,
+	};
+	int ret = engine_open(&e);
+	size_t n;
+
+	for (n = 0; !ret && n < trace->count; n++)
+		ret = step(&e, &trace->events[n]);
+	if (!ret)
+		ret = verify_all(&e);
+	engine_close(&e);
+	result->done = !ret;
+	return ret;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The replay of a trace by one client. */
+#ifndef PAGODA_REPLAY_H
+#define PAGODA_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace.h"
+
+struct replay_options {
+	const char *path;
+	double vram;
+	unsigned int scale;
+	unsigned int frames;
+	unsigned int clients;
+	unsigned int verbose;
+	uint64_t seed;
+	bool plan;
+	bool verify_free;
+};
+
+/*
+ * What a client did. Lives in memory shared with its parent.
+ * @misplaced: allocations of a batch that weren't where the GPU can use them after the point
+ * @mismatches: bytes that were wrong
+ * @retries: MAKE_RESIDENT answered EBUSY
+ * @stall_ns: waiting for points; @call_ns: in MAKE_RESIDENT; @upload_ns and @check_ns: CPU access
+ */
+struct replay_result {
+	uint64_t frames;
+	uint64_t batches;
+	uint64_t uses;
+	uint64_t uploaded;
+	uint64_t checked;
+	uint64_t misplaced;
+	uint64_t mismatches;
+	uint64_t retries;
+	int64_t stall_ns;
+	int64_t call_ns;
+	int64_t upload_ns;
+	int64_t check_ns;
+	bool done;
+};
+
+/*
+ * Replays @trace as client number @client and verifies it. Returns 0 when it got to the end,
+ * whatever the verification said, or a negative errno after a message.
+ */
+int replay_run(const struct trace *trace, const struct replay_options *options,
+	       unsigned int client, struct replay_result *result);
+
+#endif

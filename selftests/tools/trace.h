@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A residency trace in memory: parsed, checked and scaled. */
+#ifndef PAGODA_TRACE_H
+#define PAGODA_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum trace_type {
+	TRACE_ALLOC = 'a',
+	TRACE_WRITE = 'w',
+	TRACE_USE = 'u',
+	TRACE_READ = 'r',
+	TRACE_FRAME = 'f',
+	TRACE_FREE = 'd',
+};
+
+/* What an allocation is in the program. */
+enum trace_kind {
+	TRACE_TEX,
+	TRACE_BUF,
+	TRACE_RBO,
+	TRACE_ATTACHMENT,
+};
+
+/*
+ * One line. @offset and @length: of a write; @length: bytes of an allocation. Scaled.
+ * @flag: of a use, 1 = as a destination; of an allocation, its enum trace_kind.
+ */
+struct trace_event {
+	uint8_t type;
+	uint8_t flag;
+	uint32_t id;
+	uint64_t offset;
+	uint64_t length;
+};
+
+/* @frames counts the ends of frames; @max_id is the highest ID. */
+struct trace {
+	char name[64];
+	struct trace_event *events;
+	size_t count;
+	size_t capacity;
+	uint32_t max_id;
+	uint32_t frames;
+};
+
+/* Most bytes of page-rounded allocations used in one frame, and the largest allocation. */
+struct trace_demand {
+	uint64_t working_set;
+	uint64_t largest;
+	uint64_t live;
+};
+
+/*
+ * Reads a trace up to and including frame @max_frames (0: all of it). Every rule of the format
+ * is checked: -EINVAL after a line that says where. The name is the file's without directory
+ * and without ".rtrace".
+ */
+int trace_load(struct trace *trace, const char *path, unsigned int max_frames);
+void trace_unload(struct trace *trace);
+
+/* What the trace asks of a GPU whose pages have @page bytes; 0 or -ENOMEM. */
+int trace_measure(const struct trace *trace, uint64_t page, struct trace_demand *demand);
+
+/* Multiplies all sizes and offsets. */
+void trace_scale(struct trace *trace, unsigned int scale);
+
+#endif
