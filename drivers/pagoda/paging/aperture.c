@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 -
+ * C67). Progress is counted in pages. Both map operations send runs, so that a
+ * contiguous list costs one whichever of them is used; MAP_APERTURE_SEGMENT2
+ * also tells the device that its list was given as contiguous.
+ */
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "emit.h"
+#include "runs.h"
+#include "table.h"
+
+u64 pagoda_map_aperture_tail(const void *packet)
+{
+	const struct virtio_pagoda_map_aperture_segment *map = packet;
+
+	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
+}
+
+static int pagoda_range_validate(const struct pagoda_paging_limits *limits, u64 first_page,
+				 u64 nr_pages, const char **why)
+{
+	if (!nr_pages)
+		return pagoda_refuse(why, -EINVAL, "aperture: no pages");
+	if (!pagoda_within(first_page, nr_pages, limits->aperture_pages))
+		return pagoda_refuse(why, -ERANGE, "aperture: range crosses the end");
+	return 0;
+}
+
+/**
+ * pagoda_map_aperture_validate() - Refuse either map operation
+ * @limits: Of the device
+ * @op: The operation
+ * @why: Set when refused
+ *
+ * Context: any.
+ * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
+ */
+int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_paging_op *op, const char **why)
+{
+	const struct pagoda_op_map_aperture *map = &op->map_aperture;
+	int ret;
+
+	if (map->flags & ~VIRTIO_PAGODA_MAP_CACHE_COHERENT)
+		return pagoda_refuse(why, -EINVAL, "map: unknown flag");
+	if (map->flags && !(limits->features & 1ull << VIRTIO_PAGODA_F_COHERENT))
+		return pagoda_refuse(why, -EOPNOTSUPP, "map: device isn't coherent");
+	if (!map->generation)
+		return pagoda_refuse(why, -EINVAL, "map: generation zero");
+	if (map->generation > VIRTIO_PAGODA_MAX_GENERATION)
+		return pagoda_refuse(why, -ERANGE, "map: generation too large");
+	if (map->cpu_visible_address && op->operation != VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
+		return pagoda_refuse(why, -EINVAL, "map: CPU address");
+	ret = pagoda_range_validate(limits, map->first_page, map->nr_pages, why);
+	if (!ret)
+		ret = pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages, why);
+	return ret;
+}
+
+static u32 pagoda_map_aperture_flags(const struct pagoda_paging_op *op)
+{
+	u32 flags = op->map_aperture.flags;
+
+	if (op->operation == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2 &&
+	    op->map_aperture.adl->contiguous)
+		flags |= VIRTIO_PAGODA_MAP_CONTIGUOUS;
+	return flags;
+}
+
+/* Encodes the next packet; false if there is no room for one. */
+static bool pagoda_map_aperture_packet(const struct pagoda_paging_limits *limits,
+				       const struct pagoda_paging_op *op,
+				       struct pagoda_paging_cursor *cursor,
+				       struct pagoda_paging_buffer *buf)
+{
+	const struct pagoda_op_map_aperture *map = &op->map_aperture;
+	struct virtio_pagoda_map_aperture_segment *packet = (void *)buf->pos;
+	u32 fit = pagoda_runs_fit(limits, buf->size, sizeof(*packet));
+	u64 first = map->adl_offset + cursor->done;
+	u32 nr_runs, length;
+	u64 pages;
+
+	if (!fit || !pagoda_buffer_has(buf, sizeof(*packet)))
+		return false;
+	nr_runs = pagoda_runs_write(map->adl, first, map->nr_pages - cursor->done,
+				    (void *)(packet + 1), fit, &pages);
+	length = sizeof(*packet) + nr_runs * sizeof(struct virtio_pagoda_run);
+	*packet = (struct virtio_pagoda_map_aperture_segment) {
+		.packet = pagoda_packet_head(op->operation, pagoda_map_aperture_flags(op), length,
+					     op->allocation),
+		.first_page = cpu_to_le64(map->first_page + cursor->done),
+		.nr_pages = cpu_to_le64(pages),
+		.segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE),
+		.nr_runs = cpu_to_le32(nr_runs),
+		.generation = cpu_to_le32(map->generation),
+	};
+	pagoda_buffer_commit(buf, length, NULL, pagoda_adl_cpu_pages(map->adl, first));
+	cursor->done += pages;
+	return true;
+}
+
+/**
+ * pagoda_map_aperture_build() - Encode either map operation
+ * @limits: Of the device
+ * @op: Valid operation
+ * @cursor: Pages encoded so far
+ * @buf: Where to
+ *
+ * Context: any.
+ * Return: built, or insufficient buffer.
+ */
+enum pagoda_build pagoda_map_aperture_build(const struct pagoda_paging_limits *limits,
+					    const struct pagoda_paging_op *op,
+					    struct pagoda_paging_cursor *cursor,
+					    struct pagoda_paging_buffer *buf)
+{
+	while (cursor->done < op->map_aperture.nr_pages) {
+		if (!pagoda_map_aperture_packet(limits, op, cursor, buf))
+			return PAGODA_BUILD_INSUFFICIENT_BUFFER;
+	}
+	return PAGODA_BUILD_SUCCESS;
+}
+
+/**
+ * pagoda_map_aperture_cost() - Upper bounds for either map operation
+ * @limits: Of the device
+ * @op: Valid operation
+ * @buffer_size: Bytes of the smallest fresh buffer
+ *
+ * Context: any. Reads the page list.
+ * Return: the bounds.
+ */
+struct pagoda_paging_cost pagoda_map_aperture_cost(const struct pagoda_paging_limits *limits,
+						   const struct pagoda_paging_op *op,
+						   u32 buffer_size)
+{
+	const struct pagoda_op_map_aperture *map = &op->map_aperture;
+	u64 runs = pagoda_runs_count(map->adl, map->adl_offset, map->nr_pages);
+
+	return pagoda_runs_cost(limits, buffer_size,
+				sizeof(struct virtio_pagoda_map_aperture_segment), 0, runs);
+}
+
+/**
+ * pagoda_unmap_aperture_validate() - Refuse an UNMAP_APERTURE_SEGMENT
+ * @limits: Of the device
+ * @op: The operation
+ * @why: Set when refused
+ *
+ * Context: any.
+ * Return: 0, -EINVAL or -ERANGE.
+ */
+int pagoda_unmap_aperture_validate(const struct pagoda_paging_limits *limits,
+				   const struct pagoda_paging_op *op, const char **why)
+{
+	const struct pagoda_op_unmap_aperture *unmap = &op->unmap_aperture;
+
+	if (!unmap->dummy_page)
+		return pagoda_refuse(why, -EINVAL, "unmap: dummy page missing");
+	if (unmap->dummy_page & PAGODA_PAGE_MASK)
+		return pagoda_refuse(why, -EINVAL, "unmap: dummy page misaligned");
+	return pagoda_range_validate(limits, unmap->first_page, unmap->nr_pages, why);
+}
+
+/**
+ * pagoda_unmap_aperture_build() - Encode an UNMAP_APERTURE_SEGMENT
+ * @limits: Of the device
+ * @op: Valid operation
+ * @cursor: Pages encoded so far
+ * @buf: Where to
+ *
+ * Context: any.
+ * Return: built, or insufficient buffer with nothing encoded.
+ */
+enum pagoda_build pagoda_unmap_aperture_build(const struct pagoda_paging_limits *limits,
+					      const struct pagoda_paging_op *op,
+					      struct pagoda_paging_cursor *cursor,
+					      struct pagoda_paging_buffer *buf)
+{
+	const struct pagoda_op_unmap_aperture *unmap = &op->unmap_aperture;
+	struct virtio_pagoda_unmap_aperture_segment *packet = (void *)buf->pos;
+
+	if (!pagoda_buffer_has(buf, sizeof(*packet)))
+		return PAGODA_BUILD_INSUFFICIENT_BUFFER;
+	*packet = (struct virtio_pagoda_unmap_aperture_segment) {
+		.packet = pagoda_packet_head(op->operation, 0, sizeof(*packet), op->allocation),
+		.first_page = cpu_to_le64(unmap->first_page),
+		.nr_pages = cpu_to_le64(unmap->nr_pages),
+		.dummy_page = cpu_to_le64(unmap->dummy_page),
+		.segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE),
+	};
+	pagoda_buffer_commit(buf, sizeof(*packet), NULL, unmap->cpu_pages);
+	cursor->done = unmap->nr_pages;
+	return PAGODA_BUILD_SUCCESS;
+}
+
+/**
+ * pagoda_unmap_aperture_cost() - Bounds for an UNMAP_APERTURE_SEGMENT
+ * @limits: Of the device
+ * @op: Valid operation
+ * @buffer_size: Bytes of the smallest fresh buffer
+ *
+ * Context: any.
+ * Return: the bounds; they are exact.
+ */
+struct pagoda_paging_cost
+pagoda_unmap_aperture_cost(const struct pagoda_paging_limits *limits,
+			   const struct pagoda_paging_op *op, u32 buffer_size)
+{
+	return pagoda_cost_single(0, sizeof(struct virtio_pagoda_unmap_aperture_segment));
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Paging buffers as text, one line a packet:
+ *
+ *	0x0000 TRANSFER alloc=7 2 MiB vram+0x100000 -> system 3 runs [START END]
+ *
+ * The bytes may come from anywhere. What has the shape of a packet is printed
+ * whatever its fields say; the first thing that hasn't ends the text.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "emit.h"
+#include "table.h"
+
+struct pagoda_flag_name {
+	u32 flag;
+	const char *name;
+};
+
+static const struct pagoda_flag_name pagoda_transfer_flag_names[] = {
+	{ VIRTIO_PAGODA_TRANSFER_SWIZZLE, "SWIZZLE" },
+	{ VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, "UNSWIZZLE" },
+	{ VIRTIO_PAGODA_TRANSFER_START, "START" },
+	{ VIRTIO_PAGODA_TRANSFER_END, "END" },
+	{ }
+};
+
+static const struct pagoda_flag_name pagoda_map_flag_names[] = {
+	{ VIRTIO_PAGODA_MAP_CACHE_COHERENT, "CACHE_COHERENT" },
+	{ VIRTIO_PAGODA_MAP_CONTIGUOUS, "CONTIGUOUS" },
+	{ }
+};
+
+static const struct pagoda_flag_name pagoda_signal_flag_names[] = {
+	{ VIRTIO_PAGODA_SIGNAL_VIRTUAL, "VIRTUAL" },
+	{ VIRTIO_PAGODA_SIGNAL_EVENT, "EVENT" },
+	{ }
+};
+
+static const struct pagoda_flag_name pagoda_notify_flag_names[] = {
+	{ VIRTIO_PAGODA_NOTIFY_EVICTION, "EVICTION" },
+	{ VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP, "IOMMU_UNMAP" },
+	{ }
+};
+
+/* Appends; what doesn't fit is cut off, with the terminator always there. */
+static __printf(2, 3) void pagoda_text_add(struct pagoda_paging_text *text, const char *format, ...)
+{
+	size_t room = text->size - text->len;
+	va_list args;
+	int length;
+
+	if (text->len >= text->size)
+		return;
+	va_start(args, format);
+	length = vsnprintf(text->data + text->len, room, format, args);
+	va_end(args);
+	if (length > 0)
+		text->len += min_t(size_t, length, room - 1);
+}
+
+/* The largest unit that leaves a whole number. */
+static void pagoda_print_bytes(struct pagoda_paging_text *text, u64 bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	u32 unit = 0;
+
+	while (bytes && bytes % 1024 == 0 && unit + 1 < ARRAY_SIZE(units)) {
+		bytes /= 1024;
+		unit++;
+	}
+	pagoda_text_add(text, " %llu %s", (unsigned long long)bytes, units[unit]);
+}
+
+static void pagoda_print_count(struct pagoda_paging_text *text, u64 count, const char *what)
+{
+	pagoda_text_add(text, " %llu %s%s", (unsigned long long)count, what,
+			count == 1 ? "" : "s");
+}
+
+static void pagoda_print_address(struct pagoda_paging_text *text, u32 segment, u64 address)
+{
+	static const char *const names[] = { "system", "vram", "aperture" };
+
+	if (segment < ARRAY_SIZE(names))
+		pagoda_text_add(text, " %s+0x%llx", names[segment], (unsigned long long)address);
+	else
+		pagoda_text_add(text, " segment %u+0x%llx", segment, (unsigned long long)address);
+}
+
+static void pagoda_print_location(struct pagoda_paging_text *text,
+				  const struct virtio_pagoda_location *location)
+{
+	u32 segment = le32_to_cpu(location->segment);
+
+	if (segment == VIRTIO_PAGODA_SEGMENT_SYSTEM) {
+		pagoda_text_add(text, " system");
+		pagoda_print_count(text, le32_to_cpu(location->nr_runs), "run");
+	} else {
+		pagoda_print_address(text, segment, le64_to_cpu(location->address));
+	}
+	if (location->generation)
+		pagoda_text_add(text, " generation %u", le32_to_cpu(location->generation));
+}
+
+static void pagoda_print_flags(struct pagoda_paging_text *text,
+			       const struct virtio_pagoda_packet *packet,
+			       const struct pagoda_flag_name *names)
+{
+	u32 flags = le16_to_cpu(packet->flags);
+	const char *before = " [";
+
+	if (!flags)
+		return;
+	for (; names && names->name; names++) {
+		if (!(flags & names->flag))
+			continue;
+		pagoda_text_add(text, "%s%s", before, names->name);
+		flags &= ~names->flag;
+		before = " ";
+	}
+	if (flags)
+		pagoda_text_add(text, "%s0x%x", before, flags);
+	pagoda_text_add(text, "]");
+}
+
+void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet)
+{
+	const struct virtio_pagoda_transfer *transfer = packet;
+
+	pagoda_print_bytes(text, le64_to_cpu(transfer->size));
+	pagoda_print_location(text, &transfer->src);
+	pagoda_text_add(text, " ->");
+	pagoda_print_location(text, &transfer->dst);
+	pagoda_print_flags(text, packet, pagoda_transfer_flag_names);
+}
+
+void pagoda_fill_print(struct pagoda_paging_text *text, const void *packet)
+{
+	const struct virtio_pagoda_fill *fill = packet;
+
+	pagoda_print_bytes(text, le64_to_cpu(fill->size));
+	pagoda_print_address(text, le32_to_cpu(fill->segment), le64_to_cpu(fill->address));
+	pagoda_text_add(text, " pattern 0x%08x", le32_to_cpu(fill->pattern));
+	pagoda_print_flags(text, packet, NULL);
+}
+
+void pagoda_discard_content_print(struct pagoda_paging_text *text, const void *packet)
+{
+	const struct virtio_pagoda_discard_content *discard = packet;
+
+	pagoda_print_bytes(text, le64_to_cpu(discard->size));
+	pagoda_print_address(text, le32_to_cpu(discard->segment), le64_to_cpu(discard->address));
+	pagoda_print_flags(text, packet, NULL);
+}
+
+void pagoda_map_aperture_print(struct pagoda_paging_text *text, const void *packet)
+{
+	const struct virtio_pagoda_map_aperture_segment *map = packet;
+
+	pagoda_print_count(text, le64_to_cpu(map->nr_pages), "page");
+	pagoda_text_add(text, " aperture page %llu generation %u",
+			(unsigned long long)le64_to_cpu(map->first_page),
+			le32_to_cpu(map->generation));
+	pagoda_text_add(text, " -> system");
+	pagoda_print_count(text, le32_to_cpu(map->nr_runs), "run");
+	pagoda_print_flags(text, packet, pagoda_map_flag_names);
+}
+
+void pagoda_unmap_aperture_print(struct pagoda_paging_text *text, const void *packet)
+{
+	const struct virtio_pagoda_unmap_aperture_segment *unmap = packet;
+
+	pagoda_print_count(text, le64_to_cpu(unmap->nr_pages), "page");
+	pagoda_text_add(text, " aperture page %llu -> dummy 0x%llx",
+			(unsigned long long)le64_to_cpu(unmap->first_page),
+			(unsigned long long)le64_to_cpu(unmap->dummy_page));
+	pagoda_print_flags(text, packet, NULL);
+}
+
+void pagoda_access_physical_print(struct pagoda_paging_text *text, const void *packet)
+{
+	const struct virtio_pagoda_access_physical *access = packet;
+
+	pagoda_print_bytes(text, le32_to_cpu(access->size));
+	pagoda_print_address(text, le32_to_cpu(access->segment), le64_to_cpu(access->address));
+	pagoda_print_flags(text, packet, NULL);
+}
+
+void pagoda_signal_fence_print(struct pagoda_paging_text *text, const void *packet)
+{
+	const struct virtio_pagoda_signal_monitored_fence *signal = packet;
+
+	pagoda_print_address(text, le32_to_cpu(signal->segment), le64_to_cpu(signal->address));
+	pagoda_text_add(text, " = %llu", (unsigned long long)le64_to_cpu(signal->value));
+	pagoda_print_flags(text, packet, pagoda_signal_flag_names);
+}
+
+void pagoda_notify_alloc_print(struct pagoda_paging_text *text, const void *packet)
+{
+	const struct virtio_pagoda_notify_alloc *notify = packet;
+
+	pagoda_print_bytes(text, le64_to_cpu(notify->size));
+	pagoda_text_add(text, " from byte 0x%llx va 0x%llx process=%llu",
+			(unsigned long long)le64_to_cpu(notify->offset),
+			(unsigned long long)le64_to_cpu(notify->address),
+			(unsigned long long)le64_to_cpu(notify->process));
+	pagoda_print_flags(text, packet, pagoda_notify_flag_names);
+}
+
+/**
+ * pagoda_paging_print() - Print a paging buffer
+ * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN; any content
+ * @size: Its bytes
+ * @text: Where to append; cut off when full
+ *
+ * Context: any.
+ * Return: packets printed, or -EINVAL after a line that says where and why a
+ *	packet is malformed.
+ */
+int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *text)
+{
+	const struct pagoda_paging_row *row;
+	const char *why;
+	int packets = 0;
+	u32 offset = 0;
+
+	while (offset < size) {
+		const struct virtio_pagoda_packet *packet = data + offset;
+
+		row = pagoda_packet_check(packet, size - offset, &why);
+		if (!row) {
+			pagoda_text_add(text, "0x%04x malformed: %s\n", offset, why);
+			return -EINVAL;
+		}
+		pagoda_text_add(text, "0x%04x %s alloc=%llu", offset, row->name,
+				(unsigned long long)le64_to_cpu(packet->allocation));
+		if (row->print)
+			row->print(text, packet);
+		else
+			pagoda_text_add(text, " %u B packet", le32_to_cpu(packet->length));
+		pagoda_text_add(text, "\n");
+		offset += le32_to_cpu(packet->length);
+		packets++;
+	}
+	return packets;
+}
