@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the kselftests share: the device as a fixture, and small helpers. Sizes in the tests are
+ * relative to the VRAM the device says it has, and no test assumes how much of it the CPU sees.
+ */
+#ifndef PAGODA_TEST_H
+#define PAGODA_TEST_H
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "pagoda_lib.h"
+
+/* Long enough for the sanitizer kernel on an emulated CPU. */
+#define TEST_SECONDS	240
+
+/* Where every test starts: a client of its own and what the device has. */
+struct test_device {
+	int fd;
+	uint64_t page;
+	struct drm_pagoda_device_info info;
+	struct drm_pagoda_segment_info vram;
+	struct drm_pagoda_segment_info aperture;
+};
+
+static inline int test_device_open(struct test_device *dev)
+{
+	int ret;
+
+	dev->fd = pagoda_open();
+	if (dev->fd < 0)
+		return dev->fd;
+	ret = pagoda_device(dev->fd, &dev->info);
+	if (!ret)
+		ret = pagoda_segment(dev->fd, DRM_PAGODA_SEGMENT_VRAM, &dev->vram);
+	if (!ret)
+		ret = pagoda_segment(dev->fd, DRM_PAGODA_SEGMENT_APERTURE, &dev->aperture);
+	dev->page = dev->info.page_size;
+	return ret;
+}
+
+/*
+ * Usage of a segment once memory of closed allocations and dead processes has come back: it is
+ * freed when the last copy from or to it is done, so the answer may take a moment.
+ */
+static inline uint64_t test_usage_settled(int fd, uint32_t segment, uint64_t expected)
+{
+	int64_t end = pagoda_now() + 20 * PAGODA_SEC;
+	uint64_t usage;
+
+	do {
+		usage = pagoda_usage(fd, segment);
+		if (usage == expected)
+			break;
+		usleep(10000);
+	} while (pagoda_now() < end);
+	return usage;
+}
+
+static inline uint64_t test_round_up(uint64_t size, uint64_t unit)
+{
+	return (size + unit - 1) / unit * unit;
+}
+
+/* Waits for a child that is expected to exit by itself: its status, or 255. */
+static inline int test_child_status(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return 255;
+	return WEXITSTATUS(status);
+}
+
+#endif
