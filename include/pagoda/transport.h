@@ -6,7 +6,7 @@
 #ifndef PAGODA_TRANSPORT_H
 #define PAGODA_TRANSPORT_H
 
-#include <linux/list.h>
+#include <linux/cache.h>
 #include <linux/types.h>
 #include <linux/virtio_pagoda.h>
 
@@ -55,13 +55,16 @@ enum pagoda_outcome {
  *	interrupt context or with interrupts off, never under a transport lock.
  *	On the way to signalling a fence
  *
- * Owned by the caller until submit, by the transport until @complete. Aligned
- * so that what the device writes shares no cache line with anything else.
+ * Owned by the caller until submit, by the transport until @complete. A
+ * transport that could not get a request back calls @complete for it when it is
+ * taken down and the device can't reach memory any more; that may be long after
+ * a failed reset. Aligned so that what the device writes shares no cache line
+ * with anything else.
  */
 struct pagoda_request {
 	struct virtio_pagoda_request header;
-	struct virtio_pagoda_completion completion;
-	u64 seqno;
+	struct virtio_pagoda_completion completion ____cacheline_aligned;
+	u64 seqno ____cacheline_aligned;
 	void *data;
 	u32 size;
 	u32 start;

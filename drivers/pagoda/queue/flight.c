@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Submissions in flight: from run_job to the signalled fence.
+ *
+ * queue->inflight holds them by sequence number. Answers may come in any order,
+ * from interrupts and from the watchdog at once; fences signal strictly in
+ * order, under signal_lock. Nothing here sleeps or allocates.
+ */
+#include <linux/device.h>
+#include <linux/dma-fence.h>
+
+#include <pagoda/trace.h>
+
+#include "internal.h"
+
+static const char *pagoda_queue_name(struct pagoda_queue *queue)
+{
+	return dev_name(queue->args.dev);
+}
+
+/* The first job in flight that is through, taken off the list. */
+static struct pagoda_job *pagoda_flight_pop(struct pagoda_queue *queue)
+{
+	struct pagoda_job *job;
+
+	spin_lock(&queue->lock);
+	job = pagoda_job_first(queue);
+	if (job && job->state == PAGODA_JOB_DONE) {
+		list_del_init(&job->node);
+		queue->retired_seqno = job->base.seqno;
+	} else {
+		/* Refused ones wait for the device to finish those before. */
+		if (job && job->refused)
+			queue_work(queue->recover_wq, &queue->work);
+		job = NULL;
+	}
+	spin_unlock(&queue->lock);
+	return job;
+}
+
+/**
+ * pagoda_queue_retire() - Signal the fences of all that is through, in order
+ * @queue: The queue
+ *
+ * A job belongs to the scheduler again as soon as its fence is signalled.
+ *
+ * Context: any, no lock of the queue held.
+ */
+void pagoda_queue_retire(struct pagoda_queue *queue)
+{
+	struct pagoda_job *job;
+	struct dma_fence *hw;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->signal_lock, flags);
+	while ((job = pagoda_flight_pop(queue))) {
+		hw = job->hw;
+		job->hw = NULL;
+		trace_pagoda_complete(pagoda_queue_name(queue), job->base.seqno, job->error);
+		if (job->error)
+			dma_fence_set_error(hw, job->error);
+		dma_fence_signal(hw);
+		dma_fence_put(hw);
+	}
+	spin_unlock_irqrestore(&queue->signal_lock, flags);
+}
+
+static void pagoda_job_fault(struct pagoda_job *job, const struct pagoda_fault *fault)
+{
+	struct pagoda_queue *queue = job->queue;
+
+	trace_pagoda_fault(pagoda_queue_name(queue), job->base.seqno, fault->reason,
+			   fault->opcode, fault->offset, fault->address);
+	dev_err_ratelimited(queue->args.dev,
+			    "paging request %llu refused: reason %u, opcode %u, offset %u, address 0x%llx\n",
+			    job->base.seqno, fault->reason, fault->opcode, fault->offset,
+			    fault->address);
+}
+
+/*
+ * Notes what the device says about a job. An answer that comes after the queue
+ * gave up on the device changes nothing. True if the queue needs a reset.
+ */
+static bool pagoda_job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
+			      const struct pagoda_fault *fault)
+{
+	struct pagoda_queue *queue = job->queue;
+
+	lockdep_assert_held(&queue->lock);
+	if (job->state != PAGODA_JOB_SENT)
+		return false;
+	queue->progress = jiffies;
+	if (outcome == PAGODA_OUTCOME_OK) {
+		job->state = PAGODA_JOB_DONE;
+		queue->acked_seqno = max(queue->acked_seqno, job->base.seqno);
+		queue->stats.polled += queue->polling;
+		return false;
+	}
+	job->state = PAGODA_JOB_WAITING;
+	if (outcome == PAGODA_OUTCOME_FAULT)
+		pagoda_job_fault(job, fault);
+	else if (outcome == PAGODA_OUTCOME_BAD_ANSWER)
+		dev_err_ratelimited(queue->args.dev, "paging request %llu: bad answer\n",
+				    job->base.seqno);
+	else if (queue->held && !queue->polling)
+		return false;		/* what a reset gives back */
+	queue->need_reset = true;
+	return true;
+}
+
+/* Called by the transport once a request, from interrupt context. */
+static void pagoda_request_complete(struct pagoda_request *request,
+				    enum pagoda_outcome outcome,
+				    const struct pagoda_fault *fault)
+{
+	struct pagoda_job *job = container_of(request, struct pagoda_job, request);
+	struct pagoda_queue *queue = job->queue;
+	bool cookie = dma_fence_begin_signalling();
+	unsigned long flags;
+	bool reset;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	reset = pagoda_job_answer(job, outcome, fault);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	/* Before the fence signals: the history takes only what is ours alone. */
+	pagoda_job_put(job);
+	pagoda_queue_retire(queue);
+	if (reset)
+		queue_work(queue->recover_wq, &queue->work);
+	dma_fence_end_signalling(cookie);
+	kref_put(&queue->kref, pagoda_queue_release);
+}
+
+static int pagoda_job_send(struct pagoda_job *job)
+{
+	struct pagoda_queue *queue = job->queue;
+	struct pagoda_transport *transport = queue->args.transport;
+	struct pagoda_request *request = &job->request;
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	request->seqno = job->base.seqno;
+	request->data = job->base.data;
+	request->size = job->base.built;
+	request->start = job->start;
+	request->context = 0;
+	request->complete = pagoda_request_complete;
+	refcount_inc(&job->refs);
+	kref_get(&queue->kref);
+	ret = transport->ops->submit(transport, request);
+	if (ret) {
+		refcount_dec(&job->refs);
+		kref_put(&queue->kref, pagoda_queue_release);
+		return ret;
+	}
+	trace_pagoda_submit(pagoda_queue_name(queue), request->seqno, request->size,
+			    request->start, job->base.operations);
+	job->state = PAGODA_JOB_SENT;
+	queue->stats.replayed += job->sent_before && !job->finished;
+	job->sent_before = true;
+	queue->sent_seqno = max(queue->sent_seqno, request->seqno);
+	if (job == pagoda_job_first(queue))
+		queue->progress = jiffies;
+	queue_delayed_work(queue->recover_wq, &queue->watchdog,
+			   msecs_to_jiffies(queue->args.timeout_ms));
+	return 0;
+}
+
+/* The first job that waits; those that wait are the last ones in flight. */
+static struct pagoda_job *pagoda_flight_waiting(struct pagoda_queue *queue)
+{
+	struct pagoda_job *job, *first = NULL;
+
+	list_for_each_entry_reverse(job, &queue->inflight, node) {
+		if (job->state != PAGODA_JOB_WAITING)
+			break;
+		first = job;
+	}
+	return first;
+}
+
+/**
+ * pagoda_queue_send() - Give the device all that waits for it, in order
+ * @queue: The queue
+ *
+ * Does nothing while the device isn't to be disturbed (C23). What can't be given
+ * to the device calls for a reset.
+ *
+ * Context: queue->lock held; doesn't sleep or allocate.
+ * Return: True if the caller has to ring the doorbell, without the lock.
+ */
+bool pagoda_queue_send(struct pagoda_queue *queue)
+{
+	struct pagoda_job *job;
+	bool sent = false;
+
+	lockdep_assert_held(&queue->lock);
+	if (queue->mode != PAGODA_QUEUE_DEVICE || queue->held || queue->need_reset)
+		return false;
+	job = pagoda_flight_waiting(queue);
+	if (!job)
+		return false;
+	list_for_each_entry_from(job, &queue->inflight, node) {
+		if (job->refused)
+			break;
+		if (pagoda_job_send(job)) {
+			queue->need_reset = true;
+			queue_work(queue->recover_wq, &queue->work);
+			break;
+		}
+		sent = true;
+	}
+	return sent;
+}
+
+/**
+ * pagoda_queue_run_job() - The scheduler wants a job to run
+ * @sched_job: Job, all its dependencies signalled
+ *
+ * Never waits: the scheduler's credits are the ring's size.
+ *
+ * Context: submit_wq, on the way to a fence.
+ * Return: The fence of the device's work, with a reference for the scheduler.
+ */
+struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
+{
+	struct pagoda_job *job = container_of(sched_job, struct pagoda_job, sched);
+	struct pagoda_queue *queue = job->queue;
+	bool cookie = dma_fence_begin_signalling();
+	struct dma_fence *hw = dma_fence_get(job->hw);
+	unsigned long flags;
+	bool kick;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	list_add_tail(&job->node, &queue->inflight);
+	if (job->refused || queue->mode != PAGODA_QUEUE_DEVICE)
+		queue_work(queue->recover_wq, &queue->work);
+	kick = pagoda_queue_send(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	if (kick)
+		queue->args.transport->ops->kick(queue->args.transport);
+	dma_fence_end_signalling(cookie);
+	return hw;
+}

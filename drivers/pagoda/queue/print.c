@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the queue tells about itself: counters, state, the last buffers.
+ */
+#include <linux/dma-fence.h>
+
+#include <drm/drm_print.h>
+
+#include "internal.h"
+
+static const char * const pagoda_queue_modes[] = {
+	[PAGODA_QUEUE_DEVICE] = "device",
+	[PAGODA_QUEUE_CPU] = "cpu",
+	[PAGODA_QUEUE_DEAD] = "cpu, device dead",
+};
+
+static const char * const pagoda_job_states[] = {
+	[PAGODA_JOB_WAITING] = "waiting",
+	[PAGODA_JOB_SENT] = "sent",
+	[PAGODA_JOB_DONE] = "done",
+};
+
+/**
+ * pagoda_queue_stats() - Read the counters
+ * @queue: The queue
+ * @stats: Receives them
+ *
+ * Context: any process context.
+ */
+void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *stats)
+{
+	struct pagoda_transport *transport = queue->args.transport;
+
+	spin_lock_irq(&queue->lock);
+	*stats = queue->stats;
+	spin_unlock_irq(&queue->lock);
+	if (transport)
+		stats->doorbells = transport->ops->doorbells(transport);
+}
+
+static void pagoda_queue_print_jobs(struct pagoda_queue *queue, struct drm_printer *p)
+{
+	struct pagoda_job *job;
+
+	lockdep_assert_held(&queue->lock);
+	list_for_each_entry(job, &queue->inflight, node)
+		drm_printf(p, "\t%llu: %s, %u bytes, %u operations, from %u, failures %u%s%s\n",
+			   job->base.seqno, pagoda_job_states[job->state], job->base.built,
+			   job->base.operations, job->start, job->failures,
+			   job->finished ? ", finished by the CPU" : "",
+			   job->refused ? ", refused" : "");
+}
+
+/**
+ * pagoda_queue_print() - Print state, counters and what is in flight
+ * @queue: The queue
+ * @p: Where to
+ *
+ * Context: any process context; @p must not sleep.
+ */
+void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
+{
+	struct pagoda_queue_stats stats;
+
+	pagoda_queue_stats(queue, &stats);
+	spin_lock_irq(&queue->lock);
+	drm_printf(p, "executes: %s%s%s\n", pagoda_queue_modes[queue->mode],
+		   queue->held ? ", held" : "", queue->stopped ? ", stopped" : "");
+	drm_printf(p, "seqno: armed %llu, sent %llu, executed %llu, signalled %llu\n",
+		   queue->next_seqno, queue->sent_seqno, queue->acked_seqno,
+		   queue->retired_seqno);
+	drm_printf(p, "submissions: %llu, bytes: %llu, doorbells: %llu\n",
+		   stats.submissions, stats.bytes, stats.doorbells);
+	drm_printf(p, "resets: %llu, replayed: %llu, rescued: %llu, lost: %llu, polled: %llu\n",
+		   stats.resets, stats.replayed, stats.rescued, stats.lost, stats.polled);
+	drm_printf(p, "pool: %u\n", queue->pooled);
+	drm_puts(p, "in flight:\n");
+	pagoda_queue_print_jobs(queue, p);
+	spin_unlock_irq(&queue->lock);
+}
+
+void pagoda_queue_for_each_recent(struct pagoda_queue *queue,
+				  void (*visit)(void *arg, const void *data, u32 size,
+						u64 seqno, int error),
+				  void *arg)
+{
+	struct pagoda_job *job;
+
+	spin_lock_irq(&queue->lock);
+	list_for_each_entry(job, &queue->history, node)
+		visit(arg, job->base.data, job->base.built, job->base.seqno, job->error);
+	spin_unlock_irq(&queue->lock);
+}

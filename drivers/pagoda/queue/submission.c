@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Submissions: their memory, their dependencies, arm and push.
+ *
+ * All a submission will ever need is there when pagoda_queue_get() returns, so
+ * that nothing allocates on the way to its fence. Buffers are used again: what
+ * was built is cleared when a job comes back, not 64 KiB each time.
+ *
+ * Called by vidmm; queue->lock protects pool and history.
+ */
+#include <linux/dma-fence.h>
+#include <linux/dma-resv.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include <pagoda/compat.h>
+
+#include "internal.h"
+
+/**
+ * struct pagoda_hw_fence - Fence of the device's work
+ * @base: First, for dma_fence_free()
+ * @lock: Its own: the scheduler may look at it from anywhere
+ *
+ * Only the scheduler sees it, and only until free_job: nothing of this module
+ * stays behind in a fence that user space keeps.
+ */
+struct pagoda_hw_fence {
+	struct dma_fence base;
+	spinlock_t lock; /* dma_fence_init() wants one */
+};
+
+static const char *pagoda_hw_fence_driver_name(struct dma_fence *fence)
+{
+	return "pagoda";
+}
+
+static const char *pagoda_hw_fence_timeline_name(struct dma_fence *fence)
+{
+	return "pagoda-paging";
+}
+
+static const struct dma_fence_ops pagoda_hw_fence_ops = {
+	.get_driver_name = pagoda_hw_fence_driver_name,
+	.get_timeline_name = pagoda_hw_fence_timeline_name,
+};
+
+/*
+ * Physically contiguous and page aligned. When memory is fragmented half the
+ * size will do, down to a page: builders work with any size.
+ */
+static void *pagoda_pages_alloc(u32 *size)
+{
+	u32 bytes = *size;
+	void *pages;
+
+	for (; bytes > PAGE_SIZE; bytes = PAGE_ALIGN(bytes / 2)) {
+		pages = alloc_pages_exact(bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NORETRY |
+					  __GFP_NOWARN);
+		if (pages) {
+			*size = bytes;
+			return pages;
+		}
+	}
+	*size = min_t(u32, bytes, PAGE_SIZE);
+	return alloc_pages_exact(*size, GFP_KERNEL | __GFP_ZERO);
+}
+
+/**
+ * pagoda_job_free() - Give a job's memory back
+ * @job: Job that nobody has any more
+ *
+ * Context: any.
+ */
+void pagoda_job_free(struct pagoda_job *job)
+{
+	if (job->base.data)
+		free_pages_exact(job->base.data, job->base.size);
+	if (job->base.priv)
+		free_pages_exact(job->base.priv, job->base.priv_size);
+	kfree(job);
+}
+
+static struct pagoda_job *pagoda_job_alloc(struct pagoda_queue *queue)
+{
+	struct pagoda_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
+
+	if (!job)
+		return NULL;
+	job->queue = queue;
+	INIT_LIST_HEAD(&job->node);
+	job->base.size = queue->args.buffer_size;
+	job->base.data = pagoda_pages_alloc(&job->base.size);
+	if (!job->base.data)
+		goto err_free;
+	job->base.priv_size = queue->args.priv_size;
+	if (job->base.priv_size)
+		job->base.priv = pagoda_pages_alloc(&job->base.priv_size);
+	if (job->base.priv_size && !job->base.priv)
+		goto err_free;
+	return job;
+
+err_free:
+	pagoda_job_free(job);
+	return NULL;
+}
+
+static struct pagoda_job *pagoda_pool_take(struct pagoda_queue *queue)
+{
+	struct pagoda_job *job;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	job = list_first_entry_or_null(&queue->pool, struct pagoda_job, node);
+	if (job) {
+		list_del_init(&job->node);
+		queue->pooled--;
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return job;
+}
+
+/* @job's buffer is all zeros. */
+static void pagoda_pool_give(struct pagoda_job *job)
+{
+	struct pagoda_queue *queue = job->queue;
+	unsigned long flags;
+	bool keep;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	keep = !queue->gone && queue->pooled < PAGODA_QUEUE_POOL;
+	if (keep) {
+		list_add(&job->node, &queue->pool);
+		queue->pooled++;
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	if (!keep)
+		pagoda_job_free(job);
+}
+
+static void pagoda_job_recycle(struct pagoda_job *job, u32 dirty, u32 priv_dirty)
+{
+	struct pagoda_submission *base = &job->base;
+
+	memset(base->data, 0, min(dirty, base->size));
+	if (base->priv)
+		memset(base->priv, 0, min(priv_dirty, base->priv_size));
+	pagoda_pool_give(job);
+}
+
+/**
+ * pagoda_job_put() - Drop a reference of the scheduler side or the transport
+ * @job: Job
+ *
+ * Context: any; takes queue->lock.
+ */
+void pagoda_job_put(struct pagoda_job *job)
+{
+	if (refcount_dec_and_test(&job->refs))
+		pagoda_job_recycle(job, job->base.built, job->base.priv_built);
+}
+
+/**
+ * pagoda_job_remember() - Keep a finished job for debugfs, forget the oldest
+ * @job: Job; the scheduler side's reference goes to the history
+ *
+ * Context: process; takes queue->lock.
+ */
+void pagoda_job_remember(struct pagoda_job *job)
+{
+	struct pagoda_queue *queue = job->queue;
+	struct pagoda_job *old = NULL;
+	unsigned long flags;
+
+	/* A device that never answered may hold it for ever. */
+	if (refcount_read(&job->refs) > 1) {
+		pagoda_job_put(job);
+		return;
+	}
+	spin_lock_irqsave(&queue->lock, flags);
+	list_add_tail(&job->node, &queue->history);
+	if (++queue->remembered > PAGODA_QUEUE_HISTORY) {
+		old = list_first_entry(&queue->history, struct pagoda_job, node);
+		list_del_init(&old->node);
+		queue->remembered--;
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	if (old)
+		pagoda_job_put(old);
+}
+
+static int pagoda_job_prepare(struct pagoda_job *job)
+{
+	struct pagoda_submission *base = &job->base;
+	struct pagoda_hw_fence *hw = kzalloc(sizeof(*hw), GFP_KERNEL);
+	int ret;
+
+	if (!hw)
+		return -ENOMEM;
+	spin_lock_init(&hw->lock);
+	ret = pagoda_sched_job_init(&job->sched, &job->queue->entity, job->queue);
+	if (ret) {
+		kfree(hw);
+		return ret;
+	}
+	job->hw = &hw->base;
+	refcount_set(&job->refs, 1);
+	job->state = PAGODA_JOB_WAITING;
+	job->start = 0;
+	job->sent_before = false;
+	job->refused = false;
+	job->rescue = false;
+	job->finished = false;
+	job->failures = 0;
+	job->error = 0;
+	base->built = 0;
+	base->priv_built = 0;
+	base->operations = 0;
+	base->owner = NULL;
+	base->fence = NULL;
+	base->seqno = 0;
+	return 0;
+}
+
+/**
+ * pagoda_queue_get() - A fresh submission with all that it will ever need
+ * @queue: The queue
+ *
+ * When memory is fragmented its buffer may be smaller than asked for, but never
+ * smaller than a page. It is the caller's until pagoda_submission_put() or
+ * pagoda_submission_push().
+ *
+ * Context: may sleep and allocate with reclaim; no lock of the queue's callers
+ * that is taken on the way to a fence may be held.
+ * Return: The submission, its buffer all zeros (C18: page aligned), or
+ * ERR_PTR(-ENOMEM).
+ */
+struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
+{
+	struct pagoda_job *job = pagoda_pool_take(queue);
+	int ret;
+
+	if (!job)
+		job = pagoda_job_alloc(queue);
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+	ret = pagoda_job_prepare(job);
+	if (ret) {
+		pagoda_pool_give(job);
+		return ERR_PTR(ret);
+	}
+	return &job->base;
+}
+
+/**
+ * pagoda_submission_put() - Give a submission back unused
+ * @submission: From pagoda_queue_get(), not armed; may be built in part
+ *
+ * Context: any process context.
+ */
+void pagoda_submission_put(struct pagoda_submission *submission)
+{
+	struct pagoda_job *job = pagoda_job_of(submission);
+
+	drm_sched_job_cleanup(&job->sched);
+	kfree(container_of(job->hw, struct pagoda_hw_fence, base));
+	job->hw = NULL;
+	pagoda_job_recycle(job, submission->size, submission->priv_size);
+}
+
+/**
+ * pagoda_queue_owns() - Whether a fence is of this queue's timeline
+ * @queue: The queue
+ * @fence: Any fence
+ *
+ * Such a fence needs no waiting for on the same queue: it runs in order.
+ *
+ * Context: any.
+ * Return: True if it is.
+ */
+bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence)
+{
+	return fence->context == queue->entity.fence_context ||
+	       fence->context == queue->entity.fence_context + 1;
+}
+
+/**
+ * pagoda_submission_add_fence() - The submission runs after this fence
+ * @submission: Not armed
+ * @fence: Any fence, or NULL; the queue takes its own reference. Signalled ones and
+ *	those of the same queue are dropped
+ *
+ * Context: may sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_submission_add_fence(struct pagoda_submission *submission,
+				struct dma_fence *fence)
+{
+	struct pagoda_job *job = pagoda_job_of(submission);
+
+	if (!fence || pagoda_queue_owns(job->queue, fence) || dma_fence_is_signaled(fence))
+		return 0;
+	/* Consumes the reference, also when it fails. */
+	return drm_sched_job_add_dependency(&job->sched, dma_fence_get(fence));
+}
+
+/**
+ * pagoda_submission_add_resv() - The submission runs after a reservation's fences
+ * @submission: Not armed
+ * @resv: Reservation
+ * @usage: Fences of this usage and those it includes
+ *
+ * Context: @resv held; may sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_submission_add_resv(struct pagoda_submission *submission,
+			       struct dma_resv *resv, enum dma_resv_usage usage)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+	int ret;
+
+	dma_resv_for_each_fence(&cursor, resv, usage, fence) {
+		ret = pagoda_submission_add_fence(submission, fence);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/**
+ * pagoda_submission_arm() - Publish the submission's fence
+ * @submission: With all its dependencies
+ *
+ * From here to pagoda_submission_push() the caller is on the way to a fence, and
+ * lockdep is told so (C24).
+ *
+ * Context: The caller's lock that orders arm and push is held until push.
+ */
+void pagoda_submission_arm(struct pagoda_submission *submission)
+{
+	struct pagoda_job *job = pagoda_job_of(submission);
+	struct pagoda_queue *queue = job->queue;
+	unsigned long flags;
+
+	job->cookie = dma_fence_begin_signalling();
+	drm_sched_job_arm(&job->sched);
+	spin_lock_irqsave(&queue->lock, flags);
+	submission->seqno = ++queue->next_seqno;
+	queue->jobs++;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	dma_fence_init(job->hw, &pagoda_hw_fence_ops,
+		       &container_of(job->hw, struct pagoda_hw_fence, base)->lock,
+		       queue->hw_context, submission->seqno);
+	submission->fence = &job->sched.s_fence->finished;
+}
+
+/**
+ * pagoda_submission_push() - Hand an armed and built submission over
+ * @submission: @built and @priv_built set. Nothing of it may be touched
+ *	afterwards; take a reference of its fence before
+ *
+ * Context: The lock held since arm.
+ */
+void pagoda_submission_push(struct pagoda_submission *submission)
+{
+	struct pagoda_job *job = pagoda_job_of(submission);
+	struct pagoda_queue *queue = job->queue;
+	struct dma_fence *last;
+	bool cookie = job->cookie;
+	unsigned long flags;
+
+	WARN_ON_ONCE(submission->built > submission->size ||
+		     submission->built % VIRTIO_PAGODA_PACKET_ALIGN);
+	spin_lock_irqsave(&queue->lock, flags);
+	job->refused = queue->stopped;
+	queue->stats.submissions++;
+	queue->stats.bytes += submission->built;
+	last = queue->last_fence;
+	queue->last_fence = dma_fence_get(submission->fence);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	dma_fence_put(last);
+	drm_sched_entity_push_job(&job->sched);
+	dma_fence_end_signalling(cookie);
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The paging timeline: one scheduler, one entity at kernel priority, one job a
+ * submission. Made and taken down by vidmm.
+ *
+ * The scheduler's own timeout is off: it can't resume a job in its middle. The
+ * watchdog in recovery.c takes its place.
+ */
+#include <linux/device.h>
+#include <linux/dma-fence.h>
+#include <linux/kmemleak.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include <pagoda/compat.h>
+
+#include "internal.h"
+
+#define PAGODA_QUEUE_NAME	"pagoda-paging"
+
+/**
+ * struct pagoda_tombstone - What is left of a scheduler when its fences outlive it
+ * @sched: Only its name is looked at
+ * @name: The name
+ *
+ * User space may keep a fence in a file and ask for its timeline's name long after
+ * the device and this module are gone, and the core looks for it in the
+ * scheduler. Fences are pointed here when their job is through, so that neither
+ * the queue nor the module has to stay. One for all queues, never freed.
+ */
+struct pagoda_tombstone {
+	struct drm_gpu_scheduler sched;
+	char name[sizeof(PAGODA_QUEUE_NAME)];
+};
+
+/* Protects pagoda_tombstone. */
+static DEFINE_MUTEX(pagoda_tombstone_lock);
+static struct pagoda_tombstone *pagoda_tombstone;
+
+static int pagoda_tombstone_get(void)
+{
+	int ret = 0;
+
+	mutex_lock(&pagoda_tombstone_lock);
+	if (!pagoda_tombstone) {
+		pagoda_tombstone = kzalloc(sizeof(*pagoda_tombstone), GFP_KERNEL);
+		if (pagoda_tombstone) {
+			strscpy(pagoda_tombstone->name, PAGODA_QUEUE_NAME);
+			pagoda_tombstone->sched.name = pagoda_tombstone->name;
+			kmemleak_not_leak(pagoda_tombstone);
+		} else {
+			ret = -ENOMEM;
+		}
+	}
+	mutex_unlock(&pagoda_tombstone_lock);
+	return ret;
+}
+
+/* Nothing of ours may be reachable from a fence that user space keeps. */
+static void pagoda_job_detach_fence(struct pagoda_job *job)
+{
+	struct drm_sched_fence *s_fence = job->sched.s_fence;
+	struct dma_fence *hw = s_fence->parent;
+
+	s_fence->parent = NULL;
+	dma_fence_put(hw);
+	WRITE_ONCE(s_fence->sched, &pagoda_tombstone->sched);
+}
+
+static void pagoda_queue_free_job(struct drm_sched_job *sched_job)
+{
+	struct pagoda_job *job = container_of(sched_job, struct pagoda_job, sched);
+	struct pagoda_queue *queue = job->queue;
+	unsigned long flags;
+
+	pagoda_job_detach_fence(job);
+	drm_sched_job_cleanup(sched_job);
+	job->base.fence = NULL;
+	pagoda_job_remember(job);
+	spin_lock_irqsave(&queue->lock, flags);
+	/* Under the lock: destroy may free the queue right afterwards. */
+	if (!--queue->jobs)
+		wake_up_all(&queue->drained);
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+static const struct drm_sched_backend_ops pagoda_sched_ops = {
+	.run_job = pagoda_queue_run_job,
+	.free_job = pagoda_queue_free_job,
+};
+
+/**
+ * pagoda_queue_release() - Nobody has the queue any more
+ * @kref: pagoda_queue.kref
+ *
+ * Context: any.
+ */
+void pagoda_queue_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct pagoda_queue, kref));
+}
+
+static int pagoda_queue_init_workers(struct pagoda_queue *queue)
+{
+	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit",
+						   WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	if (!queue->submit_wq)
+		return -ENOMEM;
+	queue->recover_wq = alloc_ordered_workqueue("pagoda-recover",
+						    WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	if (!queue->recover_wq) {
+		destroy_workqueue(queue->submit_wq);
+		return -ENOMEM;
+	}
+	INIT_WORK(&queue->work, pagoda_queue_work);
+	INIT_DELAYED_WORK(&queue->watchdog, pagoda_queue_watchdog);
+	return 0;
+}
+
+static int pagoda_queue_init_sched(struct pagoda_queue *queue)
+{
+	struct pagoda_transport *transport = queue->args.transport;
+	struct drm_gpu_scheduler *sched = &queue->sched;
+	const struct pagoda_sched_args args = {
+		.ops = &pagoda_sched_ops,
+		.submit_wq = queue->submit_wq,
+		.credit_limit = queue->mode == PAGODA_QUEUE_DEVICE ?
+				transport->ops->depth(transport) : PAGODA_QUEUE_CPU_DEPTH,
+		.name = pagoda_tombstone->name,
+		.dev = queue->args.dev,
+	};
+	int ret = pagoda_sched_init(sched, &args);
+
+	if (ret)
+		return ret;
+	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1,
+				    NULL);
+	if (ret)
+		drm_sched_fini(sched);
+	return ret;
+}
+
+static struct pagoda_queue *pagoda_queue_alloc(const struct pagoda_queue_args *args)
+{
+	struct pagoda_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+
+	if (!queue)
+		return NULL;
+	kref_init(&queue->kref);
+	queue->args = *args;
+	queue->mode = args->use_cpu ? PAGODA_QUEUE_CPU : PAGODA_QUEUE_DEVICE;
+	queue->hw_context = dma_fence_context_alloc(1);
+	spin_lock_init(&queue->signal_lock);
+	spin_lock_init(&queue->lock);
+	INIT_LIST_HEAD(&queue->inflight);
+	INIT_LIST_HEAD(&queue->pool);
+	INIT_LIST_HEAD(&queue->history);
+	init_waitqueue_head(&queue->drained);
+	return queue;
+}
+
+/**
+ * pagoda_queue_create() - Make a paging timeline
+ * @args: How; copied. The transport may be NULL with @args->use_cpu
+ *
+ * Context: may sleep and allocate.
+ * Return: The queue, or ERR_PTR(-EINVAL) for sizes that make no sense or
+ * ERR_PTR(-ENOMEM).
+ */
+struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
+{
+	struct pagoda_queue *queue;
+	int ret;
+
+	if (!args->buffer_size || !PAGE_ALIGNED(args->buffer_size) ||
+	    args->buffer_size > VIRTIO_PAGODA_MAX_BUFFER || !args->timeout_ms ||
+	    (!args->transport && !args->use_cpu))
+		return ERR_PTR(-EINVAL);
+	ret = pagoda_tombstone_get();
+	if (ret)
+		return ERR_PTR(ret);
+	queue = pagoda_queue_alloc(args);
+	if (!queue)
+		return ERR_PTR(-ENOMEM);
+	ret = pagoda_queue_init_workers(queue);
+	if (ret)
+		goto err_free;
+	ret = pagoda_queue_init_sched(queue);
+	if (ret)
+		goto err_workers;
+	return queue;
+
+err_workers:
+	destroy_workqueue(queue->recover_wq);
+	destroy_workqueue(queue->submit_wq);
+err_free:
+	kref_put(&queue->kref, pagoda_queue_release);
+	return ERR_PTR(ret);
+}
+
+/**
+ * pagoda_queue_stop() - Accept no more work, finish what there is
+ * @queue: The queue
+ *
+ * Returns when all fences armed and pushed so far are signalled. What is pushed
+ * later is told lost() and completes with -ENODEV.
+ *
+ * Context: may sleep; no lock that is needed to signal a fence.
+ */
+void pagoda_queue_stop(struct pagoda_queue *queue)
+{
+	spin_lock_irq(&queue->lock);
+	queue->stopped = true;
+	spin_unlock_irq(&queue->lock);
+	pagoda_queue_wait_idle(queue, MAX_SCHEDULE_TIMEOUT);
+}
+
+static bool pagoda_queue_is_drained(struct pagoda_queue *queue)
+{
+	bool drained;
+
+	spin_lock_irq(&queue->lock);
+	drained = !queue->jobs;
+	spin_unlock_irq(&queue->lock);
+	return drained;
+}
+
+static void pagoda_queue_free_jobs(struct pagoda_queue *queue)
+{
+	struct pagoda_job *job, *next;
+	LIST_HEAD(jobs);
+
+	spin_lock_irq(&queue->lock);
+	queue->gone = true;
+	list_splice_init(&queue->pool, &jobs);
+	list_splice_init(&queue->history, &jobs);
+	spin_unlock_irq(&queue->lock);
+	list_for_each_entry_safe(job, next, &jobs, node)
+		pagoda_job_free(job);
+}
+
+/**
+ * pagoda_queue_destroy() - Take a timeline down
+ * @queue: The queue, or NULL; nobody pushes or gets any more and all that was got
+ *	was pushed or put
+ *
+ * Requests that the transport could not get back stay with it.
+ *
+ * Context: may sleep; no lock that is needed to signal a fence.
+ */
+void pagoda_queue_destroy(struct pagoda_queue *queue)
+{
+	if (!queue)
+		return;
+	pagoda_queue_stop(queue);
+	wait_event(queue->drained, pagoda_queue_is_drained(queue));
+	cancel_delayed_work_sync(&queue->watchdog);
+	cancel_work_sync(&queue->work);
+	drm_sched_entity_destroy(&queue->entity);
+	drm_sched_fini(&queue->sched);
+	destroy_workqueue(queue->recover_wq);
+	destroy_workqueue(queue->submit_wq);
+	dma_fence_put(queue->last_fence);
+	pagoda_queue_free_jobs(queue);
+	kref_put(&queue->kref, pagoda_queue_release);
+}
+
+/**
+ * pagoda_queue_wait_idle() - Wait for all that was pushed so far
+ * @queue: The queue
+ * @timeout: In jiffies
+ *
+ * Context: may sleep; no lock that is needed to signal a fence.
+ * Return: 0 or -ETIME.
+ */
+int pagoda_queue_wait_idle(struct pagoda_queue *queue, long timeout)
+{
+	struct dma_fence *last;
+	long left;
+
+	spin_lock_irq(&queue->lock);
+	last = dma_fence_get(queue->last_fence);
+	spin_unlock_irq(&queue->lock);
+	if (!last)
+		return 0;
+	left = dma_fence_wait_timeout(last, false, timeout);
+	dma_fence_put(last);
+	return left > 0 ? 0 : -ETIME;
+}
