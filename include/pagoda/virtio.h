@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The virtio layer: finds devices, checks what they say about themselves, and
+ * carries buffers to them. The only part of the driver that includes virtio
+ * headers and parses what comes from the device.
+ *
+ * The top of the driver registers its callbacks; from then on calls go down
+ * only, but for those callbacks and the completion of requests.
+ */
+#ifndef PAGODA_VIRTIO_H
+#define PAGODA_VIRTIO_H
+
+#include <linux/types.h>
+#include <pagoda/transport.h>
+
+struct device;
+struct pagoda_virtio;
+
+/**
+ * struct pagoda_extent - Part of an extent list, checked and in CPU order
+ * @address: CPU window: physical address; invalid ranges: 0
+ * @offset: First byte of VRAM
+ * @size: Bytes, not zero
+ */
+struct pagoda_extent {
+	u64 address;
+	u64 offset;
+	u64 size;
+};
+
+/**
+ * struct pagoda_device_info - What the device said about itself, all of it checked
+ * @dma_dev: Device to map memory for; its DMA mask is set
+ * @features: Operations it executes, as &pagoda_paging_limits.features
+ * @vram_size: Bytes of VRAM, multiple of the page size
+ * @visible_size: Bytes from the start of VRAM that @window covers, 0 = none
+ * @aperture_pages: Pages of the aperture
+ * @max_buffer_bytes: Largest paging buffer, multiple of the page size
+ * @max_runs: Most runs in one packet, at least 2
+ * @num_engines: Execution engines, at least 1
+ * @alignment: Bytes VRAM allocations are aligned to; power of two, at least a page
+ * @system_address_bits: Width of the bus addresses it can emit
+ * @va_bits: Width of GPU virtual addresses or 0
+ * @pt_levels: Levels of page tables or 0
+ * @page_sizes: Bit n set: pages of 2^n bytes
+ * @max_address_spaces: Address spaces it holds roots of
+ * @coherent: It snoops CPU caches where a mapping asks for it
+ * @vram_zeroed: VRAM reads as zeros after the reset that precedes probe
+ * @window: Entries of the CPU window, sorted by offset, covering exactly
+ *	[0, @visible_size)
+ * @nr_window: Their number
+ * @invalid: VRAM that must not be used, sorted by offset, not overlapping, page
+ *	aligned
+ * @nr_invalid: Their number
+ */
+struct pagoda_device_info {
+	struct device *dma_dev;
+	u64 features;
+	u64 vram_size;
+	u64 visible_size;
+	u64 aperture_pages;
+	u32 max_buffer_bytes;
+	u32 max_runs;
+	u32 num_engines;
+	u32 alignment;
+	u32 system_address_bits;
+	u32 va_bits;
+	u32 pt_levels;
+	u32 page_sizes;
+	u32 max_address_spaces;
+	bool coherent;
+	bool vram_zeroed;
+	const struct pagoda_extent *window;
+	u32 nr_window;
+	const struct pagoda_extent *invalid;
+	u32 nr_invalid;
+};
+
+/**
+ * struct pagoda_event - struct virtio_pagoda_event, checked and in CPU order
+ * @type: enum virtio_pagoda_event_type
+ * @lost: Events the device dropped before this one
+ * @value: FENCE: the value written
+ * @queue: FAULT: virtqueue number
+ * @seqno: FAULT: request number on that queue
+ * @context: FAULT: execution context or 0
+ * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's
+ */
+struct pagoda_event {
+	u32 type;
+	u32 lost;
+	u64 value;
+	u32 queue;
+	u64 seqno;
+	u64 context;
+	struct pagoda_fault fault;
+};
+
+/**
+ * struct pagoda_virtio_callbacks - Calls to the top of the driver
+ * @probe: A device is there and works; *@priv is handed back to the others. May
+ *	sleep; 0 or a negative error code, which undoes everything
+ * @remove: The device goes. When it returns nothing of @priv may use the device
+ *	any more; work in flight still executes until then if the device is alive.
+ *	May sleep
+ * @event: The device tells something. Interrupt context; never before @probe
+ *	returned 0 nor after @remove began. May be NULL
+ */
+struct pagoda_virtio_callbacks {
+	int (*probe)(struct pagoda_virtio *virtio, void **priv);
+	void (*remove)(void *priv);
+	void (*event)(void *priv, const struct pagoda_event *event);
+};
+
+int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks);
+void pagoda_virtio_unregister(void);
+
+struct device *pagoda_virtio_device(struct pagoda_virtio *virtio);
+const struct pagoda_device_info *pagoda_virtio_info(struct pagoda_virtio *virtio);
+struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio);
+int pagoda_virtio_nop(struct pagoda_virtio *virtio);
+int pagoda_virtio_exec(struct pagoda_virtio *virtio, u32 engine, const void *buffer,
+		       u32 size, struct pagoda_fault *fault);
+
+#endif
