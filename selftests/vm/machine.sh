@@ -6,7 +6,8 @@
 #   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, replay, bench
 #
 # A step is the script of its name in guest/. All steps run, whatever becomes of the others.
-# FILTER chooses suites (kunit) or test programs (selftests), a glob.
+# FILTER chooses suites (kunit) or test programs (selftests), a glob; TRACE, FRAMES, VRAM and
+# CAPTURE say what is replayed.
 . "$(dirname "$0")/lib.sh"
 . "$OUT/rig.env"
 
@@ -66,10 +67,14 @@ for step in "$@"; do
 			build_modules "" "${stage[@]}"
 			drivers
 			programs
-			trace=${TRACE:-$TOP/selftests/traces/neverball.rtrace.gz}
-			name=$(basename "$trace" .gz)
-			run_step replay --file "$trace:/traces/$name" --env "TRACE=/traces/$name" \
-				--env "FRAMES=${FRAMES:-}" --env "VRAM=${VRAM:-}"
+			traces=
+			for trace in ${TRACE:-$TOP/selftests/traces/*.rtrace.gz}; do
+				name=$(basename "$trace" .gz)
+				vm+=(--file "$trace:/traces/$name")
+				traces+=" /traces/$name"
+			done
+			run_step replay --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
+				--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}"
 			;;
 		*)
 			build_modules "" "${stage[@]}"

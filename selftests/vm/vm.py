@@ -184,8 +184,8 @@ def kvm_usable():
 
 def command(args, initramfs, share, console):
     if args.rig == "uml":
-        return [os.path.join(args.kernel, "linux"), f"mem={args.memory}", f"initrd={initramfs}", "con=null",
-                "con0=null,fd:1", "root=/dev/ram0", "panic=-1", "kunit.enable=0", *args.append.split()]
+        return [os.path.join(args.kernel, "linux"), f"mem={args.memory}", f"initrd={initramfs}", "con=none",
+                "con0=fd:0,fd:1", "console=tty0", "root=/dev/ram0", "panic=-1", "kunit.enable=0", *args.append.split()]
     if args.rig == "stock":
         kernel = os.path.join(rig_env()["STOCK_DIR"], "boot/vmlinuz-" + rig_env()["STOCK_RELEASE"])
     else:

@@ -6,8 +6,7 @@
 
 failed=0
 for window in all some none; do
-	# shellcheck disable=SC2046
-	load_pagoda $(window_parameters "$window") || { failed=1; unload_pagoda; continue; }
+	load_pagoda visible="$window" vram_mb="${VRAM_MB:-64}" || { failed=1; unload_pagoda; continue; }
 	for test in /tests/*_test; do
 		[ -x "$test" ] || continue
 		run_tap "$window" "$test" || failed=1

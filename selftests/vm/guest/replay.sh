@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+# Replays each of $TRACES with VRAM the fraction $VRAM of its largest frame; $CAPTURE=1 brings the
+# tracepoints home. A replay passes if it says so in its last line, in the words agreed.
+. /guest/lib.sh
+
+capture_start() {
+	[ "$CAPTURE" = 1 ] || return 0
+	echo 65536 > /sys/kernel/tracing/buffer_size_kb
+	echo 1 > /sys/kernel/tracing/events/pagoda/enable || return 1
+	cat /sys/kernel/tracing/trace_pipe > /tmp/trace.txt 2> /dev/null &
+	capture=$!
+}
+
+# The pipe is emptied when nothing is added to the file any more.
+capture_end() {
+	[ "$CAPTURE" = 1 ] || return 0
+	echo 0 > /sys/kernel/tracing/events/pagoda/enable
+	before=-1
+	now=0
+	while [ "$now" != "$before" ]; do
+		sleep 1
+		before=$now
+		now=$(stat -c %s /tmp/trace.txt)
+	done
+	kill "$capture"
+	cp /tmp/trace.txt /out/trace.txt
+	lost=$(grep -c 'LOST .* EVENTS' /tmp/trace.txt)
+	[ "$lost" = 0 ] || echo "trace: events were lost in $lost places"
+}
+
+replay_one() {
+	trace=$1
+	log=/out/replay.$(basename "$trace" .rtrace).log
+	vram_mb=
+	eval "$(/bin/replay --vram "$VRAM" --plan "$trace")"
+	[ "$vram_mb" ] || { echo "replay --plan said nothing"; return 1; }
+	load_pagoda vram_mb="$vram_mb" || return 1
+	capture_start || return 1
+	say "replay $(basename "$trace"), VRAM $vram_mb MiB"
+	/bin/replay --vram "$VRAM" ${FRAMES:+--frames "$FRAMES"} --verbose 100 "$trace" > "$log" 2>&1
+	status=$?
+	cat "$log"
+	capture_end
+	unload_pagoda || return 1
+	[ "$status" = 0 ] && tail -n 1 "$log" |
+		grep -qE '^replay .*: frames=[1-9][0-9]* paged_in=[0-9]+ paged_out=[0-9]+ evictions=[0-9]+ mismatches=0$'
+}
+
+failed=0
+number=0
+# shellcheck disable=SC2086
+set -- $TRACES
+echo "1..$#" > /out/replay.tap
+for trace in "$@"; do
+	number=$((number + 1))
+	verdict=ok
+	replay_one "$trace" || { verdict="not ok"; failed=1; }
+	echo "$verdict $number replay.$(basename "$trace" .rtrace)" >> /out/replay.tap
+done
+kmemleak_scan || failed=1
+exit "$failed"

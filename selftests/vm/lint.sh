@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Style and static checks, one line of TAP each; what a check objects to is in out/logs/lint.<name>.log.
+. "$(dirname "$0")/lib.sh"
+. "$OUT/rig.env"
+cd "$TOP"
+
+src=$("$TOP/selftests/vm/kernels.sh" source)
+tap=$OUT/vm/lint/lint.tap
+rm -rf "$OUT/vm/lint"
+mkdir -p "$OUT/vm/lint"
+count=0 failed=0
+
+# check <name> <command>...: passes if the command succeeds and prints nothing.
+check() {
+	local name=$1 log=$LOGS/lint.$1.log verdict=ok
+	shift
+	("$@") >"$log" 2>&1 || verdict='not ok'
+	[[ -s $log ]] && verdict='not ok'
+	count=$((count + 1))
+	echo "$verdict $count $name" | tee -a "$tap"
+	if [[ $verdict != ok ]]; then
+		failed=1
+		head -n 40 "$log" >&2
+	fi
+}
+
+sources() { git ls-files -co --exclude-standard -- '*.c' '*.h' | grep -E "$1"; }
+
+# checkpatch knows by their paths that user ABI and user programs may not use the kernel's own
+# macros and types (nor static_assert, which it takes for CamelCase), so it sees a copy laid out as in the kernel tree. Ignored, and why:
+#   everywhere, MACRO_ARG_*, COMPLEX_MACRO: tables written as X-macros can have no parentheses
+#                  around them, and use a column here, another there
+#   in user programs, BIT_MACRO, PREFER_FALLTHROUGH: there are no such macros in user space;
+#                  EMBEDDED_FUNCTION_NAME: a program may print its own name
+#   in trace headers, the rest: TRACE_EVENT is laid out as all of include/trace is
+TABLES=MACRO_ARG_UNUSED,MACRO_ARG_REUSE,COMPLEX_MACRO
+USER=BIT_MACRO,PREFER_FALLTHROUGH,EMBEDDED_FUNCTION_NAME
+TRACE=OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT,LINE_SPACING
+checkpatch_sources() {
+	local stage=$OUT/build/checkpatch
+	rm -rf "$stage"
+	mkdir -p "$stage/tools/testing"
+	sources '^(include|drivers|kunit)/.*\.[ch]$' | rsync -a --files-from=- . "$stage/"
+	sources '^selftests/.*\.[ch]$' | rsync -a --files-from=- . "$stage/tools/testing/"
+	cd "$stage"
+	{
+		find include drivers kunit -name '*.[ch]' ! -name '*trace*.h' | sort | run_checkpatch "$TABLES"
+		find include drivers -name '*trace*.h' | sort | run_checkpatch "$TABLES,$TRACE"
+		find tools -name '*.[ch]' | sort | run_checkpatch "$TABLES,$USER"
+	} | sed 's|^tools/testing/||' | grep -v 'CamelCase: <_Static_assert>'
+	return 0
+}
+
+run_checkpatch() {
+	xargs -r perl "$src/scripts/checkpatch.pl" --root="$src" --no-tree --strict --quiet --terse \
+		--no-summary --show-types --max-line-length=100 --ignore "$1" -f
+}
+
+# Both with W=1 as errors: an object with a warning isn't kept, so the next run warns again.
+lint_build() {
+	{
+		"$TOP/selftests/vm/modules.sh" "$STOCK_KDIR" --stage lint W=1e "$@"
+		"$TOP/selftests/vm/modules.sh" "$STOCK_KDIR" --stage lint-kunit W=1e \
+			CONFIG_DRM_PAGODA_KUNIT_TEST=m "$@"
+	} 2>&1 >/dev/null | grep -E 'warning|WARNING|error|ERROR|\*\*\*'
+	return 0
+}
+
+build_w1() { lint_build; }
+run_sparse() { lint_build C=2; }
+
+kernel_doc() {
+	sources '^(include|drivers)/' | xargs -r perl "$src/scripts/kernel-doc" -none -Wall 2>&1 |
+		grep -E 'warning|error'
+	return 0
+}
+
+names_at_the_top() {
+	git ls-files | cut -d/ -f1 | sort -u |
+		grep -vxE 'README.md|LICENSE|Makefile|Kbuild|Kconfig|include|drivers|kunit|selftests|\..*'
+	return 0
+}
+
+check checkpatch checkpatch_sources
+check w1 build_w1
+check sparse run_sparse
+check kernel-doc kernel_doc
+check names-at-the-top names_at_the_top
+sed -i "1i 1..$count" "$tap"
+exit "$failed"

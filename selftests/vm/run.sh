@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# One real trace through the driver in a stock kernel, and a picture of what moved:
+#
+#   TRACE   an .rtrace or .rtrace.gz file     FRAMES  stop after so many
+#   VRAM    as a part of the largest frame's working set
+. "$(dirname "$0")/lib.sh"
+
+export TRACE=${TRACE:-$TOP/selftests/traces/neverball.rtrace.gz}
+export CAPTURE=1
+[[ -f $TRACE ]] || die "no trace $TRACE"
+"$TOP/selftests/vm/machine.sh" stock replay
+
+share=$OUT/vm/stock.replay
+cp "$share/trace.txt" "$OUT/trace.txt"
+cp "$share"/replay.*.log "$OUT/replay.log"
+say "drawing out/residency.svg from $(wc -l <"$OUT/trace.txt") events"
+python3 "$TOP/selftests/tools/residency.py" --trace "$OUT/trace.txt" --log "$OUT/replay.log" -o "$OUT/residency.svg"
+tail -n 1 "$OUT/replay.log"
