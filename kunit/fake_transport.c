@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/delay.h>
+#include <linux/string.h>
+
+#include "fake_transport.h"
+
+static struct pagoda_fake_transport *to_fake(struct pagoda_transport *transport)
+{
+	return container_of(transport, struct pagoda_fake_transport, base);
+}
+
+/* As an interrupt would: the device's user must not sleep. */
+static void pagoda_fake_answer(struct pagoda_request *request, enum pagoda_outcome outcome,
+			       const struct pagoda_fault *fault)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	request->complete(request, outcome, fault);
+	local_irq_restore(flags);
+}
+
+static struct pagoda_fake_order *pagoda_fake_find_order(struct pagoda_fake_transport *fake,
+							u64 seqno)
+{
+	u32 i;
+
+	for (i = 0; i < fake->nr_orders; i++)
+		if (fake->orders[i].seqno == seqno && fake->orders[i].times)
+			return &fake->orders[i];
+	return NULL;
+}
+
+/* The first request not done yet, if it may run now. */
+static struct pagoda_fake_slot *pagoda_fake_next(struct pagoda_fake_transport *fake)
+{
+	u32 i;
+
+	if (fake->halted || fake->resetting ||
+	    (fake->mode == PAGODA_FAKE_HELD && !fake->permits))
+		return NULL;
+	for (i = 0; i < fake->nr_ring; i++)
+		if (!fake->ring[i].done)
+			return &fake->ring[i];
+	return NULL;
+}
+
+static struct pagoda_request *pagoda_fake_take(struct pagoda_fake_transport *fake, u64 seqno)
+{
+	struct pagoda_request *request;
+	u32 i;
+
+	for (i = 0; i < fake->nr_ring; i++)
+		if (fake->ring[i].seqno == seqno)
+			break;
+	if (i == fake->nr_ring)
+		return NULL;
+	request = fake->ring[i].request;
+	fake->nr_ring--;
+	memmove(&fake->ring[i], &fake->ring[i + 1],
+		(fake->nr_ring - i) * sizeof(fake->ring[0]));
+	return request;
+}
+
+struct pagoda_fake_run {
+	u64 seqno;
+	void *data;
+	u32 start;
+	u32 end;
+	bool trouble;
+	enum pagoda_fake_trouble what;
+	struct pagoda_fault fault;
+	int ret;
+};
+
+/* Decides, under the lock, what will happen to the next request. */
+static bool pagoda_fake_begin(struct pagoda_fake_transport *fake, struct pagoda_fake_run *run)
+{
+	struct pagoda_fake_slot *slot = pagoda_fake_next(fake);
+	struct pagoda_fake_order *order;
+
+	if (!slot || fake->running)
+		return false;
+	fake->running = true;
+	if (fake->mode == PAGODA_FAKE_HELD)
+		fake->permits--;
+	memset(run, 0, sizeof(*run));
+	run->seqno = slot->seqno;
+	run->data = slot->request->data;
+	run->start = slot->request->start;
+	run->end = slot->request->size;
+	order = pagoda_fake_find_order(fake, slot->seqno);
+	if (!order)
+		return true;
+	order->times--;
+	run->trouble = true;
+	run->what = order->trouble;
+	if (order->trouble == PAGODA_FAKE_FAULT || order->trouble == PAGODA_FAKE_HANG) {
+		run->end = max(run->start, order->offset);
+		run->fault.offset = run->end;
+		run->fault.reason = VIRTIO_PAGODA_FAULT_DEVICE_FAILURE;
+	}
+	return true;
+}
+
+/* Notes, under the lock, what became of it; returns the request to answer. */
+static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake,
+					      struct pagoda_fake_run *run,
+					      enum pagoda_outcome *outcome)
+{
+	u32 i;
+
+	fake->running = false;
+	if (run->ret || (run->trouble && (run->what == PAGODA_FAKE_FAULT ||
+					  run->what == PAGODA_FAKE_HANG))) {
+		fake->halted = true;
+		fake->offset = run->fault.offset;
+		*outcome = PAGODA_OUTCOME_FAULT;
+		if (!run->ret && run->what == PAGODA_FAKE_HANG)
+			return NULL;
+		return pagoda_fake_take(fake, run->seqno);
+	}
+	fake->seqno = run->seqno;
+	fake->offset = 0;
+	*outcome = PAGODA_OUTCOME_OK;
+	if (run->trouble && run->what == PAGODA_FAKE_CORRUPT)
+		*outcome = PAGODA_OUTCOME_BAD_ANSWER;
+	if (!run->trouble || run->what == PAGODA_FAKE_CORRUPT)
+		return pagoda_fake_take(fake, run->seqno);
+	for (i = 0; i < fake->nr_ring; i++)
+		if (fake->ring[i].seqno == run->seqno)
+			fake->ring[i].done = true;
+	/* Poll must not find it: forget it is there until reset. */
+	if (run->what == PAGODA_FAKE_DROP)
+		for (i = 0; i < fake->nr_ring; i++)
+			if (fake->ring[i].seqno == run->seqno)
+				fake->ring[i].seqno = 0;
+	return NULL;
+}
+
+static void pagoda_fake_run(struct pagoda_fake_transport *fake)
+{
+	struct pagoda_fake_run run;
+	struct pagoda_request *request;
+	enum pagoda_outcome outcome;
+	unsigned long flags;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	while (pagoda_fake_begin(fake, &run)) {
+		spin_unlock_irqrestore(&fake->lock, flags);
+		if (fake->execute && run.start < run.end)
+			run.ret = fake->execute(fake->arg, run.seqno, run.data, run.start,
+						run.end, &run.fault);
+		spin_lock_irqsave(&fake->lock, flags);
+		request = pagoda_fake_end(fake, &run, &outcome);
+		spin_unlock_irqrestore(&fake->lock, flags);
+		if (request)
+			pagoda_fake_answer(request, outcome,
+					   outcome == PAGODA_OUTCOME_FAULT ? &run.fault : NULL);
+		spin_lock_irqsave(&fake->lock, flags);
+	}
+	spin_unlock_irqrestore(&fake->lock, flags);
+}
+
+static void pagoda_fake_work(struct work_struct *work)
+{
+	pagoda_fake_run(container_of(work, struct pagoda_fake_transport, work));
+}
+
+static int pagoda_fake_submit(struct pagoda_transport *transport,
+			      struct pagoda_request *request)
+{
+	struct pagoda_fake_transport *fake = to_fake(transport);
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->submits++;
+	if (fake->resetting || request->seqno != fake->last_submitted + 1 ||
+	    request->start > request->size)
+		fake->violations++;
+	ret = fake->submit_error;
+	if (!ret && fake->nr_ring == PAGODA_FAKE_DEPTH) {
+		fake->violations++;
+		ret = -ENOSPC;
+	}
+	if (!ret) {
+		fake->last_submitted = request->seqno;
+		fake->ring[fake->nr_ring++] = (struct pagoda_fake_slot) {
+			.request = request, .seqno = request->seqno,
+		};
+	}
+	spin_unlock_irqrestore(&fake->lock, flags);
+	return ret;
+}
+
+static void pagoda_fake_kick(struct pagoda_transport *transport)
+{
+	struct pagoda_fake_transport *fake = to_fake(transport);
+	unsigned long flags;
+	bool immediate;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->doorbells++;
+	immediate = fake->mode == PAGODA_FAKE_IMMEDIATE;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	if (immediate)
+		pagoda_fake_run(fake);
+	else
+		queue_work(fake->wq, &fake->work);
+}
+
+static void pagoda_fake_poll(struct pagoda_transport *transport)
+{
+	struct pagoda_fake_transport *fake = to_fake(transport);
+	struct pagoda_request *request;
+	unsigned long flags;
+	u32 i;
+
+	do {
+		request = NULL;
+		spin_lock_irqsave(&fake->lock, flags);
+		fake->polls++;
+		if (fake->resetting)
+			fake->violations++;
+		for (i = 0; i < fake->nr_ring && !request; i++)
+			if (fake->ring[i].done && fake->ring[i].seqno)
+				request = pagoda_fake_take(fake, fake->ring[i].seqno);
+		spin_unlock_irqrestore(&fake->lock, flags);
+		if (request)
+			pagoda_fake_answer(request, PAGODA_OUTCOME_OK, NULL);
+	} while (request);
+}
+
+static void pagoda_fake_give_back(struct pagoda_fake_transport *fake)
+{
+	struct pagoda_request *request;
+	unsigned long flags;
+
+	do {
+		request = NULL;
+		spin_lock_irqsave(&fake->lock, flags);
+		if (fake->nr_ring)
+			request = pagoda_fake_take(fake, fake->ring[0].seqno);
+		spin_unlock_irqrestore(&fake->lock, flags);
+		if (request)
+			pagoda_fake_answer(request, PAGODA_OUTCOME_ABORTED, NULL);
+	} while (request);
+}
+
+static int pagoda_fake_reset(struct pagoda_transport *transport,
+			     struct pagoda_reset_result *result)
+{
+	struct pagoda_fake_transport *fake = to_fake(transport);
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->resets++;
+	if (fake->resetting)
+		fake->violations++;
+	fake->resetting = true;
+	ret = fake->reset_error;
+	spin_unlock_irqrestore(&fake->lock, flags);
+
+	/* What runs is finished first, as a real device would. */
+	flush_work(&fake->work);
+	if (fake->reset_delay_ms)
+		msleep(fake->reset_delay_ms);
+	if (!ret)
+		pagoda_fake_give_back(fake);
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->resetting = false;
+	if (!ret) {
+		fake->halted = false;
+		fake->last_submitted = fake->seqno;
+		result->seqno = fake->seqno;
+		result->offset = fake->offset;
+		if (fake->reset_lies)
+			*result = fake->lie;
+	}
+	spin_unlock_irqrestore(&fake->lock, flags);
+	return ret;
+}
+
+static u32 pagoda_fake_depth(struct pagoda_transport *transport)
+{
+	return PAGODA_FAKE_DEPTH;
+}
+
+static u64 pagoda_fake_doorbells(struct pagoda_transport *transport)
+{
+	return to_fake(transport)->doorbells;
+}
+
+static const struct pagoda_transport_ops pagoda_fake_ops = {
+	.submit = pagoda_fake_submit,
+	.kick = pagoda_fake_kick,
+	.poll = pagoda_fake_poll,
+	.reset = pagoda_fake_reset,
+	.depth = pagoda_fake_depth,
+	.doorbells = pagoda_fake_doorbells,
+};
+
+void pagoda_fake_transport_drain(struct pagoda_fake_transport *fake)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->halted = true;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	flush_work(&fake->work);
+	pagoda_fake_give_back(fake);
+}
+
+static void pagoda_fake_transport_destroy(void *data)
+{
+	struct pagoda_fake_transport *fake = data;
+
+	pagoda_fake_transport_drain(fake);
+	destroy_workqueue(fake->wq);
+}
+
+struct pagoda_fake_transport *pagoda_fake_transport_create(struct kunit *test,
+							   pagoda_fake_execute execute,
+							   void *arg)
+{
+	struct pagoda_fake_transport *fake;
+
+	fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, fake);
+	fake->wq = alloc_ordered_workqueue("pagoda-fake", WQ_MEM_RECLAIM);
+	KUNIT_ASSERT_NOT_NULL(test, fake->wq);
+	fake->base.ops = &pagoda_fake_ops;
+	fake->execute = execute;
+	fake->arg = arg;
+	INIT_WORK(&fake->work, pagoda_fake_work);
+	spin_lock_init(&fake->lock);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pagoda_fake_transport_destroy,
+							   fake));
+	return fake;
+}
+
+void pagoda_fake_transport_mode(struct pagoda_fake_transport *fake,
+				enum pagoda_fake_mode mode)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->mode = mode;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	pagoda_fake_kick(&fake->base);
+}
+
+void pagoda_fake_transport_order(struct pagoda_fake_transport *fake, u64 seqno,
+				 enum pagoda_fake_trouble trouble, u32 offset, u32 times)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	if (fake->nr_orders < PAGODA_FAKE_ORDERS)
+		fake->orders[fake->nr_orders++] = (struct pagoda_fake_order) {
+			.trouble = trouble, .seqno = seqno, .offset = offset, .times = times,
+		};
+	else
+		fake->violations++;
+	spin_unlock_irqrestore(&fake->lock, flags);
+}
+
+void pagoda_fake_transport_let(struct pagoda_fake_transport *fake, u32 count)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->permits += count;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	queue_work(fake->wq, &fake->work);
+}
