@@ -303,8 +303,10 @@ enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,
 	memset(&run->fault, 0, sizeof(run->fault));
 	run->packets = 0;
 	run->bytes = 0;
-	run->offset = run->start;
+	run->offset = 0;
 	reason = pagoda_buffer_check(&exec);
+	if (!reason)
+		run->offset = run->start;
 	if (!reason && run->start == run->size && !run->fail_at)
 		reason = pagoda_refuse(&exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 	while (!reason && run->offset < run->size) {

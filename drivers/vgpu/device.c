@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The virtio device: configuration space, status, negotiation, life and death.
+ *
+ * The virtio core serializes probe, remove and reset of a device, so that set-up
+ * of queues needs no lock of ours. Threads exist from find_vqs() to reset() or
+ * del_vqs(), whichever comes first, and execute from DRIVER_OK on.
+ */
+#define pr_fmt(fmt) "pagoda_vgpu: " fmt
+
+#include <linux/device.h>
+#include <linux/dma-mapping.h>
+#include <linux/err.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "vgpu.h"
+
+static void pagoda_device_get(struct virtio_device *vdev, unsigned int offset,
+			      void *buffer, unsigned int length)
+{
+	const struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
+
+	memset(buffer, 0, length);
+	if (offset < sizeof(vgpu->config))
+		memcpy(buffer, (const u8 *)&vgpu->config + offset,
+		       min_t(size_t, length, sizeof(vgpu->config) - offset));
+}
+
+/* Nothing in the configuration space can be written. */
+static void pagoda_device_set(struct virtio_device *vdev, unsigned int offset,
+			      const void *buffer, unsigned int length)
+{
+	dev_warn_once(&vdev->dev, "write to the configuration space ignored\n");
+}
+
+/* The configuration never changes while anybody can read it. */
+static u32 pagoda_device_generation(struct virtio_device *vdev)
+{
+	return 0;
+}
+
+static u8 pagoda_device_get_status(struct virtio_device *vdev)
+{
+	const struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
+
+	return READ_ONCE(vgpu->status) |
+	       (READ_ONCE(vgpu->broken) ? VIRTIO_CONFIG_S_NEEDS_RESET : 0);
+}
+
+static void pagoda_device_set_status(struct virtio_device *vdev, u8 status)
+{
+	struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
+
+	if (status & VIRTIO_CONFIG_S_DRIVER_OK)
+		vgpu->vram.touched = true;
+	/* What the driver set up is seen by a thread that sees DRIVER_OK. */
+	smp_store_release(&vgpu->status, status & ~VIRTIO_CONFIG_S_NEEDS_RESET);
+	if (status & VIRTIO_CONFIG_S_DRIVER_OK)
+		pagoda_vgpu_queues_start(vgpu);
+}
+
+static void pagoda_device_reset(struct virtio_device *vdev)
+{
+	struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
+
+	pagoda_vgpu_queues_stop(vgpu);
+	WRITE_ONCE(vgpu->status, 0);
+	WRITE_ONCE(vgpu->broken, false);
+	vgpu->events_lost = 0;
+	pagoda_engine_reset(&vgpu->engine);
+	pagoda_vgpu_vram_zero(&vgpu->vram);
+}
+
+static u64 pagoda_device_get_features(struct virtio_device *vdev)
+{
+	return pagoda_vgpu_of(vdev)->features;
+}
+
+static int pagoda_device_finalize_features(struct virtio_device *vdev)
+{
+	struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
+
+	vring_transport_features(vdev);
+	if (!__virtio_test_bit(vdev, VIRTIO_F_VERSION_1)) {
+		dev_err(&vdev->dev, "a driver of legacy virtio can't use this device\n");
+		return -EINVAL;
+	}
+	vgpu->engine.features = vdev->features;
+	return 0;
+}
+
+static int pagoda_device_find_vqs(struct virtio_device *vdev, unsigned int nvqs,
+				  struct virtqueue *vqs[], struct virtqueue_info info[],
+				  struct irq_affinity *affinity)
+{
+	return pagoda_vgpu_queues_find(pagoda_vgpu_of(vdev), nvqs, vqs, info);
+}
+
+static void pagoda_device_del_vqs(struct virtio_device *vdev)
+{
+	pagoda_vgpu_queues_delete(pagoda_vgpu_of(vdev));
+}
+
+static const char *pagoda_device_bus_name(struct virtio_device *vdev)
+{
+	return dev_name(&pagoda_vgpu_of(vdev)->pdev->dev);
+}
+
+static const struct virtio_config_ops pagoda_device_ops = {
+	.get = pagoda_device_get,
+	.set = pagoda_device_set,
+	.generation = pagoda_device_generation,
+	.get_status = pagoda_device_get_status,
+	.set_status = pagoda_device_set_status,
+	.reset = pagoda_device_reset,
+	.find_vqs = pagoda_device_find_vqs,
+	.del_vqs = pagoda_device_del_vqs,
+	.get_features = pagoda_device_get_features,
+	.finalize_features = pagoda_device_finalize_features,
+	.bus_name = pagoda_device_bus_name,
+};
+
+static const struct pagoda_engine_ops pagoda_device_engine_ops = {
+	.system_span = pagoda_vgpu_system_span,
+	.fence = pagoda_vgpu_event_fence,
+};
+
+/**
+ * pagoda_vgpu_break() - Stop trusting the driver until it resets the device
+ * @queue: Queue that made no sense
+ * @why: In what way
+ *
+ * Context: a queue's thread.
+ */
+void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why)
+{
+	struct pagoda_vgpu *vgpu = queue->vgpu;
+
+	dev_err(&vgpu->pdev->dev, "%s queue: %s: device needs a reset\n", queue->name, why);
+	WRITE_ONCE(vgpu->broken, true);
+	virtio_config_changed(&vgpu->vdev);
+}
+
+static void pagoda_device_config_init(struct pagoda_vgpu *vgpu)
+{
+	const struct pagoda_vgpu_params *params = vgpu->params;
+	u32 i;
+
+	vgpu->features = pagoda_engine_features() |
+			 BIT_ULL(VIRTIO_F_VERSION_1) |
+			 BIT_ULL(VIRTIO_RING_F_INDIRECT_DESC) |
+			 BIT_ULL(VIRTIO_RING_F_EVENT_IDX) |
+			 BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED) |
+			 BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	if (params->visible_size)
+		vgpu->features |= BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW);
+	vgpu->config = (struct virtio_pagoda_config) {
+		.vram_size = cpu_to_le64(params->vram_size),
+		.visible_size = cpu_to_le64(params->visible_size),
+		.aperture_pages = cpu_to_le64(params->aperture_pages),
+		.max_buffer_bytes = cpu_to_le32(VIRTIO_PAGODA_MAX_BUFFER),
+		.max_runs = cpu_to_le32(PAGODA_VGPU_MAX_RUNS),
+		.num_engines = cpu_to_le32(params->engines),
+		.alignment = cpu_to_le32(VIRTIO_PAGODA_PAGE_SIZE),
+		.window_extents = cpu_to_le32(vgpu->vram.nr_extents),
+		.invalid_extents = cpu_to_le32(params->nr_invalid),
+		.system_address_bits = cpu_to_le32(52),
+	};
+	for (i = 0; i < params->nr_invalid; i++) {
+		vgpu->invalid_extents[i].offset = cpu_to_le64(params->invalid[i].start);
+		vgpu->invalid_extents[i].size = cpu_to_le64(params->invalid[i].size);
+	}
+}
+
+static int pagoda_device_engine_init(struct pagoda_vgpu *vgpu)
+{
+	const struct pagoda_vgpu_params *params = vgpu->params;
+	struct pagoda_engine *engine = &vgpu->engine;
+
+	engine->aperture = vcalloc(params->aperture_pages, sizeof(*engine->aperture));
+	if (!engine->aperture)
+		return -ENOMEM;
+	engine->vram = vgpu->vram.vaddr;
+	engine->vram_size = params->vram_size;
+	engine->invalid = params->invalid;
+	engine->nr_invalid = params->nr_invalid;
+	engine->max_runs = PAGODA_VGPU_MAX_RUNS;
+	engine->max_buffer = VIRTIO_PAGODA_MAX_BUFFER;
+	engine->system_bits = 52;
+	engine->aperture_pages = params->aperture_pages;
+	engine->ops = &pagoda_device_engine_ops;
+	engine->context = vgpu;
+	return pagoda_engine_init(engine) ? 0 : -EINVAL;
+}
+
+static void pagoda_device_release(struct device *dev)
+{
+	complete(&pagoda_vgpu_of(dev_to_virtio(dev))->released);
+}
+
+static int pagoda_device_platform(struct pagoda_vgpu *vgpu)
+{
+	const struct platform_device_info info = {
+		.name = "pagoda-vgpu",
+		.id = PLATFORM_DEVID_NONE,
+		.dma_mask = DMA_BIT_MASK(64),
+	};
+
+	vgpu->pdev = platform_device_register_full(&info);
+	return PTR_ERR_OR_ZERO(vgpu->pdev);
+}
+
+static int pagoda_device_register(struct pagoda_vgpu *vgpu)
+{
+	int err;
+
+	vgpu->vdev.id.device = VIRTIO_ID_PAGODA;
+	vgpu->vdev.config = &pagoda_device_ops;
+	vgpu->vdev.dev.parent = &vgpu->pdev->dev;
+	vgpu->vdev.dev.release = pagoda_device_release;
+	err = register_virtio_device(&vgpu->vdev);
+	if (err) {
+		put_device(&vgpu->vdev.dev);
+		wait_for_completion(&vgpu->released);
+	}
+	return err;
+}
+
+/* What register_virtio_device() didn't see, undone in any state of completion. */
+static void pagoda_device_free(struct pagoda_vgpu *vgpu)
+{
+	if (!IS_ERR_OR_NULL(vgpu->pdev))
+		platform_device_unregister(vgpu->pdev);
+	pagoda_vgpu_inject_clear(vgpu);
+	pagoda_vgpu_queues_fini(vgpu);
+	vfree(vgpu->engine.aperture);
+	pagoda_vgpu_vram_fini(&vgpu->vram);
+	mutex_destroy(&vgpu->event_lock);
+	kvfree(vgpu);
+}
+
+/**
+ * pagoda_vgpu_create() - Give the machine a GPU
+ * @params: What it is like; must outlive it
+ *
+ * Context: may sleep; probes a driver when there is one.
+ * Return: the device or an error pointer.
+ */
+struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params)
+{
+	struct pagoda_vgpu *vgpu;
+	int err;
+
+	vgpu = kvzalloc(sizeof(*vgpu), GFP_KERNEL);
+	if (!vgpu)
+		return ERR_PTR(-ENOMEM);
+	vgpu->params = params;
+	vgpu->nr_queues = VIRTIO_PAGODA_QUEUE_EXEC0 + params->engines;
+	init_completion(&vgpu->released);
+	mutex_init(&vgpu->event_lock);
+	spin_lock_init(&vgpu->inject_lock);
+	INIT_LIST_HEAD(&vgpu->injections);
+
+	err = pagoda_vgpu_queues_init(vgpu);
+	if (!err)
+		err = pagoda_vgpu_vram_init(&vgpu->vram, params);
+	if (!err)
+		err = pagoda_device_engine_init(vgpu);
+	if (err)
+		goto err_free;
+	pagoda_device_config_init(vgpu);
+	err = pagoda_vgpu_misconfigure(&vgpu->config, &vgpu->features);
+	if (!err)
+		err = pagoda_device_platform(vgpu);
+	if (err)
+		goto err_free;
+	pagoda_vgpu_debugfs_init(vgpu);
+	err = pagoda_device_register(vgpu);
+	if (err)
+		goto err_debugfs;
+	return vgpu;
+
+err_debugfs:
+	pagoda_vgpu_debugfs_fini(vgpu);
+err_free:
+	pagoda_device_free(vgpu);
+	return ERR_PTR(err);
+}
+
+/**
+ * pagoda_vgpu_destroy() - Take the GPU away, whether a driver uses it or not
+ * @vgpu: Device
+ *
+ * A driver's files may keep the virtio device, and mappings of its window, for
+ * longer than the driver is bound: the memory stays until the last one is gone.
+ *
+ * Context: may sleep, for as long as somebody holds on.
+ */
+void pagoda_vgpu_destroy(struct pagoda_vgpu *vgpu)
+{
+	pagoda_vgpu_debugfs_fini(vgpu);
+	unregister_virtio_device(&vgpu->vdev);
+	if (!wait_for_completion_timeout(&vgpu->released, HZ)) {
+		pr_info("waiting for open files of the device to be closed\n");
+		wait_for_completion(&vgpu->released);
+	}
+	pagoda_device_free(vgpu);
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Misbehaviour on request, for tests of drivers. Not part of the device ABI.
+ *
+ * A rule is a line written to the debugfs file "inject", words of key=value:
+ *
+ *	queue=NAME	paging (default) or execN
+ *	action=delay us=N		execute later; without nth: every request
+ *	action=drop			execute, never complete
+ *	action=lost_interrupt		complete, never interrupt
+ *	action=reorder			complete after the next request
+ *	action=fail [packet=N] [middle]	DEVICE_FAILURE at packet N (default 0),
+ *					with middle after half of its effect
+ *	action=corrupt field=seqno|status|length|packets|fault value=N
+ *	action=hang [packet=N]		stop before packet N until the queue is reset
+ *	nth=N		the Nth request from now on (default 1)
+ *	count=N		and those after it, N in all (default 1); for fail and
+ *			hang: the times the same request fails when it is replayed
+ *
+ * "action=poison on" and "off" switch the poisoning of discarded content;
+ * "clear" removes all rules and ends poisoning.
+ */
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "vgpu.h"
+
+enum pagoda_inject_action {
+	PAGODA_INJECT_NONE,
+	PAGODA_INJECT_DELAY,
+	PAGODA_INJECT_DROP,
+	PAGODA_INJECT_LOST_INTERRUPT,
+	PAGODA_INJECT_REORDER,
+	PAGODA_INJECT_FAIL,
+	PAGODA_INJECT_CORRUPT,
+	PAGODA_INJECT_HANG,
+	PAGODA_INJECT_POISON,
+};
+
+static const char *const pagoda_inject_actions[] = {
+	[PAGODA_INJECT_NONE] = "none",
+	[PAGODA_INJECT_DELAY] = "delay",
+	[PAGODA_INJECT_DROP] = "drop",
+	[PAGODA_INJECT_LOST_INTERRUPT] = "lost_interrupt",
+	[PAGODA_INJECT_REORDER] = "reorder",
+	[PAGODA_INJECT_FAIL] = "fail",
+	[PAGODA_INJECT_CORRUPT] = "corrupt",
+	[PAGODA_INJECT_HANG] = "hang",
+	[PAGODA_INJECT_POISON] = "poison",
+};
+
+static const char *const pagoda_inject_fields[] = {
+	[PAGODA_VGPU_CORRUPT_NOTHING] = "nothing",
+	[PAGODA_VGPU_CORRUPT_SEQNO] = "seqno",
+	[PAGODA_VGPU_CORRUPT_STATUS] = "status",
+	[PAGODA_VGPU_CORRUPT_LENGTH] = "length",
+	[PAGODA_VGPU_CORRUPT_PACKETS] = "packets",
+	[PAGODA_VGPU_CORRUPT_FAULT] = "fault",
+};
+
+/*
+ * A rule. All but @seen, @seqno and @hits is constant once it is on the list;
+ * those change under inject_lock.
+ */
+struct pagoda_injection {
+	struct list_head link;
+	u32 queue;
+	enum pagoda_inject_action action;
+	u64 nth;		/* 0 = every request */
+	u64 count;
+	u32 us;
+	u32 packet;
+	bool middle;
+	bool on;
+	enum pagoda_vgpu_corrupt field;
+	u64 value;
+	u64 seen;		/* requests looked at */
+	u64 seqno;		/* fail, hang: request that was hit first */
+	u64 hits;
+};
+
+/* The longest delay, so that nobody mistakes it for a hang. */
+#define PAGODA_INJECT_MAX_US	(30u * USEC_PER_SEC)
+
+static int pagoda_inject_queue(struct pagoda_vgpu *vgpu, const char *name, u32 *index)
+{
+	u32 i;
+
+	for (i = 0; i < vgpu->nr_queues; i++) {
+		if (i != VIRTIO_PAGODA_QUEUE_CONTROL && i != VIRTIO_PAGODA_QUEUE_EVENT &&
+		    !strcmp(vgpu->queues[i].name, name)) {
+			*index = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int pagoda_inject_number(struct pagoda_injection *rule, const char *key, const char *text)
+{
+	u64 value;
+
+	if (kstrtou64(text, 0, &value))
+		return -EINVAL;
+	if (!strcmp(key, "nth"))
+		rule->nth = value;
+	else if (!strcmp(key, "count"))
+		rule->count = value;
+	else if (!strcmp(key, "value"))
+		rule->value = value;
+	else if (!strcmp(key, "us") && value <= PAGODA_INJECT_MAX_US)
+		rule->us = value;
+	else if (!strcmp(key, "packet") && value < PAGODA_ENGINE_NEVER)
+		rule->packet = value;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int pagoda_inject_word(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule, char *word)
+{
+	char *value = strchr(word, '=');
+	int index;
+
+	if (!value) {
+		if (!strcmp(word, "middle"))
+			rule->middle = true;
+		else if (!strcmp(word, "on"))
+			rule->on = true;
+		else if (strcmp(word, "off"))
+			return -EINVAL;
+		return 0;
+	}
+	*value++ = '\0';
+	if (!strcmp(word, "queue"))
+		return pagoda_inject_queue(vgpu, value, &rule->queue);
+	if (!strcmp(word, "action")) {
+		index = match_string(pagoda_inject_actions, ARRAY_SIZE(pagoda_inject_actions),
+				     value);
+		if (index <= PAGODA_INJECT_NONE)
+			return -EINVAL;
+		rule->action = index;
+		if (rule->action == PAGODA_INJECT_DELAY && rule->nth == 1)
+			rule->nth = 0;
+		return 0;
+	}
+	if (!strcmp(word, "field")) {
+		index = match_string(pagoda_inject_fields, ARRAY_SIZE(pagoda_inject_fields), value);
+		if (index <= PAGODA_VGPU_CORRUPT_NOTHING)
+			return -EINVAL;
+		rule->field = index;
+		return 0;
+	}
+	return pagoda_inject_number(rule, word, value);
+}
+
+static int pagoda_inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule, char *line)
+{
+	char *word;
+	int err;
+
+	rule->queue = VIRTIO_PAGODA_QUEUE_PAGING;
+	rule->nth = 1;
+	rule->count = 1;
+	while ((word = strsep(&line, " \t\n"))) {
+		if (!*word)
+			continue;
+		err = pagoda_inject_word(vgpu, rule, word);
+		if (err)
+			return err;
+	}
+	if (rule->action == PAGODA_INJECT_NONE ||
+	    (!rule->nth && rule->action != PAGODA_INJECT_DELAY) ||
+	    (rule->field && rule->action != PAGODA_INJECT_CORRUPT) ||
+	    (!rule->field && rule->action == PAGODA_INJECT_CORRUPT))
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * pagoda_vgpu_inject_clear() - Remove all rules
+ * @vgpu: Device
+ */
+void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
+{
+	struct pagoda_injection *rule, *next;
+	LIST_HEAD(rules);
+
+	WRITE_ONCE(vgpu->engine.poison_discarded, false);
+	scoped_guard(spinlock, &vgpu->inject_lock)
+		list_splice_init(&vgpu->injections, &rules);
+	list_for_each_entry_safe(rule, next, &rules, link)
+		kfree(rule);
+}
+
+/**
+ * pagoda_vgpu_inject_write() - Carry out one line of the inject file
+ * @vgpu: Device
+ * @line: Line, taken apart
+ *
+ * Return: 0, or -EINVAL for a line that isn't understood as a whole.
+ */
+ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
+{
+	struct pagoda_injection *rule;
+	int err;
+
+	if (sysfs_streq(line, "clear")) {
+		pagoda_vgpu_inject_clear(vgpu);
+		return 0;
+	}
+	rule = kzalloc(sizeof(*rule), GFP_KERNEL);
+	if (!rule)
+		return -ENOMEM;
+	err = pagoda_inject_parse(vgpu, rule, line);
+	if (err || rule->action == PAGODA_INJECT_POISON) {
+		if (!err)
+			WRITE_ONCE(vgpu->engine.poison_discarded, rule->on);
+		kfree(rule);
+		return err;
+	}
+	guard(spinlock)(&vgpu->inject_lock);
+	list_add_tail(&rule->link, &vgpu->injections);
+	return 0;
+}
+
+/* Does @rule apply to this request? A replayed one is recognized by its number. */
+static bool pagoda_inject_hits(struct pagoda_injection *rule, u64 seqno)
+{
+	bool replays = rule->action == PAGODA_INJECT_FAIL || rule->action == PAGODA_INJECT_HANG;
+
+	rule->seen++;
+	if (!rule->nth)
+		return true;
+	if (replays && rule->hits)
+		return seqno == rule->seqno && rule->hits < rule->count;
+	if (replays)
+		return rule->seen == rule->nth && rule->count;
+	return rule->seen >= rule->nth && rule->seen - rule->nth < rule->count;
+}
+
+static void pagoda_inject_apply(const struct pagoda_injection *rule,
+				struct pagoda_vgpu_mischief *mischief)
+{
+	switch (rule->action) {
+	case PAGODA_INJECT_DELAY:
+		mischief->delay_us = rule->us;
+		break;
+	case PAGODA_INJECT_DROP:
+		mischief->drop = true;
+		break;
+	case PAGODA_INJECT_LOST_INTERRUPT:
+		mischief->lost_interrupt = true;
+		break;
+	case PAGODA_INJECT_REORDER:
+		mischief->reorder = true;
+		break;
+	case PAGODA_INJECT_FAIL:
+		mischief->fail_at = rule->packet;
+		mischief->fail_middle = rule->middle;
+		break;
+	case PAGODA_INJECT_CORRUPT:
+		mischief->corrupt = rule->field;
+		mischief->value = rule->value;
+		break;
+	case PAGODA_INJECT_HANG:
+		mischief->hang_at = rule->packet;
+		break;
+	default:
+		break;
+	}
+}
+
+/**
+ * pagoda_vgpu_inject_next() - What to do wrong with the next request of a queue
+ * @queue: Queue
+ * @seqno: The request's number, as the driver says
+ * @mischief: Receives it
+ *
+ * Context: the queue's thread; takes inject_lock.
+ */
+void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
+			     struct pagoda_vgpu_mischief *mischief)
+{
+	struct pagoda_vgpu *vgpu = queue->vgpu;
+	struct pagoda_injection *rule;
+
+	*mischief = (struct pagoda_vgpu_mischief) {
+		.fail_at = PAGODA_ENGINE_NEVER,
+		.hang_at = PAGODA_ENGINE_NEVER,
+	};
+	guard(spinlock)(&vgpu->inject_lock);
+	list_for_each_entry(rule, &vgpu->injections, link) {
+		if (rule->queue != queue->index || !pagoda_inject_hits(rule, seqno))
+			continue;
+		rule->seqno = seqno;
+		rule->hits++;
+		pagoda_inject_apply(rule, mischief);
+	}
+}
+
+/**
+ * pagoda_vgpu_inject_show() - List the rules and how often each applied
+ * @vgpu: Device
+ * @file: Where to
+ */
+void pagoda_vgpu_inject_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
+{
+	struct pagoda_injection *rule;
+
+	seq_printf(file, "poison %s\n", READ_ONCE(vgpu->engine.poison_discarded) ? "on" : "off");
+	guard(spinlock)(&vgpu->inject_lock);
+	list_for_each_entry(rule, &vgpu->injections, link)
+		seq_printf(file, "queue=%s action=%s nth=%llu count=%llu seen=%llu hits=%llu\n",
+			   vgpu->queues[rule->queue].name, pagoda_inject_actions[rule->action],
+			   rule->nth, rule->count, rule->seen, rule->hits);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pagoda_vgpu.ko: a machine that loads it has a Pagoda GPU.
+ */
+#define pr_fmt(fmt) "pagoda_vgpu: " fmt
+
+#include <linux/err.h>
+#include <linux/module.h>
+
+#include "vgpu.h"
+
+static struct pagoda_vgpu_params pagoda_vgpu_params;
+static struct pagoda_vgpu *pagoda_vgpu_device;
+
+static int __init pagoda_vgpu_init(void)
+{
+	int err;
+
+	err = pagoda_vgpu_params_read(&pagoda_vgpu_params);
+	if (err)
+		return err;
+	pagoda_vgpu_device = pagoda_vgpu_create(&pagoda_vgpu_params);
+	err = PTR_ERR_OR_ZERO(pagoda_vgpu_device);
+	if (err == -ENOMEM)
+		pr_err("vram_mb=%llu: not enough memory\n", pagoda_vgpu_params.vram_size >> 20);
+	return err;
+}
+module_init(pagoda_vgpu_init);
+
+static void __exit pagoda_vgpu_exit(void)
+{
+	pagoda_vgpu_destroy(pagoda_vgpu_device);
+}
+module_exit(pagoda_vgpu_exit);
+
+MODULE_DESCRIPTION("Pagoda: the software GPU");
+MODULE_LICENSE("GPL");

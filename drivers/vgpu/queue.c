@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Virtqueues and the threads behind them.
+ *
+ * A thread polls its ring while there is something in it and sleeps otherwise.
+ * Whoever wants it to do something else sets a flag and wakes it: @kicked by the
+ * doorbell, @reset_wanted by the control queue, kthread_stop() by the driver's
+ * reset. @stop makes all of them heard between two packets.
+ */
+#include <linux/irqflags.h>
+#include <linux/kthread.h>
+#include <linux/slab.h>
+
+#include "vgpu.h"
+
+/* A swapped completion doesn't wait longer than this for the next one. */
+#define PAGODA_SWAP_TIMEOUT	HZ
+
+static u32 pagoda_queue_buffer_size(u32 index)
+{
+	if (index == VIRTIO_PAGODA_QUEUE_CONTROL)
+		return sizeof(struct virtio_pagoda_control);
+	return sizeof(struct virtio_pagoda_request) + VIRTIO_PAGODA_MAX_BUFFER;
+}
+
+static void pagoda_queue_name(struct pagoda_vgpu_queue *queue)
+{
+	static const char *const names[] = { "control", "paging", "event" };
+
+	if (queue->index < VIRTIO_PAGODA_QUEUE_EXEC0)
+		strscpy(queue->name, names[queue->index]);
+	else
+		snprintf(queue->name, sizeof(queue->name), "exec%u",
+			 queue->index - VIRTIO_PAGODA_QUEUE_EXEC0);
+}
+
+/**
+ * pagoda_vgpu_queues_init() - Allocate what queues need, whether used or not
+ * @vgpu: Device with its number of queues set
+ *
+ * Return: 0 or -ENOMEM; undone by pagoda_vgpu_queues_fini() either way.
+ */
+int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
+{
+	u32 i;
+
+	for (i = 0; i < vgpu->nr_queues; i++) {
+		struct pagoda_vgpu_queue *queue = &vgpu->queues[i];
+
+		queue->vgpu = vgpu;
+		queue->index = i;
+		pagoda_queue_name(queue);
+		init_waitqueue_head(&queue->wake);
+		init_completion(&queue->reset_done);
+		if (i == VIRTIO_PAGODA_QUEUE_EVENT)
+			continue;
+		queue->buffer = kvzalloc(pagoda_queue_buffer_size(i), GFP_KERNEL);
+		queue->held = kvcalloc(PAGODA_VGPU_RING_SIZE, sizeof(*queue->held), GFP_KERNEL);
+		if (!queue->buffer || !queue->held)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * pagoda_vgpu_queues_fini() - Undo pagoda_vgpu_queues_init()
+ * @vgpu: Device without threads
+ */
+void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
+{
+	u32 i;
+
+	for (i = 0; i < vgpu->nr_queues; i++) {
+		kvfree(vgpu->queues[i].buffer);
+		kvfree(vgpu->queues[i].held);
+	}
+}
+
+/**
+ * pagoda_vgpu_queue_stopping() - Should the thread leave what it is doing?
+ * @queue: Its queue
+ *
+ * Context: the queue's thread.
+ * Return: true when a reset waits for it.
+ */
+bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue)
+{
+	return READ_ONCE(queue->stop) || kthread_should_stop();
+}
+
+/**
+ * pagoda_vgpu_queue_complete() - Give a chain back and tell the driver
+ * @queue: Queue
+ * @head: The chain's first descriptor
+ * @written: Bytes written to it
+ * @interrupt: false to keep quiet about it (failure injection)
+ *
+ * Context: the queue's thread; event queue: event_lock held. The driver's
+ * callback runs in here, with interrupts off as a real interrupt would have it.
+ */
+void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,
+				bool interrupt)
+{
+	unsigned long flags;
+
+	pagoda_vgpu_ring_push(&queue->ring, head, written);
+	if (!pagoda_vgpu_ring_interrupts(&queue->ring) || !interrupt)
+		return;
+	atomic64_inc(&queue->interrupts);
+	local_irq_save(flags);
+	vring_interrupt(0, queue->vq);
+	local_irq_restore(flags);
+}
+
+static bool pagoda_queue_runs(const struct pagoda_vgpu_queue *queue)
+{
+	return READ_ONCE(queue->vgpu->status) & VIRTIO_CONFIG_S_DRIVER_OK &&
+	       !READ_ONCE(queue->vgpu->broken) && !queue->halted;
+}
+
+static bool pagoda_queue_woken(const struct pagoda_vgpu_queue *queue)
+{
+	return (READ_ONCE(queue->kicked) && pagoda_queue_runs(queue)) ||
+	       READ_ONCE(queue->reset_wanted) || kthread_should_stop();
+}
+
+static void pagoda_queue_sleep(struct pagoda_vgpu_queue *queue)
+{
+	if (!queue->has_swapped) {
+		wait_event_idle(queue->wake, pagoda_queue_woken(queue));
+		return;
+	}
+	if (!wait_event_idle_timeout(queue->wake, pagoda_queue_woken(queue), PAGODA_SWAP_TIMEOUT))
+		pagoda_vgpu_request_flush(queue);
+}
+
+static bool pagoda_queue_pending(const struct pagoda_vgpu_queue *queue)
+{
+	return pagoda_queue_runs(queue) &&
+	       __virtio16_to_cpu(true, READ_ONCE(queue->ring.vring.avail->idx)) !=
+	       queue->ring.next_avail;
+}
+
+static void pagoda_queue_drain(struct pagoda_vgpu_queue *queue)
+{
+	pagoda_vgpu_ring_mute(&queue->ring);
+	while (pagoda_queue_pending(queue) && !pagoda_vgpu_queue_stopping(queue)) {
+		if (queue->index == VIRTIO_PAGODA_QUEUE_CONTROL)
+			pagoda_vgpu_control_execute(queue);
+		else
+			pagoda_vgpu_request_execute(queue);
+		cond_resched();
+	}
+	if (pagoda_vgpu_ring_listen(&queue->ring))
+		WRITE_ONCE(queue->kicked, true);
+}
+
+static int pagoda_queue_thread(void *data)
+{
+	struct pagoda_vgpu_queue *queue = data;
+
+	while (!kthread_should_stop()) {
+		pagoda_queue_sleep(queue);
+		if (READ_ONCE(queue->reset_wanted)) {
+			pagoda_vgpu_request_reset(queue);
+			/* What came meanwhile found the queue halted. */
+			WRITE_ONCE(queue->kicked, true);
+		}
+		if (pagoda_queue_runs(queue) && READ_ONCE(queue->kicked)) {
+			/* Forgotten before the ring is read: no kick is lost. */
+			smp_store_mb(queue->kicked, false);
+			pagoda_queue_drain(queue);
+		}
+	}
+	return 0;
+}
+
+/* The doorbell: any context the driver chooses. */
+static bool pagoda_queue_notify(struct virtqueue *vq)
+{
+	struct pagoda_vgpu_queue *queue = vq->priv;
+
+	atomic64_inc(&queue->doorbells);
+	WRITE_ONCE(queue->kicked, true);
+	wake_up(&queue->wake);
+	return true;
+}
+
+static void pagoda_queue_forget(struct pagoda_vgpu_queue *queue)
+{
+	queue->kicked = true;
+	queue->stop = false;
+	queue->reset_wanted = false;
+	queue->executed = 0;
+	queue->offset = 0;
+	queue->halted = false;
+	queue->nr_held = 0;
+	queue->has_swapped = false;
+	reinit_completion(&queue->reset_done);
+}
+
+static int pagoda_queue_create(struct pagoda_vgpu_queue *queue, const struct virtqueue_info *info)
+{
+	struct virtio_device *vdev = &queue->vgpu->vdev;
+	struct task_struct *task;
+
+	queue->vq = vring_create_virtqueue(queue->index, PAGODA_VGPU_RING_SIZE, SMP_CACHE_BYTES,
+					   vdev, true, true, info->ctx, pagoda_queue_notify,
+					   info->callback, info->name);
+	if (!queue->vq)
+		return -ENOMEM;
+	queue->vq->num_max = PAGODA_VGPU_RING_SIZE;
+	queue->vq->priv = queue;
+	pagoda_vgpu_ring_init(&queue->ring, queue->vq);
+	pagoda_queue_forget(queue);
+	if (queue->index == VIRTIO_PAGODA_QUEUE_EVENT) {
+		pagoda_vgpu_ring_mute(&queue->ring);
+		return 0;
+	}
+	task = kthread_run(pagoda_queue_thread, queue, "pagoda-%s/%d", queue->name, vdev->index);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	queue->task = task;
+	return 0;
+}
+
+/**
+ * pagoda_vgpu_queues_find() - Create rings and threads for a driver
+ * @vgpu: Device that was reset
+ * @nvqs: Queues the driver wants
+ * @vqs: Receives them
+ * @info: What it wants of each; without a name it does without the queue
+ *
+ * Context: may sleep; not concurrently with other set-up of the device.
+ * Return: 0 or a negative error, with nothing left behind.
+ */
+int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
+			    struct virtqueue *vqs[], struct virtqueue_info info[])
+{
+	unsigned int i, index = 0;
+	int err;
+
+	for (i = 0; i < nvqs; i++) {
+		if (!info[i].name) {
+			vqs[i] = NULL;
+			continue;
+		}
+		err = index < vgpu->nr_queues && !vgpu->queues[index].vq ?
+		      pagoda_queue_create(&vgpu->queues[index], &info[i]) : -ENOENT;
+		if (err) {
+			pagoda_vgpu_queues_delete(vgpu);
+			return err;
+		}
+		vqs[i] = vgpu->queues[index++].vq;
+	}
+	return 0;
+}
+
+/**
+ * pagoda_vgpu_queues_start() - Tell threads that the driver is ready
+ * @vgpu: Device
+ */
+void pagoda_vgpu_queues_start(struct pagoda_vgpu *vgpu)
+{
+	u32 i;
+
+	for (i = 0; i < vgpu->nr_queues; i++)
+		wake_up(&vgpu->queues[i].wake);
+}
+
+/**
+ * pagoda_vgpu_queues_stop() - End all threads; no callback runs afterwards
+ * @vgpu: Device
+ *
+ * The control queue goes first: it may be waiting for another one's reset,
+ * which that one still carries out.
+ *
+ * Context: may sleep; not from a queue's callback.
+ */
+void pagoda_vgpu_queues_stop(struct pagoda_vgpu *vgpu)
+{
+	u32 i;
+
+	for (i = 0; i < vgpu->nr_queues; i++) {
+		struct pagoda_vgpu_queue *queue = &vgpu->queues[i];
+
+		if (!queue->task)
+			continue;
+		WRITE_ONCE(queue->stop, true);
+		wake_up(&queue->wake);
+		kthread_stop(queue->task);
+		queue->task = NULL;
+	}
+}
+
+/**
+ * pagoda_vgpu_queues_delete() - Stop threads and free rings
+ * @vgpu: Device
+ *
+ * Context: may sleep; not from a queue's callback.
+ */
+void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
+{
+	u32 i;
+
+	pagoda_vgpu_queues_stop(vgpu);
+	for (i = 0; i < vgpu->nr_queues; i++) {
+		if (vgpu->queues[i].vq)
+			vring_del_virtqueue(vgpu->queues[i].vq);
+		vgpu->queues[i].vq = NULL;
+	}
+}

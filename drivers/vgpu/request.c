@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests of the paging and execution queues, from the ring and back to it.
+ *
+ * All of this runs in the queue's own thread, so that the ring, the list of held
+ * requests and the position of the queue need no lock.
+ */
+#include <linux/ktime.h>
+#include <linux/wait.h>
+
+#include "vgpu.h"
+
+#define PAGODA_COMPLETION_SIZE	((u32)sizeof(struct virtio_pagoda_completion))
+
+static void pagoda_request_push(struct pagoda_vgpu_queue *queue,
+				const struct pagoda_vgpu_held *held,
+				const struct pagoda_vgpu_mischief *mischief)
+{
+	u32 written = pagoda_vgpu_chain_write(&held->chain, 0, &held->completion,
+					      sizeof(held->completion));
+
+	if (mischief && mischief->corrupt == PAGODA_VGPU_CORRUPT_LENGTH)
+		written = mischief->value;
+	pagoda_vgpu_queue_complete(queue, held->chain.head, written,
+				   !mischief || !mischief->lost_interrupt);
+}
+
+/**
+ * pagoda_vgpu_request_flush() - Give back the completion that waits for the next
+ * @queue: Queue
+ *
+ * Context: the queue's thread.
+ */
+void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
+{
+	if (!queue->has_swapped)
+		return;
+	queue->has_swapped = false;
+	pagoda_request_push(queue, &queue->swapped, NULL);
+}
+
+/* Keeps a request until the queue is reset. A ring's worth always fits. */
+static void pagoda_request_hold(struct pagoda_vgpu_queue *queue,
+				const struct pagoda_vgpu_held *held)
+{
+	if (queue->nr_held < PAGODA_VGPU_RING_SIZE)
+		queue->held[queue->nr_held++] = *held;
+	else
+		pagoda_vgpu_break(queue, "more requests than the ring has room for");
+}
+
+static void pagoda_request_corrupt(struct virtio_pagoda_completion *completion,
+				   const struct pagoda_vgpu_mischief *mischief)
+{
+	switch (mischief->corrupt) {
+	case PAGODA_VGPU_CORRUPT_SEQNO:
+		completion->seqno = cpu_to_le64(mischief->value);
+		break;
+	case PAGODA_VGPU_CORRUPT_STATUS:
+		completion->status = cpu_to_le32(mischief->value);
+		break;
+	case PAGODA_VGPU_CORRUPT_PACKETS:
+		completion->packets = cpu_to_le32(mischief->value);
+		break;
+	case PAGODA_VGPU_CORRUPT_FAULT:
+		completion->fault.reason = cpu_to_le32(mischief->value);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Gives a finished request back, or does with it what a test asked for. */
+static void pagoda_request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held,
+				    const struct pagoda_vgpu_mischief *mischief)
+{
+	if (mischief->drop) {
+		pagoda_request_hold(queue, held);
+		return;
+	}
+	pagoda_request_corrupt(&held->completion, mischief);
+	if (mischief->reorder && !queue->has_swapped) {
+		queue->swapped = *held;
+		queue->has_swapped = true;
+		return;
+	}
+	pagoda_request_push(queue, held, mischief);
+	pagoda_vgpu_request_flush(queue);
+}
+
+static void pagoda_request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
+{
+	/* A timeout is what is wanted; a reset ends it early. */
+	(void)wait_event_hrtimeout(queue->wake, pagoda_vgpu_queue_stopping(queue),
+				   ns_to_ktime((u64)us * NSEC_PER_USEC));
+}
+
+/* A head the device accepts; returns a fault reason and the value refused. */
+static u32 pagoda_request_check(const struct pagoda_vgpu_queue *queue,
+				const struct virtio_pagoda_request *request, u64 readable,
+				u64 *value)
+{
+	u64 seqno = le64_to_cpu(request->seqno);
+	u32 size = le32_to_cpu(request->size);
+
+	*value = readable;
+	if (readable < sizeof(*request))
+		return VIRTIO_PAGODA_FAULT_BAD_BUFFER;
+	*value = size;
+	if (readable - sizeof(*request) != size || size > VIRTIO_PAGODA_MAX_BUFFER)
+		return VIRTIO_PAGODA_FAULT_BAD_BUFFER;
+	*value = seqno;
+	if (seqno != queue->executed + 1)
+		return VIRTIO_PAGODA_FAULT_BAD_BUFFER;
+	*value = le64_to_cpu(request->reserved);
+	if (*value)
+		return VIRTIO_PAGODA_FAULT_BAD_BUFFER;
+	*value = le64_to_cpu(request->context);
+	if (*value && queue->index == VIRTIO_PAGODA_QUEUE_PAGING)
+		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static enum pagoda_engine_outcome
+pagoda_request_run(struct pagoda_vgpu_queue *queue, u64 readable, struct pagoda_engine_run *run,
+		   const struct pagoda_vgpu_mischief *mischief)
+{
+	const struct virtio_pagoda_request *request = queue->buffer;
+	u64 value;
+	u32 reason;
+
+	reason = pagoda_request_check(queue, request, readable, &value);
+	if (reason) {
+		run->fault.reason = reason;
+		run->fault.address = value;
+		atomic64_inc(&queue->vgpu->engine.faults[reason]);
+		return PAGODA_ENGINE_FAULT;
+	}
+	run->buffer = request + 1;
+	run->size = le32_to_cpu(request->size);
+	run->start = le32_to_cpu(request->start);
+	run->stop = &queue->stop;
+	run->fail_at = mischief->fail_at;
+	run->fail_middle = mischief->fail_middle;
+	run->stop_at = mischief->hang_at;
+	if (mischief->delay_us)
+		pagoda_request_sleep(queue, mischief->delay_us);
+	if (!mischief->hang_at) {
+		/* An empty buffer has no packet to hang at. */
+		run->offset = run->start <= run->size ? run->start : 0;
+		return PAGODA_ENGINE_STOPPED;
+	}
+	return pagoda_engine_execute(&queue->vgpu->engine, run);
+}
+
+static void pagoda_request_fault(struct pagoda_vgpu_queue *queue,
+				 const struct pagoda_engine_run *run,
+				 struct virtio_pagoda_completion *completion)
+{
+	const struct virtio_pagoda_request *request = queue->buffer;
+
+	completion->fault = (struct virtio_pagoda_fault) {
+		.reason = cpu_to_le32(run->fault.reason),
+		.opcode = cpu_to_le32(run->fault.opcode),
+		.offset = cpu_to_le32(run->fault.offset),
+		.queue = cpu_to_le32(queue->index),
+		.seqno = completion->seqno,
+		.address = cpu_to_le64(run->fault.address),
+		.access = cpu_to_le32(run->fault.access),
+		.context = queue->index == VIRTIO_PAGODA_QUEUE_PAGING ? 0 : request->context,
+	};
+	queue->halted = true;
+	atomic64_inc(&queue->faults);
+}
+
+/* The engine stopped between packets: wait for the reset that gives it back. */
+static void pagoda_request_interrupted(struct pagoda_vgpu_queue *queue,
+				       struct pagoda_vgpu_held *held)
+{
+	held->completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_ABORTED);
+	wait_event_idle(queue->wake, pagoda_vgpu_queue_stopping(queue));
+	pagoda_request_hold(queue, held);
+}
+
+/* Takes a request, or finds that the ring is not to be trusted. */
+static bool pagoda_request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chain *chain)
+{
+	struct virtio_pagoda_request *request = queue->buffer;
+	int err;
+
+	memset(request, 0, sizeof(*request));
+	err = pagoda_vgpu_ring_pop(&queue->ring, chain, request,
+				   sizeof(*request) + VIRTIO_PAGODA_MAX_BUFFER);
+	if (err < 0)
+		pagoda_vgpu_break(queue, "malformed descriptor chain");
+	else if (err && chain->writable_bytes < PAGODA_COMPLETION_SIZE)
+		pagoda_vgpu_break(queue, "no room for a completion");
+	else if (err)
+		return true;
+	return false;
+}
+
+/**
+ * pagoda_vgpu_request_execute() - Take the next request and execute it
+ * @queue: Paging or execution queue with something available
+ *
+ * Context: the queue's thread.
+ */
+void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
+{
+	const struct virtio_pagoda_request *request = queue->buffer;
+	struct pagoda_vgpu_mischief mischief;
+	enum pagoda_engine_outcome outcome;
+	struct pagoda_vgpu_held held = {};
+	struct pagoda_engine_run run;
+
+	if (!pagoda_request_pop(queue, &held.chain))
+		return;
+	atomic64_inc(&queue->requests);
+	pagoda_vgpu_inject_next(queue, le64_to_cpu(request->seqno), &mischief);
+	pagoda_engine_run_init(&run, queue->index == VIRTIO_PAGODA_QUEUE_PAGING ?
+			       PAGODA_ENGINE_QUEUE_PAGING : PAGODA_ENGINE_QUEUE_EXEC,
+			       queue->index, le64_to_cpu(request->seqno));
+	outcome = pagoda_request_run(queue, held.chain.readable, &run, &mischief);
+
+	/* A request that was refused as a whole says nothing of the one expected. */
+	if (run.buffer && run.fault.reason != VIRTIO_PAGODA_FAULT_BAD_BUFFER)
+		queue->offset = run.offset;
+	atomic64_add(run.packets, &queue->packets);
+	atomic64_add(run.bytes, &queue->bytes);
+	held.completion.seqno = request->seqno;
+	held.completion.packets = cpu_to_le32(run.packets);
+	if (outcome == PAGODA_ENGINE_STOPPED) {
+		pagoda_request_interrupted(queue, &held);
+		return;
+	}
+	if (outcome == PAGODA_ENGINE_DONE) {
+		held.completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_OK);
+		queue->executed = run.seqno;
+		queue->offset = 0;
+	} else {
+		held.completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_FAULT);
+		pagoda_request_fault(queue, &run, &held.completion);
+		pagoda_vgpu_event_fault(queue, &held.completion.fault);
+	}
+	pagoda_request_complete(queue, &held, &mischief);
+}
+
+/* Gives back what was taken from the ring and what still lies in it. */
+static void pagoda_request_return_all(struct pagoda_vgpu_queue *queue)
+{
+	const struct virtio_pagoda_request *request = queue->buffer;
+	struct pagoda_vgpu_held held = {};
+	u32 i;
+
+	pagoda_vgpu_request_flush(queue);
+	for (i = 0; i < queue->nr_held; i++)
+		pagoda_request_push(queue, &queue->held[i], NULL);
+	queue->nr_held = 0;
+	held.completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_ABORTED);
+	for (i = 0; i < queue->ring.vring.num && !READ_ONCE(queue->vgpu->broken); i++) {
+		if (!pagoda_request_pop(queue, &held.chain))
+			break;
+		held.completion.seqno = request->seqno;
+		pagoda_request_push(queue, &held, NULL);
+	}
+}
+
+/**
+ * pagoda_vgpu_request_reset() - Carry out RESET_QUEUE
+ * @queue: Queue whose @reset_wanted is set
+ *
+ * Leaves in @executed and @offset how far the queue came, which is the answer.
+ *
+ * Context: the queue's thread, between two requests.
+ */
+void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
+{
+	pagoda_request_return_all(queue);
+	queue->halted = false;
+	atomic64_inc(&queue->resets);
+	WRITE_ONCE(queue->stop, false);
+	WRITE_ONCE(queue->reset_wanted, false);
+	complete(&queue->reset_done);
+}

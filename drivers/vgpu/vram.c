@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory the GPU works on: VRAM of its own, and the system's.
+ *
+ * VRAM is ordinary pages taken in the largest blocks there are, 4 MiB at most,
+ * so that no boot parameter is needed; the engine sees them in a row, the
+ * driver as the list of extents of the CPU window.
+ */
+#include <linux/gfp.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "vgpu.h"
+
+static_assert(PAGE_SIZE == VIRTIO_PAGODA_PAGE_SIZE, "VRAM is given out page by page");
+
+#define PAGODA_VRAM_MAX_ORDER	min(MAX_PAGE_ORDER, 22 - PAGE_SHIFT)
+
+/* Adds a block to @vram and returns its order, or -ENOMEM. */
+static int pagoda_vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted, int order)
+{
+	while ((1ul << order) > wanted - vram->nr_pages)
+		order--;
+	for (; order >= 0; order--) {
+		gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
+			    (order ? __GFP_NORETRY : 0);
+		struct page *page = alloc_pages(gfp, order);
+		unsigned long i;
+
+		if (!page)
+			continue;
+		split_page(page, order);
+		for (i = 0; i < 1ul << order; i++)
+			vram->pages[vram->nr_pages++] = page + i;
+		return order;
+	}
+	return -ENOMEM;
+}
+
+/* Visible pages that follow each other in physical memory are one extent. */
+static u32 pagoda_vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
+			       struct virtio_pagoda_extent *extents)
+{
+	u32 nr_extents = 0;
+	u64 start = 0;
+	u64 end;
+
+	for (; start < visible; start = end) {
+		phys_addr_t address = page_to_phys(vram->pages[start >> PAGE_SHIFT]);
+
+		end = start + PAGE_SIZE;
+		while (end < visible &&
+		       page_to_phys(vram->pages[end >> PAGE_SHIFT]) == address + (end - start))
+			end += PAGE_SIZE;
+		if (extents) {
+			extents[nr_extents].address = cpu_to_le64(address);
+			extents[nr_extents].offset = cpu_to_le64(start);
+			extents[nr_extents].size = cpu_to_le64(end - start);
+		}
+		nr_extents++;
+	}
+	return nr_extents;
+}
+
+/**
+ * pagoda_vgpu_vram_init() - Allocate VRAM, zeroed
+ * @vram: Receives it
+ * @params: Sizes
+ *
+ * Context: may sleep for as long as zeroing takes.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, const struct pagoda_vgpu_params *params)
+{
+	unsigned long wanted = params->vram_size >> PAGE_SHIFT;
+	int order = PAGODA_VRAM_MAX_ORDER;
+
+	vram->pages = kvcalloc(wanted, sizeof(*vram->pages), GFP_KERNEL);
+	if (!vram->pages)
+		return -ENOMEM;
+	while (vram->nr_pages < wanted) {
+		order = pagoda_vram_grow(vram, wanted, order);
+		if (order < 0)
+			goto err_fini;
+		cond_resched();
+	}
+	vram->vaddr = vmap(vram->pages, wanted, VM_MAP, PAGE_KERNEL);
+	if (!vram->vaddr)
+		goto err_fini;
+	vram->nr_extents = pagoda_vram_extents(vram, params->visible_size, NULL);
+	vram->extents = kvcalloc(vram->nr_extents + 1, sizeof(*vram->extents), GFP_KERNEL);
+	if (!vram->extents)
+		goto err_fini;
+	pagoda_vram_extents(vram, params->visible_size, vram->extents);
+	return 0;
+
+err_fini:
+	pagoda_vgpu_vram_fini(vram);
+	return -ENOMEM;
+}
+
+/**
+ * pagoda_vgpu_vram_fini() - Give VRAM back
+ * @vram: Allocated whole or in part
+ */
+void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
+{
+	unsigned long i;
+
+	kvfree(vram->extents);
+	if (vram->vaddr)
+		vunmap(vram->vaddr);
+	for (i = 0; i < vram->nr_pages; i++)
+		__free_page(vram->pages[i]);
+	kvfree(vram->pages);
+	memset(vram, 0, sizeof(*vram));
+}
+
+/**
+ * pagoda_vgpu_vram_zero() - Zero VRAM, unless nobody can have written to it
+ * @vram: VRAM that nothing uses
+ *
+ * Context: may sleep.
+ */
+void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram)
+{
+	unsigned long i;
+
+	if (!vram->touched)
+		return;
+	for (i = 0; i < vram->nr_pages; i++) {
+		memset(vram->vaddr + (i << PAGE_SHIFT), 0, PAGE_SIZE);
+		if (!(i % 256))
+			cond_resched();
+	}
+	vram->touched = false;
+}
+
+/*
+ * What the page allocator handed out is always mapped. Reserved pages aren't:
+ * holes, firmware and the kernel's own text are among them.
+ */
+static bool pagoda_pfn_is_memory(unsigned long pfn)
+{
+	struct page *page;
+
+	if (!pfn_valid(pfn))
+		return false;
+	page = pfn_to_page(pfn);
+	return !PageReserved(page) && !PageHighMem(page) && !is_zone_device_page(page);
+}
+
+/**
+ * pagoda_vgpu_system_span() - Memory behind a bus address
+ * @context: Unused
+ * @bus: Bus address, below 2^52; a physical one, as the device has no IOMMU
+ * @want: Bytes wanted, not zero
+ * @got: Receives how many follow in a row; may be more than @want
+ *
+ * Return: pointer to the bytes, or NULL when that is not memory.
+ */
+void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got)
+{
+	unsigned long pfn = bus >> PAGE_SHIFT;
+	u64 inside = offset_in_page(bus);
+	u64 size = 0;
+
+	while (size < inside + want && pagoda_pfn_is_memory(pfn)) {
+		size += PAGE_SIZE;
+		pfn++;
+	}
+	if (!size)
+		return NULL;
+	*got = size - inside;
+	return phys_to_virt(bus);
+}
