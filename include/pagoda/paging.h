@@ -354,6 +354,9 @@ struct pagoda_paging_text {
 
 int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *text);
 
+void pagoda_paging_walk(const void *data, u32 size, u32 start,
+			void (*visit)(void *arg, u32 opcode, u64 allocation), void *arg);
+
 /**
  * struct pagoda_cpu_executor - Memory as the CPU executor sees it
  * @vram: Kernel address of VRAM, or NULL when the CPU can't reach it

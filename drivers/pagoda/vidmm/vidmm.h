@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <drm/drm_mm.h>
 #include <drm/ttm/ttm_bo.h>
 #include <drm/ttm/ttm_device.h>
@@ -120,6 +121,12 @@ struct pagoda_aperture_resource {
 	bool bound;
 };
 
+/** pagoda_aperture_of() - Resource of the aperture around TTM's part. */
+static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_resource *res)
+{
+	return container_of(res, struct pagoda_aperture_resource, base);
+}
+
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm);
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
 bool pagoda_aperture_has_address(struct ttm_resource *res);
@@ -140,7 +147,8 @@ bool pagoda_aperture_has_address(struct ttm_resource *res);
  * @wq: For @flush, usable in reclaim
  * @fence_page: Where each submission writes its number at its end
  * @fence_dma: Its bus address
- * @tail: Bytes kept free at the end of @open for that
+ * @room: Bytes operations may use of a buffer: all but that write
+ * @packets: Packets a submission has private data for, that write not counted
  */
 struct pagoda_stream {
 	struct pagoda_queue *queue;
@@ -154,7 +162,8 @@ struct pagoda_stream {
 	struct workqueue_struct *wq;
 	struct page *fence_page;
 	dma_addr_t fence_dma;
-	u32 tail;
+	u32 room;
+	u32 packets;
 };
 
 /**
@@ -163,8 +172,11 @@ struct pagoda_stream {
  * @bo: Allocation whose fences BUSY waits for, or NULL (C25)
  * @spare: Submissions got in advance, so that nothing can fail once started
  * @fence: Fence of the last submission used
- * @nr_spare: Entries of @spare not used yet
- * @max_spare: Entries allocated
+ * @nr_spare: Entries of @spare; taken from the end
+ * @fresh: The next operation must not share a submission with earlier ones: the
+ *	last entry of @spare has dependencies
+ * @idle: @bo was waited for: %PAGODA_ALLOCATION_IS_IDLE may be said
+ * @no_wait: Answer -EBUSY instead of waiting
  */
 struct pagoda_stream_txn {
 	struct pagoda_vidmm *vidmm;
@@ -172,7 +184,9 @@ struct pagoda_stream_txn {
 	struct pagoda_submission **spare;
 	struct dma_fence *fence;
 	u32 nr_spare;
-	u32 max_spare;
+	bool fresh;
+	bool idle;
+	bool no_wait;
 };
 
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
@@ -182,6 +196,9 @@ void pagoda_stream_unplug(struct pagoda_vidmm *vidmm);
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			struct pagoda_bo *bo, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost);
+void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
+			      struct pagoda_bo *bo, struct dma_resv *resv,
+			      const struct pagoda_paging_cost *cost);
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op);
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn);
 
@@ -192,7 +209,6 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn);
  * @PAGODA_PLACE_NONE: no resource yet
  * @PAGODA_PLACE_SYSTEM_EMPTY: system segment, no pages, no swap
  * @PAGODA_PLACE_SYSTEM: system segment with content
- * @PAGODA_PLACE_APERTURE_EMPTY: aperture, no pages
  * @PAGODA_PLACE_APERTURE: aperture without an address
  * @PAGODA_PLACE_APERTURE_BOUND: aperture with an address
  * @PAGODA_PLACE_VRAM: VRAM
@@ -202,7 +218,6 @@ enum pagoda_place {
 	PAGODA_PLACE_NONE,
 	PAGODA_PLACE_SYSTEM_EMPTY,
 	PAGODA_PLACE_SYSTEM,
-	PAGODA_PLACE_APERTURE_EMPTY,
 	PAGODA_PLACE_APERTURE,
 	PAGODA_PLACE_APERTURE_BOUND,
 	PAGODA_PLACE_VRAM,
@@ -210,20 +225,24 @@ enum pagoda_place {
 };
 
 /* Steps of a move, in the order they are emitted. */
-#define PAGODA_STEP_POPULATE	(1u << 0)	/* give the tt pages */
+#define PAGODA_STEP_POPULATE	(1u << 0)	/* give the tt pages, or swap it in */
 #define PAGODA_STEP_NOTIFY	(1u << 1)	/* NOTIFY_ALLOC(Eviction) if wanted */
-#define PAGODA_STEP_MAP		(1u << 2)	/* MAP_APERTURE_SEGMENT2 of the target */
+#define PAGODA_STEP_MAP		(1u << 2)	/* MAP_APERTURE_SEGMENT(2) of the target */
 #define PAGODA_STEP_FILL	(1u << 3)	/* FILL with zeros where not clean */
 #define PAGODA_STEP_TRANSFER	(1u << 4)	/* TRANSFER the content */
 #define PAGODA_STEP_FLUSH	(1u << 5)	/* READ_PHYSICAL: the CPU will look */
 #define PAGODA_STEP_UNMAP	(1u << 6)	/* UNMAP_APERTURE_SEGMENT of the source */
-#define PAGODA_STEP_NULL	(1u << 7)	/* only TTM's books change */
-#define PAGODA_STEP_NEVER	(1u << 8)	/* TTM doesn't ask for this */
+#define PAGODA_STEP_NEVER	(1u << 7)	/* TTM doesn't ask for this */
 
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to);
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res);
 int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
 		struct ttm_resource *new_mem, struct ttm_place *hop);
+
+/* ---- Leaving for good (release.c), looking in (access.c) ------------------ */
+
+struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
+						struct ttm_resource *res);
 void pagoda_move_release(struct pagoda_bo *bo);
 void pagoda_move_discard(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
@@ -242,6 +261,8 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
  * @preferred: All supported segments, preferred ones first, then zeros
  * @alignment: Bytes
  * @lost: Content was lost to a device failure; set from the fence path, sticky
+ * @unclean: Lost, and not cleared since; set from the fence path, cleared with the
+ *	reservation held
  * @needs_idle: Has set-up that can't be queued (fault injection sets it);
  *	protected by the reservation
  * @discardable: Its content isn't needed: eviction is DISCARD_CONTENT;
@@ -260,6 +281,7 @@ struct pagoda_bo {
 	u32 preferred[DRM_PAGODA_MAX_PREFERRED];
 	u32 alignment;
 	bool lost;
+	bool unclean;
 	bool needs_idle;
 	bool discardable;
 	bool resident;
@@ -271,6 +293,7 @@ static inline struct pagoda_bo *pagoda_bo_of_ttm(struct ttm_buffer_object *bo)
 	return container_of(bo, struct pagoda_bo, ttm);
 }
 
+int pagoda_lost_clear(struct pagoda_bo *bo);
 bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
 /* Fill places[] (at least 4) for the allocation; returns the number of them. */
@@ -314,6 +337,8 @@ struct pagoda_counters {
  * @executor: Memory as the CPU executor sees it; @stream's order protects it
  * @dummy_page: Page behind unmapped aperture addresses
  * @dummy_dma: Its bus address
+ * @bos: Allocations by id, for what is only known by its name; its lock protects
+ *	the allocation against going away while it is looked at
  * @next_id: Last allocation id given
  * @stats: Counters
  */
@@ -327,6 +352,7 @@ struct pagoda_vidmm {
 	struct pagoda_cpu_executor executor;
 	struct page *dummy_page;
 	dma_addr_t dummy_dma;
+	struct xarray bos;
 	atomic64_t next_id;
 	struct pagoda_counters stats;
 };
@@ -334,6 +360,16 @@ struct pagoda_vidmm {
 static inline struct pagoda_vidmm *pagoda_vidmm_of_ttm(struct ttm_device *bdev)
 {
 	return container_of(bdev, struct pagoda_vidmm, ttm);
+}
+
+/** pagoda_vidmm_map_op() - Operation that maps the aperture: never both (C64). */
+static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
+{
+	u32 op = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2;
+
+	if (vidmm->stream.limits.features & BIT_ULL(VIRTIO_PAGODA_F_OP(op)))
+		return op;
+	return VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT;
 }
 
 #endif

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moves: what TTM decided, as paging operations.
+ *
+ * One table says which steps a move from here to there takes. The steps run
+ * twice through the same code: once to add up what they cost, so that all
+ * memory is there before the first one is encoded, and once to emit them.
+ * Nothing is copied by the CPU here, and nothing is waited for, unless the
+ * builder answers that the allocation is busy.
+ *
+ * The point of no return is pagoda_stream_begin(): before it a failure leaves
+ * everything as it was, after it the operations run and TTM is told so.
+ *
+ * Called by TTM with the allocation's reservation held.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <pagoda/trace.h>
+#include <pagoda/virtio.h>
+#include "vidmm.h"
+
+#define POPULATE	PAGODA_STEP_POPULATE
+#define NOTIFY		PAGODA_STEP_NOTIFY
+#define MAP		PAGODA_STEP_MAP
+#define FILL		PAGODA_STEP_FILL
+#define TRANSFER	PAGODA_STEP_TRANSFER
+#define FLUSH		PAGODA_STEP_FLUSH
+#define UNMAP		PAGODA_STEP_UNMAP
+#define NEVER		PAGODA_STEP_NEVER
+
+/*
+ * The decision table. Rows: where it is. Columns: where TTM wants it; both
+ * system columns mean the same. 0: only TTM's books change.
+ *
+ * TTM fills the tt of an aperture target before it calls, of a system target
+ * it doesn't. VRAM to VRAM happens when the CPU needs the visible part.
+ */
+static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
+#define ROW(from, system, aperture, bound, vram) \
+	[PAGODA_PLACE_##from] = { \
+		[PAGODA_PLACE_NONE] = NEVER, \
+		[PAGODA_PLACE_SYSTEM_EMPTY] = (system), \
+		[PAGODA_PLACE_SYSTEM] = (system), \
+		[PAGODA_PLACE_APERTURE] = (aperture), \
+		[PAGODA_PLACE_APERTURE_BOUND] = (bound), \
+		[PAGODA_PLACE_VRAM] = (vram), \
+	}
+	/*  from            system          aperture        bound        vram */
+	ROW(NONE,           0,              0,              MAP,         FILL),
+	ROW(SYSTEM_EMPTY,   0,              0,              MAP,         FILL),
+	ROW(SYSTEM,         0,              0,              MAP,         POPULATE | TRANSFER),
+	ROW(APERTURE,       NOTIFY,         0,              MAP,         TRANSFER),
+	ROW(APERTURE_BOUND, NOTIFY | UNMAP, NOTIFY | UNMAP, MAP | UNMAP, TRANSFER | UNMAP),
+	ROW(VRAM, POPULATE | TRANSFER | FLUSH, TRANSFER | FLUSH, MAP | TRANSFER | FLUSH,
+	    TRANSFER),
+#undef ROW
+};
+
+/**
+ * pagoda_move_steps() - What a move takes
+ * @from: Where the content is
+ * @to: Where it shall be
+ *
+ * Return: PAGODA_STEP_ bits; 0 if only TTM's books change.
+ */
+u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
+{
+	return move_table[from][to];
+}
+
+/**
+ * pagoda_move_place() - A resource as the decision table sees it
+ * @bo: Object it belongs to; reservation held
+ * @res: Resource or NULL
+ *
+ * Return: The place.
+ */
+enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res)
+{
+	if (!res)
+		return PAGODA_PLACE_NONE;
+	if (res->mem_type == TTM_PL_VRAM)
+		return PAGODA_PLACE_VRAM;
+	if (res->mem_type == TTM_PL_TT)
+		return pagoda_aperture_has_address(res) ? PAGODA_PLACE_APERTURE_BOUND :
+							  PAGODA_PLACE_APERTURE;
+	if (bo->ttm && (ttm_tt_is_populated(bo->ttm) ||
+			bo->ttm->page_flags & TTM_TT_FLAG_SWAPPED))
+		return PAGODA_PLACE_SYSTEM;
+	return PAGODA_PLACE_SYSTEM_EMPTY;
+}
+
+/**
+ * struct move - A move under way
+ * @vidmm: Manager
+ * @bo: Allocation
+ * @src: Where it is; may be NULL
+ * @dst: Where it goes
+ * @steps: PAGODA_STEP_ bits
+ * @pages: System side
+ * @txn: Transaction, or NULL while costs are added up
+ * @cost: Their sum
+ */
+struct move {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_bo *bo;
+	struct ttm_resource *src;
+	struct ttm_resource *dst;
+	u32 steps;
+	struct pagoda_adl pages;
+	struct pagoda_stream_txn *txn;
+	struct pagoda_paging_cost cost;
+};
+
+/* Emits an operation, or adds its cost on the first run. */
+static int move_op(struct move *m, struct pagoda_paging_op *op)
+{
+	struct pagoda_stream *stream = &m->vidmm->stream;
+	struct pagoda_paging_cost cost;
+
+	op->allocation = m->bo->id;
+	if (m->txn)
+		return pagoda_stream_emit(m->txn, op);
+
+	cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	m->cost.moved += cost.moved;
+	m->cost.encoded += cost.encoded;
+	m->cost.packets += cost.packets;
+	return 0;
+}
+
+static void move_set_pages(struct move *m)
+{
+	struct ttm_tt *tt = m->bo->ttm.ttm;
+
+	if (!tt)
+		return;
+	m->pages = (struct pagoda_adl) {
+		.nr_pages = tt->num_pages,
+		.pages = tt->dma_address,
+		.cpu_pages = tt->pages,
+	};
+}
+
+/* Content leaves shared memory: the device may want to decompress first (C119, C120). */
+static int move_notify(struct move *m)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
+		.notify_alloc = {
+			.size = m->bo->ttm.base.size,
+			.flags = VIRTIO_PAGODA_NOTIFY_EVICTION,
+		},
+	};
+
+	if (!(m->bo->flags & DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION))
+		return 0;
+	return move_op(m, &op);
+}
+
+static const void *move_cpu_visible_address(struct move *m)
+{
+	if (!(m->bo->flags & DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE))
+		return NULL;
+	return page_address(m->bo->ttm.ttm->pages[0]);
+}
+
+static int move_map(struct move *m, struct ttm_resource *res)
+{
+	struct pagoda_aperture_resource *to = pagoda_aperture_of(res);
+	bool coherent = m->bo->ttm.ttm->caching == ttm_cached &&
+			m->vidmm->stream.limits.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	struct pagoda_paging_op op = {
+		.operation = pagoda_vidmm_map_op(m->vidmm),
+		.map_aperture = {
+			.first_page = to->node.start,
+			.nr_pages = m->pages.nr_pages,
+			.adl = &m->pages,
+			.flags = coherent ? VIRTIO_PAGODA_MAP_CACHE_COHERENT : 0,
+			.generation = to->generation,
+		},
+	};
+	int ret;
+
+	if (op.operation == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
+		op.map_aperture.cpu_visible_address = move_cpu_visible_address(m);
+	ret = move_op(m, &op);
+	if (!ret && m->txn)
+		to->bound = true;
+	return ret;
+}
+
+static int move_unmap(struct move *m, struct ttm_resource *res)
+{
+	struct pagoda_aperture_resource *from = pagoda_aperture_of(res);
+	struct pagoda_paging_op op = pagoda_release_unmap_op(m->vidmm, res);
+	int ret;
+
+	if (!from->bound)
+		return 0;
+	ret = move_op(m, &op);
+	if (!ret && m->txn)
+		from->bound = false;
+	return ret;
+}
+
+/* Zeros, except where the blocks are known to hold some already (C45). */
+static int move_fill(struct move *m)
+{
+	struct pagoda_vram_cursor cur;
+	int ret = 0;
+
+	pagoda_vram_first(&cur, m->dst, 0, m->bo->ttm.base.size);
+	while (cur.size && !ret) {
+		struct pagoda_paging_op op = {
+			.operation = VIRTIO_PAGODA_OP_FILL,
+			.fill = {
+				.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+				.address = cur.address,
+				.size = min_t(u64, cur.size, PAGODA_PIECE_BYTES),
+			},
+		};
+
+		if (cur.clean) {
+			pagoda_vram_next(&cur, cur.size);
+			continue;
+		}
+		ret = move_op(m, &op);
+		if (m->txn && !ret)
+			atomic64_add(op.fill.size, &m->vidmm->stats.filled);
+		pagoda_vram_next(&cur, op.fill.size);
+	}
+	return ret;
+}
+
+/**
+ * struct move_side - One side of a transfer, walked piece by piece
+ * @res: Resource
+ * @vram: Walk over it if it is VRAM
+ */
+struct move_side {
+	struct ttm_resource *res;
+	struct pagoda_vram_cursor vram;
+};
+
+static void side_first(struct move_side *side, struct ttm_resource *res, u64 size)
+{
+	side->res = res;
+	if (res->mem_type == TTM_PL_VRAM)
+		pagoda_vram_first(&side->vram, res, 0, size);
+}
+
+static u64 side_contiguous(const struct move_side *side, u64 left)
+{
+	return side->res->mem_type == TTM_PL_VRAM ? min(side->vram.size, left) : left;
+}
+
+static void side_next(struct move_side *side, u64 size)
+{
+	if (side->res->mem_type == TTM_PL_VRAM)
+		pagoda_vram_next(&side->vram, size);
+}
+
+/*
+ * How the device reaches a piece: @done bytes into the allocation, of which
+ * TransferOffset will say @offset for sides that are described by a segment (C30).
+ */
+static struct pagoda_side side_describe(struct move *m, const struct move_side *side,
+					u64 done, u64 offset)
+{
+	if (side->res->mem_type == TTM_PL_VRAM)
+		return (struct pagoda_side) {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = side->vram.address - offset,
+		};
+	if (pagoda_aperture_has_address(side->res))
+		return (struct pagoda_side) {
+			.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
+			.address = (pagoda_aperture_of(side->res)->node.start << PAGE_SHIFT) +
+				   done - offset,
+			.generation = pagoda_aperture_of(side->res)->generation,
+		};
+	return (struct pagoda_side) {
+		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+		.adl = &m->pages,
+	};
+}
+
+static bool side_in_one_piece(struct ttm_resource *res)
+{
+	return res->mem_type != TTM_PL_VRAM || pagoda_vram_is_contiguous(res);
+}
+
+/*
+ * The whole content, in consecutive pieces of about a millisecond (C27 - C29).
+ * WDDM's segments hold an allocation in one piece, and TransferOffset counts
+ * from its start; in fragmented VRAM each piece is named by its own address.
+ */
+static int move_transfer(struct move *m)
+{
+	bool whole = side_in_one_piece(m->src) && side_in_one_piece(m->dst);
+	u64 size = m->bo->ttm.base.size;
+	struct move_side src, dst;
+	u64 done, piece;
+	int ret;
+
+	side_first(&src, m->src, size);
+	side_first(&dst, m->dst, size);
+	for (done = 0; done < size; done += piece) {
+		u64 offset = whole ? done : 0;
+		struct pagoda_paging_op op = {
+			.operation = VIRTIO_PAGODA_OP_TRANSFER,
+			.needs_idle = m->bo->needs_idle,
+			.transfer = {
+				.offset = offset,
+				.mdl_offset = done >> PAGE_SHIFT,
+				.flags = done ? 0 : VIRTIO_PAGODA_TRANSFER_START,
+				.src = side_describe(m, &src, done, offset),
+				.dst = side_describe(m, &dst, done, offset),
+			},
+		};
+
+		piece = min_t(u64, size - done, PAGODA_PIECE_BYTES);
+		piece = side_contiguous(&src, piece);
+		piece = side_contiguous(&dst, piece);
+		if (done + piece == size)
+			op.transfer.flags |= VIRTIO_PAGODA_TRANSFER_END;
+		op.transfer.size = piece;
+		ret = move_op(m, &op);
+		if (ret)
+			return ret;
+		side_next(&src, piece);
+		side_next(&dst, piece);
+	}
+	return 0;
+}
+
+/* Pushes what the device still buffers for these pages (C51). */
+static int move_flush(struct move *m)
+{
+	struct ttm_tt *tt = m->bo->ttm.ttm;
+	u32 last = tt->num_pages - 1;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
+		.access_physical = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = tt->dma_address[last],
+			.size = sizeof(u64),
+			.cpu_pages = &tt->pages[last],
+		},
+	};
+
+	return move_op(m, &op);
+}
+
+/* Once over all steps; costs or operations, as m->txn says. */
+static int move_run(struct move *m)
+{
+	int ret = 0;
+
+	if (m->steps & NOTIFY)
+		ret = move_notify(m);
+	if (!ret && m->steps & MAP)
+		ret = move_map(m, m->dst);
+	if (!ret && m->steps & FILL)
+		ret = move_fill(m);
+	if (!ret && m->steps & TRANSFER)
+		ret = move_transfer(m);
+	if (!ret && m->steps & FLUSH)
+		ret = move_flush(m);
+	if (!ret && m->steps & UNMAP)
+		ret = move_unmap(m, m->src);
+	return ret;
+}
+
+/* A target that was mapped already must not keep pages that are given back (C62). */
+static void move_undo(struct move *m)
+{
+	if (m->steps & MAP && pagoda_aperture_of(m->dst)->bound)
+		move_unmap(m, m->dst);
+}
+
+/*
+ * Costs, then operations. Copies wait for everything that uses the allocation;
+ * what only writes fresh memory waits for what wrote there before.
+ *
+ * When an operation fails the earlier ones are waited for: none of them has
+ * changed anything but the target, which the caller gives back.
+ */
+static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
+		       struct dma_fence **fence)
+{
+	enum dma_resv_usage usage = m->steps & (TRANSFER | UNMAP) ? DMA_RESV_USAGE_BOOKKEEP :
+								    DMA_RESV_USAGE_KERNEL;
+	struct pagoda_stream_txn txn;
+	int ret;
+
+	*fence = NULL;
+	ret = move_run(m);
+	if (ret)
+		return ret;
+	if (!m->cost.packets)
+		return 0;
+	ret = pagoda_stream_begin(&txn, m->vidmm, m->bo, resv, usage, &m->cost);
+	if (ret)
+		return ret;
+	txn.no_wait = no_wait;
+	m->txn = &txn;
+	ret = move_run(m);
+	if (ret)
+		move_undo(m);
+	m->txn = NULL;
+	*fence = pagoda_stream_end(&txn);
+	if (ret && *fence) {
+		dma_fence_wait(*fence, false);
+		dma_fence_put(*fence);
+		*fence = NULL;
+	}
+	return ret;
+}
+
+static void move_count(struct move *m)
+{
+	struct pagoda_counters *stats = &m->vidmm->stats;
+	u64 size = m->bo->ttm.base.size;
+	bool from_vram = m->src && m->src->mem_type == TTM_PL_VRAM;
+	bool to_vram = m->dst->mem_type == TTM_PL_VRAM;
+
+	if (from_vram && !to_vram)
+		atomic64_inc(&stats->evictions);
+	if (!(m->steps & TRANSFER))
+		return;
+	if (from_vram && to_vram) {
+		atomic64_add(size, &stats->moved);
+	} else if (to_vram) {
+		atomic64_add(size, &stats->paged_in);
+		atomic64_inc(&stats->page_ins);
+	} else {
+		atomic64_add(size, &stats->paged_out);
+	}
+}
+
+static int move_reason(const struct move *m, bool evict)
+{
+	if (evict)
+		return PAGODA_MOVE_EVICT;
+	if (m->src && m->src->mem_type == TTM_PL_VRAM)
+		return m->dst->mem_type == TTM_PL_VRAM ? PAGODA_MOVE_FAULT : PAGODA_MOVE_REQUEST;
+	return PAGODA_MOVE_VALIDATE;
+}
+
+static void move_trace(struct move *m, bool evict)
+{
+	trace_pagoda_bo_move(dev_name(m->vidmm->drm->dev), m->bo->id, m->bo->ttm.base.size,
+			     m->src ? pagoda_segment_of(m->src) : VIRTIO_PAGODA_SEGMENT_COUNT,
+			     pagoda_segment_of(m->dst), evict, move_reason(m, evict));
+}
+
+/*
+ * Tells TTM. After a copy the old place lives on until its fence, without one
+ * the pages stay and only the books change. The tt of an allocation that is
+ * filled in VRAM will next be overwritten whole: no need to zero it then.
+ */
+static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
+{
+	struct ttm_buffer_object *bo = &m->bo->ttm;
+
+	if (m->steps & TRANSFER) {
+		int ret = ttm_bo_move_accel_cleanup(bo, fence, evict, true, m->dst);
+
+		if (!ret)
+			return 0;
+		dma_fence_wait(fence, false);
+	} else if (fence) {
+		dma_resv_add_fence(bo->base.resv, fence, DMA_RESV_USAGE_KERNEL);
+	}
+	if (m->dst->mem_type == TTM_PL_VRAM && bo->ttm)
+		bo->ttm->page_flags &= ~TTM_TT_FLAG_ZERO_ALLOC;
+	ttm_bo_move_null(bo, m->dst);
+	return 0;
+}
+
+/**
+ * pagoda_move() - ttm_device_funcs.move
+ * @ttm_bo: Allocation, reservation held, one fence slot reserved
+ * @evict: To make room, or at the end of the world
+ * @ctx: Whether waits may be interrupted, or happen at all
+ * @new_mem: Where to
+ * @hop: Unused: the device reaches unbound pages, nothing needs two steps (C37)
+ *
+ * Context: May sleep and allocate. Doesn't wait for the device.
+ * Return: 0, or a negative errno and nothing has changed.
+ */
+int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
+		struct ttm_resource *new_mem, struct ttm_place *hop)
+{
+	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
+	struct move m = {
+		.vidmm = bo->vidmm,
+		.bo = bo,
+		.src = ttm_bo->resource,
+		.dst = new_mem,
+		.steps = pagoda_move_steps(pagoda_move_place(ttm_bo, ttm_bo->resource),
+					   pagoda_move_place(ttm_bo, new_mem)),
+	};
+	struct dma_fence *fence;
+	int ret;
+
+	if (WARN_ON_ONCE(m.steps & NEVER))
+		return -EINVAL;
+	if (m.steps & TRANSFER) {
+		ret = pagoda_lost_clear(bo);
+		if (ret)
+			return ret;
+	}
+	if (m.steps & POPULATE) {
+		ret = ttm_tt_populate(ttm_bo->bdev, ttm_bo->ttm, ctx);
+		if (ret)
+			return ret;
+	}
+	move_set_pages(&m);
+	ret = move_submit(&m, ttm_bo->base.resv, ctx->no_wait_gpu, &fence);
+	if (ret)
+		return ret;
+
+	move_count(&m);
+	move_trace(&m, evict);
+	pagoda_bo_account(bo, m.src, m.dst);
+	ret = move_finish(&m, evict, fence);
+	dma_fence_put(fence);
+	return ret;
+}

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The stream of paging buffers: the OS side of the builder's contract.
+ *
+ * Operations are appended to the open submission. A builder that runs out of
+ * room has the partial buffer submitted and goes on in a fresh one; a busy
+ * allocation is waited for and the operation repeated with AllocationIsIdle.
+ *
+ * Several moves may share a submission, and so a fence and a doorbell: while
+ * somebody has plugged the stream the submission stays open between moves. Its
+ * fence is published by then, so it has to go out whatever the plugger does
+ * next, even if he sleeps in reclaim: a work item pushes it after a tick, and
+ * that path allocates nothing. Everything a move needs is therefore got in
+ * pagoda_stream_begin(), before the lock.
+ */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <pagoda/trace.h>
+#include <pagoda/virtio.h>
+#include "vidmm.h"
+
+/* Longest wait for a busy allocation; like TTM's own waits. */
+#define PAGODA_BUSY_TIMEOUT	(15 * HZ)
+/* Bytes at the end of each buffer for the write of its number. */
+#define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
+
+static struct pagoda_vidmm *stream_vidmm(struct pagoda_stream *stream)
+{
+	return container_of(stream, struct pagoda_vidmm, stream);
+}
+
+/* Appends the fence write that ends every submission and hands it over. */
+static void stream_push(struct pagoda_stream *stream)
+{
+	struct pagoda_submission *sub = stream->open;
+	struct pagoda_paging_cursor cursor = {};
+	const struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
+		.signal_fence = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = stream->fence_dma,
+			.value = sub->seqno,
+			.cpu_pages = &stream->fence_page,
+		},
+	};
+	enum pagoda_build result;
+
+	lockdep_assert_held(&stream->lock);
+	stream->buf.size += PAGODA_STREAM_TAIL;
+	stream->buf.priv_size += PAGODA_PAGING_MIN_PRIVATE;
+	result = pagoda_paging_build(&stream->limits, &op, &cursor, &stream->buf);
+	WARN_ON_ONCE(result != PAGODA_BUILD_SUCCESS);
+
+	sub->built = stream->buf.write_offset;
+	sub->priv_built = stream->buf.priv - sub->priv;
+	sub->operations++;
+	atomic64_inc(&stream_vidmm(stream)->stats.commands);
+	stream->open = NULL;
+	pagoda_submission_push(sub);
+}
+
+static void stream_flush_work(struct work_struct *work)
+{
+	struct pagoda_stream *stream = container_of(to_delayed_work(work),
+						    struct pagoda_stream, flush);
+	bool cookie = dma_fence_begin_signalling();
+
+	mutex_lock(&stream->lock);
+	if (stream->open)
+		stream_push(stream);
+	mutex_unlock(&stream->lock);
+	dma_fence_end_signalling(cookie);
+}
+
+/* Opens a submission got in advance; its fence is public from here on. */
+static void stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
+{
+	struct pagoda_submission *sub = txn->spare[--txn->nr_spare];
+
+	lockdep_assert_held(&stream->lock);
+	sub->operations = 0;
+	pagoda_submission_arm(sub);
+	stream->open = sub;
+	stream->open_cost = 0;
+	stream->buf = (struct pagoda_paging_buffer) {
+		.pos = sub->data,
+		.size = stream->room,
+		.priv = sub->priv,
+		.priv_size = stream->packets * PAGODA_PAGING_MIN_PRIVATE,
+	};
+}
+
+/* Is somebody else's unsignalled fence in the way? Ours are in order anyway. */
+static bool stream_has_foreign(struct pagoda_stream *stream, struct dma_resv *resv,
+			       enum dma_resv_usage usage)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, resv, usage, fence)
+		if (!pagoda_queue_owns(stream->queue, fence) && !dma_fence_is_signaled(fence))
+			return true;
+	return false;
+}
+
+static void txn_drop_spares(struct pagoda_stream_txn *txn)
+{
+	while (txn->nr_spare)
+		pagoda_submission_put(txn->spare[--txn->nr_spare]);
+	kvfree(txn->spare);
+	txn->spare = NULL;
+}
+
+/*
+ * Submissions for the worst case: what is open now has no room, and a buffer is
+ * closed for its bytes, its packets or the time it takes.
+ */
+static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
+			  const struct pagoda_paging_cost *cost)
+{
+	u32 count = 3 + DIV_ROUND_UP_ULL(cost->encoded, stream->room) +
+		    DIV_ROUND_UP(cost->packets, stream->packets) +
+		    DIV_ROUND_UP_ULL(cost->moved, PAGODA_PIECE_BYTES);
+
+	txn->spare = kvmalloc_array(count, sizeof(*txn->spare), GFP_KERNEL);
+	if (!txn->spare)
+		return -ENOMEM;
+	for (txn->nr_spare = 0; txn->nr_spare < count; txn->nr_spare++) {
+		txn->spare[txn->nr_spare] = pagoda_queue_get(stream->queue);
+		if (!txn->spare[txn->nr_spare]) {
+			txn_drop_spares(txn);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/**
+ * pagoda_stream_begin() - Start operations that share a fence
+ * @txn: Filled; ended by pagoda_stream_end() if 0 is returned
+ * @vidmm: The manager
+ * @bo: Allocation the operations are about, reservation held; or NULL (C25)
+ * @resv: Fences to wait for before the first operation runs, or NULL; held
+ * @usage: Which of them
+ * @cost: At least the sum of what will be emitted
+ *
+ * Takes the stream's lock: until the end nobody else adds operations, so that a
+ * transfer's pieces stay together (C28).
+ *
+ * Context: May sleep and allocate. Not in a fence signalling section.
+ * Return: 0 or -ENOMEM; then nothing happened.
+ */
+int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
+			struct pagoda_bo *bo, struct dma_resv *resv,
+			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
+{
+	struct pagoda_stream *stream = &vidmm->stream;
+	int ret;
+
+	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
+	ret = txn_get_spares(txn, stream, cost);
+	if (ret)
+		return ret;
+
+	if (resv && stream_has_foreign(stream, resv, usage)) {
+		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], resv, usage);
+		if (ret) {
+			txn_drop_spares(txn);
+			return ret;
+		}
+		txn->fresh = true;
+	}
+	mutex_lock(&stream->lock);
+	return 0;
+}
+
+/**
+ * pagoda_stream_begin_must() - pagoda_stream_begin() where failure is no answer
+ * @txn: Filled
+ * @vidmm: The manager
+ * @bo: Allocation, or NULL
+ * @resv: Fences of any usage to wait for, or NULL; held
+ * @cost: At least the sum of what will be emitted
+ *
+ * For what gives memory back. Without memory it waits for submissions to come
+ * back: a finished one can be used again.
+ *
+ * Context: May sleep for long. Not in a fence signalling section.
+ */
+void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
+			      struct pagoda_bo *bo, struct dma_resv *resv,
+			      const struct pagoda_paging_cost *cost)
+{
+	while (pagoda_stream_begin(txn, vidmm, bo, resv, DMA_RESV_USAGE_BOOKKEEP, cost)) {
+		pagoda_queue_wait_idle(vidmm->stream.queue, HZ);
+		fsleep(USEC_PER_MSEC);
+	}
+}
+
+/* The stream's lock is dropped: nothing of a transfer may be pending (C28). */
+static int txn_wait_idle(struct pagoda_stream_txn *txn)
+{
+	struct pagoda_stream *stream = &txn->vidmm->stream;
+	long ret = 1;
+
+	if (txn->no_wait || !txn->bo)
+		return -EBUSY;
+	if (stream->open)
+		stream_push(stream);
+	mutex_unlock(&stream->lock);
+
+	atomic64_inc(&txn->vidmm->stats.cpu_waits);
+	if (txn->fence)
+		ret = dma_fence_wait_timeout(txn->fence, false, PAGODA_BUSY_TIMEOUT);
+	if (ret > 0)
+		ret = dma_resv_wait_timeout(txn->bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
+					    false, PAGODA_BUSY_TIMEOUT);
+	mutex_lock(&stream->lock);
+	if (ret <= 0)
+		return ret ?: -EBUSY;
+	txn->idle = true;
+	return 0;
+}
+
+static void op_say_idle(struct pagoda_paging_op *op)
+{
+	if (op->operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT)
+		op->discard_content.flags |= PAGODA_ALLOCATION_IS_IDLE;
+	else
+		op->transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
+}
+
+static bool op_can_be_busy(const struct pagoda_paging_op *op)
+{
+	return op->operation == VIRTIO_PAGODA_OP_TRANSFER ||
+	       op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER ||
+	       op->operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT;
+}
+
+/* Segments of an operation, for the trace. */
+static void op_segments(const struct pagoda_paging_op *op, u32 *src, u32 *dst)
+{
+	*src = VIRTIO_PAGODA_SEGMENT_COUNT;
+	*dst = VIRTIO_PAGODA_SEGMENT_COUNT;
+	switch (op->operation) {
+	case VIRTIO_PAGODA_OP_TRANSFER:
+	case VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER:
+		*src = op->transfer.src.segment;
+		*dst = op->transfer.dst.segment;
+		break;
+	case VIRTIO_PAGODA_OP_FILL:
+		*dst = op->fill.segment;
+		break;
+	case VIRTIO_PAGODA_OP_DISCARD_CONTENT:
+		*src = op->discard_content.segment;
+		break;
+	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
+	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
+	case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
+		*dst = VIRTIO_PAGODA_SEGMENT_APERTURE;
+		break;
+	}
+}
+
+static void stream_trace(struct pagoda_stream *stream, const struct pagoda_paging_op *op,
+			 u64 moved, u32 encoded, int pass)
+{
+	u32 src, dst;
+
+	if (!trace_pagoda_op_enabled())
+		return;
+	op_segments(op, &src, &dst);
+	trace_pagoda_op(dev_name(stream_vidmm(stream)->drm->dev), op->allocation,
+			op->operation, moved, src, dst, stream->open->seqno, encoded, pass);
+}
+
+/* One call of the builder; adds what it used of the buffer to the counters. */
+static enum pagoda_build stream_build(struct pagoda_stream *stream,
+				      const struct pagoda_paging_op *op, u64 moved,
+				      struct pagoda_paging_cursor *cursor, int pass)
+{
+	struct pagoda_vidmm *vidmm = stream_vidmm(stream);
+	u8 *priv = stream->buf.priv;
+	u32 offset = stream->buf.write_offset;
+	enum pagoda_build result;
+
+	result = pagoda_paging_build(&stream->limits, op, cursor, &stream->buf);
+	atomic64_add((stream->buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE,
+		     &vidmm->stats.commands);
+	stream_trace(stream, op, moved, stream->buf.write_offset - offset, pass);
+	return result;
+}
+
+static void txn_keep_fence(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
+{
+	dma_fence_put(txn->fence);
+	txn->fence = dma_fence_get(stream->open->fence);
+}
+
+/**
+ * pagoda_stream_emit() - Append one operation, over as many buffers as it takes
+ * @txn: Transaction
+ * @op: Operation; AllocationIsIdle is set in it after a wait, nothing else changes
+ *	between the builder's passes (C6 - C8)
+ *
+ * Context: Between begin and end. Sleeps if the allocation is busy (C14).
+ * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if it
+ * had to wait and mustn't or waited too long. On error nothing of @op was
+ * encoded.
+ */
+int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
+{
+	struct pagoda_vidmm *vidmm = txn->vidmm;
+	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_paging_cursor cursor = {};
+	struct pagoda_paging_cost cost;
+	enum pagoda_build result;
+	const char *why = NULL;
+	int pass = 0;
+	int ret;
+
+	lockdep_assert_held(&stream->lock);
+	ret = pagoda_paging_validate(&stream->limits, op, &why);
+	if (ret) {
+		drm_dbg_driver(vidmm->drm, "%s refused: %s\n",
+			       pagoda_paging_name(op->operation), why);
+		return ret;
+	}
+	if (txn->fresh && stream->open)
+		stream_push(stream);
+	txn->fresh = false;
+	if (txn->idle && op_can_be_busy(op))
+		op_say_idle(op);
+
+	cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	for (;;) {
+		if (!stream->open)
+			stream_open_submission(stream, txn);
+		result = stream_build(stream, op, cost.moved, &cursor, pass++);
+		if (result == PAGODA_BUILD_SUCCESS)
+			break;
+		if (result == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
+			atomic64_inc(&vidmm->stats.insufficient);
+			stream_push(stream);
+			continue;
+		}
+		atomic64_inc(&vidmm->stats.busy_retries);
+		ret = txn_wait_idle(txn);
+		if (ret)
+			return ret;
+		op_say_idle(op);
+	}
+	stream->open->operations++;
+	stream->open_cost += cost.moved;
+	txn_keep_fence(txn, stream);
+	if (stream->open_cost >= PAGODA_PIECE_BYTES)
+		stream_push(stream);
+	return 0;
+}
+
+/**
+ * pagoda_stream_end() - End a transaction
+ * @txn: Transaction
+ *
+ * Context: Releases the stream's lock.
+ * Return: A reference to the fence behind the last operation, or NULL if there was
+ * none.
+ */
+struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
+{
+	struct pagoda_stream *stream = &txn->vidmm->stream;
+
+	if (stream->open && !stream->plugs)
+		stream_push(stream);
+	else if (stream->open)
+		queue_delayed_work(stream->wq, &stream->flush, 1);
+	mutex_unlock(&stream->lock);
+	txn_drop_spares(txn);
+	return txn->fence;
+}
+
+/**
+ * pagoda_stream_plug() - More moves will come: let them share paging buffers
+ * @vidmm: The manager
+ *
+ * Context: May sleep. Nests; each has its pagoda_stream_unplug().
+ */
+void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
+{
+	mutex_lock(&vidmm->stream.lock);
+	vidmm->stream.plugs++;
+	mutex_unlock(&vidmm->stream.lock);
+}
+
+/**
+ * pagoda_stream_unplug() - Send what was collected
+ * @vidmm: The manager
+ *
+ * Context: May sleep.
+ */
+void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_stream *stream = &vidmm->stream;
+
+	mutex_lock(&stream->lock);
+	if (!--stream->plugs && stream->open)
+		stream_push(stream);
+	mutex_unlock(&stream->lock);
+}
+
+/* Runs a submission on the CPU; one at a time, in order. Signalling path. */
+static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
+			  u32 *stopped_at)
+{
+	struct pagoda_vidmm *vidmm = owner;
+
+	return pagoda_cpu_execute(&vidmm->executor, sub->data, sub->built, start,
+				  sub->priv, sub->priv_built, stopped_at);
+}
+
+static void stream_lost_packet(void *arg, u32 opcode, u64 allocation)
+{
+	struct pagoda_vidmm *vidmm = arg;
+	struct pagoda_bo *bo;
+
+	if (opcode != VIRTIO_PAGODA_OP_TRANSFER && opcode != VIRTIO_PAGODA_OP_FILL)
+		return;
+	xa_lock(&vidmm->bos);
+	bo = xa_load(&vidmm->bos, allocation);
+	if (bo)
+		pagoda_bo_mark_lost(bo);
+	xa_unlock(&vidmm->bos);
+}
+
+/*
+ * What couldn't be done must not show what was there before: allocations are
+ * marked here, where nothing can be locked, and cleared before anybody gets to see
+ * them (lost.c). Signalling path.
+ */
+static void stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
+{
+	pagoda_paging_walk(sub->data, sub->built, offset, stream_lost_packet, owner);
+}
+
+static const struct pagoda_queue_ops stream_queue_ops = {
+	.execute = stream_execute,
+	.lost = stream_lost,
+};
+
+static int stream_init_fence_page(struct pagoda_stream *stream, struct device *dev)
+{
+	stream->fence_page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!stream->fence_page)
+		return -ENOMEM;
+	stream->fence_dma = dma_map_page(dev, stream->fence_page, 0, PAGE_SIZE,
+					 DMA_BIDIRECTIONAL);
+	if (!dma_mapping_error(dev, stream->fence_dma))
+		return 0;
+	__free_page(stream->fence_page);
+	return -ENOMEM;
+}
+
+static void stream_fini_fence_page(struct pagoda_stream *stream, struct device *dev)
+{
+	dma_unmap_page(dev, stream->fence_dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	__free_page(stream->fence_page);
+}
+
+/**
+ * pagoda_stream_init() - Set up the stream and its queue
+ * @vidmm: The manager; @info is set
+ * @args: How it was asked for
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	struct pagoda_stream *stream = &vidmm->stream;
+	const struct pagoda_queue_args queue = {
+		.dev = vidmm->drm->dev,
+		.transport = args->transport,
+		.ops = &stream_queue_ops,
+		.owner = vidmm,
+		.buffer_size = info->max_buffer_bytes,
+		.priv_size = info->max_buffer_bytes / 2,
+		.timeout_ms = args->timeout_ms,
+		.use_cpu = args->use_cpu,
+	};
+	int ret;
+
+	stream->limits = (struct pagoda_paging_limits) {
+		.features = info->features,
+		.vram_size = info->vram_size,
+		.aperture_pages = info->aperture_pages,
+		.max_runs = info->max_runs,
+	};
+	stream->room = queue.buffer_size - PAGODA_STREAM_TAIL;
+	stream->packets = queue.priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
+	mutex_init(&stream->lock);
+	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
+
+	ret = stream_init_fence_page(stream, info->dma_dev);
+	if (ret)
+		return ret;
+	stream->wq = alloc_workqueue("pagoda-stream", WQ_MEM_RECLAIM | WQ_HIGHPRI, 1);
+	if (!stream->wq) {
+		ret = -ENOMEM;
+		goto err_page;
+	}
+	stream->queue = pagoda_queue_create(&queue);
+	if (IS_ERR(stream->queue)) {
+		ret = PTR_ERR(stream->queue);
+		goto err_wq;
+	}
+	return 0;
+
+err_wq:
+	destroy_workqueue(stream->wq);
+err_page:
+	stream_fini_fence_page(stream, info->dma_dev);
+	return ret;
+}
+
+/**
+ * pagoda_stream_fini() - Undo pagoda_stream_init()
+ * @vidmm: The manager; all allocations are gone and nobody emits any more
+ *
+ * Context: May sleep.
+ */
+void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_stream *stream = &vidmm->stream;
+
+	cancel_delayed_work_sync(&stream->flush);
+	pagoda_queue_destroy(stream->queue);
+	destroy_workqueue(stream->wq);
+	stream_fini_fence_page(stream, vidmm->info->dma_dev);
+	mutex_destroy(&stream->lock);
+}
