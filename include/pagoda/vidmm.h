@@ -3,6 +3,7 @@
  * The video memory manager: what the ioctls may ask of it.
  *
  * Lock order, outermost first:
+ *	pagoda_vidmm.residency (not inside mmap_lock: faults lock one allocation)
  *	mmap_lock
  *	reservation of an allocation (several: drm_exec)
  *	pagoda_vram.lock, pagoda_aperture.lock (segment managers; TTM calls them
@@ -14,6 +15,8 @@
 #ifndef PAGODA_VIDMM_H
 #define PAGODA_VIDMM_H
 
+#include <linux/atomic.h>
+#include <linux/kref.h>
 #include <linux/types.h>
 #include <drm/pagoda_drm.h>
 
@@ -44,6 +47,7 @@ struct pagoda_vidmm_args {
 };
 
 struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args);
+void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm);
 void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm);
 
 /**
@@ -97,5 +101,6 @@ void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer 
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id);
 
 #endif

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The DRM device: between the transport, which finds the hardware and loses it,
+ * and the memory manager, which is there as long as somebody has a file open.
+ *
+ *	probe	virtio -> drm device -> vidmm -> registered
+ *	remove	unplugged -> vidmm stopped: the hardware may go
+ *	release	last file closed, last mapping gone -> vidmm destroyed
+ *
+ * From unplug on no ioctl gets in and CPU faults get an empty page.
+ */
+#include <linux/module.h>
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include <pagoda/vidmm.h>
+#include "device.h"
+#include "ioctl.h"
+
+static int pagoda_open(struct drm_device *drm, struct drm_file *file)
+{
+	file->driver_priv = pagoda_client_create();
+	return file->driver_priv ? 0 : -ENOMEM;
+}
+
+static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
+{
+	pagoda_client_put(file->driver_priv);
+}
+
+static const struct file_operations pagoda_fops = {
+	.owner = THIS_MODULE,
+	.open = drm_open,
+	.release = drm_release,
+	.unlocked_ioctl = pagoda_ioctl,
+	.compat_ioctl = drm_compat_ioctl,
+	.mmap = drm_gem_mmap,
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.show_fdinfo = drm_show_fdinfo,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+};
+
+static const struct drm_driver pagoda_driver = {
+	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ |
+			   DRIVER_SYNCOBJ_TIMELINE,
+	.open = pagoda_open,
+	.postclose = pagoda_postclose,
+	.show_fdinfo = drm_show_memory_stats,
+#ifdef CONFIG_DEBUG_FS
+	.debugfs_init = pagoda_debugfs_init,
+#endif
+	.ioctls = pagoda_ioctls,
+	.num_ioctls = PAGODA_NUM_IOCTLS,
+	.fops = &pagoda_fops,
+	.name = "pagoda",
+	.desc = "GPU with WDDM-style video memory",
+	.major = 1,
+	.minor = 0,
+};
+
+static int pagoda_copy_extents(struct drm_device *drm, const struct pagoda_extent **list,
+			       u32 count)
+{
+	struct pagoda_extent *copy;
+
+	copy = drmm_kmalloc_array(drm, max(count, 1u), sizeof(*copy), GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, *list, count * sizeof(*copy));
+	*list = copy;
+	return 0;
+}
+
+/* The transport's copy goes with the hardware. */
+static int pagoda_device_copy_info(struct pagoda_device *pagoda,
+				   const struct pagoda_device_info *info)
+{
+	int ret;
+
+	pagoda->info = *info;
+	ret = pagoda_copy_extents(&pagoda->drm, &pagoda->info.window, info->nr_window);
+	if (ret)
+		return ret;
+	return pagoda_copy_extents(&pagoda->drm, &pagoda->info.invalid, info->nr_invalid);
+}
+
+static void pagoda_device_release(struct drm_device *drm, void *arg)
+{
+	pagoda_vidmm_destroy(arg);
+}
+
+static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio)
+{
+	const struct pagoda_vidmm_args args = {
+		.drm = &pagoda->drm,
+		.info = &pagoda->info,
+		.transport = pagoda_virtio_transport(virtio),
+		.use_cpu = pagoda_options.use_cpu,
+		.timeout_ms = pagoda_options.timeout_ms,
+	};
+
+	if (args.use_cpu && pagoda->info.visible_size < pagoda->info.vram_size) {
+		drm_err(&pagoda->drm, "executor=cpu: the CPU reaches only %llu of %llu bytes of VRAM\n",
+			pagoda->info.visible_size, pagoda->info.vram_size);
+		return -ENODEV;
+	}
+	pagoda->vidmm = pagoda_vidmm_create(&args);
+	if (IS_ERR(pagoda->vidmm))
+		return PTR_ERR(pagoda->vidmm);
+	return drmm_add_action_or_reset(&pagoda->drm, pagoda_device_release, pagoda->vidmm);
+}
+
+static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
+{
+	struct pagoda_device *pagoda;
+	int ret;
+
+	pagoda = devm_drm_dev_alloc(pagoda_virtio_device(virtio), &pagoda_driver,
+				    struct pagoda_device, drm);
+	if (IS_ERR(pagoda))
+		return PTR_ERR(pagoda);
+	ret = pagoda_device_copy_info(pagoda, pagoda_virtio_info(virtio));
+	if (ret)
+		return ret;
+	ret = pagoda_device_init_vidmm(pagoda, virtio);
+	if (ret)
+		return ret;
+	ret = drm_dev_register(&pagoda->drm, 0);
+	if (ret) {
+		pagoda_vidmm_stop(pagoda->vidmm);
+		return ret;
+	}
+	*priv = pagoda;
+	drm_info(&pagoda->drm, "VRAM %llu MiB (%llu MiB visible), aperture %llu MiB, executor %s\n",
+		 pagoda->info.vram_size >> 20, pagoda->info.visible_size >> 20,
+		 pagoda->info.aperture_pages >> (20 - PAGE_SHIFT),
+		 pagoda_options.use_cpu ? "cpu" : "device");
+	return 0;
+}
+
+static void pagoda_device_remove(void *priv)
+{
+	struct pagoda_device *pagoda = priv;
+
+	drm_dev_unplug(&pagoda->drm);
+	pagoda_vidmm_stop(pagoda->vidmm);
+}
+
+static void pagoda_device_event(void *priv, const struct pagoda_event *event)
+{
+	struct pagoda_device *pagoda = priv;
+
+	if (event->lost)
+		dev_warn_ratelimited(pagoda->drm.dev, "%u events lost\n", event->lost);
+	if (event->type == VIRTIO_PAGODA_EVENT_FAULT)
+		dev_dbg_ratelimited(pagoda->drm.dev,
+				    "queue %u request %llu: reason %u at byte %u, opcode %u, address 0x%llx\n",
+				    event->queue, event->seqno, event->fault.reason,
+				    event->fault.offset, event->fault.opcode,
+				    event->fault.address);
+}
+
+const struct pagoda_virtio_callbacks pagoda_device_callbacks = {
+	.probe = pagoda_device_probe,
+	.remove = pagoda_device_remove,
+	.event = pagoda_device_event,
+};

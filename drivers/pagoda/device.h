@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef PAGODA_DEVICE_H
+#define PAGODA_DEVICE_H
+
+#include <drm/drm_device.h>
+#include <pagoda/virtio.h>
+
+struct drm_file;
+struct drm_minor;
+struct pagoda_client;
+struct pagoda_vidmm;
+
+/**
+ * struct pagoda_options - The module's parameters, checked
+ * @use_cpu: Execute paging buffers on the CPU
+ * @timeout_ms: Paging timeout
+ */
+struct pagoda_options {
+	bool use_cpu;
+	u32 timeout_ms;
+};
+
+extern struct pagoda_options pagoda_options;
+
+/**
+ * struct pagoda_device - A Pagoda GPU
+ * @drm: DRM device; embeds, frees
+ * @info: What the device told. A copy: it is read as long as a file is open,
+ *	the transport goes with the hardware
+ * @vidmm: Memory manager; goes with @drm, not with the hardware
+ */
+struct pagoda_device {
+	struct drm_device drm;
+	struct pagoda_device_info info;
+	struct pagoda_vidmm *vidmm;
+};
+
+/** pagoda_device_of_drm() - Device around its DRM part. */
+static inline struct pagoda_device *pagoda_device_of_drm(struct drm_device *drm)
+{
+	return container_of(drm, struct pagoda_device, drm);
+}
+
+extern const struct pagoda_virtio_callbacks pagoda_device_callbacks;
+
+void pagoda_debugfs_init(struct drm_minor *minor);
+
+#endif

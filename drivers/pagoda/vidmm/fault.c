@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPU page faults. A mapping shows the allocation wherever it is (C34): TTM takes
+ * the entries away before a move, the fault after it puts them back. What lies
+ * in the part of VRAM that the CPU can't reach has to move first.
+ *
+ * mmap_lock is held: the reservation may only be tried for, and everything that
+ * TTM waits for with mmap_lock dropped ends in VM_FAULT_RETRY, with the
+ * reservation dropped too and neither the area nor the object to be touched again.
+ */
+#include <linux/mm.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_vma_manager.h>
+#include <pagoda/trace.h>
+#include "vidmm.h"
+
+static bool fault_must_move(struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	return res->mem_type == TTM_PL_VRAM && !pagoda_vram_is_visible(bo->vidmm, res);
+}
+
+/* Not interruptible: the fault can't be undone halfway. */
+static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = false };
+	struct ttm_place places[4];
+	struct ttm_placement placement = { .placement = places };
+	int ret;
+
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	placement.num_placement = pagoda_bo_placement_cpu(bo, places);
+	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
+	if (ret == -EBUSY)
+		return VM_FAULT_NOPAGE;
+	if (ret)
+		return VM_FAULT_SIGBUS;
+	atomic64_inc(&bo->vidmm->stats.faults);
+	return 0;
+}
+
+static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
+{
+	unsigned long page = vmf->pgoff - drm_vma_node_start(&bo->ttm.base.vma_node);
+
+	trace_pagoda_cpu_fault(dev_name(bo->vidmm->drm->dev), bo->id, (u64)page << PAGE_SHIFT,
+			       pagoda_segment_of(bo->ttm.resource), moved);
+}
+
+static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	bool move = fault_must_move(bo);
+	vm_fault_t ret;
+
+	if (move) {
+		ret = fault_move(bo, vmf);
+		if (ret)
+			return ret;
+	}
+	fault_trace(bo, vmf, move);
+	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
+}
+
+static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
+{
+	struct ttm_buffer_object *ttm_bo = vmf->vma->vm_private_data;
+	bool nowait = vmf->flags & FAULT_FLAG_RETRY_NOWAIT;
+	vm_fault_t ret;
+	int idx;
+
+	ret = ttm_bo_vm_reserve(ttm_bo, vmf);
+	if (ret)
+		return ret;
+	if (drm_dev_enter(ttm_bo->base.dev, &idx)) {
+		ret = fault_reserved(pagoda_bo_of_ttm(ttm_bo), vmf);
+		drm_dev_exit(idx);
+	} else {
+		ret = ttm_bo_vm_dummy_page(vmf, vmf->vma->vm_page_prot);
+	}
+	if (ret == VM_FAULT_RETRY && !nowait)
+		return ret;
+	dma_resv_unlock(ttm_bo->base.resv);
+	return ret;
+}
+
+/* ptrace and /proc/<pid>/mem. */
+static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len,
+			    int write)
+{
+	struct ttm_buffer_object *ttm_bo = vma->vm_private_data;
+	int ret, idx;
+
+	if (!drm_dev_enter(ttm_bo->base.dev, &idx))
+		return -ENODEV;
+	ret = ttm_bo_vm_access(vma, addr, buf, len, write);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+const struct vm_operations_struct pagoda_bo_vm_ops = {
+	.fault = pagoda_bo_fault,
+	.open = ttm_bo_vm_open,
+	.close = ttm_bo_vm_close,
+	.access = pagoda_bo_access,
+};
