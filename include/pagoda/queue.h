@@ -42,7 +42,7 @@ struct pagoda_transport;
 
 /**
  * struct pagoda_submission - One paging buffer, what its builder may see of it
- * @data: The buffer: page aligned, @size bytes, zeroed tail
+ * @data: The buffer: page aligned, @size bytes
  * @priv: Private data, @priv_size bytes
  * @size: Bytes of @data, a multiple of the page size
  * @priv_size: Bytes of @priv

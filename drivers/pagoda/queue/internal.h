@@ -81,7 +81,6 @@ enum pagoda_queue_mode {
  * @failed_at: Offset the device failed at; queue->lock
  * @failures: Times in a row it failed there; queue->lock
  * @error: For the fence; queue->lock
- * @cookie: Of the signalling section from arm to push
  */
 struct pagoda_job {
 	struct pagoda_request request;
@@ -100,7 +99,6 @@ struct pagoda_job {
 	u32 failed_at;
 	u32 failures;
 	int error;
-	bool cookie;
 };
 
 /**

@@ -3,8 +3,8 @@
  * Submissions: their memory, their dependencies, arm and push.
  *
  * All a submission will ever need is there when pagoda_queue_get() returns, so
- * that nothing allocates on the way to its fence. Buffers are used again: what
- * was built is cleared when a job comes back, not 64 KiB each time.
+ * that nothing allocates on the way to its fence. Buffers are used again as they
+ * are: the device gets what was built and not a byte more.
  *
  * Called by vidmm; queue->lock protects pool and history.
  */
@@ -121,7 +121,6 @@ static struct pagoda_job *pagoda_pool_take(struct pagoda_queue *queue)
 	return job;
 }
 
-/* @job's buffer is all zeros. */
 static void pagoda_pool_give(struct pagoda_job *job)
 {
 	struct pagoda_queue *queue = job->queue;
@@ -139,16 +138,6 @@ static void pagoda_pool_give(struct pagoda_job *job)
 		pagoda_job_free(job);
 }
 
-static void pagoda_job_recycle(struct pagoda_job *job, u32 dirty, u32 priv_dirty)
-{
-	struct pagoda_submission *base = &job->base;
-
-	memset(base->data, 0, min(dirty, base->size));
-	if (base->priv)
-		memset(base->priv, 0, min(priv_dirty, base->priv_size));
-	pagoda_pool_give(job);
-}
-
 /**
  * pagoda_job_put() - Drop a reference of the scheduler side or the transport
  * @job: Job
@@ -158,7 +147,7 @@ static void pagoda_job_recycle(struct pagoda_job *job, u32 dirty, u32 priv_dirty
 void pagoda_job_put(struct pagoda_job *job)
 {
 	if (refcount_dec_and_test(&job->refs))
-		pagoda_job_recycle(job, job->base.built, job->base.priv_built);
+		pagoda_pool_give(job);
 }
 
 /**
@@ -233,8 +222,7 @@ static int pagoda_job_prepare(struct pagoda_job *job)
  *
  * Context: may sleep and allocate with reclaim; no lock of the queue's callers
  * that is taken on the way to a fence may be held.
- * Return: The submission, its buffer all zeros (C18: page aligned), or
- * ERR_PTR(-ENOMEM).
+ * Return: The submission, its buffer page aligned (C18), or ERR_PTR(-ENOMEM).
  */
 struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 {
@@ -266,7 +254,7 @@ void pagoda_submission_put(struct pagoda_submission *submission)
 	drm_sched_job_cleanup(&job->sched);
 	kfree(container_of(job->hw, struct pagoda_hw_fence, base));
 	job->hw = NULL;
-	pagoda_job_recycle(job, submission->size, submission->priv_size);
+	pagoda_pool_give(job);
 }
 
 /**
@@ -333,10 +321,11 @@ int pagoda_submission_add_resv(struct pagoda_submission *submission,
  * pagoda_submission_arm() - Publish the submission's fence
  * @submission: With all its dependencies
  *
- * From here to pagoda_submission_push() the caller is on the way to a fence, and
- * lockdep is told so (C24).
+ * From here to pagoda_submission_push() nobody who holds the caller's lock may
+ * allocate with reclaim (C24). The caller may leave the submission open and let
+ * another thread push it, as long as that is sure to happen soon.
  *
- * Context: The caller's lock that orders arm and push is held until push.
+ * Context: The caller's lock that orders arm and push is held.
  */
 void pagoda_submission_arm(struct pagoda_submission *submission)
 {
@@ -344,7 +333,6 @@ void pagoda_submission_arm(struct pagoda_submission *submission)
 	struct pagoda_queue *queue = job->queue;
 	unsigned long flags;
 
-	job->cookie = dma_fence_begin_signalling();
 	drm_sched_job_arm(&job->sched);
 	spin_lock_irqsave(&queue->lock, flags);
 	submission->seqno = ++queue->next_seqno;
@@ -361,14 +349,14 @@ void pagoda_submission_arm(struct pagoda_submission *submission)
  * @submission: @built and @priv_built set. Nothing of it may be touched
  *	afterwards; take a reference of its fence before
  *
- * Context: The lock held since arm.
+ * Context: The lock that orders arm and push is held. On the way to a fence.
  */
 void pagoda_submission_push(struct pagoda_submission *submission)
 {
 	struct pagoda_job *job = pagoda_job_of(submission);
 	struct pagoda_queue *queue = job->queue;
 	struct dma_fence *last;
-	bool cookie = job->cookie;
+	bool cookie = dma_fence_begin_signalling();
 	unsigned long flags;
 
 	WARN_ON_ONCE(submission->built > submission->size ||

@@ -75,6 +75,12 @@ static void stream_flush_work(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
+/* Packets there is private data for, the fence write at the end not counted. */
+static u32 stream_sub_packets(const struct pagoda_submission *sub)
+{
+	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
+}
+
 /* Opens a submission got in advance; its fence is public from here on. */
 static void stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
@@ -87,9 +93,9 @@ static void stream_open_submission(struct pagoda_stream *stream, struct pagoda_s
 	stream->open_cost = 0;
 	stream->buf = (struct pagoda_paging_buffer) {
 		.pos = sub->data,
-		.size = stream->room,
+		.size = sub->size - PAGODA_STREAM_TAIL,
 		.priv = sub->priv,
-		.priv_size = stream->packets * PAGODA_PAGING_MIN_PRIVATE,
+		.priv_size = stream_sub_packets(sub) * PAGODA_PAGING_MIN_PRIVATE,
 	};
 }
 
@@ -115,25 +121,33 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Submissions for the worst case: what is open now has no room, and a buffer is
- * closed for its bytes, its packets or the time it takes.
+ * Submissions for the worst case: the open one has no room, each is closed for
+ * its bytes, its packets or the time it takes. Where memory is fragmented their
+ * buffers are smaller; none is smaller than stream->room and the tail.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
 {
-	u32 count = 3 + DIV_ROUND_UP_ULL(cost->encoded, stream->room) +
-		    DIV_ROUND_UP(cost->packets, stream->packets) +
-		    DIV_ROUND_UP_ULL(cost->moved, PAGODA_PIECE_BYTES);
+	u32 extra = 3 + DIV_ROUND_UP_ULL(cost->moved, PAGODA_PIECE_BYTES);
+	u32 most = extra + DIV_ROUND_UP_ULL(cost->encoded, stream->room) +
+		   DIV_ROUND_UP(cost->packets, stream->packets);
+	u64 bytes = 0, packets = 0;
 
-	txn->spare = kvmalloc_array(count, sizeof(*txn->spare), GFP_KERNEL);
+	txn->spare = kvmalloc_array(most, sizeof(*txn->spare), GFP_KERNEL);
 	if (!txn->spare)
 		return -ENOMEM;
-	for (txn->nr_spare = 0; txn->nr_spare < count; txn->nr_spare++) {
-		txn->spare[txn->nr_spare] = pagoda_queue_get(stream->queue);
-		if (!txn->spare[txn->nr_spare]) {
+	while (extra || bytes < cost->encoded || packets < cost->packets) {
+		struct pagoda_submission *sub = pagoda_queue_get(stream->queue);
+
+		if (IS_ERR(sub)) {
 			txn_drop_spares(txn);
-			return -ENOMEM;
+			return PTR_ERR(sub);
 		}
+		txn->spare[txn->nr_spare++] = sub;
+		if (bytes >= cost->encoded && packets >= cost->packets)
+			extra--;
+		bytes += sub->size - PAGODA_STREAM_TAIL;
+		packets += stream_sub_packets(sub);
 	}
 	return 0;
 }
@@ -277,12 +291,16 @@ static void stream_trace(struct pagoda_stream *stream, const struct pagoda_pagin
 			op->operation, moved, src, dst, stream->open->seqno, encoded, pass);
 }
 
-/* One call of the builder; adds what it used of the buffer to the counters. */
+/*
+ * One call of the builder; adds what it used of the buffer to the counters. The
+ * submission is armed: lockdep is told that we are on the way to its fence (C24).
+ */
 static enum pagoda_build stream_build(struct pagoda_stream *stream,
 				      const struct pagoda_paging_op *op, u64 moved,
 				      struct pagoda_paging_cursor *cursor, int pass)
 {
 	struct pagoda_vidmm *vidmm = stream_vidmm(stream);
+	bool cookie = dma_fence_begin_signalling();
 	u8 *priv = stream->buf.priv;
 	u32 offset = stream->buf.write_offset;
 	enum pagoda_build result;
@@ -291,6 +309,7 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
 	atomic64_add((stream->buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE,
 		     &vidmm->stats.commands);
 	stream_trace(stream, op, moved, stream->buf.write_offset - offset, pass);
+	dma_fence_end_signalling(cookie);
 	return result;
 }
 
@@ -487,7 +506,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.ops = &stream_queue_ops,
 		.owner = vidmm,
 		.buffer_size = info->max_buffer_bytes,
-		.priv_size = info->max_buffer_bytes / 2,
+		.priv_size = max_t(u32, info->max_buffer_bytes / 2, PAGE_SIZE),
 		.timeout_ms = args->timeout_ms,
 		.use_cpu = args->use_cpu,
 	};
@@ -499,8 +518,8 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.aperture_pages = info->aperture_pages,
 		.max_runs = info->max_runs,
 	};
-	stream->room = queue.buffer_size - PAGODA_STREAM_TAIL;
-	stream->packets = queue.priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
+	stream->room = PAGE_SIZE - PAGODA_STREAM_TAIL;
+	stream->packets = PAGE_SIZE / PAGODA_PAGING_MIN_PRIVATE - 1;
 	mutex_init(&stream->lock);
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
 

@@ -8,6 +8,7 @@
 #include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <drm/drm_mm.h>
@@ -82,11 +83,15 @@ bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res
 bool pagoda_vram_is_contiguous(struct ttm_resource *res);
 u32 pagoda_vram_count_ranges(struct ttm_resource *res);
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
+bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
+			    u64 size, u64 align);
 void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
 		       u64 offset, u64 size);
 void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size);
 unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
 			      unsigned long page_offset);
+int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
+void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
 
 /* ---- Aperture segment (aperture.c) --------------------------------------- */
 
@@ -131,6 +136,12 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm);
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
 bool pagoda_aperture_has_address(struct ttm_resource *res);
 
+#if IS_ENABLED(CONFIG_KUNIT)
+/* For the suites to redirect: they return NULL when there is no memory. */
+struct pagoda_vram_resource *pagoda_vram_new_resource(void);
+struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
+#endif
+
 /* ---- Stream (stream.c): the loop of the OS side around the builder ------- */
 
 /**
@@ -147,8 +158,8 @@ bool pagoda_aperture_has_address(struct ttm_resource *res);
  * @wq: For @flush, usable in reclaim
  * @fence_page: Where each submission writes its number at its end
  * @fence_dma: Its bus address
- * @room: Bytes operations may use of a buffer: all but that write
- * @packets: Packets a submission has private data for, that write not counted
+ * @room: Bytes operations may use of the smallest buffer: all but that write
+ * @packets: Packets the smallest submission has private data for, without it
  */
 struct pagoda_stream {
 	struct pagoda_queue *queue;
@@ -269,6 +280,9 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
  *	protected by the reservation
  * @resident: Was made resident and not evicted on request since; protected by the
  *	reservation
+ * @charged: Segment its bytes are charged to, %VIRTIO_PAGODA_SEGMENT_COUNT = none;
+ *	protected by the reservation
+ * @evict_places: What TTM was last told about eviction; the same
  */
 struct pagoda_bo {
 	struct ttm_buffer_object ttm;
@@ -285,6 +299,8 @@ struct pagoda_bo {
 	bool needs_idle;
 	bool discardable;
 	bool resident;
+	u32 charged;
+	struct ttm_place evict_places[4];
 };
 
 /** pagoda_bo_of_ttm() - Allocation around a TTM object that is one of ours. */
@@ -303,6 +319,7 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 
 extern const struct ttm_device_funcs pagoda_ttm_funcs;
 extern const struct drm_gem_object_funcs pagoda_bo_gem_funcs;
+extern const struct vm_operations_struct pagoda_bo_vm_ops;
 u32 pagoda_segment_of(const struct ttm_resource *res);
 
 /* ---- The manager (vidmm.c) ----------------------------------------------- */
@@ -340,6 +357,8 @@ struct pagoda_counters {
  * @bos: Allocations by id, for what is only known by its name; its lock protects
  *	the allocation against going away while it is looked at
  * @next_id: Last allocation id given
+ * @residency: Held by whoever locks lists of allocations; for writing by who must
+ *	not be disturbed by other lists. Outside of all reservations
  * @stats: Counters
  */
 struct pagoda_vidmm {
@@ -354,6 +373,7 @@ struct pagoda_vidmm {
 	dma_addr_t dummy_dma;
 	struct xarray bos;
 	atomic64_t next_id;
+	struct rw_semaphore residency;
 	struct pagoda_counters stats;
 };
 
