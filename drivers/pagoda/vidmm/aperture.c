@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The aperture segment, TTM_PL_TT: system pages the GPU uses in place.
+ *
+ * Only who needs an address gets one (C163): a placement with an upper limit
+ * (lpfn) asks for a range of the aperture, one without takes none and is bounded
+ * by TTM's limit for system pages alone.
+ *
+ * A range is given back as soon as TTM frees the resource. UNMAP was emitted
+ * before, and since every change of the aperture's entries goes through the one
+ * paging timeline the range may be given out again at once.
+ *
+ * pagoda_aperture.lock protects the ranges, their sum and the generations.
+ */
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
+#include <pagoda/virtio.h>
+#include "vidmm.h"
+
+static struct pagoda_aperture *aperture_of_manager(struct ttm_resource_manager *man)
+{
+	return container_of(man, struct pagoda_aperture, manager);
+}
+
+static struct pagoda_aperture_resource *aperture_resource(struct ttm_resource *res)
+{
+	return container_of(res, struct pagoda_aperture_resource, base);
+}
+
+static u64 aperture_pages(struct pagoda_aperture *aperture)
+{
+	return aperture->manager.size >> PAGE_SHIFT;
+}
+
+/* First page the placement doesn't allow any more; C63. */
+static u64 aperture_place_end(struct pagoda_aperture *aperture, const struct ttm_place *place)
+{
+	return min_t(u64, place->lpfn, aperture_pages(aperture));
+}
+
+/**
+ * pagoda_aperture_has_address() - Whether the GPU can reach a resource's pages
+ *	through the aperture
+ * @res: Resource in the aperture segment
+ *
+ * Context: reservation of its allocation held.
+ * Return: true if @res->start is its first page there.
+ */
+bool pagoda_aperture_has_address(struct ttm_resource *res)
+{
+	return drm_mm_node_allocated(&aperture_resource(res)->node);
+}
+
+VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_aperture_new_resource);
+	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL);
+}
+
+/* The sum of what is mapped never exceeds what the segment commits to (C68). */
+static int aperture_insert(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
+			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
+{
+	u64 pages = PFN_UP(bo->base.size);
+	int ret;
+
+	lockdep_assert_held(&aperture->lock);
+	if (aperture->mapped + pages > aperture_pages(aperture))
+		return -ENOSPC;
+	ret = drm_mm_insert_node_in_range(&aperture->mm, &ares->node, pages, bo->page_alignment,
+					  0, place->fpfn, aperture_place_end(aperture, place),
+					  place->flags & TTM_PL_FLAG_TOPDOWN ?
+						DRM_MM_INSERT_HIGH : DRM_MM_INSERT_BEST);
+	if (ret)
+		return ret;
+	aperture->mapped += pages;
+	aperture->generation = aperture->generation % VIRTIO_PAGODA_MAX_GENERATION + 1;
+	ares->generation = aperture->generation;
+	return 0;
+}
+
+static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
+			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
+{
+	u64 end = aperture_place_end(aperture, place);
+	int ret;
+
+	if (place->fpfn >= end || PFN_UP(bo->base.size) > end - place->fpfn)
+		return -E2BIG;
+	mutex_lock(&aperture->lock);
+	ret = aperture_insert(aperture, bo, place, ares);
+	mutex_unlock(&aperture->lock);
+	return ret;
+}
+
+/*
+ * -ENOSPC has TTM evict something and ask again; what could not succeed even
+ * then is refused as -E2BIG. A stopover on the way between VRAM and system memory
+ * (TTM_PL_FLAG_TEMPORARY) asks for no address and so is never refused.
+ */
+static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
+			  const struct ttm_place *place, struct ttm_resource **res)
+{
+	struct pagoda_aperture *aperture = aperture_of_manager(man);
+	struct pagoda_aperture_resource *ares;
+
+	ares = pagoda_aperture_new_resource();
+	if (!ares)
+		return -ENOMEM;
+	if (place->lpfn) {
+		int ret = aperture_assign(aperture, bo, place, ares);
+
+		if (ret) {
+			kfree(ares);
+			return ret;
+		}
+	}
+	ttm_resource_init(bo, place, &ares->base);
+	ares->base.start = ares->node.start;
+	/* Addresses come in one piece; bare pages have no order to keep. */
+	ares->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
+	*res = &ares->base;
+	return 0;
+}
+
+/* Any context that may sleep, TTM's work queue too; allocates nothing. */
+static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource *res)
+{
+	struct pagoda_aperture *aperture = aperture_of_manager(man);
+	struct pagoda_aperture_resource *ares = aperture_resource(res);
+
+	ttm_resource_fini(man, res);
+	if (drm_mm_node_allocated(&ares->node)) {
+		mutex_lock(&aperture->lock);
+		aperture->mapped -= ares->node.size;
+		drm_mm_remove_node(&ares->node);
+		mutex_unlock(&aperture->lock);
+	}
+	kfree(ares);
+}
+
+/* Evicting what has no address doesn't help who needs one. */
+static bool aperture_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
+				const struct ttm_place *place, size_t size)
+{
+	struct drm_mm_node *node = &aperture_resource(res)->node;
+
+	if (!place->lpfn)
+		return true;
+	return drm_mm_node_allocated(node) && node->start < place->lpfn &&
+	       node->start + node->size > place->fpfn;
+}
+
+static bool aperture_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
+				const struct ttm_place *place, size_t size)
+{
+	struct drm_mm_node *node = &aperture_resource(res)->node;
+
+	if (!place->lpfn)
+		return true;
+	return drm_mm_node_allocated(node) && node->start >= place->fpfn &&
+	       node->start + node->size <= place->lpfn;
+}
+
+static void aperture_debug(struct ttm_resource_manager *man, struct drm_printer *p)
+{
+	struct pagoda_aperture *aperture = aperture_of_manager(man);
+	struct drm_mm_node *node;
+	u64 count = 0;
+
+	mutex_lock(&aperture->lock);
+	drm_mm_for_each_node(node, &aperture->mm)
+		count++;
+	drm_printf(p, "  mapped: %llu of %llu pages in %llu ranges\n", aperture->mapped,
+		   aperture_pages(aperture), count);
+	drm_printf(p, "  last generation: %u\n", aperture->generation);
+	mutex_unlock(&aperture->lock);
+}
+
+static const struct ttm_resource_manager_func aperture_manager_func = {
+	.alloc = aperture_alloc,
+	.free = aperture_free,
+	.intersects = aperture_intersects,
+	.compatible = aperture_compatible,
+	.debug = aperture_debug,
+};
+
+/**
+ * pagoda_aperture_init() - Make the aperture segment
+ * @vidmm: Memory manager with drm, info and ttm set up
+ *
+ * Context: may sleep; before the device is registered.
+ * Return: 0.
+ */
+int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_aperture *aperture = &vidmm->aperture;
+
+	mutex_init(&aperture->lock);
+	drm_mm_init(&aperture->mm, 0, vidmm->info->aperture_pages);
+	aperture->mapped = 0;
+	aperture->generation = 0;
+	aperture->manager.func = &aperture_manager_func;
+	aperture->manager.use_tt = true;
+	ttm_resource_manager_init(&aperture->manager, &vidmm->ttm,
+				  vidmm->info->aperture_pages << PAGE_SHIFT);
+	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_TT, &aperture->manager);
+	ttm_resource_manager_set_used(&aperture->manager, true);
+	return 0;
+}
+
+/**
+ * pagoda_aperture_fini() - Empty the aperture segment and take it down
+ * @vidmm: Memory manager whose aperture segment was made
+ *
+ * After VRAM: what leaves VRAM may stop over here. What is still in it moves
+ * out, so the way to the device must still work. If it doesn't the segment
+ * stays, which leaks it and keeps its users valid.
+ *
+ * Context: may sleep; nobody else uses the manager any more.
+ */
+void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_aperture *aperture = &vidmm->aperture;
+
+	ttm_resource_manager_set_used(&aperture->manager, false);
+	if (ttm_resource_manager_evict_all(&vidmm->ttm, &aperture->manager)) {
+		drm_err(vidmm->drm, "the aperture can't be emptied\n");
+		return;
+	}
+	ttm_resource_manager_cleanup(&aperture->manager);
+	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_TT, NULL);
+	drm_WARN_ON(vidmm->drm, aperture->mapped);
+	drm_mm_takedown(&aperture->mm);
+	mutex_destroy(&aperture->lock);
+}

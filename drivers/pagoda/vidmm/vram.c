@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The VRAM segment: TTM's view of the device's memory.
+ *
+ * Blocks come from a buddy allocator that also knows which of them read as
+ * zeros. Space that a move gives back may still be read by the engine when it
+ * is given out again: the order of the one paging timeline makes that right, and
+ * for the same reason freed blocks are never taken for clean.
+ *
+ * pagoda_vram.lock protects the allocator and visible_used. The blocks of a
+ * resource don't change while it lives, so whoever holds the reservation of its
+ * allocation may walk them without the lock.
+ */
+#include <linux/list_sort.h>
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
+#include <pagoda/virtio.h>
+#include "vidmm.h"
+
+/* Bytes of VRAM, from start up to end. */
+struct vram_range {
+	u64 start;
+	u64 end;
+};
+
+/* Walk over the free ranges in the order of their addresses; needs the lock. */
+struct vram_holes {
+	struct gpu_buddy *mm;
+	struct gpu_buddy_block *leaf;
+	unsigned int root;
+};
+
+static struct pagoda_vram *vram_of_manager(struct ttm_resource_manager *man)
+{
+	return container_of(man, struct pagoda_vram, manager);
+}
+
+static struct pagoda_vram_resource *vram_resource(struct ttm_resource *res)
+{
+	return container_of(res, struct pagoda_vram_resource, base);
+}
+
+static struct vram_range vram_block_range(struct gpu_buddy *mm, struct gpu_buddy_block *block)
+{
+	u64 start = gpu_buddy_block_offset(block);
+
+	return (struct vram_range){ start, start + gpu_buddy_block_size(mm, block) };
+}
+
+/* What a placement allows, in whole chunks of the allocator. */
+static struct vram_range vram_place_range(struct pagoda_vram *vram, const struct ttm_place *place)
+{
+	struct gpu_buddy *mm = &vram->mm;
+	u64 start = (u64)place->fpfn << PAGE_SHIFT;
+	u64 end = place->lpfn ? (u64)place->lpfn << PAGE_SHIFT : mm->size;
+
+	start = min(round_up(start, mm->chunk_size), mm->size);
+	end = round_down(min(end, mm->size), mm->chunk_size);
+	return (struct vram_range){ start, max(start, end) };
+}
+
+/* ---- Free ranges ----------------------------------------------------------- */
+
+static struct gpu_buddy_block *vram_first_leaf(struct gpu_buddy_block *block)
+{
+	while (gpu_buddy_block_is_split(block))
+		block = block->left;
+	return block;
+}
+
+static void vram_next_leaf(struct vram_holes *holes)
+{
+	struct gpu_buddy_block *block = holes->leaf;
+
+	while (block->parent && block == block->parent->right)
+		block = block->parent;
+	if (block->parent)
+		holes->leaf = vram_first_leaf(block->parent->right);
+	else if (++holes->root < holes->mm->n_roots)
+		holes->leaf = vram_first_leaf(holes->mm->roots[holes->root]);
+	else
+		holes->leaf = NULL;
+}
+
+static void vram_first_hole(struct vram_holes *holes, struct gpu_buddy *mm)
+{
+	holes->mm = mm;
+	holes->root = 0;
+	holes->leaf = vram_first_leaf(mm->roots[0]);
+}
+
+/* Free neighbours are one hole even where the allocator keeps them apart. */
+static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
+{
+	while (holes->leaf && !gpu_buddy_block_is_free(holes->leaf))
+		vram_next_leaf(holes);
+	if (!holes->leaf)
+		return false;
+	*hole = vram_block_range(holes->mm, holes->leaf);
+	for (vram_next_leaf(holes); holes->leaf; vram_next_leaf(holes)) {
+		if (!gpu_buddy_block_is_free(holes->leaf))
+			break;
+		hole->end += gpu_buddy_block_size(holes->mm, holes->leaf);
+	}
+	return true;
+}
+
+/* Where in a hole an aligned range of a size can be; U64_MAX: nowhere. */
+static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
+{
+	u64 start;
+
+	if (hole.start >= hole.end || hole.end - hole.start < size)
+		return U64_MAX;
+	start = from_end ? round_down(hole.end - size, align) : round_up(hole.start, align);
+	if (start < hole.start || start > hole.end - size)
+		return U64_MAX;
+	return start;
+}
+
+/* The smallest hole that will do, so that the large ones stay. */
+static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
+			 bool from_end)
+{
+	struct vram_holes holes;
+	struct vram_range hole;
+	u64 best = U64_MAX;
+	u64 smallest = U64_MAX;
+
+	vram_first_hole(&holes, mm);
+	while (vram_next_hole(&holes, &hole)) {
+		u64 start;
+
+		hole.start = max(hole.start, range.start);
+		hole.end = min(hole.end, range.end);
+		start = vram_fit(hole, size, align, from_end);
+		if (start == U64_MAX || hole.end - hole.start > smallest)
+			continue;
+		if (hole.end - hole.start == smallest && !from_end)
+			continue;
+		smallest = hole.end - hole.start;
+		best = start;
+	}
+	return best;
+}
+
+/**
+ * pagoda_vram_largest_free() - Largest contiguous free range
+ * @vidmm: Memory manager
+ *
+ * Context: may sleep; takes the segment's lock.
+ * Return: Bytes.
+ */
+u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vram *vram = &vidmm->vram;
+	struct vram_holes holes;
+	struct vram_range hole;
+	u64 largest = 0;
+
+	mutex_lock(&vram->lock);
+	vram_first_hole(&holes, &vram->mm);
+	while (vram_next_hole(&holes, &hole))
+		largest = max(largest, hole.end - hole.start);
+	mutex_unlock(&vram->lock);
+	return largest;
+}
+
+/**
+ * pagoda_vram_could_hold() - Whether a placement would do if VRAM were empty
+ * @vidmm: Memory manager
+ * @place: Range and contiguity
+ * @size: Bytes wanted
+ * @align: Alignment of a contiguous range in bytes; a power of two or 0
+ *
+ * TTM gives up all other placements at an error that isn't -ENOSPC and evicts
+ * everything for one that is: whoever has a choice of segments leaves VRAM out
+ * where the answer is no.
+ *
+ * Context: any; what it looks at doesn't change after pagoda_vram_init().
+ * Return: true if only other allocations can be in the way.
+ */
+bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
+			    u64 size, u64 align)
+{
+	struct pagoda_vram *vram = &vidmm->vram;
+	struct vram_range range = vram_place_range(vram, place);
+	bool contiguous = place->flags & TTM_PL_FLAG_CONTIGUOUS;
+	struct gpu_buddy_block *block;
+	struct vram_range hole = range;
+	u64 sum = 0;
+
+	align = max(align, vram->mm.chunk_size);
+	list_for_each_entry(block, &vram->reserved, link) {
+		struct vram_range invalid = vram_block_range(&vram->mm, block);
+
+		hole.end = clamp(invalid.start, hole.start, range.end);
+		if (contiguous && vram_fit(hole, size, align, false) != U64_MAX)
+			return true;
+		sum += hole.end - hole.start;
+		hole.start = clamp(invalid.end, hole.start, range.end);
+	}
+	hole.end = range.end;
+	if (contiguous)
+		return vram_fit(hole, size, align, false) != U64_MAX;
+	return sum + hole.end - hole.start >= size;
+}
+
+/* ---- TTM's calls ----------------------------------------------------------- */
+
+/*
+ * Content that will be copied in needs no clean block, and zeros that were paid
+ * for shall go to whom they save a FILL. @bo may be a ghost: TTM's part only.
+ */
+static bool vram_wants_zeros(struct ttm_buffer_object *bo)
+{
+	if (bo->resource && bo->resource->mem_type == TTM_PL_VRAM)
+		return false;
+	if (!bo->ttm)
+		return true;
+	return !ttm_tt_is_populated(bo->ttm) && !(bo->ttm->page_flags & TTM_TT_FLAG_SWAPPED);
+}
+
+/* The exact range: nothing is rounded up to a power of two and trimmed again. */
+static int vram_alloc_contiguous(struct pagoda_vram *vram, struct vram_range range, u64 size,
+				 u64 align, bool from_end, struct list_head *blocks)
+{
+	struct gpu_buddy *mm = &vram->mm;
+	u64 natural = max(align, roundup_pow_of_two(size));
+	u64 start = vram_best_fit(mm, range, size, natural, from_end);
+
+	if (start == U64_MAX)
+		start = vram_best_fit(mm, range, size, align, from_end);
+	if (start == U64_MAX)
+		return -ENOSPC;
+	return gpu_buddy_alloc_blocks(mm, start, start + size, size, mm->chunk_size, blocks, 0);
+}
+
+static int vram_alloc_scattered(struct pagoda_vram *vram, struct vram_range range, u64 size,
+				u64 align, unsigned long flags, struct list_head *blocks)
+{
+	struct gpu_buddy *mm = &vram->mm;
+	int ret;
+
+	if (range.start || range.end != mm->size)
+		flags |= GPU_BUDDY_RANGE_ALLOCATION;
+	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, align, blocks, flags);
+	/* Alignment of scattered pieces is a wish: without it they may fit. */
+	if ((ret == -ENOSPC || ret == -EINVAL) && align > mm->chunk_size)
+		ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, mm->chunk_size,
+					     blocks, flags);
+	return ret;
+}
+
+static int vram_alloc_blocks(struct pagoda_vram *vram, struct ttm_buffer_object *bo,
+			     const struct ttm_place *place, struct list_head *blocks)
+{
+	struct vram_range range = vram_place_range(vram, place);
+	u64 size = round_up((u64)bo->base.size, vram->mm.chunk_size);
+	u64 align = max((u64)bo->page_alignment << PAGE_SHIFT, vram->mm.chunk_size);
+	bool from_end = place->flags & TTM_PL_FLAG_TOPDOWN;
+	unsigned long flags = 0;
+
+	lockdep_assert_held(&vram->lock);
+	if (place->flags & TTM_PL_FLAG_CONTIGUOUS)
+		return vram_alloc_contiguous(vram, range, size, align, from_end, blocks);
+	if (from_end)
+		flags |= GPU_BUDDY_TOPDOWN_ALLOCATION;
+	if (vram_wants_zeros(bo))
+		flags |= GPU_BUDDY_CLEAR_ALLOCATION;
+	return vram_alloc_scattered(vram, range, size, align, flags, blocks);
+}
+
+static u64 vram_visible_bytes(struct pagoda_vram *vram, struct list_head *blocks)
+{
+	struct gpu_buddy_block *block;
+	u64 bytes = 0;
+
+	list_for_each_entry(block, blocks, link) {
+		struct vram_range range = vram_block_range(&vram->mm, block);
+
+		if (range.start < vram->visible_size)
+			bytes += min(range.end, vram->visible_size) - range.start;
+	}
+	return bytes;
+}
+
+VISIBLE_IF_KUNIT struct pagoda_vram_resource *pagoda_vram_new_resource(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_vram_new_resource);
+	return kzalloc(sizeof(struct pagoda_vram_resource), GFP_KERNEL);
+}
+
+/*
+ * -ENOSPC has TTM evict something and ask again; what could not succeed even
+ * then is refused as -E2BIG. The resource is on TTM's lists from
+ * ttm_resource_init() on, hence that comes last.
+ */
+static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
+		      const struct ttm_place *place, struct ttm_resource **res)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct pagoda_vram_resource *vres;
+	int ret;
+
+	if (!bo->base.size ||
+	    !pagoda_vram_could_hold(pagoda_vidmm_of_ttm(bo->bdev), place, bo->base.size,
+				    (u64)bo->page_alignment << PAGE_SHIFT))
+		return -E2BIG;
+	vres = pagoda_vram_new_resource();
+	if (!vres)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&vres->blocks);
+
+	mutex_lock(&vram->lock);
+	ret = vram_alloc_blocks(vram, bo, place, &vres->blocks);
+	if (!ret) {
+		vres->visible = vram_visible_bytes(vram, &vres->blocks);
+		vram->visible_used += vres->visible;
+	}
+	mutex_unlock(&vram->lock);
+	if (ret) {
+		kfree(vres);
+		return ret;
+	}
+
+	ttm_resource_init(bo, place, &vres->base);
+	vres->base.start = gpu_buddy_block_offset(list_first_entry(&vres->blocks,
+								   struct gpu_buddy_block,
+								   link)) >> PAGE_SHIFT;
+	/* Satisfies who asks for contiguity later, too. */
+	if (pagoda_vram_is_contiguous(&vres->base))
+		vres->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
+	*res = &vres->base;
+	return 0;
+}
+
+/* Any context that may sleep, TTM's work queue too; allocates nothing. */
+static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct pagoda_vram_resource *vres = vram_resource(res);
+
+	ttm_resource_fini(man, res);
+	mutex_lock(&vram->lock);
+	vram->visible_used -= vres->visible;
+	gpu_buddy_free_list(&vram->mm, &vres->blocks, 0);
+	mutex_unlock(&vram->lock);
+	kfree(vres);
+}
+
+/* Whether evicting @res can help somebody who needs @place. */
+static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
+			    const struct ttm_place *place, size_t size)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct vram_range range = vram_place_range(vram, place);
+	struct gpu_buddy_block *block;
+
+	list_for_each_entry(block, &vram_resource(res)->blocks, link) {
+		struct vram_range used = vram_block_range(&vram->mm, block);
+
+		if (used.start < range.end && used.end > range.start)
+			return true;
+	}
+	return false;
+}
+
+/* Whether @res is where @place wants it. TTM compares the flag for contiguity. */
+static bool vram_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
+			    const struct ttm_place *place, size_t size)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct vram_range range = vram_place_range(vram, place);
+	struct gpu_buddy_block *block;
+
+	list_for_each_entry(block, &vram_resource(res)->blocks, link) {
+		struct vram_range used = vram_block_range(&vram->mm, block);
+
+		if (used.start < range.start || used.end > range.end)
+			return false;
+	}
+	return true;
+}
+
+static void vram_debug(struct ttm_resource_manager *man, struct drm_printer *p)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct vram_holes holes;
+	struct vram_range hole;
+	u64 largest = 0;
+	u64 count = 0;
+
+	mutex_lock(&vram->lock);
+	vram_first_hole(&holes, &vram->mm);
+	while (vram_next_hole(&holes, &hole)) {
+		largest = max(largest, hole.end - hole.start);
+		count++;
+	}
+	drm_printf(p, "  visible: %llu bytes, %llu in use\n", vram->visible_size,
+		   vram->visible_used);
+	drm_printf(p, "  free: %llu bytes, %llu known to be zero\n", vram->mm.avail,
+		   vram->mm.clear_avail);
+	drm_printf(p, "  holes: %llu, largest %llu bytes\n", count, largest);
+	mutex_unlock(&vram->lock);
+}
+
+static const struct ttm_resource_manager_func vram_manager_func = {
+	.alloc = vram_alloc,
+	.free = vram_free,
+	.intersects = vram_intersects,
+	.compatible = vram_compatible,
+	.debug = vram_debug,
+};
+
+/* ---- Life ------------------------------------------------------------------ */
+
+/* A device that starts with zeros saves the FILL of everything used once. */
+static int vram_mark_all_clean(struct pagoda_vram *vram)
+{
+	struct gpu_buddy *mm = &vram->mm;
+	LIST_HEAD(blocks);
+	int ret;
+
+	ret = gpu_buddy_alloc_blocks(mm, 0, mm->size, mm->size, mm->chunk_size, &blocks, 0);
+	if (!ret)
+		gpu_buddy_free_list(mm, &blocks, GPU_BUDDY_CLEARED);
+	return ret;
+}
+
+/* Invalid ranges may touch the same chunk: then the rest is taken one by one. */
+static int vram_reserve(struct pagoda_vram *vram, struct vram_range range)
+{
+	struct gpu_buddy *mm = &vram->mm;
+	u64 chunk = mm->chunk_size;
+	int ret;
+
+	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, range.end - range.start,
+				     chunk, &vram->reserved, 0);
+	if (ret != -ENOSPC)
+		return ret;
+	for (; range.start < range.end; range.start += chunk) {
+		ret = gpu_buddy_alloc_blocks(mm, range.start, range.start + chunk, chunk, chunk,
+					     &vram->reserved, 0);
+		if (ret && ret != -ENOSPC)
+			return ret;
+	}
+	return 0;
+}
+
+static int vram_compare_blocks(void *priv, const struct list_head *a, const struct list_head *b)
+{
+	u64 left = gpu_buddy_block_offset(list_entry(a, struct gpu_buddy_block, link));
+	u64 right = gpu_buddy_block_offset(list_entry(b, struct gpu_buddy_block, link));
+
+	return left < right ? -1 : left > right;
+}
+
+/* C164: what the device reports as invalid is given to nobody. */
+static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	struct pagoda_vram *vram = &vidmm->vram;
+	struct gpu_buddy *mm = &vram->mm;
+	u32 i;
+
+	for (i = 0; i < info->nr_invalid; i++) {
+		u64 start = info->invalid[i].offset;
+		struct vram_range range = {
+			.start = round_down(start, mm->chunk_size),
+			.end = min(round_up(start + info->invalid[i].size, mm->chunk_size),
+				   mm->size),
+		};
+		int ret;
+
+		if (range.start >= range.end)
+			continue;
+		ret = vram_reserve(vram, range);
+		if (ret)
+			return ret;
+	}
+	list_sort(NULL, &vram->reserved, vram_compare_blocks);
+	return 0;
+}
+
+static int vram_init_blocks(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	struct pagoda_vram *vram = &vidmm->vram;
+	int ret;
+
+	ret = gpu_buddy_init(&vram->mm, info->vram_size, max_t(u64, PAGE_SIZE, info->alignment));
+	if (ret)
+		return ret;
+	if (info->vram_zeroed)
+		ret = vram_mark_all_clean(vram);
+	if (!ret)
+		ret = vram_reserve_invalid(vidmm);
+	if (ret) {
+		gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
+		gpu_buddy_fini(&vram->mm);
+	}
+	return ret;
+}
+
+/**
+ * pagoda_vram_init() - Make the VRAM segment
+ * @vidmm: Memory manager with drm, info and ttm set up
+ *
+ * Context: may sleep and allocate; before the device is registered.
+ * Return: 0, -EINVAL for a window that is partly memory of the kernel, or
+ * -ENOMEM. Nothing is left behind on failure.
+ */
+int pagoda_vram_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vram *vram = &vidmm->vram;
+	int ret;
+
+	mutex_init(&vram->lock);
+	INIT_LIST_HEAD(&vram->reserved);
+	vram->visible_size = vidmm->info->visible_size;
+	vram->visible_used = 0;
+	vram->window = NULL;
+	ret = vram_init_blocks(vidmm);
+	if (ret)
+		goto err_lock;
+	ret = pagoda_vram_map_window(vidmm);
+	if (ret)
+		goto err_blocks;
+
+	vram->manager.func = &vram_manager_func;
+	vram->manager.use_tt = false;
+	ttm_resource_manager_init(&vram->manager, &vidmm->ttm, vidmm->info->vram_size);
+	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_VRAM, &vram->manager);
+	ttm_resource_manager_set_used(&vram->manager, true);
+	return 0;
+
+err_blocks:
+	gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
+	gpu_buddy_fini(&vram->mm);
+err_lock:
+	mutex_destroy(&vram->lock);
+	return ret;
+}
+
+/**
+ * pagoda_vram_fini() - Empty the VRAM segment and take it down
+ * @vidmm: Memory manager whose VRAM segment was made
+ *
+ * What is still in it moves out, so the way to the device must still work. If
+ * it doesn't the segment stays, which leaks it and keeps its users valid.
+ *
+ * Context: may sleep; nobody else uses the manager any more.
+ */
+void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vram *vram = &vidmm->vram;
+
+	ttm_resource_manager_set_used(&vram->manager, false);
+	if (ttm_resource_manager_evict_all(&vidmm->ttm, &vram->manager)) {
+		drm_err(vidmm->drm, "VRAM can't be emptied\n");
+		return;
+	}
+	ttm_resource_manager_cleanup(&vram->manager);
+	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_VRAM, NULL);
+	drm_WARN_ON(vidmm->drm, vram->visible_used);
+	pagoda_vram_unmap_window(vidmm);
+	gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
+	gpu_buddy_fini(&vram->mm);
+	mutex_destroy(&vram->lock);
+}
