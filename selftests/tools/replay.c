@@ -120,7 +120,10 @@ static uint64_t planned_mb(const struct plan *plan, double vram)
 	return (uint64_t)(plan->demand.working_set * vram / PAGODA_MIB + 0.5);
 }
 
-/* Scales @trace as the options say, or so that VRAM is large enough. */
+/*
+ * Scales @trace as the options say, or so that VRAM is large enough. The largest frame is that
+ * of the whole trace, so that a short run means the same VRAM as a long one.
+ */
 static int plan_make(struct trace *trace, const struct replay_options *o, struct plan *plan)
 {
 	int ret = trace_measure(trace, PAGE, &plan->demand);
@@ -133,13 +136,14 @@ static int plan_make(struct trace *trace, const struct replay_options *o, struct
 	trace_scale(trace, plan->scale);
 	ret = trace_measure(trace, PAGE, &plan->demand);
 	plan->vram_mb = planned_mb(plan, o->vram);
+	trace_cut(trace, o->frames);
 	return ret;
 }
 
 static int plan_print(const struct trace *trace, const struct plan *plan)
 {
-	printf("trace=%s vram_mb=%llu scale=%u frames=%u working_set=%llu largest=%llu live=%llu\n",
-	       trace->name, (unsigned long long)plan->vram_mb, plan->scale, trace->frames,
+	printf("vram_mb=%llu scale=%u frames=%u working_set=%llu largest=%llu live=%llu\n",
+	       (unsigned long long)plan->vram_mb, plan->scale, trace->frames,
 	       (unsigned long long)plan->demand.working_set,
 	       (unsigned long long)plan->demand.largest, (unsigned long long)plan->demand.live);
 	return 0;
@@ -275,7 +279,7 @@ int main(int argc, char **argv)
 
 	parse_options(argc, argv, &options);
 	signal(SIGBUS, on_bus_error);
-	ret = trace_load(&trace, options.path, options.frames);
+	ret = trace_load(&trace, options.path);
 	if (ret)
 		return 1;
 	ret = plan_make(&trace, &options, &plan);

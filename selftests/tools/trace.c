@@ -183,7 +183,7 @@ static void name_of(const char *path, char *name, size_t size)
 		*suffix = 0;
 }
 
-static int parse_file(struct parser *p, FILE *file, unsigned int max_frames)
+static int parse_file(struct parser *p, FILE *file)
 {
 	char line[256];
 	int ret = 0;
@@ -201,13 +201,11 @@ static int parse_file(struct parser *p, FILE *file, unsigned int max_frames)
 			return refuse(p, "cut short");
 		*end = 0;
 		ret = parse_event(p, line);
-		if (max_frames && p->trace->frames == max_frames)
-			break;
 	}
 	return ret ? ret : ferror(file) ? -EIO : 0;
 }
 
-int trace_load(struct trace *trace, const char *path, unsigned int max_frames)
+int trace_load(struct trace *trace, const char *path)
 {
 	struct parser p = { .trace = trace, .path = path };
 	FILE *file = fopen(path, "r");
@@ -220,7 +218,7 @@ int trace_load(struct trace *trace, const char *path, unsigned int max_frames)
 		return ret;
 	}
 	name_of(path, trace->name, sizeof(trace->name));
-	ret = parse_file(&p, file, max_frames);
+	ret = parse_file(&p, file);
 	if (!ret && !trace->frames)
 		ret = refuse(&p, "not a single frame (a compressed file?)");
 	fclose(file);
@@ -244,6 +242,18 @@ void trace_scale(struct trace *trace, unsigned int scale)
 		trace->events[n].offset *= scale;
 		trace->events[n].length *= scale;
 	}
+}
+
+void trace_cut(struct trace *trace, unsigned int frames)
+{
+	size_t n;
+
+	if (!frames || frames >= trace->frames)
+		return;
+	trace->frames = 0;
+	for (n = 0; trace->frames < frames; n++)
+		trace->frames += trace->events[n].type == TRACE_FRAME;
+	trace->count = n;
 }
 
 struct seen {

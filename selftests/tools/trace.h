@@ -53,15 +53,17 @@ struct trace_demand {
 };
 
 /*
- * Reads a trace up to and including frame @max_frames (0: all of it). Every rule of the format
- * is checked: -EINVAL after a line that says where. The name is the file's without directory
- * and without ".rtrace".
+ * Reads a trace. Every rule of the format is checked: -EINVAL after a line that says where.
+ * The name is the file's without directory and without ".rtrace".
  */
-int trace_load(struct trace *trace, const char *path, unsigned int max_frames);
+int trace_load(struct trace *trace, const char *path);
 void trace_unload(struct trace *trace);
 
 /* What the trace asks of a GPU whose pages have @page bytes; 0 or -ENOMEM. */
 int trace_measure(const struct trace *trace, uint64_t page, struct trace_demand *demand);
+
+/* Leaves the first @frames frames (0: all). */
+void trace_cut(struct trace *trace, unsigned int frames);
 
 /* Multiplies all sizes and offsets. */
 void trace_scale(struct trace *trace, unsigned int scale);
