@@ -270,18 +270,6 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
 	dma_resv_unlock(bo->ttm.base.resv);
 }
 
-/**
- * pagoda_bo_mark_lost() - A device failure destroyed the content
- * @bo: Allocation; the caller keeps it from going away
- *
- * Context: On the way to a fence; takes nothing.
- */
-void pagoda_bo_mark_lost(struct pagoda_bo *bo)
-{
-	if (!xchg(&bo->lost, true))
-		atomic64_inc(&bo->vidmm->stats.lost);
-}
-
 static void pagoda_bo_gem_free(struct drm_gem_object *obj)
 {
 	ttm_bo_put(drm_gem_ttm_of_gem(obj));

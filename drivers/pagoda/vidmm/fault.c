@@ -49,6 +49,24 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 			       pagoda_segment_of(bo->ttm.resource), moved);
 }
 
+/*
+ * What was lost is cleared before it shows. Where a copy is still on its way and the
+ * fault may be repeated, TTM waits with mmap_lock dropped and we are called
+ * again.
+ */
+static vm_fault_t fault_clear_lost(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	if (!dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)) {
+		if (fault_flag_allow_retry_first(vmf->flags))
+			return 0;
+		dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, false,
+				      MAX_SCHEDULE_TIMEOUT);
+	}
+	return pagoda_lost_clear(bo) ? VM_FAULT_OOM : 0;
+}
+
 static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	bool move = fault_must_move(bo);
@@ -59,6 +77,9 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 		if (ret)
 			return ret;
 	}
+	ret = fault_clear_lost(bo, vmf);
+	if (ret)
+		return ret;
 	fault_trace(bo, vmf, move);
 	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
 }
