@@ -162,6 +162,20 @@ static int plan_check(int fd, const struct plan *plan, const struct replay_optio
 	return -EINVAL;
 }
 
+/* What is going to be replayed; residency.py reads it too. */
+static void plan_report(const struct trace *trace, const struct replay_options *o,
+			const struct plan *plan, int fd)
+{
+	struct drm_pagoda_segment_info vram = { 0 };
+
+	pagoda_segment(fd, DRM_PAGODA_SEGMENT_VRAM, &vram);
+	printf("trace %s: VRAM %llu MiB (%.0f %% of the largest frame's %.1f MiB), sizes x %u, %u client(s)\n",
+	       trace->name, (unsigned long long)(vram.size / PAGODA_MIB),
+	       100.0 * vram.size / plan->demand.working_set,
+	       (double)plan->demand.working_set / PAGODA_MIB, plan->scale, o->clients);
+	fflush(stdout);
+}
+
 /* A page of an allocation that couldn't be provided. */
 static void on_bus_error(int number)
 {
@@ -259,6 +273,7 @@ static int replay(const struct trace *trace, const struct replay_options *o,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (results == MAP_FAILED)
 		return -errno;
+	plan_report(trace, o, plan, fd);
 	start = pagoda_now();
 	ret = clients_run(trace, o, results);
 	for (n = 0; n < o->clients; n++)

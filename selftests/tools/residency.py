@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Draws what a run moved: residency.py --trace TRACE.txt [--log REPLAY.log] -o OUT.svg
+
+TRACE.txt is what tracefs gives of the events pagoda_bo_move, pagoda_bo_free and pagoda_op, and of the marks
+"frame N" that replay writes. REPLAY.log, if there is one, is replay's output: its name, numbers and VRAM size.
+
+Above: bytes resident by segment over time. Between: evictions. Below: bytes a second into and out of VRAM.
+"""
+import argparse
+import re
+import sys
+from xml.sax.saxutils import escape
+
+LINE = re.compile(r"\s(\d+\.\d+): (\w+): (.*)$")
+FIELD = re.compile(r"(\w+)=(\S+)")
+FRAME = re.compile(r"^frame (\d+)")
+SEGMENTS = ("vram", "aperture", "system")
+MIB = 1024 * 1024
+
+WIDTH, LEFT, RIGHT = 1280, 84, 28
+PLOT = WIDTH - LEFT - RIGHT
+COLUMNS = PLOT
+AREA_TOP, AREA_HEIGHT = 132, 300
+TICKS_TOP, TICKS_HEIGHT = 462, 22
+FLOW_TOP, FLOW_HEIGHT = 536, 220
+HEIGHT = 826
+
+INK, SOFT, GRID = "#1f2933", "#616e7c", "#e4e7eb"
+COLOURS = {"vram": "#2f6db3", "aperture": "#e9a93a", "system": "#c3ccd6", "in": "#1f9e89", "out": "#d1495b",
+           "evict": "#6b2fa0"}
+NAMES = {"vram": "VRAM", "aperture": "aperture (system memory the GPU uses)", "system": "system memory (evicted, or not used yet)"}
+
+
+class Run:
+    """What the trace says, as lists of (time, ...)."""
+
+    def __init__(self, path):
+        self.levels, self.flows, self.evictions, self.frames = [], [], [], []
+        self.where, self.bytes = {}, dict.fromkeys(SEGMENTS, 0)
+        self.moves, built = [], False
+        self.first = self.last = None
+        with open(path, errors="replace") as f:
+            for line in f:
+                m = LINE.search(line)
+                if not m:
+                    continue
+                time, event, text = float(m[1]), m[2], m[3]
+                if event.startswith("pagoda_"):
+                    self.first = time if self.first is None else self.first
+                    self.last = time
+                fields = dict(FIELD.findall(text))
+                if event == "pagoda_bo_move":
+                    self.move(time, fields)
+                elif event == "pagoda_bo_free":
+                    self.place(time, fields["bo"], 0, "none")
+                elif event == "pagoda_op":
+                    built = True
+                    self.operation(time, fields)
+                elif event in ("tracing_mark_write", "0") or "mark_write" in event:
+                    if m := FRAME.match(text.strip()):
+                        self.frames.append((time, int(m[1])))
+        if not built:
+            self.flows = self.moves
+        if self.first is None:
+            sys.exit(f"residency.py: no events of the driver in {path}")
+        self.last = max(self.last, self.first + 1e-3)
+
+    def place(self, time, bo, size, segment):
+        old_size, old = self.where.pop(bo, (0, "none"))
+        if old in self.bytes:
+            self.bytes[old] -= old_size
+        if segment in self.bytes:
+            self.where[bo] = (size, segment)
+            self.bytes[segment] += size
+        self.levels.append((time, tuple(self.bytes[s] for s in SEGMENTS)))
+
+    def move(self, time, fields):
+        size, source, target = int(fields["size"]), fields["from"], fields["to"]
+        self.place(time, fields["bo"], size, target)
+        if source == "vram" and target in ("system", "aperture"):
+            self.evictions.append(time)
+            self.moves.append((time, "out", size))
+        elif target == "vram" and source in ("system", "aperture"):
+            self.moves.append((time, "in", size))
+
+    def operation(self, time, fields):
+        # An operation that takes several passes is shown once for each.
+        if fields.get("op") != "TRANSFER" or fields.get("pass", "0") != "0":
+            return
+        source, target = fields["src"], fields["dst"]
+        if source == target:
+            return
+        if "vram" in (source, target):
+            self.flows.append((time, "in" if target == "vram" else "out", int(fields["bytes"])))
+
+
+def averages(run):
+    """Bytes by segment for each column, weighted by time."""
+    span = (run.last - run.first) / COLUMNS
+    sums = [[0.0] * len(SEGMENTS) for _ in range(COLUMNS)]
+    now, at = (0,) * len(SEGMENTS), 0.0
+    for time, level in run.levels + [(run.last, None)]:
+        end = min((time - run.first) / span, COLUMNS)
+        for column in range(int(at), min(int(end) + 1, COLUMNS)):
+            part = min(end, column + 1) - max(at, column)
+            if part > 0:
+                for n, value in enumerate(now):
+                    sums[column][n] += value * part
+        now, at = level, end
+    return sums
+
+
+def nice_step(highest, most):
+    """A round distance between ticks, so that there are at most so many."""
+    step = 10.0 ** -6
+    while True:
+        for factor in (1, 2, 5):
+            if highest / (step * factor) <= most:
+                return step * factor
+        step *= 10
+
+
+def ticks(highest, most):
+    step = nice_step(highest, most)
+    return [n * step for n in range(int(highest / step + 1e-9) + 1)]
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.3g}"
+
+
+def size(value):
+    return f"{value / 1024 / MIB:.2f} GiB" if value >= 1024 * MIB else f"{value / MIB:.1f} MiB"
+
+
+class Svg:
+    def __init__(self):
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+            'font-family="Inter, Helvetica, Arial, sans-serif" font-size="13">',
+            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>']
+
+    def text(self, x, y, text, anchor="start", fill=INK, extra=""):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" {extra}>{escape(text)}</text>')
+
+    def line(self, x1, y1, x2, y2, stroke=GRID, extra=""):
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" {extra}/>')
+
+    def area(self, lower, upper, fill):
+        points = [f"{LEFT + x:.1f},{y:.1f}" for x, y in upper] + [f"{LEFT + x:.1f},{y:.1f}" for x, y in reversed(lower)]
+        self.parts.append(f'<polygon points="{" ".join(points)}" fill="{fill}"/>')
+
+    def rect(self, x, y, width, height, fill, extra=""):
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.2f}" fill="{fill}" {extra}/>')
+
+    def legend(self, x, y, entries):
+        """entries: (colour, text, dashed). Widths are estimated from the text's length."""
+        for colour, text, dashed in entries:
+            if dashed:
+                self.line(x, y - 4, x + 22, y - 4, colour, 'stroke-width="2" stroke-dasharray="6 4"')
+            else:
+                self.rect(x, y - 11, 14, 14, colour, 'rx="2"')
+            self.text(x + (28 if dashed else 20), y, text, fill=SOFT)
+            x += (28 if dashed else 20) + 6.9 * len(text) + 22
+
+    def axis_name(self, y, text):
+        self.text(0, 0, text, "middle", SOFT, f'transform="translate(22 {y:.0f}) rotate(-90)"')
+
+    def write(self, path):
+        with open(path, "w") as f:
+            f.write("\n".join(self.parts) + "\n</svg>\n")
+
+
+def step_points(values, y_of):
+    """The outline of columns: flat over each column."""
+    width = PLOT / len(values)
+    return [(n * width + dx, y_of(v)) for n, v in enumerate(values) for dx in (0, width)]
+
+
+def draw_residency(svg, run, vram):
+    columns = averages(run)
+    highest = max([sum(c) for c in columns] + [vram or 0, MIB]) / MIB
+    grid = ticks(highest * 1.02, 6)
+    top = max(highest * 1.04, grid[-1])
+
+    def y_of(mib):
+        return AREA_TOP + AREA_HEIGHT * (1 - mib / top)
+
+    for value in grid:
+        svg.line(LEFT, y_of(value), LEFT + PLOT, y_of(value))
+        svg.text(LEFT - 10, y_of(value) + 4.5, number(value), "end", SOFT)
+    below = [0.0] * COLUMNS
+    for n, segment in enumerate(SEGMENTS):
+        above = [b + c[n] / MIB for b, c in zip(below, columns)]
+        if max(a - b for a, b in zip(above, below)) > 0:
+            svg.area(step_points(below, y_of), step_points(above, y_of), COLOURS[segment])
+        below = above
+    entries = [(COLOURS[s], NAMES[s], False) for n, s in enumerate(SEGMENTS) if max(c[n] for c in columns) > 0]
+    if vram:
+        svg.line(LEFT, y_of(vram / MIB), LEFT + PLOT, y_of(vram / MIB), INK, 'stroke-width="2" stroke-dasharray="6 4"')
+        entries.append((INK, f"size of VRAM: {number(vram / MIB)} MiB", True))
+    svg.legend(LEFT, AREA_TOP - 36, entries)
+    svg.axis_name(AREA_TOP + AREA_HEIGHT / 2, "resident (MiB)")
+    svg.line(LEFT, AREA_TOP + AREA_HEIGHT, LEFT + PLOT, AREA_TOP + AREA_HEIGHT, SOFT)
+
+
+def column_of(run, time):
+    return min(int((time - run.first) / (run.last - run.first) * COLUMNS), COLUMNS - 1)
+
+
+def draw_evictions(svg, run):
+    counts = [0] * COLUMNS
+    for time in run.evictions:
+        counts[column_of(run, time)] += 1
+    most = max(counts + [1])
+    svg.rect(LEFT, TICKS_TOP, PLOT, TICKS_HEIGHT, "#f5f3f8")
+    for n, count in enumerate(counts):
+        if count:
+            shade = 0.25 + 0.75 * count / most
+            svg.rect(LEFT + n, TICKS_TOP, 1, TICKS_HEIGHT, COLOURS["evict"], f'fill-opacity="{shade:.2f}"')
+    svg.text(LEFT, TICKS_TOP - 7, f"evictions: {len(run.evictions):,}, each a tick; the darker, the more "
+             f"(up to {most:,} in {(run.last - run.first) / COLUMNS * 1000:.0f} ms)", fill=SOFT)
+
+
+def draw_flow(svg, run):
+    buckets = 320
+    seconds = (run.last - run.first) / buckets
+    rates = {"in": [0.0] * buckets, "out": [0.0] * buckets}
+    for time, way, amount in run.flows:
+        rates[way][min(int((time - run.first) / seconds), buckets - 1)] += amount / MIB / seconds
+    high, low = max(rates["in"] + [1e-3]), max(rates["out"] + [1e-3])
+    step = nice_step(high + low, 8)
+    # Each side gets the room it needs, on one scale.
+    high, low = (max(step, step * int(v / step + 0.999)) for v in (high, low))
+    scale = FLOW_HEIGHT / (high + low)
+    zero = FLOW_TOP + high * scale
+    for n in range(-int(low / step + 1e-9), int(high / step + 1e-9) + 1):
+        y = zero - n * step * scale
+        svg.line(LEFT, y, LEFT + PLOT, y)
+        svg.text(LEFT - 10, y + 4.5, number(abs(n * step)), "end", SOFT)
+    base = [(0, zero), (PLOT, zero)]
+    svg.area(base, step_points(rates["in"], lambda v: zero - v * scale), COLOURS["in"])
+    svg.area(base, step_points(rates["out"], lambda v: zero + v * scale), COLOURS["out"])
+    svg.line(LEFT, zero, LEFT + PLOT, zero, SOFT)
+    totals = {way: sum(a for _, w, a in run.flows if w == way) for way in ("in", "out")}
+    svg.legend(LEFT, FLOW_TOP - 14, [(COLOURS["in"], f"paged in, upwards: {size(totals['in'])}", False),
+                                     (COLOURS["out"], f"paged out, downwards: {size(totals['out'])}", False)])
+    svg.axis_name(FLOW_TOP + FLOW_HEIGHT / 2, "paging traffic (MiB/s)")
+
+
+def draw_time(svg, run):
+    span = run.last - run.first
+    bottom = FLOW_TOP + FLOW_HEIGHT
+    for value in ticks(span, 14):
+        x = LEFT + PLOT * value / span
+        svg.line(x, bottom, x, bottom + 6, SOFT)
+        svg.text(x, bottom + 22, number(value), "middle", SOFT)
+    svg.text(LEFT + PLOT / 2, bottom + 46, "time (s)", "middle", SOFT)
+    if not run.frames:
+        return
+    step = max(1, round(nice_step(run.frames[-1][1], 12)))
+    right = -100.0
+    for time, frame in run.frames:
+        x = LEFT + PLOT * (time - run.first) / span
+        # Frames can be uneven: a mark that would touch the one before is left out.
+        if frame % step or x < right + 56 or x > LEFT + PLOT:
+            continue
+        svg.line(x, AREA_TOP - 8, x, bottom, "#9aa5b1", 'stroke-dasharray="1 4" stroke-opacity="0.7"')
+        svg.text(x, AREA_TOP - 13, f"frame {frame:,}", "middle", SOFT, 'font-size="11"')
+        right = x
+
+
+def log_facts(path):
+    """Name, VRAM and the last line's numbers, as far as replay said them."""
+    facts = {}
+    if not path:
+        return facts
+    with open(path, errors="replace") as f:
+        text = f.read()
+    if m := re.search(r"^trace (\S+): .*?VRAM (\d+) MiB.*?$", text, re.M):
+        facts["name"], facts["vram"] = m[1], int(m[2]) * MIB
+        facts["plan"] = m[0].split(": ", 1)[1]
+    if m := re.findall(r"^replay (\S+): (.*mismatches=\d+)$", text, re.M):
+        facts["name"] = m[-1][0]
+        facts.update((k, int(v)) for k, v in FIELD.findall(m[-1][1]))
+    return facts
+
+
+def draw_title(svg, run, facts):
+    svg.text(LEFT, 38, f"{facts.get('name', 'replay')}: what was resident where, and what moved",
+             extra='font-size="22" font-weight="600"')
+    parts = [facts["plan"]] if "plan" in facts else []
+    if "frames" in facts:
+        parts.append(f"{facts['frames']:,} frames in {run.last - run.first:.1f} s")
+        parts.append(f"{facts['mismatches']:,} mismatches")
+    svg.text(LEFT, 64, "; ".join(parts) or f"{run.last - run.first:.1f} s", fill=SOFT, extra='font-size="14"')
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--trace", required=True)
+    p.add_argument("--log")
+    p.add_argument("-o", "--output", required=True)
+    args = p.parse_args()
+    run, facts, svg = Run(args.trace), log_facts(args.log), Svg()
+    draw_title(svg, run, facts)
+    draw_residency(svg, run, facts.get("vram"))
+    draw_evictions(svg, run)
+    draw_flow(svg, run)
+    draw_time(svg, run)
+    svg.write(args.output)
+
+
+if __name__ == "__main__":
+    main()
