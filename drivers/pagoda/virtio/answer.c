@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the device answers while it works: completions, events, control answers.
+ * A function of this file gets the driver's own copy and the number of bytes the
+ * device says it wrote.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "check.h"
+
+static bool pagoda_fault_check(const struct virtio_pagoda_fault *raw,
+			       struct pagoda_fault *fault)
+{
+	fault->reason = le32_to_cpu(raw->reason);
+	fault->opcode = le32_to_cpu(raw->opcode);
+	fault->offset = le32_to_cpu(raw->offset);
+	fault->access = le32_to_cpu(raw->access);
+	fault->address = le64_to_cpu(raw->address);
+	return fault->reason != VIRTIO_PAGODA_FAULT_NONE &&
+	       fault->reason < VIRTIO_PAGODA_FAULT_COUNT &&
+	       fault->access <= VIRTIO_PAGODA_ACCESS_FETCH &&
+	       !(fault->offset % VIRTIO_PAGODA_PACKET_ALIGN);
+}
+
+/**
+ * pagoda_completion_check() - Check a completion
+ * @completion: The driver's copy of it
+ * @len: Bytes the device wrote
+ * @queue: Virtqueue number
+ * @seqno: Number of the request
+ * @size: Bytes of its buffer
+ * @fault: Receives the fault if that is the outcome, else zeros
+ *
+ * Context: any.
+ * Return: the outcome; PAGODA_OUTCOME_BAD_ANSWER for what can't be.
+ */
+enum pagoda_outcome
+pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 len,
+			u32 queue, u64 seqno, u32 size, struct pagoda_fault *fault)
+{
+	memset(fault, 0, sizeof(*fault));
+	if (len != sizeof(*completion) || le64_to_cpu(completion->seqno) != seqno ||
+	    le32_to_cpu(completion->packets) > size / sizeof(struct virtio_pagoda_packet))
+		return PAGODA_OUTCOME_BAD_ANSWER;
+	switch (le32_to_cpu(completion->status)) {
+	case VIRTIO_PAGODA_STATUS_OK:
+		return completion->fault.reason ? PAGODA_OUTCOME_BAD_ANSWER :
+						  PAGODA_OUTCOME_OK;
+	case VIRTIO_PAGODA_STATUS_ABORTED:
+		return PAGODA_OUTCOME_ABORTED;
+	case VIRTIO_PAGODA_STATUS_FAULT:
+		if (pagoda_fault_check(&completion->fault, fault) &&
+		    (fault->offset < size || !fault->offset) &&
+		    le32_to_cpu(completion->fault.queue) == queue &&
+		    le64_to_cpu(completion->fault.seqno) == seqno)
+			return PAGODA_OUTCOME_FAULT;
+		memset(fault, 0, sizeof(*fault));
+		return PAGODA_OUTCOME_BAD_ANSWER;
+	default:
+		return PAGODA_OUTCOME_BAD_ANSWER;
+	}
+}
+
+/**
+ * pagoda_event_check() - Check an event
+ * @raw: The driver's copy of it
+ * @len: Bytes the device wrote
+ * @event: Receives it
+ *
+ * Context: any.
+ * Return: 0 or -EINVAL.
+ */
+int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
+		       struct pagoda_event *event)
+{
+	memset(event, 0, sizeof(*event));
+	if (len != sizeof(*raw))
+		return -EINVAL;
+	event->type = le32_to_cpu(raw->type);
+	event->lost = le32_to_cpu(raw->lost);
+	event->queue = le32_to_cpu(raw->fault.queue);
+	event->seqno = le64_to_cpu(raw->fault.seqno);
+	event->context = le64_to_cpu(raw->fault.context);
+	switch (event->type) {
+	case VIRTIO_PAGODA_EVENT_FAULT:
+		return pagoda_fault_check(&raw->fault, &event->fault) ? 0 : -EINVAL;
+	case VIRTIO_PAGODA_EVENT_FENCE:
+		event->value = le64_to_cpu(raw->value);
+		event->fault.address = le64_to_cpu(raw->fault.address);
+		return 0;
+	case VIRTIO_PAGODA_EVENT_RESET:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/**
+ * pagoda_answer_check() - Check the head of a control answer
+ * @answer: The driver's copy of it
+ * @len: Bytes the device wrote, extents included
+ *
+ * Context: any.
+ * Return: 0, -EINVAL if the device refused the command, or -EPROTO.
+ */
+int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
+{
+	u32 count = le32_to_cpu(answer->count);
+
+	if (len < sizeof(*answer))
+		return -EPROTO;
+	switch (le32_to_cpu(answer->status)) {
+	case VIRTIO_PAGODA_CONTROL_OK:
+		break;
+	case VIRTIO_PAGODA_CONTROL_EINVAL:
+		return -EINVAL;
+	default:
+		return -EPROTO;
+	}
+	if (count > VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER ||
+	    len != sizeof(*answer) + count * sizeof(struct virtio_pagoda_extent))
+		return -EPROTO;
+	return 0;
+}

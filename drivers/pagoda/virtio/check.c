@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the device says about itself: features, configuration, extent lists.
+ * Nothing of it is used before it went through here.
+ */
+#include <linux/bits.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/overflow.h>
+#include <linux/sizes.h>
+#include <linux/virtio_config.h>
+
+#include "check.h"
+
+#define PAGODA_OP_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##NAME))
+
+/* Operations that have a builder; others are not asked for. */
+#define PAGODA_OPS_REQUIRED \
+	(PAGODA_OP_BIT(TRANSFER) | PAGODA_OP_BIT(FILL) | PAGODA_OP_BIT(DISCARD_CONTENT) | \
+	 PAGODA_OP_BIT(READ_PHYSICAL) | PAGODA_OP_BIT(WRITE_PHYSICAL) | \
+	 PAGODA_OP_BIT(UNMAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(SIGNAL_MONITORED_FENCE) | \
+	 PAGODA_OP_BIT(NOTIFY_ALLOC))
+/* Either will do. */
+#define PAGODA_OPS_MAP \
+	(PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(MAP_APERTURE_SEGMENT2))
+#define PAGODA_OPS_OPTIONAL	PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER)
+#define PAGODA_OPS_KNOWN \
+	(PAGODA_OPS_REQUIRED | PAGODA_OPS_MAP | PAGODA_OPS_OPTIONAL)
+
+static const char * const pagoda_op_names[] = {
+#define PAGODA_OP_NAME(NAME, name, opcode) [opcode] = #NAME,
+	VIRTIO_PAGODA_OPS(PAGODA_OP_NAME)
+#undef PAGODA_OP_NAME
+};
+
+static int pagoda_refuse(struct pagoda_refusal *refusal, const char *field, u64 value,
+			 const char *why)
+{
+	refusal->field = field;
+	refusal->value = value;
+	refusal->why = why;
+	return -EINVAL;
+}
+
+/**
+ * pagoda_features_wanted() - Feature bits the driver knows what to do with
+ *
+ * Context: any.
+ * Return: A mask; transport features are the core's business.
+ */
+u64 pagoda_features_wanted(void)
+{
+	return PAGODA_OPS_KNOWN | BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW) |
+	       BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED) | BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+}
+
+/**
+ * pagoda_features_check() - Whether the driver can work with these features
+ * @features: What was negotiated
+ * @refusal: Receives the first one missing
+ *
+ * Context: any.
+ * Return: 0, or -ENODEV with @refusal filled.
+ */
+int pagoda_features_check(u64 features, struct pagoda_refusal *refusal)
+{
+	u32 opcode;
+
+	if (!(features & BIT_ULL(VIRTIO_F_VERSION_1))) {
+		pagoda_refuse(refusal, "VERSION_1", features, "feature missing");
+		return -ENODEV;
+	}
+	for (opcode = 1; opcode < VIRTIO_PAGODA_OP_COUNT; opcode++) {
+		u64 bit = BIT_ULL(VIRTIO_PAGODA_F_OP(opcode));
+
+		if (!(PAGODA_OPS_REQUIRED & bit) || features & bit)
+			continue;
+		pagoda_refuse(refusal, pagoda_op_names[opcode], features, "feature missing");
+		return -ENODEV;
+	}
+	if (!(features & PAGODA_OPS_MAP)) {
+		pagoda_refuse(refusal, "MAP_APERTURE_SEGMENT", features, "feature missing");
+		return -ENODEV;
+	}
+	return 0;
+}
+
+static bool pagoda_page_multiple(u64 value)
+{
+	return value && !(value % VIRTIO_PAGODA_PAGE_SIZE);
+}
+
+static int pagoda_config_check_memory(const struct pagoda_device_info *info, u64 features,
+				      struct pagoda_refusal *refusal)
+{
+	if (!pagoda_page_multiple(info->vram_size) ||
+	    info->vram_size > VIRTIO_PAGODA_MAX_VRAM)
+		return pagoda_refuse(refusal, "vram_size", info->vram_size,
+				     "not whole pages, or too much");
+	if (info->visible_size % VIRTIO_PAGODA_PAGE_SIZE ||
+	    info->visible_size > info->vram_size)
+		return pagoda_refuse(refusal, "visible_size", info->visible_size,
+				     "not whole pages, or more than VRAM");
+	if (info->visible_size && !(features & BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW)))
+		return pagoda_refuse(refusal, "visible_size", info->visible_size,
+				     "without the CPU_WINDOW feature");
+	if (!info->aperture_pages ||
+	    info->aperture_pages > VIRTIO_PAGODA_MAX_APERTURE_PAGES)
+		return pagoda_refuse(refusal, "aperture_pages", info->aperture_pages,
+				     "out of range");
+	if (!is_power_of_2(info->alignment) || info->alignment < VIRTIO_PAGODA_PAGE_SIZE ||
+	    info->alignment > SZ_2M)
+		return pagoda_refuse(refusal, "alignment", info->alignment,
+				     "no power of two from a page to 2 MiB");
+	return 0;
+}
+
+static int pagoda_config_check_queues(const struct pagoda_device_info *info,
+				      struct pagoda_refusal *refusal)
+{
+	if (!pagoda_page_multiple(info->max_buffer_bytes) ||
+	    info->max_buffer_bytes < VIRTIO_PAGODA_MIN_BUFFER ||
+	    info->max_buffer_bytes > VIRTIO_PAGODA_MAX_BUFFER)
+		return pagoda_refuse(refusal, "max_buffer_bytes", info->max_buffer_bytes,
+				     "not whole pages, or out of range");
+	if (info->max_runs < 2)
+		return pagoda_refuse(refusal, "max_runs", info->max_runs, "less than 2");
+	if (!info->num_engines || info->num_engines > VIRTIO_PAGODA_MAX_ENGINES)
+		return pagoda_refuse(refusal, "num_engines", info->num_engines,
+				     "out of range");
+	if (info->system_address_bits < 32 || info->system_address_bits > 52)
+		return pagoda_refuse(refusal, "system_address_bits",
+				     info->system_address_bits, "out of range");
+	return 0;
+}
+
+static int pagoda_config_check_tables(const struct pagoda_device_info *info,
+				      struct pagoda_refusal *refusal)
+{
+	if (info->va_bits && (info->va_bits < 47 || info->va_bits > 63))
+		return pagoda_refuse(refusal, "va_bits", info->va_bits, "out of range");
+	if (info->pt_levels == 1 || info->pt_levels > 6 || !info->pt_levels != !info->va_bits)
+		return pagoda_refuse(refusal, "pt_levels", info->pt_levels,
+				     "out of range, or doesn't fit va_bits");
+	if (info->va_bits && !(info->page_sizes & VIRTIO_PAGODA_PAGE_SIZE))
+		return pagoda_refuse(refusal, "page_sizes", info->page_sizes,
+				     "without 4 KiB pages");
+	if (info->va_bits && !info->max_address_spaces)
+		return pagoda_refuse(refusal, "max_address_spaces", 0,
+				     "page tables without an address space");
+	return 0;
+}
+
+static int pagoda_config_check_counts(const struct pagoda_device_info *info,
+				      const struct pagoda_config_counts *counts,
+				      struct pagoda_refusal *refusal)
+{
+	if (counts->window > VIRTIO_PAGODA_MAX_EXTENTS ||
+	    counts->window > info->visible_size / VIRTIO_PAGODA_PAGE_SIZE ||
+	    !counts->window != !info->visible_size)
+		return pagoda_refuse(refusal, "window_extents", counts->window,
+				     "doesn't fit visible_size");
+	if (counts->invalid > VIRTIO_PAGODA_MAX_EXTENTS ||
+	    counts->invalid > info->vram_size / VIRTIO_PAGODA_PAGE_SIZE)
+		return pagoda_refuse(refusal, "invalid_extents", counts->invalid,
+				     "doesn't fit vram_size");
+	return 0;
+}
+
+static void pagoda_config_read(const struct virtio_pagoda_config *config, u64 features,
+			       struct pagoda_device_info *info,
+			       struct pagoda_config_counts *counts)
+{
+	info->features = features & PAGODA_OPS_KNOWN;
+	info->coherent = features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	info->vram_zeroed = features & BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED);
+	info->vram_size = le64_to_cpu(config->vram_size);
+	info->visible_size = le64_to_cpu(config->visible_size);
+	info->aperture_pages = le64_to_cpu(config->aperture_pages);
+	info->max_buffer_bytes = le32_to_cpu(config->max_buffer_bytes);
+	info->max_runs = le32_to_cpu(config->max_runs);
+	info->num_engines = le32_to_cpu(config->num_engines);
+	info->alignment = le32_to_cpu(config->alignment);
+	info->system_address_bits = le32_to_cpu(config->system_address_bits);
+	info->va_bits = le32_to_cpu(config->va_bits);
+	info->pt_levels = le32_to_cpu(config->pt_levels);
+	info->page_sizes = le32_to_cpu(config->page_sizes);
+	info->max_address_spaces = le32_to_cpu(config->max_address_spaces);
+	counts->window = le32_to_cpu(config->window_extents);
+	counts->invalid = le32_to_cpu(config->invalid_extents);
+}
+
+/**
+ * pagoda_config_check() - Read a configuration space and refuse nonsense
+ * @config: The driver's copy of it
+ * @features: What was negotiated
+ * @info: Receives the values; lists and DMA device stay as they are
+ * @counts: Receives the lengths of the lists
+ * @refusal: Receives the first field that is wrong
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL with @refusal filled.
+ */
+int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
+			struct pagoda_device_info *info,
+			struct pagoda_config_counts *counts,
+			struct pagoda_refusal *refusal)
+{
+	int ret;
+
+	pagoda_config_read(config, features, info, counts);
+	ret = pagoda_config_check_memory(info, features, refusal);
+	if (!ret)
+		ret = pagoda_config_check_queues(info, refusal);
+	if (!ret)
+		ret = pagoda_config_check_tables(info, refusal);
+	if (!ret)
+		ret = pagoda_config_check_counts(info, counts, refusal);
+	if (!ret && config->reserved)
+		ret = pagoda_refuse(refusal, "reserved", le32_to_cpu(config->reserved),
+				    "not zero");
+	return ret;
+}
+
+/* True if the extent lies between @from and @to, in whole pages. */
+static bool pagoda_extent_valid(const struct pagoda_extent *extent, u64 from, u64 to)
+{
+	u64 end;
+
+	return pagoda_page_multiple(extent->size) &&
+	       !(extent->offset % VIRTIO_PAGODA_PAGE_SIZE) && extent->offset >= from &&
+	       !check_add_overflow(extent->offset, extent->size, &end) && end <= to;
+}
+
+/**
+ * pagoda_extents_check_window() - Check the list of the CPU window
+ * @extents: List
+ * @count: Its entries
+ * @visible_size: Bytes it must cover from 0 on, without a gap
+ * @refusal: Receives what is wrong, with the entry's number
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL with @refusal filled.
+ */
+int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count,
+				u64 visible_size, struct pagoda_refusal *refusal)
+{
+	u64 covered = 0, end;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (!pagoda_extent_valid(&extents[i], covered, visible_size))
+			return pagoda_refuse(refusal, "CPU window", i,
+					     "entry misaligned, out of order or out of range");
+		if (extents[i].offset != covered)
+			return pagoda_refuse(refusal, "CPU window", i, "gap before entry");
+		if (extents[i].address % VIRTIO_PAGODA_PAGE_SIZE ||
+		    check_add_overflow(extents[i].address, extents[i].size, &end) ||
+		    end - 1 > PHYS_ADDR_MAX)
+			return pagoda_refuse(refusal, "CPU window", i,
+					     "entry with an impossible address");
+		covered += extents[i].size;
+	}
+	if (covered != visible_size)
+		return pagoda_refuse(refusal, "CPU window", covered,
+				     "bytes covered, not all that is visible");
+	return 0;
+}
+
+/**
+ * pagoda_extents_check_invalid() - Check the list of VRAM not to be used
+ * @extents: List
+ * @count: Its entries
+ * @vram_size: Bytes of VRAM
+ * @refusal: Receives what is wrong, with the entry's number
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL with @refusal filled.
+ */
+int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
+				 u64 vram_size, struct pagoda_refusal *refusal)
+{
+	u64 end = 0;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (!pagoda_extent_valid(&extents[i], end, vram_size))
+			return pagoda_refuse(refusal, "invalid ranges", i,
+					     "entry misaligned, out of order or out of range");
+		if (extents[i].address)
+			return pagoda_refuse(refusal, "invalid ranges", i,
+					     "entry with an address");
+		end = extents[i].offset + extents[i].size;
+	}
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Checks of what the device says, as pure functions: raw bytes in, checked
+ * values in CPU order or a refusal out. The callers copy what they check out of
+ * memory the device can write.
+ */
+#ifndef PAGODA_VIRTIO_CHECK_H
+#define PAGODA_VIRTIO_CHECK_H
+
+#include <linux/types.h>
+#include <linux/virtio_pagoda.h>
+
+#include <pagoda/virtio.h>
+
+/**
+ * struct pagoda_refusal - Why a device is not accepted
+ * @field: Name of the field or feature
+ * @value: Its value
+ * @why: What is wrong with it
+ */
+struct pagoda_refusal {
+	const char *field;
+	u64 value;
+	const char *why;
+};
+
+/**
+ * struct pagoda_config_counts - Lengths of the lists the device will tell
+ * @window: Entries of the CPU window
+ * @invalid: Entries of the list of VRAM that must not be used
+ */
+struct pagoda_config_counts {
+	u32 window;
+	u32 invalid;
+};
+
+u64 pagoda_features_wanted(void);
+int pagoda_features_check(u64 features, struct pagoda_refusal *refusal);
+int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
+			struct pagoda_device_info *info,
+			struct pagoda_config_counts *counts,
+			struct pagoda_refusal *refusal);
+int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count,
+				u64 visible_size, struct pagoda_refusal *refusal);
+int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
+				 u64 vram_size, struct pagoda_refusal *refusal);
+enum pagoda_outcome
+pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 len,
+			u32 queue, u64 seqno, u32 size, struct pagoda_fault *fault);
+int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
+		       struct pagoda_event *event);
+int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len);
+
+#endif

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The virtio driver: brings a device up, shows it to the top of the driver, and
+ * takes it down again.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/virtio.h>
+#include <linux/virtio_config.h>
+#include <linux/virtio_ring.h>
+
+#include "check.h"
+#include "internal.h"
+
+#define PAGODA_MAX_QUEUES	(VIRTIO_PAGODA_QUEUE_EXEC0 + VIRTIO_PAGODA_MAX_ENGINES)
+/* One number a bit the driver may want. */
+#define PAGODA_MAX_FEATURES	64
+
+/* Set before the driver is registered, constant while it is. */
+static const struct pagoda_virtio_callbacks *pagoda_callbacks;
+static unsigned int pagoda_feature_table[PAGODA_MAX_FEATURES];
+
+/**
+ * pagoda_virtio_device() - The device, for messages and as a parent
+ * @virtio: Device
+ *
+ * Return: the virtio device.
+ */
+struct device *pagoda_virtio_device(struct pagoda_virtio *virtio)
+{
+	return &virtio->vdev->dev;
+}
+
+/**
+ * pagoda_virtio_info() - What the device said about itself
+ * @virtio: Device
+ *
+ * Return: limits and lists, constant until the remove callback returned.
+ */
+const struct pagoda_device_info *pagoda_virtio_info(struct pagoda_virtio *virtio)
+{
+	return &virtio->info;
+}
+
+/**
+ * pagoda_virtio_transport() - The way to the paging queue
+ * @virtio: Device
+ *
+ * Return: the transport, valid until the remove callback returned; requests that
+ * it could not get back until then it completes afterwards.
+ */
+struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio)
+{
+	return &virtio->paging.base;
+}
+
+/**
+ * pagoda_virtio_tell() - Hand an event up
+ * @virtio: Device
+ * @event: Checked event
+ *
+ * Context: interrupt.
+ */
+void pagoda_virtio_tell(struct pagoda_virtio *virtio, const struct pagoda_event *event)
+{
+	if (pagoda_callbacks->event)
+		pagoda_callbacks->event(virtio->priv, event);
+}
+
+static int pagoda_virtio_refuse(struct pagoda_virtio *virtio,
+				const struct pagoda_refusal *refusal, int ret)
+{
+	dev_err(&virtio->vdev->dev, "device refused: %s: %s (0x%llx)\n", refusal->field,
+		refusal->why, refusal->value);
+	return ret;
+}
+
+static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
+				     struct pagoda_config_counts *counts)
+{
+	struct virtio_device *vdev = virtio->vdev;
+	struct pagoda_device_info *info = &virtio->info;
+	struct virtio_pagoda_config config;
+	struct pagoda_refusal refusal = {};
+	int ret;
+
+	ret = pagoda_features_check(vdev->features, &refusal);
+	if (ret)
+		return pagoda_virtio_refuse(virtio, &refusal, ret);
+	virtio_cread_bytes(vdev, 0, &config, sizeof(config));
+	ret = pagoda_config_check(&config, vdev->features, info, counts, &refusal);
+	if (ret)
+		return pagoda_virtio_refuse(virtio, &refusal, ret);
+	info->dma_dev = vdev->dev.parent;
+	ret = dma_set_mask_and_coherent(info->dma_dev,
+					DMA_BIT_MASK(info->system_address_bits));
+	if (ret)
+		dev_err(&vdev->dev, "no %u-bit DMA: %d\n", info->system_address_bits, ret);
+	return ret;
+}
+
+static int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs)
+{
+	struct virtqueue_info infos[PAGODA_MAX_QUEUES] = {
+		[VIRTIO_PAGODA_QUEUE_CONTROL] = { "control", pagoda_control_interrupt },
+		[VIRTIO_PAGODA_QUEUE_PAGING] = { "paging", pagoda_paging_interrupt },
+		[VIRTIO_PAGODA_QUEUE_EVENT] = { "event", pagoda_event_interrupt },
+	};
+	u32 count = VIRTIO_PAGODA_QUEUE_EXEC0 + virtio->info.num_engines;
+	u32 i;
+	int ret;
+
+	for (i = VIRTIO_PAGODA_QUEUE_EXEC0; i < count; i++)
+		infos[i] = (struct virtqueue_info) { "exec", pagoda_engine_interrupt };
+	ret = virtio_find_vqs(virtio->vdev, count, vqs, infos, NULL);
+	if (ret)
+		dev_err(&virtio->vdev->dev, "no virtqueues: %d\n", ret);
+	return ret;
+}
+
+static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
+{
+	struct virtqueue *vqs[PAGODA_MAX_QUEUES];
+	int ret = pagoda_virtio_find_queues(virtio, vqs);
+
+	if (ret)
+		return ret;
+	virtio->control.vq = vqs[VIRTIO_PAGODA_QUEUE_CONTROL];
+	virtio->events.vq = vqs[VIRTIO_PAGODA_QUEUE_EVENT];
+	spin_lock_init(&virtio->events.lock);
+	pagoda_ring_init(&virtio->paging, virtio, vqs[VIRTIO_PAGODA_QUEUE_PAGING]);
+	ret = pagoda_control_init(virtio);
+	if (!ret)
+		ret = pagoda_engines_init(virtio, &vqs[VIRTIO_PAGODA_QUEUE_EXEC0]);
+	if (!ret && !virtio->paging.depth) {
+		dev_err(&virtio->vdev->dev, "paging ring without room for a request\n");
+		ret = -EINVAL;
+	}
+	return ret;
+}
+
+static int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
+				   struct pagoda_extent **extents)
+{
+	int ret;
+
+	*extents = kvcalloc(max(count, 1U), sizeof(**extents), GFP_KERNEL);
+	if (!*extents)
+		return -ENOMEM;
+	ret = pagoda_control_get_extents(virtio, list, *extents, count);
+	if (ret)
+		dev_err(&virtio->vdev->dev, "device refused: extent list %u can't be read: %d\n",
+			list, ret);
+	return ret;
+}
+
+static int pagoda_virtio_read_extents(struct pagoda_virtio *virtio,
+				      const struct pagoda_config_counts *counts)
+{
+	struct pagoda_device_info *info = &virtio->info;
+	struct pagoda_refusal refusal = {};
+	int ret;
+
+	ret = pagoda_virtio_read_list(virtio, VIRTIO_PAGODA_EXTENTS_WINDOW, counts->window,
+				      &virtio->window);
+	if (!ret)
+		ret = pagoda_virtio_read_list(virtio, VIRTIO_PAGODA_EXTENTS_INVALID,
+					      counts->invalid, &virtio->invalid);
+	if (ret)
+		return ret;
+	ret = pagoda_extents_check_window(virtio->window, counts->window,
+					  info->visible_size, &refusal);
+	if (!ret)
+		ret = pagoda_extents_check_invalid(virtio->invalid, counts->invalid,
+						   info->vram_size, &refusal);
+	if (ret)
+		return pagoda_virtio_refuse(virtio, &refusal, ret);
+	info->window = virtio->window;
+	info->nr_window = counts->window;
+	info->invalid = virtio->invalid;
+	info->nr_invalid = counts->invalid;
+	return 0;
+}
+
+static void pagoda_virtio_free(struct pagoda_virtio *virtio)
+{
+	kvfree(virtio->invalid);
+	kvfree(virtio->window);
+	kfree(virtio);
+}
+
+/* After the reset the device reaches no memory any more: take everything back. */
+static void pagoda_virtio_down(struct pagoda_virtio *virtio)
+{
+	virtio_reset_device(virtio->vdev);
+	virtio_synchronize_cbs(virtio->vdev);
+	pagoda_ring_detach(&virtio->paging);
+	pagoda_engines_detach(virtio);
+	pagoda_events_fini(virtio);
+	pagoda_control_fini(virtio);
+	if (virtio->control.vq)
+		virtio->vdev->config->del_vqs(virtio->vdev);
+	virtio->vdev->priv = NULL;
+}
+
+static int pagoda_virtio_up(struct pagoda_virtio *virtio)
+{
+	struct pagoda_config_counts counts;
+	int ret;
+
+	ret = pagoda_virtio_read_config(virtio, &counts);
+	if (ret)
+		return ret;
+	ret = pagoda_virtio_init_queues(virtio);
+	if (ret)
+		goto err_down;
+	virtio_device_ready(virtio->vdev);
+	ret = pagoda_virtio_read_extents(virtio, &counts);
+	if (!ret)
+		ret = pagoda_events_init(virtio);
+	if (ret)
+		goto err_down;
+	return 0;
+
+err_down:
+	pagoda_virtio_down(virtio);
+	return ret;
+}
+
+static int pagoda_virtio_probe(struct virtio_device *vdev)
+{
+	struct pagoda_virtio *virtio = kzalloc(sizeof(*virtio), GFP_KERNEL);
+	int ret;
+
+	if (!virtio)
+		return -ENOMEM;
+	virtio->vdev = vdev;
+	vdev->priv = virtio;
+	ret = pagoda_virtio_up(virtio);
+	if (ret)
+		goto err_free;
+	ret = pagoda_callbacks->probe(virtio, &virtio->priv);
+	if (ret)
+		goto err_down;
+	pagoda_events_enable(virtio, true);
+	return 0;
+
+err_down:
+	pagoda_virtio_down(virtio);
+err_free:
+	vdev->priv = NULL;
+	pagoda_virtio_free(virtio);
+	return ret;
+}
+
+static void pagoda_virtio_remove(struct virtio_device *vdev)
+{
+	struct pagoda_virtio *virtio = vdev->priv;
+
+	pagoda_events_enable(virtio, false);
+	pagoda_callbacks->remove(virtio->priv);
+	pagoda_virtio_down(virtio);
+	pagoda_virtio_free(virtio);
+}
+
+/* Indirect descriptors would be allocated on the way to a fence. */
+static int pagoda_virtio_validate(struct virtio_device *vdev)
+{
+	__virtio_clear_bit(vdev, VIRTIO_RING_F_INDIRECT_DESC);
+	return 0;
+}
+
+static const struct virtio_device_id pagoda_id_table[] = {
+	{ VIRTIO_ID_PAGODA, VIRTIO_DEV_ANY_ID },
+	{ 0 },
+};
+MODULE_DEVICE_TABLE(virtio, pagoda_id_table);
+
+static struct virtio_driver pagoda_virtio_driver = {
+	.driver.name = "pagoda",
+	.id_table = pagoda_id_table,
+	.feature_table = pagoda_feature_table,
+	.validate = pagoda_virtio_validate,
+	.probe = pagoda_virtio_probe,
+	.remove = pagoda_virtio_remove,
+};
+
+/**
+ * pagoda_virtio_register() - Begin to look for devices
+ * @callbacks: Told about them; must stay valid until pagoda_virtio_unregister()
+ *
+ * Context: may sleep; module initialisation only.
+ * Return: 0 or a negative error code.
+ */
+int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks)
+{
+	u64 wanted = pagoda_features_wanted();
+	unsigned int bit, count = 0;
+
+	for (bit = 0; bit < PAGODA_MAX_FEATURES; bit++)
+		if (wanted & BIT_ULL(bit))
+			pagoda_feature_table[count++] = bit;
+	pagoda_virtio_driver.feature_table_size = count;
+	pagoda_callbacks = callbacks;
+	return register_virtio_driver(&pagoda_virtio_driver);
+}
+
+/**
+ * pagoda_virtio_unregister() - Let all devices go
+ *
+ * Context: may sleep; the remove callback runs for each device.
+ */
+void pagoda_virtio_unregister(void)
+{
+	unregister_virtio_driver(&pagoda_virtio_driver);
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The event queue: what the device tells unasked. Buffers lie in the ring all the
+ * time and go back as soon as they are copied.
+ */
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+#include "check.h"
+#include "internal.h"
+
+static int pagoda_event_post(struct pagoda_event_queue *events,
+			     struct virtio_pagoda_event *buffer)
+{
+	struct scatterlist sg;
+
+	lockdep_assert_held(&events->lock);
+	sg_init_one(&sg, buffer, sizeof(*buffer));
+	return virtqueue_add_inbuf(events->vq, &sg, 1, buffer, GFP_ATOMIC);
+}
+
+static void pagoda_event_take(struct pagoda_virtio *virtio,
+			      struct virtio_pagoda_event *buffer, u32 len)
+{
+	struct virtio_pagoda_event raw = *buffer;
+	struct device *dev = &virtio->vdev->dev;
+	struct pagoda_event event;
+
+	if (pagoda_event_check(&raw, len, &event)) {
+		dev_err_ratelimited(dev, "event of type %u and %u bytes makes no sense\n",
+				    le32_to_cpu(raw.type), len);
+		return;
+	}
+	if (event.lost)
+		dev_warn_ratelimited(dev, "%u events lost\n", event.lost);
+	if (event.type == VIRTIO_PAGODA_EVENT_RESET)
+		dev_err_ratelimited(dev, "the device reset itself\n");
+	if (virtio->events.enabled)
+		pagoda_virtio_tell(virtio, &event);
+}
+
+/**
+ * pagoda_event_interrupt() - The device has something to tell
+ * @vq: The event queue
+ *
+ * Context: interrupt.
+ */
+void pagoda_event_interrupt(struct virtqueue *vq)
+{
+	struct pagoda_virtio *virtio = vq->vdev->priv;
+	struct pagoda_event_queue *events = &virtio->events;
+	struct virtio_pagoda_event *buffer;
+	unsigned long flags;
+	bool notify;
+	u32 len;
+
+	spin_lock_irqsave(&events->lock, flags);
+	do {
+		virtqueue_disable_cb(vq);
+		while ((buffer = virtqueue_get_buf(vq, &len))) {
+			pagoda_event_take(virtio, buffer, len);
+			/* One came out, so one fits in; a broken ring takes none. */
+			pagoda_event_post(events, buffer);
+		}
+	} while (!virtqueue_enable_cb(vq) && !virtqueue_is_broken(vq));
+	notify = virtqueue_kick_prepare(vq);
+	spin_unlock_irqrestore(&events->lock, flags);
+	if (notify)
+		virtqueue_notify(vq);
+}
+
+/**
+ * pagoda_events_enable() - Begin or end telling the top
+ * @virtio: Device
+ * @enable: Which; when it returns from false, no callback runs
+ *
+ * Context: process.
+ */
+void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable)
+{
+	spin_lock_irq(&virtio->events.lock);
+	virtio->events.enabled = enable;
+	spin_unlock_irq(&virtio->events.lock);
+}
+
+/**
+ * pagoda_events_init() - Lay the buffers out
+ * @virtio: Device, ready
+ *
+ * Context: may sleep and allocate.
+ * Return: 0, -ENOMEM or -ENODEV.
+ */
+int pagoda_events_init(struct pagoda_virtio *virtio)
+{
+	struct pagoda_event_queue *events = &virtio->events;
+	u32 i, count;
+	int ret = 0;
+
+	count = min_t(u32, PAGODA_EVENT_BUFFERS, virtqueue_get_vring_size(events->vq));
+	events->buffers = kcalloc(count, sizeof(*events->buffers), GFP_KERNEL);
+	if (!events->buffers)
+		return -ENOMEM;
+	spin_lock_irq(&events->lock);
+	for (i = 0; i < count && !ret; i++)
+		ret = pagoda_event_post(events, &events->buffers[i]);
+	spin_unlock_irq(&events->lock);
+	if (ret)
+		return -ENODEV;
+	virtqueue_kick(events->vq);
+	return 0;
+}
+
+/**
+ * pagoda_events_fini() - Free the buffers
+ * @virtio: Device that was reset
+ *
+ * Context: process.
+ */
+void pagoda_events_fini(struct pagoda_virtio *virtio)
+{
+	struct pagoda_event_queue *events = &virtio->events;
+
+	while (events->vq && virtqueue_detach_unused_buf(events->vq))
+		;
+	kfree(events->buffers);
+	events->buffers = NULL;
+}

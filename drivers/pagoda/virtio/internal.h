@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Inside of the virtio layer.
+ *
+ *	driver.c   finds devices, brings them up and down
+ *	check.c    what a device says about itself; answer.c: while it works
+ *	control.c  commands that wait for their answer
+ *	ring.c     requests: the paging queue's transport and the engines' queues
+ *	exec.c     one buffer on an engine, waiting for it
+ *	event.c    what the device tells unasked
+ *
+ * No lock of this layer is held while calling up. Memory the device may write is
+ * copied before it is looked at.
+ */
+#ifndef PAGODA_VIRTIO_INTERNAL_H
+#define PAGODA_VIRTIO_INTERNAL_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/virtio.h>
+
+#include <pagoda/virtio.h>
+
+/** PAGODA_CONTROL_TIMEOUT_MS: a command that takes longer isn't answered. */
+#define PAGODA_CONTROL_TIMEOUT_MS	1000
+/** PAGODA_CONTROL_SLOTS: commands a silent device may keep. */
+#define PAGODA_CONTROL_SLOTS		4
+/** PAGODA_EVENT_BUFFERS: events the device can tell before we look. */
+#define PAGODA_EVENT_BUFFERS		64
+/** PAGODA_EXEC_TIMEOUT_MS: patience with an engine. */
+#define PAGODA_EXEC_TIMEOUT_MS		2000
+
+/**
+ * struct pagoda_ring - A queue of requests: paging or an engine's
+ * @base: Transport; used for the paging queue only
+ * @virtio: Device
+ * @vq: Virtqueue
+ * @lock: Protects @vq
+ * @depth: Requests it has room for
+ * @outstanding: Requests submitted whose complete() hasn't returned
+ * @doorbells: Doorbells rung
+ */
+struct pagoda_ring {
+	struct pagoda_transport base;
+	struct pagoda_virtio *virtio;
+	struct virtqueue *vq;
+	spinlock_t lock;	/* vq */
+	u32 depth;
+	atomic_t outstanding;
+	atomic64_t doorbells;
+};
+
+/**
+ * struct pagoda_engine_queue - An execution queue
+ * @ring: Its requests
+ * @lock: One buffer at a time; protects @seqno
+ * @seqno: Number of the last request it executed
+ */
+struct pagoda_engine_queue {
+	struct pagoda_ring ring;
+	struct mutex lock;	/* seqno, one buffer at a time */
+	u64 seqno;
+};
+
+/**
+ * struct pagoda_control_slot - A command with its answer
+ * @command: What the device reads
+ * @answer: What it writes
+ * @extents: The same, behind it
+ * @len: Bytes it wrote
+ * @busy: The device has it; pagoda_control.vq_lock
+ */
+struct pagoda_control_slot {
+	struct virtio_pagoda_control command;
+	struct {
+		struct virtio_pagoda_answer answer;
+		struct virtio_pagoda_extent extents[VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER];
+	} reply ____cacheline_aligned;
+	u32 len ____cacheline_aligned;
+	bool busy;
+};
+
+/**
+ * struct pagoda_control - The control queue
+ * @vq: Virtqueue
+ * @lock: One command at a time. Taken on the way to fences (reset): nobody
+ *	allocates under it
+ * @vq_lock: Protects @vq and the slots' @busy; nests in @lock
+ * @answered: Something came back
+ * @slots: Commands; one that timed out stays busy until the device returns it
+ */
+struct pagoda_control {
+	struct virtqueue *vq;
+	struct mutex lock;	/* one command at a time */
+	spinlock_t vq_lock;	/* vq, slots */
+	struct completion answered;
+	struct pagoda_control_slot *slots;
+};
+
+/**
+ * struct pagoda_event_queue - The event queue
+ * @vq: Virtqueue
+ * @lock: Protects @vq and @enabled; held during the callback
+ * @enabled: The top wants to know
+ * @buffers: What the device writes
+ */
+struct pagoda_event_queue {
+	struct virtqueue *vq;
+	spinlock_t lock;	/* vq, enabled */
+	bool enabled;
+	struct virtio_pagoda_event *buffers;
+};
+
+/**
+ * struct pagoda_virtio - A device
+ * @vdev: virtio's view of it
+ * @info: What it said about itself; constant after probe
+ * @window: pagoda_device_info.window
+ * @invalid: pagoda_device_info.invalid
+ * @control: Control queue
+ * @paging: Paging queue
+ * @events: Event queue
+ * @engines: Execution queues, pagoda_device_info.num_engines
+ * @priv: The top's; constant while it knows the device
+ */
+struct pagoda_virtio {
+	struct virtio_device *vdev;
+	struct pagoda_device_info info;
+	struct pagoda_extent *window;
+	struct pagoda_extent *invalid;
+	struct pagoda_control control;
+	struct pagoda_ring paging;
+	struct pagoda_event_queue events;
+	struct pagoda_engine_queue *engines;
+	void *priv;
+};
+
+/* control.c */
+int pagoda_control_init(struct pagoda_virtio *virtio);
+void pagoda_control_fini(struct pagoda_virtio *virtio);
+void pagoda_control_interrupt(struct virtqueue *vq);
+int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
+			       struct pagoda_reset_result *result);
+int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
+			       struct pagoda_extent *extents, u32 count);
+
+/* ring.c */
+void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
+		      struct virtqueue *vq);
+void pagoda_ring_drain(struct pagoda_ring *ring);
+void pagoda_ring_detach(struct pagoda_ring *ring);
+int pagoda_ring_submit(struct pagoda_ring *ring, struct pagoda_request *request);
+void pagoda_ring_kick(struct pagoda_ring *ring);
+int pagoda_ring_reset(struct pagoda_ring *ring, struct pagoda_reset_result *result);
+void pagoda_paging_interrupt(struct virtqueue *vq);
+
+/* exec.c */
+int pagoda_engines_init(struct pagoda_virtio *virtio, struct virtqueue **vqs);
+void pagoda_engines_detach(struct pagoda_virtio *virtio);
+void pagoda_engine_interrupt(struct virtqueue *vq);
+
+/* event.c */
+int pagoda_events_init(struct pagoda_virtio *virtio);
+void pagoda_events_fini(struct pagoda_virtio *virtio);
+void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable);
+void pagoda_event_interrupt(struct virtqueue *vq);
+
+/* driver.c */
+void pagoda_virtio_tell(struct pagoda_virtio *virtio, const struct pagoda_event *event);
+
+#endif

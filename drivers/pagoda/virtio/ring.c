@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests on their way to the device: the paging queue's transport, and what
+ * the engines' queues share with it.
+ *
+ * A request is three descriptors: head, buffer, completion. Indirect descriptors
+ * are not negotiated, so that nothing is allocated on the way to a fence and
+ * the ring's room is known beforehand.
+ */
+#include <linux/delay.h>
+#include <linux/iopoll.h>
+#include <linux/scatterlist.h>
+#include <linux/virtio_config.h>
+
+#include "check.h"
+#include "internal.h"
+
+#define PAGODA_RING_DESCRIPTORS	3
+
+static struct pagoda_ring *pagoda_ring_of(struct pagoda_transport *transport)
+{
+	return container_of(transport, struct pagoda_ring, base);
+}
+
+/* Parses what came back; @len is what the device says it wrote. */
+static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request *request,
+				 u32 len)
+{
+	struct virtio_pagoda_completion completion = request->completion;
+	struct pagoda_fault fault;
+	enum pagoda_outcome outcome;
+
+	outcome = pagoda_completion_check(&completion, len, ring->vq->index, request->seqno,
+					  request->size, &fault);
+	request->complete(request, outcome, &fault);
+	atomic_dec(&ring->outstanding);
+}
+
+static struct pagoda_request *pagoda_ring_take(struct pagoda_ring *ring, u32 *len)
+{
+	struct pagoda_request *request;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	/* When interrupts are on again, more may be there without one. */
+	while (!(request = virtqueue_get_buf(ring->vq, len)))
+		if (virtqueue_enable_cb(ring->vq) || virtqueue_is_broken(ring->vq))
+			break;
+	spin_unlock_irqrestore(&ring->lock, flags);
+	return request;
+}
+
+/**
+ * pagoda_ring_drain() - Handle all completions that are there
+ * @ring: Ring
+ *
+ * Context: any; calls the requests' complete() without a lock.
+ */
+void pagoda_ring_drain(struct pagoda_ring *ring)
+{
+	struct pagoda_request *request;
+	unsigned long flags;
+	u32 len;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	virtqueue_disable_cb(ring->vq);
+	spin_unlock_irqrestore(&ring->lock, flags);
+	while ((request = pagoda_ring_take(ring, &len)))
+		pagoda_ring_complete(ring, request, len);
+}
+
+/**
+ * pagoda_paging_interrupt() - The device is through with paging requests
+ * @vq: The paging queue
+ *
+ * Context: interrupt.
+ */
+void pagoda_paging_interrupt(struct virtqueue *vq)
+{
+	struct pagoda_virtio *virtio = vq->vdev->priv;
+
+	pagoda_ring_drain(&virtio->paging);
+}
+
+static int pagoda_ring_add(struct pagoda_ring *ring, struct pagoda_request *request)
+{
+	struct scatterlist head, data, tail, *sgs[PAGODA_RING_DESCRIPTORS];
+	u32 out = 0;
+
+	sg_init_one(&head, &request->header, sizeof(request->header));
+	sgs[out++] = &head;
+	if (request->size) {
+		sg_init_one(&data, request->data, request->size);
+		sgs[out++] = &data;
+	}
+	sg_init_one(&tail, &request->completion, sizeof(request->completion));
+	sgs[out] = &tail;
+	return virtqueue_add_sgs(ring->vq, sgs, out, 1, request, GFP_ATOMIC);
+}
+
+/**
+ * pagoda_ring_submit() - Put a request into the ring
+ * @ring: Ring
+ * @request: Request; the ring's until its complete() is called
+ *
+ * Context: any; doesn't sleep or allocate.
+ * Return: 0, -ENOSPC or -ENODEV.
+ */
+int pagoda_ring_submit(struct pagoda_ring *ring, struct pagoda_request *request)
+{
+	unsigned long flags;
+	int ret;
+
+	request->header = (struct virtio_pagoda_request) {
+		.seqno = cpu_to_le64(request->seqno),
+		.size = cpu_to_le32(request->size),
+		.start = cpu_to_le32(request->start),
+		.context = cpu_to_le64(request->context),
+	};
+	/* What the device doesn't write must not look like an answer. */
+	memset(&request->completion, 0, sizeof(request->completion));
+	atomic_inc(&ring->outstanding);
+	spin_lock_irqsave(&ring->lock, flags);
+	ret = pagoda_ring_add(ring, request);
+	spin_unlock_irqrestore(&ring->lock, flags);
+	if (!ret)
+		return 0;
+	atomic_dec(&ring->outstanding);
+	return ret == -ENOSPC ? -ENOSPC : -ENODEV;
+}
+
+/**
+ * pagoda_ring_kick() - Tell the device if it wants to be told
+ * @ring: Ring
+ *
+ * Context: any.
+ */
+void pagoda_ring_kick(struct pagoda_ring *ring)
+{
+	unsigned long flags;
+	bool notify;
+
+	spin_lock_irqsave(&ring->lock, flags);
+	notify = virtqueue_kick_prepare(ring->vq);
+	spin_unlock_irqrestore(&ring->lock, flags);
+	if (!notify)
+		return;
+	atomic64_inc(&ring->doorbells);
+	virtqueue_notify(ring->vq);
+}
+
+/**
+ * pagoda_ring_reset() - Halt a queue, take everything back, ask how far it came
+ * @ring: Ring; nobody submits
+ * @result: Receives the answer, not compared with what was submitted
+ *
+ * Context: sleeps, a little more than a second at most; doesn't allocate.
+ * Return: 0, -ETIMEDOUT, -EIO when the device kept something, or -ENODEV.
+ */
+int pagoda_ring_reset(struct pagoda_ring *ring, struct pagoda_reset_result *result)
+{
+	int ret, left;
+
+	if (virtqueue_is_broken(ring->vq))
+		return -ENODEV;
+	ret = pagoda_control_reset_queue(ring->virtio, ring->vq->index, result);
+	pagoda_ring_drain(ring);
+	if (ret)
+		return ret;
+	/* An interrupt on another CPU may be about to complete the last ones. */
+	if (read_poll_timeout(atomic_read, left, !left, 50, 100 * USEC_PER_MSEC, false,
+			      &ring->outstanding))
+		return virtqueue_is_broken(ring->vq) ? -ENODEV : -EIO;
+	return 0;
+}
+
+/**
+ * pagoda_ring_detach() - Give back what the device kept
+ * @ring: Ring of a device that was reset and can't reach memory any more; or one
+ *	that was never initialised
+ *
+ * Context: process.
+ */
+void pagoda_ring_detach(struct pagoda_ring *ring)
+{
+	const struct pagoda_fault none = {};
+	struct pagoda_request *request;
+
+	if (!ring->vq)
+		return;
+	while ((request = virtqueue_detach_unused_buf(ring->vq))) {
+		request->complete(request, PAGODA_OUTCOME_ABORTED, &none);
+		atomic_dec(&ring->outstanding);
+	}
+}
+
+static int pagoda_paging_submit(struct pagoda_transport *transport,
+				struct pagoda_request *request)
+{
+	return pagoda_ring_submit(pagoda_ring_of(transport), request);
+}
+
+static void pagoda_paging_kick(struct pagoda_transport *transport)
+{
+	pagoda_ring_kick(pagoda_ring_of(transport));
+}
+
+static void pagoda_paging_poll(struct pagoda_transport *transport)
+{
+	pagoda_ring_drain(pagoda_ring_of(transport));
+}
+
+static int pagoda_paging_reset(struct pagoda_transport *transport,
+			       struct pagoda_reset_result *result)
+{
+	return pagoda_ring_reset(pagoda_ring_of(transport), result);
+}
+
+static u32 pagoda_paging_depth(struct pagoda_transport *transport)
+{
+	return pagoda_ring_of(transport)->depth;
+}
+
+static u64 pagoda_paging_doorbells(struct pagoda_transport *transport)
+{
+	return atomic64_read(&pagoda_ring_of(transport)->doorbells);
+}
+
+static const struct pagoda_transport_ops pagoda_paging_transport_ops = {
+	.submit = pagoda_paging_submit,
+	.kick = pagoda_paging_kick,
+	.poll = pagoda_paging_poll,
+	.reset = pagoda_paging_reset,
+	.depth = pagoda_paging_depth,
+	.doorbells = pagoda_paging_doorbells,
+};
+
+/**
+ * pagoda_ring_init() - Set a ring up
+ * @ring: Zeroed ring
+ * @virtio: Device
+ * @vq: Its virtqueue
+ *
+ * Context: process, before the device is ready.
+ */
+void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
+		      struct virtqueue *vq)
+{
+	ring->base.ops = &pagoda_paging_transport_ops;
+	ring->virtio = virtio;
+	ring->vq = vq;
+	spin_lock_init(&ring->lock);
+	ring->depth = virtqueue_get_vring_size(vq) / PAGODA_RING_DESCRIPTORS;
+}
