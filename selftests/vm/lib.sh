@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # Sourced by every script of the rigs: where things are, how to say what is going on.
 set -euo pipefail
+shopt -s inherit_errexit
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 OUT=$TOP/out
@@ -9,6 +10,8 @@ LOGS=$OUT/logs
 CACHE=${PAGODA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/pagoda}
 JOBS=${JOBS:-$(nproc)}
 mkdir -p "$LOGS" "$CACHE"
+# What was said to make at the top is not meant for the kernel's Makefiles.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 
 say() { printf '%s  %s\n' "$(date +%T)" "$*" >&2; }
 die() { say "error: $*"; exit 1; }

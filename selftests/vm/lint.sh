@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
+# shellcheck disable=SC2317 # check() calls the functions by name
 # Style and static checks, one line of TAP each; what a check objects to is in out/logs/lint.<name>.log.
 . "$(dirname "$0")/lib.sh"
 . "$OUT/rig.env"

@@ -13,6 +13,12 @@
 
 rig=$1
 shift
+if (($# != 1)); then
+	failed=0
+	for step in "$@"; do "$0" "$rig" "$step" || failed=1; done
+	exit "$failed"
+fi
+step=$1
 vm=("$TOP/selftests/vm/vm.py" --rig "$rig")
 
 case $rig in
@@ -41,48 +47,41 @@ programs() {
 	"$TOP/selftests/vm/programs.sh"
 	for file in "$OUT"/selftests/*; do
 		[[ -f $file && -x $file ]] || continue
-		case $file in
-		*_test) [[ ${file##*/} == ${FILTER:-*} ]] && vm+=(--file "$file:/tests/${file##*/}") ;;
-		*) vm+=(--file "$file:/bin/${file##*/}") ;;
-		esac
+		if [[ $file != *_test ]]; then
+			vm+=(--file "$file:/bin/${file##*/}")
+		elif [[ ${file##*/} == ${FILTER:-*} ]]; then
+			vm+=(--file "$file:/tests/${file##*/}")
+		fi
 	done
 }
 
 run_step() {
-	local step=$1 name=$rig.$1
-	shift
-	"${vm[@]}" --name "$name" --timeout "${LIMIT:-$limit}" "$@" "$TOP/selftests/vm/guest/$step.sh"
+	"${vm[@]}" --name "$rig.$step" --timeout "${LIMIT:-$limit}" "$@" "$TOP/selftests/vm/guest/$step.sh"
 }
 
-failed=0
-for step in "$@"; do
-	(
-		case $step in
-		kunit)
-			build_modules kunit --stage "$rig-kunit" CONFIG_DRM_PAGODA_KUNIT_TEST=m
-			vm+=(--module "$OUT/build/$rig-kunit/pagoda_kunit.ko")
-			run_step kunit --append "kunit.filter_glob=${FILTER:-pagoda*}"
-			;;
-		replay)
-			build_modules "" "${stage[@]}"
-			drivers
-			programs
-			traces=
-			for trace in ${TRACE:-$TOP/selftests/traces/*.rtrace.gz}; do
-				name=$(basename "$trace" .gz)
-				vm+=(--file "$trace:/traces/$name")
-				traces+=" /traces/$name"
-			done
-			run_step replay --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
-				--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}"
-			;;
-		*)
-			build_modules "" "${stage[@]}"
-			drivers
-			programs
-			run_step "$step"
-			;;
-		esac
-	) || failed=1
-done
-exit "$failed"
+case $step in
+kunit)
+	build_modules kunit --stage "$rig-kunit" CONFIG_DRM_PAGODA_KUNIT_TEST=m
+	vm+=(--module "$OUT/build/$rig-kunit/pagoda_kunit.ko")
+	run_step --append "kunit.filter_glob=${FILTER:-pagoda*}"
+	;;
+replay)
+	build_modules "" "${stage[@]}"
+	drivers
+	programs
+	traces=
+	for trace in ${TRACE:-$TOP/selftests/traces/*.rtrace.gz}; do
+		name=$(basename "$trace" .gz)
+		vm+=(--file "$trace:/traces/$name")
+		traces+=" /traces/$name"
+	done
+	run_step --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
+		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}"
+	;;
+*)
+	build_modules "" "${stage[@]}"
+	drivers
+	programs
+	run_step
+	;;
+esac

@@ -6,5 +6,6 @@
 
 src=$("$TOP/selftests/vm/kernels.sh" source)
 headers=$("$TOP/selftests/vm/kernels.sh" headers)
+cache_lock programs
 with_progress "building the test programs" "$LOGS/programs.log" \
 	make -C "$TOP/selftests" -j"$JOBS" KSRC="$src" KHDR="$headers" OUT="$OUT/selftests"

@@ -16,12 +16,17 @@ PACKAGES=(
 # cloud, rt, unsigned and dbg flavours have a word between the version and amd64, or after it.
 HEADERS_RE='^linux-headers-6\.12\.[0-9.]+\+deb12(\.[0-9]+)?-amd64$'
 
-available_headers() { apt-cache pkgnames linux-headers-6.12 | grep -E "$HEADERS_RE" | sort -V | tail -n1; }
+available_headers() {
+	apt-cache pkgnames linux-headers-6.12 | { grep -E "$HEADERS_RE" || true; } | sort -V | tail -n1
+}
 installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
 installed_headers() {
 	local p
 	for p in $(dpkg-query -W -f '${Package}\n' 'linux-headers-6.12*' 2>/dev/null | sort -rV); do
-		[[ $p =~ $HEADERS_RE ]] && installed "$p" && { echo "$p"; return; }
+		if [[ $p =~ $HEADERS_RE ]] && installed "$p"; then
+			echo "$p"
+			return
+		fi
 	done
 }
 
@@ -42,7 +47,8 @@ install_packages() {
 	headers=$(available_headers)
 	[[ $headers ]] || die "apt knows no linux-headers-6.12.*+deb12-amd64: is bookworm-security among its sources?"
 	mapfile -t missing < <(missing_packages "$headers")
-	DEBIAN_FRONTEND=noninteractive with_progress "installing ${missing[*]}" "$LOGS/apt-install.log" \
+	say "missing: ${missing[*]}"
+	DEBIAN_FRONTEND=noninteractive with_progress "installing ${#missing[@]} packages" "$LOGS/apt-install.log" \
 		apt-get -q -y --no-install-recommends install "${missing[@]}"
 }
 

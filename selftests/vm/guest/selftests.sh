@@ -11,7 +11,6 @@ for window in all some none; do
 		[ -x "$test" ] || continue
 		run_tap "$window" "$test" || failed=1
 	done
-	kmemleak_scan || failed=1
 	unload_pagoda || failed=1
 done
 run_tap - /guest/reload.sh || failed=1
