@@ -82,6 +82,8 @@ struct pagoda_bo_params {
 	u32 alignment;
 };
 
+bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
+				const struct pagoda_bo_params *params);
 struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 				   const struct pagoda_bo_params *params);
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);

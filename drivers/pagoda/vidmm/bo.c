@@ -118,16 +118,64 @@ bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
 	return bo->destroy == pagoda_bo_destroy;
 }
 
-/* Named segments first, then the other supported ones, VRAM before the aperture. */
+static u32 bo_vram_flags(u32 flags)
+{
+	u32 vram = 0;
+
+	if (flags & (DRM_PAGODA_ALLOCATION_CONTIGUOUS |
+		     DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
+		vram |= TTM_PL_FLAG_CONTIGUOUS;
+	if (flags & DRM_PAGODA_ALLOCATION_FROM_END)
+		vram |= TTM_PL_FLAG_TOPDOWN;
+	return vram;
+}
+
+/* The segments of the supported set that could hold it if they were empty. */
+static u32 bo_usable_segments(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params)
+{
+	const struct ttm_place vram = {
+		.mem_type = TTM_PL_VRAM,
+		.flags = bo_vram_flags(params->flags),
+	};
+	u32 usable = 0;
+
+	if (pagoda_vram_could_hold(vidmm, &vram, params->size, params->alignment))
+		usable |= DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM);
+	if (params->size >> PAGE_SHIFT <= vidmm->info->aperture_pages)
+		usable |= DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE);
+	return usable & params->supported;
+}
+
+/**
+ * pagoda_bo_params_could_fit() - Could this allocation ever be resident?
+ * @vidmm: The manager
+ * @params: What is asked for
+ *
+ * Context: Any.
+ * Return: Whether a supported segment could hold it if nothing else was there.
+ */
+bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
+				const struct pagoda_bo_params *params)
+{
+	return bo_usable_segments(vidmm, params);
+}
+
+/*
+ * Named segments first, then the other supported ones, VRAM before the aperture.
+ * Those that could never hold it are left out: TTM would evict everything else
+ * to find that out.
+ */
 static void bo_set_order(struct pagoda_bo *bo, const struct pagoda_bo_params *params)
 {
-	u32 left = params->supported;
+	u32 left = bo_usable_segments(bo->vidmm, params);
 	u32 n = 0;
 	u32 i, id;
 
 	for (i = 0; i < ARRAY_SIZE(params->preferred) && params->preferred[i]; i++) {
-		bo->preferred[n++] = params->preferred[i];
-		left &= ~DRM_PAGODA_SEGMENT_BIT(params->preferred[i]);
+		id = params->preferred[i];
+		if (left & DRM_PAGODA_SEGMENT_BIT(id))
+			bo->preferred[n++] = id;
+		left &= ~DRM_PAGODA_SEGMENT_BIT(id);
 	}
 	for (id = DRM_PAGODA_SEGMENT_VRAM; id <= DRM_PAGODA_SEGMENT_APERTURE; id++)
 		if (left & DRM_PAGODA_SEGMENT_BIT(id))
@@ -301,17 +349,6 @@ const struct drm_gem_object_funcs pagoda_bo_gem_funcs = {
 	.vm_ops = &pagoda_bo_vm_ops,
 };
 
-static u32 bo_vram_flags(struct pagoda_bo *bo)
-{
-	u32 flags = 0;
-
-	if (bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS)
-		flags |= TTM_PL_FLAG_CONTIGUOUS;
-	if (bo->flags & DRM_PAGODA_ALLOCATION_FROM_END)
-		flags |= TTM_PL_FLAG_TOPDOWN;
-	return flags;
-}
-
 /* Only who is reached by physical address gets one in the aperture (C162, C163). */
 static struct ttm_place bo_place_aperture(struct pagoda_bo *bo)
 {
@@ -340,7 +377,7 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 		if (bo->preferred[n] == DRM_PAGODA_SEGMENT_VRAM)
 			places[n] = (struct ttm_place) {
 				.mem_type = TTM_PL_VRAM,
-				.flags = bo_vram_flags(bo),
+				.flags = bo_vram_flags(bo->flags),
 			};
 		else
 			places[n] = bo_place_aperture(bo);
@@ -383,16 +420,16 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
  */
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
-	u64 visible = bo->vidmm->vram.visible_size;
+	const struct ttm_place visible = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = bo->vidmm->vram.visible_size >> PAGE_SHIFT,
+		.flags = bo_vram_flags(bo->flags) | TTM_PL_FLAG_DESIRED,
+	};
 	u32 n = 0;
 
-	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) &&
-	    bo->ttm.base.size <= visible)
-		places[n++] = (struct ttm_place) {
-			.mem_type = TTM_PL_VRAM,
-			.lpfn = visible >> PAGE_SHIFT,
-			.flags = bo_vram_flags(bo) | TTM_PL_FLAG_DESIRED,
-		};
+	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) && visible.lpfn &&
+	    pagoda_vram_could_hold(bo->vidmm, &visible, bo->ttm.base.size, bo->alignment))
+		places[n++] = visible;
 	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
 		places[n++] = bo_place_aperture(bo);
 	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };

@@ -41,6 +41,30 @@ static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 	return 0;
 }
 
+/*
+ * Waits for what is still on its way to the allocation. Done here and not left to
+ * TTM, because what is lost on that way must be cleared before it is shown.
+ */
+static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL))
+		return 0;
+	if (!fault_flag_allow_retry_first(vmf->flags))
+		return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
+					     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+
+	ttm_bo_get(&bo->ttm);
+	mmap_read_unlock(vmf->vma->vm_mm);
+	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true, MAX_SCHEDULE_TIMEOUT);
+	dma_resv_unlock(resv);
+	ttm_bo_put(&bo->ttm);
+	return VM_FAULT_RETRY;
+}
+
 static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 {
 	unsigned long page = vmf->pgoff - drm_vma_node_start(&bo->ttm.base.vma_node);
@@ -81,6 +105,11 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 	if (ret)
 		return ret;
 	fault_trace(bo, vmf, move);
+	ret = fault_wait(bo, vmf);
+	if (ret)
+		return ret;
+	if (pagoda_lost_clear(bo))
+		return VM_FAULT_SIGBUS;
 	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
 }
 

@@ -62,6 +62,7 @@ static void pagoda_evict_flags(struct ttm_buffer_object *ttm_bo, struct ttm_plac
 
 	if (bo->discardable) {
 		pagoda_move_discard(bo);
+		pagoda_bo_account(bo, ttm_bo->resource, NULL);
 		placement->num_placement = 0;
 	} else if (ttm_bo->resource->mem_type == TTM_PL_VRAM) {
 		placement->num_placement = pagoda_bo_placement_evicted(bo, bo->evict_places);

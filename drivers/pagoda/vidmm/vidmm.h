@@ -118,12 +118,15 @@ struct pagoda_aperture {
  *	(place->lpfn != 0)
  * @generation: Generation of its mapping, 0 without an address
  * @bound: MAP was issued and no UNMAP since; protected by the reservation
+ * @cpu: Kernel address of the pages while mapped, if the allocation asked for one
+ *	(C67); set before MAP, gone with the resource
  */
 struct pagoda_aperture_resource {
 	struct ttm_resource base;
 	struct drm_mm_node node;
 	u32 generation;
 	bool bound;
+	void *cpu;
 };
 
 /** pagoda_aperture_of() - Resource of the aperture around TTM's part. */
@@ -269,7 +272,7 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
  * @flags: DRM_PAGODA_ALLOCATION_ flags
  * @supported: Segment set
  * @eviction: Eviction segment set
- * @preferred: All supported segments, preferred ones first, then zeros
+ * @preferred: Supported segments it could fit in, preferred ones first, then zeros
  * @alignment: Bytes
  * @lost: Content was lost to a device failure; set from the fence path, sticky
  * @unclean: Lost, and not cleared since; set from the fence path, cleared with the

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ioctls: the table, and those about one allocation or the device.
+ *
+ * Everything that comes from user space is copied and checked before the first
+ * lock, and everything that goes there was checked to be writable before the
+ * first side effect: a refused call changes nothing.
+ */
+#include <linux/pagemap.h>
+#include <linux/sizes.h>
+#include <linux/uaccess.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_syncobj.h>
+#include <drm/drm_utils.h>
+#include <drm/drm_vma_manager.h>
+#include <pagoda/vidmm.h>
+#include "device.h"
+#include "ioctl.h"
+
+#define ALLOCATION_FLAGS \
+	(DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED | \
+	 DRM_PAGODA_ALLOCATION_CONTIGUOUS | DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY | \
+	 DRM_PAGODA_ALLOCATION_FROM_END | DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION | \
+	 DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE)
+
+#define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+
+/**
+ * pagoda_bo_lookup() - Allocation by handle
+ * @file: Whose handle
+ * @handle: Handle
+ *
+ * Context: Takes a spinlock.
+ * Return: The allocation with a reference, pagoda_bo_put() it; or NULL.
+ */
+struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle)
+{
+	struct drm_gem_object *obj = drm_gem_object_lookup(file, handle);
+
+	return obj ? pagoda_bo_of_gem(obj) : NULL;
+}
+
+/**
+ * pagoda_bo_put() - Drop a reference
+ * @bo: Allocation
+ *
+ * Context: May sleep.
+ */
+void pagoda_bo_put(struct pagoda_bo *bo)
+{
+	drm_gem_object_put(pagoda_bo_gem(bo));
+}
+
+static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_info *info)
+{
+	*info = (struct drm_pagoda_device_info) {
+		.features = pagoda->info.features,
+		.page_size = PAGE_SIZE,
+		.alignment = pagoda->info.alignment,
+		.num_segments = DRM_PAGODA_SEGMENT_APERTURE,
+		.num_engines = pagoda->info.num_engines,
+		.max_entries = DRM_PAGODA_MAX_ENTRIES,
+	};
+}
+
+/* Writes the smaller of what there is and what was asked for. */
+static int query_answer(struct drm_pagoda_query *args, const void *answer, u32 size)
+{
+	u32 wanted = args->size;
+
+	if (wanted && copy_to_user(u64_to_user_ptr(args->pointer), answer, min(wanted, size)))
+		return -EFAULT;
+	args->size = size;
+	return 0;
+}
+
+static int pagoda_ioctl_query(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct pagoda_device *pagoda = pagoda_device_of_drm(drm);
+	struct drm_pagoda_query *args = data;
+	union {
+		struct drm_pagoda_device_info device;
+		struct drm_pagoda_segment_info segment;
+		struct drm_pagoda_stats stats;
+	} answer;
+	int ret;
+
+	if (pagoda_refuse(drm, args->pad) ||
+	    pagoda_refuse(drm, args->type != DRM_PAGODA_QUERY_SEGMENT && args->index))
+		return -EINVAL;
+
+	switch (args->type) {
+	case DRM_PAGODA_QUERY_DEVICE:
+		query_device(pagoda, &answer.device);
+		return query_answer(args, &answer, sizeof(answer.device));
+	case DRM_PAGODA_QUERY_SEGMENT:
+		ret = pagoda_vidmm_segment_info(pagoda->vidmm, file->driver_priv, args->index,
+						&answer.segment);
+		if (pagoda_refuse(drm, ret))
+			return ret;
+		return query_answer(args, &answer, sizeof(answer.segment));
+	case DRM_PAGODA_QUERY_STATS:
+		pagoda_vidmm_stats(pagoda->vidmm, &answer.stats);
+		return query_answer(args, &answer, sizeof(answer.stats));
+	}
+	pagoda_refuse(drm, args->type);
+	return -EINVAL;
+}
+
+static int create_check_segments(struct drm_device *drm,
+				 const struct drm_pagoda_allocation_create *args)
+{
+	u32 named = 0;
+	bool end = false;
+	u32 i;
+
+	if (pagoda_refuse(drm, !args->supported) ||
+	    pagoda_refuse(drm, args->supported & ~(VRAM_BIT | APERTURE_BIT)) ||
+	    pagoda_refuse(drm, args->eviction & ~APERTURE_BIT) ||
+	    pagoda_refuse(drm, args->eviction & ~args->supported))
+		return -EINVAL;
+	for (i = 0; i < DRM_PAGODA_MAX_PREFERRED; i++) {
+		u32 id = args->preferred[i];
+
+		if (!id) {
+			end = true;
+			continue;
+		}
+		if (pagoda_refuse(drm, end) ||
+		    pagoda_refuse(drm, id > DRM_PAGODA_SEGMENT_APERTURE) ||
+		    pagoda_refuse(drm, !(args->supported & DRM_PAGODA_SEGMENT_BIT(id))) ||
+		    pagoda_refuse(drm, named & DRM_PAGODA_SEGMENT_BIT(id)))
+			return -EINVAL;
+		named |= DRM_PAGODA_SEGMENT_BIT(id);
+	}
+	return 0;
+}
+
+static int create_check(struct drm_device *drm, const struct drm_pagoda_allocation_create *args)
+{
+	bool visible = args->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE;
+	bool aligned = args->alignment;
+
+	if (pagoda_refuse(drm, !args->size) ||
+	    pagoda_refuse(drm, args->size > DRM_PAGODA_MAX_ALLOCATION) ||
+	    pagoda_refuse(drm, args->pad) ||
+	    pagoda_refuse(drm, args->flags & ~ALLOCATION_FLAGS) ||
+	    pagoda_refuse(drm, args->flags & DRM_PAGODA_ALLOCATION_CACHED && !visible) ||
+	    pagoda_refuse(drm, aligned && !is_power_of_2(args->alignment)) ||
+	    pagoda_refuse(drm, aligned && args->alignment < PAGE_SIZE) ||
+	    pagoda_refuse(drm, args->alignment > SZ_2M))
+		return -EINVAL;
+	return create_check_segments(drm, args);
+}
+
+static int pagoda_ioctl_allocation_create(struct drm_device *drm, void *data,
+					  struct drm_file *file)
+{
+	struct pagoda_device *pagoda = pagoda_device_of_drm(drm);
+	struct drm_pagoda_allocation_create *args = data;
+	struct pagoda_bo_params params;
+	struct pagoda_bo *bo;
+	int ret;
+
+	ret = create_check(drm, args);
+	if (ret)
+		return ret;
+	params = (struct pagoda_bo_params) {
+		.size = PAGE_ALIGN(args->size),
+		.flags = args->flags,
+		.supported = args->supported,
+		.eviction = args->eviction,
+		.alignment = args->alignment,
+	};
+	memcpy(params.preferred, args->preferred, sizeof(params.preferred));
+	if (pagoda_refuse(drm, !pagoda_bo_params_could_fit(pagoda->vidmm, &params)))
+		return -E2BIG;
+
+	bo = pagoda_bo_create(pagoda->vidmm, file->driver_priv, &params);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = drm_gem_handle_create(file, pagoda_bo_gem(bo), &args->handle);
+	pagoda_bo_put(bo);
+	if (!ret)
+		args->size = params.size;
+	return ret;
+}
+
+static int pagoda_ioctl_allocation_mmap_offset(struct drm_device *drm, void *data,
+					       struct drm_file *file)
+{
+	struct drm_pagoda_allocation_mmap_offset *args = data;
+	struct drm_pagoda_allocation_info info;
+	struct pagoda_bo *bo;
+	int ret = 0;
+
+	if (pagoda_refuse(drm, args->flags))
+		return -EINVAL;
+	bo = pagoda_bo_lookup(file, args->handle);
+	if (pagoda_refuse(drm, !bo))
+		return -ENOENT;
+	pagoda_bo_info(bo, &info);
+	if (pagoda_refuse(drm, !(info.flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE)))
+		ret = -EACCES;
+	else
+		args->offset = drm_vma_node_offset_addr(&pagoda_bo_gem(bo)->vma_node);
+	pagoda_bo_put(bo);
+	return ret;
+}
+
+static int pagoda_ioctl_allocation_info(struct drm_device *drm, void *data,
+					struct drm_file *file)
+{
+	struct drm_pagoda_allocation_info *args = data;
+	struct pagoda_bo *bo = pagoda_bo_lookup(file, args->handle);
+
+	if (pagoda_refuse(drm, !bo))
+		return -ENOENT;
+	pagoda_bo_info(bo, args);
+	pagoda_bo_put(bo);
+	return 0;
+}
+
+/* Every fence of ours signals, with or without a device: no need to keep that here. */
+static int wait_idle(struct dma_resv *resv, s64 timeout_ns)
+{
+	long ret;
+
+	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP))
+		return 0;
+	if (timeout_ns <= 0)
+		return -ETIME;
+	ret = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, true,
+				    drm_timeout_abs_to_jiffies(timeout_ns));
+	if (ret < 0)
+		return ret;
+	return ret ? 0 : -ETIME;
+}
+
+static int pagoda_ioctl_allocation_wait(struct drm_device *drm, void *data,
+					struct drm_file *file)
+{
+	struct drm_pagoda_allocation_wait *args = data;
+	struct drm_pagoda_allocation_info info;
+	struct pagoda_bo *bo;
+	int ret;
+
+	if (pagoda_refuse(drm, args->flags))
+		return -EINVAL;
+	bo = pagoda_bo_lookup(file, args->handle);
+	if (pagoda_refuse(drm, !bo))
+		return -ENOENT;
+	ret = wait_idle(pagoda_bo_gem(bo)->resv, args->timeout_ns);
+	if (!ret) {
+		pagoda_bo_info(bo, &info);
+		if (info.state & DRM_PAGODA_CONTENT_LOST)
+			ret = -EIO;
+	}
+	pagoda_bo_put(bo);
+	return ret;
+}
+
+#define PAGODA_IOCTL(id, func) \
+	DRM_IOCTL_DEF_DRV(PAGODA_##id, pagoda_ioctl_##func, DRM_RENDER_ALLOW)
+
+const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
+	PAGODA_IOCTL(QUERY, query),
+	PAGODA_IOCTL(ALLOCATION_CREATE, allocation_create),
+	PAGODA_IOCTL(ALLOCATION_MMAP_OFFSET, allocation_mmap_offset),
+	PAGODA_IOCTL(ALLOCATION_INFO, allocation_info),
+	PAGODA_IOCTL(ALLOCATION_WAIT, allocation_wait),
+	PAGODA_IOCTL(MAKE_RESIDENT, make_resident),
+	PAGODA_IOCTL(EVICT, evict),
+	PAGODA_IOCTL(QUERY_RESIDENCY, query_residency),
+};
+
+/*
+ * The DRM core drops what a struct has beyond the one it knows, and finds out that
+ * an answer can't be written after the work was done. Neither is what the header
+ * promises.
+ */
+static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user *arg)
+{
+	unsigned int size = _IOC_SIZE(cmd);
+	unsigned int kernel = _IOC_SIZE(known);
+	int ret;
+
+	if (cmd & IOC_OUT && fault_in_safe_writeable(arg, size))
+		return -EFAULT;
+	if (!(cmd & IOC_IN) || size <= kernel)
+		return 0;
+	ret = check_zeroed_user(arg + kernel, size - kernel);
+	if (ret < 0)
+		return ret;
+	return ret ? 0 : -E2BIG;
+}
+
+/**
+ * pagoda_ioctl() - file_operations.unlocked_ioctl
+ * @filp: DRM file
+ * @cmd: Number, with the caller's idea of the struct's size
+ * @arg: The caller's struct
+ *
+ * The device can't be taken away while one of our ioctls runs, except while it
+ * waits for the caller's sake.
+ *
+ * Context: May sleep.
+ * Return: See include/uapi/drm/pagoda_drm.h.
+ */
+long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	struct drm_file *file = filp->private_data;
+	struct drm_device *drm = file->minor->dev;
+	unsigned int nr = _IOC_NR(cmd) - DRM_COMMAND_BASE;
+	long ret;
+	int idx;
+
+	if (_IOC_NR(cmd) < DRM_COMMAND_BASE || nr >= PAGODA_NUM_IOCTLS)
+		return drm_ioctl(filp, cmd, arg);
+
+	ret = ioctl_check_struct(pagoda_ioctls[nr].cmd, cmd, (char __user *)arg);
+	if (pagoda_refuse(drm, ret))
+		return drm_dev_is_unplugged(drm) ? -ENODEV : ret;
+	if (nr == DRM_PAGODA_ALLOCATION_WAIT)
+		return drm_ioctl(filp, cmd, arg);
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = drm_ioctl(filp, cmd, arg);
+	drm_dev_exit(idx);
+	return ret;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the memory manager tells about itself: to the ioctls, and in debugfs.
+ */
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <drm/drm_print.h>
+#include <pagoda/virtio.h>
+#include "vidmm.h"
+
+/* Room for the decoded text of one paging buffer. */
+#define REPORT_TEXT_SIZE	SZ_64K
+
+static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
+	[VIRTIO_PAGODA_SEGMENT_SYSTEM] = "system",
+	[VIRTIO_PAGODA_SEGMENT_VRAM] = "vram",
+	[VIRTIO_PAGODA_SEGMENT_APERTURE] = "aperture",
+};
+
+static void report_vram(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
+{
+	struct pagoda_vram *vram = &vidmm->vram;
+
+	info->size = vidmm->info->vram_size;
+	info->visible_size = vram->visible_size;
+	if (info->visible_size == info->size)
+		info->flags |= DRM_PAGODA_SEGMENT_CPU_VISIBLE;
+	else if (info->visible_size)
+		info->flags |= DRM_PAGODA_SEGMENT_CPU_PARTIAL;
+	info->usage = ttm_resource_manager_usage(&vram->manager);
+	info->largest_free = pagoda_vram_largest_free(vidmm);
+	mutex_lock(&vram->lock);
+	info->visible_usage = vram->visible_used;
+	mutex_unlock(&vram->lock);
+}
+
+static void report_aperture(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
+{
+	struct pagoda_aperture *aperture = &vidmm->aperture;
+	struct drm_mm_node *node;
+	u64 start, end;
+
+	info->flags = DRM_PAGODA_SEGMENT_APERTURE_FLAG | DRM_PAGODA_SEGMENT_CPU_VISIBLE;
+	info->size = vidmm->info->aperture_pages << PAGE_SHIFT;
+	info->visible_size = info->size;
+	info->usage = ttm_resource_manager_usage(&aperture->manager);
+	info->visible_usage = info->usage;
+	mutex_lock(&aperture->lock);
+	info->mapped = aperture->mapped << PAGE_SHIFT;
+	drm_mm_for_each_hole(node, &aperture->mm, start, end)
+		info->largest_free = max_t(u64, info->largest_free, (end - start) << PAGE_SHIFT);
+	mutex_unlock(&aperture->lock);
+}
+
+/**
+ * pagoda_vidmm_segment_info() - Describe a segment
+ * @vidmm: The manager
+ * @client: Whose usage is wanted, or NULL
+ * @id: Segment id, 1 or 2
+ * @info: Filled
+ *
+ * Context: May sleep.
+ * Return: 0 or -ENOENT.
+ */
+int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
+			      u32 id, struct drm_pagoda_segment_info *info)
+{
+	*info = (struct drm_pagoda_segment_info) { .id = id };
+	if (id == DRM_PAGODA_SEGMENT_VRAM)
+		report_vram(vidmm, info);
+	else if (id == DRM_PAGODA_SEGMENT_APERTURE)
+		report_aperture(vidmm, info);
+	else
+		return -ENOENT;
+	if (vidmm->info->coherent)
+		info->flags |= DRM_PAGODA_SEGMENT_CACHE_COHERENT;
+	if (client)
+		info->client_usage = atomic64_read(&client->segment_bytes[id]);
+	return 0;
+}
+
+/**
+ * pagoda_vidmm_stats() - Counters since probe
+ * @vidmm: The manager
+ * @stats: Filled
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats)
+{
+	struct pagoda_counters *from = &vidmm->stats;
+	struct pagoda_queue_stats queue;
+
+	pagoda_queue_stats(vidmm->stream.queue, &queue);
+	*stats = (struct drm_pagoda_stats) {
+		.paged_in = atomic64_read(&from->paged_in),
+		.paged_out = atomic64_read(&from->paged_out),
+		.moved = atomic64_read(&from->moved),
+		.filled = atomic64_read(&from->filled),
+		.discarded = atomic64_read(&from->discarded),
+		.evictions = atomic64_read(&from->evictions),
+		.page_ins = atomic64_read(&from->page_ins),
+		.cpu_waits = atomic64_read(&from->cpu_waits),
+		.busy_retries = atomic64_read(&from->busy_retries),
+		.insufficient = atomic64_read(&from->insufficient),
+		.commands = atomic64_read(&from->commands),
+		.buffer_bytes = queue.bytes,
+		.submissions = queue.submissions,
+		.doorbells = queue.doorbells,
+		.faults = atomic64_read(&from->faults),
+		.lost = atomic64_read(&from->lost),
+	};
+}
+
+/**
+ * pagoda_vidmm_print_segments() - Sizes and usage of the segments
+ * @vidmm: The manager
+ * @p: Where to
+ *
+ * Context: May sleep.
+ */
+void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct drm_pagoda_segment_info info;
+	u32 id;
+
+	for (id = DRM_PAGODA_SEGMENT_VRAM; id <= DRM_PAGODA_SEGMENT_APERTURE; id++) {
+		pagoda_vidmm_segment_info(vidmm, NULL, id, &info);
+		drm_printf(p, "%u %s: size %llu visible %llu usage %llu visible_usage %llu mapped %llu largest_free %llu\n",
+			   id, report_segment_names[id], info.size, info.visible_size, info.usage,
+			   info.visible_usage, info.mapped, info.largest_free);
+	}
+	ttm_resource_manager_debug(&vidmm->vram.manager, p);
+	ttm_resource_manager_debug(&vidmm->aperture.manager, p);
+}
+
+static void report_resource(struct ttm_resource *res, u32 priority, struct drm_printer *p)
+{
+	struct ttm_buffer_object *ttm_bo = res->bo;
+
+	if (pagoda_bo_is_ours(ttm_bo)) {
+		struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
+
+		drm_printf(p, "  priority %u bo %llu size %zu page %lu%s%s\n", priority, bo->id,
+			   res->size, res->start, READ_ONCE(bo->resident) ? " resident" : "",
+			   READ_ONCE(bo->lost) ? " lost" : "");
+	} else {
+		drm_printf(p, "  priority %u leaving size %zu page %lu\n", priority, res->size,
+			   res->start);
+	}
+}
+
+/* Oldest first. TTM's lock keeps resource and allocation there. */
+static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
+{
+	struct ttm_lru_item *item;
+	u32 priority;
+
+	spin_lock(&man->bdev->lru_lock);
+	for (priority = 0; priority < TTM_MAX_BO_PRIORITY; priority++)
+		list_for_each_entry(item, &man->lru[priority], link)
+			if (ttm_lru_item_is_res(item))
+				report_resource(ttm_lru_item_to_res(item), priority, p);
+	spin_unlock(&man->bdev->lru_lock);
+}
+
+/**
+ * pagoda_vidmm_print_lru() - Allocations by segment, next victim first
+ * @vidmm: The manager
+ * @p: Where to; must not sleep
+ *
+ * Context: Takes TTM's LRU lock.
+ */
+void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	static const u32 types[] = { TTM_PL_VRAM, TTM_PL_TT, TTM_PL_SYSTEM };
+	static const u32 segments[] = {
+		VIRTIO_PAGODA_SEGMENT_VRAM,
+		VIRTIO_PAGODA_SEGMENT_APERTURE,
+		VIRTIO_PAGODA_SEGMENT_SYSTEM,
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		drm_printf(p, "%s\n", report_segment_names[segments[i]]);
+		report_lru(ttm_manager_type(&vidmm->ttm, types[i]), p);
+	}
+}
+
+/**
+ * pagoda_vidmm_print_queue() - State and counters of the paging queue
+ * @vidmm: The manager
+ * @p: Where to; must not sleep
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	pagoda_queue_print(vidmm->stream.queue, p);
+}
+
+/**
+ * struct report_buffers - Where buffers are printed to
+ * @p: Printer
+ * @text: Memory for one of them
+ */
+struct report_buffers {
+	struct drm_printer *p;
+	struct pagoda_paging_text text;
+};
+
+static void report_buffer(void *arg, const void *data, u32 size, u64 seqno, int error)
+{
+	struct report_buffers *report = arg;
+
+	report->text.len = 0;
+	report->text.data[0] = '\0';
+	pagoda_paging_print(data, size, &report->text);
+	drm_printf(report->p, "seqno %llu size %u error %d\n", seqno, size, error);
+	drm_puts(report->p, report->text.data);
+}
+
+/**
+ * pagoda_vidmm_print_buffers() - Decode the last paging buffers
+ * @vidmm: The manager
+ * @p: Where to; must not sleep
+ *
+ * Context: May sleep to get memory.
+ */
+void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct report_buffers report = {
+		.p = p,
+		.text.data = kvmalloc(REPORT_TEXT_SIZE, GFP_KERNEL),
+		.text.size = REPORT_TEXT_SIZE,
+	};
+
+	if (!report.text.data) {
+		drm_puts(p, "no memory\n");
+		return;
+	}
+	pagoda_queue_for_each_recent(vidmm->stream.queue, report_buffer, &report);
+	kvfree(report.text.data);
+}
