@@ -56,7 +56,8 @@ int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 			continue;
 		queue->buffer = kvzalloc(pagoda_queue_buffer_size(i), GFP_KERNEL);
 		queue->held = kvcalloc(PAGODA_VGPU_RING_SIZE, sizeof(*queue->held), GFP_KERNEL);
-		if (!queue->buffer || !queue->held)
+		queue->spans = kvcalloc(PAGODA_VGPU_MAX_RUNS, sizeof(*queue->spans), GFP_KERNEL);
+		if (!queue->buffer || !queue->held || !queue->spans)
 			return -ENOMEM;
 	}
 	return 0;
@@ -73,6 +74,7 @@ void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 	for (i = 0; i < vgpu->nr_queues; i++) {
 		kvfree(vgpu->queues[i].buffer);
 		kvfree(vgpu->queues[i].held);
+		kvfree(vgpu->queues[i].spans);
 	}
 }
 

@@ -140,16 +140,15 @@ pagoda_request_run(struct pagoda_vgpu_queue *queue, u64 readable, struct pagoda_
 	run->size = le32_to_cpu(request->size);
 	run->start = le32_to_cpu(request->start);
 	run->stop = &queue->stop;
+	run->spans = queue->spans;
 	run->fail_at = mischief->fail_at;
 	run->fail_middle = mischief->fail_middle;
 	run->stop_at = mischief->hang_at;
 	if (mischief->delay_us)
 		pagoda_request_sleep(queue, mischief->delay_us);
-	if (!mischief->hang_at) {
-		/* An empty buffer has no packet to hang at. */
-		run->offset = run->start <= run->size ? run->start : 0;
+	/* An empty buffer has no packet to hang at. */
+	if (!run->size && !mischief->hang_at)
 		return PAGODA_ENGINE_STOPPED;
-	}
 	return pagoda_engine_execute(&queue->vgpu->engine, run);
 }
 

@@ -184,6 +184,8 @@ struct pagoda_vgpu_queue {
 	struct completion reset_done;
 	/** @buffer: Private copy of the request being executed. */
 	void *buffer;
+	/** @spans: Room for the engine, PAGODA_VGPU_MAX_RUNS pointers. */
+	u8 **spans;
 	/** @executed: Last request that was executed whole. */
 	u64 executed;
 	/** @offset: How far the one after @executed came. */

@@ -139,6 +139,16 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram)
 }
 
 /*
+ * Blocks of 2 MiB that were found to be memory throughout, by the low bits of
+ * their number, so that long runs cost little to check. Block 0 is never among
+ * them. Any thread reads and writes an entry; each is right by itself, and what
+ * was memory once stays memory unless it is unplugged, which pfn_valid() tells.
+ */
+#define PAGODA_BLOCK_SHIFT	(21 - PAGE_SHIFT)
+#define PAGODA_BLOCK_PAGES	BIT(PAGODA_BLOCK_SHIFT)
+static unsigned long pagoda_memory_blocks[8192];
+
+/*
  * What the page allocator handed out is always mapped. Reserved pages aren't:
  * holes, firmware and the kernel's own text are among them.
  */
@@ -150,6 +160,30 @@ static bool pagoda_pfn_is_memory(unsigned long pfn)
 		return false;
 	page = pfn_to_page(pfn);
 	return !PageReserved(page) && !PageHighMem(page) && !is_zone_device_page(page);
+}
+
+static bool pagoda_block_is_memory(unsigned long block)
+{
+	unsigned long *known = &pagoda_memory_blocks[block % ARRAY_SIZE(pagoda_memory_blocks)];
+	unsigned long pfn = block << PAGODA_BLOCK_SHIFT;
+	unsigned long i;
+
+	if (READ_ONCE(*known) == block)
+		return block && pfn_valid(pfn);
+	for (i = 0; i < PAGODA_BLOCK_PAGES; i++) {
+		if (!pagoda_pfn_is_memory(pfn + i))
+			return false;
+	}
+	WRITE_ONCE(*known, block);
+	return true;
+}
+
+/* Pages from @pfn on that are known at once to be memory, 0 if there is none. */
+static unsigned long pagoda_pfn_memory(unsigned long pfn)
+{
+	if (pagoda_block_is_memory(pfn >> PAGODA_BLOCK_SHIFT))
+		return PAGODA_BLOCK_PAGES - pfn % PAGODA_BLOCK_PAGES;
+	return pagoda_pfn_is_memory(pfn);
 }
 
 /**
@@ -165,11 +199,15 @@ void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got)
 {
 	unsigned long pfn = bus >> PAGE_SHIFT;
 	u64 inside = offset_in_page(bus);
+	unsigned long pages;
 	u64 size = 0;
 
-	while (size < inside + want && pagoda_pfn_is_memory(pfn)) {
-		size += PAGE_SIZE;
-		pfn++;
+	while (size < inside + want) {
+		pages = pagoda_pfn_memory(pfn);
+		if (!pages)
+			break;
+		size += (u64)pages << PAGE_SHIFT;
+		pfn += pages;
 	}
 	if (!size)
 		return NULL;

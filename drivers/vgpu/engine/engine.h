@@ -137,12 +137,18 @@ struct pagoda_engine_run {
 	u32 start;
 	/** @stop: Read between packets; true ends the run there. May be NULL. */
 	const bool *stop;
-	/** @stop_at: Test: stop before this packet, counted from @start. */
+	/** @stop_at: Test: stop before this packet of the buffer. */
 	u32 stop_at;
-	/** @fail_at: Test: this packet fails with DEVICE_FAILURE. */
+	/** @fail_at: Test: this packet of the buffer fails with DEVICE_FAILURE. */
 	u32 fail_at;
 	/** @fail_middle: Test: it fails after half of its effect. */
 	bool fail_middle;
+
+	/**
+	 * @spans: Room for max_runs pointers, so that a run is looked up once
+	 * rather than when it is checked and when it is used. May be NULL.
+	 */
+	u8 **spans;
 
 	/** @fault: Out: set when the run faulted, else zero. */
 	struct pagoda_engine_fault fault;

@@ -228,14 +228,16 @@ static u32 pagoda_packet_execute(struct pagoda_exec *exec)
 {
 	struct pagoda_engine_run *run = exec->run;
 	const void *packet = run->buffer + run->offset;
-	const struct pagoda_op *op;
-	u32 length, reason;
+	const struct pagoda_op *op = NULL;
+	u32 length = 0;
+	u32 reason;
 
+	exec->spans = run->spans;
 	reason = pagoda_head_check(exec, &op, &length);
 	if (!reason)
 		reason = op->validate(exec, packet);
 	if (!reason) {
-		if (unlikely(run->packets == run->fail_at))
+		if (unlikely(exec->skipped + run->packets == run->fail_at))
 			reason = pagoda_packet_fail(exec, op, packet);
 		else
 			reason = op->execute(exec, packet);
@@ -248,11 +250,15 @@ static u32 pagoda_packet_execute(struct pagoda_exec *exec)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* A resumed buffer must go on where a packet begins. */
-static bool pagoda_start_valid(const struct pagoda_engine_run *run)
+/*
+ * A resumed buffer must go on where a packet begins. Leaves in @skipped how many
+ * packets are before that place.
+ */
+static bool pagoda_start_valid(const struct pagoda_engine_run *run, u32 *skipped)
 {
 	u32 offset = 0;
 
+	*skipped = 0;
 	while (offset < run->start) {
 		const struct virtio_pagoda_packet *packet = run->buffer + offset;
 		u32 length = le32_to_cpu(packet->length);
@@ -261,6 +267,7 @@ static bool pagoda_start_valid(const struct pagoda_engine_run *run)
 		    length > run->start - offset)
 			return false;
 		offset += length;
+		(*skipped)++;
 	}
 	return true;
 }
@@ -272,14 +279,17 @@ static u32 pagoda_buffer_check(struct pagoda_exec *exec)
 	if (run->size > exec->engine->max_buffer || run->size % VIRTIO_PAGODA_PACKET_ALIGN)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->size);
 	if (run->start > run->size || run->start % VIRTIO_PAGODA_PACKET_ALIGN ||
-	    !pagoda_start_valid(run))
+	    !pagoda_start_valid(run, &exec->skipped))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->start);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static bool pagoda_run_stops(const struct pagoda_engine_run *run)
+static bool pagoda_run_stops(const struct pagoda_exec *exec)
 {
-	return run->packets == run->stop_at || (run->stop && READ_ONCE(*run->stop));
+	const struct pagoda_engine_run *run = exec->run;
+
+	return exec->skipped + run->packets == run->stop_at ||
+	       (run->stop && READ_ONCE(*run->stop));
 }
 
 /**
@@ -307,10 +317,10 @@ enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,
 	reason = pagoda_buffer_check(&exec);
 	if (!reason)
 		run->offset = run->start;
-	if (!reason && run->start == run->size && !run->fail_at)
+	if (!reason && run->start == run->size && exec.skipped == run->fail_at)
 		reason = pagoda_refuse(&exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 	while (!reason && run->offset < run->size) {
-		if (pagoda_run_stops(run)) {
+		if (pagoda_run_stops(&exec)) {
 			memset(&run->fault, 0, sizeof(run->fault));
 			return PAGODA_ENGINE_STOPPED;
 		}

@@ -13,8 +13,10 @@
  * struct pagoda_exec - A packet being executed, on the stack of its queue
  * @window_*: last answer of system_span(): a page list that is validated, then
  *	executed, or runs next to each other, ask only once
+ * @spans: where the next run's memory is noted, NULL = nowhere
  * @half: stop after half of the effect (failure injection)
  * @since: bytes since pagoda_shim_yield()
+ * @skipped: packets of the buffer before the first one executed
  */
 struct pagoda_exec {
 	struct pagoda_engine *engine;
@@ -22,7 +24,9 @@ struct pagoda_exec {
 	u64 window_bus;
 	u64 window_size;
 	u8 *window;
+	u8 **spans;
 	u32 since;
+	u32 skipped;
 	bool half;
 };
 
@@ -56,6 +60,7 @@ struct pagoda_cursor {
 	u64 address;				/* next byte: VRAM, aperture */
 	u64 left;				/* bytes behind @here */
 	const struct virtio_pagoda_run *run;	/* next run: system memory */
+	u8 *const *span;			/* and what its check found out */
 	u8 *here;
 	u64 here_size;
 };
@@ -66,13 +71,14 @@ u8 *pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 bus, u64 want, u64
 u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access);
 u32 pagoda_engine_runs_check(struct pagoda_exec *exec,
 			     const struct virtio_pagoda_run *runs, u32 nr_runs,
-		      u64 nr_pages, u32 access);
+			     u64 nr_pages, u32 access);
 u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 				 const struct virtio_pagoda_location *location,
-			  const struct virtio_pagoda_run *runs, u64 size, u32 access);
+				 const struct virtio_pagoda_run *runs, u64 size, u32 access);
 void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 			       const struct virtio_pagoda_location *location,
-			const struct virtio_pagoda_run *runs, u64 size, u32 access);
+			       const struct virtio_pagoda_run *runs, u8 *const *spans,
+			       u64 size, u32 access);
 u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor);
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here);

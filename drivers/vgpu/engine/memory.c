@@ -60,20 +60,27 @@ u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u3
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access)
+/* Accepts one run; notes its memory in @span when it is all in a row. */
+static u32 pagoda_run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
 	u64 limit = 1ull << exec->engine->system_bits;
+	u8 *here;
 	u64 got;
 
 	if (!IS_ALIGNED(address, PAGODA_PAGE))
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address, access);
 	if (size > limit || address > limit - size)
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address, access);
-	for (; size; address += got, size -= got) {
-		if (!pagoda_system_span(exec, address, size, &got))
-			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address,
-						    access);
+	here = pagoda_system_span(exec, address, size, &got);
+	if (span)
+		*span = here && got == size ? here : NULL;
+	while (here && got < size) {
+		address += got;
+		size -= got;
+		here = pagoda_system_span(exec, address, size, &got);
 	}
+	if (!here)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address, access);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -97,7 +104,8 @@ u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagod
 		if (!pages || sum > nr_pages)
 			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS, address,
 						    access);
-		reason = pagoda_run_check(exec, address, pages * PAGODA_PAGE, access);
+		reason = pagoda_run_check(exec, address, pages * PAGODA_PAGE, access,
+					  exec->spans ? exec->spans++ : NULL);
 		if (reason)
 			return reason;
 	}
@@ -159,10 +167,14 @@ u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 	}
 }
 
-/* Starts a walk of @size bytes over a location that was checked. */
+/*
+ * Starts a walk of @size bytes over a location that was checked. @spans is what the
+ * check noted about @runs, or NULL.
+ */
 void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 			       const struct virtio_pagoda_location *location,
-			       const struct virtio_pagoda_run *runs, u64 size, u32 access)
+			       const struct virtio_pagoda_run *runs, u8 *const *spans,
+			       u64 size, u32 access)
 {
 	memset(cursor, 0, sizeof(*cursor));
 	cursor->segment = le32_to_cpu(location->segment);
@@ -171,6 +183,20 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 	cursor->access = access;
 	cursor->left = size;
 	cursor->run = runs;
+	cursor->span = spans;
+}
+
+/* The next run whole, if its check found it in a row. */
+static bool pagoda_system_noted(struct pagoda_cursor *cursor)
+{
+	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE;
+
+	if (!cursor->span || !*cursor->span)
+		return false;
+	cursor->here = *cursor->span++;
+	cursor->here_size = min(size, cursor->left);
+	cursor->run++;
+	return true;
 }
 
 /*
@@ -190,6 +216,8 @@ static u32 pagoda_system_next(struct pagoda_exec *exec, struct pagoda_cursor *cu
 	cursor->here_size = got;
 	if (got == size) {
 		cursor->run++;
+		if (cursor->span)
+			cursor->span++;
 		cursor->address = 0;
 	} else {
 		cursor->address += got;
@@ -203,7 +231,8 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
 	if (cursor->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM) {
-		reason = pagoda_system_next(exec, cursor);
+		if (!pagoda_system_noted(cursor))
+			reason = pagoda_system_next(exec, cursor);
 	} else if (cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM) {
 		cursor->here = exec->engine->vram + cursor->address;
 		cursor->here_size = cursor->left;
@@ -226,7 +255,7 @@ u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 add
 
 	switch (segment) {
 	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
-		reason = pagoda_run_check(exec, page, PAGODA_PAGE, access);
+		reason = pagoda_run_check(exec, page, PAGODA_PAGE, access, NULL);
 		if (!reason)
 			*here = pagoda_system_span(exec, address, size, &got);
 		return reason;

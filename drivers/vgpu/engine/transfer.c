@@ -119,12 +119,15 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_transfer *transfer = packet;
 	u64 left = ALIGN_DOWN(le64_to_cpu(transfer->size) >> exec->half, 4);
+	u8 *const *spans = exec->run->spans;
 	struct pagoda_cursor src, dst;
 	u32 reason;
 
-	pagoda_engine_cursor_init(&src, &transfer->src, pagoda_transfer_src_runs(transfer),
+	pagoda_engine_cursor_init(&src, &transfer->src, pagoda_transfer_src_runs(transfer), spans,
 				  left, VIRTIO_PAGODA_ACCESS_READ);
-	pagoda_engine_cursor_init(&dst, &transfer->dst, pagoda_transfer_dst_runs(transfer),
+	if (spans)
+		spans += le32_to_cpu(transfer->src.nr_runs);
+	pagoda_engine_cursor_init(&dst, &transfer->dst, pagoda_transfer_dst_runs(transfer), spans,
 				  left, VIRTIO_PAGODA_ACCESS_WRITE);
 	while (left) {
 		u64 size;
