@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every error path that a failed allocation of the kernel can reach: the first allocation in a
+ * sequence of calls fails, then the second, until none is left to fail. Whatever the calls
+ * answer, nothing may leak and content that was there must still be.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+
+#include "pagoda_test.h"
+
+#define SEED		41
+#define MOST_FAILURES	4000
+
+static sigjmp_buf bus_error;
+
+static void on_bus_error(int number)
+{
+	siglongjmp(bus_error, number);
+}
+
+FIXTURE(fail) {
+	struct test_device dev;
+	int nth;
+	uint64_t vram;
+	uint64_t aperture;
+};
+
+static void knob(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	/* What this kernel doesn't have can't fail either. */
+	if (write(fd, value, strlen(value)) < 0)
+		errno = 0;
+	close(fd);
+}
+
+FIXTURE_SETUP(fail)
+{
+	self->nth = -1;
+	if (access("/proc/self/fail-nth", W_OK) || access("/sys/kernel/debug/failslab", X_OK))
+		SKIP(return, "the kernel is without fault injection");
+	/* Allocations that may sleep are the ones that drivers make; no backtraces, please. */
+	knob("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	knob("/sys/kernel/debug/failslab/verbose", "0");
+	knob("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
+	knob("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N");
+	knob("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	knob("/sys/kernel/debug/fail_page_alloc/verbose", "0");
+	knob("/sys/kernel/debug/fail_usercopy/verbose", "0");
+	ASSERT_EQ(0, test_device_open(&self->dev));
+	self->nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->nth);
+	self->vram = pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM);
+	self->aperture = pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_APERTURE);
+	signal(SIGBUS, on_bus_error);
+}
+
+FIXTURE_TEARDOWN(fail)
+{
+	if (self->nth < 0)
+		return;
+	EXPECT_EQ(self->vram, test_usage_settled(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
+	EXPECT_EQ(self->aperture, test_usage_settled(self->dev.fd, DRM_PAGODA_SEGMENT_APERTURE,
+						     self->aperture));
+	close(self->nth);
+	close(self->dev.fd);
+}
+
+static int nth_set(int nth, unsigned int value)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%u", value);
+
+	return pwrite(nth, text, length, 0) == length ? 0 : -errno;
+}
+
+/* Ends the injection; true if something was made to fail. */
+static bool nth_end(int nth)
+{
+	char text[16] = "";
+	ssize_t length = pread(nth, text, sizeof(text) - 1, 0);
+
+	nth_set(nth, 0);
+	return length > 0 && !strtoul(text, NULL, 10);
+}
+
+typedef int (*sequence)(int fd, uint64_t page, uint32_t *handles);
+
+/* Runs a sequence with every allocation failing in turn; returns how many there were. */
+static int walk(int nth, int fd, uint64_t page, sequence run, int *wrong)
+{
+	unsigned int n;
+	bool failed = true;
+
+	for (n = 1; failed && n < MOST_FAILURES; n++) {
+		volatile uint32_t handles[4] = { 0 };
+		volatile int ret = -EFAULT;
+		int k;
+
+		if (nth_set(nth, n))
+			return -errno;
+		if (!sigsetjmp(bus_error, 1))
+			ret = run(fd, page, (uint32_t *)handles);
+		failed = nth_end(nth);
+		if (!failed && ret)
+			*wrong = ret;
+		for (k = 0; k < 4; k++)
+			if (handles[k])
+				pagoda_close(fd, handles[k]);
+	}
+	return n < MOST_FAILURES ? (int)n - 2 : -ELOOP;
+}
+
+static int sequence_create(int fd, uint64_t page, uint32_t *handles)
+{
+	uint64_t offset;
+	int ret = pagoda_create_vram(fd, 8 * page, &handles[0]);
+
+	if (!ret)
+		ret = pagoda_create(fd, 8 * page, DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
+				    DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY, PAGODA_IN_APERTURE,
+				    &handles[1]);
+	return ret ? ret : pagoda_mmap_offset(fd, handles[0], &offset);
+}
+
+static int sequence_residency(int fd, uint64_t page, uint32_t *handles)
+{
+	uint32_t syncobj;
+	int ret = pagoda_create_vram(fd, 40 * page, &handles[0]);
+
+	if (!ret)
+		ret = pagoda_create(fd, 40 * page, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY,
+				    PAGODA_IN_APERTURE, &handles[1]);
+	if (!ret)
+		ret = pagoda_syncobj_create(fd, &syncobj);
+	if (ret)
+		return ret;
+	ret = pagoda_make_resident(fd, handles, 2, syncobj, 1, NULL);
+	if (!ret)
+		ret = pagoda_evict(fd, handles, 2, syncobj, 2);
+	if (!ret)
+		ret = pagoda_syncobj_wait(fd, syncobj, 2, 60 * PAGODA_SEC);
+	pagoda_syncobj_destroy(fd, syncobj);
+	return ret;
+}
+
+static int sequence_touch(int fd, uint64_t page, uint32_t *handles)
+{
+	uint8_t *map;
+	int ret = pagoda_create_vram(fd, 4 * page, &handles[0]);
+
+	if (ret)
+		return ret;
+	map = pagoda_map(fd, handles[0], 4 * page);
+	if (!map)
+		return -errno;
+	map[0] = 1;
+	ret = pagoda_make_resident(fd, handles, 1, 0, 0, NULL);
+	map[page] = 1;
+	munmap(map, 4 * page);
+	return ret;
+}
+
+static int sequence_queries(int fd, uint64_t page, uint32_t *handles)
+{
+	struct drm_pagoda_allocation_info info;
+	struct drm_pagoda_stats stats;
+	int ret = pagoda_create_vram(fd, page, &handles[0]);
+
+	if (!ret)
+		ret = pagoda_info(fd, handles[0], &info);
+	if (!ret)
+		ret = pagoda_stats(fd, &stats);
+	if (!ret)
+		ret = pagoda_residency(fd, handles[0]) < 0 ? -EINVAL : 0;
+	return ret ? ret : pagoda_wait(fd, handles[0], 0);
+}
+
+#define WALK(run) ({								\
+	int _wrong = 0, _points = walk(self->nth, self->dev.fd, self->dev.page, run, &_wrong); \
+										\
+	EXPECT_LT(0, _points);							\
+	EXPECT_EQ(0, _wrong);							\
+	TH_LOG("%d failures", _points);						\
+})
+
+TEST_F_TIMEOUT(fail, create, TEST_SECONDS)
+{
+	WALK(sequence_create);
+}
+
+TEST_F_TIMEOUT(fail, residency, TEST_SECONDS)
+{
+	WALK(sequence_residency);
+}
+
+TEST_F_TIMEOUT(fail, touch, TEST_SECONDS)
+{
+	WALK(sequence_touch);
+}
+
+TEST_F_TIMEOUT(fail, queries, TEST_SECONDS)
+{
+	WALK(sequence_queries);
+}
+
+static uint32_t kept_handle;
+
+/* Content of an allocation that exists, through moves that fail. */
+static int sequence_move_kept(int fd, uint64_t page, uint32_t *handles)
+{
+	int ret = pagoda_make_resident(fd, &kept_handle, 1, 0, 0, NULL);
+
+	return ret ? ret : pagoda_evict(fd, &kept_handle, 1, 0, 0);
+}
+
+TEST_F_TIMEOUT(fail, content, TEST_SECONDS)
+{
+	uint64_t size = 70 * self->dev.page, key = pagoda_key(SEED, 0, 0);
+	uint8_t *map;
+
+	ASSERT_EQ(0, pagoda_create_vram(self->dev.fd, size, &kept_handle));
+	map = pagoda_map(self->dev.fd, kept_handle, size);
+	ASSERT_NE(NULL, map);
+	pagoda_fill(map, key, 0, size);
+	WALK(sequence_move_kept);
+	EXPECT_EQ(-1, pagoda_check(map, key, 0, size));
+	munmap(map, size);
+	EXPECT_EQ(0, pagoda_close(self->dev.fd, kept_handle));
+}
+
+TEST_HARNESS_MAIN

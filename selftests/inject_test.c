@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A device that misbehaves, on request (the software GPU's debugfs file "inject"): whatever it
+ * does, the driver finds out, content is right afterwards or said to be lost, and the device
+ * works on.
+ */
+#include <fcntl.h>
+
+#include "pagoda_test.h"
+
+#define FOLDER		"/sys/kernel/debug/pagoda_vgpu/"
+#define SEED		31
+#define COUNT		6
+#define LIMIT		(60 * PAGODA_SEC)
+
+FIXTURE(inject) {
+	struct test_device dev;
+	int fd;
+	uint64_t size;
+	uint64_t usage;
+	uint32_t handles[COUNT];
+	uint8_t *maps[COUNT];
+	uint64_t keys[COUNT];
+};
+
+static int rule_write(const char *rule)
+{
+	int fd = open(FOLDER "inject", O_WRONLY | O_CLOEXEC), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, rule, strlen(rule)) != (ssize_t)strlen(rule))
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+/* How often the rules have struck since they were written. */
+static unsigned long long rule_hits(void)
+{
+	FILE *file = fopen(FOLDER "inject", "r");
+	unsigned long long hits, sum = 0;
+	char line[256], *at;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		at = strstr(line, "hits=");
+		if (at && sscanf(at, "hits=%llu", &hits) == 1)
+			sum += hits;
+	}
+	if (file)
+		fclose(file);
+	return sum;
+}
+
+FIXTURE_SETUP(inject)
+{
+	int n;
+
+	if (access(FOLDER "inject", W_OK))
+		SKIP(return, "no " FOLDER "inject: debugfs isn't mounted, or another GPU");
+	ASSERT_EQ(0, rule_write("clear"));
+	ASSERT_EQ(0, test_device_open(&self->dev));
+	self->fd = self->dev.fd;
+	self->size = test_round_up(self->dev.vram.size / 16, self->dev.page) + self->dev.page;
+	self->usage = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM);
+	for (n = 0; n < COUNT; n++) {
+		ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &self->handles[n]));
+		self->maps[n] = pagoda_map(self->fd, self->handles[n], self->size);
+		ASSERT_NE(NULL, self->maps[n]);
+		self->keys[n] = pagoda_key(SEED, n, 0);
+		pagoda_fill(self->maps[n], self->keys[n], 0, self->size);
+	}
+}
+
+FIXTURE_TEARDOWN(inject)
+{
+	int n, fd;
+
+	rule_write("clear");
+	if (!self->size)
+		return;
+	for (n = 0; n < COUNT; n++)
+		if (self->maps[n])
+			munmap(self->maps[n], self->size);
+	close(self->fd);
+	fd = pagoda_open();
+	EXPECT_EQ(self->usage, test_usage_settled(fd, DRM_PAGODA_SEGMENT_VRAM, self->usage));
+	close(fd);
+}
+
+/* There and back for all of them, with points; every wait must end. */
+static int round_trip(int fd, const uint32_t *handles, uint32_t syncobj, uint64_t *point)
+{
+	int ret = pagoda_make_resident(fd, handles, COUNT, syncobj, ++*point, NULL);
+
+	if (!ret)
+		ret = pagoda_syncobj_wait(fd, syncobj, *point, LIMIT);
+	if (!ret)
+		ret = pagoda_evict(fd, handles, COUNT, syncobj, ++*point);
+	return ret ? ret : pagoda_syncobj_wait(fd, syncobj, *point, LIMIT);
+}
+
+static uint32_t state_of(int fd, uint32_t handle)
+{
+	struct drm_pagoda_allocation_info info;
+
+	return pagoda_info(fd, handle, &info) ? ~0u : info.state;
+}
+
+FIXTURE_VARIANT(inject) {
+	const char *rule;
+	bool may_lose;
+};
+
+#define VARIANT(name, ...) FIXTURE_VARIANT_ADD(inject, name) { __VA_ARGS__ }
+
+VARIANT(delay, .rule = "queue=paging action=delay us=20000");
+VARIANT(drop, .rule = "queue=paging action=drop nth=2");
+VARIANT(drop_two, .rule = "queue=paging action=drop nth=1 count=2");
+VARIANT(lost_interrupt, .rule = "queue=paging action=lost_interrupt nth=2");
+VARIANT(reorder, .rule = "queue=paging action=reorder nth=1");
+VARIANT(fail_once, .rule = "queue=paging action=fail nth=2");
+VARIANT(fail_in_the_middle, .rule = "queue=paging action=fail nth=1 packet=1 middle");
+VARIANT(fail_replays, .rule = "queue=paging action=fail nth=1 count=1000", .may_lose = true);
+VARIANT(hang, .rule = "queue=paging action=hang nth=2");
+VARIANT(hang_later, .rule = "queue=paging action=hang nth=1 packet=2");
+VARIANT(seqno_of_the_future, .rule = "queue=paging action=corrupt nth=2 field=seqno value=1000000");
+VARIANT(seqno_of_the_past, .rule = "queue=paging action=corrupt nth=2 field=seqno value=0");
+VARIANT(unknown_status, .rule = "queue=paging action=corrupt nth=2 field=status value=0xffffffff");
+VARIANT(short_answer, .rule = "queue=paging action=corrupt nth=2 field=length value=3");
+VARIANT(long_answer, .rule = "queue=paging action=corrupt nth=2 field=length value=0xffffffff");
+VARIANT(too_many_packets, .rule = "queue=paging action=corrupt nth=2 field=packets value=0xffffffff");
+VARIANT(unknown_fault, .rule = "queue=paging action=corrupt nth=2 field=fault value=0x7fffffff");
+
+TEST_F_TIMEOUT(inject, content_survives, TEST_SECONDS)
+{
+	uint32_t syncobj, n, lost = 0;
+	uint64_t point = 0;
+
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &syncobj));
+	ASSERT_EQ(0, rule_write(variant->rule));
+	for (n = 0; n < 2; n++)
+		EXPECT_EQ(0, round_trip(self->fd, self->handles, syncobj, &point));
+	EXPECT_LT(0, rule_hits());
+	ASSERT_EQ(0, rule_write("clear"));
+	for (n = 0; n < COUNT; n++) {
+		uint32_t state = state_of(self->fd, self->handles[n]);
+
+		if (state == DRM_PAGODA_CONTENT_LOST && variant->may_lose) {
+			/* Nobody sees what half a copy has left. */
+			EXPECT_EQ(-1, pagoda_check_zero(self->maps[n], self->size));
+			lost++;
+			continue;
+		}
+		EXPECT_EQ(0, state);
+		EXPECT_EQ(-1, pagoda_check(self->maps[n], self->keys[n], 0, self->size));
+	}
+	/* The CPU executes what the device can't, if it sees both ends. */
+	if (self->dev.vram.visible_size == self->dev.vram.size)
+		EXPECT_EQ(0, lost);
+
+	/* And the device is as good as new. */
+	for (n = 0; n < COUNT; n++)
+		pagoda_fill(self->maps[n], ++self->keys[n], 0, self->size);
+	EXPECT_EQ(0, round_trip(self->fd, self->handles, syncobj, &point));
+	for (n = 0; n < COUNT; n++)
+		EXPECT_EQ(-1, pagoda_check(self->maps[n], self->keys[n], 0, self->size));
+}
+
+FIXTURE(slow) {
+	struct test_device dev;
+	uint32_t handle;
+	uint32_t syncobj;
+};
+
+FIXTURE_SETUP(slow)
+{
+	void *map;
+
+	if (access(FOLDER "inject", W_OK))
+		SKIP(return, "no " FOLDER "inject: debugfs isn't mounted, or another GPU");
+	ASSERT_EQ(0, test_device_open(&self->dev));
+	ASSERT_EQ(0, pagoda_syncobj_create(self->dev.fd, &self->syncobj));
+	ASSERT_EQ(0, pagoda_create_vram(self->dev.fd, PAGODA_MIB, &self->handle));
+	map = pagoda_map(self->dev.fd, self->handle, PAGODA_MIB);
+	ASSERT_NE(NULL, map);
+	pagoda_fill(map, SEED, 0, PAGODA_MIB);
+	munmap(map, PAGODA_MIB);
+	ASSERT_EQ(0, rule_write("queue=paging action=delay us=400000"));
+}
+
+FIXTURE_TEARDOWN(slow)
+{
+	rule_write("clear");
+	if (self->handle)
+		close(self->dev.fd);
+}
+
+/* The calls don't wait for the copies; waits say when their time is up. */
+TEST_F_TIMEOUT(slow, nobody_waits_in_the_call, TEST_SECONDS)
+{
+	struct drm_pagoda_make_resident args;
+	int64_t start = pagoda_now();
+
+	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, self->syncobj, 1, &args));
+	EXPECT_GT(300000000, pagoda_now() - start);
+	EXPECT_EQ(1, args.pending);
+	EXPECT_EQ(-ETIME, pagoda_wait(self->dev.fd, self->handle, 0));
+	EXPECT_EQ(-ETIME, pagoda_wait(self->dev.fd, self->handle, 1000000));
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 1, 1000000));
+	EXPECT_EQ(0, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 1, LIMIT));
+	EXPECT_EQ(0, pagoda_wait(self->dev.fd, self->handle, 0));
+
+	start = pagoda_now();
+	ASSERT_EQ(0, pagoda_evict(self->dev.fd, &self->handle, 1, self->syncobj, 2));
+	EXPECT_GT(300000000, pagoda_now() - start);
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 2, 1000000));
+	EXPECT_EQ(0, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 2, LIMIT));
+}
+
+/* A fault of a page that is on its way waits for it: the bytes of before, not those of between. */
+TEST_F_TIMEOUT(slow, faults_wait_for_the_copy, TEST_SECONDS)
+{
+	uint8_t *map = pagoda_map(self->dev.fd, self->handle, PAGODA_MIB);
+
+	ASSERT_NE(NULL, map);
+	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, 0, 0, NULL));
+	PAGODA_PROVES(C34);
+	EXPECT_EQ(-1, pagoda_check(map, SEED, 0, PAGODA_MIB));
+	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, 0, 0, NULL));
+	ASSERT_EQ(0, pagoda_evict(self->dev.fd, &self->handle, 1, 0, 0));
+	EXPECT_EQ(-1, pagoda_check(map, SEED, 0, PAGODA_MIB));
+	munmap(map, PAGODA_MIB);
+}
+
+/* Pages of a source aren't anybody else's before the copy from them is done. */
+TEST_F_TIMEOUT(slow, sources_stay_until_copied, TEST_SECONDS)
+{
+	uint64_t size = self->dev.vram.size / 4, key = pagoda_key(SEED, 77, 0);
+	uint32_t first[3], second[3], n;
+	uint8_t *map;
+
+	ASSERT_EQ(0, rule_write("clear"));
+	for (n = 0; n < 3; n++) {
+		ASSERT_EQ(0, pagoda_create_vram(self->dev.fd, size, &first[n]));
+		ASSERT_EQ(0, pagoda_create_vram(self->dev.fd, size, &second[n]));
+		map = pagoda_map(self->dev.fd, first[n], size);
+		ASSERT_NE(NULL, map);
+		pagoda_fill(map, key + n, 0, size);
+		munmap(map, size);
+	}
+	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, first, 3, self->syncobj, 1, NULL));
+	ASSERT_EQ(0, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 1, LIMIT));
+	ASSERT_EQ(0, rule_write("queue=paging action=delay us=50000"));
+	/* The second list takes the first one's VRAM, filled with zeros, while it leaves. */
+	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, second, 3, 0, 0, NULL));
+	for (n = 0; n < 3; n++) {
+		map = pagoda_map(self->dev.fd, first[n], size);
+		ASSERT_NE(NULL, map);
+		PAGODA_PROVES(C36);
+		EXPECT_EQ(-1, pagoda_check(map, key + n, 0, size));
+		munmap(map, size);
+	}
+	ASSERT_EQ(0, rule_write("clear"));
+	for (n = 0; n < 3; n++) {
+		map = pagoda_map(self->dev.fd, second[n], size);
+		ASSERT_NE(NULL, map);
+		PAGODA_PROVES(C45);
+		EXPECT_EQ(-1, pagoda_check_zero(map, size));
+		munmap(map, size);
+	}
+}
+
+/* A client that is killed while the device is slow leaves nothing behind. */
+TEST_F_TIMEOUT(slow, killed_while_it_moves, TEST_SECONDS)
+{
+	uint64_t usage = pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM);
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		int fd = pagoda_open();
+		uint32_t handle;
+
+		if (fd < 0 || pagoda_create_vram(fd, self->dev.vram.size / 2, &handle))
+			_exit(1);
+		pagoda_make_resident(fd, &handle, 1, 0, 0, NULL);
+		pagoda_evict(fd, &handle, 1, 0, 0);
+		pagoda_wait(fd, handle, LIMIT);
+		_exit(0);
+	}
+	usleep(150000);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, rule_write("clear"));
+	EXPECT_EQ(usage, test_usage_settled(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM, usage));
+}
+
+/* Discarded content is overwritten by this GPU, so that nobody can mistake it for zeros. */
+TEST_F_TIMEOUT(slow, poisoned_vram_is_zeroed, TEST_SECONDS)
+{
+	uint64_t size = self->dev.vram.size / 8;
+	uint32_t handle, round;
+	uint8_t *map;
+
+	ASSERT_EQ(0, rule_write("clear"));
+	ASSERT_EQ(0, rule_write("action=poison on"));
+	for (round = 0; round < 10; round++) {
+		ASSERT_EQ(0, pagoda_create_vram(self->dev.fd, size, &handle));
+		ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, handle));
+		map = pagoda_map(self->dev.fd, handle, size);
+		ASSERT_NE(NULL, map);
+		PAGODA_PROVES(C45);
+		EXPECT_EQ(-1, pagoda_check_zero(map, size));
+		memset(map, 0x99, size);
+		munmap(map, size);
+		ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, handle));
+		ASSERT_EQ(0, pagoda_close(self->dev.fd, handle));
+	}
+}
+
+/* What the GPU itself holds at an allocation's address is its content, linear. */
+TEST_F_TIMEOUT(slow, content_is_in_vram, TEST_SECONDS)
+{
+	uint64_t size = 65 * self->dev.page, key = pagoda_key(SEED, 3, 3);
+	struct drm_pagoda_allocation_info info;
+	int vram = open(FOLDER "vram", O_RDONLY | O_CLOEXEC);
+	uint8_t *map, *content = malloc(size);
+	uint32_t handle;
+
+	ASSERT_LE(0, vram);
+	ASSERT_NE(NULL, content);
+	ASSERT_EQ(0, rule_write("clear"));
+	ASSERT_EQ(0, pagoda_create(self->dev.fd, size, DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
+				   DRM_PAGODA_ALLOCATION_CONTIGUOUS, PAGODA_IN_VRAM, &handle));
+	map = pagoda_map(self->dev.fd, handle, size);
+	ASSERT_NE(NULL, map);
+	pagoda_fill(map, key, 0, size);
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, handle));
+	ASSERT_EQ(0, pagoda_info(self->dev.fd, handle, &info));
+	ASSERT_EQ(DRM_PAGODA_SEGMENT_VRAM, info.segment);
+	ASSERT_EQ(size, pread(vram, content, size, info.address));
+	PAGODA_PROVES(C31);
+	EXPECT_EQ(-1, pagoda_check(content, key, 0, size));
+	munmap(map, size);
+	close(vram);
+	free(content);
+}
+
+TEST_HARNESS_MAIN
