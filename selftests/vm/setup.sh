@@ -1,110 +1,96 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Makes a plain Debian 12 ready: packages, the newest 6.12 headers, and the stock kernel that
-# belongs to them, unpacked into the cache (installing it would build an initramfs and touch
-# the boot loader of a machine that will never boot it). Says where things are in out/rig.env.
+# Makes a plain Debian 12 ready: build tools and QEMU as packages, and the newest stock 6.12
+# kernel with its headers in the cache. Those are only unpacked: installing them would make an
+# initramfs and touch the boot loader of a machine that will never boot them.
 #
-# As root it installs what is missing; otherwise it prints the line to run.
+# As root it installs what is missing; otherwise it prints the line to run. Where things are
+# stands in out/rig.env afterwards.
 . "$(dirname "$0")/lib.sh"
 
 PACKAGES=(
-	make gcc libc6-dev flex bison bc perl python3 rsync xz-utils kmod git
-	libelf-dev libssl-dev sparse qemu-system-x86 busybox-static
-	linux-source-6.12
+	make gcc gcc-12 libc6-dev flex bison bc perl python3 rsync xz-utils kmod git pahole
+	libelf-dev libssl-dev sparse qemu-system-x86 busybox-static linux-source-6.12
 )
 # cloud, rt, unsigned and dbg flavours have a word between the version and amd64, or after it.
-HEADERS_RE='^linux-headers-6\.12\.[0-9.]+\+deb12(\.[0-9]+)?-amd64$'
+IMAGE_RE='^linux-image-6\.12\.[0-9.]+\+deb12(\.[0-9]+)?-amd64$'
 
-available_headers() {
-	apt-cache pkgnames linux-headers-6.12 | { grep -E "$HEADERS_RE" || true; } | sort -V | tail -n1
-}
-installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
-installed_headers() {
-	local p
-	for p in $(dpkg-query -W -f '${Package}\n' 'linux-headers-6.12*' 2>/dev/null | sort -rV); do
-		if [[ $p =~ $HEADERS_RE ]] && installed "$p"; then
-			echo "$p"
-			return
-		fi
-	done
+newest_image() {
+	apt-cache pkgnames linux-image-6.12 | { grep -E "$IMAGE_RE" || true; } | sort -V | tail -n1
 }
 
 missing_packages() {
 	local p
-	for p in "${PACKAGES[@]}" "$1"; do
-		installed "$p" || echo "$p"
+	for p in "${PACKAGES[@]}"; do
+		[[ $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null) == installed ]] || echo "$p"
 	done
 }
 
+apt_update() { with_progress "apt-get update" "$LOGS/apt-update.log" apt-get -q update; }
+
 # Index files are only fetched when something is missing: a warm run needs no network.
 install_packages() {
-	local headers missing
-	headers=$(available_headers)
-	mapfile -t missing < <(missing_packages "${headers:-linux-headers-6.12}")
+	local missing
+	mapfile -t missing < <(missing_packages)
+	if ((${#missing[@]} == 0)) && [[ $(newest_image) ]]; then return; fi
+	if ((EUID)); then
+		say "run this as root, then again what you ran:"
+		echo "apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+		exit 1
+	fi
+	apt_update || say "going on with the index files there are"
+	[[ $(newest_image) ]] ||
+		die "apt knows no linux-image-6.12.*+deb12-amd64: is bookworm-security among its sources?"
 	((${#missing[@]})) || return 0
-	with_progress "apt-get update" "$LOGS/apt-update.log" apt-get -q update || true
-	headers=$(available_headers)
-	[[ $headers ]] || die "apt knows no linux-headers-6.12.*+deb12-amd64: is bookworm-security among its sources?"
-	mapfile -t missing < <(missing_packages "$headers")
 	say "missing: ${missing[*]}"
-	DEBIAN_FRONTEND=noninteractive with_progress "installing ${#missing[@]} packages" "$LOGS/apt-install.log" \
+	DEBIAN_FRONTEND=noninteractive with_progress "installing packages" "$LOGS/apt-install.log" \
 		apt-get -q -y --no-install-recommends install "${missing[@]}"
 }
 
-require_packages() {
-	local missing headers
-	headers=$(installed_headers)
-	mapfile -t missing < <(missing_packages "${headers:-$(available_headers)}")
-	((${#missing[@]})) || return 0
-	say "run this as root, then again what you ran:"
-	echo "apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
-	exit 1
-}
-
-# depmod runs when the package is installed, so the unpacked one has no modules.dep yet.
-unpack_image() {
-	local dir=$1 package=$2 release=$3
-	(
-		cd "$dir"
-		apt-get -q -o APT::Sandbox::User=root download "$package"
-		dpkg-deb -x "$package"_*.deb .
-		rm -f "$package"_*.deb
-		if [[ ! -d lib/modules && -d usr/lib/modules ]]; then ln -s usr/lib lib; fi
-		/sbin/depmod -b . "$release"
-	)
+# The image's modules.dep is made when it is installed, so here it must be made by hand; and the
+# headers name one absolute path.
+unpack() {
+	local dir=$1 release=$2 deb
+	shift 2
+	cd "$dir"
+	apt-get -q -o APT::Sandbox::User=root download "$@"
+	for deb in *.deb; do
+		dpkg-deb -x "$deb" .
+		rm "$deb"
+	done
+	if [[ ! -d lib/modules ]]; then ln -s usr/lib lib; fi
+	/sbin/depmod -b . "$release"
+	sed -i "s|/usr/src/|$dir/usr/src/|" "usr/src/linux-headers-$release/Makefile"
 }
 
 stock_kernel() {
-	local release=$1 package=linux-image-$1 version dir
-	version=$(apt-cache show --no-all-versions "$package" | sed -n 's/^Version: //p')
-	[[ $version ]] || die "apt knows no $package"
-	dir=$CACHE/stock-$(key "$package" "$version" "$(declare -f unpack_image)")
+	local image=$1 release=${1#linux-image-} base packages version dir
+	base=${release%-amd64}
+	packages=("$image" "linux-headers-$release" "linux-headers-$base-common" "linux-kbuild-$base")
+	version=$(apt-cache show --no-all-versions "$image" | sed -n 's/^Version: //p')
+	dir=$CACHE/stock-$(key "$image" "$version" "$(declare -f unpack)")
 	if [[ ! -e $dir/ready ]]; then
 		cache_lock "$(basename "$dir")"
 		if [[ ! -e $dir/ready ]]; then
 			rm -rf "$dir"
 			mkdir -p "$dir"
-			with_progress "fetching $package $version" "$LOGS/stock-kernel.log" \
-				unpack_image "$dir" "$package" "$release"
+			# A shell of its own, because errexit is off below a condition.
+			with_progress "fetching $image $version and its headers" "$LOGS/stock-kernel.log" \
+				bash -c "set -euo pipefail; $(declare -f unpack); unpack \"\$@\"" unpack \
+				"$dir" "$release" "${packages[@]}" || return
 			touch "$dir/ready"
 		fi
 		flock -u 9
 	fi
-	echo "$dir"
+	printf 'STOCK_RELEASE=%s\nSTOCK_DIR=%s\nSTOCK_KDIR=%s\n' \
+		"$release" "$dir" "$dir/usr/src/linux-headers-$release" >"$OUT/rig.env"
 }
 
-if ((EUID == 0)); then
-	install_packages
-	headers=$(available_headers)
-else
-	require_packages
-	headers=$(installed_headers)
+install_packages
+if ! stock_kernel "$(newest_image)"; then
+	# An old index names packages that the archive no longer has.
+	((EUID == 0)) || die "run apt-get update as root, then again what you ran"
+	apt_update
+	stock_kernel "$(newest_image)"
 fi
-release=${headers#linux-headers-}
-stock=$(stock_kernel "$release")
-cat >"$OUT/rig.env" <<-ENV
-	STOCK_RELEASE=$release
-	STOCK_KDIR=/usr/src/$headers
-	STOCK_DIR=$stock
-ENV
