@@ -41,7 +41,7 @@ static void debugfs_show_client(struct seq_file *m, struct drm_file *file)
 	rcu_read_unlock();
 }
 
-static int pagoda_debugfs_clients(struct seq_file *m, void *unused)
+static int pagoda_debugfs_usage(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct drm_device *drm = entry->dev;
@@ -59,7 +59,7 @@ static const struct drm_debugfs_info pagoda_debugfs_files[] = {
 	{ "lru", pagoda_debugfs_show, 0, pagoda_vidmm_print_lru },
 	{ "queue", pagoda_debugfs_show, 0, pagoda_vidmm_print_queue },
 	{ "buffers", pagoda_debugfs_show, 0, pagoda_vidmm_print_buffers },
-	{ "clients", pagoda_debugfs_clients },
+	{ "usage", pagoda_debugfs_usage },
 };
 
 /* An allocation id: its set-up can't be queued from now on. */
