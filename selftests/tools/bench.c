@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * bench: what paging costs, seen from user space. Every number is the median of several runs,
+ * and what it is compared with runs beside it, in turns, on the same machine.
+ *
+ * What only the kernel can measure (the paging operation alone, builders, TTM's own copy) the
+ * driver puts into a debugfs file when it is built for it; its lines are passed on.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../pagoda_lib.h"
+
+#define RUNS		9
+#define WAIT_LIMIT	(120 * PAGODA_SEC)
+#define PAGE		4096ull
+
+static FILE *out;
+static int fd;
+static uint32_t syncobj;
+static uint64_t point;
+static struct drm_pagoda_segment_info vram;
+
+static void die(const char *what, int ret)
+{
+	fprintf(stderr, "bench: %s: %s\n", what, strerror(-ret));
+	exit(1);
+}
+
+static void check(const char *what, int ret)
+{
+	if (ret < 0)
+		die(what, ret);
+}
+
+static void line(const char *metric, double value, const char *unit, double baseline)
+{
+	fprintf(out, "%s\t%.6g\t%s\t", metric, value, unit);
+	if (baseline > 0)
+		fprintf(out, "%.6g\t%.3f\n", baseline, value / baseline);
+	else
+		fprintf(out, "-\t-\n");
+	fflush(out);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static double median(double *values, int count)
+{
+	qsort(values, count, sizeof(*values), compare);
+	return values[count / 2];
+}
+
+static double seconds(int64_t since)
+{
+	return (pagoda_now() - since) / 1e9;
+}
+
+static void stats(struct drm_pagoda_stats *s)
+{
+	check("statistics", pagoda_stats(fd, s));
+}
+
+/* --- the two directions, to the point's signal ---------------------------------------------- */
+
+static double time_in(const uint32_t *handles, uint32_t count)
+{
+	int64_t start = pagoda_now();
+
+	check("make resident", pagoda_make_resident(fd, handles, count, syncobj, ++point, NULL));
+	check("wait", pagoda_syncobj_wait(fd, syncobj, point, WAIT_LIMIT));
+	return seconds(start);
+}
+
+static double time_out(const uint32_t *handles, uint32_t count)
+{
+	int64_t start = pagoda_now();
+
+	check("evict", pagoda_evict(fd, handles, count, syncobj, ++point));
+	check("wait", pagoda_syncobj_wait(fd, syncobj, point, WAIT_LIMIT));
+	return seconds(start);
+}
+
+static uint32_t create_written(uint64_t size, uint32_t flags)
+{
+	uint32_t handle;
+	void *map;
+
+	check("create", pagoda_create(fd, size, flags | DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
+				      DRM_PAGODA_ALLOCATION_CACHED, PAGODA_IN_VRAM, &handle));
+	map = pagoda_map(fd, handle, size);
+	if (!map)
+		die("mmap", -errno);
+	pagoda_fill(map, pagoda_key(1, handle, 0), 0, size);
+	munmap(map, size);
+	return handle;
+}
+
+/* --- what they are compared with ------------------------------------------------------------ */
+
+static uint8_t *source, *target;
+
+static uint8_t *pages(uint64_t size)
+{
+	uint8_t *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		die("memory for the baseline", -errno);
+	return p;
+}
+
+/* Fresh pages and a copy into them: the least that bringing content to system memory takes. */
+static double time_pages_and_copy(uint64_t size)
+{
+	int64_t start = pagoda_now();
+	uint8_t *fresh = pages(size);
+	double taken;
+
+	memcpy(fresh, source, size);
+	taken = seconds(start);
+	munmap(fresh, size);
+	return taken;
+}
+
+static double time_copy(uint64_t size)
+{
+	int64_t start = pagoda_now();
+
+	memcpy(target, source, size);
+	/* So that nobody finds out that the copy isn't needed. */
+	__asm__ volatile("" : : "r"(target) : "memory");
+	return seconds(start);
+}
+
+/* --- bandwidth ------------------------------------------------------------------------------ */
+
+struct direction {
+	double taken[RUNS];
+	double baseline[RUNS];
+	struct drm_pagoda_stats cost;
+};
+
+static void stats_add(struct drm_pagoda_stats *sum, const struct drm_pagoda_stats *from)
+{
+	struct drm_pagoda_stats now;
+
+	stats(&now);
+	sum->commands += now.commands - from->commands;
+	sum->buffer_bytes += now.buffer_bytes - from->buffer_bytes;
+	sum->doorbells += now.doorbells - from->doorbells;
+	sum->cpu_waits += now.cpu_waits - from->cpu_waits;
+	sum->evictions += now.evictions - from->evictions;
+}
+
+static void report_direction(const char *way, const char *shape, uint64_t size, struct direction *d)
+{
+	double mib = (double)size / PAGODA_MIB, total = mib * RUNS;
+	char name[96];
+
+	snprintf(name, sizeof(name), "ioctl.%s.%s.%lluKiB", way, shape,
+		 (unsigned long long)(size / 1024));
+	line(name, mib / median(d->taken, RUNS), "MiB/s", mib / median(d->baseline, RUNS));
+	snprintf(name, sizeof(name), "cost.%s.%s.%lluKiB.buffer_bytes_per_MiB", way, shape,
+		 (unsigned long long)(size / 1024));
+	line(name, d->cost.buffer_bytes / total, "B", 0);
+	snprintf(name, sizeof(name), "cost.%s.%s.%lluKiB.commands_per_MiB", way, shape,
+		 (unsigned long long)(size / 1024));
+	line(name, d->cost.commands / total, "commands", 0);
+	snprintf(name, sizeof(name), "cost.%s.%s.%lluKiB.doorbells_per_MiB", way, shape,
+		 (unsigned long long)(size / 1024));
+	line(name, d->cost.doorbells / total, "doorbells", 0);
+}
+
+static void bandwidth(const char *shape, uint64_t size, uint32_t flags)
+{
+	struct direction in = { 0 }, gone = { 0 };
+	uint32_t handle = create_written(size, flags);
+	struct drm_pagoda_allocation_info info;
+	struct drm_pagoda_stats from;
+	int n;
+
+	fprintf(stderr, "bench: %s, %llu KiB\n", shape, (unsigned long long)(size / 1024));
+	time_in(&handle, 1);
+	check("info", pagoda_info(fd, handle, &info));
+	if (!flags && info.num_ranges < size / PAGE / 2)
+		fprintf(stderr, "bench: note: only %u ranges\n", info.num_ranges);
+	time_out(&handle, 1);
+	for (n = 0; n < RUNS; n++) {
+		in.baseline[n] = time_copy(size);
+		stats(&from);
+		in.taken[n] = time_in(&handle, 1);
+		stats_add(&in.cost, &from);
+		gone.baseline[n] = time_pages_and_copy(size);
+		stats(&from);
+		gone.taken[n] = time_out(&handle, 1);
+		stats_add(&gone.cost, &from);
+	}
+	report_direction("in", shape, size, &in);
+	report_direction("out", shape, size, &gone);
+	pagoda_close(fd, handle);
+}
+
+/* --- VRAM whose free pages are no two together ---------------------------------------------- */
+
+static uint32_t *small_handles, *filler_handles;
+static uint32_t small_count, filler_count;
+
+static void make_resident_many(const uint32_t *handles, uint32_t count)
+{
+	uint32_t n, some;
+
+	for (n = 0; n < count; n += some) {
+		some = count - n < 8192 ? count - n : 8192;
+		time_in(handles + n, some);
+	}
+}
+
+/* Leaves @holes bytes free, each page beside one in use. */
+static void scatter(uint64_t holes)
+{
+	uint64_t small = 2 * holes, rest = vram.size - small;
+	uint32_t n;
+
+	fprintf(stderr, "bench: scattering free VRAM\n");
+	small_count = small / PAGE;
+	small_handles = calloc(small_count, sizeof(*small_handles));
+	filler_handles = calloc(rest / PAGODA_MIB + 1, sizeof(*filler_handles));
+	for (; rest >= PAGODA_MIB; rest -= PAGODA_MIB)
+		check("create", pagoda_create(fd, PAGODA_MIB, 0, PAGODA_IN_VRAM,
+					      &filler_handles[filler_count++]));
+	make_resident_many(filler_handles, filler_count);
+	for (n = 0; n < small_count; n++)
+		check("create", pagoda_create(fd, PAGE, 0, PAGODA_IN_VRAM, &small_handles[n]));
+	make_resident_many(small_handles, small_count);
+	for (n = 0; n < small_count; n += 2) {
+		pagoda_close(fd, small_handles[n]);
+		small_handles[n] = 0;
+	}
+}
+
+static void gather(void)
+{
+	uint32_t n;
+
+	for (n = 0; n < small_count; n++)
+		if (small_handles[n])
+			pagoda_close(fd, small_handles[n]);
+	for (n = 0; n < filler_count; n++)
+		pagoda_close(fd, filler_handles[n]);
+	free(small_handles);
+	free(filler_handles);
+}
+
+/* --- latency, lists, waits ------------------------------------------------------------------ */
+
+/* Against the cheapest trip to the device that a call can cause: zeros for a new page. */
+static void latency(void)
+{
+	double taken[101], trip[101];
+	uint32_t handle = create_written(PAGE, 0), fresh;
+	int n;
+
+	fprintf(stderr, "bench: latency of 4 KiB\n");
+	time_in(&handle, 1);
+	for (n = 0; n < 101; n++) {
+		taken[n] = time_out(&handle, 1) + time_in(&handle, 1);
+		check("create", pagoda_create(fd, PAGE, 0, PAGODA_IN_VRAM, &fresh));
+		trip[n] = time_in(&fresh, 1);
+		pagoda_close(fd, fresh);
+	}
+	line("ioctl.evict_restore.4KiB", median(taken, 101) * 1e6, "us", median(trip, 101) * 1e6);
+	pagoda_close(fd, handle);
+}
+
+/* A list in one call against as many calls. */
+static void list_of_1000(void)
+{
+	struct drm_pagoda_stats start, end;
+	uint32_t handles[1000], n;
+	double one, many;
+	int64_t from;
+
+	fprintf(stderr, "bench: 1000 allocations in one call\n");
+	for (n = 0; n < 1000; n++)
+		handles[n] = create_written(64 * PAGODA_KIB, 0);
+	from = pagoda_now();
+	stats(&start);
+	for (n = 0; n < 1000; n++)
+		time_in(&handles[n], 1);
+	stats(&end);
+	many = end.doorbells - start.doorbells;
+	line("list.1000x64KiB.one_by_one", 62.5 / seconds(from), "MiB/s", 0);
+	time_out(handles, 1000);
+	from = pagoda_now();
+	stats(&start);
+	time_in(handles, 1000);
+	stats(&end);
+	one = end.doorbells - start.doorbells;
+	line("list.1000x64KiB.one_call", 62.5 / seconds(from), "MiB/s", 0);
+	line("list.1000x64KiB.doorbells", one, "doorbells", many);
+	line("list.1000x64KiB.submissions", end.submissions - start.submissions, "submissions", 1000);
+	for (n = 0; n < 1000; n++)
+		pagoda_close(fd, handles[n]);
+}
+
+/* Twice VRAM in turns, nothing waited for but the end: what paging does under pressure. */
+static void pressure(void)
+{
+	uint64_t size = vram.size / 64, moved;
+	struct drm_pagoda_stats start, end;
+	uint32_t handles[128], n, round;
+	double copies[RUNS];
+	int64_t from;
+
+	fprintf(stderr, "bench: over-commitment\n");
+	for (n = 0; n < 128; n++)
+		handles[n] = create_written(size, 0);
+	make_resident_many(handles, 32);
+	stats(&start);
+	from = pagoda_now();
+	for (round = 0; round < 3; round++)
+		for (n = 0; n < 128; n += 8)
+			check("make resident", pagoda_make_resident(fd, handles + n, 8, syncobj,
+								    ++point, NULL));
+	check("wait", pagoda_syncobj_wait(fd, syncobj, point, WAIT_LIMIT));
+	moved = pagoda_now() - from;
+	stats(&end);
+	for (n = 0; n < RUNS; n++)
+		copies[n] = time_copy(16 * PAGODA_MIB);
+	line("pressure.2x_vram", (end.paged_in - start.paged_in + end.paged_out - start.paged_out) /
+	     (double)PAGODA_MIB / (moved / 1e9), "MiB/s", 16 / median(copies, RUNS));
+	line("pressure.cpu_waits_per_eviction", end.evictions == start.evictions ? 0 :
+	     (double)(end.cpu_waits - start.cpu_waits) / (end.evictions - start.evictions), "waits", 0);
+	line("pressure.evictions", end.evictions - start.evictions, "evictions", 0);
+	for (n = 0; n < 128; n++)
+		pagoda_close(fd, handles[n]);
+}
+
+/* --- what the kernel measured ---------------------------------------------------------------- */
+
+static void kernel_lines(void)
+{
+	char text[512];
+	glob_t files;
+	size_t n;
+
+	if (glob("/sys/kernel/debug/dri/*/pagoda_bench", 0, NULL, &files))
+		return;
+	/* A device has two folders there: one is enough. */
+	for (n = 0; n < files.gl_pathc && n < 1; n++) {
+		FILE *file = fopen(files.gl_pathv[n], "r");
+
+		fprintf(stderr, "bench: %s\n", files.gl_pathv[n]);
+		while (file && fgets(text, sizeof(text), file))
+			fputs(text, out);
+		if (file)
+			fclose(file);
+	}
+	globfree(&files);
+}
+
+static void parse_options(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "out", required_argument, NULL, 'o' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	out = stdout;
+	while ((c = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (c != 'o' || !(out = fopen(optarg, "w"))) {
+			fprintf(stderr, "usage: bench [--out FILE]\n");
+			exit(2);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const uint64_t sizes[] = { 64 * PAGODA_KIB, 2 * PAGODA_MIB, 64 * PAGODA_MIB };
+	uint64_t largest = 64 * PAGODA_MIB;
+	unsigned int n;
+
+	parse_options(argc, argv);
+	fd = pagoda_open();
+	check("no pagoda device", fd);
+	check("segment", pagoda_segment(fd, DRM_PAGODA_SEGMENT_VRAM, &vram));
+	check("syncobj", pagoda_syncobj_create(fd, &syncobj));
+	if (vram.size < 3 * largest)
+		die("VRAM must have 192 MiB or more", -ENOSPC);
+	source = pages(largest);
+	target = pages(largest);
+	pagoda_fill(source, 1, 0, largest);
+	pagoda_fill(target, 2, 0, largest);
+
+	fprintf(out, "metric\tvalue\tunit\tbaseline\tratio\n");
+	for (n = 0; n < 3; n++)
+		bandwidth("contiguous", sizes[n], DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	latency();
+	list_of_1000();
+	pressure();
+	scatter(largest + PAGODA_MIB);
+	for (n = 0; n < 3; n++)
+		bandwidth("scattered", sizes[n], 0);
+	gather();
+	kernel_lines();
+	if (fclose(out))
+		die("writing", -errno);
+	return 0;
+}
