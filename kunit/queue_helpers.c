@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <kunit/device.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+
+#include "queue_helpers.h"
+
+/* Packet @unit of request @seqno, as built. */
+static u64 pagoda_test_unit(u64 seqno, u32 unit)
+{
+	return seqno << 8 | (unit + 1);
+}
+
+static void pagoda_test_execute_unit(struct pagoda_queue_test *t, u64 seqno, u32 unit,
+				     const u64 *data, bool cpu)
+{
+	u64 number = pagoda_test_unit(seqno, unit);
+
+	t->wrong_bytes += data[unit] != number;
+	t->disorder += number <= t->last_unit;
+	t->last_unit = number;
+	t->executed++;
+	if (seqno >= PAGODA_TEST_MAX_SEQNO || unit >= PAGODA_TEST_MAX_UNITS)
+		return;
+	if (cpu)
+		t->cpu[seqno][unit]++;
+	else
+		t->device[seqno][unit]++;
+}
+
+static int pagoda_test_device_execute(void *arg, u64 seqno, const void *data, u32 start,
+				      u32 end, struct pagoda_fault *fault)
+{
+	u32 unit;
+
+	for (unit = start / 8; unit < end / 8; unit++)
+		pagoda_test_execute_unit(arg, seqno, unit, data, false);
+	return 0;
+}
+
+static int pagoda_test_cpu_execute(void *owner, struct pagoda_submission *submission,
+				   u32 start, u32 *stopped_at)
+{
+	struct pagoda_queue_test *t = owner;
+	u32 end = t->cpu_error ? max(start, t->cpu_stops_at) : submission->built;
+	u32 unit;
+
+	for (unit = start / 8; unit < end / 8; unit++)
+		pagoda_test_execute_unit(t, submission->seqno, unit,
+					 (const u64 *)submission->data, true);
+	*stopped_at = end;
+	return t->cpu_error;
+}
+
+static void pagoda_test_lost(void *owner, struct pagoda_submission *submission, u32 offset,
+			     int error)
+{
+	struct pagoda_queue_test *t = owner;
+
+	t->nr_lost++;
+	t->lost_seqno = submission->seqno;
+	t->lost_offset = offset;
+	t->lost_error = error;
+	t->late_lost += dma_fence_is_signaled(submission->fence);
+}
+
+static const struct pagoda_queue_ops pagoda_test_queue_ops = {
+	.execute = pagoda_test_cpu_execute,
+	.lost = pagoda_test_lost,
+};
+
+static void pagoda_test_queue_destroy(void *data)
+{
+	struct pagoda_queue_test *t = data;
+
+	pagoda_queue_destroy(t->queue);
+	t->queue = NULL;
+}
+
+struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_cpu)
+{
+	struct pagoda_queue_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct pagoda_queue_args args = {
+		.ops = &pagoda_test_queue_ops,
+		.owner = t,
+		.buffer_size = 4 * PAGE_SIZE,
+		.priv_size = 256,
+		.timeout_ms = PAGODA_TEST_TIMEOUT_MS,
+		.use_cpu = use_cpu,
+	};
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->test = test;
+	args.dev = kunit_device_register(test, "pagoda-test");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, args.dev);
+	t->fake = pagoda_fake_transport_create(test, pagoda_test_device_execute, t);
+	args.transport = &t->fake->base;
+	t->queue = pagoda_queue_create(&args);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->queue);
+	/* Undone first: the transport outlives the queue, as in the driver. */
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pagoda_test_queue_destroy, t));
+	test->priv = t;
+	return t;
+}
+
+struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
+					 struct dma_fence *after)
+{
+	struct pagoda_submission *submission = pagoda_queue_get(t->queue);
+	struct dma_fence *fence;
+	u32 unit;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(t->test, submission);
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_submission_add_fence(submission, after));
+	pagoda_submission_arm(submission);
+	for (unit = 0; unit < units; unit++)
+		((u64 *)submission->data)[unit] = pagoda_test_unit(submission->seqno, unit);
+	submission->built = units * 8;
+	submission->operations = units;
+	fence = dma_fence_get(submission->fence);
+	pagoda_submission_push(submission);
+	return fence;
+}
+
+void pagoda_queue_test_push_many(struct pagoda_queue_test *t, struct dma_fence **fences,
+				 u32 count, u32 units)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		fences[i] = pagoda_queue_test_push(t, units, NULL);
+}
+
+int pagoda_queue_test_wait(struct dma_fence *fence)
+{
+	long left = dma_fence_wait_timeout(fence, false, 60 * HZ);
+	int ret = left > 0 ? fence->error : -ETIME;
+
+	dma_fence_put(fence);
+	return ret;
+}
+
+struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t)
+{
+	struct pagoda_queue_stats stats;
+
+	pagoda_queue_stats(t->queue, &stats);
+	return stats;
+}
+
+void pagoda_queue_test_expect_once(struct pagoda_queue_test *t, u64 seqno, u32 units)
+{
+	u32 unit;
+
+	for (unit = 0; unit < units; unit++)
+		KUNIT_EXPECT_EQ_MSG(t->test, 1, t->device[seqno][unit] + t->cpu[seqno][unit],
+				    "request %llu packet %u", seqno, unit);
+}
+
+void pagoda_queue_test_expect_clean(struct pagoda_queue_test *t)
+{
+	KUNIT_EXPECT_EQ(t->test, 0, t->disorder);
+	KUNIT_EXPECT_EQ(t->test, 0, t->wrong_bytes);
+	KUNIT_EXPECT_EQ(t->test, 0, t->late_lost);
+	KUNIT_EXPECT_EQ(t->test, 0, t->fake->violations);
+}
+
+struct pagoda_test_fence {
+	struct dma_fence base;
+	spinlock_t lock;	/* the fence's */
+};
+
+static const char *pagoda_test_fence_name(struct dma_fence *fence)
+{
+	return "pagoda-test";
+}
+
+static const struct dma_fence_ops pagoda_test_fence_ops = {
+	.get_driver_name = pagoda_test_fence_name,
+	.get_timeline_name = pagoda_test_fence_name,
+};
+
+struct dma_fence *pagoda_test_fence(struct kunit *test)
+{
+	struct pagoda_test_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	spin_lock_init(&fence->lock);
+	dma_fence_init(&fence->base, &pagoda_test_fence_ops, &fence->lock,
+		       dma_fence_context_alloc(1), 1);
+	return &fence->base;
+}
