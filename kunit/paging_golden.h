@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef PAGODA_KUNIT_PAGING_GOLDEN_H
+#define PAGODA_KUNIT_PAGING_GOLDEN_H
+
+#include <linux/types.h>
+#include <pagoda/paging.h>
+
+#define PAGODA_GOLDENS		15
+
+/**
+ * struct pagoda_golden - An operation and what becomes of it
+ * @name: Name of the case
+ * @op: The operation
+ * @bytes: Its packet
+ * @size: Bytes in the packet
+ * @text: What the printer says after the offset
+ */
+struct pagoda_golden {
+	const char *name;
+	struct pagoda_paging_op op;
+	const u8 *bytes;
+	u32 size;
+	const char *text;
+};
+
+/* Entry 0 is a TRANSFER from VRAM to four pages in two runs, from page 1 of its list. */
+extern const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS];
+
+#endif

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Helpers of the paging layer's suites. The decoder here knows the device ABI
+ * from its header only, and nothing of the layer it is used to test.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "paging_helpers.h"
+
+/**
+ * pagoda_test_seed() - Seed a generator anew and say with what
+ * @test: Test
+ * @rnd: Generator
+ *
+ * Return: the seed.
+ */
+u32 pagoda_test_seed(struct kunit *test, struct rnd_state *rnd)
+{
+	u32 seed = get_random_u32();
+
+	kunit_info(test, "seed %u\n", seed);
+	prandom_seed_state(rnd, seed);
+	return seed;
+}
+
+/**
+ * pagoda_random() - A number between two others
+ * @rnd: Generator
+ * @low: Smallest
+ * @high: Largest
+ *
+ * Return: the number.
+ */
+u32 pagoda_random(struct rnd_state *rnd, u32 low, u32 high)
+{
+	return low + prandom_u32_state(rnd) % (high - low + 1);
+}
+
+/**
+ * pagoda_test_limits() - Limits of a device that can do everything
+ * @max_runs: Most runs of one packet
+ *
+ * Return: the limits.
+ */
+struct pagoda_paging_limits pagoda_test_limits(u32 max_runs)
+{
+	return (struct pagoda_paging_limits) {
+		.features = U64_MAX,
+		.vram_size = VIRTIO_PAGODA_MAX_VRAM,
+		.aperture_pages = 4096,
+		.max_runs = max_runs,
+	};
+}
+
+static u8 *pagoda_guard_alloc(struct kunit *test, u32 capacity)
+{
+	u8 *block = kunit_kmalloc(test, capacity + 2 * PAGODA_GUARD_BYTES, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, block);
+	return block;
+}
+
+/**
+ * pagoda_guarded_init() - Allocate a guarded buffer
+ * @test: Test that owns it
+ * @guarded: To initialize
+ * @capacity: Largest size of the buffer
+ * @priv_capacity: Largest size of the private data
+ */
+void pagoda_guarded_init(struct kunit *test, struct pagoda_guarded *guarded, u32 capacity,
+			 u32 priv_capacity)
+{
+	guarded->capacity = capacity;
+	guarded->priv_capacity = priv_capacity;
+	guarded->block = pagoda_guard_alloc(test, capacity);
+	guarded->priv_block = pagoda_guard_alloc(test, priv_capacity);
+}
+
+/**
+ * pagoda_guarded_fresh() - Start with an empty buffer
+ * @guarded: Buffer
+ * @size: Its size from now on
+ * @priv_size: The size of its private data
+ */
+void pagoda_guarded_fresh(struct pagoda_guarded *guarded, u32 size, u32 priv_size)
+{
+	guarded->size = size;
+	guarded->priv_size = priv_size;
+	memset(guarded->block, PAGODA_GUARD_VALUE, size + 2 * PAGODA_GUARD_BYTES);
+	memset(guarded->priv_block, PAGODA_GUARD_VALUE, priv_size + 2 * PAGODA_GUARD_BYTES);
+	guarded->buf = (struct pagoda_paging_buffer) {
+		.pos = guarded->block + PAGODA_GUARD_BYTES,
+		.size = size,
+		.priv = guarded->priv_block + PAGODA_GUARD_BYTES,
+		.priv_size = priv_size,
+	};
+}
+
+/**
+ * pagoda_guarded_data() - First byte of the buffer
+ * @guarded: Buffer
+ *
+ * Return: its address.
+ */
+const u8 *pagoda_guarded_data(const struct pagoda_guarded *guarded)
+{
+	return guarded->block + PAGODA_GUARD_BYTES;
+}
+
+/**
+ * pagoda_guarded_priv() - First entry of the private data
+ * @guarded: Buffer
+ *
+ * Return: its address.
+ */
+const struct pagoda_paging_private *pagoda_guarded_priv(const struct pagoda_guarded *guarded)
+{
+	return (const void *)(guarded->priv_block + PAGODA_GUARD_BYTES);
+}
+
+/**
+ * pagoda_guarded_check() - Only what the cursors passed was written
+ * @test: Test
+ * @guarded: Buffer
+ *
+ * Also that what is left, what is used and where the cursors stand agree.
+ */
+void pagoda_guarded_check(struct kunit *test, const struct pagoda_guarded *guarded)
+{
+	const struct pagoda_paging_buffer *buf = &guarded->buf;
+	const u8 *end = pagoda_guarded_data(guarded) + guarded->size;
+	const u8 *priv = guarded->priv_block + PAGODA_GUARD_BYTES;
+	const u8 *priv_end = priv + guarded->priv_size;
+
+	KUNIT_ASSERT_LE(test, buf->write_offset, guarded->size);
+	KUNIT_ASSERT_EQ(test, buf->size, guarded->size - buf->write_offset);
+	KUNIT_ASSERT_PTR_EQ(test, buf->pos, pagoda_guarded_data(guarded) + buf->write_offset);
+	KUNIT_ASSERT_PTR_EQ(test, buf->priv, priv_end - buf->priv_size);
+	KUNIT_ASSERT_NULL(test, memchr_inv(guarded->block, PAGODA_GUARD_VALUE,
+					   PAGODA_GUARD_BYTES));
+	KUNIT_ASSERT_NULL(test, memchr_inv(buf->pos, PAGODA_GUARD_VALUE,
+					   end + PAGODA_GUARD_BYTES - buf->pos));
+	KUNIT_ASSERT_NULL(test, memchr_inv(guarded->priv_block, PAGODA_GUARD_VALUE,
+					   PAGODA_GUARD_BYTES));
+	KUNIT_ASSERT_NULL(test, memchr_inv(buf->priv, PAGODA_GUARD_VALUE,
+					   priv_end + PAGODA_GUARD_BYTES - buf->priv));
+}
+
+static void pagoda_pages_alloc(struct kunit *test, struct pagoda_pages *pages, u32 nr_pages)
+{
+	u32 i;
+
+	pages->addresses = kunit_kcalloc(test, nr_pages, sizeof(*pages->addresses), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pages->addresses);
+	pages->cpu_pages = kunit_kcalloc(test, nr_pages, sizeof(*pages->cpu_pages), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pages->cpu_pages);
+	for (i = 0; i < nr_pages; i++)
+		pages->cpu_pages[i] = (const void *)(0x1000ul + i);
+	pages->adl = (struct pagoda_adl) {
+		.nr_pages = nr_pages,
+		.pages = pages->addresses,
+		.cpu_pages = pages->cpu_pages,
+	};
+}
+
+/**
+ * pagoda_pages_contiguous() - A contiguous list
+ * @test: Test that owns it
+ * @pages: To initialize
+ * @base: Address of the first page
+ * @nr_pages: Pages
+ */
+void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64 base,
+			     u32 nr_pages)
+{
+	pagoda_pages_alloc(test, pages, nr_pages);
+	pages->adl.contiguous = true;
+	pages->adl.base = base;
+	pages->adl.pages = NULL;
+}
+
+/**
+ * pagoda_pages_scattered() - A list of pages
+ * @test: Test that owns it
+ * @pages: To initialize
+ * @base: All addresses are above
+ * @nr_pages: Pages
+ * @max_run: Most consecutive pages, 1 = none
+ * @rnd: Decides on the lengths
+ */
+void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 base,
+			    u32 nr_pages, u32 max_run, struct rnd_state *rnd)
+{
+	u64 address = base;
+	u32 i, run = 0;
+
+	pagoda_pages_alloc(test, pages, nr_pages);
+	for (i = 0; i < nr_pages; i++) {
+		if (!run) {
+			run = pagoda_random(rnd, 1, max_run);
+			address += VIRTIO_PAGODA_PAGE_SIZE;
+		}
+		address += VIRTIO_PAGODA_PAGE_SIZE;
+		pages->addresses[i] = address;
+		run--;
+	}
+}
+
+/**
+ * pagoda_pages_at() - Address of a page
+ * @pages: List
+ * @index: Page
+ *
+ * Return: its bus address.
+ */
+u64 pagoda_pages_at(const struct pagoda_pages *pages, u64 index)
+{
+	if (pages->adl.contiguous)
+		return pages->adl.base + index * VIRTIO_PAGODA_PAGE_SIZE;
+	return pages->addresses[index];
+}
+
+/**
+ * pagoda_image_init() - Allocate an image
+ * @test: Test that owns it
+ * @image: To initialize
+ * @capacity: Pages it must hold
+ */
+void pagoda_image_init(struct kunit *test, struct pagoda_image *image, u64 capacity)
+{
+	*image = (struct pagoda_image) { .capacity = capacity };
+	image->src = kunit_kcalloc(test, capacity, sizeof(u64), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, image->src);
+	image->dst = kunit_kcalloc(test, capacity, sizeof(u64), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, image->dst);
+}
+
+/**
+ * pagoda_image_reset() - Forget all pages
+ * @image: Image
+ */
+void pagoda_image_reset(struct pagoda_image *image)
+{
+	*image = (struct pagoda_image) {
+		.capacity = image->capacity,
+		.src = image->src,
+		.dst = image->dst,
+	};
+}
+
+/* Writes the places of a run list, which must be @pages pages in @nr_runs runs. */
+static bool pagoda_image_runs(u64 *places, const u8 *runs, u32 nr_runs, u64 pages)
+{
+	u32 i, page;
+
+	for (i = 0; i < nr_runs; i++) {
+		const struct virtio_pagoda_run *run = (const void *)(runs + i * 16);
+
+		if (!le32_to_cpu(run->nr_pages) || le32_to_cpu(run->nr_pages) > pages ||
+		    run->reserved || le64_to_cpu(run->address) & 4095)
+			return false;
+		for (page = 0; page < le32_to_cpu(run->nr_pages); page++)
+			*places++ = PAGODA_PLACE(0, le64_to_cpu(run->address) + page * 4096ull);
+		pages -= le32_to_cpu(run->nr_pages);
+	}
+	return !pages;
+}
+
+static bool pagoda_image_side(u64 *places, const struct virtio_pagoda_location *location,
+			      const u8 *runs, u64 pages)
+{
+	u64 page;
+
+	if (location->reserved)
+		return false;
+	if (!location->segment)
+		return !location->address && location->nr_runs &&
+		       pagoda_image_runs(places, runs, le32_to_cpu(location->nr_runs), pages);
+	for (page = 0; page < pages; page++)
+		*places++ = PAGODA_PLACE(le32_to_cpu(location->segment),
+					 le64_to_cpu(location->address) + page * 4096);
+	return !location->nr_runs;
+}
+
+static bool pagoda_image_transfer(struct pagoda_image *image, const u8 *packet, u32 length,
+				  u32 max_runs)
+{
+	const struct virtio_pagoda_transfer *transfer = (const void *)packet;
+	u32 nr_src = le32_to_cpu(transfer->src.nr_runs);
+	u32 nr_dst = le32_to_cpu(transfer->dst.nr_runs);
+	u32 flags = le16_to_cpu(transfer->packet.flags);
+	u64 size = le64_to_cpu(transfer->size);
+	u64 pages = (size + 4095) / 4096;
+
+	/* Only the piece's end may cut a page: nothing follows one that was cut. */
+	if (length != 72 + (nr_src + nr_dst) * 16 || nr_src + nr_dst > max_runs || !size ||
+	    image->bytes % 4096 || image->nr_pages + pages > image->capacity)
+		return false;
+	if (!pagoda_image_side(image->src + image->nr_pages, &transfer->src, packet + 72, pages) ||
+	    !pagoda_image_side(image->dst + image->nr_pages, &transfer->dst,
+			       packet + 72 + nr_src * 16, pages))
+		return false;
+	if (!image->packets)
+		image->start_first = flags & VIRTIO_PAGODA_TRANSFER_START;
+	image->end_last = flags & VIRTIO_PAGODA_TRANSFER_END;
+	image->starts += !!(flags & VIRTIO_PAGODA_TRANSFER_START);
+	image->ends += !!(flags & VIRTIO_PAGODA_TRANSFER_END);
+	image->bytes += size;
+	image->nr_pages += pages;
+	return true;
+}
+
+static bool pagoda_image_map(struct pagoda_image *image, const u8 *packet, u32 length,
+			     u32 max_runs)
+{
+	const struct virtio_pagoda_map_aperture_segment *map = (const void *)packet;
+	u32 nr_runs = le32_to_cpu(map->nr_runs);
+	u64 pages = le64_to_cpu(map->nr_pages);
+	u64 page;
+
+	if (length != 48 + nr_runs * 16 || !nr_runs || nr_runs > max_runs ||
+	    image->nr_pages + pages > image->capacity || map->reserved ||
+	    le32_to_cpu(map->segment) != 2)
+		return false;
+	if (!pagoda_image_runs(image->src + image->nr_pages, packet + 48, nr_runs, pages))
+		return false;
+	for (page = 0; page < pages; page++)
+		image->dst[image->nr_pages + page] =
+			PAGODA_PLACE(2, (le64_to_cpu(map->first_page) + page) * 4096);
+	image->nr_pages += pages;
+	return true;
+}
+
+/**
+ * pagoda_image_add() - Decode the packets of one buffer
+ * @image: Receives what they do
+ * @data: The buffer
+ * @size: Its bytes
+ * @max_runs: Most runs a packet may have
+ *
+ * Return: false if the bytes aren't whole, well-formed packets.
+ */
+bool pagoda_image_add(struct pagoda_image *image, const u8 *data, u32 size, u32 max_runs)
+{
+	u32 offset = 0;
+
+	while (offset < size) {
+		const struct virtio_pagoda_packet *packet = (const void *)(data + offset);
+		bool good = true;
+		u32 length;
+
+		if (size - offset < 16)
+			return false;
+		length = le32_to_cpu(packet->length);
+		if (length < 16 || length % 8 || length > size - offset)
+			return false;
+		if (le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_TRANSFER)
+			good = pagoda_image_transfer(image, data + offset, length, max_runs);
+		else if (le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT ||
+			 le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
+			good = pagoda_image_map(image, data + offset, length, max_runs);
+		if (!good)
+			return false;
+		image->packets++;
+		image->encoded += length;
+		offset += length;
+	}
+	return true;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The printer: packets as they should be, as they shouldn't, and anything else. */
+#include <kunit/test.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "paging_golden.h"
+#include "paging_helpers.h"
+
+static void pagoda_golden_desc(const struct pagoda_golden *golden, char *desc)
+{
+	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, pagoda_golden_desc);
+
+static const u8 *pagoda_golden_find(const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < PAGODA_GOLDENS; i++) {
+		if (!strcmp(pagoda_goldens[i].name, name))
+			return pagoda_goldens[i].bytes;
+	}
+	return NULL;
+}
+
+static void pagoda_print_golden_test(struct kunit *test)
+{
+	const struct pagoda_golden *golden = test->param_value;
+	char data[256], line[256];
+	struct pagoda_paging_text text = { .data = data, .size = sizeof(data) };
+	struct pagoda_paging_text tight = { .data = line, .size = 20 };
+
+	snprintf(line, sizeof(line), "0x0000 %s\n", golden->text);
+	KUNIT_EXPECT_EQ(test, pagoda_paging_print(golden->bytes, golden->size, &text), 1);
+	KUNIT_EXPECT_STREQ(test, data, line);
+	KUNIT_EXPECT_EQ(test, text.len, strlen(line));
+
+	memset(line, 'x', sizeof(line));
+	KUNIT_EXPECT_EQ(test, pagoda_paging_print(golden->bytes, golden->size, &tight), 1);
+	KUNIT_EXPECT_EQ(test, tight.len, 19);
+	KUNIT_EXPECT_EQ(test, line[19], 0);
+	KUNIT_EXPECT_EQ(test, line[20], 'x');
+	KUNIT_EXPECT_MEMEQ(test, line, data, 19);
+}
+
+static void pagoda_print_malformed_test(struct kunit *test)
+{
+	u8 *data = kunit_kzalloc(test, 256, GFP_KERNEL);
+	char line[256];
+	struct pagoda_paging_text text = { .data = line, .size = sizeof(line) };
+	struct virtio_pagoda_packet *second;
+
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	memcpy(data, pagoda_golden_find("fill"), 40);
+	memcpy(data + 40, pagoda_golden_find("read"), 32);
+	second = (void *)(data + 40);
+	KUNIT_EXPECT_EQ(test, pagoda_paging_print(data, 72, &text), 2);
+	KUNIT_EXPECT_EQ(test, pagoda_paging_print(data, 0, &text), 0);
+
+#define PAGODA_EXPECT_MALFORMED(size, expected) do { \
+	text.len = 0; \
+	KUNIT_EXPECT_EQ(test, pagoda_paging_print(data, size, &text), -EINVAL); \
+	KUNIT_EXPECT_NOT_NULL(test, strstr(line, "FILL")); \
+	KUNIT_EXPECT_NOT_NULL_MSG(test, strstr(line, "0x0028 malformed: " expected "\n"), \
+				  "%s", line); \
+} while (0)
+	PAGODA_EXPECT_MALFORMED(48, "packet head cut off");
+	PAGODA_EXPECT_MALFORMED(64, "packet longer than the buffer");
+	second->length = cpu_to_le32(24);
+	PAGODA_EXPECT_MALFORMED(72, "packet length");
+	second->length = cpu_to_le32(33);
+	PAGODA_EXPECT_MALFORMED(80, "packet length");
+	second->length = 0;
+	PAGODA_EXPECT_MALFORMED(72, "packet length");
+	second->opcode = 0;
+	PAGODA_EXPECT_MALFORMED(72, "unknown opcode");
+	second->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_COUNT);
+	PAGODA_EXPECT_MALFORMED(72, "unknown opcode");
+	/* Run counts that don't fit the length, or into 32 bits of bytes. */
+	memcpy(data + 40, pagoda_golden_find("map2"), 64);
+	data[40 + 36] = 2;
+	PAGODA_EXPECT_MALFORMED(104, "packet length");
+	data[40 + 39] = 0x10;
+	PAGODA_EXPECT_MALFORMED(104, "packet length");
+#undef PAGODA_EXPECT_MALFORMED
+}
+
+/* Under KASAN: nothing is read behind the end, whatever the bytes are. */
+static void pagoda_print_random_test(struct kunit *test)
+{
+	struct pagoda_paging_text text = { .size = 4096 };
+	struct rnd_state rnd;
+	u32 i, j;
+
+	pagoda_test_seed(test, &rnd);
+	text.data = kunit_kmalloc(test, text.size, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, text.data);
+	for (i = 0; i < 4000; i++) {
+		u32 size = pagoda_random(&rnd, 0, 25) * 8;
+		u8 *data = kunit_kmalloc(test, size, GFP_KERNEL);
+		int ret;
+
+		KUNIT_ASSERT_NOT_NULL(test, data);
+		prandom_bytes_state(&rnd, data, size);
+		/* Give it a chance to get past the head now and then. */
+		for (j = 0; j + 16 <= size && i % 4; j += 40) {
+			struct virtio_pagoda_packet *packet = (void *)(data + j);
+
+			packet->opcode = cpu_to_le16(pagoda_random(&rnd, 0, 24));
+			packet->length = cpu_to_le32(pagoda_random(&rnd, 2, 13) * 8);
+		}
+		text.len = 0;
+		ret = pagoda_paging_print(data, size, &text);
+		KUNIT_EXPECT_LE(test, ret, (int)size / 16);
+		KUNIT_EXPECT_LT(test, text.len, text.size);
+		if (text.len)
+			KUNIT_EXPECT_EQ(test, text.data[text.len - 1], '\n');
+		KUNIT_EXPECT_EQ(test, ret < 0, !!strstr(text.len ? text.data : "", "malformed"));
+		kunit_kfree(test, data);
+	}
+}
+
+static struct kunit_case pagoda_print_cases[] = {
+	KUNIT_CASE_PARAM(pagoda_print_golden_test, pagoda_golden_gen_params),
+	KUNIT_CASE(pagoda_print_malformed_test),
+	KUNIT_CASE(pagoda_print_random_test),
+	{ }
+};
+
+static struct kunit_suite pagoda_print_suite = {
+	.name = "pagoda_paging_print",
+	.test_cases = pagoda_print_cases,
+};
+
+kunit_test_suite(pagoda_print_suite);

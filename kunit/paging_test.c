@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The paging layer, operation by operation: the table, the bytes of every
+ * builder, and its three answers.
+ */
+#include <kunit/test.h>
+#include <linux/string.h>
+
+#include "paging/table.h"
+#include "paging_golden.h"
+#include "paging_helpers.h"
+#include "prove.h"
+
+static void pagoda_golden_desc(const struct pagoda_golden *golden, char *desc)
+{
+	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, pagoda_golden_desc);
+
+static void pagoda_golden_test(struct kunit *test)
+{
+	const struct pagoda_golden *golden = test->param_value;
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	struct pagoda_paging_cursor cursor = { };
+	struct pagoda_paging_cost cost;
+	struct pagoda_guarded guarded;
+	const char *why = NULL;
+
+	pagoda_guarded_init(test, &guarded, 512, 64);
+	pagoda_guarded_fresh(&guarded, 512, 64);
+	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&limits, &golden->op, &why), 0, "%s", why);
+	KUNIT_ASSERT_EQ(test, pagoda_paging_build(&limits, &golden->op, &cursor, &guarded.buf),
+			PAGODA_BUILD_SUCCESS);
+	pagoda_guarded_check(test, &guarded);
+	KUNIT_EXPECT_EQ(test, guarded.buf.write_offset, golden->size);
+	KUNIT_EXPECT_MEMEQ(test, pagoda_guarded_data(&guarded), golden->bytes, golden->size);
+	/* C46: a discard is these 40 bytes and no copy. C43, C60: without an owner, too. */
+	PAGODA_PROVES(C2, C3, C30, C31, C46, C60);
+
+	/* Two runs may get a packet each, when the first buffer is nearly full. */
+	cost = pagoda_paging_cost(&limits, &golden->op, 512);
+	KUNIT_EXPECT_GE(test, cost.encoded, golden->size);
+	KUNIT_EXPECT_LE(test, cost.encoded, golden->size + 72 + 16);
+	KUNIT_EXPECT_LE(test, cost.packets, 2);
+}
+
+static void pagoda_pure_test(struct kunit *test)
+{
+	const struct pagoda_golden *golden = test->param_value;
+	struct pagoda_paging_limits limits = pagoda_test_limits(64), limits_before = limits;
+	struct pagoda_paging_op op = golden->op;
+	struct pagoda_guarded guarded[2];
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		struct pagoda_paging_cursor cursor = { };
+
+		pagoda_guarded_init(test, &guarded[i], 512, 64);
+		pagoda_guarded_fresh(&guarded[i], 512, 64);
+		KUNIT_ASSERT_EQ(test, pagoda_paging_build(&limits, &op, &cursor, &guarded[i].buf),
+				PAGODA_BUILD_SUCCESS);
+		KUNIT_EXPECT_MEMEQ(test, &op, &golden->op, sizeof(op));
+		KUNIT_EXPECT_MEMEQ(test, &limits, &limits_before, sizeof(limits));
+	}
+	KUNIT_EXPECT_MEMEQ(test, guarded[0].block, guarded[1].block,
+			   512 + 2 * PAGODA_GUARD_BYTES);
+	KUNIT_EXPECT_MEMEQ(test, guarded[0].priv_block, guarded[1].priv_block,
+			   64 + 2 * PAGODA_GUARD_BYTES);
+}
+
+/* Without the feature bit the operation is refused, whichever it is. */
+static void pagoda_feature_test(struct kunit *test)
+{
+	const struct pagoda_golden *golden = test->param_value;
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	const char *why = NULL;
+
+	limits.features &= ~(1ull << VIRTIO_PAGODA_F_OP(golden->op.operation));
+	KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &golden->op, &why), -EOPNOTSUPP);
+	KUNIT_EXPECT_STREQ(test, why, "operation not offered by the device");
+	limits = pagoda_test_limits(1);
+	KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &golden->op, &why), -EINVAL);
+	KUNIT_EXPECT_STREQ(test, why, "fewer than two runs a packet");
+}
+
+/* A row is whole or only a name, and this are whole. */
+static void pagoda_table_test(struct kunit *test)
+{
+	static const struct {
+		const char *name;
+		const char *lower;
+	} names[VIRTIO_PAGODA_OP_COUNT] = {
+#define PAGODA_NAME(NAME, name, opcode)[opcode] = { #NAME, #name },
+		VIRTIO_PAGODA_OPS(PAGODA_NAME)
+#undef PAGODA_NAME
+	};
+	static const u32 needed[] = {
+		VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_FILL,
+		VIRTIO_PAGODA_OP_DISCARD_CONTENT, VIRTIO_PAGODA_OP_READ_PHYSICAL,
+		VIRTIO_PAGODA_OP_WRITE_PHYSICAL, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
+		VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT,
+		VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
+		VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
+	};
+	u32 i, columns;
+
+	for (i = 1; i < VIRTIO_PAGODA_OP_COUNT; i++) {
+		const struct pagoda_paging_row *row = pagoda_paging_row(i);
+
+		KUNIT_ASSERT_NOT_NULL(test, row);
+		KUNIT_EXPECT_STREQ(test, row->name, names[i].name);
+		KUNIT_EXPECT_EQ(test, strcasecmp(row->name, names[i].lower), 0);
+		KUNIT_EXPECT_STREQ(test, pagoda_paging_name(i), names[i].name);
+		columns = !!row->validate + !!row->build + !!row->execute + !!row->print +
+			  !!row->cost + !!row->head;
+		KUNIT_EXPECT_TRUE_MSG(test, !columns || columns == 6, "%s lacks a column",
+				      row->name);
+	}
+	for (i = 0; i < ARRAY_SIZE(needed); i++)
+		KUNIT_EXPECT_NOT_NULL_MSG(test, pagoda_paging_row(needed[i])->build, "%s",
+					  pagoda_paging_name(needed[i]));
+	KUNIT_EXPECT_NULL(test, pagoda_paging_row(0));
+	KUNIT_EXPECT_NULL(test, pagoda_paging_row(VIRTIO_PAGODA_OP_COUNT));
+	KUNIT_EXPECT_NULL(test, pagoda_paging_row(U32_MAX));
+}
+
+/* One call with a fresh buffer of 512 bytes. */
+static enum pagoda_build pagoda_build_once(struct kunit *test, const struct pagoda_paging_op *op,
+					   u64 done, u32 *encoded)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	struct pagoda_paging_cursor cursor = { .done = done };
+	struct pagoda_guarded guarded;
+	enum pagoda_build ret;
+
+	pagoda_guarded_init(test, &guarded, 512, 64);
+	pagoda_guarded_fresh(&guarded, 512, 64);
+	ret = pagoda_paging_build(&limits, op, &cursor, &guarded.buf);
+	pagoda_guarded_check(test, &guarded);
+	*encoded = guarded.buf.write_offset;
+	if (ret == PAGODA_BUILD_ALLOCATION_BUSY)
+		KUNIT_EXPECT_EQ(test, cursor.done, done);
+	return ret;
+}
+
+static void pagoda_unknown_test(struct kunit *test)
+{
+	static const u32 unknown[] = { 0, VIRTIO_PAGODA_OP_COUNT, 0x10001, U32_MAX };
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	u64 count = pagoda_paging_unknown_count();
+	struct pagoda_paging_op op;
+	const char *why = NULL;
+	u32 i, encoded;
+
+	for (i = 0; i < ARRAY_SIZE(unknown); i++) {
+		memset(&op, 0xff, sizeof(op));
+		op.operation = unknown[i];
+		KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &op, &why), 0);
+		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
+				PAGODA_BUILD_SUCCESS);
+		KUNIT_EXPECT_EQ(test, encoded, 0);
+		KUNIT_EXPECT_EQ(test, pagoda_paging_unknown_count(), count + i + 1);
+		KUNIT_EXPECT_EQ(test, pagoda_paging_cost(&limits, &op, 4096).packets, 0);
+		KUNIT_EXPECT_STREQ(test, pagoda_paging_name(unknown[i]), "UNKNOWN");
+		PAGODA_PROVES(C17);
+	}
+}
+
+/* Named in the table, but with no columns yet. */
+static void pagoda_unimplemented_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	struct pagoda_paging_op op = { };
+	const char *why = NULL;
+	u32 i, encoded;
+
+	for (i = 1; i < VIRTIO_PAGODA_OP_COUNT; i++) {
+		if (pagoda_paging_row(i)->build)
+			continue;
+		op.operation = i;
+		KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &op, &why), -EOPNOTSUPP);
+		KUNIT_EXPECT_STREQ(test, why, "operation not implemented");
+		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
+				PAGODA_BUILD_SUCCESS);
+		KUNIT_EXPECT_EQ(test, encoded, 0);
+	}
+}
+
+static void pagoda_busy_test(struct kunit *test)
+{
+	u32 i, encoded;
+
+	for (i = 0; i < PAGODA_GOLDENS; i++) {
+		struct pagoda_paging_op op = pagoda_goldens[i].op;
+		bool may = op.operation == VIRTIO_PAGODA_OP_TRANSFER ||
+			   op.operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT;
+
+		op.needs_idle = true;
+		if (op.operation == VIRTIO_PAGODA_OP_TRANSFER)
+			op.transfer.flags &= ~PAGODA_ALLOCATION_IS_IDLE;
+		/* C13: pagoda_build_once() also looks at both cursors. */
+		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
+				may ? PAGODA_BUILD_ALLOCATION_BUSY : PAGODA_BUILD_SUCCESS);
+		KUNIT_EXPECT_EQ(test, !encoded, may);
+		PAGODA_PROVES(C11, C13);
+
+		if (op.operation == VIRTIO_PAGODA_OP_TRANSFER)
+			op.transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
+		if (op.operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT)
+			op.discard_content.flags |= PAGODA_ALLOCATION_IS_IDLE;
+		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
+				PAGODA_BUILD_SUCCESS);
+		/* The flag is for the builder: the device gets the same bytes. */
+		KUNIT_EXPECT_EQ(test, encoded, pagoda_goldens[i].size);
+		PAGODA_PROVES(C12);
+	}
+}
+
+static void pagoda_empty_transfer_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.allocation = 7,
+		.needs_idle = true,
+		.transfer.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+		.transfer.src.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+	};
+	const char *why = NULL;
+	u32 encoded;
+
+	/* Nothing is left to wait for, and no page list of what is lost. */
+	KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &op, &why), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded), PAGODA_BUILD_SUCCESS);
+	KUNIT_EXPECT_EQ(test, encoded, 0);
+	KUNIT_EXPECT_EQ(test, pagoda_paging_cost(&limits, &op, 4096).encoded, 0);
+	PAGODA_PROVES(C35);
+}
+
+/* Swizzle flags stay with an allocation and go without one. */
+static void pagoda_linear_test(struct kunit *test)
+{
+	static const u32 tiling[] = {
+		0, VIRTIO_PAGODA_TRANSFER_SWIZZLE, VIRTIO_PAGODA_TRANSFER_UNSWIZZLE,
+	};
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	u32 i, alloc;
+
+	for (i = 0; i < ARRAY_SIZE(tiling); i++) {
+		for (alloc = 0; alloc < 2; alloc++) {
+			struct pagoda_paging_op op = pagoda_goldens[0].op;
+			struct pagoda_paging_cursor cursor = { };
+			const struct virtio_pagoda_packet *packet;
+			struct pagoda_guarded guarded;
+
+			op.allocation = alloc;
+			op.transfer.flags = tiling[i];
+			pagoda_guarded_init(test, &guarded, 512, 64);
+			pagoda_guarded_fresh(&guarded, 512, 64);
+			pagoda_paging_build(&limits, &op, &cursor, &guarded.buf);
+			packet = (const void *)pagoda_guarded_data(&guarded);
+			KUNIT_EXPECT_EQ(test, le16_to_cpu(packet->flags), alloc ? tiling[i] : 0);
+		}
+	}
+	PAGODA_PROVES(C31);
+}
+
+/* What each packet of a buffer leaves for the CPU, and where. */
+static void pagoda_private_test(struct kunit *test)
+{
+	const void *pages[5];
+	struct pagoda_adl adl = *pagoda_goldens[0].op.transfer.dst.adl;
+	struct pagoda_paging_op op = pagoda_goldens[0].op;
+	struct pagoda_paging_limits limits = pagoda_test_limits(2);
+	const struct pagoda_paging_private *priv;
+	struct pagoda_paging_cursor cursor = { };
+	struct pagoda_guarded guarded;
+	u32 i;
+
+	adl.cpu_pages = pages;
+	op.transfer.dst.adl = &adl;
+	limits.max_runs = 1;
+	pagoda_guarded_init(test, &guarded, 512, 200);
+	pagoda_guarded_fresh(&guarded, 512, 200);
+	for (i = 0; i < 2; i++) {
+		cursor.done = 0;
+		KUNIT_ASSERT_EQ(test, pagoda_paging_build(&limits, &op, &cursor, &guarded.buf),
+				PAGODA_BUILD_SUCCESS);
+	}
+	pagoda_guarded_check(test, &guarded);
+	priv = pagoda_guarded_priv(&guarded);
+	KUNIT_ASSERT_EQ(test, 200 - guarded.buf.priv_size, 4 * sizeof(*priv));
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, priv[i].offset, i * 88);
+		KUNIT_EXPECT_EQ(test, priv[i].reserved, 0);
+		KUNIT_EXPECT_NULL(test, priv[i].src_pages);
+		KUNIT_EXPECT_PTR_EQ(test, priv[i].dst_pages, (void *)(pages + 1 + (i % 2) * 2));
+	}
+	PAGODA_PROVES(C20);
+}
+
+/* No room for the packet's private data is no room. */
+static void pagoda_private_full_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	struct pagoda_guarded guarded;
+	u32 i, size;
+
+	pagoda_guarded_init(test, &guarded, 512, PAGODA_PAGING_MIN_PRIVATE);
+	for (i = 0; i < PAGODA_GOLDENS; i++) {
+		for (size = 0; size <= PAGODA_PAGING_MIN_PRIVATE; size++) {
+			bool full = size < PAGODA_PAGING_MIN_PRIVATE;
+			struct pagoda_paging_cursor cursor = { };
+
+			pagoda_guarded_fresh(&guarded, 512, size);
+			KUNIT_EXPECT_EQ(test, pagoda_paging_build(&limits, &pagoda_goldens[i].op,
+								  &cursor, &guarded.buf),
+					full ? PAGODA_BUILD_INSUFFICIENT_BUFFER :
+					PAGODA_BUILD_SUCCESS);
+			pagoda_guarded_check(test, &guarded);
+			KUNIT_EXPECT_EQ(test, !cursor.done, full);
+			KUNIT_EXPECT_EQ(test, !guarded.buf.write_offset, full);
+		}
+	}
+}
+
+/* Operations of one packet: whole or not at all, in every buffer size. */
+static void pagoda_golden_sizes(struct kunit *test, const struct pagoda_golden *golden,
+				struct pagoda_guarded *guarded)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	u32 size;
+
+	for (size = 0; size <= PAGODA_PAGING_MIN_BUFFER; size++) {
+		struct pagoda_paging_cursor cursor = { };
+		bool fits = size >= golden->size;
+
+		pagoda_guarded_fresh(guarded, size, 64);
+		KUNIT_ASSERT_EQ(test, pagoda_paging_build(&limits, &golden->op, &cursor,
+							  &guarded->buf),
+				fits ? PAGODA_BUILD_SUCCESS : PAGODA_BUILD_INSUFFICIENT_BUFFER);
+		pagoda_guarded_check(test, guarded);
+		KUNIT_ASSERT_EQ(test, guarded->buf.write_offset, fits ? golden->size : 0);
+		KUNIT_ASSERT_EQ(test, !cursor.done, !fits);
+		if (fits)
+			KUNIT_ASSERT_EQ(test, memcmp(pagoda_guarded_data(guarded), golden->bytes,
+						     golden->size), 0);
+	}
+}
+
+static void pagoda_every_size_test(struct kunit *test)
+{
+	struct pagoda_guarded guarded;
+	u32 i;
+
+	pagoda_guarded_init(test, &guarded, PAGODA_PAGING_MIN_BUFFER, 64);
+	for (i = 0; i < PAGODA_GOLDENS; i++) {
+		/* What may take several packets is for the suite pagoda_multipass. */
+		if (!pagoda_paging_row(pagoda_goldens[i].op.operation)->tail)
+			pagoda_golden_sizes(test, &pagoda_goldens[i], &guarded);
+	}
+	PAGODA_PROVES(C1, C2, C3, C4, C5, C9, C44);
+}
+
+static struct kunit_case pagoda_paging_cases[] = {
+	KUNIT_CASE(pagoda_table_test),
+	KUNIT_CASE_PARAM(pagoda_golden_test, pagoda_golden_gen_params),
+	KUNIT_CASE_PARAM(pagoda_pure_test, pagoda_golden_gen_params),
+	KUNIT_CASE_PARAM(pagoda_feature_test, pagoda_golden_gen_params),
+	KUNIT_CASE(pagoda_unknown_test),
+	KUNIT_CASE(pagoda_unimplemented_test),
+	KUNIT_CASE(pagoda_busy_test),
+	KUNIT_CASE(pagoda_empty_transfer_test),
+	KUNIT_CASE(pagoda_linear_test),
+	KUNIT_CASE(pagoda_private_test),
+	KUNIT_CASE(pagoda_private_full_test),
+	KUNIT_CASE(pagoda_every_size_test),
+	{ }
+};
+
+static struct kunit_suite pagoda_paging_suite = {
+	.name = "pagoda_paging",
+	.test_cases = pagoda_paging_cases,
+};
+
+kunit_test_suite(pagoda_paging_suite);
