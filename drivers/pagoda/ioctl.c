@@ -117,9 +117,11 @@ static int create_check_segments(struct drm_device *drm,
 	bool end = false;
 	u32 i;
 
+	if (pagoda_refuse(drm, args->supported & ~(VRAM_BIT | APERTURE_BIT)) ||
+	    pagoda_refuse(drm, args->eviction & ~(VRAM_BIT | APERTURE_BIT)))
+		return -ENOENT;
 	if (pagoda_refuse(drm, !args->supported) ||
-	    pagoda_refuse(drm, args->supported & ~(VRAM_BIT | APERTURE_BIT)) ||
-	    pagoda_refuse(drm, args->eviction & ~APERTURE_BIT) ||
+	    pagoda_refuse(drm, args->eviction & VRAM_BIT) ||
 	    pagoda_refuse(drm, args->eviction & ~args->supported))
 		return -EINVAL;
 	for (i = 0; i < DRM_PAGODA_MAX_PREFERRED; i++) {
@@ -129,8 +131,9 @@ static int create_check_segments(struct drm_device *drm,
 			end = true;
 			continue;
 		}
+		if (pagoda_refuse(drm, id > DRM_PAGODA_SEGMENT_APERTURE))
+			return -ENOENT;
 		if (pagoda_refuse(drm, end) ||
-		    pagoda_refuse(drm, id > DRM_PAGODA_SEGMENT_APERTURE) ||
 		    pagoda_refuse(drm, !(args->supported & DRM_PAGODA_SEGMENT_BIT(id))) ||
 		    pagoda_refuse(drm, named & DRM_PAGODA_SEGMENT_BIT(id)))
 			return -EINVAL;

@@ -257,28 +257,45 @@ put_list:
 	return ret;
 }
 
-static int status_one(struct drm_device *drm, struct drm_file *file,
-		      const struct drm_pagoda_array *array, u32 index)
+static int status_get(struct drm_device *drm, struct drm_file *file, const char __user *from,
+		      u32 stride, struct drm_pagoda_residency_status *status)
 {
-	struct drm_pagoda_residency_status status;
 	struct drm_pagoda_allocation_info info;
 	struct pagoda_bo *bo;
 	int ret;
 
-	ret = copy_struct_from_user(&status, sizeof(status), list_entry_ptr(array, index),
-				    array->stride);
+	ret = copy_struct_from_user(status, sizeof(*status), from, stride);
 	if (pagoda_refuse(drm, ret))
 		return ret;
-	bo = pagoda_bo_lookup(file, status.handle);
+	bo = pagoda_bo_lookup(file, status->handle);
 	if (pagoda_refuse(drm, !bo))
 		return -ENOENT;
 	pagoda_bo_info(bo, &info);
 	pagoda_bo_put(bo);
 
-	status.residency = info.residency;
-	status.segment = info.segment;
-	status.state = info.state;
-	return copy_to_user(list_entry_ptr(array, index), &status, sizeof(status)) ? -EFAULT : 0;
+	status->residency = info.residency;
+	status->segment = info.segment;
+	status->state = info.state;
+	return 0;
+}
+
+/* All of them are answered, or none. */
+static int status_list(struct drm_device *drm, struct drm_file *file,
+		       const struct drm_pagoda_array *array,
+		       struct drm_pagoda_residency_status *list)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < array->count && !ret; i++) {
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+		ret = status_get(drm, file, list_entry_ptr(array, i), array->stride, &list[i]);
+	}
+	for (i = 0; i < array->count && !ret; i++)
+		if (copy_to_user(list_entry_ptr(array, i), &list[i], sizeof(list[i])))
+			ret = -EFAULT;
+	return ret;
 }
 
 /**
@@ -287,24 +304,24 @@ static int status_one(struct drm_device *drm, struct drm_file *file,
  * @data: struct drm_pagoda_query_residency
  * @file: Caller
  *
- * On failure the entries before the bad one are answered.
- *
  * Context: May sleep.
  * Return: See include/uapi/drm/pagoda_drm.h.
  */
 int pagoda_ioctl_query_residency(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_query_residency *args = data;
+	struct drm_pagoda_residency_status *list;
 	int ret;
-	u32 i;
 
 	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	ret = list_check(drm, &args->entries, sizeof(struct drm_pagoda_residency_status));
-	for (i = 0; i < args->entries.count && !ret; i++) {
-		ret = status_one(drm, file, &args->entries, i);
-		if (signal_pending(current) && !ret && i + 1 < args->entries.count)
-			ret = -ERESTARTSYS;
-	}
+	ret = list_check(drm, &args->entries, sizeof(*list));
+	if (ret)
+		return ret;
+	list = kvmalloc_array(args->entries.count, sizeof(*list), GFP_KERNEL);
+	if (!list)
+		return -ENOMEM;
+	ret = status_list(drm, file, &args->entries, list);
+	kvfree(list);
 	return ret;
 }
