@@ -287,6 +287,8 @@ static int client(uint64_t seed, uint64_t vram, uint64_t share, bool endless)
 	} while (!ret && endless);
 	if (ret)
 		fprintf(stderr, "client %llu: %s\n", (unsigned long long)seed, strerror(-ret));
+	pool_free(&pool);
+	close(pool.fd);
 	return ret ? 1 : 0;
 }
 
