@@ -13,6 +13,7 @@
  * pagoda_aperture.lock protects the ranges, their sum and the generations.
  */
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
 #include <kunit/static_stub.h>
@@ -44,14 +45,15 @@ static u64 aperture_place_end(struct pagoda_aperture *aperture, const struct ttm
 /**
  * pagoda_aperture_has_address() - Whether the GPU can reach a resource's pages
  *	through the aperture
- * @res: Resource in the aperture segment
+ * @res: Resource, in whatever segment
  *
  * Context: reservation of its allocation held.
- * Return: true if @res->start is its first page there.
+ * Return: true if it is in the aperture and @res->start is its first page there.
  */
 bool pagoda_aperture_has_address(struct ttm_resource *res)
 {
-	return drm_mm_node_allocated(&aperture_resource(res)->node);
+	return res->mem_type == TTM_PL_TT &&
+	       drm_mm_node_allocated(&aperture_resource(res)->node);
 }
 
 VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(void)
@@ -139,6 +141,7 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 		drm_mm_remove_node(&ares->node);
 		mutex_unlock(&aperture->lock);
 	}
+	vunmap(ares->cpu);
 	kfree(ares);
 }
 
@@ -226,11 +229,11 @@ void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_aperture *aperture = &vidmm->aperture;
 
-	ttm_resource_manager_set_used(&aperture->manager, false);
 	if (ttm_resource_manager_evict_all(&vidmm->ttm, &aperture->manager)) {
 		drm_err(vidmm->drm, "the aperture can't be emptied\n");
 		return;
 	}
+	ttm_resource_manager_set_used(&aperture->manager, false);
 	ttm_resource_manager_cleanup(&aperture->manager);
 	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_TT, NULL);
 	drm_WARN_ON(vidmm->drm, aperture->mapped);
