@@ -6,9 +6,10 @@
  * be evicted meanwhile: TTM only tries for reservations first and then asks for
  * them with the list's own ticket, which tells it that they are ours already.
  *
- * When TTM finds no room although the list fits, other lists are in the way. It
- * is tried again alone, and then once more after the list's own allocations
- * have left VRAM, because they may lie where a contiguous one has to go.
+ * When TTM finds no room although the list fits, other lists are in the way, or
+ * what was closed but isn't gone yet. It is tried again alone, after TTM's own
+ * work, and then once more after the list's own allocations have left VRAM,
+ * because they may lie where a contiguous one has to go.
  */
 #include <drm/drm_exec.h>
 #include <pagoda/virtio.h>
@@ -224,6 +225,7 @@ static int residency_try(struct residency_list *list, struct dma_fence **fence)
 	ret = down_write_killable(sem);
 	if (ret)
 		return ret;
+	flush_workqueue(list->vidmm->ttm.wq);
 	ret = residency_run_locked(list, fence);
 	up_write(sem);
 	return ret;
