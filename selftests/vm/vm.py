@@ -163,7 +163,8 @@ def build_initramfs(args, path, share):
     cpio.console()
     cpio.add_file("bin/busybox", shutil.which("busybox") or "/bin/busybox")
     cpio.add_file("init", os.path.join(HERE, "guest/init"))
-    cpio.add_file("guest/lib.sh", os.path.join(HERE, "guest/lib.sh"))
+    for name in ("lib.sh", "reload.sh"):
+        cpio.add_file("guest/" + name, os.path.join(HERE, "guest", name))
     cpio.add_file("guest/script", args.script)
     settings = {"RIG": args.rig, "SHARE": share, "ARGS": " ".join(args.args)}
     settings.update(e.split("=", 1) for e in args.env)

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # Loading and unloading, as TAP: both orders, again and again, and parameters out of range, which
