@@ -29,7 +29,9 @@
 	(PAGODA_OPS_REQUIRED | PAGODA_OPS_MAP | PAGODA_OPS_OPTIONAL)
 
 static const char * const pagoda_op_names[] = {
-#define PAGODA_OP_NAME(NAME, name, opcode) [opcode] = #NAME,
+	[0] = "none",
+#define PAGODA_OP_NAME(NAME, name, opcode) \
+	[opcode] = #NAME,
 	VIRTIO_PAGODA_OPS(PAGODA_OP_NAME)
 #undef PAGODA_OP_NAME
 };

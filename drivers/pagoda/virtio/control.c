@@ -23,11 +23,13 @@ static void pagoda_control_drain(struct pagoda_control *control)
 	u32 len;
 
 	spin_lock_irqsave(&control->vq_lock, flags);
-	while ((slot = virtqueue_get_buf(control->vq, &len))) {
-		slot->len = min_t(u32, len, sizeof(slot->reply));
-		slot->busy = false;
-	}
-	virtqueue_enable_cb(control->vq);
+	/* What came while interrupts were off comes without one. */
+	do {
+		while ((slot = virtqueue_get_buf(control->vq, &len))) {
+			slot->len = min_t(u32, len, sizeof(slot->reply));
+			slot->busy = false;
+		}
+	} while (!virtqueue_enable_cb(control->vq) && !virtqueue_is_broken(control->vq));
 	spin_unlock_irqrestore(&control->vq_lock, flags);
 }
 

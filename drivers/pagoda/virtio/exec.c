@@ -76,6 +76,16 @@ static int pagoda_engine_recover(struct pagoda_engine_queue *engine)
 	return ret;
 }
 
+/* False if the engine doesn't give it back in time. */
+static bool pagoda_exec_wait(struct pagoda_engine_queue *engine, struct pagoda_exec_job *job)
+{
+	if (wait_for_completion_timeout(&job->done, msecs_to_jiffies(PAGODA_EXEC_TIMEOUT_MS)))
+		return true;
+	/* Perhaps only the interrupt was lost. */
+	pagoda_ring_drain(&engine->ring);
+	return try_wait_for_completion(&job->done);
+}
+
 static int pagoda_engine_run(struct pagoda_engine_queue *engine, struct pagoda_exec_job *job)
 {
 	int ret;
@@ -89,10 +99,7 @@ static int pagoda_engine_run(struct pagoda_engine_queue *engine, struct pagoda_e
 		return ret;
 	}
 	pagoda_ring_kick(&engine->ring);
-	if (!wait_for_completion_timeout(&job->done,
-					 msecs_to_jiffies(PAGODA_EXEC_TIMEOUT_MS)))
-		pagoda_ring_drain(&engine->ring);
-	if (!completion_done(&job->done)) {
+	if (!pagoda_exec_wait(engine, job)) {
 		ret = pagoda_engine_recover(engine);
 		return ret ? ret : -ETIMEDOUT;
 	}

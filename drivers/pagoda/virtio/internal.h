@@ -66,8 +66,9 @@ struct pagoda_engine_queue {
 /**
  * struct pagoda_control_slot - A command with its answer
  * @command: What the device reads
- * @answer: What it writes
- * @extents: The same, behind it
+ * @reply: What it writes
+ * @reply.answer: Head of it
+ * @reply.extents: GET_EXTENTS: the entries
  * @len: Bytes it wrote
  * @busy: The device has it; pagoda_control.vq_lock
  */
