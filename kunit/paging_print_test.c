@@ -122,10 +122,49 @@ static void pagoda_print_random_test(struct kunit *test)
 	}
 }
 
+struct pagoda_visits {
+	u32 count;
+	u32 opcode[3];
+	u64 allocation[3];
+};
+
+static void pagoda_visit(void *arg, u32 opcode, u64 allocation)
+{
+	struct pagoda_visits *visits = arg;
+
+	visits->opcode[visits->count % 3] = opcode;
+	visits->allocation[visits->count % 3] = allocation;
+	visits->count++;
+}
+
+/* Every packet from the start on, and nothing behind what isn't one. */
+static void pagoda_walk_test(struct kunit *test)
+{
+	u8 *data = kunit_kzalloc(test, 40 + 40 + 32, GFP_KERNEL);
+	struct pagoda_visits visits = { };
+
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	memcpy(data, pagoda_golden_find("discard"), 40);
+	memcpy(data + 40, pagoda_golden_find("fill"), 40);
+	memcpy(data + 80, pagoda_golden_find("read"), 32);
+	pagoda_paging_walk(data, 112, 0, pagoda_visit, &visits);
+	KUNIT_EXPECT_EQ(test, visits.count, 3);
+	KUNIT_EXPECT_EQ(test, visits.opcode[0], VIRTIO_PAGODA_OP_DISCARD_CONTENT);
+	KUNIT_EXPECT_EQ(test, visits.allocation[0], 5);
+	KUNIT_EXPECT_EQ(test, visits.opcode[2], VIRTIO_PAGODA_OP_READ_PHYSICAL);
+
+	visits.count = 0;
+	data[80] = 0;
+	pagoda_paging_walk(data, 112, 40, pagoda_visit, &visits);
+	KUNIT_EXPECT_EQ(test, visits.count, 1);
+	KUNIT_EXPECT_EQ(test, visits.opcode[0], VIRTIO_PAGODA_OP_FILL);
+}
+
 static struct kunit_case pagoda_print_cases[] = {
 	KUNIT_CASE_PARAM(pagoda_print_golden_test, pagoda_golden_gen_params),
 	KUNIT_CASE(pagoda_print_malformed_test),
 	KUNIT_CASE(pagoda_print_random_test),
+	KUNIT_CASE(pagoda_walk_test),
 	{ }
 };
 

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Two equal machines and what drives both, see the header. */
+#include <linux/string.h>
+
+#include "executor_world.h"
+
+static void *pagoda_world_span(void *context, u64 bus, u64 want, u64 *got)
+{
+	struct pagoda_world *world = context;
+	u64 size = PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE;
+
+	if (bus < PAGODA_WORLD_BUS || bus >= PAGODA_WORLD_BUS + size)
+		return NULL;
+	*got = min(want, PAGODA_WORLD_BUS + size - bus);
+	return world->engine_system + (bus - PAGODA_WORLD_BUS);
+}
+
+static void pagoda_world_fence(void *context, u32 queue, u64 seqno, u32 offset, u64 address,
+			       u64 value)
+{
+	struct pagoda_world *world = context;
+
+	world->fences++;
+}
+
+static const struct pagoda_engine_ops pagoda_world_ops = {
+	.system_span = pagoda_world_span,
+	.fence = pagoda_world_fence,
+};
+
+/* map_page() gets no context: there is one world at a time. */
+static struct pagoda_world *pagoda_the_world;
+
+static void *pagoda_world_map_page(const void *pages, u64 index)
+{
+	struct pagoda_world *world = pagoda_the_world;
+	void *page = ((void *const *)pages)[index];
+
+	KUNIT_ASSERT_LT(world->test, world->nr_mapped, ARRAY_SIZE(world->mapped));
+	world->mapped[world->nr_mapped++] = page;
+	return page;
+}
+
+/* Local mappings are released in reverse order, by any address within. */
+static void pagoda_world_unmap_page(void *address)
+{
+	struct pagoda_world *world = pagoda_the_world;
+
+	KUNIT_ASSERT_GT(world->test, world->nr_mapped, 0);
+	world->nr_mapped--;
+	KUNIT_ASSERT_PTR_EQ(world->test, world->mapped[world->nr_mapped], address);
+}
+
+static const void *pagoda_world_page_at(const void *pages, u64 index)
+{
+	return ((const void *const *)pages)[index];
+}
+
+static void *pagoda_world_alloc(struct kunit *test, size_t size)
+{
+	void *memory = kunit_kzalloc(test, size, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	return memory;
+}
+
+static void pagoda_world_make_engine(struct pagoda_world *world)
+{
+	struct pagoda_engine *engine = &world->engine;
+
+	engine->vram = world->engine_vram;
+	engine->vram_size = PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE;
+	engine->max_runs = 16;
+	engine->max_buffer = PAGODA_WORLD_BUFFER;
+	engine->system_bits = 40;
+	engine->aperture = pagoda_world_alloc(world->test, PAGODA_WORLD_APERTURE * sizeof(u64));
+	engine->aperture_pages = PAGODA_WORLD_APERTURE;
+	engine->ops = &pagoda_world_ops;
+	engine->context = world;
+	engine->features = pagoda_engine_features() | 1ull << VIRTIO_PAGODA_F_COHERENT;
+	KUNIT_ASSERT_TRUE(world->test, pagoda_engine_init(engine));
+}
+
+static void pagoda_world_make_cpu(struct pagoda_world *world)
+{
+	u32 i;
+
+	world->exec = (struct pagoda_cpu_executor) {
+		.vram = pagoda_world_alloc(world->test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE),
+		.vram_size = PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE,
+		.aperture = pagoda_world_alloc(world->test,
+					       PAGODA_WORLD_APERTURE * sizeof(void *)),
+		.generations = pagoda_world_alloc(world->test,
+						  PAGODA_WORLD_APERTURE * sizeof(u32)),
+		.aperture_pages = PAGODA_WORLD_APERTURE,
+		.map_page = pagoda_world_map_page,
+		.unmap_page = pagoda_world_unmap_page,
+		.page_at = pagoda_world_page_at,
+	};
+	for (i = 0; i < PAGODA_WORLD_SYSTEM; i++)
+		world->cpu_pages[i] = world->cpu_system + i * PAGODA_WORLD_PAGE;
+}
+
+/**
+ * pagoda_world_make() - Two machines with the same random content
+ * @test: Test that owns it; one world a test
+ * @rnd: Decides on the content
+ *
+ * Return: the world, with an empty buffer.
+ */
+struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd)
+{
+	struct pagoda_world *world = pagoda_world_alloc(test, sizeof(*world));
+
+	pagoda_the_world = world;
+	world->test = test;
+	world->engine_vram = pagoda_world_alloc(test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
+	world->engine_system = pagoda_world_alloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
+	world->cpu_system = pagoda_world_alloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
+	world->data = pagoda_world_alloc(test, PAGODA_WORLD_BUFFER);
+	world->priv = pagoda_world_alloc(test, PAGODA_WORLD_BUFFER);
+	pagoda_world_make_engine(world);
+	pagoda_world_make_cpu(world);
+	prandom_bytes_state(rnd, world->engine_vram, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
+	memcpy(world->exec.vram, world->engine_vram, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
+	prandom_bytes_state(rnd, world->engine_system, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
+	memcpy(world->cpu_system, world->engine_system, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
+	world->limits = (struct pagoda_paging_limits) {
+		.features = world->engine.features,
+		.vram_size = world->engine.vram_size,
+		.aperture_pages = PAGODA_WORLD_APERTURE,
+		.max_runs = world->engine.max_runs,
+	};
+	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
+	return world;
+}
+
+/**
+ * pagoda_world_fresh() - Start with an empty buffer
+ * @world: World
+ * @size: Bytes of the buffer
+ */
+void pagoda_world_fresh(struct pagoda_world *world, u32 size)
+{
+	world->buf = (struct pagoda_paging_buffer) {
+		.pos = world->data,
+		.size = size,
+		.priv = world->priv,
+		.priv_size = PAGODA_WORLD_BUFFER,
+	};
+}
+
+/**
+ * pagoda_world_list() - A page list; lives until %PAGODA_WORLD_LISTS more were made
+ * @world: World
+ * @first: First page
+ * @nr_pages: Pages, in order; the caller may change the list afterwards
+ *
+ * Return: the list.
+ */
+struct pagoda_world_list *pagoda_world_list(struct pagoda_world *world, u32 first, u32 nr_pages)
+{
+	struct pagoda_world_list *list = &world->lists[world->nr_lists % PAGODA_WORLD_LISTS];
+	u32 i;
+
+	world->nr_lists++;
+	for (i = 0; i < nr_pages; i++) {
+		list->pages[i] = pagoda_world_bus(first + i);
+		list->cpu_pages[i] = world->cpu_pages[first + i];
+	}
+	list->adl = (struct pagoda_adl) {
+		.nr_pages = nr_pages,
+		.base = pagoda_world_bus(first),
+		.pages = list->pages,
+		.cpu_pages = list->cpu_pages,
+	};
+	return list;
+}
+
+/**
+ * pagoda_world_run_engine() - Execute the buffer on the engine
+ * @world: World
+ * @start: First packet to execute
+ *
+ * Return: how it ended.
+ */
+struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 start)
+{
+	struct pagoda_engine_run run;
+	enum pagoda_engine_outcome outcome;
+
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
+	run.buffer = world->data;
+	run.size = world->buf.write_offset;
+	run.start = start;
+	outcome = pagoda_engine_execute(&world->engine, &run);
+	return (struct pagoda_verdict) {
+		.good = outcome == PAGODA_ENGINE_DONE,
+		.stopped_at = run.offset,
+	};
+}
+
+/**
+ * pagoda_world_run_cpu() - Execute the buffer on the CPU executor
+ * @world: World
+ * @start: First packet to execute
+ *
+ * Return: how it ended.
+ */
+struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start)
+{
+	struct pagoda_verdict verdict = { };
+
+	verdict.error = pagoda_cpu_execute(&world->exec, world->data, world->buf.write_offset,
+					   start, world->priv,
+					   world->buf.priv - world->priv, &verdict.stopped_at);
+	verdict.good = !verdict.error;
+	KUNIT_ASSERT_EQ(world->test, world->nr_mapped, 0);
+	return verdict;
+}
+
+/**
+ * pagoda_world_submit() - Execute the buffer on both, and expect the same verdict
+ * @world: World
+ *
+ * Return: the verdict.
+ */
+struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
+{
+	struct pagoda_verdict engine = pagoda_world_run_engine(world, 0);
+	struct pagoda_verdict cpu = pagoda_world_run_cpu(world, 0);
+	struct pagoda_paging_text text = { .size = 2048 };
+
+	if (engine.good != cpu.good || engine.stopped_at != cpu.stopped_at) {
+		text.data = pagoda_world_alloc(world->test, text.size);
+		pagoda_paging_print(world->data, world->buf.write_offset, &text);
+		kunit_info(world->test, "%s", text.data);
+	}
+	KUNIT_ASSERT_EQ(world->test, engine.good, cpu.good);
+	KUNIT_ASSERT_EQ(world->test, engine.stopped_at, cpu.stopped_at);
+	return cpu;
+}
+
+/**
+ * pagoda_world_do() - Build one operation and execute it on both
+ * @world: World
+ * @op: The operation; must be accepted
+ * @size: Bytes of each buffer it gets
+ */
+void pagoda_world_do(struct pagoda_world *world, const struct pagoda_paging_op *op, u32 size)
+{
+	struct pagoda_paging_cursor cursor = { };
+	const char *why = "";
+	enum pagoda_build ret;
+	u32 passes = 0;
+
+	KUNIT_ASSERT_EQ_MSG(world->test, pagoda_paging_validate(&world->limits, op, &why), 0, "%s",
+			    why);
+	do {
+		pagoda_world_fresh(world, size);
+		ret = pagoda_paging_build(&world->limits, op, &cursor, &world->buf);
+		KUNIT_ASSERT_TRUE(world->test, pagoda_world_submit(world).good);
+		KUNIT_ASSERT_LT(world->test, passes++, 1000);
+	} while (ret == PAGODA_BUILD_INSUFFICIENT_BUFFER);
+	KUNIT_ASSERT_EQ(world->test, ret, PAGODA_BUILD_SUCCESS);
+}
+
+/**
+ * pagoda_world_compare() - Both machines have the same memory and mappings
+ * @world: World
+ */
+void pagoda_world_compare(struct pagoda_world *world)
+{
+	u32 i, generation;
+	u64 bus;
+
+	KUNIT_ASSERT_EQ(world->test, memcmp(world->engine_vram, world->exec.vram,
+					    PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE), 0);
+	KUNIT_ASSERT_EQ(world->test, memcmp(world->engine_system, world->cpu_system,
+					    PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE), 0);
+	for (i = 0; i < PAGODA_WORLD_APERTURE; i++) {
+		if (!pagoda_engine_aperture_lookup(&world->engine, i, &bus, &generation)) {
+			KUNIT_ASSERT_NULL(world->test, world->exec.aperture[i]);
+			continue;
+		}
+		KUNIT_ASSERT_PTR_EQ(world->test, world->exec.aperture[i],
+				    (const void *)(world->cpu_system + (bus - PAGODA_WORLD_BUS)));
+		KUNIT_ASSERT_EQ(world->test, world->exec.generations[i], generation);
+	}
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The same memory twice: one for the device's engine, one for the CPU executor,
+ * and a driver in between that builds operations for both.
+ */
+#ifndef PAGODA_KUNIT_EXECUTOR_WORLD_H
+#define PAGODA_KUNIT_EXECUTOR_WORLD_H
+
+#include <kunit/test.h>
+#include <pagoda/paging.h>
+
+#include "../drivers/vgpu/engine/engine.h"
+#include "paging_helpers.h"
+
+#define PAGODA_WORLD_PAGE	4096ull
+#define PAGODA_WORLD_VRAM	32	/* pages of VRAM */
+#define PAGODA_WORLD_APERTURE	24	/* pages of aperture */
+#define PAGODA_WORLD_SYSTEM	48	/* pages of system memory */
+#define PAGODA_WORLD_DUMMY	46	/* the dummy page among them */
+#define PAGODA_WORLD_FENCE	47	/* the fence page */
+#define PAGODA_WORLD_BUS	0x100000000ull
+#define PAGODA_WORLD_BUFFER	4096
+#define PAGODA_WORLD_LISTS	16
+
+/**
+ * struct pagoda_world - Two equal machines
+ * @test: Test that owns it
+ * @limits: What the builders are told
+ * @engine: The device's engine
+ * @engine_vram: Its VRAM
+ * @engine_system: Its view of system memory, page after page
+ * @fences: Fence events it sent
+ * @exec: The CPU executor, its VRAM in exec.vram
+ * @cpu_system: Its view of system memory
+ * @cpu_pages: "struct page" of each page: here, its address
+ * @mapped: Pages the executor has mapped at the moment, last one last
+ * @nr_mapped: How many
+ * @lists: Page lists of the latest operations
+ * @nr_lists: Lists made so far
+ * @data: The buffer
+ * @priv: Its private data
+ * @buf: Where the next operation goes
+ */
+struct pagoda_world {
+	struct kunit *test;
+	struct pagoda_paging_limits limits;
+	struct pagoda_engine engine;
+	u8 *engine_vram;
+	u8 *engine_system;
+	u32 fences;
+	struct pagoda_cpu_executor exec;
+	u8 *cpu_system;
+	void *cpu_pages[PAGODA_WORLD_SYSTEM];
+	void *mapped[4];
+	u32 nr_mapped;
+	struct pagoda_world_list {
+		struct pagoda_adl adl;
+		dma_addr_t pages[PAGODA_WORLD_SYSTEM];
+		const void *cpu_pages[PAGODA_WORLD_SYSTEM];
+	} lists[PAGODA_WORLD_LISTS];
+	u32 nr_lists;
+	u8 *data;
+	u8 *priv;
+	struct pagoda_paging_buffer buf;
+};
+
+/**
+ * struct pagoda_verdict - How a buffer ended
+ * @good: Every packet was executed
+ * @stopped_at: First packet not executed whole
+ * @error: What the CPU executor returned
+ */
+struct pagoda_verdict {
+	bool good;
+	u32 stopped_at;
+	int error;
+};
+
+struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd);
+void pagoda_world_fresh(struct pagoda_world *world, u32 size);
+struct pagoda_world_list *pagoda_world_list(struct pagoda_world *world, u32 first, u32 nr_pages);
+struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 start);
+struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start);
+struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world);
+void pagoda_world_do(struct pagoda_world *world, const struct pagoda_paging_op *op, u32 size);
+void pagoda_world_compare(struct pagoda_world *world);
+
+static inline u64 pagoda_world_bus(u32 page)
+{
+	return PAGODA_WORLD_BUS + page * PAGODA_WORLD_PAGE;
+}
+
+#endif
