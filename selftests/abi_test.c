@@ -130,6 +130,10 @@ TEST_F(abi, create_preferred)
 	EXPECT_REFUSED(ENOENT, pagoda_create_args(self->dev.fd, &args));
 	args.preferred[0] = ~0u;
 	EXPECT_REFUSED(ENOENT, pagoda_create_args(self->dev.fd, &args));
+	args.preferred[0] = DRM_PAGODA_SEGMENT_VRAM;
+	args.preferred[1] = DRM_PAGODA_SEGMENT_VRAM;
+	EXPECT_REFUSED(EINVAL, pagoda_create_args(self->dev.fd, &args));
+	args.preferred[1] = 0;
 	args.preferred[0] = 0;
 	args.preferred[1] = DRM_PAGODA_SEGMENT_VRAM;
 	EXPECT_REFUSED(EINVAL, pagoda_create_args(self->dev.fd, &args));
