@@ -249,6 +249,17 @@ static void pagoda_fake_give_back(struct pagoda_fake_transport *fake)
 	} while (request);
 }
 
+static bool pagoda_fake_is_running(struct pagoda_fake_transport *fake)
+{
+	unsigned long flags;
+	bool running;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	running = fake->running;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	return running;
+}
+
 static int pagoda_fake_reset(struct pagoda_transport *transport,
 			     struct pagoda_reset_result *result)
 {
@@ -264,8 +275,12 @@ static int pagoda_fake_reset(struct pagoda_transport *transport,
 	ret = fake->reset_error;
 	spin_unlock_irqrestore(&fake->lock, flags);
 
-	/* What runs is finished first, as a real device would. */
-	flush_work(&fake->work);
+	/*
+	 * What runs is finished first, as a real device would; it doesn't wait
+	 * for any fence, which lockdep couldn't know if the work were flushed.
+	 */
+	while (pagoda_fake_is_running(fake))
+		fsleep(100);
 	if (fake->reset_delay_ms)
 		msleep(fake->reset_delay_ms);
 	if (!ret)

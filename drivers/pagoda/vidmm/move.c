@@ -15,6 +15,7 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <drm/drm_device.h>
 #include <pagoda/trace.h>
 #include <pagoda/virtio.h>
@@ -159,11 +160,20 @@ static int move_notify(struct move *m)
 	return move_op(m, &op);
 }
 
-static const void *move_cpu_visible_address(struct move *m)
+/*
+ * MAP_APERTURE_SEGMENT2 may hand out a kernel address: made from the pages, never
+ * from their bus addresses (C66), and only for who asked (C67).
+ */
+static int move_map_cpu(struct move *m)
 {
-	if (!(m->bo->flags & DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE))
-		return NULL;
-	return page_address(m->bo->ttm.ttm->pages[0]);
+	struct pagoda_aperture_resource *to = pagoda_aperture_of(m->dst);
+	struct ttm_tt *tt = m->bo->ttm.ttm;
+
+	if (!(m->bo->flags & DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE) || to->cpu)
+		return 0;
+	to->cpu = vmap(tt->pages, tt->num_pages, VM_MAP,
+		       ttm_io_prot(&m->bo->ttm, m->dst, PAGE_KERNEL));
+	return to->cpu ? 0 : -ENOMEM;
 }
 
 static int move_map(struct move *m, struct ttm_resource *res)
@@ -184,7 +194,7 @@ static int move_map(struct move *m, struct ttm_resource *res)
 	int ret;
 
 	if (op.operation == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
-		op.map_aperture.cpu_visible_address = move_cpu_visible_address(m);
+		op.map_aperture.cpu_visible_address = to->cpu;
 	ret = move_op(m, &op);
 	if (!ret && m->txn)
 		to->bound = true;
@@ -520,6 +530,11 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 			return ret;
 	}
 	move_set_pages(&m);
+	if (m.steps & MAP) {
+		ret = move_map_cpu(&m);
+		if (ret)
+			return ret;
+	}
 	ret = move_submit(&m, ttm_bo->base.resv, ctx->no_wait_gpu, &fence);
 	if (ret)
 		return ret;

@@ -27,6 +27,24 @@
 /* Bytes at the end of each buffer for the write of its number. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
+/*
+ * Whoever has the lock may keep a published fence from signalling: lockdep is
+ * told, and complains about allocations with reclaim and waits under it (C24).
+ */
+static bool stream_lock(struct pagoda_stream *stream)
+{
+	bool cookie = dma_fence_begin_signalling();
+
+	mutex_lock(&stream->lock);
+	return cookie;
+}
+
+static void stream_unlock(struct pagoda_stream *stream, bool cookie)
+{
+	mutex_unlock(&stream->lock);
+	dma_fence_end_signalling(cookie);
+}
+
 static struct pagoda_vidmm *stream_vidmm(struct pagoda_stream *stream)
 {
 	return container_of(stream, struct pagoda_vidmm, stream);
@@ -66,13 +84,11 @@ static void stream_flush_work(struct work_struct *work)
 {
 	struct pagoda_stream *stream = container_of(to_delayed_work(work),
 						    struct pagoda_stream, flush);
-	bool cookie = dma_fence_begin_signalling();
+	bool cookie = stream_lock(stream);
 
-	mutex_lock(&stream->lock);
 	if (stream->open)
 		stream_push(stream);
-	mutex_unlock(&stream->lock);
-	dma_fence_end_signalling(cookie);
+	stream_unlock(stream, cookie);
 }
 
 /* Packets there is private data for, the fence write at the end not counted. */
@@ -187,7 +203,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 		}
 		txn->fresh = true;
 	}
-	mutex_lock(&stream->lock);
+	txn->cookie = stream_lock(stream);
 	return 0;
 }
 
@@ -224,7 +240,7 @@ static int txn_wait_idle(struct pagoda_stream_txn *txn)
 		return -EBUSY;
 	if (stream->open)
 		stream_push(stream);
-	mutex_unlock(&stream->lock);
+	stream_unlock(stream, txn->cookie);
 
 	atomic64_inc(&txn->vidmm->stats.cpu_waits);
 	if (txn->fence)
@@ -232,7 +248,7 @@ static int txn_wait_idle(struct pagoda_stream_txn *txn)
 	if (ret > 0)
 		ret = dma_resv_wait_timeout(txn->bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
 					    false, PAGODA_BUSY_TIMEOUT);
-	mutex_lock(&stream->lock);
+	txn->cookie = stream_lock(stream);
 	if (ret <= 0)
 		return ret ?: -EBUSY;
 	txn->idle = true;
@@ -291,16 +307,12 @@ static void stream_trace(struct pagoda_stream *stream, const struct pagoda_pagin
 			op->operation, moved, src, dst, stream->open->seqno, encoded, pass);
 }
 
-/*
- * One call of the builder; adds what it used of the buffer to the counters. The
- * submission is armed: lockdep is told that we are on the way to its fence (C24).
- */
+/* One call of the builder; adds what it used of the buffer to the counters. */
 static enum pagoda_build stream_build(struct pagoda_stream *stream,
 				      const struct pagoda_paging_op *op, u64 moved,
 				      struct pagoda_paging_cursor *cursor, int pass)
 {
 	struct pagoda_vidmm *vidmm = stream_vidmm(stream);
-	bool cookie = dma_fence_begin_signalling();
 	u8 *priv = stream->buf.priv;
 	u32 offset = stream->buf.write_offset;
 	enum pagoda_build result;
@@ -309,7 +321,6 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
 	atomic64_add((stream->buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE,
 		     &vidmm->stats.commands);
 	stream_trace(stream, op, moved, stream->buf.write_offset - offset, pass);
-	dma_fence_end_signalling(cookie);
 	return result;
 }
 
@@ -396,7 +407,7 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 		stream_push(stream);
 	else if (stream->open)
 		queue_delayed_work(stream->wq, &stream->flush, 1);
-	mutex_unlock(&stream->lock);
+	stream_unlock(stream, txn->cookie);
 	txn_drop_spares(txn);
 	return txn->fence;
 }
@@ -409,9 +420,11 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
  */
 void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
 {
-	mutex_lock(&vidmm->stream.lock);
-	vidmm->stream.plugs++;
-	mutex_unlock(&vidmm->stream.lock);
+	struct pagoda_stream *stream = &vidmm->stream;
+	bool cookie = stream_lock(stream);
+
+	stream->plugs++;
+	stream_unlock(stream, cookie);
 }
 
 /**
@@ -423,11 +436,11 @@ void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_stream *stream = &vidmm->stream;
+	bool cookie = stream_lock(stream);
 
-	mutex_lock(&stream->lock);
 	if (!--stream->plugs && stream->open)
 		stream_push(stream);
-	mutex_unlock(&stream->lock);
+	stream_unlock(stream, cookie);
 }
 
 /* Runs a submission on the CPU; one at a time, in order. Signalling path. */

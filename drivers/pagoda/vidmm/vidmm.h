@@ -191,6 +191,7 @@ struct pagoda_stream {
  *	last entry of @spare has dependencies
  * @idle: @bo was waited for: %PAGODA_ALLOCATION_IS_IDLE may be said
  * @no_wait: Answer -EBUSY instead of waiting
+ * @cookie: Of the fence signalling section the transaction is
  */
 struct pagoda_stream_txn {
 	struct pagoda_vidmm *vidmm;
@@ -201,6 +202,7 @@ struct pagoda_stream_txn {
 	bool fresh;
 	bool idle;
 	bool no_wait;
+	bool cookie;
 };
 
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Moves: the decision table, and what it does to content. */
+#include <linux/delay.h>
+#include <drm/drm_gem.h>
+
+#include "rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+
+/* The table once more, written down by what has to happen and not by step names. */
+static void move_table_test(struct kunit *test)
+{
+	static const enum pagoda_place to_system = PAGODA_PLACE_SYSTEM;
+	enum pagoda_place from, to;
+
+	for (from = PAGODA_PLACE_NONE; from < PAGODA_PLACE_COUNT; from++) {
+		bool content = from != PAGODA_PLACE_NONE && from != PAGODA_PLACE_SYSTEM_EMPTY;
+
+		KUNIT_EXPECT_EQ(test, pagoda_move_steps(from, PAGODA_PLACE_NONE),
+				PAGODA_STEP_NEVER);
+		KUNIT_EXPECT_EQ(test, pagoda_move_steps(from, PAGODA_PLACE_SYSTEM_EMPTY),
+				pagoda_move_steps(from, to_system));
+		for (to = PAGODA_PLACE_SYSTEM; to < PAGODA_PLACE_COUNT; to++) {
+			u32 steps = pagoda_move_steps(from, to);
+			bool crosses = (from == PAGODA_PLACE_VRAM) || (to == PAGODA_PLACE_VRAM);
+
+			KUNIT_EXPECT_EQ(test, !!(steps & PAGODA_STEP_FILL),
+					!content && to == PAGODA_PLACE_VRAM);
+			KUNIT_EXPECT_EQ(test, !!(steps & PAGODA_STEP_TRANSFER),
+					content && crosses);
+			KUNIT_EXPECT_EQ(test, !!(steps & PAGODA_STEP_MAP),
+					to == PAGODA_PLACE_APERTURE_BOUND);
+			KUNIT_EXPECT_EQ(test, !!(steps & PAGODA_STEP_UNMAP),
+					from == PAGODA_PLACE_APERTURE_BOUND);
+			KUNIT_EXPECT_EQ(test, !!(steps & PAGODA_STEP_FLUSH),
+					from == PAGODA_PLACE_VRAM && to != PAGODA_PLACE_VRAM);
+		}
+	}
+}
+
+/* Content survives every way round, whole and in fragments. */
+static void move_round_trip(struct kunit *test)
+{
+	static const u32 sizes[] = { 1, 3, 16, 77, 200 };
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct pagoda_bo *bo = pagoda_rig_bo(rig, sizes[i], CPU, VRAM | APERTURE, 0);
+
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+		pagoda_rig_write(rig, bo, i);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+		/* Linear, in the order the CPU sees. */
+		PAGODA_PROVES(C26, C33);
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
+		pagoda_rig_close(bo);
+	}
+	KUNIT_EXPECT_EQ(test, rig->fake->violations, 0);
+}
+
+/* VRAM in which every other page is taken. */
+static void rig_fragment(struct kunit *test, struct pagoda_rig *rig, struct pagoda_bo **odd,
+			 u32 count)
+{
+	struct pagoda_bo **even = kunit_kcalloc(test, count, sizeof(*even), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, even);
+	for (i = 0; i < count; i++) {
+		odd[i] = pagoda_rig_bo(rig, 1, CPU, VRAM, 0);
+		even[i] = pagoda_rig_bo(rig, 1, CPU, VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(odd[i]));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(even[i]));
+	}
+	for (i = 0; i < count; i++)
+		pagoda_rig_close(even[i]);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+}
+
+static void expect_one_transfer(struct kunit *test, struct pagoda_rig *rig, struct pagoda_bo *bo,
+				u32 skip, u32 pieces)
+{
+	u64 sum = 0, next_dst = 0;
+	u32 i;
+
+	for (i = 0; i < pieces; i++) {
+		const struct pagoda_rig_note *note =
+			pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, skip + i);
+
+		KUNIT_ASSERT_NOT_NULL(test, note);
+		KUNIT_EXPECT_EQ(test, !!(note->flags & VIRTIO_PAGODA_TRANSFER_START), i == 0);
+		KUNIT_EXPECT_EQ(test, !!(note->flags & VIRTIO_PAGODA_TRANSFER_END),
+				i == pieces - 1);
+		if (note->dst == VIRTIO_PAGODA_SEGMENT_APERTURE && i)
+			KUNIT_EXPECT_EQ(test, note->address, next_dst);
+		next_dst = note->address + note->size;
+		sum += note->size;
+	}
+	KUNIT_EXPECT_EQ(test, sum, bo->ttm.base.size);
+}
+
+/* Pieces: one a fragment, in order, first and last marked, summing up. */
+static void move_fragments(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
+	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	struct pagoda_bo *bo;
+	u32 i, before;
+
+	KUNIT_ASSERT_NOT_NULL(test, odd);
+	rig_fragment(test, rig, odd, count);
+	bo = pagoda_rig_bo(rig, 50, CPU, VRAM | APERTURE, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, pagoda_vram_count_ranges(bo->ttm.resource), 50);
+	pagoda_rig_write(rig, bo, 99);
+	before = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	PAGODA_PROVES(C26, C27, C29);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 99));
+	expect_one_transfer(test, rig, bo, before, 50);
+	before = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 99));
+	expect_one_transfer(test, rig, bo, before, 50);
+	pagoda_rig_close(bo);
+	for (i = 0; i < count; i++)
+		pagoda_rig_close(odd[i]);
+}
+
+/* In the order of execution, a started transfer ends before the next starts. */
+static void expect_transfers_whole(struct kunit *test, struct pagoda_rig *rig)
+{
+	u64 pending = 0;
+	u32 i;
+
+	for (i = 0; i < rig->nr_log; i++) {
+		const struct pagoda_rig_note *note = &rig->log[i];
+
+		if (note->opcode != VIRTIO_PAGODA_OP_TRANSFER)
+			continue;
+		if (note->flags & VIRTIO_PAGODA_TRANSFER_START)
+			KUNIT_EXPECT_EQ(test, pending, 0);
+		else
+			KUNIT_EXPECT_EQ(test, pending, note->allocation);
+		pending = note->flags & VIRTIO_PAGODA_TRANSFER_END ? 0 : note->allocation;
+	}
+}
+
+/* Small buffers: an operation goes over many submissions and is one move. */
+static void move_multipass(struct kunit *test)
+{
+	const struct pagoda_rig_options small = { .buffer_size = PAGE_SIZE };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &small);
+	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
+	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	const struct pagoda_rig_note *first, *last;
+	struct drm_pagoda_stats stats;
+	struct pagoda_bo *bo;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, odd);
+	rig_fragment(test, rig, odd, count);
+	bo = pagoda_rig_bo(rig, 200, CPU, VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 5);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 5));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	PAGODA_PROVES(C6, C7, C8, C10, C28);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 5));
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_GT(test, stats.insufficient, 0);
+	first = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 0);
+	last = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 199);
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	KUNIT_ASSERT_NOT_NULL(test, last);
+	KUNIT_EXPECT_LT(test, first->seqno + 1, last->seqno);
+	expect_transfers_whole(test, rig);
+	pagoda_rig_close(bo);
+	for (i = 0; i < count; i++)
+		pagoda_rig_close(odd[i]);
+}
+
+/* What is new in VRAM is zero, whatever was there; clean blocks aren't filled. */
+static void move_fresh_is_zero(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, 0), 0);
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_close(bo);
+
+	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	PAGODA_PROVES(C45, C41, C42);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
+	for (i = 0; i < rig->nr_log; i++) {
+		const struct pagoda_rig_note *note = &rig->log[i];
+
+		if (note->opcode != VIRTIO_PAGODA_OP_FILL)
+			continue;
+		KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_VRAM);
+		/* Nothing else is under way for it: it has no content to copy. */
+		KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER,
+						       note->allocation), 0);
+	}
+	pagoda_rig_close(bo);
+}
+
+/* Eviction to plain system memory names pages, to the aperture an address. */
+static void move_eviction_segment(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *plain = pagoda_rig_bo(rig, 7, CPU, VRAM, 0);
+	struct pagoda_bo *mapped = pagoda_rig_bo(rig, 7, CPU | PHYSICAL, VRAM | APERTURE,
+						 APERTURE);
+	const struct pagoda_rig_note *note;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(plain));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(mapped));
+	pagoda_rig_write(rig, plain, 1);
+	pagoda_rig_write(rig, mapped, 2);
+	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
+								&rig->vidmm->vram.manager));
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C37);
+	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, plain->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, note);
+	KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_SYSTEM);
+	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, mapped->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, note);
+	KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_APERTURE);
+	PAGODA_PROVES(C162, C163);
+	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(mapped->ttm.resource));
+	KUNIT_EXPECT_EQ(test, rig->vidmm->aperture.mapped, 7);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, plain, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, mapped, 2));
+	pagoda_rig_close(plain);
+	pagoda_rig_close(mapped);
+}
+
+/* Making room doesn't wait for the device; who gets the room comes later in line. */
+static void move_pipelined(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	struct pagoda_bo *new = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	const struct pagoda_rig_note *out, *fill;
+	struct drm_pagoda_stats stats;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
+	pagoda_rig_write(rig, old, 3);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(new));
+	/* The device has done nothing yet, and here we are. */
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(new));
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(old));
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, 0), 0);
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.cpu_waits, 0);
+
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C36, C19);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, old, 3));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, new));
+	out = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, old->id, 0);
+	fill = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_FILL, new->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, out);
+	KUNIT_ASSERT_NOT_NULL(test, fill);
+	KUNIT_EXPECT_TRUE(test, out < fill);
+	pagoda_rig_close(old);
+	pagoda_rig_close(new);
+}
+
+/* A ghost keeps the pages of a page-in until the copy is through. */
+static void move_ghost(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU | DRM_PAGODA_ALLOCATION_CACHED, VRAM, 0);
+	struct page *page;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_write(rig, bo, 8);
+	page = bo->ttm.ttm->pages[0];
+	get_page(page);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	msleep(20);
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(bo));
+	KUNIT_EXPECT_NULL(test, bo->ttm.ttm);
+	PAGODA_PROVES(C36);
+	KUNIT_EXPECT_EQ(test, page_count(page), 2);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 8));
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	put_page(page);
+	pagoda_rig_close(bo);
+}
+
+/* Gutting: no copy, and what comes back is zero. */
+static void move_discard(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 4);
+	bo->discardable = true;
+	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
+								&rig->vidmm->vram.manager));
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C46, C48);
+	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, bo->id), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	bo->discardable = false;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	PAGODA_PROVES(C47);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
+	pagoda_rig_close(bo);
+}
+
+/* Only the newest capability maps; what leaves is unmapped before pages go. */
+static void move_aperture(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *wc = pagoda_rig_bo(rig, 5, CPU | PHYSICAL, APERTURE, 0);
+	struct pagoda_bo *cached = pagoda_rig_bo(rig, 6, CPU | PHYSICAL |
+						 DRM_PAGODA_ALLOCATION_CACHED, APERTURE, 0);
+	const struct pagoda_rig_note *map;
+	u64 address, first;
+	u32 generation, i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(wc, true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(cached, true));
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C64);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 0), 0);
+	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, wc->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	PAGODA_PROVES(C56);
+	KUNIT_EXPECT_EQ(test, map->flags & VIRTIO_PAGODA_MAP_CACHE_COHERENT, 0);
+	first = map->address;
+	for (i = 0; i < 5; i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first + i,
+								      &address, &generation));
+		KUNIT_EXPECT_EQ(test, address, page_to_phys(wc->ttm.ttm->pages[i]));
+		KUNIT_EXPECT_EQ(test, generation, map->generation);
+	}
+
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	{
+		struct page *page = wc->ttm.ttm->pages[0];
+
+		get_page(page);
+		pagoda_rig_close(wc);
+		msleep(20);
+		PAGODA_PROVES(C62);
+		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first,
+								      &address, &generation));
+		KUNIT_EXPECT_EQ(test, address, page_to_phys(page));
+		KUNIT_EXPECT_GT(test, page_count(page), 1);
+		put_page(page);
+	}
+	pagoda_rig_settle(rig);
+	for (i = 0; i < 5; i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first + i,
+								      &address, &generation));
+		KUNIT_EXPECT_EQ(test, address, page_to_phys(rig->vidmm->dummy_page));
+	}
+	/* The neighbour stayed. */
+	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, cached->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, map->address,
+							      &address, &generation));
+	KUNIT_EXPECT_EQ(test, address, page_to_phys(cached->ttm.ttm->pages[0]));
+	pagoda_rig_close(cached);
+}
+
+/* Without the capability it is the old operation, and only that. */
+static void move_aperture_old(struct kunit *test)
+{
+	const struct pagoda_rig_options old = {
+		.without = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)),
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &old);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU | PHYSICAL, APERTURE, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
+					       bo->id), 1);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, 0), 0);
+	pagoda_rig_close(bo);
+}
+
+/* Only who asked gets a kernel address, and it shows the pages while mapped. */
+static void move_aperture_cpu(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *with = pagoda_rig_bo(rig, 5, CPU | PHYSICAL |
+					       DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE,
+					       APERTURE, 0);
+	struct pagoda_bo *without = pagoda_rig_bo(rig, 5, CPU | PHYSICAL, APERTURE, 0);
+	u8 *cpu;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(with, true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(without, true));
+	pagoda_rig_write(rig, with, 6);
+	PAGODA_PROVES(C67);
+	KUNIT_EXPECT_NULL(test, pagoda_aperture_of(without->ttm.resource)->cpu);
+	cpu = pagoda_aperture_of(with->ttm.resource)->cpu;
+	KUNIT_ASSERT_NOT_NULL(test, cpu);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, 0, memcmp(cpu + i * PAGE_SIZE,
+						page_address(with->ttm.ttm->pages[i]), PAGE_SIZE));
+	pagoda_rig_close(with);
+	pagoda_rig_close(without);
+}
+
+static struct kunit_case move_cases[] = {
+	KUNIT_CASE(move_table_test),
+	KUNIT_CASE(move_round_trip),
+	KUNIT_CASE(move_fragments),
+	KUNIT_CASE(move_multipass),
+	KUNIT_CASE(move_fresh_is_zero),
+	KUNIT_CASE(move_eviction_segment),
+	KUNIT_CASE(move_pipelined),
+	KUNIT_CASE(move_ghost),
+	KUNIT_CASE(move_discard),
+	KUNIT_CASE(move_aperture),
+	KUNIT_CASE(move_aperture_old),
+	KUNIT_CASE(move_aperture_cpu),
+	{}
+};
+
+static struct kunit_suite move_suite = {
+	.name = "pagoda_move",
+	.test_cases = move_cases,
+};
+
+kunit_test_suite(move_suite);

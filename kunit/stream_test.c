@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The stream: busy allocations, shared buffers, lost content, missing memory. */
+#include <linux/delay.h>
+#include <linux/fault-inject.h>
+#include <linux/kthread.h>
+#include <drm/drm_gem.h>
+
+#include "rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+
+/* A fence of somebody else's that signals when the test says so. */
+static const char *foreign_name(struct dma_fence *fence)
+{
+	return "pagoda-kunit";
+}
+
+static const struct dma_fence_ops foreign_ops = {
+	.get_driver_name = foreign_name,
+	.get_timeline_name = foreign_name,
+};
+
+struct foreign_fence {
+	struct dma_fence base;
+	spinlock_t lock; /* dma_fence_init() wants one */
+};
+
+static struct dma_fence *foreign_fence_attach(struct kunit *test, struct pagoda_bo *bo,
+					      enum dma_resv_usage usage)
+{
+	struct foreign_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	spin_lock_init(&fence->lock);
+	dma_fence_init(&fence->base, &foreign_ops, &fence->lock, dma_fence_context_alloc(1), 1);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(bo->ttm.base.resv, 1));
+	dma_resv_add_fence(bo->ttm.base.resv, &fence->base, usage);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return &fence->base;
+}
+
+struct evictor {
+	struct pagoda_bo *bo;
+	struct completion done;
+	int ret;
+};
+
+static int evictor_run(void *data)
+{
+	struct evictor *evictor = data;
+
+	evictor->ret = pagoda_rig_to_system(evictor->bo);
+	complete(&evictor->done);
+	return 0;
+}
+
+/*
+ * The builder says busy until it is told that the allocation is idle, and it is
+ * only told so when all fences, of any usage, are signalled. Meanwhile the
+ * reservation is held.
+ */
+static void stream_busy(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct evictor evictor = { .bo = bo };
+	struct drm_pagoda_stats stats;
+	struct task_struct *task;
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	bo->needs_idle = true;
+	init_completion(&evictor.done);
+	task = kthread_run(evictor_run, &evictor, "pagoda-evictor");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+
+	PAGODA_PROVES(C14, C15, C16);
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&evictor.done, HZ / 5));
+	KUNIT_EXPECT_FALSE(test, dma_resv_trylock(bo->ttm.base.resv));
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.busy_retries, 1);
+
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&evictor.done, 10 * HZ));
+	KUNIT_EXPECT_EQ(test, evictor.ret, 0);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.busy_retries, 1);
+	KUNIT_EXPECT_EQ(test, stats.cpu_waits, 1);
+	pagoda_rig_close(bo);
+}
+
+/* Who mustn't wait gets an answer, and nothing has happened. */
+static void stream_busy_no_wait(struct kunit *test)
+{
+	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	bo->needs_idle = true;
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &system, true));
+	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* A copy waits for whoever uses the allocation, on the device's side. */
+static void stream_dependency(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* Plugged moves share submissions and doorbells and happen in order. */
+static void stream_batch(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	const struct pagoda_rig_note *first, *note;
+	struct pagoda_bo *bos[20];
+	u64 doorbells;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		bos[i] = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+		pagoda_rig_write(rig, bos[i], i);
+	}
+	pagoda_rig_settle(rig);
+	doorbells = rig->fake->doorbells;
+	pagoda_stream_plug(rig->vidmm);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_LT(test, rig->fake->doorbells - doorbells, 5);
+	first = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bos[0]->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	PAGODA_PROVES(C19);
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+		note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bos[i]->id, 0);
+		KUNIT_EXPECT_TRUE(test, note >= first);
+		first = note;
+		pagoda_rig_close(bos[i]);
+	}
+}
+
+/* Whoever plugs and goes away doesn't stop the fence. */
+static void stream_plug_is_bounded(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_GT(test, dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL,
+						    false, HZ), 0);
+	dma_resv_unlock(bo->ttm.base.resv);
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_close(bo);
+}
+
+/* Operations without an allocation: what a suspend does to all of VRAM. */
+static void stream_no_owner(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_FILL,
+		.fill = {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.size = rig->info.vram_size,
+			.pattern = 0x600d600d,
+		},
+	};
+	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	struct pagoda_stream_txn txn;
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+						     DMA_RESV_USAGE_BOOKKEEP, &cost));
+	PAGODA_PROVES(C25);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_emit(&txn, &op));
+	fence = pagoda_stream_end(&txn);
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	KUNIT_EXPECT_GT(test, dma_fence_wait_timeout(fence, false, 10 * HZ), 0);
+	KUNIT_EXPECT_EQ(test, fence->error, 0);
+	dma_fence_put(fence);
+	PAGODA_PROVES(C39, C43);
+	KUNIT_EXPECT_NULL(test, memchr_inv(rig->engine.vram, 0x600d600d & 0xff, 1));
+	KUNIT_EXPECT_EQ(test, *(u32 *)rig->engine.vram, 0x600d600d);
+	KUNIT_EXPECT_EQ(test, *(u32 *)(rig->engine.vram + rig->info.vram_size - 4), 0x600d600d);
+}
+
+/* What is refused leaves nothing in the buffer. */
+static void stream_refused(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_FILL,
+		.fill = {
+			.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
+			.size = PAGE_SIZE,
+		},
+	};
+	struct pagoda_paging_cost cost = { .encoded = 512, .packets = 2 };
+	struct pagoda_stream_txn txn;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+						     DMA_RESV_USAGE_BOOKKEEP, &cost));
+	PAGODA_PROVES(C41);
+	KUNIT_EXPECT_NE(test, 0, pagoda_stream_emit(&txn, &op));
+	KUNIT_EXPECT_NULL(test, pagoda_stream_end(&txn));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, 0), 0);
+}
+
+/*
+ * A device that can't copy and VRAM that the CPU can't reach: the content is lost,
+ * the allocation says so, nobody sees what was in the pages, and all else goes on.
+ */
+static void stream_lost(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = { .no_window = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bad = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *good = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct drm_pagoda_allocation_info info;
+	struct drm_pagoda_stats stats;
+	u64 next;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(good));
+	pagoda_rig_write(rig, bad, 1);
+	pagoda_rig_write(rig, good, 2);
+	pagoda_rig_settle(rig);
+	next = rig->fake->last_submitted + 1;
+	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(good));
+	pagoda_rig_settle(rig);
+
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, good, 2));
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
+	pagoda_bo_info(good, &info);
+	KUNIT_EXPECT_EQ(test, info.state, 0);
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.lost, 1);
+
+	dma_resv_lock(bad->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bad));
+	dma_resv_unlock(bad->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
+	pagoda_rig_write(rig, bad, 7);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bad, 7));
+	pagoda_rig_close(bad);
+	pagoda_rig_close(good);
+}
+
+/* A device that fails in the middle of a buffer is helped out, once a packet. */
+static void stream_replay(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *a = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *b = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	u64 next;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(a));
+	pagoda_rig_write(rig, a, 1);
+	pagoda_rig_settle(rig);
+	next = rig->fake->last_submitted + 1;
+	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 72, 1);
+	pagoda_stream_plug(rig->vidmm);
+	/* One buffer: copy out, and somebody else's zeros over where it was. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(b));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C22);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, a, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, b));
+	KUNIT_EXPECT_EQ(test, rig->fake->resets, 1);
+	pagoda_rig_close(a);
+	pagoda_rig_close(b);
+}
+
+#ifdef CONFIG_FAULT_INJECTION
+/*
+ * Every allocation of a move fails once: the move says so, nothing has changed, and
+ * the next try succeeds.
+ */
+static void stream_no_memory(struct kunit *test)
+{
+	const struct ttm_place to_vram = { .mem_type = TTM_PL_VRAM };
+	const struct ttm_place to_tt = { .mem_type = TTM_PL_TT, .lpfn = PAGODA_RIG_APERTURE_PAGES };
+	const struct ttm_place to_system = { .mem_type = TTM_PL_SYSTEM };
+	const struct ttm_place *round[] = { &to_vram, &to_system, &to_tt, &to_vram, &to_tt,
+					    &to_system };
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 8, CPU, VRAM | APERTURE, 0);
+	u32 i, nth, failures = 0;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 42);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	for (i = 0; i < ARRAY_SIZE(round); i++) {
+		for (nth = 1; nth < 200; nth++) {
+			bool through;
+			int ret;
+
+			current->fail_nth = nth;
+			ret = pagoda_rig_place(bo, round[i], false);
+			through = current->fail_nth;
+			current->fail_nth = 0;
+			failures += !!ret;
+			if (ret)
+				KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
+			if (!ret)
+				break;
+			if (through)
+				break;
+		}
+		KUNIT_EXPECT_EQ(test, 0, pagoda_rig_place(bo, round[i], false));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 42));
+	}
+	kunit_info(test, "%u moves refused", failures);
+	pagoda_rig_close(bo);
+}
+#else
+static void stream_no_memory(struct kunit *test)
+{
+	kunit_skip(test, "kernel without fault injection");
+}
+#endif
+
+static struct kunit_case stream_cases[] = {
+	KUNIT_CASE(stream_busy),
+	KUNIT_CASE(stream_busy_no_wait),
+	KUNIT_CASE(stream_dependency),
+	KUNIT_CASE(stream_batch),
+	KUNIT_CASE(stream_plug_is_bounded),
+	KUNIT_CASE(stream_no_owner),
+	KUNIT_CASE(stream_refused),
+	KUNIT_CASE(stream_lost),
+	KUNIT_CASE(stream_replay),
+	KUNIT_CASE(stream_no_memory),
+	{}
+};
+
+static struct kunit_suite stream_suite = {
+	.name = "pagoda_stream",
+	.test_cases = stream_cases,
+};
+
+kunit_test_suite(stream_suite);
