@@ -34,7 +34,7 @@
 #define PAGODA_PAGING_MIN_PRIVATE	sizeof(struct pagoda_paging_private)
 
 /** TRANSFER and DISCARD_CONTENT flag: the allocation is idle; WDDM's value. */
-#define PAGODA_ALLOCATION_IS_IDLE	(1u << 2)
+#define PAGODA_ALLOCATION_IS_IDLE	0x4u
 
 /**
  * enum pagoda_build - The three answers of a builder
