@@ -147,7 +147,7 @@ static void pagoda_recovery_new_work_waits(struct kunit *test)
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
 	pagoda_queue_test_push_many(t, fences, 2, PAGODA_UNITS);
 	for (i = 0; i < 100 && !READ_ONCE(t->fake->resetting); i++)
-		msleep(1);
+		usleep_range(500, 1000);
 	KUNIT_EXPECT_TRUE(test, t->fake->resetting);
 	submits = t->fake->submits;
 	pagoda_queue_test_push_many(t, &fences[2], 6, PAGODA_UNITS);
@@ -254,7 +254,7 @@ static void pagoda_recovery_device_dies(struct kunit *test)
 static void pagoda_recovery_late_answers(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
-	struct dma_fence *fences[4];
+	struct dma_fence *fences[4], *late;
 	u64 executed;
 
 	t->fake->reset_error = -EIO;
@@ -263,8 +263,8 @@ static void pagoda_recovery_late_answers(struct kunit *test)
 	pagoda_recovery_expect_all(t, fences, 4);
 	executed = t->executed;
 	pagoda_fake_transport_drain(t->fake);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(
-				pagoda_queue_test_push(t, PAGODA_UNITS, NULL)));
+	late = pagoda_queue_test_push(t, PAGODA_UNITS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(late));
 	KUNIT_EXPECT_EQ(test, executed + PAGODA_UNITS, t->executed);
 	pagoda_queue_test_expect_clean(t);
 }
@@ -384,4 +384,5 @@ static struct kunit_suite pagoda_recovery_suite = {
 	.name = "pagoda_queue_recovery",
 	.test_cases = pagoda_recovery_cases,
 };
+
 kunit_test_suite(pagoda_recovery_suite);

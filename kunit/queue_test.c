@@ -38,11 +38,12 @@ static void pagoda_queue_lengths(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
+	struct dma_fence *fence;
 	u32 units;
 
 	for (units = 1; units <= PAGODA_TEST_MAX_UNITS; units++) {
-		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(
-					pagoda_queue_test_push(t, units, NULL)));
+		fence = pagoda_queue_test_push(t, units, NULL);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 		pagoda_queue_test_expect_once(t, units, units);
 	}
 	/* Not a packet more or less than built reached the device. */
@@ -122,6 +123,7 @@ static void pagoda_queue_buffers_are_aligned(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_submission *submission;
+	struct dma_fence *fence;
 	u32 i;
 
 	for (i = 0; i < 3 * PAGODA_QUEUE_HISTORY; i++) {
@@ -134,8 +136,8 @@ static void pagoda_queue_buffers_are_aligned(struct kunit *test)
 		memset(submission->data, 0xff, submission->size);
 		memset(submission->priv, 0xff, submission->priv_size);
 		pagoda_submission_put(submission);
-		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(
-					pagoda_queue_test_push(t, 8, NULL)));
+		fence = pagoda_queue_test_push(t, 8, NULL);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 	}
 	pagoda_queue_test_expect_clean(t);
 }
@@ -175,16 +177,18 @@ static void pagoda_queue_history(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_recent recent = {};
+	struct dma_fence *fence;
 	u32 i;
 
-	for (i = 0; i < 20; i++)
-		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(
-					pagoda_queue_test_push(t, 2, NULL)));
+	for (i = 0; i < 20; i++) {
+		fence = pagoda_queue_test_push(t, 2, NULL);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	}
 	/* Jobs are freed a little later than their fences signal. */
 	for (i = 0; i < 100 && recent.last != 20; i++) {
-		msleep(5);
+		usleep_range(5000, 6000);
 		memset(&recent, 0, sizeof(recent));
-		pagoda_queue_for_each_recent(t->queue, pagoda_recent_visit, &recent);
+		pagoda_queue_visit_recent(t->queue, pagoda_recent_visit, &recent);
 	}
 	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_HISTORY, recent.count);
 	KUNIT_EXPECT_EQ(test, 20, recent.last);
@@ -319,4 +323,5 @@ static struct kunit_suite pagoda_queue_suite = {
 	.name = "pagoda_queue",
 	.test_cases = pagoda_queue_cases,
 };
+
 kunit_test_suite(pagoda_queue_suite);

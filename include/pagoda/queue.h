@@ -149,7 +149,7 @@ void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *s
 void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p);
 
 /**
- * pagoda_queue_for_each_recent() - Look at the last submissions
+ * pagoda_queue_visit_recent() - Look at the last submissions
  * @queue: The queue
  * @visit: Called oldest first with buffer, bytes, sequence number and fence
  *	error; must not sleep
@@ -157,9 +157,9 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p);
  *
  * Context: Takes a spinlock; any process context.
  */
-void pagoda_queue_for_each_recent(struct pagoda_queue *queue,
-				  void (*visit)(void *arg, const void *data, u32 size,
-						u64 seqno, int error),
-				  void *arg);
+void pagoda_queue_visit_recent(struct pagoda_queue *queue,
+			       void (*visit)(void *arg, const void *data, u32 size,
+					     u64 seqno, int error),
+			       void *arg);
 
 #endif

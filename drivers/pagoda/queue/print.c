@@ -79,10 +79,10 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	spin_unlock_irq(&queue->lock);
 }
 
-void pagoda_queue_for_each_recent(struct pagoda_queue *queue,
-				  void (*visit)(void *arg, const void *data, u32 size,
-						u64 seqno, int error),
-				  void *arg)
+void pagoda_queue_visit_recent(struct pagoda_queue *queue,
+			       void (*visit)(void *arg, const void *data, u32 size,
+					     u64 seqno, int error),
+			       void *arg)
 {
 	struct pagoda_job *job;
 

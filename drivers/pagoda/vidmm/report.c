@@ -239,6 +239,6 @@ void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *
 		drm_puts(p, "no memory\n");
 		return;
 	}
-	pagoda_queue_for_each_recent(vidmm->stream.queue, report_buffer, &report);
+	pagoda_queue_visit_recent(vidmm->stream.queue, report_buffer, &report);
 	kvfree(report.text.data);
 }
