@@ -126,9 +126,10 @@ void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer 
 
 	for (id = DRM_PAGODA_SEGMENT_VRAM; id <= DRM_PAGODA_SEGMENT_APERTURE; id++) {
 		pagoda_vidmm_segment_info(vidmm, NULL, id, &info);
-		drm_printf(p, "%u %s: size %llu visible %llu usage %llu visible_usage %llu mapped %llu largest_free %llu\n",
+		drm_printf(p, "%u %s: size %llu visible %llu usage %llu visible_usage %llu",
 			   id, report_segment_names[id], info.size, info.visible_size, info.usage,
-			   info.visible_usage, info.mapped, info.largest_free);
+			   info.visible_usage);
+		drm_printf(p, " mapped %llu largest_free %llu\n", info.mapped, info.largest_free);
 	}
 	ttm_resource_manager_debug(&vidmm->vram.manager, p);
 	ttm_resource_manager_debug(&vidmm->aperture.manager, p);

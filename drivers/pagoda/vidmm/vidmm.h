@@ -329,9 +329,7 @@ u32 pagoda_segment_of(const struct ttm_resource *res);
 
 /* ---- The manager (vidmm.c) ----------------------------------------------- */
 
-/**
- * struct pagoda_counters - Statistics; see struct drm_pagoda_stats
- */
+/* Statistics; struct drm_pagoda_stats says what each counts. */
 struct pagoda_counters {
 	atomic64_t paged_in;
 	atomic64_t paged_out;
@@ -365,6 +363,7 @@ struct pagoda_counters {
  * @residency: Held by whoever locks lists of allocations; for writing by who must
  *	not be disturbed by other lists. Outside of all reservations
  * @stats: Counters
+ * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
  */
 struct pagoda_vidmm {
 	struct ttm_device ttm;
@@ -380,7 +379,20 @@ struct pagoda_vidmm {
 	atomic64_t next_id;
 	struct rw_semaphore residency;
 	struct pagoda_counters stats;
+#ifdef CONFIG_DRM_PAGODA_BENCH
+	bool moves_by_cpu;
+#endif
 };
+
+/** pagoda_vidmm_moves_by_cpu() - For the benchmark: shall TTM's own copy do moves? */
+static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
+{
+#ifdef CONFIG_DRM_PAGODA_BENCH
+	return READ_ONCE(vidmm->moves_by_cpu);
+#else
+	return false;
+#endif
+}
 
 static inline struct pagoda_vidmm *pagoda_vidmm_of_ttm(struct ttm_device *bdev)
 {
