@@ -7,7 +7,7 @@
 #
 # A step is the script of its name in guest/. All steps run, whatever becomes of the others.
 # FILTER chooses suites (kunit) or test programs (selftests), a glob; TRACE, FRAMES, VRAM and
-# CAPTURE say what is replayed.
+# CAPTURE say what is replayed; WINDOWS which sizes of the CPU's window are tested.
 . "$(dirname "$0")/lib.sh"
 . "$OUT/rig.env"
 
@@ -22,10 +22,11 @@ step=$1
 vm=("$TOP/selftests/vm/vm.py" --rig "$rig")
 
 case $rig in
-stock) kdir=$STOCK_KDIR stage=() limit=900 ;;
+stock) kdir=$STOCK_KDIR stage=() limit=900 windows='all some none' ;;
 debug)
 	kdir=$("$TOP/selftests/vm/kernels.sh" debug)
-	stage=(--stage debug) limit=1500
+	# With part of VRAM in the CPU's window, both what it can and what it can't reach is tested.
+	stage=(--stage debug) limit=1200 windows=some
 	vm+=(--kernel "$kdir")
 	;;
 *) die "machine.sh: no rig $rig" ;;
@@ -82,6 +83,6 @@ replay)
 	build_modules "" "${stage[@]}"
 	drivers
 	programs
-	run_step
+	run_step --env "WINDOWS=${WINDOWS:-$windows}"
 	;;
 esac

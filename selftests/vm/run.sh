@@ -3,11 +3,13 @@
 #
 # One real trace through the driver in a stock kernel, and a picture of what moved:
 #
-#   TRACE   an .rtrace or .rtrace.gz file     FRAMES  stop after so many
-#   VRAM    as a part of the largest frame's working set
+#   TRACE   an .rtrace or .rtrace.gz file (default: neverball)
+#   FRAMES  stop after so many (default: 300, which an emulated processor does in a minute or two)
+#   VRAM    as a part of the largest frame's working set (default: 0.5)
 . "$(dirname "$0")/lib.sh"
 
 export TRACE=${TRACE:-$TOP/selftests/traces/neverball.rtrace.gz}
+export FRAMES=${FRAMES:-300}
 export CAPTURE=1
 [[ -f $TRACE ]] || die "no trace $TRACE"
 "$TOP/selftests/vm/machine.sh" stock replay

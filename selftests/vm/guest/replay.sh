@@ -38,12 +38,13 @@ replay_one() {
 	load_pagoda vram_mb="$vram_mb" || return 1
 	capture_start || return 1
 	say "replay $(basename "$trace"), VRAM $vram_mb MiB"
-	/bin/replay --vram "$VRAM" ${FRAMES:+--frames "$FRAMES"} --verbose 100 "$trace" > "$log" 2>&1
-	status=$?
-	cat "$log"
+	{
+		/bin/replay --vram "$VRAM" ${FRAMES:+--frames "$FRAMES"} --verbose 50 "$trace" 2>&1
+		echo $? > /tmp/status
+	} | tee "$log"
 	capture_end
 	unload_pagoda || return 1
-	[ "$status" = 0 ] && tail -n 1 "$log" |
+	[ "$(cat /tmp/status)" = 0 ] && tail -n 1 "$log" |
 		grep -qE '^replay .*: frames=[1-9][0-9]* paged_in=[0-9]+ paged_out=[0-9]+ evictions=[0-9]+ mismatches=0$'
 }
 

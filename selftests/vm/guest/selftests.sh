@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# Every test program with each size of the window through which the CPU sees VRAM, then what
-# only a script can test: loading and unloading.
+# Every test program with each size in $WINDOWS of the window through which the CPU sees VRAM,
+# then what only a script can test: loading and unloading.
 . /guest/lib.sh
 
 failed=0
-for window in all some none; do
+for window in $WINDOWS; do
 	load_pagoda visible="$window" vram_mb="${VRAM_MB:-64}" || { failed=1; unload_pagoda; continue; }
+	choose_failslab
 	for test in /tests/*_test; do
 		[ -x "$test" ] || continue
 		run_tap "$window" "$test" || failed=1
 	done
 	unload_pagoda || failed=1
 done
-run_tap - /guest/reload.sh || failed=1
+run_tap modules /guest/reload.sh || failed=1
 kmemleak_scan || failed=1
 exit "$failed"
