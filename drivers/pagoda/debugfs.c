@@ -10,6 +10,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_print.h>
 #include <pagoda/vidmm.h>
+#include "bench.h"
 #include "device.h"
 
 typedef void (*pagoda_print_fn)(struct pagoda_vidmm *vidmm, struct drm_printer *p);
@@ -97,4 +98,5 @@ void pagoda_debugfs_init(struct drm_minor *minor)
 	drm_debugfs_add_files(minor->dev, pagoda_debugfs_files, ARRAY_SIZE(pagoda_debugfs_files));
 	debugfs_create_file("busy", 0200, minor->debugfs_root, minor->dev,
 			    &pagoda_debugfs_busy_fops);
+	pagoda_bench_debugfs_init(minor);
 }

@@ -124,6 +124,7 @@ static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
 				    struct pagoda_device, drm);
 	if (IS_ERR(pagoda))
 		return PTR_ERR(pagoda);
+	pagoda->virtio = virtio;
 	ret = pagoda_device_copy_info(pagoda, pagoda_virtio_info(virtio));
 	if (ret)
 		return ret;

@@ -28,11 +28,13 @@ extern struct pagoda_options pagoda_options;
  * @info: What the device told. A copy: it is read as long as a file is open,
  *	the transport goes with the hardware
  * @vidmm: Memory manager; goes with @drm, not with the hardware
+ * @virtio: The hardware; only between drm_dev_enter() and drm_dev_exit()
  */
 struct pagoda_device {
 	struct drm_device drm;
 	struct pagoda_device_info info;
 	struct pagoda_vidmm *vidmm;
+	struct pagoda_virtio *virtio;
 };
 
 /** pagoda_device_of_drm() - Device around its DRM part. */

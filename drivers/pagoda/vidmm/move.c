@@ -523,6 +523,8 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		ret = pagoda_lost_clear(bo);
 		if (ret)
 			return ret;
+		if (pagoda_vidmm_moves_by_cpu(bo->vidmm))
+			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);
 	}
 	if (m.steps & POPULATE) {
 		ret = ttm_tt_populate(ttm_bo->bdev, ttm_bo->ttm, ctx);

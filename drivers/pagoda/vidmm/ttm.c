@@ -96,10 +96,14 @@ static void pagoda_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
 /* VRAM of this device is memory like any other; the pages come from io_mem_pfn. */
 static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *res)
 {
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
+
 	if (res->mem_type != TTM_PL_VRAM)
 		return 0;
-	if (!pagoda_vram_is_visible(pagoda_vidmm_of_ttm(bdev), res))
+	if (!pagoda_vram_is_visible(vidmm, res))
 		return -EINVAL;
+	if (pagoda_vram_is_contiguous(res))
+		res->bus.addr = vidmm->vram.window + ((u64)res->start << PAGE_SHIFT);
 	res->bus.is_iomem = true;
 	res->bus.caching = ttm_cached;
 	return 0;

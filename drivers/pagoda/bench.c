@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What only the kernel can measure: the paging operation alone, the builders, and
+ * TTM's own copy doing the same moves. Reading the debugfs file runs it all, on
+ * the device as it is; nobody else should use it meanwhile. Not for production
+ * (CONFIG_DRM_PAGODA_BENCH), and the only file that looks into the layers.
+ *
+ * Each value is the median of several runs, with what it is compared to run in
+ * turns with it. Ratios are better when higher.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include "bench.h"
+#include "device.h"
+#include "vidmm/vidmm.h"
+
+#define BENCH_RUNS	9
+/* Pages of a "contiguous" list come in pieces of this order: 2 MiB. */
+#define BENCH_ORDER	9
+
+struct bench {
+	struct seq_file *m;
+	struct pagoda_device *pagoda;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+};
+
+/* System pages as a list: contiguous or with no two neighbours adjacent. */
+struct bench_pages {
+	u32 nr_pages;
+	u32 order;
+	struct page **pages;
+	dma_addr_t *dma;
+	struct pagoda_adl adl;
+};
+
+static int bench_compare(const void *a, const void *b)
+{
+	u64 left = *(const u64 *)a, right = *(const u64 *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+static u64 bench_median(u64 *values)
+{
+	sort(values, BENCH_RUNS, sizeof(*values), bench_compare, NULL);
+	return max(values[BENCH_RUNS / 2], 1ull);
+}
+
+/* A rate in MiB/s and the rate of what was run beside it. */
+static void bench_rate(struct bench *b, const char *metric, const char *shape, u64 size,
+		       u64 *ours, u64 *theirs)
+{
+	u64 ns = bench_median(ours), base = bench_median(theirs);
+	u64 rate = div64_u64(size * NSEC_PER_SEC, ns) >> 20;
+	u64 base_rate = div64_u64(size * NSEC_PER_SEC, base) >> 20;
+	u64 ratio = div64_u64(base * 1000, ns);
+
+	seq_printf(b->m, "%s.%lluKiB%s\t%llu\tMiB/s\t%llu\t%llu.%03llu\n", metric, size >> 10,
+		   shape, rate, base_rate, ratio / 1000, ratio % 1000);
+}
+
+static void bench_value(struct bench *b, const char *metric, u64 value, const char *unit)
+{
+	seq_printf(b->m, "%s\t%llu\t%s\t-\t-\n", metric, value, unit);
+}
+
+static void bench_pages_free(struct bench_pages *p)
+{
+	u32 i;
+
+	for (i = 0; p->pages && i < p->nr_pages; i += 1u << p->order)
+		if (p->pages[i])
+			__free_pages(p->pages[i], p->order);
+	kvfree(p->pages);
+	kvfree(p->dma);
+}
+
+/* Every other page of a block, so that consecutive entries never are neighbours. */
+static u32 bench_scatter(u32 i, u32 count)
+{
+	return (i & ~511u) + ((i & 511u) * 167 & 511u) < count ?
+	       (i & ~511u) + ((i & 511u) * 167 & 511u) : i;
+}
+
+static int bench_pages_alloc(struct bench_pages *p, u32 nr_pages, bool scattered)
+{
+	u32 i, block;
+
+	*p = (struct bench_pages) { .nr_pages = nr_pages };
+	p->order = min(BENCH_ORDER, ilog2(nr_pages));
+	p->pages = kvcalloc(nr_pages, sizeof(*p->pages), GFP_KERNEL);
+	p->dma = kvcalloc(nr_pages, sizeof(*p->dma), GFP_KERNEL);
+	if (!p->pages || !p->dma)
+		return -ENOMEM;
+	for (block = 0; block < nr_pages; block += 1u << p->order) {
+		struct page *pages = alloc_pages(GFP_KERNEL, p->order);
+
+		if (!pages)
+			return -ENOMEM;
+		for (i = 0; i < 1u << p->order; i++)
+			p->pages[block + i] = pages + i;
+	}
+	for (i = 0; i < nr_pages; i++)
+		p->dma[i] = page_to_phys(p->pages[scattered ? bench_scatter(i, nr_pages) : i]);
+	p->adl = (struct pagoda_adl) { .nr_pages = nr_pages, .pages = p->dma };
+	return 0;
+}
+
+static struct pagoda_bo *bench_bo(struct bench *b, u64 size, u32 flags)
+{
+	const struct pagoda_bo_params params = {
+		.size = size,
+		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED | flags,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM),
+	};
+
+	return pagoda_bo_create(b->vidmm, b->client, &params);
+}
+
+static int bench_move(struct pagoda_bo *bo, u32 mem_type)
+{
+	const struct ttm_place place = {
+		.mem_type = mem_type,
+		.flags = mem_type == TTM_PL_VRAM ? TTM_PL_FLAG_CONTIGUOUS : 0,
+	};
+	struct ttm_placement placement = { .num_placement = 1, .placement = &place };
+	struct ttm_operation_ctx ctx = {};
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
+	if (!ret)
+		ret = ttm_bo_wait_ctx(&bo->ttm, &ctx);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+static void bench_close(struct pagoda_bo *bo)
+{
+	drm_gem_object_put(pagoda_bo_gem(bo));
+}
+
+static struct pagoda_paging_op bench_op(const struct bench_pages *p, u64 address, u64 done,
+					u64 size, bool out)
+{
+	const struct pagoda_side vram = {
+		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		.address = address,
+	};
+	const struct pagoda_side system = {
+		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+		.adl = &p->adl,
+	};
+
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.offset = done,
+			.mdl_offset = done >> PAGE_SHIFT,
+			.size = min_t(u64, size - done, PAGODA_PIECE_BYTES),
+			.src = out ? vram : system,
+			.dst = out ? system : vram,
+		},
+	};
+}
+
+/* The operation alone: built, submitted, waited for. */
+static int bench_transfer(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
+			  bool out, u64 *ns)
+{
+	struct pagoda_stream *stream = &b->vidmm->stream;
+	struct pagoda_paging_op op = bench_op(p, address, 0, size, out);
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+	struct dma_fence *fence;
+	u64 start = ktime_get_ns();
+	u64 done;
+	int ret;
+
+	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	cost.encoded *= DIV_ROUND_UP_ULL(size, PAGODA_PIECE_BYTES);
+	cost.packets *= DIV_ROUND_UP_ULL(size, PAGODA_PIECE_BYTES);
+	cost.moved = size;
+	ret = pagoda_stream_begin(&txn, b->vidmm, NULL, NULL, DMA_RESV_USAGE_BOOKKEEP, &cost);
+	if (ret)
+		return ret;
+	for (done = 0; done < size && !ret; done += PAGODA_PIECE_BYTES) {
+		op = bench_op(p, address, done, size, out);
+		ret = pagoda_stream_emit(&txn, &op);
+	}
+	fence = pagoda_stream_end(&txn);
+	if (fence) {
+		dma_fence_wait(fence, false);
+		ret = ret ?: fence->error;
+		dma_fence_put(fence);
+	}
+	*ns = ktime_get_ns() - start;
+	return ret;
+}
+
+/* The same bytes, as large as they lie together, by the CPU. */
+static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
+		      bool out)
+{
+	u8 *vram = b->vidmm->vram.window + address;
+	u64 start = ktime_get_ns();
+	u64 done, piece;
+	u32 i;
+
+	for (done = 0; done < size; done += piece) {
+		u32 first = done >> PAGE_SHIFT;
+		u8 *system = __va(p->dma[first]);
+
+		for (i = first + 1, piece = PAGE_SIZE; done + piece < size; i++) {
+			if (p->dma[i] != p->dma[i - 1] + PAGE_SIZE)
+				break;
+			piece += PAGE_SIZE;
+		}
+		if (out)
+			memcpy(system, vram + done, piece);
+		else
+			memcpy(vram + done, system, piece);
+	}
+	return ktime_get_ns() - start;
+}
+
+static int bench_bandwidth(struct bench *b, u64 size, bool scattered, bool out)
+{
+	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], address;
+	struct bench_pages pages;
+	struct pagoda_bo *bo;
+	u32 run;
+	int ret;
+
+	bo = bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = bench_pages_alloc(&pages, size >> PAGE_SHIFT, scattered);
+	if (!ret)
+		ret = bench_move(bo, TTM_PL_VRAM);
+	if (ret)
+		goto out;
+	address = (u64)bo->ttm.resource->start << PAGE_SHIFT;
+	for (run = 0; run < BENCH_RUNS && !ret; run++) {
+		ret = bench_transfer(b, &pages, address, size, out, &ours[run]);
+		theirs[run] = bench_copy(b, &pages, address, size, out);
+	}
+	if (!ret)
+		bench_rate(b, out ? "operation.out" : "operation.in",
+			   scattered ? ".scattered" : ".contiguous", size, ours, theirs);
+out:
+	bench_pages_free(&pages);
+	bench_close(bo);
+	return ret;
+}
+
+/* Whole moves through TTM, by the device and by TTM's own copy. */
+static int bench_moves(struct bench *b, u64 size)
+{
+	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS], start;
+	struct pagoda_bo *bo;
+	u32 run, cpu;
+	int ret;
+
+	bo = bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = bench_move(bo, TTM_PL_VRAM);
+	for (run = 0; run < 2 * BENCH_RUNS && !ret; run++) {
+		cpu = run & 1;
+		WRITE_ONCE(b->vidmm->moves_by_cpu, cpu);
+		start = ktime_get_ns();
+		ret = bench_move(bo, TTM_PL_SYSTEM);
+		out[cpu][run / 2] = ktime_get_ns() - start;
+		start = ktime_get_ns();
+		if (!ret)
+			ret = bench_move(bo, TTM_PL_VRAM);
+		in[cpu][run / 2] = ktime_get_ns() - start;
+		WRITE_ONCE(b->vidmm->moves_by_cpu, false);
+	}
+	if (!ret) {
+		bench_rate(b, "move.out", "", size, out[0], out[1]);
+		bench_rate(b, "move.in", "", size, in[0], in[1]);
+	}
+	bench_close(bo);
+	return ret;
+}
+
+/* Builders: time and bytes a command, into a buffer that is used over and over. */
+static int bench_builder(struct bench *b, u64 size, bool scattered)
+{
+	struct pagoda_stream *stream = &b->vidmm->stream;
+	u32 buffer_size = b->pagoda->info.max_buffer_bytes;
+	u64 values[BENCH_RUNS], bytes = 0, commands = 0, start;
+	char metric[48];
+	struct bench_pages pages;
+	u8 *data, *priv;
+	u32 run;
+	int ret;
+
+	ret = bench_pages_alloc(&pages, size >> PAGE_SHIFT, scattered);
+	data = kvmalloc(buffer_size, GFP_KERNEL);
+	priv = kvmalloc(buffer_size, GFP_KERNEL);
+	if (!data || !priv)
+		ret = -ENOMEM;
+	for (run = 0; run < BENCH_RUNS && !ret; run++) {
+		u64 done;
+
+		bytes = 0;
+		commands = 0;
+		start = ktime_get_ns();
+		for (done = 0; done < size; done += PAGODA_PIECE_BYTES) {
+			const struct pagoda_paging_op op = bench_op(&pages, 0, done, size, true);
+			struct pagoda_paging_cursor cursor = {};
+			enum pagoda_build result;
+
+			do {
+				struct pagoda_paging_buffer buf = {
+					.pos = data,
+					.size = buffer_size,
+					.priv = priv,
+					.priv_size = buffer_size,
+				};
+
+				result = pagoda_paging_build(&stream->limits, &op, &cursor, &buf);
+				bytes += buf.write_offset;
+				commands += (buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE;
+			} while (result == PAGODA_BUILD_INSUFFICIENT_BUFFER);
+		}
+		values[run] = ktime_get_ns() - start;
+	}
+	if (!ret) {
+		const char *shape = scattered ? "scattered" : "contiguous";
+
+		snprintf(metric, sizeof(metric), "builder.command.%s", shape);
+		bench_value(b, metric, div64_u64(bench_median(values), commands), "ns");
+		snprintf(metric, sizeof(metric), "builder.command-size.%s", shape);
+		bench_value(b, metric, div64_u64(bytes, commands), "bytes");
+		snprintf(metric, sizeof(metric), "builder.size-per-MiB.%s", shape);
+		bench_value(b, metric, div64_u64(bytes, size >> 20), "bytes");
+		snprintf(metric, sizeof(metric), "builder.commands-per-64MiB.%s", shape);
+		bench_value(b, metric, commands, "commands");
+	}
+	kvfree(priv);
+	kvfree(data);
+	bench_pages_free(&pages);
+	return ret;
+}
+
+/* A page out and back in, against as many round trips that do nothing. */
+static int bench_latency(struct bench *b)
+{
+	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], start;
+	struct pagoda_bo *bo = bench_bo(b, PAGE_SIZE, 0);
+	u32 run;
+	int ret;
+
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = bench_move(bo, TTM_PL_VRAM);
+	for (run = 0; run < BENCH_RUNS && !ret; run++) {
+		start = ktime_get_ns();
+		ret = bench_move(bo, TTM_PL_SYSTEM);
+		if (!ret)
+			ret = bench_move(bo, TTM_PL_VRAM);
+		ours[run] = ktime_get_ns() - start;
+		start = ktime_get_ns();
+		if (!ret)
+			ret = pagoda_virtio_nop(b->pagoda->virtio);
+		if (!ret)
+			ret = pagoda_virtio_nop(b->pagoda->virtio);
+		theirs[run] = ktime_get_ns() - start;
+	}
+	if (!ret) {
+		u64 ns = bench_median(ours), base = bench_median(theirs);
+		u64 ratio = div64_u64(base * 1000, ns);
+
+		seq_printf(b->m, "latency.evict-restore-4KiB\t%llu\tns\t%llu\t%llu.%03llu\n", ns,
+			   base, ratio / 1000, ratio % 1000);
+	}
+	bench_close(bo);
+	return ret;
+}
+
+static int bench_all(struct bench *b)
+{
+	static const u64 sizes[] = { 64 << 10, 2 << 20, 64 << 20 };
+	int ret = 0;
+	u32 i, way;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (way = 0; way < 4 && !ret; way++)
+			ret = bench_bandwidth(b, sizes[i], way & 1, way & 2);
+		if (!ret)
+			ret = bench_moves(b, sizes[i]);
+	}
+	if (!ret)
+		ret = bench_builder(b, 64 << 20, false);
+	if (!ret)
+		ret = bench_builder(b, 64 << 20, true);
+	return ret ?: bench_latency(b);
+}
+
+static int pagoda_bench_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct bench b = {
+		.m = m,
+		.pagoda = pagoda_device_of_drm(entry->dev),
+	};
+	int ret, idx;
+
+	b.vidmm = b.pagoda->vidmm;
+	if (!b.vidmm->vram.window)
+		return -EOPNOTSUPP;
+	b.client = pagoda_client_create();
+	if (!b.client)
+		return -ENOMEM;
+	if (!drm_dev_enter(entry->dev, &idx)) {
+		pagoda_client_put(b.client);
+		return -ENODEV;
+	}
+	ret = bench_all(&b);
+	drm_dev_exit(idx);
+	pagoda_client_put(b.client);
+	return ret;
+}
+
+/**
+ * pagoda_bench_debugfs_init() - Add the file that measures when it is read
+ * @minor: DRM minor
+ */
+void pagoda_bench_debugfs_init(struct drm_minor *minor)
+{
+	drm_debugfs_add_file(minor->dev, "pagoda_bench", pagoda_bench_show, NULL);
+}
