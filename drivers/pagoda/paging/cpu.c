@@ -145,3 +145,45 @@ int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 s
 	}
 	return 0;
 }
+
+/**
+ * pagoda_cpu_follow() - Note the mappings that the device made
+ * @exec: Memory; only its copy of the aperture is changed
+ * @data: A buffer that the device executed
+ * @end: Offset of the first packet it didn't execute whole
+ * @priv: Private data of the buffer, from its beginning
+ * @priv_size: Its bytes
+ *
+ * To be called for the device's buffers in their order, so that the CPU
+ * executor finds the aperture as the device left it when it takes over. Ranges
+ * that lead where the CPU can't go are forgotten: they fault.
+ *
+ * Context: any; not together with pagoda_cpu_execute().
+ */
+void pagoda_cpu_follow(struct pagoda_cpu_executor *exec, const void *data, u32 end,
+		       const void *priv, u32 priv_size)
+{
+	u32 nr_priv = priv ? priv_size / sizeof(struct pagoda_paging_private) : 0;
+	u32 offset = 0, index = 0;
+
+	while (offset < end) {
+		const struct virtio_pagoda_packet *packet = data + offset;
+		const struct pagoda_paging_row *row;
+		const char *why;
+
+		row = pagoda_packet_check(packet, end - offset, &why);
+		if (!row)
+			return;
+		switch (le16_to_cpu(packet->opcode)) {
+		case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
+		case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
+		case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
+			if (pagoda_cpu_packet_execute(exec, row, packet,
+						      pagoda_cpu_private(priv, nr_priv, &index,
+									 offset)))
+				pagoda_cpu_range_forget(exec, packet);
+			break;
+		}
+		offset += le32_to_cpu(packet->length);
+	}
+}
