@@ -555,6 +555,34 @@ static void pagoda_errors_test(struct kunit *test)
 	pagoda_expect_error(world, &use, 0);
 }
 
+/* Packets no builder makes: source and destination share a page. */
+static void pagoda_overlap_test(struct kunit *test)
+{
+	struct pagoda_world *world = pagoda_world_seeded(test);
+	struct pagoda_paging_op vram = pagoda_transfer(pagoda_vram(2), pagoda_vram(9), 3 * PAGE);
+	struct pagoda_paging_op system =
+		pagoda_transfer(pagoda_system(pagoda_world_list(world, 4, 3)),
+				pagoda_system(pagoda_world_list(world, 9, 3)), 3 * PAGE);
+	struct virtio_pagoda_transfer *transfer = (void *)world->data;
+	struct virtio_pagoda_run *runs = (void *)(transfer + 1);
+	u32 page;
+
+	pagoda_append(world, &vram);
+	for (page = 0; page < 6; page++) {
+		transfer->dst.address = cpu_to_le64(page * PAGE);
+		KUNIT_EXPECT_EQ(test, pagoda_world_submit(world).error, page < 5 ? -EINVAL : 0);
+	}
+	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
+	pagoda_append(world, &system);
+	for (page = 2; page < 8; page++) {
+		/* Bus addresses say what overlaps; the CPU copies what it copied before. */
+		runs[1].address = cpu_to_le64(pagoda_world_bus(page));
+		KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error,
+				page < 7 ? -EINVAL : 0);
+		KUNIT_EXPECT_EQ(test, pagoda_world_run_engine(world, 0).good, page == 7);
+	}
+}
+
 static struct kunit_case pagoda_executor_cases[] = {
 	KUNIT_CASE(pagoda_round_trip_test),
 	KUNIT_CASE(pagoda_fill_test),
@@ -567,6 +595,7 @@ static struct kunit_case pagoda_executor_cases[] = {
 	KUNIT_CASE(pagoda_start_test),
 	KUNIT_CASE(pagoda_follow_test),
 	KUNIT_CASE(pagoda_errors_test),
+	KUNIT_CASE(pagoda_overlap_test),
 	{ }
 };
 
