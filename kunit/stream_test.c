@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The stream: busy allocations, shared buffers, lost content, missing memory. */
 #include <linux/delay.h>
-#include <linux/fault-inject.h>
 #include <linux/kthread.h>
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 #include <drm/drm_gem.h>
 
 #include "rig.h"
@@ -311,10 +312,68 @@ static void stream_replay(struct kunit *test)
 	pagoda_rig_close(b);
 }
 
-#ifdef CONFIG_FAULT_INJECTION
+/* The CPU can't change the device's aperture, and doesn't say that it did. */
+static void stream_map_is_not_rescued(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU | PHYSICAL, APERTURE, 0);
+	struct pagoda_queue_stats stats;
+
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_settle(rig);
+	pagoda_queue_stats(rig->vidmm->stream.queue, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rescued, 0);
+	KUNIT_EXPECT_EQ(test, stats.lost, 1);
+	pagoda_rig_close(bo);
+}
+
+/* A copy the device refuses is done by the CPU, where it reaches both ends. */
+static void stream_copy_is_rescued(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	const struct ttm_place visible = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = PAGODA_RIG_VISIBLE_PAGES,
+	};
+	struct pagoda_queue_stats stats;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &visible, false));
+	pagoda_rig_write(rig, bo, 3);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_queue_stats(rig->vidmm->stream.queue, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rescued, 1);
+	KUNIT_EXPECT_EQ(test, stats.lost, 0);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));
+	pagoda_rig_close(bo);
+}
+
+/* Counts down to the call that fails; what comes after succeeds again. */
+static u32 gets_until_failure;
+
+static struct pagoda_submission *get_failing(struct pagoda_queue *queue)
+{
+	struct pagoda_submission *sub = ERR_PTR(-ENOMEM);
+
+	if (--gets_until_failure) {
+		struct kunit *test = kunit_get_current_test();
+
+		kunit_deactivate_static_stub(test, pagoda_queue_get);
+		sub = pagoda_queue_get(queue);
+		kunit_activate_static_stub(test, pagoda_queue_get, get_failing);
+	}
+	return sub;
+}
+
 /*
- * Every allocation of a move fails once: the move says so, nothing has changed, and
- * the next try succeeds.
+ * Every submission a move gets is missing once: the move says so, nothing has
+ * changed, and the next try succeeds. (The failures of all other allocations are
+ * fail_nth_test.c's: failslab leaves alone what may sleep, unless told in debugfs.)
  */
 static void stream_no_memory(struct kunit *test)
 {
@@ -322,43 +381,36 @@ static void stream_no_memory(struct kunit *test)
 	const struct ttm_place to_tt = { .mem_type = TTM_PL_TT, .lpfn = PAGODA_RIG_APERTURE_PAGES };
 	const struct ttm_place to_system = { .mem_type = TTM_PL_SYSTEM };
 	const struct ttm_place *round[] = { &to_vram, &to_system, &to_tt, &to_vram, &to_tt,
-					    &to_system };
+					    &to_system, &to_vram };
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_bo *bo = pagoda_rig_bo(rig, 8, CPU, VRAM | APERTURE, 0);
-	u32 i, nth, failures = 0;
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 77, CPU, VRAM | APERTURE, 0);
+	u32 i, nth, place, failures = 0;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 42);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	for (i = 0; i < ARRAY_SIZE(round); i++) {
-		for (nth = 1; nth < 200; nth++) {
-			bool through;
+		place = bo->ttm.resource->mem_type;
+		for (nth = 1; nth < 20; nth++) {
 			int ret;
 
-			current->fail_nth = nth;
+			gets_until_failure = nth;
+			kunit_activate_static_stub(test, pagoda_queue_get, get_failing);
 			ret = pagoda_rig_place(bo, round[i], false);
-			through = current->fail_nth;
-			current->fail_nth = 0;
-			failures += !!ret;
-			if (ret)
-				KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
+			kunit_deactivate_static_stub(test, pagoda_queue_get);
 			if (!ret)
 				break;
-			if (through)
-				break;
+			failures++;
+			KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
+			KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, place);
+			KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 42));
 		}
-		KUNIT_EXPECT_EQ(test, 0, pagoda_rig_place(bo, round[i], false));
+		KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, round[i]->mem_type);
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 42));
 	}
-	kunit_info(test, "%u moves refused", failures);
+	KUNIT_EXPECT_GE(test, failures, 3 * ARRAY_SIZE(round));
 	pagoda_rig_close(bo);
 }
-#else
-static void stream_no_memory(struct kunit *test)
-{
-	kunit_skip(test, "kernel without fault injection");
-}
-#endif
 
 static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_busy),
@@ -370,6 +422,8 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_refused),
 	KUNIT_CASE(stream_lost),
 	KUNIT_CASE(stream_replay),
+	KUNIT_CASE(stream_map_is_not_rescued),
+	KUNIT_CASE(stream_copy_is_rescued),
 	KUNIT_CASE(stream_no_memory),
 	{}
 };

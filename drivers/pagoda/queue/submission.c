@@ -14,6 +14,8 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include <kunit/static_stub.h>
+
 #include <pagoda/compat.h>
 
 #include "internal.h"
@@ -226,9 +228,11 @@ static int pagoda_job_prepare(struct pagoda_job *job)
  */
 struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 {
-	struct pagoda_job *job = pagoda_pool_take(queue);
+	struct pagoda_job *job;
 	int ret;
 
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_queue_get, queue);
+	job = pagoda_pool_take(queue);
 	if (!job)
 		job = pagoda_job_alloc(queue);
 	if (!job)

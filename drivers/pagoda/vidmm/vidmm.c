@@ -41,8 +41,11 @@ static void vidmm_fini_executor(struct pagoda_vidmm *vidmm)
 	kvfree(vidmm->executor.generations);
 }
 
-/* What the CPU needs to do the device's work; made even if it never has to. */
-static int vidmm_init_executor(struct pagoda_vidmm *vidmm)
+/*
+ * What the CPU needs to do the device's work. It has an aperture only when the device
+ * does nothing at all: it can't change the device's, and must not say that it did.
+ */
+static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
 {
 	struct pagoda_cpu_executor *exec = &vidmm->executor;
 	u64 pages = vidmm->info->aperture_pages;
@@ -50,13 +53,15 @@ static int vidmm_init_executor(struct pagoda_vidmm *vidmm)
 	*exec = (struct pagoda_cpu_executor) {
 		.vram = vidmm->vram.window,
 		.vram_size = vidmm->vram.window ? vidmm->vram.visible_size : 0,
-		.aperture = kvcalloc(pages, sizeof(*exec->aperture), GFP_KERNEL),
-		.generations = kvcalloc(pages, sizeof(*exec->generations), GFP_KERNEL),
-		.aperture_pages = pages,
 		.map_page = vidmm_map_page,
 		.unmap_page = vidmm_unmap_page,
 		.page_at = vidmm_page_at,
 	};
+	if (!use_cpu)
+		return 0;
+	exec->aperture = kvcalloc(pages, sizeof(*exec->aperture), GFP_KERNEL);
+	exec->generations = kvcalloc(pages, sizeof(*exec->generations), GFP_KERNEL);
+	exec->aperture_pages = pages;
 	if (exec->aperture && exec->generations)
 		return 0;
 	vidmm_fini_executor(vidmm);
@@ -98,7 +103,7 @@ static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidm
 	ret = pagoda_aperture_init(vidmm);
 	if (ret)
 		goto err_vram;
-	ret = vidmm_init_executor(vidmm);
+	ret = vidmm_init_executor(vidmm, args->use_cpu);
 	if (ret)
 		goto err_aperture;
 	ret = pagoda_stream_init(vidmm, args);
