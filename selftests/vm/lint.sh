@@ -8,6 +8,7 @@
 cd "$TOP"
 
 src=$("$TOP/selftests/vm/kernels.sh" source)
+debug=$("$TOP/selftests/vm/kernels.sh" debug)
 tap=$OUT/vm/lint/lint.tap
 rm -rf "$OUT/vm/lint"
 mkdir -p "$OUT/vm/lint"
@@ -59,11 +60,12 @@ run_checkpatch() {
 		--no-summary --show-types --max-line-length=100 --ignore "$1" -f
 }
 
-# Both with W=1 as errors: an object with a warning isn't kept, so the next run warns again.
+# Both with W=1 as errors: an object with a warning isn't kept, so the next run warns again. The
+# suites are built for the sanitizer kernel, because the stock one has no KUnit.
 lint_build() {
 	{
 		"$TOP/selftests/vm/modules.sh" "$STOCK_KDIR" --stage lint W=1e "$@"
-		"$TOP/selftests/vm/modules.sh" "$STOCK_KDIR" --stage lint-kunit W=1e \
+		"$TOP/selftests/vm/modules.sh" "$debug" --stage lint-kunit W=1e \
 			CONFIG_DRM_PAGODA_KUNIT_TEST=m "$@"
 	} 2>&1 >/dev/null | grep -E 'warning|WARNING|error|ERROR|\*\*\*'
 	return 0

@@ -33,19 +33,6 @@ unload_pagoda() {
 	rmmod pagoda && rmmod pagoda_vgpu
 }
 
-# Lets failslab reach every cache but the one of gpu_buddy: when that can't split a block, 6.12's
-# allocator frees one that its trees still hold, and what comes after is not the driver's doing.
-choose_failslab() {
-	[ -d /sys/kernel/debug/failslab ] || return 0
-	for cache in /sys/kernel/slab/*; do
-		case $cache in
-		*/gpu_buddy*) ;;
-		*) echo 1 > "$cache/failslab" ;;
-		esac
-	done 2> /dev/null
-	echo Y > /sys/kernel/debug/failslab/cache-filter
-}
-
 # Two scans: an object is only reported when it was unreferenced in the one before too.
 # Anything found goes to the console, where the host looks for it.
 kmemleak_scan() {
