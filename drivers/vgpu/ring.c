@@ -64,23 +64,23 @@ static void *pagoda_ring_memory(u64 address, u32 want, u32 *got)
 	return here;
 }
 
-/* Bytes from the driver: copied as far as they fit, counted all the same. */
+/* Bytes from the driver: looked at as far as they fit, counted all the same. */
 static int pagoda_chain_read(struct pagoda_vgpu_chain *chain,
 			     const struct pagoda_ring_desc *desc, void *buffer, u32 size)
 {
+	u32 room = chain->readable < size ? size - chain->readable : 0;
+	u32 left = min(desc->length, room);
 	u64 address = desc->address;
-	u32 left = desc->length;
 	u32 got;
 
-	for (; left; address += got, left -= got) {
+	buffer += chain->readable;
+	chain->readable += desc->length;
+	for (; left; address += got, buffer += got, left -= got) {
 		const void *here = pagoda_ring_memory(address, left, &got);
 
 		if (!here)
 			return -EFAULT;
-		if (chain->readable < size)
-			memcpy(buffer + chain->readable, here,
-			       min_t(u64, got, size - chain->readable));
-		chain->readable += got;
+		memcpy(buffer, here, got);
 	}
 	return 0;
 }
