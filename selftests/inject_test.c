@@ -349,4 +349,86 @@ TEST_F_TIMEOUT(slow, content_is_in_vram, TEST_SECONDS)
 	free(content);
 }
 
+/* How often the GPU has executed an operation. */
+static unsigned long long executed(const char *operation)
+{
+	FILE *file = fopen(FOLDER "stats", "r");
+	unsigned long long count, found = 0;
+	char line[256], name[64];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "op %63s %llu", name, &count) == 2 && !strcmp(name, operation))
+			found = count;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/*
+ * What the GPU has written to system memory is flushed by a read behind it, and the point
+ * signals after that read: at the point everything is there, however slow the device is.
+ */
+TEST_F_TIMEOUT(slow, flushed_before_the_point, TEST_SECONDS)
+{
+	uint8_t *map = pagoda_map(self->dev.fd, self->handle, PAGODA_MIB);
+	unsigned long long before;
+
+	ASSERT_NE(NULL, map);
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, self->handle));
+	before = executed("READ_PHYSICAL");
+	ASSERT_EQ(0, pagoda_evict(self->dev.fd, &self->handle, 1, self->syncobj, 1));
+	EXPECT_EQ(before, executed("READ_PHYSICAL"));
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 1, 1000000));
+	ASSERT_EQ(0, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 1, LIMIT));
+	PAGODA_PROVES(C51);
+	EXPECT_LT(before, executed("READ_PHYSICAL"));
+	EXPECT_EQ(DRM_PAGODA_SEGMENT_SYSTEM, pagoda_where(self->dev.fd, self->handle));
+	EXPECT_EQ(-1, pagoda_check(map, SEED, 0, PAGODA_MIB));
+	munmap(map, PAGODA_MIB);
+}
+
+/*
+ * An allocation in the aperture, cached by the CPU: what the CPU writes there is what the GPU
+ * reads when it takes the content to VRAM, without anybody flushing anything.
+ */
+TEST_F_TIMEOUT(slow, cached_writes_are_snooped, TEST_SECONDS)
+{
+	struct drm_pagoda_allocation_create args = {
+		.size = 33 * self->dev.page,
+		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED |
+			 DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY,
+		.supported = PAGODA_IN_VRAM | PAGODA_IN_APERTURE,
+		.eviction = PAGODA_IN_APERTURE,
+		.preferred = { DRM_PAGODA_SEGMENT_VRAM, DRM_PAGODA_SEGMENT_APERTURE },
+	};
+	struct drm_pagoda_allocation_info info;
+	int vram = open(FOLDER "vram", O_RDONLY | O_CLOEXEC), round;
+	uint8_t *map, *content = malloc(args.size);
+
+	ASSERT_LE(0, vram);
+	ASSERT_NE(NULL, content);
+	ASSERT_EQ(0, rule_write("clear"));
+	ASSERT_EQ(0, pagoda_create_args(self->dev.fd, &args));
+	map = pagoda_map(self->dev.fd, args.handle, args.size);
+	ASSERT_NE(NULL, map);
+	for (round = 0; round < 3; round++) {
+		uint64_t key = pagoda_key(SEED, round, 8);
+
+		ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, args.handle));
+		ASSERT_EQ(0, pagoda_evict_wait(self->dev.fd, args.handle));
+		ASSERT_EQ(DRM_PAGODA_SEGMENT_APERTURE, pagoda_where(self->dev.fd, args.handle));
+		pagoda_fill(map, key, 0, args.size);
+		ASSERT_EQ(DRM_PAGODA_SEGMENT_APERTURE, pagoda_where(self->dev.fd, args.handle));
+		ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, args.handle));
+		ASSERT_EQ(0, pagoda_info(self->dev.fd, args.handle, &info));
+		ASSERT_EQ(DRM_PAGODA_SEGMENT_VRAM, info.segment);
+		ASSERT_EQ(args.size, pread(vram, content, args.size, info.address));
+		PAGODA_PROVES(C55);
+		EXPECT_EQ(-1, pagoda_check(content, key, 0, args.size));
+	}
+	munmap(map, args.size);
+	close(vram);
+	free(content);
+}
+
 TEST_HARNESS_MAIN

@@ -169,10 +169,11 @@ static void plan_report(const struct trace *trace, const struct replay_options *
 	struct drm_pagoda_segment_info vram = { 0 };
 
 	pagoda_segment(fd, DRM_PAGODA_SEGMENT_VRAM, &vram);
-	printf("trace %s: VRAM %llu MiB (%.0f %% of the largest frame's %.1f MiB), sizes x %u, %u client(s)\n",
+	printf("trace %s: VRAM %llu MiB (%.0f %% of the largest frame's %.1f MiB), sizes x %u, %u client%s\n",
 	       trace->name, (unsigned long long)(vram.size / PAGODA_MIB),
 	       100.0 * vram.size / plan->demand.working_set,
-	       (double)plan->demand.working_set / PAGODA_MIB, plan->scale, o->clients);
+	       (double)plan->demand.working_set / PAGODA_MIB, plan->scale, o->clients,
+	       o->clients == 1 ? "" : "s");
 	fflush(stdout);
 }
 
@@ -229,7 +230,7 @@ static void report(const struct trace *trace, const struct replay_options *o,
 		   const struct replay_result *r, const struct drm_pagoda_stats *from,
 		   const struct drm_pagoda_stats *to, int64_t wall_ns)
 {
-	printf("%u client(s), %llu batches of %llu uses, %llu busy retries\n", o->clients,
+	printf("%llu batches of %llu uses, %llu busy retries\n",
 	       (unsigned long long)r->batches, (unsigned long long)r->uses,
 	       (unsigned long long)r->retries);
 	printf("moved: %.1f MiB in, %.1f MiB out, %.1f MiB filled; %llu page-ins, %llu evictions, %llu CPU faults that moved\n",
