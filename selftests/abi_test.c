@@ -35,9 +35,8 @@ FIXTURE_TEARDOWN(abi)
 {
 	uint32_t handle = 0;
 
-	EXPECT_EQ(self->vram, test_usage_settled(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
-	EXPECT_EQ(self->aperture, test_usage_settled(self->dev.fd, DRM_PAGODA_SEGMENT_APERTURE,
-						     self->aperture));
+	EXPECT_EQ(self->vram, test_vram_settled(self->dev.fd, self->vram));
+	EXPECT_EQ(self->aperture, test_aperture_settled(self->dev.fd, self->aperture));
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->dev.fd, self->bo[0]));
 	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->dev.fd, self->bo[1]));
 	EXPECT_EQ(0, pagoda_create_vram(self->dev.fd, self->dev.page, &handle));
@@ -194,10 +193,13 @@ TEST_F(abi, query_refusals)
 	EXPECT_REFUSED(EINVAL, pagoda_query(fd, 0, 0, &device, sizeof(device)));
 	EXPECT_REFUSED(EINVAL, pagoda_query(fd, 4, 0, &device, sizeof(device)));
 	EXPECT_REFUSED(EINVAL, pagoda_query(fd, ~0u, 0, &device, sizeof(device)));
-	EXPECT_REFUSED(EINVAL, pagoda_query(fd, DRM_PAGODA_QUERY_DEVICE, 1, &device, sizeof(device)));
-	EXPECT_REFUSED(EINVAL, pagoda_query(fd, DRM_PAGODA_QUERY_STATS, 1, &device, sizeof(device)));
+	EXPECT_REFUSED(EINVAL, pagoda_query(fd, DRM_PAGODA_QUERY_DEVICE, 1, &device,
+					    sizeof(device)));
+	EXPECT_REFUSED(EINVAL, pagoda_query(fd, DRM_PAGODA_QUERY_STATS, 1, &device,
+					    sizeof(device)));
 	EXPECT_REFUSED(ENOENT, pagoda_query(fd, DRM_PAGODA_QUERY_SEGMENT,
-					    self->dev.info.num_segments + 1, &segment, sizeof(segment)));
+					    self->dev.info.num_segments + 1, &segment,
+					    sizeof(segment)));
 	EXPECT_REFUSED(ENOENT, pagoda_query(fd, DRM_PAGODA_QUERY_SEGMENT, ~0u, &segment,
 					    sizeof(segment)));
 	EXPECT_REFUSED(EINVAL, pagoda_ioctl(fd, DRM_IOCTL_PAGODA_QUERY, &args));
@@ -357,7 +359,8 @@ TEST_F(abi, list_counts_and_strides)
 		uint32_t first = first_stride[call];
 
 		array[0] = self->bo[0];
-		EXPECT_REFUSED(E2BIG, list_call(fd, call, array, DRM_PAGODA_MAX_ENTRIES + 1, first));
+		EXPECT_REFUSED(E2BIG, list_call(fd, call, array, DRM_PAGODA_MAX_ENTRIES + 1,
+						first));
 		EXPECT_REFUSED(E2BIG, list_call(fd, call, array, ~0u, first));
 		EXPECT_REFUSED(EINVAL, list_call(fd, call, array, 1, 0));
 		EXPECT_REFUSED(EINVAL, list_call(fd, call, array, 1, first - 8));
@@ -391,10 +394,11 @@ TEST_F(abi, list_longer_entries)
 TEST_F(abi, list_bad_pointers)
 {
 	uint64_t page = self->dev.page;
-	uint8_t *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint32_t call;
+	uint8_t *two;
 	int fd = self->dev.fd;
 
+	two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, two);
 	ASSERT_EQ(0, munmap(two + page, page));
 	for (call = 0; call < NR_LIST_CALLS; call++) {
@@ -442,7 +446,8 @@ TEST_F(abi, list_handles)
 	list[0].handle = self->bo[0];
 	for (n = 0; n < 3; n++) {
 		list[1].handle = bad[n];
-		EXPECT_REFUSED(ENOENT, list_call(fd, CALL_QUERY_RESIDENCY, list, 2, sizeof(list[0])));
+		EXPECT_REFUSED(ENOENT, list_call(fd, CALL_QUERY_RESIDENCY, list, 2,
+						 sizeof(list[0])));
 		EXPECT_EQ(0, list[0].residency);
 	}
 }
@@ -495,19 +500,19 @@ TEST_F(abi, list_flags_and_padding)
 
 TEST_F(abi, list_points)
 {
-	uint32_t syncobj;
+	uint32_t syncobj, unknown = UNKNOWN_HANDLE;
 	uint64_t point;
 
 	ASSERT_EQ(0, pagoda_syncobj_create(self->dev.fd, &syncobj));
 	EXPECT_REFUSED(EINVAL, RESIDENT_WITH(point, 1));
 	EXPECT_REFUSED(EINVAL, RESIDENT_WITH(syncobj, syncobj));
-	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->dev.fd, self->bo, 1, UNKNOWN_HANDLE, 1, NULL));
+	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->dev.fd, self->bo, 1, UNKNOWN_HANDLE, 1,
+						    NULL));
 	EXPECT_REFUSED(EINVAL, EVICT_WITH(point, 1));
 	EXPECT_REFUSED(EINVAL, EVICT_WITH(syncobj, syncobj));
 	EXPECT_REFUSED(ENOENT, pagoda_evict(self->dev.fd, self->bo, 1, UNKNOWN_HANDLE, 1));
 	/* A refused list doesn't signal its point either. */
-	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->dev.fd, (uint32_t[]) { UNKNOWN_HANDLE }, 1,
-						    syncobj, 1, NULL));
+	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->dev.fd, &unknown, 1, syncobj, 1, NULL));
 	EXPECT_EQ(0, pagoda_syncobj_query(self->dev.fd, syncobj, &point));
 	EXPECT_EQ(0, point);
 	EXPECT_EQ(0, pagoda_syncobj_destroy(self->dev.fd, syncobj));
@@ -568,7 +573,8 @@ static unsigned long resize(unsigned long request, size_t size)
 }
 
 /* What a call that succeeded has made is gone afterwards. */
-static void sized_undo(int fd, uint32_t handle, const struct sized_call *call, const uint8_t *buffer)
+static void sized_undo(int fd, uint32_t handle, const struct sized_call *call,
+		       const uint8_t *buffer)
 {
 	const struct drm_pagoda_allocation_create *create = (const void *)buffer;
 

@@ -62,9 +62,9 @@ static void pool_free(struct pool *pool)
 FIXTURE_TEARDOWN(evict)
 {
 	pool_free(&self->pool);
-	EXPECT_EQ(self->vram, test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
+	EXPECT_EQ(self->vram, test_vram_settled(self->fd, self->vram));
 	EXPECT_EQ(self->aperture,
-		  test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_APERTURE, self->aperture));
+		  test_aperture_settled(self->fd, self->aperture));
 	close(self->fd);
 }
 
@@ -206,7 +206,8 @@ TEST_F_TIMEOUT(evict, small, TEST_SECONDS)
 
 TEST_F_TIMEOUT(evict, large, TEST_SECONDS)
 {
-	ASSERT_EQ(0, pool_fill(&self->pool, TOTAL, self->dev.vram.size / 4, self->dev.vram.size / 4));
+	ASSERT_EQ(0, pool_fill(&self->pool, TOTAL, self->dev.vram.size / 4,
+			       self->dev.vram.size / 4));
 	PAGODA_PROVES(C26, C36);
 	EXPECT_EQ(0, pool_work(&self->pool, self->dev.vram.size, TOTAL));
 }
@@ -346,9 +347,8 @@ TEST_F_TIMEOUT(evict, killed_in_the_middle, TEST_SECONDS)
 			ASSERT_EQ(pids[n], waitpid(pids[n], &status, 0));
 			EXPECT_TRUE(WIFSIGNALED(status));
 		}
-		EXPECT_EQ(self->vram, test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
-		EXPECT_EQ(self->aperture, test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_APERTURE,
-							     self->aperture));
+		EXPECT_EQ(self->vram, test_vram_settled(self->fd, self->vram));
+		EXPECT_EQ(self->aperture, test_aperture_settled(self->fd, self->aperture));
 	}
 	/* Whoever comes next finds a device that works. */
 	EXPECT_EQ(0, client(5, self->dev.vram.size, self->dev.vram.size / 4, false));

@@ -85,9 +85,8 @@ FIXTURE_TEARDOWN(fail)
 {
 	if (self->nth < 0)
 		return;
-	EXPECT_EQ(self->vram, test_usage_settled(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
-	EXPECT_EQ(self->aperture, test_usage_settled(self->dev.fd, DRM_PAGODA_SEGMENT_APERTURE,
-						     self->aperture));
+	EXPECT_EQ(self->vram, test_vram_settled(self->dev.fd, self->vram));
+	EXPECT_EQ(self->aperture, test_aperture_settled(self->dev.fd, self->aperture));
 	close(self->nth);
 	close(self->dev.fd);
 }
@@ -112,6 +111,14 @@ static bool nth_end(int nth)
 
 typedef int (*sequence)(int fd, uint64_t page, uint32_t *handles);
 
+/* A page that can't be provided ends the sequence. */
+static int run_guarded(sequence run, int fd, uint64_t page, uint32_t *handles)
+{
+	if (sigsetjmp(bus_error, 1))
+		return -EFAULT;
+	return run(fd, page, handles);
+}
+
 /* Runs a sequence with every allocation failing in turn; returns how many there were. */
 static int walk(int nth, int fd, uint64_t page, sequence run, int *wrong)
 {
@@ -119,14 +126,12 @@ static int walk(int nth, int fd, uint64_t page, sequence run, int *wrong)
 	bool failed = true;
 
 	for (n = 1; failed && n < MOST_FAILURES; n++) {
-		volatile uint32_t handles[4] = { 0 };
-		volatile int ret = -EFAULT;
-		int k;
+		uint32_t handles[4] = { 0 };
+		int k, ret;
 
 		if (nth_set(nth, n))
 			return -errno;
-		if (!sigsetjmp(bus_error, 1))
-			ret = run(fd, page, (uint32_t *)handles);
+		ret = run_guarded(run, fd, page, handles);
 		failed = nth_end(nth);
 		if (!failed && ret)
 			*wrong = ret;

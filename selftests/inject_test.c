@@ -84,7 +84,7 @@ FIXTURE_TEARDOWN(inject)
 			munmap(self->maps[n], self->size);
 	close(self->fd);
 	fd = pagoda_open();
-	EXPECT_EQ(self->usage, test_usage_settled(fd, DRM_PAGODA_SEGMENT_VRAM, self->usage));
+	EXPECT_EQ(self->usage, test_vram_settled(fd, self->usage));
 	close(fd);
 }
 
@@ -129,7 +129,8 @@ VARIANT(seqno_of_the_past, .rule = "queue=paging action=corrupt nth=2 field=seqn
 VARIANT(unknown_status, .rule = "queue=paging action=corrupt nth=2 field=status value=0xffffffff");
 VARIANT(short_answer, .rule = "queue=paging action=corrupt nth=2 field=length value=3");
 VARIANT(long_answer, .rule = "queue=paging action=corrupt nth=2 field=length value=0xffffffff");
-VARIANT(too_many_packets, .rule = "queue=paging action=corrupt nth=2 field=packets value=0xffffffff");
+VARIANT(too_many_packets,
+	.rule = "queue=paging action=corrupt nth=2 field=packets value=0xffffffff");
 VARIANT(unknown_fault, .rule = "queue=paging action=corrupt nth=2 field=fault value=0x7fffffff");
 
 TEST_F_TIMEOUT(inject, content_survives, TEST_SECONDS)
@@ -295,7 +296,7 @@ TEST_F_TIMEOUT(slow, killed_while_it_moves, TEST_SECONDS)
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	ASSERT_EQ(0, rule_write("clear"));
-	EXPECT_EQ(usage, test_usage_settled(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM, usage));
+	EXPECT_EQ(usage, test_vram_settled(self->dev.fd, usage));
 }
 
 /* Discarded content is overwritten by this GPU, so that nobody can mistake it for zeros. */

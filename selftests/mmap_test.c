@@ -51,7 +51,7 @@ FIXTURE_TEARDOWN(map)
 	if (self->map)
 		munmap(self->map, self->size);
 	close(self->fd);
-	EXPECT_EQ(self->usage, test_usage_settled(fd, DRM_PAGODA_SEGMENT_VRAM, self->usage));
+	EXPECT_EQ(self->usage, test_vram_settled(fd, self->usage));
 	close(fd);
 }
 
@@ -157,7 +157,7 @@ TEST_F_TIMEOUT(map, survives_moves, TEST_SECONDS)
 {
 	struct mover mover = { .fd = self->fd, .handle = self->handle };
 	uint64_t words = self->size / 8, state = SEED, wrong = 0, turns = 0;
-	volatile uint64_t *map = (void *)self->map;
+	uint64_t *map = (void *)self->map;
 	uint64_t *shadow = calloc(words, 8);
 	int64_t end = pagoda_now() + 3 * PAGODA_SEC;
 
@@ -166,10 +166,10 @@ TEST_F_TIMEOUT(map, survives_moves, TEST_SECONDS)
 	while (pagoda_now() < end || (mover.moves < 20 && !mover.error)) {
 		uint64_t at = pagoda_random(&state) % words, value = pagoda_random(&state);
 
-		wrong += map[at] != shadow[at];
-		map[at] = value;
+		wrong += __atomic_load_n(&map[at], __ATOMIC_SEQ_CST) != shadow[at];
+		__atomic_store_n(&map[at], value, __ATOMIC_SEQ_CST);
 		shadow[at] = value;
-		wrong += map[at] != value;
+		wrong += __atomic_load_n(&map[at], __ATOMIC_SEQ_CST) != value;
 		turns++;
 	}
 	atomic_store(&mover.stop, true);
@@ -190,7 +190,8 @@ TEST_F_TIMEOUT(map, no_stale_view, TEST_SECONDS)
 	uint32_t handle, round;
 	uint8_t *map;
 
-	ASSERT_EQ(0, pagoda_create(self->fd, size, DRM_PAGODA_ALLOCATION_CPU_VISIBLE | variant->flags,
+	ASSERT_EQ(0, pagoda_create(self->fd, size,
+				   DRM_PAGODA_ALLOCATION_CPU_VISIBLE | variant->flags,
 				   PAGODA_IN_VRAM, &handle));
 	map = pagoda_map(self->fd, handle, size);
 	ASSERT_NE(NULL, map);
@@ -338,12 +339,13 @@ TEST_F(map, outlives_the_handle)
 TEST_F(map, refused_mappings)
 {
 	uint64_t page = self->dev.page, offset;
+	int fd = self->fd;
 
-	ASSERT_EQ(0, pagoda_mmap_offset(self->fd, self->handle, &offset));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, self->size + page, PROT_READ, MAP_SHARED, self->fd, offset));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, page, PROT_READ, MAP_SHARED, self->fd, offset + self->size));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, page, PROT_READ, MAP_SHARED, self->fd, 0));
-	EXPECT_EQ(MAP_FAILED, mmap(NULL, self->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, self->fd,
+	ASSERT_EQ(0, pagoda_mmap_offset(fd, self->handle, &offset));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, self->size + page, PROT_READ, MAP_SHARED, fd, offset));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, page, PROT_READ, MAP_SHARED, fd, offset + self->size));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, self->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd,
 				   offset));
 }
 

@@ -19,6 +19,10 @@
  */
 #define PAGODA_PROVES(...) do { } while (0)
 
+#ifndef ARRAY_SIZE
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#endif
+
 #define PAGODA_KIB	1024ull
 #define PAGODA_MIB	(1024ull * 1024)
 #define PAGODA_SEC	1000000000ll

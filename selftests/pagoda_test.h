@@ -65,6 +65,16 @@ static inline uint64_t test_usage_settled(int fd, uint32_t segment, uint64_t exp
 	return usage;
 }
 
+static inline uint64_t test_vram_settled(int fd, uint64_t expected)
+{
+	return test_usage_settled(fd, DRM_PAGODA_SEGMENT_VRAM, expected);
+}
+
+static inline uint64_t test_aperture_settled(int fd, uint64_t expected)
+{
+	return test_usage_settled(fd, DRM_PAGODA_SEGMENT_APERTURE, expected);
+}
+
 static inline uint64_t test_round_up(uint64_t size, uint64_t unit)
 {
 	return (size + unit - 1) / unit * unit;

@@ -7,6 +7,7 @@
 
 #define BOTH	(PAGODA_IN_VRAM | PAGODA_IN_APERTURE)
 #define SEED	7
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
 FIXTURE(residency) {
 	struct test_device dev;
@@ -29,9 +30,9 @@ FIXTURE_TEARDOWN(residency)
 	int fd = pagoda_open();
 
 	close(self->fd);
-	EXPECT_EQ(self->vram, test_usage_settled(fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
+	EXPECT_EQ(self->vram, test_vram_settled(fd, self->vram));
 	EXPECT_EQ(self->aperture,
-		  test_usage_settled(fd, DRM_PAGODA_SEGMENT_APERTURE, self->aperture));
+		  test_aperture_settled(fd, self->aperture));
 	close(fd);
 }
 
@@ -99,11 +100,11 @@ TEST_F(residency, preferred_order)
 
 TEST_F(residency, eviction_sets)
 {
+	uint64_t size = 5 * self->dev.page;
 	uint32_t plain, aperture;
 
-	ASSERT_EQ(0, create_placed(self->fd, 5 * self->dev.page, 0, BOTH, DRM_PAGODA_SEGMENT_VRAM, 0,
-				   0, &plain));
-	ASSERT_EQ(0, create_placed(self->fd, 5 * self->dev.page, 0, BOTH, DRM_PAGODA_SEGMENT_VRAM, 0,
+	ASSERT_EQ(0, create_placed(self->fd, size, 0, BOTH, DRM_PAGODA_SEGMENT_VRAM, 0, 0, &plain));
+	ASSERT_EQ(0, create_placed(self->fd, size, 0, BOTH, DRM_PAGODA_SEGMENT_VRAM, 0,
 				   PAGODA_IN_APERTURE, &aperture));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, plain));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, aperture));
@@ -133,14 +134,14 @@ TEST_F(residency, physical_access_needs_an_aperture_range)
 	PAGODA_PROVES(C163);
 	EXPECT_EQ(before, aperture_mapped(self->fd));
 
-	ASSERT_EQ(0, create_placed(self->fd, size, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY,
+	ASSERT_EQ(0, create_placed(self->fd, size, PHYSICAL,
 				   PAGODA_IN_APERTURE, 0, 0, 0, &physical));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, physical));
 	PAGODA_PROVES(C162);
 	EXPECT_EQ(before + size, aperture_mapped(self->fd));
 
 	/* Not only when it goes there by itself. */
-	ASSERT_EQ(0, create_placed(self->fd, size, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY, BOTH,
+	ASSERT_EQ(0, create_placed(self->fd, size, PHYSICAL, BOTH,
 				   DRM_PAGODA_SEGMENT_VRAM, 0, PAGODA_IN_APERTURE, &evicted));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, evicted));
 	EXPECT_EQ(before + size, aperture_mapped(self->fd));
@@ -150,7 +151,7 @@ TEST_F(residency, physical_access_needs_an_aperture_range)
 	EXPECT_EQ(0, pagoda_evict_wait(self->fd, physical));
 	EXPECT_EQ(0, pagoda_close(self->fd, physical));
 	EXPECT_EQ(self->aperture + size,
-		  test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_APERTURE, self->aperture + size));
+		  test_aperture_settled(self->fd, self->aperture + size));
 	EXPECT_EQ(before, aperture_mapped(self->fd));
 }
 
@@ -179,7 +180,7 @@ TEST_F_TIMEOUT(residency, contiguous_where_asked, TEST_SECONDS)
 {
 	uint64_t size = self->dev.vram.size / 8, piece = self->dev.vram.size / 512;
 	static const uint32_t flags[] = {
-		DRM_PAGODA_ALLOCATION_CONTIGUOUS, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY,
+		DRM_PAGODA_ALLOCATION_CONTIGUOUS, PHYSICAL,
 	};
 	struct drm_pagoda_allocation_info info;
 	uint32_t handle, kept[256];
@@ -187,7 +188,8 @@ TEST_F_TIMEOUT(residency, contiguous_where_asked, TEST_SECONDS)
 
 	ASSERT_EQ(0, scatter(self->fd, piece, 480, kept));
 	for (n = 0; n < 2; n++) {
-		ASSERT_EQ(0, create_placed(self->fd, size, flags[n], PAGODA_IN_VRAM, 0, 0, 0, &handle));
+		ASSERT_EQ(0, create_placed(self->fd, size, flags[n], PAGODA_IN_VRAM, 0, 0, 0,
+					   &handle));
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 		ASSERT_EQ(0, pagoda_info(self->fd, handle, &info));
 		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, info.segment);
@@ -237,7 +239,7 @@ TEST_F(residency, from_end)
 	ASSERT_EQ(0, pagoda_make_resident(self->fd, all, 16, 0, 0, NULL));
 	for (n = 0; n < 16; n++)
 		ASSERT_EQ(0, pagoda_close(self->fd, all[n]));
-	ASSERT_EQ(self->vram, test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
+	ASSERT_EQ(self->vram, test_vram_settled(self->fd, self->vram));
 	for (n = 1; n <= 4; n++) {
 		ASSERT_EQ(0, pagoda_create_args(self->fd, &args));
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, args.handle));
@@ -351,7 +353,7 @@ TEST_F(residency, usage)
 	EXPECT_GE(vram.visible_size, vram.visible_usage);
 	EXPECT_GE(vram.size - vram.usage, vram.largest_free);
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
-	EXPECT_EQ(self->vram, test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
+	EXPECT_EQ(self->vram, test_vram_settled(self->fd, self->vram));
 	close(fd);
 }
 
@@ -406,12 +408,14 @@ static int64_t round_trip(int fd, uint64_t size, uint32_t flags, int *error)
 
 TEST_F_TIMEOUT(residency, round_trips_keep_every_byte, TEST_SECONDS)
 {
-	static const uint32_t pages[] = { 1, 2, 3, 5, 7, 15, 17, 63, 65, 255, 257, 511, 513, 1025, 2047 };
+	static const uint32_t pages[] = {
+		1, 2, 3, 5, 7, 15, 17, 63, 65, 255, 257, 511, 513, 1025, 2047,
+	};
 	uint64_t size;
 	uint32_t n;
 	int error;
 
-	for (n = 0; n < sizeof(pages) / sizeof(pages[0]); n++) {
+	for (n = 0; n < ARRAY_SIZE(pages); n++) {
 		PAGODA_PROVES(C26, C33);
 		EXPECT_EQ(-1, round_trip(self->fd, pages[n] * self->dev.page,
 					 n % 2 ? DRM_PAGODA_ALLOCATION_CACHED : 0, &error))
@@ -457,7 +461,7 @@ TEST_F_TIMEOUT(residency, fresh_vram_is_zero, TEST_SECONDS)
 	void *map;
 
 	ASSERT_EQ(0, dirty_vram(self->dev.vram.size));
-	ASSERT_EQ(self->vram, test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
+	ASSERT_EQ(self->vram, test_vram_settled(self->fd, self->vram));
 	for (n = 0; n < 15; n++)
 		ASSERT_EQ(0, pagoda_create_vram(self->fd, size, &handles[n]));
 	ASSERT_EQ(0, pagoda_make_resident(self->fd, handles, 15, 0, 0, NULL));
@@ -477,7 +481,7 @@ TEST_F_TIMEOUT(residency, fresh_aperture_is_zero, TEST_SECONDS)
 	uint8_t *map;
 
 	for (round = 0; round < 3; round++) {
-		ASSERT_EQ(0, create_placed(self->fd, size, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY,
+		ASSERT_EQ(0, create_placed(self->fd, size, PHYSICAL,
 					   PAGODA_IN_APERTURE, 0, 0, 0, &handle));
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 		map = pagoda_map(self->fd, handle, size);
@@ -495,7 +499,7 @@ TEST_F(residency, aperture_is_not_filled)
 	uint32_t handle;
 
 	ASSERT_EQ(0, create_placed(self->fd, 64 * self->dev.page,
-				   DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY, PAGODA_IN_APERTURE, 0, 0,
+				   PHYSICAL, PAGODA_IN_APERTURE, 0, 0,
 				   0, &handle));
 	ASSERT_EQ(0, pagoda_stats(self->fd, &before));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
@@ -515,7 +519,7 @@ TEST_F_TIMEOUT(residency, aperture_limit, TEST_SECONDS)
 		SKIP(return, "an aperture of %llu MiB needs too much memory here",
 		     (unsigned long long)(self->dev.aperture.size / PAGODA_MIB));
 	for (n = 0; n < 12; n++) {
-		ASSERT_EQ(0, create_placed(self->fd, size, DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY,
+		ASSERT_EQ(0, create_placed(self->fd, size, PHYSICAL,
 					   PAGODA_IN_APERTURE, 0, 0, 0, &handles[n]));
 		map = pagoda_map(self->fd, handles[n], size);
 		ASSERT_NE(NULL, map);
@@ -546,7 +550,7 @@ TEST_F(residency, closing_moves_nothing)
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 	ASSERT_EQ(0, pagoda_stats(self->fd, &before));
 	ASSERT_EQ(0, pagoda_close(self->fd, handle));
-	EXPECT_EQ(self->vram, test_usage_settled(self->fd, DRM_PAGODA_SEGMENT_VRAM, self->vram));
+	EXPECT_EQ(self->vram, test_vram_settled(self->fd, self->vram));
 	ASSERT_EQ(0, pagoda_stats(self->fd, &after));
 	EXPECT_EQ(before.paged_out, after.paged_out);
 	EXPECT_EQ(before.evictions, after.evictions);

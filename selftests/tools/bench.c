@@ -311,7 +311,8 @@ static void list_of_1000(void)
 	one = end.doorbells - start.doorbells;
 	line("list.1000x64KiB.one_call", 62.5 / seconds(from), "MiB/s", 0);
 	line("list.1000x64KiB.doorbells", one, "doorbells", many);
-	line("list.1000x64KiB.submissions", end.submissions - start.submissions, "submissions", 1000);
+	line("list.1000x64KiB.submissions", end.submissions - start.submissions, "submissions",
+	     1000);
 	for (n = 0; n < 1000; n++)
 		pagoda_close(fd, handles[n]);
 }
@@ -319,7 +320,7 @@ static void list_of_1000(void)
 /* Twice VRAM in turns, nothing waited for but the end: what paging does under pressure. */
 static void pressure(void)
 {
-	uint64_t size = vram.size / 64, moved;
+	uint64_t size = vram.size / 64, moved, evictions;
 	struct drm_pagoda_stats start, end;
 	uint32_t handles[128], n, round;
 	double copies[RUNS];
@@ -342,9 +343,10 @@ static void pressure(void)
 		copies[n] = time_copy(16 * PAGODA_MIB);
 	line("pressure.2x_vram", (end.paged_in - start.paged_in + end.paged_out - start.paged_out) /
 	     (double)PAGODA_MIB / (moved / 1e9), "MiB/s", 16 / median(copies, RUNS));
-	line("pressure.cpu_waits_per_eviction", end.evictions == start.evictions ? 0 :
-	     (double)(end.cpu_waits - start.cpu_waits) / (end.evictions - start.evictions), "waits", 0);
-	line("pressure.evictions", end.evictions - start.evictions, "evictions", 0);
+	evictions = end.evictions - start.evictions;
+	line("pressure.evictions", evictions, "evictions", 0);
+	line("pressure.cpu_waits_per_eviction",
+	     evictions ? (double)(end.cpu_waits - start.cpu_waits) / evictions : 0, "waits", 0);
 	for (n = 0; n < 128; n++)
 		pagoda_close(fd, handles[n]);
 }
@@ -382,10 +384,13 @@ static void parse_options(int argc, char **argv)
 
 	out = stdout;
 	while ((c = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		if (c != 'o' || !(out = fopen(optarg, "w"))) {
+		if (c != 'o') {
 			fprintf(stderr, "usage: bench [--out FILE]\n");
 			exit(2);
 		}
+		out = fopen(optarg, "w");
+		if (!out)
+			die(optarg, -errno);
 	}
 }
 

@@ -143,11 +143,11 @@ static int allocation_verify(struct engine *e, uint32_t id)
 		e->result->mismatches += fault.bytes;
 		if (e->shown++ < FAULTS_SHOWN)
 			fprintf(stderr,
-				"mismatch: client %u frame %llu id %u of %llu bytes: %llu wrong, first at %llu: expected %02x (version %llu) got %02x\n",
+				"mismatch: client %u frame %llu id %u: %llu bytes of %llu, first at %llu: %02x, not %02x of version %llu\n",
 				e->client, (unsigned long long)e->result->frames, id,
-				(unsigned long long)it->size, (unsigned long long)fault.bytes,
-				(unsigned long long)fault.offset, fault.expected,
-				(unsigned long long)fault.version, fault.got);
+				(unsigned long long)fault.bytes, (unsigned long long)it->size,
+				(unsigned long long)fault.offset, fault.got, fault.expected,
+				(unsigned long long)fault.version);
 	}
 	e->result->checked += it->size;
 	e->result->check_ns += pagoda_now() - start;
@@ -302,8 +302,9 @@ static int frame_end(struct engine *e)
 	e->result->frames++;
 	marker_write(e);
 	if (e->options->verbose && e->result->frames % e->options->verbose == 0) {
-		printf("client %u: frame %llu of %u, %llu batches, stalled %.2f s, mismatches %llu\n",
-		       e->client, (unsigned long long)e->result->frames, e->trace->frames,
+		printf("client %u: frame %llu of %u, ", e->client,
+		       (unsigned long long)e->result->frames, e->trace->frames);
+		printf("%llu batches, stalled %.2f s, mismatches %llu\n",
 		       (unsigned long long)e->result->batches, e->result->stall_ns / 1e9,
 		       (unsigned long long)e->result->mismatches);
 		fflush(stdout);

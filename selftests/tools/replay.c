@@ -92,16 +92,32 @@ static void parse_options(int argc, char **argv, struct replay_options *o)
 
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
 		switch (c) {
-		case 'v': o->vram = fraction(optarg); break;
-		case 'p': o->plan = true; break;
-		case 's': o->scale = number(optarg, 4096); break;
-		case 'f': o->frames = number(optarg, 1u << 30); break;
-		case 'c': o->clients = number(optarg, CLIENTS_MAX); break;
-		case 'r': o->seed = number(optarg, UINT64_MAX); break;
-		case 'd': o->verify_free = true; break;
-		case 'V': o->verbose = number(optarg, 1u << 30); break;
-		case 'h': usage(0); break;
-		default: usage(2);
+		case 'v':
+			o->vram = fraction(optarg);
+			break;
+		case 'p':
+			o->plan = true;
+			break;
+		case 's':
+			o->scale = number(optarg, 4096);
+			break;
+		case 'f':
+			o->frames = number(optarg, 1u << 30);
+			break;
+		case 'c':
+			o->clients = number(optarg, CLIENTS_MAX);
+			break;
+		case 'r':
+			o->seed = number(optarg, UINT64_MAX);
+			break;
+		case 'd':
+			o->verify_free = true;
+			break;
+		case 'V':
+			o->verbose = number(optarg, 1u << 30);
+			break;
+		default:
+			usage(c == 'h' ? 0 : 2);
 		}
 	}
 	if (optind + 1 != argc || (o->plan && !o->vram) || !o->clients)
@@ -169,11 +185,11 @@ static void plan_report(const struct trace *trace, const struct replay_options *
 	struct drm_pagoda_segment_info vram = { 0 };
 
 	pagoda_segment(fd, DRM_PAGODA_SEGMENT_VRAM, &vram);
-	printf("trace %s: VRAM %llu MiB (%.0f %% of the largest frame's %.1f MiB), sizes x %u, %u client%s\n",
-	       trace->name, (unsigned long long)(vram.size / PAGODA_MIB),
+	printf("trace %s: VRAM %llu MiB (%.0f %% of the largest frame's %.1f MiB), ", trace->name,
+	       (unsigned long long)(vram.size / PAGODA_MIB),
 	       100.0 * vram.size / plan->demand.working_set,
-	       (double)plan->demand.working_set / PAGODA_MIB, plan->scale, o->clients,
-	       o->clients == 1 ? "" : "s");
+	       (double)plan->demand.working_set / PAGODA_MIB);
+	printf("sizes x %u, %u client%s\n", plan->scale, o->clients, o->clients == 1 ? "" : "s");
 	fflush(stdout);
 }
 
@@ -233,21 +249,23 @@ static void report(const struct trace *trace, const struct replay_options *o,
 	printf("%llu batches of %llu uses, %llu busy retries\n",
 	       (unsigned long long)r->batches, (unsigned long long)r->uses,
 	       (unsigned long long)r->retries);
-	printf("moved: %.1f MiB in, %.1f MiB out, %.1f MiB filled; %llu page-ins, %llu evictions, %llu CPU faults that moved\n",
+	printf("moved: %.1f MiB in, %.1f MiB out, %.1f MiB filled; ",
 	       mib(to->paged_in - from->paged_in), mib(to->paged_out - from->paged_out),
-	       mib(to->filled - from->filled),
+	       mib(to->filled - from->filled));
+	printf("%llu page-ins, %llu evictions, %llu CPU faults that moved\n",
 	       (unsigned long long)(to->page_ins - from->page_ins),
 	       (unsigned long long)(to->evictions - from->evictions),
 	       (unsigned long long)(to->faults - from->faults));
-	printf("time: %.2f s; stalls %.2f s, make resident %.2f s, uploads %.2f s (%.1f MiB), checks %.2f s (%.1f MiB)\n",
-	       wall_ns / 1e9, r->stall_ns / 1e9, r->call_ns / 1e9, r->upload_ns / 1e9,
+	printf("time: %.2f s; stalls %.2f s, make resident %.2f s, ", wall_ns / 1e9,
+	       r->stall_ns / 1e9, r->call_ns / 1e9);
+	printf("uploads %.2f s (%.1f MiB), checks %.2f s (%.1f MiB)\n", r->upload_ns / 1e9,
 	       mib(r->uploaded), r->check_ns / 1e9, mib(r->checked));
 	printf("misplaced allocations: %llu, lost: %llu\n", (unsigned long long)r->misplaced,
 	       (unsigned long long)(to->lost - from->lost));
-	printf("replay %s: frames=%llu paged_in=%llu paged_out=%llu evictions=%llu mismatches=%llu\n",
-	       trace->name, (unsigned long long)r->frames,
-	       (unsigned long long)(to->paged_in - from->paged_in),
-	       (unsigned long long)(to->paged_out - from->paged_out),
+	printf("replay %s: frames=%llu paged_in=%llu paged_out=%llu ", trace->name,
+	       (unsigned long long)r->frames, (unsigned long long)(to->paged_in - from->paged_in),
+	       (unsigned long long)(to->paged_out - from->paged_out));
+	printf("evictions=%llu mismatches=%llu\n",
 	       (unsigned long long)(to->evictions - from->evictions),
 	       (unsigned long long)r->mismatches);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../pagoda_lib.h"
 #include "trace.h"
 
 /* Bytes of an ID that isn't allocated (now). */
@@ -85,7 +86,7 @@ static int parse_kind(const char *at, uint8_t *kind)
 	};
 	unsigned int n;
 
-	for (n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+	for (n = 0; n < ARRAY_SIZE(names); n++) {
 		if (!strcmp(at, names[n])) {
 			*kind = n;
 			return 0;
