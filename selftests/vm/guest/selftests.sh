@@ -6,7 +6,7 @@
 
 failed=0
 for window in $WINDOWS; do
-	load_pagoda visible="$window" vram_mb="${VRAM_MB:-64}" || { failed=1; unload_pagoda; continue; }
+	load_pagoda visible="$window" vram_mb=64 aperture_mb=512 || { failed=1; unload_pagoda; continue; }
 	for test in /tests/*_test; do
 		[ -x "$test" ] || continue
 		run_tap "$window" "$test" || failed=1
