@@ -395,5 +395,3 @@ static struct kunit_suite aperture_suite = {
 };
 
 kunit_test_suite(aperture_suite);
-
-MODULE_LICENSE("GPL");

@@ -130,8 +130,8 @@ static void rig_make_engine(struct pagoda_rig *rig)
 	engine->max_buffer = VIRTIO_PAGODA_MAX_BUFFER;
 	engine->system_bits = 52;
 	engine->aperture_pages = PAGODA_RIG_APERTURE_PAGES;
-	engine->aperture = kunit_kcalloc(rig->test, PAGODA_RIG_APERTURE_PAGES, sizeof(u64),
-					 GFP_KERNEL);
+	/* Not KUnit's: what is unmapped while all is taken down still goes there. */
+	engine->aperture = kcalloc(PAGODA_RIG_APERTURE_PAGES, sizeof(u64), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->aperture);
 	engine->poison_discarded = true;
 	engine->ops = &rig_engine_ops;
@@ -194,6 +194,7 @@ static void rig_destroy(void *data)
 		platform_device_unregister(rig->pdev);
 	if (rig->engine.vram)
 		free_pages_exact(rig->engine.vram, rig->engine.vram_size);
+	kfree(rig->engine.aperture);
 	vfree(rig->log);
 }
 

@@ -759,5 +759,3 @@ static struct kunit_suite vram_suite = {
 };
 
 kunit_test_suite(vram_suite);
-
-MODULE_LICENSE("GPL");

@@ -20,6 +20,9 @@
 #include "device.h"
 #include "ioctl.h"
 
+/* Set by module.c before anything is probed. */
+struct pagoda_options pagoda_options;
+
 static int pagoda_open(struct drm_device *drm, struct drm_file *file)
 {
 	file->driver_priv = pagoda_client_create();

@@ -21,8 +21,6 @@ static uint timeout_ms = 1000;
 module_param(timeout_ms, uint, 0444);
 MODULE_PARM_DESC(timeout_ms, "Milliseconds a paging buffer may take, 10 to 5000 (default 1000)");
 
-struct pagoda_options pagoda_options;
-
 static int __init pagoda_check_parameters(void)
 {
 	if (sysfs_streq(executor, "cpu")) {
