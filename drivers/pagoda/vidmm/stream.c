@@ -132,8 +132,33 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 {
 	while (txn->nr_spare)
 		pagoda_submission_put(txn->spare[--txn->nr_spare]);
-	kvfree(txn->spare);
+	if (txn->spare != &txn->only)
+		kvfree(txn->spare);
 	txn->spare = NULL;
+}
+
+/*
+ * Small operations, the usual ones, need no memory: they fit into what is open, or
+ * into that and the one submission that is kept for them.
+ */
+static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
+			    const struct pagoda_paging_cost *cost)
+{
+	struct pagoda_submission *sub = stream->reserve;
+
+	lockdep_assert_held(&stream->lock);
+	if (stream->open && stream->buf.size >= cost->encoded &&
+	    stream->buf.priv_size >= cost->packets * PAGODA_PAGING_MIN_PRIVATE &&
+	    stream->open_cost + cost->moved < PAGODA_PIECE_BYTES)
+		return true;
+	if (!sub || sub->size - PAGODA_STREAM_TAIL < cost->encoded ||
+	    stream_sub_packets(sub) < cost->packets || cost->moved >= PAGODA_PIECE_BYTES)
+		return false;
+	stream->reserve = NULL;
+	txn->only = sub;
+	txn->spare = &txn->only;
+	txn->nr_spare = 1;
+	return true;
 }
 
 /*
@@ -188,14 +213,21 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
 {
 	struct pagoda_stream *stream = &vidmm->stream;
+	bool foreign = resv && stream_has_foreign(stream, resv, usage);
 	int ret;
 
 	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
+	if (!foreign && !(bo && bo->needs_idle)) {
+		txn->cookie = stream_lock(stream);
+		if (txn_start_small(txn, stream, cost))
+			return 0;
+		stream_unlock(stream, txn->cookie);
+	}
 	ret = txn_get_spares(txn, stream, cost);
 	if (ret)
 		return ret;
 
-	if (resv && stream_has_foreign(stream, resv, usage)) {
+	if (foreign) {
 		ret = pagoda_submission_add_resv(txn->spare[txn->nr_spare - 1], resv, usage);
 		if (ret) {
 			txn_drop_spares(txn);
@@ -407,6 +439,9 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 		stream_push(stream);
 	else if (stream->open)
 		queue_delayed_work(stream->wq, &stream->flush, 1);
+	/* One with dependencies is no use to anybody else. */
+	if (!stream->reserve && txn->nr_spare && !txn->fresh)
+		stream->reserve = txn->spare[--txn->nr_spare];
 	stream_unlock(stream, txn->cookie);
 	txn_drop_spares(txn);
 	return txn->fence;
@@ -569,6 +604,8 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 	struct pagoda_stream *stream = &vidmm->stream;
 
 	cancel_delayed_work_sync(&stream->flush);
+	if (stream->reserve)
+		pagoda_submission_put(stream->reserve);
 	pagoda_queue_destroy(stream->queue);
 	destroy_workqueue(stream->wq);
 	stream_fini_fence_page(stream, vidmm->info->dma_dev);

@@ -153,6 +153,7 @@ struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
  * @limits: For the builders
  * @lock: Protects everything below. Taken on the way to signalling a fence
  * @open: Armed submission being filled, or NULL
+ * @reserve: One that is ready, for small operations, or NULL
  * @buf: Write position in @open
  * @open_cost: Bytes the operations in @open move
  * @plugs: Callers that will add more soon
@@ -169,6 +170,7 @@ struct pagoda_stream {
 	struct pagoda_paging_limits limits;
 	struct mutex lock;
 	struct pagoda_submission *open;
+	struct pagoda_submission *reserve;
 	struct pagoda_paging_buffer buf;
 	u64 open_cost;
 	unsigned int plugs;
@@ -185,6 +187,7 @@ struct pagoda_stream {
  * @vidmm: Whose stream
  * @bo: Allocation whose fences BUSY waits for, or NULL (C25)
  * @spare: Submissions got in advance, so that nothing can fail once started
+ * @only: Where @spare points if it is a single one
  * @fence: Fence of the last submission used
  * @nr_spare: Entries of @spare; taken from the end
  * @fresh: The next operation must not share a submission with earlier ones: the
@@ -197,6 +200,7 @@ struct pagoda_stream_txn {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_bo *bo;
 	struct pagoda_submission **spare;
+	struct pagoda_submission *only;
 	struct dma_fence *fence;
 	u32 nr_spare;
 	bool fresh;
