@@ -54,11 +54,11 @@ static u64 bench_median(u64 *values)
 
 /* A rate in MiB/s and the rate of what was run beside it. */
 static void bench_rate(struct bench *b, const char *metric, const char *shape, u64 size,
-		       u64 *ours, u64 *theirs)
+		       u32 count, u64 *ours, u64 *theirs)
 {
 	u64 ns = bench_median(ours), base = bench_median(theirs);
-	u64 rate = div64_u64(size * NSEC_PER_SEC, ns) >> 20;
-	u64 base_rate = div64_u64(size * NSEC_PER_SEC, base) >> 20;
+	u64 rate = div64_u64(size * count * NSEC_PER_SEC, ns) >> 20;
+	u64 base_rate = div64_u64(size * count * NSEC_PER_SEC, base) >> 20;
 	u64 ratio = div64_u64(base * 1000, ns);
 
 	seq_printf(b->m, "%s.%lluKiB%s\t%llu\tMiB/s\t%llu\t%llu.%03llu\n", metric, size >> 10,
@@ -123,7 +123,7 @@ static struct pagoda_bo *bench_bo(struct bench *b, u64 size, u32 flags)
 	return pagoda_bo_create(b->vidmm, b->client, &params);
 }
 
-static int bench_move(struct pagoda_bo *bo, u32 mem_type)
+static int bench_start_move(struct pagoda_bo *bo, u32 mem_type)
 {
 	const struct ttm_place place = {
 		.mem_type = mem_type,
@@ -135,10 +135,24 @@ static int bench_move(struct pagoda_bo *bo, u32 mem_type)
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
-	if (!ret)
-		ret = ttm_bo_wait_ctx(&bo->ttm, &ctx);
 	dma_resv_unlock(bo->ttm.base.resv);
 	return ret;
+}
+
+static int bench_wait(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {};
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	ret = ttm_bo_wait_ctx(&bo->ttm, &ctx);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+static int bench_move(struct pagoda_bo *bo, u32 mem_type)
+{
+	return bench_start_move(bo, mem_type) ?: bench_wait(bo);
 }
 
 static void bench_close(struct pagoda_bo *bo)
@@ -253,40 +267,143 @@ static int bench_bandwidth(struct bench *b, u64 size, bool scattered, bool out)
 	}
 	if (!ret)
 		bench_rate(b, out ? "operation.out" : "operation.in",
-			   scattered ? ".scattered" : ".contiguous", size, ours, theirs);
+			   scattered ? ".scattered" : ".contiguous", size, 1, ours, theirs);
 out:
 	bench_pages_free(&pages);
 	bench_close(bo);
 	return ret;
 }
 
-/* Whole moves through TTM, by the device and by TTM's own copy. */
+/* The moves of one run: this many bytes, in allocations of the size looked at. */
+#define BENCH_MOVED	(32ull << 20)
+
+struct bench_set {
+	struct pagoda_bo **bos;
+	u32 count;
+};
+
+static void bench_set_free(struct bench_set *set)
+{
+	u32 i;
+
+	for (i = 0; i < set->count; i++)
+		bench_close(set->bos[i]);
+	kvfree(set->bos);
+}
+
+static int bench_set_alloc(struct bench *b, struct bench_set *set, u64 size)
+{
+	u32 count = max_t(u64, div64_u64(BENCH_MOVED, size), 1);
+
+	*set = (struct bench_set) { .bos = kvcalloc(count, sizeof(*set->bos), GFP_KERNEL) };
+	if (!set->bos)
+		return -ENOMEM;
+	for (; set->count < count; set->count++) {
+		struct pagoda_bo *bo = bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+
+		if (IS_ERR(bo))
+			return PTR_ERR(bo);
+		set->bos[set->count] = bo;
+	}
+	return 0;
+}
+
+/* All of them, one after the other; TTM's own copy is through when it returns. */
+static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, bool cpu, u64 *ns)
+{
+	u64 start = ktime_get_ns();
+	int ret = 0;
+	u32 i;
+
+	WRITE_ONCE(b->vidmm->moves_by_cpu, cpu);
+	pagoda_stream_plug(b->vidmm);
+	for (i = 0; i < set->count && !ret; i++)
+		ret = bench_start_move(set->bos[i], mem_type);
+	pagoda_stream_unplug(b->vidmm);
+	WRITE_ONCE(b->vidmm->moves_by_cpu, false);
+	for (i = 0; i < set->count && !ret; i++)
+		ret = bench_wait(set->bos[i]);
+	*ns = ktime_get_ns() - start;
+	return ret;
+}
+
+/* Whole moves through TTM, by the device and by TTM's own copy, in turns. */
 static int bench_moves(struct bench *b, u64 size)
 {
-	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS], start;
+	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS];
+	struct bench_set set;
+	u64 unused;
+	u32 run;
+	int ret;
+
+	ret = bench_set_alloc(b, &set, size);
+	if (!ret)
+		ret = bench_set_move(b, &set, TTM_PL_VRAM, false, &unused);
+	for (run = 0; run < 2 * BENCH_RUNS && !ret; run++) {
+		bool cpu = run & 1;
+
+		ret = bench_set_move(b, &set, TTM_PL_SYSTEM, cpu, &out[cpu][run / 2]);
+		if (!ret)
+			ret = bench_set_move(b, &set, TTM_PL_VRAM, cpu, &in[cpu][run / 2]);
+	}
+	if (!ret) {
+		bench_rate(b, "moves-by-memcpy.out", "", size, set.count, out[0], out[1]);
+		bench_rate(b, "moves-by-memcpy.in", "", size, set.count, in[0], in[1]);
+	}
+	bench_set_free(&set);
+	return ret;
+}
+
+/* Pages as TTM's pool gets them, and the copy, without anything around it. */
+static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool out, u64 *ns)
+{
+	struct bench_pages pages;
+	u64 start = ktime_get_ns();
+	int ret = 0;
+
+	if (out)
+		ret = bench_pages_alloc(&pages, size >> PAGE_SHIFT, false);
+	*ns = ktime_get_ns() - start;
+	if (!out)
+		ret = bench_pages_alloc(&pages, size >> PAGE_SHIFT, false);
+	if (!ret)
+		*ns += bench_copy(b, &pages, address, size, out);
+	start = ktime_get_ns();
+	bench_pages_free(&pages);
+	if (!out)
+		*ns += ktime_get_ns() - start;
+	return ret;
+}
+
+/* One allocation out and in, against its pages allocated or freed and a copy. */
+static int bench_end_to_end(struct bench *b, u64 size)
+{
+	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS], start, address;
 	struct pagoda_bo *bo;
-	u32 run, cpu;
+	u32 run;
 	int ret;
 
 	bo = bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	ret = bench_move(bo, TTM_PL_VRAM);
-	for (run = 0; run < 2 * BENCH_RUNS && !ret; run++) {
-		cpu = run & 1;
-		WRITE_ONCE(b->vidmm->moves_by_cpu, cpu);
+	for (run = 0; run < BENCH_RUNS && !ret; run++) {
+		address = (u64)bo->ttm.resource->start << PAGE_SHIFT;
+		ret = bench_allocate_and_copy(b, address, size, true, &out[1][run]);
+		if (!ret)
+			ret = bench_allocate_and_copy(b, address, size, false, &in[1][run]);
 		start = ktime_get_ns();
-		ret = bench_move(bo, TTM_PL_SYSTEM);
-		out[cpu][run / 2] = ktime_get_ns() - start;
+		if (!ret)
+			ret = bench_move(bo, TTM_PL_SYSTEM);
+		out[0][run] = ktime_get_ns() - start;
 		start = ktime_get_ns();
 		if (!ret)
 			ret = bench_move(bo, TTM_PL_VRAM);
-		in[cpu][run / 2] = ktime_get_ns() - start;
-		WRITE_ONCE(b->vidmm->moves_by_cpu, false);
+		in[0][run] = ktime_get_ns() - start;
 	}
 	if (!ret) {
-		bench_rate(b, "move.out", "", size, out[0], out[1]);
-		bench_rate(b, "move.in", "", size, in[0], in[1]);
+		bench_rate(b, "end-to-end.out", "", size, 1, out[0], out[1]);
+		bench_rate(b, "end-to-end.in", "", size, 1, in[0], in[1]);
 	}
 	bench_close(bo);
 	return ret;
@@ -397,6 +514,8 @@ static int bench_all(struct bench *b)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		for (way = 0; way < 4 && !ret; way++)
 			ret = bench_bandwidth(b, sizes[i], way & 1, way & 2);
+		if (!ret)
+			ret = bench_end_to_end(b, sizes[i]);
 		if (!ret)
 			ret = bench_moves(b, sizes[i]);
 	}
