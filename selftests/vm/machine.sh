@@ -79,6 +79,14 @@ replay)
 	run_step --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
 		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}"
 	;;
+bench)
+	stage=(--stage "$rig-bench")
+	build_modules bench "${stage[@]}" CONFIG_DRM_PAGODA_BENCH=y CONFIG_DRM_PAGODA=m \
+		CONFIG_DRM_PAGODA_VGPU=m
+	drivers
+	programs
+	run_step
+	;;
 *)
 	build_modules "" "${stage[@]}"
 	drivers
