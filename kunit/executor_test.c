@@ -457,50 +457,6 @@ static void pagoda_start_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, world->exec.vram, before, 8);
 }
 
-/* The device worked until it didn't: the CPU goes on with the mappings it made. */
-static void pagoda_follow_test(struct kunit *test)
-{
-	struct pagoda_world *world = pagoda_world_seeded(test);
-	struct pagoda_world_list *list = pagoda_world_list(world, 8, 5);
-	struct pagoda_paging_op ops[] = {
-		pagoda_fill(0, PAGE, 0x12345678),
-		pagoda_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 2, 5, 3, list),
-		pagoda_unmap(world, 4, 1),
-		pagoda_unmap(world, 5, 1),
-	};
-	struct pagoda_paging_op move = pagoda_transfer(pagoda_vram(0), pagoda_aperture(2, 3), PAGE);
-	u32 i, end;
-	u8 before[8];
-
-	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		pagoda_append(world, &ops[i]);
-	memcpy(before, world->exec.vram, 8);
-	end = world->buf.write_offset - 48;
-	pagoda_cpu_follow(&world->exec, world->data, end, world->priv,
-			  world->buf.priv - world->priv);
-	KUNIT_EXPECT_MEMEQ(test, world->exec.vram, before, 8);
-	for (i = 0; i < 5; i++) {
-		KUNIT_EXPECT_PTR_EQ(test, world->exec.aperture[2 + i], (const void *)
-				    world->cpu_pages[i == 2 ? PAGODA_WORLD_DUMMY : 8 + i]);
-		KUNIT_EXPECT_EQ(test, world->exec.generations[2 + i], i == 2 ? 0 : 3);
-	}
-	KUNIT_EXPECT_TRUE(test, pagoda_world_run_engine(world, 0).good);
-	pagoda_cpu_execute(&world->exec, world->data, world->buf.write_offset, 0, world->priv,
-			   world->buf.priv - world->priv, &end);
-	pagoda_world_compare(world);
-	pagoda_world_do(world, &move, PAGODA_WORLD_BUFFER);
-	pagoda_world_compare(world);
-
-	/* Pages the CPU can't reach, where it could go before. */
-	list->adl.cpu_pages = NULL;
-	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
-	pagoda_append(world, &ops[1]);
-	pagoda_cpu_follow(&world->exec, world->data, world->buf.write_offset, world->priv,
-			  world->buf.priv - world->priv);
-	for (i = 0; i < 5; i++)
-		KUNIT_EXPECT_NULL(test, world->exec.aperture[2 + i]);
-}
-
 static void pagoda_expect_error(struct pagoda_world *world, const struct pagoda_paging_op *op,
 				int error)
 {
@@ -593,7 +549,6 @@ static struct kunit_case pagoda_executor_cases[] = {
 	KUNIT_CASE(pagoda_resubmit_test),
 	KUNIT_CASE(pagoda_no_bus_test),
 	KUNIT_CASE(pagoda_start_test),
-	KUNIT_CASE(pagoda_follow_test),
 	KUNIT_CASE(pagoda_errors_test),
 	KUNIT_CASE(pagoda_overlap_test),
 	{ }

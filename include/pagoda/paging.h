@@ -385,7 +385,5 @@ struct pagoda_cpu_executor {
 
 int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 		       u32 start, const void *priv, u32 priv_size, u32 *stopped_at);
-void pagoda_cpu_follow(struct pagoda_cpu_executor *exec, const void *data, u32 end,
-		       const void *priv, u32 priv_size);
 
 #endif

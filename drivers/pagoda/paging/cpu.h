@@ -39,7 +39,6 @@ struct pagoda_cpu_side {
 int pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size);
 int pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation);
-void pagoda_cpu_range_forget(struct pagoda_cpu_executor *exec, const void *packet);
 int pagoda_cpu_runs_check(const struct virtio_pagoda_run *runs, u32 nr_runs, u64 nr_pages);
 
 /* The page that is @done bytes into the side, or NULL; pairs with the next. */

@@ -5,16 +5,8 @@
  * An entry is a struct page pointer, which is all that pages reached through the
  * aperture need: an array of them is what map_page() takes.
  */
-#include <linux/build_bug.h>
-#include <linux/stddef.h>
-
 #include "cpu.h"
 #include "table.h"
-
-static_assert(offsetof(struct virtio_pagoda_map_aperture_segment, first_page) ==
-	      offsetof(struct virtio_pagoda_unmap_aperture_segment, first_page));
-static_assert(offsetof(struct virtio_pagoda_map_aperture_segment, nr_pages) ==
-	      offsetof(struct virtio_pagoda_unmap_aperture_segment, nr_pages));
 
 static int pagoda_cpu_range_check(const struct pagoda_cpu_executor *exec, u32 segment,
 				  u64 first_page, u64 nr_pages)
@@ -32,18 +24,6 @@ static void pagoda_cpu_entry_set(struct pagoda_cpu_executor *exec, u64 page, con
 	exec->aperture[page] = entry;
 	if (exec->generations)
 		exec->generations[page] = generation;
-}
-
-/* The range of a map or unmap packet, which say it in the same place, leads nowhere. */
-void pagoda_cpu_range_forget(struct pagoda_cpu_executor *exec, const void *packet)
-{
-	const struct virtio_pagoda_unmap_aperture_segment *range = packet;
-	u64 first = le64_to_cpu(range->first_page), nr_pages = le64_to_cpu(range->nr_pages), i;
-
-	if (pagoda_cpu_range_check(exec, VIRTIO_PAGODA_SEGMENT_APERTURE, first, nr_pages))
-		return;
-	for (i = 0; i < nr_pages; i++)
-		pagoda_cpu_entry_set(exec, first + i, NULL, 0);
 }
 
 static int pagoda_map_flags_check(const struct virtio_pagoda_map_aperture_segment *map)
