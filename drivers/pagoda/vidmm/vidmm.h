@@ -6,6 +6,7 @@
 #define PAGODA_VIDMM_INTERNAL_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
@@ -39,7 +40,7 @@
  */
 struct pagoda_vram {
 	struct ttm_resource_manager manager;
-	struct mutex lock;
+	struct mutex lock;	/* mm, visible_used, block lists */
 	struct gpu_buddy mm;
 	struct list_head reserved;
 	u64 visible_size;
@@ -105,7 +106,7 @@ void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
  */
 struct pagoda_aperture {
 	struct ttm_resource_manager manager;
-	struct mutex lock;
+	struct mutex lock;	/* mm, mapped, generation */
 	struct drm_mm mm;
 	u64 mapped;
 	u32 generation;
@@ -168,7 +169,7 @@ struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 struct pagoda_stream {
 	struct pagoda_queue *queue;
 	struct pagoda_paging_limits limits;
-	struct mutex lock;
+	struct mutex lock;	/* all below */
 	struct pagoda_submission *open;
 	struct pagoda_submission *reserve;
 	struct pagoda_paging_buffer buf;
@@ -245,14 +246,14 @@ enum pagoda_place {
 };
 
 /* Steps of a move, in the order they are emitted. */
-#define PAGODA_STEP_POPULATE	(1u << 0)	/* give the tt pages, or swap it in */
-#define PAGODA_STEP_NOTIFY	(1u << 1)	/* NOTIFY_ALLOC(Eviction) if wanted */
-#define PAGODA_STEP_MAP		(1u << 2)	/* MAP_APERTURE_SEGMENT(2) of the target */
-#define PAGODA_STEP_FILL	(1u << 3)	/* FILL with zeros where not clean */
-#define PAGODA_STEP_TRANSFER	(1u << 4)	/* TRANSFER the content */
-#define PAGODA_STEP_FLUSH	(1u << 5)	/* READ_PHYSICAL: the CPU will look */
-#define PAGODA_STEP_UNMAP	(1u << 6)	/* UNMAP_APERTURE_SEGMENT of the source */
-#define PAGODA_STEP_NEVER	(1u << 7)	/* TTM doesn't ask for this */
+#define PAGODA_STEP_POPULATE	BIT(0)		/* give the tt pages, or swap it in */
+#define PAGODA_STEP_NOTIFY	BIT(1)		/* NOTIFY_ALLOC(Eviction) if wanted */
+#define PAGODA_STEP_MAP		BIT(2)		/* MAP_APERTURE_SEGMENT(2) of the target */
+#define PAGODA_STEP_FILL	BIT(3)		/* FILL with zeros where not clean */
+#define PAGODA_STEP_TRANSFER	BIT(4)		/* TRANSFER the content */
+#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_PHYSICAL: the CPU will look */
+#define PAGODA_STEP_UNMAP	BIT(6)		/* UNMAP_APERTURE_SEGMENT of the source */
+#define PAGODA_STEP_NEVER	BIT(7)		/* TTM doesn't ask for this */
 
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to);
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res);
