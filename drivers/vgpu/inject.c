@@ -219,8 +219,8 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 		kfree(rule);
 		return err;
 	}
-	guard(spinlock)(&vgpu->inject_lock);
-	list_add_tail(&rule->link, &vgpu->injections);
+	scoped_guard(spinlock, &vgpu->inject_lock)
+		list_add_tail(&rule->link, &vgpu->injections);
 	return 0;
 }
 
@@ -289,7 +289,7 @@ void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 		.fail_at = PAGODA_ENGINE_NEVER,
 		.hang_at = PAGODA_ENGINE_NEVER,
 	};
-	guard(spinlock)(&vgpu->inject_lock);
+	spin_lock(&vgpu->inject_lock);
 	list_for_each_entry(rule, &vgpu->injections, link) {
 		if (rule->queue != queue->index || !pagoda_inject_hits(rule, seqno))
 			continue;
@@ -297,6 +297,7 @@ void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 		rule->hits++;
 		pagoda_inject_apply(rule, mischief);
 	}
+	spin_unlock(&vgpu->inject_lock);
 }
 
 /**
@@ -309,9 +310,10 @@ void pagoda_vgpu_inject_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
 	struct pagoda_injection *rule;
 
 	seq_printf(file, "poison %s\n", READ_ONCE(vgpu->engine.poison_discarded) ? "on" : "off");
-	guard(spinlock)(&vgpu->inject_lock);
+	spin_lock(&vgpu->inject_lock);
 	list_for_each_entry(rule, &vgpu->injections, link)
 		seq_printf(file, "queue=%s action=%s nth=%llu count=%llu seen=%llu hits=%llu\n",
 			   vgpu->queues[rule->queue].name, pagoda_inject_actions[rule->action],
 			   rule->nth, rule->count, rule->seen, rule->hits);
+	spin_unlock(&vgpu->inject_lock);
 }
