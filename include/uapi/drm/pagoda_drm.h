@@ -208,12 +208,16 @@ struct drm_pagoda_stats {
 	__u64 lost;
 };
 
+/*
+ * CACHED: else the CPU's mappings are write-combined; needs CPU_VISIBLE.
+ * NOTIFY_EVICTION: NOTIFY_ALLOC before it leaves the aperture or system memory.
+ */
 #define DRM_PAGODA_ALLOCATION_CPU_VISIBLE	(1u << 0) /* may be mapped */
-#define DRM_PAGODA_ALLOCATION_CACHED		(1u << 1) /* else write-combined; needs CPU_VISIBLE */
+#define DRM_PAGODA_ALLOCATION_CACHED		(1u << 1)
 #define DRM_PAGODA_ALLOCATION_CONTIGUOUS	(1u << 2) /* in VRAM */
 #define DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY (1u << 3) /* C162; implies CONTIGUOUS */
 #define DRM_PAGODA_ALLOCATION_FROM_END		(1u << 4) /* search VRAM from its end */
-#define DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION	(1u << 5) /* NOTIFY_ALLOC before it leaves the aperture or system memory */
+#define DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION	(1u << 5)
 #define DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE (1u << 6) /* MAP2 gets a CPU address (C67) */
 
 /** DRM_PAGODA_MAX_PREFERRED: entries of the preference list. */
