@@ -16,7 +16,9 @@ int main(void)
 	};
 	struct drm_pagoda_allocation_mmap_offset offset = { 0 };
 	struct drm_pagoda_residency_entry entry = { 0 };
-	struct drm_pagoda_array list = { .array = (__u64)&entry, .count = 1, .stride = sizeof(entry) };
+	struct drm_pagoda_array list = {
+		.array = (__u64)&entry, .count = 1, .stride = sizeof(entry),
+	};
 	struct drm_pagoda_make_resident in = { .entries = list };
 	struct drm_pagoda_evict out = { .entries = list };
 	struct drm_pagoda_allocation_info info = { 0 };
@@ -25,11 +27,13 @@ int main(void)
 
 	if (ioctl(fd, DRM_IOCTL_PAGODA_ALLOCATION_CREATE, &create))
 		return perror("create"), 1;
-	offset.handle = entry.handle = info.handle = create.handle;
+	offset.handle = create.handle;
+	entry.handle = create.handle;
+	info.handle = create.handle;
 	if (ioctl(fd, DRM_IOCTL_PAGODA_ALLOCATION_MMAP_OFFSET, &offset))
 		return perror("mmap offset"), 1;
 	map = mmap(NULL, create.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset.offset);
-	strcpy(map, "the same address, wherever the bytes are");
+	snprintf(map, create.size, "the same address, wherever the bytes are");
 	if (ioctl(fd, DRM_IOCTL_PAGODA_MAKE_RESIDENT, &in))	/* copied into VRAM */
 		return perror("make resident"), 1;
 	if (ioctl(fd, DRM_IOCTL_PAGODA_ALLOCATION_INFO, &info))
