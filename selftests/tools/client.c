@@ -2,7 +2,6 @@
 /* The client in the README: memory that pages out of VRAM and stays what it was. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <drm/pagoda_drm.h>
