@@ -9,7 +9,7 @@
  * Several moves may share a submission, and so a fence and a doorbell: while
  * somebody has plugged the stream the submission stays open between moves. Its
  * fence is published by then, so it has to go out whatever the plugger does
- * next, even if he sleeps in reclaim: a work item pushes it after a tick, and
+ * next, even if he sleeps in reclaim: a work item pushes it after a while, and
  * that path allocates nothing. Everything a move needs is therefore got in
  * pagoda_stream_begin(), before the lock.
  */
@@ -24,6 +24,11 @@
 
 /* Longest wait for a busy allocation; like TTM's own waits. */
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
+/*
+ * How long an open submission may wait for more: long against one move, short for who
+ * waits for its fence.
+ */
+#define PAGODA_PLUG_MS		10
 /* Bytes at the end of each buffer for the write of its number. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
@@ -438,7 +443,7 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 	if (stream->open && !stream->plugs)
 		stream_push(stream);
 	else if (stream->open)
-		queue_delayed_work(stream->wq, &stream->flush, 1);
+		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
 	/* One with dependencies is no use to anybody else. */
 	if (!stream->reserve && txn->nr_spare && !txn->fresh)
 		stream->reserve = txn->spare[--txn->nr_spare];
@@ -570,6 +575,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	stream->packets = PAGE_SIZE / PAGODA_PAGING_MIN_PRIVATE - 1;
 	mutex_init(&stream->lock);
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
+	stream->patience = msecs_to_jiffies(PAGODA_PLUG_MS);
 
 	ret = stream_init_fence_page(stream, info->dma_dev);
 	if (ret)

@@ -160,6 +160,7 @@ struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
  * @plugs: Callers that will add more soon
  * @flush: Pushes @open when they take too long; the bound that makes an armed
  *	and open fence legal
+ * @patience: Jiffies until it does; constant
  * @wq: For @flush, usable in reclaim
  * @fence_page: Where each submission writes its number at its end
  * @fence_dma: Its bus address
@@ -176,6 +177,7 @@ struct pagoda_stream {
 	u64 open_cost;
 	unsigned int plugs;
 	struct delayed_work flush;
+	unsigned long patience;
 	struct workqueue_struct *wq;
 	struct page *fence_page;
 	dma_addr_t fence_dma;
