@@ -86,10 +86,16 @@ names_at_the_top() {
 	return 0
 }
 
+# The client that the README shows is the one that is built.
+readme_client() {
+	awk '/^```c$/ {on = 1; next} /^```$/ {on = 0} on' README.md | diff - selftests/tools/client.c
+}
+
 check checkpatch checkpatch_sources
 check w1 build_w1
 check sparse run_sparse
 check kernel-doc kernel_doc
 check names-at-the-top names_at_the_top
+check readme-client readme_client
 sed -i "1i 1..$count" "$tap"
 exit "$failed"
