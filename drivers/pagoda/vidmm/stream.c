@@ -566,7 +566,8 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	int ret;
 
 	stream->limits = (struct pagoda_paging_limits) {
-		.features = info->features,
+		.features = info->features |
+			    (info->coherent ? BIT_ULL(VIRTIO_PAGODA_F_COHERENT) : 0),
 		.vram_size = info->vram_size,
 		.aperture_pages = info->aperture_pages,
 		.max_runs = info->max_runs,
