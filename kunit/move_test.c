@@ -235,7 +235,7 @@ static void move_eviction_segment(struct kunit *test)
 	struct pagoda_bo *plain = pagoda_rig_bo(rig, 7, CPU, VRAM, 0);
 	struct pagoda_bo *mapped = pagoda_rig_bo(rig, 7, CPU | PHYSICAL, VRAM | APERTURE,
 						 APERTURE);
-	const struct pagoda_rig_note *note;
+	const struct pagoda_rig_note *note, *read;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(plain));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(mapped));
@@ -248,6 +248,11 @@ static void move_eviction_segment(struct kunit *test)
 	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, plain->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, note);
 	KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_SYSTEM);
+	/* Behind the copy, what the device may still buffer is pushed out. */
+	read = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_READ_PHYSICAL, plain->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, read);
+	PAGODA_PROVES(C51);
+	KUNIT_EXPECT_TRUE(test, read > note);
 	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, mapped->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, note);
 	KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_APERTURE);
@@ -361,8 +366,6 @@ static void move_aperture(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 0), 0);
 	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, wc->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, map);
-	PAGODA_PROVES(C56);
-	KUNIT_EXPECT_EQ(test, map->flags & VIRTIO_PAGODA_MAP_CACHE_COHERENT, 0);
 	first = map->address;
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first + i,
@@ -442,6 +445,126 @@ static void move_aperture_cpu(struct kunit *test)
 	pagoda_rig_close(without);
 }
 
+/* Snooping is for cached pages on a device that can, and for nothing else. */
+static void move_coherent(struct kunit *test)
+{
+	static const struct pagoda_rig_options options[] = {
+		{ },
+		{ .without = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)) },
+		{ .not_coherent = true },
+	};
+	u32 i, cached;
+
+	for (i = 0; i < ARRAY_SIZE(options) * 2; i++) {
+		struct pagoda_rig *rig = pagoda_rig_create(test, &options[i / 2]);
+		u32 operation = pagoda_vidmm_map_op(rig->vidmm);
+		const struct pagoda_rig_note *map;
+		struct pagoda_bo *bo;
+
+		cached = i % 2 ? DRM_PAGODA_ALLOCATION_CACHED : 0;
+		bo = pagoda_rig_bo(rig, 5, CPU | PHYSICAL | cached, APERTURE, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+		pagoda_rig_settle(rig);
+		map = pagoda_rig_find(rig, operation, bo->id, 0);
+		KUNIT_ASSERT_NOT_NULL(test, map);
+		PAGODA_PROVES(C56);
+		KUNIT_EXPECT_EQ(test, !!(map->flags & VIRTIO_PAGODA_MAP_CACHE_COHERENT),
+				cached && !options[i / 2].not_coherent);
+		pagoda_rig_close(bo);
+	}
+}
+
+/* A move that fails after it mapped its target takes the mapping away again. */
+static void move_undone(struct kunit *test)
+{
+	const struct ttm_place aperture = {
+		.mem_type = TTM_PL_TT,
+		.lpfn = PAGODA_RIG_APERTURE_PAGES,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU | PHYSICAL, VRAM | APERTURE, APERTURE);
+	const struct pagoda_rig_note *map;
+	u32 generation, i;
+	u64 address;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	bo->needs_idle = true;
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &aperture, true));
+	pagoda_rig_settle(rig);
+	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, bo->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	PAGODA_PROVES(C62);
+	for (i = 0; i < 5; i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine,
+								      map->address + i,
+								      &address, &generation));
+		KUNIT_EXPECT_EQ(test, address, page_to_phys(rig->vidmm->dummy_page));
+	}
+	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	KUNIT_EXPECT_EQ(test, rig->vidmm->aperture.mapped, 0);
+	pagoda_rig_close(bo);
+}
+
+/* Who asked is told when the content leaves shared memory, once, and first. */
+static void move_notify(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *asked = pagoda_rig_bo(rig, 3, CPU | PHYSICAL |
+						DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION,
+						VRAM | APERTURE, 0);
+	struct pagoda_bo *other = pagoda_rig_bo(rig, 3, CPU | PHYSICAL, VRAM | APERTURE, 0);
+	const struct pagoda_rig_note *notice, *unmap;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(asked));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(asked, true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(other, true));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(asked));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(other));
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C118);
+	notice = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, asked->id, 0);
+	unmap = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT, asked->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, notice);
+	KUNIT_ASSERT_NOT_NULL(test, unmap);
+	KUNIT_EXPECT_EQ(test, notice->flags, VIRTIO_PAGODA_NOTIFY_EVICTION);
+	KUNIT_EXPECT_TRUE(test, notice < unmap);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0), 1);
+	pagoda_rig_close(asked);
+	pagoda_rig_close(other);
+}
+
+static u64 client_bytes(struct pagoda_rig *rig, u32 segment)
+{
+	return atomic64_read(&rig->client->segment_bytes[segment]);
+}
+
+/* A client is charged for where its bytes are, and for nothing when they are gone. */
+static void move_account(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 7, CPU | PHYSICAL, VRAM | APERTURE, 0);
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(test, client_bytes(rig, VIRTIO_PAGODA_SEGMENT_VRAM), 7 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, client_bytes(rig, VIRTIO_PAGODA_SEGMENT_SYSTEM), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	KUNIT_EXPECT_EQ(test, client_bytes(rig, VIRTIO_PAGODA_SEGMENT_VRAM), 0);
+	KUNIT_EXPECT_EQ(test, client_bytes(rig, VIRTIO_PAGODA_SEGMENT_APERTURE), 7 * PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_EQ(test, client_bytes(rig, VIRTIO_PAGODA_SEGMENT_APERTURE), 0);
+	KUNIT_EXPECT_EQ(test, client_bytes(rig, VIRTIO_PAGODA_SEGMENT_SYSTEM), 7 * PAGE_SIZE);
+	pagoda_rig_close(bo);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	for (i = 0; i < VIRTIO_PAGODA_SEGMENT_COUNT; i++)
+		KUNIT_EXPECT_EQ(test, client_bytes(rig, i), 0);
+}
+
 static struct kunit_case move_cases[] = {
 	KUNIT_CASE(move_table_test),
 	KUNIT_CASE(move_round_trip),
@@ -455,6 +578,10 @@ static struct kunit_case move_cases[] = {
 	KUNIT_CASE(move_aperture),
 	KUNIT_CASE(move_aperture_old),
 	KUNIT_CASE(move_aperture_cpu),
+	KUNIT_CASE(move_coherent),
+	KUNIT_CASE(move_undone),
+	KUNIT_CASE(move_notify),
+	KUNIT_CASE(move_account),
 	{}
 };
 

@@ -137,7 +137,7 @@ static void rig_make_engine(struct pagoda_rig *rig)
 	engine->ops = &rig_engine_ops;
 	engine->context = rig;
 	KUNIT_ASSERT_TRUE(rig->test, pagoda_engine_init(engine));
-	engine->features = pagoda_engine_features();
+	engine->features = pagoda_engine_features() | BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 }
 
 static void rig_make_info(struct pagoda_rig *rig, const struct pagoda_rig_options *options)
@@ -150,7 +150,7 @@ static void rig_make_info(struct pagoda_rig *rig, const struct pagoda_rig_option
 	};
 	rig->info = (struct pagoda_device_info) {
 		.dma_dev = &rig->pdev->dev,
-		.features = rig->engine.features & ~options->without,
+		.features = pagoda_engine_features() & ~options->without,
 		.vram_size = rig->engine.vram_size,
 		.visible_size = rig->window.size,
 		.aperture_pages = PAGODA_RIG_APERTURE_PAGES,
@@ -159,6 +159,7 @@ static void rig_make_info(struct pagoda_rig *rig, const struct pagoda_rig_option
 		.num_engines = 1,
 		.alignment = PAGE_SIZE,
 		.system_address_bits = 52,
+		.coherent = !options->not_coherent,
 		.vram_zeroed = true,
 		.window = &rig->window,
 		.nr_window = visible ? 1 : 0,

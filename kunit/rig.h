@@ -67,6 +67,7 @@ struct pagoda_rig_options {
 	u32 buffer_size;	/* 0: 64 KiB */
 	u32 timeout_ms;		/* 0: 5 s */
 	bool no_window;		/* the CPU sees nothing of VRAM */
+	bool not_coherent;	/* the device doesn't snoop */
 };
 
 struct pagoda_rig *pagoda_rig_create(struct kunit *test,

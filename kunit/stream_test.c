@@ -46,6 +46,7 @@ static struct dma_fence *foreign_fence_attach(struct kunit *test, struct pagoda_
 
 struct evictor {
 	struct pagoda_bo *bo;
+	bool mapped;
 	struct completion done;
 	int ret;
 };
@@ -54,7 +55,8 @@ static int evictor_run(void *data)
 {
 	struct evictor *evictor = data;
 
-	evictor->ret = pagoda_rig_to_system(evictor->bo);
+	evictor->ret = evictor->mapped ? pagoda_rig_to_aperture(evictor->bo, true) :
+					 pagoda_rig_to_system(evictor->bo);
 	complete(&evictor->done);
 	return 0;
 }
@@ -99,6 +101,38 @@ static void stream_busy(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* What the same move did before counts, too, although nobody else knows its fence yet. */
+static void stream_busy_own(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU | PHYSICAL, VRAM | APERTURE, 0);
+	struct evictor evictor = { .bo = bo, .mapped = true };
+	const struct pagoda_rig_note *map, *copy;
+	struct task_struct *task;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	bo->needs_idle = true;
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	init_completion(&evictor.done);
+	task = kthread_run(evictor_run, &evictor, "pagoda-evictor");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+
+	PAGODA_PROVES(C14);
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&evictor.done, HZ / 5));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&evictor.done, 30 * HZ));
+	KUNIT_EXPECT_EQ(test, evictor.ret, 0);
+	pagoda_rig_settle(rig);
+	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, bo->id, 0);
+	copy = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	KUNIT_EXPECT_LT(test, map->seqno, copy->seqno);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
 /* Who mustn't wait gets an answer, and nothing has happened. */
 static void stream_busy_no_wait(struct kunit *test)
 {
@@ -131,6 +165,34 @@ static void stream_dependency(struct kunit *test)
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* The same while others share buffers: nothing of it gets into one that won't wait. */
+static void stream_dependency_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *other = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, other, 1);
+	pagoda_rig_write(rig, bo, 2);
+	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	rig->vidmm->stream.patience = 100 * HZ;
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(other));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_stream_unplug(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 1));
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 2));
+	pagoda_rig_close(other);
 	pagoda_rig_close(bo);
 }
 
@@ -310,6 +372,77 @@ static void stream_lost(struct kunit *test)
 	pagoda_rig_close(good);
 }
 
+/* The same on the way into VRAM: what somebody else left there must not show. */
+static void stream_lost_in_vram(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = { .no_window = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
+	pagoda_rig_write(rig, old, 1);
+	pagoda_rig_close(old);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	memset(rig->engine.vram, 0x5a, rig->engine.vram_size);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_is_zero(rig, bo));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	PAGODA_PROVES(C45);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
+/* What a debugger reads and writes, in whatever part of VRAM, is what is there. */
+static void stream_access(struct kunit *test)
+{
+	static const struct pagoda_rig_options windows[] = { { }, { .no_window = true } };
+	static const struct ttm_place one_range = {
+		.mem_type = TTM_PL_VRAM,
+		.flags = TTM_PL_FLAG_CONTIGUOUS,
+	};
+	static const u32 offsets[] = { 0, 1, 8, PAGE_SIZE - 3, PAGE_SIZE + 17, 3 * PAGE_SIZE - 5 };
+	u8 *out = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	u8 *in = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	u32 i, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, out);
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	for (n = 0; n < 2 * ARRAY_SIZE(offsets); n++) {
+		struct pagoda_rig *rig = pagoda_rig_create(test, &windows[n % 2]);
+		struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+		u32 offset = offsets[n / 2], length = PAGE_SIZE + 9;
+		u8 *vram;
+
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+		pagoda_rig_settle(rig);
+		vram = rig->engine.vram + ((u64)bo->ttm.resource->start << PAGE_SHIFT);
+		for (i = 0; i < 5 * PAGE_SIZE; i++)
+			vram[i] = i * 7 + i / 251;
+		for (i = 0; i < length; i++)
+			out[i] = ~i;
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, in, length, 0));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(in, vram + offset, length));
+		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, out, length, 1));
+		dma_resv_unlock(bo->ttm.base.resv);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(out, vram + offset, length));
+		for (i = 0; i < 5 * PAGE_SIZE; i++)
+			if (i < offset || i >= offset + length)
+				KUNIT_ASSERT_EQ(test, vram[i], (u8)(i * 7 + i / 251));
+		pagoda_rig_close(bo);
+	}
+}
+
 /* A device that fails in the middle of a buffer is helped out, once a packet. */
 static void stream_replay(struct kunit *test)
 {
@@ -449,14 +582,18 @@ static void stream_no_memory(struct kunit *test)
 
 static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_busy),
+	KUNIT_CASE(stream_busy_own),
 	KUNIT_CASE(stream_busy_no_wait),
 	KUNIT_CASE(stream_dependency),
+	KUNIT_CASE(stream_dependency_plugged),
 	KUNIT_CASE(stream_batch),
 	KUNIT_CASE(stream_plug_is_bounded),
 	KUNIT_CASE(stream_small),
 	KUNIT_CASE(stream_no_owner),
 	KUNIT_CASE(stream_refused),
 	KUNIT_CASE(stream_lost),
+	KUNIT_CASE(stream_lost_in_vram),
+	KUNIT_CASE(stream_access),
 	KUNIT_CASE(stream_replay),
 	KUNIT_CASE(stream_map_is_not_rescued),
 	KUNIT_CASE(stream_copy_is_rescued),
