@@ -25,7 +25,6 @@ static struct pagoda_bo *bo_make(struct pagoda_rig *rig, struct pagoda_bo_params
 #define IN_APERTURE	3
 #define THEN(a, b)	((a) << 4 | (b))
 
-
 static u32 bo_places(struct pagoda_bo *bo, u32 (*fill)(struct pagoda_bo *, struct ttm_place *))
 {
 	struct ttm_place places[4] = {};
@@ -55,9 +54,11 @@ static void bo_resident(struct kunit *test)
 		{ VRAM | APERTURE, { DRM_PAGODA_SEGMENT_VRAM }, 1, THEN(IN_VRAM, IN_APERTURE) },
 		{ VRAM | APERTURE, { DRM_PAGODA_SEGMENT_APERTURE }, 1, THEN(IN_APERTURE, IN_VRAM) },
 		{ VRAM | APERTURE,
-		  { DRM_PAGODA_SEGMENT_APERTURE, DRM_PAGODA_SEGMENT_VRAM }, 1, THEN(IN_APERTURE, IN_VRAM) },
+		  { DRM_PAGODA_SEGMENT_APERTURE, DRM_PAGODA_SEGMENT_VRAM }, 1,
+		  THEN(IN_APERTURE, IN_VRAM) },
 		{ VRAM | APERTURE,
-		  { DRM_PAGODA_SEGMENT_VRAM, DRM_PAGODA_SEGMENT_APERTURE }, 1, THEN(IN_VRAM, IN_APERTURE) },
+		  { DRM_PAGODA_SEGMENT_VRAM, DRM_PAGODA_SEGMENT_APERTURE }, 1,
+		  THEN(IN_VRAM, IN_APERTURE) },
 		{ VRAM, { DRM_PAGODA_SEGMENT_APERTURE }, 1, IN_VRAM },
 		{ APERTURE, { DRM_PAGODA_SEGMENT_VRAM }, 1, IN_APERTURE },
 		{ VRAM | APERTURE, { }, PAGODA_RIG_APERTURE_PAGES + 1, IN_VRAM },
