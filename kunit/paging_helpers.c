@@ -182,7 +182,7 @@ void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64
 }
 
 /**
- * pagoda_pages_scattered() - A list of pages
+ * pagoda_pages_scattered() - A list of pages, whose addresses go up and down
  * @test: Test that owns it
  * @pages: To initialize
  * @base: All addresses are above
@@ -193,14 +193,16 @@ void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64
 void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 base,
 			    u32 nr_pages, u32 max_run, struct rnd_state *rnd)
 {
+	u32 i, run = 0, nr_runs = 0;
 	u64 address = base;
-	u32 i, run = 0;
 
 	pagoda_pages_alloc(test, pages, nr_pages);
 	for (i = 0; i < nr_pages; i++) {
+		/* Each run has a slot with a page to spare; every other two are swapped. */
 		if (!run) {
 			run = pagoda_random(rnd, 1, max_run);
-			address += VIRTIO_PAGODA_PAGE_SIZE;
+			address = base + (u64)(nr_runs++ ^ 1) * (max_run + 1) *
+				  VIRTIO_PAGODA_PAGE_SIZE;
 		}
 		address += VIRTIO_PAGODA_PAGE_SIZE;
 		pages->addresses[i] = address;

@@ -60,18 +60,29 @@ static void pagoda_recovery_interrupt_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
 }
 
-static void pagoda_recovery_completion_dropped(struct kunit *test)
+/* What the device did and forgot to tell isn't done again. */
+static void pagoda_recovery_drop(struct kunit *test, u32 which)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
 	struct dma_fence *fences[4];
 
-	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_DROP, 0, 1);
+	pagoda_fake_transport_order(t->fake, which, PAGODA_FAKE_DROP, 0, 1);
 	pagoda_recovery_push(t, fences, 4);
 	pagoda_recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.resets);
 	KUNIT_EXPECT_EQ(test, 0, stats.replayed);
+}
+
+static void pagoda_recovery_completion_dropped(struct kunit *test)
+{
+	pagoda_recovery_drop(test, 2);
+}
+
+static void pagoda_recovery_last_completion_dropped(struct kunit *test)
+{
+	pagoda_recovery_drop(test, 4);
 }
 
 static void pagoda_recovery_answer_corrupt(struct kunit *test)
@@ -136,17 +147,18 @@ static void pagoda_recovery_hang_resumes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, stats.polled);
 }
 
-static void pagoda_recovery_new_work_waits(struct kunit *test)
+/* Whether the device said that it failed or was found out: nothing is sent meanwhile. */
+static void pagoda_recovery_hold(struct kunit *test, enum pagoda_fake_trouble trouble)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[8];
 	u32 i, submits;
 
 	t->fake->reset_delay_ms = 60;
-	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_FAULT, 8, 1);
+	pagoda_fake_transport_order(t->fake, 1, trouble, 8, 1);
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
 	pagoda_queue_test_push_many(t, fences, 2, PAGODA_UNITS);
-	for (i = 0; i < 100 && !READ_ONCE(t->fake->resetting); i++)
+	for (i = 0; i < 10 * PAGODA_TEST_TIMEOUT_MS && !READ_ONCE(t->fake->resetting); i++)
 		usleep_range(500, 1000);
 	KUNIT_EXPECT_TRUE(test, t->fake->resetting);
 	submits = t->fake->submits;
@@ -155,7 +167,18 @@ static void pagoda_recovery_new_work_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, t->fake->resetting);
 	KUNIT_EXPECT_EQ(test, submits, t->fake->submits);
 	pagoda_recovery_expect_all(t, fences, 8);
+}
+
+static void pagoda_recovery_new_work_waits(struct kunit *test)
+{
+	pagoda_recovery_hold(test, PAGODA_FAKE_FAULT);
 	/* The fake counts submit, poll and reset that overlap as violations. */
+	PAGODA_PROVES(C23);
+}
+
+static void pagoda_recovery_new_work_waits_for_watchdog(struct kunit *test)
+{
+	pagoda_recovery_hold(test, PAGODA_FAKE_HANG);
 	PAGODA_PROVES(C23);
 }
 
@@ -363,10 +386,12 @@ static void pagoda_recovery_lockdep_is_content(struct kunit *test)
 static struct kunit_case pagoda_recovery_cases[] = {
 	KUNIT_CASE(pagoda_recovery_interrupt_lost),
 	KUNIT_CASE(pagoda_recovery_completion_dropped),
+	KUNIT_CASE(pagoda_recovery_last_completion_dropped),
 	KUNIT_CASE(pagoda_recovery_answer_corrupt),
 	KUNIT_CASE_PARAM(pagoda_recovery_fault_resumes, pagoda_recovery_fault_gen_params),
 	KUNIT_CASE(pagoda_recovery_hang_resumes),
 	KUNIT_CASE(pagoda_recovery_new_work_waits),
+	KUNIT_CASE(pagoda_recovery_new_work_waits_for_watchdog),
 	KUNIT_CASE(pagoda_recovery_cpu_rescues),
 	KUNIT_CASE(pagoda_recovery_lost),
 	KUNIT_CASE(pagoda_recovery_all_fail),

@@ -155,6 +155,22 @@ static void pagoda_virtio_config_good(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, info.features & PAGODA_OP_BIT(TRANSFER));
 	KUNIT_EXPECT_FALSE(test, info.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT));
 
+	/* Lists are bounded however large VRAM is. */
+	config.vram_size = cpu_to_le64((VIRTIO_PAGODA_MAX_EXTENTS + 1ull) * SZ_4K);
+	config.visible_size = config.vram_size;
+	config.window_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS);
+	config.invalid_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_config_check(&config, pagoda_test_features(), &info,
+						     &counts, &refusal));
+	config.window_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS + 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features(), &info,
+							   &counts, &refusal));
+	config.window_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS);
+	config.invalid_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS + 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features(), &info,
+							   &counts, &refusal));
+	config = pagoda_test_config();
+
 	config.va_bits = cpu_to_le32(48);
 	config.pt_levels = cpu_to_le32(4);
 	config.page_sizes = cpu_to_le32(SZ_4K | SZ_64K);
