@@ -111,12 +111,26 @@ static bool nth_end(int nth)
 
 typedef int (*sequence)(int fd, uint64_t page, uint32_t *handles);
 
+/*
+ * What the sequence has mapped for itself. A mapping keeps its allocation alive without a handle,
+ * so it has to go also when SIGBUS ends the sequence before its own munmap().
+ */
+static struct {
+	void *volatile map;
+	volatile size_t size;
+} mapped;
+
 /* A page that can't be provided ends the sequence. */
 static int run_guarded(sequence run, int fd, uint64_t page, uint32_t *handles)
 {
-	if (sigsetjmp(bus_error, 1))
-		return -EFAULT;
-	return run(fd, page, handles);
+	int ret = -EFAULT;
+
+	if (!sigsetjmp(bus_error, 1))
+		ret = run(fd, page, handles);
+	if (mapped.map)
+		munmap(mapped.map, mapped.size);
+	mapped.map = NULL;
+	return ret;
 }
 
 /* Runs a sequence with every allocation failing in turn; returns how many there were. */
@@ -185,10 +199,11 @@ static int sequence_touch(int fd, uint64_t page, uint32_t *handles)
 	map = pagoda_map(fd, handles[0], 4 * page);
 	if (!map)
 		return -errno;
-	map[0] = 1;
+	mapped.size = 4 * page;
+	mapped.map = map;
+	*(volatile uint8_t *)map = 1;
 	ret = pagoda_make_resident(fd, handles, 1, 0, 0, NULL);
-	map[page] = 1;
-	munmap(map, 4 * page);
+	*(volatile uint8_t *)(map + page) = 1;
 	return ret;
 }
 
