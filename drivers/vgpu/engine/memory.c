@@ -260,8 +260,10 @@ u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 add
 			*here = pagoda_system_span(exec, address, size, &got);
 		return reason;
 	case VIRTIO_PAGODA_SEGMENT_VRAM:
-		*here = exec->engine->vram + address;
-		return pagoda_engine_vram_check(exec, address, size, access);
+		reason = pagoda_engine_vram_check(exec, address, size, access);
+		if (!reason)
+			*here = exec->engine->vram + address;
+		return reason;
 	case VIRTIO_PAGODA_SEGMENT_APERTURE:
 		reason = pagoda_engine_aperture_check(exec, address, size, 0, access);
 		if (!reason)
