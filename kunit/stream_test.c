@@ -168,6 +168,31 @@ static void stream_dependency(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Zeros too wait for who still writes the allocation, although there is nothing to copy. */
+static void stream_fill_waits(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct dma_fence *fence;
+
+	/* No clean blocks are left. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
+	pagoda_rig_close(old);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_KERNEL);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	msleep(50);
+	PAGODA_PROVES(C42);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
+	pagoda_rig_close(bo);
+}
+
 /* The same while others share buffers: nothing of it gets into one that won't wait. */
 static void stream_dependency_plugged(struct kunit *test)
 {
@@ -302,6 +327,94 @@ static void stream_no_owner(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(rig->engine.vram, 0x600d600d & 0xff, 1));
 	KUNIT_EXPECT_EQ(test, *(u32 *)rig->engine.vram, 0x600d600d);
 	KUNIT_EXPECT_EQ(test, *(u32 *)(rig->engine.vram + rig->info.vram_size - 4), 0x600d600d);
+}
+
+#define SPLIT_PAGES	600
+
+/* Pages of which no two are neighbours: each one is a run. */
+static void split_list(struct kunit *test, struct page *pages, struct pagoda_adl *adl)
+{
+	dma_addr_t *list = kunit_kcalloc(test, SPLIT_PAGES, sizeof(*list), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, list);
+	for (i = 0; i < SPLIT_PAGES; i++)
+		list[i] = page_to_phys(pages + i % 2 * 2);
+	memset(page_address(pages), 0xaa, PAGE_SIZE);
+	memset(page_address(pages + 2), 0xbb, PAGE_SIZE);
+	*adl = (struct pagoda_adl) { .nr_pages = SPLIT_PAGES, .pages = list };
+}
+
+static void expect_split(struct kunit *test, struct pagoda_rig *rig)
+{
+	u32 i, count = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, 0);
+	u64 next = 0, seqno = 0;
+
+	PAGODA_PROVES(C6, C8);
+	KUNIT_EXPECT_GE(test, count, 3);
+	for (i = 0; i < count; i++) {
+		const struct pagoda_rig_note *note =
+			pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, 0, i);
+
+		KUNIT_EXPECT_EQ(test, !!(note->flags & VIRTIO_PAGODA_TRANSFER_START), i == 0);
+		KUNIT_EXPECT_EQ(test, !!(note->flags & VIRTIO_PAGODA_TRANSFER_END),
+				i == count - 1);
+		KUNIT_EXPECT_EQ(test, note->address, next);
+		KUNIT_EXPECT_GT(test, note->seqno, seqno);
+		next += note->size;
+		seqno = note->seqno;
+	}
+	KUNIT_EXPECT_EQ(test, next, SPLIT_PAGES * PAGE_SIZE);
+}
+
+/*
+ * One operation over several buffers: each is a submission, nothing is left out or
+ * done twice, and it is over when the last of them is.
+ */
+static void stream_split(struct kunit *test)
+{
+	const struct pagoda_rig_options small = { .buffer_size = PAGE_SIZE };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &small);
+	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct page *pages = alloc_pages(GFP_KERNEL, 2);
+	struct pagoda_adl adl;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.size = SPLIT_PAGES * PAGE_SIZE,
+			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+			.src = { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = &adl },
+			.dst = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+		},
+	};
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+	struct dma_fence *fence;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	split_list(test, pages, &adl);
+	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+						     DMA_RESV_USAGE_BOOKKEEP, &cost));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_emit(&txn, &op));
+	fence = pagoda_stream_end(&txn);
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	pagoda_fake_transport_let(rig->fake, 2);
+	msleep(20);
+	PAGODA_PROVES(C10);
+	KUNIT_EXPECT_GE(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, 0), 1);
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fence));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	KUNIT_EXPECT_GT(test, dma_fence_wait_timeout(fence, false, 30 * HZ), 0);
+	KUNIT_EXPECT_EQ(test, fence->error, 0);
+	dma_fence_put(fence);
+	expect_split(test, rig);
+	for (i = 0; i < SPLIT_PAGES; i++)
+		KUNIT_EXPECT_NULL(test, memchr_inv(rig->engine.vram + i * PAGE_SIZE,
+						   i % 2 ? 0xbb : 0xaa, PAGE_SIZE));
+	__free_pages(pages, 2);
 }
 
 /* What is refused leaves nothing in the buffer. */
@@ -585,11 +698,13 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_busy_own),
 	KUNIT_CASE(stream_busy_no_wait),
 	KUNIT_CASE(stream_dependency),
+	KUNIT_CASE(stream_fill_waits),
 	KUNIT_CASE(stream_dependency_plugged),
 	KUNIT_CASE(stream_batch),
 	KUNIT_CASE(stream_plug_is_bounded),
 	KUNIT_CASE(stream_small),
 	KUNIT_CASE(stream_no_owner),
+	KUNIT_CASE(stream_split),
 	KUNIT_CASE(stream_refused),
 	KUNIT_CASE(stream_lost),
 	KUNIT_CASE(stream_lost_in_vram),
