@@ -143,6 +143,31 @@ static void move_fragments(struct kunit *test)
 		pagoda_rig_close(odd[i]);
 }
 
+/* What takes long is moved in pieces, in one range of VRAM too. */
+static void move_pieces(struct kunit *test)
+{
+	const struct pagoda_rig_options large = { .large = true };
+	const struct ttm_place one_range = {
+		.mem_type = TTM_PL_VRAM,
+		.flags = TTM_PL_FLAG_CONTIGUOUS,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &large);
+	u32 pages = 2 * (PAGODA_PIECE_BYTES >> PAGE_SHIFT) + 77;
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+	pagoda_rig_write(rig, bo, 6);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	PAGODA_PROVES(C26, C27, C29, C30);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 6));
+	expect_one_transfer(test, rig, bo, 0, 3);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 6));
+	expect_one_transfer(test, rig, bo, 3, 3);
+	KUNIT_EXPECT_EQ(test, rig->fake->violations, 0);
+	pagoda_rig_close(bo);
+}
+
 /* In the order of execution, a started transfer ends before the next starts. */
 static void expect_transfers_whole(struct kunit *test, struct pagoda_rig *rig)
 {
@@ -569,6 +594,7 @@ static struct kunit_case move_cases[] = {
 	KUNIT_CASE(move_table_test),
 	KUNIT_CASE(move_round_trip),
 	KUNIT_CASE(move_fragments),
+	KUNIT_CASE(move_pieces),
 	KUNIT_CASE(move_multipass),
 	KUNIT_CASE(move_fresh_is_zero),
 	KUNIT_CASE(move_eviction_segment),

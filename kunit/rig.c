@@ -118,12 +118,13 @@ static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 en
 	return run.fault.reason ? -EIO : 0;
 }
 
-static void rig_make_engine(struct pagoda_rig *rig)
+static void rig_make_engine(struct pagoda_rig *rig, bool large)
 {
 	struct pagoda_engine *engine = &rig->engine;
-	size_t size = PAGODA_RIG_VRAM_PAGES << PAGE_SHIFT;
+	size_t size = (large ? PAGODA_RIG_LARGE_PAGES : PAGODA_RIG_VRAM_PAGES) << PAGE_SHIFT;
 
-	engine->vram = alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO);
+	/* A window is in one piece, and there is none that large. */
+	engine->vram = large ? vzalloc(size) : alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->vram);
 	engine->vram_size = size;
 	engine->max_runs = 256;
@@ -142,10 +143,10 @@ static void rig_make_engine(struct pagoda_rig *rig)
 
 static void rig_make_info(struct pagoda_rig *rig, const struct pagoda_rig_options *options)
 {
-	u32 visible = options->no_window ? 0 : PAGODA_RIG_VISIBLE_PAGES;
+	u32 visible = options->no_window || options->large ? 0 : PAGODA_RIG_VISIBLE_PAGES;
 
 	rig->window = (struct pagoda_extent) {
-		.address = virt_to_phys(rig->engine.vram),
+		.address = visible ? virt_to_phys(rig->engine.vram) : 0,
 		.size = (u64)visible << PAGE_SHIFT,
 	};
 	rig->info = (struct pagoda_device_info) {
@@ -193,7 +194,9 @@ static void rig_destroy(void *data)
 		drm_dev_put(rig->drm);
 	if (!IS_ERR_OR_NULL(rig->pdev))
 		platform_device_unregister(rig->pdev);
-	if (rig->engine.vram)
+	if (is_vmalloc_addr(rig->engine.vram))
+		vfree(rig->engine.vram);
+	else if (rig->engine.vram)
 		free_pages_exact(rig->engine.vram, rig->engine.vram_size);
 	kfree(rig->engine.aperture);
 	vfree(rig->log);
@@ -215,7 +218,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	rig->log = vcalloc(PAGODA_RIG_LOG, sizeof(*rig->log));
 	KUNIT_ASSERT_NOT_NULL(test, rig->log);
 	rig_make_drm(rig);
-	rig_make_engine(rig);
+	rig_make_engine(rig, options->large);
 	rig_make_info(rig, options);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	args = (struct pagoda_vidmm_args) {

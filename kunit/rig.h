@@ -17,6 +17,7 @@
  */
 
 #define PAGODA_RIG_VRAM_PAGES		1024
+#define PAGODA_RIG_LARGE_PAGES		5120
 #define PAGODA_RIG_VISIBLE_PAGES	512
 #define PAGODA_RIG_APERTURE_PAGES	256
 #define PAGODA_RIG_LOG			4096
@@ -68,6 +69,7 @@ struct pagoda_rig_options {
 	u32 timeout_ms;		/* 0: 5 s */
 	bool no_window;		/* the CPU sees nothing of VRAM */
 	bool not_coherent;	/* the device doesn't snoop */
+	bool large;		/* PAGODA_RIG_LARGE_PAGES of VRAM, no window */
 };
 
 struct pagoda_rig *pagoda_rig_create(struct kunit *test,
