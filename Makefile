@@ -6,20 +6,21 @@ MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 VM := selftests/vm
 
-export TRACE FRAMES VRAM FILTER
+export TRACE FRAMES VRAM FILTER FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: run check setup modules kunit selftests debug bench lint clean clean-cache help
+.PHONY: run check setup modules kunit selftests debug bench fuzz lint clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
 	@echo '                      TRACE=file.rtrace.gz FRAMES=n VRAM=fraction-of-the-largest-working-set'
-	@echo 'make check            everything below but bench; ends with the number passed and failed'
+	@echo 'make check            everything below but bench and fuzz; ends with the number passed and failed'
 	@echo 'make modules          build pagoda.ko and pagoda_vgpu.ko; KDIR=kernel headers (default: newest Debian 6.12)'
 	@echo 'make kunit            KUnit suites under User-Mode Linux, lockdep and KASAN on; FILTER=glob'
 	@echo 'make selftests        the user-space tests on the stock kernel, in QEMU; FILTER=glob'
 	@echo 'make debug            KUnit and the user-space tests on the sanitizer kernel, in QEMU; FILTER=glob'
 	@echo 'make bench            measure; out/bench.tsv'
+	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
 	@echo 'make setup            install and fetch what the others need (they do so themselves)'
 	@echo 'make clean            remove out/'
@@ -50,6 +51,9 @@ debug: setup
 
 bench: setup
 	@$(VM)/bench.sh
+
+fuzz:
+	@$(VM)/fuzz.sh
 
 lint: setup
 	@$(VM)/lint.sh

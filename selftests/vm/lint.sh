@@ -34,6 +34,7 @@ sources() { git ls-files -co --exclude-standard -- '*.c' '*.h' | grep -E "$1"; }
 # macros and types (nor static_assert, which it takes for CamelCase), so it sees a copy laid out as in the kernel tree. Ignored, and why:
 #   everywhere, MACRO_ARG_*, COMPLEX_MACRO: tables written as X-macros can have no parentheses
 #                  around them, and use a column here, another there
+#   LLVMFuzzer*: names that libFuzzer asks for
 #   in user programs, BIT_MACRO, PREFER_FALLTHROUGH: there are no such macros in user space;
 #                  EMBEDDED_FUNCTION_NAME: a program may print its own name
 #   in trace headers, the rest: TRACE_EVENT is laid out as all of include/trace is
@@ -51,7 +52,7 @@ checkpatch_sources() {
 		find include drivers kunit -name '*.[ch]' ! -name '*trace*.h' | sort | run_checkpatch "$TABLES"
 		find include drivers -name '*trace*.h' | sort | run_checkpatch "$TABLES,$TRACE"
 		find tools -name '*.[ch]' | sort | run_checkpatch "$TABLES,$USER"
-	} | sed 's|^tools/testing/||' | grep -v 'CamelCase: <_Static_assert>'
+	} | sed 's|^tools/testing/||' | grep -vE 'CamelCase: <(_Static_assert|LLVMFuzzer\w+)>'
 	return 0
 }
 

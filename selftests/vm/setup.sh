@@ -6,12 +6,13 @@
 # initramfs and touch the boot loader of a machine that will never boot them.
 #
 # As root it installs what is missing; otherwise it prints the line to run. Where things are
-# stands in out/rig.env afterwards.
+# stands in out/rig.env afterwards. Arguments are packages that only the caller needs.
 . "$(dirname "$0")/lib.sh"
 
 PACKAGES=(
 	make gcc gcc-12 libc6-dev flex bison bc perl python3 rsync xz-utils kmod git pahole
 	libelf-dev libssl-dev sparse qemu-system-x86 busybox-static linux-source-6.12
+	"$@"
 )
 # cloud, rt, unsigned and dbg flavours have a word between the version and amd64, or after it.
 IMAGE_RE='^linux-image-6\.12\.[0-9.]+\+deb12(\.[0-9]+)?-amd64$'

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Entry points of libFuzzer. An input is a struct fuzz_head and a paging buffer,
+ * which goes through the printer, the device's engine and the CPU executor.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fuzz.h"
+
+noreturn void fuzz_fail(const char *condition, const char *file, int line)
+{
+	fprintf(stderr, "%s:%d: not true: %s\n", file, line, condition);
+	abort();
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	fuzz_world_make();
+	return 0;
+}
+
+static void fuzz_visit(void *arg, u32 opcode, u64 allocation)
+{
+	int *visited = arg;
+
+	fuzz_require(opcode && opcode < VIRTIO_PAGODA_OP_COUNT);
+	(*visited)++;
+}
+
+/* The text ends within its memory, and tells of every packet that can be walked. */
+static void fuzz_print(const u8 *data, u32 size, size_t room)
+{
+	struct pagoda_paging_text text = { .size = room };
+	int packets, visited = 0, lines = 0;
+	size_t i;
+
+	text.data = malloc(room);
+	text.data[0] = '\0';
+	packets = pagoda_paging_print(data, size, &text);
+	fuzz_require(text.len < room && strlen(text.data) == text.len);
+	for (i = 0; i < text.len; i++)
+		lines += text.data[i] == '\n';
+	pagoda_paging_walk(data, size, 0, fuzz_visit, &visited);
+	fuzz_require(packets < 0 || packets == visited);
+	if (text.len + 1 < room)
+		fuzz_require(lines == visited + (packets < 0));
+	free(text.data);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *input, size_t size)
+{
+	const struct fuzz_head *head = (const void *)input;
+	u32 bytes;
+	u8 *data;
+
+	if (size < sizeof(*head) || size > sizeof(*head) + FUZZ_BUFFER)
+		return -1;
+	bytes = (size - sizeof(*head)) & ~(VIRTIO_PAGODA_PACKET_ALIGN - 1);
+	/* Exactly as large as it is: a byte read behind it is found. */
+	data = malloc(bytes);
+	memcpy(data, head + 1, bytes);
+	fuzz_print(data, bytes, head->mode & FUZZ_SHORT ? 1 + input[1] : 64 * 1024);
+	fuzz_world_execute(data, bytes, head->mode);
+	free(data);
+	return 0;
+}

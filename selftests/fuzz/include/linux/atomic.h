@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef PAGODA_FUZZ_ATOMIC_H
+#define PAGODA_FUZZ_ATOMIC_H
+
+#include <linux/types.h>
+
+typedef u64 atomic64_t;
+
+#define ATOMIC64_INIT(i)	(i)
+#define atomic64_inc(a)		__atomic_fetch_add(a, 1, __ATOMIC_RELAXED)
+#define atomic64_read(a)	__atomic_load_n(a, __ATOMIC_RELAXED)
+
+#endif

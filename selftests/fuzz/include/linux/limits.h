@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The C library includes this too, and wants its own. */
+#include_next <linux/limits.h>
+
+#ifndef U64_MAX
+#define U64_MAX		(~0ull)
+#define U32_MAX		(~0u)
+#endif
