@@ -396,7 +396,6 @@ static void engine_concurrent_signal_test(struct kunit *test)
 	struct task_struct *task;
 	u32 i, torn = 0;
 
-	PAGODA_PROVES(C117);
 	memset(fix->vram, 0, 8);
 	engine_worker_start(test, &worker, &task);
 	for (i = 0; i < 200000; i++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Moves: the decision table, and what it does to content. */
 #include <linux/delay.h>
+#include <linux/kthread.h>
 #include <drm/drm_gem.h>
 
 #include "rig.h"
@@ -185,6 +186,57 @@ static void expect_transfers_whole(struct kunit *test, struct pagoda_rig *rig)
 			KUNIT_EXPECT_EQ(test, pending, note->allocation);
 		pending = note->flags & VIRTIO_PAGODA_TRANSFER_END ? 0 : note->allocation;
 	}
+}
+
+struct mover {
+	struct pagoda_bo *bo;
+	struct completion done;
+	int ret;
+};
+
+static int mover_run(void *data)
+{
+	struct mover *mover = data;
+	u32 i;
+
+	for (i = 0; i < 20 && !mover->ret; i++)
+		mover->ret = i & 1 ? pagoda_rig_to_vram(mover->bo) :
+				     pagoda_rig_to_system(mover->bo);
+	complete(&mover->done);
+	return 0;
+}
+
+/* Several threads move what is in fragments: a transfer that began ends before the next. */
+static void move_threads(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
+	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
+	struct mover movers[3] = {};
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, odd);
+	rig_fragment(test, rig, odd, count);
+	for (i = 0; i < ARRAY_SIZE(movers); i++) {
+		movers[i].bo = pagoda_rig_bo(rig, 20, CPU, VRAM, 0);
+		init_completion(&movers[i].done);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(movers[i].bo));
+		pagoda_rig_write(rig, movers[i].bo, i);
+	}
+	for (i = 0; i < ARRAY_SIZE(movers); i++)
+		KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(mover_run, &movers[i], "pagoda-mover")));
+	for (i = 0; i < ARRAY_SIZE(movers); i++) {
+		wait_for_completion(&movers[i].done);
+		KUNIT_EXPECT_EQ(test, movers[i].ret, 0);
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, movers[i].bo, i));
+	}
+	PAGODA_PROVES(C28);
+	KUNIT_EXPECT_LT(test, rig->nr_log, PAGODA_RIG_LOG);
+	expect_transfers_whole(test, rig);
+	for (i = 0; i < ARRAY_SIZE(movers); i++)
+		pagoda_rig_close(movers[i].bo);
+	for (i = 0; i < count; i++)
+		pagoda_rig_close(odd[i]);
 }
 
 /* Small buffers: an operation goes over many submissions and is one move. */
@@ -595,6 +647,7 @@ static struct kunit_case move_cases[] = {
 	KUNIT_CASE(move_round_trip),
 	KUNIT_CASE(move_fragments),
 	KUNIT_CASE(move_pieces),
+	KUNIT_CASE(move_threads),
 	KUNIT_CASE(move_multipass),
 	KUNIT_CASE(move_fresh_is_zero),
 	KUNIT_CASE(move_eviction_segment),
