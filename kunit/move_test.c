@@ -223,8 +223,11 @@ static void move_threads(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(movers[i].bo));
 		pagoda_rig_write(rig, movers[i].bo, i);
 	}
-	for (i = 0; i < ARRAY_SIZE(movers); i++)
-		KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(mover_run, &movers[i], "pagoda-mover")));
+	for (i = 0; i < ARRAY_SIZE(movers); i++) {
+		struct task_struct *task = kthread_run(mover_run, &movers[i], "pagoda-mover");
+
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	}
 	for (i = 0; i < ARRAY_SIZE(movers); i++) {
 		wait_for_completion(&movers[i].done);
 		KUNIT_EXPECT_EQ(test, movers[i].ret, 0);
