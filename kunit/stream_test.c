@@ -556,6 +556,48 @@ static void stream_access(struct kunit *test)
 	}
 }
 
+struct reader {
+	struct pagoda_bo *bo;
+	u64 word;
+	int ret;
+	struct completion done;
+};
+
+static int reader_run(void *data)
+{
+	struct reader *reader = data;
+
+	dma_resv_lock(reader->bo->ttm.base.resv, NULL);
+	reader->ret = pagoda_move_access(reader->bo, 0, &reader->word, sizeof(reader->word), 0);
+	dma_resv_unlock(reader->bo->ttm.base.resv);
+	complete(&reader->done);
+	return 0;
+}
+
+/* Pages that a copy is on its way to are looked at when it is through. */
+static void stream_access_waits(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct reader reader = { .bo = bo };
+	struct task_struct *task;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 77);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	init_completion(&reader.done);
+	task = kthread_run(reader_run, &reader, "pagoda-reader");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&reader.done, HZ / 10));
+	pagoda_rig_settle(rig);
+	wait_for_completion(&reader.done);
+	KUNIT_EXPECT_EQ(test, reader.ret, (int)sizeof(reader.word));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 77));
+	KUNIT_EXPECT_EQ(test, reader.word, *(u64 *)page_address(bo->ttm.ttm->pages[0]));
+	pagoda_rig_close(bo);
+}
+
 /* A device that fails in the middle of a buffer is helped out, once a packet. */
 static void stream_replay(struct kunit *test)
 {
@@ -709,6 +751,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_lost),
 	KUNIT_CASE(stream_lost_in_vram),
 	KUNIT_CASE(stream_access),
+	KUNIT_CASE(stream_access_waits),
 	KUNIT_CASE(stream_replay),
 	KUNIT_CASE(stream_map_is_not_rescued),
 	KUNIT_CASE(stream_copy_is_rescued),

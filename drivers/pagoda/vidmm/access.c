@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looking into VRAM from outside: ptrace and /proc/<pid>/mem.
+ * Looking in from outside: ptrace and /proc/<pid>/mem.
  *
- * What the CPU can reach is copied through the window. The rest is fetched page
- * by page by the device, into a bounce page and back.
+ * VRAM that the CPU can reach is copied through the window. The rest of it is fetched
+ * page by page by the device, into a bounce page and back.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
@@ -110,12 +110,25 @@ static int access_bounced(struct pagoda_bo *bo, u64 address, void *buf, u32 len,
 	return ret;
 }
 
+static int access_system(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
+{
+	struct page *page = bo->ttm.ttm->pages[offset >> PAGE_SHIFT];
+
+	if (write)
+		memcpy_to_page(page, offset_in_page(offset), buf, len);
+	else
+		memcpy_from_page(buf, page, offset_in_page(offset), len);
+	return 0;
+}
+
 /* Within one page, so within one range of VRAM. */
 static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
 {
 	struct pagoda_vram *vram = &bo->vidmm->vram;
 	struct pagoda_vram_cursor cur;
 
+	if (bo->ttm.resource->mem_type != TTM_PL_VRAM)
+		return access_system(bo, offset, buf, len, write);
 	pagoda_vram_first(&cur, bo->ttm.resource, offset, len);
 	if (!vram->window || cur.address + len > vram->visible_size)
 		return access_bounced(bo, cur.address, buf, len, write);
@@ -127,8 +140,8 @@ static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, boo
 }
 
 /**
- * pagoda_move_access() - ttm_device_funcs.access_memory
- * @bo: Allocation in VRAM, reservation held
+ * pagoda_move_access() - Read or write an allocation's bytes, wherever they are
+ * @bo: Allocation, reservation held
  * @offset: First byte
  * @buf: Kernel buffer
  * @len: Bytes
@@ -139,12 +152,15 @@ static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, boo
  */
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write)
 {
+	struct ttm_operation_ctx ctx = {};
 	int done, ret;
 	u32 piece;
 
 	dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
 			      MAX_SCHEDULE_TIMEOUT);
 	ret = pagoda_lost_clear(bo);
+	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)
+		ret = ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx);
 	if (ret)
 		return ret;
 	for (done = 0; done < len; done += piece) {

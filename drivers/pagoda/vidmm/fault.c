@@ -73,24 +73,6 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 			       pagoda_segment_of(bo->ttm.resource), moved);
 }
 
-/*
- * What was lost is cleared before it shows. Where a copy is still on its way and the
- * fault may be repeated, TTM waits with mmap_lock dropped and we are called
- * again.
- */
-static vm_fault_t fault_clear_lost(struct pagoda_bo *bo, struct vm_fault *vmf)
-{
-	struct dma_resv *resv = bo->ttm.base.resv;
-
-	if (!dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)) {
-		if (fault_flag_allow_retry_first(vmf->flags))
-			return 0;
-		dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, false,
-				      MAX_SCHEDULE_TIMEOUT);
-	}
-	return pagoda_lost_clear(bo) ? VM_FAULT_OOM : 0;
-}
-
 static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	bool move = fault_must_move(bo);
@@ -101,9 +83,6 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 		if (ret)
 			return ret;
 	}
-	ret = fault_clear_lost(bo, vmf);
-	if (ret)
-		return ret;
 	fault_trace(bo, vmf, move);
 	ret = fault_wait(bo, vmf);
 	if (ret)
@@ -135,16 +114,27 @@ static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-/* ptrace and /proc/<pid>/mem. */
+/*
+ * ptrace and /proc/<pid>/mem. Not TTM's own: where memory is pages, that looks at them
+ * without waiting for the copy that fills them.
+ */
 static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len,
 			    int write)
 {
 	struct ttm_buffer_object *ttm_bo = vma->vm_private_data;
+	u64 offset = addr - vma->vm_start +
+		     ((u64)(vma->vm_pgoff - drm_vma_node_start(&ttm_bo->base.vma_node)) << PAGE_SHIFT);
 	int ret, idx;
 
+	if (len < 1 || offset + len > ttm_bo->base.size)
+		return -EIO;
 	if (!drm_dev_enter(ttm_bo->base.dev, &idx))
 		return -ENODEV;
-	ret = ttm_bo_vm_access(vma, addr, buf, len, write);
+	ret = dma_resv_lock_interruptible(ttm_bo->base.resv, NULL);
+	if (!ret) {
+		ret = pagoda_move_access(pagoda_bo_of_ttm(ttm_bo), offset, buf, len, write);
+		dma_resv_unlock(ttm_bo->base.resv);
+	}
 	drm_dev_exit(idx);
 	return ret;
 }
