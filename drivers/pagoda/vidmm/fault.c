@@ -122,8 +122,8 @@ static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void
 			    int write)
 {
 	struct ttm_buffer_object *ttm_bo = vma->vm_private_data;
-	u64 offset = addr - vma->vm_start +
-		     ((u64)(vma->vm_pgoff - drm_vma_node_start(&ttm_bo->base.vma_node)) << PAGE_SHIFT);
+	u64 first = vma->vm_pgoff - drm_vma_node_start(&ttm_bo->base.vma_node);
+	u64 offset = addr - vma->vm_start + (first << PAGE_SHIFT);
 	int ret, idx;
 
 	if (len < 1 || offset + len > ttm_bo->base.size)

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Content when something fails, and for who looks in from outside. */
+#include <linux/kthread.h>
+#include <drm/drm_gem.h>
+
+#include "rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+
+/*
+ * A device that can't copy and VRAM that the CPU can't reach: the content is lost,
+ * the allocation says so, nobody sees what was in the pages, and all else goes on.
+ */
+static void content_lost(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = { .no_window = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bad = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *good = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct drm_pagoda_allocation_info info;
+	struct drm_pagoda_stats stats;
+	u64 next;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(good));
+	pagoda_rig_write(rig, bad, 1);
+	pagoda_rig_write(rig, good, 2);
+	pagoda_rig_settle(rig);
+	next = rig->fake->last_submitted + 1;
+	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(good));
+	pagoda_rig_settle(rig);
+
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, good, 2));
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
+	pagoda_bo_info(good, &info);
+	KUNIT_EXPECT_EQ(test, info.state, 0);
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.lost, 1);
+
+	dma_resv_lock(bad->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bad));
+	dma_resv_unlock(bad->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
+	pagoda_rig_write(rig, bad, 7);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bad, 7));
+	pagoda_rig_close(bad);
+	pagoda_rig_close(good);
+}
+
+/* The same on the way into VRAM: what somebody else left there must not show. */
+static void content_lost_in_vram(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = { .no_window = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
+	pagoda_rig_write(rig, old, 1);
+	pagoda_rig_close(old);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	memset(rig->engine.vram, 0x5a, rig->engine.vram_size);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_is_zero(rig, bo));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	PAGODA_PROVES(C45);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
+/* What a debugger reads and writes, in whatever part of VRAM, is what is there. */
+static void content_access(struct kunit *test)
+{
+	static const struct pagoda_rig_options windows[] = { { }, { .no_window = true } };
+	static const struct ttm_place one_range = {
+		.mem_type = TTM_PL_VRAM,
+		.flags = TTM_PL_FLAG_CONTIGUOUS,
+	};
+	static const u32 offsets[] = { 0, 1, 8, PAGE_SIZE - 3, PAGE_SIZE + 17, 3 * PAGE_SIZE - 5 };
+	u8 *out = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	u8 *in = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	u32 i, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, out);
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	for (n = 0; n < 2 * ARRAY_SIZE(offsets); n++) {
+		struct pagoda_rig *rig = pagoda_rig_create(test, &windows[n % 2]);
+		struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+		u32 offset = offsets[n / 2], length = PAGE_SIZE + 9;
+		u8 *vram;
+
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+		pagoda_rig_settle(rig);
+		vram = rig->engine.vram + ((u64)bo->ttm.resource->start << PAGE_SHIFT);
+		for (i = 0; i < 5 * PAGE_SIZE; i++)
+			vram[i] = i * 7 + i / 251;
+		for (i = 0; i < length; i++)
+			out[i] = ~i;
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, in, length, 0));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(in, vram + offset, length));
+		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, out, length, 1));
+		dma_resv_unlock(bo->ttm.base.resv);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(out, vram + offset, length));
+		for (i = 0; i < 5 * PAGE_SIZE; i++)
+			if (i < offset || i >= offset + length)
+				KUNIT_ASSERT_EQ(test, vram[i], (u8)(i * 7 + i / 251));
+		pagoda_rig_close(bo);
+	}
+}
+
+struct reader {
+	struct pagoda_bo *bo;
+	u64 word;
+	int ret;
+	struct completion done;
+};
+
+static int reader_run(void *data)
+{
+	struct reader *reader = data;
+
+	dma_resv_lock(reader->bo->ttm.base.resv, NULL);
+	reader->ret = pagoda_move_access(reader->bo, 0, &reader->word, sizeof(reader->word), 0);
+	dma_resv_unlock(reader->bo->ttm.base.resv);
+	complete(&reader->done);
+	return 0;
+}
+
+/* Pages that a copy is on its way to are looked at when it is through. */
+static void content_access_waits(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct reader reader = { .bo = bo };
+	struct task_struct *task;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 77);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	init_completion(&reader.done);
+	task = kthread_run(reader_run, &reader, "pagoda-reader");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&reader.done, HZ / 10));
+	pagoda_rig_settle(rig);
+	wait_for_completion(&reader.done);
+	KUNIT_EXPECT_EQ(test, reader.ret, (int)sizeof(reader.word));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 77));
+	KUNIT_EXPECT_EQ(test, reader.word, *(u64 *)page_address(bo->ttm.ttm->pages[0]));
+	pagoda_rig_close(bo);
+}
+
+/* A device that fails in the middle of a buffer is helped out, once a packet. */
+static void content_replay(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *a = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *b = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	u64 next;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(a));
+	pagoda_rig_write(rig, a, 1);
+	pagoda_rig_settle(rig);
+	next = rig->fake->last_submitted + 1;
+	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 72, 1);
+	pagoda_stream_plug(rig->vidmm);
+	/* One buffer: copy out, and somebody else's zeros over where it was. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(b));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C22);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, a, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, b));
+	KUNIT_EXPECT_EQ(test, rig->fake->resets, 1);
+	pagoda_rig_close(a);
+	pagoda_rig_close(b);
+}
+
+/* The CPU can't change the device's aperture, and doesn't say that it did. */
+static void content_map_is_not_rescued(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU | PHYSICAL, APERTURE, 0);
+	struct pagoda_queue_stats stats;
+
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_settle(rig);
+	pagoda_queue_stats(rig->vidmm->stream.queue, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rescued, 0);
+	KUNIT_EXPECT_EQ(test, stats.lost, 1);
+	pagoda_rig_close(bo);
+}
+
+/* A copy the device refuses is done by the CPU, where it reaches both ends. */
+static void content_copy_is_rescued(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	const struct ttm_place visible = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = PAGODA_RIG_VISIBLE_PAGES,
+	};
+	struct pagoda_queue_stats stats;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &visible, false));
+	pagoda_rig_write(rig, bo, 3);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_queue_stats(rig->vidmm->stream.queue, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rescued, 1);
+	KUNIT_EXPECT_EQ(test, stats.lost, 0);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));
+	pagoda_rig_close(bo);
+}
+
+static struct kunit_case content_cases[] = {
+	KUNIT_CASE(content_lost),
+	KUNIT_CASE(content_lost_in_vram),
+	KUNIT_CASE(content_access),
+	KUNIT_CASE(content_access_waits),
+	KUNIT_CASE(content_replay),
+	KUNIT_CASE(content_map_is_not_rescued),
+	KUNIT_CASE(content_copy_is_rescued),
+	{}
+};
+
+static struct kunit_suite content_suite = {
+	.name = "pagoda_content",
+	.test_cases = content_cases,
+};
+
+kunit_test_suite(content_suite);
