@@ -111,7 +111,6 @@ static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake
 {
 	u32 i;
 
-	fake->running = false;
 	if (run->ret || (run->trouble && (run->what == PAGODA_FAKE_FAULT ||
 					  run->what == PAGODA_FAKE_HANG))) {
 		fake->halted = true;
@@ -159,6 +158,8 @@ static void pagoda_fake_run(struct pagoda_fake_transport *fake)
 			pagoda_fake_answer(request, outcome,
 					   outcome == PAGODA_OUTCOME_FAULT ? &run.fault : NULL);
 		spin_lock_irqsave(&fake->lock, flags);
+		/* Not before it was answered: a reset waits for that. */
+		fake->running = false;
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
 }

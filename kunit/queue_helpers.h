@@ -11,7 +11,8 @@
 
 #define PAGODA_TEST_MAX_SEQNO	64
 #define PAGODA_TEST_MAX_UNITS	8
-#define PAGODA_TEST_TIMEOUT_MS	100
+/* Long enough that a slow machine is not taken for a silent device. */
+#define PAGODA_TEST_TIMEOUT_MS	1000
 
 /*
  * A queue on a fake device that executes "packets" of 8 bytes and counts how

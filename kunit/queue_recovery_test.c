@@ -154,7 +154,7 @@ static void pagoda_recovery_hold(struct kunit *test, enum pagoda_fake_trouble tr
 	struct dma_fence *fences[8];
 	u32 i, submits;
 
-	t->fake->reset_delay_ms = 60;
+	t->fake->reset_delay_ms = 500;
 	pagoda_fake_transport_order(t->fake, 1, trouble, 8, 1);
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
 	pagoda_queue_test_push_many(t, fences, 2, PAGODA_UNITS);

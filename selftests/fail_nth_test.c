@@ -116,8 +116,8 @@ typedef int (*sequence)(int fd, uint64_t page, uint32_t *handles);
  * so it has to go also when SIGBUS ends the sequence before its own munmap().
  */
 static struct {
-	void *volatile map;
-	volatile size_t size;
+	void *map;
+	size_t size;
 } mapped;
 
 /* A page that can't be provided ends the sequence. */
@@ -189,6 +189,14 @@ static int sequence_residency(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
+/* A store that may end in the signal handler: what stands before it was done before it. */
+static void touch(uint8_t *byte)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(byte, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 static int sequence_touch(int fd, uint64_t page, uint32_t *handles)
 {
 	uint8_t *map;
@@ -199,11 +207,11 @@ static int sequence_touch(int fd, uint64_t page, uint32_t *handles)
 	map = pagoda_map(fd, handles[0], 4 * page);
 	if (!map)
 		return -errno;
-	mapped.size = 4 * page;
-	mapped.map = map;
-	*(volatile uint8_t *)map = 1;
+	__atomic_store_n(&mapped.size, 4 * page, __ATOMIC_RELAXED);
+	__atomic_store_n(&mapped.map, map, __ATOMIC_RELAXED);
+	touch(map);
 	ret = pagoda_make_resident(fd, handles, 1, 0, 0, NULL);
-	*(volatile uint8_t *)(map + page) = 1;
+	touch(map + page);
 	return ret;
 }
 
