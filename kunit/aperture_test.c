@@ -374,7 +374,7 @@ static int aperture_test_init(struct kunit *test)
 }
 
 static struct kunit_case aperture_cases[] = {
-	KUNIT_CASE(aperture_random),
+	KUNIT_CASE_SLOW(aperture_random),
 	KUNIT_CASE(aperture_no_address),
 	KUNIT_CASE(aperture_full),
 	KUNIT_CASE(aperture_too_large),

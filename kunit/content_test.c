@@ -16,7 +16,10 @@
  */
 static void content_lost(struct kunit *test)
 {
-	const struct pagoda_rig_options blind = { .no_window = true };
+	const struct pagoda_rig_options blind = {
+		.no_window = true,
+		.mode = test->param_value,
+	};
 	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
 	struct pagoda_bo *bad = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	struct pagoda_bo *good = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
@@ -58,7 +61,10 @@ static void content_lost(struct kunit *test)
 /* The same on the way into VRAM: what somebody else left there must not show. */
 static void content_lost_in_vram(struct kunit *test)
 {
-	const struct pagoda_rig_options blind = { .no_window = true };
+	const struct pagoda_rig_options blind = {
+		.no_window = true,
+		.mode = test->param_value,
+	};
 	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
@@ -147,7 +153,7 @@ static int reader_run(void *data)
 /* Pages that a copy is on its way to are looked at when it is through. */
 static void content_access_waits(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	struct reader reader = { .bo = bo };
 	struct task_struct *task;
@@ -214,7 +220,7 @@ static void content_map_is_not_rescued(struct kunit *test)
 /* A copy the device refuses is done by the CPU, where it reaches both ends. */
 static void content_copy_is_rescued(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	const struct ttm_place visible = {
 		.mem_type = TTM_PL_VRAM,
@@ -224,8 +230,9 @@ static void content_copy_is_rescued(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &visible, false));
 	pagoda_rig_write(rig, bo, 3);
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	/* The copy, and not what maps its pages before. */
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted +
+				    (rig->engine.mmu ? 2 : 1), PAGODA_FAKE_FAULT, 0, 10);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	pagoda_queue_stats(rig->vidmm->stream.queue, &stats);
@@ -235,14 +242,42 @@ static void content_copy_is_rescued(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Without the device's help, in every mode. */
+static void content_by_cpu(struct kunit *test)
+{
+	const struct pagoda_rig_options options = { .mode = test->param_value, .by_cpu = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 45, CPU | PHYSICAL, VRAM | APERTURE, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 9);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
+	KUNIT_EXPECT_EQ(test, rig->fake->submits, 0);
+	pagoda_rig_close(bo);
+	/* What it had comes back when it is idle, which another processor may see later. */
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case content_cases[] = {
-	KUNIT_CASE(content_lost),
-	KUNIT_CASE(content_lost_in_vram),
+	KUNIT_CASE_PARAM(content_lost, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_lost_in_vram, pagoda_rig_modes),
 	KUNIT_CASE(content_access),
-	KUNIT_CASE(content_access_waits),
+	KUNIT_CASE_PARAM(content_access_waits, pagoda_rig_modes),
 	KUNIT_CASE(content_replay),
 	KUNIT_CASE(content_map_is_not_rescued),
-	KUNIT_CASE(content_copy_is_rescued),
+	KUNIT_CASE_PARAM(content_copy_is_rescued, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_by_cpu, pagoda_rig_modes),
 	{}
 };
 

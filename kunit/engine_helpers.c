@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Set-up of an engine for tests, and building of its packets. */
 #include <linux/random.h>
+#include <linux/sizes.h>
 #include <linux/vmalloc.h>
 
 #include "engine_helpers.h"
 
-#define ENGINE_MEMORY	(4 * ENGINE_PAGE + 2 * ENGINE_BYTES + ENGINE_PAGES * sizeof(u64))
+#define ENGINE_APERTURE	(ENGINE_PAGES * sizeof(u64))
+#define ENGINE_MEMORY	(5 * ENGINE_PAGE + 2 * ENGINE_BYTES + ENGINE_APERTURE + \
+			 ENGINE_RANGES * ENGINE_WINDOW)
 #define ENGINE_GUARD	0xa5
 
 static void engine_buffer_free(void *memory)
@@ -13,7 +16,8 @@ static void engine_buffer_free(void *memory)
 	vfree(memory);
 }
 
-static u8 *engine_alloc(struct kunit *test, size_t size)
+/** engine_alloc() - Zeroed memory that lives as long as a test, aligned to pages */
+u8 *engine_alloc(struct kunit *test, size_t size)
 {
 	u8 *memory = vzalloc(size);
 
@@ -39,22 +43,35 @@ static void *engine_system_span(void *context, u64 bus, u64 want, u64 *got)
 	return fix->system + offset;
 }
 
-static void engine_fence(void *context, u32 queue, u64 seqno, u32 offset, u64 address, u64 value)
+static void engine_fence(void *context, const struct pagoda_engine_run *run, u64 address,
+			 u64 value)
 {
 	struct engine_fixture *fix = context;
 
 	fix->fences++;
 	fix->fence_value = value;
+	if (fix->fence_hook)
+		fix->fence_hook(fix);
+}
+
+static void engine_notify(void *context, const struct virtio_pagoda_packet *packet)
+{
+	struct engine_fixture *fix = context;
+
+	fix->notices++;
+	fix->notice = *packet;
 }
 
 static const struct pagoda_engine_ops engine_ops = {
 	.system_span = engine_system_span,
 	.fence = engine_fence,
+	.notify = engine_notify,
 };
 
-static void engine_layout(struct engine_fixture *fix)
+static void engine_arrange(struct engine_fixture *fix)
 {
 	u8 *here = fix->memory;
+	u32 i;
 
 	memset(here, ENGINE_GUARD, ENGINE_MEMORY);
 	fix->vram = here + ENGINE_PAGE;
@@ -62,7 +79,41 @@ static void engine_layout(struct engine_fixture *fix)
 	fix->engine.aperture = (u64 *)(fix->system + ENGINE_BYTES + ENGINE_PAGE);
 	get_random_bytes(fix->vram, ENGINE_BYTES);
 	get_random_bytes(fix->system, ENGINE_BYTES);
-	memset(fix->engine.aperture, 0, ENGINE_PAGES * sizeof(u64));
+	memset(fix->engine.aperture, 0, ENGINE_APERTURE);
+	here = (u8 *)fix->engine.aperture + ENGINE_APERTURE + ENGINE_PAGE;
+	get_random_bytes(here, ENGINE_RANGES * ENGINE_WINDOW);
+	for (i = 0; i < ENGINE_RANGES; i++)
+		fix->ranges[i].window = here + i * ENGINE_WINDOW;
+	fix->engine.ranges = fix->ranges;
+	fix->engine.nr_ranges = ENGINE_RANGES;
+	fix->engine.swizzling_bytes = ENGINE_WINDOW;
+}
+
+/* Three levels that map every usable page of VRAM and of system memory. */
+static void engine_space_init(struct engine_fixture *fix)
+{
+	__le64 *root = (void *)(fix->system + ENGINE_ROOT * ENGINE_PAGE);
+	__le64 *middle = root + VIRTIO_PAGODA_PT_ENTRIES;
+	__le64 *leaf = middle + VIRTIO_PAGODA_PT_ENTRIES;
+	u64 vram = (u64)VIRTIO_PAGODA_SEGMENT_VRAM << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT;
+	u32 i;
+
+	memset(root, 0, 3 * ENGINE_PAGE);
+	root[1] = cpu_to_le64(engine_bus(ENGINE_ROOT + 1) | VIRTIO_PAGODA_PTE_VALID);
+	middle[0] = cpu_to_le64(engine_bus(ENGINE_ROOT + 2) | VIRTIO_PAGODA_PTE_VALID);
+	for (i = 0; i < ENGINE_PAGES; i++) {
+		if (i != ENGINE_INVALID)
+			leaf[i] = cpu_to_le64(i * ENGINE_PAGE | vram | VIRTIO_PAGODA_PTE_VALID);
+		leaf[ENGINE_PAGES + i] = cpu_to_le64(engine_bus(i) | VIRTIO_PAGODA_PTE_VALID);
+	}
+	fix->spaces[0].address = engine_bus(ENGINE_ROOT);
+	fix->spaces[0].entries = VIRTIO_PAGODA_PT_ENTRIES;
+	fix->engine.spaces = fix->spaces;
+	fix->engine.nr_spaces = ENGINE_SPACES;
+	fix->engine.va_bits = 47;
+	fix->engine.pt_levels = 3;
+	fix->engine.page_sizes = SZ_4K | SZ_64K | SZ_2M;
+	fix->engine.nr_tlbs = ENGINE_TLBS;
 }
 
 /**
@@ -79,7 +130,7 @@ struct engine_fixture *engine_fixture_init(struct kunit *test)
 	fix->memory = engine_alloc(test, ENGINE_MEMORY);
 	fix->before = engine_alloc(test, ENGINE_MEMORY);
 	fix->buffer = engine_alloc(test, ENGINE_BUFFER);
-	engine_layout(fix);
+	engine_arrange(fix);
 	fix->invalid = (struct pagoda_engine_range) {
 		.start = ENGINE_INVALID * ENGINE_PAGE,
 		.size = ENGINE_PAGE,
@@ -92,9 +143,12 @@ struct engine_fixture *engine_fixture_init(struct kunit *test)
 	fix->engine.max_buffer = ENGINE_BUFFER;
 	fix->engine.system_bits = 40;
 	fix->engine.aperture_pages = ENGINE_PAGES;
-	fix->engine.features = pagoda_engine_features() | BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	fix->engine.features = (pagoda_engine_features() & ~ENGINE_MMU_OPS) |
+			       BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 	fix->engine.ops = &engine_ops;
 	fix->engine.context = fix;
+	fix->engine.tlbs = (void *)engine_alloc(test, ENGINE_TLBS * sizeof(*fix->engine.tlbs));
+	engine_space_init(fix);
 	KUNIT_ASSERT_TRUE(test, pagoda_engine_init(&fix->engine));
 	return fix;
 }
@@ -123,7 +177,7 @@ void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, con
 	KUNIT_FAIL(test, "%s: byte %zu is %#x, not %#x", what, i, fix->memory[i], fix->before[i]);
 }
 
-/** engine_expect_guards() - Nothing was written outside VRAM, system and aperture */
+/** engine_expect_guards() - Nothing was written outside VRAM, system, aperture and windows */
 void engine_expect_guards(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	const u8 *guards[] = {
@@ -131,6 +185,7 @@ void engine_expect_guards(struct kunit *test, struct engine_fixture *fix, const 
 		fix->vram + ENGINE_BYTES,
 		fix->system + ENGINE_BYTES,
 		(u8 *)(fix->engine.aperture + ENGINE_PAGES),
+		fix->ranges[0].window + ENGINE_RANGES * ENGINE_WINDOW,
 	};
 	u32 i;
 
@@ -186,6 +241,67 @@ void engine_add_transfer(struct engine_fixture *fix, u64 size, const struct engi
 	transfer->size = cpu_to_le64(size);
 	engine_location(&transfer->src, src, runs);
 	engine_location(&transfer->dst, dst, runs + src->nr_runs);
+}
+
+/** engine_layout() - Describe a tiled surface */
+void engine_layout(struct virtio_pagoda_layout *layout, u32 tiling, u32 pitch, u32 height,
+		   u32 mips)
+{
+	layout->tiling = cpu_to_le32(tiling);
+	layout->pitch = cpu_to_le32(pitch);
+	layout->height = cpu_to_le32(height);
+	layout->mips = cpu_to_le32(mips);
+}
+
+/** engine_add_tiled() - Append a TRANSFER that swizzles or unswizzles, of allocation 1 */
+struct virtio_pagoda_transfer *
+engine_add_tiled(struct engine_fixture *fix, u64 size, const struct engine_side *src,
+		 const struct engine_side *dst, u16 flags, const struct virtio_pagoda_tiled *tiled)
+{
+	struct virtio_pagoda_transfer *transfer;
+	struct virtio_pagoda_run *runs;
+
+	transfer = engine_packet(fix, VIRTIO_PAGODA_OP_TRANSFER, sizeof(*transfer) +
+				 sizeof(*tiled) + (src->nr_runs + dst->nr_runs) * sizeof(*runs));
+	memcpy(transfer + 1, tiled, sizeof(*tiled));
+	runs = (void *)(transfer + 1) + sizeof(*tiled);
+	transfer->packet.flags = cpu_to_le16(flags);
+	transfer->packet.allocation = cpu_to_le64(1);
+	transfer->size = cpu_to_le64(size);
+	engine_location(&transfer->src, src, runs);
+	engine_location(&transfer->dst, dst, runs + src->nr_runs);
+	return transfer;
+}
+
+/**
+ * engine_add_lock() - Append a SPECIAL_LOCK_TRANSFER of the first piece of a surface
+ * @fix: Fixture
+ * @size: Bytes of the piece
+ * @src: Surface or piece
+ * @dst: The other
+ * @flags: Its flags
+ *
+ * The surface has 17 pages: two mip levels of 4 KiB tiles and some that are linear.
+ *
+ * Return: the packet, for the range and the rest.
+ */
+struct virtio_pagoda_special_lock_transfer *
+engine_add_lock(struct engine_fixture *fix, u64 size, const struct engine_side *src,
+		const struct engine_side *dst, u16 flags)
+{
+	struct virtio_pagoda_special_lock_transfer *lock;
+	struct virtio_pagoda_run *runs;
+
+	lock = engine_packet(fix, VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER, sizeof(*lock) +
+			     (src->nr_runs + dst->nr_runs) * sizeof(*runs));
+	runs = (void *)(lock + 1);
+	lock->transfer.packet.flags = cpu_to_le16(flags);
+	lock->transfer.size = cpu_to_le64(size);
+	engine_location(&lock->transfer.src, src, runs);
+	engine_location(&lock->transfer.dst, dst, runs + src->nr_runs);
+	lock->tiled.surface_size = cpu_to_le64(17 * ENGINE_PAGE);
+	engine_layout(&lock->tiled.layout, VIRTIO_PAGODA_TILING_4K, 256, 128, 2);
+	return lock;
 }
 
 /** engine_add_fill() - Append a FILL of VRAM, with no allocation */
@@ -259,6 +375,86 @@ void engine_add_signal(struct engine_fixture *fix, u32 segment, u64 address, u64
 	signal->segment = cpu_to_le32(segment);
 }
 
+/** engine_add_init_context() - Append an INIT_CONTEXT_RESOURCE */
+struct virtio_pagoda_init_context_resource *
+engine_add_init_context(struct engine_fixture *fix, u64 size, u64 context,
+			const struct engine_side *dst)
+{
+	struct virtio_pagoda_init_context_resource *init;
+
+	init = engine_packet(fix, VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE, sizeof(*init) +
+			     dst->nr_runs * sizeof(struct virtio_pagoda_run));
+	init->size = cpu_to_le64(size);
+	init->context = cpu_to_le64(context);
+	engine_location(&init->dst, dst, (void *)(init + 1));
+	return init;
+}
+
+/**
+ * engine_add_update_context() - Append an UPDATE_CONTEXT_ALLOCATION
+ * @fix: Fixture
+ * @address: Virtual address of the allocation
+ * @size: Its bytes
+ * @offset: Where to write
+ * @data_size: Bytes to write, 0x5a each unless the caller changes them
+ *
+ * Return: the data.
+ */
+u8 *engine_add_update_context(struct engine_fixture *fix, u64 address, u64 size, u32 offset,
+			      u32 data_size)
+{
+	struct virtio_pagoda_update_context_allocation *update;
+
+	update = engine_packet(fix, VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
+			       sizeof(*update) + ALIGN(data_size, VIRTIO_PAGODA_PACKET_ALIGN));
+	update->address = cpu_to_le64(address);
+	update->size = cpu_to_le64(size);
+	update->data_size = cpu_to_le32(data_size);
+	update->data_offset = cpu_to_le32(offset);
+	return memset(update + 1, 0x5a, data_size);
+}
+
+/** engine_add_residency() - Append a NOTIFY_RESIDENCY or 2: pages 8 and on of VRAM */
+struct virtio_pagoda_notify_residency *engine_add_residency(struct engine_fixture *fix,
+							    u16 opcode, u64 nr_pages)
+{
+	struct virtio_pagoda_notify_residency *notify;
+
+	notify = engine_packet(fix, opcode, sizeof(*notify));
+	notify->packet.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_RESIDENT);
+	notify->packet.allocation = cpu_to_le64(1);
+	notify->address = cpu_to_le64(8 * ENGINE_PAGE);
+	notify->nr_pages = cpu_to_le64(nr_pages);
+	notify->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM);
+	return notify;
+}
+
+/**
+ * engine_add_fence_residency() - Append a NOTIFY_FENCE_RESIDENCY
+ * @fix: Fixture
+ * @nr_fences: Fences, each with its values in a page of its own
+ *
+ * Return: the first of its entries.
+ */
+struct virtio_pagoda_fence_residency *engine_add_fence_residency(struct engine_fixture *fix,
+								 u32 nr_fences)
+{
+	struct virtio_pagoda_notify_fence_residency *notify;
+	struct virtio_pagoda_fence_residency *fences;
+	u32 i;
+
+	notify = engine_packet(fix, VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY,
+			       sizeof(*notify) + nr_fences * sizeof(*fences));
+	notify->nr_fences = cpu_to_le32(nr_fences);
+	fences = (void *)(notify + 1);
+	for (i = 0; i < nr_fences; i++) {
+		fences[i].fence = cpu_to_le64(i + 1);
+		fences[i].current_value = cpu_to_le64(engine_bus(i) + 8);
+		fences[i].monitored_value = cpu_to_le64(engine_bus(i) + 16);
+	}
+	return fences;
+}
+
 /** engine_add_notify() - Append a NOTIFY_ALLOC, which changes nothing */
 void engine_add_notify(struct engine_fixture *fix)
 {
@@ -268,6 +464,83 @@ void engine_add_notify(struct engine_fixture *fix)
 	notify->packet.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_EVICTION);
 	notify->packet.allocation = cpu_to_le64(1);
 	notify->size = cpu_to_le64(ENGINE_PAGE);
+}
+
+/** engine_add_virtual() - Append a VIRTUAL_TRANSFER of 4 KiB pages */
+void engine_add_virtual(struct engine_fixture *fix, u64 src, u64 dst, u64 size, u32 direction)
+{
+	struct virtio_pagoda_virtual_transfer *transfer;
+
+	transfer = engine_packet(fix, VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER, sizeof(*transfer));
+	transfer->size = cpu_to_le64(size);
+	transfer->src_address = cpu_to_le64(src);
+	transfer->dst_address = cpu_to_le64(dst);
+	transfer->direction = cpu_to_le32(direction);
+}
+
+/** engine_add_virtual_fill() - Append a VIRTUAL_FILL */
+void engine_add_virtual_fill(struct engine_fixture *fix, u64 va, u64 size, u32 pattern)
+{
+	struct virtio_pagoda_virtual_fill *fill;
+
+	fill = engine_packet(fix, VIRTIO_PAGODA_OP_VIRTUAL_FILL, sizeof(*fill));
+	fill->size = cpu_to_le64(size);
+	fill->address = cpu_to_le64(va);
+	fill->pattern = cpu_to_le32(pattern);
+}
+
+/** engine_add_update() - Append an UPDATE_PAGE_TABLE; returns its values, to be filled in */
+__le64 *engine_add_update(struct engine_fixture *fix, u32 segment, u64 table, u32 level,
+			  u32 first, u32 nr_entries, u32 nr_values)
+{
+	struct virtio_pagoda_update_page_table *update;
+
+	update = engine_packet(fix, VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+			       sizeof(*update) + nr_values * sizeof(__le64));
+	update->table_address = cpu_to_le64(table);
+	update->table_segment = cpu_to_le32(segment);
+	update->mode = cpu_to_le32(VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL);
+	update->level = cpu_to_le32(level);
+	update->first_entry = cpu_to_le32(first);
+	update->nr_entries = cpu_to_le32(nr_entries);
+	update->nr_values = cpu_to_le32(nr_values);
+	return (void *)(update + 1);
+}
+
+/** engine_add_flush() - Append a FLUSH_TLB that names the space's root */
+void engine_add_flush(struct engine_fixture *fix, u32 space, u64 start, u64 end)
+{
+	struct virtio_pagoda_flush_tlb *flush;
+
+	flush = engine_packet(fix, VIRTIO_PAGODA_OP_FLUSH_TLB, sizeof(*flush));
+	flush->root_address = cpu_to_le64(fix->spaces[space].address);
+	flush->root_segment = cpu_to_le32(fix->spaces[space].segment);
+	flush->start = cpu_to_le64(start);
+	flush->end = cpu_to_le64(end);
+	flush->address_space = cpu_to_le32(space);
+}
+
+/** engine_add_copy_entries() - Append a COPY_PAGE_TABLE_ENTRIES; returns its ranges */
+struct virtio_pagoda_copy_range *engine_add_copy_entries(struct engine_fixture *fix,
+							 u32 nr_ranges)
+{
+	struct virtio_pagoda_copy_page_table_entries *copy;
+
+	copy = engine_packet(fix, VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES,
+			     sizeof(*copy) + nr_ranges * sizeof(struct virtio_pagoda_copy_range));
+	copy->nr_ranges = cpu_to_le32(nr_ranges);
+	return (void *)(copy + 1);
+}
+
+static void engine_add_valid_copy(struct engine_fixture *fix)
+{
+	struct virtio_pagoda_copy_range *range = engine_add_copy_entries(fix, 1);
+
+	range->src_table = cpu_to_le64(ENGINE_VA + 2 * ENGINE_PAGE);
+	range->dst_table = cpu_to_le64(ENGINE_VA + 3 * ENGINE_PAGE);
+	range->src_entry = cpu_to_le32(5);
+	range->dst_entry = cpu_to_le32(7);
+	range->nr_entries = cpu_to_le32(9);
 }
 
 /** engine_add_valid() - Append a packet of @opcode with nothing wrong about it */
@@ -305,8 +578,46 @@ void engine_add_valid(struct engine_fixture *fix, u16 opcode)
 	case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
 		engine_add_unmap(fix, 3, 4, 1);
 		break;
+	case VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER:
+		engine_add_lock(fix, 2 * ENGINE_PAGE - 8, &system, &vram,
+				VIRTIO_PAGODA_TRANSFER_START);
+		break;
+	case VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER:
+		engine_add_virtual(fix, ENGINE_VA + 2 * ENGINE_PAGE,
+				   ENGINE_VA_SYSTEM + 4 * ENGINE_PAGE, 3 * ENGINE_PAGE,
+				   VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
+		break;
+	case VIRTIO_PAGODA_OP_VIRTUAL_FILL:
+		engine_add_virtual_fill(fix, ENGINE_VA + 3 * ENGINE_PAGE, ENGINE_PAGE, 0x01020304);
+		break;
+	case VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE:
+		memset(engine_add_update(fix, VIRTIO_PAGODA_SEGMENT_VRAM, 6 * ENGINE_PAGE, 0, 1, 4,
+					 4), 0x5a, 4 * sizeof(__le64));
+		break;
+	case VIRTIO_PAGODA_OP_FLUSH_TLB:
+		engine_add_flush(fix, 0, 0, 0);
+		break;
+	case VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES:
+		engine_add_valid_copy(fix);
+		break;
 	case VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE:
 		engine_add_signal(fix, VIRTIO_PAGODA_SEGMENT_VRAM, 128, 5, 0);
+		break;
+	case VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE:
+		engine_add_init_context(fix, 2 * ENGINE_PAGE, 5, &system);
+		break;
+	case VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION:
+		engine_add_update_context(fix, ENGINE_VA + 6 * ENGINE_PAGE, 2 * ENGINE_PAGE,
+					  ENGINE_PAGE - 8, 20);
+		break;
+	case VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY:
+		engine_add_residency(fix, opcode, 0);
+		break;
+	case VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2:
+		engine_add_residency(fix, opcode, 3);
+		break;
+	case VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY:
+		engine_add_fence_residency(fix, 2);
 		break;
 	case VIRTIO_PAGODA_OP_NOTIFY_ALLOC:
 		engine_add_notify(fix);
@@ -365,4 +676,54 @@ void engine_expect_fault(struct kunit *test, struct engine_fixture *fix, u32 rea
 			    pagoda_engine_fault_name(run.fault.reason));
 	KUNIT_EXPECT_EQ_MSG(test, run.fault.offset, run.offset, "%s", what);
 	engine_expect_unchanged(test, fix, what);
+}
+
+/**
+ * engine_expect_failure() - Execute the buffer on a device that fails at its first packet
+ * @test: Test
+ * @fix: Fixture
+ * @middle: It fails after half of the packet, else before it
+ */
+void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool middle)
+{
+	struct pagoda_engine_run run;
+
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, 1, 1);
+	run.buffer = fix->buffer;
+	run.size = fix->size;
+	run.spans = fix->spans;
+	run.fail_at = 0;
+	run.fail_middle = middle;
+	fix->size = 0;
+	KUNIT_EXPECT_EQ(test, pagoda_engine_execute(&fix->engine, &run), PAGODA_ENGINE_FAULT);
+	KUNIT_EXPECT_EQ(test, run.fault.reason, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE);
+	KUNIT_EXPECT_EQ(test, run.packets, 0);
+}
+
+/**
+ * engine_expect_mutations() - Execute packets with one field changed each
+ * @test: Test
+ * @fix: Fixture
+ * @mutations: What to change
+ * @nr: Entries of @mutations
+ *
+ * Each must be refused for its reason and without effect.
+ */
+void engine_expect_mutations(struct kunit *test, struct engine_fixture *fix,
+			     const struct engine_mutation *mutations, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		__le64 value = cpu_to_le64(mutations[i].value);
+		u32 offset;
+
+		/* Something harmless first, so that the offset has to be right. */
+		engine_add_notify(fix);
+		offset = fix->size;
+		engine_add_valid(fix, mutations[i].opcode);
+		memcpy(fix->buffer + offset + mutations[i].offset, &value, mutations[i].width);
+		engine_expect_fault(test, fix, mutations[i].reason, mutations[i].what);
+	}
+	engine_expect_guards(test, fix, "malformed");
 }

@@ -284,7 +284,8 @@ static void engine_generation_test(struct kunit *test)
 /**
  * struct engine_worker - A second queue
  * @test: Test
- * @fix: Its engine, with a buffer of its own
+ * @fix: The engine
+ * @mine: A buffer to build packets in, no more
  * @runs: Buffers it executed
  * @errors: Of those, how many didn't do what they had to
  * @signal: Signal a fence rather than copy through the aperture
@@ -292,6 +293,7 @@ static void engine_generation_test(struct kunit *test)
 struct engine_worker {
 	struct kunit *test;
 	struct engine_fixture *fix;
+	struct engine_fixture *mine;
 	u32 runs;
 	u32 errors;
 	bool signal;
@@ -335,13 +337,12 @@ static void engine_worker_signal(struct engine_worker *worker, struct engine_fix
 static int engine_worker_thread(void *data)
 {
 	struct engine_worker *worker = data;
-	struct engine_fixture mine = { .buffer = worker->fix->buffer + ENGINE_BUFFER / 2 };
 
 	while (!kthread_should_stop()) {
 		if (worker->signal)
-			engine_worker_signal(worker, &mine);
+			engine_worker_signal(worker, worker->mine);
 		else
-			engine_worker_copy(worker, &mine);
+			engine_worker_copy(worker, worker->mine);
 		WRITE_ONCE(worker->runs, worker->runs + 1);
 		cond_resched();
 	}
@@ -351,6 +352,9 @@ static int engine_worker_thread(void *data)
 static void engine_worker_start(struct kunit *test, struct engine_worker *worker,
 				struct task_struct **task)
 {
+	worker->mine = kunit_kzalloc(test, sizeof(*worker->mine), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, worker->mine);
+	worker->mine->buffer = worker->fix->buffer + ENGINE_BUFFER / 2;
 	*task = kthread_run(engine_worker_thread, worker, "pagoda-engine-test");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, *task);
 }

@@ -181,7 +181,8 @@ static void pagoda_stream_small(struct pagoda_stream *s, struct pagoda_paging_op
 	case 2:
 		op->operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE;
 		signal->value = prandom_u32_state(&s->rnd);
-		signal->flags = pagoda_stream_pick(s, 0, 1) * VIRTIO_PAGODA_SIGNAL_EVENT;
+		signal->flags = pagoda_stream_pick(s, 0, 1) * VIRTIO_PAGODA_SIGNAL_EVENT |
+				pagoda_stream_pick(s, 0, 1) * VIRTIO_PAGODA_SIGNAL_FORWARD;
 		signal->address = pagoda_stream_address(s, 8, &signal->segment,
 							&signal->cpu_pages);
 		break;

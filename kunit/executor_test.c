@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 #include <linux/string.h>
 
+#include "coverage.h"
 #include "executor_world.h"
 #include "prove.h"
 
@@ -499,9 +500,13 @@ static void pagoda_errors_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, vram, before, 8);
 
 	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
-	pagoda_append(world, &fill);
-	packet->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_FLUSH_TLB);
+	pagoda_append(world, &(struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_UNMAP_MMU,
+		.map_mmu.nr_pages = 1,
+	});
 	KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error, -EOPNOTSUPP);
+	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
+	pagoda_append(world, &fill);
 	packet->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_COUNT);
 	KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error, -EINVAL);
 	packet->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_FILL);
@@ -538,6 +543,14 @@ static void pagoda_overlap_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pagoda_world_run_engine(world, 0).good, page == 7);
 	}
 }
+
+const u32 pagoda_executor_compared[] = {
+	VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_FILL, VIRTIO_PAGODA_OP_DISCARD_CONTENT,
+	VIRTIO_PAGODA_OP_READ_PHYSICAL, VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
+	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2,
+	VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT, VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
+	VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0
+};
 
 static struct kunit_case pagoda_executor_cases[] = {
 	KUNIT_CASE(pagoda_round_trip_test),

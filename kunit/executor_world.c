@@ -15,7 +15,7 @@ static void *pagoda_world_span(void *context, u64 bus, u64 want, u64 *got)
 	return world->engine_system + (bus - PAGODA_WORLD_BUS);
 }
 
-static void pagoda_world_fence(void *context, u32 queue, u64 seqno, u32 offset, u64 address,
+static void pagoda_world_fence(void *context, const struct pagoda_engine_run *run, u64 address,
 			       u64 value)
 {
 	struct pagoda_world *world = context;
@@ -96,6 +96,7 @@ static void pagoda_world_make_cpu(struct pagoda_world *world)
 		.map_page = pagoda_world_map_page,
 		.unmap_page = pagoda_world_unmap_page,
 		.page_at = pagoda_world_page_at,
+		.limits = &world->limits,
 	};
 	for (i = 0; i < PAGODA_WORLD_SYSTEM; i++)
 		world->cpu_pages[i] = world->cpu_system + i * PAGODA_WORLD_PAGE;
@@ -197,6 +198,7 @@ struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 st
 	return (struct pagoda_verdict) {
 		.good = outcome == PAGODA_ENGINE_DONE,
 		.stopped_at = run.offset,
+		.reason = run.fault.reason,
 	};
 }
 
@@ -215,12 +217,14 @@ struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start
 					   start, world->priv,
 					   world->buf.priv - world->priv, &verdict.stopped_at);
 	verdict.good = !verdict.error;
+	verdict.reason = world->exec.reason;
 	KUNIT_ASSERT_EQ(world->test, world->nr_mapped, 0);
 	return verdict;
 }
 
 /**
- * pagoda_world_submit() - Execute the buffer on both, and expect the same verdict
+ * pagoda_world_submit() - Execute the buffer on both, and expect the same verdict, for the
+ *	same reason
  * @world: World
  *
  * Return: the verdict.
@@ -231,13 +235,15 @@ struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 	struct pagoda_verdict cpu = pagoda_world_run_cpu(world, 0);
 	struct pagoda_paging_text text = { .size = 2048 };
 
-	if (engine.good != cpu.good || engine.stopped_at != cpu.stopped_at) {
+	if (engine.reason != cpu.reason || engine.stopped_at != cpu.stopped_at) {
 		text.data = pagoda_world_alloc(world->test, text.size);
 		pagoda_paging_print(world->data, world->buf.write_offset, &text);
 		kunit_info(world->test, "%s", text.data);
 	}
 	KUNIT_ASSERT_EQ(world->test, engine.good, cpu.good);
 	KUNIT_ASSERT_EQ(world->test, engine.stopped_at, cpu.stopped_at);
+	KUNIT_ASSERT_STREQ(world->test, pagoda_engine_fault_name(engine.reason),
+			   pagoda_engine_fault_name(cpu.reason));
 	return cpu;
 }
 

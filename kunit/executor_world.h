@@ -69,11 +69,13 @@ struct pagoda_world {
  * @good: Every packet was executed
  * @stopped_at: First packet not executed whole
  * @error: What the CPU executor returned
+ * @reason: enum virtio_pagoda_fault_reason, 0 if it was executed
  */
 struct pagoda_verdict {
 	bool good;
 	u32 stopped_at;
 	int error;
+	u32 reason;
 };
 
 struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd);

@@ -115,8 +115,10 @@ static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake
 					  run->what == PAGODA_FAKE_HANG))) {
 		fake->halted = true;
 		fake->offset = run->fault.offset;
-		*outcome = PAGODA_OUTCOME_FAULT;
-		if (!run->ret && run->what == PAGODA_FAKE_HANG)
+		*outcome = run->ret == PAGODA_FAKE_BABBLES ? PAGODA_OUTCOME_BAD_ANSWER :
+							     PAGODA_OUTCOME_FAULT;
+		if (run->ret ? run->ret == PAGODA_FAKE_STANDS_STILL :
+			       run->what == PAGODA_FAKE_HANG)
 			return NULL;
 		return pagoda_fake_take(fake, run->seqno);
 	}
@@ -177,6 +179,11 @@ static int pagoda_fake_submit(struct pagoda_transport *transport,
 	int ret;
 
 	spin_lock_irqsave(&fake->lock, flags);
+	if (fake->submits < PAGODA_FAKE_LOG) {
+		fake->log[fake->submits].seqno = request->seqno;
+		fake->log[fake->submits].data = request->data;
+		fake->log[fake->submits].start = request->start;
+	}
 	fake->submits++;
 	if (fake->resetting || request->seqno != fake->last_submitted + 1 ||
 	    request->start > request->size)
@@ -191,6 +198,7 @@ static int pagoda_fake_submit(struct pagoda_transport *transport,
 		fake->ring[fake->nr_ring++] = (struct pagoda_fake_slot) {
 			.request = request, .seqno = request->seqno,
 		};
+		fake->most = max(fake->most, fake->nr_ring);
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
 	return ret;
@@ -261,6 +269,28 @@ static bool pagoda_fake_is_running(struct pagoda_fake_transport *fake)
 	return running;
 }
 
+/*
+ * What runs is finished first, as a real device would; it doesn't wait for any
+ * fence, which lockdep couldn't know if the work were flushed.
+ */
+static void pagoda_fake_wait(struct pagoda_fake_transport *fake)
+{
+	while (pagoda_fake_is_running(fake))
+		fsleep(100);
+}
+
+/* An engine never sees the numbers again that it was given. */
+static void pagoda_fake_restart(struct pagoda_fake_transport *fake)
+{
+	fake->halted = false;
+	if (fake->engine) {
+		fake->seqno = fake->last_submitted;
+		fake->offset = 0;
+	} else {
+		fake->last_submitted = fake->seqno;
+	}
+}
+
 static int pagoda_fake_reset(struct pagoda_transport *transport,
 			     struct pagoda_reset_result *result)
 {
@@ -276,12 +306,7 @@ static int pagoda_fake_reset(struct pagoda_transport *transport,
 	ret = fake->reset_error;
 	spin_unlock_irqrestore(&fake->lock, flags);
 
-	/*
-	 * What runs is finished first, as a real device would; it doesn't wait
-	 * for any fence, which lockdep couldn't know if the work were flushed.
-	 */
-	while (pagoda_fake_is_running(fake))
-		fsleep(100);
+	pagoda_fake_wait(fake);
 	if (fake->reset_delay_ms)
 		msleep(fake->reset_delay_ms);
 	if (!ret)
@@ -290,15 +315,32 @@ static int pagoda_fake_reset(struct pagoda_transport *transport,
 	spin_lock_irqsave(&fake->lock, flags);
 	fake->resetting = false;
 	if (!ret) {
-		fake->halted = false;
-		fake->last_submitted = fake->seqno;
 		result->seqno = fake->seqno;
 		result->offset = fake->offset;
+		pagoda_fake_restart(fake);
 		if (fake->reset_lies)
 			*result = fake->lie;
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
 	return ret;
+}
+
+static int pagoda_fake_command(struct pagoda_transport *transport,
+			       const struct pagoda_command *command)
+{
+	struct pagoda_fake_transport *fake = to_fake(transport);
+	unsigned long flags;
+	int ret;
+
+	might_sleep();
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->controls++;
+	fake->command = *command;
+	ret = fake->control_error;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	if (ret)
+		return ret;
+	return fake->control ? fake->control(fake->arg, command) : -ENODEV;
 }
 
 static u32 pagoda_fake_depth(struct pagoda_transport *transport)
@@ -316,6 +358,7 @@ static const struct pagoda_transport_ops pagoda_fake_ops = {
 	.kick = pagoda_fake_kick,
 	.poll = pagoda_fake_poll,
 	.reset = pagoda_fake_reset,
+	.control = pagoda_fake_command,
 	.depth = pagoda_fake_depth,
 	.doorbells = pagoda_fake_doorbells,
 };
@@ -357,6 +400,35 @@ struct pagoda_fake_transport *pagoda_fake_transport_create(struct kunit *test,
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pagoda_fake_transport_destroy,
 							   fake));
 	return fake;
+}
+
+void pagoda_fake_transport_lose(struct pagoda_fake_transport *fake)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	if (fake->resetting)
+		fake->violations++;
+	fake->resetting = true;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	pagoda_fake_wait(fake);
+	pagoda_fake_give_back(fake);
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->resetting = false;
+	fake->halted = false;
+	fake->seqno = fake->last_submitted;
+	fake->offset = 0;
+	spin_unlock_irqrestore(&fake->lock, flags);
+}
+
+void pagoda_fake_transport_go_on(struct pagoda_fake_transport *fake)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	fake->halted = false;
+	spin_unlock_irqrestore(&fake->lock, flags);
+	queue_work(fake->wq, &fake->work);
 }
 
 void pagoda_fake_transport_mode(struct pagoda_fake_transport *fake,

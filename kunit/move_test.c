@@ -4,6 +4,7 @@
 #include <linux/kthread.h>
 #include <drm/drm_gem.h>
 
+#include "queue_helpers.h"
 #include "rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -46,7 +47,7 @@ static void move_table_test(struct kunit *test)
 static void move_round_trip(struct kunit *test)
 {
 	static const u32 sizes[] = { 1, 3, 16, 77, 200 };
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
@@ -65,32 +66,15 @@ static void move_round_trip(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+		/* TTM still has the range it was at before. */
+		pagoda_rig_settle(rig);
+		flush_workqueue(rig->vidmm->ttm.wq);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
 		pagoda_rig_close(bo);
 	}
 	KUNIT_EXPECT_EQ(test, rig->fake->violations, 0);
-}
-
-/* VRAM in which every other page is taken. */
-static void rig_fragment(struct kunit *test, struct pagoda_rig *rig, struct pagoda_bo **odd,
-			 u32 count)
-{
-	struct pagoda_bo **even = kunit_kcalloc(test, count, sizeof(*even), GFP_KERNEL);
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, even);
-	for (i = 0; i < count; i++) {
-		odd[i] = pagoda_rig_bo(rig, 1, CPU, VRAM, 0);
-		even[i] = pagoda_rig_bo(rig, 1, CPU, VRAM, 0);
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(odd[i]));
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(even[i]));
-	}
-	for (i = 0; i < count; i++)
-		pagoda_rig_close(even[i]);
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
 }
 
 static void expect_one_transfer(struct kunit *test, struct pagoda_rig *rig, struct pagoda_bo *bo,
@@ -118,14 +102,14 @@ static void expect_one_transfer(struct kunit *test, struct pagoda_rig *rig, stru
 /* Pieces: one a fragment, in order, first and last marked, summing up. */
 static void move_fragments(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
 	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
 	struct pagoda_bo *bo;
 	u32 i, before;
 
 	KUNIT_ASSERT_NOT_NULL(test, odd);
-	rig_fragment(test, rig, odd, count);
+	pagoda_rig_fragment(rig, odd, count);
 	bo = pagoda_rig_bo(rig, 50, CPU, VRAM | APERTURE, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, pagoda_vram_count_ranges(bo->ttm.resource), 50);
@@ -147,7 +131,7 @@ static void move_fragments(struct kunit *test)
 /* What takes long is moved in pieces, in one range of VRAM too. */
 static void move_pieces(struct kunit *test)
 {
-	const struct pagoda_rig_options large = { .large = true };
+	const struct pagoda_rig_options large = { .large = true, .mode = test->param_value };
 	const struct ttm_place one_range = {
 		.mem_type = TTM_PL_VRAM,
 		.flags = TTM_PL_FLAG_CONTIGUOUS,
@@ -209,14 +193,14 @@ static int mover_run(void *data)
 /* Several threads move what is in fragments: a transfer that began ends before the next. */
 static void move_threads(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
 	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
 	struct mover movers[3] = {};
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, odd);
-	rig_fragment(test, rig, odd, count);
+	pagoda_rig_fragment(rig, odd, count);
 	for (i = 0; i < ARRAY_SIZE(movers); i++) {
 		movers[i].bo = pagoda_rig_bo(rig, 20, CPU, VRAM, 0);
 		init_completion(&movers[i].done);
@@ -245,7 +229,10 @@ static void move_threads(struct kunit *test)
 /* Small buffers: an operation goes over many submissions and is one move. */
 static void move_multipass(struct kunit *test)
 {
-	const struct pagoda_rig_options small = { .buffer_size = PAGE_SIZE };
+	const struct pagoda_rig_options small = {
+		.buffer_size = PAGE_SIZE,
+		.mode = test->param_value,
+	};
 	struct pagoda_rig *rig = pagoda_rig_create(test, &small);
 	u32 count = PAGODA_RIG_VRAM_PAGES / 2;
 	struct pagoda_bo **odd = kunit_kcalloc(test, count, sizeof(*odd), GFP_KERNEL);
@@ -255,7 +242,7 @@ static void move_multipass(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, odd);
-	rig_fragment(test, rig, odd, count);
+	pagoda_rig_fragment(rig, odd, count);
 	bo = pagoda_rig_bo(rig, 200, CPU, VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 5);
@@ -280,29 +267,32 @@ static void move_multipass(struct kunit *test)
 /* What is new in VRAM is zero, whatever was there; clean blocks aren't filled. */
 static void move_fresh_is_zero(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	u32 i;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
-	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, 0), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), 0), 0);
 	pagoda_rig_write(rig, bo, 1);
 	pagoda_rig_close(bo);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
 
 	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	PAGODA_PROVES(C45, C41, C42);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
-	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
+	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), bo->id), 0);
 	for (i = 0; i < rig->nr_log; i++) {
 		const struct pagoda_rig_note *note = &rig->log[i];
 
-		if (note->opcode != VIRTIO_PAGODA_OP_FILL)
+		if (note->opcode != pagoda_rig_fill_op(rig))
 			continue;
-		KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_VRAM);
+		if (note->opcode == VIRTIO_PAGODA_OP_FILL)
+			KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_VRAM);
 		/* Nothing else is under way for it: it has no content to copy. */
-		KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER,
+		KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, pagoda_rig_copy_op(rig),
 						       note->allocation), 0);
 	}
 	pagoda_rig_close(bo);
@@ -311,7 +301,7 @@ static void move_fresh_is_zero(struct kunit *test)
 /* Eviction to plain system memory names pages, to the aperture an address. */
 static void move_eviction_segment(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *plain = pagoda_rig_bo(rig, 7, CPU, VRAM, 0);
 	struct pagoda_bo *mapped = pagoda_rig_bo(rig, 7, CPU | PHYSICAL, VRAM | APERTURE,
 						 APERTURE);
@@ -348,7 +338,7 @@ static void move_eviction_segment(struct kunit *test)
 /* Making room doesn't wait for the device; who gets the room comes later in line. */
 static void move_pipelined(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	struct pagoda_bo *new = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	const struct pagoda_rig_note *out, *fill;
@@ -361,7 +351,7 @@ static void move_pipelined(struct kunit *test)
 	/* The device has done nothing yet, and here we are. */
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(new));
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(old));
-	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, 0), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), 0), 0);
 	pagoda_vidmm_stats(rig->vidmm, &stats);
 	KUNIT_EXPECT_EQ(test, stats.cpu_waits, 0);
 
@@ -369,8 +359,8 @@ static void move_pipelined(struct kunit *test)
 	PAGODA_PROVES(C36, C19);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, old, 3));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, new));
-	out = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, old->id, 0);
-	fill = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_FILL, new->id, 0);
+	out = pagoda_rig_find(rig, pagoda_rig_copy_op(rig), old->id, 0);
+	fill = pagoda_rig_find(rig, pagoda_rig_fill_op(rig), new->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, out);
 	KUNIT_ASSERT_NOT_NULL(test, fill);
 	KUNIT_EXPECT_TRUE(test, out < fill);
@@ -381,7 +371,7 @@ static void move_pipelined(struct kunit *test)
 /* A ghost keeps the pages of a page-in until the copy is through. */
 static void move_ghost(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU | DRM_PAGODA_ALLOCATION_CACHED, VRAM, 0);
 	struct page *page;
 
@@ -405,10 +395,64 @@ static void move_ghost(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+static void stranger_destroy(struct ttm_buffer_object *bo)
+{
+	drm_gem_object_release(&bo->base);
+	kfree(bo);
+}
+
+/* An object as TTM makes them for what a move leaves behind: with nothing of ours around. */
+static struct ttm_buffer_object *stranger(struct pagoda_rig *rig, u32 pages, u32 mem_type)
+{
+	struct ttm_place place = { .mem_type = mem_type };
+	struct ttm_placement placement = { .num_placement = 1, .placement = &place };
+	struct ttm_operation_ctx ctx = {};
+	struct ttm_buffer_object *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, bo);
+	drm_gem_private_object_init(rig->drm, &bo->base, (size_t)pages << PAGE_SHIFT);
+	KUNIT_ASSERT_EQ(rig->test, 0,
+			ttm_bo_init_reserved(&rig->vidmm->ttm, bo, ttm_bo_type_kernel, &placement,
+					     0, &ctx, NULL, NULL, stranger_destroy));
+	dma_resv_unlock(bo->base.resv);
+	return bo;
+}
+
+/* TTM can evict and swap out what it made itself before it has let go of it. */
+static void move_stranger(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct ttm_buffer_object *vram = stranger(rig, PAGODA_RIG_VRAM_PAGES, TTM_PL_VRAM);
+	struct ttm_buffer_object *pages = stranger(rig, 3, TTM_PL_TT);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	struct ttm_operation_ctx hasty = { .no_wait_gpu = true };
+	struct dma_fence *reads = pagoda_test_fence(test);
+	struct ttm_operation_ctx ctx = {};
+
+	KUNIT_ASSERT_EQ(test, TTM_PL_VRAM, vram->resource->mem_type);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_NULL(test, vram->resource);
+
+	/* What still reads the pages ends before they go. */
+	dma_resv_lock(pages->base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(pages->base.resv, 1));
+	dma_resv_add_fence(pages->base.resv, reads, DMA_RESV_USAGE_KERNEL);
+	dma_resv_unlock(pages->base.resv);
+	KUNIT_EXPECT_GE(test, 0, ttm_device_swapout(&rig->vidmm->ttm, &hasty, GFP_KERNEL));
+	KUNIT_ASSERT_EQ(test, TTM_PL_TT, pages->resource->mem_type);
+	dma_fence_signal(reads);
+	dma_fence_put(reads);
+	KUNIT_EXPECT_EQ(test, 3, ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL));
+	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, pages->resource->mem_type);
+	ttm_bo_put(vram);
+	ttm_bo_put(pages);
+	pagoda_rig_close(bo);
+}
+
 /* Gutting: no copy, and what comes back is zero. */
 static void move_discard(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -419,19 +463,19 @@ static void move_discard(struct kunit *test)
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C46, C48);
 	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, bo->id), 0);
-	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bo->id), 0);
 	bo->discardable = false;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	PAGODA_PROVES(C47);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
-	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
+	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), bo->id), 0);
 	pagoda_rig_close(bo);
 }
 
 /* Only the newest capability maps; what leaves is unmapped before pages go. */
 static void move_aperture(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *wc = pagoda_rig_bo(rig, 5, CPU | PHYSICAL, APERTURE, 0);
 	struct pagoda_bo *cached = pagoda_rig_bo(rig, 6, CPU | PHYSICAL |
 						 DRM_PAGODA_ALLOCATION_CACHED, APERTURE, 0);
@@ -450,7 +494,8 @@ static void move_aperture(struct kunit *test)
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first + i,
 								      &address, &generation));
-		KUNIT_EXPECT_EQ(test, address, page_to_phys(wc->ttm.ttm->pages[i]));
+		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
+				page_to_phys(wc->ttm.ttm->pages[i]));
 		KUNIT_EXPECT_EQ(test, generation, map->generation);
 	}
 
@@ -464,7 +509,8 @@ static void move_aperture(struct kunit *test)
 		PAGODA_PROVES(C62);
 		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first,
 								      &address, &generation));
-		KUNIT_EXPECT_EQ(test, address, page_to_phys(page));
+		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
+				page_to_phys(page));
 		KUNIT_EXPECT_GT(test, page_count(page), 1);
 		put_page(page);
 	}
@@ -472,14 +518,16 @@ static void move_aperture(struct kunit *test)
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first + i,
 								      &address, &generation));
-		KUNIT_EXPECT_EQ(test, address, page_to_phys(rig->vidmm->dummy_page));
+		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
+				page_to_phys(rig->vidmm->dummy_page));
 	}
 	/* The neighbour stayed. */
 	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, cached->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, map);
 	KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, map->address,
 							      &address, &generation));
-	KUNIT_EXPECT_EQ(test, address, page_to_phys(cached->ttm.ttm->pages[0]));
+	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
+			page_to_phys(cached->ttm.ttm->pages[0]));
 	pagoda_rig_close(cached);
 }
 
@@ -488,6 +536,7 @@ static void move_aperture_old(struct kunit *test)
 {
 	const struct pagoda_rig_options old = {
 		.without = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)),
+		.mode = test->param_value,
 	};
 	struct pagoda_rig *rig = pagoda_rig_create(test, &old);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU | PHYSICAL, APERTURE, 0);
@@ -503,7 +552,7 @@ static void move_aperture_old(struct kunit *test)
 /* Only who asked gets a kernel address, and it shows the pages while mapped. */
 static void move_aperture_cpu(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *with = pagoda_rig_bo(rig, 5, CPU | PHYSICAL |
 					       DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE,
 					       APERTURE, 0);
@@ -528,10 +577,12 @@ static void move_aperture_cpu(struct kunit *test)
 /* Snooping is for cached pages on a device that can, and for nothing else. */
 static void move_coherent(struct kunit *test)
 {
-	static const struct pagoda_rig_options options[] = {
-		{ },
-		{ .without = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)) },
-		{ .not_coherent = true },
+	const struct pagoda_rig_mode *mode = test->param_value;
+	const u64 map2 = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2));
+	const struct pagoda_rig_options options[] = {
+		{ .mode = mode },
+		{ .without = map2, .mode = mode },
+		{ .not_coherent = true, .mode = mode },
 	};
 	u32 i, cached;
 
@@ -561,7 +612,7 @@ static void move_undone(struct kunit *test)
 		.mem_type = TTM_PL_TT,
 		.lpfn = PAGODA_RIG_APERTURE_PAGES,
 	};
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU | PHYSICAL, VRAM | APERTURE, APERTURE);
 	const struct pagoda_rig_note *map;
 	u32 generation, i;
@@ -579,7 +630,8 @@ static void move_undone(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine,
 								      map->address + i,
 								      &address, &generation));
-		KUNIT_EXPECT_EQ(test, address, page_to_phys(rig->vidmm->dummy_page));
+		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
+				page_to_phys(rig->vidmm->dummy_page));
 	}
 	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
@@ -590,7 +642,7 @@ static void move_undone(struct kunit *test)
 /* Who asked is told when the content leaves shared memory, once, and first. */
 static void move_notify(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *asked = pagoda_rig_bo(rig, 3, CPU | PHYSICAL |
 						DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION,
 						VRAM | APERTURE, 0);
@@ -625,7 +677,7 @@ static u64 client_bytes(struct pagoda_rig *rig, u32 segment)
 /* A client is charged for where its bytes are, and for nothing when they are gone. */
 static void move_account(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 7, CPU | PHYSICAL, VRAM | APERTURE, 0);
 	u32 i;
 
@@ -647,23 +699,24 @@ static void move_account(struct kunit *test)
 
 static struct kunit_case move_cases[] = {
 	KUNIT_CASE(move_table_test),
-	KUNIT_CASE(move_round_trip),
-	KUNIT_CASE(move_fragments),
-	KUNIT_CASE(move_pieces),
-	KUNIT_CASE(move_threads),
-	KUNIT_CASE(move_multipass),
-	KUNIT_CASE(move_fresh_is_zero),
-	KUNIT_CASE(move_eviction_segment),
-	KUNIT_CASE(move_pipelined),
-	KUNIT_CASE(move_ghost),
-	KUNIT_CASE(move_discard),
-	KUNIT_CASE(move_aperture),
-	KUNIT_CASE(move_aperture_old),
-	KUNIT_CASE(move_aperture_cpu),
-	KUNIT_CASE(move_coherent),
-	KUNIT_CASE(move_undone),
-	KUNIT_CASE(move_notify),
-	KUNIT_CASE(move_account),
+	KUNIT_CASE_PARAM(move_round_trip, pagoda_rig_modes),
+	PAGODA_CASE_PARAM_SLOW(move_fragments, pagoda_rig_mmu_modes),
+	PAGODA_CASE_PARAM_SLOW(move_pieces, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_threads, pagoda_rig_modes),
+	PAGODA_CASE_PARAM_SLOW(move_multipass, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_fresh_is_zero, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(move_eviction_segment, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_pipelined, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(move_ghost, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(move_stranger, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_discard, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(move_aperture, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_aperture_old, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_aperture_cpu, pagoda_rig_mmu_modes),
+	PAGODA_CASE_PARAM_SLOW(move_coherent, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_undone, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_notify, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(move_account, pagoda_rig_modes),
 	{}
 };
 

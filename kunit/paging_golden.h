@@ -2,10 +2,11 @@
 #ifndef PAGODA_KUNIT_PAGING_GOLDEN_H
 #define PAGODA_KUNIT_PAGING_GOLDEN_H
 
+#include <linux/string.h>
 #include <linux/types.h>
 #include <pagoda/paging.h>
 
-#define PAGODA_GOLDENS		15
+#define PAGODA_GOLDENS		33
 
 /**
  * struct pagoda_golden - An operation and what becomes of it
@@ -25,5 +26,15 @@ struct pagoda_golden {
 
 /* Entry 0 is a TRANSFER from VRAM to four pages in two runs, from page 1 of its list. */
 extern const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS];
+
+/* The operation of a case. */
+static inline struct pagoda_paging_op pagoda_golden_op(const char *name)
+{
+	u32 i = 0;
+
+	while (i + 1 < PAGODA_GOLDENS && strcmp(pagoda_goldens[i].name, name))
+		i++;
+	return pagoda_goldens[i].op;
+}
 
 #endif

@@ -4,6 +4,7 @@
  * from its header only, and nothing of the layer it is used to test.
  */
 #include <linux/random.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -42,16 +43,46 @@ u32 pagoda_random(struct rnd_state *rnd, u32 low, u32 high)
  * pagoda_test_limits() - Limits of a device that can do everything
  * @max_runs: Most runs of one packet
  *
+ * System addresses don't go through its MMU, so that they can be any.
+ *
  * Return: the limits.
  */
 struct pagoda_paging_limits pagoda_test_limits(u32 max_runs)
 {
 	return (struct pagoda_paging_limits) {
-		.features = U64_MAX,
+		.features = ~(1ull << VIRTIO_PAGODA_F_DEVICE_MMU),
 		.vram_size = VIRTIO_PAGODA_MAX_VRAM,
 		.aperture_pages = 4096,
+		.mmu_pages = 4096,
+		.swizzling_bytes = 1 << 20,
 		.max_runs = max_runs,
+		.va_bits = 47,
+		.pt_levels = 4,
+		.page_sizes = SZ_4K | SZ_64K | SZ_2M,
+		.max_address_spaces = 16,
+		.swizzling_ranges = 4,
 	};
+}
+
+/**
+ * pagoda_expect_verdict() - Expect an operation to be refused for a reason, or accepted
+ * @test: Test
+ * @limits: Of the device
+ * @op: The operation
+ * @error: What pagoda_paging_validate() must return
+ * @text: The reason it must give, NULL when it accepts
+ * @line: Line of the caller, for messages
+ */
+void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits *limits,
+			   const struct pagoda_paging_op *op, int error, const char *text,
+			   int line)
+{
+	const char *why = NULL;
+
+	KUNIT_EXPECT_EQ_MSG(test, pagoda_paging_validate(limits, op, &why), error,
+			    "line %d: %s", line, why ? why : "accepted");
+	if (text)
+		KUNIT_EXPECT_STREQ_MSG(test, why ? why : "accepted", text, "line %d", line);
 }
 
 static u8 *pagoda_guard_alloc(struct kunit *test, u32 capacity)

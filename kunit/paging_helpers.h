@@ -94,6 +94,22 @@ void pagoda_image_init(struct kunit *test, struct pagoda_image *image, u64 capac
 void pagoda_image_reset(struct pagoda_image *image);
 bool pagoda_image_add(struct pagoda_image *image, const u8 *data, u32 size, u32 max_runs);
 
+void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits *limits,
+			   const struct pagoda_paging_op *op, int error, const char *text,
+			   int line);
+
+/*
+ * Changes a copy of @op by @change and expects it to be refused, or accepted; by the
+ * caller's test and limits.
+ */
+#define PAGODA_REFUSED(op, change, error, text) do { \
+	struct pagoda_paging_op o = (op); \
+	\
+	change; \
+	pagoda_expect_verdict(test, &limits, &o, error, text, __LINE__); \
+} while (0)
+#define PAGODA_ACCEPTED(op, change)	PAGODA_REFUSED(op, change, 0, NULL)
+
 u32 pagoda_test_seed(struct kunit *test, struct rnd_state *rnd);
 u32 pagoda_random(struct rnd_state *rnd, u32 low, u32 high);
 

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "coverage.h"
 #include "paging_helpers.h"
 #include "prove.h"
 
@@ -475,6 +476,11 @@ static void pagoda_progress_beyond_4g_test(struct kunit *test)
 	kvfree(addresses);
 	PAGODA_PROVES(C5);
 }
+
+const u32 pagoda_multipass_multipass[] = {
+	VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
+	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, 0
+};
 
 static struct kunit_case pagoda_multipass_cases[] = {
 	KUNIT_CASE_PARAM(pagoda_every_size_test, pagoda_case_gen_params),

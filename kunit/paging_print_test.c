@@ -128,12 +128,12 @@ struct pagoda_visits {
 	u64 allocation[3];
 };
 
-static void pagoda_visit(void *arg, u32 opcode, u64 allocation)
+static void pagoda_visit(void *arg, const struct virtio_pagoda_packet *packet)
 {
 	struct pagoda_visits *visits = arg;
 
-	visits->opcode[visits->count % 3] = opcode;
-	visits->allocation[visits->count % 3] = allocation;
+	visits->opcode[visits->count % 3] = le16_to_cpu(packet->opcode);
+	visits->allocation[visits->count % 3] = le64_to_cpu(packet->allocation);
 	visits->count++;
 }
 

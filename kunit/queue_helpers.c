@@ -52,7 +52,7 @@ static int pagoda_test_cpu_execute(void *owner, struct pagoda_submission *submis
 	return t->cpu_error;
 }
 
-static void pagoda_test_lost(void *owner, struct pagoda_submission *submission, u32 offset,
+static bool pagoda_test_lost(void *owner, struct pagoda_submission *submission, u32 offset,
 			     int error)
 {
 	struct pagoda_queue_test *t = owner;
@@ -62,6 +62,7 @@ static void pagoda_test_lost(void *owner, struct pagoda_submission *submission, 
 	t->lost_offset = offset;
 	t->lost_error = error;
 	t->late_lost += dma_fence_is_signaled(submission->fence);
+	return false;
 }
 
 static const struct pagoda_queue_ops pagoda_test_queue_ops = {

@@ -182,6 +182,44 @@ static void pagoda_recovery_new_work_waits_for_watchdog(struct kunit *test)
 	PAGODA_PROVES(C23);
 }
 
+/* What the device had comes first again, as it was: numbers, order and bytes (C186). */
+static void pagoda_recovery_resubmit(struct kunit *test, enum pagoda_fake_trouble trouble)
+{
+	static const u64 want[] = { 1, 2, 3, 4, 2, 3, 4, 5, 6, 7 };
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fences[7];
+	u32 i;
+
+	t->fake->reset_delay_ms = 200;
+	pagoda_fake_transport_order(t->fake, 2, trouble, 16, 1);
+	pagoda_recovery_push(t, fences, 4);
+	for (i = 0; i < 10 * PAGODA_TEST_TIMEOUT_MS && !READ_ONCE(t->fake->resetting); i++)
+		usleep_range(500, 1000);
+	KUNIT_EXPECT_TRUE(test, t->fake->resetting);
+	pagoda_queue_test_push_many(t, &fences[4], 3, PAGODA_UNITS);
+	pagoda_recovery_expect_all(t, fences, 7);
+	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(want), t->fake->submits);
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		KUNIT_EXPECT_EQ(test, want[i], t->fake->log[i].seqno);
+	/* From the packet that wasn't executed, and from the start. */
+	for (i = 4; i < 7; i++) {
+		KUNIT_EXPECT_PTR_EQ(test, t->fake->log[i - 3].data, t->fake->log[i].data);
+		KUNIT_EXPECT_EQ(test, i == 4 ? 16 : 0, t->fake->log[i].start);
+	}
+}
+
+static void pagoda_recovery_fault_resubmits(struct kunit *test)
+{
+	pagoda_recovery_resubmit(test, PAGODA_FAKE_FAULT);
+	PAGODA_PROVES(C186);
+}
+
+static void pagoda_recovery_hang_resubmits(struct kunit *test)
+{
+	pagoda_recovery_resubmit(test, PAGODA_FAKE_HANG);
+	PAGODA_PROVES(C186);
+}
+
 static void pagoda_recovery_cpu_rescues(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -392,6 +430,8 @@ static struct kunit_case pagoda_recovery_cases[] = {
 	KUNIT_CASE(pagoda_recovery_hang_resumes),
 	KUNIT_CASE(pagoda_recovery_new_work_waits),
 	KUNIT_CASE(pagoda_recovery_new_work_waits_for_watchdog),
+	KUNIT_CASE(pagoda_recovery_fault_resubmits),
+	KUNIT_CASE(pagoda_recovery_hang_resubmits),
 	KUNIT_CASE(pagoda_recovery_cpu_rescues),
 	KUNIT_CASE(pagoda_recovery_lost),
 	KUNIT_CASE(pagoda_recovery_all_fail),

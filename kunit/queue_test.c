@@ -312,7 +312,7 @@ static struct kunit_case pagoda_queue_cases[] = {
 	KUNIT_CASE(pagoda_queue_history),
 	KUNIT_CASE(pagoda_queue_cpu_only),
 	KUNIT_CASE(pagoda_queue_cpu_only_fails),
-	KUNIT_CASE(pagoda_queue_stress),
+	KUNIT_CASE_SLOW(pagoda_queue_stress),
 	KUNIT_CASE(pagoda_queue_stop_finishes),
 	KUNIT_CASE(pagoda_queue_fence_outlives_queue),
 	KUNIT_CASE(pagoda_queue_create_refuses),

@@ -7,91 +7,97 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 
+#include "mmu/process.h"
 #include "rig.h"
 
 static const struct drm_driver rig_driver = {
-	.driver_features = DRIVER_GEM,
+	.driver_features = DRIVER_GEM | DRIVER_GEM_GPUVA,
 	.name = "pagoda-kunit",
 	.desc = "pagoda-kunit",
 };
 
 static void *rig_system_span(void *context, u64 bus, u64 want, u64 *got)
 {
+	struct pagoda_rig *rig = context;
+
+	atomic_inc(&rig->accesses);
 	if (!pfn_valid(PHYS_PFN(bus)))
 		return NULL;
 	*got = min_t(u64, want, PAGE_SIZE - offset_in_page(bus));
 	return page_address(pfn_to_page(PHYS_PFN(bus))) + offset_in_page(bus);
 }
 
-static void rig_fence(void *context, u32 queue, u64 seqno, u32 offset, u64 address, u64 value)
+static void rig_fence(void *context, const struct pagoda_engine_run *run, u64 address,
+		      u64 value)
 {
+	struct pagoda_rig *rig = context;
+
+	if (!rig->loses_events)
+		pagoda_mfences_changed(rig->vidmm);
+}
+
+static u64 rig_shown(struct pagoda_rig *rig, u64 va)
+{
+	u64 entry, page_size;
+
+	if (!pagoda_process_lookup(rig->vidmm->mmu, va, &entry, &page_size))
+		return 0;
+	return pagoda_rig_bus(rig, (entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK) +
+			      (va & (page_size - 1)));
+}
+
+/* What the windows show while a notice is given. */
+static void rig_notify(void *context, const struct virtio_pagoda_packet *packet)
+{
+	const struct virtio_pagoda_notify_alloc *notice = (const void *)packet;
+	struct pagoda_rig *rig = context;
+	struct pagoda_rig_shown *shown = &rig->shown[rig->nr_shown];
+	u64 va = le64_to_cpu(notice->address);
+
+	if (le16_to_cpu(packet->opcode) != VIRTIO_PAGODA_OP_NOTIFY_ALLOC || !va ||
+	    rig->nr_shown == ARRAY_SIZE(rig->shown))
+		return;
+	shown->first = rig_shown(rig, va);
+	shown->last = rig_shown(rig, va + le64_to_cpu(notice->size) - PAGE_SIZE);
+	rig->nr_shown++;
 }
 
 static const struct pagoda_engine_ops rig_engine_ops = {
+	.notify = rig_notify,
 	.system_span = rig_system_span,
 	.fence = rig_fence,
 };
 
-static void rig_note_transfer(struct pagoda_rig_note *note,
-			      const struct virtio_pagoda_transfer *packet)
+static const u64 rig_mmu_features = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_MAP_MMU)) |
+				    BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UNMAP_MMU));
+
+static bool rig_fail_is(const struct pagoda_rig_fail *fail,
+			const struct virtio_pagoda_packet *packet, u32 number)
 {
-	note->size = le64_to_cpu(packet->size);
-	note->src = le32_to_cpu(packet->src.segment);
-	note->dst = le32_to_cpu(packet->dst.segment);
-	note->src_address = le64_to_cpu(packet->src.address);
-	note->address = le64_to_cpu(packet->dst.address);
+	if (!fail->opcode)
+		return number == fail->packet;
+	return le16_to_cpu(packet->opcode) == fail->opcode &&
+	       (!fail->allocation || le64_to_cpu(packet->allocation) == fail->allocation);
 }
 
-static void rig_note_map(struct pagoda_rig_note *note,
-			 const struct virtio_pagoda_map_aperture_segment *packet)
+/* Number of the packet in [start, end) that shall fail this time. */
+static u32 rig_fail_at(struct pagoda_rig *rig, u64 seqno, const void *data, u32 start, u32 end)
 {
-	note->size = le64_to_cpu(packet->nr_pages);
-	note->dst = le32_to_cpu(packet->segment);
-	note->address = le64_to_cpu(packet->first_page);
-	note->generation = le32_to_cpu(packet->generation);
-}
+	struct pagoda_rig_fail *fail = &rig->fail;
+	const struct virtio_pagoda_packet *packet;
+	u32 offset, number;
 
-static void rig_note(struct pagoda_rig *rig, u64 seqno, const void *data)
-{
-	const struct virtio_pagoda_packet *packet = data;
-	const struct virtio_pagoda_fill *fill = data;
-	const struct virtio_pagoda_discard_content *discard = data;
-	const struct virtio_pagoda_unmap_aperture_segment *unmap = data;
-	struct pagoda_rig_note *note = &rig->log[rig->nr_log];
-
-	if (rig->nr_log == PAGODA_RIG_LOG)
-		return;
-	*note = (struct pagoda_rig_note) {
-		.opcode = le16_to_cpu(packet->opcode),
-		.flags = le16_to_cpu(packet->flags),
-		.seqno = seqno,
-		.allocation = le64_to_cpu(packet->allocation),
-	};
-	switch (note->opcode) {
-	case VIRTIO_PAGODA_OP_TRANSFER:
-		rig_note_transfer(note, data);
-		break;
-	case VIRTIO_PAGODA_OP_FILL:
-		note->size = le64_to_cpu(fill->size);
-		note->dst = le32_to_cpu(fill->segment);
-		note->address = le64_to_cpu(fill->address);
-		break;
-	case VIRTIO_PAGODA_OP_DISCARD_CONTENT:
-		note->size = le64_to_cpu(discard->size);
-		note->src = le32_to_cpu(discard->segment);
-		note->address = le64_to_cpu(discard->address);
-		break;
-	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
-	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
-		rig_note_map(note, data);
-		break;
-	case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
-		note->size = le64_to_cpu(unmap->nr_pages);
-		note->dst = le32_to_cpu(unmap->segment);
-		note->address = le64_to_cpu(unmap->first_page);
-		break;
+	if (!fail->times || (fail->seqno && fail->seqno != seqno))
+		return PAGODA_ENGINE_NEVER;
+	for (offset = 0, number = 0; offset < end;
+	     offset += le32_to_cpu(packet->length), number++) {
+		packet = data + offset;
+		if (offset < start || !rig_fail_is(fail, packet, number))
+			continue;
+		fail->times--;
+		return number;
 	}
-	rig->nr_log++;
+	return PAGODA_ENGINE_NEVER;
 }
 
 static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 end,
@@ -101,11 +107,14 @@ static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 en
 	struct pagoda_engine_run run;
 	u32 offset;
 
+	atomic_inc(&rig->accesses);
 	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING,
 			       seqno);
 	run.buffer = data;
 	run.size = end;
 	run.start = start;
+	run.fail_at = rig_fail_at(rig, seqno, data, start, end);
+	run.fail_middle = rig->fail.middle;
 	if (pagoda_engine_execute(&rig->engine, &run) != PAGODA_ENGINE_DONE) {
 		fault->reason = run.fault.reason;
 		fault->opcode = run.fault.opcode;
@@ -114,13 +123,107 @@ static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 en
 	}
 	for (offset = start; offset < run.offset;
 	     offset += le32_to_cpu(((const struct virtio_pagoda_packet *)(data + offset))->length))
-		rig_note(rig, seqno, data + offset);
+		pagoda_rig_note(rig, seqno, data + offset);
 	return run.fault.reason ? -EIO : 0;
 }
 
-static void rig_make_engine(struct pagoda_rig *rig, bool large)
+/* Whatever held the device before doesn't any more. */
+static int rig_reset(struct pagoda_rig *rig)
+{
+	if (rig->reset_error)
+		return rig->reset_error;
+	pagoda_fake_transport_lose(rig->fake);
+	pagoda_rig_engines_lose(rig);
+	pagoda_engine_reset_adapter(&rig->engine, rig->reset_vram);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	return 0;
+}
+
+/* The control queue, between the transport and the engine. */
+static int rig_control(void *arg, const struct pagoda_command *command)
+{
+	struct pagoda_rig *rig = arg;
+	const struct virtio_pagoda_layout layout = {
+		.tiling = cpu_to_le32(command->tiling),
+		.pitch = cpu_to_le32(command->pitch),
+		.height = cpu_to_le32(command->height),
+		.mips = cpu_to_le32(command->mips),
+	};
+	u32 reason;
+
+	switch (command->type) {
+	case VIRTIO_PAGODA_CONTROL_SET_ROOT:
+		reason = pagoda_engine_root_set(&rig->engine, command->index, command->segment,
+						command->address, command->size);
+		break;
+	case VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE:
+		reason = pagoda_engine_range_acquire(&rig->engine, command->index,
+						     command->address, command->size, &layout);
+		break;
+	case VIRTIO_PAGODA_CONTROL_RELEASE_RANGE:
+		reason = pagoda_engine_range_release(&rig->engine, command->index, command->size);
+		break;
+	case VIRTIO_PAGODA_CONTROL_RESET_ADAPTER:
+		return rig_reset(rig);
+	default:
+		return -EINVAL;
+	}
+	return reason ? -EINVAL : 0;
+}
+
+/* Bits of virtual addresses that so many levels translate; a device has at least 47. */
+static u32 rig_va_bits(u32 levels)
+{
+	return max(min(VIRTIO_PAGODA_PAGE_SHIFT + levels * VIRTIO_PAGODA_PT_INDEX_BITS, 57u), 47u);
+}
+
+static void rig_make_tables(struct pagoda_rig *rig, const struct pagoda_rig_options *options)
 {
 	struct pagoda_engine *engine = &rig->engine;
+
+	engine->pt_levels = options->pt_levels ?: PAGODA_RIG_PT_LEVELS;
+	engine->va_bits = rig_va_bits(engine->pt_levels);
+	engine->page_sizes = options->page_sizes ?: SZ_4K | SZ_64K | SZ_2M;
+	engine->nr_spaces = PAGODA_RIG_SPACES;
+	engine->spaces = kcalloc(PAGODA_RIG_SPACES, sizeof(*engine->spaces), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(rig->test, engine->spaces);
+	engine->nr_tlbs = 1 + PAGODA_RIG_ENGINES;
+	engine->tlbs = vcalloc(engine->nr_tlbs, sizeof(*engine->tlbs));
+	KUNIT_ASSERT_NOT_NULL(rig->test, engine->tlbs);
+}
+
+/* Windows of swizzling ranges, in one piece. */
+static void rig_make_ranges(struct pagoda_rig *rig)
+{
+	struct pagoda_engine *engine = &rig->engine;
+	u32 i;
+
+	rig->swizzling.size = PAGODA_RIG_RANGES * PAGODA_RIG_RANGE_BYTES;
+	rig->windows = alloc_pages_exact(rig->swizzling.size, GFP_KERNEL | __GFP_ZERO);
+	KUNIT_ASSERT_NOT_NULL(rig->test, rig->windows);
+	rig->swizzling.address = virt_to_phys(rig->windows);
+	engine->ranges = rig->ranges;
+	engine->nr_ranges = PAGODA_RIG_RANGES;
+	engine->swizzling_bytes = PAGODA_RIG_RANGE_BYTES;
+	for (i = 0; i < PAGODA_RIG_RANGES; i++)
+		rig->ranges[i].window = rig->windows + i * PAGODA_RIG_RANGE_BYTES;
+}
+
+static void rig_make_mmu(struct pagoda_rig *rig, const struct pagoda_rig_options *options)
+{
+	struct pagoda_engine *engine = &rig->engine;
+
+	if (!options->mode || !options->mode->device_mmu)
+		return;
+	engine->mmu_pages = options->mmu_pages ?: PAGODA_RIG_MMU_PAGES;
+	engine->mmu = kcalloc(engine->mmu_pages, sizeof(*engine->mmu), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(rig->test, engine->mmu);
+}
+
+static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_options *options)
+{
+	struct pagoda_engine *engine = &rig->engine;
+	bool large = options->large;
 	size_t size = (large ? PAGODA_RIG_LARGE_PAGES : PAGODA_RIG_VRAM_PAGES) << PAGE_SHIFT;
 
 	/* A window is in one piece, and there is none that large. */
@@ -135,15 +238,26 @@ static void rig_make_engine(struct pagoda_rig *rig, bool large)
 	engine->aperture = kcalloc(PAGODA_RIG_APERTURE_PAGES, sizeof(u64), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->aperture);
 	engine->poison_discarded = true;
+	rig_make_tables(rig, options);
+	rig_make_ranges(rig);
+	rig_make_mmu(rig, options);
 	engine->ops = &rig_engine_ops;
 	engine->context = rig;
 	KUNIT_ASSERT_TRUE(rig->test, pagoda_engine_init(engine));
-	engine->features = pagoda_engine_features() | BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	engine->features = pagoda_engine_features() | BIT_ULL(VIRTIO_PAGODA_F_COHERENT) |
+			   BIT_ULL(VIRTIO_PAGODA_F_EXECUTE) |
+			   (options->dual_pte ? BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE) : 0) |
+			   (engine->mmu ? BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU) : 0);
 }
 
 static void rig_make_info(struct pagoda_rig *rig, const struct pagoda_rig_options *options)
 {
-	u32 visible = options->no_window || options->large ? 0 : PAGODA_RIG_VISIBLE_PAGES;
+	u32 visible = options->no_window || options->large ? 0 :
+		      options->by_cpu ? PAGODA_RIG_VRAM_PAGES : PAGODA_RIG_VISIBLE_PAGES;
+	u64 hidden = options->without | (rig->engine.mmu ? 0 : rig_mmu_features);
+
+	if (options->not_coherent)
+		hidden |= BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 
 	rig->window = (struct pagoda_extent) {
 		.address = visible ? virt_to_phys(rig->engine.vram) : 0,
@@ -151,15 +265,25 @@ static void rig_make_info(struct pagoda_rig *rig, const struct pagoda_rig_option
 	};
 	rig->info = (struct pagoda_device_info) {
 		.dma_dev = &rig->pdev->dev,
-		.features = pagoda_engine_features() & ~options->without,
+		.features = rig->engine.features & ~hidden,
 		.vram_size = rig->engine.vram_size,
 		.visible_size = rig->window.size,
 		.aperture_pages = PAGODA_RIG_APERTURE_PAGES,
 		.max_buffer_bytes = options->buffer_size ?: VIRTIO_PAGODA_MAX_BUFFER,
 		.max_runs = rig->engine.max_runs,
-		.num_engines = 1,
+		.num_engines = PAGODA_RIG_ENGINES,
 		.alignment = PAGE_SIZE,
 		.system_address_bits = 52,
+		.va_bits = rig->engine.va_bits,
+		.pt_levels = rig->engine.pt_levels,
+		.page_sizes = rig->engine.page_sizes,
+		.max_address_spaces = rig->engine.nr_spaces,
+		.swizzling_ranges = rig->engine.nr_ranges,
+		.swizzling_bytes = rig->engine.swizzling_bytes,
+		.mmu_pages = rig->engine.mmu_pages,
+		.swizzling = &rig->swizzling,
+		.nr_swizzling = 1,
+		.dual_pte = options->dual_pte,
 		.coherent = !options->not_coherent,
 		.vram_zeroed = true,
 		.window = &rig->window,
@@ -178,14 +302,24 @@ static void rig_make_drm(struct pagoda_rig *rig)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->drm));
 }
 
+void pagoda_rig_unplug(struct pagoda_rig *rig)
+{
+	if (!rig->unplugged)
+		pagoda_vidmm_stop(rig->vidmm);
+	rig->unplugged = true;
+}
+
 static void rig_destroy(void *data)
 {
 	struct pagoda_rig *rig = data;
+	u32 i;
 
 	if (rig->fake)
 		pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	for (i = 0; i < PAGODA_RIG_ENGINES && rig->engines[i].wq; i++)
+		pagoda_rig_hold(rig, i, false);
 	if (!IS_ERR_OR_NULL(rig->vidmm)) {
-		pagoda_vidmm_stop(rig->vidmm);
+		pagoda_rig_unplug(rig);
 		pagoda_vidmm_destroy(rig->vidmm);
 	}
 	if (rig->client)
@@ -198,6 +332,11 @@ static void rig_destroy(void *data)
 		vfree(rig->engine.vram);
 	else if (rig->engine.vram)
 		free_pages_exact(rig->engine.vram, rig->engine.vram_size);
+	if (rig->windows)
+		free_pages_exact(rig->windows, rig->swizzling.size);
+	kfree(rig->engine.mmu);
+	vfree(rig->engine.tlbs);
+	kfree(rig->engine.spaces);
 	kfree(rig->engine.aperture);
 	vfree(rig->log);
 }
@@ -208,30 +347,129 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	static const struct pagoda_rig_options usual;
 	struct pagoda_rig *rig = kunit_kzalloc(test, sizeof(*rig), GFP_KERNEL);
 	struct pagoda_vidmm_args args;
+	u32 i;
 
 	options = options ?: &usual;
 	KUNIT_ASSERT_NOT_NULL(test, rig);
 	rig->test = test;
+	rig->reset_vram = options->reset_vram;
 	/* Before the actions that run first at the end: the transport's. */
 	rig->fake = pagoda_fake_transport_create(test, rig_execute, rig);
+	rig->fake->control = rig_control;
+	for (i = 0; i < PAGODA_RIG_ENGINES && options->engines; i++)
+		pagoda_rig_engine_init(rig, i);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rig_destroy, rig));
 	rig->log = vcalloc(PAGODA_RIG_LOG, sizeof(*rig->log));
 	KUNIT_ASSERT_NOT_NULL(test, rig->log);
 	rig_make_drm(rig);
-	rig_make_engine(rig, options->large);
+	rig_make_engine(rig, options);
 	rig_make_info(rig, options);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	args = (struct pagoda_vidmm_args) {
 		.drm = rig->drm,
 		.info = &rig->info,
 		.transport = &rig->fake->base,
+		.use_cpu = options->by_cpu,
 		.timeout_ms = options->timeout_ms ?: 5000,
+		.update_mode = options->mode ? options->mode->update_mode :
+			       VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
+		.engines = options->engines ? rig->transports : NULL,
+		.job_timeout_ms = options->job_timeout_ms ?: 30000,
+		.pin_limit = options->pin_limit,
 	};
 	rig->vidmm = pagoda_vidmm_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));
+	/*
+	 * What a test plugs shares buffers on a slow machine, too. Binding waits for paging it
+	 * has plugged itself: that takes this long.
+	 */
+	if (!options->impatient)
+		rig->vidmm->stream.patience = 2 * HZ;
 	rig->client = pagoda_client_create();
 	KUNIT_ASSERT_NOT_NULL(test, rig->client);
 	return rig;
+}
+
+static const void *rig_next_mode(const struct pagoda_rig_mode *modes, u32 nr_modes,
+				 const struct pagoda_rig_mode *prev, char *desc)
+{
+	const struct pagoda_rig_mode *next = prev ? prev + 1 : modes;
+
+	if (next == modes + nr_modes)
+		return NULL;
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s%s", pagoda_vidmm_mode_name(next->update_mode),
+		 next->device_mmu ? ",device_mmu" : "");
+	return next;
+}
+
+const void *pagoda_rig_modes(const void *prev, char *desc)
+{
+	static const struct pagoda_rig_mode modes[] = {
+		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },
+		{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, false },
+		{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, false },
+		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, true },
+		{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, true },
+		{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, true },
+	};
+
+	return rig_next_mode(modes, ARRAY_SIZE(modes), prev, desc);
+}
+
+const void *pagoda_rig_update_modes(const void *prev, char *desc)
+{
+	static const struct pagoda_rig_mode modes[] = {
+		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },
+		{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, false },
+		{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, false },
+	};
+
+	return rig_next_mode(modes, ARRAY_SIZE(modes), prev, desc);
+}
+
+const void *pagoda_rig_mmu_modes(const void *prev, char *desc)
+{
+	static const struct pagoda_rig_mode modes[] = {
+		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },
+		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, true },
+	};
+
+	return rig_next_mode(modes, ARRAY_SIZE(modes), prev, desc);
+}
+
+u64 pagoda_rig_bus(struct pagoda_rig *rig, u64 address)
+{
+	bool read_only;
+	u64 bus;
+
+	if (!rig->engine.mmu)
+		return address;
+	if (!pagoda_engine_mmu_lookup(&rig->engine, address >> PAGE_SHIFT, &bus, &read_only))
+		return 0;
+	return bus + offset_in_page(address);
+}
+
+struct pagoda_rig *pagoda_rig_create_mode(struct kunit *test)
+{
+	const struct pagoda_rig_options options = { .mode = test->param_value };
+
+	return pagoda_rig_create(test, &options);
+}
+
+static bool rig_is_virtual(struct pagoda_rig *rig)
+{
+	return rig->vidmm->mmu &&
+	       pagoda_mmu_mode(rig->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
+}
+
+u32 pagoda_rig_copy_op(struct pagoda_rig *rig)
+{
+	return rig_is_virtual(rig) ? VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER : VIRTIO_PAGODA_OP_TRANSFER;
+}
+
+u32 pagoda_rig_fill_op(struct pagoda_rig *rig)
+{
+	return rig_is_virtual(rig) ? VIRTIO_PAGODA_OP_VIRTUAL_FILL : VIRTIO_PAGODA_OP_FILL;
 }
 
 void pagoda_rig_settle(struct pagoda_rig *rig)
@@ -239,6 +477,7 @@ void pagoda_rig_settle(struct pagoda_rig *rig)
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	KUNIT_EXPECT_EQ(rig->test, 0,
 			pagoda_queue_wait_idle(rig->vidmm->stream.queue, 30 * HZ));
+	flush_workqueue(rig->vidmm->mfences.wq);
 }
 
 struct pagoda_bo *pagoda_rig_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 supported,
@@ -295,6 +534,26 @@ int pagoda_rig_to_aperture(struct pagoda_bo *bo, bool address)
 	};
 
 	return pagoda_rig_place(bo, &place, false);
+}
+
+void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 count)
+{
+	const u32 flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE;
+	const u32 vram = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM);
+	struct pagoda_bo **even = kunit_kcalloc(rig->test, count, sizeof(*even), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, even);
+	for (i = 0; i < count; i++) {
+		odd[i] = pagoda_rig_bo(rig, 1, flags, vram, 0);
+		even[i] = pagoda_rig_bo(rig, 1, flags, vram, 0);
+		KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(odd[i]));
+		KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(even[i]));
+	}
+	for (i = 0; i < count; i++)
+		pagoda_rig_close(even[i]);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
 }
 
 /* Kernel address of a page of the allocation, wherever it is. */
@@ -373,28 +632,4 @@ bool pagoda_rig_is_zero(struct pagoda_rig *rig, struct pagoda_bo *bo)
 bool pagoda_rig_idle(struct pagoda_bo *bo)
 {
 	return dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
-}
-
-const struct pagoda_rig_note *pagoda_rig_find(struct pagoda_rig *rig, u32 opcode,
-					      u64 allocation, u32 nth)
-{
-	u32 i;
-
-	for (i = 0; i < rig->nr_log; i++) {
-		const struct pagoda_rig_note *note = &rig->log[i];
-
-		if (note->opcode == opcode && (!allocation || note->allocation == allocation) &&
-		    !nth--)
-			return note;
-	}
-	return NULL;
-}
-
-u32 pagoda_rig_count(struct pagoda_rig *rig, u32 opcode, u64 allocation)
-{
-	u32 count = 0;
-
-	while (pagoda_rig_find(rig, opcode, allocation, count))
-		count++;
-	return count;
 }

@@ -263,7 +263,8 @@ static void stream_batch(struct kunit *test)
 /* Whoever plugs and goes away doesn't stop the fence. */
 static void stream_plug_is_bounded(struct kunit *test)
 {
-	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	const struct pagoda_rig_options impatient = { .impatient = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &impatient);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));

@@ -18,7 +18,7 @@
 #define WINDOW_PIECE	37
 
 static const struct drm_driver kunit_drm_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_RENDER,
+	.driver_features = DRIVER_GEM | DRIVER_GEM_GPUVA | DRIVER_RENDER,
 	.name = "pagoda_kunit",
 	.desc = "Pagoda's KUnit suites",
 };
@@ -110,7 +110,8 @@ struct pagoda_device_info *pagoda_kunit_info(struct kunit *test, struct device *
 
 	KUNIT_ASSERT_NOT_NULL(test, info);
 	info->dma_dev = dma_dev;
-	info->features = BIT_ULL(VIRTIO_PAGODA_OP_COUNT - 1) - 1;
+	info->features = (BIT_ULL(VIRTIO_PAGODA_OP_COUNT - 1) - 1) |
+			 BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 	info->vram_size = (u64)shape->vram << PAGE_SHIFT;
 	info->aperture_pages = shape->aperture ?: 64;
 	info->max_buffer_bytes = VIRTIO_PAGODA_MAX_BUFFER;

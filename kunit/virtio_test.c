@@ -25,6 +25,14 @@ static struct virtio_pagoda_config pagoda_test_config(void)
 		.alignment = cpu_to_le32(SZ_4K),
 		.window_extents = cpu_to_le32(4),
 		.system_address_bits = cpu_to_le32(52),
+		.va_bits = cpu_to_le32(48),
+		.pt_levels = cpu_to_le32(4),
+		.page_sizes = cpu_to_le32(SZ_4K | SZ_64K | SZ_2M),
+		.max_address_spaces = cpu_to_le32(256),
+		.swizzling_ranges = cpu_to_le32(4),
+		.mmu_pages = cpu_to_le64(SZ_1G / SZ_4K),
+		.swizzling_bytes = cpu_to_le64(SZ_1M),
+		.swizzling_extents = cpu_to_le32(2),
 	};
 }
 
@@ -43,6 +51,14 @@ struct pagoda_config_case {
 	.bytes = sizeof_field(struct virtio_pagoda_config, _field), \
 	.value = (_value), \
 	.good = (_good), \
+}
+
+#define PAGODA_CONFIG_WITHOUT(_field, _value, _features) { \
+	.field = #_field, \
+	.offset = offsetof(struct virtio_pagoda_config, _field), \
+	.bytes = sizeof_field(struct virtio_pagoda_config, _field), \
+	.value = (_value), \
+	.drop_features = (_features), \
 }
 
 /* Each field just inside and just outside of what it may be. */
@@ -91,21 +107,49 @@ static const struct pagoda_config_case pagoda_config_cases[] = {
 	PAGODA_CONFIG(system_address_bits, 32, true),
 	PAGODA_CONFIG(system_address_bits, 53, false),
 	PAGODA_CONFIG(va_bits, 46, false),
-	PAGODA_CONFIG(va_bits, 48, false),	/* no page tables to go with it */
+	PAGODA_CONFIG(va_bits, 47, true),
 	PAGODA_CONFIG(va_bits, 64, false),
+	PAGODA_CONFIG_WITHOUT(va_bits, 48, PAGODA_OP_BIT(UPDATE_PAGE_TABLE)),
+	PAGODA_CONFIG_WITHOUT(va_bits, 48, PAGODA_OP_BIT(FLUSH_TLB)),
+	PAGODA_CONFIG(pt_levels, 0, false),	/* addresses that nothing translates */
 	PAGODA_CONFIG(pt_levels, 1, false),
-	PAGODA_CONFIG(pt_levels, 4, false),	/* no addresses to go with it */
+	PAGODA_CONFIG(pt_levels, 2, true),	/* with a long root */
+	PAGODA_CONFIG(pt_levels, 3, false),	/* 39 bits */
+	PAGODA_CONFIG(pt_levels, 6, true),
 	PAGODA_CONFIG(pt_levels, 7, false),
-	PAGODA_CONFIG(reserved, 1, false),
-	{ .field = "visible_size", .value = SZ_16M, .bytes = 8,
-	  .offset = offsetof(struct virtio_pagoda_config, visible_size),
-	  .drop_features = BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW) },
+	PAGODA_CONFIG(page_sizes, 0, false),
+	PAGODA_CONFIG(page_sizes, SZ_4K | SZ_64K, true),
+	PAGODA_CONFIG(page_sizes, SZ_64K | SZ_2M, false),
+	PAGODA_CONFIG(page_sizes, SZ_4K | SZ_8K, false),
+	PAGODA_CONFIG(page_sizes, U32_MAX, false),
+	PAGODA_CONFIG(max_address_spaces, 0, false),
+	PAGODA_CONFIG(max_address_spaces, 1, true),
+	PAGODA_CONFIG(max_address_spaces, VIRTIO_PAGODA_MAX_SPACES, true),
+	PAGODA_CONFIG(max_address_spaces, VIRTIO_PAGODA_MAX_SPACES + 1, false),
+	PAGODA_CONFIG(swizzling_ranges, VIRTIO_PAGODA_MAX_SWIZZLING_RANGES, true),
+	PAGODA_CONFIG(swizzling_ranges, VIRTIO_PAGODA_MAX_SWIZZLING_RANGES + 1, false),
+	PAGODA_CONFIG_WITHOUT(swizzling_ranges, 4, PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER)),
+	PAGODA_CONFIG(swizzling_bytes, 0, false),
+	PAGODA_CONFIG(swizzling_bytes, SZ_64K, true),
+	PAGODA_CONFIG(swizzling_bytes, SZ_64K + SZ_4K, false),
+	PAGODA_CONFIG(swizzling_bytes, VIRTIO_PAGODA_MAX_VRAM + SZ_64K, false),
+	PAGODA_CONFIG(swizzling_extents, 0, false),
+	PAGODA_CONFIG(swizzling_extents, 4 * SZ_1M / SZ_4K, true),
+	PAGODA_CONFIG(swizzling_extents, 4 * SZ_1M / SZ_4K + 1, false),
+	PAGODA_CONFIG(mmu_pages, 0, false),
+	PAGODA_CONFIG(mmu_pages, 1, true),
+	PAGODA_CONFIG(mmu_pages, VIRTIO_PAGODA_MAX_MMU_PAGES, true),
+	PAGODA_CONFIG(mmu_pages, VIRTIO_PAGODA_MAX_MMU_PAGES + 1, false),
+	PAGODA_CONFIG_WITHOUT(mmu_pages, 1, BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU)),
+	PAGODA_CONFIG_WITHOUT(mmu_pages, 1, PAGODA_OP_BIT(MAP_MMU)),
+	PAGODA_CONFIG_WITHOUT(mmu_pages, 1, PAGODA_OP_BIT(UNMAP_MMU)),
+	PAGODA_CONFIG_WITHOUT(visible_size, SZ_16M, BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW)),
 };
 
 static void pagoda_config_case_name(const struct pagoda_config_case *c, char *name)
 {
 	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%s=0x%llx%s", c->field, c->value,
-		 c->drop_features ? " without feature" : "");
+		 c->drop_features ? " without a feature" : "");
 }
 
 KUNIT_ARRAY_PARAM(pagoda_config, pagoda_config_cases, pagoda_config_case_name);
@@ -130,8 +174,78 @@ static void pagoda_virtio_config_field(struct kunit *test)
 	/* Told by name; a list's length is judged by the size it belongs to. */
 	KUNIT_ASSERT_NOT_NULL(test, refusal.field);
 	KUNIT_ASSERT_NOT_NULL(test, refusal.why);
-	if (strcmp(c->field, "va_bits") || c->value != 48)
-		KUNIT_EXPECT_STREQ(test, c->field, refusal.field);
+	KUNIT_EXPECT_STREQ(test, c->field, refusal.field);
+}
+
+static void pagoda_expect_tables(struct kunit *test, const struct pagoda_device_info *info,
+				 const struct pagoda_config_counts *counts)
+{
+	KUNIT_EXPECT_EQ(test, 48, info->va_bits);
+	KUNIT_EXPECT_EQ(test, 4, info->pt_levels);
+	KUNIT_EXPECT_EQ(test, SZ_4K | SZ_64K | SZ_2M, info->page_sizes);
+	KUNIT_EXPECT_EQ(test, 256, info->max_address_spaces);
+	KUNIT_EXPECT_EQ(test, 4, info->swizzling_ranges);
+	KUNIT_EXPECT_EQ(test, SZ_1M, info->swizzling_bytes);
+	KUNIT_EXPECT_EQ(test, 2, counts->swizzling);
+	KUNIT_EXPECT_EQ(test, SZ_1G / SZ_4K, info->mmu_pages);
+	KUNIT_EXPECT_TRUE(test, info->dual_pte);
+	KUNIT_EXPECT_TRUE(test, info->invalid_not_cached);
+	KUNIT_EXPECT_TRUE(test, info->features & BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE));
+	KUNIT_EXPECT_TRUE(test, info->features & BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU));
+}
+
+/* A device may do without any of it. */
+static void pagoda_virtio_config_bare(struct kunit *test)
+{
+	const u64 none = PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER) | PAGODA_OP_BIT(UPDATE_PAGE_TABLE) |
+			 PAGODA_OP_BIT(FLUSH_TLB) | PAGODA_OP_BIT(MAP_MMU) |
+			 PAGODA_OP_BIT(UNMAP_MMU) | BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU) |
+			 BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE) |
+			 BIT_ULL(VIRTIO_PAGODA_F_INVALID_NOT_CACHED);
+	struct virtio_pagoda_config config = pagoda_test_config();
+	struct pagoda_refusal refusal = {};
+	struct pagoda_config_counts counts;
+	struct pagoda_device_info info = {};
+
+	config.va_bits = 0;
+	config.pt_levels = 0;
+	config.page_sizes = 0;
+	config.max_address_spaces = 0;
+	config.swizzling_ranges = 0;
+	config.swizzling_bytes = 0;
+	config.swizzling_extents = 0;
+	config.mmu_pages = 0;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_config_check(&config, pagoda_test_features() & ~none,
+						     &info, &counts, &refusal));
+	KUNIT_EXPECT_FALSE(test, info.dual_pte || info.invalid_not_cached);
+	config.max_address_spaces = cpu_to_le32(1);
+	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features() & ~none,
+							   &info, &counts, &refusal));
+	KUNIT_EXPECT_STREQ(test, "max_address_spaces", refusal.field);
+	config.max_address_spaces = 0;
+	config.pt_levels = cpu_to_le32(4);
+	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features() & ~none,
+							   &info, &counts, &refusal));
+	KUNIT_EXPECT_STREQ(test, "pt_levels", refusal.field);
+}
+
+/* What the second word of an entry is for. */
+static void pagoda_virtio_config_dual(struct kunit *test)
+{
+	const u64 features = pagoda_test_features();
+	struct virtio_pagoda_config config = pagoda_test_config();
+	struct pagoda_refusal refusal = {};
+	struct pagoda_config_counts counts;
+	struct pagoda_device_info info = {};
+
+	config.page_sizes = cpu_to_le32(SZ_4K | SZ_2M);
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			pagoda_config_check(&config, features, &info, &counts, &refusal));
+	KUNIT_EXPECT_STREQ(test, "DUAL_PTE", refusal.field);
+	KUNIT_EXPECT_EQ(test, 0,
+			pagoda_config_check(&config, features & ~BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE),
+					    &info, &counts, &refusal));
+	KUNIT_EXPECT_FALSE(test, info.dual_pte);
 }
 
 static void pagoda_virtio_config_good(struct kunit *test)
@@ -153,7 +267,9 @@ static void pagoda_virtio_config_good(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, info.coherent);
 	KUNIT_EXPECT_TRUE(test, info.vram_zeroed);
 	KUNIT_EXPECT_TRUE(test, info.features & PAGODA_OP_BIT(TRANSFER));
-	KUNIT_EXPECT_FALSE(test, info.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT));
+	KUNIT_EXPECT_TRUE(test, info.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT));
+	KUNIT_EXPECT_FALSE(test, info.features & BIT_ULL(VIRTIO_F_VERSION_1));
+	pagoda_expect_tables(test, &info, &counts);
 
 	/* Lists are bounded however large VRAM is. */
 	config.vram_size = cpu_to_le64((VIRTIO_PAGODA_MAX_EXTENTS + 1ull) * SZ_4K);
@@ -169,21 +285,6 @@ static void pagoda_virtio_config_good(struct kunit *test)
 	config.invalid_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS + 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features(), &info,
 							   &counts, &refusal));
-	config = pagoda_test_config();
-
-	config.va_bits = cpu_to_le32(48);
-	config.pt_levels = cpu_to_le32(4);
-	config.page_sizes = cpu_to_le32(SZ_4K | SZ_64K);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features(), &info,
-							   &counts, &refusal));
-	KUNIT_EXPECT_STREQ(test, "max_address_spaces", refusal.field);
-	config.max_address_spaces = cpu_to_le32(16);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_config_check(&config, pagoda_test_features(), &info,
-						     &counts, &refusal));
-	config.page_sizes = cpu_to_le32(SZ_64K);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features(), &info,
-							   &counts, &refusal));
-	KUNIT_EXPECT_STREQ(test, "page_sizes", refusal.field);
 }
 
 static void pagoda_virtio_features(struct kunit *test)
@@ -271,7 +372,7 @@ static void pagoda_virtio_extents(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, c->good_window ? 0 : -EINVAL,
 			pagoda_extents_check_window(c->extents, c->count, PAGODA_PAGES(8),
-						    &refusal));
+						    "CPU window", &refusal));
 	KUNIT_EXPECT_EQ(test, c->good_invalid ? 0 : -EINVAL,
 			pagoda_extents_check_invalid(c->extents, c->count, PAGODA_PAGES(8),
 						     &refusal));
@@ -295,6 +396,8 @@ static struct virtio_pagoda_completion pagoda_test_completion(u32 status)
 			.seqno = cpu_to_le64(PAGODA_TEST_SEQNO),
 			.address = cpu_to_le64(0x1234000),
 			.access = cpu_to_le32(VIRTIO_PAGODA_ACCESS_WRITE),
+			.level = cpu_to_le32(2),
+			.command = cpu_to_le64(0x7000),
 		},
 	};
 }
@@ -302,8 +405,11 @@ static struct virtio_pagoda_completion pagoda_test_completion(u32 status)
 static enum pagoda_outcome pagoda_test_outcome(const struct virtio_pagoda_completion *c,
 					       u32 len, struct pagoda_fault *fault)
 {
-	return pagoda_completion_check(c, len, VIRTIO_PAGODA_QUEUE_PAGING, PAGODA_TEST_SEQNO,
-				       PAGODA_TEST_SIZE, fault);
+	const struct pagoda_request request = {
+		.seqno = PAGODA_TEST_SEQNO, .size = PAGODA_TEST_SIZE,
+	};
+
+	return pagoda_completion_check(c, len, VIRTIO_PAGODA_QUEUE_PAGING, &request, fault);
 }
 
 static void pagoda_virtio_completion_good(struct kunit *test)
@@ -321,6 +427,33 @@ static void pagoda_virtio_completion_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_OP_TRANSFER, fault.opcode);
 	KUNIT_EXPECT_EQ(test, 48, fault.offset);
 	KUNIT_EXPECT_EQ(test, 0x1234000, fault.address);
+	KUNIT_EXPECT_EQ(test, 2, fault.level);
+	KUNIT_EXPECT_EQ(test, 0x7000, fault.command);
+}
+
+/* Commands may be executed more than once, and a fault names their context. */
+static void pagoda_virtio_completion_execute(struct kunit *test)
+{
+	const struct pagoda_request request = {
+		.seqno = PAGODA_TEST_SEQNO, .size = PAGODA_TEST_SIZE, .context = 5,
+	};
+	const u32 queue = VIRTIO_PAGODA_QUEUE_EXEC0 + 1;
+	struct virtio_pagoda_completion c;
+	struct pagoda_fault fault;
+
+	c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_OK);
+	c.packets = cpu_to_le32(U32_MAX);
+	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_OK,
+			pagoda_completion_check(&c, sizeof(c), queue, &request, &fault));
+	c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_FAULT);
+	c.fault.queue = cpu_to_le32(queue);
+	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
+			pagoda_completion_check(&c, sizeof(c), queue, &request, &fault));
+	c.fault.context = cpu_to_le64(5);
+	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_FAULT,
+			pagoda_completion_check(&c, sizeof(c), queue, &request, &fault));
+	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
+			pagoda_completion_check(&c, sizeof(c), queue - 1, &request, &fault));
 }
 
 /* Every length but the right one, every status but the known ones. */
@@ -374,6 +507,7 @@ static void pagoda_virtio_completion_impossible(struct kunit *test)
 	PAGODA_EXPECT_BAD(VIRTIO_PAGODA_STATUS_FAULT, fault.queue,
 			  cpu_to_le32(VIRTIO_PAGODA_QUEUE_EXEC0));
 	PAGODA_EXPECT_BAD(VIRTIO_PAGODA_STATUS_FAULT, fault.seqno, cpu_to_le64(1));
+	PAGODA_EXPECT_BAD(VIRTIO_PAGODA_STATUS_FAULT, fault.context, cpu_to_le64(1));
 	PAGODA_EXPECT_BAD(VIRTIO_PAGODA_STATUS_FAULT, fault.access, cpu_to_le32(4));
 }
 
@@ -441,9 +575,12 @@ static void pagoda_virtio_answers(struct kunit *test)
 static struct kunit_case pagoda_virtio_cases[] = {
 	KUNIT_CASE_PARAM(pagoda_virtio_config_field, pagoda_config_gen_params),
 	KUNIT_CASE(pagoda_virtio_config_good),
+	KUNIT_CASE(pagoda_virtio_config_bare),
+	KUNIT_CASE(pagoda_virtio_config_dual),
 	KUNIT_CASE(pagoda_virtio_features),
 	KUNIT_CASE_PARAM(pagoda_virtio_extents, pagoda_extents_gen_params),
 	KUNIT_CASE(pagoda_virtio_completion_good),
+	KUNIT_CASE(pagoda_virtio_completion_execute),
 	KUNIT_CASE(pagoda_virtio_completion_lengths),
 	KUNIT_CASE(pagoda_virtio_completion_impossible),
 	KUNIT_CASE(pagoda_virtio_events),

@@ -16,28 +16,11 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include "bench.h"
+#include "bench_lib.h"
 #include "device.h"
-#include "vidmm/vidmm.h"
 
-#define BENCH_RUNS	9
 /* Pages of a "contiguous" list come in pieces of this order: 2 MiB. */
 #define BENCH_ORDER	9
-
-struct bench {
-	struct seq_file *m;
-	struct pagoda_device *pagoda;
-	struct pagoda_vidmm *vidmm;
-	struct pagoda_client *client;
-};
-
-/* System pages as a list: contiguous or with no two neighbours adjacent. */
-struct bench_pages {
-	u32 nr_pages;
-	u32 order;
-	struct page **pages;
-	dma_addr_t *dma;
-	struct pagoda_adl adl;
-};
 
 static int bench_compare(const void *a, const void *b)
 {
@@ -46,31 +29,64 @@ static int bench_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static u64 bench_median(u64 *values)
+u64 pagoda_bench_median(u64 *values)
 {
 	sort(values, BENCH_RUNS, sizeof(*values), bench_compare, NULL);
 	return max(values[BENCH_RUNS / 2], 1ull);
 }
 
-/* A rate in MiB/s and the rate of what was run beside it. */
+/*
+ * A run's work as a rate, its amount shifted by @shift; and what was run beside it.
+ * Returns the ratio in thousandths.
+ */
+static u64 bench_report(struct bench *b, const char *metric, const char *unit, u64 amount,
+			u32 shift, u64 *ours, u64 *theirs)
+{
+	u64 ns = pagoda_bench_median(ours), base = pagoda_bench_median(theirs);
+	u64 ratio = div64_u64(base * 1000, ns);
+
+	seq_printf(b->m, "%s\t%llu\t%s\t%llu\t%llu.%03llu\n", metric,
+		   mul_u64_u64_div_u64(amount, NSEC_PER_SEC, ns) >> shift, unit,
+		   mul_u64_u64_div_u64(amount, NSEC_PER_SEC, base) >> shift,
+		   ratio / 1000, ratio % 1000);
+	return ratio;
+}
+
+u64 pagoda_bench_rate(struct bench *b, const char *metric, const char *unit, u64 amount,
+		      u64 *ours, u64 *theirs)
+{
+	return bench_report(b, metric, unit, amount, 0, ours, theirs);
+}
+
+u64 pagoda_bench_bandwidth(struct bench *b, const char *metric, u64 size, u64 *ours, u64 *theirs)
+{
+	return bench_report(b, metric, "MiB/s", size, 20, ours, theirs);
+}
+
 static void bench_rate(struct bench *b, const char *metric, const char *shape, u64 size,
 		       u32 count, u64 *ours, u64 *theirs)
 {
-	u64 ns = bench_median(ours), base = bench_median(theirs);
-	u64 rate = div64_u64(size * count * NSEC_PER_SEC, ns) >> 20;
-	u64 base_rate = div64_u64(size * count * NSEC_PER_SEC, base) >> 20;
-	u64 ratio = div64_u64(base * 1000, ns);
+	char name[64];
 
-	seq_printf(b->m, "%s.%lluKiB%s\t%llu\tMiB/s\t%llu\t%llu.%03llu\n", metric, size >> 10,
-		   shape, rate, base_rate, ratio / 1000, ratio % 1000);
+	snprintf(name, sizeof(name), "%s.%lluKiB%s", metric, size >> 10, shape);
+	pagoda_bench_bandwidth(b, name, size * count, ours, theirs);
 }
 
-static void bench_value(struct bench *b, const char *metric, u64 value, const char *unit)
+void pagoda_bench_value(struct bench *b, const char *metric, u64 value, const char *unit)
 {
 	seq_printf(b->m, "%s\t%llu\t%s\t-\t-\n", metric, value, unit);
 }
 
-static void bench_pages_free(struct bench_pages *p)
+/* The verdict on a ratio in thousandths: the goal is reached where this one's is 1 or more. */
+void pagoda_bench_goal(struct bench *b, const char *metric, u64 ratio, u64 goal)
+{
+	u64 reached = div64_u64(ratio * 1000, goal);
+
+	seq_printf(b->m, "goal.%s\t%llu\tthousandths\t%llu\t%llu.%03llu\n", metric, ratio, goal,
+		   reached / 1000, reached % 1000);
+}
+
+void pagoda_bench_pages_free(struct bench_pages *p)
 {
 	u32 i;
 
@@ -88,7 +104,7 @@ static u32 bench_scatter(u32 i, u32 count)
 	       (i & ~511u) + ((i & 511u) * 167 & 511u) : i;
 }
 
-static int bench_pages_alloc(struct bench_pages *p, u32 nr_pages, bool scattered)
+int pagoda_bench_pages_alloc(struct bench_pages *p, u32 nr_pages, bool scattered)
 {
 	u32 i, block;
 
@@ -112,7 +128,7 @@ static int bench_pages_alloc(struct bench_pages *p, u32 nr_pages, bool scattered
 	return 0;
 }
 
-static struct pagoda_bo *bench_bo(struct bench *b, u64 size, u32 flags)
+struct pagoda_bo *pagoda_bench_bo(struct bench *b, u64 size, u32 flags)
 {
 	const struct pagoda_bo_params params = {
 		.size = size,
@@ -150,17 +166,18 @@ static int bench_wait(struct pagoda_bo *bo)
 	return ret;
 }
 
-static int bench_move(struct pagoda_bo *bo, u32 mem_type)
+int pagoda_bench_move(struct pagoda_bo *bo, u32 mem_type)
 {
 	return bench_start_move(bo, mem_type) ?: bench_wait(bo);
 }
 
-static void bench_close(struct pagoda_bo *bo)
+void pagoda_bench_close(struct pagoda_bo *bo)
 {
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
-static struct pagoda_paging_op bench_op(const struct bench_pages *p, u64 address, u64 done,
+/* Piece [@done, ...) of the transfer between pages and VRAM at @address. */
+struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,
 					u64 size, bool out)
 {
 	const struct pagoda_side vram = {
@@ -184,30 +201,19 @@ static struct pagoda_paging_op bench_op(const struct bench_pages *p, u64 address
 	};
 }
 
-/* The operation alone: built, submitted, waited for. */
-static int bench_transfer(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
-			  bool out, u64 *ns)
+/* A transaction alone: built, submitted, waited for. */
+int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
+		     void *arg, u64 *ns)
 {
-	struct pagoda_stream *stream = &b->vidmm->stream;
-	struct pagoda_paging_op op = bench_op(p, address, 0, size, out);
-	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;
 	u64 start = ktime_get_ns();
-	u64 done;
 	int ret;
 
-	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
-	cost.encoded *= DIV_ROUND_UP_ULL(size, PAGODA_PIECE_BYTES);
-	cost.packets *= DIV_ROUND_UP_ULL(size, PAGODA_PIECE_BYTES);
-	cost.moved = size;
-	ret = pagoda_stream_begin(&txn, b->vidmm, NULL, NULL, DMA_RESV_USAGE_BOOKKEEP, &cost);
+	ret = pagoda_stream_begin(&txn, b->vidmm, NULL, NULL, DMA_RESV_USAGE_BOOKKEEP, cost);
 	if (ret)
 		return ret;
-	for (done = 0; done < size && !ret; done += PAGODA_PIECE_BYTES) {
-		op = bench_op(p, address, done, size, out);
-		ret = pagoda_stream_emit(&txn, &op);
-	}
+	ret = emit(&txn, arg);
 	fence = pagoda_stream_end(&txn);
 	if (fence) {
 		dma_fence_wait(fence, false);
@@ -216,6 +222,44 @@ static int bench_transfer(struct bench *b, const struct bench_pages *p, u64 addr
 	}
 	*ns = ktime_get_ns() - start;
 	return ret;
+}
+
+static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
+{
+	const struct bench_transfer *transfer = arg;
+	u64 done;
+	int ret = 0;
+
+	for (done = 0; done < transfer->size && !ret; done += PAGODA_PIECE_BYTES) {
+		struct pagoda_paging_op op = pagoda_bench_op(transfer->pages, transfer->address,
+							     done, transfer->size, transfer->out);
+
+		op.allocation = 1;
+		op.transfer.flags = transfer->flags;
+		op.transfer.layout = transfer->layout;
+		op.transfer.surface_size = transfer->layout.pitch ? transfer->size : 0;
+		ret = pagoda_stream_emit(txn, &op);
+	}
+	return ret;
+}
+
+/* The operation alone. */
+int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns)
+{
+	struct pagoda_stream *stream = &b->vidmm->stream;
+	struct pagoda_paging_op op = pagoda_bench_op(transfer->pages, transfer->address, 0,
+						     transfer->size, transfer->out);
+	struct pagoda_paging_cost cost = {};
+
+	op.transfer.flags = transfer->flags;
+	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room),
+			DIV_ROUND_UP_ULL(transfer->size, PAGODA_PIECE_BYTES));
+	return pagoda_bench_run(b, &cost, bench_transfer_emit, transfer, ns);
+}
+
+u64 pagoda_bench_address(const struct pagoda_bo *bo)
+{
+	return (u64)bo->ttm.resource->start << PAGE_SHIFT;
 }
 
 /* The same bytes, as large as they lie together, by the CPU. */
@@ -247,30 +291,34 @@ static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address,
 static int bench_bandwidth(struct bench *b, u64 size, bool scattered, bool out)
 {
 	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], address;
+	struct bench_transfer transfer;
 	struct bench_pages pages;
 	struct pagoda_bo *bo;
 	u32 run;
 	int ret;
 
-	bo = bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	bo = pagoda_bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
-	ret = bench_pages_alloc(&pages, size >> PAGE_SHIFT, scattered);
+	ret = pagoda_bench_pages_alloc(&pages, size >> PAGE_SHIFT, scattered);
 	if (!ret)
-		ret = bench_move(bo, TTM_PL_VRAM);
+		ret = pagoda_bench_move(bo, TTM_PL_VRAM);
 	if (ret)
 		goto out;
-	address = (u64)bo->ttm.resource->start << PAGE_SHIFT;
+	address = pagoda_bench_address(bo);
+	transfer = (struct bench_transfer) {
+		.pages = &pages, .address = address, .size = size, .out = out,
+	};
 	for (run = 0; run < BENCH_RUNS && !ret; run++) {
-		ret = bench_transfer(b, &pages, address, size, out, &ours[run]);
+		ret = pagoda_bench_transfer(b, &transfer, &ours[run]);
 		theirs[run] = bench_copy(b, &pages, address, size, out);
 	}
 	if (!ret)
 		bench_rate(b, out ? "operation.out" : "operation.in",
 			   scattered ? ".scattered" : ".contiguous", size, 1, ours, theirs);
 out:
-	bench_pages_free(&pages);
-	bench_close(bo);
+	pagoda_bench_pages_free(&pages);
+	pagoda_bench_close(bo);
 	return ret;
 }
 
@@ -287,7 +335,7 @@ static void bench_set_free(struct bench_set *set)
 	u32 i;
 
 	for (i = 0; i < set->count; i++)
-		bench_close(set->bos[i]);
+		pagoda_bench_close(set->bos[i]);
 	kvfree(set->bos);
 }
 
@@ -299,7 +347,7 @@ static int bench_set_alloc(struct bench *b, struct bench_set *set, u64 size)
 	if (!set->bos)
 		return -ENOMEM;
 	for (; set->count < count; set->count++) {
-		struct pagoda_bo *bo = bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+		struct pagoda_bo *bo = pagoda_bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
 
 		if (IS_ERR(bo))
 			return PTR_ERR(bo);
@@ -362,14 +410,14 @@ static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool 
 	int ret = 0;
 
 	if (out)
-		ret = bench_pages_alloc(&pages, size >> PAGE_SHIFT, false);
+		ret = pagoda_bench_pages_alloc(&pages, size >> PAGE_SHIFT, false);
 	*ns = ktime_get_ns() - start;
 	if (!out)
-		ret = bench_pages_alloc(&pages, size >> PAGE_SHIFT, false);
+		ret = pagoda_bench_pages_alloc(&pages, size >> PAGE_SHIFT, false);
 	if (!ret)
 		*ns += bench_copy(b, &pages, address, size, out);
 	start = ktime_get_ns();
-	bench_pages_free(&pages);
+	pagoda_bench_pages_free(&pages);
 	if (!out)
 		*ns += ktime_get_ns() - start;
 	return ret;
@@ -383,29 +431,29 @@ static int bench_end_to_end(struct bench *b, u64 size)
 	u32 run;
 	int ret;
 
-	bo = bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	bo = pagoda_bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
-	ret = bench_move(bo, TTM_PL_VRAM);
+	ret = pagoda_bench_move(bo, TTM_PL_VRAM);
 	for (run = 0; run < BENCH_RUNS && !ret; run++) {
-		address = (u64)bo->ttm.resource->start << PAGE_SHIFT;
+		address = pagoda_bench_address(bo);
 		ret = bench_allocate_and_copy(b, address, size, true, &out[1][run]);
 		if (!ret)
 			ret = bench_allocate_and_copy(b, address, size, false, &in[1][run]);
 		start = ktime_get_ns();
 		if (!ret)
-			ret = bench_move(bo, TTM_PL_SYSTEM);
+			ret = pagoda_bench_move(bo, TTM_PL_SYSTEM);
 		out[0][run] = ktime_get_ns() - start;
 		start = ktime_get_ns();
 		if (!ret)
-			ret = bench_move(bo, TTM_PL_VRAM);
+			ret = pagoda_bench_move(bo, TTM_PL_VRAM);
 		in[0][run] = ktime_get_ns() - start;
 	}
 	if (!ret) {
 		bench_rate(b, "end-to-end.out", "", size, 1, out[0], out[1]);
 		bench_rate(b, "end-to-end.in", "", size, 1, in[0], in[1]);
 	}
-	bench_close(bo);
+	pagoda_bench_close(bo);
 	return ret;
 }
 
@@ -421,7 +469,7 @@ static int bench_builder(struct bench *b, u64 size, bool scattered)
 	u32 run;
 	int ret;
 
-	ret = bench_pages_alloc(&pages, size >> PAGE_SHIFT, scattered);
+	ret = pagoda_bench_pages_alloc(&pages, size >> PAGE_SHIFT, scattered);
 	data = kvmalloc(buffer_size, GFP_KERNEL);
 	priv = kvmalloc(buffer_size, GFP_KERNEL);
 	if (!data || !priv)
@@ -433,7 +481,8 @@ static int bench_builder(struct bench *b, u64 size, bool scattered)
 		commands = 0;
 		start = ktime_get_ns();
 		for (done = 0; done < size; done += PAGODA_PIECE_BYTES) {
-			const struct pagoda_paging_op op = bench_op(&pages, 0, done, size, true);
+			const struct pagoda_paging_op op =
+				pagoda_bench_op(&pages, 0, done, size, true);
 			struct pagoda_paging_cursor cursor = {};
 			enum pagoda_build result;
 
@@ -456,17 +505,18 @@ static int bench_builder(struct bench *b, u64 size, bool scattered)
 		const char *shape = scattered ? "scattered" : "contiguous";
 
 		snprintf(metric, sizeof(metric), "builder.command.%s", shape);
-		bench_value(b, metric, div64_u64(bench_median(values), commands), "ns");
+		pagoda_bench_value(b, metric,
+				   div64_u64(pagoda_bench_median(values), commands), "ns");
 		snprintf(metric, sizeof(metric), "builder.command-size.%s", shape);
-		bench_value(b, metric, div64_u64(bytes, commands), "bytes");
+		pagoda_bench_value(b, metric, div64_u64(bytes, commands), "bytes");
 		snprintf(metric, sizeof(metric), "builder.size-per-MiB.%s", shape);
-		bench_value(b, metric, div64_u64(bytes, size >> 20), "bytes");
+		pagoda_bench_value(b, metric, div64_u64(bytes, size >> 20), "bytes");
 		snprintf(metric, sizeof(metric), "builder.commands-per-64MiB.%s", shape);
-		bench_value(b, metric, commands, "commands");
+		pagoda_bench_value(b, metric, commands, "commands");
 	}
 	kvfree(priv);
 	kvfree(data);
-	bench_pages_free(&pages);
+	pagoda_bench_pages_free(&pages);
 	return ret;
 }
 
@@ -474,18 +524,18 @@ static int bench_builder(struct bench *b, u64 size, bool scattered)
 static int bench_latency(struct bench *b)
 {
 	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], start;
-	struct pagoda_bo *bo = bench_bo(b, PAGE_SIZE, 0);
+	struct pagoda_bo *bo = pagoda_bench_bo(b, PAGE_SIZE, 0);
 	u32 run;
 	int ret;
 
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
-	ret = bench_move(bo, TTM_PL_VRAM);
+	ret = pagoda_bench_move(bo, TTM_PL_VRAM);
 	for (run = 0; run < BENCH_RUNS && !ret; run++) {
 		start = ktime_get_ns();
-		ret = bench_move(bo, TTM_PL_SYSTEM);
+		ret = pagoda_bench_move(bo, TTM_PL_SYSTEM);
 		if (!ret)
-			ret = bench_move(bo, TTM_PL_VRAM);
+			ret = pagoda_bench_move(bo, TTM_PL_VRAM);
 		ours[run] = ktime_get_ns() - start;
 		start = ktime_get_ns();
 		if (!ret)
@@ -495,13 +545,13 @@ static int bench_latency(struct bench *b)
 		theirs[run] = ktime_get_ns() - start;
 	}
 	if (!ret) {
-		u64 ns = bench_median(ours), base = bench_median(theirs);
+		u64 ns = pagoda_bench_median(ours), base = pagoda_bench_median(theirs);
 		u64 ratio = div64_u64(base * 1000, ns);
 
 		seq_printf(b->m, "latency.evict-restore-4KiB\t%llu\tns\t%llu\t%llu.%03llu\n", ns,
 			   base, ratio / 1000, ratio % 1000);
 	}
-	bench_close(bo);
+	pagoda_bench_close(bo);
 	return ret;
 }
 
@@ -511,6 +561,8 @@ static int bench_all(struct bench *b)
 	int ret = 0;
 	u32 i, way;
 
+	if (!b->vidmm->vram.window)
+		return -EOPNOTSUPP;
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		for (way = 0; way < 4 && !ret; way++)
 			ret = bench_bandwidth(b, sizes[i], way & 1, way & 2);
@@ -523,12 +575,20 @@ static int bench_all(struct bench *b)
 		ret = bench_builder(b, 64 << 20, false);
 	if (!ret)
 		ret = bench_builder(b, 64 << 20, true);
+	if (!ret)
+		ret = pagoda_bench_virtual(b);
+	if (!ret)
+		ret = pagoda_bench_tiled(b);
+	if (!ret)
+		ret = pagoda_bench_tables(b);
 	return ret ?: bench_latency(b);
 }
 
+/* A file of the benchmark: its data is what it does when it is read. */
 static int pagoda_bench_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
+	int (*run)(struct bench *b) = entry->file.data;
 	struct bench b = {
 		.m = m,
 		.pagoda = pagoda_device_of_drm(entry->dev),
@@ -536,8 +596,6 @@ static int pagoda_bench_show(struct seq_file *m, void *unused)
 	int ret, idx;
 
 	b.vidmm = b.pagoda->vidmm;
-	if (!b.vidmm->vram.window)
-		return -EOPNOTSUPP;
 	b.client = pagoda_client_create();
 	if (!b.client)
 		return -ENOMEM;
@@ -545,17 +603,21 @@ static int pagoda_bench_show(struct seq_file *m, void *unused)
 		pagoda_client_put(b.client);
 		return -ENODEV;
 	}
-	ret = bench_all(&b);
+	ret = run(&b);
 	drm_dev_exit(idx);
 	pagoda_client_put(b.client);
 	return ret;
 }
 
 /**
- * pagoda_bench_debugfs_init() - Add the file that measures when it is read
+ * pagoda_bench_debugfs_init() - Add the files that measure when they are read
  * @minor: DRM minor
  */
 void pagoda_bench_debugfs_init(struct drm_minor *minor)
 {
-	drm_debugfs_add_file(minor->dev, "pagoda_bench", pagoda_bench_show, NULL);
+	drm_debugfs_add_file(minor->dev, "pagoda_bench", pagoda_bench_show, bench_all);
+	drm_debugfs_add_file(minor->dev, "pagoda_bench_trip", pagoda_bench_show,
+			     pagoda_bench_trip);
+	drm_debugfs_add_file(minor->dev, "pagoda_bench_copy", pagoda_bench_show,
+			     pagoda_bench_copy);
 }

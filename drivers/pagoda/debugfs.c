@@ -4,6 +4,7 @@
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <drm/drm_debugfs.h>
 #include <drm/drm_drv.h>
@@ -59,7 +60,11 @@ static const struct drm_debugfs_info pagoda_debugfs_files[] = {
 	{ "segments", pagoda_debugfs_show, 0, pagoda_vidmm_print_segments },
 	{ "lru", pagoda_debugfs_show, 0, pagoda_vidmm_print_lru },
 	{ "queue", pagoda_debugfs_show, 0, pagoda_vidmm_print_queue },
+	{ "engines", pagoda_debugfs_show, 0, pagoda_vidmm_print_engines },
 	{ "buffers", pagoda_debugfs_show, 0, pagoda_vidmm_print_buffers },
+	{ "journal", pagoda_debugfs_show, 0, pagoda_vidmm_print_journal },
+	{ "resets", pagoda_debugfs_show, 0, pagoda_vidmm_print_resets },
+	{ "failure", pagoda_debugfs_show, 0, pagoda_vidmm_print_coredump },
 	{ "usage", pagoda_debugfs_usage },
 };
 
@@ -87,6 +92,123 @@ static const struct file_operations pagoda_debugfs_busy_fops = {
 	.write = pagoda_debugfs_busy_write,
 };
 
+/* 1: resets the device and waits until it is rebuilt. */
+static ssize_t pagoda_debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
+					  loff_t *pos)
+{
+	struct drm_device *drm = filp->private_data;
+	bool wanted;
+	int ret, idx;
+
+	ret = kstrtobool_from_user(buf, size, &wanted);
+	if (ret)
+		return ret;
+	if (!wanted)
+		return -EINVAL;
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_vidmm_reset(pagoda_device_of_drm(drm)->vidmm);
+	drm_dev_exit(idx);
+	return ret ?: size;
+}
+
+static const struct file_operations pagoda_debugfs_reset_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = pagoda_debugfs_reset_write,
+};
+
+/* Bytes to record at most; 0 stops. */
+static ssize_t pagoda_debugfs_record_write(struct file *filp, const char __user *buf,
+					   size_t size, loff_t *pos)
+{
+	struct drm_device *drm = filp->private_data;
+	int ret, idx;
+	u64 bytes;
+
+	ret = kstrtou64_from_user(buf, size, 0, &bytes);
+	if (ret)
+		return ret;
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_vidmm_record(pagoda_device_of_drm(drm)->vidmm, bytes);
+	drm_dev_exit(idx);
+	return ret ?: size;
+}
+
+static ssize_t pagoda_debugfs_record_read(struct file *filp, char __user *buf, size_t size,
+					  loff_t *pos)
+{
+	struct drm_device *drm = filp->private_data;
+	ssize_t ret;
+	int idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_vidmm_read_recording(pagoda_device_of_drm(drm)->vidmm, buf, size, pos);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static const struct file_operations pagoda_debugfs_record_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = pagoda_debugfs_record_read,
+	.write = pagoda_debugfs_record_write,
+	.llseek = default_llseek,
+};
+
+/* A snapshot that stays the same while it is read. */
+static int pagoda_debugfs_journal_open(struct inode *inode, struct file *filp)
+{
+	struct drm_device *drm = inode->i_private;
+	struct debugfs_blob_wrapper *blob;
+	size_t size;
+	int idx;
+
+	blob = kzalloc(sizeof(*blob), GFP_KERNEL);
+	if (!blob)
+		return -ENOMEM;
+	if (!drm_dev_enter(drm, &idx)) {
+		kfree(blob);
+		return -ENODEV;
+	}
+	blob->data = pagoda_vidmm_journal(pagoda_device_of_drm(drm)->vidmm, &size);
+	blob->size = size;
+	drm_dev_exit(idx);
+	if (!blob->data) {
+		kfree(blob);
+		return -ENOMEM;
+	}
+	filp->private_data = blob;
+	return 0;
+}
+
+static ssize_t pagoda_debugfs_journal_read(struct file *filp, char __user *buf, size_t size,
+					   loff_t *pos)
+{
+	const struct debugfs_blob_wrapper *blob = filp->private_data;
+
+	return simple_read_from_buffer(buf, size, pos, blob->data, blob->size);
+}
+
+static int pagoda_debugfs_journal_release(struct inode *inode, struct file *filp)
+{
+	struct debugfs_blob_wrapper *blob = filp->private_data;
+
+	kvfree(blob->data);
+	kfree(blob);
+	return 0;
+}
+
+static const struct file_operations pagoda_debugfs_journal_fops = {
+	.owner = THIS_MODULE,
+	.open = pagoda_debugfs_journal_open,
+	.read = pagoda_debugfs_journal_read,
+	.release = pagoda_debugfs_journal_release,
+	.llseek = default_llseek,
+};
+
 /**
  * pagoda_debugfs_init() - drm_driver.debugfs_init
  * @minor: DRM minor
@@ -98,5 +220,11 @@ void pagoda_debugfs_init(struct drm_minor *minor)
 	drm_debugfs_add_files(minor->dev, pagoda_debugfs_files, ARRAY_SIZE(pagoda_debugfs_files));
 	debugfs_create_file("busy", 0200, minor->debugfs_root, minor->dev,
 			    &pagoda_debugfs_busy_fops);
+	debugfs_create_file("reset", 0200, minor->debugfs_root, minor->dev,
+			    &pagoda_debugfs_reset_fops);
+	debugfs_create_file("recording", 0600, minor->debugfs_root, minor->dev,
+			    &pagoda_debugfs_record_fops);
+	debugfs_create_file("journal_raw", 0400, minor->debugfs_root, minor->dev,
+			    &pagoda_debugfs_journal_fops);
 	pagoda_bench_debugfs_init(minor);
 }

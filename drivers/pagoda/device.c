@@ -10,12 +10,14 @@
  * From unplug on no ioctl gets in and CPU faults get an empty page.
  */
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <drm/drm_debugfs.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
+#include <pagoda/mfence.h>
 #include <pagoda/vidmm.h>
 #include "device.h"
 #include "ioctl.h"
@@ -31,7 +33,19 @@ static int pagoda_open(struct drm_device *drm, struct drm_file *file)
 
 static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
 {
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_gate gate;
+
+	pagoda_gate_enter(vidmm, &gate, false);
+	pagoda_client_close(file);
+	pagoda_gate_leave(vidmm, &gate);
 	pagoda_client_put(file->driver_priv);
+}
+
+static struct drm_gem_object *pagoda_gem_prime_import(struct drm_device *drm,
+						      struct dma_buf *dma_buf)
+{
+	return pagoda_prime_import(pagoda_device_of_drm(drm)->vidmm, dma_buf);
 }
 
 static const struct file_operations pagoda_fops = {
@@ -49,11 +63,12 @@ static const struct file_operations pagoda_fops = {
 };
 
 static const struct drm_driver pagoda_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ |
+	.driver_features = DRIVER_GEM | DRIVER_GEM_GPUVA | DRIVER_RENDER | DRIVER_SYNCOBJ |
 			   DRIVER_SYNCOBJ_TIMELINE,
 	.open = pagoda_open,
 	.postclose = pagoda_postclose,
 	.show_fdinfo = drm_show_memory_stats,
+	.gem_prime_import = pagoda_gem_prime_import,
 #ifdef CONFIG_DEBUG_FS
 	.debugfs_init = pagoda_debugfs_init,
 #endif
@@ -89,6 +104,9 @@ static int pagoda_device_copy_info(struct pagoda_device *pagoda,
 	ret = pagoda_copy_extents(&pagoda->drm, &pagoda->info.window, info->nr_window);
 	if (ret)
 		return ret;
+	ret = pagoda_copy_extents(&pagoda->drm, &pagoda->info.swizzling, info->nr_swizzling);
+	if (ret)
+		return ret;
 	return pagoda_copy_extents(&pagoda->drm, &pagoda->info.invalid, info->nr_invalid);
 }
 
@@ -97,7 +115,8 @@ static void pagoda_device_release(struct drm_device *drm, void *arg)
 	pagoda_vidmm_destroy(arg);
 }
 
-static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio)
+static int pagoda_device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio,
+				    struct pagoda_transport **engines)
 {
 	const struct pagoda_vidmm_args args = {
 		.drm = &pagoda->drm,
@@ -105,6 +124,11 @@ static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_
 		.transport = pagoda_virtio_transport(virtio),
 		.use_cpu = pagoda_options.use_cpu,
 		.timeout_ms = pagoda_options.timeout_ms,
+		.update_mode = pagoda_options.update_mode,
+		.record_kb = pagoda_options.record_kb,
+		.engines = engines,
+		.job_timeout_ms = pagoda_options.job_timeout_ms,
+		.pin_limit = (u64)pagoda_options.pin_limit_mb << 20,
 	};
 
 	if (args.use_cpu && pagoda->info.visible_size < pagoda->info.vram_size) {
@@ -116,6 +140,21 @@ static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_
 	if (IS_ERR(pagoda->vidmm))
 		return PTR_ERR(pagoda->vidmm);
 	return drmm_add_action_or_reset(&pagoda->drm, pagoda_device_release, pagoda->vidmm);
+}
+
+static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio)
+{
+	u32 i, count = pagoda->info.num_engines;
+	struct pagoda_transport **engines = kcalloc(count, sizeof(*engines), GFP_KERNEL);
+	int ret;
+
+	if (!engines)
+		return -ENOMEM;
+	for (i = 0; i < count; i++)
+		engines[i] = pagoda_virtio_engine_transport(virtio, i);
+	ret = pagoda_device_make_vidmm(pagoda, virtio, engines);
+	kfree(engines);
+	return ret;
 }
 
 static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
@@ -140,10 +179,12 @@ static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
 		return ret;
 	}
 	*priv = pagoda;
-	drm_info(&pagoda->drm, "VRAM %llu MiB (%llu MiB visible), aperture %llu MiB, executor %s\n",
+	drm_info(&pagoda->drm, "VRAM %llu MiB (%llu MiB visible), aperture %llu MiB, executor %s, page tables %s\n",
 		 pagoda->info.vram_size >> 20, pagoda->info.visible_size >> 20,
 		 pagoda->info.aperture_pages >> (20 - PAGE_SHIFT),
-		 pagoda_options.use_cpu ? "cpu" : "device");
+		 pagoda_options.use_cpu ? "cpu" : "device",
+		 pagoda_vidmm_has_tables(pagoda->vidmm) ?
+		 pagoda_vidmm_mode_name(pagoda_options.update_mode) : "none");
 	return 0;
 }
 
@@ -161,6 +202,8 @@ static void pagoda_device_event(void *priv, const struct pagoda_event *event)
 
 	if (event->lost)
 		dev_warn_ratelimited(pagoda->drm.dev, "%u events lost\n", event->lost);
+	if (event->lost || event->type == VIRTIO_PAGODA_EVENT_FENCE)
+		pagoda_mfences_changed(pagoda->vidmm);
 	if (event->type == VIRTIO_PAGODA_EVENT_FAULT)
 		dev_dbg_ratelimited(pagoda->drm.dev,
 				    "queue %u request %llu: reason %u at byte %u, opcode %u, address 0x%llx\n",

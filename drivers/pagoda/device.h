@@ -14,10 +14,18 @@ struct pagoda_vidmm;
  * struct pagoda_options - The module's parameters, checked
  * @use_cpu: Execute paging buffers on the CPU
  * @timeout_ms: Paging timeout
+ * @update_mode: enum virtio_pagoda_update_mode
+ * @record_kb: KiB of paging buffers to record from the start
+ * @job_timeout_ms: How long a job may run
+ * @pin_limit_mb: MiB of one client's that may be pinned for other devices, 0 = half of VRAM's
  */
 struct pagoda_options {
 	bool use_cpu;
 	u32 timeout_ms;
+	u32 update_mode;
+	u32 record_kb;
+	u32 job_timeout_ms;
+	u32 pin_limit_mb;
 };
 
 extern struct pagoda_options pagoda_options;

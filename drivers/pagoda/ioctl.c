@@ -15,7 +15,9 @@
 #include <drm/drm_syncobj.h>
 #include <drm/drm_utils.h>
 #include <drm/drm_vma_manager.h>
+#include <pagoda/sync.h>
 #include <pagoda/vidmm.h>
+#include <pagoda/vm.h>
 #include "device.h"
 #include "ioctl.h"
 
@@ -23,7 +25,9 @@
 	(DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED | \
 	 DRM_PAGODA_ALLOCATION_CONTIGUOUS | DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY | \
 	 DRM_PAGODA_ALLOCATION_FROM_END | DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION | \
-	 DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE)
+	 DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE | \
+	 DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION | \
+	 DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP)
 
 #define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -63,6 +67,8 @@ static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_
 		.num_segments = DRM_PAGODA_SEGMENT_APERTURE,
 		.num_engines = pagoda->info.num_engines,
 		.max_entries = DRM_PAGODA_MAX_ENTRIES,
+		.swizzling_ranges = pagoda->info.swizzling_ranges,
+		.swizzling_bytes = pagoda->info.swizzling_bytes,
 	};
 }
 
@@ -149,7 +155,7 @@ static int create_check(struct drm_device *drm, const struct drm_pagoda_allocati
 
 	if (pagoda_refuse(drm, !args->size) ||
 	    pagoda_refuse(drm, args->size > DRM_PAGODA_MAX_ALLOCATION) ||
-	    pagoda_refuse(drm, args->pad) ||
+	    pagoda_refuse(drm, args->pad) || pagoda_refuse(drm, args->pad2) ||
 	    pagoda_refuse(drm, args->flags & ~ALLOCATION_FLAGS) ||
 	    pagoda_refuse(drm, args->flags & DRM_PAGODA_ALLOCATION_CACHED && !visible) ||
 	    pagoda_refuse(drm, aligned && !is_power_of_2(args->alignment)) ||
@@ -159,34 +165,67 @@ static int create_check(struct drm_device *drm, const struct drm_pagoda_allocati
 	return create_check_segments(drm, args);
 }
 
+static struct pagoda_bo_params create_params(const struct drm_pagoda_allocation_create *args)
+{
+	struct pagoda_bo_params params = {
+		.size = PAGE_ALIGN(args->size),
+		.flags = args->flags,
+		.supported = args->supported,
+		.eviction = args->eviction,
+		.alignment = args->alignment,
+		.layout = {
+			.tiling = args->tiling,
+			.pitch = args->pitch,
+			.height = args->height,
+			.mips = args->mips,
+		},
+	};
+
+	memcpy(params.preferred, args->preferred, sizeof(params.preferred));
+	return params;
+}
+
+static int create_with_handle(struct pagoda_device *pagoda, struct drm_file *file,
+			      const struct pagoda_bo_params *params, u32 *handle)
+{
+	struct pagoda_bo *bo = pagoda_bo_create(pagoda->vidmm, file->driver_priv, params);
+	int ret;
+
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = drm_gem_handle_create(file, pagoda_bo_gem(bo), handle);
+	pagoda_bo_put(bo);
+	return ret;
+}
+
 static int pagoda_ioctl_allocation_create(struct drm_device *drm, void *data,
 					  struct drm_file *file)
 {
 	struct pagoda_device *pagoda = pagoda_device_of_drm(drm);
 	struct drm_pagoda_allocation_create *args = data;
 	struct pagoda_bo_params params;
-	struct pagoda_bo *bo;
+	const char *why;
 	int ret;
 
 	ret = create_check(drm, args);
 	if (ret)
 		return ret;
-	params = (struct pagoda_bo_params) {
-		.size = PAGE_ALIGN(args->size),
-		.flags = args->flags,
-		.supported = args->supported,
-		.eviction = args->eviction,
-		.alignment = args->alignment,
-	};
-	memcpy(params.preferred, args->preferred, sizeof(params.preferred));
+	params = create_params(args);
+	ret = pagoda_swizzle_validate(pagoda->vidmm, &params, &why);
+	if (ret) {
+		drm_dbg_driver(drm, "allocation refused: %s\n", why);
+		return ret;
+	}
 	if (pagoda_refuse(drm, !pagoda_bo_params_could_fit(pagoda->vidmm, &params)))
 		return -E2BIG;
-
-	bo = pagoda_bo_create(pagoda->vidmm, file->driver_priv, &params);
-	if (IS_ERR(bo))
-		return PTR_ERR(bo);
-	ret = drm_gem_handle_create(file, pagoda_bo_gem(bo), &args->handle);
-	pagoda_bo_put(bo);
+	if (args->vm) {
+		params.vm = pagoda_client_vm(file->driver_priv, args->vm);
+		if (pagoda_refuse(drm, !params.vm))
+			return -ENOENT;
+	}
+	ret = create_with_handle(pagoda, file, &params, &args->handle);
+	if (params.vm)
+		pagoda_vm_put(params.vm);
 	if (!ret)
 		args->size = params.size;
 	return ret;
@@ -278,6 +317,18 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 	PAGODA_IOCTL(MAKE_RESIDENT, make_resident),
 	PAGODA_IOCTL(EVICT, evict),
 	PAGODA_IOCTL(QUERY_RESIDENCY, query_residency),
+	PAGODA_IOCTL(VM_CREATE, vm_create),
+	PAGODA_IOCTL(VM_DESTROY, vm_destroy),
+	PAGODA_IOCTL(VM_BIND, vm_bind),
+	PAGODA_IOCTL(VM_STATE, vm_state),
+	PAGODA_IOCTL(CONTEXT_CREATE, context_create),
+	PAGODA_IOCTL(CONTEXT_DESTROY, context_destroy),
+	PAGODA_IOCTL(FENCE_CREATE, fence_create),
+	PAGODA_IOCTL(FENCE_DESTROY, fence_destroy),
+	PAGODA_IOCTL(FENCE_SIGNAL, fence_signal),
+	PAGODA_IOCTL(FENCE_WAIT, fence_wait),
+	PAGODA_IOCTL(SUBMIT, submit),
+	PAGODA_IOCTL(CONTEXT_STATE, context_state),
 };
 
 /*
@@ -301,14 +352,37 @@ static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user 
 	return ret ? 0 : -E2BIG;
 }
 
+/* May this ioctl of the DRM core give a syncobj a fence somebody waits for? */
+static bool ioctl_signals(unsigned int cmd)
+{
+	switch (_IOC_NR(cmd)) {
+	case _IOC_NR(DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE):
+	case _IOC_NR(DRM_IOCTL_SYNCOBJ_SIGNAL):
+	case _IOC_NR(DRM_IOCTL_SYNCOBJ_TRANSFER):
+	case _IOC_NR(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL):
+		return true;
+	}
+	return false;
+}
+
+static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	struct drm_file *file = filp->private_data;
+	long ret = drm_ioctl(filp, cmd, arg);
+
+	if (ioctl_signals(cmd))
+		pagoda_deferred_kick(pagoda_device_of_drm(file->minor->dev)->vidmm);
+	return ret;
+}
+
 /**
  * pagoda_ioctl() - file_operations.unlocked_ioctl
  * @filp: DRM file
  * @cmd: Number, with the caller's idea of the struct's size
  * @arg: The caller's struct
  *
- * The device can't be taken away while one of our ioctls runs, except while it
- * waits for the caller's sake.
+ * The device can't be taken away while one of our ioctls runs, nor be rebuilt after a
+ * reset, except while it waits for the caller's sake.
  *
  * Context: May sleep.
  * Return: See include/uapi/drm/pagoda_drm.h.
@@ -318,20 +392,25 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	struct drm_file *file = filp->private_data;
 	struct drm_device *drm = file->minor->dev;
 	unsigned int nr = _IOC_NR(cmd) - DRM_COMMAND_BASE;
+	struct pagoda_gate gate;
 	long ret;
 	int idx;
 
 	if (_IOC_NR(cmd) < DRM_COMMAND_BASE || nr >= PAGODA_NUM_IOCTLS)
-		return drm_ioctl(filp, cmd, arg);
+		return ioctl_core(filp, cmd, arg);
 
 	ret = ioctl_check_struct(pagoda_ioctls[nr].cmd, cmd, (char __user *)arg);
 	if (pagoda_refuse(drm, ret))
 		return drm_dev_is_unplugged(drm) ? -ENODEV : ret;
-	if (nr == DRM_PAGODA_ALLOCATION_WAIT)
+	if (nr == DRM_PAGODA_ALLOCATION_WAIT || nr == DRM_PAGODA_FENCE_WAIT)
 		return drm_ioctl(filp, cmd, arg);
 	if (!drm_dev_enter(drm, &idx))
 		return -ENODEV;
-	ret = drm_ioctl(filp, cmd, arg);
+	ret = pagoda_gate_enter(pagoda_device_of_drm(drm)->vidmm, &gate, true);
+	if (!ret) {
+		ret = drm_ioctl(filp, cmd, arg);
+		pagoda_gate_leave(pagoda_device_of_drm(drm)->vidmm, &gate);
+	}
 	drm_dev_exit(idx);
 	return ret;
 }

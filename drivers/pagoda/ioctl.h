@@ -6,13 +6,22 @@
 #define PAGODA_IOCTL_H
 
 #include <linux/fs.h>
+#include <linux/xarray.h>
 #include <drm/drm_ioctl.h>
 #include <drm/drm_print.h>
 #include <drm/pagoda_drm.h>
 
 struct drm_device;
 struct drm_file;
+struct dma_fence_chain;
+struct drm_syncobj;
 struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_mfence;
+struct pagoda_mfence_signal;
+struct pagoda_vm;
+struct xarray;
+struct pagoda_vm;
 
 /**
  * pagoda_refuse() - Is this argument wrong? Then say so to who debugs the caller
@@ -28,7 +37,7 @@ struct pagoda_bo;
 	unlikely(__wrong); \
 })
 
-#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_QUERY_RESIDENCY + 1)
+#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_FENCE_WAIT + 1)
 
 extern const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS];
 
@@ -37,8 +46,64 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
 struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle);
 void pagoda_bo_put(struct pagoda_bo *bo);
 
+/**
+ * struct pagoda_bo_list - The caller's list of allocations, looked up
+ * @bos: Allocations with references
+ * @flags: Flags of each
+ * @count: Their number
+ */
+struct pagoda_bo_list {
+	struct pagoda_bo **bos;
+	u32 *flags;
+	u32 count;
+};
+
+int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
+		       const struct drm_pagoda_array *array, u32 known_flags,
+		       struct pagoda_bo_list *list);
+void pagoda_bo_list_put(struct pagoda_bo_list *list);
+
+/**
+ * struct pagoda_out_point - Point of a timeline that the work will signal
+ * @syncobj: Syncobj, or NULL: nobody wants to know
+ * @chain: Got in advance: after the work nothing may fail
+ * @point: Point
+ */
+struct pagoda_out_point {
+	struct drm_syncobj *syncobj;
+	struct dma_fence_chain *chain;
+	u64 point;
+};
+
+int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
+		     struct pagoda_out_point *out);
+void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence);
+void pagoda_point_put(struct pagoda_out_point *out);
+int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry);
+char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index);
+int pagoda_check_unique(struct drm_device *drm, const void **objects, u32 count);
+int pagoda_client_add(struct xarray *objects, void *object, u32 *id);
+struct pagoda_mfence *pagoda_fence_lookup(struct pagoda_client *client, u32 id);
+void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence);
+struct pagoda_vm *pagoda_client_vm(struct pagoda_client *client, u32 id);
+int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
+			  u64 value, struct pagoda_mfence_signal **signal);
+void pagoda_client_close(struct drm_file *file);
+
 int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_query_residency(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_vm_create(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_vm_state(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_context_destroy(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_context_state(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_fence_signal(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

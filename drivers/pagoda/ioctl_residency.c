@@ -7,22 +7,24 @@
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
+#include <pagoda/mfence.h>
+#include <pagoda/sync.h>
 #include <pagoda/vidmm.h>
+#include <pagoda/vm.h>
 #include "device.h"
 #include "ioctl.h"
 
 /**
- * struct bo_list - The caller's list, looked up
- * @bos: Allocations with references
- * @count: Their number
+ * pagoda_array_check() - Is this an array we take?
+ * @drm: Device
+ * @array: The caller's
+ * @entry: Bytes of the first version of its entries
+ *
+ * Sizes first, in the order the header gives errors.
+ *
+ * Return: 0, -E2BIG or -EINVAL.
  */
-struct bo_list {
-	struct pagoda_bo **bos;
-	u32 count;
-};
-
-/* Sizes first, in the order the header gives errors. */
-static int list_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry)
+int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry)
 {
 	if (pagoda_refuse(drm, array->count > DRM_PAGODA_MAX_ENTRIES))
 		return -E2BIG;
@@ -34,112 +36,152 @@ static int list_check(struct drm_device *drm, const struct drm_pagoda_array *arr
 	return 0;
 }
 
-static char __user *list_entry_ptr(const struct drm_pagoda_array *array, u32 index)
+/**
+ * pagoda_array_entry() - An entry in user memory
+ * @array: Checked array
+ * @index: Below its count
+ *
+ * Return: The pointer.
+ */
+char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 {
 	return (char __user *)u64_to_user_ptr(array->array) + (u64)index * array->stride;
 }
 
-static int list_copy_entry(struct drm_device *drm, const struct drm_pagoda_array *array,
-			   u32 index, u32 *handle)
-{
-	struct drm_pagoda_residency_entry entry;
-	int ret;
+/* struct drm_pagoda_residency_entry and drm_pagoda_submit_entry. */
+struct list_entry {
+	u32 handle;
+	u32 flags;
+};
 
-	ret = copy_struct_from_user(&entry, sizeof(entry), list_entry_ptr(array, index),
-				    array->stride);
+static_assert(sizeof(struct list_entry) == sizeof(struct drm_pagoda_residency_entry));
+static_assert(sizeof(struct list_entry) == sizeof(struct drm_pagoda_submit_entry));
+
+static int list_copy_entry(struct drm_device *drm, const struct drm_pagoda_array *array,
+			   u32 index, u32 known_flags, struct list_entry *entry)
+{
+	int ret = copy_struct_from_user(entry, sizeof(*entry), pagoda_array_entry(array, index),
+					array->stride);
+
 	if (pagoda_refuse(drm, ret))
 		return ret;
-	if (pagoda_refuse(drm, entry.flags))
-		return -EINVAL;
-	*handle = entry.handle;
-	return 0;
+	return pagoda_refuse(drm, entry->flags & ~known_flags) ? -EINVAL : 0;
 }
 
-static int list_compare(const void *a, const void *b)
+static int compare_objects(const void *a, const void *b)
 {
-	const struct pagoda_bo *x = *(const struct pagoda_bo * const *)a;
-	const struct pagoda_bo *y = *(const struct pagoda_bo * const *)b;
+	const void *x = *(const void * const *)a;
+	const void *y = *(const void * const *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-/* By allocation and not by handle: one allocation may have several. */
-static int list_check_unique(struct drm_device *drm, const struct bo_list *list)
+/**
+ * pagoda_check_unique() - Refuse a list that names something twice
+ * @drm: Device
+ * @objects: What it names, by address and not by id; sorted afterwards
+ * @count: Entries
+ *
+ * Return: 0 or -EINVAL.
+ */
+int pagoda_check_unique(struct drm_device *drm, const void **objects, u32 count)
 {
-	struct pagoda_bo **sorted;
-	int ret = 0;
 	u32 i;
+
+	sort(objects, count, sizeof(*objects), compare_objects, NULL);
+	for (i = 1; i < count; i++)
+		if (pagoda_refuse(drm, objects[i] == objects[i - 1]))
+			return -EINVAL;
+	return 0;
+}
+
+/* One allocation may have several handles. */
+static int list_check_unique(struct drm_device *drm, const struct pagoda_bo_list *list)
+{
+	const void **sorted;
+	int ret;
 
 	sorted = kvmemdup(list->bos, list->count * sizeof(*sorted), GFP_KERNEL);
 	if (!sorted)
 		return -ENOMEM;
-	sort(sorted, list->count, sizeof(*sorted), list_compare, NULL);
-	for (i = 1; i < list->count && !ret; i++)
-		if (pagoda_refuse(drm, sorted[i] == sorted[i - 1]))
-			ret = -EINVAL;
+	ret = pagoda_check_unique(drm, sorted, list->count);
 	kvfree(sorted);
 	return ret;
 }
 
-static void list_put(struct bo_list *list)
+/**
+ * pagoda_bo_list_put() - Drop a list
+ * @list: From pagoda_bo_list_get()
+ *
+ * Context: May sleep.
+ */
+void pagoda_bo_list_put(struct pagoda_bo_list *list)
 {
 	while (list->count)
 		pagoda_bo_put(list->bos[--list->count]);
 	kvfree(list->bos);
+	kvfree(list->flags);
 }
 
-static int list_lookup(struct drm_device *drm, struct drm_file *file, const u32 *handles,
-		       u32 count, struct bo_list *list)
+static int list_lookup(struct drm_device *drm, struct drm_file *file,
+		       const struct list_entry *entries, u32 count, struct pagoda_bo_list *list)
 {
 	for (list->count = 0; list->count < count; list->count++) {
-		struct pagoda_bo *bo = pagoda_bo_lookup(file, handles[list->count]);
+		struct pagoda_bo *bo = pagoda_bo_lookup(file, entries[list->count].handle);
 
 		if (pagoda_refuse(drm, !bo))
 			return -ENOENT;
 		list->bos[list->count] = bo;
+		list->flags[list->count] = entries[list->count].flags;
 	}
 	return list_check_unique(drm, list);
 }
 
-/* All of user memory is read before the first handle is looked up. */
-static int list_get(struct drm_device *drm, struct drm_file *file,
-		    const struct drm_pagoda_array *array, struct bo_list *list)
+/**
+ * pagoda_bo_list_get() - Copy and look up a list of allocations, each named once
+ * @drm: Device
+ * @file: Caller
+ * @array: The caller's list of handles and flags
+ * @known_flags: Flags that may be set
+ * @list: Filled; pagoda_bo_list_put() it
+ *
+ * All of user memory is read before the first handle is looked up.
+ *
+ * Context: May sleep and fault.
+ * Return: 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT or -ENOMEM.
+ */
+int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
+		       const struct drm_pagoda_array *array, u32 known_flags,
+		       struct pagoda_bo_list *list)
 {
-	u32 *handles;
+	struct list_entry *entries;
 	u32 i;
 	int ret;
 
-	ret = list_check(drm, array, sizeof(struct drm_pagoda_residency_entry));
+	ret = pagoda_array_check(drm, array, sizeof(*entries));
 	if (ret)
 		return ret;
 	list->count = 0;
 	list->bos = kvmalloc_array(array->count, sizeof(*list->bos), GFP_KERNEL);
-	handles = kvmalloc_array(array->count, sizeof(*handles), GFP_KERNEL);
-	if (!list->bos || !handles)
+	list->flags = kvmalloc_array(array->count, sizeof(*list->flags), GFP_KERNEL);
+	entries = kvmalloc_array(array->count, sizeof(*entries), GFP_KERNEL);
+	if (!list->bos || !list->flags || !entries)
 		ret = -ENOMEM;
 	for (i = 0; i < array->count && !ret; i++)
-		ret = list_copy_entry(drm, array, i, &handles[i]);
+		ret = list_copy_entry(drm, array, i, known_flags, &entries[i]);
 	if (!ret)
-		ret = list_lookup(drm, file, handles, array->count, list);
-	kvfree(handles);
+		ret = list_lookup(drm, file, entries, array->count, list);
+	kvfree(entries);
 	if (ret)
-		list_put(list);
+		pagoda_bo_list_put(list);
 	return ret;
 }
 
 /**
- * struct out_point - Point of a timeline that the work will signal
- * @syncobj: Syncobj, or NULL: nobody wants to know
- * @chain: Got in advance: after the work nothing may fail
- * @point: Point
+ * pagoda_point_put() - The point is signalled or not wanted any more
+ * @out: Point
  */
-struct out_point {
-	struct drm_syncobj *syncobj;
-	struct dma_fence_chain *chain;
-	u64 point;
-};
-
-static void point_put(struct out_point *out)
+void pagoda_point_put(struct pagoda_out_point *out)
 {
 	if (!out->syncobj)
 		return;
@@ -147,10 +189,20 @@ static void point_put(struct out_point *out)
 	drm_syncobj_put(out->syncobj);
 }
 
-static int point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
-		     struct out_point *out)
+/**
+ * pagoda_point_get() - Get all that signalling a point can need
+ * @drm: Device
+ * @file: Caller
+ * @handle: Syncobj or 0
+ * @point: Point, 0 without a syncobj
+ * @out: Filled; pagoda_point_put() it
+ *
+ * Return: 0, -EINVAL, -ENOENT or -ENOMEM.
+ */
+int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
+		     struct pagoda_out_point *out)
 {
-	*out = (struct out_point) { .point = point };
+	*out = (struct pagoda_out_point) { .point = point };
 	if (pagoda_refuse(drm, !handle != !point))
 		return -EINVAL;
 	if (!handle)
@@ -165,8 +217,12 @@ static int point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 	return -ENOMEM;
 }
 
-/* Signalled if there is nothing to wait for. */
-static void point_add(struct out_point *out, struct dma_fence *fence)
+/**
+ * pagoda_point_add() - The work is submitted
+ * @out: Point
+ * @fence: Fence of the work, NULL: signalled
+ */
+void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
 {
 	if (!out->syncobj)
 		return;
@@ -187,34 +243,49 @@ static void point_add(struct out_point *out, struct dma_fence *fence)
  */
 int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	struct pagoda_client *client = file->driver_priv;
 	struct drm_pagoda_make_resident *args = data;
-	struct out_point out;
-	struct bo_list list;
+	struct pagoda_out_point out;
+	struct pagoda_bo_list list;
+	struct pagoda_mfence_signal *signal;
 	struct dma_fence *fence;
 	u64 trim;
 	int ret;
 
 	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->paging_queue) ||
-	    pagoda_refuse(drm, args->pad))
+	    pagoda_refuse(drm, args->pad) || pagoda_refuse(drm, args->pad2) ||
+	    pagoda_refuse(drm, !args->fence && args->fence_value))
 		return -EINVAL;
-	ret = list_get(drm, file, &args->entries, &list);
+	ret = pagoda_bo_list_get(drm, file, &args->entries, 0, &list);
 	if (ret)
 		return ret;
-	ret = point_get(drm, file, args->syncobj, args->point, &out);
+	ret = pagoda_point_get(drm, file, args->syncobj, args->point, &out);
 	if (ret)
 		goto put_list;
+	ret = pagoda_client_promise(drm, client, args->fence, args->fence_value, &signal);
+	if (ret)
+		goto put_point;
 
 	ret = pagoda_residency_make(pagoda_device_of_drm(drm)->vidmm, list.bos, list.count,
 				    &fence, &trim);
 	args->bytes_to_trim = ret == -ENOMEM ? trim : 0;
+	if (!ret)
+		ret = pagoda_client_validate(client, &fence);
 	args->num_resident = ret ? 0 : list.count;
 	args->pending = !ret && fence && !dma_fence_is_signaled(fence);
-	if (!ret)
-		point_add(&out, fence);
+	if (!ret) {
+		pagoda_point_add(&out, fence);
+		pagoda_deferred_kick(pagoda_device_of_drm(drm)->vidmm);
+	}
+	if (signal && !ret)
+		pagoda_mfence_signal_paging(signal);
+	else if (signal)
+		pagoda_mfence_take_back(signal);
 	dma_fence_put(fence);
-	point_put(&out);
+put_point:
+	pagoda_point_put(&out);
 put_list:
-	list_put(&list);
+	pagoda_bo_list_put(&list);
 	return ret;
 }
 
@@ -230,17 +301,17 @@ put_list:
 int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_evict *args = data;
-	struct out_point out;
-	struct bo_list list;
+	struct pagoda_out_point out;
+	struct pagoda_bo_list list;
 	struct dma_fence *fence;
 	int ret;
 
 	if (pagoda_refuse(drm, args->flags))
 		return -EINVAL;
-	ret = list_get(drm, file, &args->entries, &list);
+	ret = pagoda_bo_list_get(drm, file, &args->entries, 0, &list);
 	if (ret)
 		return ret;
-	ret = point_get(drm, file, args->syncobj, args->point, &out);
+	ret = pagoda_point_get(drm, file, args->syncobj, args->point, &out);
 	if (ret)
 		goto put_list;
 
@@ -248,12 +319,13 @@ int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file
 				     &fence);
 	if (!ret) {
 		args->bytes_to_trim = 0;
-		point_add(&out, fence);
+		pagoda_point_add(&out, fence);
+		pagoda_deferred_kick(pagoda_device_of_drm(drm)->vidmm);
 	}
 	dma_fence_put(fence);
-	point_put(&out);
+	pagoda_point_put(&out);
 put_list:
-	list_put(&list);
+	pagoda_bo_list_put(&list);
 	return ret;
 }
 
@@ -290,10 +362,10 @@ static int status_list(struct drm_device *drm, struct drm_file *file,
 	for (i = 0; i < array->count && !ret; i++) {
 		if (signal_pending(current))
 			return -ERESTARTSYS;
-		ret = status_get(drm, file, list_entry_ptr(array, i), array->stride, &list[i]);
+		ret = status_get(drm, file, pagoda_array_entry(array, i), array->stride, &list[i]);
 	}
 	for (i = 0; i < array->count && !ret; i++)
-		if (copy_to_user(list_entry_ptr(array, i), &list[i], sizeof(list[i])))
+		if (copy_to_user(pagoda_array_entry(array, i), &list[i], sizeof(list[i])))
 			ret = -EFAULT;
 	return ret;
 }
@@ -315,7 +387,7 @@ int pagoda_ioctl_query_residency(struct drm_device *drm, void *data, struct drm_
 
 	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	ret = list_check(drm, &args->entries, sizeof(*list));
+	ret = pagoda_array_check(drm, &args->entries, sizeof(*list));
 	if (ret)
 		return ret;
 	list = kvmalloc_array(args->entries.count, sizeof(*list), GFP_KERNEL);

@@ -7,11 +7,15 @@
  */
 #include <linux/module.h>
 #include <linux/string.h>
+#include <pagoda/journal.h>
+#include <pagoda/vidmm.h>
 #include "device.h"
 
 /* TTM waits at most 15 s for an eviction: recovery has to be done well before. */
 #define PAGODA_TIMEOUT_MIN_MS	10u
 #define PAGODA_TIMEOUT_MAX_MS	5000u
+/* What waits for jobs waits for as long at least: the same holds. */
+#define PAGODA_JOB_TIMEOUT_MAX_MS 10000u
 
 static char *executor = "device";
 module_param(executor, charp, 0444);
@@ -20,6 +24,38 @@ MODULE_PARM_DESC(executor, "Who executes paging buffers: device (default) or cpu
 static uint timeout_ms = 1000;
 module_param(timeout_ms, uint, 0444);
 MODULE_PARM_DESC(timeout_ms, "Milliseconds a paging buffer may take, 10 to 5000 (default 1000)");
+
+static uint job_timeout_ms = 2000;
+module_param(job_timeout_ms, uint, 0444);
+MODULE_PARM_DESC(job_timeout_ms, "Milliseconds a job may run on an engine, 10 to 10000 (default 2000)");
+
+static char *update_mode = "gpu_physical";
+module_param(update_mode, charp, 0444);
+MODULE_PARM_DESC(update_mode, "How page tables are written: gpu_physical (default), gpu_virtual, which moves by virtual addresses too, or cpu_virtual");
+
+static uint pin_limit_mb;
+module_param(pin_limit_mb, uint, 0444);
+MODULE_PARM_DESC(pin_limit_mb, "MiB of one client's allocations that may be pinned for other devices (default: half of VRAM's size)");
+
+static uint record_kb;
+module_param(record_kb, uint, 0444);
+MODULE_PARM_DESC(record_kb, "KiB of paging buffers to record from the first one on, for debugfs recording (default 0)");
+
+static int __init pagoda_check_update_mode(void)
+{
+	const char *name;
+	u32 mode;
+
+	for (mode = 0; (name = pagoda_vidmm_mode_name(mode)); mode++) {
+		if (sysfs_streq(update_mode, name)) {
+			pagoda_options.update_mode = mode;
+			return 0;
+		}
+	}
+	pr_err("pagoda: update_mode=%s: must be gpu_physical, gpu_virtual or cpu_virtual\n",
+	       update_mode);
+	return -EINVAL;
+}
 
 static int __init pagoda_check_parameters(void)
 {
@@ -35,7 +71,21 @@ static int __init pagoda_check_parameters(void)
 		return -EINVAL;
 	}
 	pagoda_options.timeout_ms = timeout_ms;
-	return 0;
+	if (job_timeout_ms < PAGODA_TIMEOUT_MIN_MS ||
+	    job_timeout_ms > PAGODA_JOB_TIMEOUT_MAX_MS) {
+		pr_err("pagoda: job_timeout_ms=%u: must be %u to %u\n", job_timeout_ms,
+		       PAGODA_TIMEOUT_MIN_MS, PAGODA_JOB_TIMEOUT_MAX_MS);
+		return -EINVAL;
+	}
+	pagoda_options.job_timeout_ms = job_timeout_ms;
+	if (record_kb > PAGODA_RECORDING_MAX >> 10) {
+		pr_err("pagoda: record_kb=%u: must be at most %u\n", record_kb,
+		       PAGODA_RECORDING_MAX >> 10);
+		return -EINVAL;
+	}
+	pagoda_options.record_kb = record_kb;
+	pagoda_options.pin_limit_mb = pin_limit_mb;
+	return pagoda_check_update_mode();
 }
 
 static int __init pagoda_init(void)

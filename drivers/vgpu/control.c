@@ -20,6 +20,10 @@ static bool pagoda_control_extents(struct pagoda_vgpu *vgpu,
 		extents = vgpu->vram.extents;
 		nr_extents = vgpu->vram.nr_extents;
 		break;
+	case VIRTIO_PAGODA_EXTENTS_SWIZZLING:
+		extents = vgpu->windows.extents;
+		nr_extents = vgpu->windows.nr_extents;
+		break;
 	case VIRTIO_PAGODA_EXTENTS_INVALID:
 		extents = vgpu->invalid_extents;
 		nr_extents = vgpu->params->nr_invalid;
@@ -36,9 +40,18 @@ static bool pagoda_control_extents(struct pagoda_vgpu *vgpu,
 }
 
 /*
- * Hands the reset to the thread that owns the queue and waits for it: an engine
- * stops at the next packet, and nothing it does blocks for longer.
+ * Hands the reset to the thread that owns the queue: an engine stops at the next packet
+ * or after the next piece of a job, and nothing it does blocks for longer.
  */
+static void pagoda_control_reset_begin(struct pagoda_vgpu_queue *queue)
+{
+	reinit_completion(&queue->reset_done);
+	WRITE_ONCE(queue->stop, true);
+	/* With whatever else the thread is to know of the reset. */
+	smp_store_release(&queue->reset_wanted, true);
+	wake_up(&queue->wake);
+}
+
 static bool pagoda_control_reset(struct pagoda_vgpu *vgpu,
 				 const struct virtio_pagoda_control *control,
 				 struct virtio_pagoda_answer *answer)
@@ -46,20 +59,102 @@ static bool pagoda_control_reset(struct pagoda_vgpu *vgpu,
 	u32 index = le32_to_cpu(control->index);
 	struct pagoda_vgpu_queue *queue;
 
-	if (control->first || index >= vgpu->nr_queues ||
-	    index == VIRTIO_PAGODA_QUEUE_CONTROL || index == VIRTIO_PAGODA_QUEUE_EVENT)
+	if (index >= vgpu->nr_queues || index == VIRTIO_PAGODA_QUEUE_CONTROL ||
+	    index == VIRTIO_PAGODA_QUEUE_EVENT)
 		return false;
 	queue = &vgpu->queues[index];
-	if (!queue->task)
+	if (!queue->task || pagoda_vgpu_inject_reset(queue))
 		return false;
-	reinit_completion(&queue->reset_done);
-	WRITE_ONCE(queue->stop, true);
-	WRITE_ONCE(queue->reset_wanted, true);
-	wake_up(&queue->wake);
+	pagoda_control_reset_begin(queue);
 	wait_for_completion(&queue->reset_done);
-	answer->seqno = cpu_to_le64(queue->executed);
-	answer->offset = cpu_to_le32(queue->offset);
+	answer->seqno = cpu_to_le64(queue->reset_seqno);
+	answer->offset = cpu_to_le32(queue->reset_offset);
 	return true;
+}
+
+/*
+ * All queues stop and stay so until nothing is left of what the driver told the
+ * device: whatever they find in their rings next is seen after that.
+ */
+static bool pagoda_control_reset_adapter(struct pagoda_vgpu *vgpu)
+{
+	u32 i;
+
+	if (!(vgpu->engine.features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)) ||
+	    pagoda_vgpu_inject_reset(&vgpu->queues[VIRTIO_PAGODA_QUEUE_CONTROL]))
+		return false;
+	WRITE_ONCE(vgpu->resetting, true);
+	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
+		if (vgpu->queues[i].task)
+			pagoda_control_reset_begin(&vgpu->queues[i]);
+	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
+		if (vgpu->queues[i].task)
+			wait_for_completion(&vgpu->queues[i].reset_done);
+	pagoda_engine_reset_adapter(&vgpu->engine, vgpu->params->reset_vram);
+	/* A thread that goes on sees the engine as it is now. */
+	smp_store_release(&vgpu->resetting, false);
+	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
+		wake_up(&vgpu->queues[i].wake);
+	return true;
+}
+
+/* Fields that the command doesn't use must be zero. */
+static bool pagoda_control_clean(const struct virtio_pagoda_control *control)
+{
+	struct virtio_pagoda_control rest = *control;
+
+	rest.type = 0;
+	switch (le32_to_cpu(control->type)) {
+	case VIRTIO_PAGODA_CONTROL_GET_EXTENTS:
+		rest.first = 0;
+		break;
+	case VIRTIO_PAGODA_CONTROL_SET_ROOT:
+		rest.segment = 0;
+		rest.address = 0;
+		rest.size = 0;
+		break;
+	case VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE:
+		memset(&rest.layout, 0, sizeof(rest.layout));
+		rest.address = 0;
+		rest.size = 0;
+		break;
+	case VIRTIO_PAGODA_CONTROL_RELEASE_RANGE:
+		rest.size = 0;
+		break;
+	}
+	if (le32_to_cpu(control->type) != VIRTIO_PAGODA_CONTROL_NOP &&
+	    le32_to_cpu(control->type) != VIRTIO_PAGODA_CONTROL_RESET_ADAPTER)
+		rest.index = 0;
+	return !memchr_inv(&rest, 0, sizeof(rest));
+}
+
+/* The engine waits for what other queues execute; no packet takes for ever. */
+static bool pagoda_control_root(struct pagoda_vgpu *vgpu,
+				const struct virtio_pagoda_control *control)
+{
+	u64 op = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE));
+
+	return vgpu->engine.features & op &&
+	       !pagoda_engine_root_set(&vgpu->engine, le32_to_cpu(control->index),
+				       le32_to_cpu(control->segment),
+				       le64_to_cpu(control->address),
+				       le64_to_cpu(control->size));
+}
+
+static bool pagoda_control_range(struct pagoda_vgpu *vgpu,
+				 const struct virtio_pagoda_control *control, bool acquire)
+{
+	u64 op = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER));
+	u32 range = le32_to_cpu(control->index);
+	u64 size = le64_to_cpu(control->size);
+
+	if (!(vgpu->engine.features & op))
+		return false;
+	if (acquire)
+		return !pagoda_engine_range_acquire(&vgpu->engine, range,
+						    le64_to_cpu(control->address), size,
+						    &control->layout);
+	return size <= 1 && !pagoda_engine_range_release(&vgpu->engine, range, size);
 }
 
 static bool pagoda_control_answer(struct pagoda_vgpu *vgpu,
@@ -67,15 +162,23 @@ static bool pagoda_control_answer(struct pagoda_vgpu *vgpu,
 				  const struct virtio_pagoda_control *control,
 				  struct virtio_pagoda_answer *answer)
 {
-	if (chain->readable != sizeof(*control))
+	if (chain->readable != sizeof(*control) || !pagoda_control_clean(control))
 		return false;
 	switch (le32_to_cpu(control->type)) {
 	case VIRTIO_PAGODA_CONTROL_NOP:
-		return !control->index && !control->first;
+		return true;
 	case VIRTIO_PAGODA_CONTROL_GET_EXTENTS:
 		return pagoda_control_extents(vgpu, control, chain, answer);
 	case VIRTIO_PAGODA_CONTROL_RESET_QUEUE:
 		return pagoda_control_reset(vgpu, control, answer);
+	case VIRTIO_PAGODA_CONTROL_RESET_ADAPTER:
+		return pagoda_control_reset_adapter(vgpu);
+	case VIRTIO_PAGODA_CONTROL_SET_ROOT:
+		return pagoda_control_root(vgpu, control);
+	case VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE:
+		return pagoda_control_range(vgpu, control, true);
+	case VIRTIO_PAGODA_CONTROL_RELEASE_RANGE:
+		return pagoda_control_range(vgpu, control, false);
 	default:
 		return false;
 	}

@@ -5,6 +5,7 @@
  */
 #include <linux/debugfs.h>
 #include <linux/fs.h>
+#include <linux/math64.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
@@ -15,9 +16,11 @@ static void pagoda_stats_queue(struct seq_file *file, const struct pagoda_vgpu_q
 	seq_printf(file, "queue %s doorbells=%lld requests=%lld packets=%lld bytes=%lld",
 		   queue->name, atomic64_read(&queue->doorbells), atomic64_read(&queue->requests),
 		   atomic64_read(&queue->packets), atomic64_read(&queue->bytes));
-	seq_printf(file, " interrupts=%lld faults=%lld resets=%lld\n",
+	seq_printf(file, " interrupts=%lld faults=%lld resets=%lld",
 		   atomic64_read(&queue->interrupts), atomic64_read(&queue->faults),
 		   atomic64_read(&queue->resets));
+	seq_printf(file, " jobs=%lld busy_us=%llu\n", atomic64_read(&queue->jobs),
+		   div_u64(atomic64_read(&queue->busy_ns), NSEC_PER_USEC));
 }
 
 static int pagoda_stats_show(struct seq_file *file, void *unused)
@@ -32,6 +35,9 @@ static int pagoda_stats_show(struct seq_file *file, void *unused)
 	for (i = 1; i < VIRTIO_PAGODA_OP_COUNT; i++)
 		seq_printf(file, "op %s %lld\n", pagoda_engine_op_name(i),
 			   atomic64_read(&vgpu->engine.executed[i]));
+	for (i = 1; i < VIRTIO_PAGODA_COMMAND_COUNT; i++)
+		seq_printf(file, "command %s %lld\n", pagoda_engine_command_name(i),
+			   atomic64_read(&vgpu->engine.commands[i]));
 	for (i = 1; i < VIRTIO_PAGODA_FAULT_COUNT; i++)
 		if (atomic64_read(&vgpu->engine.faults[i]))
 			seq_printf(file, "fault %lld %s\n", atomic64_read(&vgpu->engine.faults[i]),
@@ -122,6 +128,131 @@ static const struct seq_operations pagoda_aperture_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(pagoda_aperture);
 
+static int pagoda_mmu_show(struct seq_file *file, void *v)
+{
+	struct pagoda_vgpu *vgpu = file->private;
+	u64 page = *(loff_t *)v, pages = 1, address, next;
+	bool read_only, also;
+
+	if (!pagoda_engine_mmu_lookup(&vgpu->engine, page, &address, &read_only))
+		return 0;
+	while (pagoda_engine_mmu_lookup(&vgpu->engine, page + pages, &next, &also) &&
+	       next == address + (pages << PAGE_SHIFT) && also == read_only)
+		pages++;
+	seq_printf(file, "page %llu count %llu address %#llx%s\n", page, pages, address,
+		   read_only ? " read-only" : "");
+	return 0;
+}
+
+static void *pagoda_mmu_start(struct seq_file *file, loff_t *pos)
+{
+	struct pagoda_vgpu *vgpu = file->private;
+	bool read_only;
+	u64 address;
+
+	while (*pos < vgpu->engine.mmu_pages) {
+		if (pagoda_engine_mmu_lookup(&vgpu->engine, *pos, &address, &read_only))
+			return pos;
+		++*pos;
+		cond_resched();
+	}
+	return NULL;
+}
+
+/* On to the page after the ones that were shown on one line. */
+static void *pagoda_mmu_next(struct seq_file *file, void *v, loff_t *pos)
+{
+	struct pagoda_vgpu *vgpu = file->private;
+	u64 address, next;
+	bool read_only, also;
+
+	pagoda_engine_mmu_lookup(&vgpu->engine, *pos, &address, &read_only);
+	do {
+		++*pos;
+		address += PAGE_SIZE;
+	} while (pagoda_engine_mmu_lookup(&vgpu->engine, *pos, &next, &also) &&
+		 next == address && also == read_only);
+	return pagoda_mmu_start(file, pos);
+}
+
+static const struct seq_operations pagoda_mmu_sops = {
+	.start = pagoda_mmu_start,
+	.next = pagoda_mmu_next,
+	.stop = pagoda_aperture_stop,
+	.show = pagoda_mmu_show,
+};
+DEFINE_SEQ_ATTRIBUTE(pagoda_mmu);
+
+/* Roots, how full the TLBs are, and which ranges are bound. */
+static int pagoda_tables_show(struct seq_file *file, void *unused)
+{
+	struct pagoda_vgpu *vgpu = file->private;
+	struct pagoda_engine *engine = &vgpu->engine;
+	u32 i, j, used;
+
+	pagoda_shim_read_lock(&engine->translation);
+	for (i = 0; i < engine->nr_spaces; i++)
+		if (engine->spaces[i].entries)
+			seq_printf(file, "space %u segment %u address %#llx entries %llu\n", i,
+				   engine->spaces[i].segment, engine->spaces[i].address,
+				   engine->spaces[i].entries);
+	for (i = 0; i < engine->nr_tlbs; i++) {
+		for (j = 0, used = 0; j < PAGODA_ENGINE_TLB_ENTRIES; j++)
+			used += !!READ_ONCE(engine->tlbs[i].entries[j].tag);
+		seq_printf(file, "tlb %u entries %u of %u\n", i, used, PAGODA_ENGINE_TLB_ENTRIES);
+	}
+	pagoda_shim_read_unlock(&engine->translation);
+	pagoda_shim_read_lock(&engine->swizzling_lock);
+	for (i = 0; i < engine->nr_ranges; i++)
+		if (engine->ranges[i].size)
+			seq_printf(file, "range %u address %#llx size %llu tiling %u\n", i,
+				   engine->ranges[i].address, engine->ranges[i].size,
+				   le32_to_cpu(engine->ranges[i].layout.tiling));
+	pagoda_shim_read_unlock(&engine->swizzling_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(pagoda_tables);
+
+/* Write "space address"; the read behind it says "segment address flags level" or why not. */
+static ssize_t pagoda_translate_write(struct file *file, const char __user *from, size_t size,
+				      loff_t *pos)
+{
+	struct pagoda_vgpu *vgpu = file_inode(file)->i_private;
+	char *line = simple_transaction_get(file, from, size);
+	struct pagoda_engine_page page;
+	u32 space, reason;
+	u64 address;
+	int length;
+
+	if (IS_ERR(line))
+		return PTR_ERR(line);
+	if (sscanf(line, "%u %lli", &space, (long long *)&address) != 2)
+		return -EINVAL;
+	reason = pagoda_engine_lookup(&vgpu->engine, space, address, &page);
+	if (reason)
+		length = sprintf(line, "fault %s level %u\n", pagoda_engine_fault_name(reason),
+				 page.level);
+	else
+		length = sprintf(line, "%u %#llx %#llx %u\n", page.segment, page.address,
+				 page.flags, page.level);
+	simple_transaction_set(file, length);
+	return size;
+}
+
+static const struct file_operations pagoda_translate_fops = {
+	.owner = THIS_MODULE,
+	.read = simple_transaction_read,
+	.write = pagoda_translate_write,
+	.release = simple_transaction_release,
+};
+
+static int pagoda_notices_show(struct seq_file *file, void *unused)
+{
+	pagoda_vgpu_notices_show(file->private, file);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(pagoda_notices);
+
 static int pagoda_inject_show(struct seq_file *file, void *unused)
 {
 	pagoda_vgpu_inject_show(file->private, file);
@@ -190,6 +321,10 @@ void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu)
 	vgpu->debugfs = debugfs_create_dir("pagoda_vgpu", NULL);
 	debugfs_create_file("stats", 0444, vgpu->debugfs, vgpu, &pagoda_stats_fops);
 	debugfs_create_file("aperture", 0400, vgpu->debugfs, vgpu, &pagoda_aperture_fops);
+	debugfs_create_file("mmu", 0400, vgpu->debugfs, vgpu, &pagoda_mmu_fops);
+	debugfs_create_file("tables", 0400, vgpu->debugfs, vgpu, &pagoda_tables_fops);
+	debugfs_create_file("translate", 0600, vgpu->debugfs, vgpu, &pagoda_translate_fops);
+	debugfs_create_file("notices", 0400, vgpu->debugfs, vgpu, &pagoda_notices_fops);
 	debugfs_create_file("inject", 0600, vgpu->debugfs, vgpu, &pagoda_inject_fops);
 	debugfs_create_file("vram", 0400, vgpu->debugfs, vgpu, &pagoda_vram_fops);
 }

@@ -52,8 +52,10 @@ static void pagoda_device_set_status(struct virtio_device *vdev, u8 status)
 {
 	struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
 
-	if (status & VIRTIO_CONFIG_S_DRIVER_OK)
+	if (status & VIRTIO_CONFIG_S_DRIVER_OK) {
 		vgpu->vram.touched = true;
+		vgpu->windows.touched = true;
+	}
 	/* What the driver set up is seen by a thread that sees DRIVER_OK. */
 	smp_store_release(&vgpu->status, status & ~VIRTIO_CONFIG_S_NEEDS_RESET);
 	if (status & VIRTIO_CONFIG_S_DRIVER_OK)
@@ -70,6 +72,7 @@ static void pagoda_device_reset(struct virtio_device *vdev)
 	vgpu->events_lost = 0;
 	pagoda_engine_reset(&vgpu->engine);
 	pagoda_vgpu_vram_zero(&vgpu->vram);
+	pagoda_vgpu_vram_zero(&vgpu->windows);
 }
 
 static u64 pagoda_device_get_features(struct virtio_device *vdev)
@@ -124,6 +127,8 @@ static const struct virtio_config_ops pagoda_device_ops = {
 static const struct pagoda_engine_ops pagoda_device_engine_ops = {
 	.system_span = pagoda_vgpu_system_span,
 	.fence = pagoda_vgpu_event_fence,
+	.idle = pagoda_vgpu_request_idle,
+	.notify = pagoda_vgpu_notify,
 };
 
 /**
@@ -142,19 +147,62 @@ void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why)
 	virtio_config_changed(&vgpu->vdev);
 }
 
+static u64 pagoda_device_features(const struct pagoda_vgpu_params *params)
+{
+	u64 features = pagoda_engine_features() |
+		       BIT_ULL(VIRTIO_F_VERSION_1) |
+		       BIT_ULL(VIRTIO_RING_F_INDIRECT_DESC) |
+		       BIT_ULL(VIRTIO_RING_F_EVENT_IDX) |
+		       BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED) |
+		       BIT_ULL(VIRTIO_PAGODA_F_COHERENT) |
+		       BIT_ULL(VIRTIO_PAGODA_F_EXECUTE);
+
+	if (params->visible_size)
+		features |= BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW);
+	if (params->dual_pte)
+		features |= BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE);
+	if (!params->cache_invalid)
+		features |= BIT_ULL(VIRTIO_PAGODA_F_INVALID_NOT_CACHED);
+	if (params->mmu_pages)
+		features |= BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU);
+	else
+		features &= ~(BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_MAP_MMU)) |
+			      BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UNMAP_MMU)));
+	return features;
+}
+
+/* Page tables are told of when the engine has what walks and changes them. */
+static bool pagoda_device_has_tables(const struct pagoda_vgpu *vgpu)
+{
+	const u64 ops = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE)) |
+			BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_FLUSH_TLB));
+
+	return (vgpu->features & ops) == ops;
+}
+
+static void pagoda_device_config_tables(struct pagoda_vgpu *vgpu)
+{
+	const struct pagoda_engine *engine = &vgpu->engine;
+	struct virtio_pagoda_config *config = &vgpu->config;
+
+	if (pagoda_device_has_tables(vgpu)) {
+		config->va_bits = cpu_to_le32(engine->va_bits);
+		config->pt_levels = cpu_to_le32(engine->pt_levels);
+		config->page_sizes = cpu_to_le32(engine->page_sizes);
+		config->max_address_spaces = cpu_to_le32(engine->nr_spaces);
+	}
+	config->swizzling_ranges = cpu_to_le32(engine->nr_ranges);
+	config->swizzling_bytes = cpu_to_le64(engine->swizzling_bytes);
+	config->swizzling_extents = cpu_to_le32(vgpu->windows.nr_extents);
+	config->mmu_pages = cpu_to_le64(engine->mmu_pages);
+}
+
 static void pagoda_device_config_init(struct pagoda_vgpu *vgpu)
 {
 	const struct pagoda_vgpu_params *params = vgpu->params;
 	u32 i;
 
-	vgpu->features = pagoda_engine_features() |
-			 BIT_ULL(VIRTIO_F_VERSION_1) |
-			 BIT_ULL(VIRTIO_RING_F_INDIRECT_DESC) |
-			 BIT_ULL(VIRTIO_RING_F_EVENT_IDX) |
-			 BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED) |
-			 BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
-	if (params->visible_size)
-		vgpu->features |= BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW);
+	vgpu->features = pagoda_device_features(params);
 	vgpu->config = (struct virtio_pagoda_config) {
 		.vram_size = cpu_to_le64(params->vram_size),
 		.visible_size = cpu_to_le64(params->visible_size),
@@ -167,6 +215,7 @@ static void pagoda_device_config_init(struct pagoda_vgpu *vgpu)
 		.invalid_extents = cpu_to_le32(params->nr_invalid),
 		.system_address_bits = cpu_to_le32(52),
 	};
+	pagoda_device_config_tables(vgpu);
 	for (i = 0; i < params->nr_invalid; i++) {
 		vgpu->invalid_extents[i].offset = cpu_to_le64(params->invalid[i].start);
 		vgpu->invalid_extents[i].size = cpu_to_le64(params->invalid[i].size);
@@ -177,6 +226,7 @@ static int pagoda_device_engine_init(struct pagoda_vgpu *vgpu)
 {
 	const struct pagoda_vgpu_params *params = vgpu->params;
 	struct pagoda_engine *engine = &vgpu->engine;
+	int err;
 
 	engine->aperture = vcalloc(params->aperture_pages, sizeof(*engine->aperture));
 	if (!engine->aperture)
@@ -191,6 +241,9 @@ static int pagoda_device_engine_init(struct pagoda_vgpu *vgpu)
 	engine->aperture_pages = params->aperture_pages;
 	engine->ops = &pagoda_device_engine_ops;
 	engine->context = vgpu;
+	err = pagoda_vgpu_tables_init(vgpu);
+	if (err)
+		return err;
 	return pagoda_engine_init(engine) ? 0 : -EINVAL;
 }
 
@@ -234,6 +287,7 @@ static void pagoda_device_free(struct pagoda_vgpu *vgpu)
 		platform_device_unregister(vgpu->pdev);
 	pagoda_vgpu_inject_clear(vgpu);
 	pagoda_vgpu_queues_fini(vgpu);
+	pagoda_vgpu_tables_fini(vgpu);
 	vfree(vgpu->engine.aperture);
 	pagoda_vgpu_vram_fini(&vgpu->vram);
 	mutex_destroy(&vgpu->event_lock);
@@ -260,11 +314,12 @@ struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params)
 	init_completion(&vgpu->released);
 	mutex_init(&vgpu->event_lock);
 	spin_lock_init(&vgpu->inject_lock);
+	spin_lock_init(&vgpu->notices.lock);
 	INIT_LIST_HEAD(&vgpu->injections);
 
 	err = pagoda_vgpu_queues_init(vgpu);
 	if (!err)
-		err = pagoda_vgpu_vram_init(&vgpu->vram, params);
+		err = pagoda_vgpu_vram_init(&vgpu->vram, params->vram_size, params->visible_size);
 	if (!err)
 		err = pagoda_device_engine_init(vgpu);
 	if (err)

@@ -54,26 +54,26 @@ void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 /**
  * pagoda_vgpu_event_fence() - Tell the driver that a monitored fence was written
  * @context: The device
- * @queue: Virtqueue of the signalling packet
- * @seqno: Its request
- * @offset: Its place in the buffer
- * @address: Where the fence is
+ * @run: Request whose packet or command signals
+ * @address: Where the fence is; for a command in its address space
  * @value: What was written
  *
  * Context: the queue's thread.
  */
-void pagoda_vgpu_event_fence(void *context, u32 queue, u64 seqno, u32 offset,
-			     u64 address, u64 value)
+void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
+			     u64 value)
 {
 	struct virtio_pagoda_event event = {
 		.type = cpu_to_le32(VIRTIO_PAGODA_EVENT_FENCE),
 		.value = cpu_to_le64(value),
 		.fault = {
-			.opcode = cpu_to_le32(VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE),
-			.offset = cpu_to_le32(offset),
-			.queue = cpu_to_le32(queue),
-			.seqno = cpu_to_le64(seqno),
+			.opcode = cpu_to_le32(run->fault.opcode),
+			.offset = cpu_to_le32(run->offset),
+			.queue = cpu_to_le32(run->queue),
+			.seqno = cpu_to_le64(run->seqno),
 			.address = cpu_to_le64(address),
+			.context = cpu_to_le64(run->context),
+			.command = cpu_to_le64(run->fault.command),
 		},
 	};
 

@@ -9,10 +9,14 @@
  *	action=drop			execute, never complete
  *	action=lost_interrupt		complete, never interrupt
  *	action=reorder			complete after the next request
- *	action=fail [packet=N] [middle]	DEVICE_FAILURE at packet N (default 0),
- *					with middle after half of its effect
+ *	action=fail [packet=N] [middle]	DEVICE_FAILURE at packet or command N (default
+ *					0), with middle after half of its effect
  *	action=corrupt field=seqno|status|length|packets|fault value=N
- *	action=hang [packet=N]		stop before packet N until the queue is reset
+ *	action=hang [packet=N]		stop before packet or command N until the queue
+ *					is reset
+ *	action=fail_reset		RESET_QUEUE of the queue is refused; with
+ *					queue=control RESET_ADAPTER is. nth and count are
+ *					of such commands
  *	nth=N		the Nth request from now on (default 1)
  *	count=N		and those after it, N in all (default 1); for fail and
  *			hang: the times the same request fails when it is replayed
@@ -35,6 +39,7 @@ enum pagoda_inject_action {
 	PAGODA_INJECT_CORRUPT,
 	PAGODA_INJECT_HANG,
 	PAGODA_INJECT_POISON,
+	PAGODA_INJECT_FAIL_RESET,
 };
 
 static const char *const pagoda_inject_actions[] = {
@@ -47,6 +52,7 @@ static const char *const pagoda_inject_actions[] = {
 	[PAGODA_INJECT_CORRUPT] = "corrupt",
 	[PAGODA_INJECT_HANG] = "hang",
 	[PAGODA_INJECT_POISON] = "poison",
+	[PAGODA_INJECT_FAIL_RESET] = "fail_reset",
 };
 
 static const char *const pagoda_inject_fields[] = {
@@ -87,8 +93,7 @@ static int pagoda_inject_queue(struct pagoda_vgpu *vgpu, const char *name, u32 *
 	u32 i;
 
 	for (i = 0; i < vgpu->nr_queues; i++) {
-		if (i != VIRTIO_PAGODA_QUEUE_CONTROL && i != VIRTIO_PAGODA_QUEUE_EVENT &&
-		    !strcmp(vgpu->queues[i].name, name)) {
+		if (i != VIRTIO_PAGODA_QUEUE_EVENT && !strcmp(vgpu->queues[i].name, name)) {
 			*index = i;
 			return 0;
 		}
@@ -171,6 +176,8 @@ static int pagoda_inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection
 	}
 	if (rule->action == PAGODA_INJECT_NONE ||
 	    (!rule->nth && rule->action != PAGODA_INJECT_DELAY) ||
+	    (rule->queue == VIRTIO_PAGODA_QUEUE_CONTROL &&
+	     rule->action != PAGODA_INJECT_FAIL_RESET) ||
 	    (rule->field && rule->action != PAGODA_INJECT_CORRUPT) ||
 	    (!rule->field && rule->action == PAGODA_INJECT_CORRUPT))
 		return -EINVAL;
@@ -224,7 +231,7 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 	return 0;
 }
 
-/* Does @rule apply to this request? A replayed one is recognized by its number. */
+/* Does @rule apply to this request or reset? A replayed one is recognized by its number. */
 static bool pagoda_inject_hits(struct pagoda_injection *rule, u64 seqno)
 {
 	bool replays = rule->action == PAGODA_INJECT_FAIL || rule->action == PAGODA_INJECT_HANG;
@@ -266,9 +273,37 @@ static void pagoda_inject_apply(const struct pagoda_injection *rule,
 	case PAGODA_INJECT_HANG:
 		mischief->hang_at = rule->packet;
 		break;
+	case PAGODA_INJECT_FAIL_RESET:
+		mischief->fail_reset = true;
+		break;
 	default:
 		break;
 	}
+}
+
+/* The next request (or reset) of a queue; rules that aren't about it don't see it. */
+static void pagoda_inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool reset,
+			       struct pagoda_vgpu_mischief *mischief)
+{
+	struct pagoda_vgpu *vgpu = queue->vgpu;
+	struct pagoda_injection *rule;
+
+	*mischief = (struct pagoda_vgpu_mischief) {
+		.fail_at = PAGODA_ENGINE_NEVER,
+		.hang_at = PAGODA_ENGINE_NEVER,
+	};
+	spin_lock(&vgpu->inject_lock);
+	list_for_each_entry(rule, &vgpu->injections, link) {
+		bool of_resets = rule->action == PAGODA_INJECT_FAIL_RESET;
+
+		if (rule->queue != queue->index || of_resets != reset ||
+		    !pagoda_inject_hits(rule, seqno))
+			continue;
+		rule->seqno = seqno;
+		rule->hits++;
+		pagoda_inject_apply(rule, mischief);
+	}
+	spin_unlock(&vgpu->inject_lock);
 }
 
 /**
@@ -282,22 +317,22 @@ static void pagoda_inject_apply(const struct pagoda_injection *rule,
 void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 			     struct pagoda_vgpu_mischief *mischief)
 {
-	struct pagoda_vgpu *vgpu = queue->vgpu;
-	struct pagoda_injection *rule;
+	pagoda_inject_look(queue, seqno, false, mischief);
+}
 
-	*mischief = (struct pagoda_vgpu_mischief) {
-		.fail_at = PAGODA_ENGINE_NEVER,
-		.hang_at = PAGODA_ENGINE_NEVER,
-	};
-	spin_lock(&vgpu->inject_lock);
-	list_for_each_entry(rule, &vgpu->injections, link) {
-		if (rule->queue != queue->index || !pagoda_inject_hits(rule, seqno))
-			continue;
-		rule->seqno = seqno;
-		rule->hits++;
-		pagoda_inject_apply(rule, mischief);
-	}
-	spin_unlock(&vgpu->inject_lock);
+/**
+ * pagoda_vgpu_inject_reset() - Shall a reset be refused?
+ * @queue: Queue that is to be reset; the control queue for the adapter
+ *
+ * Context: the control queue's thread; takes inject_lock.
+ * Return: true when it shall.
+ */
+bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
+{
+	struct pagoda_vgpu_mischief mischief;
+
+	pagoda_inject_look(queue, 0, true, &mischief);
+	return mischief.fail_reset;
 }
 
 /**

@@ -36,6 +36,39 @@ static char *invalid = "";
 module_param(invalid, charp, 0444);
 MODULE_PARM_DESC(invalid, "Unusable video memory: offset:size[,offset:size...] in KiB (default none)");
 
+static unsigned int pt_levels = 4;
+module_param(pt_levels, uint, 0444);
+MODULE_PARM_DESC(pt_levels, "Levels of page tables: 2, 4, 5 or 6 (default 4)");
+
+static unsigned int dual_pte;
+module_param(dual_pte, uint, 0444);
+MODULE_PARM_DESC(dual_pte, "Level-1 entries hold a 4 KiB and a 64 KiB table: 0 or 1 (default 0)");
+
+static unsigned int cache_invalid;
+module_param(cache_invalid, uint, 0444);
+MODULE_PARM_DESC(cache_invalid, "TLBs keep invalid entries: 0 or 1 (default 0)");
+
+static unsigned int device_mmu;
+module_param(device_mmu, uint, 0444);
+MODULE_PARM_DESC(device_mmu, "The GPU translates system addresses itself: 0 or 1 (default 0)");
+
+static unsigned int mmu_mb = 4096;
+module_param(mmu_mb, uint, 0444);
+MODULE_PARM_DESC(mmu_mb, "Address space of the GPU's own MMU in MiB (default 4096)");
+
+static unsigned int ranges = 4;
+module_param(ranges, uint, 0444);
+MODULE_PARM_DESC(ranges, "Swizzling ranges (default 4)");
+
+static unsigned int range_mb = 4;
+module_param(range_mb, uint, 0444);
+MODULE_PARM_DESC(range_mb, "MiB in the window of a swizzling range (default 4)");
+
+static char *reset_vram = "poison";
+module_param(reset_vram, charp, 0444);
+MODULE_PARM_DESC(reset_vram,
+		 "What video memory holds after a reset: poison, zero or keep (default poison)");
+
 static char *misconfigure = "";
 module_param(misconfigure, charp, 0444);
 MODULE_PARM_DESC(misconfigure,
@@ -47,6 +80,45 @@ static int pagoda_params_range(const char *name, u64 value, u64 low, u64 high)
 		return 0;
 	pr_err("%s=%llu is out of range, %llu to %llu are possible\n", name, value, low, high);
 	return -EINVAL;
+}
+
+struct pagoda_params_bound {
+	const char *name;
+	const unsigned int *value;
+	u64 low;
+	u64 high;
+};
+
+#define PAGODA_BOUND(parameter, _low, _high) { \
+		.name = #parameter, \
+		.value = &(parameter), \
+		.low = (_low), \
+		.high = (_high), \
+	}
+
+/* Those whose bounds don't depend on anything. */
+static const struct pagoda_params_bound pagoda_params_bounds[] = {
+	PAGODA_BOUND(aperture_mb, 1, VIRTIO_PAGODA_MAX_APERTURE_PAGES >> (20 - PAGE_SHIFT)),
+	PAGODA_BOUND(engines, 1, VIRTIO_PAGODA_MAX_ENGINES),
+	PAGODA_BOUND(pt_levels, 2, 6),
+	PAGODA_BOUND(dual_pte, 0, 1),
+	PAGODA_BOUND(cache_invalid, 0, 1),
+	PAGODA_BOUND(device_mmu, 0, 1),
+	PAGODA_BOUND(mmu_mb, 1, VIRTIO_PAGODA_MAX_MMU_PAGES >> (20 - PAGE_SHIFT)),
+	PAGODA_BOUND(ranges, 0, VIRTIO_PAGODA_MAX_SWIZZLING_RANGES),
+};
+
+static int pagoda_params_check_bounds(void)
+{
+	const struct pagoda_params_bound *bound;
+	u32 i;
+	int err = 0;
+
+	for (i = 0; i < ARRAY_SIZE(pagoda_params_bounds) && !err; i++) {
+		bound = &pagoda_params_bounds[i];
+		err = pagoda_params_range(bound->name, *bound->value, bound->low, bound->high);
+	}
+	return err;
 }
 
 /* Splits "a:b,c:d" and hands the pieces to @pair, which may refuse them. */
@@ -147,6 +219,53 @@ static int pagoda_params_read_visible(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
+/* Three levels don't reach 47 bits; two do, with a long root. */
+static int pagoda_params_read_tables(struct pagoda_vgpu_params *params)
+{
+	if (pt_levels == 3) {
+		pr_err("pt_levels=3 is not enough for 47 bits, 2, 4, 5 and 6 are possible\n");
+		return -EINVAL;
+	}
+	params->pt_levels = pt_levels;
+	params->va_bits = pt_levels == 2 ? 47 :
+			  min(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS * pt_levels,
+			      63u);
+	params->dual_pte = dual_pte;
+	params->cache_invalid = cache_invalid;
+	return 0;
+}
+
+/* All windows together at most as large as VRAM may be. */
+static int pagoda_params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
+{
+	int err;
+
+	err = pagoda_params_range("range_mb", range_mb, 1, max(half / max(ranges, 1u), 1ull));
+	if (err)
+		return err;
+	params->ranges = ranges;
+	params->range_bytes = ranges ? (u64)range_mb << 20 : 0;
+	return 0;
+}
+
+static int pagoda_params_read_reset(struct pagoda_vgpu_params *params)
+{
+	static const char *const names[] = {
+		[PAGODA_ENGINE_VRAM_POISON] = "poison",
+		[PAGODA_ENGINE_VRAM_ZERO] = "zero",
+		[PAGODA_ENGINE_VRAM_KEEP] = "keep",
+	};
+	int value = match_string(names, ARRAY_SIZE(names), reset_vram);
+
+	if (value < 0) {
+		pr_err("reset_vram=%s is unknown, poison, zero and keep are possible\n",
+		       reset_vram);
+		return -EINVAL;
+	}
+	params->reset_vram = value;
+	return 0;
+}
+
 /**
  * pagoda_vgpu_params_read() - Check module parameters and translate them
  * @params: Receives them
@@ -159,19 +278,23 @@ int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params)
 	int err;
 
 	memset(params, 0, sizeof(*params));
-	err = pagoda_params_range("vram_mb", vram_mb, 1,
-				  min_t(u64, half, VIRTIO_PAGODA_MAX_VRAM >> 20));
+	err = pagoda_params_check_bounds();
 	if (!err)
-		err = pagoda_params_range("aperture_mb", aperture_mb, 1,
-					  VIRTIO_PAGODA_MAX_APERTURE_PAGES >> (20 - PAGE_SHIFT));
-	if (!err)
-		err = pagoda_params_range("engines", engines, 1, VIRTIO_PAGODA_MAX_ENGINES);
+		err = pagoda_params_range("vram_mb", vram_mb, 1,
+					  min_t(u64, half, VIRTIO_PAGODA_MAX_VRAM >> 20));
 	if (err)
 		return err;
 	params->vram_size = (u64)vram_mb << 20;
 	params->aperture_pages = (u64)aperture_mb << (20 - PAGE_SHIFT);
 	params->engines = engines;
-	err = pagoda_params_read_visible(params);
+	params->mmu_pages = device_mmu ? (u64)mmu_mb << (20 - PAGE_SHIFT) : 0;
+	err = pagoda_params_read_tables(params);
+	if (!err)
+		err = pagoda_params_read_ranges(params, half);
+	if (!err)
+		err = pagoda_params_read_visible(params);
+	if (!err)
+		err = pagoda_params_read_reset(params);
 	return err ? err : pagoda_params_read_invalid(params);
 }
 
@@ -203,7 +326,10 @@ static const struct pagoda_params_field pagoda_params_fields[] = {
 	PAGODA_FIELD(pt_levels),
 	PAGODA_FIELD(page_sizes),
 	PAGODA_FIELD(max_address_spaces),
-	PAGODA_FIELD(reserved),
+	PAGODA_FIELD(swizzling_ranges),
+	PAGODA_FIELD(swizzling_bytes),
+	PAGODA_FIELD(swizzling_extents),
+	PAGODA_FIELD(mmu_pages),
 };
 
 struct pagoda_params_config {

@@ -5,7 +5,7 @@
  * A thread polls its ring while there is something in it and sleeps otherwise.
  * Whoever wants it to do something else sets a flag and wakes it: @kicked by the
  * doorbell, @reset_wanted by the control queue, kthread_stop() by the driver's
- * reset. @stop makes all of them heard between two packets.
+ * reset. @stop makes all of them heard between two packets, and in the middle of a job.
  */
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -163,7 +163,8 @@ static int pagoda_queue_thread(void *data)
 
 	while (!kthread_should_stop()) {
 		pagoda_queue_sleep(queue);
-		if (READ_ONCE(queue->reset_wanted)) {
+		/* With what kind of reset it is. */
+		if (smp_load_acquire(&queue->reset_wanted)) {
 			pagoda_vgpu_request_reset(queue);
 			/* What came meanwhile found the queue halted. */
 			WRITE_ONCE(queue->kicked, true);
@@ -195,6 +196,7 @@ static void pagoda_queue_forget(struct pagoda_vgpu_queue *queue)
 	queue->reset_wanted = false;
 	queue->executed = 0;
 	queue->offset = 0;
+	queue->given = 0;
 	queue->halted = false;
 	queue->nr_held = 0;
 	queue->has_swapped = false;

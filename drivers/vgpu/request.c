@@ -136,6 +136,7 @@ pagoda_request_run(struct pagoda_vgpu_queue *queue, u64 readable, struct pagoda_
 		atomic64_inc(&queue->vgpu->engine.faults[reason]);
 		return PAGODA_ENGINE_FAULT;
 	}
+	run->context = le64_to_cpu(request->context);
 	run->buffer = request + 1;
 	run->size = le32_to_cpu(request->size);
 	run->start = le32_to_cpu(request->start);
@@ -166,13 +167,15 @@ static void pagoda_request_fault(struct pagoda_vgpu_queue *queue,
 		.seqno = completion->seqno,
 		.address = cpu_to_le64(run->fault.address),
 		.access = cpu_to_le32(run->fault.access),
+		.level = cpu_to_le32(run->fault.level),
 		.context = queue->index == VIRTIO_PAGODA_QUEUE_PAGING ? 0 : request->context,
+		.command = cpu_to_le64(run->fault.command),
 	};
 	queue->halted = true;
 	atomic64_inc(&queue->faults);
 }
 
-/* The engine stopped between packets: wait for the reset that gives it back. */
+/* The engine stopped before the end: wait for the reset that gives it back. */
 static void pagoda_request_interrupted(struct pagoda_vgpu_queue *queue,
 				       struct pagoda_vgpu_held *held)
 {
@@ -194,9 +197,28 @@ static bool pagoda_request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vg
 		pagoda_vgpu_break(queue, "malformed descriptor chain");
 	else if (err && chain->writable_bytes < PAGODA_COMPLETION_SIZE)
 		pagoda_vgpu_break(queue, "no room for a completion");
-	else if (err)
-		return true;
-	return false;
+	if (err <= 0 || chain->writable_bytes < PAGODA_COMPLETION_SIZE)
+		return false;
+	queue->given++;
+	return true;
+}
+
+/* Executes what was taken, and counts it. */
+static enum pagoda_engine_outcome
+pagoda_request_measure(struct pagoda_vgpu_queue *queue, u64 readable,
+		       struct pagoda_engine_run *run, const struct pagoda_vgpu_mischief *mischief)
+{
+	enum pagoda_engine_outcome outcome;
+	u64 began = ktime_get_ns();
+
+	atomic64_inc(&queue->requests);
+	outcome = pagoda_request_run(queue, readable, run, mischief);
+	if (run->context)
+		atomic64_inc(&queue->jobs);
+	atomic64_add(run->packets, &queue->packets);
+	atomic64_add(run->bytes, &queue->bytes);
+	atomic64_add(ktime_get_ns() - began, &queue->busy_ns);
+	return outcome;
 }
 
 /**
@@ -215,18 +237,15 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 
 	if (!pagoda_request_pop(queue, &held.chain))
 		return;
-	atomic64_inc(&queue->requests);
 	pagoda_vgpu_inject_next(queue, le64_to_cpu(request->seqno), &mischief);
 	pagoda_engine_run_init(&run, queue->index == VIRTIO_PAGODA_QUEUE_PAGING ?
 			       PAGODA_ENGINE_QUEUE_PAGING : PAGODA_ENGINE_QUEUE_EXEC,
 			       queue->index, le64_to_cpu(request->seqno));
-	outcome = pagoda_request_run(queue, held.chain.readable, &run, &mischief);
+	outcome = pagoda_request_measure(queue, held.chain.readable, &run, &mischief);
 
 	/* A request that was refused as a whole says nothing of the one expected. */
 	if (run.buffer && run.fault.reason != VIRTIO_PAGODA_FAULT_BAD_BUFFER)
 		queue->offset = run.offset;
-	atomic64_add(run.packets, &queue->packets);
-	atomic64_add(run.bytes, &queue->bytes);
 	held.completion.seqno = request->seqno;
 	held.completion.packets = cpu_to_le32(run.packets);
 	if (outcome == PAGODA_ENGINE_STOPPED) {
@@ -265,20 +284,62 @@ static void pagoda_request_return_all(struct pagoda_vgpu_queue *queue)
 	}
 }
 
+/*
+ * Leaves how far the queue came, which is the answer. Paging work goes on there (C186)
+ * unless the adapter is reset; an engine's, and then everybody's, counts as done, so that
+ * what follows has a new number (C187, C193).
+ */
+static void pagoda_request_count(struct pagoda_vgpu_queue *queue)
+{
+	queue->reset_seqno = queue->executed;
+	queue->reset_offset = queue->offset;
+	if (queue->index != VIRTIO_PAGODA_QUEUE_PAGING || READ_ONCE(queue->vgpu->resetting)) {
+		queue->executed = queue->given;
+		queue->offset = 0;
+	}
+	queue->given = queue->executed;
+}
+
 /**
- * pagoda_vgpu_request_reset() - Carry out RESET_QUEUE
+ * pagoda_vgpu_request_reset() - Carry out RESET_QUEUE, or a queue's part of RESET_ADAPTER
  * @queue: Queue whose @reset_wanted is set
  *
- * Leaves in @executed and @offset how far the queue came, which is the answer.
+ * Leaves in @reset_seqno and @reset_offset how far the queue came. When the adapter is
+ * reset, waits for that.
  *
  * Context: the queue's thread, between two requests.
  */
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 {
 	pagoda_request_return_all(queue);
+	pagoda_request_count(queue);
 	queue->halted = false;
 	atomic64_inc(&queue->resets);
 	WRITE_ONCE(queue->stop, false);
 	WRITE_ONCE(queue->reset_wanted, false);
 	complete(&queue->reset_done);
+	/* The control queue's thread, which is stopped first, ends it. */
+	wait_event_idle(queue->wake, !smp_load_acquire(&queue->vgpu->resetting));
+}
+
+/* Looks taken as fast as possible, then with pauses that grow up to a limit. */
+#define PAGODA_IDLE_LOOKS	64
+#define PAGODA_IDLE_MAX_US	200
+
+/**
+ * pagoda_vgpu_request_idle() - A command waits for a value
+ * @context: The device
+ * @run: Request it is of
+ *
+ * Context: the queue's thread.
+ */
+void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run)
+{
+	struct pagoda_vgpu *vgpu = context;
+	u32 us = run->looks / 8;
+
+	if (run->looks > PAGODA_IDLE_LOOKS)
+		pagoda_request_sleep(&vgpu->queues[run->queue], min(us, PAGODA_IDLE_MAX_US));
+	else
+		cond_resched();
 }

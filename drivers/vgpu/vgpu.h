@@ -26,6 +26,9 @@
 #define PAGODA_VGPU_RING_SIZE	256
 #define PAGODA_VGPU_MAX_RUNS	4064
 #define PAGODA_VGPU_MAX_INVALID	64
+#define PAGODA_VGPU_SPACES	256
+#define PAGODA_VGPU_NOTICES	64	/* kept; a power of two */
+#define PAGODA_VGPU_NOTICE_SIZE	80	/* bytes of each */
 
 struct dentry;
 struct seq_file;
@@ -39,6 +42,14 @@ struct task_struct;
  * @engines: Execution queues
  * @invalid: Sorted, disjoint ranges of VRAM that must not be used
  * @nr_invalid: Entries of @invalid
+ * @pt_levels: Levels of page tables
+ * @va_bits: Width of virtual addresses
+ * @dual_pte: Level-1 entries hold two tables
+ * @cache_invalid: TLBs keep invalid entries
+ * @mmu_pages: Pages of the device MMU, 0 = it has none
+ * @ranges: Swizzling ranges
+ * @range_bytes: Bytes of each one's window, 0 without ranges
+ * @reset_vram: What VRAM holds after RESET_ADAPTER
  */
 struct pagoda_vgpu_params {
 	u64 vram_size;
@@ -47,10 +58,18 @@ struct pagoda_vgpu_params {
 	u32 engines;
 	struct pagoda_engine_range invalid[PAGODA_VGPU_MAX_INVALID];
 	u32 nr_invalid;
+	u32 pt_levels;
+	u32 va_bits;
+	bool dual_pte;
+	bool cache_invalid;
+	u64 mmu_pages;
+	u32 ranges;
+	u64 range_bytes;
+	enum pagoda_engine_vram reset_vram;
 };
 
 /**
- * struct pagoda_vgpu_vram - Memory that plays VRAM
+ * struct pagoda_vgpu_vram - Memory that plays VRAM, or the ranges' windows
  * @pages: Its pages, in order
  * @nr_pages: How many
  * @vaddr: All of them mapped in a row
@@ -121,12 +140,13 @@ enum pagoda_vgpu_corrupt {
 /**
  * struct pagoda_vgpu_mischief - What to do wrong with one request
  * @delay_us: Wait before it is executed
- * @fail_at: Packet that fails
+ * @fail_at: Packet or command that fails
  * @fail_middle: After half of its effect
- * @hang_at: Packet that is never reached
+ * @hang_at: Packet or command that is never reached
  * @drop: Execute, never complete
  * @lost_interrupt: Complete, never tell
  * @reorder: Complete after the next one
+ * @fail_reset: It is a reset, and is refused
  * @corrupt: Falsify this field of the completion
  * @value: What it then says
  */
@@ -138,6 +158,7 @@ struct pagoda_vgpu_mischief {
 	bool drop;
 	bool lost_interrupt;
 	bool reorder;
+	bool fail_reset;
 	enum pagoda_vgpu_corrupt corrupt;
 	u64 value;
 };
@@ -150,6 +171,21 @@ struct pagoda_vgpu_mischief {
 struct pagoda_vgpu_held {
 	struct pagoda_vgpu_chain chain;
 	struct virtio_pagoda_completion completion;
+};
+
+/**
+ * struct pagoda_vgpu_notices - What the device was told
+ * @lock: Protects all below
+ * @counts: Notices by opcode
+ * @total: Notices since the device was made
+ * @last: Beginnings of the packets of the last of them, notice n at
+ *	n % %PAGODA_VGPU_NOTICES
+ */
+struct pagoda_vgpu_notices {
+	spinlock_t lock;	/* all below */
+	u64 counts[VIRTIO_PAGODA_OP_COUNT];
+	u64 total;
+	u64 last[PAGODA_VGPU_NOTICES][PAGODA_VGPU_NOTICE_SIZE / sizeof(u64)];
 };
 
 struct pagoda_vgpu;
@@ -176,20 +212,29 @@ struct pagoda_vgpu_queue {
 	wait_queue_head_t wake;
 	/** @kicked: The doorbell was rung. Set by anybody, cleared by the thread. */
 	bool kicked;
-	/** @stop: Execution should end at the next packet. Set by who asks for it. */
+	/**
+	 * @stop: Execution should end at the next packet, or at once in a job. Set by who
+	 * asks for it.
+	 */
 	bool stop;
 	/** @reset_wanted: The control queue asked for a reset and waits. */
 	bool reset_wanted;
 	/** @reset_done: Tells it that the answer is there. */
 	struct completion reset_done;
+	/** @reset_seqno: The answer: last request that was executed whole. */
+	u64 reset_seqno;
+	/** @reset_offset: The answer: how far the one behind it came. */
+	u32 reset_offset;
 	/** @buffer: Private copy of the request being executed. */
 	void *buffer;
 	/** @spans: Room for the engine, PAGODA_VGPU_MAX_RUNS pointers. */
 	u8 **spans;
-	/** @executed: Last request that was executed whole. */
+	/** @executed: Last request that was executed whole, or counts as if it was. */
 	u64 executed;
 	/** @offset: How far the one after @executed came. */
 	u32 offset;
+	/** @given: @executed, if all requests taken from the ring had been. */
+	u64 given;
 	/** @halted: Faulted; waits for a reset. */
 	bool halted;
 	/** @held: Requests dropped or interrupted, in order. */
@@ -207,10 +252,14 @@ struct pagoda_vgpu_queue {
 	atomic64_t interrupts;
 	/** @requests: Requests taken from the ring. */
 	atomic64_t requests;
-	/** @packets: Packets executed whole. */
+	/** @jobs: Those of them that were executions of commands. */
+	atomic64_t jobs;
+	/** @packets: Packets and commands executed whole. */
 	atomic64_t packets;
-	/** @bytes: Bytes copied and filled. */
+	/** @bytes: Bytes copied and filled; by commands, read or written. */
 	atomic64_t bytes;
+	/** @busy_ns: Time it was executing. */
+	atomic64_t busy_ns;
 	/** @faults: Requests that faulted. */
 	atomic64_t faults;
 	/** @resets: Queue resets. */
@@ -233,6 +282,10 @@ struct pagoda_vgpu {
 	u64 features;
 	/** @vram: Video memory. */
 	struct pagoda_vgpu_vram vram;
+	/** @windows: Of the swizzling ranges, one after another. */
+	struct pagoda_vgpu_vram windows;
+	/** @notices: What the engine was told. */
+	struct pagoda_vgpu_notices notices;
 	/** @invalid_extents: Copy of the parameter, ready for GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
 	/** @engine: What executes; features change while no thread runs. */
@@ -241,6 +294,11 @@ struct pagoda_vgpu {
 	u8 status;
 	/** @broken: A ring made no sense: NEEDS_RESET. Written by any thread. */
 	bool broken;
+	/**
+	 * @resetting: Queues that were reset wait until the adapter is. Written by the
+	 * control queue's thread.
+	 */
+	bool resetting;
 	/** @queues: Indexed by virtqueue number. */
 	struct pagoda_vgpu_queue queues[PAGODA_VGPU_MAX_QUEUES];
 	/** @nr_queues: How many there are. */
@@ -271,10 +329,18 @@ int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params);
 int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features);
 
 /* vram.c */
-int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, const struct pagoda_vgpu_params *params);
+int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size);
 void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram);
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram);
 void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got);
+
+/* tables.c */
+int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu);
+void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu);
+
+/* notices.c */
+void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet);
+void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 
 /* device.c */
 struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params);
@@ -308,6 +374,7 @@ void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 w
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue);
+void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run);
 
 /* control.c */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue);
@@ -315,8 +382,8 @@ void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue);
 /* event.c */
 void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 			     const struct virtio_pagoda_fault *fault);
-void pagoda_vgpu_event_fence(void *context, u32 queue, u64 seqno, u32 offset,
-			     u64 address, u64 value);
+void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
+			     u64 value);
 
 /* inject.c */
 ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line);
@@ -324,6 +391,7 @@ void pagoda_vgpu_inject_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 			     struct pagoda_vgpu_mischief *mischief);
+bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue);
 
 /* debugfs.c */
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu);

@@ -67,14 +67,15 @@ static u32 pagoda_vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
 /**
  * pagoda_vgpu_vram_init() - Allocate VRAM, zeroed
  * @vram: Receives it
- * @params: Sizes
+ * @size: Bytes, multiple of the page size
+ * @visible_size: Bytes from its start that extents describe
  *
  * Context: may sleep for as long as zeroing takes.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, const struct pagoda_vgpu_params *params)
+int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size)
 {
-	unsigned long wanted = params->vram_size >> PAGE_SHIFT;
+	unsigned long wanted = size >> PAGE_SHIFT;
 	int order = PAGODA_VRAM_MAX_ORDER;
 
 	vram->pages = kvcalloc(wanted, sizeof(*vram->pages), GFP_KERNEL);
@@ -89,11 +90,11 @@ int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, const struct pagoda_vgp
 	vram->vaddr = vmap(vram->pages, wanted, VM_MAP, PAGE_KERNEL);
 	if (!vram->vaddr)
 		goto err_fini;
-	vram->nr_extents = pagoda_vram_extents(vram, params->visible_size, NULL);
+	vram->nr_extents = pagoda_vram_extents(vram, visible_size, NULL);
 	vram->extents = kvcalloc(vram->nr_extents + 1, sizeof(*vram->extents), GFP_KERNEL);
 	if (!vram->extents)
 		goto err_fini;
-	pagoda_vram_extents(vram, params->visible_size, vram->extents);
+	pagoda_vram_extents(vram, visible_size, vram->extents);
 	return 0;
 
 err_fini:

@@ -7,7 +7,18 @@
 #ifndef PAGODA_COMPAT_H
 #define PAGODA_COMPAT_H
 
+#include <linux/module.h>
 #include <drm/gpu_scheduler.h>
+
+/* What the functions of dma-bufs are exported to: an identifier once, a string now. */
+#ifdef PAGODA_HAVE_NS_IDENTIFIER
+#define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+/* Are importers of dma-bufs told of moves? Else what they have mapped is pinned. */
+#define PAGODA_HAVE_MOVE_NOTIFY	IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY)
 
 #ifdef PAGODA_HAVE_GPU_BUDDY
 #include <linux/gpu_buddy.h>
@@ -37,15 +48,17 @@
  * struct pagoda_sched_args - What a scheduler of ours needs to know
  * @ops: Backend
  * @submit_wq: Ordered work queue that runs jobs
+ * @priorities: Run queues, from the kernel's priority down
  * @credit_limit: Jobs the backend takes at once
  * @name: Name of the timeline; must stay valid as long as a fence may
  * @dev: For messages
  *
- * One run queue, no timeout of its own.
+ * No timeout of its own.
  */
 struct pagoda_sched_args {
 	const struct drm_sched_backend_ops *ops;
 	struct workqueue_struct *submit_wq;
+	u32 priorities;
 	u32 credit_limit;
 	const char *name;
 	struct device *dev;
@@ -66,7 +79,7 @@ static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
 	const struct drm_sched_init_args init = {
 		.ops = args->ops,
 		.submit_wq = args->submit_wq,
-		.num_rqs = 1,
+		.num_rqs = args->priorities,
 		.credit_limit = args->credit_limit,
 		.timeout = MAX_SCHEDULE_TIMEOUT,
 		.name = args->name,
@@ -75,8 +88,9 @@ static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
 
 	return drm_sched_init(sched, &init);
 #else
-	return drm_sched_init(sched, args->ops, args->submit_wq, 1, args->credit_limit, 0,
-			      MAX_SCHEDULE_TIMEOUT, NULL, NULL, args->name, args->dev);
+	return drm_sched_init(sched, args->ops, args->submit_wq, args->priorities,
+			      args->credit_limit, 0, MAX_SCHEDULE_TIMEOUT, NULL, NULL, args->name,
+			      args->dev);
 #endif
 }
 

@@ -12,7 +12,9 @@
  *  1. It answers built, insufficient buffer or allocation busy (C1). What can be
  *     wrong with an operation was refused by pagoda_paging_validate() before.
  *  2. It is pure: reads the operation, writes buffer and cursor. Building the
- *     same operation twice gives the same bytes (C22).
+ *     same operation twice gives the same bytes (C22). The one exception is
+ *     WDDM's: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode stores the entries by the CPU
+ *     while it is built and encodes nothing; it needs no buffer (C76).
  *  3. Any buffer size from zero up: whole packets only (C4), and the cursor says
  *     where to go on (C5). An empty buffer of %PAGODA_PAGING_MIN_BUFFER bytes
  *     with %PAGODA_PAGING_MIN_PRIVATE bytes of private data always makes
@@ -25,6 +27,7 @@
 #ifndef PAGODA_PAGING_H
 #define PAGODA_PAGING_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 #include <linux/virtio_pagoda.h>
 
@@ -68,6 +71,14 @@ struct pagoda_adl {
 	const void *cpu_pages;
 };
 
+/** pagoda_adl_page() - Address of page @page of a list. */
+static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
+{
+	if (adl->contiguous)
+		return adl->base + (page << VIRTIO_PAGODA_PAGE_SHIFT);
+	return adl->pages[page];
+}
+
 /**
  * struct pagoda_side - Source or destination of a transfer
  * @segment: enum virtio_pagoda_segment
@@ -84,6 +95,24 @@ struct pagoda_side {
 };
 
 /**
+ * struct pagoda_layout - Geometry of a surface, struct virtio_pagoda_layout in CPU
+ *	order
+ * @tiling: enum virtio_pagoda_tiling
+ * @pitch: Bytes from row to row of mip level 0
+ * @height: Rows of level 0
+ * @mips: Levels
+ */
+struct pagoda_layout {
+	u32 tiling;
+	u32 pitch;
+	u32 height;
+	u32 mips;
+};
+
+u64 pagoda_layout_size(const struct pagoda_layout *layout);
+int pagoda_layout_validate(const struct pagoda_layout *layout, u64 size, const char **why);
+
+/**
  * struct pagoda_op_transfer - TRANSFER and SPECIAL_LOCK_TRANSFER (C26 - C38)
  * @offset: TransferOffset in bytes, page aligned: added to segment sides only (C30)
  * @size: TransferSize in bytes of this piece; 0 = content lost, nothing is
@@ -94,6 +123,9 @@ struct pagoda_side {
  * @dst: Where to
  * @range_id: SPECIAL_LOCK_TRANSFER: swizzling range
  * @range_data: SPECIAL_LOCK_TRANSFER: the driver's value for it
+ * @layout: SPECIAL_LOCK_TRANSFER and with SWIZZLE or UNSWIZZLE: geometry of the
+ *	surface, which starts at the VRAM side's address
+ * @surface_size: The same: bytes of the whole surface
  */
 struct pagoda_op_transfer {
 	u64 offset;
@@ -104,6 +136,8 @@ struct pagoda_op_transfer {
 	struct pagoda_side dst;
 	u32 range_id;
 	u32 range_data;
+	struct pagoda_layout layout;
+	u64 surface_size;
 };
 
 /**
@@ -191,10 +225,11 @@ struct pagoda_op_unmap_aperture {
 
 /**
  * struct pagoda_op_signal_fence - SIGNAL_MONITORED_FENCE (C116, C117)
- * @address: Offset in the segment, or bus address for system memory
+ * @address: Offset in the segment, or bus address for system memory, or virtual in
+ *	the paging address space with %VIRTIO_PAGODA_SIGNAL_VIRTUAL
  * @value: Value to write
- * @segment: enum virtio_pagoda_segment
- * @flags: %VIRTIO_PAGODA_SIGNAL_EVENT
+ * @segment: enum virtio_pagoda_segment; 0 with SIGNAL_VIRTUAL
+ * @flags: VIRTIO_PAGODA_SIGNAL_ flags
  * @cpu_pages: System memory: struct page array of one entry for the CPU
  *	executor, there until the buffer was executed, or NULL
  */
@@ -223,6 +258,258 @@ struct pagoda_op_notify_alloc {
 };
 
 /**
+ * struct pagoda_op_virtual_transfer - VIRTUAL_TRANSFER (C69 - C74)
+ * @size: Bytes, multiple of 4
+ * @src_address: Virtual address in the paging space; used unchanged (C69)
+ * @dst_address: The same
+ * @allocation_offset: Byte of the allocation the piece starts at; informational
+ * @direction: enum virtio_pagoda_direction
+ * @flags: VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_VIRTUAL_DST_64K
+ * @src_pages: If the source is system memory: struct page array for the CPU
+ *	executor whose entry 0 is the page at @src_address, there until the buffer
+ *	was executed; else NULL
+ * @dst_pages: The same for the destination
+ */
+struct pagoda_op_virtual_transfer {
+	u64 size;
+	u64 src_address;
+	u64 dst_address;
+	u64 allocation_offset;
+	u32 direction;
+	u32 flags;
+	const void *src_pages;
+	const void *dst_pages;
+};
+
+/**
+ * struct pagoda_op_virtual_fill - VIRTUAL_FILL (C69 - C72)
+ * @size: Bytes, multiple of 4
+ * @address: Virtual address in the paging space
+ * @allocation_offset: Informational
+ * @pattern: Replicated 32-bit value
+ * @dst_pages: As in &struct pagoda_op_virtual_transfer
+ */
+struct pagoda_op_virtual_fill {
+	u64 size;
+	u64 address;
+	u64 allocation_offset;
+	u32 pattern;
+	const void *dst_pages;
+};
+
+/**
+ * struct pagoda_op_init_context - INIT_CONTEXT_RESOURCE (C81, C83)
+ * @context: Context, 0 = per device
+ * @size: Bytes of the save area, multiple of the page size
+ * @gpu_address: Virtual address of it, 0 = not mapped
+ * @dst: Where it is; a system side's list holds exactly its pages
+ * @cpu_address: Kernel address of it, non-NULL only for what is CPU visible,
+ *	protected and lives in the aperture only (C83); for the driver, the device
+ *	never sees it
+ */
+struct pagoda_op_init_context {
+	u64 context;
+	u64 size;
+	u64 gpu_address;
+	struct pagoda_side dst;
+	const void *cpu_address;
+};
+
+/* Entries as the OS side has them: WDDM's DXGK_PTE bits. */
+#define PAGODA_PTE_VALID		BIT_ULL(0)
+#define PAGODA_PTE_ZERO			BIT_ULL(1)
+#define PAGODA_PTE_CACHE_COHERENT	BIT_ULL(2)
+#define PAGODA_PTE_READ_ONLY		BIT_ULL(3)
+#define PAGODA_PTE_NO_EXECUTE		BIT_ULL(4)
+#define PAGODA_PTE_SEGMENT_SHIFT	5
+#define PAGODA_PTE_SEGMENT_MASK		GENMASK_ULL(9, 5)
+#define PAGODA_PTE_LARGE_PAGE		BIT_ULL(10)
+#define PAGODA_PTE_ADAPTER_MASK		GENMASK_ULL(16, 11)	/* must be 0 */
+#define PAGODA_PTE_PAGE_SIZE_SHIFT	17
+#define PAGODA_PTE_PAGE_SIZE_MASK	GENMASK_ULL(18, 17)	/* 1 = 64 KiB leaf table */
+/** PAGODA_PROTECTION_UNIQUE: bit of DriverProtection, see WDDM; not for the device. */
+#define PAGODA_PROTECTION_UNIQUE	BIT_ULL(63)
+
+/**
+ * struct pagoda_pte - DXGK_PTE
+ * @flags: PAGODA_PTE_ bits
+ * @address: Page or table: offset in the segment, or bus address for segment 0;
+ *	multiple of the page size
+ */
+struct pagoda_pte {
+	u64 flags;
+	u64 address;
+};
+
+u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection);
+struct pagoda_pte pagoda_pte_decode(u64 entry);
+
+/**
+ * struct pagoda_op_update_page_table - UPDATE_PAGE_TABLE (C86 - C100)
+ * @mode: enum virtio_pagoda_update_mode
+ * @level: 0 = leaf
+ * @first_entry: StartIndex
+ * @nr_entries: NumPageTableEntries; in the table's own pages: 64 KiB ones with USE_64K
+ * @flags: VIRTIO_PAGODA_UPDATE_ flags
+ * @address_space: Space the table belongs to
+ * @table_entries: Entries the whole table has, for the checks
+ * @table_segment: GPU_PHYSICAL: VRAM or SYSTEM; else 0
+ * @table_address: GPU_PHYSICAL: offset or bus address of the table. GPU_VIRTUAL:
+ *	its address in the paging space. CPU_VIRTUAL: its bus address, for who records
+ *	what the CPU wrote, or 0
+ * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
+ * @table_pages: Table in system memory: struct page array of it for the CPU executor;
+ *	else NULL
+ * @first_va: FirstPteVirtualAddress
+ * @allocation_offset: Byte of the allocation the first entry maps
+ * @driver_protection: Value of the map call; 0 above level 0 (C98)
+ * @ptes: What the entries shall be: one with REPEAT; else @nr_entries; or, with
+ *	USE_64K at level 0, sixteen times that, one for each 4 KiB, of which every
+ *	sixteenth is used (C88). NULL with @values
+ * @values: The same as hardware entries, one an entry even with USE_64K; NULL with
+ *	@ptes. @driver_protection is in them already
+ *
+ * Consecutive entries whose addresses follow each other cost one value.
+ */
+struct pagoda_op_update_page_table {
+	u32 mode;
+	u32 level;
+	u32 first_entry;
+	u32 nr_entries;
+	u32 flags;
+	u32 address_space;
+	u32 table_entries;
+	u32 table_segment;
+	u64 table_address;
+	void *cpu_table;
+	const void *table_pages;
+	u64 first_va;
+	u64 allocation_offset;
+	u64 driver_protection;
+	const struct pagoda_pte *ptes;
+	const u64 *values;
+};
+
+/**
+ * struct pagoda_op_flush_tlb - FLUSH_TLB (C103 - C106)
+ * @root_address: Of the root table in @root_segment
+ * @root_segment: VRAM or SYSTEM
+ * @address_space: Space
+ * @start: First byte
+ * @end: Byte behind the last; both 0 = the whole space (C104)
+ */
+struct pagoda_op_flush_tlb {
+	u64 root_address;
+	u32 root_segment;
+	u32 address_space;
+	u64 start;
+	u64 end;
+};
+
+/**
+ * struct pagoda_op_update_context - UPDATE_CONTEXT_ALLOCATION (C84)
+ * @address: Virtual address of the context allocation in the paging space
+ * @size: Its bytes
+ * @data: Driver's private data, reaches the device unmodified
+ * @data_size: Bytes of it, multiple of 8
+ * @data_offset: Byte of the context allocation it is written at, multiple of 8
+ * @pages: Context allocation in system memory: struct page array of it for the CPU
+ *	executor; else NULL
+ */
+struct pagoda_op_update_context {
+	u64 address;
+	u64 size;
+	const void *data;
+	u32 data_size;
+	u32 data_offset;
+	const void *pages;
+};
+
+/**
+ * struct pagoda_copy_range - A range of COPY_PAGE_TABLE_ENTRIES
+ * @src_table: Virtual address of the source table in the paging space
+ * @dst_table: The same of the destination table
+ * @src_entry: First entry read
+ * @dst_entry: First entry written
+ * @nr_entries: Entries
+ */
+struct pagoda_copy_range {
+	u64 src_table;
+	u64 dst_table;
+	u32 src_entry;
+	u32 dst_entry;
+	u32 nr_entries;
+};
+
+/**
+ * struct pagoda_op_copy_entries - COPY_PAGE_TABLE_ENTRIES (C108 - C112)
+ * @address_space: Space the tables belong to
+ * @nr_ranges: Entries of @ranges
+ * @ranges: Applied in order (C109)
+ */
+struct pagoda_op_copy_entries {
+	u32 address_space;
+	u32 nr_ranges;
+	const struct pagoda_copy_range *ranges;
+};
+
+/**
+ * struct pagoda_op_notify_residency - NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2 (C113 - C115)
+ * @address: Where it is now, 0 when evicted
+ * @segment: The same
+ * @flags: %VIRTIO_PAGODA_NOTIFY_RESIDENT or 0
+ * @offset: NOTIFY_RESIDENCY2: first page of the allocation meant; else 0
+ * @nr_pages: NOTIFY_RESIDENCY2: pages meant; else 0
+ */
+struct pagoda_op_notify_residency {
+	u64 address;
+	u32 segment;
+	u32 flags;
+	u64 offset;
+	u64 nr_pages;
+};
+
+/**
+ * struct pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
+ * @fence: Driver's name for the fence
+ * @current_value: Bus address of the current value, 0 = not resident
+ * @monitored_value: Bus address of the monitored value, 0 = not resident
+ */
+struct pagoda_fence_residency {
+	u64 fence;
+	u64 current_value;
+	u64 monitored_value;
+};
+
+/**
+ * struct pagoda_op_notify_fences - NOTIFY_FENCE_RESIDENCY
+ * @nr_fences: Entries of @fences
+ * @fences: The fences whose place changed
+ */
+struct pagoda_op_notify_fences {
+	u32 nr_fences;
+	const struct pagoda_fence_residency *fences;
+};
+
+/**
+ * struct pagoda_op_map_mmu - MAP_MMU, UNMAP_MMU (ours)
+ * @address: Device address of the first page
+ * @nr_pages: Pages
+ * @adl_offset: MAP_MMU: first page of @adl
+ * @adl: MAP_MMU: the pages, by bus address; else NULL
+ * @mmu: Id of the MMU, 0
+ * @flags: %VIRTIO_PAGODA_MAP_MMU_READ_ONLY or 0
+ */
+struct pagoda_op_map_mmu {
+	u64 address;
+	u64 nr_pages;
+	u64 adl_offset;
+	const struct pagoda_adl *adl;
+	u32 mmu;
+	u32 flags;
+};
+
+/**
  * struct pagoda_paging_op - One operation, the equivalent of
  *	DXGKARG_BUILDPAGINGBUFFER
  * @operation: enum virtio_pagoda_opcode; an unknown value encodes nothing,
@@ -238,6 +525,16 @@ struct pagoda_op_notify_alloc {
  * @unmap_aperture: UNMAP_APERTURE_SEGMENT
  * @signal_fence: SIGNAL_MONITORED_FENCE
  * @notify_alloc: NOTIFY_ALLOC
+ * @virtual_transfer: VIRTUAL_TRANSFER
+ * @virtual_fill: VIRTUAL_FILL
+ * @init_context: INIT_CONTEXT_RESOURCE
+ * @update_page_table: UPDATE_PAGE_TABLE
+ * @flush_tlb: FLUSH_TLB
+ * @update_context: UPDATE_CONTEXT_ALLOCATION
+ * @copy_entries: COPY_PAGE_TABLE_ENTRIES
+ * @notify_residency: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2
+ * @notify_fences: NOTIFY_FENCE_RESIDENCY
+ * @map_mmu: MAP_MMU, UNMAP_MMU
  */
 struct pagoda_paging_op {
 	u32 operation;
@@ -252,6 +549,16 @@ struct pagoda_paging_op {
 		struct pagoda_op_unmap_aperture unmap_aperture;
 		struct pagoda_op_signal_fence signal_fence;
 		struct pagoda_op_notify_alloc notify_alloc;
+		struct pagoda_op_virtual_transfer virtual_transfer;
+		struct pagoda_op_virtual_fill virtual_fill;
+		struct pagoda_op_init_context init_context;
+		struct pagoda_op_update_page_table update_page_table;
+		struct pagoda_op_flush_tlb flush_tlb;
+		struct pagoda_op_update_context update_context;
+		struct pagoda_op_copy_entries copy_entries;
+		struct pagoda_op_notify_residency notify_residency;
+		struct pagoda_op_notify_fences notify_fences;
+		struct pagoda_op_map_mmu map_mmu;
 	};
 };
 
@@ -302,16 +609,30 @@ struct pagoda_paging_private {
 /**
  * struct pagoda_paging_limits - What the device can do, as far as it matters
  * @features: Features negotiated, as virtio numbers them: of interest are
- *	VIRTIO_PAGODA_F_OP(opcode) and %VIRTIO_PAGODA_F_COHERENT
+ *	VIRTIO_PAGODA_F_OP(opcode), F_COHERENT, F_DUAL_PTE and F_DEVICE_MMU
  * @vram_size: Bytes of VRAM
  * @aperture_pages: Pages of the aperture
+ * @mmu_pages: Pages MAP_MMU can map, 0 = none
+ * @swizzling_bytes: Bytes of a swizzling range's window
  * @max_runs: Most runs of one packet, at least 2
+ * @va_bits: Width of GPU virtual addresses, 0 = none
+ * @pt_levels: Levels of page tables
+ * @page_sizes: Bit n set: pages of 2^n bytes
+ * @max_address_spaces: Address spaces
+ * @swizzling_ranges: Swizzling ranges
  */
 struct pagoda_paging_limits {
 	u64 features;
 	u64 vram_size;
 	u64 aperture_pages;
+	u64 mmu_pages;
+	u64 swizzling_bytes;
 	u32 max_runs;
+	u32 va_bits;
+	u32 pt_levels;
+	u32 page_sizes;
+	u32 max_address_spaces;
+	u32 swizzling_ranges;
 };
 
 /**
@@ -328,6 +649,37 @@ struct pagoda_paging_cost {
 	u32 packets;
 };
 
+/**
+ * pagoda_cost_add() - Add what several operations take
+ * @sum: Added to
+ * @cost: Of one of them
+ * @times: Their number
+ */
+static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
+				   struct pagoda_paging_cost cost, u32 times)
+{
+	sum->moved += cost.moved * times;
+	sum->encoded += cost.encoded * times;
+	sum->packets += cost.packets * times;
+}
+
+/**
+ * struct pagoda_paging_ends - Where an operation is from and to, in the terms of its own
+ *	fields
+ * @source: Address it is from, or what it has in place of one
+ * @address: Address it is to
+ * @size: In the operation's own unit: bytes, pages or entries
+ * @src_segment: Segment of @source, %VIRTIO_PAGODA_SEGMENT_COUNT = none
+ * @dst_segment: Segment of @address, the same
+ */
+struct pagoda_paging_ends {
+	u64 source;
+	u64 address;
+	u64 size;
+	u32 src_segment;
+	u32 dst_segment;
+};
+
 int pagoda_paging_validate(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, const char **why);
 enum pagoda_build pagoda_paging_build(const struct pagoda_paging_limits *limits,
@@ -337,6 +689,9 @@ enum pagoda_build pagoda_paging_build(const struct pagoda_paging_limits *limits,
 struct pagoda_paging_cost pagoda_paging_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op,
 					     u32 buffer_size);
+u64 pagoda_paging_moved(const struct pagoda_paging_limits *limits,
+			const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op);
 const char *pagoda_paging_name(u32 opcode);
 u64 pagoda_paging_unknown_count(void);
 
@@ -355,7 +710,34 @@ struct pagoda_paging_text {
 int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *text);
 
 void pagoda_paging_walk(const void *data, u32 size, u32 start,
-			void (*visit)(void *arg, u32 opcode, u64 allocation), void *arg);
+			void (*visit)(void *arg, const struct virtio_pagoda_packet *packet),
+			void *arg);
+
+/**
+ * struct pagoda_root - Root page table of an address space
+ * @address: Offset in the segment or bus address
+ * @entries: Entries, 0 = the space has no root
+ * @segment: VRAM or SYSTEM
+ */
+struct pagoda_root {
+	u64 address;
+	u64 entries;
+	u32 segment;
+};
+
+/**
+ * struct pagoda_cpu_range - A swizzling range as the CPU executor sees it
+ * @window: Kernel address of its linear window
+ * @address: Surface in VRAM it is bound to
+ * @size: Bytes of the surface, 0 = not bound
+ * @layout: Geometry
+ */
+struct pagoda_cpu_range {
+	u8 *window;
+	u64 address;
+	u64 size;
+	struct pagoda_layout layout;
+};
 
 /**
  * struct pagoda_cpu_executor - Memory as the CPU executor sees it
@@ -370,7 +752,23 @@ void pagoda_paging_walk(const void *data, u32 size, u32 start,
  * @map_page: Returns the kernel address of page @index of a struct page array;
  *	local mapping, released in reverse order. Never NULL for a valid page
  * @unmap_page: Releases it
- * @page_at: Returns entry @index of a struct page array, to be kept in @aperture
+ * @page_at: Returns entry @index of a struct page array, to be kept in @aperture; NULL
+ *	for a page the CPU doesn't have, with which the packet is refused
+ * @table_page: Returns the struct page of a page table in system memory by its bus
+ *	address, in the form entries of struct page arrays have, NULL if there is no
+ *	table. From a register of tables, never made from the number (C66). May be
+ *	NULL: no table is in system memory
+ * @context: Argument of @table_page
+ * @limits: Of the device; needed by whatever walks page tables. NULL: such packets
+ *	are refused with -EOPNOTSUPP
+ * @roots: Root of each address space, limits->max_address_spaces entries, or NULL
+ * @mmu: A struct page pointer for every device page that MAP_MMU mapped, and
+ * @mmu_pages: their number; NULL without a device MMU: then addresses of system
+ *	memory aren't checked
+ * @mmu_read_only: For each device page whether it may only be read; NULL: not checked
+ * @ranges: Swizzling ranges, limits->swizzling_ranges entries, or NULL
+ * @reason: Out: enum virtio_pagoda_fault_reason of the packet that was refused last, 0 if
+ *	the last buffer was executed whole
  */
 struct pagoda_cpu_executor {
 	u8 *vram;
@@ -381,6 +779,15 @@ struct pagoda_cpu_executor {
 	void *(*map_page)(const void *pages, u64 index);
 	void (*unmap_page)(void *address);
 	const void *(*page_at)(const void *pages, u64 index);
+	const void *(*table_page)(void *context, u64 bus);
+	void *context;
+	const struct pagoda_paging_limits *limits;
+	const struct pagoda_root *roots;
+	const void **mmu;
+	u64 mmu_pages;
+	u8 *mmu_read_only;
+	struct pagoda_cpu_range *ranges;
+	u32 reason;
 };
 
 int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,

@@ -21,6 +21,11 @@
  * and before anything newer, PAGODA_QUEUE_REPLAYS times; then asks the
  * owner's rescue(); then tells its owner lost() and goes on behind it. A fence
  * always signals, with an error when the work wasn't done.
+ *
+ * When that reset fails, or somebody asks for it, the owner resets the whole device. All
+ * that was in flight is lost then, and so is what is pushed before the owner has
+ * rebuilt the device's memory and called pagoda_queue_restart(): nobody waits for
+ * that, so the owner may take its time, allocate, and wait for who waits for fences.
  */
 #ifndef PAGODA_QUEUE_H
 #define PAGODA_QUEUE_H
@@ -75,14 +80,21 @@ struct pagoda_submission {
  *	failed. Work item context on the way to a fence: must not allocate
  *	with reclaim or take a reservation lock
  * @lost: The submission failed from @offset on for good with @error: mark its
- *	allocations' content as lost, clear what user space could see.
- *	Same context as @execute; called before the fence signals
+ *	allocations' content as lost, clear what user space could see. True: the
+ *	device must not go on without it, reset the whole of it (no matter for what
+ *	a reset cost). Same context as @execute; called before the fence signals
+ * @reset_adapter: Reset the whole device, because the queue couldn't be reset, or
+ *	because somebody @asked. Nothing of the queue is sent meanwhile. 0: all
+ *	that the device had is lost, the owner rebuilds and calls
+ *	pagoda_queue_restart(); else the device is never used again. Same context as
+ *	@execute. May be NULL
  */
 struct pagoda_queue_ops {
 	int (*execute)(void *owner, struct pagoda_submission *submission, u32 start,
 		       u32 *stopped_at);
-	void (*lost)(void *owner, struct pagoda_submission *submission, u32 offset,
+	bool (*lost)(void *owner, struct pagoda_submission *submission, u32 offset,
 		     int error);
+	int (*reset_adapter)(void *owner, bool asked);
 };
 
 /**
@@ -118,6 +130,7 @@ struct pagoda_queue_args {
  * @rescued: Submissions finished by the CPU after the device failed
  * @lost: Submissions that failed for good
  * @polled: Completions found by a timeout, without an interrupt
+ * @given_up: Of @lost, those that a reset of the whole device cost
  */
 struct pagoda_queue_stats {
 	u64 submissions;
@@ -128,6 +141,7 @@ struct pagoda_queue_stats {
 	u64 rescued;
 	u64 lost;
 	u64 polled;
+	u64 given_up;
 };
 
 struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args);
@@ -144,6 +158,9 @@ bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence);
 void pagoda_submission_arm(struct pagoda_submission *submission);
 void pagoda_submission_push(struct pagoda_submission *submission);
 
+int pagoda_queue_reset_adapter(struct pagoda_queue *queue);
+bool pagoda_queue_is_closed(struct pagoda_queue *queue);
+bool pagoda_queue_restart(struct pagoda_queue *queue);
 int pagoda_queue_wait_idle(struct pagoda_queue *queue, long timeout);
 void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *stats);
 void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p);

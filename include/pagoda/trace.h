@@ -188,6 +188,50 @@ TRACE_EVENT(pagoda_complete,
 		  __entry->error)
 );
 
+/* A job goes to an engine; for the second time too. */
+TRACE_EVENT(pagoda_job_submit,
+	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, u64 seqno),
+	TP_ARGS(dev, engine, context, job, seqno),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, context)
+		__field(u64, job)
+		__field(u64, seqno)
+		__field(u32, engine)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->job = job;
+		__entry->seqno = seqno;
+		__entry->engine = engine;
+	),
+	TP_printk("dev=%s engine=%u context=%llu job=%llu seqno=%llu", __get_str(dev),
+		  __entry->engine, __entry->context, __entry->job, __entry->seqno)
+);
+
+/* A job is through, executed or not. */
+TRACE_EVENT(pagoda_job_complete,
+	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, int error),
+	TP_ARGS(dev, engine, context, job, error),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, context)
+		__field(u64, job)
+		__field(u32, engine)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->job = job;
+		__entry->engine = engine;
+		__entry->error = error;
+	),
+	TP_printk("dev=%s engine=%u context=%llu job=%llu error=%d", __get_str(dev),
+		  __entry->engine, __entry->context, __entry->job, __entry->error)
+);
+
 #define PAGODA_TRACE_FAULT(NAME, number, text) { number, text },
 
 /* The device refused a packet. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the queue layer needs of whatever carries its buffers to the device:
- * virtio/ in the driver, a fake in the KUnit suites.
+ * virtio/ in the driver, a fake in the KUnit suites. The paging queue has one, and
+ * each engine.
  */
 #ifndef PAGODA_TRANSPORT_H
 #define PAGODA_TRANSPORT_H
@@ -19,6 +20,8 @@ struct pagoda_transport;
  * @offset: Offset in the buffer, within its size
  * @access: enum virtio_pagoda_access
  * @address: Refused address
+ * @level: Page-table level the walk stopped at, as the device says
+ * @command: GPU virtual address of the command, 0 for packets, as the device says
  */
 struct pagoda_fault {
 	u32 reason;
@@ -26,6 +29,8 @@ struct pagoda_fault {
 	u32 offset;
 	u32 access;
 	u64 address;
+	u32 level;
+	u64 command;
 };
 
 /**
@@ -50,7 +55,7 @@ enum pagoda_outcome {
  * @data: The buffer; kmalloc or page memory, physically contiguous
  * @size: Bytes built
  * @start: Offset to start from
- * @context: Execution context or 0
+ * @context: Execution context, then @data is a struct virtio_pagoda_execute; or 0
  * @complete: Called once by the transport when the device gave it back; from
  *	interrupt context or with interrupts off, never under a transport lock.
  *	On the way to signalling a fence
@@ -76,7 +81,7 @@ struct pagoda_request {
 /**
  * struct pagoda_reset_result - How far a queue came
  * @seqno: All requests up to it were executed whole
- * @offset: First packet not executed whole in the next one
+ * @offset: First packet not executed whole in the next one; paging only
  */
 struct pagoda_reset_result {
 	u64 seqno;
@@ -84,17 +89,48 @@ struct pagoda_reset_result {
 };
 
 /**
+ * struct pagoda_command - A control command, struct virtio_pagoda_control in CPU order
+ * @type: SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER of enum
+ *	virtio_pagoda_control_type
+ * @index: Address space or range
+ * @address: Root table or surface
+ * @size: Entries, bytes, or whether to write back
+ * @segment: Of the root table
+ * @tiling: ACQUIRE_RANGE: geometry, as in struct virtio_pagoda_layout
+ * @pitch: The same
+ * @height: The same
+ * @mips: The same
+ */
+struct pagoda_command {
+	u32 type;
+	u32 index;
+	u64 address;
+	u64 size;
+	u32 segment;
+	u32 tiling;
+	u32 pitch;
+	u32 height;
+	u32 mips;
+};
+
+/**
  * struct pagoda_transport_ops - Calls down
- * @submit: Puts a request into the paging ring without telling the device.
+ * @submit: Puts a request into the ring without telling the device.
  *	0, or -ENOSPC when the ring is full (the caller's credits prevent that),
  *	-ENODEV when the device is gone. Any context, doesn't sleep or allocate
  * @kick: Tells the device that there is work. Any context
  * @poll: Handles completions that are there although no interrupt came; calls
  *	request->complete. Any context but interrupt
- * @reset: Halts the paging queue, takes back every request (complete is called
+ * @reset: Halts the queue, takes back every request (complete is called
  *	for each before it returns) and asks how far it came. 0, -ETIMEDOUT or
  *	-EIO when the device doesn't answer or answers nonsense, -ENODEV.
- *	Sleeps, at most a second; doesn't allocate
+ *	Sleeps, at most a second; doesn't allocate. The paging queue goes on with the
+ *	number behind pagoda_reset_result.seqno, an engine with the one behind the
+ *	last it was given
+ * @control: Executes a control command, of whatever queue: when it returns 0 the
+ *	device has done it. -EINVAL when the device refuses, -ETIMEDOUT, -EIO, -ENODEV.
+ *	Sleeps, at most a second; doesn't allocate. After RESET_ADAPTER the device has
+ *	no request of any queue any more; @poll of each takes back those it had
  * @depth: Requests the ring has room for
  * @doorbells: Doorbells rung so far; for statistics
  */
@@ -103,6 +139,7 @@ struct pagoda_transport_ops {
 	void (*kick)(struct pagoda_transport *transport);
 	void (*poll)(struct pagoda_transport *transport);
 	int (*reset)(struct pagoda_transport *transport, struct pagoda_reset_result *result);
+	int (*control)(struct pagoda_transport *transport, const struct pagoda_command *command);
 	u32 (*depth)(struct pagoda_transport *transport);
 	u64 (*doorbells)(struct pagoda_transport *transport);
 };

@@ -3,9 +3,11 @@
  * The video memory manager: what the ioctls may ask of it.
  *
  * Lock order, outermost first:
+ *	the gate (not inside mmap_lock: faults look whether they have to wait)
  *	pagoda_vidmm.residency (not inside mmap_lock: faults lock one allocation)
  *	mmap_lock
  *	reservation of an allocation (several: drm_exec)
+ *	pagoda_swizzle.lock (with it held other reservations may be tried for only)
  *	pagoda_vram.lock, pagoda_aperture.lock (segment managers; TTM calls them
  *		with a reservation held, or from its work queue without one)
  *	pagoda_stream.lock (the open paging buffer; taken on the way to
@@ -17,9 +19,14 @@
 
 #include <linux/atomic.h>
 #include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/types.h>
+#include <linux/xarray.h>
 #include <drm/pagoda_drm.h>
+#include <pagoda/paging.h>
 
+struct dma_buf;
 struct dma_fence;
 struct drm_device;
 struct drm_file;
@@ -29,6 +36,8 @@ struct pagoda_bo;
 struct pagoda_device_info;
 struct pagoda_transport;
 struct pagoda_vidmm;
+struct pagoda_vm;
+struct task_struct;
 
 /**
  * struct pagoda_vidmm_args - How to make a memory manager
@@ -37,6 +46,13 @@ struct pagoda_vidmm;
  * @transport: The way to the device
  * @use_cpu: Execute paging buffers on the CPU; needs all of VRAM visible
  * @timeout_ms: Paging timeout
+ * @update_mode: enum virtio_pagoda_update_mode: how page tables are written; with
+ *	GPU_VIRTUAL the device pages by virtual addresses
+ * @record_kb: KiB of paging buffers to record from the first one on, 0 = none
+ * @engines: The way to each execution engine; NULL: none is used
+ * @job_timeout_ms: How long a job may run on one
+ * @pin_limit: Bytes of one client's allocations that may be pinned for other devices;
+ *	0 = half of VRAM's
  */
 struct pagoda_vidmm_args {
 	struct drm_device *drm;
@@ -44,21 +60,57 @@ struct pagoda_vidmm_args {
 	struct pagoda_transport *transport;
 	bool use_cpu;
 	u32 timeout_ms;
+	u32 update_mode;
+	u32 record_kb;
+	struct pagoda_transport **engines;
+	u32 job_timeout_ms;
+	u64 pin_limit;
 };
 
 struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args);
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm);
 void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm);
+const char *pagoda_vidmm_mode_name(u32 mode);
+bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
+bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm);
+
+/**
+ * struct pagoda_gate - Somebody inside of the gate that keeps the device from being rebuilt
+ * @link: In pagoda_reset.inside
+ * @task: Who; NULL if he was inside already
+ */
+struct pagoda_gate {
+	struct list_head link;
+	struct task_struct *task;
+};
+
+int pagoda_gate_enter(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate, bool interruptible);
+bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
+void pagoda_gate_leave(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
+struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm);
+void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 
 /**
  * struct pagoda_client - Accounting of one DRM file
  * @segment_bytes: Bytes of its allocations in each segment, by segment id;
  *	atomic because moves happen in anybody's context
+ * @pinned_bytes: Bytes of them that are pinned for other devices
  * @kref: An allocation outlives the file that made it
+ * @lock: Protects @vms and @fences against lookups while an entry goes, and @groups
+ * @vms: VMs by id
+ * @contexts: Contexts by id
+ * @fences: Monitored fences by id
+ * @groups: Waits for fences that an eventfd is told of
  */
 struct pagoda_client {
 	struct kref kref;
 	atomic64_t segment_bytes[3];
+	atomic64_t pinned_bytes;
+	struct mutex lock;	/* vms, fences, groups; outside of pagoda_vm.lock */
+	struct xarray vms;
+	struct xarray contexts;
+	struct xarray fences;
+	struct list_head groups;
 };
 
 struct pagoda_client *pagoda_client_create(void);
@@ -72,6 +124,8 @@ void pagoda_client_put(struct pagoda_client *client);
  * @eviction: Eviction segment set
  * @preferred: Segment ids in order, then zeros
  * @alignment: Bytes, a power of two; 0 = none
+ * @layout: Geometry of a tiled surface, or all zeros
+ * @vm: VM it is private to, a reference is held; or NULL
  */
 struct pagoda_bo_params {
 	u64 size;
@@ -80,16 +134,23 @@ struct pagoda_bo_params {
 	u32 eviction;
 	u32 preferred[DRM_PAGODA_MAX_PREFERRED];
 	u32 alignment;
+	struct pagoda_layout layout;
+	struct pagoda_vm *vm;
 };
 
+int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
+			    const char **why);
 bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 				const struct pagoda_bo_params *params);
 struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 				   const struct pagoda_bo_params *params);
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
+bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
 void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *info);
 void pagoda_bo_mark_lost(struct pagoda_bo *bo);
+
+struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
 
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim);
@@ -102,7 +163,16 @@ void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *sta
 void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size);
+ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
+				    loff_t *pos);
+void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size);
+int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm);
+void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id);
 
 #endif

@@ -31,7 +31,7 @@ struct pagoda_extent {
 /**
  * struct pagoda_device_info - What the device said about itself, all of it checked
  * @dma_dev: Device to map memory for; its DMA mask is set
- * @features: Operations it executes, as &pagoda_paging_limits.features
+ * @features: All that was negotiated but virtio's own, as &pagoda_paging_limits.features
  * @vram_size: Bytes of VRAM, multiple of the page size
  * @visible_size: Bytes from the start of VRAM that @window covers, 0 = none
  * @aperture_pages: Pages of the aperture
@@ -43,7 +43,13 @@ struct pagoda_extent {
  * @va_bits: Width of GPU virtual addresses or 0
  * @pt_levels: Levels of page tables or 0
  * @page_sizes: Bit n set: pages of 2^n bytes
- * @max_address_spaces: Address spaces it holds roots of
+ * @max_address_spaces: Address spaces it holds roots of; space 0 is the paging
+ *	process'
+ * @swizzling_ranges: Swizzling ranges
+ * @swizzling_bytes: Bytes of each one's window
+ * @mmu_pages: Pages MAP_MMU can map; 0 = the device has no MMU of its own
+ * @dual_pte: Level-1 entries hold two tables
+ * @invalid_not_cached: Its TLB never holds an invalid entry
  * @coherent: It snoops CPU caches where a mapping asks for it
  * @vram_zeroed: VRAM reads as zeros after the reset that precedes probe
  * @window: Entries of the CPU window, sorted by offset, covering exactly
@@ -52,6 +58,9 @@ struct pagoda_extent {
  * @invalid: VRAM that must not be used, sorted by offset, not overlapping, page
  *	aligned
  * @nr_invalid: Their number
+ * @swizzling: CPU's view of the swizzling ranges' windows, sorted by offset, covering
+ *	[0, @swizzling_ranges * @swizzling_bytes)
+ * @nr_swizzling: Entries of it
  */
 struct pagoda_device_info {
 	struct device *dma_dev;
@@ -68,12 +77,19 @@ struct pagoda_device_info {
 	u32 pt_levels;
 	u32 page_sizes;
 	u32 max_address_spaces;
+	u32 swizzling_ranges;
+	u64 swizzling_bytes;
+	u64 mmu_pages;
+	bool dual_pte;
+	bool invalid_not_cached;
 	bool coherent;
 	bool vram_zeroed;
 	const struct pagoda_extent *window;
 	u32 nr_window;
 	const struct pagoda_extent *invalid;
 	u32 nr_invalid;
+	const struct pagoda_extent *swizzling;
+	u32 nr_swizzling;
 };
 
 /**
@@ -118,8 +134,8 @@ void pagoda_virtio_unregister(void);
 struct device *pagoda_virtio_device(struct pagoda_virtio *virtio);
 const struct pagoda_device_info *pagoda_virtio_info(struct pagoda_virtio *virtio);
 struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio);
+struct pagoda_transport *pagoda_virtio_engine_transport(struct pagoda_virtio *virtio,
+							u32 engine);
 int pagoda_virtio_nop(struct pagoda_virtio *virtio);
-int pagoda_virtio_exec(struct pagoda_virtio *virtio, u32 engine, const void *buffer,
-		       u32 size, struct pagoda_fault *fault);
 
 #endif

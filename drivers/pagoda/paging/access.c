@@ -7,6 +7,7 @@
 #include <linux/string.h>
 
 #include "emit.h"
+#include "pt.h"
 #include "table.h"
 
 static int pagoda_access_range_validate(const struct pagoda_paging_limits *limits, u32 segment,
@@ -16,8 +17,7 @@ static int pagoda_access_range_validate(const struct pagoda_paging_limits *limit
 		return pagoda_refuse(why, -EINVAL, "access: no such segment");
 	if (address & (size - 1))
 		return pagoda_refuse(why, -EINVAL, "access: address misaligned");
-	if (segment != VIRTIO_PAGODA_SEGMENT_SYSTEM &&
-	    !pagoda_within(address, size, pagoda_segment_size(limits, segment)))
+	if (!pagoda_within(address, size, pagoda_segment_size(limits, segment)))
 		return pagoda_refuse(why, -ERANGE, "access: outside the segment");
 	return 0;
 }
@@ -95,6 +95,21 @@ pagoda_access_physical_cost(const struct pagoda_paging_limits *limits,
 				  sizeof(struct virtio_pagoda_access_physical));
 }
 
+static int pagoda_signal_virtual_validate(const struct pagoda_paging_limits *limits,
+					  const struct pagoda_op_signal_fence *signal,
+					  const char **why)
+{
+	if (!limits->va_bits)
+		return pagoda_refuse(why, -EOPNOTSUPP, "signal: no virtual addresses");
+	if (signal->segment)
+		return pagoda_refuse(why, -EINVAL, "signal: segment of a virtual address");
+	if (signal->address % sizeof(signal->value))
+		return pagoda_refuse(why, -EINVAL, "access: address misaligned");
+	if (!pagoda_within(signal->address, sizeof(signal->value), pagoda_va_end(limits)))
+		return pagoda_refuse(why, -ERANGE, "signal: virtual address too large");
+	return 0;
+}
+
 /**
  * pagoda_signal_fence_validate() - Refuse a SIGNAL_MONITORED_FENCE
  * @limits: Of the device
@@ -109,10 +124,10 @@ int pagoda_signal_fence_validate(const struct pagoda_paging_limits *limits,
 {
 	const struct pagoda_op_signal_fence *signal = &op->signal_fence;
 
-	if (signal->flags & VIRTIO_PAGODA_SIGNAL_VIRTUAL)
-		return pagoda_refuse(why, -EOPNOTSUPP, "signal: no virtual addresses");
-	if (signal->flags & ~VIRTIO_PAGODA_SIGNAL_EVENT)
+	if (signal->flags & ~VIRTIO_PAGODA_SIGNAL_FLAGS)
 		return pagoda_refuse(why, -EINVAL, "signal: unknown flag");
+	if (signal->flags & VIRTIO_PAGODA_SIGNAL_VIRTUAL)
+		return pagoda_signal_virtual_validate(limits, signal, why);
 	return pagoda_access_range_validate(limits, signal->segment, signal->address,
 					    sizeof(signal->value), why);
 }

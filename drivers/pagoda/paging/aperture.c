@@ -56,7 +56,9 @@ int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EINVAL, "map: CPU address");
 	ret = pagoda_range_validate(limits, map->first_page, map->nr_pages, why);
 	if (!ret)
-		ret = pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages, why);
+		ret = pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages,
+					  pagoda_segment_size(limits, VIRTIO_PAGODA_SEGMENT_SYSTEM),
+					  why);
 	return ret;
 }
 
@@ -78,27 +80,23 @@ static bool pagoda_map_aperture_packet(const struct pagoda_paging_limits *limits
 {
 	const struct pagoda_op_map_aperture *map = &op->map_aperture;
 	struct virtio_pagoda_map_aperture_segment *packet = (void *)buf->pos;
-	u32 fit = pagoda_runs_fit(limits, buf->size, sizeof(*packet));
-	u64 first = map->adl_offset + cursor->done;
-	u32 nr_runs, length;
-	u64 pages;
+	struct pagoda_runs_packet runs;
 
-	if (!fit || !pagoda_buffer_has(buf, sizeof(*packet)))
+	runs = pagoda_runs_put(limits, buf, map->adl, map->adl_offset + cursor->done,
+			       map->nr_pages - cursor->done, sizeof(*packet));
+	if (!runs.nr_runs)
 		return false;
-	nr_runs = pagoda_runs_write(map->adl, first, map->nr_pages - cursor->done,
-				    (void *)(packet + 1), fit, &pages);
-	length = sizeof(*packet) + nr_runs * sizeof(struct virtio_pagoda_run);
 	*packet = (struct virtio_pagoda_map_aperture_segment) {
-		.packet = pagoda_packet_head(op->operation, pagoda_map_aperture_flags(op), length,
-					     op->allocation),
+		.packet = pagoda_packet_head(op->operation, pagoda_map_aperture_flags(op),
+					     runs.length, op->allocation),
 		.first_page = cpu_to_le64(map->first_page + cursor->done),
-		.nr_pages = cpu_to_le64(pages),
+		.nr_pages = cpu_to_le64(runs.nr_pages),
 		.segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE),
-		.nr_runs = cpu_to_le32(nr_runs),
+		.nr_runs = cpu_to_le32(runs.nr_runs),
 		.generation = cpu_to_le32(map->generation),
 	};
-	pagoda_buffer_commit(buf, length, NULL, pagoda_adl_cpu_pages(map->adl, first));
-	cursor->done += pages;
+	pagoda_buffer_commit(buf, runs.length, NULL, runs.cpu_pages);
+	cursor->done += runs.nr_pages;
 	return true;
 }
 
@@ -162,6 +160,9 @@ int pagoda_unmap_aperture_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EINVAL, "unmap: dummy page missing");
 	if (unmap->dummy_page & PAGODA_PAGE_MASK)
 		return pagoda_refuse(why, -EINVAL, "unmap: dummy page misaligned");
+	if (!pagoda_within(unmap->dummy_page, VIRTIO_PAGODA_PAGE_SIZE,
+			   pagoda_segment_size(limits, VIRTIO_PAGODA_SEGMENT_SYSTEM)))
+		return pagoda_refuse(why, -ERANGE, "unmap: dummy page too large");
 	return pagoda_range_validate(limits, unmap->first_page, unmap->nr_pages, why);
 }
 

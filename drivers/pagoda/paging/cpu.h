@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the CPU executor share. */
+/*
+ * What the parts of the CPU executor share. Its functions return fault reasons, those the
+ * device would refuse the packet with: which one is found first is part of the contract
+ * (flags, fields in the order the device looks at them, memory).
+ */
 #ifndef PAGODA_PAGING_CPU_H
 #define PAGODA_PAGING_CPU_H
 
@@ -36,10 +40,62 @@ struct pagoda_cpu_side {
 	u64 first;
 };
 
-int pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size);
-int pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
+/**
+ * struct pagoda_cpu_surface - A tiled surface that was checked
+ * @vram: Its first byte
+ * @layout: Geometry
+ * @offset: First byte of the piece in its linear view
+ */
+struct pagoda_cpu_surface {
+	u8 *vram;
+	struct pagoda_layout layout;
+	u64 offset;
+};
+
+u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size);
+u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation);
-int pagoda_cpu_runs_check(const struct virtio_pagoda_run *runs, u32 nr_runs, u64 nr_pages);
+
+/* cpu_transfer.c: checks one side and prepares it for copying */
+u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
+				   const struct virtio_pagoda_transfer *transfer);
+u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
+			    const struct virtio_pagoda_location *location, u64 size,
+			    const struct virtio_pagoda_run *runs, const void *pages, bool write,
+			    struct pagoda_cpu_side *side);
+
+/* cpu_swizzle.c */
+u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
+			       const struct virtio_pagoda_location *location,
+			       const struct virtio_pagoda_tiled *tiled, u64 size,
+			       struct pagoda_cpu_surface *surface);
+void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
+			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle);
+
+/* cpu_mmu.c */
+u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
+			    bool write);
+
+/**
+ * struct pagoda_cpu_runs - Runs to be checked
+ * @runs: The runs
+ * @nr_runs: Their number
+ * @nr_pages: Pages they shall have together
+ * @pages: struct page array of these pages, or NULL
+ * @write: They are going to be written
+ * @bus: Their addresses are bus addresses even with a device MMU
+ */
+struct pagoda_cpu_runs {
+	const struct virtio_pagoda_run *runs;
+	u32 nr_runs;
+	u64 nr_pages;
+	const void *pages;
+	bool write;
+	bool bus;
+};
+
+u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
+			  const struct pagoda_cpu_runs *list);
 
 /* The page that is @done bytes into the side, or NULL; pairs with the next. */
 static inline u8 *pagoda_cpu_side_map(const struct pagoda_cpu_side *side, u64 done)

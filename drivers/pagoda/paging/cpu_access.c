@@ -1,148 +1,160 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CPU executor: READ_PHYSICAL, WRITE_PHYSICAL, SIGNAL_MONITORED_FENCE, NOTIFY_ALLOC. */
+/* CPU executor: READ_PHYSICAL, WRITE_PHYSICAL, SIGNAL_MONITORED_FENCE. */
+#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <asm/barrier.h>
 
-#include "cpu.h"
+#include "cpu_walk.h"
 #include "table.h"
 
 /* Checks and prepares a naturally aligned access that so lies within one page. */
-static int pagoda_access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 address,
-				 u32 size, const void *pages, struct pagoda_cpu_side *side)
+static u32 pagoda_access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 address,
+				 u32 size, const void *pages, bool write,
+				 struct pagoda_cpu_side *side)
 {
 	struct pagoda_cpu_executor *exec = cpu->exec;
-	int ret;
+	u32 reason;
 
 	if (address & (size - 1))
-		return -EINVAL;
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
 	*side = (struct pagoda_cpu_side) { .exec = exec };
 	switch (segment) {
 	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
 		side->pages = pages;
-		return pages ? 0 : -EFAULT;
+		reason = pagoda_cpu_system_check(exec, address, size, write);
+		return reason || pages ? reason : VIRTIO_PAGODA_FAULT_UNREACHABLE;
 	case VIRTIO_PAGODA_SEGMENT_VRAM:
-		ret = pagoda_cpu_vram_check(exec, address, size);
-		if (!ret)
+		reason = pagoda_cpu_vram_check(exec, address, size);
+		if (!reason)
 			side->vram = exec->vram + (address & ~PAGODA_PAGE_MASK);
-		return ret;
+		return reason;
 	case VIRTIO_PAGODA_SEGMENT_APERTURE:
 		side->pages = exec->aperture;
 		side->first = address >> VIRTIO_PAGODA_PAGE_SHIFT;
 		return pagoda_cpu_aperture_check(exec, address, size, 0);
 	default:
-		return -EINVAL;
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
 	}
 }
 
-static int pagoda_physical_prepare(const struct pagoda_cpu_packet *cpu, const void *pages,
-				   struct pagoda_cpu_side *side)
+#define PAGODA_ACCESS(type, at, write) do { \
+		if (write) \
+			WRITE_ONCE(*(type *)(at), 0); \
+		else \
+			(void)READ_ONCE(*(type *)(at)); \
+	} while (0)
+
+/* One access of @size bytes, whatever it reads; what it writes is zero. */
+static void pagoda_access(u8 *at, u32 size, bool write)
+{
+	switch (size) {
+	case 1:
+		PAGODA_ACCESS(u8, at, write);
+		break;
+	case 2:
+		PAGODA_ACCESS(u16, at, write);
+		break;
+	case 4:
+		PAGODA_ACCESS(u32, at, write);
+		break;
+	default:
+		PAGODA_ACCESS(u64, at, write);
+		break;
+	}
+}
+
+static u32 pagoda_physical_execute(const struct pagoda_cpu_packet *cpu, const void *pages,
+				   bool write)
 {
 	const struct virtio_pagoda_access_physical *access = cpu->data;
+	u64 address = le64_to_cpu(access->address);
 	u32 size = le32_to_cpu(access->size);
-
-	if (access->packet.flags || !size || size > 8 || size & (size - 1))
-		return -EINVAL;
-	return pagoda_access_prepare(cpu, le32_to_cpu(access->segment),
-				     le64_to_cpu(access->address), size, pages, side);
-}
-
-int pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu)
-{
-	const struct virtio_pagoda_access_physical *access = cpu->data;
 	struct pagoda_cpu_side side;
-	u8 *page, *at;
-	int ret;
+	u32 reason;
+	u8 *page;
 
-	ret = pagoda_physical_prepare(cpu, cpu->src_pages, &side);
-	if (ret)
-		return ret;
+	if (access->packet.flags)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if (!size || size > 8 || size & (size - 1))
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	reason = pagoda_access_prepare(cpu, le32_to_cpu(access->segment), address, size, pages,
+				       write, &side);
+	if (reason)
+		return reason;
 	page = pagoda_cpu_side_map(&side, 0);
-	at = page + (le64_to_cpu(access->address) & PAGODA_PAGE_MASK);
-	switch (le32_to_cpu(access->size)) {
-	case 1:
-		(void)READ_ONCE(*at);
-		break;
-	case 2:
-		(void)READ_ONCE(*(u16 *)at);
-		break;
-	case 4:
-		(void)READ_ONCE(*(u32 *)at);
-		break;
-	case 8:
-		(void)READ_ONCE(*(u64 *)at);
-		break;
-	}
+	pagoda_access(page + (address & PAGODA_PAGE_MASK), size, write);
 	pagoda_cpu_side_unmap(&side, page);
-	return 0;
+	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-int pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu)
+u32 pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu)
 {
-	const struct virtio_pagoda_access_physical *access = cpu->data;
-	struct pagoda_cpu_side side;
-	u8 *page, *at;
-	int ret;
-
-	ret = pagoda_physical_prepare(cpu, cpu->dst_pages, &side);
-	if (ret)
-		return ret;
-	page = pagoda_cpu_side_map(&side, 0);
-	at = page + (le64_to_cpu(access->address) & PAGODA_PAGE_MASK);
-	switch (le32_to_cpu(access->size)) {
-	case 1:
-		WRITE_ONCE(*at, 0);
-		break;
-	case 2:
-		WRITE_ONCE(*(u16 *)at, 0);
-		break;
-	case 4:
-		WRITE_ONCE(*(u32 *)at, 0);
-		break;
-	case 8:
-		WRITE_ONCE(*(u64 *)at, 0);
-		break;
-	}
-	pagoda_cpu_side_unmap(&side, page);
-	return 0;
+	return pagoda_physical_execute(cpu, cpu->src_pages, false);
 }
 
-int pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu)
+u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu)
+{
+	return pagoda_physical_execute(cpu, cpu->dst_pages, true);
+}
+
+/* Whoever sees the value sees what came before it (C116), never half of it (C117). */
+static void pagoda_fence_write(u8 *at, const struct virtio_pagoda_signal_monitored_fence *signal)
+{
+	bool forward = le16_to_cpu(signal->packet.flags) & VIRTIO_PAGODA_SIGNAL_FORWARD;
+	__le64 *here = (__le64 *)at, old = READ_ONCE(*here);
+
+	smp_wmb();	/* what came before it */
+	if (!forward)
+		WRITE_ONCE(*here, signal->value);
+	while (forward && le64_to_cpu(old) < le64_to_cpu(signal->value))
+		forward = !try_cmpxchg(here, &old, signal->value);
+}
+
+static u32 pagoda_signal_virtual(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_signal_monitored_fence *signal = cpu->data;
+	const struct pagoda_cpu_virtual memory = {
+		.exec = cpu->exec,
+		.pages = cpu->dst_pages,
+		.base = le64_to_cpu(signal->address),
+		.write = true,
+	};
+	struct pagoda_cpu_mapping to;
+	u32 reason;
+
+	if (signal->segment)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (memory.base % sizeof(signal->value))
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	reason = pagoda_cpu_virtual_map(&memory, memory.base, &to);
+	if (reason)
+		return reason;
+	if (to.at)
+		pagoda_fence_write(to.at, signal);
+	pagoda_cpu_virtual_unmap(&memory, &to);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_signal_monitored_fence *signal = cpu->data;
 	u64 address = le64_to_cpu(signal->address);
-	u32 flags = le16_to_cpu(signal->packet.flags);
+	u32 flags = le16_to_cpu(signal->packet.flags), reason;
 	struct pagoda_cpu_side side;
 	u8 *page;
-	int ret;
 
+	if (flags & ~VIRTIO_PAGODA_SIGNAL_FLAGS)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if (signal->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
 	if (flags & VIRTIO_PAGODA_SIGNAL_VIRTUAL)
-		return -EOPNOTSUPP;
-	if (flags & ~VIRTIO_PAGODA_SIGNAL_EVENT || signal->reserved)
-		return -EINVAL;
-	ret = pagoda_access_prepare(cpu, le32_to_cpu(signal->segment), address,
-				    sizeof(signal->value), cpu->dst_pages, &side);
-	if (ret)
-		return ret;
+		return pagoda_signal_virtual(cpu);
+	reason = pagoda_access_prepare(cpu, le32_to_cpu(signal->segment), address,
+				       sizeof(signal->value), cpu->dst_pages, true, &side);
+	if (reason)
+		return reason;
 	page = pagoda_cpu_side_map(&side, 0);
-	/* Whoever sees the value sees what came before it (C116), never half of it (C117). */
-	smp_wmb();
-	WRITE_ONCE(*(__le64 *)(page + (address & PAGODA_PAGE_MASK)), signal->value);
+	pagoda_fence_write(page + (address & PAGODA_PAGE_MASK), signal);
 	pagoda_cpu_side_unmap(&side, page);
-	return 0;
-}
-
-/* The CPU keeps nothing of an allocation that it would have to write back. */
-int pagoda_notify_alloc_execute(const struct pagoda_cpu_packet *cpu)
-{
-	const struct virtio_pagoda_notify_alloc *notify = cpu->data;
-	u32 flags = le16_to_cpu(notify->packet.flags);
-	u64 offset = le64_to_cpu(notify->offset), size = le64_to_cpu(notify->size);
-
-	if (flags != VIRTIO_PAGODA_NOTIFY_EVICTION && flags != VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP)
-		return -EINVAL;
-	if (flags == VIRTIO_PAGODA_NOTIFY_EVICTION && notify->process)
-		return -EINVAL;
-	if (!notify->packet.allocation || !size || (offset | size) & PAGODA_PAGE_MASK)
-		return -EINVAL;
-	return pagoda_within(offset, size, U64_MAX) ? 0 : -EINVAL;
+	return VIRTIO_PAGODA_FAULT_NONE;
 }

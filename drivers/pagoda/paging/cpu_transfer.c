@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CPU executor: TRANSFER, FILL, DISCARD_CONTENT. */
+/* CPU executor: TRANSFER, FILL, DISCARD_CONTENT. Tiled sides are cpu_swizzle.c's. */
 #include <linux/minmax.h>
 #include <linux/string.h>
 
@@ -7,42 +7,64 @@
 #include "table.h"
 
 /* Fields of one side that must be zero where they mean nothing. */
-static int pagoda_location_check(const struct virtio_pagoda_location *location)
+static u32 pagoda_location_check(const struct virtio_pagoda_location *location)
 {
 	u32 segment = le32_to_cpu(location->segment);
 
-	if (segment >= VIRTIO_PAGODA_SEGMENT_COUNT || location->reserved)
-		return -EINVAL;
+	if (segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
+	if (location->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
 	if (location->generation && segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
-		return -EINVAL;
-	if (segment == VIRTIO_PAGODA_SEGMENT_SYSTEM)
-		return location->address ? -EINVAL : 0;
-	return location->nr_runs || le64_to_cpu(location->address) & PAGODA_PAGE_MASK ? -EINVAL : 0;
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (le32_to_cpu(location->generation) > VIRTIO_PAGODA_MAX_GENERATION)
+		return VIRTIO_PAGODA_FAULT_STALE_GENERATION;
+	if (segment == VIRTIO_PAGODA_SEGMENT_SYSTEM ? !!location->address : !!location->nr_runs)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	return le64_to_cpu(location->address) & PAGODA_PAGE_MASK ?
+	       VIRTIO_PAGODA_FAULT_MISALIGNED : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks one side and prepares it for copying. */
-static int pagoda_side_prepare(struct pagoda_cpu_executor *exec,
-			       const struct virtio_pagoda_location *location, u64 size,
-			       const struct virtio_pagoda_run *runs, const void *pages,
-			       struct pagoda_cpu_side *side)
+/**
+ * pagoda_cpu_side_prepare() - Check one side of a packet and prepare it for copying
+ * @exec: Memory
+ * @location: Where the packet says it is
+ * @size: Bytes
+ * @runs: Its runs, if it is system memory
+ * @pages: Their struct page array, or NULL
+ * @write: It is going to be written
+ * @side: Set
+ *
+ * Context: any.
+ * Return: fault reason.
+ */
+u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
+			    const struct virtio_pagoda_location *location, u64 size,
+			    const struct virtio_pagoda_run *runs, const void *pages, bool write,
+			    struct pagoda_cpu_side *side)
 {
+	const struct pagoda_cpu_runs list = {
+		.runs = runs,
+		.nr_runs = le32_to_cpu(location->nr_runs),
+		.nr_pages = pagoda_pages(size),
+		.pages = pages,
+		.write = write,
+	};
 	u64 address = le64_to_cpu(location->address);
-	int ret = pagoda_location_check(location);
+	u32 reason = pagoda_location_check(location);
 
-	if (ret)
-		return ret;
 	*side = (struct pagoda_cpu_side) { .exec = exec };
+	if (reason)
+		return reason;
 	switch (le32_to_cpu(location->segment)) {
 	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
 		side->pages = pages;
-		ret = pagoda_cpu_runs_check(runs, le32_to_cpu(location->nr_runs),
-					    pagoda_pages(size));
-		return ret || pages ? ret : -EFAULT;
+		return pagoda_cpu_runs_check(exec, &list);
 	case VIRTIO_PAGODA_SEGMENT_VRAM:
-		ret = pagoda_cpu_vram_check(exec, address, size);
-		if (!ret)
+		reason = pagoda_cpu_vram_check(exec, address, size);
+		if (!reason)
 			side->vram = exec->vram + address;
-		return ret;
+		return reason;
 	default:
 		side->pages = exec->aperture;
 		side->first = address >> VIRTIO_PAGODA_PAGE_SHIFT;
@@ -60,20 +82,50 @@ static bool pagoda_runs_meet(const struct virtio_pagoda_run *a, const struct vir
 				 a_page - b_page < le32_to_cpu(b->nr_pages);
 }
 
-/* Does the packet itself say that source and destination share bytes? */
-static bool pagoda_transfer_overlaps(const struct virtio_pagoda_transfer *transfer)
+/* Set while a TRANSFER is looked at: what stands behind its head. */
+struct pagoda_cpu_transfer {
+	const struct virtio_pagoda_tiled *tiled;	/* NULL: no side is a surface */
+	const struct virtio_pagoda_run *src_runs;
+	const struct virtio_pagoda_run *dst_runs;
+	bool swizzle;
+};
+
+static void pagoda_transfer_parse(const struct virtio_pagoda_transfer *transfer,
+				  struct pagoda_cpu_transfer *parts)
 {
-	const struct virtio_pagoda_run *src = (const void *)(transfer + 1), *s, *d;
-	const struct virtio_pagoda_run *dst = src + le32_to_cpu(transfer->src.nr_runs);
-	const struct virtio_pagoda_run *end = dst + le32_to_cpu(transfer->dst.nr_runs);
+	u32 flags = le16_to_cpu(transfer->packet.flags);
+	const void *behind = transfer + 1;
+
+	*parts = (struct pagoda_cpu_transfer) {
+		.swizzle = flags & VIRTIO_PAGODA_TRANSFER_SWIZZLE,
+		.src_runs = behind,
+	};
+	if (flags & (VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)) {
+		parts->tiled = behind;
+		parts->src_runs = behind + sizeof(*parts->tiled);
+	}
+	parts->dst_runs = parts->src_runs + le32_to_cpu(transfer->src.nr_runs);
+}
+
+/* Does the packet itself say that source and destination share bytes? */
+static bool pagoda_transfer_overlaps(const struct virtio_pagoda_transfer *transfer,
+				     const struct pagoda_cpu_transfer *parts)
+{
+	const struct virtio_pagoda_run *end = parts->dst_runs + le32_to_cpu(transfer->dst.nr_runs);
+	const struct virtio_pagoda_run *s, *d;
 	u64 from = le64_to_cpu(transfer->src.address), to = le64_to_cpu(transfer->dst.address);
+	u64 from_size = le64_to_cpu(transfer->size), to_size = from_size;
 
 	if (transfer->src.segment != transfer->dst.segment)
 		return false;
+	if (parts->tiled && parts->swizzle)
+		to_size = le64_to_cpu(parts->tiled->surface_size);
+	else if (parts->tiled)
+		from_size = le64_to_cpu(parts->tiled->surface_size);
 	if (le32_to_cpu(transfer->src.segment) != VIRTIO_PAGODA_SEGMENT_SYSTEM)
-		return max(from, to) - min(from, to) < le64_to_cpu(transfer->size);
-	for (s = src; s < dst; s++) {
-		for (d = dst; d < end; d++) {
+		return from < to + to_size && to < from + from_size;
+	for (s = parts->src_runs; s < parts->dst_runs; s++) {
+		for (d = parts->dst_runs; d < end; d++) {
 			if (pagoda_runs_meet(s, d))
 				return true;
 		}
@@ -81,17 +133,40 @@ static bool pagoda_transfer_overlaps(const struct virtio_pagoda_transfer *transf
 	return false;
 }
 
-static int pagoda_transfer_check(const struct virtio_pagoda_transfer *transfer)
+static u32 pagoda_transfer_flags_check(const struct pagoda_cpu_executor *exec,
+				       const struct virtio_pagoda_transfer *transfer)
 {
 	u32 tiling = VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
+	u64 feature = 1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER);
 	u32 flags = le16_to_cpu(transfer->packet.flags);
+
+	if (flags & ~(tiling | VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END) ||
+	    (flags & tiling) == tiling)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	return flags & tiling && exec->limits && !(exec->limits->features & feature) ?
+	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/**
+ * pagoda_cpu_transfer_size_check() - What TRANSFER and SPECIAL_LOCK_TRANSFER want of sizes
+ * @exec: Memory and limits
+ * @transfer: The packet
+ *
+ * Context: any.
+ * Return: fault reason.
+ */
+u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
+				   const struct virtio_pagoda_transfer *transfer)
+{
+	u64 nr_runs = (u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs);
 	u64 size = le64_to_cpu(transfer->size);
 
-	if (flags & ~(tiling | VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END))
-		return -EINVAL;
-	if (flags & tiling)
-		return -EOPNOTSUPP;
-	return size && size % 4 == 0 ? 0 : -EINVAL;
+	if (!size)
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	if (size % 4)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	return exec->limits && nr_runs > exec->limits->max_runs ? VIRTIO_PAGODA_FAULT_BAD_RUNS :
+								  VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /* Neither side is consecutive for the CPU, or only one: page by page. */
@@ -113,64 +188,114 @@ static void pagoda_copy_pages(const struct pagoda_cpu_side *dst, const struct pa
 	}
 }
 
-int pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu)
+/* Both sides are linear. */
+static void pagoda_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
+			u64 size)
 {
-	const struct virtio_pagoda_transfer *transfer = cpu->data;
-	const struct virtio_pagoda_run *runs = (const void *)(transfer + 1);
-	u64 size = le64_to_cpu(transfer->size);
-	struct pagoda_cpu_side src, dst;
-	int ret;
-
-	ret = pagoda_transfer_check(transfer);
-	if (!ret)
-		ret = pagoda_side_prepare(cpu->exec, &transfer->src, size, runs, cpu->src_pages,
-					  &src);
-	if (!ret)
-		ret = pagoda_side_prepare(cpu->exec, &transfer->dst, size,
-					  runs + le32_to_cpu(transfer->src.nr_runs),
-					  cpu->dst_pages, &dst);
-	if (!ret && pagoda_transfer_overlaps(transfer))
-		ret = -EINVAL;
-	if (ret)
-		return ret;
-	if (src.vram && dst.vram)
-		memcpy(dst.vram, src.vram, size);
+	if (src->vram && dst->vram)
+		memcpy(dst->vram, src->vram, size);
 	else
-		pagoda_copy_pages(&dst, &src, size);
-	return 0;
+		pagoda_copy_pages(dst, src, size);
 }
 
-int pagoda_fill_execute(const struct pagoda_cpu_packet *cpu)
+/* Both sides, the source first; one of them may be a surface. */
+static u32 pagoda_transfer_prepare(const struct pagoda_cpu_packet *cpu,
+				   const struct pagoda_cpu_transfer *parts,
+				   struct pagoda_cpu_surface *surface,
+				   struct pagoda_cpu_side *src, struct pagoda_cpu_side *dst)
+{
+	const struct virtio_pagoda_transfer *transfer = cpu->data;
+	u64 size = le64_to_cpu(transfer->size);
+	u32 reason;
+
+	if (parts->tiled && !parts->swizzle)
+		reason = pagoda_cpu_surface_prepare(cpu->exec, &transfer->src, parts->tiled, size,
+						    surface);
+	else
+		reason = pagoda_cpu_side_prepare(cpu->exec, &transfer->src, size, parts->src_runs,
+						 cpu->src_pages, false, src);
+	if (reason)
+		return reason;
+	if (parts->tiled && parts->swizzle)
+		reason = pagoda_cpu_surface_prepare(cpu->exec, &transfer->dst, parts->tiled, size,
+						    surface);
+	else
+		reason = pagoda_cpu_side_prepare(cpu->exec, &transfer->dst, size, parts->dst_runs,
+						 cpu->dst_pages, true, dst);
+	if (!reason && pagoda_transfer_overlaps(transfer, parts))
+		reason = VIRTIO_PAGODA_FAULT_OVERLAP;
+	return reason;
+}
+
+u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_transfer *transfer = cpu->data;
+	u64 size = le64_to_cpu(transfer->size);
+	struct pagoda_cpu_transfer parts;
+	struct pagoda_cpu_surface surface;
+	struct pagoda_cpu_side src, dst;
+	u32 reason;
+
+	reason = pagoda_transfer_flags_check(cpu->exec, transfer);
+	if (!reason)
+		reason = pagoda_cpu_transfer_size_check(cpu->exec, transfer);
+	if (reason)
+		return reason;
+	pagoda_transfer_parse(transfer, &parts);
+	reason = pagoda_transfer_prepare(cpu, &parts, &surface, &src, &dst);
+	if (reason)
+		return reason;
+	if (parts.tiled && transfer->packet.allocation) {
+		pagoda_cpu_surface_copy(&surface, NULL, parts.swizzle ? &src : &dst, size,
+					parts.swizzle);
+		return VIRTIO_PAGODA_FAULT_NONE;
+	}
+	/* C31: of no allocation, so that nobody knows what the tiling means. */
+	if (parts.tiled)
+		*(parts.swizzle ? &dst : &src) = (struct pagoda_cpu_side) {
+			.exec = cpu->exec,
+			.vram = surface.vram + surface.offset,
+		};
+	pagoda_copy(&dst, &src, size);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_fill *fill = cpu->data;
 	u64 address = le64_to_cpu(fill->address), size = le64_to_cpu(fill->size);
 	u32 pattern = le32_to_cpu(fill->pattern);
-	int ret;
+	u32 reason;
 
-	if (fill->packet.flags || !size || size % 4 || address % 4)
-		return -EINVAL;
+	if (fill->packet.flags)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if ((address | size) % 4)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
 	if (le32_to_cpu(fill->segment) != VIRTIO_PAGODA_SEGMENT_VRAM)
-		return -EINVAL;
-	ret = pagoda_cpu_vram_check(cpu->exec, address, size);
-	if (ret)
-		return ret;
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
+	reason = pagoda_cpu_vram_check(cpu->exec, address, size);
+	if (reason)
+		return reason;
 	if (pattern == 0x01010101u * (u8)pattern)
 		memset(cpu->exec->vram + address, (u8)pattern, size);
 	else
 		memset32((u32 *)(cpu->exec->vram + address), (__force u32)fill->pattern, size / 4);
-	return 0;
+	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /* The bytes are undefined afterwards: what they were will do (C46). */
-int pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu)
+u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_discard_content *discard = cpu->data;
 	u64 address = le64_to_cpu(discard->address), size = le64_to_cpu(discard->size);
 
-	if (discard->packet.flags || discard->reserved || !size ||
-	    (address | size) & PAGODA_PAGE_MASK)
-		return -EINVAL;
+	if (discard->packet.flags)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if (discard->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if ((address | size) & PAGODA_PAGE_MASK)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
 	if (le32_to_cpu(discard->segment) != VIRTIO_PAGODA_SEGMENT_VRAM)
-		return -EINVAL;
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
 	return pagoda_cpu_vram_check(cpu->exec, address, size);
 }

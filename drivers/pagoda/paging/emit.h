@@ -28,10 +28,13 @@ static inline bool pagoda_within(u64 start, u64 size, u64 limit)
 	return start <= limit && size <= limit - start;
 }
 
+/* Bytes of a segment; of system memory: of the addresses there can be. */
 static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits, u32 segment)
 {
 	switch (segment) {
 	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		if (limits->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU)
+			return limits->mmu_pages << VIRTIO_PAGODA_PAGE_SHIFT;
 		return U64_MAX;
 	case VIRTIO_PAGODA_SEGMENT_VRAM:
 		return limits->vram_size;
@@ -81,6 +84,24 @@ static inline struct virtio_pagoda_packet pagoda_packet_head(u32 opcode, u32 fla
 static inline struct pagoda_paging_cost pagoda_cost_single(u64 moved, u32 bytes)
 {
 	return (struct pagoda_paging_cost) { .moved = moved, .encoded = bytes, .packets = 1 };
+}
+
+/*
+ * An operation of @count units behind a head, as many in a packet as the buffer takes:
+ * one packet in what is left of the first buffer, then one in each fresh one.
+ */
+static inline struct pagoda_paging_cost pagoda_units_cost(u32 buffer_size, u32 head, u32 unit,
+							  u64 count)
+{
+	u32 fit = (buffer_size - head) / unit;
+	u64 packets = count / fit + !!(count % fit) + 1;
+
+	if (packets > count)
+		packets = count;
+	return (struct pagoda_paging_cost) {
+		.encoded = packets * head + count * unit,
+		.packets = packets,
+	};
 }
 
 #endif

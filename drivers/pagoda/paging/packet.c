@@ -12,9 +12,6 @@
  * @left: How many
  * @why: Set when there is none
  *
- * An operation without columns has a packet of unknown shape; it is accepted
- * with any length that keeps the next packet aligned.
- *
  * Context: any.
  * Return: the row of a packet whose length is what its counts call for, or NULL.
  */
@@ -41,7 +38,7 @@ const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 	if (length < sizeof(*packet) || length % VIRTIO_PAGODA_PACKET_ALIGN || length < row->head)
 		return NULL;
 	tail = row->tail ? row->tail(data) : 0;
-	if (row->head && length != row->head + tail)
+	if (length != row->head + tail)
 		return NULL;
 	return row;
 }

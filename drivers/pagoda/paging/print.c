@@ -13,14 +13,10 @@
 #include <linux/string.h>
 
 #include "emit.h"
+#include "print.h"
 #include "table.h"
 
-struct pagoda_flag_name {
-	u32 flag;
-	const char *name;
-};
-
-static const struct pagoda_flag_name pagoda_transfer_flag_names[] = {
+const struct pagoda_flag_name pagoda_transfer_flag_names[] = {
 	{ VIRTIO_PAGODA_TRANSFER_SWIZZLE, "SWIZZLE" },
 	{ VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, "UNSWIZZLE" },
 	{ VIRTIO_PAGODA_TRANSFER_START, "START" },
@@ -37,6 +33,7 @@ static const struct pagoda_flag_name pagoda_map_flag_names[] = {
 static const struct pagoda_flag_name pagoda_signal_flag_names[] = {
 	{ VIRTIO_PAGODA_SIGNAL_VIRTUAL, "VIRTUAL" },
 	{ VIRTIO_PAGODA_SIGNAL_EVENT, "EVENT" },
+	{ VIRTIO_PAGODA_SIGNAL_FORWARD, "FORWARD" },
 	{ }
 };
 
@@ -47,7 +44,7 @@ static const struct pagoda_flag_name pagoda_notify_flag_names[] = {
 };
 
 /* Appends; what doesn't fit is cut off, with the terminator always there. */
-static __printf(2, 3) void pagoda_text_add(struct pagoda_paging_text *text, const char *format, ...)
+void pagoda_text_add(struct pagoda_paging_text *text, const char *format, ...)
 {
 	size_t room = text->size - text->len;
 	va_list args;
@@ -63,7 +60,7 @@ static __printf(2, 3) void pagoda_text_add(struct pagoda_paging_text *text, cons
 }
 
 /* The largest unit that leaves a whole number. */
-static void pagoda_print_bytes(struct pagoda_paging_text *text, u64 bytes)
+void pagoda_print_bytes(struct pagoda_paging_text *text, u64 bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
 	u32 unit = 0;
@@ -75,13 +72,13 @@ static void pagoda_print_bytes(struct pagoda_paging_text *text, u64 bytes)
 	pagoda_text_add(text, " %llu %s", (unsigned long long)bytes, units[unit]);
 }
 
-static void pagoda_print_count(struct pagoda_paging_text *text, u64 count, const char *what)
+void pagoda_print_count(struct pagoda_paging_text *text, u64 count, const char *what)
 {
 	pagoda_text_add(text, " %llu %s%s", (unsigned long long)count, what,
 			count == 1 ? "" : "s");
 }
 
-static void pagoda_print_address(struct pagoda_paging_text *text, u32 segment, u64 address)
+void pagoda_print_address(struct pagoda_paging_text *text, u32 segment, u64 address)
 {
 	static const char *const names[] = { "system", "vram", "aperture" };
 
@@ -91,8 +88,8 @@ static void pagoda_print_address(struct pagoda_paging_text *text, u32 segment, u
 		pagoda_text_add(text, " segment %u+0x%llx", segment, (unsigned long long)address);
 }
 
-static void pagoda_print_location(struct pagoda_paging_text *text,
-				  const struct virtio_pagoda_location *location)
+void pagoda_print_location(struct pagoda_paging_text *text,
+			   const struct virtio_pagoda_location *location)
 {
 	u32 segment = le32_to_cpu(location->segment);
 
@@ -106,9 +103,9 @@ static void pagoda_print_location(struct pagoda_paging_text *text,
 		pagoda_text_add(text, " generation %u", le32_to_cpu(location->generation));
 }
 
-static void pagoda_print_flags(struct pagoda_paging_text *text,
-			       const struct virtio_pagoda_packet *packet,
-			       const struct pagoda_flag_name *names)
+void pagoda_print_flags(struct pagoda_paging_text *text,
+			const struct virtio_pagoda_packet *packet,
+			const struct pagoda_flag_name *names)
 {
 	u32 flags = le16_to_cpu(packet->flags);
 	const char *before = " [";
@@ -127,14 +124,23 @@ static void pagoda_print_flags(struct pagoda_paging_text *text,
 	pagoda_text_add(text, "]");
 }
 
-void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet)
+void pagoda_print_transfer(struct pagoda_paging_text *text,
+			   const struct virtio_pagoda_transfer *transfer)
 {
-	const struct virtio_pagoda_transfer *transfer = packet;
-
 	pagoda_print_bytes(text, le64_to_cpu(transfer->size));
 	pagoda_print_location(text, &transfer->src);
 	pagoda_text_add(text, " ->");
 	pagoda_print_location(text, &transfer->dst);
+}
+
+void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet)
+{
+	u32 tiling = VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
+	const struct virtio_pagoda_transfer *transfer = packet;
+
+	pagoda_print_transfer(text, transfer);
+	if (le16_to_cpu(transfer->packet.flags) & tiling)
+		pagoda_print_tiled(text, (const void *)(transfer + 1));
 	pagoda_print_flags(text, packet, pagoda_transfer_flag_names);
 }
 
@@ -228,7 +234,7 @@ int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *t
 	int packets = 0;
 	u32 offset = 0;
 
-	while (offset < size) {
+	while (offset < size && text->len + 1 < text->size) {
 		const struct virtio_pagoda_packet *packet = data + offset;
 
 		row = pagoda_packet_check(packet, size - offset, &why);
@@ -238,10 +244,7 @@ int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *t
 		}
 		pagoda_text_add(text, "0x%04x %s alloc=%llu", offset, row->name,
 				(unsigned long long)le64_to_cpu(packet->allocation));
-		if (row->print)
-			row->print(text, packet);
-		else
-			pagoda_text_add(text, " %u B packet", le32_to_cpu(packet->length));
+		row->print(text, packet);
 		pagoda_text_add(text, "\n");
 		offset += le32_to_cpu(packet->length);
 		packets++;

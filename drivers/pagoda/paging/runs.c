@@ -18,14 +18,17 @@
  * @adl: The list
  * @first: First page of the range
  * @nr_pages: Pages in the range
+ * @limit: Byte that all of the range must be below
  * @why: Set when refused
  *
  * Context: any.
- * Return: 0, -EINVAL for a malformed list, -ERANGE for one that is too short.
+ * Return: 0, -EINVAL for a malformed list, -ERANGE for one that is too short or
+ *	goes beyond the limit.
  */
-int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, const char **why)
+int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, u64 limit,
+			const char **why)
 {
-	u64 i, bits = 0;
+	u64 i, bits = 0, last = 0;
 
 	if (!adl)
 		return pagoda_refuse(why, -EINVAL, "page list missing");
@@ -38,14 +41,21 @@ int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, c
 		if (!pagoda_within(adl->base, (u64)adl->nr_pages << VIRTIO_PAGODA_PAGE_SHIFT,
 				   U64_MAX))
 			return pagoda_refuse(why, -ERANGE, "page addresses wrap");
+		if (!pagoda_within(adl->base + (first << VIRTIO_PAGODA_PAGE_SHIFT),
+				   nr_pages << VIRTIO_PAGODA_PAGE_SHIFT, limit))
+			return pagoda_refuse(why, -ERANGE, "page address too large");
 		return 0;
 	}
 	if (!adl->pages)
 		return pagoda_refuse(why, -EINVAL, "page list missing");
-	for (i = first; i < first + nr_pages; i++)
+	for (i = first; i < first + nr_pages; i++) {
 		bits |= adl->pages[i];
+		last = max_t(u64, last, adl->pages[i]);
+	}
 	if (bits & PAGODA_PAGE_MASK)
 		return pagoda_refuse(why, -EINVAL, "page address misaligned");
+	if (nr_pages && !pagoda_within(last, VIRTIO_PAGODA_PAGE_SIZE, limit))
+		return pagoda_refuse(why, -ERANGE, "page address too large");
 	return 0;
 }
 
@@ -162,6 +172,37 @@ u32 pagoda_runs_fit(const struct pagoda_paging_limits *limits, u32 bytes, u32 he
 	if (bytes < head)
 		return 0;
 	return min_t(u32, (bytes - head) / sizeof(struct virtio_pagoda_run), limits->max_runs);
+}
+
+/**
+ * pagoda_runs_put() - Runs of the next packet, behind room for its head
+ * @limits: Of the device
+ * @buf: Where to; not advanced
+ * @adl: The list
+ * @first: First page
+ * @nr_pages: Pages that are left of the operation
+ * @head: Bytes of the packet without runs
+ *
+ * The caller writes the head, then commits the packet's length.
+ *
+ * Context: any.
+ * Return: What the packet says; no runs if there is no room for one.
+ */
+struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *limits,
+					  const struct pagoda_paging_buffer *buf,
+					  const struct pagoda_adl *adl, u64 first, u64 nr_pages,
+					  u32 head)
+{
+	u32 fit = pagoda_runs_fit(limits, buf->size, head);
+	struct pagoda_runs_packet packet = {};
+
+	if (!fit || !pagoda_buffer_has(buf, head))
+		return packet;
+	packet.nr_runs = pagoda_runs_write(adl, first, nr_pages, (void *)(buf->pos + head), fit,
+					   &packet.nr_pages);
+	packet.length = head + packet.nr_runs * sizeof(struct virtio_pagoda_run);
+	packet.cpu_pages = pagoda_adl_cpu_pages(adl, first);
+	return packet;
 }
 
 /**

@@ -19,24 +19,30 @@ struct pagoda_cpu_packet;
 /**
  * struct pagoda_paging_row - Everything there is to know about an operation
  * @name: Name as in VIRTIO_PAGODA_OPS()
+ * @trigger: What event needs it
+ * @points: Conformance points that say what it must do; "ours" where nothing does
  * @head: Bytes of its packet without runs or entries
  * @tail: Bytes of the runs or entries that a packet says follow its head; NULL
  *	if none ever do. Called with @head bytes readable
  * @validate: Refuses operations: 0 or -errno, and why; limits and operation
  *	aren't NULL and the device has the opcode
  * @build: Encodes a valid operation, see the contract in pagoda/paging.h
- * @execute: Executes a packet of the right length on the CPU: 0, -EINVAL,
- *	-EFAULT or -EOPNOTSUPP with nothing written
+ * @execute: Executes a packet of the right length on the CPU: fault reason, 0 or
+ *	with nothing written
  * @print: Prints what follows name and allocation, for a packet of the right
  *	length with any content
  * @cost: Upper bounds for a valid operation; the buffer size is at least
  *	%PAGODA_PAGING_MIN_BUFFER
+ * @ends: Where it is from and to
+ * @moved: What @cost says is moved, without a look at all of a long list; NULL where
+ *	@cost itself does that
  *
- * A row either has all columns or, while nothing uses the operation, only its
- * name; pagoda_paging_validate() refuses the latter.
+ * Every row has every column; only @tail and @moved may be NULL.
  */
 struct pagoda_paging_row {
 	const char *name;
+	const char *trigger;
+	const char *points;
 	u32 head;
 	u64 (*tail)(const void *packet);
 	int (*validate)(const struct pagoda_paging_limits *limits,
@@ -45,11 +51,13 @@ struct pagoda_paging_row {
 				   const struct pagoda_paging_op *op,
 				   struct pagoda_paging_cursor *cursor,
 				   struct pagoda_paging_buffer *buf);
-	int (*execute)(const struct pagoda_cpu_packet *cpu);
+	u32 (*execute)(const struct pagoda_cpu_packet *cpu);
 	void (*print)(struct pagoda_paging_text *text, const void *packet);
 	struct pagoda_paging_cost (*cost)(const struct pagoda_paging_limits *limits,
 					  const struct pagoda_paging_op *op,
 					  u32 buffer_size);
+	struct pagoda_paging_ends (*ends)(const struct pagoda_paging_op *op);
+	u64 (*moved)(const struct pagoda_paging_op *op);
 };
 
 const struct pagoda_paging_row *pagoda_paging_row(u32 opcode);
@@ -69,6 +77,9 @@ enum pagoda_build pagoda_transfer_build(const struct pagoda_paging_limits *limit
 struct pagoda_paging_cost pagoda_transfer_cost(const struct pagoda_paging_limits *limits,
 					       const struct pagoda_paging_op *op,
 					       u32 buffer_size);
+u64 pagoda_special_lock_tail(const void *packet);
+int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_paging_op *op, const char **why);
 
 /* fill.c */
 int pagoda_fill_validate(const struct pagoda_paging_limits *limits,
@@ -139,6 +150,148 @@ struct pagoda_paging_cost
 pagoda_notify_alloc_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size);
 
+/* virtual.c */
+int pagoda_virtual_transfer_validate(const struct pagoda_paging_limits *limits,
+				     const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_virtual_transfer_build(const struct pagoda_paging_limits *limits,
+						const struct pagoda_paging_op *op,
+						struct pagoda_paging_cursor *cursor,
+						struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_virtual_transfer_cost(const struct pagoda_paging_limits *limits,
+			     const struct pagoda_paging_op *op, u32 buffer_size);
+int pagoda_virtual_fill_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_virtual_fill_build(const struct pagoda_paging_limits *limits,
+					    const struct pagoda_paging_op *op,
+					    struct pagoda_paging_cursor *cursor,
+					    struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_virtual_fill_cost(const struct pagoda_paging_limits *limits,
+			 const struct pagoda_paging_op *op, u32 buffer_size);
+
+/* entry.c */
+int pagoda_update_validate(const struct pagoda_paging_limits *limits,
+			   const struct pagoda_paging_op *op, const char **why);
+
+/* update.c */
+u64 pagoda_update_tail(const void *packet);
+enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
+				      const struct pagoda_paging_op *op,
+				      struct pagoda_paging_cursor *cursor,
+				      struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *limits,
+					     const struct pagoda_paging_op *op,
+					     u32 buffer_size);
+u64 pagoda_update_moved(const struct pagoda_paging_op *op);
+
+/* flush.c */
+int pagoda_flush_tlb_validate(const struct pagoda_paging_limits *limits,
+			      const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_flush_tlb_build(const struct pagoda_paging_limits *limits,
+					 const struct pagoda_paging_op *op,
+					 struct pagoda_paging_cursor *cursor,
+					 struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost pagoda_flush_tlb_cost(const struct pagoda_paging_limits *limits,
+						const struct pagoda_paging_op *op,
+						u32 buffer_size);
+
+/* copy.c */
+u64 pagoda_copy_entries_tail(const void *packet);
+int pagoda_copy_entries_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_copy_entries_build(const struct pagoda_paging_limits *limits,
+					    const struct pagoda_paging_op *op,
+					    struct pagoda_paging_cursor *cursor,
+					    struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_copy_entries_cost(const struct pagoda_paging_limits *limits,
+			 const struct pagoda_paging_op *op, u32 buffer_size);
+
+/* context.c */
+u64 pagoda_init_context_tail(const void *packet);
+int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_init_context_build(const struct pagoda_paging_limits *limits,
+					    const struct pagoda_paging_op *op,
+					    struct pagoda_paging_cursor *cursor,
+					    struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_init_context_cost(const struct pagoda_paging_limits *limits,
+			 const struct pagoda_paging_op *op, u32 buffer_size);
+u64 pagoda_update_context_tail(const void *packet);
+int pagoda_update_context_validate(const struct pagoda_paging_limits *limits,
+				   const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_update_context_build(const struct pagoda_paging_limits *limits,
+					      const struct pagoda_paging_op *op,
+					      struct pagoda_paging_cursor *cursor,
+					      struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_update_context_cost(const struct pagoda_paging_limits *limits,
+			   const struct pagoda_paging_op *op, u32 buffer_size);
+
+/* notify.c */
+int pagoda_notify_residency_validate(const struct pagoda_paging_limits *limits,
+				     const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_notify_residency_build(const struct pagoda_paging_limits *limits,
+						const struct pagoda_paging_op *op,
+						struct pagoda_paging_cursor *cursor,
+						struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_notify_residency_cost(const struct pagoda_paging_limits *limits,
+			     const struct pagoda_paging_op *op, u32 buffer_size);
+u64 pagoda_notify_fences_tail(const void *packet);
+int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
+				  const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_notify_fences_build(const struct pagoda_paging_limits *limits,
+					     const struct pagoda_paging_op *op,
+					     struct pagoda_paging_cursor *cursor,
+					     struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_notify_fences_cost(const struct pagoda_paging_limits *limits,
+			  const struct pagoda_paging_op *op, u32 buffer_size);
+
+/* device_mmu.c */
+u64 pagoda_map_mmu_tail(const void *packet);
+int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
+			    const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_map_mmu_build(const struct pagoda_paging_limits *limits,
+				       const struct pagoda_paging_op *op,
+				       struct pagoda_paging_cursor *cursor,
+				       struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_map_mmu_cost(const struct pagoda_paging_limits *limits,
+		    const struct pagoda_paging_op *op, u32 buffer_size);
+int pagoda_unmap_mmu_validate(const struct pagoda_paging_limits *limits,
+			      const struct pagoda_paging_op *op, const char **why);
+enum pagoda_build pagoda_unmap_mmu_build(const struct pagoda_paging_limits *limits,
+					 const struct pagoda_paging_op *op,
+					 struct pagoda_paging_cursor *cursor,
+					 struct pagoda_paging_buffer *buf);
+struct pagoda_paging_cost
+pagoda_unmap_mmu_cost(const struct pagoda_paging_limits *limits,
+		      const struct pagoda_paging_op *op, u32 buffer_size);
+
+/* ends.c */
+struct pagoda_paging_ends pagoda_transfer_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_fill_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_discard_content_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_access_physical_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_map_aperture_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_unmap_aperture_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_virtual_transfer_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_virtual_fill_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_init_context_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_update_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_flush_tlb_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_update_context_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_copy_entries_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_notify_residency_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_signal_fence_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_notify_fences_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op);
+struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op);
+
 /* print.c: each prints what follows name and allocation */
 void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_fill_print(struct pagoda_paging_text *text, const void *packet);
@@ -149,15 +302,46 @@ void pagoda_access_physical_print(struct pagoda_paging_text *text, const void *p
 void pagoda_signal_fence_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_notify_alloc_print(struct pagoda_paging_text *text, const void *packet);
 
-/* cpu_transfer.c, cpu_aperture.c, cpu_small.c */
-int pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu);
-int pagoda_fill_execute(const struct pagoda_cpu_packet *cpu);
-int pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu);
-int pagoda_map_aperture_execute(const struct pagoda_cpu_packet *cpu);
-int pagoda_unmap_aperture_execute(const struct pagoda_cpu_packet *cpu);
-int pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu);
-int pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu);
-int pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu);
-int pagoda_notify_alloc_execute(const struct pagoda_cpu_packet *cpu);
+/* print_tables.c */
+void pagoda_virtual_transfer_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_update_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_flush_tlb_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_copy_entries_print(struct pagoda_paging_text *text, const void *packet);
+
+/* print_state.c */
+void pagoda_special_lock_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_init_context_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_update_context_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_notify_residency_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_notify_fences_print(struct pagoda_paging_text *text, const void *packet);
+void pagoda_map_mmu_print(struct pagoda_paging_text *text, const void *packet);
+
+/* cpu_transfer.c, cpu_aperture.c, cpu_access.c */
+u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_map_aperture_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_unmap_aperture_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu);
+
+/* cpu_virtual.c, cpu_table.c */
+u32 pagoda_virtual_transfer_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_virtual_fill_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu);
+
+/* cpu_swizzle.c, cpu_context.c, cpu_notify.c, cpu_mmu.c */
+u32 pagoda_special_lock_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_init_context_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_update_context_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_notify_residency_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_notify_fences_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_map_mmu_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_unmap_mmu_execute(const struct pagoda_cpu_packet *cpu);
+u32 pagoda_notify_alloc_execute(const struct pagoda_cpu_packet *cpu);
 
 #endif

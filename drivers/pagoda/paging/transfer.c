@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TRANSFER (C26 - C35): copy between any two of VRAM, aperture and page lists.
+ * TRANSFER (C26 - C35): copy between any two of VRAM, aperture and page lists; with
+ * SWIZZLE or UNSWIZZLE one side is a tiled surface. SPECIAL_LOCK_TRANSFER: the same
+ * between a surface that the CPU sees in a swizzling range and a piece elsewhere.
  *
  * A piece of a move is one packet, unless its page lists have more runs than a
  * packet or the buffer takes. Progress is counted in bytes; it ends between two
- * pages until the piece itself ends.
+ * pages until the piece itself ends. A surface is named whole in every packet, by
+ * its first byte: what advances is the offset of the piece in its linear view.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -27,9 +30,40 @@ struct pagoda_transfer_runs {
 u64 pagoda_transfer_tail(const void *packet)
 {
 	const struct virtio_pagoda_transfer *transfer = packet;
+	bool tiled = le16_to_cpu(transfer->packet.flags) & PAGODA_TRANSFER_TILING;
+
+	return pagoda_special_lock_tail(packet) + tiled * sizeof(struct virtio_pagoda_tiled);
+}
+
+u64 pagoda_special_lock_tail(const void *packet)
+{
+	const struct virtio_pagoda_transfer *transfer = packet;
 
 	return ((u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs)) *
 	       sizeof(struct virtio_pagoda_run);
+}
+
+/* The side that is a whole surface, NULL if both are the piece. */
+static const struct pagoda_side *pagoda_transfer_surface(const struct pagoda_paging_op *op)
+{
+	const struct pagoda_op_transfer *transfer = &op->transfer;
+
+	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER)
+		return transfer->src.segment == VIRTIO_PAGODA_SEGMENT_VRAM ? &transfer->src :
+									     &transfer->dst;
+	/* Without an allocation there is no layout to convert to (C31). */
+	if (!op->allocation || !(transfer->flags & PAGODA_TRANSFER_TILING))
+		return NULL;
+	return transfer->flags & VIRTIO_PAGODA_TRANSFER_SWIZZLE ? &transfer->dst : &transfer->src;
+}
+
+/* Bytes of a packet before its runs. */
+static u32 pagoda_transfer_head(const struct pagoda_paging_op *op)
+{
+	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER)
+		return sizeof(struct virtio_pagoda_special_lock_transfer);
+	return sizeof(struct virtio_pagoda_transfer) +
+	       !!pagoda_transfer_surface(op) * sizeof(struct virtio_pagoda_tiled);
 }
 
 static int pagoda_transfer_flags_validate(const struct pagoda_paging_limits *limits,
@@ -47,35 +81,44 @@ static int pagoda_transfer_flags_validate(const struct pagoda_paging_limits *lim
 	return 0;
 }
 
-static int pagoda_side_validate(const struct pagoda_paging_limits *limits,
-				const struct pagoda_op_transfer *transfer,
-				const struct pagoda_side *side, const char **why)
+static int pagoda_surface_validate(const struct pagoda_paging_limits *limits,
+				   const struct pagoda_op_transfer *transfer,
+				   const struct pagoda_side *surface, const char **why)
 {
-	u64 limit = pagoda_segment_size(limits, side->segment);
-
-	if (side->segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
-		return pagoda_refuse(why, -EINVAL, "transfer: no such segment");
-	if (side->generation && side->segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
-		return pagoda_refuse(why, -EINVAL, "transfer: generation outside the aperture");
-	if (side->generation > VIRTIO_PAGODA_MAX_GENERATION)
-		return pagoda_refuse(why, -ERANGE, "transfer: generation too large");
+	if (surface->segment != VIRTIO_PAGODA_SEGMENT_VRAM)
+		return pagoda_refuse(why, -EINVAL, "surface: not in VRAM");
+	if (surface->generation)
+		return pagoda_refuse(why, -EINVAL, "side: generation outside the aperture");
 	if (!transfer->size)
 		return 0;
-	if (side->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM)
-		return pagoda_adl_validate(side->adl, transfer->mdl_offset,
-					   pagoda_pages(transfer->size), why);
-	if (side->address & PAGODA_PAGE_MASK)
-		return pagoda_refuse(why, -EINVAL, "transfer: address misaligned");
-	if (side->address > limit ||
-	    !pagoda_within(transfer->offset, transfer->size, limit - side->address))
-		return pagoda_refuse(why, -ERANGE, "transfer: outside the segment");
-	return 0;
+	if (surface->address & PAGODA_PAGE_MASK)
+		return pagoda_refuse(why, -EINVAL, "side: address misaligned");
+	if (!pagoda_within(surface->address, transfer->surface_size, limits->vram_size))
+		return pagoda_refuse(why, -ERANGE, "side: outside the segment");
+	if (!pagoda_within(transfer->offset, transfer->size, transfer->surface_size))
+		return pagoda_refuse(why, -ERANGE, "surface: piece outside");
+	return pagoda_layout_validate(&transfer->layout, transfer->surface_size, why);
+}
+
+static int pagoda_transfer_side_validate(const struct pagoda_paging_limits *limits,
+					 const struct pagoda_paging_op *op,
+					 const struct pagoda_side *side, const char **why)
+{
+	const struct pagoda_op_transfer *transfer = &op->transfer;
+
+	if (side == pagoda_transfer_surface(op))
+		return pagoda_surface_validate(limits, transfer, side, why);
+	return pagoda_side_validate(limits, side, transfer->offset, transfer->mdl_offset,
+				    transfer->size, why);
 }
 
 /* Page by page comparison of two scattered lists is the caller's business. */
-static bool pagoda_sides_overlap(const struct pagoda_op_transfer *transfer)
+static bool pagoda_sides_overlap(const struct pagoda_paging_op *op)
 {
-	u64 src = transfer->src.address, dst = transfer->dst.address;
+	const struct pagoda_op_transfer *transfer = &op->transfer;
+	const struct pagoda_side *surface = pagoda_transfer_surface(op);
+	u64 src = transfer->src.address + transfer->offset, src_size = transfer->size;
+	u64 dst = transfer->dst.address + transfer->offset, dst_size = transfer->size;
 
 	if (!transfer->size || transfer->src.segment != transfer->dst.segment)
 		return false;
@@ -85,7 +128,14 @@ static bool pagoda_sides_overlap(const struct pagoda_op_transfer *transfer)
 		src = transfer->src.adl->base;
 		dst = transfer->dst.adl->base;
 	}
-	return max(src, dst) - min(src, dst) < transfer->size;
+	if (surface == &transfer->src) {
+		src -= transfer->offset;
+		src_size = transfer->surface_size;
+	} else if (surface) {
+		dst -= transfer->offset;
+		dst_size = transfer->surface_size;
+	}
+	return src < dst + dst_size && dst < src + src_size;
 }
 
 /**
@@ -111,12 +161,38 @@ int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EINVAL, "transfer: offset misaligned");
 	ret = pagoda_transfer_flags_validate(limits, op, why);
 	if (!ret)
-		ret = pagoda_side_validate(limits, transfer, &transfer->src, why);
+		ret = pagoda_transfer_side_validate(limits, op, &transfer->src, why);
 	if (!ret)
-		ret = pagoda_side_validate(limits, transfer, &transfer->dst, why);
-	if (!ret && pagoda_sides_overlap(transfer))
+		ret = pagoda_transfer_side_validate(limits, op, &transfer->dst, why);
+	if (!ret && pagoda_sides_overlap(op))
 		ret = pagoda_refuse(why, -EINVAL, "transfer: source and destination overlap");
 	return ret;
+}
+
+/**
+ * pagoda_special_lock_validate() - Refuse a SPECIAL_LOCK_TRANSFER
+ * @limits: Of the device
+ * @op: The operation
+ * @why: Set when refused
+ *
+ * Context: any.
+ * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
+ */
+int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_paging_op *op, const char **why)
+{
+	const struct pagoda_op_transfer *transfer = &op->transfer;
+
+	if (transfer->flags & PAGODA_TRANSFER_TILING)
+		return pagoda_refuse(why, -EINVAL, "lock: swizzle flag");
+	if (transfer->range_id >= limits->swizzling_ranges)
+		return pagoda_refuse(why, -ERANGE, "lock: no such swizzling range");
+	if (transfer->surface_size > limits->swizzling_bytes)
+		return pagoda_refuse(why, -ERANGE, "lock: surface larger than the range");
+	if (transfer->src.segment == VIRTIO_PAGODA_SEGMENT_VRAM &&
+	    transfer->dst.segment == VIRTIO_PAGODA_SEGMENT_VRAM)
+		return pagoda_refuse(why, -EINVAL, "lock: both sides in VRAM");
+	return pagoda_transfer_validate(limits, op, why);
 }
 
 /*
@@ -172,32 +248,50 @@ pagoda_transfer_runs_write(const struct pagoda_op_transfer *transfer, u64 first,
 }
 
 static struct virtio_pagoda_location
-pagoda_location_make(const struct pagoda_op_transfer *transfer, const struct pagoda_side *side,
-		     u64 done, u32 nr_runs)
+pagoda_transfer_location(const struct pagoda_paging_op *op, const struct pagoda_side *side,
+			 u64 done, u32 nr_runs)
 {
-	bool system = side->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM;
+	if (side == pagoda_transfer_surface(op))
+		return pagoda_location_make(side, 0, 0);
+	return pagoda_location_make(side, op->transfer.offset + done, nr_runs);
+}
 
-	return (struct virtio_pagoda_location) {
-		.segment = cpu_to_le32(side->segment),
-		.nr_runs = cpu_to_le32(nr_runs),
-		.address = cpu_to_le64(system ? 0 : side->address + transfer->offset + done),
-		.generation = cpu_to_le32(side->generation),
+static struct virtio_pagoda_tiled pagoda_tiled_make(const struct pagoda_op_transfer *transfer,
+						    u64 done)
+{
+	return (struct virtio_pagoda_tiled) {
+		.offset = cpu_to_le64(transfer->offset + done),
+		.surface_size = cpu_to_le64(transfer->surface_size),
+		.layout = {
+			.tiling = cpu_to_le32(transfer->layout.tiling),
+			.pitch = cpu_to_le32(transfer->layout.pitch),
+			.height = cpu_to_le32(transfer->layout.height),
+			.mips = cpu_to_le32(transfer->layout.mips),
+		},
 	};
 }
 
-static const void *pagoda_side_cpu_pages(const struct pagoda_side *side, u64 first)
+/* What stands between a packet's sides and its runs. */
+static void pagoda_transfer_extra(const struct pagoda_paging_op *op, u64 done,
+				  struct virtio_pagoda_transfer *packet)
 {
-	if (side->segment != VIRTIO_PAGODA_SEGMENT_SYSTEM)
-		return NULL;
-	return pagoda_adl_cpu_pages(side->adl, first);
+	const struct pagoda_op_transfer *transfer = &op->transfer;
+	struct virtio_pagoda_special_lock_transfer *lock = (void *)packet;
+
+	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER) {
+		lock->range_id = cpu_to_le32(transfer->range_id);
+		lock->range_data = cpu_to_le32(transfer->range_data);
+		lock->tiled = pagoda_tiled_make(transfer, done);
+	} else if (pagoda_transfer_surface(op)) {
+		*(struct virtio_pagoda_tiled *)(packet + 1) = pagoda_tiled_make(transfer, done);
+	}
 }
 
-/* Without an allocation there is no layout to convert to (C31). */
 static u32 pagoda_transfer_flags(const struct pagoda_paging_op *op, bool start, bool end)
 {
 	u32 flags = 0;
 
-	if (op->allocation)
+	if (pagoda_transfer_surface(op))
 		flags |= PAGODA_TRANSFER_TILING;
 	if (start)
 		flags |= VIRTIO_PAGODA_TRANSFER_START;
@@ -216,26 +310,28 @@ static bool pagoda_transfer_packet(const struct pagoda_paging_limits *limits,
 	struct virtio_pagoda_transfer *packet = (void *)buf->pos;
 	u64 first = transfer->mdl_offset + (cursor->done >> VIRTIO_PAGODA_PAGE_SHIFT);
 	u64 left = transfer->size - cursor->done;
+	u32 head = pagoda_transfer_head(op);
 	struct pagoda_transfer_runs runs;
 	u32 fit, length;
 	u64 bytes;
 
-	fit = pagoda_runs_fit(limits, buf->size, sizeof(*packet));
-	if (!pagoda_buffer_has(buf, sizeof(*packet)) || fit < min_runs)
+	fit = pagoda_runs_fit(limits, buf->size, head);
+	if (!pagoda_buffer_has(buf, head) || fit < min_runs)
 		return false;
 	runs = pagoda_transfer_runs_write(transfer, first, pagoda_pages(left), fit,
-					  (void *)(packet + 1));
+					  (void *)(buf->pos + head));
 	bytes = min(left, runs.pages << VIRTIO_PAGODA_PAGE_SHIFT);
-	length = sizeof(*packet) + (runs.nr_src + runs.nr_dst) * sizeof(struct virtio_pagoda_run);
+	length = head + (runs.nr_src + runs.nr_dst) * sizeof(struct virtio_pagoda_run);
 	*packet = (struct virtio_pagoda_transfer) {
 		.packet = pagoda_packet_head(op->operation,
 					     pagoda_transfer_flags(op, !cursor->done,
 								   bytes == left),
 					     length, op->allocation),
 		.size = cpu_to_le64(bytes),
-		.src = pagoda_location_make(transfer, &transfer->src, cursor->done, runs.nr_src),
-		.dst = pagoda_location_make(transfer, &transfer->dst, cursor->done, runs.nr_dst),
+		.src = pagoda_transfer_location(op, &transfer->src, cursor->done, runs.nr_src),
+		.dst = pagoda_transfer_location(op, &transfer->dst, cursor->done, runs.nr_dst),
 	};
+	pagoda_transfer_extra(op, cursor->done, packet);
 	pagoda_buffer_commit(buf, length, pagoda_side_cpu_pages(&transfer->src, first),
 			     pagoda_side_cpu_pages(&transfer->dst, first));
 	cursor->done += bytes;
@@ -243,7 +339,7 @@ static bool pagoda_transfer_packet(const struct pagoda_paging_limits *limits,
 }
 
 /**
- * pagoda_transfer_build() - Encode a TRANSFER
+ * pagoda_transfer_build() - Encode a TRANSFER or SPECIAL_LOCK_TRANSFER
  * @limits: Of the device
  * @op: Valid operation
  * @cursor: Bytes encoded so far
@@ -284,7 +380,7 @@ static u64 pagoda_side_runs(const struct pagoda_op_transfer *transfer,
 }
 
 /**
- * pagoda_transfer_cost() - Upper bounds for a TRANSFER
+ * pagoda_transfer_cost() - Upper bounds for a TRANSFER or SPECIAL_LOCK_TRANSFER
  * @limits: Of the device
  * @op: Valid operation
  * @buffer_size: Bytes of the smallest fresh buffer
@@ -303,9 +399,8 @@ struct pagoda_paging_cost pagoda_transfer_cost(const struct pagoda_paging_limits
 	if (!transfer->size)
 		return (struct pagoda_paging_cost) { };
 	if (!src_runs && !dst_runs)
-		return pagoda_cost_single(transfer->size, sizeof(struct virtio_pagoda_transfer));
-	cost = pagoda_runs_cost(limits, buffer_size, sizeof(struct virtio_pagoda_transfer),
-				src_runs, dst_runs);
+		return pagoda_cost_single(transfer->size, pagoda_transfer_head(op));
+	cost = pagoda_runs_cost(limits, buffer_size, pagoda_transfer_head(op), src_runs, dst_runs);
 	cost.moved = transfer->size;
 	return cost;
 }

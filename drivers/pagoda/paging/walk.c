@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Going over the packets of a buffer without looking into them. */
+/* Going over the packets of a buffer. */
 #include "emit.h"
 #include "table.h"
 
@@ -8,7 +8,7 @@
  * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
  * @size: Bytes built
  * @start: Packets before this offset are left out
- * @visit: Called with the opcode and the allocation of each packet
+ * @visit: Called with each packet, all its length there to be read
  * @arg: Its first argument
  *
  * Ends at the first thing that is no packet.
@@ -16,7 +16,8 @@
  * Context: any that @visit can be called in.
  */
 void pagoda_paging_walk(const void *data, u32 size, u32 start,
-			void (*visit)(void *arg, u32 opcode, u64 allocation), void *arg)
+			void (*visit)(void *arg, const struct virtio_pagoda_packet *packet),
+			void *arg)
 {
 	u32 offset = 0;
 
@@ -27,7 +28,7 @@ void pagoda_paging_walk(const void *data, u32 size, u32 start,
 		if (!pagoda_packet_check(packet, size - offset, &why))
 			return;
 		if (offset >= start)
-			visit(arg, le16_to_cpu(packet->opcode), le64_to_cpu(packet->allocation));
+			visit(arg, packet);
 		offset += le32_to_cpu(packet->length);
 	}
 }

@@ -139,7 +139,7 @@ static int pagoda_job_send(struct pagoda_job *job)
 	int ret;
 
 	lockdep_assert_held(&queue->lock);
-	request->seqno = job->base.seqno;
+	request->seqno = job->base.seqno - queue->skipped;
 	request->data = job->base.data;
 	request->size = job->base.built;
 	request->start = job->start;
@@ -158,7 +158,7 @@ static int pagoda_job_send(struct pagoda_job *job)
 	job->state = PAGODA_JOB_SENT;
 	queue->stats.replayed += job->sent_before && !job->finished;
 	job->sent_before = true;
-	queue->sent_seqno = max(queue->sent_seqno, request->seqno);
+	queue->sent_seqno = max(queue->sent_seqno, job->base.seqno);
 	if (job == pagoda_job_first(queue))
 		queue->progress = jiffies;
 	queue_delayed_work(queue->recover_wq, &queue->watchdog,
@@ -198,7 +198,8 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 	if (queue->mode != PAGODA_QUEUE_DEVICE || queue->held || queue->need_reset)
 		return false;
 	job = pagoda_flight_waiting(queue);
-	if (!job)
+	/* What is doomed comes first, and is given up first. */
+	if (!job || pagoda_job_is_doomed(job))
 		return false;
 	list_for_each_entry_from(job, &queue->inflight, node) {
 		if (job->refused)
@@ -233,7 +234,7 @@ struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	list_add_tail(&job->node, &queue->inflight);
-	if (job->refused || queue->mode != PAGODA_QUEUE_DEVICE)
+	if (job->refused || queue->mode != PAGODA_QUEUE_DEVICE || pagoda_job_is_doomed(job))
 		queue_work(queue->recover_wq, &queue->work);
 	kick = pagoda_queue_send(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);

@@ -33,8 +33,11 @@
 #include <pagoda/queue.h>
 #include <pagoda/transport.h>
 
-/* Free jobs kept; a burst beyond that pays for its memory. */
-#define PAGODA_QUEUE_POOL	32
+/*
+ * Free jobs kept, as many as a GiB of scattered pages is mapped with; a burst beyond that
+ * pays for its memory.
+ */
+#define PAGODA_QUEUE_POOL	48
 /* Jobs in flight when there is no ring that limits them. */
 #define PAGODA_QUEUE_CPU_DEPTH	64
 
@@ -122,9 +125,17 @@ struct pagoda_job {
  * @mode: Who executes
  * @held: Jobs wait: somebody resets or polls the device
  * @need_reset: The device refused something, or told nonsense
+ * @closed: The device was reset as a whole: all is given up until it is rebuilt
+ * @adapter_wanted: Somebody asks for a reset of the whole device
+ * @adapter_busy: It is under way
  * @stopped: No more work accepted
  * @gone: Destroyed; only late requests hold it
  * @polling: The watchdog is looking for completions
+ * @adapter_tries: Resets of the whole device that were tried
+ * @adapter_result: What became of the last one
+ * @doomed_seqno: Jobs up to this one are given up although the queue isn't closed any more
+ * @skipped: Jobs the device never got because they were given up: so much the numbers
+ *	it knows are behind ours
  * @next_seqno: Number of the last armed job
  * @sent_seqno: Highest number the device was given
  * @acked_seqno: Highest number the device is known to have executed
@@ -134,6 +145,7 @@ struct pagoda_job {
  * @stats: Counters, but the doorbells
  * @jobs: Jobs the scheduler side has, from arm to free_job
  * @drained: Woken when @jobs reaches zero
+ * @adapter_done: Woken when @adapter_tries changes
  */
 struct pagoda_queue {
 	struct kref kref;
@@ -156,9 +168,16 @@ struct pagoda_queue {
 	enum pagoda_queue_mode mode;
 	bool held;
 	bool need_reset;
+	bool closed;
+	bool adapter_wanted;
+	bool adapter_busy;
 	bool stopped;
 	bool gone;
 	bool polling;
+	u32 adapter_tries;
+	int adapter_result;
+	u64 doomed_seqno;
+	u64 skipped;
 	u64 next_seqno;
 	u64 sent_seqno;
 	u64 acked_seqno;
@@ -168,6 +187,7 @@ struct pagoda_queue {
 	struct pagoda_queue_stats stats;
 	u32 jobs;
 	wait_queue_head_t drained;
+	wait_queue_head_t adapter_done;
 };
 
 static inline struct pagoda_job *pagoda_job_of(struct pagoda_submission *submission)
@@ -179,6 +199,13 @@ static inline struct pagoda_job *pagoda_job_first(struct pagoda_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
 	return list_first_entry_or_null(&queue->inflight, struct pagoda_job, node);
+}
+
+/* Was it pushed before the device was built anew? */
+static inline bool pagoda_job_is_doomed(const struct pagoda_job *job)
+{
+	lockdep_assert_held(&job->queue->lock);
+	return job->queue->closed || job->base.seqno <= job->queue->doomed_seqno;
 }
 
 /* submission.c */
@@ -193,7 +220,15 @@ bool pagoda_queue_send(struct pagoda_queue *queue);
 void pagoda_queue_retire(struct pagoda_queue *queue);
 
 /* recovery.c */
+u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling);
+void pagoda_queue_resume(struct pagoda_queue *queue);
+void pagoda_queue_take_back(struct pagoda_queue *queue);
+void pagoda_queue_run_cpu(struct pagoda_queue *queue);
 void pagoda_queue_work(struct work_struct *work);
 void pagoda_queue_watchdog(struct work_struct *work);
+
+/* adapter.c */
+int pagoda_queue_escalate(struct pagoda_queue *queue);
+bool pagoda_queue_answer_asked(struct pagoda_queue *queue);
 
 #endif

@@ -64,8 +64,9 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 
 	pagoda_queue_stats(queue, &stats);
 	spin_lock_irq(&queue->lock);
-	drm_printf(p, "executes: %s%s%s\n", pagoda_queue_modes[queue->mode],
-		   queue->held ? ", held" : "", queue->stopped ? ", stopped" : "");
+	drm_printf(p, "executes: %s%s%s%s\n", pagoda_queue_modes[queue->mode],
+		   queue->held ? ", held" : "", queue->closed ? ", closed" : "",
+		   queue->stopped ? ", stopped" : "");
 	drm_printf(p, "seqno: armed %llu, sent %llu, executed %llu, signalled %llu\n",
 		   queue->next_seqno, queue->sent_seqno, queue->acked_seqno,
 		   queue->retired_seqno);
@@ -73,6 +74,7 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 		   stats.submissions, stats.bytes, stats.doorbells);
 	drm_printf(p, "resets: %llu, replayed: %llu, rescued: %llu, lost: %llu, polled: %llu\n",
 		   stats.resets, stats.replayed, stats.rescued, stats.lost, stats.polled);
+	drm_printf(p, "given up because the device was reset: %llu\n", stats.given_up);
 	drm_printf(p, "pool: %u\n", queue->pooled);
 	drm_puts(p, "in flight:\n");
 	pagoda_queue_print_jobs(queue, p);

@@ -9,8 +9,10 @@
  *	            same numbers, same order, before anything newer
  *	rescue      a packet the device fails at for the third time is executed by
  *	            the CPU, with the rest of its buffer
- *	dead        the device doesn't answer: everything goes to the CPU
- *	lost        the CPU can't either: the owner marks the content lost
+ *	escalate    the reset failed: the whole device is reset and forgets all (adapter.c)
+ *	dead        not even that works: everything goes to the CPU
+ *	lost        the CPU can't either: the owner marks the content lost, and where
+ *	            the device's tables would be wrong without it, escalate
  *
  * A job that was rescued or lost is still sent, with nothing left to execute: the
  * device's numbers stay without gaps and its fence keeps its place.
@@ -23,8 +25,15 @@
 
 #include "internal.h"
 
-/* From now on nothing is submitted (C23). Returns the completions polled so far. */
-static u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
+/**
+ * pagoda_queue_hold() - Submit nothing from now on (C23)
+ * @queue: The queue
+ * @polling: Completions that are found were missed
+ *
+ * Context: recover_wq.
+ * Return: The completions polled so far.
+ */
+u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 {
 	u64 polled;
 
@@ -36,8 +45,13 @@ static u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 	return polled;
 }
 
-/* Lets new work through, after all that waits. */
-static void pagoda_queue_resume(struct pagoda_queue *queue)
+/**
+ * pagoda_queue_resume() - Let new work through, after all that waits
+ * @queue: The queue, held
+ *
+ * Context: recover_wq.
+ */
+void pagoda_queue_resume(struct pagoda_queue *queue)
 {
 	bool kick;
 
@@ -97,45 +111,56 @@ static bool pagoda_reset_apply(struct pagoda_queue *queue,
 	return true;
 }
 
-/*
- * What the transport still has keeps its memory; it is executed again by the CPU
- * and answers that come later are ignored.
+/**
+ * pagoda_queue_take_back() - Believe no answer any more for what the device has
+ * @queue: The queue
+ *
+ * What the transport still has keeps its memory; answers that come later are ignored.
+ *
+ * Context: queue->lock held.
  */
-static void pagoda_queue_die(struct pagoda_queue *queue)
+void pagoda_queue_take_back(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
 
 	lockdep_assert_held(&queue->lock);
-	queue->mode = PAGODA_QUEUE_DEAD;
 	list_for_each_entry(job, &queue->inflight, node)
 		if (job->state == PAGODA_JOB_SENT)
 			job->state = PAGODA_JOB_WAITING;
 }
 
-static int pagoda_job_execute(struct pagoda_job *job, u32 *stopped_at)
+static int pagoda_job_execute(struct pagoda_job *job, bool doomed, u32 *stopped_at)
 {
 	struct pagoda_queue *queue = job->queue;
 
 	*stopped_at = job->start;
 	if (job->refused)
 		return -ENODEV;
-	if (!queue->args.ops->execute)
+	if (doomed || !queue->args.ops->execute)
 		return -EIO;
 	if (queue->args.ops->execute(queue->args.owner, &job->base, job->start, stopped_at))
 		return -EIO;
 	return 0;
 }
 
-/* The CPU has its go at the first job in flight; the last one, if it fails. */
-static void pagoda_job_finish(struct pagoda_job *job)
+/*
+ * The CPU has its go at the first job in flight; the last one, if it fails. True if the
+ * device mustn't go on then.
+ */
+static bool pagoda_job_finish(struct pagoda_job *job)
 {
 	struct pagoda_queue *queue = job->queue;
+	bool doomed, fatal = false;
 	u32 stopped_at;
-	int ret = pagoda_job_execute(job, &stopped_at);
+	int ret;
 
+	spin_lock_irq(&queue->lock);
+	doomed = pagoda_job_is_doomed(job);
+	spin_unlock_irq(&queue->lock);
+	ret = pagoda_job_execute(job, doomed, &stopped_at);
 	if (ret && queue->args.ops->lost)
-		queue->args.ops->lost(queue->args.owner, &job->base,
-				      min(stopped_at, job->base.built), ret);
+		fatal = queue->args.ops->lost(queue->args.owner, &job->base,
+					      min(stopped_at, job->base.built), ret);
 	spin_lock_irq(&queue->lock);
 	job->finished = true;
 	job->rescue = false;
@@ -143,8 +168,11 @@ static void pagoda_job_finish(struct pagoda_job *job)
 	job->start = job->base.built;
 	job->error = ret;
 	queue->stats.lost += !!ret;
+	queue->stats.given_up += ret && doomed;
 	queue->stats.rescued += !ret && queue->mode != PAGODA_QUEUE_CPU;
+	fatal &= queue->mode == PAGODA_QUEUE_DEVICE && !doomed && !job->refused;
 	spin_unlock_irq(&queue->lock);
+	return fatal;
 }
 
 /* The first job in flight if it is the CPU's. */
@@ -155,25 +183,49 @@ static struct pagoda_job *pagoda_queue_cpu_job(struct pagoda_queue *queue)
 	spin_lock_irq(&queue->lock);
 	job = pagoda_job_first(queue);
 	if (job && (job->state != PAGODA_JOB_WAITING ||
-		    (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused && !job->rescue)))
+		    (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused && !job->rescue &&
+		     !pagoda_job_is_doomed(job))))
 		job = NULL;
 	spin_unlock_irq(&queue->lock);
 	return job;
 }
 
-static void pagoda_queue_run_cpu(struct pagoda_queue *queue)
+/* Nothing of it will go to the device, which doesn't know of it, or knows that. */
+static void pagoda_job_skip(struct pagoda_job *job)
+{
+	struct pagoda_queue *queue = job->queue;
+
+	lockdep_assert_held(&queue->lock);
+	if (queue->mode != PAGODA_QUEUE_DEVICE || job->refused)
+		return;
+	queue->skipped += !job->sent_before;
+	queue->sent_seqno = job->base.seqno;
+	queue->acked_seqno = job->base.seqno;
+}
+
+/**
+ * pagoda_queue_run_cpu() - Do what is the CPU's, as far as it comes first
+ * @queue: The queue; held when it returns, if the device had to be reset
+ *
+ * Context: recover_wq; the caller resumes.
+ */
+void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
 
 	while ((job = pagoda_queue_cpu_job(queue))) {
-		if (!job->finished)
-			pagoda_job_finish(job);
+		if (!job->finished && pagoda_job_finish(job)) {
+			pagoda_queue_hold(queue, false);
+			pagoda_queue_escalate(queue);
+		}
 		spin_lock_irq(&queue->lock);
 		/* The device still has to count it. */
-		if (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused) {
+		if (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused &&
+		    !pagoda_job_is_doomed(job)) {
 			spin_unlock_irq(&queue->lock);
 			return;
 		}
+		pagoda_job_skip(job);
 		job->state = PAGODA_JOB_DONE;
 		spin_unlock_irq(&queue->lock);
 		pagoda_queue_retire(queue);
@@ -191,18 +243,19 @@ static void pagoda_queue_recover(struct pagoda_queue *queue)
 	spin_lock_irq(&queue->lock);
 	queue->stats.resets++;
 	queue->need_reset = false;
+	/* Its numbers are without those that it never got. */
+	result.seqno += queue->skipped;
 	if (!ret && !pagoda_reset_apply(queue, &result))
 		ret = -EIO;
-	if (ret)
-		pagoda_queue_die(queue);
 	spin_unlock_irq(&queue->lock);
-	if (ret)
-		dev_err(queue->args.dev,
-			"paging queue can't be reset (%d), the CPU takes over\n", ret);
-	else
+	if (!ret) {
 		dev_warn_ratelimited(queue->args.dev,
 				     "paging queue reset, resuming at request %llu, offset %u\n",
 				     result.seqno + 1, result.offset);
+	} else {
+		dev_err_ratelimited(queue->args.dev, "paging queue can't be reset (%d)\n", ret);
+		pagoda_queue_escalate(queue);
+	}
 	pagoda_queue_retire(queue);
 	pagoda_queue_run_cpu(queue);
 	pagoda_queue_resume(queue);
@@ -219,9 +272,11 @@ void pagoda_queue_work(struct work_struct *work)
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, work);
 	bool cookie = dma_fence_begin_signalling();
 
-	if (READ_ONCE(queue->need_reset))
+	if (!pagoda_queue_answer_asked(queue) && READ_ONCE(queue->need_reset))
 		pagoda_queue_recover(queue);
 	pagoda_queue_run_cpu(queue);
+	/* What comes behind jobs that were given up. */
+	pagoda_queue_resume(queue);
 	dma_fence_end_signalling(cookie);
 }
 

@@ -18,35 +18,8 @@
 
 #include <pagoda/compat.h>
 
+#include "fence.h"
 #include "internal.h"
-
-/**
- * struct pagoda_hw_fence - Fence of the device's work
- * @base: First, for dma_fence_free()
- * @lock: Its own: the scheduler may look at it from anywhere
- *
- * Only the scheduler sees it, and only until free_job: nothing of this module
- * stays behind in a fence that user space keeps.
- */
-struct pagoda_hw_fence {
-	struct dma_fence base;
-	spinlock_t lock; /* dma_fence_init() wants one */
-};
-
-static const char *pagoda_hw_fence_driver_name(struct dma_fence *fence)
-{
-	return "pagoda";
-}
-
-static const char *pagoda_hw_fence_timeline_name(struct dma_fence *fence)
-{
-	return "pagoda-paging";
-}
-
-static const struct dma_fence_ops pagoda_hw_fence_ops = {
-	.get_driver_name = pagoda_hw_fence_driver_name,
-	.get_timeline_name = pagoda_hw_fence_timeline_name,
-};
 
 /*
  * Physically contiguous and page aligned. When memory is fragmented half the
@@ -184,18 +157,17 @@ void pagoda_job_remember(struct pagoda_job *job)
 static int pagoda_job_prepare(struct pagoda_job *job)
 {
 	struct pagoda_submission *base = &job->base;
-	struct pagoda_hw_fence *hw = kzalloc(sizeof(*hw), GFP_KERNEL);
+	struct dma_fence *hw = pagoda_hw_fence_alloc();
 	int ret;
 
 	if (!hw)
 		return -ENOMEM;
-	spin_lock_init(&hw->lock);
 	ret = pagoda_sched_job_init(&job->sched, &job->queue->entity, job->queue);
 	if (ret) {
-		kfree(hw);
+		pagoda_hw_fence_free(hw);
 		return ret;
 	}
-	job->hw = &hw->base;
+	job->hw = hw;
 	refcount_set(&job->refs, 1);
 	job->state = PAGODA_JOB_WAITING;
 	job->start = 0;
@@ -256,7 +228,7 @@ void pagoda_submission_put(struct pagoda_submission *submission)
 	struct pagoda_job *job = pagoda_job_of(submission);
 
 	drm_sched_job_cleanup(&job->sched);
-	kfree(container_of(job->hw, struct pagoda_hw_fence, base));
+	pagoda_hw_fence_free(job->hw);
 	job->hw = NULL;
 	pagoda_pool_give(job);
 }
@@ -342,9 +314,7 @@ void pagoda_submission_arm(struct pagoda_submission *submission)
 	submission->seqno = ++queue->next_seqno;
 	queue->jobs++;
 	spin_unlock_irqrestore(&queue->lock, flags);
-	dma_fence_init(job->hw, &pagoda_hw_fence_ops,
-		       &container_of(job->hw, struct pagoda_hw_fence, base)->lock,
-		       queue->hw_context, submission->seqno);
+	pagoda_hw_fence_init(job->hw, queue->hw_context, submission->seqno);
 	submission->fence = &job->sched.s_fence->finished;
 }
 

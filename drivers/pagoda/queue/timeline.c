@@ -8,65 +8,13 @@
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
-#include <linux/kmemleak.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/slab.h>
 
 #include <pagoda/compat.h>
 
+#include "fence.h"
 #include "internal.h"
-
-#define PAGODA_QUEUE_NAME	"pagoda-paging"
-
-/**
- * struct pagoda_tombstone - What is left of a scheduler when its fences outlive it
- * @sched: Only its name is looked at
- * @name: The name
- *
- * User space may keep a fence in a file and ask for its timeline's name long after
- * the device and this module are gone, and the core looks for it in the
- * scheduler. Fences are pointed here when their job is through, so that neither
- * the queue nor the module has to stay. One for all queues, never freed.
- */
-struct pagoda_tombstone {
-	struct drm_gpu_scheduler sched;
-	char name[sizeof(PAGODA_QUEUE_NAME)];
-};
-
-/* Protects pagoda_tombstone. */
-static DEFINE_MUTEX(pagoda_tombstone_lock);
-static struct pagoda_tombstone *pagoda_tombstone;
-
-static int pagoda_tombstone_get(void)
-{
-	int ret = 0;
-
-	mutex_lock(&pagoda_tombstone_lock);
-	if (!pagoda_tombstone) {
-		pagoda_tombstone = kzalloc(sizeof(*pagoda_tombstone), GFP_KERNEL);
-		if (pagoda_tombstone) {
-			strscpy(pagoda_tombstone->name, PAGODA_QUEUE_NAME);
-			pagoda_tombstone->sched.name = pagoda_tombstone->name;
-			kmemleak_not_leak(pagoda_tombstone);
-		} else {
-			ret = -ENOMEM;
-		}
-	}
-	mutex_unlock(&pagoda_tombstone_lock);
-	return ret;
-}
-
-/* Nothing of ours may be reachable from a fence that user space keeps. */
-static void pagoda_job_detach_fence(struct pagoda_job *job)
-{
-	struct drm_sched_fence *s_fence = job->sched.s_fence;
-	struct dma_fence *hw = s_fence->parent;
-
-	s_fence->parent = NULL;
-	dma_fence_put(hw);
-	WRITE_ONCE(s_fence->sched, &pagoda_tombstone->sched);
-}
 
 static void pagoda_queue_free_job(struct drm_sched_job *sched_job)
 {
@@ -74,7 +22,7 @@ static void pagoda_queue_free_job(struct drm_sched_job *sched_job)
 	struct pagoda_queue *queue = job->queue;
 	unsigned long flags;
 
-	pagoda_job_detach_fence(job);
+	pagoda_timeline_detach(PAGODA_TIMELINE_PAGING, sched_job);
 	drm_sched_job_cleanup(sched_job);
 	job->base.fence = NULL;
 	pagoda_job_remember(job);
@@ -118,16 +66,17 @@ static int pagoda_queue_init_workers(struct pagoda_queue *queue)
 	return 0;
 }
 
-static int pagoda_queue_init_sched(struct pagoda_queue *queue)
+static int pagoda_queue_init_sched(struct pagoda_queue *queue, const char *name)
 {
 	struct pagoda_transport *transport = queue->args.transport;
 	struct drm_gpu_scheduler *sched = &queue->sched;
 	const struct pagoda_sched_args args = {
 		.ops = &pagoda_sched_ops,
 		.submit_wq = queue->submit_wq,
+		.priorities = 1,
 		.credit_limit = queue->mode == PAGODA_QUEUE_DEVICE ?
 				transport->ops->depth(transport) : PAGODA_QUEUE_CPU_DEPTH,
-		.name = pagoda_tombstone->name,
+		.name = name,
 		.dev = queue->args.dev,
 	};
 	int ret = pagoda_sched_init(sched, &args);
@@ -157,6 +106,7 @@ static struct pagoda_queue *pagoda_queue_alloc(const struct pagoda_queue_args *a
 	INIT_LIST_HEAD(&queue->pool);
 	INIT_LIST_HEAD(&queue->history);
 	init_waitqueue_head(&queue->drained);
+	init_waitqueue_head(&queue->adapter_done);
 	return queue;
 }
 
@@ -171,22 +121,23 @@ static struct pagoda_queue *pagoda_queue_alloc(const struct pagoda_queue_args *a
 struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 {
 	struct pagoda_queue *queue;
+	const char *name;
 	int ret;
 
 	if (!args->buffer_size || !PAGE_ALIGNED(args->buffer_size) ||
 	    args->buffer_size > VIRTIO_PAGODA_MAX_BUFFER || !args->timeout_ms ||
 	    (!args->transport && !args->use_cpu))
 		return ERR_PTR(-EINVAL);
-	ret = pagoda_tombstone_get();
-	if (ret)
-		return ERR_PTR(ret);
+	name = pagoda_timeline_prepare(PAGODA_TIMELINE_PAGING);
+	if (!name)
+		return ERR_PTR(-ENOMEM);
 	queue = pagoda_queue_alloc(args);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
 	ret = pagoda_queue_init_workers(queue);
 	if (ret)
 		goto err_free;
-	ret = pagoda_queue_init_sched(queue);
+	ret = pagoda_queue_init_sched(queue, name);
 	if (ret)
 		goto err_workers;
 	return queue;

@@ -3,7 +3,8 @@
  * Looking in from outside: ptrace and /proc/<pid>/mem.
  *
  * VRAM that the CPU can reach is copied through the window. The rest of it is fetched
- * page by page by the device, into a bounce page and back.
+ * page by page by the device, into a bounce page and back; so are the rows of tiled
+ * allocations that the CPU wasn't shown.
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
@@ -13,45 +14,41 @@
 /**
  * struct bounce - A page the device copies to or from
  * @page: The page
- * @dma: Its bus address
+ * @mem: As the device reaches it
  * @adl: List of just this page
  */
 struct bounce {
 	struct page *page;
-	dma_addr_t dma;
+	struct pagoda_sysmem mem;
 	struct pagoda_adl adl;
 };
 
-static int bounce_init(struct bounce *b, struct device *dev)
+static int bounce_init(struct bounce *b, struct pagoda_vidmm *vidmm)
 {
-	b->page = alloc_page(GFP_KERNEL);
-	if (!b->page)
-		return -ENOMEM;
-	b->dma = dma_map_page(dev, b->page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(dev, b->dma)) {
-		__free_page(b->page);
-		return -ENOMEM;
-	}
+	int ret = pagoda_sysmem_alloc(vidmm, &b->mem, &b->page);
+
+	if (ret)
+		return ret;
 	b->adl = (struct pagoda_adl) {
 		.nr_pages = 1,
-		.pages = &b->dma,
+		.contiguous = true,
+		.base = b->mem.address,
 		.cpu_pages = &b->page,
 	};
-	return 0;
-}
-
-static void bounce_fini(struct bounce *b, struct device *dev)
-{
-	dma_unmap_page(dev, b->dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	__free_page(b->page);
+	ret = pagoda_sysmem_map(vidmm, &b->mem, &b->page);
+	if (ret)
+		pagoda_sysmem_free(vidmm, &b->mem, b->page);
+	return ret;
 }
 
 /* One page from or to VRAM, waited for. */
-static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, bool to_vram)
+static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
+		       bool to_vram)
 {
+	bool tiled = bo->layout.tiling;
 	const struct pagoda_side vram = {
 		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
-		.address = address,
+		.address = tiled ? address - offset : address,
 	};
 	const struct pagoda_side system = {
 		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
@@ -62,18 +59,25 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, bool
 		.allocation = bo->id,
 		.needs_idle = bo->needs_idle,
 		.transfer = {
+			.offset = tiled ? offset : 0,
 			.size = PAGE_SIZE,
 			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
 			.src = to_vram ? system : vram,
 			.dst = to_vram ? vram : system,
+			.layout = bo->layout,
+			.surface_size = tiled ? bo->ttm.base.size : 0,
 		},
 	};
 	struct pagoda_stream *stream = &bo->vidmm->stream;
-	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;
 	int ret;
 
+	if (tiled)
+		op.transfer.flags |= to_vram ? VIRTIO_PAGODA_TRANSFER_SWIZZLE :
+					       VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
+	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, bo->ttm.base.resv,
 				  DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
@@ -89,24 +93,24 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, bool
 	return ret;
 }
 
-static int access_bounced(struct pagoda_bo *bo, u64 address, void *buf, u32 len, bool write)
+static int access_bounced(struct pagoda_bo *bo, u64 address, u64 offset, void *buf, u32 len,
+			  bool write)
 {
-	struct device *dev = bo->vidmm->info->dma_dev;
 	u32 in_page = offset_in_page(address);
 	struct bounce b;
 	int ret;
 
-	ret = bounce_init(&b, dev);
+	ret = bounce_init(&b, bo->vidmm);
 	if (ret)
 		return ret;
-	ret = bounce_copy(&b, bo, address - in_page, false);
+	ret = bounce_copy(&b, bo, address - in_page, offset - in_page, false);
 	if (!ret && write) {
 		memcpy_to_page(b.page, in_page, buf, len);
-		ret = bounce_copy(&b, bo, address - in_page, true);
+		ret = bounce_copy(&b, bo, address - in_page, offset - in_page, true);
 	} else if (!ret) {
 		memcpy_from_page(buf, b.page, in_page, len);
 	}
-	bounce_fini(&b, dev);
+	pagoda_sysmem_free(bo->vidmm, &b.mem, b.page);
 	return ret;
 }
 
@@ -121,6 +125,15 @@ static int access_system(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, b
 	return 0;
 }
 
+static int access_memory(u8 *memory, void *buf, u32 len, bool write)
+{
+	if (write)
+		memcpy(memory, buf, len);
+	else
+		memcpy(buf, memory, len);
+	return 0;
+}
+
 /* Within one page, so within one range of VRAM. */
 static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
 {
@@ -129,14 +142,12 @@ static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, boo
 
 	if (bo->ttm.resource->mem_type != TTM_PL_VRAM)
 		return access_system(bo, offset, buf, len, write);
+	if (pagoda_swizzle_is_shown(bo))
+		return access_memory(pagoda_swizzle_window(bo) + offset, buf, len, write);
 	pagoda_vram_first(&cur, bo->ttm.resource, offset, len);
-	if (!vram->window || cur.address + len > vram->visible_size)
-		return access_bounced(bo, cur.address, buf, len, write);
-	if (write)
-		memcpy(vram->window + cur.address, buf, len);
-	else
-		memcpy(buf, vram->window + cur.address, len);
-	return 0;
+	if (bo->layout.tiling || !vram->window || cur.address + len > vram->visible_size)
+		return access_bounced(bo, cur.address, offset, buf, len, write);
+	return access_memory(vram->window + cur.address, buf, len, write);
 }
 
 /**
@@ -158,7 +169,13 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 
 	dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
 			      MAX_SCHEDULE_TIMEOUT);
-	ret = pagoda_lost_clear(bo);
+	ret = pagoda_lost_settle(bo);
+	/* A window the CPU wasn't shown must not be left behind by what is written here. */
+	if (!ret && !pagoda_swizzle_is_shown(bo))
+		ret = pagoda_swizzle_release(bo);
+	/* What only the device looks at isn't kept in rows. */
+	if (!ret && bo->system_tiled)
+		ret = -EACCES;
 	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)
 		ret = ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx);
 	if (ret)

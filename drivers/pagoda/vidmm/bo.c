@@ -4,13 +4,17 @@
  *
  * An allocation starts in the system segment without a page. What it may become
  * is fixed when it is made: segments it may live in, in the order they are tried,
- * and where it goes when it is evicted. The three placement functions at the
- * end are the only ones that turn that into what TTM is asked for.
+ * and where it goes when it is evicted. placement.c turns that into what TTM is
+ * asked for.
  */
+#include <linux/dma-buf.h>
 #include <linux/slab.h>
+#include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_gem_ttm_helper.h>
 #include <pagoda/virtio.h>
+#include <pagoda/vm.h>
+#include "prime.h"
 #include "vidmm.h"
 
 /**
@@ -23,14 +27,23 @@ struct pagoda_client *pagoda_client_create(void)
 {
 	struct pagoda_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
 
-	if (client)
-		kref_init(&client->kref);
+	if (!client)
+		return NULL;
+	kref_init(&client->kref);
+	mutex_init(&client->lock);
+	xa_init_flags(&client->vms, XA_FLAGS_ALLOC1);
+	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
+	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&client->groups);
 	return client;
 }
 
 static void pagoda_client_release(struct kref *kref)
 {
-	kfree(container_of(kref, struct pagoda_client, kref));
+	struct pagoda_client *client = container_of(kref, struct pagoda_client, kref);
+
+	mutex_destroy(&client->lock);
+	kfree(client);
 }
 
 /**
@@ -67,7 +80,7 @@ u32 pagoda_segment_of(const struct ttm_resource *res)
 
 static void bo_charge(struct pagoda_bo *bo, s64 sign)
 {
-	if (bo->charged != VIRTIO_PAGODA_SEGMENT_COUNT)
+	if (bo->client && bo->charged != VIRTIO_PAGODA_SEGMENT_COUNT)
 		atomic64_add(sign * (s64)bo->ttm.base.size,
 			     &bo->client->segment_bytes[bo->charged]);
 }
@@ -94,14 +107,40 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
 	bo_charge(bo, 1);
 }
 
+static void bo_free(struct pagoda_bo *bo)
+{
+	drm_gem_object_release(&bo->ttm.base);
+	if (bo->imported)
+		dma_buf_put(bo->imported);
+	if (bo->shared)
+		drm_gem_object_put(bo->shared);
+	if (bo->private_to)
+		pagoda_vm_put(bo->private_to);
+	if (bo->client)
+		pagoda_client_put(bo->client);
+	kfree(bo);
+}
+
+static void bo_detach_work(struct work_struct *work)
+{
+	struct pagoda_bo *bo = container_of(work, struct pagoda_bo, detach);
+
+	pagoda_import_detach(bo);
+	bo_free(bo);
+}
+
+/* Detaching takes the dma-buf's reservation, which who drops the last reference may hold. */
 static void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
 
 	xa_erase(&bo->vidmm->bos, bo->id);
-	drm_gem_object_release(&ttm_bo->base);
-	pagoda_client_put(bo->client);
-	kfree(bo);
+	if (!bo->imported) {
+		bo_free(bo);
+		return;
+	}
+	INIT_WORK(&bo->detach, bo_detach_work);
+	queue_work(bo->vidmm->ttm.wq, &bo->detach);
 }
 
 /**
@@ -118,16 +157,14 @@ bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
 	return bo->destroy == pagoda_bo_destroy;
 }
 
-static u32 bo_vram_flags(u32 flags)
+/* What the flags asked for imply. */
+static u32 bo_flags(const struct pagoda_bo_params *params)
 {
-	u32 vram = 0;
+	u32 flags = params->flags;
 
-	if (flags & (DRM_PAGODA_ALLOCATION_CONTIGUOUS |
-		     DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
-		vram |= TTM_PL_FLAG_CONTIGUOUS;
-	if (flags & DRM_PAGODA_ALLOCATION_FROM_END)
-		vram |= TTM_PL_FLAG_TOPDOWN;
-	return vram;
+	if (flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY || params->layout.tiling)
+		flags |= DRM_PAGODA_ALLOCATION_CONTIGUOUS;
+	return flags;
 }
 
 /* The segments of the supported set that could hold it if they were empty. */
@@ -135,7 +172,7 @@ static u32 bo_usable_segments(struct pagoda_vidmm *vidmm, const struct pagoda_bo
 {
 	const struct ttm_place vram = {
 		.mem_type = TTM_PL_VRAM,
-		.flags = bo_vram_flags(params->flags),
+		.flags = pagoda_bo_vram_flags(bo_flags(params)),
 	};
 	u32 usable = 0;
 
@@ -191,21 +228,166 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 		return NULL;
 	bo->vidmm = vidmm;
 	bo->id = atomic64_inc_return(&vidmm->next_id);
-	bo->flags = params->flags;
-	if (bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY)
-		bo->flags |= DRM_PAGODA_ALLOCATION_CONTIGUOUS;
+	bo->flags = bo_flags(params);
 	bo->supported = params->supported;
 	bo->eviction = params->eviction;
 	bo->alignment = params->alignment;
+	bo->layout = params->layout;
+	INIT_LIST_HEAD(&bo->evicted);
 	bo->charged = VIRTIO_PAGODA_SEGMENT_COUNT;
 	bo_set_order(bo, params);
 	if (xa_err(xa_store(&vidmm->bos, bo->id, bo, GFP_KERNEL))) {
 		kfree(bo);
 		return NULL;
 	}
-	kref_get(&client->kref);
+	if (client)
+		kref_get(&client->kref);
 	bo->client = client;
+	if (params->vm)
+		bo->private_to = pagoda_vm_get(params->vm);
 	return bo;
+}
+
+/**
+ * struct bo_origin - What else an allocation is made of
+ * @type: Whose it is
+ * @shared: Object whose reservation it shares, held; or NULL
+ * @imported: dma-buf whose memory it is, its reservation is held; or NULL
+ * @table_of: VM whose page table it will be, or NULL
+ */
+struct bo_origin {
+	enum ttm_bo_type type;
+	struct drm_gem_object *shared;
+	struct dma_buf *imported;
+	struct pagoda_vm *table_of;
+};
+
+static struct dma_resv *bo_origin_resv(const struct bo_origin *origin)
+{
+	if (origin->imported)
+		return origin->imported->resv;
+	return origin->shared ? origin->shared->resv : NULL;
+}
+
+static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
+				   const struct pagoda_bo_params *params,
+				   const struct bo_origin *origin)
+{
+	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
+	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
+	struct ttm_operation_ctx ctx = { .interruptible = !origin->shared };
+	struct dma_resv *resv = bo_origin_resv(origin);
+	struct pagoda_bo *bo;
+	int ret;
+
+	if (resv)
+		dma_resv_assert_held(resv);
+	bo = bo_alloc(vidmm, client, params);
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->table_of = origin->table_of;
+	if (origin->shared)
+		drm_gem_object_get(origin->shared);
+	bo->shared = origin->shared;
+	if (origin->imported)
+		get_dma_buf(origin->imported);
+	bo->imported = origin->imported;
+	bo->ttm.base.funcs = &pagoda_bo_gem_funcs;
+	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
+
+	/* On failure it calls pagoda_bo_destroy(). */
+	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, origin->type, &placement,
+				   params->alignment >> PAGE_SHIFT, &ctx, NULL, resv,
+				   pagoda_bo_destroy);
+	return ret ? ERR_PTR(ret) : bo;
+}
+
+/**
+ * pagoda_bo_create_kernel() - Make an allocation of the driver's own
+ * @vidmm: The manager
+ * @client: Who pays
+ * @params: What it shall be
+ * @shared: Object whose reservation it shares; that is held
+ * @table_of: VM whose page table it will be, or NULL
+ *
+ * Context: May sleep and allocate.
+ * Return: The allocation with one GEM reference, without pages; or ERR_PTR.
+ */
+struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
+					  struct pagoda_client *client,
+					  const struct pagoda_bo_params *params,
+					  struct drm_gem_object *shared, struct pagoda_vm *table_of)
+{
+	const struct bo_origin origin = {
+		.type = ttm_bo_type_kernel,
+		.shared = shared,
+		.table_of = table_of,
+	};
+
+	return bo_create(vidmm, client, params, &origin);
+}
+
+/**
+ * pagoda_bo_create_import() - Make an allocation of somebody else's memory
+ * @vidmm: The manager
+ * @dma_buf: The memory; its reservation becomes the allocation's
+ *
+ * Context: May sleep and allocate. Takes the reservation.
+ * Return: The allocation with one GEM reference, not attached; or ERR_PTR: -E2BIG if it is
+ * larger than the aperture.
+ */
+struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
+{
+	const struct bo_origin origin = { .type = ttm_bo_type_sg, .imported = dma_buf };
+	const struct pagoda_bo_params params = {
+		.size = dma_buf->size,
+		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED |
+			 DRM_PAGODA_ALLOCATION_IMPORTED,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE),
+	};
+	struct pagoda_bo *bo;
+
+	if (!pagoda_bo_params_could_fit(vidmm, &params))
+		return ERR_PTR(-E2BIG);
+	dma_resv_lock(dma_buf->resv, NULL);
+	bo = bo_create(vidmm, NULL, &params, &origin);
+	dma_resv_unlock(dma_buf->resv);
+	return bo;
+}
+
+/**
+ * pagoda_bo_adl() - System pages of an allocation as the device reaches them
+ * @bo: Allocation with a populated tt, reservation held
+ * @adl: Filled; valid while the reservation is held or a fence keeps the pages
+ *
+ * Behind a device MMU they are in one piece, and bus addresses don't count.
+ *
+ * Context: Any.
+ */
+void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl)
+{
+	struct ttm_tt *tt = bo->ttm.ttm;
+	const struct drm_mm_node *node = &pagoda_tt_of(tt)->node;
+
+	*adl = (struct pagoda_adl) {
+		.nr_pages = tt->num_pages,
+		.contiguous = drm_mm_node_allocated(node),
+		.base = node->start << PAGE_SHIFT,
+		.pages = tt->dma_address,
+		.cpu_pages = tt->pages,
+	};
+}
+
+/**
+ * pagoda_bo_is_coherent() - Shall the device snoop when it reaches its system pages?
+ * @bo: Allocation with a tt, reservation held
+ *
+ * Return: Whether its pages are cached and the device can (WDDM 3.5).
+ */
+bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
+{
+	return bo->ttm.ttm->caching == ttm_cached &&
+	       bo->vidmm->stream.limits.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 }
 
 /**
@@ -214,6 +396,8 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
  * @client: Who pays
  * @params: What was asked for; checked
  *
+ * What is private to a VM has its reservation: who locks that has locked all of it.
+ *
  * Context: May sleep and allocate.
  * Return: The allocation with one GEM reference, in the system segment, without
  * pages; or ERR_PTR.
@@ -221,26 +405,30 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 				   const struct pagoda_bo_params *params)
 {
-	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
-	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
-	struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct drm_gem_object *shared = params->vm ? pagoda_vm_shared(params->vm) : NULL;
+	const struct bo_origin origin = { .type = ttm_bo_type_device, .shared = shared };
 	struct pagoda_bo *bo;
-	int ret;
 
-	bo = bo_alloc(vidmm, client, params);
-	if (!bo)
-		return ERR_PTR(-ENOMEM);
-	bo->ttm.base.funcs = &pagoda_bo_gem_funcs;
-	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
-
-	/* On failure it calls pagoda_bo_destroy(). */
-	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, ttm_bo_type_device, &placement,
-				   params->alignment >> PAGE_SHIFT, &ctx, NULL, NULL,
-				   pagoda_bo_destroy);
-	if (ret)
-		return ERR_PTR(ret);
-	dma_resv_unlock(bo->ttm.base.resv);
+	if (shared)
+		dma_resv_lock(shared->resv, NULL);
+	bo = bo_create(vidmm, client, params, &origin);
+	if (shared)
+		dma_resv_unlock(shared->resv);
+	else if (!IS_ERR(bo))
+		dma_resv_unlock(bo->ttm.base.resv);
 	return bo;
+}
+
+/**
+ * pagoda_bo_is_usable_in() - May an allocation be used in a VM?
+ * @bo: Allocation
+ * @vm: VM
+ *
+ * Return: Whether it isn't private to another one.
+ */
+bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
+{
+	return !bo->private_to || bo->private_to == vm;
 }
 
 /**
@@ -310,6 +498,10 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
 	info->size = bo->ttm.base.size;
 	info->supported = bo->supported;
 	info->eviction = bo->eviction;
+	info->tiling = bo->layout.tiling;
+	info->pitch = bo->layout.pitch;
+	info->height = bo->layout.height;
+	info->mips = bo->layout.mips;
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	info->residency = bo_residency(bo);
@@ -323,17 +515,74 @@ static void pagoda_bo_gem_free(struct drm_gem_object *obj)
 	ttm_bo_put(drm_gem_ttm_of_gem(obj));
 }
 
+/* Who imports isn't known before he has a handle: the first one pays. */
+static void bo_set_client(struct pagoda_bo *bo, struct pagoda_client *client)
+{
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (!bo->client) {
+		kref_get(&client->kref);
+		bo->client = client;
+		bo_charge(bo, 1);
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+}
+
+static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
+{
+	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
+
+	if (bo->imported)
+		bo_set_client(bo, file->driver_priv);
+	pagoda_vm_bo_opened(bo, true);
+	return 0;
+}
+
+/* Addresses go with the handle (WDDM: with the allocation). */
+static void pagoda_bo_gem_close(struct drm_gem_object *obj, struct drm_file *file)
+{
+	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
+	struct pagoda_gate gate;
+
+	pagoda_gate_enter(bo->vidmm, &gate, false);
+	pagoda_client_forget(file->driver_priv, bo);
+	pagoda_vm_bo_opened(bo, false);
+	pagoda_gate_leave(bo->vidmm, &gate);
+}
+
+/* The mapping is its maker's, and holds the dma-buf instead of the object. */
+static int bo_mmap_imported(struct pagoda_bo *bo, struct vm_area_struct *vma)
+{
+	int ret;
+
+	vma->vm_private_data = NULL;
+	vma->vm_ops = NULL;
+	ret = dma_buf_mmap(bo->imported, vma, 0);
+	if (ret)
+		return ret;
+	vm_flags_set(vma, VM_DONTEXPAND);
+	drm_gem_object_put(&bo->ttm.base);
+	return 0;
+}
+
 static int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
-	if (!(pagoda_bo_of_gem(obj)->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
+	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
+
+	if (bo->imported)
+		return bo_mmap_imported(bo, vma);
+	if (!(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
 		return -EACCES;
+	if (bo->is_fence) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		vm_flags_clear(vma, VM_MAYWRITE);
+	}
 	return drm_gem_ttm_mmap(obj, vma);
 }
 
-/* Sharing needs pinning rules that the ABI doesn't have yet. */
 static struct dma_buf *pagoda_bo_gem_export(struct drm_gem_object *obj, int flags)
 {
-	return ERR_PTR(-EOPNOTSUPP);
+	return pagoda_prime_export(pagoda_bo_of_gem(obj), flags);
 }
 
 static enum drm_gem_object_status pagoda_bo_gem_status(struct drm_gem_object *obj)
@@ -343,95 +592,10 @@ static enum drm_gem_object_status pagoda_bo_gem_status(struct drm_gem_object *ob
 
 const struct drm_gem_object_funcs pagoda_bo_gem_funcs = {
 	.free = pagoda_bo_gem_free,
+	.open = pagoda_bo_gem_open,
+	.close = pagoda_bo_gem_close,
 	.mmap = pagoda_bo_gem_mmap,
 	.export = pagoda_bo_gem_export,
 	.status = pagoda_bo_gem_status,
 	.vm_ops = &pagoda_bo_vm_ops,
 };
-
-/* Only who is reached by physical address gets one in the aperture (C162, C163). */
-static struct ttm_place bo_place_aperture(struct pagoda_bo *bo)
-{
-	struct ttm_place place = { .mem_type = TTM_PL_TT };
-
-	if (bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY)
-		place.lpfn = bo->vidmm->info->aperture_pages;
-	return place;
-}
-
-/**
- * pagoda_bo_placement_resident() - Where the GPU can use an allocation
- * @bo: Allocation
- * @places: Filled, at least 4
- *
- * Segments in the order of preference (C161), supported ones only (C160). Room
- * is made in the first; the others are taken when that fails.
- *
- * Return: Number of places.
- */
-u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
-{
-	u32 n;
-
-	for (n = 0; n < DRM_PAGODA_MAX_PREFERRED && bo->preferred[n]; n++) {
-		if (bo->preferred[n] == DRM_PAGODA_SEGMENT_VRAM)
-			places[n] = (struct ttm_place) {
-				.mem_type = TTM_PL_VRAM,
-				.flags = bo_vram_flags(bo->flags),
-			};
-		else
-			places[n] = bo_place_aperture(bo);
-		if (n)
-			places[n].flags |= TTM_PL_FLAG_FALLBACK;
-	}
-	return n;
-}
-
-/**
- * pagoda_bo_placement_evicted() - Where an allocation goes when it is evicted
- * @bo: Allocation
- * @places: Filled, at least 4
- *
- * The eviction segment (C37), behind it the system segment, which always has
- * room.
- *
- * Return: Number of places.
- */
-u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
-{
-	u32 n = 0;
-
-	if (bo->eviction & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
-		places[n++] = bo_place_aperture(bo);
-	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
-	return n;
-}
-
-/**
- * pagoda_bo_placement_cpu() - Where the CPU can reach an allocation
- * @bo: Allocation
- * @places: Filled, at least 4
- *
- * The visible part of VRAM if there is room and the device has one, else system
- * memory, as the aperture if that is supported. Nobody is evicted because
- * somebody else looks at his memory.
- *
- * Return: Number of places.
- */
-u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
-{
-	const struct ttm_place visible = {
-		.mem_type = TTM_PL_VRAM,
-		.lpfn = bo->vidmm->vram.visible_size >> PAGE_SHIFT,
-		.flags = bo_vram_flags(bo->flags) | TTM_PL_FLAG_DESIRED,
-	};
-	u32 n = 0;
-
-	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) && visible.lpfn &&
-	    pagoda_vram_could_hold(bo->vidmm, &visible, bo->ttm.base.size, bo->alignment))
-		places[n++] = visible;
-	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
-		places[n++] = bo_place_aperture(bo);
-	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
-	return n;
-}

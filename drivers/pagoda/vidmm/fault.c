@@ -2,7 +2,8 @@
 /*
  * CPU page faults. A mapping shows the allocation wherever it is (C34): TTM takes
  * the entries away before a move, the fault after it puts them back. What lies
- * in the part of VRAM that the CPU can't reach has to move first.
+ * in the part of VRAM that the CPU can't reach has to move first; what is tiled it sees
+ * in a swizzling range, or moved when there is none to have.
  *
  * mmap_lock is held: the reservation may only be tried for, and everything that
  * TTM waits for with mmap_lock dropped ends in VM_FAULT_RETRY, with the
@@ -10,6 +11,7 @@
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_vma_manager.h>
 #include <pagoda/trace.h>
 #include "vidmm.h"
@@ -18,21 +20,38 @@ static bool fault_must_move(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
-	return res->mem_type == TTM_PL_VRAM && !pagoda_vram_is_visible(bo->vidmm, res);
+	return res->mem_type == TTM_PL_VRAM && !bo->layout.tiling &&
+	       !pagoda_vram_is_visible(bo->vidmm, res);
+}
+
+static int fault_validate(struct pagoda_bo *bo, bool interruptible)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = interruptible };
+
+	return pagoda_bo_place(bo, pagoda_bo_placement_cpu, &ctx);
+}
+
+/**
+ * pagoda_fault_bring() - Bring an allocation to where a page fault would bring it
+ * @bo: Allocation, reservation held
+ * @interruptible: Signals end waits
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
+{
+	return fault_must_move(bo) ? fault_validate(bo, interruptible) : 0;
 }
 
 /* Not interruptible: the fault can't be undone halfway. */
 static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
-	struct ttm_operation_ctx ctx = { .interruptible = false };
-	struct ttm_place places[4];
-	struct ttm_placement placement = { .placement = places };
 	int ret;
 
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
-	placement.num_placement = pagoda_bo_placement_cpu(bo, places);
-	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
+	ret = fault_validate(bo, false);
 	if (ret == -EBUSY)
 		return VM_FAULT_NOPAGE;
 	if (ret)
@@ -73,11 +92,37 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 			       pagoda_segment_of(bo->ttm.resource), moved);
 }
 
+static bool fault_is_tiled(struct pagoda_bo *bo)
+{
+	return bo->layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM;
+}
+
+/* What is on its way must be there before it can be shown in rows. */
+static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *move)
+{
+	vm_fault_t ret;
+
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT && !pagoda_swizzle_is_shown(bo))
+		return VM_FAULT_RETRY;
+	ret = fault_wait(bo, vmf);
+	if (ret)
+		return ret;
+	if (pagoda_lost_settle(bo))
+		return VM_FAULT_SIGBUS;
+	*move = pagoda_swizzle_acquire(bo);
+	return 0;
+}
+
 static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	bool move = fault_must_move(bo);
 	vm_fault_t ret;
 
+	if (fault_is_tiled(bo)) {
+		ret = fault_show(bo, vmf, &move);
+		if (ret)
+			return ret;
+	}
 	if (move) {
 		ret = fault_move(bo, vmf);
 		if (ret)
@@ -87,9 +132,64 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 	ret = fault_wait(bo, vmf);
 	if (ret)
 		return ret;
-	if (pagoda_lost_clear(bo))
+	if (pagoda_lost_settle(bo))
 		return VM_FAULT_SIGBUS;
 	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
+}
+
+static void fault_free_page(struct drm_device *drm, void *page)
+{
+	__free_page(page);
+}
+
+/* A fence isn't empty without a device: who polls it must get to know. */
+static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	struct drm_device *drm = bo->ttm.base.dev;
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	u64 *here;
+
+	if (!page || drmm_add_action_or_reset(drm, fault_free_page, page))
+		return VM_FAULT_OOM;
+	here = kmap_local_page(page);
+	*here = READ_ONCE(bo->fence_left);
+	kunmap_local(here);
+	return vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(page),
+				   vmf->vma->vm_page_prot);
+}
+
+static vm_fault_t fault_gone(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	if (bo->is_fence)
+		return fault_gone_fence(bo, vmf);
+	return ttm_bo_vm_dummy_page(vmf, vmf->vma->vm_page_prot);
+}
+
+/*
+ * While the device is reset and rebuilt nothing can be shown. An ioctl that touches a mapping
+ * isn't waited with: the rebuild waits for it. Values of fences tell of the reset.
+ */
+static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
+{
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(ttm_bo->bdev);
+
+	return pagoda_reset_is_hidden(vidmm) && !pagoda_gate_is_inside(vidmm) &&
+	       !pagoda_bo_of_ttm(ttm_bo)->is_fence;
+}
+
+static vm_fault_t fault_wait_rebuilt(struct ttm_buffer_object *ttm_bo, struct vm_fault *vmf)
+{
+	if (!fault_is_hidden(ttm_bo))
+		return 0;
+	if (!fault_flag_allow_retry_first(vmf->flags))
+		return VM_FAULT_NOPAGE;
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	ttm_bo_get(ttm_bo);
+	mmap_read_unlock(vmf->vma->vm_mm);
+	pagoda_reset_wait(pagoda_vidmm_of_ttm(ttm_bo->bdev));
+	ttm_bo_put(ttm_bo);
+	return VM_FAULT_RETRY;
 }
 
 static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
@@ -99,17 +199,22 @@ static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
 	vm_fault_t ret;
 	int idx;
 
-	ret = ttm_bo_vm_reserve(ttm_bo, vmf);
+	ret = fault_wait_rebuilt(ttm_bo, vmf);
+	if (!ret)
+		ret = ttm_bo_vm_reserve(ttm_bo, vmf);
 	if (ret)
 		return ret;
 	if (drm_dev_enter(ttm_bo->base.dev, &idx)) {
 		ret = fault_reserved(pagoda_bo_of_ttm(ttm_bo), vmf);
 		drm_dev_exit(idx);
 	} else {
-		ret = ttm_bo_vm_dummy_page(vmf, vmf->vma->vm_page_prot);
+		ret = fault_gone(pagoda_bo_of_ttm(ttm_bo), vmf);
 	}
 	if (ret == VM_FAULT_RETRY && !nowait)
 		return ret;
+	/* A reset that didn't see what was just mapped. */
+	if (fault_is_hidden(ttm_bo))
+		ttm_bo_unmap_virtual(ttm_bo);
 	dma_resv_unlock(ttm_bo->base.resv);
 	return ret;
 }
@@ -128,11 +233,16 @@ static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void
 
 	if (len < 1 || offset + len > ttm_bo->base.size)
 		return -EIO;
+	/* Who debugs a program may write what it may not, but not what nobody may (C182). */
+	if (write && !(vma->vm_flags & VM_MAYWRITE))
+		return -EACCES;
 	if (!drm_dev_enter(ttm_bo->base.dev, &idx))
 		return -ENODEV;
 	ret = dma_resv_lock_interruptible(ttm_bo->base.resv, NULL);
 	if (!ret) {
 		ret = pagoda_move_access(pagoda_bo_of_ttm(ttm_bo), offset, buf, len, write);
+		if (fault_is_hidden(ttm_bo))
+			ret = -EIO;
 		dma_resv_unlock(ttm_bo->base.resv);
 	}
 	drm_dev_exit(idx);

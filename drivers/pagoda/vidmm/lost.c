@@ -4,7 +4,9 @@
  * a copy or a fill.
  *
  * The fence path can only set a flag. Whoever is about to show the memory to
- * somebody, or to move it on, clears it first: page faults, ptrace, moves.
+ * somebody, or to move it on, clears it first: page faults, ptrace, moves. What a
+ * reset of the device does to VRAM needs not even the flag: the content is of another
+ * epoch then.
  */
 #include <linux/highmem.h>
 #include <pagoda/virtio.h>
@@ -14,10 +16,14 @@
  * pagoda_bo_mark_lost() - The allocation's content is lost
  * @bo: Allocation; alive, but otherwise not locked
  *
+ * What is imported isn't ours to lose.
+ *
  * Context: Any, the way to signalling a fence included.
  */
 void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 {
+	if (bo->imported)
+		return;
 	if (!READ_ONCE(bo->lost))
 		atomic64_inc(&bo->vidmm->stats.lost);
 	WRITE_ONCE(bo->lost, true);
@@ -25,7 +31,72 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 	smp_store_release(&bo->unclean, true);
 }
 
-static int lost_fill(struct pagoda_bo *bo)
+/**
+ * pagoda_lost_mark() - How often paging couldn't do something to content, and resets
+ * @vidmm: The manager
+ *
+ * Counted when the allocation is marked, before the fence of what was lost signals.
+ *
+ * Context: Any.
+ * Return: For pagoda_lost_since().
+ */
+u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
+{
+	/* Pairs with stream_lost_packet(): what a reset cost is counted behind the reset. */
+	u32 losses = atomic64_read_acquire(&vidmm->losses);
+
+	return pagoda_reset_epoch(vidmm) << 32 | losses;
+}
+
+/**
+ * pagoda_lost_since() - Was content lost meanwhile?
+ * @vidmm: The manager
+ * @mark: From pagoda_lost_mark(), before allocations were looked at
+ *
+ * Who asks behind the fences of what was on its way sees no memory that isn't cleared.
+ *
+ * Context: Any.
+ * Return: 0, -ECANCELED if the device was reset, -EIO if it wasn't.
+ */
+int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
+{
+	u64 differ = pagoda_lost_mark(vidmm) ^ mark;
+
+	if (!lower_32_bits(differ))
+		return 0;
+	return upper_32_bits(differ) ? -ECANCELED : -EIO;
+}
+
+/**
+ * pagoda_lost_is_stale() - Is an allocation in VRAM since before a reset of the device?
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any.
+ * Return: Whether it is; what it holds is anything then.
+ */
+bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
+{
+	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM &&
+	       bo->epoch != pagoda_reset_epoch(bo->vidmm);
+}
+
+/* The notice that content was lost: a transfer of nothing, to nowhere (C35, C192). */
+static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.allocation = bo->id,
+		.transfer = {
+			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+			.src.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		},
+	};
+
+	return pagoda_stream_emit(txn, &op);
+}
+
+/* Page tables are written anew, every entry of them. */
+static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
 	struct pagoda_paging_op op = {
@@ -50,7 +121,9 @@ static int lost_fill(struct pagoda_bo *bo)
 					  &cost);
 	if (ret)
 		return ret;
-	pagoda_vram_first(&cur, bo->ttm.resource, 0, bo->ttm.base.size);
+	if (tell)
+		ret = lost_tell(bo, &txn);
+	pagoda_vram_first(&cur, bo->ttm.resource, 0, bo->table_of ? 0 : bo->ttm.base.size);
 	while (cur.size && !ret) {
 		op.fill.address = cur.address;
 		op.fill.size = cur.size;
@@ -86,19 +159,54 @@ static void lost_clear_pages(struct ttm_tt *tt)
  */
 int pagoda_lost_clear(struct pagoda_bo *bo)
 {
+	bool stale = pagoda_lost_is_stale(bo);
+	u64 epoch = bo->epoch;
 	int ret = 0;
 
+	if (stale)
+		pagoda_bo_mark_lost(bo);
 	/* Pairs with pagoda_bo_mark_lost(). */
 	if (!smp_load_acquire(&bo->unclean))
 		return 0;
+	if (!stale)
+		dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
+				      MAX_SCHEDULE_TIMEOUT);
+	WRITE_ONCE(bo->unclean, false);
+	/* Zeros are the same in rows and in tiles. */
+	pagoda_swizzle_drop(bo);
+	if (bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM) {
+		bo->epoch = pagoda_reset_epoch(bo->vidmm);
+		ret = lost_fill(bo, stale);
+	} else {
+		lost_clear_pages(bo->ttm.ttm);
+	}
+	if (ret) {
+		bo->epoch = epoch;
+		WRITE_ONCE(bo->unclean, true);
+	}
+	return ret;
+}
+
+/**
+ * pagoda_lost_settle() - Make sure that an allocation can be shown
+ * @bo: Allocation, reservation held
+ *
+ * As pagoda_lost_clear(), and waits until it is done.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, a negative errno, or -EIO if what clears it was lost too.
+ */
+int pagoda_lost_settle(struct pagoda_bo *bo)
+{
+	int ret;
+
+	/* Pairs with pagoda_bo_mark_lost(). */
+	if (!smp_load_acquire(&bo->unclean) && !pagoda_lost_is_stale(bo))
+		return 0;
+	ret = pagoda_lost_clear(bo);
+	if (ret)
+		return ret;
 	dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
 			      MAX_SCHEDULE_TIMEOUT);
-	WRITE_ONCE(bo->unclean, false);
-	if (bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM)
-		ret = lost_fill(bo);
-	else
-		lost_clear_pages(bo->ttm.ttm);
-	if (ret)
-		WRITE_ONCE(bo->unclean, true);
-	return ret;
+	return READ_ONCE(bo->unclean) || pagoda_lost_is_stale(bo) ? -EIO : 0;
 }

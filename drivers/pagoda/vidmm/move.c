@@ -19,6 +19,7 @@
 #include <drm/drm_device.h>
 #include <pagoda/trace.h>
 #include <pagoda/virtio.h>
+#include "prime.h"
 #include "vidmm.h"
 
 #define POPULATE	PAGODA_STEP_POPULATE
@@ -99,7 +100,13 @@ enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_res
  * @src: Where it is; may be NULL
  * @dst: Where it goes
  * @steps: PAGODA_STEP_ bits
+ * @stays: The pages stay where they are and are resident: nothing to tell
+ * @was_told: &pagoda_bo.told before
+ * @epoch: pagoda_reset_epoch() before anything was emitted
  * @pages: System side
+ * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER, what is the same in all pieces
+ * @virtual: The move by virtual addresses, if @is_virtual
+ * @is_virtual: Copies and fills are in the paging process' address space
  * @txn: Transaction, or NULL while costs are added up
  * @cost: Their sum
  */
@@ -109,7 +116,13 @@ struct move {
 	struct ttm_resource *src;
 	struct ttm_resource *dst;
 	u32 steps;
+	bool stays;
+	bool was_told;
+	u64 epoch;
 	struct pagoda_adl pages;
+	struct pagoda_paging_op copy;
+	struct pagoda_virtual virtual;
+	bool is_virtual;
 	struct pagoda_stream_txn *txn;
 	struct pagoda_paging_cost cost;
 };
@@ -118,16 +131,11 @@ struct move {
 static int move_op(struct move *m, struct pagoda_paging_op *op)
 {
 	struct pagoda_stream *stream = &m->vidmm->stream;
-	struct pagoda_paging_cost cost;
 
 	op->allocation = m->bo->id;
 	if (m->txn)
 		return pagoda_stream_emit(m->txn, op);
-
-	cost = pagoda_paging_cost(&stream->limits, op, stream->room);
-	m->cost.moved += cost.moved;
-	m->cost.encoded += cost.encoded;
-	m->cost.packets += cost.packets;
+	pagoda_cost_add(&m->cost, pagoda_paging_cost(&stream->limits, op, stream->room), 1);
 	return 0;
 }
 
@@ -135,29 +143,36 @@ static void move_set_pages(struct move *m)
 {
 	struct ttm_tt *tt = m->bo->ttm.ttm;
 
-	if (!tt)
-		return;
-	m->pages = (struct pagoda_adl) {
-		.nr_pages = tt->num_pages,
-		.pages = tt->dma_address,
-		.cpu_pages = tt->pages,
-	};
+	if (tt)
+		pagoda_bo_adl(m->bo, &m->pages);
 }
 
-/* Content leaves shared memory: the device may want to decompress first (C119, C120). */
-static int move_notify(struct move *m)
+/* Residency ends before the content is touched, and begins behind it (C115). */
+static int move_notice_left(struct move *m)
 {
-	struct pagoda_paging_op op = {
-		.operation = VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
-		.notify_alloc = {
-			.size = m->bo->ttm.base.size,
-			.flags = VIRTIO_PAGODA_NOTIFY_EVICTION,
-		},
-	};
+	struct pagoda_paging_op op;
+	int ret;
 
-	if (!(m->bo->flags & DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION))
+	if (!pagoda_notice_left(m->bo, &op))
 		return 0;
-	return move_op(m, &op);
+	ret = move_op(m, &op);
+	if (!ret && m->txn)
+		m->bo->told = false;
+	return ret;
+}
+
+static int move_notice_op(void *arg, struct pagoda_paging_op *op)
+{
+	return move_op(arg, op);
+}
+
+static int move_notice_arrived(struct move *m, struct ttm_resource *res)
+{
+	int ret = pagoda_notice_arrived(m->bo, res, move_notice_op, m);
+
+	if (ret > 0 && m->txn)
+		m->bo->told = true;
+	return min(ret, 0);
 }
 
 /*
@@ -176,28 +191,41 @@ static int move_map_cpu(struct move *m)
 	return to->cpu ? 0 : -ENOMEM;
 }
 
-static int move_map(struct move *m, struct ttm_resource *res)
+/**
+ * pagoda_move_map_op() - The operation that maps an aperture range
+ * @bo: Allocation with a populated tt, reservation held
+ * @res: Aperture resource with an address
+ * @pages: Its pages; stay with the operation
+ *
+ * Return: MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2 of all of it.
+ */
+struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
+					   const struct pagoda_adl *pages)
 {
 	struct pagoda_aperture_resource *to = pagoda_aperture_of(res);
-	bool coherent = m->bo->ttm.ttm->caching == ttm_cached &&
-			m->vidmm->stream.limits.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 	struct pagoda_paging_op op = {
-		.operation = pagoda_vidmm_map_op(m->vidmm),
+		.operation = pagoda_vidmm_map_op(bo->vidmm),
 		.map_aperture = {
 			.first_page = to->node.start,
-			.nr_pages = m->pages.nr_pages,
-			.adl = &m->pages,
-			.flags = coherent ? VIRTIO_PAGODA_MAP_CACHE_COHERENT : 0,
+			.nr_pages = pages->nr_pages,
+			.adl = pages,
+			.flags = pagoda_bo_is_coherent(bo) ? VIRTIO_PAGODA_MAP_CACHE_COHERENT : 0,
 			.generation = to->generation,
 		},
 	};
-	int ret;
 
 	if (op.operation == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
 		op.map_aperture.cpu_visible_address = to->cpu;
-	ret = move_op(m, &op);
+	return op;
+}
+
+static int move_map(struct move *m, struct ttm_resource *res)
+{
+	struct pagoda_paging_op op = pagoda_move_map_op(m->bo, res, &m->pages);
+	int ret = move_op(m, &op);
+
 	if (!ret && m->txn)
-		to->bound = true;
+		pagoda_aperture_of(res)->bound = true;
 	return ret;
 }
 
@@ -221,7 +249,9 @@ static int move_fill(struct move *m)
 	struct pagoda_vram_cursor cur;
 	int ret = 0;
 
-	pagoda_vram_first(&cur, m->dst, 0, m->bo->ttm.base.size);
+	if (m->is_virtual)
+		return pagoda_virtual_fill(&m->virtual, m->txn, m->epoch, &m->cost);
+	pagoda_vram_first_clean(&cur, m->dst, m->bo->ttm.base.size, m->epoch);
 	while (cur.size && !ret) {
 		struct pagoda_paging_op op = {
 			.operation = VIRTIO_PAGODA_OP_FILL,
@@ -305,7 +335,8 @@ static bool side_in_one_piece(struct ttm_resource *res)
 /*
  * The whole content, in consecutive pieces of about a millisecond (C27 - C29).
  * WDDM's segments hold an allocation in one piece, and TransferOffset counts
- * from its start; in fragmented VRAM each piece is named by its own address.
+ * from its start; in fragmented VRAM each piece is named by its own address. What is
+ * tiled is never fragmented.
  */
 static int move_transfer(struct move *m)
 {
@@ -315,22 +346,21 @@ static int move_transfer(struct move *m)
 	u64 done, piece;
 	int ret;
 
+	if (m->is_virtual)
+		return pagoda_virtual_transfer(&m->virtual, m->txn, &m->cost);
 	side_first(&src, m->src, size);
 	side_first(&dst, m->dst, size);
 	for (done = 0; done < size; done += piece) {
 		u64 offset = whole ? done : 0;
-		struct pagoda_paging_op op = {
-			.operation = VIRTIO_PAGODA_OP_TRANSFER,
-			.needs_idle = m->bo->needs_idle,
-			.transfer = {
-				.offset = offset,
-				.mdl_offset = done >> PAGE_SHIFT,
-				.flags = done ? 0 : VIRTIO_PAGODA_TRANSFER_START,
-				.src = side_describe(m, &src, done, offset),
-				.dst = side_describe(m, &dst, done, offset),
-			},
-		};
+		struct pagoda_paging_op op = m->copy;
 
+		op.needs_idle = m->bo->needs_idle;
+		op.transfer.offset = offset;
+		op.transfer.mdl_offset = done >> PAGE_SHIFT;
+		op.transfer.src = side_describe(m, &src, done, offset);
+		op.transfer.dst = side_describe(m, &dst, done, offset);
+		if (!done)
+			op.transfer.flags |= VIRTIO_PAGODA_TRANSFER_START;
 		piece = min_t(u64, size - done, PAGODA_PIECE_BYTES);
 		piece = side_contiguous(&src, piece);
 		piece = side_contiguous(&dst, piece);
@@ -346,21 +376,58 @@ static int move_transfer(struct move *m)
 	return 0;
 }
 
-/* Pushes what the device still buffers for these pages (C51). */
+/*
+ * Pages that aren't snooped are written through the device's write combiner, which
+ * keeps the last line until another one is written: any write will do, so it goes to a
+ * page that means nothing. Ours: nobody says what WRITE_PHYSICAL is for.
+ */
+static int move_flush_combiner(struct move *m)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
+		.access_physical = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = m->vidmm->dummy_mem.address,
+			.size = sizeof(u64),
+			.cpu_pages = &m->vidmm->dummy_page,
+		},
+	};
+
+	return move_op(m, &op);
+}
+
+/* Pushes what the device still buffers for these pages: writes first, then a read (C51). */
 static int move_flush(struct move *m)
 {
 	struct ttm_tt *tt = m->bo->ttm.ttm;
 	u32 last = tt->num_pages - 1;
+	int ret = tt->caching == ttm_cached ? 0 : move_flush_combiner(m);
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
 		.access_physical = {
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-			.address = tt->dma_address[last],
+			.address = pagoda_adl_page(&m->pages, last),
 			.size = sizeof(u64),
 			.cpu_pages = &tt->pages[last],
 		},
 	};
 
+	return ret ?: move_op(m, &op);
+}
+
+/* The page of a monitored fence comes or goes: the device is told where it is. */
+static int move_notify_fence(struct move *m)
+{
+	struct pagoda_fence_residency fence = { .fence = m->bo->id };
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY,
+		.notify_fences = { .nr_fences = 1, .fences = &fence },
+	};
+
+	if (m->dst->mem_type == TTM_PL_TT)
+		fence.current_value = pagoda_adl_page(&m->pages, 0);
+	else if (!m->src || m->src->mem_type != TTM_PL_TT)
+		return 0;
 	return move_op(m, &op);
 }
 
@@ -369,8 +436,12 @@ static int move_run(struct move *m)
 {
 	int ret = 0;
 
-	if (m->steps & NOTIFY)
-		ret = move_notify(m);
+	if (m->bo->is_fence)
+		ret = move_notify_fence(m);
+	if (!ret && m->steps & NOTIFY)
+		ret = pagoda_notice_eviction(m->bo, m->txn, &m->cost);
+	if (!ret && !m->stays)
+		ret = move_notice_left(m);
 	if (!ret && m->steps & MAP)
 		ret = move_map(m, m->dst);
 	if (!ret && m->steps & FILL)
@@ -381,12 +452,19 @@ static int move_run(struct move *m)
 		ret = move_flush(m);
 	if (!ret && m->steps & UNMAP)
 		ret = move_unmap(m, m->src);
+	if (!ret && !m->stays)
+		ret = move_notice_arrived(m, m->dst);
 	return ret;
 }
 
-/* A target that was mapped already must not keep pages that are given back (C62). */
+/*
+ * A target that was mapped already must not keep pages that are given back (C62). What
+ * was to leave is still there.
+ */
 static void move_undo(struct move *m)
 {
+	if (m->was_told && !m->bo->told)
+		move_notice_arrived(m, m->src);
 	if (m->steps & MAP && pagoda_aperture_of(m->dst)->bound)
 		move_unmap(m, m->dst);
 }
@@ -408,6 +486,9 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 
 	*fence = NULL;
 	ret = move_run(m);
+	/* Room to take the first notice back. */
+	if (!ret && m->was_told)
+		ret = move_notice_arrived(m, m->src);
 	if (ret)
 		return ret;
 	if (!m->cost.packets)
@@ -415,6 +496,9 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 	ret = pagoda_stream_begin(&txn, m->vidmm, m->bo, resv, usage, &m->cost);
 	if (ret)
 		return ret;
+	/* The device was reset since it was looked at: what is copied is garbage. */
+	if (m->steps & TRANSFER && pagoda_lost_is_stale(m->bo))
+		pagoda_bo_mark_lost(m->bo);
 	txn.no_wait = no_wait;
 	m->txn = &txn;
 	ret = move_run(m);
@@ -476,6 +560,7 @@ static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
 {
 	struct ttm_buffer_object *bo = &m->bo->ttm;
 
+	m->bo->epoch = m->epoch;
 	if (m->steps & TRANSFER) {
 		int ret = ttm_bo_move_accel_cleanup(bo, fence, evict, true, m->dst);
 
@@ -489,6 +574,14 @@ static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
 		bo->ttm->page_flags &= ~TTM_TT_FLAG_ZERO_ALLOC;
 	ttm_bo_move_null(bo, m->dst);
 	return 0;
+}
+
+/* What converts between tiles and rows, and what may be busy, has no virtual form. */
+static int move_plan_virtual(struct move *m)
+{
+	m->is_virtual = pagoda_virtual_wanted(m->vidmm, m->bo) && !m->copy.transfer.flags &&
+			m->copy.operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
+	return m->is_virtual ? pagoda_virtual_init(&m->virtual, m->bo, m->src, m->dst) : 0;
 }
 
 /**
@@ -511,6 +604,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		.bo = bo,
 		.src = ttm_bo->resource,
 		.dst = new_mem,
+		.epoch = pagoda_reset_epoch(bo->vidmm),
 		.steps = pagoda_move_steps(pagoda_move_place(ttm_bo, ttm_bo->resource),
 					   pagoda_move_place(ttm_bo, new_mem)),
 	};
@@ -519,27 +613,61 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 
 	if (WARN_ON_ONCE(m.steps & NEVER))
 		return -EINVAL;
+	/* Its first update sets every entry (C90). */
+	if (bo->table_of)
+		m.steps &= ~FILL;
 	if (m.steps & TRANSFER) {
 		ret = pagoda_lost_clear(bo);
 		if (ret)
 			return ret;
-		if (pagoda_vidmm_moves_by_cpu(bo->vidmm))
+		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->layout.tiling) {
+			pagoda_vm_bo_moves(bo);
+			bo->epoch = m.epoch;
 			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);
+		}
 	}
 	if (m.steps & POPULATE) {
 		ret = ttm_tt_populate(ttm_bo->bdev, ttm_bo->ttm, ctx);
 		if (ret)
 			return ret;
 	}
+	if (new_mem->mem_type == TTM_PL_TT) {
+		ret = pagoda_import_map(bo, ctx);
+		if (ret)
+			return ret;
+	}
+	ret = pagoda_device_mmu_repair(bo->vidmm, ttm_bo->ttm);
+	if (ret)
+		return ret;
 	move_set_pages(&m);
+	m.was_told = bo->told;
+	m.stays = bo->told && !m.steps;
+	if (m.steps & NOTIFY) {
+		ret = pagoda_notice_eviction_wait(bo, ctx->no_wait_gpu);
+		if (ret)
+			return ret;
+	}
 	if (m.steps & MAP) {
 		ret = move_map_cpu(&m);
 		if (ret)
 			return ret;
 	}
-	ret = move_submit(&m, ttm_bo->base.resv, ctx->no_wait_gpu, &fence);
-	if (ret)
+	if (m.steps & TRANSFER) {
+		ret = pagoda_swizzle_plan(bo, new_mem, ctx->no_wait_gpu, &m.copy);
+		if (ret)
+			return ret;
+	}
+	/* A move that fails after this leaves them to be made valid again. */
+	pagoda_vm_bo_moves(bo);
+	ret = move_plan_virtual(&m);
+	if (!ret)
+		ret = move_submit(&m, ttm_bo->base.resv, ctx->no_wait_gpu, &fence);
+	pagoda_virtual_fini(&m.virtual);
+	if (ret) {
+		pagoda_swizzle_undo(bo, new_mem);
 		return ret;
+	}
+	pagoda_swizzle_moved(bo, new_mem, &m.copy, fence);
 
 	move_count(&m);
 	move_trace(&m, evict);

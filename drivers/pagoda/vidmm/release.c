@@ -29,7 +29,7 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 		.unmap_aperture = {
 			.first_page = from->node.start,
 			.nr_pages = from->node.size,
-			.dummy_page = vidmm->dummy_dma,
+			.dummy_page = vidmm->dummy_mem.address,
 			.cpu_pages = &vidmm->dummy_page,
 		},
 	};
@@ -59,6 +59,23 @@ static struct pagoda_paging_cost release_discard_cost(struct pagoda_bo *bo,
 		.encoded = (u64)ranges * sizeof(struct virtio_pagoda_discard_content),
 		.packets = ranges,
 	};
+}
+
+/* The device is told first that the allocation isn't there any more. */
+static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
+{
+	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct pagoda_paging_op op;
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+
+	if (!pagoda_notice_left(bo, &op))
+		return;
+	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
+	pagoda_stream_emit(&txn, &op);
+	bo->told = false;
+	dma_fence_put(pagoda_stream_end(&txn));
 }
 
 /* DISCARD_CONTENT for every range; the reservation @resv is held. */
@@ -106,10 +123,23 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 }
 
 /**
- * pagoda_move_discard() - The content of a VRAM allocation isn't needed any more
+ * pagoda_release_is_mapped() - Is there a mapping of the aperture to take away?
+ * @res: Resource, in whatever segment
+ *
+ * Context: Reservation of its allocation held, or nobody else left.
+ * Return: Whether there is.
+ */
+bool pagoda_release_is_mapped(struct ttm_resource *res)
+{
+	return res->mem_type == TTM_PL_TT && pagoda_aperture_has_address(res) &&
+	       pagoda_aperture_of(res)->bound;
+}
+
+/**
+ * pagoda_move_discard() - The content of an allocation isn't needed any more
  * @bo: Allocation, reservation held; it is about to be gutted
  *
- * Elsewhere than in VRAM nothing happens (C46 - C48).
+ * DISCARD_CONTENT is for VRAM only (C46 - C48); elsewhere pages leave the aperture.
  *
  * Context: May sleep and allocate.
  */
@@ -117,8 +147,14 @@ void pagoda_move_discard(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
-	if (res && res->mem_type == TTM_PL_VRAM)
+	pagoda_swizzle_drop(bo);
+	if (!res)
+		return;
+	release_tell(bo, bo->ttm.base.resv);
+	if (res->mem_type == TTM_PL_VRAM)
 		release_discard(bo, bo->ttm.base.resv);
+	else if (pagoda_release_is_mapped(res))
+		release_unmap(bo, bo->ttm.base.resv);
 }
 
 /**
@@ -138,18 +174,19 @@ void pagoda_move_release(struct pagoda_bo *bo)
 	struct dma_resv *resv = &bo->ttm.base._resv;
 	bool mapped;
 
+	pagoda_swizzle_drop(bo);
 	if (!res)
 		return;
-	mapped = res->mem_type == TTM_PL_TT && pagoda_aperture_has_address(res) &&
-		 pagoda_aperture_of(res)->bound;
-	if (res->mem_type != TTM_PL_VRAM && !mapped)
+	mapped = pagoda_release_is_mapped(res);
+	if (res->mem_type != TTM_PL_VRAM && !mapped && !bo->told)
 		return;
 
 	while (!dma_resv_trylock(resv))
 		fsleep(10);
+	release_tell(bo, resv);
 	if (mapped)
 		release_unmap(bo, resv);
-	else
+	else if (res->mem_type == TTM_PL_VRAM)
 		release_discard(bo, resv);
 	dma_resv_unlock(resv);
 }

@@ -5,6 +5,7 @@
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <drm/drm_print.h>
+#include <pagoda/exec.h>
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
@@ -45,6 +46,7 @@ static void report_aperture(struct pagoda_vidmm *vidmm, struct drm_pagoda_segmen
 	info->visible_size = info->size;
 	info->usage = ttm_resource_manager_usage(&aperture->manager);
 	info->visible_usage = info->usage;
+	info->pin_limit = vidmm->pin_limit;
 	mutex_lock(&aperture->lock);
 	info->mapped = aperture->mapped << PAGE_SHIFT;
 	drm_mm_for_each_hole(node, &aperture->mm, start, end)
@@ -76,6 +78,8 @@ int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *
 		info->flags |= DRM_PAGODA_SEGMENT_CACHE_COHERENT;
 	if (client)
 		info->client_usage = atomic64_read(&client->segment_bytes[id]);
+	if (client && id == DRM_PAGODA_SEGMENT_APERTURE)
+		info->client_pinned = atomic64_read(&client->pinned_bytes);
 	return 0;
 }
 
@@ -109,6 +113,8 @@ void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *sta
 		.doorbells = queue.doorbells,
 		.faults = atomic64_read(&from->faults),
 		.lost = atomic64_read(&from->lost),
+		.range_acquires = atomic64_read(&from->range_acquires),
+		.range_steals = atomic64_read(&from->range_steals),
 	};
 }
 
@@ -219,6 +225,19 @@ static void report_buffer(void *arg, const void *data, u32 size, u64 seqno, int 
 	pagoda_paging_print(data, size, &report->text);
 	drm_printf(report->p, "seqno %llu size %u error %d\n", seqno, size, error);
 	drm_puts(report->p, report->text.data);
+}
+
+/**
+ * pagoda_vidmm_print_engines() - Counters of the engines and what they have
+ * @vidmm: The manager
+ * @p: Where to
+ *
+ * Context: May sleep.
+ */
+void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	if (vidmm->engines)
+		pagoda_engines_print(vidmm->engines, p);
 }
 
 /**

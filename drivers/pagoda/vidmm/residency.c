@@ -4,33 +4,22 @@
  *
  * A list is locked as a whole, then brought in piece by piece. Nothing of it can
  * be evicted meanwhile: TTM only tries for reservations first and then asks for
- * them with the list's own ticket, which tells it that they are ours already.
+ * them with the list's own ticket, which tells it that they are ours already. What is
+ * private to one VM has one reservation: what isn't in the list may leave, and the list
+ * is marked (&pagoda_bo.keep).
  *
  * When TTM finds no room although the list fits, other lists are in the way, or
  * what was closed but isn't gone yet. It is tried again alone, after TTM's own
  * work, and then once more after the list's own allocations have left VRAM,
- * because they may lie where a contiguous one has to go.
+ * because they may lie where a contiguous one has to go, and nothing is executed that
+ * keeps page tables in place.
  */
 #include <drm/drm_exec.h>
 #include <pagoda/virtio.h>
-#include "vidmm.h"
+#include "vm.h"
 
 #define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
-
-/**
- * enum residency_attempt - How hard it is tried
- * @SHARED: beside other lists
- * @ALONE: no other list is locked
- * @EMPTIED: alone, and the list leaves VRAM first
- * @ATTEMPTS: number of attempts
- */
-enum residency_attempt {
-	SHARED,
-	ALONE,
-	EMPTIED,
-	ATTEMPTS
-};
 
 /**
  * struct residency_list - A list being worked on
@@ -47,7 +36,7 @@ struct residency_list {
 	u32 count;
 	int (*process)(struct pagoda_bo *bo);
 	bool resident;
-	enum residency_attempt attempt;
+	enum pagoda_attempt attempt;
 };
 
 static u64 residency_vram_size(struct pagoda_vidmm *vidmm)
@@ -65,40 +54,63 @@ static u64 residency_excess(u64 need, u64 room)
 	return need > room ? need - room : 0;
 }
 
-/* Bytes of the list that fit nowhere even if it had the device for itself. */
-static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
+/**
+ * pagoda_demand_add() - One more allocation
+ * @demand: Added to
+ * @bo: Allocation
+ */
+void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	u64 size = bo->ttm.base.size;
+
+	if (bo->supported == VRAM_BIT)
+		demand->only_vram += size;
+	else if (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
+		return; /* needs no address: system pages will do */
+	else if (bo->supported == APERTURE_BIT)
+		demand->only_aperture += size;
+	else
+		demand->either += size;
+}
+
+/**
+ * pagoda_demand_misfit() - What fits nowhere even if it had the device for itself
+ * @vidmm: The manager
+ * @demand: What is needed
+ *
+ * Return: Bytes; 0 = it fits.
+ */
+u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {
 	u64 aperture = vidmm->info->aperture_pages << PAGE_SHIFT;
 	u64 vram = residency_vram_size(vidmm);
-	u64 only_vram = 0, only_aperture = 0, either = 0;
+	u64 all = demand->only_vram + demand->only_aperture + demand->either;
+
+	return max3(residency_excess(demand->only_vram, vram),
+		    residency_excess(demand->only_aperture, aperture),
+		    residency_excess(all, vram + aperture));
+}
+
+static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_demand demand = {};
 	u32 i;
 
-	for (i = 0; i < count; i++) {
-		u64 size = bos[i]->ttm.base.size;
-
-		if (bos[i]->supported == VRAM_BIT)
-			only_vram += size;
-		else if (!(bos[i]->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
-			continue; /* needs no address: system pages will do */
-		else if (bos[i]->supported == APERTURE_BIT)
-			only_aperture += size;
-		else
-			either += size;
-	}
-	return max3(residency_excess(only_vram, vram),
-		    residency_excess(only_aperture, aperture),
-		    residency_excess(only_vram + only_aperture + either, vram + aperture));
+	for (i = 0; i < count; i++)
+		pagoda_demand_add(&demand, bos[i]);
+	return pagoda_demand_misfit(vidmm, &demand);
 }
 
 static int residency_validate(struct pagoda_bo *bo,
-			      u32 (*fill)(struct pagoda_bo *bo, struct ttm_place *places))
+			      u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places))
 {
-	struct ttm_operation_ctx ctx = { .interruptible = true };
-	struct ttm_place places[4];
-	struct ttm_placement placement = { .placement = places };
+	struct ttm_operation_ctx ctx = {
+		.interruptible = true,
+		.resv = bo->ttm.base.resv,
+		.allow_res_evict = true,
+	};
 
-	placement.num_placement = fill(bo, places);
-	return ttm_bo_validate(&bo->ttm, &placement, &ctx);
+	return pagoda_bo_place(bo, where, &ctx);
 }
 
 static int residency_process_make(struct pagoda_bo *bo)
@@ -106,9 +118,10 @@ static int residency_process_make(struct pagoda_bo *bo)
 	return residency_validate(bo, pagoda_bo_placement_resident);
 }
 
+/* What changes that wait will map stays for them (C145). */
 static int residency_process_evict(struct pagoda_bo *bo)
 {
-	if (bo->ttm.resource->mem_type == TTM_PL_SYSTEM)
+	if (bo->ttm.resource->mem_type == TTM_PL_SYSTEM || atomic_read(&bo->waits))
 		return 0;
 	return residency_validate(bo, pagoda_bo_placement_evicted);
 }
@@ -119,37 +132,62 @@ static int residency_leave_vram(struct residency_list *list)
 	int ret;
 
 	for (i = 0; i < list->count; i++) {
-		if (list->bos[i]->ttm.resource->mem_type != TTM_PL_VRAM)
-			continue;
-		ret = residency_process_evict(list->bos[i]);
+		ret = pagoda_room_leave(list->bos[i]);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
+static void residency_keep(struct residency_list *list, bool keep)
+{
+	u32 i;
+
+	for (i = 0; i < list->count; i++)
+		list->bos[i]->keep = keep;
+}
+
+static int residency_process_all(struct residency_list *list)
+{
+	u32 i, rank;
+	int ret = 0;
+
+	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
+		for (i = 0; i < list->count && !ret; i++)
+			if (pagoda_room_rank(list->bos[i]) == rank)
+				ret = list->process(list->bos[i]);
+	return ret;
+}
+
 /* Many moves share paging buffers while the stream is plugged. */
 static int residency_process(struct residency_list *list)
 {
 	int ret = 0;
-	u32 i;
 
 	pagoda_stream_plug(list->vidmm);
-	if (list->attempt == EMPTIED)
+	residency_keep(list, list->resident);
+	if (list->attempt == PAGODA_ATTEMPT_EMPTIED)
 		ret = residency_leave_vram(list);
-	for (i = 0; i < list->count && !ret; i++)
-		ret = list->process(list->bos[i]);
+	if (!ret)
+		ret = residency_process_all(list);
+	residency_keep(list, false);
 	pagoda_stream_unplug(list->vidmm);
 	return ret;
 }
 
-/* All kernel fences are of the paging timeline: the latest stands for all. */
-static struct dma_fence *residency_later(struct dma_fence *latest, struct dma_resv *resv)
+/*
+ * All kernel fences are of the paging timeline: the latest stands for all. Those of another
+ * device that shares the allocation are waited for.
+ */
+static struct dma_fence *residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
+					 struct dma_resv *resv)
 {
 	struct dma_resv_iter cursor;
 	struct dma_fence *fence;
 
 	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_KERNEL, fence) {
+		if (!pagoda_queue_owns(vidmm->stream.queue, fence))
+			dma_fence_wait(fence, false);
 		if (dma_fence_is_signaled(fence))
 			continue;
 		if (latest && !dma_fence_is_later(fence, latest))
@@ -170,7 +208,7 @@ static struct dma_fence *residency_commit(struct residency_list *list)
 		struct pagoda_bo *bo = list->bos[i];
 
 		WRITE_ONCE(bo->resident, list->resident);
-		fence = residency_later(fence, bo->ttm.base.resv);
+		fence = residency_later(list->vidmm, fence, bo->ttm.base.resv);
 		if (list->resident)
 			ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
 	}
@@ -193,7 +231,8 @@ static int residency_run_locked(struct residency_list *list, struct dma_fence **
 	struct drm_exec exec;
 	int ret = 0;
 
-	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT, list->count);
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+		      list->count);
 	drm_exec_until_all_locked(&exec) {
 		ret = residency_lock_list(&exec, list);
 		drm_exec_retry_on_contention(&exec);
@@ -209,25 +248,74 @@ static int residency_run_locked(struct residency_list *list, struct dma_fence **
 	return ret;
 }
 
-static int residency_try(struct residency_list *list, struct dma_fence **fence)
+static int residency_enter_alone(struct pagoda_vidmm *vidmm, bool interruptible)
 {
-	struct rw_semaphore *sem = &list->vidmm->residency;
-	int ret;
+	int ret = 0;
 
-	if (list->attempt == SHARED) {
-		ret = down_read_interruptible(sem);
-		if (ret)
-			return ret;
-		ret = residency_run_locked(list, fence);
-		up_read(sem);
-		return ret;
-	}
-	ret = down_write_killable(sem);
+	if (interruptible)
+		ret = down_write_killable(&vidmm->residency);
+	else
+		down_write(&vidmm->residency);
 	if (ret)
 		return ret;
-	flush_workqueue(list->vidmm->ttm.wq);
+	atomic_inc(&vidmm->pressing);
+	flush_workqueue(vidmm->ttm.wq);
+	return 0;
+}
+
+/**
+ * pagoda_residency_enter() - Before a list is locked
+ * @vidmm: The manager
+ * @attempt: How hard it is tried
+ * @interruptible: Signals end the wait
+ *
+ * Context: May sleep; for EMPTIED as long as jobs last. Outside of reservations and VMs'
+ * locks.
+ * Return: 0, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
+			   bool interruptible)
+{
+	int ret;
+
+	if (attempt == PAGODA_ATTEMPT_SHARED) {
+		if (interruptible)
+			return down_read_interruptible(&vidmm->residency);
+		down_read(&vidmm->residency);
+		return 0;
+	}
+	ret = residency_enter_alone(vidmm, interruptible);
+	if (ret || attempt != PAGODA_ATTEMPT_EMPTIED)
+		return ret;
+	ret = pagoda_room_wait_idle(vidmm, interruptible);
+	if (ret)
+		pagoda_residency_leave(vidmm, attempt);
+	return ret;
+}
+
+/**
+ * pagoda_residency_leave() - The list isn't locked any more
+ * @vidmm: The manager
+ * @attempt: As with pagoda_residency_enter()
+ */
+void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt)
+{
+	if (attempt == PAGODA_ATTEMPT_SHARED) {
+		up_read(&vidmm->residency);
+		return;
+	}
+	atomic_dec(&vidmm->pressing);
+	up_write(&vidmm->residency);
+}
+
+static int residency_try(struct residency_list *list, struct dma_fence **fence)
+{
+	int ret = pagoda_residency_enter(list->vidmm, list->attempt, true);
+
+	if (ret)
+		return ret;
 	ret = residency_run_locked(list, fence);
-	up_write(sem);
+	pagoda_residency_leave(list->vidmm, list->attempt);
 	return ret;
 }
 
@@ -236,7 +324,8 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
 	int ret;
 
 	*fence = NULL;
-	for (list->attempt = SHARED; list->attempt < ATTEMPTS; list->attempt++) {
+	for (list->attempt = PAGODA_ATTEMPT_SHARED; list->attempt < PAGODA_ATTEMPTS;
+	     list->attempt++) {
 		ret = residency_try(list, fence);
 		if (ret != -ENOMEM && ret != -EBUSY)
 			break;

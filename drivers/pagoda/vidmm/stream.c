@@ -64,7 +64,7 @@ static void stream_push(struct pagoda_stream *stream)
 		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
 		.signal_fence = {
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-			.address = stream->fence_dma,
+			.address = stream->fence_mem.address,
 			.value = sub->seqno,
 			.cpu_pages = &stream->fence_page,
 		},
@@ -82,6 +82,7 @@ static void stream_push(struct pagoda_stream *stream)
 	sub->operations++;
 	atomic64_inc(&stream_vidmm(stream)->stats.commands);
 	stream->open = NULL;
+	pagoda_journal_record(&stream_vidmm(stream)->journal, sub);
 	pagoda_submission_push(sub);
 }
 
@@ -245,6 +246,42 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 }
 
 /**
+ * pagoda_stream_restart() - Paging works again on a device that was reset
+ * @vidmm: The manager; nothing names a root any more
+ *
+ * What was collected before is given up. The first operations map the driver's own pages
+ * for the device MMU, the one that every buffer's end is written to before all; the
+ * paging process is there before anybody can use it (C80).
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOMEM, -EAGAIN if the device is just being reset once more, or how it
+ * failed; then nothing has changed. 0 too if it was done before.
+ */
+int pagoda_stream_restart(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_paging_cost cost = pagoda_device_mmu_own_cost(vidmm);
+	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream_txn txn = { .vidmm = vidmm };
+	int ret = txn_get_spares(&txn, stream, &cost);
+
+	if (ret)
+		return ret;
+	txn.cookie = stream_lock(stream);
+	if (pagoda_queue_is_closed(stream->queue)) {
+		if (stream->open)
+			stream_push(stream);
+		if (vidmm->mmu)
+			ret = pagoda_process_rebuild(vidmm->mmu);
+		if (!ret && !pagoda_queue_restart(stream->queue))
+			ret = -EAGAIN;
+		if (!ret)
+			pagoda_device_mmu_remap_own(vidmm, &txn);
+	}
+	dma_fence_put(pagoda_stream_end(&txn));
+	return ret;
+}
+
+/**
  * pagoda_stream_begin_must() - pagoda_stream_begin() where failure is no answer
  * @txn: Filled
  * @vidmm: The manager
@@ -307,41 +344,17 @@ static bool op_can_be_busy(const struct pagoda_paging_op *op)
 	       op->operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT;
 }
 
-/* Segments of an operation, for the trace. */
-static void op_segments(const struct pagoda_paging_op *op, u32 *src, u32 *dst)
-{
-	*src = VIRTIO_PAGODA_SEGMENT_COUNT;
-	*dst = VIRTIO_PAGODA_SEGMENT_COUNT;
-	switch (op->operation) {
-	case VIRTIO_PAGODA_OP_TRANSFER:
-	case VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER:
-		*src = op->transfer.src.segment;
-		*dst = op->transfer.dst.segment;
-		break;
-	case VIRTIO_PAGODA_OP_FILL:
-		*dst = op->fill.segment;
-		break;
-	case VIRTIO_PAGODA_OP_DISCARD_CONTENT:
-		*src = op->discard_content.segment;
-		break;
-	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
-	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
-	case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
-		*dst = VIRTIO_PAGODA_SEGMENT_APERTURE;
-		break;
-	}
-}
-
 static void stream_trace(struct pagoda_stream *stream, const struct pagoda_paging_op *op,
 			 u64 moved, u32 encoded, int pass)
 {
-	u32 src, dst;
+	struct pagoda_paging_ends ends;
 
 	if (!trace_pagoda_op_enabled())
 		return;
-	op_segments(op, &src, &dst);
+	ends = pagoda_paging_ends(op);
 	trace_pagoda_op(dev_name(stream_vidmm(stream)->drm->dev), op->allocation,
-			op->operation, moved, src, dst, stream->open->seqno, encoded, pass);
+			op->operation, moved, ends.src_segment, ends.dst_segment,
+			stream->open->seqno, encoded, pass);
 }
 
 /* One call of the builder; adds what it used of the buffer to the counters. */
@@ -358,6 +371,11 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
 	atomic64_add((stream->buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE,
 		     &vidmm->stats.commands);
 	stream_trace(stream, op, moved, stream->buf.write_offset - offset, pass);
+	pagoda_journal_note(&vidmm->journal, op, stream->open->seqno, offset,
+			    stream->buf.write_offset - offset, pass);
+	if (op->operation == VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE &&
+	    op->update_page_table.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		pagoda_journal_written(&vidmm->journal, op);
 	return result;
 }
 
@@ -383,10 +401,10 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 	struct pagoda_vidmm *vidmm = txn->vidmm;
 	struct pagoda_stream *stream = &vidmm->stream;
 	struct pagoda_paging_cursor cursor = {};
-	struct pagoda_paging_cost cost;
 	enum pagoda_build result;
 	const char *why = NULL;
 	int pass = 0;
+	u64 moved;
 	int ret;
 
 	lockdep_assert_held(&stream->lock);
@@ -402,11 +420,11 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 	if (txn->idle && op_can_be_busy(op))
 		op_say_idle(op);
 
-	cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	moved = pagoda_paging_moved(&stream->limits, op);
 	for (;;) {
 		if (!stream->open)
 			stream_open_submission(stream, txn);
-		result = stream_build(stream, op, cost.moved, &cursor, pass++);
+		result = stream_build(stream, op, moved, &cursor, pass++);
 		if (result == PAGODA_BUILD_SUCCESS)
 			break;
 		if (result == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
@@ -421,11 +439,24 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 		op_say_idle(op);
 	}
 	stream->open->operations++;
-	stream->open_cost += cost.moved;
+	stream->open_cost += moved;
 	txn_keep_fence(txn, stream);
 	if (stream->open_cost >= PAGODA_PIECE_BYTES)
 		stream_push(stream);
 	return 0;
+}
+
+/**
+ * pagoda_stream_emit_valid() - &pagoda_emit.emit: an operation that is valid by
+ *	construction
+ * @txn: Transaction, a struct pagoda_stream_txn
+ * @op: Operation that isn't refused and never busy
+ *
+ * Context: As pagoda_stream_emit(), but never waits.
+ */
+void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
+{
+	WARN_ON_ONCE(pagoda_stream_emit(txn, op));
 }
 
 /**
@@ -450,6 +481,32 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 	stream_unlock(stream, txn->cookie);
 	txn_drop_spares(txn);
 	return txn->fence;
+}
+
+/**
+ * pagoda_stream_end_wait() - End a transaction and wait until it was executed
+ * @txn: Transaction
+ *
+ * Also where the stream is plugged: what was collected goes out.
+ *
+ * Context: Releases the stream's lock, then sleeps.
+ * Return: 0, or the error of the fence behind the last operation.
+ */
+int pagoda_stream_end_wait(struct pagoda_stream_txn *txn)
+{
+	struct pagoda_stream *stream = &txn->vidmm->stream;
+	struct dma_fence *fence;
+	int ret;
+
+	if (stream->open)
+		stream_push(stream);
+	fence = pagoda_stream_end(txn);
+	if (!fence)
+		return 0;
+	dma_fence_wait(fence, false);
+	ret = fence->error;
+	dma_fence_put(fence);
+	return ret;
 }
 
 /**
@@ -488,58 +545,116 @@ static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
 {
 	struct pagoda_vidmm *vidmm = owner;
+	int ret;
 
-	return pagoda_cpu_execute(&vidmm->executor, sub->data, sub->built, start,
-				  sub->priv, sub->priv_built, stopped_at);
+	ret = pagoda_cpu_execute(&vidmm->executor, sub->data, sub->built, start,
+				 sub->priv, sub->priv_built, stopped_at);
+	pagoda_tables_rescued(vidmm, sub, start);
+	return ret;
 }
 
-static void stream_lost_packet(void *arg, u32 opcode, u64 allocation)
+/*
+ * A submission that is lost, what that costs the allocations it names, and whether the
+ * device's mappings are wrong now.
+ */
+struct stream_loss {
+	struct pagoda_vidmm *vidmm;
+	u32 aborts;
+	bool mappings;
+};
+
+static bool stream_is_content(u32 opcode)
 {
-	struct pagoda_vidmm *vidmm = arg;
+	switch (opcode) {
+	case VIRTIO_PAGODA_OP_TRANSFER:
+	case VIRTIO_PAGODA_OP_FILL:
+	case VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER:
+	case VIRTIO_PAGODA_OP_VIRTUAL_FILL:
+	case VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Without it the device would go on to use what is somebody else's by then, or what never
+ * was there. The paging process' own windows are wiped by the CPU, and what the device
+ * MMU maps is asked for when it is used (device_mmu.c).
+ */
+static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
+{
+	const struct virtio_pagoda_update_page_table *update = (const void *)packet;
+	const struct virtio_pagoda_flush_tlb *flush = (const void *)packet;
+
+	switch (le16_to_cpu(packet->opcode)) {
+	case VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE:
+		return update->address_space;
+	case VIRTIO_PAGODA_OP_FLUSH_TLB:
+		return flush->address_space;
+	case VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES:
+	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
+	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
+	case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
+	case VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE:
+	case VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *packet)
+{
+	u64 allocation = le64_to_cpu(packet->allocation);
+	u32 opcode = le16_to_cpu(packet->opcode);
+	struct stream_loss *loss = arg;
 	struct pagoda_bo *bo;
 
-	if (opcode != VIRTIO_PAGODA_OP_TRANSFER && opcode != VIRTIO_PAGODA_OP_FILL)
+	loss->mappings |= stream_is_mapping(packet);
+	if (!allocation || (!loss->aborts && !stream_is_content(opcode)))
 		return;
-	xa_lock(&vidmm->bos);
-	bo = xa_load(&vidmm->bos, allocation);
-	if (bo)
+	xa_lock(&loss->vidmm->bos);
+	bo = xa_load(&loss->vidmm->bos, allocation);
+	if (bo && stream_is_content(opcode)) {
 		pagoda_bo_mark_lost(bo);
-	xa_unlock(&vidmm->bos);
+		/* Pairs with pagoda_lost_mark(). */
+		atomic64_inc_return_release(&loss->vidmm->losses);
+	}
+	if (bo)
+		atomic_or(loss->aborts, &bo->aborted);
+	xa_unlock(&loss->vidmm->bos);
 }
 
 /*
  * What couldn't be done must not show what was there before: allocations are
  * marked here, where nothing can be locked, and cleared before anybody gets to see
- * them (lost.c). Signalling path.
+ * them (lost.c). What the device reaches its memory by is built anew, after a reset.
+ * Signalling path.
  */
-static void stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
+static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
 {
-	pagoda_paging_walk(sub->data, sub->built, offset, stream_lost_packet, owner);
+	struct pagoda_vidmm *vidmm = owner;
+	struct stream_loss loss = { .vidmm = vidmm, .aborts = pagoda_reset_aborts(vidmm) };
+
+	pagoda_paging_walk(sub->data, sub->built, offset, stream_lost_packet, &loss);
+	pagoda_journal_lost(&vidmm->journal, sub->seqno, offset, error);
+	pagoda_coredump_paging(vidmm, sub->seqno, offset, error);
+	if (vidmm->mmu)
+		pagoda_process_lost(vidmm->mmu);
+	return loss.mappings;
+}
+
+static int stream_reset_adapter(void *owner, bool asked)
+{
+	return pagoda_reset_device(owner, asked);
 }
 
 static const struct pagoda_queue_ops stream_queue_ops = {
 	.execute = stream_execute,
 	.lost = stream_lost,
+	.reset_adapter = stream_reset_adapter,
 };
-
-static int stream_init_fence_page(struct pagoda_stream *stream, struct device *dev)
-{
-	stream->fence_page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!stream->fence_page)
-		return -ENOMEM;
-	stream->fence_dma = dma_map_page(dev, stream->fence_page, 0, PAGE_SIZE,
-					 DMA_BIDIRECTIONAL);
-	if (!dma_mapping_error(dev, stream->fence_dma))
-		return 0;
-	__free_page(stream->fence_page);
-	return -ENOMEM;
-}
-
-static void stream_fini_fence_page(struct pagoda_stream *stream, struct device *dev)
-{
-	dma_unmap_page(dev, stream->fence_dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	__free_page(stream->fence_page);
-}
 
 /**
  * pagoda_stream_init() - Set up the stream and its queue
@@ -566,11 +681,17 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	int ret;
 
 	stream->limits = (struct pagoda_paging_limits) {
-		.features = info->features |
-			    (info->coherent ? BIT_ULL(VIRTIO_PAGODA_F_COHERENT) : 0),
+		.features = info->features,
 		.vram_size = info->vram_size,
 		.aperture_pages = info->aperture_pages,
+		.mmu_pages = info->mmu_pages,
+		.swizzling_bytes = info->swizzling_bytes,
 		.max_runs = info->max_runs,
+		.va_bits = info->va_bits,
+		.pt_levels = info->pt_levels,
+		.page_sizes = info->page_sizes,
+		.max_address_spaces = info->max_address_spaces,
+		.swizzling_ranges = info->swizzling_ranges,
 	};
 	stream->room = PAGE_SIZE - PAGODA_STREAM_TAIL;
 	stream->packets = PAGE_SIZE / PAGODA_PAGING_MIN_PRIVATE - 1;
@@ -578,7 +699,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
 	stream->patience = msecs_to_jiffies(PAGODA_PLUG_MS);
 
-	ret = stream_init_fence_page(stream, info->dma_dev);
+	ret = pagoda_sysmem_alloc(vidmm, &stream->fence_mem, &stream->fence_page);
 	if (ret)
 		return ret;
 	stream->wq = alloc_workqueue("pagoda-stream", WQ_MEM_RECLAIM | WQ_HIGHPRI, 1);
@@ -596,7 +717,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 err_wq:
 	destroy_workqueue(stream->wq);
 err_page:
-	stream_fini_fence_page(stream, info->dma_dev);
+	pagoda_sysmem_free(vidmm, &stream->fence_mem, stream->fence_page);
 	return ret;
 }
 
@@ -615,6 +736,6 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 		pagoda_submission_put(stream->reserve);
 	pagoda_queue_destroy(stream->queue);
 	destroy_workqueue(stream->wq);
-	stream_fini_fence_page(stream, vidmm->info->dma_dev);
+	pagoda_sysmem_free(vidmm, &stream->fence_mem, stream->fence_page);
 	mutex_destroy(&stream->lock);
 }

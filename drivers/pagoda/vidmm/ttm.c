@@ -3,77 +3,116 @@
  * What TTM calls, but for moves.
  *
  * TTM also calls with objects it made itself for what a move leaves behind:
- * every function asks pagoda_bo_is_ours() before it looks at an allocation.
+ * every function asks pagoda_bo_is_ours() before it looks at an allocation, but for
+ * access_memory, which comes through an allocation's mapping.
  */
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
+#include <drm/ttm/ttm_pool.h>
 #include <pagoda/trace.h>
+#include "prime.h"
 #include "vidmm.h"
 
 /*
  * Without CPU_VISIBLE nobody but the device looks, and changing the caching of
  * pages is expensive: they stay as they are.
  */
-static enum ttm_caching tt_caching(struct ttm_buffer_object *bo)
+static enum ttm_caching tt_caching(const struct pagoda_bo *bo)
 {
-	u32 flags = pagoda_bo_of_ttm(bo)->flags;
-
-	if (flags & DRM_PAGODA_ALLOCATION_CACHED ||
-	    !(flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
+	if (bo->flags & DRM_PAGODA_ALLOCATION_CACHED ||
+	    !(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
 		return ttm_cached;
 	return ttm_write_combined;
 }
 
-static struct ttm_tt *pagoda_tt_create(struct ttm_buffer_object *bo, u32 page_flags)
+static struct ttm_tt *pagoda_tt_create(struct ttm_buffer_object *ttm_bo, u32 page_flags)
 {
-	struct ttm_tt *tt;
+	enum ttm_caching caching = ttm_cached;
+	struct pagoda_tt *tt;
 
 	tt = kzalloc(sizeof(*tt), GFP_KERNEL);
 	if (!tt)
 		return NULL;
+	if (pagoda_bo_is_ours(ttm_bo)) {
+		const struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
+
+		tt->allocation = bo->id;
+		tt->notify = bo->flags & DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP;
+		caching = tt_caching(bo);
+	}
 	/* With an array of bus addresses, which TTM's pool then fills. */
-	if (ttm_sg_tt_init(tt, bo, page_flags, tt_caching(bo))) {
+	if (ttm_sg_tt_init(&tt->base, ttm_bo, page_flags, caching)) {
 		kfree(tt);
 		return NULL;
 	}
-	return tt;
+	return &tt->base;
 }
 
 static void pagoda_tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 {
+	if (pagoda_tt_of(tt)->left)
+		ttm_pool_free(&bdev->pool, tt);
 	ttm_tt_fini(tt);
-	kfree(tt);
+	kfree(pagoda_tt_of(tt));
 }
 
 static const struct ttm_place pagoda_place_system = { .mem_type = TTM_PL_SYSTEM };
 
 /*
  * VRAM goes to the eviction segment, everything else to the system segment.
- * Nobody needs what is discardable: without a place TTM throws it away.
+ * Nobody needs what is discardable, or what TTM made itself and has let go of but
+ * not given up yet: without a place TTM waits for it and throws it away.
  */
 static void pagoda_evict_flags(struct ttm_buffer_object *ttm_bo, struct ttm_placement *placement)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
 
-	placement->num_placement = 1;
-	placement->placement = &pagoda_place_system;
+	placement->num_placement = 0;
 	if (!pagoda_bo_is_ours(ttm_bo))
 		return;
 
-	if (bo->discardable) {
+	if (bo->table_of) {
+		pagoda_vm_table_evict(bo);
+		pagoda_bo_account(bo, ttm_bo->resource, NULL);
+	} else if (bo->discardable) {
+		pagoda_vm_bo_moves(bo);
 		pagoda_move_discard(bo);
 		pagoda_bo_account(bo, ttm_bo->resource, NULL);
-		placement->num_placement = 0;
 	} else if (ttm_bo->resource->mem_type == TTM_PL_VRAM) {
 		placement->num_placement = pagoda_bo_placement_evicted(bo, bo->evict_places);
 		placement->placement = bo->evict_places;
+	} else {
+		placement->num_placement = 1;
+		placement->placement = &pagoda_place_system;
 	}
+}
+
+/*
+ * Between the unlock and the put of what TTM made for a move, another eviction or a
+ * swap-out may come first. Nobody reads it again: it needs no paging to go, but what
+ * still reads it has to end before.
+ */
+static int pagoda_ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
+			   struct ttm_resource *new_mem, struct ttm_place *hop)
+{
+	int ret;
+
+	if (pagoda_bo_is_ours(bo))
+		return pagoda_move(bo, evict, ctx, new_mem, hop);
+	ret = ttm_bo_wait_ctx(bo, ctx);
+	if (!ret)
+		ttm_bo_move_null(bo, new_mem);
+	return ret;
 }
 
 /* What TTM made itself is on its way out: waiting for it always gains something. */
 static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
-	return !pagoda_bo_is_ours(bo) || ttm_bo_eviction_valuable(bo, place);
+	if (!pagoda_bo_is_ours(bo))
+		return true;
+	if (!pagoda_vm_may_evict(pagoda_bo_of_ttm(bo)))
+		return false;
+	return ttm_bo_eviction_valuable(bo, place);
 }
 
 static void pagoda_release_notify(struct ttm_buffer_object *bo)
@@ -90,7 +129,13 @@ static void pagoda_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
 		return;
 	trace_pagoda_bo_free(dev_name(bo->vidmm->drm->dev), bo->id, ttm_bo->base.size,
 			     pagoda_segment_of(ttm_bo->resource));
+	pagoda_import_unmap(bo);
 	pagoda_bo_account(bo, ttm_bo->resource, NULL);
+}
+
+static bool io_mem_is_tiled(struct ttm_buffer_object *bo)
+{
+	return pagoda_bo_is_ours(bo) && pagoda_bo_of_ttm(bo)->layout.tiling;
 }
 
 /* VRAM of this device is memory like any other; the pages come from io_mem_pfn. */
@@ -100,10 +145,15 @@ static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *r
 
 	if (res->mem_type != TTM_PL_VRAM)
 		return 0;
-	if (!pagoda_vram_is_visible(vidmm, res))
+	if (io_mem_is_tiled(res->bo)) {
+		/* No address of its own: whoever asks again is told of the same range. */
+		if (!pagoda_swizzle_is_shown(pagoda_bo_of_ttm(res->bo)))
+			return -EINVAL;
+	} else if (!pagoda_vram_is_visible(vidmm, res)) {
 		return -EINVAL;
-	if (pagoda_vram_is_contiguous(res))
+	} else if (pagoda_vram_is_contiguous(res)) {
 		res->bus.addr = vidmm->vram.window + ((u64)res->start << PAGE_SHIFT);
+	}
 	res->bus.is_iomem = true;
 	res->bus.caching = ttm_cached;
 	return 0;
@@ -111,6 +161,8 @@ static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *r
 
 static unsigned long pagoda_io_mem_pfn(struct ttm_buffer_object *bo, unsigned long page_offset)
 {
+	if (io_mem_is_tiled(bo))
+		return pagoda_swizzle_pfn(pagoda_bo_of_ttm(bo), page_offset);
 	return pagoda_vram_pfn(pagoda_vidmm_of_ttm(bo->bdev), bo->resource, page_offset);
 }
 
@@ -122,10 +174,12 @@ static int pagoda_access_memory(struct ttm_buffer_object *bo, unsigned long offs
 
 const struct ttm_device_funcs pagoda_ttm_funcs = {
 	.ttm_tt_create = pagoda_tt_create,
+	.ttm_tt_populate = pagoda_device_mmu_populate,
+	.ttm_tt_unpopulate = pagoda_device_mmu_unpopulate,
 	.ttm_tt_destroy = pagoda_tt_destroy,
 	.evict_flags = pagoda_evict_flags,
 	.eviction_valuable = pagoda_eviction_valuable,
-	.move = pagoda_move,
+	.move = pagoda_ttm_move,
 	.release_notify = pagoda_release_notify,
 	.delete_mem_notify = pagoda_delete_mem_notify,
 	.io_mem_reserve = pagoda_io_mem_reserve,

@@ -11,6 +11,8 @@
 #include <drm/drm_device.h>
 #include <pagoda/transport.h>
 #include <pagoda/virtio.h>
+#include "context.h"
+#include "prime.h"
 #include "vidmm.h"
 
 /* Marks what pagoda_vidmm_stop() keeps alive for a moment. */
@@ -39,11 +41,14 @@ static void vidmm_fini_executor(struct pagoda_vidmm *vidmm)
 {
 	kvfree(vidmm->executor.aperture);
 	kvfree(vidmm->executor.generations);
+	kvfree(vidmm->executor.mmu);
 }
 
 /*
- * What the CPU needs to do the device's work. It has an aperture only when the device
- * does nothing at all: it can't change the device's, and must not say that it did.
+ * What the CPU needs to do the device's work. It has an aperture and device addresses
+ * only when the device does nothing at all: it can't change the device's, and must
+ * not say that it did. Without them it takes any address of system memory: it reaches
+ * pages by other means.
  */
 static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
 {
@@ -56,37 +61,54 @@ static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
 		.map_page = vidmm_map_page,
 		.unmap_page = vidmm_unmap_page,
 		.page_at = vidmm_page_at,
+		.limits = &vidmm->stream.limits,
+		.ranges = vidmm->swizzle.cpu,
 	};
 	if (!use_cpu)
 		return 0;
 	exec->aperture = kvcalloc(pages, sizeof(*exec->aperture), GFP_KERNEL);
 	exec->generations = kvcalloc(pages, sizeof(*exec->generations), GFP_KERNEL);
 	exec->aperture_pages = pages;
-	if (exec->aperture && exec->generations)
+	exec->mmu_pages = vidmm->info->mmu_pages;
+	if (exec->mmu_pages)
+		exec->mmu = kvcalloc(exec->mmu_pages, sizeof(*exec->mmu), GFP_KERNEL);
+	if (exec->aperture && exec->generations && !exec->mmu == !exec->mmu_pages)
 		return 0;
 	vidmm_fini_executor(vidmm);
 	return -ENOMEM;
 }
 
-static int vidmm_init_dummy(struct pagoda_vidmm *vidmm)
+/* Without page tables there is nothing that commands could be executed on. */
+static int vidmm_init_engines(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
-	struct device *dev = vidmm->info->dma_dev;
+	const struct pagoda_engines_args engines = {
+		.dev = vidmm->drm->dev,
+		.transports = args->engines,
+		.count = vidmm->info->num_engines,
+		.timeout_ms = args->job_timeout_ms,
+		.ops = &pagoda_context_exec_ops,
+		.owner = vidmm,
+	};
 
-	vidmm->dummy_page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!vidmm->dummy_page)
-		return -ENOMEM;
-	vidmm->dummy_dma = dma_map_page(dev, vidmm->dummy_page, 0, PAGE_SIZE,
-					DMA_BIDIRECTIONAL);
-	if (!dma_mapping_error(dev, vidmm->dummy_dma))
+	if (!args->engines || !vidmm->mmu ||
+	    !(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
 		return 0;
-	__free_page(vidmm->dummy_page);
-	return -ENOMEM;
+	vidmm->engines = pagoda_engines_create(&engines);
+	if (!IS_ERR(vidmm->engines))
+		return 0;
+	return PTR_ERR(vidmm->engines);
 }
 
-static void vidmm_fini_dummy(struct pagoda_vidmm *vidmm)
+/**
+ * pagoda_vidmm_has_engines() - Does the device execute commands?
+ * @vidmm: The manager
+ *
+ * Context: Any.
+ * Return: Whether it does.
+ */
+bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm)
 {
-	dma_unmap_page(vidmm->info->dma_dev, vidmm->dummy_dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	__free_page(vidmm->dummy_page);
+	return vidmm->engines;
 }
 
 /* The segments and the stream; TTM's device is there. */
@@ -94,31 +116,67 @@ static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidm
 {
 	int ret;
 
-	ret = vidmm_init_dummy(vidmm);
+	pagoda_device_mmu_init(vidmm);
+	ret = pagoda_sysmem_alloc(vidmm, &vidmm->dummy_mem, &vidmm->dummy_page);
 	if (ret)
-		return ret;
+		goto err_mmu;
 	ret = pagoda_vram_init(vidmm);
 	if (ret)
 		goto err_dummy;
 	ret = pagoda_aperture_init(vidmm);
 	if (ret)
 		goto err_vram;
-	ret = vidmm_init_executor(vidmm, args->use_cpu);
+	ret = pagoda_swizzle_init(vidmm);
 	if (ret)
 		goto err_aperture;
-	ret = pagoda_stream_init(vidmm, args);
+	ret = vidmm_init_executor(vidmm, args->use_cpu);
+	if (ret)
+		goto err_swizzle;
+	ret = pagoda_journal_init(&vidmm->journal);
 	if (ret)
 		goto err_executor;
+	ret = pagoda_coredump_init(&vidmm->coredump);
+	if (ret)
+		goto err_journal;
+	/* Before the stream's first buffer, which debugfs comes too late for. */
+	ret = pagoda_vidmm_record(vidmm, (u64)args->record_kb << 10);
+	if (ret)
+		goto err_coredump;
+	ret = pagoda_stream_init(vidmm, args);
+	if (ret)
+		goto err_coredump;
+	vidmm->executor.limits = &vidmm->stream.limits;
+	ret = pagoda_device_mmu_start(vidmm);
+	if (!ret)
+		ret = pagoda_tables_init(vidmm, args);
+	if (ret)
+		goto err_stream;
+	ret = vidmm_init_engines(vidmm, args);
+	if (ret)
+		goto err_tables;
 	return 0;
 
+err_tables:
+	pagoda_tables_fini(vidmm);
+err_stream:
+	pagoda_device_mmu_stop(vidmm);
+	pagoda_stream_fini(vidmm);
+err_coredump:
+	pagoda_coredump_fini(&vidmm->coredump);
+err_journal:
+	pagoda_journal_fini(&vidmm->journal);
 err_executor:
 	vidmm_fini_executor(vidmm);
+err_swizzle:
+	pagoda_swizzle_fini(vidmm);
 err_aperture:
 	pagoda_aperture_fini(vidmm);
 err_vram:
 	pagoda_vram_fini(vidmm);
 err_dummy:
-	vidmm_fini_dummy(vidmm);
+	pagoda_sysmem_free(vidmm, &vidmm->dummy_mem, vidmm->dummy_page);
+err_mmu:
+	pagoda_device_mmu_fini(vidmm);
 	return ret;
 }
 
@@ -130,16 +188,33 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 		return NULL;
 	vidmm->drm = args->drm;
 	vidmm->info = args->info;
+	vidmm->transport = args->transport;
+	vidmm->pin_limit = args->pin_limit ?: args->info->vram_size / 2;
+	mutex_init(&vidmm->control_lock);
+	mutex_init(&vidmm->scratch_lock);
 	xa_init(&vidmm->bos);
+	ida_init(&vidmm->spaces);
 	init_rwsem(&vidmm->residency);
+	pagoda_reset_init(vidmm);
+	spin_lock_init(&vidmm->deferred_lock);
+	INIT_LIST_HEAD(&vidmm->deferred);
+	if (pagoda_mfences_init(vidmm)) {
+		kfree(vidmm);
+		return NULL;
+	}
 	get_device(vidmm->info->dma_dev);
 	return vidmm;
 }
 
 static void vidmm_free(struct pagoda_vidmm *vidmm)
 {
+	pagoda_reset_fini(vidmm);
 	put_device(vidmm->info->dma_dev);
+	pagoda_mfences_fini(vidmm);
 	xa_destroy(&vidmm->bos);
+	mutex_destroy(&vidmm->scratch_lock);
+	mutex_destroy(&vidmm->control_lock);
+	ida_destroy(&vidmm->spaces);
 	kfree(vidmm);
 }
 
@@ -174,6 +249,40 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+/**
+ * pagoda_vidmm_command_locked() - Have the device execute a command
+ * @vidmm: The manager
+ * @command: Command
+ *
+ * Context: pagoda_vidmm.control_lock is held; sleeps until the device answered.
+ * Return: What the transport answers, -ENODEV once the device is gone.
+ */
+int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
+{
+	lockdep_assert_held(&vidmm->control_lock);
+	if (!vidmm->transport)
+		return -ENODEV;
+	return vidmm->transport->ops->control(vidmm->transport, command);
+}
+
+/**
+ * pagoda_vidmm_command() - Have the device execute a command
+ * @vidmm: The manager
+ * @command: Command
+ *
+ * Context: Takes pagoda_vidmm.control_lock; sleeps until the device answered.
+ * Return: What the transport answers, -ENODEV once the device is gone.
+ */
+int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
+{
+	int ret;
+
+	mutex_lock(&vidmm->control_lock);
+	ret = pagoda_vidmm_command_locked(vidmm, command);
+	mutex_unlock(&vidmm->control_lock);
+	return ret;
+}
+
 /*
  * Takes a reference to every allocation. One whose last reference is just being
  * dropped can't be held: false, it is gone soon.
@@ -195,6 +304,15 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 	}
 	xa_unlock(&vidmm->bos);
 	return all;
+}
+
+static void vidmm_stop_sharing(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_bo *bo;
+	unsigned long id;
+
+	xa_for_each_marked(&vidmm->bos, id, bo, VIDMM_HELD)
+		pagoda_prime_stop(bo);
 }
 
 static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
@@ -222,13 +340,25 @@ static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 {
+	pagoda_reset_stop(vidmm);
+	/* Paging waits for jobs. */
+	if (vidmm->engines)
+		pagoda_engines_stop(vidmm->engines);
+	pagoda_deferred_kick(vidmm);
 	flush_delayed_work(&vidmm->stream.flush);
 	pagoda_queue_stop(vidmm->stream.queue);
+	pagoda_mfences_stop(vidmm);
+	pagoda_device_mmu_stop(vidmm);
+	pagoda_coredump_stop(&vidmm->coredump);
+	mutex_lock(&vidmm->control_lock);
+	vidmm->transport = NULL;
+	mutex_unlock(&vidmm->control_lock);
 	while (!vidmm_hold_all(vidmm)) {
 		flush_workqueue(vidmm->ttm.wq);
 		fsleep(USEC_PER_MSEC);
 	}
 	flush_workqueue(vidmm->ttm.wq);
+	vidmm_stop_sharing(vidmm);
 	ttm_device_clear_dma_mappings(&vidmm->ttm);
 	vidmm_drop_all(vidmm);
 }
@@ -242,12 +372,21 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 {
+	if (vidmm->engines)
+		pagoda_engines_destroy(vidmm->engines);
 	flush_workqueue(vidmm->ttm.wq);
 	pagoda_aperture_fini(vidmm);
 	pagoda_vram_fini(vidmm);
+	flush_workqueue(vidmm->ttm.wq);
+	pagoda_device_mmu_stop(vidmm);
 	pagoda_stream_fini(vidmm);
+	pagoda_tables_fini(vidmm);
+	pagoda_coredump_fini(&vidmm->coredump);
+	pagoda_journal_fini(&vidmm->journal);
 	vidmm_fini_executor(vidmm);
-	vidmm_fini_dummy(vidmm);
+	pagoda_swizzle_fini(vidmm);
+	pagoda_sysmem_free(vidmm, &vidmm->dummy_mem, vidmm->dummy_page);
+	pagoda_device_mmu_fini(vidmm);
 	ttm_device_fini(&vidmm->ttm);
 	vidmm_free(vidmm);
 }

@@ -7,9 +7,12 @@
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/idr.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <drm/drm_mm.h>
@@ -19,132 +22,180 @@
 #include <drm/ttm/ttm_resource.h>
 #include <drm/ttm/ttm_tt.h>
 #include <pagoda/compat.h>
+#include <pagoda/journal.h>
+#include <pagoda/mmu.h>
 #include <pagoda/paging.h>
 #include <pagoda/queue.h>
 #include <pagoda/vidmm.h>
+#include "coredump.h"
+#include "reset.h"
+#include "segments.h"
+
+struct dma_buf;
+struct dma_buf_attachment;
+struct pagoda_command;
+struct pagoda_engines;
+struct pagoda_stream_txn;
+struct pagoda_transport;
 
 /** PAGODA_PIECE_BYTES: most bytes of one TRANSFER or FILL; about a millisecond. */
 #define PAGODA_PIECE_BYTES	(8u << 20)
 
-/* ---- VRAM segment (vram.c) ---------------------------------------------- */
+/* ---- Tiled allocations and the ranges the CPU sees them in (swizzle.c) ------- */
 
 /**
- * struct pagoda_vram - The VRAM segment
- * @manager: TTM's view; usage in bytes
- * @lock: Protects @mm, @visible_used and the block lists of resources
- * @mm: Blocks; pages reported invalid are allocated for good
- * @reserved: Blocks of the invalid ranges
- * @visible_size: Bytes from 0 the CPU can reach
- * @visible_used: Bytes of them in use
- * @window: Kernel address of VRAM's visible part, page-table contiguous, or NULL
+ * struct pagoda_swizzle_range - A swizzling range
+ * @link: In pagoda_swizzle.lru
+ * @id: Its number; constant
+ * @bo: Allocation that has it, or NULL
+ * @fence: What must be through before it can be used, or NULL
+ * @shown: The CPU may have written to the window: that is what counts; changed with
+ *	the reservation of @bo held
+ * @dead: The device left a command about it unanswered: never used again
+ *
+ * Protected by pagoda_swizzle.lock; @bo changes with its reservation held too.
  */
-struct pagoda_vram {
-	struct ttm_resource_manager manager;
-	struct mutex lock;	/* mm, visible_used, block lists */
-	struct gpu_buddy mm;
-	struct list_head reserved;
-	u64 visible_size;
-	u64 visible_used;
+struct pagoda_swizzle_range {
+	struct list_head link;
+	u32 id;
+	struct pagoda_bo *bo;
+	struct dma_fence *fence;
+	bool shown;
+	bool dead;
+};
+
+/**
+ * struct pagoda_swizzle - All swizzling ranges
+ * @lock: Protects the ranges and @lru. Nests in reservations; commands aren't waited
+ *	for with it held
+ * @lru: Ranges: free ones first, the one with the latest page fault last
+ * @ranges: The ranges
+ * @cpu: The same as the CPU executor sees them; whoever has a range fills its entry
+ *	in while no packet that names it is under way
+ * @window: Kernel address of all windows
+ */
+struct pagoda_swizzle {
+	struct mutex lock;	/* ranges, lru */
+	struct list_head lru;
+	struct pagoda_swizzle_range *ranges;
+	struct pagoda_cpu_range *cpu;
 	u8 *window;
 };
 
-/**
- * struct pagoda_vram_resource - An allocation's place in VRAM
- * @base: TTM's part; @base.start is the first page
- * @blocks: Buddy blocks in allocation order
- * @visible: Bytes of it the CPU can reach
- */
-struct pagoda_vram_resource {
-	struct ttm_resource base;
-	struct list_head blocks;
-	u64 visible;
-};
+int pagoda_swizzle_init(struct pagoda_vidmm *vidmm);
+void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm);
+void pagoda_swizzle_fini(struct pagoda_vidmm *vidmm);
+bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo);
+int pagoda_swizzle_acquire(struct pagoda_bo *bo);
+int pagoda_swizzle_release(struct pagoda_bo *bo);
+void pagoda_swizzle_drop(struct pagoda_bo *bo);
+unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset);
+u8 *pagoda_swizzle_window(struct pagoda_bo *bo);
+int pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to, bool no_wait,
+			struct pagoda_paging_op *copy);
+void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
+			  const struct pagoda_paging_op *copy, struct dma_fence *fence);
+void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);
+
+/* ---- System memory as the device reaches it (device_mmu.c) ------------------ */
 
 /**
- * struct pagoda_vram_cursor - Walk over the contiguous ranges of a VRAM resource
- * @address: Offset in VRAM of the current range
- * @size: Bytes of it, never more than what is left of the walk; 0 = at the end
- * @clean: The range is known to read as zeros
- * @resource: Resource walked
- * @block: Current block
- * @left: Bytes left of the walk, with the current range
+ * struct pagoda_sysmem - Consecutive pages of the driver's own that the device uses
+ * @address: What the device is told: a device address, or @dma if it has no MMU
+ * @dma: Bus address of the first page
+ * @nr_pages: Their number
+ * @node: Device addresses, in pages; not allocated without a device MMU
+ * @pages: The pages, while mapped
+ * @link: In pagoda_device_mmu.own while mapped
+ * @epoch: When it was mapped, pagoda_reset_epoch()
  */
-struct pagoda_vram_cursor {
+struct pagoda_sysmem {
 	u64 address;
-	u64 size;
-	bool clean;
-	struct pagoda_vram_resource *resource;
-	struct gpu_buddy_block *block;
-	u64 left;
-};
-
-int pagoda_vram_init(struct pagoda_vidmm *vidmm);
-void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
-bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);
-bool pagoda_vram_is_contiguous(struct ttm_resource *res);
-u32 pagoda_vram_count_ranges(struct ttm_resource *res);
-u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
-bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
-			    u64 size, u64 align);
-void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
-		       u64 offset, u64 size);
-void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size);
-unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
-			      unsigned long page_offset);
-int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
-void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
-
-/* ---- Aperture segment (aperture.c) --------------------------------------- */
-
-/**
- * struct pagoda_aperture - The aperture segment, TTM_PL_TT
- * @manager: TTM's view. System pages without an address count only in usage
- * @lock: Protects @mm, @mapped and @generation
- * @mm: Addresses in pages
- * @mapped: Pages that have an address, never more than the segment has (C68)
- * @generation: Last generation given to a mapping
- */
-struct pagoda_aperture {
-	struct ttm_resource_manager manager;
-	struct mutex lock;	/* mm, mapped, generation */
-	struct drm_mm mm;
-	u64 mapped;
-	u32 generation;
-};
-
-/**
- * struct pagoda_aperture_resource - System pages the GPU may use in place
- * @base: TTM's part
- * @node: Its address, allocated only if the placement asked for one
- *	(place->lpfn != 0)
- * @generation: Generation of its mapping, 0 without an address
- * @bound: MAP was issued and no UNMAP since; protected by the reservation
- * @cpu: Kernel address of the pages while mapped, if the allocation asked for one
- *	(C67); set before MAP, gone with the resource
- */
-struct pagoda_aperture_resource {
-	struct ttm_resource base;
+	dma_addr_t dma;
+	u32 nr_pages;
 	struct drm_mm_node node;
-	u32 generation;
-	bool bound;
-	void *cpu;
+	struct page *const *pages;
+	struct list_head link;
+	u64 epoch;
 };
 
-/** pagoda_aperture_of() - Resource of the aperture around TTM's part. */
-static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_resource *res)
+/**
+ * struct pagoda_tt - Pages of an allocation
+ * @base: TTM's part
+ * @allocation: Its number; the pages may outlive it
+ * @notify: NOTIFY_ALLOC before the pages leave the device's address space
+ * @node: Device addresses in pages; allocated while populated, with a device MMU
+ * @mapped: Fence behind the MAP_MMU, or NULL
+ * @kept: In pagoda_device_mmu.kept
+ * @epoch: When they were mapped, pagoda_reset_epoch()
+ * @attach: Of an imported allocation whose memory is mapped for the device (TTM's part
+ *	has the sg list), else NULL
+ * @pinned: Other devices have them
+ * @left: Taken away while other devices had them: freed with this
+ *
+ * Protected as TTM's part is: by the reservation, or nobody else has it any more.
+ */
+struct pagoda_tt {
+	struct ttm_tt base;
+	u64 allocation;
+	bool notify;
+	struct drm_mm_node node;
+	struct dma_fence *mapped;
+	struct list_head kept;
+	u64 epoch;
+	struct dma_buf_attachment *attach;
+	bool pinned;
+	bool left;
+};
+
+/** pagoda_tt_of() - Pages around TTM's part; pagoda_ttm_funcs made it. */
+static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
 {
-	return container_of(res, struct pagoda_aperture_resource, base);
+	return container_of(tt, struct pagoda_tt, base);
 }
 
-int pagoda_aperture_init(struct pagoda_vidmm *vidmm);
-void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
-bool pagoda_aperture_has_address(struct ttm_resource *res);
+/**
+ * struct pagoda_device_mmu - Device addresses
+ * @lock: Protects @mm, @own and @kept; innermost but for TTM's. Taken under the stream's
+ *	lock: nobody allocates under it
+ * @mm: Addresses in pages; page 0 isn't in it
+ * @own: struct pagoda_sysmem that are mapped, in the order they were
+ * @kept: pagoda_tt whose UNMAP_MMU failed
+ * @gone: There is no device that would have to be told
+ */
+struct pagoda_device_mmu {
+	struct mutex lock;	/* mm, own, kept */
+	struct drm_mm mm;
+	struct list_head own;
+	struct list_head kept;
+	bool gone;
+};
 
-#if IS_ENABLED(CONFIG_KUNIT)
-/* For the suites to redirect: they return NULL when there is no memory. */
-struct pagoda_vram_resource *pagoda_vram_new_resource(void);
-struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
-#endif
+void pagoda_device_mmu_init(struct pagoda_vidmm *vidmm);
+int pagoda_device_mmu_start(struct pagoda_vidmm *vidmm);
+void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm);
+void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm);
+int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
+			       struct ttm_operation_ctx *ctx);
+void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm);
+int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
+			  struct ttm_operation_ctx *ctx);
+bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt);
+bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm);
+int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
+int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
+void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm);
+struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm);
+void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn);
+int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			struct page **page);
+void pagoda_sysmem_free(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			struct page *page);
+int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			  dma_addr_t dma, u32 nr_pages);
+int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+		      struct page *const *pages);
+bool pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
 
 /* ---- Stream (stream.c): the loop of the OS side around the builder ------- */
 
@@ -163,7 +214,7 @@ struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
  * @patience: Jiffies until it does; constant
  * @wq: For @flush, usable in reclaim
  * @fence_page: Where each submission writes its number at its end
- * @fence_dma: Its bus address
+ * @fence_mem: As the device reaches it
  * @room: Bytes operations may use of the smallest buffer: all but that write
  * @packets: Packets the smallest submission has private data for, without it
  */
@@ -180,7 +231,7 @@ struct pagoda_stream {
 	unsigned long patience;
 	struct workqueue_struct *wq;
 	struct page *fence_page;
-	dma_addr_t fence_dma;
+	struct pagoda_sysmem fence_mem;
 	u32 room;
 	u32 packets;
 };
@@ -223,7 +274,66 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
 			      struct pagoda_bo *bo, struct dma_resv *resv,
 			      const struct pagoda_paging_cost *cost);
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op);
+void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op);
+int pagoda_stream_restart(struct pagoda_vidmm *vidmm);
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn);
+int pagoda_stream_end_wait(struct pagoda_stream_txn *txn);
+
+/* ---- Journal (journal.c): what the stream did ----------------------------- */
+
+/**
+ * struct pagoda_journal_loss - A submission that failed for good
+ * @seqno: Its number
+ * @offset: First byte that wasn't executed
+ * @error: Why
+ */
+struct pagoda_journal_loss {
+	u64 seqno;
+	u32 offset;
+	int error;
+};
+
+/**
+ * struct pagoda_journal - The last operations, and a recording of all of them
+ * @entries: Ring; written under the stream's lock, read without one
+ * @recorded: Number of the last entry
+ * @losses: Last submissions that failed, a ring
+ * @nr_losses: Failed so far
+ * @recording_mutex: Keeps @recording from being freed
+ * @recording_lock: Protects everything below
+ * @recording: Buffers, one after another; NULL = nobody wants them
+ * @recording_size: Its bytes
+ * @recording_used: Bytes of them in use
+ * @recording_dropped: Submissions that had no room
+ * @recording_missed: Number of the last submission before the recording began, and one
+ *	more for each whose losses had no room: what came then isn't in it
+ * @last_seqno: Number of the last submission
+ */
+struct pagoda_journal {
+	struct pagoda_journal_entry *entries;
+	u64 recorded;
+	struct pagoda_journal_loss losses[64];
+	u32 nr_losses;
+	struct mutex recording_mutex;	/* life of recording */
+	spinlock_t recording_lock;	/* all below */
+	u8 *recording;
+	u64 recording_size;
+	u64 recording_used;
+	u64 recording_dropped;
+	u64 recording_missed;
+	u64 last_seqno;
+};
+
+int pagoda_journal_init(struct pagoda_journal *journal);
+void pagoda_journal_fini(struct pagoda_journal *journal);
+void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
+			 u64 seqno, u32 offset, u32 encoded, int pass);
+void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub);
+void pagoda_journal_written(struct pagoda_journal *journal, const struct pagoda_paging_op *op);
+void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
+			 const struct pagoda_root *root);
+void pagoda_journal_reset(struct pagoda_journal *journal);
+void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, int error);
 
 /* ---- Moves (move.c) ------------------------------------------------------ */
 
@@ -253,22 +363,102 @@ enum pagoda_place {
 #define PAGODA_STEP_MAP		BIT(2)		/* MAP_APERTURE_SEGMENT(2) of the target */
 #define PAGODA_STEP_FILL	BIT(3)		/* FILL with zeros where not clean */
 #define PAGODA_STEP_TRANSFER	BIT(4)		/* TRANSFER the content */
-#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_PHYSICAL: the CPU will look */
+#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_, WRITE_PHYSICAL: the CPU will look */
 #define PAGODA_STEP_UNMAP	BIT(6)		/* UNMAP_APERTURE_SEGMENT of the source */
 #define PAGODA_STEP_NEVER	BIT(7)		/* TTM doesn't ask for this */
 
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to);
+struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
+					   const struct pagoda_adl *pages);
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res);
 int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
 		struct ttm_resource *new_mem, struct ttm_place *hop);
 
-/* ---- Leaving for good (release.c), looking in (access.c) ------------------ */
+/* ---- Moves by virtual addresses (virtual.c) ------------------------------- */
 
+/**
+ * struct pagoda_virtual_side - Source or destination of a move by virtual addresses
+ * @res: Resource or NULL
+ * @vram: Walk over it if it is VRAM
+ * @extents: VRAM: room for all its ranges
+ */
+struct pagoda_virtual_side {
+	struct ttm_resource *res;
+	struct pagoda_vram_cursor vram;
+	struct pagoda_map_extent *extents;
+};
+
+/**
+ * struct pagoda_unique - Bytes of an allocation that are mapped with unique driver protection
+ * @start: First byte
+ * @end: Byte behind the last
+ * @value: Driver protection
+ */
+struct pagoda_unique {
+	u64 start;
+	u64 end;
+	u64 value;
+};
+
+int pagoda_unique_of(struct pagoda_bo *bo, struct pagoda_unique **list, u32 *count);
+
+/**
+ * struct pagoda_virtual - A move by virtual addresses
+ * @bo: Allocation
+ * @side: Source and destination, by the window they are mapped in
+ * @unique: Where driver protection is unique, by offset
+ * @nr_unique: Entries of @unique
+ * @at_unique: First of them that isn't behind what was moved so far
+ * @txn: Transaction, or NULL while costs are added up
+ * @cost: Their sum
+ * @ret: First error of what maps and unmaps; there should be none
+ */
+struct pagoda_virtual {
+	struct pagoda_bo *bo;
+	struct pagoda_virtual_side side[PAGODA_SCRATCH_COUNT];
+	struct pagoda_unique *unique;
+	u32 nr_unique;
+	u32 at_unique;
+	struct pagoda_stream_txn *txn;
+	struct pagoda_paging_cost *cost;
+	int ret;
+};
+
+bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo);
+int pagoda_virtual_init(struct pagoda_virtual *virtual, struct pagoda_bo *bo,
+			struct ttm_resource *src, struct ttm_resource *dst);
+void pagoda_virtual_fini(struct pagoda_virtual *virtual);
+int pagoda_virtual_transfer(struct pagoda_virtual *virtual, struct pagoda_stream_txn *txn,
+			    struct pagoda_paging_cost *cost);
+int pagoda_virtual_fill(struct pagoda_virtual *virtual, struct pagoda_stream_txn *txn, u64 epoch,
+			struct pagoda_paging_cost *cost);
+
+/* ---- Page tables (tables.c) ---------------------------------------------- */
+
+int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_tables_fini(struct pagoda_vidmm *vidmm);
+void pagoda_tables_forget(struct pagoda_vidmm *vidmm);
+void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
+			   u32 start);
+
+/* ---- Notices (notice.c), leaving for good (release.c), looking in (access.c) ----------------*/
+
+bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op);
+int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
+			  int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
+int pagoda_notice_eviction(struct pagoda_bo *bo, struct pagoda_stream_txn *txn,
+			   struct pagoda_paging_cost *cost);
+int pagoda_notice_eviction_wait(struct pagoda_bo *bo, bool no_wait);
 struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 						struct ttm_resource *res);
+bool pagoda_release_is_mapped(struct ttm_resource *res);
 void pagoda_move_release(struct pagoda_bo *bo);
 void pagoda_move_discard(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
+
+/* What a reset of the device did to paging that names an allocation. */
+#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* some of it was given up */
+#define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* it was what the device couldn't do (C190) */
 
 /* ---- Allocations (bo.c, ttm.c) ------------------------------------------- */
 
@@ -276,22 +466,45 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
  * struct pagoda_bo - An allocation
  * @ttm: TTM's part, with the GEM object in it
  * @vidmm: Manager
- * @client: Who pays
+ * @client: Who pays; NULL until an imported one has a handle
  * @id: Number for traces and packets; never 0, never reused
  * @flags: DRM_PAGODA_ALLOCATION_ flags
  * @supported: Segment set
  * @eviction: Eviction segment set
  * @preferred: Supported segments it could fit in, preferred ones first, then zeros
  * @alignment: Bytes
+ * @layout: Geometry of a tiled surface, all zeros for what isn't
+ * @range: Swizzling range it has, or NULL; only in VRAM. Changed with the reservation and
+ *	pagoda_swizzle.lock held
+ * @system_tiled: Evicted as it is in VRAM, not as rows; protected by the reservation
+ * @alternate_view: Evicted out of a range the CPU was shown; the same
  * @lost: Content was lost to a device failure; set from the fence path, sticky
  * @unclean: Lost, and not cleared since; set from the fence path, cleared with the
  *	reservation held
+ * @epoch: pagoda_reset_epoch() when its content got into VRAM; the same
+ * @aborted: PAGODA_ABORTED_ bits; set from the fence path, taken by the rebuild
  * @needs_idle: Has set-up that can't be queued (fault injection sets it);
  *	protected by the reservation
  * @discardable: Its content isn't needed: eviction is DISCARD_CONTENT;
  *	protected by the reservation
+ * @told: The device was told where it is, and not that it left; the same
  * @resident: Was made resident and not evicted on request since; protected by the
  *	reservation
+ * @unique: Was mapped with unique driver protection once; the same
+ * @waits: Entries of VM_BIND that wait and map it; it leaves only for want of anything
+ *	else that could
+ * @is_fence: It is the page of a monitored fence: the device is told where it is
+ * @fence_left: Value that is seen of the fence when the device is gone (C184)
+ * @shared: Whose reservation it shares, or NULL; a reference, because what a move leaves
+ *	behind may keep the allocation longer than its VM
+ * @table_of: VM whose page table it is, or NULL; protected by the reservation
+ * @save_of: VM whose context's save area it is, or NULL; the same
+ * @keep: Who holds the reservation needs it where it is; the same
+ * @private_to: VM it is private to, a reference; or NULL
+ * @evicted: In &pagoda_vm.evicted of that; protected by the reservation
+ * @imported: dma-buf whose memory it is, a reference; or NULL
+ * @exported: dma-buf that is made of it, or NULL; protected by the reservation
+ * @detach: Ends an import
  * @charged: Segment its bytes are charged to, %VIRTIO_PAGODA_SEGMENT_COUNT = none;
  *	protected by the reservation
  * @evict_places: What TTM was last told about eviction; the same
@@ -306,11 +519,31 @@ struct pagoda_bo {
 	u32 eviction;
 	u32 preferred[DRM_PAGODA_MAX_PREFERRED];
 	u32 alignment;
+	struct pagoda_layout layout;
+	struct pagoda_swizzle_range *range;
+	bool system_tiled;
+	bool alternate_view;
 	bool lost;
 	bool unclean;
+	u64 epoch;
+	atomic_t aborted;
 	bool needs_idle;
 	bool discardable;
+	bool told;
 	bool resident;
+	bool unique;
+	atomic_t waits;
+	bool is_fence;
+	u64 fence_left;
+	struct drm_gem_object *shared;
+	struct pagoda_vm *table_of;
+	struct pagoda_vm *save_of;
+	bool keep;
+	struct pagoda_vm *private_to;
+	struct list_head evicted;
+	struct dma_buf *imported;
+	struct dma_buf *exported;
+	struct work_struct detach;
 	u32 charged;
 	struct ttm_place evict_places[4];
 };
@@ -321,18 +554,110 @@ static inline struct pagoda_bo *pagoda_bo_of_ttm(struct ttm_buffer_object *bo)
 	return container_of(bo, struct pagoda_bo, ttm);
 }
 
+struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
+					  struct pagoda_client *client,
+					  const struct pagoda_bo_params *params,
+					  struct drm_gem_object *shared,
+					  struct pagoda_vm *table_of);
+struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
+void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl);
+bool pagoda_bo_is_coherent(struct pagoda_bo *bo);
+u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm);
+int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark);
+bool pagoda_lost_is_stale(const struct pagoda_bo *bo);
 int pagoda_lost_clear(struct pagoda_bo *bo);
+int pagoda_lost_settle(struct pagoda_bo *bo);
 bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
+u32 pagoda_bo_vram_flags(u32 flags);
 /* Fill places[] (at least 4) for the allocation; returns the number of them. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
+int pagoda_bo_place(struct pagoda_bo *bo,
+		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
+		    struct ttm_operation_ctx *ctx);
+int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible);
 
 extern const struct ttm_device_funcs pagoda_ttm_funcs;
 extern const struct drm_gem_object_funcs pagoda_bo_gem_funcs;
 extern const struct vm_operations_struct pagoda_bo_vm_ops;
 u32 pagoda_segment_of(const struct ttm_resource *res);
+
+/* ---- Residency of lists (residency.c) --------------------------------------- */
+
+/**
+ * enum pagoda_attempt - How hard it is tried to make lists resident
+ * @PAGODA_ATTEMPT_SHARED: beside other lists
+ * @PAGODA_ATTEMPT_ALONE: no other list is locked, and nothing is too good to leave
+ * @PAGODA_ATTEMPT_EMPTIED: alone, nothing is executed, and the list leaves VRAM first
+ * @PAGODA_ATTEMPTS: number of attempts
+ */
+enum pagoda_attempt {
+	PAGODA_ATTEMPT_SHARED,
+	PAGODA_ATTEMPT_ALONE,
+	PAGODA_ATTEMPT_EMPTIED,
+	PAGODA_ATTEMPTS
+};
+
+/**
+ * struct pagoda_demand - Bytes that a list needs, by where they can be
+ * @only_vram: in VRAM
+ * @only_aperture: at an address of the aperture
+ * @either: at one of both
+ */
+struct pagoda_demand {
+	u64 only_vram;
+	u64 only_aperture;
+	u64 either;
+};
+
+void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
+u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
+int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
+			   bool interruptible);
+void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt);
+
+/* ---- Address spaces of clients (vm.c, vm_table.c) ------------------------- */
+
+struct pagoda_table_memory;
+struct pagoda_vm;
+
+void pagoda_vm_bo_moves(struct pagoda_bo *bo);
+void pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened);
+int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_memory *memory);
+void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
+			  struct dma_fence *fence);
+bool pagoda_vm_may_evict(struct pagoda_bo *bo);
+void pagoda_vm_table_evict(struct pagoda_bo *bo);
+int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible);
+
+/* ---- Monitored fences (fence*.c) ------------------------------------------ */
+
+/**
+ * struct pagoda_mfences - All monitored fences
+ * @lock: Protects @held; who stores values for others holds it, too. Inside of
+ *	reservations; taken on the way to fences
+ * @held: Fences whose page is kept where it is
+ * @kept: Promises that were kept, to be let go of
+ * @look: Looks at all of @held
+ * @reap: Lets go of @kept
+ * @wq: For both, and for waits nobody sleeps in
+ */
+struct pagoda_mfences {
+	struct mutex lock;	/* held */
+	struct list_head held;
+	struct llist_head kept;
+	struct work_struct look;
+	struct work_struct reap;
+	struct workqueue_struct *wq;
+};
+
+int pagoda_mfences_init(struct pagoda_vidmm *vidmm);
+void pagoda_mfences_stop(struct pagoda_vidmm *vidmm);
+void pagoda_mfences_fini(struct pagoda_vidmm *vidmm);
+void pagoda_mfences_reap(struct work_struct *work);
 
 /* ---- The manager (vidmm.c) ----------------------------------------------- */
 
@@ -351,6 +676,8 @@ struct pagoda_counters {
 	atomic64_t commands;
 	atomic64_t faults;
 	atomic64_t lost;
+	atomic64_t range_acquires;
+	atomic64_t range_steals;
 };
 
 /**
@@ -360,16 +687,39 @@ struct pagoda_counters {
  * @info: What the device told
  * @vram: Segment 1
  * @aperture: Segment 2
+ * @swizzle: Swizzling ranges
+ * @device_mmu: Device addresses of system memory
  * @stream: Paging buffers
+ * @journal: What the stream did
  * @executor: Memory as the CPU executor sees it; @stream's order protects it
+ * @mmu: Page tables, NULL on a device without address spaces
+ * @roots: Root of each address space as the device has it; @control_lock protects
+ *	writing, that nothing of the space executes meanwhile reading
+ * @control_lock: Protects @transport and @deaf; outside of the transport's locks; taken
+ *	on the way to signalling a fence
+ * @scratch_lock: Held by who uses scratch windows outside of moves
+ * @transport: Way to the device for control commands, NULL when it is gone
+ * @deaf: The device refused to hear of a root it has
  * @dummy_page: Page behind unmapped aperture addresses
- * @dummy_dma: Its bus address
+ * @dummy_mem: As the device reaches it
  * @bos: Allocations by id, for what is only known by its name; its lock protects
  *	the allocation against going away while it is looked at
  * @next_id: Last allocation id given
+ * @spaces: Numbers of address spaces in use
+ * @next_context: Last context id given
  * @residency: Held by whoever locks lists of allocations; for writing by who must
- *	not be disturbed by other lists. Outside of all reservations
+ *	not be disturbed by other lists. Outside of all reservations and VMs' locks
+ * @pressing: Those who take what queued changes of VMs keep in place (C145)
+ * @mfences: Monitored fences
+ * @engines: Engines that execute commands, NULL if there are none
+ * @resets: Times the device was reset as a whole
+ * @reset: What a reset of it takes
+ * @deferred_lock: Protects @deferred; taken from interrupts
+ * @deferred: Queues of work that can't be made yet, those that aren't empty
+ * @coredump: The last failure, for who wants to know
+ * @losses: Times paging gave up content; pagoda_lost_mark()
  * @stats: Counters
+ * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
  */
 struct pagoda_vidmm {
@@ -378,14 +728,35 @@ struct pagoda_vidmm {
 	const struct pagoda_device_info *info;
 	struct pagoda_vram vram;
 	struct pagoda_aperture aperture;
+	struct pagoda_swizzle swizzle;
+	struct pagoda_device_mmu device_mmu;
 	struct pagoda_stream stream;
+	struct pagoda_journal journal;
+	struct pagoda_coredump coredump;
 	struct pagoda_cpu_executor executor;
+	struct pagoda_mmu *mmu;
+	struct pagoda_root *roots;
+	struct mutex control_lock;	/* transport, deaf, roots */
+	struct mutex scratch_lock;	/* scratch windows outside of moves */
+	struct pagoda_transport *transport;
+	bool deaf;
 	struct page *dummy_page;
-	dma_addr_t dummy_dma;
+	struct pagoda_sysmem dummy_mem;
 	struct xarray bos;
 	atomic64_t next_id;
+	struct ida spaces;
+	atomic64_t next_context;
 	struct rw_semaphore residency;
+	atomic_t pressing;
+	struct pagoda_mfences mfences;
+	struct pagoda_engines *engines;
+	atomic64_t resets;
+	struct pagoda_reset reset;
+	spinlock_t deferred_lock;	/* deferred */
+	struct list_head deferred;
+	atomic64_t losses;
 	struct pagoda_counters stats;
+	u64 pin_limit;
 #ifdef CONFIG_DRM_PAGODA_BENCH
 	bool moves_by_cpu;
 #endif
@@ -400,6 +771,9 @@ static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
 	return false;
 #endif
 }
+
+int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command);
+int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command);
 
 static inline struct pagoda_vidmm *pagoda_vidmm_of_ttm(struct ttm_device *bdev)
 {

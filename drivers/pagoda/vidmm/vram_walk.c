@@ -75,7 +75,12 @@ bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res
 	return true;
 }
 
-/* Takes in what follows @block without a gap and is as clean. */
+static bool walk_clean(const struct pagoda_vram_cursor *cur, struct gpu_buddy_block *block)
+{
+	return cur->split && gpu_buddy_block_is_clear(block);
+}
+
+/* Takes in what follows @block without a gap and, in a walk that asks, is as clean. */
 static void walk_load(struct pagoda_vram_cursor *cur, struct gpu_buddy_block *block,
 		      u64 skip)
 {
@@ -83,13 +88,12 @@ static void walk_load(struct pagoda_vram_cursor *cur, struct gpu_buddy_block *bl
 	u64 end = walk_block_end(mm, block);
 
 	cur->address = gpu_buddy_block_offset(block) + skip;
-	cur->clean = gpu_buddy_block_is_clear(block);
+	cur->clean = walk_clean(cur, block);
 	while (end - cur->address < cur->left &&
 	       !list_is_last(&block->link, &cur->resource->blocks)) {
 		struct gpu_buddy_block *next = list_next_entry(block, link);
 
-		if (gpu_buddy_block_offset(next) != end ||
-		    gpu_buddy_block_is_clear(next) != cur->clean)
+		if (gpu_buddy_block_offset(next) != end || walk_clean(cur, next) != cur->clean)
 			break;
 		block = next;
 		end = walk_block_end(mm, block);
@@ -105,20 +109,7 @@ static void walk_end(struct pagoda_vram_cursor *cur)
 	cur->left = 0;
 }
 
-/**
- * pagoda_vram_first() - Start a walk over the contiguous ranges of a resource
- * @cur: Cursor; @cur->size is 0 when there is nothing to walk
- * @res: Resource in VRAM
- * @offset: First byte of the resource
- * @size: Bytes; the walk ends at the end of the resource at the latest
- *
- * A range ends where the address or what is known of the content changes.
- * @cur->clean tells what the blocks held when they were given out: only the
- * first to write the resource may rely on it.
- *
- * Context: reservation of the allocation held while the cursor is used.
- */
-void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
+static void walk_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
 		       u64 offset, u64 size)
 {
 	struct gpu_buddy *mm = walk_buddy(res);
@@ -138,6 +129,46 @@ void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
 		}
 		offset -= bytes;
 	}
+}
+
+/**
+ * pagoda_vram_first() - Start a walk over the contiguous ranges of a resource
+ * @cur: Cursor; @cur->size is 0 when there is nothing to walk
+ * @res: Resource in VRAM
+ * @offset: First byte of the resource
+ * @size: Bytes; the walk ends at the end of the resource at the latest
+ *
+ * A whole walk has as many steps as pagoda_vram_count_ranges() says, and no part more.
+ *
+ * Context: reservation of the allocation held while the cursor is used.
+ */
+void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
+		       u64 offset, u64 size)
+{
+	cur->split = false;
+	walk_first(cur, res, offset, size);
+}
+
+/**
+ * pagoda_vram_first_clean() - Start a walk that tells what reads as zeros
+ * @cur: Cursor
+ * @res: Resource in VRAM
+ * @size: Bytes, from the beginning
+ * @epoch: pagoda_reset_epoch() when the move into it began
+ *
+ * As pagoda_vram_first(), but a range ends also where what is known of the content
+ * changes: @cur->clean tells what the blocks held when they were given out, and only
+ * the first to write the resource may rely on it. There can be more of these than
+ * pagoda_vram_count_ranges() says.
+ *
+ * Context: as pagoda_vram_first().
+ */
+void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
+			     u64 size, u64 epoch)
+{
+	/* A reset of the device leaves nothing clean. */
+	cur->split = !epoch;
+	walk_first(cur, res, 0, size);
 }
 
 /**

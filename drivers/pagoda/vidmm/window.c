@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CPU's window into VRAM: page frames for faults, one mapping for the kernel.
+ * The CPU's windows into VRAM: page frames for faults, one mapping for the kernel.
  *
- * The device describes the window as extents, because memory it takes from the
+ * The device describes a window as extents, because memory it takes from the
  * machine comes in pieces. Nothing changes after it was mapped: no lock.
  */
 #include <linux/io.h>
@@ -11,21 +11,28 @@
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
-/* Extents are sorted and cover the visible part without a gap. */
-static unsigned long window_pfn(const struct pagoda_device_info *info, u64 address)
+/**
+ * pagoda_extents_pfn() - Page frame behind an offset of an extent list
+ * @list: Extents, sorted and without a gap
+ * @count: Their number
+ * @offset: Offset
+ *
+ * Return: Page frame number.
+ */
+unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset)
 {
 	u32 low = 0;
-	u32 high = info->nr_window;
+	u32 high = count;
 
 	while (high - low > 1) {
 		u32 mid = low + (high - low) / 2;
 
-		if (info->window[mid].offset <= address)
+		if (list[mid].offset <= offset)
 			low = mid;
 		else
 			high = mid;
 	}
-	return PHYS_PFN(info->window[low].address + (address - info->window[low].offset));
+	return PHYS_PFN(list[low].address + (offset - list[low].offset));
 }
 
 /**
@@ -43,38 +50,38 @@ unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *r
 	struct pagoda_vram_cursor cur;
 
 	pagoda_vram_first(&cur, res, (u64)page_offset << PAGE_SHIFT, PAGE_SIZE);
-	return window_pfn(vidmm->info, cur.address);
+	return pagoda_extents_pfn(vidmm->info->window, vidmm->info->nr_window, cur.address);
 }
 
 /* Memory the kernel knows: the window is made of its pages, fully cached. */
-static void *window_map_pages(const struct pagoda_device_info *info, u32 count)
+static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
-	struct page **pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL);
+	struct page **pages = kvmalloc_array(nr_pages, sizeof(*pages), GFP_KERNEL);
 	void *window;
-	u32 i;
+	u64 i;
 
 	if (!pages)
 		return NULL;
-	for (i = 0; i < count; i++)
-		pages[i] = pfn_to_page(window_pfn(info, (u64)i << PAGE_SHIFT));
-	window = vmap(pages, count, VM_MAP, PAGE_KERNEL);
+	for (i = 0; i < nr_pages; i++)
+		pages[i] = pfn_to_page(pagoda_extents_pfn(list, count, i << PAGE_SHIFT));
+	window = vmap(pages, nr_pages, VM_MAP, PAGE_KERNEL);
 	kvfree(pages);
 	return window;
 }
 
 /* A BAR or the like in several pieces; few configurations have vmap_pfn(). */
-static void *window_map_pfns(const struct pagoda_device_info *info, u32 count)
+static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 #ifdef CONFIG_VMAP_PFN
-	unsigned long *pfns = kvmalloc_array(count, sizeof(*pfns), GFP_KERNEL);
+	unsigned long *pfns = kvmalloc_array(nr_pages, sizeof(*pfns), GFP_KERNEL);
 	void *window;
-	u32 i;
+	u64 i;
 
 	if (!pfns)
 		return NULL;
-	for (i = 0; i < count; i++)
-		pfns[i] = window_pfn(info, (u64)i << PAGE_SHIFT);
-	window = vmap_pfn(pfns, count, PAGE_KERNEL);
+	for (i = 0; i < nr_pages; i++)
+		pfns[i] = pagoda_extents_pfn(list, count, i << PAGE_SHIFT);
+	window = vmap_pfn(pfns, nr_pages, PAGE_KERNEL);
 	kvfree(pfns);
 	return window;
 #else
@@ -82,14 +89,56 @@ static void *window_map_pfns(const struct pagoda_device_info *info, u32 count)
 #endif
 }
 
-static u32 window_count_ram(const struct pagoda_device_info *info)
+static u32 window_count_ram(const struct pagoda_extent *list, u32 count)
 {
-	u32 count = 0;
+	u32 ram = 0;
 	u32 i;
 
-	for (i = 0; i < info->nr_window; i++)
-		count += pfn_valid(PHYS_PFN(info->window[i].address));
-	return count;
+	for (i = 0; i < count; i++)
+		ram += pfn_valid(PHYS_PFN(list[i].address));
+	return ram;
+}
+
+/**
+ * pagoda_extents_map() - Map an extent list for the kernel
+ * @list: Extents, sorted by offset, from 0 on without a gap
+ * @count: Their number, not zero
+ * @window: Out: address of the first byte; NULL on failure
+ *
+ * Context: may sleep and allocate.
+ * Return: 0, -EINVAL if only some of it is memory the kernel knows, or -ENOMEM.
+ */
+int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
+{
+	u64 size = list[count - 1].offset + list[count - 1].size;
+	u32 ram = window_count_ram(list, count);
+
+	*window = NULL;
+	if (ram == count)
+		*window = window_map_pages(list, count, size >> PAGE_SHIFT);
+	else if (ram)
+		return -EINVAL;
+	else if (count == 1)
+		*window = memremap(list[0].address, size, MEMREMAP_WB);
+	else
+		*window = window_map_pfns(list, count, size >> PAGE_SHIFT);
+	return *window ? 0 : -ENOMEM;
+}
+
+/**
+ * pagoda_extents_unmap() - Undo pagoda_extents_map()
+ * @list: The extents
+ * @count: Their number
+ * @window: What it gave
+ *
+ * Context: may sleep; nobody uses the mapping any more.
+ */
+void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window)
+{
+	if (count == 1 && !window_count_ram(list, count))
+		memunmap(window);
+	else
+		vunmap(window);
 }
 
 /**
@@ -103,21 +152,10 @@ static u32 window_count_ram(const struct pagoda_device_info *info)
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	struct pagoda_vram *vram = &vidmm->vram;
-	u32 ram = window_count_ram(info);
-	u32 count = info->visible_size >> PAGE_SHIFT;
 
 	if (!info->visible_size)
 		return 0;
-	if (ram == info->nr_window)
-		vram->window = window_map_pages(info, count);
-	else if (ram)
-		return -EINVAL;
-	else if (info->nr_window == 1)
-		vram->window = memremap(info->window[0].address, info->visible_size, MEMREMAP_WB);
-	else
-		vram->window = window_map_pfns(info, count);
-	return vram->window ? 0 : -ENOMEM;
+	return pagoda_extents_map(info->window, info->nr_window, &vidmm->vram.window);
 }
 
 /**
@@ -133,9 +171,6 @@ void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm)
 
 	if (!vram->window)
 		return;
-	if (info->nr_window == 1 && !window_count_ram(info))
-		memunmap(vram->window);
-	else
-		vunmap(vram->window);
+	pagoda_extents_unmap(info->window, info->nr_window, vram->window);
 	vram->window = NULL;
 }

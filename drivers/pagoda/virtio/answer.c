@@ -18,10 +18,30 @@ static bool pagoda_fault_check(const struct virtio_pagoda_fault *raw,
 	fault->offset = le32_to_cpu(raw->offset);
 	fault->access = le32_to_cpu(raw->access);
 	fault->address = le64_to_cpu(raw->address);
+	fault->level = le32_to_cpu(raw->level);
+	fault->command = le64_to_cpu(raw->command);
 	return fault->reason != VIRTIO_PAGODA_FAULT_NONE &&
 	       fault->reason < VIRTIO_PAGODA_FAULT_COUNT &&
 	       fault->access <= VIRTIO_PAGODA_ACCESS_FETCH &&
 	       !(fault->offset % VIRTIO_PAGODA_PACKET_ALIGN);
+}
+
+/* A buffer has so many packets at most; commands can be executed any number of times. */
+static bool pagoda_packets_check(u32 packets, const struct pagoda_request *request)
+{
+	return request->context ||
+	       packets <= request->size / sizeof(struct virtio_pagoda_packet);
+}
+
+/* Whether a fault's coordinates are of this request. */
+static bool pagoda_fault_is_of(const struct virtio_pagoda_fault *raw, u32 queue,
+			       const struct pagoda_request *request)
+{
+	u32 offset = le32_to_cpu(raw->offset);
+
+	return (offset < request->size || !offset) && le32_to_cpu(raw->queue) == queue &&
+	       le64_to_cpu(raw->seqno) == request->seqno &&
+	       le64_to_cpu(raw->context) == request->context;
 }
 
 /**
@@ -29,8 +49,7 @@ static bool pagoda_fault_check(const struct virtio_pagoda_fault *raw,
  * @completion: The driver's copy of it
  * @len: Bytes the device wrote
  * @queue: Virtqueue number
- * @seqno: Number of the request
- * @size: Bytes of its buffer
+ * @request: What it is for
  * @fault: Receives the fault if that is the outcome, else zeros
  *
  * Context: any.
@@ -38,11 +57,12 @@ static bool pagoda_fault_check(const struct virtio_pagoda_fault *raw,
  */
 enum pagoda_outcome
 pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 len,
-			u32 queue, u64 seqno, u32 size, struct pagoda_fault *fault)
+			u32 queue, const struct pagoda_request *request,
+			struct pagoda_fault *fault)
 {
 	memset(fault, 0, sizeof(*fault));
-	if (len != sizeof(*completion) || le64_to_cpu(completion->seqno) != seqno ||
-	    le32_to_cpu(completion->packets) > size / sizeof(struct virtio_pagoda_packet))
+	if (len != sizeof(*completion) || le64_to_cpu(completion->seqno) != request->seqno ||
+	    !pagoda_packets_check(le32_to_cpu(completion->packets), request))
 		return PAGODA_OUTCOME_BAD_ANSWER;
 	switch (le32_to_cpu(completion->status)) {
 	case VIRTIO_PAGODA_STATUS_OK:
@@ -52,9 +72,7 @@ pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 l
 		return PAGODA_OUTCOME_ABORTED;
 	case VIRTIO_PAGODA_STATUS_FAULT:
 		if (pagoda_fault_check(&completion->fault, fault) &&
-		    (fault->offset < size || !fault->offset) &&
-		    le32_to_cpu(completion->fault.queue) == queue &&
-		    le64_to_cpu(completion->fault.seqno) == seqno)
+		    pagoda_fault_is_of(&completion->fault, queue, request))
 			return PAGODA_OUTCOME_FAULT;
 		memset(fault, 0, sizeof(*fault));
 		return PAGODA_OUTCOME_BAD_ANSWER;

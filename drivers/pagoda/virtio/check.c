@@ -15,7 +15,9 @@
 
 #define PAGODA_OP_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##NAME))
 
-/* Operations that have a builder; others are not asked for. */
+#define PAGODA_F_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_##NAME)
+
+/* Without these there is no video memory to manage. */
 #define PAGODA_OPS_REQUIRED \
 	(PAGODA_OP_BIT(TRANSFER) | PAGODA_OP_BIT(FILL) | PAGODA_OP_BIT(DISCARD_CONTENT) | \
 	 PAGODA_OP_BIT(READ_PHYSICAL) | PAGODA_OP_BIT(WRITE_PHYSICAL) | \
@@ -24,9 +26,12 @@
 /* Either will do. */
 #define PAGODA_OPS_MAP \
 	(PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(MAP_APERTURE_SEGMENT2))
-#define PAGODA_OPS_OPTIONAL	PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER)
-#define PAGODA_OPS_KNOWN \
-	(PAGODA_OPS_REQUIRED | PAGODA_OPS_MAP | PAGODA_OPS_OPTIONAL)
+/* What page tables take, and a device MMU. */
+#define PAGODA_OPS_TABLES	(PAGODA_OP_BIT(UPDATE_PAGE_TABLE) | PAGODA_OP_BIT(FLUSH_TLB))
+#define PAGODA_OPS_MMU		(PAGODA_OP_BIT(MAP_MMU) | PAGODA_OP_BIT(UNMAP_MMU))
+/* All operations have a builder. */
+#define PAGODA_OPS_KNOWN	GENMASK_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1), 0)
+#define PAGODA_PAGE_SIZES	(SZ_4K | SZ_64K | SZ_2M)
 
 static const char * const pagoda_op_names[] = {
 	[0] = "none",
@@ -53,8 +58,9 @@ static int pagoda_refuse(struct pagoda_refusal *refusal, const char *field, u64 
  */
 u64 pagoda_features_wanted(void)
 {
-	return PAGODA_OPS_KNOWN | BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW) |
-	       BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED) | BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	return PAGODA_OPS_KNOWN | PAGODA_F_BIT(CPU_WINDOW) | PAGODA_F_BIT(VRAM_ZEROED) |
+	       PAGODA_F_BIT(COHERENT) | PAGODA_F_BIT(DUAL_PTE) | PAGODA_F_BIT(DEVICE_MMU) |
+	       PAGODA_F_BIT(INVALID_NOT_CACHED) | PAGODA_F_BIT(EXECUTE);
 }
 
 /**
@@ -137,20 +143,64 @@ static int pagoda_config_check_queues(const struct pagoda_device_info *info,
 	return 0;
 }
 
-static int pagoda_config_check_tables(const struct pagoda_device_info *info,
+/* The root of two levels may be as long as it takes; no other table may. */
+static bool pagoda_levels_reach(const struct pagoda_device_info *info)
+{
+	return info->pt_levels == 2 ||
+	       VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS * info->pt_levels >=
+	       info->va_bits;
+}
+
+static int pagoda_config_check_tables(const struct pagoda_device_info *info, u64 features,
 				      struct pagoda_refusal *refusal)
 {
 	if (info->va_bits && (info->va_bits < 47 || info->va_bits > 63))
 		return pagoda_refuse(refusal, "va_bits", info->va_bits, "out of range");
-	if (info->pt_levels == 1 || info->pt_levels > 6 || !info->pt_levels != !info->va_bits)
+	if (info->pt_levels == 1 || info->pt_levels > 6 || !info->pt_levels != !info->va_bits ||
+	    !pagoda_levels_reach(info))
 		return pagoda_refuse(refusal, "pt_levels", info->pt_levels,
 				     "out of range, or doesn't fit va_bits");
-	if (info->va_bits && !(info->page_sizes & VIRTIO_PAGODA_PAGE_SIZE))
+	if (info->page_sizes & ~PAGODA_PAGE_SIZES ||
+	    (info->va_bits && !(info->page_sizes & SZ_4K)))
 		return pagoda_refuse(refusal, "page_sizes", info->page_sizes,
-				     "without 4 KiB pages");
-	if (info->va_bits && !info->max_address_spaces)
-		return pagoda_refuse(refusal, "max_address_spaces", 0,
-				     "page tables without an address space");
+				     "without 4 KiB pages, or with unknown ones");
+	if (!info->max_address_spaces != !info->va_bits ||
+	    info->max_address_spaces > VIRTIO_PAGODA_MAX_SPACES)
+		return pagoda_refuse(refusal, "max_address_spaces", info->max_address_spaces,
+				     "too many, or doesn't fit va_bits");
+	if (info->dual_pte && !(info->page_sizes & SZ_64K))
+		return pagoda_refuse(refusal, "DUAL_PTE", info->page_sizes,
+				     "without 64 KiB pages");
+	if (info->va_bits && (features & PAGODA_OPS_TABLES) != PAGODA_OPS_TABLES)
+		return pagoda_refuse(refusal, "va_bits", info->va_bits,
+				     "without the operations of page tables");
+	return 0;
+}
+
+static int pagoda_config_check_ranges(const struct pagoda_device_info *info, u64 features,
+				      struct pagoda_refusal *refusal)
+{
+	if (info->swizzling_ranges > VIRTIO_PAGODA_MAX_SWIZZLING_RANGES ||
+	    (info->swizzling_ranges && !(features & PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER))))
+		return pagoda_refuse(refusal, "swizzling_ranges", info->swizzling_ranges,
+				     "too many, or without SPECIAL_LOCK_TRANSFER");
+	if (!info->swizzling_bytes != !info->swizzling_ranges ||
+	    info->swizzling_bytes % SZ_64K || info->swizzling_bytes > VIRTIO_PAGODA_MAX_VRAM)
+		return pagoda_refuse(refusal, "swizzling_bytes", info->swizzling_bytes,
+				     "not a multiple of 64 KiB, or doesn't fit swizzling_ranges");
+	return 0;
+}
+
+static int pagoda_config_check_mmu(const struct pagoda_device_info *info, u64 features,
+				   struct pagoda_refusal *refusal)
+{
+	if (!info->mmu_pages != !(features & PAGODA_F_BIT(DEVICE_MMU)) ||
+	    info->mmu_pages > VIRTIO_PAGODA_MAX_MMU_PAGES)
+		return pagoda_refuse(refusal, "mmu_pages", info->mmu_pages,
+				     "too many, or doesn't fit the DEVICE_MMU feature");
+	if (info->mmu_pages && (features & PAGODA_OPS_MMU) != PAGODA_OPS_MMU)
+		return pagoda_refuse(refusal, "mmu_pages", info->mmu_pages,
+				     "without MAP_MMU and UNMAP_MMU");
 	return 0;
 }
 
@@ -167,6 +217,12 @@ static int pagoda_config_check_counts(const struct pagoda_device_info *info,
 	    counts->invalid > info->vram_size / VIRTIO_PAGODA_PAGE_SIZE)
 		return pagoda_refuse(refusal, "invalid_extents", counts->invalid,
 				     "doesn't fit vram_size");
+	if (counts->swizzling > VIRTIO_PAGODA_MAX_EXTENTS ||
+	    counts->swizzling > info->swizzling_bytes / VIRTIO_PAGODA_PAGE_SIZE *
+				info->swizzling_ranges ||
+	    !counts->swizzling != !info->swizzling_ranges)
+		return pagoda_refuse(refusal, "swizzling_extents", counts->swizzling,
+				     "doesn't fit the swizzling ranges");
 	return 0;
 }
 
@@ -174,9 +230,11 @@ static void pagoda_config_read(const struct virtio_pagoda_config *config, u64 fe
 			       struct pagoda_device_info *info,
 			       struct pagoda_config_counts *counts)
 {
-	info->features = features & PAGODA_OPS_KNOWN;
-	info->coherent = features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
-	info->vram_zeroed = features & BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED);
+	info->features = features & pagoda_features_wanted();
+	info->coherent = features & PAGODA_F_BIT(COHERENT);
+	info->vram_zeroed = features & PAGODA_F_BIT(VRAM_ZEROED);
+	info->dual_pte = features & PAGODA_F_BIT(DUAL_PTE);
+	info->invalid_not_cached = features & PAGODA_F_BIT(INVALID_NOT_CACHED);
 	info->vram_size = le64_to_cpu(config->vram_size);
 	info->visible_size = le64_to_cpu(config->visible_size);
 	info->aperture_pages = le64_to_cpu(config->aperture_pages);
@@ -189,8 +247,12 @@ static void pagoda_config_read(const struct virtio_pagoda_config *config, u64 fe
 	info->pt_levels = le32_to_cpu(config->pt_levels);
 	info->page_sizes = le32_to_cpu(config->page_sizes);
 	info->max_address_spaces = le32_to_cpu(config->max_address_spaces);
+	info->swizzling_ranges = le32_to_cpu(config->swizzling_ranges);
+	info->swizzling_bytes = le64_to_cpu(config->swizzling_bytes);
+	info->mmu_pages = le64_to_cpu(config->mmu_pages);
 	counts->window = le32_to_cpu(config->window_extents);
 	counts->invalid = le32_to_cpu(config->invalid_extents);
+	counts->swizzling = le32_to_cpu(config->swizzling_extents);
 }
 
 /**
@@ -216,12 +278,13 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 	if (!ret)
 		ret = pagoda_config_check_queues(info, refusal);
 	if (!ret)
-		ret = pagoda_config_check_tables(info, refusal);
+		ret = pagoda_config_check_tables(info, features, refusal);
+	if (!ret)
+		ret = pagoda_config_check_ranges(info, features, refusal);
+	if (!ret)
+		ret = pagoda_config_check_mmu(info, features, refusal);
 	if (!ret)
 		ret = pagoda_config_check_counts(info, counts, refusal);
-	if (!ret && config->reserved)
-		ret = pagoda_refuse(refusal, "reserved", le32_to_cpu(config->reserved),
-				    "not zero");
 	return ret;
 }
 
@@ -236,37 +299,37 @@ static bool pagoda_extent_valid(const struct pagoda_extent *extent, u64 from, u6
 }
 
 /**
- * pagoda_extents_check_window() - Check the list of the CPU window
+ * pagoda_extents_check_window() - Check a list of what the CPU can reach
  * @extents: List
  * @count: Its entries
- * @visible_size: Bytes it must cover from 0 on, without a gap
+ * @size: Bytes it must cover from 0 on, without a gap
+ * @name: What it is a list of
  * @refusal: Receives what is wrong, with the entry's number
  *
  * Context: any.
  * Return: 0, or -EINVAL with @refusal filled.
  */
-int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count,
-				u64 visible_size, struct pagoda_refusal *refusal)
+int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, u64 size,
+				const char *name, struct pagoda_refusal *refusal)
 {
 	u64 covered = 0, end;
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		if (!pagoda_extent_valid(&extents[i], covered, visible_size))
-			return pagoda_refuse(refusal, "CPU window", i,
+		if (!pagoda_extent_valid(&extents[i], covered, size))
+			return pagoda_refuse(refusal, name, i,
 					     "entry misaligned, out of order or out of range");
 		if (extents[i].offset != covered)
-			return pagoda_refuse(refusal, "CPU window", i, "gap before entry");
+			return pagoda_refuse(refusal, name, i, "gap before entry");
 		if (extents[i].address % VIRTIO_PAGODA_PAGE_SIZE ||
 		    check_add_overflow(extents[i].address, extents[i].size, &end) ||
 		    end - 1 > PHYS_ADDR_MAX)
-			return pagoda_refuse(refusal, "CPU window", i,
+			return pagoda_refuse(refusal, name, i,
 					     "entry with an impossible address");
 		covered += extents[i].size;
 	}
-	if (covered != visible_size)
-		return pagoda_refuse(refusal, "CPU window", covered,
-				     "bytes covered, not all that is visible");
+	if (covered != size)
+		return pagoda_refuse(refusal, name, covered, "bytes covered, not all there is");
 	return 0;
 }
 

@@ -28,10 +28,12 @@ struct pagoda_refusal {
  * struct pagoda_config_counts - Lengths of the lists the device will tell
  * @window: Entries of the CPU window
  * @invalid: Entries of the list of VRAM that must not be used
+ * @swizzling: Entries of the list of the swizzling ranges' windows
  */
 struct pagoda_config_counts {
 	u32 window;
 	u32 invalid;
+	u32 swizzling;
 };
 
 u64 pagoda_features_wanted(void);
@@ -41,12 +43,13 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 			struct pagoda_config_counts *counts,
 			struct pagoda_refusal *refusal);
 int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count,
-				u64 visible_size, struct pagoda_refusal *refusal);
+				u64 size, const char *name, struct pagoda_refusal *refusal);
 int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
 				 u64 vram_size, struct pagoda_refusal *refusal);
 enum pagoda_outcome
 pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 len,
-			u32 queue, u64 seqno, u32 size, struct pagoda_fault *fault);
+			u32 queue, const struct pagoda_request *request,
+			struct pagoda_fault *fault);
 int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
 		       struct pagoda_event *event);
 int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len);

@@ -80,10 +80,20 @@ static int pagoda_control_send(struct pagoda_control *control,
 	return ret ? -ENODEV : 0;
 }
 
-static int pagoda_control_wait(struct pagoda_control *control,
-			       struct pagoda_control_slot *slot)
+/* How long a command may take, in milliseconds. */
+static u32 pagoda_control_patience(struct pagoda_virtio *virtio,
+				   const struct virtio_pagoda_control *command)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(PAGODA_CONTROL_TIMEOUT_MS);
+	if (le32_to_cpu(command->type) != VIRTIO_PAGODA_CONTROL_RESET_ADAPTER)
+		return PAGODA_CONTROL_TIMEOUT_MS;
+	return min_t(u64, PAGODA_CONTROL_TIMEOUT_MS + (virtio->info.vram_size >> 20),
+		     PAGODA_RESET_TIMEOUT_MS);
+}
+
+static int pagoda_control_wait(struct pagoda_control *control,
+			       struct pagoda_control_slot *slot, u32 timeout_ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	bool late;
 
 	for (;;) {
@@ -104,7 +114,8 @@ static int pagoda_control_wait(struct pagoda_control *control,
  * One command; the answer stays in the slot, which is the caller's as long as it
  * holds control->lock.
  */
-static int pagoda_control_call(struct pagoda_virtio *virtio, u32 type, u32 index, u64 first,
+static int pagoda_control_call(struct pagoda_virtio *virtio,
+			       const struct virtio_pagoda_control *command,
 			       struct pagoda_control_slot **answered)
 {
 	struct pagoda_control *control = &virtio->control;
@@ -115,20 +126,17 @@ static int pagoda_control_call(struct pagoda_virtio *virtio, u32 type, u32 index
 	slot = pagoda_control_slot(control);
 	if (!slot)
 		return -ETIMEDOUT;
-	slot->command = (struct virtio_pagoda_control) {
-		.type = cpu_to_le32(type),
-		.index = cpu_to_le32(index),
-		.first = cpu_to_le64(first),
-	};
+	slot->command = *command;
 	reinit_completion(&control->answered);
 	ret = pagoda_control_send(control, slot);
 	if (!ret)
-		ret = pagoda_control_wait(control, slot);
+		ret = pagoda_control_wait(control, slot,
+					  pagoda_control_patience(virtio, command));
 	if (!ret)
 		ret = pagoda_answer_check(&slot->reply.answer, slot->len);
 	if (ret)
 		dev_err_ratelimited(&virtio->vdev->dev, "control command %u failed: %d\n",
-				    type, ret);
+				    le32_to_cpu(command->type), ret);
 	*answered = slot;
 	return ret;
 }
@@ -137,16 +145,19 @@ static int pagoda_control_call(struct pagoda_virtio *virtio, u32 type, u32 index
  * pagoda_virtio_nop() - An empty round trip through the control queue
  * @virtio: Device
  *
- * Context: sleeps, a second at most; doesn't allocate.
+ * Context: sleeps, for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
  * Return: 0, -ETIMEDOUT, -ENODEV or -EPROTO.
  */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 {
+	const struct virtio_pagoda_control command = {
+		.type = cpu_to_le32(VIRTIO_PAGODA_CONTROL_NOP),
+	};
 	struct pagoda_control_slot *slot;
 	int ret;
 
 	mutex_lock(&virtio->control.lock);
-	ret = pagoda_control_call(virtio, VIRTIO_PAGODA_CONTROL_NOP, 0, 0, &slot);
+	ret = pagoda_control_call(virtio, &command, &slot);
 	mutex_unlock(&virtio->control.lock);
 	return ret;
 }
@@ -157,23 +168,61 @@ int pagoda_virtio_nop(struct pagoda_virtio *virtio)
  * @index: Virtqueue number
  * @result: Receives the answer
  *
- * Context: sleeps, a second at most; doesn't allocate.
+ * Context: sleeps, for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
  * Return: 0, -ETIMEDOUT, -ENODEV or -EIO.
  */
 int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 			       struct pagoda_reset_result *result)
 {
+	const struct virtio_pagoda_control command = {
+		.type = cpu_to_le32(VIRTIO_PAGODA_CONTROL_RESET_QUEUE),
+		.index = cpu_to_le32(index),
+	};
 	struct pagoda_control_slot *slot;
 	int ret;
 
 	mutex_lock(&virtio->control.lock);
-	ret = pagoda_control_call(virtio, VIRTIO_PAGODA_CONTROL_RESET_QUEUE, index, 0, &slot);
+	ret = pagoda_control_call(virtio, &command, &slot);
 	if (!ret) {
 		result->seqno = le64_to_cpu(slot->reply.answer.seqno);
 		result->offset = le32_to_cpu(slot->reply.answer.offset);
 	}
 	mutex_unlock(&virtio->control.lock);
 	return ret == -EINVAL || ret == -EPROTO ? -EIO : ret;
+}
+
+/**
+ * pagoda_control_command() - Have the device execute a command
+ * @virtio: Device
+ * @command: SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER
+ *
+ * Context: sleeps, for %PAGODA_CONTROL_TIMEOUT_MS at most, with RESET_ADAPTER
+ * %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
+ * Return: 0 when the device has done it, -EINVAL when it refuses, -ETIMEDOUT,
+ * -ENODEV, or -EIO when its answer makes no sense.
+ */
+int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_command *command)
+{
+	const struct virtio_pagoda_control raw = {
+		.type = cpu_to_le32(command->type),
+		.index = cpu_to_le32(command->index),
+		.address = cpu_to_le64(command->address),
+		.size = cpu_to_le64(command->size),
+		.segment = cpu_to_le32(command->segment),
+		.layout = {
+			.tiling = cpu_to_le32(command->tiling),
+			.pitch = cpu_to_le32(command->pitch),
+			.height = cpu_to_le32(command->height),
+			.mips = cpu_to_le32(command->mips),
+		},
+	};
+	struct pagoda_control_slot *slot;
+	int ret;
+
+	mutex_lock(&virtio->control.lock);
+	ret = pagoda_control_call(virtio, &raw, &slot);
+	mutex_unlock(&virtio->control.lock);
+	return ret == -EPROTO ? -EIO : ret;
 }
 
 /**
@@ -189,14 +238,18 @@ int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count)
 {
+	struct virtio_pagoda_control command = {
+		.type = cpu_to_le32(VIRTIO_PAGODA_CONTROL_GET_EXTENTS),
+		.index = cpu_to_le32(list),
+	};
 	struct pagoda_control_slot *slot;
 	u32 done = 0, got, i;
 	int ret = 0;
 
 	mutex_lock(&virtio->control.lock);
 	while (done < count) {
-		ret = pagoda_control_call(virtio, VIRTIO_PAGODA_CONTROL_GET_EXTENTS, list,
-					  done, &slot);
+		command.first = cpu_to_le64(done);
+		ret = pagoda_control_call(virtio, &command, &slot);
 		got = ret ? 0 : le32_to_cpu(slot->reply.answer.count);
 		if (!ret && (!got || got > count - done ||
 			     got > VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER))

@@ -113,7 +113,7 @@ static int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqu
 	int ret;
 
 	for (i = VIRTIO_PAGODA_QUEUE_EXEC0; i < count; i++)
-		infos[i] = (struct virtqueue_info) { "exec", pagoda_engine_interrupt };
+		infos[i] = (struct virtqueue_info) { "exec", pagoda_exec_interrupt };
 	ret = virtio_find_vqs(virtio->vdev, count, vqs, infos, NULL);
 	if (ret)
 		dev_err(&virtio->vdev->dev, "no virtqueues: %d\n", ret);
@@ -133,7 +133,7 @@ static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
 	pagoda_ring_init(&virtio->paging, virtio, vqs[VIRTIO_PAGODA_QUEUE_PAGING]);
 	ret = pagoda_control_init(virtio);
 	if (!ret)
-		ret = pagoda_engines_init(virtio, &vqs[VIRTIO_PAGODA_QUEUE_EXEC0]);
+		ret = pagoda_exec_init(virtio, &vqs[VIRTIO_PAGODA_QUEUE_EXEC0]);
 	if (!ret && !virtio->paging.depth) {
 		dev_err(&virtio->vdev->dev, "paging ring without room for a request\n");
 		ret = -EINVAL;
@@ -156,11 +156,29 @@ static int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 c
 	return ret;
 }
 
+static int pagoda_virtio_check_extents(struct pagoda_virtio *virtio,
+				       const struct pagoda_config_counts *counts)
+{
+	const struct pagoda_device_info *info = &virtio->info;
+	struct pagoda_refusal refusal = {};
+	int ret;
+
+	ret = pagoda_extents_check_window(virtio->window, counts->window, info->visible_size,
+					  "CPU window", &refusal);
+	if (!ret)
+		ret = pagoda_extents_check_invalid(virtio->invalid, counts->invalid,
+						   info->vram_size, &refusal);
+	if (!ret)
+		ret = pagoda_extents_check_window(virtio->swizzling, counts->swizzling,
+						  info->swizzling_bytes * info->swizzling_ranges,
+						  "swizzling ranges", &refusal);
+	return ret ? pagoda_virtio_refuse(virtio, &refusal, ret) : 0;
+}
+
 static int pagoda_virtio_read_extents(struct pagoda_virtio *virtio,
 				      const struct pagoda_config_counts *counts)
 {
 	struct pagoda_device_info *info = &virtio->info;
-	struct pagoda_refusal refusal = {};
 	int ret;
 
 	ret = pagoda_virtio_read_list(virtio, VIRTIO_PAGODA_EXTENTS_WINDOW, counts->window,
@@ -168,24 +186,25 @@ static int pagoda_virtio_read_extents(struct pagoda_virtio *virtio,
 	if (!ret)
 		ret = pagoda_virtio_read_list(virtio, VIRTIO_PAGODA_EXTENTS_INVALID,
 					      counts->invalid, &virtio->invalid);
+	if (!ret && counts->swizzling)
+		ret = pagoda_virtio_read_list(virtio, VIRTIO_PAGODA_EXTENTS_SWIZZLING,
+					      counts->swizzling, &virtio->swizzling);
+	if (!ret)
+		ret = pagoda_virtio_check_extents(virtio, counts);
 	if (ret)
 		return ret;
-	ret = pagoda_extents_check_window(virtio->window, counts->window,
-					  info->visible_size, &refusal);
-	if (!ret)
-		ret = pagoda_extents_check_invalid(virtio->invalid, counts->invalid,
-						   info->vram_size, &refusal);
-	if (ret)
-		return pagoda_virtio_refuse(virtio, &refusal, ret);
 	info->window = virtio->window;
 	info->nr_window = counts->window;
 	info->invalid = virtio->invalid;
 	info->nr_invalid = counts->invalid;
+	info->swizzling = virtio->swizzling;
+	info->nr_swizzling = counts->swizzling;
 	return 0;
 }
 
 static void pagoda_virtio_free(struct pagoda_virtio *virtio)
 {
+	kvfree(virtio->swizzling);
 	kvfree(virtio->invalid);
 	kvfree(virtio->window);
 	kfree(virtio);
@@ -197,7 +216,7 @@ static void pagoda_virtio_down(struct pagoda_virtio *virtio)
 	virtio_reset_device(virtio->vdev);
 	virtio_synchronize_cbs(virtio->vdev);
 	pagoda_ring_detach(&virtio->paging);
-	pagoda_engines_detach(virtio);
+	pagoda_exec_detach(virtio);
 	pagoda_events_fini(virtio);
 	pagoda_control_fini(virtio);
 	if (virtio->control.vq)

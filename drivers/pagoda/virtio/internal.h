@@ -5,8 +5,8 @@
  *	driver.c   finds devices, brings them up and down
  *	check.c    what a device says about itself; answer.c: while it works
  *	control.c  commands that wait for their answer
- *	ring.c     requests: the paging queue's transport and the engines' queues
- *	exec.c     one buffer on an engine, waiting for it
+ *	ring.c     requests: the transport of the paging queue and of each engine
+ *	exec.c     the engines' queues
  *	event.c    what the device tells unasked
  *
  * No lock of this layer is held while calling up. Memory the device may write is
@@ -22,18 +22,24 @@
 
 #include <pagoda/virtio.h>
 
-/** PAGODA_CONTROL_TIMEOUT_MS: a command that takes longer isn't answered. */
-#define PAGODA_CONTROL_TIMEOUT_MS	1000
+/**
+ * PAGODA_CONTROL_TIMEOUT_MS: a command that takes longer isn't answered. A reset of a queue
+ * that isn't costs a reset of the device: so not what a busy machine needs for one.
+ */
+#define PAGODA_CONTROL_TIMEOUT_MS	3000
+/**
+ * PAGODA_RESET_TIMEOUT_MS: the same for RESET_ADAPTER at most: well below TTM's 15 s waits.
+ * A device may clear its VRAM, and has a second a GiB more for that than for others.
+ */
+#define PAGODA_RESET_TIMEOUT_MS		10000
 /** PAGODA_CONTROL_SLOTS: commands a silent device may keep. */
 #define PAGODA_CONTROL_SLOTS		4
 /** PAGODA_EVENT_BUFFERS: events the device can tell before we look. */
 #define PAGODA_EVENT_BUFFERS		64
-/** PAGODA_EXEC_TIMEOUT_MS: patience with an engine. */
-#define PAGODA_EXEC_TIMEOUT_MS		2000
 
 /**
  * struct pagoda_ring - A queue of requests: paging or an engine's
- * @base: Transport; used for the paging queue only
+ * @base: Transport
  * @virtio: Device
  * @vq: Virtqueue
  * @lock: Protects @vq
@@ -49,18 +55,6 @@ struct pagoda_ring {
 	u32 depth;
 	atomic_t outstanding;
 	atomic64_t doorbells;
-};
-
-/**
- * struct pagoda_engine_queue - An execution queue
- * @ring: Its requests
- * @lock: One buffer at a time; protects @seqno
- * @seqno: Number of the last request it executed
- */
-struct pagoda_engine_queue {
-	struct pagoda_ring ring;
-	struct mutex lock;	/* seqno, one buffer at a time */
-	u64 seqno;
 };
 
 /**
@@ -119,6 +113,7 @@ struct pagoda_event_queue {
  * @info: What it said about itself; constant after probe
  * @window: pagoda_device_info.window
  * @invalid: pagoda_device_info.invalid
+ * @swizzling: pagoda_device_info.swizzling
  * @control: Control queue
  * @paging: Paging queue
  * @events: Event queue
@@ -130,10 +125,11 @@ struct pagoda_virtio {
 	struct pagoda_device_info info;
 	struct pagoda_extent *window;
 	struct pagoda_extent *invalid;
+	struct pagoda_extent *swizzling;
 	struct pagoda_control control;
 	struct pagoda_ring paging;
 	struct pagoda_event_queue events;
-	struct pagoda_engine_queue *engines;
+	struct pagoda_ring *engines;
 	void *priv;
 };
 
@@ -143,6 +139,7 @@ void pagoda_control_fini(struct pagoda_virtio *virtio);
 void pagoda_control_interrupt(struct virtqueue *vq);
 int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 			       struct pagoda_reset_result *result);
+int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_command *command);
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count);
 
@@ -151,15 +148,12 @@ void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq);
 void pagoda_ring_drain(struct pagoda_ring *ring);
 void pagoda_ring_detach(struct pagoda_ring *ring);
-int pagoda_ring_submit(struct pagoda_ring *ring, struct pagoda_request *request);
-void pagoda_ring_kick(struct pagoda_ring *ring);
-int pagoda_ring_reset(struct pagoda_ring *ring, struct pagoda_reset_result *result);
 void pagoda_paging_interrupt(struct virtqueue *vq);
 
 /* exec.c */
-int pagoda_engines_init(struct pagoda_virtio *virtio, struct virtqueue **vqs);
-void pagoda_engines_detach(struct pagoda_virtio *virtio);
-void pagoda_engine_interrupt(struct virtqueue *vq);
+int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs);
+void pagoda_exec_detach(struct pagoda_virtio *virtio);
+void pagoda_exec_interrupt(struct virtqueue *vq);
 
 /* event.c */
 int pagoda_events_init(struct pagoda_virtio *virtio);

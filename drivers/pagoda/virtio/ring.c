@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests on their way to the device: the paging queue's transport, and what
- * the engines' queues share with it.
+ * Requests on their way to the device: the transport of the paging queue and of
+ * each engine.
  *
  * A request is three descriptors: head, buffer, completion. Indirect descriptors
  * are not negotiated, so that nothing is allocated on the way to a fence and
@@ -30,8 +30,7 @@ static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request
 	struct pagoda_fault fault;
 	enum pagoda_outcome outcome;
 
-	outcome = pagoda_completion_check(&completion, len, ring->vq->index, request->seqno,
-					  request->size, &fault);
+	outcome = pagoda_completion_check(&completion, len, ring->vq->index, request, &fault);
 	request->complete(request, outcome, &fault);
 	atomic_dec(&ring->outstanding);
 }
@@ -98,16 +97,10 @@ static int pagoda_ring_add(struct pagoda_ring *ring, struct pagoda_request *requ
 	return virtqueue_add_sgs(ring->vq, sgs, out, 1, request, GFP_ATOMIC);
 }
 
-/**
- * pagoda_ring_submit() - Put a request into the ring
- * @ring: Ring
- * @request: Request; the ring's until its complete() is called
- *
- * Context: any; doesn't sleep or allocate.
- * Return: 0, -ENOSPC or -ENODEV.
- */
-int pagoda_ring_submit(struct pagoda_ring *ring, struct pagoda_request *request)
+static int pagoda_ring_submit(struct pagoda_transport *transport,
+			      struct pagoda_request *request)
 {
+	struct pagoda_ring *ring = pagoda_ring_of(transport);
 	unsigned long flags;
 	int ret;
 
@@ -129,14 +122,10 @@ int pagoda_ring_submit(struct pagoda_ring *ring, struct pagoda_request *request)
 	return ret == -ENOSPC ? -ENOSPC : -ENODEV;
 }
 
-/**
- * pagoda_ring_kick() - Tell the device if it wants to be told
- * @ring: Ring
- *
- * Context: any.
- */
-void pagoda_ring_kick(struct pagoda_ring *ring)
+/* Tells the device if it wants to be told. */
+static void pagoda_ring_kick(struct pagoda_transport *transport)
 {
+	struct pagoda_ring *ring = pagoda_ring_of(transport);
 	unsigned long flags;
 	bool notify;
 
@@ -149,16 +138,14 @@ void pagoda_ring_kick(struct pagoda_ring *ring)
 	virtqueue_notify(ring->vq);
 }
 
-/**
- * pagoda_ring_reset() - Halt a queue, take everything back, ask how far it came
- * @ring: Ring; nobody submits
- * @result: Receives the answer, not compared with what was submitted
- *
- * Context: sleeps, a little more than a second at most; doesn't allocate.
- * Return: 0, -ETIMEDOUT, -EIO when the device kept something, or -ENODEV.
+/*
+ * Halts the queue, takes everything back, asks how far it came. The answer isn't
+ * compared with what was submitted: the queue layer does that.
  */
-int pagoda_ring_reset(struct pagoda_ring *ring, struct pagoda_reset_result *result)
+static int pagoda_ring_reset(struct pagoda_transport *transport,
+			     struct pagoda_reset_result *result)
 {
+	struct pagoda_ring *ring = pagoda_ring_of(transport);
 	int ret, left;
 
 	if (virtqueue_is_broken(ring->vq))
@@ -194,45 +181,35 @@ void pagoda_ring_detach(struct pagoda_ring *ring)
 	}
 }
 
-static int pagoda_paging_submit(struct pagoda_transport *transport,
-				struct pagoda_request *request)
-{
-	return pagoda_ring_submit(pagoda_ring_of(transport), request);
-}
-
-static void pagoda_paging_kick(struct pagoda_transport *transport)
-{
-	pagoda_ring_kick(pagoda_ring_of(transport));
-}
-
-static void pagoda_paging_poll(struct pagoda_transport *transport)
+static void pagoda_ring_poll(struct pagoda_transport *transport)
 {
 	pagoda_ring_drain(pagoda_ring_of(transport));
 }
 
-static int pagoda_paging_reset(struct pagoda_transport *transport,
-			       struct pagoda_reset_result *result)
+static int pagoda_ring_control(struct pagoda_transport *transport,
+			       const struct pagoda_command *command)
 {
-	return pagoda_ring_reset(pagoda_ring_of(transport), result);
+	return pagoda_control_command(pagoda_ring_of(transport)->virtio, command);
 }
 
-static u32 pagoda_paging_depth(struct pagoda_transport *transport)
+static u32 pagoda_ring_depth(struct pagoda_transport *transport)
 {
 	return pagoda_ring_of(transport)->depth;
 }
 
-static u64 pagoda_paging_doorbells(struct pagoda_transport *transport)
+static u64 pagoda_ring_doorbells(struct pagoda_transport *transport)
 {
 	return atomic64_read(&pagoda_ring_of(transport)->doorbells);
 }
 
-static const struct pagoda_transport_ops pagoda_paging_transport_ops = {
-	.submit = pagoda_paging_submit,
-	.kick = pagoda_paging_kick,
-	.poll = pagoda_paging_poll,
-	.reset = pagoda_paging_reset,
-	.depth = pagoda_paging_depth,
-	.doorbells = pagoda_paging_doorbells,
+static const struct pagoda_transport_ops pagoda_ring_transport_ops = {
+	.submit = pagoda_ring_submit,
+	.kick = pagoda_ring_kick,
+	.poll = pagoda_ring_poll,
+	.reset = pagoda_ring_reset,
+	.control = pagoda_ring_control,
+	.depth = pagoda_ring_depth,
+	.doorbells = pagoda_ring_doorbells,
 };
 
 /**
@@ -246,7 +223,7 @@ static const struct pagoda_transport_ops pagoda_paging_transport_ops = {
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq)
 {
-	ring->base.ops = &pagoda_paging_transport_ops;
+	ring->base.ops = &pagoda_ring_transport_ops;
 	ring->virtio = virtio;
 	ring->vq = vq;
 	spin_lock_init(&ring->lock);

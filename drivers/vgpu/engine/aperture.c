@@ -56,6 +56,7 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 	u64 limit = engine->aperture_pages * PAGODA_PAGE;
 	u64 end = address + size;
 	u32 reason;
+	u8 *here;
 	u64 got;
 
 	if (!size || size > limit || address > limit - size)
@@ -67,9 +68,10 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 		reason = pagoda_entry_check(exec, entry, address, generation, access);
 		if (reason)
 			return reason;
-		if (!pagoda_system_span(exec, pagoda_entry_bus(entry), PAGODA_PAGE, &got))
-			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE,
-						    address, access);
+		reason = pagoda_system_span(exec, pagoda_entry_bus(entry), PAGODA_PAGE, access,
+					    &here, &got);
+		if (reason)
+			return pagoda_engine_refuse(exec, reason, address, access);
 	}
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
@@ -100,10 +102,10 @@ u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *
 		entry++;
 		size += PAGODA_PAGE;
 	}
-	cursor->here = pagoda_system_span(exec, bus + inside, min(size, cursor->left), &got);
-	if (unlikely(!cursor->here))
-		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE,
-					    cursor->address, cursor->access);
+	reason = pagoda_system_span(exec, bus + inside, min(size, cursor->left), cursor->access,
+				    &cursor->here, &got);
+	if (unlikely(reason))
+		return pagoda_engine_refuse(exec, reason, cursor->address, cursor->access);
 	cursor->here_size = got;
 	cursor->address += got;
 	return VIRTIO_PAGODA_FAULT_NONE;

@@ -17,7 +17,8 @@
 
 const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT] = {
 	PAGODA_OP(TRANSFER, transfer,
-		  .flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+		  .flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END |
+			   VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE,
 		  .exec = true,
 		  .tail = pagoda_engine_transfer_tail,
 		  .validate = pagoda_engine_transfer_validate,
@@ -45,18 +46,53 @@ const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT] = {
 	PAGODA_OP(UNMAP_APERTURE_SEGMENT, unmap_aperture_segment,
 		  .validate = pagoda_engine_unmap_validate,
 		  .execute = pagoda_engine_unmap_execute),
-	PAGODA_OP(SPECIAL_LOCK_TRANSFER, special_lock_transfer),
-	PAGODA_OP(VIRTUAL_TRANSFER, virtual_transfer),
-	PAGODA_OP(VIRTUAL_FILL, virtual_fill),
-	PAGODA_OP(INIT_CONTEXT_RESOURCE, init_context_resource),
-	PAGODA_OP(UPDATE_PAGE_TABLE, update_page_table),
-	PAGODA_OP(FLUSH_TLB, flush_tlb),
-	PAGODA_OP(UPDATE_CONTEXT_ALLOCATION, update_context_allocation),
-	PAGODA_OP(COPY_PAGE_TABLE_ENTRIES, copy_page_table_entries),
-	PAGODA_OP(NOTIFY_RESIDENCY, notify_residency),
+	PAGODA_OP(SPECIAL_LOCK_TRANSFER, special_lock_transfer,
+		  .flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+		  .tail = pagoda_engine_lock_tail,
+		  .validate = pagoda_engine_lock_validate,
+		  .execute = pagoda_engine_lock_execute),
+	PAGODA_OP(VIRTUAL_TRANSFER, virtual_transfer,
+		  .flags = VIRTIO_PAGODA_VIRTUAL_SRC_64K | VIRTIO_PAGODA_VIRTUAL_DST_64K,
+		  .hold = PAGODA_HOLD_VIRTUAL,
+		  .validate = pagoda_engine_virtual_transfer_validate,
+		  .execute = pagoda_engine_virtual_transfer_execute),
+	PAGODA_OP(VIRTUAL_FILL, virtual_fill,
+		  .hold = PAGODA_HOLD_VIRTUAL,
+		  .validate = pagoda_engine_virtual_fill_validate,
+		  .execute = pagoda_engine_virtual_fill_execute),
+	PAGODA_OP(INIT_CONTEXT_RESOURCE, init_context_resource,
+		  .tail = pagoda_engine_init_context_tail,
+		  .validate = pagoda_engine_init_context_validate,
+		  .execute = pagoda_engine_init_context_execute),
+	PAGODA_OP(UPDATE_PAGE_TABLE, update_page_table,
+		  .flags = VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL |
+			   VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION | VIRTIO_PAGODA_UPDATE_USE_64K,
+		  .hold = PAGODA_HOLD_VIRTUAL,
+		  .tail = pagoda_engine_update_tail,
+		  .validate = pagoda_engine_update_validate,
+		  .execute = pagoda_engine_update_execute),
+	PAGODA_OP(FLUSH_TLB, flush_tlb,
+		  .hold = PAGODA_HOLD_CHANGE,
+		  .validate = pagoda_engine_flush_validate,
+		  .execute = pagoda_engine_flush_execute),
+	PAGODA_OP(UPDATE_CONTEXT_ALLOCATION, update_context_allocation,
+		  .hold = PAGODA_HOLD_VIRTUAL,
+		  .tail = pagoda_engine_update_context_tail,
+		  .validate = pagoda_engine_update_context_validate,
+		  .execute = pagoda_engine_update_context_execute),
+	PAGODA_OP(COPY_PAGE_TABLE_ENTRIES, copy_page_table_entries,
+		  .hold = PAGODA_HOLD_VIRTUAL,
+		  .tail = pagoda_engine_copy_entries_tail,
+		  .validate = pagoda_engine_copy_entries_validate,
+		  .execute = pagoda_engine_copy_entries_execute),
+	PAGODA_OP(NOTIFY_RESIDENCY, notify_residency,
+		  .flags = VIRTIO_PAGODA_NOTIFY_RESIDENT,
+		  .validate = pagoda_engine_residency_validate,
+		  .execute = pagoda_engine_notify_execute),
 	PAGODA_OP(SIGNAL_MONITORED_FENCE, signal_monitored_fence,
-		  .flags = VIRTIO_PAGODA_SIGNAL_EVENT,
+		  .flags = VIRTIO_PAGODA_SIGNAL_FLAGS,
 		  .exec = true,
+		  .hold = PAGODA_HOLD_VIRTUAL,
 		  .validate = pagoda_engine_signal_validate,
 		  .execute = pagoda_engine_signal_execute),
 	PAGODA_OP(MAP_APERTURE_SEGMENT2, map_aperture_segment,
@@ -64,14 +100,30 @@ const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT] = {
 		  .tail = pagoda_engine_map_tail,
 		  .validate = pagoda_engine_map2_validate,
 		  .execute = pagoda_engine_map_execute),
-	PAGODA_OP(NOTIFY_FENCE_RESIDENCY, notify_fence_residency),
-	PAGODA_OP(MAP_MMU, map_mmu),
-	PAGODA_OP(UNMAP_MMU, map_mmu),
-	PAGODA_OP(NOTIFY_RESIDENCY2, notify_residency),
+	PAGODA_OP(NOTIFY_FENCE_RESIDENCY, notify_fence_residency,
+		  .tail = pagoda_engine_fence_residency_tail,
+		  .validate = pagoda_engine_fence_residency_validate,
+		  .execute = pagoda_engine_notify_execute),
+	PAGODA_OP(MAP_MMU, map_mmu,
+		  .flags = VIRTIO_PAGODA_MAP_MMU_READ_ONLY,
+		  .bus = true,
+		  .hold = PAGODA_HOLD_CHANGE,
+		  .tail = pagoda_engine_mmu_tail,
+		  .validate = pagoda_engine_mmu_map_validate,
+		  .execute = pagoda_engine_mmu_map_execute),
+	PAGODA_OP(UNMAP_MMU, map_mmu,
+		  .hold = PAGODA_HOLD_CHANGE,
+		  .tail = pagoda_engine_mmu_tail,
+		  .validate = pagoda_engine_mmu_unmap_validate,
+		  .execute = pagoda_engine_mmu_unmap_execute),
+	PAGODA_OP(NOTIFY_RESIDENCY2, notify_residency,
+		  .flags = VIRTIO_PAGODA_NOTIFY_RESIDENT,
+		  .validate = pagoda_engine_residency2_validate,
+		  .execute = pagoda_engine_notify_execute),
 	PAGODA_OP(NOTIFY_ALLOC, notify_alloc,
 		  .flags = VIRTIO_PAGODA_NOTIFY_EVICTION | VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP,
 		  .validate = pagoda_engine_notify_alloc_validate,
-		  .execute = pagoda_engine_notify_alloc_execute),
+		  .execute = pagoda_engine_notify_execute),
 };
 
 /**
@@ -137,7 +189,9 @@ bool pagoda_engine_init(struct pagoda_engine *engine)
 	    !IS_ALIGNED((unsigned long)engine->vram, 8) ||
 	    !engine->aperture_pages ||
 	    engine->aperture_pages > VIRTIO_PAGODA_MAX_APERTURE_PAGES ||
-	    engine->system_bits < 32 || engine->system_bits > 52 || engine->max_runs < 2)
+	    engine->system_bits < 32 || engine->system_bits > 52 || engine->max_runs < 2 ||
+	    !pagoda_engine_ranges_valid(engine) || !pagoda_engine_mmu_valid(engine) ||
+	    !pagoda_engine_roots_valid(engine))
 		return false;
 	for (i = 0; i < engine->nr_invalid; i++) {
 		const struct pagoda_engine_range *range = &engine->invalid[i];
@@ -147,19 +201,69 @@ bool pagoda_engine_init(struct pagoda_engine *engine)
 			return false;
 		end = range->start + range->size;
 	}
+	pagoda_shim_rwlock_init(&engine->translation);
+	pagoda_shim_rwlock_init(&engine->swizzling_lock);
 	return true;
 }
 
+/* Mappings, roots, translations and bound ranges. Who looks on holds the locks. */
+static void pagoda_engine_forget(struct pagoda_engine *engine)
+{
+	u32 i;
+
+	pagoda_shim_write_lock(&engine->translation);
+	engine->changes++;
+	memset(engine->aperture, 0, engine->aperture_pages * sizeof(*engine->aperture));
+	if (engine->mmu)
+		memset(engine->mmu, 0, engine->mmu_pages * sizeof(*engine->mmu));
+	if (engine->spaces)
+		memset(engine->spaces, 0, engine->nr_spaces * sizeof(*engine->spaces));
+	pagoda_engine_tlb_clear(engine);
+	pagoda_shim_write_lock(&engine->swizzling_lock);
+	for (i = 0; i < engine->nr_ranges; i++)
+		engine->ranges[i].size = 0;
+	pagoda_shim_write_unlock(&engine->swizzling_lock);
+	pagoda_shim_write_unlock(&engine->translation);
+}
+
 /**
- * pagoda_engine_reset() - Forget mappings and negotiation
- * @engine: Engine that executes nothing
+ * pagoda_engine_reset() - Forget mappings, address spaces, bound ranges and negotiation
+ * @engine: Engine that executes nothing, initialized
  *
- * Content of VRAM is the caller's business.
+ * Content of VRAM and of the ranges' windows is the caller's business.
+ *
+ * Context: may sleep.
  */
 void pagoda_engine_reset(struct pagoda_engine *engine)
 {
-	memset(engine->aperture, 0, engine->aperture_pages * sizeof(*engine->aperture));
+	pagoda_engine_forget(engine);
 	engine->features = 0;
+}
+
+/**
+ * pagoda_engine_reset_adapter() - What RESET_ADAPTER does but for the queues
+ * @engine: Engine that executes nothing, initialized
+ * @vram: What VRAM holds afterwards; memory published as invalid stays untouched
+ *
+ * Forgets what pagoda_engine_reset() does, but stays what was negotiated.
+ *
+ * Context: may sleep.
+ */
+void pagoda_engine_reset_adapter(struct pagoda_engine *engine, enum pagoda_engine_vram vram)
+{
+	u64 start = 0, end;
+	u32 i;
+
+	pagoda_engine_forget(engine);
+	if (vram == PAGODA_ENGINE_VRAM_KEEP)
+		return;
+	for (i = 0; i <= engine->nr_invalid; i++) {
+		end = i < engine->nr_invalid ? engine->invalid[i].start : engine->vram_size;
+		pagoda_engine_fill_vram(engine, start, end - start,
+					vram == PAGODA_ENGINE_VRAM_POISON ?
+					PAGODA_ENGINE_POISON : 0);
+		start = i < engine->nr_invalid ? end + engine->invalid[i].size : end;
+	}
 }
 
 /**
@@ -177,6 +281,8 @@ void pagoda_engine_run_init(struct pagoda_engine_run *run,
 	memset(run, 0, sizeof(*run));
 	run->kind = kind;
 	run->queue = queue;
+	if (kind == PAGODA_ENGINE_QUEUE_EXEC)
+		run->tlb = 1 + queue - VIRTIO_PAGODA_QUEUE_EXEC0;
 	run->seqno = seqno;
 	run->stop_at = PAGODA_ENGINE_NEVER;
 	run->fail_at = PAGODA_ENGINE_NEVER;
@@ -224,24 +330,61 @@ static u32 pagoda_packet_fail(struct pagoda_exec *exec, const struct pagoda_op *
 	return reason ? reason : pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 }
 
+/* Returns what was taken, for pagoda_packet_unlock(). */
+static enum pagoda_hold pagoda_packet_lock(struct pagoda_engine *engine,
+					   const struct pagoda_op *op)
+{
+	enum pagoda_hold hold = op->hold;
+
+	if (hold == PAGODA_HOLD_SYSTEM && pagoda_translates(engine))
+		hold = PAGODA_HOLD_VIRTUAL;
+	if (hold == PAGODA_HOLD_CHANGE) {
+		pagoda_shim_write_lock(&engine->translation);
+		engine->changes++;
+	} else if (hold == PAGODA_HOLD_VIRTUAL) {
+		pagoda_shim_read_lock(&engine->translation);
+	}
+	return hold;
+}
+
+static void pagoda_packet_unlock(struct pagoda_engine *engine, enum pagoda_hold hold)
+{
+	if (hold == PAGODA_HOLD_CHANGE)
+		pagoda_shim_write_unlock(&engine->translation);
+	else if (hold == PAGODA_HOLD_VIRTUAL)
+		pagoda_shim_read_unlock(&engine->translation);
+}
+
+/* What was looked up for one packet may not be true of the next. */
+static void pagoda_packet_begin(struct pagoda_exec *exec, const struct pagoda_op *op)
+{
+	exec->spans = exec->run->spans;
+	exec->bus = op->bus;
+	pagoda_engine_translation_forget(exec);
+}
+
 static u32 pagoda_packet_execute(struct pagoda_exec *exec)
 {
 	struct pagoda_engine_run *run = exec->run;
 	const void *packet = run->buffer + run->offset;
 	const struct pagoda_op *op = NULL;
+	enum pagoda_hold hold;
 	u32 length = 0;
 	u32 reason;
 
-	exec->spans = run->spans;
 	reason = pagoda_head_check(exec, &op, &length);
-	if (!reason)
-		reason = op->validate(exec, packet);
+	if (reason)
+		return reason;
+	hold = pagoda_packet_lock(exec->engine, op);
+	pagoda_packet_begin(exec, op);
+	reason = op->validate(exec, packet);
 	if (!reason) {
 		if (unlikely(exec->skipped + run->packets == run->fail_at))
 			reason = pagoda_packet_fail(exec, op, packet);
 		else
 			reason = op->execute(exec, packet);
 	}
+	pagoda_packet_unlock(exec->engine, hold);
 	if (reason)
 		return reason;
 	atomic64_inc(&exec->engine->executed[run->fault.opcode]);
@@ -286,20 +429,42 @@ static u32 pagoda_buffer_check(struct pagoda_exec *exec)
 
 static bool pagoda_run_stops(const struct pagoda_exec *exec)
 {
-	const struct pagoda_engine_run *run = exec->run;
+	return exec->skipped + exec->run->packets == exec->run->stop_at || pagoda_stopped(exec);
+}
 
-	return exec->skipped + run->packets == run->stop_at ||
-	       (run->stop && READ_ONCE(*run->stop));
+static u32 pagoda_buffer_execute(struct pagoda_exec *exec)
+{
+	struct pagoda_engine_run *run = exec->run;
+	u32 reason;
+
+	reason = pagoda_buffer_check(exec);
+	if (reason)
+		return reason;
+	run->offset = run->start;
+	if (run->start == run->size && exec->skipped == run->fail_at)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
+	while (!reason && run->offset < run->size)
+		reason = pagoda_run_stops(exec) ? PAGODA_STOPPED : pagoda_packet_execute(exec);
+	return reason;
+}
+
+static bool pagoda_run_is_job(const struct pagoda_exec *exec)
+{
+	return exec->run->context && exec->run->kind == PAGODA_ENGINE_QUEUE_EXEC &&
+	       exec->engine->features & 1ull << VIRTIO_PAGODA_F_EXECUTE;
 }
 
 /**
- * pagoda_engine_execute() - Execute a paging buffer
+ * pagoda_engine_execute() - Execute a paging buffer, or a job of a context
  * @engine: Engine
  * @run: Buffer and circumstances; receives how far it came and why not further
  *
  * Packets are executed in order. One that is refused has no effect at all;
  * only a failure of the device, and an aperture page that another queue
  * remaps while it is being copied, stop a packet halfway.
+ *
+ * So are the commands of a job, but what they access is found out when they do, so
+ * that one may stop halfway. Its registers are saved however it ends.
  *
  * Context: any number of threads at once; may sleep.
  * Return: how the run ended.
@@ -314,23 +479,13 @@ enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,
 	run->packets = 0;
 	run->bytes = 0;
 	run->offset = 0;
-	reason = pagoda_buffer_check(&exec);
-	if (!reason)
-		run->offset = run->start;
-	if (!reason && run->start == run->size && exec.skipped == run->fail_at)
-		reason = pagoda_refuse(&exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
-	while (!reason && run->offset < run->size) {
-		if (pagoda_run_stops(&exec)) {
-			memset(&run->fault, 0, sizeof(run->fault));
-			return PAGODA_ENGINE_STOPPED;
-		}
-		reason = pagoda_packet_execute(&exec);
-	}
-	if (reason) {
+	reason = pagoda_run_is_job(&exec) ? pagoda_engine_job(&exec) :
+					    pagoda_buffer_execute(&exec);
+	if (reason && reason != PAGODA_STOPPED) {
 		run->fault.offset = run->offset;
 		atomic64_inc(&engine->faults[reason]);
 		return PAGODA_ENGINE_FAULT;
 	}
 	memset(&run->fault, 0, sizeof(run->fault));
-	return PAGODA_ENGINE_DONE;
+	return reason ? PAGODA_ENGINE_STOPPED : PAGODA_ENGINE_DONE;
 }

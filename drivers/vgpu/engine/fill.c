@@ -25,7 +25,7 @@ static u32 pagoda_alignment_check(struct pagoda_exec *exec, u64 address, u64 siz
 }
 
 /* A piece of at most a chunk; @here and @size are multiples of 4. */
-static void pagoda_fill_chunk(u8 *here, u32 size, u32 pattern)
+void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern)
 {
 	__le32 word = cpu_to_le32(pattern);
 	u64 both;
@@ -53,10 +53,22 @@ static void pagoda_fill_range(struct pagoda_exec *exec, u64 address, u64 size, u
 	while (size) {
 		u32 chunk = min_t(u64, size, PAGODA_CHUNK);
 
-		pagoda_fill_chunk(here, chunk, pattern);
+		pagoda_engine_fill_words(here, chunk, pattern);
 		here += chunk;
 		size -= chunk;
 		pagoda_progress(exec, chunk);
+	}
+}
+
+/* For nobody's packet: pages of VRAM, when nothing executes. */
+void pagoda_engine_fill_vram(struct pagoda_engine *engine, u64 address, u64 size, u32 pattern)
+{
+	u32 chunk;
+
+	for (; size; address += chunk, size -= chunk) {
+		chunk = min_t(u64, size, PAGODA_CHUNK);
+		pagoda_engine_fill_words(engine->vram + address, chunk, pattern);
+		pagoda_shim_yield();
 	}
 }
 

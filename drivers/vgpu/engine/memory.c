@@ -19,69 +19,94 @@ u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 
 }
 
 /*
- * Asks the surroundings for a span and keeps the answer. Trusts nothing: a
- * span of no bytes is no span.
+ * Translates, asks the surroundings for a span and keeps the answer. Trusts
+ * nothing: a span of no bytes is no span.
  */
-u8 *pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 bus, u64 want, u64 *got)
+u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
+				u8 **here, u64 *got)
 {
 	struct pagoda_engine *engine = exec->engine;
+	bool translated = pagoda_translates(engine) && !exec->bus;
+	bool read_only = false;
+	u64 bus = address;
+	u64 limit = want;
 	u64 size = 0;
-	u8 *here;
+	u32 reason;
+	u8 *found;
 
-	here = engine->ops->system_span(engine->context, bus, want, &size);
-	if (!here || !size)
-		return NULL;
-	exec->window_bus = bus;
+	if (translated) {
+		reason = pagoda_engine_mmu_translate(exec, address, want, access, &bus, &limit,
+						     &read_only);
+		if (reason)
+			return reason;
+	}
+	found = engine->ops->system_span(engine->context, bus, limit, &size);
+	if (!found || !size)
+		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
+	/* What follows for the CPU need not for the device. */
+	if (translated)
+		size = min(size, limit);
+	exec->window_bus = address;
 	exec->window_size = size;
-	exec->window = here;
+	exec->window = found;
+	exec->window_read_only = read_only;
+	*here = found;
 	*got = min(want, size);
-	return here;
+	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Refuses VRAM outside the segment and inside ranges published as invalid. */
-u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access)
+/* VRAM inside of the segment and outside of ranges published as invalid, else *@bad. */
+bool pagoda_engine_vram_valid(const struct pagoda_engine *engine, u64 address, u64 size, u64 *bad)
 {
-	const struct pagoda_engine *engine = exec->engine;
 	u32 i;
 
+	*bad = address;
 	if (!size || size > engine->vram_size || address > engine->vram_size - size)
-		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, address,
-					    access);
+		return false;
 	for (i = 0; i < engine->nr_invalid; i++) {
 		const struct pagoda_engine_range *range = &engine->invalid[i];
 
 		if (range->start >= address + size)
 			break;
-		if (range->start + range->size > address)
-			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
-						    address > range->start ? address : range->start,
-						    access);
+		if (range->start + range->size > address) {
+			*bad = address > range->start ? address : range->start;
+			return false;
+		}
 	}
-	return VIRTIO_PAGODA_FAULT_NONE;
+	return true;
+}
+
+/* Refuses VRAM that isn't valid. */
+u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access)
+{
+	u64 bad;
+
+	if (pagoda_engine_vram_valid(exec->engine, address, size, &bad))
+		return VIRTIO_PAGODA_FAULT_NONE;
+	return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, bad, access);
 }
 
 /* Accepts one run; notes its memory in @span when it is all in a row. */
 static u32 pagoda_run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
-	u64 limit = 1ull << exec->engine->system_bits;
-	u8 *here;
-	u64 got;
+	u8 *here = NULL;
+	u32 reason;
+	u64 limit = pagoda_engine_mmu_limit(exec, &reason);
+	u64 got = 0;
 
 	if (!IS_ALIGNED(address, PAGODA_PAGE))
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address, access);
 	if (size > limit || address > limit - size)
-		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address, access);
-	here = pagoda_system_span(exec, address, size, &got);
+		return pagoda_engine_refuse(exec, reason, address, access);
+	reason = pagoda_system_span(exec, address, size, access, &here, &got);
 	if (span)
-		*span = here && got == size ? here : NULL;
-	while (here && got < size) {
+		*span = !reason && got == size ? here : NULL;
+	while (!reason && got < size) {
 		address += got;
 		size -= got;
-		here = pagoda_system_span(exec, address, size, &got);
+		reason = pagoda_system_span(exec, address, size, access, &here, &got);
 	}
-	if (!here)
-		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address, access);
-	return VIRTIO_PAGODA_FAULT_NONE;
+	return reason ? pagoda_engine_refuse(exec, reason, address, access) : reason;
 }
 
 /* Accepts runs that are whole, reachable and together exactly @nr_pages. */
@@ -207,12 +232,13 @@ static u32 pagoda_system_next(struct pagoda_exec *exec, struct pagoda_cursor *cu
 {
 	u64 bus = le64_to_cpu(cursor->run->address) + cursor->address;
 	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE - cursor->address;
+	u32 reason;
 	u64 got;
 
-	cursor->here = pagoda_system_span(exec, bus, min(size, cursor->left), &got);
-	if (unlikely(!cursor->here))
-		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, bus,
-					    cursor->access);
+	reason = pagoda_system_span(exec, bus, min(size, cursor->left), cursor->access,
+				    &cursor->here, &got);
+	if (unlikely(reason))
+		return pagoda_engine_refuse(exec, reason, bus, cursor->access);
 	cursor->here_size = got;
 	if (got == size) {
 		cursor->run++;
@@ -244,7 +270,9 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 	return reason;
 }
 
-/* Finds 1 to 8 bytes, aligned to their size, so that they are one access. */
+/*
+ * Finds bytes of one page. 1 to 8 of them, aligned to their size, are one access.
+ */
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here)
 {
@@ -256,9 +284,8 @@ u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 add
 	switch (segment) {
 	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
 		reason = pagoda_run_check(exec, page, PAGODA_PAGE, access, NULL);
-		if (!reason)
-			*here = pagoda_system_span(exec, address, size, &got);
-		return reason;
+		return reason ? reason : pagoda_system_span(exec, address, size, access, here,
+							    &got);
 	case VIRTIO_PAGODA_SEGMENT_VRAM:
 		reason = pagoda_engine_vram_check(exec, address, size, access);
 		if (!reason)

@@ -14,7 +14,9 @@
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
+#include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -24,6 +26,50 @@
 static inline void pagoda_shim_yield(void)
 {
 	cond_resched();
+}
+
+/* Nanoseconds that never go back, whichever thread asks. */
+static inline u64 pagoda_shim_now(void)
+{
+	return ktime_get_ns();
+}
+
+/* Puts @new in the place of *@old if that is what is there, else tells what is. A full barrier. */
+static inline bool pagoda_shim_swap32(__le32 *here, __le32 *old, __le32 new)
+{
+	return try_cmpxchg(here, old, new);
+}
+
+static inline bool pagoda_shim_swap64(__le64 *here, __le64 *old, __le64 new)
+{
+	return try_cmpxchg(here, old, new);
+}
+
+struct pagoda_shim_rwlock {
+	struct rw_semaphore sem;
+};
+
+/* Not a function: lockdep tells locks apart by the place they are initialized at. */
+#define pagoda_shim_rwlock_init(lock)	init_rwsem(&(lock)->sem)
+
+static inline void pagoda_shim_read_lock(struct pagoda_shim_rwlock *lock)
+{
+	down_read(&lock->sem);
+}
+
+static inline void pagoda_shim_read_unlock(struct pagoda_shim_rwlock *lock)
+{
+	up_read(&lock->sem);
+}
+
+static inline void pagoda_shim_write_lock(struct pagoda_shim_rwlock *lock)
+{
+	down_write(&lock->sem);
+}
+
+static inline void pagoda_shim_write_unlock(struct pagoda_shim_rwlock *lock)
+{
+	up_write(&lock->sem);
 }
 
 #else /* a process */
@@ -51,6 +97,7 @@ static inline void pagoda_shim_yield(void)
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
 #define atomic64_inc(a)		__atomic_fetch_add(a, 1, __ATOMIC_RELAXED)
+#define atomic64_add(n, a)	__atomic_fetch_add(a, n, __ATOMIC_RELAXED)
 #define atomic64_read(a)	__atomic_load_n(a, __ATOMIC_RELAXED)
 /* A full barrier, as the kernel's. */
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
@@ -70,6 +117,62 @@ static inline void memset64(u64 *p, u64 value, size_t count)
 
 static inline void pagoda_shim_yield(void)
 {
+}
+
+/* A clock that only the engine looks at: a process that is run again sees the same. */
+static inline u64 pagoda_shim_now(void)
+{
+	static u64 now;
+
+	return ++now;
+}
+
+static inline bool pagoda_shim_swap32(__le32 *here, __le32 *old, __le32 new)
+{
+	return __atomic_compare_exchange_n(here, old, new, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static inline bool pagoda_shim_swap64(__le64 *here, __le64 *old, __le64 new)
+{
+	return __atomic_compare_exchange_n(here, old, new, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+/* A process that links the engine has one thread: locks only keep books. */
+struct pagoda_shim_rwlock {
+	int readers;
+	bool writer;
+};
+
+static inline void pagoda_shim_rwlock_init(struct pagoda_shim_rwlock *lock)
+{
+	lock->readers = 0;
+	lock->writer = false;
+}
+
+static inline void pagoda_shim_read_lock(struct pagoda_shim_rwlock *lock)
+{
+	assert(!lock->writer);
+	lock->readers++;
+}
+
+static inline void pagoda_shim_read_unlock(struct pagoda_shim_rwlock *lock)
+{
+	assert(lock->readers > 0);
+	lock->readers--;
+}
+
+static inline void pagoda_shim_write_lock(struct pagoda_shim_rwlock *lock)
+{
+	assert(!lock->writer && !lock->readers);
+	lock->writer = true;
+}
+
+static inline void pagoda_shim_write_unlock(struct pagoda_shim_rwlock *lock)
+{
+	assert(lock->writer);
+	lock->writer = false;
 }
 
 #endif

@@ -4,10 +4,27 @@
  */
 #include "internal.h"
 
+static bool pagoda_transfer_is_tiled(const struct virtio_pagoda_transfer *transfer)
+{
+	return le16_to_cpu(transfer->packet.flags) &
+	       (VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE);
+}
+
+static bool pagoda_transfer_swizzles(const struct virtio_pagoda_transfer *transfer)
+{
+	return le16_to_cpu(transfer->packet.flags) & VIRTIO_PAGODA_TRANSFER_SWIZZLE;
+}
+
+static const struct virtio_pagoda_tiled *
+pagoda_transfer_tiled(const struct virtio_pagoda_transfer *transfer)
+{
+	return (const void *)(transfer + 1);
+}
+
 static const struct virtio_pagoda_run *
 pagoda_transfer_src_runs(const struct virtio_pagoda_transfer *transfer)
 {
-	return (const void *)(transfer + 1);
+	return (const void *)(pagoda_transfer_tiled(transfer) + pagoda_transfer_is_tiled(transfer));
 }
 
 static const struct virtio_pagoda_run *
@@ -16,12 +33,18 @@ pagoda_transfer_dst_runs(const struct virtio_pagoda_transfer *transfer)
 	return pagoda_transfer_src_runs(transfer) + le32_to_cpu(transfer->src.nr_runs);
 }
 
+/* Runs of both sides. */
+u64 pagoda_engine_transfer_runs(const struct virtio_pagoda_transfer *transfer)
+{
+	return (u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs);
+}
+
 u64 pagoda_engine_transfer_tail(const void *packet)
 {
 	const struct virtio_pagoda_transfer *transfer = packet;
 
-	return ((u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs)) *
-	       sizeof(struct virtio_pagoda_run);
+	return pagoda_engine_transfer_runs(transfer) * sizeof(struct virtio_pagoda_run) +
+	       pagoda_transfer_is_tiled(transfer) * sizeof(struct virtio_pagoda_tiled);
 }
 
 static bool pagoda_runs_overlap(const struct virtio_pagoda_run *a,
@@ -65,39 +88,81 @@ static bool pagoda_transfer_overlaps(struct pagoda_exec *exec,
 {
 	u64 src = le64_to_cpu(transfer->src.address);
 	u64 dst = le64_to_cpu(transfer->dst.address);
-	u64 size = le64_to_cpu(transfer->size);
+	u64 src_size = le64_to_cpu(transfer->size);
+	u64 dst_size = src_size;
 
 	*address = dst;
 	if (transfer->src.segment != transfer->dst.segment)
 		return false;
 	if (le32_to_cpu(transfer->src.segment) == VIRTIO_PAGODA_SEGMENT_SYSTEM)
 		return pagoda_transfer_runs_overlap(exec, transfer, address);
-	return src < dst + size && dst < src + size;
+	if (pagoda_transfer_is_tiled(transfer)) {
+		u64 surface = le64_to_cpu(pagoda_transfer_tiled(transfer)->surface_size);
+
+		*(pagoda_transfer_swizzles(transfer) ? &dst_size : &src_size) = surface;
+	}
+	return src < dst + dst_size && dst < src + src_size;
 }
 
-u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet)
+/* What TRANSFER and SPECIAL_LOCK_TRANSFER want of their size and their runs. */
+u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
+				      const struct virtio_pagoda_transfer *transfer)
 {
-	const struct virtio_pagoda_transfer *transfer = packet;
-	u32 nr_src = le32_to_cpu(transfer->src.nr_runs);
-	u32 nr_dst = le32_to_cpu(transfer->dst.nr_runs);
+	u64 nr_runs = pagoda_engine_transfer_runs(transfer);
 	u64 size = le64_to_cpu(transfer->size);
-	u64 address;
-	u32 reason;
 
 	if (!size)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
 	if (size % 4)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, size);
-	if ((u64)nr_src + nr_dst > exec->engine->max_runs)
-		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS, (u64)nr_src + nr_dst);
-	reason = pagoda_engine_location_check(exec, &transfer->src,
-					      pagoda_transfer_src_runs(transfer),
-					      size, VIRTIO_PAGODA_ACCESS_READ);
-	if (reason)
-		return reason;
-	reason = pagoda_engine_location_check(exec, &transfer->dst,
-					      pagoda_transfer_dst_runs(transfer),
-					      size, VIRTIO_PAGODA_ACCESS_WRITE);
+	if (nr_runs > exec->engine->max_runs)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS, nr_runs);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Only one of the flags, and only where surfaces can be tiled. */
+static u32 pagoda_transfer_flags_check(struct pagoda_exec *exec,
+				       const struct virtio_pagoda_transfer *transfer)
+{
+	u64 tiling = 1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER);
+	u16 both = VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
+	u16 flags = le16_to_cpu(transfer->packet.flags) & both;
+
+	if (flags == both || (flags && !(exec->engine->features & tiling)))
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS, flags);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static u32 pagoda_transfer_side_check(struct pagoda_exec *exec,
+				      const struct virtio_pagoda_transfer *transfer, bool dst)
+{
+	u32 access = dst ? VIRTIO_PAGODA_ACCESS_WRITE : VIRTIO_PAGODA_ACCESS_READ;
+	u64 size = le64_to_cpu(transfer->size);
+
+	if (pagoda_transfer_is_tiled(transfer) && pagoda_transfer_swizzles(transfer) == dst)
+		return pagoda_engine_tiled_check(exec, dst ? &transfer->dst : &transfer->src,
+						 pagoda_transfer_tiled(transfer), size, access);
+	if (dst)
+		return pagoda_engine_location_check(exec, &transfer->dst,
+						    pagoda_transfer_dst_runs(transfer), size,
+						    access);
+	return pagoda_engine_location_check(exec, &transfer->src,
+					    pagoda_transfer_src_runs(transfer), size, access);
+}
+
+u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_transfer *transfer = packet;
+	u64 address;
+	u32 reason;
+
+	reason = pagoda_transfer_flags_check(exec, transfer);
+	if (!reason)
+		reason = pagoda_engine_transfer_size_check(exec, transfer);
+	if (!reason)
+		reason = pagoda_transfer_side_check(exec, transfer, false);
+	if (!reason)
+		reason = pagoda_transfer_side_check(exec, transfer, true);
 	if (reason)
 		return reason;
 	if (pagoda_transfer_overlaps(exec, transfer, &address))
@@ -106,22 +171,45 @@ u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Aliases get through validation, so memory may overlap after all. */
-static void pagoda_copy(u8 *dst, const u8 *src, size_t size)
+static u32 pagoda_transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
+				struct pagoda_cursor *dst, u64 left)
 {
-	if (likely(dst + size <= src || src + size <= dst))
-		memcpy(dst, src, size);
-	else
-		memmove(dst, src, size);
+	u32 reason;
+
+	while (left) {
+		u64 size;
+
+		if (!src->here_size) {
+			reason = pagoda_engine_cursor_refill(exec, src);
+			if (reason)
+				return reason;
+		}
+		if (!dst->here_size) {
+			reason = pagoda_engine_cursor_refill(exec, dst);
+			if (reason)
+				return reason;
+		}
+		size = min(src->here_size, dst->here_size);
+		size = min_t(u64, size, PAGODA_CHUNK);
+		pagoda_copy(dst->here, src->here, size);
+		src->here += size;
+		src->here_size -= size;
+		dst->here += size;
+		dst->here_size -= size;
+		left -= size;
+		pagoda_progress(exec, size);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_transfer *transfer = packet;
+	const struct virtio_pagoda_tiled *tiled = pagoda_transfer_tiled(transfer);
 	u64 left = ALIGN_DOWN(le64_to_cpu(transfer->size) >> exec->half, 4);
+	bool swizzle = pagoda_transfer_swizzles(transfer);
 	u8 *const *spans = exec->run->spans;
 	struct pagoda_cursor src, dst;
-	u32 reason;
 
 	pagoda_engine_cursor_init(&src, &transfer->src, pagoda_transfer_src_runs(transfer), spans,
 				  left, VIRTIO_PAGODA_ACCESS_READ);
@@ -129,28 +217,12 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 		spans += le32_to_cpu(transfer->src.nr_runs);
 	pagoda_engine_cursor_init(&dst, &transfer->dst, pagoda_transfer_dst_runs(transfer), spans,
 				  left, VIRTIO_PAGODA_ACCESS_WRITE);
-	while (left) {
-		u64 size;
-
-		if (!src.here_size) {
-			reason = pagoda_engine_cursor_refill(exec, &src);
-			if (reason)
-				return reason;
-		}
-		if (!dst.here_size) {
-			reason = pagoda_engine_cursor_refill(exec, &dst);
-			if (reason)
-				return reason;
-		}
-		size = min(src.here_size, dst.here_size);
-		size = min_t(u64, size, PAGODA_CHUNK);
-		pagoda_copy(dst.here, src.here, size);
-		src.here += size;
-		src.here_size -= size;
-		dst.here += size;
-		dst.here_size -= size;
-		left -= size;
-		pagoda_progress(exec, size);
-	}
-	return VIRTIO_PAGODA_FAULT_NONE;
+	if (!pagoda_transfer_is_tiled(transfer))
+		return pagoda_transfer_copy(exec, &src, &dst, left);
+	if (transfer->packet.allocation)
+		return pagoda_engine_tiled_copy(exec, (swizzle ? &dst : &src)->address, tiled,
+						swizzle ? &src : &dst, left, swizzle);
+	/* C31: of no allocation, so that nobody knows what the tiling means. */
+	(swizzle ? &dst : &src)->address += le64_to_cpu(tiled->offset);
+	return pagoda_transfer_copy(exec, &src, &dst, left);
 }

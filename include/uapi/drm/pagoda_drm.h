@@ -20,13 +20,23 @@
  *             part the kernel doesn't know; more than MAX_ entries; an allocation
  *             that no supported segment could ever hold
  *  EFAULT     bad user pointer
- *  ENOENT     handle, segment id or syncobj that this client doesn't have
+ *  ENOENT     handle, segment id, syncobj, VM, context or fence that this client
+ *             doesn't have
  *  ENOMEM     out of memory, or out of room in every segment
  *  EBUSY      no progress now because others use the memory; try again
  *  ETIME      a wait's time was up
  *  ENODEV     the device is gone
  *  EIO        the device failed and content was lost
  *  EACCES     CPU access to an allocation made without it
+ *  EBADF      eventfd that isn't open
+ *  EOPNOTSUPP the device has no tiling, no page tables, or executes no commands; no other
+ *             device can reach the allocation, or this one the memory
+ *  ENOSPC     the device holds no more address spaces
+ *  EEXIST     the range, or a part of it, is taken
+ *  EPERM      a priority the caller may not ask for; signal of or wait for a fence made
+ *             without; an allocation that is private to another VM, or to any and shared
+ *  ECANCELED  the context is banned, or the VM unusable: see CONTEXT_STATE, VM_STATE
+ *  EDQUOT     more of a client's memory would be pinned for other devices than may be
  *  EINTR      a signal; the call had no effect (restarted by the kernel where
  *             that is allowed)
  *  ========== =================================================================
@@ -66,6 +76,30 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_EVICT,
 	/** @DRM_PAGODA_QUERY_RESIDENCY: where the allocations of a list are */
 	DRM_PAGODA_QUERY_RESIDENCY,
+	/** @DRM_PAGODA_VM_CREATE: make an address space */
+	DRM_PAGODA_VM_CREATE,
+	/** @DRM_PAGODA_VM_DESTROY: unmap everything and destroy it */
+	DRM_PAGODA_VM_DESTROY,
+	/** @DRM_PAGODA_VM_BIND: change what addresses mean */
+	DRM_PAGODA_VM_BIND,
+	/** @DRM_PAGODA_CONTEXT_CREATE: make an execution context */
+	DRM_PAGODA_CONTEXT_CREATE,
+	/** @DRM_PAGODA_CONTEXT_DESTROY: destroy it */
+	DRM_PAGODA_CONTEXT_DESTROY,
+	/** @DRM_PAGODA_FENCE_CREATE: make a monitored fence */
+	DRM_PAGODA_FENCE_CREATE,
+	/** @DRM_PAGODA_FENCE_DESTROY: destroy it */
+	DRM_PAGODA_FENCE_DESTROY,
+	/** @DRM_PAGODA_SUBMIT: execute command buffers */
+	DRM_PAGODA_SUBMIT,
+	/** @DRM_PAGODA_CONTEXT_STATE: what became of it */
+	DRM_PAGODA_CONTEXT_STATE,
+	/** @DRM_PAGODA_VM_STATE: whether it can be used */
+	DRM_PAGODA_VM_STATE,
+	/** @DRM_PAGODA_FENCE_SIGNAL: give monitored fences values from the CPU */
+	DRM_PAGODA_FENCE_SIGNAL,
+	/** @DRM_PAGODA_FENCE_WAIT: for values of monitored fences */
+	DRM_PAGODA_FENCE_WAIT,
 };
 
 /**
@@ -130,6 +164,10 @@ struct drm_pagoda_query {
  * @num_engines: Execution engines
  * @max_entries: %DRM_PAGODA_MAX_ENTRIES
  * @pad: Zero
+ * @swizzling_ranges: Tiled allocations the CPU can see at the same time while they are
+ *	in VRAM, see enum drm_pagoda_tiling; 0 = the device has no tiling
+ * @pad2: Zero
+ * @swizzling_bytes: Bytes of the largest tiled allocation that it can see there
  */
 struct drm_pagoda_device_info {
 	__u64 features;
@@ -139,6 +177,9 @@ struct drm_pagoda_device_info {
 	__u32 num_engines;
 	__u32 max_entries;
 	__u32 pad;
+	__u32 swizzling_ranges;
+	__u32 pad2;
+	__u64 swizzling_bytes;
 };
 
 #define DRM_PAGODA_SEGMENT_APERTURE_FLAG	(1u << 0) /* maps system memory */
@@ -157,6 +198,9 @@ struct drm_pagoda_device_info {
  * @client_usage: Bytes of this client's allocations in it
  * @mapped: Aperture: bytes that have an address in it
  * @largest_free: Bytes of the largest contiguous free range
+ * @client_pinned: Bytes of this client's allocations that stay in it because other
+ *	devices use them
+ * @pin_limit: Most of them
  */
 struct drm_pagoda_segment_info {
 	__u32 id;
@@ -168,6 +212,8 @@ struct drm_pagoda_segment_info {
 	__u64 client_usage;
 	__u64 mapped;
 	__u64 largest_free;
+	__u64 client_pinned;
+	__u64 pin_limit;
 };
 
 /**
@@ -188,6 +234,8 @@ struct drm_pagoda_segment_info {
  * @doorbells: Notifications sent to the device
  * @faults: CPU page faults that moved an allocation
  * @lost: Allocations whose content was lost
+ * @range_acquires: Times a CPU page fault took a swizzling range for an allocation
+ * @range_steals: Times it took the one of another allocation
  */
 struct drm_pagoda_stats {
 	__u64 paged_in;
@@ -206,6 +254,8 @@ struct drm_pagoda_stats {
 	__u64 doorbells;
 	__u64 faults;
 	__u64 lost;
+	__u64 range_acquires;
+	__u64 range_steals;
 };
 
 /*
@@ -219,6 +269,39 @@ struct drm_pagoda_stats {
 #define DRM_PAGODA_ALLOCATION_FROM_END		(1u << 4) /* search VRAM from its end */
 #define DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION	(1u << 5)
 #define DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE (1u << 6) /* MAP2 gets a CPU address (C67) */
+/* The GPU is told where it is, when it is made resident and when it leaves (C113) */
+#define DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION (1u << 7)
+/* ... before its pages leave the GPU's own MMU (C121); means nothing without one */
+#define DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP (1u << 8)
+/* Never asked for, only told: memory of somebody else, see "Sharing" */
+#define DRM_PAGODA_ALLOCATION_IMPORTED		(1u << 9)
+
+/**
+ * enum drm_pagoda_tiling - How an allocation is laid out in VRAM; the device's values
+ *
+ * A tiled allocation is a surface of @pitch bytes by @height rows and its mip levels:
+ * level n + 1 has half the pitch and half the rows of level n, each rounded up to
+ * whole tiles, and follows it. Tiles stand left to right and top to bottom, each is
+ * its rows one after another. What is behind the last level is linear.
+ *
+ * The GPU sees tiles while it is in VRAM, and rows of @pitch bytes everywhere else.
+ * The CPU sees rows, always, and the same bytes at the same address before, during and
+ * after each move (C34): of VRAM through a swizzling range, of which the device has
+ * few. One is taken by a page fault, if need be from whoever was longest without one;
+ * when there is none to take, or the allocation has more than swizzling_bytes, the fault
+ * moves it to system memory. Whether the CPU can reach VRAM itself doesn't matter.
+ *
+ * Made without CPU_VISIBLE and not supported in the aperture, it stays tiled when it is
+ * evicted; else it is linear in system memory (C33).
+ */
+enum drm_pagoda_tiling {
+	/** @DRM_PAGODA_TILING_LINEAR: no surface, bytes are where they are */
+	DRM_PAGODA_TILING_LINEAR = 0,
+	/** @DRM_PAGODA_TILING_4K: tiles of 64 bytes by 64 rows */
+	DRM_PAGODA_TILING_4K = 1,
+	/** @DRM_PAGODA_TILING_64K: tiles of 256 bytes by 256 rows */
+	DRM_PAGODA_TILING_64K = 2,
+};
 
 /** DRM_PAGODA_MAX_PREFERRED: entries of the preference list. */
 #define DRM_PAGODA_MAX_PREFERRED	4
@@ -237,6 +320,15 @@ struct drm_pagoda_stats {
  * @alignment: Bytes its VRAM address is aligned to; 0 or a power of two from the
  *	page size to 2 MiB. Needs CONTIGUOUS to be more than a wish
  * @pad: MBZ
+ * @tiling: enum drm_pagoda_tiling. Tiled: EOPNOTSUPP without ranges; VRAM must be in
+ *	@supported; implies CONTIGUOUS
+ * @pitch: Tiled: bytes from row to row; multiple of a tile's width, at most 64 KiB, not
+ *	0. Else MBZ
+ * @height: Tiled: rows; multiple of a tile's rows, not 0. Else MBZ
+ * @mips: Tiled: levels, 1 to 16; @size must hold them all. Else MBZ
+ * @vm: VM it is private to, or 0. It can be bound there only and not be shared, and
+ *	every submission to the VM has it resident while it is bound
+ * @pad2: MBZ
  *
  * Nothing is placed yet. Its content is zeros.
  */
@@ -249,6 +341,12 @@ struct drm_pagoda_allocation_create {
 	__u32 preferred[DRM_PAGODA_MAX_PREFERRED];
 	__u32 alignment;
 	__u32 pad;
+	__u32 tiling;
+	__u32 pitch;
+	__u32 height;
+	__u32 mips;
+	__u32 vm;
+	__u32 pad2;
 };
 
 /**
@@ -263,6 +361,41 @@ struct drm_pagoda_allocation_mmap_offset {
 	__u32 flags;
 	__u64 offset;
 };
+
+/*
+ * Sharing
+ *
+ * DRM_IOCTL_PRIME_HANDLE_TO_FD makes a dma-buf of any allocation that isn't private to a
+ * VM, and gives back the original one for what is IMPORTED. DRM_IOCTL_PRIME_FD_TO_HANDLE
+ * gives a handle of the same allocation for a dma-buf of this device, whoever made it.
+ *
+ * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is
+ * IMPORTED, CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory
+ * isn't whole pages; E2BIG: it is larger than the aperture; EOPNOTSUPP: the driver's
+ * executor=cpu on a device that translates addresses itself; else what its maker answers,
+ * then or when it is first made resident. Its content isn't this device's: it is never
+ * moved, filled, swapped or discarded, and no CONTENT_LOST is reported for it. mmap() of
+ * it is mmap() of the dma-buf. When its maker moves it no address shows it until the next
+ * submission or MAKE_RESIDENT, as if it had been evicted.
+ *
+ * Another device reaches allocations in system memory only: EOPNOTSUPP when it tries to
+ * use one that isn't supported in the aperture, or tiled. An importer that can be told of
+ * moves (and a kernel that does: DMABUF_MOVE_NOTIFY) finds it there when it maps it, and
+ * is told before it leaves, for VRAM again for instance. For others it is pinned in system
+ * memory from the time they attach: the GPU uses it there as well, whatever it prefers,
+ * and EVICT leaves it where it is. What of the allocations a client made is pinned is at
+ * most &drm_pagoda_segment_info.pin_limit of the aperture, else the importer gets EDQUOT.
+ *
+ * The fences of a dma-buf are those of its allocation. Work that is submitted with IMPLICIT
+ * waits for what others put there (DMA_BUF_IOCTL_IMPORT_SYNC_FILE) and is found by others
+ * (DMA_BUF_IOCTL_EXPORT_SYNC_FILE, poll(), DMA_BUF_IOCTL_SYNC); work without is not, but
+ * evictions wait for it. A result is visible in mappings of the dma-buf when the fence of
+ * its job has signalled.
+ *
+ * When the device is gone importers keep what is pinned for them, with its content if it
+ * was in system memory; everything else about its dma-bufs fails with ENODEV, and mappings
+ * show zeros.
+ */
 
 /** enum drm_pagoda_residency - Where an allocation is. */
 enum drm_pagoda_residency {
@@ -289,6 +422,10 @@ enum drm_pagoda_residency {
  * @state: Out: %DRM_PAGODA_CONTENT_LOST; stays set until the allocation is closed
  * @num_ranges: Out: contiguous ranges of the segment it occupies
  * @address: Out: offset of its first byte in the segment; 0 in system memory
+ * @tiling: Out: enum drm_pagoda_tiling
+ * @pitch: Out: bytes from row to row, 0 = not tiled
+ * @height: Out: rows, 0 = not tiled
+ * @mips: Out: levels, 0 = not tiled
  */
 struct drm_pagoda_allocation_info {
 	__u32 handle;
@@ -301,6 +438,10 @@ struct drm_pagoda_allocation_info {
 	__u32 state;
 	__u32 num_ranges;
 	__u64 address;
+	__u32 tiling;
+	__u32 pitch;
+	__u32 height;
+	__u32 mips;
 };
 
 /**
@@ -338,6 +479,10 @@ struct drm_pagoda_residency_entry {
  * @num_resident: Out: entries that are resident: all or none (C147)
  * @pending: Out: 1 = wait for @point (or the allocations) before use; 0 = all
  *	can be used now. The point is signalled in either case
+ * @fence: Monitored fence that the GPU sets to @fence_value behind all of the
+ *	work (the paging fence), or 0
+ * @pad2: MBZ
+ * @fence_value: Value; larger than any it was given before. MBZ without @fence
  *
  * All entries are in a supported segment together when it returns 0. Allocations
  * that were made resident before may be evicted for them, never one of the
@@ -353,6 +498,9 @@ struct drm_pagoda_make_resident {
 	__u64 bytes_to_trim;
 	__u32 num_resident;
 	__u32 pending;
+	__u32 fence;
+	__u32 pad2;
+	__u64 fence_value;
 };
 
 /**
@@ -362,6 +510,9 @@ struct drm_pagoda_make_resident {
  * @syncobj: Timeline syncobj, or 0
  * @point: Point of @syncobj that signals when the list has left; as above
  * @bytes_to_trim: Out: 0; kept for budgets
+ *
+ * What an array of VM_BIND will map that waits leaves only when that is done, and when
+ * its place is needed.
  */
 struct drm_pagoda_evict {
 	struct drm_pagoda_array entries;
@@ -397,6 +548,402 @@ struct drm_pagoda_query_residency {
 	__u32 pad;
 };
 
+/**
+ * struct drm_pagoda_vm_create - Argument of VM_CREATE
+ * @flags: MBZ
+ * @vm: Out: id, not 0
+ * @start: Out: first address that can be mapped
+ * @end: Out: byte behind the last one
+ */
+struct drm_pagoda_vm_create {
+	__u32 flags;
+	__u32 vm;
+	__u64 start;
+	__u64 end;
+};
+
+/**
+ * struct drm_pagoda_vm_destroy - Argument of VM_DESTROY
+ * @vm: VM. Its contexts are destroyed before it (else EBUSY)
+ * @pad: MBZ
+ */
+struct drm_pagoda_vm_destroy {
+	__u32 vm;
+	__u32 pad;
+};
+
+/** enum drm_pagoda_bind_type - What an entry of VM_BIND does. */
+enum drm_pagoda_bind_type {
+	/** @DRM_PAGODA_BIND_MAP: the range shows an allocation */
+	DRM_PAGODA_BIND_MAP = 1,
+	/** @DRM_PAGODA_BIND_UNMAP: accesses to the range fault */
+	DRM_PAGODA_BIND_UNMAP = 2,
+	/** @DRM_PAGODA_BIND_MAP_ZERO: reads give zeros, writes are dropped */
+	DRM_PAGODA_BIND_MAP_ZERO = 3,
+	/**
+	 * @DRM_PAGODA_BIND_COPY: the range shows what another range shows when the
+	 * GPU gets to it (tiled resources)
+	 */
+	DRM_PAGODA_BIND_COPY = 4,
+	/** @DRM_PAGODA_BIND_NO_ACCESS: accesses fault, and the range is taken */
+	DRM_PAGODA_BIND_NO_ACCESS = 5,
+	/**
+	 * @DRM_PAGODA_BIND_RESERVE: the range, free until now, is taken: accesses fault,
+	 * and MAP, MAP_ZERO, NO_ACCESS and COPY may change it (C133)
+	 */
+	DRM_PAGODA_BIND_RESERVE = 6,
+	/** @DRM_PAGODA_BIND_MAP_FENCE: the page shows a monitored fence's value, writable */
+	DRM_PAGODA_BIND_MAP_FENCE = 7,
+};
+
+#define DRM_PAGODA_BIND_READ_ONLY	(1u << 0)
+#define DRM_PAGODA_BIND_NO_EXECUTE	(1u << 1)
+/* MAP, MAP_ZERO, MAP_FENCE, RESERVE: the kernel chooses @address and writes it back */
+#define DRM_PAGODA_BIND_CHOOSE		(1u << 2)
+
+/** DRM_PAGODA_RESERVE_ALIGN: RESERVE wants address and size in multiples of this. */
+#define DRM_PAGODA_RESERVE_ALIGN	65536
+
+/**
+ * struct drm_pagoda_bind_entry - An entry of VM_BIND
+ * @type: enum drm_pagoda_bind_type
+ * @flags: DRM_PAGODA_BIND_ flags; READ_ONLY and NO_EXECUTE for MAP and MAP_FENCE only
+ * @handle: MAP: allocation. MAP_FENCE: monitored fence. Else MBZ
+ * @pad: MBZ
+ * @address: First address, page aligned. CHOOSE: in: least address wanted, out: the
+ *	address
+ * @size: Bytes, multiple of the page size, not 0
+ * @offset: MAP: first byte of the allocation, page aligned. COPY: first address
+ *	of the source range, which may overlap the destination (C137); what is free or
+ *	reserved only in it is so in the destination afterwards. Else MBZ
+ * @driver_protection: MAP: opaque to the kernel; its low 12 bits are in the page-table
+ *	entries, bit 63 asks that no other value maps the same bytes (unique) until the
+ *	range was made NO_ACCESS (C142). Else MBZ
+ * @window: MAP: bytes of the allocation from @offset that repeat over the range, a
+ *	divisor of @size and a multiple of the page size; 0 = @size (C136). Else MBZ
+ */
+struct drm_pagoda_bind_entry {
+	__u32 type;
+	__u32 flags;
+	__u32 handle;
+	__u32 pad;
+	__u64 address;
+	__u64 size;
+	__u64 offset;
+	__u64 driver_protection;
+	__u64 window;
+};
+
+/* struct drm_pagoda_sync: signal it when done; else wait for it before the start. */
+#define DRM_PAGODA_SYNC_SIGNAL		(1u << 0)
+/* @handle is a monitored fence and @point its value; else a syncobj, binary with point 0 */
+#define DRM_PAGODA_SYNC_FENCE		(1u << 1)
+
+/**
+ * struct drm_pagoda_sync - What work waits for, or signals
+ * @handle: Syncobj or monitored fence
+ * @flags: DRM_PAGODA_SYNC_ flags
+ * @point: Point of a timeline syncobj, 0 = binary; or value of a monitored fence
+ *
+ * A point that nobody has submitted yet, and a value that isn't there yet, are waited
+ * for as well, by the work and not by the call; what is submitted to the same
+ * context or VM later waits behind it.
+ */
+struct drm_pagoda_sync {
+	__u32 handle;
+	__u32 flags;
+	__u64 point;
+};
+
+/*
+ * VM_BIND: the entries change one reserved range, as UpdateGpuVirtualAddress (C134): all
+ * destinations are in one reservation and so are all sources of COPY (else EINVAL), there
+ * is no RESERVE and no CHOOSE, and what is unmapped stays reserved
+ */
+#define DRM_PAGODA_VM_BIND_UPDATE	(1u << 0)
+/** DRM_PAGODA_MAX_QUEUED_BINDS: who queues more waits until earlier ones are done (C144). */
+#define DRM_PAGODA_MAX_QUEUED_BINDS	128
+
+/**
+ * struct drm_pagoda_vm_bind - Argument of VM_BIND
+ * @entries: struct drm_pagoda_bind_entry, applied in order. COPY entries stand alone:
+ *	an array has only them or none
+ * @vm: VM
+ * @flags: DRM_PAGODA_VM_BIND_ flags
+ * @syncobj: Timeline syncobj, or 0
+ * @pad: MBZ
+ * @point: Point of @syncobj that signals when the addresses can be used
+ * @syncs: struct drm_pagoda_sync; with any to wait for, the change is made when they
+ *	are through, in the order of calls, and what goes wrong then makes the VM
+ *	unusable (VM_STATE)
+ *
+ * A range is all in one reservation or all outside of any, except for UNMAP, which frees
+ * what it finds (C131). Outside of reservations addresses that an allocation is mapped at are
+ * not mapped by MAP_ZERO and NO_ACCESS (C132), and RESERVE and CHOOSE want free ones
+ * (C131, C133). All of that is asked of what addresses will be when everything accepted
+ * before is done, so that addresses are reusable when UNMAP returns (C138).
+ *
+ * All or nothing. A mapping keeps its address while its allocation moves; while that
+ * isn't resident, accesses fault. It goes when the handle it was made with is
+ * closed. Closing a handle or destroying the VM is the only other way.
+ */
+struct drm_pagoda_vm_bind {
+	struct drm_pagoda_array entries;
+	__u32 vm;
+	__u32 flags;
+	__u32 syncobj;
+	__u32 pad;
+	__u64 point;
+	struct drm_pagoda_array syncs;
+};
+
+/** enum drm_pagoda_vm_condition - Whether a VM can be used. */
+enum drm_pagoda_vm_condition {
+	/** @DRM_PAGODA_VM_USABLE: it can */
+	DRM_PAGODA_VM_USABLE = 0,
+	/** @DRM_PAGODA_VM_BIND_FAILED: a change that had been accepted could not be made */
+	DRM_PAGODA_VM_BIND_FAILED = 1,
+};
+
+/**
+ * struct drm_pagoda_vm_state - Argument of VM_STATE
+ * @vm: VM
+ * @condition: Out: enum drm_pagoda_vm_condition
+ * @error: Out: positive errno of the change that failed, else 0
+ * @pad: MBZ
+ */
+struct drm_pagoda_vm_state {
+	__u32 vm;
+	__u32 condition;
+	__u32 error;
+	__u32 pad;
+};
+
+/** enum drm_pagoda_priority - Who goes first on an engine. */
+enum drm_pagoda_priority {
+	/** @DRM_PAGODA_PRIORITY_NORMAL: the default */
+	DRM_PAGODA_PRIORITY_NORMAL = 0,
+	/** @DRM_PAGODA_PRIORITY_LOW: after all others */
+	DRM_PAGODA_PRIORITY_LOW = 1,
+	/** @DRM_PAGODA_PRIORITY_HIGH: before all others; CAP_SYS_NICE, else EPERM */
+	DRM_PAGODA_PRIORITY_HIGH = 2,
+};
+
+/**
+ * struct drm_pagoda_context_create - Argument of CONTEXT_CREATE
+ * @vm: VM it runs in
+ * @engine: Execution engine, below &drm_pagoda_device_info.num_engines
+ * @flags: MBZ
+ * @context: Out: id, not 0
+ * @priority: enum drm_pagoda_priority
+ * @pad: MBZ
+ */
+struct drm_pagoda_context_create {
+	__u32 vm;
+	__u32 engine;
+	__u32 flags;
+	__u32 context;
+	__u32 priority;
+	__u32 pad;
+};
+
+/**
+ * struct drm_pagoda_context_destroy - Argument of CONTEXT_DESTROY
+ * @context: Context
+ * @pad: MBZ
+ *
+ * What runs may end, what hasn't begun doesn't; all of it signals.
+ */
+struct drm_pagoda_context_destroy {
+	__u32 context;
+	__u32 pad;
+};
+
+/**
+ * struct drm_pagoda_command_buffer - Commands to execute
+ * @address: GPU virtual address of the first, multiple of 8
+ * @size: Bytes, multiple of 8, not 0
+ *
+ * include/uapi/linux/virtio_pagoda_commands.h says what commands there are.
+ */
+struct drm_pagoda_command_buffer {
+	__u64 address;
+	__u64 size;
+};
+
+/** DRM_PAGODA_MAX_COMMAND_BUFFERS: most command buffers of one job. */
+#define DRM_PAGODA_MAX_COMMAND_BUFFERS	64
+
+/* The job waits for what else uses the allocation, and others for it (implicit sync) */
+#define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
+/* ... and it writes */
+#define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
+
+/**
+ * struct drm_pagoda_submit_entry - An allocation a job uses that isn't private to the VM
+ * @handle: Allocation; a list may not name it twice
+ * @flags: DRM_PAGODA_SUBMIT_ flags
+ */
+struct drm_pagoda_submit_entry {
+	__u32 handle;
+	__u32 flags;
+};
+
+/**
+ * struct drm_pagoda_submit - Argument of SUBMIT
+ * @buffers: struct drm_pagoda_command_buffer, executed in order as one job, at most
+ *	%DRM_PAGODA_MAX_COMMAND_BUFFERS; none is a job too
+ * @syncs: struct drm_pagoda_sync
+ * @entries: struct drm_pagoda_submit_entry: brought to where the GPU can use them and
+ *	kept there until the job is done
+ * @context: Context
+ * @flags: MBZ
+ * @job: Out: number of the job in its context, from 1
+ *
+ * What is private to the VM and bound is resident while the job runs, and so is what is
+ * listed, or the call is refused with ENOMEM; what fits into an empty VRAM beside the VM's
+ * page tables isn't refused. Access to anything else is a fault: of this context only,
+ * which is banned then. Jobs of a context run in order. IMPLICIT means nothing for what is
+ * private: only this VM uses it.
+ *
+ * When there is something to wait for that nobody submitted yet, memory is found when
+ * that is there; then it is the context that is banned if there is none.
+ *
+ * If paging lost content while the job waited, of whatever allocation, it isn't executed:
+ * the fences it signals have the error EIO, or ECANCELED if that took a reset of the
+ * device. The context goes on.
+ */
+struct drm_pagoda_submit {
+	struct drm_pagoda_array buffers;
+	struct drm_pagoda_array syncs;
+	struct drm_pagoda_array entries;
+	__u32 context;
+	__u32 flags;
+	__u64 job;
+};
+
+/* struct drm_pagoda_context_state */
+/*
+ * Nothing is accepted any more (ECANCELED). Alone: what had waited for others could not
+ * be made resident in the end.
+ */
+#define DRM_PAGODA_CONTEXT_BANNED	(1u << 0)
+#define DRM_PAGODA_CONTEXT_FAULTED	(1u << 1) /* a job faulted; @reason and others say where */
+#define DRM_PAGODA_CONTEXT_HUNG		(1u << 2) /* a job took too long */
+/* a job, or paging of its memory, was lost to a reset */
+#define DRM_PAGODA_CONTEXT_RESET	(1u << 3)
+
+/**
+ * struct drm_pagoda_context_state - Argument of CONTEXT_STATE
+ * @context: In: context
+ * @state: Out: DRM_PAGODA_CONTEXT_ flags
+ * @submitted: Out: number of its last job
+ * @completed: Out: all jobs up to this one are done, executed or not
+ * @resets: Out: resets of the device since it was probed
+ * @job: Out: job that faulted or hung, else 0, and so for all below
+ * @address: Out: GPU virtual address that was refused
+ * @command: Out: address of the command
+ * @reason: Out: enum virtio_pagoda_fault_reason
+ * @access: Out: enum virtio_pagoda_access
+ * @level: Out: page-table level the walk stopped at
+ * @engine: Out: engine
+ */
+struct drm_pagoda_context_state {
+	__u32 context;
+	__u32 state;
+	__u64 submitted;
+	__u64 completed;
+	__u64 resets;
+	__u64 job;
+	__u64 address;
+	__u64 command;
+	__u32 reason;
+	__u32 access;
+	__u32 level;
+	__u32 engine;
+};
+
+/* struct drm_pagoda_fence_create */
+#define DRM_PAGODA_FENCE_NO_SIGNAL	(1u << 0) /* not by FENCE_SIGNAL (C183) */
+#define DRM_PAGODA_FENCE_NO_WAIT	(1u << 1) /* not by FENCE_WAIT nor work (C183) */
+#define DRM_PAGODA_FENCE_NO_MAX_ON_RESET (1u << 2) /* keeps its value over device loss (C184) */
+#define DRM_PAGODA_FENCE_ALLOW_REWIND	(1u << 3) /* smaller values may follow larger ones */
+
+/**
+ * struct drm_pagoda_fence_create - Argument of FENCE_CREATE
+ * @flags: DRM_PAGODA_FENCE_ flags
+ * @fence: Out: id, not 0
+ * @value: In: its first value
+ * @offset: Out: offset for mmap() of the DRM file, read only, one page; the 64-bit
+ *	value is the page's first word
+ */
+struct drm_pagoda_fence_create {
+	__u32 flags;
+	__u32 fence;
+	__u64 value;
+	__u64 offset;
+};
+
+/**
+ * struct drm_pagoda_fence_destroy - Argument of FENCE_DESTROY
+ * @fence: Fence
+ * @pad: MBZ
+ */
+struct drm_pagoda_fence_destroy {
+	__u32 fence;
+	__u32 pad;
+};
+
+/**
+ * struct drm_pagoda_fence_value - A monitored fence and a value
+ * @fence: Fence; a list may not name it twice
+ * @pad: MBZ
+ * @value: Value
+ */
+struct drm_pagoda_fence_value {
+	__u32 fence;
+	__u32 pad;
+	__u64 value;
+};
+
+/**
+ * struct drm_pagoda_fence_signal - Argument of FENCE_SIGNAL
+ * @entries: struct drm_pagoda_fence_value: all of them or none; each larger than the
+ *	fence's value unless it was made with ALLOW_REWIND (else EINVAL)
+ * @flags: MBZ
+ * @pad: MBZ
+ */
+struct drm_pagoda_fence_signal {
+	struct drm_pagoda_array entries;
+	__u32 flags;
+	__u32 pad;
+};
+
+/* Return when one of them is there, instead of all (C181) */
+#define DRM_PAGODA_FENCE_WAIT_ANY	(1u << 0)
+/* Don't wait: signal the eventfd when it would have been over */
+#define DRM_PAGODA_FENCE_WAIT_EVENTFD	(1u << 1)
+
+/**
+ * struct drm_pagoda_fence_wait - Argument of FENCE_WAIT
+ * @entries: struct drm_pagoda_fence_value; satisfied when the fence's value is at
+ *	least that one (C180)
+ * @flags: DRM_PAGODA_FENCE_WAIT_ flags
+ * @eventfd: With EVENTFD. Else MBZ
+ * @timeout_ns: CLOCK_MONOTONIC time to give up at (ETIME); 0 = only look. MBZ with
+ *	EVENTFD
+ * @first: Out: index of a satisfied entry
+ * @pad: MBZ
+ */
+struct drm_pagoda_fence_wait {
+	struct drm_pagoda_array entries;
+	__u32 flags;
+	__s32 eventfd;
+	__s64 timeout_ns;
+	__u32 first;
+	__u32 pad;
+};
+
 /** DRM_IOCTL_PAGODA() - Build the number of an ioctl (in and out). */
 #define DRM_IOCTL_PAGODA(id, type) \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_PAGODA_##id, struct drm_pagoda_##type)
@@ -410,24 +957,53 @@ struct drm_pagoda_query_residency {
 #define DRM_IOCTL_PAGODA_MAKE_RESIDENT DRM_IOCTL_PAGODA(MAKE_RESIDENT, make_resident)
 #define DRM_IOCTL_PAGODA_EVICT DRM_IOCTL_PAGODA(EVICT, evict)
 #define DRM_IOCTL_PAGODA_QUERY_RESIDENCY DRM_IOCTL_PAGODA(QUERY_RESIDENCY, query_residency)
+#define DRM_IOCTL_PAGODA_VM_CREATE DRM_IOCTL_PAGODA(VM_CREATE, vm_create)
+#define DRM_IOCTL_PAGODA_VM_DESTROY DRM_IOCTL_PAGODA(VM_DESTROY, vm_destroy)
+#define DRM_IOCTL_PAGODA_VM_BIND DRM_IOCTL_PAGODA(VM_BIND, vm_bind)
+#define DRM_IOCTL_PAGODA_CONTEXT_CREATE DRM_IOCTL_PAGODA(CONTEXT_CREATE, context_create)
+#define DRM_IOCTL_PAGODA_CONTEXT_DESTROY DRM_IOCTL_PAGODA(CONTEXT_DESTROY, context_destroy)
+#define DRM_IOCTL_PAGODA_FENCE_CREATE DRM_IOCTL_PAGODA(FENCE_CREATE, fence_create)
+#define DRM_IOCTL_PAGODA_FENCE_DESTROY DRM_IOCTL_PAGODA(FENCE_DESTROY, fence_destroy)
+#define DRM_IOCTL_PAGODA_SUBMIT DRM_IOCTL_PAGODA(SUBMIT, submit)
+#define DRM_IOCTL_PAGODA_CONTEXT_STATE DRM_IOCTL_PAGODA(CONTEXT_STATE, context_state)
+#define DRM_IOCTL_PAGODA_VM_STATE DRM_IOCTL_PAGODA(VM_STATE, vm_state)
+#define DRM_IOCTL_PAGODA_FENCE_SIGNAL DRM_IOCTL_PAGODA(FENCE_SIGNAL, fence_signal)
+#define DRM_IOCTL_PAGODA_FENCE_WAIT DRM_IOCTL_PAGODA(FENCE_WAIT, fence_wait)
 
 #ifndef __cplusplus
 #define DRM_PAGODA_ASSERT_SIZE(type, size) \
 	_Static_assert(sizeof(struct drm_pagoda_##type) == (size), "size of " #type)
 DRM_PAGODA_ASSERT_SIZE(array, 16);
 DRM_PAGODA_ASSERT_SIZE(query, 24);
-DRM_PAGODA_ASSERT_SIZE(device_info, 32);
-DRM_PAGODA_ASSERT_SIZE(segment_info, 64);
-DRM_PAGODA_ASSERT_SIZE(stats, 128);
-DRM_PAGODA_ASSERT_SIZE(allocation_create, 48);
+DRM_PAGODA_ASSERT_SIZE(device_info, 48);
+DRM_PAGODA_ASSERT_SIZE(segment_info, 80);
+DRM_PAGODA_ASSERT_SIZE(stats, 144);
+DRM_PAGODA_ASSERT_SIZE(allocation_create, 72);
 DRM_PAGODA_ASSERT_SIZE(allocation_mmap_offset, 16);
-DRM_PAGODA_ASSERT_SIZE(allocation_info, 48);
+DRM_PAGODA_ASSERT_SIZE(allocation_info, 64);
 DRM_PAGODA_ASSERT_SIZE(allocation_wait, 16);
 DRM_PAGODA_ASSERT_SIZE(residency_entry, 8);
-DRM_PAGODA_ASSERT_SIZE(make_resident, 56);
+DRM_PAGODA_ASSERT_SIZE(make_resident, 72);
 DRM_PAGODA_ASSERT_SIZE(evict, 40);
 DRM_PAGODA_ASSERT_SIZE(residency_status, 16);
 DRM_PAGODA_ASSERT_SIZE(query_residency, 24);
+DRM_PAGODA_ASSERT_SIZE(vm_create, 24);
+DRM_PAGODA_ASSERT_SIZE(vm_destroy, 8);
+DRM_PAGODA_ASSERT_SIZE(bind_entry, 56);
+DRM_PAGODA_ASSERT_SIZE(sync, 16);
+DRM_PAGODA_ASSERT_SIZE(vm_bind, 56);
+DRM_PAGODA_ASSERT_SIZE(vm_state, 16);
+DRM_PAGODA_ASSERT_SIZE(context_create, 24);
+DRM_PAGODA_ASSERT_SIZE(context_destroy, 8);
+DRM_PAGODA_ASSERT_SIZE(fence_create, 24);
+DRM_PAGODA_ASSERT_SIZE(fence_destroy, 8);
+DRM_PAGODA_ASSERT_SIZE(command_buffer, 16);
+DRM_PAGODA_ASSERT_SIZE(submit_entry, 8);
+DRM_PAGODA_ASSERT_SIZE(submit, 64);
+DRM_PAGODA_ASSERT_SIZE(context_state, 72);
+DRM_PAGODA_ASSERT_SIZE(fence_value, 16);
+DRM_PAGODA_ASSERT_SIZE(fence_signal, 24);
+DRM_PAGODA_ASSERT_SIZE(fence_wait, 40);
 #endif
 
 #if defined(__cplusplus)

@@ -29,6 +29,7 @@
 #define _LINUX_VIRTIO_PAGODA_H
 
 #include <linux/types.h>
+#include <linux/virtio_pagoda_commands.h>
 
 /** VIRTIO_ID_PAGODA: virtio device id, from the range left for experiments. */
 #define VIRTIO_ID_PAGODA		0x3f
@@ -94,12 +95,17 @@ enum virtio_pagoda_opcode {
 #define VIRTIO_PAGODA_F_VRAM_ZEROED	51
 /** VIRTIO_PAGODA_F_COHERENT: the device snoops CPU caches where a mapping asks. */
 #define VIRTIO_PAGODA_F_COHERENT	52
-/** VIRTIO_PAGODA_F_DUAL_PTE: level-1 entries hold a 4 KiB and a 64 KiB table. */
+/**
+ * VIRTIO_PAGODA_F_DUAL_PTE: level-1 entries hold a 4 KiB and a 64 KiB table. A device
+ * without 64 KiB pages doesn't offer it.
+ */
 #define VIRTIO_PAGODA_F_DUAL_PTE	53
 /** VIRTIO_PAGODA_F_DEVICE_MMU: system addresses go through MAP_MMU mappings. */
 #define VIRTIO_PAGODA_F_DEVICE_MMU	54
 /** VIRTIO_PAGODA_F_INVALID_NOT_CACHED: the TLB never holds an invalid entry. */
 #define VIRTIO_PAGODA_F_INVALID_NOT_CACHED 55
+/** VIRTIO_PAGODA_F_EXECUTE: engines execute command buffers; RESET_ADAPTER is there. */
+#define VIRTIO_PAGODA_F_EXECUTE		56
 
 /** enum virtio_pagoda_queue - Virtqueue numbers; engine i is EXEC0 + i. */
 enum virtio_pagoda_queue {
@@ -122,6 +128,13 @@ enum virtio_pagoda_queue {
 /** VIRTIO_PAGODA_MAX_EXTENTS: entries in one GET_EXTENTS answer and in all. */
 #define VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER 128
 #define VIRTIO_PAGODA_MAX_EXTENTS	(1u << 18)
+
+/** VIRTIO_PAGODA_MAX_MMU_PAGES: 64 GiB worth of pages. */
+#define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
+/** VIRTIO_PAGODA_MAX_SPACES: upper bound of max_address_spaces. */
+#define VIRTIO_PAGODA_MAX_SPACES	4096
+/** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: upper bound of swizzling_ranges. */
+#define VIRTIO_PAGODA_MAX_SWIZZLING_RANGES 64
 
 /** VIRTIO_PAGODA_MAX_GENERATION: generations are 1 to this and wrap to 1. */
 #define VIRTIO_PAGODA_MAX_GENERATION	((1u << 24) - 1)
@@ -152,7 +165,14 @@ enum virtio_pagoda_segment {
  * @va_bits: Width of GPU virtual addresses, 0 or 47 to 63
  * @pt_levels: Levels of GPU page tables, 0 or 2 to 6
  * @page_sizes: Bit n set: pages of 2^n bytes in GPU page tables
- * @max_address_spaces: Address spaces the device can hold roots of
+ * @max_address_spaces: Address spaces the device can hold roots of; space 0 is the
+ *	paging process'. 0 exactly when @va_bits is 0
+ * @swizzling_ranges: Swizzling ranges, 0 without SPECIAL_LOCK_TRANSFER
+ * @mmu_pages: Device addresses that MAP_MMU can map, in pages; 0 exactly without
+ *	%VIRTIO_PAGODA_F_DEVICE_MMU
+ * @swizzling_bytes: Bytes of the linear window of each range, multiple of 64 KiB; 0
+ *	exactly when @swizzling_ranges is 0
+ * @swizzling_extents: Entries of the list of the ranges' windows
  * @reserved: Zero
  */
 struct virtio_pagoda_config {
@@ -170,6 +190,10 @@ struct virtio_pagoda_config {
 	__le32 pt_levels;
 	__le32 page_sizes;
 	__le32 max_address_spaces;
+	__le32 swizzling_ranges;
+	__le64 mmu_pages;
+	__le64 swizzling_bytes;
+	__le32 swizzling_extents;
 	__le32 reserved;
 };
 
@@ -201,7 +225,11 @@ struct virtio_pagoda_config {
 	X(READ_ONLY, 17, "write through a read-only entry") \
 	X(NO_EXECUTE, 18, "fetch through a no-execute entry") \
 	X(BAD_TABLE, 19, "malformed page table") \
-	X(BAD_CONTEXT, 20, "context or address space id")
+	X(BAD_CONTEXT, 20, "context or address space id") \
+	X(BAD_LAYOUT, 21, "surface layout or swizzling range") \
+	X(NOT_MAPPED, 22, "device address that MAP_MMU didn't map") \
+	X(COMPARE, 23, "memory isn't what COMPARE wants") \
+	X(BAD_COMMAND, 24, "unknown or malformed command")
 
 /** enum virtio_pagoda_fault_reason - Reasons, see VIRTIO_PAGODA_FAULTS(). */
 enum virtio_pagoda_fault_reason {
@@ -222,14 +250,16 @@ enum virtio_pagoda_access {
 /**
  * struct virtio_pagoda_fault - Coordinates of a refused packet
  * @reason: enum virtio_pagoda_fault_reason
- * @opcode: Opcode found in the packet
- * @offset: Byte offset of the packet from the start of the buffer
+ * @opcode: Opcode found in the packet or command
+ * @offset: Byte offset of the packet from the start of the buffer; for a command that of
+ *	the struct virtio_pagoda_command_buffer whose commands were executed
  * @queue: Virtqueue number
  * @seqno: Request that holds the packet
  * @address: Address or field value that was refused, 0 if there is none
  * @access: enum virtio_pagoda_access
  * @level: Page-table level the walk stopped at (0 = leaf), 0 for other faults
  * @context: Execution context, 0 for paging
+ * @command: GPU virtual address of the command that was executed, 0 for packets
  */
 struct virtio_pagoda_fault {
 	__le32 reason;
@@ -241,6 +271,7 @@ struct virtio_pagoda_fault {
 	__le32 access;
 	__le32 level;
 	__le64 context;
+	__le64 command;
 };
 
 /**
@@ -267,6 +298,9 @@ enum virtio_pagoda_status {
  * @start: Offset of the first packet to execute; 0 unless resumed
  * @context: Execution context; 0 on the paging queue
  * @reserved: Zero
+ *
+ * On an execution queue with @context not 0 and %VIRTIO_PAGODA_F_EXECUTE negotiated
+ * the buffer is a struct virtio_pagoda_execute, and @start 0; else it is packets.
  */
 struct virtio_pagoda_request {
 	__le64 seqno;
@@ -277,10 +311,45 @@ struct virtio_pagoda_request {
 };
 
 /**
+ * struct virtio_pagoda_command_buffer - Commands to execute
+ * @address: GPU virtual address of the first, multiple of 8
+ * @size: Bytes, multiple of 8, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFER, not 0
+ */
+struct virtio_pagoda_command_buffer {
+	__le64 address;
+	__le64 size;
+};
+
+/** VIRTIO_PAGODA_MAX_COMMAND_BUFFERS: most command buffers of one request. */
+#define VIRTIO_PAGODA_MAX_COMMAND_BUFFERS	64
+
+/**
+ * struct virtio_pagoda_execute - Buffer of a request that executes commands
+ * @image_address: Of the context's save area (struct virtio_pagoda_context_image):
+ *	offset in VRAM, or address of its first page in system memory
+ * @image_segment: VRAM or SYSTEM
+ * @address_space: Address space to run in, not 0
+ * @nr_buffers: Entries that follow, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; with
+ *	none it is a job that does nothing
+ * @reserved: Zero
+ *
+ * The save area must have been initialised for the request's context (C81) and name
+ * the root its space has (C84), else BAD_CONTEXT. Registers are loaded from it, and
+ * stored back however the job ends. It may move between two jobs, never during one (C85).
+ */
+struct virtio_pagoda_execute {
+	__le64 image_address;
+	__le32 image_segment;
+	__le32 address_space;
+	__le32 nr_buffers;
+	__le32 reserved;
+};
+
+/**
  * struct virtio_pagoda_completion - Device-writable tail of a request
  * @seqno: The request's
  * @status: enum virtio_pagoda_status
- * @packets: Packets executed whole
+ * @packets: Packets or commands executed whole, at most 2^32 - 1
  * @fault: Filled for STATUS_FAULT, else zero
  */
 struct virtio_pagoda_completion {
@@ -302,7 +371,8 @@ enum virtio_pagoda_event_type {
  * @type: enum virtio_pagoda_event_type
  * @lost: Events dropped since the last one because no buffer was there
  * @value: FENCE: the 64-bit value written; else 0
- * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address
+ * @fault: FAULT: coordinates; FENCE: @fault.address is the fence's address, for a
+ *	command a virtual one of @fault.context
  */
 struct virtio_pagoda_event {
 	__le32 type;
@@ -319,6 +389,10 @@ enum virtio_pagoda_control_type {
 	VIRTIO_PAGODA_CONTROL_NOP = 1,
 	VIRTIO_PAGODA_CONTROL_GET_EXTENTS = 2,
 	VIRTIO_PAGODA_CONTROL_RESET_QUEUE = 3,
+	VIRTIO_PAGODA_CONTROL_SET_ROOT = 4,
+	VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE = 5,
+	VIRTIO_PAGODA_CONTROL_RELEASE_RANGE = 6,
+	VIRTIO_PAGODA_CONTROL_RESET_ADAPTER = 7,
 };
 
 /** enum virtio_pagoda_control_status - Answers of the control queue. */
@@ -331,19 +405,91 @@ enum virtio_pagoda_control_status {
 enum virtio_pagoda_extents {
 	VIRTIO_PAGODA_EXTENTS_WINDOW = 1,
 	VIRTIO_PAGODA_EXTENTS_INVALID = 2,
+	VIRTIO_PAGODA_EXTENTS_SWIZZLING = 3,
+};
+
+/** enum virtio_pagoda_tiling - How a surface is laid out in VRAM. */
+enum virtio_pagoda_tiling {
+	VIRTIO_PAGODA_TILING_LINEAR = 0,
+	VIRTIO_PAGODA_TILING_4K = 1,	/* tiles of 64 bytes by 64 rows */
+	VIRTIO_PAGODA_TILING_64K = 2,	/* tiles of 256 bytes by 256 rows */
+	VIRTIO_PAGODA_TILING_COUNT
+};
+
+#define VIRTIO_PAGODA_TILE_4K_WIDTH	64u	/* bytes; as many rows */
+#define VIRTIO_PAGODA_TILE_64K_WIDTH	256u	/* bytes; as many rows */
+/** VIRTIO_PAGODA_MAX_PITCH: most bytes from row to row of a surface. */
+#define VIRTIO_PAGODA_MAX_PITCH		65536u
+/** VIRTIO_PAGODA_MAX_MIPS: most mip levels of a surface. */
+#define VIRTIO_PAGODA_MAX_MIPS		16u
+
+/**
+ * struct virtio_pagoda_layout - Geometry of a tiled surface; ours
+ * @tiling: enum virtio_pagoda_tiling, not linear
+ * @pitch: Bytes from row to row of mip level 0; not zero, a multiple of the tile's
+ *	width, at most %VIRTIO_PAGODA_MAX_PITCH
+ * @height: Rows of level 0; not zero, a multiple of the tile's rows
+ * @mips: Levels, 1 to %VIRTIO_PAGODA_MAX_MIPS
+ *
+ * Level n + 1 has half the pitch and half the rows of level n, each rounded up
+ * to whole tiles. Levels follow each other. In the linear view a level is rows of
+ * its pitch; in the tiled one it is tiles, left to right and top to bottom, each
+ * tile rows of its width. Both views of a level begin at the same byte and have
+ * the same size; what follows the last level is linear in both.
+ */
+struct virtio_pagoda_layout {
+	__le32 tiling;
+	__le32 pitch;
+	__le32 height;
+	__le32 mips;
 };
 
 /**
  * struct virtio_pagoda_control - A control command, device-readable
  * @type: enum virtio_pagoda_control_type
  * @index: GET_EXTENTS: enum virtio_pagoda_extents. RESET_QUEUE: virtqueue
- *	number of the paging or an execution queue. Else 0
+ *	number of the paging or an execution queue. SET_ROOT: address space.
+ *	ACQUIRE_RANGE, RELEASE_RANGE: swizzling range. Else 0
  * @first: GET_EXTENTS: number of the first entry wanted. Else 0
+ * @address: SET_ROOT: of the root table in @segment, table aligned.
+ *	ACQUIRE_RANGE: of the surface in VRAM, page aligned. Else 0
+ * @size: SET_ROOT: entries of the root, 0 = the space has none any more.
+ *	ACQUIRE_RANGE: bytes of the surface, multiple of the page size, at most
+ *	swizzling_bytes. RELEASE_RANGE: 1 = write the view back into the
+ *	surface, 0 = drop it. Else 0
+ * @segment: SET_ROOT: VRAM or SYSTEM. Else 0
+ * @reserved: Zero
+ * @layout: ACQUIRE_RANGE: geometry of the surface. Else 0
+ *
+ * SET_ROOT is SetRootPageTable: nothing of the space may be executing. It drops
+ * all translations cached for the space, and an access whose top-level index
+ * isn't below @size faults.
+ *
+ * ACQUIRE_RANGE is AcquireSwizzlingRange: the linear view of the surface is copied
+ * into the window of the range, where the CPU reads and writes it; until the
+ * range is released or taken by SPECIAL_LOCK_TRANSFER the window is what counts.
+ * A range that is bound is bound anew and its view dropped.
+ *
+ * RESET_QUEUE of an execution queue stops it in the middle of whatever it does, and
+ * counts every request it was given as executed: the next one has the number behind
+ * the last (C187, C193). The answer's @seqno is the last that was executed whole.
+ * The paging queue stops between packets and goes on where it was (C186).
+ *
+ * RESET_ADAPTER does so to all execution queues and the paging queue: each counts
+ * all it was given as executed (C193). Mappings of the aperture and of the device MMU, roots,
+ * translations and bound ranges are forgotten and VRAM holds anything. What was
+ * negotiated stays. When it is answered, and until the next request, the device
+ * accesses no memory but its rings (C191).
  */
 struct virtio_pagoda_control {
 	__le32 type;
 	__le32 index;
 	__le64 first;
+	__le64 address;
+	__le64 size;
+	__le32 segment;
+	__le32 reserved;
+	struct virtio_pagoda_layout layout;
 };
 
 /**
@@ -366,12 +512,15 @@ struct virtio_pagoda_answer {
 
 /**
  * struct virtio_pagoda_extent - An entry of an extent list
- * @address: WINDOW: physical address of CPU-reachable memory. INVALID: 0
- * @offset: First byte of VRAM it stands for
+ * @address: WINDOW, SWIZZLING: physical address of CPU-reachable memory.
+ *	INVALID: 0
+ * @offset: First byte of VRAM it stands for; SWIZZLING: first byte of all the
+ *	windows, one after another, range 0 first
  * @size: Bytes
  *
  * All three are multiples of the page size. The window's entries are sorted
- * by @offset, without gaps, and cover exactly [0, visible_size).
+ * by @offset, without gaps, and cover exactly [0, visible_size); those of SWIZZLING
+ * [0, swizzling_ranges * swizzling_bytes).
  */
 struct virtio_pagoda_extent {
 	__le64 address;
@@ -443,14 +592,31 @@ struct virtio_pagoda_location {
  * @src: Where from
  * @dst: Where to; must not overlap @src
  *
- * Runs of @src follow, then runs of @dst. SWIZZLE and UNSWIZZLE are refused
- * unless SPECIAL_LOCK_TRANSFER was negotiated (tiling).
+ * Runs of @src follow, then runs of @dst. With SWIZZLE (linear source, tiled
+ * destination) or UNSWIZZLE (the reverse) a struct virtio_pagoda_tiled stands
+ * before the runs; both flags together are refused, and each is unless
+ * SPECIAL_LOCK_TRANSFER was negotiated. The tiled side is VRAM and its address that
+ * of the whole surface's first byte, the linear side is the piece. With allocation
+ * 0 the copy is linear whatever the flags say (C31): the tiled side is then the
+ * piece at address + offset.
  */
 struct virtio_pagoda_transfer {
 	struct virtio_pagoda_packet packet;
 	__le64 size;
 	struct virtio_pagoda_location src;
 	struct virtio_pagoda_location dst;
+};
+
+/**
+ * struct virtio_pagoda_tiled - What SWIZZLE and UNSWIZZLE need to know
+ * @offset: First byte of the piece in the linear view of the surface, page aligned
+ * @surface_size: Bytes of the whole surface, at least what @layout takes
+ * @layout: Geometry
+ */
+struct virtio_pagoda_tiled {
+	__le64 offset;
+	__le64 surface_size;
+	struct virtio_pagoda_layout layout;
 };
 
 /**
@@ -555,19 +721,32 @@ struct virtio_pagoda_unmap_aperture_segment {
 
 /**
  * struct virtio_pagoda_special_lock_transfer - SPECIAL_LOCK_TRANSFER
- * @transfer: As TRANSFER; runs follow the whole struct
+ * @transfer: As TRANSFER, without SWIZZLE and UNSWIZZLE; one side is the surface in
+ *	VRAM, the other a piece in system memory or the aperture. Runs follow the
+ *	whole struct
  * @range_id: Swizzling range acquired for the lock
- * @range_data: Driver's value for that range
+ * @range_data: Driver's value for that range, quoted in traces
+ * @tiled: Geometry; the same in all pieces
+ *
+ * Out of VRAM: the range must be bound to the surface; the piece gets the bytes of
+ * its window, which is what the CPU saw, and with TRANSFER_END the range is free.
+ * Into VRAM: with TRANSFER_START the range is bound to the surface; the piece goes
+ * into its window and, tiled, into the surface. Ours in detail: WDDM says only
+ * that the copy is between the segment and the alternate view.
  */
 struct virtio_pagoda_special_lock_transfer {
 	struct virtio_pagoda_transfer transfer;
 	__le32 range_id;
 	__le32 range_data;
+	struct virtio_pagoda_tiled tiled;
 };
 
 /* Flags of VIRTUAL_TRANSFER; values are WDDM's. */
 #define VIRTIO_PAGODA_VIRTUAL_SRC_64K		(1u << 0)
 #define VIRTIO_PAGODA_VIRTUAL_DST_64K		(1u << 1)
+
+/** VIRTIO_PAGODA_MAX_VIRTUAL: most bytes of one VIRTUAL_TRANSFER or VIRTUAL_FILL. */
+#define VIRTIO_PAGODA_MAX_VIRTUAL		(1ull << 30)
 
 /** enum virtio_pagoda_direction - Direction of a VIRTUAL_TRANSFER; WDDM's. */
 enum virtio_pagoda_direction {
@@ -579,12 +758,20 @@ enum virtio_pagoda_direction {
 /**
  * struct virtio_pagoda_virtual_transfer - VIRTUAL_TRANSFER
  * @packet: Head
- * @size: Bytes, not zero, multiple of 4
- * @src_address: GPU virtual address in the paging address space
+ * @size: Bytes, not zero, multiple of 4, at most %VIRTIO_PAGODA_MAX_VIRTUAL
+ * @src_address: GPU virtual address in the paging address space, multiple of 4
  * @dst_address: The same; used unchanged (C69)
  * @allocation_offset: Byte of the allocation the piece starts at; informational
  * @direction: enum virtio_pagoda_direction
  * @reserved: Zero
+ *
+ * Addresses are translated in address space 0. A side whose 64K flag is set must be
+ * mapped by 64 KiB or larger entries, one whose flag isn't by 4 KiB ones or by
+ * 2 MiB ones (C73), else BAD_TABLE; the sides' segments must be what @direction
+ * says (C74): system memory and aperture are SYSTEM, else BAD_SEGMENT. A page of
+ * zeros is what either says. The sides' addresses must not overlap; that different
+ * addresses are the same memory is legal, and what is copied then depends on the order.
+ * The paging queue alone takes this operation and VIRTUAL_FILL.
  */
 struct virtio_pagoda_virtual_transfer {
 	struct virtio_pagoda_packet packet;
@@ -599,8 +786,8 @@ struct virtio_pagoda_virtual_transfer {
 /**
  * struct virtio_pagoda_virtual_fill - VIRTUAL_FILL
  * @packet: Head, no flags
- * @size: Bytes, not zero, multiple of 4
- * @address: GPU virtual address in the paging address space
+ * @size: Bytes, not zero, multiple of 4, at most %VIRTIO_PAGODA_MAX_VIRTUAL
+ * @address: GPU virtual address in the paging address space, multiple of 4
  * @allocation_offset: Informational
  * @pattern: Value of every 32-bit word
  * @reserved: Zero
@@ -622,8 +809,9 @@ struct virtio_pagoda_virtual_fill {
  * @gpu_address: GPU virtual address, 0 = not mapped
  * @dst: Where it is; runs follow
  *
- * The area is zeroed and gets the device's header for @context (ours: WDDM
- * leaves the content to the device).
+ * The area is zeroed and gets a struct virtio_pagoda_context_image at its start, with
+ * @magic, @context and the rest zero (ours: WDDM leaves the content to the device).
+ * @dst is not the aperture unless the area is mapped there.
  */
 struct virtio_pagoda_init_context_resource {
 	struct virtio_pagoda_packet packet;
@@ -633,12 +821,58 @@ struct virtio_pagoda_init_context_resource {
 	struct virtio_pagoda_location dst;
 };
 
+/** VIRTIO_PAGODA_CONTEXT_MAGIC: "PGDACTX1", first word of a context image. */
+#define VIRTIO_PAGODA_CONTEXT_MAGIC	0x3158544341444750ull
+/** VIRTIO_PAGODA_CONTEXT_BYTES: bytes of a context's save area. */
+#define VIRTIO_PAGODA_CONTEXT_BYTES	16384u
+
+/**
+ * struct virtio_pagoda_context_image - Start of a context's save area; ours
+ * @magic: %VIRTIO_PAGODA_CONTEXT_MAGIC
+ * @context: Context it belongs to
+ * @root_address: Of the root page table in @root_segment
+ * @root_entries: Entries of the root, 0 = no address space
+ * @root_segment: VRAM or SYSTEM
+ * @address_space: Address space the context runs in
+ * @saved: The context's registers first (%VIRTIO_PAGODA_REGISTERS); then the number of
+ *	jobs that ended, however; then zeros
+ *
+ * INIT_CONTEXT_RESOURCE writes it, UPDATE_CONTEXT_ALLOCATION changes the root when
+ * the page tables move.
+ */
+struct virtio_pagoda_context_image {
+	__le64 magic;
+	__le64 context;
+	__le64 root_address;
+	__le64 root_entries;
+	__le32 root_segment;
+	__le32 address_space;
+	__le64 saved[16];
+};
+
 /*
  * GPU page tables. Entries are 64 bits. A virtual address is, from the top:
  * one index a level, %VIRTIO_PAGODA_PT_INDEX_BITS each, then the page offset.
  * A 64 KiB leaf table has a sixteenth of the entries of a 4 KiB one and
- * covers the same 2 MiB. With F_DUAL_PTE a level-1 entry is two words: the
- * 4 KiB table's, then the 64 KiB table's.
+ * covers the same 2 MiB. With F_DUAL_PTE a level-1 entry is two words, the 4 KiB
+ * table's (or the large page's), then the 64 KiB table's, and a level-1 table is
+ * twice as large; the word that is written is chosen by UPDATE_USE_64K. Without it
+ * TABLE_64K in the level-1 entry says which kind of leaf table it points to. What a
+ * valid entry below one word translates, no valid entry below the other may translate
+ * too, not even in part: wherever the access is, the larger of the two is BAD_TABLE
+ * (C93).
+ *
+ * A table is aligned to its size and is in VRAM or, for the paging process and in
+ * CPU_VIRTUAL mode, in system memory (consecutive pages if it has more than one).
+ * The root may have fewer entries than an index can count (SET_ROOT); with two levels it
+ * may have more than 512.
+ *
+ * An entry above the leaves: VALID, SEGMENT and address of the next table; LARGE
+ * at level 1 only: the entry maps 2 MiB of memory. VALID | ZERO at any level: reads
+ * give zeros, writes are dropped (C94). Bits without a name here must be zero, in
+ * leaves too, except the driver's bits. An entry with VALID clear is invalid
+ * whatever else it holds. In leaves SEGMENT is VRAM with an offset in it, SYSTEM
+ * with a bus address, or APERTURE with an offset in that.
  */
 #define VIRTIO_PAGODA_PT_INDEX_BITS	9
 #define VIRTIO_PAGODA_PT_ENTRIES	(1u << VIRTIO_PAGODA_PT_INDEX_BITS)
@@ -682,11 +916,18 @@ enum virtio_pagoda_update_mode {
  * @level: 0 = leaf
  * @first_entry: First entry written
  * @nr_entries: Entries written
- * @nr_values: Entries that follow as __le64: 1 with REPEAT, else @nr_entries;
- *	or, when @increment isn't 0, 1
- * @increment: Bytes added to the address from entry to entry; a contiguous
- *	range is one value
- * @address_space: Address space the table belongs to
+ * @nr_values: Entries that follow as __le64, hardware entries: 1 with REPEAT, else
+ *	@nr_entries; or, when @increment isn't 0, 1
+ * @increment: Bytes added to the address from entry to entry, multiple of the page
+ *	size; a contiguous range is one value. 0 with REPEAT
+ * @address_space: Address space the table belongs to; with GPU_VIRTUAL
+ *	@table_address is an address of space 0 whatever this says
+ *
+ * Each entry is written in one 64-bit store. INITIAL and NOTIFY_EVICTION are notes;
+ * this device keeps no shadow state and only counts them. Tables are named by page
+ * aligned addresses. USE_64K names the 64 KiB leaf table at level 0, the second word
+ * of the entries at level 1 of dual tables, and is refused elsewhere. Values are stored
+ * as they are and policed when they are walked; @first_va is for traces.
  */
 struct virtio_pagoda_update_page_table {
 	struct virtio_pagoda_packet packet;
@@ -712,6 +953,10 @@ struct virtio_pagoda_update_page_table {
  * @end: Ours: the byte after the last, and that page is flushed as well
  * @root_segment: Segment of the root
  * @address_space: Address space
+ *
+ * Ours: a root that isn't the space's is refused as BAD_CONTEXT; without any root there
+ * is nothing to flush and all is well. What overlaps the range in part goes as a whole.
+ * When the packet is complete no access of any queue uses the old translations.
  */
 struct virtio_pagoda_flush_tlb {
 	struct virtio_pagoda_packet packet;
@@ -725,11 +970,13 @@ struct virtio_pagoda_flush_tlb {
 /**
  * struct virtio_pagoda_update_context_allocation - UPDATE_CONTEXT_ALLOCATION
  * @packet: Head, no flags
- * @address: GPU virtual address in the paging address space
+ * @address: GPU virtual address in the paging address space, page aligned
  * @size: Bytes of the context allocation
- * @data_size: Bytes of driver data that follow, padded to 8 with zeros; they are
- *	written at @data_offset
- * @data_offset: Byte of the context allocation to write at
+ * @data_size: Bytes of driver data that follow, not zero, padded to 8 with zeros; they
+ *	are written at @data_offset
+ * @data_offset: Byte of the context allocation to write at; all data fits behind it
+ *
+ * Only what is written must be mapped. What the data means is the driver's business.
  */
 struct virtio_pagoda_update_context_allocation {
 	struct virtio_pagoda_packet packet;
@@ -741,8 +988,8 @@ struct virtio_pagoda_update_context_allocation {
 
 /**
  * struct virtio_pagoda_copy_range - A range of COPY_PAGE_TABLE_ENTRIES
- * @src_table: GPU virtual address of the source table
- * @dst_table: GPU virtual address of the destination table
+ * @src_table: GPU virtual address of the source table in the paging address space
+ * @dst_table: The same of the destination table
  * @src_entry: First entry read
  * @dst_entry: First entry written
  * @nr_entries: Entries
@@ -761,7 +1008,12 @@ struct virtio_pagoda_copy_range {
  * struct virtio_pagoda_copy_page_table_entries - COPY_PAGE_TABLE_ENTRIES
  * @packet: Head, no flags
  * @nr_ranges: struct virtio_pagoda_copy_range that follow, applied in order
- * @address_space: Address space whose privileged addresses they are
+ * @address_space: Address space the tables belong to
+ *
+ * Ours: the privileged space in which the tables are mapped is space 0, and they
+ * are aligned to pages. Entries are read when the packet is executed, not before
+ * (C111). Both tables are leaf tables of the same kind; overlapping ranges of one
+ * table behave as memmove.
  */
 struct virtio_pagoda_copy_page_table_entries {
 	struct virtio_pagoda_packet packet;
@@ -774,12 +1026,18 @@ struct virtio_pagoda_copy_page_table_entries {
 
 /**
  * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and 2
- * @packet: Head
+ * @packet: Head; the allocation must not be 0
  * @address: Where it is now; 0 when evicted
  * @offset: NOTIFY_RESIDENCY2: first page of the allocation meant; else 0
  * @nr_pages: NOTIFY_RESIDENCY2: pages meant; else 0
  * @segment: Segment; 0 when evicted
  * @reserved: Zero
+ *
+ * NOTIFY_RESIDENCY is for allocations that are accessed physically and asked for
+ * notices: one a commit, one an evict (C113 - C115). NOTIFY_RESIDENCY2, ours where
+ * nothing is documented, is for those that asked and are not in one piece: one for
+ * each contiguous range when committed, together covering every page once, and one
+ * for all pages when evicted.
  */
 struct virtio_pagoda_notify_residency {
 	struct virtio_pagoda_packet packet;
@@ -794,6 +1052,11 @@ struct virtio_pagoda_notify_residency {
 #define VIRTIO_PAGODA_SIGNAL_VIRTUAL		(1u << 0)
 /* SIGNAL_MONITORED_FENCE: send an EVENT_FENCE too, somebody waits. */
 #define VIRTIO_PAGODA_SIGNAL_EVENT		(1u << 1)
+/* SIGNAL_MONITORED_FENCE: leave a value that isn't smaller alone, in the same access. */
+#define VIRTIO_PAGODA_SIGNAL_FORWARD		(1u << 2)
+/* SIGNAL_MONITORED_FENCE: all its flags. */
+#define VIRTIO_PAGODA_SIGNAL_FLAGS \
+	(VIRTIO_PAGODA_SIGNAL_VIRTUAL | VIRTIO_PAGODA_SIGNAL_EVENT | VIRTIO_PAGODA_SIGNAL_FORWARD)
 
 /**
  * struct virtio_pagoda_signal_monitored_fence - SIGNAL_MONITORED_FENCE
@@ -836,13 +1099,23 @@ struct virtio_pagoda_notify_fence_residency {
 	__le32 reserved;
 };
 
+/* Flag of MAP_MMU: the device may not write. */
+#define VIRTIO_PAGODA_MAP_MMU_READ_ONLY		(1u << 0)
+
 /**
- * struct virtio_pagoda_map_mmu - MAP_MMU, ours: the device may use these pages
- * @packet: Head; flag 0: read only
- * @address: Device address the first page appears at
- * @nr_pages: Pages; exactly the sum of the runs. UNMAP_MMU: no runs
- * @mmu: Id of the MMU
- * @nr_runs: Runs that follow; 0 for UNMAP_MMU
+ * struct virtio_pagoda_map_mmu - MAP_MMU and UNMAP_MMU, ours: what the device may use
+ * @packet: Head
+ * @address: Device address the first page appears at, page aligned
+ * @nr_pages: Pages, not zero; exactly the sum of the runs. UNMAP_MMU: no runs
+ * @mmu: Id of the MMU, 0
+ * @nr_runs: Runs of bus addresses that follow; 0 for UNMAP_MMU
+ *
+ * With %VIRTIO_PAGODA_F_DEVICE_MMU every address of system memory in every other
+ * packet and in page tables and the aperture is a device address below mmu_pages
+ * pages, and is translated when it is used; one that isn't mapped faults with
+ * NOT_MAPPED, a write through a read-only one with READ_ONLY. Mapping over a live
+ * mapping replaces it. UNMAP_MMU of what isn't mapped does nothing. When UNMAP_MMU
+ * is complete, no access of any queue reaches the old pages any more (C121).
  */
 struct virtio_pagoda_map_mmu {
 	struct virtio_pagoda_packet packet;
@@ -874,27 +1147,32 @@ struct virtio_pagoda_notify_alloc {
 
 #define VIRTIO_PAGODA_ASSERT_SIZE(type, size) \
 	_Static_assert(sizeof(struct virtio_pagoda_##type) == (size), "size of " #type)
-VIRTIO_PAGODA_ASSERT_SIZE(config, 72);
-VIRTIO_PAGODA_ASSERT_SIZE(fault, 48);
+VIRTIO_PAGODA_ASSERT_SIZE(config, 96);
+VIRTIO_PAGODA_ASSERT_SIZE(fault, 56);
 VIRTIO_PAGODA_ASSERT_SIZE(request, 32);
-VIRTIO_PAGODA_ASSERT_SIZE(completion, 64);
-VIRTIO_PAGODA_ASSERT_SIZE(event, 64);
-VIRTIO_PAGODA_ASSERT_SIZE(control, 16);
+VIRTIO_PAGODA_ASSERT_SIZE(completion, 72);
+VIRTIO_PAGODA_ASSERT_SIZE(command_buffer, 16);
+VIRTIO_PAGODA_ASSERT_SIZE(execute, 24);
+VIRTIO_PAGODA_ASSERT_SIZE(event, 72);
+VIRTIO_PAGODA_ASSERT_SIZE(layout, 16);
+VIRTIO_PAGODA_ASSERT_SIZE(control, 56);
 VIRTIO_PAGODA_ASSERT_SIZE(answer, 24);
 VIRTIO_PAGODA_ASSERT_SIZE(extent, 24);
 VIRTIO_PAGODA_ASSERT_SIZE(packet, 16);
 VIRTIO_PAGODA_ASSERT_SIZE(run, 16);
 VIRTIO_PAGODA_ASSERT_SIZE(location, 24);
 VIRTIO_PAGODA_ASSERT_SIZE(transfer, 72);
+VIRTIO_PAGODA_ASSERT_SIZE(tiled, 32);
 VIRTIO_PAGODA_ASSERT_SIZE(fill, 40);
 VIRTIO_PAGODA_ASSERT_SIZE(discard_content, 40);
 VIRTIO_PAGODA_ASSERT_SIZE(access_physical, 32);
 VIRTIO_PAGODA_ASSERT_SIZE(map_aperture_segment, 48);
 VIRTIO_PAGODA_ASSERT_SIZE(unmap_aperture_segment, 48);
-VIRTIO_PAGODA_ASSERT_SIZE(special_lock_transfer, 80);
+VIRTIO_PAGODA_ASSERT_SIZE(special_lock_transfer, 112);
 VIRTIO_PAGODA_ASSERT_SIZE(virtual_transfer, 56);
 VIRTIO_PAGODA_ASSERT_SIZE(virtual_fill, 48);
 VIRTIO_PAGODA_ASSERT_SIZE(init_context_resource, 64);
+VIRTIO_PAGODA_ASSERT_SIZE(context_image, 168);
 VIRTIO_PAGODA_ASSERT_SIZE(update_page_table, 80);
 VIRTIO_PAGODA_ASSERT_SIZE(flush_tlb, 48);
 VIRTIO_PAGODA_ASSERT_SIZE(update_context_allocation, 40);

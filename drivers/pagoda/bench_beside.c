@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the benchmark in user space compares submissions with, and can't do itself. Each is
+ * a file that does it once when it is read and says how much that was and how long it
+ * took, in nanoseconds, so that it can run in turns with what is compared.
+ */
+#include <linux/err.h>
+#include <linux/ktime.h>
+#include <linux/seq_file.h>
+#include <pagoda/virtio.h>
+#include "bench_lib.h"
+#include "device.h"
+
+#define BESIDE_COPY_BYTES	(32ull << 20)
+
+static void beside_report(struct bench *b, u64 amount, u64 ns)
+{
+	seq_printf(b->m, "%llu %llu\n", amount, ns);
+}
+
+/**
+ * pagoda_bench_trip() - A round trip through a virtqueue that does nothing
+ * @b: Benchmark
+ *
+ * Context: May sleep.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_bench_trip(struct bench *b)
+{
+	u64 start = ktime_get_ns();
+	int ret = pagoda_virtio_nop(b->pagoda->virtio);
+
+	if (!ret)
+		beside_report(b, 1, ktime_get_ns() - start);
+	return ret;
+}
+
+/* The first half of an allocation to the second one. */
+static struct pagoda_paging_op beside_copy_op(const struct pagoda_bo *bo, u64 done)
+{
+	const struct pagoda_side src = {
+		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		.address = pagoda_bench_address(bo),
+	};
+	struct pagoda_side dst = src;
+
+	dst.address += BESIDE_COPY_BYTES;
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.allocation = 1,
+		.transfer = {
+			.offset = done,
+			.size = min_t(u64, BESIDE_COPY_BYTES - done, PAGODA_PIECE_BYTES),
+			.src = src,
+			.dst = dst,
+		},
+	};
+}
+
+static int beside_copy_emit(struct pagoda_stream_txn *txn, void *arg)
+{
+	int ret = 0;
+	u64 done;
+
+	for (done = 0; done < BESIDE_COPY_BYTES && !ret; done += PAGODA_PIECE_BYTES) {
+		struct pagoda_paging_op op = beside_copy_op(arg, done);
+
+		ret = pagoda_stream_emit(txn, &op);
+	}
+	return ret;
+}
+
+static int beside_copy(struct bench *b, struct pagoda_bo *bo, u64 *ns)
+{
+	struct pagoda_stream *stream = &b->vidmm->stream;
+	const struct pagoda_paging_op op = beside_copy_op(bo, 0);
+	struct pagoda_paging_cost cost = {};
+
+	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room),
+			DIV_ROUND_UP_ULL(BESIDE_COPY_BYTES, PAGODA_PIECE_BYTES));
+	return pagoda_bench_run(b, &cost, beside_copy_emit, bo, ns);
+}
+
+/**
+ * pagoda_bench_copy() - A copy within VRAM by physical addresses
+ * @b: Benchmark
+ *
+ * Context: May sleep.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_bench_copy(struct bench *b)
+{
+	struct pagoda_bo *bo = pagoda_bench_bo(b, 2 * BESIDE_COPY_BYTES,
+					       DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	u64 ns;
+	int ret;
+
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = pagoda_bench_move(bo, TTM_PL_VRAM);
+	/* The first time brings the memory behind it into the caches. */
+	if (!ret)
+		ret = beside_copy(b, bo, &ns);
+	if (!ret)
+		ret = beside_copy(b, bo, &ns);
+	if (!ret)
+		beside_report(b, BESIDE_COPY_BYTES, ns);
+	pagoda_bench_close(bo);
+	return ret;
+}

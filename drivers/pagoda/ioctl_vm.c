@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ioctls about address spaces; ioctl_bind.c has VM_BIND.
+ *
+ * Ids are a client's own. Who looks one up holds the client's lock or has a
+ * reference: an object that is destroyed by one thread while another uses it lives
+ * until both are done.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <pagoda/mfence.h>
+#include <pagoda/vidmm.h>
+#include <pagoda/vm.h>
+#include "device.h"
+#include "ioctl.h"
+
+/* Most VMs, contexts or fences a client may have. */
+#define CLIENT_MAX_OBJECTS	65536
+
+/**
+ * pagoda_client_add() - Give an object an id
+ * @objects: Of the client
+ * @object: Object
+ * @id: Out: id, not 0
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOMEM or -EBUSY: he has too many.
+ */
+int pagoda_client_add(struct xarray *objects, void *object, u32 *id)
+{
+	return xa_alloc(objects, id, object, XA_LIMIT(1, CLIENT_MAX_OBJECTS), GFP_KERNEL);
+}
+
+/**
+ * pagoda_client_vm() - VM by id
+ * @client: Client
+ * @id: Id
+ *
+ * Context: May sleep.
+ * Return: The VM with a reference, pagoda_vm_put() it; or NULL.
+ */
+struct pagoda_vm *pagoda_client_vm(struct pagoda_client *client, u32 id)
+{
+	struct pagoda_vm *vm;
+
+	mutex_lock(&client->lock);
+	vm = xa_load(&client->vms, id);
+	if (vm)
+		pagoda_vm_get(vm);
+	mutex_unlock(&client->lock);
+	return vm;
+}
+
+/**
+ * pagoda_ioctl_vm_create() - DRM_IOCTL_PAGODA_VM_CREATE
+ * @drm: Device
+ * @data: struct drm_pagoda_vm_create
+ * @file: Caller
+ *
+ * Context: May sleep.
+ * Return: See include/uapi/drm/pagoda_drm.h.
+ */
+int pagoda_ioctl_vm_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+	struct drm_pagoda_vm_create *args = data;
+	struct pagoda_vm *vm;
+	int ret;
+
+	if (pagoda_refuse(drm, args->flags))
+		return -EINVAL;
+	vm = pagoda_vm_create(pagoda_device_of_drm(drm)->vidmm, client);
+	if (IS_ERR(vm))
+		return PTR_ERR(vm);
+	pagoda_vm_range(vm, &args->start, &args->end);
+	ret = pagoda_client_add(&client->vms, vm, &args->vm);
+	if (ret) {
+		pagoda_vm_close(vm);
+		pagoda_vm_put(vm);
+	}
+	return ret;
+}
+
+/**
+ * pagoda_ioctl_vm_destroy() - DRM_IOCTL_PAGODA_VM_DESTROY
+ * @drm: Device
+ * @data: struct drm_pagoda_vm_destroy
+ * @file: Caller
+ *
+ * Context: May sleep.
+ * Return: See include/uapi/drm/pagoda_drm.h.
+ */
+int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+	struct drm_pagoda_vm_destroy *args = data;
+	struct pagoda_vm *vm;
+	int ret = 0;
+
+	if (pagoda_refuse(drm, args->pad))
+		return -EINVAL;
+	mutex_lock(&client->lock);
+	vm = xa_load(&client->vms, args->vm);
+	if (!vm)
+		ret = -ENOENT;
+	else
+		ret = pagoda_vm_retire(vm);
+	if (!ret)
+		xa_erase(&client->vms, args->vm);
+	mutex_unlock(&client->lock);
+	if (pagoda_refuse(drm, ret))
+		return ret;
+	pagoda_vm_close(vm);
+	pagoda_vm_put(vm);
+	return 0;
+}
+
+/**
+ * pagoda_client_close() - The file is closed: nobody uses its ids any more
+ * @file: File
+ *
+ * Context: May sleep.
+ */
+void pagoda_client_close(struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+	struct pagoda_context *context;
+	struct pagoda_mfence *mfence;
+	struct pagoda_vm *vm;
+	unsigned long id;
+
+	pagoda_mfence_client_close(pagoda_device_of_drm(file->minor->dev)->vidmm, client);
+	/* Jobs that hang do so at the same time. */
+	xa_for_each(&client->contexts, id, context)
+		pagoda_context_kill(context);
+	xa_for_each(&client->contexts, id, context)
+		pagoda_context_destroy(context);
+	xa_for_each(&client->vms, id, vm) {
+		pagoda_vm_close(vm);
+		pagoda_vm_put(vm);
+	}
+	xa_for_each(&client->fences, id, mfence)
+		pagoda_client_drop_fence(file, mfence);
+	xa_destroy(&client->contexts);
+	xa_destroy(&client->vms);
+	xa_destroy(&client->fences);
+}

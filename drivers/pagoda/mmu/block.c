@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Words of tables and what changes them. A change goes into the books at once and
+ * is remembered as dirty; emit.c writes what is dirty.
+ *
+ * What a block is, is in the words of its level-1 entry:
+ *
+ *	invalid		nothing is mapped
+ *	large		one large page, or VALID | ZERO
+ *	4 KiB table	word 0 links it
+ *	64 KiB table	word 0 links it; with dual PTEs word 1 does, and there may be a
+ *			4 KiB table as well: a chunk is valid in one of them at most (C93)
+ *
+ * A large block of which a part changes falls into 4 KiB entries. A 64 KiB table
+ * that gets something it can't hold is replaced by a 4 KiB one with the same content
+ * (without dual PTEs); its twin was made by prepare. There is no way back.
+ */
+#include <linux/bitmap.h>
+
+#include "internal.h"
+
+/* Entries that are made at once, on the stack. */
+#define LEAF_CHUNK	64
+
+/**
+ * pagoda_batch_init() - Begin a set of changes
+ * @batch: Set
+ * @space: Space, locked
+ * @update: Update being committed or NULL
+ */
+void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
+		       struct pagoda_pt_update *update)
+{
+	u32 level;
+
+	lockdep_assert_held(&space->lock);
+	batch->space = space;
+	batch->update = update;
+	batch->start = U64_MAX;
+	batch->end = 0;
+	for (level = 0; level < PAGODA_PT_LEVELS; level++)
+		INIT_LIST_HEAD(&batch->work[level]);
+}
+
+/**
+ * pagoda_table_settle() - A table takes the memory it was given
+ * @table: Table with next memory; has garbage in it now
+ */
+void pagoda_table_settle(struct pagoda_table *table)
+{
+	table->memory = table->next;
+	table->has_next = false;
+	table->resident = true;
+	table->initial = true;
+}
+
+/**
+ * pagoda_batch_touch() - There is something to do for a table
+ * @batch: Changes
+ * @table: Table
+ */
+void pagoda_batch_touch(struct pagoda_batch *batch, struct pagoda_table *table)
+{
+	if (table->fresh) {
+		table->fresh = false;
+		list_del_init(&table->work);
+		pagoda_table_settle(table);
+	}
+	if (list_empty(&table->work))
+		list_add_tail(&table->work, &batch->work[table->level]);
+}
+
+/**
+ * pagoda_batch_flush() - Translations of a range changed
+ * @batch: Changes
+ * @va: First address
+ * @size: Bytes
+ */
+void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size)
+{
+	batch->start = min(batch->start, va);
+	batch->end = max(batch->end, va + size);
+}
+
+/*
+ * A change of a valid entry calls for a flush (C105); one of an invalid entry does
+ * only where invalid entries may be cached (C106), and then what is below a new
+ * table counts, not the link.
+ */
+static bool word_needs_flush(const struct pagoda_table *table, u64 old, u64 value)
+{
+	const u64 end = VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_ZERO;
+
+	if (old & VIRTIO_PAGODA_PTE_VALID)
+		return old != value;
+	return value & VIRTIO_PAGODA_PTE_VALID && (!table->level || value & end) &&
+	       !table->space->mmu->args.invalid_not_cached;
+}
+
+/**
+ * pagoda_word_set() - Change a word
+ * @batch: Changes
+ * @table: Table
+ * @w: Which word of the entry
+ * @index: Entry
+ * @value: What it shall be
+ * @force: To be written even if it is that already
+ */
+void pagoda_word_set(struct pagoda_batch *batch, struct pagoda_table *table, u32 w, u32 index,
+		     u64 value, bool force)
+{
+	struct pagoda_words *words = &table->words[w];
+	u64 old = words->values[index];
+
+	if (old == value && !force)
+		return;
+	table->nr_valid += (value & VIRTIO_PAGODA_PTE_VALID) - (old & VIRTIO_PAGODA_PTE_VALID);
+	words->values[index] = value;
+	__set_bit(index, words->dirty);
+	pagoda_batch_touch(batch, table);
+	if (word_needs_flush(table, old, value))
+		pagoda_batch_flush(batch, pagoda_table_entry_va(table, index),
+				   1ull << pagoda_table_shift(table));
+}
+
+static u64 table_link_value(const struct pagoda_table *table)
+{
+	struct pagoda_pte pte = {
+		.flags = PAGODA_PTE_VALID |
+			 (u64)table->memory.segment << PAGODA_PTE_SEGMENT_SHIFT,
+		.address = table->memory.address,
+	};
+
+	if (table->is_64k && !pagoda_mmu_is_dual(table->space->mmu))
+		pte.flags |= 1ull << PAGODA_PTE_PAGE_SIZE_SHIFT;
+	return table->resident ? pagoda_pte_encode(&pte, 0) : 0;
+}
+
+/**
+ * pagoda_table_link() - Have a table translate its addresses
+ * @batch: Changes
+ * @table: Table, linked or not
+ *
+ * Also after its place in memory changed. The parent's entry is zero while the
+ * table isn't resident.
+ */
+void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table)
+{
+	struct pagoda_table *parent = table->parent;
+
+	table->linked = true;
+	pagoda_batch_touch(batch, table);
+	if (!parent)
+		return;
+	pagoda_word_set(batch, parent, pagoda_table_word(table),
+			pagoda_table_index(parent, table->va), table_link_value(table), false);
+}
+
+/* As one run of dirty entries. */
+static void table_clear(struct pagoda_batch *batch, struct pagoda_table *table)
+{
+	bool any = table->nr_valid;
+	u32 i;
+
+	for (i = 0; any && i < table->nr_entries; i++)
+		pagoda_word_set(batch, table, 0, i, 0, true);
+}
+
+/**
+ * pagoda_table_unlink() - Have a leaf table not translate its addresses any more
+ * @batch: Changes
+ * @table: Leaf table, linked or not; stays where it is in the books, with all entries
+ *	invalid
+ *
+ * The caller changes the parent's word.
+ */
+void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table)
+{
+	table_clear(batch, table);
+	if (table->linked)
+		pagoda_batch_touch(batch, table);
+	table->linked = false;
+}
+
+/**
+ * pagoda_block_set() - A whole block becomes one entry
+ * @batch: Changes
+ * @parent: Its level-1 table
+ * @index: Its entry there
+ * @value: Large page, VALID | ZERO, or 0
+ */
+void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
+		      u64 value)
+{
+	bool force = value & VIRTIO_PAGODA_PTE_VALID && !(value & VIRTIO_PAGODA_PTE_ZERO);
+	u32 w;
+
+	for (w = 0; w < pagoda_table_nr_words(parent); w++) {
+		struct pagoda_table *child = parent->words[w].children[index];
+
+		if (child)
+			pagoda_table_unlink(batch, child);
+		pagoda_word_set(batch, parent, w, index, w ? 0 : value, !w && force);
+	}
+}
+
+/* Is the block one entry? Only word 0 can be. */
+static bool block_is_large(const struct pagoda_table *parent, u32 index)
+{
+	const struct pagoda_table *child = parent->words[0].children[index];
+
+	return parent->words[0].values[index] & VIRTIO_PAGODA_PTE_VALID &&
+	       !(child && child->linked);
+}
+
+/* The entry of a page of 4 KiB within a larger one. */
+static u64 entry_part(u64 entry, u64 offset)
+{
+	if (entry & VIRTIO_PAGODA_PTE_ZERO || !(entry & VIRTIO_PAGODA_PTE_VALID))
+		return entry;
+	return (entry & ~VIRTIO_PAGODA_PTE_LARGE) + offset;
+}
+
+/* The driver's bits are those of leaf entries only (C98): the record has them. */
+static u64 entry_protect(struct pagoda_space *space, u64 entry, u64 va)
+{
+	struct pagoda_record *record = pagoda_record_find(space, va);
+	struct pagoda_pte pte;
+
+	if (!record || record->va > va || entry & VIRTIO_PAGODA_PTE_ZERO)
+		return entry;
+	pte = pagoda_pte_decode(entry);
+	return pagoda_pte_encode(&pte, record->driver_protection);
+}
+
+/* Writes what an entry maps into a leaf table of 4 KiB entries. */
+static void leaf_spread(struct pagoda_batch *batch, struct pagoda_table *table, u32 first,
+			u32 nr, u64 entry)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		pagoda_word_set(batch, table, 0, first + i,
+				entry_part(entry, (u64)i << VIRTIO_PAGODA_PAGE_SHIFT), false);
+}
+
+/* A large block becomes a table. */
+static void block_spread(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
+			 struct pagoda_table *table)
+{
+	u64 entry = entry_part(parent->words[0].values[index], 0);
+
+	leaf_spread(batch, table, 0, table->nr_entries,
+		    entry_protect(batch->space, entry, table->va));
+	pagoda_table_link(batch, table);
+}
+
+/* A 64 KiB table becomes its twin; without dual PTEs. */
+static struct pagoda_table *block_demote(struct pagoda_batch *batch, struct pagoda_table *table)
+{
+	struct pagoda_table *twin = table->twin, *parent = table->parent;
+	u32 index = pagoda_table_index(parent, table->va), i;
+
+	table->twin = NULL;
+	parent->words[0].children[index] = twin;
+	parent->nr_children++;
+	for (i = 0; table->linked && i < table->nr_entries; i++)
+		leaf_spread(batch, twin, i * PAGODA_CHUNK_PAGES, PAGODA_CHUNK_PAGES,
+			    table->words[0].values[i]);
+	if (table->linked)
+		pagoda_table_link(batch, twin);
+	pagoda_table_unlink(batch, table);
+	pagoda_batch_touch(batch, table);
+	return twin;
+}
+
+/* The leaf table of a block without dual PTEs; prepare saw to it that there is one. */
+static struct pagoda_table *block_leaf(struct pagoda_batch *batch, struct pagoda_table *parent,
+				       u32 index, bool whole, bool is_64k)
+{
+	struct pagoda_table *table = parent->words[0].children[index];
+	bool spread = block_is_large(parent, index) && !whole;
+
+	if (table->is_64k && (!is_64k || spread))
+		table = block_demote(batch, table);
+	if (spread)
+		block_spread(batch, parent, index, table);
+	return table;
+}
+
+/* What all entries of a map have in common: everything but where the memory is. */
+static u64 map_entry(const struct pagoda_map *map)
+{
+	const struct pagoda_pte pte = { .flags = PAGODA_PTE_VALID | map->flags };
+
+	switch (map->kind) {
+	case PAGODA_MAP_MEMORY:
+		return pagoda_pte_encode(&pte, map->driver_protection);
+	case PAGODA_MAP_ZERO:
+		return VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO;
+	default:
+		return 0;
+	}
+}
+
+/* Is anything in the piece not yet what a map without memory wants? */
+static bool leaf_differs(const struct pagoda_table *table, u32 first, u32 nr, u64 value)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (table->words[0].values[first + i] != value)
+			return true;
+	return false;
+}
+
+/*
+ * Entries from @first on become @entry and what they have of their own in @places, which
+ * says nothing of validity. They are for the caller to mark as dirty.
+ */
+static void leaf_fill(struct pagoda_batch *batch, struct pagoda_table *table, u32 first, u32 nr,
+		      u64 entry, const u64 *places)
+{
+	u64 *values = &table->words[0].values[first];
+	u32 was = 0, start = 0, end = 0, i;
+
+	for (i = 0; i < nr; i++) {
+		u64 value = entry | places[i];
+
+		was += values[i] & VIRTIO_PAGODA_PTE_VALID;
+		if (word_needs_flush(table, values[i], value)) {
+			start = end ? start : i;
+			end = i + 1;
+		}
+		values[i] = value;
+	}
+	table->nr_valid += nr * (u32)(entry & VIRTIO_PAGODA_PTE_VALID) - was;
+	if (end)
+		pagoda_batch_flush(batch, pagoda_table_entry_va(table, first + start),
+				   (u64)(end - start) << pagoda_table_shift(table));
+}
+
+/* Writes a piece into a leaf table, as one run of dirty entries. */
+static void leaf_write(struct pagoda_batch *batch, struct pagoda_table *table, u64 va, u64 size,
+		       const struct pagoda_map *map, struct pagoda_map_place *place)
+{
+	u32 first = pagoda_table_index(table, va), shift = pagoda_table_shift(table);
+	u32 nr = size >> shift, done, got;
+	u64 entry = map_entry(map), places[LEAF_CHUNK] = {};
+
+	if (map->kind != PAGODA_MAP_MEMORY && !leaf_differs(table, first, nr, entry))
+		return;
+	for (done = 0; done < nr; done += got) {
+		got = min_t(u32, nr - done, LEAF_CHUNK);
+		if (map->kind == PAGODA_MAP_MEMORY)
+			pagoda_place_entries(place, shift, got, places);
+		leaf_fill(batch, table, first + done, got, entry, places);
+	}
+	bitmap_set(table->words[0].dirty, first, nr);
+	pagoda_batch_touch(batch, table);
+}
+
+/* A chunk's 64 KiB entry becomes invalid; what isn't overwritten moves to 4 KiB ones. */
+static void chunk_open(struct pagoda_batch *batch, struct pagoda_table *large,
+		       struct pagoda_table *small, u64 va, bool whole)
+{
+	u32 index = pagoda_table_index(large, va);
+	u64 entry = large->words[0].values[index];
+
+	if (!(entry & VIRTIO_PAGODA_PTE_VALID))
+		return;
+	pagoda_word_set(batch, large, 0, index, 0, false);
+	if (whole)
+		return;
+	leaf_spread(batch, small, index * PAGODA_CHUNK_PAGES, PAGODA_CHUNK_PAGES, entry);
+	pagoda_table_link(batch, small);
+}
+
+/* A piece within a chunk, with dual PTEs. */
+static void chunk_write(struct pagoda_batch *batch, struct pagoda_table *small,
+			struct pagoda_table *large, u64 va, u64 size,
+			const struct pagoda_map *map, struct pagoda_map_place *place)
+{
+	bool whole = size == PAGODA_CHUNK_BYTES;
+	bool is_64k = whole && map->kind == PAGODA_MAP_MEMORY && large &&
+		      pagoda_place_is_64k(place, batch->space->mmu, va, size);
+	const struct pagoda_map nothing = { .kind = PAGODA_MAP_INVALID };
+
+	if (is_64k) {
+		if (small)
+			leaf_write(batch, small, va, size, &nothing, NULL);
+		leaf_write(batch, large, va, size, map, place);
+		pagoda_table_link(batch, large);
+		return;
+	}
+	if (large)
+		chunk_open(batch, large, small, va, whole);
+	if (!small)
+		return;
+	leaf_write(batch, small, va, size, map, place);
+	if (map->kind != PAGODA_MAP_INVALID)
+		pagoda_table_link(batch, small);
+}
+
+static void block_write_dual(struct pagoda_batch *batch, struct pagoda_table *parent, u64 va,
+			     u64 size, const struct pagoda_map *map, struct pagoda_map_place *place)
+{
+	u32 index = pagoda_table_index(parent, va);
+	struct pagoda_table *small = parent->words[0].children[index];
+	struct pagoda_table *large = parent->words[1].children[index];
+	u64 end = va + size, next;
+
+	if (block_is_large(parent, index)) {
+		if (size != PAGODA_BLOCK_BYTES)
+			block_spread(batch, parent, index, small);
+		else
+			pagoda_word_set(batch, parent, 0, index, 0, false);
+	}
+	for (; va < end; va = next) {
+		next = min(end, round_down(va, PAGODA_CHUNK_BYTES) + PAGODA_CHUNK_BYTES);
+		chunk_write(batch, small, large, va, next - va, map, place);
+	}
+}
+
+/**
+ * pagoda_block_write() - A piece of a block becomes leaf entries
+ * @batch: Changes
+ * @parent: Level-1 table of the block
+ * @va: First address
+ * @size: Bytes, within the block
+ * @map: What they shall be
+ * @place: Memory of the first byte, advanced; NULL unless MEMORY
+ *
+ * There are the tables that prepare made for it.
+ */
+void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent, u64 va,
+			u64 size, const struct pagoda_map *map, struct pagoda_map_place *place)
+{
+	bool whole = size == PAGODA_BLOCK_BYTES;
+	struct pagoda_table *table;
+	bool is_64k;
+
+	if (pagoda_mmu_is_dual(batch->space->mmu)) {
+		block_write_dual(batch, parent, va, size, map, place);
+		return;
+	}
+	if (map->kind == PAGODA_MAP_MEMORY)
+		is_64k = pagoda_place_is_64k(place, batch->space->mmu, va, size);
+	else
+		is_64k = IS_ALIGNED(va | size, PAGODA_CHUNK_BYTES);
+	table = block_leaf(batch, parent, pagoda_table_index(parent, va), whole, is_64k);
+	leaf_write(batch, table, va, size, map, place);
+	pagoda_table_link(batch, table);
+}
+
+/**
+ * pagoda_block_split() - Everything in a block becomes 4 KiB entries
+ * @batch: Changes
+ * @parent: Its level-1 table
+ * @index: Its entry there
+ *
+ * There is a 4 KiB table, or a twin for the 64 KiB one.
+ */
+void pagoda_block_split(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index)
+{
+	struct pagoda_table *small, *large;
+	u32 i;
+
+	small = parent->words[0].children[index];
+	if (!pagoda_mmu_is_dual(batch->space->mmu)) {
+		small = block_leaf(batch, parent, index, false, false);
+		pagoda_table_link(batch, small);
+		return;
+	}
+	large = parent->words[1].children[index];
+	if (block_is_large(parent, index))
+		block_spread(batch, parent, index, small);
+	for (i = 0; large && i < large->nr_entries; i++)
+		chunk_open(batch, large, small, pagoda_table_entry_va(large, i), false);
+	pagoda_table_link(batch, small);
+}

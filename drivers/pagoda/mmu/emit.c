@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Dirty words into operations.
+ *
+ * The order within a batch:
+ *
+ *	1. tables that are new in memory: every entry invalid, InitialUpdate (C90)
+ *	2. leaf entries, those that become invalid first: with dual PTEs a chunk changes
+ *	   from one table to the other (C93)
+ *	3. entries above, level by level, so that nothing is reachable before it is good
+ *	4. tables that leave: every entry invalid (C107), NotifyEviction (C91)
+ *	5. one flush over everything that changed (C105)
+ *
+ * Tables that leave get no updates before 4, so that what they map stays mapped
+ * until the entry above leads elsewhere; except with dual PTEs, where the new entry
+ * may be in a table that is reachable all the time.
+ *
+ * In GPU_VIRTUAL mode the tables are shown in the paging process' table windows: all
+ * of a batch at once if there are windows enough, else by pieces of each step.
+ */
+#include <linux/bitmap.h>
+
+#include "internal.h"
+
+/* What becomes of a table's dirty words in a step. */
+enum emit_step {
+	STEP_INITIAL,
+	STEP_INVALID,
+	STEP_VALID,
+	STEP_LAST,
+	STEP_COUNT
+};
+
+/**
+ * struct emit_run - Consecutive entries that one operation can write
+ * @record: Who mapped them, or NULL
+ * @first: First entry
+ * @end: Entry behind the last
+ */
+struct emit_run {
+	const struct pagoda_record *record;
+	u32 first;
+	u32 end;
+};
+
+/* An update of a table, by the mode's way of naming it. */
+static struct pagoda_paging_op table_update(const struct pagoda_table *table,
+					    const struct pagoda_table_memory *memory,
+					    u32 nr_entries)
+{
+	enum virtio_pagoda_update_mode mode = table->space->mmu->args.mode;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+		.update_page_table = {
+			.mode = mode,
+			.level = table->level,
+			.flags = table->is_64k ? VIRTIO_PAGODA_UPDATE_USE_64K : 0,
+			.address_space = table->space->id,
+			.table_entries = nr_entries,
+			.nr_entries = nr_entries,
+			.table_pages = memory->pages,
+			.first_va = table->va,
+		},
+	};
+
+	if (mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL) {
+		op.update_page_table.cpu_table = memory->cpu;
+		op.update_page_table.table_address = memory->address;
+	} else if (mode == VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL) {
+		op.update_page_table.table_segment = memory->segment;
+		op.update_page_table.table_address = memory->address;
+	} else {
+		op.update_page_table.table_address = table->window_va;
+	}
+	return op;
+}
+
+/* All words of a table become invalid. */
+static void emit_clear(const struct pagoda_table *table,
+		       const struct pagoda_table_memory *memory, u32 nr_entries, u32 flags,
+		       const struct pagoda_emit *emit)
+{
+	static const u64 invalid;
+	u32 nr_words = pagoda_table_nr_words(table), w;
+
+	for (w = 0; w < nr_words; w++) {
+		struct pagoda_paging_op op = table_update(table, memory, nr_entries);
+
+		op.update_page_table.flags |= VIRTIO_PAGODA_UPDATE_REPEAT;
+		op.update_page_table.values = &invalid;
+		if (w)
+			op.update_page_table.flags |= VIRTIO_PAGODA_UPDATE_USE_64K;
+		/* The note comes with the first update, or the last. */
+		if (flags & VIRTIO_PAGODA_UPDATE_INITIAL ? !w : w == nr_words - 1)
+			op.update_page_table.flags |= flags;
+		emit->emit(emit->arg, &op);
+	}
+}
+
+static bool word_is_valid(const struct pagoda_words *words, u32 index)
+{
+	return words->values[index] & VIRTIO_PAGODA_PTE_VALID;
+}
+
+/* Does the entry map memory, not a table nor zeros? */
+static bool word_is_memory(const struct pagoda_table *table, const struct pagoda_words *words,
+			   u32 index)
+{
+	u64 value = words->values[index];
+
+	return value & VIRTIO_PAGODA_PTE_VALID && !(value & VIRTIO_PAGODA_PTE_ZERO) &&
+	       (!table->level || value & VIRTIO_PAGODA_PTE_LARGE);
+}
+
+/* Entries from @first on that one map made: pages of an update are consecutive (C100). */
+static struct emit_run run_by_record(const struct pagoda_table *table, u32 first, u32 end)
+{
+	u64 va = pagoda_table_entry_va(table, first), limit;
+	struct pagoda_record *record = pagoda_record_find(table->space, va);
+	struct emit_run run = { .first = first, .end = end };
+
+	if (!record)
+		return run;
+	limit = record->va;
+	if (record->va <= va) {
+		run.record = record;
+		limit = record->va + record->size;
+		if (record->window)
+			limit = min(limit, va + record->window -
+				    (pagoda_record_offset(record, va) - record->allocation_offset));
+	}
+	/* A record that ends within an entry doesn't occur: it would have been split. */
+	limit = DIV_ROUND_UP_ULL(limit - va, 1ull << pagoda_table_shift(table));
+	run.end = min_t(u64, end, first + limit);
+	return run;
+}
+
+/* Dirty words from @first on that go into one operation. */
+static struct emit_run run_next(const struct pagoda_table *table,
+				const struct pagoda_words *words, u32 first)
+{
+	bool valid = word_is_valid(words, first), memory = word_is_memory(table, words, first);
+	/* Where these bits are the same, so is all that is asked of a word. */
+	const u64 kind = VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO | VIRTIO_PAGODA_PTE_LARGE;
+	u32 limit = min_t(u32, table->nr_entries, first + VIRTIO_PAGODA_PT_ENTRIES);
+	struct emit_run run = { .first = first };
+	u32 end = first + 1;
+
+	limit = find_next_zero_bit(words->dirty, limit, first);
+	while (end < limit && (!((words->values[first] ^ words->values[end]) & kind) ||
+			       (word_is_valid(words, end) == valid &&
+				word_is_memory(table, words, end) == memory)))
+		end++;
+	run.end = end;
+	return memory || !table->level ? run_by_record(table, first, end) : run;
+}
+
+static void emit_run(const struct pagoda_table *table, u32 w, const struct emit_run *run,
+		     const struct pagoda_emit *emit)
+{
+	struct pagoda_paging_op op = table_update(table, &table->memory, table->nr_entries);
+	struct pagoda_op_update_page_table *update = &op.update_page_table;
+
+	update->first_entry = run->first;
+	update->nr_entries = run->end - run->first;
+	update->first_va = pagoda_table_entry_va(table, run->first);
+	update->values = &table->words[w].values[run->first];
+	if (w)
+		update->flags |= VIRTIO_PAGODA_UPDATE_USE_64K;
+	if (run->record) {
+		op.allocation = run->record->allocation;
+		update->allocation_offset = pagoda_record_offset(run->record, update->first_va);
+		update->driver_protection = table->level ? 0 : run->record->driver_protection;
+	}
+	emit->emit(emit->arg, &op);
+}
+
+/* The dirty words that are valid, or those that aren't; they are clean afterwards. */
+static void emit_dirty(struct pagoda_table *table, bool valid, const struct pagoda_emit *emit)
+{
+	u32 nr_words = pagoda_table_nr_words(table), w, index;
+	struct emit_run run;
+
+	for (w = 0; w < nr_words; w++) {
+		struct pagoda_words *words = &table->words[w];
+
+		for (index = find_first_bit(words->dirty, table->nr_entries);
+		     index < table->nr_entries;
+		     index = find_next_bit(words->dirty, table->nr_entries, run.end)) {
+			run = run_next(table, words, index);
+			if (word_is_valid(words, index) != valid)
+				continue;
+			emit_run(table, w, &run, emit);
+			bitmap_clear(words->dirty, run.first, run.end - run.first);
+		}
+	}
+}
+
+static void table_step(struct pagoda_table *table, enum emit_step step,
+		       const struct pagoda_emit *emit)
+{
+	bool quiet = table->dropped && !pagoda_mmu_is_dual(table->space->mmu);
+
+	switch (step) {
+	case STEP_INITIAL:
+		if (table->initial && !table->dropped)
+			emit_clear(table, &table->memory, table->nr_entries,
+				   VIRTIO_PAGODA_UPDATE_INITIAL, emit);
+		break;
+	case STEP_INVALID:
+		/* A table just initialised has nothing valid in it. */
+		if (!table->initial && !quiet)
+			emit_dirty(table, false, emit);
+		break;
+	case STEP_VALID:
+		if (!table->dropped)
+			emit_dirty(table, true, emit);
+		break;
+	default:
+		if (table->dropped && !table->initial)
+			emit_clear(table, &table->memory, table->nr_entries,
+				   VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION, emit);
+	}
+}
+
+static u32 table_windows(const struct pagoda_table *table)
+{
+	return DIV_ROUND_UP(table->memory.size, PAGODA_TABLE_WINDOW_BYTES);
+}
+
+/* Shows a table in the next free windows, if there are enough. */
+static bool window_open(struct pagoda_table *table, u32 *next, const struct pagoda_emit *emit)
+{
+	u32 nr = table_windows(table);
+
+	if (!table->resident || table->has_window)
+		return true;
+	if (nr > PAGODA_TABLE_WINDOWS - *next)
+		return false;
+	table->window_va = pagoda_process_map_table(table->space->mmu, *next, &table->memory,
+						    emit);
+	table->has_window = true;
+	*next += nr;
+	return true;
+}
+
+static void step_list(struct list_head *tables, enum emit_step step,
+		      const struct pagoda_emit *emit)
+{
+	struct pagoda_table *table;
+
+	list_for_each_entry(table, tables, work)
+		if (table->resident)
+			table_step(table, step, emit);
+}
+
+static bool batch_fits_windows(const struct pagoda_batch *batch)
+{
+	struct pagoda_table *table;
+	u32 level, nr = 0;
+
+	for (level = 0; level < PAGODA_PT_LEVELS; level++)
+		list_for_each_entry(table, &batch->work[level], work)
+			nr += table->resident ? table_windows(table) : 0;
+	return nr <= PAGODA_TABLE_WINDOWS;
+}
+
+/* A step for the tables of a level, as many at a time as there are windows for. */
+static void step_by_windows(struct pagoda_batch *batch, u32 level, enum emit_step step,
+			    const struct pagoda_emit *emit)
+{
+	struct pagoda_mmu *mmu = batch->space->mmu;
+	struct pagoda_table *table;
+	LIST_HEAD(some);
+	LIST_HEAD(done);
+
+	while (!list_empty(&batch->work[level])) {
+		u32 next = 0;
+
+		while (!list_empty(&batch->work[level])) {
+			table = list_first_entry(&batch->work[level], struct pagoda_table, work);
+			if (!window_open(table, &next, emit))
+				break;
+			list_move_tail(&table->work, &some);
+		}
+		pagoda_process_flush(mmu, emit);
+		step_list(&some, step, emit);
+		pagoda_process_unmap(mmu, emit);
+		list_for_each_entry(table, &some, work)
+			table->has_window = false;
+		list_splice_tail_init(&some, &done);
+	}
+	list_splice(&done, &batch->work[level]);
+}
+
+static void batch_steps(struct pagoda_batch *batch, bool by_windows,
+			const struct pagoda_emit *emit)
+{
+	enum emit_step step;
+	u32 level;
+
+	/* The order of the file's head: leaves are done before anything above. */
+	for (level = 0; level < PAGODA_PT_LEVELS; level++) {
+		for (step = STEP_INITIAL; step < STEP_LAST; step++) {
+			if (by_windows)
+				step_by_windows(batch, level, step, emit);
+			else
+				step_list(&batch->work[level], step, emit);
+		}
+	}
+	for (level = 0; level < PAGODA_PT_LEVELS; level++) {
+		if (by_windows)
+			step_by_windows(batch, level, STEP_LAST, emit);
+		else
+			step_list(&batch->work[level], STEP_LAST, emit);
+	}
+}
+
+/* Opens windows for all tables of the batch, which fit. */
+static void windows_open(struct pagoda_batch *batch, const struct pagoda_emit *emit)
+{
+	struct pagoda_table *table;
+	u32 level, next = 0;
+
+	for (level = 0; level < PAGODA_PT_LEVELS; level++)
+		list_for_each_entry(table, &batch->work[level], work)
+			window_open(table, &next, emit);
+	if (next)
+		pagoda_process_flush(batch->space->mmu, emit);
+}
+
+/* Takes the tables off the list of work; those that leave go where finish finds them. */
+static void batch_done(struct pagoda_batch *batch)
+{
+	struct pagoda_table *table, *next;
+	u32 level, w;
+
+	for (level = 0; level < PAGODA_PT_LEVELS; level++) {
+		list_for_each_entry_safe(table, next, &batch->work[level], work) {
+			list_del_init(&table->work);
+			table->has_window = false;
+			if (table->resident && !table->dropped)
+				table->initial = false;
+			for (w = 0; w < pagoda_table_nr_words(table); w++)
+				bitmap_zero(table->words[w].dirty, table->room);
+			if (!table->dropped)
+				continue;
+			list_del_init(&table->link);
+			list_add_tail(&table->work, &batch->update->dropped);
+		}
+	}
+}
+
+/**
+ * pagoda_batch_emit_tables() - Write what is dirty
+ * @batch: Changes; over afterwards but for the flush
+ * @emit: Where to
+ *
+ * Tables that aren't resident are written when they come back.
+ */
+void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit)
+{
+	bool windows = batch->space->mmu->args.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
+	bool fits = !windows || batch_fits_windows(batch);
+	u32 level, used = 0;
+
+	for (level = 0; level < PAGODA_PT_LEVELS; level++)
+		used += !list_empty(&batch->work[level]);
+	if (windows && fits && used)
+		windows_open(batch, emit);
+	batch_steps(batch, !fits, emit);
+	if (windows && fits && used)
+		pagoda_process_unmap(batch->space->mmu, emit);
+	batch_done(batch);
+}
+
+/**
+ * pagoda_batch_emit_flush() - Have the device forget what changed
+ * @batch: Changes that were emitted
+ * @emit: Where to
+ *
+ * A device without the space's root knows none of its translations: SetRootPageTable
+ * comes later and drops all.
+ */
+void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit)
+{
+	const struct pagoda_space *space = batch->space;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_FLUSH_TLB,
+		.flush_tlb = {
+			.address_space = space->id,
+			.start = batch->start,
+			.end = batch->end,
+		},
+	};
+
+	if (!batch->end || !space->attached || !space->root->resident)
+		return;
+	op.flush_tlb.root_address = space->root->memory.address;
+	op.flush_tlb.root_segment = space->root->memory.segment;
+	emit->emit(emit->arg, &op);
+}
+
+/**
+ * pagoda_emit_last() - The last update of memory that a table leaves
+ * @table: Table
+ * @memory: The memory
+ * @nr_entries: Entries it has
+ * @emit: Where to
+ */
+void pagoda_emit_last(struct pagoda_table *table, const struct pagoda_table_memory *memory,
+		      u32 nr_entries, const struct pagoda_emit *emit)
+{
+	struct pagoda_mmu *mmu = table->space->mmu;
+	bool windows = mmu->args.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
+
+	if (windows) {
+		table->window_va = pagoda_process_map_table(mmu, 0, memory, emit);
+		pagoda_process_flush(mmu, emit);
+	}
+	emit_clear(table, memory, nr_entries, VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION, emit);
+	if (windows)
+		pagoda_process_unmap(mmu, emit);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of mmu/ share with each other and nobody else.
+ *
+ * A table's entries are words: one an entry, in level-1 tables with dual PTEs two, of
+ * which word 0 is for the 4 KiB table or the large page and word 1 for the 64 KiB
+ * table. struct pagoda_words holds one of each for all entries of a table.
+ *
+ *	block	the 2 MiB that a leaf table covers, of either kind
+ *	chunk	the 64 KiB that an entry of a 64 KiB table covers
+ *	record	who mapped a range: what UPDATE_PAGE_TABLE says besides the entry
+ */
+#ifndef PAGODA_MMU_INTERNAL_H
+#define PAGODA_MMU_INTERNAL_H
+
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/math.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/sizes.h>
+#include <linux/xarray.h>
+#include <pagoda/mmu.h>
+
+struct pagoda_process;
+
+/** PAGODA_PT_LEVELS: most levels of page tables. */
+#define PAGODA_PT_LEVELS	6
+#define PAGODA_BLOCK_SHIFT	(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS)
+#define PAGODA_BLOCK_BYTES	BIT_ULL(PAGODA_BLOCK_SHIFT)
+#define PAGODA_CHUNK_BYTES	((u64)SZ_64K)
+#define PAGODA_CHUNK_PAGES	(PAGODA_CHUNK_BYTES >> VIRTIO_PAGODA_PAGE_SHIFT)
+
+/**
+ * struct pagoda_mmu - Page tables of a device
+ * @args: What it was made with
+ * @process: The paging process, see process.c
+ * @pages: Pages of tables in system memory: page of the bus address -> entry of the
+ *	owner's struct page array
+ * @leaving: Protects @gone
+ * @gone: Tables that operations not yet executed may use, &pagoda_table.link
+ * @scattered: Entries that no builder can compress, for costs
+ */
+struct pagoda_mmu {
+	struct pagoda_mmu_args args;
+	struct pagoda_process *process;
+	struct xarray pages;
+	struct mutex leaving;	/* @gone */
+	struct list_head gone;
+	u64 scattered[VIRTIO_PAGODA_PT_ENTRIES];
+};
+
+/**
+ * struct pagoda_words - Words of a table
+ * @values: What they are, as hardware entries; links to tables that aren't resident
+ *	are 0
+ * @dirty: Words to be written by the operation going on, a bit each; clear between
+ *	operations
+ * @children: Tables below, NULL for leaf tables
+ */
+struct pagoda_words {
+	u64 *values;
+	unsigned long *dirty;
+	struct pagoda_table **children;
+};
+
+/**
+ * struct pagoda_table - A page table
+ * @space: Space it belongs to
+ * @parent: Table above, NULL for the root
+ * @twin: 4 KiB table that shall replace this 64 KiB table, between prepare and commit
+ * @link: In &pagoda_space.tables, later in &pagoda_mmu.gone
+ * @fence: Of the flush that makes a table in &pagoda_mmu.gone unreachable
+ * @work: In a list of the operation going on
+ * @words: The entries; the second only in level-1 tables with dual PTEs
+ * @va: First address
+ * @level: 0 = leaf
+ * @is_64k: Leaf table of 64 KiB entries
+ * @nr_entries: Entries the device may use
+ * @room: Entries there is room for in @words; differs from @nr_entries only in a root
+ * @nr_valid: Words that are valid
+ * @nr_children: Tables below
+ * @memory: Where it is, if it has memory
+ * @next: Memory it gets at commit, if @has_next
+ * @window_va: Where it is in the table windows, if @has_window
+ * @resident: @memory is good and has its entries
+ * @linked: This table is what translates its addresses, if resident
+ * @fresh: Made by the update under way and never linked so far
+ * @initial: @memory has garbage in it
+ * @dropped: Leaves in the operation going on
+ * @has_next: See @next
+ * @has_window: See @window_va
+ *
+ * All of it is protected by &pagoda_space.lock; what is between prepare and commit
+ * isn't changed by others.
+ */
+struct pagoda_table {
+	struct pagoda_space *space;
+	struct pagoda_table *parent;
+	struct pagoda_table *twin;
+	struct list_head link;
+	struct list_head work;
+	struct dma_fence *fence;
+	struct pagoda_words words[2];
+	u64 va;
+	u32 level;
+	u32 nr_entries;
+	u32 room;
+	u32 nr_valid;
+	u32 nr_children;
+	struct pagoda_table_memory memory;
+	struct pagoda_table_memory next;
+	u64 window_va;
+	bool is_64k;
+	bool resident;
+	bool linked;
+	bool fresh;
+	bool initial;
+	bool dropped;
+	bool has_next;
+	bool has_window;
+};
+
+/**
+ * struct pagoda_record - Who mapped a range
+ * @node: In &pagoda_space.records, by address
+ * @link: In the list of spare records of an update
+ * @va: First address
+ * @size: Bytes
+ * @allocation: Driver's name of it
+ * @allocation_offset: Byte of it at @va, or the first one of the window
+ * @window: Bytes that repeat, 0 = they don't
+ * @first: Byte of the window at @va
+ * @driver_protection: Of the map call (C98)
+ */
+struct pagoda_record {
+	struct rb_node node;
+	struct list_head link;
+	u64 va;
+	u64 size;
+	u64 allocation;
+	u64 allocation_offset;
+	u64 window;
+	u64 first;
+	u64 driver_protection;
+};
+
+/**
+ * struct pagoda_space - An address space
+ * @mmu: Page tables of the device
+ * @data: The owner's
+ * @id: Number the device knows it by
+ * @lock: Protects everything below, and the tables
+ * @nr_absent: Entries of @tables that should be resident and aren't
+ * @root: Root table or NULL
+ * @tables: All tables, in no order
+ * @records: struct pagoda_record, disjoint, by address
+ * @attached: The device has a root
+ */
+struct pagoda_space {
+	struct pagoda_mmu *mmu;
+	void *data;
+	u32 id;
+	struct mutex lock;	/* everything below, and the tables */
+	u32 nr_absent;
+	struct pagoda_table *root;
+	struct list_head tables;
+	struct rb_root records;
+	bool attached;
+};
+
+/* process.c */
+int pagoda_process_create(struct pagoda_mmu *mmu);
+void pagoda_process_destroy(struct pagoda_mmu *mmu);
+
+/**
+ * struct pagoda_pt_update - A change of a space, from prepare to finish
+ * @space: The space
+ * @maps: Copies of the maps; what they point to is the caller's
+ * @copies: Copies of the copies
+ * @nr_maps: Entries of @maps
+ * @nr_copies: Entries of @copies
+ * @records: Records for commit to use
+ * @fresh: Tables made by prepare, &pagoda_table.work; those that commit used are gone
+ *	from it
+ * @dropped: Tables that commit took away, &pagoda_table.work
+ * @old_root: Memory of the root before it was resized
+ * @old_entries: Its entries, 0 = it wasn't
+ * @root_entries: Entries the root shall have, 0 = as it is
+ * @counted: Block whose present content was counted last, U64_MAX = none
+ * @path: Table whose path was counted last
+ * @large_start: First address of the maps that cover whole blocks
+ * @large_end: Address behind the last one
+ * @ranges: Ranges that copies fall into
+ * @windows: Upper bound for the tables written
+ * @ops: Upper bound for operations that write n entries, by n
+ * @suspended: suspend() was called
+ * @set_root: Finish calls SetRootPageTable
+ * @restore: Tables that aren't resident come back
+ * @rebuild: Tables that are resident have garbage in them
+ * @close: Everything goes
+ */
+struct pagoda_pt_update {
+	struct pagoda_space *space;
+	struct pagoda_map *maps;
+	struct pagoda_space_copy *copies;
+	u32 nr_maps;
+	u32 nr_copies;
+	struct list_head records;
+	struct list_head fresh;
+	struct list_head dropped;
+	struct pagoda_table_memory old_root;
+	u32 old_entries;
+	u32 root_entries;
+	u64 counted;
+	struct pagoda_table *path;
+	u64 large_start;
+	u64 large_end;
+	u32 ranges;
+	u32 windows;
+	u32 ops[VIRTIO_PAGODA_PT_ENTRIES + 1];
+	bool suspended;
+	bool set_root;
+	bool restore;
+	bool rebuild;
+	bool close;
+};
+
+/**
+ * struct pagoda_batch - Changes of words that go out together
+ * @space: The space, locked
+ * @update: The update being committed, NULL for an invalidation or an eviction
+ * @work: Tables with something to do, by level, &pagoda_table.work
+ * @start: First address whose translation changed
+ * @end: First address behind the last such, 0 = none
+ */
+struct pagoda_batch {
+	struct pagoda_space *space;
+	struct pagoda_pt_update *update;
+	struct list_head work[PAGODA_PT_LEVELS];
+	u64 start;
+	u64 end;
+};
+
+/**
+ * struct pagoda_map_place - Where the next byte of a mapping is
+ * @map: The mapping, MEMORY
+ * @extent: Extent or page of the list
+ * @offset: Byte of it
+ * @left: Bytes to the end of the window, U64_MAX without one
+ */
+struct pagoda_map_place {
+	const struct pagoda_map *map;
+	u64 extent;
+	u64 offset;
+	u64 left;
+};
+
+/* map.c: maps taken apart */
+int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size);
+int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map);
+void pagoda_place_init(struct pagoda_map_place *place, const struct pagoda_map *map);
+u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segment, u64 *address);
+void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes);
+void pagoda_place_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries);
+bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
+			   u64 bytes);
+bool pagoda_place_is_64k(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
+			 u64 va, u64 bytes);
+
+/* table.c */
+u32 pagoda_table_bytes(const struct pagoda_mmu *mmu, u32 level, u32 nr_entries);
+struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, bool is_64k,
+					 u64 va, u32 nr_entries);
+void pagoda_table_destroy(struct pagoda_table *table);
+int pagoda_table_widen(struct pagoda_table *root, u32 room);
+int pagoda_table_get_memory(struct pagoda_table *table, u32 nr_entries);
+void pagoda_table_put_memory(struct pagoda_space *space, struct pagoda_table_memory *memory,
+			     struct dma_fence *fence);
+void pagoda_table_leave(struct pagoda_table *table, struct dma_fence *fence);
+int pagoda_mmu_register(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory);
+void pagoda_mmu_unregister(struct pagoda_mmu *mmu, const struct pagoda_table_memory *memory);
+void pagoda_mmu_reap(struct pagoda_mmu *mmu, bool all);
+
+/* record.c */
+int pagoda_records_reserve(struct list_head *spare, u32 nr);
+void pagoda_records_release(struct list_head *spare);
+struct pagoda_record *pagoda_record_find(struct pagoda_space *space, u64 va);
+struct pagoda_record *pagoda_record_next(struct pagoda_record *record);
+u64 pagoda_record_offset(const struct pagoda_record *record, u64 va);
+u32 pagoda_records_count(struct pagoda_space *space, u64 va, u64 size);
+void pagoda_records_remove(struct pagoda_space *space, u64 va, u64 size,
+			   struct list_head *spare);
+void pagoda_records_insert(struct pagoda_space *space, const struct pagoda_record *what,
+			   struct list_head *spare);
+void pagoda_records_copy(struct pagoda_space *space, const struct pagoda_space_copy *copy,
+			 struct list_head *spare);
+void pagoda_records_clear(struct pagoda_space *space);
+
+/* block.c: words and what changes them; the space's lock is held */
+void pagoda_batch_init(struct pagoda_batch *batch, struct pagoda_space *space,
+		       struct pagoda_pt_update *update);
+void pagoda_table_settle(struct pagoda_table *table);
+void pagoda_batch_touch(struct pagoda_batch *batch, struct pagoda_table *table);
+void pagoda_batch_flush(struct pagoda_batch *batch, u64 va, u64 size);
+void pagoda_word_set(struct pagoda_batch *batch, struct pagoda_table *table, u32 w, u32 index,
+		     u64 value, bool force);
+void pagoda_table_link(struct pagoda_batch *batch, struct pagoda_table *table);
+void pagoda_table_unlink(struct pagoda_batch *batch, struct pagoda_table *table);
+void pagoda_block_set(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index,
+		      u64 value);
+void pagoda_block_write(struct pagoda_batch *batch, struct pagoda_table *parent, u64 va,
+			u64 size, const struct pagoda_map *map, struct pagoda_map_place *place);
+void pagoda_block_split(struct pagoda_batch *batch, struct pagoda_table *parent, u32 index);
+
+/* grow.c */
+void pagoda_update_count(struct pagoda_pt_update *update, u32 entries, u32 more);
+void pagoda_update_count_tables(struct pagoda_pt_update *update, u32 nr);
+u32 pagoda_update_pieces(const struct pagoda_pt_update *update);
+int pagoda_update_make_table(struct pagoda_pt_update *update, struct pagoda_table *parent,
+			     u64 va, bool is_64k, struct pagoda_table *twin_of);
+int pagoda_update_path(struct pagoda_pt_update *update, u64 va, struct pagoda_table **parent);
+void pagoda_update_count_root(struct pagoda_pt_update *update);
+int pagoda_update_root(struct pagoda_pt_update *update);
+
+/* apply.c */
+void pagoda_map_apply(struct pagoda_batch *batch, const struct pagoda_map *map);
+void pagoda_range_invalidate(struct pagoda_batch *batch, u64 va, u64 size);
+void pagoda_range_unmap(struct pagoda_batch *batch, u64 va, u64 size);
+void pagoda_batch_prune(struct pagoda_batch *batch, bool empty_ones);
+struct pagoda_table *pagoda_path_link(struct pagoda_batch *batch, u64 va);
+
+/* emit.c */
+void pagoda_batch_emit_tables(struct pagoda_batch *batch, const struct pagoda_emit *emit);
+void pagoda_batch_emit_flush(struct pagoda_batch *batch, const struct pagoda_emit *emit);
+void pagoda_emit_last(struct pagoda_table *table, const struct pagoda_table_memory *memory,
+		      u32 nr_entries, const struct pagoda_emit *emit);
+
+/* copy.c */
+u64 pagoda_copy_step(const struct pagoda_space_copy *copy, u64 done);
+void pagoda_copies_split(struct pagoda_batch *batch);
+void pagoda_copies_commit(struct pagoda_batch *batch, const struct pagoda_emit *emit);
+
+/* update.c */
+struct pagoda_paging_cost pagoda_cost_batch(struct pagoda_mmu *mmu, const u32 *ops, u32 most,
+					    u32 windows, u32 buffer_size);
+
+static inline bool pagoda_mmu_is_dual(const struct pagoda_mmu *mmu)
+{
+	return mmu->args.limits->features & 1ull << VIRTIO_PAGODA_F_DUAL_PTE;
+}
+
+static inline bool pagoda_mmu_has_pages(const struct pagoda_mmu *mmu, u64 bytes)
+{
+	return mmu->args.limits->page_sizes & bytes;
+}
+
+/* log2 of the bytes an entry of a 4 KiB leaf table or of one above covers. */
+static inline u32 pagoda_level_shift(u32 level)
+{
+	return VIRTIO_PAGODA_PAGE_SHIFT + level * VIRTIO_PAGODA_PT_INDEX_BITS;
+}
+
+/* log2 of the bytes an entry of the table covers. */
+static inline u32 pagoda_table_shift(const struct pagoda_table *table)
+{
+	return table->is_64k ? ilog2(SZ_64K) : pagoda_level_shift(table->level);
+}
+
+/* Words of an entry. */
+static inline u32 pagoda_table_nr_words(const struct pagoda_table *table)
+{
+	return table->level == 1 && pagoda_mmu_is_dual(table->space->mmu) ? 2 : 1;
+}
+
+/* Index of the entry that translates @va. */
+static inline u32 pagoda_table_index(const struct pagoda_table *table, u64 va)
+{
+	return (va - table->va) >> pagoda_table_shift(table);
+}
+
+static inline u64 pagoda_table_entry_va(const struct pagoda_table *table, u32 index)
+{
+	return table->va + ((u64)index << pagoda_table_shift(table));
+}
+
+/* Which word of its parent's entry a table is linked by. */
+static inline u32 pagoda_table_word(const struct pagoda_table *table)
+{
+	return table->is_64k && pagoda_mmu_is_dual(table->space->mmu);
+}
+
+/* Address behind the last that the table translates. */
+static inline u64 pagoda_table_end(const struct pagoda_table *table)
+{
+	return pagoda_table_entry_va(table, table->nr_entries);
+}
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Maps taken apart: is one possible, and where is its memory. */
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/printk.h>
+
+#include "internal.h"
+
+/**
+ * pagoda_mmu_reach() - What tables can translate
+ * @mmu: Page tables of the device
+ *
+ * Less than the device's addresses where a table would have to be larger than what
+ * writes it can see at once.
+ *
+ * Context: any.
+ * Return: The address behind the last.
+ */
+u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
+{
+	const struct pagoda_paging_limits *limits = mmu->args.limits;
+	u64 reach = 1ull << limits->va_bits;
+	u32 bits = pagoda_level_shift(limits->pt_levels);
+	u64 most;
+
+	/* Only a root above leaf tables can have more entries than an index counts. */
+	if (limits->pt_levels > 2)
+		return bits < 64 ? min(reach, 1ull << bits) : reach;
+	if (mmu->args.mode != VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL)
+		return reach;
+	/* All of it has to be visible in the windows at once. */
+	most = (u64)PAGODA_TABLE_WINDOWS * PAGODA_TABLE_WINDOW_BYTES / VIRTIO_PAGODA_PT_ENTRY_BYTES;
+	if (pagoda_mmu_is_dual(mmu))
+		most /= 2;
+	return min(reach, most << pagoda_level_shift(1));
+}
+
+static bool range_is_good(const struct pagoda_space *space, u64 va, u64 size)
+{
+	u64 reach = pagoda_mmu_reach(space->mmu);
+
+	return size && IS_ALIGNED(va | size, VIRTIO_PAGODA_PAGE_SIZE) &&
+	       va >= VIRTIO_PAGODA_PAGE_SIZE && va < reach && size <= reach - va;
+}
+
+/**
+ * pagoda_range_check() - Can a range of a space be mapped?
+ * @space: The space
+ * @va: First address
+ * @size: Bytes
+ *
+ * Return: 0, -EINVAL if it isn't in whole pages or holds page 0 or reaches too far.
+ */
+int pagoda_range_check(const struct pagoda_space *space, u64 va, u64 size)
+{
+	if (range_is_good(space, va, size))
+		return 0;
+	pr_debug("pagoda: space %u: no range for page tables: %#llx + %#llx\n", space->id, va,
+		 size);
+	return -EINVAL;
+}
+
+/* Bytes of memory a map lists. */
+static u64 map_bytes(const struct pagoda_map *map)
+{
+	return map->window ?: map->size;
+}
+
+static u64 extents_size(const struct pagoda_map *map)
+{
+	u64 size = 0;
+	u32 i;
+
+	for (i = 0; i < map->nr_extents; i++) {
+		const struct pagoda_map_extent *extent = &map->extents[i];
+
+		if (!extent->size || extent->segment >= VIRTIO_PAGODA_SEGMENT_COUNT ||
+		    extent->size > map_bytes(map) - size ||
+		    !IS_ALIGNED(extent->address | extent->size, VIRTIO_PAGODA_PAGE_SIZE))
+			return 0;
+		size += extent->size;
+	}
+	return size;
+}
+
+static bool memory_is_good(const struct pagoda_map *map)
+{
+	const u64 flags = PAGODA_PTE_READ_ONLY | PAGODA_PTE_NO_EXECUTE | PAGODA_PTE_CACHE_COHERENT;
+	u64 pages = map_bytes(map) >> VIRTIO_PAGODA_PAGE_SHIFT;
+
+	if (map->flags & ~flags || !map->extents == !map->adl ||
+	    !IS_ALIGNED(map->window | map->first, VIRTIO_PAGODA_PAGE_SIZE) ||
+	    map->first >= (map->window ?: 1))
+		return false;
+	if (map->extents)
+		return extents_size(map) == map_bytes(map);
+	return map->adl_offset <= map->adl->nr_pages &&
+	       pages <= map->adl->nr_pages - map->adl_offset;
+}
+
+/**
+ * pagoda_map_check() - Is a map one that can be made?
+ * @space: Space it is for
+ * @map: The map
+ *
+ * Return: 0 or -EINVAL.
+ */
+int pagoda_map_check(const struct pagoda_space *space, const struct pagoda_map *map)
+{
+	bool memory = map->kind == PAGODA_MAP_MEMORY;
+
+	if (map->kind > PAGODA_MAP_MEMORY || (!memory && (map->flags || map->driver_protection)))
+		return -EINVAL;
+	if (memory && !memory_is_good(map)) {
+		pr_debug("pagoda: space %u: memory doesn't match the map at %#llx\n", space->id,
+			 map->va);
+		return -EINVAL;
+	}
+	return pagoda_range_check(space, map->va, map->size);
+}
+
+/**
+ * pagoda_place_init() - The first byte of a mapping's memory
+ * @place: Set
+ * @map: MEMORY
+ */
+void pagoda_place_init(struct pagoda_map_place *place, const struct pagoda_map *map)
+{
+	*place = (struct pagoda_map_place) {
+		.map = map,
+		.extent = map->adl ? map->adl_offset : 0,
+		.left = map->window ?: U64_MAX,
+	};
+	if (map->first)
+		pagoda_place_advance(place, map->first);
+}
+
+static u64 adl_page(const struct pagoda_adl *adl, u64 page)
+{
+	return adl->contiguous ? adl->base + (page << VIRTIO_PAGODA_PAGE_SHIFT) :
+				 adl->pages[page];
+}
+
+static u64 adl_run(const struct pagoda_adl *adl, u64 page, u64 want, u64 *address)
+{
+	u64 bytes = VIRTIO_PAGODA_PAGE_SIZE;
+
+	*address = adl_page(adl, page);
+	if (adl->contiguous)
+		return min(want, (adl->nr_pages - page) << VIRTIO_PAGODA_PAGE_SHIFT);
+	while (bytes < want && ++page < adl->nr_pages && adl_page(adl, page) == *address + bytes)
+		bytes += VIRTIO_PAGODA_PAGE_SIZE;
+	return bytes;
+}
+
+static u64 extents_run(const struct pagoda_map_place *place, u64 want, u32 *segment, u64 *address)
+{
+	const struct pagoda_map *map = place->map;
+	const struct pagoda_map_extent *extent = &map->extents[place->extent];
+	u64 bytes = extent->size - place->offset;
+
+	*segment = extent->segment;
+	*address = extent->address + place->offset;
+	while (bytes < want && ++extent < map->extents + map->nr_extents &&
+	       extent->segment == *segment && extent->address == *address + bytes)
+		bytes += extent->size;
+	return min(bytes, want);
+}
+
+/**
+ * pagoda_place_run() - Consecutive memory from a place on
+ * @place: Place, not at the end
+ * @want: Most bytes of interest, multiple of the page size
+ * @segment: Set to its segment
+ * @address: Set to its address
+ *
+ * Return: bytes, a multiple of the page size, at most @want.
+ */
+u64 pagoda_place_run(const struct pagoda_map_place *place, u64 want, u32 *segment, u64 *address)
+{
+	want = min(want, place->left);
+	if (!place->map->adl)
+		return extents_run(place, want, segment, address);
+	*segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
+	return adl_run(place->map->adl, place->extent, want, address);
+}
+
+/* To the window's beginning if that takes less; returns the bytes left to go. */
+static u64 place_wrap(struct pagoda_map_place *place, u64 bytes)
+{
+	const struct pagoda_map *map = place->map;
+
+	if (bytes >= place->left) {
+		bytes = (bytes - place->left) % map->window;
+		place->extent = map->adl ? map->adl_offset : 0;
+		place->offset = 0;
+		place->left = map->window;
+	}
+	place->left -= bytes;
+	return bytes;
+}
+
+/**
+ * pagoda_place_advance() - Go on by some bytes
+ * @place: Place
+ * @bytes: At most what is left, multiple of the page size
+ */
+void pagoda_place_advance(struct pagoda_map_place *place, u64 bytes)
+{
+	const struct pagoda_map *map = place->map;
+
+	if (map->window)
+		bytes = place_wrap(place, bytes);
+	if (map->adl) {
+		place->extent += bytes >> VIRTIO_PAGODA_PAGE_SHIFT;
+		return;
+	}
+	place->offset += bytes;
+	while (place->extent < map->nr_extents &&
+	       place->offset >= map->extents[place->extent].size)
+		place->offset -= map->extents[place->extent++].size;
+}
+
+/* Entries whose memory begins in one extent; it and what follows is consecutive in each. */
+static u32 extents_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
+{
+	const struct pagoda_map_extent *extent = &place->map->extents[place->extent];
+	u64 address = extent->address + place->offset;
+	u64 count = min(extent->size - place->offset, place->left) >> shift;
+	u32 i;
+
+	nr = clamp_t(u64, count, 1, nr);
+	for (i = 0; i < nr; i++, address += 1ull << shift)
+		entries[i] = (address & VIRTIO_PAGODA_PTE_ADDRESS_MASK) |
+			     (u64)extent->segment << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT;
+	pagoda_place_advance(place, (u64)nr << shift);
+	return nr;
+}
+
+static u32 adl_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
+{
+	u32 pages = 1u << (shift - VIRTIO_PAGODA_PAGE_SHIFT), i;
+
+	nr = min_t(u64, nr, place->left >> shift);
+	for (i = 0; i < nr; i++)
+		entries[i] = (adl_page(place->map->adl, place->extent + i * pages) &
+			      VIRTIO_PAGODA_PTE_ADDRESS_MASK) |
+			     (u64)VIRTIO_PAGODA_SEGMENT_SYSTEM << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT;
+	pagoda_place_advance(place, (u64)nr << shift);
+	return nr;
+}
+
+/**
+ * pagoda_place_entries() - What leaf entries say of the memory from a place on
+ * @place: Place, not at the end; advanced
+ * @shift: log2 of the bytes an entry maps, all of them consecutive
+ * @nr: Entries, at most what is left
+ * @entries: Set to segment and address, where hardware entries have them; nothing else
+ */
+void pagoda_place_entries(struct pagoda_map_place *place, u32 shift, u32 nr, u64 *entries)
+{
+	u32 got;
+
+	for (; nr; nr -= got, entries += got)
+		got = place->map->adl ? adl_entries(place, shift, nr, entries) :
+					extents_entries(place, shift, nr, entries);
+}
+
+/**
+ * pagoda_place_is_large() - Can an entry above the leaves map a block?
+ * @place: Memory of its first byte
+ * @mmu: Page tables of the device
+ * @bytes: Bytes of the block that are mapped
+ *
+ * Return: whether all of it is, in consecutive and aligned memory.
+ */
+bool pagoda_place_is_large(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
+			   u64 bytes)
+{
+	u64 address;
+	u32 segment;
+
+	return pagoda_mmu_has_pages(mmu, PAGODA_BLOCK_BYTES) && bytes == PAGODA_BLOCK_BYTES &&
+	       pagoda_place_run(place, bytes, &segment, &address) == bytes &&
+	       IS_ALIGNED(address, PAGODA_BLOCK_BYTES);
+}
+
+/**
+ * pagoda_place_is_64k() - Can 64 KiB entries map a piece?
+ * @place: Memory of its first byte
+ * @mmu: Page tables of the device
+ * @va: Its first address
+ * @bytes: Its bytes, within a block
+ *
+ * Return: whether it is whole chunks, each consecutive and aligned in VRAM.
+ */
+bool pagoda_place_is_64k(const struct pagoda_map_place *place, const struct pagoda_mmu *mmu,
+			 u64 va, u64 bytes)
+{
+	struct pagoda_map_place here = *place;
+	u64 address, done;
+	u32 segment;
+
+	if (!pagoda_mmu_has_pages(mmu, PAGODA_CHUNK_BYTES) ||
+	    !IS_ALIGNED(va | bytes, PAGODA_CHUNK_BYTES))
+		return false;
+	for (done = 0; done < bytes; done += PAGODA_CHUNK_BYTES) {
+		if (pagoda_place_run(&here, PAGODA_CHUNK_BYTES, &segment, &address) !=
+		    PAGODA_CHUNK_BYTES || segment != VIRTIO_PAGODA_SEGMENT_VRAM ||
+		    !IS_ALIGNED(address, PAGODA_CHUNK_BYTES))
+			return false;
+		pagoda_place_advance(&here, PAGODA_CHUNK_BYTES);
+	}
+	return true;
+}

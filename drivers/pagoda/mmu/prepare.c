@@ -1,0 +1,595 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changes of a space, first part: prepare. grow.c makes its tables, update.c has the rest.
+ *
+ * Prepare walks what is there and hangs every table that may be needed into the tree,
+ * not linked and so invisible, and reserves records. It needn't know exactly what
+ * commit will use: what is left over goes back in finish. It does count, from above,
+ * what commit can emit.
+ *
+ * The tree's structure is changed by prepare, commit and abort only, which the caller
+ * keeps apart; prepare takes the lock for the moment a table is hung in, because an
+ * invalidation may be walking.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+static struct pagoda_pt_update *update_create(struct pagoda_space *space)
+{
+	struct pagoda_pt_update *update = kzalloc(sizeof(*update), GFP_KERNEL);
+
+	if (!update)
+		return NULL;
+	update->space = space;
+	update->counted = U64_MAX;
+	update->large_start = U64_MAX;
+	INIT_LIST_HEAD(&update->records);
+	INIT_LIST_HEAD(&update->fresh);
+	INIT_LIST_HEAD(&update->dropped);
+	return update;
+}
+
+/* ---- Blocks ---------------------------------------------------------------- */
+
+static bool block_is_large(const struct pagoda_table *parent, u32 index)
+{
+	const struct pagoda_table *child = parent->words[0].children[index];
+
+	return parent->words[0].values[index] & VIRTIO_PAGODA_PTE_VALID &&
+	       !(child && child->linked);
+}
+
+/* A map that may make whole blocks one entry, for block_was_set(). */
+static void update_note_large(struct pagoda_pt_update *update, const struct pagoda_map *map)
+{
+	if (map->kind == PAGODA_MAP_INVALID || map->size < PAGODA_BLOCK_BYTES)
+		return;
+	update->large_start = min(update->large_start, map->va);
+	update->large_end = max(update->large_end, map->va + map->size);
+}
+
+/* May an earlier map of the update have made the block one entry? */
+static bool block_was_set(const struct pagoda_pt_update *update, u32 nr_before, u64 va)
+{
+	u64 start = round_down(va, PAGODA_BLOCK_BYTES);
+	u32 i;
+
+	if (start < update->large_start || start + PAGODA_BLOCK_BYTES > update->large_end)
+		return false;
+	for (i = 0; i < nr_before; i++) {
+		const struct pagoda_map *map = &update->maps[i];
+
+		if (map->kind != PAGODA_MAP_INVALID && map->va <= start &&
+		    map->va + map->size >= start + PAGODA_BLOCK_BYTES)
+			return true;
+	}
+	return false;
+}
+
+/* A 4 KiB table for the block, beside, instead of or as a twin of what is there. */
+static int block_make_small(struct pagoda_pt_update *update, struct pagoda_table *parent, u64 va)
+{
+	struct pagoda_table *table = parent->words[0].children[pagoda_table_index(parent, va)];
+
+	if (!table)
+		return pagoda_update_make_table(update, parent, va, false, NULL);
+	if (!table->is_64k || table->twin)
+		return 0;
+	update->suspended |= !table->fresh;
+	return pagoda_update_make_table(update, parent, va, false, table);
+}
+
+static int block_make_large(struct pagoda_pt_update *update, struct pagoda_table *parent, u64 va)
+{
+	u32 w = pagoda_mmu_is_dual(update->space->mmu);
+
+	if (parent->words[w].children[pagoda_table_index(parent, va)])
+		return 0;
+	return pagoda_update_make_table(update, parent, va, true, NULL);
+}
+
+static bool map_is_64k(const struct pagoda_map *map, const struct pagoda_map_place *place,
+		       const struct pagoda_mmu *mmu, u64 va, u64 size)
+{
+	if (map->kind == PAGODA_MAP_MEMORY)
+		return pagoda_place_is_64k(place, mmu, va, size);
+	return IS_ALIGNED(va | size, PAGODA_CHUNK_BYTES);
+}
+
+/* Without dual PTEs: one leaf table, of the kind that holds the piece and the rest. */
+static int block_prepare_single(struct pagoda_pt_update *update, struct pagoda_table *parent,
+				u64 va, u64 size, const struct pagoda_map *map,
+				const struct pagoda_map_place *place, bool spread)
+{
+	struct pagoda_mmu *mmu = update->space->mmu;
+	struct pagoda_table *table = parent->words[0].children[pagoda_table_index(parent, va)];
+
+	if (!table && !spread && map->kind == PAGODA_MAP_INVALID)
+		return 0;
+	if (spread || !map_is_64k(map, place, mmu, va, size))
+		return block_make_small(update, parent, va);
+	if (table)
+		return 0;
+	/* Zeros alone are no reason for 64 KiB entries. */
+	if (map->kind != PAGODA_MAP_MEMORY)
+		return block_make_small(update, parent, va);
+	return block_make_large(update, parent, va);
+}
+
+/* With dual PTEs: does the piece need a 4 KiB table, a 64 KiB one, does it cut chunks? */
+static void block_chunks(const struct pagoda_mmu *mmu, u64 va, u64 size,
+			 const struct pagoda_map *map, const struct pagoda_map_place *from,
+			 bool *small, bool *large, bool *cut)
+{
+	struct pagoda_map_place place = *from;
+	u64 end = va + size, next;
+
+	for (; va < end; va = next) {
+		bool memory = map->kind == PAGODA_MAP_MEMORY;
+
+		next = min(end, round_down(va, PAGODA_CHUNK_BYTES) + PAGODA_CHUNK_BYTES);
+		if (next - va != PAGODA_CHUNK_BYTES)
+			*cut = true;
+		if (memory && pagoda_place_is_64k(&place, mmu, va, next - va))
+			*large = true;
+		else
+			*small |= map->kind != PAGODA_MAP_INVALID;
+		if (memory)
+			pagoda_place_advance(&place, next - va);
+	}
+}
+
+static int block_prepare_dual(struct pagoda_pt_update *update, struct pagoda_table *parent,
+			      u64 va, u64 size, const struct pagoda_map *map,
+			      const struct pagoda_map_place *place, bool spread)
+{
+	struct pagoda_table *there = parent->words[1].children[pagoda_table_index(parent, va)];
+	bool small = spread, large = false, cut = false;
+	int ret = 0;
+
+	block_chunks(update->space->mmu, va, size, map, place, &small, &large, &cut);
+	if (there && cut) {
+		small = true;
+		update->suspended |= !there->fresh;
+	}
+	if (small)
+		ret = block_make_small(update, parent, va);
+	if (!ret && large)
+		ret = block_make_large(update, parent, va);
+	return ret;
+}
+
+/*
+ * What is in a block may have to be written again when a piece of it changes: counted
+ * once for pieces in a row, because a batch writes each entry once.
+ */
+static void block_count_present(struct pagoda_pt_update *update, u64 va)
+{
+	u64 block = round_down(va, PAGODA_BLOCK_BYTES);
+
+	if (block == update->counted)
+		return;
+	update->counted = block;
+	pagoda_update_count(update, VIRTIO_PAGODA_PT_ENTRIES, 4 + 4 *
+			    pagoda_records_count(update->space, block, PAGODA_BLOCK_BYTES));
+	pagoda_update_count_tables(update, 3);
+}
+
+/* Times a piece of a map begins its window anew. */
+static u32 piece_wraps(const struct pagoda_map *map, u64 size)
+{
+	return map->window ? size / map->window + 1 : 0;
+}
+
+static int block_prepare(struct pagoda_pt_update *update, u32 which, struct pagoda_table *parent,
+			 u64 va, u64 size, const struct pagoda_map_place *place)
+{
+	const struct pagoda_map *map = &update->maps[which];
+	bool spread = size != PAGODA_BLOCK_BYTES &&
+		      (block_is_large(parent, pagoda_table_index(parent, va)) ||
+		       block_was_set(update, which, va));
+
+	pagoda_update_count(update, size >> VIRTIO_PAGODA_PAGE_SHIFT,
+			    2 + 2 * pagoda_update_pieces(update) + piece_wraps(map, size));
+	if (spread || size != PAGODA_BLOCK_BYTES)
+		block_count_present(update, va);
+	else
+		pagoda_update_count_tables(update, 3);
+	if (pagoda_mmu_is_dual(update->space->mmu))
+		return block_prepare_dual(update, parent, va, size, map, place, spread);
+	return block_prepare_single(update, parent, va, size, map, place, spread);
+}
+
+/* Tables of a block that becomes one entry leave. */
+static void block_count_leaving(struct pagoda_pt_update *update,
+				const struct pagoda_table *parent, u64 va)
+{
+	u32 index = pagoda_table_index(parent, va), w;
+
+	for (w = 0; w < pagoda_table_nr_words(parent); w++) {
+		if (!parent->words[w].children[index] && !parent->words[w].values[index])
+			continue;
+		pagoda_update_count(update, 0, 4);
+		pagoda_update_count_tables(update, 2);
+	}
+}
+
+/* ---- Maps ------------------------------------------------------------------ */
+
+static int map_prepare_blocks(struct pagoda_pt_update *update, u32 which)
+{
+	const struct pagoda_map *map = &update->maps[which];
+	u64 va = map->va, end = va + map->size, next;
+	struct pagoda_table *parent = NULL, *last = NULL;
+	struct pagoda_map_place place;
+	u32 run = 0;
+	int ret;
+
+	for (pagoda_place_init(&place, map); va < end; va = next) {
+		bool memory = map->kind == PAGODA_MAP_MEMORY, large;
+
+		next = min(end, round_down(va, PAGODA_BLOCK_BYTES) + PAGODA_BLOCK_BYTES);
+		ret = pagoda_update_path(update, va, &parent);
+		if (ret)
+			return ret;
+		large = memory ? pagoda_place_is_large(&place, update->space->mmu, next - va) :
+				 next - va == PAGODA_BLOCK_BYTES;
+		if (!large) {
+			ret = block_prepare(update, which, parent, va, next - va, &place);
+			if (ret)
+				return ret;
+		} else {
+			block_count_leaving(update, parent, va);
+		}
+		/* Large entries next to each other are one operation. */
+		if (run && (!large || parent != last)) {
+			pagoda_update_count(update, run,
+					    pagoda_mmu_is_dual(update->space->mmu) * run);
+			run = 0;
+		}
+		run += large;
+		last = parent;
+		if (memory)
+			pagoda_place_advance(&place, next - va);
+	}
+	pagoda_update_count(update, run, pagoda_mmu_is_dual(update->space->mmu) * run);
+	return 0;
+}
+
+static int unmap_prepare_block(struct pagoda_pt_update *update, u32 which,
+			       struct pagoda_table *parent, u64 va, u64 end)
+{
+	struct pagoda_map_place nowhere = {};
+
+	block_count_leaving(update, parent, va);
+	if (end - va == PAGODA_BLOCK_BYTES)
+		return 0;
+	return block_prepare(update, which, parent, va, end - va, &nowhere);
+}
+
+/* Only where there is something; @va to @end is within the table's reach. */
+static int unmap_prepare(struct pagoda_pt_update *update, u32 which, struct pagoda_table *table,
+			 u64 va, u64 end)
+{
+	u32 shift = pagoda_table_shift(table);
+	u64 next;
+	int ret = 0;
+
+	pagoda_update_count(update, 0, 6);
+	pagoda_update_count_tables(update, 1);
+	for (; va < end && !ret; va = next) {
+		u32 index = pagoda_table_index(table, va);
+		struct pagoda_table *child;
+
+		if (index >= table->room)
+			return 0;
+		next = min(end, round_down(va, 1ull << shift) + (1ull << shift));
+		child = table->words[0].children[index];
+		if (table->level == 1)
+			ret = unmap_prepare_block(update, which, table, va, next);
+		else if (child)
+			ret = unmap_prepare(update, which, child, va, next);
+	}
+	return ret;
+}
+
+static int map_prepare(struct pagoda_pt_update *update, u32 which)
+{
+	const struct pagoda_map *map = &update->maps[which];
+
+	if (map->kind != PAGODA_MAP_INVALID)
+		return map_prepare_blocks(update, which);
+	if (!update->space->root)
+		return 0;
+	return unmap_prepare(update, which, update->space->root, map->va, map->va + map->size);
+}
+
+static void update_suspend(struct pagoda_pt_update *update)
+{
+	struct pagoda_space *space = update->space;
+	const struct pagoda_mmu_ops *ops = space->mmu->args.ops;
+
+	if (update->root_entries && space->attached)
+		update->suspended = true;
+	if (update->suspended && ops->suspend)
+		ops->suspend(space->mmu->args.owner, space->data);
+}
+
+static int update_prepare_maps(struct pagoda_pt_update *update, const struct pagoda_map *maps,
+			       u32 nr_maps)
+{
+	u32 i;
+	int ret;
+
+	update->maps = kvmalloc_array(nr_maps, sizeof(*maps), GFP_KERNEL);
+	if (!update->maps)
+		return -ENOMEM;
+	memcpy(update->maps, maps, nr_maps * sizeof(*maps));
+	update->nr_maps = nr_maps;
+	ret = pagoda_records_reserve(&update->records, 2 * nr_maps);
+	if (!ret)
+		ret = pagoda_update_root(update);
+	for (i = 0; i < nr_maps && !ret; i++) {
+		ret = map_prepare(update, i);
+		update_note_large(update, &maps[i]);
+	}
+	return ret;
+}
+
+/* Ends every prepare: hands the update out or takes everything back. */
+static int update_ready(struct pagoda_pt_update *update, int ret,
+			struct pagoda_pt_update **out)
+{
+	if (ret) {
+		/* Nobody was suspended yet. */
+		update->suspended = false;
+		pagoda_pt_update_abort(update);
+		return ret;
+	}
+	update_suspend(update);
+	*out = update;
+	return 0;
+}
+
+/**
+ * pagoda_space_prepare() - Get everything that changing some ranges takes
+ * @space: Space
+ * @maps: Ranges and what they shall be, in order; copied, but extents and lists of
+ *	pages must stay until commit
+ * @nr_maps: Entries of @maps, at least 1
+ * @update: Set to what commit or abort takes
+ *
+ * Contexts are suspended from here to finish or abort if the change isn't safe
+ * while they run (C102): tables demoted, chunks cut with dual PTEs, the root resized.
+ *
+ * Context: May sleep, and calls table_alloc(); the space's lock isn't held. The caller
+ *	keeps other updates of the space out until commit or abort.
+ * Return: 0; -EINVAL for a range that can't be mapped or memory that doesn't match it,
+ *	-ENOMEM or what table_alloc() answered. Nothing changed then.
+ */
+int pagoda_space_prepare(struct pagoda_space *space, const struct pagoda_map *maps, u32 nr_maps,
+			 struct pagoda_pt_update **update)
+{
+	struct pagoda_pt_update *new;
+	u32 i;
+
+	for (i = 0; i < nr_maps; i++)
+		if (pagoda_map_check(space, &maps[i]))
+			return -EINVAL;
+	if (!nr_maps)
+		return -EINVAL;
+	new = update_create(space);
+	if (!new)
+		return -ENOMEM;
+	return update_ready(new, update_prepare_maps(new, maps, nr_maps), update);
+}
+
+/**
+ * pagoda_space_prepare_close() - Get everything to empty a space
+ * @space: Space
+ * @update: Set to what commit or abort takes
+ *
+ * Commit invalidates every valid entry (C107) and gives every table its last update;
+ * finish takes the root from the device. Only pagoda_space_destroy() may follow.
+ *
+ * Context: as pagoda_space_prepare(). Nothing of the space executes from finish on.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_space_prepare_close(struct pagoda_space *space, struct pagoda_pt_update **update)
+{
+	struct pagoda_pt_update *new = update_create(space);
+	struct pagoda_table *root = space->root;
+	int ret = 0;
+
+	if (!new)
+		return -ENOMEM;
+	new->close = true;
+	if (root) {
+		pagoda_update_count_root(new);
+		ret = unmap_prepare(new, 0, root, 0, pagoda_table_end(root));
+	}
+	return update_ready(new, ret, update);
+}
+
+/* All that a table holds is written into it. */
+static void update_count_table(struct pagoda_pt_update *update, const struct pagoda_table *table)
+{
+	u32 records = pagoda_records_count(update->space, table->va,
+					   pagoda_table_end(table) - table->va);
+
+	pagoda_update_count(update, 2 * table->nr_entries, 8 + 4 * records +
+		     2 * (table->level ? table->nr_valid + table->nr_children : 0) +
+		     pagoda_update_pieces(update));
+	pagoda_update_count_tables(update, 2);
+}
+
+static int update_prepare_restore(struct pagoda_pt_update *update)
+{
+	struct pagoda_space *space = update->space;
+	struct pagoda_table *table;
+	int ret;
+
+	update->restore = true;
+	pagoda_update_count_root(update);
+	list_for_each_entry(table, &space->tables, link) {
+		if (table->resident)
+			continue;
+		ret = pagoda_table_get_memory(table, table->nr_entries);
+		if (ret)
+			return ret;
+		update_count_table(update, table);
+	}
+	return 0;
+}
+
+/**
+ * pagoda_space_prepare_restore() - Get memory for tables that were evicted
+ * @space: Space
+ * @update: Set to what commit or abort takes
+ *
+ * Context: as pagoda_space_prepare().
+ * Return: 0, -ENOMEM or what table_alloc() answered.
+ */
+int pagoda_space_prepare_restore(struct pagoda_space *space, struct pagoda_pt_update **update)
+{
+	struct pagoda_pt_update *new = update_create(space);
+
+	if (!new)
+		return -ENOMEM;
+	return update_ready(new, update_prepare_restore(new), update);
+}
+
+/**
+ * pagoda_space_prepare_rebuild() - Write tables anew whose content was lost
+ * @space: Space that the device forgot
+ * @update: Set to what commit or abort takes
+ *
+ * Tables that aren't resident stay so.
+ *
+ * Context: as pagoda_space_prepare().
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_space_prepare_rebuild(struct pagoda_space *space, struct pagoda_pt_update **update)
+{
+	struct pagoda_pt_update *new = update_create(space);
+	struct pagoda_table *table;
+
+	if (!new)
+		return -ENOMEM;
+	new->rebuild = true;
+	pagoda_update_count_root(new);
+	list_for_each_entry(table, &space->tables, link)
+		if (table->resident)
+			update_count_table(new, table);
+	return update_ready(new, 0, update);
+}
+
+/* The 4 KiB table of a block a copy reads or writes. */
+static int copy_prepare_block(struct pagoda_pt_update *update, u64 va)
+{
+	struct pagoda_table *parent = NULL;
+	u64 block = round_down(va, PAGODA_BLOCK_BYTES);
+	u32 index;
+	int ret;
+
+	ret = pagoda_update_path(update, va, &parent);
+	if (ret)
+		return ret;
+	index = pagoda_table_index(parent, va);
+	if (pagoda_mmu_is_dual(update->space->mmu) && parent->words[1].children[index])
+		update->suspended |= !parent->words[1].children[index]->fresh;
+	pagoda_update_count(update, VIRTIO_PAGODA_PT_ENTRIES,
+			    8 + 2 * pagoda_update_pieces(update) +
+			    4 * pagoda_records_count(update->space, block, PAGODA_BLOCK_BYTES));
+	pagoda_update_count_tables(update, 3);
+	return block_make_small(update, parent, va);
+}
+
+static int copy_prepare(struct pagoda_pt_update *update, const struct pagoda_space_copy *copy)
+{
+	u64 done, step, src, dst;
+	int ret;
+
+	for (done = 0; done < copy->size; done += step) {
+		src = copy->src + done;
+		dst = copy->dst + done;
+		step = pagoda_copy_step(copy, done);
+		ret = copy_prepare_block(update, src);
+		if (!ret)
+			ret = copy_prepare_block(update, dst);
+		if (ret)
+			return ret;
+		/* In CPU_VIRTUAL mode it is an update, of as many pieces as there are. */
+		pagoda_update_count(update, step >> VIRTIO_PAGODA_PAGE_SHIFT,
+				    8 + (step >> VIRTIO_PAGODA_PAGE_SHIFT));
+		update->ranges++;
+	}
+	return 0;
+}
+
+static int update_prepare_copies(struct pagoda_pt_update *update,
+				 const struct pagoda_space_copy *copies, u32 nr_copies)
+{
+	u32 i, records;
+	int ret;
+
+	update->copies = kvmalloc_array(nr_copies, sizeof(*copies), GFP_KERNEL);
+	if (!update->copies)
+		return -ENOMEM;
+	memcpy(update->copies, copies, nr_copies * sizeof(*copies));
+	update->nr_copies = nr_copies;
+	ret = pagoda_update_root(update);
+	for (i = 0; i < nr_copies && !ret; i++) {
+		ret = copy_prepare(update, &copies[i]);
+		/* Each page may be a mapping of its own, by what earlier copies made. */
+		records = copies[i].size >> VIRTIO_PAGODA_PAGE_SHIFT;
+		if (nr_copies == 1)
+			records = pagoda_records_count(update->space, copies[i].src,
+						       copies[i].size);
+		if (!ret)
+			ret = pagoda_records_reserve(&update->records, records + 1);
+	}
+	return ret;
+}
+
+static bool copy_is_good(const struct pagoda_space *space, const struct pagoda_space_copy *copy)
+{
+	return !pagoda_range_check(space, copy->src, copy->size) &&
+	       !pagoda_range_check(space, copy->dst, copy->size);
+}
+
+/**
+ * pagoda_space_prepare_copy() - Get everything that copying entries takes
+ * @space: Space
+ * @copies: Ranges, copied from one to the other in this order (C109)
+ * @nr_copies: Entries of @copies, at least 1
+ * @update: Set to what commit or abort takes
+ *
+ * Entries are copied by the device, as they are when it executes the operation
+ * (C111), unless what is read is also written; 4 KiB ones, so larger ones within the
+ * ranges' blocks are split. The books have what the source was at commit: who has the
+ * device execute the copy after later changes of the source maps the destination again
+ * when they are to agree.
+ *
+ * Context: as pagoda_space_prepare().
+ * Return: 0; -EINVAL for ranges that can't be mapped, -ENOMEM or what table_alloc()
+ *	answered.
+ */
+int pagoda_space_prepare_copy(struct pagoda_space *space, const struct pagoda_space_copy *copies,
+			      u32 nr_copies, struct pagoda_pt_update **update)
+{
+	struct pagoda_pt_update *new;
+	u32 i;
+
+	for (i = 0; i < nr_copies; i++)
+		if (!copy_is_good(space, &copies[i]))
+			return -EINVAL;
+	if (!nr_copies)
+		return -EINVAL;
+	new = update_create(space);
+	if (!new)
+		return -ENOMEM;
+	return update_ready(new, update_prepare_copies(new, copies, nr_copies), update);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The paging space: what is where. Only process.c, scratch.c and the KUnit suites
+ * include this.
+ *
+ * It is counted in slots of one block, 2 MiB and a leaf table, each, all under one level-1
+ * table:
+ *
+ *	slot	holds
+ *	0	nothing, ever: page 0 is never valid (C77), nor is what follows it
+ *	1	the system page table: the leaf tables of all slots, the one of
+ *		slot n at page n, so that GPU_VIRTUAL mode can write scratch entries
+ *	2	table windows: tables of other spaces
+ *	3-10	scratch source, 4 KiB entries
+ *	11-18	scratch destination, 4 KiB entries
+ *	19-26	scratch source, 64 KiB entries
+ *	27-34	scratch destination, 64 KiB entries
+ *
+ * Windows for 64 KiB entries are apart because without dual PTEs a leaf table is
+ * of one kind; with them nothing would be gained by sharing addresses. Only slot 1
+ * and what is above it are constant.
+ */
+#ifndef PAGODA_MMU_PROCESS_H
+#define PAGODA_MMU_PROCESS_H
+
+#include "internal.h"
+
+/** PAGODA_PROCESS_SPACE: the paging process' address space. */
+#define PAGODA_PROCESS_SPACE	0u
+/** PAGODA_SCRATCH_SLOTS: slots of a scratch window. */
+#define PAGODA_SCRATCH_SLOTS	((u32)(PAGODA_SCRATCH_BYTES / PAGODA_BLOCK_BYTES))
+
+/** enum pagoda_slot - Slots with a meaning. */
+enum pagoda_slot {
+	PAGODA_SLOT_NEVER,
+	PAGODA_SLOT_TABLES,
+	PAGODA_SLOT_WINDOWS,
+	PAGODA_SLOT_SCRATCH,
+	PAGODA_SLOT_LARGE = PAGODA_SLOT_SCRATCH + PAGODA_SCRATCH_COUNT * PAGODA_SCRATCH_SLOTS,
+	PAGODA_SLOT_COUNT = PAGODA_SLOT_LARGE + PAGODA_SCRATCH_COUNT * PAGODA_SCRATCH_SLOTS
+};
+
+/**
+ * struct pagoda_process_area - Slots whose entries change together
+ * @slot: First one
+ * @mapped: Bytes from its start on that aren't known to be invalid
+ * @large: Its entries are 64 KiB
+ */
+struct pagoda_process_area {
+	u32 slot;
+	u64 mapped;
+	bool large;
+};
+
+/** enum pagoda_area - Areas; the scratch windows in the order of enum pagoda_scratch. */
+enum pagoda_area {
+	PAGODA_AREA_SCRATCH,
+	PAGODA_AREA_LARGE = PAGODA_AREA_SCRATCH + PAGODA_SCRATCH_COUNT,
+	PAGODA_AREA_WINDOWS = PAGODA_AREA_LARGE + PAGODA_SCRATCH_COUNT,
+	PAGODA_AREA_COUNT
+};
+
+/**
+ * struct pagoda_process - The paging process
+ * @leaf: Leaf table of each slot; those that aren't there have no size
+ * @upper: Tables above, level 1 first; the last one used is the root
+ * @root: The root, as the device knows it
+ * @area: What is mapped; protected by the stream's lock
+ * @flush_start: First byte whose translation changed since the last flush; the same
+ * @flush_end: The byte behind the last; 0 = nothing changed
+ * @values: Entries of the operation being built; the same
+ */
+struct pagoda_process {
+	struct pagoda_table_memory leaf[PAGODA_SLOT_COUNT];
+	struct pagoda_table_memory upper[PAGODA_PT_LEVELS - 1];
+	struct pagoda_root root;
+	struct pagoda_process_area area[PAGODA_AREA_COUNT];
+	u64 flush_start;
+	u64 flush_end;
+	u64 values[VIRTIO_PAGODA_PT_ENTRIES];
+};
+
+bool pagoda_process_lookup(struct pagoda_mmu *mmu, u64 va, u64 *entry, u64 *page_size);
+
+/* The rest is shared by process.c and scratch.c. */
+u32 pagoda_process_entries(const struct pagoda_process *process, u32 slot);
+void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot);
+struct pagoda_paging_op pagoda_process_update(struct pagoda_mmu *mmu, u32 slot, u32 first,
+					      u32 nr);
+
+static inline u64 pagoda_slot_address(u32 slot)
+{
+	return slot * PAGODA_BLOCK_BYTES;
+}
+
+static inline u64 pagoda_area_page(const struct pagoda_process_area *area)
+{
+	return area->large ? PAGODA_CHUNK_BYTES : VIRTIO_PAGODA_PAGE_SIZE;
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Virtual addresses as the CPU executor sees them. */
+#ifndef PAGODA_PAGING_CPU_WALK_H
+#define PAGODA_PAGING_CPU_WALK_H
+
+#include "cpu.h"
+
+/**
+ * struct pagoda_cpu_leaf - Where a virtual address leads
+ * @address: Of the byte in @segment; 0 with @zero
+ * @page_size: Bytes the entry translates
+ * @segment: VRAM, SYSTEM or APERTURE
+ * @zero: Reads give zeros, writes are dropped
+ */
+struct pagoda_cpu_leaf {
+	u64 address;
+	u64 page_size;
+	u32 segment;
+	bool zero;
+};
+
+/**
+ * struct pagoda_cpu_virtual - Memory at virtual addresses of the paging space
+ * @exec: Memory and page tables
+ * @pages: struct page array for what is system memory: entry 0 is the page at
+ *	@base; NULL: only page tables are found, if @tables
+ * @base: Virtual address
+ * @write: It is going to be written
+ * @tables: It holds page tables, which the executor can find by bus address
+ */
+struct pagoda_cpu_virtual {
+	struct pagoda_cpu_executor *exec;
+	const void *pages;
+	u64 base;
+	bool write;
+	bool tables;
+};
+
+/**
+ * struct pagoda_cpu_mapping - A mapped part of one page
+ * @at: The byte asked for, NULL in a page of zeros
+ * @page: To be released, or NULL
+ */
+struct pagoda_cpu_mapping {
+	u8 *at;
+	u8 *page;
+};
+
+u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, bool write,
+		    struct pagoda_cpu_leaf *leaf);
+u32 pagoda_cpu_virtual_find(const struct pagoda_cpu_virtual *memory, u64 va,
+			    struct pagoda_cpu_leaf *leaf);
+u32 pagoda_cpu_virtual_map(const struct pagoda_cpu_virtual *memory, u64 va,
+			   struct pagoda_cpu_mapping *mapping);
+void pagoda_cpu_virtual_unmap(const struct pagoda_cpu_virtual *memory,
+			      const struct pagoda_cpu_mapping *mapping);
+
+/* Bytes from @va to the end of its page. */
+static inline u64 pagoda_page_left(u64 va)
+{
+	return VIRTIO_PAGODA_PAGE_SIZE - (va & PAGODA_PAGE_MASK);
+}
+
+#endif

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page-table entries: the driver's form and the device's, and what an UPDATE_PAGE_TABLE
+ * may write (C86 - C100).
+ */
+#include <linux/align.h>
+#include <linux/build_bug.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+
+#include "emit.h"
+#include "pt.h"
+#include "table.h"
+
+#define PAGODA_UPDATE_FLAGS	(VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL | \
+				 VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION | \
+				 VIRTIO_PAGODA_UPDATE_USE_64K)
+/* Bits that are the same in both forms of an entry. */
+#define PAGODA_PTE_SAME		(PAGODA_PTE_VALID | PAGODA_PTE_ZERO | PAGODA_PTE_CACHE_COHERENT | \
+				 PAGODA_PTE_READ_ONLY | PAGODA_PTE_NO_EXECUTE | \
+				 PAGODA_PTE_SEGMENT_MASK | PAGODA_PTE_LARGE_PAGE)
+#define PAGODA_PTE_IS_64K	BIT_ULL(PAGODA_PTE_PAGE_SIZE_SHIFT)
+/* What may be set in an entry that is valid and leads to a table. */
+#define PAGODA_PTE_TABLE	(PAGODA_PTE_VALID | PAGODA_PTE_SEGMENT_MASK | \
+				 PAGODA_PTE_PAGE_SIZE_MASK)
+#define PAGODA_PTE_DRIVER_MASK	GENMASK_ULL(63, VIRTIO_PAGODA_PTE_DRIVER_SHIFT)
+
+static_assert(PAGODA_PTE_SAME ==
+	      (VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO | VIRTIO_PAGODA_PTE_COHERENT |
+	       VIRTIO_PAGODA_PTE_READ_ONLY | VIRTIO_PAGODA_PTE_NO_EXECUTE |
+	       VIRTIO_PAGODA_PTE_SEGMENT_MASK | VIRTIO_PAGODA_PTE_LARGE),
+	      "flags mean the same in both forms");
+
+/* Values that are judged together. */
+#define PAGODA_PT_BLOCK		64
+
+/**
+ * pagoda_pte_encode() - Make a hardware entry
+ * @pte: What it shall be
+ * @driver_protection: Value of the map call, 0 above level 0 (C98); its low 12 bits
+ *	are the device's
+ *
+ * An invalid entry is 0 whatever else it says, and a zero entry says nothing of
+ * memory (C94).
+ *
+ * Context: any.
+ * Return: the entry, in CPU order.
+ */
+u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection)
+{
+	u64 driver = driver_protection << VIRTIO_PAGODA_PTE_DRIVER_SHIFT;
+
+	if (!(pte->flags & PAGODA_PTE_VALID))
+		return 0;
+	if (pte->flags & PAGODA_PTE_ZERO)
+		return VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO | driver;
+	return (pte->flags & PAGODA_PTE_SAME) | (pte->address & VIRTIO_PAGODA_PTE_ADDRESS_MASK) |
+	       (pte->flags & PAGODA_PTE_IS_64K ? VIRTIO_PAGODA_PTE_TABLE_64K : 0) | driver;
+}
+
+/**
+ * pagoda_pte_decode() - What a hardware entry says
+ * @entry: The entry, in CPU order
+ *
+ * Context: any.
+ * Return: its flags and address; the driver's bits are left out.
+ */
+struct pagoda_pte pagoda_pte_decode(u64 entry)
+{
+	u64 is_64k = entry & VIRTIO_PAGODA_PTE_TABLE_64K ? PAGODA_PTE_IS_64K : 0;
+
+	return (struct pagoda_pte) {
+		.flags = (entry & PAGODA_PTE_SAME) | is_64k,
+		.address = entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK,
+	};
+}
+
+/* Is [address, address + size) in a segment that an entry may lead to? */
+static int pagoda_target_validate(const struct pagoda_paging_limits *limits,
+				  const struct pagoda_pte *pte, u64 size, u64 alignment,
+				  const char **why)
+{
+	u32 segment = (pte->flags & PAGODA_PTE_SEGMENT_MASK) >> PAGODA_PTE_SEGMENT_SHIFT;
+	u64 limit = min(pagoda_segment_size(limits, segment),
+			VIRTIO_PAGODA_PTE_ADDRESS_MASK + VIRTIO_PAGODA_PAGE_SIZE);
+
+	if (segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
+		return pagoda_refuse(why, -EINVAL, "entry: no such segment");
+	if (pte->address & (alignment - 1))
+		return pagoda_refuse(why, -EINVAL, "entry: address misaligned");
+	if (!pagoda_within(pte->address, size, limit))
+		return pagoda_refuse(why, -ERANGE, "entry: outside the segment");
+	return 0;
+}
+
+/* An entry of a valid leaf, or of a large page. */
+static int pagoda_leaf_validate(const struct pagoda_paging_limits *limits,
+				const struct pagoda_op_update_page_table *update,
+				const struct pagoda_pte *pte, const char **why)
+{
+	u64 size = pagoda_update_is_64k(update) ? SZ_64K : VIRTIO_PAGODA_PAGE_SIZE;
+
+	if (pte->flags & PAGODA_PTE_PAGE_SIZE_MASK)
+		return pagoda_refuse(why, -EINVAL, "entry: page-table size in a leaf");
+	if (pte->flags & PAGODA_PTE_CACHE_COHERENT &&
+	    !(limits->features & 1ull << VIRTIO_PAGODA_F_COHERENT))
+		return pagoda_refuse(why, -EOPNOTSUPP, "entry: device isn't coherent");
+	if (pte->flags & PAGODA_PTE_LARGE_PAGE)
+		size = SZ_2M;
+	return pagoda_target_validate(limits, pte, size, size, why);
+}
+
+static int pagoda_large_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_op_update_page_table *update,
+				 const char **why)
+{
+	if (update->level != 1)
+		return pagoda_refuse(why, -EINVAL, "entry: large page at the wrong level");
+	if (!(limits->page_sizes & SZ_2M))
+		return pagoda_refuse(why, -EOPNOTSUPP, "entry: device has no 2 MiB pages");
+	if (pagoda_update_is_64k(update))
+		return pagoda_refuse(why, -EINVAL, "entry: large page among 64 KiB tables");
+	return 0;
+}
+
+/* Zeros of any level have no size of their own and no table. */
+static int pagoda_zero_validate(const struct pagoda_pte *pte, const char **why)
+{
+	if (pte->flags & (PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_PAGE_SIZE_MASK))
+		return pagoda_refuse(why, -EINVAL, "entry: zeros with a page size");
+	if (pte->flags & PAGODA_PTE_READ_ONLY)
+		return pagoda_refuse(why, -EINVAL, "entry: zeros that are read-only");
+	return 0;
+}
+
+/* An entry that leads to a table of the level below. */
+static int pagoda_table_entry_validate(const struct pagoda_paging_limits *limits,
+				       const struct pagoda_op_update_page_table *update,
+				       const struct pagoda_pte *pte, const char **why)
+{
+	u32 segment = (pte->flags & PAGODA_PTE_SEGMENT_MASK) >> PAGODA_PTE_SEGMENT_SHIFT;
+	u64 size = VIRTIO_PAGODA_PT_ENTRIES * pagoda_pt_stride(limits, update->level - 1);
+
+	if (pte->flags & ~PAGODA_PTE_TABLE)
+		return pagoda_refuse(why, -EINVAL, "entry: leaf flag above the leaves");
+	if (segment > VIRTIO_PAGODA_SEGMENT_VRAM)
+		return pagoda_refuse(why, -EINVAL,
+				     "entry: table neither in VRAM nor in system memory");
+	if (pte->flags & PAGODA_PTE_PAGE_SIZE_MASK) {
+		if (update->level != 1)
+			return pagoda_refuse(why, -EINVAL, "entry: page-table size above level 1");
+		if (pagoda_has_dual(limits))
+			return pagoda_refuse(why, -EINVAL,
+					     "entry: page-table size with dual tables");
+		if (!pagoda_has_64k(limits))
+			return pagoda_refuse(why, -EOPNOTSUPP, "entry: device has no 64 KiB pages");
+	}
+	return pagoda_target_validate(limits, pte, size, size, why);
+}
+
+static int pagoda_pte_validate(const struct pagoda_paging_limits *limits,
+			       const struct pagoda_op_update_page_table *update,
+			       const struct pagoda_pte *pte, const char **why)
+{
+	int ret;
+
+	if (pte->flags & PAGODA_PTE_ADAPTER_MASK)
+		return pagoda_refuse(why, -EINVAL, "entry: another adapter");
+	if (pte->flags & ~(PAGODA_PTE_SAME | PAGODA_PTE_IS_64K))
+		return pagoda_refuse(why, -EINVAL, "entry: unknown flag");
+	if (!(pte->flags & PAGODA_PTE_VALID))
+		return 0;
+	if (pte->flags & PAGODA_PTE_ZERO)
+		return pagoda_zero_validate(pte, why);
+	if (pte->flags & PAGODA_PTE_LARGE_PAGE) {
+		ret = pagoda_large_validate(limits, update, why);
+		if (ret)
+			return ret;
+	}
+	if (!update->level || pte->flags & PAGODA_PTE_LARGE_PAGE)
+		return pagoda_leaf_validate(limits, update, pte, why);
+	return pagoda_table_entry_validate(limits, update, pte, why);
+}
+
+/*
+ * What is so far known of a leaf table's entries. They mostly differ in the address
+ * only, and there are many of them.
+ */
+struct pagoda_pt_good {
+	u64 entry;	/* one that was accepted */
+	u64 bits;	/* those that have to be the same in others */
+	u64 last;	/* highest address they may have */
+};
+
+static u64 pagoda_values_highest(const u64 *values, u32 count)
+{
+	u64 highest = 0;
+
+	for (; count; count--, values++)
+		highest = max(highest, *values & VIRTIO_PAGODA_PTE_ADDRESS_MASK);
+	return highest;
+}
+
+/*
+ * Are @count values as good as the one that was accepted? Looks at all, whatever the
+ * first is, for the bits in which any differs from that one. No address is above the
+ * bits that any has; mostly that is good enough.
+ */
+static inline bool pagoda_values_are_good(const u64 *values, u32 count,
+					  const struct pagoda_pt_good *good)
+{
+	const u64 entry = good->entry, *at = values, *end = values + count;
+	u64 differ = 0, any;
+
+	for (; end - at >= 8; at += 8)
+		differ |= (at[0] ^ entry) | (at[1] ^ entry) | (at[2] ^ entry) | (at[3] ^ entry) |
+			  (at[4] ^ entry) | (at[5] ^ entry) | (at[6] ^ entry) | (at[7] ^ entry);
+	for (; at < end; at++)
+		differ |= *at ^ entry;
+	any = (entry | differ) & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
+	return !(differ & good->bits) &&
+	       (any <= good->last || pagoda_values_highest(values, count) <= good->last);
+}
+
+/* Judges a value by itself, and what those like it may be by that. */
+static int pagoda_leaf_value_validate(const struct pagoda_paging_limits *limits,
+				      const struct pagoda_op_update_page_table *update, u64 value,
+				      struct pagoda_pt_good *good, const char **why)
+{
+	u64 size = pagoda_update_is_64k(update) ? SZ_64K : VIRTIO_PAGODA_PAGE_SIZE;
+	struct pagoda_pte pte = pagoda_pte_decode(value);
+	int ret = pagoda_pte_validate(limits, update, &pte, why);
+	u32 segment = (pte.flags & PAGODA_PTE_SEGMENT_MASK) >> PAGODA_PTE_SEGMENT_SHIFT;
+
+	*good = (struct pagoda_pt_good) { .entry = value, .bits = ~0ull, .last = U64_MAX };
+	if (ret || !(value & VIRTIO_PAGODA_PTE_VALID) || value & VIRTIO_PAGODA_PTE_ZERO)
+		return ret;
+	/* An accepted page is in its segment: there is room for one. */
+	good->last = pagoda_segment_size(limits, segment) - size;
+	good->bits = ~VIRTIO_PAGODA_PTE_ADDRESS_MASK | (size - 1);
+	return 0;
+}
+
+/* Some values of a block that aren't all as good as the one before them: one by one. */
+static int pagoda_block_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_op_update_page_table *update,
+				 const u64 *values, u32 count, struct pagoda_pt_good *good,
+				 const char **why)
+{
+	u32 i;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		if (pagoda_values_are_good(&values[i], 1, good))
+			continue;
+		ret = pagoda_leaf_value_validate(limits, update, values[i], good, why);
+		if (ret)
+			return ret;
+		/* Mostly all that follow are of the new kind. */
+		if (!i && pagoda_values_are_good(values, count, good))
+			return 0;
+	}
+	return 0;
+}
+
+/* Hardware entries of a leaf table: by blocks, and one by one in those that differ. */
+static int pagoda_leaf_values_validate(const struct pagoda_paging_limits *limits,
+				       const struct pagoda_op_update_page_table *update,
+				       u32 count, const char **why)
+{
+	const u64 *values = update->values;
+	struct pagoda_pt_good good = { .bits = ~0ull };	/* invalid */
+	u32 n;
+	int ret;
+
+	for (; count; count -= n, values += n) {
+		n = min_t(u32, count, PAGODA_PT_BLOCK);
+		if (pagoda_values_are_good(values, n, &good))
+			continue;
+		ret = pagoda_block_validate(limits, update, values, n, &good, why);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* What is consumed of @ptes or @values, and nothing else. */
+static int pagoda_entries_validate(const struct pagoda_paging_limits *limits,
+				   const struct pagoda_op_update_page_table *update,
+				   const char **why)
+{
+	u32 i, count = update->flags & VIRTIO_PAGODA_UPDATE_REPEAT ? 1 : update->nr_entries;
+	struct pagoda_pte pte;
+	int ret = 0;
+
+	if (update->values && !update->level)
+		return pagoda_leaf_values_validate(limits, update, count, why);
+	for (i = 0; i < count && !ret; i++) {
+		if (update->values && update->values[i] & PAGODA_PTE_DRIVER_MASK)
+			return pagoda_refuse(why, -EINVAL, "entry: driver's bits above level 0");
+		pte = update->values ? pagoda_pte_decode(update->values[i]) :
+				       *pagoda_update_pte(update, i);
+		ret = pagoda_pte_validate(limits, update, &pte, why);
+	}
+	return ret;
+}
+
+static int pagoda_table_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_op_update_page_table *update,
+				 const char **why)
+{
+	u64 size = ALIGN((u64)update->table_entries * pagoda_pt_stride(limits, update->level),
+			 VIRTIO_PAGODA_PAGE_SIZE);
+	u64 limit = pagoda_va_end(limits);
+
+	if (update->mode != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL && update->cpu_table)
+		return pagoda_refuse(why, -EINVAL, "update: CPU address of a GPU update");
+	if (update->mode != VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL && update->table_segment)
+		return pagoda_refuse(why, -EINVAL, "update: segment of a virtual address");
+	if (update->mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL) {
+		if (update->table_address & PAGODA_PAGE_MASK)
+			return pagoda_refuse(why, -EINVAL, "update: table misaligned");
+		if (!update->cpu_table)
+			return pagoda_refuse(why, -EINVAL, "update: CPU address missing");
+		if ((unsigned long)update->cpu_table % VIRTIO_PAGODA_PT_ENTRY_BYTES)
+			return pagoda_refuse(why, -EINVAL, "update: CPU address misaligned");
+		return 0;
+	}
+	if (update->mode == VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL) {
+		if (update->table_segment > VIRTIO_PAGODA_SEGMENT_VRAM)
+			return pagoda_refuse(why, -EINVAL,
+					     "update: table neither in VRAM nor in system memory");
+		limit = pagoda_segment_size(limits, update->table_segment);
+		if (update->table_address & (rounddown_pow_of_two(size) - 1))
+			return pagoda_refuse(why, -EINVAL, "update: table misaligned");
+	}
+	if (update->table_address & PAGODA_PAGE_MASK)
+		return pagoda_refuse(why, -EINVAL, "update: table misaligned");
+	if (!pagoda_within(update->table_address, size, limit))
+		return pagoda_refuse(why, -ERANGE, "update: table out of range");
+	return 0;
+}
+
+static int pagoda_update_range_validate(const struct pagoda_paging_limits *limits,
+					const struct pagoda_op_update_page_table *update,
+					const char **why)
+{
+	u64 most = pagoda_pt_entries(limits, update->level, pagoda_update_is_64k(update));
+
+	if (!update->table_entries || update->table_entries > most)
+		return pagoda_refuse(why, -EINVAL, "update: size of the table");
+	if (!update->nr_entries)
+		return pagoda_refuse(why, -EINVAL, "update: no entries");
+	if (!pagoda_within(update->first_entry, update->nr_entries, update->table_entries))
+		return pagoda_refuse(why, -ERANGE, "update: entries outside the table");
+	if ((update->first_va | update->allocation_offset) & PAGODA_PAGE_MASK)
+		return pagoda_refuse(why, -EINVAL, "update: address misaligned");
+	if (update->first_va >= pagoda_va_end(limits))
+		return pagoda_refuse(why, -ERANGE, "update: outside the address space");
+	if (update->level && update->driver_protection)
+		return pagoda_refuse(why, -EINVAL, "update: driver's protection above level 0");
+	if (!update->ptes == !update->values)
+		return pagoda_refuse(why, -EINVAL, "update: not exactly one list of entries");
+	return 0;
+}
+
+/**
+ * pagoda_update_validate() - Refuse an UPDATE_PAGE_TABLE
+ * @limits: Of the device
+ * @op: The operation
+ * @why: Set when refused
+ *
+ * Context: any. Reads the entries.
+ * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
+ */
+int pagoda_update_validate(const struct pagoda_paging_limits *limits,
+			   const struct pagoda_paging_op *op, const char **why)
+{
+	const struct pagoda_op_update_page_table *update = &op->update_page_table;
+	int ret;
+
+	if (update->mode > VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL)
+		return pagoda_refuse(why, -EINVAL, "update: no such mode");
+	if (update->flags & ~PAGODA_UPDATE_FLAGS)
+		return pagoda_refuse(why, -EINVAL, "update: unknown flag");
+	if (update->level >= limits->pt_levels)
+		return pagoda_refuse(why, -EINVAL, "update: no such level");
+	if (pagoda_update_is_64k(update) && update->level > 1)
+		return pagoda_refuse(why, -EINVAL, "update: 64 KiB pages above level 1");
+	if (pagoda_update_is_64k(update) && !pagoda_pt_may_use_64k(limits, update->level))
+		return pagoda_refuse(why, -EOPNOTSUPP, "update: device has no 64 KiB tables there");
+	if (update->address_space >= limits->max_address_spaces)
+		return pagoda_refuse(why, -ERANGE, "update: no such address space");
+	ret = pagoda_update_range_validate(limits, update, why);
+	if (!ret)
+		ret = pagoda_table_validate(limits, update, why);
+	if (!ret)
+		ret = pagoda_entries_validate(limits, update, why);
+	return ret;
+}

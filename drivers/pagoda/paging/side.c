@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Source or destination of an operation: memory in a segment, or a page list. */
+#include "emit.h"
+#include "runs.h"
+
+/**
+ * pagoda_side_validate() - Refuse a side
+ * @limits: Of the device
+ * @side: The side
+ * @offset: Bytes added to its address if it is in a segment
+ * @first: First page of its list if it isn't
+ * @size: Bytes meant; with 0 neither address nor list is looked at
+ * @why: Set when refused
+ *
+ * Context: any.
+ * Return: 0, -EINVAL or -ERANGE.
+ */
+int pagoda_side_validate(const struct pagoda_paging_limits *limits,
+			 const struct pagoda_side *side, u64 offset, u64 first, u64 size,
+			 const char **why)
+{
+	u64 limit = pagoda_segment_size(limits, side->segment);
+
+	if (side->segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
+		return pagoda_refuse(why, -EINVAL, "side: no such segment");
+	if (side->generation && side->segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
+		return pagoda_refuse(why, -EINVAL, "side: generation outside the aperture");
+	if (side->generation > VIRTIO_PAGODA_MAX_GENERATION)
+		return pagoda_refuse(why, -ERANGE, "side: generation too large");
+	if (!size)
+		return 0;
+	if (side->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM)
+		return pagoda_adl_validate(side->adl, first, pagoda_pages(size), limit, why);
+	if (side->address & PAGODA_PAGE_MASK)
+		return pagoda_refuse(why, -EINVAL, "side: address misaligned");
+	if (side->address > limit || !pagoda_within(offset, size, limit - side->address))
+		return pagoda_refuse(why, -ERANGE, "side: outside the segment");
+	return 0;
+}
+
+/**
+ * pagoda_location_make() - The side as it stands in a packet
+ * @side: Valid side
+ * @offset: Bytes added to its address if it is in a segment
+ * @nr_runs: Runs that describe it if it isn't
+ *
+ * Context: any.
+ * Return: the location.
+ */
+struct virtio_pagoda_location pagoda_location_make(const struct pagoda_side *side, u64 offset,
+						   u32 nr_runs)
+{
+	bool system = side->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM;
+
+	return (struct virtio_pagoda_location) {
+		.segment = cpu_to_le32(side->segment),
+		.nr_runs = cpu_to_le32(nr_runs),
+		.address = cpu_to_le64(system ? 0 : side->address + offset),
+		.generation = cpu_to_le32(side->generation),
+	};
+}
+
+/**
+ * pagoda_side_cpu_pages() - The side's struct page array from a page on
+ * @side: Valid side
+ * @first: The page
+ *
+ * Context: any.
+ * Return: Address of the page's entry, NULL for a segment or if there is no array.
+ */
+const void *pagoda_side_cpu_pages(const struct pagoda_side *side, u64 first)
+{
+	if (side->segment != VIRTIO_PAGODA_SEGMENT_SYSTEM)
+		return NULL;
+	return pagoda_adl_cpu_pages(side->adl, first);
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Engines: one scheduler each, a run queue a priority. Made and taken down by
+ * vidmm.
+ */
+#include <linux/dma-fence.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include <pagoda/compat.h>
+
+#include "exec_internal.h"
+#include "fence.h"
+
+static const struct drm_sched_backend_ops pagoda_exec_sched_ops = {
+	.run_job = pagoda_flight_run_job,
+	.free_job = pagoda_flight_free_job,
+};
+
+/**
+ * pagoda_engines_release() - Nobody has the engines any more
+ * @kref: pagoda_engines.kref
+ *
+ * Context: any.
+ */
+void pagoda_engines_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct pagoda_engines, kref));
+}
+
+static int pagoda_exec_engine_init(struct pagoda_engines *engines, u32 index, const char *name)
+{
+	struct pagoda_transport *transport = engines->args.transports[index];
+	struct pagoda_exec_engine *engine = &engines->engine[index];
+	const struct pagoda_sched_args args = {
+		.ops = &pagoda_exec_sched_ops,
+		.submit_wq = engines->submit_wq,
+		.priorities = DRM_SCHED_PRIORITY_COUNT,
+		.credit_limit = min_t(u32, transport->ops->depth(transport), PAGODA_EXEC_DEPTH),
+		.name = name,
+		.dev = engines->args.dev,
+	};
+
+	engine->engines = engines;
+	engine->index = index;
+	engine->transport = transport;
+	INIT_WORK(&engine->work, pagoda_exec_work);
+	INIT_DELAYED_WORK(&engine->watchdog, pagoda_exec_watchdog);
+	engine->hw_context = dma_fence_context_alloc(1);
+	mutex_init(&engine->reset_lock);
+	spin_lock_init(&engine->signal_lock);
+	spin_lock_init(&engine->lock);
+	INIT_LIST_HEAD(&engine->inflight);
+	return pagoda_sched_init(&engine->sched, &args);
+}
+
+static void pagoda_engines_fini(struct pagoda_engines *engines, u32 count)
+{
+	while (count--) {
+		cancel_delayed_work_sync(&engines->engine[count].watchdog);
+		cancel_work_sync(&engines->engine[count].work);
+		drm_sched_fini(&engines->engine[count].sched);
+	}
+	if (engines->recover_wq)
+		destroy_workqueue(engines->recover_wq);
+	if (engines->submit_wq)
+		destroy_workqueue(engines->submit_wq);
+	kref_put(&engines->kref, pagoda_engines_release);
+}
+
+static struct pagoda_engines *pagoda_engines_alloc(const struct pagoda_engines_args *args)
+{
+	struct pagoda_engines *engines;
+
+	engines = kzalloc(struct_size(engines, engine, args->count), GFP_KERNEL);
+	if (!engines)
+		return NULL;
+	engines->count = args->count;
+	kref_init(&engines->kref);
+	engines->args = *args;
+	spin_lock_init(&engines->lock);
+	init_waitqueue_head(&engines->drained);
+	return engines;
+}
+
+static int pagoda_engines_init(struct pagoda_engines *engines, u32 *done)
+{
+	const char *name = pagoda_timeline_prepare(PAGODA_TIMELINE_EXEC);
+	int ret;
+
+	engines->submit_wq = alloc_ordered_workqueue("pagoda-exec", WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	engines->recover_wq = alloc_ordered_workqueue("pagoda-reset",
+						      WQ_MEM_RECLAIM | WQ_HIGHPRI);
+	if (!name || !engines->submit_wq || !engines->recover_wq)
+		return -ENOMEM;
+	for (; *done < engines->count; ++*done) {
+		ret = pagoda_exec_engine_init(engines, *done, name);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/**
+ * pagoda_engines_create() - Make the engines of a device
+ * @args: How; copied, also the list of transports
+ *
+ * Context: may sleep and allocate.
+ * Return: The engines, or ERR_PTR(-EINVAL) for arguments that make no sense or
+ * ERR_PTR(-ENOMEM).
+ */
+struct pagoda_engines *pagoda_engines_create(const struct pagoda_engines_args *args)
+{
+	struct pagoda_engines *engines;
+	u32 done = 0;
+	int ret;
+
+	if (!args->count || args->count > VIRTIO_PAGODA_MAX_ENGINES || !args->timeout_ms ||
+	    !args->ops->image || !args->ops->reset_adapter)
+		return ERR_PTR(-EINVAL);
+	engines = pagoda_engines_alloc(args);
+	if (!engines)
+		return ERR_PTR(-ENOMEM);
+	ret = pagoda_engines_init(engines, &done);
+	engines->args.transports = NULL;
+	if (!ret)
+		return engines;
+	pagoda_engines_fini(engines, done);
+	return ERR_PTR(ret);
+}
+
+static bool pagoda_engines_are_drained(struct pagoda_engines *engines)
+{
+	bool drained;
+
+	spin_lock_irq(&engines->lock);
+	drained = !engines->jobs;
+	spin_unlock_irq(&engines->lock);
+	return drained;
+}
+
+/**
+ * pagoda_engines_stop() - Accept no more work, end what there is
+ * @engines: The engines
+ *
+ * Engines are reset in the middle of what they do. Returns when the fences of all jobs
+ * armed so far are signalled, with -ENODEV but for those that were executed whole
+ * before. So do those of jobs that are armed later. A job that waits for others ends
+ * when they have. The transports aren't used any more afterwards.
+ *
+ * Context: may sleep; no lock that is needed to signal a fence, or that calls of the
+ * owner take.
+ */
+void pagoda_engines_stop(struct pagoda_engines *engines)
+{
+	struct pagoda_exec_engine *engine;
+	u32 i;
+
+	for (i = 0; i < engines->count; i++) {
+		engine = &engines->engine[i];
+		spin_lock_irq(&engine->lock);
+		engine->stopped = true;
+		spin_unlock_irq(&engine->lock);
+		queue_work(engines->recover_wq, &engine->work);
+	}
+	wait_event(engines->drained, pagoda_engines_are_drained(engines));
+	/* The last jobs may have ended by themselves while an engine was looked at. */
+	for (i = 0; i < engines->count; i++) {
+		cancel_delayed_work_sync(&engines->engine[i].watchdog);
+		flush_work(&engines->engine[i].work);
+	}
+}
+
+/**
+ * pagoda_engines_destroy() - Take engines down
+ * @engines: The engines, or NULL; all contexts are destroyed
+ *
+ * Requests that the transports could not get back stay with them.
+ *
+ * Context: may sleep; no lock that is needed to signal a fence.
+ */
+void pagoda_engines_destroy(struct pagoda_engines *engines)
+{
+	if (!engines)
+		return;
+	pagoda_engines_stop(engines);
+	/* Callbacks of dependencies wake schedulers. */
+	synchronize_rcu();
+	pagoda_engines_fini(engines, engines->count);
+}

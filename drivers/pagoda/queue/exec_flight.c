@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Jobs in flight: from run_job to the signalled fence.
+ *
+ * engine->inflight holds them in the order they were handed over. Answers may come in
+ * any order, from interrupts and from polls at once; fences signal strictly in that
+ * order, under signal_lock. Nothing here sleeps or allocates.
+ */
+#include <linux/device.h>
+#include <linux/dma-fence.h>
+
+#include <pagoda/trace.h>
+
+#include "exec_internal.h"
+#include "fence.h"
+
+static const char *pagoda_engine_dev(struct pagoda_exec_engine *engine)
+{
+	return dev_name(engine->engines->args.dev);
+}
+
+/* The first job in flight that is through, taken off the list. */
+static struct pagoda_exec_flight *pagoda_flight_pop(struct pagoda_exec_engine *engine)
+{
+	struct pagoda_exec_flight *job;
+
+	spin_lock(&engine->lock);
+	job = list_first_entry_or_null(&engine->inflight, struct pagoda_exec_flight, node);
+	if (job && job->state == PAGODA_EXEC_DONE) {
+		list_del_init(&job->node);
+		job->context->completed = job->base.number;
+	} else {
+		job = NULL;
+	}
+	spin_unlock(&engine->lock);
+	return job;
+}
+
+/**
+ * pagoda_flight_retire() - Signal the fences of all that is through, in order
+ * @engine: Engine
+ *
+ * A job belongs to the scheduler again as soon as its fence is signalled.
+ *
+ * Context: any, no lock of the engine held but reset_lock.
+ */
+void pagoda_flight_retire(struct pagoda_exec_engine *engine)
+{
+	const struct pagoda_engines_args *args = &engine->engines->args;
+	struct pagoda_exec_flight *job;
+	struct dma_fence *hw;
+	unsigned long flags;
+
+	spin_lock_irqsave(&engine->signal_lock, flags);
+	while ((job = pagoda_flight_pop(engine))) {
+		hw = job->hw;
+		job->hw = NULL;
+		trace_pagoda_job_complete(pagoda_engine_dev(engine), engine->index,
+					  job->context->id, job->base.number, job->error);
+		if (job->error)
+			dma_fence_set_error(hw, job->error);
+		/* Afterwards the owner may be gone. */
+		if (args->ops->done)
+			args->ops->done(args->owner);
+		dma_fence_signal(hw);
+		dma_fence_put(hw);
+	}
+	spin_unlock_irqrestore(&engine->signal_lock, flags);
+}
+
+/**
+ * pagoda_flight_end() - Note that a job is executed or given up
+ * @job: In flight; signals in its turn
+ * @error: For its fence
+ *
+ * Context: engine->lock held.
+ */
+void pagoda_flight_end(struct pagoda_exec_flight *job, int error)
+{
+	lockdep_assert_held(&job->context->engine->lock);
+	job->error = error;
+	job->state = PAGODA_EXEC_DONE;
+}
+
+/* Counts the requests the device has, and the time it has any. */
+static void pagoda_engine_count(struct pagoda_exec_engine *engine, bool sent)
+{
+	if (sent) {
+		if (!engine->nr_sent++) {
+			engine->busy_since = ktime_get();
+			engine->progress = jiffies;
+		}
+	} else if (!--engine->nr_sent) {
+		engine->stats.busy_ns += ktime_to_ns(ktime_sub(ktime_get(), engine->busy_since));
+	}
+}
+
+/**
+ * pagoda_flight_take_back() - Believe no answer any more for what the device has
+ * @engine: Engine that doesn't answer, or is reset
+ *
+ * The transport may still have the requests; answers that come later change
+ * nothing.
+ *
+ * Context: engine->lock held.
+ */
+void pagoda_flight_take_back(struct pagoda_exec_engine *engine)
+{
+	struct pagoda_exec_flight *job;
+
+	lockdep_assert_held(&engine->lock);
+	list_for_each_entry(job, &engine->inflight, node) {
+		if (job->state != PAGODA_EXEC_SENT)
+			continue;
+		job->state = PAGODA_EXEC_WAITING;
+		pagoda_engine_count(engine, false);
+	}
+}
+
+/*
+ * Notes what the device says about a job. An answer that comes after the engine was
+ * given up changes nothing. True if the engine needs a reset.
+ */
+static bool pagoda_flight_answer(struct pagoda_exec_flight *job, enum pagoda_outcome outcome,
+				 const struct pagoda_fault *fault)
+{
+	struct pagoda_exec_engine *engine = job->context->engine;
+
+	lockdep_assert_held(&engine->lock);
+	if (job->state != PAGODA_EXEC_SENT)
+		return false;
+	engine->progress = jiffies;
+	pagoda_engine_count(engine, false);
+	if (outcome == PAGODA_OUTCOME_OK) {
+		pagoda_flight_end(job, 0);
+		engine->acked_seqno = max(engine->acked_seqno, job->seqno);
+		engine->stats.polled += engine->polling;
+		return false;
+	}
+	job->state = PAGODA_EXEC_WAITING;
+	if (outcome == PAGODA_OUTCOME_FAULT) {
+		job->faulted = true;
+		job->fault = *fault;
+	} else if (engine->paused) {
+		return false;		/* what a reset gives back */
+	}
+	engine->need_reset = true;
+	return true;
+}
+
+/* Called by the transport once a request, from interrupt context. */
+static void pagoda_flight_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
+				   const struct pagoda_fault *fault)
+{
+	struct pagoda_exec_flight *job = container_of(request, struct pagoda_exec_flight, request);
+	struct pagoda_exec_engine *engine = job->context->engine;
+	struct pagoda_engines *engines = engine->engines;
+	bool cookie = dma_fence_begin_signalling();
+	unsigned long flags;
+	bool reset;
+
+	spin_lock_irqsave(&engine->lock, flags);
+	reset = pagoda_flight_answer(job, outcome, fault);
+	spin_unlock_irqrestore(&engine->lock, flags);
+	pagoda_flight_put(job);
+	pagoda_flight_retire(engine);
+	if (reset)
+		queue_work(engines->recover_wq, &engine->work);
+	dma_fence_end_signalling(cookie);
+	kref_put(&engines->kref, pagoda_engines_release);
+}
+
+/**
+ * pagoda_flight_watch() - Have the watchdog look after the timeout
+ * @engine: Engine
+ *
+ * Context: any.
+ */
+void pagoda_flight_watch(struct pagoda_exec_engine *engine)
+{
+	struct pagoda_engines *engines = engine->engines;
+
+	queue_delayed_work(engines->recover_wq, &engine->watchdog,
+			   msecs_to_jiffies(engines->args.timeout_ms));
+}
+
+/* A job that was sent before gets a new number (C187). */
+static int pagoda_flight_submit(struct pagoda_exec_flight *job)
+{
+	struct pagoda_exec_engine *engine = job->context->engine;
+	struct pagoda_engines *engines = engine->engines;
+	struct pagoda_request *request = &job->request;
+	int ret;
+
+	lockdep_assert_held(&engine->lock);
+	request->seqno = engine->sent_seqno + 1;
+	request->complete = pagoda_flight_complete;
+	refcount_inc(&job->refs);
+	kref_get(&engines->kref);
+	ret = engine->transport->ops->submit(engine->transport, request);
+	if (ret) {
+		refcount_dec(&job->refs);
+		kref_put(&engines->kref, pagoda_engines_release);
+		return ret;
+	}
+	job->seqno = ++engine->sent_seqno;
+	job->state = PAGODA_EXEC_SENT;
+	trace_pagoda_job_submit(pagoda_engine_dev(engine), engine->index, job->context->id,
+				job->base.number, job->seqno);
+	engine->stats.jobs += !job->sent_before;
+	engine->stats.resubmitted += job->sent_before;
+	job->sent_before = true;
+	pagoda_engine_count(engine, true);
+	pagoda_flight_watch(engine);
+	return 0;
+}
+
+/* Why a job that waits won't be executed; 0 if it may. */
+static int pagoda_flight_verdict(struct pagoda_exec_flight *job)
+{
+	struct pagoda_exec_engine *engine = job->context->engine;
+
+	if (job->error)
+		return job->error;
+	if (engine->stopped || engine->gone)
+		return -ENODEV;
+	if (job->context->dead)
+		return -ESRCH;
+	return job->context->banned ? -ECANCELED : 0;
+}
+
+/**
+ * pagoda_flight_send() - Give the device all that waits for it, in order
+ * @engine: Engine
+ *
+ * Jobs that mustn't be executed any more end instead. Does nothing while somebody
+ * rearranges them, and sends nothing while the device isn't to be disturbed. What
+ * can't be given to the device calls for a reset.
+ *
+ * Context: engine->lock held; the caller calls pagoda_flight_retire() without it.
+ * Return: True if the caller has to ring the doorbell, without the lock.
+ */
+bool pagoda_flight_send(struct pagoda_exec_engine *engine)
+{
+	struct pagoda_exec_flight *job;
+	bool sent = false;
+	int error;
+
+	lockdep_assert_held(&engine->lock);
+	if (engine->paused)
+		return false;
+	list_for_each_entry(job, &engine->inflight, node) {
+		/* What the device had is the reset's business. */
+		if (job->state != PAGODA_EXEC_WAITING || (engine->need_reset && job->seqno))
+			continue;
+		error = pagoda_flight_verdict(job);
+		if (error) {
+			pagoda_flight_end(job, error);
+			continue;
+		}
+		if (engine->refusing)
+			queue_work(engine->engines->recover_wq, &engine->work);
+		if (engine->held || engine->need_reset)
+			continue;
+		if (pagoda_flight_submit(job)) {
+			job->failures++;
+			engine->need_reset = true;
+			queue_work(engine->engines->recover_wq, &engine->work);
+			continue;
+		}
+		sent = true;
+	}
+	return sent;
+}
+
+/**
+ * pagoda_flight_tell_lost() - A job is lost to a reset of the adapter
+ * @job: Job; it stays where it is meanwhile
+ *
+ * Context: may sleep; on the way to a fence.
+ */
+void pagoda_flight_tell_lost(struct pagoda_exec_flight *job)
+{
+	const struct pagoda_exec_report report = {
+		.job = job->base.number,
+		.engine = job->context->engine->index,
+		.reset = true,
+	};
+
+	if (!pagoda_exec_context_is_banned(job->context))
+		pagoda_exec_context_tell(job->context, &report);
+}
+
+/* Before the first time it is sent: from then on the save area doesn't move. */
+static void pagoda_flight_load(struct pagoda_exec_flight *job)
+{
+	struct pagoda_exec_context *context = job->context;
+	const struct pagoda_exec_ops *ops = context->engine->engines->args.ops;
+
+	job->error = ops->image(context->owner, job->base.mark, &job->execute);
+	if (job->error == -ECANCELED)
+		pagoda_flight_tell_lost(job);
+}
+
+/**
+ * pagoda_flight_run_job() - The scheduler wants a job to run
+ * @sched_job: Job, all its dependencies signalled
+ *
+ * Never waits: the scheduler's credits are no more than the ring's size.
+ *
+ * Context: submit_wq, on the way to a fence.
+ * Return: The fence of the device's work, with a reference for the scheduler.
+ */
+struct dma_fence *pagoda_flight_run_job(struct drm_sched_job *sched_job)
+{
+	struct pagoda_exec_flight *job = container_of(sched_job, struct pagoda_exec_flight, sched);
+	struct pagoda_exec_engine *engine = job->context->engine;
+	bool cookie = dma_fence_begin_signalling();
+	struct dma_fence *hw = job->hw;
+	unsigned long flags;
+	bool kick;
+
+	pagoda_flight_load(job);
+	spin_lock_irqsave(&engine->lock, flags);
+	pagoda_hw_fence_init(hw, engine->hw_context, ++engine->taken);
+	dma_fence_get(hw);
+	list_add_tail(&job->node, &engine->inflight);
+	kick = pagoda_flight_send(engine);
+	spin_unlock_irqrestore(&engine->lock, flags);
+	if (kick)
+		engine->transport->ops->kick(engine->transport);
+	pagoda_flight_retire(engine);
+	dma_fence_end_signalling(cookie);
+	return hw;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What engines tell about themselves: counters, state, the jobs they have.
+ */
+#include <drm/drm_print.h>
+
+#include "exec_internal.h"
+
+static const char * const pagoda_exec_states[] = {
+	[PAGODA_EXEC_WAITING] = "waiting",
+	[PAGODA_EXEC_SENT] = "sent",
+	[PAGODA_EXEC_DONE] = "done",
+};
+
+static void pagoda_exec_stats(struct pagoda_exec_engine *engine,
+			      struct pagoda_engine_stats *stats)
+{
+	lockdep_assert_held(&engine->lock);
+	*stats = engine->stats;
+	if (engine->nr_sent)
+		stats->busy_ns += ktime_to_ns(ktime_sub(ktime_get(), engine->busy_since));
+}
+
+/**
+ * pagoda_engines_stats() - Read the counters of an engine
+ * @engines: The engines
+ * @engine: Which, below their number
+ * @stats: Receives them
+ *
+ * Context: any process context.
+ */
+void pagoda_engines_stats(struct pagoda_engines *engines, u32 engine,
+			  struct pagoda_engine_stats *stats)
+{
+	spin_lock_irq(&engines->engine[engine].lock);
+	pagoda_exec_stats(&engines->engine[engine], stats);
+	spin_unlock_irq(&engines->engine[engine].lock);
+}
+
+static void pagoda_exec_print_job(struct pagoda_exec_flight *job, struct drm_printer *p)
+{
+	u32 i;
+
+	drm_printf(p, "\tcontext %llu job %llu: %s, request %llu, space %u, error %d%s%s\n",
+		   job->context->id, job->base.number, pagoda_exec_states[job->state],
+		   job->seqno, job->context->address_space, job->error,
+		   job->faulted ? ", faulted" : "", job->context->banned ? ", banned" : "");
+	if (job->faulted)
+		drm_printf(p, "\t\treason %u, at 0x%llx, address 0x%llx, access %u, level %u\n",
+			   job->fault.reason, job->fault.command, job->fault.address,
+			   job->fault.access, job->fault.level);
+	for (i = 0; i < job->base.nr_buffers; i++)
+		drm_printf(p, "\t\tbuffer 0x%llx, %llu bytes\n",
+			   le64_to_cpu(job->buffers[i].address),
+			   le64_to_cpu(job->buffers[i].size));
+}
+
+static void pagoda_exec_print(struct pagoda_exec_engine *engine, struct drm_printer *p)
+{
+	struct pagoda_engine_stats stats;
+	struct pagoda_exec_flight *job;
+
+	lockdep_assert_held(&engine->lock);
+	pagoda_exec_stats(engine, &stats);
+	drm_printf(p, "engine %u:%s%s%s%s%s%s\n", engine->index, engine->held ? " held" : "",
+		   engine->refusing ? " refusing" : "", engine->paused ? " paused" : "",
+		   engine->broken ? " broken" : "", engine->stopped ? " stopped" : "",
+		   engine->gone ? " gone" : "");
+	drm_printf(p, "\trequests: sent %llu, executed %llu; jobs taken %llu\n",
+		   engine->sent_seqno, engine->acked_seqno, engine->taken);
+	drm_printf(p, "\tjobs: %llu, faults: %llu, timeouts: %llu, resets: %llu\n",
+		   stats.jobs, stats.faults, stats.timeouts, stats.resets);
+	drm_printf(p, "\tresubmitted: %llu, polled: %llu, busy: %llu us\n",
+		   stats.resubmitted, stats.polled, div_u64(stats.busy_ns, NSEC_PER_USEC));
+	list_for_each_entry(job, &engine->inflight, node)
+		pagoda_exec_print_job(job, p);
+}
+
+/**
+ * pagoda_engines_print() - Print state, counters and what is in flight
+ * @engines: The engines
+ * @p: Where to
+ *
+ * Context: any process context, also pagoda_exec_ops.banned; @p must not sleep.
+ */
+void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p)
+{
+	u32 i;
+
+	for (i = 0; i < engines->count; i++) {
+		spin_lock_irq(&engines->engine[i].lock);
+		pagoda_exec_print(&engines->engine[i], p);
+		spin_unlock_irq(&engines->engine[i].lock);
+	}
+}

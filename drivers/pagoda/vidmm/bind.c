@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * VM_BIND: what addresses mean.
+ *
+ * An array is one change: everything it can need is allocated first, the page
+ * tables for all of it are staged, and only then do books and tables change, which
+ * can't fail. Whether it may be accepted at all was decided before, by the plan.
+ */
+#include <linux/slab.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_print.h>
+#include "bind.h"
+
+/**
+ * struct bind - An array being applied
+ * @vm: VM, locked
+ * @binds: Entries
+ * @count: Their number
+ * @maps: What the page tables shall be, one an entry; unused for COPY
+ * @places: Where the allocations of MAP entries are
+ * @copies: COPY entries
+ * @vm_bos: Links of the VM to the allocations of MAP entries
+ * @books: Nodes for the books
+ */
+struct bind {
+	struct pagoda_vm *vm;
+	const struct pagoda_bind *binds;
+	u32 count;
+	struct pagoda_map *maps;
+	struct pagoda_vm_place *places;
+	struct pagoda_space_copy *copies;
+	struct drm_gpuvm_bo **vm_bos;
+	struct pagoda_books books;
+};
+
+static bool bind_is_copies(const struct bind *bind)
+{
+	return bind->binds[0].type == DRM_PAGODA_BIND_COPY;
+}
+
+static void bind_free(struct bind *bind)
+{
+	pagoda_books_fini(&bind->books);
+	kvfree(bind->vm_bos);
+	kvfree(bind->copies);
+	kvfree(bind->places);
+	kvfree(bind->maps);
+}
+
+static int bind_alloc(struct bind *bind)
+{
+	int ret = pagoda_books_init(&bind->books, bind->vm, bind->binds, bind->count);
+
+	if (bind_is_copies(bind)) {
+		bind->copies = kvcalloc(bind->count, sizeof(*bind->copies), GFP_KERNEL);
+		if (!ret && bind->copies)
+			return 0;
+	} else {
+		bind->maps = kvcalloc(bind->count, sizeof(*bind->maps), GFP_KERNEL);
+		bind->places = kvcalloc(bind->count, sizeof(*bind->places), GFP_KERNEL);
+		bind->vm_bos = kvcalloc(bind->count, sizeof(*bind->vm_bos), GFP_KERNEL);
+		if (!ret && bind->maps && bind->places && bind->vm_bos)
+			return 0;
+	}
+	bind_free(bind);
+	return -ENOMEM;
+}
+
+/* Reservations of everything whose mappings change; one of them many times is fine. */
+static int bind_lock(struct bind *bind, struct drm_exec *exec)
+{
+	struct drm_gpuvm *base = &bind->vm->base;
+	struct pagoda_bo *last = NULL;
+	u32 i;
+	int ret;
+
+	ret = drm_gpuvm_prepare_vm(base, exec, 1);
+	for (i = 0; i < bind->count && !ret; i++) {
+		const struct pagoda_bind *entry = &bind->binds[i];
+
+		if (pagoda_bind_is_map(entry) && entry->bo != last) {
+			ret = drm_exec_prepare_obj(exec, pagoda_bo_gem(entry->bo), 1);
+			last = entry->bo;
+		}
+		if (!ret && entry->type == DRM_PAGODA_BIND_COPY)
+			ret = drm_gpuvm_prepare_range(base, exec, entry->offset, entry->size, 1);
+		if (!ret)
+			ret = drm_gpuvm_prepare_range(base, exec, entry->address, entry->size, 1);
+	}
+	return ret;
+}
+
+static int bind_describe_map(struct bind *bind, u32 index)
+{
+	const struct pagoda_bind *entry = &bind->binds[index];
+	struct pagoda_map *map = &bind->maps[index];
+	struct drm_gpuvm_bo *vm_bo;
+
+	map->flags = pagoda_bind_pte_flags(entry->flags);
+	map->driver_protection = entry->driver_protection;
+	if (entry->window < entry->size)
+		map->window = entry->window;
+	vm_bo = drm_gpuvm_bo_obtain(&bind->vm->base, pagoda_bo_gem(entry->bo));
+	if (IS_ERR(vm_bo))
+		return PTR_ERR(vm_bo);
+	bind->vm_bos[index] = vm_bo;
+	drm_gpuvm_bo_extobj_add(vm_bo);
+	return pagoda_vm_place_get(entry->bo, entry->offset, map->window ?: entry->size,
+				   &bind->places[index], map);
+}
+
+static int bind_describe(struct bind *bind)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < bind->count && !ret; i++) {
+		const struct pagoda_bind *entry = &bind->binds[i];
+		struct pagoda_map *map = &bind->maps[i];
+
+		map->va = entry->address;
+		map->size = entry->size;
+		if (pagoda_bind_is_map(entry))
+			ret = bind_describe_map(bind, i);
+		else if (entry->type == DRM_PAGODA_BIND_MAP_ZERO)
+			map->kind = PAGODA_MAP_ZERO;
+		else
+			map->kind = PAGODA_MAP_INVALID;
+	}
+	return ret;
+}
+
+static void bind_describe_copies(struct bind *bind)
+{
+	u32 i;
+
+	for (i = 0; i < bind->count; i++)
+		bind->copies[i] = (struct pagoda_space_copy) {
+			.src = bind->binds[i].offset,
+			.dst = bind->binds[i].address,
+			.size = bind->binds[i].size,
+		};
+}
+
+/* The links an array got are the mappings' from now on, or nobody's. */
+static void bind_put_places(struct bind *bind)
+{
+	u32 i;
+
+	for (i = 0; i < bind->count && bind->places; i++) {
+		pagoda_vm_place_put(&bind->places[i]);
+		drm_gpuvm_bo_put(bind->vm_bos[i]);
+		bind->vm_bos[i] = NULL;
+	}
+}
+
+/* Stages the tables; nothing has changed when it fails. */
+static int bind_prepare(struct bind *bind, struct pagoda_pt_update **update)
+{
+	struct pagoda_space *space = bind->vm->space;
+	int ret;
+
+	ret = pagoda_vm_make_tables_resident(bind->vm);
+	if (ret)
+		return ret;
+	if (bind_is_copies(bind)) {
+		bind_describe_copies(bind);
+		return pagoda_space_prepare_copy(space, bind->copies, bind->count, update);
+	}
+	ret = bind_describe(bind);
+	if (!ret)
+		ret = pagoda_unique_check(bind->vm, bind->binds, bind->count);
+	if (ret)
+		return ret;
+	return pagoda_space_prepare(space, bind->maps, bind->count, update);
+}
+
+static void bind_note(struct bind *bind)
+{
+	u32 i;
+
+	for (i = 0; i < bind->count; i++) {
+		const struct pagoda_bind *entry = &bind->binds[i];
+		bool map = pagoda_bind_is_map(entry);
+
+		pagoda_books_note(&bind->books, entry, map ? bind->vm_bos[i] : NULL,
+				  map && bind->maps[i].kind == PAGODA_MAP_MEMORY);
+	}
+}
+
+static int bind_try(struct bind *bind, struct dma_fence **fence)
+{
+	struct pagoda_pt_update *update;
+	int ret;
+
+	ret = bind_prepare(bind, &update);
+	if (!ret)
+		ret = pagoda_vm_commit(bind->vm, update, fence);
+	if (!ret)
+		bind_note(bind);
+	bind_put_places(bind);
+	return ret;
+}
+
+/* What fills VRAM may be the VM's own: then it makes room for page tables. */
+static int bind_apply(struct bind *bind, struct dma_fence **fence)
+{
+	struct pagoda_room room = { .vm = bind->vm, .away = true };
+	int ret;
+
+	bind->vm->keep = PAGODA_VM_KEEP_BOUND;
+	do {
+		ret = bind_try(bind, fence);
+	} while (ret == -ENOMEM && pagoda_room_make(&room));
+	bind->vm->keep = PAGODA_VM_KEEP_NOTHING;
+	return ret;
+}
+
+/* What isn't shown any more isn't somebody else's before the flush is through (C101). */
+static void bind_add_fence(struct drm_exec *exec, struct dma_fence *fence)
+{
+	struct drm_gem_object *obj;
+	unsigned long i;
+
+	for (i = 0; (obj = drm_exec_obj(exec, i)); i++)
+		dma_resv_add_fence(obj->resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+static int bind_locked(struct bind *bind, struct dma_fence **fence)
+{
+	struct drm_exec exec;
+	int ret = 0;
+
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+		      bind->count + 1);
+	drm_exec_until_all_locked(&exec) {
+		ret = bind_lock(bind, &exec);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+		ret = bind_apply(bind, fence);
+		if (ret)
+			break;
+	}
+	if (!ret && *fence)
+		bind_add_fence(&exec, *fence);
+	drm_exec_fini(&exec);
+	return ret;
+}
+
+/**
+ * pagoda_bind_run() - Make the change an array asks for
+ * @vm: VM, locked
+ * @binds: Entries, planned
+ * @count: Their number, not 0
+ * @fence: Out: signals when the addresses can be used; the caller's. NULL: they can
+ *
+ * All or nothing.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0, -EINVAL (driver protection that isn't unique), -ENOMEM, -EBUSY, -EINTR or
+ * -ERESTARTSYS.
+ */
+int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
+		    struct dma_fence **fence)
+{
+	struct bind bind = { .vm = vm, .binds = binds, .count = count };
+	int ret;
+
+	lockdep_assert_held(&vm->lock);
+	*fence = NULL;
+	ret = bind_alloc(&bind);
+	if (ret)
+		return ret;
+	ret = bind_locked(&bind, fence);
+	bind_free(&bind);
+	return ret;
+}
+
+static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address, u64 *size)
+{
+	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_find(&vm->base, pagoda_bo_gem(bo));
+	struct drm_gpuva *va;
+
+	if (!vm_bo)
+		return false;
+	va = list_first_entry_or_null(&vm_bo->list.gpuva, struct drm_gpuva, gem.entry);
+	if (va) {
+		*address = va->va.addr;
+		*size = va->va.range;
+	}
+	drm_gpuvm_bo_put(vm_bo);
+	return va;
+}
+
+/**
+ * pagoda_vm_forget() - The client closed its handle of an allocation
+ * @vm: One of the client's VMs
+ * @bo: Allocation; a reference is held
+ *
+ * Its mappings become invalid, which needs no memory, and leave the books (WDDM:
+ * addresses are freed with the allocation, C139); those that wait to be made aren't.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ */
+void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo)
+{
+	struct pagoda_books books;
+	u64 address, size;
+
+	mutex_lock(&vm->lock);
+	pagoda_books_init(&books, vm, NULL, 0);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	pagoda_vm_bo_invalidate(vm, bo);
+	while (forget_next(vm, bo, &address, &size)) {
+		pagoda_books_unmap(&books, address, size);
+		pagoda_plan_forget(vm, address, size, bo);
+	}
+	if (bo->private_to == vm)
+		list_del_init(&bo->evicted);
+	dma_resv_unlock(bo->ttm.base.resv);
+	pagoda_bind_forget_waiting(vm, bo);
+	mutex_unlock(&vm->lock);
+	pagoda_books_fini(&books);
+}

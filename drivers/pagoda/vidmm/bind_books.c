@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A VM's books, drm_gpuvm's: what the page tables show, and what they would show if it
+ * were resident.
+ *
+ * Ranges that fault on purpose, or are reserved only, aren't in them: the plan knows
+ * those. Nothing here fails: the split and merge steps find their nodes in a list of
+ * spare ones, three an entry, which is the most that one entry can need; copies need
+ * one more for each mapping that they make.
+ *
+ * Of a mapping whose window repeats, the offset is that of the window, wherever the
+ * mapping was cut; &pagoda_va.first says where in the window it begins.
+ */
+#include <linux/slab.h>
+#include "bind.h"
+
+#define BOOKS_SPARES	3
+/* Most nodes one array may call for: chains of copies can multiply them. */
+#define BOOKS_MOST_SPARES	1000000
+
+/* ---- Nodes ------------------------------------------------------------------- */
+
+/*
+ * How many mappings a copy makes at most: all that its source shows by then, what earlier
+ * copies of the array put there included, and never more than one a page.
+ */
+static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, const u64 *pieces,
+		       u32 index)
+{
+	const struct pagoda_bind *entry = &binds[index];
+	u64 end = entry->offset + entry->size, most = entry->size >> PAGE_SHIFT, sum = 0;
+	struct drm_gpuva *va;
+	u32 i;
+
+	drm_gpuvm_for_each_va_range(va, &vm->base, entry->offset, end)
+		sum++;
+	for (i = 0; i < index && sum < most; i++) {
+		const struct pagoda_bind *other = &binds[i];
+
+		/* Where it ends within the source, it cuts one mapping in two or three. */
+		if (other->address < end && entry->offset < other->address + other->size)
+			sum += pieces[i] + 2;
+	}
+	return min(sum, most);
+}
+
+/* Quadratic only for arrays of copies; the mapping that a copy covers may be cut. */
+static int copies_count(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
+			u64 *wanted)
+{
+	u64 *pieces = kvcalloc(count, sizeof(*pieces), GFP_KERNEL);
+	u32 i;
+
+	if (!pieces)
+		return -ENOMEM;
+	for (i = 0; i < count && *wanted <= BOOKS_MOST_SPARES; i++) {
+		pieces[i] = copy_pieces(vm, binds, pieces, i);
+		*wanted += pieces[i];
+		cond_resched();
+	}
+	kvfree(pieces);
+	return *wanted <= BOOKS_MOST_SPARES ? 0 : -ENOMEM;
+}
+
+/**
+ * pagoda_books_init() - Get all nodes that an array can need
+ * @books: Filled; pagoda_books_fini() it, also on failure
+ * @vm: VM, locked
+ * @binds: Entries; @count 0: some unmapping of whole mappings
+ * @count: Their number
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_books_init(struct pagoda_books *books, struct pagoda_vm *vm,
+		      const struct pagoda_bind *binds, u32 count)
+{
+	u64 wanted = (u64)count * BOOKS_SPARES;
+
+	*books = (struct pagoda_books) { .vm = vm };
+	INIT_LIST_HEAD(&books->spares);
+	INIT_LIST_HEAD(&books->dropped);
+	if (count && binds[0].type == DRM_PAGODA_BIND_COPY &&
+	    copies_count(vm, binds, count, &wanted))
+		return -ENOMEM;
+	while (wanted--) {
+		struct pagoda_va *va = kzalloc(sizeof(*va), GFP_KERNEL);
+
+		if (!va)
+			return -ENOMEM;
+		list_add(&va->entry, &books->spares);
+	}
+	return 0;
+}
+
+/**
+ * pagoda_books_fini() - Free what wasn't needed, or isn't any more
+ * @books: Books
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_books_fini(struct pagoda_books *books)
+{
+	struct pagoda_va *va, *next;
+
+	list_for_each_entry_safe(va, next, &books->spares, entry)
+		kfree(va);
+	list_for_each_entry_safe(va, next, &books->dropped, entry) {
+		if (va->base.gem.obj)
+			drm_gem_object_put(va->base.gem.obj);
+		kfree(va);
+	}
+}
+
+static struct pagoda_va *books_spare(struct pagoda_books *books)
+{
+	struct pagoda_va *va = list_first_entry(&books->spares, struct pagoda_va, entry);
+
+	list_del(&va->entry);
+	return va;
+}
+
+static void books_drop(struct pagoda_books *books, struct drm_gpuva *base)
+{
+	if (base->gem.obj)
+		drm_gem_object_get(base->gem.obj);
+	drm_gpuva_unlink(base);
+	list_add(&pagoda_va_of(base)->entry, &books->dropped);
+}
+
+/* ---- Steps ------------------------------------------------------------------- */
+
+static int books_step_map(struct drm_gpuva_op *op, void *priv)
+{
+	struct pagoda_books *books = priv;
+	struct pagoda_va *va = books_spare(books);
+
+	drm_gpuva_map(&books->vm->base, &va->base, &op->map);
+	va->flags = books->now.flags;
+	va->driver_protection = books->now.driver_protection;
+	va->window = books->now.window;
+	if (!op->map.gem.obj)
+		va->base.flags |= DRM_GPUVA_SPARSE;
+	drm_gpuva_invalidate(&va->base, books->now.invalidated);
+	drm_gpuva_link(&va->base, books->now.vm_bo);
+	return 0;
+}
+
+/* Byte of the window that an address of a mapping shows. */
+static u64 books_first(const struct pagoda_va *va, u64 address)
+{
+	return va->window ? (va->first + address - va->base.va.addr) % va->window : 0;
+}
+
+/* Byte of the allocation, or of the window's beginning, for a mapping from an address on. */
+static u64 books_offset(const struct pagoda_va *va, u64 address)
+{
+	return va->base.gem.offset + (va->window ? 0 : address - va->base.va.addr);
+}
+
+/* What is left of a mapping, from @address on, is like the mapping. */
+static struct pagoda_va *books_part(struct pagoda_books *books, const struct pagoda_va *from,
+				    u64 address)
+{
+	struct pagoda_va *va = books_spare(books);
+
+	va->flags = from->flags;
+	va->driver_protection = from->driver_protection;
+	va->window = from->window;
+	va->first = books_first(from, address);
+	va->base.flags = from->base.flags;
+	return va;
+}
+
+/* Into the books; @flags as drm_gpuvm doesn't copy them. */
+static void books_link_part(struct pagoda_va *part, enum drm_gpuva_flags flags, u64 offset,
+			    struct drm_gpuvm_bo *vm_bo)
+{
+	part->base.flags = flags;
+	part->base.gem.offset = offset;
+	drm_gpuva_link(&part->base, vm_bo);
+}
+
+static int books_step_remap(struct drm_gpuva_op *op, void *priv)
+{
+	struct pagoda_books *books = priv;
+	struct drm_gpuva *whole = op->remap.unmap->va;
+	struct pagoda_va *from = pagoda_va_of(whole), *prev = NULL, *next = NULL;
+	struct drm_gpuvm_bo *vm_bo = whole->vm_bo;
+	u64 offset = 0;
+
+	if (op->remap.prev)
+		prev = books_part(books, from, whole->va.addr);
+	if (op->remap.next) {
+		next = books_part(books, from, op->remap.next->va.addr);
+		offset = books_offset(from, op->remap.next->va.addr);
+	}
+	drm_gpuva_remap(prev ? &prev->base : NULL, next ? &next->base : NULL, &op->remap);
+	if (prev)
+		books_link_part(prev, whole->flags, whole->gem.offset, vm_bo);
+	if (next)
+		books_link_part(next, whole->flags, offset, vm_bo);
+	books_drop(books, whole);
+	return 0;
+}
+
+static int books_step_unmap(struct drm_gpuva_op *op, void *priv)
+{
+	struct drm_gpuva *va = op->unmap.va;
+
+	drm_gpuva_unmap(&op->unmap);
+	books_drop(priv, va);
+	return 0;
+}
+
+static void vm_free(struct drm_gpuvm *base)
+{
+	struct pagoda_vm *vm = pagoda_vm_of(base);
+
+	ttm_lru_bulk_move_fini(&vm->vidmm->ttm, &vm->bulk);
+	dma_fence_put(vm->last);
+	pagoda_client_put(vm->client);
+	mutex_destroy(&vm->lock);
+	kfree(vm);
+}
+
+const struct drm_gpuvm_ops pagoda_vm_ops = {
+	.vm_free = vm_free,
+	.sm_step_map = books_step_map,
+	.sm_step_remap = books_step_remap,
+	.sm_step_unmap = books_step_unmap,
+};
+
+/* ---- Entries ----------------------------------------------------------------- */
+
+/**
+ * pagoda_books_unmap() - Nothing is shown in a range any more
+ * @books: Books
+ * @address: First address
+ * @size: Bytes
+ */
+void pagoda_books_unmap(struct pagoda_books *books, u64 address, u64 size)
+{
+	WARN_ON_ONCE(drm_gpuvm_sm_unmap(&books->vm->base, books, address, size));
+}
+
+/* What the part of a mapping that a copy reads becomes; with a reference of its link. */
+static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pagoda_bind *entry,
+				    const struct pagoda_va *from)
+{
+	u64 start = max(entry->offset, from->base.va.addr);
+	u64 end = min(entry->offset + entry->size, from->base.va.addr + from->base.va.range);
+	struct pagoda_va *piece = books_part(books, from, start);
+
+	piece->base.va.addr = entry->address + (start - entry->offset);
+	piece->base.va.range = end - start;
+	piece->base.gem.obj = from->base.gem.obj;
+	piece->base.gem.offset = books_offset(from, start);
+	if (from->base.vm_bo)
+		piece->base.vm_bo = drm_gpuvm_bo_get(from->base.vm_bo);
+	return piece;
+}
+
+/* All of the source is looked at before anything of the destination goes (C137). */
+static void books_copy(struct pagoda_books *books, const struct pagoda_bind *entry)
+{
+	struct drm_gpuvm *base = &books->vm->base;
+	struct pagoda_va *piece, *next;
+	struct drm_gpuva *from;
+	LIST_HEAD(pieces);
+
+	drm_gpuvm_for_each_va_range(from, base, entry->offset, entry->offset + entry->size)
+		list_add_tail(&copy_piece(books, entry, pagoda_va_of(from))->entry, &pieces);
+	pagoda_books_unmap(books, entry->address, entry->size);
+	list_for_each_entry_safe(piece, next, &pieces, entry) {
+		struct drm_gpuvm_bo *vm_bo = piece->base.vm_bo;
+
+		list_del(&piece->entry);
+		piece->base.vm_bo = NULL;
+		INIT_LIST_HEAD(&piece->base.gem.entry);
+		WARN_ON_ONCE(drm_gpuva_insert(base, &piece->base));
+		drm_gpuva_link(&piece->base, vm_bo);
+		drm_gpuvm_bo_put(vm_bo);
+	}
+}
+
+static void books_map(struct pagoda_books *books, const struct pagoda_bind *entry,
+		      struct drm_gpuvm_bo *vm_bo, bool shown)
+{
+	books->now.flags = entry->flags;
+	books->now.driver_protection = entry->driver_protection;
+	books->now.window = entry->window < entry->size ? entry->window : 0;
+	books->now.invalidated = !shown;
+	books->now.vm_bo = vm_bo;
+	WARN_ON_ONCE(drm_gpuvm_sm_map(&books->vm->base, books, entry->address, entry->size,
+				      vm_bo ? vm_bo->obj : NULL, entry->offset));
+}
+
+/**
+ * pagoda_books_note() - An entry is done
+ * @books: Books, with the nodes for it
+ * @entry: Entry
+ * @vm_bo: MAP: its allocation's link to the VM
+ * @shown: MAP: the page tables show it, because it is resident
+ */
+void pagoda_books_note(struct pagoda_books *books, const struct pagoda_bind *entry,
+		       struct drm_gpuvm_bo *vm_bo, bool shown)
+{
+	switch (entry->type) {
+	case DRM_PAGODA_BIND_MAP:
+	case DRM_PAGODA_BIND_MAP_FENCE:
+		books_map(books, entry, vm_bo, shown);
+		if (entry->driver_protection & PAGODA_PROTECTION_UNIQUE)
+			pagoda_bo_of_gem(vm_bo->obj)->unique = true;
+		if (!shown)
+			pagoda_vm_bo_evicted(vm_bo);
+		break;
+	case DRM_PAGODA_BIND_MAP_ZERO:
+		books_map(books, entry, NULL, true);
+		break;
+	case DRM_PAGODA_BIND_COPY:
+		books_copy(books, entry);
+		break;
+	default:
+		pagoda_books_unmap(books, entry->address, entry->size);
+	}
+}

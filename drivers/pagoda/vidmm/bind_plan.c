@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What addresses of a VM will be once everything accepted so far is done.
+ *
+ * Arrays that wait are accepted when they are asked for, so the rules about which
+ * addresses are free, reserved or mapped are asked of the plan and not of the books:
+ * what was accepted can't break one of them any more, and what a later UNMAP in the queue
+ * frees can be planned with at once (C138).
+ *
+ * Two maps of pages, both protected by pagoda_vm.lock:
+ *
+ *	taken		what a page is: shows an allocation, zeros, faults on purpose, or is
+ *			reserved only. Nothing: it is free
+ *	reserved	number of the reservation a page belongs to; all of them are taken
+ *
+ * An array is planned entry by entry, each on top of those before (C135); what is
+ * overwritten is noted down, so that an array can be taken back as a whole.
+ */
+#include <linux/maple_tree.h>
+#include <linux/slab.h>
+#include <drm/drm_print.h>
+#include "bind.h"
+
+/* The undo log must not fail. */
+#define PLAN_GFP	(GFP_KERNEL | __GFP_NOFAIL)
+
+/* What a page is; the allocation's number is above it. */
+enum plan_kind {
+	PLAN_MAP,
+	PLAN_ZERO,
+	PLAN_NO_ACCESS,
+	PLAN_RESERVED,
+};
+
+#define PLAN_KIND_BITS	2
+
+/**
+ * struct plan_range - Pages and what a map says of them
+ * @entry: In a list
+ * @map: The map
+ * @first: First page
+ * @last: Last page
+ * @value: What they are; NULL: nothing
+ */
+struct plan_range {
+	struct list_head entry;
+	struct maple_tree *map;
+	unsigned long first;
+	unsigned long last;
+	void *value;
+};
+
+static void *plan_value(enum plan_kind kind, u64 allocation)
+{
+	return xa_mk_value(allocation << PLAN_KIND_BITS | kind);
+}
+
+static enum plan_kind plan_kind(const void *value)
+{
+	return xa_to_value(value) & (BIT(PLAN_KIND_BITS) - 1);
+}
+
+static void plan_store(struct maple_tree *map, unsigned long first, unsigned long last,
+		       void *value)
+{
+	MA_STATE(mas, map, first, last);
+
+	WARN_ON_ONCE(mas_store_gfp(&mas, value, PLAN_GFP));
+}
+
+static void plan_note(struct list_head *list, struct maple_tree *map, unsigned long first,
+		      unsigned long last, void *value)
+{
+	struct plan_range *range = kmalloc(sizeof(*range), PLAN_GFP);
+
+	*range = (struct plan_range) {
+		.map = map, .first = first, .last = last, .value = value,
+	};
+	list_add_tail(&range->entry, list);
+}
+
+/* What there is in a range, piece by piece. */
+static void plan_collect(struct list_head *list, struct maple_tree *map, unsigned long first,
+			 unsigned long last)
+{
+	MA_STATE(mas, map, first, first);
+	void *value;
+
+	mas_for_each(&mas, value, last)
+		plan_note(list, map, max(mas.index, first), min(mas.last, last), value);
+}
+
+/* With what it takes to go back: pieces, then the range as a whole. */
+static void plan_set(struct maple_tree *map, unsigned long first, unsigned long last, void *value,
+		     struct list_head *undo)
+{
+	if (undo) {
+		plan_collect(undo, map, first, last);
+		plan_note(undo, map, first, last, NULL);
+	}
+	plan_store(map, first, last, value);
+}
+
+static void plan_drop(struct list_head *list)
+{
+	struct plan_range *range, *next;
+
+	list_for_each_entry_safe(range, next, list, entry)
+		kfree(range);
+	INIT_LIST_HEAD(list);
+}
+
+/**
+ * pagoda_plan_init() - All addresses are free
+ * @vm: VM
+ */
+void pagoda_plan_init(struct pagoda_vm *vm)
+{
+	mt_init_flags(&vm->plan.taken, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_LOCK_EXTERN);
+	mt_set_external_lock(&vm->plan.taken, &vm->lock);
+	mt_init_flags(&vm->plan.reserved, MT_FLAGS_LOCK_EXTERN);
+	mt_set_external_lock(&vm->plan.reserved, &vm->lock);
+}
+
+/**
+ * pagoda_plan_fini() - The VM goes
+ * @vm: VM, locked
+ */
+void pagoda_plan_fini(struct pagoda_vm *vm)
+{
+	__mt_destroy(&vm->plan.taken);
+	__mt_destroy(&vm->plan.reserved);
+}
+
+/**
+ * pagoda_plan_undo() - The array wasn't accepted after all
+ * @vm: VM, locked
+ * @undo: From pagoda_plan_array(); used up
+ *
+ * Context: May sleep and allocate; can't fail.
+ */
+void pagoda_plan_undo(struct pagoda_vm *vm, struct list_head *undo)
+{
+	struct plan_range *range;
+
+	lockdep_assert_held(&vm->lock);
+	list_for_each_entry_reverse(range, undo, entry)
+		plan_store(range->map, range->first, range->last, range->value);
+	plan_drop(undo);
+}
+
+/**
+ * pagoda_plan_keep() - The array is accepted
+ * @undo: From pagoda_plan_array(); used up
+ */
+void pagoda_plan_keep(struct list_head *undo)
+{
+	plan_drop(undo);
+}
+
+/* ---- Questions --------------------------------------------------------------- */
+
+static bool plan_is_free(struct pagoda_vm *vm, unsigned long first, unsigned long last)
+{
+	MA_STATE(mas, &vm->plan.taken, first, first);
+
+	return !mas_find(&mas, last);
+}
+
+static bool plan_shows_allocation(struct pagoda_vm *vm, unsigned long first, unsigned long last)
+{
+	MA_STATE(mas, &vm->plan.taken, first, first);
+	void *value;
+
+	mas_for_each(&mas, value, last)
+		if (plan_kind(value) == PLAN_MAP)
+			return true;
+	return false;
+}
+
+/*
+ * Is the range all in one reservation, or all outside of any (C131)? @number: of the
+ * reservation, 0 = none.
+ */
+static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigned long last,
+			      u64 *number)
+{
+	MA_STATE(mas, &vm->plan.reserved, first, first);
+	void *all = mas_find(&mas, last), *value = all;
+
+	*number = all ? xa_to_value(all) : 0;
+	if (!all)
+		return true;
+	/* A reservation may be in pieces: some of it was given back, and taken back. */
+	while (value == all && mas.index <= first && mas.last < last) {
+		first = mas.last + 1;
+		value = mas_find(&mas, last);
+	}
+	return value == all && mas.index <= first;
+}
+
+/* ---- Entries ----------------------------------------------------------------- */
+
+/* Large ranges can have large pages; what a reservation's must be it is given. */
+static u64 plan_alignment(const struct pagoda_bind *entry)
+{
+	if (entry->size >= SZ_2M)
+		return SZ_2M;
+	if (entry->size >= SZ_64K || entry->type == DRM_PAGODA_BIND_RESERVE)
+		return SZ_64K;
+	return PAGE_SIZE;
+}
+
+/* The first free range from an address on that is large enough, aligned or not. */
+static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
+{
+	MA_STATE(mas, &vm->plan.taken, 0, 0);
+
+	if (*start >= end || size > end - *start ||
+	    mas_empty_area(&mas, PHYS_PFN(*start), PHYS_PFN(end) - 1, PHYS_PFN(size)))
+		return false;
+	*start = PFN_PHYS(mas.index);
+	return true;
+}
+
+static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
+{
+	u64 align = plan_alignment(entry), start, end;
+
+	pagoda_vm_range(vm, &start, &end);
+	start = max(start, entry->address);
+	/* Each time past what is taken, or to the next boundary, where it fits or doesn't. */
+	while (plan_next_gap(vm, &start, end, entry->size)) {
+		if (IS_ALIGNED(start, align)) {
+			entry->address = start;
+			return 0;
+		}
+		start = round_up(start, align);
+		cond_resched();
+	}
+	drm_dbg_driver(vm->vidmm->drm, "no room for %#llx bytes\n", entry->size);
+	return -ENOMEM;
+}
+
+/* The range is free, but for the reservation it is in. */
+static void plan_free(struct pagoda_vm *vm, unsigned long first, unsigned long last,
+		      struct list_head *undo)
+{
+	MA_STATE(mas, &vm->plan.reserved, first, first);
+	void *value;
+
+	plan_set(&vm->plan.taken, first, last, NULL, undo);
+	mas_for_each(&mas, value, last)
+		plan_set(&vm->plan.taken, max(mas.index, first), min(mas.last, last),
+			 plan_value(PLAN_RESERVED, 0), undo);
+}
+
+static void plan_copy(struct pagoda_vm *vm, const struct pagoda_bind *entry,
+		      struct list_head *undo)
+{
+	unsigned long src = PHYS_PFN(entry->offset), dst = PHYS_PFN(entry->address);
+	unsigned long pages = PHYS_PFN(entry->size);
+	struct plan_range *range;
+	LIST_HEAD(pieces);
+
+	plan_collect(&pieces, &vm->plan.taken, src, src + pages - 1);
+	plan_free(vm, dst, dst + pages - 1, undo);
+	list_for_each_entry(range, &pieces, entry)
+		if (plan_kind(range->value) != PLAN_RESERVED)
+			plan_set(&vm->plan.taken, range->first - src + dst,
+				 range->last - src + dst, range->value, undo);
+	plan_drop(&pieces);
+}
+
+static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bool update,
+		       struct list_head *undo)
+{
+	unsigned long first = PHYS_PFN(entry->address);
+	unsigned long last = first + PHYS_PFN(entry->size) - 1;
+	void *value = NULL;
+
+	switch (entry->type) {
+	case DRM_PAGODA_BIND_COPY:
+		plan_copy(vm, entry, undo);
+		return;
+	case DRM_PAGODA_BIND_UNMAP:
+		/* Outside of updates an address that is freed isn't reserved any more. */
+		if (!update)
+			plan_set(&vm->plan.reserved, first, last, NULL, undo);
+		plan_free(vm, first, last, undo);
+		return;
+	case DRM_PAGODA_BIND_RESERVE:
+		plan_set(&vm->plan.reserved, first, last, xa_mk_value(++vm->plan.last), undo);
+		value = plan_value(PLAN_RESERVED, 0);
+		break;
+	case DRM_PAGODA_BIND_MAP_ZERO:
+		value = plan_value(PLAN_ZERO, 0);
+		break;
+	case DRM_PAGODA_BIND_NO_ACCESS:
+		value = plan_value(PLAN_NO_ACCESS, 0);
+		break;
+	default:
+		value = plan_value(PLAN_MAP, entry->bo->id);
+	}
+	plan_set(&vm->plan.taken, first, last, value, undo);
+}
+
+/**
+ * struct plan_update - The reservations an array is about, with UPDATE
+ * @dst: Number of the one it changes, 0 = not known so far
+ * @src: Number of the one copies read
+ */
+struct plan_update {
+	u64 dst;
+	u64 src;
+};
+
+static bool plan_is_same(u64 number, u64 *all)
+{
+	if (!*all)
+		*all = number;
+	return number && number == *all;
+}
+
+/* All destinations are in one reservation, and so are the sources (C134). */
+static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *entry, u64 dst,
+			     struct plan_update *update)
+{
+	unsigned long first = PHYS_PFN(entry->offset);
+	u64 src = 0;
+
+	if (!plan_is_same(dst, &update->dst))
+		return -EINVAL;
+	if (entry->type == DRM_PAGODA_BIND_COPY &&
+	    (!plan_is_one_place(vm, first, first + PHYS_PFN(entry->size) - 1, &src) ||
+	     !plan_is_same(src, &update->src)))
+		return -EINVAL;
+	return 0;
+}
+
+/* What addresses must be for the entry. */
+static int plan_check(struct pagoda_vm *vm, const struct pagoda_bind *entry,
+		      struct plan_update *update)
+{
+	unsigned long first = PHYS_PFN(entry->address);
+	unsigned long last = first + PHYS_PFN(entry->size) - 1;
+	bool one_place;
+	u64 number;
+
+	one_place = plan_is_one_place(vm, first, last, &number);
+	switch (entry->type) {
+	case DRM_PAGODA_BIND_RESERVE:
+		return plan_is_free(vm, first, last) ? 0 : -EEXIST;
+	case DRM_PAGODA_BIND_MAP_ZERO:
+	case DRM_PAGODA_BIND_NO_ACCESS:
+		if (!number && plan_shows_allocation(vm, first, last))
+			return -EEXIST;
+		break;
+	case DRM_PAGODA_BIND_UNMAP:
+		one_place |= !update;
+		break;
+	}
+	if (!one_place)
+		return update ? -EINVAL : -EEXIST;
+	return update ? plan_check_update(vm, entry, number, update) : 0;
+}
+
+static int plan_entry(struct pagoda_vm *vm, struct pagoda_bind *entry, struct plan_update *update,
+		      struct list_head *undo)
+{
+	int ret = 0;
+
+	if (entry->flags & DRM_PAGODA_BIND_CHOOSE)
+		ret = plan_choose(vm, entry);
+	if (!ret)
+		ret = plan_check(vm, entry, update);
+	if (!ret)
+		plan_apply(vm, entry, update, undo);
+	return ret;
+}
+
+/**
+ * pagoda_plan_array() - May an array be accepted?
+ * @vm: VM, locked
+ * @binds: Entries, each good by itself; CHOOSE: gets its address
+ * @count: Their number
+ * @update: It changes one reserved range
+ * @undo: Empty list; gets what pagoda_plan_undo() or _keep() takes, also on failure
+ *
+ * Context: May sleep and allocate.
+ * Return: 0; -EEXIST (C131, C132, C133), -EINVAL (C134), -ENOMEM if there is no room to
+ * choose.
+ */
+int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
+		      struct list_head *undo)
+{
+	struct plan_update one = {};
+	int ret = 0;
+	u32 i;
+
+	lockdep_assert_held(&vm->lock);
+	for (i = 0; i < count && !ret; i++) {
+		ret = plan_entry(vm, &binds[i], update ? &one : NULL, undo);
+		if (ret)
+			drm_dbg_driver(vm->vidmm->drm, "entry %u of type %u at %#llx: %d\n", i,
+				       binds[i].type, binds[i].address, ret);
+	}
+	return ret;
+}
+
+/**
+ * pagoda_plan_forget() - An allocation isn't shown in a range any more (C139)
+ * @vm: VM, locked
+ * @address: First address
+ * @size: Bytes
+ * @bo: Allocation
+ *
+ * What others planned in the range since stays.
+ *
+ * Context: May sleep and allocate; can't fail.
+ */
+void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo)
+{
+	unsigned long first = PHYS_PFN(address);
+	void *value = plan_value(PLAN_MAP, bo->id);
+	struct plan_range *range;
+	LIST_HEAD(pieces);
+
+	lockdep_assert_held(&vm->lock);
+	plan_collect(&pieces, &vm->plan.taken, first, first + PHYS_PFN(size) - 1);
+	list_for_each_entry(range, &pieces, entry)
+		if (range->value == value)
+			plan_free(vm, range->first, range->last, NULL);
+	plan_drop(&pieces);
+}

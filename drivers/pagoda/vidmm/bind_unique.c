@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Driver protection with the unique bit: no other value may map the same bytes, until
+ * the range that has it was made no-access (C142, WDDM 5.11).
+ *
+ * Looked at only for allocations that were ever mapped with the bit. All mappings that
+ * are there, but for what the array takes away, and all that will be there are sorted by the
+ * bytes they show; two neighbours that disagree are a clash.
+ */
+#include <linux/maple_tree.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <drm/drm_print.h>
+#include "bind.h"
+
+/**
+ * struct unique_part - Bytes of an allocation and the value they are mapped with
+ * @bo: Allocation
+ * @start: First byte
+ * @end: Byte behind the last
+ * @value: Driver protection
+ */
+struct unique_part {
+	const struct pagoda_bo *bo;
+	u64 start;
+	u64 end;
+	u64 value;
+};
+
+/**
+ * struct unique - A check
+ * @vm: VM of the array
+ * @binds: Its entries
+ * @count: Their number
+ * @owner: Page of the VM -> index of the entry that has it in the end
+ * @freed: Pages of the VM that an entry takes mappings away from
+ * @parts: What is mapped
+ * @nr_parts: Entries of @parts
+ * @room: Entries there is room for
+ */
+struct unique {
+	struct pagoda_vm *vm;
+	const struct pagoda_bind *binds;
+	u32 count;
+	struct maple_tree owner;
+	struct maple_tree freed;
+	struct unique_part *parts;
+	u32 nr_parts;
+	u32 room;
+};
+
+static bool unique_concerns(const struct pagoda_bind *entry)
+{
+	return pagoda_bind_is_map(entry) &&
+	       (entry->driver_protection & PAGODA_PROTECTION_UNIQUE || entry->bo->unique);
+}
+
+static bool unique_is_needed(const struct pagoda_bind *binds, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (unique_concerns(&binds[i]))
+			return true;
+	return false;
+}
+
+static int unique_add(struct unique *unique, const struct pagoda_bo *bo, u64 start, u64 size,
+		      u64 value)
+{
+	if (unique->nr_parts == unique->room) {
+		u32 room = max(64u, 2 * unique->room);
+		struct unique_part *parts;
+
+		parts = kvmalloc_array(room, sizeof(*parts), GFP_KERNEL);
+		if (!parts)
+			return -ENOMEM;
+		if (unique->nr_parts)
+			memcpy(parts, unique->parts, unique->nr_parts * sizeof(*parts));
+		kvfree(unique->parts);
+		unique->parts = parts;
+		unique->room = room;
+	}
+	unique->parts[unique->nr_parts++] = (struct unique_part) {
+		.bo = bo, .start = start, .end = start + size, .value = value,
+	};
+	return 0;
+}
+
+/*
+ * Bytes of the allocation behind a part of a mapping: @skip bytes into it, @size bytes. Of
+ * a window that repeats it is as if all of it were shown.
+ */
+static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo, u64 offset,
+			      u64 window, u64 skip, u64 size, u64 value)
+{
+	if (window)
+		return unique_add(unique, bo, offset, window, value);
+	return unique_add(unique, bo, offset + skip, size, value);
+}
+
+/* Which entry has which address in the end, and where something was taken away. */
+static int unique_plan(struct unique *unique)
+{
+	u32 i;
+	int ret;
+
+	for (i = 0; i < unique->count; i++) {
+		const struct pagoda_bind *entry = &unique->binds[i];
+		unsigned long first = PHYS_PFN(entry->address);
+		unsigned long last = first + PHYS_PFN(entry->size) - 1;
+
+		ret = mtree_store_range(&unique->owner, first, last, xa_mk_value(i), GFP_KERNEL);
+		if (!ret && !pagoda_bind_is_map(entry))
+			ret = mtree_store_range(&unique->freed, first, last, xa_mk_value(0),
+						GFP_KERNEL);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* What an entry still maps in the end, around a page. */
+static int unique_add_piece(struct unique *unique, const struct pagoda_bind *entry,
+			    unsigned long page)
+{
+	MA_STATE(mas, &unique->owner, page, page);
+	u64 window = entry->window < entry->size ? entry->window : 0;
+
+	rcu_read_lock();
+	mas_walk(&mas);
+	rcu_read_unlock();
+	return unique_add_mapping(unique, entry->bo, entry->offset, window,
+				  PFN_PHYS(mas.index) - entry->address,
+				  PFN_PHYS(mas.last + 1 - mas.index), entry->driver_protection);
+}
+
+/* What the array maps and leaves mapped. */
+static int unique_add_array(struct unique *unique)
+{
+	unsigned long index = 0;
+	void *value;
+	int ret = 0;
+
+	for (value = mt_find(&unique->owner, &index, ULONG_MAX); value && !ret;
+	     value = mt_find_after(&unique->owner, &index, ULONG_MAX)) {
+		const struct pagoda_bind *entry = &unique->binds[xa_to_value(value)];
+
+		if (unique_concerns(entry))
+			ret = unique_add_piece(unique, entry, index - 1);
+	}
+	return ret;
+}
+
+/* What is left of a mapping of the VM: not what the array takes away. */
+static int unique_add_left(struct unique *unique, const struct pagoda_va *va)
+{
+	const struct pagoda_bo *bo = pagoda_bo_of_gem(va->base.gem.obj);
+	unsigned long at = PHYS_PFN(va->base.va.addr), index = at;
+	unsigned long end = at + PHYS_PFN(va->base.va.range);
+	int ret = 0;
+
+	while (at < end && !ret) {
+		MA_STATE(mas, &unique->freed, at, at);
+		unsigned long stop;
+		bool freed;
+
+		rcu_read_lock();
+		freed = mas_walk(&mas);
+		rcu_read_unlock();
+		stop = min(end - 1, mas.last) + 1;
+		if (!freed)
+			ret = unique_add_mapping(unique, bo, va->base.gem.offset, va->window,
+						 PFN_PHYS(at - index), PFN_PHYS(stop - at),
+						 va->driver_protection);
+		at = stop;
+	}
+	return ret;
+}
+
+static int unique_add_present(struct unique *unique, struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+	struct drm_gpuva *va;
+	int ret = 0;
+
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
+		drm_gpuvm_bo_for_each_va(va, vm_bo) {
+			const struct pagoda_va *mapping = pagoda_va_of(va);
+
+			if (vm_bo->vm == &unique->vm->base)
+				ret = unique_add_left(unique, mapping);
+			else
+				ret = unique_add_mapping(unique, bo, va->gem.offset,
+							 mapping->window, 0, va->va.range,
+							 mapping->driver_protection);
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+static int unique_compare(const void *a, const void *b)
+{
+	const struct unique_part *x = a, *y = b;
+
+	if (x->bo != y->bo)
+		return x->bo < y->bo ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Every allocation's mappings once, however often the array names it. */
+static int unique_add_all_present(struct unique *unique)
+{
+	u32 nr = unique->nr_parts, i;
+	const struct pagoda_bo *last = NULL;
+	int ret = 0;
+
+	sort(unique->parts, nr, sizeof(*unique->parts), unique_compare, NULL);
+	for (i = 0; i < nr && !ret; i++) {
+		const struct pagoda_bo *bo = unique->parts[i].bo;
+
+		if (bo != last)
+			ret = unique_add_present(unique, (struct pagoda_bo *)bo);
+		last = bo;
+	}
+	return ret;
+}
+
+/**
+ * struct unique_reach - How far mappings with a value reach
+ * @end: Byte behind the last
+ * @value: The value
+ */
+struct unique_reach {
+	u64 end;
+	u64 value;
+};
+
+/* Keeps the two values that reach furthest: one of them isn't that of the next part. */
+static void unique_note(struct unique_reach *most, const struct unique_part *part)
+{
+	const struct unique_reach new = { part->end, part->value };
+
+	if (part->value == most[0].value) {
+		most[0].end = max(most[0].end, part->end);
+	} else if (part->end > most[0].end) {
+		most[1] = most[0];
+		most[0] = new;
+	} else if (part->value == most[1].value || part->end > most[1].end) {
+		most[1].end = max(most[1].end, part->end);
+		most[1].value = part->value;
+	}
+}
+
+static bool unique_reaches(const struct unique_reach *reach, const struct unique_part *part)
+{
+	return reach->end > part->start && reach->value != part->value;
+}
+
+/* Sorted by start: does a part begin before one ends that it disagrees with? */
+static bool unique_clashes(struct unique *unique)
+{
+	struct unique_reach any[2] = {}, only[2] = {};
+	u32 i;
+
+	sort(unique->parts, unique->nr_parts, sizeof(*unique->parts), unique_compare, NULL);
+	for (i = 0; i < unique->nr_parts; i++) {
+		const struct unique_part *part = &unique->parts[i];
+		bool bit = part->value & PAGODA_PROTECTION_UNIQUE;
+
+		if (i && part->bo != part[-1].bo) {
+			memset(any, 0, sizeof(any));
+			memset(only, 0, sizeof(only));
+		}
+		if (unique_reaches(&only[0], part) || unique_reaches(&only[1], part) ||
+		    (bit && (unique_reaches(&any[0], part) || unique_reaches(&any[1], part))))
+			return true;
+		unique_note(any, part);
+		if (bit)
+			unique_note(only, part);
+	}
+	return false;
+}
+
+static int unique_run(struct unique *unique)
+{
+	int ret;
+
+	ret = unique_plan(unique);
+	if (!ret)
+		ret = unique_add_array(unique);
+	if (!ret)
+		ret = unique_add_all_present(unique);
+	if (ret || !unique_clashes(unique))
+		return ret;
+	drm_dbg_driver(unique->vm->vidmm->drm, "driver protection isn't unique\n");
+	return -EINVAL;
+}
+
+/**
+ * pagoda_unique_check() - Does an array keep unique driver protection unique?
+ * @vm: VM, locked
+ * @binds: Entries; the reservations of their allocations are held
+ * @count: Their number
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -EINVAL if it doesn't, -ENOMEM.
+ */
+int pagoda_unique_check(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count)
+{
+	struct unique unique = { .vm = vm, .binds = binds, .count = count };
+	int ret;
+
+	if (!unique_is_needed(binds, count))
+		return 0;
+	mt_init(&unique.owner);
+	mt_init(&unique.freed);
+	ret = unique_run(&unique);
+	mtree_destroy(&unique.owner);
+	mtree_destroy(&unique.freed);
+	kvfree(unique.parts);
+	return ret;
+}
+
+static int unique_by_start(const void *a, const void *b)
+{
+	const struct pagoda_unique *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Sorted ones that overlap, or touch, have one value: as few as there can be. */
+static u32 unique_join(struct pagoda_unique *list, u32 count)
+{
+	u32 kept = 0, i;
+
+	for (i = 1; i < count; i++) {
+		if (list[i].start <= list[kept].end && list[i].value == list[kept].value)
+			list[kept].end = max(list[kept].end, list[i].end);
+		else
+			list[++kept] = list[i];
+	}
+	return count ? kept + 1 : 0;
+}
+
+static u32 unique_list(struct pagoda_bo *bo, struct pagoda_unique *list)
+{
+	struct drm_gpuvm_bo *vm_bo;
+	struct drm_gpuva *base;
+	u32 count = 0;
+
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
+		drm_gpuvm_bo_for_each_va(base, vm_bo) {
+			const struct pagoda_va *va = pagoda_va_of(base);
+
+			if (!(va->driver_protection & PAGODA_PROTECTION_UNIQUE))
+				continue;
+			if (list)
+				list[count] = (struct pagoda_unique) {
+					.start = base->gem.offset,
+					.end = base->gem.offset + (va->window ?: base->va.range),
+					.value = va->driver_protection,
+				};
+			count++;
+		}
+	}
+	return count;
+}
+
+/**
+ * pagoda_unique_of() - Which bytes of an allocation have unique driver protection?
+ * @bo: Allocation, reservation held
+ * @list: Set to them by offset, apart from each other; NULL if there are none. kvfree() it
+ * @count: Set to their number
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_unique_of(struct pagoda_bo *bo, struct pagoda_unique **list, u32 *count)
+{
+	*list = NULL;
+	*count = bo->unique ? unique_list(bo, NULL) : 0;
+	if (!*count)
+		return 0;
+	*list = kvmalloc_array(*count, sizeof(**list), GFP_KERNEL);
+	if (!*list)
+		return -ENOMEM;
+	unique_list(bo, *list);
+	sort(*list, *count, sizeof(**list), unique_by_start, NULL);
+	*count = unique_join(*list, *count);
+	return 0;
+}

@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Execution contexts: their save areas, and what became of them.
+ *
+ * A save area is an allocation with its VM's reservation. INIT_CONTEXT_RESOURCE
+ * writes it once, before anything of the context can run (C81); where it moves, its
+ * content goes along (C82). It names the root of the page tables, and when that
+ * changes, UPDATE_CONTEXT_ALLOCATION tells it through the scratch window (C84).
+ */
+#include <linux/slab.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_print.h>
+#include <pagoda/mfence.h>
+#include <pagoda/virtio.h>
+#include "context.h"
+#include "vm.h"
+
+/* Root fields of the image, as one piece of private data. */
+struct context_root {
+	__le64 root_address;
+	__le64 root_entries;
+	__le32 root_segment;
+	__le32 address_space;
+};
+
+static_assert(offsetof(struct virtio_pagoda_context_image, saved) -
+	      offsetof(struct virtio_pagoda_context_image, root_address) ==
+	      sizeof(struct context_root));
+
+/**
+ * pagoda_context_validate() - Bring a save area to where the device finds it
+ * @context: Context, the VM's reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_context_validate(struct pagoda_context *context)
+{
+	struct pagoda_bo *save = context->save;
+	struct ttm_operation_ctx ctx = {
+		.resv = pagoda_vm_resv(context->vm),
+		.allow_res_evict = context->vm->keep == PAGODA_VM_KEEP_BOUND,
+	};
+
+	return pagoda_bo_place(save, pagoda_bo_placement_resident, &ctx);
+}
+
+/* The save area is in one piece in VRAM or a list of pages (C83: no kernel address). */
+static struct pagoda_side context_side(struct pagoda_bo *save, struct pagoda_adl *adl)
+{
+	if (save->ttm.resource->mem_type == TTM_PL_VRAM)
+		return (struct pagoda_side) {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = (u64)save->ttm.resource->start << PAGE_SHIFT,
+		};
+	pagoda_bo_adl(save, adl);
+	return (struct pagoda_side) { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = adl };
+}
+
+/* Waits: the context may be used when its creation returns. */
+static int context_init(struct pagoda_context *context)
+{
+	struct pagoda_vidmm *vidmm = context->vm->vidmm;
+	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream_txn txn;
+	struct pagoda_paging_cost cost;
+	struct dma_fence *fence;
+	struct pagoda_adl adl;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE,
+		.allocation = context->save->id,
+		.init_context = {
+			.context = context->id,
+			.size = VIRTIO_PAGODA_CONTEXT_BYTES,
+			.dst = context_side(context->save, &adl),
+		},
+	};
+	int ret;
+
+	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, context->save->ttm.base.resv,
+				  DMA_RESV_USAGE_KERNEL, &cost);
+	if (ret)
+		return ret;
+	ret = pagoda_stream_emit(&txn, &op);
+	fence = pagoda_stream_end(&txn);
+	if (fence) {
+		dma_fence_wait(fence, false);
+		if (!ret)
+			ret = fence->error;
+		dma_fence_put(fence);
+	}
+	return ret;
+}
+
+static struct pagoda_map context_map(struct pagoda_bo *save, struct pagoda_map_extent *extent,
+				     struct pagoda_adl *adl)
+{
+	struct pagoda_side side = context_side(save, adl);
+	struct pagoda_map map = {
+		.size = VIRTIO_PAGODA_CONTEXT_BYTES,
+		.kind = PAGODA_MAP_MEMORY,
+		.allocation = save->id,
+	};
+
+	if (side.segment == VIRTIO_PAGODA_SEGMENT_SYSTEM) {
+		map.adl = adl;
+	} else {
+		*extent = (struct pagoda_map_extent) {
+			.segment = side.segment,
+			.address = side.address,
+			.size = map.size,
+		};
+		map.extents = extent;
+		map.nr_extents = 1;
+	}
+	return map;
+}
+
+/*
+ * In CPU_VIRTUAL mode the scratch entries change while they are built: whatever used
+ * them before must be through, and this update before anybody else changes them.
+ */
+static void context_update_root(struct pagoda_context *context, const struct context_root *root)
+{
+	struct pagoda_vidmm *vidmm = context->vm->vidmm;
+	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct pagoda_map_extent extent;
+	struct pagoda_adl adl = {};
+	struct pagoda_map map = context_map(context->save, &extent, &adl);
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
+		.allocation = context->save->id,
+		.update_context = {
+			.size = VIRTIO_PAGODA_CONTEXT_BYTES,
+			.data = root,
+			.data_size = sizeof(*root),
+			.data_offset = offsetof(struct virtio_pagoda_context_image, root_address),
+			.pages = adl.cpu_pages,
+		},
+	};
+	struct pagoda_paging_cost cost = pagoda_process_cost(vidmm->mmu, map.size, stream->room);
+	struct dma_fence *fence;
+	bool large;
+
+	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room), 1);
+	mutex_lock(&vidmm->scratch_lock);
+	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		pagoda_queue_wait_idle(stream->queue, MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+	op.update_context.address = pagoda_process_map(vidmm->mmu, PAGODA_SCRATCH_DESTINATION,
+						       &map, &large, &emit);
+	pagoda_process_flush(vidmm->mmu, &emit);
+	pagoda_stream_emit(&txn, &op);
+	if (pagoda_mmu_mode(vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		pagoda_process_unmap(vidmm->mmu, &emit);
+	fence = pagoda_stream_end(&txn);
+	dma_fence_wait(fence, false);
+	dma_fence_put(fence);
+	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL) {
+		pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+		pagoda_process_unmap(vidmm->mmu, &emit);
+		dma_fence_put(pagoda_stream_end(&txn));
+	}
+	mutex_unlock(&vidmm->scratch_lock);
+}
+
+static struct context_root context_root_of(struct pagoda_vm *vm)
+{
+	return (struct context_root) {
+		.root_address = cpu_to_le64(vm->root.address),
+		.root_entries = cpu_to_le64(vm->root.entries),
+		.root_segment = cpu_to_le32(vm->root.segment),
+		.address_space = cpu_to_le32(vm->id),
+	};
+}
+
+/**
+ * pagoda_context_update_roots() - The page tables changed: did the root move?
+ * @vm: VM, locked, its reservation held
+ *
+ * Returns when all save areas of the VM name the root there is (C84).
+ *
+ * Context: May sleep and allocate.
+ */
+void pagoda_context_update_roots(struct pagoda_vm *vm)
+{
+	struct pagoda_context *context;
+	struct context_root data;
+	struct pagoda_root root;
+
+	pagoda_space_root(vm->space, &root);
+	if (root.address == vm->root.address && root.entries == vm->root.entries &&
+	    root.segment == vm->root.segment)
+		return;
+	vm->root = root;
+	data = context_root_of(vm);
+	list_for_each_entry(context, &vm->contexts, entry)
+		if (!pagoda_context_validate(context))
+			context_update_root(context, &data);
+}
+
+/* Paging of what it has mapped was given up; if that broke the device, it is banned (C190). */
+static void context_aborted(struct pagoda_context *context, u32 aborted)
+{
+	if (!aborted)
+		return;
+	spin_lock(&context->state_lock);
+	context->state |= DRM_PAGODA_CONTEXT_RESET;
+	spin_unlock(&context->state_lock);
+	if (aborted & PAGODA_ABORTED_TO_BLAME)
+		pagoda_context_give_up(context);
+}
+
+/* A save area whose content was lost begins anew: zero registers. */
+static int context_rebuild(struct pagoda_context *context)
+{
+	struct pagoda_bo *save = context->save;
+	int ret;
+
+	if (!READ_ONCE(save->lost))
+		return 0;
+	ret = pagoda_context_validate(context);
+	if (!ret)
+		ret = pagoda_lost_clear(save);
+	if (!ret)
+		ret = context_init(context);
+	if (!ret)
+		WRITE_ONCE(save->lost, false);
+	return ret;
+}
+
+/**
+ * pagoda_context_rebuild() - The device lost save areas
+ * @vm: VM, locked, its reservation held; its tables are rebuilt
+ *
+ * All save areas of the VM name the root afterwards, which an update that was given up
+ * may not have told them.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOMEM or -EIO.
+ */
+int pagoda_context_rebuild(struct pagoda_vm *vm)
+{
+	u32 aborted = atomic_xchg(&vm->aborted, 0);
+	struct pagoda_context *context;
+	int ret;
+
+	list_for_each_entry(context, &vm->contexts, entry) {
+		context_aborted(context, aborted);
+		ret = context_rebuild(context);
+		if (ret)
+			return ret;
+	}
+	vm->root = (struct pagoda_root) {};
+	pagoda_context_update_roots(vm);
+	return 0;
+}
+
+static struct pagoda_bo *context_create_save(struct pagoda_vm *vm)
+{
+	const struct pagoda_bo_params params = {
+		.size = VIRTIO_PAGODA_CONTEXT_BYTES,
+		.flags = DRM_PAGODA_ALLOCATION_CONTIGUOUS,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) |
+			     DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE),
+	};
+
+	return pagoda_bo_create_kernel(vm->vidmm, vm->client, &params, vm->base.r_obj, NULL);
+}
+
+/* Nothing of the context runs. It isn't of the VM any more for who makes room. */
+static void context_drop_save(struct pagoda_context *context)
+{
+	context->save->save_of = NULL;
+	drm_gem_object_put(pagoda_bo_gem(context->save));
+}
+
+static int context_make_save(struct pagoda_context *context)
+{
+	struct pagoda_vm *vm = context->vm;
+	struct context_root root;
+	int ret;
+
+	context->save = context_create_save(vm);
+	if (IS_ERR(context->save))
+		return PTR_ERR(context->save);
+	context->save->save_of = vm;
+	ret = pagoda_context_validate(context);
+	if (!ret)
+		ret = pagoda_vm_make_tables_resident(vm);
+	if (!ret)
+		ret = context_init(context);
+	if (ret) {
+		context_drop_save(context);
+		return ret;
+	}
+	pagoda_space_root(vm->space, &vm->root);
+	root = context_root_of(vm);
+	context_update_root(context, &root);
+	return 0;
+}
+
+static int context_make_exec(struct pagoda_context *context, u32 priority)
+{
+	struct pagoda_engines *engines = context->vm->vidmm->engines;
+
+	if (!engines)
+		return 0;
+	context->exec = pagoda_exec_context_create(engines, context->engine, priority, context->id,
+						   context->vm->id, context);
+	if (!IS_ERR(context->exec))
+		return 0;
+	return PTR_ERR(context->exec);
+}
+
+/* The VM and its reservation are locked. */
+static int context_set_up(struct pagoda_context *context, u32 priority)
+{
+	int ret = context_make_save(context);
+
+	if (ret)
+		return ret;
+	ret = context_make_exec(context, priority);
+	if (ret)
+		context_drop_save(context);
+	else
+		list_add_tail(&context->entry, &context->vm->contexts);
+	return ret;
+}
+
+static struct pagoda_context *context_alloc(struct pagoda_vm *vm, u32 engine)
+{
+	struct pagoda_context *context = kzalloc(sizeof(*context), GFP_KERNEL);
+
+	if (!context)
+		return NULL;
+	kref_init(&context->kref);
+	mutex_init(&context->lock);
+	spin_lock_init(&context->state_lock);
+	pagoda_deferred_init(&context->deferred, vm->vidmm, &pagoda_submit_deferred_ops, false);
+	context->vm = pagoda_vm_get(vm);
+	context->engine = engine;
+	context->id = atomic64_inc_return(&vm->vidmm->next_context);
+	return context;
+}
+
+static void context_release(struct kref *kref)
+{
+	struct pagoda_context *context = container_of(kref, struct pagoda_context, kref);
+
+	pagoda_vm_put(context->vm);
+	mutex_destroy(&context->lock);
+	kfree(context);
+}
+
+/**
+ * pagoda_context_get() - Take a reference
+ * @context: Context
+ */
+void pagoda_context_get(struct pagoda_context *context)
+{
+	kref_get(&context->kref);
+}
+
+/**
+ * pagoda_context_put() - Drop a reference
+ * @context: Context
+ *
+ * Context: May sleep.
+ */
+void pagoda_context_put(struct pagoda_context *context)
+{
+	kref_put(&context->kref, context_release);
+}
+
+/**
+ * pagoda_context_create() - Make a context
+ * @vm: Where it runs
+ * @engine: Execution engine, checked
+ * @priority: enum drm_pagoda_priority, checked
+ *
+ * Its save area is initialised and names the VM's page tables when this returns.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: The context, pagoda_context_destroy() it; or ERR_PTR: -ENOMEM, -ENOENT (the VM
+ * was closed), -EIO, -EINTR.
+ */
+struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority)
+{
+	struct pagoda_context *context = context_alloc(vm, engine);
+	int ret;
+
+	if (!context)
+		return ERR_PTR(-ENOMEM);
+	ret = mutex_lock_interruptible(&vm->lock);
+	if (!ret) {
+		dma_resv_lock(pagoda_vm_resv(vm), NULL);
+		ret = vm->closed ? -ENOENT : context_set_up(context, priority);
+		dma_resv_unlock(pagoda_vm_resv(vm));
+		mutex_unlock(&vm->lock);
+	}
+	if (!ret)
+		return context;
+	pagoda_context_put(context);
+	return ERR_PTR(ret);
+}
+
+/**
+ * pagoda_context_vm() - Where a context runs
+ * @context: Context
+ *
+ * Return: The VM; no reference is taken.
+ */
+struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context)
+{
+	return context->vm;
+}
+
+/**
+ * pagoda_context_kill() - Nothing more of a context shall run
+ * @context: Context
+ *
+ * What hasn't begun is cancelled, what runs may end; nothing is waited for. Who has many
+ * contexts to destroy does this to all of them first.
+ *
+ * Context: May sleep.
+ */
+void pagoda_context_kill(struct pagoda_context *context)
+{
+	mutex_lock(&context->lock);
+	context->dead = true;
+	mutex_unlock(&context->lock);
+	pagoda_deferred_stop(&context->deferred, -ECANCELED);
+	if (context->exec)
+		pagoda_exec_context_ban(context->exec);
+}
+
+/**
+ * pagoda_context_destroy() - The context has no handle any more
+ * @context: Context; used up
+ *
+ * What runs may end; its fence keeps the save area and the VM's tables where they are.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_context_destroy(struct pagoda_context *context)
+{
+	struct pagoda_vm *vm = context->vm;
+
+	pagoda_context_kill(context);
+	pagoda_deferred_cancel(&context->deferred, -ECANCELED);
+	if (context->exec)
+		pagoda_exec_context_destroy(context->exec);
+	mutex_lock(&vm->lock);
+	list_del(&context->entry);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	context_drop_save(context);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	pagoda_context_put(context);
+}
+
+/* ---- What became of it ----------------------------------------------------------- */
+
+/**
+ * pagoda_context_give_up() - What was accepted can't be made
+ * @context: Context: it is banned
+ *
+ * Context: May sleep.
+ */
+void pagoda_context_give_up(struct pagoda_context *context)
+{
+	spin_lock(&context->state_lock);
+	context->state |= DRM_PAGODA_CONTEXT_BANNED;
+	spin_unlock(&context->state_lock);
+	pagoda_deferred_stop(&context->deferred, -ECANCELED);
+	if (context->exec)
+		pagoda_exec_context_ban(context->exec);
+}
+
+/* Fence path. The first report is the one that says why. */
+static void context_banned(void *owner, const struct pagoda_exec_report *report)
+{
+	struct pagoda_context *context = owner;
+
+	if (!report->reset)
+		pagoda_coredump_job(context, report);
+	spin_lock(&context->state_lock);
+	if (report->reset) {
+		context->state |= DRM_PAGODA_CONTEXT_RESET;
+	} else if (!(context->state & DRM_PAGODA_CONTEXT_BANNED)) {
+		context->state |= DRM_PAGODA_CONTEXT_BANNED |
+				  (report->hung ? DRM_PAGODA_CONTEXT_HUNG :
+						  DRM_PAGODA_CONTEXT_FAULTED);
+		context->report = *report;
+	}
+	spin_unlock(&context->state_lock);
+	if (!report->reset)
+		pagoda_deferred_stop(&context->deferred, -ECANCELED);
+}
+
+/*
+ * Fence path, without the reservation: a save area doesn't move while a job of its
+ * context is under way. What was brought for the job may not have arrived: it must not
+ * see what was there before.
+ */
+static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
+{
+	struct pagoda_context *context = owner;
+	struct pagoda_side side;
+	int ret = pagoda_lost_since(context->vm->vidmm, mark);
+	struct pagoda_adl adl;
+
+	if (ret)
+		return ret;
+	side = context_side(context->save, &adl);
+	execute->image_segment = cpu_to_le32(side.segment);
+	execute->image_address = cpu_to_le64(side.adl ? pagoda_adl_page(side.adl, 0) :
+							side.address);
+	return 0;
+}
+
+/* Fence path. */
+static int context_reset_adapter(void *owner)
+{
+	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
+}
+
+/* Commands may have stored values of fences and not have sent an event. */
+static void context_done(void *owner)
+{
+	pagoda_mfences_changed(owner);
+}
+
+const struct pagoda_exec_ops pagoda_context_exec_ops = {
+	.image = context_image,
+	.banned = context_banned,
+	.done = context_done,
+	.reset_adapter = context_reset_adapter,
+};
+
+static void context_progress(struct pagoda_context *context,
+			     struct drm_pagoda_context_state *state)
+{
+	bool waiting;
+
+	mutex_lock(&context->lock);
+	waiting = !pagoda_deferred_is_empty(&context->deferred);
+	if (context->exec)
+		pagoda_exec_context_progress(context->exec, &state->submitted, &state->completed);
+	if (!waiting && state->completed == state->submitted)
+		state->completed = context->accepted;
+	state->submitted = context->accepted;
+	mutex_unlock(&context->lock);
+}
+
+/**
+ * pagoda_context_state() - What became of a context
+ * @context: Context
+ * @state: Filled but for the context's id
+ *
+ * Context: May sleep.
+ */
+void pagoda_context_state(struct pagoda_context *context, struct drm_pagoda_context_state *state)
+{
+	struct pagoda_exec_report report;
+
+	*state = (struct drm_pagoda_context_state) { .context = state->context };
+	context_progress(context, state);
+	spin_lock(&context->state_lock);
+	state->state = context->state;
+	report = context->report;
+	spin_unlock(&context->state_lock);
+	state->resets = atomic64_read(&context->vm->vidmm->resets);
+	state->job = report.job;
+	state->engine = report.engine;
+	if (report.hung || !report.job)
+		return;
+	state->address = report.fault.address;
+	state->command = report.fault.command;
+	state->reason = report.fault.reason;
+	state->access = report.fault.access;
+	state->level = report.fault.level;
+}

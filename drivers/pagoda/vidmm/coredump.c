@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Device coredumps: what there is to know about a job that faulted or hung, paging that
+ * was lost, and resets that nobody asked for.
+ *
+ *	take	where it happens, on the way to fences: the state as it is, as text, into
+ *		memory that is there since the device was probed
+ *	offer	in a work item: what takes locks or memory, then the journal and the text
+ *		behind it go to the core, which keeps one until somebody has read it
+ *
+ * The map of a guilty VM is written by the first if the VM's lock is free, else by the
+ * second, which says so. All parts are bounded, the most telling come first. In a storm of
+ * failures only one a second is written down.
+ */
+#include <linux/delay.h>
+#include <linux/devcoredump.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <pagoda/exec.h>
+#include <pagoda/journal.h>
+#include <pagoda/virtio.h>
+#include "context.h"
+#include "vm.h"
+
+/* Bytes of text, of the parts whose length depends on others, and of one buffer. */
+#define COREDUMP_TEXT		(256u << 10)
+#define COREDUMP_MAP		(64u << 10)
+#define COREDUMP_ENGINES	(32u << 10)
+#define COREDUMP_QUEUE		(16u << 10)
+#define COREDUMP_BUFFER		(8u << 10)
+/* Left for the work item. */
+#define COREDUMP_RESETS		(4u << 10)
+#define COREDUMP_CUT		"...\n"
+
+static const char * const coredump_reasons[] = {
+#define COREDUMP_REASON(NAME, number, text) \
+	[number] = text,
+	VIRTIO_PAGODA_FAULTS(COREDUMP_REASON)
+#undef COREDUMP_REASON
+};
+
+static const char * const coredump_accesses[] = {
+	[VIRTIO_PAGODA_ACCESS_NONE] = "none",
+	[VIRTIO_PAGODA_ACCESS_READ] = "read",
+	[VIRTIO_PAGODA_ACCESS_WRITE] = "write",
+	[VIRTIO_PAGODA_ACCESS_FETCH] = "fetch",
+};
+
+/* ---- Text ------------------------------------------------------------------------ */
+
+static void coredump_vprint(struct drm_printer *p, struct va_format *vaf)
+{
+	struct pagoda_paging_text *text = p->arg;
+
+	text->len += scnprintf(text->data + text->len, text->size - text->len, "%pV", vaf);
+}
+
+static void coredump_puts(struct drm_printer *p, const char *string)
+{
+	struct pagoda_paging_text *text = p->arg;
+
+	text->len += scnprintf(text->data + text->len, text->size - text->len, "%s", string);
+}
+
+/* Neither sleeps nor allocates. */
+static struct drm_printer coredump_printer(struct pagoda_paging_text *text)
+{
+	return (struct drm_printer) {
+		.printfn = coredump_vprint,
+		.puts = coredump_puts,
+		.arg = text,
+	};
+}
+
+/* A part of a text that has an end of its own. */
+static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, size_t size)
+{
+	size_t left = text->size - text->len;
+
+	return (struct pagoda_paging_text) {
+		.data = text->data + text->len,
+		.size = min(left, size),
+	};
+}
+
+/* Who is cut off says so. */
+static void coredump_part_end(struct pagoda_paging_text *text,
+			      const struct pagoda_paging_text *part)
+{
+	const size_t cut = sizeof(COREDUMP_CUT);
+
+	text->len += part->len;
+	if (part->size >= cut && part->len + 1 >= part->size)
+		memcpy(part->data + part->size - cut, COREDUMP_CUT, cut);
+}
+
+/* ---- What there is to say --------------------------------------------------------- */
+
+static const char *coredump_name(const char * const *names, size_t count, u32 index)
+{
+	return index < count && names[index] ? names[index] : "unknown";
+}
+
+static void coredump_print_report(struct drm_printer *p, struct pagoda_context *context,
+				  const struct pagoda_exec_report *report)
+{
+	const struct pagoda_fault *fault = &report->fault;
+
+	drm_printf(p, "cause: context %llu job %llu %s on engine %u\n", context->id, report->job,
+		   report->hung ? "hung" : "faulted", report->engine);
+	drm_printf(p, "space: %u\n", context->vm->id);
+	if (report->hung)
+		return;
+	drm_printf(p, "reason: %u, %s\n", fault->reason,
+		   coredump_name(coredump_reasons, ARRAY_SIZE(coredump_reasons), fault->reason));
+	drm_printf(p, "command: opcode %u at 0x%llx\n", fault->opcode, fault->command);
+	drm_printf(p, "address: 0x%llx, access %s, level %u\n", fault->address,
+		   coredump_name(coredump_accesses, ARRAY_SIZE(coredump_accesses),
+				 fault->access), fault->level);
+}
+
+static void coredump_print_va(struct drm_printer *p, struct pagoda_va *va)
+{
+	struct drm_gpuva *base = &va->base;
+
+	drm_printf(p, "\t0x%llx-0x%llx", base->va.addr, base->va.addr + base->va.range);
+	if (base->gem.obj)
+		drm_printf(p, " alloc %llu+0x%llx", pagoda_bo_of_gem(base->gem.obj)->id,
+			   base->gem.offset);
+	else
+		drm_puts(p, " zeros");
+	drm_printf(p, "%s%s%s\n", va->flags & DRM_PAGODA_BIND_READ_ONLY ? " read-only" : "",
+		   va->flags & DRM_PAGODA_BIND_NO_EXECUTE ? " no-execute" : "",
+		   base->flags & DRM_GPUVA_INVALIDATED ? " not in the page tables" : "");
+}
+
+static void coredump_map(struct pagoda_paging_text *text, struct pagoda_vm *vm, const char *when)
+{
+	struct pagoda_paging_text part = coredump_part(text, COREDUMP_MAP);
+	struct drm_printer p = coredump_printer(&part);
+	struct drm_gpuva *base;
+
+	lockdep_assert_held(&vm->lock);
+	drm_printf(&p, "map of space %u%s:\n", vm->id, when);
+	drm_gpuvm_for_each_va(base, &vm->base) {
+		if (part.len + 1 >= part.size)
+			break;
+		if (base != &vm->base.kernel_alloc_node)
+			coredump_print_va(&p, pagoda_va_of(base));
+	}
+	coredump_part_end(text, &part);
+}
+
+static void coredump_engines(struct pagoda_paging_text *text, struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_paging_text part = coredump_part(text, COREDUMP_ENGINES);
+	struct drm_printer p = coredump_printer(&part);
+
+	pagoda_vidmm_print_engines(vidmm, &p);
+	coredump_part_end(text, &part);
+}
+
+static void coredump_queue(struct pagoda_paging_text *text, struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_paging_text part = coredump_part(text, COREDUMP_QUEUE);
+	struct drm_printer p = coredump_printer(&part);
+
+	drm_puts(&p, "paging queue:\n");
+	pagoda_queue_print(vidmm->stream.queue, &p);
+	coredump_part_end(text, &part);
+}
+
+static void coredump_buffer(void *arg, const void *data, u32 size, u64 seqno, int error)
+{
+	struct pagoda_paging_text *text = arg;
+	struct pagoda_paging_text part = coredump_part(text, COREDUMP_BUFFER);
+	struct drm_printer p = coredump_printer(&part);
+
+	drm_printf(&p, "buffer: seqno %llu, %u bytes, error %d\n", seqno, size, error);
+	pagoda_paging_print(data, size, &part);
+	coredump_part_end(text, &part);
+}
+
+/* ---- Taking it -------------------------------------------------------------------- */
+
+/* False if the last one was a moment ago or isn't through. */
+static bool coredump_begin(struct pagoda_coredump *dump)
+{
+	struct drm_printer p = coredump_printer(&dump->text);
+
+	if (atomic_cmpxchg(&dump->state, PAGODA_COREDUMP_IDLE, PAGODA_COREDUMP_BUSY) !=
+	    PAGODA_COREDUMP_IDLE)
+		return false;
+	if (time_before(jiffies, dump->after)) {
+		atomic_set_release(&dump->state, PAGODA_COREDUMP_IDLE);
+		return false;
+	}
+	dump->text.len = 0;
+	dump->text.size = COREDUMP_TEXT - COREDUMP_RESETS;
+	drm_printf(&p, "time: %llu ns\n", ktime_get_ns());
+	return true;
+}
+
+static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidmm)
+{
+	coredump_engines(&dump->text, vidmm);
+	coredump_queue(&dump->text, vidmm);
+	pagoda_queue_visit_recent(vidmm->stream.queue, coredump_buffer, &dump->text);
+	dump->after = jiffies + HZ;
+	atomic_set_release(&dump->state, PAGODA_COREDUMP_TAKEN);
+	queue_work(system_unbound_wq, &dump->work);
+}
+
+/**
+ * pagoda_coredump_job() - A job faulted or hung: write down what there is to know
+ * @context: Its context
+ * @report: What it did
+ *
+ * Context: &pagoda_exec_ops.banned: on the way to a fence, allocates nothing and waits for
+ * no lock that isn't a spinlock.
+ */
+void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report)
+{
+	struct pagoda_vidmm *vidmm = context->vm->vidmm;
+	struct pagoda_coredump *dump = &vidmm->coredump;
+	struct drm_printer p = coredump_printer(&dump->text);
+
+	if (!coredump_begin(dump))
+		return;
+	coredump_print_report(&p, context, report);
+	if (mutex_trylock(&context->vm->lock)) {
+		coredump_map(&dump->text, context->vm, "");
+		mutex_unlock(&context->vm->lock);
+	} else {
+		dump->vm = pagoda_vm_get(context->vm);
+	}
+	coredump_end(dump, vidmm);
+}
+
+/**
+ * pagoda_coredump_paging() - A paging submission failed for good: the same
+ * @vidmm: The manager
+ * @seqno: Its number
+ * @offset: First byte that wasn't executed
+ * @error: Why
+ *
+ * Context: &pagoda_queue_ops.lost: as pagoda_coredump_job().
+ */
+void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error)
+{
+	struct pagoda_coredump *dump = &vidmm->coredump;
+	struct drm_printer p = coredump_printer(&dump->text);
+
+	if (!coredump_begin(dump))
+		return;
+	drm_printf(&p, "cause: paging submission %llu lost at byte %u, error %d\n", seqno, offset,
+		   error);
+	coredump_end(dump, vidmm);
+}
+
+/**
+ * pagoda_coredump_reset() - The device is about to be reset: the same
+ * @vidmm: The manager
+ * @reason: Why
+ *
+ * Context: &pagoda_queue_ops.reset_adapter: as pagoda_coredump_job().
+ */
+void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason)
+{
+	struct pagoda_coredump *dump = &vidmm->coredump;
+	struct drm_printer p = coredump_printer(&dump->text);
+
+	if (!coredump_begin(dump))
+		return;
+	drm_printf(&p, "cause: reset of the device (%s)\n", reason);
+	coredump_end(dump, vidmm);
+}
+
+/* ---- Offering it ------------------------------------------------------------------ */
+
+/* What couldn't be written on the way to a fence. */
+static void coredump_complete(struct pagoda_coredump *dump, struct pagoda_vidmm *vidmm)
+{
+	struct drm_printer p = coredump_printer(&dump->text);
+	struct pagoda_vm *vm = dump->vm;
+
+	dump->text.size = COREDUMP_TEXT - COREDUMP_RESETS / 2;
+	if (vm) {
+		mutex_lock(&vm->lock);
+		coredump_map(&dump->text, vm, ", a moment later");
+		mutex_unlock(&vm->lock);
+	}
+	dump->text.size = COREDUMP_TEXT;
+	pagoda_vidmm_print_resets(vidmm, &p);
+	if (vm)
+		pagoda_vm_put(vm);
+	dump->vm = NULL;
+}
+
+static void coredump_offer(struct pagoda_coredump *dump, struct pagoda_vidmm *vidmm)
+{
+	struct device *dev = vidmm->drm->dev;
+	size_t size;
+	void *head, *data;
+
+	head = pagoda_vidmm_journal(vidmm, &size);
+	if (!head)
+		return;
+	/* The core frees what it is given with vfree(). */
+	data = vmalloc(size + dump->text.len);
+	if (data) {
+		memcpy(data, head, size);
+		memcpy(data + size, dump->text.data, dump->text.len);
+		dev_coredumpv(dev, data, size + dump->text.len, GFP_KERNEL);
+	}
+	kvfree(head);
+}
+
+static void coredump_work(struct work_struct *work)
+{
+	struct pagoda_coredump *dump = container_of(work, struct pagoda_coredump, work);
+	struct pagoda_vidmm *vidmm = container_of(dump, struct pagoda_vidmm, coredump);
+
+	if (atomic_read_acquire(&dump->state) != PAGODA_COREDUMP_TAKEN)
+		return;
+	coredump_complete(dump, vidmm);
+	coredump_offer(dump, vidmm);
+	atomic_set_release(&dump->state, PAGODA_COREDUMP_IDLE);
+}
+
+/* Waits for who writes or completes it. */
+static void coredump_own(struct pagoda_coredump *dump)
+{
+	while (atomic_cmpxchg(&dump->state, PAGODA_COREDUMP_IDLE, PAGODA_COREDUMP_BUSY) !=
+	       PAGODA_COREDUMP_IDLE) {
+		flush_work(&dump->work);
+		fsleep(USEC_PER_MSEC);
+	}
+}
+
+/**
+ * pagoda_vidmm_print_coredump() - The last failure
+ * @vidmm: The manager
+ * @p: Where to
+ *
+ * Context: May sleep.
+ */
+void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct pagoda_coredump *dump = &vidmm->coredump;
+
+	coredump_own(dump);
+	drm_puts(p, dump->text.data);
+	atomic_set_release(&dump->state, PAGODA_COREDUMP_IDLE);
+}
+
+/**
+ * pagoda_coredump_init() - Set up
+ * @dump: Coredump, zeroed
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_coredump_init(struct pagoda_coredump *dump)
+{
+	INIT_WORK(&dump->work, coredump_work);
+	dump->after = jiffies;
+	dump->text.data = kvzalloc(COREDUMP_TEXT, GFP_KERNEL);
+	return dump->text.data ? 0 : -ENOMEM;
+}
+
+/**
+ * pagoda_coredump_stop() - The hardware goes: nothing is written down any more
+ * @dump: Coredump
+ *
+ * Context: May sleep.
+ */
+void pagoda_coredump_stop(struct pagoda_coredump *dump)
+{
+	coredump_own(dump);
+	dev_coredump_put(container_of(dump, struct pagoda_vidmm, coredump)->drm->dev);
+}
+
+/**
+ * pagoda_coredump_fini() - Undo pagoda_coredump_init()
+ * @dump: Coredump, stopped or never used
+ *
+ * Context: May sleep.
+ */
+void pagoda_coredump_fini(struct pagoda_coredump *dump)
+{
+	cancel_work_sync(&dump->work);
+	kvfree(dump->text.data);
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Work that can't be made yet, see include/pagoda/sync.h.
+ *
+ * A syncobj doesn't tell the kernel when somebody gives it a point. What our own ioctls
+ * do is noticed (pagoda_deferred_kick()); for points that come from elsewhere the
+ * worker looks again and again, less and less often.
+ */
+#include <linux/slab.h>
+#include <drm/drm_drv.h>
+#include <pagoda/sync.h>
+#include "vidmm.h"
+
+/* Least and most time between two looks. */
+#define PATIENCE_MIN	1
+#define PATIENCE_MAX	(HZ / 20 ?: 1)
+
+/**
+ * struct deferred_failure - Fence of work that could not be made
+ * @base: Fence
+ * @lock: Its lock
+ */
+struct deferred_failure {
+	struct dma_fence base;
+	spinlock_t lock;	/* base's */
+};
+
+static const char *failure_name(struct dma_fence *fence)
+{
+	return "pagoda-refused";
+}
+
+static const struct dma_fence_ops failure_ops = {
+	.get_driver_name = failure_name,
+	.get_timeline_name = failure_name,
+};
+
+/**
+ * pagoda_deferred_prepare() - Get what an item can need
+ * @item: Item
+ * @syncs: What it waits for and signals
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syncs *syncs)
+{
+	struct deferred_failure *failure = kzalloc(sizeof(*failure), GFP_KERNEL);
+
+	if (!failure)
+		return -ENOMEM;
+	spin_lock_init(&failure->lock);
+	dma_fence_init(&failure->base, &failure_ops, &failure->lock, dma_fence_context_alloc(1), 1);
+	item->failure = &failure->base;
+	item->syncs = syncs;
+	return 0;
+}
+
+/* The item isn't in the list any more. */
+static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
+			 int error)
+{
+	if (error) {
+		dma_fence_set_error(item->failure, error);
+		dma_fence_signal(item->failure);
+		pagoda_syncs_signal(item->syncs, item->failure);
+		pagoda_deferred_kick(queue->vidmm);
+	}
+	dma_fence_put(item->failure);
+	queue->ops->put(queue, item);
+	wake_up_all(&queue->room);
+}
+
+static void deferred_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
+{
+	struct pagoda_deferred *queue = container_of(callback, struct pagoda_deferred, callback);
+
+	mod_delayed_work(system_unbound_wq, &queue->work, 0);
+}
+
+/* The worker's: the next item doesn't wait for a fence any more. */
+static void deferred_drop_fence(struct pagoda_deferred *queue)
+{
+	if (!queue->fence)
+		return;
+	dma_fence_remove_callback(queue->fence, &queue->callback);
+	dma_fence_put(queue->fence);
+	queue->fence = NULL;
+}
+
+/* Has all signalled that is waited for? If not, one that hasn't will call. */
+static bool deferred_is_done(struct pagoda_deferred *queue, const struct pagoda_syncs *syncs)
+{
+	struct dma_fence *fence;
+	u32 index = 0;
+
+	if (!queue->until_done)
+		return true;
+	while ((fence = pagoda_syncs_next(syncs, &index))) {
+		if (dma_fence_add_callback(fence, &queue->callback, deferred_callback))
+			continue;
+		queue->fence = dma_fence_get(fence);
+		return false;
+	}
+	return true;
+}
+
+static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue, int *error)
+{
+	struct pagoda_deferred_item *item;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	item = list_first_entry_or_null(&queue->items, struct pagoda_deferred_item, entry);
+	*error = queue->error;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return item;
+}
+
+/* The queue is told of news as long as there is something in it. */
+static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_vidmm *vidmm = queue->vidmm;
+	unsigned long flags;
+
+	spin_lock_irqsave(&vidmm->deferred_lock, flags);
+	spin_lock(&queue->lock);
+	list_del(&item->entry);
+	if (!--queue->count)
+		list_del_init(&queue->entry);
+	spin_unlock(&queue->lock);
+	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
+}
+
+/* False if the device is about to be rebuilt: later. */
+static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
+			  int *error)
+{
+	struct pagoda_gate gate;
+	int idx;
+
+	*error = -ENODEV;
+	if (!drm_dev_enter(queue->vidmm->drm, &idx))
+		return true;
+	if (!pagoda_gate_try(queue->vidmm, &gate)) {
+		*error = 0;
+		drm_dev_exit(idx);
+		return false;
+	}
+	*error = queue->ops->make(queue, item);
+	pagoda_gate_leave(queue->vidmm, &gate);
+	drm_dev_exit(idx);
+	return true;
+}
+
+/* Whether the worker shall look again by itself. */
+static bool deferred_run(struct pagoda_deferred *queue)
+{
+	struct pagoda_deferred_item *item;
+	int error;
+
+	deferred_drop_fence(queue);
+	while ((item = deferred_first(queue, &error))) {
+		if (!error && !drm_dev_is_unplugged(queue->vidmm->drm)) {
+			if (!pagoda_syncs_look(item->syncs))
+				return true;
+			if (!deferred_is_done(queue, item->syncs))
+				return false;
+		}
+		if (!error && !deferred_make(queue, item, &error))
+			return true;
+		deferred_remove(queue, item);
+		deferred_end(queue, item, error);
+		queue->patience = PATIENCE_MIN;
+	}
+	return false;
+}
+
+static void deferred_work(struct work_struct *work)
+{
+	struct pagoda_deferred *queue = container_of(to_delayed_work(work),
+						     struct pagoda_deferred, work);
+
+	if (!deferred_run(queue))
+		return;
+	queue_delayed_work(system_unbound_wq, &queue->work, queue->patience);
+	queue->patience = min_t(unsigned long, 2 * queue->patience, PATIENCE_MAX);
+}
+
+/**
+ * pagoda_deferred_init() - Set up a queue
+ * @queue: Queue; pagoda_deferred_cancel() it
+ * @vidmm: Manager
+ * @ops: Owner's calls
+ * @until_done: Fences must have signalled before an item is made
+ */
+void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
+			  const struct pagoda_deferred_ops *ops, bool until_done)
+{
+	*queue = (struct pagoda_deferred) {
+		.vidmm = vidmm,
+		.ops = ops,
+		.until_done = until_done,
+		.patience = PATIENCE_MIN,
+	};
+	INIT_LIST_HEAD(&queue->entry);
+	INIT_LIST_HEAD(&queue->items);
+	spin_lock_init(&queue->lock);
+	INIT_DELAYED_WORK(&queue->work, deferred_work);
+	init_waitqueue_head(&queue->room);
+}
+
+/**
+ * pagoda_deferred_is_empty() - Can work be made at once?
+ * @queue: Queue; the caller keeps others from adding to it
+ *
+ * Context: Takes a spinlock.
+ * Return: Whether nothing waits that came before.
+ */
+bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
+{
+	return !READ_ONCE(queue->count);
+}
+
+/**
+ * pagoda_deferred_add() - Put an item behind those that wait
+ * @queue: Queue
+ * @item: Item, prepared; the queue's if 0 is returned
+ *
+ * Context: Takes spinlocks.
+ * Return: 0, or the error the queue was cancelled with.
+ */
+int pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_vidmm *vidmm = queue->vidmm;
+	unsigned long flags;
+	int error;
+
+	spin_lock_irqsave(&vidmm->deferred_lock, flags);
+	spin_lock(&queue->lock);
+	error = queue->error;
+	if (!error) {
+		list_add_tail(&item->entry, &queue->items);
+		if (!queue->count++)
+			list_add_tail(&queue->entry, &vidmm->deferred);
+	}
+	spin_unlock(&queue->lock);
+	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
+	if (!error)
+		mod_delayed_work(system_unbound_wq, &queue->work, 0);
+	return error;
+}
+
+/**
+ * pagoda_deferred_wait_room() - Wait until fewer items wait
+ * @queue: Queue
+ * @most: Items that may wait
+ *
+ * Context: Sleeps.
+ * Return: 0 or -ERESTARTSYS.
+ */
+int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most)
+{
+	struct pagoda_gate *gate;
+	int ret;
+
+	if (READ_ONCE(queue->count) < most)
+		return 0;
+	gate = pagoda_gate_pause(queue->vidmm);
+	ret = wait_event_interruptible(queue->room, READ_ONCE(queue->count) < most);
+	pagoda_gate_resume(queue->vidmm, gate);
+	return ret;
+}
+
+/**
+ * pagoda_deferred_stop() - Nothing of a queue shall be made any more
+ * @queue: Queue
+ * @error: What those that wait get, and who adds to it; a negative errno
+ *
+ * Waits for nothing: &pagoda_deferred_ops.make may call it.
+ *
+ * Context: Any, the way to signalling a fence included.
+ */
+void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	if (!queue->error)
+		queue->error = error;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	mod_delayed_work(system_unbound_wq, &queue->work, 0);
+}
+
+/**
+ * pagoda_deferred_cancel() - pagoda_deferred_stop(), and wait until nothing is left
+ * @queue: Queue
+ * @error: The same
+ *
+ * An item that is just being made is waited for.
+ *
+ * Context: Sleeps. The caller holds nothing that &pagoda_deferred_ops.make takes.
+ */
+void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error)
+{
+	pagoda_deferred_stop(queue, error);
+	flush_delayed_work(&queue->work);
+	/* A fence that signalled meanwhile may have started it once more. */
+	cancel_delayed_work_sync(&queue->work);
+}
+
+/**
+ * pagoda_deferred_kick() - Something may be there that wasn't
+ * @vidmm: Manager
+ *
+ * Context: Any.
+ */
+void pagoda_deferred_kick(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_deferred *queue;
+	unsigned long flags;
+
+	if (list_empty_careful(&vidmm->deferred))
+		return;
+	spin_lock_irqsave(&vidmm->deferred_lock, flags);
+	list_for_each_entry(queue, &vidmm->deferred, entry)
+		mod_delayed_work(system_unbound_wq, &queue->work, 0);
+	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
+}

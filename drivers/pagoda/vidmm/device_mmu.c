@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Device-MMU mode: the device translates addresses of system memory itself.
+ *
+ * Whatever the device is told of system memory is then a device address, and pages
+ * are behind it from MAP_MMU to UNMAP_MMU only. A range is one piece however its pages
+ * are scattered, so a page list becomes a first address and a length.
+ *
+ *	tt of an allocation	mapped when TTM gives it pages, in the stream, before
+ *				anything that uses them; unmapped when TTM takes them
+ *				away (swap-out, eviction, free), and waited for: no page
+ *				is freed that the device still reaches (C62, C121)
+ *	pages of the driver	mapped and unmapped with a wait: page tables may be
+ *				walked by whoever doesn't wait for the stream
+ *
+ * Page 0 is given to nobody. Ranges are given back when UNMAP_MMU is through, which
+ * is why TTM's own order of things is enough for them. Pages whose UNMAP_MMU failed are
+ * kept, with their range, until the device is gone.
+ *
+ * A device without an MMU takes bus addresses and all of this does nothing.
+ */
+#include <linux/delay.h>
+#include <linux/dma-fence.h>
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <drm/ttm/ttm_pool.h>
+#include <pagoda/virtio.h>
+#include "prime.h"
+#include "vidmm.h"
+
+/* An UNMAP_MMU may have been given up with the buffer it was in: one more try. */
+#define UNMAP_TRIES	2
+/* What moves left behind goes soon after the device is through with it. */
+#define ROOM_TRIES	50
+
+static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
+{
+	return vidmm->info->mmu_pages;
+}
+
+/* As pages that follow each other can be one large page behind a virtual address. */
+static u64 mmu_alignment(u64 nr_pages)
+{
+	if (nr_pages >= SZ_2M >> PAGE_SHIFT)
+		return SZ_2M >> PAGE_SHIFT;
+	return nr_pages >= SZ_64K >> PAGE_SHIFT ? SZ_64K >> PAGE_SHIFT : 1;
+}
+
+static int mmu_insert(struct pagoda_vidmm *vidmm, struct drm_mm_node *node, u64 nr_pages,
+		      u64 align)
+{
+	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	int ret;
+
+	mutex_lock(&mmu->lock);
+	ret = drm_mm_insert_node_generic(&mmu->mm, node, nr_pages, align, 0, DRM_MM_INSERT_BEST);
+	mutex_unlock(&mmu->lock);
+	return ret;
+}
+
+static void mmu_remove(struct pagoda_vidmm *vidmm, struct drm_mm_node *node)
+{
+	mutex_lock(&vidmm->device_mmu.lock);
+	drm_mm_remove_node(node);
+	mutex_unlock(&vidmm->device_mmu.lock);
+}
+
+/* TTM's worker gives ranges back that moves left behind; it needs nothing of ours. */
+static void mmu_wait_for_room(struct pagoda_vidmm *vidmm)
+{
+	pagoda_queue_wait_idle(vidmm->stream.queue, HZ);
+	fsleep(2 * USEC_PER_MSEC);
+}
+
+/**
+ * pagoda_device_mmu_is_gone() - Is there no device any more that uses system memory?
+ * @vidmm: The manager
+ *
+ * Context: Any.
+ * Return: Whether it is gone, or never executes anything again.
+ */
+bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm)
+{
+	return READ_ONCE(vidmm->device_mmu.gone);
+}
+
+static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
+				      const struct drm_mm_node *node)
+{
+	return (struct pagoda_paging_op) {
+		.operation = operation,
+		.allocation = allocation,
+		.map_mmu = {
+			.address = node->start << PAGE_SHIFT,
+			.nr_pages = node->size,
+		},
+	};
+}
+
+/* One operation, from which the fence of its end comes. */
+static int mmu_emit(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op,
+		    struct dma_fence **fence)
+{
+	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	struct pagoda_stream_txn txn;
+	int ret;
+
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
+	if (ret)
+		return ret;
+	ret = pagoda_stream_emit(&txn, op);
+	*fence = pagoda_stream_end(&txn);
+	return ret;
+}
+
+/* The same, through and without an answer that means "no memory". */
+static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
+{
+	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	struct pagoda_stream_txn txn;
+	int ret, done;
+
+	pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+	ret = pagoda_stream_emit(&txn, op);
+	done = pagoda_stream_end_wait(&txn);
+	return ret ?: done;
+}
+
+/* Has the device forgotten what was mapped then? */
+static bool mmu_is_past(struct pagoda_vidmm *vidmm, u64 epoch)
+{
+	return pagoda_device_mmu_is_gone(vidmm) || epoch != pagoda_reset_epoch(vidmm);
+}
+
+/*
+ * Takes a range from the device that was mapped in @epoch. Returns when no access reaches
+ * its pages (C121).
+ */
+static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct drm_mm_node *node,
+		     u64 epoch)
+{
+	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_UNMAP_MMU, allocation, node);
+	int tries, ret = -EIO;
+
+	for (tries = 0; tries < UNMAP_TRIES && ret && !mmu_is_past(vidmm, epoch); tries++)
+		ret = mmu_emit_must(vidmm, &op);
+	return mmu_is_past(vidmm, epoch) ? 0 : ret;
+}
+
+/* ---- Allocations ---------------------------------------------------------- */
+
+/*
+ * Who asked is told that its pages leave the device's address space, and all paging
+ * operations are through before they do (C121). Not at once with the unmapping
+ * (C118). No process is named: one MMU serves them all. A notice that couldn't be given
+ * doesn't keep memory from being freed.
+ */
+static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
+		.allocation = tt->allocation,
+		.notify_alloc = {
+			.size = (u64)tt->base.num_pages << PAGE_SHIFT,
+			.flags = VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP,
+		},
+	};
+
+	if (tt->notify && !pagoda_device_mmu_is_gone(vidmm))
+		mmu_emit_must(vidmm, &op);
+}
+
+static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
+{
+	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, tt->allocation, &tt->node);
+	const struct pagoda_adl pages = {
+		.nr_pages = tt->base.num_pages,
+		.pages = tt->base.dma_address,
+		.cpu_pages = tt->base.pages,
+	};
+	struct dma_fence *fence = NULL;
+	int ret;
+
+	if (pagoda_device_mmu_is_gone(vidmm))
+		return 0;
+	tt->epoch = pagoda_reset_epoch(vidmm);
+	op.map_mmu.adl = &pages;
+	ret = mmu_emit(vidmm, &op, &fence);
+	dma_fence_put(tt->mapped);
+	tt->mapped = fence;
+	return ret;
+}
+
+/*
+ * Device addresses for pages. Where there are none, others' pages are swapped out until
+ * there are, as TTM does when it has no pages.
+ */
+static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
+		     struct ttm_operation_ctx *ctx)
+{
+	u64 nr_pages = tt->base.num_pages;
+	u32 tries = ROOM_TRIES;
+	int ret;
+
+	if (nr_pages >= vidmm->info->mmu_pages)
+		return -ENOMEM;
+	for (;;) {
+		ret = mmu_insert(vidmm, &tt->node, nr_pages, mmu_alignment(nr_pages));
+		if (ret == -ENOSPC)
+			ret = mmu_insert(vidmm, &tt->node, nr_pages, 0);
+		if (ret != -ENOSPC)
+			return ret;
+		ret = ttm_device_swapout(&vidmm->ttm, ctx, GFP_KERNEL);
+		if (ret < 0)
+			return ret;
+		if (!ret && (ctx->no_wait_gpu || !tries--))
+			return -ENOMEM;
+		if (!ret)
+			mmu_wait_for_room(vidmm);
+	}
+}
+
+/**
+ * pagoda_device_mmu_map() - Let the device reach pages that aren't TTM's
+ * @vidmm: The manager
+ * @tt: Its bus addresses are filled in
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate; the allocation's reservation is held.
+ * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; then nothing has changed.
+ */
+int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
+			  struct ttm_operation_ctx *ctx)
+{
+	int ret;
+
+	if (!mmu_is_used(vidmm))
+		return 0;
+	ret = tt_insert(vidmm, tt, ctx);
+	if (ret)
+		return ret;
+	ret = tt_map(vidmm, tt);
+	if (ret)
+		mmu_remove(vidmm, &tt->node);
+	return ret;
+}
+
+/**
+ * pagoda_device_mmu_populate() - ttm_device_funcs.ttm_tt_populate
+ * @bdev: TTM's device
+ * @ttm: Gets pages, and device addresses for them; what is imported gets them when it is
+ *	moved to where the GPU uses it
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate; the allocation's reservation is held.
+ * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; then nothing has changed.
+ */
+int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
+			       struct ttm_operation_ctx *ctx)
+{
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
+	struct pagoda_tt *tt = pagoda_tt_of(ttm);
+	int ret;
+
+	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL)
+		return 0;
+	if (!mmu_is_used(vidmm))
+		return ttm_pool_alloc(&bdev->pool, ttm, ctx);
+	ret = tt_insert(vidmm, tt, ctx);
+	if (ret)
+		return ret;
+	ret = ttm_pool_alloc(&bdev->pool, ttm, ctx);
+	if (ret)
+		goto err_node;
+	ret = tt_map(vidmm, tt);
+	if (!ret)
+		return 0;
+	ttm_pool_free(&bdev->pool, ttm);
+err_node:
+	mmu_remove(vidmm, &tt->node);
+	return ret;
+}
+
+/**
+ * pagoda_device_mmu_repair() - Map pages again if the first time failed
+ * @vidmm: The manager
+ * @ttm: Populated, or NULL; reservation of its allocation held
+ *
+ * A MAP_MMU that was given up, alone or with the buffer it was in, leaves pages that
+ * the device doesn't reach. Before they are used next they are mapped once more.
+ *
+ * Context: May sleep and allocate. Doesn't wait.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
+{
+	struct pagoda_tt *tt;
+
+	if (!mmu_is_used(vidmm) || !ttm || !ttm_tt_is_populated(ttm))
+		return 0;
+	tt = pagoda_tt_of(ttm);
+	if (!tt->mapped || dma_fence_get_status(tt->mapped) >= 0)
+		return 0;
+	return tt_map(vidmm, tt);
+}
+
+/**
+ * pagoda_device_mmu_remap() - Map pages again that the device forgot
+ * @vidmm: The manager
+ * @ttm: Pages of an allocation whose reservation is held, or NULL
+ *
+ * Context: May sleep and allocate. Doesn't wait.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
+{
+	if (!mmu_is_used(vidmm) || !ttm || !ttm_tt_is_populated(ttm) ||
+	    !drm_mm_node_allocated(&pagoda_tt_of(ttm)->node))
+		return 0;
+	return tt_map(vidmm, pagoda_tt_of(ttm));
+}
+
+/* As TTM allocates them: in one piece. What is imported has no pages. */
+static void *tt_alloc_arrays(const struct ttm_tt *tt)
+{
+	size_t entry = sizeof(*tt->dma_address) + (tt->pages ? sizeof(*tt->pages) : 0);
+
+	return kvcalloc(tt->num_pages, entry, GFP_KERNEL);
+}
+
+static void tt_set_arrays(struct ttm_tt *tt, void *arrays)
+{
+	if (tt->pages) {
+		tt->pages = arrays;
+		arrays = tt->pages + tt->num_pages;
+	}
+	tt->dma_address = arrays;
+}
+
+static void tt_free_arrays(struct ttm_tt *tt)
+{
+	if (tt->pages)
+		kvfree(tt->pages);
+	else
+		kvfree(tt->dma_address);
+}
+
+/*
+ * The device may still reach the pages: @tt gets new arrays, and what is in the old ones
+ * waits until the device is gone. Without memory even for that the pages are lost.
+ */
+static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
+{
+	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	u32 nr_pages = tt->base.num_pages;
+	struct pagoda_tt *kept = kmemdup(tt, sizeof(*tt), GFP_KERNEL);
+	void *arrays = tt_alloc_arrays(&tt->base);
+
+	drm_err(vidmm->drm, "the device keeps %u pages of allocation %llu\n", nr_pages,
+		tt->allocation);
+	mutex_lock(&mmu->lock);
+	drm_mm_remove_node(&tt->node);
+	if (arrays && kept) {
+		kept->node = (struct drm_mm_node) {
+			.start = tt->node.start,
+			.size = nr_pages,
+		};
+		WARN_ON(drm_mm_reserve_node(&mmu->mm, &kept->node));
+		list_add(&kept->kept, &mmu->kept);
+	}
+	mutex_unlock(&mmu->lock);
+	if (arrays && kept) {
+		tt_set_arrays(&tt->base, arrays);
+		return;
+	}
+	kvfree(arrays);
+	kfree(kept);
+}
+
+/**
+ * pagoda_device_mmu_unmap() - Take pages from the device
+ * @vidmm: The manager
+ * @tt: Pages; nothing uses them any more
+ *
+ * Context: May sleep for long: it waits for the device.
+ * Return: Whether the pages can be given back. If not, @tt doesn't have them any more.
+ */
+bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
+{
+	int ret;
+
+	if (!mmu_is_used(vidmm))
+		return true;
+	mmu_notify(vidmm, tt);
+	ret = mmu_unmap(vidmm, tt->allocation, &tt->node, tt->epoch);
+	dma_fence_put(tt->mapped);
+	tt->mapped = NULL;
+	if (ret)
+		tt_abandon(vidmm, tt);
+	else
+		mmu_remove(vidmm, &tt->node);
+	return !ret;
+}
+
+/**
+ * pagoda_device_mmu_unpopulate() - ttm_device_funcs.ttm_tt_unpopulate
+ * @bdev: TTM's device
+ * @ttm: Populated; nobody uses its pages any more or will, but for other devices when
+ *	this one goes: pages that are pinned for them stay
+ *
+ * The allocation may be gone: all that is needed is in @ttm.
+ *
+ * Context: May sleep for long: it waits for the device. TTM's work queue too.
+ */
+void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
+{
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
+	struct pagoda_tt *tt = pagoda_tt_of(ttm);
+
+	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL || !pagoda_device_mmu_unmap(vidmm, tt))
+		return;
+	tt->left = READ_ONCE(tt->pinned);
+	if (!tt->left)
+		ttm_pool_free(&bdev->pool, ttm);
+}
+
+/* ---- Pages of the driver -------------------------------------------------- */
+
+/**
+ * pagoda_sysmem_reserve() - Get an address for pages of the driver
+ * @vidmm: The manager
+ * @mem: Filled; the device doesn't reach the pages yet
+ * @dma: Bus address of the first one; they are consecutive
+ * @nr_pages: Their number; a power of two
+ *
+ * Context: May sleep.
+ * Return: 0, -ENOMEM or -ENOSPC.
+ */
+int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			  dma_addr_t dma, u32 nr_pages)
+{
+	int ret;
+
+	*mem = (struct pagoda_sysmem) { .address = dma, .dma = dma, .nr_pages = nr_pages };
+	INIT_LIST_HEAD(&mem->link);
+	if (!mmu_is_used(vidmm))
+		return 0;
+	ret = mmu_insert(vidmm, &mem->node, nr_pages, nr_pages);
+	if (!ret)
+		mem->address = mem->node.start << PAGE_SHIFT;
+	return ret;
+}
+
+static struct pagoda_adl sysmem_adl(const struct pagoda_sysmem *mem)
+{
+	return (struct pagoda_adl) {
+		.nr_pages = mem->nr_pages,
+		.contiguous = true,
+		.base = mem->dma,
+		.cpu_pages = mem->pages,
+	};
+}
+
+static void sysmem_note(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			struct page *const *pages)
+{
+	mem->pages = pages;
+	mem->epoch = pagoda_reset_epoch(vidmm);
+	mutex_lock(&vidmm->device_mmu.lock);
+	list_add_tail(&mem->link, &vidmm->device_mmu.own);
+	mutex_unlock(&vidmm->device_mmu.lock);
+}
+
+/**
+ * pagoda_sysmem_map() - Let the device reach pages of the driver
+ * @vidmm: The manager; its stream works
+ * @mem: Reserved
+ * @pages: The pages, for the CPU executor; stays as long as the mapping
+ *
+ * When the device is reset meanwhile, the rebuild maps them.
+ *
+ * Context: May sleep; waits for the device.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+		      struct page *const *pages)
+{
+	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
+	struct pagoda_adl adl;
+	int ret;
+
+	if (!mmu_is_used(vidmm) || pagoda_device_mmu_is_gone(vidmm))
+		return 0;
+	sysmem_note(vidmm, mem, pages);
+	adl = sysmem_adl(mem);
+	op.map_mmu.adl = &adl;
+	ret = mmu_emit_must(vidmm, &op);
+	return pagoda_reset_is_pending(vidmm) ? 0 : ret;
+}
+
+/**
+ * pagoda_device_mmu_own_cost() - What pagoda_device_mmu_remap_own() emits at most
+ * @vidmm: The manager
+ *
+ * Context: May sleep. Nobody maps pages of the driver's own until it was emitted.
+ * Return: Upper bounds.
+ */
+struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_paging_cost sum = {};
+	struct pagoda_sysmem *mem;
+
+	mutex_lock(&vidmm->device_mmu.lock);
+	list_for_each_entry(mem, &vidmm->device_mmu.own, link) {
+		struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
+		struct pagoda_adl adl = sysmem_adl(mem);
+
+		op.map_mmu.adl = &adl;
+		pagoda_cost_add(&sum, pagoda_paging_cost(&stream->limits, &op, stream->room), 1);
+	}
+	mutex_unlock(&vidmm->device_mmu.lock);
+	return sum;
+}
+
+/**
+ * pagoda_device_mmu_remap_own() - Map the driver's own pages on a device that was reset
+ * @vidmm: The manager
+ * @txn: Transaction begun with pagoda_device_mmu_own_cost()
+ *
+ * In the order they were mapped first: what each buffer writes to at its end is the first.
+ *
+ * Context: Between begin and end.
+ */
+void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn)
+{
+	struct pagoda_sysmem *mem;
+
+	mutex_lock(&vidmm->device_mmu.lock);
+	list_for_each_entry(mem, &vidmm->device_mmu.own, link) {
+		struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
+		struct pagoda_adl adl = sysmem_adl(mem);
+
+		op.map_mmu.adl = &adl;
+		mem->epoch = pagoda_reset_epoch(vidmm);
+		pagoda_stream_emit_valid(txn, &op);
+	}
+	mutex_unlock(&vidmm->device_mmu.lock);
+}
+
+/**
+ * pagoda_sysmem_release() - Give an address back
+ * @vidmm: The manager
+ * @mem: Reserved, mapped or not
+ *
+ * Context: May sleep; waits for the device.
+ * Return: Whether the pages may be freed. If not the device may still reach them.
+ */
+bool pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
+{
+	int ret;
+
+	if (!drm_mm_node_allocated(&mem->node))
+		return true;
+	/* From here on nobody maps it again. */
+	mutex_lock(&vidmm->device_mmu.lock);
+	list_del_init(&mem->link);
+	mutex_unlock(&vidmm->device_mmu.lock);
+	ret = mmu_unmap(vidmm, 0, &mem->node, mem->epoch);
+	mmu_remove(vidmm, &mem->node);
+	return !ret;
+}
+
+/**
+ * pagoda_sysmem_alloc() - Get a page of the driver's own, and an address for it
+ * @vidmm: The manager
+ * @mem: Filled; pagoda_sysmem_map() is still to come
+ * @page: Set to the page, all zeros
+ *
+ * Context: May sleep.
+ * Return: 0, -ENOMEM or -ENOSPC.
+ */
+int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			struct page **page)
+{
+	struct device *dev = vidmm->info->dma_dev;
+	dma_addr_t dma;
+	int ret = -ENOMEM;
+
+	*page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!*page)
+		return -ENOMEM;
+	dma = dma_map_page(dev, *page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, dma))
+		goto err_page;
+	ret = pagoda_sysmem_reserve(vidmm, mem, dma, 1);
+	if (!ret)
+		return 0;
+	dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+err_page:
+	__free_page(*page);
+	return ret;
+}
+
+/**
+ * pagoda_sysmem_free() - Undo pagoda_sysmem_alloc(), and pagoda_sysmem_map()
+ * @vidmm: The manager
+ * @mem: The page's address
+ * @page: The page; lost if the device can't be kept from using it
+ *
+ * Context: May sleep; waits for the device.
+ */
+void pagoda_sysmem_free(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			struct page *page)
+{
+	if (!pagoda_sysmem_release(vidmm, mem))
+		return;
+	dma_unmap_page(vidmm->info->dma_dev, mem->dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	__free_page(page);
+}
+
+/* ---- The whole ------------------------------------------------------------- */
+
+/**
+ * pagoda_device_mmu_init() - Set up the allocator of device addresses
+ * @vidmm: The manager; @info is set
+ *
+ * Context: Probe; may sleep.
+ */
+void pagoda_device_mmu_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+
+	mutex_init(&mmu->lock);
+	INIT_LIST_HEAD(&mmu->own);
+	INIT_LIST_HEAD(&mmu->kept);
+	if (mmu_is_used(vidmm))
+		drm_mm_init(&mmu->mm, 1, vidmm->info->mmu_pages - 1);
+}
+
+/**
+ * pagoda_device_mmu_start() - Map what the driver always needs
+ * @vidmm: The manager; its stream works
+ *
+ * The fence page goes first: every buffer ends with a write to it.
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_device_mmu_start(struct pagoda_vidmm *vidmm)
+{
+	int ret;
+
+	ret = pagoda_sysmem_map(vidmm, &vidmm->stream.fence_mem, &vidmm->stream.fence_page);
+	return ret ?: pagoda_sysmem_map(vidmm, &vidmm->dummy_mem, &vidmm->dummy_page);
+}
+
+/**
+ * pagoda_device_mmu_drop_kept() - Free pages that the device doesn't reach any more
+ * @vidmm: The manager; the device is gone, or was reset and forgot them
+ *
+ * Context: May sleep.
+ */
+void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	struct pagoda_tt *tt, *next;
+	LIST_HEAD(kept);
+
+	mutex_lock(&mmu->lock);
+	list_for_each_entry_safe(tt, next, &mmu->kept, kept) {
+		if (!mmu_is_past(vidmm, tt->epoch))
+			continue;
+		list_move(&tt->kept, &kept);
+		drm_mm_remove_node(&tt->node);
+	}
+	mutex_unlock(&mmu->lock);
+	list_for_each_entry_safe(tt, next, &kept, kept) {
+		if (tt->attach)
+			pagoda_import_release(tt);
+		else
+			ttm_pool_free(&vidmm->ttm.pool, &tt->base);
+		tt_free_arrays(&tt->base);
+		kfree(tt);
+	}
+}
+
+/**
+ * pagoda_device_mmu_stop() - The device is gone or never executes anything again
+ * @vidmm: The manager
+ *
+ * Nothing has to be unmapped any more, and what was kept can be freed.
+ *
+ * Context: May sleep.
+ */
+void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm)
+{
+	WRITE_ONCE(vidmm->device_mmu.gone, true);
+	pagoda_device_mmu_drop_kept(vidmm);
+}
+
+/**
+ * pagoda_device_mmu_fini() - Undo pagoda_device_mmu_init()
+ * @vidmm: The manager; all addresses were given back
+ *
+ * Context: May sleep.
+ */
+void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm)
+{
+	if (mmu_is_used(vidmm))
+		drm_mm_takedown(&vidmm->device_mmu.mm);
+	mutex_destroy(&vidmm->device_mmu.lock);
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Monitored fences, see include/pagoda/mfence.h: the page and what is in it.
+ *
+ * The page is always one the GPU can use, told to the device by NOTIFY_FENCE_RESIDENCY
+ * each time it comes or goes. TTM may take it while nobody holds the fence.
+ */
+#include <linux/highmem.h>
+#include <linux/slab.h>
+#include <pagoda/virtio.h>
+#include "fence.h"
+
+static int mfence_validate(struct pagoda_bo *bo, bool interruptible)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = interruptible };
+
+	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+}
+
+/*
+ * Whoever sees the value sees what came before it. The GPU may store at the same time:
+ * a fence that only grows is grown in one access.
+ */
+static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 value)
+{
+	u64 *here = kmap_local_page(page);
+	u64 old = READ_ONCE(*here);
+
+	if (pagoda_mfence_may_rewind(mfence))
+		smp_store_release(here, value);	/* pairs with pagoda_mfence_read() */
+	else
+		while (old < value && !try_cmpxchg(here, &old, value))
+			;
+	kunmap_local(here);
+}
+
+/**
+ * pagoda_mfence_read() - What a fence's value is
+ * @mfence: Fence, held
+ *
+ * Context: &pagoda_mfence.lock is held.
+ * Return: The value; the maximum one while the device is lost (C184).
+ */
+u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
+{
+	u64 value, *here;
+
+	lockdep_assert_held(&mfence->lock);
+	if (mfence->lost || (mfence->gone && !(mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)))
+		return U64_MAX;
+	if (!mfence->page)
+		return mfence->saved;
+	here = kmap_local_page(mfence->page);
+	value = smp_load_acquire(here);	/* pairs with mfence_store() and the GPU's */
+	kunmap_local(here);
+	return value;
+}
+
+/**
+ * pagoda_mfence_write() - Store a value
+ * @mfence: Fence, held
+ * @value: Value; one that isn't larger changes nothing, unless the fence may go back
+ *
+ * Context: &pagoda_mfence.lock is held.
+ */
+void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value)
+{
+	lockdep_assert_held(&mfence->lock);
+	if (mfence->page && !mfence->lost)
+		mfence_store(mfence, mfence->page, value);
+	else if (pagoda_mfence_may_rewind(mfence) || value > mfence->saved)
+		mfence->saved = value;
+}
+
+/**
+ * pagoda_mfence_swap() - Store a value whatever was there
+ * @mfence: Fence, held, and the device is there
+ * @value: Value
+ *
+ * Context: &pagoda_mfence.lock is held.
+ * Return: What was there.
+ */
+u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
+{
+	u64 *here = kmap_local_page(mfence->page);
+	u64 old = xchg(here, value);
+
+	lockdep_assert_held(&mfence->lock);
+	kunmap_local(here);
+	return old;
+}
+
+/**
+ * pagoda_mfence_note() - Remember a value as one it was told to take
+ * @mfence: Fence
+ * @value: Value
+ *
+ * Context: &pagoda_mfence.lock is held.
+ */
+void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
+{
+	lockdep_assert_held(&mfence->lock);
+	if (pagoda_mfence_may_rewind(mfence) || value > mfence->last)
+		mfence->last = value;
+}
+
+/**
+ * pagoda_mfence_create() - Make a monitored fence
+ * @vidmm: The manager
+ * @client: Who pays
+ * @flags: DRM_PAGODA_FENCE_ flags
+ * @value: First value
+ *
+ * Context: May sleep and allocate.
+ * Return: The fence, pagoda_mfence_put() it; or ERR_PTR(-ENOMEM).
+ */
+struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
+					   struct pagoda_client *client, u32 flags, u64 value)
+{
+	const struct pagoda_bo_params params = {
+		.size = PAGE_SIZE,
+		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE),
+	};
+	struct pagoda_mfence *mfence = kzalloc(sizeof(*mfence), GFP_KERNEL);
+	int ret;
+
+	if (!mfence)
+		return ERR_PTR(-ENOMEM);
+	mfence->bo = pagoda_bo_create(vidmm, client, &params);
+	if (IS_ERR(mfence->bo)) {
+		kfree(mfence);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&mfence->kref);
+	INIT_LIST_HEAD(&mfence->held);
+	spin_lock_init(&mfence->lock);
+	mfence->flags = flags;
+	mfence->last = value;
+	mfence->waits = RB_ROOT_CACHED;
+	mfence->bo->is_fence = true;
+	mfence->bo->fence_left = U64_MAX;
+	if (flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)
+		mfence->bo->fence_left = value;
+	dma_resv_lock(mfence->bo->ttm.base.resv, NULL);
+	ret = mfence_validate(mfence->bo, false);
+	if (!ret)
+		mfence_store(mfence, mfence->bo->ttm.ttm->pages[0], value);
+	dma_resv_unlock(mfence->bo->ttm.base.resv);
+	if (!ret)
+		return mfence;
+	pagoda_mfence_put(mfence);
+	return ERR_PTR(-ENOMEM);
+}
+
+static void mfence_release(struct kref *kref)
+{
+	struct pagoda_mfence *mfence = container_of(kref, struct pagoda_mfence, kref);
+
+	drm_gem_object_put(pagoda_bo_gem(mfence->bo));
+	kfree(mfence);
+}
+
+/**
+ * pagoda_mfence_get() - Take a reference
+ * @mfence: Fence
+ *
+ * Return: @mfence.
+ */
+struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence)
+{
+	kref_get(&mfence->kref);
+	return mfence;
+}
+
+/**
+ * pagoda_mfence_put() - Drop a reference
+ * @mfence: Fence
+ *
+ * Its page stays as long as it is mapped or the GPU may write it.
+ *
+ * Context: May sleep.
+ */
+void pagoda_mfence_put(struct pagoda_mfence *mfence)
+{
+	kref_put(&mfence->kref, mfence_release);
+}
+
+/**
+ * pagoda_mfence_bo() - Page of a fence
+ * @mfence: Fence
+ *
+ * Return: The allocation; no reference is taken.
+ */
+struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence)
+{
+	return mfence->bo;
+}
+
+/* The first hold; the reservation is held. */
+static int mfence_pin(struct pagoda_mfence *mfence)
+{
+	struct pagoda_mfences *mfences = &mfence->bo->vidmm->mfences;
+	struct ttm_buffer_object *ttm = &mfence->bo->ttm;
+	int ret = mfence_validate(mfence->bo, true);
+
+	if (ret)
+		return ret;
+	ttm_bo_pin(ttm);
+	mutex_lock(&mfences->lock);
+	spin_lock_irq(&mfence->lock);
+	mfence->page = ttm->ttm->pages[0];
+	spin_unlock_irq(&mfence->lock);
+	list_add(&mfence->held, &mfences->held);
+	atomic_set(&mfence->holds, 1);
+	mutex_unlock(&mfences->lock);
+	/* Pairs with pagoda_mfences_changed(), before the value is looked at. */
+	smp_mb();
+	return 0;
+}
+
+/**
+ * pagoda_mfence_hold() - Keep the page where it is
+ * @mfence: Fence; pagoda_mfence_unhold() it
+ *
+ * Context: Takes the reservation; may sleep and allocate. The device is there.
+ * Return: 0, -ENOMEM or -ERESTARTSYS.
+ */
+int pagoda_mfence_hold(struct pagoda_mfence *mfence)
+{
+	struct dma_resv *resv = mfence->bo->ttm.base.resv;
+	int ret = 0;
+
+	if (atomic_inc_not_zero(&mfence->holds))
+		return 0;
+	if (dma_resv_lock_interruptible(resv, NULL))
+		return -ERESTARTSYS;
+	if (!atomic_inc_not_zero(&mfence->holds))
+		ret = mfence_pin(mfence);
+	dma_resv_unlock(resv);
+	return ret;
+}
+
+/**
+ * pagoda_mfence_leave() - Remember what is to be seen when the device is gone
+ * @mfence: Fence, held for the last time, or the device just goes
+ *
+ * Context: &pagoda_mfence.lock is held.
+ */
+void pagoda_mfence_leave(struct pagoda_mfence *mfence)
+{
+	if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)
+		WRITE_ONCE(mfence->bo->fence_left, pagoda_mfence_read(mfence));
+}
+
+/**
+ * pagoda_mfence_unhold() - The page may go
+ * @mfence: Fence
+ *
+ * Context: Takes the reservation; may sleep.
+ */
+void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
+{
+	struct pagoda_mfences *mfences = &mfence->bo->vidmm->mfences;
+	struct dma_resv *resv = mfence->bo->ttm.base.resv;
+
+	if (atomic_add_unless(&mfence->holds, -1, 1))
+		return;
+	dma_resv_lock(resv, NULL);
+	mutex_lock(&mfences->lock);
+	if (atomic_dec_and_test(&mfence->holds)) {
+		list_del_init(&mfence->held);
+		spin_lock_irq(&mfence->lock);
+		WARN_ON_ONCE(!RB_EMPTY_ROOT(&mfence->waits.rb_root));
+		pagoda_mfence_leave(mfence);
+		mfence->page = NULL;
+		spin_unlock_irq(&mfence->lock);
+		ttm_bo_unpin(&mfence->bo->ttm);
+	}
+	mutex_unlock(&mfences->lock);
+	dma_resv_unlock(resv);
+}

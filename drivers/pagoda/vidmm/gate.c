@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The gate: whoever works on the device's memory for user space stays out while it is
+ * rebuilt, and is waited for before.
+ *
+ * It may be entered again by who is inside: an ioctl may touch a mapping of ours, or
+ * close a handle. Nobody inside waits for somebody who has still to enter: workers
+ * that are waited for only try, and who waits for them goes out meanwhile.
+ */
+#include <linux/sched.h>
+#include "vidmm.h"
+
+static struct pagoda_gate *gate_find(struct pagoda_reset *reset)
+{
+	struct pagoda_gate *gate, *found = NULL;
+
+	spin_lock(&reset->inside_lock);
+	list_for_each_entry(gate, &reset->inside, link) {
+		if (gate->task == current) {
+			found = gate;
+			break;
+		}
+	}
+	spin_unlock(&reset->inside_lock);
+	return found;
+}
+
+static void gate_note(struct pagoda_reset *reset, struct pagoda_gate *gate)
+{
+	spin_lock(&reset->inside_lock);
+	list_add(&gate->link, &reset->inside);
+	spin_unlock(&reset->inside_lock);
+}
+
+static void gate_forget(struct pagoda_reset *reset, struct pagoda_gate *gate)
+{
+	spin_lock(&reset->inside_lock);
+	list_del(&gate->link);
+	spin_unlock(&reset->inside_lock);
+}
+
+/**
+ * pagoda_gate_is_inside() - Is the caller inside?
+ * @vidmm: The manager
+ *
+ * Context: Any but interrupts.
+ * Return: Whether it is; then it must not wait for a rebuild.
+ */
+bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm)
+{
+	return gate_find(&vidmm->reset);
+}
+
+/* Not in front of a rebuild that is due either: what is begun there is given up. */
+static int gate_wait(struct pagoda_reset *reset, bool interruptible)
+{
+	if (interruptible)
+		return wait_event_interruptible(reset->rebuilt, !READ_ONCE(reset->pending));
+	wait_event(reset->rebuilt, !READ_ONCE(reset->pending));
+	return 0;
+}
+
+static int gate_read(struct pagoda_reset *reset, bool interruptible)
+{
+	int ret;
+
+	do {
+		ret = gate_wait(reset, interruptible);
+		if (ret)
+			return ret;
+		if (!interruptible)
+			down_read(&reset->gate);
+		else if (down_read_interruptible(&reset->gate))
+			return -ERESTARTSYS;
+		if (!READ_ONCE(reset->pending))
+			return 0;
+		up_read(&reset->gate);
+	} while (true);
+}
+
+/**
+ * pagoda_gate_enter() - Keep the device from being rebuilt
+ * @vidmm: The manager
+ * @gate: The caller's, on its stack
+ * @interruptible: A signal ends the wait
+ *
+ * Waits for a rebuild that goes on, or is due.
+ *
+ * Context: May sleep for long. Outside of all locks.
+ * Return: 0 or -ERESTARTSYS.
+ */
+int pagoda_gate_enter(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate, bool interruptible)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+	int ret;
+
+	gate->task = NULL;
+	if (gate_find(reset))
+		return 0;
+	ret = gate_read(reset, interruptible);
+	if (ret)
+		return ret;
+	gate->task = current;
+	gate_note(reset, gate);
+	return 0;
+}
+
+/**
+ * pagoda_gate_try() - pagoda_gate_enter() for who must not wait
+ * @vidmm: The manager
+ * @gate: The caller's, on its stack
+ *
+ * Context: Any but interrupts.
+ * Return: Whether the caller is inside.
+ */
+bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	if (!down_read_trylock(&reset->gate))
+		return false;
+	gate->task = current;
+	gate_note(reset, gate);
+	return true;
+}
+
+/**
+ * pagoda_gate_leave() - Undo pagoda_gate_enter() or pagoda_gate_try()
+ * @vidmm: The manager
+ * @gate: The caller's
+ *
+ * Context: The task that entered.
+ */
+void pagoda_gate_leave(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	if (!gate->task)
+		return;
+	gate_forget(reset, gate);
+	up_read(&reset->gate);
+}
+
+/**
+ * pagoda_gate_pause() - Let a rebuild happen while the caller waits for others
+ * @vidmm: The manager
+ *
+ * Context: Holds no lock that a rebuild takes.
+ * Return: For pagoda_gate_resume(); NULL if the caller isn't inside.
+ */
+struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_gate *gate = gate_find(&vidmm->reset);
+
+	if (gate) {
+		gate_forget(&vidmm->reset, gate);
+		up_read(&vidmm->reset.gate);
+	}
+	return gate;
+}
+
+/**
+ * pagoda_gate_resume() - Undo pagoda_gate_pause()
+ * @vidmm: The manager
+ * @gate: From pagoda_gate_pause()
+ *
+ * Context: May sleep for long; outside of all locks.
+ */
+void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
+{
+	if (!gate)
+		return;
+	down_read(&vidmm->reset.gate);
+	gate_note(&vidmm->reset, gate);
+}

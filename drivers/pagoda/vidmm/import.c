@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sharing: allocations that are somebody else's memory.
+ *
+ * An import is an allocation of the aperture without pages of its own. It shares the
+ * dma-buf's reservation, so one lock and one set of fences is everybody's. Its memory is
+ *
+ *	mapped		when it is moved to where the GPU uses it: bus addresses come from the
+ *			attachment, and behind a device MMU they get device addresses, so that
+ *			the device reaches what was mapped and nothing else
+ *	unmapped	when its maker moves it, when it is freed, when the device goes; not
+ *			before all work on it is done and all mappings of it are gone
+ *
+ * Eviction alone doesn't unmap it. The CPU never reaches it through us: what is shown is
+ * a mapping of the dma-buf.
+ */
+#include <linux/delay.h>
+#include <linux/dma-buf.h>
+#include <linux/scatterlist.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_print.h>
+#include <pagoda/virtio.h>
+#include "prime.h"
+#include "vidmm.h"
+
+static bool import_is_mapped(const struct pagoda_bo *bo)
+{
+	return bo->imported && bo->ttm.ttm && bo->ttm.ttm->sg;
+}
+
+/* Bus addresses of its pages, if they are pages the device can have. */
+static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt)
+{
+	u64 end = BIT_ULL(bo->vidmm->info->system_address_bits);
+	struct ttm_tt *tt = bo->ttm.ttm;
+	struct scatterlist *sg;
+	u32 i, n = 0;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		u64 address = sg_dma_address(sg), size = sg_dma_len(sg);
+
+		if (!PAGE_ALIGNED(address) || !PAGE_ALIGNED(size) || address >= end ||
+		    size > end - address)
+			return -EINVAL;
+		for (; size && n < tt->num_pages; size -= PAGE_SIZE, address += PAGE_SIZE)
+			tt->dma_address[n++] = address;
+	}
+	return n == tt->num_pages ? 0 : -EINVAL;
+}
+
+/**
+ * pagoda_import_map() - Get at the memory of an allocation that is imported
+ * @bo: Allocation, reservation held; it has a tt. One that isn't imported, or is mapped,
+ *	stays as it is
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENODEV, -ENOMEM, -EINVAL if it isn't whole pages, or what its maker answers.
+ */
+int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
+{
+	struct dma_buf_attachment *attach = bo->ttm.base.import_attach;
+	struct sg_table *sgt;
+	struct pagoda_tt *tt;
+	int ret;
+
+	if (!bo->imported || import_is_mapped(bo))
+		return 0;
+	if (!attach || pagoda_device_mmu_is_gone(bo->vidmm))
+		return -ENODEV;
+	tt = pagoda_tt_of(bo->ttm.ttm);
+	sgt = dma_buf_map_attachment(attach, DMA_BIDIRECTIONAL);
+	if (IS_ERR(sgt))
+		return PTR_ERR(sgt);
+	ret = import_set_addresses(bo, sgt);
+	if (ret)
+		drm_dbg_driver(bo->vidmm->drm, "allocation %llu: not whole pages\n", bo->id);
+	else
+		ret = pagoda_device_mmu_map(bo->vidmm, tt, ctx);
+	if (ret) {
+		dma_buf_unmap_attachment(attach, sgt, DMA_BIDIRECTIONAL);
+		return ret;
+	}
+	tt->base.sg = sgt;
+	tt->attach = attach;
+	return 0;
+}
+
+/*
+ * The device may still reach the memory: the dma-buf and the attachment stay with it
+ * until it is gone. The allocation is of no use any more.
+ */
+static void import_abandon(struct pagoda_bo *bo)
+{
+	get_dma_buf(bo->imported);
+	bo->ttm.base.import_attach = NULL;
+}
+
+/**
+ * pagoda_import_unmap() - Let go of the memory of an allocation that is imported
+ * @bo: Allocation, reservation held; addresses don't show it any more, or will not when
+ *	the fences in the reservation have signalled. One that isn't imported, or not
+ *	mapped, stays as it is
+ *
+ * Waits for all that uses it. When TTM has no reference any more, what it was unmapped
+ * from the aperture with is in a reservation of the allocation's own.
+ *
+ * Context: May sleep for long.
+ */
+void pagoda_import_unmap(struct pagoda_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->ttm.base;
+	struct pagoda_tt *tt;
+
+	if (!import_is_mapped(bo))
+		return;
+	dma_resv_wait_timeout(obj->resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
+	dma_resv_wait_timeout(&obj->_resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
+	tt = pagoda_tt_of(bo->ttm.ttm);
+	if (pagoda_device_mmu_unmap(bo->vidmm, tt))
+		dma_buf_unmap_attachment(tt->attach, tt->base.sg, DMA_BIDIRECTIONAL);
+	else
+		import_abandon(bo);
+	tt->base.sg = NULL;
+	tt->attach = NULL;
+}
+
+/**
+ * pagoda_import_release() - Nothing reaches memory any more that had been abandoned
+ * @tt: Its pages
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_import_release(struct pagoda_tt *tt)
+{
+	struct dma_buf *dma_buf = tt->attach->dmabuf;
+
+	dma_buf_unmap_attachment_unlocked(tt->attach, tt->base.sg, DMA_BIDIRECTIONAL);
+	dma_buf_detach(dma_buf, tt->attach);
+	dma_buf_put(dma_buf);
+}
+
+/*
+ * The memory is about to be somewhere else. Without memory for what that takes it is
+ * tried again, as everything is that gives memory back.
+ */
+static void import_move_notify(struct dma_buf_attachment *attach)
+{
+	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
+	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
+	struct pagoda_bo *bo = pagoda_bo_of_gem(attach->importer_priv);
+	struct ttm_operation_ctx ctx = {};
+	int ret;
+
+	if (!import_is_mapped(bo))
+		return;
+	while ((ret = ttm_bo_validate(&bo->ttm, &placement, &ctx))) {
+		if (drm_WARN_ON(bo->vidmm->drm, ret != -ENOMEM && ret != -EBUSY))
+			break;
+		fsleep(USEC_PER_MSEC);
+	}
+	pagoda_import_unmap(bo);
+}
+
+static const struct dma_buf_attach_ops import_ops = {
+	.move_notify = import_move_notify,
+};
+
+static int import_check(struct pagoda_vidmm *vidmm, const struct dma_buf *dma_buf)
+{
+	if (!dma_buf->size || !PAGE_ALIGNED(dma_buf->size)) {
+		drm_dbg_driver(vidmm->drm, "%zu bytes aren't whole pages\n", dma_buf->size);
+		return -EINVAL;
+	}
+	if (vidmm->executor.mmu) {
+		drm_dbg_driver(vidmm->drm, "the CPU executes, and has no pages of imports\n");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* The object is there first: attached, it may be told of a move at any time. */
+static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
+{
+	struct dma_buf_attachment *attach;
+	struct drm_gem_object *obj;
+	struct pagoda_bo *bo;
+	int ret = import_check(vidmm, dma_buf);
+
+	if (ret)
+		return ERR_PTR(ret);
+	bo = pagoda_bo_create_import(vidmm, dma_buf);
+	if (IS_ERR(bo))
+		return ERR_CAST(bo);
+	obj = pagoda_bo_gem(bo);
+	attach = dma_buf_dynamic_attach(dma_buf, vidmm->info->dma_dev, &import_ops, obj);
+	if (IS_ERR(attach)) {
+		drm_gem_object_put(obj);
+		return ERR_CAST(attach);
+	}
+	obj->import_attach = attach;
+	return obj;
+}
+
+/**
+ * pagoda_prime_import() - Make an allocation of a dma-buf
+ * @vidmm: The manager
+ * @dma_buf: dma-buf; one of our own is the allocation it is of
+ *
+ * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
+ * Return: The GEM object with a reference, or ERR_PTR: -ENODEV, -ENOMEM, -EINVAL if it
+ * isn't whole pages, -E2BIG if it is larger than the aperture, -EOPNOTSUPP if it can't be
+ * reached, or what its maker answers.
+ */
+struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
+{
+	struct drm_gem_object *obj;
+	int idx;
+
+	if (pagoda_prime_is_ours(dma_buf, vidmm->drm)) {
+		obj = dma_buf->priv;
+		drm_gem_object_get(obj);
+		return obj;
+	}
+	if (!drm_dev_enter(vidmm->drm, &idx))
+		return ERR_PTR(-ENODEV);
+	obj = import_create(vidmm, dma_buf);
+	drm_dev_exit(idx);
+	return obj;
+}
+
+/**
+ * pagoda_import_detach() - Nothing is done with a dma-buf's memory any more
+ * @bo: Allocation, not mapped. One that isn't imported stays as it is
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_import_detach(struct pagoda_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->ttm.base;
+	struct dma_buf_attachment *attach;
+
+	/* The core looks there for the dma-buf; it finds it in the object as well. */
+	mutex_lock(&obj->dev->object_name_lock);
+	attach = obj->import_attach;
+	obj->import_attach = NULL;
+	mutex_unlock(&obj->dev->object_name_lock);
+	if (attach)
+		dma_buf_detach(bo->imported, attach);
+}
+
+/**
+ * pagoda_prime_stop() - The device that an allocation is shared with, or by, goes
+ * @bo: Allocation; the device does nothing any more
+ *
+ * What it imported is given back, who imported from it is told.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_prime_stop(struct pagoda_bo *bo)
+{
+	if (!bo->imported && !READ_ONCE(bo->exported))
+		return;
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	pagoda_import_unmap(bo);
+	pagoda_prime_moves(bo);
+	dma_resv_unlock(bo->ttm.base.resv);
+	pagoda_import_detach(bo);
+}

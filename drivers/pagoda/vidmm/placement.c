@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where an allocation may be, as TTM is asked for it: nothing else turns what an
+ * allocation was made with into placements.
+ */
+#include <pagoda/virtio.h>
+#include "vidmm.h"
+
+/**
+ * pagoda_bo_vram_flags() - How VRAM is searched for an allocation
+ * @flags: DRM_PAGODA_ALLOCATION_ flags
+ *
+ * Return: TTM_PL_FLAG_ flags.
+ */
+u32 pagoda_bo_vram_flags(u32 flags)
+{
+	u32 vram = 0;
+
+	if (flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS)
+		vram |= TTM_PL_FLAG_CONTIGUOUS;
+	if (flags & DRM_PAGODA_ALLOCATION_FROM_END)
+		vram |= TTM_PL_FLAG_TOPDOWN;
+	return vram;
+}
+
+/* Only who is reached by physical address gets one in the aperture (C162, C163). */
+static struct ttm_place place_aperture(struct pagoda_bo *bo)
+{
+	struct ttm_place place = { .mem_type = TTM_PL_TT };
+
+	if (bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY)
+		place.lpfn = bo->vidmm->info->aperture_pages;
+	return place;
+}
+
+/* What is pinned is wanted where it is, by everybody. */
+static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	places[0] = (struct ttm_place) { .mem_type = bo->ttm.resource->mem_type };
+	return 1;
+}
+
+/**
+ * pagoda_bo_placement_shared() - Where other devices can reach an allocation
+ * @bo: Allocation that is supported in the aperture
+ * @places: Filled, at least 4
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	places[0] = place_aperture(bo);
+	return 1;
+}
+
+/**
+ * pagoda_bo_placement_resident() - Where the GPU can use an allocation
+ * @bo: Allocation
+ * @places: Filled, at least 4
+ *
+ * Segments in the order of preference (C161), supported ones only (C160). Room
+ * is made in the first; the others are taken when that fails.
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	u32 n;
+
+	if (bo->ttm.pin_count)
+		return place_pinned(bo, places);
+	for (n = 0; n < DRM_PAGODA_MAX_PREFERRED && bo->preferred[n]; n++) {
+		if (bo->preferred[n] == DRM_PAGODA_SEGMENT_VRAM)
+			places[n] = (struct ttm_place) {
+				.mem_type = TTM_PL_VRAM,
+				.flags = pagoda_bo_vram_flags(bo->flags),
+			};
+		else
+			places[n] = place_aperture(bo);
+		if (n)
+			places[n].flags |= TTM_PL_FLAG_FALLBACK;
+	}
+	return n;
+}
+
+/**
+ * pagoda_bo_placement_evicted() - Where an allocation goes when it is evicted
+ * @bo: Allocation
+ * @places: Filled, at least 4
+ *
+ * The eviction segment (C37), behind it the system segment, which always has
+ * room.
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	u32 n = 0;
+
+	if (bo->ttm.pin_count)
+		return place_pinned(bo, places);
+	if (bo->eviction & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
+		places[n++] = place_aperture(bo);
+	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
+	return n;
+}
+
+/**
+ * pagoda_bo_placement_cpu() - Where the CPU can reach an allocation
+ * @bo: Allocation
+ * @places: Filled, at least 4
+ *
+ * The visible part of VRAM if there is room and the device has one, else system
+ * memory, as the aperture if that is supported. Nobody is evicted because
+ * somebody else looks at his memory. Tiles are no sight for the CPU.
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	const struct ttm_place visible = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = bo->vidmm->vram.visible_size >> PAGE_SHIFT,
+		.flags = pagoda_bo_vram_flags(bo->flags) | TTM_PL_FLAG_DESIRED,
+	};
+	u32 n = 0;
+
+	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) && visible.lpfn &&
+	    !bo->layout.tiling &&
+	    pagoda_vram_could_hold(bo->vidmm, &visible, bo->ttm.base.size, bo->alignment))
+		places[n++] = visible;
+	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
+		places[n++] = place_aperture(bo);
+	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
+	return n;
+}
+
+/**
+ * pagoda_bo_place() - Bring an allocation to where it shall be
+ * @bo: Allocation, reservation held
+ * @where: One of the placement functions above, or one like them: nowhere is refused, because
+ *	TTM takes it for leave to drop the content
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOSPC for nowhere, or what ttm_bo_validate() answers.
+ */
+int pagoda_bo_place(struct pagoda_bo *bo,
+		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
+		    struct ttm_operation_ctx *ctx)
+{
+	struct ttm_place places[4];
+	struct ttm_placement placement = { .placement = places };
+
+	placement.num_placement = where(bo, places);
+	if (!placement.num_placement)
+		return -ENOSPC;
+	return ttm_bo_validate(&bo->ttm, &placement, ctx);
+}

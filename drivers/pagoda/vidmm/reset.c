@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Resets of the whole device, phase 1, and who asks for them.
+ *
+ *	an engine can't be reset	&pagoda_exec_ops.reset_adapter
+ *	the paging queue can't be	the queue itself, before the CPU takes over: what it
+ *					had is aborted (C189). A submission that is lost
+ *					although the queue works costs only its allocations
+ *	a person or a test		debugfs
+ *
+ * All of them meet in the paging queue's recovery, which calls pagoda_reset_device().
+ * Five in a minute are enough: a device that needs more of them is dead, as is one
+ * that can't be reset. Its engines refuse everything then, and the CPU does the paging.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <pagoda/exec.h>
+#include <pagoda/mfence.h>
+#include <pagoda/transport.h>
+#include <pagoda/virtio.h>
+#include "vidmm.h"
+
+/* For CPU mappings to be taken away, in jiffies. */
+#define RESET_HIDE_WAIT		HZ
+
+static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
+	[PAGODA_RESET_PAGING] = "paging",
+	[PAGODA_RESET_ENGINE] = "engine",
+	[PAGODA_RESET_ASKED] = "asked for",
+};
+
+/**
+ * pagoda_reset_epoch() - How often the device was reset
+ * @vidmm: The manager
+ *
+ * What was written to VRAM in another epoch is lost.
+ *
+ * Context: Any.
+ * Return: The number of resets.
+ */
+u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
+{
+	return atomic64_read_acquire(&vidmm->resets);
+}
+
+/**
+ * pagoda_reset_is_pending() - Was the device reset and isn't rebuilt?
+ * @vidmm: The manager
+ *
+ * Paging operations are given up then, or wait for those that rebuild.
+ *
+ * Context: Any.
+ * Return: Whether it is so.
+ */
+bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
+{
+	return READ_ONCE(vidmm->reset.pending);
+}
+
+/**
+ * pagoda_reset_is_hidden() - Does no CPU mapping show anything?
+ * @vidmm: The manager
+ *
+ * What VRAM holds between a reset and its rebuild nobody may see. Who makes a mapping asks
+ * once more behind it: then he sees it or reset_hide_work() sees the mapping.
+ *
+ * Context: Any.
+ * Return: Whether it is so; pagoda_reset_wait() waits for the end.
+ */
+bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
+{
+	/* Pairs with reset_hide(). */
+	smp_mb();
+	return READ_ONCE(vidmm->reset.hidden);
+}
+
+/**
+ * pagoda_reset_aborts() - A paging submission is given up: what does that cost?
+ * @vidmm: The manager
+ *
+ * Context: The queue's calls, one at a time.
+ * Return: PAGODA_ABORTED_ bits for the allocations it names, 0 if that isn't a reset's
+ * doing.
+ */
+u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	if (!pagoda_reset_is_pending(vidmm))
+		return 0;
+	if (!reset->blaming)
+		return PAGODA_ABORTED_BY_RESET;
+	reset->blaming = false;
+	return PAGODA_ABORTED_BY_RESET | PAGODA_ABORTED_TO_BLAME;
+}
+
+/* Those that somebody asks for aren't the device's fault. */
+static bool reset_is_too_many(struct pagoda_reset *reset, enum pagoda_reset_reason reason)
+{
+	unsigned long *oldest = &reset->times[reset->nr_times % PAGODA_RESET_LIMIT];
+
+	lockdep_assert_held(&reset->lock);
+	if (reason == PAGODA_RESET_ASKED)
+		return false;
+	if (reset->nr_times >= PAGODA_RESET_LIMIT &&
+	    time_before(jiffies, *oldest + PAGODA_RESET_SECONDS * HZ))
+		return true;
+	*oldest = jiffies;
+	reset->nr_times++;
+	return false;
+}
+
+static int reset_command(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
+{
+	const struct pagoda_command command = { .type = VIRTIO_PAGODA_CONTROL_RESET_ADAPTER };
+
+	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
+		return -EOPNOTSUPP;
+	if (reset_is_too_many(&vidmm->reset, reason)) {
+		drm_err(vidmm->drm, "%u resets in %u seconds are enough\n", PAGODA_RESET_LIMIT,
+			PAGODA_RESET_SECONDS);
+		return -ENODEV;
+	}
+	return pagoda_vidmm_command(vidmm, &command);
+}
+
+static void reset_hide_work(struct work_struct *work)
+{
+	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, hide);
+	struct pagoda_vidmm *vidmm = container_of(reset, struct pagoda_vidmm, reset);
+
+	unmap_mapping_range(vidmm->ttm.dev_mapping, 0, 0, 1);
+	complete_all(&reset->hid);
+}
+
+/*
+ * Takes all CPU mappings away. That may wait for others' notifiers, and those for fences
+ * behind this reset: so somebody else does it, and is waited for only for a while.
+ */
+static void reset_hide(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	lockdep_assert_held(&reset->lock);
+	WRITE_ONCE(reset->hidden, true);
+	/* Before mappings are looked for. Pairs with pagoda_reset_is_hidden(). */
+	smp_mb();
+	reinit_completion(&reset->hid);
+	queue_work(system_unbound_wq, &reset->hide);
+	wait_for_completion_timeout(&reset->hid, RESET_HIDE_WAIT);
+}
+
+static void reset_show(struct pagoda_reset *reset)
+{
+	lockdep_assert_held(&reset->lock);
+	WRITE_ONCE(reset->hidden, false);
+}
+
+static void reset_hold(struct pagoda_vidmm *vidmm)
+{
+	if (!vidmm->reset.held && vidmm->engines)
+		pagoda_engines_hold(vidmm->engines);
+	vidmm->reset.held = true;
+}
+
+static void reset_release(struct pagoda_vidmm *vidmm)
+{
+	if (vidmm->reset.held && vidmm->engines)
+		pagoda_engines_resume(vidmm->engines);
+	vidmm->reset.held = false;
+}
+
+static void reset_died(struct pagoda_vidmm *vidmm)
+{
+	vidmm->reset.dead = true;
+	pagoda_mfence_device_lost(vidmm);
+	if (vidmm->engines)
+		pagoda_engines_gone(vidmm->engines);
+	reset_release(vidmm);
+	reset_show(&vidmm->reset);
+}
+
+/* The device holds nothing of ours any more and is quiet (C191). */
+static void reset_done(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	reset->blaming = reason == PAGODA_RESET_PAGING;
+	WRITE_ONCE(reset->pending, true);
+	atomic64_inc_return_release(&vidmm->resets);
+	pagoda_journal_reset(&vidmm->journal);
+	pagoda_mfence_device_lost(vidmm);
+	if (vidmm->engines) {
+		pagoda_engines_refuse(vidmm->engines);
+		pagoda_engines_lost(vidmm->engines);
+	}
+	queue_work(system_unbound_wq, &reset->rebuild);
+}
+
+static void reset_note(struct pagoda_reset *reset, enum pagoda_reset_reason reason, int result)
+{
+	reset->notes[reset->nr_notes++ % PAGODA_RESET_NOTES] = (struct pagoda_reset_note) {
+		.begun_ns = ktime_get_ns(),
+		.reason = reason,
+		.result = result,
+	};
+}
+
+/**
+ * pagoda_reset_device() - &pagoda_queue_ops.reset_adapter: phase 1
+ * @vidmm: The manager
+ * @asked: By pagoda_reset_request(); else the queue itself needs it
+ *
+ * Context: The paging queue's recovery, on the way to fences: allocates nothing. Takes
+ * pagoda_reset.lock.
+ * Return: 0, or why the device is never used again.
+ */
+int pagoda_reset_device(struct pagoda_vidmm *vidmm, bool asked)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+	enum pagoda_reset_reason reason;
+	int ret = -ENODEV;
+
+	mutex_lock(&reset->lock);
+	reason = asked ? reset->reason : PAGODA_RESET_PAGING;
+	if (!reset->dead && !reset->stopped) {
+		drm_warn(vidmm->drm, "resetting the device (%s)\n", reset_reasons[reason]);
+		if (reason != PAGODA_RESET_ASKED)
+			pagoda_coredump_reset(vidmm, reset_reasons[reason]);
+		reset_hold(vidmm);
+		reset_hide(vidmm);
+		ret = reset_command(vidmm, reason);
+		reset_note(reset, reason, ret);
+		if (ret)
+			reset_died(vidmm);
+		else
+			reset_done(vidmm, reason);
+	}
+	mutex_unlock(&reset->lock);
+	if (ret)
+		wake_up_all(&reset->rebuilt);
+	return ret;
+}
+
+/**
+ * pagoda_reset_request() - Have the device reset, as far as phase 1
+ * @vidmm: The manager
+ * @reason: Why
+ *
+ * Context: As pagoda_queue_reset_adapter().
+ * Return: 0, or why the device is never used again.
+ */
+int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
+{
+	mutex_lock(&vidmm->reset.lock);
+	vidmm->reset.reason = reason;
+	mutex_unlock(&vidmm->reset.lock);
+	return pagoda_queue_reset_adapter(vidmm->stream.queue);
+}
+
+/**
+ * pagoda_reset_end() - Phase 2 is through: go on
+ * @vidmm: The manager
+ * @epoch: When it began
+ * @lost: Allocations whose content was lost
+ * @failed: The device can't be built anew
+ *
+ * Context: Takes pagoda_reset.lock.
+ * Return: False if the device was reset meanwhile: once more.
+ */
+bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_queue_stats stats;
+	struct pagoda_reset_note *note;
+
+	pagoda_queue_stats(vidmm->stream.queue, &stats);
+	mutex_lock(&reset->lock);
+	if (!failed && !reset->dead && epoch != pagoda_reset_epoch(vidmm)) {
+		mutex_unlock(&reset->lock);
+		return false;
+	}
+	if (failed)
+		reset_died(vidmm);
+	note = &reset->notes[(reset->nr_notes - 1) % PAGODA_RESET_NOTES];
+	note->rebuilt_ns = failed ? 0 : ktime_get_ns();
+	note->given_up = stats.given_up;
+	note->lost = lost;
+	reset->blaming = false;
+	WRITE_ONCE(reset->pending, false);
+	reset_show(reset);
+	reset_release(vidmm);
+	mutex_unlock(&reset->lock);
+	wake_up_all(&reset->rebuilt);
+	return true;
+}
+
+/**
+ * pagoda_reset_wait() - Wait until the device is rebuilt
+ * @vidmm: The manager
+ *
+ * Context: Sleeps; not inside of the gate. A fatal signal ends the wait.
+ */
+void pagoda_reset_wait(struct pagoda_vidmm *vidmm)
+{
+	wait_event_killable(vidmm->reset.rebuilt, !pagoda_reset_is_hidden(vidmm));
+}
+
+/**
+ * pagoda_vidmm_reset() - Reset the device and build it anew
+ * @vidmm: The manager
+ *
+ * For tests and people. All content of VRAM is lost, and what the engines had.
+ *
+ * Context: Sleeps for long; outside of the gate.
+ * Return: 0, or why the device is never used again.
+ */
+int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
+{
+	int ret = pagoda_reset_request(vidmm, PAGODA_RESET_ASKED);
+
+	if (!ret)
+		pagoda_reset_wait(vidmm);
+	return ret;
+}
+
+/**
+ * pagoda_vidmm_print_resets() - The last resets
+ * @vidmm: The manager
+ * @p: Where to
+ *
+ * Context: May sleep.
+ */
+void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+	u32 i;
+
+	mutex_lock(&reset->lock);
+	drm_printf(p, "resets: %lld%s%s\n", atomic64_read(&vidmm->resets),
+		   reset->pending ? ", not rebuilt" : "", reset->dead ? ", dead" : "");
+	for (i = reset->nr_notes - min_t(u32, reset->nr_notes, PAGODA_RESET_NOTES);
+	     i < reset->nr_notes; i++) {
+		const struct pagoda_reset_note *note = &reset->notes[i % PAGODA_RESET_NOTES];
+
+		drm_printf(p, "%u: %s, at %llu ns, rebuilt at %llu ns, ", i + 1,
+			   reset_reasons[note->reason], note->begun_ns, note->rebuilt_ns);
+		drm_printf(p, "result %d, given up %llu, lost %u\n", note->result,
+			   note->given_up, note->lost);
+	}
+	mutex_unlock(&reset->lock);
+}
+
+/**
+ * pagoda_reset_init() - Set up what resets need
+ * @vidmm: The manager
+ */
+void pagoda_reset_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	init_rwsem(&reset->gate);
+	spin_lock_init(&reset->inside_lock);
+	INIT_LIST_HEAD(&reset->inside);
+	mutex_init(&reset->lock);
+	INIT_WORK(&reset->hide, reset_hide_work);
+	init_completion(&reset->hid);
+	INIT_WORK(&reset->rebuild, pagoda_reset_rebuild);
+	init_waitqueue_head(&reset->rebuilt);
+	mutex_init(&reset->vms_lock);
+	INIT_LIST_HEAD(&reset->vms);
+}
+
+/**
+ * pagoda_reset_stop() - The hardware goes: nothing is reset or rebuilt any more
+ * @vidmm: The manager
+ *
+ * Context: May sleep for long; outside of the gate.
+ */
+void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	mutex_lock(&reset->lock);
+	reset->stopped = true;
+	mutex_unlock(&reset->lock);
+	flush_work(&reset->rebuild);
+	flush_work(&reset->hide);
+}
+
+/**
+ * pagoda_reset_fini() - Undo pagoda_reset_init()
+ * @vidmm: The manager, stopped or never used
+ *
+ * Context: May sleep.
+ */
+void pagoda_reset_fini(struct pagoda_vidmm *vidmm)
+{
+	cancel_work_sync(&vidmm->reset.rebuild);
+	cancel_work_sync(&vidmm->reset.hide);
+	mutex_destroy(&vidmm->reset.vms_lock);
+	mutex_destroy(&vidmm->reset.lock);
+}

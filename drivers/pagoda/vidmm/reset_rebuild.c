@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Resets of the whole device, phase 2: what it forgot is built anew from our books.
+ *
+ *	1. nobody is inside of the gate, no space has a root
+ *	2. stream	pages of the driver's own for the device MMU, the paging process and its
+ *			root (C80); from then on paging works
+ *	3. allocations	device addresses of their pages; mappings of the aperture, each
+ *			taken away first (C192); what was in VRAM: one notice that its content
+ *			is lost, zeros (C195)
+ *	4. spaces	page tables where they are, roots, save areas of contexts
+ *	5. monitored fences get the values they were promised, and the engines go on
+ *
+ * Who isn't kept out by the gate, TTM's worker, page faults and others' swapping out, takes
+ * what it needs one by one as always: reservations, locks of spaces, the stream. The
+ * order of 1 and 2 is what makes that right.
+ *
+ * Jobs and paging before a reset never wait for this: it allocates.
+ */
+#include <linux/delay.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <pagoda/mfence.h>
+#include <pagoda/virtio.h>
+#include "vm.h"
+
+/* Without memory it is tried again, for a while. */
+#define REBUILD_TRIES	200
+#define REBUILD_WAIT_MS	10
+
+/**
+ * struct rebuild - Operations of one allocation
+ * @vidmm: Manager
+ * @bo: Allocation, reservation held
+ * @txn: Transaction, or NULL while costs are added up
+ * @cost: Their sum
+ */
+struct rebuild {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_bo *bo;
+	struct pagoda_stream_txn *txn;
+	struct pagoda_paging_cost cost;
+};
+
+static int rebuild_op(void *arg, struct pagoda_paging_op *op)
+{
+	struct rebuild *r = arg;
+	struct pagoda_stream *stream = &r->vidmm->stream;
+
+	op->allocation = r->bo->id;
+	if (r->txn)
+		return pagoda_stream_emit(r->txn, op);
+	pagoda_cost_add(&r->cost, pagoda_paging_cost(&stream->limits, op, stream->room), 1);
+	return 0;
+}
+
+static int rebuild_aperture(struct rebuild *r)
+{
+	struct ttm_resource *res = r->bo->ttm.resource;
+	struct pagoda_paging_op op;
+	struct pagoda_adl pages;
+	int ret;
+
+	if (!pagoda_release_is_mapped(res))
+		return 0;
+	pagoda_bo_adl(r->bo, &pages);
+	op = pagoda_release_unmap_op(r->vidmm, res);
+	ret = rebuild_op(r, &op);
+	op = pagoda_move_map_op(r->bo, res, &pages);
+	return ret ?: rebuild_op(r, &op);
+}
+
+/* The device forgot what it was told, too. */
+static int rebuild_notices(struct rebuild *r)
+{
+	if (!r->bo->told)
+		return 0;
+	return min(pagoda_notice_arrived(r->bo, r->bo->ttm.resource, rebuild_op, r), 0);
+}
+
+static int rebuild_run(struct rebuild *r)
+{
+	return rebuild_aperture(r) ?: rebuild_notices(r);
+}
+
+static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
+{
+	struct rebuild r = { .vidmm = vidmm, .bo = bo };
+	struct pagoda_stream_txn txn;
+	int ret = rebuild_run(&r);
+
+	if (ret || !r.cost.packets)
+		return ret;
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, 0, &r.cost);
+	if (ret)
+		return ret;
+	r.txn = &txn;
+	ret = rebuild_run(&r);
+	dma_fence_put(pagoda_stream_end(&txn));
+	return ret;
+}
+
+/* Paging of it was given up: contexts that have it mapped are told, or worse (C190). */
+static void rebuild_blame(struct pagoda_bo *bo)
+{
+	u32 aborted = atomic_xchg(&bo->aborted, 0);
+	struct drm_gpuvm_bo *vm_bo;
+
+	if (!aborted)
+		return;
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
+		atomic_or(aborted, &pagoda_vm_of(vm_bo->vm)->aborted);
+	if (bo->private_to)
+		atomic_or(aborted, &bo->private_to->aborted);
+}
+
+static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
+{
+	bool stale = pagoda_lost_is_stale(bo);
+	/* Or what cleared it was given up. */
+	bool clear = stale || READ_ONCE(bo->unclean);
+	int ret;
+
+	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
+	if (!ret && bo->ttm.resource)
+		ret = rebuild_mappings(vidmm, bo);
+	/* Who looks again waits for the zeros. */
+	if (!ret && clear)
+		ttm_bo_unmap_virtual(&bo->ttm);
+	if (!ret && clear)
+		ret = pagoda_lost_clear(bo);
+	*lost += !ret && stale;
+	rebuild_blame(bo);
+	return ret;
+}
+
+/* The allocation with the number, or the next one; a reference. */
+static struct pagoda_bo *rebuild_next(struct pagoda_vidmm *vidmm, unsigned long *id)
+{
+	struct pagoda_bo *bo;
+
+	xa_lock(&vidmm->bos);
+	/* Who has no reference any more is leaving, and needs nothing for that. */
+	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
+	while (bo && !kref_get_unless_zero(&bo->ttm.kref))
+		bo = xa_find_after(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
+	xa_unlock(&vidmm->bos);
+	return bo;
+}
+
+static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
+{
+	struct pagoda_bo *bo;
+	unsigned long id = 0;
+	int ret = 0;
+
+	for (; !ret && (bo = rebuild_next(vidmm, &id)); id++) {
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		ret = rebuild_reserved(vidmm, bo, lost);
+		dma_resv_unlock(bo->ttm.base.resv);
+		ttm_bo_put(&bo->ttm);
+	}
+	return ret;
+}
+
+static int rebuild_spaces(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vm *vm;
+	int ret = 0;
+
+	mutex_lock(&vidmm->reset.vms_lock);
+	list_for_each_entry(vm, &vidmm->reset.vms, entry) {
+		ret = pagoda_vm_rebuild(vm);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&vidmm->reset.vms_lock);
+	return ret;
+}
+
+/* From here on nothing names a root that the device hasn't. */
+static void rebuild_forget(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vm *vm;
+
+	mutex_lock(&vidmm->reset.vms_lock);
+	list_for_each_entry(vm, &vidmm->reset.vms, entry)
+		pagoda_space_forget(vm->space);
+	mutex_unlock(&vidmm->reset.vms_lock);
+	pagoda_tables_forget(vidmm);
+	pagoda_swizzle_forget(vidmm);
+}
+
+static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
+{
+	int ret;
+
+	rebuild_forget(vidmm);
+	ret = pagoda_stream_restart(vidmm);
+	if (ret)
+		return ret;
+	/* What was given up is marked, and will not be again. */
+	pagoda_queue_wait_idle(vidmm->stream.queue, MAX_SCHEDULE_TIMEOUT);
+	pagoda_device_mmu_drop_kept(vidmm);
+	pagoda_stream_plug(vidmm);
+	ret = rebuild_allocations(vidmm, lost);
+	pagoda_stream_unplug(vidmm);
+	if (!ret)
+		ret = rebuild_spaces(vidmm);
+	pagoda_queue_wait_idle(vidmm->stream.queue, MAX_SCHEDULE_TIMEOUT);
+	if (!ret)
+		pagoda_mfence_restore_all(vidmm);
+	return ret;
+}
+
+/* True if it shall be tried again. */
+static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
+{
+	u64 epoch = pagoda_reset_epoch(vidmm);
+	u32 lost = 0;
+	int ret = rebuild_all(vidmm, &lost);
+
+	if (epoch != pagoda_reset_epoch(vidmm))
+		return true;
+	if (ret == -EAGAIN || (ret && --*tries)) {
+		msleep(REBUILD_WAIT_MS);
+		return true;
+	}
+	if (ret)
+		drm_err(vidmm->drm, "the device can't be built anew (%d)\n", ret);
+	return !pagoda_reset_end(vidmm, epoch, lost, ret);
+}
+
+/**
+ * pagoda_reset_rebuild() - &pagoda_reset.rebuild
+ * @work: The work
+ *
+ * Context: Work item; may sleep for long.
+ */
+void pagoda_reset_rebuild(struct work_struct *work)
+{
+	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, rebuild);
+	struct pagoda_vidmm *vidmm = container_of(reset, struct pagoda_vidmm, reset);
+	u32 tries = REBUILD_TRIES;
+
+	down_write(&reset->gate);
+	/* A reset that is rebuilt already queued it once more. */
+	while (pagoda_reset_is_pending(vidmm) && rebuild_try(vidmm, &tries))
+		;
+	up_write(&reset->gate);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The memory segments as TTM's resource managers; what vidmm.h has all of. */
+#ifndef PAGODA_VIDMM_SEGMENTS_H
+#define PAGODA_VIDMM_SEGMENTS_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <drm/drm_mm.h>
+#include <drm/ttm/ttm_placement.h>
+#include <drm/ttm/ttm_resource.h>
+#include <pagoda/compat.h>
+
+struct pagoda_extent;
+struct pagoda_vidmm;
+
+/* ---- VRAM segment (vram.c) ---------------------------------------------- */
+
+/**
+ * struct pagoda_vram - The VRAM segment
+ * @manager: TTM's view; usage in bytes
+ * @lock: Protects @mm, @visible_used and the block lists of resources
+ * @mm: Blocks; pages reported invalid are allocated for good
+ * @reserved: Blocks of the invalid ranges
+ * @visible_size: Bytes from 0 the CPU can reach
+ * @visible_used: Bytes of them in use
+ * @window: Kernel address of VRAM's visible part, page-table contiguous, or NULL
+ */
+struct pagoda_vram {
+	struct ttm_resource_manager manager;
+	struct mutex lock;	/* mm, visible_used, block lists */
+	struct gpu_buddy mm;
+	struct list_head reserved;
+	u64 visible_size;
+	u64 visible_used;
+	u8 *window;
+};
+
+/**
+ * struct pagoda_vram_resource - An allocation's place in VRAM
+ * @base: TTM's part; @base.start is the first page
+ * @blocks: Buddy blocks in allocation order
+ * @visible: Bytes of it the CPU can reach
+ */
+struct pagoda_vram_resource {
+	struct ttm_resource base;
+	struct list_head blocks;
+	u64 visible;
+};
+
+/**
+ * struct pagoda_vram_cursor - Walk over the contiguous ranges of a VRAM resource
+ * @address: Offset in VRAM of the current range
+ * @size: Bytes of it, never more than what is left of the walk; 0 = at the end
+ * @clean: The range is known to read as zeros; in a walk of pagoda_vram_first_clean()
+ * @split: Ranges end where what is known of the content changes too
+ * @resource: Resource walked
+ * @block: Current block
+ * @left: Bytes left of the walk, with the current range
+ */
+struct pagoda_vram_cursor {
+	u64 address;
+	u64 size;
+	bool clean;
+	bool split;
+	struct pagoda_vram_resource *resource;
+	struct gpu_buddy_block *block;
+	u64 left;
+};
+
+int pagoda_vram_init(struct pagoda_vidmm *vidmm);
+void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
+bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);
+bool pagoda_vram_is_contiguous(struct ttm_resource *res);
+u32 pagoda_vram_count_ranges(struct ttm_resource *res);
+u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
+bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
+			    u64 size, u64 align);
+void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
+		       u64 offset, u64 size);
+void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
+			     u64 size, u64 epoch);
+void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size);
+unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
+			      unsigned long page_offset);
+int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
+void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
+unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
+int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window);
+void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window);
+
+/* ---- Aperture segment (aperture.c) --------------------------------------- */
+
+/**
+ * struct pagoda_aperture - The aperture segment, TTM_PL_TT
+ * @manager: TTM's view. System pages without an address count only in usage
+ * @lock: Protects @mm, @mapped and @generation
+ * @mm: Addresses in pages
+ * @mapped: Pages that have an address, never more than the segment has (C68)
+ * @generation: Last generation given to a mapping
+ */
+struct pagoda_aperture {
+	struct ttm_resource_manager manager;
+	struct mutex lock;	/* mm, mapped, generation */
+	struct drm_mm mm;
+	u64 mapped;
+	u32 generation;
+};
+
+/**
+ * struct pagoda_aperture_resource - System pages the GPU may use in place
+ * @base: TTM's part
+ * @node: Its address, allocated only if the placement asked for one
+ *	(place->lpfn != 0)
+ * @generation: Generation of its mapping, 0 without an address
+ * @bound: MAP was issued and no UNMAP since; protected by the reservation
+ * @cpu: Kernel address of the pages while mapped, if the allocation asked for one
+ *	(C67); set before MAP, gone with the resource
+ */
+struct pagoda_aperture_resource {
+	struct ttm_resource base;
+	struct drm_mm_node node;
+	u32 generation;
+	bool bound;
+	void *cpu;
+};
+
+/** pagoda_aperture_of() - Resource of the aperture around TTM's part. */
+static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_resource *res)
+{
+	return container_of(res, struct pagoda_aperture_resource, base);
+}
+
+int pagoda_aperture_init(struct pagoda_vidmm *vidmm);
+void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
+bool pagoda_aperture_has_address(struct ttm_resource *res);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/* For the suites to redirect: they return NULL when there is no memory. */
+struct pagoda_vram_resource *pagoda_vram_new_resource(void);
+struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
+#endif
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What work waits for and what it signals: syncobjs, binary and timelines, and monitored
+ * fences.
+ *
+ * What is waited for is looked at once: the fence found then is the one that counts,
+ * whatever the syncobj is used for next. A value that was there was there.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/slab.h>
+#include <drm/drm_syncobj.h>
+#include <pagoda/mfence.h>
+#include <pagoda/sync.h>
+
+static void sync_put(struct pagoda_sync *sync)
+{
+	dma_fence_put(sync->fence);
+	dma_fence_chain_free(sync->chain);
+	if (sync->syncobj)
+		drm_syncobj_put(sync->syncobj);
+	if (sync->value)
+		pagoda_mfence_wait_fini(sync->value);
+	kfree(sync->value);
+	if (sync->promise)
+		pagoda_mfence_take_back(sync->promise);
+}
+
+/**
+ * pagoda_syncs_put() - Nobody waits for it nor signals it any more
+ * @syncs: From pagoda_syncs_get(); empty afterwards
+ *
+ * Values that weren't signalled may be promised again.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_syncs_put(struct pagoda_syncs *syncs)
+{
+	/* The last promise of a fence is taken back first. */
+	while (syncs->count)
+		sync_put(&syncs->list[--syncs->count]);
+	kvfree(syncs->list);
+	*syncs = (struct pagoda_syncs) {};
+}
+
+/**
+ * pagoda_syncs_add() - One thing more to be signalled
+ * @syncs: List
+ * @syncobj: Syncobj; the list takes the caller's reference
+ * @point: Point, 0 = binary
+ * @chain: Node for the point; the list's too
+ *
+ * Context: May sleep.
+ * Return: 0 or -ENOMEM; then nothing was taken.
+ */
+int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
+		     struct dma_fence_chain *chain)
+{
+	struct pagoda_sync *list;
+
+	list = kvmalloc_array(syncs->count + 1, sizeof(*list), GFP_KERNEL);
+	if (!list)
+		return -ENOMEM;
+	if (syncs->count)
+		memcpy(list, syncs->list, syncs->count * sizeof(*list));
+	list[syncs->count++] = (struct pagoda_sync) {
+		.syncobj = syncobj, .point = point, .signal = true, .chain = chain,
+	};
+	kvfree(syncs->list);
+	syncs->list = list;
+	return 0;
+}
+
+static bool sync_look(struct pagoda_sync *sync)
+{
+	struct dma_fence *fence;
+
+	if (sync->value) {
+		sync->found = pagoda_mfence_wait_is_over(sync->value);
+		return sync->found;
+	}
+	fence = drm_syncobj_fence_get(sync->syncobj);
+	if (!fence)
+		return false;
+	if (dma_fence_chain_find_seqno(&fence, sync->point)) {
+		dma_fence_put(fence);
+		return false;
+	}
+	sync->fence = fence;
+	sync->found = true;
+	return true;
+}
+
+/**
+ * pagoda_syncs_look() - Is there something to wait for, wherever it is waited?
+ * @syncs: List
+ *
+ * What is there is kept, for pagoda_syncs_next().
+ *
+ * Context: Takes spinlocks. One thread at a time.
+ * Return: Whether every point waited for exists.
+ */
+bool pagoda_syncs_look(struct pagoda_syncs *syncs)
+{
+	bool all = true;
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++) {
+		struct pagoda_sync *sync = &syncs->list[i];
+
+		if (!sync->signal && !sync->found && !sync_look(sync))
+			all = false;
+	}
+	return all;
+}
+
+/**
+ * pagoda_syncs_wait() - Is anything waited for?
+ * @syncs: List
+ *
+ * Return: Whether an entry isn't to be signalled.
+ */
+bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
+{
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++)
+		if (!syncs->list[i].signal)
+			return true;
+	return false;
+}
+
+/**
+ * pagoda_syncs_next() - Walk over the fences to wait for
+ * @syncs: List of which pagoda_syncs_look() found all or some
+ * @index: Where the walk is; 0 to begin with
+ *
+ * Return: The next fence, no reference is taken; or NULL.
+ */
+struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index)
+{
+	while (*index < syncs->count) {
+		struct dma_fence *fence = syncs->list[(*index)++].fence;
+
+		if (fence)
+			return fence;
+	}
+	return NULL;
+}
+
+/**
+ * pagoda_syncs_promise() - The work was accepted and will be made later
+ * @syncs: What it signals
+ *
+ * Who waits for a binary syncobj from now on doesn't find what was in it before.
+ *
+ * Context: Takes spinlocks.
+ */
+void pagoda_syncs_promise(struct pagoda_syncs *syncs)
+{
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++)
+		if (syncs->list[i].signal && syncs->list[i].syncobj && !syncs->list[i].point)
+			drm_syncobj_replace_fence(syncs->list[i].syncobj, NULL);
+}
+
+/**
+ * pagoda_syncs_signal() - The work is made
+ * @syncs: What it signals
+ * @fence: When; NULL: now
+ *
+ * Context: Takes spinlocks, can't fail.
+ */
+void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence)
+{
+	u32 i;
+
+	fence = fence ? dma_fence_get(fence) : dma_fence_get_stub();
+	for (i = 0; i < syncs->count; i++) {
+		struct pagoda_sync *sync = &syncs->list[i];
+
+		if (!sync->signal)
+			continue;
+		if (sync->promise) {
+			pagoda_mfence_signal_after(sync->promise, fence);
+			sync->promise = NULL;
+			continue;
+		}
+		if (!sync->chain) {
+			drm_syncobj_replace_fence(sync->syncobj, fence);
+			continue;
+		}
+		drm_syncobj_add_point(sync->syncobj, sync->chain, fence, sync->point);
+		sync->chain = NULL;
+	}
+	dma_fence_put(fence);
+}

@@ -1,0 +1,692 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address spaces of clients: life, page tables, and what moves do to mappings.
+ *
+ * Page tables are allocations in VRAM (system memory in CPU_VIRTUAL mode) that share
+ * the VM's reservation. An idle VM's tables may be evicted; mmu/ remembers what is in
+ * them, so nothing is copied out, and the next change brings them back.
+ *
+ * An allocation's mappings are made invalid before it moves, in the stream before
+ * the move. They come back when it is somewhere the GPU can use and somebody asks
+ * (MAKE_RESIDENT, VM_BIND, SUBMIT): tables may have to be allocated for that, which a
+ * move must not do.
+ */
+#include <linux/slab.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_print.h>
+#include <pagoda/virtio.h>
+#include "bind.h"
+#include "prime.h"
+
+/* The first addresses of a space are never valid (C77). */
+#define VM_START	SZ_2M
+
+/**
+ * pagoda_vm_place_get() - Where a part of an allocation is
+ * @bo: Allocation, reservation held
+ * @offset: First byte
+ * @size: Bytes; those of the window if it repeats
+ * @place: Filled; pagoda_vm_place_put() it after @map was used
+ * @map: Its kind, allocation and memory are filled, flags completed
+ *
+ * What the GPU can't use is INVALID.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
+			struct pagoda_vm_place *place, struct pagoda_map *map)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+	struct pagoda_vram_cursor cur;
+	u32 n = 0;
+
+	map->kind = PAGODA_MAP_MEMORY;
+	map->allocation = bo->id;
+	map->allocation_offset = offset;
+	if (!res || res->mem_type == TTM_PL_SYSTEM) {
+		*map = (struct pagoda_map) { .va = map->va, .size = map->size };
+		return 0;
+	}
+	if (res->mem_type != TTM_PL_VRAM) {
+		pagoda_bo_adl(bo, &place->adl);
+		map->adl = &place->adl;
+		map->adl_offset = offset >> PAGE_SHIFT;
+		if (pagoda_bo_is_coherent(bo))
+			map->flags |= PAGODA_PTE_CACHE_COHERENT;
+		return 0;
+	}
+	place->extents = kvmalloc_array(pagoda_vram_count_ranges(res), sizeof(*place->extents),
+					GFP_KERNEL);
+	if (!place->extents)
+		return -ENOMEM;
+	pagoda_vram_first(&cur, res, offset, size);
+	for (; cur.size; pagoda_vram_next(&cur, cur.size))
+		place->extents[n++] = (struct pagoda_map_extent) {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = cur.address,
+			.size = cur.size,
+		};
+	place->nr_extents = n;
+	map->extents = place->extents;
+	map->nr_extents = n;
+	return 0;
+}
+
+/**
+ * pagoda_vm_va_place_get() - A mapping as the page tables shall have it
+ * @va: Mapping; the reservation of its allocation is held
+ * @place: Filled; pagoda_vm_place_put() it after @map was used
+ * @map: Filled
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
+			   struct pagoda_map *map)
+{
+	*map = (struct pagoda_map) {
+		.va = va->base.va.addr,
+		.size = va->base.va.range,
+		.driver_protection = va->driver_protection,
+		.flags = pagoda_bind_pte_flags(va->flags),
+		.window = va->window,
+		.first = va->first,
+	};
+	return pagoda_vm_place_get(pagoda_bo_of_gem(va->base.gem.obj), va->base.gem.offset,
+				   va->window ?: va->base.va.range, place, map);
+}
+
+/**
+ * pagoda_vm_place_put() - The mapping is staged or given up
+ * @place: Filled by pagoda_vm_place_get(), or zero
+ *
+ * Context: May sleep.
+ */
+void pagoda_vm_place_put(struct pagoda_vm_place *place)
+{
+	kvfree(place->extents);
+	place->extents = NULL;
+}
+
+/**
+ * pagoda_vm_note_last() - Operations on a space were emitted
+ * @vm: VM, its space locked
+ * @fence: Fence behind them, or NULL if there were none
+ */
+void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
+{
+	if (!fence)
+		return;
+	dma_fence_put(vm->last);
+	vm->last = dma_fence_get(fence);
+}
+
+/**
+ * pagoda_vm_commit() - Carry out a staged change
+ * @vm: VM, its reservation held
+ * @update: The change; used up, also on failure
+ * @fence: Replaced by the fence behind it; may be NULL in and out
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM; then nothing has changed.
+ */
+int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
+		     struct dma_fence **fence)
+{
+	struct pagoda_stream *stream = &vm->vidmm->stream;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct pagoda_paging_cost cost = pagoda_pt_update_cost(update, stream->room);
+	struct dma_fence *done;
+	int ret;
+
+	ret = dma_resv_reserve_fences(pagoda_vm_resv(vm), 1);
+	if (ret) {
+		pagoda_pt_update_abort(update);
+		return ret;
+	}
+	pagoda_space_lock(vm->space);
+	ret = pagoda_stream_begin(&txn, vm->vidmm, NULL, NULL, 0, &cost);
+	if (ret) {
+		pagoda_space_unlock(vm->space);
+		pagoda_pt_update_abort(update);
+		return ret;
+	}
+	pagoda_pt_update_commit(update, &emit);
+	done = pagoda_stream_end(&txn);
+	pagoda_vm_note_last(vm, done);
+	pagoda_space_unlock(vm->space);
+	pagoda_pt_update_finish(update, done);
+	if (done) {
+		dma_resv_add_fence(pagoda_vm_resv(vm), done, DMA_RESV_USAGE_BOOKKEEP);
+		dma_fence_put(*fence);
+		*fence = done;
+	}
+	pagoda_context_update_roots(vm);
+	return 0;
+}
+
+/**
+ * pagoda_vm_make_tables_resident() - Bring back tables that were evicted
+ * @vm: VM, its reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
+{
+	struct pagoda_pt_update *update;
+	struct dma_fence *fence = NULL;
+	int ret;
+
+	if (pagoda_space_is_resident(vm->space))
+		return 0;
+	ret = pagoda_space_prepare_restore(vm->space, &update);
+	if (!ret)
+		ret = pagoda_vm_commit(vm, update, &fence);
+	dma_fence_put(fence);
+	return ret;
+}
+
+/*
+ * Pages and VRAM of an allocation aren't somebody else's before the flush is through
+ * (C101). A slot for the fence of a move that follows stays.
+ */
+static void vm_keep_until(struct dma_resv *resv, struct dma_fence *fence)
+{
+	if (!resv || !fence)
+		return;
+	if (dma_resv_reserve_fences(resv, 2))
+		dma_fence_wait(fence, false);
+	else
+		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/*
+ * In CPU_VIRTUAL mode entries change now and not in the stream's order: who uses them has to
+ * be through.
+ */
+static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
+{
+	if (resv && pagoda_mmu_mode(vm->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
+}
+
+static void vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
+{
+	struct pagoda_stream *stream = &vm->vidmm->stream;
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct dma_fence *fence;
+
+	vm_wait_for_users(vm, resv);
+	pagoda_space_lock(vm->space);
+	cost = pagoda_space_invalidate_cost(vm->space, va, size, stream->room);
+	if (cost.packets) {
+		pagoda_stream_begin_must(&txn, vm->vidmm, NULL, resv, &cost);
+		pagoda_space_invalidate(vm->space, va, size, &emit);
+		fence = pagoda_stream_end(&txn);
+		pagoda_vm_note_last(vm, fence);
+		vm_keep_until(resv, fence);
+		dma_fence_put(fence);
+	}
+	pagoda_space_unlock(vm->space);
+}
+
+static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo)
+{
+	struct drm_gpuva *va;
+
+	drm_gpuvm_bo_for_each_va(va, vm_bo) {
+		if (drm_gpuva_invalidated(va))
+			continue;
+		vm_invalidate_range(vm, vm_bo->obj->resv, va->va.addr, va->va.range);
+		drm_gpuva_invalidate(va, true);
+	}
+}
+
+/**
+ * pagoda_vm_bo_invalidate() - No address of a VM shows an allocation any more
+ * @vm: VM
+ * @bo: Allocation, reservation held
+ *
+ * Context: May sleep and allocate.
+ */
+void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_find(&vm->base, pagoda_bo_gem(bo));
+
+	if (!vm_bo)
+		return;
+	vm_bo_invalidate(vm, vm_bo);
+	drm_gpuvm_bo_put(vm_bo);
+}
+
+/**
+ * pagoda_vm_bo_opened() - An allocation has a handle, or none any more
+ * @bo: Allocation
+ * @opened: Which
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
+{
+	struct pagoda_vm *vm = bo->private_to;
+
+	if (!vm)
+		return;
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ttm_bo_set_bulk_move(&bo->ttm, opened ? &vm->bulk : NULL);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+}
+
+/**
+ * pagoda_vm_bo_evicted() - Mappings of an allocation aren't in the page tables
+ * @vm_bo: The mappings; the allocation's reservation is held
+ */
+void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
+{
+	struct pagoda_vm *vm = pagoda_vm_of(vm_bo->vm);
+	struct pagoda_bo *bo = pagoda_bo_of_gem(vm_bo->obj);
+
+	drm_gpuvm_bo_evict(vm_bo, true);
+	if (bo->private_to && list_empty(&bo->evicted))
+		list_add_tail(&bo->evicted, &vm->evicted);
+}
+
+/**
+ * pagoda_vm_bo_moves() - An allocation is about to leave its place
+ * @bo: Allocation, reservation held
+ *
+ * In stream order before the move: whoever uses an address afterwards faults
+ * instead of reaching what is somebody else's by then (C101, C105). Other devices are
+ * told first: the move waits for what they do about it.
+ *
+ * Context: May sleep and allocate. Not in a stream transaction.
+ */
+void pagoda_vm_bo_moves(struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+
+	pagoda_prime_moves(bo);
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
+		vm_bo_invalidate(pagoda_vm_of(vm_bo->vm), vm_bo);
+		pagoda_vm_bo_evicted(vm_bo);
+	}
+}
+
+static int vm_validate_try(struct pagoda_vm *vm, struct dma_fence **fence)
+{
+	return pagoda_vm_make_tables_resident(vm) ?: pagoda_rebind_all(vm, fence);
+}
+
+/**
+ * pagoda_vm_validate() - Make mappings of resident allocations valid again
+ * @vm: VM
+ * @fence: Replaced by the fence behind it if anything was done
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
+{
+	struct pagoda_room room = { .vm = vm };
+	struct drm_exec exec;
+	int ret;
+
+	if (list_empty_careful(&vm->base.evict.list))
+		return 0;
+	ret = mutex_lock_interruptible(&vm->lock);
+	if (ret)
+		return ret;
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, 0);
+	drm_exec_until_all_locked(&exec) {
+		ret = drm_gpuvm_prepare_vm(&vm->base, &exec, 1);
+		if (!ret)
+			ret = drm_gpuvm_prepare_objects(&vm->base, &exec, 1);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+		vm->keep = PAGODA_VM_KEEP_BOUND;
+		do {
+			ret = vm_validate_try(vm, fence);
+		} while (ret == -ENOMEM && pagoda_room_make(&room));
+		vm->keep = PAGODA_VM_KEEP_NOTHING;
+		if (ret)
+			break;
+	}
+	drm_exec_fini(&exec);
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+/**
+ * pagoda_vm_rebuild() - The device lost the page tables and save areas
+ * @vm: VM whose space it forgot
+ *
+ * Tables are written where they are; those that were evicted stay so.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0, -ENOMEM or -EIO.
+ */
+int pagoda_vm_rebuild(struct pagoda_vm *vm)
+{
+	struct pagoda_pt_update *update;
+	struct dma_fence *fence = NULL;
+	int ret;
+
+	mutex_lock(&vm->lock);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ret = pagoda_space_prepare_rebuild(vm->space, &update);
+	if (!ret)
+		ret = pagoda_vm_commit(vm, update, &fence);
+	if (!ret)
+		ret = pagoda_context_rebuild(vm);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	dma_fence_put(fence);
+	return ret;
+}
+
+static int vm_init_space(struct pagoda_vm *vm)
+{
+	struct pagoda_vidmm *vidmm = vm->vidmm;
+	u32 most = vidmm->stream.limits.max_address_spaces;
+	int id;
+
+	/* Space 0 is the paging process'. */
+	id = ida_alloc_range(&vidmm->spaces, 1, most - 1, GFP_KERNEL);
+	if (id < 0)
+		return id;
+	vm->id = id;
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	vm->space = pagoda_space_create(vidmm->mmu, id, vm);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	if (!IS_ERR(vm->space))
+		return 0;
+	ida_free(&vidmm->spaces, id);
+	return PTR_ERR(vm->space);
+}
+
+/**
+ * pagoda_vm_create() - Make an address space
+ * @vidmm: The manager
+ * @client: Who pays
+ *
+ * Context: May sleep and allocate.
+ * Return: The VM, pagoda_vm_close() and pagoda_vm_put() it; or ERR_PTR: -EOPNOTSUPP if
+ * the device has no page tables, -ENOSPC if it holds no more spaces, -ENOMEM.
+ */
+struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct drm_gem_object *resv;
+	struct pagoda_vm *vm;
+	int ret;
+
+	if (!vidmm->mmu || vidmm->stream.limits.max_address_spaces < 2)
+		return ERR_PTR(-EOPNOTSUPP);
+	vm = kzalloc(sizeof(*vm), GFP_KERNEL);
+	resv = drm_gpuvm_resv_object_alloc(vidmm->drm);
+	if (!vm || !resv) {
+		if (resv)
+			drm_gem_object_put(resv);
+		kfree(vm);
+		return ERR_PTR(-ENOMEM);
+	}
+	vm->vidmm = vidmm;
+	kref_get(&client->kref);
+	vm->client = client;
+	mutex_init(&vm->lock);
+	INIT_LIST_HEAD(&vm->contexts);
+	pagoda_plan_init(vm);
+	pagoda_bind_queue_init(vm);
+	INIT_LIST_HEAD(&vm->evicted);
+	ttm_lru_bulk_move_init(&vm->bulk);
+	drm_gpuvm_init(&vm->base, "pagoda", 0, vidmm->drm, resv, VM_START,
+		       pagoda_mmu_reach(vidmm->mmu) - VM_START, 0, 0, &pagoda_vm_ops);
+	drm_gem_object_put(resv);
+	ret = vm_init_space(vm);
+	if (!ret) {
+		mutex_lock(&vidmm->reset.vms_lock);
+		list_add_tail(&vm->entry, &vidmm->reset.vms);
+		mutex_unlock(&vidmm->reset.vms_lock);
+		return vm;
+	}
+	drm_gpuvm_put(&vm->base);
+	return ERR_PTR(ret);
+}
+
+/**
+ * pagoda_vm_get() - Take a reference
+ * @vm: VM
+ *
+ * Return: @vm.
+ */
+struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm)
+{
+	drm_gpuvm_get(&vm->base);
+	return vm;
+}
+
+/**
+ * pagoda_vm_put() - Drop a reference
+ * @vm: VM
+ *
+ * Context: May sleep.
+ */
+void pagoda_vm_put(struct pagoda_vm *vm)
+{
+	drm_gpuvm_put(&vm->base);
+}
+
+/**
+ * pagoda_vm_shared() - Object whose reservation what is private to a VM has
+ * @vm: VM
+ *
+ * Return: The object; no reference is taken.
+ */
+struct drm_gem_object *pagoda_vm_shared(struct pagoda_vm *vm)
+{
+	return vm->base.r_obj;
+}
+
+/**
+ * pagoda_vm_range() - Addresses that can be mapped
+ * @vm: VM
+ * @start: First
+ * @end: Behind the last
+ */
+void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end)
+{
+	*start = vm->base.mm_start;
+	*end = vm->base.mm_start + vm->base.mm_range;
+}
+
+/**
+ * pagoda_vm_range_valid() - Is this a range of pages that can be mapped?
+ * @vm: VM
+ * @address: First byte
+ * @size: Bytes
+ *
+ * Return: Whether it is not empty, page aligned and inside.
+ */
+bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size)
+{
+	u64 start, end;
+
+	pagoda_vm_range(vm, &start, &end);
+	return size && PAGE_ALIGNED(address) && PAGE_ALIGNED(size) && address >= start &&
+	       address < end && size <= end - address;
+}
+
+/*
+ * Every entry becomes invalid before its table goes (C107); without memory for that the
+ * tables stay until nothing uses them.
+ */
+static void vm_empty_tables(struct pagoda_vm *vm)
+{
+	struct pagoda_pt_update *update;
+	struct dma_fence *fence = NULL;
+
+	if (pagoda_space_prepare_close(vm->space, &update) || pagoda_vm_commit(vm, update, &fence))
+		vm_invalidate_range(vm, NULL, vm->base.mm_start, vm->base.mm_range);
+	dma_fence_put(fence);
+	pagoda_queue_wait_idle(vm->vidmm->stream.queue, MAX_SCHEDULE_TIMEOUT);
+}
+
+static void vm_empty_books(struct pagoda_vm *vm)
+{
+	struct drm_gpuva *va, *next;
+
+	drm_gpuvm_for_each_va_safe(va, next, &vm->base) {
+		struct drm_gem_object *obj = va->gem.obj;
+
+		if (obj) {
+			drm_gem_object_get(obj);
+			dma_resv_lock(obj->resv, NULL);
+		}
+		drm_gpuva_remove(va);
+		drm_gpuva_unlink(va);
+		if (obj) {
+			list_del_init(&pagoda_bo_of_gem(obj)->evicted);
+			dma_resv_unlock(obj->resv);
+			drm_gem_object_put(obj);
+		}
+		kfree(pagoda_va_of(va));
+	}
+}
+
+/**
+ * pagoda_vm_close() - The VM has no handle any more
+ * @vm: VM; it has no contexts
+ *
+ * Mappings and tables go, and what waits to be bound isn't bound any more; what still
+ * holds a reference finds it closed.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_vm_close(struct pagoda_vm *vm)
+{
+	struct pagoda_gate gate;
+
+	pagoda_gate_enter(vm->vidmm, &gate, false);
+	mutex_lock(&vm->vidmm->reset.vms_lock);
+	list_del(&vm->entry);
+	mutex_unlock(&vm->vidmm->reset.vms_lock);
+	pagoda_deferred_cancel(&vm->queue, -ECANCELED);
+	mutex_lock(&vm->lock);
+	vm->closed = true;
+	pagoda_plan_fini(vm);
+	vm_empty_books(vm);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false,
+			      MAX_SCHEDULE_TIMEOUT);
+	vm_empty_tables(vm);
+	pagoda_space_destroy(vm->space);
+	vm->space = NULL;
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	ida_free(&vm->vidmm->spaces, vm->id);
+	pagoda_gate_leave(vm->vidmm, &gate);
+}
+
+/**
+ * pagoda_client_validate() - Mappings of what was made resident become valid
+ * @client: Client
+ * @fence: Replaced by the fence behind the updates, if there were any
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, or what pagoda_vm_validate() answers.
+ */
+int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence)
+{
+	struct pagoda_vm *vm;
+	unsigned long id;
+	int ret = 0;
+
+	mutex_lock(&client->lock);
+	xa_for_each(&client->vms, id, vm) {
+		ret = pagoda_vm_validate(vm, fence);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&client->lock);
+	return ret;
+}
+
+/* One of the client's VMs that map the allocation, with a reference; NULL: none does. */
+static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_vm *found = NULL;
+	struct drm_gpuvm_bo *vm_bo;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
+		struct pagoda_vm *vm = pagoda_vm_of(vm_bo->vm);
+
+		if (vm->client == client && !list_empty(&vm_bo->list.gpuva)) {
+			found = pagoda_vm_get(vm);
+			break;
+		}
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+	return found;
+}
+
+/* Those in whose queues it is; which ones isn't known. */
+static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_vm *vm;
+	unsigned long id;
+
+	mutex_lock(&client->lock);
+	xa_for_each(&client->vms, id, vm)
+		if (!pagoda_deferred_is_empty(&vm->queue))
+			pagoda_vm_forget(vm, bo);
+	mutex_unlock(&client->lock);
+}
+
+/**
+ * pagoda_client_forget() - The client closes its handle of an allocation
+ * @client: Client
+ * @bo: Allocation
+ *
+ * Visits the VMs that map it or will, not all there are.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_vm *vm;
+
+	if (atomic_read(&bo->waits))
+		client_forget_waiting(client, bo);
+	while ((vm = client_vm_mapping(client, bo))) {
+		pagoda_vm_forget(vm, bo);
+		pagoda_vm_put(vm);
+	}
+}
+
+/**
+ * pagoda_vm_retire() - Nothing is bound to the VM and nothing runs in it any more
+ * @vm: VM that pagoda_vm_close() follows for
+ *
+ * Who has a reference and still wants a context in it is refused from now on.
+ *
+ * Context: May sleep.
+ * Return: 0, or -EBUSY while it has contexts.
+ */
+int pagoda_vm_retire(struct pagoda_vm *vm)
+{
+	int ret = 0;
+
+	mutex_lock(&vm->lock);
+	if (list_empty(&vm->contexts))
+		vm->closed = true;
+	else
+		ret = -EBUSY;
+	mutex_unlock(&vm->lock);
+	return ret;
+}

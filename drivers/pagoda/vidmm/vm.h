@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files about address spaces of clients share. */
+#ifndef PAGODA_VIDMM_VM_H
+#define PAGODA_VIDMM_VM_H
+
+#include <linux/list.h>
+#include <linux/maple_tree.h>
+#include <linux/mutex.h>
+#include <drm/drm_gpuvm.h>
+#include <pagoda/mmu.h>
+#include <pagoda/vm.h>
+#include "vidmm.h"
+
+/**
+ * struct pagoda_vm_plan - What addresses are once all that was accepted is done
+ * @taken: What each page is
+ * @reserved: Number of the reservation each page is in
+ * @last: Last number given
+ *
+ * See bind_plan.c; protected by &pagoda_vm.lock.
+ */
+struct pagoda_vm_plan {
+	struct maple_tree taken;
+	struct maple_tree reserved;
+	u64 last;
+};
+
+/**
+ * enum pagoda_vm_keep - What of a VM doesn't leave while its reservation is held
+ * @PAGODA_VM_KEEP_NOTHING: what may leave at other times may do so
+ * @PAGODA_VM_KEEP_PRIVATE: what is private and bound
+ * @PAGODA_VM_KEEP_BOUND: page tables and save areas, too
+ *
+ * Who makes room may evict what shares the reservation that he holds himself.
+ */
+enum pagoda_vm_keep {
+	PAGODA_VM_KEEP_NOTHING,
+	PAGODA_VM_KEEP_PRIVATE,
+	PAGODA_VM_KEEP_BOUND,
+};
+
+/**
+ * struct pagoda_vm - Address space of a client
+ * @base: Mappings; its lists are protected by its own spinlocks, its tree by @lock
+ * @vidmm: Manager
+ * @client: Who pays for tables and save areas
+ * @space: Its page tables
+ * @id: Number of the space on the device
+ * @lock: One change of structure at a time; protects @contexts, @closed, @error, @waiting
+ *	and @plan
+ * @contexts: Contexts that run in it
+ * @root: Root the contexts' save areas name; protected by the VM's reservation
+ * @keep: What doesn't leave now; the same
+ * @evicted: Private allocations with mappings that moved since the last submission;
+ *	the same
+ * @bulk: Private allocations with a handle, in the order of eviction; each job makes all
+ *	of them the latest at once
+ * @entry: In pagoda_reset.vms until it is closed
+ * @aborted: PAGODA_ABORTED_ bits of what it maps
+ * @last: Fence behind the last operation on the space, or NULL; protected by the
+ *	space's lock
+ * @losses: pagoda_lost_mark() when all that is private was clean; reservation held
+ * @closed: No handle any more: nothing is bound to it again
+ * @error: Negative errno of a change that was accepted and couldn't be made: nothing is
+ *	bound any more, and nothing executed; else 0
+ * @plan: What is known of addresses
+ * @waiting: &pagoda_bind_job.entry, in order
+ * @queue: The same as the queue has them
+ */
+struct pagoda_vm {
+	struct drm_gpuvm base;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	struct pagoda_space *space;
+	u32 id;
+	struct mutex lock;	/* structure, contexts, closed, error, plan, waiting */
+	struct list_head contexts;
+	struct pagoda_root root;
+	enum pagoda_vm_keep keep;
+	struct list_head evicted;
+	struct ttm_lru_bulk_move bulk;
+	struct list_head entry;
+	atomic_t aborted;
+	struct dma_fence *last;
+	u64 losses;
+	bool closed;
+	int error;
+	struct pagoda_vm_plan plan;
+	struct list_head waiting;
+	struct pagoda_deferred queue;
+};
+
+/**
+ * struct pagoda_va - A mapping
+ * @base: Range and allocation; %DRM_GPUVA_SPARSE: zeros
+ * @entry: In a list of spare ones
+ * @flags: DRM_PAGODA_BIND_ flags
+ * @driver_protection: Opaque
+ * @window: Bytes of the allocation, from its offset on, that repeat; 0 = they don't
+ * @first: Byte of the window at the first address
+ *
+ * %DRM_GPUVA_INVALIDATED: the page tables don't show it, because its allocation moved
+ * or isn't resident.
+ */
+struct pagoda_va {
+	struct drm_gpuva base;
+	struct list_head entry;
+	u32 flags;
+	u64 driver_protection;
+	u64 window;
+	u64 first;
+};
+
+static inline struct pagoda_vm *pagoda_vm_of(struct drm_gpuvm *base)
+{
+	return container_of(base, struct pagoda_vm, base);
+}
+
+static inline struct pagoda_va *pagoda_va_of(struct drm_gpuva *base)
+{
+	return container_of(base, struct pagoda_va, base);
+}
+
+/** pagoda_vm_resv() - Reservation that tables and save areas share. */
+static inline struct dma_resv *pagoda_vm_resv(struct pagoda_vm *vm)
+{
+	return drm_gpuvm_resv(&vm->base);
+}
+
+/**
+ * struct pagoda_vm_place - Where an allocation's bytes are, as a mapping needs it
+ * @extents: VRAM or aperture, or NULL
+ * @nr_extents: Entries
+ * @adl: System pages otherwise
+ */
+struct pagoda_vm_place {
+	struct pagoda_map_extent *extents;
+	u32 nr_extents;
+	struct pagoda_adl adl;
+};
+
+int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
+			   struct pagoda_map *map);
+int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
+			struct pagoda_vm_place *place, struct pagoda_map *map);
+void pagoda_vm_place_put(struct pagoda_vm_place *place);
+int pagoda_vm_make_tables_resident(struct pagoda_vm *vm);
+void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence);
+int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
+		     struct dma_fence **fence);
+void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo);
+void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo);
+void pagoda_context_update_roots(struct pagoda_vm *vm);
+int pagoda_vm_rebuild(struct pagoda_vm *vm);
+int pagoda_context_rebuild(struct pagoda_vm *vm);
+
+/**
+ * struct pagoda_rebind - Mappings that become valid again, as one change
+ * @vm: VM, its reservation and those of the allocations held
+ * @vas: The mappings
+ * @count: Their number
+ * @room: Entries of @vas
+ */
+struct pagoda_rebind {
+	struct pagoda_vm *vm;
+	struct drm_gpuva **vas;
+	u32 count;
+	u32 room;
+};
+
+int pagoda_rebind_add(struct pagoda_rebind *rebind, struct drm_gpuvm_bo *vm_bo);
+int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence);
+void pagoda_rebind_fini(struct pagoda_rebind *rebind);
+int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence);
+
+/* ---- Room in VRAM (room.c) ------------------------------------------------- */
+
+/** PAGODA_ROOM_RANKS: answers pagoda_room_rank() has */
+#define PAGODA_ROOM_RANKS	3
+
+/**
+ * struct pagoda_room - Room that a change of a VM needs
+ * @vm: The VM
+ * @away: What makes it may leave the GPU's reach
+ * @bytes: How much was asked for the last time
+ */
+struct pagoda_room {
+	struct pagoda_vm *vm;
+	bool away;
+	u64 bytes;
+};
+
+u32 pagoda_room_rank(const struct pagoda_bo *bo);
+bool pagoda_room_make(struct pagoda_room *room);
+int pagoda_room_leave(struct pagoda_bo *bo);
+int pagoda_room_leave_all(struct pagoda_vm *vm);
+void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
+
+/** pagoda_bind_pte_flags() - DRM_PAGODA_BIND_ flags as entries have them. */
+static inline u64 pagoda_bind_pte_flags(u32 flags)
+{
+	return (flags & DRM_PAGODA_BIND_READ_ONLY ? PAGODA_PTE_READ_ONLY : 0) |
+	       (flags & DRM_PAGODA_BIND_NO_EXECUTE ? PAGODA_PTE_NO_EXECUTE : 0);
+}
+
+extern const struct drm_gpuvm_ops pagoda_vm_ops;
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The loop over the commands of a job, and the table of commands.
+ *
+ * Commands are in memory of a program, which may change them at any time: each is
+ * fetched word by word, once, and what was fetched is what is checked and executed.
+ * Fields are checked before the first effect; memory is not, it faults when it is
+ * reached.
+ *
+ * The translation lock is held for reading from the first command to the last, and
+ * given up for a moment after each chunk of work and while a command waits. What was
+ * found of page tables is forgotten from one command to the next, as it is from one
+ * packet to the next; only what TLBs keep, and the memory commands come from, stays.
+ */
+#include "command.h"
+
+/* Memory of commands looked up at once. */
+#define PAGODA_FETCH_AHEAD	0x10000u
+
+#define PAGODA_COMMAND(NAME, type, ...) \
+	[VIRTIO_PAGODA_COMMAND_##NAME] = { \
+		.name = #NAME, \
+		.size = sizeof(struct virtio_pagoda_##type), \
+		__VA_ARGS__ \
+	}
+
+static u32 pagoda_command_nop(struct pagoda_job *job, const void *command)
+{
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static u32 pagoda_command_branch_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_branch *branch = command;
+	u64 size = le64_to_cpu(branch->size);
+	u32 reason;
+
+	reason = pagoda_job_aligned(job, le64_to_cpu(branch->address), VIRTIO_PAGODA_COMMAND_ALIGN,
+				    VIRTIO_PAGODA_ACCESS_FETCH);
+	if (reason)
+		return reason;
+	if (!IS_ALIGNED(size, VIRTIO_PAGODA_COMMAND_ALIGN))
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_MISALIGNED, size);
+	if (size > VIRTIO_PAGODA_MAX_COMMAND_BUFFER)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, size);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static u32 pagoda_command_branch(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_branch *branch = command;
+
+	job->address = le64_to_cpu(branch->address);
+	job->left = le64_to_cpu(branch->size);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static const struct pagoda_command_row pagoda_command_table[VIRTIO_PAGODA_COMMAND_COUNT] = {
+	PAGODA_COMMAND(NOP, nop,
+		       .execute = pagoda_command_nop),
+	PAGODA_COMMAND(COPY, copy,
+		       .halves = true,
+		       .validate = pagoda_command_copy_validate,
+		       .execute = pagoda_command_copy_execute),
+	PAGODA_COMMAND(FILL, fill_words,
+		       .halves = true,
+		       .validate = pagoda_command_fill_validate,
+		       .execute = pagoda_command_fill_execute),
+	PAGODA_COMMAND(STORE, store,
+		       .flags = VIRTIO_PAGODA_COMMAND_WIDE,
+		       .validate = pagoda_command_store_validate,
+		       .execute = pagoda_command_store_execute),
+	PAGODA_COMMAND(COMPARE, compare,
+		       .flags = VIRTIO_PAGODA_COMMAND_WIDE,
+		       .validate = pagoda_command_compare_validate,
+		       .execute = pagoda_command_compare_execute),
+	PAGODA_COMMAND(ATOMIC_ADD, atomic_add,
+		       .flags = VIRTIO_PAGODA_COMMAND_WIDE,
+		       .validate = pagoda_command_add_validate,
+		       .execute = pagoda_command_add_execute),
+	PAGODA_COMMAND(COPY_RECT, copy_rect,
+		       .halves = true,
+		       .validate = pagoda_command_rect_validate,
+		       .execute = pagoda_command_rect_execute),
+	PAGODA_COMMAND(WAIT, wait,
+		       .validate = pagoda_command_wait_validate,
+		       .execute = pagoda_command_wait_execute),
+	PAGODA_COMMAND(SIGNAL, signal,
+		       .flags = VIRTIO_PAGODA_COMMAND_EVENT,
+		       .validate = pagoda_command_signal_validate,
+		       .execute = pagoda_command_signal_execute),
+	PAGODA_COMMAND(TIMESTAMP, timestamp,
+		       .validate = pagoda_command_timestamp_validate,
+		       .execute = pagoda_command_timestamp_execute),
+	PAGODA_COMMAND(BRANCH, branch,
+		       .validate = pagoda_command_branch_validate,
+		       .execute = pagoda_command_branch),
+	PAGODA_COMMAND(COMPUTE, compute,
+		       .halves = true,
+		       .validate = pagoda_command_compute_validate,
+		       .execute = pagoda_command_compute_execute),
+	PAGODA_COMMAND(REDUCE, reduce,
+		       .validate = pagoda_command_reduce_validate,
+		       .execute = pagoda_command_reduce_execute),
+	PAGODA_COMMAND(SET_REGISTER, set_register,
+		       .flags = VIRTIO_PAGODA_COMMAND_ADD,
+		       .validate = pagoda_command_set_validate,
+		       .execute = pagoda_command_set_execute),
+	PAGODA_COMMAND(STORE_REGISTER, store_register,
+		       .validate = pagoda_command_store_register_validate,
+		       .execute = pagoda_command_store_register_execute),
+};
+
+/**
+ * pagoda_engine_command_name() - Name of a command
+ * @opcode: Any value
+ *
+ * Return: the name in capitals, "?" for an unknown opcode.
+ */
+const char *pagoda_engine_command_name(u32 opcode)
+{
+	return opcode && opcode < VIRTIO_PAGODA_COMMAND_COUNT ? pagoda_command_table[opcode].name :
+								"?";
+}
+
+/* Finds memory that commands are in. The aperture's may be gone when the command is through. */
+static u32 pagoda_job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
+{
+	struct pagoda_virtual_span span;
+	u32 reason;
+
+	job->fetch_size = 0;
+	reason = pagoda_engine_virtual_span(&job->exec, job->space, va,
+					    min_t(u64, want, PAGODA_FETCH_AHEAD),
+					    VIRTIO_PAGODA_ACCESS_FETCH, &span);
+	if (reason)
+		return reason;
+	job->fetch_va = va;
+	job->fetch_size = span.size;
+	job->fetch = span.here;
+	job->fetch_changes = job->exec.engine->changes;
+	if (span.segment == VIRTIO_PAGODA_SEGMENT_APERTURE)
+		job->fetch_changes--;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Reads words @first to @last (excluded) of the command at hand, each of them once. */
+static u32 pagoda_job_fetch(struct pagoda_job *job, u32 first, u32 last)
+{
+	u32 reason;
+
+	for (; first < last; first++) {
+		u64 offset = first * sizeof(u64);
+		u64 skip = job->address + offset - job->fetch_va;
+
+		if (skip >= job->fetch_size || job->fetch_changes != job->exec.engine->changes) {
+			reason = pagoda_job_fetch_span(job, job->address + offset,
+						       job->left - offset);
+			if (reason)
+				return reason;
+			skip = 0;
+		}
+		job->command[first] = job->fetch ?
+				      READ_ONCE(*(const u64 *)(job->fetch + skip)) : 0;
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Fetches a command and checks its head; *@length receives what it takes. */
+static u32 pagoda_job_command_fetch(struct pagoda_job *job, const struct pagoda_command_row **row,
+				    u32 *length)
+{
+	const struct virtio_pagoda_command *command = (const void *)job->command;
+	u32 reason, opcode;
+	u16 flags;
+
+	/* What is left is a multiple of 8, so that a head is there. */
+	reason = pagoda_job_fetch(job, 0, 1);
+	if (reason)
+		return reason;
+	opcode = le16_to_cpu(command->opcode);
+	job->exec.run->fault.opcode = opcode;
+	if (!opcode || opcode >= VIRTIO_PAGODA_COMMAND_COUNT)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_COMMAND, opcode);
+	*row = &pagoda_command_table[opcode];
+	*length = le32_to_cpu(command->length);
+	if (*length > job->left || *length < (*row)->size ||
+	    !IS_ALIGNED(*length, VIRTIO_PAGODA_COMMAND_ALIGN) ||
+	    (*length > (*row)->size && opcode != VIRTIO_PAGODA_COMMAND_NOP))
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_LENGTH, *length);
+	flags = le16_to_cpu(command->flags) & ~(*row)->flags;
+	if (flags)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_FLAGS, flags);
+	return pagoda_job_fetch(job, 1, (*row)->size / sizeof(u64));
+}
+
+/* An injected failure: nothing happened, or half of it did where there is a half. */
+static u32 pagoda_command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
+{
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	if (job->exec.run->fail_middle && row->halves) {
+		job->exec.half = true;
+		reason = row->execute(job, job->command);
+		job->exec.half = false;
+	}
+	return reason ? reason : pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
+}
+
+static bool pagoda_job_stops(const struct pagoda_job *job)
+{
+	return job->exec.run->packets == job->exec.run->stop_at || pagoda_stopped(&job->exec);
+}
+
+static u32 pagoda_job_command(struct pagoda_job *job)
+{
+	struct pagoda_engine_run *run = job->exec.run;
+	const struct pagoda_command_row *row = NULL;
+	u32 reason, length = 0;
+
+	run->fault.command = job->address;
+	run->fault.opcode = 0;
+	if (pagoda_job_stops(job))
+		return PAGODA_STOPPED;
+	job->exec.since += PAGODA_COMMAND_COST;
+	if (job->exec.since >= PAGODA_CHUNK) {
+		job->exec.since = 0;
+		pagoda_engine_translation_pause(&job->exec);
+	}
+	pagoda_engine_translation_forget(&job->exec);
+	reason = pagoda_job_command_fetch(job, &row, &length);
+	if (!reason && row->validate)
+		reason = row->validate(job, job->command);
+	if (reason)
+		return reason;
+	job->address += length;
+	job->left -= length;
+	if (unlikely(run->packets == run->fail_at))
+		reason = pagoda_command_fail(job, row);
+	else
+		reason = row->execute(job, job->command);
+	if (reason)
+		return reason;
+	if (run->packets < PAGODA_ENGINE_NEVER - 1)
+		run->packets++;
+	job->counts[run->fault.opcode]++;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* A job of no command has nothing to stop or fail at but itself. */
+static u32 pagoda_job_nothing(struct pagoda_job *job)
+{
+	if (pagoda_job_stops(job))
+		return PAGODA_STOPPED;
+	if (!job->exec.run->fail_at)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static u32 pagoda_job_buffers(struct pagoda_job *job)
+{
+	const struct virtio_pagoda_command_buffer *buffers = (const void *)(job->execute + 1);
+	u32 i, nr_buffers = le32_to_cpu(job->execute->nr_buffers);
+	u32 reason = nr_buffers ? VIRTIO_PAGODA_FAULT_NONE : pagoda_job_nothing(job);
+
+	for (i = 0; i < nr_buffers && !reason; i++) {
+		job->exec.run->offset = sizeof(*job->execute) + i * sizeof(*buffers);
+		job->address = le64_to_cpu(buffers[i].address);
+		job->left = le64_to_cpu(buffers[i].size);
+		while (job->left && !reason)
+			reason = pagoda_job_command(job);
+	}
+	return reason;
+}
+
+/* Executes what is loaded and saves it, whatever came of it. */
+static u32 pagoda_job_execute(struct pagoda_job *job)
+{
+	struct pagoda_engine_run *run = job->exec.run;
+	struct pagoda_engine_fault fault;
+	u32 reason, saved, i;
+
+	reason = pagoda_job_buffers(job);
+	fault = run->fault;
+	saved = pagoda_engine_job_save(job);
+	if (reason) {
+		run->fault = fault;
+	} else if (saved) {
+		run->fault.command = 0;
+		run->fault.opcode = 0;
+	} else {
+		run->offset = run->size;
+	}
+	for (i = 1; i < VIRTIO_PAGODA_COMMAND_COUNT; i++)
+		if (job->counts[i])
+			atomic64_add(job->counts[i], &job->exec.engine->commands[i]);
+	return reason ? reason : saved;
+}
+
+u32 pagoda_engine_job(struct pagoda_exec *exec)
+{
+	struct pagoda_job job = { .exec = *exec, .execute = exec->run->buffer };
+	u32 reason;
+
+	reason = pagoda_engine_job_check(&job);
+	if (reason)
+		return reason;
+	job.space = le32_to_cpu(job.execute->address_space);
+	pagoda_shim_read_lock(&exec->engine->translation);
+	reason = pagoda_engine_job_load(&job);
+	if (!reason)
+		reason = pagoda_job_execute(&job);
+	pagoda_shim_read_unlock(&exec->engine->translation);
+	return reason;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * COMPUTE and REDUCE: arithmetic over arrays of 32-bit elements. No element is in two
+ * pages, as it is aligned to its size.
+ */
+#include "command.h"
+
+/* Elements of zeros that stand in for a page of zeros, piece by piece. */
+#define PAGODA_ZEROS		1024u
+
+static const __le32 pagoda_zeros[PAGODA_ZEROS];
+
+/* COMPUTE's arrays, the result last: it may be one of the others. */
+#define PAGODA_OPERAND_A	0
+#define PAGODA_OPERAND_B	1
+#define PAGODA_OPERAND_C	2
+#define PAGODA_OPERANDS		3
+#define PAGODA_RESULT		3
+#define PAGODA_ARRAYS		4
+
+/* Bytes of an array with that many elements; ~0 for more than there are addresses. */
+static u64 pagoda_array_bytes(u64 count)
+{
+	return count >> 62 ? ~0ull : count * sizeof(__le32);
+}
+
+static u32 pagoda_array_check(struct pagoda_job *job, u64 count, u32 reserved)
+{
+	if (reserved)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, reserved);
+	if (!count)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * Finds elements that are in a row on a side, at most @want of them, at least one;
+ * returns where, or sets *@reason. The result of what is dropped goes nowhere: NULL.
+ */
+static const __le32 *pagoda_array_next(struct pagoda_job *job, struct pagoda_span_side *side,
+				       u64 *want, u32 *reason)
+{
+	*reason = pagoda_engine_side_refill(&job->exec, side, *want * sizeof(__le32));
+	if (*reason)
+		return NULL;
+	*want = min(*want, side->span.size / sizeof(__le32));
+	if (side->span.here || side->access == VIRTIO_PAGODA_ACCESS_WRITE)
+		return (const __le32 *)side->span.here;
+	*want = min_t(u64, *want, PAGODA_ZEROS);
+	return pagoda_zeros;
+}
+
+static u32 pagoda_compute_operands(const struct virtio_pagoda_compute *compute)
+{
+	return le32_to_cpu(compute->operation) == VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD ? 3 : 2;
+}
+
+/* Where the arrays begin; without a third operand that is 0. */
+static void pagoda_compute_addresses(const struct virtio_pagoda_compute *compute, u64 *addresses)
+{
+	addresses[PAGODA_OPERAND_A] = le64_to_cpu(compute->a);
+	addresses[PAGODA_OPERAND_B] = le64_to_cpu(compute->b);
+	addresses[PAGODA_OPERAND_C] = le64_to_cpu(compute->c);
+	addresses[PAGODA_RESULT] = le64_to_cpu(compute->dst);
+}
+
+static u32 pagoda_compute_address_check(struct pagoda_job *job,
+					const struct virtio_pagoda_compute *compute)
+{
+	u64 bytes = pagoda_array_bytes(le64_to_cpu(compute->count));
+	u64 addresses[PAGODA_ARRAYS];
+	u32 i, reason;
+
+	pagoda_compute_addresses(compute, addresses);
+	for (i = 0; i < pagoda_compute_operands(compute); i++) {
+		reason = pagoda_job_aligned(job, addresses[i], sizeof(__le32),
+					    VIRTIO_PAGODA_ACCESS_READ);
+		if (reason)
+			return reason;
+		if (addresses[i] != addresses[PAGODA_RESULT] &&
+		    pagoda_ranges_meet(addresses[i], bytes, addresses[PAGODA_RESULT], bytes))
+			return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_OVERLAP,
+						    addresses[PAGODA_RESULT],
+						    VIRTIO_PAGODA_ACCESS_WRITE);
+	}
+	if (i == PAGODA_OPERAND_C && compute->c)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED,
+					 le64_to_cpu(compute->c));
+	return pagoda_job_aligned(job, addresses[PAGODA_RESULT], sizeof(__le32),
+				  VIRTIO_PAGODA_ACCESS_WRITE);
+}
+
+u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_compute *compute = command;
+	u32 operation = le32_to_cpu(compute->operation);
+	u32 reason;
+
+	if (!operation || operation > VIRTIO_PAGODA_COMPUTE_XOR)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_COMMAND, operation);
+	reason = pagoda_array_check(job, le64_to_cpu(compute->count),
+				    le32_to_cpu(compute->reserved));
+	return reason ? reason : pagoda_compute_address_check(job, compute);
+}
+
+/* @count elements. @dst may be @a, @b or @c: an element is read before it is written. */
+static void pagoda_compute_elements(u32 operation, __le32 *dst, const __le32 *a, const __le32 *b,
+				    const __le32 *c, u64 count)
+{
+	u64 i;
+
+	switch (operation) {
+	case VIRTIO_PAGODA_COMPUTE_ADD:
+		for (i = 0; i < count; i++)
+			dst[i] = cpu_to_le32(le32_to_cpu(a[i]) + le32_to_cpu(b[i]));
+		break;
+	case VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD:
+		for (i = 0; i < count; i++)
+			dst[i] = cpu_to_le32(le32_to_cpu(a[i]) * le32_to_cpu(b[i]) +
+					     le32_to_cpu(c[i]));
+		break;
+	default:
+		for (i = 0; i < count; i++)
+			dst[i] = a[i] ^ b[i];
+	}
+}
+
+/* Elements that are in a row in all arrays; *@count of them, at most as many as it was. */
+static u32 pagoda_compute_piece(struct pagoda_job *job, u32 operation, u32 operands,
+				struct pagoda_span_side *sides, u64 *count)
+{
+	const __le32 *here[PAGODA_ARRAYS] = {};
+	u32 i, reason;
+
+	for (i = 0; i < PAGODA_ARRAYS; i++) {
+		if (i >= operands && i != PAGODA_RESULT)
+			continue;
+		here[i] = pagoda_array_next(job, &sides[i], count, &reason);
+		if (reason)
+			return reason;
+	}
+	if (here[PAGODA_RESULT])
+		pagoda_compute_elements(operation, (__le32 *)here[PAGODA_RESULT], here[0], here[1],
+					here[2], *count);
+	for (i = 0; i < PAGODA_ARRAYS; i++)
+		if (i < operands || i == PAGODA_RESULT)
+			pagoda_side_advance(&sides[i], *count * sizeof(__le32));
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_command_compute_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_compute *compute = command;
+	u64 left = le64_to_cpu(compute->count) >> job->exec.half;
+	u32 operands = pagoda_compute_operands(compute);
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+	struct pagoda_span_side sides[PAGODA_ARRAYS];
+	u64 addresses[PAGODA_ARRAYS];
+	u64 chunk, count;
+	u32 i;
+
+	pagoda_compute_addresses(compute, addresses);
+	for (i = 0; i < PAGODA_ARRAYS; i++)
+		sides[i] = pagoda_job_side(job, addresses[i], i == PAGODA_RESULT ?
+					   VIRTIO_PAGODA_ACCESS_WRITE : VIRTIO_PAGODA_ACCESS_READ);
+	for (; left && !reason; left -= min_t(u64, left, PAGODA_CHUNK / sizeof(__le32))) {
+		chunk = min_t(u64, left, PAGODA_CHUNK / sizeof(__le32));
+		for (count = chunk; chunk && !reason; chunk -= count, count = chunk)
+			reason = pagoda_compute_piece(job, le32_to_cpu(compute->operation),
+						      operands, sides, &count);
+		if (!reason)
+			reason = pagoda_job_progress(job, min_t(u64, left * sizeof(__le32),
+								PAGODA_CHUNK));
+	}
+	return reason;
+}
+
+u32 pagoda_command_reduce_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_reduce *reduce = command;
+	u32 operation = le32_to_cpu(reduce->operation);
+	u32 reason;
+
+	if (!operation || operation > VIRTIO_PAGODA_REDUCE_HASH)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_COMMAND, operation);
+	reason = pagoda_array_check(job, le64_to_cpu(reduce->count), le32_to_cpu(reduce->reserved));
+	if (!reason)
+		reason = pagoda_job_aligned(job, le64_to_cpu(reduce->src), sizeof(__le32),
+					    VIRTIO_PAGODA_ACCESS_READ);
+	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(reduce->dst), 8,
+						    VIRTIO_PAGODA_ACCESS_WRITE);
+}
+
+static u64 pagoda_reduce_elements(u32 operation, u64 r, const __le32 *src, u64 count)
+{
+	u64 i;
+
+	if (operation == VIRTIO_PAGODA_REDUCE_SUM) {
+		for (i = 0; i < count; i++)
+			r += le32_to_cpu(src[i]);
+	} else {
+		for (i = 0; i < count; i++)
+			r = (r ^ le32_to_cpu(src[i])) * VIRTIO_PAGODA_HASH_PRIME;
+	}
+	return r;
+}
+
+/* All elements of a chunk. */
+static u32 pagoda_reduce_chunk(struct pagoda_job *job, u32 operation,
+			       struct pagoda_span_side *src, u64 left, u64 *r)
+{
+	const __le32 *here;
+	u32 reason;
+	u64 count;
+
+	for (; left; left -= count) {
+		count = left;
+		here = pagoda_array_next(job, src, &count, &reason);
+		if (reason)
+			return reason;
+		*r = pagoda_reduce_elements(operation, *r, here, count);
+		pagoda_side_advance(src, count * sizeof(__le32));
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_reduce *reduce = command;
+	struct pagoda_span_side src = pagoda_job_side(job, le64_to_cpu(reduce->src),
+							 VIRTIO_PAGODA_ACCESS_READ);
+	u64 left = le64_to_cpu(reduce->count);
+	u64 r = le64_to_cpu(reduce->initial);
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+	u8 *here;
+
+	while (left && !reason) {
+		u64 chunk = min_t(u64, left, PAGODA_CHUNK / sizeof(__le32));
+
+		reason = pagoda_reduce_chunk(job, le32_to_cpu(reduce->operation), &src, chunk, &r);
+		if (reason)
+			break;
+		left -= chunk;
+		reason = pagoda_job_progress(job, chunk * sizeof(__le32));
+	}
+	if (reason)
+		return reason;
+	reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space,
+						       le64_to_cpu(reduce->dst), 8,
+						       VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	if (!reason && here)
+		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(r));
+	return reason;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Before the first command and after the last: what a request for execution says, and
+ * the save area of its context.
+ *
+ * The save area is physical, so that it is there whatever became of the address space.
+ * It is looked up again to save: the job may have taken long.
+ */
+#include "command.h"
+
+/* Entries are checked all before the first command is executed. */
+static u32 pagoda_job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
+{
+	const struct virtio_pagoda_command_buffer *buffers = (const void *)(job->execute + 1);
+	u32 i;
+
+	for (i = 0; i < nr_buffers; i++) {
+		u64 address = le64_to_cpu(buffers[i].address);
+		u64 size = le64_to_cpu(buffers[i].size);
+
+		job->exec.run->offset = sizeof(*job->execute) + i * sizeof(*buffers);
+		if (!IS_ALIGNED(address, VIRTIO_PAGODA_COMMAND_ALIGN))
+			return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_MISALIGNED,
+						    address, VIRTIO_PAGODA_ACCESS_FETCH);
+		if (!IS_ALIGNED(size, VIRTIO_PAGODA_COMMAND_ALIGN))
+			return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_MISALIGNED, size);
+		if (!size || size > VIRTIO_PAGODA_MAX_COMMAND_BUFFER)
+			return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, size);
+	}
+	job->exec.run->offset = 0;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Accepts a request that makes sense by itself. */
+u32 pagoda_engine_job_check(struct pagoda_job *job)
+{
+	const struct pagoda_engine_run *run = job->exec.run;
+	const struct virtio_pagoda_execute *execute = job->execute;
+	u32 nr_buffers;
+
+	if (run->size < sizeof(*execute) || run->size > job->exec.engine->max_buffer)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->size);
+	if (run->start)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->start);
+	nr_buffers = le32_to_cpu(execute->nr_buffers);
+	if (nr_buffers > VIRTIO_PAGODA_MAX_COMMAND_BUFFERS ||
+	    run->size != sizeof(*execute) +
+			 nr_buffers * sizeof(struct virtio_pagoda_command_buffer))
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_BUFFER, nr_buffers);
+	if (execute->reserved)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED,
+					 le32_to_cpu(execute->reserved));
+	if (!execute->address_space ||
+	    le32_to_cpu(execute->address_space) >= job->exec.engine->nr_spaces)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_CONTEXT,
+					 le32_to_cpu(execute->address_space));
+	return pagoda_job_check_buffers(job, nr_buffers);
+}
+
+/* Where the image is. It begins a page, so that it is in one piece. */
+static u32 pagoda_image_find(struct pagoda_job *job, u32 access, u8 **here)
+{
+	u64 address = le64_to_cpu(job->execute->image_address);
+	u32 segment = le32_to_cpu(job->execute->image_segment);
+
+	if (segment != VIRTIO_PAGODA_SEGMENT_VRAM && segment != VIRTIO_PAGODA_SEGMENT_SYSTEM)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_SEGMENT, segment);
+	if (!IS_ALIGNED(address, PAGODA_PAGE))
+		return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address,
+					    access);
+	return pagoda_engine_address_resolve(&job->exec, segment, address,
+					     sizeof(struct virtio_pagoda_context_image), access,
+					     here);
+}
+
+/*
+ * The image names the context (C81) and the space's root as it is now (C84). Without one,
+ * the first access is what is refused.
+ */
+static bool pagoda_image_matches(const struct pagoda_job *job,
+				 const struct virtio_pagoda_context_image *image)
+{
+	const struct pagoda_engine_space *root = &job->exec.engine->spaces[job->space];
+
+	return le64_to_cpu(image->magic) == VIRTIO_PAGODA_CONTEXT_MAGIC &&
+	       le64_to_cpu(image->context) == job->exec.run->context &&
+	       le32_to_cpu(image->address_space) == job->space &&
+	       le64_to_cpu(image->root_entries) == root->entries &&
+	       le64_to_cpu(image->root_address) == root->address &&
+	       le32_to_cpu(image->root_segment) == root->segment;
+}
+
+/* Loads the registers. With the translation lock. */
+u32 pagoda_engine_job_load(struct pagoda_job *job)
+{
+	struct virtio_pagoda_context_image image;
+	u32 i, reason;
+	u8 *here;
+
+	/* It is written in the end: better to know now that it can't be. */
+	reason = pagoda_image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	if (reason)
+		return reason;
+	memcpy(&image, here, sizeof(image));
+	if (!pagoda_image_matches(job, &image))
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_CONTEXT,
+					 le64_to_cpu(job->execute->image_address));
+	for (i = 0; i < VIRTIO_PAGODA_REGISTERS; i++)
+		job->registers[i] = le64_to_cpu(image.saved[i]);
+	job->jobs = le64_to_cpu(image.saved[PAGODA_SAVED_JOBS]);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Saves them, and that one more job ended. With the translation lock. */
+u32 pagoda_engine_job_save(struct pagoda_job *job)
+{
+	__le64 saved[PAGODA_SAVED_JOBS + 1];
+	u32 i, reason;
+	u8 *here;
+
+	pagoda_engine_translation_forget(&job->exec);
+	reason = pagoda_image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	if (reason)
+		return reason;
+	for (i = 0; i < VIRTIO_PAGODA_REGISTERS; i++)
+		saved[i] = cpu_to_le64(job->registers[i]);
+	saved[PAGODA_SAVED_JOBS] = cpu_to_le64(job->jobs + 1);
+	memcpy(here + offsetof(struct virtio_pagoda_context_image, saved), saved, sizeof(saved));
+	return VIRTIO_PAGODA_FAULT_NONE;
+}

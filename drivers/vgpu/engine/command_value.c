@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Commands that are about one value: each is one access of 4 or 8 bytes, aligned to as
+ * much, so that nobody ever sees half of it.
+ */
+#include "command.h"
+
+/* Bytes of the value of STORE, COMPARE and ATOMIC_ADD. */
+static u32 pagoda_value_size(const void *command)
+{
+	const struct virtio_pagoda_command *head = command;
+
+	return le16_to_cpu(head->flags) & VIRTIO_PAGODA_COMMAND_WIDE ? 8 : 4;
+}
+
+/* Refuses a value with more bits than there is room for. */
+static u32 pagoda_value_check(struct pagoda_job *job, const void *command, u64 value)
+{
+	if (pagoda_value_size(command) == 4 && value >> 32)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, value);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* What a page of zeros has is zeros. */
+static u64 pagoda_value_read(const u8 *here, u32 size)
+{
+	if (!here)
+		return 0;
+	return size == 8 ? le64_to_cpu(READ_ONCE(*(const __le64 *)here)) :
+			   le32_to_cpu(READ_ONCE(*(const __le32 *)here));
+}
+
+/* What is written to a page of zeros is dropped (C94). */
+static void pagoda_value_write(u8 *here, u32 size, u64 value)
+{
+	if (here && size == 8)
+		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(value));
+	else if (here)
+		WRITE_ONCE(*(__le32 *)here, cpu_to_le32(value));
+}
+
+/* Adds in one step; returns what was there. */
+static u64 pagoda_value_add(u8 *here, u32 size, u64 value)
+{
+	u64 old = pagoda_value_read(here, size);
+	__le64 wide;
+	__le32 narrow;
+
+	if (!here)
+		return old;
+	if (size == 8) {
+		wide = cpu_to_le64(old);
+		while (!pagoda_shim_swap64((__le64 *)here, &wide,
+					   cpu_to_le64(le64_to_cpu(wide) + value)))
+			;
+		return le64_to_cpu(wide);
+	}
+	narrow = cpu_to_le32(old);
+	while (!pagoda_shim_swap32((__le32 *)here, &narrow,
+				   cpu_to_le32(le32_to_cpu(narrow) + (u32)value)))
+		;
+	return le32_to_cpu(narrow);
+}
+
+static u32 pagoda_value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 access, u8 **here)
+{
+	u32 reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space, va, size,
+							   access, here);
+
+	if (!reason)
+		job->exec.run->bytes += size;
+	return reason;
+}
+
+/* Writes 4 or 8 bytes. */
+static u32 pagoda_value_store(struct pagoda_job *job, u64 va, u32 size, u64 value)
+{
+	u32 reason;
+	u8 *here;
+
+	reason = pagoda_value_resolve(job, va, size, VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	if (!reason)
+		pagoda_value_write(here, size, value);
+	return reason;
+}
+
+u32 pagoda_command_store_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_store *store = command;
+	u32 reason = pagoda_value_check(job, command, le64_to_cpu(store->value));
+
+	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(store->address),
+						    pagoda_value_size(command),
+						    VIRTIO_PAGODA_ACCESS_WRITE);
+}
+
+u32 pagoda_command_store_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_store *store = command;
+
+	return pagoda_value_store(job, le64_to_cpu(store->address), pagoda_value_size(command),
+				  le64_to_cpu(store->value));
+}
+
+u32 pagoda_command_compare_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_compare *compare = command;
+	u64 mask = le64_to_cpu(compare->mask);
+	u64 value = le64_to_cpu(compare->value);
+	u32 reason = pagoda_value_check(job, command, mask);
+
+	if (!reason && value & ~mask)
+		reason = pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, value);
+	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(compare->address),
+						    pagoda_value_size(command),
+						    VIRTIO_PAGODA_ACCESS_READ);
+}
+
+u32 pagoda_command_compare_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_compare *compare = command;
+	u64 address = le64_to_cpu(compare->address);
+	u32 size = pagoda_value_size(command);
+	u32 reason;
+	u8 *here;
+
+	reason = pagoda_value_resolve(job, address, size, VIRTIO_PAGODA_ACCESS_READ, &here);
+	if (reason)
+		return reason;
+	if ((pagoda_value_read(here, size) & le64_to_cpu(compare->mask)) !=
+	    le64_to_cpu(compare->value))
+		return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_COMPARE, address,
+					    VIRTIO_PAGODA_ACCESS_READ);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_command_add_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_atomic_add *add = command;
+	u32 size = pagoda_value_size(command);
+	u32 reason = pagoda_value_check(job, command, le64_to_cpu(add->value));
+
+	if (!reason)
+		reason = pagoda_job_aligned(job, le64_to_cpu(add->address), size,
+					    VIRTIO_PAGODA_ACCESS_WRITE);
+	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(add->result), size,
+						    VIRTIO_PAGODA_ACCESS_WRITE);
+}
+
+u32 pagoda_command_add_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_atomic_add *add = command;
+	u32 size = pagoda_value_size(command);
+	u32 reason;
+	u64 old;
+	u8 *here;
+
+	reason = pagoda_value_resolve(job, le64_to_cpu(add->address), size,
+				      VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	if (reason)
+		return reason;
+	old = pagoda_value_add(here, size, le64_to_cpu(add->value));
+	return add->result ? pagoda_value_store(job, le64_to_cpu(add->result), size, old) : reason;
+}
+
+u32 pagoda_command_wait_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_wait *wait = command;
+
+	return pagoda_job_aligned(job, le64_to_cpu(wait->address), 8, VIRTIO_PAGODA_ACCESS_READ);
+}
+
+/* Without the lock, so that whoever is waited for may change translations. */
+static void pagoda_wait_idle(struct pagoda_job *job)
+{
+	struct pagoda_engine *engine = job->exec.engine;
+
+	pagoda_shim_read_unlock(&engine->translation);
+	job->exec.run->looks++;
+	if (engine->ops->idle)
+		engine->ops->idle(engine->context, job->exec.run);
+	else
+		pagoda_shim_yield();
+	pagoda_shim_read_lock(&engine->translation);
+	pagoda_engine_translation_forget(&job->exec);
+}
+
+u32 pagoda_command_wait_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_wait *wait = command;
+	u32 reason;
+	u8 *here;
+
+	job->exec.run->looks = 0;
+	for (;;) {
+		reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space,
+							       le64_to_cpu(wait->address), 8,
+							       VIRTIO_PAGODA_ACCESS_READ, &here);
+		if (reason)
+			return reason;
+		if (pagoda_value_read(here, 8) >= le64_to_cpu(wait->value))
+			break;
+		if (pagoda_stopped(&job->exec))
+			return PAGODA_STOPPED;
+		pagoda_wait_idle(job);
+	}
+	smp_mb();	/* what was written before the value is seen from now on */
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_command_signal_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_signal *signal = command;
+
+	return pagoda_job_aligned(job, le64_to_cpu(signal->address), 8,
+				  VIRTIO_PAGODA_ACCESS_WRITE);
+}
+
+u32 pagoda_command_signal_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_signal *signal = command;
+	struct pagoda_engine *engine = job->exec.engine;
+	u64 address = le64_to_cpu(signal->address);
+	u64 value = le64_to_cpu(signal->value);
+	u32 reason;
+
+	smp_mb();	/* all earlier work is visible before it is */
+	reason = pagoda_value_store(job, address, 8, value);	/* C117 */
+	if (reason)
+		return reason;
+	smp_mb();	/* and it is visible before anybody hears of it */
+	if (le16_to_cpu(signal->command.flags) & VIRTIO_PAGODA_COMMAND_EVENT)
+		engine->ops->fence(engine->context, job->exec.run, address, value);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_command_timestamp_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_timestamp *timestamp = command;
+
+	return pagoda_job_aligned(job, le64_to_cpu(timestamp->address), 8,
+				  VIRTIO_PAGODA_ACCESS_WRITE);
+}
+
+u32 pagoda_command_timestamp_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_timestamp *timestamp = command;
+
+	return pagoda_value_store(job, le64_to_cpu(timestamp->address), 8, pagoda_shim_now());
+}
+
+static u32 pagoda_register_check(struct pagoda_job *job, u32 number, u32 reserved)
+{
+	if (number >= VIRTIO_PAGODA_REGISTERS)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, number);
+	if (reserved)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, reserved);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_command_set_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_set_register *set = command;
+
+	return pagoda_register_check(job, le32_to_cpu(set->number), le32_to_cpu(set->reserved));
+}
+
+u32 pagoda_command_set_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_set_register *set = command;
+	u64 *number = &job->registers[le32_to_cpu(set->number)];
+
+	if (le16_to_cpu(set->command.flags) & VIRTIO_PAGODA_COMMAND_ADD)
+		*number += le64_to_cpu(set->value);
+	else
+		*number = le64_to_cpu(set->value);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_command_store_register_validate(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_store_register *store = command;
+	u32 reason = pagoda_register_check(job, le32_to_cpu(store->number),
+					   le32_to_cpu(store->reserved));
+
+	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(store->address), 8,
+						    VIRTIO_PAGODA_ACCESS_WRITE);
+}
+
+u32 pagoda_command_store_register_execute(struct pagoda_job *job, const void *command)
+{
+	const struct virtio_pagoda_store_register *store = command;
+
+	return pagoda_value_store(job, le64_to_cpu(store->address), 8,
+				  job->registers[le32_to_cpu(store->number)]);
+}

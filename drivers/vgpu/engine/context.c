@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Save areas of contexts: INIT_CONTEXT_RESOURCE makes one, wherever it is, and
+ * UPDATE_CONTEXT_ALLOCATION writes into one that is mapped. What else is in them is
+ * between the driver and whoever runs contexts.
+ */
+#include "internal.h"
+
+static const struct virtio_pagoda_run *
+pagoda_context_runs(const struct virtio_pagoda_init_context_resource *init)
+{
+	return (const void *)(init + 1);
+}
+
+u64 pagoda_engine_init_context_tail(const void *packet)
+{
+	const struct virtio_pagoda_init_context_resource *init = packet;
+
+	return (u64)le32_to_cpu(init->dst.nr_runs) * sizeof(struct virtio_pagoda_run);
+}
+
+/* An address of the paging address space, or none. */
+static u32 pagoda_context_address_check(struct pagoda_exec *exec, u64 address, u64 size)
+{
+	u64 limit = 1ull << exec->engine->va_bits;
+
+	if (!IS_ALIGNED(address, PAGODA_PAGE))
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address);
+	if (size > limit || address > limit - size)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, address);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_engine_init_context_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_init_context_resource *init = packet;
+	u64 gpu_address = le64_to_cpu(init->gpu_address);
+	u64 size = le64_to_cpu(init->size);
+	u32 reason;
+
+	if (!size)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
+	if (!IS_ALIGNED(size, PAGODA_PAGE))
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, size);
+	if (gpu_address) {
+		reason = pagoda_context_address_check(exec, gpu_address, size);
+		if (reason)
+			return reason;
+	}
+	return pagoda_engine_location_check(exec, &init->dst, pagoda_context_runs(init), size,
+					    VIRTIO_PAGODA_ACCESS_WRITE);
+}
+
+u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_init_context_resource *init = packet;
+	const struct virtio_pagoda_context_image image = {
+		.magic = cpu_to_le64(VIRTIO_PAGODA_CONTEXT_MAGIC),
+		.context = init->context,
+	};
+	u64 left = le64_to_cpu(init->size) >> exec->half;
+	struct pagoda_cursor cursor;
+	bool first = true;
+	u32 reason;
+
+	pagoda_engine_cursor_init(&cursor, &init->dst, pagoda_context_runs(init),
+				  exec->run->spans, left, VIRTIO_PAGODA_ACCESS_WRITE);
+	while (left) {
+		u64 size;
+
+		if (!cursor.here_size) {
+			reason = pagoda_engine_cursor_refill(exec, &cursor);
+			if (reason)
+				return reason;
+		}
+		size = min_t(u64, cursor.here_size, PAGODA_CHUNK);
+		memset(cursor.here, 0, size);
+		if (first)	/* half a page at least, so that the image fits */
+			memcpy(cursor.here, &image, sizeof(image));
+		first = false;
+		cursor.here += size;
+		cursor.here_size -= size;
+		left -= size;
+		pagoda_progress(exec, size);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static const u8 *pagoda_update_data(const struct virtio_pagoda_update_context_allocation *update)
+{
+	return (const void *)(update + 1);
+}
+
+u64 pagoda_engine_update_context_tail(const void *packet)
+{
+	const struct virtio_pagoda_update_context_allocation *update = packet;
+
+	return ALIGN_DOWN((u64)le32_to_cpu(update->data_size) + VIRTIO_PAGODA_PACKET_ALIGN - 1,
+			  VIRTIO_PAGODA_PACKET_ALIGN);
+}
+
+/* What pads the data may be given a meaning later, like every reserved field. */
+static u32 pagoda_update_padding_check(struct pagoda_exec *exec,
+				       const struct virtio_pagoda_update_context_allocation *update)
+{
+	u64 end = pagoda_engine_update_context_tail(update);
+	u64 i;
+
+	for (i = le32_to_cpu(update->data_size); i < end; i++)
+		if (pagoda_update_data(update)[i])
+			return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
+					     pagoda_update_data(update)[i]);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_engine_update_context_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_update_context_allocation *update = packet;
+	u64 address = le64_to_cpu(update->address);
+	u64 offset = le32_to_cpu(update->data_offset);
+	u64 data_size = le32_to_cpu(update->data_size);
+	u64 size = le64_to_cpu(update->size);
+	u32 reason;
+
+	if (!data_size || offset + data_size > size)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, offset + data_size);
+	reason = pagoda_context_address_check(exec, address, size);
+	if (!reason)
+		reason = pagoda_update_padding_check(exec, update);
+	if (reason)
+		return reason;
+	return pagoda_engine_virtual_check(exec, 0, address + offset, data_size,
+					   VIRTIO_PAGODA_ACCESS_WRITE, 0, NULL);
+}
+
+u32 pagoda_engine_update_context_execute(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_update_context_allocation *update = packet;
+	u64 address = le64_to_cpu(update->address) + le32_to_cpu(update->data_offset);
+	u32 left = le32_to_cpu(update->data_size) >> exec->half;
+	const u8 *data = pagoda_update_data(update);
+
+	while (left) {
+		struct pagoda_virtual_span span;
+		u32 reason;
+
+		reason = pagoda_engine_virtual_span(exec, 0, address, left,
+						    VIRTIO_PAGODA_ACCESS_WRITE, &span);
+		if (reason)
+			return reason;
+		if (span.here)
+			memcpy(span.here, data, span.size);
+		address += span.size;
+		data += span.size;
+		left -= span.size;
+		exec->run->bytes += span.size;
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Roots of address spaces: what SET_ROOT changes and every walk starts from.
+ */
+#include "internal.h"
+
+/* Entries a root can have: what the levels below it leave of the addresses. */
+u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
+{
+	u32 below = pagoda_engine_level_shift(engine->pt_levels - 1);
+	u64 limit = 1ull << (engine->va_bits > below ? engine->va_bits - below : 0);
+
+	return engine->pt_levels > 2 ? min_t(u64, limit, VIRTIO_PAGODA_PT_ENTRIES) : limit;
+}
+
+/* A level-1 root holds two words an entry when its tables are dual. */
+static u64 pagoda_root_bytes(const struct pagoda_engine *engine, u64 entries)
+{
+	bool dual = engine->pt_levels == 2 && pagoda_engine_dual(engine);
+
+	return entries * VIRTIO_PAGODA_PT_ENTRY_BYTES << dual;
+}
+
+static u32 pagoda_root_check(const struct pagoda_engine *engine, u32 segment, u64 address,
+			     u64 entries)
+{
+	u64 limit = pagoda_translates(engine) ? engine->mmu_pages * PAGODA_PAGE :
+						1ull << engine->system_bits;
+	u64 bytes, bad;
+	bool inside;
+
+	if (entries > pagoda_engine_root_limit(engine))
+		return VIRTIO_PAGODA_FAULT_BAD_TABLE;
+	if (!IS_ALIGNED(address, PAGODA_PAGE))
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	bytes = pagoda_root_bytes(engine, entries);
+	switch (segment) {
+	case VIRTIO_PAGODA_SEGMENT_VRAM:
+		inside = pagoda_engine_vram_valid(engine, address, bytes, &bad);
+		break;
+	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		inside = bytes <= limit && address <= limit - bytes;
+		break;
+	default:
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
+	}
+	return inside ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+}
+
+/* What pagoda_engine_init() wants of address spaces: all there is, or nothing. */
+bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
+{
+	u32 sizes = 1u << 12 | 1u << 16 | 1u << 21;
+
+	if (!engine->nr_spaces)
+		return !engine->spaces && !engine->va_bits;
+	return engine->spaces && engine->nr_spaces <= VIRTIO_PAGODA_MAX_SPACES &&
+	       engine->va_bits >= 47 && engine->va_bits <= 63 &&
+	       engine->pt_levels >= 2 && engine->pt_levels <= 6 &&
+	       engine->page_sizes & VIRTIO_PAGODA_PAGE_SIZE && !(engine->page_sizes & ~sizes) &&
+	       !engine->tlbs == !engine->nr_tlbs;
+}
+
+/**
+ * pagoda_engine_root_set() - Give an address space a root table, or take it away
+ * @engine: Engine
+ * @space: Address space
+ * @segment: VRAM or SYSTEM; 0 without @entries
+ * @address: Of the table, page aligned; 0 without @entries
+ * @entries: Entries of it; 0 = the space has no root any more
+ *
+ * Waits for accesses that are under way and drops what is cached of the space: when
+ * it returns nothing reads the old table any more. Memory of a root in system memory
+ * is looked for when it is walked.
+ *
+ * Context: any number of threads at once, while others execute; may sleep.
+ * Return: fault reason: BAD_CONTEXT, BAD_SEGMENT, BAD_TABLE (too many entries),
+ * MISALIGNED, OUT_OF_RANGE; or NONE.
+ */
+u32 pagoda_engine_root_set(struct pagoda_engine *engine, u32 space, u32 segment,
+			   u64 address, u64 entries)
+{
+	u32 reason;
+
+	if (space >= engine->nr_spaces)
+		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
+	if (entries)
+		reason = pagoda_root_check(engine, segment, address, entries);
+	else
+		reason = segment || address ? VIRTIO_PAGODA_FAULT_RESERVED :
+					      VIRTIO_PAGODA_FAULT_NONE;
+	if (reason)
+		return reason;
+	pagoda_shim_write_lock(&engine->translation);
+	engine->changes++;
+	engine->spaces[space] = (struct pagoda_engine_space) {
+		.address = address, .entries = entries, .segment = segment,
+	};
+	pagoda_engine_tlb_forget(engine, engine->nr_tlbs, space, 0, ~0ull);
+	pagoda_shim_write_unlock(&engine->translation);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tiled surfaces, their linear views, and the ranges in which the CPU sees one.
+ *
+ * A tile's row is as long in one view as in the other and begins at a multiple of
+ * its length in both. So does every piece of a view that is copied, as pages do:
+ * copies go from tile row to tile row, and only the last one may be cut short.
+ */
+#include "internal.h"
+
+/* Bytes copied at once: copies that short need no call. */
+#define PAGODA_LINE	64u
+
+/*
+ * struct pagoda_tiles - The next byte of a surface in the order of its linear view
+ * @surface: its first byte in VRAM
+ * @level: offset of the mip level at hand; behind the last: of what is linear
+ * @pitch: bytes from row to row of the level
+ * @height: its rows
+ * @row: row of the next byte
+ * @column: its byte in the row; behind the last level: in what is linear
+ * @shift: log2 of a tile's width and height
+ * @mips: levels from this one on, 0 = behind the last
+ */
+struct pagoda_tiles {
+	u8 *surface;
+	u64 level;
+	u64 pitch;
+	u64 height;
+	u64 row;
+	u64 column;
+	u32 shift;
+	u32 mips;
+};
+
+/*
+ * struct pagoda_view - Both views of a surface while a piece of it is copied
+ * @tiles: the tiled one
+ * @window: next byte of the one in a range's window, NULL = it is in none
+ * @swizzle: the piece goes into the surface, not out of it
+ */
+struct pagoda_view {
+	struct pagoda_tiles tiles;
+	u8 *window;
+	bool swizzle;
+};
+
+static void pagoda_tiles_level(struct pagoda_tiles *tiles)
+{
+	u64 mask = (1ull << tiles->shift) - 1;
+
+	tiles->level += tiles->pitch * tiles->height;
+	tiles->pitch = (tiles->pitch / 2 + mask) & ~mask;
+	tiles->height = (tiles->height / 2 + mask) & ~mask;
+	tiles->row = 0;
+	tiles->column = 0;
+	tiles->mips--;
+}
+
+/* At the first byte of a surface whose layout was checked. */
+static void pagoda_tiles_init(struct pagoda_tiles *tiles, u8 *surface,
+			      const struct virtio_pagoda_layout *layout)
+{
+	memset(tiles, 0, sizeof(*tiles));
+	tiles->surface = surface;
+	tiles->pitch = le32_to_cpu(layout->pitch);
+	tiles->height = le32_to_cpu(layout->height);
+	tiles->mips = le32_to_cpu(layout->mips);
+	tiles->shift = pagoda_tile_shift(le32_to_cpu(layout->tiling));
+}
+
+/* Moves on from the first byte to byte @offset of the linear view. */
+static void pagoda_tiles_seek(struct pagoda_tiles *tiles, u64 offset)
+{
+	while (tiles->mips && offset >= tiles->pitch * tiles->height) {
+		offset -= tiles->pitch * tiles->height;
+		pagoda_tiles_level(tiles);
+	}
+	tiles->row = tiles->mips ? offset / tiles->pitch : 0;
+	tiles->column = offset - tiles->row * tiles->pitch;
+}
+
+/* Bytes that all levels take. */
+static u64 pagoda_tiles_size(const struct virtio_pagoda_layout *layout)
+{
+	struct pagoda_tiles tiles;
+
+	pagoda_tiles_init(&tiles, NULL, layout);
+	while (tiles.mips)
+		pagoda_tiles_level(&tiles);
+	return tiles.level;
+}
+
+/* A geometry that fits into @size bytes. */
+static bool pagoda_layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
+{
+	u32 tiling = le32_to_cpu(layout->tiling);
+	u32 pitch = le32_to_cpu(layout->pitch);
+	u32 height = le32_to_cpu(layout->height);
+	u32 mips = le32_to_cpu(layout->mips);
+	u32 width = 1u << pagoda_tile_shift(tiling);
+
+	return tiling != VIRTIO_PAGODA_TILING_LINEAR && tiling < VIRTIO_PAGODA_TILING_COUNT &&
+	       pitch && pitch <= VIRTIO_PAGODA_MAX_PITCH && IS_ALIGNED(pitch, width) &&
+	       height && IS_ALIGNED(height, width) &&
+	       mips && mips <= VIRTIO_PAGODA_MAX_MIPS && pagoda_tiles_size(layout) <= size;
+}
+
+/* Inline, as for a line of constant size in a known direction that is no call at all. */
+static __always_inline void pagoda_move(u8 *tiled, u8 *linear, u64 size, bool swizzle)
+{
+	if (swizzle)
+		memcpy(tiled, linear, size);
+	else
+		memcpy(linear, tiled, size);
+}
+
+/*
+ * @count rows of tiles next to each other; @width and @swizzle are constants to the
+ * compiler. They are a tile apart, which no CPU guesses: what will be used when it comes
+ * back for the next row is asked for now. What is left to pay is a page, and so a
+ * translation, for every 64 or 256 bytes, where a linear copy has one for 4096.
+ */
+static __always_inline void pagoda_tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width,
+					     bool swizzle)
+{
+	u32 i;
+
+	for (; count; count--) {
+		for (i = 0; i < width; i += PAGODA_LINE) {
+			if (swizzle)
+				__builtin_prefetch(tiled + width + i, 1);
+			else
+				__builtin_prefetch(tiled + width + i, 0);
+			pagoda_move(tiled + i, linear + i, PAGODA_LINE, swizzle);
+		}
+		tiled += width * width;
+		linear += width;
+	}
+}
+
+static void pagoda_rows_in(u8 *tiled, u8 *linear, u64 count, u32 width)
+{
+	if (width == VIRTIO_PAGODA_TILE_4K_WIDTH)
+		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, true);
+	else
+		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, true);
+}
+
+static void pagoda_rows_out(u8 *tiled, u8 *linear, u64 count, u32 width)
+{
+	if (width == VIRTIO_PAGODA_TILE_4K_WIDTH)
+		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, false);
+	else
+		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, false);
+}
+
+/* A piece of a row of the surface, from a tile's border on. */
+static void pagoda_tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
+{
+	u64 width = 1ull << tiles->shift;
+	u8 *tiled = tiles->surface + tiles->level +
+		    pagoda_tile_offset(tiles->pitch, tiles->shift, tiles->row, tiles->column);
+	u64 count = size >> tiles->shift;
+
+	if (swizzle)
+		pagoda_rows_in(tiled, linear, count, width);
+	else
+		pagoda_rows_out(tiled, linear, count, width);
+	if (size % width)
+		pagoda_move(tiled + count * width * width, linear + count * width, size % width,
+			    swizzle);
+}
+
+/* Copies the next @size bytes of the linear view, which are at @linear. */
+static void pagoda_tiles_copy(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
+{
+	while (size && tiles->mips) {
+		u64 part = min(size, tiles->pitch - tiles->column);
+
+		pagoda_tiles_row(tiles, linear, part, swizzle);
+		linear += part;
+		size -= part;
+		tiles->column += part;
+		if (tiles->column < tiles->pitch)
+			break;
+		tiles->column = 0;
+		if (++tiles->row == tiles->height)
+			pagoda_tiles_level(tiles);
+	}
+	if (!size)
+		return;
+	pagoda_move(tiles->surface + tiles->level + tiles->column, linear, size, swizzle);
+	tiles->column += size;
+}
+
+static void pagoda_view_init(struct pagoda_view *view, u8 *surface,
+			     const struct virtio_pagoda_tiled *tiled, u8 *window, bool swizzle)
+{
+	u64 offset = le64_to_cpu(tiled->offset);
+
+	pagoda_tiles_init(&view->tiles, surface, &tiled->layout);
+	pagoda_tiles_seek(&view->tiles, offset);
+	view->window = window ? window + offset : NULL;
+	view->swizzle = swizzle;
+}
+
+/* Copies the next @size bytes. What comes in goes to both views. */
+static void pagoda_view_copy(struct pagoda_view *view, u8 *linear, u64 size)
+{
+	if (view->window) {
+		pagoda_move(view->window, linear, size, view->swizzle);
+		view->window += size;
+	}
+	if (view->swizzle || !view->window)
+		pagoda_tiles_copy(&view->tiles, linear, size, view->swizzle);
+}
+
+/* Copies a piece of a view, whose linear side @cursor walks. */
+static u32 pagoda_view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
+			     struct pagoda_cursor *cursor, u64 left)
+{
+	while (left) {
+		u32 reason;
+		u64 size;
+
+		if (!cursor->here_size) {
+			reason = pagoda_engine_cursor_refill(exec, cursor);
+			if (reason)
+				return reason;
+		}
+		size = min_t(u64, cursor->here_size, PAGODA_CHUNK);
+		pagoda_view_copy(view, cursor->here, size);
+		cursor->here += size;
+		cursor->here_size -= size;
+		left -= size;
+		pagoda_progress(exec, size);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * Accepts the surface at @location, whose linear view has the piece of @size bytes that
+ * a packet copies.
+ */
+u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
+			      const struct virtio_pagoda_location *location,
+			      const struct virtio_pagoda_tiled *tiled, u64 size, u32 access)
+{
+	u64 offset = le64_to_cpu(tiled->offset);
+	u64 surface = le64_to_cpu(tiled->surface_size);
+
+	if (le32_to_cpu(location->segment) != VIRTIO_PAGODA_SEGMENT_VRAM)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT,
+					    le32_to_cpu(location->segment), access);
+	if (!IS_ALIGNED(offset, PAGODA_PAGE))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, offset, access);
+	if (size > surface || offset > surface - size)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, offset, access);
+	if (!pagoda_layout_valid(&tiled->layout, surface))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_LAYOUT, surface, access);
+	return pagoda_engine_location_check(exec, location, NULL, surface, access);
+}
+
+/* Copies @size bytes between a surface that was checked and the piece at @cursor. */
+u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
+			     const struct virtio_pagoda_tiled *tiled,
+			     struct pagoda_cursor *cursor, u64 size, bool swizzle)
+{
+	struct pagoda_view view;
+
+	pagoda_view_init(&view, exec->engine->vram + address, tiled, NULL, swizzle);
+	return pagoda_view_piece(exec, &view, cursor, size);
+}
+
+/* What pagoda_engine_init() wants of ranges. */
+bool pagoda_engine_ranges_valid(const struct pagoda_engine *engine)
+{
+	u32 i;
+
+	if (engine->nr_ranges > VIRTIO_PAGODA_MAX_SWIZZLING_RANGES ||
+	    (engine->nr_ranges && (!engine->ranges || !engine->swizzling_bytes ||
+				   !IS_ALIGNED(engine->swizzling_bytes, 0x10000))))
+		return false;
+	for (i = 0; i < engine->nr_ranges; i++)
+		if (!engine->ranges[i].window || engine->ranges[i].size)
+			return false;
+	return true;
+}
+
+static u32 pagoda_range_check(const struct pagoda_engine *engine, u64 address, u64 size,
+			      const struct virtio_pagoda_layout *layout)
+{
+	u64 bad;
+
+	if (!IS_ALIGNED(address, PAGODA_PAGE) || !IS_ALIGNED(size, PAGODA_PAGE))
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	if (size > engine->swizzling_bytes ||
+	    !pagoda_engine_vram_valid(engine, address, size, &bad))
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	return pagoda_layout_valid(layout, size) ? VIRTIO_PAGODA_FAULT_NONE :
+						   VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
+}
+
+/* Between a range's window and its surface, all of it. With the lock for writing. */
+static void pagoda_range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzling *range,
+			      bool swizzle)
+{
+	struct pagoda_tiles tiles;
+	u64 offset, size;
+
+	pagoda_tiles_init(&tiles, engine->vram + range->address, &range->layout);
+	for (offset = 0; offset < range->size; offset += size) {
+		size = min_t(u64, range->size - offset, PAGODA_CHUNK);
+		pagoda_tiles_copy(&tiles, range->window + offset, size, swizzle);
+		pagoda_shim_yield();
+	}
+}
+
+static void pagoda_range_bind(struct pagoda_engine_swizzling *range, u64 address, u64 size,
+			      const struct virtio_pagoda_layout *layout)
+{
+	range->address = address;
+	range->size = size;
+	range->layout = *layout;
+}
+
+/**
+ * pagoda_engine_range_acquire() - Show the linear view of a surface in a range
+ * @engine: Engine, initialized
+ * @range: Number of the range
+ * @address: First byte of the surface in VRAM, page aligned
+ * @size: Its bytes, a multiple of the page size, at most the engine's @swizzling_bytes
+ * @layout: Its geometry
+ *
+ * The view is copied into the range's window; a view the range had before is dropped.
+ * A range that is refused stays what it was.
+ *
+ * Context: may sleep, while buffers execute as well; takes @swizzling_lock.
+ * Return: %VIRTIO_PAGODA_FAULT_NONE, %VIRTIO_PAGODA_FAULT_MISALIGNED,
+ * %VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for a geometry
+ * that makes no sense or a range that doesn't exist.
+ */
+u32 pagoda_engine_range_acquire(struct pagoda_engine *engine, u32 range, u64 address,
+				u64 size, const struct virtio_pagoda_layout *layout)
+{
+	u32 reason;
+
+	if (range >= engine->nr_ranges)
+		return VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
+	reason = pagoda_range_check(engine, address, size, layout);
+	if (reason)
+		return reason;
+	pagoda_shim_write_lock(&engine->swizzling_lock);
+	pagoda_range_bind(&engine->ranges[range], address, size, layout);
+	pagoda_range_copy(engine, &engine->ranges[range], false);
+	pagoda_shim_write_unlock(&engine->swizzling_lock);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/**
+ * pagoda_engine_range_release() - Take a surface out of a range
+ * @engine: Engine, initialized
+ * @range: Number of the range
+ * @write_back: Copy the view into the surface, else drop it
+ *
+ * Context: may sleep, while buffers execute as well; takes @swizzling_lock.
+ * Return: %VIRTIO_PAGODA_FAULT_NONE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for a range that
+ * doesn't exist or is free.
+ */
+u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool write_back)
+{
+	u32 reason = VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
+
+	if (range >= engine->nr_ranges)
+		return reason;
+	pagoda_shim_write_lock(&engine->swizzling_lock);
+	if (engine->ranges[range].size) {
+		if (write_back)
+			pagoda_range_copy(engine, &engine->ranges[range], true);
+		engine->ranges[range].size = 0;
+		reason = VIRTIO_PAGODA_FAULT_NONE;
+	}
+	pagoda_shim_write_unlock(&engine->swizzling_lock);
+	return reason;
+}
+
+/* The side of a SPECIAL_LOCK_TRANSFER that is the surface. */
+static bool pagoda_lock_out(const struct virtio_pagoda_special_lock_transfer *lock)
+{
+	return le32_to_cpu(lock->transfer.src.segment) == VIRTIO_PAGODA_SEGMENT_VRAM;
+}
+
+static const struct virtio_pagoda_location *
+pagoda_lock_surface(const struct virtio_pagoda_special_lock_transfer *lock)
+{
+	return pagoda_lock_out(lock) ? &lock->transfer.src : &lock->transfer.dst;
+}
+
+static const struct virtio_pagoda_location *
+pagoda_lock_piece(const struct virtio_pagoda_special_lock_transfer *lock)
+{
+	return pagoda_lock_out(lock) ? &lock->transfer.dst : &lock->transfer.src;
+}
+
+static bool pagoda_lock_flag(const struct virtio_pagoda_special_lock_transfer *lock, u16 flag)
+{
+	return le16_to_cpu(lock->transfer.packet.flags) & flag;
+}
+
+u64 pagoda_engine_lock_tail(const void *packet)
+{
+	const struct virtio_pagoda_special_lock_transfer *lock = packet;
+
+	return pagoda_engine_transfer_runs(&lock->transfer) * sizeof(struct virtio_pagoda_run);
+}
+
+/*
+ * The first piece into VRAM binds the range to the surface, with the lock for writing;
+ * for every other one it is bound to it. Refuses one that isn't.
+ */
+static u32 pagoda_lock_bind(struct pagoda_exec *exec,
+			    const struct virtio_pagoda_special_lock_transfer *lock, bool bind)
+{
+	u32 id = le32_to_cpu(lock->range_id);
+	struct pagoda_engine_swizzling *range = &exec->engine->ranges[id];
+	u64 address = le64_to_cpu(pagoda_lock_surface(lock)->address);
+	u64 size = le64_to_cpu(lock->tiled.surface_size);
+
+	if (!pagoda_lock_out(lock) && pagoda_lock_flag(lock, VIRTIO_PAGODA_TRANSFER_START)) {
+		if (bind)
+			pagoda_range_bind(range, address, size, &lock->tiled.layout);
+	} else if (range->address != address || range->size != size ||
+		   memcmp(&range->layout, &lock->tiled.layout, sizeof(range->layout))) {
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_LAYOUT, id);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static u32 pagoda_lock_range_check(struct pagoda_exec *exec,
+				   const struct virtio_pagoda_special_lock_transfer *lock)
+{
+	struct pagoda_engine *engine = exec->engine;
+	u32 id = le32_to_cpu(lock->range_id);
+	u32 reason;
+
+	if (id >= engine->nr_ranges)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_LAYOUT, id);
+	if (le64_to_cpu(lock->tiled.surface_size) > engine->swizzling_bytes)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_LAYOUT,
+				     le64_to_cpu(lock->tiled.surface_size));
+	pagoda_shim_read_lock(&engine->swizzling_lock);
+	reason = pagoda_lock_bind(exec, lock, false);
+	pagoda_shim_read_unlock(&engine->swizzling_lock);
+	return reason;
+}
+
+u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_special_lock_transfer *lock = packet;
+	const struct virtio_pagoda_location *piece = pagoda_lock_piece(lock);
+	u64 size = le64_to_cpu(lock->transfer.size);
+	bool out = pagoda_lock_out(lock);
+	u32 reason;
+
+	reason = pagoda_engine_transfer_size_check(exec, &lock->transfer);
+	if (reason)
+		return reason;
+	if (le32_to_cpu(piece->segment) == VIRTIO_PAGODA_SEGMENT_VRAM)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT,
+				     VIRTIO_PAGODA_SEGMENT_VRAM);
+	reason = pagoda_engine_tiled_check(exec, pagoda_lock_surface(lock), &lock->tiled, size,
+					   out ? VIRTIO_PAGODA_ACCESS_READ :
+						 VIRTIO_PAGODA_ACCESS_WRITE);
+	if (reason)
+		return reason;
+	reason = pagoda_engine_location_check(exec, piece, (const void *)(lock + 1), size,
+					      out ? VIRTIO_PAGODA_ACCESS_WRITE :
+						    VIRTIO_PAGODA_ACCESS_READ);
+	return reason ? reason : pagoda_lock_range_check(exec, lock);
+}
+
+/* Whoever held the range may have released it since the packet was validated. */
+static u32 pagoda_lock_copy(struct pagoda_exec *exec,
+			    const struct virtio_pagoda_special_lock_transfer *lock)
+{
+	struct pagoda_engine_swizzling *range = &exec->engine->ranges[le32_to_cpu(lock->range_id)];
+	u64 size = ALIGN_DOWN(le64_to_cpu(lock->transfer.size) >> exec->half, 4);
+	bool out = pagoda_lock_out(lock);
+	struct pagoda_cursor cursor;
+	struct pagoda_view view;
+	u32 reason;
+
+	reason = pagoda_lock_bind(exec, lock, true);
+	if (reason)
+		return reason;
+	pagoda_engine_cursor_init(&cursor, pagoda_lock_piece(lock), (const void *)(lock + 1),
+				  exec->run->spans, size, out ? VIRTIO_PAGODA_ACCESS_WRITE :
+							  VIRTIO_PAGODA_ACCESS_READ);
+	pagoda_view_init(&view, exec->engine->vram + range->address, &lock->tiled, range->window,
+			 !out);
+	reason = pagoda_view_piece(exec, &view, &cursor, size);
+	if (!reason && out && !exec->half && pagoda_lock_flag(lock, VIRTIO_PAGODA_TRANSFER_END))
+		range->size = 0;
+	return reason;
+}
+
+u32 pagoda_engine_lock_execute(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_special_lock_transfer *lock = packet;
+	struct pagoda_engine *engine = exec->engine;
+	u32 reason;
+
+	if (pagoda_lock_flag(lock, pagoda_lock_out(lock) ? VIRTIO_PAGODA_TRANSFER_END :
+							   VIRTIO_PAGODA_TRANSFER_START)) {
+		pagoda_shim_write_lock(&engine->swizzling_lock);
+		reason = pagoda_lock_copy(exec, lock);
+		pagoda_shim_write_unlock(&engine->swizzling_lock);
+	} else {
+		pagoda_shim_read_lock(&engine->swizzling_lock);
+		reason = pagoda_lock_copy(exec, lock);
+		pagoda_shim_read_unlock(&engine->swizzling_lock);
+	}
+	return reason;
+}

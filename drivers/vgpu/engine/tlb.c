@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Translations that queues keep, and FLUSH_TLB, which makes them forget.
+ *
+ * Nothing else ever invalidates an entry: whoever changes a page table and doesn't
+ * flush goes on seeing the old page, as on real hardware. An invalid entry is kept
+ * as well (size, but no entry) unless the device promised not to (C106).
+ *
+ * A queue's thread alone changes its TLB, with the translation lock held for
+ * reading; who holds that lock for writing may change all of them.
+ */
+#include "internal.h"
+
+#define PAGODA_TAG_SPACE_SHIFT	51	/* a page number of at most 63 bits of address */
+#define PAGODA_TAG_USED		0x8000000000000000ull
+#define PAGODA_TAG_PAGE_MASK	((1ull << PAGODA_TAG_SPACE_SHIFT) - 1)
+
+static_assert(VIRTIO_PAGODA_MAX_SPACES <= 1 << (63 - PAGODA_TAG_SPACE_SHIFT),
+	      "a space and a page number share a tag");
+
+static u64 pagoda_tlb_tag(u32 space, u64 first)
+{
+	return PAGODA_TAG_USED | (u64)space << PAGODA_TAG_SPACE_SHIFT |
+	       first >> VIRTIO_PAGODA_PAGE_SHIFT;
+}
+
+static u32 pagoda_tag_space(u64 tag)
+{
+	return (tag & ~PAGODA_TAG_USED) >> PAGODA_TAG_SPACE_SHIFT;
+}
+
+static u64 pagoda_tag_first(u64 tag)
+{
+	return (tag & PAGODA_TAG_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
+}
+
+/* Windows of 4 MiB and more must not all meet at the same entries, nor spaces: mixes bits. */
+static struct pagoda_engine_tlb_entry *pagoda_tlb_slot(struct pagoda_engine_tlb *tlb, u32 space,
+						       u64 va, u32 shift)
+{
+	u64 number = (va >> shift) + space * 37;
+
+	number ^= number >> 10 ^ number >> 23;
+	return &tlb->entries[number % PAGODA_ENGINE_TLB_ENTRIES];
+}
+
+static struct pagoda_engine_tlb *pagoda_tlb_of(struct pagoda_exec *exec)
+{
+	u32 number = exec->run->tlb;
+
+	return number < exec->engine->nr_tlbs ? &exec->engine->tlbs[number] : NULL;
+}
+
+/* Looks for @va among what the run's queue keeps, smaller pages first. */
+bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
+			    struct pagoda_translation *found)
+{
+	struct pagoda_engine_tlb *tlb = pagoda_tlb_of(exec);
+	const struct pagoda_engine_tlb_entry *entry;
+	u64 sizes;
+
+	for (sizes = tlb ? tlb->sizes : 0; sizes; sizes &= sizes - 1) {
+		u64 size = sizes & -sizes;
+
+		entry = pagoda_tlb_slot(tlb, space, va, __builtin_ctzll(size));
+		if (entry->size == size && entry->tag == pagoda_tlb_tag(space, va & -size)) {
+			found->entry = entry->entry;
+			found->size = size;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Keeps a translation in the run's TLB, if it has one. */
+void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
+			    const struct pagoda_translation *translation)
+{
+	struct pagoda_engine_tlb *tlb = pagoda_tlb_of(exec);
+	struct pagoda_engine_tlb_entry *entry;
+
+	if (!tlb)
+		return;
+	entry = pagoda_tlb_slot(tlb, space, va, __builtin_ctzll(translation->size));
+	entry->tag = pagoda_tlb_tag(space, va & -translation->size);
+	entry->entry = translation->entry;
+	entry->size = translation->size;
+	tlb->sizes |= translation->size;
+}
+
+static void pagoda_tlb_forget(struct pagoda_engine_tlb *tlb, u32 space, u64 first, u64 last)
+{
+	struct pagoda_engine_tlb_entry *entry;
+	u64 sizes = 0;
+
+	for (entry = tlb->entries; entry < tlb->entries + PAGODA_ENGINE_TLB_ENTRIES; entry++) {
+		u64 start = pagoda_tag_first(entry->tag);
+
+		if (!entry->tag)
+			continue;
+		if (pagoda_tag_space(entry->tag) == space && start <= last &&
+		    start + (entry->size - 1) >= first)
+			entry->tag = 0;
+		else
+			sizes |= entry->size;
+	}
+	tlb->sizes = sizes;
+}
+
+/*
+ * Drops what the first @nr_tlbs TLBs have of @space from @first to @last, both
+ * included; what only overlaps that as well. The translation lock is held for writing.
+ */
+void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 space, u64 first,
+			      u64 last)
+{
+	u32 i;
+
+	for (i = 0; i < nr_tlbs; i++) {
+		if (engine->tlbs[i].sizes)
+			pagoda_tlb_forget(&engine->tlbs[i], space, first, last);
+	}
+}
+
+/* Drops everything; nothing executes. */
+void pagoda_engine_tlb_clear(struct pagoda_engine *engine)
+{
+	if (engine->tlbs)
+		memset(engine->tlbs, 0, engine->nr_tlbs * sizeof(*engine->tlbs));
+}
+
+/* Who flushes what isn't a space's root any more has lost track of its tables. */
+static bool pagoda_flush_root_matches(const struct pagoda_exec *exec,
+				      const struct virtio_pagoda_flush_tlb *flush)
+{
+	const struct pagoda_engine_space *root =
+		&exec->engine->spaces[le32_to_cpu(flush->address_space)];
+
+	return !root->entries || (root->segment == le32_to_cpu(flush->root_segment) &&
+				  root->address == le64_to_cpu(flush->root_address));
+}
+
+u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_flush_tlb *flush = packet;
+	u32 space = le32_to_cpu(flush->address_space);
+	u64 end = le64_to_cpu(flush->end);
+
+	if (space >= exec->engine->nr_spaces)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, space);
+	if (end > 1ull << exec->engine->va_bits || le64_to_cpu(flush->start) > end)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, end);
+	if (!pagoda_flush_root_matches(exec, flush))
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT,
+				     le64_to_cpu(flush->root_address));
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * No access is under way: the packet holds the translation lock for writing. Half of
+ * it leaves half of the queues alone.
+ */
+u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_flush_tlb *flush = packet;
+	u32 nr_tlbs = exec->engine->nr_tlbs >> exec->half;
+	u64 first = le64_to_cpu(flush->start);
+	u64 last = le64_to_cpu(flush->end);
+
+	if (!first && !last)
+		last = ~0ull;		/* C104 */
+	pagoda_engine_tlb_forget(exec->engine, nr_tlbs, le32_to_cpu(flush->address_space), first,
+				 last);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the paging process' address space.
+ *
+ * Every page is looked at before the first byte changes, and where it is gets noted as
+ * far as there is room. The translation lock is given back after each chunk, so that
+ * nobody waits long for a flush; who changes translations in between makes the notes
+ * void, and stops the packet halfway or leads it to the new page.
+ */
+#include "internal.h"
+
+/* The one of @exec->notes for a side. */
+static struct pagoda_notes *pagoda_notes_of(struct pagoda_exec *exec, u32 access)
+{
+	return &exec->notes[access == VIRTIO_PAGODA_ACCESS_WRITE];
+}
+
+/*
+ * Checks a side's range and notes what is found, in what is left of the run's room
+ * but @spare words.
+ */
+static u32 pagoda_side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants,
+			     u32 spare)
+{
+	struct pagoda_notes *notes = pagoda_notes_of(exec, access);
+	u32 reason;
+
+	if (exec->spans)
+		*notes = (struct pagoda_notes) {
+			.next = exec->spans,
+			.end = exec->spans,
+			.limit = exec->run->spans + exec->engine->max_runs - spare,
+		};
+	reason = pagoda_engine_virtual_check(exec, 0, va, size, access, wants, notes);
+	/* What was noted and had to be dropped since leaves its room unused. */
+	exec->spans = notes->end;
+	return reason;
+}
+
+/* Sizes and addresses, before any table is looked at. */
+static u32 pagoda_virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access)
+{
+	u64 limit = 1ull << exec->engine->va_bits;
+
+	if (!exec->engine->nr_spaces)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, access);
+	if (!size || size > VIRTIO_PAGODA_MAX_VIRTUAL)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, size, access);
+	if (size % 4)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, size, access);
+	if (va % 4)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, va, access);
+	if (va > limit - size)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, va, access);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* What the packet says of its source's or destination's pages (C73, C74). */
+static u32 pagoda_side_wants(const struct virtio_pagoda_virtual_transfer *transfer, u16 flag_64k,
+			     u32 system_direction)
+{
+	u32 wants = le16_to_cpu(transfer->packet.flags) & flag_64k ? PAGODA_VIRTUAL_64K :
+								     PAGODA_VIRTUAL_NOT_64K;
+
+	return wants | (le32_to_cpu(transfer->direction) == system_direction ?
+			PAGODA_VIRTUAL_SYSTEM : PAGODA_VIRTUAL_LOCAL);
+}
+
+static u32 pagoda_virtual_transfer_fields(struct pagoda_exec *exec,
+					  const struct virtio_pagoda_virtual_transfer *transfer)
+{
+	u64 src = le64_to_cpu(transfer->src_address);
+	u64 dst = le64_to_cpu(transfer->dst_address);
+	u64 size = le64_to_cpu(transfer->size);
+	u32 reason;
+
+	if (transfer->reserved)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
+				     le32_to_cpu(transfer->reserved));
+	if (le32_to_cpu(transfer->direction) > VIRTIO_PAGODA_LOCAL_TO_LOCAL)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
+				     le32_to_cpu(transfer->direction));
+	reason = pagoda_virtual_range_check(exec, src, size, VIRTIO_PAGODA_ACCESS_READ);
+	if (!reason)
+		reason = pagoda_virtual_range_check(exec, dst, size, VIRTIO_PAGODA_ACCESS_WRITE);
+	if (!reason && src < dst + size && dst < src + size)
+		reason = pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OVERLAP, dst,
+					      VIRTIO_PAGODA_ACCESS_WRITE);
+	return reason;
+}
+
+u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_virtual_transfer *transfer = packet;
+	u64 size = le64_to_cpu(transfer->size);
+	u32 reason;
+
+	reason = pagoda_virtual_transfer_fields(exec, transfer);
+	if (reason)
+		return reason;
+	/* Mostly one side is in a row: a source that isn't shall not take all of the room. */
+	reason = pagoda_side_check(exec, le64_to_cpu(transfer->src_address), size,
+				   VIRTIO_PAGODA_ACCESS_READ,
+				   pagoda_side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_SRC_64K,
+						     VIRTIO_PAGODA_SYSTEM_TO_LOCAL),
+				   exec->engine->max_runs / 16);
+	if (reason)
+		return reason;
+	return pagoda_side_check(exec, le64_to_cpu(transfer->dst_address), size,
+				 VIRTIO_PAGODA_ACCESS_WRITE,
+				 pagoda_side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K,
+						   VIRTIO_PAGODA_LOCAL_TO_SYSTEM), 0);
+}
+
+/* Finds the side's next memory unless there is some left of the last. */
+u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
+{
+	struct pagoda_notes *notes = side->notes;
+
+	if (side->span.size)
+		return VIRTIO_PAGODA_FAULT_NONE;
+	if (!notes || notes->next == notes->end)
+		return pagoda_engine_virtual_span(exec, side->space, side->va, want, side->access,
+						  &side->span);
+	side->span.here = notes->next[0];
+	side->span.size = min_t(u64, want, notes->next[1] - notes->next[0]);
+	notes->next[0] += side->span.size;
+	if (notes->next[0] == notes->next[1])
+		notes->next += 2;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * Notes where the next @size bytes of a side are, as far as there is room in half of the
+ * run's and nothing is wrong: pages are found faster one after another than between
+ * copies, which are all a CPU's store buffer thinks of.
+ */
+void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)
+{
+	struct pagoda_notes *notes = pagoda_notes_of(exec, side->access);
+	u32 half = exec->engine->max_runs / 2;
+	struct pagoda_virtual_span span;
+	u8 **room = exec->run->spans;
+	u64 va = side->va;
+
+	if (!room)
+		return;
+	if (side->access == VIRTIO_PAGODA_ACCESS_WRITE)
+		room += half;
+	side->notes = notes;
+	*notes = (struct pagoda_notes) { .next = room, .end = room, .limit = room + half };
+	for (; size && notes->limit; va += span.size, size -= span.size) {
+		/* The copy comes to the same fault, after all that is in front of it. */
+		if (pagoda_engine_virtual_span(exec, side->space, va, size, side->access, &span))
+			break;
+		pagoda_engine_note(notes, &span);
+	}
+}
+
+/* Copies a chunk; both sides' spans end with it. */
+u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
+			       struct pagoda_span_side *dst, u64 left)
+{
+	u32 reason;
+	u64 size;
+
+	while (left) {
+		reason = pagoda_engine_side_refill(exec, src, left);
+		if (!reason)
+			reason = pagoda_engine_side_refill(exec, dst, left);
+		if (reason)
+			return reason;
+		size = min(src->span.size, dst->span.size);
+		if (dst->span.here && src->span.here)
+			pagoda_copy(dst->span.here, src->span.here, size);
+		else if (dst->span.here)
+			memset(dst->span.here, 0, size);	/* C94 */
+		pagoda_side_advance(src, size);
+		pagoda_side_advance(dst, size);
+		left -= size;
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_virtual_transfer *transfer = packet;
+	u64 left = ALIGN_DOWN(le64_to_cpu(transfer->size) >> exec->half, 4);
+	struct pagoda_span_side src = {
+		.va = le64_to_cpu(transfer->src_address),
+		.access = VIRTIO_PAGODA_ACCESS_READ,
+		.notes = pagoda_notes_of(exec, VIRTIO_PAGODA_ACCESS_READ),
+	};
+	struct pagoda_span_side dst = {
+		.va = le64_to_cpu(transfer->dst_address),
+		.access = VIRTIO_PAGODA_ACCESS_WRITE,
+		.notes = pagoda_notes_of(exec, VIRTIO_PAGODA_ACCESS_WRITE),
+	};
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	while (left && !reason) {
+		u32 chunk = min_t(u64, left, PAGODA_CHUNK);
+
+		reason = pagoda_engine_virtual_copy(exec, &src, &dst, chunk);
+		left -= chunk;
+		pagoda_virtual_progress(exec, chunk);
+	}
+	return reason;
+}
+
+/* Fills what follows in a row at the side, at most @want bytes: @size of them. */
+u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side *dst, u64 want,
+			       u32 pattern, u64 *size)
+{
+	u32 reason = pagoda_engine_side_refill(exec, dst, want);
+
+	if (reason)
+		return reason;
+	*size = dst->span.size;
+	if (dst->span.here)
+		pagoda_engine_fill_words(dst->span.here, *size, pattern);
+	pagoda_side_advance(dst, *size);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_engine_virtual_fill_validate(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_virtual_fill *fill = packet;
+	u64 address = le64_to_cpu(fill->address);
+	u64 size = le64_to_cpu(fill->size);
+	u32 reason;
+
+	if (fill->reserved)
+		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
+				     le32_to_cpu(fill->reserved));
+	reason = pagoda_virtual_range_check(exec, address, size, VIRTIO_PAGODA_ACCESS_WRITE);
+	if (reason)
+		return reason;
+	return pagoda_side_check(exec, address, size, VIRTIO_PAGODA_ACCESS_WRITE, 0, 0);
+}
+
+u32 pagoda_engine_virtual_fill_execute(struct pagoda_exec *exec, const void *packet)
+{
+	const struct virtio_pagoda_virtual_fill *fill = packet;
+	u64 left = ALIGN_DOWN(le64_to_cpu(fill->size) >> exec->half, 4);
+	struct pagoda_span_side dst = {
+		.va = le64_to_cpu(fill->address),
+		.access = VIRTIO_PAGODA_ACCESS_WRITE,
+		.notes = pagoda_notes_of(exec, VIRTIO_PAGODA_ACCESS_WRITE),
+	};
+	u64 size;
+	u32 reason;
+
+	while (left) {
+		reason = pagoda_engine_virtual_fill(exec, &dst, min_t(u64, left, PAGODA_CHUNK),
+						    le32_to_cpu(fill->pattern), &size);
+		if (reason)
+			return reason;
+		left -= size;
+		pagoda_virtual_progress(exec, size);
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}

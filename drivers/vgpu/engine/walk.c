@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The walk: from an address of an address space to memory, through page tables that
+ * anybody may have written.
+ *
+ * Nothing a table says is believed. Every table is checked to lie in VRAM that may be
+ * used or in system memory the surroundings know, every page to lie in its segment
+ * with all of its bytes, every bit to have a meaning where it stands: else BAD_TABLE,
+ * which is never cached. Loops need no check, as each step goes down a level.
+ *
+ * Level-1 entries have two sides with dual tables, the 4 KiB one, which is where
+ * large pages are too, and the 64 KiB one. What a valid entry of one translates, no
+ * valid entry of the other may translate too, not even in part.
+ * Without dual tables an entry has only the side it says.
+ */
+#include "internal.h"
+
+#define PAGODA_LARGE_SHIFT	21
+#define PAGODA_PAGE_64K_SHIFT	16
+#define PAGODA_SIDE_4K		0
+#define PAGODA_SIDE_64K		1
+
+/* What an entry may say that points to a table. */
+#define PAGODA_PTE_POINTER	(VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK | \
+				 VIRTIO_PAGODA_PTE_ADDRESS_MASK)
+/* What no entry may say that is a page: these are for level 1. */
+#define PAGODA_PTE_LEVEL1	(VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_TABLE_64K)
+
+static_assert(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS == PAGODA_LARGE_SHIFT,
+	      "a large page is what a leaf table covers");
+
+static u32 pagoda_pte_segment(u64 entry)
+{
+	return (entry & VIRTIO_PAGODA_PTE_SEGMENT_MASK) >> VIRTIO_PAGODA_PTE_SEGMENT_SHIFT;
+}
+
+static u64 pagoda_pte_address(u64 entry)
+{
+	return entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
+}
+
+/* Level of an entry that covers @size: both kinds of leaf are 0. */
+static u32 pagoda_level_of(u64 size)
+{
+	return (__builtin_ctzll(size) - VIRTIO_PAGODA_PAGE_SHIFT) / VIRTIO_PAGODA_PT_INDEX_BITS;
+}
+
+static u32 pagoda_bad_table(struct pagoda_translation *translation, u32 level)
+{
+	translation->level = level;
+	return VIRTIO_PAGODA_FAULT_BAD_TABLE;
+}
+
+static bool pagoda_vram_inside(const struct pagoda_exec *exec, u64 address, u64 size)
+{
+	u64 bad;
+
+	return pagoda_engine_vram_valid(exec->engine, address, size, &bad);
+}
+
+static bool pagoda_system_inside(const struct pagoda_exec *exec, u64 address, u64 size)
+{
+	u32 reason;
+	u64 limit = pagoda_engine_mmu_limit(exec, &reason);
+
+	return size <= limit && address <= limit - size;
+}
+
+/* @size bytes of a table, for the CPU; they are in one page, or in VRAM. */
+static const u64 *pagoda_table_at(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
+{
+	u8 *here;
+	u64 got;
+
+	if (segment == VIRTIO_PAGODA_SEGMENT_VRAM)
+		return pagoda_vram_inside(exec, address, size) ?
+			(const u64 *)(exec->engine->vram + address) : NULL;
+	if (segment != VIRTIO_PAGODA_SEGMENT_SYSTEM || !pagoda_system_inside(exec, address, size) ||
+	    pagoda_system_span(exec, address, size, VIRTIO_PAGODA_ACCESS_READ, &here, &got))
+		return NULL;
+	return got == size ? (const u64 *)here : NULL;
+}
+
+/* A pointer to a table of @size bytes, which is what tables are aligned to. */
+static bool pagoda_pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
+{
+	u64 address = pagoda_pte_address(entry);
+
+	if (entry & ~PAGODA_PTE_POINTER || !IS_ALIGNED(address, size))
+		return false;
+	if (pagoda_pte_segment(entry) == VIRTIO_PAGODA_SEGMENT_VRAM)
+		return pagoda_vram_inside(exec, address, size);
+	return pagoda_pte_segment(entry) == VIRTIO_PAGODA_SEGMENT_SYSTEM &&
+	       pagoda_system_inside(exec, address, size);
+}
+
+/* An entry that is a page of @size bytes: all of them are in its segment, or nowhere. */
+static bool pagoda_page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
+{
+	const struct pagoda_engine *engine = exec->engine;
+	u64 address = pagoda_pte_address(entry);
+	u64 aperture = engine->aperture_pages * PAGODA_PAGE;
+
+	if (entry & VIRTIO_PAGODA_PTE_COHERENT &&
+	    !(engine->features & 1ull << VIRTIO_PAGODA_F_COHERENT))
+		return false;
+	if (entry & VIRTIO_PAGODA_PTE_ZERO)
+		return true;
+	if (!IS_ALIGNED(address, size))
+		return false;
+	switch (pagoda_pte_segment(entry)) {
+	case VIRTIO_PAGODA_SEGMENT_VRAM:
+		return pagoda_vram_inside(exec, address, size);
+	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		return pagoda_system_inside(exec, address, size);
+	case VIRTIO_PAGODA_SEGMENT_APERTURE:
+		return size <= aperture && address <= aperture - size;
+	default:
+		return false;
+	}
+}
+
+/* One side of a level-1 entry: nothing, zeros, a large page, or a leaf table. */
+static u32 pagoda_walk_side(struct pagoda_exec *exec, u64 word, u32 side,
+			    struct pagoda_leaf *leaf)
+{
+	struct pagoda_translation *found = &leaf->side[side];
+	u64 bytes = side == PAGODA_SIDE_64K ?
+		    VIRTIO_PAGODA_PT_ENTRIES_64K * VIRTIO_PAGODA_PT_ENTRY_BYTES :
+		    VIRTIO_PAGODA_PT_ENTRIES * VIRTIO_PAGODA_PT_ENTRY_BYTES;
+	u32 page_sizes = exec->engine->page_sizes;
+
+	if (!(word & VIRTIO_PAGODA_PTE_VALID))
+		return VIRTIO_PAGODA_FAULT_NONE;
+	found->entry = word;
+	if (word & VIRTIO_PAGODA_PTE_ZERO)
+		return word & PAGODA_PTE_LEVEL1 || !pagoda_page_valid(exec, word, found->size) ?
+			pagoda_bad_table(found, 1) : VIRTIO_PAGODA_FAULT_NONE;
+	if (word & VIRTIO_PAGODA_PTE_LARGE)
+		return word & VIRTIO_PAGODA_PTE_TABLE_64K || side == PAGODA_SIDE_64K ||
+		       !(page_sizes & 1u << PAGODA_LARGE_SHIFT) ||
+		       !pagoda_page_valid(exec, word, found->size) ?
+			pagoda_bad_table(found, 1) : VIRTIO_PAGODA_FAULT_NONE;
+	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
+		return pagoda_bad_table(found, 1);
+	if (!pagoda_engine_dual(exec->engine))
+		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* has said its side */
+	if (pagoda_pointer_valid(exec, word, bytes))
+		leaf->table[side] = pagoda_table_at(exec, pagoda_pte_segment(word),
+						    pagoda_pte_address(word), bytes);
+	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : pagoda_bad_table(found, 1);
+}
+
+/* Both words of a level-1 entry, or the one and what it says it is. */
+static u32 pagoda_walk_level1(struct pagoda_exec *exec, const u64 *words,
+			      struct pagoda_leaf *leaf)
+{
+	u32 side, reason;
+
+	memset(leaf, 0, sizeof(*leaf));
+	leaf->side[0].size = 1ull << PAGODA_LARGE_SHIFT;
+	leaf->side[1].size = 1ull << PAGODA_LARGE_SHIFT;
+	if (pagoda_engine_dual(exec->engine)) {
+		reason = pagoda_walk_side(exec, words[0], PAGODA_SIDE_4K, leaf);
+		return reason ? reason : pagoda_walk_side(exec, words[1], PAGODA_SIDE_64K, leaf);
+	}
+	side = words[0] & VIRTIO_PAGODA_PTE_TABLE_64K ? PAGODA_SIDE_64K : PAGODA_SIDE_4K;
+	return pagoda_walk_side(exec, words[0], side, leaf);
+}
+
+/* Replaces a side that is a table by the table's entry for @va. */
+static u32 pagoda_walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u32 side,
+			    u64 va, struct pagoda_translation *found)
+{
+	u32 shift = side == PAGODA_SIDE_64K ? PAGODA_PAGE_64K_SHIFT : VIRTIO_PAGODA_PAGE_SHIFT;
+	u64 index = va % (1ull << PAGODA_LARGE_SHIFT) >> shift;
+	u64 word;
+
+	*found = leaf->side[side];
+	if (!leaf->table[side])
+		return VIRTIO_PAGODA_FAULT_NONE;
+	word = le64_to_cpu(READ_ONCE(*(const __le64 *)&leaf->table[side][index]));
+	found->size = 1ull << shift;
+	found->entry = word & VIRTIO_PAGODA_PTE_VALID ? word : 0;
+	if (found->entry &&
+	    (word & PAGODA_PTE_LEVEL1 || !pagoda_page_valid(exec, word, found->size)))
+		return pagoda_bad_table(found, 0);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * Does the table of a side have a valid entry for anything that @found, of the other
+ * side, translates? A TLB that has @found wouldn't see it.
+ */
+static bool pagoda_side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
+				 const struct pagoda_translation *found)
+{
+	u32 shift = side == PAGODA_SIDE_64K ? PAGODA_PAGE_64K_SHIFT : VIRTIO_PAGODA_PAGE_SHIFT;
+	u64 index = va % (1ull << PAGODA_LARGE_SHIFT) / found->size * found->size >> shift;
+	u64 end = index + (found->size >> shift);
+
+	if (!found->entry || !leaf->table[side])
+		return false;
+	for (; index < end; index++)
+		if (READ_ONCE(*(const __le64 *)&leaf->table[side][index]) &
+		    cpu_to_le64(VIRTIO_PAGODA_PTE_VALID))
+			return true;
+	return false;
+}
+
+/* What the two sides make together: nothing may be valid on both (C93). */
+static u32 pagoda_walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u64 va,
+			     struct pagoda_translation *found)
+{
+	struct pagoda_translation other;
+	u32 reason;
+
+	reason = pagoda_walk_leaf(exec, leaf, PAGODA_SIDE_4K, va, found);
+	if (reason)
+		return reason;
+	reason = pagoda_walk_leaf(exec, leaf, PAGODA_SIDE_64K, va, &other);
+	if (reason || (other.entry && found->entry) ||
+	    pagoda_side_overlaps(leaf, PAGODA_SIDE_4K, va, &other) ||
+	    pagoda_side_overlaps(leaf, PAGODA_SIDE_64K, va, found))
+		return pagoda_bad_table(found, pagoda_level_of(other.size));
+	if (other.entry || (!found->entry && other.size < found->size))
+		*found = other;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * From the root down to level 1, whose words are left in @words, with @found->size
+ * zero; or to an entry above that ends the walk.
+ */
+static u32 pagoda_walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
+			    struct pagoda_translation *found)
+{
+	const struct pagoda_engine_space *root = &exec->engine->spaces[space];
+	bool dual = pagoda_engine_dual(exec->engine);
+	u32 level = exec->engine->pt_levels - 1;
+	u64 index = va >> pagoda_engine_level_shift(level);
+	u64 address = root->address;
+	u32 segment = root->segment;
+
+	found->entry = 0;
+	found->size = 1ull << pagoda_engine_level_shift(level);
+	if (index >= root->entries)
+		return VIRTIO_PAGODA_FAULT_NONE;
+	for (;; level--) {
+		u64 bytes = VIRTIO_PAGODA_PT_ENTRY_BYTES << (dual && level == 1);
+		const u64 *here = pagoda_table_at(exec, segment, address + index * bytes, bytes);
+		u64 word = here ? le64_to_cpu(READ_ONCE(*(const __le64 *)here)) : 0;
+
+		if (!here)
+			return pagoda_bad_table(found, level);
+		if (level == 1) {
+			words[0] = word;
+			words[1] = dual ? le64_to_cpu(READ_ONCE(*(const __le64 *)&here[1])) : 0;
+			found->size = 0;
+			return VIRTIO_PAGODA_FAULT_NONE;
+		}
+		found->size = 1ull << pagoda_engine_level_shift(level);
+		if (!(word & VIRTIO_PAGODA_PTE_VALID))
+			return VIRTIO_PAGODA_FAULT_NONE;
+		if (word & VIRTIO_PAGODA_PTE_ZERO) {
+			found->entry = word;
+			return word & PAGODA_PTE_LEVEL1 ||
+			       !pagoda_page_valid(exec, word, found->size) ?
+				pagoda_bad_table(found, level) : VIRTIO_PAGODA_FAULT_NONE;
+		}
+		bytes = VIRTIO_PAGODA_PT_ENTRIES * VIRTIO_PAGODA_PT_ENTRY_BYTES <<
+			(dual && level == 2);
+		if (!pagoda_pointer_valid(exec, word, bytes))
+			return pagoda_bad_table(found, level);
+		segment = pagoda_pte_segment(word);
+		address = pagoda_pte_address(word);
+		index = va >> pagoda_engine_level_shift(level - 1) &
+			(VIRTIO_PAGODA_PT_ENTRIES - 1);
+	}
+}
+
+/* The tables' answer, whatever the TLB thinks. */
+static u32 pagoda_walk(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
+		       struct pagoda_translation *found)
+{
+	struct pagoda_leaf *leaf = &exec->leaves[access == VIRTIO_PAGODA_ACCESS_WRITE];
+	u64 tag = (u64)space << (64 - PAGODA_LARGE_SHIFT) | va >> PAGODA_LARGE_SHIFT;
+	u64 words[2] = {};
+	u32 reason;
+
+	/* No tag is 0: bit 42 of an address of 63 bits is free above a large page. */
+	tag |= 1ull << (63 - PAGODA_LARGE_SHIFT);
+	if (leaf->tag != tag) {
+		leaf->tag = 0;
+		reason = pagoda_walk_down(exec, space, va, words, found);
+		if (reason || found->size)
+			return reason;
+		reason = pagoda_walk_level1(exec, words, leaf);
+		if (reason)
+			return pagoda_bad_table(found, 1);
+		leaf->tag = tag;
+	}
+	return pagoda_walk_sides(exec, leaf, va, found);
+}
+
+/* Translates one address for one kind of access; notes no fault. */
+static u32 pagoda_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
+			    struct pagoda_translation *found)
+{
+	u32 reason;
+
+	if (!pagoda_engine_tlb_find(exec, space, va, found)) {
+		reason = pagoda_walk(exec, space, va, access, found);
+		if (reason)
+			return reason;
+		if (found->entry ||
+		    !(exec->engine->features & 1ull << VIRTIO_PAGODA_F_INVALID_NOT_CACHED))
+			pagoda_engine_tlb_keep(exec, space, va, found);
+	}
+	found->level = pagoda_level_of(found->size);
+	if (!found->entry)
+		return VIRTIO_PAGODA_FAULT_INVALID_ENTRY;
+	if (found->entry & VIRTIO_PAGODA_PTE_READ_ONLY && access == VIRTIO_PAGODA_ACCESS_WRITE)
+		return VIRTIO_PAGODA_FAULT_READ_ONLY;
+	if (found->entry & VIRTIO_PAGODA_PTE_NO_EXECUTE && access == VIRTIO_PAGODA_ACCESS_FETCH)
+		return VIRTIO_PAGODA_FAULT_NO_EXECUTE;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/**
+ * pagoda_engine_lookup() - What do the page tables say about an address?
+ * @engine: Engine
+ * @space: Address space
+ * @va: Address
+ * @page: Filled; of a fault only the level
+ *
+ * For who looks on: leaves TLBs, counters and faults alone.
+ *
+ * Context: May sleep.
+ * Return: %VIRTIO_PAGODA_FAULT_NONE, or the reason for which an access would fault.
+ */
+u32 pagoda_engine_lookup(struct pagoda_engine *engine, u32 space, u64 va,
+			 struct pagoda_engine_page *page)
+{
+	struct pagoda_engine_run run = {};
+	struct pagoda_exec exec = { .engine = engine, .run = &run };
+	struct pagoda_translation found = {};
+	u32 reason;
+
+	memset(page, 0, sizeof(*page));
+	if (space >= engine->nr_spaces)
+		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
+	if (va >> engine->va_bits)
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	pagoda_shim_read_lock(&engine->translation);
+	reason = pagoda_walk(&exec, space, va, VIRTIO_PAGODA_ACCESS_READ, &found);
+	pagoda_shim_read_unlock(&engine->translation);
+	page->level = reason ? found.level : pagoda_level_of(found.size);
+	if (reason || !found.entry)
+		return reason ? reason : VIRTIO_PAGODA_FAULT_INVALID_ENTRY;
+	page->flags = found.entry & ~(VIRTIO_PAGODA_PTE_SEGMENT_MASK |
+				      VIRTIO_PAGODA_PTE_ADDRESS_MASK);
+	page->segment = pagoda_pte_segment(found.entry);
+	page->address = pagoda_pte_address(found.entry) + va % found.size;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static u32 pagoda_walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 access, u32 level)
+{
+	exec->run->fault.level = level;
+	return pagoda_engine_refuse(exec, reason, va, access);
+}
+
+/* How many bytes from @va on are consecutive in memory, counting at least @want if so. */
+static u64 pagoda_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
+			      const struct pagoda_translation *first)
+{
+	struct pagoda_ahead *ahead = &exec->ahead[access == VIRTIO_PAGODA_ACCESS_WRITE];
+	struct pagoda_translation next = *first;
+	u64 size = first->size - va % first->size;
+	u64 expected = first->entry + first->size;
+
+	while (size < want) {
+		if (pagoda_translate(exec, space, va + size, access, &next))
+			break;
+		if (next.size != first->size || next.entry != expected) {
+			*ahead = (struct pagoda_ahead) {
+				.va = va + size, .space = space, .access = access, .found = next,
+			};
+			break;
+		}
+		size += next.size;
+		expected += next.size;
+	}
+	return min(size, want);
+}
+
+/* Translates the first address of a span, most often the one that ended the last. */
+static u32 pagoda_translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
+				  struct pagoda_translation *found)
+{
+	const struct pagoda_ahead *ahead = &exec->ahead[access == VIRTIO_PAGODA_ACCESS_WRITE];
+
+	if (ahead->access != access || ahead->space != space || ahead->va != va)
+		return pagoda_translate(exec, space, va, access, found);
+	*found = ahead->found;
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* @span->size bytes at @address of a page's segment, or as many as are in a row. */
+static u32 pagoda_span_memory(struct pagoda_exec *exec, u64 address, u32 access,
+			      struct pagoda_virtual_span *span)
+{
+	struct pagoda_cursor cursor = {
+		.access = access, .address = address, .left = span->size,
+	};
+	u32 reason;
+	u64 got;
+
+	switch (span->segment) {
+	case VIRTIO_PAGODA_SEGMENT_VRAM:
+		span->here = exec->engine->vram + address;
+		return VIRTIO_PAGODA_FAULT_NONE;
+	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		reason = pagoda_system_span(exec, address, span->size, access, &span->here, &got);
+		if (!reason)
+			span->size = got;
+		return reason;
+	default:
+		reason = pagoda_engine_aperture_span(exec, &cursor);
+		span->here = cursor.here;
+		span->size = cursor.here_size;
+		return reason;
+	}
+}
+
+/*
+ * Finds how many of @want bytes (not zero) at @va follow in a row for the CPU, checks
+ * the access and keeps the translations in the run's TLB.
+ */
+u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 want,
+			       u32 access, struct pagoda_virtual_span *span)
+{
+	struct pagoda_translation found;
+	u64 limit = 1ull << exec->engine->va_bits;
+	u32 reason;
+
+	if (space >= exec->engine->nr_spaces)
+		return pagoda_walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, space, access, 0);
+	if (va >= limit)
+		return pagoda_walk_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, va, access, 0);
+	want = min(want, limit - va);
+	reason = pagoda_translate_first(exec, space, va, access, &found);
+	if (reason)
+		return pagoda_walk_refuse(exec, reason, va, access, found.level);
+	span->page_size = found.size;
+	if (found.entry & VIRTIO_PAGODA_PTE_ZERO) {
+		span->here = NULL;
+		span->size = min(want, found.size - va % found.size);
+		span->segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
+		return VIRTIO_PAGODA_FAULT_NONE;
+	}
+	span->segment = pagoda_pte_segment(found.entry);
+	span->size = pagoda_consecutive(exec, space, va, want, access, &found);
+	reason = pagoda_span_memory(exec, pagoda_pte_address(found.entry) + va % found.size,
+				    access, span);
+	return reason ? pagoda_walk_refuse(exec, reason, va, access, found.level) : reason;
+}
+
+/*
+ * Finds 1 to 8 bytes, aligned to their size, so that they are one access; NULL in
+ * @here for a page of zeros, of which nothing is written.
+ */
+u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
+					  u32 size, u32 access, u8 **here)
+{
+	struct pagoda_virtual_span span;
+	u32 reason;
+
+	if (!IS_ALIGNED(va, size))
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, va, access);
+	reason = pagoda_engine_virtual_span(exec, space, va, size, access, &span);
+	*here = reason ? NULL : span.here;
+	return reason;
+}
+
+static u32 pagoda_wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
+			      const struct pagoda_virtual_span *span)
+{
+	bool local = span->segment == VIRTIO_PAGODA_SEGMENT_VRAM;
+	u64 size = span->page_size;
+	u32 level = pagoda_level_of(size);
+
+	if ((wants & PAGODA_VIRTUAL_64K && size < 1ull << PAGODA_PAGE_64K_SHIFT) ||
+	    (wants & PAGODA_VIRTUAL_NOT_64K && size == 1ull << PAGODA_PAGE_64K_SHIFT))
+		return pagoda_walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_TABLE, va, access, level);
+	if (span->here && wants & (local ? PAGODA_VIRTUAL_SYSTEM : PAGODA_VIRTUAL_LOCAL))
+		return pagoda_walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT, va, access, level);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Notes the next span of a range. The first that can't be noted ends the notes. */
+void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span)
+{
+	if (!notes->limit)
+		return;
+	if (notes->end > notes->next && notes->end[-1] == span->here) {
+		notes->end[-1] += span->size;
+	} else if (!span->here || notes->limit - notes->end < 2) {
+		notes->limit = NULL;
+	} else {
+		*notes->end++ = span->here;
+		*notes->end++ = span->here + span->size;
+	}
+}
+
+/* Accepts a range whose every page can be accessed and is what the caller @wants. */
+u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
+				u32 access, u32 wants, struct pagoda_notes *notes)
+{
+	struct pagoda_virtual_span span;
+	u64 since = 0;
+	u32 reason;
+
+	while (size) {
+		reason = pagoda_engine_virtual_span(exec, space, va, min_t(u64, size, PAGODA_CHUNK),
+						    access, &span);
+		if (!reason)
+			reason = pagoda_wants_check(exec, va, access, wants, &span);
+		if (reason)
+			return reason;
+		if (notes)
+			pagoda_engine_note(notes, &span);
+		va += span.size;
+		size -= span.size;
+		since += span.size;
+		if (since >= PAGODA_CHUNK) {
+			since = 0;
+			pagoda_engine_translation_pause(exec);
+		}
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the engine keeps of translations, and the windows of swizzling ranges: memory
+ * that is there as long as the device is, whatever the driver negotiates.
+ */
+#include <linux/sizes.h>
+#include <linux/vmalloc.h>
+
+#include "vgpu.h"
+
+static int pagoda_tables_spaces(struct pagoda_engine *engine,
+				const struct pagoda_vgpu_params *params)
+{
+	engine->va_bits = params->va_bits;
+	engine->pt_levels = params->pt_levels;
+	engine->page_sizes = SZ_4K | SZ_64K | SZ_2M;
+	engine->spaces = vcalloc(PAGODA_VGPU_SPACES, sizeof(*engine->spaces));
+	engine->nr_spaces = PAGODA_VGPU_SPACES;
+	/* One for the paging queue, one for each engine. */
+	engine->tlbs = vcalloc(1 + params->engines, sizeof(*engine->tlbs));
+	engine->nr_tlbs = 1 + params->engines;
+	return engine->spaces && engine->tlbs ? 0 : -ENOMEM;
+}
+
+static int pagoda_tables_ranges(struct pagoda_vgpu *vgpu)
+{
+	const struct pagoda_vgpu_params *params = vgpu->params;
+	struct pagoda_engine *engine = &vgpu->engine;
+	u64 size = params->ranges * params->range_bytes;
+	u32 i;
+	int err;
+
+	if (!size)
+		return 0;
+	err = pagoda_vgpu_vram_init(&vgpu->windows, size, size);
+	if (err)
+		return err;
+	engine->ranges = vcalloc(params->ranges, sizeof(*engine->ranges));
+	if (!engine->ranges)
+		return -ENOMEM;
+	for (i = 0; i < params->ranges; i++)
+		engine->ranges[i].window = vgpu->windows.vaddr + i * params->range_bytes;
+	engine->nr_ranges = params->ranges;
+	engine->swizzling_bytes = params->range_bytes;
+	return 0;
+}
+
+/**
+ * pagoda_vgpu_tables_init() - Allocate what the parameters call for
+ * @vgpu: Device; its engine receives it
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM; undone by pagoda_vgpu_tables_fini() either way.
+ */
+int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
+{
+	struct pagoda_engine *engine = &vgpu->engine;
+	int err;
+
+	err = pagoda_tables_spaces(engine, vgpu->params);
+	if (!err)
+		err = pagoda_tables_ranges(vgpu);
+	if (err || !vgpu->params->mmu_pages)
+		return err;
+	engine->mmu = vcalloc(vgpu->params->mmu_pages, sizeof(*engine->mmu));
+	engine->mmu_pages = vgpu->params->mmu_pages;
+	return engine->mmu ? 0 : -ENOMEM;
+}
+
+/**
+ * pagoda_vgpu_tables_fini() - Undo pagoda_vgpu_tables_init()
+ * @vgpu: Device that executes nothing
+ */
+void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu)
+{
+	struct pagoda_engine *engine = &vgpu->engine;
+
+	vfree(engine->mmu);
+	vfree(engine->ranges);
+	vfree(engine->tlbs);
+	vfree(engine->spaces);
+	pagoda_vgpu_vram_fini(&vgpu->windows);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Monitored fences: 64-bit values in memory that the GPU and the CPU write, user space
+ * reads and anybody waits for (WDDM 2.0; C180 - C184).
+ *
+ * The value is the first word of a page, which is an allocation like any other. It may
+ * be swapped and come back elsewhere; while somebody holds the fence, because he waits for
+ * a value or has promised one, it stays where it is.
+ *
+ * A value isn't a dma_fence and nothing makes one of it: there is no promise that it
+ * comes in finite time.
+ *
+ * To signal, in the order of calls:
+ *	pagoda_mfence_promise		checks the value and gets all that signalling needs
+ *	then one of
+ *	pagoda_mfence_take_back		the work was refused: the value may be promised again
+ *	pagoda_mfence_signal_paging	the GPU stores it behind all paging so far (C116)
+ *	pagoda_mfence_signal_after	the CPU stores it when a fence has signalled
+ *
+ * To wait:
+ *	pagoda_mfence_wait_init		checks and holds
+ *	pagoda_mfence_wait_arm		the function is called once when the value is there
+ *	pagoda_mfence_wait_fini		instead or afterwards; not called any more
+ *
+ * Lock order, outermost first: reservations, pagoda_mfences.lock, locks of dma_fences,
+ * pagoda_mfence.lock, what a waiter's function takes.
+ */
+#ifndef PAGODA_MFENCE_H
+#define PAGODA_MFENCE_H
+
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+struct dma_fence;
+struct eventfd_ctx;
+struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_mfence;
+struct pagoda_mfence_group;
+struct pagoda_mfence_signal;
+struct pagoda_vidmm;
+
+struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
+					   struct pagoda_client *client, u32 flags, u64 value);
+struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence);
+void pagoda_mfence_put(struct pagoda_mfence *mfence);
+struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence);
+
+struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value);
+void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal);
+void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal);
+void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence);
+
+/**
+ * struct pagoda_mfence_value - A fence and a value
+ * @mfence: Fence
+ * @value: Value
+ */
+struct pagoda_mfence_value {
+	struct pagoda_mfence *mfence;
+	u64 value;
+};
+
+int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
+			  u32 count);
+
+/**
+ * struct pagoda_mfence_wait - Somebody who wants to know of a value; embedded
+ * @node: In &pagoda_mfence.waits while armed and not there yet
+ * @mfence: Fence, a reference, held
+ * @value: Value
+ * @func: Called once when the fence has at least @value, with 0; or with -ENODEV: the
+ *	device is gone and the value won't come. In any context, with interrupts off
+ *	and &pagoda_mfence.lock held: takes spinlocks, calls nothing of mfences
+ * @arg: For @func
+ */
+struct pagoda_mfence_wait {
+	struct rb_node node;
+	struct pagoda_mfence *mfence;
+	u64 value;
+	void (*func)(struct pagoda_mfence_wait *wait, int error);
+	void *arg;
+};
+
+int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
+			    u64 value,
+			    void (*func)(struct pagoda_mfence_wait *wait, int error), void *arg);
+void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait);
+void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait);
+void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait);
+bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait);
+
+struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
+						       u32 count, bool any);
+int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u32 *first);
+void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group);
+void pagoda_mfence_group_notify(struct pagoda_mfence_group *group, struct pagoda_client *client,
+				struct eventfd_ctx *event);
+void pagoda_mfence_client_close(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+
+void pagoda_mfences_changed(struct pagoda_vidmm *vidmm);
+void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm);
+void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm);
+
+#endif

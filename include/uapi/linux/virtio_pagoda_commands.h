@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Commands of the Pagoda GPU's execution engines: what a program writes into a
+ * command buffer.
+ *
+ * A command buffer is memory of the program's address space: commands, one after
+ * another, each aligned to 8. The engine fetches and executes them in order, with
+ * every address translated by the page tables of that address space; no command can
+ * name memory in any other way. Everything is little endian.
+ *
+ * What a command wants to access is not checked in advance: an access that isn't
+ * allowed stops the engine in the middle of the command, with a fault that names
+ * the address, and what was written before stays written. Unknown opcodes, lengths and
+ * flags, and reserved fields that aren't zero, are faults before any effect: BAD_COMMAND
+ * for an opcode or operation, else the reason that is named after what is wrong. A command
+ * is fetched once: changing it while it is executed changes nothing.
+ *
+ * Commands are ours: WDDM leaves them to the hardware.
+ */
+#ifndef _LINUX_VIRTIO_PAGODA_COMMANDS_H
+#define _LINUX_VIRTIO_PAGODA_COMMANDS_H
+
+#include <linux/types.h>
+
+/**
+ * VIRTIO_PAGODA_COMMANDS() - Every command
+ * @X: Macro called with (NAME, name, opcode)
+ */
+#define VIRTIO_PAGODA_COMMANDS(X) \
+	X(NOP, nop, 1) \
+	X(COPY, copy, 2) \
+	X(FILL, fill_words, 3) \
+	X(STORE, store, 4) \
+	X(COMPARE, compare, 5) \
+	X(ATOMIC_ADD, atomic_add, 6) \
+	X(COPY_RECT, copy_rect, 7) \
+	X(WAIT, wait, 8) \
+	X(SIGNAL, signal, 9) \
+	X(TIMESTAMP, timestamp, 10) \
+	X(BRANCH, branch, 11) \
+	X(COMPUTE, compute, 12) \
+	X(REDUCE, reduce, 13) \
+	X(SET_REGISTER, set_register, 14) \
+	X(STORE_REGISTER, store_register, 15)
+
+/** enum virtio_pagoda_command_opcode - Opcodes of commands; 0 is never valid. */
+enum virtio_pagoda_command_opcode {
+#define VIRTIO_PAGODA_COMMAND_ENUM(NAME, name, opcode) VIRTIO_PAGODA_COMMAND_##NAME = (opcode),
+	VIRTIO_PAGODA_COMMANDS(VIRTIO_PAGODA_COMMAND_ENUM)
+#undef VIRTIO_PAGODA_COMMAND_ENUM
+	VIRTIO_PAGODA_COMMAND_COUNT	/* one past the last opcode */
+};
+
+/** VIRTIO_PAGODA_COMMAND_ALIGN: every command starts and ends on this boundary. */
+#define VIRTIO_PAGODA_COMMAND_ALIGN	8u
+/** VIRTIO_PAGODA_MAX_COMMAND_BUFFER: most bytes of a command buffer. */
+#define VIRTIO_PAGODA_MAX_COMMAND_BUFFER (1ull << 30)
+/** VIRTIO_PAGODA_REGISTERS: 64-bit registers of a context; kept in its save area. */
+#define VIRTIO_PAGODA_REGISTERS		8u
+
+/* Flag of STORE, COMPARE and ATOMIC_ADD: 8 bytes aligned to 8, else 4 aligned to 4. */
+#define VIRTIO_PAGODA_COMMAND_WIDE	(1u << 0)
+/* Flag of SIGNAL: send an EVENT_FENCE too, somebody waits. */
+#define VIRTIO_PAGODA_COMMAND_EVENT	(1u << 0)
+/* Flag of SET_REGISTER: add to it instead. */
+#define VIRTIO_PAGODA_COMMAND_ADD	(1u << 0)
+
+/**
+ * struct virtio_pagoda_command - Head of every command
+ * @opcode: enum virtio_pagoda_command_opcode
+ * @flags: Flags of that opcode; all others must be zero
+ * @length: Bytes of the command with this head: exactly those of its struct, but
+ *	for NOP
+ */
+struct virtio_pagoda_command {
+	__le16 opcode;
+	__le16 flags;
+	__le32 length;
+};
+
+/**
+ * struct virtio_pagoda_nop - NOP: nothing, in as many bytes as one likes
+ * @command: Head; any length that is a multiple of 8, what follows is skipped unread
+ */
+struct virtio_pagoda_nop {
+	struct virtio_pagoda_command command;
+};
+
+/**
+ * struct virtio_pagoda_copy - COPY: bytes from one place to another
+ * @command: Head, no flags
+ * @src: Where from
+ * @dst: Where to; the ranges must not overlap
+ * @size: Bytes, not zero
+ */
+struct virtio_pagoda_copy {
+	struct virtio_pagoda_command command;
+	__le64 src;
+	__le64 dst;
+	__le64 size;
+};
+
+/**
+ * struct virtio_pagoda_fill_words - FILL: the same 32-bit word all over
+ * @command: Head, no flags
+ * @dst: Where to, multiple of 4
+ * @size: Bytes, multiple of 4, not zero
+ * @pattern: The word
+ * @reserved: Zero
+ */
+struct virtio_pagoda_fill_words {
+	struct virtio_pagoda_command command;
+	__le64 dst;
+	__le64 size;
+	__le32 pattern;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_store - STORE: one value, in one access
+ * @command: Head; WIDE
+ * @address: Where to
+ * @value: The value; without WIDE its upper half is zero
+ */
+struct virtio_pagoda_store {
+	struct virtio_pagoda_command command;
+	__le64 address;
+	__le64 value;
+};
+
+/**
+ * struct virtio_pagoda_compare - COMPARE: fault unless memory holds a value
+ * @command: Head; WIDE
+ * @address: What is read
+ * @value: What it must be where @mask has ones; the rest is zero
+ * @mask: Bits that count; without WIDE its upper half is zero
+ *
+ * The fault is %VIRTIO_PAGODA_FAULT_COMPARE at @address.
+ */
+struct virtio_pagoda_compare {
+	struct virtio_pagoda_command command;
+	__le64 address;
+	__le64 value;
+	__le64 mask;
+};
+
+/**
+ * struct virtio_pagoda_atomic_add - ATOMIC_ADD: add, and tell what was there
+ * @command: Head; WIDE
+ * @address: What is added to; no other engine or CPU gets in between
+ * @value: The addend; without WIDE its upper half is zero
+ * @result: Where the old value goes, in as many bytes; 0 = nowhere
+ */
+struct virtio_pagoda_atomic_add {
+	struct virtio_pagoda_command command;
+	__le64 address;
+	__le64 value;
+	__le64 result;
+};
+
+/**
+ * struct virtio_pagoda_surface - One side of COPY_RECT
+ * @address: Of the surface's first byte, page aligned when tiled
+ * @tiling: enum virtio_pagoda_tiling
+ * @pitch: Bytes from row to row, not zero, at most %VIRTIO_PAGODA_MAX_PITCH; tiled:
+ *	multiple of the tile's width
+ * @height: Rows, not zero; tiled: multiple of the tile's rows
+ * @x: First byte of each row
+ * @y: First row
+ * @reserved: Zero
+ *
+ * Mip level 0 as in struct virtio_pagoda_layout, seen through the page tables: as it
+ * is in VRAM, so that a tiled allocation must be resident there.
+ */
+struct virtio_pagoda_surface {
+	__le64 address;
+	__le32 tiling;
+	__le32 pitch;
+	__le32 height;
+	__le32 x;
+	__le32 y;
+	__le32 reserved;
+};
+
+/**
+ * struct virtio_pagoda_copy_rect - COPY_RECT: a rectangle, between any two layouts
+ * @command: Head, no flags
+ * @src: Where from
+ * @dst: Where to; the surfaces must not overlap
+ * @width: Bytes of each row, not zero; @x + @width is at most the pitch on both sides
+ * @rows: Rows, not zero; @y + @rows is at most the height on both sides
+ */
+struct virtio_pagoda_copy_rect {
+	struct virtio_pagoda_command command;
+	struct virtio_pagoda_surface src;
+	struct virtio_pagoda_surface dst;
+	__le32 width;
+	__le32 rows;
+};
+
+/**
+ * struct virtio_pagoda_wait - WAIT: until a 64-bit value is reached
+ * @command: Head, no flags
+ * @address: Of the value, multiple of 8; usually a monitored fence's
+ * @value: Goes on when the value there is at least this
+ *
+ * Nothing else runs on the engine meanwhile; whoever waits longer than a job may take
+ * is hung.
+ */
+struct virtio_pagoda_wait {
+	struct virtio_pagoda_command command;
+	__le64 address;
+	__le64 value;
+};
+
+/**
+ * struct virtio_pagoda_signal - SIGNAL: store a 64-bit value after all earlier work
+ * @command: Head; EVENT
+ * @address: Of the value, multiple of 8; written in one access (C117)
+ * @value: The value
+ */
+struct virtio_pagoda_signal {
+	struct virtio_pagoda_command command;
+	__le64 address;
+	__le64 value;
+};
+
+/**
+ * struct virtio_pagoda_timestamp - TIMESTAMP: what time it is
+ * @command: Head, no flags
+ * @address: Where 64 bits of nanoseconds go, multiple of 8. They never go back
+ */
+struct virtio_pagoda_timestamp {
+	struct virtio_pagoda_command command;
+	__le64 address;
+};
+
+/**
+ * struct virtio_pagoda_branch - BRANCH: go on in another command buffer
+ * @command: Head, no flags
+ * @address: Of its first command, multiple of 8
+ * @size: Its bytes, multiple of 8, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFER; 0 = none
+ *
+ * Doesn't come back: what follows in this buffer isn't executed.
+ */
+struct virtio_pagoda_branch {
+	struct virtio_pagoda_command command;
+	__le64 address;
+	__le64 size;
+};
+
+/** enum virtio_pagoda_compute_operation - What COMPUTE does with 32-bit elements. */
+enum virtio_pagoda_compute_operation {
+	VIRTIO_PAGODA_COMPUTE_ADD = 1,		/* dst = a + b */
+	VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD = 2,	/* dst = a * b + c */
+	VIRTIO_PAGODA_COMPUTE_XOR = 3,		/* dst = a ^ b */
+};
+
+/**
+ * struct virtio_pagoda_compute - COMPUTE: element by element, modulo 2^32
+ * @command: Head, no flags
+ * @operation: enum virtio_pagoda_compute_operation
+ * @reserved: Zero
+ * @count: Elements, not zero
+ * @dst: Result, multiple of 4; the same array as an operand, or apart from it
+ * @a: First operand, multiple of 4
+ * @b: Second operand, multiple of 4
+ * @c: MULTIPLY_ADD: third operand, multiple of 4. Else 0
+ */
+struct virtio_pagoda_compute {
+	struct virtio_pagoda_command command;
+	__le32 operation;
+	__le32 reserved;
+	__le64 count;
+	__le64 dst;
+	__le64 a;
+	__le64 b;
+	__le64 c;
+};
+
+/** enum virtio_pagoda_reduce_operation - What REDUCE makes of 32-bit elements. */
+enum virtio_pagoda_reduce_operation {
+	VIRTIO_PAGODA_REDUCE_SUM = 1,	/* r = r + element, modulo 2^64 */
+	VIRTIO_PAGODA_REDUCE_HASH = 2,	/* r = (r ^ element) * HASH_PRIME, modulo 2^64 */
+};
+
+/** VIRTIO_PAGODA_HASH_PRIME: multiplier of REDUCE_HASH. */
+#define VIRTIO_PAGODA_HASH_PRIME	0x100000001b3ull
+
+/**
+ * struct virtio_pagoda_reduce - REDUCE: many elements to 64 bits
+ * @command: Head, no flags
+ * @operation: enum virtio_pagoda_reduce_operation
+ * @reserved: Zero
+ * @count: Elements, not zero
+ * @src: First element, multiple of 4
+ * @dst: Where the result goes, multiple of 8
+ * @initial: What @r is to begin with
+ */
+struct virtio_pagoda_reduce {
+	struct virtio_pagoda_command command;
+	__le32 operation;
+	__le32 reserved;
+	__le64 count;
+	__le64 src;
+	__le64 dst;
+	__le64 initial;
+};
+
+/**
+ * struct virtio_pagoda_set_register - SET_REGISTER: give a register a value
+ * @command: Head; ADD
+ * @number: Register, below %VIRTIO_PAGODA_REGISTERS
+ * @reserved: Zero
+ * @value: Its value, or what is added to it modulo 2^64
+ *
+ * Registers begin as zeros and keep their values from job to job.
+ */
+struct virtio_pagoda_set_register {
+	struct virtio_pagoda_command command;
+	__le32 number;
+	__le32 reserved;
+	__le64 value;
+};
+
+/**
+ * struct virtio_pagoda_store_register - STORE_REGISTER: a register's value to memory
+ * @command: Head, no flags
+ * @number: Register, below %VIRTIO_PAGODA_REGISTERS
+ * @reserved: Zero
+ * @address: Where to, multiple of 8
+ */
+struct virtio_pagoda_store_register {
+	struct virtio_pagoda_command command;
+	__le32 number;
+	__le32 reserved;
+	__le64 address;
+};
+
+#define VIRTIO_PAGODA_ASSERT_COMMAND(type, size) \
+	_Static_assert(sizeof(struct virtio_pagoda_##type) == (size), "size of " #type)
+VIRTIO_PAGODA_ASSERT_COMMAND(command, 8);
+VIRTIO_PAGODA_ASSERT_COMMAND(nop, 8);
+VIRTIO_PAGODA_ASSERT_COMMAND(copy, 32);
+VIRTIO_PAGODA_ASSERT_COMMAND(fill_words, 32);
+VIRTIO_PAGODA_ASSERT_COMMAND(store, 24);
+VIRTIO_PAGODA_ASSERT_COMMAND(compare, 32);
+VIRTIO_PAGODA_ASSERT_COMMAND(atomic_add, 32);
+VIRTIO_PAGODA_ASSERT_COMMAND(surface, 32);
+VIRTIO_PAGODA_ASSERT_COMMAND(copy_rect, 80);
+VIRTIO_PAGODA_ASSERT_COMMAND(wait, 24);
+VIRTIO_PAGODA_ASSERT_COMMAND(signal, 24);
+VIRTIO_PAGODA_ASSERT_COMMAND(timestamp, 16);
+VIRTIO_PAGODA_ASSERT_COMMAND(branch, 24);
+VIRTIO_PAGODA_ASSERT_COMMAND(compute, 56);
+VIRTIO_PAGODA_ASSERT_COMMAND(reduce, 48);
+VIRTIO_PAGODA_ASSERT_COMMAND(set_register, 24);
+VIRTIO_PAGODA_ASSERT_COMMAND(store_register, 24);
+
+#endif

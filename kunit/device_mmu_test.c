@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Device-MMU mode: what the device reaches, when it stops to, and what is given back. */
+#include <linux/delay.h>
+#include <linux/mm.h>
+
+#include "rig.h"
+
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define CACHED		DRM_PAGODA_ALLOCATION_CACHED
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+
+/* The driver's own pages, most of them page tables, leave this much of a small one. */
+#define SMALL_MMU	128
+
+static struct pagoda_rig *mmu_rig(struct kunit *test, u32 mmu_pages)
+{
+	static const struct pagoda_rig_mode mode = {
+		.update_mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
+		.device_mmu = true,
+	};
+	const struct pagoda_rig_options options = { .mode = &mode, .mmu_pages = mmu_pages };
+
+	return pagoda_rig_create(test, &options);
+}
+
+/* Device pages given to anybody, and those the device has an entry for. */
+static u64 mmu_used(struct pagoda_rig *rig)
+{
+	struct drm_mm_node *node;
+	u64 used = 0;
+
+	mutex_lock(&rig->vidmm->device_mmu.lock);
+	drm_mm_for_each_node(node, &rig->vidmm->device_mmu.mm)
+		used += node->size;
+	mutex_unlock(&rig->vidmm->device_mmu.lock);
+	return used;
+}
+
+static u64 mmu_mapped(struct pagoda_rig *rig)
+{
+	u64 page, bus, mapped = 0;
+	bool read_only;
+
+	for (page = 0; page < rig->engine.mmu_pages; page++)
+		mapped += pagoda_engine_mmu_lookup(&rig->engine, page, &bus, &read_only);
+	return mapped;
+}
+
+/* Everything under way is through and what TTM left behind is gone. */
+static void mmu_settle(struct pagoda_rig *rig)
+{
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle(rig);
+}
+
+static u64 mmu_address(struct pagoda_bo *bo)
+{
+	return pagoda_tt_of(bo->ttm.ttm)->node.start << PAGE_SHIFT;
+}
+
+/* In system memory, with content, and settled. */
+static struct pagoda_bo *mmu_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 seed)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, CPU | flags, VRAM | APERTURE, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_write(rig, bo, seed);
+	mmu_settle(rig);
+	return bo;
+}
+
+/* Pages are reached from populate on, and from unpopulate on they aren't. */
+static void mmu_follows_pages(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	u64 used = mmu_used(rig), mapped = mmu_mapped(rig);
+	struct pagoda_bo *bo = mmu_bo(rig, 7, CACHED, 1);
+	u64 address = mmu_address(bo);
+	struct page *page = bo->ttm.ttm->pages[6];
+	u32 i;
+
+	PAGODA_PROVES(C62, C121);
+	KUNIT_EXPECT_NE(test, address, 0);
+	for (i = 0; i < 7; i++)
+		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address + i * PAGE_SIZE),
+				page_to_phys(bo->ttm.ttm->pages[i]));
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used + 7);
+
+	get_page(page);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	msleep(20);
+	/* The copy isn't through: its pages are there and reached. */
+	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address + 6 * PAGE_SIZE), page_to_phys(page));
+	KUNIT_EXPECT_EQ(test, page_count(page), 2);
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address + 6 * PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	put_page(page);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
+	KUNIT_EXPECT_EQ(test, mmu_mapped(rig), mapped);
+}
+
+static int mmu_swap_out(struct pagoda_rig *rig)
+{
+	struct ttm_operation_ctx ctx = {};
+
+	return ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL);
+}
+
+/* Swapped out it has no device address; with its pages it gets one again. */
+static void mmu_swap(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	u64 used = mmu_used(rig), mapped = mmu_mapped(rig);
+	struct pagoda_bo *bo = mmu_bo(rig, 5, 0, 3);
+
+	KUNIT_ASSERT_EQ(test, 5, mmu_swap_out(rig));
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
+	KUNIT_EXPECT_EQ(test, mmu_mapped(rig), mapped);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));
+	pagoda_rig_close(bo);
+}
+
+/* Device addresses follow each other where pages don't, and mean nothing to the CPU. */
+static void mmu_contiguous(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 9, CPU | PHYSICAL |
+					     DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE,
+					     APERTURE, 0);
+	const struct pagoda_rig_note *map;
+	u64 address, base;
+	u32 generation, i;
+	u8 *cpu;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_write(rig, bo, 2);
+	pagoda_rig_settle(rig);
+	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, bo->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	PAGODA_PROVES(C66, C67);
+	base = mmu_address(bo);
+	cpu = pagoda_aperture_of(bo->ttm.resource)->cpu;
+	KUNIT_ASSERT_NOT_NULL(test, cpu);
+	KUNIT_EXPECT_TRUE(test, map->flags & VIRTIO_PAGODA_MAP_CONTIGUOUS);
+	for (i = 0; i < 9; i++) {
+		struct page *page = bo->ttm.ttm->pages[i];
+
+		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine,
+								      map->address + i,
+								      &address, &generation));
+		KUNIT_EXPECT_EQ(test, address, base + i * PAGE_SIZE);
+		KUNIT_EXPECT_NE(test, address, page_to_phys(page));
+		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address), page_to_phys(page));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(cpu + i * PAGE_SIZE, page_address(page),
+						PAGE_SIZE));
+	}
+	pagoda_rig_close(bo);
+}
+
+/* Without addresses others give theirs up, and what is too large is refused. */
+static void mmu_exhausted(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, SMALL_MMU);
+	u64 used = mmu_used(rig);
+	u32 pages = (SMALL_MMU - 1 - used) / 2 - 1, i;
+	struct pagoda_bo *bos[4], *large;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		bos[i] = mmu_bo(rig, pages, 0, i + 1);
+	KUNIT_EXPECT_LE(test, mmu_used(rig), SMALL_MMU - 1);
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i + 1));
+		mmu_settle(rig);
+	}
+	large = pagoda_rig_bo(rig, SMALL_MMU - used, CPU, VRAM | APERTURE, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(large));
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_system(large));
+	KUNIT_EXPECT_EQ(test, large->ttm.resource->mem_type, TTM_PL_VRAM);
+	pagoda_rig_close(large);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		pagoda_rig_close(bos[i]);
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
+}
+
+/* Who asked is told in good time: all paging is through before the pages go. */
+static void mmu_notice(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	struct pagoda_bo *asked = mmu_bo(rig, 3, DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP, 1);
+	struct pagoda_bo *other = mmu_bo(rig, 3, 0, 2);
+	const struct pagoda_rig_note *notice, *unmap;
+	u64 id = asked->id;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(asked));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+	mmu_settle(rig);
+	PAGODA_PROVES(C118, C121);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0), 1);
+	notice = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, id, 0);
+	unmap = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_UNMAP_MMU, id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, notice);
+	KUNIT_ASSERT_NOT_NULL(test, unmap);
+	KUNIT_EXPECT_EQ(test, notice->flags, VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP);
+	KUNIT_EXPECT_EQ(test, notice->offset, 0);
+	KUNIT_EXPECT_EQ(test, notice->size, 3 * PAGE_SIZE);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, id, 0) < notice);
+	/* Not in one buffer: the first is waited for. */
+	KUNIT_EXPECT_LT(test, notice->seqno, unmap->seqno);
+	pagoda_rig_close(asked);
+	pagoda_rig_close(other);
+}
+
+/* Pages that can't be taken from the device are nobody else's until it is gone. */
+static void mmu_unmap_fails(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	u64 used = mmu_used(rig);
+	struct pagoda_bo *bo = mmu_bo(rig, 4, CACHED, 5);
+	u64 address = mmu_address(bo);
+	struct page *page = bo->ttm.ttm->pages[0];
+
+	get_page(page);
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = VIRTIO_PAGODA_OP_UNMAP_MMU,
+		.allocation = bo->id,
+		.times = 100,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	mmu_settle(rig);
+	PAGODA_PROVES(C62, C121);
+	KUNIT_EXPECT_EQ(test, page_count(page), 2);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address), page_to_phys(page));
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used + 4);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 5));
+	rig->fail.times = 0;
+	pagoda_rig_close(bo);
+	mmu_settle(rig);
+	pagoda_device_mmu_stop(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, page_count(page), 1);
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
+	put_page(page);
+}
+
+/* Once is no mistake: an UNMAP that failed for a while is repeated. */
+static void mmu_unmap_is_repeated(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	u64 used = mmu_used(rig), mapped = mmu_mapped(rig);
+	struct pagoda_bo *bo = mmu_bo(rig, 4, 0, 5);
+
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = VIRTIO_PAGODA_OP_UNMAP_MMU,
+		.allocation = bo->id,
+		.times = 3,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(test, rig->fail.times, 0);
+	KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
+	KUNIT_EXPECT_EQ(test, mmu_mapped(rig), mapped);
+	pagoda_rig_close(bo);
+}
+
+/* A mapping that was given up is made again before the pages are used next. */
+static void mmu_map_fails(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	const struct ttm_place visible = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = PAGODA_RIG_VISIBLE_PAGES,
+	};
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &visible, false));
+	pagoda_rig_write(rig, bo, 6);
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = VIRTIO_PAGODA_OP_MAP_MMU,
+		.allocation = bo->id,
+		.times = 3,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(test, rig->fail.times, 0);
+	/* The CPU did what the device couldn't. */
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 6));
+	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, mmu_address(bo)), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	mmu_settle(rig);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 6));
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 1);
+	pagoda_rig_close(bo);
+}
+
+static struct kunit_case mmu_cases[] = {
+	KUNIT_CASE(mmu_follows_pages),
+	KUNIT_CASE(mmu_swap),
+	KUNIT_CASE(mmu_contiguous),
+	KUNIT_CASE(mmu_exhausted),
+	KUNIT_CASE(mmu_notice),
+	KUNIT_CASE(mmu_unmap_fails),
+	KUNIT_CASE(mmu_unmap_is_repeated),
+	KUNIT_CASE(mmu_map_fails),
+	{}
+};
+
+static struct kunit_suite mmu_suite = {
+	.name = "pagoda_device_mmu",
+	.test_cases = mmu_cases,
+};
+
+kunit_test_suite(mmu_suite);

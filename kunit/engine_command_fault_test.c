@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Accesses that aren't allowed: where the engine stops, what it says, and what was
+ * written until then. And commands that come from pages of every kind.
+ */
+#include "engine_command_helpers.h"
+
+#define READS	VIRTIO_PAGODA_ACCESS_READ
+#define WRITES	VIRTIO_PAGODA_ACCESS_WRITE
+#define FETCHES	VIRTIO_PAGODA_ACCESS_FETCH
+
+/* Pages of the odd region: read-only, writable, no-execute, nothing, and again. */
+#define ODD_READ_ONLY	0
+#define ODD_WRITABLE	1
+#define ODD_NO_EXECUTE	2
+#define ODD_NOTHING	3
+
+static u64 odd_page(struct command_fixture *fix, u32 page)
+{
+	return fix->va + COMMAND_AT_ODD + page * MMU_PAGE;
+}
+
+/* Puts back what was before in a range, which has to be different, and the jobs. */
+static void fault_expect_changed(struct command_fixture *fix, u64 va, u64 size, const char *what)
+{
+	struct mmu_fixture *mmu = fix->mmu;
+	__le64 *jobs = &command_image(fix)->saved[VIRTIO_PAGODA_REGISTERS];
+	u64 i, piece;
+	u8 *here;
+
+	for (i = 0; i < size; i += piece) {
+		piece = min(size - i, MMU_PAGE - (va + i) % MMU_PAGE);
+		here = command_memory(fix, va + i);
+		KUNIT_EXPECT_NE_MSG(fix->test, 0, memcmp(here, mmu->before + (here - mmu->memory),
+							 piece), "%s", what);
+		memcpy(here, mmu->before + (here - mmu->memory), piece);
+	}
+	le64_add_cpu(jobs, -1);
+	mmu_expect_unchanged(fix->test, mmu, what);
+}
+
+static void fault_expect(struct command_fixture *fix, u32 reason, u64 address, u32 access,
+			 u32 level, const char *what)
+{
+	u64 command = fix->va;
+
+	mmu_snapshot(fix->mmu);
+	command_expect_fault(fix, reason, address, access, what);
+	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.level, level, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.command, command, "%s", what);
+}
+
+/* Copies that run into something stop right there: the bytes before it arrived. */
+static void fault_copy_test(struct kunit *test)
+{
+	struct command_fixture *fix = command_fixture_init(test);
+	u64 hole = odd_page(fix, ODD_NOTHING), to = fix->va + COMMAND_AT_64K;
+	u64 from = fix->va + COMMAND_AT_VRAM, nowhere = fix->va + COMMAND_REGIONS * SZ_2M;
+	u64 limit = 1ull << fix->mmu->engine.va_bits;
+
+	PAGODA_PROVES(C95);
+	fix->ahead = true;
+	command_copy(fix, hole - 100, to, 200);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, READS, 0, "from nothing");
+	fault_expect_changed(fix, to, 100, "from nothing");
+	command_copy(fix, from, hole - 5000, 6000);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, WRITES, 0, "to nothing");
+	fault_expect_changed(fix, hole - 5000, 5000, "to nothing");
+	/* Nothing above 4 KiB pages, and nothing above that. */
+	command_copy(fix, nowhere + 8, to, 4);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, nowhere + 8, READS, 1, "far away");
+	fault_expect_changed(fix, to, 0, "far away");
+	command_copy(fix, fix->va + SZ_1G, to, 4);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, fix->va + SZ_1G, READS, 2,
+		     "farther away");
+	fault_expect_changed(fix, to, 0, "farther away");
+	command_copy(fix, limit - 8, to, 16);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, limit - 8, READS, 2, "the last");
+	fault_expect_changed(fix, to, 0, "the last");
+	command_copy(fix, from, limit, 16);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, limit, WRITES, 0, "behind the last");
+	fault_expect_changed(fix, to, 0, "behind the last");
+	command_copy(fix, from, odd_page(fix, 4), 16);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, odd_page(fix, 4), WRITES, 0, "read-only");
+	fault_expect_changed(fix, to, 0, "read-only");
+	mmu_expect_guards(test, fix->mmu);
+}
+
+/* What may be read but not written, and written but not executed. */
+static void fault_protection_test(struct kunit *test)
+{
+	struct command_fixture *fix = command_fixture_init(test);
+	u64 hole = odd_page(fix, ODD_NOTHING), writable = odd_page(fix, ODD_WRITABLE);
+	u64 read_only = odd_page(fix, ODD_READ_ONLY), to = fix->va + COMMAND_AT_64K;
+
+	command_fill(fix, writable + 16, MMU_PAGE * 3, 0x01020304);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, WRITES, 0, "fill");
+	fault_expect_changed(fix, writable + 16, 2 * MMU_PAGE - 16, "fill");
+	command_store(fix, read_only, 1, 0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only, WRITES, 0, "store");
+	fault_expect_changed(fix, to, 0, "store");
+	command_signal(fix, read_only + 8, 1, VIRTIO_PAGODA_COMMAND_EVENT);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only + 8, WRITES, 0, "signal");
+	fault_expect_changed(fix, to, 0, "signal");
+	KUNIT_EXPECT_EQ(test, fix->fences, 0);
+	command_wait(fix, hole + 8, 0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole + 8, READS, 0, "wait");
+	fault_expect_changed(fix, to, 0, "wait");
+	/* What is added is added, although what was there goes nowhere. */
+	command_atomic_add(fix, to, 1, read_only + 16, VIRTIO_PAGODA_COMMAND_WIDE);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only + 16, WRITES, 0, "add");
+	fault_expect_changed(fix, to, 8, "add");
+	command_compare(fix, hole, 0, 0, 0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, READS, 0, "compare");
+	fault_expect_changed(fix, to, 0, "compare");
+}
+
+/* Arrays and rectangles: element by element, row by row. */
+static void fault_array_test(struct kunit *test)
+{
+	struct command_fixture *fix = command_fixture_init(test);
+	u64 hole = odd_page(fix, ODD_NOTHING), to = fix->va + COMMAND_AT_64K + 4;
+	u64 a = fix->va + COMMAND_AT_VRAM, read_only = odd_page(fix, 4);
+	struct virtio_pagoda_copy_rect *rect;
+
+	command_compute(fix, VIRTIO_PAGODA_COMPUTE_XOR, 4096, to, a, hole - 400, 0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, READS, 0, "operand");
+	fault_expect_changed(fix, to, 400, "operand");
+	command_compute(fix, VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD, 4096, to, a, a + 4, hole - 8);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, READS, 0, "third operand");
+	fault_expect_changed(fix, to, 8, "third operand");
+	command_compute(fix, VIRTIO_PAGODA_COMPUTE_ADD, 4, read_only, a, a + 4, 0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only, WRITES, 0, "result");
+	fault_expect_changed(fix, to, 0, "result");
+	command_reduce(fix, VIRTIO_PAGODA_REDUCE_SUM, 4096, hole - 4, to + 4, 0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, READS, 0, "elements");
+	fault_expect_changed(fix, to, 0, "elements");
+	command_reduce(fix, VIRTIO_PAGODA_REDUCE_SUM, 4096, a, read_only + 8, 0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only + 8, WRITES, 0, "sum");
+	fault_expect_changed(fix, to, 0, "sum");
+	/* Two rows and 40 bytes of the third are there. */
+	rect = command_rect(fix, 64, 8);
+	command_surface(&rect->src, hole - 240, VIRTIO_PAGODA_TILING_LINEAR, 100, 8, 0, 0);
+	command_surface(&rect->dst, fix->va + COMMAND_AT_64K, VIRTIO_PAGODA_TILING_4K, 64, 64, 0,
+			0);
+	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, READS, 0, "rows");
+	fault_expect_changed(fix, fix->va + COMMAND_AT_64K, 64 * 2 + 40, "rows");
+}
+
+/* A buffer of the device's list whose commands are somewhere else. */
+static void fault_fetch(struct command_fixture *fix, u64 va, u32 reason, u64 address, u64 command,
+			u32 access, const char *what)
+{
+	command_request(fix);
+	fix->request.execute.nr_buffers = cpu_to_le32(1);
+	fix->request.buffers[0].address = cpu_to_le64(va);
+	fix->request.buffers[0].size = cpu_to_le64(4 * MMU_PAGE);
+	KUNIT_EXPECT_EQ_MSG(fix->test, command_execute(fix), PAGODA_ENGINE_FAULT, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.reason, reason, "%s: %s", what,
+			    pagoda_engine_fault_name(fix->run.fault.reason));
+	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.address, address, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.command, command, "%s", what);
+	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.access, access, "%s", what);
+}
+
+/* Where there are no commands, or none may be. */
+static void fault_fetch_test(struct kunit *test)
+{
+	struct command_fixture *fix = command_fixture_init(test);
+	u64 hole = odd_page(fix, ODD_NOTHING), no_execute = odd_page(fix, ODD_NO_EXECUTE);
+	u64 zero = fix->va + COMMAND_AT_ZERO, last = no_execute - 16, there;
+
+	fault_fetch(fix, hole, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, hole, FETCHES, "nothing");
+	fault_fetch(fix, no_execute, VIRTIO_PAGODA_FAULT_NO_EXECUTE, no_execute, no_execute,
+		    FETCHES, "no-execute");
+	fault_fetch(fix, zero, VIRTIO_PAGODA_FAULT_BAD_COMMAND, 0, zero,
+		    VIRTIO_PAGODA_ACCESS_NONE, "zeros");
+	fault_fetch(fix, 1ull << 60, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 1ull << 60, 1ull << 60,
+		    FETCHES, "outside");
+	/* A command whose end is on a page that it may not come from. */
+	command_store(fix, fix->va + COMMAND_AT_VRAM, 1, 0);
+	memcpy(command_memory(fix, last), fix->mmu->vram, 16);
+	fault_fetch(fix, last, VIRTIO_PAGODA_FAULT_NO_EXECUTE, no_execute, last, FETCHES,
+		    "the end of a command");
+	KUNIT_EXPECT_EQ(test, fix->run.fault.opcode, VIRTIO_PAGODA_COMMAND_STORE);
+	/* Nobody reads what a NOP is over: it may be on any page. */
+	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 4 * MMU_PAGE - 8);
+	memcpy(command_memory(fix, last), fix->mmu->vram, 8);
+	there = last + 4 * MMU_PAGE - 8;
+	*(__le64 *)command_memory(fix, there) = 0;
+	fault_fetch(fix, last, VIRTIO_PAGODA_FAULT_BAD_COMMAND, 0, there,
+		    VIRTIO_PAGODA_ACCESS_NONE, "behind a NOP");
+	KUNIT_EXPECT_EQ(test, fix->run.packets, 1);
+}
+
+/* Commands on pages of every kind, one of them across a border. */
+static void fault_fetch_places_test(struct kunit *test)
+{
+	static const u64 places[] = {
+		COMMAND_AT_VRAM, COMMAND_AT_SYSTEM, COMMAND_AT_APERTURE, COMMAND_AT_64K,
+		COMMAND_AT_2M, COMMAND_AT_ODD,
+	};
+	struct command_fixture *fix = command_fixture_init(test);
+	u32 shape, place, size, i;
+	u64 va, to;
+
+	for (shape = 0; shape < MMU_SHAPES; shape++) {
+		command_shape_set(fix, &mmu_shapes[shape]);
+		to = fix->va + COMMAND_AT_2M + SZ_1M;
+		for (place = 0; place < ARRAY_SIZE(places); place++) {
+			va = fix->va + places[place] + 2 * MMU_PAGE - 24 * 3 - 8;
+			if (places[place] == COMMAND_AT_ODD)	/* where it may be executed */
+				va -= MMU_PAGE;
+			for (i = 0; i < 3; i++)
+				command_store(fix, to + 4 * i, 16 * shape + place + i, 0);
+			size = fix->code_size;
+			memcpy(command_memory(fix, va), fix->mmu->vram, size);
+			/* This one has its head on a page and the rest on the next. */
+			command_store(fix, to + 12, 16 * shape + place + 3, 0);
+			for (i = 0; i < 24; i++)
+				if (places[place] != COMMAND_AT_ODD)
+					*command_memory(fix, va + size + i) =
+						fix->mmu->vram[size + i];
+			fix->code_size = 0;
+			command_branch(fix, va, places[place] == COMMAND_AT_ODD ? size : size + 24);
+			command_expect_done(fix, places[place] == COMMAND_AT_ODD ? 4 : 5, "fetch");
+			for (i = 0; i < (places[place] == COMMAND_AT_ODD ? 3 : 4); i++)
+				KUNIT_EXPECT_EQ(test, 16 * shape + place + i,
+						le32_to_cpu(*(__le32 *)
+							    command_memory(fix, to + 4 * i)));
+		}
+	}
+}
+
+static struct kunit_case fault_cases[] = {
+	KUNIT_CASE(fault_copy_test),
+	KUNIT_CASE(fault_protection_test),
+	KUNIT_CASE(fault_array_test),
+	KUNIT_CASE(fault_fetch_test),
+	KUNIT_CASE(fault_fetch_places_test),
+	{}
+};
+
+static struct kunit_suite fault_suite = {
+	.name = "pagoda_engine_command_fault",
+	.test_cases = fault_cases,
+};
+
+kunit_test_suite(fault_suite);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A tiled surface, and the mapping of its two views worked out byte by byte. */
+#ifndef PAGODA_KUNIT_ENGINE_SWIZZLE_HELPERS_H
+#define PAGODA_KUNIT_ENGINE_SWIZZLE_HELPERS_H
+
+#include <linux/prandom.h>
+#include <linux/sizes.h>
+
+#include "engine_helpers.h"
+
+#define SWIZZLE_VRAM	SZ_2M
+#define SWIZZLE_HALF	SZ_1M		/* surfaces below, linear views above, windows */
+#define SWIZZLE_PAGES	40u		/* most in a piece */
+#define SWIZZLE_SEED	0x74696c65ull
+
+/**
+ * struct swizzle_world - An engine with more memory, and a surface
+ * @fix: Engine
+ * @rnd: Where chance comes from
+ * @address: Surface in VRAM
+ * @size: Its bytes
+ * @tiled: Its geometry, as packets have it
+ * @linear: What its linear view should hold
+ * @expected: What its tiled view should hold then
+ */
+struct swizzle_world {
+	struct engine_fixture *fix;
+	struct rnd_state rnd;
+	u64 address;
+	u64 size;
+	struct virtio_pagoda_tiled tiled;
+	u8 *linear;
+	u8 *expected;
+};
+
+u32 swizzle_below(struct swizzle_world *world, u32 limit);
+u64 swizzle_reference(const struct virtio_pagoda_layout *layout, u64 offset);
+struct swizzle_world *swizzle_world_init(struct kunit *test);
+void swizzle_surface(struct swizzle_world *world, u32 tiling, u32 mips);
+u8 *swizzle_tiled(struct swizzle_world *world);
+void swizzle_expect_surface(struct kunit *test, struct swizzle_world *world);
+void swizzle_pages(struct swizzle_world *world, u8 *pages, u32 nr);
+void swizzle_system(struct swizzle_world *world, const u8 *pages, u8 *linear, u64 size,
+		    bool in);
+
+#endif

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The GPU's TLBs: what is kept shows until it is flushed, and never after that.
+ */
+#include <linux/kthread.h>
+#include <linux/sched.h>
+
+#include "engine_mmu_helpers.h"
+
+#define VRAM	VIRTIO_PAGODA_SEGMENT_VRAM
+#define A	0x10000ull	/* a page of VRAM, and others to replace it */
+#define B	0x20000ull
+#define C	0x30000ull
+
+static void tlb_flush(struct kunit *test, struct mmu_fixture *fix, u32 space, u64 start, u64 end)
+{
+	mmu_add_flush(fix, space, start, end);
+	mmu_expect_done(test, fix);
+}
+
+static void tlb_map(struct mmu_fixture *fix, u64 va, u64 size, u64 address)
+{
+	mmu_map(fix, 0, va, size, mmu_entry(VRAM, address, 0));
+}
+
+static bool tlb_reaches(struct mmu_fixture *fix, u64 va, u64 address)
+{
+	return mmu_reach(fix, 0, 0, va) == fix->vram + address;
+}
+
+/* A remapped page is the old one until the flush and the new one after it. */
+static void tlb_remap_test(struct kunit *test)
+{
+	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
+	struct mmu_fixture *fix = test->priv;
+	u64 va, old, new;
+	u32 shape, i;
+
+	PAGODA_PROVES(C103);
+	for (shape = 0; shape < MMU_SHAPES; shape++) {
+		mmu_shape_set(test, fix, &mmu_shapes[shape]);
+		for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+			va = fix->shape->va + i * SZ_2M;
+			old = sizes[i];
+			new = sizes[i] == SZ_2M ? 0 : 2 * sizes[i];
+			tlb_map(fix, va, sizes[i], old);
+			KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, old));
+			tlb_map(fix, va, sizes[i], new);
+			KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va + sizes[i] - 1,
+							    old + sizes[i] - 1));
+			tlb_flush(test, fix, 0, va, va + sizes[i]);
+			KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, new));
+		}
+	}
+}
+
+/* What the paging queue does through a stale translation goes to the old page. */
+static void tlb_stale_fill_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+	u64 va = fix->shape->va;
+	u32 flush;
+
+	PAGODA_PROVES(C103);
+	for (flush = 0; flush < 2; flush++) {
+		mmu_shape_set(test, fix, fix->shape);
+		memset(fix->vram + A, 0, MMU_PAGE);
+		memset(fix->vram + B, 0, MMU_PAGE);
+		tlb_map(fix, va, SZ_4K, A);
+		mmu_add_fill(fix, va, MMU_PAGE, 0x11111111);
+		mmu_expect_done(test, fix);
+		tlb_map(fix, va, SZ_4K, B);
+		if (flush)
+			mmu_add_flush(fix, 0, va, va);
+		mmu_add_fill(fix, va, MMU_PAGE, 0x22222222);
+		mmu_expect_done(test, fix);
+		KUNIT_EXPECT_NULL(test, memchr_inv(fix->vram + A, flush ? 0x11 : 0x22, MMU_PAGE));
+		KUNIT_EXPECT_NULL(test, memchr_inv(fix->vram + B, flush ? 0x22 : 0, MMU_PAGE));
+	}
+}
+
+/* Four pages of the space and one of another, all cached, all remapped. */
+static void tlb_prepare(struct kunit *test, struct mmu_fixture *fix)
+{
+	u64 va = fix->shape->va;
+	u32 i;
+
+	mmu_shape_set(test, fix, fix->shape);
+	mmu_map(fix, 1, va, SZ_4K, mmu_entry(VRAM, A, 0));
+	mmu_reach(fix, 0, 1, va);
+	mmu_map(fix, 1, va, SZ_4K, mmu_entry(VRAM, B, 0));
+	for (i = 0; i < 4; i++) {
+		tlb_map(fix, va + i * MMU_PAGE, SZ_4K, A);
+		mmu_reach(fix, 0, 0, va + i * MMU_PAGE);
+		tlb_map(fix, va + i * MMU_PAGE, SZ_4K, B);
+	}
+	tlb_map(fix, va + SZ_2M, SZ_2M, 0);
+	mmu_reach(fix, 0, 0, va + SZ_2M);
+	tlb_map(fix, va + SZ_2M, SZ_2M, SZ_2M);
+}
+
+/* Which of the four pages, as bits, were flushed; bit 4: the large one. */
+static u32 tlb_flushed(struct kunit *test, struct mmu_fixture *fix)
+{
+	u64 va = fix->shape->va;
+	u32 i, flushed = 0;
+
+	for (i = 0; i < 4; i++) {
+		if (tlb_reaches(fix, va + i * MMU_PAGE, B))
+			flushed |= 1 << i;
+		else
+			KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va + i * MMU_PAGE, A));
+	}
+	flushed |= tlb_reaches(fix, va + SZ_2M, SZ_2M) << 4;
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 1, va), fix->vram + A);
+	return flushed;
+}
+
+static void tlb_range_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+	u64 va = fix->shape->va;
+	const struct {
+		u64 start, end;
+		u32 flushed;
+	} ranges[] = {
+		{ va, va, 0x1 },
+		{ va + 0x1000, va + 0x1000, 0x2 },
+		{ va + 0x1000, va + 0x2000, 0x6 },	/* the page at the end as well */
+		{ va + 0x1fff, va + 0x2001, 0x6 },
+		{ va + 0x4000, va + SZ_2M - 1, 0x0 },
+		{ va + 0x3000, va + SZ_2M, 0x18 },
+		{ va + SZ_2M + SZ_1M, va + SZ_2M + SZ_1M, 0x10 },
+		{ va + 2 * SZ_2M, 1ull << 47, 0x0 },
+		{ 0, va - 1, 0x0 },
+		{ 0, va, 0x1 },
+		{ 0, 1ull << 47, 0x1f },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ranges); i++) {
+		tlb_prepare(test, fix);
+		tlb_flush(test, fix, 0, ranges[i].start, ranges[i].end);
+		KUNIT_EXPECT_EQ_MSG(test, tlb_flushed(test, fix), ranges[i].flushed, "%#llx-%#llx",
+				    ranges[i].start, ranges[i].end);
+	}
+}
+
+static void tlb_whole_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+
+	PAGODA_PROVES(C104);
+	tlb_prepare(test, fix);
+	KUNIT_EXPECT_EQ(test, tlb_flushed(test, fix), 0);
+	/* The other space keeps its translation: tlb_flushed() looks. */
+	tlb_flush(test, fix, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, tlb_flushed(test, fix), 0x1f);
+}
+
+static void tlb_invalid_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+	u64 va = fix->shape->va;
+	u32 level;
+
+	PAGODA_PROVES(C106);
+	for (level = 0; level < fix->shape->levels; level++) {
+		/* Kept: stays invalid until the flush, at any level. */
+		mmu_shape_set(test, fix, fix->shape);
+		mmu_word(fix, 0, va, level, false);
+		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
+		tlb_map(fix, va, SZ_4K, A);
+		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
+		tlb_flush(test, fix, 0, va, va);
+		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
+		/* Promised not to be kept. */
+		mmu_shape_set(test, fix, fix->shape);
+		fix->engine.features |= BIT_ULL(VIRTIO_PAGODA_F_INVALID_NOT_CACHED);
+		mmu_word(fix, 0, va, level, false);
+		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
+		tlb_map(fix, va, SZ_4K, A);
+		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
+		/* A valid one is, all the same. */
+		tlb_map(fix, va, SZ_4K, B);
+		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
+	}
+}
+
+/* Each queue has its own; a flush is for all of them. */
+static void tlb_queues_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+	u64 va = fix->shape->va;
+	u32 i;
+
+	tlb_map(fix, va, SZ_4K, A);
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + A);
+	tlb_map(fix, va, SZ_4K, B);
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 2, 0, va), fix->vram + B);
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + A);
+	tlb_map(fix, va, SZ_4K, C);
+	tlb_flush(test, fix, 0, va, va);
+	for (i = 0; i < MMU_TLBS; i++)
+		KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, i, 0, va), fix->vram + C);
+	/* Who has none sees every change. */
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, MMU_TLBS, 0, va), fix->vram + C);
+	tlb_map(fix, va, SZ_4K, A);
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, MMU_TLBS, 0, va), fix->vram + A);
+}
+
+static void tlb_root_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+	struct pagoda_engine_space other;
+	u64 va = fix->shape->va;
+
+	tlb_map(fix, va, SZ_4K, A);
+	mmu_map(fix, 1, va, SZ_4K, mmu_entry(VRAM, C, 0));
+	mmu_map(fix, 2, va, SZ_4K, mmu_entry(VRAM, B, 0));
+	other = fix->spaces[2];
+	KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 1, va), fix->vram + C);
+	mmu_map(fix, 1, va, SZ_4K, mmu_entry(VRAM, A, 0));
+	KUNIT_EXPECT_EQ(test, pagoda_engine_root_set(&fix->engine, 0, other.segment, other.address,
+						     other.entries), 0);
+	KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, B));
+	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 1, va), fix->vram + C);
+	KUNIT_EXPECT_EQ(test, pagoda_engine_root_set(&fix->engine, 0, 0, 0, 0), 0);
+	KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
+}
+
+static void tlb_refused_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+	struct virtio_pagoda_flush_tlb *flush;
+	u64 va = fix->shape->va;
+
+	tlb_map(fix, va, SZ_4K, A);
+	mmu_reach(fix, 0, 0, va);
+	tlb_map(fix, va, SZ_4K, B);
+	flush = mmu_add_flush(fix, 0, 0, 0);
+	flush->root_address = cpu_to_le64(le64_to_cpu(flush->root_address) + MMU_PAGE);
+	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "other root");
+	flush = mmu_add_flush(fix, 0, 0, 0);
+	flush->root_segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_SYSTEM);
+	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "other segment");
+	flush = mmu_add_flush(fix, 0, 0, 0);
+	flush->address_space = cpu_to_le32(MMU_SPACES);
+	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, "no such space");
+	mmu_add_flush(fix, 0, va + 1, va);
+	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "backwards");
+	mmu_add_flush(fix, 0, va, (1ull << 47) + 1);
+	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "too far");
+	KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
+	/* Without a root there is nothing to flush, and nothing wrong with that. */
+	KUNIT_EXPECT_EQ(test, pagoda_engine_root_set(&fix->engine, 1, 0, 0, 0), 0);
+	flush = mmu_add_flush(fix, 1, 0, 0);
+	flush->root_address = cpu_to_le64(MMU_PAGE);
+	mmu_expect_done(test, fix);
+}
+
+/* More translations than a TLB holds: the last ones win, and all are right. */
+static void tlb_many_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+	u64 va = fix->shape->va;
+	u32 i, stale = 0;
+
+	for (i = 0; i < 2048; i++) {
+		tlb_map(fix, va + i * MMU_PAGE, SZ_4K, i % 1024 * MMU_PAGE);
+		KUNIT_ASSERT_TRUE(test, tlb_reaches(fix, va + i * MMU_PAGE, i % 1024 * MMU_PAGE));
+	}
+	for (i = 0; i < 2048; i++)
+		KUNIT_ASSERT_TRUE(test, tlb_reaches(fix, va + i * MMU_PAGE, i % 1024 * MMU_PAGE));
+	for (i = 2048; i--;) {
+		tlb_map(fix, va + i * MMU_PAGE, SZ_4K, SZ_4M);
+		stale += !tlb_reaches(fix, va + i * MMU_PAGE, SZ_4M);
+	}
+	KUNIT_EXPECT_LE(test, stale, PAGODA_ENGINE_TLB_ENTRIES);
+	KUNIT_EXPECT_GT(test, stale, PAGODA_ENGINE_TLB_ENTRIES / 2);
+}
+
+/* A queue that fills the page at an address, over and over. */
+struct tlb_worker {
+	struct mmu_fixture *fix;
+	struct task_struct *task;
+	void *buffer;
+	u32 size;
+	u32 runs;
+	u32 errors;
+};
+
+static int tlb_worker_thread(void *data)
+{
+	struct tlb_worker *worker = data;
+	struct pagoda_engine_run run;
+
+	while (!kthread_should_stop()) {
+		pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING,
+				       VIRTIO_PAGODA_QUEUE_PAGING, 1);
+		run.tlb = 1;
+		run.buffer = worker->buffer;
+		run.size = worker->size;
+		if (pagoda_engine_execute(&worker->fix->engine, &run) != PAGODA_ENGINE_DONE)
+			worker->errors++;
+		WRITE_ONCE(worker->runs, worker->runs + 1);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void tlb_worker_start(struct kunit *test, struct mmu_fixture *fix,
+			     struct tlb_worker *worker)
+{
+	worker->fix = fix;
+	worker->size = fix->size;
+	worker->buffer = kunit_kzalloc(test, fix->size, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, worker->buffer);
+	memcpy(worker->buffer, fix->buffer, fix->size);
+	fix->size = 0;
+	worker->task = kthread_run(tlb_worker_thread, worker, "pagoda-tlb-test");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, worker->task);
+}
+
+/* Once the flush is done nobody writes the page that was there, under load. */
+static void tlb_concurrent_test(struct kunit *test)
+{
+	struct mmu_fixture *fix = test->priv;
+	u64 va = fix->shape->va, pages[] = { A, B };
+	struct tlb_worker worker = {};
+	u32 i, runs, written = 0;
+
+	PAGODA_PROVES(C103);
+	tlb_map(fix, va, SZ_64K, A);
+	mmu_add_fill(fix, va, SZ_64K, 0x5a5a5a5a);
+	tlb_worker_start(test, fix, &worker);
+	for (i = 0; i < 300; i++) {
+		runs = READ_ONCE(worker.runs);
+		tlb_map(fix, va, SZ_64K, pages[(i + 1) % 2]);
+		tlb_flush(test, fix, 0, va, va);
+		memset(fix->vram + pages[i % 2], 0, SZ_64K);
+		while (READ_ONCE(worker.runs) < runs + 2)
+			cond_resched();
+		KUNIT_EXPECT_NULL(test, memchr_inv(fix->vram + pages[i % 2], 0, SZ_64K));
+		written += fix->vram[pages[(i + 1) % 2]] == 0x5a;
+	}
+	kthread_stop(worker.task);
+	KUNIT_EXPECT_EQ(test, worker.errors, 0);
+	KUNIT_EXPECT_GT(test, written, 100);
+}
+
+static int tlb_test_init(struct kunit *test)
+{
+	test->priv = mmu_fixture_init(test);
+	return 0;
+}
+
+static struct kunit_case tlb_cases[] = {
+	KUNIT_CASE(tlb_remap_test),
+	KUNIT_CASE(tlb_stale_fill_test),
+	KUNIT_CASE(tlb_range_test),
+	KUNIT_CASE(tlb_whole_test),
+	KUNIT_CASE(tlb_invalid_test),
+	KUNIT_CASE(tlb_queues_test),
+	KUNIT_CASE(tlb_root_test),
+	KUNIT_CASE(tlb_refused_test),
+	KUNIT_CASE(tlb_many_test),
+	KUNIT_CASE(tlb_concurrent_test),
+	{}
+};
+
+static struct kunit_suite tlb_suite = {
+	.name = "pagoda_engine_tlb",
+	.init = tlb_test_init,
+	.test_cases = tlb_cases,
+};
+
+kunit_test_suite(tlb_suite);

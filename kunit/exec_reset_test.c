@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Jobs that fault or hang, engines that can't be reset, devices that go. */
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/prandom.h>
+
+#include "exec_helpers.h"
+#include "prove.h"
+#include "queue_helpers.h"
+
+/*
+ * Context 0's second job goes wrong while jobs of contexts 0, 1 and 2 are behind it, on
+ * the device and waiting.
+ */
+static u32 pagoda_exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
+{
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 0, deed, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 3);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	/* The first is through, so that one more fits. */
+	pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(t->test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_exec_test_wait_given(t, 0, 5);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	return 2;
+}
+
+static void pagoda_exec_expect_only_guilty(struct pagoda_exec_test *t, u32 guilty, int error)
+{
+	struct kunit *test = t->test;
+	u32 i;
+
+	for (i = 1; i <= t->nr_jobs; i++) {
+		bool fails = !t->job[i].context && i > guilty;
+
+		KUNIT_EXPECT_EQ(test, i == guilty ? error : fails ? -ECANCELED : 0,
+				pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, i != guilty && !fails, t->job[i].executed);
+		KUNIT_EXPECT_EQ(test, !fails, t->job[i].started);
+	}
+	KUNIT_EXPECT_TRUE(test, pagoda_exec_context_is_banned(t->context[0].context));
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_context_is_banned(t->context[1].context));
+	KUNIT_EXPECT_EQ(test, 1, t->context[0].nr_banned);
+	KUNIT_EXPECT_EQ(test, 0, t->context[1].nr_banned + t->context[2].nr_banned);
+	KUNIT_EXPECT_EQ(test, 0, t->context[1].nr_lost + t->context[2].nr_lost);
+	KUNIT_EXPECT_EQ(test, guilty, t->context[0].report.job);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+}
+
+static void pagoda_exec_reset_fault(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	const struct pagoda_exec_report *report = &t->context[0].report;
+	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_FAULTS);
+	struct pagoda_engine_stats stats;
+
+	PAGODA_PROVES(C187);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	pagoda_exec_expect_only_guilty(t, guilty, -EFAULT);
+	KUNIT_EXPECT_FALSE(test, report->hung || report->reset);
+	KUNIT_EXPECT_EQ(test, 0, report->engine);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_READ_ONLY, report->fault.reason);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_ACCESS_WRITE, report->fault.access);
+	KUNIT_EXPECT_EQ(test, guilty * 0x1000, report->fault.address);
+	/* Five were given; what is given again has a number behind those. */
+	KUNIT_EXPECT_EQ(test, 6, t->job[3].seqno);
+	KUNIT_EXPECT_EQ(test, 7, t->job[5].seqno);
+	stats = pagoda_exec_test_stats(t, 0);
+	KUNIT_EXPECT_EQ(test, 1, stats.faults);
+	KUNIT_EXPECT_EQ(test, 0, stats.timeouts);
+	KUNIT_EXPECT_EQ(test, 1, stats.resets);
+	KUNIT_EXPECT_EQ(test, 2, stats.resubmitted);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* The neighbour engine doesn't notice. */
+static void pagoda_exec_reset_hang(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_HANGS);
+	struct pagoda_engine_stats stats;
+	u32 other;
+
+	pagoda_fake_transport_mode(t->fake[1], PAGODA_FAKE_DEFERRED);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	pagoda_exec_test_context(t, 3, 1, PAGODA_EXEC_NORMAL);
+	other = pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
+	pagoda_exec_expect_only_guilty(t, guilty, -ETIME);
+	KUNIT_EXPECT_TRUE(test, t->context[0].report.hung);
+	stats = pagoda_exec_test_stats(t, 0);
+	KUNIT_EXPECT_EQ(test, 1, stats.timeouts);
+	KUNIT_EXPECT_EQ(test, 0, stats.faults);
+	KUNIT_EXPECT_EQ(test, 1, stats.resets);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_stats(t, 1).resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Fault after fault: each costs its own context. */
+static void pagoda_exec_reset_faults(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 6; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 60; i++)
+		pagoda_exec_test_push(t, i % 6, i % 6 < 4 && i >= 12 && i < 18 ?
+				      PAGODA_EXEC_FAULTS : PAGODA_EXEC_RUNS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	for (i = 0; i < 60; i++)
+		KUNIT_EXPECT_EQ(test, i % 6 >= 4 || i < 12 ? 0 : i < 18 ? -EFAULT : -ECANCELED,
+				pagoda_exec_test_wait(t, i + 1));
+	KUNIT_EXPECT_EQ(test, 4, pagoda_exec_test_stats(t, 0).faults);
+	KUNIT_EXPECT_EQ(test, 4, pagoda_exec_test_stats(t, 0).resets);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Work that comes while the engine is being reset waits for that. */
+static void pagoda_exec_reset_meanwhile(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	t->fake[0]->reset_delay_ms = 50;
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
+	while (!READ_ONCE(t->fake[0]->resets))
+		usleep_range(500, 1000);
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, 1));
+	for (i = 2; i <= 4; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, i, t->job[i].seqno);
+	}
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* The job was executed, the device told nobody, or nonsense: nobody is to blame. */
+static void pagoda_exec_expect_forgotten(struct pagoda_exec_test *t,
+					 enum pagoda_fake_trouble trouble)
+{
+	struct kunit *test = t->test;
+	u32 i;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_fake_transport_order(t->fake[0], 2, trouble, 0, 1);
+	for (i = 1; i <= 8; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	for (i = 1; i <= 8; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, 1, t->job[i].executed);
+	}
+	KUNIT_EXPECT_EQ(test, 1, pagoda_exec_test_stats(t, 0).resets);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_stats(t, 0).timeouts);
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void pagoda_exec_reset_forgotten(struct kunit *test)
+{
+	pagoda_exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_DROP);
+}
+
+static void pagoda_exec_reset_corrupt(struct kunit *test)
+{
+	pagoda_exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_CORRUPT);
+}
+
+/*
+ * As pagoda_exec_push_trouble(), with a neighbour that the other engine has, and job 8,
+ * which no engine has.
+ */
+static u32 pagoda_exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
+{
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_context(t, i, i == 3, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 0, deed, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 1, 1);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(t->test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 5);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
+	return 2;
+}
+
+/* Everything the engines had is lost, and who isn't to blame is told so. */
+static void pagoda_exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int error)
+{
+	static const u32 lost[] = { 0, 1, 1, 1 };
+	struct kunit *test = t->test;
+	u32 i;
+
+	for (i = 1; i <= 8; i++)
+		KUNIT_EXPECT_EQ(test, i == guilty ? error : i > guilty && i < 8 ? -ECANCELED : 0,
+				pagoda_exec_test_wait(t, i));
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, !i, t->context[i].nr_banned);
+		KUNIT_EXPECT_EQ(test, !i, pagoda_exec_context_is_banned(t->context[i].context));
+		KUNIT_EXPECT_EQ(test, lost[i], t->context[i].nr_lost);
+		KUNIT_EXPECT_EQ(test, lost[i], t->context[i].report.reset);
+		KUNIT_EXPECT_EQ(test, i ? 1 : guilty, t->context[i].report.job);
+	}
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+}
+
+static void pagoda_exec_reset_fails(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+	u32 i;
+
+	PAGODA_PROVES(C193);
+	t->fake[0]->reset_error = -ETIMEDOUT;
+	t->resume_later = true;
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, guilty));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 5));
+	/* The owner isn't ready yet: what is left waits for it. */
+	t->fake[0]->reset_error = 0;
+	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 5, t->fake[0]->submits);
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 8));
+	pagoda_engines_resume(t->engines);
+	pagoda_exec_expect_lost(t, guilty, -EFAULT);
+	/* All that was given counts as executed, on each engine. */
+	KUNIT_EXPECT_EQ(test, 6, t->job[8].seqno);
+	i = pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 2, t->job[i].seqno);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* An engine that hangs so well that it can't be reset. */
+static void pagoda_exec_reset_hang_fails(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	t->fake[0]->reset_error = -ETIMEDOUT;
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 1);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_TRUE(test, t->context[0].report.hung);
+	KUNIT_EXPECT_TRUE(test, t->context[1].report.reset);
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	t->fake[0]->reset_error = 0;
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 3));
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* An answer that comes when the engine was given up changes nothing. */
+static void pagoda_exec_reset_late_answer(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	t->fake[0]->reset_error = -ETIMEDOUT;
+	t->answers_late = true;
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 1, t->job[1].executed);
+	KUNIT_EXPECT_EQ(test, 1, t->context[0].nr_banned);
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* One was acknowledged, five were given, the second faulted. */
+static const u64 pagoda_exec_lies[] = { 0, 2, 5, 6, U64_MAX };
+
+static void pagoda_exec_lie_name(const u64 *lie, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%llu", *lie);
+}
+
+KUNIT_ARRAY_PARAM(pagoda_exec_lies, pagoda_exec_lies, pagoda_exec_lie_name);
+
+/* Numbers an engine can't have come to are as good as no answer. */
+static void pagoda_exec_reset_lies(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+
+	PAGODA_PROVES(C188);
+	t->fake[0]->reset_lies = true;
+	t->fake[0]->lie.seqno = *(const u64 *)test->param_value;
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, guilty));
+	t->fake[0]->reset_lies = false;
+	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
+	pagoda_exec_expect_lost(t, guilty, -EFAULT);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* It hangs, and says it did more than it was asked for. */
+static void pagoda_exec_reset_boasts(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	PAGODA_PROVES(C188);
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	t->fake[0]->reset_lies = true;
+	t->fake[0]->lie.seqno = 3;
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void pagoda_exec_reset_adapter_fails(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+	u32 i;
+
+	t->fake[0]->reset_error = -ETIMEDOUT;
+	t->adapter_error = -ETIMEDOUT;
+	pagoda_fake_transport_let(t->fake[0], 1);
+	pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
+	for (i = guilty; i <= t->nr_jobs; i++)
+		KUNIT_EXPECT_EQ(test, i == guilty ? -EFAULT : -ENODEV,
+				pagoda_exec_test_wait(t, i));
+	i = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	KUNIT_EXPECT_EQ(test, 5, t->fake[0]->submits);
+	/* What the device still has it may give back when everything else is gone. */
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_context_destroy(t, i);
+	pagoda_engines_destroy(t->engines);
+	t->engines = NULL;
+	for (i = 0; i < PAGODA_EXEC_TEST_ENGINES; i++)
+		pagoda_fake_transport_drain(t->fake[i]);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* An engine that fails at a job for no reason isn't asked for ever. */
+static void pagoda_exec_reset_nonsense(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 1, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_CONFUSES, NULL);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 3, t->job[1].started);
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	t->fake[1]->submit_error = -ENOSPC;
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 3, t->fake[1]->submits);
+	KUNIT_EXPECT_EQ(test, 2, t->adapter_resets);
+	t->fake[1]->submit_error = 0;
+	/* The owner decides what comes of it, nobody is banned. */
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, 0, t->context[i].nr_banned);
+		KUNIT_EXPECT_EQ(test, 1, t->context[i].nr_lost);
+		pagoda_exec_test_push(t, i, PAGODA_EXEC_RUNS, NULL);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 3 + i));
+	}
+}
+
+/* The adapter is reset for somebody else's reasons. */
+static void pagoda_exec_reset_by_owner(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, i, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 8; i++)
+		pagoda_exec_test_push(t, i % 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	pagoda_exec_test_wait_given(t, 1, 4);
+	for (i = 0; i < 8; i++)
+		pagoda_exec_test_push(t, i % 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_engines_hold(t->engines);
+	for (i = 0; i < PAGODA_EXEC_TEST_ENGINES; i++)
+		pagoda_fake_transport_lose(t->fake[i]);
+	pagoda_engines_lost(t->engines);
+	for (i = 2; i <= 8; i++)
+		KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 4, t->context[1].nr_lost);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
+	pagoda_engines_resume(t->engines);
+	for (i = 10; i <= 16; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned + t->context[1].nr_banned);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void pagoda_exec_unplug(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *gate = pagoda_test_fence(test);
+	u32 i, polls;
+
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_context(t, i, i % 2, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 2);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	for (i = 0; i < 40; i++)
+		pagoda_exec_test_push(t, i % 4, PAGODA_EXEC_RUNS, i == 30 ? gate : NULL);
+	dma_fence_signal(gate);
+	pagoda_engines_stop(t->engines);
+	for (i = 2; i <= t->nr_jobs; i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_exec_test_is_done(t, i));
+		KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, 0, t->job[i].executed);
+	}
+	polls = t->fake[0]->polls;
+	i = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
+	/* The transports may be gone now, whatever the owner still does. */
+	pagoda_engines_hold(t->engines);
+	pagoda_engines_lost(t->engines);
+	pagoda_engines_resume(t->engines);
+	KUNIT_EXPECT_EQ(test, polls, t->fake[0]->polls);
+	KUNIT_EXPECT_EQ(test, 1, t->fake[0]->resets);
+	dma_fence_put(gate);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A client is killed while its jobs hang: nobody of it is told, nobody else suffers. */
+static void pagoda_exec_kill_hanging(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_HANGS);
+	u32 i;
+
+	pagoda_exec_test_context_destroy(t, 0);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	for (i = 1; i <= t->nr_jobs; i++)
+		KUNIT_EXPECT_EQ(test, i == guilty ? -ETIME :
+				!t->job[i].context && i > guilty ? -ESRCH : 0,
+				pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* What a storm knows of a job when it is over. */
+static bool pagoda_exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocent)
+{
+	const struct pagoda_exec_test_job *job = &t->job[number];
+	int error = pagoda_exec_test_wait(t, number);
+
+	if (job->executed != !error)
+		return false;
+	switch (error) {
+	case 0:
+		return job->deed == PAGODA_EXEC_RUNS;
+	case -EFAULT:
+		return job->deed == PAGODA_EXEC_FAULTS && job->started;
+	case -ETIME:
+		return job->deed == PAGODA_EXEC_HANGS && job->started;
+	case -ECANCELED:
+	case -ESRCH:
+		return !innocent;
+	default:
+		return false;
+	}
+}
+
+#define PAGODA_EXEC_STORM_SEED	0x55af2b4a
+#define PAGODA_EXEC_STORM_JOBS	3000
+#define PAGODA_EXEC_STORM_HANGS	3
+
+/*
+ * Contexts 6 and 7 do nothing wrong and must get all their work done; the others fault,
+ * hang, are banned and killed, and come back.
+ */
+static void pagoda_exec_storm_step(struct pagoda_exec_test *t, struct rnd_state *rnd, u32 *hangs)
+{
+	u32 i = prandom_u32_state(rnd) % PAGODA_EXEC_TEST_CONTEXTS;
+	u32 what = prandom_u32_state(rnd) % 64;
+	enum pagoda_exec_deed deed = PAGODA_EXEC_RUNS;
+	struct dma_fence *after = NULL;
+
+	if (i < 6 && what < 3) {
+		deed = PAGODA_EXEC_FAULTS;
+	} else if (i < 6 && what == 3 && *hangs) {
+		deed = PAGODA_EXEC_HANGS;
+		--*hangs;
+	} else if (i < 6 && what == 4) {
+		pagoda_exec_context_ban(t->context[i].context);
+	} else if (i < 6 && (what == 5 || pagoda_exec_context_is_banned(t->context[i].context))) {
+		pagoda_exec_test_context_destroy(t, i);
+		pagoda_exec_test_context(t, i, prandom_u32_state(rnd) % 2, what % 3);
+	}
+	if (t->nr_jobs && what % 8 == 7)
+		after = t->job[1 + prandom_u32_state(rnd) % t->nr_jobs].fence;
+	pagoda_exec_test_push(t, i, deed, after);
+}
+
+static void pagoda_exec_storm(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i, hangs = PAGODA_EXEC_STORM_HANGS;
+	struct rnd_state rnd;
+
+	kunit_info(test, "seed 0x%x\n", PAGODA_EXEC_STORM_SEED);
+	prandom_seed_state(&rnd, PAGODA_EXEC_STORM_SEED);
+	for (i = 0; i < PAGODA_EXEC_TEST_CONTEXTS; i++)
+		pagoda_exec_test_context(t, i, i % 2, i % 3);
+	for (i = 0; i < PAGODA_EXEC_STORM_JOBS; i++) {
+		pagoda_exec_storm_step(t, &rnd, &hangs);
+		if (prandom_u32_state(&rnd) % 16 == 0)
+			usleep_range(50, 100);
+	}
+	for (i = 1; i <= t->nr_jobs; i++)
+		KUNIT_EXPECT_TRUE_MSG(test, pagoda_exec_storm_fits(t, i, t->job[i].context >= 6),
+				      "job %u of context %u, deed %u, executed %u, error %d", i,
+				      t->job[i].context, t->job[i].deed, t->job[i].executed,
+				      t->job[i].fence->error);
+	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 0).faults, 0);
+	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 1).resubmitted, 0);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static struct kunit_case pagoda_exec_reset_cases[] = {
+	KUNIT_CASE(pagoda_exec_reset_fault),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_hang),
+	KUNIT_CASE(pagoda_exec_reset_faults),
+	KUNIT_CASE(pagoda_exec_reset_meanwhile),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_forgotten),
+	KUNIT_CASE(pagoda_exec_reset_corrupt),
+	KUNIT_CASE(pagoda_exec_reset_fails),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_hang_fails),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_late_answer),
+	KUNIT_CASE_PARAM(pagoda_exec_reset_lies, pagoda_exec_lies_gen_params),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_boasts),
+	KUNIT_CASE(pagoda_exec_reset_adapter_fails),
+	KUNIT_CASE(pagoda_exec_reset_nonsense),
+	KUNIT_CASE(pagoda_exec_reset_by_owner),
+	KUNIT_CASE(pagoda_exec_unplug),
+	KUNIT_CASE_SLOW(pagoda_exec_kill_hanging),
+	KUNIT_CASE_SLOW(pagoda_exec_storm),
+	{}
+};
+
+static struct kunit_suite pagoda_exec_reset_suite = {
+	.name = "pagoda_exec_reset",
+	.test_cases = pagoda_exec_reset_cases,
+};
+
+kunit_test_suite(pagoda_exec_reset_suite);

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Jobs of contexts on engines that work. */
+#include <kunit/test.h>
+#include <linux/delay.h>
+
+#include "exec_helpers.h"
+#include "prove.h"
+#include "queue_helpers.h"
+
+static void pagoda_exec_order(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u64 submitted, completed;
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_context(t, i, i / 2, PAGODA_EXEC_NORMAL);
+	for (i = 0; i < 96; i++)
+		pagoda_exec_test_push(t, i % 3, PAGODA_EXEC_RUNS, NULL);
+	for (i = 1; i <= t->nr_jobs; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, 1, t->job[i].executed);
+	}
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_context_wait_idle(t->context[i].context, 1));
+		pagoda_exec_context_progress(t->context[i].context, &submitted, &completed);
+		KUNIT_EXPECT_EQ(test, 32, submitted);
+		KUNIT_EXPECT_EQ(test, 32, completed);
+	}
+	KUNIT_EXPECT_EQ(test, 64, pagoda_exec_test_stats(t, 0).jobs);
+	KUNIT_EXPECT_EQ(test, 32, pagoda_exec_test_stats(t, 1).jobs);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_stats(t, 0).resets);
+	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 0).busy_ns, 0);
+	pagoda_exec_test_expect_clean(t);
+}
+
+struct pagoda_exec_watch {
+	struct dma_fence_cb cb;
+	struct pagoda_exec_test *t;
+	u32 earlier;
+	u32 early;
+};
+
+static void pagoda_exec_watch_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct pagoda_exec_watch *watch = container_of(cb, struct pagoda_exec_watch, cb);
+
+	watch->early += !dma_fence_is_signaled(watch->t->job[watch->earlier].fence);
+}
+
+/*
+ * The first job's interrupt is lost, those behind it answer at once: none of them
+ * signals before the watchdog found the first. Nothing is reset for that.
+ */
+static void pagoda_exec_lost_interrupt(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_watch watch[3] = {};
+	struct pagoda_engine_stats stats;
+	u32 i;
+
+	PAGODA_PROVES(C185);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_fake_transport_order(t->fake[0], 1, PAGODA_FAKE_SILENT, 0, 1);
+	for (i = 0; i < 4; i++) {
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+		pagoda_exec_test_push(t, i, PAGODA_EXEC_RUNS, NULL);
+		pagoda_exec_test_wait_given(t, 0, i + 1);
+	}
+	for (i = 0; i < 3; i++) {
+		watch[i].t = t;
+		watch[i].earlier = i + 1;
+		KUNIT_ASSERT_EQ(test, 0, dma_fence_add_callback(t->job[i + 2].fence, &watch[i].cb,
+								pagoda_exec_watch_signalled));
+	}
+	pagoda_fake_transport_let(t->fake[0], 4);
+	for (i = 4; i; i--)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, 0, watch[i].early);
+	stats = pagoda_exec_test_stats(t, 0);
+	KUNIT_EXPECT_EQ(test, 1, stats.polled);
+	KUNIT_EXPECT_EQ(test, 0, stats.resets);
+	KUNIT_EXPECT_EQ(test, 0, stats.timeouts);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* What the device has goes first, then what is more important, however late it came. */
+static void pagoda_exec_priorities(struct kunit *test)
+{
+	static const enum pagoda_exec_priority priorities[] = {
+		PAGODA_EXEC_NORMAL, PAGODA_EXEC_LOW, PAGODA_EXEC_NORMAL, PAGODA_EXEC_HIGH,
+	};
+	static const u8 order[] = { 0, 0, 0, 0, 3, 3, 3, 2, 2, 2, 1, 1, 1 };
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(priorities); i++)
+		pagoda_exec_test_context(t, i, 0, priorities[i]);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	for (i = 0; i < 9; i++)
+		pagoda_exec_test_push(t, 1 + i / 3, PAGODA_EXEC_RUNS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 13);
+	for (i = 1; i <= t->nr_jobs; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(order), t->nr_log);
+	for (i = 0; i < ARRAY_SIZE(order); i++)
+		KUNIT_EXPECT_EQ(test, order[i], t->job[t->log[i]].context);
+	/* So few that nobody stands behind many. */
+	KUNIT_EXPECT_EQ(test, 4, t->fake[0]->most);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void pagoda_exec_dependencies(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *gate = pagoda_test_fence(test);
+	u32 first, second, third, free;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 1, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 2, 0, PAGODA_EXEC_LOW);
+	first = pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, gate);
+	second = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, t->job[first].fence);
+	/* Of its own context too, which is no news. */
+	third = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, t->job[second].fence);
+	free = pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, free));
+	KUNIT_EXPECT_EQ(test, 0, t->job[first].started);
+	KUNIT_EXPECT_EQ(test, 0, t->job[second].started);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_context_wait_idle(t->context[1].context, 1));
+	dma_fence_signal(gate);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, third));
+	KUNIT_ASSERT_EQ(test, 4, t->nr_log);
+	KUNIT_EXPECT_EQ(test, first, t->log[1]);
+	KUNIT_EXPECT_EQ(test, second, t->log[2]);
+	KUNIT_EXPECT_EQ(test, third, t->log[3]);
+	dma_fence_put(gate);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void pagoda_exec_dependencies_resv(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *gate = pagoda_test_fence(test), *done;
+	struct pagoda_exec_job *job;
+	struct dma_resv resv;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	dma_resv_init(&resv);
+	dma_resv_lock(&resv, NULL);
+	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(&resv, 1));
+	dma_resv_add_fence(&resv, gate, DMA_RESV_USAGE_BOOKKEEP);
+	/* Given back it leaves nothing behind. */
+	job = pagoda_exec_job_create(t->context[0].context, 0);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_resv(job, &resv, DMA_RESV_USAGE_BOOKKEEP));
+	pagoda_exec_job_put(job);
+	KUNIT_EXPECT_EQ(test, 2, kref_read(&gate->refcount));
+
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	job = pagoda_exec_job_create(t->context[0].context, 1);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_resv(job, &resv, DMA_RESV_USAGE_BOOKKEEP));
+	dma_resv_unlock(&resv);
+	t->job[1].context = 0;
+	job->buffers[0].address = cpu_to_le64(1);
+	pagoda_exec_job_arm(job);
+	KUNIT_EXPECT_EQ(test, 1, job->number);
+	done = dma_fence_get(job->fence);
+	pagoda_exec_job_push(job);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, t->fake[0]->submits);
+	dma_fence_signal(gate);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(done));
+	KUNIT_EXPECT_EQ(test, 1, t->job[1].executed);
+	dma_resv_fini(&resv);
+	dma_fence_put(gate);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void pagoda_exec_arguments(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	const u32 most = VIRTIO_PAGODA_MAX_COMMAND_BUFFERS;
+	struct pagoda_exec_job *job;
+
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(pagoda_exec_context_create(t->engines, PAGODA_EXEC_TEST_ENGINES,
+							   PAGODA_EXEC_NORMAL, 1, 1, t)));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(pagoda_exec_context_create(t->engines, 0, PAGODA_EXEC_HIGH + 1, 1,
+							   1, t)));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(pagoda_exec_context_create(t->engines, 0, PAGODA_EXEC_NORMAL, 0, 1,
+							   t)));
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	job = pagoda_exec_job_create(t->context[0].context, most + 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(job));
+	job = pagoda_exec_job_create(t->context[0].context, most);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
+	KUNIT_EXPECT_EQ(test, most, job->nr_buffers);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_fence(job, NULL));
+	memset(job->buffers, 0xff, most * sizeof(job->buffers[0]));
+	pagoda_exec_job_put(job);
+}
+
+static void pagoda_exec_engines_refuse(struct kunit *test)
+{
+	const struct pagoda_exec_ops none = {};
+	struct pagoda_engines_args args = { .timeout_ms = 1, .ops = &none };
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_engines_create(&args)));
+	args.count = VIRTIO_PAGODA_MAX_ENGINES + 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_engines_create(&args)));
+	args.count = 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_engines_create(&args)));
+	pagoda_engines_destroy(NULL);
+	pagoda_exec_context_destroy(NULL);
+}
+
+/* Nobody waits in between: thousands queue up. */
+static void pagoda_exec_thousands(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_context(t, i, i % 2, PAGODA_EXEC_NORMAL + i % 3);
+	for (i = 0; i < 6000; i++)
+		pagoda_exec_test_push(t, i % 4, PAGODA_EXEC_RUNS, i > 7 && i % 5 == 0 ?
+				      t->job[i - 6].fence : NULL);
+	for (i = 1; i <= t->nr_jobs; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+		KUNIT_ASSERT_EQ(test, 1, t->job[i].executed);
+	}
+	KUNIT_EXPECT_EQ(test, 6000, atomic_read(&t->nr_done));
+	KUNIT_EXPECT_LE(test, t->fake[0]->most, 4);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void pagoda_exec_fence_outlives_engines(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *fence;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	fence = t->job[pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL)].fence;
+	KUNIT_EXPECT_STREQ(test, "pagoda-exec", fence->ops->get_timeline_name(fence));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_exec_test_context_destroy(t, 0);
+	pagoda_engines_destroy(t->engines);
+	t->engines = NULL;
+	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(fence));
+	KUNIT_EXPECT_STREQ(test, "pagoda-exec", fence->ops->get_timeline_name(fence));
+}
+
+/* Like a process that is killed: what the engine has goes on, the rest never runs. */
+static void pagoda_exec_kill(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *gate = pagoda_test_fence(test);
+	u32 i, other;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	for (i = 0; i < 100; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, gate);
+	other = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_context_destroy(t, 0);
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 1));
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
+	/* Its memory may still be in the hands of whoever signals the gate. */
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 3));
+	dma_fence_signal(gate);
+	for (i = 3; i < other; i++) {
+		KUNIT_EXPECT_EQ(test, -ESRCH, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, 0, t->job[i].started);
+	}
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned + t->context[0].nr_lost);
+	dma_fence_put(gate);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void pagoda_exec_ban(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u64 submitted, completed;
+	u32 i, other;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	for (i = 0; i < 8; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	other = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_context_is_banned(t->context[0].context));
+	pagoda_exec_context_ban(t->context[0].context);
+	KUNIT_EXPECT_TRUE(test, pagoda_exec_context_is_banned(t->context[0].context));
+	pagoda_exec_context_progress(t->context[0].context, &submitted, &completed);
+	KUNIT_EXPECT_EQ(test, 12, submitted);
+	KUNIT_EXPECT_EQ(test, 0, completed);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	for (i = 1; i < other; i++) {
+		KUNIT_EXPECT_EQ(test, i <= 4 ? 0 : -ECANCELED, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, i <= 4, t->job[i].started);
+	}
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
+	i = pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, i));
+	pagoda_exec_context_progress(t->context[0].context, &submitted, &completed);
+	KUNIT_EXPECT_EQ(test, 13, completed);
+	/* Who bans knows why. */
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Nothing is sent while the engines are held; what was sent goes on. */
+static void pagoda_exec_hold(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 1, PAGODA_EXEC_NORMAL);
+	pagoda_engines_hold(t->engines);
+	pagoda_engines_hold(t->engines);
+	for (i = 0; i < 16; i++)
+		pagoda_exec_test_push(t, i % 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_engines_resume(t->engines);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, t->fake[0]->submits + t->fake[1]->submits);
+	pagoda_engines_resume(t->engines);
+	for (i = 1; i <= 16; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	pagoda_exec_test_expect_clean(t);
+}
+
+static struct kunit_case pagoda_exec_cases[] = {
+	KUNIT_CASE(pagoda_exec_order),
+	KUNIT_CASE(pagoda_exec_lost_interrupt),
+	KUNIT_CASE(pagoda_exec_priorities),
+	KUNIT_CASE(pagoda_exec_dependencies),
+	KUNIT_CASE(pagoda_exec_dependencies_resv),
+	KUNIT_CASE(pagoda_exec_arguments),
+	KUNIT_CASE(pagoda_exec_engines_refuse),
+	KUNIT_CASE_SLOW(pagoda_exec_thousands),
+	KUNIT_CASE(pagoda_exec_fence_outlives_engines),
+	KUNIT_CASE(pagoda_exec_kill),
+	KUNIT_CASE(pagoda_exec_ban),
+	KUNIT_CASE(pagoda_exec_hold),
+	{}
+};
+
+static struct kunit_suite pagoda_exec_suite = {
+	.name = "pagoda_exec",
+	.test_cases = pagoda_exec_cases,
+};
+
+kunit_test_suite(pagoda_exec_suite);

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packets with more than one thing wrong: device and CPU executor name the same one,
+ * whichever the device comes to first.
+ */
+#include <kunit/test.h>
+#include <linux/string.h>
+
+#include "executor_world.h"
+
+#define PAGE		PAGODA_WORLD_PAGE
+#define VRAM		VIRTIO_PAGODA_SEGMENT_VRAM
+#define APERTURE	VIRTIO_PAGODA_SEGMENT_APERTURE
+#define NOWHERE		9	/* no segment */
+#define RUNS		20	/* more than a packet may have */
+#define ONE		cpu_to_le32(1)
+
+/* A packet with runs behind it, and the CPU's pages of them. */
+struct reason_packet {
+	union {
+		struct virtio_pagoda_packet head;
+		struct virtio_pagoda_fill fill;
+		struct virtio_pagoda_discard_content discard;
+		struct virtio_pagoda_access_physical access;
+		struct virtio_pagoda_transfer transfer;
+		struct virtio_pagoda_map_aperture_segment map;
+		struct virtio_pagoda_unmap_aperture_segment unmap;
+		struct virtio_pagoda_signal_monitored_fence signal;
+		struct virtio_pagoda_init_context_resource init;
+		struct virtio_pagoda_notify_residency residency;
+		struct virtio_pagoda_notify_fence_residency fences;
+		struct virtio_pagoda_notify_alloc alloc;
+		u8 bytes[sizeof(struct virtio_pagoda_transfer) +
+			 RUNS * sizeof(struct virtio_pagoda_run)];
+	};
+	const void *pages[RUNS];
+};
+
+static struct pagoda_world *reason_world(struct kunit *test)
+{
+	struct rnd_state rnd;
+
+	pagoda_test_seed(test, &rnd);
+	return pagoda_world_make(test, &rnd);
+}
+
+/* Both refuse the packet, with that reason. */
+static void reason_check(struct pagoda_world *world, struct reason_packet *packet, u32 opcode,
+			 u32 length, u32 reason, int line)
+{
+	struct pagoda_paging_private *priv = (void *)world->priv;
+	struct pagoda_verdict verdict;
+
+	packet->head.opcode = cpu_to_le16(opcode);
+	if (!packet->head.length)
+		packet->head.length = cpu_to_le32(length);
+	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
+	memcpy(world->data, packet->bytes, length);
+	world->buf.write_offset = length;
+	*priv = (struct pagoda_paging_private) {
+		.src_pages = packet->pages,
+		.dst_pages = packet->pages,
+	};
+	world->buf.priv = world->priv + sizeof(*priv);
+	verdict = pagoda_world_submit(world);
+	KUNIT_EXPECT_EQ_MSG(world->test, verdict.reason, reason, "line %d: %s", line,
+			    pagoda_engine_fault_name(verdict.reason));
+	KUNIT_EXPECT_LT_MSG(world->test, verdict.error, 0, "line %d", line);
+}
+
+/* A packet with @nr_runs, after @changes to an empty one, is refused with a reason. */
+#define REASON(NAME, type, nr_runs, reason_name, ...) do { \
+	struct reason_packet p = { }; \
+	\
+	__VA_ARGS__; \
+	reason_check(world, &p, VIRTIO_PAGODA_OP_##NAME, sizeof(struct virtio_pagoda_##type) + \
+		     (nr_runs) * sizeof(struct virtio_pagoda_run), \
+		     VIRTIO_PAGODA_FAULT_##reason_name, __LINE__); \
+} while (0)
+
+static void reason_head_test(struct kunit *test)
+{
+	struct pagoda_world *world = reason_world(test);
+
+	REASON(COUNT, fill, 0, BAD_OPCODE, p.head.length = cpu_to_le32(8));
+	REASON(FILL, fill, 0, BAD_LENGTH, p.head.length = cpu_to_le32(8),
+	       p.head.flags = cpu_to_le16(1));
+	REASON(FILL, fill, 0, BAD_FLAGS, p.head.flags = cpu_to_le16(1),
+	       p.fill.address = cpu_to_le64(1));
+	REASON(UNMAP_MMU, map_mmu, 0, BAD_FLAGS, p.head.flags = cpu_to_le16(1));
+	REASON(UNMAP_MMU, map_mmu, 0, UNSUPPORTED, (void)p);
+}
+
+static void reason_memory_test(struct kunit *test)
+{
+	struct pagoda_world *world = reason_world(test);
+
+	REASON(FILL, fill, 0, MISALIGNED, p.fill.address = cpu_to_le64(2),
+	       p.fill.segment = cpu_to_le32(NOWHERE));
+	REASON(FILL, fill, 0, BAD_SEGMENT, p.fill.segment = cpu_to_le32(NOWHERE));
+	REASON(FILL, fill, 0, OUT_OF_RANGE, p.fill.segment = cpu_to_le32(VRAM));
+	REASON(DISCARD_CONTENT, discard_content, 0, RESERVED, p.discard.reserved = ONE,
+	       p.discard.address = cpu_to_le64(4));
+	REASON(DISCARD_CONTENT, discard_content, 0, MISALIGNED, p.discard.address = cpu_to_le64(4),
+	       p.discard.segment = cpu_to_le32(NOWHERE));
+	REASON(READ_PHYSICAL, access_physical, 0, OUT_OF_RANGE, p.access.size = cpu_to_le32(3),
+	       p.access.segment = cpu_to_le32(NOWHERE));
+	REASON(READ_PHYSICAL, access_physical, 0, MISALIGNED, p.access.size = cpu_to_le32(4),
+	       p.access.address = cpu_to_le64(2), p.access.segment = cpu_to_le32(NOWHERE));
+	REASON(WRITE_PHYSICAL, access_physical, 0, UNREACHABLE, p.access.size = cpu_to_le32(4),
+	       p.access.segment = cpu_to_le32(APERTURE));
+	REASON(SIGNAL_MONITORED_FENCE, signal_monitored_fence, 0, RESERVED, p.signal.reserved = ONE,
+	       p.signal.address = cpu_to_le64(4));
+	REASON(SIGNAL_MONITORED_FENCE, signal_monitored_fence, 0, MISALIGNED,
+	       p.signal.address = cpu_to_le64(4), p.signal.segment = cpu_to_le32(NOWHERE));
+	REASON(INIT_CONTEXT_RESOURCE, init_context_resource, 0, MISALIGNED,
+	       p.init.size = cpu_to_le64(8), p.init.dst.segment = cpu_to_le32(NOWHERE));
+}
+
+/* Source before destination, both before what they share. */
+static void reason_transfer_test(struct kunit *test)
+{
+	struct pagoda_world *world = reason_world(test);
+	const __le64 size = cpu_to_le64(PAGE), end = cpu_to_le64(PAGODA_WORLD_VRAM * PAGE);
+
+	REASON(TRANSFER, transfer, 0, MISALIGNED, p.transfer.size = cpu_to_le64(2),
+	       p.transfer.src.segment = cpu_to_le32(NOWHERE));
+	REASON(TRANSFER, transfer, RUNS, BAD_RUNS, p.transfer.size = size,
+	       p.transfer.src.nr_runs = cpu_to_le32(RUNS / 2),
+	       p.transfer.dst.nr_runs = cpu_to_le32(RUNS / 2),
+	       p.transfer.dst.segment = cpu_to_le32(NOWHERE));
+	REASON(TRANSFER, transfer, 0, OUT_OF_RANGE, p.transfer.size = size,
+	       p.transfer.src.segment = cpu_to_le32(VRAM), p.transfer.src.address = end,
+	       p.transfer.dst.segment = cpu_to_le32(NOWHERE));
+	REASON(TRANSFER, transfer, 0, BAD_SEGMENT, p.transfer.size = size,
+	       p.transfer.src.segment = cpu_to_le32(VRAM),
+	       p.transfer.dst.segment = cpu_to_le32(NOWHERE), p.transfer.dst.reserved = ONE);
+	REASON(TRANSFER, transfer, 0, STALE_GENERATION, p.transfer.size = size,
+	       p.transfer.src.segment = cpu_to_le32(APERTURE),
+	       p.transfer.src.generation = cpu_to_le32(VIRTIO_PAGODA_MAX_GENERATION + 1),
+	       p.transfer.src.address = cpu_to_le64(8));
+	REASON(TRANSFER, transfer, 0, OVERLAP, p.transfer.size = size,
+	       p.transfer.src.segment = cpu_to_le32(VRAM),
+	       p.transfer.dst.segment = cpu_to_le32(VRAM));
+}
+
+/* A map of two pages, of two runs that are good. */
+static void reason_map(struct pagoda_world *world, struct reason_packet *p,
+		       struct virtio_pagoda_run **runs)
+{
+	*runs = (void *)(p->bytes + sizeof(p->map));
+	p->map.segment = cpu_to_le32(APERTURE);
+	p->map.generation = cpu_to_le32(1);
+	p->map.nr_pages = cpu_to_le64(2);
+	p->map.nr_runs = cpu_to_le32(2);
+	(*runs)[0] = (struct virtio_pagoda_run) {
+		.address = cpu_to_le64(pagoda_world_bus(3)), .nr_pages = cpu_to_le32(1),
+	};
+	(*runs)[1] = (struct virtio_pagoda_run) {
+		.address = cpu_to_le64(pagoda_world_bus(5)), .nr_pages = cpu_to_le32(1),
+	};
+	p->pages[0] = world->cpu_pages[3];
+	p->pages[1] = world->cpu_pages[5];
+}
+
+#define REASON_MAP(reason_name, ...) do { \
+	struct virtio_pagoda_run *runs; \
+	\
+	REASON(MAP_APERTURE_SEGMENT, map_aperture_segment, 2, reason_name, \
+	       reason_map(world, &p, &runs), __VA_ARGS__); \
+} while (0)
+
+/* Run by run, each with its fields before its memory. */
+static void reason_runs_test(struct kunit *test)
+{
+	struct pagoda_world *world = reason_world(test);
+
+	REASON_MAP(OUT_OF_RANGE, p.map.first_page = cpu_to_le64(PAGODA_WORLD_APERTURE),
+		   p.map.generation = 0);
+	REASON_MAP(STALE_GENERATION, p.map.generation = 0, runs[0].reserved = ONE);
+	REASON_MAP(MISALIGNED, runs[0].address = cpu_to_le64(8), runs[1].reserved = ONE);
+	REASON_MAP(RESERVED, runs[0].reserved = ONE, runs[0].nr_pages = 0);
+	REASON_MAP(BAD_RUNS, runs[0].nr_pages = cpu_to_le32(3), runs[0].address = cpu_to_le64(8));
+	REASON_MAP(UNREACHABLE, runs[0].address = cpu_to_le64(PAGE), p.pages[0] = NULL,
+		   runs[1].reserved = ONE);
+	REASON_MAP(RESERVED, runs[1].address = cpu_to_le64(PAGE), p.pages[1] = NULL,
+		   runs[1].reserved = ONE);
+	REASON_MAP(UNREACHABLE, runs[1].address = cpu_to_le64(PAGE), p.pages[1] = NULL);
+	REASON_MAP(BAD_RUNS, p.map.nr_pages = cpu_to_le64(3));
+	REASON(UNMAP_APERTURE_SEGMENT, unmap_aperture_segment, 0, UNREACHABLE,
+	       p.unmap.segment = cpu_to_le32(APERTURE), p.unmap.nr_pages = cpu_to_le64(1));
+}
+
+static void reason_notice_test(struct kunit *test)
+{
+	struct pagoda_world *world = reason_world(test);
+
+	REASON(NOTIFY_RESIDENCY, notify_residency, 0, RESERVED,
+	       p.residency.offset = cpu_to_le64(1));
+	REASON(NOTIFY_RESIDENCY2, notify_residency, 0, OUT_OF_RANGE, p.residency.reserved = ONE);
+	REASON(NOTIFY_RESIDENCY, notify_residency, 0, BAD_SEGMENT,
+	       p.head.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_RESIDENT),
+	       p.head.allocation = cpu_to_le64(1), p.residency.address = cpu_to_le64(8),
+	       p.residency.segment = cpu_to_le32(NOWHERE));
+	REASON(NOTIFY_FENCE_RESIDENCY, notify_fence_residency, 0, RESERVED,
+	       p.fences.reserved = ONE);
+	REASON(NOTIFY_FENCE_RESIDENCY, notify_fence_residency, 0, OUT_OF_RANGE, (void)p);
+	REASON(NOTIFY_ALLOC, notify_alloc, 0, MISALIGNED,
+	       p.head.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_EVICTION),
+	       p.alloc.size = cpu_to_le64(8));
+	REASON(NOTIFY_ALLOC, notify_alloc, 0, OUT_OF_RANGE,
+	       p.head.flags = cpu_to_le16(VIRTIO_PAGODA_NOTIFY_EVICTION));
+}
+
+static struct kunit_case reason_cases[] = {
+	KUNIT_CASE(reason_head_test),
+	KUNIT_CASE(reason_memory_test),
+	KUNIT_CASE(reason_transfer_test),
+	KUNIT_CASE(reason_runs_test),
+	KUNIT_CASE(reason_notice_test),
+	{ }
+};
+
+static struct kunit_suite reason_suite = {
+	.name = "pagoda_executor_reasons",
+	.test_cases = reason_cases,
+};
+
+kunit_test_suite(reason_suite);

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What should be mapped, as a plain list of pages, and what the device translates. */
+#include "mmu_helpers.h"
+
+/* A page as the reference has it: segment and address, protection, kind. */
+static void *mmu_entry(u32 segment, u64 address, u64 flags, u64 protection, bool zero)
+{
+	u64 value = address | segment << 8 | (flags & PAGODA_PTE_READ_ONLY ? 2 : 0) |
+		    (zero ? 1 : 0);
+
+	return xa_mk_value(value | (protection & 0xfff) << 48);
+}
+
+/**
+ * mmu_rig_expect() - Note in the plain list what a map makes
+ * @rig: Rig
+ * @space: Space
+ * @map: The map
+ */
+void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map)
+{
+	u64 window = map->window ?: map->size, nr, page, done;
+	u32 i;
+
+	for (nr = 0; nr < map->size / MMU_RIG_PAGE; nr++) {
+		void *entry = NULL;
+
+		page = (map->first / MMU_RIG_PAGE + nr) % (window / MMU_RIG_PAGE);
+
+		if (map->kind == PAGODA_MAP_ZERO) {
+			entry = mmu_entry(0, 0, 0, 0, true);
+		} else if (map->kind == PAGODA_MAP_MEMORY && map->adl) {
+			entry = mmu_entry(0, map->adl->pages[map->adl_offset + page], map->flags,
+					  map->driver_protection, false);
+		} else if (map->kind == PAGODA_MAP_MEMORY) {
+			done = page * MMU_RIG_PAGE;
+			for (i = 0; done >= map->extents[i].size; i++)
+				done -= map->extents[i].size;
+			entry = mmu_entry(map->extents[i].segment, map->extents[i].address + done,
+					  map->flags, map->driver_protection, false);
+		}
+		xa_store(&rig->maps[space], map->va / MMU_RIG_PAGE + nr, entry, GFP_KERNEL);
+	}
+}
+
+/**
+ * mmu_rig_access() - Have the device translate an address
+ * @rig: Rig
+ * @space: Space
+ * @va: Address
+ * @access: enum virtio_pagoda_access
+ * @found: Set to segment and address as the plain list has them
+ *
+ * Return: fault reason.
+ */
+u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *found)
+{
+	struct pagoda_virtual_span span = {};
+	struct pagoda_engine_run run;
+	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
+	u32 reason;
+
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_EXEC, 3, 1);
+	run.tlb = 1;
+	pagoda_shim_read_lock(&rig->engine.translation);
+	reason = pagoda_engine_virtual_span(&exec, space, va, MMU_RIG_PAGE, access, &span);
+	pagoda_shim_read_unlock(&rig->engine.translation);
+	*found = 0;
+	if (reason || !span.here)
+		return reason;
+	if (span.segment == VIRTIO_PAGODA_SEGMENT_SYSTEM)
+		*found = MMU_RIG_DATA_BUS + (span.here - &mmu_rig_nothing);
+	else
+		*found = span.here - rig->engine.vram;
+	*found |= span.segment << 8;
+	return reason;
+}
+
+static void rig_check_page(struct mmu_rig *rig, u32 space, u64 page)
+{
+	void *entry = xa_load(&rig->maps[space], page);
+	u64 value = entry ? xa_to_value(entry) : 0, found, word, size;
+	u64 want = value & GENMASK_ULL(47, 8), va = page * MMU_RIG_PAGE;
+	u32 reason;
+	bool valid;
+
+	valid = pagoda_space_lookup(rig->spaces[space], va, &word, &size);
+	KUNIT_ASSERT_EQ_MSG(rig->test, !!entry, valid, "books: space %u va %#llx", space, va);
+	reason = mmu_rig_access(rig, space, va, VIRTIO_PAGODA_ACCESS_READ, &found);
+	KUNIT_ASSERT_EQ_MSG(rig->test, entry ? VIRTIO_PAGODA_FAULT_NONE :
+			    VIRTIO_PAGODA_FAULT_INVALID_ENTRY, reason, "space %u va %#llx", space,
+			    va);
+	KUNIT_ASSERT_EQ_MSG(rig->test, want, found, "space %u va %#llx", space, va);
+	if (!entry)
+		return;
+	reason = mmu_rig_access(rig, space, va, VIRTIO_PAGODA_ACCESS_WRITE, &found);
+	KUNIT_ASSERT_EQ_MSG(rig->test, value & 2 ? VIRTIO_PAGODA_FAULT_READ_ONLY :
+			    VIRTIO_PAGODA_FAULT_NONE, reason, "write: space %u va %#llx", space,
+			    va);
+	if (size == SZ_2M)
+		return;
+	KUNIT_ASSERT_EQ_MSG(rig->test, value >> 48, word >> VIRTIO_PAGODA_PTE_DRIVER_SHIFT,
+			    "space %u va %#llx", space, va);
+}
+
+/**
+ * mmu_rig_check() - Does the device translate a range as the plain list says?
+ * @rig: Rig
+ * @space: Space
+ * @va: First address
+ * @size: Bytes
+ */
+void mmu_rig_check(struct mmu_rig *rig, u32 space, u64 va, u64 size)
+{
+	u64 page;
+
+	u32 again;
+
+	/* What is cached has to be right, and what is in the tables. */
+	for (again = 0; again < 2; again++) {
+		for (page = va / MMU_RIG_PAGE; page < (va + size) / MMU_RIG_PAGE; page++)
+			rig_check_page(rig, space, page);
+		pagoda_engine_tlb_forget(&rig->engine, rig->engine.nr_tlbs, space, va, va + size);
+	}
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A device and an owner for page tables: what mmu/ emits is built into buffers of
+ * random sizes and executed by the real engine, whose translations are then compared
+ * with a plain list of what was mapped. Data is never touched, so most of VRAM and of
+ * system memory is addresses only.
+ */
+#ifndef PAGODA_KUNIT_MMU_HELPERS_H
+#define PAGODA_KUNIT_MMU_HELPERS_H
+
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include <linux/sizes.h>
+#include <linux/xarray.h>
+#include <pagoda/mmu.h>
+
+#include "../drivers/vgpu/engine/internal.h"
+
+#define MMU_RIG_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
+#define MMU_RIG_TABLES		SZ_4M			/* for tables, in each segment */
+#define MMU_RIG_VRAM		SZ_1G
+#define MMU_RIG_BUS		0x100000000ull		/* tables in system memory */
+#define MMU_RIG_DATA_BUS	0x200000000ull		/* data there */
+#define MMU_RIG_SPACES		4
+#define MMU_RIG_SEEN		256
+
+/**
+ * struct mmu_variant - A kind of device
+ * @mode: enum virtio_pagoda_update_mode
+ * @levels: Levels of page tables
+ * @dual: Dual PTEs
+ * @not_cached: Invalid entries aren't cached
+ */
+struct mmu_variant {
+	u32 mode;
+	u32 levels;
+	bool dual;
+	bool not_cached;
+};
+
+/**
+ * struct mmu_pool - Memory for tables in a segment
+ * @memory: What the engine sees
+ * @pages: struct page array of it
+ * @used: A bit for each page
+ */
+struct mmu_pool {
+	u8 *memory;
+	struct page **pages;
+	unsigned long *used;
+};
+
+/**
+ * struct mmu_seen - An operation that was emitted
+ * @op: The operation; pointers in it may be stale
+ * @value: First value of an UPDATE_PAGE_TABLE
+ * @suspended: Contexts were
+ */
+struct mmu_seen {
+	struct pagoda_paging_op op;
+	u64 value;
+	bool suspended;
+};
+
+/*
+ * struct mmu_rig - The device, the owner, and what should be
+ * @hold: Buffers are built but not executed
+ * @fail_alloc: Table allocations until one fails, 0 = none does
+ * @suspended: suspend() calls not resumed
+ * @nr_suspends: suspend() calls
+ * @nr_roots: set_root() calls that gave a root, but for the paging process'
+ * @roots_while_running: Those of them for a space that had one, and wasn't suspended
+ * @has_root: Spaces that have one, a bit each
+ * @freed_with: Fence of the last table_free()
+ * @unflushed: A window changed since the last flush of windows
+ * @encoded: Bytes built since mmu_rig_begin()
+ * @maps: What each page of each space should be, see mmu_entry()
+ */
+struct mmu_rig {
+	struct kunit *test;
+	struct mmu_variant variant;
+	struct rnd_state rnd;
+	struct pagoda_paging_limits limits;
+	struct pagoda_engine engine;
+	struct pagoda_mmu *mmu;
+	struct pagoda_space *spaces[MMU_RIG_SPACES];
+	struct xarray maps[MMU_RIG_SPACES];
+	struct mmu_pool vram;
+	struct mmu_pool system;
+	struct pagoda_emit emit;
+	u8 *data;
+	u8 *priv;
+	struct pagoda_paging_buffer buf;
+	u32 buffer_size;
+	bool hold;
+	bool spread;
+	u32 fail_alloc;
+	u32 nr_tables;
+	u32 nr_allocs;
+	int suspended;
+	u32 nr_suspends;
+	u32 nr_roots;
+	u32 roots_while_running;
+	unsigned long has_root;
+	struct dma_fence *freed_with;
+	bool unflushed;
+	u64 encoded;
+	u32 packets;
+	struct mmu_seen *seen;
+	u32 nr_seen;
+};
+
+/* Where data would be: never read nor written. */
+extern u8 mmu_rig_nothing;
+
+struct mmu_rig *mmu_rig_make(struct kunit *test, const struct mmu_variant *variant, u64 seed);
+void mmu_rig_begin(struct mmu_rig *rig);
+void mmu_rig_execute(struct mmu_rig *rig);
+int mmu_rig_change(struct mmu_rig *rig, u32 space, const struct pagoda_map *maps, u32 nr_maps);
+void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size);
+int mmu_rig_copy(struct mmu_rig *rig, u32 space, const struct pagoda_space_copy *copies, u32 nr);
+void mmu_rig_evict(struct mmu_rig *rig, u32 space, void *cookie);
+int mmu_rig_restore(struct mmu_rig *rig, u32 space);
+void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root);
+void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map);
+void mmu_rig_check(struct mmu_rig *rig, u32 space, u64 va, u64 size);
+u32 mmu_rig_count(struct mmu_rig *rig, u32 opcode, u32 space);
+u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *segment_address);
+
+static inline struct pagoda_map mmu_map_vram(const struct pagoda_map_extent *extent, u64 va)
+{
+	return (struct pagoda_map) {
+		.va = va,
+		.size = extent->size,
+		.kind = PAGODA_MAP_MEMORY,
+		.allocation = 7,
+		.extents = extent,
+		.nr_extents = 1,
+	};
+}
+
+#endif

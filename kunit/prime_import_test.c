@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Allocations that are somebody else's memory, on the rig. */
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "prime_helpers.h"
+
+#define SIZE	(PRIME_PAGES * PAGE_SIZE)
+#define LAST	(SIZE - sizeof(u64))
+
+/* Device addresses that lead to a page of the memory; without an MMU there are none. */
+static u32 import_reached(struct pagoda_rig *rig, struct prime_memory *memory)
+{
+	u32 i, page, count = 0;
+	bool read_only;
+	u64 bus;
+
+	for (page = 1; rig->engine.mmu && page < rig->engine.mmu_pages; page++) {
+		if (!pagoda_engine_mmu_lookup(&rig->engine, page, &bus, &read_only))
+			continue;
+		for (i = 0; i < PRIME_PAGES; i++)
+			count += bus == page_to_phys(memory->pages[i]);
+	}
+	return count;
+}
+
+static void import_drop(struct submit_client *client, struct pagoda_bo *bo)
+{
+	pagoda_vm_forget(client->vm, bo);
+	pagoda_rig_close(bo);
+	prime_settle(client->rig);
+}
+
+/* Page by page: what the CPU wrote, the GPU finds; what the GPU wrote, the CPU finds. */
+static void import_is_memory(struct kunit *test, bool dynamic)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, dynamic, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	struct submit_args args = { .bos = { bo }, .nr_bos = 1 };
+	u32 i;
+
+	KUNIT_EXPECT_TRUE(test, bo->ttm.base.resv == memory->dma_buf->resv);
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	for (i = 0; i < PRIME_PAGES; i++) {
+		*prime_word(memory, i * PAGE_SIZE) = 100 + i;
+		submit_compare(client, PRIME_HERE + i * PAGE_SIZE, 100 + i);
+		submit_store(client, PRIME_HERE + i * PAGE_SIZE + 8, 200 + i);
+	}
+	submit_store(client, PRIME_HERE + LAST, 300);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	for (i = 0; i < PRIME_PAGES; i++)
+		KUNIT_EXPECT_EQ(test, 200ull + i, *prime_word(memory, i * PAGE_SIZE + 8));
+	KUNIT_EXPECT_EQ(test, 300ull, *prime_word(memory, LAST));
+	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? PRIME_PAGES : 0, import_reached(rig, memory));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, bo->ttm.resource->mem_type);
+	/* It is used where it is: nothing is filled, nothing copied. */
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bo->id));
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), bo->id));
+	import_drop(client, bo);
+	KUNIT_EXPECT_EQ(test, 0u, memory->maps);
+	KUNIT_EXPECT_EQ(test, 0u, import_reached(rig, memory));
+	prime_put(memory->dma_buf);
+	submit_client_end(client);
+}
+
+static void import_static(struct kunit *test)
+{
+	import_is_memory(test, false);
+}
+
+static void import_dynamic(struct kunit *test)
+{
+	import_is_memory(test, true);
+}
+
+/* A device that doesn't snoop: what the CPU writes to cached memory is found all the same. */
+static void import_not_coherent(struct kunit *test)
+{
+	const struct pagoda_rig_options options = {
+		.mode = test->param_value,
+		.engines = true,
+		.not_coherent = true,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, false, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	u32 round;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	for (round = 1; round < 5; round++) {
+		*prime_word(memory, LAST) = round;
+		PAGODA_PROVES(C178);
+		KUNIT_EXPECT_EQ(test, 0, prime_compare(client, bo, LAST, round));
+		KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, LAST, ~(u64)round));
+		KUNIT_EXPECT_EQ(test, ~(u64)round, *prime_word(memory, LAST));
+	}
+	import_drop(client, bo);
+	prime_put(memory->dma_buf);
+	submit_client_end(client);
+}
+
+/* Bus address that a page of the aperture leads to. */
+static u64 import_aperture_bus(struct pagoda_rig *rig, u64 page)
+{
+	u32 generation;
+	u64 bus;
+
+	if (!pagoda_engine_aperture_lookup(&rig->engine, page, &bus, &generation))
+		return 0;
+	return pagoda_rig_bus(rig, bus);
+}
+
+/* With an address in the aperture, which leads to the memory and to nothing afterwards. */
+static void import_in_aperture(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct prime_memory *memory = prime_memory(test, false, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	u64 first, i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_settle(rig);
+	first = pagoda_aperture_of(bo->ttm.resource)->node.start;
+	for (i = 0; i < PRIME_PAGES; i++)
+		KUNIT_EXPECT_EQ(test, (u64)page_to_phys(memory->pages[i]),
+				import_aperture_bus(rig, first + i));
+	pagoda_rig_close(bo);
+	prime_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0u, memory->maps);
+	for (i = 0; i < PRIME_PAGES; i++)
+		KUNIT_EXPECT_NE(test, (u64)page_to_phys(memory->pages[i]),
+				import_aperture_bus(rig, first + i));
+	prime_put(memory->dma_buf);
+}
+
+/* Residency ends and comes back; the content is where it always was. */
+static void import_is_evicted(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, false, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	struct drm_pagoda_allocation_info info;
+	struct dma_fence *fence;
+	u32 round;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	for (round = 1; round < 4; round++) {
+		KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, 0, round));
+		KUNIT_EXPECT_EQ(test, 0, pagoda_residency_evict(rig->vidmm, &bo, 1, &fence));
+		dma_fence_put(fence);
+		pagoda_bo_info(bo, &info);
+		KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_NOT_RESIDENT, info.residency);
+		KUNIT_EXPECT_TRUE(test, info.flags & DRM_PAGODA_ALLOCATION_IMPORTED);
+		/* Neither swapped out nor told to be lost. */
+		prime_swap_out(client);
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		pagoda_bo_mark_lost(bo);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
+		dma_resv_unlock(bo->ttm.base.resv);
+		KUNIT_EXPECT_EQ(test, round, (u32)*prime_word(memory, 0));
+	}
+	pagoda_bo_info(bo, &info);
+	KUNIT_EXPECT_EQ(test, 0u, info.state);
+	import_drop(client, bo);
+	prime_put(memory->dma_buf);
+	submit_client_end(client);
+}
+
+/* Its maker moves it: the next job finds it where it is then. */
+static void import_moves(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, true, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	u32 round;
+
+	if (!PAGODA_HAVE_MOVE_NOTIFY) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+		KUNIT_EXPECT_EQ(test, 1u, memory->pins);
+	}
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	for (round = 1; round < 4 && PAGODA_HAVE_MOVE_NOTIFY; round++) {
+		KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, LAST, round));
+		KUNIT_EXPECT_EQ(test, 1u, memory->maps);
+		prime_move(memory);
+		KUNIT_EXPECT_EQ(test, 0u, memory->maps);
+		KUNIT_EXPECT_EQ(test, (u32)TTM_PL_SYSTEM, bo->ttm.resource->mem_type);
+		KUNIT_EXPECT_EQ(test, 0u, import_reached(rig, memory));
+		KUNIT_EXPECT_EQ(test, round, (u32)*prime_word(memory, LAST));
+		KUNIT_EXPECT_EQ(test, 0, prime_compare(client, bo, LAST, round));
+	}
+	/* Nobody listed it: an access is a fault, and not what had been there. */
+	if (PAGODA_HAVE_MOVE_NOTIFY) {
+		prime_move(memory);
+		submit_store(client, PRIME_HERE, 1);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+		KUNIT_EXPECT_NE(test, 0, submit_wait(client));
+	}
+	import_drop(client, bo);
+	prime_put(memory->dma_buf);
+	submit_client_end(client);
+}
+
+struct import_mover {
+	struct work_struct work;
+	struct prime_memory *memory;
+};
+
+static void import_move_work(struct work_struct *work)
+{
+	prime_move(container_of(work, struct import_mover, work)->memory);
+}
+
+/* A move waits for jobs that were submitted before it: they see what had been there. */
+static void import_moves_behind_jobs(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, true, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	struct submit_args args = { .bos = { bo }, .nr_bos = 1 };
+	struct import_mover mover = { .memory = memory };
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	*prime_word(memory, 0) = 7;
+	pagoda_rig_hold(rig, 0, true);
+	submit_compare(client, PRIME_HERE, 7);
+	submit_store(client, PRIME_HERE + 8, 9);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	INIT_WORK_ONSTACK(&mover.work, import_move_work);
+	if (PAGODA_HAVE_MOVE_NOTIFY)
+		queue_work(system_unbound_wq, &mover.work);
+	pagoda_rig_hold(rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	flush_work(&mover.work);
+	destroy_work_on_stack(&mover.work);
+	KUNIT_EXPECT_EQ(test, 9ull, *prime_word(memory, 8));
+	import_drop(client, bo);
+	prime_put(memory->dma_buf);
+	submit_client_end(client);
+}
+
+/* Twice on one device: two allocations, one reservation, one job that uses both. */
+static void import_twice(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, false, SIZE);
+	struct pagoda_bo *first = prime_import(rig, memory->dma_buf);
+	struct pagoda_bo *second = prime_import(rig, memory->dma_buf);
+	struct submit_args args = {
+		.bos = { first, second },
+		.flags = { DRM_PAGODA_SUBMIT_IMPLICIT,
+			   DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE },
+		.nr_bos = 2,
+	};
+
+	KUNIT_EXPECT_PTR_NE(test, first, second);
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, first, PRIME_HERE));
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, second, PRIME_HERE + SZ_2M));
+	submit_store(client, PRIME_HERE + 8, 5);
+	submit_compare(client, PRIME_HERE + SZ_2M + 8, 5);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	import_drop(client, first);
+	KUNIT_EXPECT_FALSE(test, memory->released);
+	prime_put(memory->dma_buf);
+	KUNIT_EXPECT_FALSE(test, memory->released);
+	submit_compare(client, PRIME_HERE + SZ_2M + 8, 5);
+	args.bos[0] = second;
+	args.nr_bos = 1;
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	import_drop(client, second);
+	submit_client_end(client);
+}
+
+static void import_refused(struct kunit *test, struct pagoda_rig *rig, size_t size, int error)
+{
+	struct prime_memory *memory = prime_memory(test, false, size);
+	struct drm_gem_object *obj = pagoda_prime_import(rig->vidmm, memory->dma_buf);
+
+	KUNIT_EXPECT_EQ(test, error, PTR_ERR_OR_ZERO(obj));
+	prime_settle(rig);
+	prime_put(memory->dma_buf);
+}
+
+static void import_bad(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct prime_memory *memory = prime_memory(test, true, SIZE);
+	struct prime_memory *short_memory = prime_memory(test, true, SIZE + PAGE_SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	struct pagoda_bo *short_bo = prime_import(rig, short_memory->dma_buf);
+
+	import_refused(test, rig, SIZE - 1, -EINVAL);
+	import_refused(test, rig, 0, -EINVAL);
+	import_refused(test, rig, (PAGODA_RIG_APERTURE_PAGES + 1) * PAGE_SIZE, -E2BIG);
+	/* What is wrong with it may show only when it is mapped. */
+	memory->error = -EDQUOT;
+	KUNIT_EXPECT_EQ(test, -EDQUOT, pagoda_rig_to_aperture(bo, false));
+	memory->error = -EPERM;
+	KUNIT_EXPECT_EQ(test, -EPERM, pagoda_rig_to_aperture(bo, false));
+	memory->error = 0;
+	memory->shift = 512;
+	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_rig_to_aperture(bo, true));
+	KUNIT_EXPECT_EQ(test, 0u, memory->maps);
+	memory->shift = 0;
+	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_rig_to_aperture(short_bo, false));
+	KUNIT_EXPECT_EQ(test, 0u, short_memory->maps);
+	/* Nothing of that is left. */
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	KUNIT_EXPECT_EQ(test, 1u, memory->maps);
+	pagoda_rig_close(bo);
+	pagoda_rig_close(short_bo);
+	prime_settle(rig);
+	prime_put(memory->dma_buf);
+	prime_put(short_memory->dma_buf);
+}
+
+/* The CPU does all that the device would, and has no pages of what is imported. */
+static void import_by_cpu(struct kunit *test)
+{
+	const struct pagoda_rig_options options = { .mode = test->param_value, .by_cpu = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct prime_memory *memory;
+	struct pagoda_bo *bo;
+
+	if (rig->engine.mmu) {
+		import_refused(test, rig, SIZE, -EOPNOTSUPP);
+		return;
+	}
+	memory = prime_memory(test, false, SIZE);
+	bo = prime_import(rig, memory->dma_buf);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_EQ(test, 1u, memory->maps);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_close(bo);
+	prime_settle(rig);
+	prime_put(memory->dma_buf);
+}
+
+/* The device is reset: what it had of the memory is mapped again, its content is as it was. */
+static void import_survives_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, false, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	struct drm_pagoda_allocation_info info;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, LAST, 77));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_bo_info(bo, &info);
+	KUNIT_EXPECT_EQ(test, 0u, info.state);
+	KUNIT_EXPECT_EQ(test, 77ull, *prime_word(memory, LAST));
+	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? PRIME_PAGES : 0, import_reached(rig, memory));
+	KUNIT_EXPECT_EQ(test, 0, prime_compare(client, bo, LAST, 77));
+	import_drop(client, bo);
+	prime_put(memory->dma_buf);
+	submit_client_end(client);
+}
+
+/* The device goes: it has nothing of the memory from then on. */
+static void import_unplug(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, false, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, LAST, 1));
+	pagoda_rig_unplug(rig);
+	KUNIT_EXPECT_EQ(test, 0u, memory->maps);
+	KUNIT_EXPECT_TRUE(test, list_empty(&memory->dma_buf->attachments));
+	import_drop(client, bo);
+	prime_put(memory->dma_buf);
+	submit_client_end(client);
+}
+
+/* The device doesn't let go of addresses: the memory stays until it is reset. */
+static void import_abandoned(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct prime_memory *memory = prime_memory(test, false, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	rig->fail.opcode = VIRTIO_PAGODA_OP_UNMAP_MMU;
+	rig->fail.allocation = bo->id;
+	rig->fail.times = 1000;
+	pagoda_rig_close(bo);
+	prime_settle(rig);
+	rig->fail.times = 0;
+	prime_put(memory->dma_buf);
+	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? 1 : 0, memory->maps);
+	KUNIT_EXPECT_EQ(test, !rig->engine.mmu, memory->released);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	prime_settle(rig);
+	KUNIT_EXPECT_TRUE(test, memory->released);
+}
+
+static struct kunit_case import_cases[] = {
+	KUNIT_CASE_PARAM(import_static, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(import_dynamic, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(import_not_coherent, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_in_aperture, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_is_evicted, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(import_moves, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(import_moves_behind_jobs, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_twice, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_bad, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_by_cpu, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_survives_reset, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(import_unplug, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_abandoned, pagoda_rig_mmu_modes),
+	{}
+};
+
+static struct kunit_suite import_suite = {
+	.name = "pagoda_prime_import",
+	.test_cases = import_cases,
+};
+
+kunit_test_suite(import_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("KUnit suite of imported allocations");

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Resets of the whole device on the rig, where VRAM holds poison afterwards: what is
+ * lost, what isn't, and that everything works again, however page tables are written.
+ */
+#include <linux/prandom.h>
+#include <linux/sizes.h>
+
+#include <pagoda/vm.h>
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "../drivers/vgpu/engine/internal.h"
+#include "rig.h"
+#include "submit_helpers.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+#define HERE		SZ_4M
+#define PAGES		8
+#define SEED		0x7e5e7u
+
+static struct pagoda_bo *reset_bo(struct pagoda_rig *rig, u32 flags, u32 seed)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU | flags, VRAM | APERTURE, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_write(rig, bo, seed);
+	return bo;
+}
+
+static struct pagoda_vm *reset_vm(struct pagoda_rig *rig)
+{
+	struct pagoda_vm *vm = pagoda_vm_create(rig->vidmm, rig->client);
+
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(vm));
+	return vm;
+}
+
+static void reset_map(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo,
+		      u64 address)
+{
+	const struct pagoda_bind bind = {
+		.type = DRM_PAGODA_BIND_MAP,
+		.bo = bo,
+		.address = address,
+		.size = PAGES * PAGE_SIZE,
+	};
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_bind(vm, &bind, 1, &fence));
+	dma_fence_put(fence);
+}
+
+static void reset_drop(struct pagoda_vm *vm)
+{
+	pagoda_vm_close(vm);
+	pagoda_vm_put(vm);
+}
+
+/* What the device finds behind an address: NULL if it faults. */
+static const u64 *reset_look(struct pagoda_rig *rig, u32 space, u64 va)
+{
+	struct pagoda_engine_run run;
+	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
+	struct pagoda_virtual_span span;
+	u32 reason;
+
+	pagoda_rig_settle(rig);
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
+	pagoda_shim_read_lock(&rig->engine.translation);
+	reason = pagoda_engine_virtual_span(&exec, space, va, PAGE_SIZE,
+					    VIRTIO_PAGODA_ACCESS_READ, &span);
+	pagoda_shim_read_unlock(&rig->engine.translation);
+	return reason ? NULL : (const u64 *)span.here;
+}
+
+/* The allocation is behind the address, page by page. */
+static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
+				struct pagoda_bo *bo, u64 va)
+{
+	struct pagoda_vram_cursor cur;
+	const void *want, *here;
+	u32 page;
+
+	for (page = 0; page < PAGES; page++) {
+		if (bo->ttm.resource->mem_type == TTM_PL_VRAM) {
+			pagoda_vram_first(&cur, bo->ttm.resource, page * PAGE_SIZE, PAGE_SIZE);
+			want = rig->engine.vram + cur.address;
+		} else {
+			want = page_address(bo->ttm.ttm->pages[page]);
+		}
+		here = reset_look(rig, vm->id, va + page * PAGE_SIZE);
+		KUNIT_EXPECT_PTR_EQ(rig->test, want, here);
+	}
+}
+
+/* How often the builder was told that the content of an allocation is lost. */
+static u32 reset_notices(struct pagoda_rig *rig, u64 allocation)
+{
+	struct pagoda_journal_head *head;
+	struct pagoda_journal_entry *entries;
+	u32 i, count = 0;
+	size_t size;
+
+	head = pagoda_vidmm_journal(rig->vidmm, &size);
+	KUNIT_ASSERT_NOT_NULL(rig->test, head);
+	entries = (void *)(head + 1);
+	for (i = 0; i < le32_to_cpu(head->count); i++)
+		count += le32_to_cpu(entries[i].operation) == VIRTIO_PAGODA_OP_TRANSFER &&
+			 !entries[i].size && le64_to_cpu(entries[i].allocation) == allocation;
+	kvfree(head);
+	return count;
+}
+
+static u32 reset_unmaps(struct pagoda_rig *rig, u64 page, u32 from)
+{
+	u32 i, count = 0;
+
+	for (i = from; i < rig->nr_log; i++)
+		count += rig->log[i].opcode == VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT &&
+			 rig->log[i].address == page;
+	return count;
+}
+
+/* It can be brought anywhere and keeps what is in it. */
+static void reset_expect_works(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
+{
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_lost_settle(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	pagoda_rig_write(rig, bo, seed);
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bo, seed));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_aperture(bo, true));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bo, seed));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bo, seed));
+	KUNIT_EXPECT_EQ(rig->test, 0, rig->fake->violations);
+}
+
+static void reset_expect_lost(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	KUNIT_EXPECT_TRUE(rig->test, READ_ONCE(bo->lost));
+	KUNIT_EXPECT_FALSE(rig->test, pagoda_lost_is_stale(bo));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_is_zero(rig, bo));
+}
+
+static void reset_idle(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *vram = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
+	struct pagoda_bo *bound = reset_bo(rig, PHYSICAL, 3), *pages = reset_bo(rig, 0, 4);
+	struct pagoda_vm *vm = reset_vm(rig);
+	u32 before;
+	u64 page;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bound, true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(pages, false));
+	reset_map(rig, vm, vram, HERE);
+	reset_map(rig, vm, pages, HERE + SZ_1G);
+	pagoda_rig_settle(rig);
+	before = rig->nr_log;
+	page = pagoda_aperture_of(bound->ttm.resource)->node.start;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+
+	PAGODA_PROVES(C192, C194, C195);
+	KUNIT_EXPECT_EQ(test, 1, reset_notices(rig, vram->id));
+	KUNIT_EXPECT_EQ(test, 0, reset_notices(rig, system->id) + reset_notices(rig, bound->id));
+	KUNIT_EXPECT_EQ(test, 1, reset_unmaps(rig, page, before));
+	reset_expect_lost(rig, vram);
+	KUNIT_EXPECT_FALSE(test, system->lost || bound->lost || pages->lost);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bound, 3));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, pages, 4));
+	reset_expect_mapped(rig, vm, vram, HERE);
+	reset_expect_mapped(rig, vm, pages, HERE + SZ_1G);
+	/* Through the mapping of the aperture, too. */
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bound));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bound, 3));
+	reset_expect_works(rig, vram, 5);
+	reset_expect_works(rig, bound, 6);
+	reset_drop(vm);
+	pagoda_rig_close(vram);
+	pagoda_rig_close(system);
+	pagoda_rig_close(bound);
+	pagoda_rig_close(pages);
+}
+
+/* VRAM that nobody used had zeros in it; the next one to get it must find some again. */
+static void reset_leaves_nothing_clean(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	PAGODA_PROVES(C195);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_FALSE(test, bo->lost);
+	pagoda_rig_close(bo);
+}
+
+/* Moves in both directions and changes of tables are under way. */
+static void reset_in_flight(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *in = reset_bo(rig, 0, 1), *out = reset_bo(rig, 0, 2);
+	struct pagoda_bo *stays = reset_bo(rig, 0, 3), *vram = reset_bo(rig, 0, 4);
+	struct pagoda_vm *vm = reset_vm(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
+	reset_map(rig, vm, out, HERE);
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(in));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
+	reset_map(rig, vm, vram, HERE + PAGES * PAGE_SIZE);
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(in));
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(out));
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	PAGODA_PROVES(C193, C194);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_idle(in) && pagoda_rig_idle(out));
+	dma_resv_lock(out->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(out));
+	dma_resv_unlock(out->ttm.base.resv);
+	reset_expect_lost(rig, in);
+	reset_expect_lost(rig, out);
+	reset_expect_lost(rig, vram);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, stays, 3));
+	KUNIT_EXPECT_FALSE(test, stays->lost);
+	reset_expect_mapped(rig, vm, vram, HERE + PAGES * PAGE_SIZE);
+	KUNIT_EXPECT_NULL(test, reset_look(rig, vm->id, HERE));
+	reset_expect_works(rig, in, 5);
+	reset_expect_works(rig, out, 6);
+	reset_drop(vm);
+	pagoda_rig_close(in);
+	pagoda_rig_close(out);
+	pagoda_rig_close(stays);
+	pagoda_rig_close(vram);
+}
+
+/* Save areas begin anew and name the root there is. */
+static void reset_contexts(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	struct pagoda_vm *vm = reset_vm(rig);
+	struct virtio_pagoda_context_image *image = NULL;
+	struct pagoda_context *context;
+	struct pagoda_root root;
+	u64 at;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	reset_map(rig, vm, bo, HERE);
+	context = pagoda_context_create(vm, 0, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_rig_settle(rig);
+	for (at = 0; at < rig->engine.vram_size; at += PAGE_SIZE) {
+		image = (void *)(rig->engine.vram + at);
+		if (le64_to_cpu(image->magic) == VIRTIO_PAGODA_CONTEXT_MAGIC)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, at, rig->engine.vram_size);
+	pagoda_space_root(vm->space, &root);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_address), root.address);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_entries), root.entries);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->address_space), vm->id);
+	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].address, root.address);
+	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].entries, root.entries);
+	pagoda_context_destroy(context);
+	reset_drop(vm);
+	pagoda_rig_close(bo);
+}
+
+/* A second one, right behind the first and with what that left under way. */
+static void reset_twice(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
+	struct pagoda_vm *vm = reset_vm(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	reset_map(rig, vm, bo, HERE);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 3, pagoda_reset_epoch(rig->vidmm));
+	reset_expect_lost(rig, bo);
+	reset_expect_mapped(rig, vm, bo, HERE);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
+	reset_expect_works(rig, bo, 3);
+	reset_drop(vm);
+	pagoda_rig_close(bo);
+	pagoda_rig_close(system);
+}
+
+/* The queue can't be reset: the device is, and who was in the way hears of it. */
+static void reset_escalates(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *other = reset_bo(rig, 0, 2);
+	struct pagoda_vm *guilty = reset_vm(rig), *innocent = reset_vm(rig);
+	struct pagoda_context *contexts[2];
+	struct drm_pagoda_context_state state;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+	reset_map(rig, guilty, bo, HERE);
+	reset_map(rig, innocent, other, HERE);
+	contexts[0] = pagoda_context_create(guilty, 0, 0);
+	contexts[1] = pagoda_context_create(innocent, 0, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(contexts[0]) || IS_ERR(contexts[1]));
+	pagoda_rig_settle(rig);
+	rig->fake->reset_error = -EIO;
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = pagoda_rig_copy_op(rig),
+		.allocation = bo->id,
+		.times = 1,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_reset_wait(rig->vidmm);
+	PAGODA_PROVES(C189, C190);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	pagoda_context_state(contexts[0], &state);
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET, state.state);
+	pagoda_context_state(contexts[1], &state);
+	KUNIT_EXPECT_EQ(test, 0, state.state);
+	/* The CPU hasn't taken over. */
+	reset_expect_works(rig, bo, 3);
+	reset_expect_works(rig, other, 4);
+	KUNIT_EXPECT_EQ(test, 1, rig->fake->resets);
+	pagoda_context_destroy(contexts[0]);
+	pagoda_context_destroy(contexts[1]);
+	reset_drop(guilty);
+	reset_drop(innocent);
+	pagoda_rig_close(bo);
+	pagoda_rig_close(other);
+}
+
+/* The device doesn't come back: the CPU does the paging, and nobody asks again. */
+static void reset_fails(struct kunit *test)
+{
+	const struct ttm_place seen = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = PAGODA_RIG_VISIBLE_PAGES,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	u32 controls;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &seen, false));
+	rig->reset_error = -ETIMEDOUT;
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, pagoda_vidmm_reset(rig->vidmm));
+	controls = rig->fake->controls;
+	rig->reset_error = 0;
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_epoch(rig->vidmm));
+	pagoda_rig_close(bo);
+}
+
+static void reset_limit(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_reset *reset = &rig->vidmm->reset;
+	u32 i;
+
+	for (i = 0; i < PAGODA_RESET_LIMIT; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
+	/* Long ago is forgotten, but only the oldest is. */
+	reset->times[0] = jiffies - (PAGODA_RESET_SECONDS + 1) * HZ;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
+	/* Who asks for it may. */
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, PAGODA_RESET_LIMIT + 2, pagoda_reset_epoch(rig->vidmm));
+}
+
+/* Pages that a device MMU reached and that leave while it is reset aren't kept. */
+static void reset_frees_pages(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[16];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		bos[i] = reset_bo(rig, 0, i);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		pagoda_rig_close(bos[i]);
+	pagoda_reset_wait(rig->vidmm);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle(rig);
+	mutex_lock(&rig->vidmm->device_mmu.lock);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rig->vidmm->device_mmu.kept));
+	mutex_unlock(&rig->vidmm->device_mmu.lock);
+}
+
+/* An engine that can't be reset costs its guilty job's context, and a reset of the device. */
+static void reset_of_an_engine(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *guilty = submit_client(rig, 0), *other = submit_client(rig, 1);
+	struct pagoda_bo *bo = submit_private(other, 1, SUBMIT_VRAM, HERE);
+	u32 state;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(other, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(other));
+	rig->engines[0].reset_error = -ETIMEDOUT;
+	submit_store(guilty, HERE + SZ_1G / 2, 1);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(guilty, NULL));
+	KUNIT_EXPECT_EQ(test, -EFAULT, submit_wait(guilty));
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	state = submit_state(guilty).state;
+	KUNIT_EXPECT_NE(test, 0, state & DRM_PAGODA_CONTEXT_BANNED);
+	KUNIT_EXPECT_EQ(test, 0, submit_state(other).state & DRM_PAGODA_CONTEXT_BANNED);
+	/* Its code was in VRAM, too. */
+	KUNIT_EXPECT_EQ(test, 0, submit_word(rig, bo, 0));
+	other->used = 0;
+	other->start = 0;
+	submit_store(other, HERE, 0x1234);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(other, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(other));
+	KUNIT_EXPECT_EQ(test, 0x1234, submit_word(rig, bo, 0));
+	pagoda_rig_close(bo);
+	submit_client_end(guilty);
+	submit_client_end(other);
+}
+
+#define RANDOM_BOS	12
+#define RANDOM_STEPS	120
+
+struct reset_random {
+	struct pagoda_rig *rig;
+	struct rnd_state rnd;
+	struct pagoda_vm *vm;
+	struct pagoda_bo *bo[RANDOM_BOS];
+	u32 seed[RANDOM_BOS];
+};
+
+static u32 reset_below(struct reset_random *r, u32 limit)
+{
+	return prandom_u32_state(&r->rnd) % limit;
+}
+
+static void reset_step(struct reset_random *r)
+{
+	struct pagoda_bo *bo = r->bo[reset_below(r, RANDOM_BOS)];
+	struct pagoda_rig *rig = r->rig;
+
+	switch (reset_below(r, 8)) {
+	case 0:
+	case 1:
+		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+		break;
+	case 2:
+		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_aperture(bo, reset_below(r, 2)));
+		break;
+	case 3:
+		reset_map(rig, r->vm, bo, HERE + reset_below(r, 64) * SZ_64K);
+		break;
+	case 4:
+		pagoda_fake_transport_let(rig->fake, reset_below(r, 8));
+		break;
+	default:
+		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	}
+}
+
+/* Each allocation has its content, or was lost and has zeros. */
+static void reset_check(struct reset_random *r)
+{
+	struct pagoda_rig *rig = r->rig;
+	u32 i;
+
+	for (i = 0; i < RANDOM_BOS; i++) {
+		struct pagoda_bo *bo = r->bo[i];
+		bool lost;
+
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false, 30 * HZ);
+		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_lost_settle(bo));
+		lost = bo->lost;
+		bo->lost = false;
+		dma_resv_unlock(bo->ttm.base.resv);
+		if (lost) {
+			KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_is_zero(rig, bo));
+			r->seed[i] += 100;
+			pagoda_rig_write(rig, bo, r->seed[i]);
+		} else {
+			KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bo, r->seed[i]));
+		}
+	}
+}
+
+static void reset_at_random(struct kunit *test)
+{
+	struct reset_random r = { .rig = pagoda_rig_create_mode(test) };
+	u32 i, round;
+
+	kunit_info(test, "seed 0x%x", SEED);
+	prandom_seed_state(&r.rnd, SEED);
+	r.vm = reset_vm(r.rig);
+	for (i = 0; i < RANDOM_BOS; i++) {
+		r.seed[i] = i + 1;
+		r.bo[i] = reset_bo(r.rig, 0, r.seed[i]);
+	}
+	for (round = 0; round < 8; round++) {
+		for (i = 0; i < RANDOM_STEPS / 8; i++)
+			reset_step(&r);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(r.rig->vidmm));
+		reset_check(&r);
+	}
+	KUNIT_EXPECT_EQ(test, 0, r.rig->fake->violations);
+	reset_drop(r.vm);
+	for (i = 0; i < RANDOM_BOS; i++)
+		pagoda_rig_close(r.bo[i]);
+}
+
+static struct kunit_case reset_cases[] = {
+	KUNIT_CASE_PARAM(reset_idle, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_leaves_nothing_clean, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_in_flight, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_contexts, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_twice, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_escalates, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_of_an_engine, pagoda_rig_modes),
+	KUNIT_CASE(reset_fails),
+	KUNIT_CASE(reset_limit),
+	KUNIT_CASE_PARAM(reset_frees_pages, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(reset_at_random, pagoda_rig_modes),
+	{}
+};
+
+static struct kunit_suite reset_suite = {
+	.name = "pagoda_reset",
+	.test_cases = reset_cases,
+};
+
+kunit_test_suite(reset_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("KUnit suite of the whole device's resets");

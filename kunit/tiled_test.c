@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Tiled allocations: conversions of moves, and few ranges. */
+#include <linux/slab.h>
+#include <drm/drm_gem.h>
+
+#include "tiled_helpers.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define SPECIAL		VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER
+#define SWIZZLE		VIRTIO_PAGODA_TRANSFER_SWIZZLE
+#define UNSWIZZLE	VIRTIO_PAGODA_TRANSFER_UNSWIZZLE
+
+/* ---- Conversions ----------------------------------------------------------- */
+
+/* From everywhere to everywhere; outside of VRAM, where anybody looks, it is rows. */
+static void tiled_walk(struct kunit *test, const struct pagoda_layout *layout, u32 flags,
+		       u32 supported, bool rows)
+{
+	static const enum pagoda_place places[] = {
+		PAGODA_PLACE_SYSTEM, PAGODA_PLACE_APERTURE, PAGODA_PLACE_APERTURE_BOUND,
+		PAGODA_PLACE_VRAM,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_bo(rig, layout, flags, supported);
+	u32 from, to, nr = supported & APERTURE ? 4 : 1, seed = 1;
+
+	for (from = 0; from < nr; from++) {
+		for (to = 0; to < nr; to++) {
+			KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+			tiled_content(rig, bo, ++seed, true, true);
+			KUNIT_ASSERT_EQ(test, 0, tiled_place(bo, places[from]));
+			KUNIT_EXPECT_TRUE(test, tiled_content(rig, bo, seed,
+							      from == 3 || !rows, false));
+			if (from != 3)
+				KUNIT_EXPECT_EQ(test, tiled_conversion(rig, bo),
+						rows ? UNSWIZZLE : 0);
+			KUNIT_ASSERT_EQ(test, 0, tiled_place(bo, places[to]));
+			KUNIT_EXPECT_TRUE(test, tiled_content(rig, bo, seed,
+							      to == 3 || !rows, false));
+			KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+			KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, seed));
+			if (from != 3 && to != 3)
+				KUNIT_EXPECT_EQ(test, tiled_conversion(rig, bo),
+						rows ? SWIZZLE : 0);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_count(rig, SPECIAL, 0));
+	pagoda_rig_close(bo);
+}
+
+static void tiled_conversions(struct kunit *test)
+{
+	u32 i;
+
+	PAGODA_PROVES(C32, C33, C38);
+	for (i = 0; i < TILED_LAYOUTS; i++) {
+		tiled_walk(test, &tiled_layouts[i], CPU, VRAM, true);
+		tiled_walk(test, &tiled_layouts[i], CPU, VRAM | APERTURE, true);
+		tiled_walk(test, &tiled_layouts[i], 0, VRAM | APERTURE, true);
+		tiled_walk(test, &tiled_layouts[i], 0, VRAM, false);
+	}
+}
+
+static void tiled_new_is_zero(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_bo(rig, &tiled_layouts[0], CPU, VRAM);
+	struct pagoda_bo *hidden = tiled_bo(rig, &tiled_layouts[1], 0, VRAM);
+	u64 i;
+
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(hidden));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, hidden));
+	memset(rig->windows, 0x77, rig->swizzling.size);
+	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
+	for (i = 0; i < bo->ttm.base.size; i++)
+		KUNIT_ASSERT_EQ(test, 0, pagoda_swizzle_window(bo)[i]);
+	/* Not a byte more than the surface has. */
+	KUNIT_EXPECT_EQ(test, 0x77, pagoda_swizzle_window(bo)[i]);
+	pagoda_rig_close(bo);
+	pagoda_rig_close(hidden);
+}
+
+/* More pages than one piece or one packet has. */
+static void tiled_pieces(struct kunit *test)
+{
+	const struct pagoda_rig_options options = {
+		.large = true,
+		.buffer_size = VIRTIO_PAGODA_MIN_BUFFER,
+	};
+	const struct pagoda_layout layout = {
+		.tiling = VIRTIO_PAGODA_TILING_64K,
+		.pitch = 4096,
+		.height = 2048,
+		.mips = 2,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_bo *bo = tiled_bo(rig, &layout, CPU, VRAM);
+
+	KUNIT_ASSERT_GT(test, bo->ttm.base.size, PAGODA_PIECE_BYTES);
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	tiled_content(rig, bo, 5, true, true);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	PAGODA_PROVES(C33);
+	KUNIT_EXPECT_TRUE(test, rows_are(rig, bo, 5));
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	PAGODA_PROVES(C32);
+	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 5));
+	KUNIT_EXPECT_EQ(test, -E2BIG, tiled_acquire(bo));
+	pagoda_rig_close(bo);
+}
+
+/* ---- Few ranges ---------------------------------------------------------------- */
+
+static void ranges_lru(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bos[PAGODA_RIG_RANGES + 2];
+	struct drm_pagoda_stats stats;
+	u32 i;
+
+	for (i = 0; i < PAGODA_RIG_RANGES; i++)
+		bos[i] = tiled_shown(rig, &tiled_layouts[i % 2], i);
+	/* Another fault makes the first the last to be taken from. */
+	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bos[0]));
+	bos[i] = tiled_shown(rig, &tiled_layouts[0], i);
+	bos[i + 1] = tiled_shown(rig, &tiled_layouts[0], i + 1);
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		if (i == 1 || i == 2) {
+			KUNIT_EXPECT_NULL(test, bos[i]->range);
+			KUNIT_EXPECT_TRUE(test, tiled_is(rig, bos[i], i));
+		} else {
+			KUNIT_EXPECT_TRUE(test, window_content(rig, bos[i], i, false));
+		}
+	}
+	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bos[1]));
+	KUNIT_EXPECT_TRUE(test, window_content(rig, bos[1], 1, false));
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.range_steals, 3);
+	KUNIT_EXPECT_EQ(test, stats.range_acquires, PAGODA_RIG_RANGES + 3);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		pagoda_rig_close(bos[i]);
+}
+
+/* What is closed or evicted is as good as free; nothing is taken from anybody. */
+static void ranges_come_back(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct drm_pagoda_stats stats;
+	struct pagoda_bo *bo;
+	u32 i;
+
+	for (i = 0; i < 3 * PAGODA_RIG_RANGES; i++) {
+		bo = tiled_shown(rig, &tiled_layouts[0], i);
+		if (i % 3 == 0)
+			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+		if (i % 3 == 1) {
+			dma_resv_lock(bo->ttm.base.resv, NULL);
+			pagoda_move_discard(bo);
+			dma_resv_unlock(bo->ttm.base.resv);
+			KUNIT_EXPECT_NULL(test, bo->range);
+		}
+		pagoda_rig_close(bo);
+	}
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.range_steals, 0);
+	KUNIT_EXPECT_EQ(test, stats.range_acquires, 3 * PAGODA_RIG_RANGES);
+}
+
+/* Everybody who has one is busy with it. */
+static void ranges_exhausted(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bos[PAGODA_RIG_RANGES], *bo;
+	u32 i;
+
+	bo = tiled_bo(rig, &tiled_layouts[0], CPU, VRAM);
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	for (i = 0; i < PAGODA_RIG_RANGES; i++)
+		bos[i] = tiled_shown(rig, &tiled_layouts[0], i);
+	for (i = 0; i < PAGODA_RIG_RANGES; i++)
+		KUNIT_ASSERT_TRUE(test, dma_resv_trylock(bos[i]->ttm.base.resv));
+	KUNIT_ASSERT_TRUE(test, dma_resv_trylock(bo->ttm.base.resv));
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_swizzle_acquire(bo));
+	KUNIT_EXPECT_NULL(test, bo->range);
+	dma_resv_unlock(bos[2]->ttm.base.resv);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_swizzle_acquire(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_NULL(test, bos[2]->range);
+	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bos[2], 2));
+	for (i = 0; i < PAGODA_RIG_RANGES; i++) {
+		if (i != 2)
+			dma_resv_unlock(bos[i]->ttm.base.resv);
+		pagoda_rig_close(bos[i]);
+	}
+	pagoda_rig_close(bo);
+}
+
+/* What the device refuses can be asked for again; what it leaves unanswered can't. */
+static void ranges_refused(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_bo(rig, &tiled_layouts[0], CPU, VRAM);
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	tiled_content(rig, bo, 1, true, true);
+	for (i = 0; i < 2 * PAGODA_RIG_RANGES; i++) {
+		rig->fake->control_error = -EINVAL;
+		KUNIT_EXPECT_EQ(test, -EINVAL, tiled_acquire(bo));
+		KUNIT_EXPECT_NULL(test, bo->range);
+	}
+	rig->fake->control_error = 0;
+	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
+	KUNIT_EXPECT_TRUE(test, window_content(rig, bo, 1, false));
+	KUNIT_EXPECT_EQ(test, 0, tiled_release(bo));
+	for (i = 0; i < PAGODA_RIG_RANGES; i++) {
+		rig->fake->control_error = -ETIMEDOUT;
+		KUNIT_EXPECT_EQ(test, -ETIMEDOUT, tiled_acquire(bo));
+	}
+	rig->fake->control_error = 0;
+	KUNIT_EXPECT_EQ(test, -EBUSY, tiled_acquire(bo));
+	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(test, rows_are(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* Nobody knows what a view became that the device doesn't write back: it is lost. */
+static void ranges_lost_write_back(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[0], 6);
+	struct drm_pagoda_allocation_info info;
+
+	rig->fake->control_error = -ETIMEDOUT;
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, tiled_release(bo));
+	rig->fake->control_error = 0;
+	KUNIT_EXPECT_NULL(test, bo->range);
+	pagoda_bo_info(bo, &info);
+	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
+	KUNIT_EXPECT_EQ(test, info.tiling, tiled_layouts[0].tiling);
+	KUNIT_EXPECT_EQ(test, info.pitch, tiled_layouts[0].pitch);
+	KUNIT_EXPECT_EQ(test, info.height, tiled_layouts[0].height);
+	KUNIT_EXPECT_EQ(test, info.mips, tiled_layouts[0].mips);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_swizzle_window(bo)[0]);
+	pagoda_rig_close(bo);
+}
+
+/* ---- Failures -------------------------------------------------------------------- */
+
+/* The device gives up on a copy out of a range: the CPU takes the window's bytes. */
+static void failure_out(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[1], 9);
+	struct pagoda_queue_stats stats;
+
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(test, rows_are(rig, bo, 9));
+	pagoda_queue_stats(rig->vidmm->stream.queue, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rescued, 1);
+	KUNIT_EXPECT_EQ(test, stats.lost, 0);
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
+	KUNIT_EXPECT_TRUE(test, window_content(rig, bo, 9, false));
+	pagoda_rig_close(bo);
+}
+
+/* On a copy into one: the CPU does it, and the device is told before anybody looks. */
+static void failure_in(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[1], 9);
+	struct pagoda_queue_stats stats;
+	u32 controls;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 9));
+	pagoda_queue_stats(rig->vidmm->stream.queue, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rescued, 1);
+	controls = rig->fake->controls;
+	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
+	KUNIT_EXPECT_EQ(test, controls + 1, rig->fake->controls);
+	KUNIT_EXPECT_TRUE(test, window_content(rig, bo, 9, false));
+	window_content(rig, bo, 10, true);
+	KUNIT_ASSERT_EQ(test, 0, tiled_release(bo));
+	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 10));
+	pagoda_rig_close(bo);
+}
+
+/* Neither can: what was on its way is lost, and zeros are shown in its place. */
+static void failure_lost(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = { .no_window = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[0], 9);
+	struct drm_pagoda_allocation_info info;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	memset(rig->windows, 0x77, rig->swizzling.size);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	pagoda_rig_settle(rig);
+	pagoda_bo_info(bo, &info);
+	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_swizzle_window(bo)[0]);
+	KUNIT_EXPECT_NULL(test, memchr_inv(pagoda_swizzle_window(bo), 0, bo->ttm.base.size));
+	pagoda_rig_close(bo);
+}
+
+/* A debugger sees rows as well, with and without a range. */
+static void debugger_access(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	u8 *buf = kunit_kzalloc(test, 3 * PAGE_SIZE, GFP_KERNEL);
+	u32 length = 2 * PAGE_SIZE + 9, offset = PAGE_SIZE - 5, state, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (state = 0; state < 3; state++) {
+		struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[0], state);
+
+		if (state == 1)
+			KUNIT_ASSERT_EQ(test, 0, tiled_release(bo));
+		if (state == 2) {
+			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+			KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+			KUNIT_EXPECT_NOT_NULL(test, bo->range);
+		}
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, buf, length, 0));
+		for (i = 0; i < length; i++)
+			KUNIT_ASSERT_EQ(test, buf[i], tiled_byte(state, offset + i));
+		for (i = 0; i < length; i++)
+			buf[i] = tiled_byte(state + 50, offset + i);
+		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, buf, length, 1));
+		dma_resv_unlock(bo->ttm.base.resv);
+		KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
+		for (i = 0; i < bo->ttm.base.size; i++)
+			KUNIT_ASSERT_EQ(test, pagoda_swizzle_window(bo)[i],
+					tiled_byte(i >= offset && i < offset + length ?
+						   state + 50 : state, i));
+		pagoda_rig_close(bo);
+	}
+}
+
+static struct kunit_case tiled_cases[] = {
+	KUNIT_CASE_SLOW(tiled_conversions),
+	KUNIT_CASE(tiled_new_is_zero),
+	KUNIT_CASE_SLOW(tiled_pieces),
+	KUNIT_CASE(ranges_lru),
+	KUNIT_CASE(ranges_come_back),
+	KUNIT_CASE(ranges_exhausted),
+	KUNIT_CASE(ranges_refused),
+	KUNIT_CASE(ranges_lost_write_back),
+	KUNIT_CASE(failure_out),
+	KUNIT_CASE(failure_in),
+	KUNIT_CASE(failure_lost),
+	KUNIT_CASE(debugger_access),
+	{}
+};
+
+static struct kunit_suite tiled_suite = {
+	.name = "pagoda_tiled",
+	.test_cases = tiled_cases,
+};
+
+kunit_test_suite(tiled_suite);

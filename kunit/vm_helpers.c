@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See vm_helpers.h. */
+#include <linux/highmem.h>
+
+#include "../drivers/vgpu/engine/internal.h"
+#include "vm_helpers.h"
+
+struct pagoda_vm *vmt_make(struct pagoda_rig *rig)
+{
+	struct pagoda_vm *vm = pagoda_vm_create(rig->vidmm, rig->client);
+
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(vm));
+	return vm;
+}
+
+void vmt_drop(struct pagoda_vm *vm)
+{
+	pagoda_vm_close(vm);
+	pagoda_vm_put(vm);
+}
+
+void vmt_number(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 base)
+{
+	u32 page, i;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (!ttm_tt_is_populated(bo->ttm.ttm)) {
+		struct ttm_operation_ctx ctx = {};
+
+		KUNIT_ASSERT_EQ(rig->test, 0, ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx));
+	}
+	for (page = 0; page < bo->ttm.ttm->num_pages; page++) {
+		u32 *words = kmap_local_page(bo->ttm.ttm->pages[page]);
+
+		for (i = 0; i < VM_WORDS; i++)
+			words[i] = base + page * VM_WORDS + i;
+		kunmap_local(words);
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+}
+
+struct pagoda_bo *vmt_bo(struct pagoda_rig *rig, u32 pages, u32 base)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, VM_CPU, VM_VRAM | VM_APERTURE, 0);
+
+	vmt_number(rig, bo, base);
+	return bo;
+}
+
+int vmt_do(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count)
+{
+	struct dma_fence *fence;
+	int ret = pagoda_vm_bind(vm, binds, count, &fence);
+
+	if (!ret)
+		dma_fence_put(fence);
+	return ret;
+}
+
+int vmt_map(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 address, u64 offset, u64 size,
+	    u32 flags)
+{
+	return vmt_do(vm, &(struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_MAP,
+		.flags = flags,
+		.bo = bo,
+		.address = address,
+		.size = size,
+		.offset = offset,
+	}, 1);
+}
+
+int vmt_set(struct pagoda_vm *vm, u32 type, u64 address, u64 size)
+{
+	return vmt_do(vm, &(struct pagoda_bind) {
+		.type = type,
+		.address = address,
+		.size = size,
+	}, 1);
+}
+
+int vmt_copy(struct pagoda_vm *vm, u64 from, u64 to, u64 size)
+{
+	return vmt_do(vm, &(struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_COPY,
+		.address = to,
+		.size = size,
+		.offset = from,
+	}, 1);
+}
+
+int vmt_validate(struct pagoda_vm *vm)
+{
+	struct dma_fence *fence = NULL;
+	int ret = pagoda_vm_validate(vm, &fence);
+
+	dma_fence_put(fence);
+	return ret;
+}
+
+u32 vmt_peek(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value)
+{
+	struct pagoda_engine_run run;
+	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
+	struct pagoda_virtual_span span;
+	u32 reason;
+
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
+	pagoda_shim_read_lock(&rig->engine.translation);
+	reason = pagoda_engine_virtual_span(&exec, space, va, sizeof(*value), access, &span);
+	if (!reason)
+		*value = span.here ? *(u32 *)span.here : 0;
+	pagoda_shim_read_unlock(&rig->engine.translation);
+	return reason;
+}
+
+u32 vmt_read(struct pagoda_rig *rig, u32 space, u64 va, u32 access, u32 *value)
+{
+	pagoda_rig_settle(rig);
+	return vmt_peek(rig, space, va, access, value);
+}
+
+u32 vmt_fault(struct pagoda_rig *rig, u32 space, u64 va)
+{
+	u32 value;
+
+	return vmt_read(rig, space, va, VIRTIO_PAGODA_ACCESS_READ, &value);
+}
+
+void vmt_expect(struct pagoda_rig *rig, u32 space, u64 va, u32 want)
+{
+	u32 value = ~want;
+
+	KUNIT_EXPECT_EQ(rig->test, VIRTIO_PAGODA_FAULT_NONE,
+			vmt_read(rig, space, va, VIRTIO_PAGODA_ACCESS_READ, &value));
+	KUNIT_EXPECT_EQ(rig->test, want, value);
+}

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Arrays of VM_BIND that wait: for points nobody has submitted, for each other, for
+ * room; and what becomes of them when they fail or their VM goes.
+ *
+ * Nothing here depends on time: what must not happen yet is looked at when the worker has
+ * looked at the queue and gone to sleep.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/kthread.h>
+#include <drm/drm_syncobj.h>
+#include "vm_helpers.h"
+
+#define HERE		((u64)SZ_4M)
+#define KIB64		((u64)SZ_64K)
+#define LIMIT		(30 * HZ)
+
+static struct drm_syncobj *queue_syncobj(struct kunit *test)
+{
+	struct drm_syncobj *syncobj;
+
+	KUNIT_ASSERT_EQ(test, 0, drm_syncobj_create(&syncobj, 0, NULL));
+	return syncobj;
+}
+
+/* Somebody submits a point; NULL: which is over already. */
+static void queue_submit(struct pagoda_rig *rig, struct drm_syncobj *syncobj, u64 point,
+			 struct dma_fence *fence)
+{
+	struct dma_fence_chain *chain = dma_fence_chain_alloc();
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, chain);
+	fence = fence ? dma_fence_get(fence) : dma_fence_get_stub();
+	drm_syncobj_add_point(syncobj, chain, fence, point);
+	dma_fence_put(fence);
+	pagoda_deferred_kick(rig->vidmm);
+}
+
+static bool queue_has_point(struct drm_syncobj *syncobj, u64 point)
+{
+	struct dma_fence *fence = drm_syncobj_fence_get(syncobj);
+	bool found = fence && fence->seqno >= point;
+
+	dma_fence_put(fence);
+	return found;
+}
+
+/*
+ * 1 when it is signalled without an error, or its error; -EAGAIN if it doesn't come. It is
+ * the timeline's last point: what is behind it may be forgotten once it is through.
+ */
+static int queue_wait_point(struct drm_syncobj *syncobj, u64 point)
+{
+	struct dma_fence *fence, *inner;
+	int ret = -EAGAIN;
+	u32 tries;
+
+	for (tries = 0; tries < 300 && !queue_has_point(syncobj, point); tries++)
+		schedule_timeout_uninterruptible(HZ / 100 ?: 1);
+	fence = drm_syncobj_fence_get(syncobj);
+	if (fence && fence->seqno == point) {
+		inner = dma_fence_chain_contained(fence);
+		if (dma_fence_wait_timeout(inner, false, LIMIT) > 0)
+			ret = dma_fence_get_status(inner);
+	}
+	dma_fence_put(fence);
+	return ret;
+}
+
+/* The worker has seen all that happened so far. */
+static void queue_settle(struct pagoda_vm *vm)
+{
+	mod_delayed_work(system_unbound_wq, &vm->queue.work, 0);
+	flush_delayed_work(&vm->queue.work);
+}
+
+static void queue_add_sync(struct pagoda_rig *rig, struct pagoda_bind_job *job,
+			   struct drm_syncobj *syncobj, u64 point, bool signal)
+{
+	struct dma_fence_chain *chain = signal && point ? dma_fence_chain_alloc() : NULL;
+
+	drm_syncobj_get(syncobj);
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_syncs_add(&job->syncs, syncobj, point, chain));
+	job->syncs.list[job->syncs.count - 1].signal = signal;
+}
+
+static struct pagoda_bind_job *queue_job(struct pagoda_rig *rig, u32 type, struct pagoda_bo *bo,
+					 u64 address, u64 size)
+{
+	struct pagoda_bind_job *job = pagoda_bind_job_create(1);
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, job);
+	job->binds[0] = (struct pagoda_bind) {
+		.type = type, .bo = bo, .address = address, .size = size,
+	};
+	if (bo)
+		drm_gem_object_get(pagoda_bo_gem(bo));
+	return job;
+}
+
+/* Asks for it; @in and @out are points of the timelines, 0 = none. */
+static int queue_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bind_job *job,
+		      struct drm_syncobj *in, u64 in_point, struct drm_syncobj *out,
+		      u64 out_point)
+{
+	struct dma_fence *fence;
+	int ret;
+
+	if (in)
+		queue_add_sync(rig, job, in, in_point, false);
+	if (out)
+		queue_add_sync(rig, job, out, out_point, true);
+	ret = pagoda_vm_bind_job(vm, job, &fence);
+	dma_fence_put(fence);
+	pagoda_bind_job_put(job);
+	return ret;
+}
+
+static int queue_map(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo,
+		     u64 address, struct drm_syncobj *in, u64 in_point, struct drm_syncobj *out,
+		     u64 out_point)
+{
+	return queue_bind(rig, vm, queue_job(rig, DRM_PAGODA_BIND_MAP, bo, address, PAGE_SIZE),
+			  in, in_point, out, out_point);
+}
+
+struct queue_test {
+	struct pagoda_rig *rig;
+	struct pagoda_vm *vm;
+	struct pagoda_bo *bo;
+	struct drm_syncobj *in;
+	struct drm_syncobj *out;
+	struct drm_syncobj *next;
+};
+
+static struct queue_test queue_test_make(struct kunit *test)
+{
+	struct queue_test t = { .rig = pagoda_rig_create_mode(test) };
+
+	t.vm = vmt_make(t.rig);
+	t.bo = vmt_bo(t.rig, 16, 300);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(t.bo));
+	t.in = queue_syncobj(test);
+	t.out = queue_syncobj(test);
+	t.next = queue_syncobj(test);
+	return t;
+}
+
+static void queue_test_end(struct queue_test *t)
+{
+	drm_syncobj_put(t->in);
+	drm_syncobj_put(t->out);
+	drm_syncobj_put(t->next);
+	pagoda_rig_close(t->bo);
+}
+
+static void expect_fault(struct queue_test *t, u64 va)
+{
+	KUNIT_EXPECT_EQ_MSG(t->rig->test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			    vmt_fault(t->rig, t->vm->id, va), "address %#llx", va);
+}
+
+/* A copy waits for N, and N + 1 is there only when it is done. */
+static void queue_waits_for_points(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct pagoda_bind_job *job;
+
+	PAGODA_PROVES(C110);
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(t.vm, t.bo, HERE, 0, PAGE_SIZE, 0));
+	job = queue_job(t.rig, DRM_PAGODA_BIND_COPY, NULL, HERE + PAGE_SIZE, PAGE_SIZE);
+	job->binds[0].offset = HERE;
+	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, t.in, 5, t.in, 6));
+	queue_settle(t.vm);
+	KUNIT_EXPECT_FALSE(test, queue_has_point(t.in, 6));
+	expect_fault(&t, HERE + PAGE_SIZE);
+	/* An earlier point isn't it. */
+	queue_submit(t.rig, t.in, 4, NULL);
+	queue_settle(t.vm);
+	expect_fault(&t, HERE + PAGE_SIZE);
+	queue_submit(t.rig, t.in, 5, NULL);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.in, 6));
+	vmt_expect(t.rig, t.vm->id, HERE + PAGE_SIZE, 300);
+	vmt_drop(t.vm);
+	queue_test_end(&t);
+}
+
+static const char *queue_fence_name(struct dma_fence *fence)
+{
+	return "vm_queue_test";
+}
+
+static const struct dma_fence_ops queue_fence_ops = {
+	.get_driver_name = queue_fence_name,
+	.get_timeline_name = queue_fence_name,
+};
+
+static DEFINE_SPINLOCK(queue_fence_lock);
+
+/* Submitted isn't done: the change takes effect behind the fence, and not before. */
+static void queue_waits_for_fences(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	dma_fence_init(fence, &queue_fence_ops, &queue_fence_lock, dma_fence_context_alloc(1), 1);
+	queue_submit(t.rig, t.in, 1, fence);
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
+	queue_settle(t.vm);
+	expect_fault(&t, HERE);
+	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 1));
+	dma_fence_signal(fence);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
+	vmt_expect(t.rig, t.vm->id, HERE, 300);
+	/* What is there already needs no queue, once that is empty. */
+	queue_settle(t.vm);
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE + PAGE_SIZE, t.in, 1, t.out, 2));
+	KUNIT_EXPECT_TRUE(test, queue_has_point(t.out, 2));
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 2));
+	dma_fence_put(fence);
+	vmt_drop(t.vm);
+	queue_test_end(&t);
+}
+
+/* In the order of calls, whatever is there first; and what is freed can be planned with. */
+static void queue_keeps_order(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct drm_syncobj *later = queue_syncobj(test);
+	struct pagoda_bind_job *job;
+
+	PAGODA_PROVES(C138);
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
+	job = queue_job(t.rig, DRM_PAGODA_BIND_UNMAP, NULL, HERE, KIB64);
+	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, later, 1, t.out, 2));
+	KUNIT_EXPECT_EQ(test, 0, vmt_set(t.vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
+	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(t.vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
+	job = queue_job(t.rig, DRM_PAGODA_BIND_MAP, t.bo, HERE, PAGE_SIZE);
+	job->binds[0].offset = 7 * PAGE_SIZE;
+	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 3));
+	/* The second one's turn hasn't come. */
+	queue_submit(t.rig, later, 1, NULL);
+	queue_settle(t.vm);
+	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 1));
+	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 3));
+	expect_fault(&t, HERE);
+	queue_submit(t.rig, t.in, 1, NULL);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 3));
+	vmt_expect(t.rig, t.vm->id, HERE, 300 + 7 * VM_WORDS);
+	drm_syncobj_put(later);
+	vmt_drop(t.vm);
+	queue_test_end(&t);
+}
+
+/* Refused when it is asked for, not when its turn comes: the VM stays usable. */
+static void queue_refuses_early(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct pagoda_bind_job *job;
+	int error;
+
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
+	job = queue_job(t.rig, DRM_PAGODA_BIND_MAP_ZERO, NULL, HERE, PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, -EEXIST, queue_bind(t.rig, t.vm, job, t.in, 1, t.out, 2));
+	job = queue_job(t.rig, DRM_PAGODA_BIND_RESERVE, NULL, HERE, KIB64);
+	KUNIT_EXPECT_EQ(test, -EEXIST, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 2));
+	queue_submit(t.rig, t.in, 1, NULL);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
+	queue_settle(t.vm);
+	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 2));
+	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_VM_USABLE, pagoda_vm_condition(t.vm, &error));
+	vmt_drop(t.vm);
+	queue_test_end(&t);
+}
+
+/* What can't be made any more, by what happened since it was accepted. */
+static void queue_failure_is_final(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct pagoda_vm *other = vmt_make(t.rig);
+	struct pagoda_bind_job *job = queue_job(t.rig, DRM_PAGODA_BIND_MAP, t.bo, HERE, PAGE_SIZE);
+	struct pagoda_bind unique = {
+		.type = DRM_PAGODA_BIND_MAP, .bo = t.bo, .address = HERE, .size = PAGE_SIZE,
+		.driver_protection = PAGODA_PROTECTION_UNIQUE | 1,
+	};
+	int error;
+
+	job->binds[0].driver_protection = PAGODA_PROTECTION_UNIQUE | 2;
+	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, t.in, 1, t.out, 1));
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE + KIB64, t.in, 9, t.next, 2));
+	KUNIT_ASSERT_EQ(test, 0, vmt_do(other, &unique, 1));
+	queue_submit(t.rig, t.in, 1, NULL);
+	KUNIT_EXPECT_EQ(test, -EINVAL, queue_wait_point(t.out, 1));
+	/* Those behind it don't wait for what never comes. */
+	KUNIT_EXPECT_EQ(test, -ECANCELED, queue_wait_point(t.next, 2));
+	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_VM_BIND_FAILED, pagoda_vm_condition(t.vm, &error));
+	KUNIT_EXPECT_EQ(test, EINVAL, error);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, vmt_set(t.vm, DRM_PAGODA_BIND_UNMAP, HERE, PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 9, t.out, 3));
+	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 3));
+	expect_fault(&t, HERE + KIB64);
+	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_VM_USABLE, pagoda_vm_condition(other, &error));
+	vmt_drop(t.vm);
+	vmt_drop(other);
+	queue_test_end(&t);
+}
+
+/* The VM goes: nobody waits for ever for what it would have signalled. */
+static void queue_ends_with_the_vm(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, NULL, 0, t.next, 2));
+	vmt_drop(t.vm);
+	KUNIT_EXPECT_TRUE(test, queue_has_point(t.out, 1));
+	KUNIT_EXPECT_TRUE(test, queue_has_point(t.next, 2));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, queue_wait_point(t.out, 1));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, queue_wait_point(t.next, 2));
+	KUNIT_EXPECT_EQ(test, 1, kref_read(&pagoda_bo_gem(t.bo)->refcount));
+	queue_test_end(&t);
+}
+
+/* The handle is closed: the memory stays for those that wait, and isn't mapped by them. */
+static void queue_keeps_allocations(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct pagoda_bo *stays = vmt_bo(t.rig, 2, 900);
+	struct pagoda_bind_job *job;
+
+	PAGODA_PROVES(C139);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(stays));
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, NULL, 0));
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, stays, HERE + PAGE_SIZE, NULL, 0, NULL, 0));
+	job = queue_job(t.rig, DRM_PAGODA_BIND_COPY, NULL, HERE + SZ_2M, 2 * PAGE_SIZE);
+	job->binds[0].offset = HERE;
+	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 1));
+	/* Nothing maps it so far: only the queue knows of it. */
+	KUNIT_ASSERT_EQ(test, 0, xa_insert(&t.rig->client->vms, 1, t.vm, GFP_KERNEL));
+	pagoda_client_forget(t.rig->client, t.bo);
+	xa_erase(&t.rig->client->vms, 1);
+	/* The last reference but those of the queue. */
+	pagoda_rig_close(stays);
+	/* The plan knows that the addresses are free. */
+	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(t.vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
+	KUNIT_EXPECT_EQ(test, 0, vmt_set(t.vm, DRM_PAGODA_BIND_MAP_ZERO, HERE, PAGE_SIZE));
+	queue_submit(t.rig, t.in, 1, NULL);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
+	queue_settle(t.vm);
+	vmt_expect(t.rig, t.vm->id, HERE, 0);
+	vmt_expect(t.rig, t.vm->id, HERE + PAGE_SIZE, 900);
+	expect_fault(&t, HERE + SZ_2M);
+	vmt_expect(t.rig, t.vm->id, HERE + SZ_2M + PAGE_SIZE, 900);
+	vmt_drop(t.vm);
+	queue_test_end(&t);
+}
+
+static bool queue_is_in_vram(struct pagoda_bo *bo)
+{
+	return bo->ttm.resource->mem_type == TTM_PL_VRAM;
+}
+
+static int queue_resident(struct pagoda_rig *rig, struct pagoda_bo *bo, bool resident)
+{
+	struct dma_fence *fence;
+	u64 trim;
+	int ret = resident ? pagoda_residency_make(rig->vidmm, &bo, 1, &fence, &trim) :
+			     pagoda_residency_evict(rig->vidmm, &bo, 1, &fence);
+
+	dma_fence_put(fence);
+	return ret;
+}
+
+/* What waits to be mapped stays where it is, until somebody can't be served otherwise. */
+static void queue_keeps_residency(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct pagoda_bo *others[5], *all;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		others[i] = pagoda_rig_bo(t.rig, 400, 0, VM_VRAM, 0);
+	all = pagoda_rig_bo(t.rig, PAGODA_RIG_VRAM_PAGES - 8, 0, VM_VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
+	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, false));
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, others[i], true));
+	PAGODA_PROVES(C145);
+	KUNIT_EXPECT_TRUE(test, queue_is_in_vram(t.bo));
+	queue_submit(t.rig, t.in, 1, NULL);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
+	vmt_expect(t.rig, t.vm->id, HERE, 300);
+	/* Not any longer. */
+	queue_settle(t.vm);
+	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, false));
+	KUNIT_EXPECT_FALSE(test, queue_is_in_vram(t.bo));
+	/* What it waits for may never come. */
+	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, true));
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 2, t.next, 1));
+	KUNIT_EXPECT_EQ(test, 0, queue_resident(t.rig, all, true));
+	KUNIT_EXPECT_FALSE(test, queue_is_in_vram(t.bo));
+	vmt_drop(t.vm);
+	pagoda_rig_close(all);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		pagoda_rig_close(others[i]);
+	queue_test_end(&t);
+}
+
+struct queue_caller {
+	struct queue_test *t;
+	struct completion called;
+	struct completion done;
+	int ret;
+};
+
+static int queue_call(void *data)
+{
+	struct queue_caller *caller = data;
+	struct queue_test *t = caller->t;
+
+	complete(&caller->called);
+	caller->ret = queue_map(t->rig, t->vm, t->bo, HERE, NULL, 0, t->out, 1000);
+	complete(&caller->done);
+	return 0;
+}
+
+/* Who queues one more than the limit waits until one is done. */
+static void queue_is_bounded(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct queue_caller caller = { .t = &t };
+	struct task_struct *task;
+	u64 n;
+
+	init_completion(&caller.called);
+	init_completion(&caller.done);
+	for (n = 1; n <= DRM_PAGODA_MAX_QUEUED_BINDS; n++)
+		KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, n, t.out, n));
+	PAGODA_PROVES(C144);
+	task = kthread_run(queue_call, &caller, "pagoda-queue-test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&caller.called, LIMIT));
+	/* It is in the call, or about to be: the queue doesn't grow. */
+	schedule_timeout_uninterruptible(HZ / 20 ?: 1);
+	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
+	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_MAX_QUEUED_BINDS, READ_ONCE(t.vm->queue.count));
+	queue_submit(t.rig, t.in, 1, NULL);
+	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
+	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&caller.done, LIMIT));
+	KUNIT_EXPECT_EQ(test, 0, caller.ret);
+	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 1000));
+	vmt_drop(t.vm);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, queue_wait_point(t.out, 1000));
+	queue_test_end(&t);
+}
+
+static struct kunit_case vm_queue_cases[] = {
+	KUNIT_CASE_PARAM(queue_waits_for_points, pagoda_rig_update_modes),
+	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_update_modes),
+	KUNIT_CASE_PARAM(queue_keeps_order, pagoda_rig_update_modes),
+	KUNIT_CASE_PARAM(queue_refuses_early, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(queue_failure_is_final, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(queue_ends_with_the_vm, pagoda_rig_update_modes),
+	KUNIT_CASE_PARAM(queue_keeps_allocations, pagoda_rig_update_modes),
+	KUNIT_CASE_PARAM(queue_keeps_residency, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(queue_is_bounded, pagoda_rig_mmu_modes),
+	{ }
+};
+
+static struct kunit_suite vm_queue_suite = {
+	.name = "pagoda_vm_queue",
+	.test_cases = vm_queue_cases,
+};
+
+kunit_test_suite(vm_queue_suite);

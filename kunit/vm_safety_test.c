@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What clients must never reach through their address spaces, and what has to stay as
+ * it is while it moves or changes: page tables, save areas, fences.
+ */
+#include <linux/highmem.h>
+#include <linux/kthread.h>
+#include <linux/sizes.h>
+
+#include <pagoda/vm.h>
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "../drivers/vgpu/engine/internal.h"
+#include "prove.h"
+#include "rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define HERE		((u64)SZ_4M)
+#define PAGES		16u
+#define PLACES		6u
+
+static struct pagoda_vm *safety_vm(struct pagoda_rig *rig)
+{
+	struct pagoda_vm *vm = pagoda_vm_create(rig->vidmm, rig->client);
+
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(vm));
+	return vm;
+}
+
+static void safety_drop(struct pagoda_vm *vm)
+{
+	pagoda_vm_close(vm);
+	pagoda_vm_put(vm);
+}
+
+/* MAP with an allocation, UNMAP without; and everything that moved is shown again. */
+static void safety_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo, u64 va)
+{
+	const struct pagoda_bind bind = {
+		.type = bo ? DRM_PAGODA_BIND_MAP : DRM_PAGODA_BIND_UNMAP,
+		.bo = bo,
+		.address = va,
+		.size = PAGES * PAGE_SIZE,
+	};
+	struct dma_fence *fence = NULL;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_bind(vm, &bind, 1, &fence));
+	dma_fence_put(fence);
+	fence = NULL;
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_validate(vm, &fence));
+	dma_fence_put(fence);
+}
+
+/* Where the device writes at an address of a space, or NULL. The paging queue is idle. */
+static void *safety_target(struct pagoda_rig *rig, u32 space, u64 va)
+{
+	struct pagoda_engine_run run;
+	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
+	struct pagoda_virtual_span span;
+	u32 reason;
+
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
+	pagoda_shim_read_lock(&rig->engine.translation);
+	reason = pagoda_engine_virtual_span(&exec, space, va, 4, VIRTIO_PAGODA_ACCESS_WRITE,
+					    &span);
+	pagoda_shim_read_unlock(&rig->engine.translation);
+	return reason ? NULL : span.here;
+}
+
+/* Kernel address of a page of an allocation, as the device reaches it. */
+static void *safety_page(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 page)
+{
+	if (bo->ttm.resource->mem_type == TTM_PL_VRAM)
+		return rig->engine.vram + ((u64)bo->ttm.resource->start + page) * PAGE_SIZE;
+	return page_address(bo->ttm.ttm->pages[page]);
+}
+
+/* Tables are allocations, or system pages that the CPU writes. */
+static bool safety_is_table(struct pagoda_rig *rig, void *target)
+{
+	void *here = (void *)((unsigned long)target & PAGE_MASK);
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u64 page;
+
+	if (here < (void *)rig->engine.vram ||
+	    here >= (void *)rig->engine.vram + rig->engine.vram_size)
+		return pagoda_mmu_table_page(rig->vidmm->mmu, virt_to_phys(here));
+	xa_for_each(&rig->vidmm->bos, id, bo) {
+		if (!bo->table_of || !bo->ttm.resource ||
+		    bo->ttm.resource->mem_type != TTM_PL_VRAM)
+			continue;
+		for (page = 0; page < bo->ttm.base.size / PAGE_SIZE; page++)
+			if (safety_page(rig, bo, page) == here)
+				return true;
+	}
+	return false;
+}
+
+/* The root is known to be one. */
+static bool safety_knows_root(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	struct pagoda_root root;
+
+	pagoda_space_root(vm->space, &root);
+	return safety_is_table(rig, root.segment == VIRTIO_PAGODA_SEGMENT_VRAM ?
+			       rig->engine.vram + root.address : phys_to_virt(root.address));
+}
+
+/* Every address that was ever bound. Returns how many pages can be written. */
+static u32 safety_walk(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	u32 written = 0, i;
+
+	pagoda_rig_settle(rig);
+	for (i = 0; i < PLACES * PAGES; i++) {
+		void *target = safety_target(rig, vm->id, HERE + i * PAGE_SIZE);
+
+		if (!target)
+			continue;
+		written++;
+		KUNIT_EXPECT_FALSE_MSG(rig->test, safety_is_table(rig, target),
+				       "page %u of space %u is a page table", i, vm->id);
+	}
+	if (written)
+		KUNIT_EXPECT_TRUE(rig->test, safety_knows_root(rig, vm));
+	return written;
+}
+
+/* Tables take memory that was mapped a moment ago, and the other way round. */
+static void vm_tables_stay_hidden(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = safety_vm(rig), *other = NULL;
+	struct pagoda_bo *bos[PLACES];
+	u32 i, round;
+
+	PAGODA_PROVES(C79);
+	for (i = 0; i < PLACES; i++) {
+		bos[i] = pagoda_rig_bo(rig, PAGES, CPU, VRAM | APERTURE, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+		safety_bind(rig, vm, bos[i], HERE + i * PAGES * PAGE_SIZE);
+	}
+	KUNIT_EXPECT_EQ(test, PLACES * PAGES, safety_walk(rig, vm));
+	for (round = 0; round < PLACES; round++) {
+		u64 va = HERE + round * PAGES * PAGE_SIZE;
+
+		/* Gone, moved, or unbound; then somebody needs tables. */
+		if (round % 3 == 0)
+			pagoda_vm_forget(vm, bos[round]);
+		else if (round % 3 == 1)
+			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[round]));
+		else
+			safety_bind(rig, vm, NULL, va);
+		pagoda_rig_close(bos[round]);
+		if (other)
+			safety_drop(other);
+		other = safety_vm(rig);
+		if (round + 1 < PLACES)
+			safety_bind(rig, other, bos[round + 1], va);
+		KUNIT_EXPECT_EQ(test, round + 1 < PLACES ? PAGES : 0, safety_walk(rig, other));
+		safety_walk(rig, vm);
+	}
+	safety_drop(other);
+	safety_drop(vm);
+}
+
+/* The save area of the VM's only context. */
+static struct pagoda_bo *safety_save_area(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	struct pagoda_bo *bo;
+	unsigned long id;
+
+	xa_for_each(&rig->vidmm->bos, id, bo)
+		if (!bo->table_of && bo->ttm.base.resv == pagoda_vm_resv(vm))
+			return bo;
+	KUNIT_ASSERT_TRUE_MSG(rig->test, false, "no save area");
+	return NULL;
+}
+
+static void vm_contexts_keep_their_content(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_context *context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	const u32 pages = VIRTIO_PAGODA_CONTEXT_BYTES / PAGE_SIZE;
+	struct pagoda_bo *save, *taker;
+	struct ttm_place place = { .mem_type = TTM_PL_VRAM };
+	u64 before;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	save = safety_save_area(rig, vm);
+	pagoda_rig_write(rig, save, 3);
+	before = save->ttm.resource->start;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(save));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, save, 3));
+	/* Somebody else takes the place it had, which TTM gives up behind the copy. */
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	taker = pagoda_rig_bo(rig, pages, CPU, VRAM, 0);
+	place.fpfn = before;
+	place.lpfn = before + pages;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(taker, &place, false));
+	pagoda_rig_write(rig, taker, 4);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(save));
+	PAGODA_PROVES(C82);
+	KUNIT_EXPECT_NE(test, before, (u64)save->ttm.resource->start);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, save, 3));
+	pagoda_context_destroy(context);
+	pagoda_rig_close(taker);
+	safety_drop(vm);
+}
+
+/* ---- Fences ------------------------------------------------------------------ */
+
+#define FENCE_WRITES	4000u
+
+/**
+ * struct fence_watch - Who looks at a fence while it is signalled
+ * @value: The fence
+ * @torn: Values that were never signalled
+ */
+struct fence_watch {
+	const u64 *value;
+	u32 torn;
+};
+
+static int fence_watcher(void *data)
+{
+	struct fence_watch *watch = data;
+
+	while (!kthread_should_stop()) {
+		u64 value = READ_ONCE(*watch->value);
+
+		if (value && value != ~0ull)
+			watch->torn++;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* With one processor it shows little; the sanitizer kernel's machine has two. */
+static void fence_is_never_torn(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct virtio_pagoda_signal_monitored_fence signal = {
+		.packet.opcode = cpu_to_le16(VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE),
+		.packet.length = cpu_to_le32(sizeof(signal)),
+		.segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM),
+		.address = cpu_to_le64(PAGE_SIZE - 8),
+	};
+	struct fence_watch watch = { .value = (u64 *)(rig->engine.vram + PAGE_SIZE - 8) };
+	struct task_struct *watcher = kthread_run(fence_watcher, &watch, "pagoda-fence-watch");
+	struct pagoda_engine_run run;
+	u32 i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(watcher));
+	for (i = 0; i < FENCE_WRITES; i++) {
+		signal.value = cpu_to_le64(i % 2 ? ~0ull : 0);
+		pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, 1, 1);
+		run.buffer = &signal;
+		run.size = sizeof(signal);
+		KUNIT_EXPECT_EQ(test, PAGODA_ENGINE_DONE,
+				pagoda_engine_execute(&rig->engine, &run));
+		if (i % 64 == 0)
+			cond_resched();
+	}
+	kthread_stop(watcher);
+	PAGODA_PROVES(C117);
+	KUNIT_EXPECT_EQ(test, 0u, watch.torn);
+	KUNIT_EXPECT_EQ(test, ~0ull, *watch.value);
+}
+
+static u64 vram_used(struct pagoda_rig *rig)
+{
+	return ttm_resource_manager_usage(ttm_manager_type(&rig->vidmm->ttm, TTM_PL_VRAM));
+}
+
+/* A page that was mapped isn't anybody else's before nobody can reach it. */
+static void vm_pages_wait_for_the_flush(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	u64 page, used;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	safety_bind(rig, vm, bo, HERE);
+	pagoda_rig_settle(rig);
+	used = vram_used(rig);
+	page = bo->ttm.resource->start;
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	pagoda_vm_forget(vm, bo);
+	pagoda_rig_close(bo);
+	PAGODA_PROVES(C101);
+	KUNIT_EXPECT_EQ(test, used, vram_used(rig));
+	/* The device, which has executed nothing of it, still reaches the page. */
+	KUNIT_EXPECT_PTR_EQ(test, (void *)(rig->engine.vram + page * PAGE_SIZE),
+			    safety_target(rig, vm->id, HERE));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, safety_target(rig, vm->id, HERE));
+	safety_drop(vm);
+}
+
+/* What unplugging finds: mappings, a context, a fence, and a VM without tables. */
+struct unplugged {
+	struct pagoda_vm *vm, *empty;
+	struct pagoda_bo *vram, *aperture;
+	struct pagoda_context *context;
+	struct pagoda_mfence *fence;
+};
+
+static void unplug_make(struct pagoda_rig *rig, struct unplugged *what)
+{
+	struct kunit *test = rig->test;
+
+	what->vm = safety_vm(rig);
+	what->empty = safety_vm(rig);
+	what->vram = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	what->aperture = pagoda_rig_bo(rig, PAGES, CPU, APERTURE, 0);
+	what->context = pagoda_context_create(what->vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(what->context));
+	what->fence = pagoda_mfence_create(rig->vidmm, rig->client, 0, 1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(what->fence));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(what->vram));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(what->aperture, true));
+	safety_bind(rig, what->vm, what->vram, HERE);
+	safety_bind(rig, what->vm, what->vram, HERE + SZ_1G);
+	safety_bind(rig, what->vm, what->aperture, HERE + SZ_2M);
+}
+
+static void unplug_close(struct unplugged *what)
+{
+	pagoda_context_destroy(what->context);
+	pagoda_mfence_put(what->fence);
+	pagoda_vm_forget(what->vm, what->aperture);
+	pagoda_rig_close(what->aperture);
+	pagoda_rig_close(what->vram);
+	safety_drop(what->vm);
+	safety_drop(what->empty);
+}
+
+/* Closing needs no device: it gives everything back and says nothing to anybody. */
+static void vm_outlives_the_device(struct kunit *test)
+{
+	/* What doesn't arrive is given up after this, several times over. */
+	const struct pagoda_rig_options options = {
+		.mode = test->param_value,
+		.timeout_ms = 200,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_mfence_signal *signal;
+	u64 used = vram_used(rig);
+	u32 submits, controls;
+	struct unplugged what;
+
+	unplug_make(rig, &what);
+	pagoda_rig_settle(rig);
+	/* A change and a signal are on their way, and don't arrive. */
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	signal = pagoda_mfence_promise(what.fence, 2);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
+	pagoda_mfence_signal_paging(signal);
+	safety_bind(rig, what.vm, NULL, HERE);
+	pagoda_rig_unplug(rig);
+	submits = rig->fake->submits;
+	controls = rig->fake->controls;
+	unplug_close(&what);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, submits, rig->fake->submits);
+	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&rig->vidmm->bos));
+	KUNIT_EXPECT_TRUE(test, ida_is_empty(&rig->vidmm->spaces));
+	KUNIT_EXPECT_EQ(test, used, vram_used(rig));
+}
+
+static struct kunit_case vm_safety_cases[] = {
+	KUNIT_CASE(vm_pages_wait_for_the_flush),
+	KUNIT_CASE_PARAM(vm_outlives_the_device, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_tables_stay_hidden, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_contexts_keep_their_content, pagoda_rig_modes),
+	KUNIT_CASE(fence_is_never_torn),
+	{ }
+};
+
+static struct kunit_suite vm_safety_suite = {
+	.name = "pagoda_vm_safety",
+	.test_cases = vm_safety_cases,
+};
+
+kunit_test_suite(vm_safety_suite);

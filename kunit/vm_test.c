@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address spaces of clients on the rig: what the GPU finds behind an address, asked of
+ * the engine, while allocations, page tables, save areas and fences come and go.
+ */
+#include <linux/highmem.h>
+
+#include "vm_helpers.h"
+
+#define HERE		SZ_4M
+
+static bool vm_by_cpu(struct pagoda_rig *rig)
+{
+	return pagoda_mmu_mode(rig->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
+}
+
+static void vm_shows_what_is_mapped(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 8, 1000);
+	u32 value;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 8 * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE + SZ_1G, 2 * PAGE_SIZE, PAGE_SIZE,
+					 DRM_PAGODA_BIND_READ_ONLY));
+	vmt_expect(rig, vm->id, HERE + 3 * PAGE_SIZE, 1000 + 3 * 1024);
+	vmt_expect(rig, vm->id, HERE + SZ_1G + 8, 1000 + 2 * 1024 + 2);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vm->id, HERE + 8 * PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_READ_ONLY,
+			vmt_read(rig, vm->id, HERE + SZ_1G, VIRTIO_PAGODA_ACCESS_WRITE, &value));
+
+	/* Cut a hole, and put zeros into half of it. */
+	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE + 2 * PAGE_SIZE,
+					 2 * PAGE_SIZE));
+	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &(struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_MAP_ZERO,
+		.address = HERE + 2 * PAGE_SIZE,
+		.size = PAGE_SIZE,
+	}, 1));
+	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 1000 + 1024);
+	vmt_expect(rig, vm->id, HERE + 2 * PAGE_SIZE, 0);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vm->id, HERE + 3 * PAGE_SIZE));
+	vmt_expect(rig, vm->id, HERE + 4 * PAGE_SIZE, 1000 + 4 * 1024);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* The address stays, what it means follows the allocation. */
+static void vm_follows_moves(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 5);
+
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, vmt_fault(rig, vm->id, HERE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	PAGODA_PROVES(C105, C140, C141);
+	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 5 + 1024);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, vmt_fault(rig, vm->id, HERE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 5 + 1024);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	vmt_expect(rig, vm->id, HERE + 3 * PAGE_SIZE, 5 + 3 * 1024);
+	pagoda_vm_forget(vm, bo);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, vmt_fault(rig, vm->id, HERE));
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* A handle's mappings go with it from all VMs of its client, and from nobody else's. */
+static void vm_forgets_with_the_handle(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_client *client = pagoda_client_create();
+	struct pagoda_vm *vms[3] = { vmt_make(rig), vmt_make(rig) };
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 5);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, client);
+	vms[2] = pagoda_vm_create(rig->vidmm, client);
+	pagoda_client_put(client);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(vms[2]));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	for (i = 0; i < ARRAY_SIZE(vms); i++)
+		KUNIT_ASSERT_EQ(test, 0, vmt_map(vms[i], bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vms[1], bo, HERE + SZ_2M, 0, 4 * PAGE_SIZE, 0));
+	pagoda_client_forget(rig->client, bo);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+				vmt_fault(rig, vms[i]->id, HERE));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vms[1]->id, HERE + SZ_2M));
+	vmt_expect(rig, vms[2]->id, HERE, 5);
+	pagoda_rig_close(bo);
+	for (i = 0; i < ARRAY_SIZE(vms); i++)
+		vmt_drop(vms[i]);
+}
+
+static u32 vm_evict_tables(struct pagoda_rig *rig)
+{
+	struct ttm_placement nowhere = {};
+	struct ttm_operation_ctx ctx = {};
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u32 count = 0;
+
+	xa_for_each(&rig->vidmm->bos, id, bo) {
+		if (!bo->table_of)
+			continue;
+		ttm_bo_get(&bo->ttm);
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		pagoda_vm_table_evict(bo);
+		KUNIT_EXPECT_EQ(rig->test, 0, ttm_bo_validate(&bo->ttm, &nowhere, &ctx));
+		dma_resv_unlock(bo->ttm.base.resv);
+		ttm_bo_put(&bo->ttm);
+		count++;
+	}
+	return count;
+}
+
+static const char *vm_fence_name(struct dma_fence *fence)
+{
+	return "vm_test";
+}
+
+static const struct dma_fence_ops vm_fence_ops = {
+	.get_driver_name = vm_fence_name,
+	.get_timeline_name = vm_fence_name,
+};
+
+static DEFINE_SPINLOCK(vm_fence_lock);
+
+/* Tables that TTM may take, as it would ask. */
+static u32 vm_count_evictable(struct pagoda_rig *rig, u32 *tables)
+{
+	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u32 count = 0;
+
+	*tables = 0;
+	xa_for_each(&rig->vidmm->bos, id, bo) {
+		if (!bo->table_of)
+			continue;
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		count += rig->vidmm->ttm.funcs->eviction_valuable(&bo->ttm, &vram);
+		dma_resv_unlock(bo->ttm.base.resv);
+		++*tables;
+	}
+	return count;
+}
+
+static void vm_tables_stay_while_busy(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	u32 tables;
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, fence);
+	dma_fence_init(fence, &vm_fence_ops, &vm_fence_lock, dma_fence_context_alloc(1), 1);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	KUNIT_ASSERT_EQ(rig->test, 0, dma_resv_reserve_fences(pagoda_vm_resv(vm), 1));
+	dma_resv_add_fence(pagoda_vm_resv(vm), fence, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	KUNIT_EXPECT_EQ(rig->test, 0u, vm_count_evictable(rig, &tables));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(rig->test, tables, vm_count_evictable(rig, &tables));
+}
+
+static void vm_tables_come_back(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 77);
+	bool evictable;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	vmt_expect(rig, vm->id, HERE, 77);
+	/* Not while something of the space may run; afterwards nothing leads to them. */
+	PAGODA_PROVES(C123);
+	vm_tables_stay_while_busy(rig, vm);
+	evictable = vm_evict_tables(rig);
+	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
+	if (evictable)
+		KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
+	/* Any change brings them back. */
+	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
+	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 77 + 1024);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+static void vm_copies_late(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 400);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &(struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_COPY,
+		.address = HERE + SZ_2M + PAGE_SIZE,
+		.offset = HERE + PAGE_SIZE,
+		.size = 2 * PAGE_SIZE,
+	}, 1));
+	vmt_expect(rig, vm->id, HERE + SZ_2M + PAGE_SIZE, 400 + 1024);
+	vmt_expect(rig, vm->id, HERE + SZ_2M + 2 * PAGE_SIZE, 400 + 2 * 1024);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vm->id, HERE + SZ_2M + 3 * PAGE_SIZE));
+	PAGODA_PROVES(C112);
+	KUNIT_EXPECT_EQ(test, !pagoda_rig_count(rig, VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 0),
+			vm_by_cpu(rig));
+	/* Both follow. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vm->id, HERE + SZ_2M + PAGE_SIZE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	vmt_expect(rig, vm->id, HERE + SZ_2M + 2 * PAGE_SIZE, 400 + 2 * 1024);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* A copy of a copy of many mappings: each needs as many nodes as the first. */
+static void vm_copies_of_copies(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 16, 500);
+	struct pagoda_bind binds[6];
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	for (i = 0; i < 16; i++)
+		KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE + i * PAGE_SIZE,
+						 (15 - i) * PAGE_SIZE, PAGE_SIZE, 0));
+	for (i = 0; i < ARRAY_SIZE(binds); i++)
+		binds[i] = (struct pagoda_bind) {
+			.type = DRM_PAGODA_BIND_COPY,
+			.offset = HERE + i * SZ_2M,
+			.address = HERE + (i + 1) * SZ_2M,
+			.size = 16 * PAGE_SIZE,
+		};
+	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, binds, ARRAY_SIZE(binds)));
+	for (i = 0; i < 16; i++)
+		vmt_expect(rig, vm->id, HERE + 6 * SZ_2M + i * PAGE_SIZE, 500 + (15 - i) * 1024);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* The image of a save area in VRAM; NULL elsewhere. */
+static const struct virtio_pagoda_context_image *vm_image(struct pagoda_rig *rig, u64 context)
+{
+	const struct pagoda_rig_note *note;
+	const struct virtio_pagoda_context_image *image;
+	u64 at;
+
+	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE, 0, 0);
+	KUNIT_ASSERT_NOT_NULL(rig->test, note);
+	for (at = 0; at < rig->engine.vram_size; at += PAGE_SIZE) {
+		image = (const void *)(rig->engine.vram + at);
+		if (le64_to_cpu(image->magic) == VIRTIO_PAGODA_CONTEXT_MAGIC &&
+		    le64_to_cpu(image->context) == context)
+			return image;
+	}
+	return NULL;
+}
+
+/* A save area names the root from the start and whenever it moves. */
+static void vm_contexts_know_the_root(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	const struct virtio_pagoda_context_image *image;
+	struct pagoda_bo *bo = vmt_bo(rig, 1, 3);
+	struct pagoda_context *context;
+	struct pagoda_root root;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
+	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	image = vm_image(rig, 1);
+	KUNIT_ASSERT_NOT_NULL(test, image);
+	pagoda_space_root(vm->space, &root);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_address), root.address);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_entries), root.entries);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->root_segment), root.segment);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->address_space), vm->id);
+
+	if (vm_evict_tables(rig)) {
+		/* Somebody takes the place the root had. */
+		struct pagoda_bo *other = vmt_bo(rig, 1, 9);
+		u64 before = root.address;
+
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+		KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
+		pagoda_space_root(vm->space, &root);
+		PAGODA_PROVES(C84);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_address), root.address);
+		kunit_info(test, "root moved from 0x%llx to 0x%llx", before, root.address);
+		pagoda_rig_close(other);
+	}
+	vmt_expect(rig, vm->id, HERE, 3);
+	pagoda_context_destroy(context);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+static struct kunit_case vm_cases[] = {
+	KUNIT_CASE_PARAM(vm_contexts_know_the_root, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_shows_what_is_mapped, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_follows_moves, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_forgets_with_the_handle, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_tables_come_back, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_copies_late, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_copies_of_copies, pagoda_rig_modes),
+	{ }
+};
+
+static struct kunit_suite vm_suite = {
+	.name = "pagoda_vm",
+	.test_cases = vm_cases,
+};
+
+kunit_test_suite(vm_suite);
