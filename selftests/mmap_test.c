@@ -128,41 +128,17 @@ TEST_F_TIMEOUT(map, faults_bring_it_into_view, TEST_SECONDS)
 
 /* --- while it moves ---------------------------------------------------------------------- */
 
-struct mover {
-	pthread_t thread;
-	int fd;
-	uint32_t handle;
-	atomic_bool stop;
-	unsigned int moves;
-	int error;
-};
-
-static void *move_loop(void *data)
-{
-	struct mover *m = data;
-
-	while (!atomic_load(&m->stop) && !m->error) {
-		m->error = pagoda_make_resident(m->fd, &m->handle, 1, 0, 0, NULL);
-		if (m->moves % 3 == 0)
-			usleep(500);
-		if (!m->error)
-			m->error = pagoda_evict(m->fd, &m->handle, 1, 0, 0);
-		m->moves++;
-	}
-	return NULL;
-}
-
 /* One writer and reader that remembers what it has written where, and one who moves it. */
 TEST_F_TIMEOUT(map, survives_moves, TEST_SECONDS)
 {
-	struct mover mover = { .fd = self->fd, .handle = self->handle };
+	struct test_mover mover = { .fd = self->fd, .handle = self->handle };
 	uint64_t words = self->size / 8, state = SEED, wrong = 0, turns = 0;
 	uint64_t *map = (void *)self->map;
 	uint64_t *shadow = calloc(words, 8);
 	int64_t end = pagoda_now() + 3 * PAGODA_SEC;
 
 	ASSERT_NE(NULL, shadow);
-	ASSERT_EQ(0, pthread_create(&mover.thread, NULL, move_loop, &mover));
+	ASSERT_EQ(0, pthread_create(&mover.thread, NULL, test_mover_run, &mover));
 	while (pagoda_now() < end || (mover.moves < 20 && !mover.error)) {
 		uint64_t at = pagoda_random(&state) % words, value = pagoda_random(&state);
 

@@ -109,6 +109,21 @@ int pagoda_create_vram(int fd, uint64_t size, uint32_t *handle)
 	return pagoda_create(fd, size, DRM_PAGODA_ALLOCATION_CPU_VISIBLE, PAGODA_IN_VRAM, handle);
 }
 
+int pagoda_create_private(int fd, uint32_t vm, uint64_t size, uint32_t flags, uint32_t supported,
+			  uint32_t *handle)
+{
+	struct drm_pagoda_allocation_create args = {
+		.size = size,
+		.flags = flags,
+		.supported = supported,
+		.vm = vm,
+	};
+	int ret = pagoda_create_args(fd, &args);
+
+	*handle = args.handle;
+	return ret;
+}
+
 int pagoda_close(int fd, uint32_t handle)
 {
 	struct drm_gem_close args = { .handle = handle };
@@ -277,6 +292,17 @@ int pagoda_syncobj_wait(int fd, uint32_t syncobj, uint64_t point, int64_t timeou
 	return pagoda_ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &args);
 }
 
+int pagoda_syncobj_signal(int fd, uint32_t syncobj, uint64_t point)
+{
+	struct drm_syncobj_timeline_array args = {
+		.handles = (uintptr_t)&syncobj,
+		.points = (uintptr_t)&point,
+		.count_handles = 1,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, &args);
+}
+
 int pagoda_syncobj_query(int fd, uint32_t syncobj, uint64_t *point)
 {
 	struct drm_syncobj_timeline_array args = {
@@ -286,6 +312,201 @@ int pagoda_syncobj_query(int fd, uint32_t syncobj, uint64_t *point)
 	};
 
 	return pagoda_ioctl(fd, DRM_IOCTL_SYNCOBJ_QUERY, &args);
+}
+
+int pagoda_vm_create(int fd, struct drm_pagoda_vm_create *args)
+{
+	memset(args, 0, sizeof(*args));
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_VM_CREATE, args);
+}
+
+int pagoda_vm_destroy(int fd, uint32_t vm)
+{
+	struct drm_pagoda_vm_destroy args = { .vm = vm };
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_VM_DESTROY, &args);
+}
+
+int pagoda_bind(int fd, uint32_t vm, const struct drm_pagoda_bind_entry *entries, uint32_t count,
+		uint32_t syncobj, uint64_t point)
+{
+	struct drm_pagoda_vm_bind args = {
+		.entries = { (uintptr_t)entries, count, sizeof(*entries) },
+		.vm = vm,
+		.syncobj = syncobj,
+		.point = point,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_VM_BIND, &args);
+}
+
+int pagoda_bind_map(int fd, uint32_t vm, uint32_t handle, uint64_t address, uint64_t offset,
+		    uint64_t size)
+{
+	struct drm_pagoda_bind_entry entry = {
+		.type = DRM_PAGODA_BIND_MAP,
+		.handle = handle,
+		.address = address,
+		.size = size,
+		.offset = offset,
+	};
+
+	return pagoda_bind(fd, vm, &entry, 1, 0, 0);
+}
+
+int pagoda_bind_range(int fd, uint32_t vm, uint32_t type, uint64_t address, uint64_t size)
+{
+	struct drm_pagoda_bind_entry entry = { .type = type, .address = address, .size = size };
+
+	return pagoda_bind(fd, vm, &entry, 1, 0, 0);
+}
+
+int pagoda_context_create(int fd, uint32_t vm, uint32_t *context)
+{
+	struct drm_pagoda_context_create args = { .vm = vm };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_CONTEXT_CREATE, &args);
+
+	*context = args.context;
+	return ret;
+}
+
+int pagoda_context_destroy(int fd, uint32_t context)
+{
+	struct drm_pagoda_context_destroy args = { .context = context };
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_CONTEXT_DESTROY, &args);
+}
+
+int pagoda_context_state(int fd, uint32_t context, struct drm_pagoda_context_state *state)
+{
+	memset(state, 0, sizeof(*state));
+	state->context = context;
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_CONTEXT_STATE, state);
+}
+
+int pagoda_submit_args(int fd, struct drm_pagoda_submit *args)
+{
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_SUBMIT, args);
+}
+
+int pagoda_submit(int fd, uint32_t context, uint64_t address, uint64_t size,
+		  const uint32_t *handles, uint32_t count, uint32_t syncobj, uint64_t point)
+{
+	struct drm_pagoda_command_buffer buffer = { .address = address, .size = size };
+	struct drm_pagoda_sync sync = {
+		.handle = syncobj,
+		.flags = DRM_PAGODA_SYNC_SIGNAL,
+		.point = point,
+	};
+	struct drm_pagoda_submit_entry *entries = calloc(count + 1, sizeof(*entries));
+	struct drm_pagoda_submit args = {
+		.buffers = { (uintptr_t)&buffer, size ? 1 : 0, sizeof(buffer) },
+		.syncs = { (uintptr_t)&sync, syncobj ? 1 : 0, sizeof(sync) },
+		.entries = { (uintptr_t)entries, count, sizeof(*entries) },
+		.context = context,
+	};
+	uint32_t n;
+	int ret;
+
+	if (!entries)
+		return -ENOMEM;
+	for (n = 0; n < count; n++)
+		entries[n].handle = handles[n];
+	ret = pagoda_submit_args(fd, &args);
+	free(entries);
+	return ret;
+}
+
+int pagoda_fence_create(int fd, uint64_t value, uint32_t *fence, const uint64_t **map)
+{
+	struct drm_pagoda_fence_create args = { .value = value };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_FENCE_CREATE, &args);
+	void *page;
+
+	*fence = args.fence;
+	if (ret || !map)
+		return ret;
+	page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, args.offset);
+	*map = page == MAP_FAILED ? NULL : page;
+	return *map ? 0 : -errno;
+}
+
+int pagoda_fence_create_flags(int fd, uint32_t flags, uint64_t value, uint32_t *fence)
+{
+	struct drm_pagoda_fence_create args = { .flags = flags, .value = value };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_FENCE_CREATE, &args);
+
+	*fence = args.fence;
+	return ret;
+}
+
+int pagoda_fence_signal_list(int fd, const struct drm_pagoda_fence_value *list, uint32_t count)
+{
+	struct drm_pagoda_fence_signal args = {
+		.entries = { (uintptr_t)list, count, sizeof(*list) },
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_FENCE_SIGNAL, &args);
+}
+
+int pagoda_fence_signal(int fd, uint32_t fence, uint64_t value)
+{
+	struct drm_pagoda_fence_value entry = { .fence = fence, .value = value };
+
+	return pagoda_fence_signal_list(fd, &entry, 1);
+}
+
+int pagoda_fence_wait_list(int fd, const struct drm_pagoda_fence_value *list, uint32_t count,
+			   uint32_t flags, int64_t timeout_ns, uint32_t *first)
+{
+	struct drm_pagoda_fence_wait args = {
+		.entries = { (uintptr_t)list, count, sizeof(*list) },
+		.flags = flags,
+		.timeout_ns = timeout_ns ? pagoda_now() + timeout_ns : 0,
+	};
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_FENCE_WAIT, &args);
+
+	if (!ret && first)
+		*first = args.first;
+	return ret;
+}
+
+int pagoda_fence_wait(int fd, uint32_t fence, uint64_t value, int64_t timeout_ns)
+{
+	struct drm_pagoda_fence_value entry = { .fence = fence, .value = value };
+
+	return pagoda_fence_wait_list(fd, &entry, 1, 0, timeout_ns, NULL);
+}
+
+int pagoda_fence_notify(int fd, const struct drm_pagoda_fence_value *list, uint32_t count,
+			uint32_t flags, int eventfd)
+{
+	struct drm_pagoda_fence_wait args = {
+		.entries = { (uintptr_t)list, count, sizeof(*list) },
+		.flags = flags | DRM_PAGODA_FENCE_WAIT_EVENTFD,
+		.eventfd = eventfd,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_FENCE_WAIT, &args);
+}
+
+int pagoda_fence_destroy(int fd, uint32_t fence)
+{
+	struct drm_pagoda_fence_destroy args = { .fence = fence };
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_FENCE_DESTROY, &args);
+}
+
+int pagoda_make_resident_fence(int fd, uint32_t handle, uint32_t fence, uint64_t value)
+{
+	struct drm_pagoda_residency_entry entry = { .handle = handle };
+	struct drm_pagoda_make_resident args = {
+		.entries = { (uintptr_t)&entry, 1, sizeof(entry) },
+		.fence = fence,
+		.fence_value = value,
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_MAKE_RESIDENT, &args);
 }
 
 /* Spreads every input bit over the word (the finalizer of splitmix64). */

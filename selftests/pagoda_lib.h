@@ -45,6 +45,9 @@ int pagoda_stats(int fd, struct drm_pagoda_stats *stats);
 int pagoda_create_args(int fd, struct drm_pagoda_allocation_create *args);
 int pagoda_create(int fd, uint64_t size, uint32_t flags, uint32_t supported, uint32_t *handle);
 int pagoda_create_vram(int fd, uint64_t size, uint32_t *handle);
+/* Private to a VM; @vm 0: to none. */
+int pagoda_create_private(int fd, uint32_t vm, uint64_t size, uint32_t flags, uint32_t supported,
+			  uint32_t *handle);
 int pagoda_close(int fd, uint32_t handle);
 
 int pagoda_mmap_offset(int fd, uint32_t handle, uint64_t *offset);
@@ -73,8 +76,43 @@ int pagoda_syncobj_create(int fd, uint32_t *syncobj);
 int pagoda_syncobj_destroy(int fd, uint32_t syncobj);
 /* Waits for a point, at most @timeout_ns from now: -ETIME. */
 int pagoda_syncobj_wait(int fd, uint32_t syncobj, uint64_t point, int64_t timeout_ns);
+int pagoda_syncobj_signal(int fd, uint32_t syncobj, uint64_t point);
 /* Last signalled point. */
 int pagoda_syncobj_query(int fd, uint32_t syncobj, uint64_t *point);
+
+/* Address spaces, contexts and monitored fences. */
+int pagoda_vm_create(int fd, struct drm_pagoda_vm_create *args);
+int pagoda_vm_destroy(int fd, uint32_t vm);
+int pagoda_bind(int fd, uint32_t vm, const struct drm_pagoda_bind_entry *entries, uint32_t count,
+		uint32_t syncobj, uint64_t point);
+/* One entry: a MAP, or one that takes only a range. */
+int pagoda_bind_map(int fd, uint32_t vm, uint32_t handle, uint64_t address, uint64_t offset,
+		    uint64_t size);
+int pagoda_bind_range(int fd, uint32_t vm, uint32_t type, uint64_t address, uint64_t size);
+int pagoda_context_create(int fd, uint32_t vm, uint32_t *context);
+int pagoda_context_destroy(int fd, uint32_t context);
+int pagoda_context_state(int fd, uint32_t context, struct drm_pagoda_context_state *state);
+/*
+ * Submits @size bytes of commands at @address, 0 = none. Listed are @count handles, without
+ * flags. @point of @syncobj is signalled by the job; @syncobj 0: none is.
+ */
+int pagoda_submit(int fd, uint32_t context, uint64_t address, uint64_t size,
+		  const uint32_t *handles, uint32_t count, uint32_t syncobj, uint64_t point);
+int pagoda_submit_args(int fd, struct drm_pagoda_submit *args);
+/* @map, if not NULL: the value, mapped read only. */
+int pagoda_fence_create(int fd, uint64_t value, uint32_t *fence, const uint64_t **map);
+int pagoda_fence_create_flags(int fd, uint32_t flags, uint64_t value, uint32_t *fence);
+int pagoda_fence_destroy(int fd, uint32_t fence);
+int pagoda_fence_signal(int fd, uint32_t fence, uint64_t value);
+int pagoda_fence_signal_list(int fd, const struct drm_pagoda_fence_value *list, uint32_t count);
+/* At most @timeout_ns from now; 0 only looks. @first, if not NULL: index of a satisfied entry. */
+int pagoda_fence_wait(int fd, uint32_t fence, uint64_t value, int64_t timeout_ns);
+int pagoda_fence_wait_list(int fd, const struct drm_pagoda_fence_value *list, uint32_t count,
+			   uint32_t flags, int64_t timeout_ns, uint32_t *first);
+/* Has @eventfd told instead. */
+int pagoda_fence_notify(int fd, const struct drm_pagoda_fence_value *list, uint32_t count,
+			uint32_t flags, int eventfd);
+int pagoda_make_resident_fence(int fd, uint32_t handle, uint32_t fence, uint64_t value);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 int64_t pagoda_now(void);

@@ -7,7 +7,9 @@
 #define PAGODA_TEST_H
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,21 +50,27 @@ static inline int test_device_open(struct test_device *dev)
 }
 
 /*
- * Usage of a segment once memory of closed allocations and dead processes has come back: it is
+ * A number of a segment once memory of closed allocations and dead processes has come back: it is
  * freed when the last copy from or to it is done, so the answer may take a moment.
  */
-static inline uint64_t test_usage_settled(int fd, uint32_t segment, uint64_t expected)
+static inline uint64_t test_settled(int fd, uint32_t segment,
+				    uint64_t (*ask)(int fd, uint32_t segment), uint64_t expected)
 {
 	int64_t end = pagoda_now() + 20 * PAGODA_SEC;
-	uint64_t usage;
+	uint64_t answer;
 
 	do {
-		usage = pagoda_usage(fd, segment);
-		if (usage == expected)
+		answer = ask(fd, segment);
+		if (answer == expected)
 			break;
 		usleep(10000);
 	} while (pagoda_now() < end);
-	return usage;
+	return answer;
+}
+
+static inline uint64_t test_usage_settled(int fd, uint32_t segment, uint64_t expected)
+{
+	return test_settled(fd, segment, pagoda_usage, expected);
 }
 
 static inline uint64_t test_vram_settled(int fd, uint64_t expected)
@@ -88,6 +96,31 @@ static inline int test_child_status(pid_t pid)
 	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
 		return 255;
 	return WEXITSTATUS(status);
+}
+
+/* A thread that moves an allocation in and out of VRAM, some of the time without a rest. */
+struct test_mover {
+	pthread_t thread;
+	int fd;
+	uint32_t handle;
+	atomic_bool stop;
+	unsigned int moves;
+	int error;
+};
+
+static inline void *test_mover_run(void *data)
+{
+	struct test_mover *m = data;
+
+	while (!atomic_load(&m->stop) && !m->error) {
+		m->error = pagoda_make_resident(m->fd, &m->handle, 1, 0, 0, NULL);
+		if (m->moves % 3)
+			usleep(600);
+		if (!m->error)
+			m->error = pagoda_evict(m->fd, &m->handle, 1, 0, 0);
+		m->moves++;
+	}
+	return NULL;
 }
 
 #endif

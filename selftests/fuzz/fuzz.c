@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Entry points of libFuzzer. An input is a struct fuzz_head and a paging buffer,
- * which goes through the printer, the device's engine and the CPU executor.
+ * which goes through the printer, the device's engine and the CPU executor; or the
+ * commands of a job, which the engine and a model execute.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fuzz.h"
+#include "job.h"
 
 noreturn void fuzz_fail(const char *condition, const char *file, int line)
 {
@@ -20,8 +21,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static void fuzz_visit(void *arg, u32 opcode, u64 allocation)
+static void fuzz_visit(void *arg, const struct virtio_pagoda_packet *packet)
 {
+	u32 opcode = le16_to_cpu(packet->opcode);
 	int *visited = arg;
 
 	fuzz_require(opcode && opcode < VIRTIO_PAGODA_OP_COUNT);
@@ -42,9 +44,12 @@ static void fuzz_print(const u8 *data, u32 size, size_t room)
 	for (i = 0; i < text.len; i++)
 		lines += text.data[i] == '\n';
 	pagoda_paging_walk(data, size, 0, fuzz_visit, &visited);
-	fuzz_require(packets < 0 || packets == visited);
-	if (text.len + 1 < room)
+	/* Nothing is looked at that there is no room to tell of. */
+	fuzz_require(packets <= visited);
+	if (text.len + 1 < room) {
+		fuzz_require(packets < 0 || packets == visited);
 		fuzz_require(lines == visited + (packets < 0));
+	}
 	free(text.data);
 }
 
@@ -57,11 +62,17 @@ int LLVMFuzzerTestOneInput(const u8 *input, size_t size)
 	if (size < sizeof(*head) || size > sizeof(*head) + FUZZ_BUFFER)
 		return -1;
 	bytes = (size - sizeof(*head)) & ~(VIRTIO_PAGODA_PACKET_ALIGN - 1);
+	if (head->mode & FUZZ_JOB) {
+		fuzz_job_execute((const u8 *)(head + 1), bytes, head);
+		return 0;
+	}
+	if (fuzz_packet_virtual(input + sizeof(*head), bytes) > FUZZ_VIRTUAL)
+		return -1;
 	/* Exactly as large as it is: a byte read behind it is found. */
 	data = malloc(bytes);
 	memcpy(data, head + 1, bytes);
-	fuzz_print(data, bytes, head->mode & FUZZ_SHORT ? 1 + input[1] : 64 * 1024);
-	fuzz_world_execute(data, bytes, head->mode);
+	fuzz_print(data, bytes, head->mode & FUZZ_SHORT ? 1 + head->text : 64 * 1024);
+	fuzz_world_execute(data, bytes, head);
 	free(data);
 	return 0;
 }

@@ -5,216 +5,40 @@
  * what a packet says about itself is put right afterwards (its length, its counts,
  * the pages of its runs), because most of what is wrong there ends a buffer early.
  */
-#include "fuzz.h"
-
-#define PACKET_MAX	(sizeof(struct virtio_pagoda_transfer) + 2 * FUZZ_RUNS * RUN_SIZE)
-#define RUN_SIZE	sizeof(struct virtio_pagoda_run)
-
-static const u16 opcodes[] = {
-	VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_TRANSFER,
-	VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_FILL, VIRTIO_PAGODA_OP_DISCARD_CONTENT,
-	VIRTIO_PAGODA_OP_READ_PHYSICAL, VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
-	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
-	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT,
-	VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE, VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
-};
-
-static u64 state;
-
-static u32 pick(u32 count)
-{
-	state = state * 6364136223846793005ull + 1442695040888963407ull;
-	return (state >> 33) % count;
-}
-
-static bool chance(u32 percent)
-{
-	return pick(100) < percent;
-}
-
-/* A page of system memory; seldom one that isn't there. */
-static __le64 make_bus(u32 pages)
-{
-	return cpu_to_le64(FUZZ_BUS + pick(FUZZ_SYSTEM + 1 - pages) * FUZZ_PAGE);
-}
-
-/* @nr_runs runs of @pages pages together; as many runs as there are pages at most. */
-static u32 make_runs(struct virtio_pagoda_run *runs, u32 nr_runs, u64 pages)
-{
-	u32 i;
-
-	for (i = 0; i < nr_runs && pages; i++) {
-		u32 part = i + 1 == nr_runs ? pages : 1 + pick(pages);
-
-		if (part > FUZZ_SYSTEM)
-			part = FUZZ_SYSTEM;
-		runs[i] = (struct virtio_pagoda_run) {
-			.address = make_bus(part),
-			.nr_pages = cpu_to_le32(part),
-		};
-		pages -= part;
-	}
-	return i;
-}
-
-static u32 make_side(struct virtio_pagoda_location *side, struct virtio_pagoda_run *runs, u64 pages)
-{
-	u32 segment = pick(VIRTIO_PAGODA_SEGMENT_COUNT);
-
-	side->segment = cpu_to_le32(segment);
-	switch (segment) {
-	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
-		side->nr_runs = cpu_to_le32(make_runs(runs, 1 + pick(FUZZ_RUNS / 2), pages));
-		break;
-	case VIRTIO_PAGODA_SEGMENT_VRAM:
-		side->address = cpu_to_le64(pick(FUZZ_VRAM + 1 - pages) * FUZZ_PAGE);
-		break;
-	default:
-		side->address = cpu_to_le64(pick(FUZZ_APERTURE + 1 - pages) * FUZZ_PAGE);
-		side->generation = cpu_to_le32(pick(3));
-	}
-	return le32_to_cpu(side->nr_runs);
-}
-
-static u32 make_transfer(struct virtio_pagoda_transfer *transfer)
-{
-	struct virtio_pagoda_run *runs = (void *)(transfer + 1);
-	u32 pages = 1 + pick(6), nr_runs;
-
-	nr_runs = make_side(&transfer->src, runs, pages);
-	nr_runs += make_side(&transfer->dst, runs + nr_runs, pages);
-	transfer->packet.flags = cpu_to_le16(pick(4) << 3);
-	transfer->size = cpu_to_le64(pages * FUZZ_PAGE - (chance(30) ? 4 * pick(1024) : 0));
-	return sizeof(*transfer) + nr_runs * RUN_SIZE;
-}
-
-static u32 make_map(struct virtio_pagoda_map_aperture_segment *map)
-{
-	u32 pages = 1 + pick(6), nr_runs = make_runs((void *)(map + 1), 1 + pick(4), pages);
-
-	map->packet.flags = cpu_to_le16(pick(2));
-	map->first_page = cpu_to_le64(pick(FUZZ_APERTURE + 1 - pages));
-	map->nr_pages = cpu_to_le64(pages);
-	map->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE);
-	map->nr_runs = cpu_to_le32(nr_runs);
-	map->generation = cpu_to_le32(1 + pick(3));
-	return sizeof(*map) + nr_runs * RUN_SIZE;
-}
-
-static void make_unmap(struct virtio_pagoda_unmap_aperture_segment *unmap)
-{
-	u32 pages = 1 + pick(FUZZ_APERTURE);
-
-	unmap->first_page = cpu_to_le64(pick(FUZZ_APERTURE + 1 - pages));
-	unmap->nr_pages = cpu_to_le64(pages);
-	unmap->dummy_page = make_bus(1);
-	unmap->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE);
-}
-
-static u64 make_address(__le32 *segment, u32 size)
-{
-	u32 number = pick(VIRTIO_PAGODA_SEGMENT_COUNT);
-	u64 base = number == VIRTIO_PAGODA_SEGMENT_SYSTEM ? FUZZ_BUS : 0;
-
-	*segment = cpu_to_le32(number);
-	return base + pick(FUZZ_VRAM) * FUZZ_PAGE + pick(FUZZ_PAGE / size) * size;
-}
-
-static void make_small(void *packet, u32 opcode)
-{
-	struct virtio_pagoda_access_physical *access = packet;
-	struct virtio_pagoda_signal_monitored_fence *signal = packet;
-	struct virtio_pagoda_notify_alloc *notify = packet;
-	struct virtio_pagoda_fill *fill = packet;
-	struct virtio_pagoda_discard_content *discard = packet;
-	u32 size = 1u << pick(4);
-
-	switch (opcode) {
-	case VIRTIO_PAGODA_OP_FILL:
-		fill->size = cpu_to_le64(4 + 4 * pick(3000));
-		fill->address = cpu_to_le64(4 * pick(5000));
-		fill->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM);
-		fill->pattern = cpu_to_le32(chance(30) ? 0x5a5a5a5a : pick(0x7fffffff));
-		break;
-	case VIRTIO_PAGODA_OP_DISCARD_CONTENT:
-		discard->size = cpu_to_le64((1 + pick(3)) * FUZZ_PAGE);
-		discard->address = cpu_to_le64(pick(FUZZ_VRAM - 3) * FUZZ_PAGE);
-		discard->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM);
-		break;
-	case VIRTIO_PAGODA_OP_READ_PHYSICAL:
-	case VIRTIO_PAGODA_OP_WRITE_PHYSICAL:
-		access->size = cpu_to_le32(size);
-		access->address = cpu_to_le64(make_address(&access->segment, size));
-		break;
-	case VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE:
-		signal->address = cpu_to_le64(make_address(&signal->segment, 8));
-		signal->value = cpu_to_le64(state);
-		signal->packet.flags = cpu_to_le16(pick(2) * VIRTIO_PAGODA_SIGNAL_EVENT);
-		break;
-	case VIRTIO_PAGODA_OP_NOTIFY_ALLOC:
-		notify->packet.flags = cpu_to_le16(1 + pick(2));
-		notify->packet.allocation = cpu_to_le64(1);
-		notify->size = cpu_to_le64(FUZZ_PAGE);
-		break;
-	}
-}
-
-/* A packet that is good, or nearly; returns its bytes. */
-static u32 make_packet(u8 *data)
-{
-	struct virtio_pagoda_packet *head = (void *)data;
-	u32 opcode = opcodes[pick(ARRAY_SIZE(opcodes))], length = fuzz_packet_fixed(opcode);
-
-	memset(data, 0, PACKET_MAX);
-	switch (opcode) {
-	case VIRTIO_PAGODA_OP_TRANSFER:
-		length = make_transfer((void *)data);
-		break;
-	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
-	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
-		length = make_map((void *)data);
-		break;
-	case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
-		make_unmap((void *)data);
-		break;
-	default:
-		make_small(data, opcode);
-	}
-	head->opcode = cpu_to_le16(opcode);
-	head->length = cpu_to_le32(length);
-	return length;
-}
+#include "job.h"
 
 /* A value at or next to where some check decides. */
 static u64 make_boundary(void)
 {
 	static const u64 values[] = {
-		0, 1, 2, 3, FUZZ_RUNS, FUZZ_APERTURE, FUZZ_PAGE, FUZZ_VRAM * FUZZ_PAGE,
+		0, 1, 2, 3, FUZZ_RUNS, FUZZ_APERTURE, FUZZ_PAGE, 16, 512, FUZZ_MMU * FUZZ_PAGE,
+		FUZZ_WINDOW, FUZZ_VA_LARGE, 1ull << 30, 1ull << 47, 0x7f8000000000,
+		FUZZ_VRAM * FUZZ_PAGE,
 		FUZZ_APERTURE * FUZZ_PAGE, FUZZ_BUS, FUZZ_BUS + FUZZ_SYSTEM * FUZZ_PAGE,
 		VIRTIO_PAGODA_MAX_GENERATION, 1ull << 16, 1ull << 31, 1ull << 32, 1ull << 40,
 		1ull << 44, 1ull << 52, 1ull << 63, ~0ull, ~0ull << VIRTIO_PAGODA_PAGE_SHIFT,
 		0xfffff000,
 	};
 	static const u32 near[] = { 0, 0, 0, 1, 4, 8, FUZZ_PAGE };
-	u64 value = values[pick(ARRAY_SIZE(values))], by = near[pick(ARRAY_SIZE(near))];
+	u64 value = values[fuzz_pick(ARRAY_SIZE(values))], by = near[fuzz_pick(ARRAY_SIZE(near))];
 
-	return chance(50) ? value + by : value - by;
+	return fuzz_chance(50) ? value + by : value - by;
 }
 
 /* Sets, or moves by a little, some 16, 32 or 64 bits of a packet. */
 static void change_field(u8 *packet, u32 length)
 {
-	u32 width = 2u << pick(3);
-	u8 *at = packet + pick(length / width) * width;
+	u32 width = 2u << fuzz_pick(3);
+	u8 *at = packet + fuzz_pick(length / width) * width;
 	u64 value = 0;
 
 	memcpy(&value, at, width);
-	switch (pick(4)) {
+	switch (fuzz_pick(4)) {
 	case 0:
-		value ^= 1ull << pick(8 * width);
+		value ^= 1ull << fuzz_pick(8 * width);
 		break;
 	case 1:
-		value += (u64)(chance(50) ? 1 : -1) * (chance(50) ? 1 : FUZZ_PAGE);
+		value += (u64)(fuzz_chance(50) ? 1 : -1) * (fuzz_chance(50) ? 1 : FUZZ_PAGE);
 		break;
 	default:
 		value = make_boundary();
@@ -222,33 +46,47 @@ static void change_field(u8 *packet, u32 length)
 	memcpy(at, &value, width);
 }
 
+/* What the runs of a packet add up to is what the rest of it says, mostly. */
+static void put_pages_right(void *packet, u64 pages)
+{
+	struct virtio_pagoda_map_aperture_segment *map = packet;
+	struct virtio_pagoda_init_context_resource *init = packet;
+	struct virtio_pagoda_transfer *transfer = packet;
+	struct virtio_pagoda_map_mmu *mmu = packet;
+
+	switch (le16_to_cpu(map->packet.opcode)) {
+	case VIRTIO_PAGODA_OP_TRANSFER:
+	case VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER:
+		transfer->size = cpu_to_le64(pages * FUZZ_PAGE - 4 * fuzz_pick(2));
+		break;
+	case VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE:
+		init->size = cpu_to_le64(pages * FUZZ_PAGE);
+		break;
+	case VIRTIO_PAGODA_OP_MAP_MMU:
+		mmu->nr_pages = cpu_to_le64(pages);
+		break;
+	default:
+		map->nr_pages = cpu_to_le64(pages);
+	}
+}
+
 /* Makes a packet's length, then what its runs add up to, what the rest calls for. */
 static void put_right(u8 *data, u32 size, u32 offset)
 {
 	struct virtio_pagoda_packet *head = (void *)(data + offset);
-	u32 fixed = fuzz_packet_fixed(le16_to_cpu(head->opcode)), nr_src, nr_dst;
-	struct virtio_pagoda_transfer *transfer = (void *)head;
-	struct virtio_pagoda_map_aperture_segment *map = (void *)head;
-	struct virtio_pagoda_run *run;
-	u64 pages = 0, room;
-	u32 i;
+	u64 length = fuzz_packet_length(head, size - offset), pages = 0;
+	const struct virtio_pagoda_run *run;
+	u32 nr_src, nr_dst, at, i;
 
-	if (!fixed || size - offset < fixed)
+	if (!length || length > size - offset)
 		return;
-	room = (size - offset - fixed) / RUN_SIZE;
-	fuzz_packet_runs(head, &nr_src, &nr_dst);
-	if ((u64)nr_src + nr_dst > room)
-		return;
-	head->length = cpu_to_le32(fixed + (nr_src + nr_dst) * RUN_SIZE);
-	run = (void *)(data + offset + fixed);
+	head->length = cpu_to_le32(length);
+	at = fuzz_packet_runs(head, &nr_src, &nr_dst);
+	run = (void *)(data + offset + at);
 	for (i = 0; i < (nr_src ? nr_src : nr_dst); i++)
 		pages += le32_to_cpu(run[i].nr_pages);
-	if (!pages || chance(40))
-		return;
-	if (fixed == sizeof(*transfer))
-		transfer->size = cpu_to_le64(pages * FUZZ_PAGE - 4 * pick(2));
-	else
-		map->nr_pages = cpu_to_le64(pages);
+	if (pages && fuzz_chance(60))
+		put_pages_right(head, pages);
 }
 
 /* Where a packet starts, found by walking; *@next is where it ends. */
@@ -261,7 +99,7 @@ static u32 choose_packet(const u8 *data, u32 size, u32 *next)
 		end = fuzz_packet_next(data, size, offset);
 		if (!end)
 			break;
-		if (!pick(++count)) {
+		if (!fuzz_pick(++count)) {
 			chosen = offset;
 			*next = end;
 		}
@@ -277,27 +115,27 @@ static u32 insert(u8 *data, u32 size, u32 room, const u8 *packet, u32 length)
 
 	if (size + length > room)
 		return size;
-	if (chance(50))
+	if (fuzz_chance(50))
 		at = next;
 	memmove(data + at + length, data + at, size - at);
 	memcpy(data + at, packet, length);
 	return size + length;
 }
 
-static u32 mutate_packets(u8 *data, u32 size, u32 room)
+static u32 mutate_packets(u8 *data, u32 size, u32 room, u32 device)
 {
-	u64 aligned[PACKET_MAX / sizeof(u64)];
+	u64 aligned[FUZZ_PACKET_MAX / sizeof(u64)];
 	u32 next, at = choose_packet(data, size, &next), length = next - at;
 	u8 *packet = (void *)aligned;
 
-	if (!next || chance(25))
-		return insert(data, size, room, packet, make_packet(packet));
-	switch (pick(8)) {
+	if (!next || fuzz_chance(25))
+		return insert(data, size, room, packet, fuzz_make_packet(packet, device));
+	switch (fuzz_pick(8)) {
 	case 0:
 		memmove(data + at, data + next, size - next);
 		return size - length;
 	case 1:
-		if (length > PACKET_MAX)
+		if (length > FUZZ_PACKET_MAX)
 			return size;
 		memcpy(packet, data + at, length);
 		return insert(data, size, room, packet, length);
@@ -307,8 +145,39 @@ static u32 mutate_packets(u8 *data, u32 size, u32 room)
 	default:
 		change_field(data + at, length);
 	}
-	if (chance(85))
+	if (fuzz_chance(85))
 		put_right(data, size, at);
+	return size;
+}
+
+static void mutate_head(struct fuzz_head *head)
+{
+	if (fuzz_chance(15))
+		head->mode = (head->mode & FUZZ_JOB) |
+			     (fuzz_chance(85) ? fuzz_pick(32) : fuzz_pick(128));
+	if (fuzz_chance(5))
+		head->text = fuzz_pick(256);
+	if (fuzz_chance(5))
+		head->device = fuzz_pick(256);
+	if (fuzz_chance(10))
+		head->start = fuzz_chance(60) ? 0 : fuzz_pick(6);
+	if (fuzz_chance(10))
+		head->fail = fuzz_chance(60) ? 0 : fuzz_pick(8);
+}
+
+/* Jobs stay jobs, and what isn't one becomes one only when there is nothing else in it. */
+static size_t mutate_job(u8 *data, size_t size, size_t room)
+{
+	struct fuzz_head *head = (void *)data;
+	u32 changes;
+
+	if (fuzz_chance(3)) {
+		head->reserved[0] = fuzz_pick(256);
+		head->reserved[1] = fuzz_chance(70) ? 0 : 1 << fuzz_pick(8);
+	}
+	for (changes = 1 + fuzz_pick(4); changes; changes--)
+		size = sizeof(*head) + fuzz_job_mutate(data + sizeof(*head), size - sizeof(*head),
+						       room - sizeof(*head));
 	return size;
 }
 
@@ -317,7 +186,7 @@ size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t room, unsigned int 
 	struct fuzz_head *head = (void *)data;
 	u32 changes;
 
-	state = seed;
+	fuzz_seed(seed);
 	if (room < sizeof(*head))
 		return 0;
 	if (room > sizeof(*head) + FUZZ_BUFFER)
@@ -326,15 +195,16 @@ size_t LLVMFuzzerCustomMutator(u8 *data, size_t size, size_t room, unsigned int 
 		memset(head, 0, sizeof(*head));
 		size = sizeof(*head);
 	}
-	if (chance(20))
-		head->mode = pick(16);
-	if (chance(5))
-		head->reserved[0] = pick(256);
-	if (size > sizeof(*head) && chance(2))
+	mutate_head(head);
+	if (size == sizeof(*head) && fuzz_chance(50))
+		head->mode |= FUZZ_JOB;
+	if (head->mode & FUZZ_JOB)
+		return mutate_job(data, size, room);
+	if (size > sizeof(*head) && fuzz_chance(2))
 		return LLVMFuzzerMutate(data, size, room);
-	for (changes = 1 + pick(4); changes; changes--)
+	for (changes = 1 + fuzz_pick(4); changes; changes--)
 		size = sizeof(*head) + mutate_packets(data + sizeof(*head), size - sizeof(*head),
-						      room - sizeof(*head));
+						      room - sizeof(*head), head->device);
 	return size;
 }
 
@@ -345,10 +215,11 @@ size_t LLVMFuzzerCustomCrossOver(const u8 *a, size_t a_size, const u8 *b, size_t
 	const u32 skip = sizeof(struct fuzz_head);
 	u32 next, from;
 
-	state = seed;
+	fuzz_seed(seed);
 	if (room > skip + FUZZ_BUFFER)
 		room = skip + FUZZ_BUFFER;
-	if (a_size < skip || b_size < skip || a_size > room)
+	if (a_size < skip || b_size < skip || a_size > room ||
+	    (a[0] | b[0]) & FUZZ_JOB)
 		return 0;
 	choose_packet(a + skip, a_size - skip, &next);
 	from = choose_packet(b + skip, b_size - skip, &(u32){ 0 });

@@ -5,53 +5,116 @@
  */
 #include "fuzz.h"
 
-/* Bytes of a packet without runs; 0 = an operation nobody executes. */
+#define TILING	(VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)
+
+/* Bytes of a packet without what its counts and flags call for; 0 = no operation. */
 u32 fuzz_packet_fixed(u32 opcode)
 {
+	static const u32 sizes[VIRTIO_PAGODA_OP_COUNT] = {
+#define SIZE(NAME, type)[VIRTIO_PAGODA_OP_##NAME] = sizeof(struct virtio_pagoda_##type)
+		SIZE(TRANSFER, transfer),
+		SIZE(FILL, fill),
+		SIZE(DISCARD_CONTENT, discard_content),
+		SIZE(READ_PHYSICAL, access_physical),
+		SIZE(WRITE_PHYSICAL, access_physical),
+		SIZE(MAP_APERTURE_SEGMENT, map_aperture_segment),
+		SIZE(UNMAP_APERTURE_SEGMENT, unmap_aperture_segment),
+		SIZE(SPECIAL_LOCK_TRANSFER, special_lock_transfer),
+		SIZE(VIRTUAL_TRANSFER, virtual_transfer),
+		SIZE(VIRTUAL_FILL, virtual_fill),
+		SIZE(INIT_CONTEXT_RESOURCE, init_context_resource),
+		SIZE(UPDATE_PAGE_TABLE, update_page_table),
+		SIZE(FLUSH_TLB, flush_tlb),
+		SIZE(UPDATE_CONTEXT_ALLOCATION, update_context_allocation),
+		SIZE(COPY_PAGE_TABLE_ENTRIES, copy_page_table_entries),
+		SIZE(NOTIFY_RESIDENCY, notify_residency),
+		SIZE(SIGNAL_MONITORED_FENCE, signal_monitored_fence),
+		SIZE(MAP_APERTURE_SEGMENT2, map_aperture_segment),
+		SIZE(NOTIFY_FENCE_RESIDENCY, notify_fence_residency),
+		SIZE(MAP_MMU, map_mmu),
+		SIZE(UNMAP_MMU, map_mmu),
+		SIZE(NOTIFY_RESIDENCY2, notify_residency),
+		SIZE(NOTIFY_ALLOC, notify_alloc),
+#undef SIZE
+	};
+
+	return opcode < VIRTIO_PAGODA_OP_COUNT ? sizes[opcode] : 0;
+}
+
+/* Operations that execution queues take. */
+bool fuzz_packet_exec(u32 opcode)
+{
+	return opcode == VIRTIO_PAGODA_OP_TRANSFER || opcode == VIRTIO_PAGODA_OP_FILL ||
+	       opcode == VIRTIO_PAGODA_OP_READ_PHYSICAL ||
+	       opcode == VIRTIO_PAGODA_OP_WRITE_PHYSICAL ||
+	       opcode == VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE;
+}
+
+/*
+ * Sets the runs a packet says it has; returns where they start, 0 = never any. The
+ * packet's fixed part is there.
+ */
+u32 fuzz_packet_runs(const void *packet, u32 *nr_src, u32 *nr_dst)
+{
+	const struct virtio_pagoda_packet *head = packet;
+	const struct virtio_pagoda_map_aperture_segment *map = packet;
+	const struct virtio_pagoda_init_context_resource *init = packet;
+	const struct virtio_pagoda_map_mmu *mmu = packet;
+	const struct virtio_pagoda_transfer *transfer = packet;
+	u32 opcode = le16_to_cpu(head->opcode), fixed = fuzz_packet_fixed(opcode);
+
+	*nr_src = 0;
+	*nr_dst = 0;
 	switch (opcode) {
 	case VIRTIO_PAGODA_OP_TRANSFER:
-		return sizeof(struct virtio_pagoda_transfer);
-	case VIRTIO_PAGODA_OP_FILL:
-		return sizeof(struct virtio_pagoda_fill);
-	case VIRTIO_PAGODA_OP_DISCARD_CONTENT:
-		return sizeof(struct virtio_pagoda_discard_content);
-	case VIRTIO_PAGODA_OP_READ_PHYSICAL:
-	case VIRTIO_PAGODA_OP_WRITE_PHYSICAL:
-		return sizeof(struct virtio_pagoda_access_physical);
+		if (le16_to_cpu(head->flags) & TILING)
+			fixed += sizeof(struct virtio_pagoda_tiled);
+		/* fall through */
+	case VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER:
+		*nr_src = le32_to_cpu(transfer->src.nr_runs);
+		*nr_dst = le32_to_cpu(transfer->dst.nr_runs);
+		return fixed;
 	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
 	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
-		return sizeof(struct virtio_pagoda_map_aperture_segment);
-	case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
-		return sizeof(struct virtio_pagoda_unmap_aperture_segment);
-	case VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE:
-		return sizeof(struct virtio_pagoda_signal_monitored_fence);
-	case VIRTIO_PAGODA_OP_NOTIFY_ALLOC:
-		return sizeof(struct virtio_pagoda_notify_alloc);
+		*nr_dst = le32_to_cpu(map->nr_runs);
+		return fixed;
+	case VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE:
+		*nr_dst = le32_to_cpu(init->dst.nr_runs);
+		return fixed;
+	case VIRTIO_PAGODA_OP_MAP_MMU:
+	case VIRTIO_PAGODA_OP_UNMAP_MMU:
+		*nr_dst = le32_to_cpu(mmu->nr_runs);
+		return fixed;
 	default:
 		return 0;
 	}
 }
 
-/* Sets the runs a packet says it has; returns where they start, 0 = never any. */
-u32 fuzz_packet_runs(const void *packet, u32 *nr_src, u32 *nr_dst)
+/* Bytes that a packet calls for; 0 if there are too few to tell or it is none. */
+u64 fuzz_packet_length(const void *packet, u32 left)
 {
 	const struct virtio_pagoda_packet *head = packet;
-	const struct virtio_pagoda_map_aperture_segment *map = packet;
-	const struct virtio_pagoda_transfer *transfer = packet;
+	const struct virtio_pagoda_update_page_table *update = packet;
+	const struct virtio_pagoda_update_context_allocation *context = packet;
+	const struct virtio_pagoda_copy_page_table_entries *copy = packet;
+	const struct virtio_pagoda_notify_fence_residency *fences = packet;
+	u32 fixed, runs, nr_src, nr_dst;
 
-	*nr_src = 0;
-	*nr_dst = 0;
-	switch (le16_to_cpu(head->opcode)) {
-	case VIRTIO_PAGODA_OP_TRANSFER:
-		*nr_src = le32_to_cpu(transfer->src.nr_runs);
-		*nr_dst = le32_to_cpu(transfer->dst.nr_runs);
-		return sizeof(*transfer);
-	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
-	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
-		*nr_dst = le32_to_cpu(map->nr_runs);
-		return sizeof(*map);
-	default:
+	fixed = left < sizeof(*head) ? 0 : fuzz_packet_fixed(le16_to_cpu(head->opcode));
+	if (!fixed || left < fixed)
 		return 0;
+	switch (le16_to_cpu(head->opcode)) {
+	case VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE:
+		return fixed + le32_to_cpu(update->nr_values) * 8ull;
+	case VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION:
+		return fixed + (le32_to_cpu(context->data_size) + 7ull) / 8 * 8;
+	case VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES:
+		return fixed + le32_to_cpu(copy->nr_ranges) * 32ull;
+	case VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY:
+		return fixed + le32_to_cpu(fences->nr_fences) * 24ull;
+	default:
+		runs = fuzz_packet_runs(packet, &nr_src, &nr_dst);
+		return (runs ? runs : fixed) + ((u64)nr_src + nr_dst) * 16;
 	}
 }
 
@@ -67,4 +130,42 @@ u32 fuzz_packet_next(const u8 *data, u32 size, u32 offset)
 	if (length < sizeof(*head) || length % VIRTIO_PAGODA_PACKET_ALIGN || length > left)
 		return 0;
 	return offset + length;
+}
+
+/* Where packet number @packets begins, if the ones before it are well-formed; else 0. */
+u32 fuzz_packet_start(const u8 *data, u32 size, u32 packets)
+{
+	u32 offset = 0, next;
+
+	for (; packets; packets--) {
+		next = fuzz_packet_next(data, size, offset);
+		if (!next || fuzz_packet_length(data + offset, size - offset) != next - offset)
+			return 0;
+		offset = next;
+	}
+	return offset;
+}
+
+/* Bytes that all virtual operations name together, as far as they may be executed. */
+u64 fuzz_packet_virtual(const u8 *data, u32 size)
+{
+	u32 offset, next;
+	u64 sum = 0;
+
+	for (offset = 0; offset < size; offset = next) {
+		const struct virtio_pagoda_virtual_fill *fill = (const void *)(data + offset);
+		u32 opcode;
+
+		next = fuzz_packet_next(data, size, offset);
+		if (!next)
+			break;
+		opcode = le16_to_cpu(fill->packet.opcode);
+		/* Both have their size at the same place. */
+		if ((opcode == VIRTIO_PAGODA_OP_VIRTUAL_FILL ||
+		     opcode == VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER) &&
+		    next - offset >= sizeof(*fill) &&
+		    le64_to_cpu(fill->size) <= VIRTIO_PAGODA_MAX_VIRTUAL)
+			sum += le64_to_cpu(fill->size);
+	}
+	return sum;
 }

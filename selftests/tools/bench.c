@@ -17,60 +17,20 @@
 #include <unistd.h>
 
 #include "../pagoda_lib.h"
+#include "bench_lib.h"
 
-#define RUNS		9
-#define WAIT_LIMIT	(120 * PAGODA_SEC)
+#define RUNS		BENCH_RUNS
+#define WAIT_LIMIT	BENCH_WAIT_LIMIT
 #define PAGE		4096ull
 
-static FILE *out;
 static int fd;
 static uint32_t syncobj;
 static uint64_t point;
 static struct drm_pagoda_segment_info vram;
 
-static void die(const char *what, int ret)
-{
-	fprintf(stderr, "bench: %s: %s\n", what, strerror(-ret));
-	exit(1);
-}
-
-static void check(const char *what, int ret)
-{
-	if (ret < 0)
-		die(what, ret);
-}
-
-static void line(const char *metric, double value, const char *unit, double baseline)
-{
-	fprintf(out, "%s\t%.6g\t%s\t", metric, value, unit);
-	if (baseline > 0)
-		fprintf(out, "%.6g\t%.3f\n", baseline, value / baseline);
-	else
-		fprintf(out, "-\t-\n");
-	fflush(out);
-}
-
-static int compare(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return left < right ? -1 : left > right;
-}
-
-static double median(double *values, int count)
-{
-	qsort(values, count, sizeof(*values), compare);
-	return values[count / 2];
-}
-
-static double seconds(int64_t since)
-{
-	return (pagoda_now() - since) / 1e9;
-}
-
 static void stats(struct drm_pagoda_stats *s)
 {
-	check("statistics", pagoda_stats(fd, s));
+	bench_check("statistics", pagoda_stats(fd, s));
 }
 
 /* --- the two directions ---------------------------------------------------------------------- */
@@ -84,18 +44,18 @@ static double time_in(const uint32_t *handles, uint32_t count)
 {
 	int64_t start = pagoda_now();
 
-	check("make resident", pagoda_make_resident(fd, handles, count, 0, 0, NULL));
-	check("wait", pagoda_wait(fd, handles[count - 1], WAIT_LIMIT));
-	return seconds(start);
+	bench_check("make resident", pagoda_make_resident(fd, handles, count, 0, 0, NULL));
+	bench_check("wait", pagoda_wait(fd, handles[count - 1], WAIT_LIMIT));
+	return bench_seconds(start);
 }
 
 static double time_out(const uint32_t *handles, uint32_t count)
 {
 	int64_t start = pagoda_now();
 
-	check("evict", pagoda_evict(fd, handles, count, 0, 0));
-	check("wait", pagoda_wait(fd, handles[count - 1], WAIT_LIMIT));
-	return seconds(start);
+	bench_check("evict", pagoda_evict(fd, handles, count, 0, 0));
+	bench_check("wait", pagoda_wait(fd, handles[count - 1], WAIT_LIMIT));
+	return bench_seconds(start);
 }
 
 static uint32_t create_written(uint64_t size, uint32_t flags)
@@ -103,11 +63,12 @@ static uint32_t create_written(uint64_t size, uint32_t flags)
 	uint32_t handle;
 	void *map;
 
-	check("create", pagoda_create(fd, size, flags | DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
-				      DRM_PAGODA_ALLOCATION_CACHED, PAGODA_IN_VRAM, &handle));
+	bench_check("create", pagoda_create(fd, size, flags | DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
+					    DRM_PAGODA_ALLOCATION_CACHED, PAGODA_IN_VRAM,
+					    &handle));
 	map = pagoda_map(fd, handle, size);
 	if (!map)
-		die("mmap", -errno);
+		bench_die("mmap", -errno);
 	pagoda_fill(map, pagoda_key(1, handle, 0), 0, size);
 	munmap(map, size);
 	return handle;
@@ -123,7 +84,7 @@ static uint8_t *pages(uint64_t size)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	if (p == MAP_FAILED)
-		die("memory for the baseline", -errno);
+		bench_die("memory for the baseline", -errno);
 	return p;
 }
 
@@ -165,12 +126,12 @@ static void copy_choose(uint64_t size)
 	for (n = 0; n < RUNS; n++) {
 		start = pagoda_now();
 		copy_library(target, source, size);
-		library[n] = seconds(start);
+		library[n] = bench_seconds(start);
 		start = pagoda_now();
 		copy_words(target, source, size);
-		words[n] = seconds(start);
+		words[n] = bench_seconds(start);
 	}
-	copy = median(words, RUNS) < median(library, RUNS) ? copy_words : copy_library;
+	copy = bench_median(words, RUNS) < bench_median(library, RUNS) ? copy_words : copy_library;
 	fprintf(stderr, "bench: the baseline copies with %s\n",
 		copy == copy_words ? "words" : "memcpy");
 }
@@ -183,7 +144,7 @@ static double time_pages_and_copy(uint64_t size)
 	double taken;
 
 	copy(fresh, source, size);
-	taken = seconds(start);
+	taken = bench_seconds(start);
 	munmap(fresh, size);
 	return taken;
 }
@@ -193,7 +154,7 @@ static double time_copy(uint64_t size)
 	int64_t start = pagoda_now();
 
 	copy(target, source, size);
-	return seconds(start);
+	return bench_seconds(start);
 }
 
 /* --- bandwidth ------------------------------------------------------------------------------ */
@@ -223,16 +184,17 @@ static void report_direction(const char *way, const char *shape, uint64_t size, 
 
 	snprintf(name, sizeof(name), "ioctl.%s.%s.%lluKiB", way, shape,
 		 (unsigned long long)(size / 1024));
-	line(name, mib / median(d->taken, RUNS), "MiB/s", mib / median(d->baseline, RUNS));
+	bench_line(name, mib / bench_median(d->taken, RUNS), "MiB/s",
+		   mib / bench_median(d->baseline, RUNS));
 	snprintf(name, sizeof(name), "cost.%s.%s.%lluKiB.buffer_bytes_per_MiB", way, shape,
 		 (unsigned long long)(size / 1024));
-	line(name, d->cost.buffer_bytes / total, "B", 0);
+	bench_line(name, d->cost.buffer_bytes / total, "B", 0);
 	snprintf(name, sizeof(name), "cost.%s.%s.%lluKiB.commands_per_MiB", way, shape,
 		 (unsigned long long)(size / 1024));
-	line(name, d->cost.commands / total, "commands", 0);
+	bench_line(name, d->cost.commands / total, "commands", 0);
 	snprintf(name, sizeof(name), "cost.%s.%s.%lluKiB.doorbells_per_MiB", way, shape,
 		 (unsigned long long)(size / 1024));
-	line(name, d->cost.doorbells / total, "doorbells", 0);
+	bench_line(name, d->cost.doorbells / total, "doorbells", 0);
 }
 
 static void bandwidth(const char *shape, uint64_t size, uint32_t flags)
@@ -245,7 +207,7 @@ static void bandwidth(const char *shape, uint64_t size, uint32_t flags)
 
 	fprintf(stderr, "bench: %s, %llu KiB\n", shape, (unsigned long long)(size / 1024));
 	time_in(&handle, 1);
-	check("info", pagoda_info(fd, handle, &info));
+	bench_check("info", pagoda_info(fd, handle, &info));
 	if (!flags && info.num_ranges < size / PAGE / 2)
 		fprintf(stderr, "bench: note: only %u ranges\n", info.num_ranges);
 	time_out(&handle, 1);
@@ -290,11 +252,12 @@ static void scatter(uint64_t holes)
 	small_handles = calloc(small_count, sizeof(*small_handles));
 	filler_handles = calloc(rest / PAGODA_MIB + 1, sizeof(*filler_handles));
 	for (; rest >= PAGODA_MIB; rest -= PAGODA_MIB)
-		check("create", pagoda_create(fd, PAGODA_MIB, 0, PAGODA_IN_VRAM,
-					      &filler_handles[filler_count++]));
+		bench_check("create", pagoda_create(fd, PAGODA_MIB, 0, PAGODA_IN_VRAM,
+						    &filler_handles[filler_count++]));
 	make_resident_many(filler_handles, filler_count);
 	for (n = 0; n < small_count; n++)
-		check("create", pagoda_create(fd, PAGE, 0, PAGODA_IN_VRAM, &small_handles[n]));
+		bench_check("create", pagoda_create(fd, PAGE, 0, PAGODA_IN_VRAM,
+						    &small_handles[n]));
 	make_resident_many(small_handles, small_count);
 	for (n = 0; n < small_count; n += 2) {
 		pagoda_close(fd, small_handles[n]);
@@ -328,11 +291,12 @@ static void latency(void)
 	time_in(&handle, 1);
 	for (n = 0; n < 101; n++) {
 		taken[n] = time_out(&handle, 1) + time_in(&handle, 1);
-		check("create", pagoda_create(fd, PAGE, 0, PAGODA_IN_VRAM, &fresh));
+		bench_check("create", pagoda_create(fd, PAGE, 0, PAGODA_IN_VRAM, &fresh));
 		trip[n] = time_in(&fresh, 1);
 		pagoda_close(fd, fresh);
 	}
-	line("ioctl.evict_restore.4KiB", median(taken, 101) * 1e6, "us", median(trip, 101) * 1e6);
+	bench_line("ioctl.evict_restore.4KiB", bench_median(taken, 101) * 1e6, "us",
+		   bench_median(trip, 101) * 1e6);
 	pagoda_close(fd, handle);
 }
 
@@ -353,17 +317,17 @@ static void list_of_1000(void)
 		time_in(&handles[n], 1);
 	stats(&end);
 	many = end.doorbells - start.doorbells;
-	line("list.1000x64KiB.one_by_one", 62.5 / seconds(from), "MiB/s", 0);
+	bench_line("list.1000x64KiB.one_by_one", 62.5 / bench_seconds(from), "MiB/s", 0);
 	time_out(handles, 1000);
 	from = pagoda_now();
 	stats(&start);
 	time_in(handles, 1000);
 	stats(&end);
 	one = end.doorbells - start.doorbells;
-	line("list.1000x64KiB.one_call", 62.5 / seconds(from), "MiB/s", 0);
-	line("list.1000x64KiB.doorbells", one, "doorbells", many);
-	line("list.1000x64KiB.submissions", end.submissions - start.submissions, "submissions",
-	     1000);
+	bench_line("list.1000x64KiB.one_call", 62.5 / bench_seconds(from), "MiB/s", 0);
+	bench_line("list.1000x64KiB.doorbells", one, "doorbells", many);
+	bench_line("list.1000x64KiB.submissions", end.submissions - start.submissions,
+		   "submissions", 1000);
 	for (n = 0; n < 1000; n++)
 		pagoda_close(fd, handles[n]);
 }
@@ -385,19 +349,22 @@ static void pressure(void)
 	from = pagoda_now();
 	for (round = 0; round < 3; round++)
 		for (n = 0; n < 128; n += 8)
-			check("make resident", pagoda_make_resident(fd, handles + n, 8, syncobj,
-								    ++point, NULL));
-	check("wait", pagoda_syncobj_wait(fd, syncobj, point, WAIT_LIMIT));
+			bench_check("make resident",
+				    pagoda_make_resident(fd, handles + n, 8, syncobj, ++point,
+							 NULL));
+	bench_check("wait", pagoda_syncobj_wait(fd, syncobj, point, WAIT_LIMIT));
 	moved = pagoda_now() - from;
 	stats(&end);
 	for (n = 0; n < RUNS; n++)
 		copies[n] = time_copy(16 * PAGODA_MIB);
-	line("pressure.2x_vram", (end.paged_in - start.paged_in + end.paged_out - start.paged_out) /
-	     (double)PAGODA_MIB / (moved / 1e9), "MiB/s", 16 / median(copies, RUNS));
+	bench_line("pressure.2x_vram",
+		   (end.paged_in - start.paged_in + end.paged_out - start.paged_out) /
+		   (double)PAGODA_MIB / (moved / 1e9), "MiB/s", 16 / bench_median(copies, RUNS));
 	evictions = end.evictions - start.evictions;
-	line("pressure.evictions", evictions, "evictions", 0);
-	line("pressure.cpu_waits_per_eviction",
-	     evictions ? (double)(end.cpu_waits - start.cpu_waits) / evictions : 0, "waits", 0);
+	bench_line("pressure.evictions", evictions, "evictions", 0);
+	bench_line("pressure.cpu_waits_per_eviction",
+		   evictions ? (double)(end.cpu_waits - start.cpu_waits) / evictions : 0, "waits",
+		   0);
 	for (n = 0; n < 128; n++)
 		pagoda_close(fd, handles[n]);
 }
@@ -418,7 +385,7 @@ static void kernel_lines(void)
 
 		fprintf(stderr, "bench: %s\n", files.gl_pathv[n]);
 		while (file && fgets(text, sizeof(text), file))
-			fputs(text, out);
+			fputs(text, bench_out);
 		if (file)
 			fclose(file);
 	}
@@ -433,15 +400,15 @@ static void parse_options(int argc, char **argv)
 	};
 	int c;
 
-	out = stdout;
+	bench_out = stdout;
 	while ((c = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (c != 'o') {
 			fprintf(stderr, "usage: bench [--out FILE]\n");
 			exit(2);
 		}
-		out = fopen(optarg, "w");
-		if (!out)
-			die(optarg, -errno);
+		bench_out = fopen(optarg, "w");
+		if (!bench_out)
+			bench_die(optarg, -errno);
 	}
 }
 
@@ -453,18 +420,18 @@ int main(int argc, char **argv)
 
 	parse_options(argc, argv);
 	fd = pagoda_open();
-	check("no pagoda device", fd);
-	check("segment", pagoda_segment(fd, DRM_PAGODA_SEGMENT_VRAM, &vram));
-	check("syncobj", pagoda_syncobj_create(fd, &syncobj));
+	bench_check("no pagoda device", fd);
+	bench_check("segment", pagoda_segment(fd, DRM_PAGODA_SEGMENT_VRAM, &vram));
+	bench_check("syncobj", pagoda_syncobj_create(fd, &syncobj));
 	if (vram.size < 3 * largest)
-		die("VRAM must have 192 MiB or more", -ENOSPC);
+		bench_die("VRAM must have 192 MiB or more", -ENOSPC);
 	source = pages(largest);
 	target = pages(largest);
 	pagoda_fill(source, 1, 0, largest);
 	pagoda_fill(target, 2, 0, largest);
 	copy_choose(2 * PAGODA_MIB);
 
-	fprintf(out, "metric\tvalue\tunit\tbaseline\tratio\n");
+	fprintf(bench_out, "metric\tvalue\tunit\tbaseline\tratio\n");
 	for (n = 0; n < 3; n++)
 		bandwidth("contiguous", sizes[n], DRM_PAGODA_ALLOCATION_CONTIGUOUS);
 	latency();
@@ -474,8 +441,10 @@ int main(int argc, char **argv)
 	for (n = 0; n < 3; n++)
 		bandwidth("scattered", sizes[n], 0);
 	gather();
+	bench_bind(fd);
+	bench_submit(fd);
 	kernel_lines();
-	if (fclose(out))
-		die("writing", -errno);
+	if (fclose(bench_out))
+		bench_die("writing", -errno);
 	return 0;
 }

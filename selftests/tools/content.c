@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../include/uapi/linux/virtio_pagoda_commands.h"
 #include "../pagoda_lib.h"
 #include "content.h"
+
+/* Bytes that are made at once. */
+#define PIECE	(64 * PAGODA_KIB)
 
 int content_init(struct content *content, uint64_t seed, uint64_t id, uint64_t size)
 {
@@ -65,18 +69,19 @@ static int extents_reserve(struct content *content)
 	return 0;
 }
 
-static int extents_replace(struct content *content, uint64_t start, uint64_t end, uint64_t version)
+static int extents_replace(struct content *content, uint64_t start, uint64_t end, bool filled)
 {
-	struct content_extent put[2] = { { start, version } };
+	struct content_extent put[2] = { { start, ++content->version, filled } };
 	uint32_t first, last, keep, number = 1;
 
 	if (extents_reserve(content))
 		return -ENOMEM;
+	content->hashed = false;
 	first = extent_find(content, start);
 	last = extent_find(content, end - 1);
 	if (end < extent_end(content, last)) {
-		put[number].start = end;
-		put[number++].version = content->extents[last].version;
+		put[number] = content->extents[last];
+		put[number++].start = end;
 	}
 	/* What begins before the range stays, up to its new end. */
 	keep = first + (content->extents[first].start < start);
@@ -87,37 +92,152 @@ static int extents_replace(struct content *content, uint64_t start, uint64_t end
 	return 0;
 }
 
+static uint64_t key_of(const struct content *content, uint64_t version)
+{
+	return pagoda_key(content->seed, content->id, version);
+}
+
+/* The word an extent is filled with; never written is zeros. */
+static uint32_t word_of(const struct content *content, const struct content_extent *extent)
+{
+	return extent->version ? (uint32_t)key_of(content, extent->version) : 0;
+}
+
+static bool is_words(const struct content_extent *extent)
+{
+	return extent->filled || !extent->version;
+}
+
+/* Words are aligned in the allocation. */
+static uint8_t byte_of_word(uint32_t word, uint64_t offset)
+{
+	return word >> offset % sizeof(word) * 8;
+}
+
 int content_write(struct content *content, void *map, uint64_t offset, uint64_t length)
 {
-	uint64_t version = ++content->version;
-	int ret = extents_replace(content, offset, offset + length, version);
+	int ret = extents_replace(content, offset, offset + length, false);
 
 	if (!ret)
-		pagoda_fill((uint8_t *)map + offset,
-			    pagoda_key(content->seed, content->id, version), offset, length);
+		pagoda_fill((uint8_t *)map + offset, key_of(content, content->version), offset,
+			    length);
 	return ret;
 }
 
-static uint8_t expected_byte(const struct content *content, uint64_t version, uint64_t offset)
+int content_fill(struct content *content, uint64_t offset, uint64_t length, uint32_t *word)
 {
-	return version ? pagoda_byte(pagoda_key(content->seed, content->id, version), offset) : 0;
+	int ret = extents_replace(content, offset, offset + length, true);
+
+	*word = (uint32_t)key_of(content, content->version);
+	return ret;
+}
+
+static void make_words(uint8_t *to, uint32_t word, uint64_t offset, uint64_t size)
+{
+	for (; size && offset % sizeof(word); size--, offset++)
+		*to++ = byte_of_word(word, offset);
+	for (; size >= sizeof(word); size -= sizeof(word), offset += sizeof(word)) {
+		memcpy(to, &word, sizeof(word));
+		to += sizeof(word);
+	}
+	for (; size; size--, offset++)
+		*to++ = byte_of_word(word, offset);
+}
+
+/* Bytes [@offset, @offset + @size) of what it must be. */
+static void content_make(const struct content *content, uint8_t *to, uint64_t offset, uint64_t size)
+{
+	uint32_t n = extent_find(content, offset);
+	uint64_t some;
+
+	for (; size; size -= some, offset += some, to += some, n++) {
+		const struct content_extent *extent = &content->extents[n];
+
+		some = extent_end(content, n) - offset;
+		if (some > size)
+			some = size;
+		if (is_words(extent))
+			make_words(to, word_of(content, extent), offset, some);
+		else
+			pagoda_fill(to, key_of(content, extent->version), offset, some);
+	}
+}
+
+/* Most of what the GPU wrote needn't be made to be known. */
+static bool is_one_word(const struct content *content, uint64_t offset, uint64_t size,
+			uint32_t *word)
+{
+	uint32_t n = extent_find(content, offset);
+	const struct content_extent *extent = &content->extents[n];
+
+	*word = word_of(content, extent);
+	return is_words(extent) && offset + size <= extent_end(content, n);
+}
+
+uint64_t content_hash(struct content *content)
+{
+	static uint32_t piece[PIECE / sizeof(uint32_t)];
+	uint64_t offset, size, n, r = 0;
+	bool same;
+
+	for (offset = 0; !content->hashed && offset < content->size; offset += size) {
+		size = content->size - offset < PIECE ? content->size - offset : PIECE;
+		same = is_one_word(content, offset, size, &piece[0]);
+		if (!same)
+			content_make(content, (uint8_t *)piece, offset, size);
+		for (n = 0; n < size / sizeof(*piece); n++)
+			r = (r ^ piece[same ? 0 : n]) * VIRTIO_PAGODA_HASH_PRIME;
+	}
+	if (!content->hashed)
+		content->hash = r;
+	content->hashed = true;
+	return content->hash;
+}
+
+static uint8_t expected_byte(const struct content *content, const struct content_extent *extent,
+			     uint64_t offset)
+{
+	return is_words(extent) ? byte_of_word(word_of(content, extent), offset) :
+				  pagoda_byte(key_of(content, extent->version), offset);
+}
+
+/* As pagoda_check(), for an extent that is one word all over. */
+static int64_t check_words(const uint8_t *src, uint32_t word, uint64_t offset, uint64_t size)
+{
+	uint64_t n = 0, here;
+	uint32_t got;
+
+	while (n < size) {
+		here = offset + n;
+		if (here % sizeof(word) == 0 && size - n >= sizeof(word)) {
+			memcpy(&got, src + n, sizeof(got));
+			if (got == word) {
+				n += sizeof(word);
+				continue;
+			}
+		}
+		if (src[n] != byte_of_word(word, here))
+			return n;
+		n++;
+	}
+	return -1;
 }
 
 /* Slow, and only for what is known to be wrong: counts the bytes and keeps the first. */
-static void blame(const struct content *content, const uint8_t *map, uint64_t from, uint64_t end,
-		  uint64_t version, struct content_fault *fault)
+static void blame(const struct content *content, const struct content_extent *extent,
+		  const uint8_t *map, uint64_t from, uint64_t end, struct content_fault *fault)
 {
 	uint64_t pos;
 
 	for (pos = from; pos < end; pos++) {
-		uint8_t expected = expected_byte(content, version, pos);
+		uint8_t expected = expected_byte(content, extent, pos);
 		uint8_t got = map[pos];
 
 		if (got == expected)
 			continue;
 		if (!fault->bytes++) {
 			fault->offset = pos;
-			fault->version = version;
+			fault->version = extent->version;
 			fault->expected = expected;
 			fault->got = got;
 		}
@@ -131,19 +251,20 @@ int content_verify(const struct content *content, const void *map, struct conten
 
 	memset(fault, 0, sizeof(*fault));
 	for (n = 0; n < content->count; n++) {
-		uint64_t start = content->extents[n].start, size = extent_end(content, n) - start;
-		uint64_t version = content->extents[n].version;
+		const struct content_extent *extent = &content->extents[n];
+		uint64_t start = extent->start, size = extent_end(content, n) - start;
 		int64_t bad;
 
-		if (version)
-			bad = pagoda_check(bytes + start,
-					   pagoda_key(content->seed, content->id, version),
-					   start, size);
-		else
+		if (!extent->version)
 			bad = pagoda_check_zero(bytes + start, size);
+		else if (extent->filled)
+			bad = check_words(bytes + start, word_of(content, extent), start, size);
+		else
+			bad = pagoda_check(bytes + start, key_of(content, extent->version), start,
+					   size);
 		if (bad < 0)
 			continue;
-		blame(content, bytes, start + bad, start + size, version, fault);
+		blame(content, extent, bytes, start + bad, start + size, fault);
 		/* It changed between two looks: wrong all the same. */
 		if (!fault->bytes)
 			fault->bytes = 1;

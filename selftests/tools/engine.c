@@ -2,11 +2,14 @@
 /*
  * The replay engine: allocations become BOs, uploads go through mmap, uses are grouped.
  *
- * Uses are collected, in order, into a batch of at most a quarter of VRAM (each allocation
- * once), that is made resident by one call. The batch ends when the next allocation doesn't
- * fit into it, at the end of a frame, and before one of its allocations is written, read
- * back or freed, so that GPU use and CPU access of an allocation stay in the trace's order.
- * A few batches are in flight; before the next one the oldest's point is waited for.
+ * Uses are collected, in order, into a batch of at most a quarter of VRAM. Each is a command:
+ * as a source, the GPU hashes all of the allocation, and what it found is compared with what
+ * must be there when the batch is done; as a destination, the GPU writes all of it. The batch
+ * is one submission that names its allocations, each once, and so has them resident. It ends
+ * when the next allocation doesn't fit into it, at the end of a frame, and before one of its
+ * allocations is written, read back or freed by the CPU. A few batches are in flight.
+ *
+ * The other way is without the GPU's execution: a batch is made resident, that is all.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,17 +22,21 @@
 
 #include "../pagoda_lib.h"
 #include "content.h"
+#include "gpu.h"
 #include "replay.h"
 
-#define BATCHES_IN_FLIGHT	4
+#define BATCHES_IN_FLIGHT	GPU_SLOTS
 #define FAULTS_SHOWN		8
 #define WAIT_LIMIT		(120 * PAGODA_SEC)
 #define BUSY_LIMIT		(60 * PAGODA_SEC)
 
+/* @batch: the last it was used in; @point: of that one. @address: for the GPU. */
 struct allocation {
 	uint32_t handle;
 	uint32_t batch;
+	uint64_t point;
 	uint64_t size;
+	uint64_t address;
 	uint8_t *map;
 	bool aperture;
 	struct content content;
@@ -43,19 +50,23 @@ struct batch {
 	uint64_t aperture;
 };
 
+/* @point: of the last batch; @settled: all up to this one were waited for. */
 struct engine {
 	const struct trace *trace;
 	const struct replay_options *options;
 	struct replay_result *result;
 	struct allocation *allocations;
 	struct batch batch;
+	struct gpu gpu;
 	uint64_t seed;
 	uint64_t vram_size;
 	uint64_t aperture_size;
 	uint64_t point;
+	uint64_t settled;
 	uint32_t syncobj;
 	uint32_t shown;
 	unsigned int client;
+	bool executes;
 	int fd;
 	int marker;
 };
@@ -106,6 +117,10 @@ static int allocation_create(struct engine *e, const struct trace_event *event)
 		return complain(e, "create", event->id, ret);
 	it->handle = args.handle;
 	it->size = args.size;
+	if (e->executes)
+		ret = gpu_bind(&e->gpu, it->handle, it->size, &it->address);
+	if (ret)
+		return complain(e, "bind", event->id, ret);
 	return content_init(&it->content, e->seed, event->id, args.size);
 }
 
@@ -154,15 +169,32 @@ static int allocation_verify(struct engine *e, uint32_t id)
 	return 0;
 }
 
-/* All or none of a list is resident; when others use the memory now, the kernel says so. */
-static int make_resident(struct engine *e)
+/* The slot of the batch that is being collected. */
+static struct gpu_slot *slot_now(struct engine *e)
+{
+	return &e->gpu.slots[(e->point + 1) % GPU_SLOTS];
+}
+
+/* All or none of the batch is resident. Then it is executed, if anything is. */
+static int batch_try(struct engine *e)
+{
+	if (e->executes)
+		return gpu_submit(&e->gpu, slot_now(e), e->batch.handles, e->batch.count,
+				  e->syncobj, e->point + 1);
+	return pagoda_make_resident(e->fd, e->batch.handles, e->batch.count, e->syncobj,
+				    e->point + 1, NULL);
+}
+
+/* When others use the memory now, the kernel says so. */
+static int batch_submit(struct engine *e)
 {
 	int64_t start = pagoda_now();
 	int ret;
 
 	for (;;) {
-		ret = pagoda_make_resident(e->fd, e->batch.handles, e->batch.count, e->syncobj,
-					   e->point + 1, NULL);
+		ret = batch_try(e);
+		if (ret == -ENOMEM && e->options->clients > 1)
+			ret = -EBUSY;
 		if (ret != -EBUSY || pagoda_now() - start > BUSY_LIMIT)
 			break;
 		e->result->retries++;
@@ -210,24 +242,57 @@ static int point_wait(struct engine *e, uint64_t point)
 	return ret ? complain(e, "waiting for a batch", 0, ret) : 0;
 }
 
+static void read_check(struct engine *e, const struct gpu_read *read, uint64_t found)
+{
+	e->result->hashed += read->size;
+	if (found == read->expected)
+		return;
+	e->result->mismatches += read->size;
+	if (e->shown++ < FAULTS_SHOWN)
+		fprintf(stderr,
+			"mismatch: client %u frame %llu id %u: the GPU read %llu bytes whose hash is %016llx, not %016llx\n",
+			e->client, (unsigned long long)e->result->frames, read->id,
+			(unsigned long long)read->size, (unsigned long long)found,
+			(unsigned long long)read->expected);
+}
+
+/* Waits for all batches up to @point, and looks at what they read. */
+static int settle_points(struct engine *e, uint64_t point)
+{
+	uint64_t before = e->result->mismatches;
+	uint32_t n;
+	int ret = 0;
+
+	while (!ret && e->settled < point) {
+		struct gpu_slot *slot = &e->gpu.slots[++e->settled % GPU_SLOTS];
+
+		ret = point_wait(e, e->settled);
+		for (n = 0; !ret && n < slot->count; n++)
+			read_check(e, &slot->reads[n], slot->results[n]);
+		gpu_begin(slot);
+	}
+	if (e->result->mismatches != before)
+		gpu_explain(&e->gpu);
+	return ret;
+}
+
+/* Afterwards there is a slot for the next batch. */
 static int batch_flush(struct engine *e)
 {
 	int ret;
 
 	if (!e->batch.count)
 		return 0;
-	if (e->point >= BATCHES_IN_FLIGHT) {
-		ret = point_wait(e, e->point + 1 - BATCHES_IN_FLIGHT);
-		if (ret)
-			return ret;
-	}
-	ret = make_resident(e);
+	ret = batch_submit(e);
+	if (ret && e->executes)
+		gpu_explain(&e->gpu);
 	if (ret)
-		return complain(e, "make resident", 0, ret);
+		return complain(e, "submitting a batch", 0, ret);
 	e->point++;
 	ret = batch_check(e);
+	if (!ret && e->point >= BATCHES_IN_FLIGHT)
+		ret = settle_points(e, e->point + 1 - BATCHES_IN_FLIGHT);
 	e->result->batches++;
-	e->result->uses += e->batch.count;
 	e->batch.count = 0;
 	e->batch.vram = 0;
 	e->batch.aperture = 0;
@@ -235,30 +300,85 @@ static int batch_flush(struct engine *e)
 	return ret;
 }
 
-static int use(struct engine *e, const struct trace_event *event)
+/* Puts an allocation into the batch, after those that had to go before it. */
+static int batch_add(struct engine *e, struct allocation *it)
 {
-	struct allocation *it = &e->allocations[event->id];
 	uint64_t limit = (it->aperture ? e->aperture_size : e->vram_size) / 4;
 	uint64_t *used = it->aperture ? &e->batch.aperture : &e->batch.vram;
 	int ret;
 
-	if (it->batch == e->batch.serial)
-		return 0;
 	if (*used + it->size > limit || e->batch.count == DRM_PAGODA_MAX_ENTRIES) {
 		ret = batch_flush(e);
 		if (ret)
 			return ret;
 	}
 	it->batch = e->batch.serial;
+	it->point = e->point + 1;
 	e->batch.handles[e->batch.count++] = it->handle;
 	*used += it->size;
 	return 0;
 }
 
-/* The CPU is about to touch or free @id: what the GPU was to use before comes first. */
+static int gpu_source(struct engine *e, uint32_t id)
+{
+	struct allocation *it = &e->allocations[id];
+	int64_t start = pagoda_now();
+	struct gpu_read read = { .id = id, .size = it->size };
+
+	read.expected = content_hash(&it->content);
+	e->result->check_ns += pagoda_now() - start;
+	e->result->reads++;
+	gpu_read(slot_now(e), &read, it->address);
+	return 0;
+}
+
+/* One word all over, then 8 bytes of another somewhere. */
+static int gpu_destination(struct engine *e, uint32_t id)
+{
+	struct allocation *it = &e->allocations[id];
+	uint64_t offset = pagoda_key(e->seed, id, it->content.version) % (it->size / 8) * 8;
+	uint32_t word, mark;
+	int ret;
+
+	ret = content_fill(&it->content, 0, it->size, &word);
+	if (!ret)
+		ret = content_fill(&it->content, offset, 8, &mark);
+	if (ret)
+		return ret;
+	e->result->writes++;
+	gpu_write(slot_now(e), it->address, it->size, word, offset, mark);
+	return 0;
+}
+
+static int use(struct engine *e, const struct trace_event *event)
+{
+	struct allocation *it = &e->allocations[event->id];
+	int ret = 0;
+
+	if (e->executes && !gpu_has_room(slot_now(e)))
+		ret = batch_flush(e);
+	if (!ret && it->batch != e->batch.serial)
+		ret = batch_add(e, it);
+	if (ret)
+		return ret;
+	e->result->uses++;
+	if (!e->executes)
+		return 0;
+	return event->flag ? gpu_destination(e, event->id) : gpu_source(e, event->id);
+}
+
+/*
+ * The CPU is about to touch or free @id: what the GPU was to use before comes first. Moves
+ * are waited for by the kernel; the GPU's own accesses are waited for here.
+ */
 static int settle(struct engine *e, uint32_t id)
 {
-	return e->allocations[id].batch == e->batch.serial ? batch_flush(e) : 0;
+	const struct allocation *it = &e->allocations[id];
+	int ret = 0;
+
+	if (it->batch == e->batch.serial)
+		ret = batch_flush(e);
+	return !ret && e->executes ? settle_points(e, it->point) : ret;
 }
 
 static int upload(struct engine *e, const struct trace_event *event)
@@ -346,8 +466,15 @@ static int engine_open(struct engine *e)
 		ret = pagoda_segment(e->fd, DRM_PAGODA_SEGMENT_APERTURE, &aperture);
 	if (!ret)
 		ret = pagoda_syncobj_create(e->fd, &e->syncobj);
-	if (ret)
+	if (!ret && !e->options->cpu)
+		ret = gpu_is_there(e->fd);
+	if (ret < 0)
 		return complain(e, "asking the device", 0, ret);
+	e->executes = ret;
+	if (e->executes)
+		ret = gpu_open(&e->gpu, e->fd);
+	if (ret < 0)
+		return complain(e, "an address space and a context", 0, ret);
 	e->vram_size = vram.size;
 	e->aperture_size = aperture.size;
 	e->batch.serial = 1;
@@ -366,6 +493,7 @@ static void engine_close(struct engine *e)
 
 	for (id = 1; e->allocations && id <= e->trace->max_id; id++)
 		allocation_free(e, &e->allocations[id]);
+	gpu_close(&e->gpu);
 	free(e->allocations);
 	free(e->batch.handles);
 	if (e->syncobj)
@@ -381,8 +509,8 @@ static int verify_all(struct engine *e)
 	uint32_t id;
 	int ret = batch_flush(e);
 
-	if (!ret && e->point)
-		ret = point_wait(e, e->point);
+	if (!ret)
+		ret = settle_points(e, e->point);
 	for (id = 1; !ret && id <= e->trace->max_id; id++)
 		if (e->allocations[id].handle)
 			ret = allocation_verify(e, id);

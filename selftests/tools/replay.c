@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * replay: runs a residency trace of a real program against the device and verifies every byte.
+ * replay: runs a residency trace of a real program against the device and verifies every byte:
+ * the GPU does at every use, the CPU when something is read back and at the end.
  *
  * A VRAM size is a parameter of the software GPU's module, so a run has two halves: `replay
  * --plan` says which VRAM a fraction of the trace's largest frame is, the caller loads the
@@ -36,6 +37,7 @@ static const char usage_text[] =
 "  --frames N       stop after N frames (default: all)\n"
 "  --clients N      N processes at once, each with content of its own (default 1)\n"
 "  --seed N         of the content (default 1)\n"
+"  --cpu            make resident what is used instead of having the GPU use it\n"
 "  --verify-free    also verify an allocation before it is freed\n"
 "  --verbose N      say how far it is every N frames\n"
 "\n"
@@ -83,6 +85,7 @@ static void parse_options(int argc, char **argv, struct replay_options *o)
 		{ "frames", required_argument, NULL, 'f' },
 		{ "clients", required_argument, NULL, 'c' },
 		{ "seed", required_argument, NULL, 'r' },
+		{ "cpu", no_argument, NULL, 'C' },
 		{ "verify-free", no_argument, NULL, 'd' },
 		{ "verbose", required_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
@@ -109,6 +112,9 @@ static void parse_options(int argc, char **argv, struct replay_options *o)
 			break;
 		case 'r':
 			o->seed = number(optarg, UINT64_MAX);
+			break;
+		case 'C':
+			o->cpu = true;
 			break;
 		case 'd':
 			o->verify_free = true;
@@ -226,6 +232,9 @@ static void results_add(struct replay_result *sum, const struct replay_result *o
 	sum->frames += one->frames;
 	sum->batches += one->batches;
 	sum->uses += one->uses;
+	sum->reads += one->reads;
+	sum->writes += one->writes;
+	sum->hashed += one->hashed;
 	sum->uploaded += one->uploaded;
 	sum->checked += one->checked;
 	sum->misplaced += one->misplaced;
@@ -249,6 +258,8 @@ static void report(const struct trace *trace, const struct replay_options *o,
 	printf("%llu batches of %llu uses, %llu busy retries\n",
 	       (unsigned long long)r->batches, (unsigned long long)r->uses,
 	       (unsigned long long)r->retries);
+	printf("executed by the GPU: %llu reads of %.1f MiB, %llu writes\n",
+	       (unsigned long long)r->reads, mib(r->hashed), (unsigned long long)r->writes);
 	printf("moved: %.1f MiB in, %.1f MiB out, %.1f MiB filled; ",
 	       mib(to->paged_in - from->paged_in), mib(to->paged_out - from->paged_out),
 	       mib(to->filled - from->filled));
@@ -256,7 +267,7 @@ static void report(const struct trace *trace, const struct replay_options *o,
 	       (unsigned long long)(to->page_ins - from->page_ins),
 	       (unsigned long long)(to->evictions - from->evictions),
 	       (unsigned long long)(to->faults - from->faults));
-	printf("time: %.2f s; stalls %.2f s, make resident %.2f s, ", wall_ns / 1e9,
+	printf("time: %.2f s; stalls %.2f s, submitting %.2f s, ", wall_ns / 1e9,
 	       r->stall_ns / 1e9, r->call_ns / 1e9);
 	printf("uploads %.2f s (%.1f MiB), checks %.2f s (%.1f MiB)\n", r->upload_ns / 1e9,
 	       mib(r->uploaded), r->check_ns / 1e9, mib(r->checked));

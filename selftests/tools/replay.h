@@ -17,20 +17,27 @@ struct replay_options {
 	unsigned int verbose;
 	uint64_t seed;
 	bool plan;
+	bool cpu;
 	bool verify_free;
 };
 
 /*
  * What a client did. Lives in memory shared with its parent.
+ * @reads, @writes: uses that the GPU executed, as a source or a destination
+ * @hashed: bytes that these reads read
  * @misplaced: allocations of a batch that weren't where the GPU can use them after the point
- * @mismatches: bytes that were wrong
- * @retries: MAKE_RESIDENT answered EBUSY
- * @stall_ns: waiting for points; @call_ns: in MAKE_RESIDENT; @upload_ns and @check_ns: CPU access
+ * @mismatches: bytes that were wrong; all of an allocation whose hash was
+ * @retries: a batch was refused because others use the memory
+ * @stall_ns: waiting for points; @call_ns: submitting; @upload_ns and @check_ns: CPU access,
+ *	and making what is expected
  */
 struct replay_result {
 	uint64_t frames;
 	uint64_t batches;
 	uint64_t uses;
+	uint64_t reads;
+	uint64_t writes;
+	uint64_t hashed;
 	uint64_t uploaded;
 	uint64_t checked;
 	uint64_t misplaced;

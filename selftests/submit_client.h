@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A client with a VM, a context and a program that its jobs execute piece by piece. */
+#ifndef SUBMIT_CLIENT_H
+#define SUBMIT_CLIENT_H
+
+#include "pagoda_commands.h"
+#include "pagoda_test.h"
+
+#define LIMIT		(60 * PAGODA_SEC)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define CACHED		DRM_PAGODA_ALLOCATION_CACHED
+#define CODE_SIZE	(256 * PAGODA_KIB)
+
+#define EXPECT_REFUSED(error, call) EXPECT_EQ(-(error), (call))
+
+/* A VM with a context and a program. */
+struct client {
+	int fd;
+	struct drm_pagoda_vm_create vm;
+	uint32_t context;
+	uint32_t code;
+	uint32_t syncobj;
+	uint64_t point;
+	struct pagoda_program program;
+	uint32_t start;
+};
+
+static inline int client_open(struct client *client, int fd, uint32_t engine)
+{
+	struct drm_pagoda_context_create context = { .engine = engine };
+	int ret;
+
+	memset(client, 0, sizeof(*client));
+	client->fd = fd;
+	ret = pagoda_vm_create(fd, &client->vm);
+	context.vm = client->vm.vm;
+	if (!ret)
+		ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_CONTEXT_CREATE, &context);
+	client->context = context.context;
+	if (!ret)
+		ret = pagoda_syncobj_create(fd, &client->syncobj);
+	if (!ret)
+		ret = pagoda_create_private(fd, client->vm.vm, CODE_SIZE, CPU | CACHED,
+					    PAGODA_IN_APERTURE, &client->code);
+	client->program.address = test_round_up(client->vm.start, 2 * PAGODA_MIB);
+	if (!ret)
+		ret = pagoda_bind_map(fd, client->vm.vm, client->code, client->program.address, 0,
+				      CODE_SIZE);
+	if (ret)
+		return ret;
+	client->program.memory = pagoda_map(fd, client->code, CODE_SIZE);
+	client->program.room = CODE_SIZE;
+	return client->program.memory ? 0 : -errno;
+}
+
+/* Address of data; the code is before it. */
+static inline uint64_t client_data(const struct client *client, uint32_t which)
+{
+	return client->program.address + (1 + which) * 64 * PAGODA_MIB;
+}
+
+/* Submits what was appended since the last time. */
+static inline int client_submit(struct client *client, const uint32_t *handles, uint32_t count)
+{
+	uint32_t start = client->start;
+
+	if (client->program.too_long)
+		return -E2BIG;
+	client->start = client->program.used;
+	return pagoda_submit(client->fd, client->context, client->program.address + start,
+			     client->program.used - start, handles, count, client->syncobj,
+			     ++client->point);
+}
+
+static inline int client_wait(struct client *client)
+{
+	return pagoda_syncobj_wait(client->fd, client->syncobj, client->point, LIMIT);
+}
+
+static inline int client_run(struct client *client, const uint32_t *handles, uint32_t count)
+{
+	int ret = client_submit(client, handles, count);
+
+	return ret ? ret : client_wait(client);
+}
+
+/* Begins anew: nothing of the code is being executed. */
+static inline void client_rewind(struct client *client)
+{
+	client->program.used = 0;
+	client->start = 0;
+}
+
+static inline void client_close(struct client *client)
+{
+	munmap(client->program.memory, CODE_SIZE);
+	pagoda_context_destroy(client->fd, client->context);
+	pagoda_close(client->fd, client->code);
+	pagoda_vm_destroy(client->fd, client->vm.vm);
+	pagoda_syncobj_destroy(client->fd, client->syncobj);
+}
+
+#endif

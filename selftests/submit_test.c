@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Submission: programs that the GPU executes through the page tables of their VM, what they wait
+ * for and signal, and what becomes of a client whose program goes wrong.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "submit_client.h"
+
+#define SEED		1401
+
+FIXTURE(submit) {
+	struct test_device dev;
+	int fd;
+	int other;
+	struct client client;
+	uint64_t vram;
+};
+
+FIXTURE_SETUP(submit)
+{
+	ASSERT_EQ(0, test_device_open(&self->dev));
+	self->fd = self->dev.fd;
+	self->other = pagoda_open();
+	ASSERT_LE(0, self->other);
+	self->vram = test_vram_settled(self->other, 0);
+	ASSERT_EQ(0, client_open(&self->client, self->fd, 0));
+}
+
+FIXTURE_TEARDOWN(submit)
+{
+	munmap(self->client.program.memory, CODE_SIZE);
+	close(self->fd);
+	EXPECT_EQ(self->vram, test_vram_settled(self->other, self->vram));
+	close(self->other);
+}
+
+/* --- what programs do ------------------------------------------------------------------------- */
+
+TEST_F_TIMEOUT(submit, stores_anywhere, TEST_SECONDS)
+{
+	static const struct {
+		uint32_t flags;
+		uint32_t supported;
+	} kinds[] = {
+		{ CPU, PAGODA_IN_VRAM },
+		{ CPU | CACHED, PAGODA_IN_VRAM },
+		{ CPU, PAGODA_IN_APERTURE },
+		{ CPU | CACHED, PAGODA_IN_APERTURE },
+		{ CPU, PAGODA_IN_VRAM | PAGODA_IN_APERTURE },
+	};
+	uint64_t size = 16 * self->dev.page, n, round;
+	uint32_t handle, i;
+	uint64_t *map;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		uint64_t at = client_data(&self->client, i);
+
+		ASSERT_EQ(0, pagoda_create(self->fd, size, kinds[i].flags, kinds[i].supported,
+					   &handle));
+		ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, size));
+		map = pagoda_map(self->fd, handle, size);
+		ASSERT_NE(NULL, map);
+		for (round = 0; round < 3; round++) {
+			/* The CPU's stores are there for the GPU, and the other way round. */
+			for (n = 0; n < 16; n++)
+				map[n * 512 + round] = 1000 * i + n;
+			for (n = 0; n < 16; n++) {
+				pagoda_compare(&self->client.program, at + n * 4096 + round * 8,
+					       1000 * i + n);
+				pagoda_store(&self->client.program, at + n * 4096 + 1024,
+					     (round << 32) + n);
+			}
+			ASSERT_EQ(0, client_run(&self->client, &handle, 1));
+			for (n = 0; n < 16; n++)
+				EXPECT_EQ((round << 32) + n, map[n * 512 + 128]);
+			client_rewind(&self->client);
+			if (round)
+				ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
+		}
+		munmap(map, size);
+		ASSERT_EQ(0, pagoda_close(self->fd, handle));
+	}
+}
+
+/*
+ * A model of what programs do to memory, for random ones: regions of words that move about while
+ * the GPU works on them.
+ */
+#define REGIONS		6
+#define REGION_WORDS	(16 * 1024)
+#define REGION_BYTES	(REGION_WORDS * 4ull)
+
+struct model {
+	uint32_t *words[REGIONS];
+	uint32_t *maps[REGIONS];
+	uint32_t handles[REGIONS];
+};
+
+static uint64_t model_address(const struct client *client, uint32_t region, uint32_t word)
+{
+	return client_data(client, region) + 4ull * word;
+}
+
+static void model_step(struct model *model, struct client *client, uint64_t *random)
+{
+	struct pagoda_program *program = &client->program;
+	uint32_t a = pagoda_random(random) % REGIONS, b = pagoda_random(random) % REGIONS;
+	uint32_t count = 1 + pagoda_random(random) % 3000, n;
+	uint32_t i = pagoda_random(random) % (REGION_WORDS - count);
+	uint32_t j = pagoda_random(random) % (REGION_WORDS - count);
+	uint32_t value = pagoda_random(random);
+	uint64_t wide;
+
+	switch (pagoda_random(random) % 6) {
+	case 0:
+		pagoda_fill_words(program, model_address(client, a, i), 4 * count, value);
+		for (n = 0; n < count; n++)
+			model->words[a][i + n] = value;
+		break;
+	case 1:
+		if (a == b)
+			break;
+		pagoda_copy(program, model_address(client, a, i), model_address(client, b, j),
+			    4 * count);
+		memcpy(&model->words[b][j], &model->words[a][i], 4 * count);
+		break;
+	case 2:
+		i &= ~1u;
+		pagoda_store(program, model_address(client, a, i), value * 3ull << 7);
+		wide = value * 3ull << 7;
+		memcpy(&model->words[a][i], &wide, 8);
+		break;
+	case 3:
+		i &= ~1u;
+		j &= ~1u;
+		if (a == b)
+			break;
+		pagoda_add(program, model_address(client, a, i), value,
+			   model_address(client, b, j));
+		memcpy(&wide, &model->words[a][i], 8);
+		memcpy(&model->words[b][j], &wide, 8);
+		wide += value;
+		memcpy(&model->words[a][i], &wide, 8);
+		break;
+	case 4:
+		pagoda_compute(program, VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD, count,
+			       model_address(client, a, i), model_address(client, a, i),
+			       model_address(client, a, i), model_address(client, a, i));
+		for (n = 0; n < count; n++)
+			model->words[a][i + n] = model->words[a][i + n] * model->words[a][i + n] +
+						 model->words[a][i + n];
+		break;
+	case 5:
+		j &= ~1u;
+		if (a == b)
+			break;
+		pagoda_reduce(program, VIRTIO_PAGODA_REDUCE_SUM, count,
+			      model_address(client, a, i), model_address(client, b, j), value);
+		wide = value;
+		for (n = 0; n < count; n++)
+			wide += model->words[a][i + n];
+		memcpy(&model->words[b][j], &wide, 8);
+		break;
+	}
+}
+
+TEST_F_TIMEOUT(submit, random_programs, TEST_SECONDS)
+{
+	uint64_t random = SEED;
+	struct model model;
+	uint32_t r, job, n;
+
+	printf("# seed %u\n", SEED);
+	for (r = 0; r < REGIONS; r++) {
+		uint32_t supported = r % 3 == 0 ? PAGODA_IN_VRAM : r % 3 == 1 ?
+				     PAGODA_IN_APERTURE : PAGODA_IN_VRAM | PAGODA_IN_APERTURE;
+
+		model.words[r] = calloc(REGION_WORDS, 4);
+		ASSERT_NE(NULL, model.words[r]);
+		/* The first half is listed by each job. */
+		ASSERT_EQ(0, pagoda_create_private(self->fd, r < 3 ? 0 : self->client.vm.vm,
+						   REGION_BYTES, CPU, supported,
+						   &model.handles[r]));
+		ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, model.handles[r],
+					     client_data(&self->client, r), 0, REGION_BYTES));
+		model.maps[r] = pagoda_map(self->fd, model.handles[r], REGION_BYTES);
+		ASSERT_NE(NULL, model.maps[r]);
+	}
+	for (job = 0; job < 120; job++) {
+		for (n = pagoda_random(&random) % 12; n; n--)
+			model_step(&model, &self->client, &random);
+		ASSERT_EQ(0, client_submit(&self->client, model.handles, 3));
+		r = pagoda_random(&random) % REGIONS;
+		if (job % 4 == 3)
+			ASSERT_EQ(0, pagoda_evict(self->fd, &model.handles[r], 1, 0, 0));
+		if (job % 10 != 9)
+			continue;
+		ASSERT_EQ(0, client_wait(&self->client));
+		client_rewind(&self->client);
+		for (r = 0; r < REGIONS; r++)
+			ASSERT_EQ(0, memcmp(model.maps[r], model.words[r], REGION_BYTES));
+	}
+	for (r = 0; r < REGIONS; r++) {
+		munmap(model.maps[r], REGION_BYTES);
+		free(model.words[r]);
+	}
+}
+
+/* Private allocations come back by themselves; listed ones because they are listed. */
+static void overcommit(struct __test_metadata *_metadata, struct client *client,
+		       const struct test_device *dev, uint32_t percent)
+{
+	uint64_t size = dev->vram.size / 16, random = SEED + percent;
+	uint32_t count = 16 * percent / 100, handles[64], n, job;
+	uint64_t values[64] = {}, *map;
+
+	ASSERT_GE(64, count);
+	for (n = 0; n < count; n++) {
+		ASSERT_EQ(0, pagoda_create_vram(client->fd, size, &handles[n]));
+		ASSERT_EQ(0, pagoda_bind_map(client->fd, client->vm.vm, handles[n],
+					     client_data(client, n), 0, size));
+	}
+	for (job = 0; job < 6 * count; job++) {
+		uint32_t pair[2];
+
+		n = pagoda_random(&random) % (count - 1);
+		pair[0] = handles[n];
+		pair[1] = handles[n + 1];
+		pagoda_compare(&client->program, client_data(client, n) + size - 8, values[n]);
+		pagoda_compare(&client->program, client_data(client, n + 1) + size - 8,
+			       values[n + 1]);
+		values[n] = pagoda_random(&random);
+		pagoda_store(&client->program, client_data(client, n) + size - 8, values[n]);
+		ASSERT_EQ(0, client_submit(client, pair, 2));
+	}
+	ASSERT_EQ(0, client_wait(client));
+	for (n = 0; n < count; n++) {
+		map = pagoda_map(client->fd, handles[n], size);
+		ASSERT_NE(NULL, map);
+		EXPECT_EQ(values[n], map[size / 8 - 1]);
+		munmap(map, size);
+		ASSERT_EQ(0, pagoda_close(client->fd, handles[n]));
+	}
+	client_rewind(client);
+}
+
+TEST_F_TIMEOUT(submit, overcommit, TEST_SECONDS)
+{
+	struct drm_pagoda_context_state state;
+
+	overcommit(_metadata, &self->client, &self->dev, 150);
+	overcommit(_metadata, &self->client, &self->dev, 300);
+	ASSERT_EQ(0, pagoda_context_state(self->fd, self->client.context, &state));
+	EXPECT_EQ(0, state.state);
+	EXPECT_EQ(state.submitted, state.completed);
+}
+
+TEST_F_TIMEOUT(submit, thousands, TEST_SECONDS)
+{
+	uint64_t at = client_data(&self->client, 0), *map;
+	uint32_t handle, n;
+
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
+					   PAGODA_IN_VRAM, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
+	map = pagoda_map(self->fd, handle, self->dev.page);
+	ASSERT_NE(NULL, map);
+	pagoda_add(&self->client.program, at, 1, 0);
+	for (n = 0; n < 5000; n++) {
+		self->client.start = 0;
+		ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+	}
+	ASSERT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(5000, map[0]);
+	munmap(map, self->dev.page);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+static int submit_waiting(struct client *client, uint32_t in, uint64_t point)
+{
+	struct drm_pagoda_sync syncs[2] = {
+		{ .handle = in, .point = point },
+		{ client->syncobj, DRM_PAGODA_SYNC_SIGNAL, ++client->point },
+	};
+	struct drm_pagoda_command_buffer buffer = {
+		client->program.address + client->start, client->program.used - client->start,
+	};
+	struct drm_pagoda_submit args = {
+		.buffers = { (uintptr_t)&buffer, buffer.size ? 1 : 0, sizeof(buffer) },
+		.syncs = { (uintptr_t)syncs, 2, sizeof(*syncs) },
+		.context = client->context,
+	};
+
+	client->start = client->program.used;
+	return pagoda_submit_args(client->fd, &args);
+}
+
+TEST_F_TIMEOUT(submit, points_that_come_late, TEST_SECONDS)
+{
+	uint64_t at = client_data(&self->client, 0), *map;
+	uint32_t in, handle;
+
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
+					   PAGODA_IN_VRAM, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
+	map = pagoda_map(self->fd, handle, self->dev.page);
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
+	pagoda_store(&self->client.program, at, 1);
+	ASSERT_EQ(0, submit_waiting(&self->client, in, 7));
+	pagoda_compare(&self->client.program, at, 1);
+	pagoda_store(&self->client.program, at, 2);
+	ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
+					      PAGODA_SEC / 5));
+	EXPECT_EQ(0, map[0]);
+	ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, 6));
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
+					      PAGODA_SEC / 5));
+	ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, 7));
+	ASSERT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(2, map[0]);
+	munmap(map, self->dev.page);
+}
+
+/* Nobody ever signals: the context can be destroyed, and the process killed. */
+TEST_F_TIMEOUT(submit, points_that_never_come, TEST_SECONDS)
+{
+	uint32_t in, n;
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
+	for (n = 0; n < 500; n++)
+		ASSERT_EQ(0, submit_waiting(&self->client, in, 1));
+	EXPECT_REFUSED(EBUSY, pagoda_vm_destroy(self->fd, self->client.vm.vm));
+	ASSERT_EQ(0, pagoda_context_destroy(self->fd, self->client.context));
+	EXPECT_EQ(0, client_wait(&self->client));
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct client child;
+		int fd = pagoda_open();
+
+		if (fd < 0 || client_open(&child, fd, 0) || pagoda_syncobj_create(fd, &in))
+			_exit(1);
+		for (n = 0; n < 100; n++)
+			if (submit_waiting(&child, in, 1))
+				_exit(1);
+		pause();
+	}
+	usleep(300000);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+/* --- what goes wrong -------------------------------------------------------------------------- */
+
+TEST_F_TIMEOUT(submit, faults_cost_the_guilty, TEST_SECONDS)
+{
+	struct drm_pagoda_context_state state;
+	uint64_t at = client_data(&self->client, 0), command, *map;
+	struct client bad;
+	uint32_t handle, n;
+
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
+					   PAGODA_IN_VRAM, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
+	map = pagoda_map(self->fd, handle, self->dev.page);
+	for (n = 0; n < 20; n++) {
+		ASSERT_EQ(0, client_open(&bad, self->fd, 0));
+		pagoda_add(&self->client.program, at, 1, 0);
+		ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+		command = bad.program.address + bad.program.used;
+		pagoda_store(&bad.program, at + 8 * n, 1);
+		ASSERT_EQ(0, client_submit(&bad, NULL, 0));
+		ASSERT_EQ(0, client_wait(&bad));
+		ASSERT_EQ(0, pagoda_context_state(self->fd, bad.context, &state));
+		EXPECT_EQ(DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_FAULTED, state.state);
+		EXPECT_EQ(1, state.job);
+		EXPECT_EQ(1, state.completed);
+		EXPECT_EQ(at + 8 * n, state.address);
+		EXPECT_EQ(command, state.command);
+		EXPECT_EQ(2, state.access);
+		EXPECT_EQ(0, state.engine);
+		EXPECT_REFUSED(ECANCELED, client_submit(&bad, NULL, 0));
+		client_close(&bad);
+	}
+	ASSERT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(20, map[0]);
+	ASSERT_EQ(0, pagoda_context_state(self->fd, self->client.context, &state));
+	EXPECT_EQ(0, state.state);
+	munmap(map, self->dev.page);
+}
+
+TEST_F_TIMEOUT(submit, hangs_cost_the_guilty, TEST_SECONDS)
+{
+	struct drm_pagoda_context_state state;
+	uint64_t at = client_data(&self->client, 0), *map;
+	struct client bad;
+	uint32_t handle;
+
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
+					   PAGODA_IN_VRAM, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
+	map = pagoda_map(self->fd, handle, self->dev.page);
+	ASSERT_EQ(0, client_open(&bad, self->fd, 0));
+	pagoda_forever(&bad.program, 0);
+	ASSERT_EQ(0, client_submit(&bad, NULL, 0));
+	pagoda_store(&self->client.program, at, 5);
+	ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+	ASSERT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(5, map[0]);
+	ASSERT_EQ(0, client_wait(&bad));
+	ASSERT_EQ(0, pagoda_context_state(self->fd, bad.context, &state));
+	EXPECT_EQ(DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_HUNG, state.state);
+	EXPECT_EQ(1, state.job);
+	EXPECT_EQ(0, state.address);
+	client_close(&bad);
+	munmap(map, self->dev.page);
+}
+
+TEST_F_TIMEOUT(submit, killed_while_hanging, TEST_SECONDS)
+{
+	int64_t began;
+	uint32_t n;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct client children[4];
+
+		for (n = 0; n < ARRAY_SIZE(children); n++) {
+			if (client_open(&children[n], pagoda_open(),
+					n % self->dev.info.num_engines))
+				_exit(1);
+			pagoda_forever(&children[n].program, 0);
+			if (client_submit(&children[n], NULL, 0))
+				_exit(1);
+		}
+		pause();
+	}
+	usleep(500000);
+	began = pagoda_now();
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	/* A job may run two seconds; what stood behind it never began. */
+	EXPECT_GT(20 * PAGODA_SEC, pagoda_now() - began);
+	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
+}
+
+TEST_F(submit, a_child_has_the_same_ids)
+{
+	pid_t pid;
+
+	ASSERT_EQ(0, client_run(&self->client, NULL, 0));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(!!client_run(&self->client, NULL, 0));
+	EXPECT_EQ(0, test_child_status(pid));
+	self->client.point++;
+	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
+}
+
+struct worker {
+	struct client client;
+	uint32_t handle;
+	uint64_t at;
+	int ret;
+};
+
+#define WORKER_JOBS	200
+
+static void *worker_run(void *arg)
+{
+	struct worker *worker = arg;
+	uint32_t n;
+
+	pagoda_add(&worker->client.program, worker->at, 1, 0);
+	for (n = 0; n < WORKER_JOBS && !worker->ret; n++) {
+		worker->client.start = 0;
+		worker->ret = client_submit(&worker->client, &worker->handle, 1);
+		if (n % 16 == 15 && !worker->ret)
+			worker->ret = pagoda_evict(worker->client.fd, &worker->handle, 1, 0, 0);
+	}
+	if (!worker->ret)
+		worker->ret = client_wait(&worker->client);
+	return NULL;
+}
+
+TEST_F_TIMEOUT(submit, threads, TEST_SECONDS)
+{
+	struct worker workers[4] = {};
+	pthread_t threads[4];
+	uint64_t size = test_round_up(self->dev.vram.size / 3, PAGODA_MIB), *map;
+	uint32_t n;
+
+	for (n = 0; n < ARRAY_SIZE(workers); n++) {
+		struct worker *worker = &workers[n];
+
+		ASSERT_EQ(0, client_open(&worker->client, self->fd,
+					 n % self->dev.info.num_engines));
+		worker->at = client_data(&worker->client, 0);
+		ASSERT_EQ(0, pagoda_create_vram(self->fd, size, &worker->handle));
+		ASSERT_EQ(0, pagoda_bind_map(self->fd, worker->client.vm.vm, worker->handle,
+					     worker->at, 0, size));
+	}
+	for (n = 0; n < ARRAY_SIZE(workers); n++)
+		ASSERT_EQ(0, pthread_create(&threads[n], NULL, worker_run, &workers[n]));
+	for (n = 0; n < ARRAY_SIZE(workers); n++) {
+		pthread_join(threads[n], NULL);
+		EXPECT_EQ(0, workers[n].ret);
+		map = pagoda_map(self->fd, workers[n].handle, size);
+		ASSERT_NE(NULL, map);
+		EXPECT_EQ(WORKER_JOBS, map[0]);
+		munmap(map, size);
+		client_close(&workers[n].client);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The example in the README: the GPU adds up an array that is larger than its memory.
+ *
+ * The array is in pieces. Each job names the one it reads, so that the kernel has it in VRAM
+ * while the job runs; others leave VRAM for it.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <drm/pagoda_drm.h>
+#include <linux/virtio_pagoda_commands.h>
+
+#define PIECE		(2u << 20)
+#define WORDS		(PIECE / 4)
+#define ARRAY(a, n)	{ .array = (uintptr_t)(a), .count = (n), .stride = sizeof(*(a)) }
+
+static int fd;
+static struct drm_pagoda_vm_create vm;
+static struct drm_pagoda_context_create context;
+static struct drm_syncobj_create timeline;
+static struct virtio_pagoda_reduce *commands;
+static __u64 next_address, shared, jobs;
+
+static void call(const char *what, unsigned long request, void *argument)
+{
+	if (!ioctl(fd, request, argument))
+		return;
+	perror(what);
+	exit(1);
+}
+
+/* Memory for both: the CPU at what is returned, the GPU at *address. */
+static void *allocate(__u64 size, __u32 segment, __u32 *handle, __u64 *address)
+{
+	struct drm_pagoda_allocation_create create = {
+		.size = size,
+		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED,
+		.supported = DRM_PAGODA_SEGMENT_BIT(segment),
+		/* What is private to the VM is resident in every job without being named. */
+		.vm = handle ? 0 : vm.vm,
+	};
+	struct drm_pagoda_bind_entry entry = { .type = DRM_PAGODA_BIND_MAP };
+	struct drm_pagoda_vm_bind bind = { .entries = ARRAY(&entry, 1), .vm = vm.vm };
+	struct drm_pagoda_allocation_mmap_offset offset = { 0 };
+	void *map;
+
+	call("allocation", DRM_IOCTL_PAGODA_ALLOCATION_CREATE, &create);
+	entry.handle = create.handle;
+	entry.address = next_address;
+	entry.size = create.size;
+	call("bind", DRM_IOCTL_PAGODA_VM_BIND, &bind);
+	offset.handle = create.handle;
+	call("mmap offset", DRM_IOCTL_PAGODA_ALLOCATION_MMAP_OFFSET, &offset);
+	map = mmap(NULL, create.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset.offset);
+	if (map == MAP_FAILED)
+		perror("mmap"), exit(1);
+	if (handle)
+		*handle = create.handle;
+	*address = next_address;
+	next_address += (create.size + PIECE - 1) / PIECE * PIECE;
+	return map;
+}
+
+/* A job of one command: adds up @count words, with @piece in VRAM if there is one. */
+static void sum(__u64 src, __u64 count, __u64 dst, __u32 piece)
+{
+	struct drm_pagoda_command_buffer buffer = { shared, sizeof(*commands) };
+	struct drm_pagoda_submit_entry entry = { .handle = piece };
+	struct drm_pagoda_sync sync = { timeline.handle, DRM_PAGODA_SYNC_SIGNAL, ++jobs };
+	struct drm_pagoda_submit submit = {
+		.buffers = ARRAY(&buffer, 1),
+		.entries = ARRAY(&entry, piece ? 1 : 0),
+		.syncs = ARRAY(&sync, 1),
+		.context = context.context,
+	};
+
+	*commands++ = (struct virtio_pagoda_reduce) {
+		.command = { VIRTIO_PAGODA_COMMAND_REDUCE, 0, sizeof(*commands) },
+		.operation = VIRTIO_PAGODA_REDUCE_SUM,
+		.count = count,
+		.src = src,
+		.dst = dst,
+	};
+	shared += sizeof(*commands);
+	call("submit", DRM_IOCTL_PAGODA_SUBMIT, &submit);
+}
+
+int main(void)
+{
+	struct drm_pagoda_segment_info vram = { 0 };
+	struct drm_pagoda_query query = {
+		.type = DRM_PAGODA_QUERY_SEGMENT,
+		.index = DRM_PAGODA_SEGMENT_VRAM,
+		.size = sizeof(vram),
+		.pointer = (uintptr_t)&vram,
+	};
+	struct drm_syncobj_timeline_wait wait = {
+		.handles = (uintptr_t)&timeline.handle,
+		.points = (uintptr_t)&jobs,
+		.timeout_nsec = INT64_MAX,
+		.count_handles = 1,
+	};
+	__u64 address, results, expected = 0, *sums;
+	__u32 pieces, n, i, handle, *piece;
+
+	fd = open("/dev/dri/renderD128", O_RDWR | O_CLOEXEC);
+	call("query", DRM_IOCTL_PAGODA_QUERY, &query);
+	call("VM", DRM_IOCTL_PAGODA_VM_CREATE, &vm);
+	context.vm = vm.vm;
+	call("context", DRM_IOCTL_PAGODA_CONTEXT_CREATE, &context);
+	call("timeline", DRM_IOCTL_SYNCOBJ_CREATE, &timeline);
+	next_address = (vm.start + PIECE - 1) / PIECE * PIECE;
+
+	/* Commands, then the sum of each piece, then of them all: in system memory. */
+	pieces = vram.size / 2 * 3 / PIECE + 1;
+	commands = allocate((pieces + 1) * (sizeof(*commands) + sizeof(*sums)),
+			    DRM_PAGODA_SEGMENT_APERTURE, NULL, &shared);
+	sums = (__u64 *)(commands + pieces + 1);
+	results = shared + (pieces + 1) * sizeof(*commands);
+
+	for (n = 0; n < pieces; n++) {
+		piece = allocate(PIECE, DRM_PAGODA_SEGMENT_VRAM, &handle, &address);
+		for (i = 0; i < WORDS; i++)
+			expected += piece[i] = (n * WORDS + i) * 2654435761u >> 20;
+		munmap(piece, PIECE);
+		sum(address, WORDS, results + n * sizeof(*sums), handle);
+	}
+	/* 2^19 words below 2^12: the sums fit into words, and are added up as such. */
+	sum(results, 2 * pieces, results + pieces * sizeof(*sums), 0);
+	call("wait", DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &wait);
+
+	printf("VRAM %llu MiB, array %u MiB: sum %llu, expected %llu\n",
+	       (unsigned long long)vram.size >> 20, pieces * (PIECE >> 20),
+	       (unsigned long long)sums[pieces], (unsigned long long)expected);
+	return sums[pieces] != expected;
+}
