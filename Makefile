@@ -9,15 +9,17 @@ VM := selftests/vm
 export TRACE FRAMES VRAM FILTER FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: run check setup modules kunit selftests debug bench fuzz lint clean clean-cache help
+.PHONY: run sum check setup modules kunit selftests matrix debug bench fuzz lint clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
 	@echo '                      TRACE=file.rtrace.gz FRAMES=n VRAM=fraction-of-the-largest-working-set'
-	@echo 'make check            everything below but bench and fuzz; ends with the number passed and failed'
+	@echo 'make sum              the example client: adds up an array larger than VRAM on the GPU'
+	@echo 'make check            everything below but bench; ends with the number passed and failed'
 	@echo 'make modules          build pagoda.ko and pagoda_vgpu.ko; KDIR=kernel headers (default: newest Debian 6.12)'
 	@echo 'make kunit            KUnit suites under User-Mode Linux, lockdep and KASAN on; FILTER=glob'
 	@echo 'make selftests        the user-space tests on the stock kernel, in QEMU; FILTER=glob'
+	@echo 'make matrix           these tests in all update modes, with and without device MMU and VRAM the CPU can reach'
 	@echo 'make debug            KUnit and the user-space tests on the sanitizer kernel, in QEMU; FILTER=glob'
 	@echo 'make bench            measure; out/bench.tsv'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
@@ -32,6 +34,9 @@ setup:
 run: setup
 	@$(VM)/run.sh
 
+sum: setup
+	@$(VM)/machine.sh stock sum
+
 check:
 	@$(VM)/check.sh
 
@@ -45,6 +50,10 @@ kunit: setup
 
 selftests: setup
 	@$(VM)/machine.sh stock selftests
+
+matrix: setup
+	@$(VM)/machine.sh stock selftests-mmu0 selftests-mmu1; \
+		$(VM)/report.py --matrix stock.selftests-mmu0 stock.selftests-mmu1
 
 debug: setup
 	@$(VM)/machine.sh debug kunit selftests

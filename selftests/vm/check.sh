@@ -27,17 +27,42 @@ step "debug kernel" "$vm/kernels.sh" debug >/dev/null
 step "UML kernel" "$vm/kernels.sh" uml kunit >/dev/null
 step "test programs" "$vm/programs.sh"
 
-(
-	step lint "$vm/lint.sh"
-	step "kunit (UML)" "$vm/kunit.sh"
-	step "selftests (stock)" "$vm/machine.sh" stock selftests
-	step "replay (stock)" env VRAM=0.5 FRAMES=300 "$vm/machine.sh" stock replay
-) 9>&- &
-(
-	step "kunit (debug)" "$vm/machine.sh" debug kunit
-	step "selftests (debug)" "$vm/machine.sh" debug selftests
-) 9>&- &
+# What takes longest comes first, so that neither lane ends long before the other.
+plan=(
+	"selftests (debug)|$vm/machine.sh debug selftests"
+	"kunit (UML)|$vm/kunit.sh"
+	"kunit (debug)|$vm/machine.sh debug kunit"
+	"selftests without device MMU (stock)|$vm/machine.sh stock selftests-mmu0"
+	"execution on four processors (debug)|$vm/machine.sh debug selftests-smp4"
+	"selftests with device MMU (stock)|$vm/machine.sh stock selftests-mmu1"
+	"selftests (stock)|$vm/machine.sh stock selftests"
+	"lint|$vm/lint.sh"
+	"replay (stock)|env VRAM=0.5 FRAMES=300 $vm/machine.sh stock replay"
+	"fuzz|$vm/fuzz.sh"
+	"replay in other modes (stock)|env VRAM=0.5 FRAMES=40 $vm/machine.sh stock replay-modes"
+)
+
+# Prints the number of the next step, or fails when there are no more.
+take_step() {
+	local next
+	read -r next <"$OUT/next-step"
+	echo $((next + 1)) >"$OUT/next-step"
+	((next < ${#plan[@]})) && echo "$next"
+}
+
+lane() {
+	local next command
+	while next=$(exec 8>"$OUT/next-step.lock" && flock 8 && take_step); do
+		read -ra command <<<"${plan[next]#*|}"
+		step "${plan[next]%%|*}" "${command[@]}"
+	done
+}
+
+echo 0 >"$OUT/next-step"
+lane 9>&- &
+lane 9>&- &
 wait
 
 say "everything took $((SECONDS - start)) s"
-"$vm/report.py" lint uml.kunit stock.selftests stock.replay debug.kunit debug.selftests | tee "$OUT/report.txt"
+"$vm/report.py" lint fuzz uml.kunit stock.selftests stock.selftests-mmu0 stock.selftests-mmu1 stock.replay \
+	stock.replay-modes debug.kunit debug.selftests debug.selftests-smp4 | tee "$OUT/report.txt"

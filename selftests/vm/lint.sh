@@ -33,12 +33,12 @@ sources() { git ls-files -co --exclude-standard -- '*.c' '*.h' | grep -E "$1"; }
 # checkpatch knows by their paths that user ABI and user programs may not use the kernel's own
 # macros and types (nor static_assert, which it takes for CamelCase), so it sees a copy laid out as in the kernel tree. Ignored, and why:
 #   everywhere, MACRO_ARG_*, COMPLEX_MACRO: tables written as X-macros can have no parentheses
-#                  around them, and use a column here, another there
+#                  around them, and use a column here, another there; a member has none either
 #   LLVMFuzzer*: names that libFuzzer asks for
 #   in user programs, BIT_MACRO, PREFER_FALLTHROUGH: there are no such macros in user space;
 #                  EMBEDDED_FUNCTION_NAME: a program may print its own name
 #   in trace headers, the rest: TRACE_EVENT is laid out as all of include/trace is
-TABLES=MACRO_ARG_UNUSED,MACRO_ARG_REUSE,COMPLEX_MACRO
+TABLES=MACRO_ARG_UNUSED,MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,COMPLEX_MACRO
 USER=BIT_MACRO,PREFER_FALLTHROUGH,EMBEDDED_FUNCTION_NAME
 TRACE=OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT,LINE_SPACING
 checkpatch_sources() {
@@ -92,11 +92,15 @@ readme_client() {
 	awk '/^```c$/ {on = 1; next} /^```$/ {on = 0} on' README.md | diff - selftests/tools/client.c
 }
 
+# The README's table of operations is the one in the sources.
+readme_operations() { selftests/tools/optable.py --check; }
+
 check checkpatch checkpatch_sources
 check w1 build_w1
 check sparse run_sparse
 check kernel-doc kernel_doc
 check names-at-the-top names_at_the_top
 check readme-client readme_client
+check readme-operations readme_operations
 sed -i "1i 1..$count" "$tap"
 exit "$failed"

@@ -3,11 +3,16 @@
 #
 # Builds what a step needs and runs it in a machine of its own:
 #
-#   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, replay, bench
+#   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, replay, sum, record, bench
 #
-# A step is the script of its name in guest/. All steps run, whatever becomes of the others.
+# A step is the script of its name in guest/, up to a dash: selftests-mmu1 is the same script with
+# another choice of cells, selftests-smp4 with four processors and the programs that have much
+# executed. All steps run, whatever becomes of the others.
 # FILTER chooses suites (kunit) or test programs (selftests), a glob; TRACE, FRAMES, VRAM and
-# CAPTURE say what is replayed; WINDOWS which sizes of the CPU's window are tested.
+# CAPTURE say what is replayed; TESTS and RECORD of which programs how many KiB of the stream are
+# recorded. CELLS says in which modes selftests and replay run, as words:
+# <update mode>.mmu<0 or 1>.<visible>[.<more parameters of the GPU>], and reload for the test of
+# loading and unloading.
 . "$(dirname "$0")/lib.sh"
 . "$OUT/rig.env"
 
@@ -22,15 +27,23 @@ step=$1
 vm=("$TOP/selftests/vm/vm.py" --rig "$rig")
 
 case $rig in
-stock) kdir=$STOCK_KDIR stage=() limit=900 windows='all some none' ;;
+stock) kdir=$STOCK_KDIR stage=() limit=1500 ;;
 debug)
 	kdir=$("$TOP/selftests/vm/kernels.sh" debug)
-	# With part of VRAM in the CPU's window, both what it can and what it can't reach is tested.
-	stage=(--stage debug) limit=1200 windows=some
+	stage=(--stage debug) limit=3000
 	vm+=(--kernel "$kdir")
 	;;
 *) die "machine.sh: no rig $rig" ;;
 esac
+
+# Devices unlike the default one, each with the programs that use page tables and move memory most.
+OPTION_CELLS='gpu_physical.mmu0.all.dual_pte=1 gpu_virtual.mmu0.all.cache_invalid=1
+	gpu_virtual.mmu0.all.pt_levels=2 cpu_virtual.mmu0.all.pt_levels=5'
+SHORT='residency_test evict_test bind_test bind_queue_test submit_test fence_test'
+# Those that are recorded, unless others are asked for.
+RECORDED='residency_test evict_test bind_test'
+# What is executed, by several at once: the programs of the steps with more processors.
+EXECUTION='@(bind|bind_queue|submit|overcommit|fence|unplug)_test'
 
 build_modules() {
 	with_progress "building modules ($rig${1:+, $1})" "$LOGS/modules.$rig${1:+-$1}.log" \
@@ -57,16 +70,46 @@ programs() {
 }
 
 run_step() {
-	"${vm[@]}" --name "$rig.$step" --timeout "${LIMIT:-$limit}" "$@" "$TOP/selftests/vm/guest/$step.sh"
+	"${vm[@]}" --name "$rig.$step" --timeout "${LIMIT:-$limit}" "$@" \
+		"$TOP/selftests/vm/guest/${step%%-*}.sh"
 }
+
+# cells <device-MMU mode> <visible>...: that column of the matrix, in all update modes
+cells() {
+	local mmu=$1 visible mode
+	shift
+	for mode in gpu_physical gpu_virtual cpu_virtual; do
+		for visible in "$@"; do echo "$mode.mmu$mmu.$visible"; done
+	done
+}
+
+# With part of VRAM in the CPU's window, both what it can and what it can't reach is tested.
+case $rig.$step in
+*.selftests-mmu*) default=$(cells "${step#*-mmu}" all none) ;;
+stock.selftests) default="gpu_physical.mmu0.some $OPTION_CELLS reload" ;;
+*.selftests-smp*)
+	default=gpu_physical.mmu0.some
+	FILTER=${FILTER:-$EXECUTION}
+	vm+=(--smp "${step#*-smp}")
+	;;
+# What is emulated and checked is slow: the second cell says its levels, and so gets the short list.
+debug.selftests)
+	default='gpu_physical.mmu0.some gpu_virtual.mmu1.some.pt_levels=4 reload'
+	SHORT=$RECORDED
+	;;
+*.replay-modes) default='gpu_virtual.mmu0.all gpu_physical.mmu1.all gpu_virtual.mmu1.none' ;;
+*) default=gpu_physical.mmu0.all ;;
+esac
+CELLS=${CELLS:-$default}
 
 case $step in
 kunit)
 	build_modules kunit --stage "$rig-kunit" CONFIG_DRM_PAGODA_KUNIT_TEST=m
 	vm+=(--module "$OUT/build/$rig-kunit/pagoda_kunit.ko")
-	run_step --append "kunit.filter_glob=${FILTER:-pagoda*}"
+	# What needs no second processor and takes long is UML's.
+	run_step --append "kunit.filter_glob=${FILTER:-pagoda*} kunit.filter=speed>slow"
 	;;
-replay)
+replay*)
 	build_modules "" "${stage[@]}"
 	drivers
 	programs
@@ -76,7 +119,7 @@ replay)
 		vm+=(--file "$trace:/traces/$name")
 		traces+=" /traces/$name"
 	done
-	run_step --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
+	run_step --env "CELLS=$CELLS" --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
 		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}"
 	;;
 bench)
@@ -91,6 +134,8 @@ bench)
 	build_modules "" "${stage[@]}"
 	drivers
 	programs
-	run_step --env "WINDOWS=${WINDOWS:-$windows}"
+	[[ $step != selftests* ]] || vm+=(--extra vgem)
+	run_step --env "CELLS=$CELLS" --env "SHORT=$SHORT" --env "TESTS=${TESTS:-$RECORDED}" \
+		--env "RECORD=${RECORD:-128}"
 	;;
 esac

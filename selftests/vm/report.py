@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Adds up what the rigs reported: report.py RUN...
+"""Adds up what the rigs reported: report.py [--matrix] RUN...
 
 Each RUN is a folder below out/vm with (K)TAP files. A run without its file `machine` didn't reach its end; what
 stands in that file is what was wrong with the machine itself. Prints what failed and what was skipped, writes
-out/conformance.tsv, and ends with the numbers.
+out/conformance.tsv, and ends with the numbers; with --matrix, prints failures and results by mode only.
 
 A test proves a conformance point by PAGODA_PROVES(Cn) in its body; a script or tool by a line `# proves Cn: ok`.
-A point passes if every claim that ran passed, in every rig, and at least one ran.
+A point passes if every claim that ran passed, in every rig, and at least one ran. Those in selftests/vm/required-points
+must pass, but for those in selftests/vm/waived-points, one a line with the reason why it can't be proven yet.
 """
 import glob
 import os
@@ -18,8 +19,8 @@ from collections import defaultdict
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OUT = os.path.join(TOP, "out")
 POINTS = 207
-# Rigs whose machine gives a verdict; lint has none.
-NO_MACHINE = {"lint"}
+# Rigs without a machine that gives a verdict.
+NO_MACHINE = {"lint", "fuzz"}
 
 RESULT = re.compile(r"^(\s*)(not )?ok (\d+)(?: -)? ?(.*?)(?:\s*# *SKIP\b *(.*))?$", re.I)
 PLAN = re.compile(r"^(\s*)1\.\.(\d+)\s*(?:# *SKIP\b.*)?$", re.I)
@@ -208,11 +209,32 @@ def required_points():
     return points
 
 
-def write_conformance(status, tests):
+def waived_points():
+    """Point -> why nothing proves it yet."""
+    lines = read(os.path.join(TOP, "selftests/vm/waived-points")).split("\n")
+    found = [re.fullmatch(r"C(\d+)\s+(\S.*)", line) for line in lines if line and not line.startswith("#")]
+    return {int(m[1]): m[2] for m in found}
+
+
+def required_failures(status, tests, required, waived):
+    """What stands between the points and what is asked of them."""
+    def failure(n, text):
+        return Leaf("conformance", "required", (f"C{n}",), "fail", [text])
+
+    for n in required:
+        if n in waived and status[n] == "pass":
+            yield failure(n, "passes, but is waived: take it from selftests/vm/waived-points")
+        elif status[n] == "fail" or (status[n] == "missing" and n not in waived):
+            yield failure(n, f"{status[n]}: " + (", ".join(sorted(set(tests[n]))) or "no test claims it"))
+
+
+def write_conformance(status, tests, waived):
     with open(os.path.join(OUT, "conformance.tsv"), "w") as f:
-        f.write("point\tstatus\ttests\n")
+        f.write("point\tstatus\ttests\treason\n")
         for n, verdict in status.items():
-            f.write(f"C{n}\t{verdict}\t{', '.join(sorted(set(tests[n]))) or '-'}\n")
+            if verdict == "missing" and n in waived:
+                verdict = "waived"
+            f.write(f"C{n}\t{verdict}\t{', '.join(sorted(set(tests[n]))) or '-'}\t{waived.get(n, '-')}\n")
 
 
 def print_failures(leaves):
@@ -222,9 +244,13 @@ def print_failures(leaves):
             print(f"FAILED {leaf}" + (f" ({leaf.text[0]})" if short else ""))
             for line in () if short else leaf.text[-40:]:
                 print(f"    {line}")
+    skipped = defaultdict(list)
     for leaf in leaves:
         if leaf.verdict == "skip":
-            print(f"SKIPPED {leaf}: {leaf.text[0] or 'no reason given'}")
+            skipped[leaf.run, leaf.source.split(".")[-1], leaf.text[0] or "no reason given"].append(leaf)
+    for (run, program, reason), some in skipped.items():
+        print(f"SKIPPED {some[0]}: {reason}" if len(some) == 1 else
+              f"SKIPPED {run}: {program}: {len(some)} results: {reason}")
 
 
 def print_table(runs, leaves):
@@ -234,28 +260,70 @@ def print_table(runs, leaves):
         print(f"{run:24} {count['pass']:7} {count['fail']:7} {count['skip']:7}")
 
 
+MATRIX_CELL = re.compile(r"^(gpu_physical|gpu_virtual|cpu_virtual)\.mmu([01])\.(all|some|none)\.(?:(\w+=\w+)\.)?\w+$")
+MODES = ("gpu_physical", "gpu_virtual", "cpu_virtual")
+# What a run of the matrix must have tested, and in which column it stands.
+MATRIX = {f"stock.selftests-mmu{mmu}": [(mmu, "all"), (mmu, "none")] for mmu in "01"}
+
+
+def matrix(leaves):
+    """Results by cell: (row, column) -> {verdict: count}. Rows are update modes, and devices unlike the default."""
+    cells = defaultdict(lambda: defaultdict(int))
+    for leaf in leaves:
+        if m := MATRIX_CELL.match(leaf.source):
+            cells[m[1] + (" " + m[4] if m[4] else ""), (m[2], m[3])][leaf.verdict] += 1
+    return cells
+
+
+def matrix_missing(runs, leaves):
+    """A failure for every cell of the matrix that a run should have tested and didn't."""
+    cells = matrix(leaf for leaf in leaves if leaf.run in MATRIX)
+    return [Leaf(run, "matrix", (".".join((mode, "mmu" + column[0], column[1])),), "fail", ["did not run"])
+            for run in runs for column in MATRIX.get(run, ()) for mode in MODES if (mode, column) not in cells]
+
+
+def print_matrix(leaves):
+    cells = matrix(leaves)
+    rows = sorted({row for row, _ in cells}, key=lambda row: (" " in row, MODES.index(row.split()[0]), row))
+    columns = sorted({column for _, column in cells}, key=lambda c: (c[0], ("all", "some", "none").index(c[1])))
+    if not cells:
+        return
+    print("passed/failed by update mode, device-MMU mode and what the CPU sees of video memory:")
+    print(f"{'':32}" + "".join(f"{'mmu ' + mmu + ' ' + visible:>12}" for mmu, visible in columns))
+    for row in rows:
+        counts = (cells.get((row, column)) for column in columns)
+        print(f"{row:32}" + "".join(f"{str(c['pass']) + '/' + str(c['fail']) if c else '-':>12}" for c in counts))
+
+
 def main():
-    runs = sys.argv[1:]
+    only_matrix = sys.argv[1:2] == ["--matrix"]
+    runs = sys.argv[1 + only_matrix:]
     taps, leaves = [], []
     for run in runs:
         more_taps, more = read_run(run)
         taps += more_taps
         leaves += more
 
+    leaves += matrix_missing(runs, leaves)
+    if only_matrix:
+        print_failures(leaves)
+        print_matrix(leaves)
+        return int(any(leaf.verdict == "fail" for leaf in leaves))
     status, tests, stray = conformance(leaves, taps)
-    write_conformance(status, tests)
+    required, waived = required_points(), waived_points()
+    write_conformance(status, tests, waived)
     leaves += [Leaf("conformance", "claims", (text + " stands outside a test",), "fail") for text in stray]
-    required = required_points()
-    for n in required:
-        if status[n] != "pass":
-            detail = ", ".join(sorted(set(tests[n]))) or "no test claims it"
-            leaves.append(Leaf("conformance", "required", (f"C{n}",), "fail", [f"{status[n]}: {detail}"]))
+    leaves += required_failures(status, tests, required, waived)
 
     print_failures(leaves)
+    print_matrix(leaves)
     print_table(runs + ["conformance"], leaves)
     count = {v: sum(s == v for s in status.values()) for v in ("pass", "fail", "missing")}
+    for n in sorted(set(required) & set(waived)):
+        print(f"waived: C{n}: {waived[n]}")
     print(f"conformance: {count['pass']} pass, {count['fail']} fail, {count['missing']} missing of {POINTS}; "
-          f"{sum(status[n] == 'pass' for n in required)} of the {len(required)} required now (out/conformance.tsv)")
+          f"{sum(status[n] == 'pass' for n in required)} of the {len(required)} required now, "
+          f"{len(set(required) & set(waived))} waived (out/conformance.tsv)")
     total = {v: sum(leaf.verdict == v for leaf in leaves) for v in ("pass", "fail", "skip")}
     print(f"{total['pass']} passed, {total['fail']} failed" + (f", {total['skip']} skipped" if total["skip"] else ""))
     return 1 if total["fail"] else 0

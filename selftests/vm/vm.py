@@ -139,17 +139,40 @@ def module_needs(path):
     return [n.replace("-", "_") for n in out.stdout.strip().split(",") if n]
 
 
+def built_modules(kernel):
+    """Modules of a kernel that was built: names and files."""
+    with open(os.path.join(kernel, "modules.order")) as f:
+        paths = [os.path.join(kernel, os.path.splitext(line.strip())[0] + ".ko") for line in f]
+    return {StockModules.name(p): p for p in paths}
+
+
+def built_closure(modules, name):
+    needs = [n for m in module_needs(modules[name]) for n in built_closure(modules, m)]
+    return list(dict.fromkeys(needs + [name]))
+
+
+def put_extra_built(cpio, args):
+    modules = built_modules(args.kernel)
+    for extra in args.extra:
+        order = built_closure(modules, extra)
+        for name in order:
+            cpio.add_file(f"modules/{name}.ko", modules[name])
+        cpio.add(f"modules/{extra}.list", "".join(f"/modules/{n}.ko\n" for n in order).encode(), 0o644)
+
+
 def put_modules(cpio, args):
     ours = {StockModules.name(m) for m in args.module}
     for path in args.module:
         cpio.add_file("modules/" + os.path.basename(path), path)
     if args.rig != "stock":
+        put_extra_built(cpio, args)
         return
     env = rig_env()
     stock = StockModules(env["STOCK_DIR"], env["STOCK_RELEASE"])
     needs = [n for m in args.module for n in module_needs(m) if n not in ours]
     done = set()
-    for listing, names in (("boot.list", ["9pnet_virtio", "9p"]), ("deps.list", needs)):
+    lists = [("boot.list", ["9pnet_virtio", "9p"]), ("deps.list", needs)]
+    for listing, names in lists + [(e + ".list", [e]) for e in args.extra]:
         order = stock.closure(names)
         for name in order:
             if name not in done:
@@ -195,7 +218,8 @@ def command(args, initramfs, share, console):
     # Nehalem under TCG: without ERMS and FSRM the kernel copies memory ten times faster there.
     accel = ["-accel", "kvm", "-cpu", "host"] if kvm_usable() else \
         ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]
-    append = f"console=ttyS0 panic=-1 oops=panic kunit.enable=1 {args.append}"
+    # On a busy machine the emulated timer may miss the few ticks by which the kernel checks it.
+    append = f"console=ttyS0 panic=-1 oops=panic no_timer_check kunit.enable=1 {args.append}"
     return ["qemu-system-x86_64", *accel, "-machine", "q35", "-smp", str(args.smp), "-m", args.memory, "-nodefaults",
             "-no-reboot", "-display", "none", "-serial", f"file:{console}", "-kernel", kernel, "-initrd", initramfs,
             "-append", append,
@@ -276,6 +300,8 @@ def parse_arguments():
     p.add_argument("--kernel", help="build folder of the debug or UML kernel")
     p.add_argument("--name", required=True)
     p.add_argument("--module", action="append", default=[])
+    p.add_argument("--extra", action="append", default=[], metavar="NAME",
+                   help="a module of the kernel's own, in /modules/NAME.list with what it needs")
     p.add_argument("--file", action="append", default=[], metavar="HOST:GUEST")
     p.add_argument("--env", action="append", default=[], metavar="K=V")
     p.add_argument("--append", default="", help="more for the kernel's command line")

@@ -16,17 +16,37 @@ load_list() {
 	done < "$1"
 }
 
-# Loads the software GPU with the given parameters, then the driver, and waits for its node.
+# Loads the software GPU with the given parameters, then the driver in the update mode $MODE and with
+# $DRIVER_PARAMETERS, and waits for its node. What fails leaves nothing loaded.
 load_pagoda() {
 	load_list /modules/deps.list || return 1
 	insmod /modules/pagoda_vgpu.ko "$@" || return 1
-	insmod /modules/pagoda.ko || return 1
+	# shellcheck disable=SC2086
+	insmod /modules/pagoda.ko update_mode="${MODE:-gpu_physical}" $DRIVER_PARAMETERS ||
+		{ rmmod pagoda_vgpu; return 1; }
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		ls /dev/dri/renderD* > /dev/null 2>&1 && return 0
 		sleep 0.25
 	done
 	echo "no render node appeared"
+	unload_pagoda
 	return 1
+}
+
+# A cell of the matrix is a word: update mode, device-MMU mode, what the CPU sees of VRAM, and more
+# parameters of the GPU if it has any: gpu_virtual.mmu1.none, cpu_virtual.mmu0.all.pt_levels=5.
+# load_cell <cell> [<parameter of the GPU>...]
+load_cell() {
+	MODE=${1%%.*}
+	rest=${1#*.}
+	shift
+	mmu=${rest%%.*}
+	rest=${rest#*.}
+	visible=${rest%%.*}
+	more=
+	[ "$rest" = "$visible" ] || more=$(echo "${rest#*.}" | tr . ' ')
+	# shellcheck disable=SC2086
+	load_pagoda "$@" device_mmu="${mmu#mmu}" visible="$visible" $more
 }
 
 unload_pagoda() {

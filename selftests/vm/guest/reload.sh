@@ -1,8 +1,8 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# Loading and unloading, as TAP: both orders, again and again; parameters out of range, which must
-# be refused by name and leave nothing behind; devices that say what can't be true about
+# Loading and unloading, as TAP: both orders, again and again, in all modes; parameters out of range,
+# which must be refused by name and leave nothing behind; devices that say what can't be true about
 # themselves, which the driver refuses in one line that names the field.
 . /guest/lib.sh
 
@@ -23,6 +23,16 @@ reload() {
 		else
 			rmmod pagoda_vgpu && rmmod pagoda || return 1
 		fi
+		round=$((round + 1))
+	done
+	[ ! -e /dev/dri/renderD128 ]
+}
+
+# reload_cell <cell> <times>: what load_cell of guest/lib.sh understands
+reload_cell() {
+	round=0
+	while [ "$round" -lt "$2" ]; do
+		load_cell "$1" > /dev/null && unload_pagoda || return 1
 		round=$((round + 1))
 	done
 	[ ! -e /dev/dri/renderD128 ]
@@ -50,24 +60,36 @@ unbound() {
 
 load_list /modules/deps.list || exit 1
 REFUSED="vram_mb=0 vram_mb=4294967295 visible=most aperture_mb=0 aperture_mb=4294967295
-	engines=0 engines=4294967295 invalid=1 invalid=0:0 invalid=0:4294967292 invalid=0:8,4:8 misconfigure=none"
+	engines=0 engines=4294967295 invalid=1 invalid=0:0 invalid=0:4294967292 invalid=0:8,4:8 misconfigure=none
+	pt_levels=1 pt_levels=3 pt_levels=7 dual_pte=2 cache_invalid=2 device_mmu=2 mmu_mb=0
+	mmu_mb=4294967295 ranges=65 range_mb=0 range_mb=4294967295 reset_vram=random"
 UNBOUND="vram_size:0 vram_size:4095 visible_size:4294967296 aperture_pages:0 max_buffer_bytes:0
 	max_buffer_bytes:1048576 max_runs:1 num_engines:0 num_engines:17 alignment:3 window_extents:4294967295
-	system_address_bits:64 reserved:1"
+	system_address_bits:64 mmu_pages:1 va_bits:46 pt_levels:3 page_sizes:65536
+	max_address_spaces:0 max_address_spaces:4097 swizzling_ranges:65 swizzling_bytes:4096
+	swizzling_extents:0"
+RELOADED="gpu_physical.mmu1.none gpu_virtual.mmu0.all gpu_virtual.mmu1.some cpu_virtual.mmu0.none
+	cpu_virtual.mmu1.all gpu_virtual.mmu0.all.pt_levels=2.dual_pte=1.cache_invalid=1
+	gpu_physical.mmu0.all.pt_levels=6 cpu_virtual.mmu0.some.pt_levels=5.ranges=0"
+REFUSED_BY_DRIVER="executor=gpu timeout_ms=1 timeout_ms=5001 update_mode=gpu record_kb=262145 update_mode="
 # shellcheck disable=SC2086
-set -- $UNBOUND
-unbound=$#
+set -- $UNBOUND $RELOADED $REFUSED_BY_DRIVER
+others=$#
 # shellcheck disable=SC2086
 set -- $REFUSED
 echo "TAP version 13"
-echo "1..$((5 + $# + unbound))"
+echo "1..$((3 + $# + others))"
 reload pagoda_vgpu pagoda 10; result $? reload.device_first
 reload pagoda pagoda_vgpu 10; result $? reload.driver_first
+for cell in $RELOADED; do
+	reload_cell "$cell" 3; result $? "reload.$cell"
+done
 for parameter in "$@"; do
 	refused pagoda_vgpu "$parameter"; result $? "refused.$parameter"
 done
-refused pagoda executor=gpu; result $? refused.executor
-refused pagoda timeout_ms=1; result $? refused.timeout_ms
+for parameter in $REFUSED_BY_DRIVER; do
+	refused pagoda "$parameter"; result $? "refused.$parameter"
+done
 for claim in $UNBOUND; do
 	unbound "$claim"; result $? "unbound.$claim"
 done

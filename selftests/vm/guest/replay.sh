@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# Replays each of $TRACES with VRAM the fraction $VRAM of its largest frame; $CAPTURE=1 brings the
-# tracepoints home. A replay passes if it says so in its last line, in the words agreed.
+# Replays each of $TRACES in each cell of $CELLS, with VRAM the fraction $VRAM of its largest frame;
+# $CAPTURE=1 brings the tracepoints home. A replay passes if it says so in its last line, in the words agreed.
+# Then the example client runs on the same GPU.
 . /guest/lib.sh
 
 capture_start() {
@@ -30,34 +31,42 @@ capture_end() {
 }
 
 replay_one() {
-	trace=$1
-	log=/out/replay.$(basename "$trace" .rtrace).log
+	cell=$1
+	trace=$2
+	log=/out/replay.$cell.$(basename "$trace" .rtrace).log
 	vram_mb=
 	eval "$(/bin/replay --vram "$VRAM" --plan "$trace")"
 	[ "$vram_mb" ] || { echo "replay --plan said nothing"; return 1; }
-	load_pagoda vram_mb="$vram_mb" || return 1
+	load_cell "$cell" vram_mb="$vram_mb" || return 1
 	capture_start || return 1
-	say "replay $(basename "$trace"), VRAM $vram_mb MiB"
+	say "replay $cell $(basename "$trace"), VRAM $vram_mb MiB"
 	{
 		/bin/replay --vram "$VRAM" ${FRAMES:+--frames "$FRAMES"} --verbose 50 "$trace" 2>&1
 		echo $? > /tmp/status
 	} | tee "$log"
 	capture_end
+	/bin/sum
+	sum=$?
 	unload_pagoda || return 1
-	[ "$(cat /tmp/status)" = 0 ] && tail -n 1 "$log" |
+	[ "$(cat /tmp/status) $sum" = "0 0" ] && tail -n 1 "$log" |
 		grep -qE '^replay .*: frames=[1-9][0-9]* paged_in=[0-9]+ paged_out=[0-9]+ evictions=[0-9]+ mismatches=0$'
 }
 
 failed=0
 number=0
 # shellcheck disable=SC2086
+set -- $CELLS
+cells=$#
+# shellcheck disable=SC2086
 set -- $TRACES
-echo "1..$#" > /out/replay.tap
-for trace in "$@"; do
-	number=$((number + 1))
-	verdict=ok
-	replay_one "$trace" || { verdict="not ok"; failed=1; }
-	echo "$verdict $number replay.$(basename "$trace" .rtrace)" >> /out/replay.tap
+echo "1..$((cells * $#))" > /out/replay.tap
+for cell in $CELLS; do
+	for trace in "$@"; do
+		number=$((number + 1))
+		verdict=ok
+		replay_one "$cell" "$trace" || { verdict="not ok"; failed=1; }
+		echo "$verdict $number replay.$cell.$(basename "$trace" .rtrace)" >> /out/replay.tap
+	done
 done
 kmemleak_scan || failed=1
 exit "$failed"
