@@ -296,7 +296,7 @@ static int wait_thread_run(void *data)
 
 static void wait_threads(struct kunit *test)
 {
-	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_rig *rig = submit_rig_for_threads(test);
 	struct pagoda_bo *shared = pagoda_rig_bo(rig, 1, 0, SUBMIT_VRAM | SUBMIT_APERTURE, 0);
 	struct wait_thread threads[4] = {};
 	struct task_struct *tasks[4];
