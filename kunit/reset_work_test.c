@@ -216,6 +216,77 @@ static void work_stands_still(struct kunit *test)
 	submit_client_end(other);
 }
 
+/*
+ * Paging that somebody asks for while the device isn't rebuilt is given up, and content with
+ * it: a job that was made between the reset and that loss is cancelled, not at fault.
+ */
+static void work_loses_to_the_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *in = work_bo(rig, 2, false);
+	struct pagoda_gate gate;
+	u64 losses;
+
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	losses = pagoda_lost_mark(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_since(rig->vidmm, losses));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(in));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_lost_since(rig->vidmm, losses));
+	pagoda_gate_leave(rig->vidmm, &gate);
+	pagoda_reset_wait(rig->vidmm);
+	pagoda_rig_close(in);
+}
+
+/* A notice, which nobody is told that it was given up. */
+static void work_notify(struct pagoda_rig *rig, const struct pagoda_bo *bo)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
+		.allocation = bo->id,
+		.notify_alloc = {
+			.size = bo->ttm.base.size,
+			.flags = VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP,
+		},
+	};
+	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	struct pagoda_stream_txn txn;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+							  DMA_RESV_USAGE_KERNEL, &cost));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_stream_emit(&txn, &op));
+	dma_fence_put(pagoda_stream_end(&txn));
+}
+
+/* Only content is a context's loss: not what the device was to be told, or to forget. */
+static void work_is_missed(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = submit_private(client, 1, SUBMIT_VRAM, HERE);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	work_notify(rig, bo);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 0, submit_state(client).state);
+
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_CONTEXT_RESET, submit_state(client).state);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	pagoda_rig_settle(rig);
+	pagoda_rig_close(bo);
+	submit_client_end(client);
+}
+
 /* ---- What is written down -------------------------------------------------------- */
 
 /* The last failure, complete. */
@@ -351,6 +422,8 @@ static struct kunit_case reset_work_cases[] = {
 	KUNIT_CASE_PARAM(work_evicting, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_evicting_adapter, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_stands_still, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(work_loses_to_the_reset, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(work_is_missed, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_writes_faults_down, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(work_writes_maps_later, pagoda_rig_mmu_modes),
 	PAGODA_CASE_PARAM_SLOW(work_writes_not_too_much, pagoda_rig_mmu_modes),

@@ -35,7 +35,9 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
  * pagoda_lost_mark() - How often paging couldn't do something to content, and resets
  * @vidmm: The manager
  *
- * Counted when the allocation is marked, before the fence of what was lost signals.
+ * Counted when the allocation is marked, before the fence of what was lost signals. Resets
+ * are those of the device and what it didn't do for being reset, which may come much later:
+ * until it is rebuilt, all is given up.
  *
  * Context: Any.
  * Return: For pagoda_lost_since().
@@ -44,8 +46,9 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 {
 	/* Pairs with stream_lost_packet(): what a reset cost is counted behind the reset. */
 	u32 losses = atomic64_read_acquire(&vidmm->losses);
+	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
 
-	return pagoda_reset_epoch(vidmm) << 32 | losses;
+	return resets << 32 | losses;
 }
 
 /**
@@ -56,7 +59,7 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
  * Who asks behind the fences of what was on its way sees no memory that isn't cleared.
  *
  * Context: Any.
- * Return: 0, -ECANCELED if the device was reset, -EIO if it wasn't.
+ * Return: 0, -ECANCELED if the device was reset or that was still the cause, else -EIO.
  */
 int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
 {

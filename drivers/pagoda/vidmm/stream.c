@@ -604,25 +604,36 @@ static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
 	}
 }
 
+static void stream_lost_content(struct stream_loss *loss, struct pagoda_bo *bo)
+{
+	pagoda_bo_mark_lost(bo);
+	if (loss->aborts)
+		atomic64_inc(&loss->vidmm->aborts);
+	/* Pairs with pagoda_lost_mark(). */
+	atomic64_inc_return_release(&loss->vidmm->losses);
+}
+
+/*
+ * Mappings are all built anew after a reset, and what the device was to forget it has forgotten:
+ * only content is missed. Who is to blame for the reset is so whatever it was (C190).
+ */
 static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *packet)
 {
 	u64 allocation = le64_to_cpu(packet->allocation);
-	u32 opcode = le16_to_cpu(packet->opcode);
+	bool content = stream_is_content(le16_to_cpu(packet->opcode));
 	struct stream_loss *loss = arg;
+	u32 aborts = content ? loss->aborts : loss->aborts & PAGODA_ABORTED_TO_BLAME;
 	struct pagoda_bo *bo;
 
 	loss->mappings |= stream_is_mapping(packet);
-	if (!allocation || (!loss->aborts && !stream_is_content(opcode)))
+	if (!allocation || (!aborts && !content))
 		return;
 	xa_lock(&loss->vidmm->bos);
 	bo = xa_load(&loss->vidmm->bos, allocation);
-	if (bo && stream_is_content(opcode)) {
-		pagoda_bo_mark_lost(bo);
-		/* Pairs with pagoda_lost_mark(). */
-		atomic64_inc_return_release(&loss->vidmm->losses);
-	}
+	if (bo && content)
+		stream_lost_content(loss, bo);
 	if (bo)
-		atomic_or(loss->aborts, &bo->aborted);
+		atomic_or(aborts, &bo->aborted);
 	xa_unlock(&loss->vidmm->bos);
 }
 

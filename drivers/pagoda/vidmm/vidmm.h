@@ -718,6 +718,7 @@ struct pagoda_counters {
  * @deferred: Queues of work that can't be made yet, those that aren't empty
  * @coredump: The last failure, for who wants to know
  * @losses: Times paging gave up content; pagoda_lost_mark()
+ * @aborts: How many of @losses are a reset's doing; counted before
  * @stats: Counters
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
@@ -755,6 +756,7 @@ struct pagoda_vidmm {
 	spinlock_t deferred_lock;	/* deferred */
 	struct list_head deferred;
 	atomic64_t losses;
+	atomic64_t aborts;
 	struct pagoda_counters stats;
 	u64 pin_limit;
 #ifdef CONFIG_DRM_PAGODA_BENCH

@@ -830,7 +830,7 @@ struct drm_pagoda_submit {
 #define DRM_PAGODA_CONTEXT_BANNED	(1u << 0)
 #define DRM_PAGODA_CONTEXT_FAULTED	(1u << 1) /* a job faulted; @reason and others say where */
 #define DRM_PAGODA_CONTEXT_HUNG		(1u << 2) /* a job took too long */
-/* a job, or paging of its memory, was lost to a reset */
+/* a job, or content of its memory that was on its way, was lost to a reset */
 #define DRM_PAGODA_CONTEXT_RESET	(1u << 3)
 
 /**
