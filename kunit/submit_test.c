@@ -394,7 +394,7 @@ static void submit_fault_costs_the_guilty(struct kunit *test)
 /* The job that never ends is ended; what stood behind it on the engine is executed. */
 static void submit_hang_costs_the_guilty(struct kunit *test)
 {
-	const struct pagoda_rig_options options = { .engines = true, .job_timeout_ms = 500 };
+	const struct pagoda_rig_options options = { .engines = true, .job_timeout_ms = 2000 };
 	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
 	struct submit_client *good = submit_client(rig, 0), *bad = submit_client(rig, 0);
 	struct pagoda_bo *bo = submit_private(good, 1, SUBMIT_VRAM, HERE);

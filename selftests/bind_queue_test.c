@@ -336,7 +336,7 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 /* --- many of them ---------------------------------------------------------------------------- */
 
 /* Once, again and again, in one array, and cut to pieces like munmap() does. */
-TEST_F_TIMEOUT(vm, shapes_of_use, TEST_SECONDS)
+TEST_F(vm, shapes_of_use)
 {
 	uint64_t page = self->dev.page, here = self->here;
 	uint32_t handle = create_numbered(self->fd, page, 64, 5000), n, count = 2000;

@@ -196,7 +196,7 @@ FIXTURE_VARIANT_ADD(evict, three) { .percent = 300 };
 
 #define TOTAL (self->dev.vram.size / 100 * variant->percent)
 
-TEST_F_TIMEOUT(evict, small, TEST_SECONDS)
+TEST_F(evict, small)
 {
 	ASSERT_EQ(0, pool_fill(&self->pool, TOTAL, self->dev.vram.size / 128,
 			       self->dev.vram.size / 128));
@@ -204,7 +204,7 @@ TEST_F_TIMEOUT(evict, small, TEST_SECONDS)
 	EXPECT_EQ(0, pool_work(&self->pool, self->dev.vram.size, TOTAL / 2));
 }
 
-TEST_F_TIMEOUT(evict, large, TEST_SECONDS)
+TEST_F(evict, large)
 {
 	ASSERT_EQ(0, pool_fill(&self->pool, TOTAL, self->dev.vram.size / 4,
 			       self->dev.vram.size / 4));
@@ -212,7 +212,7 @@ TEST_F_TIMEOUT(evict, large, TEST_SECONDS)
 	EXPECT_EQ(0, pool_work(&self->pool, self->dev.vram.size, TOTAL));
 }
 
-TEST_F_TIMEOUT(evict, mixed, TEST_SECONDS)
+TEST_F(evict, mixed)
 {
 	uint64_t high = 17 * PAGODA_MIB;
 
@@ -224,7 +224,7 @@ TEST_F_TIMEOUT(evict, mixed, TEST_SECONDS)
 }
 
 /* One list after the other, all of it several times, without a single wait in between. */
-TEST_F_TIMEOUT(evict, pipelined, TEST_SECONDS)
+TEST_F(evict, pipelined)
 {
 	uint64_t size = self->dev.vram.size / 16;
 	struct drm_pagoda_stats before, after;
@@ -254,7 +254,7 @@ TEST_F_TIMEOUT(evict, pipelined, TEST_SECONDS)
 }
 
 /* What is closed while it still moves must come back, and only when it has moved. */
-TEST_F_TIMEOUT(evict, closed_in_flight, TEST_SECONDS)
+TEST_F(evict, closed_in_flight)
 {
 	uint64_t size = self->dev.vram.size / 8, key;
 	int64_t end = pagoda_now() + WORK_LIMIT;
@@ -321,7 +321,7 @@ static int clients_start(pid_t *pids, uint32_t count, uint64_t vram, uint64_t to
 	return 0;
 }
 
-TEST_F_TIMEOUT(evict, several_processes, TEST_SECONDS)
+TEST_F(evict, several_processes)
 {
 	uint32_t count = client_count(), n;
 	pid_t pids[16];
@@ -333,7 +333,7 @@ TEST_F_TIMEOUT(evict, several_processes, TEST_SECONDS)
 	}
 }
 
-TEST_F_TIMEOUT(evict, killed_in_the_middle, TEST_SECONDS)
+TEST_F(evict, killed_in_the_middle)
 {
 	uint32_t count = client_count(), n, round;
 	uint64_t state = SEED;
@@ -384,7 +384,7 @@ static void *race(void *data)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(evict, opposite_orders, TEST_SECONDS)
+TEST_F(evict, opposite_orders)
 {
 	struct racer racers[4];
 	uint32_t n;

@@ -150,7 +150,7 @@ static int sequence_states(int fd, uint64_t page, uint32_t *handles)
 	return ret ? ret : pagoda_ioctl(fd, DRM_IOCTL_PAGODA_VM_STATE, &vm);
 }
 
-TEST_F_TIMEOUT(fail, submit, TEST_SECONDS)
+TEST_F(fail, submit)
 {
 	ASSERT_EQ(0, kept_open(self->dev.fd));
 	pagoda_store(&kept.client.program, kept.at, 1);
@@ -162,7 +162,7 @@ TEST_F_TIMEOUT(fail, submit, TEST_SECONDS)
 	kept_close(self->dev.fd, self->dev.page);
 }
 
-TEST_F_TIMEOUT(fail, submit_waiting, TEST_SECONDS)
+TEST_F(fail, submit_waiting)
 {
 	ASSERT_EQ(0, kept_open(self->dev.fd));
 	pagoda_store(&kept.client.program, kept.at, 1);
@@ -172,7 +172,7 @@ TEST_F_TIMEOUT(fail, submit_waiting, TEST_SECONDS)
 	kept_close(self->dev.fd, self->dev.page);
 }
 
-TEST_F_TIMEOUT(fail, states, TEST_SECONDS)
+TEST_F(fail, states)
 {
 	ASSERT_EQ(0, kept_open(self->dev.fd));
 	WALK(sequence_states);
@@ -278,7 +278,7 @@ static int sequence_bind_types(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
-TEST_F_TIMEOUT(fail, bind_waiting, TEST_SECONDS)
+TEST_F(fail, bind_waiting)
 {
 	ASSERT_EQ(0, kept_open(self->dev.fd));
 	after = after_bind;
@@ -287,7 +287,7 @@ TEST_F_TIMEOUT(fail, bind_waiting, TEST_SECONDS)
 	kept_close(self->dev.fd, self->dev.page);
 }
 
-TEST_F_TIMEOUT(fail, bind_types, TEST_SECONDS)
+TEST_F(fail, bind_types)
 {
 	ASSERT_EQ(0, kept_open(self->dev.fd));
 	kept.in_point = 1;
@@ -360,7 +360,7 @@ static int sequence_wait(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
-TEST_F_TIMEOUT(fail, fence_signal, TEST_SECONDS)
+TEST_F(fail, fence_signal)
 {
 	ASSERT_EQ(0, kept_open(self->dev.fd));
 	after = after_signal;
@@ -369,7 +369,7 @@ TEST_F_TIMEOUT(fail, fence_signal, TEST_SECONDS)
 	kept_close(self->dev.fd, self->dev.page);
 }
 
-TEST_F_TIMEOUT(fail, fence_wait, TEST_SECONDS)
+TEST_F(fail, fence_wait)
 {
 	struct drm_pagoda_fence_value list[3];
 	uint64_t told;

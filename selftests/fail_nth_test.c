@@ -150,37 +150,37 @@ static int sequence_context(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
-TEST_F_TIMEOUT(fail, create, TEST_SECONDS)
+TEST_F(fail, create)
 {
 	WALK(sequence_create);
 }
 
-TEST_F_TIMEOUT(fail, residency, TEST_SECONDS)
+TEST_F(fail, residency)
 {
 	WALK(sequence_residency);
 }
 
-TEST_F_TIMEOUT(fail, touch, TEST_SECONDS)
+TEST_F(fail, touch)
 {
 	WALK(sequence_touch);
 }
 
-TEST_F_TIMEOUT(fail, queries, TEST_SECONDS)
+TEST_F(fail, queries)
 {
 	WALK(sequence_queries);
 }
 
-TEST_F_TIMEOUT(fail, vm, TEST_SECONDS)
+TEST_F(fail, vm)
 {
 	WALK(sequence_vm);
 }
 
-TEST_F_TIMEOUT(fail, fence, TEST_SECONDS)
+TEST_F(fail, fence)
 {
 	WALK(sequence_fence);
 }
 
-TEST_F_TIMEOUT(fail, context, TEST_SECONDS)
+TEST_F(fail, context)
 {
 	WALK(sequence_context);
 }
@@ -195,7 +195,7 @@ static int sequence_move_kept(int fd, uint64_t page, uint32_t *handles)
 	return ret ? ret : pagoda_evict(fd, &kept_handle, 1, 0, 0);
 }
 
-TEST_F_TIMEOUT(fail, content, TEST_SECONDS)
+TEST_F(fail, content)
 {
 	uint64_t size = 70 * self->dev.page, key = pagoda_key(SEED, 0, 0);
 	uint8_t *map;

@@ -73,7 +73,7 @@ static int sequence_import(int fd, uint64_t page, uint32_t *handles)
 	return ret ? ret : pagoda_evict(fd, handles, 1, 0, 0);
 }
 
-TEST_F_TIMEOUT(fail, import, TEST_SECONDS)
+TEST_F(fail, import)
 {
 	ASSERT_EQ(0, kept_open(self->dev.fd, self->dev.page));
 	kept.map[3] = 7;
@@ -105,7 +105,7 @@ static int sequence_export(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
-TEST_F_TIMEOUT(fail, export, TEST_SECONDS)
+TEST_F(fail, export)
 {
 	struct drm_pagoda_segment_info info;
 

@@ -215,7 +215,7 @@ TEST_F(fence, values_go_back)
 }
 
 /* Whoever the CPU overtakes doesn't take it back. */
-TEST_F_TIMEOUT(fence, the_gpu_comes_second, TEST_SECONDS)
+TEST_F(fence, the_gpu_comes_second)
 {
 	uint64_t value = 5, seen = 5, now;
 	uint32_t handle, n;
@@ -262,7 +262,7 @@ TEST_F(fence, all_and_any)
 	}
 }
 
-TEST_F_TIMEOUT(fence, many, TEST_SECONDS)
+TEST_F(fence, many)
 {
 	uint32_t count = 2000, i, first = 0;
 	struct drm_pagoda_fence_value *list = calloc(count, sizeof(*list));
@@ -311,7 +311,7 @@ static void *sleeper_run(void *data)
 
 #define SLEEPERS	12
 
-TEST_F_TIMEOUT(fence, threads_wake_up_in_order, TEST_SECONDS)
+TEST_F(fence, threads_wake_up_in_order)
 {
 	struct sleeper sleeper[SLEEPERS] = { 0 };
 	int i, n;
@@ -339,7 +339,7 @@ TEST_F_TIMEOUT(fence, threads_wake_up_in_order, TEST_SECONDS)
 	}
 }
 
-TEST_F_TIMEOUT(fence, threads_wait_for_several, TEST_SECONDS)
+TEST_F(fence, threads_wait_for_several)
 {
 	struct sleeper sleeper[2] = { 0 };
 	int i, n;
@@ -372,7 +372,7 @@ TEST_F_TIMEOUT(fence, threads_wait_for_several, TEST_SECONDS)
 }
 
 /* The GPU releases who sleeps, behind the work that it stands for. */
-TEST_F_TIMEOUT(fence, the_gpu_wakes_threads, TEST_SECONDS)
+TEST_F(fence, the_gpu_wakes_threads)
 {
 	uint64_t value = 5, size = 64 * self->dev.page;
 	uint32_t handle, n;
@@ -418,7 +418,7 @@ static void *reader_run(void *data)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(fence, values_are_whole, TEST_SECONDS)
+TEST_F(fence, values_are_whole)
 {
 	struct reader reader = { 0 };
 	uint64_t twice = 0x100000001ull, value = 0;
@@ -514,7 +514,7 @@ TEST_F(fence, signals_interrupt)
 	knocker_stop(&knocker);
 }
 
-TEST_F_TIMEOUT(fence, who_waits_can_be_killed, TEST_SECONDS)
+TEST_F(fence, who_waits_can_be_killed)
 {
 	int status, i;
 	pid_t child;
@@ -567,7 +567,7 @@ static uint64_t event_count(int event, int timeout_ms)
 	return count;
 }
 
-TEST_F_TIMEOUT(fence, eventfds_are_told, TEST_SECONDS)
+TEST_F(fence, eventfds_are_told)
 {
 	struct drm_pagoda_fence_value list[] = {
 		{ .fence = self->fence[0], .value = 6 }, { .fence = self->fence[1], .value = 6 },
@@ -602,7 +602,7 @@ TEST_F_TIMEOUT(fence, eventfds_are_told, TEST_SECONDS)
 }
 
 /* Neither a closed eventfd nor a closed client is missed. */
-TEST_F_TIMEOUT(fence, eventfds_are_left, TEST_SECONDS)
+TEST_F(fence, eventfds_are_left)
 {
 	int n, event, fd;
 

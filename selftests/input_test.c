@@ -268,7 +268,7 @@ static uint64_t fault_of(struct __test_metadata *_metadata, struct client *bad)
 	fault_of(_metadata, &bad);						\
 })
 
-TEST_F_TIMEOUT(input, addresses_that_overflow, TEST_SECONDS)
+TEST_F(input, addresses_that_overflow)
 {
 	uint64_t code = self->client.program.address, end = self->client.vm.end;
 
@@ -313,7 +313,7 @@ static int submit_between(struct client *client, uint32_t in, uint64_t in_point,
 }
 
 /* A context goes with jobs that run and jobs that wait for those; each of them is over then. */
-TEST_F_TIMEOUT(input, destroyed_while_it_runs, TEST_SECONDS)
+TEST_F(input, destroyed_while_it_runs)
 {
 	struct client one;
 	uint32_t n;
@@ -342,7 +342,7 @@ TEST_F_TIMEOUT(input, destroyed_while_it_runs, TEST_SECONDS)
 }
 
 /* What a job that waits would use loses its handle: addresses go with that (C139). */
-TEST_F_TIMEOUT(input, closed_before_it_runs, TEST_SECONDS)
+TEST_F(input, closed_before_it_runs)
 {
 	struct drm_pagoda_bind_entry entry = {
 		.type = DRM_PAGODA_BIND_MAP_FENCE, .address = self->at, .size = self->dev.page,
@@ -381,7 +381,7 @@ TEST_F_TIMEOUT(input, closed_before_it_runs, TEST_SECONDS)
 /* --- points ---------------------------------------------------------------------------------- */
 
 /* Nobody promised that they grow; who waits for one isn't left alone. */
-TEST_F_TIMEOUT(input, points_out_of_order, TEST_SECONDS)
+TEST_F(input, points_out_of_order)
 {
 	static const uint64_t points[] = { 5, 3, 4, 4, 1, 6 };
 	uint32_t out, in, n;
@@ -404,7 +404,7 @@ TEST_F_TIMEOUT(input, points_out_of_order, TEST_SECONDS)
 }
 
 /* A thousand that wait for one point, which then comes. */
-TEST_F_TIMEOUT(input, a_thousand_wait, TEST_SECONDS)
+TEST_F(input, a_thousand_wait)
 {
 	struct drm_pagoda_context_state state;
 	uint32_t in, n, count = 1000;
@@ -427,7 +427,7 @@ TEST_F_TIMEOUT(input, a_thousand_wait, TEST_SECONDS)
 /* --- processes ------------------------------------------------------------------------------- */
 
 /* A child with the same file, which goes while jobs of both are under way. */
-TEST_F_TIMEOUT(input, forks_while_jobs_wait, TEST_SECONDS)
+TEST_F(input, forks_while_jobs_wait)
 {
 	uint32_t in;
 	pid_t pid;

@@ -94,7 +94,7 @@ TEST_F(map, every_placement)
 }
 
 /* After the CPU has touched it, an allocation is where the CPU sees it. */
-TEST_F_TIMEOUT(map, faults_bring_it_into_view, TEST_SECONDS)
+TEST_F(map, faults_bring_it_into_view)
 {
 	uint64_t size = self->dev.vram.size / 8;
 	struct drm_pagoda_allocation_info info;
@@ -129,7 +129,7 @@ TEST_F_TIMEOUT(map, faults_bring_it_into_view, TEST_SECONDS)
 /* --- while it moves ---------------------------------------------------------------------- */
 
 /* One writer and reader that remembers what it has written where, and one who moves it. */
-TEST_F_TIMEOUT(map, survives_moves, TEST_SECONDS)
+TEST_F(map, survives_moves)
 {
 	struct test_mover mover = { .fd = self->fd, .handle = self->handle };
 	uint64_t words = self->size / 8, state = SEED, wrong = 0, turns = 0;
@@ -160,7 +160,7 @@ TEST_F_TIMEOUT(map, survives_moves, TEST_SECONDS)
 }
 
 /* The page table entry of before the move must not outlive it: no wait between the calls. */
-TEST_F_TIMEOUT(map, no_stale_view, TEST_SECONDS)
+TEST_F(map, no_stale_view)
 {
 	uint64_t size = self->dev.vram.size / 16, key;
 	uint32_t handle, round;

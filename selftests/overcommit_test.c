@@ -181,7 +181,7 @@ static int bind_far(struct client *client, uint32_t handle, uint32_t count)
 }
 
 /* What can be used in the aperture, too, makes room for the rest and for page tables. */
-TEST_F_TIMEOUT(over, one_vm, TEST_SECONDS)
+TEST_F(over, one_vm)
 {
 	struct worker worker = {};
 	uint32_t shown, both = PAGODA_IN_VRAM | PAGODA_IN_APERTURE;
@@ -199,7 +199,7 @@ TEST_F_TIMEOUT(over, one_vm, TEST_SECONDS)
 }
 
 /* What can't doesn't all fit: submissions are refused, and nothing else is. */
-TEST_F_TIMEOUT(over, one_vm_of_vram_only, TEST_SECONDS)
+TEST_F(over, one_vm_of_vram_only)
 {
 	struct drm_pagoda_context_state state;
 	struct worker worker = {};
@@ -226,7 +226,7 @@ TEST_F_TIMEOUT(over, one_vm_of_vram_only, TEST_SECONDS)
 }
 
 /* Each VM fits, all of them don't; whose turn it is drives out the others. */
-TEST_F_TIMEOUT(over, many_vms, TEST_SECONDS)
+TEST_F(over, many_vms)
 {
 	uint32_t vms = variant->percent > 200 ? MOST_CLIENTS : MOST_CLIENTS / 2, n;
 	uint32_t each = 16 * variant->percent / 100 / vms;
@@ -317,7 +317,7 @@ static bool all_words_are(const uint32_t *map, uint64_t size, uint32_t value)
 	return true;
 }
 
-TEST_F_TIMEOUT(over, shared, TEST_SECONDS)
+TEST_F(over, shared)
 {
 	uint32_t handles[MOST], count = 16 * variant->percent / 100, n, i;
 	struct sharer sharers[SHARERS] = {};

@@ -21,8 +21,9 @@
 #include "kselftest_harness.h"
 #include "pagoda_lib.h"
 
-/* Long enough for the sanitizer kernel on an emulated CPU. */
-#define TEST_SECONDS	240
+/* Of each test: long enough for the sanitizer kernel on an emulated CPU. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	240
 
 /* Where every test starts: a client of its own and what the device has. */
 struct test_device {

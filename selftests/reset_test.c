@@ -116,7 +116,7 @@ static void content_compare(struct client *client, const struct content *content
 	}
 }
 
-TEST_F_TIMEOUT(reset, content, TEST_SECONDS)
+TEST_F(reset, content)
 {
 	struct content content = { .size = 33 * self->dev.page };
 	uint64_t before = resets(&self->client), *word;
@@ -154,7 +154,7 @@ TEST_F_TIMEOUT(reset, content, TEST_SECONDS)
 }
 
 /* Many VMs and contexts, with something mapped everywhere; those that are new too. */
-TEST_F_TIMEOUT(reset, spaces, TEST_SECONDS)
+TEST_F(reset, spaces)
 {
 	struct client clients[8];
 	uint32_t handles[8], n, round;
@@ -199,7 +199,7 @@ TEST_F_TIMEOUT(reset, spaces, TEST_SECONDS)
  * Somebody else's memory is as it was and is there again; what others have of ours is lost for
  * them, too, and the same for all.
  */
-TEST_F_TIMEOUT(reset, shared, TEST_SECONDS)
+TEST_F(reset, shared)
 {
 	uint64_t size = 5 * self->dev.page, *map, *seen, at[2];
 	uint32_t imported, ours, theirs, n, round;
@@ -282,7 +282,7 @@ static void *watcher_run(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(reset, cpu_looks, TEST_SECONDS)
+TEST_F(reset, cpu_looks)
 {
 	struct watcher watcher = { .words = PAGODA_MIB / 8, .key = pagoda_key(SEED, 99, 0) };
 	uint32_t handle, round;
@@ -314,7 +314,7 @@ static uint64_t value_of(const uint64_t *map)
 	return __atomic_load_n(map, __ATOMIC_ACQUIRE);
 }
 
-TEST_F_TIMEOUT(reset, fences, TEST_SECONDS)
+TEST_F(reset, fences)
 {
 	const uint64_t *map[3];
 	struct client hanging;
@@ -360,7 +360,7 @@ TEST_F_TIMEOUT(reset, fences, TEST_SECONDS)
 }
 
 /* Programs that write memory without end are stopped for good, on all engines. */
-TEST_F_TIMEOUT(reset, stops_engines, TEST_SECONDS)
+TEST_F(reset, stops_engines)
 {
 	uint32_t engines = self->dev.info.num_engines, handles[16], n;
 	uint64_t *map[16], before[16], at;
@@ -401,7 +401,7 @@ TEST_F_TIMEOUT(reset, stops_engines, TEST_SECONDS)
 /* --- escalation ------------------------------------------------------------------------------- */
 
 /* An engine that can't be reset: the device is, and only the guilty one pays with its context. */
-TEST_F_TIMEOUT(reset, of_an_engine_fails, TEST_SECONDS)
+TEST_F(reset, of_an_engine_fails)
 {
 	struct content content = { .size = 5 * self->dev.page };
 	uint64_t before = resets(&self->client);
@@ -423,7 +423,7 @@ TEST_F_TIMEOUT(reset, of_an_engine_fails, TEST_SECONDS)
 }
 
 /* The paging queue hangs and can't be reset: what it had in hand is lost, and its user told. */
-TEST_F_TIMEOUT(reset, of_paging_fails, TEST_SECONDS)
+TEST_F(reset, of_paging_fails)
 {
 	struct content content = { .size = 5 * self->dev.page };
 	uint64_t before = resets(&self->client);
@@ -579,7 +579,7 @@ static uint32_t mover_check(struct __test_metadata *_metadata, struct mover *m)
 	return count;
 }
 
-TEST_F_TIMEOUT(reset, while_evicting, TEST_SECONDS)
+TEST_F(reset, while_evicting)
 {
 	struct content content = { .size = 7 * self->dev.page };
 	uint32_t n, i, round, gone = 0;

@@ -187,7 +187,7 @@ static int scatter(int fd, uint64_t size, uint32_t count, uint32_t *kept)
 	return ret;
 }
 
-TEST_F_TIMEOUT(residency, contiguous_where_asked, TEST_SECONDS)
+TEST_F(residency, contiguous_where_asked)
 {
 	uint64_t size = self->dev.vram.size / 8, piece = self->dev.vram.size / 512;
 	static const uint32_t flags[] = {
@@ -272,7 +272,7 @@ static int create_list(int fd, uint64_t size, uint32_t *handles, int count)
 	return ret;
 }
 
-TEST_F_TIMEOUT(residency, a_list_is_resident_together, TEST_SECONDS)
+TEST_F(residency, a_list_is_resident_together)
 {
 	uint64_t size = self->dev.vram.size / 16;
 	struct drm_pagoda_make_resident args;
@@ -294,7 +294,7 @@ TEST_F_TIMEOUT(residency, a_list_is_resident_together, TEST_SECONDS)
 		EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, second[n]));
 }
 
-TEST_F_TIMEOUT(residency, all_or_none, TEST_SECONDS)
+TEST_F(residency, all_or_none)
 {
 	uint64_t size = self->dev.vram.size / 8;
 	struct drm_pagoda_make_resident args;
@@ -417,7 +417,7 @@ static int64_t round_trip(int fd, uint64_t size, uint32_t flags, int *error)
 	return bad;
 }
 
-TEST_F_TIMEOUT(residency, round_trips_keep_every_byte, TEST_SECONDS)
+TEST_F(residency, round_trips_keep_every_byte)
 {
 	static const uint32_t pages[] = {
 		1, 2, 3, 5, 7, 15, 17, 63, 65, 255, 257, 511, 513, 1025, 2047,
@@ -465,7 +465,7 @@ static int dirty_vram(uint64_t vram)
 	return ret;
 }
 
-TEST_F_TIMEOUT(residency, fresh_vram_is_zero, TEST_SECONDS)
+TEST_F(residency, fresh_vram_is_zero)
 {
 	uint64_t size = self->dev.vram.size / 16;
 	uint32_t handles[15], n;
@@ -485,7 +485,7 @@ TEST_F_TIMEOUT(residency, fresh_vram_is_zero, TEST_SECONDS)
 	}
 }
 
-TEST_F_TIMEOUT(residency, fresh_aperture_is_zero, TEST_SECONDS)
+TEST_F(residency, fresh_aperture_is_zero)
 {
 	uint64_t size = 8 * PAGODA_MIB;
 	uint32_t handle, round;
@@ -520,7 +520,7 @@ TEST_F(residency, aperture_is_not_filled)
 	EXPECT_EQ(before.paged_in, after.paged_in);
 }
 
-TEST_F_TIMEOUT(residency, aperture_limit, TEST_SECONDS)
+TEST_F(residency, aperture_limit)
 {
 	uint64_t size = self->dev.aperture.size / 8;
 	uint32_t handles[12], n;

@@ -142,7 +142,7 @@ static void crowd_stop(struct __test_metadata *_metadata, struct crowd *crowd)
 	free(crowd->member);
 }
 
-TEST_F_TIMEOUT(reset, faults_storm, TEST_SECONDS)
+TEST_F(reset, faults_storm)
 {
 	uint32_t engines = self->dev.info.num_engines, n;
 	uint64_t before = resets(&self->client);
@@ -173,7 +173,7 @@ static void *hanging_run(void *arg)
 }
 
 /* One behind another on an engine, at once on several. */
-TEST_F_TIMEOUT(reset, hangs_storm, TEST_SECONDS)
+TEST_F(reset, hangs_storm)
 {
 	uint32_t engines = self->dev.info.num_engines, count = 2 * engines, n;
 	uint64_t before = resets(&self->client);
@@ -200,7 +200,7 @@ TEST_F_TIMEOUT(reset, hangs_storm, TEST_SECONDS)
 }
 
 /* Killed with jobs that hang and jobs that wait for what never comes, the device reset twice. */
-TEST_F_TIMEOUT(reset, killed, TEST_SECONDS)
+TEST_F(reset, killed)
 {
 	struct crowd crowd;
 	int64_t began;
@@ -304,7 +304,7 @@ static void expect_text(struct __test_metadata *_metadata, const struct client *
 	EXPECT_NE(NULL, strstr(text, "resets: "));
 }
 
-TEST_F_TIMEOUT(reset, is_written_down, TEST_SECONDS)
+TEST_F(reset, is_written_down)
 {
 	uint64_t at = NOWHERE + 0x1230;
 	struct client bad;

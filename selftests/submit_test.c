@@ -38,7 +38,7 @@ FIXTURE_TEARDOWN(submit)
 
 /* --- what programs do ------------------------------------------------------------------------- */
 
-TEST_F_TIMEOUT(submit, stores_anywhere, TEST_SECONDS)
+TEST_F(submit, stores_anywhere)
 {
 	static const struct {
 		uint32_t flags;
@@ -166,7 +166,7 @@ static void model_step(struct model *model, struct client *client, uint64_t *ran
 	}
 }
 
-TEST_F_TIMEOUT(submit, random_programs, TEST_SECONDS)
+TEST_F(submit, random_programs)
 {
 	uint64_t random = SEED;
 	struct model model;
@@ -246,7 +246,7 @@ static void overcommit(struct __test_metadata *_metadata, struct client *client,
 	client_rewind(client);
 }
 
-TEST_F_TIMEOUT(submit, overcommit, TEST_SECONDS)
+TEST_F(submit, overcommit)
 {
 	struct drm_pagoda_context_state state;
 
@@ -257,7 +257,7 @@ TEST_F_TIMEOUT(submit, overcommit, TEST_SECONDS)
 	EXPECT_EQ(state.submitted, state.completed);
 }
 
-TEST_F_TIMEOUT(submit, thousands, TEST_SECONDS)
+TEST_F(submit, thousands)
 {
 	uint64_t at = client_data(&self->client, 0), *map;
 	uint32_t handle, n;
@@ -298,7 +298,7 @@ static int submit_waiting(struct client *client, uint32_t in, uint64_t point)
 	return pagoda_submit_args(client->fd, &args);
 }
 
-TEST_F_TIMEOUT(submit, points_that_come_late, TEST_SECONDS)
+TEST_F(submit, points_that_come_late)
 {
 	uint64_t at = client_data(&self->client, 0), *map;
 	uint32_t in, handle;
@@ -326,7 +326,7 @@ TEST_F_TIMEOUT(submit, points_that_come_late, TEST_SECONDS)
 }
 
 /* Nobody ever signals: the context can be destroyed, and the process killed. */
-TEST_F_TIMEOUT(submit, points_that_never_come, TEST_SECONDS)
+TEST_F(submit, points_that_never_come)
 {
 	uint32_t in, n;
 	int status;
@@ -360,7 +360,7 @@ TEST_F_TIMEOUT(submit, points_that_never_come, TEST_SECONDS)
 
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
-TEST_F_TIMEOUT(submit, faults_cost_the_guilty, TEST_SECONDS)
+TEST_F(submit, faults_cost_the_guilty)
 {
 	struct drm_pagoda_context_state state;
 	uint64_t at = client_data(&self->client, 0), command, *map;
@@ -397,7 +397,7 @@ TEST_F_TIMEOUT(submit, faults_cost_the_guilty, TEST_SECONDS)
 	munmap(map, self->dev.page);
 }
 
-TEST_F_TIMEOUT(submit, hangs_cost_the_guilty, TEST_SECONDS)
+TEST_F(submit, hangs_cost_the_guilty)
 {
 	struct drm_pagoda_context_state state;
 	uint64_t at = client_data(&self->client, 0), *map;
@@ -424,7 +424,7 @@ TEST_F_TIMEOUT(submit, hangs_cost_the_guilty, TEST_SECONDS)
 	munmap(map, self->dev.page);
 }
 
-TEST_F_TIMEOUT(submit, killed_while_hanging, TEST_SECONDS)
+TEST_F(submit, killed_while_hanging)
 {
 	int64_t began;
 	uint32_t n;
@@ -496,7 +496,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(submit, threads, TEST_SECONDS)
+TEST_F(submit, threads)
 {
 	struct worker workers[4] = {};
 	pthread_t threads[4];

@@ -149,7 +149,7 @@ TEST_F(tiled, aperture)
 }
 
 /* A range is taken from who was longest without a fault, and nobody has to move. */
-TEST_F_TIMEOUT(tiled, more_than_ranges, TEST_SECONDS)
+TEST_F(tiled, more_than_ranges)
 {
 	uint32_t count = self->dev.info.swizzling_ranges + 3, handles[MAX_SURFACES], n, round;
 	struct drm_pagoda_stats before, after;
@@ -180,7 +180,7 @@ TEST_F_TIMEOUT(tiled, more_than_ranges, TEST_SECONDS)
 }
 
 /* What no range can hold comes to the CPU instead. */
-TEST_F_TIMEOUT(tiled, larger_than_a_range, TEST_SECONDS)
+TEST_F(tiled, larger_than_a_range)
 {
 	struct drm_pagoda_allocation_create args = self->args;
 	struct drm_pagoda_stats before, after;
@@ -250,7 +250,7 @@ static void *steal_loop(void *data)
 }
 
 /* The same bytes at the same address: for who moves, for who steals, for who looks. */
-TEST_F_TIMEOUT(tiled, live_mapping, TEST_SECONDS)
+TEST_F(tiled, live_mapping)
 {
 	uint64_t size, state = SEED, wrong = 0, turns = 0, words;
 	uint32_t count = self->dev.info.swizzling_ranges + 2, handles[MAX_SURFACES], n;

@@ -194,7 +194,7 @@ static void expect_works(struct __test_metadata *_metadata, struct _test_data_un
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-TEST_F_TIMEOUT(unplug, what_is_held_can_be_closed, TEST_SECONDS)
+TEST_F(unplug, what_is_held_can_be_closed)
 {
 	struct client client;
 	int what, ret;
@@ -227,7 +227,7 @@ TEST_F_TIMEOUT(unplug, what_is_held_can_be_closed, TEST_SECONDS)
 }
 
 /* The new device doesn't know of what is still held of the old one. */
-TEST_F_TIMEOUT(unplug, comes_back_before_it_is_closed, TEST_SECONDS)
+TEST_F(unplug, comes_back_before_it_is_closed)
 {
 	struct client client;
 
@@ -281,7 +281,7 @@ static int sharer_make(struct sharer *sharer, int fd, uint64_t page)
 }
 
 /* Others keep what is theirs; of ours there is nothing to see, and nothing new to have. */
-TEST_F_TIMEOUT(unplug, what_is_shared_can_be_closed, TEST_SECONDS)
+TEST_F(unplug, what_is_shared_can_be_closed)
 {
 	struct sharer sharer;
 	uint32_t handle, round;
@@ -343,7 +343,7 @@ static void *waiter_run(void *arg)
 }
 
 /* The first has the maximum value then, the second stays without one for ever. */
-TEST_F_TIMEOUT(unplug, ends_waits, TEST_SECONDS)
+TEST_F(unplug, ends_waits)
 {
 	struct drm_pagoda_fence_value list[2] = { { .value = 9 }, { .value = 9 } };
 	int fd = self->dev.fd, event = eventfd(0, EFD_CLOEXEC), never = eventfd(0, EFD_CLOEXEC), i;
@@ -412,7 +412,7 @@ static void *worker(void *arg)
 	return (void *)ret;
 }
 
-TEST_F_TIMEOUT(unplug, while_clients_work, TEST_SECONDS)
+TEST_F(unplug, while_clients_work)
 {
 	pthread_t threads[WORKERS];
 	void *ret;

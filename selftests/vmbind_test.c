@@ -103,7 +103,7 @@ TEST_F(vm, fence_refusals)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-TEST_F_TIMEOUT(vm, as_many_as_the_device_holds, TEST_SECONDS)
+TEST_F(vm, as_many_as_the_device_holds)
 {
 	uint32_t ids[MAX_SPACES], count[2] = { 0 }, round, n;
 	uint64_t usage = test_vram_settled(self->fd, self->vram);
@@ -170,7 +170,7 @@ static void busy_client(uint64_t size)
 	}
 }
 
-TEST_F_TIMEOUT(vm, killed_while_bound, TEST_SECONDS)
+TEST_F(vm, killed_while_bound)
 {
 	uint64_t usage = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM);
 	uint64_t size = self->dev.vram.size / 8;
@@ -259,7 +259,7 @@ static void *work_run(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(vm, threads_bind_and_evict, TEST_SECONDS)
+TEST_F(vm, threads_bind_and_evict)
 {
 	uint64_t size = self->dev.vram.size / 8;
 	uint32_t handles[12], n;
@@ -298,7 +298,7 @@ static void *race_bind(void *arg)
 }
 
 /* A handle that is closed while another thread binds it leaves no mapping, and no memory. */
-TEST_F_TIMEOUT(vm, closed_while_it_is_bound, TEST_SECONDS)
+TEST_F(vm, closed_while_it_is_bound)
 {
 	uint64_t size = 64 * self->dev.page, usage;
 	struct work work = { .self = self, .size = size };
@@ -346,7 +346,7 @@ static uint64_t fence_reaches(const uint64_t *map, uint64_t value)
 	return fence_now(map);
 }
 
-TEST_F_TIMEOUT(vm, fences_say_that_it_is_there, TEST_SECONDS)
+TEST_F(vm, fences_say_that_it_is_there)
 {
 	uint64_t size = self->dev.vram.size / 4, value = 1ull << 40;
 	const uint64_t *map;
@@ -428,7 +428,7 @@ static int rule_write(const char *rule)
 	return ret;
 }
 
-TEST_F_TIMEOUT(vm, tables_survive_the_device, TEST_SECONDS)
+TEST_F(vm, tables_survive_the_device)
 {
 	static const char *const rules[] = {
 		"queue=paging action=drop nth=2",

@@ -27,7 +27,7 @@ step=$1
 vm=("$TOP/selftests/vm/vm.py" --rig "$rig")
 
 case $rig in
-stock) kdir=$STOCK_KDIR stage=() limit=1500 ;;
+stock) kdir=$STOCK_KDIR stage=() limit=2000 ;;
 debug)
 	kdir=$("$TOP/selftests/vm/kernels.sh" debug)
 	stage=(--stage debug) limit=3000

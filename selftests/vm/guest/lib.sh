@@ -24,7 +24,7 @@ load_pagoda() {
 	# shellcheck disable=SC2086
 	insmod /modules/pagoda.ko update_mode="${MODE:-gpu_physical}" $DRIVER_PARAMETERS ||
 		{ rmmod pagoda_vgpu; return 1; }
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	for _ in $(seq 120); do
 		ls /dev/dri/renderD* > /dev/null 2>&1 && return 0
 		sleep 0.25
 	done
