@@ -379,10 +379,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	};
 	rig->vidmm = pagoda_vidmm_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));
-	/*
-	 * What a test plugs shares buffers on a slow machine, too. Binding waits for paging it
-	 * has plugged itself: that takes this long.
-	 */
+	/* What a test plugs shares buffers on a slow machine, too. */
 	if (!options->impatient)
 		rig->vidmm->stream.patience = 2 * HZ;
 	rig->client = pagoda_client_create();

@@ -279,6 +279,25 @@ static void stream_plug_is_bounded(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Who waits for all that was emitted doesn't wait for who plugged the stream. */
+static void stream_wait_sends(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	rig->vidmm->stream.patience = 100 * HZ;
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_FALSE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_wait_idle(rig->vidmm, 30 * HZ));
+	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_close(bo);
+}
+
 /* Small moves don't allocate submissions: there is one for them, or an open one. */
 static void stream_small(struct kunit *test)
 {
@@ -524,6 +543,7 @@ static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_dependency_plugged),
 	KUNIT_CASE(stream_batch),
 	KUNIT_CASE(stream_plug_is_bounded),
+	KUNIT_CASE(stream_wait_sends),
 	KUNIT_CASE(stream_small),
 	KUNIT_CASE(stream_no_owner),
 	KUNIT_CASE(stream_split),

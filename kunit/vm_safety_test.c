@@ -375,8 +375,34 @@ static void vm_outlives_the_device(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, used, vram_used(rig));
 }
 
+/*
+ * Somebody has plugged the stream for long. A VM and a context are there all the same, and a
+ * VM that is gone left nothing that is still to be executed when its number is free.
+ */
+static void vm_waits_for_nobody(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	struct pagoda_context *context;
+	struct pagoda_vm *vm;
+
+	rig->vidmm->stream.patience = 100 * HZ;
+	pagoda_stream_plug(rig->vidmm);
+	vm = safety_vm(rig);
+	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	safety_bind(rig, vm, bo, HERE);
+	pagoda_context_destroy(context);
+	safety_drop(vm);
+	KUNIT_EXPECT_NULL(test, rig->vidmm->stream.open);
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case vm_safety_cases[] = {
 	KUNIT_CASE(vm_pages_wait_for_the_flush),
+	KUNIT_CASE_PARAM(vm_waits_for_nobody, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_outlives_the_device, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_tables_stay_hidden, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_contexts_keep_their_content, pagoda_rig_modes),

@@ -319,20 +319,33 @@ static void update_set_root(struct pagoda_pt_update *update)
 }
 
 /**
+ * pagoda_pt_update_waits() - Will the end of a change wait for what its commit emitted?
+ * @update: Update that was committed
+ *
+ * Then the owner sends it before.
+ *
+ * Context: any.
+ * Return: Whether the device gets another root or contexts were suspended.
+ */
+bool pagoda_pt_update_waits(const struct pagoda_pt_update *update)
+{
+	return update->set_root || update->suspended;
+}
+
+/**
  * pagoda_pt_update_finish() - What is left when a change is on its way
  * @update: Update that was committed; gone afterwards
  * @fence: Behind everything that commit emitted, NULL if that was executed
  *
- * Waits for @fence if the device gets another root or contexts were suspended:
- * addresses of a new root can't be used before this returned. Tables that became
- * unreachable go back to the owner with @fence.
+ * Waits for @fence if pagoda_pt_update_waits() says so: addresses of a new root can't be used
+ * before this returned. Tables that became unreachable go back to the owner with @fence.
  *
  * Context: may sleep, calls set_root(), resume() and table_free(). Neither the space's
  *	nor the stream's lock is held. Other updates of the space are kept out.
  */
 void pagoda_pt_update_finish(struct pagoda_pt_update *update, struct dma_fence *fence)
 {
-	if (fence && (update->set_root || update->suspended))
+	if (fence && pagoda_pt_update_waits(update))
 		dma_fence_wait(fence, false);
 	update_set_root(update);
 	update_resume(update);

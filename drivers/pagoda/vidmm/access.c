@@ -71,8 +71,7 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 	struct pagoda_stream *stream = &bo->vidmm->stream;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
-	struct dma_fence *fence;
-	int ret;
+	int ret, done;
 
 	if (tiled)
 		op.transfer.flags |= to_vram ? VIRTIO_PAGODA_TRANSFER_SWIZZLE :
@@ -83,14 +82,8 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);
-	fence = pagoda_stream_end(&txn);
-	if (fence) {
-		dma_fence_wait(fence, false);
-		if (!ret)
-			ret = fence->error;
-		dma_fence_put(fence);
-	}
-	return ret;
+	done = pagoda_stream_end_wait(&txn);
+	return ret ?: done;
 }
 
 static int access_bounced(struct pagoda_bo *bo, u64 address, u64 offset, void *buf, u32 len,

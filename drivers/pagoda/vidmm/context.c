@@ -64,7 +64,6 @@ static int context_init(struct pagoda_context *context)
 	struct pagoda_stream *stream = &vidmm->stream;
 	struct pagoda_stream_txn txn;
 	struct pagoda_paging_cost cost;
-	struct dma_fence *fence;
 	struct pagoda_adl adl;
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE,
@@ -75,7 +74,7 @@ static int context_init(struct pagoda_context *context)
 			.dst = context_side(context->save, &adl),
 		},
 	};
-	int ret;
+	int ret, done;
 
 	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	ret = pagoda_stream_begin(&txn, vidmm, NULL, context->save->ttm.base.resv,
@@ -83,14 +82,8 @@ static int context_init(struct pagoda_context *context)
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);
-	fence = pagoda_stream_end(&txn);
-	if (fence) {
-		dma_fence_wait(fence, false);
-		if (!ret)
-			ret = fence->error;
-		dma_fence_put(fence);
-	}
-	return ret;
+	done = pagoda_stream_end_wait(&txn);
+	return ret ?: done;
 }
 
 static struct pagoda_map context_map(struct pagoda_bo *save, struct pagoda_map_extent *extent,
@@ -142,13 +135,12 @@ static void context_update_root(struct pagoda_context *context, const struct con
 		},
 	};
 	struct pagoda_paging_cost cost = pagoda_process_cost(vidmm->mmu, map.size, stream->room);
-	struct dma_fence *fence;
 	bool large;
 
 	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room), 1);
 	mutex_lock(&vidmm->scratch_lock);
 	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
-		pagoda_queue_wait_idle(stream->queue, MAX_SCHEDULE_TIMEOUT);
+		pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
 	op.update_context.address = pagoda_process_map(vidmm->mmu, PAGODA_SCRATCH_DESTINATION,
 						       &map, &large, &emit);
@@ -156,9 +148,7 @@ static void context_update_root(struct pagoda_context *context, const struct con
 	pagoda_stream_emit(&txn, &op);
 	if (pagoda_mmu_mode(vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		pagoda_process_unmap(vidmm->mmu, &emit);
-	fence = pagoda_stream_end(&txn);
-	dma_fence_wait(fence, false);
-	dma_fence_put(fence);
+	pagoda_stream_end_wait(&txn);
 	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL) {
 		pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
 		pagoda_process_unmap(vidmm->mmu, &emit);

@@ -70,7 +70,7 @@ static void mmu_remove(struct pagoda_vidmm *vidmm, struct drm_mm_node *node)
 /* TTM's worker gives ranges back that moves left behind; it needs nothing of ours. */
 static void mmu_wait_for_room(struct pagoda_vidmm *vidmm)
 {
-	pagoda_queue_wait_idle(vidmm->stream.queue, HZ);
+	pagoda_stream_wait_idle(vidmm, HZ);
 	fsleep(2 * USEC_PER_MSEC);
 }
 

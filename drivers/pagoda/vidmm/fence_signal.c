@@ -200,7 +200,7 @@ void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal)
 	dma_resv_unlock(resv);
 	signal->by_gpu = fence;
 	if (!fence)
-		pagoda_queue_wait_idle(bo->vidmm->stream.queue, MAX_SCHEDULE_TIMEOUT);
+		pagoda_stream_wait_idle(bo->vidmm, MAX_SCHEDULE_TIMEOUT);
 	pagoda_mfence_signal_after(signal, fence);
 	dma_fence_put(fence);
 }

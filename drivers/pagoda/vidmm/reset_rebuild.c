@@ -200,14 +200,14 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 	if (ret)
 		return ret;
 	/* What was given up is marked, and will not be again. */
-	pagoda_queue_wait_idle(vidmm->stream.queue, MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	pagoda_device_mmu_drop_kept(vidmm);
 	pagoda_stream_plug(vidmm);
 	ret = rebuild_allocations(vidmm, lost);
 	pagoda_stream_unplug(vidmm);
 	if (!ret)
 		ret = rebuild_spaces(vidmm);
-	pagoda_queue_wait_idle(vidmm->stream.queue, MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	if (!ret)
 		pagoda_mfence_restore_all(vidmm);
 	return ret;

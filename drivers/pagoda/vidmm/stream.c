@@ -86,15 +86,48 @@ static void stream_push(struct pagoda_stream *stream)
 	pagoda_submission_push(sub);
 }
 
-static void stream_flush_work(struct work_struct *work)
+static void stream_flush(struct pagoda_stream *stream)
 {
-	struct pagoda_stream *stream = container_of(to_delayed_work(work),
-						    struct pagoda_stream, flush);
 	bool cookie = stream_lock(stream);
 
 	if (stream->open)
 		stream_push(stream);
 	stream_unlock(stream, cookie);
+}
+
+static void stream_flush_work(struct work_struct *work)
+{
+	stream_flush(container_of(to_delayed_work(work), struct pagoda_stream, flush));
+}
+
+/**
+ * pagoda_stream_flush() - Send what was collected, because somebody waits for it
+ * @vidmm: The manager
+ *
+ * Plugged or not: who plugged may be the one who waits.
+ *
+ * Context: May sleep. No transaction of the caller's is open.
+ */
+void pagoda_stream_flush(struct pagoda_vidmm *vidmm)
+{
+	stream_flush(&vidmm->stream);
+}
+
+/**
+ * pagoda_stream_wait_idle() - Wait for all that was emitted so far
+ * @vidmm: The manager
+ * @timeout: In jiffies
+ *
+ * The queue alone knows nothing of what is collected while somebody has plugged the stream.
+ *
+ * Context: Sleeps. No transaction of the caller's is open; no lock that is needed to signal
+ * a fence.
+ * Return: 0 or -ETIME.
+ */
+int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout)
+{
+	pagoda_stream_flush(vidmm);
+	return pagoda_queue_wait_idle(vidmm->stream.queue, timeout);
 }
 
 /* Packets there is private data for, the fence write at the end not counted. */
@@ -299,7 +332,7 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
 			      const struct pagoda_paging_cost *cost)
 {
 	while (pagoda_stream_begin(txn, vidmm, bo, resv, DMA_RESV_USAGE_BOOKKEEP, cost)) {
-		pagoda_queue_wait_idle(vidmm->stream.queue, HZ);
+		pagoda_stream_wait_idle(vidmm, HZ);
 		fsleep(USEC_PER_MSEC);
 	}
 }

@@ -172,9 +172,11 @@ static void tables_written(void *owner, const struct pagoda_paging_op *op)
  */
 static void tables_suspend(void *owner, void *space_data)
 {
-	if (space_data)
-		dma_resv_wait_timeout(pagoda_vm_shared(space_data)->resv, DMA_RESV_USAGE_BOOKKEEP,
-				      false, MAX_SCHEDULE_TIMEOUT);
+	if (!space_data)
+		return;
+	pagoda_stream_flush(owner);
+	dma_resv_wait_timeout(pagoda_vm_shared(space_data)->resv, DMA_RESV_USAGE_BOOKKEEP, false,
+			      MAX_SCHEDULE_TIMEOUT);
 }
 
 static const struct pagoda_mmu_ops tables_ops = {

@@ -267,6 +267,8 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 void pagoda_stream_fini(struct pagoda_vidmm *vidmm);
 void pagoda_stream_plug(struct pagoda_vidmm *vidmm);
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm);
+void pagoda_stream_flush(struct pagoda_vidmm *vidmm);
+int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			struct pagoda_bo *bo, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost);

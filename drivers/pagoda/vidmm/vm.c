@@ -157,6 +157,8 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 	done = pagoda_stream_end(&txn);
 	pagoda_vm_note_last(vm, done);
 	pagoda_space_unlock(vm->space);
+	if (pagoda_pt_update_waits(update))
+		pagoda_stream_flush(vm->vidmm);
 	pagoda_pt_update_finish(update, done);
 	if (done) {
 		dma_resv_add_fence(pagoda_vm_resv(vm), done, DMA_RESV_USAGE_BOOKKEEP);
@@ -209,8 +211,10 @@ static void vm_keep_until(struct dma_resv *resv, struct dma_fence *fence)
  */
 static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 {
-	if (resv && pagoda_mmu_mode(vm->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
-		dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
+	if (!resv || pagoda_mmu_mode(vm->vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		return;
+	pagoda_stream_flush(vm->vidmm);
+	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
 }
 
 static void vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
@@ -533,7 +537,7 @@ static void vm_empty_tables(struct pagoda_vm *vm)
 	if (pagoda_space_prepare_close(vm->space, &update) || pagoda_vm_commit(vm, update, &fence))
 		vm_invalidate_range(vm, NULL, vm->base.mm_start, vm->base.mm_range);
 	dma_fence_put(fence);
-	pagoda_queue_wait_idle(vm->vidmm->stream.queue, MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_wait_idle(vm->vidmm, MAX_SCHEDULE_TIMEOUT);
 }
 
 static void vm_empty_books(struct pagoda_vm *vm)
@@ -581,6 +585,7 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	pagoda_plan_fini(vm);
 	vm_empty_books(vm);
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	pagoda_stream_flush(vm->vidmm);
 	dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false,
 			      MAX_SCHEDULE_TIMEOUT);
 	vm_empty_tables(vm);

@@ -109,6 +109,7 @@ bool pagoda_vm_may_evict(struct pagoda_bo *bo)
  */
 static void vm_table_detach(struct pagoda_vm *vm)
 {
+	pagoda_stream_flush(vm->vidmm);
 	if (vm->last)
 		dma_fence_wait(vm->last, false);
 	pagoda_space_detach(vm->space);
