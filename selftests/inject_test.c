@@ -203,12 +203,12 @@ TEST_F(slow, nobody_waits_in_the_call)
 	struct drm_pagoda_make_resident args;
 	int64_t start;
 
-	/* Much longer than a busy machine takes for a call. */
+	/* Half of what the driver gives the device, so that it isn't reset. */
 	ASSERT_EQ(0, rule_write("clear"));
-	ASSERT_EQ(0, rule_write("queue=paging action=delay us=3000000"));
+	ASSERT_EQ(0, rule_write("queue=paging action=delay us=500000"));
 	start = pagoda_now();
 	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, self->syncobj, 1, &args));
-	EXPECT_GT(2 * PAGODA_SEC, pagoda_now() - start);
+	EXPECT_GT(PAGODA_SEC / 2, pagoda_now() - start);
 	EXPECT_EQ(1, args.pending);
 	EXPECT_EQ(-ETIME, pagoda_wait(self->dev.fd, self->handle, 0));
 	EXPECT_EQ(-ETIME, pagoda_wait(self->dev.fd, self->handle, 1000000));
@@ -218,7 +218,7 @@ TEST_F(slow, nobody_waits_in_the_call)
 
 	start = pagoda_now();
 	ASSERT_EQ(0, pagoda_evict(self->dev.fd, &self->handle, 1, self->syncobj, 2));
-	EXPECT_GT(2 * PAGODA_SEC, pagoda_now() - start);
+	EXPECT_GT(PAGODA_SEC / 2, pagoda_now() - start);
 	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 2, 1000000));
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->dev.fd, self->syncobj, 2, LIMIT));
 }
