@@ -303,7 +303,7 @@ static int batch_flush(struct engine *e)
 /* Puts an allocation into the batch, after those that had to go before it. */
 static int batch_add(struct engine *e, struct allocation *it)
 {
-	uint64_t limit = (it->aperture ? e->aperture_size : e->vram_size) / 4;
+	uint64_t limit = (it->aperture ? e->aperture_size : e->vram_size) / REPLAY_BATCH_PART;
 	uint64_t *used = it->aperture ? &e->batch.aperture : &e->batch.vram;
 	int ret;
 

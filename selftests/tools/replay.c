@@ -23,7 +23,6 @@
 
 /* Below that the module's granularity of a MiB would make a fraction something else. */
 #define SMALLEST_VRAM	(16 * PAGODA_MIB)
-#define PAGE		4096
 #define CLIENTS_MAX	64
 
 static const char usage_text[] =
@@ -148,7 +147,7 @@ static uint64_t planned_mb(const struct plan *plan, double vram)
  */
 static int plan_make(struct trace *trace, const struct replay_options *o, struct plan *plan)
 {
-	int ret = trace_measure(trace, PAGE, &plan->demand);
+	int ret = trace_measure(trace, &plan->demand);
 
 	if (ret)
 		return ret;
@@ -156,7 +155,7 @@ static int plan_make(struct trace *trace, const struct replay_options *o, struct
 	if (!o->scale && o->vram && plan->demand.working_set)
 		plan->scale += (uint64_t)(SMALLEST_VRAM / (plan->demand.working_set * o->vram));
 	trace_scale(trace, plan->scale);
-	ret = trace_measure(trace, PAGE, &plan->demand);
+	ret = trace_measure(trace, &plan->demand);
 	plan->vram_mb = planned_mb(plan, o->vram);
 	trace_cut(trace, o->frames);
 	return ret;

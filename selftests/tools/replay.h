@@ -8,6 +8,9 @@
 
 #include "trace.h"
 
+/* A submission names at most this part of VRAM, so that a few can be in flight. */
+#define REPLAY_BATCH_PART	4
+
 struct replay_options {
 	const char *path;
 	double vram;

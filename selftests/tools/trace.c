@@ -41,10 +41,8 @@ static const char *number(const char *at, uint64_t *value)
 	return errno ? NULL : end;
 }
 
-static int event_add(struct parser *p, const struct trace_event *event)
+int trace_add(struct trace *trace, const struct trace_event *event)
 {
-	struct trace *trace = p->trace;
-
 	if (trace->count == trace->capacity) {
 		size_t capacity = trace->capacity ? trace->capacity * 2 : 4096;
 		void *events = realloc(trace->events, capacity * sizeof(*event));
@@ -55,6 +53,10 @@ static int event_add(struct parser *p, const struct trace_event *event)
 		trace->capacity = capacity;
 	}
 	trace->events[trace->count++] = *event;
+	if (event->type == TRACE_FRAME)
+		trace->frames++;
+	else if (event->type == TRACE_ALLOC)
+		trace->max_id = event->id;
 	return 0;
 }
 
@@ -109,7 +111,6 @@ static int parse_alloc(struct parser *p, const char *at, struct trace_event *eve
 	ret = sizes_reserve(p, event->id);
 	if (ret)
 		return ret;
-	p->trace->max_id = event->id;
 	p->sizes[event->id] = event->length;
 	return 0;
 }
@@ -140,10 +141,8 @@ static int parse_event(struct parser *p, const char *line)
 	const char *at;
 	int ret = 0;
 
-	if (event.type == TRACE_FRAME) {
-		p->trace->frames++;
-		return line[1] ? refuse(p, "expected: f") : event_add(p, &event);
-	}
+	if (event.type == TRACE_FRAME)
+		return line[1] ? refuse(p, "expected: f") : trace_add(p->trace, &event);
 	at = number(line + 1, &id);
 	if (!at || id > 1u << 24)
 		return refuse(p, "expected an ID");
@@ -170,7 +169,7 @@ static int parse_event(struct parser *p, const char *line)
 	default:
 		return refuse(p, "unknown event");
 	}
-	return ret ? ret : event_add(p, &event);
+	return ret ? ret : trace_add(p->trace, &event);
 }
 
 static void name_of(const char *path, char *name, size_t size)
@@ -262,39 +261,66 @@ struct seen {
 	uint32_t frame;
 };
 
-int trace_measure(const struct trace *trace, uint64_t page, struct trace_demand *demand)
+static int by_bytes(const void *a, const void *b)
 {
-	struct seen *seen = calloc(trace->max_id + 1ul, sizeof(*seen));
-	uint64_t frame_bytes = 0, live = 0;
-	uint32_t frame = 1;
+	uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+
+	return first < second ? -1 : first > second;
+}
+
+/* Sorts @frames. */
+static uint64_t percentile(uint64_t *frames, uint32_t count, unsigned int percent)
+{
+	uint64_t at = (uint64_t)count * percent / 100;
+
+	if (!count)
+		return 0;
+	qsort(frames, count, sizeof(*frames), by_bytes);
+	return frames[at < count ? at : count - 1];
+}
+
+/* @frames: room for one number a frame and what comes behind the last. */
+static void measure(const struct trace *trace, struct seen *seen, uint64_t *frames,
+		    struct trace_demand *demand)
+{
+	uint64_t live = 0;
+	uint32_t frame = 0;
 	size_t n;
 
-	memset(demand, 0, sizeof(*demand));
-	if (!seen)
-		return -ENOMEM;
 	for (n = 0; n < trace->count; n++) {
 		const struct trace_event *event = &trace->events[n];
 		struct seen *it = &seen[event->id];
 
 		if (event->type == TRACE_FRAME) {
-			frame_bytes = 0;
 			frame++;
 		} else if (event->type == TRACE_ALLOC) {
-			it->size = (event->length + page - 1) / page * page;
+			it->size = (event->length + TRACE_PAGE - 1) / TRACE_PAGE * TRACE_PAGE;
 			live += it->size;
 		} else if (event->type == TRACE_FREE) {
 			live -= it->size;
-		} else if (event->type == TRACE_USE && it->frame != frame) {
-			it->frame = frame;
-			frame_bytes += it->size;
+		} else if (event->type == TRACE_USE && it->frame != frame + 1) {
+			it->frame = frame + 1;
+			frames[frame] += it->size;
 		}
-		if (frame_bytes > demand->working_set)
-			demand->working_set = frame_bytes;
+		if (frames[frame] > demand->working_set)
+			demand->working_set = frames[frame];
 		if (live > demand->live)
 			demand->live = live;
 		if (it->size > demand->largest)
 			demand->largest = it->size;
 	}
+	demand->usual = percentile(frames, trace->frames, 95);
+}
+
+int trace_measure(const struct trace *trace, struct trace_demand *demand)
+{
+	struct seen *seen = calloc(trace->max_id + 1ul, sizeof(*seen));
+	uint64_t *frames = calloc(trace->frames + 1ul, sizeof(*frames));
+
+	memset(demand, 0, sizeof(*demand));
+	if (seen && frames)
+		measure(trace, seen, frames, demand);
+	free(frames);
 	free(seen);
-	return 0;
+	return seen && frames ? 0 : -ENOMEM;
 }

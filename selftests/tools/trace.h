@@ -45,9 +45,16 @@ struct trace {
 	uint32_t frames;
 };
 
-/* Most bytes of page-rounded allocations used in one frame, and the largest allocation. */
+/* Bytes of a page; allocations are whole ones. */
+#define TRACE_PAGE	4096
+
+/*
+ * Most bytes of page-rounded allocations used in one frame, the 95th percentile of that over
+ * the frames, the largest allocation, and most bytes allocated at once.
+ */
 struct trace_demand {
 	uint64_t working_set;
+	uint64_t usual;
 	uint64_t largest;
 	uint64_t live;
 };
@@ -59,8 +66,11 @@ struct trace_demand {
 int trace_load(struct trace *trace, const char *path);
 void trace_unload(struct trace *trace);
 
-/* What the trace asks of a GPU whose pages have @page bytes; 0 or -ENOMEM. */
-int trace_measure(const struct trace *trace, uint64_t page, struct trace_demand *demand);
+/* Appends an event, which isn't checked; 0 or -ENOMEM. */
+int trace_add(struct trace *trace, const struct trace_event *event);
+
+/* What the trace asks of a GPU; 0 or -ENOMEM. */
+int trace_measure(const struct trace *trace, struct trace_demand *demand);
 
 /* Leaves the first @frames frames (0: all). */
 void trace_cut(struct trace *trace, unsigned int frames);
