@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who leaves VRAM when room is needed.
+ *
+ * The manager tells the policy what is used, comes, leaves and is freed, and asks it for victims.
+ * The policy allocates nothing, knows no lock and none of the driver's objects: the same source
+ * is the driver's and the simulator's.
+ *
+ * A victim is, in this order: offered, of the lowest offer priority (C169); of the lowest
+ * residency priority (C168); used again last, as far as that can be told. Between those that
+ * are used again about equally late, idle goes before busy, clean before dirty, and what the
+ * CPU can't see before what it can.
+ *
+ * Vocabulary: an item is an allocation, as far as the policy knows it. It is a candidate while
+ * it is in VRAM and may be picked; a held one is in VRAM too, but may not. Time is counted in
+ * pages: it goes on by an item's size when the item is used, so that intervals mean the same
+ * whatever the speed and the size of submissions.
+ *
+ * Context: any; callers hold one lock of their own around every call with the same policy.
+ */
+#ifndef PAGODA_POLICY_H
+#define PAGODA_POLICY_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+/** PAGODA_POLICY_LOWEST: WDDM's lowest residency priority, D3DDDI_ALLOCATIONPRIORITY_MINIMUM. */
+#define PAGODA_POLICY_LOWEST	0x28000000u
+/** PAGODA_POLICY_NORMAL: WDDM's normal residency priority. */
+#define PAGODA_POLICY_NORMAL	0x78000000u
+/** PAGODA_POLICY_HIGHEST: WDDM's highest residency priority. */
+#define PAGODA_POLICY_HIGHEST	0xc8000000u
+/** PAGODA_POLICY_FINEST: smaller differences of residency priorities are none; a quarter level. */
+#define PAGODA_POLICY_FINEST	0x0a000000u
+
+/** PAGODA_POLICY_OFFERS: offer priorities, 0 = what is least missed. */
+#define PAGODA_POLICY_OFFERS	3
+/** PAGODA_POLICY_RANKS: offers, then residency priorities; a lower one goes first. */
+#define PAGODA_POLICY_RANKS \
+	(PAGODA_POLICY_OFFERS + \
+	 (PAGODA_POLICY_HIGHEST - PAGODA_POLICY_LOWEST) / PAGODA_POLICY_FINEST + 1)
+/** PAGODA_POLICY_SIDES: lists for what the CPU can't see, and for what it can. */
+#define PAGODA_POLICY_SIDES	2
+/** PAGODA_POLICY_CLASSES: intervals by their power of two; class 0 has none. */
+#define PAGODA_POLICY_CLASSES	33
+/** PAGODA_POLICY_HISTORY: intervals remembered, enough to see two turns of an alternation. */
+#define PAGODA_POLICY_HISTORY	4
+
+/**
+ * enum pagoda_policy_need - What room is needed
+ * @PAGODA_POLICY_NEED_ANY: Anywhere in VRAM
+ * @PAGODA_POLICY_NEED_VISIBLE: Where the CPU can see it
+ */
+enum pagoda_policy_need {
+	PAGODA_POLICY_NEED_ANY,
+	PAGODA_POLICY_NEED_VISIBLE,
+};
+
+/**
+ * struct pagoda_policy_item - An allocation; embedded in it, the members are the policy's. They
+ *	fill one cache line, because a miss is most of what a victim costs
+ * @order: In a row of the policy while it is a candidate
+ * @recent: In &pagoda_policy.recent while plain LRU would have it in VRAM
+ * @last: When it was used last
+ * @pages: Its size; also how much time a use takes
+ * @intervals: Between its last uses, newest first
+ * @nr_intervals: Valid ones of these
+ * @class: Of the predicted interval
+ * @rank: Who goes first
+ * @home_rank: Its rank when it isn't offered
+ * @visible: The CPU can see it where it is
+ * @clean: What is in system memory is as good
+ * @used: Ever: before, @last means nothing
+ * @picked: The policy named it as a victim
+ * @evicted: It left because of that
+ * @lru_evicted: Plain LRU would have evicted it
+ */
+struct pagoda_policy_item {
+	struct list_head order;
+	struct list_head recent;
+	u64 last;
+	u32 pages;
+	u32 intervals[PAGODA_POLICY_HISTORY];
+	u32 nr_intervals : 3;
+	u32 class : 6;
+	u32 rank : 5;
+	u32 home_rank : 5;
+	u32 visible : 1;
+	u32 clean : 1;
+	u32 used : 1;
+	u32 picked : 1;
+	u32 evicted : 1;
+	u32 lru_evicted : 1;
+};
+
+/**
+ * struct pagoda_policy_rank - Candidates of one rank
+ * @rows: By side and class, each in the order of last use
+ * @filled: A bit for each class that isn't empty, by side
+ */
+struct pagoda_policy_rank {
+	struct list_head rows[PAGODA_POLICY_SIDES][PAGODA_POLICY_CLASSES];
+	u64 filled[PAGODA_POLICY_SIDES];
+};
+
+/**
+ * struct pagoda_policy - The policy of one VRAM; 22 KB
+ * @ranks: The candidates
+ * @filled: A bit for each rank that has some
+ * @clock: Time
+ * @capacity: Pages of VRAM
+ * @is_busy: Optional: whether the GPU may still be using an item; asked under the caller's lock
+ * @recent: What plain LRU would have in VRAM, the longest unused first
+ * @recent_pages: Sum of these
+ * @behind: Pages that predictions have moved more than plain LRU would have; negative: fewer
+ * @lru_moved: Pages that plain LRU would have moved since predictions were given up, or were
+ *	tried again, or last proved good
+ * @rest: How many it shall have moved before they are tried again
+ * @failures: How often in a row they were given up
+ * @distrusts: They are given up: the longest unused goes
+ */
+struct pagoda_policy {
+	struct pagoda_policy_rank ranks[PAGODA_POLICY_RANKS];
+	u32 filled;
+	u64 clock;
+	u64 capacity;
+	bool (*is_busy)(struct pagoda_policy_item *item);
+	struct list_head recent;
+	u64 recent_pages;
+	s64 behind;
+	u64 lru_moved;
+	u64 rest;
+	u32 failures;
+	bool distrusts;
+};
+
+void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size);
+
+void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 size);
+void pagoda_policy_remove(struct pagoda_policy *policy, struct pagoda_policy_item *item);
+void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item);
+void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item);
+void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item);
+void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item *item);
+
+void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+			 unsigned int priority);
+void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_item *item);
+void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+				u32 priority);
+void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+			       bool visible);
+void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+			     bool clean);
+
+struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
+					      enum pagoda_policy_need need);
+
+#endif
