@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Victim choice: what goes before what, alone and against a model that is slow and plain.
+ */
+#include <kunit/test.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/prandom.h>
+#include <linux/sizes.h>
+#include <pagoda/policy.h>
+
+#define LOW	0x50000000u
+#define HIGH	0xa0000000u
+
+/* ---- Few items ---------------------------------------------------------------- */
+
+#define FEW	48
+
+/**
+ * struct few_item - An allocation
+ * @base: What the policy knows of it
+ * @busy: What the policy finds out
+ */
+struct few_item {
+	struct pagoda_policy_item base;
+	bool busy;
+};
+
+/**
+ * struct policy_few - A policy and some items, a page each unless said otherwise
+ * @policy: The policy
+ * @items: Items; in VRAM when used
+ */
+struct policy_few {
+	struct pagoda_policy policy;
+	struct few_item items[FEW];
+};
+
+static bool few_is_busy(struct pagoda_policy_item *item)
+{
+	return container_of(item, struct few_item, base)->busy;
+}
+
+/* VRAM is large enough for predictions never to be given up. */
+static struct policy_few *few_make(struct kunit *test, u64 clock)
+{
+	struct policy_few *few = kunit_kzalloc(test, sizeof(*few), GFP_KERNEL);
+	u32 n;
+
+	KUNIT_ASSERT_NOT_NULL(test, few);
+	pagoda_policy_init(&few->policy, SZ_1T);
+	few->policy.is_busy = few_is_busy;
+	few->policy.clock = clock;
+	for (n = 0; n < FEW; n++)
+		pagoda_policy_add(&few->policy, &few->items[n].base, SZ_4K);
+	return few;
+}
+
+static void few_use(struct policy_few *few, u32 first, u32 count)
+{
+	for (; count; count--, first++)
+		pagoda_policy_use(&few->policy, &few->items[first].base);
+}
+
+/* So many pages are used by somebody who isn't a candidate afterwards. */
+static void few_pass_time(struct policy_few *few, u32 pages)
+{
+	struct pagoda_policy_item *other = &few->items[FEW - 1].base;
+
+	while (pages--)
+		pagoda_policy_use(&few->policy, other);
+	pagoda_policy_leave(&few->policy, other);
+}
+
+static int few_pick(struct policy_few *few, enum pagoda_policy_need need)
+{
+	struct pagoda_policy_item *item = pagoda_policy_pick(&few->policy, need);
+
+	return item ? container_of(item, struct few_item, base) - few->items : -1;
+}
+
+/* All candidates, in the order in which they go. */
+static void few_expect(struct kunit *test, struct policy_few *few, const int *order, u32 count)
+{
+	u32 n;
+
+	for (n = 0; n < count; n++)
+		KUNIT_EXPECT_EQ_MSG(test, few_pick(few, PAGODA_POLICY_NEED_ANY), order[n],
+				    "victim %u", n);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), -1);
+}
+
+/* Nobody is a candidate who wasn't in VRAM; a victim is one only once. */
+static void policy_candidates(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	struct pagoda_policy *policy = &few->policy;
+
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), -1);
+	few_use(few, 0, 4);
+	pagoda_policy_hold(policy, &few->items[0].base);
+	pagoda_policy_leave(policy, &few->items[2].base);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 3);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), -1);
+
+	pagoda_policy_enter(policy, &few->items[3].base);
+	pagoda_policy_enter(policy, &few->items[0].base);
+	KUNIT_EXPECT_EQ(test, policy->recent_pages, 3);
+	pagoda_policy_remove(policy, &few->items[1].base);
+	KUNIT_EXPECT_EQ(test, policy->recent_pages, 2);
+	few_expect(test, few, (const int[]){ 0, 3 }, 2);
+	KUNIT_EXPECT_EQ(test, policy->filled, 0);
+}
+
+/* Used once each: who wasn't used for longest goes. */
+static void policy_recency(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 3, 1);
+	few_use(few, 0, 3);
+	few_use(few, 4, 2);
+	few_expect(test, few, (const int[]){ 3, 0, 1, 2, 4, 5 }, 6);
+}
+
+/* Offers of any age go before all priorities, by their own (C169); priorities in order (C168). */
+static void policy_ranks(struct kunit *test)
+{
+	static const u32 priorities[] = {
+		PAGODA_POLICY_HIGHEST, HIGH, PAGODA_POLICY_NORMAL, LOW, PAGODA_POLICY_LOWEST,
+		PAGODA_POLICY_NORMAL + PAGODA_POLICY_FINEST,
+		PAGODA_POLICY_NORMAL - PAGODA_POLICY_FINEST, U32_MAX, 0,
+	};
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < ARRAY_SIZE(priorities); n++)
+		pagoda_policy_set_priority(&few->policy, &few->items[n].base, priorities[n]);
+	few_use(few, 0, 12);
+	for (n = 0; n < PAGODA_POLICY_OFFERS; n++)
+		pagoda_policy_offer(&few->policy, &few->items[9 + n].base,
+				    PAGODA_POLICY_OFFERS - 1 - n);
+	few_expect(test, few, (const int[]){ 11, 10, 9, 4, 8, 3, 6, 2, 5, 1, 0, 7 }, 12);
+}
+
+/* An offer is taken back; a priority set meanwhile counts then. */
+static void policy_reclaim(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 4);
+	pagoda_policy_offer(&few->policy, &few->items[3].base, 0);
+	pagoda_policy_offer(&few->policy, &few->items[2].base, 0);
+	pagoda_policy_set_priority(&few->policy, &few->items[2].base, HIGH);
+	pagoda_policy_reclaim(&few->policy, &few->items[2].base);
+	few_expect(test, few, (const int[]){ 3, 0, 1, 2 }, 4);
+}
+
+/* What priorities don't tell apart is left to recency. */
+static void policy_fine_priorities(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	pagoda_policy_set_priority(&few->policy, &few->items[0].base, HIGH + SZ_64K);
+	pagoda_policy_set_priority(&few->policy, &few->items[1].base, HIGH);
+	few_use(few, 0, 2);
+	few_expect(test, few, (const int[]){ 0, 1 }, 2);
+}
+
+/* Used at about the same time: busy last, of the idle the dirty, of the clean the visible. */
+static void policy_ties(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 4);
+	few->items[0].busy = true;
+	pagoda_policy_set_visible(&few->policy, &few->items[2].base, true);
+	pagoda_policy_set_clean(&few->policy, &few->items[2].base, true);
+	pagoda_policy_set_clean(&few->policy, &few->items[3].base, true);
+	few_pass_time(few, 16);
+	few_expect(test, few, (const int[]){ 3, 2, 1, 0 }, 4);
+}
+
+/* But who seems to be used much later goes, busy or not. */
+static void policy_ties_end(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 1);
+	few_pass_time(few, 16);
+	few_use(few, 1, 1);
+	few->items[0].busy = true;
+	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
+	few_pass_time(few, 1);
+	few_expect(test, few, (const int[]){ 0, 1 }, 2);
+}
+
+/* Who asks for visible room isn't helped by anything else. */
+static void policy_visible(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 4);
+	pagoda_policy_offer(&few->policy, &few->items[0].base, 0);
+	pagoda_policy_set_visible(&few->policy, &few->items[2].base, true);
+	pagoda_policy_set_visible(&few->policy, &few->items[3].base, true);
+	pagoda_policy_set_priority(&few->policy, &few->items[2].base, HIGH);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), 3);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), 2);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), -1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+}
+
+/* In a cycle who was just used is used again last. */
+static void policy_cycle(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 3; n++)
+		few_use(few, 0, 8);
+	few_expect(test, few, (const int[]){ 7, 6, 5, 4, 3, 2, 1, 0 }, 8);
+}
+
+/*
+ * A frame uses one item twice, near and far in turns, and another at equal distances of 12. The
+ * first has 22 to go after the near one, and 2 after the far one.
+ */
+static void policy_alternates(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 5; n++) {
+		few_use(few, 0, 1);
+		few_pass_time(few, 1);
+		few_use(few, 0, 1);
+		few_pass_time(few, 3);
+		few_use(few, 1, 1);
+		few_pass_time(few, 11);
+		few_use(few, 1, 1);
+		few_pass_time(few, 5);
+	}
+	few_use(few, 0, 1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+	pagoda_policy_enter(&few->policy, &few->items[1].base);
+	few_pass_time(few, 1);
+	few_use(few, 0, 1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+}
+
+/* As policy_cycle(), when predictions aren't trusted. */
+static void policy_distrusts(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 3; n++)
+		few_use(few, 0, 8);
+	few->policy.distrusts = true;
+	few->policy.rest = U64_MAX;
+	few_expect(test, few, (const int[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, 8);
+}
+
+/* Who didn't come when it was expected isn't waited for any longer. */
+static void policy_overdue(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 3; n++)
+		few_use(few, 0, 8);
+	for (n = 0; n < 3; n++)
+		few_use(few, 1, 7);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+}
+
+/* ---- Against a model ----------------------------------------------------------- */
+
+/* Uses that the model remembers of an item; it forgets none. */
+#define USES	512
+#define STEPS	6000
+
+/**
+ * struct model_item - An item as the model sees it
+ * @uses: The times of all its uses
+ * @nr_uses: Their number
+ * @place: Its place in its row: rows are in the order of places
+ * @rank: Its rank
+ * @home_rank: Its rank when it isn't offered
+ * @candidate: Whether it may be picked
+ * @visible: As it was set
+ * @clean: As it was set
+ */
+struct model_item {
+	u64 uses[USES];
+	u32 nr_uses;
+	s64 place;
+	u32 rank;
+	u32 home_rank;
+	bool candidate;
+	bool visible;
+	bool clean;
+};
+
+struct model {
+	struct policy_few *few;
+	struct model_item items[FEW];
+	u64 clock;
+	s64 places;
+};
+
+static u64 model_interval(const struct model_item *it, u32 back)
+{
+	return it->uses[it->nr_uses - 1 - back] - it->uses[it->nr_uses - 2 - back];
+}
+
+static bool model_same(u64 a, u64 b)
+{
+	return max(a, b) - min(a, b) <= max(a, b) / 8;
+}
+
+static u64 model_predict(const struct model_item *it)
+{
+	u64 shortest = U64_MAX;
+	u32 n;
+
+	if (it->nr_uses < 2)
+		return 0;
+	if (it->nr_uses >= 5 && model_same(model_interval(it, 0), model_interval(it, 2)) &&
+	    model_same(model_interval(it, 1), model_interval(it, 3)) &&
+	    !model_same(model_interval(it, 0), model_interval(it, 1)))
+		return model_interval(it, 1);
+	for (n = 0; n < 3 && n + 2 <= it->nr_uses; n++)
+		shortest = min(shortest, model_interval(it, n));
+	return shortest;
+}
+
+static u64 model_distance(const struct model *model, const struct model_item *it)
+{
+	u64 interval = model_predict(it);
+	u64 age = model->clock - it->uses[it->nr_uses - 1];
+
+	if (it->rank < PAGODA_POLICY_OFFERS)
+		return age;
+	if (interval && age <= interval)
+		return interval - age;
+	return interval && age <= interval + interval / 8 ? 0 : 2 * age;
+}
+
+static u32 model_row(const struct model_item *it)
+{
+	u64 interval = it->rank < PAGODA_POLICY_OFFERS ? 0 : model_predict(it);
+
+	return (interval ? ilog2(interval) + 1 : 0) << 8 | it->rank << 1 | it->visible;
+}
+
+/* Whether it is one of the first or last two of its row. */
+static bool model_is_at_end(const struct model *model, const struct model_item *it)
+{
+	u32 n, before = 0, behind = 0;
+
+	for (n = 0; n < FEW; n++) {
+		const struct model_item *other = &model->items[n];
+
+		if (!other->candidate || model_row(other) != model_row(it))
+			continue;
+		before += other->place < it->place;
+		behind += other->place > it->place;
+	}
+	return before < 2 || behind < 2;
+}
+
+/* The larger, the earlier it goes; the same for who may go in either order. */
+static u64 model_merit(const struct model *model, u32 n)
+{
+	const struct model_item *it = &model->items[n];
+	u64 distance = model_distance(model, it);
+	u64 merit = distance ? ilog2(distance) + 1 : 0;
+
+	merit = 2 * merit + !model->few->items[n].busy;
+	merit = 2 * merit + it->clean;
+	merit = 2 * merit + !it->visible;
+	return merit << 48 | distance;
+}
+
+static bool model_may_go(const struct model *model, u32 n, enum pagoda_policy_need need)
+{
+	const struct model_item *it = &model->items[n];
+
+	return it->candidate && (it->visible || need == PAGODA_POLICY_NEED_ANY);
+}
+
+static u32 model_lowest_rank(const struct model *model, enum pagoda_policy_need need)
+{
+	u32 n, lowest = U32_MAX;
+
+	for (n = 0; n < FEW; n++)
+		if (model_may_go(model, n, need))
+			lowest = min(lowest, model->items[n].rank);
+	return lowest;
+}
+
+static void model_expect(struct kunit *test, struct model *model, int victim,
+			 enum pagoda_policy_need need)
+{
+	u32 n, rank = model_lowest_rank(model, need);
+	u64 best = 0;
+
+	if (rank == U32_MAX) {
+		KUNIT_EXPECT_EQ(test, victim, -1);
+		return;
+	}
+	for (n = 0; n < FEW; n++)
+		if (model_may_go(model, n, need) && model->items[n].rank == rank &&
+		    model_is_at_end(model, &model->items[n]))
+			best = max(best, model_merit(model, n));
+	KUNIT_ASSERT_GE(test, victim, 0);
+	KUNIT_EXPECT_TRUE(test, model_may_go(model, victim, need));
+	KUNIT_EXPECT_EQ(test, model->items[victim].rank, rank);
+	KUNIT_EXPECT_EQ(test, model_merit(model, victim), best);
+}
+
+static void model_link(struct model *model, struct model_item *it)
+{
+	const struct model_item *first = NULL;
+	u32 n;
+
+	it->candidate = false;
+	for (n = 0; n < FEW; n++) {
+		const struct model_item *other = &model->items[n];
+
+		if (other->candidate && model_row(other) == model_row(it) &&
+		    (!first || other->place < first->place))
+			first = other;
+	}
+	it->candidate = true;
+	model->places++;
+	it->place = model->places;
+	if (first && it->uses[it->nr_uses - 1] < first->uses[first->nr_uses - 1])
+		it->place = -it->place;
+}
+
+static void model_relink(struct model *model, struct model_item *it)
+{
+	if (it->candidate)
+		model_link(model, it);
+}
+
+static void model_use(struct model *model, u32 n)
+{
+	struct model_item *it = &model->items[n];
+
+	if (it->nr_uses == USES)
+		return;
+	pagoda_policy_use(&model->few->policy, &model->few->items[n].base);
+	model->clock += model->few->items[n].base.pages;
+	it->uses[it->nr_uses++] = model->clock;
+	model_link(model, it);
+}
+
+static void model_change(struct model *model, u32 n, struct rnd_state *random)
+{
+	struct pagoda_policy *policy = &model->few->policy;
+	struct pagoda_policy_item *item = &model->few->items[n].base;
+	struct model_item *it = &model->items[n];
+	u32 value = prandom_u32_state(random) % 17;
+
+	switch (prandom_u32_state(random) % 6) {
+	case 0:
+		pagoda_policy_offer(policy, item, value % 3);
+		it->rank = value % 3;
+		break;
+	case 1:
+		pagoda_policy_reclaim(policy, item);
+		it->rank = it->home_rank;
+		break;
+	case 2:
+		pagoda_policy_set_priority(policy, item, PAGODA_POLICY_LOWEST +
+					   value * PAGODA_POLICY_FINEST);
+		it->home_rank = PAGODA_POLICY_OFFERS + value;
+		if (it->rank < PAGODA_POLICY_OFFERS)
+			return;
+		it->rank = it->home_rank;
+		break;
+	case 3:
+		pagoda_policy_set_visible(policy, item, value & 1);
+		it->visible = value & 1;
+		break;
+	case 4:
+		pagoda_policy_set_clean(policy, item, value & 1);
+		it->clean = value & 1;
+		return;
+	default:
+		model->few->items[n].busy = value & 1;
+		return;
+	}
+	model_relink(model, it);
+}
+
+static void model_pick(struct kunit *test, struct model *model, struct rnd_state *random)
+{
+	enum pagoda_policy_need need = prandom_u32_state(random) % 2;
+	struct pagoda_policy *policy = &model->few->policy;
+	int victim = few_pick(model->few, need);
+
+	model_expect(test, model, victim, need);
+	if (victim < 0)
+		return;
+	model->items[victim].candidate = false;
+	if (prandom_u32_state(random) % 4) {
+		pagoda_policy_leave(policy, &model->few->items[victim].base);
+	} else {
+		pagoda_policy_enter(policy, &model->few->items[victim].base);
+		model_link(model, &model->items[victim]);
+	}
+}
+
+static void model_free(void *model)
+{
+	kvfree(model);
+}
+
+static struct model *model_make(struct kunit *test, struct rnd_state *random)
+{
+	struct model *model = kvzalloc(sizeof(*model), GFP_KERNEL);
+	u32 n;
+
+	KUNIT_ASSERT_NOT_NULL(test, model);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, model_free, model));
+	model->clock = prandom_u32_state(random);
+	model->few = few_make(test, model->clock);
+	for (n = 0; n < FEW; n++) {
+		pagoda_policy_add(&model->few->policy, &model->few->items[n].base,
+				  (1 + prandom_u32_state(random) % 9) * SZ_4K);
+		model->items[n].rank = model->few->items[n].base.rank;
+		model->items[n].home_rank = model->items[n].rank;
+	}
+	return model;
+}
+
+/* Uses run through the items, more or less in order, so that there is something to predict. */
+static void policy_random(struct kunit *test)
+{
+	struct rnd_state random;
+	struct model *model;
+	u32 n, at = 0;
+
+	prandom_seed_state(&random, 5);
+	model = model_make(test, &random);
+	for (n = 0; n < STEPS; n++) {
+		u32 what = prandom_u32_state(&random) % 8;
+
+		at = prandom_u32_state(&random) % 16 ? at + 1 : prandom_u32_state(&random);
+		if (what < 5)
+			model_use(model, at % FEW);
+		else if (what < 7)
+			model_pick(test, model, &random);
+		else
+			model_change(model, prandom_u32_state(&random) % FEW, &random);
+	}
+}
+
+static struct kunit_case policy_cases[] = {
+	KUNIT_CASE(policy_candidates),
+	KUNIT_CASE(policy_recency),
+	KUNIT_CASE(policy_ranks),
+	KUNIT_CASE(policy_reclaim),
+	KUNIT_CASE(policy_fine_priorities),
+	KUNIT_CASE(policy_ties),
+	KUNIT_CASE(policy_ties_end),
+	KUNIT_CASE(policy_visible),
+	KUNIT_CASE(policy_cycle),
+	KUNIT_CASE(policy_alternates),
+	KUNIT_CASE(policy_distrusts),
+	KUNIT_CASE(policy_overdue),
+	KUNIT_CASE(policy_random),
+	{}
+};
+
+static struct kunit_suite policy_suite = {
+	.name = "pagoda_policy",
+	.test_cases = policy_cases,
+};
+
+kunit_test_suite(policy_suite);
