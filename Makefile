@@ -6,10 +6,10 @@ MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 VM := selftests/vm
 
-export TRACE FRAMES VRAM FILTER FUZZ_SECONDS
+export TRACE TRACES FRAMES VRAM FILTER FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check setup modules kunit selftests matrix debug bench fuzz lint clean clean-cache help
+.PHONY: run sum check setup modules kunit selftests matrix debug bench simulate fuzz lint clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -22,6 +22,7 @@ help:
 	@echo 'make matrix           these tests in all update modes, with and without device MMU and VRAM the CPU can reach'
 	@echo 'make debug            KUnit and the user-space tests on the sanitizer kernel, in QEMU; FILTER=glob'
 	@echo 'make bench            measure; out/bench.tsv'
+	@echo 'make simulate         what LRU, our policy and an optimum move of real traces and made-up ones; TRACES=folder'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
 	@echo 'make setup            install and fetch what the others need (they do so themselves)'
@@ -60,6 +61,9 @@ debug: setup
 
 bench: setup
 	@$(VM)/bench.sh
+
+simulate: setup
+	@$(VM)/simulate.sh
 
 fuzz:
 	@$(VM)/fuzz.sh

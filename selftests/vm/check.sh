@@ -37,6 +37,7 @@ plan=(
 	"selftests with device MMU (stock)|$vm/machine.sh stock selftests-mmu1"
 	"selftests (stock)|$vm/machine.sh stock selftests"
 	"lint|$vm/lint.sh"
+	"simulate|env -u TRACES $vm/simulate.sh"
 	"replay (stock)|env VRAM=0.5 FRAMES=300 $vm/machine.sh stock replay"
 	"fuzz|$vm/fuzz.sh"
 	"replay in other modes (stock)|env VRAM=0.5 FRAMES=40 $vm/machine.sh stock replay-modes"
@@ -64,5 +65,5 @@ lane 9>&- &
 wait
 
 say "everything took $((SECONDS - start)) s"
-"$vm/report.py" lint fuzz uml.kunit stock.selftests stock.selftests-mmu0 stock.selftests-mmu1 stock.replay \
+"$vm/report.py" lint fuzz simulate uml.kunit stock.selftests stock.selftests-mmu0 stock.selftests-mmu1 stock.replay \
 	stock.replay-modes debug.kunit debug.selftests debug.selftests-smp4 | tee "$OUT/report.txt"

@@ -11,6 +11,7 @@ typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
+typedef __s64 s64;
 #endif
 typedef __u64 dma_addr_t;
 

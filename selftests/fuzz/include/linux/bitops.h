@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef PAGODA_FUZZ_BITOPS_H
+#define PAGODA_FUZZ_BITOPS_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+
+static inline int fls64(u64 value)
+{
+	return value ? 64 - __builtin_clzll(value) : 0;
+}
+
+static inline int __ffs64(u64 value)
+{
+	return __builtin_ctzll(value);
+}
+
+#endif
