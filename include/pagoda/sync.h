@@ -67,6 +67,7 @@ int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,
 		     const struct drm_pagoda_array *array, struct pagoda_syncs *syncs);
 int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
 		     struct dma_fence_chain *chain);
+int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise);
 void pagoda_syncs_put(struct pagoda_syncs *syncs);
 bool pagoda_syncs_look(struct pagoda_syncs *syncs);
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs);
@@ -77,11 +78,13 @@ void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence);
 /**
  * struct pagoda_deferred_item - Work that can't be made yet; embedded
  * @entry: In the queue
+ * @priority: It is made before those of lower priority; 0 where there is no such thing
  * @syncs: What it waits for and signals; the owner's
  * @failure: Fence that is signalled if it can't be made
  */
 struct pagoda_deferred_item {
 	struct list_head entry;
+	int priority;
 	struct pagoda_syncs *syncs;
 	struct dma_fence *failure;
 };
@@ -92,8 +95,9 @@ struct pagoda_deferred;
  * struct pagoda_deferred_ops - What a queue asks its owner
  * @make: All that the item waits for is there: make the work. Calls
  *	pagoda_syncs_signal() with its fence and answers 0, or a negative errno: then the
- *	queue signals what the item would have, with that error. Process context,
- *	without locks; the device isn't taken away meanwhile
+ *	queue signals what the item would have, with that error; but for -EAGAIN: it is
+ *	asked again later. Process context, without locks; the device isn't taken away
+ *	meanwhile
  * @put: The item isn't used any more; frees it and all of it
  */
 struct pagoda_deferred_ops {
@@ -102,7 +106,8 @@ struct pagoda_deferred_ops {
 };
 
 /**
- * struct pagoda_deferred - Work that can't be made yet, in order; embedded
+ * struct pagoda_deferred - Work that can't be made yet, in order of priority and then of
+ * arrival; embedded
  * @vidmm: Manager
  * @ops: Owner's calls
  * @until_done: Fences waited for must have signalled, too; else it is enough that they

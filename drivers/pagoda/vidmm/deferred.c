@@ -132,7 +132,7 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }
 
-/* False if the device is about to be rebuilt: later. */
+/* False if the device is about to be rebuilt, or the owner says so: later. */
 static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
 			  int *error)
 {
@@ -150,7 +150,10 @@ static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_
 	*error = queue->ops->make(queue, item);
 	pagoda_gate_leave(queue->vidmm, &gate);
 	drm_dev_exit(idx);
-	return true;
+	if (*error != -EAGAIN)
+		return true;
+	*error = 0;
+	return false;
 }
 
 /* Whether the worker shall look again by itself. */
@@ -222,8 +225,19 @@ bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
 	return !READ_ONCE(queue->count);
 }
 
+/* One that is just being made may find itself behind others. */
+static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_deferred_item *before;
+
+	list_for_each_entry_reverse(before, &queue->items, entry)
+		if (before->priority >= item->priority)
+			break;
+	list_add(&item->entry, &before->entry);
+}
+
 /**
- * pagoda_deferred_add() - Put an item behind those that wait
+ * pagoda_deferred_add() - Put an item behind those that wait, of its priority or a higher one
  * @queue: Queue
  * @item: Item, prepared; the queue's if 0 is returned
  *
@@ -240,7 +254,7 @@ int pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_it
 	spin_lock(&queue->lock);
 	error = queue->error;
 	if (!error) {
-		list_add_tail(&item->entry, &queue->items);
+		deferred_insert(queue, item);
 		if (!queue->count++)
 			list_add_tail(&queue->entry, &vidmm->deferred);
 	}

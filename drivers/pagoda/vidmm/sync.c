@@ -42,6 +42,21 @@ void pagoda_syncs_put(struct pagoda_syncs *syncs)
 	*syncs = (struct pagoda_syncs) {};
 }
 
+static int syncs_append(struct pagoda_syncs *syncs, const struct pagoda_sync *sync)
+{
+	struct pagoda_sync *list;
+
+	list = kvmalloc_array(syncs->count + 1, sizeof(*list), GFP_KERNEL);
+	if (!list)
+		return -ENOMEM;
+	if (syncs->count)
+		memcpy(list, syncs->list, syncs->count * sizeof(*list));
+	list[syncs->count++] = *sync;
+	kvfree(syncs->list);
+	syncs->list = list;
+	return 0;
+}
+
 /**
  * pagoda_syncs_add() - One thing more to be signalled
  * @syncs: List
@@ -55,19 +70,26 @@ void pagoda_syncs_put(struct pagoda_syncs *syncs)
 int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
 		     struct dma_fence_chain *chain)
 {
-	struct pagoda_sync *list;
-
-	list = kvmalloc_array(syncs->count + 1, sizeof(*list), GFP_KERNEL);
-	if (!list)
-		return -ENOMEM;
-	if (syncs->count)
-		memcpy(list, syncs->list, syncs->count * sizeof(*list));
-	list[syncs->count++] = (struct pagoda_sync) {
+	const struct pagoda_sync sync = {
 		.syncobj = syncobj, .point = point, .signal = true, .chain = chain,
 	};
-	kvfree(syncs->list);
-	syncs->list = list;
-	return 0;
+
+	return syncs_append(syncs, &sync);
+}
+
+/**
+ * pagoda_syncs_add_promise() - One monitored fence more to be signalled
+ * @syncs: List
+ * @promise: Promise of its value; the list's
+ *
+ * Context: May sleep.
+ * Return: 0 or -ENOMEM; then nothing was taken.
+ */
+int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise)
+{
+	const struct pagoda_sync sync = { .signal = true, .promise = promise };
+
+	return syncs_append(syncs, &sync);
 }
 
 static bool sync_look(struct pagoda_sync *sync)
