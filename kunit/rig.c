@@ -7,6 +7,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 
+#include <pagoda/residency.h>
 #include "mmu/process.h"
 #include "rig.h"
 
@@ -318,6 +319,8 @@ static void rig_destroy(void *data)
 		pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	for (i = 0; i < PAGODA_RIG_ENGINES && rig->engines[i].wq; i++)
 		pagoda_rig_hold(rig, i, false);
+	if (rig->client)
+		pagoda_client_drop_lists(rig->client);
 	if (!IS_ERR_OR_NULL(rig->vidmm)) {
 		pagoda_rig_unplug(rig);
 		pagoda_vidmm_destroy(rig->vidmm);

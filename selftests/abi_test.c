@@ -483,9 +483,11 @@ TEST_F(abi, list_flags_and_padding)
 
 	for (bit = 0; bit < 32; bit++) {
 		EXPECT_REFUSED(EINVAL, RESIDENT_WITH(flags, 1u << bit));
-		EXPECT_REFUSED(EINVAL, RESIDENT_WITH(paging_queue, 1u << bit));
+		EXPECT_REFUSED(ENOENT, RESIDENT_WITH(paging_queue, 1u << bit));
 		EXPECT_REFUSED(EINVAL, RESIDENT_WITH(pad, 1u << bit));
 		EXPECT_REFUSED(EINVAL, EVICT_WITH(flags, 1u << bit));
+		EXPECT_REFUSED(ENOENT, EVICT_WITH(paging_queue, 1u << bit));
+		EXPECT_REFUSED(EINVAL, EVICT_WITH(pad, 1u << bit));
 		query.flags = 1u << bit;
 		EXPECT_REFUSED(EINVAL, pagoda_ioctl(self->dev.fd, DRM_IOCTL_PAGODA_QUERY_RESIDENCY,
 						    &query));
@@ -660,7 +662,8 @@ TEST_F(abi, unknown_ioctls)
 	uint64_t zeros[16] = { 0 };
 	uint32_t nr;
 
-	for (nr = DRM_PAGODA_FENCE_WAIT + 1; nr < DRM_COMMAND_END - DRM_COMMAND_BASE; nr++)
+	for (nr = DRM_PAGODA_QUERY_RESIDENCY_LIST + 1;
+	     nr < DRM_COMMAND_END - DRM_COMMAND_BASE; nr++)
 		EXPECT_GT(0, pagoda_ioctl(self->dev.fd, DRM_IOWR(DRM_COMMAND_BASE + nr, uint64_t),
 					  zeros));
 }

@@ -329,6 +329,10 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 	PAGODA_IOCTL(FENCE_WAIT, fence_wait),
 	PAGODA_IOCTL(SUBMIT, submit),
 	PAGODA_IOCTL(CONTEXT_STATE, context_state),
+	PAGODA_IOCTL(PAGING_QUEUE_CREATE, paging_queue_create),
+	PAGODA_IOCTL(PAGING_QUEUE_DESTROY, paging_queue_destroy),
+	PAGODA_IOCTL(PAGING_QUEUE_STATE, paging_queue_state),
+	PAGODA_IOCTL(QUERY_RESIDENCY_LIST, query_residency_list),
 };
 
 /*

@@ -37,7 +37,7 @@ struct pagoda_vm;
 	unlikely(__wrong); \
 })
 
-#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_FENCE_WAIT + 1)
+#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_QUERY_RESIDENCY_LIST + 1)
 
 extern const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS];
 
@@ -50,11 +50,13 @@ void pagoda_bo_put(struct pagoda_bo *bo);
  * struct pagoda_bo_list - The caller's list of allocations, looked up
  * @bos: Allocations with references
  * @flags: Flags of each
+ * @handles: What the caller calls each
  * @count: Their number
  */
 struct pagoda_bo_list {
 	struct pagoda_bo **bos;
 	u32 *flags;
+	u32 *handles;
 	u32 count;
 };
 
@@ -90,6 +92,18 @@ int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, 
 			  u64 value, struct pagoda_mfence_signal **signal);
 void pagoda_client_close(struct drm_file *file);
 
+int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
+				struct drm_pagoda_make_resident *args);
+int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
+			struct drm_pagoda_evict *args);
+
+/* Reads an entry of some bytes from user memory and fills it in. */
+typedef int (*pagoda_answer_func)(struct drm_device *drm, struct drm_file *file,
+				  const char __user *from, u32 stride, void *answer);
+int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
+			const struct drm_pagoda_array *array, u32 entry,
+			pagoda_answer_func answer);
+
 int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_query_residency(struct drm_device *drm, void *data, struct drm_file *file);
@@ -105,5 +119,9 @@ int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_fil
 int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_fence_signal(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_paging_queue_create(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_paging_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_paging_queue_state(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_query_residency_list(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

@@ -121,6 +121,7 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list)
 		pagoda_bo_put(list->bos[--list->count]);
 	kvfree(list->bos);
 	kvfree(list->flags);
+	kvfree(list->handles);
 }
 
 static int list_lookup(struct drm_device *drm, struct drm_file *file,
@@ -133,6 +134,7 @@ static int list_lookup(struct drm_device *drm, struct drm_file *file,
 			return -ENOENT;
 		list->bos[list->count] = bo;
 		list->flags[list->count] = entries[list->count].flags;
+		list->handles[list->count] = entries[list->count].handle;
 	}
 	return list_check_unique(drm, list);
 }
@@ -164,8 +166,9 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 	list->count = 0;
 	list->bos = kvmalloc_array(array->count, sizeof(*list->bos), GFP_KERNEL);
 	list->flags = kvmalloc_array(array->count, sizeof(*list->flags), GFP_KERNEL);
+	list->handles = kvmalloc_array(array->count, sizeof(*list->handles), GFP_KERNEL);
 	entries = kvmalloc_array(array->count, sizeof(*entries), GFP_KERNEL);
-	if (!list->bos || !list->flags || !entries)
+	if (!list->bos || !list->flags || !list->handles || !entries)
 		ret = -ENOMEM;
 	for (i = 0; i < array->count && !ret; i++)
 		ret = list_copy_entry(drm, array, i, known_flags, &entries[i]);
@@ -232,6 +235,21 @@ void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
 	dma_fence_put(fence);
 }
 
+/* Flags say how to treat the client's list: without a paging queue there's none to treat. */
+static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_make_resident *args)
+{
+	bool must = args->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
+
+	if (pagoda_refuse(drm, args->flags & ~(DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER |
+					       DRM_PAGODA_RESIDENT_MUST_SUCCEED)) ||
+	    pagoda_refuse(drm, args->flags && !args->paging_queue) ||
+	    pagoda_refuse(drm, must && !(args->flags & DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER)) ||
+	    pagoda_refuse(drm, args->pad) || pagoda_refuse(drm, args->pad2) ||
+	    pagoda_refuse(drm, !args->fence && args->fence_value))
+		return -EINVAL;
+	return 0;
+}
+
 /**
  * pagoda_ioctl_make_resident() - DRM_IOCTL_PAGODA_MAKE_RESIDENT
  * @drm: Device
@@ -252,10 +270,12 @@ int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_fi
 	u64 trim;
 	int ret;
 
-	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->paging_queue) ||
-	    pagoda_refuse(drm, args->pad) || pagoda_refuse(drm, args->pad2) ||
-	    pagoda_refuse(drm, !args->fence && args->fence_value))
-		return -EINVAL;
+	ret = make_resident_check(drm, args);
+	if (ret)
+		return ret;
+	if (args->paging_queue)
+		return pagoda_make_resident_queued(drm, file, args);
+	args->paging_value = 0;
 	ret = pagoda_bo_list_get(drm, file, &args->entries, 0, &list);
 	if (ret)
 		return ret;
@@ -306,8 +326,13 @@ int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file
 	struct dma_fence *fence;
 	int ret;
 
-	if (pagoda_refuse(drm, args->flags))
+	if (pagoda_refuse(drm, args->flags & ~DRM_PAGODA_EVICT_ONLY_IF_NECESSARY) ||
+	    pagoda_refuse(drm, args->flags && !args->paging_queue) ||
+	    pagoda_refuse(drm, args->pad))
 		return -EINVAL;
+	if (args->paging_queue)
+		return pagoda_evict_queued(drm, file, args);
+	args->paging_value = 0;
 	ret = pagoda_bo_list_get(drm, file, &args->entries, 0, &list);
 	if (ret)
 		return ret;
@@ -330,8 +355,9 @@ put_list:
 }
 
 static int status_get(struct drm_device *drm, struct drm_file *file, const char __user *from,
-		      u32 stride, struct drm_pagoda_residency_status *status)
+		      u32 stride, void *answer)
 {
+	struct drm_pagoda_residency_status *status = answer;
 	struct drm_pagoda_allocation_info info;
 	struct pagoda_bo *bo;
 	int ret;
@@ -352,9 +378,9 @@ static int status_get(struct drm_device *drm, struct drm_file *file, const char 
 }
 
 /* All of them are answered, or none. */
-static int status_list(struct drm_device *drm, struct drm_file *file,
-		       const struct drm_pagoda_array *array,
-		       struct drm_pagoda_residency_status *list)
+static int array_answer(struct drm_device *drm, struct drm_file *file,
+			const struct drm_pagoda_array *array, u32 entry,
+			pagoda_answer_func answer, char *answers)
 {
 	int ret = 0;
 	u32 i;
@@ -362,11 +388,40 @@ static int status_list(struct drm_device *drm, struct drm_file *file,
 	for (i = 0; i < array->count && !ret; i++) {
 		if (signal_pending(current))
 			return -ERESTARTSYS;
-		ret = status_get(drm, file, pagoda_array_entry(array, i), array->stride, &list[i]);
+		ret = answer(drm, file, pagoda_array_entry(array, i), array->stride,
+			     answers + (size_t)i * entry);
 	}
 	for (i = 0; i < array->count && !ret; i++)
-		if (copy_to_user(pagoda_array_entry(array, i), &list[i], sizeof(list[i])))
+		if (copy_to_user(pagoda_array_entry(array, i), answers + (size_t)i * entry, entry))
 			ret = -EFAULT;
+	return ret;
+}
+
+/**
+ * pagoda_array_answer() - Answer an array of questions, all or none
+ * @drm: Device
+ * @file: Caller
+ * @array: The caller's
+ * @entry: Bytes of an entry as it always was
+ * @answer: Reads an entry and fills it
+ *
+ * Context: May sleep and fault.
+ * Return: 0, what @answer refuses with, -E2BIG, -EINVAL, -EFAULT, -ENOMEM or -ERESTARTSYS.
+ */
+int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
+			const struct drm_pagoda_array *array, u32 entry,
+			pagoda_answer_func answer)
+{
+	char *answers;
+	int ret = pagoda_array_check(drm, array, entry);
+
+	if (ret)
+		return ret;
+	answers = kvmalloc_array(array->count, entry, GFP_KERNEL);
+	if (!answers)
+		return -ENOMEM;
+	ret = array_answer(drm, file, array, entry, answer, answers);
+	kvfree(answers);
 	return ret;
 }
 
@@ -382,18 +437,9 @@ static int status_list(struct drm_device *drm, struct drm_file *file,
 int pagoda_ioctl_query_residency(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_query_residency *args = data;
-	struct drm_pagoda_residency_status *list;
-	int ret;
 
 	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	ret = pagoda_array_check(drm, &args->entries, sizeof(*list));
-	if (ret)
-		return ret;
-	list = kvmalloc_array(args->entries.count, sizeof(*list), GFP_KERNEL);
-	if (!list)
-		return -ENOMEM;
-	ret = status_list(drm, file, &args->entries, list);
-	kvfree(list);
-	return ret;
+	return pagoda_array_answer(drm, file, &args->entries,
+				   sizeof(struct drm_pagoda_residency_status), status_get);
 }

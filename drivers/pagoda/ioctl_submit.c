@@ -60,6 +60,8 @@ int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_f
 	ret = context_check(drm, args);
 	if (ret)
 		return ret;
+	if (pagoda_refuse(drm, READ_ONCE(client->error)))
+		return -ECANCELED;
 	vm = pagoda_client_vm(client, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
@@ -70,6 +72,9 @@ int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_f
 	ret = pagoda_client_add(&client->contexts, context, &args->context);
 	if (ret)
 		pagoda_context_destroy(context);
+	/* Who failed the client may have looked at its contexts before. */
+	else if (READ_ONCE(client->error))
+		pagoda_client_fail(client, client->error);
 	return ret;
 }
 
@@ -199,6 +204,7 @@ static int submit_get_bos(struct drm_device *drm, struct drm_file *file,
 	submit->bos = list.bos;
 	submit->flags = list.flags;
 	submit->nr_bos = list.count;
+	kvfree(list.handles);
 	for (i = 0; i < submit->nr_bos && !ret; i++)
 		ret = submit_check_bo(drm, submit, i);
 	return ret;

@@ -11,12 +11,13 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <pagoda/mfence.h>
+#include <pagoda/residency.h>
 #include <pagoda/vidmm.h>
 #include <pagoda/vm.h>
 #include "device.h"
 #include "ioctl.h"
 
-/* Most VMs, contexts or fences a client may have. */
+/* Most VMs, contexts, fences or paging queues a client may have. */
 #define CLIENT_MAX_OBJECTS	65536
 
 /**
@@ -126,11 +127,15 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 void pagoda_client_close(struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
+	struct pagoda_paging_queue *queue;
 	struct pagoda_context *context;
 	struct pagoda_mfence *mfence;
 	struct pagoda_vm *vm;
 	unsigned long id;
 
+	pagoda_client_drop_lists(client);
+	xa_for_each(&client->paging_queues, id, queue)
+		pagoda_paging_queue_put(queue);
 	pagoda_mfence_client_close(pagoda_device_of_drm(file->minor->dev)->vidmm, client);
 	/* Jobs that hang do so at the same time. */
 	xa_for_each(&client->contexts, id, context)
@@ -146,4 +151,5 @@ void pagoda_client_close(struct drm_file *file)
 	xa_destroy(&client->contexts);
 	xa_destroy(&client->vms);
 	xa_destroy(&client->fences);
+	xa_destroy(&client->paging_queues);
 }

@@ -33,7 +33,9 @@ struct drm_file;
 struct drm_gem_object;
 struct drm_printer;
 struct pagoda_bo;
+struct pagoda_deferred;
 struct pagoda_device_info;
+struct pagoda_requirements;
 struct pagoda_transport;
 struct pagoda_vidmm;
 struct pagoda_vm;
@@ -96,11 +98,17 @@ void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
  *	atomic because moves happen in anybody's context
  * @pinned_bytes: Bytes of them that are pinned for other devices
  * @kref: An allocation outlives the file that made it
- * @lock: Protects @vms and @fences against lookups while an entry goes, and @groups
+ * @lock: Protects @vms, @contexts, @fences and @paging_queues against lookups while an entry
+ *	goes, and @groups
  * @vms: VMs by id
  * @contexts: Contexts by id
  * @fences: Monitored fences by id
  * @groups: Waits for fences that an eventfd is told of
+ * @requirements: Its residency list
+ * @paging_queues: Paging queues by id
+ * @pager: Makes what those are given; NULL until there is one. Set with @lock held
+ * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: nothing of the
+ *	client is executed any more; else 0. Set with @lock held
  */
 struct pagoda_client {
 	struct kref kref;
@@ -111,6 +119,10 @@ struct pagoda_client {
 	struct xarray contexts;
 	struct xarray fences;
 	struct list_head groups;
+	struct pagoda_requirements *requirements;
+	struct xarray paging_queues;
+	struct pagoda_deferred *pager;
+	int error;
 };
 
 struct pagoda_client *pagoda_client_create(void);

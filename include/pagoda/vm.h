@@ -90,6 +90,7 @@ void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo);
 int pagoda_vm_retire(struct pagoda_vm *vm);
 int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence);
 void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo);
+void pagoda_client_fail(struct pagoda_client *client, int error);
 
 struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority);
 void pagoda_context_get(struct pagoda_context *context);

@@ -12,6 +12,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_gem_ttm_helper.h>
+#include <pagoda/residency.h>
 #include <pagoda/virtio.h>
 #include <pagoda/vm.h>
 #include "prime.h"
@@ -29,8 +30,14 @@ struct pagoda_client *pagoda_client_create(void)
 
 	if (!client)
 		return NULL;
+	client->requirements = pagoda_requirements_create();
+	if (!client->requirements) {
+		kfree(client);
+		return NULL;
+	}
 	kref_init(&client->kref);
 	mutex_init(&client->lock);
+	xa_init_flags(&client->paging_queues, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->vms, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
@@ -42,6 +49,8 @@ static void pagoda_client_release(struct kref *kref)
 {
 	struct pagoda_client *client = container_of(kref, struct pagoda_client, kref);
 
+	pagoda_requirements_destroy(client->requirements);
+	kfree(client->pager);
 	mutex_destroy(&client->lock);
 	kfree(client);
 }
@@ -537,13 +546,14 @@ static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
 	return 0;
 }
 
-/* Addresses go with the handle (WDDM: with the allocation). */
+/* Addresses and counts go with the handle (WDDM: with the allocation). */
 static void pagoda_bo_gem_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
 	struct pagoda_gate gate;
 
 	pagoda_gate_enter(bo->vidmm, &gate, false);
+	pagoda_require_forget(file->driver_priv, bo);
 	pagoda_client_forget(file->driver_priv, bo);
 	pagoda_vm_bo_opened(bo, false);
 	pagoda_gate_leave(bo->vidmm, &gate);

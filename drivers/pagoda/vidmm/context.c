@@ -471,6 +471,36 @@ void pagoda_context_give_up(struct pagoda_context *context)
 		pagoda_exec_context_ban(context->exec);
 }
 
+static void context_fail(struct pagoda_context *context)
+{
+	spin_lock(&context->state_lock);
+	context->state |= DRM_PAGODA_CONTEXT_CLIENT_ERROR;
+	spin_unlock(&context->state_lock);
+	pagoda_context_give_up(context);
+}
+
+/**
+ * pagoda_client_fail() - What had to succeed didn't: the client is in error
+ * @client: Client
+ * @error: Negative errno; the first one counts
+ *
+ * All its contexts are banned, and nothing is accepted any more (C151).
+ *
+ * Context: May sleep. Outside of VMs' and contexts' locks.
+ */
+void pagoda_client_fail(struct pagoda_client *client, int error)
+{
+	struct pagoda_context *context;
+	unsigned long id;
+
+	mutex_lock(&client->lock);
+	if (!client->error)
+		WRITE_ONCE(client->error, error);
+	xa_for_each(&client->contexts, id, context)
+		context_fail(context);
+	mutex_unlock(&client->lock);
+}
+
 /* Fence path. The first report is the one that says why. */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {

@@ -54,6 +54,18 @@ static u64 residency_excess(u64 need, u64 room)
 	return need > room ? need - room : 0;
 }
 
+/* Which part of a demand an allocation's is; NULL: none. */
+static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	if (bo->supported == VRAM_BIT)
+		return &demand->only_vram;
+	if (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
+		return NULL; /* needs no address: system pages will do */
+	if (bo->supported == APERTURE_BIT)
+		return &demand->only_aperture;
+	return &demand->either;
+}
+
 /**
  * pagoda_demand_add() - One more allocation
  * @demand: Added to
@@ -61,16 +73,23 @@ static u64 residency_excess(u64 need, u64 room)
  */
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
-	u64 size = bo->ttm.base.size;
+	u64 *part = demand_part(demand, bo);
 
-	if (bo->supported == VRAM_BIT)
-		demand->only_vram += size;
-	else if (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
-		return; /* needs no address: system pages will do */
-	else if (bo->supported == APERTURE_BIT)
-		demand->only_aperture += size;
-	else
-		demand->either += size;
+	if (part)
+		*part += bo->ttm.base.size;
+}
+
+/**
+ * pagoda_demand_remove() - One less
+ * @demand: An earlier pagoda_demand_add() of it is undone
+ * @bo: Allocation
+ */
+void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	u64 *part = demand_part(demand, bo);
+
+	if (part)
+		*part -= bo->ttm.base.size;
 }
 
 /**
@@ -118,10 +137,11 @@ static int residency_process_make(struct pagoda_bo *bo)
 	return residency_validate(bo, pagoda_bo_placement_resident);
 }
 
-/* What changes that wait will map stays for them (C145). */
+/* What changes that wait will map stays for them (C145), and what is on a list for that. */
 static int residency_process_evict(struct pagoda_bo *bo)
 {
-	if (bo->ttm.resource->mem_type == TTM_PL_SYSTEM || atomic_read(&bo->waits))
+	if (bo->ttm.resource->mem_type == TTM_PL_SYSTEM || atomic_read(&bo->waits) ||
+	    atomic_read(&bo->required))
 		return 0;
 	return residency_validate(bo, pagoda_bo_placement_evicted);
 }
@@ -207,7 +227,8 @@ static struct dma_fence *residency_commit(struct residency_list *list)
 	for (i = 0; i < list->count; i++) {
 		struct pagoda_bo *bo = list->bos[i];
 
-		WRITE_ONCE(bo->resident, list->resident);
+		if (list->resident || !atomic_read(&bo->required))
+			WRITE_ONCE(bo->resident, list->resident);
 		fence = residency_later(list->vidmm, fence, bo->ttm.base.resv);
 		if (list->resident)
 			ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
@@ -389,4 +410,67 @@ int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u
 	};
 
 	return residency_run(&list, fence);
+}
+
+/* Can the GPU use it where it is? */
+static bool residency_is_placed(const struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	if (!res || res->placement & TTM_PL_FLAG_TEMPORARY)
+		return false;
+	if (res->mem_type == TTM_PL_VRAM)
+		return bo->supported & VRAM_BIT;
+	if (res->mem_type != TTM_PL_TT || !(bo->supported & APERTURE_BIT))
+		return false;
+	return !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
+	       pagoda_aperture_has_address(res);
+}
+
+/* Do the client's addresses of it lead there? */
+static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
+		if (pagoda_vm_of(vm_bo->vm)->client == client && vm_bo->evicted)
+			return false;
+	return true;
+}
+
+static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	bool made;
+
+	if (!dma_resv_trylock(bo->ttm.base.resv))
+		return false;
+	made = residency_is_placed(bo) && residency_is_shown(client, bo) &&
+	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
+	if (made) {
+		WRITE_ONCE(bo->resident, true);
+		ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+	return made;
+}
+
+/**
+ * pagoda_residency_is_made() - Is nothing left to do to make a list resident?
+ * @client: Who wants to use it
+ * @bos: Allocations
+ * @count: Their number
+ *
+ * Those that are resident count as used now. False if somebody is just working on one.
+ *
+ * Context: Takes reservations, one after another; waits for none.
+ * Return: Whether all of it can be used now.
+ */
+bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (!residency_is_made_one(client, bos[i]))
+			return false;
+	return true;
 }

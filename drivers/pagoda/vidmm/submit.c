@@ -3,14 +3,15 @@
  * Submission. With the VM's reservation and those of the listed allocations held:
  *
  *	page tables and save area are brought back if they were evicted
- *	listed allocations, and private ones that moved, are brought where the GPU can use
- *	them, or the submission is refused
+ *	listed allocations, those the VM shows of the client's residency list (C152), and
+ *	private ones that moved, are brought where the GPU can use them, or the submission is
+ *	refused
  *	mappings that became invalid are valid again; at last all of that is placed anew
  *	the job gets its dependencies; it is armed, its fence published, and pushed
  *
  * Until it is armed nothing is done that anybody could see but allocations in other
  * places. Private allocations that didn't move aren't looked at: what a submission costs
- * doesn't depend on their number.
+ * doesn't depend on their number, on the residency list or not.
  *
  * Paging waits for the job's fence before it moves what the job may use: everything
  * private, tables and save area by the VM's reservation, what is listed by its own.
@@ -22,6 +23,7 @@
 #include <pagoda/exec.h>
 #include <pagoda/submit.h>
 #include "context.h"
+#include "require.h"
 #include "vm.h"
 
 /* Fences one reservation may get from a job, if several allocations share it. */
@@ -31,6 +33,9 @@
  * struct submit_run - A submission being made
  * @submit: What was asked for
  * @vm: Its VM, locked
+ * @bos: What it lists, then what else the client's residency list has that the VM shows
+ * @nr_bos: Their number
+ * @required: @bos if there are such others, else NULL; with references to them
  * @job: Its job
  * @attempt: How hard it is tried
  * @room: Room its private allocations made
@@ -43,6 +48,9 @@
 struct submit_run {
 	struct pagoda_submit *submit;
 	struct pagoda_vm *vm;
+	struct pagoda_bo **bos;
+	u32 nr_bos;
+	struct pagoda_bo **required;
 	struct pagoda_exec_job *job;
 	enum pagoda_attempt attempt;
 	struct pagoda_room room;
@@ -74,12 +82,11 @@ void pagoda_submit_free(struct pagoda_submit *submit)
 
 static int submit_lock(struct submit_run *run, struct drm_exec *exec)
 {
-	const struct pagoda_submit *submit = run->submit;
 	int ret = drm_gpuvm_prepare_vm(&run->vm->base, exec, 1);
 	u32 i;
 
-	for (i = 0; i < submit->nr_bos && !ret; i++)
-		ret = drm_exec_prepare_obj(exec, pagoda_bo_gem(submit->bos[i]), 1);
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = drm_exec_prepare_obj(exec, pagoda_bo_gem(run->bos[i]), 1);
 	return ret;
 }
 
@@ -140,14 +147,13 @@ static int submit_clear_lost(struct submit_run *run)
 
 static int submit_bring_rank(struct submit_run *run, u32 rank)
 {
-	const struct pagoda_submit *submit = run->submit;
 	struct pagoda_bo *bo;
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < submit->nr_bos && !ret; i++)
-		if (pagoda_room_rank(submit->bos[i]) == rank)
-			ret = submit_bring(run, submit->bos[i]);
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		if (pagoda_room_rank(run->bos[i]) == rank)
+			ret = submit_bring(run, run->bos[i]);
 	list_for_each_entry(bo, &run->vm->evicted, evicted) {
 		if (ret)
 			break;
@@ -170,14 +176,13 @@ static int submit_bring_all(struct submit_run *run)
 /* All of it is where it stays: nothing of it leaves while the reservations are held. */
 static int submit_rebind_all(struct submit_run *run)
 {
-	const struct pagoda_submit *submit = run->submit;
 	struct pagoda_bo *bo;
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < submit->nr_bos && !ret; i++)
-		if (!submit->bos[i]->private_to)
-			ret = submit_rebind_bo(run, submit->bos[i]);
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		if (!run->bos[i]->private_to)
+			ret = submit_rebind_bo(run, run->bos[i]);
 	list_for_each_entry(bo, &run->vm->evicted, evicted) {
 		if (ret)
 			break;
@@ -191,24 +196,22 @@ static int submit_rebind_all(struct submit_run *run)
 
 static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 {
-	const struct pagoda_submit *submit = run->submit;
 	u32 i;
 
 	run->vm->keep = keep;
-	for (i = 0; i < submit->nr_bos; i++)
-		submit->bos[i]->keep = keep != PAGODA_VM_KEEP_NOTHING;
+	for (i = 0; i < run->nr_bos; i++)
+		run->bos[i]->keep = keep != PAGODA_VM_KEEP_NOTHING;
 }
 
 static void submit_settle(struct submit_run *run)
 {
-	const struct pagoda_submit *submit = run->submit;
 	struct pagoda_bo *bo, *next;
 	u32 i;
 
 	list_for_each_entry_safe(bo, next, &run->vm->evicted, evicted)
 		list_del_init(&bo->evicted);
-	for (i = 0; i < submit->nr_bos; i++)
-		ttm_bo_move_to_lru_tail_unlocked(&submit->bos[i]->ttm);
+	for (i = 0; i < run->nr_bos; i++)
+		ttm_bo_move_to_lru_tail_unlocked(&run->bos[i]->ttm);
 	spin_lock(&run->vm->vidmm->ttm.lru_lock);
 	ttm_lru_bulk_move_tail(&run->vm->bulk);
 	spin_unlock(&run->vm->vidmm->ttm.lru_lock);
@@ -234,25 +237,23 @@ static int submit_bring_tables(struct submit_run *run)
 /* -ENOSPC: it wouldn't fit if nobody else had anything. */
 static int submit_check_demand(struct submit_run *run)
 {
-	const struct pagoda_submit *submit = run->submit;
 	struct pagoda_demand demand = {};
 	u32 i;
 
 	pagoda_room_demand_all(run->vm, &demand);
-	for (i = 0; i < submit->nr_bos; i++)
-		if (!submit->bos[i]->private_to || !submit_is_bound(submit->bos[i]))
-			pagoda_demand_add(&demand, submit->bos[i]);
+	for (i = 0; i < run->nr_bos; i++)
+		if (!run->bos[i]->private_to || !submit_is_bound(run->bos[i]))
+			pagoda_demand_add(&demand, run->bos[i]);
 	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
 }
 
 static int submit_leave_vram(struct submit_run *run)
 {
-	const struct pagoda_submit *submit = run->submit;
 	int ret = pagoda_room_leave_all(run->vm);
 	u32 i;
 
-	for (i = 0; i < submit->nr_bos && !ret; i++)
-		ret = pagoda_room_leave(submit->bos[i]);
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = pagoda_room_leave(run->bos[i]);
 	return ret;
 }
 
@@ -323,19 +324,25 @@ static int submit_depend_on_tables(struct submit_run *run)
 	return ret;
 }
 
-/* What is private is used by its VM only: nobody to be in sync with. */
-static bool submit_is_implicit(const struct pagoda_submit *submit, u32 index)
+/* What wasn't listed has no flags. */
+static u32 submit_flags(const struct submit_run *run, u32 index)
 {
-	return submit->flags[index] & DRM_PAGODA_SUBMIT_IMPLICIT && !submit->bos[index]->private_to;
+	return index < run->submit->nr_bos ? run->submit->flags[index] : 0;
+}
+
+/* What is private is used by its VM only: nobody to be in sync with. */
+static bool submit_is_implicit(const struct submit_run *run, u32 index)
+{
+	return submit_flags(run, index) & DRM_PAGODA_SUBMIT_IMPLICIT &&
+	       !run->bos[index]->private_to;
 }
 
 static int submit_depend_on_bo(struct submit_run *run, u32 index)
 {
-	const struct pagoda_submit *submit = run->submit;
-	bool write = submit->flags[index] & DRM_PAGODA_SUBMIT_WRITE;
+	bool write = submit_flags(run, index) & DRM_PAGODA_SUBMIT_WRITE;
 
-	return pagoda_exec_job_add_resv(run->job, pagoda_bo_gem(submit->bos[index])->resv,
-					submit_is_implicit(submit, index) ?
+	return pagoda_exec_job_add_resv(run->job, pagoda_bo_gem(run->bos[index])->resv,
+					submit_is_implicit(run, index) ?
 					dma_resv_usage_rw(write) : DMA_RESV_USAGE_KERNEL);
 }
 
@@ -349,7 +356,7 @@ static int submit_depend(struct submit_run *run)
 	ret = pagoda_exec_job_add_resv(run->job, pagoda_vm_resv(run->vm), DMA_RESV_USAGE_KERNEL);
 	if (!ret)
 		ret = submit_depend_on_tables(run);
-	for (i = 0; i < submit->nr_bos && !ret; i++)
+	for (i = 0; i < run->nr_bos && !ret; i++)
 		ret = submit_depend_on_bo(run, i);
 	while (!ret && (fence = pagoda_syncs_next(&submit->syncs, &index)))
 		ret = pagoda_exec_job_add_fence(run->job, fence);
@@ -358,31 +365,29 @@ static int submit_depend(struct submit_run *run)
 
 static int submit_reserve(struct submit_run *run)
 {
-	const struct pagoda_submit *submit = run->submit;
 	int ret = dma_resv_reserve_fences(pagoda_vm_resv(run->vm), SUBMIT_SLOTS);
 	u32 i;
 
-	for (i = 0; i < submit->nr_bos && !ret; i++)
-		ret = dma_resv_reserve_fences(pagoda_bo_gem(submit->bos[i])->resv, SUBMIT_SLOTS);
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = dma_resv_reserve_fences(pagoda_bo_gem(run->bos[i])->resv, SUBMIT_SLOTS);
 	return ret;
 }
 
 /* Point of no return. */
 static void submit_push(struct submit_run *run)
 {
-	const struct pagoda_submit *submit = run->submit;
 	u32 i;
 
 	pagoda_exec_job_arm(run->job);
 	run->fence = dma_fence_get(run->job->fence);
 	dma_resv_add_fence(pagoda_vm_resv(run->vm), run->fence, DMA_RESV_USAGE_BOOKKEEP);
-	for (i = 0; i < submit->nr_bos; i++) {
-		bool write = submit->flags[i] & DRM_PAGODA_SUBMIT_WRITE;
+	for (i = 0; i < run->nr_bos; i++) {
+		bool write = submit_flags(run, i) & DRM_PAGODA_SUBMIT_WRITE;
 
-		if (submit->bos[i]->private_to)
+		if (run->bos[i]->private_to)
 			continue;
-		dma_resv_add_fence(pagoda_bo_gem(submit->bos[i])->resv, run->fence,
-				   !submit_is_implicit(submit, i) ? DMA_RESV_USAGE_BOOKKEEP :
+		dma_resv_add_fence(pagoda_bo_gem(run->bos[i])->resv, run->fence,
+				   !submit_is_implicit(run, i) ? DMA_RESV_USAGE_BOOKKEEP :
 				   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
 	}
 	pagoda_exec_job_push(run->job);
@@ -428,7 +433,7 @@ static int submit_in_vm(struct submit_run *run)
 
 	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES |
 		      (run->ctx.interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0),
-		      run->submit->nr_bos + 1);
+		      run->nr_bos + 1);
 	drm_exec_until_all_locked(&exec) {
 		ret = submit_lock(run, &exec);
 		drm_exec_retry_on_contention(&exec);
@@ -440,6 +445,36 @@ static int submit_in_vm(struct submit_run *run)
 	}
 	drm_exec_fini(&exec);
 	return ret;
+}
+
+/* No list, or nothing on it that isn't private: what was listed will do. */
+static int submit_collect(struct submit_run *run)
+{
+	const struct pagoda_submit *submit = run->submit;
+	int ret;
+
+	ret = pagoda_require_bound(run->vm, submit->bos, submit->nr_bos, &run->required,
+				   &run->nr_bos);
+	run->bos = run->required ?: submit->bos;
+	return ret;
+}
+
+static void submit_drop_required(struct submit_run *run)
+{
+	if (!run->required)
+		return;
+	while (run->nr_bos > run->submit->nr_bos)
+		drm_gem_object_put(pagoda_bo_gem(run->required[--run->nr_bos]));
+	kvfree(run->required);
+	run->required = NULL;
+}
+
+/* The VM is locked: what it shows stays the same. */
+static int submit_run_locked(struct submit_run *run)
+{
+	int ret = run->vm->error ? -ECANCELED : submit_collect(run);
+
+	return ret ?: submit_in_vm(run);
 }
 
 static int submit_try(struct submit_run *run)
@@ -454,8 +489,9 @@ static int submit_try(struct submit_run *run)
 	else
 		ret = mutex_lock_interruptible(&run->vm->lock);
 	if (!ret) {
-		ret = run->vm->error ? -ECANCELED : submit_in_vm(run);
+		ret = submit_run_locked(run);
 		mutex_unlock(&run->vm->lock);
+		submit_drop_required(run);
 	}
 	pagoda_residency_leave(vidmm, run->attempt);
 	return ret;
@@ -543,7 +579,7 @@ static int submit_accept(struct pagoda_submit *submit)
 
 	if (context->dead)
 		return -ENOENT;
-	if (pagoda_exec_context_is_banned(context->exec))
+	if (pagoda_exec_context_is_banned(context->exec) || READ_ONCE(context->vm->client->error))
 		return -ECANCELED;
 	if (!pagoda_syncs_look(&submit->syncs) || !pagoda_deferred_is_empty(&context->deferred))
 		return submit_defer(submit);
@@ -562,8 +598,9 @@ static int submit_accept(struct pagoda_submit *submit)
  * the context's queue and made later.
  *
  * Context: May sleep and allocate. Outside of reservations.
- * Return: 0; -ENOMEM if something can't be resident; -ECANCELED if the context is banned or
- * the VM unusable, -ENOENT if the context is destroyed; -ENODEV, -EINTR or -ERESTARTSYS.
+ * Return: 0; -ENOMEM if something can't be resident; -ECANCELED if the context is banned, the
+ * client in error or the VM unusable, -ENOENT if the context is destroyed; -ENODEV, -EINTR or
+ * -ERESTARTSYS.
  */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 {

@@ -493,6 +493,8 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
  * @resident: Was made resident and not evicted on request since; protected by the
  *	reservation
  * @unique: Was mapped with unique driver protection once; the same
+ * @required: Clients that have it on their residency lists: it leaves only for want of
+ *	anything else that could
  * @waits: Entries of VM_BIND that wait and map it; it leaves only for want of anything
  *	else that could
  * @is_fence: It is the page of a monitored fence: the device is told where it is
@@ -534,6 +536,7 @@ struct pagoda_bo {
 	bool told;
 	bool resident;
 	bool unique;
+	atomic_t required;
 	atomic_t waits;
 	bool is_fence;
 	u64 fence_left;
@@ -616,10 +619,12 @@ struct pagoda_demand {
 };
 
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
+void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
 int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
 			   bool interruptible);
 void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt);
+bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
 
 /* ---- Address spaces of clients (vm.c, vm_table.c) ------------------------- */
 

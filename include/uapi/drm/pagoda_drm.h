@@ -20,8 +20,8 @@
  *             part the kernel doesn't know; more than MAX_ entries; an allocation
  *             that no supported segment could ever hold
  *  EFAULT     bad user pointer
- *  ENOENT     handle, segment id, syncobj, VM, context or fence that this client
- *             doesn't have
+ *  ENOENT     handle, segment id, syncobj, VM, context, fence or paging queue that this
+ *             client doesn't have; EVICT of what isn't on the client's list
  *  ENOMEM     out of memory, or out of room in every segment
  *  EBUSY      no progress now because others use the memory; try again
  *  ETIME      a wait's time was up
@@ -35,7 +35,9 @@
  *  EEXIST     the range, or a part of it, is taken
  *  EPERM      a priority the caller may not ask for; signal of or wait for a fence made
  *             without; an allocation that is private to another VM, or to any and shared
- *  ECANCELED  the context is banned, or the VM unusable: see CONTEXT_STATE, VM_STATE
+ *  ECANCELED  the context is banned, or the VM unusable: see CONTEXT_STATE, VM_STATE; the
+ *             client is in error: see "Residency lists"
+ *  EOVERFLOW  an allocation was made resident 2^32 - 1 times without being evicted
  *  EDQUOT     more of a client's memory would be pinned for other devices than may be
  *  EINTR      a signal; the call had no effect (restarted by the kernel where
  *             that is allowed)
@@ -100,6 +102,14 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_FENCE_SIGNAL,
 	/** @DRM_PAGODA_FENCE_WAIT: for values of monitored fences */
 	DRM_PAGODA_FENCE_WAIT,
+	/** @DRM_PAGODA_PAGING_QUEUE_CREATE: make a paging queue */
+	DRM_PAGODA_PAGING_QUEUE_CREATE,
+	/** @DRM_PAGODA_PAGING_QUEUE_DESTROY: destroy it */
+	DRM_PAGODA_PAGING_QUEUE_DESTROY,
+	/** @DRM_PAGODA_PAGING_QUEUE_STATE: what it was given, and what failed */
+	DRM_PAGODA_PAGING_QUEUE_STATE,
+	/** @DRM_PAGODA_QUERY_RESIDENCY_LIST: what of a list is on the client's list */
+	DRM_PAGODA_QUERY_RESIDENCY_LIST,
 };
 
 /**
@@ -466,27 +476,69 @@ struct drm_pagoda_residency_entry {
 	__u32 flags;
 };
 
+/*
+ * Residency lists
+ *
+ * Each client has a list of allocations that have to be resident while its work is
+ * executed, with a count for each (WDDM's residency requirement list). MAKE_RESIDENT with a
+ * paging queue adds one to the counts of its entries, EVICT with a paging queue takes one
+ * away; at 0 the allocation leaves the list (C146). Closing a handle of it, or the file, takes
+ * all of that client's counts; a reset of the device none.
+ *
+ * What is on the list fits into the segments together: a request that it wouldn't fit with is
+ * refused with ENOMEM and changes no count (C147); bytes_to_trim is what EVICT has to
+ * take from the list (C148). Others' lists don't count: what of a list had to leave for
+ * others is brought back by SUBMIT, if the VM has it mapped, before the job runs (C152).
+ * On the list of anybody, an allocation doesn't leave because somebody asked for it,
+ * only because its place was needed.
+ *
+ * The counts change at once, in the call. The paging is done later, by a worker, in the order
+ * of calls but for what a queue of higher priority was given (C157); what isn't on the list
+ * any more when its turn comes isn't brought. Each request that has something to wait for
+ * gets the next value of its queue, which is the point of the queue's timeline syncobj that
+ * signals when all of it can be used, or has left (C149, C156). The point exists when the
+ * worker has given the GPU its work: wait with DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
+ *
+ * If a request finds no memory or no room in the end, after having been repeated for half
+ * a second, its point signals with an error, PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT
+ * takes back its counts. If it was made with CANT_TRIM_FURTHER the client is in error then,
+ * and so it is if the call itself answers ENOMEM for lack of room; with MUST_SUCCEED
+ * whatever it fails for but wrong arguments, signals and end of the device, and it is repeated
+ * for ten times as long. All contexts of a client in error are banned, and SUBMIT and
+ * MAKE_RESIDENT with a queue are refused with ECANCELED, until the file is closed (C151).
+ */
+
+/* Nothing can be evicted to make the list shorter: failing is an error of the client */
+#define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
+/* So is anything else that goes wrong; only with CANT_TRIM_FURTHER (C150) */
+#define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
+
 /**
  * struct drm_pagoda_make_resident - Argument of MAKE_RESIDENT
  * @entries: struct drm_pagoda_residency_entry
- * @flags: MBZ; kept for cant-trim-further, must-succeed and others
- * @paging_queue: MBZ; kept for paging queues
+ * @flags: DRM_PAGODA_RESIDENT_ flags; MBZ without @paging_queue
+ * @paging_queue: Paging queue: the entries get on the client's list; or 0: they are brought
+ *	now, by the call, and may leave whenever their place is needed
  * @syncobj: Timeline syncobj, or 0
  * @pad: MBZ
  * @point: Point of @syncobj that signals when all of the list can be used; not 0
  *	with a syncobj, MBZ without
  * @bytes_to_trim: Out on ENOMEM: bytes that stand in the way. Else 0
- * @num_resident: Out: entries that are resident: all or none (C147)
- * @pending: Out: 1 = wait for @point (or the allocations) before use; 0 = all
- *	can be used now. The point is signalled in either case
- * @fence: Monitored fence that the GPU sets to @fence_value behind all of the
- *	work (the paging fence), or 0
+ * @num_resident: Out: entries that are resident, with @paging_queue: on the list: all or
+ *	none (C147)
+ * @pending: Out: 1 = wait for @point (or the allocations, or @paging_value) before use;
+ *	0 = all can be used now. The point is signalled in either case
+ * @fence: Monitored fence that gets @fence_value behind all of the work (the paging
+ *	fence), or 0
  * @pad2: MBZ
  * @fence_value: Value; larger than any it was given before. MBZ without @fence
+ * @paging_value: Out: value of @paging_queue to wait for; 0 = none: all can be used now
  *
- * All entries are in a supported segment together when it returns 0. Allocations
- * that were made resident before may be evicted for them, never one of the
- * list. The call doesn't wait for copies.
+ * All entries are in a supported segment together when it returns 0, with @paging_queue
+ * when the value is reached. Allocations that were made resident before may be evicted for
+ * them, never one of the list. The call doesn't wait for copies, with @paging_queue not
+ * for memory either; who has %DRM_PAGODA_MAX_QUEUED_PAGING requests queued waits until
+ * earlier ones are done.
  */
 struct drm_pagoda_make_resident {
 	struct drm_pagoda_array entries;
@@ -501,15 +553,25 @@ struct drm_pagoda_make_resident {
 	__u32 fence;
 	__u32 pad2;
 	__u64 fence_value;
+	__u64 paging_value;
 };
+
+/* It stays where it is until its place is needed (C153); ignored while it is on a list */
+#define DRM_PAGODA_EVICT_ONLY_IF_NECESSARY	(1u << 0)
 
 /**
  * struct drm_pagoda_evict - Argument of EVICT
  * @entries: struct drm_pagoda_residency_entry
- * @flags: MBZ; kept for evict-only-if-necessary and not-written-to
+ * @flags: DRM_PAGODA_EVICT_ flags; MBZ without @paging_queue
  * @syncobj: Timeline syncobj, or 0
  * @point: Point of @syncobj that signals when the list has left; as above
  * @bytes_to_trim: Out: 0; kept for budgets
+ * @paging_queue: Paging queue: takes one from the count of each entry, and what is on nobody's
+ *	list then leaves; ENOENT, and nothing is done, if one of them isn't on the
+ *	client's. 0: entries leave that are on nobody's list
+ * @pad: MBZ
+ * @paging_value: Out: value of @paging_queue that is reached when they have left; 0 = there
+ *	is nothing to wait for
  *
  * What an array of VM_BIND will map that waits leaves only when that is done, and when
  * its place is needed.
@@ -520,6 +582,83 @@ struct drm_pagoda_evict {
 	__u32 syncobj;
 	__u64 point;
 	__u64 bytes_to_trim;
+	__u32 paging_queue;
+	__u32 pad;
+	__u64 paging_value;
+};
+
+/** DRM_PAGODA_MAX_QUEUED_PAGING: requests of a client that wait for the worker. */
+#define DRM_PAGODA_MAX_QUEUED_PAGING	128
+
+/**
+ * struct drm_pagoda_paging_queue_create - Argument of PAGING_QUEUE_CREATE
+ * @flags: MBZ
+ * @priority: -1, 0 or 1: what was given to queues of higher priority is done first
+ * @queue: Out: id, not 0
+ * @syncobj: Out: timeline syncobj whose points are the queue's values, a new handle; the
+ *	caller destroys it
+ */
+struct drm_pagoda_paging_queue_create {
+	__u32 flags;
+	__s32 priority;
+	__u32 queue;
+	__u32 syncobj;
+};
+
+/**
+ * struct drm_pagoda_paging_queue_destroy - Argument of PAGING_QUEUE_DESTROY
+ * @queue: Paging queue
+ * @pad: MBZ
+ *
+ * What it was given is done all the same, and the client's list stays as it is.
+ */
+struct drm_pagoda_paging_queue_destroy {
+	__u32 queue;
+	__u32 pad;
+};
+
+/**
+ * struct drm_pagoda_paging_queue_state - Argument of PAGING_QUEUE_STATE
+ * @queue: In: paging queue
+ * @error: Out: positive errno of the last request that failed after it was accepted, else 0
+ * @failed: Out: value of that request
+ * @given: Out: last value it gave
+ * @client_error: Out: positive errno that put the client in error, else 0
+ * @pad: MBZ
+ */
+struct drm_pagoda_paging_queue_state {
+	__u32 queue;
+	__u32 error;
+	__u64 failed;
+	__u64 given;
+	__u32 client_error;
+	__u32 pad;
+};
+
+/**
+ * struct drm_pagoda_list_status - An answer of QUERY_RESIDENCY_LIST
+ * @handle: In: allocation
+ * @count: Out: its count on the client's list, 0 = it isn't there
+ * @residency: Out: enum drm_pagoda_residency
+ * @clients: Out: clients that have it on their lists
+ */
+struct drm_pagoda_list_status {
+	__u32 handle;
+	__u32 count;
+	__u32 residency;
+	__u32 clients;
+};
+
+/**
+ * struct drm_pagoda_query_residency_list - Argument of QUERY_RESIDENCY_LIST
+ * @entries: struct drm_pagoda_list_status
+ * @flags: MBZ
+ * @pad: MBZ
+ */
+struct drm_pagoda_query_residency_list {
+	struct drm_pagoda_array entries;
+	__u32 flags;
+	__u32 pad;
 };
 
 /**
@@ -801,7 +940,8 @@ struct drm_pagoda_submit_entry {
  * @job: Out: number of the job in its context, from 1
  *
  * What is private to the VM and bound is resident while the job runs, and so is what is
- * listed, or the call is refused with ENOMEM; what fits into an empty VRAM beside the VM's
+ * listed, and what is on the client's residency list and bound, or the call is refused with
+ * ENOMEM; what fits into an empty VRAM beside the VM's
  * page tables isn't refused. Access to anything else is a fault: of this context only,
  * which is banned then. Jobs of a context run in order. IMPLICIT means nothing for what is
  * private: only this VM uses it.
@@ -832,6 +972,8 @@ struct drm_pagoda_submit {
 #define DRM_PAGODA_CONTEXT_HUNG		(1u << 2) /* a job took too long */
 /* a job, or content of its memory that was on its way, was lost to a reset */
 #define DRM_PAGODA_CONTEXT_RESET	(1u << 3)
+/* a MAKE_RESIDENT failed that had to succeed: the client is in error, see "Residency lists" */
+#define DRM_PAGODA_CONTEXT_CLIENT_ERROR	(1u << 4)
 
 /**
  * struct drm_pagoda_context_state - Argument of CONTEXT_STATE
@@ -969,6 +1111,14 @@ struct drm_pagoda_fence_wait {
 #define DRM_IOCTL_PAGODA_VM_STATE DRM_IOCTL_PAGODA(VM_STATE, vm_state)
 #define DRM_IOCTL_PAGODA_FENCE_SIGNAL DRM_IOCTL_PAGODA(FENCE_SIGNAL, fence_signal)
 #define DRM_IOCTL_PAGODA_FENCE_WAIT DRM_IOCTL_PAGODA(FENCE_WAIT, fence_wait)
+#define DRM_IOCTL_PAGODA_PAGING_QUEUE_CREATE \
+	DRM_IOCTL_PAGODA(PAGING_QUEUE_CREATE, paging_queue_create)
+#define DRM_IOCTL_PAGODA_PAGING_QUEUE_DESTROY \
+	DRM_IOCTL_PAGODA(PAGING_QUEUE_DESTROY, paging_queue_destroy)
+#define DRM_IOCTL_PAGODA_PAGING_QUEUE_STATE \
+	DRM_IOCTL_PAGODA(PAGING_QUEUE_STATE, paging_queue_state)
+#define DRM_IOCTL_PAGODA_QUERY_RESIDENCY_LIST \
+	DRM_IOCTL_PAGODA(QUERY_RESIDENCY_LIST, query_residency_list)
 
 #ifndef __cplusplus
 #define DRM_PAGODA_ASSERT_SIZE(type, size) \
@@ -983,8 +1133,8 @@ DRM_PAGODA_ASSERT_SIZE(allocation_mmap_offset, 16);
 DRM_PAGODA_ASSERT_SIZE(allocation_info, 64);
 DRM_PAGODA_ASSERT_SIZE(allocation_wait, 16);
 DRM_PAGODA_ASSERT_SIZE(residency_entry, 8);
-DRM_PAGODA_ASSERT_SIZE(make_resident, 72);
-DRM_PAGODA_ASSERT_SIZE(evict, 40);
+DRM_PAGODA_ASSERT_SIZE(make_resident, 80);
+DRM_PAGODA_ASSERT_SIZE(evict, 56);
 DRM_PAGODA_ASSERT_SIZE(residency_status, 16);
 DRM_PAGODA_ASSERT_SIZE(query_residency, 24);
 DRM_PAGODA_ASSERT_SIZE(vm_create, 24);
@@ -1004,6 +1154,11 @@ DRM_PAGODA_ASSERT_SIZE(context_state, 72);
 DRM_PAGODA_ASSERT_SIZE(fence_value, 16);
 DRM_PAGODA_ASSERT_SIZE(fence_signal, 24);
 DRM_PAGODA_ASSERT_SIZE(fence_wait, 40);
+DRM_PAGODA_ASSERT_SIZE(paging_queue_create, 16);
+DRM_PAGODA_ASSERT_SIZE(paging_queue_destroy, 8);
+DRM_PAGODA_ASSERT_SIZE(paging_queue_state, 32);
+DRM_PAGODA_ASSERT_SIZE(list_status, 16);
+DRM_PAGODA_ASSERT_SIZE(query_residency_list, 24);
 #endif
 
 #if defined(__cplusplus)

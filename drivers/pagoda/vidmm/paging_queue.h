@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the paging queues are made of, for them and the suites. */
+#ifndef PAGODA_VIDMM_PAGING_QUEUE_H
+#define PAGODA_VIDMM_PAGING_QUEUE_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <pagoda/residency.h>
+
+/**
+ * struct pagoda_paging_queue - A paging queue
+ * @kref: The client's, and its requests'
+ * @vidmm: Manager
+ * @client: Client; it has the queue
+ * @syncobj: Timeline of its values; a reference
+ * @priority: -1, 0 or 1
+ * @lock: Protects all below; keeps requests in the order of their values
+ * @given: Last value given
+ * @error: Negative errno of the last request that failed in the pager, or 0
+ * @failed: Its value
+ */
+struct pagoda_paging_queue {
+	struct kref kref;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	struct drm_syncobj *syncobj;
+	int priority;
+	struct mutex lock;	/* all below */
+	u64 given;
+	int error;
+	u64 failed;
+};
+
+#endif

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Residency lists: what of a client has to be resident while its work is executed, and how
+ * often that was asked for.
+ *
+ * A call changes all of its counts or none (C147): all that can fail is done before the first
+ * count changes. Entries that are made for that have a count of 0 and are gone, or counted,
+ * before the lock is dropped. What the entries need together is kept up with, so that the
+ * cost of a call doesn't depend on the length of the list.
+ *
+ * Nothing is moved here. Who moves asks &pagoda_bo.required before he makes
+ * something leave because somebody wants it to.
+ */
+#include <linux/slab.h>
+#include "require.h"
+#include "vm.h"
+
+/**
+ * pagoda_requirements_create() - An empty list
+ *
+ * Context: May sleep and allocate.
+ * Return: The list, pagoda_requirements_destroy() it; NULL without memory.
+ */
+struct pagoda_requirements *pagoda_requirements_create(void)
+{
+	struct pagoda_requirements *reqs = kzalloc(sizeof(*reqs), GFP_KERNEL);
+
+	if (!reqs)
+		return NULL;
+	mutex_init(&reqs->lock);
+	xa_init(&reqs->by_id);
+	INIT_LIST_HEAD(&reqs->list);
+	return reqs;
+}
+
+/**
+ * pagoda_requirements_destroy() - The client is gone
+ * @reqs: List, empty; or NULL
+ */
+void pagoda_requirements_destroy(struct pagoda_requirements *reqs)
+{
+	if (!reqs)
+		return;
+	WARN_ON(!list_empty(&reqs->list));
+	xa_destroy(&reqs->by_id);
+	mutex_destroy(&reqs->lock);
+	kfree(reqs);
+}
+
+static struct pagoda_requirement *require_find(struct pagoda_requirements *reqs,
+					       const struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&reqs->lock);
+	return xa_load(&reqs->by_id, bo->id);
+}
+
+static int require_prepare_one(struct pagoda_requirements *reqs, struct pagoda_bo *bo)
+{
+	struct pagoda_requirement *req = require_find(reqs, bo);
+	int ret;
+
+	if (req)
+		return req->count == U32_MAX ? -EOVERFLOW : 0;
+	req = kzalloc(sizeof(*req), GFP_KERNEL);
+	if (!req)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&req->entry);
+	req->bo = bo;
+	ret = xa_err(xa_store(&reqs->by_id, bo->id, req, GFP_KERNEL));
+	if (ret)
+		kfree(req);
+	return ret;
+}
+
+/* What was prepared and isn't counted goes. */
+static void require_unprepare(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirement *req;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		req = require_find(reqs, bos[i]);
+		if (!req || req->count)
+			continue;
+		xa_erase(&reqs->by_id, bos[i]->id);
+		kfree(req);
+	}
+}
+
+static u64 require_excess(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_demand demand = reqs->demand;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (!require_find(reqs, bos[i])->count)
+			pagoda_demand_add(&demand, bos[i]);
+	return pagoda_demand_misfit(bos[0]->vidmm, &demand);
+}
+
+static void require_count(struct pagoda_requirements *reqs, struct pagoda_requirement *req)
+{
+	if (req->count++)
+		return;
+	drm_gem_object_get(pagoda_bo_gem(req->bo));
+	atomic_inc(&req->bo->required);
+	list_add_tail(&req->entry, &reqs->list);
+	WRITE_ONCE(reqs->count, reqs->count + 1);
+	pagoda_demand_add(&reqs->demand, req->bo);
+}
+
+/* The reference is dropped when the lock is: it may be the last one. */
+static void require_discount(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
+			     u32 times, struct list_head *gone)
+{
+	req->count -= times;
+	if (req->count)
+		return;
+	xa_erase(&reqs->by_id, req->bo->id);
+	list_move_tail(&req->entry, gone);
+	WRITE_ONCE(reqs->count, reqs->count - 1);
+	pagoda_demand_remove(&reqs->demand, req->bo);
+	atomic_dec(&req->bo->required);
+}
+
+static void require_free(struct list_head *gone)
+{
+	struct pagoda_requirement *req, *next;
+
+	list_for_each_entry_safe(req, next, gone, entry) {
+		drm_gem_object_put(pagoda_bo_gem(req->bo));
+		kfree(req);
+	}
+}
+
+/**
+ * pagoda_require() - One more for each of a list
+ * @client: Client
+ * @bos: Allocations, each only once; references held
+ * @count: Their number, not 0
+ * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long for
+ *	the device; 0: there is no memory for its entries
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOMEM or -EOVERFLOW; then no count has changed.
+ */
+int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+		   u64 *bytes_to_trim)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	int ret = 0;
+	u32 i;
+
+	*bytes_to_trim = 0;
+	mutex_lock(&reqs->lock);
+	for (i = 0; i < count && !ret; i++)
+		ret = require_prepare_one(reqs, bos[i]);
+	if (!ret)
+		*bytes_to_trim = require_excess(reqs, bos, count);
+	if (*bytes_to_trim)
+		ret = -ENOMEM;
+	if (ret)
+		require_unprepare(reqs, bos, count);
+	for (i = 0; i < count && !ret; i++)
+		require_count(reqs, require_find(reqs, bos[i]));
+	mutex_unlock(&reqs->lock);
+	return ret;
+}
+
+/**
+ * pagoda_require_release() - One less for each of a list
+ * @client: Client
+ * @bos: Allocations, each only once; references held
+ * @count: Their number
+ *
+ * Context: May sleep.
+ * Return: 0, or -ENOENT if one of them isn't on the client's list; then no count has changed.
+ */
+int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	LIST_HEAD(gone);
+	int ret = 0;
+	u32 i;
+
+	mutex_lock(&reqs->lock);
+	for (i = 0; i < count && !ret; i++)
+		ret = require_find(reqs, bos[i]) ? 0 : -ENOENT;
+	for (i = 0; i < count && !ret; i++)
+		require_discount(reqs, require_find(reqs, bos[i]), 1, &gone);
+	mutex_unlock(&reqs->lock);
+	require_free(&gone);
+	return ret;
+}
+
+/**
+ * pagoda_require_take_back() - A pagoda_require() whose paging failed didn't happen
+ * @client: Client
+ * @bos: As with pagoda_require()
+ * @count: Their number
+ *
+ * What was evicted, or closed, meanwhile is left alone.
+ *
+ * Context: May sleep.
+ */
+void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req;
+	LIST_HEAD(gone);
+	u32 i;
+
+	mutex_lock(&reqs->lock);
+	for (i = 0; i < count; i++) {
+		req = require_find(reqs, bos[i]);
+		if (req)
+			require_discount(reqs, req, 1, &gone);
+	}
+	mutex_unlock(&reqs->lock);
+	require_free(&gone);
+}
+
+/**
+ * pagoda_require_forget() - The client has no handle of an allocation any more
+ * @client: Client
+ * @bo: Allocation
+ *
+ * Context: May sleep.
+ */
+void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req;
+	LIST_HEAD(gone);
+
+	if (!READ_ONCE(reqs->count))
+		return;
+	mutex_lock(&reqs->lock);
+	req = require_find(reqs, bo);
+	if (req)
+		require_discount(reqs, req, req->count, &gone);
+	mutex_unlock(&reqs->lock);
+	require_free(&gone);
+}
+
+/**
+ * pagoda_require_forget_all() - Nobody uses the client's list any more
+ * @client: Client
+ *
+ * Context: May sleep.
+ */
+void pagoda_require_forget_all(struct pagoda_client *client)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req, *next;
+	LIST_HEAD(gone);
+
+	mutex_lock(&reqs->lock);
+	list_for_each_entry_safe(req, next, &reqs->list, entry)
+		require_discount(reqs, req, req->count, &gone);
+	mutex_unlock(&reqs->lock);
+	require_free(&gone);
+}
+
+/**
+ * pagoda_require_count() - How often an allocation is on a client's list
+ * @client: Client
+ * @bo: Allocation
+ *
+ * Context: May sleep.
+ * Return: Its count; 0 = it isn't.
+ */
+u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req;
+	u32 count;
+
+	mutex_lock(&reqs->lock);
+	req = require_find(reqs, bo);
+	count = req ? req->count : 0;
+	mutex_unlock(&reqs->lock);
+	return count;
+}
+
+/**
+ * pagoda_require_clients() - On how many clients' lists an allocation is
+ * @bo: Allocation
+ *
+ * Context: Any.
+ * Return: Their number.
+ */
+u32 pagoda_require_clients(const struct pagoda_bo *bo)
+{
+	return atomic_read(&bo->required);
+}
+
+/**
+ * pagoda_require_select() - Leave of an array what is on a client's list
+ * @client: Client
+ * @bos: Array; those that are come first afterwards, in order
+ * @count: Entries
+ *
+ * Context: May sleep.
+ * Return: How many are.
+ */
+u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	u32 i, n = 0;
+
+	mutex_lock(&reqs->lock);
+	for (i = 0; i < count; i++) {
+		if (!require_find(reqs, bos[i]))
+			continue;
+		swap(bos[n], bos[i]);
+		n++;
+	}
+	mutex_unlock(&reqs->lock);
+	return n;
+}
+
+/* Of what isn't private to the VM, what is on the list and not named; references. */
+static u32 require_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
+			   struct pagoda_bo **bos, u32 room)
+{
+	struct pagoda_requirement *req;
+	struct drm_gpuvm_bo *vm_bo;
+	u32 n = 0;
+
+	spin_lock(&vm->base.extobj.lock);
+	list_for_each_entry(vm_bo, &vm->base.extobj.list, list.entry.extobj) {
+		req = require_find(reqs, pagoda_bo_of_gem(vm_bo->obj));
+		if (!req || req->named)
+			continue;
+		if (bos && n == room)
+			break;
+		if (bos) {
+			drm_gem_object_get(vm_bo->obj);
+			bos[n] = req->bo;
+		}
+		n++;
+	}
+	spin_unlock(&vm->base.extobj.lock);
+	return n;
+}
+
+static int require_bound(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
+			 struct pagoda_bo **named, u32 nr_named, struct pagoda_bo ***bos,
+			 u32 *count)
+{
+	u32 room = require_collect(reqs, vm, NULL, 0);
+
+	if (!room)
+		return 0;
+	*bos = kvmalloc_array(nr_named + room, sizeof(**bos), GFP_KERNEL);
+	if (!*bos)
+		return -ENOMEM;
+	if (nr_named)
+		memcpy(*bos, named, nr_named * sizeof(**bos));
+	*count += require_collect(reqs, vm, *bos + nr_named, room);
+	return 0;
+}
+
+static void require_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count,
+			 bool named)
+{
+	struct pagoda_requirement *req;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		req = require_find(reqs, bos[i]);
+		if (req)
+			req->named = named;
+	}
+}
+
+/**
+ * pagoda_require_bound() - What a VM's client has on its list and the VM shows
+ * @vm: VM, locked: nothing is bound meanwhile
+ * @named: Allocations that the caller has anyway
+ * @nr_named: Their number
+ * @bos: Out: if there are others, @named and behind them the others, those with references,
+ *	in an array for kvfree(); else NULL
+ * @count: Out: @nr_named and the number of others
+ *
+ * Those that are private to the VM aren't among them: they have its reservation.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_named,
+			 struct pagoda_bo ***bos, u32 *count)
+{
+	struct pagoda_requirements *reqs = vm->client->requirements;
+	int ret;
+
+	lockdep_assert_held(&vm->lock);
+	*bos = NULL;
+	*count = nr_named;
+	if (!READ_ONCE(reqs->count))
+		return 0;
+	mutex_lock(&reqs->lock);
+	require_name(reqs, named, nr_named, true);
+	ret = require_bound(reqs, vm, named, nr_named, bos, count);
+	require_name(reqs, named, nr_named, false);
+	mutex_unlock(&reqs->lock);
+	return ret;
+}

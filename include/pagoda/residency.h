@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Residency lists of clients and paging queues: what the ioctls may ask of them.
+ *
+ * Counts change in the call (vidmm/require.c); what has to move for that is a request, made by
+ * a worker of the client's, the pager (vidmm/paging_queue.c).
+ *
+ * Lock order, outermost first: pagoda_paging_queue.lock and pagoda_vm.lock, of which nobody
+ * takes both; the lock of the requirements; spinlocks.
+ */
+#ifndef PAGODA_RESIDENCY_H
+#define PAGODA_RESIDENCY_H
+
+#include <linux/types.h>
+#include <pagoda/sync.h>
+
+struct drm_syncobj;
+struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_paging_queue;
+struct pagoda_requirements;
+struct pagoda_vidmm;
+
+struct pagoda_requirements *pagoda_requirements_create(void);
+void pagoda_requirements_destroy(struct pagoda_requirements *reqs);
+void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo);
+u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo);
+u32 pagoda_require_clients(const struct pagoda_bo *bo);
+
+/**
+ * struct pagoda_paging_args - What a paging queue is given
+ * @bos: Allocations, each once; the caller's
+ * @count: Their number, not 0
+ * @flags: DRM_PAGODA_RESIDENT_ or DRM_PAGODA_EVICT_ flags, checked
+ * @syncs: What is signalled besides the queue's syncobj. Used up if 0 is returned
+ * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long; 0: it
+ *	is something else
+ * @value: Out: value to wait for; 0 = there is nothing to wait for
+ */
+struct pagoda_paging_args {
+	struct pagoda_bo **bos;
+	u32 count;
+	u32 flags;
+	struct pagoda_syncs syncs;
+	u64 bytes_to_trim;
+	u64 value;
+};
+
+struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidmm,
+						       struct pagoda_client *client, int priority,
+						       struct drm_syncobj *syncobj);
+void pagoda_paging_queue_get(struct pagoda_paging_queue *queue);
+void pagoda_paging_queue_put(struct pagoda_paging_queue *queue);
+int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
+				struct pagoda_paging_args *args);
+int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args);
+void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
+			       struct drm_pagoda_paging_queue_state *state);
+void pagoda_client_drop_lists(struct pagoda_client *client);
+
+#endif
