@@ -500,12 +500,13 @@ struct drm_pagoda_residency_entry {
  * worker has given the GPU its work: wait with DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
  *
  * If a request finds no memory or no room in the end, after having been repeated for half
- * a second, its point signals with an error, PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT
- * takes back its counts. If it was made with CANT_TRIM_FURTHER the client is in error then,
- * and so it is if the call itself answers ENOMEM for lack of room; with MUST_SUCCEED
- * whatever it fails for but wrong arguments, signals and end of the device, and it is repeated
- * for ten times as long. All contexts of a client in error are banned, and SUBMIT and
- * MAKE_RESIDENT with a queue are refused with ECANCELED, until the file is closed (C151).
+ * a second, its point signals with an error (which the syncobj forgets when a later point
+ * has signalled), PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT takes back its counts. If it
+ * was made with CANT_TRIM_FURTHER the client is in error then, and so it is if the call
+ * itself answers ENOMEM for lack of room; with MUST_SUCCEED whatever it fails for but wrong
+ * arguments, signals and end of the device, and it is repeated for ten times as long. All
+ * contexts of a client in error are banned, and SUBMIT and MAKE_RESIDENT with a queue are
+ * refused with ECANCELED, until the file is closed (C151).
  */
 
 /* Nothing can be evicted to make the list shorter: failing is an error of the client */
