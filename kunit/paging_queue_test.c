@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Paging queues: values in order, priorities, what is done at once, what fails at last and who
+ * pays for it.
+ */
+#include <linux/delay.h>
+#include <linux/dma-fence-chain.h>
+#include <linux/sizes.h>
+#include <drm/drm_syncobj.h>
+
+#include "../drivers/pagoda/vidmm/context.h"
+#include "../drivers/pagoda/vidmm/paging_queue.h"
+#include "../drivers/pagoda/vidmm/require.h"
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "submit_helpers.h"
+
+#define HERE		SZ_4M
+#define MOST		12u
+#define PAGES		64u
+#define CANT_TRIM	DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER
+#define MUST		(CANT_TRIM | DRM_PAGODA_RESIDENT_MUST_SUCCEED)
+
+struct paging_test {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct pagoda_paging_queue *queues[3];
+	struct drm_syncobj *points[3];
+	struct pagoda_bo *bos[MOST];
+	u64 trim;
+};
+
+#define LOW	0
+#define NORMAL	1
+#define HIGH	2
+
+static struct paging_test paging_make(struct kunit *test, u32 pages)
+{
+	struct paging_test t = { .test = test, .rig = submit_rig(test) };
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		t.points[i] = submit_syncobj(test);
+		t.queues[i] = pagoda_paging_queue_create(t.rig->vidmm, t.rig->client,
+							 (int)i - NORMAL, t.points[i]);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(t.queues[i]));
+	}
+	for (i = 0; i < MOST; i++) {
+		t.bos[i] = pagoda_rig_bo(t.rig, pages, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+					 SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(t.bos[i]));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(t.bos[i]));
+		pagoda_rig_write(t.rig, t.bos[i], i);
+	}
+	pagoda_rig_settle(t.rig);
+	t.rig->nr_log = 0;
+	return t;
+}
+
+static void paging_end(struct paging_test *t)
+{
+	u32 i;
+
+	pagoda_client_drop_lists(t->rig->client);
+	for (i = 0; i < 3; i++)
+		pagoda_paging_queue_put(t->queues[i]);
+	for (i = 0; i < MOST; i++)
+		pagoda_rig_close(t->bos[i]);
+}
+
+/* The call's answer; @value is what it gave. */
+static int paging_resident(struct paging_test *t, u32 queue, u32 first, u32 count, u32 flags,
+			   u64 *value)
+{
+	struct pagoda_paging_args args = {
+		.bos = &t->bos[first], .count = count, .flags = flags,
+	};
+	int ret = pagoda_paging_make_resident(t->queues[queue], &args);
+
+	*value = args.value;
+	t->trim = args.bytes_to_trim;
+	return ret;
+}
+
+static int paging_evict(struct paging_test *t, u32 queue, u32 first, u32 count, u32 flags,
+			u64 *value)
+{
+	struct pagoda_paging_args args = {
+		.bos = &t->bos[first], .count = count, .flags = flags,
+	};
+	int ret = pagoda_paging_evict(t->queues[queue], &args);
+
+	*value = args.value;
+	return ret;
+}
+
+/* Waits for a value; its error. */
+static int paging_wait(struct paging_test *t, u32 queue, u64 value)
+{
+	struct dma_fence *fence;
+	int error = 0;
+
+	if (!value)
+		return 0;
+	while (!submit_point(t->points[queue], value, &fence))
+		fsleep(USEC_PER_MSEC);
+	if (fence) {
+		dma_fence_wait(fence, false);
+		error = dma_fence_chain_contained(fence)->error;
+	}
+	dma_fence_put(fence);
+	return error;
+}
+
+static bool paging_is_over(struct paging_test *t, u32 queue, u64 value)
+{
+	struct dma_fence *fence;
+	bool over;
+
+	if (!submit_point(t->points[queue], value, &fence))
+		return false;
+	over = !fence || dma_fence_is_signaled(fence);
+	dma_fence_put(fence);
+	return over;
+}
+
+static bool paging_in_vram(struct paging_test *t, u32 index)
+{
+	return t->bos[index]->ttm.resource->mem_type == TTM_PL_VRAM;
+}
+
+static u32 paging_copies(struct paging_test *t, u32 index)
+{
+	return pagoda_rig_count(t->rig, pagoda_rig_copy_op(t->rig), t->bos[index]->id);
+}
+
+static u32 paging_count(struct paging_test *t, u32 index)
+{
+	return pagoda_require_count(t->rig->client, t->bos[index]);
+}
+
+static void paging_values_in_order(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	u64 value, last = 0;
+	u32 i, round;
+
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i + 2 <= MOST; i += 2) {
+			KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, i, 2, 0, &value));
+			PAGODA_PROVES(C156);
+			KUNIT_ASSERT_EQ(test, ++last, value);
+		}
+		/* All before it are over when one is. */
+		KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, last));
+		for (i = 1; i <= last; i++)
+			KUNIT_EXPECT_TRUE(test, paging_is_over(&t, NORMAL, i));
+		PAGODA_PROVES(C149);
+		for (i = 0; i < MOST; i++) {
+			KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, i));
+			KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bos[i], i));
+		}
+		KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, NORMAL, 0, MOST, 0, &value));
+		KUNIT_ASSERT_EQ(test, ++last, value);
+		KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, last));
+		PAGODA_PROVES(C154);
+		for (i = 0; i < MOST; i++) {
+			KUNIT_EXPECT_FALSE(test, paging_in_vram(&t, i));
+			KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bos[i], i));
+		}
+	}
+	paging_end(&t);
+}
+
+/* What is there costs nothing, and counts all the same. */
+static void paging_done_at_once(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	u64 value;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 2, 0, &value));
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, LOW, 0, 2, 0, &value));
+		KUNIT_EXPECT_EQ(test, 0ull, value);
+	}
+	PAGODA_PROVES(C146);
+	for (i = 0; i < 5; i++) {
+		KUNIT_EXPECT_EQ(test, 6 - i, paging_count(&t, 0));
+		KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, HIGH, 0, 2, 0, &value));
+		KUNIT_EXPECT_EQ(test, 0ull, value);
+		KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 0));
+	}
+	/* The last one leaves; with the flag only if it has to, and it is back for nothing. */
+	KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, NORMAL, 0, 2,
+					      DRM_PAGODA_EVICT_ONLY_IF_NECESSARY, &value));
+	PAGODA_PROVES(C153);
+	KUNIT_EXPECT_EQ(test, 0ull, value);
+	KUNIT_EXPECT_EQ(test, 0u, paging_count(&t, 0));
+	KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 0));
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 2, 0, &value));
+	KUNIT_EXPECT_EQ(test, 0ull, value);
+	KUNIT_EXPECT_EQ(test, 1u, paging_copies(&t, 0));
+	KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, NORMAL, 0, 2, 0, &value));
+	KUNIT_EXPECT_NE(test, 0ull, value);
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	KUNIT_EXPECT_FALSE(test, paging_in_vram(&t, 0));
+	KUNIT_EXPECT_EQ(test, -ENOENT, paging_evict(&t, NORMAL, 0, 2, 0, &value));
+	paging_end(&t);
+}
+
+/* Something the pager has begun and can't go on with until it is let. */
+static void paging_block(struct paging_test *t)
+{
+	u64 value;
+
+	dma_resv_lock(t->bos[0]->ttm.base.resv, NULL);
+	KUNIT_ASSERT_EQ(t->test, 0, paging_resident(t, HIGH, 0, 1, 0, &value));
+	KUNIT_ASSERT_NE(t->test, 0ull, value);
+	msleep(20);
+}
+
+static void paging_let(struct paging_test *t)
+{
+	dma_resv_unlock(t->bos[0]->ttm.base.resv);
+}
+
+static void paging_higher_priority_first(struct kunit *test)
+{
+	static const u32 queues[] = { LOW, NORMAL, LOW, HIGH, NORMAL, HIGH };
+	static const u32 order[] = { 4, 6, 2, 5, 1, 3 };
+	struct paging_test t = paging_make(test, PAGES);
+	const struct pagoda_rig_note *note, *before = NULL;
+	u64 values[ARRAY_SIZE(queues)];
+	u32 i;
+
+	paging_block(&t);
+	for (i = 0; i < ARRAY_SIZE(queues); i++) {
+		KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, queues[i], 1 + i, 1, 0, &values[i]));
+		KUNIT_ASSERT_NE(test, 0ull, values[i]);
+		KUNIT_EXPECT_FALSE(test, paging_is_over(&t, queues[i], values[i]));
+	}
+	paging_let(&t);
+	for (i = 0; i < ARRAY_SIZE(queues); i++)
+		KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, queues[i], values[i]));
+	for (i = 0; i < ARRAY_SIZE(order); i++) {
+		note = pagoda_rig_find(t.rig, pagoda_rig_copy_op(t.rig), t.bos[order[i]]->id, 0);
+		KUNIT_ASSERT_NOT_NULL(test, note);
+		PAGODA_PROVES(C157);
+		KUNIT_EXPECT_TRUE(test, !before || before < note);
+		before = note;
+	}
+	paging_end(&t);
+}
+
+/* What isn't wanted any more in its turn isn't moved. */
+static void paging_evicted_before_its_turn(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	u64 value;
+
+	paging_block(&t);
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 1, 2, 0, &value));
+	KUNIT_EXPECT_EQ(test, 1ull, value);
+	KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, NORMAL, 1, 1, 0, &value));
+	KUNIT_EXPECT_EQ(test, 2ull, value);
+	pagoda_require_forget(t.rig->client, t.bos[0]);
+	paging_let(&t);
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, 2));
+	KUNIT_EXPECT_EQ(test, 0u, paging_copies(&t, 1));
+	KUNIT_EXPECT_EQ(test, 1u, paging_copies(&t, 2));
+	KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 2));
+	paging_end(&t);
+}
+
+/* A list that gets too long says by how much, and that is what has to go. */
+static void paging_trims(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, 2 * PAGES);
+	u64 value, first;
+
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 6, 0, &first));
+	PAGODA_PROVES(C147, C148);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, paging_resident(&t, NORMAL, 5, 5, 0, &value));
+	KUNIT_EXPECT_EQ(test, (u64)(2 * 2 * PAGES) << PAGE_SHIFT, t.trim);
+	KUNIT_EXPECT_EQ(test, 1u, paging_count(&t, 5));
+	KUNIT_EXPECT_EQ(test, 0u, paging_count(&t, 6));
+	KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, NORMAL, 0, 2, 0, &value));
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 5, 5, 0, &value));
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	KUNIT_EXPECT_EQ(test, 2u, paging_count(&t, 5));
+	KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 9));
+	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
+	paging_end(&t);
+}
+
+static struct submit_client *paging_context(struct paging_test *t)
+{
+	struct submit_client *client = submit_client(t->rig, 0);
+
+	KUNIT_ASSERT_EQ(t->test, 0, xa_err(xa_store(&t->rig->client->contexts, 1,
+						    client->context, GFP_KERNEL)));
+	return client;
+}
+
+static void paging_expect_error(struct paging_test *t, struct submit_client *client)
+{
+	u32 expected = DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_CLIENT_ERROR;
+	u64 value;
+
+	KUNIT_EXPECT_EQ(t->test, expected, submit_state(client).state);
+	KUNIT_EXPECT_EQ(t->test, -ECANCELED, submit_empty(client, NULL));
+	KUNIT_EXPECT_EQ(t->test, -ECANCELED, paging_resident(t, NORMAL, 11, 1, 0, &value));
+	KUNIT_EXPECT_EQ(t->test, 0u, paging_count(t, 11));
+	xa_erase(&t->rig->client->contexts, 1);
+	submit_client_end(client);
+}
+
+static void paging_error_in_the_call(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, 2 * PAGES);
+	struct submit_client *client = paging_context(&t);
+	u64 value;
+
+	KUNIT_EXPECT_EQ(test, -ENOMEM, paging_resident(&t, NORMAL, 0, 9, 0, &value));
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, paging_resident(&t, NORMAL, 0, 9, CANT_TRIM, &value));
+	KUNIT_EXPECT_GT(test, t.trim, 0ull);
+	KUNIT_EXPECT_EQ(test, 0u, paging_count(&t, 0));
+	PAGODA_PROVES(C151);
+	paging_expect_error(&t, client);
+	paging_end(&t);
+}
+
+/* Half of VRAM stays what it is: more than is known when a list is accepted. */
+static void paging_pin(struct paging_test *t, bool pin)
+{
+	u32 i;
+
+	for (i = 0; i < 4; i++) {
+		dma_resv_lock(t->bos[i]->ttm.base.resv, NULL);
+		if (pin)
+			ttm_bo_pin(&t->bos[i]->ttm);
+		else
+			ttm_bo_unpin(&t->bos[i]->ttm);
+		dma_resv_unlock(t->bos[i]->ttm.base.resv);
+	}
+}
+
+static void paging_expect_failure(struct paging_test *t, u32 flags)
+{
+	struct drm_pagoda_paging_queue_state state = {};
+	u64 value, next;
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		KUNIT_ASSERT_EQ(t->test, 0, pagoda_rig_to_vram(t->bos[i]));
+	paging_pin(t, true);
+	KUNIT_ASSERT_EQ(t->test, 0, paging_resident(t, NORMAL, 4, 6, flags, &value));
+	/* The one on another queue isn't touched by that. */
+	KUNIT_ASSERT_EQ(t->test, 0, paging_resident(t, LOW, 4, 1, 0, &next));
+	KUNIT_EXPECT_EQ(t->test, -ENOMEM, paging_wait(t, NORMAL, value));
+	KUNIT_EXPECT_EQ(t->test, 0, paging_wait(t, LOW, next));
+	pagoda_paging_queue_state(t->queues[NORMAL], &state);
+	KUNIT_EXPECT_EQ(t->test, (u32)ENOMEM, state.error);
+	KUNIT_EXPECT_EQ(t->test, value, state.failed);
+	KUNIT_EXPECT_EQ(t->test, value, state.given);
+	KUNIT_EXPECT_EQ(t->test, 1u, paging_count(t, 4));
+	KUNIT_EXPECT_EQ(t->test, 0u, paging_count(t, 5));
+	paging_pin(t, false);
+}
+
+static void paging_failure_later(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, 2 * PAGES);
+	u64 value;
+
+	PAGODA_PROVES(C147);
+	paging_expect_failure(&t, 0);
+	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 4, 6, 0, &value));
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 9));
+	paging_end(&t);
+}
+
+static void paging_error_later(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, 2 * PAGES);
+	struct submit_client *client = paging_context(&t);
+
+	paging_expect_failure(&t, CANT_TRIM);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, t.rig->client->error);
+	paging_expect_error(&t, client);
+	paging_end(&t);
+}
+
+/* It is tried for long enough: who stands in the way goes meanwhile. */
+static void paging_must_succeed_waits(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, 2 * PAGES);
+	u64 value;
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(t.bos[i]));
+	paging_pin(&t, true);
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 4, 6, MUST, &value));
+	msleep(1000);
+	KUNIT_EXPECT_FALSE(test, paging_is_over(&t, NORMAL, value));
+	paging_pin(&t, false);
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 9));
+	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
+	paging_end(&t);
+}
+
+/* Nobody waits for ever for what a client that is gone had asked for. */
+static void paging_ends_with_the_client(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	u64 values[8];
+	u32 i;
+	int error;
+
+	paging_block(&t);
+	for (i = 0; i < ARRAY_SIZE(values); i++)
+		KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 1 + i, 1, 0, &values[i]));
+	paging_let(&t);
+	pagoda_client_drop_lists(t.rig->client);
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		error = paging_wait(&t, NORMAL, values[i]);
+		KUNIT_EXPECT_TRUE(test, !error || error == -ECANCELED);
+		KUNIT_EXPECT_EQ(test, 0u, pagoda_require_clients(t.bos[1 + i]));
+	}
+	KUNIT_EXPECT_EQ(test, 0u, t.rig->client->requirements->count);
+	paging_end(&t);
+}
+
+/* Mappings are valid when the value is there: what is executed then doesn't fault. */
+static void paging_shows_what_it_brings(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	struct submit_client *client = submit_client(t.rig, 0);
+	u64 value;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&t.rig->client->vms, 1, client->vm,
+						 GFP_KERNEL)));
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, 0, submit_map(client, t.bos[i], HERE + i * SZ_2M));
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 3, 0, &value));
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	PAGODA_PROVES(C149);
+	KUNIT_EXPECT_TRUE(test, list_empty(&client->vm->base.evict.list));
+	for (i = 0; i < 3; i++)
+		submit_store(client, HERE + i * SZ_2M, 90 + i);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 90ull + i, submit_word(t.rig, t.bos[i], 0));
+		pagoda_vm_forget(client->vm, t.bos[i]);
+	}
+	xa_erase(&t.rig->client->vms, 1);
+	submit_client_end(client);
+	paging_end(&t);
+}
+
+static struct kunit_case paging_queue_cases[] = {
+	KUNIT_CASE_PARAM(paging_values_in_order, pagoda_rig_modes),
+	KUNIT_CASE(paging_done_at_once),
+	KUNIT_CASE_PARAM(paging_higher_priority_first, pagoda_rig_update_modes),
+	KUNIT_CASE(paging_evicted_before_its_turn),
+	KUNIT_CASE(paging_trims),
+	KUNIT_CASE(paging_error_in_the_call),
+	KUNIT_CASE_SLOW(paging_failure_later),
+	KUNIT_CASE_SLOW(paging_error_later),
+	KUNIT_CASE_SLOW(paging_must_succeed_waits),
+	KUNIT_CASE(paging_ends_with_the_client),
+	KUNIT_CASE_PARAM(paging_shows_what_it_brings, pagoda_rig_modes),
+	{ }
+};
+
+static struct kunit_suite paging_queue_suite = {
+	.name = "pagoda_paging_queue",
+	.test_cases = paging_queue_cases,
+};
+
+kunit_test_suite(paging_queue_suite);

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Residency lists: counts and order against a model, all or nothing, and that what is on a
+ * list is resident when work of its client is executed.
+ */
+#include <linux/sizes.h>
+
+#include "../drivers/pagoda/vidmm/context.h"
+#include "../drivers/pagoda/vidmm/require.h"
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "submit_helpers.h"
+#include "vidmm_helpers.h"
+
+#define HERE	SZ_4M
+#define MOST	12u
+#define PAGES	160u
+#define STEPS	4000u
+
+/* A list as it should be. */
+struct resident_model {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct pagoda_bo *bos[MOST];
+	u32 counts[MOST];
+	u32 order[MOST];
+	u32 listed;
+	u64 vram;
+};
+
+/* Each third one needs no place that others could take. */
+static bool resident_needs_vram(u32 index)
+{
+	return index % 3;
+}
+
+static struct resident_model resident_model(struct kunit *test)
+{
+	struct resident_model m = { .test = test, .rig = submit_rig(test) };
+	u32 i;
+
+	for (i = 0; i < MOST; i++) {
+		u32 elsewhere = resident_needs_vram(i) ? 0 : SUBMIT_APERTURE;
+
+		m.bos[i] = pagoda_rig_bo(m.rig, PAGES, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+					 SUBMIT_VRAM | elsewhere, 0);
+	}
+	return m;
+}
+
+static void resident_model_end(struct resident_model *m)
+{
+	u32 i;
+
+	pagoda_client_drop_lists(m->rig->client);
+	for (i = 0; i < MOST; i++) {
+		KUNIT_EXPECT_EQ(m->test, 0u, pagoda_require_clients(m->bos[i]));
+		pagoda_rig_close(m->bos[i]);
+	}
+}
+
+static void resident_model_add(struct resident_model *m, u32 index)
+{
+	if (m->counts[index]++)
+		return;
+	m->order[m->listed++] = index;
+	if (resident_needs_vram(index))
+		m->vram += PAGES * PAGE_SIZE;
+}
+
+static void resident_model_take(struct resident_model *m, u32 index, u32 times)
+{
+	u32 at = 0;
+
+	m->counts[index] -= times;
+	if (m->counts[index])
+		return;
+	while (m->order[at] != index)
+		at++;
+	m->listed--;
+	memmove(&m->order[at], &m->order[at + 1], (m->listed - at) * sizeof(m->order[0]));
+	if (resident_needs_vram(index))
+		m->vram -= PAGES * PAGE_SIZE;
+}
+
+static void resident_expect_model(struct resident_model *m)
+{
+	struct pagoda_requirements *reqs = m->rig->client->requirements;
+	struct pagoda_requirement *req;
+	u32 i, at = 0;
+
+	for (i = 0; i < MOST; i++) {
+		KUNIT_ASSERT_EQ(m->test, m->counts[i],
+				pagoda_require_count(m->rig->client, m->bos[i]));
+		KUNIT_ASSERT_EQ(m->test, m->counts[i] ? 1u : 0u,
+				pagoda_require_clients(m->bos[i]));
+	}
+	KUNIT_ASSERT_EQ(m->test, m->listed, reqs->count);
+	KUNIT_ASSERT_EQ(m->test, m->vram, reqs->demand.only_vram);
+	list_for_each_entry(req, &reqs->list, entry) {
+		KUNIT_ASSERT_LT(m->test, at, m->listed);
+		KUNIT_ASSERT_PTR_EQ(m->test, m->bos[m->order[at]], req->bo);
+		at++;
+	}
+	KUNIT_ASSERT_EQ(m->test, m->listed, at);
+}
+
+/* Different ones, in a random order. */
+static u32 resident_draw(struct rnd_state *rnd, u32 *indices)
+{
+	u32 count = 1 + pagoda_kunit_below(rnd, MOST), i, other;
+
+	for (i = 0; i < MOST; i++)
+		indices[i] = i;
+	for (i = 0; i < count; i++) {
+		other = i + pagoda_kunit_below(rnd, MOST - i);
+		swap(indices[i], indices[other]);
+	}
+	return count;
+}
+
+static void resident_step_make(struct resident_model *m, struct pagoda_bo **bos,
+			       const u32 *indices, u32 count)
+{
+	u64 room = PAGODA_RIG_VRAM_PAGES * PAGE_SIZE, need = m->vram, trim;
+	u32 i;
+	int ret;
+
+	for (i = 0; i < count; i++)
+		if (resident_needs_vram(indices[i]) && !m->counts[indices[i]])
+			need += PAGES * PAGE_SIZE;
+	ret = pagoda_require(m->rig->client, bos, count, &trim);
+	KUNIT_ASSERT_EQ(m->test, need > room ? -ENOMEM : 0, ret);
+	KUNIT_ASSERT_EQ(m->test, need > room ? need - room : 0, trim);
+	for (i = 0; i < count && !ret; i++)
+		resident_model_add(m, indices[i]);
+}
+
+static void resident_step_evict(struct resident_model *m, struct pagoda_bo **bos,
+				const u32 *indices, u32 count)
+{
+	int expected = 0;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (!m->counts[indices[i]])
+			expected = -ENOENT;
+	KUNIT_ASSERT_EQ(m->test, expected, pagoda_require_release(m->rig->client, bos, count));
+	for (i = 0; i < count && !expected; i++)
+		resident_model_take(m, indices[i], 1);
+}
+
+static void resident_step(struct resident_model *m, struct rnd_state *rnd)
+{
+	u32 indices[MOST], count = resident_draw(rnd, indices), i;
+	struct pagoda_bo *bos[MOST];
+
+	switch (pagoda_kunit_below(rnd, 8)) {
+	case 0:
+		pagoda_require_forget(m->rig->client, m->bos[indices[0]]);
+		if (m->counts[indices[0]])
+			resident_model_take(m, indices[0], m->counts[indices[0]]);
+		return;
+	case 1:
+		for (i = 0; i < count; i++)
+			bos[i] = m->bos[indices[i]];
+		pagoda_require_take_back(m->rig->client, bos, count);
+		for (i = 0; i < count; i++)
+			if (m->counts[indices[i]])
+				resident_model_take(m, indices[i], 1);
+		return;
+	case 2:
+	case 3:
+	case 4:
+		count = 1 + count % 3;
+		break;
+	}
+	for (i = 0; i < count; i++)
+		bos[i] = m->bos[indices[i]];
+	if (pagoda_kunit_below(rnd, 2))
+		resident_step_make(m, bos, indices, count);
+	else
+		resident_step_evict(m, bos, indices, count);
+}
+
+static void resident_counts_as_the_model(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct rnd_state rnd;
+	u32 i, full = 0;
+
+	pagoda_kunit_seed(test, &rnd);
+	for (i = 0; i < STEPS; i++) {
+		resident_step(&m, &rnd);
+		PAGODA_PROVES(C146, C147);
+		resident_expect_model(&m);
+		full += m.listed > MOST / 2;
+	}
+	KUNIT_EXPECT_GT(test, full, 10u);
+	resident_model_end(&m);
+}
+
+/* The last of a list can't be counted any more: none of it is. */
+static void resident_none_if_not_all(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct pagoda_client *client = m.rig->client;
+	struct pagoda_requirement *req;
+	u64 trim;
+
+	resident_step_make(&m, &m.bos[1], (const u32 []){ 1 }, 1);
+	req = xa_load(&client->requirements->by_id, m.bos[1]->id);
+	KUNIT_ASSERT_NOT_NULL(test, req);
+	req->count = U32_MAX;
+	m.counts[1] = U32_MAX;
+	PAGODA_PROVES(C147);
+	KUNIT_EXPECT_EQ(test, -EOVERFLOW, pagoda_require(client, m.bos, 3, &trim));
+	KUNIT_EXPECT_EQ(test, 0ull, trim);
+	resident_expect_model(&m);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(client, &m.bos[1], 1));
+	m.counts[1]--;
+	resident_expect_model(&m);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_require(client, &m.bos[1], 2, &trim));
+	resident_model_add(&m, 1);
+	resident_model_add(&m, 2);
+	resident_expect_model(&m);
+	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_require_release(client, m.bos, 3));
+	resident_expect_model(&m);
+	resident_model_end(&m);
+}
+
+/* Who asks for a copy to leave doesn't take it from others who need it. */
+static void resident_stays_for_others(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct pagoda_client *other = pagoda_client_create();
+	struct pagoda_bo *bo = m.bos[1];
+	struct dma_fence *fence;
+	u64 trim;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(m.rig->client, &bo, 1, &trim));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(other, &bo, 1, &trim));
+	KUNIT_EXPECT_EQ(test, 2u, pagoda_require_clients(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &bo, 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, TTM_PL_VRAM, bo->ttm.resource->mem_type);
+	/* The other one is closed: its counts go with it. */
+	pagoda_client_drop_lists(other);
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_require_clients(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, bo->ttm.resource->mem_type);
+	pagoda_client_put(other);
+	resident_model_end(&m);
+}
+
+/* ---- Work ------------------------------------------------------------------------- */
+
+/* Two that are listed and one that isn't, all bound, and nothing of it named by the job. */
+static void resident_when_executed(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct submit_client *client = submit_client(m.rig, 0);
+	u64 trim;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(m.bos[i]));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(m.bos[i]));
+		pagoda_rig_write(m.rig, m.bos[i], i);
+		KUNIT_ASSERT_EQ(test, 0, submit_map(client, m.bos[i], HERE + i * SZ_2M));
+	}
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(m.rig->client, m.bos, 2, &trim));
+	for (i = 0; i < 2; i++) {
+		submit_compare(client, HERE + i * SZ_2M, submit_word(m.rig, m.bos[i], 0));
+		submit_store(client, HERE + i * SZ_2M + 8, 70 + i);
+	}
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	PAGODA_PROVES(C152);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_NE(test, TTM_PL_SYSTEM, m.bos[i]->ttm.resource->mem_type);
+		KUNIT_EXPECT_EQ(test, 70ull + i, submit_word(m.rig, m.bos[i], 8));
+	}
+	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, m.bos[2]->ttm.resource->mem_type);
+	/* What had to leave comes back, until it isn't on the list any more. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(m.bos[1]));
+	submit_compare(client, HERE + SZ_2M + 8, 71);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &m.bos[1], 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(m.bos[1]));
+	submit_compare(client, HERE + SZ_2M + 8, 71);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_NE(test, 0, submit_wait(client));
+	KUNIT_EXPECT_NE(test, 0u, submit_state(client).state & DRM_PAGODA_CONTEXT_FAULTED);
+	for (i = 0; i < 3; i++)
+		pagoda_vm_forget(client->vm, m.bos[i]);
+	submit_client_end(client);
+	resident_model_end(&m);
+}
+
+/* While the job is under way nothing takes its memory, listed by it or not. */
+static void resident_while_executed(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct submit_client *client = submit_client(m.rig, 0);
+	struct dma_fence *fence;
+	u64 trim;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, m.bos[1], HERE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(m.rig->client, &m.bos[1], 1, &trim));
+	pagoda_rig_hold(m.rig, 0, true);
+	submit_store(client, HERE + 16, 5);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(m.bos[1]));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require_release(m.rig->client, &m.bos[1], 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &m.bos[1], 1, &fence));
+	pagoda_rig_hold(m.rig, 0, false);
+	PAGODA_PROVES(C152, C154);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(test, 5ull, submit_word(m.rig, m.bos[1], 16));
+	pagoda_vm_forget(client->vm, m.bos[1]);
+	submit_client_end(client);
+	resident_model_end(&m);
+}
+
+/* A reset takes what is in VRAM, and no counts. */
+static void resident_survives_resets(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct submit_client *client = submit_client(m.rig, 0);
+	u64 trim;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, m.bos[1], HERE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(m.rig->client, &m.bos[1], 1, &trim));
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(m.rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 1u, pagoda_require_count(m.rig->client, m.bos[1]));
+	submit_store(client, HERE + 24, 6);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 6ull, submit_word(m.rig, m.bos[1], 24));
+	pagoda_vm_forget(client->vm, m.bos[1]);
+	submit_client_end(client);
+	resident_model_end(&m);
+}
+
+static struct kunit_case resident_cases[] = {
+	KUNIT_CASE(resident_counts_as_the_model),
+	KUNIT_CASE(resident_none_if_not_all),
+	KUNIT_CASE(resident_stays_for_others),
+	KUNIT_CASE_PARAM(resident_when_executed, pagoda_rig_modes),
+	KUNIT_CASE(resident_while_executed),
+	KUNIT_CASE_PARAM(resident_survives_resets, pagoda_rig_update_modes),
+	{ }
+};
+
+static struct kunit_suite resident_suite = {
+	.name = "pagoda_resident",
+	.test_cases = resident_cases,
+};
+
+kunit_test_suite(resident_suite);
