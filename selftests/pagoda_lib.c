@@ -230,6 +230,80 @@ int pagoda_make_resident(int fd, const uint32_t *handles, uint32_t count, uint32
 	return ret;
 }
 
+int pagoda_list_add(int fd, uint32_t queue, const uint32_t *handles, uint32_t count,
+		    uint32_t flags, uint64_t *value, uint64_t *trim)
+{
+	struct drm_pagoda_residency_entry *entries = entries_make(handles, count);
+	struct drm_pagoda_make_resident args = {
+		.entries = { (uintptr_t)entries, count, sizeof(*entries) },
+		.flags = flags,
+		.paging_queue = queue,
+	};
+	int ret;
+
+	if (!entries)
+		return -ENOMEM;
+	ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_MAKE_RESIDENT, &args);
+	free(entries);
+	*value = args.paging_value;
+	if (trim)
+		*trim = args.bytes_to_trim;
+	return ret;
+}
+
+int pagoda_list_remove(int fd, uint32_t queue, const uint32_t *handles, uint32_t count,
+		       uint32_t flags, uint64_t *value)
+{
+	struct drm_pagoda_residency_entry *entries = entries_make(handles, count);
+	struct drm_pagoda_evict args = {
+		.entries = { (uintptr_t)entries, count, sizeof(*entries) },
+		.flags = flags,
+		.paging_queue = queue,
+	};
+	int ret;
+
+	if (!entries)
+		return -ENOMEM;
+	ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_EVICT, &args);
+	free(entries);
+	*value = args.paging_value;
+	return ret;
+}
+
+int64_t pagoda_list_count(int fd, uint32_t handle)
+{
+	struct drm_pagoda_list_status status = { .handle = handle };
+	struct drm_pagoda_query_residency_list args = {
+		.entries = { (uintptr_t)&status, 1, sizeof(status) },
+	};
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_QUERY_RESIDENCY_LIST, &args);
+
+	return ret ? ret : (int64_t)status.count;
+}
+
+int pagoda_paging_queue_create(int fd, int32_t priority, uint32_t *queue, uint32_t *syncobj)
+{
+	struct drm_pagoda_paging_queue_create args = { .priority = priority };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_PAGING_QUEUE_CREATE, &args);
+
+	*queue = args.queue;
+	*syncobj = args.syncobj;
+	return ret;
+}
+
+int pagoda_paging_queue_destroy(int fd, uint32_t queue)
+{
+	struct drm_pagoda_paging_queue_destroy args = { .queue = queue };
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_PAGING_QUEUE_DESTROY, &args);
+}
+
+int pagoda_paging_queue_state(int fd, uint32_t queue, struct drm_pagoda_paging_queue_state *state)
+{
+	*state = (struct drm_pagoda_paging_queue_state) { .queue = queue };
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_PAGING_QUEUE_STATE, state);
+}
+
 int pagoda_evict(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
 		 uint64_t point)
 {

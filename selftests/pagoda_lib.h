@@ -68,7 +68,21 @@ int pagoda_make_resident(int fd, const uint32_t *handles, uint32_t count, uint32
 			 uint64_t point, struct drm_pagoda_make_resident *args);
 int pagoda_evict(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
 		 uint64_t point);
-/* The same for one allocation, and waits until it is done. */
+/*
+ * The same for the client's residency list. @value: the queue's value to wait for, 0 = none; @trim,
+ * if not NULL: bytes to trim.
+ */
+int pagoda_list_add(int fd, uint32_t queue, const uint32_t *handles, uint32_t count,
+		    uint32_t flags, uint64_t *value, uint64_t *trim);
+int pagoda_list_remove(int fd, uint32_t queue, const uint32_t *handles, uint32_t count,
+		       uint32_t flags, uint64_t *value);
+/* Count of an allocation on the client's list, or a negative errno. */
+int64_t pagoda_list_count(int fd, uint32_t handle);
+/* @syncobj: timeline of the queue's values. */
+int pagoda_paging_queue_create(int fd, int32_t priority, uint32_t *queue, uint32_t *syncobj);
+int pagoda_paging_queue_destroy(int fd, uint32_t queue);
+int pagoda_paging_queue_state(int fd, uint32_t queue, struct drm_pagoda_paging_queue_state *state);
+/* For one allocation, without a list, and waits until it is done. */
 int pagoda_make_resident_wait(int fd, uint32_t handle);
 int pagoda_evict_wait(int fd, uint32_t handle);
 
