@@ -333,6 +333,9 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 	PAGODA_IOCTL(PAGING_QUEUE_DESTROY, paging_queue_destroy),
 	PAGODA_IOCTL(PAGING_QUEUE_STATE, paging_queue_state),
 	PAGODA_IOCTL(QUERY_RESIDENCY_LIST, query_residency_list),
+	PAGODA_IOCTL(OFFER, offer),
+	PAGODA_IOCTL(RECLAIM, reclaim),
+	PAGODA_IOCTL(SET_PRIORITY, set_priority),
 };
 
 /*

@@ -37,7 +37,7 @@ struct pagoda_vm;
 	unlikely(__wrong); \
 })
 
-#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_QUERY_RESIDENCY_LIST + 1)
+#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_SET_PRIORITY + 1)
 
 extern const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS];
 
@@ -123,5 +123,8 @@ int pagoda_ioctl_paging_queue_create(struct drm_device *drm, void *data, struct 
 int pagoda_ioctl_paging_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_paging_queue_state(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_query_residency_list(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_offer(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_set_priority(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

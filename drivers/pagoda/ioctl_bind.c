@@ -130,6 +130,8 @@ static int bind_get_bo(struct drm_device *drm, struct drm_file *file, struct pag
 		return -ENOENT;
 	if (pagoda_refuse(drm, !pagoda_bo_is_usable_in(bind->bo, vm)))
 		return -EPERM;
+	if (pagoda_refuse(drm, pagoda_bo_is_offered(bind->bo)))
+		return -ENODATA;
 	size = pagoda_bo_gem(bind->bo)->size;
 	if (pagoda_refuse(drm, entry->offset > size) ||
 	    pagoda_refuse(drm, bytes > size - entry->offset))

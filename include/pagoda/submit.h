@@ -25,6 +25,8 @@ struct pagoda_context;
  * @flags: DRM_PAGODA_SUBMIT_ flags of each
  * @nr_bos: May be 0
  * @syncs: What it waits for and signals
+ * @queued: Counted as one that waits
+ * @nr_queued: Of @bos, those that count it
  */
 struct pagoda_submit {
 	struct pagoda_deferred_item item;
@@ -35,6 +37,8 @@ struct pagoda_submit {
 	u32 *flags;
 	u32 nr_bos;
 	struct pagoda_syncs syncs;
+	bool queued;
+	u32 nr_queued;
 };
 
 int pagoda_submit(struct pagoda_submit *submit, u64 *job);

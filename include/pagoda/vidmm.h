@@ -169,6 +169,15 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			   struct dma_fence **fence);
 
+bool pagoda_bo_is_offered(const struct pagoda_bo *bo);
+bool pagoda_offer_refuses(const struct pagoda_bo *bo);
+int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
+		 u32 flags);
+int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
+		   bool all, struct dma_fence **fence);
+int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
+			const u32 *priorities, u32 count);
+
 int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 			      u32 id, struct drm_pagoda_segment_info *info);
 void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats);

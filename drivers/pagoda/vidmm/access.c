@@ -160,6 +160,8 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 	int done, ret;
 	u32 piece;
 
+	if (pagoda_offer_refuses(bo))
+		return -ENODATA;
 	dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
 			      MAX_SCHEDULE_TIMEOUT);
 	ret = pagoda_lost_settle(bo);

@@ -242,7 +242,10 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	bo->eviction = params->eviction;
 	bo->alignment = params->alignment;
 	bo->layout = params->layout;
+	bo->priority = DRM_PAGODA_RESIDENCY_NORMAL;
+	bo->ttm.priority = pagoda_priority_level(bo);
 	INIT_LIST_HEAD(&bo->evicted);
+	INIT_LIST_HEAD(&bo->offered);
 	bo->charged = VIRTIO_PAGODA_SEGMENT_COUNT;
 	bo_set_order(bo, params);
 	if (xa_err(xa_store(&vidmm->bos, bo->id, bo, GFP_KERNEL))) {
@@ -515,6 +518,8 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	info->residency = bo_residency(bo);
 	info->state = READ_ONCE(bo->lost) ? DRM_PAGODA_CONTENT_LOST : 0;
+	if (pagoda_bo_is_offered(bo))
+		info->state |= DRM_PAGODA_CONTENT_OFFERED;
 	bo_describe_place(bo, info);
 	dma_resv_unlock(bo->ttm.base.resv);
 }
@@ -582,6 +587,8 @@ static int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct 
 		return bo_mmap_imported(bo, vma);
 	if (!(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
 		return -EACCES;
+	if (pagoda_offer_refuses(bo))
+		return -ENODATA;
 	if (bo->is_fence) {
 		if (vma->vm_flags & VM_WRITE)
 			return -EACCES;
@@ -597,7 +604,10 @@ static struct dma_buf *pagoda_bo_gem_export(struct drm_gem_object *obj, int flag
 
 static enum drm_gem_object_status pagoda_bo_gem_status(struct drm_gem_object *obj)
 {
-	return READ_ONCE(pagoda_bo_of_gem(obj)->resident) ? DRM_GEM_OBJECT_RESIDENT : 0;
+	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
+
+	return (READ_ONCE(bo->resident) ? DRM_GEM_OBJECT_RESIDENT : 0) |
+	       (pagoda_bo_is_offered(bo) ? DRM_GEM_OBJECT_PURGEABLE : 0);
 }
 
 const struct drm_gem_object_funcs pagoda_bo_gem_funcs = {

@@ -115,9 +115,13 @@ static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *m
 
 static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
-	bool move = fault_must_move(bo);
 	vm_fault_t ret;
+	bool move;
 
+	/* Who offered it said that nobody would look (C171). */
+	if (pagoda_offer_refuses(bo))
+		return VM_FAULT_SIGBUS;
+	move = fault_must_move(bo);
 	if (fault_is_tiled(bo)) {
 		ret = fault_show(bo, vmf, &move);
 		if (ret)

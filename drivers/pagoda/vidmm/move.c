@@ -30,6 +30,7 @@
 #define FLUSH		PAGODA_STEP_FLUSH
 #define UNMAP		PAGODA_STEP_UNMAP
 #define NEVER		PAGODA_STEP_NEVER
+#define DISCARD		PAGODA_STEP_DISCARD
 
 /*
  * The decision table. Rows: where it is. Columns: where TTM wants it; both
@@ -415,6 +416,16 @@ static int move_flush(struct move *m)
 	return ret ?: move_op(m, &op);
 }
 
+/* What is offered leaves nothing behind (C170: when what uses it is through). */
+static int move_discard(struct move *m)
+{
+	int ret = pagoda_release_discard_ops(m->bo, m->src, move_notice_op, m);
+
+	if (!ret && m->txn)
+		atomic64_add(m->bo->ttm.base.size, &m->vidmm->stats.discarded);
+	return ret;
+}
+
 /* The page of a monitored fence comes or goes: the device is told where it is. */
 static int move_notify_fence(struct move *m)
 {
@@ -448,6 +459,8 @@ static int move_run(struct move *m)
 		ret = move_fill(m);
 	if (!ret && m->steps & TRANSFER)
 		ret = move_transfer(m);
+	if (!ret && m->steps & DISCARD)
+		ret = move_discard(m);
 	if (!ret && m->steps & FLUSH)
 		ret = move_flush(m);
 	if (!ret && m->steps & UNMAP)
@@ -479,8 +492,8 @@ static void move_undo(struct move *m)
 static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 		       struct dma_fence **fence)
 {
-	enum dma_resv_usage usage = m->steps & (TRANSFER | UNMAP) ? DMA_RESV_USAGE_BOOKKEEP :
-								    DMA_RESV_USAGE_KERNEL;
+	enum dma_resv_usage usage = m->steps & (TRANSFER | UNMAP | DISCARD) ?
+				    DMA_RESV_USAGE_BOOKKEEP : DMA_RESV_USAGE_KERNEL;
 	struct pagoda_stream_txn txn;
 	int ret;
 
@@ -504,6 +517,8 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 	ret = move_run(m);
 	if (ret)
 		move_undo(m);
+	if (ret && m->steps & DISCARD)
+		pagoda_offer_torn(m->bo);
 	m->txn = NULL;
 	*fence = pagoda_stream_end(&txn);
 	if (ret && *fence) {
@@ -553,7 +568,7 @@ static void move_trace(struct move *m, bool evict)
 
 /*
  * Tells TTM. After a copy the old place lives on until its fence, without one
- * the pages stay and only the books change. The tt of an allocation that is
+ * the pages stay and only the books change. Where content was discarded room was wanted. The tt of an allocation that is
  * filled in VRAM will next be overwritten whole: no need to zero it then.
  */
 static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
@@ -561,8 +576,9 @@ static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
 	struct ttm_buffer_object *bo = &m->bo->ttm;
 
 	m->bo->epoch = m->epoch;
-	if (m->steps & TRANSFER) {
-		int ret = ttm_bo_move_accel_cleanup(bo, fence, evict, true, m->dst);
+	if (m->steps & (TRANSFER | DISCARD)) {
+		bool at_once = evict || m->steps & DISCARD;
+		int ret = ttm_bo_move_accel_cleanup(bo, fence, at_once, true, m->dst);
 
 		if (!ret)
 			return 0;
@@ -616,6 +632,8 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	/* Its first update sets every entry (C90). */
 	if (bo->table_of)
 		m.steps &= ~FILL;
+	if (pagoda_offer_can_discard(bo, new_mem))
+		m.steps = DISCARD;
 	if (m.steps & TRANSFER) {
 		ret = pagoda_lost_clear(bo);
 		if (ret)
@@ -667,7 +685,11 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		pagoda_swizzle_undo(bo, new_mem);
 		return ret;
 	}
-	pagoda_swizzle_moved(bo, new_mem, &m.copy, fence);
+	if (m.steps & DISCARD)
+		pagoda_offer_discarded(bo);
+	else
+		pagoda_swizzle_moved(bo, new_mem, &m.copy, fence);
+	pagoda_offer_left_vram(bo);
 
 	move_count(&m);
 	move_trace(&m, evict);

@@ -89,7 +89,7 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
  * @places: Filled, at least 4
  *
  * The eviction segment (C37), behind it the system segment, which always has
- * room.
+ * room. What is offered goes there without its content.
  *
  * Return: Number of places.
  */
@@ -99,7 +99,8 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 
 	if (bo->ttm.pin_count)
 		return place_pinned(bo, places);
-	if (bo->eviction & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
+	if (bo->eviction & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE) &&
+	    !pagoda_bo_is_offered(bo))
 		places[n++] = place_aperture(bo);
 	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
 	return n;
@@ -142,6 +143,8 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
  *	TTM takes it for leave to drop the content
  * @ctx: Whether waits may be interrupted, or happen at all
  *
+ * Room is made by what is offered, before anything else.
+ *
  * Context: May sleep and allocate.
  * Return: 0, -ENOSPC for nowhere, or what ttm_bo_validate() answers.
  */
@@ -151,9 +154,13 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 {
 	struct ttm_place places[4];
 	struct ttm_placement placement = { .placement = places };
+	int ret;
 
 	placement.num_placement = where(bo, places);
 	if (!placement.num_placement)
 		return -ENOSPC;
+	ret = pagoda_offer_place(bo, &placement, ctx);
+	if (ret != -ENOMEM)
+		return ret;
 	return ttm_bo_validate(&bo->ttm, &placement, ctx);
 }

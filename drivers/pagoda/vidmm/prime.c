@@ -69,6 +69,8 @@ static int prime_bring(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = { .interruptible = true };
 
+	if (pagoda_offer_refuses(bo))
+		return -ENODATA;
 	return pagoda_bo_place(bo, pagoda_bo_placement_shared, &ctx) ?: pagoda_lost_settle(bo);
 }
 
@@ -251,7 +253,7 @@ static const struct dma_buf_ops prime_ops = {
  *
  * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
  * Return: The dma-buf, or ERR_PTR: -EPERM if the allocation is private to a VM, whose
- * reservation nobody else could get, -ENOMEM.
+ * reservation nobody else could get, -ENODATA if it is offered, -ENOMEM.
  */
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 {
@@ -271,6 +273,8 @@ struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 		drm_dbg_driver(bo->vidmm->drm, "allocation %llu is private to a VM\n", bo->id);
 		return ERR_PTR(-EPERM);
 	}
+	if (pagoda_offer_refuses(bo))
+		return ERR_PTR(-ENODATA);
 	dma_buf = drm_gem_dmabuf_export(bo->vidmm->drm, &info);
 	if (IS_ERR(dma_buf))
 		return dma_buf;

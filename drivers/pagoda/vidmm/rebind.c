@@ -43,7 +43,8 @@ int pagoda_rebind_add(struct pagoda_rebind *rebind, struct drm_gpuvm_bo *vm_bo)
 	struct drm_gpuva *va;
 	int ret;
 
-	if (!res || res->mem_type == TTM_PL_SYSTEM)
+	if (!res || res->mem_type == TTM_PL_SYSTEM ||
+	    pagoda_bo_is_offered(pagoda_bo_of_gem(vm_bo->obj)))
 		return 0;
 	drm_gpuvm_bo_for_each_va(va, vm_bo) {
 		if (!drm_gpuva_invalidated(va))

@@ -78,24 +78,50 @@ static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
-/* DISCARD_CONTENT for every range; the reservation @resv is held. */
+/**
+ * pagoda_release_discard_ops() - DISCARD_CONTENT for every range of an allocation
+ * @bo: Allocation
+ * @res: Its place in VRAM
+ * @emit: What to do with each
+ * @arg: For @emit
+ *
+ * Return: 0, or what @emit answered.
+ */
+int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
+			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg)
+{
+	struct pagoda_vram_cursor cur;
+	int ret = 0;
+
+	pagoda_vram_first(&cur, res, 0, bo->ttm.base.size);
+	while (cur.size && !ret) {
+		struct pagoda_paging_op op = release_discard_op(bo, &cur);
+
+		ret = emit(arg, &op);
+		pagoda_vram_next(&cur, cur.size);
+	}
+	return ret;
+}
+
+static int release_emit_discard(void *arg, struct pagoda_paging_op *op)
+{
+	struct pagoda_stream_txn *txn = arg;
+	int ret = pagoda_stream_emit(txn, op);
+
+	if (!ret)
+		atomic64_add(op->discard_content.size, &txn->vidmm->stats.discarded);
+	return ret;
+}
+
+/* The reservation @resv is held. */
 static void release_discard(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 	struct pagoda_paging_cost cost = release_discard_cost(bo, res);
-	struct pagoda_vram_cursor cur;
 	struct pagoda_stream_txn txn;
 
 	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
-	pagoda_vram_first(&cur, res, 0, bo->ttm.base.size);
-	while (cur.size) {
-		struct pagoda_paging_op op = release_discard_op(bo, &cur);
-
-		if (pagoda_stream_emit(&txn, &op))
-			break;
-		atomic64_add(cur.size, &bo->vidmm->stats.discarded);
-		pagoda_vram_next(&cur, cur.size);
-	}
+	pagoda_release_discard_ops(bo, res, release_emit_discard, &txn);
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 

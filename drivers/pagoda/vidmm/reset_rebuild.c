@@ -7,7 +7,7 @@
  *			root (C80); from then on paging works
  *	3. allocations	device addresses of their pages; mappings of the aperture, each
  *			taken away first (C192); what was in VRAM: one notice that its content
- *			is lost, zeros (C195)
+ *			is lost, zeros (C195); what was offered there leaves
  *	4. spaces	page tables where they are, roots, save areas of contexts
  *	5. monitored fences get the values they were promised, and the engines go on
  *
@@ -116,11 +116,15 @@ static void rebuild_blame(struct pagoda_bo *bo)
 
 static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
 {
-	bool stale = pagoda_lost_is_stale(bo);
-	/* Or what cleared it was given up. */
-	bool clear = stale || READ_ONCE(bo->unclean);
+	bool stale, clear;
 	int ret;
 
+	ret = pagoda_offer_drop(bo);
+	if (ret)
+		return ret;
+	stale = pagoda_lost_is_stale(bo);
+	/* Or what cleared it was given up. */
+	clear = stale || READ_ONCE(bo->unclean);
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)
 		ret = rebuild_mappings(vidmm, bo);

@@ -140,8 +140,8 @@ static int residency_process_make(struct pagoda_bo *bo)
 /* What changes that wait will map stays for them (C145), and what is on a list for that. */
 static int residency_process_evict(struct pagoda_bo *bo)
 {
-	if (bo->ttm.resource->mem_type == TTM_PL_SYSTEM || atomic_read(&bo->waits) ||
-	    atomic_read(&bo->required))
+	if (!bo->ttm.resource || bo->ttm.resource->mem_type == TTM_PL_SYSTEM ||
+	    atomic_read(&bo->waits) || atomic_read(&bo->required))
 		return 0;
 	return residency_validate(bo, pagoda_bo_placement_evicted);
 }
@@ -195,11 +195,19 @@ static int residency_process(struct residency_list *list)
 	return ret;
 }
 
-/*
+/**
+ * pagoda_residency_later() - The fence behind the paging of several allocations
+ * @vidmm: The manager
+ * @latest: That of those before, a reference, used up; or NULL
+ * @resv: Reservation of one more, held
+ *
  * All kernel fences are of the paging timeline: the latest stands for all. Those of another
  * device that shares the allocation are waited for.
+ *
+ * Context: May sleep.
+ * Return: The fence, a reference; NULL if all is through.
  */
-static struct dma_fence *residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
+struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv)
 {
 	struct dma_resv_iter cursor;
@@ -229,7 +237,7 @@ static struct dma_fence *residency_commit(struct residency_list *list)
 
 		if (list->resident || !atomic_read(&bo->required))
 			WRITE_ONCE(bo->resident, list->resident);
-		fence = residency_later(list->vidmm, fence, bo->ttm.base.resv);
+		fence = pagoda_residency_later(list->vidmm, fence, bo->ttm.base.resv);
 		if (list->resident)
 			ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
 	}
@@ -241,8 +249,11 @@ static int residency_lock_list(struct drm_exec *exec, struct residency_list *lis
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < list->count && !ret; i++)
+	for (i = 0; i < list->count && !ret; i++) {
 		ret = drm_exec_prepare_obj(exec, &list->bos[i]->ttm.base, 1);
+		if (!ret && list->resident && pagoda_offer_refuses(list->bos[i]))
+			ret = -ENODATA;
+	}
 	return ret;
 }
 
@@ -366,7 +377,7 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * moved or evicted for it.
  *
  * Context: May sleep and allocate; waits for no copy. Outside of reservations.
- * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ * Return: 0, -ENODATA if one is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim)

@@ -56,7 +56,7 @@ static int room_move(struct pagoda_bo *bo, bool away)
 
 static bool room_in_vram(const struct pagoda_bo *bo)
 {
-	return bo->ttm.resource->mem_type == TTM_PL_VRAM;
+	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
 }
 
 /* The private allocation a mapping shows, if it is the first that shows it; else NULL. */
@@ -70,7 +70,22 @@ static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va
 	       bo : NULL;
 }
 
-static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
+/* What there is in VRAM, by pagoda_priority_step(). */
+static u32 room_steps(struct pagoda_vm *vm)
+{
+	struct drm_gpuva *va;
+	u32 steps = 0;
+
+	drm_gpuvm_for_each_va(va, &vm->base) {
+		struct pagoda_bo *bo = room_private(vm, va);
+
+		if (bo && room_in_vram(bo))
+			steps |= BIT(pagoda_priority_step(bo));
+	}
+	return steps;
+}
+
+static u64 room_spill_step(struct pagoda_vm *vm, u32 step, u64 bytes, bool away)
 {
 	struct drm_gpuva *va;
 	u64 done = 0;
@@ -80,8 +95,24 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 
 		if (done >= bytes)
 			break;
-		if (bo && room_in_vram(bo) && !room_move(bo, away))
+		if (bo && room_in_vram(bo) && pagoda_priority_step(bo) == step &&
+		    !room_move(bo, away || pagoda_bo_is_offered(bo)))
 			done += bo->ttm.base.size;
+	}
+	return done;
+}
+
+/* Who is offered goes first, then who has less priority (C168). */
+static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
+{
+	unsigned long steps = room_steps(vm);
+	u64 done = 0;
+	u32 step;
+
+	for_each_set_bit(step, &steps, PAGODA_PRIORITY_STEPS) {
+		if (done >= bytes)
+			break;
+		done += room_spill_step(vm, step, bytes - done, away);
 	}
 	return done;
 }
@@ -155,7 +186,7 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 	drm_gpuvm_for_each_va(va, &vm->base) {
 		struct pagoda_bo *bo = room_private(vm, va);
 
-		if (bo)
+		if (bo && !pagoda_bo_is_offered(bo))
 			pagoda_demand_add(demand, bo);
 	}
 }

@@ -61,6 +61,57 @@ struct submit_run {
 	struct dma_fence *fence;
 };
 
+/*
+ * What it uses can't be offered while it waits. The reservations are held for a moment each,
+ * so that an offer comes before it or finds it.
+ */
+static void submit_count_vm(struct pagoda_submit *submit)
+{
+	struct pagoda_vm *vm = submit->context->vm;
+
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	atomic_inc(&vm->queued);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+}
+
+static int submit_count_bo(struct pagoda_bo *bo)
+{
+	int ret = 0;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (pagoda_offer_refuses(bo))
+		ret = -ENODATA;
+	else
+		atomic_inc(&bo->queued);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+static void submit_uncount(struct pagoda_submit *submit)
+{
+	if (!submit->queued)
+		return;
+	while (submit->nr_queued)
+		atomic_dec(&submit->bos[--submit->nr_queued]->queued);
+	atomic_dec(&submit->context->vm->queued);
+	submit->queued = false;
+}
+
+static int submit_count(struct pagoda_submit *submit)
+{
+	int ret = 0;
+
+	submit_count_vm(submit);
+	submit->queued = true;
+	while (!ret && submit->nr_queued < submit->nr_bos) {
+		ret = submit_count_bo(submit->bos[submit->nr_queued]);
+		submit->nr_queued += !ret;
+	}
+	if (ret)
+		submit_uncount(submit);
+	return ret;
+}
+
 /**
  * pagoda_submit_free() - A submission isn't used any more
  * @submit: Submission, all of it filled or zero
@@ -69,6 +120,7 @@ struct submit_run {
  */
 void pagoda_submit_free(struct pagoda_submit *submit)
 {
+	submit_uncount(submit);
 	while (submit->nr_bos)
 		drm_gem_object_put(pagoda_bo_gem(submit->bos[--submit->nr_bos]));
 	kvfree(submit->bos);
@@ -85,8 +137,11 @@ static int submit_lock(struct submit_run *run, struct drm_exec *exec)
 	int ret = drm_gpuvm_prepare_vm(&run->vm->base, exec, 1);
 	u32 i;
 
-	for (i = 0; i < run->nr_bos && !ret; i++)
+	for (i = 0; i < run->nr_bos && !ret; i++) {
 		ret = drm_exec_prepare_obj(exec, pagoda_bo_gem(run->bos[i]), 1);
+		if (!ret && i < run->submit->nr_bos && pagoda_offer_refuses(run->bos[i]))
+			ret = -ENODATA;
+	}
 	return ret;
 }
 
@@ -145,6 +200,12 @@ static int submit_clear_lost(struct submit_run *run)
 	return 0;
 }
 
+/* What is on the client's residency list and offered stays where it is until it is reclaimed. */
+static bool submit_uses(const struct submit_run *run, u32 index)
+{
+	return index < run->submit->nr_bos || !pagoda_bo_is_offered(run->bos[index]);
+}
+
 static int submit_bring_rank(struct submit_run *run, u32 rank)
 {
 	struct pagoda_bo *bo;
@@ -152,7 +213,7 @@ static int submit_bring_rank(struct submit_run *run, u32 rank)
 	u32 i;
 
 	for (i = 0; i < run->nr_bos && !ret; i++)
-		if (pagoda_room_rank(run->bos[i]) == rank)
+		if (submit_uses(run, i) && pagoda_room_rank(run->bos[i]) == rank)
 			ret = submit_bring(run, run->bos[i]);
 	list_for_each_entry(bo, &run->vm->evicted, evicted) {
 		if (ret)
@@ -181,7 +242,7 @@ static int submit_rebind_all(struct submit_run *run)
 	u32 i;
 
 	for (i = 0; i < run->nr_bos && !ret; i++)
-		if (!run->bos[i]->private_to)
+		if (!run->bos[i]->private_to && submit_uses(run, i))
 			ret = submit_rebind_bo(run, run->bos[i]);
 	list_for_each_entry(bo, &run->vm->evicted, evicted) {
 		if (ret)
@@ -242,7 +303,8 @@ static int submit_check_demand(struct submit_run *run)
 
 	pagoda_room_demand_all(run->vm, &demand);
 	for (i = 0; i < run->nr_bos; i++)
-		if (!run->bos[i]->private_to || !submit_is_bound(run->bos[i]))
+		if (submit_uses(run, i) &&
+		    (!run->bos[i]->private_to || !submit_is_bound(run->bos[i])))
 			pagoda_demand_add(&demand, run->bos[i]);
 	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
 }
@@ -296,6 +358,7 @@ static int submit_validate(struct submit_run *run)
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(run->vm->vidmm);
 	pagoda_stream_plug(run->vm->vidmm);
+	pagoda_offer_hide(run->vm);
 	ret = submit_clear_lost(run);
 	if (!ret)
 		ret = submit_place(run);
@@ -560,8 +623,11 @@ const struct pagoda_deferred_ops pagoda_submit_deferred_ops = {
 
 static int submit_defer(struct pagoda_submit *submit)
 {
-	int ret = pagoda_deferred_prepare(&submit->item, &submit->syncs);
+	int ret = submit_count(submit);
 
+	if (ret)
+		return ret;
+	ret = pagoda_deferred_prepare(&submit->item, &submit->syncs);
 	if (ret)
 		return ret;
 	pagoda_syncs_promise(&submit->syncs);
@@ -598,9 +664,9 @@ static int submit_accept(struct pagoda_submit *submit)
  * the context's queue and made later.
  *
  * Context: May sleep and allocate. Outside of reservations.
- * Return: 0; -ENOMEM if something can't be resident; -ECANCELED if the context is banned, the
- * client in error or the VM unusable, -ENOENT if the context is destroyed; -ENODEV, -EINTR or
- * -ERESTARTSYS.
+ * Return: 0; -ENOMEM if something can't be resident; -ENODATA if something listed is offered;
+ * -ECANCELED if the context is banned, the client in error or the VM unusable, -ENOENT if the
+ * context is destroyed; -ENODEV, -EINTR or -ERESTARTSYS.
  */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 {

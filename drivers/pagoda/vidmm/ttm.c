@@ -117,8 +117,16 @@ static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct 
 
 static void pagoda_release_notify(struct ttm_buffer_object *bo)
 {
+	if (!pagoda_bo_is_ours(bo))
+		return;
+	pagoda_offer_left_vram(pagoda_bo_of_ttm(bo));
+	pagoda_move_release(pagoda_bo_of_ttm(bo));
+}
+
+static void pagoda_swap_notify(struct ttm_buffer_object *bo)
+{
 	if (pagoda_bo_is_ours(bo))
-		pagoda_move_release(pagoda_bo_of_ttm(bo));
+		pagoda_offer_swap_notify(pagoda_bo_of_ttm(bo));
 }
 
 static void pagoda_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
@@ -182,6 +190,7 @@ const struct ttm_device_funcs pagoda_ttm_funcs = {
 	.move = pagoda_ttm_move,
 	.release_notify = pagoda_release_notify,
 	.delete_mem_notify = pagoda_delete_mem_notify,
+	.swap_notify = pagoda_swap_notify,
 	.io_mem_reserve = pagoda_io_mem_reserve,
 	.io_mem_pfn = pagoda_io_mem_pfn,
 	.access_memory = pagoda_access_memory,

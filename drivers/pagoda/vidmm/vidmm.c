@@ -195,6 +195,7 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	xa_init(&vidmm->bos);
 	ida_init(&vidmm->spaces);
 	init_rwsem(&vidmm->residency);
+	pagoda_offers_init(&vidmm->offers);
 	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);

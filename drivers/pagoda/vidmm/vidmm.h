@@ -368,6 +368,7 @@ enum pagoda_place {
 #define PAGODA_STEP_FLUSH	BIT(5)		/* READ_, WRITE_PHYSICAL: the CPU will look */
 #define PAGODA_STEP_UNMAP	BIT(6)		/* UNMAP_APERTURE_SEGMENT of the source */
 #define PAGODA_STEP_NEVER	BIT(7)		/* TTM doesn't ask for this */
+#define PAGODA_STEP_DISCARD	BIT(8)		/* DISCARD_CONTENT instead of all of it */
 
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to);
 struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
@@ -456,7 +457,57 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 bool pagoda_release_is_mapped(struct ttm_resource *res);
 void pagoda_move_release(struct pagoda_bo *bo);
 void pagoda_move_discard(struct pagoda_bo *bo);
+int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
+			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
+
+/* ---- Offered content (offer.c), who leaves first (priority.c) ---------------- */
+
+/**
+ * enum pagoda_offer - Who of those that are offered is taken first
+ * @PAGODA_OFFER_NONE: isn't offered
+ * @PAGODA_OFFER_LOW: first
+ * @PAGODA_OFFER_NORMAL: then
+ * @PAGODA_OFFER_HIGH: last
+ * @PAGODA_OFFER_RANKS: number of values
+ */
+enum pagoda_offer {
+	PAGODA_OFFER_NONE,
+	PAGODA_OFFER_LOW,
+	PAGODA_OFFER_NORMAL,
+	PAGODA_OFFER_HIGH,
+	PAGODA_OFFER_RANKS
+};
+
+/**
+ * struct pagoda_offers - What is offered and in VRAM
+ * @lock: Protects @ranks and @count; innermost
+ * @ranks: Allocations by rank, those that were offered first in front
+ * @count: Their number
+ */
+struct pagoda_offers {
+	spinlock_t lock;	/* ranks, count */
+	struct list_head ranks[PAGODA_OFFER_RANKS];
+	u32 count;
+};
+
+void pagoda_offers_init(struct pagoda_offers *offers);
+bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to);
+void pagoda_offer_discarded(struct pagoda_bo *bo);
+void pagoda_offer_torn(struct pagoda_bo *bo);
+void pagoda_offer_left_vram(struct pagoda_bo *bo);
+int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
+		       struct ttm_operation_ctx *ctx);
+int pagoda_offer_drop(struct pagoda_bo *bo);
+void pagoda_offer_swap_notify(struct pagoda_bo *bo);
+
+/** PAGODA_PRIORITY_STEPS: answers pagoda_priority_step() has */
+#define PAGODA_PRIORITY_STEPS	18
+
+u32 pagoda_priority_level(const struct pagoda_bo *bo);
+u32 pagoda_priority_step(const struct pagoda_bo *bo);
+void pagoda_priority_apply(struct pagoda_bo *bo);
+int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg);
 
 /* What a reset of the device did to paging that names an allocation. */
 #define PAGODA_ABORTED_BY_RESET	BIT(0)	/* some of it was given up */
@@ -492,6 +543,13 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
  * @told: The device was told where it is, and not that it left; the same
  * @resident: Was made resident and not evicted on request since; protected by the
  *	reservation
+ * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM; the same
+ * @opened: Has a handle; the same, kept for what is private only
+ * @offer: Rank as what is offered, %PAGODA_OFFER_NONE = it isn't; the same
+ * @decommit: Offered with its pages in system memory; the same
+ * @discarded: Its content was dropped since it was offered; the same
+ * @offered: In pagoda_offers.ranks while it is offered and in VRAM; pagoda_offers.lock
+ * @queued: Submissions that wait and list it
  * @unique: Was mapped with unique driver protection once; the same
  * @required: Clients that have it on their residency lists: it leaves only for want of
  *	anything else that could
@@ -535,6 +593,13 @@ struct pagoda_bo {
 	bool discardable;
 	bool told;
 	bool resident;
+	u32 priority;
+	bool opened;
+	enum pagoda_offer offer;
+	bool decommit;
+	bool discarded;
+	struct list_head offered;
+	atomic_t queued;
 	bool unique;
 	atomic_t required;
 	atomic_t waits;
@@ -625,6 +690,8 @@ int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attem
 			   bool interruptible);
 void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt);
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
+struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
+					 struct dma_resv *resv);
 
 /* ---- Address spaces of clients (vm.c, vm_table.c) ------------------------- */
 
@@ -726,6 +793,7 @@ struct pagoda_counters {
  * @coredump: The last failure, for who wants to know
  * @losses: Times paging gave up content; pagoda_lost_mark()
  * @aborts: How many of @losses are a reset's doing; counted before
+ * @offers: What is offered
  * @stats: Counters
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
@@ -764,6 +832,7 @@ struct pagoda_vidmm {
 	struct list_head deferred;
 	atomic64_t losses;
 	atomic64_t aborts;
+	struct pagoda_offers offers;
 	struct pagoda_counters stats;
 	u64 pin_limit;
 #ifdef CONFIG_DRM_PAGODA_BENCH

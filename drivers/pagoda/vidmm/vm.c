@@ -282,7 +282,8 @@ void pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	if (!vm)
 		return;
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
-	ttm_bo_set_bulk_move(&bo->ttm, opened ? &vm->bulk : NULL);
+	bo->opened = opened;
+	pagoda_priority_apply(bo);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 }
 
@@ -296,7 +297,7 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 	struct pagoda_bo *bo = pagoda_bo_of_gem(vm_bo->obj);
 
 	drm_gpuvm_bo_evict(vm_bo, true);
-	if (bo->private_to && list_empty(&bo->evicted))
+	if (bo->private_to && !pagoda_bo_is_offered(bo) && list_empty(&bo->evicted))
 		list_add_tail(&bo->evicted, &vm->evicted);
 }
 
@@ -447,6 +448,7 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	pagoda_plan_init(vm);
 	pagoda_bind_queue_init(vm);
 	INIT_LIST_HEAD(&vm->evicted);
+	INIT_LIST_HEAD(&vm->offered);
 	ttm_lru_bulk_move_init(&vm->bulk);
 	drm_gpuvm_init(&vm->base, "pagoda", 0, vidmm->drm, resv, VM_START,
 		       pagoda_mmu_reach(vidmm->mmu) - VM_START, 0, 0, &pagoda_vm_ops);

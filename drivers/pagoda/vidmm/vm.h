@@ -53,6 +53,9 @@ enum pagoda_vm_keep {
  * @keep: What doesn't leave now; the same
  * @evicted: Private allocations with mappings that moved since the last submission;
  *	the same
+ * @offered: Private allocations that were offered since the last submission, by
+ *	&pagoda_bo.evicted; the same
+ * @queued: Submissions that wait
  * @bulk: Private allocations with a handle, in the order of eviction; each job makes all
  *	of them the latest at once
  * @entry: In pagoda_reset.vms until it is closed
@@ -78,6 +81,8 @@ struct pagoda_vm {
 	struct pagoda_root root;
 	enum pagoda_vm_keep keep;
 	struct list_head evicted;
+	struct list_head offered;
+	atomic_t queued;
 	struct ttm_lru_bulk_move bulk;
 	struct list_head entry;
 	atomic_t aborted;
@@ -202,6 +207,8 @@ static inline u64 pagoda_bind_pte_flags(u32 flags)
 	return (flags & DRM_PAGODA_BIND_READ_ONLY ? PAGODA_PTE_READ_ONLY : 0) |
 	       (flags & DRM_PAGODA_BIND_NO_EXECUTE ? PAGODA_PTE_NO_EXECUTE : 0);
 }
+
+void pagoda_offer_hide(struct pagoda_vm *vm);
 
 extern const struct drm_gpuvm_ops pagoda_vm_ops;
 

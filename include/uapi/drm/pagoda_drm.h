@@ -34,10 +34,13 @@
  *  ENOSPC     the device holds no more address spaces
  *  EEXIST     the range, or a part of it, is taken
  *  EPERM      a priority the caller may not ask for; signal of or wait for a fence made
- *             without; an allocation that is private to another VM, or to any and shared
+ *             without; an allocation that is private to another VM, or to any and shared,
+ *             or shared and offered
  *  ECANCELED  the context is banned, or the VM unusable: see CONTEXT_STATE, VM_STATE; the
  *             client is in error: see "Residency lists"
  *  EOVERFLOW  an allocation was made resident 2^32 - 1 times without being evicted
+ *  ENODATA    an allocation that is offered: see OFFER
+ *  EALREADY   an allocation that is offered already
  *  EDQUOT     more of a client's memory would be pinned for other devices than may be
  *  EINTR      a signal; the call had no effect (restarted by the kernel where
  *             that is allowed)
@@ -110,6 +113,12 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_PAGING_QUEUE_STATE,
 	/** @DRM_PAGODA_QUERY_RESIDENCY_LIST: what of a list is on the client's list */
 	DRM_PAGODA_QUERY_RESIDENCY_LIST,
+	/** @DRM_PAGODA_OFFER: the content of a list isn't needed for now */
+	DRM_PAGODA_OFFER,
+	/** @DRM_PAGODA_RECLAIM: it is again, if it is still there */
+	DRM_PAGODA_RECLAIM,
+	/** @DRM_PAGODA_SET_PRIORITY: who leaves memory later */
+	DRM_PAGODA_SET_PRIORITY,
 };
 
 /**
@@ -419,6 +428,8 @@ enum drm_pagoda_residency {
 
 /** DRM_PAGODA_CONTENT_LOST: a device failure destroyed the content. */
 #define DRM_PAGODA_CONTENT_LOST		(1u << 0)
+/** DRM_PAGODA_CONTENT_OFFERED: the content may be taken until it is reclaimed. */
+#define DRM_PAGODA_CONTENT_OFFERED	(1u << 1)
 
 /**
  * struct drm_pagoda_allocation_info - Argument of ALLOCATION_INFO
@@ -429,7 +440,8 @@ enum drm_pagoda_residency {
  * @eviction: Out: its eviction segment set
  * @segment: Out: enum drm_pagoda_segment_id it is in
  * @residency: Out: enum drm_pagoda_residency
- * @state: Out: %DRM_PAGODA_CONTENT_LOST; stays set until the allocation is closed
+ * @state: Out: %DRM_PAGODA_CONTENT_LOST, which stays set until the allocation is closed,
+ *	and %DRM_PAGODA_CONTENT_OFFERED
  * @num_ranges: Out: contiguous ranges of the segment it occupies
  * @address: Out: offset of its first byte in the segment; 0 in system memory
  * @tiling: Out: enum drm_pagoda_tiling
@@ -667,7 +679,7 @@ struct drm_pagoda_query_residency_list {
  * @handle: In: allocation
  * @residency: Out: enum drm_pagoda_residency
  * @segment: Out: enum drm_pagoda_segment_id
- * @state: Out: %DRM_PAGODA_CONTENT_LOST
+ * @state: Out: %DRM_PAGODA_CONTENT_LOST, %DRM_PAGODA_CONTENT_OFFERED
  */
 struct drm_pagoda_residency_status {
 	__u32 handle;
@@ -683,6 +695,150 @@ struct drm_pagoda_residency_status {
  * @pad: MBZ
  */
 struct drm_pagoda_query_residency {
+	struct drm_pagoda_array entries;
+	__u32 flags;
+	__u32 pad;
+};
+
+/**
+ * enum drm_pagoda_offer_priority - Which offered content is taken first
+ *
+ * Among equals what was offered first.
+ */
+enum drm_pagoda_offer_priority {
+	/** @DRM_PAGODA_OFFER_LOW: before all others: easy to make again */
+	DRM_PAGODA_OFFER_LOW = 1,
+	/** @DRM_PAGODA_OFFER_NORMAL: then */
+	DRM_PAGODA_OFFER_NORMAL = 2,
+	/** @DRM_PAGODA_OFFER_HIGH: after all others: hard to make again */
+	DRM_PAGODA_OFFER_HIGH = 3,
+	/**
+	 * @DRM_PAGODA_OFFER_AUTO: as the allocation's residency priority says when it is
+	 * offered: LOW below the default, HIGH from %DRM_PAGODA_RESIDENCY_HIGH on
+	 */
+	DRM_PAGODA_OFFER_AUTO = 4,
+};
+
+/* Under pressure pages in system memory are given up, too, instead of being swapped out */
+#define DRM_PAGODA_OFFER_ALLOW_DECOMMIT	(1u << 0)
+
+/**
+ * struct drm_pagoda_offer - Argument of OFFER
+ * @entries: struct drm_pagoda_residency_entry
+ * @priority: enum drm_pagoda_offer_priority
+ * @flags: DRM_PAGODA_OFFER_ flags
+ *
+ * The content of the list isn't needed until it is reclaimed. When room is needed in VRAM,
+ * content that is offered goes before anything else does, and is dropped there instead
+ * of copied. The call doesn't wait: what was submitted before still finds the content, and
+ * until that has finished it isn't dropped, nor is it chosen before others (C170).
+ *
+ * Until it is reclaimed what is offered can't be used (C171): MAKE_RESIDENT, SUBMIT that lists it
+ * and VM_BIND that maps it are refused with ENODATA, so are mmap(), ptrace and export as a
+ * dma-buf; CPU mappings there are stay and raise SIGBUS. What is private to a VM keeps its
+ * addresses, which fault from the next submission to the VM on; that isn't refused. EVICT
+ * is possible, and drops content that is in VRAM. Being made resident doesn't end.
+ *
+ * All or none (C147): EALREADY if one is offered; EPERM if one is imported or was exported, because
+ * others use it who don't know; EBUSY if work was accepted that uses one and isn't
+ * submitted yet: a VM_BIND that will map it, a SUBMIT that lists it, or one to the VM it is
+ * private to. Closing an offered allocation is possible.
+ */
+struct drm_pagoda_offer {
+	struct drm_pagoda_array entries;
+	__u32 priority;
+	__u32 flags;
+};
+
+/** enum drm_pagoda_reclaim_result - What became of offered content. */
+enum drm_pagoda_reclaim_result {
+	/** @DRM_PAGODA_RECLAIM_OK: it is what it was when it was offered (C172) */
+	DRM_PAGODA_RECLAIM_OK = 0,
+	/** @DRM_PAGODA_RECLAIM_DISCARDED: it is gone, and zeros now */
+	DRM_PAGODA_RECLAIM_DISCARDED = 1,
+	/** @DRM_PAGODA_RECLAIM_NOT_COMMITTED: no memory for it: it is still offered */
+	DRM_PAGODA_RECLAIM_NOT_COMMITTED = 2,
+};
+
+/**
+ * struct drm_pagoda_reclaim_result_entry - An answer of RECLAIM
+ * @result: Out: enum drm_pagoda_reclaim_result
+ * @pad: Out: 0
+ */
+struct drm_pagoda_reclaim_result_entry {
+	__u32 result;
+	__u32 pad;
+};
+
+/**
+ * struct drm_pagoda_reclaim - Argument of RECLAIM
+ * @entries: struct drm_pagoda_residency_entry; each is offered (else EINVAL)
+ * @results: struct drm_pagoda_reclaim_result_entry, one for each of @entries; or count,
+ *	stride and array 0: the caller doesn't want to know what was discarded
+ * @flags: MBZ
+ * @syncobj: Timeline syncobj, or 0
+ * @point: Point of @syncobj that signals when the GPU can use what was made resident; not 0
+ *	with a syncobj, MBZ without
+ * @pending: Out: 1 = wait for @point (or the allocations) before the GPU uses them; 0 = it
+ *	can now. The point is signalled in either case
+ * @fence: Monitored fence that the GPU sets to @fence_value behind the same, or 0
+ * @fence_value: Value; larger than any it was given before. MBZ without @fence
+ *
+ * When it returns there is memory behind what the CPU may map, without waiting for anything
+ * (C173). What had been made resident and not evicted since is brought back to where the GPU
+ * can use it (C174); if there is no room for that nothing is reclaimed (ENOMEM): evict it
+ * first. Without @results one that can't be committed makes the call fail, with ENOMEM and
+ * without effect.
+ */
+struct drm_pagoda_reclaim {
+	struct drm_pagoda_array entries;
+	struct drm_pagoda_array results;
+	__u32 flags;
+	__u32 syncobj;
+	__u64 point;
+	__u32 pending;
+	__u32 fence;
+	__u64 fence_value;
+};
+
+/*
+ * Residency priority: what has less of it leaves memory first. WDDM's levels; all values from
+ * the lowest to the highest are possible.
+ *
+ * The memory priority of VK_EXT_memory_priority, 0.0 to 1.0, is
+ *	MINIMUM + priority * (MAXIMUM - MINIMUM)
+ * which makes its default of 0.5 NORMAL; vkSetDeviceMemoryPriorityEXT() is SET_PRIORITY.
+ *
+ * TTM's lists have four ranks, from which victims are taken in this order, the least recently
+ * used first: below LOW and what is offered; below NORMAL; below HIGH; the rest. What the
+ * driver chooses itself, which allocations that are private to a VM make room for it, goes
+ * by 17 steps, four from level to level. It is a hint: memory that is in use doesn't leave.
+ */
+#define DRM_PAGODA_RESIDENCY_MINIMUM	0x28000000u
+#define DRM_PAGODA_RESIDENCY_LOW	0x50000000u
+#define DRM_PAGODA_RESIDENCY_NORMAL	0x78000000u	/* of what was never given one */
+#define DRM_PAGODA_RESIDENCY_HIGH	0xa0000000u
+#define DRM_PAGODA_RESIDENCY_MAXIMUM	0xc8000000u
+
+/**
+ * struct drm_pagoda_priority_entry - An allocation and its residency priority
+ * @handle: Allocation; a list may not name it twice
+ * @priority: %DRM_PAGODA_RESIDENCY_MINIMUM to %DRM_PAGODA_RESIDENCY_MAXIMUM
+ */
+struct drm_pagoda_priority_entry {
+	__u32 handle;
+	__u32 priority;
+};
+
+/**
+ * struct drm_pagoda_set_priority - Argument of SET_PRIORITY
+ * @entries: struct drm_pagoda_priority_entry; all of them or none
+ * @flags: MBZ
+ * @pad: MBZ
+ *
+ * A priority stays until it is set again, wherever the allocation is. Nothing is moved.
+ */
+struct drm_pagoda_set_priority {
 	struct drm_pagoda_array entries;
 	__u32 flags;
 	__u32 pad;
@@ -1120,6 +1276,9 @@ struct drm_pagoda_fence_wait {
 	DRM_IOCTL_PAGODA(PAGING_QUEUE_STATE, paging_queue_state)
 #define DRM_IOCTL_PAGODA_QUERY_RESIDENCY_LIST \
 	DRM_IOCTL_PAGODA(QUERY_RESIDENCY_LIST, query_residency_list)
+#define DRM_IOCTL_PAGODA_OFFER DRM_IOCTL_PAGODA(OFFER, offer)
+#define DRM_IOCTL_PAGODA_RECLAIM DRM_IOCTL_PAGODA(RECLAIM, reclaim)
+#define DRM_IOCTL_PAGODA_SET_PRIORITY DRM_IOCTL_PAGODA(SET_PRIORITY, set_priority)
 
 #ifndef __cplusplus
 #define DRM_PAGODA_ASSERT_SIZE(type, size) \
@@ -1160,6 +1319,11 @@ DRM_PAGODA_ASSERT_SIZE(paging_queue_destroy, 8);
 DRM_PAGODA_ASSERT_SIZE(paging_queue_state, 32);
 DRM_PAGODA_ASSERT_SIZE(list_status, 16);
 DRM_PAGODA_ASSERT_SIZE(query_residency_list, 24);
+DRM_PAGODA_ASSERT_SIZE(offer, 24);
+DRM_PAGODA_ASSERT_SIZE(reclaim_result_entry, 8);
+DRM_PAGODA_ASSERT_SIZE(reclaim, 64);
+DRM_PAGODA_ASSERT_SIZE(priority_entry, 8);
+DRM_PAGODA_ASSERT_SIZE(set_priority, 24);
 #endif
 
 #if defined(__cplusplus)

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Residency priority: who leaves memory first.
+ *
+ * TTM takes victims from four lists, one after another: what is offered shares the first
+ * with the lowest priorities. A place in them is found anew when an allocation moves, so
+ * nothing has to be done then. The driver's own choices go by finer steps.
+ */
+#include <drm/drm_exec.h>
+#include "vm.h"
+
+/* Four steps from one of WDDM's levels to the next. */
+#define PRIORITY_STEP	((DRM_PAGODA_RESIDENCY_LOW - DRM_PAGODA_RESIDENCY_MINIMUM) / 4)
+
+static_assert((DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PRIORITY_STEP + 2 ==
+	      PAGODA_PRIORITY_STEPS);
+static_assert(TTM_MAX_BO_PRIORITY >= 4);
+
+/**
+ * pagoda_priority_level() - Which of TTM's lists an allocation belongs to
+ * @bo: Allocation, reservation held or not known to anybody
+ *
+ * Return: Below %TTM_MAX_BO_PRIORITY; 0 leaves first.
+ */
+u32 pagoda_priority_level(const struct pagoda_bo *bo)
+{
+	if (pagoda_bo_is_offered(bo) || bo->priority < DRM_PAGODA_RESIDENCY_LOW)
+		return 0;
+	if (bo->priority < DRM_PAGODA_RESIDENCY_NORMAL)
+		return 1;
+	return bo->priority < DRM_PAGODA_RESIDENCY_HIGH ? 2 : 3;
+}
+
+/**
+ * pagoda_priority_step() - In which order the driver lets go of allocations
+ * @bo: Allocation, reservation held
+ *
+ * Return: Below %PAGODA_PRIORITY_STEPS; 0 is what is offered.
+ */
+u32 pagoda_priority_step(const struct pagoda_bo *bo)
+{
+	if (pagoda_bo_is_offered(bo))
+		return 0;
+	return 1 + (bo->priority - DRM_PAGODA_RESIDENCY_MINIMUM) / PRIORITY_STEP;
+}
+
+/*
+ * What is private to a VM and offered isn't used by its jobs: it is no part of what they
+ * make the latest at once.
+ */
+static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
+{
+	if (!bo->private_to || !bo->opened || pagoda_bo_is_offered(bo))
+		return NULL;
+	return &bo->private_to->bulk;
+}
+
+/**
+ * pagoda_priority_apply() - An allocation's priority, handle or offer changed
+ * @bo: Allocation, reservation held
+ *
+ * In its new list it is the latest.
+ *
+ * Context: Takes TTM's LRU lock.
+ */
+void pagoda_priority_apply(struct pagoda_bo *bo)
+{
+	u32 level = pagoda_priority_level(bo);
+
+	if (level == bo->ttm.priority && priority_bulk(bo) == bo->ttm.bulk_move)
+		return;
+	ttm_bo_set_bulk_move(&bo->ttm, NULL);
+	spin_lock(&bo->vidmm->ttm.lru_lock);
+	bo->ttm.priority = level;
+	ttm_bo_move_to_lru_tail(&bo->ttm);
+	spin_unlock(&bo->vidmm->ttm.lru_lock);
+	ttm_bo_set_bulk_move(&bo->ttm, priority_bulk(bo));
+}
+
+static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < count && !ret; i++)
+		ret = drm_exec_prepare_obj(exec, pagoda_bo_gem(bos[i]), 1);
+	return ret;
+}
+
+/**
+ * pagoda_bos_run() - Do something with the reservations of a list held
+ * @bos: Allocations, each only once; references held
+ * @count: Their number
+ * @run: What; called once
+ * @arg: For @run
+ *
+ * Context: May sleep. Outside of reservations.
+ * Return: What @run answers, -EINTR, -ERESTARTSYS or -ENOMEM.
+ */
+int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg)
+{
+	struct drm_exec exec;
+	int ret = 0;
+
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, count);
+	/* The work is inside of the loop, where the ticket may still ask for victims. */
+	drm_exec_until_all_locked(&exec) {
+		ret = bos_lock(&exec, bos, count);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+		ret = run(arg);
+		if (ret)
+			break;
+	}
+	drm_exec_fini(&exec);
+	return ret;
+}
+
+/**
+ * struct priority_list - A list that is given priorities
+ * @bos: Allocations
+ * @priorities: One for each
+ * @count: Their number
+ */
+struct priority_list {
+	struct pagoda_bo **bos;
+	const u32 *priorities;
+	u32 count;
+};
+
+static int priority_set_all(void *arg)
+{
+	struct priority_list *list = arg;
+	u32 i;
+
+	for (i = 0; i < list->count; i++) {
+		list->bos[i]->priority = list->priorities[i];
+		pagoda_priority_apply(list->bos[i]);
+	}
+	return 0;
+}
+
+/**
+ * pagoda_set_priority() - Give a list residency priorities
+ * @vidmm: The manager
+ * @bos: Allocations, each only once; references held
+ * @priorities: One for each, checked
+ * @count: Their number
+ *
+ * Context: May sleep. Outside of reservations.
+ * Return: 0, -EINTR, -ERESTARTSYS or -ENOMEM; then nothing has changed.
+ */
+int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
+			const u32 *priorities, u32 count)
+{
+	struct priority_list list = { .bos = bos, .priorities = priorities, .count = count };
+
+	return pagoda_bos_run(bos, count, priority_set_all, &list);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Offers that are taken back.
+ *
+ * First everything that may fail, with all of the list still offered: memory for what the
+ * CPU may look at, and a place for what had been made resident. Only then the offers end.
+ * What is between a failure and its undoing is no more than allocations in other places.
+ */
+#include <drm/drm_print.h>
+#include <pagoda/virtio.h>
+#include "vm.h"
+
+/**
+ * struct reclaim - A list that is reclaimed
+ * @vidmm: Manager
+ * @bos: Allocations
+ * @count: Their number
+ * @results: enum drm_pagoda_reclaim_result of each
+ * @all: One that can't be committed fails all
+ * @fence: Fence behind what was made resident, or NULL
+ */
+struct reclaim {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_bo **bos;
+	u32 count;
+	u32 *results;
+	bool all;
+	struct dma_fence *fence;
+};
+
+static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	places[0] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
+	return 1;
+}
+
+/* The CPU may look at once (C173); nobody else needs memory before it is resident. */
+static int reclaim_commit(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = true };
+	int ret = 0;
+
+	if (!bo->ttm.resource)
+		ret = pagoda_bo_place(bo, reclaim_system, &ctx);
+	if (ret || !(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE) ||
+	    bo->ttm.resource->mem_type == TTM_PL_VRAM)
+		return ret;
+	return ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx);
+}
+
+/* Content that a failure or a reset cost is cleared before anybody sees it. */
+static bool reclaim_is_discarded(const struct pagoda_bo *bo)
+{
+	return bo->discarded || READ_ONCE(bo->unclean) || pagoda_lost_is_stale(bo);
+}
+
+static int reclaim_commit_all(struct reclaim *list)
+{
+	int ret;
+	u32 i;
+
+	for (i = 0; i < list->count; i++) {
+		struct pagoda_bo *bo = list->bos[i];
+
+		if (!pagoda_bo_is_offered(bo)) {
+			drm_dbg_driver(bo->vidmm->drm, "allocation %llu isn't offered\n", bo->id);
+			return -EINVAL;
+		}
+		ret = reclaim_commit(bo);
+		if (ret && (ret != -ENOMEM || list->all))
+			return ret;
+		list->results[i] = ret ? DRM_PAGODA_RECLAIM_NOT_COMMITTED :
+				   reclaim_is_discarded(bo) ? DRM_PAGODA_RECLAIM_DISCARDED :
+				   DRM_PAGODA_RECLAIM_OK;
+	}
+	return 0;
+}
+
+static bool reclaim_succeeds(const struct reclaim *list, u32 index)
+{
+	return list->results[index] != DRM_PAGODA_RECLAIM_NOT_COMMITTED;
+}
+
+static int reclaim_bring(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {
+		.interruptible = true,
+		.resv = bo->ttm.base.resv,
+		.allow_res_evict = true,
+	};
+
+	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx) ?: pagoda_lost_clear(bo);
+}
+
+static void reclaim_keep(struct reclaim *list, bool keep)
+{
+	u32 i;
+
+	for (i = 0; i < list->count; i++)
+		list->bos[i]->keep = keep;
+}
+
+/* What was made resident still is, as far as its client knows (C174). */
+static int reclaim_bring_all(struct reclaim *list)
+{
+	int ret = 0;
+	u32 i, rank;
+
+	pagoda_stream_plug(list->vidmm);
+	reclaim_keep(list, true);
+	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
+		for (i = 0; i < list->count && !ret; i++)
+			if (list->bos[i]->resident && reclaim_succeeds(list, i) &&
+			    pagoda_room_rank(list->bos[i]) == rank)
+				ret = reclaim_bring(list->bos[i]);
+	reclaim_keep(list, false);
+	pagoda_stream_unplug(list->vidmm);
+	return ret;
+}
+
+/* The next submission makes addresses valid that were made invalid. */
+static void reclaim_show(struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+
+	list_del_init(&bo->evicted);
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
+		if (vm_bo->evicted)
+			pagoda_vm_bo_evicted(vm_bo);
+}
+
+static void reclaim_one(struct reclaim *list, struct pagoda_bo *bo)
+{
+	pagoda_offer_left_vram(bo);
+	WRITE_ONCE(bo->offer, PAGODA_OFFER_NONE);
+	bo->discarded = false;
+	if (bo->private_to)
+		reclaim_show(bo);
+	pagoda_priority_apply(bo);
+	if (bo->resident)
+		list->fence = pagoda_residency_later(list->vidmm, list->fence,
+						     bo->ttm.base.resv);
+}
+
+static int reclaim_locked(void *arg)
+{
+	struct reclaim *list = arg;
+	int ret = reclaim_commit_all(list);
+	u32 i;
+
+	if (!ret)
+		ret = reclaim_bring_all(list);
+	for (i = 0; i < list->count && !ret; i++)
+		if (reclaim_succeeds(list, i))
+			reclaim_one(list, list->bos[i]);
+	return ret;
+}
+
+/* Leaving VRAM to be placed anew, as other lists do at last, would cost the content. */
+static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
+{
+	int ret = pagoda_residency_enter(list->vidmm, attempt, true);
+
+	if (ret)
+		return ret;
+	ret = pagoda_bos_run(list->bos, list->count, reclaim_locked, list);
+	pagoda_residency_leave(list->vidmm, attempt);
+	return ret;
+}
+
+/**
+ * pagoda_reclaim() - The content of a list that was offered is needed
+ * @vidmm: The manager
+ * @bos: Allocations, each only once; references held
+ * @count: Their number
+ * @results: Filled on success: enum drm_pagoda_reclaim_result of each
+ * @all: One that can't be committed makes the call fail
+ * @fence: Out: signals when the GPU can use what had been made resident; NULL = now. The
+ *	caller's
+ *
+ * Context: May sleep and allocate; waits for no copy. Outside of reservations.
+ * Return: 0; -EINVAL if one isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS, and all
+ * is offered as before.
+ */
+int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
+		   bool all, struct dma_fence **fence)
+{
+	struct reclaim list = {
+		.vidmm = vidmm,
+		.bos = bos,
+		.count = count,
+		.results = results,
+		.all = all,
+	};
+	int ret;
+
+	ret = reclaim_try(&list, PAGODA_ATTEMPT_SHARED);
+	if (ret == -ENOMEM || ret == -EBUSY)
+		ret = reclaim_try(&list, PAGODA_ATTEMPT_ALONE);
+	*fence = list.fence;
+	return ret;
+}
