@@ -375,6 +375,34 @@ static void vm_outlives_the_device(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, used, vram_used(rig));
 }
 
+/* What was evicted while a VM showed it, and isn't shown any more, isn't looked for there. */
+static void vm_forgets_private(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = safety_vm(rig);
+	const struct pagoda_bo_params params = {
+		.size = PAGES * PAGE_SIZE,
+		.flags = CPU,
+		.supported = VRAM,
+		.vm = vm,
+	};
+	struct pagoda_bo *bo = pagoda_bo_create(rig->vidmm, rig->client, &params);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(bo));
+	pagoda_vm_bo_opened(bo, true);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	safety_bind(rig, vm, bo, HERE);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_FALSE(test, list_empty(&vm->evicted));
+	safety_bind(rig, vm, NULL, HERE);
+	/* As when the last handle is closed. */
+	pagoda_client_forget(rig->client, bo);
+	pagoda_vm_bo_opened(bo, false);
+	KUNIT_EXPECT_TRUE(test, list_empty(&vm->evicted));
+	pagoda_rig_close(bo);
+	safety_drop(vm);
+}
+
 /*
  * Somebody has plugged the stream for long. A VM and a context are there all the same, and a
  * VM that is gone left nothing that is still to be executed when its number is free.
@@ -402,6 +430,7 @@ static void vm_waits_for_nobody(struct kunit *test)
 
 static struct kunit_case vm_safety_cases[] = {
 	KUNIT_CASE(vm_pages_wait_for_the_flush),
+	KUNIT_CASE_PARAM(vm_forgets_private, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_waits_for_nobody, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_outlives_the_device, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_tables_stay_hidden, pagoda_rig_modes),

@@ -568,8 +568,9 @@ static void move_trace(struct move *m, bool evict)
 
 /*
  * Tells TTM. After a copy the old place lives on until its fence, without one
- * the pages stay and only the books change. Where content was discarded room was wanted. The tt of an allocation that is
- * filled in VRAM will next be overwritten whole: no need to zero it then.
+ * the pages stay and only the books change. Where content was discarded room was wanted.
+ * The tt of an allocation that is filled in VRAM will next be overwritten whole: no need to
+ * zero it then.
  */
 static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
 {

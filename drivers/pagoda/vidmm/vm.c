@@ -283,6 +283,9 @@ void pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 		return;
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	bo->opened = opened;
+	/* What was unmapped before isn't found by who forgets mappings. */
+	if (!opened)
+		list_del_init(&bo->evicted);
 	pagoda_priority_apply(bo);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 }
