@@ -336,6 +336,67 @@ int pagoda_evict_wait(int fd, uint32_t handle)
 	return ret ? ret : pagoda_wait(fd, handle, 60 * PAGODA_SEC);
 }
 
+int pagoda_offer(int fd, const uint32_t *handles, uint32_t count, uint32_t priority,
+		 uint32_t flags)
+{
+	struct drm_pagoda_residency_entry *entries = entries_make(handles, count);
+	struct drm_pagoda_offer args = {
+		.entries = { (uintptr_t)entries, count, sizeof(*entries) },
+		.priority = priority,
+		.flags = flags,
+	};
+	int ret;
+
+	if (!entries)
+		return -ENOMEM;
+	ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_OFFER, &args);
+	free(entries);
+	return ret;
+}
+
+int pagoda_reclaim(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
+		   uint64_t point, uint32_t *results)
+{
+	struct drm_pagoda_residency_entry *entries = entries_make(handles, count);
+	struct drm_pagoda_reclaim_result_entry *answers = calloc(count + 1, sizeof(*answers));
+	struct drm_pagoda_reclaim args = {
+		.entries = { (uintptr_t)entries, count, sizeof(*entries) },
+		.syncobj = syncobj,
+		.point = point,
+	};
+	int ret = -ENOMEM;
+	uint32_t n;
+
+	if (results)
+		args.results = (struct drm_pagoda_array){ (uintptr_t)answers, count,
+							  sizeof(*answers) };
+	if (entries && answers)
+		ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_RECLAIM, &args);
+	for (n = 0; !ret && results && n < count; n++)
+		results[n] = answers[n].result;
+	free(answers);
+	free(entries);
+	return ret;
+}
+
+int pagoda_reclaim_one(int fd, uint32_t handle)
+{
+	uint32_t result;
+	int ret = pagoda_reclaim(fd, &handle, 1, 0, 0, &result);
+
+	return ret ? ret : (int)result;
+}
+
+int pagoda_set_priority(int fd, uint32_t handle, uint32_t priority)
+{
+	struct drm_pagoda_priority_entry entry = { handle, priority };
+	struct drm_pagoda_set_priority args = {
+		.entries = { (uintptr_t)&entry, 1, sizeof(entry) },
+	};
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_SET_PRIORITY, &args);
+}
+
 int pagoda_syncobj_create(int fd, uint32_t *syncobj)
 {
 	struct drm_syncobj_create args = { 0 };

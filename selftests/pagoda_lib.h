@@ -86,6 +86,15 @@ int pagoda_paging_queue_state(int fd, uint32_t queue, struct drm_pagoda_paging_q
 int pagoda_make_resident_wait(int fd, uint32_t handle);
 int pagoda_evict_wait(int fd, uint32_t handle);
 
+/* Offers and residency priorities. @results: one for each handle, or NULL. */
+int pagoda_offer(int fd, const uint32_t *handles, uint32_t count, uint32_t priority,
+		 uint32_t flags);
+int pagoda_reclaim(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,
+		   uint64_t point, uint32_t *results);
+/* enum drm_pagoda_reclaim_result of one allocation, or a negative errno. */
+int pagoda_reclaim_one(int fd, uint32_t handle);
+int pagoda_set_priority(int fd, uint32_t handle, uint32_t priority);
+
 int pagoda_syncobj_create(int fd, uint32_t *syncobj);
 int pagoda_syncobj_destroy(int fd, uint32_t syncobj);
 /* Waits for a point, at most @timeout_ns from now: -ETIME. */
