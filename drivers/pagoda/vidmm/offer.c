@@ -292,12 +292,12 @@ int pagoda_offer_drop(struct pagoda_bo *bo)
  */
 void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 {
-	const struct ttm_placement nowhere = {};
+	struct ttm_placement nowhere = {};
 	struct ttm_operation_ctx ctx = {};
 
 	if (!pagoda_bo_is_offered(bo) || !bo->decommit)
 		return;
-	if (ttm_bo_validate(&bo->ttm, (struct ttm_placement *)&nowhere, &ctx))
+	if (ttm_bo_validate(&bo->ttm, &nowhere, &ctx))
 		return;
 	offer_forget_content(bo);
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
