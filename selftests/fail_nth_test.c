@@ -39,6 +39,27 @@ static int sequence_residency(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
+/* What can't be committed is still offered, and can be closed. */
+static int sequence_offer(int fd, uint64_t page, uint32_t *handles)
+{
+	uint32_t results[2];
+	int ret = pagoda_create_vram(fd, 40 * page, &handles[0]);
+
+	if (!ret)
+		ret = pagoda_create(fd, 40 * page, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+				    PAGODA_IN_APERTURE, &handles[1]);
+	if (!ret)
+		ret = pagoda_set_priority(fd, handles[0], DRM_PAGODA_RESIDENCY_LOW);
+	if (!ret)
+		ret = pagoda_make_resident(fd, handles, 2, 0, 0, NULL);
+	if (!ret)
+		ret = pagoda_offer(fd, handles, 2, DRM_PAGODA_OFFER_AUTO,
+				   DRM_PAGODA_OFFER_ALLOW_DECOMMIT);
+	if (!ret)
+		ret = pagoda_evict(fd, handles, 1, 0, 0);
+	return ret ? ret : pagoda_reclaim(fd, handles, 2, 0, 0, results);
+}
+
 /* A store that may end in the signal handler: what stands before it was done before it. */
 static void touch(uint8_t *byte)
 {
@@ -158,6 +179,11 @@ TEST_F(fail, create)
 TEST_F(fail, residency)
 {
 	WALK(sequence_residency);
+}
+
+TEST_F(fail, offer)
+{
+	WALK(sequence_offer);
 }
 
 TEST_F(fail, touch)
