@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the suites about offered content share. */
+#ifndef PAGODA_KUNIT_OFFER_HELPERS_H
+#define PAGODA_KUNIT_OFFER_HELPERS_H
+
+#include "submit_helpers.h"
+
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define EITHER		(SUBMIT_VRAM | SUBMIT_APERTURE)
+#define PIECE		(PAGODA_RIG_VRAM_PAGES / 8)	/* eight of them fill VRAM */
+
+static inline int offer_flags(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 priority, u32 flags)
+{
+	return pagoda_offer(rig->vidmm, &bo, 1, priority, flags);
+}
+
+static inline int offer(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 priority)
+{
+	return offer_flags(rig, bo, priority, 0);
+}
+
+/* enum drm_pagoda_reclaim_result, or a negative errno. */
+static inline int reclaim(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct dma_fence *fence;
+	u32 result;
+	int ret = pagoda_reclaim(rig->vidmm, &bo, 1, &result, false, &fence);
+
+	dma_fence_put(fence);
+	return ret ?: result;
+}
+
+static inline int make_resident(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct dma_fence *fence;
+	u64 trim;
+	int ret = pagoda_residency_make(rig->vidmm, &bo, 1, &fence, &trim);
+
+	dma_fence_put(fence);
+	return ret;
+}
+
+static inline int evict(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct dma_fence *fence;
+	int ret = pagoda_residency_evict(rig->vidmm, &bo, 1, &fence);
+
+	dma_fence_put(fence);
+	return ret;
+}
+
+static inline bool in_vram(const struct pagoda_bo *bo)
+{
+	return bo->ttm.resource->mem_type == TTM_PL_VRAM;
+}
+
+static inline struct pagoda_bo *piece(struct pagoda_rig *rig, u32 flags, u32 supported, u32 seed)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PIECE, flags, supported, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, make_resident(rig, bo));
+	pagoda_rig_write(rig, bo, seed);
+	return bo;
+}
+
+static inline void close_all(struct pagoda_bo **bos, u32 count)
+{
+	while (count)
+		if (bos[--count])
+			pagoda_rig_close(bos[count]);
+}
+
+static inline void swap_out_all(struct pagoda_rig *rig)
+{
+	struct ttm_operation_ctx ctx = {};
+
+	while (ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL) > 0)
+		;
+}
+
+#endif
