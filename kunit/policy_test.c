@@ -9,9 +9,6 @@
 #include <linux/sizes.h>
 #include <pagoda/policy.h>
 
-#define LOW	0x50000000u
-#define HIGH	0xa0000000u
-
 /* ---- Few items ---------------------------------------------------------------- */
 
 #define FEW	48
@@ -128,9 +125,10 @@ static void policy_recency(struct kunit *test)
 static void policy_ranks(struct kunit *test)
 {
 	static const u32 priorities[] = {
-		PAGODA_POLICY_HIGHEST, HIGH, PAGODA_POLICY_NORMAL, LOW, PAGODA_POLICY_LOWEST,
-		PAGODA_POLICY_NORMAL + PAGODA_POLICY_FINEST,
-		PAGODA_POLICY_NORMAL - PAGODA_POLICY_FINEST, U32_MAX, 0,
+		DRM_PAGODA_RESIDENCY_MAXIMUM, DRM_PAGODA_RESIDENCY_HIGH,
+		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_LOW,
+		DRM_PAGODA_RESIDENCY_MINIMUM, DRM_PAGODA_RESIDENCY_NORMAL + PAGODA_POLICY_FINEST,
+		DRM_PAGODA_RESIDENCY_NORMAL - PAGODA_POLICY_FINEST, U32_MAX, 0,
 	};
 	struct policy_few *few = few_make(test, 0);
 	u32 n;
@@ -152,7 +150,7 @@ static void policy_reclaim(struct kunit *test)
 	few_use(few, 0, 4);
 	pagoda_policy_offer(&few->policy, &few->items[3].base, 0);
 	pagoda_policy_offer(&few->policy, &few->items[2].base, 0);
-	pagoda_policy_set_priority(&few->policy, &few->items[2].base, HIGH);
+	pagoda_policy_set_priority(&few->policy, &few->items[2].base, DRM_PAGODA_RESIDENCY_HIGH);
 	pagoda_policy_reclaim(&few->policy, &few->items[2].base);
 	few_expect(test, few, (const int[]){ 3, 0, 1, 2 }, 4);
 }
@@ -162,8 +160,9 @@ static void policy_fine_priorities(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
 
-	pagoda_policy_set_priority(&few->policy, &few->items[0].base, HIGH + SZ_64K);
-	pagoda_policy_set_priority(&few->policy, &few->items[1].base, HIGH);
+	pagoda_policy_set_priority(&few->policy, &few->items[0].base,
+				   DRM_PAGODA_RESIDENCY_HIGH + SZ_64K);
+	pagoda_policy_set_priority(&few->policy, &few->items[1].base, DRM_PAGODA_RESIDENCY_HIGH);
 	few_use(few, 0, 2);
 	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
@@ -205,7 +204,7 @@ static void policy_visible(struct kunit *test)
 	pagoda_policy_offer(&few->policy, &few->items[0].base, 0);
 	pagoda_policy_set_visible(&few->policy, &few->items[2].base, true);
 	pagoda_policy_set_visible(&few->policy, &few->items[3].base, true);
-	pagoda_policy_set_priority(&few->policy, &few->items[2].base, HIGH);
+	pagoda_policy_set_priority(&few->policy, &few->items[2].base, DRM_PAGODA_RESIDENCY_HIGH);
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), 3);
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), 2);
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), -1);
@@ -478,7 +477,7 @@ static void model_change(struct model *model, u32 n, struct rnd_state *random)
 		it->rank = it->home_rank;
 		break;
 	case 2:
-		pagoda_policy_set_priority(policy, item, PAGODA_POLICY_LOWEST +
+		pagoda_policy_set_priority(policy, item, DRM_PAGODA_RESIDENCY_MINIMUM +
 					   value * PAGODA_POLICY_FINEST);
 		it->home_rank = PAGODA_POLICY_OFFERS + value;
 		if (it->rank < PAGODA_POLICY_OFFERS)

@@ -23,22 +23,18 @@
 
 #include <linux/list.h>
 #include <linux/types.h>
+#include <drm/pagoda_drm.h>
 
-/** PAGODA_POLICY_LOWEST: WDDM's lowest residency priority, D3DDDI_ALLOCATIONPRIORITY_MINIMUM. */
-#define PAGODA_POLICY_LOWEST	0x28000000u
-/** PAGODA_POLICY_NORMAL: WDDM's normal residency priority. */
-#define PAGODA_POLICY_NORMAL	0x78000000u
-/** PAGODA_POLICY_HIGHEST: WDDM's highest residency priority. */
-#define PAGODA_POLICY_HIGHEST	0xc8000000u
 /** PAGODA_POLICY_FINEST: smaller differences of residency priorities are none; a quarter level. */
-#define PAGODA_POLICY_FINEST	0x0a000000u
+#define PAGODA_POLICY_FINEST \
+	((DRM_PAGODA_RESIDENCY_LOW - DRM_PAGODA_RESIDENCY_MINIMUM) / 4)
 
 /** PAGODA_POLICY_OFFERS: offer priorities, 0 = what is least missed. */
 #define PAGODA_POLICY_OFFERS	3
 /** PAGODA_POLICY_RANKS: offers, then residency priorities; a lower one goes first. */
 #define PAGODA_POLICY_RANKS \
 	(PAGODA_POLICY_OFFERS + \
-	 (PAGODA_POLICY_HIGHEST - PAGODA_POLICY_LOWEST) / PAGODA_POLICY_FINEST + 1)
+	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
 /** PAGODA_POLICY_SIDES: lists for what the CPU can't see, and for what it can. */
 #define PAGODA_POLICY_SIDES	2
 /** PAGODA_POLICY_CLASSES: intervals by their power of two; class 0 has none. */

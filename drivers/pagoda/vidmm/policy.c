@@ -348,8 +348,9 @@ void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size)
 
 static u8 policy_rank(u32 priority)
 {
-	priority = min(max(priority, PAGODA_POLICY_LOWEST), PAGODA_POLICY_HIGHEST);
-	return PAGODA_POLICY_OFFERS + (priority - PAGODA_POLICY_LOWEST) / PAGODA_POLICY_FINEST;
+	priority = min(max(priority, DRM_PAGODA_RESIDENCY_MINIMUM), DRM_PAGODA_RESIDENCY_MAXIMUM);
+	priority -= DRM_PAGODA_RESIDENCY_MINIMUM;
+	return PAGODA_POLICY_OFFERS + priority / PAGODA_POLICY_FINEST;
 }
 
 /**
@@ -366,7 +367,7 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 		.pages = min_t(u64, pages, U32_MAX),
 		.last = policy->clock,
 	};
-	item->home_rank = policy_rank(PAGODA_POLICY_NORMAL);
+	item->home_rank = policy_rank(DRM_PAGODA_RESIDENCY_NORMAL);
 	item->rank = item->home_rank;
 	INIT_LIST_HEAD(&item->order);
 	INIT_LIST_HEAD(&item->recent);

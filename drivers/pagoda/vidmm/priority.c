@@ -7,13 +7,11 @@
  * nothing has to be done then. The driver's own choices go by finer steps.
  */
 #include <drm/drm_exec.h>
+#include <pagoda/policy.h>
 #include "vm.h"
 
-/* Four steps from one of WDDM's levels to the next. */
-#define PRIORITY_STEP	((DRM_PAGODA_RESIDENCY_LOW - DRM_PAGODA_RESIDENCY_MINIMUM) / 4)
-
-static_assert((DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PRIORITY_STEP + 2 ==
-	      PAGODA_PRIORITY_STEPS);
+static_assert((DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) /
+	      PAGODA_POLICY_FINEST + 2 == PAGODA_PRIORITY_STEPS);
 static_assert(TTM_MAX_BO_PRIORITY >= 4);
 
 /**
@@ -41,7 +39,7 @@ u32 pagoda_priority_step(const struct pagoda_bo *bo)
 {
 	if (pagoda_bo_is_offered(bo))
 		return 0;
-	return 1 + (bo->priority - DRM_PAGODA_RESIDENCY_MINIMUM) / PRIORITY_STEP;
+	return 1 + (bo->priority - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST;
 }
 
 /*
