@@ -366,32 +366,61 @@ void pagoda_context_put(struct pagoda_context *context)
 	kref_put(&context->kref, context_release);
 }
 
+static int context_try(struct pagoda_context *context, u32 priority)
+{
+	struct pagoda_vm *vm = context->vm;
+	int ret = mutex_lock_interruptible(&vm->lock);
+
+	if (ret)
+		return ret;
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ret = vm->closed ? -ENOENT : context_set_up(context, priority);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+/*
+ * Was it a reset that cost the save area its first content? Who is inside of the gate sees it
+ * pending until then. Returns when the device is rebuilt.
+ */
+static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
+{
+	struct pagoda_gate *gate;
+
+	if (!pagoda_reset_is_pending(vidmm) && epoch == pagoda_reset_epoch(vidmm))
+		return false;
+	gate = pagoda_gate_pause(vidmm);
+	pagoda_reset_wait(vidmm);
+	pagoda_gate_resume(vidmm, gate);
+	return !fatal_signal_pending(current);
+}
+
 /**
  * pagoda_context_create() - Make a context
  * @vm: Where it runs
  * @engine: Execution engine, checked
  * @priority: enum drm_pagoda_priority, checked
  *
- * Its save area is initialised and names the VM's page tables when this returns.
+ * Its save area is initialised and names the VM's page tables when this returns. Whoever
+ * makes one while the device is reset isn't told of that: there is nothing yet to lose (C190).
  *
- * Context: May sleep and allocate. Outside of reservations.
+ * Context: May sleep and allocate; for as long as a rebuild takes. Outside of reservations.
  * Return: The context, pagoda_context_destroy() it; or ERR_PTR: -ENOMEM, -ENOENT (the VM
- * was closed), -EIO, -EINTR.
+ * was closed), -EIO (the device failed, without a reset), -EINTR.
  */
 struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority)
 {
 	struct pagoda_context *context = context_alloc(vm, engine);
+	u64 epoch;
 	int ret;
 
 	if (!context)
 		return ERR_PTR(-ENOMEM);
-	ret = mutex_lock_interruptible(&vm->lock);
-	if (!ret) {
-		dma_resv_lock(pagoda_vm_resv(vm), NULL);
-		ret = vm->closed ? -ENOENT : context_set_up(context, priority);
-		dma_resv_unlock(pagoda_vm_resv(vm));
-		mutex_unlock(&vm->lock);
-	}
+	do {
+		epoch = pagoda_reset_epoch(vm->vidmm);
+		ret = context_try(context, priority);
+	} while (ret == -EIO && context_lost_to_reset(vm->vidmm, epoch));
 	if (!ret)
 		return context;
 	pagoda_context_put(context);
