@@ -199,36 +199,54 @@ TEST_F(reset, hangs_storm)
 	EXPECT_EQ(before, resets(&self->client));
 }
 
+/* Jobs that hang, and jobs that wait for what never comes. */
+static int hopeless_start(struct client bad[4], uint32_t engines)
+{
+	int fd = pagoda_open(), ret, n;
+	uint32_t never;
+
+	if (fd < 0)
+		return fd;
+	ret = pagoda_fence_create_flags(fd, DRM_PAGODA_FENCE_NO_MAX_ON_RESET, 1, &never);
+	for (n = 0; n < 4 && !ret; n++) {
+		ret = client_open(&bad[n], fd, n % engines);
+		if (ret)
+			break;
+		hang_somehow(&bad[n], n);
+		ret = submit_fences(&bad[n], n == 3 ? never : 0, 2, never, 10 + n);
+	}
+	return ret;
+}
+
+/* Says how it began, and then waits to be killed. */
+static void hopeless_run(int report, uint32_t engines)
+{
+	struct client bad[4];
+	int ret = hopeless_start(bad, engines);
+
+	if (write(report, &ret, sizeof(ret)) != sizeof(ret))
+		_exit(1);
+	while (!ret)
+		client_wait(&bad[0]);
+	_exit(1);
+}
+
 /* Killed with jobs that hang and jobs that wait for what never comes, the device reset twice. */
 TEST_F(reset, killed)
 {
 	struct crowd crowd;
 	int64_t began;
-	int status, n;
+	int status, ends[2], ret;
 	pid_t pid;
 
+	ASSERT_EQ(0, pipe(ends));
 	pid = fork();
 	ASSERT_LE(0, pid);
-	if (!pid) {
-		struct client bad[4];
-		int fd = pagoda_open();
-		uint32_t never;
-
-		if (fd < 0 || pagoda_fence_create_flags(fd, DRM_PAGODA_FENCE_NO_MAX_ON_RESET, 1,
-							&never))
-			_exit(1);
-		for (n = 0; n < 4; n++) {
-			if (client_open(&bad[n], fd, n % self->dev.info.num_engines))
-				_exit(1);
-			hang_somehow(&bad[n], n);
-			if (submit_fences(&bad[n], n == 3 ? never : 0, 2, never, 10 + n))
-				_exit(1);
-		}
-		for (;;)
-			client_wait(&bad[0]);
-	}
+	if (!pid)
+		hopeless_run(ends[1], self->dev.info.num_engines);
 	ASSERT_EQ(0, crowd_start(&crowd, &self->dev, true));
-	usleep(300000);
+	ASSERT_EQ(sizeof(ret), read(ends[0], &ret, sizeof(ret)));
+	EXPECT_EQ(0, ret);
 	ASSERT_EQ(0, reset_device());
 	began = pagoda_now();
 	kill(pid, SIGKILL);
@@ -237,6 +255,47 @@ TEST_F(reset, killed)
 	EXPECT_TRUE(WIFSIGNALED(status));
 	EXPECT_GT(LIMIT, pagoda_now() - began);
 	crowd_stop(_metadata, &crowd);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+struct opener {
+	pthread_t thread;
+	int fd;
+	atomic_uint opened;
+	atomic_bool stop;
+	atomic_int ret;
+};
+
+static void *opener_run(void *arg)
+{
+	struct opener *opener = arg;
+	struct client client;
+
+	while (!atomic_load(&opener->stop) && !opener->ret) {
+		opener->ret = client_open(&client, opener->fd, 0);
+		if (!opener->ret)
+			client_close(&client);
+		atomic_fetch_add(&opener->opened, 1);
+	}
+	return NULL;
+}
+
+/* Who makes a VM and a context has nothing yet that a reset could cost. */
+TEST_F(reset, opened_meanwhile)
+{
+	struct opener opener = { .fd = self->fd };
+	uint32_t n;
+
+	ASSERT_EQ(0, pthread_create(&opener.thread, NULL, opener_run, &opener));
+	for (n = 0; n < 8; n++) {
+		while (atomic_load(&opener.opened) < 2 * n && !opener.ret)
+			usleep(1000);
+		EXPECT_EQ(0, reset_device());
+	}
+	atomic_store(&opener.stop, true);
+	pthread_join(opener.thread, NULL);
+	EXPECT_EQ(0, opener.ret);
 }
 
 /* --- what is told about it -------------------------------------------------------------------- */
