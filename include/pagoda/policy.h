@@ -135,6 +135,8 @@ void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size);
 void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 size);
 void pagoda_policy_remove(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item);
+void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+			    u64 when);
 void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item *item);

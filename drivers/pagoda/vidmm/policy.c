@@ -416,6 +416,25 @@ void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *
 }
 
 /**
+ * pagoda_policy_use_late() - A use is reported late
+ * @policy: Policy
+ * @item: In VRAM; a candidate from now on
+ * @when: &pagoda_policy.clock then
+ *
+ * Says that it was used, not how often: it is no interval.
+ */
+void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
+			    u64 when)
+{
+	policy_unlink(policy, item);
+	item->picked = false;
+	judge_use(policy, item);
+	item->used = true;
+	item->last = when;
+	policy_link(policy, item);
+}
+
+/**
  * pagoda_policy_enter() - An allocation is in VRAM and may be picked
  * @policy: Policy
  * @item: Came without being used, or was held or picked and stays
