@@ -129,6 +129,7 @@ static int pagoda_device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_
 		.engines = engines,
 		.job_timeout_ms = pagoda_options.job_timeout_ms,
 		.pin_limit = (u64)pagoda_options.pin_limit_mb << 20,
+		.lru = pagoda_options.lru,
 	};
 
 	if (args.use_cpu && pagoda->info.visible_size < pagoda->info.vram_size) {

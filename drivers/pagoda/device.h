@@ -18,6 +18,7 @@ struct pagoda_vidmm;
  * @record_kb: KiB of paging buffers to record from the start
  * @job_timeout_ms: How long a job may run
  * @pin_limit_mb: MiB of one client's that may be pinned for other devices, 0 = half of VRAM's
+ * @lru: Who is longest unused leaves VRAM; else who the policy chooses
  */
 struct pagoda_options {
 	bool use_cpu;
@@ -26,6 +27,7 @@ struct pagoda_options {
 	u32 record_kb;
 	u32 job_timeout_ms;
 	u32 pin_limit_mb;
+	bool lru;
 };
 
 extern struct pagoda_options pagoda_options;

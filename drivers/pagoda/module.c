@@ -33,6 +33,10 @@ static char *update_mode = "gpu_physical";
 module_param(update_mode, charp, 0444);
 MODULE_PARM_DESC(update_mode, "How page tables are written: gpu_physical (default), gpu_virtual, which moves by virtual addresses too, or cpu_virtual");
 
+static char *policy = "predict";
+module_param(policy, charp, 0444);
+MODULE_PARM_DESC(policy, "Who leaves VRAM for others: predict (default), who seems to be used again last; or lru, who is longest unused");
+
 static uint pin_limit_mb;
 module_param(pin_limit_mb, uint, 0444);
 MODULE_PARM_DESC(pin_limit_mb, "MiB of one client's allocations that may be pinned for other devices (default: half of VRAM's size)");
@@ -63,6 +67,12 @@ static int __init pagoda_check_parameters(void)
 		pagoda_options.use_cpu = true;
 	} else if (!sysfs_streq(executor, "device")) {
 		pr_err("pagoda: executor=%s: must be device or cpu\n", executor);
+		return -EINVAL;
+	}
+	if (sysfs_streq(policy, "lru")) {
+		pagoda_options.lru = true;
+	} else if (!sysfs_streq(policy, "predict")) {
+		pr_err("pagoda: policy=%s: must be predict or lru\n", policy);
 		return -EINVAL;
 	}
 	if (timeout_ms < PAGODA_TIMEOUT_MIN_MS || timeout_ms > PAGODA_TIMEOUT_MAX_MS) {

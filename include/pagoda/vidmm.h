@@ -55,6 +55,7 @@ struct task_struct;
  * @job_timeout_ms: How long a job may run on one
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices;
  *	0 = half of VRAM's
+ * @lru: TTM chooses who leaves VRAM, the longest unused; else the policy
  */
 struct pagoda_vidmm_args {
 	struct drm_device *drm;
@@ -67,6 +68,7 @@ struct pagoda_vidmm_args {
 	struct pagoda_transport **engines;
 	u32 job_timeout_ms;
 	u64 pin_limit;
+	bool lru;
 };
 
 struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args);

@@ -16,6 +16,7 @@
 #include <pagoda/virtio.h>
 #include <pagoda/vm.h>
 #include "prime.h"
+#include "victims.h"
 #include "vidmm.h"
 
 /**
@@ -109,6 +110,7 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
 {
 	u32 segment = to ? pagoda_segment_of(to) : VIRTIO_PAGODA_SEGMENT_COUNT;
 
+	pagoda_victims_moved(bo, to);
 	if (segment == bo->charged)
 		return;
 	bo_charge(bo, -1);
@@ -144,6 +146,7 @@ static void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
 
 	xa_erase(&bo->vidmm->bos, bo->id);
+	pagoda_victims_remove(bo);
 	if (!bo->imported) {
 		bo_free(bo);
 		return;
@@ -246,6 +249,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	bo->ttm.priority = pagoda_priority_level(bo);
 	INIT_LIST_HEAD(&bo->evicted);
 	INIT_LIST_HEAD(&bo->offered);
+	INIT_LIST_HEAD(&bo->tried);
 	bo->charged = VIRTIO_PAGODA_SEGMENT_COUNT;
 	bo_set_order(bo, params);
 	if (xa_err(xa_store(&vidmm->bos, bo->id, bo, GFP_KERNEL))) {
@@ -306,6 +310,7 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	bo->imported = origin->imported;
 	bo->ttm.base.funcs = &pagoda_bo_gem_funcs;
 	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
+	pagoda_victims_add(bo);
 
 	/* On failure it calls pagoda_bo_destroy(). */
 	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, origin->type, &placement,

@@ -21,6 +21,7 @@
  */
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
+#include "victims.h"
 #include "vm.h"
 
 /**
@@ -204,20 +205,16 @@ static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *plac
 	       !pagoda_bo_place(bo, offer_placement, &mine);
 }
 
-/* @want: who wants the place; his reservation is held, and may be the same. */
 static bool offer_take(struct pagoda_bo *bo, struct pagoda_bo *want,
 		       const struct ttm_place *place, const struct ttm_operation_ctx *ctx)
 {
-	struct dma_resv *resv = bo->ttm.base.resv;
+	const struct dma_resv *mine = want->ttm.base.resv;
 	bool done;
 
-	if (resv == want->ttm.base.resv)
-		return ctx->allow_res_evict && ctx->resv == resv &&
-		       offer_take_locked(bo, place, ctx);
-	if (!dma_resv_trylock(resv))
+	if (!pagoda_victims_lock(bo, mine, ctx))
 		return false;
 	done = offer_take_locked(bo, place, ctx);
-	dma_resv_unlock(resv);
+	pagoda_victims_unlock(bo, mine);
 	return done;
 }
 

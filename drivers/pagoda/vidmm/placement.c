@@ -4,6 +4,7 @@
  * allocation was made with into placements.
  */
 #include <pagoda/virtio.h>
+#include "victims.h"
 #include "vidmm.h"
 
 /**
@@ -143,7 +144,7 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
  *	TTM takes it for leave to drop the content
  * @ctx: Whether waits may be interrupted, or happen at all
  *
- * Room is made by what is offered, before anything else.
+ * Room is made by what is offered, then by what the policy chooses, before anything else.
  *
  * Context: May sleep and allocate.
  * Return: 0, -ENOSPC for nowhere, or what ttm_bo_validate() answers.
@@ -160,6 +161,8 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 	if (!placement.num_placement)
 		return -ENOSPC;
 	ret = pagoda_offer_place(bo, &placement, ctx);
+	if (ret == -ENOMEM)
+		ret = pagoda_victims_place(bo, &placement, ctx);
 	if (ret != -ENOMEM)
 		return ret;
 	return ttm_bo_validate(&bo->ttm, &placement, ctx);

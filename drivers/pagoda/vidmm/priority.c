@@ -8,6 +8,7 @@
  */
 #include <drm/drm_exec.h>
 #include <pagoda/policy.h>
+#include "victims.h"
 #include "vm.h"
 
 static_assert((DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) /
@@ -65,6 +66,7 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 {
 	u32 level = pagoda_priority_level(bo);
 
+	pagoda_victims_changed(bo);
 	if (level == bo->ttm.priority && priority_bulk(bo) == bo->ttm.bulk_move)
 		return;
 	ttm_bo_set_bulk_move(&bo->ttm, NULL);

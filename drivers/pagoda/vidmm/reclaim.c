@@ -8,6 +8,7 @@
  */
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
+#include "victims.h"
 #include "vm.h"
 
 /**
@@ -92,14 +93,6 @@ static int reclaim_bring(struct pagoda_bo *bo)
 	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx) ?: pagoda_lost_clear(bo);
 }
 
-static void reclaim_keep(struct reclaim *list, bool keep)
-{
-	u32 i;
-
-	for (i = 0; i < list->count; i++)
-		list->bos[i]->keep = keep;
-}
-
 /* What was made resident still is, as far as its client knows (C174). */
 static int reclaim_bring_all(struct reclaim *list)
 {
@@ -107,13 +100,13 @@ static int reclaim_bring_all(struct reclaim *list)
 	u32 i, rank;
 
 	pagoda_stream_plug(list->vidmm);
-	reclaim_keep(list, true);
+	pagoda_victims_keep(list->vidmm, list->bos, list->count, true);
 	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
 		for (i = 0; i < list->count && !ret; i++)
 			if (list->bos[i]->resident && reclaim_succeeds(list, i) &&
 			    pagoda_room_rank(list->bos[i]) == rank)
 				ret = reclaim_bring(list->bos[i]);
-	reclaim_keep(list, false);
+	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
 	pagoda_stream_unplug(list->vidmm);
 	return ret;
 }

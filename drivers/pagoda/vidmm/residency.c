@@ -16,6 +16,7 @@
  */
 #include <drm/drm_exec.h>
 #include <pagoda/virtio.h>
+#include "victims.h"
 #include "vm.h"
 
 #define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -39,7 +40,13 @@ struct residency_list {
 	enum pagoda_attempt attempt;
 };
 
-static u64 residency_vram_size(struct pagoda_vidmm *vidmm)
+/**
+ * pagoda_residency_vram_size() - What allocations can have at once
+ * @vidmm: The manager
+ *
+ * Return: Bytes of VRAM.
+ */
+u64 pagoda_residency_vram_size(struct pagoda_vidmm *vidmm)
 {
 	u64 size = vidmm->info->vram_size;
 	u32 i;
@@ -102,7 +109,7 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {
 	u64 aperture = vidmm->info->aperture_pages << PAGE_SHIFT;
-	u64 vram = residency_vram_size(vidmm);
+	u64 vram = pagoda_residency_vram_size(vidmm);
 	u64 all = demand->only_vram + demand->only_aperture + demand->either;
 
 	return max3(residency_excess(demand->only_vram, vram),
@@ -159,14 +166,6 @@ static int residency_leave_vram(struct residency_list *list)
 	return 0;
 }
 
-static void residency_keep(struct residency_list *list, bool keep)
-{
-	u32 i;
-
-	for (i = 0; i < list->count; i++)
-		list->bos[i]->keep = keep;
-}
-
 static int residency_process_all(struct residency_list *list)
 {
 	u32 i, rank;
@@ -185,12 +184,12 @@ static int residency_process(struct residency_list *list)
 	int ret = 0;
 
 	pagoda_stream_plug(list->vidmm);
-	residency_keep(list, list->resident);
+	pagoda_victims_keep(list->vidmm, list->bos, list->count, list->resident);
 	if (list->attempt == PAGODA_ATTEMPT_EMPTIED)
 		ret = residency_leave_vram(list);
 	if (!ret)
 		ret = residency_process_all(list);
-	residency_keep(list, false);
+	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
 	pagoda_stream_unplug(list->vidmm);
 	return ret;
 }

@@ -24,6 +24,7 @@
 #include <pagoda/submit.h>
 #include "context.h"
 #include "require.h"
+#include "victims.h"
 #include "vm.h"
 
 /* Fences one reservation may get from a job, if several allocations share it. */
@@ -257,11 +258,8 @@ static int submit_rebind_all(struct submit_run *run)
 
 static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 {
-	u32 i;
-
 	run->vm->keep = keep;
-	for (i = 0; i < run->nr_bos; i++)
-		run->bos[i]->keep = keep != PAGODA_VM_KEEP_NOTHING;
+	pagoda_victims_keep(run->vm->vidmm, run->bos, run->nr_bos, keep != PAGODA_VM_KEEP_NOTHING);
 }
 
 static void submit_settle(struct submit_run *run)
@@ -276,6 +274,7 @@ static void submit_settle(struct submit_run *run)
 	spin_lock(&run->vm->vidmm->ttm.lru_lock);
 	ttm_lru_bulk_move_tail(&run->vm->bulk);
 	spin_unlock(&run->vm->vidmm->ttm.lru_lock);
+	pagoda_victims_used(run->vm, run->bos, run->nr_bos);
 }
 
 /* What fills VRAM may be the VM's own: what can be used elsewhere makes room. */

@@ -13,6 +13,7 @@
 #include <pagoda/virtio.h>
 #include "context.h"
 #include "prime.h"
+#include "victims.h"
 #include "vidmm.h"
 
 /* Marks what pagoda_vidmm_stop() keeps alive for a moment. */
@@ -196,10 +197,15 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	ida_init(&vidmm->spaces);
 	init_rwsem(&vidmm->residency);
 	pagoda_offers_init(&vidmm->offers);
+	if (pagoda_victims_init(vidmm, args->lru)) {
+		kfree(vidmm);
+		return NULL;
+	}
 	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);
 	if (pagoda_mfences_init(vidmm)) {
+		pagoda_victims_fini(vidmm);
 		kfree(vidmm);
 		return NULL;
 	}
@@ -212,6 +218,7 @@ static void vidmm_free(struct pagoda_vidmm *vidmm)
 	pagoda_reset_fini(vidmm);
 	put_device(vidmm->info->dma_dev);
 	pagoda_mfences_fini(vidmm);
+	pagoda_victims_fini(vidmm);
 	xa_destroy(&vidmm->bos);
 	mutex_destroy(&vidmm->scratch_lock);
 	mutex_destroy(&vidmm->control_lock);

@@ -25,6 +25,7 @@
 #include <pagoda/journal.h>
 #include <pagoda/mmu.h>
 #include <pagoda/paging.h>
+#include <pagoda/policy.h>
 #include <pagoda/queue.h>
 #include <pagoda/vidmm.h>
 #include "coredump.h"
@@ -32,6 +33,7 @@
 #include "segments.h"
 
 struct dma_buf;
+struct pagoda_victims;
 struct dma_buf_attachment;
 struct pagoda_command;
 struct pagoda_engines;
@@ -562,6 +564,10 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @table_of: VM whose page table it is, or NULL; protected by the reservation
  * @save_of: VM whose context's save area it is, or NULL; the same
  * @keep: Who holds the reservation needs it where it is; the same
+ * @victim: What the policy knows of it; pagoda_victims.lock
+ * @tried: In a list of somebody who looks for room and found it; the same
+ * @in_vram: For the policy it is in VRAM; the same
+ * @makes_room: It leaves for somebody else; protected by the reservation
  * @private_to: VM it is private to, a reference; or NULL
  * @evicted: In &pagoda_vm.evicted of that; protected by the reservation
  * @imported: dma-buf whose memory it is, a reference; or NULL
@@ -609,6 +615,10 @@ struct pagoda_bo {
 	struct pagoda_vm *table_of;
 	struct pagoda_vm *save_of;
 	bool keep;
+	struct pagoda_policy_item victim;
+	struct list_head tried;
+	bool in_vram;
+	bool makes_room;
 	struct pagoda_vm *private_to;
 	struct list_head evicted;
 	struct dma_buf *imported;
@@ -686,6 +696,7 @@ struct pagoda_demand {
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
+u64 pagoda_residency_vram_size(struct pagoda_vidmm *vidmm);
 int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
 			   bool interruptible);
 void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt);
@@ -794,6 +805,7 @@ struct pagoda_counters {
  * @losses: Times paging gave up content; pagoda_lost_mark()
  * @aborts: How many of @losses are a reset's doing; counted before
  * @offers: What is offered
+ * @victims: Who makes room
  * @stats: Counters
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
@@ -833,6 +845,7 @@ struct pagoda_vidmm {
 	atomic64_t losses;
 	atomic64_t aborts;
 	struct pagoda_offers offers;
+	struct pagoda_victims *victims;
 	struct pagoda_counters stats;
 	u64 pin_limit;
 #ifdef CONFIG_DRM_PAGODA_BENCH

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who makes room in VRAM: what the policy chooses, before TTM takes what is longest unused.
+ *
+ * The policy (policy.c) knows no lock and no allocation. Here it is told what happens:
+ *
+ *	an allocation comes to VRAM, leaves it		pagoda_victims_moved()
+ *	a submission lists some				pagoda_victims_used()
+ *	a call needs some at once			pagoda_victims_keep()
+ *	priorities, offers				pagoda_victims_changed()
+ *
+ * A job uses whatever is private to its VM and bound, without listing it; to tell the policy
+ * of each would make a submission cost more the more there is. The VM notes when its last job
+ * came, and the policy is told when it chooses one of these.
+ *
+ * A victim whose reservation somebody holds is set aside and stays. TTM comes last, with its
+ * own order: it waits for reservations, and takes page tables and save areas too, which the
+ * policy isn't asked about because their VM decides when they may go.
+ */
+#include <linux/slab.h>
+#include <drm/ttm/ttm_bo.h>
+#include <pagoda/virtio.h>
+#include "victims.h"
+#include "vm.h"
+
+/*
+ * Late news of private allocations that a choice waits for. Those of one VM are all as good;
+ * this is for others not to leave because of one that is idle.
+ */
+#define LATE_MAX	64
+
+static bool victims_in_vram(const struct pagoda_bo *bo)
+{
+	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
+}
+
+/* Under the lock of the policy. What signals is no news for anybody who has it. */
+static bool victims_is_busy(struct pagoda_policy_item *item)
+{
+	struct pagoda_bo *bo = container_of(item, struct pagoda_bo, victim);
+
+	return !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/**
+ * pagoda_victims_init() - Nothing is in VRAM
+ * @vidmm: The manager
+ * @lru: Don't ask the policy: TTM takes what is longest unused
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_victims_init(struct pagoda_vidmm *vidmm, bool lru)
+{
+	struct pagoda_victims *victims = kvzalloc(sizeof(*victims), GFP_KERNEL);
+
+	if (!victims)
+		return -ENOMEM;
+	spin_lock_init(&victims->lock);
+	victims->asked = !lru;
+	pagoda_policy_init(&victims->policy, pagoda_residency_vram_size(vidmm));
+	victims->policy.is_busy = victims_is_busy;
+	vidmm->victims = victims;
+	return 0;
+}
+
+/**
+ * pagoda_victims_fini() - No allocation is left
+ * @vidmm: The manager
+ */
+void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
+{
+	kvfree(vidmm->victims);
+}
+
+/* TTM's and other devices' own, page tables and save areas aren't the policy's. */
+static bool victims_knows(const struct pagoda_bo *bo)
+{
+	return bo->ttm.type == ttm_bo_type_device;
+}
+
+/**
+ * pagoda_victims_add() - An allocation is made
+ * @bo: Allocation, nowhere yet
+ */
+void pagoda_victims_add(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	pagoda_policy_add(&victims->policy, &bo->victim, bo->ttm.base.size);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_remove() - An allocation goes
+ * @bo: Allocation; nobody has a reference
+ */
+void pagoda_victims_remove(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	pagoda_policy_remove(&victims->policy, &bo->victim);
+	spin_unlock(&victims->lock);
+}
+
+/* Who is needed by the call that brings it is a candidate when that is over. */
+static void victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&victims->lock);
+	if (bo->in_vram && !bo->keep)
+		pagoda_policy_enter(&victims->policy, &bo->victim);
+}
+
+/* A difference only where there is VRAM that the CPU can't see. */
+static bool victims_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
+{
+	return vidmm->vram.visible_size < vidmm->info->vram_size &&
+	       pagoda_vram_is_visible(vidmm, res);
+}
+
+/**
+ * pagoda_victims_moved() - An allocation came to VRAM, left it, or is elsewhere in it
+ * @bo: Allocation, reservation held or nobody has a reference
+ * @to: Where it is now; NULL = nowhere
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	bool in_vram = to && to->mem_type == TTM_PL_VRAM, came = in_vram != bo->in_vram;
+
+	if (!victims_knows(bo) || (!came && !in_vram))
+		return;
+	spin_lock(&victims->lock);
+	bo->in_vram = in_vram;
+	if (in_vram)
+		pagoda_policy_set_visible(&victims->policy, &bo->victim,
+					  victims_is_visible(bo->vidmm, to));
+	if (in_vram && came)
+		victims_enter(victims, bo);
+	else if (!in_vram)
+		pagoda_policy_leave(&victims->policy, &bo->victim);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_changed() - An allocation's priority or offer changed
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_changed(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	struct pagoda_policy *policy = &victims->policy;
+
+	if (!victims_knows(bo))
+		return;
+	spin_lock(&victims->lock);
+	pagoda_policy_set_priority(policy, &bo->victim, bo->priority);
+	if (pagoda_bo_is_offered(bo))
+		pagoda_policy_offer(policy, &bo->victim, bo->offer - PAGODA_OFFER_LOW);
+	else
+		pagoda_policy_reclaim(policy, &bo->victim);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_keep() - A call needs allocations all at once, or no more
+ * @vidmm: The manager
+ * @bos: Allocations, reservations held
+ * @count: Their number
+ * @keep: None of them leaves from now on (&pagoda_bo.keep), or they may again
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			 bool keep)
+{
+	struct pagoda_victims *victims = vidmm->victims;
+	u32 i;
+
+	spin_lock(&victims->lock);
+	for (i = 0; i < count; i++) {
+		if (bos[i]->keep == keep)
+			continue;
+		bos[i]->keep = keep;
+		if (keep)
+			pagoda_policy_hold(&victims->policy, &bos[i]->victim);
+		else
+			victims_enter(victims, bos[i]);
+	}
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_used() - A submission uses allocations
+ * @vm: Its VM, whose private ones it uses too
+ * @bos: What it lists, reservations held
+ * @count: Their number
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_victims *victims = vm->vidmm->victims;
+	u32 i;
+
+	spin_lock(&victims->lock);
+	for (i = 0; i < count; i++)
+		if (bos[i]->in_vram)
+			pagoda_policy_use(&victims->policy, &bos[i]->victim);
+	vm->used_at = victims->policy.clock;
+	spin_unlock(&victims->lock);
+}
+
+/* ---- Taking ------------------------------------------------------------------- */
+
+/* Was it used after all, by a job that didn't list it? */
+static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
+{
+	struct pagoda_vm *vm = bo->private_to;
+
+	if (!vm || (s64)(vm->used_at - bo->victim.last) <= 0)
+		return false;
+	pagoda_policy_use_late(&victims->policy, &bo->victim, vm->used_at);
+	return true;
+}
+
+static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
+				      enum pagoda_policy_need need)
+{
+	struct pagoda_policy_item *item;
+	struct pagoda_bo *bo = NULL;
+	u32 late = 0;
+
+	do {
+		item = pagoda_policy_pick(&victims->policy, need);
+		bo = item ? container_of(item, struct pagoda_bo, victim) : NULL;
+	} while (bo && late++ < LATE_MAX && victims_is_late(victims, bo));
+	return bo;
+}
+
+/*
+ * The next one with a reference, from then on among those that were tried. Who has none any
+ * more is leaving, and who is aside already is put back by who put him there.
+ */
+static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
+				      enum pagoda_policy_need need, struct list_head *tried)
+{
+	struct pagoda_bo *bo;
+
+	spin_lock(&victims->lock);
+	do {
+		bo = victims_pick(victims, need);
+	} while (bo && (!list_empty(&bo->tried) || !kref_get_unless_zero(&bo->ttm.kref)));
+	if (bo)
+		list_add_tail(&bo->tried, tried);
+	spin_unlock(&victims->lock);
+	return bo;
+}
+
+/* Who stays is a candidate again, behind who was in front of him. */
+static void victims_put_back(struct pagoda_victims *victims, struct list_head *tried)
+{
+	struct pagoda_bo *bo, *next;
+
+	list_for_each_entry_safe_reverse(bo, next, tried, tried) {
+		spin_lock(&victims->lock);
+		list_del_init(&bo->tried);
+		victims_enter(victims, bo);
+		spin_unlock(&victims->lock);
+		ttm_bo_put(&bo->ttm);
+	}
+}
+
+/**
+ * pagoda_victims_lock() - Take the reservation of who shall leave
+ * @bo: Allocation
+ * @mine: The reservation of who wants its place, held; it may be the same
+ * @ctx: Whether it may leave then
+ *
+ * Context: Any but interrupts; doesn't wait.
+ * Return: Whether it is held; pagoda_victims_unlock() it.
+ */
+bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
+			 const struct ttm_operation_ctx *ctx)
+{
+	if (bo->ttm.base.resv == mine)
+		return ctx->allow_res_evict && ctx->resv == mine;
+	return dma_resv_trylock(bo->ttm.base.resv);
+}
+
+/**
+ * pagoda_victims_unlock() - Undo pagoda_victims_lock()
+ * @bo: Allocation
+ * @mine: As there
+ */
+void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
+{
+	if (bo->ttm.base.resv != mine)
+		dma_resv_unlock(bo->ttm.base.resv);
+}
+
+/* TTM discards what nobody needs, instead of moving it. */
+static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
+			  const struct ttm_operation_ctx *ctx)
+{
+	struct ttm_operation_ctx mine = {
+		.interruptible = ctx->interruptible,
+		.no_wait_gpu = ctx->no_wait_gpu,
+	};
+	int ret;
+
+	if (!victims_in_vram(bo) || bo->discardable || bo->ttm.pin_count ||
+	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
+		return false;
+	bo->makes_room = true;
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_evicted, &mine);
+	bo->makes_room = false;
+	return !ret;
+}
+
+static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
+			      const struct ttm_operation_ctx *ctx, struct list_head *tried)
+{
+	struct pagoda_vidmm *vidmm = want->vidmm;
+	bool visible = place->lpfn && place->lpfn < vidmm->info->vram_size >> PAGE_SHIFT;
+	enum pagoda_policy_need need = visible ? PAGODA_POLICY_NEED_VISIBLE :
+						 PAGODA_POLICY_NEED_ANY;
+	const struct dma_resv *mine = want->ttm.base.resv;
+	struct pagoda_bo *bo;
+
+	bool done = false;
+
+	while (!done && (bo = victims_next(vidmm->victims, need, tried))) {
+		if (!pagoda_victims_lock(bo, mine, ctx))
+			continue;
+		done = victims_evict(bo, place, ctx);
+		pagoda_victims_unlock(bo, mine);
+	}
+	return done;
+}
+
+/**
+ * pagoda_victims_place() - Bring an allocation to VRAM, with room that the policy makes
+ * @bo: Allocation, reservation held
+ * @placement: Where it shall be
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Nothing is done where room isn't made anyway.
+ *
+ * Context: May sleep and allocate. Doesn't wait for the device.
+ * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
+ */
+int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			 struct ttm_operation_ctx *ctx)
+{
+	const struct ttm_place *place = placement->placement;
+	struct ttm_place calm = *place;
+	struct ttm_placement only = { .num_placement = 1, .placement = &calm };
+	LIST_HEAD(tried);
+	int ret;
+
+	if (place->mem_type != TTM_PL_VRAM || place->flags & TTM_PL_FLAG_DESIRED ||
+	    !bo->vidmm->victims->asked)
+		return -ENOMEM;
+	/* If there is room, else not at all. */
+	calm.flags |= TTM_PL_FLAG_DESIRED;
+	do {
+		ret = ttm_bo_validate(&bo->ttm, &only, ctx);
+	} while (ret == -ENOMEM && victims_take_next(bo, place, ctx, &tried));
+	victims_put_back(bo->vidmm->victims, &tried);
+	return ret;
+}

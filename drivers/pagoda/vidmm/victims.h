@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Who makes room in VRAM; see victims.c. */
+#ifndef PAGODA_VICTIMS_H
+#define PAGODA_VICTIMS_H
+
+#include <linux/spinlock.h>
+#include <pagoda/policy.h>
+
+struct dma_resv;
+struct pagoda_bo;
+struct pagoda_vidmm;
+struct pagoda_vm;
+struct ttm_operation_ctx;
+struct ttm_place;
+struct ttm_placement;
+struct ttm_resource;
+
+/**
+ * struct pagoda_victims - What the driver knows of the uses of VRAM
+ * @lock: Protects @policy and the items of all allocations; nests in reservations. Fences may
+ *	be found signalled under it, and their callbacks run
+ * @policy: The policy; its items are &pagoda_bo.victim
+ * @asked: It chooses; else it is only told, and TTM takes what is longest unused
+ */
+struct pagoda_victims {
+	spinlock_t lock;	/* policy, items */
+	struct pagoda_policy policy;
+	bool asked;
+};
+
+int pagoda_victims_init(struct pagoda_vidmm *vidmm, bool lru);
+void pagoda_victims_fini(struct pagoda_vidmm *vidmm);
+void pagoda_victims_add(struct pagoda_bo *bo);
+void pagoda_victims_remove(struct pagoda_bo *bo);
+void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to);
+void pagoda_victims_changed(struct pagoda_bo *bo);
+void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			 bool keep);
+void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count);
+bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
+			 const struct ttm_operation_ctx *ctx);
+void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);
+int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			 struct ttm_operation_ctx *ctx);
+
+#endif
