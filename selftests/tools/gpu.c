@@ -17,8 +17,12 @@
 #define PROGRAM_BYTES	(READS_MAX * sizeof(struct virtio_pagoda_reduce))
 #define SLOT_BYTES	(PROGRAM_BYTES + READS_MAX * sizeof(uint64_t))
 
-/* Addresses begin where a large page could. */
+/*
+ * Addresses begin where the largest page that could be used does. Small allocations share page
+ * tables: one for each would be a good part of what is in VRAM.
+ */
 #define LARGE_PAGE	(2 * PAGODA_MIB)
+#define MIDDLE_PAGE	(64 * PAGODA_KIB)
 
 int gpu_is_there(int fd)
 {
@@ -95,7 +99,9 @@ void gpu_close(struct gpu *gpu)
 
 int gpu_bind(struct gpu *gpu, uint32_t handle, uint64_t size, uint64_t *address)
 {
-	*address = (gpu->next + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+	uint64_t page = size < LARGE_PAGE ? MIDDLE_PAGE : LARGE_PAGE;
+
+	*address = (gpu->next + page - 1) / page * page;
 	gpu->next = *address + size;
 	return pagoda_bind_map(gpu->fd, gpu->vm, handle, *address, 0, size);
 }
