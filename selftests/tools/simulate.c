@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,9 @@
 #define MEAN_WANTED	0.75
 #define LOWEST_WANTED	-0.05
 
+/* What --moved asks for. */
+#define AGREEMENT	0.05
+
 static const unsigned int percents[] = { 25, 50, 75 };
 
 static const char usage_text[] =
@@ -39,6 +43,7 @@ static const char usage_text[] =
 "  --frames N    stop after N frames (default: all)\n"
 "  --patterns    also programs that were made up: cyclic, random, scanning and more\n"
 "  --check       fail if the mean share of the traces is below 0.75, or any share below -0.05\n"
+"  --moved N     fail if the driver, which moved N bytes with its policy, is more than 5 % off\n"
 "  --json        one JSON object instead of a table\n"
 "  --help        this\n"
 "\n"
@@ -49,6 +54,7 @@ struct options {
 	uint64_t vram_mb;
 	unsigned int scale;
 	unsigned int frames;
+	uint64_t moved;
 	bool patterns;
 	bool check;
 	bool json;
@@ -99,6 +105,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{ "vram-mb", required_argument, NULL, 'v' },
 		{ "scale", required_argument, NULL, 's' },
 		{ "frames", required_argument, NULL, 'f' },
+		{ "moved", required_argument, NULL, 'm' },
 		{ "patterns", no_argument, NULL, 'p' },
 		{ "check", no_argument, NULL, 'c' },
 		{ "json", no_argument, NULL, 'j' },
@@ -118,6 +125,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'f':
 			o->frames = number(optarg, 1u << 30);
 			break;
+		case 'm':
+			o->moved = number(optarg, UINT64_MAX);
+			break;
 		case 'p':
 			o->patterns = true;
 			break;
@@ -132,6 +142,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		}
 	}
 	if (optind == argc && !o->patterns)
+		usage(2);
+	/* What moved it was one program, in one VRAM. */
+	if (o->moved && (optind != argc - 1 || !o->vram_mb || o->patterns))
 		usage(2);
 }
 
@@ -251,6 +264,17 @@ static int report_end(const struct report *r)
 	return 1;
 }
 
+/* The driver has page tables in VRAM and frees what is closed when TTM does: it isn't the same. */
+static int report_agreement(const struct report *r, const struct row *row)
+{
+	double moved = r->options->moved, expected = sim_moved(&row->results[SIM_POLICY]);
+	double off = expected > 0 ? moved / expected - 1 : moved > 0;
+
+	printf("the driver moved %.1f MiB, %+.1f %% of what the simulation does\n",
+	       moved / PAGODA_MIB, 100 * off);
+	return fabs(off) > AGREEMENT ? -ERANGE : 0;
+}
+
 static int simulate_row(struct report *r, const struct trace *trace, struct row *row)
 {
 	struct sim_script script;
@@ -264,6 +288,8 @@ static int simulate_row(struct report *r, const struct trace *trace, struct row 
 	sim_script_free(&script);
 	if (!ret)
 		report_row(r, row);
+	if (!ret && r->options->moved)
+		ret = report_agreement(r, row);
 	return ret;
 }
 
