@@ -562,6 +562,24 @@ static void policy_random(struct kunit *test)
 	}
 }
 
+/* What is told late is no older than it was, and no interval. */
+static void policy_late(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 100);
+	u64 when;
+
+	few_use(few, 0, 2);
+	when = few->policy.clock;
+	few_use(few, 2, 2);
+	pagoda_policy_use_late(&few->policy, &few->items[0].base, when);
+	KUNIT_EXPECT_FALSE(test, few->items[0].base.nr_intervals);
+	KUNIT_EXPECT_EQ(test, few->items[0].base.last, when);
+	KUNIT_EXPECT_EQ(test, few->policy.clock, when + 2);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 2);
+}
+
 static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_candidates),
 	KUNIT_CASE(policy_recency),
@@ -575,6 +593,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_alternates),
 	KUNIT_CASE(policy_distrusts),
 	KUNIT_CASE(policy_overdue),
+	KUNIT_CASE(policy_late),
 	KUNIT_CASE(policy_random),
 	{}
 };

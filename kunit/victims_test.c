@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who makes room in VRAM: that the driver asks the policy, tells it what happens, and leaves
+ * alone who is needed or held.
+ */
+#include <linux/completion.h>
+#include <linux/prandom.h>
+#include <linux/workqueue.h>
+
+#include "../drivers/pagoda/vidmm/victims.h"
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "offer_helpers.h"
+
+#define HERE		SZ_4M
+#define PIECES		9	/* two or three more than there is room for */
+#define ROUNDS		10
+#define STEPS		400
+
+/* With content, in system memory. */
+static struct pagoda_bo *piece_outside(struct pagoda_rig *rig, u32 seed)
+{
+	struct pagoda_bo *bo = piece(rig, CPU, SUBMIT_VRAM, seed);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, evict(rig, bo));
+	pagoda_rig_settle(rig);
+	return bo;
+}
+
+static void pieces_make(struct pagoda_rig *rig, struct pagoda_bo **bos)
+{
+	u32 i;
+
+	for (i = 0; i < PIECES; i++)
+		bos[i] = piece_outside(rig, i);
+}
+
+/* A job that lists them, and nothing is on its way any more. */
+static int use(struct submit_client *client, struct pagoda_bo **bos, u32 count)
+{
+	struct submit_args args = { .nr_bos = count };
+	int ret;
+
+	memcpy(args.bos, bos, count * sizeof(*bos));
+	ret = submit_empty(client, &args);
+	if (!ret)
+		submit_wait(client);
+	pagoda_rig_settle(client->rig);
+	return ret;
+}
+
+static u64 evictions(struct pagoda_rig *rig)
+{
+	return atomic64_read(&rig->vidmm->stats.evictions);
+}
+
+/* One after another, again and again: what is longest unused is just what is used next. */
+static u64 use_in_turn(struct submit_client *client, struct pagoda_bo **bos)
+{
+	u64 before = evictions(client->rig);
+	u32 i;
+
+	for (i = 0; i < ROUNDS * PIECES; i++)
+		KUNIT_ASSERT_EQ(client->rig->test, 0, use(client, &bos[i % PIECES], 1));
+	return evictions(client->rig) - before;
+}
+
+static void victims_cycle(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[PIECES];
+	u64 lru, predicted;
+	u32 i;
+
+	pieces_make(rig, bos);
+	rig->vidmm->victims->asked = false;
+	lru = use_in_turn(client, bos);
+	rig->vidmm->victims->asked = true;
+	predicted = use_in_turn(client, bos);
+	kunit_info(test, "%llu evictions, longest unused first: %llu\n", predicted, lru);
+	KUNIT_EXPECT_GE(test, lru, (u64)(ROUNDS - 1) * PIECES);
+	KUNIT_EXPECT_LT(test, 2 * predicted, lru);
+	for (i = 0; i < PIECES; i++)
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+	close_all(bos, PIECES);
+	submit_client_end(client);
+}
+
+/* ---- Who stays -------------------------------------------------------------------- */
+
+/* Fills VRAM with pieces that are used one after another. */
+static u32 fill(struct submit_client *client, struct pagoda_bo **bos)
+{
+	struct kunit *test = client->rig->test;
+	u64 before = evictions(client->rig);
+	u32 n;
+
+	for (n = 0; n < PIECES; n++) {
+		KUNIT_ASSERT_EQ(test, 0, use(client, &bos[n], 1));
+		if (evictions(client->rig) != before)
+			break;
+	}
+	/* The last one drove out the first. */
+	KUNIT_ASSERT_LT(test, 4u, n);
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
+	return n;
+}
+
+/**
+ * struct holder - Somebody who holds a reservation
+ * @work: Does it
+ * @bo: Whose
+ * @held: It is
+ * @enough: Let it go
+ */
+struct holder {
+	struct work_struct work;
+	struct pagoda_bo *bo;
+	struct completion held;
+	struct completion enough;
+};
+
+static void holder_work(struct work_struct *work)
+{
+	struct holder *holder = container_of(work, struct holder, work);
+
+	dma_resv_lock(holder->bo->ttm.base.resv, NULL);
+	complete(&holder->held);
+	wait_for_completion(&holder->enough);
+	dma_resv_unlock(holder->bo->ttm.base.resv);
+}
+
+static void holder_begin(struct holder *holder, struct pagoda_bo *bo)
+{
+	holder->bo = bo;
+	init_completion(&holder->held);
+	init_completion(&holder->enough);
+	INIT_WORK_ONSTACK(&holder->work, holder_work);
+	schedule_work(&holder->work);
+	wait_for_completion(&holder->held);
+}
+
+static void holder_end(struct holder *holder)
+{
+	complete(&holder->enough);
+	flush_work(&holder->work);
+	destroy_work_on_stack(&holder->work);
+}
+
+/* Nobody waits for a reservation while somebody else can go; then it is a candidate again. */
+static void victims_held(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[PIECES];
+	struct holder holder;
+	u32 count, i;
+
+	pieces_make(rig, bos);
+	count = fill(client, bos);
+	holder_begin(&holder, bos[1]);
+	KUNIT_EXPECT_EQ(test, 0, use(client, &bos[0], 1));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
+	holder_end(&holder);
+	/* By far the longest unused, when all others were used again. */
+	for (i = 2; i <= count; i++)
+		KUNIT_EXPECT_EQ(test, 0, use(client, &bos[i], 1));
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
+	close_all(bos, PIECES);
+	submit_client_end(client);
+}
+
+/* What a call needs isn't taken for something else it needs, however long it wasn't used. */
+static void victims_kept(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[PIECES], *list[3];
+
+	pieces_make(rig, bos);
+	fill(client, bos);
+	list[0] = bos[1];
+	list[1] = bos[0];
+	list[2] = bos[2];
+	KUNIT_EXPECT_EQ(test, 0, use(client, list, 3));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[0]) && in_vram(bos[1]) && in_vram(bos[2]));
+	close_all(bos, PIECES);
+	submit_client_end(client);
+}
+
+/* Every job uses what is private to its VM, although no job lists it. */
+static void victims_private(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *owner = submit_client(rig, 0), *other = submit_client(rig, 1);
+	struct pagoda_bo *mine = submit_private(owner, PIECE, SUBMIT_VRAM, HERE);
+	struct pagoda_bo *bos[PIECES];
+	u64 before;
+	u32 i, n;
+
+	pieces_make(rig, bos);
+	before = evictions(rig);
+	for (n = 0; evictions(rig) == before; n++) {
+		KUNIT_ASSERT_LT(test, n, PIECES);
+		KUNIT_ASSERT_EQ(test, 0, use(other, &bos[n], 1));
+		KUNIT_ASSERT_EQ(test, 0, use(owner, NULL, 0));
+	}
+	KUNIT_EXPECT_TRUE(test, in_vram(mine));
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
+	/* With its VM idle it is as old as the last job of that. */
+	for (i = 1; i < n; i++)
+		KUNIT_EXPECT_EQ(test, 0, use(other, &bos[i], 1));
+	KUNIT_EXPECT_EQ(test, 0, use(other, &bos[0], 1));
+	KUNIT_EXPECT_FALSE(test, in_vram(mine));
+	pagoda_vm_forget(owner->vm, mine);
+	pagoda_rig_close(mine);
+	close_all(bos, PIECES);
+	submit_client_end(owner);
+	submit_client_end(other);
+}
+
+/* ---- Everything at once ------------------------------------------------------------ */
+
+/* What the policy knows is what is so. */
+static void expect_known(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 step)
+{
+	struct pagoda_victims *victims = rig->vidmm->victims;
+	u64 pages = 0;
+	u32 i;
+
+	spin_lock(&victims->lock);
+	for (i = 0; i < PIECES; i++) {
+		const struct pagoda_policy_item *item = &bos[i]->victim;
+
+		KUNIT_EXPECT_EQ_MSG(rig->test, bos[i]->in_vram, in_vram(bos[i]),
+				    "allocation %u, step %u", i, step);
+		KUNIT_EXPECT_EQ_MSG(rig->test, !list_empty(&item->order), in_vram(bos[i]),
+				    "allocation %u, step %u", i, step);
+		KUNIT_EXPECT_TRUE(rig->test, list_empty(&bos[i]->tried));
+		KUNIT_EXPECT_FALSE(rig->test, bos[i]->keep || bos[i]->makes_room);
+		pages += in_vram(bos[i]) ? item->pages : 0;
+	}
+	spin_unlock(&victims->lock);
+	KUNIT_EXPECT_LE(rig->test, pages, victims->policy.capacity);
+}
+
+static int random_list(struct submit_client *client, struct pagoda_bo **bos,
+		       struct rnd_state *random)
+{
+	u32 count = 1 + prandom_u32_state(random) % 4, first = prandom_u32_state(random) % PIECES;
+	struct pagoda_bo *list[4];
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		list[i] = bos[(first + i) % PIECES];
+	return use(client, list, count);
+}
+
+static void random_step(struct submit_client *client, struct pagoda_bo **bos,
+			struct rnd_state *random)
+{
+	u32 which = prandom_u32_state(random) % PIECES, priority;
+	struct pagoda_rig *rig = client->rig;
+	struct kunit *test = rig->test;
+
+	switch (prandom_u32_state(random) % 8) {
+	case 0:
+		KUNIT_EXPECT_EQ(test, 0, make_resident(rig, bos[which]));
+		break;
+	case 1:
+		KUNIT_EXPECT_EQ(test, 0, evict(rig, bos[which]));
+		break;
+	case 2:
+		KUNIT_EXPECT_EQ(test, 0, offer(rig, bos[which], DRM_PAGODA_OFFER_NORMAL));
+		KUNIT_EXPECT_LE(test, 0, reclaim(rig, bos[which]));
+		pagoda_rig_write(rig, bos[which], which);
+		break;
+	case 3:
+		priority = DRM_PAGODA_RESIDENCY_MINIMUM +
+			   prandom_u32_state(random) %
+			   (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM);
+		KUNIT_EXPECT_EQ(test, 0,
+				pagoda_set_priority(rig->vidmm, &bos[which], &priority, 1));
+		break;
+	case 4:
+		pagoda_rig_close(bos[which]);
+		bos[which] = piece_outside(rig, which);
+		break;
+	default:
+		KUNIT_EXPECT_EQ(test, 0, random_list(client, bos, random));
+	}
+}
+
+static void victims_random(struct kunit *test)
+{
+	const u64 seed = 0x71c7135;
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[PIECES];
+	struct rnd_state random;
+	u32 i;
+
+	kunit_info(test, "seed %llu", seed);
+	prandom_seed_state(&random, seed);
+	pieces_make(rig, bos);
+	for (i = 0; i < STEPS; i++) {
+		random_step(client, bos, &random);
+		expect_known(rig, bos, i);
+	}
+	for (i = 0; i < PIECES; i++)
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+	close_all(bos, PIECES);
+	submit_client_end(client);
+}
+
+static struct kunit_case victims_cases[] = {
+	KUNIT_CASE_PARAM(victims_cycle, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(victims_held, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(victims_kept, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(victims_private, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(victims_random, pagoda_rig_mmu_modes),
+	{}
+};
+
+static struct kunit_suite victims_suite = {
+	.name = "pagoda_victims",
+	.test_cases = victims_cases,
+};
+
+kunit_test_suite(victims_suite);
