@@ -117,10 +117,9 @@ static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake
 		fake->offset = run->fault.offset;
 		*outcome = run->ret == PAGODA_FAKE_BABBLES ? PAGODA_OUTCOME_BAD_ANSWER :
 							     PAGODA_OUTCOME_FAULT;
-		if (run->ret ? run->ret == PAGODA_FAKE_STANDS_STILL :
-			       run->what == PAGODA_FAKE_HANG)
-			return NULL;
-		return pagoda_fake_take(fake, run->seqno);
+		fake->hangs = run->ret ? run->ret == PAGODA_FAKE_STANDS_STILL :
+					 run->what == PAGODA_FAKE_HANG;
+		return fake->hangs ? NULL : pagoda_fake_take(fake, run->seqno);
 	}
 	fake->seqno = run->seqno;
 	fake->offset = 0;
@@ -269,6 +268,23 @@ static bool pagoda_fake_is_running(struct pagoda_fake_transport *fake)
 	return running;
 }
 
+static bool pagoda_fake_is_silent(struct pagoda_fake_transport *fake)
+{
+	unsigned long flags;
+	bool silent;
+
+	spin_lock_irqsave(&fake->lock, flags);
+	silent = fake->nr_ring && !fake->running && !fake->resetting && !pagoda_fake_next(fake);
+	spin_unlock_irqrestore(&fake->lock, flags);
+	return silent;
+}
+
+void pagoda_fake_transport_wait_silent(struct pagoda_fake_transport *fake)
+{
+	while (!pagoda_fake_is_silent(fake))
+		fsleep(100);
+}
+
 /*
  * What runs is finished first, as a real device would; it doesn't wait for any
  * fence, which lockdep couldn't know if the work were flushed.
@@ -283,6 +299,7 @@ static void pagoda_fake_wait(struct pagoda_fake_transport *fake)
 static void pagoda_fake_restart(struct pagoda_fake_transport *fake)
 {
 	fake->halted = false;
+	fake->hangs = false;
 	if (fake->engine) {
 		fake->seqno = fake->last_submitted;
 		fake->offset = 0;
@@ -309,6 +326,8 @@ static int pagoda_fake_reset(struct pagoda_transport *transport,
 	pagoda_fake_wait(fake);
 	if (fake->reset_delay_ms)
 		msleep(fake->reset_delay_ms);
+	while (READ_ONCE(fake->reset_held))
+		fsleep(100);
 	if (!ret)
 		pagoda_fake_give_back(fake);
 
@@ -416,6 +435,7 @@ void pagoda_fake_transport_lose(struct pagoda_fake_transport *fake)
 	spin_lock_irqsave(&fake->lock, flags);
 	fake->resetting = false;
 	fake->halted = false;
+	fake->hangs = false;
 	fake->seqno = fake->last_submitted;
 	fake->offset = 0;
 	spin_unlock_irqrestore(&fake->lock, flags);
@@ -427,6 +447,7 @@ void pagoda_fake_transport_go_on(struct pagoda_fake_transport *fake)
 
 	spin_lock_irqsave(&fake->lock, flags);
 	fake->halted = false;
+	fake->hangs = false;
 	spin_unlock_irqrestore(&fake->lock, flags);
 	queue_work(fake->wq, &fake->work);
 }

@@ -81,6 +81,7 @@ struct pagoda_fake_transport {
 	u32 permits;		/* held mode: requests that may still run */
 	bool running;
 	bool halted;		/* until reset */
+	bool hangs;		/* the same, and nobody was told */
 	bool resetting;
 	u64 seqno;		/* executed whole */
 	u32 offset;		/* in the next */
@@ -96,6 +97,7 @@ struct pagoda_fake_transport {
 	bool reset_lies;	/* reset answers with @lie */
 	struct pagoda_reset_result lie;
 	u32 reset_delay_ms;
+	bool reset_held;	/* reset doesn't return as long as it is set */
 	int control_error;	/* commands fail with it and aren't executed */
 
 	/* What the test reads. */
@@ -125,6 +127,11 @@ void pagoda_fake_transport_order(struct pagoda_fake_transport *fake, u64 seqno,
 				 enum pagoda_fake_trouble trouble, u32 offset, u32 times);
 /* What RESET_ADAPTER does to a queue: all counts as executed and is given back. */
 void pagoda_fake_transport_lose(struct pagoda_fake_transport *fake);
+/*
+ * Waits until it has requests and does nothing about them: it hangs, or has told nobody
+ * that it executed them. Its user hears nothing more of it, whatever the test waits for.
+ */
+void pagoda_fake_transport_wait_silent(struct pagoda_fake_transport *fake);
 /* What stood still goes on. */
 void pagoda_fake_transport_go_on(struct pagoda_fake_transport *fake);
 /* Held mode: lets @count more requests run, and runs those that are there. */

@@ -3,6 +3,7 @@
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 
+#include "../drivers/pagoda/queue/internal.h"
 #include "queue_helpers.h"
 
 /* Packet @unit of request @seqno, as built. */
@@ -139,6 +140,45 @@ int pagoda_queue_test_wait(struct dma_fence *fence)
 
 	dma_fence_put(fence);
 	return ret;
+}
+
+void pagoda_queue_test_expire(struct pagoda_queue_test *t)
+{
+	struct pagoda_queue *queue = t->queue;
+
+	pagoda_fake_transport_wait_silent(t->fake);
+	spin_lock_irq(&queue->lock);
+	queue->progress = jiffies - msecs_to_jiffies(queue->args.timeout_ms);
+	spin_unlock_irq(&queue->lock);
+	/* It would have come by itself. */
+	KUNIT_EXPECT_TRUE(t->test, mod_delayed_work(queue->recover_wq, &queue->watchdog, 0));
+}
+
+void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms)
+{
+	queue->args.timeout_ms = timeout_ms;
+	/* If it is still to come because of what is through, it is late by now. */
+	mod_delayed_work(queue->recover_wq, &queue->watchdog, 0);
+	flush_delayed_work(&queue->watchdog);
+}
+
+int pagoda_test_queue_settle(struct pagoda_queue *queue)
+{
+	struct dma_fence_cb nobody = {};
+	struct dma_fence *last;
+	long left;
+
+	spin_lock_irq(&queue->lock);
+	last = dma_fence_get(queue->last_fence);
+	spin_unlock_irq(&queue->lock);
+	if (!last)
+		return 0;
+	left = dma_fence_wait_timeout(last, false, 60 * HZ);
+	/* Takes the lock that callbacks are called with. */
+	INIT_LIST_HEAD(&nobody.node);
+	dma_fence_remove_callback(last, &nobody);
+	dma_fence_put(last);
+	return left > 0 ? 0 : -ETIME;
 }
 
 struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t)

@@ -11,8 +11,11 @@
 
 #define PAGODA_TEST_MAX_SEQNO	64
 #define PAGODA_TEST_MAX_UNITS	8
-/* Long enough that a slow machine is not taken for a silent device. */
-#define PAGODA_TEST_TIMEOUT_MS	1000
+/*
+ * Long enough that a slow machine is never taken for a silent device: the watchdog is made
+ * to look when the test knows that it is one.
+ */
+#define PAGODA_TEST_TIMEOUT_MS	120000
 
 /*
  * A queue on a fake device that executes "packets" of 8 bytes and counts how
@@ -50,11 +53,21 @@ void pagoda_queue_test_push_many(struct pagoda_queue_test *t, struct dma_fence *
 				 u32 count, u32 units);
 /* Waits for a fence and drops it; its error or -ETIME. */
 int pagoda_queue_test_wait(struct dma_fence *fence);
+/* Waits until the device doesn't say anything any more, and has it be so for too long. */
+void pagoda_queue_test_expire(struct pagoda_queue_test *t);
 struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t);
 /* Each packet of @seqno was executed once, by the device or by the CPU. */
 void pagoda_queue_test_expect_once(struct pagoda_queue_test *t, u64 seqno, u32 units);
 /* Nothing was out of order, the transport was used as it wants to be. */
 void pagoda_queue_test_expect_clean(struct pagoda_queue_test *t);
+
+/* Another timeout for what isn't given to the device yet; it has nothing. */
+void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms);
+/*
+ * Waits for all that was pushed so far, and until what waits for the last fence was called:
+ * who only waits for that may find it signalled before. 0 or -ETIME.
+ */
+int pagoda_test_queue_settle(struct pagoda_queue *queue);
 
 /* A fence that a test signals. */
 struct dma_fence *pagoda_test_fence(struct kunit *test);

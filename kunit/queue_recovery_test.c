@@ -19,7 +19,7 @@ static void pagoda_recovery_push(struct pagoda_queue_test *t, struct dma_fence *
 
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
 	pagoda_queue_test_push_many(t, fences, count, PAGODA_UNITS);
-	for (i = 0; i < 1000 && READ_ONCE(t->fake->nr_ring) != count; i++)
+	for (i = 0; i < 300000 && READ_ONCE(t->fake->nr_ring) != count; i++)
 		usleep_range(100, 200);
 	KUNIT_ASSERT_EQ(t->test, count, t->fake->nr_ring);
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
@@ -49,10 +49,11 @@ static void pagoda_recovery_interrupt_lost(struct kunit *test)
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_SILENT, 0, 1);
 	pagoda_recovery_push(t, fences, 4);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(dma_fence_get(fences[0])));
-	msleep(PAGODA_TEST_TIMEOUT_MS / 3);
+	pagoda_fake_transport_wait_silent(t->fake);
 	/* The device answered 3 and 4, but their fences wait for their turn. */
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[1]));
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[3]));
+	pagoda_queue_test_expire(t);
 	pagoda_recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.polled);
@@ -69,6 +70,7 @@ static void pagoda_recovery_drop(struct kunit *test, u32 which)
 
 	pagoda_fake_transport_order(t->fake, which, PAGODA_FAKE_DROP, 0, 1);
 	pagoda_recovery_push(t, fences, 4);
+	pagoda_queue_test_expire(t);
 	pagoda_recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.resets);
@@ -141,10 +143,24 @@ static void pagoda_recovery_hang_resumes(struct kunit *test)
 
 	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_HANG, 16, 1);
 	pagoda_recovery_push(t, fences, 3);
+	pagoda_queue_test_expire(t);
 	pagoda_recovery_expect_all(t, fences, 3);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.resets);
 	KUNIT_EXPECT_EQ(test, 0, stats.polled);
+}
+
+/* Until the device is being reset, because it said that it failed or is found out. */
+static void pagoda_recovery_wait_reset(struct pagoda_queue_test *t,
+				       enum pagoda_fake_trouble trouble)
+{
+	u32 i;
+
+	if (trouble == PAGODA_FAKE_HANG)
+		pagoda_queue_test_expire(t);
+	for (i = 0; i < 60000 && !READ_ONCE(t->fake->resetting); i++)
+		usleep_range(500, 1000);
+	KUNIT_EXPECT_TRUE(t->test, t->fake->resetting);
 }
 
 /* Whether the device said that it failed or was found out: nothing is sent meanwhile. */
@@ -152,20 +168,19 @@ static void pagoda_recovery_hold(struct kunit *test, enum pagoda_fake_trouble tr
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[8];
-	u32 i, submits;
+	u32 submits;
 
-	t->fake->reset_delay_ms = 500;
+	t->fake->reset_held = true;
 	pagoda_fake_transport_order(t->fake, 1, trouble, 8, 1);
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
 	pagoda_queue_test_push_many(t, fences, 2, PAGODA_UNITS);
-	for (i = 0; i < 10 * PAGODA_TEST_TIMEOUT_MS && !READ_ONCE(t->fake->resetting); i++)
-		usleep_range(500, 1000);
-	KUNIT_EXPECT_TRUE(test, t->fake->resetting);
+	pagoda_recovery_wait_reset(t, trouble);
 	submits = t->fake->submits;
 	pagoda_queue_test_push_many(t, &fences[2], 6, PAGODA_UNITS);
 	msleep(20);
 	KUNIT_EXPECT_TRUE(test, t->fake->resetting);
 	KUNIT_EXPECT_EQ(test, submits, t->fake->submits);
+	WRITE_ONCE(t->fake->reset_held, false);
 	pagoda_recovery_expect_all(t, fences, 8);
 }
 
@@ -190,13 +205,12 @@ static void pagoda_recovery_resubmit(struct kunit *test, enum pagoda_fake_troubl
 	struct dma_fence *fences[7];
 	u32 i;
 
-	t->fake->reset_delay_ms = 200;
+	t->fake->reset_held = true;
 	pagoda_fake_transport_order(t->fake, 2, trouble, 16, 1);
 	pagoda_recovery_push(t, fences, 4);
-	for (i = 0; i < 10 * PAGODA_TEST_TIMEOUT_MS && !READ_ONCE(t->fake->resetting); i++)
-		usleep_range(500, 1000);
-	KUNIT_EXPECT_TRUE(test, t->fake->resetting);
+	pagoda_recovery_wait_reset(t, trouble);
 	pagoda_queue_test_push_many(t, &fences[4], 3, PAGODA_UNITS);
+	WRITE_ONCE(t->fake->reset_held, false);
 	pagoda_recovery_expect_all(t, fences, 7);
 	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(want), t->fake->submits);
 	for (i = 0; i < ARRAY_SIZE(want); i++)
@@ -289,6 +303,7 @@ static void pagoda_recovery_device_dies(struct kunit *test)
 	t->fake->reset_error = -ETIMEDOUT;
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_HANG, 0, 1);
 	pagoda_recovery_push(t, fences, 4);
+	pagoda_queue_test_expire(t);
 	pagoda_recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 3, stats.rescued);
@@ -321,6 +336,7 @@ static void pagoda_recovery_late_answers(struct kunit *test)
 	t->fake->reset_error = -EIO;
 	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_HANG, 0, 1);
 	pagoda_recovery_push(t, fences, 4);
+	pagoda_queue_test_expire(t);
 	pagoda_recovery_expect_all(t, fences, 4);
 	executed = t->executed;
 	pagoda_fake_transport_drain(t->fake);
@@ -384,6 +400,8 @@ static void pagoda_recovery_stop_in_trouble(struct kunit *test)
 	struct dma_fence *fences[4];
 	u32 i;
 
+	/* The watchdog has to come by itself; nobody counts how often. */
+	pagoda_test_queue_timeout(t->queue, 100);
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_HANG, 8, 1);
 	pagoda_recovery_push(t, fences, 4);
 	pagoda_queue_stop(t->queue);
@@ -400,6 +418,8 @@ static void pagoda_recovery_storm(struct kunit *test)
 	u32 seed = 20240917, i;
 
 	kunit_info(test, "seed %u\n", seed);
+	/* Whom it hits by mistake is only executed in another way. */
+	pagoda_test_queue_timeout(t->queue, 500);
 	for (i = 0; i < PAGODA_FAKE_ORDERS; i++) {
 		seed = seed * 1664525 + 1013904223;
 		pagoda_fake_transport_order(t->fake, 1 + (seed >> 8) % ARRAY_SIZE(fences),
