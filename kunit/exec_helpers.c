@@ -3,6 +3,7 @@
 #include <linux/delay.h>
 #include <linux/slab.h>
 
+#include "../drivers/pagoda/queue/exec_internal.h"
 #include "exec_helpers.h"
 #include "queue_helpers.h"
 
@@ -256,6 +257,26 @@ void pagoda_exec_test_wait_given(struct pagoda_exec_test *t, u32 engine, u64 job
 	while (pagoda_exec_test_stats(t, engine).jobs < jobs && --tries)
 		usleep_range(500, 1000);
 	KUNIT_ASSERT_NE(t->test, 0, tries);
+}
+
+bool pagoda_test_engine_expire(struct pagoda_engines *engines, u32 index, const bool *hangs)
+{
+	struct pagoda_exec_engine *engine = &engines->engine[index];
+	bool silent;
+
+	spin_lock_irq(&engine->lock);
+	silent = !hangs || READ_ONCE(*hangs);
+	if (silent)
+		engine->progress = jiffies - msecs_to_jiffies(engines->args.timeout_ms);
+	spin_unlock_irq(&engine->lock);
+	return silent && mod_delayed_work(engines->recover_wq, &engine->watchdog, 0);
+}
+
+void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine)
+{
+	pagoda_fake_transport_wait_silent(t->fake[engine]);
+	/* It would have come by itself. */
+	KUNIT_EXPECT_TRUE(t->test, pagoda_test_engine_expire(t->engines, engine, NULL));
 }
 
 void pagoda_exec_test_modes(struct pagoda_exec_test *t, enum pagoda_fake_mode mode)

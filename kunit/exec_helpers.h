@@ -12,8 +12,8 @@
 #define PAGODA_EXEC_TEST_ENGINES	2
 #define PAGODA_EXEC_TEST_CONTEXTS	8
 #define PAGODA_EXEC_TEST_JOBS		8192
-/* Long enough that a slow machine is not taken for a hang. */
-#define PAGODA_EXEC_TEST_TIMEOUT_MS	1000
+/* Never reached: the watchdog is made to look when the test knows that an engine hangs. */
+#define PAGODA_EXEC_TEST_TIMEOUT_MS	120000
 
 /* What a job does on the device. */
 enum pagoda_exec_deed {
@@ -86,6 +86,13 @@ int pagoda_exec_test_wait(struct pagoda_exec_test *t, u32 job);
 bool pagoda_exec_test_is_done(struct pagoda_exec_test *t, u32 job);
 /* Waits until an engine was given @jobs jobs, whatever became of them. */
 void pagoda_exec_test_wait_given(struct pagoda_exec_test *t, u32 engine, u64 jobs);
+/* Waits until an engine doesn't say anything any more, and has it be so for too long. */
+void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine);
+/*
+ * Has an engine be silent for too long, unless *@hangs isn't true any more when nothing can be
+ * sent; NULL: whatever it does. False if nobody would have looked at it.
+ */
+bool pagoda_test_engine_expire(struct pagoda_engines *engines, u32 engine, const bool *hangs);
 void pagoda_exec_test_modes(struct pagoda_exec_test *t, enum pagoda_fake_mode mode);
 struct pagoda_engine_stats pagoda_exec_test_stats(struct pagoda_exec_test *t, u32 engine);
 /* Nothing was out of order, the transport was used as it wants to be. */

@@ -97,6 +97,7 @@ static void pagoda_exec_reset_hang(struct kunit *test)
 	pagoda_exec_test_context(t, 3, 1, PAGODA_EXEC_NORMAL);
 	other = pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
+	pagoda_exec_test_expire(t, 0);
 	pagoda_exec_expect_only_guilty(t, guilty, -ETIME);
 	KUNIT_EXPECT_TRUE(test, t->context[0].report.hung);
 	stats = pagoda_exec_test_stats(t, 0);
@@ -137,12 +138,15 @@ static void pagoda_exec_reset_meanwhile(struct kunit *test)
 
 	for (i = 0; i < 2; i++)
 		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
-	t->fake[0]->reset_delay_ms = 50;
+	t->fake[0]->reset_held = true;
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
 	while (!READ_ONCE(t->fake[0]->resets))
 		usleep_range(500, 1000);
 	for (i = 0; i < 3; i++)
 		pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 1, t->fake[0]->submits);
+	WRITE_ONCE(t->fake[0]->reset_held, false);
 	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, 1));
 	for (i = 2; i <= 4; i++) {
 		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
@@ -162,6 +166,11 @@ static void pagoda_exec_expect_forgotten(struct pagoda_exec_test *t,
 	pagoda_fake_transport_order(t->fake[0], 2, trouble, 0, 1);
 	for (i = 1; i <= 8; i++)
 		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	if (trouble == PAGODA_FAKE_DROP) {
+		/* As many as it is given while the second one isn't through. */
+		pagoda_exec_test_wait_given(t, 0, 5);
+		pagoda_exec_test_expire(t, 0);
+	}
 	for (i = 1; i <= 8; i++) {
 		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
 		KUNIT_EXPECT_EQ(test, 1, t->job[i].executed);
@@ -272,6 +281,7 @@ static void pagoda_exec_reset_hang_fails(struct kunit *test)
 	pagoda_exec_test_wait_given(t, 0, 1);
 	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
 	KUNIT_EXPECT_TRUE(test, t->context[0].report.hung);
@@ -292,6 +302,7 @@ static void pagoda_exec_reset_late_answer(struct kunit *test)
 	t->fake[0]->reset_error = -ETIMEDOUT;
 	t->answers_late = true;
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_EQ(test, 1, t->job[1].executed);
 	KUNIT_EXPECT_EQ(test, 1, t->context[0].nr_banned);
@@ -339,6 +350,7 @@ static void pagoda_exec_reset_boasts(struct kunit *test)
 	for (i = 0; i < 2; i++)
 		pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
 	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
 	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
@@ -477,6 +489,7 @@ static void pagoda_exec_kill_hanging(struct kunit *test)
 
 	pagoda_exec_test_context_destroy(t, 0);
 	pagoda_fake_transport_let(t->fake[0], 1000);
+	pagoda_exec_test_expire(t, 0);
 	for (i = 1; i <= t->nr_jobs; i++)
 		KUNIT_EXPECT_EQ(test, i == guilty ? -ETIME :
 				!t->job[i].context && i > guilty ? -ESRCH : 0,
@@ -539,6 +552,16 @@ static void pagoda_exec_storm_step(struct pagoda_exec_test *t, struct rnd_state 
 	pagoda_exec_test_push(t, i, deed, after);
 }
 
+/* Only jobs that hang are silent for too long. */
+static void pagoda_exec_storm_look(struct pagoda_exec_test *t)
+{
+	u32 i;
+
+	for (i = 0; i < PAGODA_EXEC_TEST_ENGINES; i++)
+		pagoda_test_engine_expire(t->engines, i, &t->fake[i]->hangs);
+	usleep_range(50, 100);
+}
+
 static void pagoda_exec_storm(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -552,15 +575,20 @@ static void pagoda_exec_storm(struct kunit *test)
 	for (i = 0; i < PAGODA_EXEC_STORM_JOBS; i++) {
 		pagoda_exec_storm_step(t, &rnd, &hangs);
 		if (prandom_u32_state(&rnd) % 16 == 0)
-			usleep_range(50, 100);
+			pagoda_exec_storm_look(t);
 	}
+	for (i = 1; i <= t->nr_jobs; i++)
+		while (!pagoda_exec_test_is_done(t, i))
+			pagoda_exec_storm_look(t);
 	for (i = 1; i <= t->nr_jobs; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, pagoda_exec_storm_fits(t, i, t->job[i].context >= 6),
 				      "job %u of context %u, deed %u, executed %u, error %d", i,
 				      t->job[i].context, t->job[i].deed, t->job[i].executed,
 				      t->job[i].fence->error);
-	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 0).faults, 0);
-	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 1).resubmitted, 0);
+	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 0).faults +
+			pagoda_exec_test_stats(t, 1).faults, 0);
+	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 0).resubmitted +
+			pagoda_exec_test_stats(t, 1).resubmitted, 0);
 	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
 	pagoda_exec_test_expect_clean(t);
 }
