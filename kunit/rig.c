@@ -9,6 +9,7 @@
 
 #include <pagoda/residency.h>
 #include "mmu/process.h"
+#include "queue_helpers.h"
 #include "rig.h"
 
 static const struct drm_driver rig_driver = {
@@ -373,7 +374,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 		.info = &rig->info,
 		.transport = &rig->fake->base,
 		.use_cpu = options->by_cpu,
-		.timeout_ms = options->timeout_ms ?: 5000,
+		.timeout_ms = PAGODA_TEST_TIMEOUT_MS,
 		.update_mode = options->mode ? options->mode->update_mode :
 			       VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
 		.engines = options->engines ? rig->transports : NULL,
@@ -382,9 +383,9 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	};
 	rig->vidmm = pagoda_vidmm_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));
-	/* What a test plugs shares buffers on a slow machine, too. */
+	/* What is plugged shares buffers, however slow the machine is. */
 	if (!options->impatient)
-		rig->vidmm->stream.patience = 2 * HZ;
+		rig->vidmm->stream.patience = 100 * HZ;
 	rig->client = pagoda_client_create();
 	KUNIT_ASSERT_NOT_NULL(test, rig->client);
 	return rig;
@@ -475,8 +476,7 @@ u32 pagoda_rig_fill_op(struct pagoda_rig *rig)
 void pagoda_rig_settle(struct pagoda_rig *rig)
 {
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
-	KUNIT_EXPECT_EQ(rig->test, 0,
-			pagoda_queue_wait_idle(rig->vidmm->stream.queue, 30 * HZ));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->stream.queue));
 	flush_workqueue(rig->vidmm->mfences.wq);
 }
 

@@ -174,7 +174,6 @@ struct pagoda_rig {
 struct pagoda_rig_options {
 	u64 without;		/* features to hide from the driver */
 	u32 buffer_size;	/* 0: 64 KiB */
-	u32 timeout_ms;		/* 0: 5 s */
 	bool no_window;		/* the CPU sees nothing of VRAM */
 	bool not_coherent;	/* the device doesn't snoop */
 	bool large;		/* PAGODA_RIG_LARGE_PAGES of VRAM, no window */

@@ -11,6 +11,7 @@
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "../drivers/vgpu/engine/internal.h"
 #include "prove.h"
+#include "queue_helpers.h"
 #include "rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -344,12 +345,7 @@ static void unplug_close(struct unplugged *what)
 /* Closing needs no device: it gives everything back and says nothing to anybody. */
 static void vm_outlives_the_device(struct kunit *test)
 {
-	/* What doesn't arrive is given up after this, several times over. */
-	const struct pagoda_rig_options options = {
-		.mode = test->param_value,
-		.timeout_ms = 200,
-	};
-	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_mfence_signal *signal;
 	u64 used = vram_used(rig);
 	u32 submits, controls;
@@ -357,6 +353,8 @@ static void vm_outlives_the_device(struct kunit *test)
 
 	unplug_make(rig, &what);
 	pagoda_rig_settle(rig);
+	/* What doesn't arrive is given up after this, several times over. */
+	pagoda_test_queue_timeout(rig->vidmm->stream.queue, 200);
 	/* A change and a signal are on their way, and don't arrive. */
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	signal = pagoda_mfence_promise(what.fence, 2);
