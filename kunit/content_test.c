@@ -207,6 +207,7 @@ static void content_map_is_not_rescued(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU | PHYSICAL, APERTURE, 0);
 	struct pagoda_queue_stats stats;
 
+	pagoda_rig_settle(rig);
 	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
 				    0, 10);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
@@ -230,6 +231,7 @@ static void content_copy_is_rescued(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &visible, false));
 	pagoda_rig_write(rig, bo, 3);
+	pagoda_rig_settle(rig);
 	/* The copy, and not what maps its pages before. */
 	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted +
 				    (rig->engine.mmu ? 2 : 1), PAGODA_FAKE_FAULT, 0, 10);

@@ -95,7 +95,7 @@ static void stream_busy(struct kunit *test)
 
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
-	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&evictor.done, 10 * HZ));
+	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&evictor.done, 30 * HZ));
 	KUNIT_EXPECT_EQ(test, evictor.ret, 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 	pagoda_vidmm_stats(rig->vidmm, &stats);
@@ -209,7 +209,6 @@ static void stream_dependency_plugged(struct kunit *test)
 	pagoda_rig_write(rig, other, 1);
 	pagoda_rig_write(rig, bo, 2);
 	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
-	rig->vidmm->stream.patience = 100 * HZ;
 	pagoda_stream_plug(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(other));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
@@ -240,8 +239,6 @@ static void stream_batch(struct kunit *test)
 	}
 	pagoda_rig_settle(rig);
 	doorbells = rig->fake->doorbells;
-	/* However slow the machine is. */
-	rig->vidmm->stream.patience = 100 * HZ;
 	pagoda_stream_plug(rig->vidmm);
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
@@ -273,7 +270,7 @@ static void stream_plug_is_bounded(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_GT(test, dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL,
-						    false, HZ), 0);
+						    false, 30 * HZ), 0);
 	dma_resv_unlock(bo->ttm.base.resv);
 	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_close(bo);
@@ -288,7 +285,6 @@ static void stream_wait_sends(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
-	rig->vidmm->stream.patience = 100 * HZ;
 	pagoda_stream_plug(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_FALSE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
@@ -343,7 +339,7 @@ static void stream_no_owner(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_emit(&txn, &op));
 	fence = pagoda_stream_end(&txn);
 	KUNIT_ASSERT_NOT_NULL(test, fence);
-	KUNIT_EXPECT_GT(test, dma_fence_wait_timeout(fence, false, 10 * HZ), 0);
+	KUNIT_EXPECT_GT(test, dma_fence_wait_timeout(fence, false, 30 * HZ), 0);
 	KUNIT_EXPECT_EQ(test, fence->error, 0);
 	dma_fence_put(fence);
 	PAGODA_PROVES(C39, C43);
