@@ -163,7 +163,7 @@ struct pagoda_exec_test *pagoda_exec_test_create(struct kunit *test)
 	struct pagoda_engines_args args = {
 		.transports = transports,
 		.count = PAGODA_EXEC_TEST_ENGINES,
-		.timeout_ms = PAGODA_EXEC_TEST_TIMEOUT_MS,
+		.timeout_ms = PAGODA_TEST_TIMEOUT_MS,
 		.ops = &pagoda_exec_test_ops,
 		.owner = t,
 	};

@@ -12,8 +12,6 @@
 #define PAGODA_EXEC_TEST_ENGINES	2
 #define PAGODA_EXEC_TEST_CONTEXTS	8
 #define PAGODA_EXEC_TEST_JOBS		8192
-/* Never reached: the watchdog is made to look when the test knows that an engine hangs. */
-#define PAGODA_EXEC_TEST_TIMEOUT_MS	120000
 
 /* What a job does on the device. */
 enum pagoda_exec_deed {

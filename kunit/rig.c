@@ -378,7 +378,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 		.update_mode = options->mode ? options->mode->update_mode :
 			       VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
 		.engines = options->engines ? rig->transports : NULL,
-		.job_timeout_ms = options->job_timeout_ms ?: 30000,
+		.job_timeout_ms = PAGODA_TEST_TIMEOUT_MS,
 		.pin_limit = options->pin_limit,
 	};
 	rig->vidmm = pagoda_vidmm_create(&args);

@@ -186,7 +186,6 @@ struct pagoda_rig_options {
 	enum pagoda_engine_vram reset_vram;	/* what RESET_ADAPTER leaves in VRAM */
 	bool impatient;		/* what is plugged is sent as soon as the driver does */
 	bool engines;		/* that execute commands, PAGODA_RIG_ENGINES of them */
-	u32 job_timeout_ms;	/* 0: 30 s */
 	u64 pin_limit;		/* 0: half of VRAM's size */
 };
 

@@ -3,9 +3,11 @@
  * Submission on the rig: programs are executed through the page tables, on memory that is
  * where they need it.
  */
+#include <linux/delay.h>
 #include <linux/sizes.h>
 
 #include "../drivers/pagoda/vidmm/vm.h"
+#include "exec_helpers.h"
 #include "submit_helpers.h"
 
 #define HERE	SZ_4M
@@ -141,6 +143,7 @@ static void submit_rebinds_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_LE(test, submit_flushes(rig, client->vm->id), before + 1);
 	/* Nothing moved: nothing is done. */
+	pagoda_rig_settle(rig);
 	before = rig->nr_log;
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
@@ -394,8 +397,7 @@ static void submit_fault_costs_the_guilty(struct kunit *test)
 /* The job that never ends is ended; what stood behind it on the engine is executed. */
 static void submit_hang_costs_the_guilty(struct kunit *test)
 {
-	const struct pagoda_rig_options options = { .engines = true, .job_timeout_ms = 2000 };
-	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_rig *rig = submit_rig(test);
 	struct submit_client *good = submit_client(rig, 0), *bad = submit_client(rig, 0);
 	struct pagoda_bo *bo = submit_private(good, 1, SUBMIT_VRAM, HERE);
 
@@ -404,7 +406,13 @@ static void submit_hang_costs_the_guilty(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(bad, NULL));
 	submit_store(good, HERE, 77);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(good, NULL));
+	while (READ_ONCE(rig->engines[0].nr_ring) < 2)
+		fsleep(100);
 	pagoda_rig_hold(rig, 0, false);
+	while (!READ_ONCE(rig->engines[0].running))
+		fsleep(100);
+	/* It would have been found by itself, after a time that a slow machine may need. */
+	KUNIT_EXPECT_TRUE(test, pagoda_test_engine_expire(rig->vidmm->engines, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -ETIME, submit_wait(bad));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(good));
 	KUNIT_EXPECT_EQ(test, 77ull, submit_word(rig, bo, 0));
