@@ -266,6 +266,8 @@ static void race_clock_wraps(struct kunit *test)
 #define MANY	100000
 #define PICKS	512
 #define ROUNDS	16
+#define TRIES	10
+#define MOST	12
 
 /**
  * struct cost - What victims cost
@@ -338,14 +340,20 @@ static void cost_free(void *cost)
 static void race_flat_cost(struct kunit *test)
 {
 	struct cost *cost = kvzalloc(sizeof(*cost), GFP_KERNEL);
-	u64 few, many;
+	u64 few = U64_MAX, many = U64_MAX;
+	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, cost);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, cost_free, cost));
-	few = cost_measure(cost, FEW);
-	many = cost_measure(cost, MANY);
+	/* Others may use the machine, too, for as long as all rounds take. */
+	for (i = 0; i < TRIES && (!i || many > MOST * few); i++) {
+		memset(cost, 0, sizeof(*cost));
+		few = cost_measure(cost, FEW);
+		memset(cost, 0, sizeof(*cost));
+		many = cost_measure(cost, MANY);
+	}
 	kunit_info(test, "a victim among %u: %llu ns, among %u: %llu ns\n", FEW, few, MANY, many);
-	KUNIT_EXPECT_LE(test, many, 12 * few);
+	KUNIT_EXPECT_LE(test, many, MOST * few);
 }
 
 static struct kunit_case race_cases[] = {
