@@ -97,7 +97,8 @@ static void wait_for_points_to_come(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, wait_exists(world.out, 1));
 	KUNIT_EXPECT_EQ(test, 0, wait_error(test, world.out, 2));
 	KUNIT_EXPECT_EQ(test, 2ull, submit_state(world.client).completed);
-	/* Nothing waits: what follows is made at once. */
+	/* Nothing waits, once the worker knows that too: what follows is made at once. */
+	flush_delayed_work(&world.client->context->deferred.work);
 	args.out_point = 3;
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(world.client, &args));
 	KUNIT_EXPECT_EQ(test, 0, wait_error(test, world.out, 3));

@@ -55,7 +55,7 @@ static int queue_wait_point(struct drm_syncobj *syncobj, u64 point)
 	int ret = -EAGAIN;
 	u32 tries;
 
-	for (tries = 0; tries < 300 && !queue_has_point(syncobj, point); tries++)
+	for (tries = 0; tries < 6000 && !queue_has_point(syncobj, point); tries++)
 		schedule_timeout_uninterruptible(HZ / 100 ?: 1);
 	fence = drm_syncobj_fence_get(syncobj);
 	if (fence && fence->seqno == point) {
