@@ -35,7 +35,8 @@ struct paging_test {
 
 static struct paging_test paging_make(struct kunit *test, u32 pages)
 {
-	struct paging_test t = { .test = test, .rig = submit_rig(test) };
+	/* The pager is a thread beside the test's. */
+	struct paging_test t = { .test = test, .rig = submit_rig_for_threads(test) };
 	u32 i;
 
 	for (i = 0; i < 3; i++) {
@@ -406,6 +407,9 @@ static void paging_must_succeed_waits(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(t.bos[i]));
 	paging_pin(&t, true);
+	KUNIT_EXPECT_GT(test, t.queues[NORMAL]->patience_must, t.queues[NORMAL]->patience);
+	/* However slow the machine is, whoever stands in the way goes in time. */
+	t.queues[NORMAL]->patience_must = 100 * HZ;
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 4, 6, MUST, &value));
 	msleep(1000);
 	KUNIT_EXPECT_FALSE(test, paging_is_over(&t, NORMAL, value));

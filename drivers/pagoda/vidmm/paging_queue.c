@@ -187,9 +187,10 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 static bool request_may_wait(struct paging_request *request)
 {
 	bool must = request->make && request->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
+	const struct pagoda_paging_queue *queue = request->queue;
 
 	if (!request->tried)
-		request->give_up = jiffies + (must ? PATIENCE_MUST : PATIENCE);
+		request->give_up = jiffies + (must ? queue->patience_must : queue->patience);
 	request->tried = true;
 	return time_before(jiffies, request->give_up);
 }
@@ -299,6 +300,8 @@ struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidm
 	queue->vidmm = vidmm;
 	queue->client = client;
 	queue->priority = priority;
+	queue->patience = PATIENCE;
+	queue->patience_must = PATIENCE_MUST;
 	drm_syncobj_get(syncobj);
 	queue->syncobj = syncobj;
 	return queue;

@@ -14,6 +14,8 @@
  * @client: Client; it has the queue
  * @syncobj: Timeline of its values; a reference
  * @priority: -1, 0 or 1
+ * @patience: How long a request that finds no memory is repeated, in jiffies
+ * @patience_must: The same if it has to succeed
  * @lock: Protects all below; keeps requests in the order of their values
  * @given: Last value given
  * @error: Negative errno of the last request that failed in the pager, or 0
@@ -25,6 +27,8 @@ struct pagoda_paging_queue {
 	struct pagoda_client *client;
 	struct drm_syncobj *syncobj;
 	int priority;
+	unsigned long patience;
+	unsigned long patience_must;
 	struct mutex lock;	/* all below */
 	u64 given;
 	int error;
