@@ -187,6 +187,7 @@ static void content_replay(struct kunit *test)
 	pagoda_rig_settle(rig);
 	next = rig->fake->last_submitted + 1;
 	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 72, 1);
+	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);
 	/* One buffer: copy out, and somebody else's zeros over where it was. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(b));

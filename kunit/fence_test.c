@@ -549,6 +549,7 @@ static void fence_promise_outlives_failure(struct kunit *test)
 	fence_watch(test, &watch, mfence, 1);
 	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
 				    0, 10);
+	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	fence_signal_paging(rig, mfence, 1);

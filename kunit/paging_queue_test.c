@@ -35,8 +35,7 @@ struct paging_test {
 
 static struct paging_test paging_make(struct kunit *test, u32 pages)
 {
-	/* The pager is a thread beside the test's. */
-	struct paging_test t = { .test = test, .rig = submit_rig_for_threads(test) };
+	struct paging_test t = { .test = test, .rig = submit_rig(test) };
 	u32 i;
 
 	for (i = 0; i < 3; i++) {

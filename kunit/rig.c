@@ -383,9 +383,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	};
 	rig->vidmm = pagoda_vidmm_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));
-	/* What is plugged shares buffers, however slow the machine is. */
-	if (!options->impatient)
-		rig->vidmm->stream.patience = 100 * HZ;
+	rig->patience = rig->vidmm->stream.patience;
 	rig->client = pagoda_client_create();
 	KUNIT_ASSERT_NOT_NULL(test, rig->client);
 	return rig;
@@ -471,6 +469,16 @@ u32 pagoda_rig_copy_op(struct pagoda_rig *rig)
 u32 pagoda_rig_fill_op(struct pagoda_rig *rig)
 {
 	return rig_is_virtual(rig) ? VIRTIO_PAGODA_OP_VIRTUAL_FILL : VIRTIO_PAGODA_OP_FILL;
+}
+
+void pagoda_rig_share(struct pagoda_rig *rig, bool share)
+{
+	struct pagoda_stream *stream = &rig->vidmm->stream;
+
+	stream->patience = share ? 100 * HZ : rig->patience;
+	/* What was to be sent late isn't to come late any more. */
+	mod_delayed_work(stream->wq, &stream->flush, 0);
+	flush_delayed_work(&stream->flush);
 }
 
 void pagoda_rig_settle(struct pagoda_rig *rig)

@@ -168,6 +168,7 @@ struct pagoda_rig {
 	int reset_error;	/* RESET_ADAPTER fails with it */
 	atomic_t accesses;	/* to system memory, and executions begun */
 	bool unplugged;
+	unsigned long patience;		/* the stream's own */
 };
 
 /* What differs from the usual rig. */
@@ -184,7 +185,6 @@ struct pagoda_rig_options {
 	bool dual_pte;		/* level-1 entries hold two tables */
 	u32 mmu_pages;		/* with a device MMU; 0: PAGODA_RIG_MMU_PAGES */
 	enum pagoda_engine_vram reset_vram;	/* what RESET_ADAPTER leaves in VRAM */
-	bool impatient;		/* what is plugged is sent as soon as the driver does */
 	bool engines;		/* that execute commands, PAGODA_RIG_ENGINES of them */
 	u64 pin_limit;		/* 0: half of VRAM's size */
 };
@@ -198,6 +198,11 @@ u32 pagoda_rig_copy_op(struct pagoda_rig *rig);
 u32 pagoda_rig_fill_op(struct pagoda_rig *rig);
 /* What an address the driver gave for system memory leads to; 0 = nowhere. */
 u64 pagoda_rig_bus(struct pagoda_rig *rig, u64 address);
+/*
+ * What is plugged shares buffers from now on, however slow the machine is. Not while another
+ * thread may wait for it who has what the plugger waits for.
+ */
+void pagoda_rig_share(struct pagoda_rig *rig, bool share);
 /* Once whatever is held was let go; also runs at the end of the test. */
 void pagoda_rig_settle(struct pagoda_rig *rig);
 /* The hardware goes, with whatever is held. What is left can only be closed. */

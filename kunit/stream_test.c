@@ -209,6 +209,7 @@ static void stream_dependency_plugged(struct kunit *test)
 	pagoda_rig_write(rig, other, 1);
 	pagoda_rig_write(rig, bo, 2);
 	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(other));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
@@ -239,6 +240,7 @@ static void stream_batch(struct kunit *test)
 	}
 	pagoda_rig_settle(rig);
 	doorbells = rig->fake->doorbells;
+	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
@@ -260,8 +262,7 @@ static void stream_batch(struct kunit *test)
 /* Whoever plugs and goes away doesn't stop the fence. */
 static void stream_plug_is_bounded(struct kunit *test)
 {
-	const struct pagoda_rig_options impatient = { .impatient = true };
-	struct pagoda_rig *rig = pagoda_rig_create(test, &impatient);
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -285,6 +286,7 @@ static void stream_wait_sends(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_FALSE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));

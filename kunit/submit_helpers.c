@@ -9,25 +9,14 @@
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "submit_helpers.h"
 
-static struct pagoda_rig *submit_rig_with(struct kunit *test, bool impatient)
+struct pagoda_rig *submit_rig(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {
 		.mode = test->param_value,
 		.engines = true,
-		.impatient = impatient,
 	};
 
 	return pagoda_rig_create(test, &options);
-}
-
-struct pagoda_rig *submit_rig(struct kunit *test)
-{
-	return submit_rig_with(test, false);
-}
-
-struct pagoda_rig *submit_rig_for_threads(struct kunit *test)
-{
-	return submit_rig_with(test, true);
 }
 
 int submit_map(struct submit_client *client, struct pagoda_bo *bo, u64 address)

@@ -59,8 +59,6 @@ struct submit_args {
 };
 
 struct pagoda_rig *submit_rig(struct kunit *test);
-/* Threads wait for what others plug: here no longer than the driver lets them. */
-struct pagoda_rig *submit_rig_for_threads(struct kunit *test);
 struct submit_client *submit_client(struct pagoda_rig *rig, u32 engine);
 void submit_client_end(struct submit_client *client);
 /* A private allocation, mapped at @address. */

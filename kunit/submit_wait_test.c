@@ -297,7 +297,7 @@ static int wait_thread_run(void *data)
 
 static void wait_threads(struct kunit *test)
 {
-	struct pagoda_rig *rig = submit_rig_for_threads(test);
+	struct pagoda_rig *rig = submit_rig(test);
 	struct pagoda_bo *shared = pagoda_rig_bo(rig, 1, 0, SUBMIT_VRAM | SUBMIT_APERTURE, 0);
 	struct wait_thread threads[4] = {};
 	struct task_struct *tasks[4];
@@ -374,7 +374,9 @@ static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 				    0, 10);
 	submit_copy(client, HERE, HERE + SZ_2M, 8);
 	/* Mapping and content are in one buffer if they fit. */
+	pagoda_rig_share(rig, true);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	pagoda_rig_share(rig, false);
 	KUNIT_EXPECT_EQ(test, error, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 2ull, submit_word(rig, to, 0));
 	pagoda_bo_info(from, &info);

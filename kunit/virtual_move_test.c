@@ -430,6 +430,7 @@ static void virtual_lost(struct kunit *test)
 	rig->fail = (struct pagoda_rig_fail) {
 		.opcode = TRANSFER, .allocation = first->id, .times = 10,
 	};
+	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(first));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(second));

@@ -412,6 +412,7 @@ static void vm_waits_for_nobody(struct kunit *test)
 	struct pagoda_context *context;
 	struct pagoda_vm *vm;
 
+	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);
 	vm = safety_vm(rig);
 	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
