@@ -27,10 +27,10 @@ step=$1
 vm=("$TOP/selftests/vm/vm.py" --rig "$rig")
 
 case $rig in
-stock) kdir=$STOCK_KDIR stage=() limit=2000 ;;
+stock) kdir=$STOCK_KDIR stage=() limit=4000 ;;
 debug)
 	kdir=$("$TOP/selftests/vm/kernels.sh" debug)
-	stage=(--stage debug) limit=3000
+	stage=(--stage debug) limit=6000
 	vm+=(--kernel "$kdir")
 	;;
 *) die "machine.sh: no rig $rig" ;;

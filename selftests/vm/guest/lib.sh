@@ -24,7 +24,7 @@ load_pagoda() {
 	# shellcheck disable=SC2086
 	insmod /modules/pagoda.ko update_mode="${MODE:-gpu_physical}" $DRIVER_PARAMETERS ||
 		{ rmmod pagoda_vgpu; return 1; }
-	for _ in $(seq 120); do
+	for _ in $(seq 240); do
 		ls /dev/dri/renderD* > /dev/null 2>&1 && return 0
 		sleep 0.25
 	done
@@ -73,7 +73,7 @@ run_tap() {
 	shift 2
 	name=$variant.$(basename "$program")
 	say "test $name"
-	timeout "${TEST_TIMEOUT:-600}" "$program" "$@" > /out/"$name".tap 2>&1
+	timeout "${TEST_TIMEOUT:-1200}" "$program" "$@" > /out/"$name".tap 2>&1
 	status=$?
 	echo "$status" > /out/"$name".status
 	echo "$name: $(grep -c '^ok' /out/"$name".tap) ok, $(grep -c '^not ok' /out/"$name".tap) not ok, status $status"
