@@ -25,6 +25,12 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	240
 
+/* How long tests wait for what must come: any process may get no processor for seconds. */
+#define TEST_PATIENCE		(60 * PAGODA_SEC)
+
+/* What the software GPU tells about itself, where debugfs is there. */
+#define FOLDER			"/sys/kernel/debug/pagoda_vgpu/"
+
 /* Where every test starts: a client of its own and what the device has. */
 struct test_device {
 	int fd;
@@ -57,7 +63,7 @@ static inline int test_device_open(struct test_device *dev)
 static inline uint64_t test_settled(int fd, uint32_t segment,
 				    uint64_t (*ask)(int fd, uint32_t segment), uint64_t expected)
 {
-	int64_t end = pagoda_now() + 20 * PAGODA_SEC;
+	int64_t end = pagoda_now() + TEST_PATIENCE;
 	uint64_t answer;
 
 	do {
@@ -84,9 +90,79 @@ static inline uint64_t test_aperture_settled(int fd, uint64_t expected)
 	return test_usage_settled(fd, DRM_PAGODA_SEGMENT_APERTURE, expected);
 }
 
+/* How often the GPU has executed operations with @part in their name; 0 if it doesn't tell. */
+static inline unsigned long long test_executed(const char *part)
+{
+	FILE *file = fopen(FOLDER "stats", "r");
+	unsigned long long count, found = 0;
+	char line[256], name[64];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "op %63s %llu", name, &count) == 2 && strstr(name, part))
+			found += count;
+	if (file)
+		fclose(file);
+	return found;
+}
+
 static inline uint64_t test_round_up(uint64_t size, uint64_t unit)
 {
 	return (size + unit - 1) / unit * unit;
+}
+
+/*
+ * A thread is about to call something in which it sleeps until somebody wakes it: true once it
+ * does. It says who it is right before the call, and nothing else of it may sleep after that.
+ */
+static inline bool test_asleep(const atomic_int *thread)
+{
+	int64_t end = pagoda_now() + TEST_PATIENCE;
+	char path[64], line[256], *state = NULL;
+	FILE *file;
+
+	do {
+		usleep(1000);
+		state = NULL;
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(thread));
+		file = atomic_load(thread) ? fopen(path, "r") : NULL;
+		if (!file)
+			continue;
+		/* Behind the name, which may have any characters. */
+		state = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+		fclose(file);
+	} while ((!state || strncmp(state, ") S", 3)) && pagoda_now() < end);
+	return state && !strncmp(state, ") S", 3);
+}
+
+/*
+ * A child and a pipe by which it says how far it is. As fork(); @pipe_end is what the child calls
+ * test_say() with and the parent test_heard().
+ */
+static inline pid_t test_fork(int *pipe_end)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends))
+		return -1;
+	pid = fork();
+	*pipe_end = ends[!pid];
+	close(ends[!!pid]);
+	return pid;
+}
+
+static inline void test_say(int pipe_end)
+{
+	if (write(pipe_end, "", 1) != 1)
+		_exit(255);
+}
+
+/* Waits for it; false if the child ended without a word. */
+static inline bool test_heard(int pipe_end)
+{
+	char byte;
+
+	return read(pipe_end, &byte, 1) == 1;
 }
 
 /* Waits for a child that is expected to exit by itself: its status, or 255. */

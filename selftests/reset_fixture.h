@@ -12,7 +12,7 @@
 
 #include "submit_client.h"
 
-#define INJECT		"/sys/kernel/debug/pagoda_vgpu/inject"
+#define INJECT		FOLDER "inject"
 #define NOWHERE		(3ull << 37)
 
 #define FILES		"/sys/kernel/debug/dri/*/"

@@ -94,7 +94,7 @@ FIXTURE_SETUP(unplug)
 {
 	ASSERT_EQ(0, test_device_open(&self->dev));
 	ASSERT_EQ(0, device_name(self->name, sizeof(self->name)));
-	self->usage = pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM);
+	self->usage = test_vram_settled(self->dev.fd, 0);
 }
 
 /* Whatever became of a test, the next one finds a device. */
@@ -329,6 +329,7 @@ struct waiter {
 	uint32_t count;
 	uint32_t first;
 	int ret;
+	atomic_int id;
 	pthread_t thread;
 };
 
@@ -336,6 +337,7 @@ static void *waiter_run(void *arg)
 {
 	struct waiter *waiter = arg;
 
+	atomic_store(&waiter->id, gettid());
 	waiter->ret = pagoda_fence_wait_list(waiter->fd, waiter->list, waiter->count,
 					     DRM_PAGODA_FENCE_WAIT_ANY, 100 * PAGODA_SEC,
 					     &waiter->first);
@@ -362,7 +364,9 @@ TEST_F(unplug, ends_waits)
 		waiter[i].list[1] = list[0];
 		ASSERT_EQ(0, pthread_create(&waiter[i].thread, NULL, waiter_run, &waiter[i]));
 	}
-	usleep(50000);
+	/* Who calls when the device is gone is only told so. */
+	for (i = 0; i < 3; i++)
+		ASSERT_TRUE(test_asleep(&waiter[i].id));
 	ASSERT_EQ(0, device_unbind(self->name));
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, pthread_join(waiter[i].thread, NULL));

@@ -10,7 +10,6 @@
 
 #include "pagoda_test.h"
 
-#define FOLDER		"/sys/kernel/debug/pagoda_vgpu/"
 #define SEED		61
 #define BAD_POINTER	0x10ull
 #define UNKNOWN		0x7fffu
@@ -145,7 +144,7 @@ FIXTURE_SETUP(vm)
 	ASSERT_LE(0, self->other);
 	/* What the test before left is on its way out. */
 	self->vram = test_vram_settled(self->fd, 0);
-	self->aperture = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_APERTURE);
+	self->aperture = test_aperture_settled(self->fd, 0);
 	spaces_read(before);
 	ASSERT_EQ(0, pagoda_vm_create(self->fd, &self->vm));
 	self->here = test_round_up(self->vm.start, 2 * PAGODA_MIB) + 2 * PAGODA_MIB;
