@@ -262,7 +262,7 @@ struct watcher {
 	uint64_t words;
 	uint64_t key;
 	atomic_bool stop;
-	uint64_t looks;
+	atomic_uint looks;
 	uint64_t garbage;
 };
 
@@ -273,7 +273,7 @@ static void *watcher_run(void *arg)
 	uint64_t n, seen, want;
 
 	while (!atomic_load(&w->stop)) {
-		n = w->looks++ * 61 % w->words;
+		n = atomic_fetch_add(&w->looks, 1) * 61ull % w->words;
 		seen = __atomic_load_n(&w->map[n], __ATOMIC_ACQUIRE);
 		pagoda_fill(&want, w->key, 8 * n, sizeof(want));
 		if (seen && seen != want)
@@ -281,6 +281,17 @@ static void *watcher_run(void *arg)
 	}
 	return NULL;
 }
+
+/* Waits until somebody has counted on; he never ends. */
+static void wait_for_more(atomic_uint *count, uint32_t more)
+{
+	uint32_t before = atomic_load(count);
+
+	while (atomic_load(count) - before < more)
+		usleep(1000);
+}
+
+#define LOOKS		512
 
 TEST_F(reset, cpu_looks)
 {
@@ -297,14 +308,13 @@ TEST_F(reset, cpu_looks)
 		ASSERT_EQ(0, pagoda_make_resident(self->fd, &handle, 1, 0, 0, NULL));
 		atomic_store(&watcher.stop, false);
 		ASSERT_EQ(0, pthread_create(&watcher.thread, NULL, watcher_run, &watcher));
-		usleep(20000);
+		wait_for_more(&watcher.looks, LOOKS);
 		EXPECT_EQ(0, reset_device());
-		usleep(20000);
+		wait_for_more(&watcher.looks, LOOKS);
 		atomic_store(&watcher.stop, true);
 		pthread_join(watcher.thread, NULL);
 		EXPECT_EQ(0, watcher.garbage);
 	}
-	EXPECT_LT(watcher.words / 64, watcher.looks);
 	munmap(map, PAGODA_MIB);
 	pagoda_close(self->fd, handle);
 }
@@ -316,11 +326,12 @@ static uint64_t value_of(const uint64_t *map)
 
 TEST_F(reset, fences)
 {
-	const uint64_t *map[3];
+	const uint64_t *map[3], *begun;
 	struct client hanging;
 	uint32_t fence[3], in;
 
 	ASSERT_EQ(0, client_open(&hanging, self->fd, 0));
+	begun = (uint64_t *)(hanging.program.memory + CODE_SIZE) - 1;
 	ASSERT_EQ(0, pagoda_fence_create(self->fd, 5, &fence[0], &map[0]));
 	ASSERT_EQ(0, pagoda_fence_create(self->fd, 5, &fence[1], &map[1]));
 	ASSERT_EQ(0, pagoda_fence_create(self->fd, 5, &fence[2], &map[2]));
@@ -330,9 +341,11 @@ TEST_F(reset, fences)
 	ASSERT_EQ(0, submit_fences(&self->client, 0, 0, fence[0], 9));
 	ASSERT_EQ(0, client_wait(&self->client));
 	ASSERT_EQ(0, submit_fences(&self->client, in, 2, fence[2], 11));
+	pagoda_store(&hanging.program, hanging.program.address + CODE_SIZE - 8, 1);
 	pagoda_forever(&hanging.program, 0);
 	ASSERT_EQ(0, submit_fences(&hanging, 0, 0, fence[1], 10));
-	usleep(50000);
+	while (!value_of(begun))
+		usleep(1000);
 	ASSERT_EQ(0, reset_device());
 	ASSERT_EQ(0, client_wait(&hanging));
 	EXPECT_EQ(DRM_PAGODA_CONTEXT_RESET, flags_of(&hanging));
@@ -478,7 +491,8 @@ struct mover {
 	uint8_t *map[EACH];
 	uint64_t key[EACH];
 	atomic_bool *stop;
-	uint32_t steps;
+	atomic_bool over;
+	atomic_uint steps;
 	int ret;
 	const char *wrong;
 };
@@ -548,12 +562,26 @@ static void *mover_run(void *arg)
 {
 	struct mover *m = arg;
 
-	for (; !atomic_load(m->stop) && !m->ret && !m->wrong; m->steps++)
+	for (; !atomic_load(m->stop) && !m->ret && !m->wrong; atomic_fetch_add(&m->steps, 1))
 		mover_step(m);
+	atomic_store(&m->over, true);
 	if (!m->ret)
 		m->ret = client_wait(&m->client);
 	client_rewind(&m->client);
 	return NULL;
+}
+
+/* Returns when all have made that many steps. */
+static void movers_await(struct mover *movers, uint32_t steps)
+{
+	uint32_t n, before[MOVERS];
+
+	for (n = 0; n < MOVERS; n++)
+		before[n] = atomic_load(&movers[n].steps);
+	for (n = 0; n < MOVERS; n++)
+		while (atomic_load(&movers[n].steps) - before[n] < steps &&
+		       !atomic_load(&movers[n].over))
+			usleep(1000);
 }
 
 /* What says that it lost its content has zeros, all else has its content. */
@@ -604,14 +632,17 @@ TEST_F(reset, while_evicting)
 	}
 	for (round = 0; round < 2; round++) {
 		atomic_store(&stop, false);
-		for (n = 0; n < MOVERS; n++)
+		for (n = 0; n < MOVERS; n++) {
+			atomic_store(&movers[n].over, false);
 			ASSERT_EQ(0, pthread_create(&movers[n].thread, NULL, mover_run,
 						    &movers[n]));
+		}
 		for (i = 0; i < 2; i++) {
-			usleep(20000 + pagoda_random(&random) % 150000);
+			movers_await(movers, 8 + pagoda_random(&random) % 24);
+			usleep(pagoda_random(&random) % 20000);
 			EXPECT_EQ(0, reset_device());
 		}
-		usleep(20000);
+		movers_await(movers, 8);
 		atomic_store(&stop, true);
 		for (n = 0; n < MOVERS; n++)
 			pthread_join(movers[n].thread, NULL);
