@@ -21,9 +21,9 @@
 #include "kselftest_harness.h"
 #include "pagoda_lib.h"
 
-/* Of each test: long enough for the sanitizer kernel on an emulated CPU. */
+/* Of each test: long enough for the sanitizer kernel on an emulated CPU that others use, too. */
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	240
+#define TEST_TIMEOUT_DEFAULT	480
 
 /* How long tests wait for what must come: any process may get no processor for seconds. */
 #define TEST_PATIENCE		(60 * PAGODA_SEC)

@@ -260,6 +260,7 @@ TEST_F(submit, overcommit)
 TEST_F(submit, thousands)
 {
 	uint64_t at = client_data(&self->client, 0), *map;
+	int64_t end = pagoda_now() + 20 * PAGODA_SEC;
 	uint32_t handle, n;
 
 	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
@@ -268,12 +269,13 @@ TEST_F(submit, thousands)
 	map = pagoda_map(self->fd, handle, self->dev.page);
 	ASSERT_NE(NULL, map);
 	pagoda_add(&self->client.program, at, 1, 0);
-	for (n = 0; n < 5000; n++) {
+	/* More than the rings have room for; slow machines do less of it. */
+	for (n = 0; n < 5000 && (n < 1000 || pagoda_now() < end); n++) {
 		self->client.start = 0;
 		ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
 	}
 	ASSERT_EQ(0, client_wait(&self->client));
-	EXPECT_EQ(5000, map[0]);
+	EXPECT_EQ(n, map[0]);
 	munmap(map, self->dev.page);
 }
 

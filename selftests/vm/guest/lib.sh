@@ -73,7 +73,7 @@ run_tap() {
 	shift 2
 	name=$variant.$(basename "$program")
 	say "test $name"
-	timeout "${TEST_TIMEOUT:-1200}" "$program" "$@" > /out/"$name".tap 2>&1
+	timeout "${TEST_TIMEOUT:-1800}" "$program" "$@" > /out/"$name".tap 2>&1
 	status=$?
 	echo "$status" > /out/"$name".status
 	echo "$name: $(grep -c '^ok' /out/"$name".tap) ok, $(grep -c '^not ok' /out/"$name".tap) not ok, status $status"
