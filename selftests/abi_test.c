@@ -26,8 +26,8 @@ FIXTURE_SETUP(abi)
 	ASSERT_LE(0, self->other);
 	ASSERT_EQ(0, pagoda_create_vram(self->dev.fd, self->dev.page, &self->bo[0]));
 	ASSERT_EQ(0, pagoda_create_vram(self->dev.fd, self->dev.page, &self->bo[1]));
-	self->vram = pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM);
-	self->aperture = pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_APERTURE);
+	self->vram = test_vram_settled(self->dev.fd, 0);
+	self->aperture = test_aperture_settled(self->dev.fd, 0);
 }
 
 /* After every test: nothing of what was refused has left a trace. */

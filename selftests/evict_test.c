@@ -40,8 +40,8 @@ FIXTURE_SETUP(evict)
 {
 	ASSERT_EQ(0, test_device_open(&self->dev));
 	self->fd = self->dev.fd;
-	self->vram = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM);
-	self->aperture = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_APERTURE);
+	self->vram = test_vram_settled(self->fd, 0);
+	self->aperture = test_aperture_settled(self->fd, 0);
 	self->pool = (struct pool) { .fd = self->fd, .seed = SEED, .state = SEED };
 }
 

@@ -78,8 +78,8 @@ FIXTURE_SETUP(fail)
 	ASSERT_EQ(0, test_device_open(&self->dev));
 	self->nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, self->nth);
-	self->vram = pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_VRAM);
-	self->aperture = pagoda_usage(self->dev.fd, DRM_PAGODA_SEGMENT_APERTURE);
+	self->vram = test_vram_settled(self->dev.fd, 0);
+	self->aperture = test_aperture_settled(self->dev.fd, 0);
 	signal(SIGBUS, on_bus_error);
 }
 

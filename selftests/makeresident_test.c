@@ -32,7 +32,7 @@ FIXTURE_SETUP(list)
 	self->other = pagoda_open();
 	ASSERT_LE(0, self->other);
 	self->vram = test_vram_settled(self->other, 0);
-	self->aperture = pagoda_usage(self->other, DRM_PAGODA_SEGMENT_APERTURE);
+	self->aperture = test_aperture_settled(self->other, 0);
 	self->size = self->dev.vram.size / 16;
 	ASSERT_EQ(0, pagoda_paging_queue_create(self->fd, 0, &self->queue, &self->timeline));
 }

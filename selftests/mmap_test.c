@@ -36,7 +36,7 @@ FIXTURE_SETUP(map)
 	ASSERT_EQ(0, test_device_open(&self->dev));
 	self->fd = self->dev.fd;
 	self->size = PAGES * self->dev.page;
-	self->usage = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM);
+	self->usage = test_vram_settled(self->fd, 0);
 	ASSERT_EQ(0, pagoda_create(self->fd, self->size,
 				   DRM_PAGODA_ALLOCATION_CPU_VISIBLE | variant->flags,
 				   PAGODA_IN_VRAM, &self->handle));

@@ -55,7 +55,7 @@ FIXTURE_SETUP(tiled)
 	ASSERT_LT(0, self->dev.info.swizzling_ranges);
 	ASSERT_GE(MAX_SURFACES, self->dev.info.swizzling_ranges + 4);
 	ASSERT_LE(variant->size, self->dev.info.swizzling_bytes);
-	self->usage = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM);
+	self->usage = test_vram_settled(self->fd, 0);
 	self->args = (struct drm_pagoda_allocation_create) {
 		.size = variant->size,
 		.flags = CPU | variant->flags,

@@ -106,11 +106,10 @@ TEST_F(vm, fence_refusals)
 TEST_F(vm, as_many_as_the_device_holds)
 {
 	uint32_t ids[MAX_SPACES], count[2] = { 0 }, round, n;
-	uint64_t usage = test_vram_settled(self->fd, self->vram);
+	uint64_t usage = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM);
 	struct drm_pagoda_vm_create args;
 	int ret = 0;
 
-	usage = pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM);
 	for (round = 0; round < 2; round++) {
 		for (n = 0; n < MAX_SPACES; n++) {
 			ret = pagoda_vm_create(self->fd, &args);
