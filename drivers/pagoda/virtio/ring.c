@@ -154,10 +154,16 @@ static int pagoda_ring_reset(struct pagoda_transport *transport,
 	pagoda_ring_drain(ring);
 	if (ret)
 		return ret;
-	/* An interrupt on another CPU may be about to complete the last ones. */
-	if (read_poll_timeout(atomic_read, left, !left, 50, 100 * USEC_PER_MSEC, false,
+	/*
+	 * An interrupt on another CPU may be about to complete the last ones. That CPU may be
+	 * a virtual one, which its host has stopped for a while.
+	 */
+	if (read_poll_timeout(atomic_read, left, !left || virtqueue_is_broken(ring->vq), 50,
+			      PAGODA_CONTROL_TIMEOUT_MS * USEC_PER_MSEC, false,
 			      &ring->outstanding))
-		return virtqueue_is_broken(ring->vq) ? -ENODEV : -EIO;
+		return -EIO;
+	if (left)
+		return -ENODEV;
 	return 0;
 }
 
