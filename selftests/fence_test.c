@@ -326,9 +326,8 @@ TEST_F(fence, threads_wake_up_in_order)
 		sleeper[i].count = 1;
 		sleeper[i].map = self->map[0];
 		ASSERT_EQ(0, pthread_create(&sleeper[i].thread, NULL, sleeper_run, &sleeper[i]));
-	}
-	for (i = 0; i < SLEEPERS; i++)
 		ASSERT_TRUE(test_asleep(&sleeper[i].id));
+	}
 	PAGODA_PROVES(C180);
 	for (n = 0; n < SLEEPERS / 2; n++) {
 		for (i = 2 * n; i < SLEEPERS; i++)
@@ -357,9 +356,8 @@ TEST_F(fence, threads_wait_for_several)
 		sleeper[n].flags = n ? ANY : 0;
 		sleeper[n].map = self->map[0];
 		ASSERT_EQ(0, pthread_create(&sleeper[n].thread, NULL, sleeper_run, &sleeper[n]));
-	}
-	for (n = 0; n < 2; n++)
 		ASSERT_TRUE(test_asleep(&sleeper[n].id));
+	}
 	EXPECT_EQ(0, atomic_load(&sleeper[1].back));
 	PAGODA_PROVES(C181);
 	for (i = FENCES - 1; i >= 0; i--) {

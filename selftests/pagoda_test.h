@@ -112,7 +112,8 @@ static inline uint64_t test_round_up(uint64_t size, uint64_t unit)
 
 /*
  * A thread is about to call something in which it sleeps until somebody wakes it: true once it
- * does. It says who it is right before the call, and nothing else of it may sleep after that.
+ * does. It says who it is right before the call, and nothing else of it may sleep after that: so
+ * several are started one after another, that none of them waits for another's lock.
  */
 static inline bool test_asleep(const atomic_int *thread)
 {

@@ -363,10 +363,9 @@ TEST_F(unplug, ends_waits)
 		waiter[i].list[0] = list[i == 0 ? 0 : 1];
 		waiter[i].list[1] = list[0];
 		ASSERT_EQ(0, pthread_create(&waiter[i].thread, NULL, waiter_run, &waiter[i]));
-	}
-	/* Who calls when the device is gone is only told so. */
-	for (i = 0; i < 3; i++)
+		/* Who calls when the device is gone is only told so. */
 		ASSERT_TRUE(test_asleep(&waiter[i].id));
+	}
 	ASSERT_EQ(0, device_unbind(self->name));
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, pthread_join(waiter[i].thread, NULL));
