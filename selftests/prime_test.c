@@ -8,8 +8,12 @@
 
 #define SEED		907
 #define UNKNOWN		0x7fffu
-/* vgem's fences signal by themselves after ten seconds: what happens meanwhile is in time. */
+/*
+ * vgem's fences signal by themselves after ten seconds: what happens meanwhile is in time. Who
+ * got no processor for so long tries again.
+ */
 #define VGEM_SECONDS	9
+#define VGEM_TRIES	6u
 #define IMPLICIT	DRM_PAGODA_SUBMIT_IMPLICIT
 #define WRITE		DRM_PAGODA_SUBMIT_WRITE
 #define BOTH		(PAGODA_IN_VRAM | PAGODA_IN_APERTURE)
@@ -379,8 +383,9 @@ TEST_F(prime, fences_are_shared)
 {
 	struct client *client = &self->client;
 	struct drm_pagoda_submit_entry entries[2];
-	uint32_t buffer, fence, import, handle;
-	int theirs, ours, sync_file;
+	uint32_t buffer, fence, import, handle, n;
+	int theirs, ours, sync_file, ret;
+	bool in_time = false, early;
 	int64_t begin;
 
 	ASSERT_EQ(0, vgem_create(self->vgem, self->size, &buffer));
@@ -396,20 +401,25 @@ TEST_F(prime, fences_are_shared)
 	EXPECT_EQ(0, share_run(client, import, 0));
 	EXPECT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 
-	begin = pagoda_now();
-	ASSERT_EQ(0, vgem_fence(self->vgem, buffer, &fence));
 	entries[0] = (struct drm_pagoda_submit_entry) { import, IMPLICIT };
 	entries[1] = (struct drm_pagoda_submit_entry) { handle, IMPLICIT | WRITE };
-	pagoda_copy(&client->program, client_data(client, 0), client_data(client, 1), 8);
-	ASSERT_EQ(0, share_submit(client, entries, 2));
-	sync_file = prime_export_fence(ours, DMA_BUF_SYNC_READ);
-	ASSERT_LE(0, sync_file);
-	EXPECT_FALSE(prime_signalled(sync_file, 100));
-	EXPECT_LT(pagoda_now(), begin + VGEM_SECONDS * PAGODA_SEC);
-	EXPECT_EQ(0, vgem_signal(self->vgem, fence));
-	EXPECT_TRUE(prime_signalled(sync_file, 60000));
-	EXPECT_EQ(0, client_wait(client));
-	close(sync_file);
+	for (n = 0; n < VGEM_TRIES && !in_time; n++) {
+		begin = pagoda_now();
+		ASSERT_EQ(0, vgem_fence(self->vgem, buffer, &fence));
+		pagoda_copy(&client->program, client_data(client, 0), client_data(client, 1), 8);
+		ASSERT_EQ(0, share_submit(client, entries, 2));
+		sync_file = prime_export_fence(ours, DMA_BUF_SYNC_READ);
+		ASSERT_LE(0, sync_file);
+		early = prime_signalled(sync_file, 100);
+		ret = vgem_signal(self->vgem, fence);
+		in_time = pagoda_now() < begin + VGEM_SECONDS * PAGODA_SEC;
+		EXPECT_TRUE(!in_time || !early);
+		EXPECT_TRUE(!in_time || !ret);
+		EXPECT_TRUE(prime_signalled(sync_file, 60000));
+		EXPECT_EQ(0, client_wait(client));
+		close(sync_file);
+	}
+	EXPECT_TRUE(in_time);
 	close(ours);
 	close(theirs);
 }
@@ -419,8 +429,9 @@ TEST_F(prime, fences_are_imported)
 {
 	struct client *client = &self->client;
 	struct drm_pagoda_submit_entry entry;
-	uint32_t buffer, fence, handle;
-	int theirs, ours, sync_file;
+	uint32_t buffer, fence, handle, n;
+	int theirs, ours, sync_file, early, ret;
+	bool in_time = false;
 	int64_t begin;
 
 	ASSERT_EQ(0, vgem_create(self->vgem, self->size, &buffer));
@@ -431,26 +442,31 @@ TEST_F(prime, fences_are_imported)
 	pagoda_store(&client->program, client_data(client, 1), 1);
 	EXPECT_EQ(0, share_run(client, handle, 0));
 
-	begin = pagoda_now();
-	ASSERT_EQ(0, vgem_fence(self->vgem, buffer, &fence));
-	sync_file = prime_export_fence(theirs, DMA_BUF_SYNC_READ);
-	ASSERT_LE(0, sync_file);
-	ASSERT_EQ(0, prime_import_fence(ours, DMA_BUF_SYNC_WRITE, sync_file));
-	/* Explicit work doesn't look. */
-	entry = (struct drm_pagoda_submit_entry) { handle, 0 };
-	pagoda_store(&client->program, client_data(client, 1), 2);
-	ASSERT_EQ(0, share_submit(client, &entry, 1));
-	EXPECT_EQ(0, client_wait(client));
-	entry.flags = IMPLICIT;
-	pagoda_store(&client->program, client_data(client, 1) + 8, 3);
-	ASSERT_EQ(0, share_submit(client, &entry, 1));
-	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, client->syncobj, client->point,
-					      PAGODA_SEC / 10));
-	EXPECT_LT(pagoda_now(), begin + VGEM_SECONDS * PAGODA_SEC);
-	EXPECT_EQ(0, vgem_signal(self->vgem, fence));
-	EXPECT_EQ(0, client_wait(client));
-	EXPECT_EQ(3, prime_read(ours, self->size, 8));
-	close(sync_file);
+	for (n = 0; n < VGEM_TRIES && !in_time; n++) {
+		begin = pagoda_now();
+		ASSERT_EQ(0, vgem_fence(self->vgem, buffer, &fence));
+		sync_file = prime_export_fence(theirs, DMA_BUF_SYNC_READ);
+		ASSERT_LE(0, sync_file);
+		ASSERT_EQ(0, prime_import_fence(ours, DMA_BUF_SYNC_WRITE, sync_file));
+		/* Explicit work doesn't look. */
+		entry = (struct drm_pagoda_submit_entry) { handle, 0 };
+		pagoda_store(&client->program, client_data(client, 1), 2);
+		ASSERT_EQ(0, share_submit(client, &entry, 1));
+		EXPECT_EQ(0, client_wait(client));
+		entry.flags = IMPLICIT;
+		pagoda_store(&client->program, client_data(client, 1) + 8, 3);
+		ASSERT_EQ(0, share_submit(client, &entry, 1));
+		early = pagoda_syncobj_wait(self->fd, client->syncobj, client->point,
+					    PAGODA_SEC / 10);
+		ret = vgem_signal(self->vgem, fence);
+		in_time = pagoda_now() < begin + VGEM_SECONDS * PAGODA_SEC;
+		EXPECT_TRUE(!in_time || early == -ETIME);
+		EXPECT_TRUE(!in_time || !ret);
+		EXPECT_EQ(0, client_wait(client));
+		EXPECT_EQ(3, prime_read(ours, self->size, 8));
+		close(sync_file);
+	}
+	EXPECT_TRUE(in_time);
 	close(ours);
 	close(theirs);
 }
