@@ -36,7 +36,7 @@ say "fuzzing for $seconds s"
 rc=0
 touch "$fuzz/started"
 # Its own limits come first; the one around it is for a fuzzer that hangs itself.
-timeout -k 5 $((seconds + 60)) "$fuzz/fuzz" -max_total_time="$seconds" -timeout=10 \
+timeout -k 5 $((seconds + 300)) "$fuzz/fuzz" -max_total_time="$seconds" -timeout=60 \
 	-rss_limit_mb=1024 -print_final_stats=1 -reload=0 -verbosity=1 -artifact_prefix="$fuzz/" \
 	"$fuzz/corpus" "$fuzz/seeds" "$TOP/selftests/fuzz/corpus" 2>&1 | tee "$LOGS/fuzz.log" >&2 || rc=$?
 grep -a 'cov:' "$LOGS/fuzz.log" | tail -n 1 | sed 's/^/# /' >>"$tap"
