@@ -297,8 +297,8 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 	uint32_t handle = create_numbered(self->fd, self->dev.page, 2, 40), in, out, n;
 	struct drm_pagoda_vm_create second;
 	struct _test_data_vm other = *self;
+	int fd, full;
 	pid_t pid;
-	int fd;
 
 	ASSERT_NE(0, handle);
 	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
@@ -311,7 +311,8 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 	ASSERT_EQ(0, pagoda_vm_destroy(self->fd, second.vm));
 	/* Nobody waits for ever for what it would have signalled. */
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, out, 3, LIMIT));
-	pid = fork();
+	pid = test_fork(&full);
+	ASSERT_LE(0, pid);
 	if (!pid) {
 		fd = pagoda_open();
 		other.fd = fd;
@@ -320,11 +321,17 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 			_exit(1);
 		handle = create_numbered(fd, self->dev.page, 2, 40);
 		/* One more than may wait: this call is where it is killed. */
-		for (n = 0; n <= DRM_PAGODA_MAX_QUEUED_BINDS; n++)
+		for (n = 0; n <= DRM_PAGODA_MAX_QUEUED_BINDS; n++) {
+			if (n == DRM_PAGODA_MAX_QUEUED_BINDS)
+				test_say(full);
 			if (map_behind(&other, handle, self->here, in, 99, out, n + 1))
 				_exit(2);
+		}
 		_exit(3);
 	}
+	EXPECT_TRUE(test_heard(full));
+	close(full);
+	/* It would be over by now if it didn't wait. */
 	usleep(500000);
 	EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 	ASSERT_EQ(0, kill(pid, SIGKILL));
