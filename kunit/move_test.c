@@ -671,7 +671,7 @@ static void move_notify(struct kunit *test)
 
 static u64 client_bytes(struct pagoda_rig *rig, u32 segment)
 {
-	return atomic64_read(&rig->client->segment_bytes[segment]);
+	return atomic64_read(&rig->client->budget.segment_bytes[segment]);
 }
 
 /* A client is charged for where its bytes are, and for nothing when they are gone. */

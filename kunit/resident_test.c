@@ -232,7 +232,7 @@ static void resident_none_if_not_all(struct kunit *test)
 static void resident_stays_for_others(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
-	struct pagoda_client *other = pagoda_client_create();
+	struct pagoda_client *other = pagoda_client_create(m.rig->vidmm);
 	struct pagoda_bo *bo = m.bos[1];
 	struct dma_fence *fence;
 	u64 trim;

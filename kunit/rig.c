@@ -324,10 +324,10 @@ static void rig_destroy(void *data)
 		pagoda_client_drop_lists(rig->client);
 	if (!IS_ERR_OR_NULL(rig->vidmm)) {
 		pagoda_rig_unplug(rig);
+		if (rig->client)
+			pagoda_client_put(rig->client);
 		pagoda_vidmm_destroy(rig->vidmm);
 	}
-	if (rig->client)
-		pagoda_client_put(rig->client);
 	if (!IS_ERR_OR_NULL(rig->drm))
 		drm_dev_put(rig->drm);
 	if (!IS_ERR_OR_NULL(rig->pdev))
@@ -384,7 +384,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	rig->vidmm = pagoda_vidmm_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));
 	rig->patience = rig->vidmm->stream.patience;
-	rig->client = pagoda_client_create();
+	rig->client = pagoda_client_create(rig->vidmm);
 	KUNIT_ASSERT_NOT_NULL(test, rig->client);
 	return rig;
 }

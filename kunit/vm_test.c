@@ -80,7 +80,7 @@ static void vm_follows_moves(struct kunit *test)
 static void vm_forgets_with_the_handle(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct pagoda_client *client = pagoda_client_create();
+	struct pagoda_client *client = pagoda_client_create(rig->vidmm);
 	struct pagoda_vm *vms[3] = { vmt_make(rig), vmt_make(rig) };
 	struct pagoda_bo *bo = vmt_bo(rig, 4, 5);
 	u32 i;

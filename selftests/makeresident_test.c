@@ -9,6 +9,7 @@
 #define MOST		24u
 #define CANT_TRIM	DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER
 #define MUST		DRM_PAGODA_RESIDENT_MUST_SUCCEED
+#define DENY		DRM_PAGODA_RESIDENT_DENY_OVERBUDGET
 #define UNKNOWN		0x7fffu
 #define WORK_LIMIT	(PAGODA_SEC * 3 / 2)
 
@@ -464,7 +465,10 @@ TEST_F(list, refusals)
 	EXPECT_REFUSED(EINVAL, make_args(fd, 0, CANT_TRIM, bo));
 	EXPECT_REFUSED(EINVAL, make_args(fd, 0, CANT_TRIM | MUST, bo));
 	EXPECT_REFUSED(EINVAL, evict_args(fd, 0, DRM_PAGODA_EVICT_ONLY_IF_NECESSARY, bo));
-	for (bit = 2; bit < 32; bit++)
+	EXPECT_REFUSED(EINVAL, make_args(fd, 0, DENY, bo));
+	EXPECT_REFUSED(EINVAL, make_args(fd, self->queue, DENY | CANT_TRIM, bo));
+	EXPECT_REFUSED(EINVAL, make_args(fd, self->queue, DENY | CANT_TRIM | MUST, bo));
+	for (bit = 3; bit < 32; bit++)
 		EXPECT_REFUSED(EINVAL, make_args(fd, self->queue, 1u << bit, bo));
 	for (bit = 1; bit < 32; bit++)
 		EXPECT_REFUSED(EINVAL, evict_args(fd, self->queue, 1u << bit, bo));

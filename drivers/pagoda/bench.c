@@ -596,7 +596,7 @@ static int pagoda_bench_show(struct seq_file *m, void *unused)
 	int ret, idx;
 
 	b.vidmm = b.pagoda->vidmm;
-	b.client = pagoda_client_create();
+	b.client = pagoda_client_create(b.vidmm);
 	if (!b.client)
 		return -ENOMEM;
 	if (!drm_dev_enter(entry->dev, &idx)) {

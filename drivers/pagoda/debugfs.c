@@ -37,9 +37,9 @@ static void debugfs_show_client(struct seq_file *m, struct drm_file *file)
 	rcu_read_lock();
 	seq_printf(m, "pid %d system %lld vram %lld aperture %lld\n",
 		   pid_nr(rcu_dereference(file->pid)),
-		   atomic64_read(&client->segment_bytes[DRM_PAGODA_SEGMENT_SYSTEM]),
-		   atomic64_read(&client->segment_bytes[DRM_PAGODA_SEGMENT_VRAM]),
-		   atomic64_read(&client->segment_bytes[DRM_PAGODA_SEGMENT_APERTURE]));
+		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_SYSTEM]),
+		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_VRAM]),
+		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_APERTURE]));
 	rcu_read_unlock();
 }
 

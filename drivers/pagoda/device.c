@@ -27,7 +27,7 @@ struct pagoda_options pagoda_options;
 
 static int pagoda_open(struct drm_device *drm, struct drm_file *file)
 {
-	file->driver_priv = pagoda_client_create();
+	file->driver_priv = pagoda_client_create(pagoda_device_of_drm(drm)->vidmm);
 	return file->driver_priv ? 0 : -ENOMEM;
 }
 

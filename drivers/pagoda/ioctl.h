@@ -37,7 +37,7 @@ struct pagoda_vm;
 	unlikely(__wrong); \
 })
 
-#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_SET_PRIORITY + 1)
+#define PAGODA_NUM_IOCTLS	(DRM_PAGODA_SET_RESERVATION + 1)
 
 extern const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS];
 
@@ -126,5 +126,7 @@ int pagoda_ioctl_query_residency_list(struct drm_device *drm, void *data, struct
 int pagoda_ioctl_offer(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *file);
 int pagoda_ioctl_set_priority(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_query_memory_info(struct drm_device *drm, void *data, struct drm_file *file);
+int pagoda_ioctl_set_reservation(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

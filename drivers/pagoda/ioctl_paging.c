@@ -270,7 +270,7 @@ int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 		ret = pagoda_paging_evict(call.queue, &call.args);
 		pagoda_refuse(drm, ret);
 	}
-	args->bytes_to_trim = 0;
+	args->bytes_to_trim = call.args.bytes_to_trim;
 	args->paging_value = ret ? 0 : call.args.value;
 	paging_call_end(&call);
 	return ret;

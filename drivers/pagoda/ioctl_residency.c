@@ -238,10 +238,13 @@ void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
 /* Flags say how to treat the client's list: without a paging queue there's none to treat. */
 static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_make_resident *args)
 {
+	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
 	bool must = args->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
 
 	if (pagoda_refuse(drm, args->flags & ~(DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER |
-					       DRM_PAGODA_RESIDENT_MUST_SUCCEED)) ||
+					       DRM_PAGODA_RESIDENT_MUST_SUCCEED |
+					       DRM_PAGODA_RESIDENT_DENY_OVERBUDGET)) ||
+	    pagoda_refuse(drm, deny && args->flags != DRM_PAGODA_RESIDENT_DENY_OVERBUDGET) ||
 	    pagoda_refuse(drm, args->flags && !args->paging_queue) ||
 	    pagoda_refuse(drm, must && !(args->flags & DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER)) ||
 	    pagoda_refuse(drm, args->pad) || pagoda_refuse(drm, args->pad2) ||
@@ -320,6 +323,7 @@ put_list:
  */
 int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	struct pagoda_client *client = file->driver_priv;
 	struct drm_pagoda_evict *args = data;
 	struct pagoda_out_point out;
 	struct pagoda_bo_list list;
@@ -343,7 +347,7 @@ int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file
 	ret = pagoda_residency_evict(pagoda_device_of_drm(drm)->vidmm, list.bos, list.count,
 				     &fence);
 	if (!ret) {
-		args->bytes_to_trim = 0;
+		args->bytes_to_trim = pagoda_budget_excess(&client->budget);
 		pagoda_point_add(&out, fence);
 		pagoda_deferred_kick(pagoda_device_of_drm(drm)->vidmm);
 	}

@@ -134,6 +134,7 @@ void pagoda_client_close(struct drm_file *file)
 	unsigned long id;
 
 	pagoda_client_drop_lists(client);
+	pagoda_budget_close(&client->budget);
 	xa_for_each(&client->paging_queues, id, queue)
 		pagoda_paging_queue_put(queue);
 	pagoda_mfence_client_close(pagoda_device_of_drm(file->minor->dev)->vidmm, client);

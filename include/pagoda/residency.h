@@ -33,8 +33,9 @@ u32 pagoda_require_clients(const struct pagoda_bo *bo);
  * @count: Their number, not 0
  * @flags: DRM_PAGODA_RESIDENT_ or DRM_PAGODA_EVICT_ flags, checked
  * @syncs: What is signalled besides the queue's syncobj. Used up if 0 is returned
- * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long; 0: it
- *	is something else
+ * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long, or the
+ *	client over its budget; 0: it is something else. Out of an eviction: bytes by which
+ *	the client is over its budgets
  * @value: Out: value to wait for; 0 = there is nothing to wait for
  */
 struct pagoda_paging_args {

@@ -24,6 +24,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 #include <drm/pagoda_drm.h>
+#include <pagoda/budget.h>
 #include <pagoda/paging.h>
 
 struct dma_buf;
@@ -96,8 +97,7 @@ void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 
 /**
  * struct pagoda_client - Accounting of one DRM file
- * @segment_bytes: Bytes of its allocations in each segment, by segment id;
- *	atomic because moves happen in anybody's context
+ * @budget: What it uses, and should
  * @pinned_bytes: Bytes of them that are pinned for other devices
  * @kref: An allocation outlives the file that made it
  * @lock: Protects @vms, @contexts, @fences and @paging_queues against lookups while an entry
@@ -114,7 +114,7 @@ void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
  */
 struct pagoda_client {
 	struct kref kref;
-	atomic64_t segment_bytes[3];
+	struct pagoda_budget budget;
 	atomic64_t pinned_bytes;
 	struct mutex lock;	/* vms, fences, groups; outside of pagoda_vm.lock */
 	struct xarray vms;
@@ -127,7 +127,7 @@ struct pagoda_client {
 	int error;
 };
 
-struct pagoda_client *pagoda_client_create(void);
+struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);
 
 /**

@@ -21,11 +21,12 @@
 
 /**
  * pagoda_client_create() - Accounting for a new DRM file
+ * @vidmm: The manager; the client is gone before it is
  *
  * Context: May sleep.
  * Return: The client, pagoda_client_put() it; NULL without memory.
  */
-struct pagoda_client *pagoda_client_create(void)
+struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
 
@@ -43,6 +44,7 @@ struct pagoda_client *pagoda_client_create(void)
 	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&client->groups);
+	pagoda_budget_join(&vidmm->budgets, &client->budget);
 	return client;
 }
 
@@ -50,6 +52,7 @@ static void pagoda_client_release(struct kref *kref)
 {
 	struct pagoda_client *client = container_of(kref, struct pagoda_client, kref);
 
+	pagoda_budget_leave(&client->budget);
 	pagoda_requirements_destroy(client->requirements);
 	kfree(client->pager);
 	mutex_destroy(&client->lock);
@@ -91,8 +94,8 @@ u32 pagoda_segment_of(const struct ttm_resource *res)
 static void bo_charge(struct pagoda_bo *bo, s64 sign)
 {
 	if (bo->client && bo->charged != VIRTIO_PAGODA_SEGMENT_COUNT)
-		atomic64_add(sign * (s64)bo->ttm.base.size,
-			     &bo->client->segment_bytes[bo->charged]);
+		pagoda_budget_charge(&bo->client->budget, bo->charged,
+				     sign * (s64)bo->ttm.base.size);
 }
 
 /**
@@ -114,7 +117,7 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
 	if (segment == bo->charged)
 		return;
 	bo_charge(bo, -1);
-	bo->charged = segment;
+	WRITE_ONCE(bo->charged, segment);
 	bo_charge(bo, 1);
 }
 

@@ -37,6 +37,7 @@
  * @make: They shall be resident; else leave
  * @flags: DRM_PAGODA_RESIDENT_ or DRM_PAGODA_EVICT_ flags
  * @value: Its value
+ * @growth: Bytes the client's usage is expected to grow by, for each segment group
  * @tried: It failed before
  * @give_up: Jiffies when it isn't tried again, if it was
  */
@@ -49,6 +50,7 @@ struct paging_request {
 	bool make;
 	u32 flags;
 	u64 value;
+	u64 growth[PAGODA_BUDGET_GROUPS];
 	bool tried;
 	unsigned long give_up;
 };
@@ -60,8 +62,16 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 
 /* ---- Requests ------------------------------------------------------------------- */
 
+/* Who waits for it asks for budgets next: once it is through, nothing is expected of it. */
+static void request_settle(struct paging_request *request)
+{
+	pagoda_budget_arrived(&request->queue->client->budget, request->growth);
+	memset(request->growth, 0, sizeof(request->growth));
+}
+
 static void request_free(struct paging_request *request)
 {
+	request_settle(request);
 	while (request->count)
 		drm_gem_object_put(pagoda_bo_gem(request->bos[--request->count]));
 	kvfree(request->bos);
@@ -201,6 +211,7 @@ static void request_fail(struct paging_request *request, int error)
 
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
+	request_settle(request);
 	mutex_lock(&queue->lock);
 	queue->error = error;
 	queue->failed = request->value;
@@ -218,6 +229,8 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 	struct dma_fence *fence = NULL;
 	int ret = request_run(request, &fence);
 
+	if (!paging_lacks_memory(ret))
+		request_settle(request);
 	if (!ret)
 		pagoda_syncs_signal(&request->syncs, fence);
 	dma_fence_put(fence);
@@ -373,20 +386,52 @@ static int paging_queue_add(struct pagoda_paging_queue *queue, struct paging_req
 	return ret;
 }
 
+/* @growth: what becomes resident, NULL: it leaves. The caller's again if it fails. */
 static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
-			  bool make)
+			  const u64 *growth)
 {
-	struct paging_request *request = request_create(queue, args, make);
+	struct paging_request *request = request_create(queue, args, growth);
 	int ret;
 
 	if (!request)
 		return -ENOMEM;
+	if (growth)
+		memcpy(request->growth, growth, sizeof(request->growth));
 	ret = paging_queue_add(queue, request, &args->value);
 	if (ret) {
+		memset(request->growth, 0, sizeof(request->growth));
 		dma_fence_put(request->item.failure);
 		request_free(request);
 	}
 	return ret;
+}
+
+/*
+ * What isn't where it prefers to be will add to the group that is in. What is on the list
+ * is there, or on its way, or was taken for others: it was counted when it was put there.
+ */
+static u64 paging_growth_of(struct pagoda_client *client, struct pagoda_bo *bo, u32 *group)
+{
+	*group = pagoda_budget_group(bo->preferred[0]);
+	if (bo->client != client || READ_ONCE(bo->ttm.pin_count) ||
+	    *group == pagoda_budget_group(READ_ONCE(bo->charged)) ||
+	    pagoda_require_count(client, bo))
+		return 0;
+	return bo->ttm.base.size;
+}
+
+static void paging_growth(struct pagoda_client *client, const struct pagoda_paging_args *args,
+			  u64 *growth)
+{
+	u64 bytes;
+	u32 i, group;
+
+	memset(growth, 0, PAGODA_BUDGET_GROUPS * sizeof(*growth));
+	for (i = 0; i < args->count; i++) {
+		bytes = paging_growth_of(client, args->bos[i], &group);
+		if (bytes)
+			growth[group] += bytes;
+	}
 }
 
 /* All is as it shall be. */
@@ -397,21 +442,40 @@ static void paging_done(struct pagoda_paging_queue *queue, struct pagoda_paging_
 	pagoda_deferred_kick(queue->vidmm);
 }
 
-static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+/* Answers 1 if nothing is left to do. */
+static int paging_list_and_enqueue(struct pagoda_paging_queue *queue,
+				   struct pagoda_paging_args *args, const u64 *growth)
 {
 	struct pagoda_client *client = queue->client;
 	int ret = pagoda_require(client, args->bos, args->count, &args->bytes_to_trim);
 
 	if (ret)
 		return ret;
-	if (pagoda_residency_is_made(client, args->bos, args->count)) {
-		paging_done(queue, args);
-		return 0;
-	}
-	ret = paging_enqueue(queue, args, true);
+	if (pagoda_residency_is_made(client, args->bos, args->count))
+		return 1;
+	ret = paging_enqueue(queue, args, growth);
 	if (ret)
 		pagoda_require_take_back(client, args->bos, args->count);
 	return ret;
+}
+
+static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+{
+	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
+	struct pagoda_budget *budget = &queue->client->budget;
+	u64 growth[PAGODA_BUDGET_GROUPS];
+	int ret;
+
+	paging_growth(queue->client, args, growth);
+	args->bytes_to_trim = pagoda_budget_expect(budget, growth, deny);
+	if (args->bytes_to_trim)
+		return -ENOMEM;
+	ret = paging_list_and_enqueue(queue, args, growth);
+	if (ret)
+		pagoda_budget_arrived(budget, growth);
+	if (ret > 0)
+		paging_done(queue, args);
+	return min(ret, 0);
 }
 
 /**
@@ -421,7 +485,8 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
  *
  * Context: May sleep and allocate; waits for others only if too many requests are queued.
  * Outside of reservations.
- * Return: 0; -ENOMEM, with @args->bytes_to_trim if the list would be too long; -EOVERFLOW;
+ * Return: 0; -ENOMEM, with @args->bytes_to_trim if the list would be too long, or the client
+ * over its budget that mustn't be; -EOVERFLOW;
  * -ECANCELED if the client is in error; -ERESTARTSYS. Then no count has changed.
  */
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
@@ -481,7 +546,8 @@ int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_
 		ret = pagoda_require_release(client, args->bos, args->count);
 	if (ret)
 		return ret;
-	if (!paging_must_leave(args) || paging_enqueue(queue, args, false))
+	if (!paging_must_leave(args) || paging_enqueue(queue, args, NULL))
 		paging_done(queue, args);
+	args->bytes_to_trim = pagoda_budget_excess(&client->budget);
 	return 0;
 }

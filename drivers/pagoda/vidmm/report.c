@@ -77,7 +77,7 @@ int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *
 	if (vidmm->info->coherent)
 		info->flags |= DRM_PAGODA_SEGMENT_CACHE_COHERENT;
 	if (client)
-		info->client_usage = atomic64_read(&client->segment_bytes[id]);
+		info->client_usage = atomic64_read(&client->budget.segment_bytes[id]);
 	if (client && id == DRM_PAGODA_SEGMENT_APERTURE)
 		info->client_pinned = atomic64_read(&client->pinned_bytes);
 	return 0;

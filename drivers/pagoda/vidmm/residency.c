@@ -40,22 +40,6 @@ struct residency_list {
 	enum pagoda_attempt attempt;
 };
 
-/**
- * pagoda_residency_vram_size() - What allocations can have at once
- * @vidmm: The manager
- *
- * Return: Bytes of VRAM.
- */
-u64 pagoda_residency_vram_size(struct pagoda_vidmm *vidmm)
-{
-	u64 size = vidmm->info->vram_size;
-	u32 i;
-
-	for (i = 0; i < vidmm->info->nr_invalid; i++)
-		size -= vidmm->info->invalid[i].size;
-	return size;
-}
-
 static u64 residency_excess(u64 need, u64 room)
 {
 	return need > room ? need - room : 0;
@@ -109,7 +93,7 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
 {
 	u64 aperture = vidmm->info->aperture_pages << PAGE_SHIFT;
-	u64 vram = pagoda_residency_vram_size(vidmm);
+	u64 vram = pagoda_vidmm_vram_size(vidmm);
 	u64 all = demand->only_vram + demand->only_aperture + demand->either;
 
 	return max3(residency_excess(demand->only_vram, vram),

@@ -16,12 +16,12 @@
 #include <pagoda/mmu.h>
 #include <pagoda/transport.h>
 #include <pagoda/virtio.h>
-#include <pagoda/vm.h>
-#include "vidmm.h"
+#include "vm.h"
 
 /**
  * struct table_pages - A page table in system memory
  * @vidmm: Manager
+ * @client: Who pays, a reference; NULL: nobody
  * @mem: As the device reaches it
  * @size: Bytes
  * @behind: Last use, if it still was in flight when the table was given back
@@ -30,12 +30,32 @@
  */
 struct table_pages {
 	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
 	struct pagoda_sysmem mem;
 	u32 size;
 	struct dma_fence_cb behind;
 	struct work_struct work;
 	struct page *pages[];
 };
+
+static void table_charge(struct table_pages *table, struct pagoda_client *client)
+{
+	if (!client)
+		return;
+	kref_get(&client->kref);
+	table->client = client;
+	pagoda_budget_charge_tables(&client->budget, table->size);
+}
+
+static void table_discharge(struct table_pages *table)
+{
+	struct pagoda_client *client = table->client;
+
+	if (!client)
+		return;
+	pagoda_budget_charge_tables(&client->budget, -(s64)table->size);
+	pagoda_client_put(client);
+}
 
 static void table_free_pages(struct table_pages *table)
 {
@@ -47,6 +67,7 @@ static void table_free_pages(struct table_pages *table)
 /* A table that can't be taken from the device is lost. */
 static void table_free_now(struct table_pages *table)
 {
+	table_discharge(table);
 	if (pagoda_sysmem_release(table->vidmm, &table->mem))
 		table_free_pages(table);
 }
@@ -65,7 +86,7 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 }
 
 /* Bus addresses of pages got so are aligned to their size, which tables have to be. */
-static int tables_alloc_system(struct pagoda_vidmm *vidmm, u32 size,
+static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)
 {
 	u32 i, nr = size >> PAGE_SHIFT;
@@ -97,6 +118,7 @@ static int tables_alloc_system(struct pagoda_vidmm *vidmm, u32 size,
 		table_free_now(table);
 		return ret;
 	}
+	table_charge(table, client);
 	*memory = (struct pagoda_table_memory) {
 		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
 		.size = size,
@@ -112,10 +134,11 @@ static int tables_alloc(void *owner, void *space_data, u32 level, u32 size,
 			struct pagoda_table_memory *memory)
 {
 	struct pagoda_vidmm *vidmm = owner;
+	struct pagoda_vm *vm = space_data;
 
-	if (space_data && pagoda_mmu_mode(vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
-		return pagoda_vm_table_alloc(space_data, size, memory);
-	return tables_alloc_system(vidmm, size, memory);
+	if (vm && pagoda_mmu_mode(vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		return pagoda_vm_table_alloc(vm, size, memory);
+	return tables_alloc_system(vidmm, vm ? vm->client : NULL, size, memory);
 }
 
 static void tables_free(void *owner, void *space_data, struct pagoda_table_memory *memory,

@@ -58,7 +58,7 @@ int pagoda_victims_init(struct pagoda_vidmm *vidmm, bool lru)
 		return -ENOMEM;
 	spin_lock_init(&victims->lock);
 	victims->asked = !lru;
-	pagoda_policy_init(&victims->policy, pagoda_residency_vram_size(vidmm));
+	pagoda_policy_init(&victims->policy, pagoda_vidmm_vram_size(vidmm));
 	victims->policy.is_busy = victims_is_busy;
 	vidmm->victims = victims;
 	return 0;

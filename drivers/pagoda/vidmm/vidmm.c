@@ -7,6 +7,8 @@
 #include <linux/device.h>
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <pagoda/transport.h>
@@ -181,6 +183,34 @@ err_mmu:
 	return ret;
 }
 
+/**
+ * pagoda_vidmm_vram_size() - VRAM that can be used
+ * @vidmm: The manager
+ *
+ * Return: Bytes.
+ */
+u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
+{
+	u64 size = vidmm->info->vram_size;
+	u32 i;
+
+	for (i = 0; i < vidmm->info->nr_invalid; i++)
+		size -= vidmm->info->invalid[i].size;
+	return size;
+}
+
+/* System memory for graphics is half of what there is, as with WDDM (7.5). */
+static void vidmm_init_budgets(struct pagoda_vidmm *vidmm)
+{
+	const u64 sizes[PAGODA_BUDGET_GROUPS] = {
+		[DRM_PAGODA_SEGMENT_GROUP_LOCAL] = pagoda_vidmm_vram_size(vidmm),
+		[DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL] =
+			max_t(u64, (u64)totalram_pages() << PAGE_SHIFT >> 1, SZ_64M),
+	};
+
+	pagoda_budgets_init(&vidmm->budgets, sizes);
+}
+
 static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_vidmm *vidmm = kzalloc(sizeof(*vidmm), GFP_KERNEL);
@@ -201,6 +231,7 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 		kfree(vidmm);
 		return NULL;
 	}
+	vidmm_init_budgets(vidmm);
 	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);

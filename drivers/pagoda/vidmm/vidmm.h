@@ -574,7 +574,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @exported: dma-buf that is made of it, or NULL; protected by the reservation
  * @detach: Ends an import
  * @charged: Segment its bytes are charged to, %VIRTIO_PAGODA_SEGMENT_COUNT = none;
- *	protected by the reservation
+ *	changed with the reservation held
  * @evict_places: What TTM was last told about eviction; the same
  */
 struct pagoda_bo {
@@ -696,7 +696,6 @@ struct pagoda_demand {
 void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo);
 u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
-u64 pagoda_residency_vram_size(struct pagoda_vidmm *vidmm);
 int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
 			   bool interruptible);
 void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt);
@@ -806,6 +805,7 @@ struct pagoda_counters {
  * @aborts: How many of @losses are a reset's doing; counted before
  * @offers: What is offered
  * @victims: Who makes room
+ * @budgets: What clients use and should
  * @stats: Counters
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
@@ -846,6 +846,7 @@ struct pagoda_vidmm {
 	atomic64_t aborts;
 	struct pagoda_offers offers;
 	struct pagoda_victims *victims;
+	struct pagoda_budgets budgets;
 	struct pagoda_counters stats;
 	u64 pin_limit;
 #ifdef CONFIG_DRM_PAGODA_BENCH
@@ -863,6 +864,7 @@ static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
 #endif
 }
 
+u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm);
 int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command);
 int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command);
 

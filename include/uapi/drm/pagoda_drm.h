@@ -20,7 +20,7 @@
  *             part the kernel doesn't know; more than MAX_ entries; an allocation
  *             that no supported segment could ever hold
  *  EFAULT     bad user pointer
- *  ENOENT     handle, segment id, syncobj, VM, context, fence or paging queue that this
+ *  ENOENT     handle, segment id or group, syncobj, VM, context, fence or paging queue that this
  *             client doesn't have; EVICT of what isn't on the client's list
  *  ENOMEM     out of memory, or out of room in every segment
  *  EBUSY      no progress now because others use the memory; try again
@@ -41,7 +41,8 @@
  *  EOVERFLOW  an allocation was made resident 2^32 - 1 times without being evicted
  *  ENODATA    an allocation that is offered: see OFFER
  *  EALREADY   an allocation that is offered already
- *  EDQUOT     more of a client's memory would be pinned for other devices than may be
+ *  EDQUOT     more of a client's memory would be pinned for other devices than may be; a
+ *             reservation larger than what is available for it
  *  EINTR      a signal; the call had no effect (restarted by the kernel where
  *             that is allowed)
  *  ========== =================================================================
@@ -119,6 +120,10 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_RECLAIM,
 	/** @DRM_PAGODA_SET_PRIORITY: who leaves memory later */
 	DRM_PAGODA_SET_PRIORITY,
+	/** @DRM_PAGODA_QUERY_MEMORY_INFO: what the client uses of a segment group, and should */
+	DRM_PAGODA_QUERY_MEMORY_INFO,
+	/** @DRM_PAGODA_SET_RESERVATION: what of a segment group it needs at least */
+	DRM_PAGODA_SET_RESERVATION,
 };
 
 /**
@@ -525,6 +530,11 @@ struct drm_pagoda_residency_entry {
 #define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
 /* So is anything else that goes wrong; only with CANT_TRIM_FURTHER (C150) */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
+/*
+ * ENOMEM, and nothing is done, if the client would be over its budget then (C167), see "Budgets".
+ * Counted is what isn't on its list and not in the segment it prefers. Not with the others
+ */
+#define DRM_PAGODA_RESIDENT_DENY_OVERBUDGET	(1u << 2)
 
 /**
  * struct drm_pagoda_make_resident - Argument of MAKE_RESIDENT
@@ -536,7 +546,8 @@ struct drm_pagoda_residency_entry {
  * @pad: MBZ
  * @point: Point of @syncobj that signals when all of the list can be used; not 0
  *	with a syncobj, MBZ without
- * @bytes_to_trim: Out on ENOMEM: bytes that stand in the way. Else 0
+ * @bytes_to_trim: Out on ENOMEM: bytes that stand in the way, with DENY_OVERBUDGET bytes over
+ *	the budget. Else 0
  * @num_resident: Out: entries that are resident, with @paging_queue: on the list: all or
  *	none (C147)
  * @pending: Out: 1 = wait for @point (or the allocations, or @paging_value) before use;
@@ -578,7 +589,8 @@ struct drm_pagoda_make_resident {
  * @flags: DRM_PAGODA_EVICT_ flags; MBZ without @paging_queue
  * @syncobj: Timeline syncobj, or 0
  * @point: Point of @syncobj that signals when the list has left; as above
- * @bytes_to_trim: Out: 0; kept for budgets
+ * @bytes_to_trim: Out: bytes by which the client is over its budgets, see "Budgets"; what
+ *	hasn't left yet counts
  * @paging_queue: Paging queue: takes one from the count of each entry, and what is on nobody's
  *	list then leaves; ENOENT, and nothing is done, if one of them isn't on the
  *	client's. 0: entries leave that are on nobody's list
@@ -842,6 +854,69 @@ struct drm_pagoda_set_priority {
 	struct drm_pagoda_array entries;
 	__u32 flags;
 	__u32 pad;
+};
+
+/*
+ * Budgets
+ *
+ * Each client has a budget for each segment group, by which it can tell how much it should use:
+ * who uses more finds that others' work takes place from it. Nobody is stopped, but who asks for
+ * that with DENY_OVERBUDGET.
+ *
+ * A 32nd of a group is the kernel's, the rest is the pool. Of that, what other clients have
+ * reserved is theirs; what they use beyond that is, too, but of none of them more than the
+ * budget itself; the rest is the budget, in whole pages. So all have the same share of what
+ * others haven't reserved, and what some don't use of theirs is lent to the rest. A budget changes
+ * when others use or reserve more or less, never by what the client itself does (C166).
+ *
+ * All reservations together are at most half of the pool. One ends with its file.
+ */
+
+/** enum drm_pagoda_segment_group - Segments that have a budget together. */
+enum drm_pagoda_segment_group {
+	/** @DRM_PAGODA_SEGMENT_GROUP_LOCAL: VRAM */
+	DRM_PAGODA_SEGMENT_GROUP_LOCAL = 0,
+	/**
+	 * @DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL: the aperture: system memory the GPU uses, with or
+	 * without an address there. Half of the machine's memory, at least 64 MiB
+	 */
+	DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL = 1,
+};
+
+/**
+ * struct drm_pagoda_query_memory_info - Argument of QUERY_MEMORY_INFO
+ * @group: In: enum drm_pagoda_segment_group (else ENOENT)
+ * @flags: MBZ
+ * @budget: Out: bytes the client should not exceed
+ * @current_usage: Out: bytes of what it made that are in the group (C165): allocations, the page
+ *	tables of its VMs and the save areas of its contexts. What other clients made is
+ *	theirs, what was imported belongs to the first who has a handle
+ * @available_for_reservation: Out: bytes its reservation can be
+ * @current_reservation: Out: bytes it is
+ *
+ * The answer is one moment's.
+ */
+struct drm_pagoda_query_memory_info {
+	__u32 group;
+	__u32 flags;
+	__u64 budget;
+	__u64 current_usage;
+	__u64 available_for_reservation;
+	__u64 current_reservation;
+};
+
+/**
+ * struct drm_pagoda_set_reservation - Argument of SET_RESERVATION
+ * @group: enum drm_pagoda_segment_group (else ENOENT)
+ * @flags: MBZ
+ * @reservation: Bytes the client needs at least, instead of what it said before; at most
+ *	&drm_pagoda_query_memory_info.available_for_reservation (else EDQUOT). Less is there
+ *	for others; its own budget stays what it is (C166)
+ */
+struct drm_pagoda_set_reservation {
+	__u32 group;
+	__u32 flags;
+	__u64 reservation;
 };
 
 /**
@@ -1279,6 +1354,8 @@ struct drm_pagoda_fence_wait {
 #define DRM_IOCTL_PAGODA_OFFER DRM_IOCTL_PAGODA(OFFER, offer)
 #define DRM_IOCTL_PAGODA_RECLAIM DRM_IOCTL_PAGODA(RECLAIM, reclaim)
 #define DRM_IOCTL_PAGODA_SET_PRIORITY DRM_IOCTL_PAGODA(SET_PRIORITY, set_priority)
+#define DRM_IOCTL_PAGODA_QUERY_MEMORY_INFO DRM_IOCTL_PAGODA(QUERY_MEMORY_INFO, query_memory_info)
+#define DRM_IOCTL_PAGODA_SET_RESERVATION DRM_IOCTL_PAGODA(SET_RESERVATION, set_reservation)
 
 #ifndef __cplusplus
 #define DRM_PAGODA_ASSERT_SIZE(type, size) \
@@ -1324,6 +1401,8 @@ DRM_PAGODA_ASSERT_SIZE(reclaim_result_entry, 8);
 DRM_PAGODA_ASSERT_SIZE(reclaim, 64);
 DRM_PAGODA_ASSERT_SIZE(priority_entry, 8);
 DRM_PAGODA_ASSERT_SIZE(set_priority, 24);
+DRM_PAGODA_ASSERT_SIZE(query_memory_info, 40);
+DRM_PAGODA_ASSERT_SIZE(set_reservation, 16);
 #endif
 
 #if defined(__cplusplus)

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ioctls about how much memory a client uses, and should.
+ */
+#include <drm/drm_file.h>
+#include <pagoda/budget.h>
+#include <pagoda/vidmm.h>
+#include "device.h"
+#include "ioctl.h"
+
+static struct pagoda_budget *budget_of(struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+
+	return &client->budget;
+}
+
+/**
+ * pagoda_ioctl_query_memory_info() - DRM_IOCTL_PAGODA_QUERY_MEMORY_INFO
+ * @drm: Device
+ * @data: struct drm_pagoda_query_memory_info
+ * @file: Caller
+ *
+ * Context: May sleep.
+ * Return: See include/uapi/drm/pagoda_drm.h.
+ */
+int pagoda_ioctl_query_memory_info(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_query_memory_info *args = data;
+	struct pagoda_budget_info info;
+
+	if (pagoda_refuse(drm, args->flags))
+		return -EINVAL;
+	if (pagoda_refuse(drm, args->group >= PAGODA_BUDGET_GROUPS))
+		return -ENOENT;
+	pagoda_budget_info(budget_of(file), args->group, &info);
+	args->budget = info.budget;
+	args->current_usage = info.usage;
+	args->available_for_reservation = info.available;
+	args->current_reservation = info.reservation;
+	return 0;
+}
+
+/**
+ * pagoda_ioctl_set_reservation() - DRM_IOCTL_PAGODA_SET_RESERVATION
+ * @drm: Device
+ * @data: struct drm_pagoda_set_reservation
+ * @file: Caller
+ *
+ * Context: May sleep.
+ * Return: See include/uapi/drm/pagoda_drm.h.
+ */
+int pagoda_ioctl_set_reservation(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	const struct drm_pagoda_set_reservation *args = data;
+	int ret;
+
+	if (pagoda_refuse(drm, args->flags))
+		return -EINVAL;
+	if (pagoda_refuse(drm, args->group >= PAGODA_BUDGET_GROUPS))
+		return -ENOENT;
+	ret = pagoda_budget_reserve(budget_of(file), args->group, args->reservation);
+	pagoda_refuse(drm, ret);
+	return ret;
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Budgets: the rule, and the books it needs. include/pagoda/budget.h says what the rule is.
+ *
+ * Usage is kept up with by who moves allocations, without a lock: a budget is found from what
+ * it was at some time during the call, read once for each client.
+ */
+#include <linux/errno.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <pagoda/budget.h>
+
+/**
+ * pagoda_budget_group() - The group a segment belongs to
+ * @segment: enum drm_pagoda_segment_id
+ *
+ * Nobody has a budget for system memory that the GPU doesn't use.
+ *
+ * Return: enum drm_pagoda_segment_group, or %PAGODA_BUDGET_GROUPS for none.
+ */
+u32 pagoda_budget_group(u32 segment)
+{
+	switch (segment) {
+	case DRM_PAGODA_SEGMENT_VRAM:
+		return DRM_PAGODA_SEGMENT_GROUP_LOCAL;
+	case DRM_PAGODA_SEGMENT_APERTURE:
+		return DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL;
+	default:
+		return PAGODA_BUDGET_GROUPS;
+	}
+}
+
+/**
+ * pagoda_budget_usage() - What a client uses
+ * @budget: Client's
+ * @group: enum drm_pagoda_segment_group
+ *
+ * Context: Any.
+ * Return: Bytes.
+ */
+u64 pagoda_budget_usage(const struct pagoda_budget *budget, u32 group)
+{
+	bool has_tables = group == DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL;
+	u64 bytes = has_tables ? atomic64_read(&budget->table_bytes) : 0;
+	u32 id;
+
+	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
+		if (pagoda_budget_group(id) == group)
+			bytes += atomic64_read(&budget->segment_bytes[id]);
+	return bytes;
+}
+
+static u64 budget_beyond(u64 bytes, u64 limit)
+{
+	return bytes > limit ? bytes - limit : 0;
+}
+
+/**
+ * pagoda_budgets_init() - Nobody is there
+ * @budgets: Budgets
+ * @sizes: Bytes of each group
+ */
+void pagoda_budgets_init(struct pagoda_budgets *budgets, const u64 *sizes)
+{
+	u32 group;
+
+	*budgets = (struct pagoda_budgets) {};
+	spin_lock_init(&budgets->lock);
+	INIT_LIST_HEAD(&budgets->clients);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		budgets->pool[group] = sizes[group] - sizes[group] / PAGODA_BUDGET_KERNEL;
+}
+
+/**
+ * pagoda_budget_join() - A client comes
+ * @budgets: Budgets
+ * @budget: Its, all zeros
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_budget_join(struct pagoda_budgets *budgets, struct pagoda_budget *budget)
+{
+	budget->budgets = budgets;
+	spin_lock(&budgets->lock);
+	list_add_tail(&budget->link, &budgets->clients);
+	spin_unlock(&budgets->lock);
+}
+
+static void budget_set_reservation(struct pagoda_budget *budget, u32 group, u64 bytes)
+{
+	lockdep_assert_held(&budget->budgets->lock);
+	budget->budgets->reserved[group] -= budget->reservation[group];
+	budget->budgets->reserved[group] += bytes;
+	budget->reservation[group] = bytes;
+}
+
+/**
+ * pagoda_budget_close() - A client needs nothing any more
+ * @budget: Its; what it made may still be used by others
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_budget_close(struct pagoda_budget *budget)
+{
+	u32 group;
+
+	spin_lock(&budget->budgets->lock);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		budget_set_reservation(budget, group, 0);
+	spin_unlock(&budget->budgets->lock);
+}
+
+/**
+ * pagoda_budget_leave() - A client goes
+ * @budget: Its; nothing is charged to it any more
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_budget_leave(struct pagoda_budget *budget)
+{
+	pagoda_budget_close(budget);
+	spin_lock(&budget->budgets->lock);
+	list_del(&budget->link);
+	spin_unlock(&budget->budgets->lock);
+}
+
+/**
+ * pagoda_budget_charge() - A client's memory in a segment becomes more, or less
+ * @budget: Client's
+ * @segment: enum drm_pagoda_segment_id
+ * @bytes: By how much
+ *
+ * Context: Any.
+ */
+void pagoda_budget_charge(struct pagoda_budget *budget, u32 segment, s64 bytes)
+{
+	atomic64_add(bytes, &budget->segment_bytes[segment]);
+}
+
+/**
+ * pagoda_budget_charge_tables() - A client's page tables that the CPU writes become more, or less
+ * @budget: Client's
+ * @bytes: By how much
+ *
+ * Context: Any.
+ */
+void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes)
+{
+	atomic64_add(bytes, &budget->table_bytes);
+}
+
+/* ---- The rule ------------------------------------------------------------------- */
+
+static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 group)
+{
+	return budget->budgets->reserved[group] - budget->reservation[group];
+}
+
+/* What each uses and has not reserved. */
+static void budget_note_claims(struct pagoda_budgets *budgets, u32 group)
+{
+	struct pagoda_budget *each;
+
+	list_for_each_entry(each, &budgets->clients, link)
+		each->claim = budget_beyond(pagoda_budget_usage(each, group),
+					    each->reservation[group]);
+}
+
+/*
+ * Others who claim no more than @level have it: how much is that for each of the rest, of whom
+ * @budget is always one? Asked again with the answer it isn't less.
+ */
+static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
+{
+	const struct pagoda_budget *each;
+	u32 sharers = 1;
+
+	list_for_each_entry(each, &budget->budgets->clients, link) {
+		if (each == budget)
+			continue;
+		if (each->claim <= level)
+			left -= each->claim;
+		else
+			sharers++;
+	}
+	return div_u64(left, sharers);
+}
+
+/*
+ * The highest level that leaves room for what others claim up to it. Each turn but the last
+ * satisfies somebody; what that can add is a part of the last step, so there are few.
+ */
+static u64 budget_find(const struct pagoda_budget *budget, u32 group)
+{
+	struct pagoda_budgets *budgets = budget->budgets;
+	u64 pool = budget_beyond(budgets->pool[group], budget_reserved_by_others(budget, group));
+	u64 level = 0, next;
+
+	lockdep_assert_held(&budgets->lock);
+	budget_note_claims(budgets, group);
+	while ((next = budget_raise(budget, pool, level)) != level)
+		level = next;
+	return round_down(level, PAGE_SIZE);
+}
+
+/* All together may reserve half of the pool: the other one is for who didn't. */
+static u64 budget_available(const struct pagoda_budget *budget, u32 group)
+{
+	return budget_beyond(budget->budgets->pool[group] / 2,
+			     budget_reserved_by_others(budget, group));
+}
+
+/* ---- What clients ask ------------------------------------------------------------ */
+
+/**
+ * pagoda_budget_info() - A client's numbers
+ * @budget: Client's
+ * @group: enum drm_pagoda_segment_group
+ * @info: Filled
+ *
+ * Context: Takes a spinlock. Takes as long as there are clients.
+ */
+void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_budget_info *info)
+{
+	spin_lock(&budget->budgets->lock);
+	*info = (struct pagoda_budget_info) {
+		.budget = budget_find(budget, group),
+		.usage = pagoda_budget_usage(budget, group),
+		.reservation = budget->reservation[group],
+		.available = budget_available(budget, group),
+	};
+	spin_unlock(&budget->budgets->lock);
+}
+
+/**
+ * pagoda_budget_reserve() - Say how much a client needs at least
+ * @budget: Client's
+ * @group: enum drm_pagoda_segment_group
+ * @bytes: How much; 0 = it doesn't matter
+ *
+ * Context: Takes a spinlock.
+ * Return: 0, or -EDQUOT if that is more than is available; then nothing has changed.
+ */
+int pagoda_budget_reserve(struct pagoda_budget *budget, u32 group, u64 bytes)
+{
+	struct pagoda_budgets *budgets = budget->budgets;
+	int ret = 0;
+
+	spin_lock(&budgets->lock);
+	if (bytes > budget_available(budget, group))
+		ret = -EDQUOT;
+	else
+		budget_set_reservation(budget, group, bytes);
+	spin_unlock(&budgets->lock);
+	return ret;
+}
+
+static u64 budget_excess(const struct pagoda_budget *budget, u32 group, u64 more)
+{
+	u64 usage = pagoda_budget_usage(budget, group) + budget->expected[group] + more;
+
+	return budget_beyond(usage, budget_find(budget, group));
+}
+
+/**
+ * pagoda_budget_excess() - Bytes by which a client is over its budgets
+ * @budget: Client's
+ *
+ * Context: Takes a spinlock. Takes as long as there are clients.
+ * Return: The sum over all groups; what is on its way counts.
+ */
+u64 pagoda_budget_excess(struct pagoda_budget *budget)
+{
+	u64 excess = 0;
+	u32 group;
+
+	spin_lock(&budget->budgets->lock);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		excess += budget_excess(budget, group, 0);
+	spin_unlock(&budget->budgets->lock);
+	return excess;
+}
+
+/**
+ * pagoda_budget_expect() - A client's usage will grow
+ * @budget: Client's
+ * @bytes: By how much, for each group
+ * @deny: Not over the budget of a group that grows (C167)
+ *
+ * Context: Takes a spinlock. With @deny takes as long as there are clients.
+ * Return: 0, and pagoda_budget_arrived() is to follow; with @deny bytes that are too many, and
+ * nothing has changed.
+ */
+u64 pagoda_budget_expect(struct pagoda_budget *budget, const u64 *bytes, bool deny)
+{
+	u64 excess = 0;
+	u32 group;
+
+	spin_lock(&budget->budgets->lock);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS && deny; group++)
+		if (bytes[group])
+			excess += budget_excess(budget, group, bytes[group]);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS && !excess; group++)
+		budget->expected[group] += bytes[group];
+	spin_unlock(&budget->budgets->lock);
+	return excess;
+}
+
+/**
+ * pagoda_budget_arrived() - It has grown, or won't
+ * @budget: Client's
+ * @bytes: As with pagoda_budget_expect()
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_budget_arrived(struct pagoda_budget *budget, const u64 *bytes)
+{
+	u32 group;
+
+	spin_lock(&budget->budgets->lock);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		budget->expected[group] -= bytes[group];
+	spin_unlock(&budget->budgets->lock);
+}
