@@ -4,7 +4,6 @@
  * pays for it.
  */
 #include <linux/delay.h>
-#include <linux/dma-fence-chain.h>
 #include <linux/sizes.h>
 #include <drm/drm_syncobj.h>
 
@@ -96,19 +95,7 @@ static int paging_evict(struct paging_test *t, u32 queue, u32 first, u32 count, 
 /* Waits for a value; its error. */
 static int paging_wait(struct paging_test *t, u32 queue, u64 value)
 {
-	struct dma_fence *fence;
-	int error = 0;
-
-	if (!value)
-		return 0;
-	while (!submit_point(t->points[queue], value, &fence))
-		fsleep(USEC_PER_MSEC);
-	if (fence) {
-		dma_fence_wait(fence, false);
-		error = dma_fence_chain_contained(fence)->error;
-	}
-	dma_fence_put(fence);
-	return error;
+	return value ? submit_wait_point(t->points[queue], value) : 0;
 }
 
 static bool paging_is_over(struct paging_test *t, u32 queue, u64 value)

@@ -279,12 +279,12 @@ int submit_job(struct submit_client *client, const struct submit_args *args)
 	return submit_send(client, submit);
 }
 
-int submit_wait(struct submit_client *client)
+int submit_wait_point(struct drm_syncobj *syncobj, u64 point)
 {
 	struct dma_fence *fence;
 	int error = 0;
 
-	while (!submit_point(client->done, client->sent, &fence))
+	while (!submit_point(syncobj, point, &fence))
 		fsleep(USEC_PER_MSEC);
 	if (fence) {
 		dma_fence_wait(fence, false);
@@ -292,6 +292,11 @@ int submit_wait(struct submit_client *client)
 	}
 	dma_fence_put(fence);
 	return error;
+}
+
+int submit_wait(struct submit_client *client)
+{
+	return submit_wait_point(client->done, client->sent);
 }
 
 struct pagoda_bo *submit_save_area(struct submit_client *client)

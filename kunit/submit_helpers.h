@@ -90,6 +90,8 @@ struct drm_pagoda_context_state submit_state(struct submit_client *client);
 struct drm_syncobj *submit_syncobj(struct kunit *test);
 /* Is there such a point? Its fence is the caller's; NULL: it is long over. */
 bool submit_point(struct drm_syncobj *syncobj, u64 point, struct dma_fence **fence);
+/* Waits until there is, and it is through: its error. */
+int submit_wait_point(struct drm_syncobj *syncobj, u64 point);
 void submit_signal(struct submit_client *client, struct drm_syncobj *syncobj, u64 point);
 
 #endif

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Budgets: the rule against a model, usage against what is where, and requests that mustn't go
+ * over a budget.
+ */
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <drm/drm_syncobj.h>
+#include <pagoda/budget.h>
+
+#include "../drivers/pagoda/vidmm/context.h"
+#include "../drivers/pagoda/vidmm/paging_queue.h"
+#include "../drivers/pagoda/vidmm/require.h"
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "offer_helpers.h"
+#include "vidmm_helpers.h"
+
+#define LOCAL		DRM_PAGODA_SEGMENT_GROUP_LOCAL
+#define NON_LOCAL	DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL
+#define HERE		SZ_4M
+
+/* ---- The rule ---------------------------------------------------------------------- */
+
+#define MOST	9u
+#define STEPS	6000u
+
+/* What should be known of each client, by slot. */
+struct budget_model {
+	struct kunit *test;
+	struct pagoda_budgets budgets;
+	struct pagoda_budget clients[MOST];
+	bool there[MOST];
+	u64 sizes[PAGODA_BUDGET_GROUPS];
+	u64 usage[MOST][PAGODA_BUDGET_GROUPS];
+	u64 reservation[MOST][PAGODA_BUDGET_GROUPS];
+};
+
+static u64 model_pool(const struct budget_model *m, u32 group)
+{
+	return m->sizes[group] - m->sizes[group] / 32;
+}
+
+static u64 model_reserved_by_others(const struct budget_model *m, u32 who, u32 group)
+{
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < MOST; i++)
+		if (i != who && m->there[i])
+			bytes += m->reservation[i][group];
+	return bytes;
+}
+
+/* Would a budget of @level leave room for everybody? */
+static bool model_fits(const struct budget_model *m, u32 who, u32 group, u64 level)
+{
+	u64 need = model_reserved_by_others(m, who, group) + level, beyond;
+	u32 i;
+
+	for (i = 0; i < MOST; i++) {
+		if (i == who || !m->there[i] || m->usage[i][group] <= m->reservation[i][group])
+			continue;
+		beyond = m->usage[i][group] - m->reservation[i][group];
+		need += min(beyond, level);
+	}
+	return need <= model_pool(m, group);
+}
+
+static u64 model_budget(const struct budget_model *m, u32 who, u32 group)
+{
+	u64 low = 0, high = model_pool(m, group) + 1, middle;
+
+	while (high - low > 1) {
+		middle = low + (high - low) / 2;
+		if (model_fits(m, who, group, middle))
+			low = middle;
+		else
+			high = middle;
+	}
+	return low & PAGE_MASK;
+}
+
+static u64 model_available(const struct budget_model *m, u32 who, u32 group)
+{
+	u64 half = model_pool(m, group) / 2;
+
+	return half - min(half, model_reserved_by_others(m, who, group));
+}
+
+static void model_expect(struct budget_model *m, u32 who, u32 group)
+{
+	struct pagoda_budget_info info;
+
+	pagoda_budget_info(&m->clients[who], group, &info);
+	KUNIT_ASSERT_EQ(m->test, info.usage, m->usage[who][group]);
+	KUNIT_ASSERT_EQ(m->test, info.reservation, m->reservation[who][group]);
+	KUNIT_ASSERT_EQ(m->test, info.available, model_available(m, who, group));
+	KUNIT_ASSERT_EQ(m->test, info.budget, model_budget(m, who, group));
+}
+
+static void model_init(struct budget_model *m, struct kunit *test, u64 local, u64 non_local)
+{
+	m->test = test;
+	m->sizes[LOCAL] = local;
+	m->sizes[NON_LOCAL] = non_local;
+	pagoda_budgets_init(&m->budgets, m->sizes);
+}
+
+static void model_join(struct budget_model *m, u32 who)
+{
+	m->there[who] = true;
+	m->clients[who] = (struct pagoda_budget) {};
+	pagoda_budget_join(&m->budgets, &m->clients[who]);
+}
+
+static void model_charge(struct budget_model *m, u32 who, u32 segment, s64 bytes)
+{
+	u32 group = segment == DRM_PAGODA_SEGMENT_VRAM ? LOCAL : NON_LOCAL;
+
+	pagoda_budget_charge(&m->clients[who], segment, bytes);
+	if (segment != DRM_PAGODA_SEGMENT_SYSTEM)
+		m->usage[who][group] += bytes;
+}
+
+static void model_leave(struct budget_model *m, u32 who)
+{
+	m->there[who] = false;
+	memset(m->usage[who], 0, sizeof(m->usage[who]));
+	memset(m->reservation[who], 0, sizeof(m->reservation[who]));
+	pagoda_budget_leave(&m->clients[who]);
+}
+
+static void model_reserve(struct budget_model *m, struct rnd_state *rnd, u32 who, u32 group)
+{
+	u64 most = model_available(m, who, group), bytes;
+	struct pagoda_budget_info before, after;
+
+	/* Just as much, just too much, much too much, or anything. */
+	switch (pagoda_kunit_below(rnd, 4)) {
+	case 0:
+		bytes = most;
+		break;
+	case 1:
+		bytes = most + 1;
+		break;
+	case 2:
+		bytes = U64_MAX - pagoda_kunit_below(rnd, 100);
+		break;
+	default:
+		bytes = most / 256 * pagoda_kunit_below(rnd, 256);
+	}
+	pagoda_budget_info(&m->clients[who], group, &before);
+	KUNIT_ASSERT_EQ(m->test, pagoda_budget_reserve(&m->clients[who], group, bytes),
+			bytes > most ? -EDQUOT : 0);
+	if (bytes <= most)
+		m->reservation[who][group] = bytes;
+	pagoda_budget_info(&m->clients[who], group, &after);
+	KUNIT_ASSERT_EQ(m->test, before.budget, after.budget);
+	KUNIT_ASSERT_EQ(m->test, after.reservation, m->reservation[who][group]);
+}
+
+/* Sometimes nearly everything, sometimes a little, sometimes as much as somebody else has. */
+static void model_use(struct budget_model *m, struct rnd_state *rnd, u32 who)
+{
+	u32 segment = pagoda_kunit_below(rnd, PAGODA_BUDGET_SEGMENTS);
+	u32 group = segment == DRM_PAGODA_SEGMENT_VRAM ? LOCAL : NON_LOCAL;
+	u32 other = pagoda_kunit_below(rnd, MOST);
+	u64 pages = m->sizes[group] >> PAGE_SHIFT, wanted;
+
+	wanted = (pages >> pagoda_kunit_below(rnd, 12)) * pagoda_kunit_below(rnd, 4) << PAGE_SHIFT;
+	if (m->there[other] && pagoda_kunit_below(rnd, 2))
+		wanted = m->usage[other][group];
+	if (segment == DRM_PAGODA_SEGMENT_SYSTEM)
+		model_charge(m, who, segment, PAGE_SIZE);
+	else
+		model_charge(m, who, segment, (s64)(wanted - m->usage[who][group]));
+}
+
+static void model_step(struct budget_model *m, struct rnd_state *rnd)
+{
+	u32 who = pagoda_kunit_below(rnd, MOST);
+
+	if (!m->there[who]) {
+		model_join(m, who);
+		return;
+	}
+	switch (pagoda_kunit_below(rnd, 16)) {
+	case 0:
+		model_leave(m, who);
+		break;
+	case 1:
+		pagoda_budget_close(&m->clients[who]);
+		memset(m->reservation[who], 0, sizeof(m->reservation[who]));
+		break;
+	case 2 ... 5:
+		model_reserve(m, rnd, who, pagoda_kunit_below(rnd, PAGODA_BUDGET_GROUPS));
+		break;
+	default:
+		model_use(m, rnd, who);
+	}
+}
+
+static void budget_random(struct kunit *test)
+{
+	static const u64 sizes[][PAGODA_BUDGET_GROUPS] = {
+		{ 64 * PAGE_SIZE, SZ_64M }, { 1ull << 40, 1ull << 36 }, { PAGE_SIZE, 0 },
+	};
+	struct budget_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct rnd_state rnd;
+	u32 step, shape, who;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	pagoda_kunit_seed(test, &rnd);
+	for (shape = 0; shape < ARRAY_SIZE(sizes); shape++) {
+		model_init(m, test, sizes[shape][LOCAL], sizes[shape][NON_LOCAL]);
+		for (step = 0; step < STEPS; step++) {
+			PAGODA_PROVES(C166);
+			model_step(m, &rnd);
+			who = pagoda_kunit_below(&rnd, MOST);
+			if (m->there[who])
+				model_expect(m, who, pagoda_kunit_below(&rnd, 2));
+		}
+		for (who = 0; who < MOST; who++)
+			if (m->there[who])
+				model_leave(m, who);
+		KUNIT_EXPECT_TRUE(test, list_empty(&m->budgets.clients));
+		KUNIT_EXPECT_EQ(test, m->budgets.reserved[LOCAL], 0ull);
+		KUNIT_EXPECT_EQ(test, m->budgets.reserved[NON_LOCAL], 0ull);
+	}
+}
+
+static u64 local_budget(struct budget_model *m, u32 who)
+{
+	struct pagoda_budget_info info;
+
+	pagoda_budget_info(&m->clients[who], LOCAL, &info);
+	return info.budget;
+}
+
+static void local_use(struct budget_model *m, u32 who, u64 pages)
+{
+	model_charge(m, who, DRM_PAGODA_SEGMENT_VRAM,
+		     (s64)((pages << PAGE_SHIFT) - m->usage[who][LOCAL]));
+}
+
+/* In numbers anybody can check: 960 pages are there. */
+static void budget_lends(struct kunit *test)
+{
+	struct budget_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	model_init(m, test, 960 * PAGE_SIZE * 32 / 31, SZ_64M);
+	KUNIT_ASSERT_EQ(test, m->budgets.pool[LOCAL] >> PAGE_SHIFT, 960ull);
+	for (i = 0; i < 3; i++)
+		model_join(m, i);
+	/* Files that use nothing don't count. */
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, local_budget(m, i) >> PAGE_SHIFT, 960ull);
+	/* What the first uses the others can't have, up to a fair share. */
+	local_use(m, 0, 100);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 960ull);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 1) >> PAGE_SHIFT, 860ull);
+	local_use(m, 0, 900);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 1) >> PAGE_SHIFT, 480ull);
+	local_use(m, 1, 60);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 900ull);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 450ull);
+	local_use(m, 1, 500);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 480ull);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 320ull);
+	/* A reservation is its owner's, whether it is used or not. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&m->clients[2], LOCAL, 360 * PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 320ull);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 300ull);
+	local_use(m, 2, 360);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 300ull);
+	local_use(m, 2, 400);
+	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 280ull);
+	/* All can be reserved but the other half. */
+	KUNIT_EXPECT_EQ(test, -EDQUOT, pagoda_budget_reserve(&m->clients[0], LOCAL,
+							     120 * PAGE_SIZE + 1));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_budget_reserve(&m->clients[0], LOCAL, 120 * PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, -EDQUOT, pagoda_budget_reserve(&m->clients[1], LOCAL, 1));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_budget_reserve(&m->clients[1], NON_LOCAL, SZ_16M));
+	for (i = 0; i < 3; i++)
+		model_leave(m, i);
+}
+
+/* ---- Usage ---------------------------------------------------------------------------- */
+
+static u64 usage_of(struct pagoda_client *client, u32 group)
+{
+	struct pagoda_budget_info info;
+
+	pagoda_budget_info(&client->budget, group, &info);
+	return info.usage;
+}
+
+/* What is there of a client's, counted one by one: page tables and save areas, too. */
+static u64 usage_counted(struct pagoda_rig *rig, u32 type)
+{
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u64 bytes = 0;
+
+	xa_for_each(&rig->vidmm->bos, id, bo)
+		if (bo->client == rig->client && bo->ttm.resource &&
+		    bo->ttm.resource->mem_type == type)
+			bytes += bo->ttm.base.size;
+	return bytes;
+}
+
+static void usage_expect(struct pagoda_rig *rig, u64 vram, u64 aperture)
+{
+	KUNIT_EXPECT_EQ(rig->test, usage_of(rig->client, LOCAL), vram);
+	KUNIT_EXPECT_EQ(rig->test, usage_of(rig->client, NON_LOCAL), aperture);
+	KUNIT_EXPECT_EQ(rig->test, usage_counted(rig, TTM_PL_VRAM), vram);
+	KUNIT_EXPECT_EQ(rig->test, usage_counted(rig, TTM_PL_TT), aperture);
+}
+
+static void budget_usage_moves(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[] = {
+		pagoda_rig_bo(rig, 5, CPU, EITHER, 0),
+		pagoda_rig_bo(rig, 7, CPU, EITHER, SUBMIT_APERTURE),
+		pagoda_rig_bo(rig, 11, 0, SUBMIT_VRAM, 0),
+		pagoda_rig_bo(rig, 13, CPU, SUBMIT_APERTURE, 0),
+	};
+	u64 vram = usage_of(rig->client, LOCAL);
+	u32 i;
+
+	PAGODA_PROVES(C165);
+	/* What was never anywhere is nowhere. */
+	usage_expect(rig, vram, 0);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[i]));
+	usage_expect(rig, vram + 23 * PAGE_SIZE, 13 * PAGE_SIZE);
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[i]));
+	/* The second one's eviction segment is the aperture. */
+	usage_expect(rig, vram, 20 * PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[2]));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[2], DRM_PAGODA_OFFER_LOW));
+	usage_expect(rig, vram + 11 * PAGE_SIZE, 20 * PAGE_SIZE);
+	/* Discarded, it is nowhere. */
+	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[2]));
+	usage_expect(rig, vram, 20 * PAGE_SIZE);
+	swap_out_all(rig);
+	usage_expect(rig, vram, usage_counted(rig, TTM_PL_TT));
+	close_all(bos, ARRAY_SIZE(bos));
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	usage_expect(rig, vram, 0);
+}
+
+/* A VM's page tables and a context's save area are its client's. */
+static void budget_usage_tables(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	bool by_cpu = pagoda_mmu_mode(rig->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
+	u64 before = usage_of(rig->client, LOCAL), local, non_local;
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = submit_private(client, 4, SUBMIT_VRAM, HERE);
+
+	submit_store(client, HERE, 3);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	local = usage_of(rig->client, LOCAL);
+	non_local = usage_of(rig->client, NON_LOCAL);
+	PAGODA_PROVES(C165);
+	KUNIT_EXPECT_EQ(test, local, usage_counted(rig, TTM_PL_VRAM));
+	/* Tables that the CPU writes are pages that no allocation has. */
+	if (by_cpu)
+		KUNIT_EXPECT_GE(test, non_local, usage_counted(rig, TTM_PL_TT) + 4 * PAGE_SIZE);
+	else
+		KUNIT_EXPECT_EQ(test, non_local, usage_counted(rig, TTM_PL_TT));
+	/* The allocation, the code, the save area, and a page table at each level. */
+	KUNIT_EXPECT_GE(test, local + non_local, before + (4 + SUBMIT_PAGES + 4) * PAGE_SIZE +
+						 VIRTIO_PAGODA_CONTEXT_BYTES);
+	pagoda_vm_forget(client->vm, bo);
+	submit_client_end(client);
+	pagoda_rig_close(bo);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), usage_counted(rig, TTM_PL_VRAM));
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), before);
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, NON_LOCAL), 0ull);
+}
+
+/* ---- Not over the budget ------------------------------------------------------------------ */
+
+#define DENY	DRM_PAGODA_RESIDENT_DENY_OVERBUDGET
+#define PAGES	64u
+#define BOS	12u
+
+struct deny_test {
+	struct pagoda_rig *rig;
+	struct pagoda_client *other;
+	struct drm_syncobj *timeline;
+	struct pagoda_paging_queue *queue;
+	struct pagoda_bo *bos[BOS];
+	struct pagoda_paging_args last;
+};
+
+/* Another client's reservation leaves a budget of @budget allocations and half of one. */
+static struct deny_test deny_begin(struct kunit *test, u32 budget)
+{
+	struct deny_test t = { .rig = submit_rig(test), .timeline = submit_syncobj(test) };
+	struct pagoda_budget_info info;
+	u32 i;
+
+	t.other = pagoda_client_create(t.rig->vidmm);
+	KUNIT_ASSERT_NOT_NULL(test, t.other);
+	t.queue = pagoda_paging_queue_create(t.rig->vidmm, t.rig->client, 0, t.timeline);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t.queue));
+	for (i = 0; i < BOS; i++)
+		t.bos[i] = pagoda_rig_bo(t.rig, PAGES, CPU, SUBMIT_VRAM, 0);
+	pagoda_budget_info(&t.rig->client->budget, LOCAL, &info);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL,
+						       info.budget - info.usage -
+						       (budget * PAGES + PAGES / 2) * PAGE_SIZE));
+	return t;
+}
+
+static void deny_end(struct deny_test *t)
+{
+	pagoda_client_drop_lists(t->rig->client);
+	pagoda_paging_queue_put(t->queue);
+	pagoda_client_put(t->other);
+	close_all(t->bos, BOS);
+}
+
+static int deny_make(struct deny_test *t, u32 first, u32 count, u32 flags)
+{
+	t->last = (struct pagoda_paging_args) {
+		.bos = &t->bos[first], .count = count, .flags = flags,
+	};
+	return pagoda_paging_make_resident(t->queue, &t->last);
+}
+
+static int deny_evict(struct deny_test *t, u32 first, u32 count)
+{
+	t->last = (struct pagoda_paging_args) { .bos = &t->bos[first], .count = count };
+	return pagoda_paging_evict(t->queue, &t->last);
+}
+
+static int deny_wait(struct deny_test *t)
+{
+	return t->last.value ? submit_wait_point(t->timeline, t->last.value) : 0;
+}
+
+/* Refused by @over bytes, and nothing has happened. */
+static void deny_refused(struct deny_test *t, u32 first, u32 count, u64 over)
+{
+	struct kunit *test = t->rig->test;
+	u64 usage = usage_of(t->rig->client, LOCAL), given = t->queue->given;
+	u32 i, counts[BOS];
+
+	for (i = 0; i < BOS; i++)
+		counts[i] = pagoda_require_count(t->rig->client, t->bos[i]);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, deny_make(t, first, count, DENY));
+	KUNIT_EXPECT_EQ(test, t->last.bytes_to_trim, over);
+	KUNIT_EXPECT_EQ(test, t->last.value, 0ull);
+	KUNIT_EXPECT_EQ(test, t->queue->given, given);
+	KUNIT_EXPECT_EQ(test, usage_of(t->rig->client, LOCAL), usage);
+	KUNIT_EXPECT_EQ(test, t->rig->client->error, 0);
+	for (i = 0; i < BOS; i++)
+		KUNIT_EXPECT_EQ(test, counts[i], pagoda_require_count(t->rig->client, t->bos[i]));
+}
+
+static void budget_denies(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+	const u64 half = PAGES / 2 * PAGE_SIZE, one = PAGES * PAGE_SIZE;
+
+	PAGODA_PROVES(C167);
+	deny_refused(&t, 0, 9, half);
+	deny_refused(&t, 0, 12, 3 * one + half);
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 6, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	/* What is on the list asks for nothing more. */
+	deny_refused(&t, 3, 6, half);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	deny_refused(&t, 11, 1, half);
+	/* Without the flag nobody is stopped; what is over is told. */
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 8, 2, 0));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	deny_refused(&t, 11, 1, 2 * one + half);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 10, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 0, 1));
+	KUNIT_EXPECT_EQ(test, t.last.bytes_to_trim, one + half);
+	/* That much less and it goes. */
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 0, 1));
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 8, 2));
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 8, 2));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 11, 1, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	KUNIT_EXPECT_TRUE(test, in_vram(t.bos[11]));
+	deny_end(&t);
+}
+
+/* What was accepted counts before it is there, and once when it is. */
+static void budget_denies_ahead(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+	const u64 half = PAGES / 2 * PAGE_SIZE;
+	u64 value;
+
+	/* The pager can't go on: the first isn't there before it is let. */
+	dma_resv_lock(t.bos[0]->ttm.base.resv, NULL);
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 5, DENY));
+	KUNIT_ASSERT_NE(test, t.last.value, 0ull);
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 5, 3, 0));
+	value = t.last.value;
+	deny_refused(&t, 8, 1, half);
+	KUNIT_EXPECT_EQ(test, pagoda_budget_excess(&t.rig->client->budget), 0ull);
+	dma_resv_unlock(t.bos[0]->ttm.base.resv);
+	KUNIT_ASSERT_EQ(test, 0, submit_wait_point(t.timeline, value));
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	deny_refused(&t, 8, 1, half);
+	/* More room for who is alone. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL, 0));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 8, 1, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	deny_end(&t);
+}
+
+/* What is given up before its turn isn't expected any more, whatever becomes of it. */
+static void budget_expects_no_longer(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+
+	dma_resv_lock(t.bos[0]->ttm.base.resv, NULL);
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 2, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 8 * PAGES * PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 2, 6));
+	dma_resv_unlock(t.bos[0]->ttm.base.resv);
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), usage_counted(t.rig, TTM_PL_VRAM));
+	KUNIT_EXPECT_FALSE(test, in_vram(t.bos[2]));
+	deny_refused(&t, 2, 7, PAGES / 2 * PAGE_SIZE);
+	/* The file is closed: nothing is left, nor reserved. */
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
+	pagoda_client_drop_lists(t.rig->client);
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	deny_end(&t);
+}
+
+static struct kunit_case budget_cases[] = {
+	KUNIT_CASE(budget_random),
+	KUNIT_CASE(budget_lends),
+	KUNIT_CASE_PARAM(budget_usage_moves, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(budget_usage_tables, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(budget_denies, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_denies_ahead, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_expects_no_longer, pagoda_rig_mmu_modes),
+	{ }
+};
+
+static struct kunit_suite budget_suite = {
+	.name = "pagoda_budget",
+	.test_cases = budget_cases,
+};
+
+kunit_test_suite(budget_suite);
