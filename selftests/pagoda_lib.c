@@ -397,6 +397,19 @@ int pagoda_set_priority(int fd, uint32_t handle, uint32_t priority)
 	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_SET_PRIORITY, &args);
 }
 
+int pagoda_memory_info(int fd, uint32_t group, struct drm_pagoda_query_memory_info *info)
+{
+	*info = (struct drm_pagoda_query_memory_info) { .group = group };
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_QUERY_MEMORY_INFO, info);
+}
+
+int pagoda_set_reservation(int fd, uint32_t group, uint64_t bytes)
+{
+	struct drm_pagoda_set_reservation args = { .group = group, .reservation = bytes };
+
+	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_SET_RESERVATION, &args);
+}
+
 int pagoda_syncobj_create(int fd, uint32_t *syncobj)
 {
 	struct drm_syncobj_create args = { 0 };

@@ -95,6 +95,10 @@ int pagoda_reclaim(int fd, const uint32_t *handles, uint32_t count, uint32_t syn
 int pagoda_reclaim_one(int fd, uint32_t handle);
 int pagoda_set_priority(int fd, uint32_t handle, uint32_t priority);
 
+/* Budgets. @group: enum drm_pagoda_segment_group. */
+int pagoda_memory_info(int fd, uint32_t group, struct drm_pagoda_query_memory_info *info);
+int pagoda_set_reservation(int fd, uint32_t group, uint64_t bytes);
+
 int pagoda_syncobj_create(int fd, uint32_t *syncobj);
 int pagoda_syncobj_destroy(int fd, uint32_t syncobj);
 /* Waits for a point, at most @timeout_ns from now: -ETIME. */
