@@ -67,7 +67,7 @@ static const struct drm_driver pagoda_driver = {
 			   DRIVER_SYNCOBJ_TIMELINE,
 	.open = pagoda_open,
 	.postclose = pagoda_postclose,
-	.show_fdinfo = drm_show_memory_stats,
+	.show_fdinfo = pagoda_show_fdinfo,
 	.gem_prime_import = pagoda_gem_prime_import,
 #ifdef CONFIG_DEBUG_FS
 	.debugfs_init = pagoda_debugfs_init,

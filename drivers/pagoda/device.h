@@ -7,6 +7,7 @@
 
 struct drm_file;
 struct drm_minor;
+struct drm_printer;
 struct pagoda_client;
 struct pagoda_vidmm;
 
@@ -55,6 +56,7 @@ static inline struct pagoda_device *pagoda_device_of_drm(struct drm_device *drm)
 
 extern const struct pagoda_virtio_callbacks pagoda_device_callbacks;
 
+void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void pagoda_debugfs_init(struct drm_minor *minor);
 
 #endif

@@ -180,6 +180,25 @@ int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count
 int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
 			const u32 *priorities, u32 count);
 
+/**
+ * struct pagoda_memory - Memory of a client in a segment, in bytes
+ * @total: What there is
+ * @shared: What of that other files have, too
+ * @resident: What of that takes place
+ * @active: What of that the GPU has work for
+ * @purgeable: What of that is offered, takes place and isn't active
+ */
+struct pagoda_memory {
+	u64 total;
+	u64 shared;
+	u64 resident;
+	u64 active;
+	u64 purgeable;
+};
+
+void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
+		       struct pagoda_bo *bo, bool shared);
+void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client);
 int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 			      u32 id, struct drm_pagoda_segment_info *info);
 void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats);

@@ -610,20 +610,11 @@ static struct dma_buf *pagoda_bo_gem_export(struct drm_gem_object *obj, int flag
 	return pagoda_prime_export(pagoda_bo_of_gem(obj), flags);
 }
 
-static enum drm_gem_object_status pagoda_bo_gem_status(struct drm_gem_object *obj)
-{
-	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
-
-	return (READ_ONCE(bo->resident) ? DRM_GEM_OBJECT_RESIDENT : 0) |
-	       (pagoda_bo_is_offered(bo) ? DRM_GEM_OBJECT_PURGEABLE : 0);
-}
-
 const struct drm_gem_object_funcs pagoda_bo_gem_funcs = {
 	.free = pagoda_bo_gem_free,
 	.open = pagoda_bo_gem_open,
 	.close = pagoda_bo_gem_close,
 	.mmap = pagoda_bo_gem_mmap,
 	.export = pagoda_bo_gem_export,
-	.status = pagoda_bo_gem_status,
 	.vm_ops = &pagoda_bo_vm_ops,
 };

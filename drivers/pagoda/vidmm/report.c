@@ -83,6 +83,80 @@ int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *
 	return 0;
 }
 
+static u32 report_segment(const struct pagoda_bo *bo)
+{
+	return bo->charged < VIRTIO_PAGODA_SEGMENT_COUNT ? bo->charged :
+							    VIRTIO_PAGODA_SEGMENT_SYSTEM;
+}
+
+/* In the system segment it takes no place before it has pages. */
+static bool report_is_resident(const struct pagoda_bo *bo)
+{
+	return report_segment(bo) != VIRTIO_PAGODA_SEGMENT_SYSTEM ||
+	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
+}
+
+/**
+ * pagoda_memory_add() - An allocation that a client has a handle of
+ * @memory: For each segment, by id; added to
+ * @client: Client
+ * @bo: Allocation
+ * @shared: Others have one, too
+ *
+ * The totals are of what is charged to others only; pagoda_memory_add_client() adds the rest.
+ *
+ * Context: Takes the reservation; may sleep.
+ */
+void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
+		       struct pagoda_bo *bo, bool shared)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+	u64 size = bo->ttm.base.size;
+	bool active;
+
+	dma_resv_lock(resv, NULL);
+	active = !dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP);
+	memory += report_segment(bo);
+	if (bo->client != client)
+		memory->total += size;
+	if (shared)
+		memory->shared += size;
+	if (active)
+		memory->active += size;
+	if (report_is_resident(bo)) {
+		memory->resident += size;
+		if (pagoda_bo_is_offered(bo) && !active)
+			memory->purgeable += size;
+	}
+	dma_resv_unlock(resv);
+}
+
+/**
+ * pagoda_memory_add_client() - All that is charged to a client, with handles or without
+ * @memory: For each segment, by id; all pagoda_memory_add() were before
+ * @client: Client
+ *
+ * What moves meanwhile may have been seen in one place and be charged to another.
+ *
+ * Context: Any.
+ */
+void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
+{
+	const struct pagoda_budget *budget = &client->budget;
+	u32 id, group;
+
+	for (id = 0; id < VIRTIO_PAGODA_SEGMENT_COUNT; id++) {
+		group = pagoda_budget_group(id);
+		if (group < PAGODA_BUDGET_GROUPS) {
+			memory[id].total += pagoda_budget_usage(budget, group);
+			memory[id].resident = memory[id].total;
+		} else {
+			memory[id].total += atomic64_read(&budget->segment_bytes[id]);
+		}
+		memory[id].shared = min(memory[id].shared, memory[id].total);
+	}
+}
+
 /**
  * pagoda_vidmm_stats() - Counters since probe
  * @vidmm: The manager

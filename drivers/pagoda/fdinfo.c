@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /proc/<pid>/fdinfo/<fd>, in the keys of Documentation/gpu/drm-usage-stats.rst.
+ *
+ * The regions are segments, by the names other drivers have for them:
+ *
+ *	vram	VRAM
+ *	gtt	system memory the GPU uses, in the aperture or with an address of its own
+ *	system	what was evicted, or never was anywhere; resident is what has pages there
+ *
+ * Something is where it is now, and nowhere else. The driver's own memory for the client, page
+ * tables and context save areas, is in the totals, as it is in QUERY_MEMORY_INFO.
+ */
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_print.h>
+#include <pagoda/vidmm.h>
+#include "device.h"
+
+static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
+	[DRM_PAGODA_SEGMENT_SYSTEM] = "system",
+	[DRM_PAGODA_SEGMENT_VRAM] = "vram",
+	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
+};
+
+/* The first one from a handle on, with a reference. */
+static struct drm_gem_object *fdinfo_next(struct drm_file *file, int *handle)
+{
+	struct drm_gem_object *obj;
+
+	spin_lock(&file->table_lock);
+	obj = idr_get_next(&file->object_idr, handle);
+	if (obj)
+		drm_gem_object_get(obj);
+	spin_unlock(&file->table_lock);
+	return obj;
+}
+
+static void fdinfo_print(struct drm_printer *p, const struct pagoda_memory *memory,
+			 const char *region)
+{
+	const struct drm_memory_stats stats = {
+		.shared = memory->shared,
+		.private = memory->total - memory->shared,
+		.resident = memory->resident,
+		.purgeable = memory->purgeable,
+		.active = memory->active,
+	};
+
+	drm_print_memory_stats(p, &stats, DRM_GEM_OBJECT_RESIDENT | DRM_GEM_OBJECT_PURGEABLE,
+			       region);
+}
+
+/**
+ * pagoda_show_fdinfo() - drm_driver.show_fdinfo
+ * @p: Where to
+ * @file: DRM file
+ *
+ * Context: Takes reservations, one after another; may sleep.
+ */
+void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
+{
+	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
+	struct pagoda_client *client = file->driver_priv;
+	struct drm_gem_object *obj;
+	int handle = 0;
+	u32 id;
+
+	for (; (obj = fdinfo_next(file, &handle)); handle++) {
+		pagoda_memory_add(memory, client, pagoda_bo_of_gem(obj),
+				  drm_gem_object_is_shared_for_memory_stats(obj));
+		drm_gem_object_put(obj);
+	}
+	pagoda_memory_add_client(memory, client);
+	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
+		fdinfo_print(p, &memory[id], fdinfo_regions[id]);
+}
