@@ -390,6 +390,63 @@ static void budget_usage_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, NON_LOCAL), 0ull);
 }
 
+/* What fdinfo says, from the same numbers: what the GPU has work for, and what can be taken. */
+static void budget_memory(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *busy = pagoda_rig_bo(rig, 4, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_bo *idle = pagoda_rig_bo(rig, 8, CPU, SUBMIT_VRAM, 0);
+	struct submit_args args = { .bos = { busy }, .nr_bos = 1 };
+	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
+	struct pagoda_memory *vram = &memory[DRM_PAGODA_SEGMENT_VRAM];
+	u64 others;
+
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, idle));
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, busy, HERE));
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	pagoda_rig_settle(rig);
+	others = usage_of(rig->client, LOCAL) - 12 * PAGE_SIZE;
+	/* A job that stays under way. */
+	pagoda_rig_hold(rig, 0, true);
+	submit_store(client, HERE, 3);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, busy, DRM_PAGODA_OFFER_LOW));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, idle, DRM_PAGODA_OFFER_LOW));
+	pagoda_memory_add(memory, rig->client, busy, false);
+	pagoda_memory_add(memory, rig->client, idle, true);
+	KUNIT_EXPECT_EQ(test, vram->total, 0ull);
+	KUNIT_EXPECT_EQ(test, vram->active, 4 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, vram->purgeable, 8 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, vram->shared, 8 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, vram->resident, 12 * PAGE_SIZE);
+	pagoda_memory_add_client(memory, rig->client);
+	KUNIT_EXPECT_EQ(test, vram->total, 12 * PAGE_SIZE + others);
+	KUNIT_EXPECT_EQ(test, vram->resident, vram->total);
+	pagoda_rig_hold(rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	pagoda_rig_settle(rig);
+	/* Another client, that has a handle and made none of it. */
+	memset(memory, 0, sizeof(memory));
+	pagoda_memory_add(memory, NULL, busy, true);
+	KUNIT_EXPECT_EQ(test, vram->total, 4 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, vram->active, 0ull);
+	KUNIT_EXPECT_EQ(test, vram->purgeable, 4 * PAGE_SIZE);
+	/* Taken, it has no pages. */
+	memset(memory, 0, sizeof(memory));
+	KUNIT_ASSERT_EQ(test, 0, evict(rig, idle));
+	pagoda_memory_add(memory, NULL, idle, false);
+	KUNIT_EXPECT_EQ(test, vram->total, 0ull);
+	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].total, 8 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].resident, 0ull);
+	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].purgeable, 0ull);
+	pagoda_vm_forget(client->vm, busy);
+	submit_client_end(client);
+	pagoda_rig_close(busy);
+	pagoda_rig_close(idle);
+}
+
 /* ---- Not over the budget ------------------------------------------------------------------ */
 
 #define DENY	DRM_PAGODA_RESIDENT_DENY_OVERBUDGET
@@ -558,6 +615,7 @@ static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(budget_lends),
 	KUNIT_CASE_PARAM(budget_usage_moves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_usage_tables, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(budget_memory, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_denies, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_denies_ahead, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_expects_no_longer, pagoda_rig_mmu_modes),
