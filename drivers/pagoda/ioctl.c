@@ -338,6 +338,7 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 	PAGODA_IOCTL(SET_PRIORITY, set_priority),
 	PAGODA_IOCTL(QUERY_MEMORY_INFO, query_memory_info),
 	PAGODA_IOCTL(SET_RESERVATION, set_reservation),
+	PAGODA_IOCTL(EVENTS, events),
 };
 
 /*

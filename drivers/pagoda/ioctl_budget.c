@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioctls about how much memory a client uses, and should.
+ * ioctls about how much memory a client uses, and should, and about being told of changes.
  */
 #include <drm/drm_file.h>
 #include <pagoda/budget.h>
@@ -62,4 +62,28 @@ int pagoda_ioctl_set_reservation(struct drm_device *drm, void *data, struct drm_
 	ret = pagoda_budget_reserve(budget_of(file), args->group, args->reservation);
 	pagoda_refuse(drm, ret);
 	return ret;
+}
+
+/**
+ * pagoda_ioctl_events() - DRM_IOCTL_PAGODA_EVENTS
+ * @drm: Device
+ * @data: struct drm_pagoda_events
+ * @file: Caller
+ *
+ * Context: May sleep.
+ * Return: See include/uapi/drm/pagoda_drm.h.
+ */
+int pagoda_ioctl_events(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_events *args = data;
+	int fd;
+
+	if (pagoda_refuse(drm, args->flags & ~DRM_PAGODA_EVENTS_NONBLOCK))
+		return -EINVAL;
+	fd = pagoda_listener_open(pagoda_device_of_drm(drm)->vidmm, file->driver_priv,
+				  args->flags & DRM_PAGODA_EVENTS_NONBLOCK);
+	if (fd < 0)
+		return fd;
+	args->fd = fd;
+	return 0;
 }

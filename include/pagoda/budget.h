@@ -40,12 +40,14 @@
  * @clients: struct pagoda_budget
  * @pool: Bytes of each group that are there for clients
  * @reserved: Bytes of them that are reserved, by all clients
+ * @changed: Called when usage or a reservation changed, in any context; constant, may be NULL
  */
 struct pagoda_budgets {
 	spinlock_t lock;	/* all below */
 	struct list_head clients;
 	u64 pool[PAGODA_BUDGET_GROUPS];
 	u64 reserved[PAGODA_BUDGET_GROUPS];
+	void (*changed)(struct pagoda_budgets *budgets);
 };
 
 /**

@@ -25,6 +25,7 @@
 #include <linux/xarray.h>
 #include <drm/pagoda_drm.h>
 #include <pagoda/budget.h>
+#include <pagoda/events.h>
 #include <pagoda/paging.h>
 
 struct dma_buf;
@@ -98,6 +99,7 @@ void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 /**
  * struct pagoda_client - Accounting of one DRM file
  * @budget: What it uses, and should
+ * @ears: Who is told of what happens to it
  * @pinned_bytes: Bytes of them that are pinned for other devices
  * @kref: An allocation outlives the file that made it
  * @lock: Protects @vms, @contexts, @fences and @paging_queues against lookups while an entry
@@ -115,6 +117,7 @@ void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 struct pagoda_client {
 	struct kref kref;
 	struct pagoda_budget budget;
+	struct pagoda_ears ears;
 	atomic64_t pinned_bytes;
 	struct mutex lock;	/* vms, fences, groups; outside of pagoda_vm.lock */
 	struct xarray vms;

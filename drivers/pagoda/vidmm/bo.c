@@ -44,6 +44,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&client->groups);
+	pagoda_ears_init(&client->ears);
 	pagoda_budget_join(&vidmm->budgets, &client->budget);
 	return client;
 }

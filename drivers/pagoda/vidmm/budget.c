@@ -50,6 +50,12 @@ u64 pagoda_budget_usage(const struct pagoda_budget *budget, u32 group)
 	return bytes;
 }
 
+static void budgets_changed(struct pagoda_budgets *budgets)
+{
+	if (budgets->changed)
+		budgets->changed(budgets);
+}
+
 static u64 budget_beyond(u64 bytes, u64 limit)
 {
 	return bytes > limit ? bytes - limit : 0;
@@ -108,6 +114,7 @@ void pagoda_budget_close(struct pagoda_budget *budget)
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
 		budget_set_reservation(budget, group, 0);
 	spin_unlock(&budget->budgets->lock);
+	budgets_changed(budget->budgets);
 }
 
 /**
@@ -135,6 +142,8 @@ void pagoda_budget_leave(struct pagoda_budget *budget)
 void pagoda_budget_charge(struct pagoda_budget *budget, u32 segment, s64 bytes)
 {
 	atomic64_add(bytes, &budget->segment_bytes[segment]);
+	if (pagoda_budget_group(segment) != PAGODA_BUDGET_GROUPS)
+		budgets_changed(budget->budgets);
 }
 
 /**
@@ -147,6 +156,7 @@ void pagoda_budget_charge(struct pagoda_budget *budget, u32 segment, s64 bytes)
 void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes)
 {
 	atomic64_add(bytes, &budget->table_bytes);
+	budgets_changed(budget->budgets);
 }
 
 /* ---- The rule ------------------------------------------------------------------- */
@@ -252,6 +262,8 @@ int pagoda_budget_reserve(struct pagoda_budget *budget, u32 group, u64 bytes)
 	else
 		budget_set_reservation(budget, group, bytes);
 	spin_unlock(&budgets->lock);
+	if (!ret)
+		budgets_changed(budgets);
 	return ret;
 }
 

@@ -22,13 +22,18 @@
  */
 void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 {
+	bool news;
+
 	if (bo->imported)
 		return;
-	if (!READ_ONCE(bo->lost))
+	news = !READ_ONCE(bo->lost);
+	if (news)
 		atomic64_inc(&bo->vidmm->stats.lost);
 	WRITE_ONCE(bo->lost, true);
 	/* Pairs with pagoda_lost_clear(), for who saw the fence signal. */
 	smp_store_release(&bo->unclean, true);
+	if (news && bo->client)
+		pagoda_ears_content_lost(&bo->client->ears);
 }
 
 /**

@@ -176,6 +176,7 @@ static void reset_release(struct pagoda_vidmm *vidmm)
 static void reset_died(struct pagoda_vidmm *vidmm)
 {
 	vidmm->reset.dead = true;
+	pagoda_listeners_gone(&vidmm->listeners);
 	pagoda_mfence_device_lost(vidmm);
 	if (vidmm->engines)
 		pagoda_engines_gone(vidmm->engines);
@@ -192,6 +193,7 @@ static void reset_done(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reas
 	WRITE_ONCE(reset->pending, true);
 	atomic64_inc_return_release(&vidmm->resets);
 	pagoda_journal_reset(&vidmm->journal);
+	pagoda_listeners_kick(&vidmm->listeners);
 	pagoda_mfence_device_lost(vidmm);
 	if (vidmm->engines) {
 		pagoda_engines_refuse(vidmm->engines);

@@ -199,6 +199,11 @@ u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
 	return size;
 }
 
+static void vidmm_budgets_changed(struct pagoda_budgets *budgets)
+{
+	pagoda_listeners_kick(&container_of(budgets, struct pagoda_vidmm, budgets)->listeners);
+}
+
 /* System memory for graphics is half of what there is, as with WDDM (7.5). */
 static void vidmm_init_budgets(struct pagoda_vidmm *vidmm)
 {
@@ -209,6 +214,7 @@ static void vidmm_init_budgets(struct pagoda_vidmm *vidmm)
 	};
 
 	pagoda_budgets_init(&vidmm->budgets, sizes);
+	vidmm->budgets.changed = vidmm_budgets_changed;
 }
 
 static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
@@ -231,6 +237,7 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 		kfree(vidmm);
 		return NULL;
 	}
+	pagoda_listeners_init(&vidmm->listeners);
 	vidmm_init_budgets(vidmm);
 	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->deferred_lock);
@@ -246,6 +253,7 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 
 static void vidmm_free(struct pagoda_vidmm *vidmm)
 {
+	pagoda_listeners_fini(&vidmm->listeners);
 	pagoda_reset_fini(vidmm);
 	put_device(vidmm->info->dma_dev);
 	pagoda_mfences_fini(vidmm);
@@ -392,6 +400,7 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 	mutex_lock(&vidmm->control_lock);
 	vidmm->transport = NULL;
 	mutex_unlock(&vidmm->control_lock);
+	pagoda_listeners_stop(&vidmm->listeners);
 	while (!vidmm_hold_all(vidmm)) {
 		flush_workqueue(vidmm->ttm.wq);
 		fsleep(USEC_PER_MSEC);

@@ -806,6 +806,7 @@ struct pagoda_counters {
  * @offers: What is offered
  * @victims: Who makes room
  * @budgets: What clients use and should
+ * @listeners: Who is told of events
  * @stats: Counters
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
@@ -847,6 +848,7 @@ struct pagoda_vidmm {
 	struct pagoda_offers offers;
 	struct pagoda_victims *victims;
 	struct pagoda_budgets budgets;
+	struct pagoda_listeners listeners;
 	struct pagoda_counters stats;
 	u64 pin_limit;
 #ifdef CONFIG_DRM_PAGODA_BENCH

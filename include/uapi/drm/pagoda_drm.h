@@ -124,6 +124,8 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_QUERY_MEMORY_INFO,
 	/** @DRM_PAGODA_SET_RESERVATION: what of a segment group it needs at least */
 	DRM_PAGODA_SET_RESERVATION,
+	/** @DRM_PAGODA_EVENTS: a file that tells of what happens to the client */
+	DRM_PAGODA_EVENTS,
 };
 
 /**
@@ -919,6 +921,57 @@ struct drm_pagoda_set_reservation {
 	__u64 reservation;
 };
 
+/** enum drm_pagoda_event_type - What a client is told of. */
+enum drm_pagoda_event_type {
+	/** @DRM_PAGODA_EVENT_BUDGET_CHANGED: its budget of a group is another one, @value bytes */
+	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
+	/**
+	 * @DRM_PAGODA_EVENT_TRIM: it uses @value bytes of a group more than its budget, which is
+	 * more than it was
+	 */
+	DRM_PAGODA_EVENT_TRIM = 2,
+	/** @DRM_PAGODA_EVENT_CONTENT_LOST: of an allocation it made; QUERY_RESIDENCY says which */
+	DRM_PAGODA_EVENT_CONTENT_LOST = 3,
+	/**
+	 * @DRM_PAGODA_EVENT_DEVICE_LOST: the device was reset, @value times since it was probed,
+	 * or it is gone, which is the last event: poll() says POLLHUP
+	 */
+	DRM_PAGODA_EVENT_DEVICE_LOST = 4,
+};
+
+/**
+ * struct drm_pagoda_event - What is read from the file that EVENTS gives
+ * @type: enum drm_pagoda_event_type
+ * @group: BUDGET_CHANGED, TRIM: enum drm_pagoda_segment_group; else 0
+ * @count: How often that has happened since it was read the last time, at least 1
+ * @value: The latest one
+ *
+ * Nothing is queued: what happens again before it was read is counted. read() gives as many of
+ * them as there are and fit, DEVICE_LOST first; EINVAL if not one fits, EAGAIN if there is none
+ * and it mustn't wait, 0 when the device is gone and that was read.
+ */
+struct drm_pagoda_event {
+	__u32 type;
+	__u32 group;
+	__u64 count;
+	__u64 value;
+};
+
+/* read() doesn't wait */
+#define DRM_PAGODA_EVENTS_NONBLOCK	(1u << 0)
+
+/**
+ * struct drm_pagoda_events - Argument of EVENTS
+ * @flags: DRM_PAGODA_EVENTS_ flags
+ * @fd: Out: file, closed on exec, that can be polled and read, and outlives the DRM file
+ *
+ * It tells of what happens from now on to this client. Each file tells of all of it.
+ */
+struct drm_pagoda_events {
+	__u32 flags;
+	__s32 fd;
+};
+
 /**
  * struct drm_pagoda_vm_create - Argument of VM_CREATE
  * @flags: MBZ
@@ -1356,6 +1409,7 @@ struct drm_pagoda_fence_wait {
 #define DRM_IOCTL_PAGODA_SET_PRIORITY DRM_IOCTL_PAGODA(SET_PRIORITY, set_priority)
 #define DRM_IOCTL_PAGODA_QUERY_MEMORY_INFO DRM_IOCTL_PAGODA(QUERY_MEMORY_INFO, query_memory_info)
 #define DRM_IOCTL_PAGODA_SET_RESERVATION DRM_IOCTL_PAGODA(SET_RESERVATION, set_reservation)
+#define DRM_IOCTL_PAGODA_EVENTS DRM_IOCTL_PAGODA(EVENTS, events)
 
 #ifndef __cplusplus
 #define DRM_PAGODA_ASSERT_SIZE(type, size) \
@@ -1403,6 +1457,8 @@ DRM_PAGODA_ASSERT_SIZE(priority_entry, 8);
 DRM_PAGODA_ASSERT_SIZE(set_priority, 24);
 DRM_PAGODA_ASSERT_SIZE(query_memory_info, 40);
 DRM_PAGODA_ASSERT_SIZE(set_reservation, 16);
+DRM_PAGODA_ASSERT_SIZE(events, 8);
+DRM_PAGODA_ASSERT_SIZE(event, 24);
 #endif
 
 #if defined(__cplusplus)

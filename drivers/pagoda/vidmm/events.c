@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What clients are told without asking, see include/pagoda/events.h.
+ *
+ * A listener's file keeps the DRM device, and with it the manager, and the client, so that
+ * its numbers can be read when the DRM file is long closed.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/fcntl.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/wait.h>
+#include <drm/drm_drv.h>
+#include <pagoda/events.h>
+#include "vidmm.h"
+
+/* What a listener can be told of, each on its own. */
+static const struct {
+	u32 type;
+	u32 group;
+} listener_slots[] = {
+	{ DRM_PAGODA_EVENT_DEVICE_LOST },
+	{ DRM_PAGODA_EVENT_CONTENT_LOST },
+	{ DRM_PAGODA_EVENT_TRIM, DRM_PAGODA_SEGMENT_GROUP_LOCAL },
+	{ DRM_PAGODA_EVENT_TRIM, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL },
+	{ DRM_PAGODA_EVENT_BUDGET_CHANGED, DRM_PAGODA_SEGMENT_GROUP_LOCAL },
+	{ DRM_PAGODA_EVENT_BUDGET_CHANGED, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL },
+};
+
+#define LISTENER_SLOTS	ARRAY_SIZE(listener_slots)
+
+/**
+ * struct listener_slot - What happened, and wasn't read
+ * @count: How often
+ * @value: What it was the last time
+ */
+struct listener_slot {
+	u64 count;
+	u64 value;
+};
+
+/**
+ * struct pagoda_listener - A file that tells of events
+ * @link: In pagoda_listeners.list
+ * @of_client: In pagoda_ears.listeners
+ * @vidmm: Manager
+ * @client: Client, a reference
+ * @reading: Held by who reads
+ * @wait: Who waits for news; its lock protects @slots
+ * @slots: News
+ * @budget: Budgets it was told of; pagoda_listeners.lock
+ * @excess: Bytes over them it was told of; the same
+ * @resets: Resets it was told of; the same
+ * @gone: It was told that the device is gone; set with the same held
+ */
+struct pagoda_listener {
+	struct list_head link;
+	struct list_head of_client;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	struct mutex reading;	/* one reader at a time */
+	wait_queue_head_t wait;
+	struct listener_slot slots[LISTENER_SLOTS];
+	u64 budget[PAGODA_BUDGET_GROUPS];
+	u64 excess[PAGODA_BUDGET_GROUPS];
+	u64 resets;
+	bool gone;
+};
+
+/* ---- Telling ------------------------------------------------------------------------ */
+
+static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group, u64 value)
+{
+	unsigned long flags;
+	u32 i;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	for (i = 0; i < LISTENER_SLOTS; i++) {
+		if (listener_slots[i].type != type || listener_slots[i].group != group)
+			continue;
+		listener->slots[i].count++;
+		listener->slots[i].value = value;
+	}
+	wake_up_locked_poll(&listener->wait, EPOLLIN | EPOLLRDNORM);
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+}
+
+static void listener_look_at_budget(struct pagoda_listener *listener, u32 group)
+{
+	struct pagoda_budget_info info;
+	u64 excess;
+
+	pagoda_budget_info(&listener->client->budget, group, &info);
+	if (info.budget != listener->budget[group])
+		listener_tell(listener, DRM_PAGODA_EVENT_BUDGET_CHANGED, group, info.budget);
+	excess = info.usage > info.budget ? info.usage - info.budget : 0;
+	if (excess > listener->excess[group])
+		listener_tell(listener, DRM_PAGODA_EVENT_TRIM, group, excess);
+	listener->budget[group] = info.budget;
+	listener->excess[group] = excess;
+}
+
+static void listener_look_at_device(struct pagoda_listener *listener)
+{
+	u64 resets = pagoda_reset_epoch(listener->vidmm);
+	bool gone = READ_ONCE(listener->vidmm->listeners.gone);
+
+	if (resets != listener->resets || gone != listener->gone)
+		listener_tell(listener, DRM_PAGODA_EVENT_DEVICE_LOST, 0, resets);
+	listener->resets = resets;
+	if (!gone)
+		return;
+	/* Who sees this has been told before. */
+	smp_store_release(&listener->gone, true);
+	wake_up_all(&listener->wait);
+}
+
+static void listeners_work(struct work_struct *work)
+{
+	struct pagoda_listeners *all = container_of(work, struct pagoda_listeners, work);
+	struct pagoda_listener *listener;
+	u32 group;
+
+	mutex_lock(&all->lock);
+	list_for_each_entry(listener, &all->list, link) {
+		listener_look_at_device(listener);
+		for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+			listener_look_at_budget(listener, group);
+	}
+	mutex_unlock(&all->lock);
+}
+
+/**
+ * pagoda_listeners_kick() - A budget may have changed, or the device was reset
+ * @all: The device's listeners
+ *
+ * Context: Any, the way to signalling a fence included.
+ */
+void pagoda_listeners_kick(struct pagoda_listeners *all)
+{
+	/* Pairs with listener_join(): who joins later looks for himself. */
+	smp_mb();
+	if (atomic_read(&all->count))
+		queue_work(system_unbound_wq, &all->work);
+}
+
+/**
+ * pagoda_ears_content_lost() - Content of a client's is lost
+ * @ears: Its listeners
+ *
+ * Context: Any, the way to signalling a fence included.
+ */
+void pagoda_ears_content_lost(struct pagoda_ears *ears)
+{
+	struct pagoda_listener *listener;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ears->lock, flags);
+	list_for_each_entry(listener, &ears->listeners, of_client)
+		listener_tell(listener, DRM_PAGODA_EVENT_CONTENT_LOST, 0, 0);
+	spin_unlock_irqrestore(&ears->lock, flags);
+}
+
+/**
+ * pagoda_listeners_init() - Nobody listens
+ * @all: The device's listeners
+ */
+void pagoda_listeners_init(struct pagoda_listeners *all)
+{
+	mutex_init(&all->lock);
+	INIT_LIST_HEAD(&all->list);
+	INIT_WORK(&all->work, listeners_work);
+}
+
+/**
+ * pagoda_listeners_gone() - The device is gone, or never used again
+ * @all: The device's listeners
+ *
+ * Context: Any, the way to signalling a fence included.
+ */
+void pagoda_listeners_gone(struct pagoda_listeners *all)
+{
+	WRITE_ONCE(all->gone, true);
+	pagoda_listeners_kick(all);
+}
+
+/**
+ * pagoda_listeners_stop() - pagoda_listeners_gone(), and wait until all have been told
+ * @all: The device's listeners
+ *
+ * Context: May sleep.
+ */
+void pagoda_listeners_stop(struct pagoda_listeners *all)
+{
+	pagoda_listeners_gone(all);
+	flush_work(&all->work);
+}
+
+/**
+ * pagoda_listeners_fini() - Undo pagoda_listeners_init()
+ * @all: Nobody listens any more
+ *
+ * Context: May sleep.
+ */
+void pagoda_listeners_fini(struct pagoda_listeners *all)
+{
+	cancel_work_sync(&all->work);
+	mutex_destroy(&all->lock);
+}
+
+/**
+ * pagoda_ears_init() - Nobody listens for a client
+ * @ears: Its listeners
+ */
+void pagoda_ears_init(struct pagoda_ears *ears)
+{
+	spin_lock_init(&ears->lock);
+	INIT_LIST_HEAD(&ears->listeners);
+}
+
+/* ---- Listening ------------------------------------------------------------------------ */
+
+/* What is the case now nobody has to be told. */
+static void listener_begin(struct pagoda_listener *listener)
+{
+	struct pagoda_budget_info info;
+	u32 group;
+
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
+		pagoda_budget_info(&listener->client->budget, group, &info);
+		listener->budget[group] = info.budget;
+		if (info.usage > info.budget)
+			listener->excess[group] = info.usage - info.budget;
+	}
+	listener->resets = pagoda_reset_epoch(listener->vidmm);
+}
+
+static void listener_join(struct pagoda_listener *listener)
+{
+	struct pagoda_listeners *all = &listener->vidmm->listeners;
+	struct pagoda_ears *ears = &listener->client->ears;
+
+	mutex_lock(&all->lock);
+	atomic_inc(&all->count);
+	/* Pairs with pagoda_listeners_kick(): who changes something kicks, or it is seen here. */
+	smp_mb__after_atomic();
+	listener_begin(listener);
+	list_add_tail(&listener->link, &all->list);
+	mutex_unlock(&all->lock);
+	spin_lock_irq(&ears->lock);
+	list_add_tail(&listener->of_client, &ears->listeners);
+	spin_unlock_irq(&ears->lock);
+}
+
+static void listener_leave(struct pagoda_listener *listener)
+{
+	struct pagoda_listeners *all = &listener->vidmm->listeners;
+	struct pagoda_ears *ears = &listener->client->ears;
+
+	spin_lock_irq(&ears->lock);
+	list_del(&listener->of_client);
+	spin_unlock_irq(&ears->lock);
+	mutex_lock(&all->lock);
+	list_del(&listener->link);
+	atomic_dec(&all->count);
+	mutex_unlock(&all->lock);
+}
+
+static void listener_free(struct pagoda_listener *listener)
+{
+	struct drm_device *drm = listener->vidmm->drm;
+
+	listener_leave(listener);
+	pagoda_client_put(listener->client);
+	mutex_destroy(&listener->reading);
+	kfree(listener);
+	drm_dev_put(drm);
+}
+
+static bool listener_has_news(struct pagoda_listener *listener)
+{
+	unsigned long flags;
+	bool news = false;
+	u32 i;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	for (i = 0; i < LISTENER_SLOTS; i++)
+		news |= listener->slots[i].count;
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+	return news;
+}
+
+/* The news, most important first. They stay until they have been written. */
+static u32 listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
+{
+	unsigned long flags;
+	u32 i, n = 0;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	for (i = 0; i < LISTENER_SLOTS && n < room; i++) {
+		if (!listener->slots[i].count)
+			continue;
+		news[n++] = (struct drm_pagoda_event) {
+			.type = listener_slots[i].type,
+			.group = listener_slots[i].group,
+			.count = listener->slots[i].count,
+			.value = listener->slots[i].value,
+		};
+	}
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+	return n;
+}
+
+static void listener_consume(struct pagoda_listener *listener,
+			     const struct drm_pagoda_event *news, u32 count)
+{
+	unsigned long flags;
+	u32 i, n = 0;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	for (i = 0; i < LISTENER_SLOTS && n < count; i++)
+		if (listener_slots[i].type == news[n].type &&
+		    listener_slots[i].group == news[n].group)
+			listener->slots[i].count -= news[n++].count;
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+}
+
+static ssize_t listener_read_now(struct pagoda_listener *listener, char __user *buf, size_t size)
+{
+	struct drm_pagoda_event news[LISTENER_SLOTS];
+	u32 count;
+
+	count = listener_peek(listener, news, min(size / sizeof(*news), LISTENER_SLOTS));
+	if (copy_to_user(buf, news, count * sizeof(*news)))
+		return -EFAULT;
+	listener_consume(listener, news, count);
+	return count * sizeof(*news);
+}
+
+static bool listener_is_over(struct pagoda_listener *listener)
+{
+	/* Pairs with listener_look_at_device(). */
+	return smp_load_acquire(&listener->gone);
+}
+
+/* End of file is when the device is gone, and that was read. */
+static ssize_t listener_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
+{
+	struct pagoda_listener *listener = file->private_data;
+	ssize_t ret;
+	bool over;
+
+	if (size < sizeof(struct drm_pagoda_event))
+		return -EINVAL;
+	do {
+		ret = mutex_lock_interruptible(&listener->reading);
+		if (ret)
+			return ret;
+		over = listener_is_over(listener);
+		ret = listener_read_now(listener, buf, size);
+		mutex_unlock(&listener->reading);
+		if (ret || over)
+			return ret;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		ret = wait_event_interruptible(listener->wait, listener_has_news(listener) ||
+					       listener_is_over(listener));
+	} while (!ret);
+	return ret;
+}
+
+static __poll_t listener_poll(struct file *file, poll_table *table)
+{
+	struct pagoda_listener *listener = file->private_data;
+	__poll_t events = 0;
+
+	poll_wait(file, &listener->wait, table);
+	if (listener_has_news(listener))
+		events |= EPOLLIN | EPOLLRDNORM;
+	if (listener_is_over(listener))
+		events |= EPOLLHUP;
+	return events;
+}
+
+static int listener_release(struct inode *inode, struct file *file)
+{
+	listener_free(file->private_data);
+	return 0;
+}
+
+static const struct file_operations listener_fops = {
+	.owner = THIS_MODULE,
+	.read = listener_read,
+	.poll = listener_poll,
+	.release = listener_release,
+	.llseek = noop_llseek,
+};
+
+/**
+ * pagoda_listener_open() - A file that tells of a client's events
+ * @vidmm: The manager
+ * @client: Client
+ * @nonblock: Reading doesn't wait
+ *
+ * Context: May sleep and allocate.
+ * Return: A file descriptor or a negative errno.
+ */
+int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock)
+{
+	struct pagoda_listener *listener = kzalloc(sizeof(*listener), GFP_KERNEL);
+	int fd;
+
+	if (!listener)
+		return -ENOMEM;
+	mutex_init(&listener->reading);
+	init_waitqueue_head(&listener->wait);
+	drm_dev_get(vidmm->drm);
+	listener->vidmm = vidmm;
+	kref_get(&client->kref);
+	listener->client = client;
+	listener_join(listener);
+	fd = anon_inode_getfd("pagoda-events", &listener_fops, listener,
+			      O_RDONLY | O_CLOEXEC | (nonblock ? O_NONBLOCK : 0));
+	if (fd < 0)
+		listener_free(listener);
+	return fd;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What clients are told without asking: a file for each listener, which is polled and read.
+ *
+ * There is no queue. A listener has a slot for each kind of event; what happens again before it
+ * was read is counted in the slot, which has the latest value. So nothing is allocated when
+ * something happens, nobody waits for who doesn't read, and nothing can overflow.
+ *
+ * Content is lost on the way to signalling a fence: that takes spinlocks only. Budgets and
+ * resets are looked at by a worker, which those kick who change them.
+ */
+#ifndef PAGODA_EVENTS_H
+#define PAGODA_EVENTS_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct pagoda_client;
+struct pagoda_vidmm;
+
+/**
+ * struct pagoda_listeners - All listeners of a device
+ * @lock: Protects @list; nothing is allocated with it held
+ * @list: struct pagoda_listener
+ * @count: Their number, read without the lock
+ * @work: Looks at budgets and at the device
+ * @gone: There is no device any more
+ */
+struct pagoda_listeners {
+	struct mutex lock;	/* list */
+	struct list_head list;
+	atomic_t count;
+	struct work_struct work;
+	bool gone;
+};
+
+/**
+ * struct pagoda_ears - The listeners of a client
+ * @lock: Protects @listeners; taken on the way to signalling a fence
+ * @listeners: struct pagoda_listener
+ */
+struct pagoda_ears {
+	spinlock_t lock;	/* listeners */
+	struct list_head listeners;
+};
+
+void pagoda_listeners_init(struct pagoda_listeners *all);
+void pagoda_listeners_gone(struct pagoda_listeners *all);
+void pagoda_listeners_stop(struct pagoda_listeners *all);
+void pagoda_listeners_fini(struct pagoda_listeners *all);
+void pagoda_listeners_kick(struct pagoda_listeners *all);
+void pagoda_ears_init(struct pagoda_ears *ears);
+void pagoda_ears_content_lost(struct pagoda_ears *ears);
+int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock);
+
+#endif
