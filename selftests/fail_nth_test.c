@@ -39,6 +39,26 @@ static int sequence_residency(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
+static int sequence_budget(int fd, uint64_t page, uint32_t *handles)
+{
+	struct drm_pagoda_query_memory_info info;
+	int events = pagoda_events(fd, DRM_PAGODA_EVENTS_NONBLOCK), ret;
+
+	if (events < 0)
+		return events;
+	ret = pagoda_create_vram(fd, 8 * page, &handles[0]);
+	if (!ret)
+		ret = pagoda_make_resident(fd, handles, 1, 0, 0, NULL);
+	if (!ret)
+		ret = pagoda_set_reservation(fd, DRM_PAGODA_SEGMENT_GROUP_LOCAL, page);
+	if (!ret)
+		ret = pagoda_memory_info(fd, DRM_PAGODA_SEGMENT_GROUP_LOCAL, &info);
+	if (!ret && info.current_reservation != page)
+		ret = -EPROTO;
+	close(events);
+	return ret;
+}
+
 /* What can't be committed is still offered, and can be closed. */
 static int sequence_offer(int fd, uint64_t page, uint32_t *handles)
 {
@@ -184,6 +204,11 @@ TEST_F(fail, residency)
 TEST_F(fail, offer)
 {
 	WALK(sequence_offer);
+}
+
+TEST_F(fail, budget)
+{
+	WALK(sequence_budget);
 }
 
 TEST_F(fail, touch)

@@ -410,6 +410,14 @@ int pagoda_set_reservation(int fd, uint32_t group, uint64_t bytes)
 	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_SET_RESERVATION, &args);
 }
 
+int pagoda_events(int fd, uint32_t flags)
+{
+	struct drm_pagoda_events args = { .flags = flags };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_PAGODA_EVENTS, &args);
+
+	return ret ? ret : args.fd;
+}
+
 int pagoda_syncobj_create(int fd, uint32_t *syncobj)
 {
 	struct drm_syncobj_create args = { 0 };

@@ -98,6 +98,8 @@ int pagoda_set_priority(int fd, uint32_t handle, uint32_t priority);
 /* Budgets. @group: enum drm_pagoda_segment_group. */
 int pagoda_memory_info(int fd, uint32_t group, struct drm_pagoda_query_memory_info *info);
 int pagoda_set_reservation(int fd, uint32_t group, uint64_t bytes);
+/* A file to read struct drm_pagoda_event from, or a negative errno. */
+int pagoda_events(int fd, uint32_t flags);
 
 int pagoda_syncobj_create(int fd, uint32_t *syncobj);
 int pagoda_syncobj_destroy(int fd, uint32_t syncobj);

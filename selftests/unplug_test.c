@@ -241,6 +241,30 @@ TEST_F(unplug, comes_back_before_it_is_closed)
 	expect_works(_metadata, self);
 }
 
+/* Who listens is told, as the last thing; the file outlives device and client. */
+TEST_F(unplug, is_told)
+{
+	struct pollfd poll_fd = { .fd = pagoda_events(self->dev.fd, 0), .events = POLLIN };
+	struct drm_pagoda_event event;
+	uint32_t handle, lost = 0;
+	ssize_t got;
+
+	ASSERT_LE(0, poll_fd.fd);
+	ASSERT_EQ(0, pagoda_create_vram(self->dev.fd, self->dev.page, &handle));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, handle));
+	ASSERT_EQ(0, device_unbind(self->name));
+	ASSERT_EQ(0, close(self->dev.fd));
+	while ((got = read(poll_fd.fd, &event, sizeof(event))) == sizeof(event))
+		lost += event.type == DRM_PAGODA_EVENT_DEVICE_LOST;
+	EXPECT_EQ(0, got);
+	EXPECT_EQ(1, lost);
+	EXPECT_EQ(1, poll(&poll_fd, 1, 0));
+	EXPECT_EQ(POLLHUP, poll_fd.revents);
+	EXPECT_EQ(0, close(poll_fd.fd));
+	ASSERT_EQ(0, device_bind(self->name));
+	expect_works(_metadata, self);
+}
+
 /* What a client shares with others when the device goes. */
 struct sharer {
 	int vgem;

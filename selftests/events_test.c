@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The file that tells of events: budgets, what should be trimmed, content and devices that are
+ * lost. Nothing here depends on when the kernel gets to it: what has to come is waited for.
+ */
+#include <poll.h>
+
+#include "reset_fixture.h"
+
+#define LOCAL	DRM_PAGODA_SEGMENT_GROUP_LOCAL
+#define PIECES	16u
+
+FIXTURE(events) {
+	struct test_device dev;
+	int fd;
+	int other;
+	int events;
+	uint64_t size;
+	uint64_t most;
+	uint32_t bos[PIECES];
+};
+
+static uint64_t budget(int fd)
+{
+	struct drm_pagoda_query_memory_info info;
+
+	return pagoda_memory_info(fd, LOCAL, &info) ? UINT64_MAX : info.budget;
+}
+
+static uint64_t usage(int fd)
+{
+	struct drm_pagoda_query_memory_info info;
+
+	return pagoda_memory_info(fd, LOCAL, &info) ? UINT64_MAX : info.current_usage;
+}
+
+FIXTURE_SETUP(events)
+{
+	struct drm_pagoda_query_memory_info info;
+
+	ASSERT_EQ(0, test_device_open(&self->dev));
+	self->fd = self->dev.fd;
+	self->other = pagoda_open();
+	ASSERT_LE(0, self->other);
+	/* Nobody else gives back anything: budgets change when the test does something. */
+	ASSERT_EQ(0, test_vram_settled(self->other, 0));
+	ASSERT_EQ(0, test_aperture_settled(self->other, 0));
+	self->size = self->dev.vram.size / 32;
+	ASSERT_EQ(0, pagoda_memory_info(self->other, LOCAL, &info));
+	self->most = info.available_for_reservation / self->dev.page * self->dev.page;
+	self->events = pagoda_events(self->fd, 0);
+	ASSERT_LE(0, self->events);
+}
+
+FIXTURE_TEARDOWN(events)
+{
+	close(self->events);
+	close(self->fd);
+	close(self->other);
+}
+
+static int read_one(int events, struct drm_pagoda_event *event)
+{
+	ssize_t got = read(events, event, sizeof(*event));
+
+	return got < 0 ? -errno : got;
+}
+
+/* Waits for one of a type, whatever comes before it. */
+static int wait_for(int events, uint32_t type, struct drm_pagoda_event *event)
+{
+	int ret;
+
+	do {
+		ret = read_one(events, event);
+		if (ret != sizeof(*event))
+			return ret ? ret : -ENODEV;
+	} while (event->type != type);
+	return 0;
+}
+
+static bool is_readable(int events, int timeout_ms)
+{
+	struct pollfd poll_fd = { .fd = events, .events = POLLIN };
+
+	return poll(&poll_fd, 1, timeout_ms) == 1 && poll_fd.revents == POLLIN;
+}
+
+TEST_F(events, budget_changed)
+{
+	uint64_t before = budget(self->fd), count = 0;
+	struct drm_pagoda_event event;
+	uint32_t n;
+
+	EXPECT_FALSE(is_readable(self->events, 0));
+	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
+	EXPECT_TRUE(is_readable(self->events, -1));
+	ASSERT_EQ(sizeof(event), read_one(self->events, &event));
+	EXPECT_EQ(DRM_PAGODA_EVENT_BUDGET_CHANGED, event.type);
+	EXPECT_EQ(LOCAL, event.group);
+	EXPECT_EQ(1, event.count);
+	EXPECT_EQ(before - self->most, event.value);
+	EXPECT_EQ(budget(self->fd), event.value);
+	EXPECT_FALSE(is_readable(self->events, 0));
+	/* What is missed is counted, and the last one is what is told. */
+	for (n = 1; n <= 5; n++)
+		ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, n * self->dev.page));
+	do {
+		ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
+		count += event.count;
+	} while (event.value != before - 5 * self->dev.page);
+	EXPECT_LE(1, count);
+	EXPECT_GE(5, count);
+	/* What the client does itself is no news. */
+	ASSERT_EQ(0, pagoda_set_reservation(self->fd, LOCAL, self->dev.page));
+	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, 0));
+	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
+	EXPECT_EQ(before, event.value);
+	EXPECT_EQ(1, event.count);
+}
+
+TEST_F(events, trim)
+{
+	struct drm_pagoda_event event;
+	uint32_t n;
+
+	for (n = 0; n < PIECES; n++)
+		ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &self->bos[n]));
+	for (n = 0; n < PIECES; n++)
+		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, self->bos[n]));
+	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
+	ASSERT_LT(budget(self->fd), usage(self->fd));
+	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_TRIM, &event));
+	EXPECT_EQ(LOCAL, event.group);
+	EXPECT_EQ(usage(self->fd) - budget(self->fd), event.value);
+	/* That much is evicted: it isn't over any more. */
+	for (n = 0; n * self->size < event.value; n++)
+		ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->bos[n]));
+	EXPECT_GE(budget(self->fd), usage(self->fd));
+}
+
+TEST_F(events, reset)
+{
+	struct drm_pagoda_event event;
+	uint8_t *map;
+
+	ASSERT_EQ(0, pagoda_create(self->fd, self->size, CPU, PAGODA_IN_VRAM, &self->bos[0]));
+	map = pagoda_map(self->fd, self->bos[0], self->size);
+	ASSERT_NE(NULL, map);
+	memset(map, 1, self->size);
+	munmap(map, self->size);
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, self->bos[0]));
+	ASSERT_EQ(0, reset_device());
+	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_CONTENT_LOST, &event));
+	EXPECT_EQ(1, event.count);
+	close(self->events);
+	/* Who comes later isn't told of what was. */
+	self->events = pagoda_events(self->fd, 0);
+	ASSERT_LE(0, self->events);
+	EXPECT_FALSE(is_readable(self->events, 0));
+	ASSERT_EQ(0, reset_device());
+	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_DEVICE_LOST, &event));
+	EXPECT_EQ(1, event.count);
+	EXPECT_LE(2, event.value);
+}
+
+/* Each listener is told; one that nobody reads costs nobody anything. */
+TEST_F(events, several)
+{
+	struct drm_pagoda_event event, all[8];
+	int second = pagoda_events(self->fd, 0), theirs = pagoda_events(self->other, 0);
+
+	ASSERT_LE(0, second);
+	ASSERT_LE(0, theirs);
+	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
+	ASSERT_EQ(0, wait_for(second, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
+	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
+	/* It was its own doing, and not on its budget. */
+	EXPECT_FALSE(is_readable(theirs, 0));
+	close(second);
+	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, 0));
+	EXPECT_TRUE(is_readable(self->events, -1));
+	EXPECT_EQ(sizeof(all[0]), read(self->events, all, sizeof(all)));
+	close(theirs);
+}
+
+/* The file outlives the one it was made by. */
+TEST_F(events, after_the_client)
+{
+	struct drm_pagoda_event event;
+	int third = pagoda_open(), events = pagoda_events(third, 0);
+
+	ASSERT_LE(0, events);
+	close(third);
+	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
+	ASSERT_EQ(0, wait_for(events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
+	close(events);
+}
+
+TEST_F(events, refused)
+{
+	struct drm_pagoda_event event;
+	int nonblock = pagoda_events(self->fd, DRM_PAGODA_EVENTS_NONBLOCK);
+	uint32_t bit;
+
+	ASSERT_LE(0, nonblock);
+	for (bit = 1; bit < 32; bit++)
+		EXPECT_REFUSED(EINVAL, pagoda_events(self->fd, 1u << bit));
+	EXPECT_REFUSED(EAGAIN, read_one(nonblock, &event));
+	EXPECT_EQ(-1, read(nonblock, &event, sizeof(event) - 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(nonblock, &event, sizeof(event)));
+	/* What couldn't be given is still there. */
+	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
+	ASSERT_TRUE(is_readable(nonblock, -1));
+	EXPECT_EQ(-1, read(nonblock, (void *)16, sizeof(event)));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(sizeof(event), read_one(nonblock, &event));
+	EXPECT_EQ(DRM_PAGODA_EVENT_BUDGET_CHANGED, event.type);
+	EXPECT_REFUSED(EAGAIN, read_one(nonblock, &event));
+	close(nonblock);
+}
+
+TEST_HARNESS_MAIN
