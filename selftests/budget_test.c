@@ -28,7 +28,7 @@ FIXTURE_SETUP(budget)
 	ASSERT_LE(0, self->other);
 	/* Of what others leave behind nothing may be missed, or counted. */
 	self->vram = test_vram_settled(self->other, 0);
-	self->aperture = pagoda_usage(self->other, DRM_PAGODA_SEGMENT_APERTURE);
+	self->aperture = test_aperture_settled(self->other, 0);
 	self->size = self->dev.vram.size / 32;
 }
 
