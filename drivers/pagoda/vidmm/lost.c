@@ -84,7 +84,7 @@ int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
  */
 bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 {
-	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM &&
+	return pagoda_bo_is_in_vram(bo) &&
 	       bo->epoch != pagoda_reset_epoch(bo->vidmm);
 }
 
@@ -182,7 +182,7 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 	WRITE_ONCE(bo->unclean, false);
 	/* Zeros are the same in rows and in tiles. */
 	pagoda_swizzle_drop(bo);
-	if (bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM) {
+	if (pagoda_bo_is_in_vram(bo)) {
 		bo->epoch = pagoda_reset_epoch(bo->vidmm);
 		ret = lost_fill(bo, stale);
 	} else {

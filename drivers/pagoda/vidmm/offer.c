@@ -68,11 +68,6 @@ bool pagoda_offer_refuses(const struct pagoda_bo *bo)
 
 /* ---- Discarding --------------------------------------------------------------- */
 
-static bool offer_in_vram(const struct pagoda_bo *bo)
-{
-	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
-}
-
 /* Without pages, so that what gets there without a copy is zeros. */
 static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -89,7 +84,7 @@ static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
  */
 bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 {
-	return pagoda_bo_is_offered(bo) && offer_in_vram(bo) &&
+	return pagoda_bo_is_offered(bo) && pagoda_bo_is_in_vram(bo) &&
 	       pagoda_move_place(&bo->ttm, to) == PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
@@ -199,7 +194,7 @@ static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *plac
 		.no_wait_gpu = ctx->no_wait_gpu,
 	};
 
-	return pagoda_bo_is_offered(bo) && offer_in_vram(bo) &&
+	return pagoda_bo_is_offered(bo) && pagoda_bo_is_in_vram(bo) &&
 	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP) &&
 	       pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place) &&
 	       !pagoda_bo_place(bo, offer_placement, &mine);
@@ -376,7 +371,7 @@ static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 	bo->decommit = list->decommit;
 	bo->discarded = false;
 	ttm_bo_unmap_virtual(&bo->ttm);
-	if (offer_in_vram(bo))
+	if (pagoda_bo_is_in_vram(bo))
 		offer_enter(bo);
 	if (bo->private_to) {
 		list_del_init(&bo->evicted);

@@ -54,11 +54,6 @@ static int room_move(struct pagoda_bo *bo, bool away)
 	return pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &ctx);
 }
 
-static bool room_in_vram(const struct pagoda_bo *bo)
-{
-	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
-}
-
 /* The private allocation a mapping shows, if it is the first that shows it; else NULL. */
 static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va)
 {
@@ -79,7 +74,7 @@ static u32 room_steps(struct pagoda_vm *vm)
 	drm_gpuvm_for_each_va(va, &vm->base) {
 		struct pagoda_bo *bo = room_private(vm, va);
 
-		if (bo && room_in_vram(bo))
+		if (bo && pagoda_bo_is_in_vram(bo))
 			steps |= BIT(pagoda_priority_step(bo));
 	}
 	return steps;
@@ -95,7 +90,7 @@ static u64 room_spill_step(struct pagoda_vm *vm, u32 step, u64 bytes, bool away)
 
 		if (done >= bytes)
 			break;
-		if (bo && room_in_vram(bo) && pagoda_priority_step(bo) == step &&
+		if (bo && pagoda_bo_is_in_vram(bo) && pagoda_priority_step(bo) == step &&
 		    !room_move(bo, away || pagoda_bo_is_offered(bo)))
 			done += bo->ttm.base.size;
 	}
@@ -147,7 +142,7 @@ bool pagoda_room_make(struct pagoda_room *room)
  */
 int pagoda_room_leave(struct pagoda_bo *bo)
 {
-	return room_in_vram(bo) ? room_move(bo, true) : 0;
+	return pagoda_bo_is_in_vram(bo) ? room_move(bo, true) : 0;
 }
 
 /**

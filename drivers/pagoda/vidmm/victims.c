@@ -29,11 +29,6 @@
  */
 #define LATE_MAX	64
 
-static bool victims_in_vram(const struct pagoda_bo *bo)
-{
-	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
-}
-
 /* Under the lock of the policy. What signals is no news for anybody who has it. */
 static bool victims_is_busy(struct pagoda_policy_item *item)
 {
@@ -315,7 +310,7 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	};
 	int ret;
 
-	if (!victims_in_vram(bo) || bo->discardable || bo->ttm.pin_count ||
+	if (!pagoda_bo_is_in_vram(bo) || bo->discardable || bo->ttm.pin_count ||
 	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
 		return false;
 	bo->makes_room = true;

@@ -634,6 +634,12 @@ static inline struct pagoda_bo *pagoda_bo_of_ttm(struct ttm_buffer_object *bo)
 	return container_of(bo, struct pagoda_bo, ttm);
 }
 
+/** pagoda_bo_is_in_vram() - Is an allocation in VRAM? Its reservation is held. */
+static inline bool pagoda_bo_is_in_vram(const struct pagoda_bo *bo)
+{
+	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
+}
+
 struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
 					  struct pagoda_client *client,
 					  const struct pagoda_bo_params *params,
