@@ -84,8 +84,7 @@ int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
  */
 bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 {
-	return pagoda_bo_is_in_vram(bo) &&
-	       bo->epoch != pagoda_reset_epoch(bo->vidmm);
+	return pagoda_bo_is_in_vram(bo) && bo->epoch != pagoda_reset_epoch(bo->vidmm);
 }
 
 /* The notice that content was lost: a transfer of nothing, to nowhere (C35, C192). */

@@ -232,28 +232,18 @@ static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *plac
  * @placement: Where it shall be
  * @ctx: Whether waits may be interrupted, or happen at all
  *
- * Nothing is done where room isn't made anyway.
- *
  * Context: May sleep and allocate. Doesn't wait for the device.
  * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
  */
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 		       struct ttm_operation_ctx *ctx)
 {
-	const struct ttm_place *place = placement->placement;
-	struct ttm_place calm = *place;
-	struct ttm_placement only = { .num_placement = 1, .placement = &calm };
 	LIST_HEAD(tried);
 	int ret;
 
-	if (place->mem_type != TTM_PL_VRAM || place->flags & TTM_PL_FLAG_DESIRED ||
-	    !READ_ONCE(bo->vidmm->offers.count))
+	if (!READ_ONCE(bo->vidmm->offers.count))
 		return -ENOMEM;
-	/* If there is room, else not at all. */
-	calm.flags |= TTM_PL_FLAG_DESIRED;
-	do {
-		ret = ttm_bo_validate(&bo->ttm, &only, ctx);
-	} while (ret == -ENOMEM && offer_take_next(bo, place, ctx, &tried));
+	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, &tried);
 	offer_put_back(&bo->vidmm->offers, &tried);
 	return ret;
 }

@@ -138,6 +138,39 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
+ * pagoda_bo_place_taking() - Bring an allocation to VRAM, with room that is taken for it
+ * @bo: Allocation, reservation held
+ * @placement: Where it shall be
+ * @ctx: Whether waits may be interrupted, or happen at all
+ * @take: Lets somebody leave @place; answers false if there is nobody. Keeps in @tried who
+ *	isn't to be asked again
+ * @tried: Empty list
+ *
+ * Nothing is done where room isn't made anyway.
+ *
+ * Context: May sleep and allocate. Doesn't wait for the device.
+ * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
+ */
+int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
+			   struct list_head *tried)
+{
+	const struct ttm_place *place = placement->placement;
+	struct ttm_place calm = *place;
+	struct ttm_placement only = { .num_placement = 1, .placement = &calm };
+	int ret;
+
+	if (place->mem_type != TTM_PL_VRAM || place->flags & TTM_PL_FLAG_DESIRED)
+		return -ENOMEM;
+	/* If there is room, else not at all. */
+	calm.flags |= TTM_PL_FLAG_DESIRED;
+	do {
+		ret = ttm_bo_validate(&bo->ttm, &only, ctx);
+	} while (ret == -ENOMEM && take(bo, place, ctx, tried));
+	return ret;
+}
+
+/**
  * pagoda_bo_place() - Bring an allocation to where it shall be
  * @bo: Allocation, reservation held
  * @where: One of the placement functions above, or one like them: nowhere is refused, because

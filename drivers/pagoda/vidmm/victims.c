@@ -328,7 +328,6 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 						 PAGODA_POLICY_NEED_ANY;
 	const struct dma_resv *mine = want->ttm.base.resv;
 	struct pagoda_bo *bo;
-
 	bool done = false;
 
 	while (!done && (bo = victims_next(vidmm->victims, need, tried))) {
@@ -346,28 +345,18 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
  * @placement: Where it shall be
  * @ctx: Whether waits may be interrupted, or happen at all
  *
- * Nothing is done where room isn't made anyway.
- *
  * Context: May sleep and allocate. Doesn't wait for the device.
  * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			 struct ttm_operation_ctx *ctx)
 {
-	const struct ttm_place *place = placement->placement;
-	struct ttm_place calm = *place;
-	struct ttm_placement only = { .num_placement = 1, .placement = &calm };
 	LIST_HEAD(tried);
 	int ret;
 
-	if (place->mem_type != TTM_PL_VRAM || place->flags & TTM_PL_FLAG_DESIRED ||
-	    !bo->vidmm->victims->asked)
+	if (!bo->vidmm->victims->asked)
 		return -ENOMEM;
-	/* If there is room, else not at all. */
-	calm.flags |= TTM_PL_FLAG_DESIRED;
-	do {
-		ret = ttm_bo_validate(&bo->ttm, &only, ctx);
-	} while (ret == -ENOMEM && victims_take_next(bo, place, ctx, &tried));
+	ret = pagoda_bo_place_taking(bo, placement, ctx, victims_take_next, &tried);
 	victims_put_back(bo->vidmm->victims, &tried);
 	return ret;
 }

@@ -661,6 +661,13 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
+/** typedef pagoda_take_fn - Who makes room: see pagoda_bo_place_taking() */
+typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
+			       const struct ttm_operation_ctx *ctx, struct list_head *tried);
+
+int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
+			   struct list_head *tried);
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		    struct ttm_operation_ctx *ctx);
