@@ -191,6 +191,31 @@ static int sequence_context(int fd, uint64_t page, uint32_t *handles)
 	return ret;
 }
 
+/* A residency list that grows and shrinks through a paging queue, and what is asked about both. */
+static int sequence_list(int fd, uint64_t page, uint32_t *handles)
+{
+	struct drm_pagoda_paging_queue_state state;
+	uint32_t queue = 0, timeline = 0;
+	uint64_t value = 0;
+	int ret = pagoda_paging_queue_create(fd, 1, &queue, &timeline);
+
+	if (!ret)
+		ret = pagoda_create_vram(fd, 8 * page, &handles[0]);
+	if (!ret)
+		ret = pagoda_list_add(fd, queue, handles, 1, 0, &value, NULL);
+	if (!ret && value)
+		ret = pagoda_syncobj_wait(fd, timeline, value, 60 * PAGODA_SEC);
+	if (!ret)
+		ret = pagoda_list_count(fd, handles[0]) == 1 ? 0 : -EPROTO;
+	if (!ret)
+		ret = pagoda_list_remove(fd, queue, handles, 1, 0, &value);
+	if (!ret)
+		ret = pagoda_paging_queue_state(fd, queue, &state);
+	destroy(pagoda_paging_queue_destroy, fd, queue);
+	destroy(pagoda_syncobj_destroy, fd, timeline);
+	return ret;
+}
+
 TEST_F(fail, create)
 {
 	WALK(sequence_create);
@@ -199,6 +224,11 @@ TEST_F(fail, create)
 TEST_F(fail, residency)
 {
 	WALK(sequence_residency);
+}
+
+TEST_F(fail, list)
+{
+	WALK(sequence_list);
 }
 
 TEST_F(fail, offer)
