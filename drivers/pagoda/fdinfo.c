@@ -10,6 +10,16 @@
  *
  * Something is where it is now, and nowhere else. The driver's own memory for the client, page
  * tables and context save areas, is in the totals, as it is in QUERY_MEMORY_INFO.
+ *
+ * Keys of our own, for what has no standard one; all but the last in KiB:
+ *
+ *	pagoda-budget-<region>	what the client should use at most (vram and gtt)
+ *	pagoda-usage-<region>	what it does use: the total without what others pay for (the same)
+ *	pagoda-spilled-<region>	what it has made resident, is wanted there before anywhere else and
+ *				is elsewhere (the same)
+ *	pagoda-paged-in		copied to VRAM since the file was opened, of what it pays for
+ *	pagoda-paged-out	copied out of VRAM, of that
+ *	pagoda-evictions	how often something of that left VRAM
  */
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -51,6 +61,33 @@ static void fdinfo_print(struct drm_printer *p, const struct pagoda_memory *memo
 			       region);
 }
 
+static void fdinfo_print_kib(struct drm_printer *p, const char *key, const char *region, u64 bytes)
+{
+	drm_printf(p, "pagoda-%s%s%s:\t%llu KiB\n", key, *region ? "-" : "", region, bytes >> 10);
+}
+
+/* Segments that there are budgets for. */
+static void fdinfo_print_budget(struct drm_printer *p, struct pagoda_client *client, u32 id,
+				const struct pagoda_memory *memory)
+{
+	u32 group = pagoda_budget_group(id);
+	struct pagoda_budget_info info;
+
+	if (group == PAGODA_BUDGET_GROUPS)
+		return;
+	pagoda_budget_info(&client->budget, group, &info);
+	fdinfo_print_kib(p, "budget", fdinfo_regions[id], info.budget);
+	fdinfo_print_kib(p, "usage", fdinfo_regions[id], info.usage);
+	fdinfo_print_kib(p, "spilled", fdinfo_regions[id], memory->spilled);
+}
+
+static void fdinfo_print_traffic(struct drm_printer *p, struct pagoda_traffic *traffic)
+{
+	fdinfo_print_kib(p, "paged-in", "", atomic64_read(&traffic->paged_in));
+	fdinfo_print_kib(p, "paged-out", "", atomic64_read(&traffic->paged_out));
+	drm_printf(p, "pagoda-evictions:\t%lld\n", atomic64_read(&traffic->evictions));
+}
+
 /**
  * pagoda_show_fdinfo() - drm_driver.show_fdinfo
  * @p: Where to
@@ -74,4 +111,7 @@ void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	pagoda_memory_add_client(memory, client);
 	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
 		fdinfo_print(p, &memory[id], fdinfo_regions[id]);
+	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
+		fdinfo_print_budget(p, client, id, &memory[id]);
+	fdinfo_print_traffic(p, &client->traffic);
 }

@@ -97,8 +97,21 @@ struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm);
 void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 
 /**
+ * struct pagoda_traffic - What was moved of a client's, as struct drm_pagoda_stats counts it
+ * @paged_in: Bytes copied to VRAM
+ * @paged_out: Bytes copied out of it
+ * @evictions: Allocations that left it
+ */
+struct pagoda_traffic {
+	atomic64_t paged_in;
+	atomic64_t paged_out;
+	atomic64_t evictions;
+};
+
+/**
  * struct pagoda_client - Accounting of one DRM file
  * @budget: What it uses, and should
+ * @traffic: What was moved of what it pays for
  * @ears: Who is told of what happens to it
  * @pinned_bytes: Bytes of them that are pinned for other devices
  * @kref: An allocation outlives the file that made it
@@ -117,6 +130,7 @@ void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 struct pagoda_client {
 	struct kref kref;
 	struct pagoda_budget budget;
+	struct pagoda_traffic traffic;
 	struct pagoda_ears ears;
 	atomic64_t pinned_bytes;
 	struct mutex lock;	/* vms, fences, groups; outside of pagoda_vm.lock */
@@ -190,6 +204,7 @@ int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
  * @resident: What of that takes place
  * @active: What of that the GPU has work for
  * @purgeable: What of that is offered, takes place and isn't active
+ * @spilled: What is elsewhere, but was made resident and is wanted here before anywhere else
  */
 struct pagoda_memory {
 	u64 total;
@@ -197,6 +212,7 @@ struct pagoda_memory {
 	u64 resident;
 	u64 active;
 	u64 purgeable;
+	u64 spilled;
 };
 
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,

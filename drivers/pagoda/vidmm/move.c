@@ -529,25 +529,36 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 	return ret;
 }
 
+/* Of the device, and of who pays, if anybody does. */
+static void move_count_traffic(struct move *m, u64 in, u64 out, bool eviction)
+{
+	struct pagoda_counters *stats = &m->vidmm->stats;
+	struct pagoda_client *client = m->bo->client;
+
+	atomic64_add(in, &stats->paged_in);
+	atomic64_add(out, &stats->paged_out);
+	atomic64_add(eviction, &stats->evictions);
+	if (!client)
+		return;
+	atomic64_add(in, &client->traffic.paged_in);
+	atomic64_add(out, &client->traffic.paged_out);
+	atomic64_add(eviction, &client->traffic.evictions);
+}
+
 static void move_count(struct move *m)
 {
 	struct pagoda_counters *stats = &m->vidmm->stats;
-	u64 size = m->bo->ttm.base.size;
+	u64 copied = m->steps & TRANSFER ? m->bo->ttm.base.size : 0;
 	bool from_vram = m->src && m->src->mem_type == TTM_PL_VRAM;
 	bool to_vram = m->dst->mem_type == TTM_PL_VRAM;
 
-	if (from_vram && !to_vram)
-		atomic64_inc(&stats->evictions);
-	if (!(m->steps & TRANSFER))
-		return;
 	if (from_vram && to_vram) {
-		atomic64_add(size, &stats->moved);
-	} else if (to_vram) {
-		atomic64_add(size, &stats->paged_in);
-		atomic64_inc(&stats->page_ins);
-	} else {
-		atomic64_add(size, &stats->paged_out);
+		atomic64_add(copied, &stats->moved);
+		return;
 	}
+	if (to_vram && copied)
+		atomic64_inc(&stats->page_ins);
+	move_count_traffic(m, to_vram ? copied : 0, to_vram ? 0 : copied, from_vram);
 }
 
 static int move_reason(const struct move *m, bool evict)

@@ -96,6 +96,13 @@ static bool report_is_resident(const struct pagoda_bo *bo)
 	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
 }
 
+/* Is it missed where it is wanted most? What is offered isn't. */
+static bool report_is_spilled(const struct pagoda_bo *bo)
+{
+	return (bo->resident || atomic_read(&bo->required)) && !pagoda_bo_is_offered(bo) &&
+	       bo->preferred[0] && report_segment(bo) != bo->preferred[0];
+}
+
 /**
  * pagoda_memory_add() - An allocation that a client has a handle of
  * @memory: For each segment, by id; added to
@@ -116,6 +123,8 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 
 	dma_resv_lock(resv, NULL);
 	active = !dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP);
+	if (report_is_spilled(bo))
+		memory[bo->preferred[0]].spilled += size;
 	memory += report_segment(bo);
 	if (bo->client != client)
 		memory->total += size;
