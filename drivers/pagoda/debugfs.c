@@ -118,6 +118,40 @@ static const struct file_operations pagoda_debugfs_reset_fops = {
 	.write = pagoda_debugfs_reset_write,
 };
 
+/* Written: bytes to evict from VRAM. Read: what that has evicted since probe. */
+static int pagoda_debugfs_trim_set(void *data, u64 bytes)
+{
+	struct drm_device *drm = data;
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_gate gate;
+	int ret, idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_gate_enter(vidmm, &gate, true);
+	if (!ret) {
+		ret = pagoda_vidmm_trim(vidmm, bytes);
+		pagoda_gate_leave(vidmm, &gate);
+	}
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static int pagoda_debugfs_trim_get(void *data, u64 *bytes)
+{
+	struct drm_device *drm = data;
+	int idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	*bytes = pagoda_vidmm_trimmed(pagoda_device_of_drm(drm)->vidmm);
+	drm_dev_exit(idx);
+	return 0;
+}
+
+DEFINE_DEBUGFS_ATTRIBUTE(pagoda_debugfs_trim_fops, pagoda_debugfs_trim_get,
+			 pagoda_debugfs_trim_set, "%llu\n");
+
 /* Bytes to record at most; 0 stops. */
 static ssize_t pagoda_debugfs_record_write(struct file *filp, const char __user *buf,
 					   size_t size, loff_t *pos)
@@ -222,6 +256,8 @@ void pagoda_debugfs_init(struct drm_minor *minor)
 			    &pagoda_debugfs_busy_fops);
 	debugfs_create_file("reset", 0200, minor->debugfs_root, minor->dev,
 			    &pagoda_debugfs_reset_fops);
+	debugfs_create_file_unsafe("trim", 0600, minor->debugfs_root, minor->dev,
+				   &pagoda_debugfs_trim_fops);
 	debugfs_create_file("recording", 0600, minor->debugfs_root, minor->dev,
 			    &pagoda_debugfs_record_fops);
 	debugfs_create_file("journal_raw", 0400, minor->debugfs_root, minor->dev,

@@ -235,5 +235,7 @@ int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm);
 void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id);
+int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes);
+u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);
 
 #endif

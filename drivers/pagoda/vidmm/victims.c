@@ -17,6 +17,7 @@
  * own order: it waits for reservations, and takes page tables and save areas too, which the
  * policy isn't asked about because their VM decides when they may go.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <drm/ttm/ttm_bo.h>
 #include <pagoda/virtio.h>
@@ -319,15 +320,16 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	return !ret;
 }
 
-static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
-			      const struct ttm_operation_ctx *ctx, struct list_head *tried)
+/* Who left, with the reference that @tried has; NULL if nobody can. @mine: NULL = none is held. */
+static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
+				      const struct ttm_place *place,
+				      const struct ttm_operation_ctx *ctx,
+				      struct list_head *tried)
 {
-	struct pagoda_vidmm *vidmm = want->vidmm;
 	bool visible = place->lpfn && place->lpfn < vidmm->info->vram_size >> PAGE_SHIFT;
 	enum pagoda_policy_need need = visible ? PAGODA_POLICY_NEED_VISIBLE :
 						 PAGODA_POLICY_NEED_ANY;
-	const struct dma_resv *mine = want->ttm.base.resv;
-	struct pagoda_bo *bo;
+	struct pagoda_bo *bo = NULL;
 	bool done = false;
 
 	while (!done && (bo = victims_next(vidmm->victims, need, tried))) {
@@ -336,7 +338,13 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 		done = victims_evict(bo, place, ctx);
 		pagoda_victims_unlock(bo, mine);
 	}
-	return done;
+	return bo;
+}
+
+static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
+			      const struct ttm_operation_ctx *ctx, struct list_head *tried)
+{
+	return victims_take(want->vidmm, want->ttm.base.resv, place, ctx, tried);
 }
 
 /**
@@ -359,4 +367,47 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
 	ret = pagoda_bo_place_taking(bo, placement, ctx, victims_take_next, &tried);
 	victims_put_back(bo->vidmm->victims, &tried);
 	return ret;
+}
+
+/**
+ * pagoda_vidmm_trim() - Evict allocations as if somebody wanted their VRAM
+ * @vidmm: The manager
+ * @bytes: How much, at least; it ends early when nobody is left who can go
+ *
+ * The policy chooses, even if it isn't asked otherwise. Nothing keeps who left from coming back.
+ *
+ * Context: Inside the gate; takes reservations, one after another. May sleep and allocate.
+ * Doesn't wait for the device.
+ * Return: 0, or -EINTR after a signal; what left before that stays away.
+ */
+int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
+{
+	const struct ttm_place place = { .mem_type = TTM_PL_VRAM };
+	const struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct pagoda_victims *victims = vidmm->victims;
+	struct pagoda_bo *bo;
+	LIST_HEAD(tried);
+	u64 done = 0;
+
+	while (done < bytes && !signal_pending(current)) {
+		bo = victims_take(vidmm, NULL, &place, &ctx, &tried);
+		if (!bo)
+			break;
+		done += bo->ttm.base.size;
+		atomic64_add(bo->ttm.base.size, &victims->trimmed);
+	}
+	victims_put_back(victims, &tried);
+	return done < bytes && signal_pending(current) ? -EINTR : 0;
+}
+
+/**
+ * pagoda_vidmm_trimmed() - What pagoda_vidmm_trim() has evicted since probe
+ * @vidmm: The manager
+ *
+ * Context: Any.
+ * Return: Bytes.
+ */
+u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm)
+{
+	return atomic64_read(&vidmm->victims->trimmed);
 }

@@ -3,6 +3,7 @@
 #ifndef PAGODA_VICTIMS_H
 #define PAGODA_VICTIMS_H
 
+#include <linux/atomic.h>
 #include <linux/spinlock.h>
 #include <pagoda/policy.h>
 
@@ -21,11 +22,13 @@ struct ttm_resource;
  *	be found signalled under it, and their callbacks run
  * @policy: The policy; its items are &pagoda_bo.victim
  * @asked: It chooses; else it is only told, and TTM takes what is longest unused
+ * @trimmed: Bytes that pagoda_vidmm_trim() has evicted
  */
 struct pagoda_victims {
 	spinlock_t lock;	/* policy, items */
 	struct pagoda_policy policy;
 	bool asked;
+	atomic64_t trimmed;
 };
 
 int pagoda_victims_init(struct pagoda_vidmm *vidmm, bool lru);
