@@ -2,11 +2,15 @@
 /*
  * /proc/self/fdinfo: memory by region, in the keys that tools for all GPUs read.
  */
+#include "pagoda_fdinfo.h"
 #include "pagoda_prime.h"
 #include "submit_client.h"
 
 #define LOCAL	DRM_PAGODA_SEGMENT_GROUP_LOCAL
-#define NONE	UINT64_MAX
+#define NONE	PAGODA_FDINFO_NONE
+#define SYSTEM	DRM_PAGODA_SEGMENT_SYSTEM
+#define VRAM	DRM_PAGODA_SEGMENT_VRAM
+#define GTT	DRM_PAGODA_SEGMENT_APERTURE
 
 FIXTURE(fdinfo) {
 	struct test_device dev;
@@ -26,59 +30,41 @@ FIXTURE_TEARDOWN(fdinfo)
 	close(self->fd);
 }
 
-static uint64_t with_unit(uint64_t value, const char *unit)
+/* Nothing of it is there if it can't be read. */
+static struct pagoda_fdinfo read_info(int fd)
 {
-	if (!strcmp(unit, "KiB"))
-		return value * PAGODA_KIB;
-	if (!strcmp(unit, "MiB"))
-		return value * PAGODA_MIB;
-	return *unit ? NONE : value;
+	struct pagoda_fdinfo info;
+
+	if (pagoda_fdinfo_self(fd, &info))
+		memset(&info, 0xff, sizeof(info));
+	return info;
 }
 
-/* Bytes that a key says, NONE if it isn't there or says something else. */
-static uint64_t bytes(int fd, const char *what, const char *region)
+static struct pagoda_fdinfo_segment of(int fd, uint32_t segment)
 {
-	char path[64], line[256], key[64], name[64], unit[16];
-	unsigned long long value;
-	uint64_t found = NONE;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	snprintf(key, sizeof(key), "drm-%s-%s:", what, region);
-	file = fopen(path, "r");
-	if (!file)
-		return NONE;
-	while (fgets(line, sizeof(line), file)) {
-		unit[0] = '\0';
-		if (sscanf(line, "%63s %llu %15s", name, &value, unit) >= 2 && !strcmp(name, key))
-			found = with_unit(value, unit);
-	}
-	fclose(file);
-	return found;
-}
-
-static uint64_t total(int fd, const char *region)
-{
-	return bytes(fd, "total", region);
-}
-
-static uint64_t resident(int fd, const char *region)
-{
-	return bytes(fd, "resident", region);
+	return read_info(fd).segments[segment];
 }
 
 TEST_F(fdinfo, has_all_keys)
 {
-	static const char * const regions[] = { "vram", "gtt", "system" };
-	static const char * const keys[] = {
-		"total", "shared", "resident", "purgeable", "active",
-	};
-	uint32_t n, m;
+	struct pagoda_fdinfo info = read_info(self->fd);
+	uint32_t id;
 
-	for (n = 0; n < ARRAY_SIZE(regions); n++)
-		for (m = 0; m < ARRAY_SIZE(keys); m++)
-			EXPECT_EQ(0, bytes(self->fd, keys[m], regions[n]))
-				TH_LOG("drm-%s-%s", keys[m], regions[n]);
+	EXPECT_NE(NONE, info.client);
+	EXPECT_EQ(0, info.paged_in);
+	EXPECT_EQ(0, info.paged_out);
+	EXPECT_EQ(0, info.evictions);
+	for (id = 0; id < PAGODA_FDINFO_SEGMENTS; id++) {
+		EXPECT_EQ(0, info.segments[id].total);
+		EXPECT_EQ(0, info.segments[id].shared);
+		EXPECT_EQ(0, info.segments[id].resident);
+		EXPECT_EQ(0, info.segments[id].purgeable);
+		EXPECT_EQ(0, info.segments[id].active);
+		/* Nobody has a budget for system memory that the GPU doesn't use. */
+		EXPECT_EQ(id ? 0 : NONE, info.segments[id].usage);
+		EXPECT_EQ(id ? 0 : NONE, info.segments[id].spilled);
+		EXPECT_EQ(!id, info.segments[id].budget == NONE);
+	}
 }
 
 TEST_F(fdinfo, follows_moves)
@@ -88,21 +74,21 @@ TEST_F(fdinfo, follows_moves)
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &vram));
 	ASSERT_EQ(0, pagoda_create(self->fd, 2 * self->size, CPU, PAGODA_IN_APERTURE, &gtt));
 	/* Made, they are nowhere. */
-	EXPECT_EQ(3 * self->size, total(self->fd, "system"));
-	EXPECT_EQ(0, resident(self->fd, "system"));
+	EXPECT_EQ(3 * self->size, of(self->fd, SYSTEM).total);
+	EXPECT_EQ(0, of(self->fd, SYSTEM).resident);
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, vram));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, gtt));
-	EXPECT_EQ(self->size, total(self->fd, "vram"));
-	EXPECT_EQ(self->size, resident(self->fd, "vram"));
-	EXPECT_EQ(2 * self->size, total(self->fd, "gtt"));
-	EXPECT_EQ(2 * self->size, resident(self->fd, "gtt"));
-	EXPECT_EQ(0, total(self->fd, "system"));
-	EXPECT_EQ(0, bytes(self->fd, "active", "vram"));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).total);
+	EXPECT_EQ(self->size, of(self->fd, VRAM).resident);
+	EXPECT_EQ(2 * self->size, of(self->fd, GTT).total);
+	EXPECT_EQ(2 * self->size, of(self->fd, GTT).resident);
+	EXPECT_EQ(0, of(self->fd, SYSTEM).total);
+	EXPECT_EQ(0, of(self->fd, VRAM).active);
 	/* Evicted, with its pages. */
 	ASSERT_EQ(0, pagoda_evict_wait(self->fd, vram));
-	EXPECT_EQ(0, total(self->fd, "vram"));
-	EXPECT_EQ(self->size, total(self->fd, "system"));
-	EXPECT_EQ(self->size, resident(self->fd, "system"));
+	EXPECT_EQ(0, of(self->fd, VRAM).total);
+	EXPECT_EQ(self->size, of(self->fd, SYSTEM).total);
+	EXPECT_EQ(self->size, of(self->fd, SYSTEM).resident);
 }
 
 TEST_F(fdinfo, offered_is_purgeable)
@@ -111,20 +97,75 @@ TEST_F(fdinfo, offered_is_purgeable)
 
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
-	EXPECT_EQ(0, bytes(self->fd, "purgeable", "vram"));
+	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
 	ASSERT_EQ(0, pagoda_offer(self->fd, &handle, 1, DRM_PAGODA_OFFER_LOW, 0));
-	EXPECT_EQ(self->size, bytes(self->fd, "purgeable", "vram"));
-	EXPECT_EQ(self->size, resident(self->fd, "vram"));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).purgeable);
+	EXPECT_EQ(self->size, of(self->fd, VRAM).resident);
 	ASSERT_EQ(0, pagoda_reclaim_one(self->fd, handle));
-	EXPECT_EQ(0, bytes(self->fd, "purgeable", "vram"));
+	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
 	ASSERT_EQ(0, pagoda_offer(self->fd, &handle, 1, DRM_PAGODA_OFFER_LOW, 0));
 	/* Taken, there is nothing left to purge. */
 	ASSERT_EQ(0, pagoda_evict(self->fd, &handle, 1, 0, 0));
-	EXPECT_EQ(0, bytes(self->fd, "purgeable", "vram"));
-	EXPECT_EQ(0, bytes(self->fd, "purgeable", "system"));
-	EXPECT_EQ(0, resident(self->fd, "vram"));
-	EXPECT_EQ(0, resident(self->fd, "system"));
-	EXPECT_EQ(self->size, total(self->fd, "system"));
+	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
+	EXPECT_EQ(0, of(self->fd, SYSTEM).purgeable);
+	EXPECT_EQ(0, of(self->fd, VRAM).resident);
+	EXPECT_EQ(0, of(self->fd, SYSTEM).resident);
+	EXPECT_EQ(self->size, of(self->fd, SYSTEM).total);
+}
+
+/* Copies and evictions are counted for who pays, whoever asks for them. */
+TEST_F(fdinfo, counts_traffic)
+{
+	int other = pagoda_open(), dma_buf;
+	uint32_t handle, theirs;
+	struct pagoda_fdinfo counts;
+	char *map;
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
+	map = pagoda_map(self->fd, handle, self->size);
+	ASSERT_NE(NULL, map);
+	memset(map, 1, self->size);
+	munmap(map, self->size);
+	/* The CPU may have found it in VRAM: there is nothing to copy there then. */
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
+	counts = read_info(self->fd);
+	EXPECT_LE(self->size, counts.paged_in);
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
+	EXPECT_EQ(counts.paged_in, read_info(self->fd).paged_in);
+	EXPECT_EQ(counts.paged_out + self->size, read_info(self->fd).paged_out);
+	EXPECT_EQ(counts.evictions + 1, read_info(self->fd).evictions);
+	dma_buf = prime_export(self->fd, handle);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, prime_import(other, dma_buf, &theirs));
+	ASSERT_EQ(0, pagoda_make_resident_wait(other, theirs));
+	EXPECT_EQ(counts.paged_in + self->size, read_info(self->fd).paged_in);
+	ASSERT_EQ(0, pagoda_evict_wait(other, theirs));
+	EXPECT_EQ(counts.paged_out + 2 * self->size, read_info(self->fd).paged_out);
+	EXPECT_EQ(counts.evictions + 2, read_info(self->fd).evictions);
+	EXPECT_EQ(0, read_info(other).paged_in);
+	EXPECT_EQ(0, read_info(other).paged_out);
+	EXPECT_EQ(0, read_info(other).evictions);
+	close(dma_buf);
+	close(other);
+}
+
+TEST_F(fdinfo, says_budget_and_usage)
+{
+	struct drm_pagoda_query_memory_info info;
+	uint32_t handle;
+
+	/* What others leave behind has an influence on budgets. */
+	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).usage);
+	ASSERT_EQ(0, pagoda_memory_info(self->fd, LOCAL, &info));
+	EXPECT_EQ(info.budget, of(self->fd, VRAM).budget);
+	ASSERT_EQ(0, pagoda_memory_info(self->fd, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, &info));
+	EXPECT_EQ(info.budget, of(self->fd, GTT).budget);
+	EXPECT_EQ(0, of(self->fd, GTT).usage);
 }
 
 /* Both have it; who made it is charged. */
@@ -136,19 +177,19 @@ TEST_F(fdinfo, shared)
 	ASSERT_LE(0, other);
 	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
 	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
-	EXPECT_EQ(0, bytes(self->fd, "shared", "vram"));
+	EXPECT_EQ(0, of(self->fd, VRAM).shared);
 	dma_buf = prime_export(self->fd, handle);
 	ASSERT_LE(0, dma_buf);
 	ASSERT_EQ(0, prime_import(other, dma_buf, &theirs));
-	EXPECT_EQ(self->size, bytes(self->fd, "shared", "vram"));
-	EXPECT_EQ(self->size, total(self->fd, "vram"));
-	EXPECT_EQ(self->size, bytes(other, "shared", "vram"));
-	EXPECT_EQ(self->size, total(other, "vram"));
-	EXPECT_EQ(self->size, resident(other, "vram"));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).shared);
+	EXPECT_EQ(self->size, of(self->fd, VRAM).total);
+	EXPECT_EQ(self->size, of(other, VRAM).shared);
+	EXPECT_EQ(self->size, of(other, VRAM).total);
+	EXPECT_EQ(self->size, of(other, VRAM).resident);
 	/* Kernels may say of what was exported once that it is shared for good. */
 	ASSERT_EQ(0, pagoda_close(other, theirs));
-	EXPECT_EQ(self->size, total(self->fd, "vram"));
-	EXPECT_EQ(0, total(other, "vram"));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).total);
+	EXPECT_EQ(0, of(other, VRAM).total);
 	close(dma_buf);
 	close(other);
 }
@@ -165,10 +206,10 @@ TEST_F(fdinfo, has_tables_and_save_areas)
 	ASSERT_EQ(0, client_run(&client, NULL, 0));
 	ASSERT_EQ(0, pagoda_memory_info(self->fd, LOCAL, &info));
 	EXPECT_LT(0, info.current_usage);
-	EXPECT_EQ(info.current_usage, total(self->fd, "vram"));
+	EXPECT_EQ(info.current_usage, of(self->fd, VRAM).total);
 	ASSERT_EQ(0, pagoda_memory_info(self->fd, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, &info));
 	EXPECT_LE(CODE_SIZE, info.current_usage);
-	EXPECT_EQ(info.current_usage, total(self->fd, "gtt"));
+	EXPECT_EQ(info.current_usage, of(self->fd, GTT).total);
 	client_close(&client);
 }
 
