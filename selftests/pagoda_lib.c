@@ -35,6 +35,18 @@ static int is_pagoda(int fd)
 	return !pagoda_ioctl(fd, DRM_IOCTL_VERSION, &version) && !strcmp(name, "pagoda");
 }
 
+int pagoda_open_node(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (is_pagoda(fd))
+		return fd;
+	close(fd);
+	return -ENODEV;
+}
+
 int pagoda_open(void)
 {
 	char path[64];
@@ -42,12 +54,9 @@ int pagoda_open(void)
 
 	for (n = 0; n < RENDER_NODES; n++) {
 		snprintf(path, sizeof(path), "/dev/dri/renderD%d", FIRST_RENDER_NODE + n);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		if (is_pagoda(fd))
+		fd = pagoda_open_node(path);
+		if (fd >= 0)
 			return fd;
-		close(fd);
 	}
 	return -ENODEV;
 }

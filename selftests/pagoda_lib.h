@@ -32,6 +32,8 @@
 
 /* Opens the first render node whose driver is pagoda: fd or -ENODEV. */
 int pagoda_open(void);
+/* The same of one node; or the errno of open(). */
+int pagoda_open_node(const char *path);
 
 /* ioctl() that is repeated after signals. */
 int pagoda_ioctl(int fd, unsigned long request, void *arg);
