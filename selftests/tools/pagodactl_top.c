@@ -205,7 +205,8 @@ static void print_over(const struct ctl_client *client)
 
 		printf("%7d %7llu %-15s %-12s %-8s %9s %9s %9s\n", client->pid,
 		       (unsigned long long)client->info.client, client->command,
-		       client->device->node, ctl_segment_name(id), ctl_size(budget, sizeof(budget), segment->budget),
+		       client->device->node, ctl_segment_name(id),
+		       ctl_size(budget, sizeof(budget), segment->budget),
 		       ctl_size(usage, sizeof(usage), segment->usage),
 		       ctl_size(over, sizeof(over), ctl_over(segment)));
 	}
