@@ -219,6 +219,59 @@ static void victims_private(struct kunit *test)
 	submit_client_end(other);
 }
 
+/* What is missed in VRAM, if only these had handles. */
+static u64 spilled(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
+
+	while (count--)
+		pagoda_memory_add(memory, rig->client, bos[count], false);
+	return memory[DRM_PAGODA_SEGMENT_VRAM].spilled;
+}
+
+/* What leaves for nobody is missed, and counted for who pays; whoever is held stays. */
+static void victims_trim(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_traffic *traffic = &rig->client->traffic;
+	struct pagoda_bo *bos[PIECES];
+	struct holder holder;
+	u64 size = PIECE * PAGE_SIZE, before, out;
+	u32 count, i;
+
+	pieces_make(rig, bos);
+	count = fill(client, bos);
+	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), size);
+	before = atomic64_read(&traffic->evictions);
+	out = atomic64_read(&traffic->paged_out);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, 0));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&traffic->evictions), before);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, 1));
+	KUNIT_EXPECT_EQ(test, atomic64_read(&traffic->evictions), before + 1);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&traffic->paged_out), out + size);
+	KUNIT_EXPECT_EQ(test, pagoda_vidmm_trimmed(rig->vidmm), size);
+	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), 2 * size);
+	/* Everything but one. */
+	KUNIT_ASSERT_EQ(test, 0, use(client, &bos[1], 1));
+	holder_begin(&holder, bos[1]);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, U64_MAX));
+	holder_end(&holder);
+	for (i = 0; i < PIECES; i++)
+		KUNIT_EXPECT_EQ(test, in_vram(bos[i]), i == 1);
+	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), count * size);
+	/* Then that, too: being passed over has changed nothing. */
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, 1));
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
+	pagoda_rig_settle(rig);
+	for (i = 0; i < PIECES; i++)
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[1]));
+	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), count * size);
+	close_all(bos, PIECES);
+	submit_client_end(client);
+}
+
 /* ---- Everything at once ------------------------------------------------------------ */
 
 /* What the policy knows is what is so. */
@@ -318,6 +371,7 @@ static struct kunit_case victims_cases[] = {
 	KUNIT_CASE_PARAM(victims_held, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_kept, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_private, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(victims_trim, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_random, pagoda_rig_mmu_modes),
 	{}
 };
