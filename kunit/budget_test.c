@@ -3,6 +3,7 @@
  * Budgets: the rule against a model, usage against what is where, and requests that mustn't go
  * over a budget.
  */
+#include <linux/delay.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
@@ -34,6 +35,7 @@ struct budget_model {
 	u64 sizes[PAGODA_BUDGET_GROUPS];
 	u64 usage[MOST][PAGODA_BUDGET_GROUPS];
 	u64 reservation[MOST][PAGODA_BUDGET_GROUPS];
+	struct pagoda_budget_part parts[MOST][PAGODA_BUDGET_SEGMENTS];
 };
 
 static u64 model_pool(const struct budget_model *m, u32 group)
@@ -109,16 +111,27 @@ static void model_init(struct budget_model *m, struct kunit *test, u64 local, u6
 
 static void model_join(struct budget_model *m, u32 who)
 {
+	u32 id;
+
 	m->there[who] = true;
 	m->clients[who] = (struct pagoda_budget) {};
+	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
+		m->parts[who][id] = (struct pagoda_budget_part) {
+			.segment = PAGODA_BUDGET_SEGMENTS,
+			.wanted = PAGODA_BUDGET_GROUPS,
+		};
 	pagoda_budget_join(&m->budgets, &m->clients[who]);
 }
 
 static void model_charge(struct budget_model *m, u32 who, u32 segment, s64 bytes)
 {
 	u32 group = segment == DRM_PAGODA_SEGMENT_VRAM ? LOCAL : NON_LOCAL;
+	struct pagoda_budget_part *part = &m->parts[who][segment];
 
-	pagoda_budget_charge(&m->clients[who], segment, bytes);
+	/* One that is all the client has in the segment, and is made anew. */
+	pagoda_budget_charge(&m->clients[who], part, PAGODA_BUDGET_SEGMENTS);
+	part->bytes += bytes;
+	pagoda_budget_charge(&m->clients[who], part, segment);
 	if (segment != DRM_PAGODA_SEGMENT_SYSTEM)
 		m->usage[who][group] += bytes;
 }
@@ -288,6 +301,138 @@ static void budget_lends(struct kunit *test)
 		model_leave(m, i);
 }
 
+/* ---- What is expected -------------------------------------------------------------- */
+
+#define PARTS		24u
+#define REQUESTS	6u
+
+/* One client, its allocations, and requests for some of them each. */
+struct expect_model {
+	struct kunit *test;
+	struct pagoda_budgets budgets;
+	struct pagoda_budget budget;
+	struct pagoda_budget_part parts[PARTS];
+	struct pagoda_budget_part *lists[REQUESTS][PARTS];
+	struct pagoda_budget_growth growths[REQUESTS];
+};
+
+static bool expect_is_there(const struct pagoda_budget_part *part)
+{
+	return part->segment == (part->wanted == LOCAL ? DRM_PAGODA_SEGMENT_VRAM :
+				 DRM_PAGODA_SEGMENT_APERTURE);
+}
+
+static bool expect_names(const struct expect_model *m, const struct pagoda_budget_part *part)
+{
+	u32 i, j;
+
+	for (i = 0; i < REQUESTS; i++)
+		for (j = 0; j < m->growths[i].count; j++)
+			if (m->lists[i][j] == part)
+				return true;
+	return false;
+}
+
+static void expect_check(struct expect_model *m)
+{
+	u64 used[PAGODA_BUDGET_SEGMENTS + 1] = {}, expected[PAGODA_BUDGET_GROUPS] = {};
+	const struct pagoda_budget_part *part;
+	u32 i;
+
+	for (i = 0; i < PARTS; i++) {
+		part = &m->parts[i];
+		used[part->segment] += part->bytes;
+		if (part->wanted != PAGODA_BUDGET_GROUPS && !expect_is_there(part) &&
+		    expect_names(m, part))
+			expected[part->wanted] += part->bytes;
+	}
+	KUNIT_ASSERT_EQ(m->test, pagoda_budget_usage(&m->budget, LOCAL),
+			used[DRM_PAGODA_SEGMENT_VRAM]);
+	KUNIT_ASSERT_EQ(m->test, pagoda_budget_usage(&m->budget, NON_LOCAL),
+			used[DRM_PAGODA_SEGMENT_APERTURE]);
+	KUNIT_ASSERT_EQ(m->test, m->budget.expected[LOCAL], expected[LOCAL]);
+	KUNIT_ASSERT_EQ(m->test, m->budget.expected[NON_LOCAL], expected[NON_LOCAL]);
+}
+
+/* By how much a request would be too much. */
+static u64 expect_excess(struct expect_model *m, const struct pagoda_budget_growth *growth)
+{
+	u64 more[PAGODA_BUDGET_GROUPS] = {}, all, excess = 0;
+	struct pagoda_budget_info info;
+	u32 i, group;
+
+	for (i = 0; i < growth->asked; i++)
+		if (growth->parts[i]->wanted != PAGODA_BUDGET_GROUPS &&
+		    !expect_is_there(growth->parts[i]) && !expect_names(m, growth->parts[i]))
+			more[growth->parts[i]->wanted] += growth->parts[i]->bytes;
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
+		pagoda_budget_info(&m->budget, group, &info);
+		all = info.usage + m->budget.expected[group] + more[group];
+		if (more[group] && all > info.budget)
+			excess += all - info.budget;
+	}
+	return excess;
+}
+
+static void expect_begin(struct expect_model *m, struct rnd_state *rnd, u32 request)
+{
+	struct pagoda_budget_growth growth = { .parts = m->lists[request] };
+	bool deny = pagoda_kunit_below(rnd, 2);
+	u64 excess;
+	u32 i;
+
+	for (i = 0; i < PARTS; i++)
+		if (!pagoda_kunit_below(rnd, 4))
+			growth.parts[growth.count++] = &m->parts[i];
+	growth.asked = pagoda_kunit_below(rnd, growth.count + 1);
+	excess = deny ? expect_excess(m, &growth) : 0;
+	KUNIT_ASSERT_EQ(m->test, pagoda_budget_expect(&m->budget, &growth, deny), excess);
+	if (!excess)
+		m->growths[request] = growth;
+}
+
+static void expect_step(struct expect_model *m, struct rnd_state *rnd)
+{
+	u32 request = pagoda_kunit_below(rnd, REQUESTS);
+
+	if (pagoda_kunit_below(rnd, 4))
+		pagoda_budget_charge(&m->budget, &m->parts[pagoda_kunit_below(rnd, PARTS)],
+				     pagoda_kunit_below(rnd, PAGODA_BUDGET_SEGMENTS + 1));
+	else if (m->growths[request].count)
+		pagoda_budget_arrived(&m->budget, &m->growths[request]);
+	else
+		expect_begin(m, rnd, request);
+	expect_check(m);
+}
+
+/* Whatever moves whenever, each byte that a request is for is used or expected, once. */
+static void budget_expects_random(struct kunit *test)
+{
+	const u64 sizes[] = { PARTS / 2 * SZ_64K, PARTS / 2 * SZ_64K };
+	struct expect_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct rnd_state rnd;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	pagoda_kunit_seed(test, &rnd);
+	m->test = test;
+	pagoda_budgets_init(&m->budgets, sizes);
+	pagoda_budget_join(&m->budgets, &m->budget);
+	for (i = 0; i < PARTS; i++)
+		m->parts[i] = (struct pagoda_budget_part) {
+			.bytes = (1 + pagoda_kunit_below(&rnd, 32)) * PAGE_SIZE,
+			.wanted = pagoda_kunit_below(&rnd, PAGODA_BUDGET_GROUPS + 1),
+			.segment = PAGODA_BUDGET_SEGMENTS,
+		};
+	for (i = 0; i < STEPS; i++)
+		expect_step(m, &rnd);
+	for (i = 0; i < REQUESTS; i++)
+		pagoda_budget_arrived(&m->budget, &m->growths[i]);
+	KUNIT_EXPECT_EQ(test, m->budget.expected[LOCAL], 0ull);
+	KUNIT_EXPECT_EQ(test, m->budget.expected[NON_LOCAL], 0ull);
+	pagoda_budget_leave(&m->budget);
+}
+
 /* ---- Usage ---------------------------------------------------------------------------- */
 
 static u64 usage_of(struct pagoda_client *client, u32 group)
@@ -296,6 +441,18 @@ static u64 usage_of(struct pagoda_client *client, u32 group)
 
 	pagoda_budget_info(&client->budget, group, &info);
 	return info.usage;
+}
+
+/* The same in VRAM with what is on its way. */
+static u64 usage_counted_on(struct pagoda_client *client)
+{
+	struct pagoda_budget *budget = &client->budget;
+	u64 bytes;
+
+	spin_lock(&budget->budgets->lock);
+	bytes = pagoda_budget_usage(budget, LOCAL) + budget->expected[LOCAL];
+	spin_unlock(&budget->budgets->lock);
+	return bytes;
 }
 
 /* What is there of a client's, counted one by one: page tables and save areas, too. */
@@ -452,6 +609,7 @@ static void budget_memory(struct kunit *test)
 #define DENY	DRM_PAGODA_RESIDENT_DENY_OVERBUDGET
 #define PAGES	64u
 #define BOS	12u
+#define WALL	(PAGODA_RIG_VRAM_PAGES - 5 * PAGES - PAGES / 2)	/* five find room beside it */
 
 struct deny_test {
 	struct pagoda_rig *rig;
@@ -587,16 +745,59 @@ static void budget_denies_ahead(struct kunit *test)
 	deny_end(&t);
 }
 
+/*
+ * A request whose last part finds no place before somebody lets go of it: what has come of it
+ * is used, the rest is expected, and nothing is both.
+ */
+static void budget_counts_once(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+	const struct pagoda_bo_params params = {
+		.size = WALL * PAGE_SIZE, .flags = CPU, .supported = SUBMIT_VRAM,
+	};
+	struct pagoda_bo *wall = pagoda_bo_create(t.rig->vidmm, NULL, &params);
+	const u64 half = PAGES / 2 * PAGE_SIZE, one = PAGES * PAGE_SIZE;
+	u64 before = usage_of(t.rig->client, LOCAL), room, value;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wall));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(wall));
+	pagoda_rig_settle(t.rig);
+	room = pagoda_vidmm_vram_size(t.rig->vidmm) -
+	       ttm_resource_manager_usage(ttm_manager_type(&t.rig->vidmm->ttm, TTM_PL_VRAM));
+	KUNIT_ASSERT_GE(test, room, one);
+	KUNIT_ASSERT_LT(test, room, 6 * one);
+	dma_resv_lock(wall->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 6, DENY));
+	while (t.last.value && usage_of(t.rig->client, LOCAL) < before + rounddown(room, one))
+		fsleep(100);
+	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 6 * one);
+	deny_refused(&t, 6, 3, half);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
+	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 8 * one);
+	/* Given up and wanted again, it is in two requests, and comes once. */
+	KUNIT_EXPECT_EQ(test, 0, deny_evict(&t, 6, 2));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
+	value = t.last.value;
+	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 8 * one);
+	deny_refused(&t, 8, 1, half);
+	dma_resv_unlock(wall->ttm.base.resv);
+	KUNIT_ASSERT_EQ(test, 0, submit_wait_point(t.timeline, value));
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), before + 8 * one);
+	deny_end(&t);
+	pagoda_rig_close(wall);
+}
+
 /* What is given up before its turn isn't expected any more, whatever becomes of it. */
 static void budget_expects_no_longer(struct kunit *test)
 {
 	struct deny_test t = deny_begin(test, 8);
 
 	dma_resv_lock(t.bos[0]->ttm.base.resv, NULL);
-	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 2, DENY));
-	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 2, DENY));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
 	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 8 * PAGES * PAGE_SIZE);
-	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 2, 6));
+	KUNIT_EXPECT_EQ(test, 0, deny_evict(&t, 2, 6));
 	dma_resv_unlock(t.bos[0]->ttm.base.resv);
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
 	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
@@ -613,11 +814,13 @@ static void budget_expects_no_longer(struct kunit *test)
 static struct kunit_case budget_cases[] = {
 	KUNIT_CASE(budget_random),
 	KUNIT_CASE(budget_lends),
+	KUNIT_CASE(budget_expects_random),
 	KUNIT_CASE_PARAM(budget_usage_moves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_usage_tables, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_memory, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(budget_denies, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_denies_ahead, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_counts_once, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(budget_expects_no_longer, pagoda_rig_mmu_modes),
 	{ }
 };

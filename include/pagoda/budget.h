@@ -16,6 +16,10 @@
  *
  * Nothing is enforced here: who uses more than his budget is told how much he should trim.
  *
+ * Requests are answered before what they ask for is there. Of an allocation that a request is to
+ * bring, each byte is expected until it is charged to the group it comes to, and used from then
+ * on: never both, and never neither before the last request for it is through.
+ *
  * Knows nothing of the driver's objects: its functions depend on the structs below only.
  */
 #ifndef PAGODA_BUDGET_H
@@ -55,12 +59,12 @@ struct pagoda_budgets {
  * @budgets: The device's
  * @link: In &pagoda_budgets.clients
  * @segment_bytes: Bytes of its allocations in each segment, by segment id; with page tables,
- *	context save areas and whatever else the driver allocates for it. Atomic because
- *	moves happen in anybody's context
+ *	context save areas and whatever else the driver allocates for it. Changed under
+ *	&pagoda_budgets.lock, atomic for who reads without
  * @table_bytes: Bytes of its page tables that the CPU writes: system memory that the GPU uses,
  *	and no allocation
  * @reservation: Bytes it says it needs at least; &pagoda_budgets.lock
- * @expected: Bytes that accepted requests will add to its usage; the same
+ * @expected: Bytes that requests are to add to its usage and haven't yet; the same
  * @claim: Only while somebody's budget is found; the same
  */
 struct pagoda_budget {
@@ -71,6 +75,34 @@ struct pagoda_budget {
 	u64 reservation[PAGODA_BUDGET_GROUPS];
 	u64 expected[PAGODA_BUDGET_GROUPS];
 	u64 claim;
+};
+
+/**
+ * struct pagoda_budget_part - What an allocation is to the budget of the client that pays for it
+ * @bytes: Its size; constant
+ * @wanted: enum drm_pagoda_segment_group it prefers to be in, %PAGODA_BUDGET_GROUPS = none;
+ *	constant
+ * @segment: Segment its bytes are charged to, %PAGODA_BUDGET_SEGMENTS = none;
+ *	&pagoda_budgets.lock
+ * @requests: Requests that are to bring it to @wanted and aren't through; the same
+ */
+struct pagoda_budget_part {
+	u64 bytes;
+	u32 wanted;
+	u32 segment;
+	u32 requests;
+};
+
+/**
+ * struct pagoda_budget_growth - What a request is to bring
+ * @parts: Allocations of one client, each only once; those that are asked for first
+ * @count: Their number
+ * @asked: How many of them are asked for: the rest was before, and can't be too much
+ */
+struct pagoda_budget_growth {
+	struct pagoda_budget_part **parts;
+	u32 count;
+	u32 asked;
 };
 
 /**
@@ -92,13 +124,15 @@ void pagoda_budgets_init(struct pagoda_budgets *budgets, const u64 *sizes);
 void pagoda_budget_join(struct pagoda_budgets *budgets, struct pagoda_budget *budget);
 void pagoda_budget_close(struct pagoda_budget *budget);
 void pagoda_budget_leave(struct pagoda_budget *budget);
-void pagoda_budget_charge(struct pagoda_budget *budget, u32 segment, s64 bytes);
+void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_part *part,
+			  u32 segment);
 void pagoda_budget_charge_tables(struct pagoda_budget *budget, s64 bytes);
 u64 pagoda_budget_usage(const struct pagoda_budget *budget, u32 group);
 void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_budget_info *info);
 int pagoda_budget_reserve(struct pagoda_budget *budget, u32 group, u64 bytes);
 u64 pagoda_budget_excess(struct pagoda_budget *budget);
-u64 pagoda_budget_expect(struct pagoda_budget *budget, const u64 *bytes, bool deny);
-void pagoda_budget_arrived(struct pagoda_budget *budget, const u64 *bytes);
+u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
+			 bool deny);
+void pagoda_budget_arrived(struct pagoda_budget *budget, struct pagoda_budget_growth *growth);
 
 #endif

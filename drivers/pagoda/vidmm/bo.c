@@ -92,11 +92,13 @@ u32 pagoda_segment_of(const struct ttm_resource *res)
 	}
 }
 
-static void bo_charge(struct pagoda_bo *bo, s64 sign)
+/* Nobody pays for what is imported before somebody has a handle. */
+static void bo_charge(struct pagoda_bo *bo, u32 segment)
 {
-	if (bo->client && bo->charged != VIRTIO_PAGODA_SEGMENT_COUNT)
-		pagoda_budget_charge(&bo->client->budget, bo->charged,
-				     sign * (s64)bo->ttm.base.size);
+	if (bo->client)
+		pagoda_budget_charge(&bo->client->budget, &bo->part, segment);
+	else
+		bo->part.segment = segment;
 }
 
 /**
@@ -112,14 +114,11 @@ static void bo_charge(struct pagoda_bo *bo, s64 sign)
  */
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to)
 {
-	u32 segment = to ? pagoda_segment_of(to) : VIRTIO_PAGODA_SEGMENT_COUNT;
+	u32 segment = to ? pagoda_segment_of(to) : PAGODA_BUDGET_SEGMENTS;
 
 	pagoda_victims_moved(bo, to);
-	if (segment == bo->charged)
-		return;
-	bo_charge(bo, -1);
-	WRITE_ONCE(bo->charged, segment);
-	bo_charge(bo, 1);
+	if (segment != bo->part.segment)
+		bo_charge(bo, segment);
 }
 
 static void bo_free(struct pagoda_bo *bo)
@@ -254,8 +253,12 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	INIT_LIST_HEAD(&bo->evicted);
 	INIT_LIST_HEAD(&bo->offered);
 	INIT_LIST_HEAD(&bo->tried);
-	bo->charged = VIRTIO_PAGODA_SEGMENT_COUNT;
 	bo_set_order(bo, params);
+	bo->part = (struct pagoda_budget_part) {
+		.bytes = params->size,
+		.wanted = pagoda_budget_group(bo->preferred[0]),
+		.segment = PAGODA_BUDGET_SEGMENTS,
+	};
 	if (xa_err(xa_store(&vidmm->bos, bo->id, bo, GFP_KERNEL))) {
 		kfree(bo);
 		return NULL;
@@ -541,11 +544,15 @@ static void pagoda_bo_gem_free(struct drm_gem_object *obj)
 /* Who imports isn't known before he has a handle: the first one pays. */
 static void bo_set_client(struct pagoda_bo *bo, struct pagoda_client *client)
 {
+	u32 segment;
+
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	if (!bo->client) {
+		segment = bo->part.segment;
+		bo->part.segment = PAGODA_BUDGET_SEGMENTS;
 		kref_get(&client->kref);
 		bo->client = client;
-		bo_charge(bo, 1);
+		bo_charge(bo, segment);
 	}
 	dma_resv_unlock(bo->ttm.base.resv);
 }

@@ -2,8 +2,9 @@
 /*
  * Budgets: the rule, and the books it needs. include/pagoda/budget.h says what the rule is.
  *
- * Usage is kept up with by who moves allocations, without a lock: a budget is found from what
- * it was at some time during the call, read once for each client.
+ * Usage is kept up with by who moves allocations, and what is expected with it, so that a byte
+ * that comes doesn't count twice. Page tables that the CPU writes are counted without the lock: a
+ * budget is found from what they were at some time during the call, read once for each client.
  */
 #include <linux/errno.h>
 #include <linux/math64.h>
@@ -131,18 +132,60 @@ void pagoda_budget_leave(struct pagoda_budget *budget)
 	spin_unlock(&budget->budgets->lock);
 }
 
-/**
- * pagoda_budget_charge() - A client's memory in a segment becomes more, or less
- * @budget: Client's
- * @segment: enum drm_pagoda_segment_id
- * @bytes: By how much
- *
- * Context: Any.
- */
-void pagoda_budget_charge(struct pagoda_budget *budget, u32 segment, s64 bytes)
+static bool part_is_missing(const struct pagoda_budget_part *part)
 {
-	atomic64_add(bytes, &budget->segment_bytes[segment]);
-	if (pagoda_budget_group(segment) != PAGODA_BUDGET_GROUPS)
+	return part->wanted != PAGODA_BUDGET_GROUPS &&
+	       pagoda_budget_group(part->segment) != part->wanted;
+}
+
+static u64 part_expected(const struct pagoda_budget_part *part)
+{
+	return part->requests && part_is_missing(part) ? part->bytes : 0;
+}
+
+/* Before a part changes, or after it has: what is expected changes with it. */
+static void part_leave(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
+{
+	lockdep_assert_held(&budget->budgets->lock);
+	if (part_expected(part))
+		budget->expected[part->wanted] -= part->bytes;
+}
+
+static void part_enter(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
+{
+	lockdep_assert_held(&budget->budgets->lock);
+	if (part_expected(part))
+		budget->expected[part->wanted] += part->bytes;
+}
+
+static void part_move(struct pagoda_budget *budget, struct pagoda_budget_part *part, u32 segment)
+{
+	part_leave(budget, part);
+	if (part->segment != PAGODA_BUDGET_SEGMENTS)
+		atomic64_sub(part->bytes, &budget->segment_bytes[part->segment]);
+	part->segment = segment;
+	if (part->segment != PAGODA_BUDGET_SEGMENTS)
+		atomic64_add(part->bytes, &budget->segment_bytes[part->segment]);
+	part_enter(budget, part);
+}
+
+/**
+ * pagoda_budget_charge() - An allocation is in another segment
+ * @budget: Of the client that pays for it
+ * @part: Its
+ * @segment: enum drm_pagoda_segment_id, or %PAGODA_BUDGET_SEGMENTS: nowhere
+ *
+ * Context: Takes a spinlock; not in interrupts.
+ */
+void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_part *part,
+			  u32 segment)
+{
+	u32 from = pagoda_budget_group(part->segment), to = pagoda_budget_group(segment);
+
+	spin_lock(&budget->budgets->lock);
+	part_move(budget, part, segment);
+	spin_unlock(&budget->budgets->lock);
+	if (from != to)
 		budgets_changed(budget->budgets);
 }
 
@@ -293,27 +336,56 @@ u64 pagoda_budget_excess(struct pagoda_budget *budget)
 	return excess;
 }
 
+/* Bytes that nobody counts yet, for each group. */
+static void growth_new(const struct pagoda_budget_growth *growth, u64 *bytes)
+{
+	const struct pagoda_budget_part *part;
+	u32 i;
+
+	memset(bytes, 0, PAGODA_BUDGET_GROUPS * sizeof(*bytes));
+	for (i = 0; i < growth->asked; i++) {
+		part = growth->parts[i];
+		if (!part->requests && part_is_missing(part))
+			bytes[part->wanted] += part->bytes;
+	}
+}
+
+static void growth_count(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
+			 s32 requests)
+{
+	u32 i;
+
+	for (i = 0; i < growth->count; i++) {
+		part_leave(budget, growth->parts[i]);
+		growth->parts[i]->requests += requests;
+		part_enter(budget, growth->parts[i]);
+	}
+}
+
 /**
  * pagoda_budget_expect() - A client's usage will grow
  * @budget: Client's
- * @bytes: By how much, for each group
- * @deny: Not over the budget of a group that grows (C167)
+ * @growth: By what; the allocations stay as long as it is expected
+ * @deny: Not over the budget of a group that grows by what is asked for (C167)
  *
- * Context: Takes a spinlock. With @deny takes as long as there are clients.
+ * Context: Takes a spinlock, for as long as @growth is. With @deny takes as long as there are
+ * clients, too.
  * Return: 0, and pagoda_budget_arrived() is to follow; with @deny bytes that are too many, and
  * nothing has changed.
  */
-u64 pagoda_budget_expect(struct pagoda_budget *budget, const u64 *bytes, bool deny)
+u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
+			 bool deny)
 {
-	u64 excess = 0;
+	u64 bytes[PAGODA_BUDGET_GROUPS], excess = 0;
 	u32 group;
 
 	spin_lock(&budget->budgets->lock);
+	growth_new(growth, bytes);
 	for (group = 0; group < PAGODA_BUDGET_GROUPS && deny; group++)
 		if (bytes[group])
 			excess += budget_excess(budget, group, bytes[group]);
-	for (group = 0; group < PAGODA_BUDGET_GROUPS && !excess; group++)
-		budget->expected[group] += bytes[group];
+	if (!excess)
+		growth_count(budget, growth, 1);
 	spin_unlock(&budget->budgets->lock);
 	return excess;
 }
@@ -321,16 +393,15 @@ u64 pagoda_budget_expect(struct pagoda_budget *budget, const u64 *bytes, bool de
 /**
  * pagoda_budget_arrived() - It has grown, or won't
  * @budget: Client's
- * @bytes: As with pagoda_budget_expect()
+ * @growth: As with pagoda_budget_expect(); nothing afterwards
  *
- * Context: Takes a spinlock.
+ * Context: Takes a spinlock, for as long as @growth is.
  */
-void pagoda_budget_arrived(struct pagoda_budget *budget, const u64 *bytes)
+void pagoda_budget_arrived(struct pagoda_budget *budget, struct pagoda_budget_growth *growth)
 {
-	u32 group;
-
 	spin_lock(&budget->budgets->lock);
-	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
-		budget->expected[group] -= bytes[group];
+	growth_count(budget, growth, -1);
 	spin_unlock(&budget->budgets->lock);
+	growth->count = 0;
+	growth->asked = 0;
 }

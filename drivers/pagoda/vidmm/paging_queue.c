@@ -37,7 +37,7 @@
  * @make: They shall be resident; else leave
  * @flags: DRM_PAGODA_RESIDENT_ or DRM_PAGODA_EVICT_ flags
  * @value: Its value
- * @growth: Bytes the client's usage is expected to grow by, for each segment group
+ * @growth: What it is to bring, as the client's budget counts it
  * @tried: It failed before
  * @give_up: Jiffies when it isn't tried again, if it was
  */
@@ -50,7 +50,7 @@ struct paging_request {
 	bool make;
 	u32 flags;
 	u64 value;
-	u64 growth[PAGODA_BUDGET_GROUPS];
+	struct pagoda_budget_growth growth;
 	bool tried;
 	unsigned long give_up;
 };
@@ -65,8 +65,7 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 /* Who waits for it asks for budgets next: once it is through, nothing is expected of it. */
 static void request_settle(struct paging_request *request)
 {
-	pagoda_budget_arrived(&request->queue->client->budget, request->growth);
-	memset(request->growth, 0, sizeof(request->growth));
+	pagoda_budget_arrived(&request->queue->client->budget, &request->growth);
 }
 
 static void request_free(struct paging_request *request)
@@ -75,6 +74,7 @@ static void request_free(struct paging_request *request)
 	while (request->count)
 		drm_gem_object_put(pagoda_bo_gem(request->bos[--request->count]));
 	kvfree(request->bos);
+	kvfree(request->growth.parts);
 	pagoda_syncs_put(&request->syncs);
 	pagoda_paging_queue_put(request->queue);
 	kfree(request);
@@ -388,7 +388,7 @@ static int paging_queue_add(struct pagoda_paging_queue *queue, struct paging_req
 
 /* @growth: what becomes resident, NULL: it leaves. The caller's again if it fails. */
 static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
-			  const u64 *growth)
+			  const struct pagoda_budget_growth *growth)
 {
 	struct paging_request *request = request_create(queue, args, growth);
 	int ret;
@@ -396,10 +396,10 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 	if (!request)
 		return -ENOMEM;
 	if (growth)
-		memcpy(request->growth, growth, sizeof(request->growth));
+		request->growth = *growth;
 	ret = paging_queue_add(queue, request, &args->value);
 	if (ret) {
-		memset(request->growth, 0, sizeof(request->growth));
+		request->growth = (struct pagoda_budget_growth) {};
 		dma_fence_put(request->item.failure);
 		request_free(request);
 	}
@@ -407,31 +407,37 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 }
 
 /*
- * What isn't where it prefers to be will add to the group that is in. What is on the list
- * is there, or on its way, or was taken for others: it was counted when it was put there.
+ * All that may be brought to where it prefers to be. What is on the list is there, or on its
+ * way, or was taken for others: it was asked for when it was put there.
  */
-static u64 paging_growth_of(struct pagoda_client *client, struct pagoda_bo *bo, u32 *group)
+static void paging_growth_add(struct pagoda_budget_growth *growth, struct pagoda_client *client,
+			      struct pagoda_bo *bo)
 {
-	*group = pagoda_budget_group(bo->preferred[0]);
-	if (bo->client != client || READ_ONCE(bo->ttm.pin_count) ||
-	    *group == pagoda_budget_group(READ_ONCE(bo->charged)) ||
-	    pagoda_require_count(client, bo))
-		return 0;
-	return bo->ttm.base.size;
+	u32 at = growth->count;
+
+	if (bo->client != client || READ_ONCE(bo->ttm.pin_count))
+		return;
+	growth->parts[at] = &bo->part;
+	growth->count++;
+	if (pagoda_require_count(client, bo))
+		return;
+	swap(growth->parts[at], growth->parts[growth->asked]);
+	growth->asked++;
 }
 
-static void paging_growth(struct pagoda_client *client, const struct pagoda_paging_args *args,
-			  u64 *growth)
+static int paging_growth(struct pagoda_client *client, const struct pagoda_paging_args *args,
+			 struct pagoda_budget_growth *growth)
 {
-	u64 bytes;
-	u32 i, group;
+	u32 i;
 
-	memset(growth, 0, PAGODA_BUDGET_GROUPS * sizeof(*growth));
-	for (i = 0; i < args->count; i++) {
-		bytes = paging_growth_of(client, args->bos[i], &group);
-		if (bytes)
-			growth[group] += bytes;
-	}
+	*growth = (struct pagoda_budget_growth) {
+		.parts = kvmalloc_array(args->count, sizeof(*growth->parts), GFP_KERNEL),
+	};
+	if (!growth->parts)
+		return -ENOMEM;
+	for (i = 0; i < args->count; i++)
+		paging_growth_add(growth, client, args->bos[i]);
+	return 0;
 }
 
 /* All is as it shall be. */
@@ -444,7 +450,8 @@ static void paging_done(struct pagoda_paging_queue *queue, struct pagoda_paging_
 
 /* Answers 1 if nothing is left to do. */
 static int paging_list_and_enqueue(struct pagoda_paging_queue *queue,
-				   struct pagoda_paging_args *args, const u64 *growth)
+				   struct pagoda_paging_args *args,
+				   const struct pagoda_budget_growth *growth)
 {
 	struct pagoda_client *client = queue->client;
 	int ret = pagoda_require(client, args->bos, args->count, &args->bytes_to_trim);
@@ -459,20 +466,33 @@ static int paging_list_and_enqueue(struct pagoda_paging_queue *queue,
 	return ret;
 }
 
-static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+/* Answers as paging_list_and_enqueue(), which has the growth if it answers 0. */
+static int paging_expect(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
+			 struct pagoda_budget_growth *growth)
 {
 	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
 	struct pagoda_budget *budget = &queue->client->budget;
-	u64 growth[PAGODA_BUDGET_GROUPS];
 	int ret;
 
-	paging_growth(queue->client, args, growth);
 	args->bytes_to_trim = pagoda_budget_expect(budget, growth, deny);
 	if (args->bytes_to_trim)
 		return -ENOMEM;
 	ret = paging_list_and_enqueue(queue, args, growth);
 	if (ret)
 		pagoda_budget_arrived(budget, growth);
+	return ret;
+}
+
+static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+{
+	struct pagoda_budget_growth growth;
+	int ret = paging_growth(queue->client, args, &growth);
+
+	if (ret)
+		return ret;
+	ret = paging_expect(queue, args, &growth);
+	if (ret)
+		kvfree(growth.parts);
 	if (ret > 0)
 		paging_done(queue, args);
 	return min(ret, 0);

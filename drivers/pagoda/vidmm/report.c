@@ -85,8 +85,8 @@ int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *
 
 static u32 report_segment(const struct pagoda_bo *bo)
 {
-	return bo->charged < VIRTIO_PAGODA_SEGMENT_COUNT ? bo->charged :
-							    VIRTIO_PAGODA_SEGMENT_SYSTEM;
+	return bo->part.segment < PAGODA_BUDGET_SEGMENTS ? bo->part.segment :
+							   VIRTIO_PAGODA_SEGMENT_SYSTEM;
 }
 
 /* In the system segment it takes no place before it has pages. */

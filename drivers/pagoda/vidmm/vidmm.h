@@ -573,8 +573,8 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @imported: dma-buf whose memory it is, a reference; or NULL
  * @exported: dma-buf that is made of it, or NULL; protected by the reservation
  * @detach: Ends an import
- * @charged: Segment its bytes are charged to, %VIRTIO_PAGODA_SEGMENT_COUNT = none;
- *	changed with the reservation held
+ * @part: What it is to the budget of @client; @part.segment is changed with the reservation
+ *	held
  * @evict_places: What TTM was last told about eviction; the same
  */
 struct pagoda_bo {
@@ -624,7 +624,7 @@ struct pagoda_bo {
 	struct dma_buf *imported;
 	struct dma_buf *exported;
 	struct work_struct detach;
-	u32 charged;
+	struct pagoda_budget_part part;
 	struct ttm_place evict_places[4];
 };
 

@@ -534,8 +534,8 @@ struct drm_pagoda_residency_entry {
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
  * ENOMEM, and nothing is done, if the client would be over its budget then (C167), see "Budgets".
- * Counted is what isn't on its list and not in the segment it prefers. What an earlier request has
- * brought counts twice until that one's value is reached. Not with the others
+ * Counted is what isn't on its list and not in the segment it prefers, and what earlier requests
+ * are still to bring. Not with the others
  */
 #define DRM_PAGODA_RESIDENT_DENY_OVERBUDGET	(1u << 2)
 
