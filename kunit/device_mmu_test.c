@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Device-MMU mode: what the device reaches, when it stops to, and what is given back. */
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/mm.h>
+#include <linux/workqueue.h>
 
+#include "../drivers/pagoda/queue/internal.h"
 #include "rig.h"
 
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
@@ -306,6 +309,92 @@ static void mmu_map_fails(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* ---- After a reset ----------------------------------------------------------- */
+
+/* The rebuild has opened the queue: what is pushed from now on is executed. */
+static void mmu_wait_open(struct pagoda_rig *rig)
+{
+	while (pagoda_queue_is_closed(rig->vidmm->stream.queue))
+		fsleep(100);
+}
+
+/* Content was lost where VRAM was; nothing was asked of the device that it had to refuse. */
+static void mmu_expect_calm(struct pagoda_rig *rig)
+{
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	pagoda_reset_wait(rig->vidmm);
+	mmu_settle(rig);
+	KUNIT_EXPECT_EQ(rig->test, 1, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_EQ(rig->test, 0, rig->fake->resets);
+	KUNIT_EXPECT_EQ(rig->test, 0, rig->fake->violations);
+}
+
+/*
+ * Whoever isn't kept out by the gate may come before the rebuild: what he moves was mapped
+ * for a device that has forgotten it.
+ */
+static void mmu_moves_before_the_rebuild(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	struct pagoda_bo *bo = mmu_bo(rig, 7, CACHED, 1);
+
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	/* It has mapped the driver's own pages by then and waits for that. */
+	mmu_wait_open(rig);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	mmu_expect_calm(rig);
+	KUNIT_EXPECT_FALSE(test, bo->lost);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+struct mmu_blocker {
+	struct work_struct work;
+	struct completion begun;
+	struct completion let;
+};
+
+static void mmu_block(struct work_struct *work)
+{
+	struct mmu_blocker *blocker = container_of(work, struct mmu_blocker, work);
+
+	complete(&blocker->begun);
+	wait_for_completion(&blocker->let);
+}
+
+/* The same with pages whose mapping is given up, and isn't yet. */
+static void mmu_moves_before_the_loss(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 7, CPU | CACHED, VRAM | APERTURE, 0);
+	struct pagoda_queue *queue = rig->vidmm->stream.queue;
+	struct mmu_blocker blocker;
+	struct pagoda_gate gate;
+
+	INIT_WORK_ONSTACK(&blocker.work, mmu_block);
+	init_completion(&blocker.begun);
+	init_completion(&blocker.let);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	/* Who gives up what is pushed waits for this. */
+	queue_work(queue->recover_wq, &blocker.work);
+	wait_for_completion(&blocker.begun);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_EQ(test, 0, dma_fence_get_status(pagoda_tt_of(bo->ttm.ttm)->mapped));
+	pagoda_gate_leave(rig->vidmm, &gate);
+	mmu_wait_open(rig);
+	KUNIT_EXPECT_EQ(test, 0, dma_fence_get_status(pagoda_tt_of(bo->ttm.ttm)->mapped));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	complete(&blocker.let);
+	flush_work(&blocker.work);
+	destroy_work_on_stack(&blocker.work);
+	mmu_expect_calm(rig);
+	KUNIT_EXPECT_FALSE(test, bo->lost);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_follows_pages),
 	KUNIT_CASE(mmu_swap),
@@ -315,6 +404,8 @@ static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_unmap_fails),
 	KUNIT_CASE(mmu_unmap_is_repeated),
 	KUNIT_CASE(mmu_map_fails),
+	KUNIT_CASE(mmu_moves_before_the_rebuild),
+	KUNIT_CASE(mmu_moves_before_the_loss),
 	{}
 };
 

@@ -99,24 +99,7 @@ static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
 	};
 }
 
-/* One operation, from which the fence of its end comes. */
-static int mmu_emit(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op,
-		    struct dma_fence **fence)
-{
-	struct pagoda_stream *stream = &vidmm->stream;
-	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
-	struct pagoda_stream_txn txn;
-	int ret;
-
-	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
-	if (ret)
-		return ret;
-	ret = pagoda_stream_emit(&txn, op);
-	*fence = pagoda_stream_end(&txn);
-	return ret;
-}
-
-/* The same, through and without an answer that means "no memory". */
+/* Through and without an answer that means "no memory". */
 static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
 {
 	struct pagoda_stream *stream = &vidmm->stream;
@@ -174,6 +157,25 @@ static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 		mmu_emit_must(vidmm, &op);
 }
 
+/* When it was is noted with the stream's lock held, which who restarts it wants. */
+static int tt_emit(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt, struct pagoda_paging_op *op)
+{
+	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	struct pagoda_stream_txn txn;
+	int ret;
+
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
+	if (ret)
+		return ret;
+	tt->epoch = pagoda_reset_epoch(vidmm);
+	tt->restarts = stream->restarts;
+	ret = pagoda_stream_emit(&txn, op);
+	dma_fence_put(tt->mapped);
+	tt->mapped = pagoda_stream_end(&txn);
+	return ret;
+}
+
 static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
 	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, tt->allocation, &tt->node);
@@ -182,17 +184,11 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 		.pages = tt->base.dma_address,
 		.cpu_pages = tt->base.pages,
 	};
-	struct dma_fence *fence = NULL;
-	int ret;
 
 	if (pagoda_device_mmu_is_gone(vidmm))
 		return 0;
-	tt->epoch = pagoda_reset_epoch(vidmm);
 	op.map_mmu.adl = &pages;
-	ret = mmu_emit(vidmm, &op, &fence);
-	dma_fence_put(tt->mapped);
-	tt->mapped = fence;
-	return ret;
+	return tt_emit(vidmm, tt, &op);
 }
 
 /*
@@ -286,12 +282,32 @@ err_node:
 }
 
 /**
- * pagoda_device_mmu_repair() - Map pages again if the first time failed
+ * pagoda_device_mmu_is_stale() - Were pages mapped for a device that has forgotten it?
+ * @vidmm: The manager
+ * @ttm: Pages of an allocation whose reservation is held, or NULL
+ *
+ * What was emitted before the stream was restarted is forgotten, or was given up. What is
+ * emitted between a reset and the restart is given up too, and needs no other mapping.
+ *
+ * Context: Any; the answer stays as long as the stream's lock is held.
+ * Return: Whether pagoda_device_mmu_repair() has to map them.
+ */
+bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
+{
+	if (!mmu_is_used(vidmm) || pagoda_device_mmu_is_gone(vidmm) || !ttm ||
+	    !ttm_tt_is_populated(ttm) || !pagoda_tt_of(ttm)->mapped)
+		return false;
+	return pagoda_tt_of(ttm)->restarts != READ_ONCE(vidmm->stream.restarts);
+}
+
+/**
+ * pagoda_device_mmu_repair() - Map pages again if the device doesn't reach them
  * @vidmm: The manager
  * @ttm: Populated, or NULL; reservation of its allocation held
  *
  * A MAP_MMU that was given up, alone or with the buffer it was in, leaves pages that
- * the device doesn't reach. Before they are used next they are mapped once more.
+ * the device doesn't reach, as a reset does until the rebuild comes to them. Before they are
+ * used next they are mapped once more.
  *
  * Context: May sleep and allocate. Doesn't wait.
  * Return: 0 or -ENOMEM.
@@ -303,7 +319,8 @@ int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 	if (!mmu_is_used(vidmm) || !ttm || !ttm_tt_is_populated(ttm))
 		return 0;
 	tt = pagoda_tt_of(ttm);
-	if (!tt->mapped || dma_fence_get_status(tt->mapped) >= 0)
+	if (!tt->mapped || (dma_fence_get_status(tt->mapped) >= 0 &&
+			    !pagoda_device_mmu_is_stale(vidmm, ttm)))
 		return 0;
 	return tt_map(vidmm, tt);
 }

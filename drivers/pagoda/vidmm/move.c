@@ -483,6 +483,26 @@ static void move_undo(struct move *m)
 }
 
 /*
+ * Nobody restarts the stream from here on. If somebody just did, the device doesn't reach the
+ * pages that were looked at before.
+ */
+static int move_begin(struct move *m, struct pagoda_stream_txn *txn, struct dma_resv *resv,
+		      enum dma_resv_usage usage)
+{
+	struct ttm_tt *tt = m->bo->ttm.ttm;
+	int ret;
+
+	do {
+		ret = pagoda_stream_begin(txn, m->vidmm, m->bo, resv, usage, &m->cost);
+		if (ret || !pagoda_device_mmu_is_stale(m->vidmm, tt))
+			return ret;
+		dma_fence_put(pagoda_stream_end(txn));
+		ret = pagoda_device_mmu_repair(m->vidmm, tt);
+	} while (!ret);
+	return ret;
+}
+
+/*
  * Costs, then operations. Copies wait for everything that uses the allocation;
  * what only writes fresh memory waits for what wrote there before.
  *
@@ -506,7 +526,7 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 		return ret;
 	if (!m->cost.packets)
 		return 0;
-	ret = pagoda_stream_begin(&txn, m->vidmm, m->bo, resv, usage, &m->cost);
+	ret = move_begin(m, &txn, resv, usage);
 	if (ret)
 		return ret;
 	/* The device was reset since it was looked at: what is copied is garbage. */

@@ -13,7 +13,8 @@
  *
  * Who isn't kept out by the gate, TTM's worker, page faults and others' swapping out, takes
  * what it needs one by one as always: reservations, locks of spaces, the stream. The
- * order of 1 and 2 is what makes that right.
+ * order of 1 and 2 is what makes that right, and that who moves pages in front of 3 maps them
+ * for the device MMU himself.
  *
  * Jobs and paging before a reset never wait for this: it allocates.
  */

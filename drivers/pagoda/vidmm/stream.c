@@ -307,8 +307,10 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm)
 			ret = pagoda_process_rebuild(vidmm->mmu);
 		if (!ret && !pagoda_queue_restart(stream->queue))
 			ret = -EAGAIN;
-		if (!ret)
+		if (!ret) {
+			WRITE_ONCE(stream->restarts, stream->restarts + 1);
 			pagoda_device_mmu_remap_own(vidmm, &txn);
+		}
 	}
 	dma_fence_put(pagoda_stream_end(&txn));
 	return ret;

@@ -130,6 +130,7 @@ struct pagoda_sysmem {
  * @mapped: Fence behind the MAP_MMU, or NULL
  * @kept: In pagoda_device_mmu.kept
  * @epoch: When they were mapped, pagoda_reset_epoch()
+ * @restarts: The same, &pagoda_stream.restarts
  * @attach: Of an imported allocation whose memory is mapped for the device (TTM's part
  *	has the sg list), else NULL
  * @pinned: Other devices have them
@@ -145,6 +146,7 @@ struct pagoda_tt {
 	struct dma_fence *mapped;
 	struct list_head kept;
 	u64 epoch;
+	u64 restarts;
 	struct dma_buf_attachment *attach;
 	bool pinned;
 	bool left;
@@ -184,6 +186,7 @@ int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			  struct ttm_operation_ctx *ctx);
 bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt);
 bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm);
+bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
 int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
 int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
 void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm);
@@ -211,6 +214,8 @@ bool pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
  * @buf: Write position in @open
  * @open_cost: Bytes the operations in @open move
  * @plugs: Callers that will add more soon
+ * @restarts: Times the device was reset and paging worked again: what was emitted before the
+ *	last is given up, if it wasn't executed for a device that has forgotten it
  * @flush: Pushes @open when they take too long; the bound that makes an armed
  *	and open fence legal
  * @patience: Jiffies until it does; constant
@@ -229,6 +234,7 @@ struct pagoda_stream {
 	struct pagoda_paging_buffer buf;
 	u64 open_cost;
 	unsigned int plugs;
+	u64 restarts;
 	struct delayed_work flush;
 	unsigned long patience;
 	struct workqueue_struct *wq;
