@@ -3,8 +3,10 @@
  * Paging queues: values in order, priorities, what is done at once, what fails at last and who
  * pays for it.
  */
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/sizes.h>
+#include <linux/workqueue.h>
 #include <drm/drm_syncobj.h>
 
 #include "../drivers/pagoda/vidmm/context.h"
@@ -457,6 +459,55 @@ static void paging_shows_what_it_brings(struct kunit *test)
 	paging_end(&t);
 }
 
+/* ---- Nobody waits for what he collects ------------------------------------------- */
+
+struct paging_call {
+	struct work_struct work;
+	struct paging_test *t;
+	struct completion done;
+	int ret;
+};
+
+static void paging_call_work(struct work_struct *work)
+{
+	struct paging_call *call = container_of(work, struct paging_call, work);
+	struct paging_test *t = call->t;
+	struct dma_fence *fence;
+	u64 trim;
+
+	call->ret = pagoda_residency_make(t->rig->vidmm, &t->bos[4], 6, &fence, &trim);
+	dma_fence_put(fence);
+	complete(&call->done);
+}
+
+/*
+ * A list that finds no room although others leave, and its own allocations too: what TTM
+ * waits for is in buffers that are kept open for more.
+ */
+static void paging_sends_what_it_waits_for(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, 2 * PAGES);
+	struct paging_call call = { .t = &t };
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(t.bos[i]));
+	paging_pin(&t, true);
+	pagoda_rig_settle(t.rig);
+	pagoda_rig_share(t.rig, true);
+	init_completion(&call.done);
+	INIT_WORK_ONSTACK(&call.work, paging_call_work);
+	queue_work(system_unbound_wq, &call.work);
+	/* Or as long as they may be kept. */
+	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&call.done, 10 * HZ));
+	pagoda_rig_share(t.rig, false);
+	flush_work(&call.work);
+	destroy_work_on_stack(&call.work);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, call.ret);
+	paging_pin(&t, false);
+	paging_end(&t);
+}
+
 static struct kunit_case paging_queue_cases[] = {
 	KUNIT_CASE_PARAM(paging_values_in_order, pagoda_rig_modes),
 	KUNIT_CASE(paging_done_at_once),
@@ -468,6 +519,7 @@ static struct kunit_case paging_queue_cases[] = {
 	KUNIT_CASE_SLOW(paging_error_later),
 	KUNIT_CASE_SLOW(paging_must_succeed_waits),
 	KUNIT_CASE(paging_ends_with_the_client),
+	KUNIT_CASE_SLOW(paging_sends_what_it_waits_for),
 	KUNIT_CASE_PARAM(paging_shows_what_it_brings, pagoda_rig_modes),
 	{ }
 };

@@ -56,35 +56,50 @@ static void pagoda_tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 	kfree(pagoda_tt_of(tt));
 }
 
+/*
+ * TTM waits next for all that uses an object. Who makes room may have plugged the stream, and
+ * what is waited for be collected there, with nobody else to send it soon.
+ */
+static void ttm_is_going_to_wait(struct ttm_buffer_object *bo)
+{
+	if (!dma_resv_test_signaled(bo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
+		pagoda_stream_flush(pagoda_vidmm_of_ttm(bo->bdev));
+}
+
 static const struct ttm_place pagoda_place_system = { .mem_type = TTM_PL_SYSTEM };
 
-/*
- * VRAM goes to the eviction segment, everything else to the system segment.
- * Nobody needs what is discardable, or what TTM made itself and has let go of but
- * not given up yet: without a place TTM waits for it and throws it away.
- */
-static void pagoda_evict_flags(struct ttm_buffer_object *ttm_bo, struct ttm_placement *placement)
+static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 {
-	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
-
-	placement->num_placement = 0;
-	if (!pagoda_bo_is_ours(ttm_bo))
-		return;
+	struct ttm_resource *res = bo->ttm.resource;
 
 	if (bo->table_of) {
 		pagoda_vm_table_evict(bo);
-		pagoda_bo_account(bo, ttm_bo->resource, NULL);
+		pagoda_bo_account(bo, res, NULL);
 	} else if (bo->discardable) {
 		pagoda_vm_bo_moves(bo);
 		pagoda_move_discard(bo);
-		pagoda_bo_account(bo, ttm_bo->resource, NULL);
-	} else if (ttm_bo->resource->mem_type == TTM_PL_VRAM) {
+		pagoda_bo_account(bo, res, NULL);
+	} else if (res->mem_type == TTM_PL_VRAM) {
 		placement->num_placement = pagoda_bo_placement_evicted(bo, bo->evict_places);
 		placement->placement = bo->evict_places;
 	} else {
 		placement->num_placement = 1;
 		placement->placement = &pagoda_place_system;
 	}
+}
+
+/*
+ * VRAM goes to the eviction segment, everything else to the system segment.
+ * Nobody needs what is discardable, or what TTM made itself and has let go of but
+ * not given up yet: without a place TTM waits for it and throws it away.
+ */
+static void pagoda_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *placement)
+{
+	placement->num_placement = 0;
+	if (pagoda_bo_is_ours(bo))
+		evict_place(pagoda_bo_of_ttm(bo), placement);
+	if (!placement->num_placement)
+		ttm_is_going_to_wait(bo);
 }
 
 /*
@@ -99,6 +114,7 @@ static int pagoda_ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_
 
 	if (pagoda_bo_is_ours(bo))
 		return pagoda_move(bo, evict, ctx, new_mem, hop);
+	ttm_is_going_to_wait(bo);
 	ret = ttm_bo_wait_ctx(bo, ctx);
 	if (!ret)
 		ttm_bo_move_null(bo, new_mem);
@@ -106,13 +122,23 @@ static int pagoda_ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_
 }
 
 /* What TTM made itself is on its way out: waiting for it always gains something. */
-static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
+static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
 	if (!pagoda_bo_is_ours(bo))
 		return true;
 	if (!pagoda_vm_may_evict(pagoda_bo_of_ttm(bo)))
 		return false;
 	return ttm_bo_eviction_valuable(bo, place);
+}
+
+/* What was let go of isn't moved any more, but waited for. */
+static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
+{
+	bool valuable = eviction_gains(bo, place);
+
+	if (valuable && bo->deleted)
+		ttm_is_going_to_wait(bo);
+	return valuable;
 }
 
 static void pagoda_release_notify(struct ttm_buffer_object *bo)
