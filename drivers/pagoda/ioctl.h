@@ -47,16 +47,28 @@ struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle);
 void pagoda_bo_put(struct pagoda_bo *bo);
 
 /**
+ * struct pagoda_bo_entry - An entry of a caller's list of allocations
+ * @handle: What the caller calls the allocation
+ * @flags: What the call says of it
+ *
+ * struct drm_pagoda_residency_entry and drm_pagoda_submit_entry.
+ */
+struct pagoda_bo_entry {
+	u32 handle;
+	u32 flags;
+};
+
+/**
  * struct pagoda_bo_list - The caller's list of allocations, looked up
  * @bos: Allocations with references
  * @flags: Flags of each
- * @handles: What the caller calls each
+ * @entries: The list as it was copied
  * @count: Their number
  */
 struct pagoda_bo_list {
 	struct pagoda_bo **bos;
 	u32 *flags;
-	u32 *handles;
+	struct pagoda_bo_entry *entries;
 	u32 count;
 };
 

@@ -204,7 +204,7 @@ static void paging_call_forget_closed(struct paging_call *call)
 	u32 i;
 
 	for (i = 0; i < call->list.count; i++) {
-		bo = pagoda_bo_lookup(call->file, call->list.handles[i]);
+		bo = pagoda_bo_lookup(call->file, call->list.entries[i].handle);
 		if (bo != call->list.bos[i])
 			pagoda_require_forget(call->file->driver_priv, call->list.bos[i]);
 		if (bo)

@@ -48,17 +48,11 @@ char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 	return (char __user *)u64_to_user_ptr(array->array) + (u64)index * array->stride;
 }
 
-/* struct drm_pagoda_residency_entry and drm_pagoda_submit_entry. */
-struct list_entry {
-	u32 handle;
-	u32 flags;
-};
-
-static_assert(sizeof(struct list_entry) == sizeof(struct drm_pagoda_residency_entry));
-static_assert(sizeof(struct list_entry) == sizeof(struct drm_pagoda_submit_entry));
+static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_residency_entry));
+static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_submit_entry));
 
 static int list_copy_entry(struct drm_device *drm, const struct drm_pagoda_array *array,
-			   u32 index, u32 known_flags, struct list_entry *entry)
+			   u32 index, u32 known_flags, struct pagoda_bo_entry *entry)
 {
 	int ret = copy_struct_from_user(entry, sizeof(*entry), pagoda_array_entry(array, index),
 					array->stride);
@@ -121,20 +115,21 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list)
 		pagoda_bo_put(list->bos[--list->count]);
 	kvfree(list->bos);
 	kvfree(list->flags);
-	kvfree(list->handles);
+	kvfree(list->entries);
 }
 
-static int list_lookup(struct drm_device *drm, struct drm_file *file,
-		       const struct list_entry *entries, u32 count, struct pagoda_bo_list *list)
+static int list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
+		       struct pagoda_bo_list *list)
 {
-	for (list->count = 0; list->count < count; list->count++) {
-		struct pagoda_bo *bo = pagoda_bo_lookup(file, entries[list->count].handle);
+	const struct pagoda_bo_entry *entry = list->entries;
+
+	for (list->count = 0; list->count < count; list->count++, entry++) {
+		struct pagoda_bo *bo = pagoda_bo_lookup(file, entry->handle);
 
 		if (pagoda_refuse(drm, !bo))
 			return -ENOENT;
 		list->bos[list->count] = bo;
-		list->flags[list->count] = entries[list->count].flags;
-		list->handles[list->count] = entries[list->count].handle;
+		list->flags[list->count] = entry->flags;
 	}
 	return list_check_unique(drm, list);
 }
@@ -156,25 +151,22 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 		       const struct drm_pagoda_array *array, u32 known_flags,
 		       struct pagoda_bo_list *list)
 {
-	struct list_entry *entries;
 	u32 i;
 	int ret;
 
-	ret = pagoda_array_check(drm, array, sizeof(*entries));
+	ret = pagoda_array_check(drm, array, sizeof(*list->entries));
 	if (ret)
 		return ret;
 	list->count = 0;
 	list->bos = kvmalloc_array(array->count, sizeof(*list->bos), GFP_KERNEL);
 	list->flags = kvmalloc_array(array->count, sizeof(*list->flags), GFP_KERNEL);
-	list->handles = kvmalloc_array(array->count, sizeof(*list->handles), GFP_KERNEL);
-	entries = kvmalloc_array(array->count, sizeof(*entries), GFP_KERNEL);
-	if (!list->bos || !list->flags || !list->handles || !entries)
+	list->entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL);
+	if (!list->bos || !list->flags || !list->entries)
 		ret = -ENOMEM;
 	for (i = 0; i < array->count && !ret; i++)
-		ret = list_copy_entry(drm, array, i, known_flags, &entries[i]);
+		ret = list_copy_entry(drm, array, i, known_flags, &list->entries[i]);
 	if (!ret)
-		ret = list_lookup(drm, file, entries, array->count, list);
-	kvfree(entries);
+		ret = list_lookup(drm, file, array->count, list);
 	if (ret)
 		pagoda_bo_list_put(list);
 	return ret;

@@ -204,7 +204,7 @@ static int submit_get_bos(struct drm_device *drm, struct drm_file *file,
 	submit->bos = list.bos;
 	submit->flags = list.flags;
 	submit->nr_bos = list.count;
-	kvfree(list.handles);
+	kvfree(list.entries);
 	for (i = 0; i < submit->nr_bos && !ret; i++)
 		ret = submit_check_bo(drm, submit, i);
 	return ret;
