@@ -30,6 +30,7 @@ struct device;
 struct dma_fence;
 struct drm_printer;
 struct pagoda_engines;
+struct pagoda_exec_account;
 struct pagoda_exec_context;
 
 /** enum pagoda_exec_priority - Priorities of contexts, as the user ABI has them. */
@@ -152,9 +153,16 @@ void pagoda_engines_stats(struct pagoda_engines *engines, u32 engine,
 			  struct pagoda_engine_stats *stats);
 void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p);
 
+struct pagoda_exec_account *pagoda_exec_account_create(void);
+void pagoda_exec_account_put(struct pagoda_exec_account *account);
+u64 pagoda_exec_account_busy_ns(struct pagoda_exec_account *account,
+				struct pagoda_engines *engines, u32 engine);
+
 struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *engines, u32 engine,
 						       enum pagoda_exec_priority priority, u64 id,
 						       u32 address_space, void *owner);
+void pagoda_exec_context_set_account(struct pagoda_exec_context *context,
+				     struct pagoda_exec_account *account);
 void pagoda_exec_context_destroy(struct pagoda_exec_context *context);
 void pagoda_exec_context_ban(struct pagoda_exec_context *context);
 bool pagoda_exec_context_is_banned(struct pagoda_exec_context *context);

@@ -113,6 +113,7 @@ struct pagoda_traffic {
  * @budget: What it uses, and should
  * @traffic: What was moved of what it pays for
  * @ears: Who is told of what happens to it
+ * @account: Time that engines spent for it; outlives it
  * @pinned_bytes: Bytes of them that are pinned for other devices
  * @kref: An allocation outlives the file that made it
  * @lock: Protects @vms, @contexts, @fences and @paging_queues against lookups while an entry
@@ -132,6 +133,7 @@ struct pagoda_client {
 	struct pagoda_budget budget;
 	struct pagoda_traffic traffic;
 	struct pagoda_ears ears;
+	struct pagoda_exec_account *account;
 	atomic64_t pinned_bytes;
 	struct mutex lock;	/* vms, fences, groups; outside of pagoda_vm.lock */
 	struct xarray vms;

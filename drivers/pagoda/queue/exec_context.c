@@ -19,6 +19,7 @@ static void pagoda_exec_context_release(struct kref *kref)
 {
 	struct pagoda_exec_context *context = container_of(kref, struct pagoda_exec_context, kref);
 
+	pagoda_exec_account_put(context->account);
 	kfree_rcu(context, rcu);
 }
 

@@ -85,13 +85,12 @@ void pagoda_flight_end(struct pagoda_exec_flight *job, int error)
 /* Counts the requests the device has, and the time it has any. */
 static void pagoda_engine_count(struct pagoda_exec_engine *engine, bool sent)
 {
-	if (sent) {
-		if (!engine->nr_sent++) {
-			engine->busy_since = ktime_get();
-			engine->progress = jiffies;
-		}
-	} else if (!--engine->nr_sent) {
-		engine->stats.busy_ns += ktime_to_ns(ktime_sub(ktime_get(), engine->busy_since));
+	if (!sent) {
+		pagoda_engine_charge(engine);
+		engine->nr_sent--;
+	} else if (!engine->nr_sent++) {
+		engine->busy_since = ktime_get();
+		engine->progress = jiffies;
 	}
 }
 
@@ -112,8 +111,8 @@ void pagoda_flight_take_back(struct pagoda_exec_engine *engine)
 	list_for_each_entry(job, &engine->inflight, node) {
 		if (job->state != PAGODA_EXEC_SENT)
 			continue;
-		job->state = PAGODA_EXEC_WAITING;
 		pagoda_engine_count(engine, false);
+		job->state = PAGODA_EXEC_WAITING;
 	}
 }
 

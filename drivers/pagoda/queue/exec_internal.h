@@ -7,6 +7,7 @@
  *	exec_job.c      jobs until they are pushed
  *	exec_flight.c   jobs from the scheduler to the signalled fence
  *	exec_reset.c    what happens when an engine faults, hangs or is lost
+ *	exec_account.c  whose time it is that engines spend
  *	exec_print.c    what engines tell about themselves
  *
  * A job the scheduler hands over is appended to engine->inflight and leaves it from
@@ -129,7 +130,7 @@ struct pagoda_exec_flight {
  * @suspect_seqno: Request that takes too long, 0 = none
  * @nr_sent: Requests the device has
  * @progress: jiffies when the first of them began
- * @busy_since: When @nr_sent became more than 0
+ * @busy_since: When @nr_sent became more than 0, or the time since then was counted last
  * @stats: Counters
  */
 struct pagoda_exec_engine {
@@ -188,11 +189,22 @@ struct pagoda_engines {
 };
 
 /**
+ * struct pagoda_exec_account - Time that engines spent for somebody
+ * @kref: The owner's reference, and one a context
+ * @busy_ns: By engine, whose lock protects its entry; without what isn't counted yet
+ */
+struct pagoda_exec_account {
+	struct kref kref;
+	u64 busy_ns[VIRTIO_PAGODA_MAX_ENGINES];
+};
+
+/**
  * struct pagoda_exec_context - A context
  * @kref: The owner's reference, and one a job
  * @rcu: A dependency's callback may still look at @entity when it is gone
  * @engine: Where its jobs run
  * @entity: Its jobs that wait
+ * @account: Who pays for what they take, a reference; NULL = nobody
  * @id: The device's name for it
  * @address_space: Space its jobs run in
  * @owner_lock: Keeps @owner from going while it is told something
@@ -208,6 +220,7 @@ struct pagoda_exec_context {
 	struct rcu_head rcu;
 	struct pagoda_exec_engine *engine;
 	struct drm_sched_entity entity;
+	struct pagoda_exec_account *account;
 	u64 id;
 	u32 address_space;
 	struct mutex owner_lock;	/* owner */
@@ -245,7 +258,12 @@ void pagoda_flight_tell_lost(struct pagoda_exec_flight *job);
 void pagoda_flight_take_back(struct pagoda_exec_engine *engine);
 void pagoda_flight_watch(struct pagoda_exec_engine *engine);
 
+/* exec_account.c */
+u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine);
+void pagoda_engine_charge(struct pagoda_exec_engine *engine);
+
 /* exec_reset.c */
+struct pagoda_exec_flight *pagoda_exec_stuck(struct pagoda_exec_engine *engine, u64 seqno);
 void pagoda_exec_work(struct work_struct *work);
 void pagoda_exec_watchdog(struct work_struct *work);
 

@@ -18,7 +18,7 @@ static void pagoda_exec_stats(struct pagoda_exec_engine *engine,
 	lockdep_assert_held(&engine->lock);
 	*stats = engine->stats;
 	if (engine->nr_sent)
-		stats->busy_ns += ktime_to_ns(ktime_sub(ktime_get(), engine->busy_since));
+		stats->busy_ns += pagoda_engine_uncounted(engine);
 }
 
 /**

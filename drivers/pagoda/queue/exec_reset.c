@@ -48,8 +48,15 @@ static void pagoda_exec_go_on(struct pagoda_exec_engine *engine)
 	pagoda_flight_retire(engine);
 }
 
-/* The first job of those it was given that isn't executed, if all up to @seqno are. */
-static struct pagoda_exec_flight *pagoda_exec_stuck(struct pagoda_exec_engine *engine, u64 seqno)
+/**
+ * pagoda_exec_stuck() - The first job that an engine was given and isn't through with
+ * @engine: Engine
+ * @seqno: It has executed all up to this one, whether it said so or not; 0: what it said
+ *
+ * Context: engine->lock held.
+ * Return: The job; NULL if there is none.
+ */
+struct pagoda_exec_flight *pagoda_exec_stuck(struct pagoda_exec_engine *engine, u64 seqno)
 {
 	struct pagoda_exec_flight *job;
 

@@ -12,6 +12,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_gem_ttm_helper.h>
+#include <pagoda/exec.h>
 #include <pagoda/residency.h>
 #include <pagoda/virtio.h>
 #include <pagoda/vm.h>
@@ -33,7 +34,10 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	if (!client)
 		return NULL;
 	client->requirements = pagoda_requirements_create();
-	if (!client->requirements) {
+	client->account = pagoda_exec_account_create();
+	if (!client->requirements || !client->account) {
+		pagoda_exec_account_put(client->account);
+		pagoda_requirements_destroy(client->requirements);
 		kfree(client);
 		return NULL;
 	}
@@ -55,6 +59,7 @@ static void pagoda_client_release(struct kref *kref)
 
 	pagoda_budget_leave(&client->budget);
 	pagoda_requirements_destroy(client->requirements);
+	pagoda_exec_account_put(client->account);
 	kfree(client->pager);
 	mutex_destroy(&client->lock);
 	kfree(client);

@@ -301,9 +301,10 @@ static int context_make_exec(struct pagoda_context *context, u32 priority)
 		return 0;
 	context->exec = pagoda_exec_context_create(engines, context->engine, priority, context->id,
 						   context->vm->id, context);
-	if (!IS_ERR(context->exec))
-		return 0;
-	return PTR_ERR(context->exec);
+	if (IS_ERR(context->exec))
+		return PTR_ERR(context->exec);
+	pagoda_exec_context_set_account(context->exec, context->vm->client->account);
+	return 0;
 }
 
 /* The VM and its reservation are locked. */
