@@ -354,6 +354,147 @@ static void pagoda_exec_hold(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* ---- Accounts --------------------------------------------------------------------- */
+
+#define ACCOUNTS	2
+
+/* Context i of engine 0 is account i's; none has had any time. */
+static void pagoda_exec_make_accounts(struct pagoda_exec_test *t,
+				      struct pagoda_exec_account **accounts)
+{
+	u32 i;
+
+	for (i = 0; i < ACCOUNTS; i++) {
+		accounts[i] = pagoda_exec_account_create();
+		KUNIT_ASSERT_NOT_NULL(t->test, accounts[i]);
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+		pagoda_exec_context_set_account(t->context[i].context, accounts[i]);
+		KUNIT_EXPECT_EQ(t->test, 0,
+				pagoda_exec_account_busy_ns(accounts[i], t->engines, 0));
+	}
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+}
+
+/* The engine is idle: what it counted is theirs, to the nanosecond. */
+static void pagoda_exec_expect_sum(struct pagoda_exec_test *t,
+				   struct pagoda_exec_account **accounts)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < ACCOUNTS; i++)
+		sum += pagoda_exec_account_busy_ns(accounts[i], t->engines, 0);
+	KUNIT_EXPECT_EQ(t->test, pagoda_exec_test_stats(t, 0).busy_ns, sum);
+}
+
+static void pagoda_exec_put_accounts(struct pagoda_exec_account **accounts)
+{
+	u32 i;
+
+	for (i = 0; i < ACCOUNTS; i++)
+		pagoda_exec_account_put(accounts[i]);
+}
+
+/* How much time of engine 0 account @i gets while the test does nothing. */
+static u64 pagoda_exec_account_gets(struct pagoda_exec_test *t,
+				    struct pagoda_exec_account **accounts, u32 i)
+{
+	u64 before = pagoda_exec_account_busy_ns(accounts[i], t->engines, 0);
+
+	usleep_range(1000, 2000);
+	return pagoda_exec_account_busy_ns(accounts[i], t->engines, 0) - before;
+}
+
+/* Whose job the engine is at has the time, however many others wait behind it. */
+static void pagoda_exec_accounts(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_account *accounts[ACCOUNTS];
+	u32 i, k;
+
+	pagoda_exec_make_accounts(t, accounts);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, 0));
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_push(t, i / 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	for (i = 0; i < 4; i++) {
+		for (k = 0; k < ACCOUNTS; k++)
+			KUNIT_EXPECT_EQ(test, k == i / 2,
+					!!pagoda_exec_account_gets(t, accounts, k));
+		pagoda_fake_transport_let(t->fake[0], 1);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i + 1));
+	}
+	for (k = 0; k < ACCOUNTS; k++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, k));
+		KUNIT_EXPECT_EQ(test, 0,
+				pagoda_exec_account_busy_ns(accounts[k], t->engines, 1));
+	}
+	pagoda_exec_expect_sum(t, accounts);
+	pagoda_exec_put_accounts(accounts);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Answers out of order, a fault, a hang, and what is executed again after them. */
+static void pagoda_exec_accounts_trouble(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_account *accounts[ACCOUNTS];
+
+	pagoda_exec_make_accounts(t, accounts);
+	/* The first one's interrupt is lost. */
+	pagoda_fake_transport_order(t->fake[0], 1, PAGODA_FAKE_SILENT, 0, 1);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_fake_transport_let(t->fake[0], 2);
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
+	pagoda_exec_expect_sum(t, accounts);
+	/* The other's hangs: that is his time. */
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, 0));
+	KUNIT_EXPECT_LT(test, 0, pagoda_exec_account_gets(t, accounts, 1));
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 3));
+	/* It was given to the device again, and is alone there. */
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 4));
+	pagoda_exec_expect_sum(t, accounts);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, 5));
+	pagoda_exec_expect_sum(t, accounts);
+	pagoda_exec_put_accounts(accounts);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A context that is destroyed pays for what the engine has; the account is there until then. */
+static void pagoda_exec_account_outlives_owner(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_account *accounts[ACCOUNTS];
+	u64 before;
+
+	pagoda_exec_make_accounts(t, accounts);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_context_destroy(t, 0);
+	pagoda_exec_test_context_destroy(t, 1);
+	before = pagoda_exec_account_busy_ns(accounts[0], t->engines, 0);
+	KUNIT_EXPECT_LT(test, 0, pagoda_exec_account_gets(t, accounts, 0));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_LT(test, before, pagoda_exec_account_busy_ns(accounts[0], t->engines, 0));
+	pagoda_exec_put_accounts(accounts);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
+	pagoda_exec_test_expect_clean(t);
+}
+
 static struct kunit_case pagoda_exec_cases[] = {
 	KUNIT_CASE(pagoda_exec_order),
 	KUNIT_CASE(pagoda_exec_lost_interrupt),
@@ -367,6 +508,9 @@ static struct kunit_case pagoda_exec_cases[] = {
 	KUNIT_CASE(pagoda_exec_kill),
 	KUNIT_CASE(pagoda_exec_ban),
 	KUNIT_CASE(pagoda_exec_hold),
+	KUNIT_CASE(pagoda_exec_accounts),
+	KUNIT_CASE(pagoda_exec_accounts_trouble),
+	KUNIT_CASE(pagoda_exec_account_outlives_owner),
 	{}
 };
 
