@@ -8,6 +8,9 @@
  *	gtt	system memory the GPU uses, in the aperture or with an address of its own
  *	system	what was evicted, or never was anywhere; resident is what has pages there
  *
+ * The engines are exec0, exec1, ... by the numbers that contexts have them by: no two are one to
+ * a program. A job's time is from when the engine is at it until it is through with it.
+ *
  * Something is where it is now, and nowhere else. The driver's own memory for the client, page
  * tables and context save areas, is in the totals, as it is in QUERY_MEMORY_INFO.
  *
@@ -88,6 +91,18 @@ static void fdinfo_print_traffic(struct drm_printer *p, struct pagoda_traffic *t
 	drm_printf(p, "pagoda-evictions:\t%lld\n", atomic64_read(&traffic->evictions));
 }
 
+static void fdinfo_print_engines(struct drm_printer *p, struct pagoda_device *pagoda,
+				 struct pagoda_client *client)
+{
+	u32 i;
+
+	if (!pagoda_vidmm_has_engines(pagoda->vidmm))
+		return;
+	for (i = 0; i < pagoda->info.num_engines; i++)
+		drm_printf(p, "drm-engine-exec%u:\t%llu ns\n", i,
+			   pagoda_client_engine_ns(client, pagoda->vidmm, i));
+}
+
 /**
  * pagoda_show_fdinfo() - drm_driver.show_fdinfo
  * @p: Where to
@@ -109,6 +124,7 @@ void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 		drm_gem_object_put(obj);
 	}
 	pagoda_memory_add_client(memory, client);
+	fdinfo_print_engines(p, pagoda_device_of_drm(file->minor->dev), client);
 	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
 		fdinfo_print(p, &memory[id], fdinfo_regions[id]);
 	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)

@@ -220,6 +220,7 @@ struct pagoda_memory {
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared);
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client);
+u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *vidmm, u32 engine);
 int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 			      u32 id, struct drm_pagoda_segment_info *info);
 void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats);

@@ -167,6 +167,22 @@ void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_
 }
 
 /**
+ * pagoda_client_engine_ns() - Time that an engine spent on a client's jobs
+ * @client: Client
+ * @vidmm: The manager; it has engines
+ * @engine: Which, below their number
+ *
+ * That of all clients together is the time it had something to do.
+ *
+ * Context: Any process context.
+ * Return: Nanoseconds since the client was made; never less than before.
+ */
+u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *vidmm, u32 engine)
+{
+	return pagoda_exec_account_busy_ns(client->account, vidmm->engines, engine);
+}
+
+/**
  * pagoda_vidmm_stats() - Counters since probe
  * @vidmm: The manager
  * @stats: Filled
