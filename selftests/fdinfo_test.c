@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/self/fdinfo: memory by region, in the keys that tools for all GPUs read.
+ * /proc/self/fdinfo: memory by region and time by engine, in the keys that tools for all GPUs
+ * read.
  */
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include "pagoda_fdinfo.h"
 #include "pagoda_prime.h"
 #include "submit_client.h"
@@ -54,6 +58,8 @@ TEST_F(fdinfo, has_all_keys)
 	EXPECT_EQ(0, info.paged_in);
 	EXPECT_EQ(0, info.paged_out);
 	EXPECT_EQ(0, info.evictions);
+	for (id = 0; id < PAGODA_FDINFO_ENGINES; id++)
+		EXPECT_EQ(id < self->dev.info.num_engines ? 0 : NONE, info.engine_ns[id]);
 	for (id = 0; id < PAGODA_FDINFO_SEGMENTS; id++) {
 		EXPECT_EQ(0, info.segments[id].total);
 		EXPECT_EQ(0, info.segments[id].shared);
@@ -211,6 +217,98 @@ TEST_F(fdinfo, has_tables_and_save_areas)
 	EXPECT_LE(CODE_SIZE, info.current_usage);
 	EXPECT_EQ(info.current_usage, of(self->fd, GTT).total);
 	client_close(&client);
+}
+
+/* ---- Engines ---------------------------------------------------------------------- */
+
+#define WORK	(CODE_SIZE / 2)
+
+/* Fills the second half of the client's code, again and again. */
+static int start_work(struct client *client)
+{
+	uint32_t n;
+
+	for (n = 0; n < 64; n++)
+		pagoda_fill_words(&client->program, client->program.address + CODE_SIZE - WORK,
+				  WORK, n);
+	return client_submit(client, NULL, 0);
+}
+
+/* While it has work a client's time doesn't go back; 0 if it ends, with more time. */
+static int watch_work(struct client *client)
+{
+	uint64_t first = read_info(client->fd).engine_ns[0], before = first, now;
+	int ret = start_work(client), busy = ret ? 0 : -ETIME;
+
+	while (busy == -ETIME) {
+		busy = pagoda_syncobj_wait(client->fd, client->syncobj, client->point, 0);
+		now = read_info(client->fd).engine_ns[0];
+		if (now < before)
+			return -ERANGE;
+		before = now;
+	}
+	if (ret || busy)
+		return ret ? ret : busy;
+	return before > first ? 0 : -ENODATA;
+}
+
+/* Microseconds that engine 0 had something to do, by its own count; 0 if it doesn't say. */
+static uint64_t engine_busy_us(int fd)
+{
+	unsigned long long busy = 0;
+	char path[64], line[256];
+	struct stat st;
+	FILE *file;
+
+	if (fstat(fd, &st))
+		return 0;
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%u/engines", minor(st.st_rdev));
+	file = fopen(path, "re");
+	while (file && !busy && fgets(line, sizeof(line), file))
+		if (strstr(line, "busy: "))
+			sscanf(strstr(line, "busy: "), "busy: %llu us", &busy);
+	if (file)
+		fclose(file);
+	return busy;
+}
+
+TEST_F(fdinfo, counts_engine_time)
+{
+	uint64_t busy, mine, theirs, both;
+	struct client clients[2];
+	int other = pagoda_open();
+
+	if (!self->dev.info.num_engines)
+		SKIP(return, "no engines");
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, client_open(&clients[0], self->fd, 0));
+	ASSERT_EQ(0, client_open(&clients[1], other, 0));
+	/* Until it was used it says nothing that could be compared. */
+	ASSERT_EQ(0, watch_work(&clients[0]));
+	busy = engine_busy_us(self->fd);
+	mine = read_info(self->fd).engine_ns[0];
+	/* Each has its own. */
+	EXPECT_EQ(0, read_info(other).engine_ns[0]);
+	EXPECT_EQ(0, watch_work(&clients[1]));
+	EXPECT_EQ(mine, read_info(self->fd).engine_ns[0]);
+	theirs = read_info(other).engine_ns[0];
+	EXPECT_EQ(0, watch_work(&clients[0]));
+	EXPECT_EQ(theirs, read_info(other).engine_ns[0]);
+	/* Both at once, and none of another engine. */
+	EXPECT_EQ(0, start_work(&clients[0]));
+	EXPECT_EQ(0, watch_work(&clients[1]));
+	EXPECT_EQ(0, client_wait(&clients[0]));
+	EXPECT_EQ(self->dev.info.num_engines > 1 ? 0 : NONE, read_info(other).engine_ns[1]);
+	both = read_info(self->fd).engine_ns[0] - mine + read_info(other).engine_ns[0];
+	/* What the engine says has no nanoseconds. */
+	if (busy) {
+		busy = (engine_busy_us(self->fd) - busy) * 1000;
+		EXPECT_LE(busy, both + 1000);
+		EXPECT_LE(both, busy + 1000);
+	}
+	client_close(&clients[0]);
+	client_close(&clients[1]);
+	close(other);
 }
 
 TEST_HARNESS_MAIN

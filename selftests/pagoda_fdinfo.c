@@ -45,7 +45,7 @@ static uint64_t with_unit(uint64_t value, const char *unit)
 		return value * PAGODA_KIB;
 	if (!strcmp(unit, "MiB"))
 		return value * PAGODA_MIB;
-	return *unit ? PAGODA_FDINFO_NONE : value;
+	return *unit && strcmp(unit, "ns") ? PAGODA_FDINFO_NONE : value;
 }
 
 static uint64_t *find_in_segment(struct pagoda_fdinfo_segment *segment, const char *name,
@@ -64,8 +64,11 @@ static uint64_t *find_in_segment(struct pagoda_fdinfo_segment *segment, const ch
 static uint64_t *find(struct pagoda_fdinfo *info, const char *name)
 {
 	uint64_t *value = NULL;
+	unsigned int engine;
 	size_t n;
 
+	if (sscanf(name, "drm-engine-exec%u", &engine) == 1 && engine < PAGODA_FDINFO_ENGINES)
+		return &info->engine_ns[engine];
 	for (n = 0; n < ARRAY_SIZE(keys); n++)
 		if (!strcmp(name, keys[n].name))
 			return (uint64_t *)((char *)info + keys[n].offset);
@@ -115,4 +118,14 @@ int pagoda_fdinfo_self(int fd, struct pagoda_fdinfo *info)
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	return pagoda_fdinfo_read(path, info);
+}
+
+uint64_t pagoda_fdinfo_engines(const struct pagoda_fdinfo *info)
+{
+	uint64_t sum = 0;
+	size_t n;
+
+	for (n = 0; n < PAGODA_FDINFO_ENGINES && info->engine_ns[n] != PAGODA_FDINFO_NONE; n++)
+		sum += info->engine_ns[n];
+	return n ? sum : PAGODA_FDINFO_NONE;
 }

@@ -9,9 +9,12 @@
 #include <stdint.h>
 
 #include "../include/uapi/drm/pagoda_drm.h"
+#include "../include/uapi/linux/virtio_pagoda.h"
 
 /* Segments by enum drm_pagoda_segment_id, with the system segment. */
 #define PAGODA_FDINFO_SEGMENTS	(DRM_PAGODA_SEGMENT_APERTURE + 1)
+
+#define PAGODA_FDINFO_ENGINES	VIRTIO_PAGODA_MAX_ENGINES
 
 /* A key that isn't there. */
 #define PAGODA_FDINFO_NONE	UINT64_MAX
@@ -28,12 +31,16 @@ struct pagoda_fdinfo_segment {
 	uint64_t spilled;
 };
 
-/* @client: number that the file, and who has a copy of it, has alone. Bytes, and a count. */
+/*
+ * @client: number that the file, and who has a copy of it, has alone. Bytes, and a count.
+ * @engine_ns: of each that there is
+ */
 struct pagoda_fdinfo {
 	uint64_t client;
 	uint64_t paged_in;
 	uint64_t paged_out;
 	uint64_t evictions;
+	uint64_t engine_ns[PAGODA_FDINFO_ENGINES];
 	struct pagoda_fdinfo_segment segments[PAGODA_FDINFO_SEGMENTS];
 };
 
@@ -41,5 +48,7 @@ struct pagoda_fdinfo {
 int pagoda_fdinfo_read(const char *path, struct pagoda_fdinfo *info);
 /* Of a file of this process. */
 int pagoda_fdinfo_self(int fd, struct pagoda_fdinfo *info);
+/* Nanoseconds of all engines together; NONE if there are none. */
+uint64_t pagoda_fdinfo_engines(const struct pagoda_fdinfo *info);
 
 #endif

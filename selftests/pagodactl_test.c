@@ -276,10 +276,11 @@ static void expected_row(char *row, size_t size, const struct pagoda_fdinfo *inf
 			(double)segment->resident / PAGODA_MIB,
 			(double)segment->spilled / PAGODA_MIB);
 	if (traffic)
-		used += snprintf(row + used, size - used, " %9.1f %9.1f %9llu",
+		used += snprintf(row + used, size - used, " %9.1f %9.1f %9llu %9.1f",
 				 (double)info->paged_in / PAGODA_MIB,
 				 (double)info->paged_out / PAGODA_MIB,
-				 (unsigned long long)info->evictions);
+				 (unsigned long long)info->evictions,
+				 pagoda_fdinfo_engines(info) / 1e6);
 	snprintf(row + used, size - used, "\n");
 }
 
@@ -309,8 +310,9 @@ TEST_F(pagodactl, top_as_text)
 TEST_F(pagodactl, top_as_json)
 {
 	struct pagoda_fdinfo *info = &self->info;
-	uint32_t handles[2];
 	const char *mine, *segment;
+	uint32_t handles[2];
+	char engines[64];
 
 	ASSERT_EQ(0, make(self->fd, self->size, PAGODA_IN_VRAM, true, &handles[0]));
 	ASSERT_EQ(0, make(self->fd, 2 * self->size, PAGODA_IN_VRAM, true, &handles[1]));
@@ -328,6 +330,9 @@ TEST_F(pagodactl, top_as_json)
 	EXPECT_EQ(info->paged_out, number(mine, "paged_out"));
 	EXPECT_LE(2 * self->size, number(mine, "paged_out"));
 	EXPECT_EQ(info->evictions, number(mine, "evictions"));
+	snprintf(engines, sizeof(engines), "\"engine_ns\": [%llu",
+		 (unsigned long long)info->engine_ns[0]);
+	EXPECT_NE(NULL, strstr(mine, engines));
 	segment = find_text(mine, "name", "vram");
 	EXPECT_EQ(self->size, number(segment, "usage"));
 	EXPECT_EQ(self->size, number(segment, "resident"));

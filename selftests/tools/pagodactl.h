@@ -80,6 +80,8 @@ const char *ctl_segment_name(uint32_t id);
 double ctl_mib(uint64_t bytes);
 /* MiB with a digit, or "-" for what isn't known. Returns @text. */
 char *ctl_size(char *text, size_t size, uint64_t bytes);
+/* Milliseconds, the same. */
+char *ctl_ms(char *text, size_t size, uint64_t ns);
 /* Bytes by which a client is over its budget. */
 uint64_t ctl_over(const struct pagoda_fdinfo_segment *segment);
 

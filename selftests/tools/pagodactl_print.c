@@ -28,6 +28,15 @@ char *ctl_size(char *text, size_t size, uint64_t bytes)
 	return text;
 }
 
+char *ctl_ms(char *text, size_t size, uint64_t ns)
+{
+	if (ns == PAGODA_FDINFO_NONE)
+		snprintf(text, size, "-");
+	else
+		snprintf(text, size, "%.1f", ns / 1e6);
+	return text;
+}
+
 uint64_t ctl_over(const struct pagoda_fdinfo_segment *segment)
 {
 	if (segment->budget == PAGODA_FDINFO_NONE || segment->usage == PAGODA_FDINFO_NONE)
@@ -175,6 +184,10 @@ void ctl_json_client(const struct ctl_client *client)
 	ctl_json_number("paged_in", client->info.paged_in);
 	ctl_json_number("paged_out", client->info.paged_out);
 	ctl_json_number("evictions", client->info.evictions);
+	ctl_json_begin("engine_ns", '[');
+	for (id = 0; id < client->device->info.num_engines; id++)
+		ctl_json_number(NULL, client->info.engine_ns[id]);
+	ctl_json_end(']');
 	ctl_json_begin("segments", '[');
 	for (id = 0; id < PAGODA_FDINFO_SEGMENTS; id++)
 		json_client_segment(id, &client->info.segments[id]);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* pagodactl top: who uses what of which segment, and what is moved for him. */
+/*
+ * pagodactl top: who uses what of which segment, what is moved for him, and what time the engines
+ * spend on his jobs.
+ */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdatomic.h>
@@ -44,22 +47,38 @@ static char *rate(char *text, size_t size, uint64_t now, uint64_t then, int64_t 
 	return text;
 }
 
-/* Of VRAM only: what the other segments have is moved there or from there. */
+/* Of all engines together: two that have nothing else to do are 200 %. */
+static char *share(char *text, size_t size, const struct pagoda_fdinfo *now,
+		   const struct pagoda_fdinfo *then, int64_t time)
+{
+	uint64_t ns = pagoda_fdinfo_engines(now), before = pagoda_fdinfo_engines(then);
+
+	if (time > 0 && ns != PAGODA_FDINFO_NONE && ns >= before)
+		snprintf(text, size, "%.1f", 100. * (ns - before) / time);
+	else
+		snprintf(text, size, "-");
+	return text;
+}
+
+/* Beside VRAM only: what the other segments have is moved there or from there. */
 static void print_traffic(const struct ctl_client *client, const struct before *before,
 			  int64_t time)
 {
 	const struct ctl_client *was = find_before(before, client->info.client);
-	char in[16], out[16];
+	char in[16], out[16], busy[16];
 
-	printf(" %9s %9s %9llu", ctl_size(in, sizeof(in), client->info.paged_in),
+	printf(" %9s %9s %9llu %9s", ctl_size(in, sizeof(in), client->info.paged_in),
 	       ctl_size(out, sizeof(out), client->info.paged_out),
-	       (unsigned long long)client->info.evictions);
+	       (unsigned long long)client->info.evictions,
+	       ctl_ms(busy, sizeof(busy), pagoda_fdinfo_engines(&client->info)));
 	if (was)
-		printf(" %8s %8s",
+		printf(" %8s %8s %6s",
 		       rate(in, sizeof(in), client->info.paged_in, was->info.paged_in,
 			    time - before->time),
 		       rate(out, sizeof(out), client->info.paged_out, was->info.paged_out,
-			    time - before->time));
+			    time - before->time),
+		       share(busy, sizeof(busy), &client->info, &was->info,
+			     time - before->time));
 }
 
 /* System memory that the GPU doesn't use has no budget: what there is, is what is used. */
@@ -103,9 +122,10 @@ static void print_view(const struct ctl_view *view, const struct before *before)
 
 	for (d = 0; d < view->nr_devices; d++) {
 		ctl_print_device(&view->devices[d]);
-		printf("%7s %7s %-15s %-8s %9s %9s %9s %9s %9s %9s %9s%s\n", "PID", "CLIENT",
+		printf("%7s %7s %-15s %-8s %9s %9s %9s %9s %9s %9s %9s %9s%s\n", "PID", "CLIENT",
 		       "COMMAND", "SEGMENT", "BUDGET", "USAGE", "RESIDENT", "SPILLED", "IN",
-		       "OUT", "EVICTIONS", before->time ? "     IN/S    OUT/S" : "");
+		       "OUT", "EVICTIONS", "ENGINE MS",
+		       before->time ? "     IN/S    OUT/S  BUSY%" : "");
 		for (c = 0; c < view->nr_clients; c++)
 			if (view->clients[c].device == &view->devices[d])
 				print_client(&view->clients[c], before, view->time);
