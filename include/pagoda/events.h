@@ -6,8 +6,9 @@
  * was read is counted in the slot, which has the latest value. So nothing is allocated when
  * something happens, nobody waits for who doesn't read, and nothing can overflow.
  *
- * Content is lost on the way to signalling a fence: that takes spinlocks only. Budgets and
- * resets are looked at by a worker, which those kick who change them.
+ * Content is lost on the way to signalling a fence: that takes spinlocks only, and so does
+ * who makes something leave. Budgets and resets are looked at by a worker, which those kick who
+ * change them.
  */
 #ifndef PAGODA_EVENTS_H
 #define PAGODA_EVENTS_H
@@ -55,6 +56,7 @@ void pagoda_listeners_fini(struct pagoda_listeners *all);
 void pagoda_listeners_kick(struct pagoda_listeners *all);
 void pagoda_ears_init(struct pagoda_ears *ears);
 void pagoda_ears_content_lost(struct pagoda_ears *ears);
+void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes);
 int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock);
 
 #endif

@@ -26,6 +26,7 @@ void pagoda_requirements_destroy(struct pagoda_requirements *reqs);
 void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_clients(const struct pagoda_bo *bo);
+void pagoda_require_left(struct pagoda_bo *bo, u32 group);
 
 /**
  * struct pagoda_paging_args - What a paging queue is given

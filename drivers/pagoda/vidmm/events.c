@@ -23,6 +23,8 @@ static const struct {
 } listener_slots[] = {
 	{ DRM_PAGODA_EVENT_DEVICE_LOST },
 	{ DRM_PAGODA_EVENT_CONTENT_LOST },
+	{ DRM_PAGODA_EVENT_EVICTED, DRM_PAGODA_SEGMENT_GROUP_LOCAL },
+	{ DRM_PAGODA_EVENT_EVICTED, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL },
 	{ DRM_PAGODA_EVENT_TRIM, DRM_PAGODA_SEGMENT_GROUP_LOCAL },
 	{ DRM_PAGODA_EVENT_TRIM, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL },
 	{ DRM_PAGODA_EVENT_BUDGET_CHANGED, DRM_PAGODA_SEGMENT_GROUP_LOCAL },
@@ -34,7 +36,7 @@ static const struct {
 /**
  * struct listener_slot - What happened, and wasn't read
  * @count: How often
- * @value: What it was the last time
+ * @value: What it was the last time, or altogether if listener_adds_up()
  */
 struct listener_slot {
 	u64 count;
@@ -71,6 +73,11 @@ struct pagoda_listener {
 
 /* ---- Telling ------------------------------------------------------------------------ */
 
+static bool listener_adds_up(u32 type)
+{
+	return type == DRM_PAGODA_EVENT_EVICTED;
+}
+
 static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group, u64 value)
 {
 	unsigned long flags;
@@ -81,6 +88,8 @@ static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group,
 		if (listener_slots[i].type != type || listener_slots[i].group != group)
 			continue;
 		listener->slots[i].count++;
+		if (listener_adds_up(type))
+			value += listener->slots[i].value;
 		listener->slots[i].value = value;
 	}
 	wake_up_locked_poll(&listener->wait, EPOLLIN | EPOLLRDNORM);
@@ -146,6 +155,17 @@ void pagoda_listeners_kick(struct pagoda_listeners *all)
 		queue_work(system_unbound_wq, &all->work);
 }
 
+static void ears_tell(struct pagoda_ears *ears, u32 type, u32 group, u64 value)
+{
+	struct pagoda_listener *listener;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ears->lock, flags);
+	list_for_each_entry(listener, &ears->listeners, of_client)
+		listener_tell(listener, type, group, value);
+	spin_unlock_irqrestore(&ears->lock, flags);
+}
+
 /**
  * pagoda_ears_content_lost() - Content of a client's is lost
  * @ears: Its listeners
@@ -154,13 +174,20 @@ void pagoda_listeners_kick(struct pagoda_listeners *all)
  */
 void pagoda_ears_content_lost(struct pagoda_ears *ears)
 {
-	struct pagoda_listener *listener;
-	unsigned long flags;
+	ears_tell(ears, DRM_PAGODA_EVENT_CONTENT_LOST, 0, 0);
+}
 
-	spin_lock_irqsave(&ears->lock, flags);
-	list_for_each_entry(listener, &ears->listeners, of_client)
-		listener_tell(listener, DRM_PAGODA_EVENT_CONTENT_LOST, 0, 0);
-	spin_unlock_irqrestore(&ears->lock, flags);
+/**
+ * pagoda_ears_evicted() - Something that a client made resident leaves for want of room
+ * @ears: The client's listeners
+ * @group: Where it was: enum drm_pagoda_segment_group
+ * @bytes: Its size
+ *
+ * Context: Any.
+ */
+void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
+{
+	ears_tell(ears, DRM_PAGODA_EVENT_EVICTED, group, bytes);
 }
 
 /**
@@ -320,10 +347,14 @@ static void listener_consume(struct pagoda_listener *listener,
 	u32 i, n = 0;
 
 	spin_lock_irqsave(&listener->wait.lock, flags);
-	for (i = 0; i < LISTENER_SLOTS && n < count; i++)
-		if (listener_slots[i].type == news[n].type &&
-		    listener_slots[i].group == news[n].group)
-			listener->slots[i].count -= news[n++].count;
+	for (i = 0; i < LISTENER_SLOTS && n < count; i++) {
+		if (listener_slots[i].type != news[n].type ||
+		    listener_slots[i].group != news[n].group)
+			continue;
+		if (listener_adds_up(news[n].type))
+			listener->slots[i].value -= news[n].value;
+		listener->slots[i].count -= news[n++].count;
+	}
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
 }
 

@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <drm/drm_device.h>
+#include <pagoda/residency.h>
 #include <pagoda/trace.h>
 #include <pagoda/virtio.h>
 #include "prime.h"
@@ -581,6 +582,17 @@ static void move_count(struct move *m)
 	move_count_traffic(m, to_vram ? copied : 0, to_vram ? 0 : copied, from_vram);
 }
 
+/* Who offered it knows that it may go. */
+static void move_tell(struct move *m, bool evict)
+{
+	u32 group = m->src ? pagoda_budget_group(pagoda_segment_of(m->src)) :
+			     PAGODA_BUDGET_GROUPS;
+
+	if (evict && group != PAGODA_BUDGET_GROUPS && !pagoda_bo_is_offered(m->bo) &&
+	    group != pagoda_budget_group(pagoda_segment_of(m->dst)))
+		pagoda_require_left(m->bo, group);
+}
+
 static int move_reason(const struct move *m, bool evict)
 {
 	if (evict)
@@ -725,6 +737,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	pagoda_offer_left_vram(bo);
 
 	move_count(&m);
+	move_tell(&m, evict);
 	move_trace(&m, evict);
 	pagoda_bo_account(bo, m.src, m.dst);
 	ret = move_finish(&m, evict, fence);

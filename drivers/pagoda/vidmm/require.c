@@ -54,8 +54,9 @@ static struct pagoda_requirement *require_find(struct pagoda_requirements *reqs,
 	return xa_load(&reqs->by_id, bo->id);
 }
 
-static int require_prepare_one(struct pagoda_requirements *reqs, struct pagoda_bo *bo)
+static int require_prepare_one(struct pagoda_client *client, struct pagoda_bo *bo)
 {
+	struct pagoda_requirements *reqs = client->requirements;
 	struct pagoda_requirement *req = require_find(reqs, bo);
 	int ret;
 
@@ -65,6 +66,7 @@ static int require_prepare_one(struct pagoda_requirements *reqs, struct pagoda_b
 	if (!req)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&req->entry);
+	req->client = client;
 	req->bo = bo;
 	ret = xa_err(xa_store(&reqs->by_id, bo->id, req, GFP_KERNEL));
 	if (ret)
@@ -104,6 +106,9 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 		return;
 	drm_gem_object_get(pagoda_bo_gem(req->bo));
 	atomic_inc(&req->bo->required);
+	spin_lock(&req->bo->vidmm->required_lock);
+	list_add_tail(&req->of_bo, &req->bo->requirements);
+	spin_unlock(&req->bo->vidmm->required_lock);
 	list_add_tail(&req->entry, &reqs->list);
 	WRITE_ONCE(reqs->count, reqs->count + 1);
 	pagoda_demand_add(&reqs->demand, req->bo);
@@ -120,6 +125,9 @@ static void require_discount(struct pagoda_requirements *reqs, struct pagoda_req
 	list_move_tail(&req->entry, gone);
 	WRITE_ONCE(reqs->count, reqs->count - 1);
 	pagoda_demand_remove(&reqs->demand, req->bo);
+	spin_lock(&req->bo->vidmm->required_lock);
+	list_del(&req->of_bo);
+	spin_unlock(&req->bo->vidmm->required_lock);
 	atomic_dec(&req->bo->required);
 }
 
@@ -154,7 +162,7 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
 	*bytes_to_trim = 0;
 	mutex_lock(&reqs->lock);
 	for (i = 0; i < count && !ret; i++)
-		ret = require_prepare_one(reqs, bos[i]);
+		ret = require_prepare_one(client, bos[i]);
 	if (!ret)
 		*bytes_to_trim = require_excess(reqs, bos, count);
 	if (*bytes_to_trim)
@@ -293,6 +301,27 @@ u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
 u32 pagoda_require_clients(const struct pagoda_bo *bo)
 {
 	return atomic_read(&bo->required);
+}
+
+/**
+ * pagoda_require_left() - An allocation leaves for want of room
+ * @bo: Allocation, reservation held
+ * @group: Where it was: enum drm_pagoda_segment_group
+ *
+ * All clients that have it on their residency lists are told before anybody finds it gone.
+ *
+ * Context: Any but interrupts; allocates nothing.
+ */
+void pagoda_require_left(struct pagoda_bo *bo, u32 group)
+{
+	struct pagoda_requirement *req;
+
+	if (!pagoda_require_clients(bo))
+		return;
+	spin_lock(&bo->vidmm->required_lock);
+	list_for_each_entry(req, &bo->requirements, of_bo)
+		pagoda_ears_evicted(&req->client->ears, group, bo->ttm.base.size);
+	spin_unlock(&bo->vidmm->required_lock);
 }
 
 /**

@@ -12,12 +12,16 @@
 /**
  * struct pagoda_requirement - An allocation on a client's residency list
  * @entry: In &pagoda_requirements.list; empty until @count isn't 0
+ * @of_bo: In &pagoda_bo.requirements as long as it is in that
+ * @client: Whose list it is
  * @bo: Allocation, a reference once @count isn't 0
  * @count: Calls that put it there and weren't taken back
  * @named: Whoever walks over the list has it from elsewhere; only while he does
  */
 struct pagoda_requirement {
 	struct list_head entry;
+	struct list_head of_bo;
+	struct pagoda_client *client;
 	struct pagoda_bo *bo;
 	u32 count;
 	bool named;

@@ -240,6 +240,7 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	pagoda_listeners_init(&vidmm->listeners);
 	vidmm_init_budgets(vidmm);
 	pagoda_reset_init(vidmm);
+	spin_lock_init(&vidmm->required_lock);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);
 	if (pagoda_mfences_init(vidmm)) {

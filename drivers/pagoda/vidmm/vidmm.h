@@ -561,6 +561,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @unique: Was mapped with unique driver protection once; the same
  * @required: Clients that have it on their residency lists: it leaves only for want of
  *	anything else that could
+ * @requirements: Its entries in these lists; pagoda_vidmm.required_lock
  * @waits: Entries of VM_BIND that wait and map it; it leaves only for want of anything
  *	else that could
  * @is_fence: It is the page of a monitored fence: the device is told where it is
@@ -614,6 +615,7 @@ struct pagoda_bo {
 	atomic_t queued;
 	bool unique;
 	atomic_t required;
+	struct list_head requirements;
 	atomic_t waits;
 	bool is_fence;
 	u64 fence_left;
@@ -812,6 +814,7 @@ struct pagoda_counters {
  * @next_context: Last context id given
  * @residency: Held by whoever locks lists of allocations; for writing by who must
  *	not be disturbed by other lists. Outside of all reservations and VMs' locks
+ * @required_lock: Protects &pagoda_bo.requirements of all; nothing is allocated with it held
  * @pressing: Those who take what queued changes of VMs keep in place (C145)
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
@@ -855,6 +858,7 @@ struct pagoda_vidmm {
 	struct ida spaces;
 	atomic64_t next_context;
 	struct rw_semaphore residency;
+	spinlock_t required_lock;	/* pagoda_bo.requirements */
 	atomic_t pressing;
 	struct pagoda_mfences mfences;
 	struct pagoda_engines *engines;

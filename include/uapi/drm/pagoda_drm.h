@@ -938,14 +938,21 @@ enum drm_pagoda_event_type {
 	 * or it is gone, which is the last event: poll() says POLLHUP
 	 */
 	DRM_PAGODA_EVENT_DEVICE_LOST = 4,
+	/**
+	 * @DRM_PAGODA_EVENT_EVICTED: @value bytes of what is on its residency list had to leave a
+	 * group since that was read the last time, because something else wanted the room. Work
+	 * that needs them brings them back, at the cost of something else; who gives up as much
+	 * ends that
+	 */
+	DRM_PAGODA_EVENT_EVICTED = 5,
 };
 
 /**
  * struct drm_pagoda_event - What is read from the file that EVENTS gives
  * @type: enum drm_pagoda_event_type
- * @group: BUDGET_CHANGED, TRIM: enum drm_pagoda_segment_group; else 0
+ * @group: BUDGET_CHANGED, TRIM, EVICTED: enum drm_pagoda_segment_group; else 0
  * @count: How often that has happened since it was read the last time, at least 1
- * @value: The latest one
+ * @value: The latest one; EVICTED: the sum
  *
  * Nothing is queued: what happens again before it was read is counted. read() gives as many of
  * them as there are and fit, DEVICE_LOST first; EINVAL if not one fits, EAGAIN if there is none
