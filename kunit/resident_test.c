@@ -3,6 +3,10 @@
  * Residency lists: counts and order against a model, all or nothing, and that what is on a
  * list is resident when work of its client is executed.
  */
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
 #include <linux/sizes.h>
 
 #include "../drivers/pagoda/vidmm/context.h"
@@ -256,6 +260,50 @@ static void resident_stays_for_others(struct kunit *test)
 	resident_model_end(&m);
 }
 
+/* A listener of the client's; nothing happens to its budget. */
+static struct file *resident_listener(struct resident_model *m)
+{
+	int fd = pagoda_listener_open(m->rig->vidmm, m->rig->client, true);
+	struct file *file;
+
+	KUNIT_ASSERT_LE(m->test, 0, fd);
+	file = fget(fd);
+	KUNIT_EXPECT_EQ(m->test, 0, close_fd(fd));
+	KUNIT_ASSERT_NOT_NULL(m->test, file);
+	return file;
+}
+
+static bool resident_has_news(struct file *file)
+{
+	return vfs_poll(file, NULL) & EPOLLIN;
+}
+
+/* What leaves for want of room is told, to who has it on his list; what else leaves isn't. */
+static void resident_tells_who_leaves(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct file *file = resident_listener(&m);
+	struct pagoda_bo *bo = m.bos[1];
+	u64 trim;
+
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(m.rig->vidmm, U64_MAX));
+	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, bo->ttm.resource->mem_type);
+	KUNIT_EXPECT_FALSE(test, resident_has_news(file));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_require(m.rig->client, &bo, 1, &trim));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_FALSE(test, resident_has_news(file));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_FALSE(test, resident_has_news(file));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(m.rig->vidmm, U64_MAX));
+	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, bo->ttm.resource->mem_type);
+	KUNIT_EXPECT_TRUE(test, resident_has_news(file));
+	fput(file);
+	flush_delayed_fput();
+	resident_model_end(&m);
+}
+
 /* ---- Work ------------------------------------------------------------------------- */
 
 /* Two that are listed and one that isn't, all bound, and nothing of it named by the job. */
@@ -355,6 +403,7 @@ static struct kunit_case resident_cases[] = {
 	KUNIT_CASE(resident_counts_as_the_model),
 	KUNIT_CASE(resident_none_if_not_all),
 	KUNIT_CASE(resident_stays_for_others),
+	KUNIT_CASE(resident_tells_who_leaves),
 	KUNIT_CASE_PARAM(resident_when_executed, pagoda_rig_modes),
 	KUNIT_CASE(resident_while_executed),
 	KUNIT_CASE_PARAM(resident_survives_resets, pagoda_rig_update_modes),
