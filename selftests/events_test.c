@@ -5,6 +5,8 @@
  */
 #include <poll.h>
 
+#include "pagoda_fdinfo.h"
+#include "pagoda_prime.h"
 #include "reset_fixture.h"
 
 #define LOCAL	DRM_PAGODA_SEGMENT_GROUP_LOCAL
@@ -137,6 +139,118 @@ TEST_F(events, trim)
 	for (n = 0; n * self->size < event.value; n++)
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, self->bos[n]));
 	EXPECT_GE(budget(self->fd), usage(self->fd));
+}
+
+/* Bytes that a listener is told had to leave VRAM, until it has nothing more to say. */
+static int64_t read_evicted(int events)
+{
+	struct drm_pagoda_event event;
+	int64_t bytes = 0;
+
+	while (is_readable(events, 0)) {
+		if (read_one(events, &event) != sizeof(event))
+			return -1;
+		if (event.type != DRM_PAGODA_EVENT_EVICTED)
+			continue;
+		if (event.group != LOCAL || !event.count)
+			return -1;
+		bytes += event.value;
+	}
+	return bytes;
+}
+
+/* A client's residency list; @timeline is of the queue's values. */
+struct list {
+	int fd;
+	uint32_t queue;
+	uint32_t timeline;
+};
+
+static int list_open(struct list *list, int fd)
+{
+	list->fd = fd;
+	return pagoda_paging_queue_create(fd, 0, &list->queue, &list->timeline);
+}
+
+static int list_make(const struct list *list, const uint32_t *handles, uint32_t count)
+{
+	uint64_t value;
+	int ret = pagoda_list_add(list->fd, list->queue, handles, count, 0, &value, NULL);
+
+	return ret || !value ? ret : pagoda_syncobj_wait(list->fd, list->timeline, value, LIMIT);
+}
+
+/* Brings something to VRAM, on nobody's list, that is so large that half of it has to go. */
+static int press(int fd, const struct test_device *dev, uint32_t *handle)
+{
+	int ret = pagoda_create_vram(fd, dev->vram.size / 4 * 3, handle);
+
+	return ret ? ret : pagoda_make_resident_wait(fd, *handle);
+}
+
+/* Whatever of a list leaves for somebody else, its owner is told when that has room. */
+TEST_F(events, evicted)
+{
+	int theirs = pagoda_events(self->other, 0);
+	struct pagoda_fdinfo info;
+	uint32_t n, large;
+	struct list list;
+	uint64_t value;
+
+	ASSERT_LE(0, theirs);
+	ASSERT_EQ(0, list_open(&list, self->fd));
+	for (n = 0; n < PIECES; n++)
+		ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &self->bos[n]));
+	ASSERT_EQ(0, list_make(&list, self->bos, PIECES));
+	EXPECT_EQ(0, read_evicted(self->events));
+	ASSERT_EQ(0, press(self->other, &self->dev, &large));
+	/* Nothing of the list leaves for another reason. */
+	ASSERT_EQ(0, pagoda_fdinfo_self(self->fd, &info));
+	EXPECT_LE(PIECES / 4, info.evictions);
+	EXPECT_EQ(info.evictions * self->size, read_evicted(self->events));
+	/* It comes back; what isn't on a list is nobody's who would be told. */
+	ASSERT_EQ(0, list_make(&list, self->bos, PIECES));
+	EXPECT_NE(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->other, large));
+	EXPECT_EQ(0, read_evicted(theirs));
+	EXPECT_EQ(0, read_evicted(self->events));
+	/* Nobody is told of what he asked for. */
+	for (n = 0; n < 2; n++)
+		ASSERT_EQ(0, pagoda_list_remove(self->fd, list.queue, self->bos, PIECES, 0,
+						&value));
+	ASSERT_EQ(0, value ? pagoda_syncobj_wait(self->fd, list.timeline, value, LIMIT) : 0);
+	ASSERT_EQ(0, test_vram_settled(self->other, 0));
+	EXPECT_EQ(0, read_evicted(self->events));
+	close(theirs);
+}
+
+/* Who has it on his list is told, whoever pays, and nobody else. */
+TEST_F(events, evicted_shared)
+{
+	int third = pagoda_open(), dma_buf, theirs;
+	struct list lists[2];
+	uint32_t mine, copy, large;
+
+	ASSERT_LE(0, third);
+	ASSERT_EQ(0, list_open(&lists[0], self->fd));
+	ASSERT_EQ(0, list_open(&lists[1], self->other));
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.vram.size / 2, &mine));
+	dma_buf = prime_export(self->fd, mine);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, prime_import(self->other, dma_buf, &copy));
+	theirs = pagoda_events(self->other, 0);
+	ASSERT_LE(0, theirs);
+	ASSERT_EQ(0, list_make(&lists[1], &copy, 1));
+	ASSERT_EQ(0, press(third, &self->dev, &large));
+	EXPECT_EQ(0, read_evicted(self->events));
+	EXPECT_EQ(self->dev.vram.size / 2, read_evicted(theirs));
+	/* On both lists. */
+	ASSERT_EQ(0, list_make(&lists[0], &mine, 1));
+	ASSERT_EQ(0, pagoda_make_resident_wait(third, large));
+	EXPECT_EQ(self->dev.vram.size / 2, read_evicted(self->events));
+	EXPECT_EQ(self->dev.vram.size / 2, read_evicted(theirs));
+	close(dma_buf);
+	close(theirs);
+	close(third);
 }
 
 TEST_F(events, reset)
