@@ -9,6 +9,7 @@
 
 #include <linux/module.h>
 #include <drm/gpu_scheduler.h>
+#include <drm/ttm/ttm_resource.h>
 
 /* What the functions of dma-bufs are exported to: an identifier once, a string now. */
 #ifdef PAGODA_HAVE_NS_IDENTIFIER
@@ -43,6 +44,62 @@
 #define GPU_BUDDY_CLEARED		DRM_BUDDY_CLEARED
 #define GPU_BUDDY_TRIM_DISABLE		DRM_BUDDY_TRIM_DISABLE
 #endif
+
+#ifdef PAGODA_HAVE_DMEM
+#include <linux/cgroup_dmem.h>
+#include <drm/drm_drv.h>
+#endif
+
+/**
+ * pagoda_dmem_register() - Make a segment a region of the dmem cgroup controller
+ * @drm: Device; the region goes when it is released
+ * @man: The segment's manager, not used yet. From then on TTM charges whoever's process moves
+ *	something there
+ * @name: Region's name, behind the device's
+ * @size: Bytes
+ *
+ * Nothing on kernels without that controller.
+ *
+ * Context: may sleep and allocate.
+ * Return: 0 or a negative error code.
+ */
+static inline int pagoda_dmem_register(struct drm_device *drm, struct ttm_resource_manager *man,
+				       const char *name, u64 size)
+{
+#ifdef PAGODA_HAVE_DMEM
+	struct dmem_cgroup_region *region = drmm_cgroup_register_region(drm, name, size);
+
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	man->cg = region;
+#endif
+	return 0;
+}
+
+/**
+ * pagoda_dmem_allows() - May the current process have more of a segment?
+ * @man: The segment's manager
+ * @size: Bytes
+ *
+ * If not, only what its own cgroup has there can make room, which TTM looks for.
+ *
+ * Context: may sleep and allocate.
+ * Return: Whether it may, or nobody limits it.
+ */
+static inline bool pagoda_dmem_allows(struct ttm_resource_manager *man, u64 size)
+{
+#ifdef PAGODA_HAVE_DMEM
+	struct dmem_cgroup_pool_state *pool = NULL, *limit = NULL;
+	int ret = man->cg ? dmem_cgroup_try_charge(man->cg, size, &pool, &limit) : -ENOENT;
+
+	if (!ret)
+		dmem_cgroup_uncharge(pool, size);
+	dmem_cgroup_pool_state_put(limit);
+	return ret != -EAGAIN;
+#else
+	return true;
+#endif
+}
 
 /**
  * struct pagoda_sched_args - What a scheduler of ours needs to know

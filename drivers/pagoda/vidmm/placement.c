@@ -146,7 +146,7 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
  *	isn't to be asked again
  * @tried: Empty list
  *
- * Nothing is done where room isn't made anyway.
+ * Nothing is done where room isn't made anyway, or for a cgroup that has all it may have.
  *
  * Context: May sleep and allocate. Doesn't wait for the device.
  * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
@@ -155,6 +155,7 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
 			   struct list_head *tried)
 {
+	struct ttm_resource_manager *man = &bo->vidmm->vram.manager;
 	const struct ttm_place *place = placement->placement;
 	struct ttm_place calm = *place;
 	struct ttm_placement only = { .num_placement = 1, .placement = &calm };
@@ -166,7 +167,8 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 	calm.flags |= TTM_PL_FLAG_DESIRED;
 	do {
 		ret = ttm_bo_validate(&bo->ttm, &only, ctx);
-	} while (ret == -ENOMEM && take(bo, place, ctx, tried));
+	} while (ret == -ENOMEM && pagoda_dmem_allows(man, bo->ttm.base.size) &&
+		 take(bo, place, ctx, tried));
 	return ret;
 }
 

@@ -534,6 +534,9 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm)
 	ret = pagoda_vram_map_window(vidmm);
 	if (ret)
 		goto err_blocks;
+	ret = pagoda_dmem_register(vidmm->drm, &vram->manager, "vram", vidmm->info->vram_size);
+	if (ret)
+		goto err_window;
 
 	vram->manager.func = &vram_manager_func;
 	vram->manager.use_tt = false;
@@ -542,6 +545,8 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm)
 	ttm_resource_manager_set_used(&vram->manager, true);
 	return 0;
 
+err_window:
+	pagoda_vram_unmap_window(vidmm);
 err_blocks:
 	gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
 	gpu_buddy_fini(&vram->mm);
