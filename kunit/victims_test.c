@@ -234,7 +234,7 @@ static void victims_trim(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
 	struct submit_client *client = submit_client(rig, 0);
-	struct pagoda_traffic *traffic = &rig->client->traffic;
+	struct pagoda_client_traffic *traffic = &rig->client->traffic;
 	struct pagoda_bo *bos[PIECES];
 	struct holder holder;
 	u64 size = PIECE * PAGE_SIZE, before, out;

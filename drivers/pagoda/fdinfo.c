@@ -84,7 +84,7 @@ static void fdinfo_print_budget(struct drm_printer *p, struct pagoda_client *cli
 	fdinfo_print_kib(p, "spilled", fdinfo_regions[id], memory->spilled);
 }
 
-static void fdinfo_print_traffic(struct drm_printer *p, struct pagoda_traffic *traffic)
+static void fdinfo_print_traffic(struct drm_printer *p, struct pagoda_client_traffic *traffic)
 {
 	fdinfo_print_kib(p, "paged-in", "", atomic64_read(&traffic->paged_in));
 	fdinfo_print_kib(p, "paged-out", "", atomic64_read(&traffic->paged_out));

@@ -97,12 +97,12 @@ struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm);
 void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 
 /**
- * struct pagoda_traffic - What was moved of a client's, as struct drm_pagoda_stats counts it
+ * struct pagoda_client_traffic - What was moved of a client's, as struct drm_pagoda_stats counts it
  * @paged_in: Bytes copied to VRAM
  * @paged_out: Bytes copied out of it
  * @evictions: Allocations that left it
  */
-struct pagoda_traffic {
+struct pagoda_client_traffic {
 	atomic64_t paged_in;
 	atomic64_t paged_out;
 	atomic64_t evictions;
@@ -131,7 +131,7 @@ struct pagoda_traffic {
 struct pagoda_client {
 	struct kref kref;
 	struct pagoda_budget budget;
-	struct pagoda_traffic traffic;
+	struct pagoda_client_traffic traffic;
 	struct pagoda_ears ears;
 	struct pagoda_exec_account *account;
 	atomic64_t pinned_bytes;
