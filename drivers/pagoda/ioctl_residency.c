@@ -51,6 +51,8 @@ char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_residency_entry));
 static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_submit_entry));
 
+#define EVICT_FLAGS	(DRM_PAGODA_EVICT_ONLY_IF_NECESSARY | DRM_PAGODA_EVICT_NOT_WRITTEN_TO)
+
 static int list_copy_entry(struct drm_device *drm, const struct drm_pagoda_array *array,
 			   u32 index, u32 known_flags, struct pagoda_bo_entry *entry)
 {
@@ -322,7 +324,7 @@ int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file
 	struct dma_fence *fence;
 	int ret;
 
-	if (pagoda_refuse(drm, args->flags & ~DRM_PAGODA_EVICT_ONLY_IF_NECESSARY) ||
+	if (pagoda_refuse(drm, args->flags & ~EVICT_FLAGS) ||
 	    pagoda_refuse(drm, args->flags && !args->paging_queue) ||
 	    pagoda_refuse(drm, args->pad))
 		return -EINVAL;

@@ -175,6 +175,8 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 		ret = ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx);
 	if (ret)
 		return ret;
+	if (write)
+		pagoda_copy_written(bo);
 	for (done = 0; done < len; done += piece) {
 		piece = min_t(u32, len - done, PAGE_SIZE - offset_in_page(offset + done));
 		ret = access_page(bo, offset + done, buf + done, piece, write);

@@ -122,6 +122,8 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
 	u32 segment = to ? pagoda_segment_of(to) : PAGODA_BUDGET_SEGMENTS;
 
 	pagoda_victims_moved(bo, to);
+	if (segment != VIRTIO_PAGODA_SEGMENT_VRAM)
+		pagoda_copy_drop(bo);
 	if (segment != bo->part.segment)
 		bo_charge(bo, segment);
 }
@@ -154,6 +156,7 @@ static void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
 
 	xa_erase(&bo->vidmm->bos, bo->id);
+	pagoda_copy_drop(bo);
 	pagoda_victims_remove(bo);
 	if (!bo->imported) {
 		bo_free(bo);
@@ -254,6 +257,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	bo->alignment = params->alignment;
 	bo->layout = params->layout;
 	bo->priority = DRM_PAGODA_RESIDENCY_NORMAL;
+	bo->written = true;
 	bo->ttm.priority = pagoda_priority_level(bo);
 	INIT_LIST_HEAD(&bo->requirements);
 	INIT_LIST_HEAD(&bo->evicted);

@@ -138,6 +138,9 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 		return ret;
 	if (pagoda_lost_settle(bo))
 		return VM_FAULT_SIGBUS;
+	/* Nobody is told when a mapping is made writable, and written, from now on. */
+	if (vmf->vma->vm_flags & VM_MAYWRITE)
+		pagoda_copy_written(bo);
 	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
 }
 

@@ -107,6 +107,8 @@ enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_res
  * @epoch: pagoda_reset_epoch() before anything was emitted
  * @pages: System side
  * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER, what is the same in all pieces
+ * @kept: It leaves VRAM with pages that were kept, and this has TTM's; or NULL
+ * @torn: Some of the content was discarded
  * @virtual: The move by virtual addresses, if @is_virtual
  * @is_virtual: Copies and fills are in the paging process' address space
  * @txn: Transaction, or NULL while costs are added up
@@ -123,11 +125,23 @@ struct move {
 	u64 epoch;
 	struct pagoda_adl pages;
 	struct pagoda_paging_op copy;
+	struct pagoda_copy *kept;
+	bool torn;
 	struct pagoda_virtual virtual;
 	bool is_virtual;
 	struct pagoda_stream_txn *txn;
 	struct pagoda_paging_cost cost;
 };
+
+static bool move_leaves_vram(const struct move *m)
+{
+	return m->src && m->src->mem_type == TTM_PL_VRAM && m->dst->mem_type != TTM_PL_VRAM;
+}
+
+static bool move_is_page_in(const struct move *m)
+{
+	return m->dst->mem_type == TTM_PL_VRAM && !(m->src && m->src->mem_type == TTM_PL_VRAM);
+}
 
 /* Emits an operation, or adds its cost on the first run. */
 static int move_op(struct move *m, struct pagoda_paging_op *op)
@@ -417,10 +431,23 @@ static int move_flush(struct move *m)
 	return ret ?: move_op(m, &op);
 }
 
-/* What is offered leaves nothing behind (C170: when what uses it is through). */
+static int move_discard_op(void *arg, struct pagoda_paging_op *op)
+{
+	struct move *m = arg;
+	int ret = move_op(m, op);
+
+	if (!ret && m->txn)
+		m->torn = true;
+	return ret;
+}
+
+/*
+ * What is offered leaves nothing behind (C170: when what uses it is through), and what is in
+ * system memory still isn't needed twice (C155).
+ */
 static int move_discard(struct move *m)
 {
-	int ret = pagoda_release_discard_ops(m->bo, m->src, move_notice_op, m);
+	int ret = pagoda_release_discard_ops(m->bo, m->src, move_discard_op, m);
 
 	if (!ret && m->txn)
 		atomic64_add(m->bo->ttm.base.size, &m->vidmm->stats.discarded);
@@ -483,6 +510,15 @@ static void move_undo(struct move *m)
 		move_unmap(m, m->dst);
 }
 
+/* It stays, but not all of what it held. */
+static void move_tear(struct move *m)
+{
+	if (!m->kept)
+		pagoda_offer_torn(m->bo);
+	else if (m->torn)
+		pagoda_bo_mark_lost(m->bo);
+}
+
 /*
  * Nobody restarts the stream from here on. If somebody just did, the device doesn't reach the
  * pages that were looked at before.
@@ -539,7 +575,7 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 	if (ret)
 		move_undo(m);
 	if (ret && m->steps & DISCARD)
-		pagoda_offer_torn(m->bo);
+		move_tear(m);
 	m->txn = NULL;
 	*fence = pagoda_stream_end(&txn);
 	if (ret && *fence) {
@@ -570,16 +606,15 @@ static void move_count(struct move *m)
 {
 	struct pagoda_counters *stats = &m->vidmm->stats;
 	u64 copied = m->steps & TRANSFER ? m->bo->ttm.base.size : 0;
-	bool from_vram = m->src && m->src->mem_type == TTM_PL_VRAM;
-	bool to_vram = m->dst->mem_type == TTM_PL_VRAM;
+	bool in = move_is_page_in(m), out = move_leaves_vram(m);
 
-	if (from_vram && to_vram) {
+	if (!in && !out) {
 		atomic64_add(copied, &stats->moved);
 		return;
 	}
-	if (to_vram && copied)
+	if (in && copied)
 		atomic64_inc(&stats->page_ins);
-	move_count_traffic(m, to_vram ? copied : 0, to_vram ? 0 : copied, from_vram);
+	move_count_traffic(m, in ? copied : 0, out ? copied : 0, out);
 }
 
 /* Who offered it knows that it may go. */
@@ -620,6 +655,8 @@ static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
 	struct ttm_buffer_object *bo = &m->bo->ttm;
 
 	m->bo->epoch = m->epoch;
+	if (m->steps & TRANSFER && move_is_page_in(m))
+		pagoda_copy_keep(m->bo, fence);
 	if (m->steps & (TRANSFER | DISCARD)) {
 		bool at_once = evict || m->steps & DISCARD;
 		int ret = ttm_bo_move_accel_cleanup(bo, fence, at_once, true, m->dst);
@@ -642,6 +679,89 @@ static int move_plan_virtual(struct move *m)
 	m->is_virtual = pagoda_virtual_wanted(m->vidmm, m->bo) && !m->copy.transfer.flags &&
 			m->copy.operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
 	return m->is_virtual ? pagoda_virtual_init(&m->virtual, m->bo, m->src, m->dst) : 0;
+}
+
+/*
+ * The pages that were kept when it came to VRAM, instead of those TTM made. If what is in them
+ * is as good, nothing has to be copied to them.
+ */
+static void move_take_copy(struct move *m)
+{
+	if (!(m->steps & TRANSFER) || !move_leaves_vram(m))
+		return;
+	m->kept = pagoda_copy_take(m->bo);
+	if (m->kept && pagoda_copy_is_clean(m->bo))
+		m->steps = DISCARD | (m->steps & MAP);
+}
+
+/* What was copied to them before it failed is nothing to come back to. */
+static void move_end_copy(struct move *m, int error)
+{
+	if (!m->kept)
+		return;
+	if (error && m->steps & DISCARD && !m->torn)
+		pagoda_copy_put_back(m->bo, m->kept);
+	else
+		pagoda_copy_put(m->bo, m->kept, !error);
+}
+
+/* All that may fail before anything is emitted. */
+static int move_prepare(struct move *m, struct ttm_operation_ctx *ctx)
+{
+	struct ttm_buffer_object *ttm_bo = &m->bo->ttm;
+	int ret = 0;
+
+	if (m->steps & POPULATE)
+		ret = ttm_tt_populate(ttm_bo->bdev, ttm_bo->ttm, ctx);
+	if (!ret && m->dst->mem_type == TTM_PL_TT)
+		ret = pagoda_import_map(m->bo, ctx);
+	if (!ret)
+		ret = pagoda_device_mmu_repair(m->vidmm, ttm_bo->ttm);
+	if (ret)
+		return ret;
+	move_set_pages(m);
+	m->was_told = m->bo->told;
+	m->stays = m->bo->told && !m->steps;
+	if (m->steps & NOTIFY)
+		ret = pagoda_notice_eviction_wait(m->bo, ctx->no_wait_gpu);
+	if (!ret && m->steps & MAP)
+		ret = move_map_cpu(m);
+	if (!ret && m->steps & TRANSFER)
+		ret = pagoda_swizzle_plan(m->bo, m->dst, ctx->no_wait_gpu, &m->copy);
+	return ret;
+}
+
+static int move_perform(struct move *m, bool evict, struct ttm_operation_ctx *ctx)
+{
+	struct pagoda_bo *bo = m->bo;
+	struct dma_fence *fence;
+	int ret = move_prepare(m, ctx);
+
+	if (ret)
+		return ret;
+	/* A move that fails after this leaves them to be made valid again. */
+	pagoda_vm_bo_moves(bo);
+	ret = move_plan_virtual(m);
+	if (!ret)
+		ret = move_submit(m, bo->ttm.base.resv, ctx->no_wait_gpu, &fence);
+	pagoda_virtual_fini(&m->virtual);
+	if (ret) {
+		pagoda_swizzle_undo(bo, m->dst);
+		return ret;
+	}
+	if (!(m->steps & DISCARD))
+		pagoda_swizzle_moved(bo, m->dst, &m->copy, fence);
+	else if (!m->kept)
+		pagoda_offer_discarded(bo);
+	pagoda_offer_left_vram(bo);
+
+	move_count(m);
+	move_tell(m, evict);
+	move_trace(m, evict);
+	pagoda_bo_account(bo, m->src, m->dst);
+	ret = move_finish(m, evict, fence);
+	dma_fence_put(fence);
+	return ret;
 }
 
 /**
@@ -668,7 +788,6 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		.steps = pagoda_move_steps(pagoda_move_place(ttm_bo, ttm_bo->resource),
 					   pagoda_move_place(ttm_bo, new_mem)),
 	};
-	struct dma_fence *fence;
 	int ret;
 
 	if (WARN_ON_ONCE(m.steps & NEVER))
@@ -685,62 +804,13 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 			return ret;
 		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->layout.tiling) {
 			pagoda_vm_bo_moves(bo);
+			pagoda_copy_drop(bo);
 			bo->epoch = m.epoch;
 			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);
 		}
 	}
-	if (m.steps & POPULATE) {
-		ret = ttm_tt_populate(ttm_bo->bdev, ttm_bo->ttm, ctx);
-		if (ret)
-			return ret;
-	}
-	if (new_mem->mem_type == TTM_PL_TT) {
-		ret = pagoda_import_map(bo, ctx);
-		if (ret)
-			return ret;
-	}
-	ret = pagoda_device_mmu_repair(bo->vidmm, ttm_bo->ttm);
-	if (ret)
-		return ret;
-	move_set_pages(&m);
-	m.was_told = bo->told;
-	m.stays = bo->told && !m.steps;
-	if (m.steps & NOTIFY) {
-		ret = pagoda_notice_eviction_wait(bo, ctx->no_wait_gpu);
-		if (ret)
-			return ret;
-	}
-	if (m.steps & MAP) {
-		ret = move_map_cpu(&m);
-		if (ret)
-			return ret;
-	}
-	if (m.steps & TRANSFER) {
-		ret = pagoda_swizzle_plan(bo, new_mem, ctx->no_wait_gpu, &m.copy);
-		if (ret)
-			return ret;
-	}
-	/* A move that fails after this leaves them to be made valid again. */
-	pagoda_vm_bo_moves(bo);
-	ret = move_plan_virtual(&m);
-	if (!ret)
-		ret = move_submit(&m, ttm_bo->base.resv, ctx->no_wait_gpu, &fence);
-	pagoda_virtual_fini(&m.virtual);
-	if (ret) {
-		pagoda_swizzle_undo(bo, new_mem);
-		return ret;
-	}
-	if (m.steps & DISCARD)
-		pagoda_offer_discarded(bo);
-	else
-		pagoda_swizzle_moved(bo, new_mem, &m.copy, fence);
-	pagoda_offer_left_vram(bo);
-
-	move_count(&m);
-	move_tell(&m, evict);
-	move_trace(&m, evict);
-	pagoda_bo_account(bo, m.src, m.dst);
-	ret = move_finish(&m, evict, fence);
-	dma_fence_put(fence);
+	move_take_copy(&m);
+	ret = move_perform(&m, evict, ctx);
+	move_end_copy(&m, ret);
 	return ret;
 }

@@ -563,7 +563,8 @@ int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_
 	args->bytes_to_trim = 0;
 	ret = pagoda_deferred_wait_room(client->pager, DRM_PAGODA_MAX_QUEUED_PAGING);
 	if (!ret)
-		ret = pagoda_require_release(client, args->bos, args->count);
+		ret = pagoda_require_release(client, args->bos, args->count,
+					     args->flags & DRM_PAGODA_EVICT_NOT_WRITTEN_TO);
 	if (ret)
 		return ret;
 	if (!paging_must_leave(args) || paging_enqueue(queue, args, NULL))

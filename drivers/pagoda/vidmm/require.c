@@ -109,18 +109,16 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 	spin_lock(&req->bo->vidmm->required_lock);
 	list_add_tail(&req->of_bo, &req->bo->requirements);
 	spin_unlock(&req->bo->vidmm->required_lock);
+	pagoda_copy_required(req->bo);
 	list_add_tail(&req->entry, &reqs->list);
 	WRITE_ONCE(reqs->count, reqs->count + 1);
 	pagoda_demand_add(&reqs->demand, req->bo);
 }
 
 /* The reference is dropped when the lock is: it may be the last one. */
-static void require_discount(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
-			     u32 times, struct list_head *gone)
+static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
+			   struct list_head *gone)
 {
-	req->count -= times;
-	if (req->count)
-		return;
 	xa_erase(&reqs->by_id, req->bo->id);
 	list_move_tail(&req->entry, gone);
 	WRITE_ONCE(reqs->count, reqs->count - 1);
@@ -129,6 +127,15 @@ static void require_discount(struct pagoda_requirements *reqs, struct pagoda_req
 	list_del(&req->of_bo);
 	spin_unlock(&req->bo->vidmm->required_lock);
 	atomic_dec(&req->bo->required);
+}
+
+static void require_discount(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
+			     u32 times, bool unwritten, struct list_head *gone)
+{
+	req->count -= times;
+	if (!req->count)
+		require_remove(reqs, req, gone);
+	pagoda_copy_released(req->bo, unwritten);
 }
 
 static void require_free(struct list_head *gone)
@@ -180,11 +187,13 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
  * @client: Client
  * @bos: Allocations, each only once; references held
  * @count: Their number
+ * @unwritten: What is in them is what was there when they were made resident (C155)
  *
  * Context: May sleep.
  * Return: 0, or -ENOENT if one of them isn't on the client's list; then no count has changed.
  */
-int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			   bool unwritten)
 {
 	struct pagoda_requirements *reqs = client->requirements;
 	LIST_HEAD(gone);
@@ -195,7 +204,7 @@ int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos,
 	for (i = 0; i < count && !ret; i++)
 		ret = require_find(reqs, bos[i]) ? 0 : -ENOENT;
 	for (i = 0; i < count && !ret; i++)
-		require_discount(reqs, require_find(reqs, bos[i]), 1, &gone);
+		require_discount(reqs, require_find(reqs, bos[i]), 1, unwritten, &gone);
 	mutex_unlock(&reqs->lock);
 	require_free(&gone);
 	return ret;
@@ -222,7 +231,7 @@ void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **b
 	for (i = 0; i < count; i++) {
 		req = require_find(reqs, bos[i]);
 		if (req)
-			require_discount(reqs, req, 1, &gone);
+			require_discount(reqs, req, 1, false, &gone);
 	}
 	mutex_unlock(&reqs->lock);
 	require_free(&gone);
@@ -246,7 +255,7 @@ void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 	mutex_lock(&reqs->lock);
 	req = require_find(reqs, bo);
 	if (req)
-		require_discount(reqs, req, req->count, &gone);
+		require_discount(reqs, req, req->count, false, &gone);
 	mutex_unlock(&reqs->lock);
 	require_free(&gone);
 }
@@ -265,7 +274,7 @@ void pagoda_require_forget_all(struct pagoda_client *client)
 
 	mutex_lock(&reqs->lock);
 	list_for_each_entry_safe(req, next, &reqs->list, entry)
-		require_discount(reqs, req, req->count, &gone);
+		require_discount(reqs, req, req->count, false, &gone);
 	mutex_unlock(&reqs->lock);
 	require_free(&gone);
 }

@@ -45,7 +45,8 @@ struct pagoda_requirements {
 
 int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 		   u64 *bytes_to_trim);
-int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
+int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			   bool unwritten);
 void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
 void pagoda_require_forget_all(struct pagoda_client *client);
 u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);

@@ -28,14 +28,14 @@ static enum ttm_caching tt_caching(const struct pagoda_bo *bo)
 static struct ttm_tt *pagoda_tt_create(struct ttm_buffer_object *ttm_bo, u32 page_flags)
 {
 	enum ttm_caching caching = ttm_cached;
+	const struct pagoda_bo *bo;
 	struct pagoda_tt *tt;
 
 	tt = kzalloc(sizeof(*tt), GFP_KERNEL);
 	if (!tt)
 		return NULL;
-	if (pagoda_bo_is_ours(ttm_bo)) {
-		const struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
-
+	bo = pagoda_bo_is_ours(ttm_bo) ? pagoda_bo_of_ttm(ttm_bo) : pagoda_copy_owner(ttm_bo);
+	if (bo) {
 		tt->allocation = bo->id;
 		tt->notify = bo->flags & DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP;
 		caching = tt_caching(bo);
@@ -153,6 +153,8 @@ static void pagoda_swap_notify(struct ttm_buffer_object *bo)
 {
 	if (pagoda_bo_is_ours(bo))
 		pagoda_offer_swap_notify(pagoda_bo_of_ttm(bo));
+	else
+		pagoda_copy_swap_notify(bo);
 }
 
 static void pagoda_delete_mem_notify(struct ttm_buffer_object *ttm_bo)

@@ -132,6 +132,8 @@ void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to)
 		return;
 	spin_lock(&victims->lock);
 	bo->in_vram = in_vram;
+	if (came)
+		pagoda_copy_moved(bo);
 	if (in_vram)
 		pagoda_policy_set_visible(&victims->policy, &bo->victim,
 					  victims_is_visible(bo->vidmm, to));
@@ -206,9 +208,13 @@ void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count
 	u32 i;
 
 	spin_lock(&victims->lock);
-	for (i = 0; i < count; i++)
-		if (bos[i]->in_vram)
-			pagoda_policy_use(&victims->policy, &bos[i]->victim);
+	for (i = 0; i < count; i++) {
+		if (!bos[i]->in_vram)
+			continue;
+		pagoda_policy_use(&victims->policy, &bos[i]->victim);
+		pagoda_copy_used(bos[i]);
+	}
+	vm->jobs++;
 	vm->used_at = victims->policy.clock;
 	spin_unlock(&victims->lock);
 }
@@ -220,6 +226,7 @@ static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo
 {
 	struct pagoda_vm *vm = bo->private_to;
 
+	pagoda_copy_settle(bo);
 	if (!vm || (s64)(vm->used_at - bo->victim.last) <= 0)
 		return false;
 	pagoda_policy_use_late(&victims->policy, &bo->victim, vm->used_at);

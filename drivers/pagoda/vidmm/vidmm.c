@@ -239,6 +239,8 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	}
 	pagoda_listeners_init(&vidmm->listeners);
 	vidmm_init_budgets(vidmm);
+	/* A quarter of what TTM has pages for. */
+	vidmm->copies.limit = (u64)totalram_pages() << PAGE_SHIFT >> 3;
 	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->required_lock);
 	spin_lock_init(&vidmm->deferred_lock);

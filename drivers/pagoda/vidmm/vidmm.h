@@ -469,6 +469,35 @@ int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
 
+/* ---- Pages that are kept of what is in VRAM (copy.c) -------------------------- */
+
+/**
+ * struct pagoda_copies - All pages that are kept
+ * @bytes: Their size, those included that aren't wanted any more and not free yet
+ * @limit: Most of it
+ */
+struct pagoda_copies {
+	atomic64_t bytes;
+	u64 limit;
+};
+
+struct pagoda_copy;
+
+const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo);
+void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader);
+struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo);
+void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy);
+void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left);
+void pagoda_copy_drop(struct pagoda_bo *bo);
+void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
+bool pagoda_copy_is_clean(struct pagoda_bo *bo);
+void pagoda_copy_settle(struct pagoda_bo *bo);
+void pagoda_copy_moved(struct pagoda_bo *bo);
+void pagoda_copy_used(struct pagoda_bo *bo);
+void pagoda_copy_written(struct pagoda_bo *bo);
+void pagoda_copy_required(struct pagoda_bo *bo);
+void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
+
 /* ---- Offered content (offer.c), who leaves first (priority.c) ---------------- */
 
 /**
@@ -575,6 +604,11 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @tried: In a list of somebody who looks for room and found it; the same
  * @in_vram: For the policy it is in VRAM; the same
  * @makes_room: It leaves for somebody else; protected by the reservation
+ * @copy: Pages that were kept while it is in VRAM, or NULL; the same
+ * @keeps_copy: They will be: the last client that gave it up said that it wasn't written
+ * @written: What is in VRAM may be something else than what was kept, or nothing was;
+ *	pagoda_victims.lock
+ * @jobs: &pagoda_vm.jobs of the VM it is private to, when that was last not so; the same
  * @private_to: VM it is private to, a reference; or NULL
  * @evicted: In &pagoda_vm.evicted of that; protected by the reservation
  * @imported: dma-buf whose memory it is, a reference; or NULL
@@ -627,6 +661,10 @@ struct pagoda_bo {
 	struct list_head tried;
 	bool in_vram;
 	bool makes_room;
+	struct pagoda_copy *copy;
+	bool keeps_copy;
+	bool written;
+	u64 jobs;
 	struct pagoda_vm *private_to;
 	struct list_head evicted;
 	struct dma_buf *imported;
@@ -827,6 +865,7 @@ struct pagoda_counters {
  * @aborts: How many of @losses are a reset's doing; counted before
  * @offers: What is offered
  * @victims: Who makes room
+ * @copies: System pages of what is in VRAM
  * @budgets: What clients use and should
  * @listeners: Who is told of events
  * @stats: Counters
@@ -870,6 +909,7 @@ struct pagoda_vidmm {
 	atomic64_t aborts;
 	struct pagoda_offers offers;
 	struct pagoda_victims *victims;
+	struct pagoda_copies copies;
 	struct pagoda_budgets budgets;
 	struct pagoda_listeners listeners;
 	struct pagoda_counters stats;

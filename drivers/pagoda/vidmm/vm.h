@@ -59,6 +59,7 @@ enum pagoda_vm_keep {
  * @bulk: Private allocations with a handle, in the order of eviction; each job makes all
  *	of them the latest at once
  * @used_at: &pagoda_policy.clock behind its last submission; pagoda_victims.lock
+ * @jobs: Its submissions so far; the same
  * @entry: In pagoda_reset.vms until it is closed
  * @aborted: PAGODA_ABORTED_ bits of what it maps
  * @last: Fence behind the last operation on the space, or NULL; protected by the
@@ -86,6 +87,7 @@ struct pagoda_vm {
 	atomic_t queued;
 	struct ttm_lru_bulk_move bulk;
 	u64 used_at;
+	u64 jobs;
 	struct list_head entry;
 	atomic_t aborted;
 	struct dma_fence *last;

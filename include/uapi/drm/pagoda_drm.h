@@ -585,6 +585,13 @@ struct drm_pagoda_make_resident {
 
 /* It stays where it is until its place is needed (C153); ignored while it is on a list */
 #define DRM_PAGODA_EVICT_ONLY_IF_NECESSARY	(1u << 0)
+/*
+ * The content is what it was when the entries were made resident: what of it is in system memory
+ * still needn't be copied there (C155). It is kept there from the next time on that an allocation
+ * comes to VRAM, until it is given up without the flag, as far as there is memory for that. What
+ * the GPU wrote nevertheless is lost then; what the CPU wrote isn't
+ */
+#define DRM_PAGODA_EVICT_NOT_WRITTEN_TO		(1u << 1)
 
 /**
  * struct drm_pagoda_evict - Argument of EVICT
