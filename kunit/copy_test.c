@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Copies that are kept: what leaves VRAM without being copied, and what doesn't. */
+#include <linux/shrinker.h>
 #include <linux/sizes.h>
 
 #include "../drivers/pagoda/vidmm/paging_queue.h"
@@ -372,6 +373,38 @@ static void copy_is_given_up(struct kunit *test)
 	copy_end(&t);
 }
 
+/* Memory is short: so many pages are wanted. */
+static u64 copies_shrink(struct copy_test *t, u64 pages)
+{
+	struct pagoda_copies *copies = &t->rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = pages };
+	u64 given = copies->shrinker->scan_objects(copies->shrinker, &sc);
+
+	flush_work(&copies->work);
+	return given;
+}
+
+/* Content isn't, and who reads them isn't kept waiting for. */
+static void copy_shrinks(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_copies *copies = &t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL };
+
+	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_keep(&t);
+	KUNIT_EXPECT_EQ(test, PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, PAGES, copies_shrink(&t, 1));
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_expect(&t, true, 1);
+	/* What is kept next is to be had again; who has none left says so. */
+	copy_bring(&t);
+	copy_expect(&t, false, 1);
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_end(&t);
+}
+
 static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_saves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_saves_in_aperture, pagoda_rig_modes),
@@ -387,6 +420,7 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_is_stale_if_listed, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_has_a_limit, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_given_up, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_shrinks, pagoda_rig_mmu_modes),
 	{ }
 };
 

@@ -20,9 +20,11 @@
  * What the GPU writes in spite of that is gone when it leaves, as with WDDM.
  *
  * A copy is an object of TTM's own around the pages: TTM frees them when what reads them is
- * through, and takes them before all others' when too many pages are in use. The pages of
- * one that is worth nothing are still those that the content is copied out to.
+ * through, and takes them before all others' when too many pages are in use. Where memory is
+ * short those that were kept first are given up. The pages of one that is worth nothing are
+ * still those that the content is copied out to.
  */
+#include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
 #include <pagoda/residency.h>
@@ -34,11 +36,13 @@
  * @ttm: TTM's part, in the system segment; its reservation is its own
  * @vidmm: Manager
  * @bo: Whose pages they are; only looked at while it is made
+ * @link: In &pagoda_copies.list or &pagoda_copies.unwanted, or in none
  */
 struct pagoda_copy {
 	struct ttm_buffer_object ttm;
 	struct pagoda_vidmm *vidmm;
 	const struct pagoda_bo *bo;
+	struct list_head link;
 };
 
 static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
@@ -58,10 +62,34 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 	return false;
 }
 
+static u64 copy_pages(const struct pagoda_copy *copy)
+{
+	return copy->ttm.base.size >> PAGE_SHIFT;
+}
+
+static void copy_link(struct pagoda_copy *copy)
+{
+	struct pagoda_copies *copies = &copy->vidmm->copies;
+
+	spin_lock(&copies->lock);
+	list_add_tail(&copy->link, &copies->list);
+	spin_unlock(&copies->lock);
+}
+
+static void copy_unlink(struct pagoda_copy *copy)
+{
+	struct pagoda_copies *copies = &copy->vidmm->copies;
+
+	spin_lock(&copies->lock);
+	list_del_init(&copy->link);
+	spin_unlock(&copies->lock);
+}
+
 static void copy_destroy(struct ttm_buffer_object *ttm_bo)
 {
 	struct pagoda_copy *copy = copy_of_ttm(ttm_bo);
 
+	copy_unlink(copy);
 	atomic64_sub(ttm_bo->base.size, &copy->vidmm->copies.bytes);
 	drm_gem_object_release(&ttm_bo->base);
 	kfree(copy);
@@ -93,6 +121,7 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	}
 	copy->vidmm = bo->vidmm;
 	copy->bo = bo;
+	INIT_LIST_HEAD(&copy->link);
 	drm_gem_private_object_init(bo->vidmm->drm, &copy->ttm.base, bo->ttm.base.size);
 	/* On failure it calls copy_destroy(). */
 	if (ttm_bo_init_reserved(&bo->vidmm->ttm, &copy->ttm, ttm_bo_type_kernel, &placement, 1,
@@ -153,6 +182,7 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
 	dma_resv_add_fence(copy->ttm.base.resv, reader, DMA_RESV_USAGE_KERNEL);
 	dma_resv_unlock(copy->ttm.base.resv);
 	bo->copy = copy;
+	copy_link(copy);
 	copy_begin(bo);
 }
 
@@ -229,7 +259,7 @@ void pagoda_copy_drop(struct pagoda_bo *bo)
 
 /**
  * pagoda_copy_swap_notify() - ttm_device_funcs.swap_notify of what isn't an allocation
- * @bo: TTM object, idle, about to be swapped out; reservation held
+ * @bo: TTM object that shall give up its pages; reservation held
  *
  * The content is in VRAM: the pages of a copy are freed, and TTM finds nothing to swap.
  *
@@ -242,6 +272,105 @@ void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
 
 	if (bo->destroy == copy_destroy)
 		ttm_bo_validate(bo, &nowhere, &ctx);
+}
+
+/* ---- Too many of them ------------------------------------------------------------ */
+
+static unsigned long copies_count(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	const struct pagoda_vidmm *vidmm = shrinker->private_data;
+
+	return atomic64_read(&vidmm->copies.bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
+}
+
+/* In the middle of anything: they are only put where a worker finds them. */
+static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct pagoda_vidmm *vidmm = shrinker->private_data;
+	struct pagoda_copies *copies = &vidmm->copies;
+	struct pagoda_copy *copy, *next;
+	unsigned long pages = 0;
+
+	spin_lock(&copies->lock);
+	list_for_each_entry_safe(copy, next, &copies->list, link) {
+		if (pages >= sc->nr_to_scan)
+			break;
+		list_move_tail(&copy->link, &copies->unwanted);
+		pages += copy_pages(copy);
+	}
+	spin_unlock(&copies->lock);
+	if (!pages)
+		return SHRINK_STOP;
+	queue_work(vidmm->ttm.wq, &copies->work);
+	return pages;
+}
+
+/* The next one with a reference; who has none any more is being freed. */
+static struct pagoda_copy *copies_next(struct pagoda_copies *copies)
+{
+	struct pagoda_copy *copy;
+
+	spin_lock(&copies->lock);
+	do {
+		copy = list_first_entry_or_null(&copies->unwanted, struct pagoda_copy, link);
+		if (copy)
+			list_del_init(&copy->link);
+	} while (copy && !kref_get_unless_zero(&copy->ttm.kref));
+	spin_unlock(&copies->lock);
+	return copy;
+}
+
+static void copies_work(struct work_struct *work)
+{
+	struct pagoda_copies *copies = container_of(work, struct pagoda_copies, work);
+	struct pagoda_copy *copy;
+
+	while ((copy = copies_next(copies))) {
+		dma_resv_lock(copy->ttm.base.resv, NULL);
+		pagoda_copy_swap_notify(&copy->ttm);
+		dma_resv_unlock(copy->ttm.base.resv);
+		ttm_bo_put(&copy->ttm);
+	}
+}
+
+/**
+ * pagoda_copies_init() - Nothing is kept
+ * @vidmm: The manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_copies_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_copies *copies = &vidmm->copies;
+
+	spin_lock_init(&copies->lock);
+	INIT_LIST_HEAD(&copies->list);
+	INIT_LIST_HEAD(&copies->unwanted);
+	INIT_WORK(&copies->work, copies_work);
+	/* A quarter of what TTM has pages for. */
+	copies->limit = (u64)totalram_pages() << PAGE_SHIFT >> 3;
+	copies->shrinker = shrinker_alloc(0, "drm-pagoda-copies");
+	if (!copies->shrinker)
+		return -ENOMEM;
+	copies->shrinker->count_objects = copies_count;
+	copies->shrinker->scan_objects = copies_scan;
+	copies->shrinker->private_data = vidmm;
+	shrinker_register(copies->shrinker);
+	return 0;
+}
+
+/**
+ * pagoda_copies_stop() - None is given up any more
+ * @vidmm: The manager
+ *
+ * Context: May sleep.
+ */
+void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
+{
+	shrinker_free(vidmm->copies.shrinker);
+	vidmm->copies.shrinker = NULL;
+	flush_work(&vidmm->copies.work);
 }
 
 /* ---- What it is worth ------------------------------------------------------------ */

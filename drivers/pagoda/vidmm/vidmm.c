@@ -239,23 +239,28 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	}
 	pagoda_listeners_init(&vidmm->listeners);
 	vidmm_init_budgets(vidmm);
-	/* A quarter of what TTM has pages for. */
-	vidmm->copies.limit = (u64)totalram_pages() << PAGE_SHIFT >> 3;
 	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->required_lock);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);
-	if (pagoda_mfences_init(vidmm)) {
-		pagoda_victims_fini(vidmm);
-		kfree(vidmm);
-		return NULL;
-	}
+	if (pagoda_mfences_init(vidmm))
+		goto err_victims;
+	if (pagoda_copies_init(vidmm))
+		goto err_mfences;
 	get_device(vidmm->info->dma_dev);
 	return vidmm;
+
+err_mfences:
+	pagoda_mfences_fini(vidmm);
+err_victims:
+	pagoda_victims_fini(vidmm);
+	kfree(vidmm);
+	return NULL;
 }
 
 static void vidmm_free(struct pagoda_vidmm *vidmm)
 {
+	pagoda_copies_stop(vidmm);
 	pagoda_listeners_fini(&vidmm->listeners);
 	pagoda_reset_fini(vidmm);
 	put_device(vidmm->info->dma_dev);
@@ -404,6 +409,7 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 	vidmm->transport = NULL;
 	mutex_unlock(&vidmm->control_lock);
 	pagoda_listeners_stop(&vidmm->listeners);
+	pagoda_copies_stop(vidmm);
 	while (!vidmm_hold_all(vidmm)) {
 		flush_workqueue(vidmm->ttm.wq);
 		fsleep(USEC_PER_MSEC);
@@ -425,6 +431,7 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 {
 	if (vidmm->engines)
 		pagoda_engines_destroy(vidmm->engines);
+	pagoda_copies_stop(vidmm);
 	flush_workqueue(vidmm->ttm.wq);
 	pagoda_aperture_fini(vidmm);
 	pagoda_vram_fini(vidmm);

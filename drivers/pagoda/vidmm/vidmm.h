@@ -34,6 +34,7 @@
 
 struct dma_buf;
 struct pagoda_victims;
+struct shrinker;
 struct dma_buf_attachment;
 struct pagoda_command;
 struct pagoda_engines;
@@ -474,15 +475,27 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 /**
  * struct pagoda_copies - All pages that are kept
  * @bytes: Their size, those included that aren't wanted any more and not free yet
- * @limit: Most of it
+ * @limit: Most of it; constant
+ * @lock: Protects the lists; innermost, and taken where memory is reclaimed
+ * @list: struct pagoda_copy, those that were kept first in front
+ * @unwanted: What @work has to give up
+ * @work: Does
+ * @shrinker: Where memory is short; NULL when the hardware is gone
  */
 struct pagoda_copies {
 	atomic64_t bytes;
 	u64 limit;
+	spinlock_t lock;	/* list, unwanted */
+	struct list_head list;
+	struct list_head unwanted;
+	struct work_struct work;
+	struct shrinker *shrinker;
 };
 
 struct pagoda_copy;
 
+int pagoda_copies_init(struct pagoda_vidmm *vidmm);
+void pagoda_copies_stop(struct pagoda_vidmm *vidmm);
 const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo);
 void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader);
 struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo);
