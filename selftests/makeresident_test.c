@@ -88,12 +88,19 @@ static int list_make(struct _test_data_list *self, uint32_t first, uint32_t coun
 	return ret ? ret : list_wait(self, value);
 }
 
-static int list_evict(struct _test_data_list *self, uint32_t first, uint32_t count)
+static int list_evict_with(struct _test_data_list *self, uint32_t first, uint32_t count,
+			   uint32_t flags)
 {
 	uint64_t value;
-	int ret = pagoda_list_remove(self->fd, self->queue, self->bos + first, count, 0, &value);
+	int ret = pagoda_list_remove(self->fd, self->queue, self->bos + first, count, flags,
+				     &value);
 
 	return ret ? ret : list_wait(self, value);
+}
+
+static int list_evict(struct _test_data_list *self, uint32_t first, uint32_t count)
+{
+	return list_evict_with(self, first, count, 0);
 }
 
 /* --- counts ------------------------------------------------------------------------------ */
@@ -265,6 +272,39 @@ TEST_F(list, until_it_is_necessary)
 	EXPECT_EQ(DRM_PAGODA_SEGMENT_SYSTEM, pagoda_where(self->fd, self->bos[0]));
 	for (n = 0; n < 20; n++)
 		EXPECT_EQ(0, list_check(self, n));
+}
+
+/* What wasn't written leaves without being copied, and is what it was. */
+TEST_F(list, unwritten_is_not_copied)
+{
+	struct drm_pagoda_stats before, after;
+	uint8_t *map;
+	uint32_t n;
+
+	ASSERT_EQ(0, list_create(self, 2));
+	/* What they come from is kept from the next time on. */
+	ASSERT_EQ(0, list_make(self, 0, 2));
+	ASSERT_EQ(0, list_evict_with(self, 0, 2, DRM_PAGODA_EVICT_NOT_WRITTEN_TO));
+	for (n = 0; n < 3; n++) {
+		ASSERT_EQ(0, list_make(self, 0, 2));
+		ASSERT_EQ(0, pagoda_stats(self->fd, &before));
+		ASSERT_EQ(0, list_evict_with(self, 0, 2, DRM_PAGODA_EVICT_NOT_WRITTEN_TO));
+		ASSERT_EQ(0, pagoda_stats(self->fd, &after));
+		PAGODA_PROVES(C155);
+		EXPECT_EQ(before.paged_out, after.paged_out);
+		EXPECT_EQ(before.evictions + 2, after.evictions);
+		EXPECT_EQ(DRM_PAGODA_SEGMENT_SYSTEM, pagoda_where(self->fd, self->bos[0]));
+	}
+	ASSERT_EQ(0, list_make(self, 0, 2));
+	EXPECT_EQ(0, list_check(self, 0));
+	/* The CPU says nothing: what it wrote is copied. */
+	map = pagoda_map(self->fd, self->bos[1], self->size);
+	ASSERT_NE(NULL, map);
+	pagoda_fill(map, pagoda_key(SEED, 2, 0), 0, self->size);
+	ASSERT_EQ(0, list_evict_with(self, 0, 2, DRM_PAGODA_EVICT_NOT_WRITTEN_TO));
+	EXPECT_EQ(-1, pagoda_check(map, pagoda_key(SEED, 2, 0), 0, self->size));
+	munmap(map, self->size);
+	EXPECT_EQ(0, list_check(self, 0));
 }
 
 TEST_F(list, other_things_are_signalled_too)
@@ -465,12 +505,13 @@ TEST_F(list, refusals)
 	EXPECT_REFUSED(EINVAL, make_args(fd, 0, CANT_TRIM, bo));
 	EXPECT_REFUSED(EINVAL, make_args(fd, 0, CANT_TRIM | MUST, bo));
 	EXPECT_REFUSED(EINVAL, evict_args(fd, 0, DRM_PAGODA_EVICT_ONLY_IF_NECESSARY, bo));
+	EXPECT_REFUSED(EINVAL, evict_args(fd, 0, DRM_PAGODA_EVICT_NOT_WRITTEN_TO, bo));
 	EXPECT_REFUSED(EINVAL, make_args(fd, 0, DENY, bo));
 	EXPECT_REFUSED(EINVAL, make_args(fd, self->queue, DENY | CANT_TRIM, bo));
 	EXPECT_REFUSED(EINVAL, make_args(fd, self->queue, DENY | CANT_TRIM | MUST, bo));
 	for (bit = 3; bit < 32; bit++)
 		EXPECT_REFUSED(EINVAL, make_args(fd, self->queue, 1u << bit, bo));
-	for (bit = 1; bit < 32; bit++)
+	for (bit = 2; bit < 32; bit++)
 		EXPECT_REFUSED(EINVAL, evict_args(fd, self->queue, 1u << bit, bo));
 	EXPECT_REFUSED(ENOENT, make_args(fd, none, 0, bo));
 	EXPECT_REFUSED(ENOENT, evict_args(fd, none, 0, bo));
