@@ -380,6 +380,8 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 		.engines = options->engines ? rig->transports : NULL,
 		.job_timeout_ms = PAGODA_TEST_TIMEOUT_MS,
 		.pin_limit = options->pin_limit,
+		.promote_ms = options->promotes,
+		.traffic_share = 5,
 	};
 	rig->vidmm = pagoda_vidmm_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));

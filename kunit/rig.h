@@ -187,6 +187,7 @@ struct pagoda_rig_options {
 	enum pagoda_engine_vram reset_vram;	/* what RESET_ADAPTER leaves in VRAM */
 	bool engines;		/* that execute commands, PAGODA_RIG_ENGINES of them */
 	u64 pin_limit;		/* 0: half of VRAM's size */
+	bool promotes;		/* what was evicted comes back by itself */
 };
 
 struct pagoda_rig *pagoda_rig_create(struct kunit *test,

@@ -64,6 +64,7 @@ static const struct drm_debugfs_info pagoda_debugfs_files[] = {
 	{ "buffers", pagoda_debugfs_show, 0, pagoda_vidmm_print_buffers },
 	{ "journal", pagoda_debugfs_show, 0, pagoda_vidmm_print_journal },
 	{ "resets", pagoda_debugfs_show, 0, pagoda_vidmm_print_resets },
+	{ "promotion", pagoda_debugfs_show, 0, pagoda_vidmm_print_promotion },
 	{ "failure", pagoda_debugfs_show, 0, pagoda_vidmm_print_coredump },
 	{ "usage", pagoda_debugfs_usage },
 };

@@ -130,6 +130,8 @@ static int pagoda_device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_
 		.job_timeout_ms = pagoda_options.job_timeout_ms,
 		.pin_limit = (u64)pagoda_options.pin_limit_mb << 20,
 		.lru = pagoda_options.lru,
+		.promote_ms = pagoda_options.promote_ms,
+		.traffic_share = pagoda_options.traffic_share,
 	};
 
 	if (args.use_cpu && pagoda->info.visible_size < pagoda->info.vram_size) {

@@ -20,6 +20,8 @@ struct pagoda_vidmm;
  * @job_timeout_ms: How long a job may run
  * @pin_limit_mb: MiB of one client's that may be pinned for other devices, 0 = half of VRAM's
  * @lru: Who is longest unused leaves VRAM; else who the policy chooses
+ * @promote_ms: How long room in VRAM lasts before what was evicted comes back, 0 = it doesn't
+ * @traffic_share: Percent of the paging bandwidth for that while others page
  */
 struct pagoda_options {
 	bool use_cpu;
@@ -29,6 +31,8 @@ struct pagoda_options {
 	u32 job_timeout_ms;
 	u32 pin_limit_mb;
 	bool lru;
+	u32 promote_ms;
+	u32 traffic_share;
 };
 
 extern struct pagoda_options pagoda_options;

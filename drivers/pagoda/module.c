@@ -14,6 +14,8 @@
 /* TTM waits at most 15 s for an eviction: recovery has to be done well before. */
 #define PAGODA_TIMEOUT_MIN_MS	10u
 #define PAGODA_TIMEOUT_MAX_MS	5000u
+/* Longer is as good as never. */
+#define PAGODA_PROMOTE_MAX_MS	10000u
 /* What waits for jobs waits for as long at least: the same holds. */
 #define PAGODA_JOB_TIMEOUT_MAX_MS 10000u
 
@@ -37,6 +39,14 @@ static char *policy = "predict";
 module_param(policy, charp, 0444);
 MODULE_PARM_DESC(policy, "Who leaves VRAM for others: predict (default), who seems to be used again last; or lru, who is longest unused");
 
+static uint promote_ms = 10;
+module_param(promote_ms, uint, 0444);
+MODULE_PARM_DESC(promote_ms, "Milliseconds that room in VRAM lasts before what was evicted comes back by itself, at most 10000; 0: it doesn't (default 10)");
+
+static uint traffic_share = 5;
+module_param(traffic_share, uint, 0444);
+MODULE_PARM_DESC(traffic_share, "Percent of the measured paging bandwidth that coming back takes while others page, 1 to 100 (default 5)");
+
 static uint pin_limit_mb;
 module_param(pin_limit_mb, uint, 0444);
 MODULE_PARM_DESC(pin_limit_mb, "MiB of one client's allocations that may be pinned for other devices (default: half of VRAM's size)");
@@ -59,6 +69,22 @@ static int __init pagoda_check_update_mode(void)
 	pr_err("pagoda: update_mode=%s: must be gpu_physical, gpu_virtual or cpu_virtual\n",
 	       update_mode);
 	return -EINVAL;
+}
+
+static int __init pagoda_check_promotion(void)
+{
+	if (promote_ms > PAGODA_PROMOTE_MAX_MS) {
+		pr_err("pagoda: promote_ms=%u: must be at most %u\n", promote_ms,
+		       PAGODA_PROMOTE_MAX_MS);
+		return -EINVAL;
+	}
+	if (!traffic_share || traffic_share > 100) {
+		pr_err("pagoda: traffic_share=%u: must be 1 to 100\n", traffic_share);
+		return -EINVAL;
+	}
+	pagoda_options.promote_ms = promote_ms;
+	pagoda_options.traffic_share = traffic_share;
+	return 0;
 }
 
 static int __init pagoda_check_parameters(void)
@@ -95,7 +121,7 @@ static int __init pagoda_check_parameters(void)
 	}
 	pagoda_options.record_kb = record_kb;
 	pagoda_options.pin_limit_mb = pin_limit_mb;
-	return pagoda_check_update_mode();
+	return pagoda_check_promotion() ?: pagoda_check_update_mode();
 }
 
 static int __init pagoda_init(void)

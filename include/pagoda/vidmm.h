@@ -58,6 +58,9 @@ struct task_struct;
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices;
  *	0 = half of VRAM's
  * @lru: TTM chooses who leaves VRAM, the longest unused; else the policy
+ * @promote_ms: Milliseconds that room in VRAM has to last before what was evicted comes back by
+ *	itself; 0 = it doesn't
+ * @traffic_share: Percent of the bandwidth that takes while others page, 1 to 100
  */
 struct pagoda_vidmm_args {
 	struct drm_device *drm;
@@ -71,6 +74,8 @@ struct pagoda_vidmm_args {
 	u32 job_timeout_ms;
 	u64 pin_limit;
 	bool lru;
+	u32 promote_ms;
+	u32 traffic_share;
 };
 
 struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args);
@@ -237,6 +242,7 @@ void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size);
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm);
 void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id);
 int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes);
 u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);

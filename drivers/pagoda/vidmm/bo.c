@@ -128,6 +128,20 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
 		bo_charge(bo, segment);
 }
 
+/**
+ * pagoda_bo_set_resident() - An allocation was made resident, or evicted on request
+ * @bo: Allocation where it shall be, reservation held
+ * @resident: Which
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
+{
+	WRITE_ONCE(bo->resident, resident);
+	WRITE_ONCE(bo->released, false);
+	pagoda_promote_look(bo);
+}
+
 static void bo_free(struct pagoda_bo *bo)
 {
 	drm_gem_object_release(&bo->ttm.base);
@@ -157,6 +171,7 @@ static void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 
 	xa_erase(&bo->vidmm->bos, bo->id);
 	pagoda_copy_drop(bo);
+	pagoda_promote_forget(bo);
 	pagoda_victims_remove(bo);
 	if (!bo->imported) {
 		bo_free(bo);
@@ -263,6 +278,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	INIT_LIST_HEAD(&bo->evicted);
 	INIT_LIST_HEAD(&bo->offered);
 	INIT_LIST_HEAD(&bo->tried);
+	RB_CLEAR_NODE(&bo->promote.node);
 	bo_set_order(bo, params);
 	bo->part = (struct pagoda_budget_part) {
 		.bytes = params->size,

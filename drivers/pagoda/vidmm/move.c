@@ -812,5 +812,8 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	move_take_copy(&m);
 	ret = move_perform(&m, evict, ctx);
 	move_end_copy(&m, ret);
+	/* Who leaves for others wants to come back; who came doesn't any more. */
+	if (!ret && (evict || pagoda_bo_is_in_vram(bo)))
+		pagoda_promote_look(bo);
 	return ret;
 }

@@ -541,6 +541,16 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
 	return false;
 }
 
+/* What nobody requires any more doesn't come back once its place was needed. */
+static void paging_let_go(const struct pagoda_paging_args *args)
+{
+	u32 i;
+
+	for (i = 0; i < args->count; i++)
+		if (!pagoda_require_clients(args->bos[i]))
+			WRITE_ONCE(args->bos[i]->released, true);
+}
+
 /**
  * pagoda_paging_evict() - Take allocations from the client's list
  * @queue: Paging queue
@@ -567,6 +577,7 @@ int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_
 					     args->flags & DRM_PAGODA_EVICT_NOT_WRITTEN_TO);
 	if (ret)
 		return ret;
+	paging_let_go(args);
 	if (!paging_must_leave(args) || paging_enqueue(queue, args, NULL))
 		paging_done(queue, args);
 	args->bytes_to_trim = pagoda_budget_excess(&client->budget);

@@ -165,10 +165,12 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 		return -ENOMEM;
 	/* If there is room, else not at all. */
 	calm.flags |= TTM_PL_FLAG_DESIRED;
+	atomic_inc(&bo->vidmm->taking);
 	do {
 		ret = ttm_bo_validate(&bo->ttm, &only, ctx);
 	} while (ret == -ENOMEM && pagoda_dmem_allows(man, bo->ttm.base.size) &&
 		 take(bo, place, ctx, tried));
+	atomic_dec(&bo->vidmm->taking);
 	return ret;
 }
 

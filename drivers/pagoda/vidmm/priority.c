@@ -67,6 +67,7 @@ void pagoda_priority_apply(struct pagoda_bo *bo)
 	u32 level = pagoda_priority_level(bo);
 
 	pagoda_victims_changed(bo);
+	pagoda_promote_look(bo);
 	if (level == bo->ttm.priority && priority_bulk(bo) == bo->ttm.bulk_move)
 		return;
 	ttm_bo_set_bulk_move(&bo->ttm, NULL);

@@ -297,6 +297,7 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 	reset_release(vidmm);
 	mutex_unlock(&reset->lock);
 	wake_up_all(&reset->rebuilt);
+	pagoda_promote_kick(vidmm);
 	return true;
 }
 

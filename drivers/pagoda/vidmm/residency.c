@@ -219,7 +219,7 @@ static struct dma_fence *residency_commit(struct residency_list *list)
 		struct pagoda_bo *bo = list->bos[i];
 
 		if (list->resident || !atomic_read(&bo->required))
-			WRITE_ONCE(bo->resident, list->resident);
+			pagoda_bo_set_resident(bo, list->resident);
 		fence = pagoda_residency_later(list->vidmm, fence, bo->ttm.base.resv);
 		if (list->resident)
 			ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
@@ -441,7 +441,7 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
 	made = residency_is_placed(bo) && residency_is_shown(client, bo) &&
 	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	if (made) {
-		WRITE_ONCE(bo->resident, true);
+		pagoda_bo_set_resident(bo, true);
 		ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
 	}
 	dma_resv_unlock(bo->ttm.base.resv);

@@ -50,8 +50,10 @@ static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 static int room_move(struct pagoda_bo *bo, bool away)
 {
 	struct ttm_operation_ctx ctx = {};
+	int ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &ctx);
 
-	return pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &ctx);
+	pagoda_promote_look(bo);
+	return ret;
 }
 
 /* The private allocation a mapping shows, if it is the first that shows it; else NULL. */

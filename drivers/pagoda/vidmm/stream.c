@@ -154,15 +154,25 @@ static void stream_open_submission(struct pagoda_stream *stream, struct pagoda_s
 	};
 }
 
-/* Is somebody else's unsignalled fence in the way? Ours are in order anyway. */
-static bool stream_has_foreign(struct pagoda_stream *stream, struct dma_resv *resv,
+/**
+ * pagoda_stream_has_foreign() - Is somebody else's unsignalled fence in the way?
+ * @vidmm: The manager
+ * @resv: Reservation, held
+ * @usage: Which fences count
+ *
+ * Those of paging are in order anyway.
+ *
+ * Return: Whether there is one.
+ */
+bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage)
 {
 	struct dma_resv_iter cursor;
 	struct dma_fence *fence;
 
 	dma_resv_for_each_fence(&cursor, resv, usage, fence)
-		if (!pagoda_queue_owns(stream->queue, fence) && !dma_fence_is_signaled(fence))
+		if (!pagoda_queue_owns(vidmm->stream.queue, fence) &&
+		    !dma_fence_is_signaled(fence))
 			return true;
 	return false;
 }
@@ -252,7 +262,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
 {
 	struct pagoda_stream *stream = &vidmm->stream;
-	bool foreign = resv && stream_has_foreign(stream, resv, usage);
+	bool foreign = resv && pagoda_stream_has_foreign(vidmm, resv, usage);
 	int ret;
 
 	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };

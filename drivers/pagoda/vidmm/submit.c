@@ -155,7 +155,7 @@ static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
 	if (!ret)
 		ret = pagoda_lost_clear(bo);
 	if (!ret)
-		WRITE_ONCE(bo->resident, true);
+		pagoda_bo_set_resident(bo, true);
 	return ret;
 }
 

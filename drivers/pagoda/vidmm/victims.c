@@ -219,6 +219,27 @@ void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count
 	spin_unlock(&victims->lock);
 }
 
+/**
+ * pagoda_victims_last_use() - When an allocation was used last
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ * Return: &pagoda_policy.clock.
+ */
+u64 pagoda_victims_last_use(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	struct pagoda_vm *vm = bo->private_to;
+	u64 last;
+
+	spin_lock(&victims->lock);
+	last = bo->victim.last;
+	if (vm && (s64)(vm->used_at - last) > 0)
+		last = vm->used_at;
+	spin_unlock(&victims->lock);
+	return last;
+}
+
 /* ---- Taking ------------------------------------------------------------------- */
 
 /* Was it used after all, by a job that didn't list it? */

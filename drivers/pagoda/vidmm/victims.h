@@ -39,6 +39,7 @@ void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to);
 void pagoda_victims_changed(struct pagoda_bo *bo);
 void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			 bool keep);
+u64 pagoda_victims_last_use(struct pagoda_bo *bo);
 void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count);
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx);

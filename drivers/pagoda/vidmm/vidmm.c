@@ -201,7 +201,10 @@ u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
 
 static void vidmm_budgets_changed(struct pagoda_budgets *budgets)
 {
-	pagoda_listeners_kick(&container_of(budgets, struct pagoda_vidmm, budgets)->listeners);
+	struct pagoda_vidmm *vidmm = container_of(budgets, struct pagoda_vidmm, budgets);
+
+	pagoda_listeners_kick(&vidmm->listeners);
+	pagoda_promote_kick(vidmm);
 }
 
 /* System memory for graphics is half of what there is, as with WDDM (7.5). */
@@ -238,6 +241,7 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 		return NULL;
 	}
 	pagoda_listeners_init(&vidmm->listeners);
+	pagoda_promote_init(vidmm, args->promote_ms, args->traffic_share);
 	vidmm_init_budgets(vidmm);
 	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->required_lock);
@@ -395,6 +399,7 @@ static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 {
+	pagoda_promote_stop(vidmm);
 	pagoda_reset_stop(vidmm);
 	/* Paging waits for jobs. */
 	if (vidmm->engines)
@@ -429,6 +434,7 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 {
+	pagoda_promote_stop(vidmm);
 	if (vidmm->engines)
 		pagoda_engines_destroy(vidmm->engines);
 	pagoda_copies_stop(vidmm);

@@ -29,6 +29,7 @@
 #include <pagoda/queue.h>
 #include <pagoda/vidmm.h>
 #include "coredump.h"
+#include "promote.h"
 #include "reset.h"
 #include "segments.h"
 
@@ -277,6 +278,8 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm);
 void pagoda_stream_plug(struct pagoda_vidmm *vidmm);
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm);
 void pagoda_stream_flush(struct pagoda_vidmm *vidmm);
+bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			       enum dma_resv_usage usage);
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			struct pagoda_bo *bo, struct dma_resv *resv,
@@ -593,6 +596,9 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @told: The device was told where it is, and not that it left; the same
  * @resident: Was made resident and not evicted on request since; protected by the
  *	reservation
+ * @released: Nobody requires it any more, and it only leaves when its place is needed: it
+ *	doesn't come back. Set without a lock, cleared with the reservation held
+ * @promote: What waits to come back to VRAM
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM; the same
  * @opened: Has a handle; the same, kept for what is private only
  * @offer: Rank as what is offered, %PAGODA_OFFER_NONE = it isn't; the same
@@ -653,6 +659,8 @@ struct pagoda_bo {
 	bool discardable;
 	bool told;
 	bool resident;
+	bool released;
+	struct pagoda_promote_item promote;
 	u32 priority;
 	bool opened;
 	enum pagoda_offer offer;
@@ -713,6 +721,7 @@ bool pagoda_lost_is_stale(const struct pagoda_bo *bo);
 int pagoda_lost_clear(struct pagoda_bo *bo);
 int pagoda_lost_settle(struct pagoda_bo *bo);
 bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
+void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
 u32 pagoda_bo_vram_flags(u32 flags);
 /* Fill places[] (at least 4) for the allocation; returns the number of them. */
@@ -866,6 +875,7 @@ struct pagoda_counters {
  * @residency: Held by whoever locks lists of allocations; for writing by who must
  *	not be disturbed by other lists. Outside of all reservations and VMs' locks
  * @required_lock: Protects &pagoda_bo.requirements of all; nothing is allocated with it held
+ * @taking: Those who just make others leave VRAM to have their place
  * @pressing: Those who take what queued changes of VMs keep in place (C145)
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
@@ -878,6 +888,7 @@ struct pagoda_counters {
  * @aborts: How many of @losses are a reset's doing; counted before
  * @offers: What is offered
  * @victims: Who makes room
+ * @promotion: Who comes back when there is some
  * @copies: System pages of what is in VRAM
  * @budgets: What clients use and should
  * @listeners: Who is told of events
@@ -911,6 +922,7 @@ struct pagoda_vidmm {
 	atomic64_t next_context;
 	struct rw_semaphore residency;
 	spinlock_t required_lock;	/* pagoda_bo.requirements */
+	atomic_t taking;
 	atomic_t pressing;
 	struct pagoda_mfences mfences;
 	struct pagoda_engines *engines;
@@ -922,6 +934,7 @@ struct pagoda_vidmm {
 	atomic64_t aborts;
 	struct pagoda_offers offers;
 	struct pagoda_victims *victims;
+	struct pagoda_promotion promotion;
 	struct pagoda_copies copies;
 	struct pagoda_budgets budgets;
 	struct pagoda_listeners listeners;

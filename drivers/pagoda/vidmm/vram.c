@@ -354,6 +354,7 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	gpu_buddy_free_list(&vram->mm, &vres->blocks, 0);
 	mutex_unlock(&vram->lock);
 	kfree(vres);
+	pagoda_promote_kick(container_of(vram, struct pagoda_vidmm, vram));
 }
 
 /* Whether evicting @res can help somebody who needs @place. */

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Promotion: what was driven out of VRAM comes back by itself when there is room.
+ *
+ *	waits	what was made resident, prefers VRAM, isn't there, and wasn't told to leave
+ *		since: evicted on request, released or offered. Looked at whenever one of these
+ *		changes
+ *	order	residency priority, then who was used last
+ *	room	what is free. Nobody is evicted for it, not even what is offered: else the way
+ *		back of the one would be the way out of the other, and the policy wasn't asked
+ *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) and lasts for
+ *		a period; again after a while for what was in use
+ *
+ * A work item goes through those that wait, in order. It waits for nothing that a client may
+ * hold or wait for: reservations and the lists' semaphore are tried for only, what the GPU
+ * uses is left alone, because its copy would hold up all paging behind it. Whoever uses it
+ * brings it back with his next submission. It pages in slices of about a millisecond, of which
+ * two are under way, so that others' paging comes in between, and pays for them from the
+ * paging-traffic budget (traffic.c).
+ *
+ * Addresses become valid with the next submission, as after any move: nobody looks before.
+ */
+#include <linux/ktime.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_print.h>
+#include <pagoda/virtio.h>
+#include "victims.h"
+#include "vm.h"
+
+/* Tokens the budget holds: slices that are under way, and as many that follow at once. */
+#define PROMOTE_BURST		(2 * PAGODA_PROMOTE_SLICES * (s64)PAGODA_PIECE_BYTES)
+/* Those that are looked at with the lock held. */
+#define PROMOTE_LOOK		64
+/* How much rarer it looks when nothing ever comes of it. */
+#define PROMOTE_PATIENCE	32
+/* Part of VRAM that is looked at soon, however often nothing came of that. */
+#define PROMOTE_LARGE		8
+/* Who pages beside it may stop, and more is allowed then, in jiffies. */
+#define PROMOTE_POOR		(HZ / 20 ?: 1)
+
+/* Before all others. */
+static const struct pagoda_promote_key promote_first = { .step = U32_MAX, .used = U64_MAX };
+
+static bool promote_is_before(const struct pagoda_promote_key *a,
+			      const struct pagoda_promote_key *b)
+{
+	if (a->step != b->step)
+		return a->step > b->step;
+	return a->used != b->used ? a->used > b->used : a->id < b->id;
+}
+
+static struct pagoda_bo *promote_bo(struct rb_node *node)
+{
+	return rb_entry(node, struct pagoda_bo, promote.node);
+}
+
+/* ---- Who waits ------------------------------------------------------------------- */
+
+static bool promote_waits(const struct pagoda_bo *bo)
+{
+	return !RB_EMPTY_NODE(&bo->promote.node);
+}
+
+static bool promote_is_wanted(const struct pagoda_bo *bo)
+{
+	return bo->vidmm->promotion.period && bo->resident && !READ_ONCE(bo->released) &&
+	       bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && !pagoda_bo_is_in_vram(bo) &&
+	       !pagoda_bo_is_offered(bo) && !bo->ttm.pin_count &&
+	       bo->ttm.type == ttm_bo_type_device;
+}
+
+static void promote_insert(struct pagoda_promotion *promotion, struct pagoda_bo *bo)
+{
+	struct rb_node **link = &promotion->waiting.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&promotion->lock);
+	while (*link) {
+		parent = *link;
+		link = promote_is_before(&bo->promote.key, &promote_bo(parent)->promote.key) ?
+		       &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&bo->promote.node, parent, link);
+	rb_insert_color(&bo->promote.node, &promotion->waiting);
+	WRITE_ONCE(promotion->count, promotion->count + 1);
+	promotion->bytes += bo->ttm.base.size;
+}
+
+static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&promotion->lock);
+	rb_erase(&bo->promote.node, &promotion->waiting);
+	RB_CLEAR_NODE(&bo->promote.node);
+	WRITE_ONCE(promotion->count, promotion->count - 1);
+	promotion->bytes -= bo->ttm.base.size;
+}
+
+/**
+ * pagoda_promote_look() - Where an allocation is, or shall be, or how important it is, changed
+ * @bo: Allocation, reservation held
+ *
+ * Context: Takes spinlocks.
+ */
+void pagoda_promote_look(struct pagoda_bo *bo)
+{
+	struct pagoda_promotion *promotion = &bo->vidmm->promotion;
+	bool wanted = promote_is_wanted(bo);
+	struct pagoda_promote_key key = { .id = bo->id };
+
+	dma_resv_assert_held(bo->ttm.base.resv);
+	if (!wanted && !promote_waits(bo))
+		return;
+	if (wanted) {
+		key.step = pagoda_priority_step(bo);
+		key.used = pagoda_victims_last_use(bo);
+	}
+	spin_lock(&promotion->lock);
+	if (promote_waits(bo))
+		promote_erase(promotion, bo);
+	if (wanted) {
+		bo->promote.key = key;
+		promote_insert(promotion, bo);
+	}
+	spin_unlock(&promotion->lock);
+	if (wanted)
+		pagoda_promote_kick(bo->vidmm);
+}
+
+/**
+ * pagoda_promote_forget() - An allocation goes
+ * @bo: Allocation; nobody has a reference
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_promote_forget(struct pagoda_bo *bo)
+{
+	struct pagoda_promotion *promotion = &bo->vidmm->promotion;
+
+	if (!promote_waits(bo))
+		return;
+	spin_lock(&promotion->lock);
+	promote_erase(promotion, bo);
+	spin_unlock(&promotion->lock);
+}
+
+/* ---- One after another -------------------------------------------------------------- */
+
+static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
+				      const struct pagoda_promote_key *key)
+{
+	struct rb_node *node = promotion->waiting.rb_node, *found = NULL;
+
+	lockdep_assert_held(&promotion->lock);
+	while (node) {
+		if (promote_is_before(key, &promote_bo(node)->promote.key)) {
+			found = node;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+/* Whether it is worth while to lock it. Who has no reference any more is leaving. */
+static bool promote_take(struct pagoda_bo *bo, u64 room)
+{
+	return bo->ttm.base.size <= room && kref_get_unless_zero(&bo->ttm.kref);
+}
+
+/* The next few: one with a reference, or NULL; @end: they were the last. */
+static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 room, bool *end)
+{
+	struct pagoda_bo *bo = NULL;
+	struct rb_node *node;
+	u32 looked = 0;
+
+	spin_lock(&promotion->lock);
+	node = promote_behind(promotion, &promotion->at);
+	while (node && !bo && looked++ < PROMOTE_LOOK) {
+		struct pagoda_bo *next = promote_bo(node);
+
+		promotion->at = next->promote.key;
+		if (promote_take(next, room))
+			bo = next;
+		node = rb_next(node);
+	}
+	*end = !node && !bo;
+	spin_unlock(&promotion->lock);
+	return bo;
+}
+
+/* The next one of the walk with a reference; NULL: it is over. */
+static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_bo *bo;
+	bool end;
+
+	do {
+		bo = promote_search(promotion, READ_ONCE(vidmm->vram.mm.avail), &end);
+		cond_resched();
+	} while (!bo && !end);
+	promotion->walking = bo;
+	return bo;
+}
+
+/* Where there is room; nobody makes any. */
+static u32 promote_placement(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	if (!pagoda_bo_placement_resident(bo, places) || places[0].mem_type != TTM_PL_VRAM)
+		return 0;
+	places[0].flags |= TTM_PL_FLAG_DESIRED;
+	return 1;
+}
+
+/* -EDQUOT: its client would be over its budget. */
+static int promote_place(struct pagoda_bo *bo)
+{
+	struct pagoda_budget_part *part = &bo->part;
+	struct pagoda_budget_growth growth = { .parts = &part, .count = 1, .asked = 1 };
+	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	int ret;
+
+	if (pagoda_budget_expect(&bo->client->budget, &growth, true))
+		return -EDQUOT;
+	ret = pagoda_bo_place(bo, promote_placement, &ctx);
+	pagoda_budget_arrived(&bo->client->budget, &growth);
+	return ret;
+}
+
+/* -EBUSY: not now. */
+static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
+{
+	struct pagoda_vidmm *vidmm = bo->vidmm;
+	struct dma_resv *resv = bo->ttm.base.resv;
+	int ret;
+
+	/* As found, or it isn't the one any more. */
+	if (!promote_waits(bo) || !promote_is_wanted(bo))
+		return -ESTALE;
+	if (pagoda_stream_has_foreign(vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
+		return -EBUSY;
+	ret = promote_place(bo);
+	if (!ret)
+		*fence = pagoda_residency_later(vidmm, *fence, resv);
+	return ret;
+}
+
+/* Bytes that came back. */
+static u64 promote_one(struct pagoda_bo *bo, struct dma_fence **fence)
+{
+	struct pagoda_promotion *promotion = &bo->vidmm->promotion;
+	u64 bytes = bo->ttm.base.size;
+	int ret = -EBUSY;
+
+	if (dma_resv_trylock(bo->ttm.base.resv)) {
+		ret = promote_locked(bo, fence);
+		dma_resv_unlock(bo->ttm.base.resv);
+	}
+	promotion->skipped |= ret == -EBUSY;
+	if (ret)
+		return 0;
+	atomic64_add(bytes, &promotion->promoted);
+	atomic64_inc(&promotion->promotions);
+	return bytes;
+}
+
+/* ---- Slices ------------------------------------------------------------------------- */
+
+static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *callback)
+{
+	struct pagoda_promote_slice *slice = container_of(callback, struct pagoda_promote_slice,
+							  callback);
+
+	mod_delayed_work(system_unbound_wq, &slice->vidmm->promotion.work, 0);
+}
+
+/* What others did meanwhile is no measure. */
+static void promote_measure(struct pagoda_promotion *promotion, struct pagoda_promote_slice *slice)
+{
+	u64 ended = ktime_to_ns(dma_fence_timestamp(slice->fence));
+	u64 begun = max(slice->begun_ns, promotion->ended_ns);
+
+	if (!slice->fence->error && ended > begun)
+		pagoda_traffic_measure(&promotion->traffic, slice->bytes, ended - begun);
+	promotion->ended_ns = ended;
+}
+
+static void promote_drop(struct pagoda_promote_slice *slice)
+{
+	dma_fence_put(slice->fence);
+	slice->fence = NULL;
+}
+
+static struct pagoda_promote_slice *promote_slice(struct pagoda_promotion *promotion, u32 number)
+{
+	return &promotion->slices[number % PAGODA_PROMOTE_SLICES];
+}
+
+/* They end in the order they were sent. */
+static void promote_reap(struct pagoda_promotion *promotion)
+{
+	for (; promotion->ended != promotion->sent; promotion->ended++) {
+		struct pagoda_promote_slice *slice = promote_slice(promotion, promotion->ended);
+
+		if (!dma_fence_is_signaled(slice->fence))
+			break;
+		promote_measure(promotion, slice);
+		promote_drop(slice);
+	}
+}
+
+static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *fence, u64 bytes)
+{
+	struct pagoda_promote_slice *slice = promote_slice(promotion, promotion->sent);
+
+	pagoda_traffic_spend(&promotion->traffic, bytes);
+	WRITE_ONCE(promotion->patience, promotion->period);
+	if (!fence)
+		return;
+	slice->fence = fence;
+	slice->bytes = bytes;
+	slice->begun_ns = ktime_get_ns();
+	promotion->sent++;
+	if (dma_fence_add_callback(fence, &slice->callback, promote_signalled))
+		mod_delayed_work(system_unbound_wq, &promotion->work, 0);
+}
+
+/*
+ * About a paging buffer full. Whoever just makes room for himself would make it for us: he
+ * is left alone until he has it.
+ */
+static bool promote_slice_send(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct dma_fence *fence = NULL;
+	struct pagoda_bo *bo;
+	u64 bytes = 0;
+
+	pagoda_stream_plug(vidmm);
+	while (bytes < PAGODA_PIECE_BYTES && !atomic_read(&vidmm->taking) &&
+	       (bo = promote_next(vidmm))) {
+		bytes += promote_one(bo, &fence);
+		ttm_bo_put(&bo->ttm);
+	}
+	pagoda_stream_unplug(vidmm);
+	promotion->commands = atomic64_read(&vidmm->stats.commands);
+	if (bytes)
+		promote_note(promotion, fence, bytes);
+	return bytes;
+}
+
+/* False if somebody is in the way who is best not waited for. */
+static bool promote_slice_try(struct pagoda_vidmm *vidmm, bool *sent)
+{
+	bool entered = !pagoda_reset_is_pending(vidmm) && !atomic_read(&vidmm->taking) &&
+		       down_read_trylock(&vidmm->residency);
+
+	if (!entered)
+		return false;
+	*sent = promote_slice_send(vidmm);
+	up_read(&vidmm->residency);
+	return true;
+}
+
+/* A rebuild waits for who is inside, and has its own paging. */
+static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
+{
+	struct pagoda_gate gate;
+	bool entered;
+
+	if (!pagoda_gate_try(vidmm, &gate))
+		return false;
+	entered = promote_slice_try(vidmm, sent);
+	pagoda_gate_leave(vidmm, &gate);
+	return entered;
+}
+
+/* Nanoseconds until there is a token. */
+static u64 promote_wait(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+	u64 now = ktime_get_ns();
+
+	if (promotion->commands != atomic64_read(&vidmm->stats.commands)) {
+		promotion->commands = atomic64_read(&vidmm->stats.commands);
+		pagoda_traffic_others(&promotion->traffic, now);
+	}
+	return pagoda_traffic_wait(&promotion->traffic, now);
+}
+
+static void promote_again(struct pagoda_promotion *promotion, unsigned long delay)
+{
+	queue_delayed_work(system_unbound_wq, &promotion->work, delay);
+}
+
+/* ---- The walk ------------------------------------------------------------------------- */
+
+static bool promote_begin(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+
+	if (promotion->walking)
+		return true;
+	/* Before anything is looked at: what changes then is news again. Pairs with the kick. */
+	if (!xchg(&promotion->news, false) || !READ_ONCE(promotion->count))
+		return false;
+	promotion->walking = true;
+	promotion->skipped = false;
+	promotion->at = promote_first;
+	promotion->commands = atomic64_read(&vidmm->stats.commands);
+	WRITE_ONCE(promotion->patience,
+		   min(2 * promotion->patience, PROMOTE_PATIENCE * promotion->period));
+	return true;
+}
+
+/* The walk is over, or somebody was in the way: later, and less and less often. */
+static void promote_end(struct pagoda_promotion *promotion)
+{
+	if (promotion->skipped || promotion->walking)
+		WRITE_ONCE(promotion->news, true);
+	promotion->walking = false;
+	if (READ_ONCE(promotion->news))
+		promote_again(promotion, promotion->patience);
+}
+
+static void promote_walk(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+	bool sent = true;
+	u64 wait;
+
+	if (!promote_begin(vidmm))
+		return;
+	while (sent && promotion->sent - promotion->ended < PAGODA_PROMOTE_SLICES) {
+		wait = promote_wait(vidmm);
+		if (wait) {
+			promote_again(promotion, min_t(unsigned long, nsecs_to_jiffies(wait) + 1,
+						       PROMOTE_POOR));
+			return;
+		}
+		if (!promote_slice_inside(vidmm, &sent))
+			break;
+	}
+	/* Else a slice that is under way calls. */
+	if (!promotion->walking || promotion->sent == promotion->ended)
+		promote_end(promotion);
+}
+
+static void promote_work(struct work_struct *work)
+{
+	struct pagoda_promotion *promotion = container_of(to_delayed_work(work),
+							  struct pagoda_promotion, work);
+	struct pagoda_vidmm *vidmm = container_of(promotion, struct pagoda_vidmm, promotion);
+	int idx;
+
+	promote_reap(promotion);
+	if (!drm_dev_enter(vidmm->drm, &idx))
+		return;
+	promote_walk(vidmm);
+	drm_dev_exit(idx);
+}
+
+/* Not what a victim leaves for a moment, before it is taken by who wanted it. */
+static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
+{
+	return READ_ONCE(vidmm->vram.mm.avail) >=
+	       min(READ_ONCE(vidmm->promotion.bytes), vidmm->info->vram_size / PROMOTE_LARGE);
+}
+
+/**
+ * pagoda_promote_kick() - There may be room for who was refused
+ * @vidmm: The manager
+ *
+ * Context: Any.
+ */
+void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+
+	if (!READ_ONCE(promotion->count))
+		return;
+	/* Pairs with promote_begin(). */
+	xchg(&promotion->news, true);
+	if (READ_ONCE(promotion->patience) > promotion->period && promote_room_is_large(vidmm)) {
+		WRITE_ONCE(promotion->patience, promotion->period);
+		mod_delayed_work(system_unbound_wq, &promotion->work, promotion->period);
+	} else {
+		promote_again(promotion, READ_ONCE(promotion->patience));
+	}
+}
+
+/**
+ * pagoda_promote_init() - Nothing waits
+ * @vidmm: The manager
+ * @period_ms: Milliseconds that room has to last, 0 = nothing comes back by itself
+ * @share: Percent of the bandwidth it may use while others page
+ */
+void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+	u32 i;
+
+	spin_lock_init(&promotion->lock);
+	promotion->waiting = RB_ROOT;
+	promotion->period = msecs_to_jiffies(period_ms);
+	promotion->patience = promotion->period;
+	INIT_DELAYED_WORK(&promotion->work, promote_work);
+	for (i = 0; i < PAGODA_PROMOTE_SLICES; i++)
+		promotion->slices[i].vidmm = vidmm;
+	pagoda_traffic_init(&promotion->traffic, share, PROMOTE_BURST, ktime_get_ns());
+}
+
+/**
+ * pagoda_promote_stop() - Nothing comes back by itself any more
+ * @vidmm: The manager; may be stopped already
+ *
+ * Paging that is under way isn't waited for.
+ *
+ * Context: May sleep.
+ */
+void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+
+	disable_delayed_work_sync(&promotion->work);
+	for (; promotion->ended != promotion->sent; promotion->ended++) {
+		struct pagoda_promote_slice *slice = promote_slice(promotion, promotion->ended);
+
+		dma_fence_remove_callback(slice->fence, &slice->callback);
+		promote_drop(slice);
+	}
+}
+
+/**
+ * pagoda_vidmm_print_promotion() - What waits to come back to VRAM, and the traffic budget
+ * @vidmm: The manager
+ * @p: Where to
+ *
+ * Context: Takes spinlocks.
+ */
+void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_traffic *traffic = &promotion->traffic;
+	struct pagoda_traffic now;
+	u64 bytes;
+	u32 count;
+
+	spin_lock(&promotion->lock);
+	count = promotion->count;
+	bytes = promotion->bytes;
+	spin_unlock(&promotion->lock);
+	spin_lock(&traffic->lock);
+	now = *traffic;
+	spin_unlock(&traffic->lock);
+	drm_printf(p, "waiting: %u allocations, %llu bytes\n", count, bytes);
+	drm_printf(p, "promoted: %lld allocations, %lld bytes\n",
+		   atomic64_read(&promotion->promotions), atomic64_read(&promotion->promoted));
+	drm_printf(p, "bandwidth: %llu bytes/s, share %u %%\n", now.bandwidth, now.share);
+	drm_printf(p, "tokens: %lld of %lld, spent %llu, refused %llu\n", now.tokens, now.burst,
+		   now.spent, now.refused);
+}

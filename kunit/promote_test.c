@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Promotion: who was driven out of VRAM comes back when there is room, in order, without
+ * anybody leaving for it; and who doesn't.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/sizes.h>
+
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "offer_helpers.h"
+#include "queue_helpers.h"
+
+#define HERE		SZ_4M
+#define PIECES		4
+#define CROWD		8	/* as many as VRAM has room for */
+#define ROUNDS		1000	/* of the work: far more than anything takes */
+
+static struct pagoda_rig *promote_rig(struct kunit *test)
+{
+	const struct pagoda_rig_options options = {
+		.mode = test->param_value,
+		.engines = true,
+		.promotes = true,
+	};
+
+	return pagoda_rig_create(test, &options);
+}
+
+static struct pagoda_promotion *promotion_of(struct pagoda_rig *rig)
+{
+	return &rig->vidmm->promotion;
+}
+
+/* The bucket is empty, and stays so. */
+static void promote_hold(struct pagoda_rig *rig)
+{
+	struct pagoda_traffic *traffic = &promotion_of(rig)->traffic;
+
+	spin_lock(&traffic->lock);
+	traffic->fixed = 1;
+	traffic->tokens = S32_MIN;
+	spin_unlock(&traffic->lock);
+}
+
+static void promote_let(struct pagoda_rig *rig)
+{
+	struct pagoda_traffic *traffic = &promotion_of(rig)->traffic;
+
+	spin_lock(&traffic->lock);
+	traffic->fixed = 0;
+	traffic->bandwidth = 0;
+	traffic->tokens = traffic->burst;
+	spin_unlock(&traffic->lock);
+}
+
+static bool promote_is_done(struct pagoda_promotion *promotion)
+{
+	return !READ_ONCE(promotion->news) && !promotion->walking &&
+	       promotion->sent == promotion->ended;
+}
+
+/* The work has run as often as it wanted to: nothing comes by itself any more. */
+static bool promote_settle(struct pagoda_rig *rig)
+{
+	struct pagoda_promotion *promotion = promotion_of(rig);
+	u32 round;
+
+	for (round = 0; round < ROUNDS; round++) {
+		/* What was closed is gone. */
+		flush_workqueue(rig->vidmm->ttm.wq);
+		flush_delayed_work(&promotion->work);
+		pagoda_rig_settle(rig);
+		flush_delayed_work(&promotion->work);
+		if (promote_is_done(promotion))
+			return true;
+	}
+	return false;
+}
+
+/* The work has looked at everybody, and found some in use. */
+static void promote_rounds(struct pagoda_rig *rig)
+{
+	u32 round;
+
+	for (round = 0; round < 5; round++) {
+		flush_delayed_work(&promotion_of(rig)->work);
+		pagoda_rig_settle(rig);
+	}
+}
+
+static u64 promote_evictions(struct pagoda_rig *rig)
+{
+	return atomic64_read(&rig->vidmm->stats.evictions);
+}
+
+static u32 count_in_vram(struct pagoda_bo **bos, u32 count)
+{
+	u32 i, found = 0;
+
+	for (i = 0; i < count; i++)
+		found += in_vram(bos[i]);
+	return found;
+}
+
+/* Somebody else takes all of VRAM, for good: what is his is needed all at once. */
+static void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd)
+{
+	const struct pagoda_bo_params params = {
+		.size = (u64)PIECE << PAGE_SHIFT,
+		.supported = SUBMIT_VRAM,
+	};
+	struct pagoda_client *other = pagoda_client_create(rig->vidmm);
+	struct dma_fence *fence;
+	u64 trim;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, other);
+	for (i = 0; i < CROWD; i++) {
+		crowd[i] = pagoda_bo_create(rig->vidmm, other, &params);
+		KUNIT_ASSERT_FALSE(rig->test, IS_ERR(crowd[i]));
+	}
+	/* He is there as long as they are. */
+	pagoda_client_put(other);
+	KUNIT_ASSERT_EQ(rig->test, 0,
+			pagoda_residency_make(rig->vidmm, crowd, CROWD, &fence, &trim));
+	dma_fence_put(fence);
+	pagoda_rig_settle(rig);
+}
+
+/* Pieces with content, all driven out of VRAM; nothing comes back before promote_let(). */
+static void pieces_out(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
+		       struct pagoda_bo **crowd)
+{
+	u32 i;
+
+	promote_hold(rig);
+	for (i = 0; i < count; i++)
+		bos[i] = piece(rig, CPU, i % 2 ? SUBMIT_VRAM : EITHER, i);
+	crowd_in(rig, crowd);
+	KUNIT_ASSERT_EQ(rig->test, 0u, count_in_vram(bos, count));
+}
+
+static void pieces_expect_back(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		KUNIT_EXPECT_TRUE(rig->test, in_vram(bos[i]));
+		KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bos[i], i));
+	}
+}
+
+/* ---- Who comes back ---------------------------------------------------------------- */
+
+static void promote_comes_back(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+	u64 before;
+
+	pieces_out(rig, bos, PIECES, crowd);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, PIECES));
+	KUNIT_EXPECT_EQ(test, (u32)PIECES, promotion_of(rig)->count);
+	before = promote_evictions(rig);
+	close_all(crowd, CROWD);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	KUNIT_EXPECT_EQ(test, before, promote_evictions(rig));
+	KUNIT_EXPECT_EQ(test, 0u, promotion_of(rig)->count);
+	KUNIT_EXPECT_EQ(test, 0ull, promotion_of(rig)->bytes);
+	KUNIT_EXPECT_EQ(test, (s64)PIECES, atomic64_read(&promotion_of(rig)->promotions));
+	KUNIT_EXPECT_EQ(test, PIECES * (s64)PIECE << PAGE_SHIFT,
+			atomic64_read(&promotion_of(rig)->promoted));
+	close_all(bos, PIECES);
+}
+
+/* As much as there is room for; nobody leaves for the rest. */
+static void promote_only_free(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+	u64 before;
+
+	pieces_out(rig, bos, PIECES, crowd);
+	promote_let(rig);
+	before = promote_evictions(rig);
+	KUNIT_EXPECT_EQ(test, 0, offer(rig, crowd[7], DRM_PAGODA_OFFER_LOW));
+	close_all(crowd, 2);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_EQ(test, 2u, count_in_vram(bos, PIECES));
+	KUNIT_EXPECT_EQ(test, 6u, count_in_vram(crowd + 2, CROWD - 2));
+	KUNIT_EXPECT_EQ(test, before, promote_evictions(rig));
+	close_all(crowd + 2, CROWD - 2);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	close_all(bos, PIECES);
+}
+
+/* When its turn was, of those that were copied to VRAM since then; 0 = never. */
+static u32 promote_turn(struct pagoda_rig *rig, u32 from, struct pagoda_bo *bo)
+{
+	u32 i;
+
+	for (i = from; i < rig->nr_log; i++)
+		if (rig->log[i].opcode == VIRTIO_PAGODA_OP_TRANSFER &&
+		    rig->log[i].dst == DRM_PAGODA_SEGMENT_VRAM &&
+		    rig->log[i].allocation == bo->id)
+			return i + 1;
+	return 0;
+}
+
+static void use_one(struct submit_client *client, struct pagoda_bo *bo)
+{
+	const struct submit_args args = { .bos[0] = bo, .nr_bos = 1 };
+
+	KUNIT_ASSERT_EQ(client->rig->test, 0, submit_empty(client, &args));
+	submit_wait(client);
+}
+
+static void promote_order(struct kunit *test)
+{
+	static const u32 priorities[PIECES] = {
+		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_LOW,
+		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_HIGH,
+	};
+	/* The important one, who was used last, who was used before, who is least important. */
+	static const u32 order[PIECES] = { 3, 0, 2, 1 };
+	struct pagoda_rig *rig = promote_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+	u32 i, from, last;
+
+	promote_hold(rig);
+	for (i = 0; i < PIECES; i++)
+		bos[i] = piece(rig, CPU, SUBMIT_VRAM, i);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_set_priority(rig->vidmm, bos, priorities, PIECES));
+	use_one(client, bos[2]);
+	use_one(client, bos[0]);
+	use_one(client, bos[1]);
+	crowd_in(rig, crowd);
+	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, PIECES));
+	close_all(crowd, CROWD);
+	from = rig->nr_log;
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	for (i = 0, last = 0; i < PIECES; i++) {
+		u32 turn = promote_turn(rig, from, bos[order[i]]);
+
+		KUNIT_EXPECT_GT(test, turn, last);
+		last = turn;
+	}
+	close_all(bos, PIECES);
+	submit_client_end(client);
+}
+
+/* A priority that is given while it waits counts. */
+static void promote_reordered(struct kunit *test)
+{
+	const u32 high = DRM_PAGODA_RESIDENCY_MAXIMUM;
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+
+	pieces_out(rig, bos, PIECES, crowd);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_set_priority(rig->vidmm, &bos[2], &high, 1));
+	close_all(crowd, 1);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[2]));
+	KUNIT_EXPECT_EQ(test, 1u, count_in_vram(bos, PIECES));
+	close_all(crowd + 1, CROWD - 1);
+	close_all(bos, PIECES);
+}
+
+/* ---- Who doesn't ---------------------------------------------------------------------- */
+
+static void promote_stays_out(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+
+	pieces_out(rig, bos, PIECES, crowd);
+	KUNIT_EXPECT_EQ(test, 0, evict(rig, bos[0]));
+	KUNIT_EXPECT_EQ(test, 0, offer(rig, bos[1], DRM_PAGODA_OFFER_NORMAL));
+	close_all(crowd, CROWD);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[2]) && in_vram(bos[3]));
+	/* What is taken back had been made resident: it is again. */
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bos[1]));
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]) && pagoda_rig_holds(rig, bos[1], 1));
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
+	close_all(bos, PIECES);
+}
+
+/* Who goes while it waits isn't looked for any more. */
+static void promote_closed(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+
+	pieces_out(rig, bos, PIECES, crowd);
+	close_all(bos, PIECES);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, 0u, promotion_of(rig)->count);
+	close_all(crowd, CROWD);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+}
+
+/* Not over the budget; when that grows the rest comes. */
+static void promote_budget(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_client *other = pagoda_client_create(rig->vidmm);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+	struct pagoda_budget_info info;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	pieces_out(rig, bos, PIECES, crowd);
+	close_all(crowd, CROWD);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	/* Two pieces' worth is left of it. */
+	pagoda_budget_info(&rig->client->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL, &info);
+	KUNIT_EXPECT_EQ(test, 0ull, info.usage);
+	rig->vidmm->budgets.pool[DRM_PAGODA_SEGMENT_GROUP_LOCAL] = 5 * PIECE << PAGE_SHIFT;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_budget_reserve(&other->budget,
+						       DRM_PAGODA_SEGMENT_GROUP_LOCAL,
+						       5 * PIECE << PAGE_SHIFT >> 1));
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_EQ(test, 2u, count_in_vram(bos, PIECES));
+	pagoda_client_put(other);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	close_all(bos, PIECES);
+}
+
+/* ---- When ------------------------------------------------------------------------------ */
+
+/* Without tokens nothing is paged; with some it goes on by itself. */
+static void promote_tokens(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+
+	pieces_out(rig, bos, PIECES, crowd);
+	close_all(crowd, CROWD);
+	promote_rounds(rig);
+	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, PIECES));
+	KUNIT_EXPECT_NE(test, 0ull, promotion_of(rig)->traffic.refused);
+	/* Who asks isn't held up by that. */
+	KUNIT_EXPECT_EQ(test, 0, make_resident(rig, bos[1]));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	close_all(bos, PIECES);
+}
+
+/* What is used where it is, or held, is left alone and not forgotten. */
+static void promote_in_use(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+	struct dma_fence *job;
+
+	pieces_out(rig, bos, PIECES, crowd);
+	pagoda_rig_hold(rig, 0, true);
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, NULL));
+	KUNIT_EXPECT_TRUE(test, submit_point(client->done, client->sent, &job));
+	dma_resv_lock(bos[0]->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(bos[0]->ttm.base.resv, 1));
+	dma_resv_add_fence(bos[0]->ttm.base.resv, dma_fence_chain_contained(job),
+			   DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(bos[0]->ttm.base.resv);
+	dma_fence_put(job);
+	dma_resv_lock(bos[2]->ttm.base.resv, NULL);
+	close_all(crowd, CROWD);
+	promote_let(rig);
+	promote_rounds(rig);
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[2]));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]) && in_vram(bos[3]));
+	dma_resv_unlock(bos[2]->ttm.base.resv);
+	pagoda_rig_hold(rig, 0, false);
+	submit_wait(client);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	close_all(bos, PIECES);
+	submit_client_end(client);
+}
+
+/* Those of one VM have one reservation: the paging of one doesn't make the next one busy. */
+static void promote_private(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[2], *crowd[CROWD];
+	u32 i;
+
+	promote_hold(rig);
+	for (i = 0; i < 2; i++)
+		bos[i] = submit_private(client, PIECE, SUBMIT_VRAM, HERE + i * SZ_2M);
+	submit_store(client, HERE, 0x1111);
+	submit_store(client, HERE + SZ_2M, 0x2222);
+	KUNIT_EXPECT_EQ(test, 0, submit_job(client, NULL));
+	submit_wait(client);
+	crowd_in(rig, crowd);
+	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, 2));
+	close_all(crowd, CROWD);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_EQ(test, 2u, count_in_vram(bos, 2));
+	/* The addresses lead to where it is now. */
+	submit_add(client, HERE, 1);
+	submit_add(client, HERE + SZ_2M, 1);
+	KUNIT_EXPECT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 0x1112ull, submit_word(rig, bos[0], 0));
+	KUNIT_EXPECT_EQ(test, 0x2223ull, submit_word(rig, bos[1], 0));
+	for (i = 0; i < 2; i++) {
+		pagoda_vm_forget(client->vm, bos[i]);
+		pagoda_rig_close(bos[i]);
+	}
+	submit_client_end(client);
+}
+
+/* ---- Resets, and the end -------------------------------------------------------------- */
+
+static void promote_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+
+	pieces_out(rig, bos, PIECES, crowd);
+	close_all(crowd, CROWD);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	close_all(bos, PIECES);
+}
+
+/* The hardware goes while it is at work, and what it sent is held. */
+static void promote_unplug(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+
+	pieces_out(rig, bos, PIECES, crowd);
+	close_all(crowd, CROWD);
+	pagoda_rig_settle(rig);
+	/* What doesn't arrive is given up after this, several times over. */
+	pagoda_test_queue_timeout(rig->vidmm->stream.queue, 200);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	promote_let(rig);
+	while (!atomic64_read(&promotion_of(rig)->promotions))
+		flush_delayed_work(&promotion_of(rig)->work);
+	pagoda_rig_unplug(rig);
+	KUNIT_EXPECT_EQ(test, promotion_of(rig)->sent, promotion_of(rig)->ended);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&promotion_of(rig)->work));
+	close_all(bos, PIECES);
+}
+
+static struct kunit_case promote_cases[] = {
+	KUNIT_CASE_PARAM(promote_comes_back, pagoda_rig_modes),
+	KUNIT_CASE(promote_only_free),
+	KUNIT_CASE(promote_order),
+	KUNIT_CASE(promote_reordered),
+	KUNIT_CASE(promote_stays_out),
+	KUNIT_CASE(promote_closed),
+	KUNIT_CASE(promote_budget),
+	KUNIT_CASE(promote_tokens),
+	KUNIT_CASE(promote_in_use),
+	KUNIT_CASE_PARAM(promote_private, pagoda_rig_modes),
+	KUNIT_CASE(promote_reset),
+	KUNIT_CASE(promote_unplug),
+	{}
+};
+
+static struct kunit_suite promote_suite = {
+	.name = "pagoda_promote",
+	.test_cases = promote_cases,
+};
+
+kunit_test_suite(promote_suite);
