@@ -6,6 +6,9 @@
 # Then the example client runs on the same GPU.
 . /guest/lib.sh
 
+# The simulator knows no time in which something could come back by itself.
+DRIVER_PARAMETERS='promote_ms=0'
+
 capture_start() {
 	[ "$CAPTURE" = 1 ] || return 0
 	echo 65536 > /sys/kernel/tracing/buffer_size_kb
