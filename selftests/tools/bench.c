@@ -443,6 +443,7 @@ int main(int argc, char **argv)
 	gather();
 	bench_bind(fd);
 	bench_submit(fd);
+	bench_promote();
 	kernel_lines();
 	if (fclose(bench_out))
 		bench_die("writing", -errno);

@@ -32,8 +32,9 @@ void bench_space_open(int fd, struct bench_space *space);
 /* Free addresses for @size bytes, where large pages could begin. */
 uint64_t bench_space_place(struct bench_space *space, uint64_t size);
 
-/* bench_submit.c, bench_bind.c */
+/* bench_submit.c, bench_bind.c, bench_promote.c */
 void bench_submit(int fd);
 void bench_bind(int fd);
+void bench_promote(void);
 
 #endif
