@@ -273,6 +273,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	bo->layout = params->layout;
 	bo->priority = DRM_PAGODA_RESIDENCY_NORMAL;
 	bo->written = true;
+	bo->keeps_copy = true;
 	bo->ttm.priority = pagoda_priority_level(bo);
 	INIT_LIST_HEAD(&bo->requirements);
 	INIT_LIST_HEAD(&bo->evicted);

@@ -3,8 +3,9 @@
  * Copies: the system pages an allocation was brought to VRAM from, kept while it is there.
  *
  * Who evicts it and says that it wasn't written gets these pages back as they are. Nothing is
- * copied out, and VRAM is told that its content is discarded (C155). They are kept for what
- * the last EVICT said so of: what is written anyway would only cost memory.
+ * copied out, and VRAM is told that its content is discarded (C155). They are kept for what is on
+ * a residency list, unless the last EVICT didn't say so: what is written anyway would only cost
+ * memory.
  *
  * What a copy is worth is known from what is said and seen, in order:
  *
@@ -152,10 +153,13 @@ static void copy_begin(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/* Tiles aren't kept in rows, and what isn't the client's own isn't the client's to evict. */
+/*
+ * What is on no list isn't anybody's to say something of. Tiles aren't kept in rows, and what
+ * isn't the client's own isn't the client's to evict.
+ */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
-	return READ_ONCE(bo->keeps_copy) && !bo->layout.tiling && !bo->imported &&
+	return READ_ONCE(bo->keeps_copy) && atomic_read(&bo->required) && !bo->layout.tiling && !bo->imported &&
 	       bo->ttm.type == ttm_bo_type_device && !READ_ONCE(bo->unclean);
 }
 

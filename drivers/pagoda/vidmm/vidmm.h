@@ -624,7 +624,8 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @in_vram: For the policy it is in VRAM; the same
  * @makes_room: It leaves for somebody else; protected by the reservation
  * @copy: Pages that were kept while it is in VRAM, or NULL; the same
- * @keeps_copy: They will be: the last client that gave it up said that it wasn't written
+ * @keeps_copy: They will be, on a list: no client gave it up yet, or the last said that it wasn't
+ *	written
  * @written: What is in VRAM may be something else than what was kept, or nothing was;
  *	pagoda_victims.lock
  * @jobs: &pagoda_vm.jobs of the VM it is private to, when that was last not so; the same

@@ -587,9 +587,10 @@ struct drm_pagoda_make_resident {
 #define DRM_PAGODA_EVICT_ONLY_IF_NECESSARY	(1u << 0)
 /*
  * The content is what it was when the entries were made resident: what of it is in system memory
- * still needn't be copied there (C155). It is kept there from the next time on that an allocation
- * comes to VRAM, until it is given up without the flag, as far as there is memory for that. What
- * the GPU wrote nevertheless is lost then; what the CPU wrote isn't
+ * still needn't be copied there (C155). It is kept there for what is on a list, from when it
+ * comes to VRAM and as far as there is memory for that; what was given up without the flag has to
+ * be given up with it once more. What the GPU wrote nevertheless is lost then; what the CPU wrote
+ * isn't
  */
 #define DRM_PAGODA_EVICT_NOT_WRITTEN_TO		(1u << 1)
 
