@@ -149,12 +149,20 @@ static void pagoda_release_notify(struct ttm_buffer_object *bo)
 	pagoda_move_release(pagoda_bo_of_ttm(bo));
 }
 
-static void pagoda_swap_notify(struct ttm_buffer_object *bo)
+/*
+ * What a lost copy should have written is cleared while there are pages to clear: nobody looks
+ * at what is swapped out, and what comes back would be anybody's.
+ */
+static void pagoda_swap_notify(struct ttm_buffer_object *ttm_bo)
 {
-	if (pagoda_bo_is_ours(bo))
-		pagoda_offer_swap_notify(pagoda_bo_of_ttm(bo));
-	else
-		pagoda_copy_swap_notify(bo);
+	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
+
+	if (!pagoda_bo_is_ours(ttm_bo)) {
+		pagoda_copy_swap_notify(ttm_bo);
+		return;
+	}
+	pagoda_offer_swap_notify(bo);
+	pagoda_lost_clear(bo);
 }
 
 static void pagoda_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
