@@ -36,6 +36,7 @@ plan=(
 	"execution on four processors (debug)|$vm/machine.sh debug selftests-smp4"
 	"selftests with device MMU (stock)|$vm/machine.sh stock selftests-mmu1"
 	"selftests (stock)|$vm/machine.sh stock selftests"
+	"little memory (stock)|$vm/machine.sh stock pressure"
 	"lint|$vm/lint.sh"
 	"simulate|env -u TRACES $vm/simulate.sh"
 	"replay (stock)|env VRAM=0.5 FRAMES=300 $vm/machine.sh stock replay"
@@ -65,5 +66,5 @@ lane 9>&- &
 wait
 
 say "everything took $((SECONDS - start)) s"
-"$vm/report.py" lint fuzz simulate uml.kunit stock.selftests stock.selftests-mmu0 stock.selftests-mmu1 stock.replay \
-	stock.replay-modes debug.kunit debug.selftests debug.selftests-smp4 | tee "$OUT/report.txt"
+"$vm/report.py" lint fuzz simulate uml.kunit stock.selftests stock.selftests-mmu0 stock.selftests-mmu1 stock.pressure \
+	stock.replay stock.replay-modes debug.kunit debug.selftests debug.selftests-smp4 | tee "$OUT/report.txt"

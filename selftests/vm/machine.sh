@@ -3,7 +3,8 @@
 #
 # Builds what a step needs and runs it in a machine of its own:
 #
-#   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, replay, sum, record, bench
+#   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, pressure (stock only),
+#                                           replay, sum, record, bench
 #
 # A step is the script of its name in guest/, up to a dash: selftests-mmu1 is the same script with
 # another choice of cells, selftests-smp4 with four processors and the programs that have much
@@ -42,6 +43,8 @@ OPTION_CELLS='gpu_physical.mmu0.all.dual_pte=1 gpu_virtual.mmu0.all.cache_invali
 SHORT='residency_test evict_test bind_test bind_queue_test submit_test fence_test'
 # Those that are recorded, unless others are asked for.
 RECORDED='residency_test evict_test bind_test'
+# Those that need a machine with little memory and swap, which others don't have.
+SHORT_OF_MEMORY='@(isolation|pressure)_test'
 # What is executed, by several at once: the programs of the steps with more processors.
 EXECUTION='@(bind|bind_queue|submit|overcommit|fence|unplug)_test'
 
@@ -63,6 +66,8 @@ programs() {
 		[[ -f $file && -x $file ]] || continue
 		if [[ $file != *_test ]]; then
 			vm+=(--file "$file:/bin/${file##*/}")
+		elif [[ $step != pressure && ${file##*/} == $SHORT_OF_MEMORY ]]; then
+			continue
 		elif [[ ${file##*/} == ${FILTER:-*} ]]; then
 			vm+=(--file "$file:/tests/${file##*/}")
 		fi
@@ -96,6 +101,12 @@ stock.selftests) default="gpu_physical.mmu0.some $OPTION_CELLS reload" ;;
 debug.selftests)
 	default='gpu_physical.mmu0.some gpu_virtual.mmu1.some.pt_levels=4 reload'
 	SHORT=$RECORDED
+	;;
+# Without VRAM for the CPU, and with a GPU that forgets nothing when it is reset.
+stock.pressure)
+	default='gpu_physical.mmu0.some gpu_virtual.mmu1.none.reset_vram=keep'
+	FILTER=${FILTER:-$SHORT_OF_MEMORY}
+	vm+=(--memory 320M --swap 320 --extra virtio_blk)
 	;;
 *.replay-modes) default='gpu_virtual.mmu0.all gpu_physical.mmu1.all gpu_virtual.mmu1.none' ;;
 *) default=gpu_physical.mmu0.all ;;
@@ -134,7 +145,7 @@ bench)
 	build_modules "" "${stage[@]}"
 	drivers
 	programs
-	[[ $step != selftests* ]] || vm+=(--extra vgem)
+	[[ $step != selftests* && $step != pressure ]] || vm+=(--extra vgem)
 	run_step --env "CELLS=$CELLS" --env "SHORT=$SHORT" --env "TESTS=${TESTS:-$RECORDED}" \
 		--env "RECORD=${RECORD:-128}"
 	;;

@@ -206,6 +206,14 @@ def kvm_usable():
     return bool(flags & {"vmx", "svm"}) and os.access("/dev/kvm", os.R_OK | os.W_OK)
 
 
+def swap_file(args):
+    return os.path.join(OUT, "vm", args.name + ".swap")
+
+
+def swap_disk(args):
+    return ["-drive", f"file={swap_file(args)},format=raw,if=virtio,cache=unsafe"] if args.swap else []
+
+
 def command(args, initramfs, share, console):
     if args.rig == "uml":
         return [os.path.join(args.kernel, "linux"), f"mem={args.memory}", f"initrd={initramfs}", "con=none",
@@ -222,7 +230,7 @@ def command(args, initramfs, share, console):
     append = f"console=ttyS0 panic=-1 oops=panic no_timer_check kunit.enable=1 {args.append}"
     return ["qemu-system-x86_64", *accel, "-machine", "q35", "-smp", str(args.smp), "-m", args.memory, "-nodefaults",
             "-no-reboot", "-display", "none", "-serial", f"file:{console}", "-kernel", kernel, "-initrd", initramfs,
-            "-append", append,
+            "-append", append, *swap_disk(args),
             "-virtfs", f"local,path={share},mount_tag=out,security_model=none,multidevs=remap"]
 
 
@@ -307,6 +315,7 @@ def parse_arguments():
     p.add_argument("--append", default="", help="more for the kernel's command line")
     p.add_argument("--timeout", type=int, default=600)
     p.add_argument("--memory", default="3G")
+    p.add_argument("--swap", type=int, default=0, metavar="MIB", help="size of a disk to swap to")
     p.add_argument("--smp", type=int, default=2)
     p.add_argument("--quiet", action="store_true", help="don't show the script's output while it runs")
     p.add_argument("script")
@@ -329,12 +338,17 @@ def main():
     initramfs = os.path.join(OUT, "vm", args.name + ".cpio")
     open(console, "w").close()
     build_initramfs(args, initramfs, share)
+    if args.swap:
+        with open(swap_file(args), "wb") as f:
+            f.truncate(args.swap << 20)
 
     say(f"[{args.name}] starting ({args.rig}, at most {args.timeout} s)")
     start = time.monotonic()
     output = os.path.join(share, "output.log")
     timed_out = run(args, command(args, initramfs, share, console), console, output)
     os.unlink(initramfs)
+    if args.swap:
+        os.unlink(swap_file(args))
     if os.path.exists(output):
         shutil.copy(output, os.path.join(logs, args.name + ".log"))
     wrong = judge(console, timed_out, args.timeout)
