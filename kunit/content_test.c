@@ -272,6 +272,44 @@ static void content_by_cpu(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Nobody gets more pages, nothing is lost for that, and what was swapped out comes back. */
+static void content_short_of_memory(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *new = pagoda_rig_bo(rig, 5, CPU, APERTURE, 0);
+	struct pagoda_bo *vram = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+	struct pagoda_bo *out = pagoda_rig_bo(rig, 5, CPU, APERTURE, 0);
+	struct ttm_operation_ctx ctx = {};
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
+	pagoda_rig_write(rig, vram, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(out, false));
+	pagoda_rig_write(rig, out, 2);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
+	while (ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL) > 0)
+		;
+	KUNIT_ASSERT_TRUE(test, out->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
+	KUNIT_EXPECT_EQ(test, 5, atomic_long_read(&rig->vidmm->largest_tt));
+
+	/* As if one of them once was all there is. */
+	atomic_long_set(&rig->vidmm->largest_tt, LONG_MAX / 2);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_aperture(new, false));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_system(vram));
+	KUNIT_EXPECT_EQ(test, vram->ttm.resource->mem_type, (u32)TTM_PL_VRAM);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(out, false));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, vram, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, out, 2));
+
+	atomic_long_set(&rig->vidmm->largest_tt, 5);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(new, false));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(vram));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, vram, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, new));
+	pagoda_rig_close(new);
+	pagoda_rig_close(vram);
+	pagoda_rig_close(out);
+}
+
 static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_lost, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_lost_in_vram, pagoda_rig_modes),
@@ -281,6 +319,7 @@ static struct kunit_case content_cases[] = {
 	KUNIT_CASE(content_map_is_not_rescued),
 	KUNIT_CASE_PARAM(content_copy_is_rescued, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_by_cpu, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_short_of_memory, pagoda_rig_modes),
 	{}
 };
 

@@ -106,7 +106,8 @@ debug.selftests)
 stock.pressure)
 	default='gpu_physical.mmu0.some gpu_virtual.mmu1.none.reset_vram=keep'
 	FILTER=${FILTER:-$SHORT_OF_MEMORY}
-	vm+=(--memory 320M --swap 320 --extra virtio_blk)
+	SHORT=isolation_test
+	vm+=(--memory 256M --swap 256 --extra virtio_blk)
 	;;
 *.replay-modes) default='gpu_virtual.mmu0.all gpu_physical.mmu1.all gpu_virtual.mmu1.none' ;;
 *) default=gpu_physical.mmu0.all ;;

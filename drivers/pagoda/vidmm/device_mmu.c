@@ -25,7 +25,6 @@
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
-#include <drm/ttm/ttm_pool.h>
 #include <pagoda/virtio.h>
 #include "prime.h"
 #include "vidmm.h"
@@ -265,17 +264,17 @@ int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL)
 		return 0;
 	if (!mmu_is_used(vidmm))
-		return ttm_pool_alloc(&bdev->pool, ttm, ctx);
+		return pagoda_pages_alloc(vidmm, ttm, ctx);
 	ret = tt_insert(vidmm, tt, ctx);
 	if (ret)
 		return ret;
-	ret = ttm_pool_alloc(&bdev->pool, ttm, ctx);
+	ret = pagoda_pages_alloc(vidmm, ttm, ctx);
 	if (ret)
 		goto err_node;
 	ret = tt_map(vidmm, tt);
 	if (!ret)
 		return 0;
-	ttm_pool_free(&bdev->pool, ttm);
+	pagoda_pages_free(vidmm, ttm);
 err_node:
 	mmu_remove(vidmm, &tt->node);
 	return ret;
@@ -442,7 +441,7 @@ void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
 		return;
 	tt->left = READ_ONCE(tt->pinned);
 	if (!tt->left)
-		ttm_pool_free(&bdev->pool, ttm);
+		pagoda_pages_free(vidmm, ttm);
 }
 
 /* ---- Pages of the driver -------------------------------------------------- */
@@ -700,7 +699,7 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 		if (tt->attach)
 			pagoda_import_release(tt);
 		else
-			ttm_pool_free(&vidmm->ttm.pool, &tt->base);
+			pagoda_pages_free(vidmm, &tt->base);
 		tt_free_arrays(&tt->base);
 		kfree(tt);
 	}

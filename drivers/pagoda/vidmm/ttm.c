@@ -8,7 +8,6 @@
  */
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
-#include <drm/ttm/ttm_pool.h>
 #include <pagoda/trace.h>
 #include "prime.h"
 #include "vidmm.h"
@@ -51,7 +50,7 @@ static struct ttm_tt *pagoda_tt_create(struct ttm_buffer_object *ttm_bo, u32 pag
 static void pagoda_tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 {
 	if (pagoda_tt_of(tt)->left)
-		ttm_pool_free(&bdev->pool, tt);
+		pagoda_pages_free(pagoda_vidmm_of_ttm(bdev), tt);
 	ttm_tt_fini(tt);
 	kfree(pagoda_tt_of(tt));
 }

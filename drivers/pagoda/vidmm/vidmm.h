@@ -204,6 +204,12 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 		      struct page *const *pages);
 bool pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
 
+/* ---- Pages of allocations (pages.c) ----------------------------------------- */
+
+int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+		       const struct ttm_operation_ctx *ctx);
+void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
+
 /* ---- Stream (stream.c): the loop of the OS side around the builder ------- */
 
 /**
@@ -894,6 +900,7 @@ struct pagoda_counters {
  * @budgets: What clients use and should
  * @listeners: Who is told of events
  * @stats: Counters
+ * @largest_tt: Most pages that an allocation had at once (pages.c)
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
  */
@@ -940,6 +947,7 @@ struct pagoda_vidmm {
 	struct pagoda_budgets budgets;
 	struct pagoda_listeners listeners;
 	struct pagoda_counters stats;
+	atomic_long_t largest_tt;
 	u64 pin_limit;
 #ifdef CONFIG_DRM_PAGODA_BENCH
 	bool moves_by_cpu;

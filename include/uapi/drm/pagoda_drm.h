@@ -22,7 +22,8 @@
  *  EFAULT     bad user pointer
  *  ENOENT     handle, segment id or group, syncobj, VM, context, fence or paging queue that this
  *             client doesn't have; EVICT of what isn't on the client's list
- *  ENOMEM     out of memory, or out of room in every segment
+ *  ENOMEM     out of memory, or out of room in every segment. The last of the machine's memory
+ *             isn't given to allocations, see ALLOCATION_MMAP_OFFSET
  *  EBUSY      no progress now because others use the memory; try again
  *  ETIME      a wait's time was up
  *  ENODEV     the device is gone
@@ -381,6 +382,10 @@ struct drm_pagoda_allocation_create {
  * @flags: MBZ
  * @offset: Out: offset for mmap() of the DRM file. The mapping survives moves
  *	(C34)
+ *
+ * Touching what has no memory yet gets some, as MAKE_RESIDENT does. When the machine has none left
+ * but what is kept for others, a sixteenth of it and as much as the largest allocation has had,
+ * that raises SIGBUS, and the call answers ENOMEM. What was swapped out comes back even then.
  */
 struct drm_pagoda_allocation_mmap_offset {
 	__u32 handle;

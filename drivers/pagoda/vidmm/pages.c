@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pages of allocations: TTM's pool, and how much is taken from the machine.
+ *
+ * The kernel gives away pages until there are none, then it kills the process with the most
+ * memory. A client's pages aren't in the size of any process: it would be a stranger. So
+ * allocations only get new pages while the machine keeps some, in memory or in swap,
+ * and -ENOMEM otherwise.
+ *
+ * TTM swaps out one allocation at a time, by a copy to shared memory which the kernel can swap
+ * out then: for a moment it is there twice. What is kept includes as much. What comes
+ * back from there needs no more than it gives back, and may use that.
+ *
+ * Nothing is reserved: between the look and the allocation others may take the pages. The
+ * margin is for that, and the allocator is told to fail rather than to kill.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <drm/ttm/ttm_pool.h>
+#include "vidmm.h"
+
+/* The part of memory that is left to others, as a shift. */
+#define PAGES_MARGIN	4
+
+/* What the kernel could find without killing anybody; in pages. */
+static long pages_available(void)
+{
+	return si_mem_available() + get_nr_swap_pages();
+}
+
+static long pages_kept(struct pagoda_vidmm *vidmm)
+{
+	return (totalram_pages() >> PAGES_MARGIN) + atomic_long_read(&vidmm->largest_tt);
+}
+
+/* What was swapped out is memory that is in use already. */
+static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
+{
+	long available = pages_available();
+	long kept = pages_kept(vidmm);
+
+	if (tt->page_flags & TTM_TT_FLAG_SWAPPED || available >= kept + (long)tt->num_pages)
+		return true;
+	drm_dbg_driver(vidmm->drm, "%u pages can't be had: %ld of %ld are kept\n", tt->num_pages,
+		       kept, available);
+	return false;
+}
+
+static void pages_note_size(struct pagoda_vidmm *vidmm, long nr_pages)
+{
+	long largest = atomic_long_read(&vidmm->largest_tt);
+
+	while (nr_pages > largest &&
+	       !atomic_long_try_cmpxchg(&vidmm->largest_tt, &largest, nr_pages))
+		;
+}
+
+/**
+ * pagoda_pages_alloc() - Get pages for an allocation
+ * @vidmm: The manager
+ * @tt: Without pages; gets all of them
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate; the allocation's reservation is held.
+ * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; then nothing has changed.
+ */
+int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+		       const struct ttm_operation_ctx *ctx)
+{
+	struct ttm_operation_ctx mine = *ctx;
+	int ret;
+
+	if (!pages_may_grow(vidmm, tt))
+		return -ENOMEM;
+	mine.gfp_retry_mayfail = true;
+	ret = ttm_pool_alloc(&vidmm->ttm.pool, tt, &mine);
+	if (!ret)
+		pages_note_size(vidmm, tt->num_pages);
+	return ret;
+}
+
+/*
+ * TTM keeps pages that aren't cached by the CPU for the next one who wants such, and the
+ * kernel doesn't count them as available. A pool that only lives for this call gives them
+ * back; any node makes it one of its own.
+ */
+static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
+{
+	struct ttm_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL | __GFP_NOWARN);
+
+	if (!pool)
+		return false;
+	ttm_pool_init(pool, vidmm->ttm.pool.dev, first_online_node, false, false);
+	ttm_pool_free(pool, tt);
+	ttm_pool_fini(pool);
+	kfree(pool);
+	return true;
+}
+
+/**
+ * pagoda_pages_free() - Give pages of an allocation back
+ * @vidmm: The manager
+ * @tt: With pages, which nobody uses any more
+ *
+ * Where less than half of memory could still be had, they are everybody's at once.
+ *
+ * Context: May sleep.
+ */
+void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
+{
+	bool plenty = pages_available() >= (long)totalram_pages() / 2;
+
+	if (plenty || tt->caching == ttm_cached || !pages_free_to_system(vidmm, tt))
+		ttm_pool_free(&vidmm->ttm.pool, tt);
+}
