@@ -3,17 +3,14 @@
  * The device goes while clients use it: it is unbound from its driver, as a hot unplug would,
  * and bound again. What clients held until then can only be closed, and all of it comes back.
  */
-#include <dirent.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 
 #include "pagoda_prime.h"
-#include "pagoda_test.h"
+#include "unplug_fixture.h"
 
-#define DRIVER		"/sys/bus/virtio/drivers/pagoda/"
 #define SEED		83
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define BOS		4
@@ -39,56 +36,6 @@ FIXTURE(unplug) {
 	uint64_t usage;
 	atomic_int rounds;
 };
-
-/* ---- the device comes and goes --------------------------------------------------------------- */
-
-static int device_name(char *name, size_t size)
-{
-	DIR *dir = opendir(DRIVER);
-	struct dirent *entry;
-	int ret = -ENODEV;
-
-	while (dir && ret && (entry = readdir(dir)))
-		if (!strncmp(entry->d_name, "virtio", 6) &&
-		    snprintf(name, size, "%s", entry->d_name) < size)
-			ret = 0;
-	if (dir)
-		closedir(dir);
-	return ret;
-}
-
-static int driver_write(const char *file, const char *name)
-{
-	int fd = open(file, O_WRONLY | O_CLOEXEC), ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, name, strlen(name)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
-static int device_unbind(const char *name)
-{
-	return driver_write(DRIVER "unbind", name);
-}
-
-/* Returns once the device can be opened, or didn't appear in time. */
-static int device_bind(const char *name)
-{
-	int64_t end = pagoda_now() + 60 * PAGODA_SEC;
-	int ret = driver_write(DRIVER "bind", name), fd;
-
-	if (ret)
-		return ret;
-	while ((fd = pagoda_open()) < 0 && pagoda_now() < end)
-		usleep(10000);
-	if (fd < 0)
-		return fd;
-	close(fd);
-	return 0;
-}
 
 FIXTURE_SETUP(unplug)
 {

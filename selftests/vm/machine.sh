@@ -43,10 +43,12 @@ OPTION_CELLS='gpu_physical.mmu0.all.dual_pte=1 gpu_virtual.mmu0.all.cache_invali
 SHORT='residency_test evict_test bind_test bind_queue_test submit_test fence_test'
 # Those that are recorded, unless others are asked for.
 RECORDED='residency_test evict_test bind_test'
-# Those that need a machine with little memory and swap, which others don't have.
+# Those that need a machine with little memory and swap; and those for which one cell will do.
 SHORT_OF_MEMORY='@(isolation|pressure)_test'
+ONCE=unplug_storm_test
+LEFT_OUT=$SHORT_OF_MEMORY
 # What is executed, by several at once: the programs of the steps with more processors.
-EXECUTION='@(bind|bind_queue|submit|overcommit|fence|unplug)_test'
+EXECUTION='@(bind|bind_queue|submit|overcommit|fence|unplug|unplug_storm)_test'
 
 build_modules() {
 	with_progress "building modules ($rig${1:+, $1})" "$LOGS/modules.$rig${1:+-$1}.log" \
@@ -66,9 +68,7 @@ programs() {
 		[[ -f $file && -x $file ]] || continue
 		if [[ $file != *_test ]]; then
 			vm+=(--file "$file:/bin/${file##*/}")
-		elif [[ $step != pressure && ${file##*/} == $SHORT_OF_MEMORY ]]; then
-			continue
-		elif [[ ${file##*/} == ${FILTER:-*} ]]; then
+		elif [[ ${file##*/} == ${FILTER:-*} && ${file##*/} != $LEFT_OUT ]]; then
 			vm+=(--file "$file:/tests/${file##*/}")
 		fi
 	done
@@ -90,7 +90,10 @@ cells() {
 
 # With part of VRAM in the CPU's window, both what it can and what it can't reach is tested.
 case $rig.$step in
-*.selftests-mmu*) default=$(cells "${step#*-mmu}" all none) ;;
+*.selftests-mmu*)
+	default=$(cells "${step#*-mmu}" all none)
+	LEFT_OUT="@($SHORT_OF_MEMORY|$ONCE)"
+	;;
 stock.selftests) default="gpu_physical.mmu0.some $OPTION_CELLS reload" ;;
 *.selftests-smp*)
 	default=gpu_physical.mmu0.some
@@ -106,7 +109,7 @@ debug.selftests)
 stock.pressure)
 	default='gpu_physical.mmu0.some gpu_virtual.mmu1.none.reset_vram=keep'
 	FILTER=${FILTER:-$SHORT_OF_MEMORY}
-	SHORT=isolation_test
+	SHORT=isolation_test LEFT_OUT=
 	vm+=(--memory 256M --swap 256 --extra virtio_blk)
 	;;
 *.replay-modes) default='gpu_virtual.mmu0.all gpu_physical.mmu1.all gpu_virtual.mmu1.none' ;;
