@@ -78,6 +78,16 @@ struct pagoda_vidmm_args {
 	u32 traffic_share;
 };
 
+/**
+ * enum pagoda_sleep - How the machine will sleep
+ * @PAGODA_SLEEP_STANDBY: its memory stays
+ * @PAGODA_SLEEP_HIBERNATE: all that stays is an image of its memory; also both at once
+ */
+enum pagoda_sleep {
+	PAGODA_SLEEP_STANDBY,
+	PAGODA_SLEEP_HIBERNATE,
+};
+
 struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args);
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm);
 void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm);
@@ -240,6 +250,10 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 				    loff_t *pos);
 void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size);
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm);
+int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind);
+int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm);
+int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error);
+void pagoda_vidmm_end_sleep(struct pagoda_vidmm *vidmm);
 void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p);

@@ -52,6 +52,8 @@ struct pagoda_extent {
  * @invalid_not_cached: Its TLB never holds an invalid entry
  * @coherent: It snoops CPU caches where a mapping asks for it
  * @vram_zeroed: VRAM reads as zeros after the reset that precedes probe
+ * @preserved_standby: Bytes from the start of VRAM that standby doesn't cost
+ * @preserved_hibernate: The same of hibernation
  * @window: Entries of the CPU window, sorted by offset, covering exactly
  *	[0, @visible_size)
  * @nr_window: Their number
@@ -84,6 +86,8 @@ struct pagoda_device_info {
 	bool invalid_not_cached;
 	bool coherent;
 	bool vram_zeroed;
+	u64 preserved_standby;
+	u64 preserved_hibernate;
 	const struct pagoda_extent *window;
 	u32 nr_window;
 	const struct pagoda_extent *invalid;

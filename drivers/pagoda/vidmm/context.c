@@ -624,7 +624,7 @@ void pagoda_context_state(struct pagoda_context *context, struct drm_pagoda_cont
 	state->state = context->state;
 	report = context->report;
 	spin_unlock(&context->state_lock);
-	state->resets = atomic64_read(&context->vm->vidmm->resets);
+	state->resets = pagoda_reset_count(context->vm->vidmm);
 	state->job = report.job;
 	state->engine = report.engine;
 	if (report.hung || !report.job)

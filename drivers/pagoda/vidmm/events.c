@@ -113,7 +113,7 @@ static void listener_look_at_budget(struct pagoda_listener *listener, u32 group)
 
 static void listener_look_at_device(struct pagoda_listener *listener)
 {
-	u64 resets = pagoda_reset_epoch(listener->vidmm);
+	u64 resets = pagoda_reset_count(listener->vidmm);
 	bool gone = READ_ONCE(listener->vidmm->listeners.gone);
 
 	if (resets != listener->resets || gone != listener->gone)
@@ -261,7 +261,7 @@ static void listener_begin(struct pagoda_listener *listener)
 		if (info.usage > info.budget)
 			listener->excess[group] = info.usage - info.budget;
 	}
-	listener->resets = pagoda_reset_epoch(listener->vidmm);
+	listener->resets = pagoda_reset_count(listener->vidmm);
 }
 
 static void listener_join(struct pagoda_listener *listener)

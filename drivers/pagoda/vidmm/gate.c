@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The gate: whoever works on the device's memory for user space stays out while it is
- * rebuilt, and is waited for before.
+ * rebuilt, or the machine falls asleep, and is waited for before.
  *
  * It may be entered again by who is inside: an ioctl may touch a mapping of ours, or
  * close a handle. Nobody inside waits for somebody who has still to enter: workers
  * that are waited for only try, and who waits for them goes out meanwhile.
  */
 #include <linux/sched.h>
+#include <pagoda/sync.h>
 #include "vidmm.h"
 
 static struct pagoda_gate *gate_find(struct pagoda_reset *reset)
@@ -52,11 +53,23 @@ bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm)
 }
 
 /* Not in front of a rebuild that is due either: what is begun there is given up. */
+static bool gate_is_closed(const struct pagoda_reset *reset)
+{
+	return READ_ONCE(reset->pending) || READ_ONCE(reset->shut);
+}
+
+/*
+ * Who waits for the machine to wake must be frozen before it sleeps, with or without a
+ * signal. An ioctl is in drm_dev_enter()'s section then, which nobody waits for who isn't
+ * frozen himself.
+ */
+#define GATE_SLEEP	(TASK_UNINTERRUPTIBLE | TASK_FREEZABLE_UNSAFE)
+
 static int gate_wait(struct pagoda_reset *reset, bool interruptible)
 {
 	if (interruptible)
-		return wait_event_interruptible(reset->rebuilt, !READ_ONCE(reset->pending));
-	wait_event(reset->rebuilt, !READ_ONCE(reset->pending));
+		return wait_event_interruptible(reset->rebuilt, !gate_is_closed(reset));
+	wait_event_state(reset->rebuilt, !gate_is_closed(reset), GATE_SLEEP);
 	return 0;
 }
 
@@ -72,7 +85,7 @@ static int gate_read(struct pagoda_reset *reset, bool interruptible)
 			down_read(&reset->gate);
 		else if (down_read_interruptible(&reset->gate))
 			return -ERESTARTSYS;
-		if (!READ_ONCE(reset->pending))
+		if (!gate_is_closed(reset))
 			return 0;
 		up_read(&reset->gate);
 	} while (true);
@@ -84,7 +97,7 @@ static int gate_read(struct pagoda_reset *reset, bool interruptible)
  * @gate: The caller's, on its stack
  * @interruptible: A signal ends the wait
  *
- * Waits for a rebuild that goes on, or is due.
+ * Waits for a rebuild that goes on, or is due, and while the machine sleeps.
  *
  * Context: May sleep for long. Outside of all locks.
  * Return: 0 or -ERESTARTSYS.
@@ -119,6 +132,10 @@ bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 
 	if (!down_read_trylock(&reset->gate))
 		return false;
+	if (READ_ONCE(reset->shut)) {
+		up_read(&reset->gate);
+		return false;
+	}
 	gate->task = current;
 	gate_note(reset, gate);
 	return true;
@@ -168,8 +185,49 @@ struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm)
  */
 void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 {
+	struct pagoda_reset *reset = &vidmm->reset;
+
 	if (!gate)
 		return;
-	down_read(&vidmm->reset.gate);
-	gate_note(&vidmm->reset, gate);
+	do {
+		wait_event_state(reset->rebuilt, !READ_ONCE(reset->shut), GATE_SLEEP);
+		down_read(&reset->gate);
+		if (!READ_ONCE(reset->shut))
+			break;
+		up_read(&reset->gate);
+	} while (true);
+	gate_note(reset, gate);
+}
+
+/**
+ * pagoda_gate_shut() - Keep everybody out until pagoda_gate_open()
+ * @vidmm: The manager
+ *
+ * Context: Sleeps until all who are inside are out. Not inside, and not in front of a
+ * rebuild.
+ */
+void pagoda_gate_shut(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	down_write(&reset->gate);
+	WRITE_ONCE(reset->shut, true);
+	up_write(&reset->gate);
+}
+
+/**
+ * pagoda_gate_open() - Undo pagoda_gate_shut()
+ * @vidmm: The manager
+ *
+ * Context: May sleep.
+ */
+void pagoda_gate_open(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+
+	down_write(&reset->gate);
+	WRITE_ONCE(reset->shut, false);
+	up_write(&reset->gate);
+	wake_up_all(&reset->rebuilt);
+	pagoda_deferred_kick(vidmm);
 }

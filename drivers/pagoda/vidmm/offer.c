@@ -249,8 +249,10 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 }
 
 /**
- * pagoda_offer_drop() - The device was reset: offered content of VRAM is gone
+ * pagoda_offer_drop() - VRAM is about to lose its content, or has: what is offered leaves
  * @bo: Allocation, offered or not, reservation held
+ *
+ * Nothing is copied (C198).
  *
  * Context: May sleep and allocate.
  * Return: 0 or a negative errno.
@@ -259,7 +261,7 @@ int pagoda_offer_drop(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = {};
 
-	if (!pagoda_bo_is_offered(bo) || !pagoda_lost_is_stale(bo))
+	if (!pagoda_bo_is_offered(bo) || !pagoda_bo_is_in_vram(bo))
 		return 0;
 	return pagoda_bo_place(bo, offer_placement, &ctx);
 }

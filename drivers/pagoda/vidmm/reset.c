@@ -7,6 +7,8 @@
  *					had is aborted (C189). A submission that is lost
  *					although the queue works costs only its allocations
  *	a person or a test		debugfs
+ *	the machine sleeps		suspend.c; what resets the device is that it has no
+ *					power
  *
  * All of them meet in the paging queue's recovery, which calls pagoda_reset_device().
  * Five in a minute are enough: a device that needs more of them is dead, as is one
@@ -30,6 +32,7 @@ static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
 	[PAGODA_RESET_PAGING] = "paging",
 	[PAGODA_RESET_ENGINE] = "engine",
 	[PAGODA_RESET_ASKED] = "asked for",
+	[PAGODA_RESET_SLEEP] = "sleep",
 };
 
 /**
@@ -44,6 +47,18 @@ static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
 u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
 {
 	return atomic64_read_acquire(&vidmm->resets);
+}
+
+/**
+ * pagoda_reset_count() - How often the device was reset, as people count
+ * @vidmm: The manager
+ *
+ * Context: Any.
+ * Return: The number of resets that cost content.
+ */
+u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
+{
+	return atomic64_read(&vidmm->reset.counted);
 }
 
 /**
@@ -103,7 +118,7 @@ static bool reset_is_too_many(struct pagoda_reset *reset, enum pagoda_reset_reas
 	unsigned long *oldest = &reset->times[reset->nr_times % PAGODA_RESET_LIMIT];
 
 	lockdep_assert_held(&reset->lock);
-	if (reason == PAGODA_RESET_ASKED)
+	if (reason == PAGODA_RESET_ASKED || reason == PAGODA_RESET_SLEEP)
 		return false;
 	if (reset->nr_times >= PAGODA_RESET_LIMIT &&
 	    time_before(jiffies, *oldest + PAGODA_RESET_SECONDS * HZ))
@@ -117,6 +132,9 @@ static int reset_command(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason re
 {
 	const struct pagoda_command command = { .type = VIRTIO_PAGODA_CONTROL_RESET_ADAPTER };
 
+	/* Nothing of it is under way, and the loss of its power is to come. */
+	if (reason == PAGODA_RESET_SLEEP)
+		return 0;
 	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
 		return -EOPNOTSUPP;
 	if (reset_is_too_many(&vidmm->reset, reason)) {
@@ -184,6 +202,22 @@ static void reset_died(struct pagoda_vidmm *vidmm)
 	reset_show(&vidmm->reset);
 }
 
+/* Content is lost, and values of fences may be. */
+static void reset_tell(struct pagoda_vidmm *vidmm)
+{
+	vidmm->reset.kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
+	atomic64_inc(&vidmm->reset.counted);
+	pagoda_listeners_kick(&vidmm->listeners);
+	pagoda_mfence_device_lost(vidmm);
+}
+
+/* There is nothing to lose, and until it wakes nothing to rebuild. */
+static void reset_fall_asleep(struct pagoda_reset *reset, u64 epoch)
+{
+	WRITE_ONCE(reset->asleep, true);
+	reset->kept_epoch = reset->kept ? epoch : PAGODA_RESET_KEEPS_NOTHING;
+}
+
 /* The device holds nothing of ours any more and is quiet (C191). */
 static void reset_done(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
 {
@@ -191,15 +225,18 @@ static void reset_done(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reas
 
 	reset->blaming = reason == PAGODA_RESET_PAGING;
 	WRITE_ONCE(reset->pending, true);
+	if (reason == PAGODA_RESET_SLEEP)
+		reset_fall_asleep(reset, pagoda_reset_epoch(vidmm));
 	atomic64_inc_return_release(&vidmm->resets);
 	pagoda_journal_reset(&vidmm->journal);
-	pagoda_listeners_kick(&vidmm->listeners);
-	pagoda_mfence_device_lost(vidmm);
+	if (reason != PAGODA_RESET_SLEEP)
+		reset_tell(vidmm);
 	if (vidmm->engines) {
 		pagoda_engines_refuse(vidmm->engines);
 		pagoda_engines_lost(vidmm->engines);
 	}
-	queue_work(system_unbound_wq, &reset->rebuild);
+	if (!reset->asleep)
+		queue_work(system_unbound_wq, &reset->rebuild);
 }
 
 static void reset_note(struct pagoda_reset *reset, enum pagoda_reset_reason reason, int result)
@@ -229,8 +266,9 @@ int pagoda_reset_device(struct pagoda_vidmm *vidmm, bool asked)
 	mutex_lock(&reset->lock);
 	reason = asked ? reset->reason : PAGODA_RESET_PAGING;
 	if (!reset->dead && !reset->stopped) {
-		drm_warn(vidmm->drm, "resetting the device (%s)\n", reset_reasons[reason]);
-		if (reason != PAGODA_RESET_ASKED)
+		if (reason != PAGODA_RESET_SLEEP)
+			drm_warn(vidmm->drm, "resetting the device (%s)\n", reset_reasons[reason]);
+		if (reason != PAGODA_RESET_ASKED && reason != PAGODA_RESET_SLEEP)
 			pagoda_coredump_reset(vidmm, reset_reasons[reason]);
 		reset_hold(vidmm);
 		reset_hide(vidmm);
@@ -302,6 +340,35 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 }
 
 /**
+ * pagoda_reset_wake() - The device has power again: build it anew
+ * @vidmm: The manager
+ * @error: 0; or why it can't be used, which it never is again then
+ *
+ * Nothing happens if it isn't asleep.
+ *
+ * Context: Sleeps for long; outside of the gate.
+ * Return: 0, or -ENODEV if the device is never used again.
+ */
+int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+	bool slept;
+
+	mutex_lock(&reset->lock);
+	slept = reset->asleep;
+	WRITE_ONCE(reset->asleep, false);
+	mutex_unlock(&reset->lock);
+	if (!slept)
+		return 0;
+	if (error)
+		pagoda_reset_end(vidmm, pagoda_reset_epoch(vidmm), 0, true);
+	else
+		queue_work(system_unbound_wq, &reset->rebuild);
+	wait_event(reset->rebuilt, !pagoda_reset_is_pending(vidmm));
+	return READ_ONCE(reset->dead) ? -ENODEV : 0;
+}
+
+/**
  * pagoda_reset_wait() - Wait until the device is rebuilt
  * @vidmm: The manager
  *
@@ -343,7 +410,7 @@ void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p
 	u32 i;
 
 	mutex_lock(&reset->lock);
-	drm_printf(p, "resets: %lld%s%s\n", atomic64_read(&vidmm->resets),
+	drm_printf(p, "resets: %llu%s%s\n", pagoda_reset_count(vidmm),
 		   reset->pending ? ", not rebuilt" : "", reset->dead ? ", dead" : "");
 	for (i = reset->nr_notes - min_t(u32, reset->nr_notes, PAGODA_RESET_NOTES);
 	     i < reset->nr_notes; i++) {
@@ -365,6 +432,7 @@ void pagoda_reset_init(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_reset *reset = &vidmm->reset;
 
+	reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
 	init_rwsem(&reset->gate);
 	spin_lock_init(&reset->inside_lock);
 	INIT_LIST_HEAD(&reset->inside);

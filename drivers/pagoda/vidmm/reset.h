@@ -8,6 +8,9 @@
  *		device's memory is built anew from our books
  *	gate	gate.c: ioctls stay out of phase 2
  *
+ * A sleep of the machine is a reset, too, between whose phases there is no device, and
+ * before which everything that counts left VRAM (suspend.c): nothing is lost then.
+ *
  * VRAM that was written before a reset is as good as garbage: each allocation knows
  * in which epoch its content got there, and is cleared before anybody sees it when that
  * isn't the current one (lost.c). What is evicted or paged in meanwhile, by whomever, is
@@ -16,6 +19,7 @@
 #ifndef PAGODA_VIDMM_RESET_H
 #define PAGODA_VIDMM_RESET_H
 
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -32,6 +36,8 @@ struct pagoda_vidmm;
 /** PAGODA_RESET_LIMIT: resets in PAGODA_RESET_SECONDS; one more and the device is dead. */
 #define PAGODA_RESET_LIMIT	5
 #define PAGODA_RESET_SECONDS	60
+/** PAGODA_RESET_KEEPS_NOTHING: no epoch */
+#define PAGODA_RESET_KEEPS_NOTHING	U64_MAX
 /** PAGODA_RESET_NOTES: resets remembered for debugfs and coredumps. */
 #define PAGODA_RESET_NOTES	16
 
@@ -40,12 +46,14 @@ struct pagoda_vidmm;
  * @PAGODA_RESET_PAGING: the paging queue couldn't be reset (C189)
  * @PAGODA_RESET_ENGINE: an engine couldn't be reset
  * @PAGODA_RESET_ASKED: somebody wants to see it; doesn't count for the limit
+ * @PAGODA_RESET_SLEEP: its power goes, and nothing that counts with it; the same
  * @PAGODA_RESET_REASONS: number of reasons
  */
 enum pagoda_reset_reason {
 	PAGODA_RESET_PAGING,
 	PAGODA_RESET_ENGINE,
 	PAGODA_RESET_ASKED,
+	PAGODA_RESET_SLEEP,
 	PAGODA_RESET_REASONS
 };
 
@@ -79,10 +87,16 @@ struct pagoda_reset_note {
  *	without the lock
  * @held: The engines are held by us
  * @pending: A reset isn't rebuilt yet; also read without the lock
+ * @shut: Nobody gets through the gate: the machine is about to sleep; written with @gate held
+ *	too, read without a lock
+ * @asleep: The device has no power: nothing is rebuilt; also read without the lock
+ * @kept: Bytes from the start of VRAM that outlive the sleep
+ * @kept_epoch: pagoda_reset_epoch() of what is there, %PAGODA_RESET_KEEPS_NOTHING = nothing
  * @dead: The device is never used again
  * @stopped: The hardware goes
  * @blaming: The next paging submission given up is the one that was aborted (C190)
  * @reason: What the next reset that somebody asks for is for
+ * @counted: Resets but for sleeps: what people are told of; also read without the lock
  * @times: Jiffies of the last resets that count for the limit, a ring
  * @nr_times: Their number
  * @notes: The last resets, a ring
@@ -102,10 +116,15 @@ struct pagoda_reset {
 	bool hidden;
 	bool held;
 	bool pending;
+	bool shut;
+	bool asleep;
+	u64 kept;
+	u64 kept_epoch;
 	bool dead;
 	bool stopped;
 	bool blaming;
 	enum pagoda_reset_reason reason;
+	atomic64_t counted;
 	unsigned long times[PAGODA_RESET_LIMIT];
 	u32 nr_times;
 	struct pagoda_reset_note notes[PAGODA_RESET_NOTES];
@@ -129,6 +148,8 @@ void pagoda_reset_wait(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm);
 u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm);
+u64 pagoda_reset_count(struct pagoda_vidmm *vidmm);
+int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm);
 
 /* reset_rebuild.c */
@@ -136,5 +157,7 @@ void pagoda_reset_rebuild(struct work_struct *work);
 
 /* gate.c */
 bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm);
+void pagoda_gate_shut(struct pagoda_vidmm *vidmm);
+void pagoda_gate_open(struct pagoda_vidmm *vidmm);
 
 #endif

@@ -120,7 +120,9 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	bool stale, clear;
 	int ret;
 
-	ret = pagoda_offer_drop(bo);
+	pagoda_suspend_kept(bo);
+	stale = pagoda_lost_is_stale(bo);
+	ret = stale ? pagoda_offer_drop(bo) : 0;
 	if (ret)
 		return ret;
 	stale = pagoda_lost_is_stale(bo);
@@ -139,8 +141,15 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	return ret;
 }
 
-/* The allocation with the number, or the next one; a reference. */
-static struct pagoda_bo *rebuild_next(struct pagoda_vidmm *vidmm, unsigned long *id)
+/**
+ * pagoda_bo_next() - All allocations, one after another
+ * @vidmm: The manager
+ * @id: Number to begin with; that of the allocation found
+ *
+ * Context: Any but interrupts.
+ * Return: The allocation with the number, or the next one, a reference; or NULL.
+ */
+struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 {
 	struct pagoda_bo *bo;
 
@@ -159,7 +168,7 @@ static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 	unsigned long id = 0;
 	int ret = 0;
 
-	for (; !ret && (bo = rebuild_next(vidmm, &id)); id++) {
+	for (; !ret && (bo = pagoda_bo_next(vidmm, &id)); id++) {
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		ret = rebuild_reserved(vidmm, bo, lost);
 		dma_resv_unlock(bo->ttm.base.resv);
@@ -250,7 +259,8 @@ void pagoda_reset_rebuild(struct work_struct *work)
 
 	down_write(&reset->gate);
 	/* A reset that is rebuilt already queued it once more. */
-	while (pagoda_reset_is_pending(vidmm) && rebuild_try(vidmm, &tries))
+	while (pagoda_reset_is_pending(vidmm) && !READ_ONCE(reset->asleep) &&
+	       rebuild_try(vidmm, &tries))
 		;
 	up_write(&reset->gate);
 }

@@ -302,7 +302,7 @@ int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attem
 	ret = residency_enter_alone(vidmm, interruptible);
 	if (ret || attempt != PAGODA_ATTEMPT_EMPTIED)
 		return ret;
-	ret = pagoda_room_wait_idle(vidmm, interruptible);
+	ret = pagoda_room_wait_idle(vidmm, interruptible, MAX_SCHEDULE_TIMEOUT);
 	if (ret)
 		pagoda_residency_leave(vidmm, attempt);
 	return ret;

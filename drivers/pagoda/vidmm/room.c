@@ -192,25 +192,26 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
  * pagoda_room_wait_idle() - Wait until page tables and save areas may leave
  * @vidmm: The manager; the caller keeps new submissions out
  * @interruptible: Signals end the wait
+ * @timeout: For all of it, in jiffies
  *
  * They stay while something of their VM executes (C85, C123): what stood in the way
  * because of that doesn't afterwards.
  *
  * Context: Sleeps, as long as jobs last. Outside of reservations.
- * Return: 0 or -ERESTARTSYS.
+ * Return: 0, -ERESTARTSYS or -ETIME.
  */
-int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible)
+int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long timeout)
 {
 	struct pagoda_vm *vm;
-	long left = 1;
+	long left = timeout;
 
 	mutex_lock(&vidmm->reset.vms_lock);
 	list_for_each_entry(vm, &vidmm->reset.vms, entry) {
 		left = dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP,
-					     interruptible, MAX_SCHEDULE_TIMEOUT);
-		if (left < 0)
+					     interruptible, left);
+		if (left <= 0)
 			break;
 	}
 	mutex_unlock(&vidmm->reset.vms_lock);
-	return min(left, 0l);
+	return left ? min(left, 0l) : -ETIME;
 }

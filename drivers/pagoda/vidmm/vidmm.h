@@ -729,6 +729,8 @@ int pagoda_lost_clear(struct pagoda_bo *bo);
 int pagoda_lost_settle(struct pagoda_bo *bo);
 bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
 void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
+struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
+void pagoda_suspend_kept(struct pagoda_bo *bo);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
 u32 pagoda_bo_vram_flags(u32 flags);
 /* Fill places[] (at least 4) for the allocation; returns the number of them. */
@@ -803,7 +805,7 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 			  struct dma_fence *fence);
 bool pagoda_vm_may_evict(struct pagoda_bo *bo);
 void pagoda_vm_table_evict(struct pagoda_bo *bo);
-int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible);
+int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long timeout);
 
 /* ---- Monitored fences (fence*.c) ------------------------------------------ */
 

@@ -50,6 +50,9 @@
  *
  * A refused call has no side effect. With drm.debug=0x2 (driver) the kernel log names the
  * check that refused.
+ *
+ * While the machine falls asleep, and until it is awake, calls wait. Content and work that
+ * was submitted outlive that; what is offered may be lost.
  */
 #ifndef _PAGODA_DRM_H_
 #define _PAGODA_DRM_H_
