@@ -4,6 +4,7 @@
 #include <linux/sizes.h>
 #include <linux/virtio_config.h>
 
+#include "prove.h"
 #include "virtio/check.h"
 
 #define PAGODA_OP_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##NAME))
@@ -572,7 +573,56 @@ static void pagoda_virtio_answers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, pagoda_answer_check(&answer, sizeof(answer)));
 }
 
+/* Of the eight combinations of the preserve flags four make sense; no other bit does. */
+static void pagoda_virtio_config_preserved(struct kunit *test)
+{
+	static const struct {
+		u32 flags;
+		u64 bytes;
+		u64 standby;
+		u64 hibernate;
+	} good[] = {
+		{ 0, 0, 0, 0 },
+		{ VIRTIO_PAGODA_PRESERVED_STANDBY, 0, SZ_64M, 0 },
+		{ VIRTIO_PAGODA_PRESERVED_STANDBY | VIRTIO_PAGODA_PRESERVED_HIBERNATE, 0, SZ_64M,
+		  SZ_64M },
+		{ VIRTIO_PAGODA_PRESERVED_STANDBY | VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART, SZ_4K,
+		  SZ_64M, SZ_4K },
+		{ VIRTIO_PAGODA_PRESERVED_STANDBY | VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART,
+		  SZ_64M - SZ_4K, SZ_64M, SZ_64M - SZ_4K },
+	};
+	static const u64 sizes[] = { 0, 1, SZ_4K, SZ_4K + 1, SZ_64M - SZ_4K, SZ_64M, U64_MAX };
+	u32 flags, size, i;
+
+	for (flags = 0; flags < 16; flags++) {
+		for (size = 0; size < ARRAY_SIZE(sizes); size++) {
+			struct virtio_pagoda_config config = pagoda_test_config();
+			struct pagoda_refusal refusal = {};
+			struct pagoda_config_counts counts;
+			struct pagoda_device_info info = {};
+			int ret;
+
+			config.preserved = cpu_to_le32(flags);
+			config.preserved_bytes = cpu_to_le64(sizes[size]);
+			ret = pagoda_config_check(&config, pagoda_test_features(), &info, &counts,
+						  &refusal);
+			for (i = 0; i < ARRAY_SIZE(good); i++)
+				if (flags == good[i].flags && sizes[size] == good[i].bytes)
+					break;
+			PAGODA_PROVES(C199);
+			KUNIT_EXPECT_EQ(test, i < ARRAY_SIZE(good) ? 0 : -EINVAL, ret);
+			if (i == ARRAY_SIZE(good)) {
+				KUNIT_EXPECT_NOT_NULL(test, strstr(refusal.field, "preserved"));
+				continue;
+			}
+			KUNIT_EXPECT_EQ(test, good[i].standby, info.preserved_standby);
+			KUNIT_EXPECT_EQ(test, good[i].hibernate, info.preserved_hibernate);
+		}
+	}
+}
+
 static struct kunit_case pagoda_virtio_cases[] = {
+	KUNIT_CASE(pagoda_virtio_config_preserved),
 	KUNIT_CASE_PARAM(pagoda_virtio_config_field, pagoda_config_gen_params),
 	KUNIT_CASE(pagoda_virtio_config_good),
 	KUNIT_CASE(pagoda_virtio_config_bare),

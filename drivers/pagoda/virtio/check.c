@@ -204,6 +204,41 @@ static int pagoda_config_check_mmu(const struct pagoda_device_info *info, u64 fe
 	return 0;
 }
 
+/* The combinations that make sense (C199): who outlives hibernation outlives standby. */
+static bool pagoda_preserved_valid(u32 preserved)
+{
+	switch (preserved) {
+	case 0:
+	case VIRTIO_PAGODA_PRESERVED_STANDBY:
+	case VIRTIO_PAGODA_PRESERVED_STANDBY | VIRTIO_PAGODA_PRESERVED_HIBERNATE:
+	case VIRTIO_PAGODA_PRESERVED_STANDBY | VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int pagoda_config_check_preserved(const struct virtio_pagoda_config *config,
+					 struct pagoda_device_info *info,
+					 struct pagoda_refusal *refusal)
+{
+	u32 preserved = le32_to_cpu(config->preserved);
+	u64 bytes = le64_to_cpu(config->preserved_bytes);
+	bool part = preserved & VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART;
+
+	if (!pagoda_preserved_valid(preserved))
+		return pagoda_refuse(refusal, "preserved", preserved,
+				     "flags that contradict each other, or unknown ones");
+	if (!bytes != !part || bytes % VIRTIO_PAGODA_PAGE_SIZE || bytes >= info->vram_size)
+		return pagoda_refuse(refusal, "preserved_bytes", bytes,
+				     "not whole pages, all of VRAM, or doesn't fit preserved");
+	info->preserved_standby = preserved ? info->vram_size : 0;
+	info->preserved_hibernate = bytes;
+	if (preserved & VIRTIO_PAGODA_PRESERVED_HIBERNATE)
+		info->preserved_hibernate = info->vram_size;
+	return 0;
+}
+
 static int pagoda_config_check_counts(const struct pagoda_device_info *info,
 				      const struct pagoda_config_counts *counts,
 				      struct pagoda_refusal *refusal)
@@ -283,6 +318,8 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 		ret = pagoda_config_check_ranges(info, features, refusal);
 	if (!ret)
 		ret = pagoda_config_check_mmu(info, features, refusal);
+	if (!ret)
+		ret = pagoda_config_check_preserved(config, info, refusal);
 	if (!ret)
 		ret = pagoda_config_check_counts(info, counts, refusal);
 	return ret;

@@ -91,7 +91,10 @@ enum virtio_pagoda_opcode {
 #define VIRTIO_PAGODA_F_OP(opcode)	((opcode) - 1)
 /** VIRTIO_PAGODA_F_CPU_WINDOW: part of VRAM can be reached by the CPU. */
 #define VIRTIO_PAGODA_F_CPU_WINDOW	50
-/** VIRTIO_PAGODA_F_VRAM_ZEROED: VRAM reads as zeros after device reset. */
+/**
+ * VIRTIO_PAGODA_F_VRAM_ZEROED: VRAM reads as zeros after device reset; but for what is
+ * preserved of it, when the device lost its power before.
+ */
 #define VIRTIO_PAGODA_F_VRAM_ZEROED	51
 /** VIRTIO_PAGODA_F_COHERENT: the device snoops CPU caches where a mapping asks. */
 #define VIRTIO_PAGODA_F_COHERENT	52
@@ -173,7 +176,10 @@ enum virtio_pagoda_segment {
  * @swizzling_bytes: Bytes of the linear window of each range, multiple of 64 KiB; 0
  *	exactly when @swizzling_ranges is 0
  * @swizzling_extents: Entries of the list of the ranges' windows
- * @reserved: Zero
+ * @preserved: VIRTIO_PAGODA_PRESERVED_ flags: when VRAM outlives that the device loses its
+ *	power. None, STANDBY, STANDBY with HIBERNATE, or STANDBY with HIBERNATE_PART
+ * @preserved_bytes: HIBERNATE_PART: bytes from the start of VRAM, multiple of the page size,
+ *	less than @vram_size and not zero; else 0
  */
 struct virtio_pagoda_config {
 	__le64 vram_size;
@@ -194,8 +200,16 @@ struct virtio_pagoda_config {
 	__le64 mmu_pages;
 	__le64 swizzling_bytes;
 	__le32 swizzling_extents;
-	__le32 reserved;
+	__le32 preserved;
+	__le64 preserved_bytes;
 };
+
+/** VIRTIO_PAGODA_PRESERVED_STANDBY: all of it outlives that the machine's memory stays. */
+#define VIRTIO_PAGODA_PRESERVED_STANDBY		(1u << 0)
+/** VIRTIO_PAGODA_PRESERVED_HIBERNATE: and that it is restored from an image. */
+#define VIRTIO_PAGODA_PRESERVED_HIBERNATE	(1u << 1)
+/** VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART: a part does. */
+#define VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART	(1u << 2)
 
 /* ------------------------------------------------------------------------ */
 /* Faults, completions, events                                               */
@@ -1147,7 +1161,7 @@ struct virtio_pagoda_notify_alloc {
 
 #define VIRTIO_PAGODA_ASSERT_SIZE(type, size) \
 	_Static_assert(sizeof(struct virtio_pagoda_##type) == (size), "size of " #type)
-VIRTIO_PAGODA_ASSERT_SIZE(config, 96);
+VIRTIO_PAGODA_ASSERT_SIZE(config, 104);
 VIRTIO_PAGODA_ASSERT_SIZE(fault, 56);
 VIRTIO_PAGODA_ASSERT_SIZE(request, 32);
 VIRTIO_PAGODA_ASSERT_SIZE(completion, 72);
