@@ -5,12 +5,15 @@
  *
  *	probe	virtio -> drm device -> vidmm -> registered
  *	remove	unplugged -> vidmm stopped: the hardware may go
+ *	sleep	what VRAM holds leaves while memory can be had, then, when nothing of user
+ *		space runs any more, the hardware loses its power
  *	release	last file closed, last mapping gone -> vidmm destroyed
  *
  * From unplug on no ioctl gets in and CPU faults get an empty page.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/suspend.h>
 #include <drm/drm_debugfs.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -160,6 +163,68 @@ static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_
 	return ret;
 }
 
+/*
+ * Before processes are frozen. A kernel that is about to be replaced by a hibernated one
+ * stops its devices as if for hibernation: that one may not come.
+ */
+static int pagoda_device_notify(struct notifier_block *nb, unsigned long event, void *data)
+{
+	struct pagoda_device *pagoda = container_of(nb, struct pagoda_device, sleep);
+	enum pagoda_sleep kind = PAGODA_SLEEP_STANDBY;
+
+	switch (event) {
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		kind = PAGODA_SLEEP_HIBERNATE;
+		fallthrough;
+	case PM_SUSPEND_PREPARE:
+		return notifier_from_errno(pagoda_vidmm_prepare_sleep(pagoda->vidmm, kind));
+	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
+	case PM_POST_SUSPEND:
+		pagoda_vidmm_end_sleep(pagoda->vidmm);
+		return NOTIFY_OK;
+	default:
+		return NOTIFY_DONE;
+	}
+}
+
+static int pagoda_device_sleep(void *priv)
+{
+	struct pagoda_device *pagoda = priv;
+
+	return pagoda_vidmm_sleep(pagoda->vidmm);
+}
+
+static int pagoda_device_wake(void *priv, int error)
+{
+	struct pagoda_device *pagoda = priv;
+
+	return pagoda_vidmm_wake(pagoda->vidmm, error);
+}
+
+/* Nobody says so any more if the machine was about to sleep. */
+static void pagoda_device_stay_awake(struct pagoda_device *pagoda)
+{
+	unregister_pm_notifier(&pagoda->sleep);
+	pagoda_vidmm_end_sleep(pagoda->vidmm);
+}
+
+/* From here on user space sees it. */
+static int pagoda_device_register(struct pagoda_device *pagoda)
+{
+	int ret;
+
+	pagoda->sleep.notifier_call = pagoda_device_notify;
+	ret = register_pm_notifier(&pagoda->sleep);
+	if (ret)
+		return ret;
+	ret = drm_dev_register(&pagoda->drm, 0);
+	if (ret)
+		pagoda_device_stay_awake(pagoda);
+	return ret;
+}
+
 static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
 {
 	struct pagoda_device *pagoda;
@@ -176,7 +241,7 @@ static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
 	ret = pagoda_device_init_vidmm(pagoda, virtio);
 	if (ret)
 		return ret;
-	ret = drm_dev_register(&pagoda->drm, 0);
+	ret = pagoda_device_register(pagoda);
 	if (ret) {
 		pagoda_vidmm_stop(pagoda->vidmm);
 		return ret;
@@ -195,6 +260,7 @@ static void pagoda_device_remove(void *priv)
 {
 	struct pagoda_device *pagoda = priv;
 
+	pagoda_device_stay_awake(pagoda);
 	drm_dev_unplug(&pagoda->drm);
 	pagoda_vidmm_stop(pagoda->vidmm);
 }
@@ -218,5 +284,7 @@ static void pagoda_device_event(void *priv, const struct pagoda_event *event)
 const struct pagoda_virtio_callbacks pagoda_device_callbacks = {
 	.probe = pagoda_device_probe,
 	.remove = pagoda_device_remove,
+	.sleep = pagoda_device_sleep,
+	.wake = pagoda_device_wake,
 	.event = pagoda_device_event,
 };

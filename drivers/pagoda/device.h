@@ -2,6 +2,7 @@
 #ifndef PAGODA_DEVICE_H
 #define PAGODA_DEVICE_H
 
+#include <linux/notifier.h>
 #include <drm/drm_device.h>
 #include <pagoda/virtio.h>
 
@@ -44,12 +45,14 @@ extern struct pagoda_options pagoda_options;
  *	the transport goes with the hardware
  * @vidmm: Memory manager; goes with @drm, not with the hardware
  * @virtio: The hardware; only between drm_dev_enter() and drm_dev_exit()
+ * @sleep: Told when the machine is about to sleep, while the hardware is there
  */
 struct pagoda_device {
 	struct drm_device drm;
 	struct pagoda_device_info info;
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_virtio *virtio;
+	struct notifier_block sleep;
 };
 
 /** pagoda_device_of_drm() - Device around its DRM part. */

@@ -123,12 +123,18 @@ struct pagoda_event {
  * @remove: The device goes. When it returns nothing of @priv may use the device
  *	any more; work in flight still executes until then if the device is alive.
  *	May sleep
+ * @sleep: The device will lose its power. May sleep; when it returns 0 nothing of @priv
+ *	uses the device until @wake, else it won't lose it
+ * @wake: The device has its power back after @sleep, or the argument says why it can't be
+ *	used again. May sleep; 0, or a negative error code if it won't be used
  * @event: The device tells something. Interrupt context; never before @probe
- *	returned 0 nor after @remove began. May be NULL
+ *	returned 0, between @sleep and @wake, nor after @remove began. May be NULL
  */
 struct pagoda_virtio_callbacks {
 	int (*probe)(struct pagoda_virtio *virtio, void **priv);
 	void (*remove)(void *priv);
+	int (*sleep)(void *priv);
+	int (*wake)(void *priv, int error);
 	void (*event)(void *priv, const struct pagoda_event *event);
 };
 

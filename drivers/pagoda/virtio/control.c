@@ -123,6 +123,8 @@ static int pagoda_control_call(struct pagoda_virtio *virtio,
 	int ret;
 
 	lockdep_assert_held(&control->lock);
+	if (!control->vq)
+		return -ENODEV;
 	slot = pagoda_control_slot(control);
 	if (!slot)
 		return -ETIMEDOUT;
@@ -285,17 +287,41 @@ int pagoda_control_init(struct pagoda_virtio *virtio)
 }
 
 /**
+ * pagoda_control_detach() - Take all commands back
+ * @control: Control queue of a device that was reset
+ *
+ * Context: process.
+ */
+void pagoda_control_detach(struct pagoda_control *control)
+{
+	struct pagoda_control_slot *slot;
+
+	while (control->vq && (slot = virtqueue_detach_unused_buf(control->vq)))
+		slot->busy = false;
+}
+
+/**
+ * pagoda_control_attach() - The device has power again, or none
+ * @control: Control queue; the device has no command
+ * @vq: Its new virtqueue; NULL: there is none, and commands fail
+ *
+ * Context: process.
+ */
+void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq)
+{
+	mutex_lock(&control->lock);
+	control->vq = vq;
+	mutex_unlock(&control->lock);
+}
+
+/**
  * pagoda_control_fini() - Free the commands
- * @virtio: Device that was reset
+ * @virtio: Device that was reset and has none of them
  *
  * Context: process.
  */
 void pagoda_control_fini(struct pagoda_virtio *virtio)
 {
-	struct pagoda_control *control = &virtio->control;
-
-	while (control->vq && virtqueue_detach_unused_buf(control->vq))
-		;
-	kfree(control->slots);
-	control->slots = NULL;
+	kfree(virtio->control.slots);
+	virtio->control.slots = NULL;
 }

@@ -14,7 +14,6 @@
 #include "check.h"
 #include "internal.h"
 
-#define PAGODA_MAX_QUEUES	(VIRTIO_PAGODA_QUEUE_EXEC0 + VIRTIO_PAGODA_MAX_ENGINES)
 /* One number a bit the driver may want. */
 #define PAGODA_MAX_FEATURES	64
 
@@ -82,15 +81,14 @@ static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 {
 	struct virtio_device *vdev = virtio->vdev;
 	struct pagoda_device_info *info = &virtio->info;
-	struct virtio_pagoda_config config;
 	struct pagoda_refusal refusal = {};
 	int ret;
 
 	ret = pagoda_features_check(vdev->features, &refusal);
 	if (ret)
 		return pagoda_virtio_refuse(virtio, &refusal, ret);
-	virtio_cread_bytes(vdev, 0, &config, sizeof(config));
-	ret = pagoda_config_check(&config, vdev->features, info, counts, &refusal);
+	virtio_cread_bytes(vdev, 0, &virtio->config, sizeof(virtio->config));
+	ret = pagoda_config_check(&virtio->config, vdev->features, info, counts, &refusal);
 	if (ret)
 		return pagoda_virtio_refuse(virtio, &refusal, ret);
 	info->dma_dev = vdev->dev.parent;
@@ -101,7 +99,15 @@ static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 	return ret;
 }
 
-static int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs)
+/**
+ * pagoda_virtio_find_queues() - Have the device make its virtqueues
+ * @virtio: Device without any
+ * @vqs: Receives them, %PAGODA_MAX_QUEUES at most
+ *
+ * Context: may sleep and allocate.
+ * Return: 0 or a negative error code.
+ */
+int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 {
 	struct virtqueue_info infos[PAGODA_MAX_QUEUES] = {
 		[VIRTIO_PAGODA_QUEUE_CONTROL] = { "control", pagoda_control_interrupt },
@@ -141,8 +147,18 @@ static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
 	return ret;
 }
 
-static int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
-				   struct pagoda_extent **extents)
+/**
+ * pagoda_virtio_read_list() - Read an extent list
+ * @virtio: Device, ready
+ * @list: enum virtio_pagoda_extents
+ * @count: Entries
+ * @extents: Receives the list, kvfree() it in any case
+ *
+ * Context: may sleep and allocate.
+ * Return: 0, -ENOMEM or as pagoda_control_get_extents().
+ */
+int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
+			    struct pagoda_extent **extents)
 {
 	int ret;
 
@@ -210,13 +226,53 @@ static void pagoda_virtio_free(struct pagoda_virtio *virtio)
 	kfree(virtio);
 }
 
-/* After the reset the device reaches no memory any more: take everything back. */
-static void pagoda_virtio_down(struct pagoda_virtio *virtio)
+/**
+ * pagoda_virtio_quiet() - Reset the device and take everything back
+ * @virtio: Device, in any state
+ *
+ * It reaches no memory any more.
+ *
+ * Context: may sleep.
+ */
+void pagoda_virtio_quiet(struct pagoda_virtio *virtio)
 {
 	virtio_reset_device(virtio->vdev);
 	virtio_synchronize_cbs(virtio->vdev);
 	pagoda_ring_detach(&virtio->paging);
 	pagoda_exec_detach(virtio);
+	pagoda_events_detach(&virtio->events);
+	pagoda_control_detach(&virtio->control);
+}
+
+/**
+ * pagoda_virtio_sleep_top() - Tell the top that the device will lose its power
+ * @virtio: Device
+ *
+ * Context: may sleep.
+ * Return: 0, or why it mustn't.
+ */
+int pagoda_virtio_sleep_top(struct pagoda_virtio *virtio)
+{
+	return pagoda_callbacks->sleep(virtio->priv);
+}
+
+/**
+ * pagoda_virtio_wake_top() - Tell the top that the device has power again
+ * @virtio: Device
+ * @error: 0, or why it can't be used
+ *
+ * Context: may sleep.
+ * Return: 0, or why it won't be used.
+ */
+int pagoda_virtio_wake_top(struct pagoda_virtio *virtio, int error)
+{
+	return pagoda_callbacks->wake(virtio->priv, error);
+}
+
+static void pagoda_virtio_down(struct pagoda_virtio *virtio)
+{
+	pagoda_virtio_quiet(virtio);
+	pagoda_exec_fini(virtio);
 	pagoda_events_fini(virtio);
 	pagoda_control_fini(virtio);
 	if (virtio->control.vq)
@@ -304,6 +360,8 @@ static struct virtio_driver pagoda_virtio_driver = {
 	.validate = pagoda_virtio_validate,
 	.probe = pagoda_virtio_probe,
 	.remove = pagoda_virtio_remove,
+	.freeze = pagoda_power_freeze,
+	.restore = pagoda_power_restore,
 };
 
 /**

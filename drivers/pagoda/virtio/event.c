@@ -84,7 +84,32 @@ void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable)
 }
 
 /**
- * pagoda_events_init() - Lay the buffers out
+ * pagoda_events_attach() - Lay the buffers out
+ * @events: Event queue with buffers
+ * @vq: Its virtqueue; the device is ready. NULL: there is none
+ *
+ * Context: process.
+ * Return: 0 or -ENODEV.
+ */
+int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq)
+{
+	u32 i;
+	int ret = 0;
+
+	spin_lock_irq(&events->lock);
+	events->vq = vq;
+	for (i = 0; vq && i < events->count && !ret; i++)
+		ret = pagoda_event_post(events, &events->buffers[i]);
+	spin_unlock_irq(&events->lock);
+	if (ret)
+		return -ENODEV;
+	if (vq)
+		virtqueue_kick(vq);
+	return 0;
+}
+
+/**
+ * pagoda_events_init() - Allocate buffers and lay them out
  * @virtio: Device, ready
  *
  * Context: may sleep and allocate.
@@ -93,35 +118,34 @@ void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable)
 int pagoda_events_init(struct pagoda_virtio *virtio)
 {
 	struct pagoda_event_queue *events = &virtio->events;
-	u32 i, count;
-	int ret = 0;
 
-	count = min_t(u32, PAGODA_EVENT_BUFFERS, virtqueue_get_vring_size(events->vq));
-	events->buffers = kcalloc(count, sizeof(*events->buffers), GFP_KERNEL);
+	events->count = min_t(u32, PAGODA_EVENT_BUFFERS, virtqueue_get_vring_size(events->vq));
+	events->buffers = kcalloc(events->count, sizeof(*events->buffers), GFP_KERNEL);
 	if (!events->buffers)
 		return -ENOMEM;
-	spin_lock_irq(&events->lock);
-	for (i = 0; i < count && !ret; i++)
-		ret = pagoda_event_post(events, &events->buffers[i]);
-	spin_unlock_irq(&events->lock);
-	if (ret)
-		return -ENODEV;
-	virtqueue_kick(events->vq);
-	return 0;
+	return pagoda_events_attach(events, events->vq);
+}
+
+/**
+ * pagoda_events_detach() - Take the buffers back
+ * @events: Event queue of a device that was reset
+ *
+ * Context: process.
+ */
+void pagoda_events_detach(struct pagoda_event_queue *events)
+{
+	while (events->vq && virtqueue_detach_unused_buf(events->vq))
+		;
 }
 
 /**
  * pagoda_events_fini() - Free the buffers
- * @virtio: Device that was reset
+ * @virtio: Device that was reset and has none of them
  *
  * Context: process.
  */
 void pagoda_events_fini(struct pagoda_virtio *virtio)
 {
-	struct pagoda_event_queue *events = &virtio->events;
-
-	while (events->vq && virtqueue_detach_unused_buf(events->vq))
-		;
-	kfree(events->buffers);
-	events->buffers = NULL;
+	kfree(virtio->events.buffers);
+	virtio->events.buffers = NULL;
 }

@@ -60,7 +60,7 @@ int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 }
 
 /**
- * pagoda_exec_detach() - Give back what engines kept, free the queues
+ * pagoda_exec_detach() - Give back what engines kept
  * @virtio: Device that was reset
  *
  * Context: process.
@@ -71,6 +71,34 @@ void pagoda_exec_detach(struct pagoda_virtio *virtio)
 
 	for (i = 0; virtio->engines && i < virtio->info.num_engines; i++)
 		pagoda_ring_detach(&virtio->engines[i]);
+}
+
+/**
+ * pagoda_exec_attach() - pagoda_ring_attach() for all engines
+ * @virtio: Device
+ * @vqs: Its virtqueues, the execution queues only; NULL: there are none
+ *
+ * Context: process; nobody submits.
+ * Return: 0 or -ENODEV.
+ */
+int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < virtio->info.num_engines; i++)
+		ret = pagoda_ring_attach(&virtio->engines[i], vqs ? vqs[i] : NULL) ?: ret;
+	return ret;
+}
+
+/**
+ * pagoda_exec_fini() - Free the queues
+ * @virtio: Device; nobody submits any more
+ *
+ * Context: process.
+ */
+void pagoda_exec_fini(struct pagoda_virtio *virtio)
+{
 	kfree(virtio->engines);
 	virtio->engines = NULL;
 }

@@ -3,6 +3,7 @@
  * Inside of the virtio layer.
  *
  *	driver.c   finds devices, brings them up and down
+ *	power.c    the same while the machine sleeps and wakes
  *	check.c    what a device says about itself; answer.c: while it works
  *	control.c  commands that wait for their answer
  *	ring.c     requests: the transport of the paging queue and of each engine
@@ -21,6 +22,8 @@
 #include <linux/virtio.h>
 
 #include <pagoda/virtio.h>
+
+#define PAGODA_MAX_QUEUES	(VIRTIO_PAGODA_QUEUE_EXEC0 + VIRTIO_PAGODA_MAX_ENGINES)
 
 /**
  * PAGODA_CONTROL_TIMEOUT_MS: a command that takes longer isn't answered. A reset of a queue
@@ -41,9 +44,11 @@
  * struct pagoda_ring - A queue of requests: paging or an engine's
  * @base: Transport
  * @virtio: Device
- * @vq: Virtqueue
- * @lock: Protects @vq
+ * @vq: Virtqueue; NULL while the device has no power
+ * @lock: Protects @vq, @last and @before
  * @depth: Requests it has room for
+ * @last: Number of the last request it was given
+ * @before: The same when it last lost its power: the device counts from there
  * @outstanding: Requests submitted whose complete() hasn't returned
  * @doorbells: Doorbells rung
  */
@@ -51,8 +56,10 @@ struct pagoda_ring {
 	struct pagoda_transport base;
 	struct pagoda_virtio *virtio;
 	struct virtqueue *vq;
-	spinlock_t lock;	/* vq */
+	spinlock_t lock;	/* vq, last, before */
 	u32 depth;
+	u64 last;
+	u64 before;
 	atomic_t outstanding;
 	atomic64_t doorbells;
 };
@@ -78,7 +85,7 @@ struct pagoda_control_slot {
 
 /**
  * struct pagoda_control - The control queue
- * @vq: Virtqueue
+ * @vq: Virtqueue; NULL while the device has no power
  * @lock: One command at a time. Taken on the way to fences (reset): nobody
  *	allocates under it
  * @vq_lock: Protects @vq and the slots' @busy; nests in @lock
@@ -99,17 +106,20 @@ struct pagoda_control {
  * @lock: Protects @vq and @enabled; held during the callback
  * @enabled: The top wants to know
  * @buffers: What the device writes
+ * @count: Their number
  */
 struct pagoda_event_queue {
 	struct virtqueue *vq;
 	spinlock_t lock;	/* vq, enabled */
 	bool enabled;
 	struct virtio_pagoda_event *buffers;
+	u32 count;
 };
 
 /**
  * struct pagoda_virtio - A device
  * @vdev: virtio's view of it
+ * @config: The configuration space, as it was then
  * @info: What it said about itself; constant after probe
  * @window: pagoda_device_info.window
  * @invalid: pagoda_device_info.invalid
@@ -122,6 +132,7 @@ struct pagoda_event_queue {
  */
 struct pagoda_virtio {
 	struct virtio_device *vdev;
+	struct virtio_pagoda_config config;
 	struct pagoda_device_info info;
 	struct pagoda_extent *window;
 	struct pagoda_extent *invalid;
@@ -133,8 +144,22 @@ struct pagoda_virtio {
 	void *priv;
 };
 
+/* driver.c */
+int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs);
+int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
+			    struct pagoda_extent **extents);
+void pagoda_virtio_quiet(struct pagoda_virtio *virtio);
+int pagoda_virtio_sleep_top(struct pagoda_virtio *virtio);
+int pagoda_virtio_wake_top(struct pagoda_virtio *virtio, int error);
+
+/* power.c */
+int pagoda_power_freeze(struct virtio_device *vdev);
+int pagoda_power_restore(struct virtio_device *vdev);
+
 /* control.c */
 int pagoda_control_init(struct pagoda_virtio *virtio);
+void pagoda_control_detach(struct pagoda_control *control);
+void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq);
 void pagoda_control_fini(struct pagoda_virtio *virtio);
 void pagoda_control_interrupt(struct virtqueue *vq);
 int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
@@ -148,15 +173,20 @@ void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq);
 void pagoda_ring_drain(struct pagoda_ring *ring);
 void pagoda_ring_detach(struct pagoda_ring *ring);
+int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq);
 void pagoda_paging_interrupt(struct virtqueue *vq);
 
 /* exec.c */
 int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 void pagoda_exec_detach(struct pagoda_virtio *virtio);
+int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs);
+void pagoda_exec_fini(struct pagoda_virtio *virtio);
 void pagoda_exec_interrupt(struct virtqueue *vq);
 
 /* event.c */
 int pagoda_events_init(struct pagoda_virtio *virtio);
+void pagoda_events_detach(struct pagoda_event_queue *events);
+int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq);
 void pagoda_events_fini(struct pagoda_virtio *virtio);
 void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable);
 void pagoda_event_interrupt(struct virtqueue *vq);

@@ -6,6 +6,8 @@
  * A request is three descriptors: head, buffer, completion. Indirect descriptors
  * are not negotiated, so that nothing is allocated on the way to a fence and
  * the ring's room is known beforehand.
+ *
+ * A device that lost its power counts requests from 1 again. Nobody but this file knows.
  */
 #include <linux/delay.h>
 #include <linux/iopoll.h>
@@ -30,6 +32,9 @@ static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request
 	struct pagoda_fault fault;
 	enum pagoda_outcome outcome;
 
+	le64_add_cpu(&completion.seqno, ring->before);
+	if (completion.fault.reason)
+		le64_add_cpu(&completion.fault.seqno, ring->before);
 	outcome = pagoda_completion_check(&completion, len, ring->vq->index, request, &fault);
 	request->complete(request, outcome, &fault);
 	atomic_dec(&ring->outstanding);
@@ -37,12 +42,12 @@ static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request
 
 static struct pagoda_request *pagoda_ring_take(struct pagoda_ring *ring, u32 *len)
 {
-	struct pagoda_request *request;
+	struct pagoda_request *request = NULL;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ring->lock, flags);
 	/* When interrupts are on again, more may be there without one. */
-	while (!(request = virtqueue_get_buf(ring->vq, len)))
+	while (ring->vq && !(request = virtqueue_get_buf(ring->vq, len)))
 		if (virtqueue_enable_cb(ring->vq) || virtqueue_is_broken(ring->vq))
 			break;
 	spin_unlock_irqrestore(&ring->lock, flags);
@@ -62,7 +67,8 @@ void pagoda_ring_drain(struct pagoda_ring *ring)
 	u32 len;
 
 	spin_lock_irqsave(&ring->lock, flags);
-	virtqueue_disable_cb(ring->vq);
+	if (ring->vq)
+		virtqueue_disable_cb(ring->vq);
 	spin_unlock_irqrestore(&ring->lock, flags);
 	while ((request = pagoda_ring_take(ring, &len)))
 		pagoda_ring_complete(ring, request, len);
@@ -105,7 +111,7 @@ static int pagoda_ring_submit(struct pagoda_transport *transport,
 	int ret;
 
 	request->header = (struct virtio_pagoda_request) {
-		.seqno = cpu_to_le64(request->seqno),
+		.seqno = cpu_to_le64(request->seqno - ring->before),
 		.size = cpu_to_le32(request->size),
 		.start = cpu_to_le32(request->start),
 		.context = cpu_to_le64(request->context),
@@ -114,7 +120,9 @@ static int pagoda_ring_submit(struct pagoda_transport *transport,
 	memset(&request->completion, 0, sizeof(request->completion));
 	atomic_inc(&ring->outstanding);
 	spin_lock_irqsave(&ring->lock, flags);
-	ret = pagoda_ring_add(ring, request);
+	ret = ring->vq ? pagoda_ring_add(ring, request) : -ENODEV;
+	if (!ret)
+		ring->last = request->seqno;
 	spin_unlock_irqrestore(&ring->lock, flags);
 	if (!ret)
 		return 0;
@@ -130,7 +138,7 @@ static void pagoda_ring_kick(struct pagoda_transport *transport)
 	bool notify;
 
 	spin_lock_irqsave(&ring->lock, flags);
-	notify = virtqueue_kick_prepare(ring->vq);
+	notify = ring->vq && virtqueue_kick_prepare(ring->vq);
 	spin_unlock_irqrestore(&ring->lock, flags);
 	if (!notify)
 		return;
@@ -148,12 +156,13 @@ static int pagoda_ring_reset(struct pagoda_transport *transport,
 	struct pagoda_ring *ring = pagoda_ring_of(transport);
 	int ret, left;
 
-	if (virtqueue_is_broken(ring->vq))
+	if (!ring->vq || virtqueue_is_broken(ring->vq))
 		return -ENODEV;
 	ret = pagoda_control_reset_queue(ring->virtio, ring->vq->index, result);
 	pagoda_ring_drain(ring);
 	if (ret)
 		return ret;
+	result->seqno += ring->before;
 	/*
 	 * An interrupt on another CPU may be about to complete the last ones. That CPU may be
 	 * a virtual one, which its host has stopped for a while.
@@ -185,6 +194,25 @@ void pagoda_ring_detach(struct pagoda_ring *ring)
 		request->complete(request, PAGODA_OUTCOME_ABORTED, &none);
 		atomic_dec(&ring->outstanding);
 	}
+}
+
+/**
+ * pagoda_ring_attach() - The device has power again, or none
+ * @ring: Ring that the device had nothing of when it lost it
+ * @vq: Its new virtqueue; NULL: there is none
+ *
+ * Context: process; nobody submits.
+ * Return: 0, or -ENODEV if it has less room than before.
+ */
+int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq)
+{
+	spin_lock_irq(&ring->lock);
+	ring->vq = vq;
+	ring->before = ring->last;
+	spin_unlock_irq(&ring->lock);
+	if (vq && virtqueue_get_vring_size(vq) / PAGODA_RING_DESCRIPTORS < ring->depth)
+		return -ENODEV;
+	return 0;
 }
 
 static void pagoda_ring_poll(struct pagoda_transport *transport)

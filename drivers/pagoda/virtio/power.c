@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The machine sleeps and wakes: the device goes without going. What the top has of it,
+ * transports and limits, stays valid; what the device had it forgets.
+ *
+ * The virtqueues are all that is allocated on the way back. A device that comes back as another
+ * one isn't used.
+ */
+#include <linux/slab.h>
+#include <linux/virtio.h>
+#include <linux/virtio_config.h>
+
+#include "internal.h"
+
+/* NULL: there are none. */
+static int power_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs)
+{
+	int ret;
+
+	pagoda_control_attach(&virtio->control, vqs ? vqs[VIRTIO_PAGODA_QUEUE_CONTROL] : NULL);
+	ret = pagoda_ring_attach(&virtio->paging,
+				 vqs ? vqs[VIRTIO_PAGODA_QUEUE_PAGING] : NULL);
+	return pagoda_exec_attach(virtio, vqs ? &vqs[VIRTIO_PAGODA_QUEUE_EXEC0] : NULL) ?: ret;
+}
+
+static void power_down(struct pagoda_virtio *virtio)
+{
+	pagoda_virtio_quiet(virtio);
+	pagoda_events_attach(&virtio->events, NULL);
+	power_attach(virtio, NULL);
+	virtio->vdev->config->del_vqs(virtio->vdev);
+}
+
+static int power_check_list(struct pagoda_virtio *virtio, u32 list, u32 count,
+			    const struct pagoda_extent *was)
+{
+	struct pagoda_extent *is;
+	int ret = pagoda_virtio_read_list(virtio, list, count, &is);
+
+	if (!ret && memcmp(is, was, count * sizeof(*is)))
+		ret = -ENODEV;
+	kvfree(is);
+	return ret;
+}
+
+/* Is it the device it was? */
+static int power_check(struct pagoda_virtio *virtio)
+{
+	const struct pagoda_device_info *info = &virtio->info;
+	struct virtio_pagoda_config config;
+	int ret;
+
+	virtio_cread_bytes(virtio->vdev, 0, &config, sizeof(config));
+	if (memcmp(&config, &virtio->config, sizeof(config)))
+		return -ENODEV;
+	ret = power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_WINDOW, info->nr_window,
+			       virtio->window);
+	if (!ret)
+		ret = power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_INVALID, info->nr_invalid,
+				       virtio->invalid);
+	if (!ret && info->nr_swizzling)
+		ret = power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_SWIZZLING,
+				       info->nr_swizzling, virtio->swizzling);
+	return ret;
+}
+
+static int power_up(struct pagoda_virtio *virtio)
+{
+	struct virtqueue *vqs[PAGODA_MAX_QUEUES];
+	int ret = pagoda_virtio_find_queues(virtio, vqs);
+
+	if (ret)
+		return ret;
+	ret = power_attach(virtio, vqs);
+	virtio_device_ready(virtio->vdev);
+	if (!ret)
+		ret = power_check(virtio);
+	if (!ret)
+		ret = pagoda_events_attach(&virtio->events, vqs[VIRTIO_PAGODA_QUEUE_EVENT]);
+	if (ret)
+		power_down(virtio);
+	return ret;
+}
+
+/**
+ * pagoda_power_freeze() - &virtio_driver.freeze
+ * @vdev: Device
+ *
+ * Context: may sleep.
+ * Return: 0, or why the machine mustn't sleep; then nothing has changed.
+ */
+int pagoda_power_freeze(struct virtio_device *vdev)
+{
+	struct pagoda_virtio *virtio = vdev->priv;
+	int ret = pagoda_virtio_sleep_top(virtio);
+
+	if (ret)
+		return ret;
+	pagoda_events_enable(virtio, false);
+	/* It may sleep once more without having been woken. */
+	if (virtio->control.vq)
+		power_down(virtio);
+	return 0;
+}
+
+/**
+ * pagoda_power_restore() - &virtio_driver.restore
+ * @vdev: Device, reset, its features negotiated as before
+ *
+ * Context: may sleep.
+ * Return: 0, or why the device isn't used any more.
+ */
+int pagoda_power_restore(struct virtio_device *vdev)
+{
+	struct pagoda_virtio *virtio = vdev->priv;
+	int error = power_up(virtio);
+	int ret;
+
+	if (error)
+		dev_err(&vdev->dev, "the device didn't come back as it was: %d\n", error);
+	else
+		pagoda_events_enable(virtio, true);
+	ret = pagoda_virtio_wake_top(virtio, error);
+	return error ?: ret;
+}
