@@ -71,8 +71,8 @@ static void pagoda_device_reset(struct virtio_device *vdev)
 	WRITE_ONCE(vgpu->broken, false);
 	vgpu->events_lost = 0;
 	pagoda_engine_reset(&vgpu->engine);
-	pagoda_vgpu_vram_zero(&vgpu->vram);
-	pagoda_vgpu_vram_zero(&vgpu->windows);
+	pagoda_vgpu_vram_zero(&vgpu->vram, vgpu->outlives);
+	pagoda_vgpu_vram_zero(&vgpu->windows, 0);
 }
 
 static u64 pagoda_device_get_features(struct virtio_device *vdev)
@@ -214,6 +214,8 @@ static void pagoda_device_config_init(struct pagoda_vgpu *vgpu)
 		.window_extents = cpu_to_le32(vgpu->vram.nr_extents),
 		.invalid_extents = cpu_to_le32(params->nr_invalid),
 		.system_address_bits = cpu_to_le32(52),
+		.preserved = cpu_to_le32(params->preserved),
+		.preserved_bytes = cpu_to_le64(params->preserved_bytes),
 	};
 	pagoda_device_config_tables(vgpu);
 	for (i = 0; i < params->nr_invalid; i++) {
@@ -255,13 +257,16 @@ static void pagoda_device_release(struct device *dev)
 static int pagoda_device_platform(struct pagoda_vgpu *vgpu)
 {
 	const struct platform_device_info info = {
-		.name = "pagoda-vgpu",
+		.name = PAGODA_VGPU_NAME,
 		.id = PLATFORM_DEVID_NONE,
 		.dma_mask = DMA_BIT_MASK(64),
 	};
 
 	vgpu->pdev = platform_device_register_full(&info);
-	return PTR_ERR_OR_ZERO(vgpu->pdev);
+	if (IS_ERR(vgpu->pdev))
+		return PTR_ERR(vgpu->pdev);
+	platform_set_drvdata(vgpu->pdev, vgpu);
+	return 0;
 }
 
 static int pagoda_device_register(struct pagoda_vgpu *vgpu)
@@ -355,6 +360,7 @@ err_free:
 void pagoda_vgpu_destroy(struct pagoda_vgpu *vgpu)
 {
 	pagoda_vgpu_debugfs_fini(vgpu);
+	platform_set_drvdata(vgpu->pdev, NULL);
 	unregister_virtio_device(&vgpu->vdev);
 	if (!wait_for_completion_timeout(&vgpu->released, HZ)) {
 		pr_info("waiting for open files of the device to be closed\n");

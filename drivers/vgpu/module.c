@@ -19,10 +19,15 @@ static int __init pagoda_vgpu_init(void)
 	err = pagoda_vgpu_params_read(&pagoda_vgpu_params);
 	if (err)
 		return err;
+	err = platform_driver_register(&pagoda_vgpu_power);
+	if (err)
+		return err;
 	pagoda_vgpu_device = pagoda_vgpu_create(&pagoda_vgpu_params);
 	err = PTR_ERR_OR_ZERO(pagoda_vgpu_device);
 	if (err == -ENOMEM)
 		pr_err("vram_mb=%llu: not enough memory\n", pagoda_vgpu_params.vram_size >> 20);
+	if (err)
+		platform_driver_unregister(&pagoda_vgpu_power);
 	return err;
 }
 module_init(pagoda_vgpu_init);
@@ -30,6 +35,7 @@ module_init(pagoda_vgpu_init);
 static void __exit pagoda_vgpu_exit(void)
 {
 	pagoda_vgpu_destroy(pagoda_vgpu_device);
+	platform_driver_unregister(&pagoda_vgpu_power);
 }
 module_exit(pagoda_vgpu_exit);
 

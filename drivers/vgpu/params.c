@@ -69,6 +69,11 @@ module_param(reset_vram, charp, 0444);
 MODULE_PARM_DESC(reset_vram,
 		 "What video memory holds after a reset: poison, zero or keep (default poison)");
 
+static char *preserve = "nothing";
+module_param(preserve, charp, 0444);
+MODULE_PARM_DESC(preserve,
+		 "When video memory outlives that the machine sleeps: nothing, standby, half (of it in hibernation too) or always (default nothing)");
+
 static char *misconfigure = "";
 module_param(misconfigure, charp, 0444);
 MODULE_PARM_DESC(misconfigure,
@@ -266,6 +271,28 @@ static int pagoda_params_read_reset(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
+static int pagoda_params_read_preserve(struct pagoda_vgpu_params *params)
+{
+	static const char *const names[] = { "nothing", "standby", "half", "always" };
+	static const u32 flags[] = {
+		0,
+		VIRTIO_PAGODA_PRESERVED_STANDBY,
+		VIRTIO_PAGODA_PRESERVED_STANDBY | VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART,
+		VIRTIO_PAGODA_PRESERVED_STANDBY | VIRTIO_PAGODA_PRESERVED_HIBERNATE,
+	};
+	int value = match_string(names, ARRAY_SIZE(names), preserve);
+
+	if (value < 0) {
+		pr_err("preserve=%s is unknown, nothing, standby, half and always are possible\n",
+		       preserve);
+		return -EINVAL;
+	}
+	params->preserved = flags[value];
+	if (params->preserved & VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART)
+		params->preserved_bytes = params->vram_size / 2;
+	return 0;
+}
+
 /**
  * pagoda_vgpu_params_read() - Check module parameters and translate them
  * @params: Receives them
@@ -295,6 +322,8 @@ int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params)
 		err = pagoda_params_read_visible(params);
 	if (!err)
 		err = pagoda_params_read_reset(params);
+	if (!err)
+		err = pagoda_params_read_preserve(params);
 	return err ? err : pagoda_params_read_invalid(params);
 }
 
@@ -330,6 +359,8 @@ static const struct pagoda_params_field pagoda_params_fields[] = {
 	PAGODA_FIELD(swizzling_bytes),
 	PAGODA_FIELD(swizzling_extents),
 	PAGODA_FIELD(mmu_pages),
+	PAGODA_FIELD(preserved),
+	PAGODA_FIELD(preserved_bytes),
 };
 
 struct pagoda_params_config {

@@ -50,6 +50,8 @@ struct task_struct;
  * @ranges: Swizzling ranges
  * @range_bytes: Bytes of each one's window, 0 without ranges
  * @reset_vram: What VRAM holds after RESET_ADAPTER
+ * @preserved: VIRTIO_PAGODA_PRESERVED_ flags
+ * @preserved_bytes: Bytes of VRAM that outlive hibernation if a part does
  */
 struct pagoda_vgpu_params {
 	u64 vram_size;
@@ -66,6 +68,8 @@ struct pagoda_vgpu_params {
 	u32 ranges;
 	u64 range_bytes;
 	enum pagoda_engine_vram reset_vram;
+	u32 preserved;
+	u64 preserved_bytes;
 };
 
 /**
@@ -294,6 +298,8 @@ struct pagoda_vgpu {
 	u8 status;
 	/** @broken: A ring made no sense: NEEDS_RESET. Written by any thread. */
 	bool broken;
+	/** @outlives: Bytes of VRAM that a reset doesn't cost: the power goes or comes. */
+	u64 outlives;
 	/**
 	 * @resetting: Queues that were reset wait until the adapter is. Written by the
 	 * control queue's thread.
@@ -331,7 +337,7 @@ int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features)
 /* vram.c */
 int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size);
 void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram);
-void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram);
+void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from);
 void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got);
 
 /* tables.c */
@@ -341,6 +347,13 @@ void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu);
 /* notices.c */
 void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet);
 void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
+
+/* power.c */
+
+/* Of the platform device and of the driver that tells of its power. */
+#define PAGODA_VGPU_NAME	"pagoda-vgpu"
+
+extern struct platform_driver pagoda_vgpu_power;
 
 /* device.c */
 struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params);

@@ -122,21 +122,22 @@ void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 /**
  * pagoda_vgpu_vram_zero() - Zero VRAM, unless nobody can have written to it
  * @vram: VRAM that nothing uses
+ * @from: Byte to begin with, multiple of the page size: what is before stays
  *
  * Context: may sleep.
  */
-void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram)
+void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 {
 	unsigned long i;
 
 	if (!vram->touched)
 		return;
-	for (i = 0; i < vram->nr_pages; i++) {
+	for (i = from >> PAGE_SHIFT; i < vram->nr_pages; i++) {
 		memset(vram->vaddr + (i << PAGE_SHIFT), 0, PAGE_SIZE);
 		if (!(i % 256))
 			cond_resched();
 	}
-	vram->touched = false;
+	vram->touched = from;
 }
 
 /*

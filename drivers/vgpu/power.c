@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The machine sleeps: the GPU loses its power, and with that all it knows and what VRAM
+ * holds, unless that is preserved.
+ *
+ * The virtio bus leaves this to what is behind it, and the GPU is nothing but memory: its
+ * platform device has a driver that does nothing else.
+ */
+#include <linux/device.h>
+#include <linux/platform_device.h>
+#include <linux/pm.h>
+
+#include "vgpu.h"
+
+#ifdef CONFIG_PM_SLEEP
+/* The driver resets the device when it is through, the virtio core before it goes on. */
+static int power_goes(struct device *dev, u64 outlives)
+{
+	struct pagoda_vgpu *vgpu = dev_get_drvdata(dev);
+	int err;
+
+	if (!vgpu)
+		return 0;
+	vgpu->outlives = outlives;
+	err = virtio_device_freeze(&vgpu->vdev);
+	if (err)
+		vgpu->outlives = 0;
+	return err;
+}
+
+static int power_comes(struct device *dev)
+{
+	struct pagoda_vgpu *vgpu = dev_get_drvdata(dev);
+	int err;
+
+	if (!vgpu)
+		return 0;
+	err = virtio_device_restore(&vgpu->vdev);
+	vgpu->outlives = 0;
+	return err;
+}
+
+static int power_suspend(struct device *dev)
+{
+	const struct pagoda_vgpu *vgpu = dev_get_drvdata(dev);
+	u64 outlives = 0;
+
+	if (vgpu && vgpu->params->preserved & VIRTIO_PAGODA_PRESERVED_STANDBY)
+		outlives = vgpu->params->vram_size;
+	return power_goes(dev, outlives);
+}
+
+static int power_freeze(struct device *dev)
+{
+	const struct pagoda_vgpu *vgpu = dev_get_drvdata(dev);
+	u64 outlives = 0;
+
+	if (vgpu && vgpu->params->preserved & VIRTIO_PAGODA_PRESERVED_HIBERNATE)
+		outlives = vgpu->params->vram_size;
+	else if (vgpu)
+		outlives = vgpu->params->preserved_bytes;
+	return power_goes(dev, outlives);
+}
+
+static const struct dev_pm_ops power_ops = {
+	.suspend = power_suspend,
+	.resume = power_comes,
+	.freeze = power_freeze,
+	.thaw = power_comes,
+	.poweroff = power_freeze,
+	.restore = power_comes,
+};
+#endif
+
+static int power_probe(struct platform_device *pdev)
+{
+	return 0;
+}
+
+struct platform_driver pagoda_vgpu_power = {
+	.probe = power_probe,
+	.driver = {
+		.name = PAGODA_VGPU_NAME,
+		.suppress_bind_attrs = true,
+#ifdef CONFIG_PM_SLEEP
+		.pm = &power_ops,
+#endif
+	},
+};
