@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The machine sleeps, on the rig, where VRAM holds poison afterwards: nothing is lost, work
+ * that waited goes on, and who can't sleep has lost nothing by trying.
+ */
+#include <linux/kthread.h>
+#include <linux/sizes.h>
+
+#include <pagoda/mfence.h>
+#include "../drivers/pagoda/vidmm/vm.h"
+#include "offer_helpers.h"
+#include "tiled_helpers.h"
+
+#define HERE		SZ_4M
+#define ELSEWHERE	SZ_8M
+#define COUNTER		SZ_16M
+#define PAGES		8
+#define POISON		0x5a
+#define LIMIT		(300 * HZ)
+
+/* The power goes and comes back: the device forgets all but what it preserves. */
+static void suspend_power(struct pagoda_rig *rig, u64 preserved)
+{
+	pagoda_fake_transport_lose(rig->fake);
+	pagoda_rig_engines_lose(rig);
+	pagoda_engine_reset_adapter(&rig->engine, PAGODA_ENGINE_VRAM_KEEP);
+	memset(rig->engine.vram + preserved, POISON, rig->engine.vram_size - preserved);
+}
+
+static u64 suspend_preserved(struct pagoda_rig *rig, enum pagoda_sleep kind)
+{
+	return kind == PAGODA_SLEEP_STANDBY ? rig->info.preserved_standby :
+					      rig->info.preserved_hibernate;
+}
+
+/* Once prepared. */
+static void suspend_nap(struct pagoda_rig *rig, enum pagoda_sleep kind)
+{
+	u32 controls;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	controls = rig->fake->controls;
+	suspend_power(rig, suspend_preserved(rig, kind));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_reset_is_hidden(rig->vidmm));
+	KUNIT_EXPECT_EQ(rig->test, controls, rig->fake->controls);
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	KUNIT_EXPECT_FALSE(rig->test, pagoda_reset_is_hidden(rig->vidmm));
+}
+
+static void suspend_sleep(struct pagoda_rig *rig, enum pagoda_sleep kind)
+{
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, kind));
+	suspend_nap(rig, kind);
+	/* The image is written by a device that is awake. */
+	if (kind == PAGODA_SLEEP_HIBERNATE)
+		suspend_nap(rig, kind);
+	pagoda_vidmm_end_sleep(rig->vidmm);
+}
+
+/* Nobody was told of a loss, and nothing was. */
+static void suspend_expect_no_loss(struct pagoda_rig *rig)
+{
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_reset_count(rig->vidmm));
+	KUNIT_EXPECT_EQ(rig->test, 0, atomic64_read(&rig->vidmm->stats.lost));
+	KUNIT_EXPECT_EQ(rig->test, 0, rig->fake->violations);
+}
+
+/* An allocation in VRAM that holds @seed. */
+static struct pagoda_bo *suspend_bo(struct pagoda_rig *rig, u32 flags, u32 seed)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, flags, EITHER, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, seed);
+	return bo;
+}
+
+static u32 suspend_copies(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	return pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id) +
+	       pagoda_rig_count(rig, VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER, bo->id) +
+	       pagoda_rig_count(rig, VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER, bo->id);
+}
+
+/* ---- Content ------------------------------------------------------------------- */
+
+/* What isn't mapped: everywhere, in one piece or not, seen by the CPU or not. */
+static void suspend_keeps_content(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[] = {
+		suspend_bo(rig, CPU, 0), suspend_bo(rig, 0, 1),
+		suspend_bo(rig, DRM_PAGODA_ALLOCATION_CONTIGUOUS, 2),
+		suspend_bo(rig, CPU | DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY, 3),
+		suspend_bo(rig, CPU, 4), suspend_bo(rig, CPU, 5),
+	};
+	u32 i, round;
+
+	for (round = 0; round < 3; round++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bos[3], true));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bos[4], false));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[5]));
+		suspend_sleep(rig, round % 2 ? PAGODA_SLEEP_HIBERNATE : PAGODA_SLEEP_STANDBY);
+
+		PAGODA_PROVES(C196);
+		for (i = 0; i < ARRAY_SIZE(bos); i++) {
+			KUNIT_EXPECT_FALSE(test, in_vram(bos[i]));
+			KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+			KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+		}
+	}
+	suspend_expect_no_loss(rig);
+	close_all(bos, ARRAY_SIZE(bos));
+}
+
+/* Tiles, and rows that the CPU wrote into a window and nowhere else. */
+static void suspend_keeps_tiles(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = tiled_shown(rig, &tiled_layouts[0], 1);
+
+	KUNIT_ASSERT_TRUE(test, window_content(rig, bo, 2, true));
+	suspend_sleep(rig, PAGODA_SLEEP_STANDBY);
+	PAGODA_PROVES(C196);
+	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 2));
+	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
+	KUNIT_EXPECT_TRUE(test, window_content(rig, bo, 2, false));
+	suspend_expect_no_loss(rig);
+	pagoda_rig_close(bo);
+}
+
+/* VRAM that nobody used had zeros in it; the next one to get it must find some again. */
+static void suspend_leaves_nothing_clean(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, 0);
+
+	suspend_sleep(rig, PAGODA_SLEEP_STANDBY);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	suspend_expect_no_loss(rig);
+	pagoda_rig_close(bo);
+}
+
+/* Mappings, registers in save areas, and a fence's value. */
+static void suspend_keeps_clients(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *mine = submit_private(client, PAGES, SUBMIT_VRAM, HERE);
+	struct pagoda_bo *count = submit_private(client, 1, SUBMIT_VRAM, COUNTER);
+	struct pagoda_bo *shared = suspend_bo(rig, CPU, 7);
+	struct submit_args args = { .bos = { shared }, .nr_bos = 1 };
+	struct pagoda_mfence *mfence = pagoda_mfence_create(rig->vidmm, rig->client, 0, 77);
+	const struct pagoda_mfence_value next = { mfence, 78 };
+	u64 *value;
+	u32 round;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mfence));
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, shared, ELSEWHERE));
+	submit_count(client, 3, COUNTER);
+	submit_copy(client, ELSEWHERE, HERE, PAGES * PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	PAGODA_PROVES(C196);
+	for (round = 2; round < 5; round++) {
+		KUNIT_EXPECT_TRUE(test, in_vram(mine));
+		suspend_sleep(rig, PAGODA_SLEEP_HIBERNATE);
+		KUNIT_EXPECT_FALSE(test, in_vram(mine) || in_vram(shared));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, mine, 7));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, shared, 7));
+		/* By old addresses, with an old register. */
+		submit_count(client, 3, COUNTER);
+		submit_store(client, ELSEWHERE, round);
+		submit_copy(client, HERE, ELSEWHERE, PAGES * PAGE_SIZE);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+		KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+		KUNIT_EXPECT_EQ(test, (u64)round, submit_word(rig, count, 0));
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, shared, 7));
+	}
+	KUNIT_EXPECT_EQ(test, 0, submit_state(client).state);
+	KUNIT_EXPECT_EQ(test, 0ull, submit_state(client).resets);
+	value = page_address(pagoda_mfence_bo(mfence)->ttm.ttm->pages[0]);
+	KUNIT_EXPECT_EQ(test, 77ull, *value);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_mfences_signal(rig->vidmm, &next, 1));
+	suspend_expect_no_loss(rig);
+	pagoda_mfence_put(mfence);
+	pagoda_vm_forget(client->vm, shared);
+	close_all((struct pagoda_bo *[]){ mine, count, shared }, 3);
+	submit_client_end(client);
+}
+
+static void suspend_drops_offered(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *gone = suspend_bo(rig, CPU, 1), *kept = suspend_bo(rig, CPU, 2);
+	struct pagoda_bo *system = suspend_bo(rig, CPU, 3);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(system));
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, gone, DRM_PAGODA_OFFER_HIGH));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, system, DRM_PAGODA_OFFER_LOW));
+	rig->nr_log = 0;
+	suspend_sleep(rig, PAGODA_SLEEP_STANDBY);
+	PAGODA_PROVES(C198);
+	KUNIT_EXPECT_EQ(test, 0, suspend_copies(rig, gone));
+	KUNIT_EXPECT_EQ(test, 1, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, gone->id));
+	KUNIT_EXPECT_NE(test, 0, suspend_copies(rig, kept));
+	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_RECLAIM_DISCARDED, reclaim(rig, gone));
+	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_RECLAIM_OK, reclaim(rig, system));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 3));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, kept, 2));
+	suspend_expect_no_loss(rig);
+	close_all((struct pagoda_bo *[]){ gone, kept, system }, 3);
+}
+
+/* What the device preserves stays where it is, and is what it was. */
+static void suspend_preserves(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = submit_private(client, PAGES, SUBMIT_VRAM, HERE);
+	struct pagoda_bo *other = suspend_bo(rig, CPU, 2);
+	u64 at;
+
+	rig->info.preserved_standby = rig->info.vram_size;
+	rig->info.preserved_hibernate = rig->info.vram_size;
+	submit_store(client, HERE, 3);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	at = bo->ttm.resource->start;
+	rig->nr_log = 0;
+	suspend_sleep(rig, PAGODA_SLEEP_STANDBY);
+	suspend_sleep(rig, PAGODA_SLEEP_HIBERNATE);
+	PAGODA_PROVES(C197);
+	KUNIT_EXPECT_EQ(test, 0, suspend_copies(rig, bo) + suspend_copies(rig, other));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, 0));
+	KUNIT_EXPECT_TRUE(test, in_vram(bo) && in_vram(other));
+	KUNIT_EXPECT_EQ(test, at, bo->ttm.resource->start);
+	KUNIT_EXPECT_EQ(test, 3ull, submit_word(rig, bo, 0));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 2));
+	submit_add(client, HERE, 4);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 7ull, submit_word(rig, bo, 0));
+	/* A device that preserves less: then it leaves. */
+	rig->info.preserved_hibernate = 0;
+	suspend_sleep(rig, PAGODA_SLEEP_HIBERNATE);
+	KUNIT_EXPECT_FALSE(test, in_vram(bo) || in_vram(other));
+	KUNIT_EXPECT_EQ(test, 7ull, submit_word(rig, bo, 0));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 2));
+	suspend_expect_no_loss(rig);
+	close_all((struct pagoda_bo *[]){ bo, other }, 2);
+	submit_client_end(client);
+}
+
+/* A part of VRAM is preserved: who is in the other one leaves. */
+static void suspend_preserves_in_part(struct kunit *test)
+{
+	const struct ttm_place high = { .mem_type = TTM_PL_VRAM, .fpfn = 512 };
+	const struct ttm_place low = { .mem_type = TTM_PL_VRAM, .lpfn = 256 };
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *stays = pagoda_rig_bo(rig, PAGES, CPU, EITHER, 0);
+	struct pagoda_bo *leaves = pagoda_rig_bo(rig, PAGES, CPU, EITHER, 0);
+
+	rig->info.preserved_standby = rig->info.vram_size;
+	rig->info.preserved_hibernate = 512 * PAGE_SIZE;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(stays, &low, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(leaves, &high, false));
+	pagoda_rig_write(rig, stays, 1);
+	pagoda_rig_write(rig, leaves, 2);
+	suspend_sleep(rig, PAGODA_SLEEP_HIBERNATE);
+	PAGODA_PROVES(C196);
+	KUNIT_EXPECT_TRUE(test, in_vram(stays));
+	KUNIT_EXPECT_FALSE(test, in_vram(leaves));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, stays, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, leaves, 2));
+	suspend_expect_no_loss(rig);
+	close_all((struct pagoda_bo *[]){ stays, leaves }, 2);
+}
+
+/* ---- Work ------------------------------------------------------------------------ */
+
+struct suspend_caller {
+	struct pagoda_rig *rig;
+	struct pagoda_gate gate;
+	struct completion done;
+	int ret;
+};
+
+static int suspend_prepare_run(void *arg)
+{
+	struct suspend_caller *caller = arg;
+
+	caller->ret = pagoda_vidmm_prepare_sleep(caller->rig->vidmm, PAGODA_SLEEP_STANDBY);
+	complete(&caller->done);
+	return 0;
+}
+
+static void suspend_call(struct suspend_caller *caller, int (*run)(void *arg))
+{
+	struct task_struct *task;
+
+	init_completion(&caller->done);
+	task = kthread_run(run, caller, "pagoda-suspend-test");
+	KUNIT_ASSERT_FALSE(caller->rig->test, IS_ERR(task));
+}
+
+static void suspend_join(struct suspend_caller *caller)
+{
+	KUNIT_ASSERT_NE(caller->rig->test, 0ul, wait_for_completion_timeout(&caller->done, LIMIT));
+	KUNIT_EXPECT_EQ(caller->rig->test, 0, caller->ret);
+}
+
+/* A job that runs is waited for. */
+static void suspend_waits_for_jobs(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = submit_private(client, PAGES, SUBMIT_VRAM, HERE);
+	struct suspend_caller caller = { .rig = rig };
+
+	pagoda_rig_hold(rig, 0, true);
+	submit_store(client, HERE, 5);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	suspend_call(&caller, suspend_prepare_run);
+	schedule_timeout_uninterruptible(HZ / 20 ?: 1);
+	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
+	pagoda_rig_hold(rig, 0, false);
+	suspend_join(&caller);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_FALSE(test, in_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	suspend_power(rig, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	PAGODA_PROVES(C196);
+	KUNIT_EXPECT_EQ(test, 5ull, submit_word(rig, bo, 0));
+	suspend_expect_no_loss(rig);
+	pagoda_rig_close(bo);
+	submit_client_end(client);
+}
+
+/* Work that waits for a point is there afterwards, and what it is told meanwhile counts. */
+static void suspend_keeps_waiting_jobs(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = submit_private(client, PAGES, SUBMIT_VRAM, HERE);
+	struct drm_syncobj *before = submit_syncobj(test);
+	struct submit_args args = { .in = before, .in_point = 1 };
+	struct dma_fence *fence;
+	u32 point;
+
+	for (point = 1; point <= 2; point++) {
+		args.in_point = point;
+		submit_add(client, HERE, point);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	}
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	submit_signal(client, before, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	suspend_power(rig, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	KUNIT_EXPECT_FALSE(test, submit_point(client->done, 1, &fence));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(client->done, 1));
+	KUNIT_EXPECT_EQ(test, 1ull, submit_word(rig, bo, 0));
+	submit_signal(client, before, 2);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 3ull, submit_word(rig, bo, 0));
+	suspend_expect_no_loss(rig);
+	pagoda_rig_close(bo);
+	submit_client_end(client);
+}
+
+static int suspend_enter_run(void *arg)
+{
+	struct suspend_caller *caller = arg;
+
+	caller->ret = pagoda_gate_enter(caller->rig->vidmm, &caller->gate, false);
+	pagoda_gate_leave(caller->rig->vidmm, &caller->gate);
+	complete(&caller->done);
+	return 0;
+}
+
+static void suspend_shuts_the_gate(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct suspend_caller caller = { .rig = rig };
+	struct pagoda_gate gate;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_EXPECT_FALSE(test, pagoda_gate_try(rig->vidmm, &gate));
+	suspend_call(&caller, suspend_enter_run);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	suspend_power(rig, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	suspend_join(&caller);
+	KUNIT_ASSERT_TRUE(test, pagoda_gate_try(rig->vidmm, &gate));
+	pagoda_gate_leave(rig->vidmm, &gate);
+}
+
+/* ---- What goes wrong ------------------------------------------------------------- */
+
+static void suspend_pin(struct pagoda_bo *bo, bool pin)
+{
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (pin)
+		ttm_bo_pin(&bo->ttm);
+	else
+		ttm_bo_unpin(&bo->ttm);
+	dma_resv_unlock(bo->ttm.base.resv);
+}
+
+static void suspend_is_refused(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[] = { suspend_bo(rig, CPU, 0), suspend_bo(rig, CPU, 1),
+				    suspend_bo(rig, CPU, 2) };
+	struct pagoda_gate gate;
+	u32 i;
+
+	/* Nobody has said so. */
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_vidmm_sleep(rig->vidmm));
+	suspend_pin(bos[1], true);
+	KUNIT_EXPECT_EQ(test, -EBUSY,
+			pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_ASSERT_TRUE(test, pagoda_gate_try(rig->vidmm, &gate));
+	pagoda_gate_leave(rig->vidmm, &gate);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+	suspend_pin(bos[1], false);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[0]));
+
+	/* Somebody comes back who had left, and stays. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[2]));
+	suspend_pin(bos[2], true);
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_vidmm_sleep(rig->vidmm));
+	suspend_pin(bos[2], false);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_reset_epoch(rig->vidmm));
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+	suspend_sleep(rig, PAGODA_SLEEP_STANDBY);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+	suspend_expect_no_loss(rig);
+	close_all(bos, ARRAY_SIZE(bos));
+}
+
+/* It is prepared, and then the machine doesn't sleep. */
+static void suspend_is_called_off(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_HIBERNATE));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* The device doesn't come back: content is there, jobs end, nobody waits for ever. */
+static void suspend_isnt_woken(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	suspend_power(rig, 0);
+	/* The image is written, and nobody looked after the device. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_wake(rig->vidmm, -EIO));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	KUNIT_EXPECT_FALSE(test, pagoda_reset_is_hidden(rig->vidmm));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	if (!submit_empty(client, NULL))
+		KUNIT_EXPECT_NE(test, 0, submit_wait(client));
+	/* And may sleep again, with nothing in VRAM. */
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+	submit_client_end(client);
+}
+
+static struct kunit_case suspend_cases[] = {
+	KUNIT_CASE_PARAM(suspend_keeps_content, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_keeps_tiles, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_leaves_nothing_clean, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_keeps_clients, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_drops_offered, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_preserves, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_preserves_in_part, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_waits_for_jobs, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(suspend_keeps_waiting_jobs, pagoda_rig_mmu_modes),
+	KUNIT_CASE(suspend_shuts_the_gate),
+	KUNIT_CASE_PARAM(suspend_is_refused, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(suspend_is_called_off, pagoda_rig_mmu_modes),
+	KUNIT_CASE(suspend_isnt_woken),
+	{}
+};
+
+static struct kunit_suite suspend_suite = {
+	.name = "pagoda_suspend",
+	.test_cases = suspend_cases,
+};
+
+kunit_test_suite(suspend_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("KUnit suite of the machine's sleep");
