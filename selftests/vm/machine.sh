@@ -4,7 +4,7 @@
 # Builds what a step needs and runs it in a machine of its own:
 #
 #   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, pressure (stock only),
-#                                           replay, sum, record, bench
+#                                           suspend, replay, sum, record, bench
 #
 # A step is the script of its name in guest/, up to a dash: selftests-mmu1 is the same script with
 # another choice of cells, selftests-smp4 with four processors and the programs that have much
@@ -112,10 +112,17 @@ stock.pressure)
 	SHORT=isolation_test LEFT_OUT=
 	vm+=(--memory 256M --swap 256 --extra virtio_blk)
 	;;
+# Nothing else runs in a machine that sleeps: it lets go of the host's folder meanwhile.
+*.suspend)
+	default='gpu_physical.mmu0.some gpu_virtual.mmu1.none cpu_virtual.mmu0.all.preserve=half'
+	[[ $rig != debug ]] || default='gpu_virtual.mmu1.some gpu_physical.mmu0.some.preserve=standby'
+	FILTER=suspend_test limit=2000
+	;;
 *.replay-modes) default='gpu_virtual.mmu0.all gpu_physical.mmu1.all gpu_virtual.mmu1.none' ;;
 *) default=gpu_physical.mmu0.all ;;
 esac
 CELLS=${CELLS:-$default}
+[[ $step != selftests* ]] || FILTER=${FILTER:-'!(suspend_test)'}
 
 case $step in
 kunit)

@@ -4,10 +4,7 @@
 # for the word reload, what only a script can test: loading and unloading.
 . /guest/lib.sh
 
-# Who hangs on purpose is waited for; nobody else may be taken for him because a busy host gave a
-# processor no time, or because a sanitizer makes everything ten times slower. Jobs: two that hang one
-# behind the other are still through before TTM has waited for 15 s.
-DRIVER_PARAMETERS='timeout_ms=2500 job_timeout_ms=5000'
+DRIVER_PARAMETERS=$PATIENT
 
 # A driver that doesn't take the device is one result, not none.
 load_result() {
