@@ -9,7 +9,7 @@ VM := selftests/vm
 export TRACE TRACES FRAMES VRAM FILTER FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check setup modules kunit selftests matrix debug bench simulate fuzz lint clean clean-cache help
+.PHONY: run sum check setup modules kunit selftests matrix sleep debug bench simulate fuzz lint clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -20,6 +20,7 @@ help:
 	@echo 'make kunit            KUnit suites under User-Mode Linux, lockdep and KASAN on; FILTER=glob'
 	@echo 'make selftests        the user-space tests on the stock kernel, in QEMU; FILTER=glob'
 	@echo 'make matrix           these tests in all update modes, with and without device MMU and VRAM the CPU can reach'
+	@echo 'make sleep            a machine sleeps, as the kernel rehearses it, while clients run'
 	@echo 'make debug            KUnit and the user-space tests on the sanitizer kernel, in QEMU; FILTER=glob'
 	@echo 'make bench            measure; out/bench.tsv'
 	@echo 'make simulate         what LRU, our policy and an optimum move of real traces and made-up ones; TRACES=folder'
@@ -55,6 +56,9 @@ selftests: setup
 matrix: setup
 	@$(VM)/machine.sh stock selftests-mmu0 selftests-mmu1; \
 		$(VM)/report.py --matrix stock.selftests-mmu0 stock.selftests-mmu1
+
+sleep: setup
+	@$(VM)/machine.sh stock suspend
 
 debug: setup
 	@$(VM)/machine.sh debug kunit selftests
