@@ -152,7 +152,7 @@ def built_closure(modules, name):
 
 
 def put_extra_built(cpio, args):
-    modules = built_modules(args.kernel)
+    modules = built_modules(args.kernel) if args.extra else {}
     for extra in args.extra:
         order = built_closure(modules, extra)
         for name in order:
