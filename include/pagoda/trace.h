@@ -8,6 +8,7 @@
 #include <linux/tracepoint.h>
 #include <linux/types.h>
 #include <linux/virtio_pagoda.h>
+#include <drm/pagoda_drm.h>
 
 #ifndef PAGODA_TRACE_NAMES
 #define PAGODA_TRACE_NAMES
@@ -23,6 +24,11 @@
 			 { VIRTIO_PAGODA_SEGMENT_VRAM, "vram" }, \
 			 { VIRTIO_PAGODA_SEGMENT_APERTURE, "aperture" }, \
 			 { VIRTIO_PAGODA_SEGMENT_COUNT, "none" })
+
+#define pagoda_trace_show_group(group) \
+	__print_symbolic(group, \
+			 { DRM_PAGODA_SEGMENT_GROUP_LOCAL, "local" }, \
+			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
 
 /* Why an allocation moved; shown by name. */
 #define PAGODA_MOVE_REASONS(X) \
@@ -123,6 +129,52 @@ TRACE_EVENT(pagoda_bo_free,
 	),
 	TP_printk("dev=%s bo=%llu size=%llu segment=%s", __get_str(dev), __entry->bo,
 		  __entry->size, pagoda_trace_show_segment(__entry->segment))
+);
+
+/*
+ * A client that listens has another budget of a group, or uses more or less of it; bytes. Two
+ * zeros: it listens no more.
+ */
+TRACE_EVENT(pagoda_budget,
+	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
+	TP_ARGS(dev, pid, group, budget, usage),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, budget)
+		__field(u64, usage)
+		__field(int, pid)
+		__field(u32, group)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->budget = budget;
+		__entry->usage = usage;
+		__entry->pid = pid;
+		__entry->group = group;
+	),
+	TP_printk("dev=%s pid=%d group=%s budget=%llu usage=%llu", __get_str(dev),
+		  __entry->pid, pagoda_trace_show_group(__entry->group), __entry->budget,
+		  __entry->usage)
+);
+
+/* A client that listens is told to trim: it uses this many bytes too many of a group. */
+TRACE_EVENT(pagoda_trim,
+	TP_PROTO(const char *dev, int pid, u32 group, u64 excess),
+	TP_ARGS(dev, pid, group, excess),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, excess)
+		__field(int, pid)
+		__field(u32, group)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->excess = excess;
+		__entry->pid = pid;
+		__entry->group = group;
+	),
+	TP_printk("dev=%s pid=%d group=%s excess=%llu", __get_str(dev), __entry->pid,
+		  pagoda_trace_show_group(__entry->group), __entry->excess)
 );
 
 /* A CPU page fault; moved: the allocation had to be brought where the CPU sees it. */

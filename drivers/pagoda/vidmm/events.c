@@ -9,11 +9,13 @@
 #include <linux/fcntl.h>
 #include <linux/fs.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 #include <drm/drm_drv.h>
 #include <pagoda/events.h>
+#include <pagoda/trace.h>
 #include "vidmm.h"
 
 /* What a listener can be told of, each on its own. */
@@ -52,7 +54,9 @@ struct listener_slot {
  * @reading: Held by who reads
  * @wait: Who waits for news; its lock protects @slots
  * @slots: News
+ * @pid: Process that opened it, for traces
  * @budget: Budgets it was told of; pagoda_listeners.lock
+ * @usage: What the client used when that was looked at; the same
  * @excess: Bytes over them it was told of; the same
  * @resets: Resets it was told of; the same
  * @gone: It was told that the device is gone; set with the same held
@@ -65,7 +69,9 @@ struct pagoda_listener {
 	struct mutex reading;	/* one reader at a time */
 	wait_queue_head_t wait;
 	struct listener_slot slots[LISTENER_SLOTS];
+	int pid;
 	u64 budget[PAGODA_BUDGET_GROUPS];
+	u64 usage[PAGODA_BUDGET_GROUPS];
 	u64 excess[PAGODA_BUDGET_GROUPS];
 	u64 resets;
 	bool gone;
@@ -96,17 +102,31 @@ static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group,
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
 }
 
+/* Who draws a picture sees each change, told or not. */
+static void listener_trace(struct pagoda_listener *listener, u32 group,
+			   const struct pagoda_budget_info *info)
+{
+	if (info->budget != listener->budget[group] || info->usage != listener->usage[group])
+		trace_pagoda_budget(dev_name(listener->vidmm->drm->dev), listener->pid, group,
+				    info->budget, info->usage);
+	listener->usage[group] = info->usage;
+}
+
 static void listener_look_at_budget(struct pagoda_listener *listener, u32 group)
 {
 	struct pagoda_budget_info info;
 	u64 excess;
 
 	pagoda_budget_info(&listener->client->budget, group, &info);
+	listener_trace(listener, group, &info);
 	if (info.budget != listener->budget[group])
 		listener_tell(listener, DRM_PAGODA_EVENT_BUDGET_CHANGED, group, info.budget);
 	excess = info.usage > info.budget ? info.usage - info.budget : 0;
-	if (excess > listener->excess[group])
+	if (excess > listener->excess[group]) {
 		listener_tell(listener, DRM_PAGODA_EVENT_TRIM, group, excess);
+		trace_pagoda_trim(dev_name(listener->vidmm->drm->dev), listener->pid, group,
+				  excess);
+	}
 	listener->budget[group] = info.budget;
 	listener->excess[group] = excess;
 }
@@ -257,6 +277,7 @@ static void listener_begin(struct pagoda_listener *listener)
 
 	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
 		pagoda_budget_info(&listener->client->budget, group, &info);
+		listener_trace(listener, group, &info);
 		listener->budget[group] = info.budget;
 		if (info.usage > info.budget)
 			listener->excess[group] = info.usage - info.budget;
@@ -285,6 +306,8 @@ static void listener_leave(struct pagoda_listener *listener)
 {
 	struct pagoda_listeners *all = &listener->vidmm->listeners;
 	struct pagoda_ears *ears = &listener->client->ears;
+	const struct pagoda_budget_info over = {};
+	u32 group;
 
 	spin_lock_irq(&ears->lock);
 	list_del(&listener->of_client);
@@ -292,6 +315,8 @@ static void listener_leave(struct pagoda_listener *listener)
 	mutex_lock(&all->lock);
 	list_del(&listener->link);
 	atomic_dec(&all->count);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		listener_trace(listener, group, &over);
 	mutex_unlock(&all->lock);
 }
 
@@ -451,6 +476,7 @@ int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *clien
 	listener->vidmm = vidmm;
 	kref_get(&client->kref);
 	listener->client = client;
+	listener->pid = task_tgid_nr(current);
 	listener_join(listener);
 	fd = anon_inode_getfd("pagoda-events", &listener_fops, listener,
 			      O_RDONLY | O_CLOEXEC | (nonblock ? O_NONBLOCK : 0));
