@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 VM := selftests/vm
 
-export TRACE TRACES FRAMES VRAM FILTER FUZZ_SECONDS
+export TRACE TRACES FRAMES VRAM RIVAL FILTER FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
 .PHONY: run sum check setup modules kunit selftests matrix sleep debug bench simulate fuzz lint clean clean-cache help
@@ -14,6 +14,7 @@ export TRACE TRACES FRAMES VRAM FILTER FUZZ_SECONDS
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
 	@echo '                      TRACE=file.rtrace.gz FRAMES=n VRAM=fraction-of-the-largest-working-set'
+	@echo '                      RIVAL=from:to, frames in which another program wants half of VRAM; none'
 	@echo 'make sum              the example client: adds up an array larger than VRAM on the GPU'
 	@echo 'make check            everything below but bench; ends with the number passed and failed'
 	@echo 'make modules          build pagoda.ko and pagoda_vgpu.ko; KDIR=kernel headers (default: newest Debian 6.12)'

@@ -24,6 +24,7 @@
 #include "content.h"
 #include "gpu.h"
 #include "replay.h"
+#include "rival.h"
 
 #define BATCHES_IN_FLIGHT	GPU_SLOTS
 #define FAULTS_SHOWN		8
@@ -50,7 +51,7 @@ struct batch {
 	uint64_t aperture;
 };
 
-/* @point: of the last batch; @settled: all up to this one were waited for. */
+/* @point: of the last batch; @settled: all up to this one were waited for; @events: what it is told */
 struct engine {
 	const struct trace *trace;
 	const struct replay_options *options;
@@ -67,8 +68,10 @@ struct engine {
 	uint32_t shown;
 	unsigned int client;
 	bool executes;
+	struct rival rival;
 	int fd;
 	int marker;
+	int events;
 };
 
 static int complain(const struct engine *e, const char *what, uint32_t id, int ret)
@@ -415,12 +418,47 @@ static int release(struct engine *e, const struct trace_event *event)
 	return ret;
 }
 
+/* It listens, and goes on as before: a game that did so would lower its texture quality. */
+static void events_count(struct engine *e)
+{
+	struct drm_pagoda_event news[8];
+	ssize_t size = read(e->events, news, sizeof(news)), n;
+
+	for (n = 0; n < size / (ssize_t)sizeof(*news); n++) {
+		if (news[n].group != DRM_PAGODA_SEGMENT_GROUP_LOCAL)
+			continue;
+		if (news[n].type == DRM_PAGODA_EVENT_TRIM)
+			e->result->trims += news[n].count;
+		else if (news[n].type == DRM_PAGODA_EVENT_BUDGET_CHANGED)
+			e->result->budgets += news[n].count;
+	}
+}
+
+/* The first client has a rival, if there shall be one. */
+static int rival_step(struct engine *e)
+{
+	const struct replay_options *o = e->options;
+	uint64_t frame = e->result->frames;
+	int ret = 0;
+
+	if (e->client || !o->rival_from)
+		return 0;
+	if (frame == o->rival_from)
+		ret = rival_start(&e->rival);
+	if (!ret && e->rival.pipe >= 0)
+		ret = frame == o->rival_to ? rival_stop(&e->rival) : rival_use(&e->rival);
+	return ret ? complain(e, "rival", 0, ret) : 0;
+}
+
 static int frame_end(struct engine *e)
 {
 	int ret = batch_flush(e);
 
 	e->result->frames++;
 	marker_write(e);
+	events_count(e);
+	if (!ret)
+		ret = rival_step(e);
 	if (e->options->verbose && e->result->frames % e->options->verbose == 0) {
 		printf("client %u: frame %llu of %u, ", e->client,
 		       (unsigned long long)e->result->frames, e->trace->frames);
@@ -466,8 +504,10 @@ static int engine_open(struct engine *e)
 		ret = pagoda_segment(e->fd, DRM_PAGODA_SEGMENT_APERTURE, &aperture);
 	if (!ret)
 		ret = pagoda_syncobj_create(e->fd, &e->syncobj);
-	if (!ret && !e->options->cpu)
-		ret = gpu_is_there(e->fd);
+	if (!ret)
+		e->events = ret = pagoda_events(e->fd, DRM_PAGODA_EVENTS_NONBLOCK);
+	if (ret >= 0)
+		ret = e->options->cpu ? 0 : gpu_is_there(e->fd);
 	if (ret < 0)
 		return complain(e, "asking the device", 0, ret);
 	e->executes = ret;
@@ -498,8 +538,12 @@ static void engine_close(struct engine *e)
 	free(e->batch.handles);
 	if (e->syncobj)
 		pagoda_syncobj_destroy(e->fd, e->syncobj);
+	if (e->rival.pipe >= 0)
+		rival_stop(&e->rival);
 	if (e->marker >= 0)
 		close(e->marker);
+	if (e->events >= 0)
+		close(e->events);
 	if (e->fd >= 0)
 		close(e->fd);
 }
@@ -526,8 +570,10 @@ int replay_run(const struct trace *trace, const struct replay_options *options,
 		.result = result,
 		.seed = options->seed + client,
 		.client = client,
+		.rival = { .pipe = -1 },
 		.fd = -1,
 		.marker = -1,
+		.events = -1,
 	};
 	int ret = engine_open(&e);
 	size_t n;

@@ -36,6 +36,7 @@ static const char usage_text[] =
 "  --frames N       stop after N frames (default: all)\n"
 "  --clients N      N processes at once, each with content of its own (default 1)\n"
 "  --seed N         of the content (default 1)\n"
+"  --rival FROM:TO  another program wants half of VRAM, from one frame to the other\n"
 "  --cpu            make resident what is used instead of having the GPU use it\n"
 "  --verify-free    also verify an allocation before it is freed\n"
 "  --verbose N      say how far it is every N frames\n"
@@ -75,6 +76,20 @@ static double fraction(const char *text)
 	return value;
 }
 
+/* FROM:TO */
+static void parse_rival(char *text, struct replay_options *o)
+{
+	char *to = strchr(text, ':');
+
+	if (!to)
+		usage(2);
+	*to++ = 0;
+	o->rival_from = number(text, 1u << 30);
+	o->rival_to = number(to, 1u << 30);
+	if (!o->rival_from || o->rival_to <= o->rival_from)
+		usage(2);
+}
+
 static void parse_options(int argc, char **argv, struct replay_options *o)
 {
 	static const struct option options[] = {
@@ -84,6 +99,7 @@ static void parse_options(int argc, char **argv, struct replay_options *o)
 		{ "frames", required_argument, NULL, 'f' },
 		{ "clients", required_argument, NULL, 'c' },
 		{ "seed", required_argument, NULL, 'r' },
+		{ "rival", required_argument, NULL, 'R' },
 		{ "cpu", no_argument, NULL, 'C' },
 		{ "verify-free", no_argument, NULL, 'd' },
 		{ "verbose", required_argument, NULL, 'V' },
@@ -111,6 +127,9 @@ static void parse_options(int argc, char **argv, struct replay_options *o)
 			break;
 		case 'r':
 			o->seed = number(optarg, UINT64_MAX);
+			break;
+		case 'R':
+			parse_rival(optarg, o);
 			break;
 		case 'C':
 			o->cpu = true;
@@ -239,6 +258,8 @@ static void results_add(struct replay_result *sum, const struct replay_result *o
 	sum->misplaced += one->misplaced;
 	sum->mismatches += one->mismatches;
 	sum->retries += one->retries;
+	sum->trims += one->trims;
+	sum->budgets += one->budgets;
 	sum->stall_ns += one->stall_ns;
 	sum->call_ns += one->call_ns;
 	sum->upload_ns += one->upload_ns;
@@ -270,6 +291,8 @@ static void report(const struct trace *trace, const struct replay_options *o,
 	       r->stall_ns / 1e9, r->call_ns / 1e9);
 	printf("uploads %.2f s (%.1f MiB), checks %.2f s (%.1f MiB)\n", r->upload_ns / 1e9,
 	       mib(r->uploaded), r->check_ns / 1e9, mib(r->checked));
+	printf("told of another VRAM budget %llu times, to trim %llu times\n",
+	       (unsigned long long)r->budgets, (unsigned long long)r->trims);
 	printf("misplaced allocations: %llu, lost: %llu\n", (unsigned long long)r->misplaced,
 	       (unsigned long long)(to->lost - from->lost));
 	printf("replay %s: frames=%llu paged_in=%llu paged_out=%llu ", trace->name,
@@ -323,6 +346,8 @@ int main(int argc, char **argv)
 
 	parse_options(argc, argv, &options);
 	signal(SIGBUS, on_bus_error);
+	/* A rival that died is told by its status. */
+	signal(SIGPIPE, SIG_IGN);
 	ret = trace_load(&trace, options.path);
 	if (ret)
 		return 1;

@@ -11,6 +11,7 @@
 /* A submission names at most this part of VRAM, so that a few can be in flight. */
 #define REPLAY_BATCH_PART	4
 
+/* @rival_from, @rival_to: frames from which to which another program wants VRAM too; 0: none */
 struct replay_options {
 	const char *path;
 	double vram;
@@ -18,6 +19,8 @@ struct replay_options {
 	unsigned int frames;
 	unsigned int clients;
 	unsigned int verbose;
+	unsigned int rival_from;
+	unsigned int rival_to;
 	uint64_t seed;
 	bool plan;
 	bool cpu;
@@ -31,6 +34,7 @@ struct replay_options {
  * @misplaced: allocations of a batch that weren't where the GPU can use them after the point
  * @mismatches: bytes that were wrong; all of an allocation whose hash was
  * @retries: a batch was refused because others use the memory
+ * @trims: times it was told to use less VRAM; @budgets: that its budget there changed
  * @stall_ns: waiting for points; @call_ns: submitting; @upload_ns and @check_ns: CPU access,
  *	and making what is expected
  */
@@ -46,6 +50,8 @@ struct replay_result {
 	uint64_t misplaced;
 	uint64_t mismatches;
 	uint64_t retries;
+	uint64_t trims;
+	uint64_t budgets;
 	int64_t stall_ns;
 	int64_t call_ns;
 	int64_t upload_ns;

@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """Draws what a run moved: residency.py --trace TRACE.txt [--log REPLAY.log] -o OUT.svg
 
-TRACE.txt is what tracefs gives of the events pagoda_bo_move, pagoda_bo_free and pagoda_op, and of the marks
-"frame N" that replay writes. REPLAY.log, if there is one, is replay's output: its name, numbers and VRAM size.
+TRACE.txt is what tracefs gives of the events pagoda_bo_move, pagoda_bo_free, pagoda_op, pagoda_budget and
+pagoda_trim, and of the marks "frame N" that replay writes. REPLAY.log, if there is one, is replay's output: its name,
+numbers and VRAM size.
 
-Above: bytes resident by segment over time. Between: evictions. Below: bytes a second into and out of VRAM.
+Above: bytes resident by segment over time; the budget for VRAM of the program that wrote the marks, and what it and
+others use of it. Between: when it was told to trim, and evictions by reason. Below: bytes a second into and out of
+VRAM.
 """
 import argparse
 import re
 import sys
 from xml.sax.saxutils import escape
 
-LINE = re.compile(r"\s(\d+\.\d+): (\w+): (.*)$")
+LINE = re.compile(r"-(\d+)\s.*?\s(\d+\.\d+): (\w+): (.*)$")
 FIELD = re.compile(r"(\w+)=(\S+)")
 FRAME = re.compile(r"^frame (\d+)")
 SEGMENTS = ("vram", "aperture", "system")
@@ -21,22 +24,28 @@ MIB = 1024 * 1024
 WIDTH, LEFT, RIGHT = 1280, 84, 28
 PLOT = WIDTH - LEFT - RIGHT
 COLUMNS = PLOT
-AREA_TOP, AREA_HEIGHT = 132, 300
-TICKS_TOP, TICKS_HEIGHT = 462, 22
-FLOW_TOP, FLOW_HEIGHT = 536, 220
-HEIGHT = 826
+AREA_TOP, AREA_HEIGHT = 152, 300
+TRIMS_TOP, TRIMS_HEIGHT = 486, 18
+TICKS_TOP, TICKS_HEIGHT = 534, 16
+FLOW_TOP, FLOW_HEIGHT = 660, 220
+HEIGHT = 950
 
 INK, SOFT, GRID = "#1f2933", "#616e7c", "#e4e7eb"
 COLOURS = {"vram": "#2f6db3", "aperture": "#e9a93a", "system": "#c3ccd6", "in": "#1f9e89", "out": "#d1495b",
-           "evict": "#6b2fa0"}
+           "evict": "#6b2fa0", "budget": "#c2185b", "usage": "#ffd23f", "others": "#8df7a8"}
 NAMES = {"vram": "VRAM", "aperture": "aperture (system memory the GPU uses)", "system": "system memory (evicted, or not used yet)"}
 
 
+# Rows of evictions: what a move out of VRAM was for, by the driver's reasons.
+REASONS = {"evict": "to make room for others", "request": "on request", None: "for anything else"}
+
+
 class Run:
-    """What the trace says, as lists of (time, ...)."""
+    """What the trace says, as lists of (time, ...); budgets: of (time, pid, budget, usage), trims: of (time, pid)."""
 
     def __init__(self, path):
         self.levels, self.flows, self.evictions, self.frames = [], [], [], []
+        self.budgets, self.trims, self.pid = [], [], None
         self.where, self.bytes = {}, dict.fromkeys(SEGMENTS, 0)
         self.moves, built = [], False
         self.first = self.last = None
@@ -45,7 +54,7 @@ class Run:
                 m = LINE.search(line)
                 if not m:
                     continue
-                time, event, text = float(m[1]), m[2], m[3]
+                pid, time, event, text = int(m[1]), float(m[2]), m[3], m[4]
                 if event.startswith("pagoda_"):
                     self.first = time if self.first is None else self.first
                     self.last = time
@@ -54,12 +63,17 @@ class Run:
                     self.move(time, fields)
                 elif event == "pagoda_bo_free":
                     self.place(time, fields["bo"], 0, "none")
+                elif event == "pagoda_budget" and fields["group"] == "local":
+                    self.budgets.append((time, int(fields["pid"]), int(fields["budget"]), int(fields["usage"])))
+                elif event == "pagoda_trim" and fields["group"] == "local":
+                    self.trims.append((time, int(fields["pid"]), int(fields["excess"])))
                 elif event == "pagoda_op":
                     built = True
                     self.operation(time, fields)
                 elif event in ("tracing_mark_write", "0") or "mark_write" in event:
                     if m := FRAME.match(text.strip()):
                         self.frames.append((time, int(m[1])))
+                        self.pid = pid
         if not built:
             self.flows = self.moves
         if self.first is None:
@@ -79,7 +93,8 @@ class Run:
         size, source, target = int(fields["size"]), fields["from"], fields["to"]
         self.place(time, fields["bo"], size, target)
         if source == "vram" and target in ("system", "aperture"):
-            self.evictions.append(time)
+            reason = fields.get("reason")
+            self.evictions.append((time, reason if reason in REASONS else None))
             self.moves.append((time, "out", size))
         elif target == "vram" and source in ("system", "aperture"):
             self.moves.append((time, "in", size))
@@ -151,6 +166,10 @@ class Svg:
         points = [f"{LEFT + x:.1f},{y:.1f}" for x, y in upper] + [f"{LEFT + x:.1f},{y:.1f}" for x, y in reversed(lower)]
         self.parts.append(f'<polygon points="{" ".join(points)}" fill="{fill}"/>')
 
+    def polyline(self, points, stroke, extra=""):
+        text = " ".join(f"{LEFT + x:.1f},{y:.1f}" for x, y in points)
+        self.parts.append(f'<polyline points="{text}" fill="none" stroke="{stroke}" {extra}/>')
+
     def rect(self, x, y, width, height, fill, extra=""):
         self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.2f}" fill="{fill}" {extra}/>')
 
@@ -178,6 +197,39 @@ def step_points(values, y_of):
     return [(n * width + dx, y_of(v)) for n, v in enumerate(values) for dx in (0, width)]
 
 
+def line_points(run, values, y_of):
+    """The outline of (time, value): each holds until the next."""
+    points, x_of = [], lambda time: PLOT * (time - run.first) / (run.last - run.first)
+    for n, (time, value) in enumerate(values):
+        end = values[n + 1][0] if n + 1 < len(values) else run.last
+        points += [(x_of(max(time, run.first)), y_of(value)), (x_of(max(end, run.first)), y_of(value))]
+    return points
+
+
+def usage_of_others(run):
+    """(time, bytes): the sum over the programs that don't write the marks."""
+    now, found = {}, []
+    for time, pid, _, usage in run.budgets:
+        if pid != run.pid:
+            now[pid] = usage
+            found.append((time, sum(now.values())))
+    return found
+
+
+def draw_budgets(svg, run, y_of):
+    """Returns what the legend needs."""
+    mine = [b for b in run.budgets if b[1] == run.pid and b[2]]
+    lines = [("usage", [(t, usage / MIB) for t, _, _, usage in mine], "VRAM it uses", "1.5"),
+             ("others", [(t, usage / MIB) for t, usage in usage_of_others(run)], "VRAM others use", "1.5"),
+             ("budget", [(t, budget / MIB) for t, _, budget, _ in mine], "its VRAM budget", "2.5")]
+    entries = []
+    for name, values, text, width in lines:
+        if values:
+            svg.polyline(line_points(run, values, y_of), COLOURS[name], f'stroke-width="{width}"')
+            entries.append((COLOURS[name], text, False))
+    return entries
+
+
 def draw_residency(svg, run, vram):
     columns = averages(run)
     highest = max([sum(c) for c in columns] + [vram or 0, MIB]) / MIB
@@ -200,7 +252,8 @@ def draw_residency(svg, run, vram):
     if vram:
         svg.line(LEFT, y_of(vram / MIB), LEFT + PLOT, y_of(vram / MIB), INK, 'stroke-width="2" stroke-dasharray="6 4"')
         entries.append((INK, f"size of VRAM: {number(vram / MIB)} MiB", True))
-    svg.legend(LEFT, AREA_TOP - 36, entries)
+    svg.legend(LEFT, AREA_TOP - 54, entries)
+    svg.legend(LEFT, AREA_TOP - 34, draw_budgets(svg, run, y_of))
     svg.axis_name(AREA_TOP + AREA_HEIGHT / 2, "resident (MiB)")
     svg.line(LEFT, AREA_TOP + AREA_HEIGHT, LEFT + PLOT, AREA_TOP + AREA_HEIGHT, SOFT)
 
@@ -209,18 +262,35 @@ def column_of(run, time):
     return min(int((time - run.first) / (run.last - run.first) * COLUMNS), COLUMNS - 1)
 
 
-def draw_evictions(svg, run):
+def draw_strip(svg, run, top, height, times, colour):
+    """A tick for each time; the darker, the more. Returns the most in one column."""
     counts = [0] * COLUMNS
-    for time in run.evictions:
+    for time in times:
         counts[column_of(run, time)] += 1
     most = max(counts + [1])
-    svg.rect(LEFT, TICKS_TOP, PLOT, TICKS_HEIGHT, "#f5f3f8")
+    svg.rect(LEFT, top, PLOT, height, "#f5f3f8")
     for n, count in enumerate(counts):
         if count:
             shade = 0.25 + 0.75 * count / most
-            svg.rect(LEFT + n, TICKS_TOP, 1, TICKS_HEIGHT, COLOURS["evict"], f'fill-opacity="{shade:.2f}"')
-    svg.text(LEFT, TICKS_TOP - 7, f"evictions: {len(run.evictions):,}, each a tick; the darker, the more "
-             f"(up to {most:,} in {(run.last - run.first) / COLUMNS * 1000:.0f} ms)", fill=SOFT)
+            svg.rect(LEFT + n, top, 1, height, colour, f'fill-opacity="{shade:.2f}"')
+    return most
+
+
+def draw_trims(svg, run):
+    mine = [(time, excess) for time, pid, excess in run.trims if pid == run.pid]
+    draw_strip(svg, run, TRIMS_TOP, TRIMS_HEIGHT, [time for time, _ in mine], COLOURS["budget"])
+    most = f", at most {size(max(excess for _, excess in mine))} over its budget" if mine else ""
+    svg.text(LEFT, TRIMS_TOP - 6, f"told to trim: {len(mine):,} times{most}", fill=SOFT)
+
+
+def draw_evictions(svg, run):
+    for n, (reason, text) in enumerate(REASONS.items()):
+        top = TICKS_TOP + n * (TICKS_HEIGHT + 22)
+        times = [time for time, why in run.evictions if why == reason]
+        most = draw_strip(svg, run, top, TICKS_HEIGHT, times, COLOURS["evict"])
+        width = (run.last - run.first) / COLUMNS * 1000
+        scale = f", each a tick; the darker, the more (up to {most:,} in {width:.0f} ms)" if times else ""
+        svg.text(LEFT, top - 5, f"evictions {text}: {len(times):,}{scale}", fill=SOFT)
 
 
 def draw_flow(svg, run):
@@ -306,6 +376,7 @@ def main():
     run, facts, svg = Run(args.trace), log_facts(args.log), Svg()
     draw_title(svg, run, facts)
     draw_residency(svg, run, facts.get("vram"))
+    draw_trims(svg, run)
     draw_evictions(svg, run)
     draw_flow(svg, run)
     draw_time(svg, run)

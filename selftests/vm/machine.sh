@@ -9,8 +9,8 @@
 # A step is the script of its name in guest/, up to a dash: selftests-mmu1 is the same script with
 # another choice of cells, selftests-smp4 with four processors and the programs that have much
 # executed. All steps run, whatever becomes of the others.
-# FILTER chooses suites (kunit) or test programs (selftests), a glob; TRACE, FRAMES, VRAM and
-# CAPTURE say what is replayed; TESTS and RECORD of which programs how many KiB of the stream are
+# FILTER chooses suites (kunit) or test programs (selftests), a glob; TRACE, FRAMES, VRAM,
+# RIVAL and CAPTURE say what is replayed; TESTS and RECORD of which programs how many KiB of the stream are
 # recorded. CELLS says in which modes selftests and replay run, as words:
 # <update mode>.mmu<0 or 1>.<visible>[.<more parameters of the GPU>], and reload for the test of
 # loading and unloading.
@@ -142,7 +142,7 @@ replay*)
 		traces+=" /traces/$name"
 	done
 	run_step --env "CELLS=$CELLS" --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
-		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}"
+		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}" --env "RIVAL=${RIVAL:-}"
 	;;
 bench)
 	stage=(--stage "$rig-bench")

@@ -6,10 +6,13 @@
 #   TRACE   an .rtrace or .rtrace.gz file (default: neverball)
 #   FRAMES  stop after so many (default: 300, which an emulated processor does in a minute or two)
 #   VRAM    as a part of the largest frame's working set (default: 0.5)
+#   RIVAL   from:to, frames in which another program wants half of VRAM (default: the middle third); none
 . "$(dirname "$0")/lib.sh"
 
 export TRACE=${TRACE:-$TOP/selftests/traces/neverball.rtrace.gz}
 export FRAMES=${FRAMES:-300}
+export RIVAL=${RIVAL:-$((FRAMES / 3 + 1)):$((FRAMES * 2 / 3 + 2))}
+[[ $RIVAL != none ]] || RIVAL=
 export CAPTURE=1
 [[ -f $TRACE ]] || die "no trace $TRACE"
 "$TOP/selftests/vm/machine.sh" stock replay

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # Replays each of $TRACES in each cell of $CELLS, with VRAM the fraction $VRAM of its largest frame;
-# $CAPTURE=1 brings the tracepoints home. A replay passes if it says so in its last line, in the words agreed, and
+# $CAPTURE=1 brings the tracepoints home, and $RIVAL=from:to has another program want half of VRAM in these frames. A replay passes if it says so in its last line, in the words agreed, and
 # if it moved what the simulator says.
 # Then the example client runs on the same GPU.
 . /guest/lib.sh
@@ -40,8 +40,9 @@ moved() {
 }
 
 # Does the simulation of the policy, by the same rules, move as much? Where the CPU doesn't see all of VRAM
-# its faults move more.
+# its faults move more, and who has a rival isn't alone.
 agrees() {
+	[ -z "$RIVAL" ] || return 0
 	case $1 in *.all) ;; *) return 0 ;; esac
 	/bin/simulate --vram-mb "$vram_mb" --scale "$scale" ${FRAMES:+--frames "$FRAMES"} \
 		--moved $(($(moved paged_in "$3") + $(moved paged_out "$3"))) "$2"
@@ -58,7 +59,8 @@ replay_one() {
 	capture_start || return 1
 	say "replay $cell $(basename "$trace"), VRAM $vram_mb MiB"
 	{
-		/bin/replay --vram "$VRAM" ${FRAMES:+--frames "$FRAMES"} --verbose 50 "$trace" 2>&1
+		/bin/replay --vram "$VRAM" ${FRAMES:+--frames "$FRAMES"} ${RIVAL:+--rival "$RIVAL"} --verbose 50 \
+			"$trace" 2>&1
 		echo $? > /tmp/status
 	} | tee "$log"
 	capture_end
