@@ -6,10 +6,10 @@ MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 VM := selftests/vm
 
-export TRACE TRACES FRAMES VRAM RIVAL FILTER FUZZ_SECONDS
+export TRACE TRACES FRAMES VRAM RIVAL FILTER FUZZ_SECONDS SOAK_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check setup modules kunit selftests matrix sleep debug bench simulate fuzz lint clean clean-cache help
+.PHONY: run sum check setup modules kunit selftests matrix sleep debug bench simulate soak fuzz lint clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -25,6 +25,7 @@ help:
 	@echo 'make debug            KUnit and the user-space tests on the sanitizer kernel, in QEMU; FILTER=glob'
 	@echo 'make bench            measure; out/bench.tsv'
 	@echo 'make simulate         what LRU, our policy and an optimum move of real traces and made-up ones; TRACES=folder'
+	@echo 'make soak             four clients over-commit VRAM three times on the sanitizer kernel; SOAK_SECONDS=300'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
 	@echo 'make setup            install and fetch what the others need (they do so themselves)'
@@ -69,6 +70,9 @@ bench: setup
 
 simulate: setup
 	@$(VM)/simulate.sh
+
+soak: setup
+	@$(VM)/machine.sh debug soak
 
 fuzz:
 	@$(VM)/fuzz.sh

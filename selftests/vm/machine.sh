@@ -4,14 +4,15 @@
 # Builds what a step needs and runs it in a machine of its own:
 #
 #   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, pressure (stock only),
-#                                           suspend, replay, sum, record, bench
+#                                           suspend, replay, sum, record, bench, soak
 #
 # A step is the script of its name in guest/, up to a dash: selftests-mmu1 is the same script with
 # another choice of cells, selftests-smp4 with four processors and the programs that have much
 # executed. All steps run, whatever becomes of the others.
 # FILTER chooses suites (kunit) or test programs (selftests), a glob; TRACE, FRAMES, VRAM,
 # RIVAL and CAPTURE say what is replayed; TESTS and RECORD of which programs how many KiB of the stream are
-# recorded. CELLS says in which modes selftests and replay run, as words:
+# recorded; SOAK_SECONDS how long clients fight for VRAM, which selftests on the debug kernel have them
+# do too. CELLS says in which modes selftests and replay run, as words:
 # <update mode>.mmu<0 or 1>.<visible>[.<more parameters of the GPU>], and reload for the test of
 # loading and unloading.
 . "$(dirname "$0")/lib.sh"
@@ -46,6 +47,8 @@ RECORDED='residency_test evict_test bind_test'
 # Those that need a machine with little memory and swap; and those for which one cell will do.
 SHORT_OF_MEMORY='@(isolation|pressure)_test'
 ONCE=unplug_storm_test
+# Nobody else's machine sleeps.
+AWAKE='!(suspend_test)'
 LEFT_OUT=$SHORT_OF_MEMORY
 # What is executed, by several at once: the programs of the steps with more processors.
 EXECUTION='@(bind|bind_queue|submit|overcommit|fence|unplug|unplug_storm)_test'
@@ -122,7 +125,7 @@ stock.pressure)
 *) default=gpu_physical.mmu0.all ;;
 esac
 CELLS=${CELLS:-$default}
-[[ $step != selftests* ]] || FILTER=${FILTER:-'!(suspend_test)'}
+[[ $step != selftests* ]] || FILTER=${FILTER:-$AWAKE}
 
 case $step in
 kunit)
@@ -152,12 +155,19 @@ bench)
 	programs
 	run_step
 	;;
+soak)
+	build_modules "" "${stage[@]}"
+	drivers
+	programs
+	run_step --env "SOAK_SECONDS=${SOAK_SECONDS:-300}"
+	;;
 *)
 	build_modules "" "${stage[@]}"
 	drivers
 	programs
 	[[ $step != selftests* && $step != pressure ]] || vm+=(--extra vgem)
+	[[ $rig.$step != debug.selftests || $FILTER != "$AWAKE" ]] || soak=20
 	run_step --env "CELLS=$CELLS" --env "SHORT=$SHORT" --env "TESTS=${TESTS:-$RECORDED}" \
-		--env "RECORD=${RECORD:-128}"
+		--env "RECORD=${RECORD:-128}" --env "SOAK_SECONDS=${soak:-}"
 	;;
 esac

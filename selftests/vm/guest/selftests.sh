@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # Every test program in each cell of $CELLS, those of $SHORT in cells with parameters of their own;
-# for the word reload, what only a script can test: loading and unloading.
+# for the word reload, what only a script can test: loading and unloading. In the first cell clients fight for
+# VRAM for $SOAK_SECONDS seconds, if there are any; who gets how much of so short a time isn't judged.
 . /guest/lib.sh
 
 DRIVER_PARAMETERS=$PATIENT
@@ -32,6 +33,8 @@ test_cell() {
 		[ -x "$test" ] || continue
 		run_tap "$cell" "$test" || wrong=1
 	done
+	[ -z "$SOAK_SECONDS" ] || run_tap "$cell" /bin/soak --seconds "$SOAK_SECONDS" || wrong=1
+	SOAK_SECONDS=
 	rmmod vgem && unload_pagoda || wrong=1
 	return "$wrong"
 }
