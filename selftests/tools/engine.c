@@ -51,7 +51,10 @@ struct batch {
 	uint64_t aperture;
 };
 
-/* @point: of the last batch; @settled: all up to this one were waited for; @events: what it is told */
+/*
+ * @point: of the last batch; @settled: all up to this one were waited for
+ * @events: what it is told
+ */
 struct engine {
 	const struct trace *trace;
 	const struct replay_options *options;
@@ -505,7 +508,9 @@ static int engine_open(struct engine *e)
 	if (!ret)
 		ret = pagoda_syncobj_create(e->fd, &e->syncobj);
 	if (!ret)
-		e->events = ret = pagoda_events(e->fd, DRM_PAGODA_EVENTS_NONBLOCK);
+		ret = pagoda_events(e->fd, DRM_PAGODA_EVENTS_NONBLOCK);
+	if (ret >= 0)
+		e->events = ret;
 	if (ret >= 0)
 		ret = e->options->cpu ? 0 : gpu_is_there(e->fd);
 	if (ret < 0)
