@@ -304,6 +304,63 @@ static void resident_tells_who_leaves(struct kunit *test)
 	resident_model_end(&m);
 }
 
+static bool resident_is_made(struct resident_model *m, bool again)
+{
+	return pagoda_residency_is_made(m->rig->client, m->bos, 3, again);
+}
+
+static void resident_make(struct resident_model *m)
+{
+	struct dma_fence *fence;
+	u64 trim;
+
+	KUNIT_ASSERT_EQ(m->test, 0, pagoda_residency_make(m->rig->vidmm, m->bos, 3, &fence, &trim));
+	if (fence)
+		dma_fence_wait(fence, false);
+	dma_fence_put(fence);
+}
+
+/* What was made resident needs nothing, unless something of it was moved, evicted or offered. */
+static void resident_made_again(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+	struct pagoda_bo *bo = m.bos[2];
+	struct dma_fence *fence;
+
+	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
+	resident_make(&m);
+	KUNIT_EXPECT_TRUE(test, resident_is_made(&m, true));
+	/* Somebody works on one. */
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
+	dma_fence_put(fence);
+	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
+	resident_make(&m);
+	KUNIT_EXPECT_TRUE(test, resident_is_made(&m, true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(m.rig->vidmm, &bo, 1, DRM_PAGODA_OFFER_LOW, 0));
+	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
+	resident_model_end(&m);
+}
+
+/* The first one can be used in the aperture, but prefers VRAM. */
+static void resident_made_elsewhere(struct kunit *test)
+{
+	struct resident_model m = resident_model(test);
+
+	resident_make(&m);
+	KUNIT_ASSERT_EQ(test, TTM_PL_VRAM, m.bos[0]->ttm.resource->mem_type);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(m.bos[0], true));
+	dma_resv_wait_timeout(m.bos[0]->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
+			      MAX_SCHEDULE_TIMEOUT);
+	KUNIT_EXPECT_TRUE(test, resident_is_made(&m, false));
+	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
+	resident_make(&m);
+	KUNIT_EXPECT_EQ(test, TTM_PL_VRAM, m.bos[0]->ttm.resource->mem_type);
+	resident_model_end(&m);
+}
+
 /* ---- Work ------------------------------------------------------------------------- */
 
 /* Two that are listed and one that isn't, all bound, and nothing of it named by the job. */
@@ -404,6 +461,8 @@ static struct kunit_case resident_cases[] = {
 	KUNIT_CASE(resident_none_if_not_all),
 	KUNIT_CASE(resident_stays_for_others),
 	KUNIT_CASE(resident_tells_who_leaves),
+	KUNIT_CASE(resident_made_again),
+	KUNIT_CASE(resident_made_elsewhere),
 	KUNIT_CASE_PARAM(resident_when_executed, pagoda_rig_modes),
 	KUNIT_CASE(resident_while_executed),
 	KUNIT_CASE_PARAM(resident_survives_resets, pagoda_rig_update_modes),

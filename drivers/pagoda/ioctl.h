@@ -95,7 +95,7 @@ void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence);
 void pagoda_point_put(struct pagoda_out_point *out);
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry);
 char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index);
-int pagoda_check_unique(struct drm_device *drm, const void **objects, u32 count);
+int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count);
 int pagoda_client_add(struct xarray *objects, void *object, u32 *id);
 struct pagoda_mfence *pagoda_fence_lookup(struct pagoda_client *client, u32 id);
 void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence);

@@ -158,7 +158,7 @@ static int list_get_entry(struct drm_device *drm, struct pagoda_client *client,
 
 static int list_check_unique(struct drm_device *drm, const struct fence_list *list)
 {
-	const void **fences = kvmalloc_array(list->count, sizeof(*fences), GFP_KERNEL);
+	void **fences = kvmalloc_array(list->count, sizeof(*fences), GFP_KERNEL);
 	int ret;
 	u32 i;
 

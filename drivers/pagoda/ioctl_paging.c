@@ -194,22 +194,28 @@ static int paging_call_add_fence(struct paging_call *call, u32 fence, u64 value)
 	return ret;
 }
 
+/* Does the handle still name what it named when it was looked up? A reference is held. */
+static bool paging_call_is_open(struct paging_call *call, u32 index)
+{
+	struct drm_gem_object *obj;
+
+	spin_lock(&call->file->table_lock);
+	obj = idr_find(&call->file->object_idr, call->list.entries[index].handle);
+	spin_unlock(&call->file->table_lock);
+	return obj == pagoda_bo_gem(call->list.bos[index]);
+}
+
 /*
  * A handle that another thread closed after it was looked up took its counts with it before
  * these were made: they go now.
  */
 static void paging_call_forget_closed(struct paging_call *call)
 {
-	struct pagoda_bo *bo;
 	u32 i;
 
-	for (i = 0; i < call->list.count; i++) {
-		bo = pagoda_bo_lookup(call->file, call->list.entries[i].handle);
-		if (bo != call->list.bos[i])
+	for (i = 0; i < call->list.count; i++)
+		if (!paging_call_is_open(call, i))
 			pagoda_require_forget(call->file->driver_priv, call->list.bos[i]);
-		if (bo)
-			pagoda_bo_put(bo);
-	}
 }
 
 /**

@@ -3,9 +3,12 @@
  * ioctls about lists of allocations.
  */
 #include <linux/dma-fence-chain.h>
-#include <linux/sort.h>
+#include <linux/hash.h>
+#include <linux/log2.h>
+#include <linux/prefetch.h>
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
+#include <drm/drm_gem.h>
 #include <drm/drm_syncobj.h>
 #include <pagoda/mfence.h>
 #include <pagoda/sync.h>
@@ -53,55 +56,72 @@ static_assert(sizeof(struct pagoda_bo_entry) == sizeof(struct drm_pagoda_submit_
 
 #define EVICT_FLAGS	(DRM_PAGODA_EVICT_ONLY_IF_NECESSARY | DRM_PAGODA_EVICT_NOT_WRITTEN_TO)
 
-static int list_copy_entry(struct drm_device *drm, const struct drm_pagoda_array *array,
-			   u32 index, u32 known_flags, struct pagoda_bo_entry *entry)
+static int list_copy_entry(const struct drm_pagoda_array *array, u32 index,
+			   struct pagoda_bo_entry *entry)
 {
-	int ret = copy_struct_from_user(entry, sizeof(*entry), pagoda_array_entry(array, index),
-					array->stride);
-
-	if (pagoda_refuse(drm, ret))
-		return ret;
-	return pagoda_refuse(drm, entry->flags & ~known_flags) ? -EINVAL : 0;
+	return copy_struct_from_user(entry, sizeof(*entry), pagoda_array_entry(array, index),
+				     array->stride);
 }
 
-static int compare_objects(const void *a, const void *b)
+/* At once if its entries are as large as ours. */
+static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
+		     u32 known_flags, struct pagoda_bo_entry *entries)
 {
-	const void *x = *(const void * const *)a;
-	const void *y = *(const void * const *)b;
+	int ret = 0;
+	u32 i;
 
-	return x < y ? -1 : x > y;
+	if (array->stride == sizeof(*entries))
+		ret = copy_from_user(entries, pagoda_array_entry(array, 0),
+				     array->count * sizeof(*entries)) ? -EFAULT : 0;
+	for (i = 0; i < array->count && !ret && array->stride != sizeof(*entries); i++)
+		ret = list_copy_entry(array, i, &entries[i]);
+	if (pagoda_refuse(drm, ret))
+		return ret;
+	for (i = 0; i < array->count; i++)
+		if (pagoda_refuse(drm, entries[i].flags & ~known_flags))
+			return -EINVAL;
+	return 0;
+}
+
+/* Who is in the table isn't put there again. */
+static bool unique_add(const void **table, u32 bits, const void *object)
+{
+	u32 at = hash_ptr(object, bits);
+
+	for (; table[at]; at = (at + 1) & (BIT(bits) - 1))
+		if (table[at] == object)
+			return false;
+	table[at] = object;
+	return true;
 }
 
 /**
  * pagoda_check_unique() - Refuse a list that names something twice
  * @drm: Device
- * @objects: What it names, by address and not by id; sorted afterwards
- * @count: Entries
+ * @objects: What it names, by address and not by id: it may have several
+ * @count: Entries, not 0
  *
- * Return: 0 or -EINVAL.
+ * Takes as long for each, however many there are.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -EINVAL or -ENOMEM.
  */
-int pagoda_check_unique(struct drm_device *drm, const void **objects, u32 count)
+int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count)
 {
-	u32 i;
+	/* At most half full. */
+	u32 bits = ilog2(count) + 2, i;
+	const void **table;
+	int ret = 0;
 
-	sort(objects, count, sizeof(*objects), compare_objects, NULL);
-	for (i = 1; i < count; i++)
-		if (pagoda_refuse(drm, objects[i] == objects[i - 1]))
-			return -EINVAL;
-	return 0;
-}
-
-/* One allocation may have several handles. */
-static int list_check_unique(struct drm_device *drm, const struct pagoda_bo_list *list)
-{
-	const void **sorted;
-	int ret;
-
-	sorted = kvmemdup(list->bos, list->count * sizeof(*sorted), GFP_KERNEL);
-	if (!sorted)
+	if (count == 1)
+		return 0;
+	table = kvcalloc(BIT(bits), sizeof(*table), GFP_KERNEL);
+	if (!table)
 		return -ENOMEM;
-	ret = pagoda_check_unique(drm, sorted, list->count);
-	kvfree(sorted);
+	for (i = 0; i < count && !ret; i++)
+		if (pagoda_refuse(drm, !unique_add(table, bits, objects[i])))
+			ret = -EINVAL;
+	kvfree(table);
 	return ret;
 }
 
@@ -120,20 +140,53 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list)
 	kvfree(list->entries);
 }
 
+/*
+ * What is used of an allocation first is fetched before it is needed, for all of them at once:
+ * among many, waiting for memory is most of what a list costs.
+ */
+static void list_find(struct drm_file *file, const struct pagoda_bo_entry *entries, u32 count,
+		      struct pagoda_bo **bos)
+{
+	struct drm_gem_object *obj;
+	u32 i;
+
+	lockdep_assert_held(&file->table_lock);
+	for (i = 0; i < count; i++) {
+		obj = idr_find(&file->object_idr, entries[i].handle);
+		bos[i] = obj ? pagoda_bo_of_gem(obj) : NULL;
+		prefetchw(obj);
+	}
+}
+
+/* As many as are looked up with the lock held once. */
+#define LIST_SOME	64
+
+/* Answers whether all of them were found; what was has a reference and is counted. */
+static bool list_lookup_some(struct drm_file *file, u32 count, struct pagoda_bo_list *list)
+{
+	const struct pagoda_bo_entry *entries = list->entries + list->count;
+	struct pagoda_bo **bos = list->bos + list->count;
+	u32 i;
+
+	spin_lock(&file->table_lock);
+	list_find(file, entries, count, bos);
+	for (i = 0; i < count && bos[i]; i++) {
+		drm_gem_object_get(pagoda_bo_gem(bos[i]));
+		list->flags[list->count] = entries[i].flags;
+		list->count++;
+	}
+	spin_unlock(&file->table_lock);
+	return i == count;
+}
+
 static int list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
 		       struct pagoda_bo_list *list)
 {
-	const struct pagoda_bo_entry *entry = list->entries;
-
-	for (list->count = 0; list->count < count; list->count++, entry++) {
-		struct pagoda_bo *bo = pagoda_bo_lookup(file, entry->handle);
-
-		if (pagoda_refuse(drm, !bo))
+	while (list->count < count)
+		if (pagoda_refuse(drm, !list_lookup_some(file, min(count - list->count, LIST_SOME),
+							 list)))
 			return -ENOENT;
-		list->bos[list->count] = bo;
-		list->flags[list->count] = entry->flags;
-	}
-	return list_check_unique(drm, list);
+	return pagoda_check_unique(drm, (void **)list->bos, list->count);
 }
 
 /**
@@ -153,7 +206,6 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 		       const struct drm_pagoda_array *array, u32 known_flags,
 		       struct pagoda_bo_list *list)
 {
-	u32 i;
 	int ret;
 
 	ret = pagoda_array_check(drm, array, sizeof(*list->entries));
@@ -165,8 +217,8 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 	list->entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL);
 	if (!list->bos || !list->flags || !list->entries)
 		ret = -ENOMEM;
-	for (i = 0; i < array->count && !ret; i++)
-		ret = list_copy_entry(drm, array, i, known_flags, &list->entries[i]);
+	if (!ret)
+		ret = list_copy(drm, array, known_flags, list->entries);
 	if (!ret)
 		ret = list_lookup(drm, file, array->count, list);
 	if (ret)
@@ -247,6 +299,19 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 	return 0;
 }
 
+/* Mostly it was before, and still is. */
+static int make_resident(struct pagoda_client *client, struct pagoda_vidmm *vidmm,
+			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
+{
+	int ret;
+
+	*fence = NULL;
+	if (pagoda_residency_is_made(client, list->bos, list->count, true))
+		return 0;
+	ret = pagoda_residency_make(vidmm, list->bos, list->count, fence, trim);
+	return ret ?: pagoda_client_validate(client, fence);
+}
+
 /**
  * pagoda_ioctl_make_resident() - DRM_IOCTL_PAGODA_MAKE_RESIDENT
  * @drm: Device
@@ -283,11 +348,8 @@ int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_fi
 	if (ret)
 		goto put_point;
 
-	ret = pagoda_residency_make(pagoda_device_of_drm(drm)->vidmm, list.bos, list.count,
-				    &fence, &trim);
+	ret = make_resident(client, pagoda_device_of_drm(drm)->vidmm, &list, &fence, &trim);
 	args->bytes_to_trim = ret == -ENOMEM ? trim : 0;
-	if (!ret)
-		ret = pagoda_client_validate(client, &fence);
 	args->num_resident = ret ? 0 : list.count;
 	args->pending = !ret && fence && !dma_fence_is_signaled(fence);
 	if (!ret) {

@@ -200,6 +200,8 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo);
 
 struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
 
+bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			      bool again);
 int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
 			  struct dma_fence **fence, u64 *bytes_to_trim);
 int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,

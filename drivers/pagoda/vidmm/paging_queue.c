@@ -458,7 +458,7 @@ static int paging_list_and_enqueue(struct pagoda_paging_queue *queue,
 
 	if (ret)
 		return ret;
-	if (pagoda_residency_is_made(client, args->bos, args->count))
+	if (pagoda_residency_is_made(client, args->bos, args->count, false))
 		return 1;
 	ret = paging_enqueue(queue, args, growth);
 	if (ret)

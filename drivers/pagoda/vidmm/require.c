@@ -148,6 +148,49 @@ static void require_free(struct list_head *gone)
 	}
 }
 
+/* As many of the first ones as are on the list already: nothing else changes by that. */
+static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirement *req;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		req = require_find(reqs, bos[i]);
+		if (!req || req->count == U32_MAX)
+			break;
+		req->count++;
+	}
+	return i;
+}
+
+static void require_not_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		require_find(reqs, bos[i])->count--;
+}
+
+static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			u64 *bytes_to_trim)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < count && !ret; i++)
+		ret = require_prepare_one(client, bos[i]);
+	if (!ret)
+		*bytes_to_trim = require_excess(reqs, bos, count);
+	if (*bytes_to_trim)
+		ret = -ENOMEM;
+	if (ret)
+		require_unprepare(reqs, bos, count);
+	for (i = 0; i < count && !ret; i++)
+		require_count(reqs, require_find(reqs, bos[i]));
+	return ret;
+}
+
 /**
  * pagoda_require() - One more for each of a list
  * @client: Client
@@ -164,20 +207,15 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
 {
 	struct pagoda_requirements *reqs = client->requirements;
 	int ret = 0;
-	u32 i;
+	u32 again;
 
 	*bytes_to_trim = 0;
 	mutex_lock(&reqs->lock);
-	for (i = 0; i < count && !ret; i++)
-		ret = require_prepare_one(client, bos[i]);
-	if (!ret)
-		*bytes_to_trim = require_excess(reqs, bos, count);
-	if (*bytes_to_trim)
-		ret = -ENOMEM;
-	if (ret)
-		require_unprepare(reqs, bos, count);
-	for (i = 0; i < count && !ret; i++)
-		require_count(reqs, require_find(reqs, bos[i]));
+	again = require_again(reqs, bos, count);
+	if (again < count) {
+		require_not_again(reqs, bos, again);
+		ret = require_anew(client, bos, count, bytes_to_trim);
+	}
 	mutex_unlock(&reqs->lock);
 	return ret;
 }

@@ -432,13 +432,21 @@ static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *b
 	return true;
 }
 
-static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo *bo)
+/* Was it made resident before, and is it where it prefers to be? */
+static bool residency_is_made_again(const struct pagoda_bo *bo)
+{
+	return bo->resident && !pagoda_bo_is_offered(bo) &&
+	       (bo->ttm.pin_count || pagoda_segment_of(bo->ttm.resource) == bo->preferred[0]);
+}
+
+static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo *bo, bool again)
 {
 	bool made;
 
 	if (!dma_resv_trylock(bo->ttm.base.resv))
 		return false;
-	made = residency_is_placed(bo) && residency_is_shown(client, bo) &&
+	made = residency_is_placed(bo) && (!again || residency_is_made_again(bo)) &&
+	       residency_is_shown(client, bo) &&
 	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	if (made) {
 		pagoda_bo_set_resident(bo, true);
@@ -453,18 +461,21 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
  * @client: Who wants to use it
  * @bos: Allocations
  * @count: Their number
+ * @again: Only if each was made resident before and is where it prefers to be; nothing but
+ *	who was used last changes then, even if the answer is false
  *
  * Those that are resident count as used now. False if somebody is just working on one.
  *
  * Context: Takes reservations, one after another; waits for none.
  * Return: Whether all of it can be used now.
  */
-bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			      bool again)
 {
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (!residency_is_made_one(client, bos[i]))
+		if (!residency_is_made_one(client, bos[i], again))
 			return false;
 	return true;
 }

@@ -789,7 +789,6 @@ u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand 
 int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
 			   bool interruptible);
 void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt);
-bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv);
 
