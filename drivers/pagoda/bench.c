@@ -615,9 +615,19 @@ static int pagoda_bench_show(struct seq_file *m, void *unused)
  */
 void pagoda_bench_debugfs_init(struct drm_minor *minor)
 {
-	drm_debugfs_add_file(minor->dev, "pagoda_bench", pagoda_bench_show, bench_all);
-	drm_debugfs_add_file(minor->dev, "pagoda_bench_trip", pagoda_bench_show,
-			     pagoda_bench_trip);
-	drm_debugfs_add_file(minor->dev, "pagoda_bench_copy", pagoda_bench_show,
-			     pagoda_bench_copy);
+	static const struct {
+		const char *name;
+		int (*run)(struct bench *b);
+	} files[] = {
+		{ "pagoda_bench", bench_all },
+		{ "pagoda_bench_trip", pagoda_bench_trip },
+		{ "pagoda_bench_copy", pagoda_bench_copy },
+		{ "pagoda_bench_lock", pagoda_bench_lock },
+		{ "pagoda_bench_walk", pagoda_bench_walk },
+		{ "pagoda_bench_pick", pagoda_bench_pick },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(files); i++)
+		drm_debugfs_add_file(minor->dev, files[i].name, pagoda_bench_show, files[i].run);
 }

@@ -68,7 +68,13 @@ int pagoda_bench_tiled(struct bench *b);
 int pagoda_bench_tables(struct bench *b);
 
 /* bench_beside.c */
+void pagoda_bench_report(struct bench *b, u64 amount, u64 ns);
 int pagoda_bench_trip(struct bench *b);
 int pagoda_bench_copy(struct bench *b);
+
+/* bench_crowd.c */
+int pagoda_bench_lock(struct bench *b);
+int pagoda_bench_walk(struct bench *b);
+int pagoda_bench_pick(struct bench *b);
 
 #endif

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the parts of the benchmark share; see the header. */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../pagoda_lib.h"
 #include "bench_lib.h"
@@ -74,4 +78,33 @@ uint64_t bench_space_place(struct bench_space *space, uint64_t size)
 
 	space->next = address + size;
 	return address;
+}
+
+int bench_beside_open(const char *name)
+{
+	char path[96];
+	glob_t files;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/*/pagoda_bench_%s", name);
+	if (glob(path, 0, NULL, &files))
+		return -1;
+	fd = open(files.gl_pathv[0], O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		bench_die(files.gl_pathv[0], -errno);
+	globfree(&files);
+	return fd;
+}
+
+uint64_t bench_beside(int fd, double *taken)
+{
+	unsigned long long amount = 0, ns = 0;
+	char text[64] = "";
+
+	if (pread(fd, text, sizeof(text) - 1, 0) < 0)
+		bench_die("beside the kernel", -errno);
+	if (sscanf(text, "%llu %llu", &amount, &ns) != 2)
+		bench_die("beside the kernel", -EIO);
+	*taken = ns / 1e9;
+	return amount;
 }

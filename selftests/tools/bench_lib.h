@@ -32,6 +32,14 @@ void bench_space_open(int fd, struct bench_space *space);
 /* Free addresses for @size bytes, where large pages could begin. */
 uint64_t bench_space_place(struct bench_space *space, uint64_t size);
 
+/*
+ * What only the kernel can do beside it, it does when a file in debugfs is read: the file for what
+ * @name stands for, or -1 if this kernel can't; how much it did, and in how many seconds. The
+ * latter is one system call.
+ */
+int bench_beside_open(const char *name);
+uint64_t bench_beside(int fd, double *taken);
+
 /* bench_submit.c, bench_bind.c, bench_promote.c */
 void bench_submit(int fd);
 void bench_bind(int fd);

@@ -9,8 +9,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -93,44 +91,13 @@ static double time_job(const struct client *c, uint64_t address, uint64_t size,
 	return bench_seconds(start);
 }
 
-/* --- beside the kernel ------------------------------------------------------------------------ */
-
-/* The file that has the kernel do what @name stands for, or -1 if this kernel can't. */
-static int beside_open(const char *name)
-{
-	char path[96];
-	glob_t files;
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/*/pagoda_bench_%s", name);
-	if (glob(path, 0, NULL, &files))
-		return -1;
-	fd = open(files.gl_pathv[0], O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		bench_die(files.gl_pathv[0], -errno);
-	globfree(&files);
-	return fd;
-}
-
-/* How much it did, and in how many seconds. One system call. */
-static uint64_t beside(int fd, double *taken)
-{
-	unsigned long long amount = 0, ns = 0;
-	char text[64] = "";
-
-	if (pread(fd, text, sizeof(text) - 1, 0) < 0)
-		bench_die("beside the kernel", -errno);
-	if (sscanf(text, "%llu %llu", &amount, &ns) != 2)
-		bench_die("beside the kernel", -EIO);
-	*taken = ns / 1e9;
-	return amount;
-}
+/* --- one job ----------------------------------------------------------------------------- */
 
 /* A system call that has the device do nothing, and a job that has it do nothing. */
 static void round_trip(const struct client *c)
 {
 	double job[TRIPS], trip[TRIPS], inside[TRIPS], ours, theirs;
-	int file = beside_open("trip"), n;
+	int file = bench_beside_open("trip"), n;
 	int64_t start;
 
 	if (file < 0)
@@ -138,7 +105,7 @@ static void round_trip(const struct client *c)
 	fprintf(stderr, "bench: round trips\n");
 	for (n = 0; n < TRIPS; n++) {
 		start = pagoda_now();
-		beside(file, &inside[n]);
+		bench_beside(file, &inside[n]);
 		trip[n] = bench_seconds(start);
 		job[n] = time_job(c, 0, 0, NULL, 0);
 	}
@@ -154,8 +121,8 @@ static void round_trip(const struct client *c)
 static void copy(struct client *c)
 {
 	double job[BENCH_RUNS], device[BENCH_RUNS], ours, theirs;
-	int file = beside_open("copy");
-	uint64_t size = file < 0 ? 0 : beside(file, &device[0]);
+	int file = bench_beside_open("copy");
+	uint64_t size = file < 0 ? 0 : bench_beside(file, &device[0]);
 	struct pagoda_program program = { .room = PAGE };
 	uint32_t program_handle, handle;
 	uint64_t address;
@@ -180,7 +147,7 @@ static void copy(struct client *c)
 		bench_die("mmap", -errno);
 	pagoda_copy(&program, address, address + size, size);
 	for (run = 0; run < BENCH_RUNS; run++) {
-		beside(file, &device[run]);
+		bench_beside(file, &device[run]);
 		/* As there, the first time brings the memory into the caches. */
 		time_job(c, program.address, program.used, NULL, 0);
 		job[run] = time_job(c, program.address, program.used, NULL, 0);

@@ -4,7 +4,7 @@
 # Builds what a step needs and runs it in a machine of its own:
 #
 #   machine.sh stock|debug <step>...        steps: kunit (debug only), selftests, pressure (stock only),
-#                                           suspend, replay, sum, record, bench, soak
+#                                           suspend, replay, sum, record, bench, crowd, soak
 #
 # A step is the script of its name in guest/, up to a dash: selftests-mmu1 is the same script with
 # another choice of cells, selftests-smp4 with four processors and the programs that have much
@@ -147,13 +147,13 @@ replay*)
 	run_step --env "CELLS=$CELLS" --env "TRACES=$traces" --env "FRAMES=${FRAMES:-}" \
 		--env "VRAM=${VRAM:-0.5}" --env "CAPTURE=${CAPTURE:-}" --env "RIVAL=${RIVAL:-}"
 	;;
-bench)
+bench | crowd)
 	stage=(--stage "$rig-bench")
 	build_modules bench "${stage[@]}" CONFIG_DRM_PAGODA_BENCH=y CONFIG_DRM_PAGODA=m \
 		CONFIG_DRM_PAGODA_VGPU=m
 	drivers
 	programs
-	run_step
+	run_step --env "VRAM_MB=$CROWD_VRAM_MB"
 	;;
 soak)
 	build_modules "" "${stage[@]}"
