@@ -235,9 +235,10 @@ static int owner_write(struct owner *owner, uint32_t round, bool share)
 	return ret || !share ? ret : owner_share(owner);
 }
 
-static int owner_check(const struct owner *owner)
+/* It has what it had. What was discarded is zeros, and nobody else's bytes either. */
+static int owner_check(const struct owner *owner, const uint32_t *results)
 {
-	uint64_t *map, n;
+	uint64_t *map, n, value;
 	uint32_t i;
 	int ret = 0;
 
@@ -249,8 +250,9 @@ static int owner_check(const struct owner *owner)
 		map = pagoda_map(owner->dev.fd, piece->handle, piece->size);
 		if (!map)
 			return -errno;
+		value = results[i] == DRM_PAGODA_RECLAIM_DISCARDED ? 0 : SECRET;
 		for (n = 0; n < piece->size / sizeof(*map) && !ret; n++)
-			ret = map[n] == SECRET ? 0 : -EIO;
+			ret = map[n] == value ? 0 : -EIO;
 		munmap(map, piece->size);
 	}
 	return ret;
@@ -303,6 +305,18 @@ static bool stays(enum way way)
 	return way == OFFERED || way == DECOMMITTED || way == SWAPPED || way == PRESSED;
 }
 
+static int owner_return(const struct owner *owner, enum way way)
+{
+	uint32_t handles[2 * PIECES], results[2 * PIECES] = {}, n;
+	int ret = 0;
+
+	for (n = 0; n < 2 * PIECES; n++)
+		handles[n] = owner->pieces[n].handle;
+	if (way == OFFERED || way == DECOMMITTED)
+		ret = pagoda_reclaim(owner->dev.fd, handles, 2 * PIECES, 0, 0, results);
+	return ret ? ret : owner_check(owner, results);
+}
+
 /* In a process of its own: says when all is written and lost, and goes when it is told to. */
 static int victim(enum way way, uint32_t round, int say, int told)
 {
@@ -320,7 +334,7 @@ static int victim(enum way way, uint32_t round, int say, int told)
 	/* Nothing is ever said: it ends, or never does for who is killed. */
 	while (way == KILLED || read(told, &byte, 1) > 0)
 		pause();
-	return (way == SWAPPED || way == PRESSED) && owner_check(&owner) ? 2 : 0;
+	return stays(way) && owner_return(&owner, way) ? 2 : 0;
 }
 
 /* ---- the one who looks -------------------------------------------------------------------- */

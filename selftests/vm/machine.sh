@@ -108,12 +108,13 @@ debug.selftests)
 	default='gpu_physical.mmu0.some gpu_virtual.mmu1.some.pt_levels=4 reload'
 	SHORT=$RECORDED
 	;;
-# Without VRAM for the CPU, and with a GPU that forgets nothing when it is reset.
+# Without VRAM for the CPU, and with a GPU that forgets nothing when it is reset. The stock kernel zeroes
+# all pages it gives away, unless it is told not to: then a driver that forgot to wouldn't be noticed.
 stock.pressure)
 	default='gpu_physical.mmu0.some gpu_virtual.mmu1.none.reset_vram=keep'
 	FILTER=${FILTER:-$SHORT_OF_MEMORY}
 	SHORT=isolation_test LEFT_OUT=
-	vm+=(--memory 256M --swap 256 --extra virtio_blk)
+	vm+=(--memory 256M --swap 256 --extra virtio_blk --append init_on_alloc=0)
 	;;
 # Nothing else runs in a machine that sleeps: it lets go of the host's folder meanwhile.
 *.suspend)
