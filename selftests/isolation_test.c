@@ -34,7 +34,7 @@ struct kind {
 };
 
 static const struct kind vram_kinds[] = {
-	{ "VRAM", CPU, PAGODA_IN_VRAM },
+	{ "VRAM", CPU | CACHED, PAGODA_IN_VRAM },
 	{ "VRAM for the GPU only", 0, PAGODA_IN_VRAM },
 	{ "VRAM in one piece from the end",
 	  CPU | DRM_PAGODA_ALLOCATION_CONTIGUOUS | DRM_PAGODA_ALLOCATION_FROM_END, PAGODA_IN_VRAM },
@@ -312,7 +312,10 @@ static int owner_return(const struct owner *owner, enum way way)
 
 	for (n = 0; n < 2 * PIECES; n++)
 		handles[n] = owner->pieces[n].handle;
-	if (way == OFFERED || way == DECOMMITTED)
+	/* Half of it comes back in VRAM, the rest where the CPU is the first to look. */
+	if (way == OFFERED)
+		ret = pagoda_evict(owner->dev.fd, handles, PIECES / 2, 0, 0);
+	if (!ret && (way == OFFERED || way == DECOMMITTED))
 		ret = pagoda_reclaim(owner->dev.fd, handles, 2 * PIECES, 0, 0, results);
 	return ret ? ret : owner_check(owner, results);
 }
