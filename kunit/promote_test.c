@@ -434,6 +434,30 @@ static void promote_private(struct kunit *test)
 
 /* ---- Resets, and the end -------------------------------------------------------------- */
 
+/* The machine sleeps: all leave VRAM, nobody took their place. */
+static void promote_after_sleep(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_vidmm *vidmm = rig->vidmm;
+	struct pagoda_bo *bos[PIECES];
+	u32 i;
+
+	for (i = 0; i < PIECES; i++)
+		bos[i] = piece(rig, CPU, SUBMIT_VRAM, i);
+	KUNIT_ASSERT_EQ(test, (u32)PIECES, count_in_vram(bos, PIECES));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, PIECES));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_sleep(vidmm));
+	pagoda_fake_transport_lose(rig->fake);
+	pagoda_rig_engines_lose(rig);
+	pagoda_engine_reset_adapter(&rig->engine, PAGODA_ENGINE_VRAM_KEEP);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_wake(vidmm, 0));
+	pagoda_vidmm_end_sleep(vidmm);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	pieces_expect_back(rig, bos, PIECES);
+	close_all(bos, PIECES);
+}
+
 static void promote_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -481,6 +505,7 @@ static struct kunit_case promote_cases[] = {
 	KUNIT_CASE(promote_in_use),
 	KUNIT_CASE_PARAM(promote_private, pagoda_rig_modes),
 	KUNIT_CASE(promote_reset),
+	KUNIT_CASE(promote_after_sleep),
 	KUNIT_CASE(promote_unplug),
 	{}
 };

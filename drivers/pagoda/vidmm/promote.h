@@ -65,7 +65,8 @@ struct pagoda_promote_slice {
  * @bytes: Their sum
  * @period: Jiffies that room has to last; 0 = nothing comes back by itself. Constant
  * @work: Brings it back. All below are its own, unless said otherwise
- * @patience: Jiffies until it looks; longer when nothing comes of it. Read by anybody
+ * @patience: Jiffies until it looks; longer when nothing comes of it, until there is much
+ *	room: read, and then set, by anybody
  * @news: There may be room for who was refused; set by anybody
  * @walking: @at means something
  * @skipped: Somebody was in use in this walk

@@ -12,7 +12,7 @@
  *	end		the gate is opened
  *
  * What left VRAM comes back as after any eviction: with the next submission that lists it, or
- * is mapped by a page fault where it is. What was offered is dropped instead (C198), page
+ * by itself when the gate is open (promote.c); a page fault maps it where it is. What was offered is dropped instead (C198), page
  * tables are gutted: mmu/ knows what was in them. VRAM that the device preserves isn't
  * touched (C197); what is in it is of the new epoch when the device wakes.
  *
@@ -58,9 +58,12 @@ static int suspend_evict(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = {};
 	struct ttm_placement placement = {};
+	int ret;
 
 	pagoda_ttm_funcs.evict_flags(&bo->ttm, &placement);
-	return ttm_bo_validate(&bo->ttm, &placement, &ctx);
+	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
+	pagoda_promote_look(bo);
+	return ret;
 }
 
 static int suspend_leave(struct pagoda_bo *bo)
@@ -114,6 +117,13 @@ static int suspend_empty(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
+/* What left has had nobody to make room for. */
+static void suspend_go_on(struct pagoda_vidmm *vidmm)
+{
+	pagoda_gate_open(vidmm);
+	pagoda_promote_kick(vidmm);
+}
+
 static int suspend_prepare(struct pagoda_vidmm *vidmm)
 {
 	int ret;
@@ -149,7 +159,7 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
 	vidmm->reset.kept = suspend_preserved(vidmm, kind);
 	ret = suspend_prepare(vidmm);
 	if (ret)
-		pagoda_gate_open(vidmm);
+		suspend_go_on(vidmm);
 	return ret;
 }
 
@@ -210,7 +220,7 @@ int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error)
 void pagoda_vidmm_end_sleep(struct pagoda_vidmm *vidmm)
 {
 	pagoda_reset_wake(vidmm, -ENODEV);
-	pagoda_gate_open(vidmm);
+	suspend_go_on(vidmm);
 }
 
 /**
