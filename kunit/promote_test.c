@@ -434,6 +434,24 @@ static void promote_private(struct kunit *test)
 
 /* ---- Resets, and the end -------------------------------------------------------------- */
 
+/* The room was asked for, by somebody who isn't there yet. */
+static void promote_trimmed(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES];
+	u32 i;
+
+	for (i = 0; i < PIECES; i++)
+		bos[i] = piece(rig, CPU, SUBMIT_VRAM, i);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, U64_MAX));
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, PIECES));
+	for (i = 0; i < PIECES; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+	pieces_expect_back(rig, bos, PIECES);
+	close_all(bos, PIECES);
+}
+
 /* The machine sleeps: all leave VRAM, nobody took their place. */
 static void promote_after_sleep(struct kunit *test)
 {
@@ -504,6 +522,7 @@ static struct kunit_case promote_cases[] = {
 	KUNIT_CASE(promote_tokens),
 	KUNIT_CASE(promote_in_use),
 	KUNIT_CASE_PARAM(promote_private, pagoda_rig_modes),
+	KUNIT_CASE(promote_trimmed),
 	KUNIT_CASE(promote_reset),
 	KUNIT_CASE(promote_after_sleep),
 	KUNIT_CASE(promote_unplug),

@@ -213,7 +213,8 @@ TEST_F(events, evicted)
 	EXPECT_NE(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->other, large));
 	EXPECT_EQ(0, read_evicted(theirs));
 	EXPECT_EQ(0, read_evicted(self->events));
-	/* Nobody is told of what he asked for. */
+	/* Nobody is told of what he asked for. Nor does anybody come back for it. */
+	ASSERT_EQ(0, pagoda_close(self->other, large));
 	for (n = 0; n < 2; n++)
 		ASSERT_EQ(0, pagoda_list_remove(self->fd, list.queue, self->bos, PIECES, 0,
 						&value));

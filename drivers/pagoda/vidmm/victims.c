@@ -348,6 +348,19 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	return !ret;
 }
 
+/* Somebody wants its place for something else: it doesn't come back by itself. */
+static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
+			 const struct ttm_operation_ctx *ctx)
+{
+	bool released = bo->released;
+
+	WRITE_ONCE(bo->released, true);
+	if (victims_evict(bo, place, ctx))
+		return true;
+	WRITE_ONCE(bo->released, released);
+	return false;
+}
+
 /* Who left, with the reference that @tried has; NULL if nobody can. @mine: NULL = none is held. */
 static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
 				      const struct ttm_place *place,
@@ -363,7 +376,7 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 	while (!done && (bo = victims_next(vidmm->victims, need, tried))) {
 		if (!pagoda_victims_lock(bo, mine, ctx))
 			continue;
-		done = victims_evict(bo, place, ctx);
+		done = mine ? victims_evict(bo, place, ctx) : victims_trim(bo, place, ctx);
 		pagoda_victims_unlock(bo, mine);
 	}
 	return bo;
@@ -402,7 +415,8 @@ int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *place
  * @vidmm: The manager
  * @bytes: How much, at least; it ends early when nobody is left who can go
  *
- * The policy chooses, even if it isn't asked otherwise. Nothing keeps who left from coming back.
+ * The policy chooses, even if it isn't asked otherwise. Who left stays away until he is used or
+ * made resident.
  *
  * Context: Inside the gate; takes reservations, one after another. May sleep and allocate.
  * Doesn't wait for the device.
