@@ -96,6 +96,13 @@ static void copy_destroy(struct ttm_buffer_object *ttm_bo)
 	kfree(copy);
 }
 
+/* TTM may wait for the device before it frees it: until then it is nothing to give up. */
+static void copy_free(struct pagoda_copy *copy)
+{
+	copy_unlink(copy);
+	ttm_bo_put(&copy->ttm);
+}
+
 /**
  * pagoda_copy_owner() - Whose pages an object of TTM's will have
  * @bo: TTM object
@@ -159,8 +166,8 @@ static void copy_begin(struct pagoda_bo *bo)
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
-	return READ_ONCE(bo->keeps_copy) && atomic_read(&bo->required) && !bo->layout.tiling && !bo->imported &&
-	       bo->ttm.type == ttm_bo_type_device && !READ_ONCE(bo->unclean);
+	return READ_ONCE(bo->keeps_copy) && atomic_read(&bo->required) && !bo->layout.tiling &&
+	       !bo->imported && bo->ttm.type == ttm_bo_type_device && !READ_ONCE(bo->unclean);
 }
 
 /**
@@ -242,7 +249,7 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
 	/* TTM needn't wait for the device to take pages from it, but does so when it is idle. */
 	dma_resv_copy_fences(copy->ttm.base.resv, bo->ttm.base.resv);
 	dma_resv_unlock(copy->ttm.base.resv);
-	ttm_bo_put(&copy->ttm);
+	copy_free(copy);
 }
 
 /**
@@ -258,7 +265,7 @@ void pagoda_copy_drop(struct pagoda_bo *bo)
 	if (!copy)
 		return;
 	bo->copy = NULL;
-	ttm_bo_put(&copy->ttm);
+	copy_free(copy);
 }
 
 /**
