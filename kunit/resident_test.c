@@ -148,7 +148,8 @@ static void resident_step_evict(struct resident_model *m, struct pagoda_bo **bos
 	for (i = 0; i < count; i++)
 		if (!m->counts[indices[i]])
 			expected = -ENOENT;
-	KUNIT_ASSERT_EQ(m->test, expected, pagoda_require_release(m->rig->client, bos, count, false));
+	KUNIT_ASSERT_EQ(m->test, expected,
+			pagoda_require_release(m->rig->client, bos, count, false));
 	for (i = 0; i < count && !expected; i++)
 		resident_model_take(m, indices[i], 1);
 }

@@ -252,8 +252,8 @@ static int report_end(const struct report *r)
 	bool good = r->lowest >= LOWEST_WANTED && (!r->counted || mean >= MEAN_WANTED);
 
 	if (r->options->json)
-		printf("],\n \"mean\": %.4f, \"mean_wanted\": %g, \"counted\": %u, "
-		       "\"lowest\": %.4f, \"lowest_wanted\": %g}\n", mean, MEAN_WANTED, r->counted,
+		printf("],\n \"mean\": %.4f, \"mean_wanted\": %g, \"counted\": %u,\n"
+		       " \"lowest\": %.4f, \"lowest_wanted\": %g}\n", mean, MEAN_WANTED, r->counted,
 		       r->lowest, LOWEST_WANTED);
 	else
 		printf("mean share of %u rows of traces: %.3f; lowest of all %u: %.3f\n",

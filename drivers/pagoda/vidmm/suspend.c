@@ -12,9 +12,10 @@
  *	end		the gate is opened
  *
  * What left VRAM comes back as after any eviction: with the next submission that lists it, or
- * by itself when the gate is open (promote.c); a page fault maps it where it is. What was offered is dropped instead (C198), page
- * tables are gutted: mmu/ knows what was in them. VRAM that the device preserves isn't
- * touched (C197); what is in it is of the new epoch when the device wakes.
+ * by itself when the gate is open (promote.c); a page fault maps it where it is. What was
+ * offered is dropped instead (C198), page tables are gutted: mmu/ knows what was in them. VRAM
+ * that the device preserves isn't touched (C197); what is in it is of the new epoch when the
+ * device wakes.
  *
  * Work that waits (deferred.c) waits on: its workers don't get through the gate.
  */

@@ -603,7 +603,8 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @resident: Was made resident and not evicted on request since; protected by the
  *	reservation
  * @released: Nobody requires it any more, and it only leaves when its place is needed, or its
- *	place was asked for: it doesn't come back by itself. Set without a lock, cleared with the reservation held
+ *	place was asked for: it doesn't come back by itself. Set without a lock, cleared with the
+ *	reservation held
  * @promote: What waits to come back to VRAM
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM; the same
  * @opened: Has a handle; the same, kept for what is private only
