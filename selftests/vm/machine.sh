@@ -46,7 +46,7 @@ SHORT='residency_test evict_test bind_test bind_queue_test submit_test fence_tes
 RECORDED='residency_test evict_test bind_test'
 # Those that need a machine with little memory and swap; and those for which one cell will do.
 SHORT_OF_MEMORY='@(isolation|pressure)_test'
-ONCE=unplug_storm_test
+ONCE='@(events|pagodactl|unplug_storm)_test'
 # Nobody else's machine sleeps.
 AWAKE='!(suspend_test)'
 LEFT_OUT=$SHORT_OF_MEMORY

@@ -20,6 +20,9 @@ if [[ ${1:-} == --stage ]]; then
 fi
 
 mkdir -p "$stage"
+# Two steps of a check may want the same modules: the second finds them made.
+exec 8>"$stage.lock"
+flock 8
 rsync -rc --delete --exclude='*.o' --exclude='*.o.d' --exclude='.*' --exclude='*.ko' --exclude='*.mod' \
 	--exclude='*.mod.c' --exclude=modules.order --exclude=Module.symvers \
 	"$TOP/Kbuild" "$TOP/Kconfig" "$TOP/include" "$TOP/drivers" "$TOP/kunit" "$stage/"
