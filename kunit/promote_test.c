@@ -313,6 +313,37 @@ static void promote_closed(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
 }
 
+/*
+ * One goes while it is busy, and is found before TTM has taken all that it had: whoever brought
+ * it back would be the last to know it, and TTM would never take its VRAM.
+ */
+static void promote_dead(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_bo *bos[PIECES], *crowd[CROWD];
+	struct dma_fence *fence = pagoda_test_fence(test);
+	struct ttm_buffer_object *dead;
+
+	pieces_out(rig, bos, PIECES, crowd);
+	close_all(crowd, CROWD);
+	dead = &bos[0]->ttm;
+	dma_resv_lock(dead->base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(dead->base.resv, 1));
+	dma_resv_add_fence(dead->base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(dead->base.resv);
+	pagoda_rig_close(bos[0]);
+	KUNIT_ASSERT_TRUE(test, ttm_bo_get_unless_zero(dead));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_NULL(test, dead->resource);
+	KUNIT_EXPECT_EQ(test, PIECES - 1u, count_in_vram(bos + 1, PIECES - 1));
+	ttm_bo_put(dead);
+	close_all(bos + 1, PIECES - 1);
+}
+
 /* Not over the budget; when that grows the rest comes. */
 static void promote_budget(struct kunit *test)
 {
@@ -518,6 +549,7 @@ static struct kunit_case promote_cases[] = {
 	KUNIT_CASE(promote_reordered),
 	KUNIT_CASE(promote_stays_out),
 	KUNIT_CASE(promote_closed),
+	KUNIT_CASE(promote_dead),
 	KUNIT_CASE(promote_budget),
 	KUNIT_CASE(promote_tokens),
 	KUNIT_CASE(promote_in_use),

@@ -61,9 +61,14 @@ static bool promote_waits(const struct pagoda_bo *bo)
 	return !RB_EMPTY_NODE(&bo->promote.node);
 }
 
+/*
+ * TTM gives what is busy when it is closed a reference until it is idle: who finds it then must
+ * not get it VRAM, which nobody would take from it any more.
+ */
 static bool promote_is_wanted(const struct pagoda_bo *bo)
 {
-	return bo->vidmm->promotion.period && bo->resident && !READ_ONCE(bo->released) &&
+	return bo->vidmm->promotion.period && !bo->ttm.deleted && bo->resident &&
+	       !READ_ONCE(bo->released) &&
 	       bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && !pagoda_bo_is_in_vram(bo) &&
 	       !pagoda_bo_is_offered(bo) && !bo->ttm.pin_count &&
 	       bo->ttm.type == ttm_bo_type_device;
