@@ -70,7 +70,8 @@ programs() {
 	for file in "$OUT"/selftests/*; do
 		[[ -f $file && -x $file ]] || continue
 		if [[ $file != *_test ]]; then
-			vm+=(--file "$file:/bin/${file##*/}")
+			# What a machine has in /bin is in its memory: one with little has none for that.
+			[[ $step == pressure ]] || vm+=(--file "$file:/bin/${file##*/}")
 		elif [[ ${file##*/} == ${FILTER:-*} && ${file##*/} != $LEFT_OUT ]]; then
 			vm+=(--file "$file:/tests/${file##*/}")
 		fi
@@ -114,7 +115,7 @@ stock.pressure)
 	default='gpu_physical.mmu0.some gpu_virtual.mmu1.none.reset_vram=keep'
 	FILTER=${FILTER:-$SHORT_OF_MEMORY}
 	SHORT=isolation_test LEFT_OUT=
-	vm+=(--memory 256M --swap 256 --extra virtio_blk --append init_on_alloc=0)
+	vm+=(--memory 320M --swap 256 --extra virtio_blk --append init_on_alloc=0)
 	;;
 # Nothing else runs in a machine that sleeps: it lets go of the host's folder meanwhile.
 *.suspend)
