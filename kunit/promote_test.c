@@ -115,6 +115,9 @@ static void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(rig->test, other);
+	/* What earlier moves left takes its place until TTM has freed it. */
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
 	for (i = 0; i < CROWD; i++) {
 		crowd[i] = pagoda_bo_create(rig->vidmm, other, &params);
 		KUNIT_ASSERT_FALSE(rig->test, IS_ERR(crowd[i]));
