@@ -25,6 +25,12 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 OUT = os.path.join(TOP, "out")
+# What the guest's /init says when everything is there and the script begins.
+START = "pagoda-vm: start"
+# An emulated machine that doesn't come up, in so many seconds, is started again, so many times in all: nothing of
+# ours is in it yet. QEMU was seen to let a processor run into a breakpoint of the kernel's that was no longer there.
+BOOT_SECONDS = 300
+BOOTS = 3
 
 # What no run may print. The list is by kind of complaint; what a kernel prints while it boots, before the
 # guest says that it starts, is its own affair.
@@ -257,16 +263,22 @@ class Follower:
                 say(f"[{name}] {line.strip()}")
 
 
+def has_started(console):
+    with open(console, errors="replace") as f:
+        return any(START in line for line in f)
+
+
 def run(args, cmd, console, output):
-    """Starts the machine, follows its logs, ends it when its time is over."""
+    """Starts the machine, follows its logs, ends it when its time is over. Says whether it was."""
     followers = [Follower(console, lambda l: "pagoda-vm:" in l or COMPLAINTS.search(l)),
                  Follower(output, lambda l: not args.quiet)]
     with open(console if args.rig == "uml" else os.devnull, "wb") as out:
         machine = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=out, stderr=None if args.rig != "uml" else out)
-    deadline = time.monotonic() + args.timeout
-    timed_out = False
+    begin = time.monotonic()
+    started = timed_out = False
     while machine.poll() is None:
-        if time.monotonic() > deadline:
+        started = started or has_started(console)
+        if time.monotonic() - begin > (args.timeout if started else min(BOOT_SECONDS, args.timeout)):
             timed_out = True
             machine.kill()
             machine.wait()
@@ -274,6 +286,17 @@ def run(args, cmd, console, output):
         for f in followers:
             f.poll(args.name)
     return timed_out
+
+
+def run_started(args, cmd, console, output):
+    """As run(), of a machine that came up, if one of some does. UML has the driver built in: one start is all."""
+    boots = 1 if args.rig == "uml" else BOOTS
+    for attempt in range(1, boots + 1):
+        timed_out = run(args, cmd, console, output)
+        if has_started(console) or attempt == boots:
+            return timed_out
+        shutil.copy(console, f"{console}.{attempt}")
+        say(f"[{args.name}] the kernel did not come up, see {console}.{attempt}; once more")
 
 
 def complaints(lines):
@@ -291,7 +314,7 @@ def read_lines(path):
 def judge(console, timed_out, timeout):
     """Everything wrong with a run, as a list of lines; empty if nothing is."""
     lines = read_lines(console)
-    start = next((n for n, l in enumerate(lines) if "pagoda-vm: start" in l), None)
+    start = next((n for n, l in enumerate(lines) if START in l), None)
     if start is None:
         return ["the guest did not start"] + lines[-20:]
     wrong = []
@@ -348,7 +371,7 @@ def main():
     say(f"[{args.name}] starting ({args.rig}, at most {args.timeout} s)")
     start = time.monotonic()
     output = os.path.join(share, "output.log")
-    timed_out = run(args, command(args, initramfs, share, console), console, output)
+    timed_out = run_started(args, command(args, initramfs, share, console), console, output)
     os.unlink(initramfs)
     if args.swap:
         os.unlink(swap_file(args))
