@@ -61,19 +61,16 @@ run_checkpatch() {
 		--no-summary --show-types --max-line-length=100 --ignore "$1" -f
 }
 
-# Both with W=1 as errors: an object with a warning isn't kept, so the next run warns again. The
-# suites are built for the sanitizer kernel, because the stock one has no KUnit.
-lint_build() {
+# The compiler with W=1 and sparse, in one build. Warnings are errors: an object with one isn't kept, so the
+# next run warns again. The suites are built for the sanitizer kernel, because the stock one has no KUnit.
+w1_and_sparse() {
 	{
-		"$TOP/selftests/vm/modules.sh" "$STOCK_KDIR" --stage lint W=1e "$@"
-		"$TOP/selftests/vm/modules.sh" "$debug" --stage lint-kunit W=1e \
-			CONFIG_DRM_PAGODA_KUNIT_TEST=m "$@"
+		"$TOP/selftests/vm/modules.sh" "$STOCK_KDIR" --stage lint W=1e C=2
+		"$TOP/selftests/vm/modules.sh" "$debug" --stage lint-kunit W=1e C=2 \
+			CONFIG_DRM_PAGODA_KUNIT_TEST=m
 	} 2>&1 >/dev/null | grep -E 'warning|WARNING|error|ERROR|\*\*\*'
 	return 0
 }
-
-build_w1() { lint_build; }
-run_sparse() { lint_build C=2; }
 
 kernel_doc() {
 	sources '^(include|drivers)/' | xargs -r perl "$src/scripts/kernel-doc" -none -Wall 2>&1 |
@@ -96,8 +93,7 @@ readme_client() {
 readme_operations() { selftests/tools/optable.py --check; }
 
 check checkpatch checkpatch_sources
-check w1 build_w1
-check sparse run_sparse
+check w1-and-sparse w1_and_sparse
 check kernel-doc kernel_doc
 check names-at-the-top names_at_the_top
 check readme-client readme_client
