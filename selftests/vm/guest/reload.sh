@@ -12,12 +12,28 @@ result() {
 	if [ "$1" = 0 ]; then echo "ok $number $2"; else echo "not ok $number $2"; fi
 }
 
-# reload <first> <second> <times>: unloads in the reverse order on even rounds.
+# How much VRAM there is matters little here, but for the time it takes.
+SMALL=vram_mb=8
+
+# load_both <first> <second> [<parameter of the GPU>...]
+load_both() {
+	modules="$1 $2"
+	shift 2
+	for module in $modules; do
+		if [ "$module" = pagoda ]; then insmod /modules/pagoda.ko; else insmod /modules/pagoda_vgpu.ko "$@"; fi ||
+			return 1
+	done
+}
+
+# reload <first> <second> <times>: unloads in the reverse order on even rounds. The first two are with as much VRAM
+# as there is if nobody says.
 reload() {
 	round=0
 	while [ "$round" -lt "$3" ]; do
-		insmod "/modules/$1.ko" || return 1
-		insmod "/modules/$2.ko" || return 1
+		size=$SMALL
+		[ "$round" -ge 2 ] || size=
+		# shellcheck disable=SC2086
+		load_both "$1" "$2" $size || return 1
 		if [ $((round % 2)) = 0 ]; then
 			rmmod pagoda && rmmod pagoda_vgpu || return 1
 		else
@@ -32,7 +48,7 @@ reload() {
 reload_cell() {
 	round=0
 	while [ "$round" -lt "$2" ]; do
-		load_cell "$1" > /dev/null && unload_pagoda || return 1
+		load_cell "$1" "$SMALL" > /dev/null && unload_pagoda || return 1
 		round=$((round + 1))
 	done
 	[ ! -e /dev/dri/renderD128 ]
@@ -50,8 +66,7 @@ refused() {
 # field, or what is missing), and lives on.
 unbound() {
 	dmesg -c > /dev/null
-	insmod /modules/pagoda_vgpu.ko misconfigure="$1" || return 1
-	insmod /modules/pagoda.ko || return 1
+	load_both pagoda_vgpu pagoda "$SMALL" misconfigure="$1" || return 1
 	said=$(dmesg | grep -c "device refused: ${2:-${1%%:*}}")
 	node=$(ls /dev/dri/renderD* 2> /dev/null)
 	rmmod pagoda && rmmod pagoda_vgpu || return 1
