@@ -63,7 +63,7 @@ sleep: setup
 	@$(VM)/machine.sh stock suspend
 
 debug: setup
-	@$(VM)/machine.sh debug kunit selftests
+	@$(VM)/machine.sh debug kunit selftests selftests-smp4
 
 bench: setup
 	@$(VM)/bench.sh
