@@ -2,7 +2,7 @@
 /*
  * Moves: what TTM decided, as paging operations.
  *
- * One table says which steps a move from here to there takes. The steps run
+ * One table says which steps a move from here to there takes. The steps (move_steps.c) run
  * twice through the same code: once to add up what they cost, so that all
  * memory is there before the first one is encoded, and once to emit them.
  * Nothing is copied by the CPU here, and nothing is waited for, unless the
@@ -20,18 +20,8 @@
 #include <pagoda/residency.h>
 #include <pagoda/trace.h>
 #include <pagoda/virtio.h>
+#include "move.h"
 #include "prime.h"
-#include "vidmm.h"
-
-#define POPULATE	PAGODA_STEP_POPULATE
-#define NOTIFY		PAGODA_STEP_NOTIFY
-#define MAP		PAGODA_STEP_MAP
-#define FILL		PAGODA_STEP_FILL
-#define TRANSFER	PAGODA_STEP_TRANSFER
-#define FLUSH		PAGODA_STEP_FLUSH
-#define UNMAP		PAGODA_STEP_UNMAP
-#define NEVER		PAGODA_STEP_NEVER
-#define DISCARD		PAGODA_STEP_DISCARD
 
 /*
  * The decision table. Rows: where it is. Columns: where TTM wants it; both
@@ -95,423 +85,8 @@ enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_res
 	return PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
-/**
- * struct move - A move under way
- * @vidmm: Manager
- * @bo: Allocation
- * @src: Where it is; may be NULL
- * @dst: Where it goes
- * @steps: PAGODA_STEP_ bits
- * @stays: The pages stay where they are and are resident: nothing to tell
- * @was_told: &pagoda_bo.told before
- * @epoch: pagoda_reset_epoch() before anything was emitted
- * @pages: System side
- * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER, what is the same in all pieces
- * @kept: It leaves VRAM with pages that were kept, and this has TTM's; or NULL
- * @torn: Some of the content was discarded
- * @virtual: The move by virtual addresses, if @is_virtual
- * @is_virtual: Copies and fills are in the paging process' address space
- * @txn: Transaction, or NULL while costs are added up
- * @cost: Their sum
- */
-struct move {
-	struct pagoda_vidmm *vidmm;
-	struct pagoda_bo *bo;
-	struct ttm_resource *src;
-	struct ttm_resource *dst;
-	u32 steps;
-	bool stays;
-	bool was_told;
-	u64 epoch;
-	struct pagoda_adl pages;
-	struct pagoda_paging_op copy;
-	struct pagoda_copy *kept;
-	bool torn;
-	struct pagoda_virtual virtual;
-	bool is_virtual;
-	struct pagoda_stream_txn *txn;
-	struct pagoda_paging_cost cost;
-};
-
-static bool move_leaves_vram(const struct move *m)
-{
-	return m->src && m->src->mem_type == TTM_PL_VRAM && m->dst->mem_type != TTM_PL_VRAM;
-}
-
-static bool move_is_page_in(const struct move *m)
-{
-	return m->dst->mem_type == TTM_PL_VRAM && !(m->src && m->src->mem_type == TTM_PL_VRAM);
-}
-
-/* Emits an operation, or adds its cost on the first run. */
-static int move_op(struct move *m, struct pagoda_paging_op *op)
-{
-	struct pagoda_stream *stream = &m->vidmm->stream;
-
-	op->allocation = m->bo->id;
-	if (m->txn)
-		return pagoda_stream_emit(m->txn, op);
-	pagoda_cost_add(&m->cost, pagoda_paging_cost(&stream->limits, op, stream->room), 1);
-	return 0;
-}
-
-static void move_set_pages(struct move *m)
-{
-	struct ttm_tt *tt = m->bo->ttm.ttm;
-
-	if (tt)
-		pagoda_bo_adl(m->bo, &m->pages);
-}
-
-/* Residency ends before the content is touched, and begins behind it (C115). */
-static int move_notice_left(struct move *m)
-{
-	struct pagoda_paging_op op;
-	int ret;
-
-	if (!pagoda_notice_left(m->bo, &op))
-		return 0;
-	ret = move_op(m, &op);
-	if (!ret && m->txn)
-		m->bo->told = false;
-	return ret;
-}
-
-static int move_notice_op(void *arg, struct pagoda_paging_op *op)
-{
-	return move_op(arg, op);
-}
-
-static int move_notice_arrived(struct move *m, struct ttm_resource *res)
-{
-	int ret = pagoda_notice_arrived(m->bo, res, move_notice_op, m);
-
-	if (ret > 0 && m->txn)
-		m->bo->told = true;
-	return min(ret, 0);
-}
-
-/*
- * MAP_APERTURE_SEGMENT2 may hand out a kernel address: made from the pages, never
- * from their bus addresses (C66), and only for who asked (C67).
- */
-static int move_map_cpu(struct move *m)
-{
-	struct pagoda_aperture_resource *to = pagoda_aperture_of(m->dst);
-	struct ttm_tt *tt = m->bo->ttm.ttm;
-
-	if (!(m->bo->flags & DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE) || to->cpu)
-		return 0;
-	to->cpu = vmap(tt->pages, tt->num_pages, VM_MAP,
-		       ttm_io_prot(&m->bo->ttm, m->dst, PAGE_KERNEL));
-	return to->cpu ? 0 : -ENOMEM;
-}
-
-/**
- * pagoda_move_map_op() - The operation that maps an aperture range
- * @bo: Allocation with a populated tt, reservation held
- * @res: Aperture resource with an address
- * @pages: Its pages; stay with the operation
- *
- * Return: MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2 of all of it.
- */
-struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
-					   const struct pagoda_adl *pages)
-{
-	struct pagoda_aperture_resource *to = pagoda_aperture_of(res);
-	struct pagoda_paging_op op = {
-		.operation = pagoda_vidmm_map_op(bo->vidmm),
-		.map_aperture = {
-			.first_page = to->node.start,
-			.nr_pages = pages->nr_pages,
-			.adl = pages,
-			.flags = pagoda_bo_is_coherent(bo) ? VIRTIO_PAGODA_MAP_CACHE_COHERENT : 0,
-			.generation = to->generation,
-		},
-	};
-
-	if (op.operation == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
-		op.map_aperture.cpu_visible_address = to->cpu;
-	return op;
-}
-
-static int move_map(struct move *m, struct ttm_resource *res)
-{
-	struct pagoda_paging_op op = pagoda_move_map_op(m->bo, res, &m->pages);
-	int ret = move_op(m, &op);
-
-	if (!ret && m->txn)
-		pagoda_aperture_of(res)->bound = true;
-	return ret;
-}
-
-static int move_unmap(struct move *m, struct ttm_resource *res)
-{
-	struct pagoda_aperture_resource *from = pagoda_aperture_of(res);
-	struct pagoda_paging_op op = pagoda_release_unmap_op(m->vidmm, res);
-	int ret;
-
-	if (!from->bound)
-		return 0;
-	ret = move_op(m, &op);
-	if (!ret && m->txn)
-		from->bound = false;
-	return ret;
-}
-
-/* Zeros, except where the blocks are known to hold some already (C45). */
-static int move_fill(struct move *m)
-{
-	struct pagoda_vram_cursor cur;
-	int ret = 0;
-
-	if (m->is_virtual)
-		return pagoda_virtual_fill(&m->virtual, m->txn, m->epoch, &m->cost);
-	pagoda_vram_first_clean(&cur, m->dst, m->bo->ttm.base.size, m->epoch);
-	while (cur.size && !ret) {
-		struct pagoda_paging_op op = {
-			.operation = VIRTIO_PAGODA_OP_FILL,
-			.fill = {
-				.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
-				.address = cur.address,
-				.size = min_t(u64, cur.size, PAGODA_PIECE_BYTES),
-			},
-		};
-
-		if (cur.clean) {
-			pagoda_vram_next(&cur, cur.size);
-			continue;
-		}
-		ret = move_op(m, &op);
-		if (m->txn && !ret)
-			atomic64_add(op.fill.size, &m->vidmm->stats.filled);
-		pagoda_vram_next(&cur, op.fill.size);
-	}
-	return ret;
-}
-
-/**
- * struct move_side - One side of a transfer, walked piece by piece
- * @res: Resource
- * @vram: Walk over it if it is VRAM
- */
-struct move_side {
-	struct ttm_resource *res;
-	struct pagoda_vram_cursor vram;
-};
-
-static void side_first(struct move_side *side, struct ttm_resource *res, u64 size)
-{
-	side->res = res;
-	if (res->mem_type == TTM_PL_VRAM)
-		pagoda_vram_first(&side->vram, res, 0, size);
-}
-
-static u64 side_contiguous(const struct move_side *side, u64 left)
-{
-	return side->res->mem_type == TTM_PL_VRAM ? min(side->vram.size, left) : left;
-}
-
-static void side_next(struct move_side *side, u64 size)
-{
-	if (side->res->mem_type == TTM_PL_VRAM)
-		pagoda_vram_next(&side->vram, size);
-}
-
-/*
- * How the device reaches a piece: @done bytes into the allocation, of which
- * TransferOffset will say @offset for sides that are described by a segment (C30).
- */
-static struct pagoda_side side_describe(struct move *m, const struct move_side *side,
-					u64 done, u64 offset)
-{
-	if (side->res->mem_type == TTM_PL_VRAM)
-		return (struct pagoda_side) {
-			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
-			.address = side->vram.address - offset,
-		};
-	if (pagoda_aperture_has_address(side->res))
-		return (struct pagoda_side) {
-			.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
-			.address = (pagoda_aperture_of(side->res)->node.start << PAGE_SHIFT) +
-				   done - offset,
-			.generation = pagoda_aperture_of(side->res)->generation,
-		};
-	return (struct pagoda_side) {
-		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-		.adl = &m->pages,
-	};
-}
-
-static bool side_in_one_piece(struct ttm_resource *res)
-{
-	return res->mem_type != TTM_PL_VRAM || pagoda_vram_is_contiguous(res);
-}
-
-/*
- * The whole content, in consecutive pieces of about a millisecond (C27 - C29).
- * WDDM's segments hold an allocation in one piece, and TransferOffset counts
- * from its start; in fragmented VRAM each piece is named by its own address. What is
- * tiled is never fragmented.
- */
-static int move_transfer(struct move *m)
-{
-	bool whole = side_in_one_piece(m->src) && side_in_one_piece(m->dst);
-	u64 size = m->bo->ttm.base.size;
-	struct move_side src, dst;
-	u64 done, piece;
-	int ret;
-
-	if (m->is_virtual)
-		return pagoda_virtual_transfer(&m->virtual, m->txn, &m->cost);
-	side_first(&src, m->src, size);
-	side_first(&dst, m->dst, size);
-	for (done = 0; done < size; done += piece) {
-		u64 offset = whole ? done : 0;
-		struct pagoda_paging_op op = m->copy;
-
-		op.needs_idle = m->bo->needs_idle;
-		op.transfer.offset = offset;
-		op.transfer.mdl_offset = done >> PAGE_SHIFT;
-		op.transfer.src = side_describe(m, &src, done, offset);
-		op.transfer.dst = side_describe(m, &dst, done, offset);
-		if (!done)
-			op.transfer.flags |= VIRTIO_PAGODA_TRANSFER_START;
-		piece = min_t(u64, size - done, PAGODA_PIECE_BYTES);
-		piece = side_contiguous(&src, piece);
-		piece = side_contiguous(&dst, piece);
-		if (done + piece == size)
-			op.transfer.flags |= VIRTIO_PAGODA_TRANSFER_END;
-		op.transfer.size = piece;
-		ret = move_op(m, &op);
-		if (ret)
-			return ret;
-		side_next(&src, piece);
-		side_next(&dst, piece);
-	}
-	return 0;
-}
-
-/*
- * Pages that aren't snooped are written through the device's write combiner, which
- * keeps the last line until another one is written: any write will do, so it goes to a
- * page that means nothing. Ours: nobody says what WRITE_PHYSICAL is for.
- */
-static int move_flush_combiner(struct move *m)
-{
-	struct pagoda_paging_op op = {
-		.operation = VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
-		.access_physical = {
-			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-			.address = m->vidmm->dummy_mem.address,
-			.size = sizeof(u64),
-			.cpu_pages = &m->vidmm->dummy_page,
-		},
-	};
-
-	return move_op(m, &op);
-}
-
-/* Pushes what the device still buffers for these pages: writes first, then a read (C51). */
-static int move_flush(struct move *m)
-{
-	struct ttm_tt *tt = m->bo->ttm.ttm;
-	u32 last = tt->num_pages - 1;
-	int ret = tt->caching == ttm_cached ? 0 : move_flush_combiner(m);
-	struct pagoda_paging_op op = {
-		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
-		.access_physical = {
-			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-			.address = pagoda_adl_page(&m->pages, last),
-			.size = sizeof(u64),
-			.cpu_pages = &tt->pages[last],
-		},
-	};
-
-	return ret ?: move_op(m, &op);
-}
-
-static int move_discard_op(void *arg, struct pagoda_paging_op *op)
-{
-	struct move *m = arg;
-	int ret = move_op(m, op);
-
-	if (!ret && m->txn)
-		m->torn = true;
-	return ret;
-}
-
-/*
- * What is offered leaves nothing behind (C170: when what uses it is through), and what is in
- * system memory still isn't needed twice (C155).
- */
-static int move_discard(struct move *m)
-{
-	int ret = pagoda_release_discard_ops(m->bo, m->src, move_discard_op, m);
-
-	if (!ret && m->txn)
-		atomic64_add(m->bo->ttm.base.size, &m->vidmm->stats.discarded);
-	return ret;
-}
-
-/* The page of a monitored fence comes or goes: the device is told where it is. */
-static int move_notify_fence(struct move *m)
-{
-	struct pagoda_fence_residency fence = { .fence = m->bo->id };
-	struct pagoda_paging_op op = {
-		.operation = VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY,
-		.notify_fences = { .nr_fences = 1, .fences = &fence },
-	};
-
-	if (m->dst->mem_type == TTM_PL_TT)
-		fence.current_value = pagoda_adl_page(&m->pages, 0);
-	else if (!m->src || m->src->mem_type != TTM_PL_TT)
-		return 0;
-	return move_op(m, &op);
-}
-
-/* Once over all steps; costs or operations, as m->txn says. */
-static int move_run(struct move *m)
-{
-	int ret = 0;
-
-	if (m->bo->is_fence)
-		ret = move_notify_fence(m);
-	if (!ret && m->steps & NOTIFY)
-		ret = pagoda_notice_eviction(m->bo, m->txn, &m->cost);
-	if (!ret && !m->stays)
-		ret = move_notice_left(m);
-	if (!ret && m->steps & MAP)
-		ret = move_map(m, m->dst);
-	if (!ret && m->steps & FILL)
-		ret = move_fill(m);
-	if (!ret && m->steps & TRANSFER)
-		ret = move_transfer(m);
-	if (!ret && m->steps & DISCARD)
-		ret = move_discard(m);
-	if (!ret && m->steps & FLUSH)
-		ret = move_flush(m);
-	if (!ret && m->steps & UNMAP)
-		ret = move_unmap(m, m->src);
-	if (!ret && !m->stays)
-		ret = move_notice_arrived(m, m->dst);
-	return ret;
-}
-
-/*
- * A target that was mapped already must not keep pages that are given back (C62). What
- * was to leave is still there.
- */
-static void move_undo(struct move *m)
-{
-	if (m->was_told && !m->bo->told)
-		move_notice_arrived(m, m->src);
-	if (m->steps & MAP && pagoda_aperture_of(m->dst)->bound)
-		move_unmap(m, m->dst);
-}
-
 /* It stays, but not all of what it held. */
-static void move_tear(struct move *m)
+static void move_tear(struct pagoda_move *m)
 {
 	if (!m->kept)
 		pagoda_offer_torn(m->bo);
@@ -523,7 +98,7 @@ static void move_tear(struct move *m)
  * Nobody restarts the stream from here on. If somebody just did, the device doesn't reach the
  * pages that were looked at before.
  */
-static int move_begin(struct move *m, struct pagoda_stream_txn *txn, struct dma_resv *resv,
+static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, struct dma_resv *resv,
 		      enum dma_resv_usage usage)
 {
 	struct ttm_tt *tt = m->bo->ttm.ttm;
@@ -546,7 +121,7 @@ static int move_begin(struct move *m, struct pagoda_stream_txn *txn, struct dma_
  * When an operation fails the earlier ones are waited for: none of them has
  * changed anything but the target, which the caller gives back.
  */
-static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
+static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wait,
 		       struct dma_fence **fence)
 {
 	enum dma_resv_usage usage = m->steps & (TRANSFER | UNMAP | DISCARD) ?
@@ -555,10 +130,7 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 	int ret;
 
 	*fence = NULL;
-	ret = move_run(m);
-	/* Room to take the first notice back. */
-	if (!ret && m->was_told)
-		ret = move_notice_arrived(m, m->src);
+	ret = pagoda_move_run(m);
 	if (ret)
 		return ret;
 	if (!m->cost.packets)
@@ -571,9 +143,9 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 		pagoda_bo_mark_lost(m->bo);
 	txn.no_wait = no_wait;
 	m->txn = &txn;
-	ret = move_run(m);
+	ret = pagoda_move_run(m);
 	if (ret)
-		move_undo(m);
+		pagoda_move_undo(m);
 	if (ret && m->steps & DISCARD)
 		move_tear(m);
 	m->txn = NULL;
@@ -587,7 +159,7 @@ static int move_submit(struct move *m, struct dma_resv *resv, bool no_wait,
 }
 
 /* Of the device, and of who pays, if anybody does. */
-static void move_count_traffic(struct move *m, u64 in, u64 out, bool eviction)
+static void move_count_traffic(struct pagoda_move *m, u64 in, u64 out, bool eviction)
 {
 	struct pagoda_counters *stats = &m->vidmm->stats;
 	struct pagoda_client *client = m->bo->client;
@@ -602,11 +174,11 @@ static void move_count_traffic(struct move *m, u64 in, u64 out, bool eviction)
 	atomic64_add(eviction, &client->traffic.evictions);
 }
 
-static void move_count(struct move *m)
+static void move_count(struct pagoda_move *m)
 {
 	struct pagoda_counters *stats = &m->vidmm->stats;
 	u64 copied = m->steps & TRANSFER ? m->bo->ttm.base.size : 0;
-	bool in = move_is_page_in(m), out = move_leaves_vram(m);
+	bool in = pagoda_move_is_page_in(m), out = pagoda_move_leaves_vram(m);
 
 	if (!in && !out) {
 		atomic64_add(copied, &stats->moved);
@@ -618,7 +190,7 @@ static void move_count(struct move *m)
 }
 
 /* Who offered it knows that it may go. */
-static void move_tell(struct move *m, bool evict)
+static void move_tell(struct pagoda_move *m, bool evict)
 {
 	u32 group = m->src ? pagoda_budget_group(pagoda_segment_of(m->src)) :
 			     PAGODA_BUDGET_GROUPS;
@@ -628,7 +200,7 @@ static void move_tell(struct move *m, bool evict)
 		pagoda_require_left(m->bo, group);
 }
 
-static int move_reason(const struct move *m, bool evict)
+static int move_reason(const struct pagoda_move *m, bool evict)
 {
 	if (evict)
 		return PAGODA_MOVE_EVICT;
@@ -637,7 +209,7 @@ static int move_reason(const struct move *m, bool evict)
 	return PAGODA_MOVE_VALIDATE;
 }
 
-static void move_trace(struct move *m, bool evict)
+static void move_trace(struct pagoda_move *m, bool evict)
 {
 	trace_pagoda_bo_move(dev_name(m->vidmm->drm->dev), m->bo->id, m->bo->ttm.base.size,
 			     m->src ? pagoda_segment_of(m->src) : VIRTIO_PAGODA_SEGMENT_COUNT,
@@ -650,12 +222,12 @@ static void move_trace(struct move *m, bool evict)
  * The tt of an allocation that is filled in VRAM will next be overwritten whole: no need to
  * zero it then.
  */
-static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
+static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fence)
 {
 	struct ttm_buffer_object *bo = &m->bo->ttm;
 
 	m->bo->epoch = m->epoch;
-	if (m->steps & TRANSFER && move_is_page_in(m))
+	if (m->steps & TRANSFER && pagoda_move_is_page_in(m))
 		pagoda_copy_keep(m->bo, fence);
 	if (m->steps & (TRANSFER | DISCARD)) {
 		bool at_once = evict || m->steps & DISCARD;
@@ -674,7 +246,7 @@ static int move_finish(struct move *m, bool evict, struct dma_fence *fence)
 }
 
 /* What converts between tiles and rows, and what may be busy, has no virtual form. */
-static int move_plan_virtual(struct move *m)
+static int move_plan_virtual(struct pagoda_move *m)
 {
 	m->is_virtual = pagoda_virtual_wanted(m->vidmm, m->bo) && !m->copy.transfer.flags &&
 			m->copy.operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
@@ -685,9 +257,9 @@ static int move_plan_virtual(struct move *m)
  * The pages that were kept when it came to VRAM, instead of those TTM made. If what is in them
  * is as good, nothing has to be copied to them.
  */
-static void move_take_copy(struct move *m)
+static void move_take_copy(struct pagoda_move *m)
 {
-	if (!(m->steps & TRANSFER) || !move_leaves_vram(m))
+	if (!(m->steps & TRANSFER) || !pagoda_move_leaves_vram(m))
 		return;
 	m->kept = pagoda_copy_take(m->bo);
 	if (m->kept && pagoda_copy_is_clean(m->bo))
@@ -695,7 +267,7 @@ static void move_take_copy(struct move *m)
 }
 
 /* What was copied to them before it failed is nothing to come back to. */
-static void move_end_copy(struct move *m, int error)
+static void move_end_copy(struct pagoda_move *m, int error)
 {
 	if (!m->kept)
 		return;
@@ -705,8 +277,24 @@ static void move_end_copy(struct move *m, int error)
 		pagoda_copy_put(m->bo, m->kept, !error);
 }
 
+/*
+ * MAP_APERTURE_SEGMENT2 may hand out a kernel address: made from the pages, never
+ * from their bus addresses (C66), and only for who asked (C67).
+ */
+static int move_map_cpu(struct pagoda_move *m)
+{
+	struct pagoda_aperture_resource *to = pagoda_aperture_of(m->dst);
+	struct ttm_tt *tt = m->bo->ttm.ttm;
+
+	if (!(m->bo->flags & DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE) || to->cpu)
+		return 0;
+	to->cpu = vmap(tt->pages, tt->num_pages, VM_MAP,
+		       ttm_io_prot(&m->bo->ttm, m->dst, PAGE_KERNEL));
+	return to->cpu ? 0 : -ENOMEM;
+}
+
 /* All that may fail before anything is emitted. */
-static int move_prepare(struct move *m, struct ttm_operation_ctx *ctx)
+static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {
 	struct ttm_buffer_object *ttm_bo = &m->bo->ttm;
 	int ret = 0;
@@ -719,7 +307,8 @@ static int move_prepare(struct move *m, struct ttm_operation_ctx *ctx)
 		ret = pagoda_device_mmu_repair(m->vidmm, ttm_bo->ttm);
 	if (ret)
 		return ret;
-	move_set_pages(m);
+	if (ttm_bo->ttm)
+		pagoda_bo_adl(m->bo, &m->pages);
 	m->was_told = m->bo->told;
 	m->stays = m->bo->told && !m->steps;
 	if (m->steps & NOTIFY)
@@ -731,7 +320,7 @@ static int move_prepare(struct move *m, struct ttm_operation_ctx *ctx)
 	return ret;
 }
 
-static int move_perform(struct move *m, bool evict, struct ttm_operation_ctx *ctx)
+static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_ctx *ctx)
 {
 	struct pagoda_bo *bo = m->bo;
 	struct dma_fence *fence;
@@ -779,7 +368,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		struct ttm_resource *new_mem, struct ttm_place *hop)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
-	struct move m = {
+	struct pagoda_move m = {
 		.vidmm = bo->vidmm,
 		.bo = bo,
 		.src = ttm_bo->resource,

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Allocations, and what may become of them. */
+#ifndef PAGODA_BO_H
+#define PAGODA_BO_H
+
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <drm/ttm/ttm_bo.h>
+#include <drm/ttm/ttm_device.h>
+#include <drm/ttm/ttm_placement.h>
+#include <drm/ttm/ttm_resource.h>
+#include <pagoda/policy.h>
+#include <pagoda/vidmm.h>
+#include "promote.h"
+
+struct dma_buf;
+struct pagoda_adl;
+struct pagoda_copy;
+struct pagoda_swizzle_range;
+struct pagoda_vm;
+
+/* ---- Offered content (offer.c), who leaves first (priority.c) ---------------- */
+
+/**
+ * enum pagoda_offer - Who of those that are offered is taken first
+ * @PAGODA_OFFER_NONE: isn't offered
+ * @PAGODA_OFFER_LOW: first
+ * @PAGODA_OFFER_NORMAL: then
+ * @PAGODA_OFFER_HIGH: last
+ * @PAGODA_OFFER_RANKS: number of values
+ */
+enum pagoda_offer {
+	PAGODA_OFFER_NONE,
+	PAGODA_OFFER_LOW,
+	PAGODA_OFFER_NORMAL,
+	PAGODA_OFFER_HIGH,
+	PAGODA_OFFER_RANKS
+};
+
+/**
+ * struct pagoda_offers - What is offered and in VRAM
+ * @lock: Protects @ranks and @count; innermost
+ * @ranks: Allocations by rank, those that were offered first in front
+ * @count: Their number
+ */
+struct pagoda_offers {
+	spinlock_t lock;	/* ranks, count */
+	struct list_head ranks[PAGODA_OFFER_RANKS];
+	u32 count;
+};
+
+void pagoda_offers_init(struct pagoda_offers *offers);
+bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to);
+void pagoda_offer_discarded(struct pagoda_bo *bo);
+void pagoda_offer_torn(struct pagoda_bo *bo);
+void pagoda_offer_left_vram(struct pagoda_bo *bo);
+int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
+		       struct ttm_operation_ctx *ctx);
+int pagoda_offer_drop(struct pagoda_bo *bo);
+void pagoda_offer_swap_notify(struct pagoda_bo *bo);
+
+/** PAGODA_PRIORITY_STEPS: answers pagoda_priority_step() has */
+#define PAGODA_PRIORITY_STEPS	18
+
+u32 pagoda_priority_level(const struct pagoda_bo *bo);
+u32 pagoda_priority_step(const struct pagoda_bo *bo);
+void pagoda_priority_apply(struct pagoda_bo *bo);
+int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg);
+
+/* What a reset of the device did to paging that names an allocation. */
+#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* some of it was given up */
+#define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* it was what the device couldn't do (C190) */
+
+/* ---- Allocations (bo.c, ttm.c) ------------------------------------------- */
+
+/**
+ * struct pagoda_bo - An allocation
+ * @ttm: TTM's part, with the GEM object in it
+ * @vidmm: Manager
+ * @client: Who pays; NULL until an imported one has a handle
+ * @id: Number for traces and packets; never 0, never reused
+ * @flags: DRM_PAGODA_ALLOCATION_ flags
+ * @supported: Segment set
+ * @eviction: Eviction segment set
+ * @preferred: Supported segments it could fit in, preferred ones first, then zeros
+ * @alignment: Bytes
+ * @layout: Geometry of a tiled surface, all zeros for what isn't
+ * @range: Swizzling range it has, or NULL; only in VRAM. Changed with the reservation and
+ *	pagoda_swizzle.lock held
+ * @system_tiled: Evicted as it is in VRAM, not as rows; protected by the reservation
+ * @alternate_view: Evicted out of a range the CPU was shown; the same
+ * @lost: Content was lost to a device failure; set from the fence path, sticky
+ * @unclean: Lost, and not cleared since; set from the fence path, cleared with the
+ *	reservation held
+ * @epoch: pagoda_reset_epoch() when its content got into VRAM; the same
+ * @aborted: PAGODA_ABORTED_ bits; set from the fence path, taken by the rebuild
+ * @needs_idle: Has set-up that can't be queued (fault injection sets it);
+ *	protected by the reservation
+ * @discardable: Its content isn't needed: eviction is DISCARD_CONTENT;
+ *	protected by the reservation
+ * @told: The device was told where it is, and not that it left; the same
+ * @resident: Was made resident and not evicted on request since; protected by the
+ *	reservation
+ * @released: Nobody requires it any more, and it only leaves when its place is needed, or its
+ *	place was asked for: it doesn't come back by itself. Set without a lock, cleared with the
+ *	reservation held
+ * @promote: What waits to come back to VRAM
+ * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM; the same
+ * @opened: Has a handle; the same, kept for what is private only
+ * @offer: Rank as what is offered, %PAGODA_OFFER_NONE = it isn't; the same
+ * @decommit: Offered with its pages in system memory; the same
+ * @discarded: Its content was dropped since it was offered; the same
+ * @offered: In pagoda_offers.ranks while it is offered and in VRAM; pagoda_offers.lock
+ * @queued: Submissions that wait and list it
+ * @unique: Was mapped with unique driver protection once; the same
+ * @required: Clients that have it on their residency lists: it leaves only for want of
+ *	anything else that could
+ * @requirements: Its entries in these lists; pagoda_vidmm.required_lock
+ * @waits: Entries of VM_BIND that wait and map it; it leaves only for want of anything
+ *	else that could
+ * @is_fence: It is the page of a monitored fence: the device is told where it is
+ * @fence_left: Value that is seen of the fence when the device is gone (C184)
+ * @shared: Whose reservation it shares, or NULL; a reference, because what a move leaves
+ *	behind may keep the allocation longer than its VM
+ * @table_of: VM whose page table it is, or NULL; protected by the reservation
+ * @save_of: VM whose context's save area it is, or NULL; the same
+ * @keep: Who holds the reservation needs it where it is; the same
+ * @victim: What the policy knows of it; pagoda_victims.lock
+ * @tried: In a list of somebody who looks for room and found it; the same
+ * @in_vram: For the policy it is in VRAM; the same
+ * @makes_room: It leaves for somebody else; protected by the reservation
+ * @copy: Pages that were kept while it is in VRAM, or NULL; the same
+ * @keeps_copy: They will be, on a list: no client gave it up yet, or the last said that it wasn't
+ *	written
+ * @written: What is in VRAM may be something else than what was kept, or nothing was;
+ *	pagoda_victims.lock
+ * @jobs: &pagoda_vm.jobs of the VM it is private to, when that was last not so; the same
+ * @private_to: VM it is private to, a reference; or NULL
+ * @evicted: In &pagoda_vm.evicted of that; protected by the reservation
+ * @imported: dma-buf whose memory it is, a reference; or NULL
+ * @exported: dma-buf that is made of it, or NULL; protected by the reservation
+ * @detach: Ends an import
+ * @part: What it is to the budget of @client; @part.segment is changed with the reservation
+ *	held
+ * @evict_places: What TTM was last told about eviction; the same
+ */
+struct pagoda_bo {
+	struct ttm_buffer_object ttm;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	u64 id;
+	u32 flags;
+	u32 supported;
+	u32 eviction;
+	u32 preferred[DRM_PAGODA_MAX_PREFERRED];
+	u32 alignment;
+	struct pagoda_layout layout;
+	struct pagoda_swizzle_range *range;
+	bool system_tiled;
+	bool alternate_view;
+	bool lost;
+	bool unclean;
+	u64 epoch;
+	atomic_t aborted;
+	bool needs_idle;
+	bool discardable;
+	bool told;
+	bool resident;
+	bool released;
+	struct pagoda_promote_item promote;
+	u32 priority;
+	bool opened;
+	enum pagoda_offer offer;
+	bool decommit;
+	bool discarded;
+	struct list_head offered;
+	atomic_t queued;
+	bool unique;
+	atomic_t required;
+	struct list_head requirements;
+	atomic_t waits;
+	bool is_fence;
+	u64 fence_left;
+	struct drm_gem_object *shared;
+	struct pagoda_vm *table_of;
+	struct pagoda_vm *save_of;
+	bool keep;
+	struct pagoda_policy_item victim;
+	struct list_head tried;
+	bool in_vram;
+	bool makes_room;
+	struct pagoda_copy *copy;
+	bool keeps_copy;
+	bool written;
+	u64 jobs;
+	struct pagoda_vm *private_to;
+	struct list_head evicted;
+	struct dma_buf *imported;
+	struct dma_buf *exported;
+	struct work_struct detach;
+	struct pagoda_budget_part part;
+	struct ttm_place evict_places[4];
+};
+
+/** pagoda_bo_of_ttm() - Allocation around a TTM object that is one of ours. */
+static inline struct pagoda_bo *pagoda_bo_of_ttm(struct ttm_buffer_object *bo)
+{
+	return container_of(bo, struct pagoda_bo, ttm);
+}
+
+/** pagoda_bo_is_in_vram() - Is an allocation in VRAM? Its reservation is held. */
+static inline bool pagoda_bo_is_in_vram(const struct pagoda_bo *bo)
+{
+	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
+}
+
+struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
+					  struct pagoda_client *client,
+					  const struct pagoda_bo_params *params,
+					  struct drm_gem_object *shared,
+					  struct pagoda_vm *table_of);
+struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
+void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl);
+bool pagoda_bo_is_coherent(struct pagoda_bo *bo);
+u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm);
+int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark);
+bool pagoda_lost_is_stale(const struct pagoda_bo *bo);
+int pagoda_lost_clear(struct pagoda_bo *bo);
+int pagoda_lost_settle(struct pagoda_bo *bo);
+bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
+void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
+struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
+void pagoda_suspend_kept(struct pagoda_bo *bo);
+void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
+u32 pagoda_bo_vram_flags(u32 flags);
+/* Fill places[] (at least 4) for the allocation; returns the number of them. */
+u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
+/** typedef pagoda_take_fn - Who makes room: see pagoda_bo_place_taking() */
+typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
+			       const struct ttm_operation_ctx *ctx, struct list_head *tried);
+
+int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
+			   struct list_head *tried);
+int pagoda_bo_place(struct pagoda_bo *bo,
+		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
+		    struct ttm_operation_ctx *ctx);
+int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible);
+
+extern const struct ttm_device_funcs pagoda_ttm_funcs;
+extern const struct drm_gem_object_funcs pagoda_bo_gem_funcs;
+extern const struct vm_operations_struct pagoda_bo_vm_ops;
+u32 pagoda_segment_of(const struct ttm_resource *res);
+
+#endif
