@@ -195,6 +195,36 @@ static void policy_ties_end(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
 
+/* A fifth later is later. */
+static void policy_ties_near(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 1);
+	few_pass_time(few, 4);
+	few_use(few, 1, 1);
+	few->items[0].busy = true;
+	few_pass_time(few, 20);
+	few_expect(test, few, (const int[]){ 0, 1 }, 2);
+}
+
+/* Clean ones move half as much: they go until they are used again twice as soon. */
+static void policy_clean(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 1);
+	few_pass_time(few, 10);
+	few_use(few, 1, 1);
+	few_pass_time(few, 15);
+	few_use(few, 2, 1);
+	few_pass_time(few, 14);
+	/* 40, 29 and 14 ago. */
+	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
+	pagoda_policy_set_clean(&few->policy, &few->items[2].base, true);
+	few_expect(test, few, (const int[]){ 1, 0, 2 }, 3);
+}
+
 /* Who asks for visible room isn't helped by anything else. */
 static void policy_visible(struct kunit *test)
 {
@@ -341,12 +371,21 @@ static u64 model_distance(const struct model *model, const struct model_item *it
 {
 	u64 interval = model_predict(it);
 	u64 age = model->clock - it->uses[it->nr_uses - 1];
+	u32 cheaper = it->clean ? 2 : 1;
 
 	if (it->rank < PAGODA_POLICY_OFFERS)
 		return age;
 	if (interval && age <= interval)
-		return interval - age;
-	return interval && age <= interval + interval / 8 ? 0 : 2 * age;
+		return cheaper * (interval - age);
+	return interval && age <= interval + interval / 8 ? 0 : cheaper * 2 * age;
+}
+
+/* The same for two of which none is an eighth of a power of two further away. */
+static u64 model_step(u64 distance)
+{
+	u32 power = distance ? ilog2(distance) : 0;
+
+	return distance ? 1 + 8 * power + ((8 * distance >> power) - 8) : 0;
 }
 
 static u32 model_row(const struct model_item *it)
@@ -377,7 +416,7 @@ static u64 model_merit(const struct model *model, u32 n)
 {
 	const struct model_item *it = &model->items[n];
 	u64 distance = model_distance(model, it);
-	u64 merit = distance ? ilog2(distance) + 1 : 0;
+	u64 merit = model_step(distance);
 
 	merit = 2 * merit + !model->few->items[n].busy;
 	merit = 2 * merit + it->clean;
@@ -588,6 +627,8 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_fine_priorities),
 	KUNIT_CASE(policy_ties),
 	KUNIT_CASE(policy_ties_end),
+	KUNIT_CASE(policy_ties_near),
+	KUNIT_CASE(policy_clean),
 	KUNIT_CASE(policy_visible),
 	KUNIT_CASE(policy_cycle),
 	KUNIT_CASE(policy_alternates),

@@ -7,9 +7,9 @@
  * is the driver's and the simulator's.
  *
  * A victim is, in this order: offered, of the lowest offer priority (C169); of the lowest
- * residency priority (C168); used again last, as far as that can be told. Between those that
- * are used again about equally late, idle goes before busy, clean before dirty, and what the
- * CPU can't see before what it can.
+ * residency priority (C168); used again last, as far as that can be told, where clean may be
+ * half as far away as dirty. Between those that are used again about equally late, idle goes
+ * before busy, clean before dirty, and what the CPU can't see before what it can.
  *
  * Vocabulary: an item is an allocation, as far as the policy knows it. It is a candidate while
  * it is in VRAM and may be picked; a held one is in VRAM too, but may not. Time is counted in

@@ -15,7 +15,12 @@
  * What is overdue, or was used only once, may be used no more. Without a model of the
  * program the best guess of how long it still isn't used is how long it hasn't been: a.
  * Evicting it is also cheaper, because what is never used again is copied out, but not in:
- * for the same bytes moved it may be half as far away, hence 2 a.
+ * for the same bytes moved it may be half as far away, hence 2 a. So may be what is clean,
+ * because it is copied in, but not out.
+ *
+ * Idle goes before busy, and what the CPU can't see before what it can, only between those
+ * that are as far away but for an eighth. With a factor of two a program that keeps all of
+ * VRAM busy moved 5 % more than with nobody busy, and up to a tenth more in a simulation.
  *
  * Victims are found without a look at all candidates. A row has the items whose intervals
  * are of one power of two, in the order of last use: who has longest to go is at its end, and
@@ -41,8 +46,9 @@ static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.fille
 #define PAGE_BITS	12
 
 /*
- * Intervals that differ by less than an eighth are the same: uses move about within a frame
- * and frames differ by some objects, but what is twice a frame or half of one differs by more.
+ * Intervals and distances that differ by less than an eighth are the same: uses move about
+ * within a frame and frames differ by some objects, but what is twice a frame or half of one
+ * differs by more.
  */
 #define SAME_SHIFT	3
 
@@ -64,8 +70,8 @@ static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.fille
 /**
  * struct policy_choice - The best candidate so far
  * @item: It, or NULL
- * @key: How good it is roughly: power of two of @distance, then idle, clean, not visible
- * @distance: How far its next use seems
+ * @key: How good it is roughly: policy_step() of @distance, then idle, clean, not visible
+ * @distance: policy_distance()
  */
 struct policy_choice {
 	struct pagoda_policy_item *item;
@@ -118,7 +124,7 @@ static bool policy_is_offered(const struct pagoda_policy_item *item)
 	return item->rank < PAGODA_POLICY_OFFERS;
 }
 
-/* How far away the next use seems. Of what is offered nobody expects one. */
+/* As far away as is worth evicting it. Of what is offered nobody expects a use. */
 static u64 policy_distance(const struct pagoda_policy *policy,
 			   const struct pagoda_policy_item *item)
 {
@@ -128,8 +134,16 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 	if (policy->distrusts || policy_is_offered(item))
 		return age;
 	if (!interval || age > interval + (interval >> SAME_SHIFT))
-		return 2 * age;
-	return interval - min(age, interval);
+		return (2 * age) << item->clean;
+	return (interval - min(age, interval)) << item->clean;
+}
+
+/* Distances on a scale on which an eighth more or less is a step, or none. */
+static u32 policy_step(u64 distance)
+{
+	u32 shift = max(fls64(distance), SAME_SHIFT + 1) - SAME_SHIFT - 1;
+
+	return (shift << SAME_SHIFT) + (distance >> shift);
 }
 
 static u32 policy_key(const struct pagoda_policy *policy, struct pagoda_policy_item *item,
@@ -138,7 +152,7 @@ static u32 policy_key(const struct pagoda_policy *policy, struct pagoda_policy_i
 	bool idle = !policy->is_busy || !policy->is_busy(item);
 	bool hidden = !item->visible;
 
-	return fls64(distance) << 3 | idle << 2 | item->clean << 1 | hidden;
+	return policy_step(distance) << 3 | idle << 2 | item->clean << 1 | hidden;
 }
 
 static void policy_consider(const struct pagoda_policy *policy, struct policy_choice *best,
@@ -149,7 +163,7 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	u32 key;
 
 	/* Who can't be better needn't be asked whether it is busy. */
-	if (best->item && fls64(distance) < best->key >> 3)
+	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
 	key = policy_key(policy, item, distance);
 	if (best->item && (key < best->key || (key == best->key && distance <= best->distance)))
