@@ -70,6 +70,34 @@ static inline void close_all(struct pagoda_bo **bos, u32 count)
 			pagoda_rig_close(bos[count]);
 }
 
+/* Somebody else takes so many pieces of VRAM, for good: what is his is needed all at once. */
+static inline void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd, u32 count)
+{
+	const struct pagoda_bo_params params = {
+		.size = (u64)PIECE << PAGE_SHIFT,
+		.supported = SUBMIT_VRAM,
+	};
+	struct pagoda_client *other = pagoda_client_create(rig->vidmm);
+	struct dma_fence *fence;
+	u64 trim;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, other);
+	/* What earlier moves left takes its place until TTM has freed it. */
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	for (i = 0; i < count; i++) {
+		crowd[i] = pagoda_bo_create(rig->vidmm, other, &params);
+		KUNIT_ASSERT_FALSE(rig->test, IS_ERR(crowd[i]));
+	}
+	/* He is there as long as they are. */
+	pagoda_client_put(other);
+	KUNIT_ASSERT_EQ(rig->test, 0,
+			pagoda_residency_make(rig->vidmm, crowd, count, &fence, &trim));
+	dma_fence_put(fence);
+	pagoda_rig_settle(rig);
+}
+
 static inline void swap_out_all(struct pagoda_rig *rig)
 {
 	struct ttm_operation_ctx ctx = {};

@@ -4,11 +4,15 @@
  * anybody leaving for it; and who doesn't.
  */
 #include <linux/dma-fence-chain.h>
+#include <linux/prandom.h>
 #include <linux/sizes.h>
+#include <linux/sort.h>
 
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "offer_helpers.h"
 #include "queue_helpers.h"
+#include "traffic_helpers.h"
+#include "vidmm_helpers.h"
 
 #define HERE		SZ_4M
 #define PIECES		4
@@ -31,26 +35,14 @@ static struct pagoda_promotion *promotion_of(struct pagoda_rig *rig)
 	return &rig->vidmm->promotion;
 }
 
-/* The bucket is empty, and stays so. */
 static void promote_hold(struct pagoda_rig *rig)
 {
-	struct pagoda_traffic *traffic = &promotion_of(rig)->traffic;
-
-	spin_lock(&traffic->lock);
-	traffic->fixed = 1;
-	traffic->tokens = S32_MIN;
-	spin_unlock(&traffic->lock);
+	traffic_hold(&promotion_of(rig)->traffic);
 }
 
 static void promote_let(struct pagoda_rig *rig)
 {
-	struct pagoda_traffic *traffic = &promotion_of(rig)->traffic;
-
-	spin_lock(&traffic->lock);
-	traffic->fixed = 0;
-	traffic->bandwidth = 0;
-	traffic->tokens = traffic->burst;
-	spin_unlock(&traffic->lock);
+	traffic_let(&promotion_of(rig)->traffic);
 }
 
 static bool promote_is_done(struct pagoda_promotion *promotion)
@@ -102,34 +94,6 @@ static u32 count_in_vram(struct pagoda_bo **bos, u32 count)
 	return found;
 }
 
-/* Somebody else takes all of VRAM, for good: what is his is needed all at once. */
-static void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd)
-{
-	const struct pagoda_bo_params params = {
-		.size = (u64)PIECE << PAGE_SHIFT,
-		.supported = SUBMIT_VRAM,
-	};
-	struct pagoda_client *other = pagoda_client_create(rig->vidmm);
-	struct dma_fence *fence;
-	u64 trim;
-	u32 i;
-
-	KUNIT_ASSERT_NOT_NULL(rig->test, other);
-	/* What earlier moves left takes its place until TTM has freed it. */
-	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->ttm.wq);
-	for (i = 0; i < CROWD; i++) {
-		crowd[i] = pagoda_bo_create(rig->vidmm, other, &params);
-		KUNIT_ASSERT_FALSE(rig->test, IS_ERR(crowd[i]));
-	}
-	/* He is there as long as they are. */
-	pagoda_client_put(other);
-	KUNIT_ASSERT_EQ(rig->test, 0,
-			pagoda_residency_make(rig->vidmm, crowd, CROWD, &fence, &trim));
-	dma_fence_put(fence);
-	pagoda_rig_settle(rig);
-}
-
 /* Pieces with content, all driven out of VRAM; nothing comes back before promote_let(). */
 static void pieces_out(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 		       struct pagoda_bo **crowd)
@@ -139,7 +103,7 @@ static void pieces_out(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count
 	promote_hold(rig);
 	for (i = 0; i < count; i++)
 		bos[i] = piece(rig, CPU, i % 2 ? SUBMIT_VRAM : EITHER, i);
-	crowd_in(rig, crowd);
+	crowd_in(rig, crowd, CROWD);
 	KUNIT_ASSERT_EQ(rig->test, 0u, count_in_vram(bos, count));
 }
 
@@ -242,7 +206,7 @@ static void promote_order(struct kunit *test)
 	use_one(client, bos[2]);
 	use_one(client, bos[0]);
 	use_one(client, bos[1]);
-	crowd_in(rig, crowd);
+	crowd_in(rig, crowd, CROWD);
 	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, PIECES));
 	close_all(crowd, CROWD);
 	from = rig->nr_log;
@@ -397,6 +361,35 @@ static void promote_tokens(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
+static void promote_not_reached(struct dma_fence *fence, struct dma_fence_cb *callback)
+{
+}
+
+/*
+ * A fence says that it signalled before it gets to those who are to be told: until then what
+ * tells us is on its list, and must not be put on another one's.
+ */
+static void promote_half_signalled(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct pagoda_promotion *promotion = promotion_of(rig);
+	struct pagoda_promote_slice *slice;
+	struct dma_fence *fence = pagoda_test_fence(test);
+
+	KUNIT_ASSERT_TRUE(test, promote_settle(rig));
+	slice = &promotion->slices[promotion->sent++ % PAGODA_PROMOTE_SLICES];
+	slice->fence = dma_fence_get(fence);
+	KUNIT_EXPECT_EQ(test, 0, dma_fence_add_callback(fence, &slice->callback,
+							promote_not_reached));
+	set_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &fence->flags);
+	queue_delayed_work(system_unbound_wq, &promotion->work, 0);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_EQ(test, promotion->sent, promotion->ended);
+	KUNIT_EXPECT_TRUE(test, list_empty(&slice->callback.node));
+	KUNIT_EXPECT_TRUE(test, list_empty(&fence->cb_list));
+	dma_fence_put(fence);
+}
+
 /* What is used where it is, or held, is left alone and not forgotten. */
 static void promote_in_use(struct kunit *test)
 {
@@ -446,7 +439,7 @@ static void promote_private(struct kunit *test)
 	submit_store(client, HERE + SZ_2M, 0x2222);
 	KUNIT_EXPECT_EQ(test, 0, submit_job(client, NULL));
 	submit_wait(client);
-	crowd_in(rig, crowd);
+	crowd_in(rig, crowd, CROWD);
 	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, 2));
 	close_all(crowd, CROWD);
 	promote_let(rig);
@@ -463,6 +456,126 @@ static void promote_private(struct kunit *test)
 		pagoda_vm_forget(client->vm, bos[i]);
 		pagoda_rig_close(bos[i]);
 	}
+	submit_client_end(client);
+}
+
+/* ---- Against a model ----------------------------------------------------------------- */
+
+#define MODEL_PIECES	12u
+#define MODEL_PAGES	64u	/* most of a piece: all of them fit */
+#define MODEL_ROUNDS	30u
+
+/**
+ * struct promote_model - What is known of a piece, and expected of it
+ * @bo: Allocation
+ * @priority: Its priority
+ * @used: Whose turn it was to be used, of all
+ * @back: It comes back
+ */
+struct promote_model {
+	struct pagoda_bo *bo;
+	u32 priority;
+	u32 used;
+	bool back;
+};
+
+static int promote_model_order(const void *left, const void *right)
+{
+	const struct promote_model *a = left, *b = right;
+
+	if (a->priority != b->priority)
+		return a->priority > b->priority ? -1 : 1;
+	return a->used > b->used ? -1 : 1;
+}
+
+/* The most important first, of those who was used last; as far as there is room, and a budget. */
+static void promote_model_expect(struct pagoda_rig *rig, struct promote_model *model)
+{
+	struct pagoda_budget_info info;
+	u64 room = rig->vidmm->vram.mm.avail;
+	u32 i;
+
+	pagoda_budget_info(&rig->client->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL, &info);
+	sort(model, MODEL_PIECES, sizeof(*model), promote_model_order, NULL);
+	for (i = 0; i < MODEL_PIECES; i++) {
+		u64 size = model[i].bo->ttm.base.size;
+
+		model[i].back = size <= room && info.usage + size <= info.budget;
+		if (!model[i].back)
+			continue;
+		room -= size;
+		info.usage += size;
+	}
+}
+
+static void promote_model_make(struct submit_client *client, struct rnd_state *rnd,
+			       struct promote_model *model)
+{
+	static const u32 levels[] = {
+		DRM_PAGODA_RESIDENCY_MINIMUM, DRM_PAGODA_RESIDENCY_LOW,
+		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_HIGH,
+	};
+	struct pagoda_rig *rig = client->rig;
+	u32 i;
+
+	for (i = 0; i < MODEL_PIECES; i++) {
+		model[i].priority = levels[pagoda_kunit_below(rnd, ARRAY_SIZE(levels))];
+		model[i].bo = pagoda_rig_bo(rig, 1 + pagoda_kunit_below(rnd, MODEL_PAGES), CPU,
+					    pagoda_kunit_below(rnd, 2) ? SUBMIT_VRAM : EITHER, 0);
+		KUNIT_ASSERT_EQ(rig->test, 0, make_resident(rig, model[i].bo));
+		KUNIT_ASSERT_EQ(rig->test, 0, pagoda_set_priority(rig->vidmm, &model[i].bo,
+								  &model[i].priority, 1));
+		pagoda_rig_write(rig, model[i].bo, i);
+	}
+	/* Those drawn often were used last when they were drawn last. */
+	for (i = 0; i < 3 * MODEL_PIECES; i++) {
+		u32 which = i < MODEL_PIECES ? i : pagoda_kunit_below(rnd, MODEL_PIECES);
+
+		use_one(client, model[which].bo);
+		model[which].used = i;
+	}
+}
+
+static void promote_model_round(struct submit_client *client, struct rnd_state *rnd)
+{
+	struct pagoda_rig *rig = client->rig;
+	struct promote_model model[MODEL_PIECES];
+	struct pagoda_bo *crowd[CROWD];
+	u32 i, gone = 1 + pagoda_kunit_below(rnd, CROWD / 2);
+	u64 before;
+
+	promote_hold(rig);
+	promote_model_make(client, rnd, model);
+	crowd_in(rig, crowd, CROWD);
+	for (i = 0; i < MODEL_PIECES; i++)
+		KUNIT_ASSERT_FALSE(rig->test, in_vram(model[i].bo));
+	close_all(crowd, gone);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	promote_model_expect(rig, model);
+	before = promote_evictions(rig);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(rig->test, promote_settle(rig));
+	KUNIT_EXPECT_EQ(rig->test, before, promote_evictions(rig));
+	for (i = 0; i < MODEL_PIECES; i++)
+		KUNIT_EXPECT_EQ_MSG(rig->test, model[i].back, in_vram(model[i].bo),
+				    "place %u, %zu bytes", i, model[i].bo->ttm.base.size);
+	/* Others may come back for who goes: nobody looks any more. */
+	for (i = 0; i < MODEL_PIECES; i++)
+		pagoda_rig_close(model[i].bo);
+	close_all(crowd + gone, CROWD - gone);
+}
+
+/* Whoever there is, whatever they were used for, and however much room gets free. */
+static void promote_random(struct kunit *test)
+{
+	struct pagoda_rig *rig = promote_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct rnd_state rnd;
+	u32 round;
+
+	pagoda_kunit_seed(test, &rnd);
+	for (round = 0; round < MODEL_ROUNDS; round++)
+		promote_model_round(client, &rnd);
 	submit_client_end(client);
 }
 
@@ -555,8 +668,10 @@ static struct kunit_case promote_cases[] = {
 	KUNIT_CASE(promote_dead),
 	KUNIT_CASE(promote_budget),
 	KUNIT_CASE(promote_tokens),
+	KUNIT_CASE(promote_half_signalled),
 	KUNIT_CASE(promote_in_use),
 	KUNIT_CASE_PARAM(promote_private, pagoda_rig_modes),
+	KUNIT_CASE(promote_random),
 	KUNIT_CASE(promote_trimmed),
 	KUNIT_CASE(promote_reset),
 	KUNIT_CASE(promote_after_sleep),

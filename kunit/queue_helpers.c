@@ -66,9 +66,18 @@ static bool pagoda_test_lost(void *owner, struct pagoda_submission *submission, 
 	return false;
 }
 
+static void pagoda_test_measured(void *owner, u64 bytes, u64 ns)
+{
+	struct pagoda_queue_test *t = owner;
+
+	t->measured_bytes += bytes;
+	t->measured_ns += ns;
+}
+
 static const struct pagoda_queue_ops pagoda_test_queue_ops = {
 	.execute = pagoda_test_cpu_execute,
 	.lost = pagoda_test_lost,
+	.measured = pagoda_test_measured,
 };
 
 static void pagoda_test_queue_destroy(void *data)
@@ -119,6 +128,7 @@ struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
 		((u64 *)submission->data)[unit] = pagoda_test_unit(submission->seqno, unit);
 	submission->built = units * 8;
 	submission->operations = units;
+	submission->moved = units * 8;
 	fence = dma_fence_get(submission->fence);
 	pagoda_submission_push(submission);
 	return fence;

@@ -43,6 +43,10 @@ struct pagoda_queue_test {
 	u32 lost_offset;
 	int lost_error;
 	u32 late_lost;		/* lost() after the fence signalled */
+
+	/* What measured() was told, all together. */
+	u64 measured_bytes;
+	u64 measured_ns;
 };
 
 struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_cpu);

@@ -2,6 +2,7 @@
 /* The paging timeline while nothing goes wrong: order, dependencies, memory. */
 #include <linux/delay.h>
 #include <linux/dma-resv.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 
 #include "prove.h"
@@ -301,6 +302,44 @@ static void pagoda_queue_create_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_queue_create(&args)));
 }
 
+/* All that was moved is measured, no time twice, and none that was waited for somebody else. */
+static void pagoda_queue_measures(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *before = pagoda_test_fence(test);
+	struct dma_fence *fences[8], *first;
+	u64 begun, units = 1;
+	u32 i;
+
+	first = pagoda_queue_test_push(t, 1, before);
+	msleep(20);
+	begun = ktime_get_ns();
+	dma_fence_signal(before);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(first));
+	for (i = 0; i < ARRAY_SIZE(fences); i++, units += i)
+		fences[i] = pagoda_queue_test_push(t, i + 1, NULL);
+	for (i = 0; i < ARRAY_SIZE(fences); i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[i]));
+	KUNIT_EXPECT_EQ(test, 8 * units, t->measured_bytes);
+	KUNIT_EXPECT_LE(test, t->measured_ns, ktime_get_ns() - begun);
+	KUNIT_EXPECT_NE(test, 0ull, t->measured_ns);
+	dma_fence_put(before);
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* What failed is no measure. */
+static void pagoda_queue_measures_no_failure(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, true);
+
+	t->cpu_error = -EIO;
+	KUNIT_EXPECT_EQ(test, -EIO, pagoda_queue_test_wait(pagoda_queue_test_push(t, 3, NULL)));
+	KUNIT_EXPECT_EQ(test, 0ull, t->measured_bytes);
+	t->cpu_error = 0;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(pagoda_queue_test_push(t, 3, NULL)));
+	KUNIT_EXPECT_EQ(test, 24ull, t->measured_bytes);
+}
+
 static struct kunit_case pagoda_queue_cases[] = {
 	KUNIT_CASE(pagoda_queue_order),
 	KUNIT_CASE(pagoda_queue_lengths),
@@ -309,6 +348,8 @@ static struct kunit_case pagoda_queue_cases[] = {
 	KUNIT_CASE(pagoda_queue_owns_its_fences),
 	KUNIT_CASE(pagoda_queue_buffers_are_aligned),
 	KUNIT_CASE(pagoda_queue_wait_idle_times_out),
+	KUNIT_CASE(pagoda_queue_measures),
+	KUNIT_CASE(pagoda_queue_measures_no_failure),
 	KUNIT_CASE(pagoda_queue_history),
 	KUNIT_CASE(pagoda_queue_cpu_only),
 	KUNIT_CASE(pagoda_queue_cpu_only_fails),

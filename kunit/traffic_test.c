@@ -6,7 +6,7 @@
 #include <linux/sizes.h>
 #include <linux/time64.h>
 
-#include "../drivers/pagoda/vidmm/traffic.h"
+#include <pagoda/traffic.h>
 #include "vidmm_helpers.h"
 
 #define SECOND	((u64)NSEC_PER_SEC)
@@ -14,10 +14,21 @@
 #define BURST	(64 * SZ_1K)
 #define RATE	SZ_1M		/* bytes a second */
 
+/* Nothing is measured. */
+static const struct pagoda_bandwidth unknown;
+
 static void traffic_make(struct pagoda_traffic *traffic)
 {
-	pagoda_traffic_init(traffic, 5, BURST, START);
+	pagoda_traffic_init(traffic, &unknown, 5, PAGODA_TRAFFIC_ALONE, BURST, START);
 	traffic->fixed = RATE;
+}
+
+static struct pagoda_traffic_state traffic_at(struct pagoda_traffic *traffic, u64 now)
+{
+	struct pagoda_traffic_state state;
+
+	pagoda_traffic_look(traffic, now, &state);
+	return state;
 }
 
 /* Before anything was measured there is nothing to be limited by. */
@@ -25,10 +36,60 @@ static void traffic_unknown(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
 
-	pagoda_traffic_init(&traffic, 5, BURST, START);
+	pagoda_traffic_init(&traffic, &unknown, 5, PAGODA_TRAFFIC_ALONE, BURST, START);
 	pagoda_traffic_spend(&traffic, 100 * BURST);
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START));
-	KUNIT_EXPECT_EQ(test, 100ull * BURST, traffic.spent);
+	KUNIT_EXPECT_EQ(test, 100ull * BURST, traffic_at(&traffic, START).spent);
+	KUNIT_EXPECT_EQ(test, (s64)BURST, traffic_at(&traffic, START).tokens);
+	KUNIT_EXPECT_EQ(test, 0ull, traffic_at(&traffic, START).rate);
+}
+
+/* Nor if its part of what was measured is nothing. */
+static void traffic_unlimited(struct kunit *test)
+{
+	struct pagoda_bandwidth bandwidth = {};
+	struct pagoda_traffic traffic;
+
+	pagoda_bandwidth_measure(&bandwidth, SZ_64M, SECOND);
+	pagoda_traffic_init(&traffic, &bandwidth, 0, 0, BURST, START);
+	pagoda_traffic_spend(&traffic, 100 * BURST);
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START));
+	KUNIT_EXPECT_EQ(test, 100ull * BURST, traffic_at(&traffic, START).spent);
+	KUNIT_EXPECT_EQ(test, 0ull, traffic_at(&traffic, START).rate);
+}
+
+/* Two that share what was measured: each has tokens of its own, and its own part. */
+static void traffic_two(struct kunit *test)
+{
+	struct pagoda_bandwidth bandwidth = {};
+	struct pagoda_traffic one, other;
+
+	pagoda_traffic_init(&one, &bandwidth, 25, 25, BURST, START);
+	pagoda_traffic_init(&other, &bandwidth, 50, 50, BURST, START);
+	pagoda_bandwidth_measure(&bandwidth, SZ_64M, SECOND);
+	KUNIT_EXPECT_EQ(test, (u64)SZ_16M, traffic_at(&one, START).rate);
+	KUNIT_EXPECT_EQ(test, (u64)SZ_32M, traffic_at(&other, START).rate);
+	pagoda_traffic_spend(&one, 2 * BURST);
+	KUNIT_EXPECT_EQ(test, -(s64)BURST, traffic_at(&one, START).tokens);
+	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&one, START));
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&other, START));
+	KUNIT_EXPECT_EQ(test, (s64)BURST, traffic_at(&other, START).tokens);
+	/* Its debt and a token: 64 KiB at 16 MiB a second, and what rounding costs. */
+	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&one, START + SECOND / 257));
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&one, START + SECOND / 255));
+}
+
+/* Who looked at the clock before somebody else, and comes after him, gets nothing for that. */
+static void traffic_late(struct kunit *test)
+{
+	struct pagoda_traffic traffic;
+
+	traffic_make(&traffic);
+	pagoda_traffic_spend(&traffic, 3 * BURST);
+	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&traffic, START + SECOND / 100));
+	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&traffic, START));
+	KUNIT_EXPECT_GT(test, 0ll, traffic_at(&traffic, START + SECOND / 100).tokens);
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START + SECOND));
 }
 
 /*
@@ -68,12 +129,13 @@ static void traffic_full(struct kunit *test)
 /* Alone it is as fast as paging; beside others it takes its share, until they stop. */
 static void traffic_others(struct kunit *test)
 {
+	struct pagoda_bandwidth bandwidth = {};
 	struct pagoda_traffic traffic;
 	u64 alone, beside;
 
-	pagoda_traffic_init(&traffic, 5, BURST, START);
-	pagoda_traffic_measure(&traffic, SZ_64M, SECOND);
-	KUNIT_EXPECT_EQ(test, (u64)SZ_64M, traffic.bandwidth);
+	pagoda_traffic_init(&traffic, &bandwidth, 5, PAGODA_TRAFFIC_ALONE, BURST, START);
+	pagoda_bandwidth_measure(&bandwidth, SZ_64M, SECOND);
+	KUNIT_EXPECT_EQ(test, (s64)SZ_64M, atomic64_read(&bandwidth.rate));
 	pagoda_traffic_spend(&traffic, BURST + SZ_64M);
 	alone = pagoda_traffic_wait(&traffic, START);
 	KUNIT_EXPECT_LT(test, alone, SECOND);
@@ -86,24 +148,49 @@ static void traffic_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START + SECOND));
 }
 
+/* What was saved up isn't spent beside others: one more that comes, then their share. */
+static void traffic_saved(struct kunit *test)
+{
+	struct pagoda_bandwidth bandwidth = {};
+	struct pagoda_traffic traffic;
+
+	pagoda_traffic_init(&traffic, &bandwidth, 5, PAGODA_TRAFFIC_ALONE, BURST, START);
+	pagoda_bandwidth_measure(&bandwidth, SZ_64M, SECOND);
+	pagoda_traffic_others(&traffic, START);
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START));
+	pagoda_traffic_spend(&traffic, BURST);
+	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&traffic, START));
+	/* Who owes goes on to. */
+	pagoda_traffic_others(&traffic, START);
+	KUNIT_EXPECT_EQ(test, 1 - (s64)BURST, traffic_at(&traffic, START).tokens);
+	/* They have been gone for a second: it may be saved up again. */
+	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START + SECOND));
+	KUNIT_EXPECT_EQ(test, (s64)BURST, traffic_at(&traffic, START + SECOND).tokens);
+}
+
 /* One measurement among others counts little; a change that lasts is believed. */
 static void traffic_measures(struct kunit *test)
 {
-	struct pagoda_traffic traffic;
+	struct pagoda_bandwidth bandwidth = {};
 	u32 i;
 
-	pagoda_traffic_init(&traffic, 5, BURST, START);
-	pagoda_traffic_measure(&traffic, SZ_8M, SECOND / 100);
-	pagoda_traffic_measure(&traffic, SZ_8M, SECOND);
-	KUNIT_EXPECT_GT(test, traffic.bandwidth, 80ull * SZ_8M);
+	pagoda_bandwidth_measure(&bandwidth, SZ_8M, SECOND / 100);
+	pagoda_bandwidth_measure(&bandwidth, SZ_8M, SECOND);
+	KUNIT_EXPECT_GT(test, atomic64_read(&bandwidth.rate), 80ll * SZ_8M);
 	for (i = 0; i < 100; i++)
-		pagoda_traffic_measure(&traffic, SZ_8M, SECOND);
-	KUNIT_EXPECT_LT(test, traffic.bandwidth, 2ull * SZ_8M);
-	/* Too fast or too slow to be true. */
-	pagoda_traffic_measure(&traffic, SZ_8M, 0);
+		pagoda_bandwidth_measure(&bandwidth, SZ_8M, SECOND);
+	KUNIT_EXPECT_LT(test, atomic64_read(&bandwidth.rate), 2ll * SZ_8M);
+	/* Too fast to be true: told late of what was before it. */
+	for (i = 0; i < 4; i++) {
+		pagoda_bandwidth_measure(&bandwidth, SZ_8M, i);
+		KUNIT_EXPECT_LT(test, atomic64_read(&bandwidth.rate), 4ll * SZ_8M);
+	}
+	for (i = 0; i < 100; i++)
+		pagoda_bandwidth_measure(&bandwidth, SZ_8M, SECOND / 100);
+	KUNIT_EXPECT_GT(test, atomic64_read(&bandwidth.rate), 80ll * SZ_8M);
 	for (i = 0; i < 1000; i++)
-		pagoda_traffic_measure(&traffic, 0, SECOND);
-	KUNIT_EXPECT_GE(test, traffic.bandwidth, 1ull);
+		pagoda_bandwidth_measure(&bandwidth, 0, SECOND);
+	KUNIT_EXPECT_GE(test, atomic64_read(&bandwidth.rate), 1ll);
 }
 
 /* However it is asked: never more than the rate and a burst, and what it promises it keeps. */
@@ -136,9 +223,13 @@ static void traffic_random(struct kunit *test)
 
 static struct kunit_case traffic_cases[] = {
 	KUNIT_CASE(traffic_unknown),
+	KUNIT_CASE(traffic_unlimited),
+	KUNIT_CASE(traffic_two),
+	KUNIT_CASE(traffic_late),
 	KUNIT_CASE(traffic_debt),
 	KUNIT_CASE(traffic_full),
 	KUNIT_CASE(traffic_others),
+	KUNIT_CASE(traffic_saved),
 	KUNIT_CASE(traffic_measures),
 	KUNIT_CASE(traffic_random),
 	{}

@@ -22,7 +22,7 @@ struct pagoda_vidmm;
  * @pin_limit_mb: MiB of one client's that may be pinned for other devices, 0 = half of VRAM's
  * @lru: Who is longest unused leaves VRAM; else who the policy chooses
  * @promote_ms: How long room in VRAM lasts before what was evicted comes back, 0 = it doesn't
- * @traffic_share: Percent of the paging bandwidth for that while others page
+ * @traffic_share: Percent of the paging bandwidth for that while others use the device
  */
 struct pagoda_options {
 	bool use_cpu;

@@ -43,9 +43,9 @@ static uint promote_ms = 10;
 module_param(promote_ms, uint, 0444);
 MODULE_PARM_DESC(promote_ms, "Milliseconds that room in VRAM lasts before what was evicted comes back by itself, at most 10000; 0: it doesn't (default 10)");
 
-static uint traffic_share = 5;
+static uint traffic_share = 2;
 module_param(traffic_share, uint, 0444);
-MODULE_PARM_DESC(traffic_share, "Percent of the measured paging bandwidth that coming back takes while others page, 1 to 100 (default 5)");
+MODULE_PARM_DESC(traffic_share, "Percent of the measured paging bandwidth that coming back takes while others use the device, 1 to 100 (default 2)");
 
 static uint pin_limit_mb;
 module_param(pin_limit_mb, uint, 0444);

@@ -54,6 +54,7 @@ struct pagoda_transport;
  * @built: Bytes built; set by the builder's caller before push
  * @priv_built: Bytes of private data built; the same
  * @operations: Operations in it, for traces; the same
+ * @moved: Bytes of content its operations move; the same
  * @owner: The caller's, for its callbacks
  * @fence: After arm: signals when the submission is through; reference is the
  *	submission's, take your own
@@ -67,6 +68,7 @@ struct pagoda_submission {
 	u32 built;
 	u32 priv_built;
 	u32 operations;
+	u64 moved;
 	void *owner;
 	struct dma_fence *fence;
 	u64 seqno;
@@ -88,6 +90,9 @@ struct pagoda_submission {
  *	that the device had is lost, the owner rebuilds and calls
  *	pagoda_queue_restart(); else the device is never used again. Same context as
  *	@execute. May be NULL
+ * @measured: Submissions that move @bytes were executed, one behind the other, within @ns;
+ *	what they waited for before isn't counted. On the way to a fence, with spinlocks held
+ *	and interrupts off; one call at a time. May be NULL
  */
 struct pagoda_queue_ops {
 	int (*execute)(void *owner, struct pagoda_submission *submission, u32 start,
@@ -95,6 +100,7 @@ struct pagoda_queue_ops {
 	bool (*lost)(void *owner, struct pagoda_submission *submission, u32 offset,
 		     int error);
 	int (*reset_adapter)(void *owner, bool asked);
+	void (*measured)(void *owner, u64 bytes, u64 ns);
 };
 
 /**

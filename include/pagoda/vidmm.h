@@ -60,7 +60,7 @@ struct task_struct;
  * @lru: TTM chooses who leaves VRAM, the longest unused; else the policy
  * @promote_ms: Milliseconds that room in VRAM has to last before what was evicted comes back by
  *	itself; 0 = it doesn't
- * @traffic_share: Percent of the bandwidth that takes while others page, 1 to 100
+ * @traffic_share: Percent of the bandwidth that takes while others use the device, 1 to 100
  */
 struct pagoda_vidmm_args {
 	struct drm_device *drm;

@@ -113,3 +113,23 @@ u64 pagoda_exec_account_busy_ns(struct pagoda_exec_account *account,
 	spin_unlock_irq(&from->lock);
 	return ns;
 }
+
+/**
+ * pagoda_engines_busy_ns() - Time that all engines together had something to do
+ * @engines: The engines, or NULL
+ *
+ * Context: any process context.
+ * Return: Nanoseconds; never less than before.
+ */
+u64 pagoda_engines_busy_ns(struct pagoda_engines *engines)
+{
+	struct pagoda_engine_stats stats;
+	u64 ns = 0;
+	u32 i;
+
+	for (i = 0; engines && i < engines->count; i++) {
+		pagoda_engines_stats(engines, i, &stats);
+		ns += stats.busy_ns;
+	}
+	return ns;
+}

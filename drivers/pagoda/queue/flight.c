@@ -8,6 +8,7 @@
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
+#include <linux/timekeeping.h>
 
 #include <pagoda/trace.h>
 
@@ -18,50 +19,104 @@ static const char *pagoda_queue_name(struct pagoda_queue *queue)
 	return dev_name(queue->args.dev);
 }
 
-/* The first job in flight that is through, taken off the list. */
+/**
+ * struct flight_measure - What was found to be through at once
+ * @count: Jobs
+ * @begun_ns: When the first of them began, or what was before it was through
+ * @bytes: What they moved
+ * @failed: Some of it didn't go as it should: no measure
+ */
+struct flight_measure {
+	u32 count;
+	u64 begun_ns;
+	u64 bytes;
+	bool failed;
+};
+
+static void flight_add(struct flight_measure *measure, const struct pagoda_job *job)
+{
+	if (!measure->count++)
+		measure->begun_ns = max(job->begun_ns, job->queue->retired_ns);
+	measure->bytes += job->base.moved;
+	measure->failed |= job->error || job->failures;
+}
+
+static void flight_look(struct pagoda_queue *queue, struct flight_measure *measure)
+{
+	struct pagoda_job *job;
+
+	spin_lock(&queue->lock);
+	list_for_each_entry(job, &queue->inflight, node) {
+		if (job->state != PAGODA_JOB_DONE)
+			break;
+		flight_add(measure, job);
+	}
+	/* Refused ones wait for the device to finish those before. */
+	job = pagoda_job_first(queue);
+	if (job && !measure->count && job->refused)
+		queue_work(queue->recover_wq, &queue->work);
+	spin_unlock(&queue->lock);
+}
+
+/* How many are through. Before their fences signal: the owner may go when they have. */
+static u32 flight_measure(struct pagoda_queue *queue)
+{
+	const struct pagoda_queue_args *args = &queue->args;
+	struct flight_measure measure = {};
+	u64 now;
+
+	lockdep_assert_held(&queue->signal_lock);
+	flight_look(queue, &measure);
+	if (!measure.count)
+		return 0;
+	now = ktime_get_ns();
+	queue->retired_ns = now;
+	if (measure.bytes && !measure.failed && args->ops->measured)
+		args->ops->measured(args->owner, measure.bytes, now - measure.begun_ns);
+	return measure.count;
+}
+
+/* The first job in flight, which is through, taken off the list. */
 static struct pagoda_job *pagoda_flight_pop(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
 
 	spin_lock(&queue->lock);
 	job = pagoda_job_first(queue);
-	if (job && job->state == PAGODA_JOB_DONE) {
-		list_del_init(&job->node);
-		queue->retired_seqno = job->base.seqno;
-	} else {
-		/* Refused ones wait for the device to finish those before. */
-		if (job && job->refused)
-			queue_work(queue->recover_wq, &queue->work);
-		job = NULL;
-	}
+	list_del_init(&job->node);
+	queue->retired_seqno = job->base.seqno;
 	spin_unlock(&queue->lock);
 	return job;
+}
+
+/* A job belongs to the scheduler again as soon as its fence is signalled. */
+static void flight_signal(struct pagoda_queue *queue, struct pagoda_job *job)
+{
+	struct dma_fence *hw = job->hw;
+
+	job->hw = NULL;
+	trace_pagoda_complete(pagoda_queue_name(queue), job->base.seqno, job->error);
+	if (job->error)
+		dma_fence_set_error(hw, job->error);
+	dma_fence_signal(hw);
+	dma_fence_put(hw);
 }
 
 /**
  * pagoda_queue_retire() - Signal the fences of all that is through, in order
  * @queue: The queue
  *
- * A job belongs to the scheduler again as soon as its fence is signalled.
- *
  * Context: any, no lock of the queue held.
  */
 void pagoda_queue_retire(struct pagoda_queue *queue)
 {
-	struct pagoda_job *job;
-	struct dma_fence *hw;
 	unsigned long flags;
+	u32 count;
 
 	spin_lock_irqsave(&queue->signal_lock, flags);
-	while ((job = pagoda_flight_pop(queue))) {
-		hw = job->hw;
-		job->hw = NULL;
-		trace_pagoda_complete(pagoda_queue_name(queue), job->base.seqno, job->error);
-		if (job->error)
-			dma_fence_set_error(hw, job->error);
-		dma_fence_signal(hw);
-		dma_fence_put(hw);
-	}
+	while ((count = flight_measure(queue)))
+		while (count--)
+			flight_signal(queue, pagoda_flight_pop(queue));
 	spin_unlock_irqrestore(&queue->signal_lock, flags);
 }
 
@@ -233,6 +288,7 @@ struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
 	bool kick;
 
 	spin_lock_irqsave(&queue->lock, flags);
+	job->begun_ns = ktime_get_ns();
 	list_add_tail(&job->node, &queue->inflight);
 	if (job->refused || queue->mode != PAGODA_QUEUE_DEVICE || pagoda_job_is_doomed(job))
 		queue_work(queue->recover_wq, &queue->work);

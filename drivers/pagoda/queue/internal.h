@@ -81,6 +81,7 @@ enum pagoda_queue_mode {
  * @refused: Pushed after stop; set before the scheduler sees the job
  * @rescue: The device failed often enough; queue->lock
  * @finished: Rescued or lost: nothing is left for the device; queue->lock
+ * @begun_ns: CLOCK_MONOTONIC when all it waited for was there; queue->lock
  * @failed_at: Offset the device failed at; queue->lock
  * @failures: Times in a row it failed there; queue->lock
  * @error: For the fence; queue->lock
@@ -99,6 +100,7 @@ struct pagoda_job {
 	bool refused;
 	bool rescue;
 	bool finished;
+	u64 begun_ns;
 	u32 failed_at;
 	u32 failures;
 	int error;
@@ -115,7 +117,9 @@ struct pagoda_job {
  * @work: Recovery and the CPU executor
  * @watchdog: Looks whether the device is still alive
  * @hw_context: Context of the device fences
- * @signal_lock: Keeps the order of signalling; the hw fences' own locks nest in
+ * @signal_lock: Keeps the order of signalling, and protects @retired_ns; the hw fences' own
+ *	locks nest in
+ * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be through
  * @lock: Protects all below
  * @inflight: Jobs whose fence isn't signalled, by sequence number
  * @pool: Free jobs
@@ -158,7 +162,8 @@ struct pagoda_queue {
 	struct delayed_work watchdog;
 	u64 hw_context;
 
-	spinlock_t signal_lock;	/* order of signalling */
+	spinlock_t signal_lock;	/* order of signalling, retired_ns */
+	u64 retired_ns;
 	spinlock_t lock;	/* all below */
 	struct list_head inflight;
 	struct list_head pool;

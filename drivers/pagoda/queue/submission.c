@@ -180,6 +180,7 @@ static int pagoda_job_prepare(struct pagoda_job *job)
 	base->built = 0;
 	base->priv_built = 0;
 	base->operations = 0;
+	base->moved = 0;
 	base->owner = NULL;
 	base->fence = NULL;
 	base->seqno = 0;

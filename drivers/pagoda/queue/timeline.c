@@ -9,6 +9,7 @@
 #include <linux/device.h>
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include <pagoda/compat.h>
@@ -208,6 +209,8 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	wait_event(queue->drained, pagoda_queue_is_drained(queue));
 	cancel_delayed_work_sync(&queue->watchdog);
 	cancel_work_sync(&queue->work);
+	/* Callbacks of fences wake the scheduler, those of the last job's included. */
+	synchronize_rcu();
 	drm_sched_entity_destroy(&queue->entity);
 	drm_sched_fini(&queue->sched);
 	destroy_workqueue(queue->recover_wq);

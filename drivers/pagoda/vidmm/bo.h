@@ -238,6 +238,7 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
 u32 pagoda_bo_vram_flags(u32 flags);
 /* Fill places[] (at least 4) for the allocation; returns the number of them. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);

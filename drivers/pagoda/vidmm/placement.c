@@ -85,6 +85,23 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
+ * pagoda_bo_placement_free() - Free room in VRAM, for an allocation that prefers VRAM
+ * @bo: Allocation
+ * @places: Filled, at least 4
+ *
+ * Nobody makes room for it.
+ *
+ * Return: Number of places; 0 if it prefers another segment.
+ */
+u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	if (!pagoda_bo_placement_resident(bo, places) || places[0].mem_type != TTM_PL_VRAM)
+		return 0;
+	places[0].flags |= TTM_PL_FLAG_DESIRED;
+	return 1;
+}
+
+/**
  * pagoda_bo_placement_evicted() - Where an allocation goes when it is evicted
  * @bo: Allocation
  * @places: Filled, at least 4

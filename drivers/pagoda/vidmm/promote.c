@@ -16,13 +16,15 @@
  * uses is left alone, because its copy would hold up all paging behind it. Whoever uses it
  * brings it back with his next submission. It pages in slices of about a millisecond, of which
  * two are under way, so that others' paging comes in between, and pays for them from the
- * paging-traffic budget (traffic.c).
+ * paging-traffic budget (traffic.c): all that the device can do while nobody uses it, a small
+ * share beside who pages or has jobs executed.
  *
  * Addresses become valid with the next submission, as after any move: nobody looks before.
  */
 #include <linux/ktime.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
+#include <pagoda/exec.h>
 #include <pagoda/virtio.h>
 #include "victims.h"
 #include "vm.h"
@@ -209,15 +211,6 @@ static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 	return bo;
 }
 
-/* Where there is room; nobody makes any. */
-static u32 promote_placement(struct pagoda_bo *bo, struct ttm_place *places)
-{
-	if (!pagoda_bo_placement_resident(bo, places) || places[0].mem_type != TTM_PL_VRAM)
-		return 0;
-	places[0].flags |= TTM_PL_FLAG_DESIRED;
-	return 1;
-}
-
 /* -EDQUOT: its client would be over its budget. */
 static int promote_place(struct pagoda_bo *bo)
 {
@@ -228,7 +221,7 @@ static int promote_place(struct pagoda_bo *bo)
 
 	if (pagoda_budget_expect(&bo->client->budget, &growth, true))
 		return -EDQUOT;
-	ret = pagoda_bo_place(bo, promote_placement, &ctx);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_free, &ctx);
 	pagoda_budget_arrived(&bo->client->budget, &growth);
 	return ret;
 }
@@ -280,19 +273,10 @@ static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *call
 	mod_delayed_work(system_unbound_wq, &slice->vidmm->promotion.work, 0);
 }
 
-/* What others did meanwhile is no measure. */
-static void promote_measure(struct pagoda_promotion *promotion, struct pagoda_promote_slice *slice)
-{
-	u64 ended = ktime_to_ns(dma_fence_timestamp(slice->fence));
-	u64 begun = max(slice->begun_ns, promotion->ended_ns);
-
-	if (!slice->fence->error && ended > begun)
-		pagoda_traffic_measure(&promotion->traffic, slice->bytes, ended - begun);
-	promotion->ended_ns = ended;
-}
-
+/* One that has just signalled has not called yet, maybe: that is waited for. */
 static void promote_drop(struct pagoda_promote_slice *slice)
 {
+	dma_fence_remove_callback(slice->fence, &slice->callback);
 	dma_fence_put(slice->fence);
 	slice->fence = NULL;
 }
@@ -310,7 +294,6 @@ static void promote_reap(struct pagoda_promotion *promotion)
 
 		if (!dma_fence_is_signaled(slice->fence))
 			break;
-		promote_measure(promotion, slice);
 		promote_drop(slice);
 	}
 }
@@ -324,8 +307,6 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 	if (!fence)
 		return;
 	slice->fence = fence;
-	slice->bytes = bytes;
-	slice->begun_ns = ktime_get_ns();
 	promotion->sent++;
 	if (dma_fence_add_callback(fence, &slice->callback, promote_signalled))
 		mod_delayed_work(system_unbound_wq, &promotion->work, 0);
@@ -381,17 +362,32 @@ static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
 	return entered;
 }
 
+/*
+ * Did anybody else use the device since this was asked last? Who pages waits behind what comes
+ * back, and jobs share the memory with it.
+ */
+static bool promote_has_others(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+	u64 commands = atomic64_read(&vidmm->stats.commands);
+	u64 busy_ns = pagoda_engines_busy_ns(vidmm->engines);
+	bool others = promotion->commands != commands || promotion->busy_ns != busy_ns;
+
+	promotion->commands = commands;
+	promotion->busy_ns = busy_ns;
+	return others;
+}
+
 /* Nanoseconds until there is a token. */
 static u64 promote_wait(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_traffic *traffic = &vidmm->promotion.traffic;
+	bool others = promote_has_others(vidmm);
 	u64 now = ktime_get_ns();
 
-	if (promotion->commands != atomic64_read(&vidmm->stats.commands)) {
-		promotion->commands = atomic64_read(&vidmm->stats.commands);
-		pagoda_traffic_others(&promotion->traffic, now);
-	}
-	return pagoda_traffic_wait(&promotion->traffic, now);
+	if (others)
+		pagoda_traffic_others(traffic, now);
+	return pagoda_traffic_wait(traffic, now);
 }
 
 static void promote_again(struct pagoda_promotion *promotion, unsigned long delay)
@@ -413,7 +409,8 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 	promotion->walking = true;
 	promotion->skipped = false;
 	promotion->at = promote_first;
-	promotion->commands = atomic64_read(&vidmm->stats.commands);
+	/* What was before is over. */
+	promote_has_others(vidmm);
 	WRITE_ONCE(promotion->patience,
 		   min(2 * promotion->patience, PROMOTE_PATIENCE * promotion->period));
 	return true;
@@ -499,7 +496,7 @@ void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
  * pagoda_promote_init() - Nothing waits
  * @vidmm: The manager
  * @period_ms: Milliseconds that room has to last, 0 = nothing comes back by itself
- * @share: Percent of the bandwidth it may use while others page
+ * @share: Percent of the bandwidth it may use while others use the device
  */
 void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
 {
@@ -513,7 +510,8 @@ void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
 	INIT_DELAYED_WORK(&promotion->work, promote_work);
 	for (i = 0; i < PAGODA_PROMOTE_SLICES; i++)
 		promotion->slices[i].vidmm = vidmm;
-	pagoda_traffic_init(&promotion->traffic, share, PROMOTE_BURST, ktime_get_ns());
+	pagoda_traffic_init(&promotion->traffic, &vidmm->bandwidth, share, PAGODA_TRAFFIC_ALONE,
+			    PROMOTE_BURST, ktime_get_ns());
 }
 
 /**
@@ -529,12 +527,8 @@ void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
 	struct pagoda_promotion *promotion = &vidmm->promotion;
 
 	disable_delayed_work_sync(&promotion->work);
-	for (; promotion->ended != promotion->sent; promotion->ended++) {
-		struct pagoda_promote_slice *slice = promote_slice(promotion, promotion->ended);
-
-		dma_fence_remove_callback(slice->fence, &slice->callback);
-		promote_drop(slice);
-	}
+	for (; promotion->ended != promotion->sent; promotion->ended++)
+		promote_drop(promote_slice(promotion, promotion->ended));
 }
 
 /**
@@ -547,8 +541,7 @@ void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
 void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	struct pagoda_promotion *promotion = &vidmm->promotion;
-	struct pagoda_traffic *traffic = &promotion->traffic;
-	struct pagoda_traffic now;
+	struct pagoda_traffic_state state;
 	u64 bytes;
 	u32 count;
 
@@ -556,13 +549,12 @@ void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer
 	count = promotion->count;
 	bytes = promotion->bytes;
 	spin_unlock(&promotion->lock);
-	spin_lock(&traffic->lock);
-	now = *traffic;
-	spin_unlock(&traffic->lock);
+	pagoda_traffic_look(&promotion->traffic, ktime_get_ns(), &state);
 	drm_printf(p, "waiting: %u allocations, %llu bytes\n", count, bytes);
 	drm_printf(p, "promoted: %lld allocations, %lld bytes\n",
 		   atomic64_read(&promotion->promotions), atomic64_read(&promotion->promoted));
-	drm_printf(p, "bandwidth: %llu bytes/s, share %u %%\n", now.bandwidth, now.share);
-	drm_printf(p, "tokens: %lld of %lld, spent %llu, refused %llu\n", now.tokens, now.burst,
-		   now.spent, now.refused);
+	drm_printf(p, "bandwidth: %lld bytes/s, share %u %%\n",
+		   atomic64_read(&vidmm->bandwidth.rate), promotion->traffic.share);
+	drm_printf(p, "tokens: %lld of %lld, %llu bytes/s, spent %llu, refused %llu\n",
+		   state.tokens, state.burst, state.rate, state.spent, state.refused);
 }

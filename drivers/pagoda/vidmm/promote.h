@@ -7,7 +7,7 @@
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
-#include "traffic.h"
+#include <pagoda/traffic.h>
 
 struct drm_printer;
 struct pagoda_bo;
@@ -46,15 +46,11 @@ struct pagoda_promote_item {
  * @vidmm: The manager
  * @fence: Behind it, a reference; NULL = none is. The work's
  * @callback: Calls the work when it signals
- * @bytes: What it moves
- * @begun_ns: When it was sent
  */
 struct pagoda_promote_slice {
 	struct pagoda_vidmm *vidmm;
 	struct dma_fence *fence;
 	struct dma_fence_cb callback;
-	u64 bytes;
-	u64 begun_ns;
 };
 
 /**
@@ -74,8 +70,8 @@ struct pagoda_promote_slice {
  * @slices: What is under way, a ring
  * @sent: Slices sent so far
  * @ended: Slices known to have ended
- * @ended_ns: When the last one ended
  * @commands: &pagoda_counters.commands when it was done with its own
+ * @busy_ns: pagoda_engines_busy_ns() when it looked last
  * @traffic: What it pays from
  * @promoted: Bytes that came back; read by anybody
  * @promotions: Allocations that did; the same
@@ -95,8 +91,8 @@ struct pagoda_promotion {
 	struct pagoda_promote_slice slices[PAGODA_PROMOTE_SLICES];
 	u32 sent;
 	u32 ended;
-	u64 ended_ns;
 	u64 commands;
+	u64 busy_ns;
 	struct pagoda_traffic traffic;
 	atomic64_t promoted;
 	atomic64_t promotions;

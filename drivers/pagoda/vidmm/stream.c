@@ -80,6 +80,7 @@ static void stream_push(struct pagoda_stream *stream)
 	sub->built = stream->buf.write_offset;
 	sub->priv_built = stream->buf.priv - sub->priv;
 	sub->operations++;
+	sub->moved = stream->open_cost;
 	atomic64_inc(&stream_vidmm(stream)->stats.commands);
 	stream->open = NULL;
 	pagoda_journal_record(&stream_vidmm(stream)->journal, sub);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the queue asks of the stream: to execute a submission on the CPU, to say what one that is
- * lost costs, to reset the device.
+ * lost costs, to reset the device; and what it tells: how fast paging was.
  */
 #include <pagoda/virtio.h>
 #include "vidmm.h"
+
+/* Bytes that are a measure of the bandwidth. */
+#define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
 
 /* Runs a submission on the CPU; one at a time, in order. Signalling path. */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
@@ -127,9 +130,19 @@ static int stream_reset_adapter(void *owner, bool asked)
 	return pagoda_reset_device(owner, asked);
 }
 
+/* What is small measures the way to the device, not what it does. */
+static void stream_measured(void *owner, u64 bytes, u64 ns)
+{
+	struct pagoda_vidmm *vidmm = owner;
+
+	if (bytes >= STREAM_MEASURE)
+		pagoda_bandwidth_measure(&vidmm->bandwidth, bytes, ns);
+}
+
 /* What the queue asks of the stream: see &struct pagoda_queue_ops. */
 const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 	.execute = stream_execute,
 	.lost = stream_lost,
 	.reset_adapter = stream_reset_adapter,
+	.measured = stream_measured,
 };

@@ -352,6 +352,7 @@ struct pagoda_counters {
  * @offers: What is offered
  * @victims: Who makes room
  * @promotion: Who comes back when there is some
+ * @bandwidth: What paging was measured to move; the queue measures
  * @copies: System pages of what is in VRAM
  * @budgets: What clients use and should
  * @listeners: Who is told of events
@@ -399,6 +400,7 @@ struct pagoda_vidmm {
 	struct pagoda_offers offers;
 	struct pagoda_victims *victims;
 	struct pagoda_promotion promotion;
+	struct pagoda_bandwidth bandwidth;
 	struct pagoda_copies copies;
 	struct pagoda_budgets budgets;
 	struct pagoda_listeners listeners;
