@@ -382,6 +382,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 		.pin_limit = options->pin_limit,
 		.promote_ms = options->promotes,
 		.traffic_share = 5,
+		.reserve = (u64)options->reserve << PAGE_SHIFT,
 	};
 	rig->vidmm = pagoda_vidmm_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));

@@ -188,6 +188,7 @@ struct pagoda_rig_options {
 	bool engines;		/* that execute commands, PAGODA_RIG_ENGINES of them */
 	u64 pin_limit;		/* 0: half of VRAM's size */
 	bool promotes;		/* what was evicted comes back by itself */
+	u32 reserve;		/* pages of VRAM for page tables and save areas */
 };
 
 struct pagoda_rig *pagoda_rig_create(struct kunit *test,

@@ -9,14 +9,20 @@
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "submit_helpers.h"
 
-struct pagoda_rig *submit_rig(struct kunit *test)
+struct pagoda_rig *submit_rig_reserve(struct kunit *test, u32 pages)
 {
 	const struct pagoda_rig_options options = {
 		.mode = test->param_value,
 		.engines = true,
+		.reserve = pages,
 	};
 
 	return pagoda_rig_create(test, &options);
+}
+
+struct pagoda_rig *submit_rig(struct kunit *test)
+{
+	return submit_rig_reserve(test, 0);
 }
 
 int submit_map(struct submit_client *client, struct pagoda_bo *bo, u64 address)

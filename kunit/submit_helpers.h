@@ -59,6 +59,8 @@ struct submit_args {
 };
 
 struct pagoda_rig *submit_rig(struct kunit *test);
+/* With so much of VRAM for page tables and save areas. */
+struct pagoda_rig *submit_rig_reserve(struct kunit *test, u32 pages);
 struct submit_client *submit_client(struct pagoda_rig *rig, u32 engine);
 void submit_client_end(struct submit_client *client);
 /* A private allocation, mapped at @address. */

@@ -281,6 +281,34 @@ static void suspend_preserves_in_part(struct kunit *test)
 	close_all((struct pagoda_bo *[]){ stays, leaves }, 2);
 }
 
+/* What fills VRAM, and its page tables, which are in the reserve then. */
+static void suspend_keeps_whole_vram(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig_reserve(test, 16);
+	struct submit_client *client = submit_client(rig, 0);
+	u32 round, pages = pagoda_vidmm_vram_size(rig->vidmm) >> PAGE_SHIFT;
+	struct pagoda_bo *bo = submit_private(client, pages, SUBMIT_VRAM, HERE);
+	u64 last = HERE + bo->ttm.base.size - sizeof(u64);
+
+	for (round = 0; round < 3; round++) {
+		submit_compare(client, last, round ? 6 + round : 0);
+		submit_store(client, last, 7 + round);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+		KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+		KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
+		KUNIT_EXPECT_TRUE(test, in_vram(bo));
+		suspend_sleep(rig, round ? PAGODA_SLEEP_HIBERNATE : PAGODA_SLEEP_STANDBY);
+		PAGODA_PROVES(C196);
+		KUNIT_EXPECT_FALSE(test, in_vram(bo));
+		KUNIT_EXPECT_EQ(test, 7ull + round,
+				submit_word(rig, bo, bo->ttm.base.size - sizeof(u64)));
+	}
+	suspend_expect_no_loss(rig);
+	pagoda_vm_forget(client->vm, bo);
+	pagoda_rig_close(bo);
+	submit_client_end(client);
+}
+
 /* ---- Work ------------------------------------------------------------------------ */
 
 struct suspend_caller {
@@ -506,6 +534,7 @@ static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE_PARAM(suspend_drops_offered, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_preserves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_preserves_in_part, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_keeps_whole_vram, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_waits_for_jobs, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_waiting_jobs, pagoda_rig_mmu_modes),
 	KUNIT_CASE(suspend_shuts_the_gate),

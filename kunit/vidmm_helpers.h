@@ -19,6 +19,7 @@
  * @aperture: Aperture; 0 = 64
  * @alignment: Of VRAM addresses; 0 = 1
  * @zeroed: VRAM starts with zeros
+ * @reserve: Of VRAM, for page tables and save areas
  * @nr_invalid: Entries of @invalid
  * @invalid: First page and number of pages of invalid ranges
  */
@@ -28,6 +29,7 @@ struct pagoda_kunit_shape {
 	u32 aperture;
 	u32 alignment;
 	bool zeroed;
+	u32 reserve;
 	u32 nr_invalid;
 	u32 invalid[4][2];
 };

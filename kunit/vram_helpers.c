@@ -80,8 +80,17 @@ static u32 vram_place_end(struct vram_fixture *fix, const struct ttm_place *plac
 	return place->lpfn ? min_t(u32, place->lpfn, fix->shape->vram) : fix->shape->vram;
 }
 
-static bool vram_page_free(struct vram_fixture *fix, u32 page, bool when_empty)
+static bool vram_is_reserve(struct vram_fixture *fix, u32 page)
 {
+	return pagoda_reserve_has(&fix->vidmm->vram.reserve, (u64)page << PAGE_SHIFT);
+}
+
+/* The reserve is for those only who ask for it. */
+static bool vram_page_free(struct vram_fixture *fix, const struct ttm_place *place, u32 page,
+			   bool when_empty)
+{
+	if (vram_is_reserve(fix, page) != vram_is_reserve(fix, place->fpfn))
+		return false;
 	return when_empty ? fix->owner[page] != VRAM_INVALID : !fix->owner[page];
 }
 
@@ -93,7 +102,7 @@ static u32 vram_count_free(struct vram_fixture *fix, const struct ttm_place *pla
 	u32 i;
 
 	for (i = place->fpfn; i < end; i++)
-		count += vram_page_free(fix, i, when_empty);
+		count += vram_page_free(fix, place, i, when_empty);
 	return count;
 }
 
@@ -106,8 +115,9 @@ static bool vram_has_range(struct vram_fixture *fix, const struct ttm_place *pla
 	for (start = round_up(place->fpfn, align); start + pages <= end; start += align) {
 		u32 i;
 
-		for (i = 0; i < pages && vram_page_free(fix, start + i, when_empty); i++)
-			;
+		for (i = 0; i < pages; i++)
+			if (!vram_page_free(fix, place, start + i, when_empty))
+				break;
 		if (i == pages)
 			return true;
 	}
@@ -130,7 +140,7 @@ static u32 vram_largest_free(struct vram_fixture *fix)
 	u32 i;
 
 	for (i = 0; i < fix->shape->vram; i++) {
-		run = fix->owner[i] ? 0 : run + 1;
+		run = fix->owner[i] || vram_is_reserve(fix, i) ? 0 : run + 1;
 		largest = max(largest, run);
 	}
 	return largest;
@@ -149,6 +159,7 @@ static void vram_claim_range(struct kunit *test, struct vram_fixture *fix, u32 s
 	KUNIT_ASSERT_LE(test, end, vram_place_end(fix, place));
 	for (i = start; i < end; i++) {
 		KUNIT_ASSERT_EQ(test, fix->owner[i], 0);
+		KUNIT_ASSERT_EQ(test, vram_is_reserve(fix, i), vram_is_reserve(fix, place->fpfn));
 		if (cur->clean)
 			KUNIT_ASSERT_FALSE(test, fix->used[i] || !fix->shape->zeroed);
 		fix->owner[i] = slot + 1;
@@ -205,14 +216,21 @@ void vram_check_books(struct kunit *test, struct vram_fixture *fix)
 	struct pagoda_vram *vram = &fix->vidmm->vram;
 	u32 used = 0;
 	u32 visible = 0;
+	u32 reserve = 0;
 	u32 i;
 
 	for (i = 0; i < fix->shape->vram; i++) {
 		if (!fix->owner[i] || fix->owner[i] == VRAM_INVALID)
 			continue;
 		used++;
-		visible += i < fix->shape->visible;
+		if (vram_is_reserve(fix, i))
+			reserve++;
+		else
+			visible += i < fix->shape->visible;
 	}
+	mutex_lock(&vram->lock);
+	KUNIT_EXPECT_EQ(test, pagoda_reserve_used(vram), (u64)reserve << PAGE_SHIFT);
+	mutex_unlock(&vram->lock);
 	KUNIT_ASSERT_EQ(test, vram->visible_used, (u64)visible << PAGE_SHIFT);
 	KUNIT_ASSERT_EQ(test, ttm_resource_manager_usage(&vram->manager), (u64)used << PAGE_SHIFT);
 	KUNIT_ASSERT_EQ(test, pagoda_vram_largest_free(fix->vidmm),

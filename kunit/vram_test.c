@@ -17,21 +17,27 @@ static const struct pagoda_kunit_shape vram_shapes[] = {
 	  .invalid = { { 0, 1 }, { 37, 3 }, { 390, 20 }, { 1000, 3 } } },
 	{ .vram = 777, .visible = 0, .nr_invalid = 1, .invalid = { { 511, 2 } } },
 	{ .vram = 512, .visible = 1, .zeroed = true },
+	{ .vram = 1024, .visible = 1024, .zeroed = true, .reserve = 64 },
+	{ .vram = 1003, .visible = 880, .zeroed = true, .reserve = 101, .nr_invalid = 3,
+	  .invalid = { { 0, 1 }, { 37, 3 }, { 950, 20 } } },
 };
 
 static void vram_shape_name(const struct pagoda_kunit_shape *shape, char *name)
 {
-	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%u pages, %u visible, %u invalid ranges%s",
-		 shape->vram, shape->visible, shape->nr_invalid, shape->zeroed ? ", zeroed" : "");
+	snprintf(name, KUNIT_PARAM_DESC_SIZE,
+		 "%u pages, %u visible, %u reserve, %u invalid ranges%s", shape->vram,
+		 shape->visible, shape->reserve, shape->nr_invalid,
+		 shape->zeroed ? ", zeroed" : "");
 }
 
 KUNIT_ARRAY_PARAM(vram_shape, vram_shapes, vram_shape_name);
 
 static struct ttm_place vram_random_place(struct vram_fixture *fix, struct rnd_state *rnd)
 {
+	const struct pagoda_reserve *reserve = &fix->vidmm->vram.reserve;
 	struct ttm_place place = {};
 
-	switch (pagoda_kunit_below(rnd, 6)) {
+	switch (pagoda_kunit_below(rnd, 7)) {
 	case 0:
 		place.lpfn = fix->shape->visible;
 		break;
@@ -41,6 +47,10 @@ static struct ttm_place vram_random_place(struct vram_fixture *fix, struct rnd_s
 	case 2:
 		place.fpfn = pagoda_kunit_below(rnd, fix->shape->vram);
 		place.lpfn = place.fpfn + 1 + pagoda_kunit_below(rnd, fix->shape->vram);
+		break;
+	case 3:
+		place.fpfn = reserve->start >> PAGE_SHIFT;
+		place.lpfn = (reserve->start + reserve->size) >> PAGE_SHIFT;
 		break;
 	}
 	if (!pagoda_kunit_below(rnd, 3))
@@ -445,6 +455,51 @@ static void vram_coarse(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->vidmm->vram.visible_used, 0);
 }
 
+static bool vram_helps(struct vram_fixture *fix, u32 slot, const struct ttm_place *place)
+{
+	struct ttm_resource_manager *man = &fix->vidmm->vram.manager;
+
+	return man->func->intersects(man, fix->slots[slot].res, place, PAGE_SIZE);
+}
+
+static bool vram_is_there(struct vram_fixture *fix, u32 slot, const struct ttm_place *place)
+{
+	struct ttm_resource_manager *man = &fix->vidmm->vram.manager;
+
+	return man->func->compatible(man, fix->slots[slot].res, place, PAGE_SIZE);
+}
+
+/* Neither helps the other by leaving, but who is in the reserve may stay in VRAM. */
+static void vram_reserve_is_apart(struct kunit *test)
+{
+	static const struct pagoda_kunit_shape shape = {
+		.vram = 128, .visible = 128, .reserve = 16
+	};
+	static const struct ttm_place inside = { .fpfn = 112, .lpfn = 128 };
+	struct vram_fixture *fix = vram_fixture(test, &shape);
+
+	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 113, &anywhere), -E2BIG);
+	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 0, 17, &inside), -E2BIG);
+	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 112, &contiguous), 0);
+	vram_claim(test, fix, 0, &contiguous);
+	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 1, 1, &anywhere), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 1, 16, &inside), 0);
+	vram_claim(test, fix, 1, &inside);
+	KUNIT_EXPECT_EQ(test, vram_put(test, fix, 2, 1, &inside), -ENOSPC);
+	vram_check_books(test, fix);
+
+	KUNIT_EXPECT_TRUE(test, vram_helps(fix, 0, &anywhere));
+	KUNIT_EXPECT_FALSE(test, vram_helps(fix, 0, &inside));
+	KUNIT_EXPECT_FALSE(test, vram_helps(fix, 1, &anywhere));
+	KUNIT_EXPECT_TRUE(test, vram_helps(fix, 1, &inside));
+	KUNIT_EXPECT_TRUE(test, vram_is_there(fix, 0, &anywhere));
+	KUNIT_EXPECT_FALSE(test, vram_is_there(fix, 0, &inside));
+	KUNIT_EXPECT_TRUE(test, vram_is_there(fix, 1, &anywhere));
+	KUNIT_EXPECT_TRUE(test, vram_is_there(fix, 1, &inside));
+	vram_drop_all(fix);
+	vram_check_books(test, fix);
+}
+
 static struct pagoda_vram_resource *vram_no_resource(void)
 {
 	return NULL;
@@ -506,6 +561,7 @@ static struct kunit_case vram_cases[] = {
 	KUNIT_CASE(vram_eviction),
 	KUNIT_CASE(vram_too_large),
 	KUNIT_CASE(vram_coarse),
+	KUNIT_CASE(vram_reserve_is_apart),
 	KUNIT_CASE(vram_no_memory),
 	KUNIT_CASE(vram_no_window),
 	KUNIT_CASE(vram_taken_down),

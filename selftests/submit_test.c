@@ -257,6 +257,35 @@ TEST_F(submit, overcommit)
 	EXPECT_EQ(state.submitted, state.completed);
 }
 
+/* It can be nowhere else: the page tables that show all of it have no place but the reserve. */
+TEST_F(submit, all_of_vram_at_once)
+{
+	uint64_t size = self->dev.vram.size, at = client_data(&self->client, 0);
+	const uint64_t offsets[] = { 0, size / 2, size - 8 };
+	struct drm_pagoda_segment_info info;
+	uint32_t handle, round, n;
+
+	EXPECT_LT(0, self->dev.vram.reserve_size);
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, size, 0, PAGODA_IN_VRAM,
+					   &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, size));
+	for (round = 0; round < 3; round++) {
+		for (n = 0; n < 3; n++) {
+			pagoda_compare(&self->client.program, at + offsets[n],
+				       round ? round * 8 + n : 0);
+			pagoda_store(&self->client.program, at + offsets[n], round * 8 + 8 + n);
+		}
+		ASSERT_EQ(0, client_run(&self->client, NULL, 0));
+		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, handle));
+	}
+	ASSERT_EQ(0, pagoda_segment(self->fd, DRM_PAGODA_SEGMENT_VRAM, &info));
+	EXPECT_EQ(size, info.size);
+	EXPECT_EQ(size, info.usage);
+	EXPECT_EQ(0, info.largest_free);
+	EXPECT_GE(info.reserve_size, info.reserve_usage);
+	ASSERT_EQ(0, pagoda_close(self->fd, handle));
+}
+
 TEST_F(submit, thousands)
 {
 	uint64_t at = client_data(&self->client, 0), *map;

@@ -51,6 +51,10 @@ static uint pin_limit_mb;
 module_param(pin_limit_mb, uint, 0444);
 MODULE_PARM_DESC(pin_limit_mb, "MiB of one client's allocations that may be pinned for other devices (default: half of VRAM's size)");
 
+static int reserve_kb = -1;
+module_param(reserve_kb, int, 0444);
+MODULE_PARM_DESC(reserve_kb, "KiB of VRAM for page tables and save areas that find no other place, at most half of it; 0: none (default: a 64th, 64 to 16384)");
+
 static uint record_kb;
 module_param(record_kb, uint, 0444);
 MODULE_PARM_DESC(record_kb, "KiB of paging buffers to record from the first one on, for debugfs recording (default 0)");
@@ -120,6 +124,11 @@ static int __init pagoda_check_parameters(void)
 		return -EINVAL;
 	}
 	pagoda_options.record_kb = record_kb;
+	if (reserve_kb < -1) {
+		pr_err("pagoda: reserve_kb=%d: must not be negative\n", reserve_kb);
+		return -EINVAL;
+	}
+	pagoda_options.reserve_kb = reserve_kb;
 	pagoda_options.pin_limit_mb = pin_limit_mb;
 	return pagoda_check_promotion() ?: pagoda_check_update_mode();
 }

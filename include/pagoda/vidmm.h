@@ -61,6 +61,7 @@ struct task_struct;
  * @promote_ms: Milliseconds that room in VRAM has to last before what was evicted comes back by
  *	itself; 0 = it doesn't
  * @traffic_share: Percent of the bandwidth that takes while others use the device, 1 to 100
+ * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  */
 struct pagoda_vidmm_args {
 	struct drm_device *drm;
@@ -76,6 +77,7 @@ struct pagoda_vidmm_args {
 	bool lru;
 	u32 promote_ms;
 	u32 traffic_share;
+	u64 reserve;
 };
 
 /**
@@ -91,6 +93,7 @@ enum pagoda_sleep {
 struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args);
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm);
 void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm);
+u64 pagoda_reserve_default(const struct pagoda_device_info *info);
 const char *pagoda_vidmm_mode_name(u32 mode);
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm);

@@ -566,6 +566,26 @@ static int verify_all(struct engine *e)
 	return ret;
 }
 
+/* What the client has of VRAM that isn't its allocations': page tables and save areas. */
+static int measure_beside(struct engine *e)
+{
+	struct drm_pagoda_query_memory_info info;
+	uint64_t own = 0;
+	uint32_t id;
+	int ret = pagoda_memory_info(e->fd, DRM_PAGODA_SEGMENT_GROUP_LOCAL, &info);
+
+	if (ret)
+		return complain(e, "memory info", 0, ret);
+	for (id = 0; id <= e->trace->max_id; id++) {
+		const struct allocation *it = &e->allocations[id];
+
+		if (it->handle && pagoda_where(e->fd, it->handle) == DRM_PAGODA_SEGMENT_VRAM)
+			own += trace_pages(it->size);
+	}
+	e->result->beside = info.current_usage - own;
+	return 0;
+}
+
 int replay_run(const struct trace *trace, const struct replay_options *options,
 	       unsigned int client, struct replay_result *result)
 {
@@ -585,6 +605,8 @@ int replay_run(const struct trace *trace, const struct replay_options *options,
 
 	for (n = 0; !ret && n < trace->count; n++)
 		ret = step(&e, &trace->events[n]);
+	if (!ret)
+		ret = measure_beside(&e);
 	if (!ret)
 		ret = verify_all(&e);
 	engine_close(&e);

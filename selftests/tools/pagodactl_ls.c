@@ -129,6 +129,10 @@ static void print_device(const struct ctl_view *view, const struct ctl_device *d
 		       id, ctl_segment_name(id), ctl_mib(segment->size),
 		       ctl_mib(segment->visible_size), ctl_mib(segment->usage),
 		       ctl_mib(segment->largest_free));
+		if (segment->reserve_size)
+			printf("    reserve: %.1f MiB, %.1f used, refused %llu times\n",
+			       ctl_mib(segment->reserve_size), ctl_mib(segment->reserve_usage),
+			       (unsigned long long)segment->reserve_refused);
 	}
 	for (n = 0; n < view->nr_clients; n++)
 		if (view->clients[n].device == device)

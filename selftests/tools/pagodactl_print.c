@@ -141,6 +141,9 @@ static void json_device_segment(const struct drm_pagoda_segment_info *segment)
 	ctl_json_number("visible", segment->visible_size);
 	ctl_json_number("usage", segment->usage);
 	ctl_json_number("largest_free", segment->largest_free);
+	ctl_json_number("reserve", segment->reserve_size);
+	ctl_json_number("reserve_usage", segment->reserve_usage);
+	ctl_json_number("reserve_refused", segment->reserve_refused);
 	ctl_json_end('}');
 }
 

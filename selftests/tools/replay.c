@@ -258,6 +258,7 @@ static void results_add(struct replay_result *sum, const struct replay_result *o
 	sum->misplaced += one->misplaced;
 	sum->mismatches += one->mismatches;
 	sum->retries += one->retries;
+	sum->beside += one->beside;
 	sum->trims += one->trims;
 	sum->budgets += one->budgets;
 	sum->stall_ns += one->stall_ns;
@@ -291,6 +292,8 @@ static void report(const struct trace *trace, const struct replay_options *o,
 	       r->stall_ns / 1e9, r->call_ns / 1e9);
 	printf("uploads %.2f s (%.1f MiB), checks %.2f s (%.1f MiB)\n", r->upload_ns / 1e9,
 	       mib(r->uploaded), r->check_ns / 1e9, mib(r->checked));
+	printf("page tables and save areas: beside=%llu bytes of VRAM\n",
+	       (unsigned long long)r->beside);
 	printf("told of another VRAM budget %llu times, to trim %llu times\n",
 	       (unsigned long long)r->budgets, (unsigned long long)r->trims);
 	printf("misplaced allocations: %llu, lost: %llu\n", (unsigned long long)r->misplaced,

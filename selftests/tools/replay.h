@@ -34,6 +34,7 @@ struct replay_options {
  * @misplaced: allocations of a batch that weren't where the GPU can use them after the point
  * @mismatches: bytes that were wrong; all of an allocation whose hash was
  * @retries: a batch was refused because others use the memory
+ * @beside: bytes of VRAM it had in the end that weren't its allocations'
  * @trims: times it was told to use less VRAM; @budgets: that its budget there changed
  * @stall_ns: waiting for points; @call_ns: submitting; @upload_ns and @check_ns: CPU access,
  *	and making what is expected
@@ -50,6 +51,7 @@ struct replay_result {
 	uint64_t misplaced;
 	uint64_t mismatches;
 	uint64_t retries;
+	uint64_t beside;
 	uint64_t trims;
 	uint64_t budgets;
 	int64_t stall_ns;

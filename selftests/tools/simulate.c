@@ -39,6 +39,7 @@ static const char usage_text[] =
 "VRAM is 25, 50 and 75 % of the largest and of the 95th-percentile frame's working set.\n"
 "\n"
 "  --vram-mb N   this VRAM instead, as `replay --plan` says it\n"
+"  --beside N    bytes of that VRAM that allocations can't have (default 0)\n"
 "  --scale N     multiply all sizes, as `replay --plan` says it (default 1)\n"
 "  --frames N    stop after N frames (default: all)\n"
 "  --patterns    also programs that were made up: cyclic, random, scanning and more\n"
@@ -52,6 +53,7 @@ static const char usage_text[] =
 
 struct options {
 	uint64_t vram_mb;
+	uint64_t beside;
 	unsigned int scale;
 	unsigned int frames;
 	uint64_t moved;
@@ -60,13 +62,17 @@ struct options {
 	bool json;
 };
 
-/* @percent, @usual: 0 for a VRAM that was given; of the largest frame's, or the usual one's. */
+/*
+ * @percent, @usual: 0 for a VRAM that was given; of the largest frame's, or the usual one's
+ * @beside: part of @vram that allocations can't have
+ */
 struct row {
 	char name[64];
 	bool pattern;
 	bool usual;
 	unsigned int percent;
 	uint64_t vram;
+	uint64_t beside;
 	struct sim_result results[SIM_CHOOSERS];
 };
 
@@ -85,15 +91,16 @@ static int usage(int status)
 	exit(status);
 }
 
-static unsigned long long number(const char *text, unsigned long long max)
+static unsigned long long number(const char *text, unsigned long long min,
+				 unsigned long long max)
 {
 	unsigned long long value;
 	char *end;
 
 	errno = 0;
 	value = strtoull(text, &end, 0);
-	if (errno || *end || end == text || *text == '-' || !value || value > max) {
-		fprintf(stderr, "simulate: %s: not a number from 1 to %llu\n", text, max);
+	if (errno || *end || end == text || *text == '-' || value < min || value > max) {
+		fprintf(stderr, "simulate: %s: not a number from %llu to %llu\n", text, min, max);
 		exit(2);
 	}
 	return value;
@@ -103,6 +110,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option options[] = {
 		{ "vram-mb", required_argument, NULL, 'v' },
+		{ "beside", required_argument, NULL, 'b' },
 		{ "scale", required_argument, NULL, 's' },
 		{ "frames", required_argument, NULL, 'f' },
 		{ "moved", required_argument, NULL, 'm' },
@@ -117,16 +125,19 @@ static void parse_options(int argc, char **argv, struct options *o)
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
 		switch (c) {
 		case 'v':
-			o->vram_mb = number(optarg, 1u << 20);
+			o->vram_mb = number(optarg, 1, 1u << 20);
+			break;
+		case 'b':
+			o->beside = number(optarg, 0, UINT64_MAX);
 			break;
 		case 's':
-			o->scale = number(optarg, 4096);
+			o->scale = number(optarg, 1, 4096);
 			break;
 		case 'f':
-			o->frames = number(optarg, 1u << 30);
+			o->frames = number(optarg, 1, 1u << 30);
 			break;
 		case 'm':
-			o->moved = number(optarg, UINT64_MAX);
+			o->moved = number(optarg, 1, UINT64_MAX);
 			break;
 		case 'p':
 			o->patterns = true;
@@ -142,6 +153,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		}
 	}
 	if (optind == argc && !o->patterns)
+		usage(2);
+	if (o->beside && o->beside >= o->vram_mb * PAGODA_MIB)
 		usage(2);
 	/* What moved it was one program, in one VRAM. */
 	if (o->moved && (optind != argc - 1 || !o->vram_mb || o->patterns))
@@ -285,7 +298,8 @@ static int simulate_row(struct report *r, const struct trace *trace, struct row 
 	if (ret)
 		return ret;
 	for (chooser = 0; !ret && chooser < SIM_CHOOSERS; chooser++)
-		ret = sim_run(&script, row->vram, chooser, &row->results[chooser]);
+		ret = sim_run(&script, row->vram - row->beside, chooser,
+			      &row->results[chooser]);
 	sim_script_free(&script);
 	if (!ret)
 		report_row(r, row);
@@ -298,7 +312,11 @@ static int simulate_row(struct report *r, const struct trace *trace, struct row 
 static int simulate(struct report *r, struct trace *trace, bool pattern)
 {
 	const struct options *o = r->options;
-	struct row row = { .pattern = pattern, .vram = o->vram_mb * PAGODA_MIB };
+	struct row row = {
+		.pattern = pattern,
+		.vram = o->vram_mb * PAGODA_MIB,
+		.beside = o->beside,
+	};
 	struct trace_demand demand;
 	unsigned int n;
 	int ret;

@@ -86,7 +86,7 @@ static void step_alone(struct writer *w, enum sim_type type, uint32_t id)
 
 static uint64_t size_in_vram(uint64_t length, uint64_t vram)
 {
-	uint64_t size = (length + TRACE_PAGE - 1) / TRACE_PAGE * TRACE_PAGE;
+	uint64_t size = trace_pages(length);
 
 	return size > vram ? 0 : size;
 }

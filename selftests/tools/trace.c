@@ -294,7 +294,7 @@ static void measure(const struct trace *trace, struct seen *seen, uint64_t *fram
 		if (event->type == TRACE_FRAME) {
 			frame++;
 		} else if (event->type == TRACE_ALLOC) {
-			it->size = (event->length + TRACE_PAGE - 1) / TRACE_PAGE * TRACE_PAGE;
+			it->size = trace_pages(event->length);
 			live += it->size;
 		} else if (event->type == TRACE_FREE) {
 			live -= it->size;

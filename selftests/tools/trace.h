@@ -48,6 +48,12 @@ struct trace {
 /* Bytes of a page; allocations are whole ones. */
 #define TRACE_PAGE	4096
 
+/* What an allocation of @length bytes takes. */
+static inline uint64_t trace_pages(uint64_t length)
+{
+	return (length + TRACE_PAGE - 1) / TRACE_PAGE * TRACE_PAGE;
+}
+
 /*
  * Most bytes of page-rounded allocations used in one frame, the 95th percentile of that over
  * the frames, the largest allocation, and most bytes allocated at once.

@@ -205,14 +205,14 @@ static int bind_try(struct bind *bind, struct dma_fence **fence)
 /* What fills VRAM may be the VM's own: then it makes room for page tables. */
 static int bind_apply(struct bind *bind, struct dma_fence **fence)
 {
-	struct pagoda_room room = { .vm = bind->vm, .away = true };
+	struct pagoda_room room = { .vm = bind->vm, .away = true, .last = true };
 	int ret;
 
-	bind->vm->keep = PAGODA_VM_KEEP_BOUND;
+	pagoda_room_keep(bind->vm, PAGODA_VM_KEEP_BOUND);
 	do {
 		ret = bind_try(bind, fence);
 	} while (ret == -ENOMEM && pagoda_room_make(&room));
-	bind->vm->keep = PAGODA_VM_KEEP_NOTHING;
+	pagoda_room_keep(bind->vm, PAGODA_VM_KEEP_NOTHING);
 	return ret;
 }
 

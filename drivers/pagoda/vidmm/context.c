@@ -36,13 +36,7 @@ static_assert(offsetof(struct virtio_pagoda_context_image, saved) -
  */
 int pagoda_context_validate(struct pagoda_context *context)
 {
-	struct pagoda_bo *save = context->save;
-	struct ttm_operation_ctx ctx = {
-		.resv = pagoda_vm_resv(context->vm),
-		.allow_res_evict = context->vm->keep == PAGODA_VM_KEEP_BOUND,
-	};
-
-	return pagoda_bo_place(save, pagoda_bo_placement_resident, &ctx);
+	return pagoda_room_take(context->vm, context->save);
 }
 
 /* The save area is in one piece in VRAM or a list of pages (C83: no kernel address). */

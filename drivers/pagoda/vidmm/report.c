@@ -18,21 +18,35 @@ static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
 	[VIRTIO_PAGODA_SEGMENT_APERTURE] = "aperture",
 };
 
+/* Of what isn't the reserve. */
+static u64 report_visible_size(const struct pagoda_vram *vram)
+{
+	const struct pagoda_reserve *reserve = &vram->reserve;
+	u64 end = reserve->start + reserve->size, size = vram->visible_size;
+
+	return size - (min(size, end) - min(size, reserve->start));
+}
+
 static void report_vram(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
 {
 	struct pagoda_vram *vram = &vidmm->vram;
 
-	info->size = vidmm->info->vram_size;
-	info->visible_size = vram->visible_size;
+	info->size = pagoda_vidmm_segment_size(vidmm);
+	info->visible_size = report_visible_size(vram);
 	if (info->visible_size == info->size)
 		info->flags |= DRM_PAGODA_SEGMENT_CPU_VISIBLE;
 	else if (info->visible_size)
 		info->flags |= DRM_PAGODA_SEGMENT_CPU_PARTIAL;
-	info->usage = ttm_resource_manager_usage(&vram->manager);
 	info->largest_free = pagoda_vram_largest_free(vidmm);
+	info->reserve_size = vram->reserve.size;
+	info->reserve_refused = atomic64_read(&vram->reserve.refused);
 	mutex_lock(&vram->lock);
 	info->visible_usage = vram->visible_used;
+	info->reserve_usage = pagoda_reserve_used(vram);
 	mutex_unlock(&vram->lock);
+	/* TTM's knows no reserve, and is changed a moment later. */
+	info->usage = ttm_resource_manager_usage(&vram->manager);
+	info->usage -= min(info->usage, info->reserve_usage);
 }
 
 static void report_aperture(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)

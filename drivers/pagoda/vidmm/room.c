@@ -6,7 +6,8 @@
  * is bound doesn't leave meanwhile (&pagoda_vm.keep), because the change relies on where it
  * is. When nothing is staged some of it may go, so that there is room for page tables or
  * for what can't be used elsewhere. First goes what the GPU can use where it goes, then, if
- * the caller executes nothing, what comes back with the next submission.
+ * the caller executes nothing, what comes back with the next submission. When nobody is
+ * left who could go, page tables and save areas get their place in the reserve (reserve.c).
  */
 #include "vm.h"
 
@@ -114,12 +115,22 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 	return done;
 }
 
+/* If that is what was missed: true. */
+static bool room_open_reserve(struct pagoda_room *room)
+{
+	if (!room->last || room->vm->reserve != PAGODA_VM_RESERVE_MISSED)
+		return false;
+	room->vm->reserve = PAGODA_VM_RESERVE_OPEN;
+	return true;
+}
+
 /**
  * pagoda_room_make() - Private allocations make room in VRAM, each time for more
  * @room: Zero the first time but for the VM and how; its reservation and
  *	&pagoda_vm.lock are held, nothing is being staged
  *
- * Only such that are bound: others leave by themselves.
+ * Only such that are bound: others leave by themselves. At last the reserve is open to page
+ * tables and save areas, if one of them found no place.
  *
  * Context: May sleep and allocate.
  * Return: Whether there is more than before.
@@ -132,7 +143,50 @@ bool pagoda_room_make(struct pagoda_room *room)
 	done = room_spill(room->vm, room->bytes, false);
 	if (!done && room->away)
 		done = room_spill(room->vm, room->bytes, true);
-	return done;
+	return done || room_open_reserve(room);
+}
+
+/**
+ * pagoda_room_take() - Bring a page table or save area to where the device finds it
+ * @vm: Its VM, whose reservation it has, held
+ * @bo: Table or save area
+ *
+ * Of what shares the reservation only that is evicted which &pagoda_vm.keep allows. The reserve
+ * is for who finds no place when nobody is about to make room, pagoda_room_make().
+ *
+ * Context: May sleep, allocate and evict others.
+ * Return: 0, -ENOMEM, or what else pagoda_bo_place() answers.
+ */
+int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {
+		.resv = pagoda_vm_resv(vm),
+		.allow_res_evict = vm->keep == PAGODA_VM_KEEP_BOUND,
+	};
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+
+	if (!ret)
+		return 0;
+	atomic_inc(&vm->vidmm->pressing);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+	atomic_dec(&vm->vidmm->pressing);
+	if (ret != -ENOMEM || !vm->vidmm->vram.reserve.size)
+		return ret;
+	if (vm->keep == PAGODA_VM_KEEP_NOTHING || vm->reserve == PAGODA_VM_RESERVE_OPEN)
+		return pagoda_reserve_place(bo, &ctx);
+	vm->reserve = PAGODA_VM_RESERVE_MISSED;
+	return ret;
+}
+
+/**
+ * pagoda_room_keep() - What of a VM doesn't leave from now on
+ * @vm: VM, its reservation held
+ * @keep: What; pagoda_room_make() may be called unless it is nothing
+ */
+void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
+{
+	vm->keep = keep;
+	vm->reserve = PAGODA_VM_RESERVE_SHUT;
 }
 
 /**

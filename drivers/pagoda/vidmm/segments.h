@@ -3,6 +3,7 @@
 #ifndef PAGODA_VIDMM_SEGMENTS_H
 #define PAGODA_VIDMM_SEGMENTS_H
 
+#include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <drm/drm_mm.h>
@@ -10,19 +11,41 @@
 #include <drm/ttm/ttm_resource.h>
 #include <pagoda/compat.h>
 
+struct pagoda_bo;
+struct pagoda_device_info;
 struct pagoda_extent;
 struct pagoda_vidmm;
+struct ttm_operation_ctx;
 
 /* ---- VRAM segment (vram.c) ---------------------------------------------- */
 
 /**
+ * struct pagoda_reserve - The part of VRAM for page tables and save areas only (reserve.c)
+ * @start: First byte, constant
+ * @size: Bytes, constant; 0 = there is none
+ * @mm: Its blocks; all that isn't of the reserve is allocated for good
+ * @outside: Blocks of that, in the order of addresses
+ * @placed: What got a place in it since probe
+ * @refused: What didn't, and had none elsewhere
+ */
+struct pagoda_reserve {
+	u64 start;
+	u64 size;
+	struct gpu_buddy mm;
+	struct list_head outside;
+	atomic64_t placed;
+	atomic64_t refused;
+};
+
+/**
  * struct pagoda_vram - The VRAM segment
  * @manager: TTM's view; usage in bytes
- * @lock: Protects @mm, @visible_used and the block lists of resources
- * @mm: Blocks; pages reported invalid are allocated for good
- * @reserved: Blocks of the invalid ranges
+ * @lock: Protects @mm, the reserve's, @visible_used and the block lists of resources
+ * @mm: Blocks; pages reported invalid and the reserve are allocated for good
+ * @reserved: Blocks of those, in the order of addresses
+ * @reserve: Who finds no place gets one there, if it must
  * @visible_size: Bytes from 0 the CPU can reach
- * @visible_used: Bytes of them in use
+ * @visible_used: Bytes of them in use, but for those of the reserve
  * @window: Kernel address of VRAM's visible part, page-table contiguous, or NULL
  */
 struct pagoda_vram {
@@ -30,6 +53,7 @@ struct pagoda_vram {
 	struct mutex lock;	/* mm, visible_used, block lists */
 	struct gpu_buddy mm;
 	struct list_head reserved;
+	struct pagoda_reserve reserve;
 	u64 visible_size;
 	u64 visible_used;
 	u8 *window;
@@ -39,7 +63,7 @@ struct pagoda_vram {
  * struct pagoda_vram_resource - An allocation's place in VRAM
  * @base: TTM's part; @base.start is the first page
  * @blocks: Buddy blocks in allocation order
- * @visible: Bytes of it the CPU can reach
+ * @visible: Bytes of it the CPU can reach; 0 in the reserve
  */
 struct pagoda_vram_resource {
 	struct ttm_resource base;
@@ -67,6 +91,19 @@ struct pagoda_vram_cursor {
 	u64 left;
 };
 
+/** pagoda_reserve_has() - Is this address in the reserve? */
+static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 address)
+{
+	return address >= reserve->start && address - reserve->start < reserve->size;
+}
+
+int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
+int pagoda_reserve_init(struct pagoda_vram *vram);
+void pagoda_reserve_fini(struct pagoda_vram *vram);
+u64 pagoda_reserve_used(struct pagoda_vram *vram);
+int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
+
+u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
 int pagoda_vram_init(struct pagoda_vidmm *vidmm);
 void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);

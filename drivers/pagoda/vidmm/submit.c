@@ -258,7 +258,7 @@ static int submit_rebind_all(struct submit_run *run)
 
 static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 {
-	run->vm->keep = keep;
+	pagoda_room_keep(run->vm, keep);
 	pagoda_victims_keep(run->vm->vidmm, run->bos, run->nr_bos, keep != PAGODA_VM_KEEP_NOTHING);
 }
 
@@ -353,7 +353,10 @@ static int submit_validate(struct submit_run *run)
 {
 	int ret;
 
-	run->room = (struct pagoda_room) { .vm = run->vm };
+	run->room = (struct pagoda_room) {
+		.vm = run->vm,
+		.last = run->attempt != PAGODA_ATTEMPT_SHARED,
+	};
 	run->tables = NULL;
 	run->losses = pagoda_lost_mark(run->vm->vidmm);
 	pagoda_stream_plug(run->vm->vidmm);

@@ -184,14 +184,25 @@ err_mmu:
 }
 
 /**
- * pagoda_vidmm_vram_size() - VRAM that can be used
+ * pagoda_vidmm_segment_size() - VRAM but for the reserve
  * @vidmm: The manager
  *
  * Return: Bytes.
  */
+u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm)
+{
+	return vidmm->info->vram_size - vidmm->vram.reserve.size;
+}
+
+/**
+ * pagoda_vidmm_vram_size() - VRAM that clients can use
+ * @vidmm: The manager
+ *
+ * Return: Bytes; pagoda_vidmm_segment_size() but for what is invalid.
+ */
 u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
 {
-	u64 size = vidmm->info->vram_size;
+	u64 size = pagoda_vidmm_segment_size(vidmm);
 	u32 i;
 
 	for (i = 0; i < vidmm->info->nr_invalid; i++)
@@ -223,23 +234,27 @@ static void vidmm_init_budgets(struct pagoda_vidmm *vidmm)
 static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_vidmm *vidmm = kzalloc(sizeof(*vidmm), GFP_KERNEL);
+	int ret;
 
 	if (!vidmm)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	vidmm->drm = args->drm;
 	vidmm->info = args->info;
 	vidmm->transport = args->transport;
-	vidmm->pin_limit = args->pin_limit ?: args->info->vram_size / 2;
+	/* All that is told how much VRAM there is comes later. */
+	ret = pagoda_reserve_plan(vidmm, args->reserve);
+	if (ret)
+		goto err_free;
+	vidmm->pin_limit = args->pin_limit ?: pagoda_vidmm_segment_size(vidmm) / 2;
 	mutex_init(&vidmm->control_lock);
 	mutex_init(&vidmm->scratch_lock);
 	xa_init(&vidmm->bos);
 	ida_init(&vidmm->spaces);
 	init_rwsem(&vidmm->residency);
 	pagoda_offers_init(&vidmm->offers);
-	if (pagoda_victims_init(vidmm, args->lru)) {
-		kfree(vidmm);
-		return NULL;
-	}
+	ret = pagoda_victims_init(vidmm, args->lru);
+	if (ret)
+		goto err_free;
 	pagoda_listeners_init(&vidmm->listeners);
 	pagoda_promote_init(vidmm, args->promote_ms, args->traffic_share);
 	vidmm_init_budgets(vidmm);
@@ -247,9 +262,11 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	spin_lock_init(&vidmm->required_lock);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);
-	if (pagoda_mfences_init(vidmm))
+	ret = pagoda_mfences_init(vidmm);
+	if (ret)
 		goto err_victims;
-	if (pagoda_copies_init(vidmm))
+	ret = pagoda_copies_init(vidmm);
+	if (ret)
 		goto err_mfences;
 	get_device(vidmm->info->dma_dev);
 	return vidmm;
@@ -258,8 +275,9 @@ err_mfences:
 	pagoda_mfences_fini(vidmm);
 err_victims:
 	pagoda_victims_fini(vidmm);
+err_free:
 	kfree(vidmm);
-	return NULL;
+	return ERR_PTR(ret);
 }
 
 static void vidmm_free(struct pagoda_vidmm *vidmm)
@@ -289,8 +307,8 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 	struct pagoda_vidmm *vidmm = vidmm_alloc(args);
 	int ret;
 
-	if (!vidmm)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(vidmm))
+		return vidmm;
 	ret = ttm_device_init(&vidmm->ttm, &pagoda_ttm_funcs, vidmm->info->dma_dev,
 			      vidmm->drm->anon_inode->i_mapping,
 			      vidmm->drm->vma_offset_manager, false, false);

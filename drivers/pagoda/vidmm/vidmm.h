@@ -339,7 +339,8 @@ struct pagoda_counters {
  *	not be disturbed by other lists. Outside of all reservations and VMs' locks
  * @required_lock: Protects &pagoda_bo.requirements of all; nothing is allocated with it held
  * @taking: Those who just make others leave VRAM to have their place
- * @pressing: Those who take what queued changes of VMs keep in place (C145)
+ * @pressing: Those who can't be served otherwise: they take what queued changes of VMs keep
+ *	in place (C145), and page tables that only wait for paging
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
  * @resets: Times the device was reset as a whole
@@ -422,6 +423,7 @@ static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
 #endif
 }
 
+u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm);
 u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm);
 int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command);
 int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command);

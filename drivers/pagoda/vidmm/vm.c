@@ -340,7 +340,7 @@ static int vm_validate_try(struct pagoda_vm *vm, struct dma_fence **fence)
  */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 {
-	struct pagoda_room room = { .vm = vm };
+	struct pagoda_room room = { .vm = vm, .last = true };
 	struct drm_exec exec;
 	int ret;
 
@@ -357,11 +357,11 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
-		vm->keep = PAGODA_VM_KEEP_BOUND;
+		pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND);
 		do {
 			ret = vm_validate_try(vm, fence);
 		} while (ret == -ENOMEM && pagoda_room_make(&room));
-		vm->keep = PAGODA_VM_KEEP_NOTHING;
+		pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING);
 		if (ret)
 			break;
 	}

@@ -40,6 +40,18 @@ enum pagoda_vm_keep {
 };
 
 /**
+ * enum pagoda_vm_reserve - May page tables and save areas of a VM be put into the reserve?
+ * @PAGODA_VM_RESERVE_SHUT: not as long as others may make room
+ * @PAGODA_VM_RESERVE_MISSED: one found no place because of that
+ * @PAGODA_VM_RESERVE_OPEN: yes: nobody makes more
+ */
+enum pagoda_vm_reserve {
+	PAGODA_VM_RESERVE_SHUT,
+	PAGODA_VM_RESERVE_MISSED,
+	PAGODA_VM_RESERVE_OPEN,
+};
+
+/**
  * struct pagoda_vm - Address space of a client
  * @base: Mappings; its lists are protected by its own spinlocks, its tree by @lock
  * @vidmm: Manager
@@ -51,6 +63,7 @@ enum pagoda_vm_keep {
  * @contexts: Contexts that run in it
  * @root: Root the contexts' save areas name; protected by the VM's reservation
  * @keep: What doesn't leave now; the same
+ * @reserve: Where tables may be placed, while something is kept; the same
  * @evicted: Private allocations with mappings that moved since the last submission;
  *	the same
  * @offered: Private allocations that were offered since the last submission, by
@@ -82,6 +95,7 @@ struct pagoda_vm {
 	struct list_head contexts;
 	struct pagoda_root root;
 	enum pagoda_vm_keep keep;
+	enum pagoda_vm_reserve reserve;
 	struct list_head evicted;
 	struct list_head offered;
 	atomic_t queued;
@@ -191,16 +205,20 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence);
  * struct pagoda_room - Room that a change of a VM needs
  * @vm: The VM
  * @away: What makes it may leave the GPU's reach
+ * @last: It isn't tried again with less in the way: then tables may have the reserve
  * @bytes: How much was asked for the last time
  */
 struct pagoda_room {
 	struct pagoda_vm *vm;
 	bool away;
+	bool last;
 	u64 bytes;
 };
 
 u32 pagoda_room_rank(const struct pagoda_bo *bo);
 bool pagoda_room_make(struct pagoda_room *room);
+int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo);
+void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep);
 int pagoda_room_leave(struct pagoda_bo *bo);
 int pagoda_room_leave_all(struct pagoda_vm *vm);
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);

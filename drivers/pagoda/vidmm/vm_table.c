@@ -14,8 +14,6 @@
  * @size: Bytes
  * @memory: Filled
  *
- * Of what shares the reservation only that is evicted which &pagoda_vm.keep allows.
- *
  * Context: May sleep, allocate and evict others.
  * Return: 0 or -ENOMEM.
  */
@@ -27,23 +25,12 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM),
 		.alignment = size,
 	};
-	struct ttm_operation_ctx ctx = {
-		.resv = pagoda_vm_resv(vm),
-		.allow_res_evict = vm->keep == PAGODA_VM_KEEP_BOUND,
-	};
 	struct pagoda_bo *bo;
-	int ret;
 
 	bo = pagoda_bo_create_kernel(vm->vidmm, vm->client, &params, vm->base.r_obj, vm);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
-	if (ret) {
-		atomic_inc(&vm->vidmm->pressing);
-		ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
-		atomic_dec(&vm->vidmm->pressing);
-	}
-	if (ret) {
+	if (pagoda_room_take(vm, bo)) {
 		drm_gem_object_put(pagoda_bo_gem(bo));
 		return -ENOMEM;
 	}
@@ -76,6 +63,20 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
+/*
+ * Does nothing of a VM run? What else of it leaves, a save area, is under way for a while: when
+ * somebody can't be served otherwise that is waited for, as who evicts a table does.
+ */
+static bool vm_is_idle(struct pagoda_vm *vm)
+{
+	struct dma_resv *resv = pagoda_vm_resv(vm);
+
+	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP))
+		return true;
+	return atomic_read(&vm->vidmm->pressing) &&
+	       !pagoda_stream_has_foreign(vm->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
 /**
  * pagoda_vm_may_evict() - May something of a VM leave now?
  * @bo: Allocation, reservation held
@@ -93,8 +94,7 @@ bool pagoda_vm_may_evict(struct pagoda_bo *bo)
 	struct pagoda_vm *vm = bo->table_of ?: bo->save_of;
 
 	if (vm)
-		return vm->keep != PAGODA_VM_KEEP_BOUND &&
-		       dma_resv_test_signaled(obj->resv, DMA_RESV_USAGE_BOOKKEEP);
+		return vm->keep != PAGODA_VM_KEEP_BOUND && vm_is_idle(vm);
 	if (atomic_read(&bo->waits) && !atomic_read(&bo->vidmm->pressing))
 		return false;
 	if (bo->private_to && bo->private_to->keep != PAGODA_VM_KEEP_NOTHING)

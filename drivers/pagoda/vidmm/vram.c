@@ -43,6 +43,24 @@ static struct pagoda_vram_resource *vram_resource(struct ttm_resource *res)
 	return container_of(res, struct pagoda_vram_resource, base);
 }
 
+/* The reserve is another allocator with the same addresses; @address says whose they are. */
+static struct gpu_buddy *vram_buddy(struct pagoda_vram *vram, u64 address)
+{
+	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.mm : &vram->mm;
+}
+
+/* What is nobody's there, in the order of addresses. */
+static struct list_head *vram_taken(struct pagoda_vram *vram, u64 address)
+{
+	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.outside :
+							     &vram->reserved;
+}
+
+static u64 vram_address(struct ttm_resource *res)
+{
+	return (u64)res->start << PAGE_SHIFT;
+}
+
 static struct vram_range vram_block_range(struct gpu_buddy *mm, struct gpu_buddy_block *block)
 {
 	u64 start = gpu_buddy_block_offset(block);
@@ -188,13 +206,14 @@ bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *
 {
 	struct pagoda_vram *vram = &vidmm->vram;
 	struct vram_range range = vram_place_range(vram, place);
+	struct list_head *taken = vram_taken(vram, range.start);
 	bool contiguous = place->flags & TTM_PL_FLAG_CONTIGUOUS;
 	struct gpu_buddy_block *block;
 	struct vram_range hole = range;
 	u64 sum = 0;
 
 	align = max(align, vram->mm.chunk_size);
-	list_for_each_entry(block, &vram->reserved, link) {
+	list_for_each_entry(block, taken, link) {
 		struct vram_range invalid = vram_block_range(&vram->mm, block);
 
 		hole.end = clamp(invalid.start, hole.start, range.end);
@@ -229,10 +248,9 @@ static bool vram_wants_zeros(struct ttm_buffer_object *bo)
  * power of two in the size is tried as alignment first, which takes fewer blocks
  * and leaves no gaps between allocations of one size.
  */
-static int vram_alloc_contiguous(struct pagoda_vram *vram, struct vram_range range, u64 size,
+static int vram_alloc_contiguous(struct gpu_buddy *mm, struct vram_range range, u64 size,
 				 u64 align, bool from_end, struct list_head *blocks)
 {
-	struct gpu_buddy *mm = &vram->mm;
 	u64 natural = max(align, size & -size);
 	u64 start = vram_best_fit(mm, range, size, natural, from_end);
 
@@ -243,10 +261,9 @@ static int vram_alloc_contiguous(struct pagoda_vram *vram, struct vram_range ran
 	return gpu_buddy_alloc_blocks(mm, start, start + size, size, mm->chunk_size, blocks, 0);
 }
 
-static int vram_alloc_scattered(struct pagoda_vram *vram, struct vram_range range, u64 size,
+static int vram_alloc_scattered(struct gpu_buddy *mm, struct vram_range range, u64 size,
 				u64 align, unsigned long flags, struct list_head *blocks)
 {
-	struct gpu_buddy *mm = &vram->mm;
 	int ret;
 
 	if (range.start || range.end != mm->size)
@@ -263,21 +280,23 @@ static int vram_alloc_blocks(struct pagoda_vram *vram, struct ttm_buffer_object 
 			     const struct ttm_place *place, struct list_head *blocks)
 {
 	struct vram_range range = vram_place_range(vram, place);
-	u64 size = round_up((u64)bo->base.size, vram->mm.chunk_size);
-	u64 align = max((u64)bo->page_alignment << PAGE_SHIFT, vram->mm.chunk_size);
+	struct gpu_buddy *mm = vram_buddy(vram, range.start);
+	u64 size = round_up((u64)bo->base.size, mm->chunk_size);
+	u64 align = max((u64)bo->page_alignment << PAGE_SHIFT, mm->chunk_size);
 	bool from_end = place->flags & TTM_PL_FLAG_TOPDOWN;
 	unsigned long flags = 0;
 
 	lockdep_assert_held(&vram->lock);
 	if (place->flags & TTM_PL_FLAG_CONTIGUOUS)
-		return vram_alloc_contiguous(vram, range, size, align, from_end, blocks);
+		return vram_alloc_contiguous(mm, range, size, align, from_end, blocks);
 	if (from_end)
 		flags |= GPU_BUDDY_TOPDOWN_ALLOCATION;
 	if (vram_wants_zeros(bo))
 		flags |= GPU_BUDDY_CLEAR_ALLOCATION;
-	return vram_alloc_scattered(vram, range, size, align, flags, blocks);
+	return vram_alloc_scattered(mm, range, size, align, flags, blocks);
 }
 
+/* What is in the reserve takes nothing from who wants to be visible. */
 static u64 vram_visible_bytes(struct pagoda_vram *vram, struct list_head *blocks)
 {
 	struct gpu_buddy_block *block;
@@ -286,6 +305,8 @@ static u64 vram_visible_bytes(struct pagoda_vram *vram, struct list_head *blocks
 	list_for_each_entry(block, blocks, link) {
 		struct vram_range range = vram_block_range(&vram->mm, block);
 
+		if (pagoda_reserve_has(&vram->reserve, range.start))
+			break;
 		if (range.start < vram->visible_size)
 			bytes += min(range.end, vram->visible_size) - range.start;
 	}
@@ -351,13 +372,13 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	ttm_resource_fini(man, res);
 	mutex_lock(&vram->lock);
 	vram->visible_used -= vres->visible;
-	gpu_buddy_free_list(&vram->mm, &vres->blocks, 0);
+	gpu_buddy_free_list(vram_buddy(vram, vram_address(res)), &vres->blocks, 0);
 	mutex_unlock(&vram->lock);
 	kfree(vres);
 	pagoda_promote_kick(container_of(vram, struct pagoda_vidmm, vram));
 }
 
-/* Whether evicting @res can help somebody who needs @place. */
+/* Whether evicting @res can help somebody who needs @place: the reserve is nobody's else. */
 static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
 {
@@ -365,6 +386,8 @@ static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resourc
 	struct vram_range range = vram_place_range(vram, place);
 	struct gpu_buddy_block *block;
 
+	if (vram_buddy(vram, vram_address(res)) != vram_buddy(vram, range.start))
+		return false;
 	list_for_each_entry(block, &vram_resource(res)->blocks, link) {
 		struct vram_range used = vram_block_range(&vram->mm, block);
 
@@ -374,7 +397,10 @@ static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resourc
 	return false;
 }
 
-/* Whether @res is where @place wants it. TTM compares the flag for contiguity. */
+/*
+ * Whether @res is where @place wants it. TTM compares the flag for contiguity. What is in the
+ * reserve may stay there.
+ */
 static bool vram_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
 {
@@ -410,6 +436,9 @@ static void vram_debug(struct ttm_resource_manager *man, struct drm_printer *p)
 	drm_printf(p, "  free: %llu bytes, %llu known to be zero\n", vram->mm.avail,
 		   vram->mm.clear_avail);
 	drm_printf(p, "  holes: %llu, largest %llu bytes\n", count, largest);
+	drm_printf(p, "  reserve: %llu bytes, %llu in use, placed %lld, refused %lld\n",
+		   vram->reserve.size, pagoda_reserve_used(vram),
+		   atomic64_read(&vram->reserve.placed), atomic64_read(&vram->reserve.refused));
 	mutex_unlock(&vram->lock);
 }
 
@@ -487,8 +516,45 @@ static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 		if (ret)
 			return ret;
 	}
-	list_sort(NULL, &vram->reserved, vram_compare_blocks);
 	return 0;
+}
+
+/* What is given to nobody, or to control objects only. */
+static int vram_reserve_all(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vram *vram = &vidmm->vram;
+	const struct vram_range range = {
+		.start = vram->reserve.start,
+		.end = vram->reserve.start + vram->reserve.size,
+	};
+	int ret = vram_reserve_invalid(vidmm);
+
+	INIT_LIST_HEAD(&vram->reserve.outside);
+	if (!ret && vram->reserve.size)
+		ret = vram_reserve(vram, range);
+	if (!ret)
+		ret = pagoda_reserve_init(vram);
+	list_sort(NULL, &vram->reserved, vram_compare_blocks);
+	list_sort(NULL, &vram->reserve.outside, vram_compare_blocks);
+	return ret;
+}
+
+/**
+ * pagoda_vram_chunk() - What places in VRAM are multiples of
+ * @info: Device
+ *
+ * Return: Bytes, a power of two.
+ */
+u64 pagoda_vram_chunk(const struct pagoda_device_info *info)
+{
+	return max_t(u64, PAGE_SIZE, info->alignment);
+}
+
+static void vram_fini_blocks(struct pagoda_vram *vram)
+{
+	pagoda_reserve_fini(vram);
+	gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
+	gpu_buddy_fini(&vram->mm);
 }
 
 static int vram_init_blocks(struct pagoda_vidmm *vidmm)
@@ -497,13 +563,13 @@ static int vram_init_blocks(struct pagoda_vidmm *vidmm)
 	struct pagoda_vram *vram = &vidmm->vram;
 	int ret;
 
-	ret = gpu_buddy_init(&vram->mm, info->vram_size, max_t(u64, PAGE_SIZE, info->alignment));
+	ret = gpu_buddy_init(&vram->mm, info->vram_size, pagoda_vram_chunk(info));
 	if (ret)
 		return ret;
 	if (info->vram_zeroed)
 		ret = vram_mark_all_clean(vram);
 	if (!ret)
-		ret = vram_reserve_invalid(vidmm);
+		ret = vram_reserve_all(vidmm);
 	if (ret) {
 		gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
 		gpu_buddy_fini(&vram->mm);
@@ -513,7 +579,7 @@ static int vram_init_blocks(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_vram_init() - Make the VRAM segment
- * @vidmm: Memory manager with drm, info and ttm set up
+ * @vidmm: Memory manager with drm, info and ttm set up, and the reserve planned
  *
  * Context: may sleep and allocate; before the device is registered.
  * Return: 0, -EINVAL for a window that is partly memory of the kernel, or
@@ -549,8 +615,7 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm)
 err_window:
 	pagoda_vram_unmap_window(vidmm);
 err_blocks:
-	gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
-	gpu_buddy_fini(&vram->mm);
+	vram_fini_blocks(vram);
 err_lock:
 	mutex_destroy(&vram->lock);
 	return ret;
@@ -578,7 +643,6 @@ void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
 	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_VRAM, NULL);
 	drm_WARN_ON(vidmm->drm, vram->visible_used);
 	pagoda_vram_unmap_window(vidmm);
-	gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
-	gpu_buddy_fini(&vram->mm);
+	vram_fini_blocks(vram);
 	mutex_destroy(&vram->lock);
 }

@@ -221,7 +221,7 @@ struct drm_pagoda_device_info {
  * struct drm_pagoda_segment_info - One segment and what is in it
  * @id: Segment id
  * @flags: DRM_PAGODA_SEGMENT_ flags
- * @size: Bytes
+ * @size: Bytes; what allocations can have, without the reserve
  * @visible_size: Bytes the CPU can reach
  * @usage: Bytes in use, by everybody
  * @visible_usage: Bytes of @visible_size in use
@@ -231,6 +231,12 @@ struct drm_pagoda_device_info {
  * @client_pinned: Bytes of this client's allocations that stay in it because other
  *	devices use them
  * @pin_limit: Most of them
+ * @reserve_size: VRAM: bytes that only page tables and save areas of contexts can have, when
+ *	they find no other place although whoever may leave has left. None of @size, @usage
+ *	and the others but @client_usage counts them
+ * @reserve_usage: Bytes of them in use
+ * @reserve_refused: Times there was no room in them either: the call answered ENOMEM, or
+ *	others had to be waited for
  */
 struct drm_pagoda_segment_info {
 	__u32 id;
@@ -244,6 +250,9 @@ struct drm_pagoda_segment_info {
 	__u64 largest_free;
 	__u64 client_pinned;
 	__u64 pin_limit;
+	__u64 reserve_size;
+	__u64 reserve_usage;
+	__u64 reserve_refused;
 };
 
 /**
@@ -1441,7 +1450,7 @@ struct drm_pagoda_fence_wait {
 DRM_PAGODA_ASSERT_SIZE(array, 16);
 DRM_PAGODA_ASSERT_SIZE(query, 24);
 DRM_PAGODA_ASSERT_SIZE(device_info, 48);
-DRM_PAGODA_ASSERT_SIZE(segment_info, 80);
+DRM_PAGODA_ASSERT_SIZE(segment_info, 104);
 DRM_PAGODA_ASSERT_SIZE(stats, 144);
 DRM_PAGODA_ASSERT_SIZE(allocation_create, 72);
 DRM_PAGODA_ASSERT_SIZE(allocation_mmap_offset, 16);

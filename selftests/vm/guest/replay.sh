@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 # Replays each of $TRACES in each cell of $CELLS, with VRAM the fraction $VRAM of its largest frame;
-# $CAPTURE=1 brings the tracepoints home, and $RIVAL=from:to has another program want half of VRAM in these frames. A replay passes if it says so in its last line, in the words agreed, and
-# if it moved what the simulator says.
+# $CAPTURE=1 brings the tracepoints home, and $RIVAL=from:to has another program want half of VRAM in
+# these frames. A replay passes if it says so in its last line, in the words agreed, and if it moved what
+# the simulator says.
 # Then the example client runs on the same GPU.
 . /guest/lib.sh
 
-# The simulator knows no time in which something could come back by itself.
-DRIVER_PARAMETERS='promote_ms=0'
+# The simulator knows no time in which something could come back by itself, and no reserve: its
+# VRAM is what allocations can have. It is told what page tables and save areas took of that.
+RESERVE_MB=1
+DRIVER_PARAMETERS="promote_ms=0 reserve_kb=$((RESERVE_MB * 1024))"
 
 capture_start() {
 	[ "$CAPTURE" = 1 ] || return 0
@@ -34,9 +37,9 @@ capture_end() {
 	[ "$lost" = 0 ] || echo "trace: events were lost in $lost places"
 }
 
-# moved <what> <log>: bytes that a replay's last line says
-moved() {
-	sed -n "\$s/.* $1=\([0-9]*\) .*/\1/p" "$2"
+# bytes <what> <log>: as a replay says at its end
+bytes() {
+	sed -n "s/.* $1=\([0-9]*\) .*/\1/p" "$2" | tail -n 1
 }
 
 # Does the simulation of the policy, by the same rules, move as much? Where the CPU doesn't see all of VRAM
@@ -44,8 +47,9 @@ moved() {
 agrees() {
 	[ -z "$RIVAL" ] || return 0
 	case $1 in *.all) ;; *) return 0 ;; esac
-	/bin/simulate --vram-mb "$vram_mb" --scale "$scale" ${FRAMES:+--frames "$FRAMES"} \
-		--moved $(($(moved paged_in "$3") + $(moved paged_out "$3"))) "$2"
+	/bin/simulate --vram-mb "$vram_mb" --beside "$(bytes beside "$3")" --scale "$scale" \
+		${FRAMES:+--frames "$FRAMES"} \
+		--moved $(($(bytes paged_in "$3") + $(bytes paged_out "$3"))) "$2"
 }
 
 replay_one() {
@@ -55,7 +59,7 @@ replay_one() {
 	vram_mb=
 	eval "$(/bin/replay --vram "$VRAM" --plan "$trace")"
 	[ "$vram_mb" ] || { echo "replay --plan said nothing"; return 1; }
-	load_cell "$cell" vram_mb="$vram_mb" || return 1
+	load_cell "$cell" vram_mb=$((vram_mb + RESERVE_MB)) || return 1
 	capture_start || return 1
 	say "replay $cell $(basename "$trace"), VRAM $vram_mb MiB"
 	{

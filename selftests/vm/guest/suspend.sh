@@ -22,7 +22,7 @@ failed=0
 umount /out && echo "$device" > $driver/unbind || failed=1
 for cell in $CELLS; do
 	[ "$failed" = 0 ] || break
-	load_cell "$cell" vram_mb=64 aperture_mb=512 engines=2 || { failed=1; break; }
+	load_cell "$cell" vram_mb=65 aperture_mb=512 engines=2 || { failed=1; break; }
 	/tests/suspend_test > "$kept/$cell.suspend_test.tap"
 	status=$?
 	echo "$status" > "$kept/$cell.suspend_test.status"
