@@ -58,6 +58,9 @@ TEST_F(fdinfo, has_all_keys)
 	EXPECT_EQ(0, info.paged_in);
 	EXPECT_EQ(0, info.paged_out);
 	EXPECT_EQ(0, info.evictions);
+	EXPECT_EQ(0, info.paced);
+	EXPECT_EQ(0, info.left_out);
+	EXPECT_EQ(0, info.held);
 	for (id = 0; id < PAGODA_FDINFO_ENGINES; id++)
 		EXPECT_EQ(id < self->dev.info.num_engines ? 0 : NONE, info.engine_ns[id]);
 	for (id = 0; id < PAGODA_FDINFO_SEGMENTS; id++) {

@@ -19,6 +19,9 @@ static const struct key keys[] = {
 	{ "pagoda-paged-in", offsetof(struct pagoda_fdinfo, paged_in) },
 	{ "pagoda-paged-out", offsetof(struct pagoda_fdinfo, paged_out) },
 	{ "pagoda-evictions", offsetof(struct pagoda_fdinfo, evictions) },
+	{ "pagoda-paced", offsetof(struct pagoda_fdinfo, paced) },
+	{ "pagoda-left-out", offsetof(struct pagoda_fdinfo, left_out) },
+	{ "pagoda-held", offsetof(struct pagoda_fdinfo, held) },
 };
 
 /* With the name of a region behind them. */

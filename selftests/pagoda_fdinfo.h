@@ -32,7 +32,7 @@ struct pagoda_fdinfo_segment {
 };
 
 /*
- * @client: number that the file, and who has a copy of it, has alone. Bytes, and a count.
+ * @client: number that the file, and who has a copy of it, has alone. Bytes, and counts.
  * @engine_ns: of each that there is
  */
 struct pagoda_fdinfo {
@@ -40,6 +40,9 @@ struct pagoda_fdinfo {
 	uint64_t paged_in;
 	uint64_t paged_out;
 	uint64_t evictions;
+	uint64_t paced;
+	uint64_t left_out;
+	uint64_t held;
 	uint64_t engine_ns[PAGODA_FDINFO_ENGINES];
 	struct pagoda_fdinfo_segment segments[PAGODA_FDINFO_SEGMENTS];
 };

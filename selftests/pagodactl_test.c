@@ -330,6 +330,9 @@ TEST_F(pagodactl, top_as_json)
 	EXPECT_EQ(info->paged_out, number(mine, "paged_out"));
 	EXPECT_LE(2 * self->size, number(mine, "paged_out"));
 	EXPECT_EQ(info->evictions, number(mine, "evictions"));
+	EXPECT_EQ(info->paced, number(mine, "paced"));
+	EXPECT_EQ(info->left_out, number(mine, "left_out"));
+	EXPECT_EQ(info->held, number(mine, "held_jobs"));
 	snprintf(engines, sizeof(engines), "\"engine_ns\": [%llu",
 		 (unsigned long long)info->engine_ns[0]);
 	EXPECT_NE(NULL, strstr(mine, engines));

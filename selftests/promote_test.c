@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The way back to VRAM: what others drove out comes back when they go, without its client doing
- * anything for it; what left because its client wanted that doesn't.
+ * anything for it; what left because its client wanted that doesn't. And the other way: how much
+ * jobs may drive out.
  */
 #include "submit_client.h"
 
@@ -86,6 +87,24 @@ static bool piece_holds(int fd, uint64_t size, uint32_t handle)
 	return holds;
 }
 
+/* What is in VRAM again is counted, and then paid for, a moment later. */
+static int stats_settled(int fd, uint64_t promotions, const struct drm_pagoda_stats *before,
+			 struct drm_pagoda_stats *after)
+{
+	int64_t end = pagoda_now() + LIMIT;
+	int ret;
+
+	do {
+		ret = pagoda_stats(fd, after);
+		if (ret || (after->promotions - before->promotions >= promotions &&
+			    after->promoted - before->promoted ==
+			    after->promote_spent - before->promote_spent))
+			break;
+		usleep(1000);
+	} while (pagoda_now() < end);
+	return ret;
+}
+
 /* As much of VRAM as leaves one piece room. */
 static int crowd_in(int fd, uint64_t size)
 {
@@ -113,8 +132,11 @@ TEST_F(promote, comes_back)
 	ASSERT_EQ(0, pagoda_stats(self->fd, &before));
 	close(self->other);
 	EXPECT_EQ(PIECES * self->size, usage_settled(self->fd, PIECES * self->size));
-	ASSERT_EQ(0, pagoda_stats(self->fd, &after));
+	ASSERT_EQ(0, stats_settled(self->fd, PIECES - 1, &before, &after));
 	EXPECT_EQ(before.evictions, after.evictions);
+	EXPECT_LE(PIECES - 1, after.promotions - before.promotions);
+	EXPECT_LE((PIECES - 1) * self->size, after.promoted - before.promoted);
+	EXPECT_EQ(after.promoted - before.promoted, after.promote_spent - before.promote_spent);
 	for (n = 0; n < PIECES; n++) {
 		EXPECT_EQ(DRM_PAGODA_RESIDENT_IN_GPU_MEMORY,
 			  pagoda_residency(self->fd, self->handles[n]));
@@ -186,6 +208,124 @@ TEST_F(promote, addresses)
 		EXPECT_EQ(words * (7 + n), sums[n]);
 	munmap(sums, 4096);
 	client_close(&client);
+}
+
+/* ---- What jobs may take from others ---------------------------------------------------- */
+
+#define SET		5u	/* of eighths of VRAM: two sets don't fit */
+#define SETS_LIMIT	(5 * PAGODA_SEC)
+
+/* A client whose jobs use one set, then the other; @values is in the last word of each. */
+struct sets {
+	struct client client;
+	uint32_t handles[2 * SET];
+	uint64_t values[2];
+	uint64_t size;
+};
+
+static int sets_open(struct sets *sets, int fd, uint64_t size)
+{
+	uint32_t n;
+	int ret = client_open(&sets->client, fd, 0);
+
+	memset(sets->values, 0, sizeof(sets->values));
+	sets->size = size;
+	for (n = 0; n < 2 * SET && !ret; n++) {
+		ret = pagoda_create(fd, size, 0, PAGODA_IN_VRAM | PAGODA_IN_APERTURE,
+				    &sets->handles[n]);
+		if (!ret)
+			ret = pagoda_bind_map(fd, sets->client.vm.vm, sets->handles[n],
+					      client_data(&sets->client, n), 0, size);
+	}
+	return ret;
+}
+
+/* A job that finds in one of them what is expected, and leaves something else. */
+static int sets_run(struct sets *sets, uint32_t which)
+{
+	struct pagoda_program *program = &sets->client.program;
+	uint64_t value = sets->values[which], last;
+	uint32_t n;
+	int ret;
+
+	for (n = which * SET; n < (which + 1) * SET; n++) {
+		last = client_data(&sets->client, n) + sets->size - 8;
+		pagoda_compare(program, last, value ? value + n : 0);
+		pagoda_store(program, last, value + SET * 2 + n);
+	}
+	ret = client_run(&sets->client, sets->handles + which * SET, SET);
+	client_rewind(&sets->client);
+	sets->values[which] += SET * 2;
+	return ret;
+}
+
+/* Until something is left out, or for long enough; how many jobs there were, or an errno. */
+static int sets_exhaust(struct sets *sets, struct drm_pagoda_stats *stats)
+{
+	int64_t end = pagoda_now() + SETS_LIMIT;
+	int ret, round;
+
+	for (round = 0; !round || pagoda_now() < end; round++) {
+		ret = sets_run(sets, round % 2);
+		if (!ret)
+			ret = pagoda_stats(sets->client.fd, stats);
+		if (ret)
+			return ret;
+		if (stats->submit_held)
+			break;
+	}
+	return round;
+}
+
+/*
+ * Two sets that don't fit, in turn: nothing is left out before as much as all of VRAM was taken
+ * from others; then it is used elsewhere, but who asks for it gets it. Where all but copying is
+ * slow there are always tokens.
+ */
+TEST_F(promote, jobs_are_paced)
+{
+	struct drm_pagoda_context_state state;
+	struct drm_pagoda_stats stats, after;
+	struct sets sets;
+	uint32_t n;
+	int rounds;
+
+	ASSERT_EQ(0, sets_open(&sets, self->fd, self->size));
+	ASSERT_EQ(0, pagoda_stats(self->fd, &stats));
+	EXPECT_EQ(0, stats.submit_held);
+	EXPECT_EQ(0, stats.submit_left);
+	EXPECT_EQ(0, stats.submit_spent);
+	EXPECT_EQ(self->dev.vram.size, stats.submit_tokens);
+	rounds = sets_exhaust(&sets, &stats);
+	ASSERT_LE(0, rounds);
+	EXPECT_NE(0, stats.bandwidth);
+	EXPECT_NE(0, stats.submit_rate);
+	if (stats.submit_held) {
+		EXPECT_LE(self->size, stats.submit_left);
+		EXPECT_LE(self->dev.vram.size, stats.submit_spent);
+	} else {
+		/* Each but the first brings two at least that there is no room for. */
+		TH_LOG("nothing was left out of %d jobs", rounds);
+		EXPECT_EQ(0, stats.submit_left);
+		EXPECT_LE(2 * self->size * (rounds - 1), stats.submit_spent);
+	}
+	/* Another client has spent nothing. */
+	ASSERT_EQ(0, pagoda_stats(self->other, &after));
+	EXPECT_EQ(0, after.submit_held);
+	EXPECT_EQ(self->dev.vram.size, after.submit_tokens);
+	for (n = 0; n < 2 * SET; n++) {
+		EXPECT_EQ(0, pagoda_make_resident_wait(self->fd, sets.handles[n]));
+		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, sets.handles[n]));
+	}
+	ASSERT_EQ(0, pagoda_stats(self->fd, &after));
+	EXPECT_EQ(stats.submit_spent, after.submit_spent);
+	EXPECT_EQ(stats.submit_held, after.submit_held);
+	for (n = 0; n < 4; n++)
+		EXPECT_EQ(0, sets_run(&sets, n % 2));
+	ASSERT_EQ(0, pagoda_context_state(self->fd, sets.client.context, &state));
+	EXPECT_EQ(0, state.state);
+	client_close(&sets.client);
+	close(self->other);
 }
 
 TEST_HARNESS_MAIN

@@ -135,6 +135,7 @@ static int pagoda_device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_
 		.lru = pagoda_options.lru,
 		.promote_ms = pagoda_options.promote_ms,
 		.traffic_share = pagoda_options.traffic_share,
+		.submit_share = pagoda_options.submit_share,
 		.reserve = pagoda_options.reserve_kb < 0 ? pagoda_reserve_default(&pagoda->info) :
 			   (u64)pagoda_options.reserve_kb << 10,
 	};

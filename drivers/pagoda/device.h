@@ -23,6 +23,7 @@ struct pagoda_vidmm;
  * @lru: Who is longest unused leaves VRAM; else who the policy chooses
  * @promote_ms: How long room in VRAM lasts before what was evicted comes back, 0 = it doesn't
  * @traffic_share: Percent of the paging bandwidth for that while others use the device
+ * @submit_share: Percent of it for what submissions only prefer to have in VRAM, 0 = no limit
  * @reserve_kb: KiB of VRAM for page tables and save areas only; negative: the usual share
  */
 struct pagoda_options {
@@ -35,6 +36,7 @@ struct pagoda_options {
 	bool lru;
 	u32 promote_ms;
 	u32 traffic_share;
+	u32 submit_share;
 	int reserve_kb;
 };
 

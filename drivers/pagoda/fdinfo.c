@@ -14,7 +14,7 @@
  * Something is where it is now, and nowhere else. The driver's own memory for the client, page
  * tables and context save areas, is in the totals, as it is in QUERY_MEMORY_INFO.
  *
- * Keys of our own, for what has no standard one; all but the last in KiB:
+ * Keys of our own, for what has no standard one; in KiB, but what is a number:
  *
  *	pagoda-budget-<region>	what the client should use at most (vram and gtt)
  *	pagoda-usage-<region>	what it does use: the total without what others pay for (the same)
@@ -23,6 +23,10 @@
  *	pagoda-paged-in		copied to VRAM since the file was opened, of what it pays for
  *	pagoda-paged-out	copied out of VRAM, of that
  *	pagoda-evictions	how often something of that left VRAM
+ *	pagoda-paced		what others left VRAM for because its jobs used what could be used
+ *				elsewhere, too (vidmm/pace.c)
+ *	pagoda-left-out		what was left out of VRAM because that was too much, each time anew
+ *	pagoda-held		how many jobs that was done to
  */
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -91,6 +95,16 @@ static void fdinfo_print_traffic(struct drm_printer *p, struct pagoda_client_tra
 	drm_printf(p, "pagoda-evictions:\t%lld\n", atomic64_read(&traffic->evictions));
 }
 
+static void fdinfo_print_pace(struct drm_printer *p, struct pagoda_client *client)
+{
+	struct drm_pagoda_stats stats = {};
+
+	pagoda_client_stats(client, &stats);
+	fdinfo_print_kib(p, "paced", "", stats.submit_spent);
+	fdinfo_print_kib(p, "left-out", "", stats.submit_left);
+	drm_printf(p, "pagoda-held:\t%llu\n", stats.submit_held);
+}
+
 static void fdinfo_print_engines(struct drm_printer *p, struct pagoda_device *pagoda,
 				 struct pagoda_client *client)
 {
@@ -130,4 +144,5 @@ void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
 		fdinfo_print_budget(p, client, id, &memory[id]);
 	fdinfo_print_traffic(p, &client->traffic);
+	fdinfo_print_pace(p, client);
 }

@@ -110,6 +110,7 @@ static int pagoda_ioctl_query(struct drm_device *drm, void *data, struct drm_fil
 		return query_answer(args, &answer, sizeof(answer.segment));
 	case DRM_PAGODA_QUERY_STATS:
 		pagoda_vidmm_stats(pagoda->vidmm, &answer.stats);
+		pagoda_client_stats(file->driver_priv, &answer.stats);
 		return query_answer(args, &answer, sizeof(answer.stats));
 	}
 	pagoda_refuse(drm, args->type);

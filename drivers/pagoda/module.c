@@ -47,6 +47,10 @@ static uint traffic_share = 2;
 module_param(traffic_share, uint, 0444);
 MODULE_PARM_DESC(traffic_share, "Percent of the measured paging bandwidth that coming back takes while others use the device, 1 to 100 (default 2)");
 
+static uint submit_share = 10;
+module_param(submit_share, uint, 0444);
+MODULE_PARM_DESC(submit_share, "Percent of the measured paging bandwidth at which one client's submissions have others leave VRAM for what could be used elsewhere, at most 100; 0: without a limit (default 10)");
+
 static uint pin_limit_mb;
 module_param(pin_limit_mb, uint, 0444);
 MODULE_PARM_DESC(pin_limit_mb, "MiB of one client's allocations that may be pinned for other devices (default: half of VRAM's size)");
@@ -86,8 +90,13 @@ static int __init pagoda_check_promotion(void)
 		pr_err("pagoda: traffic_share=%u: must be 1 to 100\n", traffic_share);
 		return -EINVAL;
 	}
+	if (submit_share > 100) {
+		pr_err("pagoda: submit_share=%u: must be at most 100\n", submit_share);
+		return -EINVAL;
+	}
 	pagoda_options.promote_ms = promote_ms;
 	pagoda_options.traffic_share = traffic_share;
+	pagoda_options.submit_share = submit_share;
 	return 0;
 }
 

@@ -177,6 +177,24 @@ TRACE_EVENT(pagoda_trim,
 		  pagoda_trace_show_group(__entry->group), __entry->excess)
 );
 
+/* A submission left bytes out of VRAM, because its client has had others leave enough. */
+TRACE_EVENT(pagoda_left_out,
+	TP_PROTO(const char *dev, u64 context, u64 bytes),
+	TP_ARGS(dev, context, bytes),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, context)
+		__field(u64, bytes)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->bytes = bytes;
+	),
+	TP_printk("dev=%s context=%llu bytes=%llu", __get_str(dev), __entry->context,
+		  __entry->bytes)
+);
+
 /* A CPU page fault; moved: the allocation had to be brought where the CPU sees it. */
 TRACE_EVENT(pagoda_cpu_fault,
 	TP_PROTO(const char *dev, u64 bo, u64 offset, u32 segment, bool moved),

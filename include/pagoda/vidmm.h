@@ -27,6 +27,7 @@
 #include <pagoda/budget.h>
 #include <pagoda/events.h>
 #include <pagoda/paging.h>
+#include <pagoda/traffic.h>
 
 struct dma_buf;
 struct dma_fence;
@@ -61,6 +62,8 @@ struct task_struct;
  * @promote_ms: Milliseconds that room in VRAM has to last before what was evicted comes back by
  *	itself; 0 = it doesn't
  * @traffic_share: Percent of the bandwidth that takes while others use the device, 1 to 100
+ * @submit_share: Percent of the bandwidth at which submissions of a client may have others leave
+ *	VRAM for what could be used elsewhere, 1 to 100; 0 = without a limit
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  */
 struct pagoda_vidmm_args {
@@ -77,6 +80,7 @@ struct pagoda_vidmm_args {
 	bool lru;
 	u32 promote_ms;
 	u32 traffic_share;
+	u32 submit_share;
 	u64 reserve;
 };
 
@@ -127,9 +131,22 @@ struct pagoda_client_traffic {
 };
 
 /**
+ * struct pagoda_client_pace - What a client's submissions may have others leave VRAM for
+ * @traffic: What they pay from
+ * @held: Submissions that left something out of VRAM because there was no token
+ * @left: Bytes they left out, each time anew
+ */
+struct pagoda_client_pace {
+	struct pagoda_traffic traffic;
+	atomic64_t held;
+	atomic64_t left;
+};
+
+/**
  * struct pagoda_client - Accounting of one DRM file
  * @budget: What it uses, and should
  * @traffic: What was moved of what it pays for
+ * @pace: What its submissions may have others leave VRAM for
  * @ears: Who is told of what happens to it
  * @account: Time that engines spent for it; outlives it
  * @pinned_bytes: Bytes of them that are pinned for other devices
@@ -150,6 +167,7 @@ struct pagoda_client {
 	struct kref kref;
 	struct pagoda_budget budget;
 	struct pagoda_client_traffic traffic;
+	struct pagoda_client_pace pace;
 	struct pagoda_ears ears;
 	struct pagoda_exec_account *account;
 	atomic64_t pinned_bytes;
@@ -244,6 +262,7 @@ u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *v
 int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 			      u32 id, struct drm_pagoda_segment_info *info);
 void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats);
+void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats);
 void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p);

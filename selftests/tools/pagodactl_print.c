@@ -147,6 +147,20 @@ static void json_device_segment(const struct drm_pagoda_segment_info *segment)
 	ctl_json_end('}');
 }
 
+/* What comes back by itself, and what it pays from. */
+static void json_device_traffic(const struct drm_pagoda_stats *stats)
+{
+	ctl_json_number("bandwidth", stats->bandwidth);
+	ctl_json_begin("promotion", '{');
+	ctl_json_number("bytes", stats->promoted);
+	ctl_json_number("allocations", stats->promotions);
+	ctl_json_signed("tokens", stats->promote_tokens);
+	ctl_json_number("rate", stats->promote_rate);
+	ctl_json_number("spent", stats->promote_spent);
+	ctl_json_number("refused", stats->promote_refused);
+	ctl_json_end('}');
+}
+
 void ctl_json_device(const struct ctl_device *device)
 {
 	ctl_json_text("node", device->node);
@@ -154,6 +168,7 @@ void ctl_json_device(const struct ctl_device *device)
 	ctl_json_number("paged_in", device->stats.paged_in);
 	ctl_json_number("paged_out", device->stats.paged_out);
 	ctl_json_number("evictions", device->stats.evictions);
+	json_device_traffic(&device->stats);
 	ctl_json_begin("segments", '[');
 	json_device_segment(&device->segments[DRM_PAGODA_SEGMENT_VRAM]);
 	json_device_segment(&device->segments[DRM_PAGODA_SEGMENT_APERTURE]);
@@ -187,6 +202,9 @@ void ctl_json_client(const struct ctl_client *client)
 	ctl_json_number("paged_in", client->info.paged_in);
 	ctl_json_number("paged_out", client->info.paged_out);
 	ctl_json_number("evictions", client->info.evictions);
+	ctl_json_number("paced", client->info.paced);
+	ctl_json_number("left_out", client->info.left_out);
+	ctl_json_number("held_jobs", client->info.held);
 	ctl_json_begin("engine_ns", '[');
 	for (id = 0; id < client->device->info.num_engines; id++)
 		ctl_json_number(NULL, client->info.engine_ns[id]);
@@ -211,6 +229,10 @@ void ctl_print_device(const struct ctl_device *device)
 	print_segment(&device->segments[DRM_PAGODA_SEGMENT_APERTURE]);
 	printf("%.1f MiB paged in, %.1f out, %llu evictions\n", ctl_mib(device->stats.paged_in),
 	       ctl_mib(device->stats.paged_out), (unsigned long long)device->stats.evictions);
+	if (device->stats.promotions)
+		printf("%s: %.1f MiB came back by themselves, in %llu allocations\n",
+		       device->node, ctl_mib(device->stats.promoted),
+		       (unsigned long long)device->stats.promotions);
 }
 
 void ctl_note_hidden(const struct ctl_view *view)

@@ -16,6 +16,7 @@
 #include <pagoda/residency.h>
 #include <pagoda/virtio.h>
 #include <pagoda/vm.h>
+#include "pace.h"
 #include "prime.h"
 #include "victims.h"
 #include "vidmm.h"
@@ -49,6 +50,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&client->groups);
 	pagoda_ears_init(&client->ears);
+	pagoda_pace_init(vidmm, &client->pace);
 	pagoda_budget_join(&vidmm->budgets, &client->budget);
 	return client;
 }

@@ -139,7 +139,8 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  *	pagoda_victims.lock
  * @jobs: &pagoda_vm.jobs of the VM it is private to, when that was last not so; the same
  * @private_to: VM it is private to, a reference; or NULL
- * @evicted: In &pagoda_vm.evicted of that; protected by the reservation
+ * @evicted: In &pagoda_vm.evicted of that, or another list of it; protected by the reservation
+ * @left_out: In &pagoda_vm.left_out of that, if it is in a list; the same
  * @imported: dma-buf whose memory it is, a reference; or NULL
  * @exported: dma-buf that is made of it, or NULL; protected by the reservation
  * @detach: Ends an import
@@ -198,6 +199,7 @@ struct pagoda_bo {
 	u64 jobs;
 	struct pagoda_vm *private_to;
 	struct list_head evicted;
+	bool left_out;
 	struct dma_buf *imported;
 	struct dma_buf *exported;
 	struct work_struct detach;
@@ -239,6 +241,7 @@ u32 pagoda_bo_vram_flags(u32 flags);
 /* Fill places[] (at least 4) for the allocation; returns the number of them. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);

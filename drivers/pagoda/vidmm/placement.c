@@ -102,6 +102,23 @@ u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
+ * pagoda_bo_placement_modest() - Where the GPU can use an allocation if nobody leaves VRAM for it
+ * @bo: Allocation that prefers VRAM and could be used elsewhere
+ * @places: Filled, at least 4
+ *
+ * Free room in VRAM, then the other segments in the order of preference.
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	u32 n = pagoda_bo_placement_resident(bo, places);
+
+	places[0].flags |= TTM_PL_FLAG_DESIRED;
+	return n;
+}
+
+/**
  * pagoda_bo_placement_evicted() - Where an allocation goes when it is evicted
  * @bo: Allocation
  * @places: Filled, at least 4

@@ -2,6 +2,7 @@
 /*
  * What the memory manager tells about itself: to the ioctls, and in debugfs.
  */
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <drm/drm_print.h>
@@ -199,15 +200,18 @@ u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *v
 /**
  * pagoda_vidmm_stats() - Counters since probe
  * @vidmm: The manager
- * @stats: Filled
+ * @stats: Filled; the client's part with zeros, for pagoda_client_stats()
  *
  * Context: Any but interrupts.
  */
 void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats)
 {
 	struct pagoda_counters *from = &vidmm->stats;
+	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_traffic_state state;
 	struct pagoda_queue_stats queue;
 
+	pagoda_traffic_look(&promotion->traffic, ktime_get_ns(), &state);
 	pagoda_queue_stats(vidmm->stream.queue, &queue);
 	*stats = (struct drm_pagoda_stats) {
 		.paged_in = atomic64_read(&from->paged_in),
@@ -228,6 +232,13 @@ void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *sta
 		.lost = atomic64_read(&from->lost),
 		.range_acquires = atomic64_read(&from->range_acquires),
 		.range_steals = atomic64_read(&from->range_steals),
+		.bandwidth = atomic64_read(&vidmm->bandwidth.rate),
+		.promote_tokens = state.tokens,
+		.promote_rate = state.rate,
+		.promote_spent = state.spent,
+		.promote_refused = state.refused,
+		.promoted = atomic64_read(&promotion->promoted),
+		.promotions = atomic64_read(&promotion->promotions),
 	};
 }
 

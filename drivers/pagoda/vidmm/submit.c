@@ -5,7 +5,7 @@
  *	page tables and save area are brought back if they were evicted
  *	listed allocations, those the VM shows of the client's residency list (C152), and
  *	private ones that moved, are brought where the GPU can use them, or the submission is
- *	refused
+ *	refused; how much others leave VRAM for what could be used elsewhere is limited (pace.c)
  *	mappings that became invalid are valid again; at last all of that is placed anew
  *	the job gets its dependencies; it is armed, its fence published, and pushed
  *
@@ -23,6 +23,7 @@
 #include <pagoda/exec.h>
 #include <pagoda/submit.h>
 #include "context.h"
+#include "pace.h"
 #include "require.h"
 #include "victims.h"
 #include "vm.h"
@@ -40,6 +41,7 @@
  * @job: Its job
  * @attempt: How hard it is tried
  * @room: Room its private allocations made
+ * @pace: What others leave VRAM for
  * @rebind: Mappings to make valid
  * @tables: Fence behind what was done to the tables, or NULL
  * @ctx: For moves
@@ -55,6 +57,7 @@ struct submit_run {
 	struct pagoda_exec_job *job;
 	enum pagoda_attempt attempt;
 	struct pagoda_room room;
+	struct pagoda_pace pace;
 	struct pagoda_rebind rebind;
 	struct dma_fence *tables;
 	struct ttm_operation_ctx ctx;
@@ -150,7 +153,7 @@ static int submit_lock(struct submit_run *run, struct drm_exec *exec)
 
 static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
 {
-	int ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &run->ctx);
+	int ret = pagoda_pace_place(&run->pace, bo, &run->ctx);
 
 	if (!ret)
 		ret = pagoda_lost_clear(bo);
@@ -230,6 +233,7 @@ static int submit_bring_all(struct submit_run *run)
 	int ret = 0;
 	u32 rank;
 
+	run->pace = (struct pagoda_pace) { .client = run->vm->client };
 	for (rank = 0; rank < PAGODA_ROOM_RANKS && !ret; rank++)
 		ret = submit_bring_rank(run, rank);
 	return ret;
@@ -264,11 +268,9 @@ static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
 
 static void submit_settle(struct submit_run *run)
 {
-	struct pagoda_bo *bo, *next;
 	u32 i;
 
-	list_for_each_entry_safe(bo, next, &run->vm->evicted, evicted)
-		list_del_init(&bo->evicted);
+	pagoda_pace_settle(&run->pace, run->submit->context);
 	for (i = 0; i < run->nr_bos; i++)
 		ttm_bo_move_to_lru_tail_unlocked(&run->bos[i]->ttm);
 	spin_lock(&run->vm->vidmm->ttm.lru_lock);
@@ -361,6 +363,7 @@ static int submit_validate(struct submit_run *run)
 	run->losses = pagoda_lost_mark(run->vm->vidmm);
 	pagoda_stream_plug(run->vm->vidmm);
 	pagoda_offer_hide(run->vm);
+	pagoda_pace_again(run->vm);
 	ret = submit_clear_lost(run);
 	if (!ret)
 		ret = submit_place(run);

@@ -3,6 +3,8 @@
  * The paging-traffic budget: token buckets for paging that nobody asked for.
  *
  *	promotion	what comes back to VRAM by itself; one bucket of the device's
+ *	submissions	what others leave VRAM for because a job uses it, and nobody asked for
+ *			it to be resident (pace.c); a bucket of each client's
  *
  * A token is a byte. A bucket is filled at a part of the rate that paging was measured to run
  * at: promotion's with all of it while nobody else uses the device, with a small share while

@@ -257,6 +257,7 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 		goto err_free;
 	pagoda_listeners_init(&vidmm->listeners);
 	pagoda_promote_init(vidmm, args->promote_ms, args->traffic_share);
+	vidmm->submit_share = args->submit_share;
 	vidmm_init_budgets(vidmm);
 	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->required_lock);

@@ -354,6 +354,8 @@ struct pagoda_counters {
  * @victims: Who makes room
  * @promotion: Who comes back when there is some
  * @bandwidth: What paging was measured to move; the queue measures
+ * @submit_share: Percent of it that each client's submissions may have others leave VRAM
+ *	for what they only prefer to have there; 0 = as much as they like. Constant
  * @copies: System pages of what is in VRAM
  * @budgets: What clients use and should
  * @listeners: Who is told of events
@@ -402,6 +404,7 @@ struct pagoda_vidmm {
 	struct pagoda_victims *victims;
 	struct pagoda_promotion promotion;
 	struct pagoda_bandwidth bandwidth;
+	u32 submit_share;
 	struct pagoda_copies copies;
 	struct pagoda_budgets budgets;
 	struct pagoda_listeners listeners;

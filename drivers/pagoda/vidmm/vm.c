@@ -300,8 +300,11 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 	struct pagoda_bo *bo = pagoda_bo_of_gem(vm_bo->obj);
 
 	drm_gpuvm_bo_evict(vm_bo, true);
-	if (bo->private_to && !pagoda_bo_is_offered(bo) && list_empty(&bo->evicted))
-		list_add_tail(&bo->evicted, &vm->evicted);
+	if (bo->private_to && !pagoda_bo_is_offered(bo) &&
+	    (bo->left_out || list_empty(&bo->evicted))) {
+		bo->left_out = false;
+		list_move_tail(&bo->evicted, &vm->evicted);
+	}
 }
 
 /**
@@ -452,6 +455,7 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	pagoda_bind_queue_init(vm);
 	INIT_LIST_HEAD(&vm->evicted);
 	INIT_LIST_HEAD(&vm->offered);
+	INIT_LIST_HEAD(&vm->left_out);
 	ttm_lru_bulk_move_init(&vm->bulk);
 	drm_gpuvm_init(&vm->base, "pagoda", 0, vidmm->drm, resv, VM_START,
 		       pagoda_mmu_reach(vidmm->mmu) - VM_START, 0, 0, &pagoda_vm_ops);

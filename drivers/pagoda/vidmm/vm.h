@@ -68,6 +68,8 @@ enum pagoda_vm_reserve {
  *	the same
  * @offered: Private allocations that were offered since the last submission, by
  *	&pagoda_bo.evicted; the same
+ * @left_out: Private allocations that a submission left out of VRAM, and would have brought
+ *	there with tokens of its client (pace.c), by &pagoda_bo.evicted; the same
  * @queued: Submissions that wait
  * @bulk: Private allocations with a handle, in the order of eviction; each job makes all
  *	of them the latest at once
@@ -98,6 +100,7 @@ struct pagoda_vm {
 	enum pagoda_vm_reserve reserve;
 	struct list_head evicted;
 	struct list_head offered;
+	struct list_head left_out;
 	atomic_t queued;
 	struct ttm_lru_bulk_move bulk;
 	u64 used_at;

@@ -256,7 +256,7 @@ struct drm_pagoda_segment_info {
 };
 
 /**
- * struct drm_pagoda_stats - Counters of the device since probe
+ * struct drm_pagoda_stats - Counters of the device since probe, and buckets of the traffic budget
  * @paged_in: Bytes moved into VRAM from outside it
  * @paged_out: Bytes moved out of VRAM
  * @moved: Bytes moved within VRAM
@@ -275,6 +275,24 @@ struct drm_pagoda_segment_info {
  * @lost: Allocations whose content was lost
  * @range_acquires: Times a CPU page fault took a swizzling range for an allocation
  * @range_steals: Times it took the one of another allocation
+ * @bandwidth: Bytes a second that paging was measured to move; 0 = it isn't known yet, and no
+ *	bucket limits anything
+ * @promote_tokens: Bytes that may come back to VRAM by themselves now; negative: more did
+ *	already, and that is paid for first
+ * @promote_rate: Bytes a second that are added; 0 = no limit. A share of @bandwidth while others
+ *	use the device
+ * @promote_spent: Bytes that were paid for
+ * @promote_refused: Times there were none
+ * @promoted: Bytes that came back to VRAM by themselves
+ * @promotions: Allocations that did
+ * @submit_tokens: Of the client that asks: bytes that its submissions may bring to VRAM now with
+ *	others leaving for them; negative: more were already. At most VRAM's size, which it is
+ *	at first
+ * @submit_rate: Bytes a second that are added to those; 0 = no limit
+ * @submit_spent: Bytes that others left VRAM for, because submissions of the client used what
+ *	could be used elsewhere and isn't on a residency list
+ * @submit_held: Submissions of the client that left something out of VRAM for want of these
+ * @submit_left: Bytes that they left out, counted each time
  */
 struct drm_pagoda_stats {
 	__u64 paged_in;
@@ -295,6 +313,18 @@ struct drm_pagoda_stats {
 	__u64 lost;
 	__u64 range_acquires;
 	__u64 range_steals;
+	__u64 bandwidth;
+	__s64 promote_tokens;
+	__u64 promote_rate;
+	__u64 promote_spent;
+	__u64 promote_refused;
+	__u64 promoted;
+	__u64 promotions;
+	__s64 submit_tokens;
+	__u64 submit_rate;
+	__u64 submit_spent;
+	__u64 submit_held;
+	__u64 submit_left;
 };
 
 /*
@@ -1267,6 +1297,11 @@ struct drm_pagoda_submit_entry {
  * When there is something to wait for that nobody submitted yet, memory is found when
  * that is there; then it is the context that is banned if there is none.
  *
+ * What prefers VRAM and could be used elsewhere is resident elsewhere while VRAM is full and the
+ * client has had others leave so much that its bucket is empty
+ * (&drm_pagoda_stats.submit_tokens); it comes to VRAM when there is room, or with a later job.
+ * What is on a residency list, and what only VRAM supports, is never kept waiting by that.
+ *
  * If paging lost content while the job waited, of whatever allocation, it isn't executed:
  * the fences it signals have the error EIO, or ECANCELED if that took a reset of the
  * device. The context goes on.
@@ -1451,7 +1486,7 @@ DRM_PAGODA_ASSERT_SIZE(array, 16);
 DRM_PAGODA_ASSERT_SIZE(query, 24);
 DRM_PAGODA_ASSERT_SIZE(device_info, 48);
 DRM_PAGODA_ASSERT_SIZE(segment_info, 104);
-DRM_PAGODA_ASSERT_SIZE(stats, 144);
+DRM_PAGODA_ASSERT_SIZE(stats, 240);
 DRM_PAGODA_ASSERT_SIZE(allocation_create, 72);
 DRM_PAGODA_ASSERT_SIZE(allocation_mmap_offset, 16);
 DRM_PAGODA_ASSERT_SIZE(allocation_info, 64);

@@ -7,10 +7,10 @@
 # Then the example client runs on the same GPU.
 . /guest/lib.sh
 
-# The simulator knows no time in which something could come back by itself, and no reserve: its
+# The simulator knows no time in which something could come back by itself, or be paid for, and no reserve: its
 # VRAM is what allocations can have. It is told what page tables and save areas took of that.
 RESERVE_MB=1
-DRIVER_PARAMETERS="promote_ms=0 reserve_kb=$((RESERVE_MB * 1024))"
+DRIVER_PARAMETERS="promote_ms=0 submit_share=0 reserve_kb=$((RESERVE_MB * 1024))"
 
 capture_start() {
 	[ "$CAPTURE" = 1 ] || return 0
