@@ -135,6 +135,46 @@ TEST_F(list, as_often_out_as_in)
 	EXPECT_EQ(4, pagoda_list_count(self->fd, self->bos[1]));
 }
 
+/* What is resident already is counted as anything else, and refused as anything else. */
+TEST_F(list, again_when_resident)
+{
+	uint32_t twice[3], n;
+	uint64_t value;
+
+	ASSERT_EQ(0, list_create(self, 4));
+	for (n = 1; n <= 5; n++) {
+		ASSERT_EQ(0, list_make(self, 0, 3));
+		EXPECT_EQ(n, pagoda_list_count(self->fd, self->bos[2]));
+	}
+	twice[0] = self->bos[0];
+	twice[1] = self->bos[1];
+	twice[2] = self->bos[0];
+	PAGODA_PROVES(C146);
+	EXPECT_REFUSED(EINVAL, pagoda_list_add(self->fd, self->queue, twice, 3, 0, &value, NULL));
+	EXPECT_REFUSED(EINVAL, pagoda_make_resident(self->fd, twice, 3, 0, 0, NULL));
+	twice[2] = UNKNOWN;
+	EXPECT_REFUSED(ENOENT, pagoda_list_add(self->fd, self->queue, twice, 3, 0, &value, NULL));
+	EXPECT_REFUSED(ENOENT, pagoda_make_resident(self->fd, twice, 3, 0, 0, NULL));
+	for (n = 0; n < 3; n++)
+		EXPECT_EQ(5, pagoda_list_count(self->fd, self->bos[n]));
+	/* One that isn't on the list yet. */
+	ASSERT_EQ(0, list_make(self, 0, 4));
+	for (n = 0; n < 4; n++)
+		EXPECT_EQ(n < 3 ? 6 : 1, pagoda_list_count(self->fd, self->bos[n]));
+	/* And one that isn't any more. */
+	ASSERT_EQ(0, list_evict(self, 3, 1));
+	EXPECT_EQ(DRM_PAGODA_NOT_RESIDENT, pagoda_residency(self->fd, self->bos[3]));
+	ASSERT_EQ(0, list_make(self, 0, 4));
+	EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, self->bos[3]));
+	for (n = 0; n < 4; n++) {
+		EXPECT_EQ(n < 3 ? 7 : 1, pagoda_list_count(self->fd, self->bos[n]));
+		EXPECT_EQ(0, list_check(self, n));
+	}
+	ASSERT_EQ(0, pagoda_close(self->fd, self->bos[1]));
+	EXPECT_REFUSED(ENOENT, list_make(self, 0, 4));
+	EXPECT_EQ(7, pagoda_list_count(self->fd, self->bos[0]));
+}
+
 TEST_F(list, closing_drops_counts)
 {
 	uint32_t n;

@@ -59,11 +59,11 @@ struct pagoda_bo_entry {
 };
 
 /**
- * struct pagoda_bo_list - The caller's list of allocations, looked up
- * @bos: Allocations with references
- * @flags: Flags of each
+ * struct pagoda_bo_list - The caller's list of allocations
+ * @bos: Allocations with references; NULL until they are looked up
+ * @flags: Flags of each; the same
  * @entries: The list as it was copied
- * @count: Their number
+ * @count: Those that were looked up
  */
 struct pagoda_bo_list {
 	struct pagoda_bo **bos;
@@ -72,6 +72,12 @@ struct pagoda_bo_list {
 	u32 count;
 };
 
+int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
+			u32 known_flags, struct pagoda_bo_list *list);
+int pagoda_bo_list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
+			  struct pagoda_bo_list *list);
+bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
+			       const struct pagoda_bo_entry *entries, u32 count, bool counted);
 int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 		       const struct drm_pagoda_array *array, u32 known_flags,
 		       struct pagoda_bo_list *list);

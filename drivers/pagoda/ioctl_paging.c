@@ -155,17 +155,11 @@ static int paging_call_begin(struct paging_call *call, u32 queue, u32 flags,
 	call->queue = paging_queue_lookup(call->file->driver_priv, queue);
 	if (pagoda_refuse(call->drm, !call->queue))
 		return -ENOENT;
-	ret = pagoda_bo_list_get(call->drm, call->file, entries, 0, &call->list);
-	if (ret) {
+	ret = pagoda_bo_list_copy(call->drm, entries, 0, &call->list);
+	if (ret)
 		pagoda_paging_queue_put(call->queue);
-		return ret;
-	}
-	call->args = (struct pagoda_paging_args) {
-		.bos = call->list.bos,
-		.count = call->list.count,
-		.flags = flags,
-	};
-	return 0;
+	call->args = (struct pagoda_paging_args) { .flags = flags };
+	return ret;
 }
 
 static int paging_call_add_point(struct paging_call *call, u32 syncobj, u64 point)
@@ -194,6 +188,16 @@ static int paging_call_add_fence(struct paging_call *call, u32 fence, u64 value)
 	return ret;
 }
 
+/* What the call is about, with references. */
+static int paging_call_lookup(struct paging_call *call, u32 count)
+{
+	int ret = pagoda_bo_list_lookup(call->drm, call->file, count, &call->list);
+
+	call->args.bos = call->list.bos;
+	call->args.count = call->list.count;
+	return ret;
+}
+
 /* Does the handle still name what it named when it was looked up? A reference is held. */
 static bool paging_call_is_open(struct paging_call *call, u32 index)
 {
@@ -218,6 +222,31 @@ static void paging_call_forget_closed(struct paging_call *call)
 			pagoda_require_forget(call->file->driver_priv, call->list.bos[i]);
 }
 
+static int paging_call_make_unsettled(struct paging_call *call, u32 count)
+{
+	int ret = paging_call_lookup(call, count);
+
+	if (ret)
+		return ret;
+	ret = pagoda_paging_make_resident(call->queue, &call->args);
+	pagoda_refuse(call->drm, ret);
+	if (!ret)
+		paging_call_forget_closed(call);
+	return ret;
+}
+
+/* Mostly the list was resident before, and still is. */
+static int paging_call_make(struct paging_call *call, u32 count)
+{
+	struct pagoda_client *client = call->file->driver_priv;
+
+	if (READ_ONCE(client->error) ||
+	    !pagoda_bo_list_is_settled(call->drm, call->file, call->list.entries, count, true))
+		return paging_call_make_unsettled(call, count);
+	pagoda_paging_is_made(call->queue, &call->args);
+	return 0;
+}
+
 /**
  * pagoda_make_resident_queued() - MAKE_RESIDENT with a paging queue
  * @drm: Device
@@ -239,14 +268,10 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 	ret = paging_call_add_point(&call, args->syncobj, args->point);
 	if (!ret)
 		ret = paging_call_add_fence(&call, args->fence, args->fence_value);
-	if (!ret) {
-		ret = pagoda_paging_make_resident(call.queue, &call.args);
-		pagoda_refuse(drm, ret);
-	}
 	if (!ret)
-		paging_call_forget_closed(&call);
+		ret = paging_call_make(&call, args->entries.count);
 	args->bytes_to_trim = call.args.bytes_to_trim;
-	args->num_resident = ret ? 0 : call.list.count;
+	args->num_resident = ret ? 0 : args->entries.count;
 	args->paging_value = ret ? 0 : call.args.value;
 	args->pending = args->paging_value != 0;
 	paging_call_end(&call);
@@ -271,7 +296,9 @@ int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 	ret = paging_call_begin(&call, args->paging_queue, args->flags, &args->entries);
 	if (ret)
 		return ret;
-	ret = paging_call_add_point(&call, args->syncobj, args->point);
+	ret = paging_call_lookup(&call, args->entries.count);
+	if (!ret)
+		ret = paging_call_add_point(&call, args->syncobj, args->point);
 	if (!ret) {
 		ret = pagoda_paging_evict(call.queue, &call.args);
 		pagoda_refuse(drm, ret);

@@ -11,6 +11,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_syncobj.h>
 #include <pagoda/mfence.h>
+#include <pagoda/residency.h>
 #include <pagoda/sync.h>
 #include <pagoda/vidmm.h>
 #include <pagoda/vm.h>
@@ -190,6 +191,54 @@ static int list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
 }
 
 /**
+ * pagoda_bo_list_copy() - Copy a list of allocations
+ * @drm: Device
+ * @array: The caller's list of handles and flags
+ * @known_flags: Flags that may be set
+ * @list: Its entries are filled; pagoda_bo_list_put() it
+ *
+ * Context: May sleep and fault.
+ * Return: 0, -E2BIG, -EINVAL, -EFAULT or -ENOMEM.
+ */
+int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
+			u32 known_flags, struct pagoda_bo_list *list)
+{
+	int ret = pagoda_array_check(drm, array, sizeof(*list->entries));
+
+	if (ret)
+		return ret;
+	*list = (struct pagoda_bo_list) {
+		.entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL),
+	};
+	if (!list->entries)
+		return -ENOMEM;
+	ret = list_copy(drm, array, known_flags, list->entries);
+	if (ret)
+		pagoda_bo_list_put(list);
+	return ret;
+}
+
+/**
+ * pagoda_bo_list_lookup() - Look up a list of allocations, each named once
+ * @drm: Device
+ * @file: Caller
+ * @count: Entries
+ * @list: Copied; pagoda_bo_list_put() it in any case
+ *
+ * Context: May sleep.
+ * Return: 0, -EINVAL, -ENOENT or -ENOMEM.
+ */
+int pagoda_bo_list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
+			  struct pagoda_bo_list *list)
+{
+	list->bos = kvmalloc_array(count, sizeof(*list->bos), GFP_KERNEL);
+	list->flags = kvmalloc_array(count, sizeof(*list->flags), GFP_KERNEL);
+	if (!list->bos || !list->flags)
+		return -ENOMEM;
+	return list_lookup(drm, file, count, list);
+}
+
+/**
  * pagoda_bo_list_get() - Copy and look up a list of allocations, each named once
  * @drm: Device
  * @file: Caller
@@ -206,24 +255,80 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 		       const struct drm_pagoda_array *array, u32 known_flags,
 		       struct pagoda_bo_list *list)
 {
-	int ret;
+	int ret = pagoda_bo_list_copy(drm, array, known_flags, list);
 
-	ret = pagoda_array_check(drm, array, sizeof(*list->entries));
 	if (ret)
 		return ret;
-	list->count = 0;
-	list->bos = kvmalloc_array(array->count, sizeof(*list->bos), GFP_KERNEL);
-	list->flags = kvmalloc_array(array->count, sizeof(*list->flags), GFP_KERNEL);
-	list->entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL);
-	if (!list->bos || !list->flags || !list->entries)
-		ret = -ENOMEM;
-	if (!ret)
-		ret = list_copy(drm, array, known_flags, list->entries);
-	if (!ret)
-		ret = list_lookup(drm, file, array->count, list);
+	ret = pagoda_bo_list_lookup(drm, file, array->count, list);
 	if (ret)
 		pagoda_bo_list_put(list);
 	return ret;
+}
+
+/*
+ * Looks at @count entries, or, if not all of a list is settled, takes that back; what they name
+ * stays while the lock is held. Answers how many of the first ones are settled.
+ */
+static u32 list_settle_some(struct drm_file *file, const struct pagoda_bo_entry *entries,
+			    u32 count, struct pagoda_settling *settling, bool undo)
+{
+	struct pagoda_bo *bos[LIST_SOME];
+
+	spin_lock(&file->table_lock);
+	list_find(file, entries, count, bos);
+	if (undo)
+		pagoda_settling_undo(settling, bos, count);
+	else
+		count = pagoda_settling_some(settling, bos, count);
+	spin_unlock(&file->table_lock);
+	return count;
+}
+
+static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *entries, u32 count,
+			struct pagoda_settling *settling)
+{
+	u32 done = 0, some = 0, settled = 0;
+
+	for (; done < count && settled == some; done += settled) {
+		some = min(count - done, LIST_SOME);
+		settled = list_settle_some(file, entries + done, some, settling, false);
+	}
+	if (done == count)
+		return true;
+	for (; done; done -= some) {
+		some = min(done, LIST_SOME);
+		list_settle_some(file, entries + done - some, some, settling, true);
+	}
+	return false;
+}
+
+/**
+ * pagoda_bo_list_is_settled() - Is nothing left to do to make a list resident?
+ * @drm: Device
+ * @file: Caller
+ * @entries: The list as it was copied
+ * @count: Entries, not 0
+ * @counted: Each is on the caller's residency list, and is required once more if the answer is
+ *	true
+ *
+ * Takes no reservation and no reference. If the answer is false, nothing has changed, and
+ * something may be wrong with the list.
+ *
+ * Context: May sleep.
+ * Return: Whether all of it is, and nothing is named twice.
+ */
+bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
+			       const struct pagoda_bo_entry *entries, u32 count, bool counted)
+{
+	struct pagoda_settling settling;
+	bool settled;
+
+	if (!pagoda_settling_begin(&settling, pagoda_device_of_drm(drm)->vidmm, file->driver_priv,
+				   counted))
+		return false;
+	settled = list_settle(file, entries, count, &settling);
+	pagoda_settling_end(&settling);
+	return settled;
 }
 
 /**
@@ -300,15 +405,21 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 }
 
 /* Mostly it was before, and still is. */
-static int make_resident(struct pagoda_client *client, struct pagoda_vidmm *vidmm,
+static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
 {
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_client *client = file->driver_priv;
 	int ret;
 
-	*fence = NULL;
-	if (pagoda_residency_is_made(client, list->bos, list->count, true))
+	if (pagoda_bo_list_is_settled(drm, file, list->entries, count, false))
 		return 0;
-	ret = pagoda_residency_make(vidmm, list->bos, list->count, fence, trim);
+	ret = pagoda_bo_list_lookup(drm, file, count, list);
+	if (ret)
+		return ret;
+	if (pagoda_residency_is_made(client, list->bos, count, true))
+		return 0;
+	ret = pagoda_residency_make(vidmm, list->bos, count, fence, trim);
 	return ret ?: pagoda_client_validate(client, fence);
 }
 
@@ -328,8 +439,8 @@ int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_fi
 	struct pagoda_out_point out;
 	struct pagoda_bo_list list;
 	struct pagoda_mfence_signal *signal;
-	struct dma_fence *fence;
-	u64 trim;
+	struct dma_fence *fence = NULL;
+	u64 trim = 0;
 	int ret;
 
 	ret = make_resident_check(drm, args);
@@ -338,7 +449,7 @@ int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_fi
 	if (args->paging_queue)
 		return pagoda_make_resident_queued(drm, file, args);
 	args->paging_value = 0;
-	ret = pagoda_bo_list_get(drm, file, &args->entries, 0, &list);
+	ret = pagoda_bo_list_copy(drm, &args->entries, 0, &list);
 	if (ret)
 		return ret;
 	ret = pagoda_point_get(drm, file, args->syncobj, args->point, &out);
@@ -348,9 +459,9 @@ int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_fi
 	if (ret)
 		goto put_point;
 
-	ret = make_resident(client, pagoda_device_of_drm(drm)->vidmm, &list, &fence, &trim);
+	ret = make_resident(drm, file, args->entries.count, &list, &fence, &trim);
 	args->bytes_to_trim = ret == -ENOMEM ? trim : 0;
-	args->num_resident = ret ? 0 : list.count;
+	args->num_resident = ret ? 0 : args->entries.count;
 	args->pending = !ret && fence && !dma_fence_is_signaled(fence);
 	if (!ret) {
 		pagoda_point_add(&out, fence);

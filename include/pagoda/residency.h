@@ -2,7 +2,8 @@
 /*
  * Residency lists of clients and paging queues: what the ioctls may ask of them.
  *
- * Counts change in the call (vidmm/require.c); what has to move for that is a request, made by
+ * Counts change in the call (vidmm/require.c), for what is settled without locking it
+ * (vidmm/settled.c); what has to move for that is a request, made by
  * a worker of the client's, the pager (vidmm/paging_queue.c).
  *
  * Lock order, outermost first: pagoda_paging_queue.lock and pagoda_vm.lock, of which nobody
@@ -27,6 +28,26 @@ void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo);
 u32 pagoda_require_clients(const struct pagoda_bo *bo);
 void pagoda_require_left(struct pagoda_bo *bo, u32 group);
+
+/**
+ * struct pagoda_settling - A call that finds out whether anything is left to do
+ * @client: Whose residency list is locked
+ * @counted: Its allocations are required once more each
+ * @settled: What &pagoda_bo.settled has to be
+ * @call: What &pagoda_bo.named is of who was named
+ */
+struct pagoda_settling {
+	struct pagoda_client *client;
+	bool counted;
+	u64 settled;
+	u64 call;
+};
+
+bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
+			   struct pagoda_client *client, bool counted);
+u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count);
+void pagoda_settling_undo(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count);
+void pagoda_settling_end(struct pagoda_settling *settling);
 
 /**
  * struct pagoda_paging_args - What a paging queue is given
@@ -55,6 +76,7 @@ void pagoda_paging_queue_get(struct pagoda_paging_queue *queue);
 void pagoda_paging_queue_put(struct pagoda_paging_queue *queue);
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args);
+void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args);
 int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args);
 void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
 			       struct drm_pagoda_paging_queue_state *state);

@@ -139,6 +139,8 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
  */
 void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 {
+	if (!resident)
+		pagoda_settled_clear(bo);
 	WRITE_ONCE(bo->resident, resident);
 	WRITE_ONCE(bo->released, false);
 	pagoda_promote_look(bo);

@@ -19,6 +19,7 @@
 struct dma_buf;
 struct pagoda_adl;
 struct pagoda_copy;
+struct pagoda_requirement;
 struct pagoda_swizzle_range;
 struct pagoda_vm;
 
@@ -82,6 +83,10 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @vidmm: Manager
  * @client: Who pays; NULL until an imported one has a handle
  * @id: Number for traces and packets; never 0, never reused
+ * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do, 0 = something
+ *	is; written with the reservation held, read by anybody
+ * @named: Number of the last call that found it settled; the lock of the client's residency list
+ * @owned: Its entry in the residency list of @client, or NULL; the lock of that list
  * @flags: DRM_PAGODA_ALLOCATION_ flags
  * @supported: Segment set
  * @eviction: Eviction segment set
@@ -153,6 +158,9 @@ struct pagoda_bo {
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_client *client;
 	u64 id;
+	u64 settled;
+	u64 named;
+	struct pagoda_requirement *owned;
 	u32 flags;
 	u32 supported;
 	u32 eviction;
@@ -234,6 +242,8 @@ int pagoda_lost_clear(struct pagoda_bo *bo);
 int pagoda_lost_settle(struct pagoda_bo *bo);
 bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
 void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
+void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch);
+void pagoda_settled_clear(struct pagoda_bo *bo);
 struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
 void pagoda_suspend_kept(struct pagoda_bo *bo);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);

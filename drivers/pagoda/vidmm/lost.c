@@ -179,6 +179,7 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 		dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
 				      MAX_SCHEDULE_TIMEOUT);
 	WRITE_ONCE(bo->unclean, false);
+	pagoda_settled_clear(bo);
 	pagoda_copy_written(bo);
 	/* Zeros are the same in rows and in tiles. */
 	pagoda_swizzle_drop(bo);

@@ -381,6 +381,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 
 	if (WARN_ON_ONCE(m.steps & NEVER))
 		return -EINVAL;
+	pagoda_settled_clear(bo);
 	evict |= bo->makes_room;
 	/* Its first update sets every entry (C90). */
 	if (bo->table_of)

@@ -360,6 +360,7 @@ static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
 static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 {
 	WRITE_ONCE(bo->offer, offer_rank(bo, list->priority));
+	pagoda_settled_clear(bo);
 	bo->decommit = list->decommit;
 	bo->discarded = false;
 	ttm_bo_unmap_virtual(&bo->ttm);

@@ -440,8 +440,14 @@ static int paging_growth(struct pagoda_client *client, const struct pagoda_pagin
 	return 0;
 }
 
-/* All is as it shall be. */
-static void paging_done(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+/**
+ * pagoda_paging_is_made() - What a paging queue was asked for is as it shall be
+ * @queue: Paging queue
+ * @args: What; its list isn't looked at
+ *
+ * Context: May sleep.
+ */
+void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
 {
 	pagoda_syncs_signal(&args->syncs, NULL);
 	pagoda_syncs_put(&args->syncs);
@@ -494,7 +500,7 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
 	if (ret)
 		kvfree(growth.parts);
 	if (ret > 0)
-		paging_done(queue, args);
+		pagoda_paging_is_made(queue, args);
 	return min(ret, 0);
 }
 
@@ -579,7 +585,7 @@ int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_
 		return ret;
 	paging_let_go(args);
 	if (!paging_must_leave(args) || paging_enqueue(queue, args, NULL))
-		paging_done(queue, args);
+		pagoda_paging_is_made(queue, args);
 	args->bytes_to_trim = pagoda_budget_excess(&client->budget);
 	return 0;
 }

@@ -105,6 +105,8 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 	if (req->count++)
 		return;
 	drm_gem_object_get(pagoda_bo_gem(req->bo));
+	if (req->client == req->bo->client)
+		req->bo->owned = req;
 	atomic_inc(&req->bo->required);
 	spin_lock(&req->bo->vidmm->required_lock);
 	list_add_tail(&req->of_bo, &req->bo->requirements);
@@ -120,6 +122,8 @@ static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requi
 			   struct list_head *gone)
 {
 	xa_erase(&reqs->by_id, req->bo->id);
+	if (req->bo->owned == req)
+		req->bo->owned = NULL;
 	list_move_tail(&req->entry, gone);
 	WRITE_ONCE(reqs->count, reqs->count - 1);
 	pagoda_demand_remove(&reqs->demand, req->bo);

@@ -441,6 +441,7 @@ static bool residency_is_made_again(const struct pagoda_bo *bo)
 
 static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo *bo, bool again)
 {
+	u64 epoch = pagoda_reset_epoch(bo->vidmm);
 	bool made;
 
 	if (!dma_resv_trylock(bo->ttm.base.resv))
@@ -450,6 +451,7 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
 	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	if (made) {
 		pagoda_bo_set_resident(bo, true);
+		pagoda_settled_mark(bo, epoch);
 		ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
 	}
 	dma_resv_unlock(bo->ttm.base.resv);

@@ -337,6 +337,7 @@ struct pagoda_counters {
  * @next_context: Last context id given
  * @residency: Held by whoever locks lists of allocations; for writing by who must
  *	not be disturbed by other lists. Outside of all reservations and VMs' locks
+ * @settling_calls: Calls so far that looked for what is settled
  * @required_lock: Protects &pagoda_bo.requirements of all; nothing is allocated with it held
  * @taking: Those who just make others leave VRAM to have their place
  * @pressing: Those who can't be served otherwise: they take what queued changes of VMs keep
@@ -389,6 +390,7 @@ struct pagoda_vidmm {
 	struct ida spaces;
 	atomic64_t next_context;
 	struct rw_semaphore residency;
+	atomic64_t settling_calls;
 	spinlock_t required_lock;	/* pagoda_bo.requirements */
 	atomic_t taking;
 	atomic_t pressing;

@@ -299,6 +299,7 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 	struct pagoda_vm *vm = pagoda_vm_of(vm_bo->vm);
 	struct pagoda_bo *bo = pagoda_bo_of_gem(vm_bo->obj);
 
+	pagoda_settled_clear(bo);
 	drm_gpuvm_bo_evict(vm_bo, true);
 	if (bo->private_to && !pagoda_bo_is_offered(bo) &&
 	    (bo->left_out || list_empty(&bo->evicted))) {
