@@ -211,8 +211,8 @@ static int batch_submit(struct engine *e)
 }
 
 /*
- * With one client nothing but this client's own next call can take an allocation of the batch
- * away, so each must be where the GPU can use it.
+ * With one client and no rival nothing but this client's own next call can take an allocation of
+ * the batch away, so each must be where the GPU can use it.
  */
 static int batch_check(struct engine *e)
 {
@@ -223,7 +223,7 @@ static int batch_check(struct engine *e)
 	uint32_t n;
 	int ret;
 
-	if (e->options->clients > 1)
+	if (e->options->clients > 1 || e->options->rival_from)
 		return 0;
 	status = calloc(e->batch.count, sizeof(*status));
 	if (!status)

@@ -42,6 +42,7 @@ plan=(
 	"simulate|env -u TRACES $vm/simulate.sh"
 	"replay (stock)|env VRAM=0.5 FRAMES=300 $vm/machine.sh stock replay"
 	"fuzz|$vm/fuzz.sh"
+	"picture (stock)|env FRAMES=60 STEP=replay-picture $vm/run.sh"
 	"sleep (stock)|$vm/machine.sh stock suspend"
 	"replay in other modes (stock)|env VRAM=0.5 FRAMES=40 $vm/machine.sh stock replay-modes"
 )
@@ -70,5 +71,5 @@ wait
 
 say "everything took $((SECONDS - start)) s"
 "$vm/report.py" lint fuzz simulate uml.kunit stock.selftests stock.selftests-mmu0 stock.selftests-mmu1 \
-	stock.pressure stock.suspend stock.replay stock.replay-modes debug.kunit debug.selftests \
-	debug.selftests-smp4 | tee "$OUT/report.txt"
+	stock.pressure stock.suspend stock.replay stock.replay-modes stock.replay-picture debug.kunit \
+	debug.selftests debug.selftests-smp4 | tee "$OUT/report.txt"

@@ -7,6 +7,7 @@
 #   FRAMES  stop after so many (default: 300, which an emulated processor does in a minute or two)
 #   VRAM    as a part of the largest frame's working set (default: 0.5)
 #   RIVAL   from:to, frames in which another program wants half of VRAM (default: the middle third); none
+#   STEP    name of the run, for the check, which keeps the results of several (default: replay)
 . "$(dirname "$0")/lib.sh"
 
 export TRACE=${TRACE:-$TOP/selftests/traces/neverball.rtrace.gz}
@@ -15,9 +16,9 @@ export RIVAL=${RIVAL:-$((FRAMES / 3 + 1)):$((FRAMES * 2 / 3 + 2))}
 [[ $RIVAL != none ]] || RIVAL=
 export CAPTURE=1
 [[ -f $TRACE ]] || die "no trace $TRACE"
-"$TOP/selftests/vm/machine.sh" stock replay
+"$TOP/selftests/vm/machine.sh" stock "${STEP:=replay}"
 
-share=$OUT/vm/stock.replay
+share=$OUT/vm/stock.$STEP
 cp "$share/trace.txt" "$OUT/trace.txt"
 cp "$share"/replay.*.log "$OUT/replay.log"
 say "drawing out/residency.svg from $(wc -l <"$OUT/trace.txt") events"
