@@ -7,8 +7,10 @@
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
+#include <linux/vmalloc.h>
 #include <drm/drm_exec.h>
 #include <drm/drm_file.h>
 #include "bench_lib.h"
@@ -20,6 +22,8 @@
 #define CROWD_LIST	1000
 /* Victims of one search. */
 #define CROWD_PICKS	1000
+/* More than caches hold. */
+#define CROWD_COLD	SZ_64M
 
 /* @bos: with references. */
 struct crowd {
@@ -179,9 +183,23 @@ int pagoda_bench_walk(struct bench *b)
 	return crowd_run(b, crowd_walk_list);
 }
 
+/* Few and many are then as far away: a machine that looks for room was doing something else. */
+static int crowd_chill(void)
+{
+	void *other = vmalloc(CROWD_COLD);
+
+	if (!other)
+		return -ENOMEM;
+	memset(other, 1, CROWD_COLD);
+	vfree(other);
+	return 0;
+}
+
 /**
  * pagoda_bench_pick() - Victims chosen, one after the other, and put back
  * @b: Benchmark
+ *
+ * Nothing of them is in a cache, however few there are.
  *
  * Context: May sleep.
  * Return: 0 or -ENOMEM.
@@ -194,8 +212,10 @@ int pagoda_bench_pick(struct bench *b)
 	u64 start;
 
 	items = kvmalloc_array(CROWD_PICKS, sizeof(*items), GFP_KERNEL);
-	if (!items)
+	if (!items || crowd_chill()) {
+		kvfree(items);
 		return -ENOMEM;
+	}
 	spin_lock(&victims->lock);
 	start = ktime_get_ns();
 	for (; count < CROWD_PICKS; count++) {
