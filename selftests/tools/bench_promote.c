@@ -2,12 +2,17 @@
 /*
  * bench: the way back to VRAM. A client has half of VRAM; another one comes, drives all of that
  * out and goes. How long does it take until it is back, against bringing it back by request; and
- * how many jobs does a third client get through meanwhile, against as much time without that.
+ * how many jobs does a third client get through meanwhile, against as much time after the same
+ * without a way back.
+ *
+ * On one processor there is nothing to measure: who looks holds up who pages, and the device is
+ * a thread as any other, so that what one does the other one can't.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,7 +26,9 @@
 #define PIECES		8u
 #define CROWD		31u		/* of parts of VRAM, of which nobody else gets a piece in */
 #define PARTS		32u
-#define JOB_BYTES	(8 * PAGODA_MIB)	/* its copies, not waking up, are what takes time */
+#define JOB_BYTES	PAGODA_MIB	/* its copies take time, and there are many */
+#define WINDOWS		15
+#define LOOK_US		1000
 
 #define SPEED_GOAL	0.8
 #define BESIDE_GOAL	0.95
@@ -62,21 +69,42 @@ static uint64_t usage(int fd)
 	return info.current_usage;
 }
 
+/* Is all of it in VRAM? */
+static bool is_back(const struct spilled *spilled)
+{
+	return usage(spilled->fd) >= PIECES * spilled->size;
+}
+
 /* Until it has all of its own in VRAM, and nothing is on its way there. */
 static void wait_back(const struct spilled *spilled)
 {
-	uint64_t all = PIECES * spilled->size;
 	int64_t end = pagoda_now() + BENCH_WAIT_LIMIT;
 	uint32_t n;
 
-	while (usage(spilled->fd) < all) {
+	while (!is_back(spilled)) {
 		if (pagoda_now() > end)
 			bench_die("nothing comes back", -ETIME);
-		usleep(500);
+		usleep(LOOK_US);
 	}
 	for (n = 0; n < PIECES; n++)
 		bench_check("wait", pagoda_wait(spilled->fd, spilled->handles[n],
 						BENCH_WAIT_LIMIT));
+}
+
+/* Looks as often as who waits does: that takes time from others, too. */
+static void wait_seconds(const struct spilled *spilled, double seconds)
+{
+	int64_t start = pagoda_now();
+
+	while (bench_seconds(start) < seconds && !is_back(spilled))
+		usleep(LOOK_US);
+}
+
+static void make_back(const struct spilled *spilled)
+{
+	bench_check("make resident", pagoda_make_resident(spilled->fd, spilled->handles, PIECES,
+							  0, 0, NULL));
+	wait_back(spilled);
 }
 
 static void spilled_create(struct spilled *spilled, uint64_t vram)
@@ -97,9 +125,7 @@ static void spilled_create(struct spilled *spilled, uint64_t vram)
 		memset(map, n + 1, spilled->size);
 		munmap(map, spilled->size);
 	}
-	bench_check("make resident", pagoda_make_resident(spilled->fd, spilled->handles, PIECES,
-							  0, 0, NULL));
-	wait_back(spilled);
+	make_back(spilled);
 }
 
 /* Somebody comes who needs nearly all of VRAM. */
@@ -141,9 +167,7 @@ static double time_request(const struct spilled *spilled, uint64_t vram)
 	while (pagoda_usage(spilled->fd, DRM_PAGODA_SEGMENT_VRAM) > vram / 4)
 		usleep(100);
 	start = pagoda_now();
-	bench_check("make resident", pagoda_make_resident(spilled->fd, spilled->handles, PIECES,
-							  0, 0, NULL));
-	wait_back(spilled);
+	make_back(spilled);
 	return bench_seconds(start);
 }
 
@@ -194,45 +218,60 @@ static void *worker_run(void *data)
 	return NULL;
 }
 
-/* Jobs a second while all comes back, and in as much time after that. */
-static void rate_beside(struct worker *worker, const struct spilled *spilled, uint64_t vram,
-			double *beside, double *alone)
-{
-	int fd = crowd_in(vram);
-	unsigned long long jobs;
-	double taken;
-	int64_t start;
+/* Jobs and the time they took, over several windows. */
+struct rate {
+	double jobs;
+	double seconds;
+};
 
-	close(fd);
-	jobs = atomic_load(&worker->jobs);
-	start = pagoda_now();
-	wait_back(spilled);
+/* Those that end while the crowd goes, and for @seconds at least, or until all is back. */
+static double rate_add(struct rate *rate, struct worker *worker, const struct spilled *spilled,
+		       int crowd, double seconds)
+{
+	unsigned long long jobs = atomic_load(&worker->jobs);
+	int64_t start = pagoda_now();
+	double taken;
+
+	close(crowd);
+	if (seconds > 0)
+		wait_seconds(spilled, seconds);
+	else
+		wait_back(spilled);
 	taken = bench_seconds(start);
-	*beside = (atomic_load(&worker->jobs) - jobs) / taken;
-	/* What was freed is freed by now. */
-	usleep(100000);
-	jobs = atomic_load(&worker->jobs);
-	start = pagoda_now();
-	usleep(taken * 1e6);
-	*alone = (atomic_load(&worker->jobs) - jobs) / bench_seconds(start);
+	rate->jobs += atomic_load(&worker->jobs) - jobs;
+	rate->seconds += taken;
+	return taken;
+}
+
+/* What is evicted by request doesn't come back by itself. */
+static void rate_beside(struct worker *worker, const struct spilled *spilled, uint64_t vram,
+			struct rate *beside, struct rate *alone)
+{
+	double taken = rate_add(beside, worker, spilled, crowd_in(vram), 0);
+	int crowd = crowd_in(vram);
+
+	bench_check("evict", pagoda_evict(spilled->fd, spilled->handles, PIECES, 0, 0));
+	rate_add(alone, worker, spilled, crowd, taken);
+	make_back(spilled);
 }
 
 static void slowdown(const struct spilled *spilled, uint64_t vram)
 {
+	struct rate beside = { 0 }, alone = { 0 };
 	struct worker worker = { 0 };
-	double beside[BENCH_RUNS], alone[BENCH_RUNS], with, without;
+	double with, without;
 	int n;
 
 	worker_open(&worker);
 	if (pthread_create(&worker.thread, NULL, worker_run, &worker))
 		bench_die("thread", -EAGAIN);
-	for (n = 0; n < BENCH_RUNS; n++)
-		rate_beside(&worker, spilled, vram, &beside[n], &alone[n]);
+	for (n = 0; n < WINDOWS; n++)
+		rate_beside(&worker, spilled, vram, &beside, &alone);
 	atomic_store(&worker.stop, true);
 	pthread_join(worker.thread, NULL);
 	close(worker.fd);
-	with = bench_median(beside, BENCH_RUNS);
-	without = bench_median(alone, BENCH_RUNS);
+	with = beside.jobs / beside.seconds;
+	without = alone.jobs / alone.seconds;
 	bench_line("promote.jobs_beside", with, "jobs/s", without);
 	bench_goal("promote.jobs_beside_by_alone", with / without, BESIDE_GOAL);
 }
@@ -243,8 +282,11 @@ void bench_promote(void)
 	double back[BENCH_RUNS], request[BENCH_RUNS], ours, theirs, mib;
 	struct drm_pagoda_segment_info vram;
 	struct spilled spilled;
-	int fd = client(), n;
+	int fd, n;
 
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return;
+	fd = client();
 	bench_check("segment", pagoda_segment(fd, DRM_PAGODA_SEGMENT_VRAM, &vram));
 	close(fd);
 	spilled_create(&spilled, vram.size);
