@@ -25,15 +25,13 @@ static void content_lost(struct kunit *test)
 	struct pagoda_bo *good = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	struct drm_pagoda_allocation_info info;
 	struct drm_pagoda_stats stats;
-	u64 next;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(good));
 	pagoda_rig_write(rig, bad, 1);
 	pagoda_rig_write(rig, good, 2);
 	pagoda_rig_settle(rig);
-	next = rig->fake->last_submitted + 1;
-	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 0, 10);
+	pagoda_rig_refuse_copy_out(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(good));
 	pagoda_rig_settle(rig);
@@ -233,9 +231,7 @@ static void content_copy_is_rescued(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &visible, false));
 	pagoda_rig_write(rig, bo, 3);
 	pagoda_rig_settle(rig);
-	/* The copy, and not what maps its pages before. */
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted +
-				    (rig->engine.mmu ? 2 : 1), PAGODA_FAKE_FAULT, 0, 10);
+	pagoda_rig_refuse_copy_out(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	pagoda_queue_stats(rig->vidmm->stream.queue, &stats);

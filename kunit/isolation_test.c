@@ -101,8 +101,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
 	pagoda_rig_settle(rig);
-	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
-				    0, 10);
+	pagoda_rig_refuse_copy_out(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(bo->unclean));

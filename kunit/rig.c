@@ -484,6 +484,13 @@ void pagoda_rig_share(struct pagoda_rig *rig, bool share)
 	flush_delayed_work(&stream->flush);
 }
 
+void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig)
+{
+	u64 copy = rig->fake->last_submitted + (rig->engine.mmu ? 2 : 1);
+
+	pagoda_fake_transport_order(rig->fake, copy, PAGODA_FAKE_FAULT, 0, 10);
+}
+
 void pagoda_rig_settle(struct pagoda_rig *rig)
 {
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);

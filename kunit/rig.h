@@ -205,6 +205,11 @@ u64 pagoda_rig_bus(struct pagoda_rig *rig, u64 address);
  * thread may wait for it who has what the plugger waits for.
  */
 void pagoda_rig_share(struct pagoda_rig *rig, bool share);
+/*
+ * Next, content is copied out of VRAM: the device refuses that for good, and not what maps the
+ * pages before, which is mended if the copy doesn't follow at once.
+ */
+void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig);
 /* Once whatever is held was let go; also runs at the end of the test. */
 void pagoda_rig_settle(struct pagoda_rig *rig);
 /* The hardware goes, with whatever is held. What is left can only be closed. */
