@@ -63,6 +63,24 @@ static inline struct pagoda_bo *piece(struct pagoda_rig *rig, u32 flags, u32 sup
 	return bo;
 }
 
+/* As if a job used it, until @fence signals. */
+static inline void make_busy(struct pagoda_rig *rig, struct pagoda_bo *bo, struct dma_fence *fence)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	dma_resv_lock(resv, NULL);
+	KUNIT_EXPECT_EQ(rig->test, 0, dma_resv_reserve_fences(resv, 1));
+	dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(resv);
+}
+
+/* What TTM made to free the old places of what moved has these, and a reference to it. */
+static inline void settle_moves(struct pagoda_rig *rig)
+{
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+}
+
 static inline void close_all(struct pagoda_bo **bos, u32 count)
 {
 	while (count)

@@ -294,10 +294,7 @@ static void promote_dead(struct kunit *test)
 	pieces_out(rig, bos, PIECES, crowd);
 	close_all(crowd, CROWD);
 	dead = &bos[0]->ttm;
-	dma_resv_lock(dead->base.resv, NULL);
-	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(dead->base.resv, 1));
-	dma_resv_add_fence(dead->base.resv, fence, DMA_RESV_USAGE_BOOKKEEP);
-	dma_resv_unlock(dead->base.resv);
+	make_busy(rig, bos[0], fence);
 	pagoda_rig_close(bos[0]);
 	KUNIT_ASSERT_TRUE(test, ttm_bo_get_unless_zero(dead));
 	dma_fence_signal(fence);

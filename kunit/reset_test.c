@@ -9,8 +9,9 @@
 #include <pagoda/vm.h>
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "../drivers/vgpu/engine/internal.h"
+#include "offer_helpers.h"
+#include "queue_helpers.h"
 #include "rig.h"
-#include "submit_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
@@ -408,6 +409,34 @@ static void reset_frees_pages(struct kunit *test)
 	mutex_unlock(&rig->vidmm->device_mmu.lock);
 }
 
+/* Offered, closed, and still used: TTM waits for it, and nobody moves it meanwhile. */
+static void reset_leaves_the_dead(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *dead = reset_bo(rig, 0, 1), *bo = reset_bo(rig, 0, 2);
+	struct dma_fence *fence = pagoda_test_fence(test);
+	u64 discarded;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(dead));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, dead, DRM_PAGODA_OFFER_LOW));
+	settle_moves(rig);
+	make_busy(rig, dead, fence);
+	pagoda_rig_close(dead);
+	discarded = atomic64_read(&rig->vidmm->stats.discarded);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	/* The rebuild comes to it, and isn't through: paging is in order, and waits for the fence. */
+	schedule_timeout_uninterruptible(HZ / 10 ?: 1);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, discarded, atomic64_read(&rig->vidmm->stats.discarded));
+	flush_workqueue(rig->vidmm->ttm.wq);
+	reset_expect_works(rig, bo, 3);
+	pagoda_rig_close(bo);
+}
+
 /* An engine that can't be reset costs its guilty job's context, and a reset of the device. */
 static void reset_of_an_engine(struct kunit *test)
 {
@@ -541,6 +570,7 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE(reset_fails),
 	KUNIT_CASE(reset_limit),
 	KUNIT_CASE_PARAM(reset_frees_pages, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(reset_leaves_the_dead, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(reset_at_random, pagoda_rig_modes),
 	{}
 };

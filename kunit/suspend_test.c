@@ -9,6 +9,7 @@
 #include <pagoda/mfence.h>
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "offer_helpers.h"
+#include "queue_helpers.h"
 #include "tiled_helpers.h"
 
 #define HERE		SZ_4M
@@ -129,6 +130,41 @@ static void suspend_keeps_tiles(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, window_content(rig, bo, 2, false));
 	suspend_expect_no_loss(rig);
 	pagoda_rig_close(bo);
+}
+
+struct suspend_late {
+	struct delayed_work work;
+	struct dma_fence *fence;
+};
+
+static void suspend_late_work(struct work_struct *work)
+{
+	struct suspend_late *late = container_of(to_delayed_work(work), struct suspend_late, work);
+
+	dma_fence_signal(late->fence);
+}
+
+/* What is closed and still used when the machine is to sleep: it is waited for, and not kept. */
+static void suspend_keeps_nothing_dead(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct suspend_late late = { .fence = pagoda_test_fence(test) };
+	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
+	u64 out;
+
+	settle_moves(rig);
+	out = atomic64_read(&rig->vidmm->stats.paged_out);
+	make_busy(rig, bo, late.fence);
+	pagoda_rig_close(bo);
+	INIT_DELAYED_WORK_ONSTACK(&late.work, suspend_late_work);
+	schedule_delayed_work(&late.work, HZ / 10);
+	suspend_sleep(rig, PAGODA_SLEEP_STANDBY);
+	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(late.fence));
+	KUNIT_EXPECT_EQ(test, out, atomic64_read(&rig->vidmm->stats.paged_out));
+	suspend_expect_no_loss(rig);
+	flush_delayed_work(&late.work);
+	destroy_delayed_work_on_stack(&late.work);
+	dma_fence_put(late.fence);
 }
 
 /* VRAM that nobody used had zeros in it; the next one to get it must find some again. */
@@ -529,6 +565,7 @@ static void suspend_isnt_woken(struct kunit *test)
 static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE_PARAM(suspend_keeps_content, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_tiles, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(suspend_keeps_nothing_dead, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_leaves_nothing_clean, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_clients, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_drops_offered, pagoda_rig_modes),

@@ -10,6 +10,7 @@
 #include "../drivers/pagoda/vidmm/victims.h"
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "offer_helpers.h"
+#include "queue_helpers.h"
 
 #define HERE		SZ_4M
 #define PIECES		9	/* two or three more than there is room for */
@@ -186,6 +187,53 @@ static void victims_kept(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[0]) && in_vram(bos[1]) && in_vram(bos[2]));
 	close_all(bos, PIECES);
 	submit_client_end(client);
+}
+
+static int place_at_once(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+/*
+ * What is closed while it is used has a reference of TTM's until nobody uses it. To copy it out
+ * would be for nothing, and into pages that TTM doesn't wait for any more before it frees them.
+ */
+static void victims_dead(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct dma_fence *fence = pagoda_test_fence(test);
+	struct pagoda_bo *bos[PIECES];
+	u32 i, last = PIECES - 1;
+	u64 before;
+
+	pieces_make(rig, bos);
+	settle_moves(rig);
+	before = evictions(rig);
+	for (i = 0; i < last; i++)
+		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[i]));
+	settle_moves(rig);
+	KUNIT_ASSERT_EQ(test, before, evictions(rig));
+	for (i = 0; i < last; i++) {
+		make_busy(rig, bos[i], fence);
+		pagoda_rig_close(bos[i]);
+	}
+	KUNIT_EXPECT_NE(test, 0, place_at_once(bos[last]));
+	KUNIT_EXPECT_EQ(test, before, evictions(rig));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, U64_MAX));
+	KUNIT_EXPECT_EQ(test, before, evictions(rig));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, 0, place_at_once(bos[last]));
+	KUNIT_EXPECT_EQ(test, before, evictions(rig));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[last], last));
+	pagoda_rig_close(bos[last]);
 }
 
 /* Every job uses what is private to its VM, although no job lists it. */
@@ -370,6 +418,7 @@ static struct kunit_case victims_cases[] = {
 	KUNIT_CASE_PARAM(victims_cycle, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_held, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_kept, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(victims_dead, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_private, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_trim, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_random, pagoda_rig_mmu_modes),

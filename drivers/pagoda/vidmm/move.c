@@ -381,6 +381,9 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 
 	if (WARN_ON_ONCE(m.steps & NEVER))
 		return -EINVAL;
+	/* TTM frees its pages without a look at what is emitted now. */
+	if (WARN_ON_ONCE(ttm_bo->deleted))
+		return -EBUSY;
 	pagoda_settled_clear(bo);
 	evict |= bo->makes_room;
 	/* Its first update sets every entry (C90). */

@@ -117,17 +117,18 @@ static void rebuild_blame(struct pagoda_bo *bo)
 
 static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
 {
-	bool stale, clear;
+	/* Who is only waited for until he can be freed isn't seen, nor moved (ttm.c). */
+	bool seen = !bo->ttm.deleted, stale, clear;
 	int ret;
 
 	pagoda_suspend_kept(bo);
-	stale = pagoda_lost_is_stale(bo);
+	stale = seen && pagoda_lost_is_stale(bo);
 	ret = stale ? pagoda_offer_drop(bo) : 0;
 	if (ret)
 		return ret;
-	stale = pagoda_lost_is_stale(bo);
+	stale = seen && pagoda_lost_is_stale(bo);
 	/* Or what cleared it was given up. */
-	clear = stale || READ_ONCE(bo->unclean);
+	clear = stale || (seen && READ_ONCE(bo->unclean));
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)
 		ret = rebuild_mappings(vidmm, bo);

@@ -10,6 +10,7 @@
 #include <drm/drm_drv.h>
 #include <pagoda/trace.h>
 #include "prime.h"
+#include "victims.h"
 #include "vidmm.h"
 
 /*
@@ -140,11 +141,16 @@ static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct 
 	return valuable;
 }
 
+/*
+ * Nobody has a reference. If it is still used TTM takes one, waits, and only then locks it to free
+ * what it has: from here on nobody may find it to move it, because TTM knows no later fence.
+ */
 static void pagoda_release_notify(struct ttm_buffer_object *bo)
 {
 	if (!pagoda_bo_is_ours(bo))
 		return;
 	pagoda_offer_left_vram(pagoda_bo_of_ttm(bo));
+	pagoda_victims_moved(pagoda_bo_of_ttm(bo), NULL);
 	pagoda_move_release(pagoda_bo_of_ttm(bo));
 }
 
