@@ -258,6 +258,44 @@ static void mmu_unmap_fails(struct kunit *test)
 	put_page(page);
 }
 
+/* Nor are the driver's own: until it is reset, or gone. */
+static void mmu_unmap_own_fails(struct kunit *test)
+{
+	struct pagoda_rig *rig = mmu_rig(test, 0);
+	struct pagoda_sysmem *mem = kunit_kzalloc(test, 2 * sizeof(*mem), GFP_KERNEL);
+	struct page *pages[2];
+	u64 used = mmu_used(rig);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_sysmem_alloc(rig->vidmm, &mem[i]));
+		pages[i] = mem[i].page;
+		get_page(pages[i]);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_sysmem_map(rig->vidmm, &mem[i], &mem[i].page));
+		rig->fail = (struct pagoda_rig_fail) {
+			.opcode = VIRTIO_PAGODA_OP_UNMAP_MMU,
+			.times = 100,
+		};
+		pagoda_sysmem_release(rig->vidmm, &mem[i], pagoda_sysmem_free_page);
+		PAGODA_PROVES(C62, C121);
+		KUNIT_EXPECT_EQ(test, page_count(pages[i]), 2);
+		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, mem[i].address),
+				page_to_phys(pages[i]));
+		KUNIT_EXPECT_EQ(test, mmu_used(rig), used + 1);
+		rig->fail.times = 0;
+		if (!i) {
+			KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+			pagoda_reset_wait(rig->vidmm);
+		} else {
+			pagoda_device_mmu_stop(rig->vidmm);
+		}
+		KUNIT_EXPECT_EQ(test, page_count(pages[i]), 1);
+		KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
+		put_page(pages[i]);
+	}
+}
+
 /* Once is no mistake: an UNMAP that failed for a while is repeated. */
 static void mmu_unmap_is_repeated(struct kunit *test)
 {
@@ -402,6 +440,7 @@ static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_exhausted),
 	KUNIT_CASE(mmu_notice),
 	KUNIT_CASE(mmu_unmap_fails),
+	KUNIT_CASE(mmu_unmap_own_fails),
 	KUNIT_CASE(mmu_unmap_is_repeated),
 	KUNIT_CASE(mmu_map_fails),
 	KUNIT_CASE(mmu_moves_before_the_rebuild),

@@ -519,7 +519,7 @@ static void move_aperture(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first + i,
 								      &address, &generation));
 		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
-				page_to_phys(rig->vidmm->dummy_page));
+				page_to_phys(rig->vidmm->dummy_mem.page));
 	}
 	/* The neighbour stayed. */
 	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, cached->id, 0);
@@ -631,7 +631,7 @@ static void move_undone(struct kunit *test)
 								      map->address + i,
 								      &address, &generation));
 		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
-				page_to_phys(rig->vidmm->dummy_page));
+				page_to_phys(rig->vidmm->dummy_mem.page));
 	}
 	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));

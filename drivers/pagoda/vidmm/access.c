@@ -8,37 +8,49 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
+#include <linux/slab.h>
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
 /**
  * struct bounce - A page the device copies to or from
- * @page: The page
- * @mem: As the device reaches it
+ * @mem: The page
  * @adl: List of just this page
  */
 struct bounce {
-	struct page *page;
 	struct pagoda_sysmem mem;
 	struct pagoda_adl adl;
 };
 
-static int bounce_init(struct bounce *b, struct pagoda_vidmm *vidmm)
+static void bounce_free(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
-	int ret = pagoda_sysmem_alloc(vidmm, &b->mem, &b->page);
+	pagoda_sysmem_free_page(vidmm, mem);
+	kfree(container_of(mem, struct bounce, mem));
+}
 
-	if (ret)
-		return ret;
+static struct bounce *bounce_create(struct pagoda_vidmm *vidmm)
+{
+	struct bounce *b = kzalloc(sizeof(*b), GFP_KERNEL);
+	int ret;
+
+	if (!b)
+		return ERR_PTR(-ENOMEM);
+	ret = pagoda_sysmem_alloc(vidmm, &b->mem);
+	if (ret) {
+		kfree(b);
+		return ERR_PTR(ret);
+	}
 	b->adl = (struct pagoda_adl) {
 		.nr_pages = 1,
 		.contiguous = true,
 		.base = b->mem.address,
-		.cpu_pages = &b->page,
+		.cpu_pages = &b->mem.page,
 	};
-	ret = pagoda_sysmem_map(vidmm, &b->mem, &b->page);
-	if (ret)
-		pagoda_sysmem_free(vidmm, &b->mem, b->page);
-	return ret;
+	ret = pagoda_sysmem_map(vidmm, &b->mem, &b->mem.page);
+	if (!ret)
+		return b;
+	pagoda_sysmem_release(vidmm, &b->mem, bounce_free);
+	return ERR_PTR(ret);
 }
 
 /* One page from or to VRAM, waited for. */
@@ -90,20 +102,19 @@ static int access_bounced(struct pagoda_bo *bo, u64 address, u64 offset, void *b
 			  bool write)
 {
 	u32 in_page = offset_in_page(address);
-	struct bounce b;
+	struct bounce *b = bounce_create(bo->vidmm);
 	int ret;
 
-	ret = bounce_init(&b, bo->vidmm);
-	if (ret)
-		return ret;
-	ret = bounce_copy(&b, bo, address - in_page, offset - in_page, false);
+	if (IS_ERR(b))
+		return PTR_ERR(b);
+	ret = bounce_copy(b, bo, address - in_page, offset - in_page, false);
 	if (!ret && write) {
-		memcpy_to_page(b.page, in_page, buf, len);
-		ret = bounce_copy(&b, bo, address - in_page, offset - in_page, true);
+		memcpy_to_page(b->mem.page, in_page, buf, len);
+		ret = bounce_copy(b, bo, address - in_page, offset - in_page, true);
 	} else if (!ret) {
-		memcpy_from_page(buf, b.page, in_page, len);
+		memcpy_from_page(buf, b->mem.page, in_page, len);
 	}
-	pagoda_sysmem_free(bo->vidmm, &b.mem, b.page);
+	pagoda_sysmem_release(bo->vidmm, &b->mem, bounce_free);
 	return ret;
 }
 

@@ -15,7 +15,7 @@
  *
  * Page 0 is given to nobody. Ranges are given back when UNMAP_MMU is through, which
  * is why TTM's own order of things is enough for them. Pages whose UNMAP_MMU failed are
- * kept, with their range, until the device is gone.
+ * kept, with their range, until the device is gone or was reset.
  *
  * A device without an MMU takes bus addresses and all of this does nothing.
  */
@@ -568,75 +568,91 @@ void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_strea
 	mutex_unlock(&vidmm->device_mmu.lock);
 }
 
+/* Until the device is gone or was reset: false if it is, or was. */
+static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
+{
+	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	bool keep;
+
+	/* Who drops what is kept takes the lock after it has become so. */
+	mutex_lock(&mmu->lock);
+	keep = !mmu_is_past(vidmm, mem->epoch);
+	if (keep)
+		list_add(&mem->link, &mmu->kept_own);
+	mutex_unlock(&mmu->lock);
+	if (keep)
+		drm_err(vidmm->drm, "the device keeps %u pages of the driver\n", mem->nr_pages);
+	return keep;
+}
+
 /**
- * pagoda_sysmem_release() - Give an address back
+ * pagoda_sysmem_release() - Give an address back, and the pages
  * @vidmm: The manager
  * @mem: Reserved, mapped or not
+ * @free: Called with @mem to free it: now, or where the device can't be kept from using the
+ *	pages, when it is gone or was reset
  *
  * Context: May sleep; waits for the device.
- * Return: Whether the pages may be freed. If not the device may still reach them.
  */
-bool pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
+void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			   void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem))
 {
 	int ret;
 
-	if (!drm_mm_node_allocated(&mem->node))
-		return true;
-	/* From here on nobody maps it again. */
-	mutex_lock(&vidmm->device_mmu.lock);
-	list_del_init(&mem->link);
-	mutex_unlock(&vidmm->device_mmu.lock);
-	ret = mmu_unmap(vidmm, 0, &mem->node, mem->epoch);
-	mmu_remove(vidmm, &mem->node);
-	return !ret;
+	mem->free = free;
+	if (drm_mm_node_allocated(&mem->node)) {
+		/* From here on nobody maps it again. */
+		mutex_lock(&vidmm->device_mmu.lock);
+		list_del_init(&mem->link);
+		mutex_unlock(&vidmm->device_mmu.lock);
+		ret = mmu_unmap(vidmm, 0, &mem->node, mem->epoch);
+		if (ret && sysmem_keep(vidmm, mem))
+			return;
+		mmu_remove(vidmm, &mem->node);
+	}
+	free(vidmm, mem);
 }
 
 /**
  * pagoda_sysmem_alloc() - Get a page of the driver's own, and an address for it
  * @vidmm: The manager
- * @mem: Filled; pagoda_sysmem_map() is still to come
- * @page: Set to the page, all zeros
+ * @mem: Filled, its page is all zeros; pagoda_sysmem_map() is still to come
  *
  * Context: May sleep.
  * Return: 0, -ENOMEM or -ENOSPC.
  */
-int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
-			struct page **page)
+int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	struct device *dev = vidmm->info->dma_dev;
 	dma_addr_t dma;
-	int ret = -ENOMEM;
+	int ret;
 
-	*page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!*page)
+	if (!page)
 		return -ENOMEM;
-	dma = dma_map_page(dev, *page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(dev, dma))
-		goto err_page;
+	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, dma)) {
+		__free_page(page);
+		return -ENOMEM;
+	}
 	ret = pagoda_sysmem_reserve(vidmm, mem, dma, 1);
-	if (!ret)
-		return 0;
-	dma_unmap_page(dev, dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-err_page:
-	__free_page(*page);
+	mem->page = page;
+	if (ret)
+		pagoda_sysmem_free_page(vidmm, mem);
 	return ret;
 }
 
 /**
- * pagoda_sysmem_free() - Undo pagoda_sysmem_alloc(), and pagoda_sysmem_map()
+ * pagoda_sysmem_free_page() - For pagoda_sysmem_release(): undo pagoda_sysmem_alloc()
  * @vidmm: The manager
- * @mem: The page's address
- * @page: The page; lost if the device can't be kept from using it
+ * @mem: From pagoda_sysmem_alloc(), part of something that stays
  *
- * Context: May sleep; waits for the device.
+ * Context: Any but interrupts.
  */
-void pagoda_sysmem_free(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
-			struct page *page)
+void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
-	if (!pagoda_sysmem_release(vidmm, mem))
-		return;
 	dma_unmap_page(vidmm->info->dma_dev, mem->dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	__free_page(page);
+	__free_page(mem->page);
 }
 
 /* ---- The whole ------------------------------------------------------------- */
@@ -654,6 +670,7 @@ void pagoda_device_mmu_init(struct pagoda_vidmm *vidmm)
 	mutex_init(&mmu->lock);
 	INIT_LIST_HEAD(&mmu->own);
 	INIT_LIST_HEAD(&mmu->kept);
+	INIT_LIST_HEAD(&mmu->kept_own);
 	if (mmu_is_used(vidmm))
 		drm_mm_init(&mmu->mm, 1, vidmm->info->mmu_pages - 1);
 }
@@ -671,8 +688,26 @@ int pagoda_device_mmu_start(struct pagoda_vidmm *vidmm)
 {
 	int ret;
 
-	ret = pagoda_sysmem_map(vidmm, &vidmm->stream.fence_mem, &vidmm->stream.fence_page);
-	return ret ?: pagoda_sysmem_map(vidmm, &vidmm->dummy_mem, &vidmm->dummy_page);
+	ret = pagoda_sysmem_map(vidmm, &vidmm->stream.fence_mem, &vidmm->stream.fence_mem.page);
+	return ret ?: pagoda_sysmem_map(vidmm, &vidmm->dummy_mem, &vidmm->dummy_mem.page);
+}
+
+static void drop_kept_own(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	struct pagoda_sysmem *mem, *next;
+	LIST_HEAD(kept);
+
+	mutex_lock(&mmu->lock);
+	list_for_each_entry_safe(mem, next, &mmu->kept_own, link) {
+		if (!mmu_is_past(vidmm, mem->epoch))
+			continue;
+		list_move(&mem->link, &kept);
+		drm_mm_remove_node(&mem->node);
+	}
+	mutex_unlock(&mmu->lock);
+	list_for_each_entry_safe(mem, next, &kept, link)
+		mem->free(vidmm, mem);
 }
 
 /**
@@ -703,6 +738,7 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 		tt_free_arrays(&tt->base);
 		kfree(tt);
 	}
+	drop_kept_own(vidmm);
 }
 
 /**

@@ -280,7 +280,7 @@ static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset,
 static u64 journal_completed(struct pagoda_journal *journal)
 {
 	struct pagoda_stream *stream = &journal_vidmm(journal)->stream;
-	u64 *here = kmap_local_page(stream->fence_page);
+	u64 *here = kmap_local_page(stream->fence_mem.page);
 	u64 value = READ_ONCE(*here);
 
 	kunmap_local(here);

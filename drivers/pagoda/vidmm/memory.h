@@ -81,18 +81,22 @@ void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);
  * @dma: Bus address of the first page
  * @nr_pages: Their number
  * @node: Device addresses, in pages; not allocated without a device MMU
+ * @page: The only one, if pagoda_sysmem_alloc() got it
  * @pages: The pages, while mapped
- * @link: In pagoda_device_mmu.own while mapped
+ * @link: In pagoda_device_mmu.own while mapped, in .kept_own when they couldn't be unmapped
  * @epoch: When it was mapped, pagoda_reset_epoch()
+ * @free: Frees the pages, and what this is a part of; see pagoda_sysmem_release()
  */
 struct pagoda_sysmem {
 	u64 address;
 	dma_addr_t dma;
 	u32 nr_pages;
 	struct drm_mm_node node;
+	struct page *page;
 	struct page *const *pages;
 	struct list_head link;
 	u64 epoch;
+	void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
 };
 
 /**
@@ -134,18 +138,20 @@ static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
 
 /**
  * struct pagoda_device_mmu - Device addresses
- * @lock: Protects @mm, @own and @kept; innermost but for TTM's. Taken under the stream's
- *	lock: nobody allocates under it
+ * @lock: Protects @mm, @own, @kept and @kept_own; innermost but for TTM's. Taken under the
+ *	stream's lock: nobody allocates under it
  * @mm: Addresses in pages; page 0 isn't in it
  * @own: struct pagoda_sysmem that are mapped, in the order they were
  * @kept: pagoda_tt whose UNMAP_MMU failed
+ * @kept_own: struct pagoda_sysmem whose did
  * @gone: There is no device that would have to be told
  */
 struct pagoda_device_mmu {
-	struct mutex lock;	/* mm, own, kept */
+	struct mutex lock;	/* mm, own, kept, kept_own */
 	struct drm_mm mm;
 	struct list_head own;
 	struct list_head kept;
+	struct list_head kept_own;
 	bool gone;
 };
 
@@ -166,15 +172,14 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
 void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm);
 struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn);
-int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
-			struct page **page);
-void pagoda_sysmem_free(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
-			struct page *page);
+int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
+void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
 int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 			  dma_addr_t dma, u32 nr_pages);
 int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 		      struct page *const *pages);
-bool pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
+void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			   void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem));
 
 /* ---- Pages of allocations (pages.c) ----------------------------------------- */
 

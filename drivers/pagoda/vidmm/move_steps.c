@@ -246,7 +246,7 @@ static int move_flush_combiner(struct pagoda_move *m)
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
 			.address = m->vidmm->dummy_mem.address,
 			.size = sizeof(u64),
-			.cpu_pages = &m->vidmm->dummy_page,
+			.cpu_pages = &m->vidmm->dummy_mem.page,
 		},
 	};
 

@@ -30,7 +30,7 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 			.first_page = from->node.start,
 			.nr_pages = from->node.size,
 			.dummy_page = vidmm->dummy_mem.address,
-			.cpu_pages = &vidmm->dummy_page,
+			.cpu_pages = &vidmm->dummy_mem.page,
 		},
 	};
 }

@@ -66,7 +66,7 @@ static void stream_push(struct pagoda_stream *stream)
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
 			.address = stream->fence_mem.address,
 			.value = sub->seqno,
-			.cpu_pages = &stream->fence_page,
+			.cpu_pages = &stream->fence_mem.page,
 		},
 	};
 	enum pagoda_build result;
@@ -629,7 +629,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
 	stream->patience = msecs_to_jiffies(PAGODA_PLUG_MS);
 
-	ret = pagoda_sysmem_alloc(vidmm, &stream->fence_mem, &stream->fence_page);
+	ret = pagoda_sysmem_alloc(vidmm, &stream->fence_mem);
 	if (ret)
 		return ret;
 	stream->wq = alloc_workqueue("pagoda-stream", WQ_MEM_RECLAIM | WQ_HIGHPRI, 1);
@@ -647,7 +647,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 err_wq:
 	destroy_workqueue(stream->wq);
 err_page:
-	pagoda_sysmem_free(vidmm, &stream->fence_mem, stream->fence_page);
+	pagoda_sysmem_release(vidmm, &stream->fence_mem, pagoda_sysmem_free_page);
 	return ret;
 }
 
@@ -666,6 +666,6 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 		pagoda_submission_put(stream->reserve);
 	pagoda_queue_destroy(stream->queue);
 	destroy_workqueue(stream->wq);
-	pagoda_sysmem_free(vidmm, &stream->fence_mem, stream->fence_page);
+	pagoda_sysmem_release(vidmm, &stream->fence_mem, pagoda_sysmem_free_page);
 	mutex_destroy(&stream->lock);
 }

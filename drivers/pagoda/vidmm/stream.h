@@ -34,8 +34,7 @@
  *	and open fence legal
  * @patience: Jiffies until it does; constant
  * @wq: For @flush, usable in reclaim
- * @fence_page: Where each submission writes its number at its end
- * @fence_mem: As the device reaches it
+ * @fence_mem: Page where each submission writes its number at its end
  * @room: Bytes operations may use of the smallest buffer: all but that write
  * @packets: Packets the smallest submission has private data for, without it
  */
@@ -52,7 +51,6 @@ struct pagoda_stream {
 	struct delayed_work flush;
 	unsigned long patience;
 	struct workqueue_struct *wq;
-	struct page *fence_page;
 	struct pagoda_sysmem fence_mem;
 	u32 room;
 	u32 packets;

@@ -57,19 +57,19 @@ static void table_discharge(struct table_pages *table)
 	pagoda_client_put(client);
 }
 
-static void table_free_pages(struct table_pages *table)
+static void table_free_pages(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
-	dma_free_pages(table->vidmm->info->dma_dev, table->size, table->pages[0], table->mem.dma,
+	struct table_pages *table = container_of(mem, struct table_pages, mem);
+
+	dma_free_pages(vidmm->info->dma_dev, table->size, table->pages[0], mem->dma,
 		       DMA_BIDIRECTIONAL);
 	kfree(table);
 }
 
-/* A table that can't be taken from the device is lost. */
 static void table_free_now(struct table_pages *table)
 {
 	table_discharge(table);
-	if (pagoda_sysmem_release(table->vidmm, &table->mem))
-		table_free_pages(table);
+	pagoda_sysmem_release(table->vidmm, &table->mem, table_free_pages);
 }
 
 static void table_free_work(struct work_struct *work)
@@ -109,8 +109,7 @@ static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client 
 	INIT_WORK(&table->work, table_free_work);
 	ret = pagoda_sysmem_reserve(vidmm, &table->mem, dma, nr);
 	if (ret) {
-		table->mem.dma = dma;
-		table_free_pages(table);
+		table_free_pages(vidmm, &table->mem);
 		return ret;
 	}
 	ret = pagoda_sysmem_map(vidmm, &table->mem, table->pages);

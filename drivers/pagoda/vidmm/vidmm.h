@@ -328,8 +328,7 @@ struct pagoda_counters {
  * @scratch_lock: Held by who uses scratch windows outside of moves
  * @transport: Way to the device for control commands, NULL when it is gone
  * @deaf: The device refused to hear of a root it has
- * @dummy_page: Page behind unmapped aperture addresses
- * @dummy_mem: As the device reaches it
+ * @dummy_mem: Page behind unmapped aperture addresses
  * @bos: Allocations by id, for what is only known by its name; its lock protects
  *	the allocation against going away while it is looked at
  * @next_id: Last allocation id given
@@ -383,7 +382,6 @@ struct pagoda_vidmm {
 	struct mutex scratch_lock;	/* scratch windows outside of moves */
 	struct pagoda_transport *transport;
 	bool deaf;
-	struct page *dummy_page;
 	struct pagoda_sysmem dummy_mem;
 	struct xarray bos;
 	atomic64_t next_id;
