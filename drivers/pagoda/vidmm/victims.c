@@ -4,7 +4,8 @@
  *
  * The policy (policy.c) knows no lock and no allocation. Here it is told what happens:
  *
- *	an allocation comes to VRAM, leaves it		pagoda_victims_moved()
+ *	an allocation comes to VRAM, leaves it
+ *	or is closed, by the last who had it		pagoda_victims_moved()
  *	a submission lists some				pagoda_victims_used()
  *	a call needs some at once			pagoda_victims_keep()
  *	priorities, offers				pagoda_victims_changed()
@@ -119,7 +120,7 @@ static bool victims_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *
 /**
  * pagoda_victims_moved() - An allocation came to VRAM, left it, or is elsewhere in it
  * @bo: Allocation, reservation held or nobody has a reference
- * @to: Where it is now; NULL = nowhere
+ * @to: Where it is now; NULL = nowhere, or where nobody may take it from
  *
  * Context: Any but interrupts.
  */
