@@ -444,8 +444,8 @@ static void move_stranger(struct kunit *test)
 	dma_fence_put(reads);
 	KUNIT_EXPECT_EQ(test, 3, ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL));
 	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, pages->resource->mem_type);
-	ttm_bo_put(vram);
-	ttm_bo_put(pages);
+	ttm_bo_fini(vram);
+	ttm_bo_fini(pages);
 	pagoda_rig_close(bo);
 }
 

@@ -281,8 +281,8 @@ static void promote_closed(struct kunit *test)
 }
 
 /*
- * One goes while it is busy, and is found before TTM has taken all that it had: whoever brought
- * it back would be the last to know it, and TTM would never take its VRAM.
+ * One goes while it is busy. Until it is idle TTM still has all of it, but it can't be found any
+ * more: if it were brought back TTM would never take its VRAM.
  */
 static void promote_dead(struct kunit *test)
 {
@@ -296,15 +296,16 @@ static void promote_dead(struct kunit *test)
 	dead = &bos[0]->ttm;
 	make_busy(rig, bos[0], fence);
 	pagoda_rig_close(bos[0]);
-	KUNIT_ASSERT_TRUE(test, ttm_bo_get_unless_zero(dead));
+	KUNIT_EXPECT_FALSE(test, kref_get_unless_zero(&dead->base.refcount));
+	KUNIT_EXPECT_TRUE(test, dead->deleted);
+	promote_let(rig);
+	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
+	KUNIT_EXPECT_EQ(test, PIECES - 1u, count_in_vram(bos + 1, PIECES - 1));
+	KUNIT_ASSERT_NOT_NULL(test, dead->resource);
+	KUNIT_EXPECT_NE(test, (u32)TTM_PL_VRAM, dead->resource->mem_type);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
 	flush_workqueue(rig->vidmm->ttm.wq);
-	promote_let(rig);
-	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
-	KUNIT_EXPECT_NULL(test, dead->resource);
-	KUNIT_EXPECT_EQ(test, PIECES - 1u, count_in_vram(bos + 1, PIECES - 1));
-	ttm_bo_put(dead);
 	close_all(bos + 1, PIECES - 1);
 }
 

@@ -139,7 +139,7 @@ static u32 reserve_pages(struct reserve_test *t)
 			bytes += bo->ttm.base.size;
 		}
 		dma_resv_unlock(bo->ttm.base.resv);
-		ttm_bo_put(&bo->ttm);
+		drm_gem_object_put(&bo->ttm.base);
 	}
 	KUNIT_EXPECT_EQ(t->test, bytes, reserve_info(t->rig).reserve_usage);
 	return bytes >> PAGE_SHIFT;

@@ -246,7 +246,7 @@ static void kunit_bo_destroy(struct ttm_buffer_object *bo)
 
 static void kunit_bo_put(void *data)
 {
-	ttm_bo_put(data);
+	ttm_bo_fini(data);
 }
 
 /* A real object, placed; TTM may move it. NULL if there is no place. */

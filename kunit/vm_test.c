@@ -116,12 +116,12 @@ static u32 vm_evict_tables(struct pagoda_rig *rig)
 	xa_for_each(&rig->vidmm->bos, id, bo) {
 		if (!bo->table_of)
 			continue;
-		ttm_bo_get(&bo->ttm);
+		drm_gem_object_get(&bo->ttm.base);
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		pagoda_vm_table_evict(bo);
 		KUNIT_EXPECT_EQ(rig->test, 0, ttm_bo_validate(&bo->ttm, &nowhere, &ctx));
 		dma_resv_unlock(bo->ttm.base.resv);
-		ttm_bo_put(&bo->ttm);
+		drm_gem_object_put(&bo->ttm.base);
 		count++;
 	}
 	return count;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Interfaces that differ between kernels the driver is built for. Stable
- * releases take such changes back, so Kbuild looks into the headers and nobody
- * compares versions. No other file may ask which kernel it is built for.
+ * releases take such changes back, so Kbuild looks into the headers and no version
+ * is compared. No other file may ask which kernel it is built for.
  */
 #ifndef PAGODA_COMPAT_H
 #define PAGODA_COMPAT_H
 
 #include <linux/module.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_gem_ttm_helper.h>
 #include <drm/gpu_scheduler.h>
+#include <drm/ttm/ttm_bo.h>
 #include <drm/ttm/ttm_resource.h>
 
 /* What the functions of dma-bufs are exported to: an identifier once, a string now. */
@@ -47,14 +50,49 @@
 
 #ifdef PAGODA_HAVE_DMEM
 #include <linux/cgroup_dmem.h>
-#include <drm/drm_drv.h>
 #endif
+
+/* ---- TTM: references, pages, devices and pools -------------------------------- */
+
+/*
+ * Where TTM exports no reference of its own, a driver counts the GEM object's and lets go of
+ * TTM's when the last of those is gone. The driver does so everywhere: a mapping of user space
+ * holds the GEM object too, see pagoda_gem_ttm_mmap().
+ */
+#ifndef PAGODA_HAVE_TTM_BO_FINI
+static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
+{
+	ttm_bo_put(bo);
+}
+#endif
+
+/**
+ * pagoda_gem_ttm_mmap() - drm_gem_ttm_mmap(), and the area holds the GEM object
+ * @obj: GEM object, with a reference that is the area's on success
+ * @vma: Area; its operations count references of the GEM object
+ *
+ * Context: mmap_lock is held for writing.
+ * Return: 0 or a negative error code.
+ */
+static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+#ifdef PAGODA_HAVE_TTM_BO_FINI
+	return drm_gem_ttm_mmap(obj, vma);
+#else
+	int ret = ttm_bo_mmap_obj(vma, drm_gem_ttm_of_gem(obj));
+
+	/* TTM's own reference goes, the caller's reference stays. */
+	if (!ret)
+		ttm_bo_put(drm_gem_ttm_of_gem(obj));
+	return ret;
+#endif
+}
 
 /**
  * pagoda_dmem_register() - Make a segment a region of the dmem cgroup controller
  * @drm: Device; the region goes when it is released
- * @man: The segment's manager, not used yet. From then on TTM charges whoever's process moves
- *	something there
+ * @man: The segment's manager, not used yet. From then on TTM charges the process that moves
+ *	an allocation there
  * @name: Region's name, behind the device's
  * @size: Bytes
  *
@@ -84,7 +122,7 @@ static inline int pagoda_dmem_register(struct drm_device *drm, struct ttm_resour
  * If not, only what its own cgroup has there can make room, which TTM looks for.
  *
  * Context: may sleep and allocate.
- * Return: Whether it may, or nobody limits it.
+ * Return: Whether it may, or there is no limit.
  */
 static inline bool pagoda_dmem_allows(struct ttm_resource_manager *man, u64 size)
 {
@@ -100,6 +138,8 @@ static inline bool pagoda_dmem_allows(struct ttm_resource_manager *man, u64 size
 	return true;
 #endif
 }
+
+/* ---- The scheduler -------------------------------------------------------------- */
 
 /**
  * struct pagoda_sched_args - What a scheduler of ours needs to know

@@ -569,7 +569,7 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
 
 static void pagoda_bo_gem_free(struct drm_gem_object *obj)
 {
-	ttm_bo_put(drm_gem_ttm_of_gem(obj));
+	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
 }
 
 /* Who imports isn't known before he has a handle: the first one pays. */
@@ -641,7 +641,7 @@ static int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct 
 			return -EACCES;
 		vm_flags_clear(vma, VM_MAYWRITE);
 	}
-	return drm_gem_ttm_mmap(obj, vma);
+	return pagoda_gem_ttm_mmap(obj, vma);
 }
 
 static struct dma_buf *pagoda_bo_gem_export(struct drm_gem_object *obj, int flags)

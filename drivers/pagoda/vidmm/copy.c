@@ -96,11 +96,21 @@ static void copy_destroy(struct ttm_buffer_object *ttm_bo)
 	kfree(copy);
 }
 
+static void copy_gem_free(struct drm_gem_object *obj)
+{
+	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
+}
+
+/* For references only: a copy has no handle. */
+static const struct drm_gem_object_funcs copy_gem_funcs = {
+	.free = copy_gem_free,
+};
+
 /* TTM may wait for the device before it frees it: until then it is nothing to give up. */
 static void copy_free(struct pagoda_copy *copy)
 {
 	copy_unlink(copy);
-	ttm_bo_put(&copy->ttm);
+	drm_gem_object_put(&copy->ttm.base);
 }
 
 /**
@@ -130,6 +140,7 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	copy->vidmm = bo->vidmm;
 	copy->bo = bo;
 	INIT_LIST_HEAD(&copy->link);
+	copy->ttm.base.funcs = &copy_gem_funcs;
 	drm_gem_private_object_init(bo->vidmm->drm, &copy->ttm.base, bo->ttm.base.size);
 	/* On failure it calls copy_destroy(). */
 	if (ttm_bo_init_reserved(&bo->vidmm->ttm, &copy->ttm, ttm_bo_type_kernel, &placement, 1,
@@ -139,7 +150,7 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	if (!dma_resv_reserve_fences(copy->ttm.base.resv, 1))
 		return copy;
 	dma_resv_unlock(copy->ttm.base.resv);
-	ttm_bo_put(&copy->ttm);
+	drm_gem_object_put(&copy->ttm.base);
 	return NULL;
 }
 
@@ -326,7 +337,7 @@ static struct pagoda_copy *copies_next(struct pagoda_copies *copies)
 		copy = list_first_entry_or_null(&copies->unwanted, struct pagoda_copy, link);
 		if (copy)
 			list_del_init(&copy->link);
-	} while (copy && !kref_get_unless_zero(&copy->ttm.kref));
+	} while (copy && !kref_get_unless_zero(&copy->ttm.base.refcount));
 	spin_unlock(&copies->lock);
 	return copy;
 }
@@ -340,7 +351,7 @@ static void copies_work(struct work_struct *work)
 		dma_resv_lock(copy->ttm.base.resv, NULL);
 		pagoda_copy_swap_notify(&copy->ttm);
 		dma_resv_unlock(copy->ttm.base.resv);
-		ttm_bo_put(&copy->ttm);
+		drm_gem_object_put(&copy->ttm.base);
 	}
 }
 

@@ -76,11 +76,11 @@ static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
 
-	ttm_bo_get(&bo->ttm);
+	drm_gem_object_get(&bo->ttm.base);
 	mmap_read_unlock(vmf->vma->vm_mm);
 	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true, MAX_SCHEDULE_TIMEOUT);
 	dma_resv_unlock(resv);
-	ttm_bo_put(&bo->ttm);
+	drm_gem_object_put(&bo->ttm.base);
 	return VM_FAULT_RETRY;
 }
 
@@ -192,10 +192,10 @@ static vm_fault_t fault_wait_rebuilt(struct ttm_buffer_object *ttm_bo, struct vm
 		return VM_FAULT_NOPAGE;
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
-	ttm_bo_get(ttm_bo);
+	drm_gem_object_get(&ttm_bo->base);
 	mmap_read_unlock(vmf->vma->vm_mm);
 	pagoda_reset_wait(pagoda_vidmm_of_ttm(ttm_bo->bdev));
-	ttm_bo_put(ttm_bo);
+	drm_gem_object_put(&ttm_bo->base);
 	return VM_FAULT_RETRY;
 }
 
@@ -258,7 +258,7 @@ static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void
 
 const struct vm_operations_struct pagoda_bo_vm_ops = {
 	.fault = pagoda_bo_fault,
-	.open = ttm_bo_vm_open,
-	.close = ttm_bo_vm_close,
+	.open = drm_gem_vm_open,
+	.close = drm_gem_vm_close,
 	.access = pagoda_bo_access,
 };

@@ -163,7 +163,7 @@ static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_he
 	for (rank = PAGODA_OFFER_LOW; rank < PAGODA_OFFER_RANKS && !found; rank++) {
 		list_for_each_entry(bo, &offers->ranks[rank], offered) {
 			/* Who has no reference any more is leaving. */
-			if (!kref_get_unless_zero(&bo->ttm.kref))
+			if (!kref_get_unless_zero(&bo->ttm.base.refcount))
 				continue;
 			list_move_tail(&bo->offered, tried);
 			found = bo;
@@ -221,7 +221,7 @@ static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *plac
 
 	while (!done && (bo = offer_next(&want->vidmm->offers, tried))) {
 		done = offer_take(bo, want, place, ctx);
-		ttm_bo_put(&bo->ttm);
+		drm_gem_object_put(&bo->ttm.base);
 	}
 	return done;
 }

@@ -171,7 +171,7 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 /* Whether it is worth while to lock it. Who has no reference any more is leaving. */
 static bool promote_take(struct pagoda_bo *bo, u64 room)
 {
-	return bo->ttm.base.size <= room && kref_get_unless_zero(&bo->ttm.kref);
+	return bo->ttm.base.size <= room && kref_get_unless_zero(&bo->ttm.base.refcount);
 }
 
 /* The next few: one with a reference, or NULL; @end: they were the last. */
@@ -327,7 +327,7 @@ static bool promote_slice_send(struct pagoda_vidmm *vidmm)
 	while (bytes < PAGODA_PIECE_BYTES && !atomic_read(&vidmm->taking) &&
 	       (bo = promote_next(vidmm))) {
 		bytes += promote_one(bo, &fence);
-		ttm_bo_put(&bo->ttm);
+		drm_gem_object_put(&bo->ttm.base);
 	}
 	pagoda_stream_unplug(vidmm);
 	promotion->commands = atomic64_read(&vidmm->stats.commands);

@@ -157,7 +157,7 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 	xa_lock(&vidmm->bos);
 	/* Who has no reference any more is leaving, and needs nothing for that. */
 	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
-	while (bo && !kref_get_unless_zero(&bo->ttm.kref))
+	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
 		bo = xa_find_after(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
 	xa_unlock(&vidmm->bos);
 	return bo;
@@ -173,7 +173,7 @@ static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		ret = rebuild_reserved(vidmm, bo, lost);
 		dma_resv_unlock(bo->ttm.base.resv);
-		ttm_bo_put(&bo->ttm);
+		drm_gem_object_put(&bo->ttm.base);
 	}
 	return ret;
 }

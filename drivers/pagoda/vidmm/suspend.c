@@ -95,7 +95,7 @@ static int suspend_leave_all(struct pagoda_vidmm *vidmm)
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		ret = suspend_leave(bo);
 		dma_resv_unlock(bo->ttm.base.resv);
-		ttm_bo_put(&bo->ttm);
+		drm_gem_object_put(&bo->ttm.base);
 	}
 	return ret;
 }

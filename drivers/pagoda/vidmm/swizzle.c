@@ -95,7 +95,7 @@ static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *s
 
 		if (!bo || !dma_resv_trylock(bo->ttm.base.resv))
 			continue;
-		if (kref_get_unless_zero(&bo->ttm.kref))
+		if (kref_get_unless_zero(&bo->ttm.base.refcount))
 			return range;
 		dma_resv_unlock(bo->ttm.base.resv);
 	}
@@ -191,7 +191,7 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
 		atomic64_inc(&bo->vidmm->stats.range_steals);
 	}
 	dma_resv_unlock(victim->ttm.base.resv);
-	ttm_bo_put(&victim->ttm);
+	drm_gem_object_put(&victim->ttm.base);
 	return ret;
 }
 

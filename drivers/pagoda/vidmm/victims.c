@@ -281,7 +281,7 @@ static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
 	spin_lock(&victims->lock);
 	do {
 		bo = victims_pick(victims, need);
-	} while (bo && (!list_empty(&bo->tried) || !kref_get_unless_zero(&bo->ttm.kref)));
+	} while (bo && (!list_empty(&bo->tried) || !kref_get_unless_zero(&bo->ttm.base.refcount)));
 	if (bo)
 		list_add_tail(&bo->tried, tried);
 	spin_unlock(&victims->lock);
@@ -298,7 +298,7 @@ static void victims_put_back(struct pagoda_victims *victims, struct list_head *t
 		list_del_init(&bo->tried);
 		victims_enter(victims, bo);
 		spin_unlock(&victims->lock);
-		ttm_bo_put(&bo->ttm);
+		drm_gem_object_put(&bo->ttm.base);
 	}
 }
 

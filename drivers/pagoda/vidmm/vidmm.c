@@ -375,7 +375,7 @@ static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 	xa_for_each(&vidmm->bos, id, bo) {
 		if (xa_get_mark(&vidmm->bos, id, VIDMM_HELD))
 			continue;
-		if (kref_get_unless_zero(&bo->ttm.kref))
+		if (kref_get_unless_zero(&bo->ttm.base.refcount))
 			__xa_set_mark(&vidmm->bos, id, VIDMM_HELD);
 		else
 			all = false;
@@ -400,7 +400,7 @@ static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
 
 	xa_for_each_marked(&vidmm->bos, id, bo, VIDMM_HELD) {
 		xa_clear_mark(&vidmm->bos, id, VIDMM_HELD);
-		ttm_bo_put(&bo->ttm);
+		drm_gem_object_put(&bo->ttm.base);
 	}
 }
 
@@ -491,7 +491,7 @@ int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id)
 
 	xa_lock(&vidmm->bos);
 	bo = xa_load(&vidmm->bos, id);
-	if (bo && !kref_get_unless_zero(&bo->ttm.kref))
+	if (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
 		bo = NULL;
 	xa_unlock(&vidmm->bos);
 	if (!bo)
@@ -500,6 +500,6 @@ int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id)
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	bo->needs_idle = true;
 	dma_resv_unlock(bo->ttm.base.resv);
-	ttm_bo_put(&bo->ttm);
+	drm_gem_object_put(&bo->ttm.base);
 	return 0;
 }
