@@ -113,7 +113,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	/* As a page fault does. */
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
-	KUNIT_EXPECT_EQ(test, 0, ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx));
+	KUNIT_EXPECT_EQ(test, 0, ttm_bo_populate(&bo->ttm, &ctx));
 	dma_resv_unlock(bo->ttm.base.resv);
 	PAGODA_PROVES(C200);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));

@@ -28,7 +28,7 @@ void vmt_number(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 base)
 	if (!ttm_tt_is_populated(bo->ttm.ttm)) {
 		struct ttm_operation_ctx ctx = {};
 
-		KUNIT_ASSERT_EQ(rig->test, 0, ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx));
+		KUNIT_ASSERT_EQ(rig->test, 0, ttm_bo_populate(&bo->ttm, &ctx));
 	}
 	for (page = 0; page < bo->ttm.ttm->num_pages; page++) {
 		u32 *words = kmap_local_page(bo->ttm.ttm->pages[page]);

@@ -13,6 +13,7 @@
 #include <drm/gpu_scheduler.h>
 #include <drm/ttm/ttm_bo.h>
 #include <drm/ttm/ttm_resource.h>
+#include <drm/ttm/ttm_tt.h>
 
 /* What the functions of dma-bufs are exported to: an identifier once, a string now. */
 #ifdef PAGODA_HAVE_NS_IDENTIFIER
@@ -87,6 +88,13 @@ static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area
 	return ret;
 #endif
 }
+
+#ifndef PAGODA_HAVE_TTM_BO_POPULATE
+static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_operation_ctx *ctx)
+{
+	return bo->ttm ? ttm_tt_populate(bo->bdev, bo->ttm, ctx) : 0;
+}
+#endif
 
 /**
  * pagoda_dmem_register() - Make a segment a region of the dmem cgroup controller

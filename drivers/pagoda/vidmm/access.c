@@ -183,7 +183,7 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 	if (!ret && bo->system_tiled)
 		ret = -EACCES;
 	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)
-		ret = ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx);
+		ret = ttm_bo_populate(&bo->ttm, &ctx);
 	if (ret)
 		return ret;
 	if (write)

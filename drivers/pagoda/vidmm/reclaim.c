@@ -46,7 +46,7 @@ static int reclaim_commit(struct pagoda_bo *bo)
 	if (ret || !(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE) ||
 	    bo->ttm.resource->mem_type == TTM_PL_VRAM)
 		return ret;
-	return ttm_tt_populate(bo->ttm.bdev, bo->ttm.ttm, &ctx);
+	return ttm_bo_populate(&bo->ttm, &ctx);
 }
 
 /* Content that a failure or a reset cost is cleared before anybody sees it. */
