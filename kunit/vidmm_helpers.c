@@ -190,9 +190,9 @@ struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 	KUNIT_ASSERT_NOT_NULL(test, vidmm);
 	vidmm->drm = drm;
 	vidmm->info = pagoda_kunit_info(test, drm->dev, shape);
-	KUNIT_ASSERT_EQ(test, ttm_device_init(&vidmm->ttm, &pagoda_kunit_ttm_funcs, drm->dev,
-					      drm->anon_inode->i_mapping,
-					      drm->vma_offset_manager, false, false), 0);
+	KUNIT_ASSERT_EQ(test, pagoda_ttm_device_init(&vidmm->ttm, &pagoda_kunit_ttm_funcs, drm->dev,
+						     drm->anon_inode->i_mapping,
+						     drm->vma_offset_manager), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_reserve_plan(vidmm, (u64)shape->reserve << PAGE_SHIFT), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_aperture_init(vidmm), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_vram_init(vidmm), 0);

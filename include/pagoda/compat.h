@@ -7,11 +7,15 @@
 #ifndef PAGODA_COMPAT_H
 #define PAGODA_COMPAT_H
 
+#include <linux/mmzone.h>
 #include <linux/module.h>
+#include <linux/nodemask.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_gem_ttm_helper.h>
 #include <drm/gpu_scheduler.h>
 #include <drm/ttm/ttm_bo.h>
+#include <drm/ttm/ttm_device.h>
+#include <drm/ttm/ttm_pool.h>
 #include <drm/ttm/ttm_resource.h>
 #include <drm/ttm/ttm_tt.h>
 
@@ -95,6 +99,68 @@ static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_opera
 	return bo->ttm ? ttm_tt_populate(bo->bdev, bo->ttm, ctx) : 0;
 }
 #endif
+
+/**
+ * pagoda_ttm_device_init() - ttm_device_init() of any kernel, without flags
+ * @bdev: Zeroed device
+ * @funcs: Functions
+ * @dev: Device that pages are mapped for
+ * @mapping: Address space of mappings of user space
+ * @manager: Offsets of them
+ *
+ * Context: may sleep and allocate.
+ * Return: 0 or a negative error code.
+ */
+static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
+					 const struct ttm_device_funcs *funcs, struct device *dev,
+					 struct address_space *mapping,
+					 struct drm_vma_offset_manager *manager)
+{
+#ifdef PAGODA_HAVE_TTM_ALLOC_FLAGS
+	return ttm_device_init(bdev, funcs, dev, mapping, manager, 0);
+#else
+	return ttm_device_init(bdev, funcs, dev, mapping, manager, false, false);
+#endif
+}
+
+/**
+ * pagoda_pool_init_private() - Make a pool of TTM's that keeps pages for itself
+ * @pool: Zeroed pool
+ * @dev: Device its pages are mapped for
+ *
+ * Kernels that count what TTM's pools keep have one pool for all devices, and
+ * pagoda_pool_reclaimable() to know what is in it.
+ *
+ * Context: may sleep.
+ * Return: Whether there is such a pool; ttm_pool_fini() gives its pages to the system.
+ */
+static inline bool pagoda_pool_init_private(struct ttm_pool *pool, struct device *dev)
+{
+#ifdef PAGODA_HAVE_GPU_RECLAIM
+	return false;
+#else
+	/* Any node makes it one of its own. */
+	ttm_pool_init(pool, dev, first_online_node, false, false);
+	return true;
+#endif
+}
+
+/**
+ * pagoda_pool_reclaimable() - Pages that TTM's pools give back when memory is short
+ *
+ * si_mem_available() doesn't include them.
+ *
+ * Context: any.
+ * Return: Their number, 0 where it isn't counted.
+ */
+static inline unsigned long pagoda_pool_reclaimable(void)
+{
+#ifdef PAGODA_HAVE_GPU_RECLAIM
+	return global_node_page_state(NR_GPU_RECLAIM);
+#else
+	return 0;
+#endif
+}
 
 /**
  * pagoda_dmem_register() - Make a segment a region of the dmem cgroup controller

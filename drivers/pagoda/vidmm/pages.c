@@ -25,10 +25,10 @@
 /* The part of memory that is left to others, as a shift. */
 #define PAGES_MARGIN	4
 
-/* What the kernel could find without killing anybody; in pages. */
+/* What the kernel could find without killing a process; in pages. */
 static long pages_available(void)
 {
-	return si_mem_available() + get_nr_swap_pages();
+	return si_mem_available() + pagoda_pool_reclaimable() + get_nr_swap_pages();
 }
 
 static long pages_kept(struct pagoda_vidmm *vidmm)
@@ -83,17 +83,18 @@ int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 }
 
 /*
- * TTM keeps pages that aren't cached by the CPU for the next one who wants such, and the
- * kernel doesn't count them as available. A pool that only lives for this call gives them
- * back; any node makes it one of its own.
+ * TTM keeps pages that aren't cached by the CPU for the next allocation of that kind, and a
+ * kernel that doesn't count them takes them for used. A pool that only lives for this call
+ * gives them back.
  */
 static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
 	struct ttm_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL | __GFP_NOWARN);
 
-	if (!pool)
+	if (!pool || !pagoda_pool_init_private(pool, vidmm->ttm.pool.dev)) {
+		kfree(pool);
 		return false;
-	ttm_pool_init(pool, vidmm->ttm.pool.dev, first_online_node, false, false);
+	}
 	ttm_pool_free(pool, tt);
 	ttm_pool_fini(pool);
 	kfree(pool);

@@ -310,9 +310,9 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 
 	if (IS_ERR(vidmm))
 		return vidmm;
-	ret = ttm_device_init(&vidmm->ttm, &pagoda_ttm_funcs, vidmm->info->dma_dev,
-			      vidmm->drm->anon_inode->i_mapping,
-			      vidmm->drm->vma_offset_manager, false, false);
+	ret = pagoda_ttm_device_init(&vidmm->ttm, &pagoda_ttm_funcs, vidmm->info->dma_dev,
+				     vidmm->drm->anon_inode->i_mapping,
+				     vidmm->drm->vma_offset_manager);
 	if (ret)
 		goto err_free;
 	ret = vidmm_init_parts(vidmm, args);
