@@ -13,7 +13,7 @@
 #include "rig.h"
 
 static const struct drm_driver rig_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_GEM_GPUVA,
+	.driver_features = DRIVER_GEM | PAGODA_DRIVER_GEM_GPUVA,
 	.name = "pagoda-kunit",
 	.desc = "pagoda-kunit",
 };

@@ -18,7 +18,7 @@
 #define WINDOW_PIECE	37
 
 static const struct drm_driver kunit_drm_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_GEM_GPUVA | DRIVER_RENDER,
+	.driver_features = DRIVER_GEM | PAGODA_DRIVER_GEM_GPUVA | DRIVER_RENDER,
 	.name = "pagoda_kunit",
 	.desc = "Pagoda's KUnit suites",
 };

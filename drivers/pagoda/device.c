@@ -20,6 +20,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
+#include <pagoda/compat.h>
 #include <pagoda/mfence.h>
 #include <pagoda/vidmm.h>
 #include "device.h"
@@ -66,7 +67,7 @@ static const struct file_operations pagoda_fops = {
 };
 
 static const struct drm_driver pagoda_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_GEM_GPUVA | DRIVER_RENDER | DRIVER_SYNCOBJ |
+	.driver_features = DRIVER_GEM | PAGODA_DRIVER_GEM_GPUVA | DRIVER_RENDER | DRIVER_SYNCOBJ |
 			   DRIVER_SYNCOBJ_TIMELINE,
 	.open = pagoda_open,
 	.postclose = pagoda_postclose,

@@ -12,6 +12,7 @@
 #include <linux/nodemask.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_gem_ttm_helper.h>
+#include <drm/drm_gpuvm.h>
 #include <drm/gpu_scheduler.h>
 #include <drm/ttm/ttm_bo.h>
 #include <drm/ttm/ttm_device.h>
@@ -32,6 +33,12 @@
 #ifdef PAGODA_HAVE_GPU_BUDDY
 #include <linux/gpu_buddy.h>
 #include <drm/drm_buddy.h>
+#ifndef PAGODA_HAVE_BUDDY_IS_SPLIT
+static inline bool gpu_buddy_block_is_split(struct gpu_buddy_block *block)
+{
+	return (block->header & GPU_BUDDY_HEADER_STATE) == GPU_BUDDY_SPLIT;
+}
+#endif
 #else
 #include <drm/drm_buddy.h>
 #define gpu_buddy			drm_buddy
@@ -45,6 +52,7 @@
 #define gpu_buddy_block_offset		drm_buddy_block_offset
 #define gpu_buddy_block_size		drm_buddy_block_size
 #define gpu_buddy_block_is_clear	drm_buddy_block_is_clear
+#define gpu_buddy_block_is_split	drm_buddy_block_is_split
 #define GPU_BUDDY_RANGE_ALLOCATION	DRM_BUDDY_RANGE_ALLOCATION
 #define GPU_BUDDY_TOPDOWN_ALLOCATION	DRM_BUDDY_TOPDOWN_ALLOCATION
 #define GPU_BUDDY_CONTIGUOUS_ALLOCATION	DRM_BUDDY_CONTIGUOUS_ALLOCATION
@@ -159,6 +167,45 @@ static inline unsigned long pagoda_pool_reclaimable(void)
 	return global_node_page_state(NR_GPU_RECLAIM);
 #else
 	return 0;
+#endif
+}
+
+/* ---- Address spaces ------------------------------------------------------------ */
+
+#ifdef PAGODA_HAVE_GEM_GPUVA_FLAG
+#define PAGODA_DRIVER_GEM_GPUVA		DRIVER_GEM_GPUVA
+#else
+#define PAGODA_DRIVER_GEM_GPUVA		0
+#endif
+
+/* The lock is that of the object's list of mappings: its reservation. */
+#ifndef PAGODA_HAVE_GPUVM_OBTAIN_LOCKED
+#define drm_gpuvm_bo_obtain_locked	drm_gpuvm_bo_obtain
+#endif
+
+#ifndef PAGODA_HAVE_GPUVM_MAP_REQ
+struct drm_gpuvm_map_req {
+	struct drm_gpuva_op_map map;
+};
+#endif
+
+/**
+ * pagoda_gpuvm_sm_map() - drm_gpuvm_sm_map() of any kernel
+ * @gpuvm: Address space
+ * @priv: For its callbacks
+ * @req: What shall be mapped where
+ *
+ * Context: as the callbacks.
+ * Return: 0 or what a callback answers.
+ */
+static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
+				      const struct drm_gpuvm_map_req *req)
+{
+#ifdef PAGODA_HAVE_GPUVM_MAP_REQ
+	return drm_gpuvm_sm_map(gpuvm, priv, req);
+#else
+	return drm_gpuvm_sm_map(gpuvm, priv, req->map.va.addr, req->map.va.range,
+				req->map.gem.obj, req->map.gem.offset);
 #endif
 }
 

@@ -100,7 +100,7 @@ static int bind_describe_map(struct bind *bind, u32 index)
 	map->driver_protection = entry->driver_protection;
 	if (entry->window < entry->size)
 		map->window = entry->window;
-	vm_bo = drm_gpuvm_bo_obtain(&bind->vm->base, pagoda_bo_gem(entry->bo));
+	vm_bo = drm_gpuvm_bo_obtain_locked(&bind->vm->base, pagoda_bo_gem(entry->bo));
 	if (IS_ERR(vm_bo))
 		return PTR_ERR(vm_bo);
 	bind->vm_bos[index] = vm_bo;

@@ -287,13 +287,19 @@ static void books_copy(struct pagoda_books *books, const struct pagoda_bind *ent
 static void books_map(struct pagoda_books *books, const struct pagoda_bind *entry,
 		      struct drm_gpuvm_bo *vm_bo, bool shown)
 {
+	const struct drm_gpuvm_map_req request = {
+		.map = {
+			.va = { .addr = entry->address, .range = entry->size },
+			.gem = { .obj = vm_bo ? vm_bo->obj : NULL, .offset = entry->offset },
+		},
+	};
+
 	books->now.flags = entry->flags;
 	books->now.driver_protection = entry->driver_protection;
 	books->now.window = entry->window < entry->size ? entry->window : 0;
 	books->now.invalidated = !shown;
 	books->now.vm_bo = vm_bo;
-	WARN_ON_ONCE(drm_gpuvm_sm_map(&books->vm->base, books, entry->address, entry->size,
-				      vm_bo ? vm_bo->obj : NULL, entry->offset));
+	WARN_ON_ONCE(pagoda_gpuvm_sm_map(&books->vm->base, books, &request));
 }
 
 /**
