@@ -134,7 +134,7 @@ void prime_move(struct prime_memory *memory)
 
 	dma_resv_lock(memory->dma_buf->resv, NULL);
 	KUNIT_EXPECT_EQ(memory->test, 0u, memory->pins);
-	dma_buf_move_notify(memory->dma_buf);
+	dma_buf_invalidate_mappings(memory->dma_buf);
 	dma_resv_wait_timeout(memory->dma_buf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
 			      MAX_SCHEDULE_TIMEOUT);
 	for (i = 0; i < PRIME_PAGES; i++) {
@@ -172,15 +172,33 @@ struct dma_buf *prime_export(struct pagoda_bo *bo)
 	return IS_ERR(dma_buf) ? NULL : dma_buf;
 }
 
+/* Kernels pin what it has mapped from either step on: it takes both at once. */
 struct dma_buf_attachment *prime_attach(struct pagoda_rig *rig, struct dma_buf *dma_buf)
 {
-	return dma_buf_attach(dma_buf, rig->info.dma_dev);
+	struct dma_buf_attachment *attach = dma_buf_attach(dma_buf, rig->info.dma_dev);
+	struct sg_table *sgt;
+
+	if (IS_ERR(attach))
+		return attach;
+	sgt = dma_buf_map_attachment_unlocked(attach, DMA_BIDIRECTIONAL);
+	if (IS_ERR(sgt)) {
+		dma_buf_detach(dma_buf, attach);
+		return ERR_CAST(sgt);
+	}
+	attach->importer_priv = sgt;
+	return attach;
+}
+
+void prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach)
+{
+	dma_buf_unmap_attachment_unlocked(attach, attach->importer_priv, DMA_BIDIRECTIONAL);
+	dma_buf_detach(dma_buf, attach);
 }
 
 /* Without an IOMMU a bus address is a physical one. */
 u64 *prime_attached_word(struct dma_buf_attachment *attach, u64 offset)
 {
-	struct sg_table *sgt = attach->sgt;
+	struct sg_table *sgt = attach->importer_priv;
 	struct scatterlist *sg;
 	int i;
 

@@ -45,8 +45,9 @@ void prime_put(struct dma_buf *dma_buf);
 
 struct pagoda_bo *prime_import(struct pagoda_rig *rig, struct dma_buf *dma_buf);
 struct dma_buf *prime_export(struct pagoda_bo *bo);
-/* An importer that isn't told of moves. */
+/* An importer that isn't told of moves; it has it mapped until it is detached. */
 struct dma_buf_attachment *prime_attach(struct pagoda_rig *rig, struct dma_buf *dma_buf);
+void prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach);
 /* Word of what it has mapped. */
 u64 *prime_attached_word(struct dma_buf_attachment *attach, u64 offset);
 /* All that can be swapped out is; the client's code is there again. */

@@ -94,7 +94,7 @@ static void prime_pinned(struct kunit *test)
 	prime_swap_out(client);
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bo));
 	KUNIT_EXPECT_EQ(test, 98ull, *prime_attached_word(attach, 8));
-	dma_buf_detach(dma_buf, attach);
+	prime_detach(dma_buf, attach);
 	KUNIT_EXPECT_EQ(test, 0, prime_make_resident(rig, bo));
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bo));
 	KUNIT_EXPECT_EQ(test, 98ull, submit_word(rig, bo, 8));
@@ -131,14 +131,14 @@ static void prime_limit(struct kunit *test)
 	pagoda_vidmm_segment_info(rig->vidmm, rig->client, DRM_PAGODA_SEGMENT_APERTURE, &info);
 	KUNIT_EXPECT_EQ(test, 2 * SIZE, info.client_pinned);
 	KUNIT_EXPECT_EQ(test, 2 * SIZE, info.pin_limit);
-	dma_buf_detach(bufs[0], attach[0]);
+	prime_detach(bufs[0], attach[0]);
 	KUNIT_EXPECT_EQ(test, -EDQUOT, PTR_ERR_OR_ZERO(prime_attach(rig, bufs[2])));
-	dma_buf_detach(bufs[0], again);
+	prime_detach(bufs[0], again);
 	attach[2] = prime_attach(rig, bufs[2]);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(attach[2]));
 	for (i = 0; i < ARRAY_SIZE(bos); i++) {
 		if (i)
-			dma_buf_detach(bufs[i], attach[i]);
+			prime_detach(bufs[i], attach[i]);
 		prime_put(bufs[i]);
 		pagoda_rig_close(bos[i]);
 	}
@@ -435,7 +435,7 @@ static void prime_unplug_pinned(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENODEV, dma_buf->ops->vmap(dma_buf, &map));
 	dma_resv_unlock(dma_buf->resv);
 	pagoda_rig_close(bo);
-	dma_buf_detach(dma_buf, attach);
+	prime_detach(dma_buf, attach);
 	prime_put(dma_buf);
 }
 
@@ -500,7 +500,7 @@ static void prime_close_in_order(struct pagoda_rig *rig, struct pagoda_rig *othe
 		else if (which == PRIME_IMPORT)
 			pagoda_rig_close(import);
 		else if (which == PRIME_ATTACHMENT)
-			dma_buf_detach(dma_buf, attach);
+			prime_detach(dma_buf, attach);
 		if (which == PRIME_FILE || which == PRIME_ATTACHMENT)
 			prime_put(dma_buf);
 		prime_settle(other);

@@ -7,6 +7,7 @@
 #ifndef PAGODA_COMPAT_H
 #define PAGODA_COMPAT_H
 
+#include <linux/dma-buf.h>
 #include <linux/mmzone.h>
 #include <linux/module.h>
 #include <linux/nodemask.h>
@@ -28,7 +29,13 @@
 #endif
 
 /* Are importers of dma-bufs told of moves? Else what they have mapped is pinned. */
-#define PAGODA_HAVE_MOVE_NOTIFY	IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY)
+#ifdef PAGODA_HAVE_INVALIDATE_MAPPINGS
+#define PAGODA_HAVE_MOVE_NOTIFY		1
+#else
+#define PAGODA_HAVE_MOVE_NOTIFY		IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY)
+#define invalidate_mappings		move_notify
+#define dma_buf_invalidate_mappings	dma_buf_move_notify
+#endif
 
 #ifdef PAGODA_HAVE_GPU_BUDDY
 #include <linux/gpu_buddy.h>

@@ -145,7 +145,7 @@ void pagoda_import_release(struct pagoda_tt *tt)
  * The memory is about to be somewhere else. Without memory for what that takes it is
  * tried again, as everything is that gives memory back.
  */
-static void import_move_notify(struct dma_buf_attachment *attach)
+static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 {
 	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
 	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
@@ -164,7 +164,7 @@ static void import_move_notify(struct dma_buf_attachment *attach)
 }
 
 static const struct dma_buf_attach_ops import_ops = {
-	.move_notify = import_move_notify,
+	.invalidate_mappings = import_invalidate_mappings,
 };
 
 static int import_check(struct pagoda_vidmm *vidmm, const struct dma_buf *dma_buf)

@@ -310,5 +310,5 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 void pagoda_prime_moves(struct pagoda_bo *bo)
 {
 	if (bo->exported)
-		dma_buf_move_notify(bo->exported);
+		dma_buf_invalidate_mappings(bo->exported);
 }
