@@ -216,6 +216,8 @@ static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 #endif
 }
 
+/* ---- Limits of control groups --------------------------------------------------- */
+
 /**
  * pagoda_dmem_register() - Make a segment a region of the dmem cgroup controller
  * @drm: Device; the region goes when it is released
@@ -233,7 +235,12 @@ static inline int pagoda_dmem_register(struct drm_device *drm, struct ttm_resour
 				       const char *name, u64 size)
 {
 #ifdef PAGODA_HAVE_DMEM
+#ifdef PAGODA_HAVE_DMEM_INIT
+	const struct dmem_cgroup_init init = { .size = size };
+	struct dmem_cgroup_region *region = drmm_cgroup_register_region(drm, name, &init);
+#else
 	struct dmem_cgroup_region *region = drmm_cgroup_register_region(drm, name, size);
+#endif
 
 	if (IS_ERR(region))
 		return PTR_ERR(region);
