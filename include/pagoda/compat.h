@@ -11,6 +11,7 @@
 #include <linux/mmzone.h>
 #include <linux/module.h>
 #include <linux/nodemask.h>
+#include <linux/workqueue.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_gem_ttm_helper.h>
 #include <drm/drm_gpuvm.h>
@@ -346,5 +347,12 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 	return drm_sched_job_init(job, entity, 1, owner);
 #endif
 }
+
+/* ---- Work queues ------------------------------------------------------------------ */
+
+/* Once the default, now to be asked for. */
+#ifndef PAGODA_HAVE_WQ_PERCPU
+#define WQ_PERCPU	0
+#endif
 
 #endif

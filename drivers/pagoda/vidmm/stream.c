@@ -632,7 +632,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	ret = pagoda_sysmem_alloc(vidmm, &stream->fence_mem);
 	if (ret)
 		return ret;
-	stream->wq = alloc_workqueue("pagoda-stream", WQ_MEM_RECLAIM | WQ_HIGHPRI, 1);
+	stream->wq = alloc_workqueue("pagoda-stream", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 1);
 	if (!stream->wq) {
 		ret = -ENOMEM;
 		goto err_page;
