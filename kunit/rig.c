@@ -404,7 +404,7 @@ static const void *rig_next_mode(const struct pagoda_rig_mode *modes, u32 nr_mod
 	return next;
 }
 
-const void *pagoda_rig_modes(const void *prev, char *desc)
+PAGODA_KUNIT_PARAMS(pagoda_rig_modes)
 {
 	static const struct pagoda_rig_mode modes[] = {
 		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },
@@ -418,7 +418,7 @@ const void *pagoda_rig_modes(const void *prev, char *desc)
 	return rig_next_mode(modes, ARRAY_SIZE(modes), prev, desc);
 }
 
-const void *pagoda_rig_update_modes(const void *prev, char *desc)
+PAGODA_KUNIT_PARAMS(pagoda_rig_update_modes)
 {
 	static const struct pagoda_rig_mode modes[] = {
 		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },
@@ -429,7 +429,7 @@ const void *pagoda_rig_update_modes(const void *prev, char *desc)
 	return rig_next_mode(modes, ARRAY_SIZE(modes), prev, desc);
 }
 
-const void *pagoda_rig_mmu_modes(const void *prev, char *desc)
+PAGODA_KUNIT_PARAMS(pagoda_rig_mmu_modes)
 {
 	static const struct pagoda_rig_mode modes[] = {
 		{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, false },

@@ -39,11 +39,11 @@ struct pagoda_rig_mode {
 };
 
 /* For KUNIT_CASE_PARAM(): all modes. */
-const void *pagoda_rig_modes(const void *prev, char *desc);
+PAGODA_KUNIT_PARAMS(pagoda_rig_modes);
 /* Without a device MMU, for tests that make up addresses. */
-const void *pagoda_rig_update_modes(const void *prev, char *desc);
+PAGODA_KUNIT_PARAMS(pagoda_rig_update_modes);
 /* The same, where it makes no difference how page tables are written. */
-const void *pagoda_rig_mmu_modes(const void *prev, char *desc);
+PAGODA_KUNIT_PARAMS(pagoda_rig_mmu_modes);
 
 /**
  * struct pagoda_rig_note - A packet as it was executed

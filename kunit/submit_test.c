@@ -4,6 +4,7 @@
  * where they need it.
  */
 #include <linux/delay.h>
+#include <linux/prandom.h>
 #include <linux/sizes.h>
 
 #include "../drivers/pagoda/vidmm/vm.h"

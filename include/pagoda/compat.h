@@ -355,4 +355,14 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 #define WQ_PERCPU	0
 #endif
 
+/* ---- Tests ------------------------------------------------------------------------ */
+
+/* Declares a generator of parameters: PAGODA_KUNIT_PARAMS(name) is given @prev and @desc. */
+#ifdef PAGODA_HAVE_KUNIT_PARAM_TEST
+#define PAGODA_KUNIT_PARAMS(name) \
+	const void *(name)(struct kunit *test, const void *prev, char *desc)
+#else
+#define PAGODA_KUNIT_PARAMS(name)	const void *(name)(const void *prev, char *desc)
+#endif
+
 #endif
