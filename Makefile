@@ -6,20 +6,26 @@ MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 VM := selftests/vm
 
-export TRACE TRACES FRAMES VRAM RIVAL FILTER FUZZ_SECONDS SOAK_SECONDS
+export KERNEL TRACE TRACES FRAMES VRAM RIVAL FILTER CELLS SHARE FUZZ_SECONDS SOAK_SECONDS
+
+# The rig that has the kernel that was asked for.
+RIG := $(if $(filter new,$(KERNEL)),new,stock)
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check setup modules kunit selftests matrix sleep debug bench simulate soak fuzz lint clean clean-cache help
+.PHONY: run sum check check-long quick setup modules kunit selftests matrix sleep debug bench simulate soak fuzz lint clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
+	@echo '                      KERNEL=new: in the newest kernel that Debian has (run, sum, selftests, matrix)'
 	@echo '                      TRACE=file.rtrace.gz FRAMES=n VRAM=fraction-of-the-largest-working-set'
 	@echo '                      RIVAL=from:to, frames in which another program wants half of VRAM; none'
 	@echo 'make sum              the example client: adds up an array larger than VRAM on the GPU'
-	@echo 'make check            everything below but bench; ends with the number passed and failed'
+	@echo 'make check            what each commit is held to; ends with the number passed and failed'
+	@echo 'make check-long       everything: all modes on all kernels, soak, an hour of fuzzing'
+	@echo 'make quick            in minutes: what the change since HEAD~1 concerns'
 	@echo 'make modules          build pagoda.ko and pagoda_vgpu.ko; KDIR=kernel headers (default: newest Debian 6.12)'
-	@echo 'make kunit            KUnit suites under User-Mode Linux, lockdep and KASAN on; FILTER=glob'
-	@echo 'make selftests        the user-space tests on the stock kernel, in QEMU; FILTER=glob'
+	@echo 'make kunit            KUnit suites under User-Mode Linux, sanitizers on; FILTER=glob; KERNEL=6.12: one processor'
+	@echo 'make selftests        the user-space tests on the stock kernel, in QEMU; FILTER=glob CELLS=modes'
 	@echo 'make matrix           these tests in all update modes, with and without device MMU and VRAM the CPU can reach'
 	@echo 'make sleep            a machine sleeps, as the kernel rehearses it, while clients run'
 	@echo 'make debug            KUnit and the user-space tests on the sanitizer kernel, in QEMU; FILTER=glob'
@@ -39,10 +45,16 @@ run: setup
 	@$(VM)/run.sh
 
 sum: setup
-	@$(VM)/machine.sh stock sum
+	@$(VM)/machine.sh $(RIG) sum
 
 check:
 	@$(VM)/check.sh
+
+check-long:
+	@$(VM)/check.sh long
+
+quick:
+	@$(VM)/quick.sh
 
 # Other headers than the default need no set-up, and no Debian.
 modules: $(if $(KDIR),,setup)
@@ -53,11 +65,11 @@ kunit: setup
 	@$(VM)/kunit.sh
 
 selftests: setup
-	@$(VM)/machine.sh stock selftests
+	@$(VM)/machine.sh $(RIG) selftests
 
 matrix: setup
-	@$(VM)/machine.sh stock selftests-mmu0 selftests-mmu1; \
-		$(VM)/report.py --matrix stock.selftests-mmu0 stock.selftests-mmu1
+	@$(VM)/machine.sh $(RIG) selftests-mmu0 selftests-mmu1; \
+		$(VM)/report.py --matrix $(RIG).selftests-mmu0 $(RIG).selftests-mmu1
 
 sleep: setup
 	@$(VM)/machine.sh stock suspend

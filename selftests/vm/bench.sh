@@ -13,7 +13,7 @@ vm=$TOP/selftests/vm
 export CROWD_VRAM_MB=512
 
 cache_lock check
-kernel=$("$vm/kernels.sh" uml bench)
+kernel=$(KERNEL=6.12 "$vm/kernels.sh" uml bench)
 "$vm/programs.sh"
 failed=0
 
@@ -26,7 +26,7 @@ measure() {
 	fi
 	[[ -x $OUT/selftests/$2 ]] || die "no benchmark: selftests/tools/$2.c"
 	[[ $2 != crowd ]] || append=pagoda_vgpu.vram_mb=$CROWD_VRAM_MB
-	"$vm/vm.py" --rig uml --kernel "$kernel" --name "uml.$2" --memory 3G --timeout "${LIMIT:-600}" \
+	"$vm/vm.py" --rig uml --kernel "$kernel" --name "uml.$2" --memory 3G \
 		--append "$append" --file "$OUT/selftests/$2:/bin/$2" "$vm/guest/$2.sh"
 }
 

@@ -1,51 +1,76 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Everything that proves the driver, from a bare Debian 12 to the numbers in the last line.
+# Everything that proves the driver, from a bare Debian 12 to the numbers in the last line:
 #
-# Kernels are built first, with all processors; then three lanes run side by side, because a
-# machine with two virtual processors is idle for a good part of its time, and what is emulated
-# leaves a part of two real ones idle even beside another.
+#   check.sh          what each commit is held to; a part of it rotates with the commit
+#   check.sh long     all of that, and all that rotates, at once
+#
+# README.md beside this file says what each step proves. Kernels are built first, with all processors; then lanes run
+# side by side, because a machine with two virtual processors is idle for a good part of its time. How long each step
+# took, and what it took of the processors, is in out/steps.tsv.
 . "$(dirname "$0")/lib.sh"
 vm=$TOP/selftests/vm
 start=$SECONDS
-unset FILTER
+which=${1:-short}
+unset FILTER CELLS KERNEL
 
 cache_lock check
 rm -rf "$OUT/vm"
-"$vm/setup.sh"
+mkdir -p "$OUT/vm"
+: >"$OUT/steps.tsv"
 
-# A step that fails is counted by the report, from what it left behind or didn't.
+# A step that fails is counted by the report, from what it left behind or didn't. Seconds go to steps.tsv: of the
+# step, of the processors.
 step() {
-	local name=$1 begin=$SECONDS
+	local name=$1 TIMEFORMAT='%R %U %S'
 	shift
-	"$@" || say "$name: FAILED"
-	say "$name: $((SECONDS - begin)) s, $((SECONDS - start)) s in all"
+	{ time { "$@" 2>&3 || say "$name: FAILED" 2>&3; }; } 3>&2 2>"$OUT/vm/time.$BASHPID"
+	awk -v name="$name" '{ printf "%s\t%.0f\t%.0f\n", name, $1, $2 + $3 }' "$OUT/vm/time.$BASHPID" >>"$OUT/steps.tsv"
+	rm "$OUT/vm/time.$BASHPID"
+	say "$name: $(tail -n 1 "$OUT/steps.tsv" | cut -f2) s, $((SECONDS - start)) s in all"
 }
 
+step "set-up" "$vm/setup.sh"
 step "user headers" "$vm/kernels.sh" headers >/dev/null
-step "debug kernel" "$vm/kernels.sh" debug >/dev/null
-step "UML kernel" "$vm/kernels.sh" uml kunit >/dev/null
+step "kernel: UML, new, sanitizers" env KERNEL=new "$vm/kernels.sh" uml rig sanitizers >/dev/null
+step "kernel: new" env KERNEL=new "$vm/kernels.sh" image plain >/dev/null
+step "kernel: new, sanitizers" env KERNEL=new "$vm/kernels.sh" image debug >/dev/null
+step "kernel: UML, 6.12" env KERNEL=6.12 "$vm/kernels.sh" uml rig >/dev/null
 step "test programs" "$vm/programs.sh"
 
-# What takes longest comes first, so that no lane ends long before the others.
+# name of the results|command. What takes longest comes first, so that no lane ends long before the others.
 plan=(
-	"selftests (debug)|$vm/machine.sh debug selftests"
-	"kunit (UML)|$vm/kunit.sh"
-	"kunit (debug)|$vm/machine.sh debug kunit"
-	"selftests without device MMU (stock)|$vm/machine.sh stock selftests-mmu0"
-	"execution on four processors (debug)|$vm/machine.sh debug selftests-smp4"
-	"selftests with device MMU (stock)|$vm/machine.sh stock selftests-mmu1"
-	"selftests (stock)|$vm/machine.sh stock selftests"
-	"little memory (stock)|$vm/machine.sh stock pressure"
+	"uml.kunit-new|$vm/kunit.sh"
+	"stock.selftests|$vm/machine.sh stock selftests"
+	"debug.selftests-share|$vm/machine.sh debug selftests-share"
+	"stock.selftests-share|$vm/machine.sh stock selftests-share"
+	"uml.kunit-6.12|env KERNEL=6.12 $vm/kunit.sh"
+	"new.selftests|$vm/machine.sh new selftests"
+	"stock.pressure|$vm/machine.sh stock pressure"
 	"lint|$vm/lint.sh"
-	"simulate|env -u TRACES $vm/simulate.sh"
-	"replay (stock)|env VRAM=0.5 FRAMES=300 $vm/machine.sh stock replay"
+	"stock.replay|env VRAM=0.5 FRAMES=300 $vm/machine.sh stock replay"
 	"fuzz|$vm/fuzz.sh"
-	"picture (stock)|env FRAMES=60 STEP=replay-picture $vm/run.sh"
-	"sleep (stock)|$vm/machine.sh stock suspend"
-	"replay in other modes (stock)|env VRAM=0.5 FRAMES=40 $vm/machine.sh stock replay-modes"
+	"stock.replay-picture|env FRAMES=60 STEP=replay-picture $vm/run.sh"
+	"stock.suspend|$vm/machine.sh stock suspend"
+	"stock.replay-modes|env VRAM=0.5 FRAMES=40 $vm/machine.sh stock replay-modes"
+	"new.replay|env VRAM=0.5 FRAMES=40 $vm/machine.sh new replay"
+	"simulate|env -u TRACES $vm/simulate.sh"
+	"dkms|$vm/dkms.sh"
+	"in-tree|$vm/intree.sh"
 )
+if [[ $which == long ]]; then
+	plan=(
+		"debug.selftests|$vm/machine.sh debug selftests"
+		"debug.kunit|$vm/machine.sh debug kunit"
+		"stock.selftests-mmu0|$vm/machine.sh stock selftests-mmu0"
+		"stock.selftests-mmu1|$vm/machine.sh stock selftests-mmu1"
+		"debug.selftests-smp4|$vm/machine.sh debug selftests-smp4"
+		"debug.soak|env SOAK_SECONDS=300 $vm/machine.sh debug soak"
+		"debug.suspend|$vm/machine.sh debug suspend"
+		"${plan[@]/#fuzz|/fuzz|env FUZZ_SECONDS=${FUZZ_SECONDS:-3600} }"
+	)
+fi
 
 # Prints the number of the next step, or fails when there are no more.
 take_step() {
@@ -69,7 +94,8 @@ lane 9>&- &
 lane 9>&- &
 wait
 
-say "everything took $((SECONDS - start)) s"
-"$vm/report.py" lint fuzz simulate uml.kunit stock.selftests stock.selftests-mmu0 stock.selftests-mmu1 \
-	stock.pressure stock.suspend stock.replay stock.replay-modes stock.replay-picture debug.kunit \
-	debug.selftests debug.selftests-smp4 | tee "$OUT/report.txt"
+say "everything took $((SECONDS - start)) s; the slowest steps, with their share of the processors' time:"
+awk -F'\t' '{ sum += $3; line[NR] = $0 } END { for (n = 1; n <= NR; n++) { split(line[n], f, "\t");
+	printf "%6d s %5.1f %%  %s\n", f[2], 100 * f[3] / sum, f[1] } }' "$OUT/steps.tsv" |
+	sort -rn | head -n 10 | tee "$OUT/slowest.txt" >&2
+"$vm/report.py" "${plan[@]%%|*}" | tee "$OUT/report.txt"

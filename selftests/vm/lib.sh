@@ -53,3 +53,24 @@ with_progress() {
 	fi
 	say "$what: done in $((SECONDS - start)) s"
 }
+
+# Ends a command, and all that it started, when its log hasn't grown for a while: how long it takes in all says nothing
+# on a machine that does something else as well.
+# until_quiet <seconds> <log> <command>...
+until_quiet() {
+	local limit=$1 log=$2 pid quiet=0 size=0 now
+	shift 2
+	: >"$log"
+	setsid "$@" >>"$log" 2>&1 9>&- &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		sleep 1
+		now=$(stat -c %s "$log")
+		if ((now != size)); then quiet=0; fi
+		size=$now
+		((++quiet < limit)) && continue
+		say "nothing more in $log for $limit s: killed"
+		kill -KILL -- "-$pid"
+	done
+	wait "$pid"
+}

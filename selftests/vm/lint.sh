@@ -3,12 +3,13 @@
 #
 # shellcheck disable=SC2317 # check() calls the functions by name
 # Style and static checks, one line of TAP each; what a check objects to is in out/logs/lint.<name>.log.
+# lint.sh changed: what can be said of the files that changed since HEAD~1 alone, without building anything.
 . "$(dirname "$0")/lib.sh"
 . "$OUT/rig.env"
 cd "$TOP"
 
+only=${1:-}
 src=$("$TOP/selftests/vm/kernels.sh" source)
-debug=$("$TOP/selftests/vm/kernels.sh" debug)
 tap=$OUT/vm/lint/lint.tap
 rm -rf "$OUT/vm/lint"
 mkdir -p "$OUT/vm/lint"
@@ -28,7 +29,11 @@ check() {
 	fi
 }
 
-sources() { git ls-files -co --exclude-standard -- '*.c' '*.h' | grep -E "$1"; }
+# Those that changed are told by name.
+sources() {
+	if [[ $only ]]; then selftests/vm/touched.py files; else git ls-files -co --exclude-standard; fi |
+		{ grep -E '\.[ch]$' || true; } | { grep -E "$1" || true; }
+}
 
 # checkpatch knows by their paths that user ABI and user programs may not use the kernel's own
 # macros and types (nor static_assert, which it takes for CamelCase), so it sees a copy laid out as in the kernel tree. Ignored, and why:
@@ -44,7 +49,7 @@ TRACE=OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT,LINE_SPACING
 checkpatch_sources() {
 	local stage=$OUT/build/checkpatch
 	rm -rf "$stage"
-	mkdir -p "$stage/tools/testing"
+	mkdir -p "$stage"/{include,drivers,kunit,tools/testing}
 	sources '^(include|drivers|kunit)/.*\.[ch]$' | rsync -a --files-from=- . "$stage/"
 	sources '^selftests/.*\.[ch]$' | rsync -a --files-from=- . "$stage/tools/testing/"
 	cd "$stage"
@@ -61,13 +66,14 @@ run_checkpatch() {
 		--no-summary --show-types --max-line-length=100 --ignore "$1" -f
 }
 
-# The compiler with W=1 and sparse, in one build. Warnings are errors: an object with one isn't kept, so the
-# next run warns again. The suites are built for the sanitizer kernel, because the stock one has no KUnit.
+# The compiler with W=1 and sparse. Warnings are errors, in what the machines load too, which is the same build: an
+# object with one isn't kept, so the next run warns again. The suites are built for the newest kernel, because the
+# stock one has no KUnit.
 w1_and_sparse() {
 	{
-		"$TOP/selftests/vm/modules.sh" "$STOCK_KDIR" --stage lint W=1e C=2
-		"$TOP/selftests/vm/modules.sh" "$debug" --stage lint-kunit W=1e C=2 \
-			CONFIG_DRM_PAGODA_KUNIT_TEST=m
+		"$TOP/selftests/vm/modules.sh" "$STOCK_KDIR" --stage "$STOCK_RELEASE" W=1e C=2
+		"$TOP/selftests/vm/modules.sh" "$(KERNEL=new "$TOP/selftests/vm/kernels.sh" image plain)" \
+			--stage lint-kunit W=1e C=2 CONFIG_DRM_PAGODA_KUNIT_TEST=m
 	} 2>&1 >/dev/null | grep -E 'warning|WARNING|error|ERROR|\*\*\*'
 	return 0
 }
@@ -93,7 +99,7 @@ readme_client() {
 readme_operations() { selftests/tools/optable.py --check; }
 
 check checkpatch checkpatch_sources
-check w1-and-sparse w1_and_sparse
+[[ $only ]] || check w1-and-sparse w1_and_sparse
 check kernel-doc kernel_doc
 check names-at-the-top names_at_the_top
 check readme-client readme_client

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# One real trace through the driver in a stock kernel, and a picture of what moved:
+# One real trace through the driver, in Debian's own kernel or (KERNEL=new) in the newest, and a picture of what moved:
 #
 #   TRACE   an .rtrace or .rtrace.gz file (default: neverball)
 #   FRAMES  stop after so many (default: 300, which an emulated processor does in a minute or two)
@@ -16,9 +16,11 @@ export RIVAL=${RIVAL:-$((FRAMES / 3 + 1)):$((FRAMES * 2 / 3 + 2))}
 [[ $RIVAL != none ]] || RIVAL=
 export CAPTURE=1
 [[ -f $TRACE ]] || die "no trace $TRACE"
-"$TOP/selftests/vm/machine.sh" stock "${STEP:=replay}"
+rig=stock
+[[ ${KERNEL:-6.12} == 6.12 ]] || rig=$KERNEL
+"$TOP/selftests/vm/machine.sh" "$rig" "${STEP:=replay}"
 
-share=$OUT/vm/stock.$STEP
+share=$OUT/vm/$rig.$STEP
 cp "$share/trace.txt" "$OUT/trace.txt"
 cp "$share"/replay.*.log "$OUT/replay.log"
 say "drawing out/residency.svg from $(wc -l <"$OUT/trace.txt") events"

@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 """Boots a kernel with an initramfs made for the occasion, runs one script in it, judges the kernel's log.
 
-  vm.py --rig stock|debug|uml --name NAME [--module KO]... [--file HOST:GUEST]... [--env K=V]... SCRIPT [ARG]...
+  vm.py --rig stock|new|debug|uml --name NAME [--module KO]... [--file HOST:GUEST]... [--env K=V]... SCRIPT [ARG]...
 
 SCRIPT runs in the guest under busybox sh with guest/lib.sh at hand (RIG and --env are set); what it writes
 below /out appears on the host in out/vm/NAME. Its output is out/logs/NAME.log, the kernel's is
-out/logs/NAME.console.log. Fails if the script failed, if the machine did not reach its end in time, or if the
-kernel complained about anything after the guest's own start-up.
+out/logs/NAME.console.log. Fails if the script failed, if the machine hung, or if the kernel complained about
+anything after the guest's own start-up. With --kunit a UML kernel runs these suites before the script; then the whole
+console is looked at, and their results are NAME's kunit.tap.
+
+A machine hangs when nothing has happened for a while, however long the run has taken: no line of the kernel's or a
+program's for --quiet seconds, or not even the sign of life that the guest gives every few seconds for DEAD_SECONDS.
 
   vm.py --judge CONSOLE-LOG        only the last of these, for a log that something else recorded
 """
@@ -17,6 +21,7 @@ import lzma
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -27,9 +32,13 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 OUT = os.path.join(TOP, "out")
 # What the guest's /init says when everything is there and the script begins.
 START = "pagoda-vm: start"
-# An emulated machine that doesn't come up, in so many seconds, is started again, so many times in all: nothing of
-# ours is in it yet. QEMU was seen to let a processor run into a breakpoint of the kernel's that was no longer there.
-BOOT_SECONDS = 300
+# The guest's sign of life, which says that its kernel schedules, and nothing about the work.
+ALIVE = "pagoda-vm: alive"
+DEAD_SECONDS = 240
+# An emulated machine that prints nothing for so many seconds before the script begins is started again, so many
+# times in all: nothing of ours is in it yet. QEMU was seen to let a processor run into a breakpoint of the kernel's
+# that was no longer there.
+BOOT_SECONDS = 120
 BOOTS = 3
 
 # What no run may print. The list is by kind of complaint; what a kernel prints while it boots, before the
@@ -48,6 +57,9 @@ COMPLAINTS = re.compile("|".join((
     r"Call Trace:", r"DMA-API:", r"Objects remaining in", r"segfault at", r"workqueue: .*hogged",
     r"Memory manager not clean",
 )))
+
+# The result of a whole KUnit suite.
+SUITE = re.compile(r"(\[ *\d+\.\d+\](\[ *[TC]\d+\])? )?(not )?ok \d+ ")
 
 
 def say(text):
@@ -222,8 +234,11 @@ def swap_disk(args):
 
 def command(args, initramfs, share, console):
     if args.rig == "uml":
+        # Two processors need the way of running programs that has no ptrace in it.
+        smp = [f"ncpus={args.smp}", "seccomp=on"] if args.smp > 1 else []
+        suites = ["kunit.enable=1", f"kunit.filter_glob={args.kunit}"] if args.kunit else ["kunit.enable=0"]
         return [os.path.join(args.kernel, "linux"), f"mem={args.memory}", f"initrd={initramfs}", "con=none",
-                "con0=fd:0,fd:1", "console=tty0", "root=/dev/ram0", "panic=-1", "kunit.enable=0", *args.append.split()]
+                "con0=fd:0,fd:1", "console=tty0", "root=/dev/ram0", "panic=-1", *smp, *suites, *args.append.split()]
     if args.rig == "stock":
         kernel = os.path.join(rig_env()["STOCK_DIR"], "boot/vmlinuz-" + rig_env()["STOCK_RELEASE"])
     else:
@@ -268,33 +283,80 @@ def has_started(console):
         return any(START in line for line in f)
 
 
-def run(args, cmd, console, output):
-    """Starts the machine, follows its logs, ends it when its time is over. Says whether it was."""
-    followers = [Follower(console, lambda l: "pagoda-vm:" in l or COMPLAINTS.search(l)),
-                 Follower(output, lambda l: not args.quiet)]
+class Progress:
+    """When a machine last did something: its console and the files that its programs write say so."""
+
+    def __init__(self, console, share):
+        self.console, self.share = console, share
+        self.offset, self.partial, self.files = 0, "", None
+        self.started = False
+        self.line = self.alive = time.monotonic()
+
+    def look(self):
+        now = time.monotonic()
+        with open(self.console, errors="replace") as f:
+            f.seek(self.offset)
+            text = self.partial + f.read()
+            self.offset = f.tell()
+        *lines, self.partial = text.split("\n")
+        if lines:
+            self.alive = now
+        if any(ALIVE not in line for line in lines):
+            self.line = now
+        self.started = self.started or any(START in line for line in lines)
+        files = sum(entry.stat().st_size for entry in os.scandir(self.share))
+        if files != self.files:
+            self.files, self.line, self.alive = files, now, now
+
+    def hangs(self, args):
+        """Why the machine has to be ended, or None."""
+        now = time.monotonic()
+        if not self.started and not args.kunit and now - self.line > BOOT_SECONDS:
+            return f"nothing printed for {BOOT_SECONDS} s while it came up"
+        if self.started and now - self.alive > DEAD_SECONDS:
+            return f"no sign of life for {DEAD_SECONDS} s"
+        if now - self.line > args.quiet:
+            return f"nothing happened for {args.quiet} s"
+        return None
+
+
+def run(args, cmd, console, share):
+    """Starts the machine, follows its logs, ends it when nothing happens any more. Says why, or None."""
+    followers = [Follower(console, lambda l: ("pagoda-vm:" in l and ALIVE not in l) or COMPLAINTS.search(l)
+                          or SUITE.match(l)),
+                 Follower(os.path.join(share, "output.log"), lambda l: True)]
     with open(console if args.rig == "uml" else os.devnull, "wb") as out:
-        machine = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=out, stderr=None if args.rig != "uml" else out)
-    begin = time.monotonic()
-    started = timed_out = False
-    while machine.poll() is None:
-        started = started or has_started(console)
-        if time.monotonic() - begin > (args.timeout if started else min(BOOT_SECONDS, args.timeout)):
-            timed_out = True
-            machine.kill()
-            machine.wait()
-        time.sleep(0.2)
-        for f in followers:
-            f.poll(args.name)
-    return timed_out
+        machine = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=out, start_new_session=True,
+                                   stderr=None if args.rig != "uml" else out)
+    progress, why = Progress(console, share), None
+    try:
+        while machine.poll() is None:
+            progress.look()
+            why = progress.hangs(args)
+            if why:
+                break
+            time.sleep(0.2)
+            for f in followers:
+                f.poll(args.name)
+    finally:
+        # UML is several processes.
+        try:
+            os.killpg(machine.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        machine.wait()
+    for f in followers:
+        f.poll(args.name)
+    return why
 
 
-def run_started(args, cmd, console, output):
+def run_started(args, cmd, console, share):
     """As run(), of a machine that came up, if one of some does. UML has the driver built in: one start is all."""
     boots = 1 if args.rig == "uml" else BOOTS
     for attempt in range(1, boots + 1):
-        timed_out = run(args, cmd, console, output)
+        why = run(args, cmd, console, share)
         if has_started(console) or attempt == boots:
-            return timed_out
+            return why
         shutil.copy(console, f"{console}.{attempt}")
         say(f"[{args.name}] the kernel did not come up, see {console}.{attempt}; once more")
 
@@ -311,27 +373,25 @@ def read_lines(path):
         return [line.rstrip() for line in f]
 
 
-def judge(console, timed_out, timeout):
+def judge(console, hung, whole):
     """Everything wrong with a run, as a list of lines; empty if nothing is."""
     lines = read_lines(console)
     start = next((n for n, l in enumerate(lines) if START in l), None)
+    wrong = ["killed: " + hung] if hung else []
     if start is None:
-        return ["the guest did not start"] + lines[-20:]
-    wrong = []
+        return wrong + ["the guest did not start"] + (complaints(lines) if whole else []) + lines[-20:]
     end = next((l for l in lines if "pagoda-vm: end" in l), None)
-    if timed_out:
-        wrong.append(f"killed after {timeout} s")
     if end is None:
         wrong += ["the guest did not reach its end; the console's last lines:"] + lines[-25:]
     elif not end.endswith("end 0"):
         wrong.append("the script failed: status " + end.split()[-1])
-    return wrong + complaints(lines[start:])
+    return wrong + complaints(lines if whole else lines[start:])
 
 
 def parse_arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--rig", choices=("stock", "debug", "uml"), default="stock")
-    p.add_argument("--kernel", help="build folder of the debug or UML kernel")
+    p.add_argument("--rig", choices=("stock", "new", "debug", "uml"), default="stock")
+    p.add_argument("--kernel", help="build folder of a kernel that is not Debian's")
     p.add_argument("--name", required=True)
     p.add_argument("--module", action="append", default=[])
     p.add_argument("--extra", action="append", default=[], metavar="NAME",
@@ -339,11 +399,11 @@ def parse_arguments():
     p.add_argument("--file", action="append", default=[], metavar="HOST:GUEST")
     p.add_argument("--env", action="append", default=[], metavar="K=V")
     p.add_argument("--append", default="", help="more for the kernel's command line")
-    p.add_argument("--timeout", type=int, default=600)
+    p.add_argument("--quiet", type=int, default=700, metavar="SECONDS", help="without a line: the machine hangs")
+    p.add_argument("--kunit", default="", metavar="GLOB", help="suites that a UML kernel runs first")
     p.add_argument("--memory", default="3G")
     p.add_argument("--swap", type=int, default=0, metavar="MIB", help="size of a disk to swap to")
     p.add_argument("--smp", type=int, default=2)
-    p.add_argument("--quiet", action="store_true", help="don't show the script's output while it runs")
     p.add_argument("script")
     p.add_argument("args", nargs="*")
     return p.parse_args()
@@ -355,6 +415,8 @@ def main():
         print("\n".join(found), end="\n" if found else "")
         return 1 if found else 0
     args = parse_arguments()
+    # Whatever ends this ends the machine, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     share = os.path.join(OUT, "vm", args.name)
     logs = os.path.join(OUT, "logs")
     shutil.rmtree(share, ignore_errors=True)
@@ -368,16 +430,18 @@ def main():
         with open(swap_file(args), "wb") as f:
             f.truncate(args.swap << 20)
 
-    say(f"[{args.name}] starting ({args.rig}, at most {args.timeout} s)")
+    say(f"[{args.name}] starting ({args.rig})")
     start = time.monotonic()
     output = os.path.join(share, "output.log")
-    timed_out = run_started(args, command(args, initramfs, share, console), console, output)
+    hung = run_started(args, command(args, initramfs, share, console), console, share)
     os.unlink(initramfs)
     if args.swap:
         os.unlink(swap_file(args))
     if os.path.exists(output):
         shutil.copy(output, os.path.join(logs, args.name + ".log"))
-    wrong = judge(console, timed_out, args.timeout)
+    if args.kunit:
+        shutil.copy(console, os.path.join(share, "kunit.tap"))
+    wrong = judge(console, hung, bool(args.kunit))
     # report.py takes this file's absence, or anything in it, for a failure of the machine itself.
     with open(os.path.join(share, "machine"), "w") as f:
         f.write("\n".join(wrong))

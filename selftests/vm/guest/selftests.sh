@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
-# Every test program in each cell of $CELLS, those of $SHORT in cells with parameters of their own;
-# for the word reload, what only a script can test: loading and unloading. In the first cell clients fight for
-# VRAM for $SOAK_SECONDS seconds, if there are any; who gets how much of so short a time isn't judged.
+# What /guest/plan says: in each cell the programs that stand behind it; in the cell "modules", what only a script can
+# test: loading and unloading. Clients that fight for VRAM do so for $SOAK_SECONDS seconds here; the share each gets
+# of so short a time isn't judged.
 . /guest/lib.sh
 
 DRIVER_PARAMETERS=$PATIENT
@@ -20,32 +20,33 @@ load_result() {
 	return "$loaded"
 }
 
+# test_cell <cell> <program>...
 test_cell() {
 	cell=$1
+	shift
 	load_result "$cell" || return 1
 	# Behind ours, which is the first card then.
 	load_list /modules/vgem.list || return 1
 	wrong=0
-	for test in /tests/*_test; do
-		case $cell in
-		*=*) case " $SHORT " in *" ${test##*/} "*) ;; *) continue ;; esac ;;
-		esac
-		[ -x "$test" ] || continue
-		run_tap "$cell" "$test" || wrong=1
+	for program in "$@"; do
+		if [ "$program" = soak ]; then
+			run_tap "$cell" /bin/soak --seconds "$SOAK_SECONDS" || wrong=1
+		else
+			run_tap "$cell" /tests/"$program" || wrong=1
+		fi
 	done
-	[ -z "$SOAK_SECONDS" ] || run_tap "$cell" /bin/soak --seconds "$SOAK_SECONDS" || wrong=1
-	SOAK_SECONDS=
 	rmmod vgem && unload_pagoda || wrong=1
 	return "$wrong"
 }
 
 failed=0
-for word in $CELLS; do
-	if [ "$word" = reload ]; then
-		TEST_TIMEOUT=2400 run_tap modules /guest/reload.sh || failed=1
+while read -r cell programs <&3; do
+	if [ "$cell" = modules ]; then
+		run_tap modules /guest/reload.sh || failed=1
 	else
-		test_cell "$word" || failed=1
+		# shellcheck disable=SC2086
+		test_cell "$cell" $programs || failed=1
 	fi
-done
+done 3< /guest/plan
 kmemleak_scan || failed=1
 exit "$failed"

@@ -20,15 +20,15 @@ DRIVER_PARAMETERS=$PATIENT
 mkdir -p $kept
 failed=0
 umount /out && echo "$device" > $driver/unbind || failed=1
-for cell in $CELLS; do
+while read -r cell _ <&3; do
 	[ "$failed" = 0 ] || break
 	load_cell "$cell" vram_mb=65 aperture_mb=512 engines=2 || { failed=1; break; }
-	/tests/suspend_test > "$kept/$cell.suspend_test.tap"
+	/tests/suspend_test 3<&- > "$kept/$cell.suspend_test.tap"
 	status=$?
 	echo "$status" > "$kept/$cell.suspend_test.status"
 	[ "$status" = 0 ] || failed=1
 	unload_pagoda || failed=1
-done
+done 3< /guest/plan
 echo "$device" > $driver/bind
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000 out /out
 cp $kept/* /out/
