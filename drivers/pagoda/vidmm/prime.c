@@ -8,9 +8,10 @@
  *	told of moves	what they map is brought to system memory and may leave again; they
  *			are told before (pagoda_prime_moves()), and their fences in the
  *			reservation order what they still do and what the move does
- *	all others	attaching pins it in system memory until they detach; TTM's count
- *			of pins is ours alone then. Bytes are charged to who made the
- *			allocation, up to a limit
+ *	all others	it is pinned in system memory as long as they have it mapped, on
+ *			older kernels from attaching to detaching; TTM's count of pins is ours
+ *			alone then. Bytes are charged to the client that made the allocation,
+ *			up to a limit
  *
  * Which ones are which is decided by the dma-buf core.
  *
@@ -124,9 +125,12 @@ static void prime_bo_unpin(struct pagoda_bo *bo)
 	prime_uncharge(bo);
 }
 
+/* The core takes -EBUSY for content that is kept from importers for good, and warns. */
 static int prime_pin(struct dma_buf_attachment *attach)
 {
-	return prime_bo_pin(prime_bo(attach->dmabuf));
+	int ret = prime_bo_pin(prime_bo(attach->dmabuf));
+
+	return ret == -EBUSY ? -EAGAIN : ret;
 }
 
 static void prime_unpin(struct dma_buf_attachment *attach)
