@@ -425,7 +425,7 @@ static void reset_leaves_the_dead(struct kunit *test)
 	pagoda_rig_close(dead);
 	discarded = atomic64_read(&rig->vidmm->stats.discarded);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	/* The rebuild comes to it, and waits for the fence as all paging after it. */
+	/* The rebuild leaves it out; what its end told the device waits for the fence. */
 	schedule_timeout_uninterruptible(HZ / 10 ?: 1);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);

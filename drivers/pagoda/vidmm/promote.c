@@ -63,14 +63,9 @@ static bool promote_waits(const struct pagoda_bo *bo)
 	return !RB_EMPTY_NODE(&bo->promote.node);
 }
 
-/*
- * TTM gives what is busy when it is closed a reference until it is idle: who finds it then must
- * not get it VRAM, which nobody would take from it any more.
- */
 static bool promote_is_wanted(const struct pagoda_bo *bo)
 {
-	return bo->vidmm->promotion.period && !bo->ttm.deleted && bo->resident &&
-	       !READ_ONCE(bo->released) &&
+	return bo->vidmm->promotion.period && bo->resident && !READ_ONCE(bo->released) &&
 	       bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && !pagoda_bo_is_in_vram(bo) &&
 	       !pagoda_bo_is_offered(bo) && !bo->ttm.pin_count &&
 	       bo->ttm.type == ttm_bo_type_device;
@@ -168,7 +163,10 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 	return found;
 }
 
-/* Whether it is worth while to lock it. Who has no reference any more is leaving. */
+/*
+ * Whether it is worth while to lock it. Without a reference it is being freed, maybe only when it
+ * is idle: VRAM that it got would never be taken from it.
+ */
 static bool promote_take(struct pagoda_bo *bo, u64 room)
 {
 	return bo->ttm.base.size <= room && kref_get_unless_zero(&bo->ttm.base.refcount);

@@ -117,18 +117,17 @@ static void rebuild_blame(struct pagoda_bo *bo)
 
 static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
 {
-	/* Who is only waited for until he can be freed isn't seen, nor moved (ttm.c). */
-	bool seen = !bo->ttm.deleted, stale, clear;
+	bool stale, clear;
 	int ret;
 
 	pagoda_suspend_kept(bo);
-	stale = seen && pagoda_lost_is_stale(bo);
+	stale = pagoda_lost_is_stale(bo);
 	ret = stale ? pagoda_offer_drop(bo) : 0;
 	if (ret)
 		return ret;
-	stale = seen && pagoda_lost_is_stale(bo);
+	stale = pagoda_lost_is_stale(bo);
 	/* Or what cleared it was given up. */
-	clear = stale || (seen && READ_ONCE(bo->unclean));
+	clear = stale || READ_ONCE(bo->unclean);
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)
 		ret = rebuild_mappings(vidmm, bo);
@@ -155,7 +154,10 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 	struct pagoda_bo *bo;
 
 	xa_lock(&vidmm->bos);
-	/* Who has no reference any more is leaving, and needs nothing for that. */
+	/*
+	 * An allocation without a reference is being freed, maybe later, when it is idle. It is
+	 * not to be moved nor seen any more, and needs no mapping on a device that was reset.
+	 */
 	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
 	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
 		bo = xa_find_after(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);

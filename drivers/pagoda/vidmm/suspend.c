@@ -67,13 +67,10 @@ static int suspend_evict(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* Who is only waited for until he can be freed is waited for. */
 static int suspend_leave(struct pagoda_bo *bo)
 {
 	int ret;
 
-	if (bo->ttm.deleted)
-		return 0;
 	/* What the CPU sees in a window isn't in VRAM. */
 	if (!suspend_must_leave(bo))
 		return pagoda_swizzle_release(bo);
