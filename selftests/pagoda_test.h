@@ -70,7 +70,7 @@ static inline uint64_t test_settled(int fd, uint32_t segment,
 		answer = ask(fd, segment);
 		if (answer == expected)
 			break;
-		usleep(10000);
+		usleep(1000);
 	} while (pagoda_now() < end);
 	return answer;
 }
