@@ -4,6 +4,7 @@
  * or left alone while jobs need it.
  */
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 #include "submit_client.h"
 
@@ -312,16 +313,37 @@ static int submit_between(struct client *client, uint32_t in, uint64_t in_point,
 	return pagoda_submit_args(client->fd, &args);
 }
 
-/* A context goes with jobs that run and jobs that wait for those; each of them is over then. */
+/* Lets the job of client_hang() end once the thread that destroys its context or VM sleeps. */
+struct release {
+	pthread_t thread;
+	struct client *client;
+	atomic_int destroys;
+	bool asleep;
+};
+
+static void *release_run(void *arg)
+{
+	struct release *release = arg;
+
+	release->asleep = test_sleeps_in(&release->destroys, "SD");
+	__atomic_store_n(client_word(release->client), 2, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * A context goes with jobs that run and jobs that wait for those; each of them is over then.
+ * submit_test.c has the same of a job that hangs.
+ */
 TEST_F(input, destroyed_while_it_runs)
 {
 	struct client one;
+	struct release release = { .client = &one };
 	uint32_t n;
 	int ret = 0;
 
 	ASSERT_EQ(0, client_open(&one, self->fd, 0));
-	pagoda_forever(&one.program, 0);
-	ASSERT_EQ(0, client_submit(&one, NULL, 0));
+	ASSERT_EQ(0, client_hang(&one, false));
+	ASSERT_EQ(0, client_hangs(&one));
 	/* A slow machine may find that it hangs before all of them are there. */
 	for (n = 0; n < 50 && !ret; n++) {
 		ret = pagoda_submit(self->fd, one.context, 0, 0, NULL, 0, one.syncobj,
@@ -330,11 +352,15 @@ TEST_F(input, destroyed_while_it_runs)
 	}
 	EXPECT_TRUE(!ret || ret == -ECANCELED);
 	EXPECT_REFUSED(EBUSY, pagoda_vm_destroy(self->fd, one.vm.vm));
+	ASSERT_EQ(0, pthread_create(&release.thread, NULL, release_run, &release));
+	atomic_store(&release.destroys, syscall(SYS_gettid));
 	ASSERT_EQ(0, pagoda_context_destroy(self->fd, one.context));
 	EXPECT_REFUSED(ENOENT, pagoda_context_destroy(self->fd, one.context));
 	EXPECT_REFUSED(ENOENT, pagoda_submit(self->fd, one.context, 0, 0, NULL, 0, 0, 0));
 	ASSERT_EQ(0, pagoda_vm_destroy(self->fd, one.vm.vm));
 	EXPECT_EQ(0, client_wait(&one));
+	pthread_join(release.thread, NULL);
+	EXPECT_TRUE(release.asleep);
 	munmap(one.program.memory, CODE_SIZE);
 	pagoda_store(&self->client.program, self->at, 3);
 	EXPECT_EQ(0, client_run(&self->client, NULL, 0));

@@ -111,19 +111,19 @@ static inline uint64_t test_round_up(uint64_t size, uint64_t unit)
 }
 
 /*
- * A thread is about to call something in which it sleeps until somebody wakes it: true once it
- * does. It says who it is right before the call, and nothing else of it may sleep after that: so
- * several are started one after another, that none of them waits for another's lock.
+ * Waits until @thread, 0 until the thread stores its number there, sleeps in one of @states of
+ * proc(5): true once the thread does.
  */
-static inline bool test_asleep(const atomic_int *thread)
+static inline bool test_sleeps_in(const atomic_int *thread, const char *states)
 {
 	int64_t end = pagoda_now() + TEST_PATIENCE;
 	char path[64], line[256], *state = NULL;
 	FILE *file;
+	bool sleeps;
 
 	do {
 		usleep(1000);
-		state = NULL;
+		sleeps = false;
 		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(thread));
 		file = atomic_load(thread) ? fopen(path, "r") : NULL;
 		if (!file)
@@ -131,8 +131,19 @@ static inline bool test_asleep(const atomic_int *thread)
 		/* Behind the name, which may have any characters. */
 		state = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 		fclose(file);
-	} while ((!state || strncmp(state, ") S", 3)) && pagoda_now() < end);
-	return state && !strncmp(state, ") S", 3);
+		sleeps = state && state[1] == ' ' && state[2] && strchr(states, state[2]);
+	} while (!sleeps && pagoda_now() < end);
+	return sleeps;
+}
+
+/*
+ * The same of a call that can be interrupted. The thread stores its number right before the call,
+ * and must not sleep in anything else after that: so several threads are started one after
+ * another, that none of them waits for another's lock.
+ */
+static inline bool test_asleep(const atomic_int *thread)
+{
+	return test_sleeps_in(thread, "S");
 }
 
 /*

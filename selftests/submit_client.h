@@ -84,6 +84,58 @@ static inline int client_run(struct client *client, const uint32_t *handles, uin
 	return ret ? ret : client_wait(client);
 }
 
+/*
+ * A word at the end of the code: tells that the program has begun, or what a WAIT waits for.
+ * Programs don't get that long.
+ */
+static inline uint64_t *client_word(const struct client *client)
+{
+	return (uint64_t *)(client->program.memory + CODE_SIZE) - 1;
+}
+
+static inline uint64_t client_word_address(const struct client *client)
+{
+	return client->program.address + CODE_SIZE - sizeof(uint64_t);
+}
+
+/* A WAIT until client_word() reaches a value; @word is the address. */
+static inline void client_append_wait(struct client *client, uint64_t word, uint64_t value)
+{
+	struct virtio_pagoda_wait *wait = PAGODA_COMMAND(&client->program, WAIT, wait, 0);
+
+	wait->address = htole64(word);
+	wait->value = htole64(value);
+}
+
+/*
+ * Submits a program that doesn't end: @busy, it keeps its engine busy; otherwise it waits for
+ * 2 in client_word().
+ */
+static inline int client_hang(struct client *client, bool busy)
+{
+	uint64_t word = client_word_address(client);
+
+	pagoda_store(&client->program, word, 1);
+	if (busy)
+		pagoda_forever(&client->program, 0);
+	else
+		client_append_wait(client, word, 2);
+	return client_submit(client, NULL, 0);
+}
+
+/* Returns when the program of client_hang() has begun: 0, or -ETIME. */
+static inline int client_hangs(const struct client *client)
+{
+	int64_t end = pagoda_now() + LIMIT;
+
+	while (!__atomic_load_n(client_word(client), __ATOMIC_ACQUIRE)) {
+		if (pagoda_now() > end)
+			return -ETIME;
+		usleep(1000);
+	}
+	return 0;
+}
+
 /* Begins anew: nothing of the code is being executed. */
 static inline void client_rewind(struct client *client)
 {

@@ -430,22 +430,35 @@ TEST_F(submit, faults_cost_the_guilty)
 	munmap(map, self->dev.page);
 }
 
+/* One guilty client stays until its job is over, another has destroyed its context. */
 TEST_F(submit, hangs_cost_the_guilty)
 {
 	struct drm_pagoda_context_state state;
 	uint64_t at = client_data(&self->client, 0), *map;
-	struct client bad;
-	uint32_t handle;
+	struct client bad, destroyed;
+	uint32_t handle, n;
+	int ret = 0;
 
 	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
 					   PAGODA_IN_VRAM, &handle));
 	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
 	map = pagoda_map(self->fd, handle, self->dev.page);
 	ASSERT_EQ(0, client_open(&bad, self->fd, 0));
-	pagoda_forever(&bad.program, 0);
-	ASSERT_EQ(0, client_submit(&bad, NULL, 0));
+	ASSERT_EQ(0, client_open(&destroyed, self->fd, self->dev.info.num_engines - 1));
+	ASSERT_EQ(0, client_hang(&bad, true));
+	ASSERT_EQ(0, client_hang(&destroyed, false));
+	/* A slow machine may find that the first hangs before all of them are there. */
+	for (n = 0; n < 50 && !ret; n++) {
+		ret = client_submit(&destroyed, NULL, 0);
+		destroyed.point -= !!ret;
+	}
+	EXPECT_TRUE(!ret || ret == -ECANCELED);
 	pagoda_store(&self->client.program, at, 5);
 	ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+	ASSERT_EQ(0, pagoda_context_destroy(self->fd, destroyed.context));
+	ASSERT_EQ(0, pagoda_vm_destroy(self->fd, destroyed.vm.vm));
+	EXPECT_EQ(0, client_wait(&destroyed));
+	munmap(destroyed.program.memory, CODE_SIZE);
 	ASSERT_EQ(0, client_wait(&self->client));
 	EXPECT_EQ(5, map[0]);
 	ASSERT_EQ(0, client_wait(&bad));
@@ -457,37 +470,42 @@ TEST_F(submit, hangs_cost_the_guilty)
 	munmap(map, self->dev.page);
 }
 
+/* The first of an engine says that it hangs when its program has begun. */
+static void hang_until_killed(const struct test_device *dev, uint32_t number, int hanging)
+{
+	uint32_t engines = dev->info.num_engines;
+	struct client client;
+
+	if (client_open(&client, pagoda_open(), number % engines) ||
+	    client_hang(&client, number % 2 == 0) || (number < engines && client_hangs(&client)))
+		_exit(1);
+	test_say(hanging);
+	pause();
+}
+
 TEST_F(submit, killed_while_hanging)
 {
 	int status, hanging;
+	pid_t pids[4];
 	int64_t began;
 	uint32_t n;
-	pid_t pid;
 
-	pid = test_fork(&hanging);
-	ASSERT_LE(0, pid);
-	if (!pid) {
-		struct client children[4];
-
-		for (n = 0; n < ARRAY_SIZE(children); n++) {
-			if (client_open(&children[n], pagoda_open(),
-					n % self->dev.info.num_engines))
-				_exit(1);
-			pagoda_forever(&children[n].program, 0);
-			if (client_submit(&children[n], NULL, 0))
-				_exit(1);
-		}
-		test_say(hanging);
-		pause();
+	/* Processes of their own: all of them end at once. */
+	for (n = 0; n < ARRAY_SIZE(pids); n++) {
+		pids[n] = test_fork(&hanging);
+		ASSERT_LE(0, pids[n]);
+		if (!pids[n])
+			hang_until_killed(&self->dev, n, hanging);
+		EXPECT_TRUE(test_heard(hanging));
+		close(hanging);
 	}
-	EXPECT_TRUE(test_heard(hanging));
-	close(hanging);
-	/* Most of the time the engines have the first jobs by now. */
-	usleep(200000);
 	began = pagoda_now();
-	kill(pid, SIGKILL);
-	ASSERT_EQ(pid, waitpid(pid, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
+	for (n = 0; n < ARRAY_SIZE(pids); n++)
+		kill(pids[n], SIGKILL);
+	for (n = 0; n < ARRAY_SIZE(pids); n++) {
+		ASSERT_EQ(pids[n], waitpid(pids[n], &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
 	/* A job may run some seconds; what stood behind it never began. */
 	EXPECT_GT(LIMIT, pagoda_now() - began);
 	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
