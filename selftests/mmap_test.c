@@ -135,11 +135,12 @@ TEST_F(map, survives_moves)
 	uint64_t words = self->size / 8, state = SEED, wrong = 0, turns = 0;
 	uint64_t *map = (void *)self->map;
 	uint64_t *shadow = calloc(words, 8);
-	int64_t end = pagoda_now() + 3 * PAGODA_SEC;
+	int64_t end = pagoda_now() + TEST_MOVES_LIMIT;
 
 	ASSERT_NE(NULL, shadow);
 	ASSERT_EQ(0, pthread_create(&mover.thread, NULL, test_mover_run, &mover));
-	while (pagoda_now() < end || (mover.moves < 20 && !mover.error)) {
+	ASSERT_EQ(0, test_give_way());
+	while (test_mover_goes_on(&mover, end)) {
 		uint64_t at = pagoda_random(&state) % words, value = pagoda_random(&state);
 
 		wrong += __atomic_load_n(&map[at], __ATOMIC_SEQ_CST) != shadow[at];
@@ -154,7 +155,7 @@ TEST_F(map, survives_moves)
 	EXPECT_EQ(0, wrong);
 	EXPECT_EQ(0, memcmp(shadow, self->map, self->size));
 	EXPECT_EQ(0, mover.error);
-	EXPECT_LE(20, mover.moves);
+	EXPECT_LE(TEST_MOVES_LEAST, mover.moves);
 	TH_LOG("%u moves, %llu accesses", mover.moves, (unsigned long long)turns);
 	free(shadow);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -187,7 +188,14 @@ static inline int test_child_status(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-/* A thread that moves an allocation in and out of VRAM, some of the time without a rest. */
+/*
+ * A thread that moves an allocation in and out of VRAM, some of the time without a rest.
+ * TEST_MOVES are enough, TEST_MOVES_LEAST are needed on machines that are too slow for more.
+ */
+#define TEST_MOVES		100
+#define TEST_MOVES_LEAST	20
+#define TEST_MOVES_LIMIT	(3 * PAGODA_SEC)
+
 struct test_mover {
 	pthread_t thread;
 	int fd;
@@ -210,6 +218,27 @@ static inline void *test_mover_run(void *data)
 		m->moves++;
 	}
 	return NULL;
+}
+
+/*
+ * A thread that never sleeps lets threads that wake up run at once: otherwise each move waits for
+ * the thread's time slice several times. Threads that are created afterwards inherit this.
+ */
+static inline int test_give_way(void)
+{
+	struct sched_param param = {};
+
+	return sched_setscheduler(0, SCHED_IDLE, &param);
+}
+
+/* Whether what happens beside the moves goes on; @end: TEST_MOVES_LIMIT after the first. */
+static inline bool test_mover_goes_on(const struct test_mover *m, int64_t end)
+{
+	unsigned int moves = __atomic_load_n(&m->moves, __ATOMIC_RELAXED);
+
+	if (m->error)
+		return false;
+	return moves < TEST_MOVES_LEAST || (moves < TEST_MOVES && pagoda_now() < end);
 }
 
 #endif

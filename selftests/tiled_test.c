@@ -270,9 +270,10 @@ TEST_F(tiled, live_mapping)
 	ASSERT_EQ(0, pagoda_make_resident(self->fd, handles, count, 0, 0, NULL));
 	words = size / 8;
 	ASSERT_EQ(0, pthread_create(&mover.thread, NULL, test_mover_run, &mover));
+	ASSERT_EQ(0, test_give_way());
 	ASSERT_EQ(0, pthread_create(&thief.thread, NULL, steal_loop, &thief));
-	end = pagoda_now() + 3 * PAGODA_SEC;
-	while (pagoda_now() < end || (mover.moves < 20 && !mover.error)) {
+	end = pagoda_now() + TEST_MOVES_LIMIT;
+	while (test_mover_goes_on(&mover, end)) {
 		uint64_t at = pagoda_random(&state) % words, value = pagoda_random(&state);
 
 		wrong += __atomic_load_n(&map[at], __ATOMIC_SEQ_CST) != shadow[at];
@@ -290,7 +291,7 @@ TEST_F(tiled, live_mapping)
 	EXPECT_EQ(0, thief.wrong);
 	EXPECT_EQ(0, memcmp(shadow, map, size));
 	EXPECT_EQ(0, mover.error);
-	EXPECT_LE(20, mover.moves);
+	EXPECT_LE(TEST_MOVES_LEAST, mover.moves);
 	TH_LOG("%u moves, %llu accesses, %llu of the thief", mover.moves,
 	       (unsigned long long)turns, (unsigned long long)thief.turns);
 	for (n = 0; n < count; n++)
