@@ -258,10 +258,12 @@ TEST_F(evict, closed_in_flight)
 {
 	uint64_t size = self->dev.vram.size / 8, key;
 	int64_t end = pagoda_now() + WORK_LIMIT;
-	uint32_t round, handle, kept;
+	uint32_t round, handle, kept, enough = 8 * variant->percent / 100, moving = 0;
 	uint8_t *map;
 
-	for (round = 0; round < 24 * variant->percent / 100 && pagoda_now() < end; round++) {
+	/* Until enough allocations were seen to move when they were closed. */
+	for (round = 0; moving < enough && (!moving || pagoda_now() < end); round++) {
+		ASSERT_GT(1000, round);
 		key = pagoda_key(SEED, round, 9);
 		ASSERT_EQ(0, pagoda_create_vram(self->fd, size, &handle));
 		ASSERT_EQ(0, pagoda_create_vram(self->fd, size, &kept));
@@ -270,6 +272,7 @@ TEST_F(evict, closed_in_flight)
 		pagoda_fill(map, key, 0, size);
 		ASSERT_EQ(0, make_resident_retry(self->fd, &handle, 1));
 		ASSERT_EQ(0, pagoda_evict(self->fd, &handle, 1, 0, 0));
+		moving += pagoda_wait(self->fd, handle, 0) == -ETIME;
 		ASSERT_EQ(0, pagoda_close(self->fd, handle));
 		ASSERT_EQ(0, make_resident_retry(self->fd, &kept, 1));
 		EXPECT_EQ(-1, pagoda_check(map, key, 0, size));
