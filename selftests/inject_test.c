@@ -197,10 +197,25 @@ FIXTURE_TEARDOWN(slow)
 }
 
 /*
- * What is only true until a copy is done is looked for again and again: who gets no processor for a
- * while comes too late to see it. Where it is never true nobody ever sees it.
+ * What is only true until a copy is done is looked for again and again, each time of a slower
+ * device: a thread that gets no processor for a while comes too late to see it. Where it is never
+ * true it is never seen.
  */
 #define ATTEMPTS	40
+#define FIRST_DELAY_US	30000u
+/* Well below what the driver gives the device at least, so that it isn't reset. */
+#define LAST_DELAY_US	500000u
+
+static int slow_down(uint32_t attempt)
+{
+	uint32_t us = FIRST_DELAY_US << (attempt < 5 ? attempt : 5);
+	char rule[64];
+	int ret = rule_write("clear");
+
+	snprintf(rule, sizeof(rule), "queue=paging action=delay us=%u",
+		 us < LAST_DELAY_US ? us : LAST_DELAY_US);
+	return ret ? ret : rule_write(rule);
+}
 
 static bool is_under_way(struct _test_data_slow *self, uint64_t point)
 {
@@ -217,10 +232,8 @@ TEST_F(slow, nobody_waits_in_the_call)
 	uint64_t point = 0;
 	uint32_t n;
 
-	/* Half of what the driver gives the device at least, so that it isn't reset. */
-	ASSERT_EQ(0, rule_write("clear"));
-	ASSERT_EQ(0, rule_write("queue=paging action=delay us=500000"));
 	for (n = 0; n < ATTEMPTS && !(in && out); n++) {
+		ASSERT_EQ(0, slow_down(n));
 		ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, self->syncobj,
 						  ++point, &args));
 		in |= is_under_way(self, point) && args.pending;
@@ -239,14 +252,23 @@ TEST_F(slow, nobody_waits_in_the_call)
 TEST_F(slow, faults_wait_for_the_copy)
 {
 	uint8_t *map = pagoda_map(self->dev.fd, self->handle, PAGODA_MIB);
+	bool in = false, out = false;
+	uint32_t n;
 
 	ASSERT_NE(NULL, map);
-	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, 0, 0, NULL));
-	PAGODA_PROVES(C34);
-	EXPECT_EQ(-1, pagoda_check(map, SEED, 0, PAGODA_MIB));
-	ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, 0, 0, NULL));
-	ASSERT_EQ(0, pagoda_evict(self->dev.fd, &self->handle, 1, 0, 0));
-	EXPECT_EQ(-1, pagoda_check(map, SEED, 0, PAGODA_MIB));
+	for (n = 0; n < ATTEMPTS && !(in && out); n++) {
+		ASSERT_EQ(0, slow_down(n));
+		ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, 0, 0, NULL));
+		in |= pagoda_wait(self->dev.fd, self->handle, 0) == -ETIME;
+		PAGODA_PROVES(C34);
+		EXPECT_EQ(-1, pagoda_check(map, SEED, 0, PAGODA_MIB));
+		ASSERT_EQ(0, pagoda_make_resident(self->dev.fd, &self->handle, 1, 0, 0, NULL));
+		ASSERT_EQ(0, pagoda_evict(self->dev.fd, &self->handle, 1, 0, 0));
+		out |= pagoda_wait(self->dev.fd, self->handle, 0) == -ETIME;
+		EXPECT_EQ(-1, pagoda_check(map, SEED, 0, PAGODA_MIB));
+	}
+	EXPECT_TRUE(in);
+	EXPECT_TRUE(out);
 	munmap(map, PAGODA_MIB);
 }
 
@@ -381,6 +403,7 @@ TEST_F(slow, flushed_before_the_point)
 
 	ASSERT_NE(NULL, map);
 	for (n = 1; n <= ATTEMPTS && !waited; n++) {
+		ASSERT_EQ(0, slow_down(n - 1));
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, self->handle));
 		before = test_executed("READ_PHYSICAL");
 		ASSERT_EQ(0, pagoda_evict(self->dev.fd, &self->handle, 1, self->syncobj, n));
