@@ -532,13 +532,14 @@ TEST_F(residency, aperture_is_not_filled)
 TEST_F(residency, aperture_limit)
 {
 	uint64_t size = self->dev.aperture.size / 8;
-	uint32_t handles[12], n;
+	/* One more than fits. */
+	uint32_t handles[9], n;
 	void *map;
 
 	if (self->dev.aperture.size > 512 * PAGODA_MIB)
 		SKIP(return, "an aperture of %llu MiB needs too much memory here",
 		     (unsigned long long)(self->dev.aperture.size / PAGODA_MIB));
-	for (n = 0; n < 12; n++) {
+	for (n = 0; n < ARRAY_SIZE(handles); n++) {
 		ASSERT_EQ(0, create_placed(self->fd, size, PHYSICAL,
 					   PAGODA_IN_APERTURE, 0, 0, 0, &handles[n]));
 		map = pagoda_map(self->fd, handles[n], size);
@@ -546,13 +547,15 @@ TEST_F(residency, aperture_limit)
 		pagoda_fill(map, pagoda_key(SEED, n, 1), 0, size);
 		munmap(map, size);
 	}
-	for (n = 0; n < 24; n++) {
-		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handles[n % 12]));
-		EXPECT_EQ(DRM_PAGODA_SEGMENT_APERTURE, pagoda_where(self->fd, handles[n % 12]));
+	for (n = 0; n < 2 * ARRAY_SIZE(handles); n++) {
+		uint32_t handle = handles[n % ARRAY_SIZE(handles)];
+
+		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
+		EXPECT_EQ(DRM_PAGODA_SEGMENT_APERTURE, pagoda_where(self->fd, handle));
 		PAGODA_PROVES(C68);
 		EXPECT_GE(self->dev.aperture.size, aperture_mapped(self->fd));
 	}
-	for (n = 0; n < 12; n++) {
+	for (n = 0; n < ARRAY_SIZE(handles); n++) {
 		map = pagoda_map(self->fd, handles[n], size);
 		ASSERT_NE(NULL, map);
 		EXPECT_EQ(-1, pagoda_check(map, pagoda_key(SEED, n, 1), 0, size));
