@@ -23,7 +23,8 @@ help:
 	@echo 'make check            what each commit is held to; ends with the number passed and failed'
 	@echo 'make check-long       everything: all modes on all kernels, soak, an hour of fuzzing'
 	@echo 'make quick            in minutes: what the change since HEAD~1 concerns'
-	@echo 'make modules          build pagoda.ko and pagoda_vgpu.ko; KDIR=kernel headers (default: newest Debian 6.12)'
+	@echo 'make modules          build pagoda.ko and pagoda_vgpu.ko; KDIR=kernel headers (default: newest Debian 6.12),'
+	@echo '                      CC=compiler (default: what the headers want)'
 	@echo 'make kunit            KUnit suites under User-Mode Linux, sanitizers on; FILTER=glob; KERNEL=6.12: one processor'
 	@echo 'make selftests        the user-space tests on the stock kernel, in QEMU; FILTER=glob CELLS=modes'
 	@echo 'make matrix           these tests in all update modes, with and without device MMU and VRAM the CPU can reach'
@@ -56,10 +57,12 @@ check-long:
 quick:
 	@$(VM)/quick.sh
 
-# Other headers than the default need no set-up, and no Debian.
+# Other headers than the default need no set-up, and no Debian. CC counts only on make's command line: the
+# environment's is for programs.
 modules: $(if $(KDIR),,setup)
-	@if [ -z '$(KDIR)' ]; then . out/rig.env; fi; \
-		dir=$$($(VM)/modules.sh "$${STOCK_KDIR:-$(KDIR)}") && ls -l $$dir/*.ko
+	@kdir='$(KDIR)'; [ "$$kdir" ] || { . out/rig.env; kdir=$$STOCK_KDIR; }; \
+		dir=$$($(VM)/modules.sh "$$kdir" $(foreach v,CC LLVM,$(and $(filter command,$(origin $v)),$($v),$v='$($v)'))) && \
+		ls -l "$$dir"/*.ko
 
 kunit: setup
 	@$(VM)/kunit.sh

@@ -7,6 +7,9 @@
 #
 # The folder is named after the kernel's release if nothing else is said, and printed.
 # Checksums instead of times decide what is copied: make rebuilds only what changed.
+#
+# A module of three lines is built first: where headers want a compiler that isn't installed, have flags that
+# the compiler doesn't know, or bring tools that need a newer C library, one line says so.
 . "$(dirname "$0")/lib.sh"
 
 kdir=${1:?kernel headers or build folder}
@@ -19,10 +22,41 @@ if [[ ${1:-} == --stage ]]; then
 	shift 2
 fi
 
+# Prints the first program of CC, as the headers' Makefile has it, that isn't installed: CC may be ccache and a compiler.
+missing_compiler() {
+	local word words
+	read -ra words <<<"$(sed -n 's/^PAGODA_CC=//p' "$1" | head -n 1)"
+	for word in "${words[@]}"; do
+		[[ $word == -* ]] || command -v "$word" >/dev/null || { echo "$word"; return; }
+	done
+}
+
+# Ends the script with one line where these headers can't build a module: try_headers <make argument>...
+try_headers() {
+	local dir=$stage.probe log=$LOGS/headers.${stage##*/}.log missing made why
+	mkdir -p "$dir"
+	# shellcheck disable=SC2016 # $(CC) is for make
+	printf '%s\n' '$(info PAGODA_CC=$(CC))' 'obj-m := probe.o' >"$dir/Kbuild"
+	printf '%s\n' '#include <linux/module.h>' 'MODULE_DESCRIPTION("Tries the headers");' \
+		'MODULE_LICENSE("GPL");' >"$dir/probe.new"
+	# An unchanged source keeps its time, so that make has nothing to do.
+	cmp -s "$dir/probe.new" "$dir/probe.c" || mv "$dir/probe.new" "$dir/probe.c"
+	LC_ALL=C make -C "$kdir" M="$dir" "$@" modules >"$log" 2>&1 && return
+
+	missing=$(missing_compiler "$log")
+	if [[ $missing && " $*" == *" CC="* ]]; then die "CC=$missing is not installed"; fi
+	[[ ! $missing ]] || die "these headers want $missing, which is not installed: install it, or pass CC=..."
+	made=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="\?\([^"]*\)"\?$/\1/p' "$kdir/include/config/auto.conf" || true)
+	# The compiler's or loader's own words come before make's, which only name a file.
+	why=$(grep -m 1 -iE 'error:|not found|no such' "$log" || grep -m 1 -F '***' "$log" || tail -n 1 "$log")
+	die "no module can be built with these headers (made with ${made:-an unknown compiler}) here: $why ($log)"
+}
+
 mkdir -p "$stage"
 # Two steps of a check may want the same modules: the second finds them made.
 exec 8>"$stage.lock"
 flock 8
+try_headers "$@"
 rsync -rc --delete --exclude='*.o' --exclude='*.o.d' --exclude='.*' --exclude='*.ko' --exclude='*.mod' \
 	--exclude='*.mod.c' --exclude=modules.order --exclude=Module.symvers \
 	"$TOP/Kbuild" "$TOP/Kconfig" "$TOP/include" "$TOP/drivers" "$TOP/kunit" "$stage/"
