@@ -34,14 +34,14 @@ missing_compiler() {
 # Ends the script with one line where these headers can't build a module: try_headers <make argument>...
 try_headers() {
 	local dir=$stage.probe log=$LOGS/headers.${stage##*/}.log missing made why
+	# Once for each folder, arguments and configuration.
+	[[ ! $dir/ready -nt $kdir/include/config/auto.conf || $(<"$dir/ready") != "$*" ]] || return 0
 	mkdir -p "$dir"
 	# shellcheck disable=SC2016 # $(CC) is for make
 	printf '%s\n' '$(info PAGODA_CC=$(CC))' 'obj-m := probe.o' >"$dir/Kbuild"
 	printf '%s\n' '#include <linux/module.h>' 'MODULE_DESCRIPTION("Tries the headers");' \
-		'MODULE_LICENSE("GPL");' >"$dir/probe.new"
-	# An unchanged source keeps its time, so that make has nothing to do.
-	cmp -s "$dir/probe.new" "$dir/probe.c" || mv "$dir/probe.new" "$dir/probe.c"
-	LC_ALL=C make -C "$kdir" M="$dir" "$@" modules >"$log" 2>&1 && return
+		'MODULE_LICENSE("GPL");' >"$dir/probe.c"
+	LC_ALL=C make -C "$kdir" M="$dir" "$@" modules >"$log" 2>&1 && { echo "$*" >"$dir/ready"; return; }
 
 	missing=$(missing_compiler "$log")
 	if [[ $missing && " $*" == *" CC="* ]]; then die "CC=$missing is not installed"; fi
