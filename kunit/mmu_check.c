@@ -11,6 +11,74 @@ static void *mmu_entry(u32 segment, u64 address, u64 flags, u64 protection, bool
 	return xa_mk_value(value | (protection & 0xfff) << 48);
 }
 
+/* A piece of the plain list: pages that follow each other are quicker found in an array. */
+struct mmu_rig_piece {
+	void *page[512];
+};
+
+static void **rig_page_slot(struct mmu_rig *rig, u32 space, u64 page, bool make)
+{
+	u64 nr = page / ARRAY_SIZE(rig->piece->page);
+
+	if (!rig->piece || rig->piece_space != space || rig->piece_nr != nr) {
+		rig->piece = xa_load(&rig->maps[space], nr);
+		if (!rig->piece && make) {
+			rig->piece = kzalloc(sizeof(*rig->piece), GFP_KERNEL);
+			KUNIT_ASSERT_NOT_NULL(rig->test, rig->piece);
+			xa_store(&rig->maps[space], nr, rig->piece, GFP_KERNEL);
+		}
+		rig->piece_space = space;
+		rig->piece_nr = nr;
+	}
+	return rig->piece ? &rig->piece->page[page % ARRAY_SIZE(rig->piece->page)] : NULL;
+}
+
+/**
+ * mmu_rig_page() - What the plain list has for a page
+ * @rig: Rig
+ * @space: Space
+ * @page: Number of the page
+ *
+ * Return: see mmu_entry(); NULL = nothing is mapped.
+ */
+void *mmu_rig_page(struct mmu_rig *rig, u32 space, u64 page)
+{
+	void **slot = rig_page_slot(rig, space, page, false);
+
+	return slot ? *slot : NULL;
+}
+
+/**
+ * mmu_rig_set_page() - Change the plain list
+ * @rig: Rig
+ * @space: Space
+ * @page: Number of the page
+ * @entry: As mmu_rig_page() will return it
+ */
+void mmu_rig_set_page(struct mmu_rig *rig, u32 space, u64 page, void *entry)
+{
+	void **slot = rig_page_slot(rig, space, page, entry);
+
+	if (slot)
+		*slot = entry;
+}
+
+/**
+ * mmu_rig_forget_pages() - Free the plain list of a space
+ * @rig: Rig
+ * @space: Space
+ */
+void mmu_rig_forget_pages(struct mmu_rig *rig, u32 space)
+{
+	struct mmu_rig_piece *piece;
+	unsigned long nr;
+
+	xa_for_each(&rig->maps[space], nr, piece)
+		kfree(piece);
+	xa_destroy(&rig->maps[space]);
+	rig->piece = NULL;
+}
+
 /**
  * mmu_rig_expect() - Note in the plain list what a map makes
  * @rig: Rig
@@ -39,7 +107,7 @@ void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map
 			entry = mmu_entry(map->extents[i].segment, map->extents[i].address + done,
 					  map->flags, map->driver_protection, false);
 		}
-		xa_store(&rig->maps[space], map->va / MMU_RIG_PAGE + nr, entry, GFP_KERNEL);
+		mmu_rig_set_page(rig, space, map->va / MMU_RIG_PAGE + nr, entry);
 	}
 }
 
@@ -78,7 +146,7 @@ u32 mmu_rig_access(struct mmu_rig *rig, u32 space, u64 va, u32 access, u64 *foun
 
 static void rig_check_page(struct mmu_rig *rig, u32 space, u64 page)
 {
-	void *entry = xa_load(&rig->maps[space], page);
+	void *entry = mmu_rig_page(rig, space, page);
 	u64 value = entry ? xa_to_value(entry) : 0, found, word, size;
 	u64 want = value & GENMASK_ULL(47, 8), va = page * MMU_RIG_PAGE;
 	u32 reason;

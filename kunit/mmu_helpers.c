@@ -302,7 +302,7 @@ void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 	pagoda_space_unlock(rig->spaces[space]);
 	rig_end(rig, cost);
 	for (page = va / MMU_RIG_PAGE; page < (va + size) / MMU_RIG_PAGE; page++)
-		xa_erase(&rig->maps[space], page);
+		mmu_rig_set_page(rig, space, page, NULL);
 }
 
 /**
@@ -316,7 +316,6 @@ void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size)
  */
 int mmu_rig_copy(struct mmu_rig *rig, u32 space, const struct pagoda_space_copy *copies, u32 nr)
 {
-	struct xarray *maps = &rig->maps[space];
 	struct pagoda_pt_update *update;
 	u64 nr_pages, done, page;
 	u32 i;
@@ -330,8 +329,9 @@ int mmu_rig_copy(struct mmu_rig *rig, u32 space, const struct pagoda_space_copy 
 		nr_pages = copies[i].size / MMU_RIG_PAGE;
 		for (done = 0; done < nr_pages; done++) {
 			page = copies[i].dst > copies[i].src ? nr_pages - 1 - done : done;
-			xa_store(maps, copies[i].dst / MMU_RIG_PAGE + page,
-				 xa_load(maps, copies[i].src / MMU_RIG_PAGE + page), GFP_KERNEL);
+			mmu_rig_set_page(rig, space, copies[i].dst / MMU_RIG_PAGE + page,
+					 mmu_rig_page(rig, space,
+						      copies[i].src / MMU_RIG_PAGE + page));
 		}
 	}
 	return 0;
@@ -531,7 +531,7 @@ static void rig_close_space(struct mmu_rig *rig, u32 space)
 	if (!pagoda_space_prepare_close(rig->spaces[space], &update))
 		rig_commit(rig, space, update);
 	pagoda_space_destroy(rig->spaces[space]);
-	xa_destroy(&rig->maps[space]);
+	mmu_rig_forget_pages(rig, space);
 }
 
 static void rig_close(void *data)

@@ -74,7 +74,10 @@ struct mmu_seen {
  * @freed_with: Fence of the last table_free()
  * @unflushed: A window changed since the last flush of windows
  * @encoded: Bytes built since mmu_rig_begin()
- * @maps: What each page of each space should be, see mmu_entry()
+ * @maps: What each page of each space should be, in pieces, see mmu_rig_page()
+ * @piece: The piece that was looked at last; NULL = there is none
+ * @piece_space: Its space
+ * @piece_nr: Its number
  */
 struct mmu_rig {
 	struct kunit *test;
@@ -85,6 +88,9 @@ struct mmu_rig {
 	struct pagoda_mmu *mmu;
 	struct pagoda_space *spaces[MMU_RIG_SPACES];
 	struct xarray maps[MMU_RIG_SPACES];
+	struct mmu_rig_piece *piece;
+	u32 piece_space;
+	u64 piece_nr;
 	struct mmu_pool vram;
 	struct mmu_pool system;
 	struct pagoda_emit emit;
@@ -122,6 +128,9 @@ int mmu_rig_copy(struct mmu_rig *rig, u32 space, const struct pagoda_space_copy 
 void mmu_rig_evict(struct mmu_rig *rig, u32 space, void *cookie);
 int mmu_rig_restore(struct mmu_rig *rig, u32 space);
 void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root);
+void *mmu_rig_page(struct mmu_rig *rig, u32 space, u64 page);
+void mmu_rig_set_page(struct mmu_rig *rig, u32 space, u64 page, void *entry);
+void mmu_rig_forget_pages(struct mmu_rig *rig, u32 space);
 void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map);
 void mmu_rig_check(struct mmu_rig *rig, u32 space, u64 va, u64 size);
 u32 mmu_rig_count(struct mmu_rig *rig, u32 opcode, u32 space);
