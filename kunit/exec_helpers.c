@@ -126,6 +126,7 @@ static int pagoda_exec_test_reset_adapter(void *owner)
 	pagoda_engines_lost(t->engines);
 	if (!t->resume_later)
 		pagoda_engines_resume(t->engines);
+	WRITE_ONCE(t->adapter_ends, t->adapter_ends + 1);
 	return 0;
 }
 
@@ -258,6 +259,15 @@ void pagoda_exec_test_wait_given(struct pagoda_exec_test *t, u32 engine, u64 job
 	u32 tries = 60000;
 
 	while (pagoda_exec_test_stats(t, engine).jobs < jobs && --tries)
+		usleep_range(500, 1000);
+	KUNIT_ASSERT_NE(t->test, 0, tries);
+}
+
+void pagoda_exec_test_wait_reset(struct pagoda_exec_test *t, u32 resets)
+{
+	u32 tries = 60000;
+
+	while (READ_ONCE(t->adapter_ends) < resets && --tries)
 		usleep_range(500, 1000);
 	KUNIT_ASSERT_NE(t->test, 0, tries);
 }

@@ -63,7 +63,8 @@ struct pagoda_exec_test {
 	int adapter_error;
 	bool resume_later;
 	bool answers_late;	/* job 1, which hung, ends well while it resets */
-	u32 adapter_resets;
+	u32 adapter_resets;	/* that it began, */
+	u32 adapter_ends;	/* and ended well */
 
 	/* What should never be. */
 	u32 wrong_image;
@@ -84,6 +85,8 @@ int pagoda_exec_test_wait(struct pagoda_exec_test *t, u32 job);
 bool pagoda_exec_test_is_done(struct pagoda_exec_test *t, u32 job);
 /* Waits until an engine was given @jobs jobs, whatever became of them. */
 void pagoda_exec_test_wait_given(struct pagoda_exec_test *t, u32 engine, u64 jobs);
+/* Waits until the adapter was reset @resets times, and all engines go on. */
+void pagoda_exec_test_wait_reset(struct pagoda_exec_test *t, u32 resets);
 /* Waits until an engine doesn't say anything any more, and has it be so for too long. */
 void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine);
 /*

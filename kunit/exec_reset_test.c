@@ -396,11 +396,14 @@ static void pagoda_exec_reset_nonsense(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_EQ(test, 3, t->job[1].started);
 	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	/* Engines are through one after another: a job of the other one would be lost too. */
+	pagoda_exec_test_wait_reset(t, 1);
 	t->fake[1]->submit_error = -ENOSPC;
 	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
 	KUNIT_EXPECT_EQ(test, 3, t->fake[1]->submits);
 	KUNIT_EXPECT_EQ(test, 2, t->adapter_resets);
+	pagoda_exec_test_wait_reset(t, 2);
 	t->fake[1]->submit_error = 0;
 	/* The owner decides what comes of it, nobody is banned. */
 	for (i = 0; i < 2; i++) {
