@@ -69,10 +69,6 @@ static inline bool gpu_buddy_block_is_split(struct gpu_buddy_block *block)
 #define GPU_BUDDY_TRIM_DISABLE		DRM_BUDDY_TRIM_DISABLE
 #endif
 
-#ifdef PAGODA_HAVE_DMEM
-#include <linux/cgroup_dmem.h>
-#endif
-
 /* ---- TTM: references, pages, devices and pools -------------------------------- */
 
 /*
@@ -219,61 +215,122 @@ static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 
 /* ---- Limits of control groups --------------------------------------------------- */
 
-/**
- * pagoda_dmem_register() - Make a segment a region of the dmem cgroup controller
- * @drm: Device; the region goes when it is released
- * @man: The segment's manager, not used yet. From then on TTM charges the process that moves
- *	an allocation there
- * @name: Region's name, behind the device's
- * @size: Bytes
- *
- * Nothing on kernels without that controller.
- *
- * Context: may sleep and allocate.
- * Return: 0 or a negative error code.
+/*
+ * Without the dmem controller no segment is a region: each function answers as the kernel's
+ * own do where the controller isn't configured. vidmm/dmem.c is the only caller.
  */
-static inline int pagoda_dmem_register(struct drm_device *drm, struct ttm_resource_manager *man,
-				       const char *name, u64 size)
-{
 #ifdef PAGODA_HAVE_DMEM
-#ifdef PAGODA_HAVE_DMEM_INIT
-	const struct dmem_cgroup_init init = { .size = size };
-	struct dmem_cgroup_region *region = drmm_cgroup_register_region(drm, name, &init);
+#include <linux/cgroup_dmem.h>
+
+#ifndef PAGODA_HAVE_DMEM_INIT
+struct dmem_cgroup_ops {
+	int (*reclaim)(struct dmem_cgroup_pool_state *pool, u64 target_bytes, void *priv);
+};
+
+struct dmem_cgroup_init {
+	u64 size;
+	const struct dmem_cgroup_ops *ops;
+	void *reclaim_priv;
+};
+
+#define pagoda_dmem_register_region(init, ...) \
+	dmem_cgroup_register_region((init)->size, __VA_ARGS__)
+
+static inline int ttm_resource_manager_dmem_reclaim(struct dmem_cgroup_pool_state *pool,
+						    u64 target_bytes, void *priv)
+{
+	return -EOPNOTSUPP;
+}
 #else
-	struct dmem_cgroup_region *region = drmm_cgroup_register_region(drm, name, size);
+#define pagoda_dmem_register_region	dmem_cgroup_register_region
 #endif
 
-	if (IS_ERR(region))
-		return PTR_ERR(region);
-	man->cg = region;
+/* Without it protection is that of the whole tree. */
+#ifndef PAGODA_HAVE_DMEM_ANCESTOR
+static inline struct dmem_cgroup_pool_state *
+dmem_cgroup_get_common_ancestor(struct dmem_cgroup_pool_state *a, struct dmem_cgroup_pool_state *b)
+{
+	return NULL;
+}
 #endif
+
+#define pagoda_dmem_region(man)			((man)->cg)
+#define pagoda_dmem_set_region(man, region)	((man)->cg = (region))
+#define pagoda_dmem_of_resource(res)		((res)->css)
+#else
+struct dmem_cgroup_region;
+struct dmem_cgroup_pool_state;
+
+struct dmem_cgroup_ops {
+	int (*reclaim)(struct dmem_cgroup_pool_state *pool, u64 target_bytes, void *priv);
+};
+
+struct dmem_cgroup_init {
+	u64 size;
+	const struct dmem_cgroup_ops *ops;
+	void *reclaim_priv;
+};
+
+static inline __printf(2, 3) struct dmem_cgroup_region *
+pagoda_dmem_register_region(const struct dmem_cgroup_init *init, const char *name, ...)
+{
+	return NULL;
+}
+
+static inline void dmem_cgroup_unregister_region(struct dmem_cgroup_region *region)
+{
+}
+
+static inline int dmem_cgroup_try_charge(struct dmem_cgroup_region *region, u64 size,
+					 struct dmem_cgroup_pool_state **pool,
+					 struct dmem_cgroup_pool_state **limit)
+{
+	*pool = NULL;
 	return 0;
 }
 
-/**
- * pagoda_dmem_allows() - May the current process have more of a segment?
- * @man: The segment's manager
- * @size: Bytes
- *
- * If not, only what its own cgroup has there can make room, which TTM looks for.
- *
- * Context: may sleep and allocate.
- * Return: Whether it may, or there is no limit.
- */
-static inline bool pagoda_dmem_allows(struct ttm_resource_manager *man, u64 size)
+static inline void dmem_cgroup_uncharge(struct dmem_cgroup_pool_state *pool, u64 size)
 {
-#ifdef PAGODA_HAVE_DMEM
-	struct dmem_cgroup_pool_state *pool = NULL, *limit = NULL;
-	int ret = man->cg ? dmem_cgroup_try_charge(man->cg, size, &pool, &limit) : -ENOENT;
-
-	if (!ret)
-		dmem_cgroup_uncharge(pool, size);
-	dmem_cgroup_pool_state_put(limit);
-	return ret != -EAGAIN;
-#else
-	return true;
-#endif
 }
+
+static inline bool dmem_cgroup_state_evict_valuable(struct dmem_cgroup_pool_state *limit,
+						    struct dmem_cgroup_pool_state *pool,
+						    bool ignore_low, bool *hit_low)
+{
+	return true;
+}
+
+static inline struct dmem_cgroup_pool_state *
+dmem_cgroup_get_common_ancestor(struct dmem_cgroup_pool_state *a, struct dmem_cgroup_pool_state *b)
+{
+	return NULL;
+}
+
+static inline void dmem_cgroup_pool_state_put(struct dmem_cgroup_pool_state *pool)
+{
+}
+
+static inline int ttm_resource_manager_dmem_reclaim(struct dmem_cgroup_pool_state *pool,
+						    u64 target_bytes, void *priv)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline struct dmem_cgroup_region *pagoda_dmem_region(struct ttm_resource_manager *man)
+{
+	return NULL;
+}
+
+static inline void pagoda_dmem_set_region(struct ttm_resource_manager *man,
+					  struct dmem_cgroup_region *region)
+{
+}
+
+static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_resource *res)
+{
+	return NULL;
+}
+#endif
 
 /* ---- The scheduler -------------------------------------------------------------- */
 

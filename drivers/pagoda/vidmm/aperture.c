@@ -19,6 +19,7 @@
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 #include <pagoda/virtio.h>
+#include "dmem.h"
 #include "vidmm.h"
 
 static struct pagoda_aperture *aperture_of_manager(struct ttm_resource_manager *man)
@@ -196,11 +197,12 @@ static const struct ttm_resource_manager_func aperture_manager_func = {
  * @vidmm: Memory manager with drm, info and ttm set up
  *
  * Context: may sleep; before the device is registered.
- * Return: 0.
+ * Return: 0 or a negative error code.
  */
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_aperture *aperture = &vidmm->aperture;
+	int ret;
 
 	mutex_init(&aperture->lock);
 	drm_mm_init(&aperture->mm, 0, vidmm->info->aperture_pages);
@@ -210,6 +212,12 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
 	aperture->manager.use_tt = true;
 	ttm_resource_manager_init(&aperture->manager, &vidmm->ttm,
 				  vidmm->info->aperture_pages << PAGE_SHIFT);
+	ret = pagoda_dmem_register(vidmm, &aperture->manager, TTM_PL_TT);
+	if (ret) {
+		drm_mm_takedown(&aperture->mm);
+		mutex_destroy(&aperture->lock);
+		return ret;
+	}
 	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_TT, &aperture->manager);
 	ttm_resource_manager_set_used(&aperture->manager, true);
 	return 0;
@@ -229,6 +237,7 @@ void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_aperture *aperture = &vidmm->aperture;
 
+	pagoda_dmem_unregister(vidmm, &aperture->manager, TTM_PL_TT);
 	if (ttm_resource_manager_evict_all(&vidmm->ttm, &aperture->manager)) {
 		drm_err(vidmm->drm, "the aperture can't be emptied\n");
 		return;

@@ -4,6 +4,7 @@
  * allocation was made with into placements.
  */
 #include <pagoda/virtio.h>
+#include "dmem.h"
 #include "victims.h"
 #include "vidmm.h"
 

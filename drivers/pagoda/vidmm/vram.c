@@ -18,6 +18,7 @@
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 #include <pagoda/virtio.h>
+#include "dmem.h"
 #include "vidmm.h"
 
 /* Bytes of VRAM, from start up to end. */
@@ -601,13 +602,13 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm)
 	ret = pagoda_vram_map_window(vidmm);
 	if (ret)
 		goto err_blocks;
-	ret = pagoda_dmem_register(vidmm->drm, &vram->manager, "vram", vidmm->info->vram_size);
-	if (ret)
-		goto err_window;
 
 	vram->manager.func = &vram_manager_func;
 	vram->manager.use_tt = false;
 	ttm_resource_manager_init(&vram->manager, &vidmm->ttm, vidmm->info->vram_size);
+	ret = pagoda_dmem_register(vidmm, &vram->manager, TTM_PL_VRAM);
+	if (ret)
+		goto err_window;
 	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_VRAM, &vram->manager);
 	ttm_resource_manager_set_used(&vram->manager, true);
 	return 0;
@@ -634,6 +635,7 @@ void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = &vidmm->vram;
 
+	pagoda_dmem_unregister(vidmm, &vram->manager, TTM_PL_VRAM);
 	if (ttm_resource_manager_evict_all(&vidmm->ttm, &vram->manager)) {
 		drm_err(vidmm->drm, "VRAM can't be emptied\n");
 		return;
