@@ -19,6 +19,7 @@
 struct dma_buf;
 struct pagoda_adl;
 struct pagoda_copy;
+struct pagoda_dmem_claim;
 struct pagoda_requirement;
 struct pagoda_swizzle_range;
 struct pagoda_vm;
@@ -59,7 +60,7 @@ void pagoda_offer_discarded(struct pagoda_bo *bo);
 void pagoda_offer_torn(struct pagoda_bo *bo);
 void pagoda_offer_left_vram(struct pagoda_bo *bo);
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-		       struct ttm_operation_ctx *ctx);
+		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim);
 int pagoda_offer_drop(struct pagoda_bo *bo);
 void pagoda_offer_swap_notify(struct pagoda_bo *bo);
 
@@ -257,11 +258,12 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
 /** typedef pagoda_take_fn - Who makes room: see pagoda_bo_place_taking() */
 typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
-			       const struct ttm_operation_ctx *ctx, struct list_head *tried);
+			       const struct ttm_operation_ctx *ctx,
+			       struct pagoda_dmem_claim *claim, struct list_head *tried);
 
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
-			   struct list_head *tried);
+			   struct pagoda_dmem_claim *claim, struct list_head *tried);
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
 		    struct ttm_operation_ctx *ctx);

@@ -5,15 +5,79 @@
  * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". What
  * needs no address in the aperture is charged there, too: it is memory that the GPU uses, and
  * may be more than the region's capacity. TTM charges the cgroup of the current task whenever it
- * makes a resource, and gives the charge back with the resource, after the move. A maximum that is
- * lowered below what is used evicts.
+ * makes a resource, and gives the charge back with the resource, after the move.
+ *
+ *	max	a caller whose cgroup, or an ancestor of it, is at its maximum takes victims
+ *		only of that cgroup and its descendants (&pagoda_dmem_claim.limit). Without such
+ *		a victim it is as if VRAM were full: the next segment that is supported, or
+ *		-ENOMEM
+ *	min	what a cgroup has below its minimum is never taken for another one
+ *	low	is taken last, when neither offers nor the policy know anything else
+ *	lowered	writing a maximum below what is used evicts, in the policy's order first
+ *
+ * Protection counts from the closest common ancestor of both cgroups, as in TTM. The kernel takes
+ * the root cgroup for no ancestor at all and finds nothing protected, hence what is below
+ * different children of the root is asked about without an ancestor. TTM's own walk comes last
+ * and asks the kernel its way; pagoda_dmem_protects() keeps it off what a minimum protects.
  */
+#include <linux/workqueue.h>
 #include <drm/drm_drv.h>
 #include <pagoda/compat.h>
 #include "dmem.h"
+#include "victims.h"
 #include "vidmm.h"
 
 /* ---- Regions ------------------------------------------------------------------- */
+
+/**
+ * struct dmem_root - The root cgroup's share of a region is asked for where work items are
+ * @work: Asks
+ * @region: Region
+ * @pool: Out: the share, charged with nothing: a reference
+ * @ret: Out: 0 or a negative errno
+ */
+struct dmem_root {
+	struct work_struct work;
+	struct dmem_cgroup_region *region;
+	struct dmem_cgroup_pool_state *pool;
+	int ret;
+};
+
+static void dmem_root_work(struct work_struct *work)
+{
+	struct dmem_root *root = container_of(work, struct dmem_root, work);
+
+	root->ret = dmem_cgroup_try_charge(root->region, 0, &root->pool, NULL);
+}
+
+static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region *region,
+			  struct dmem_cgroup_pool_state **pool)
+{
+	struct dmem_root root = { .region = region };
+
+	INIT_WORK_ONSTACK(&root.work, dmem_root_work);
+	queue_work(vidmm->ttm.wq, &root.work);
+	flush_work(&root.work);
+	destroy_work_on_stack(&root.work);
+	*pool = root.pool;
+	return root.ret;
+}
+
+/* By the policy's order; what it doesn't know, or couldn't lock, is left to TTM. */
+static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
+			     u64 bytes)
+{
+	struct pagoda_dmem_claim claim = {
+		.pool = pool,
+		.limit = pool,
+		.root = vidmm->dmem_roots[TTM_PL_VRAM],
+	};
+	u64 done = pagoda_victims_trim(vidmm, bytes, &claim);
+
+	if (done)
+		return 0;
+	return ttm_resource_manager_dmem_reclaim(pool, bytes, &vidmm->vram.manager);
+}
 
 static int dmem_reclaim(struct dmem_cgroup_pool_state *pool, u64 bytes, void *priv)
 {
@@ -26,7 +90,8 @@ static int dmem_reclaim(struct dmem_cgroup_pool_state *pool, u64 bytes, void *pr
 		return -ENODEV;
 	ret = pagoda_gate_enter(vidmm, &gate, true);
 	if (!ret) {
-		ret = ttm_resource_manager_dmem_reclaim(pool, bytes, priv);
+		ret = man == &vidmm->vram.manager ? dmem_reclaim_vram(vidmm, pool, bytes) :
+		      ttm_resource_manager_dmem_reclaim(pool, bytes, priv);
 		pagoda_gate_leave(vidmm, &gate);
 	}
 	drm_dev_exit(idx);
@@ -56,11 +121,17 @@ int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager
 		.reclaim_priv = man,
 	};
 	struct dmem_cgroup_region *region;
+	int ret;
 
 	region = pagoda_dmem_register_region(&init, "drm/%s/%s", vidmm->drm->unique,
 					     type == TTM_PL_VRAM ? "vram" : "aperture");
 	if (IS_ERR_OR_NULL(region))
 		return PTR_ERR_OR_ZERO(region);
+	ret = dmem_find_root(vidmm, region, &vidmm->dmem_roots[type]);
+	if (ret) {
+		dmem_cgroup_unregister_region(region);
+		return ret;
+	}
 	pagoda_dmem_set_region(man, region);
 	return 0;
 }
@@ -85,27 +156,155 @@ void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_mana
 		return;
 	pagoda_dmem_set_region(man, NULL);
 	dmem_cgroup_unregister_region(region);
+	dmem_cgroup_uncharge(vidmm->dmem_roots[type], 0);
+	vidmm->dmem_roots[type] = NULL;
+}
+
+/* ---- Claims -------------------------------------------------------------------- */
+
+/* The current task's share of a segment, as a reference: nothing is charged. NULL = no limits. */
+static struct dmem_cgroup_pool_state *dmem_own_pool(struct ttm_resource_manager *man)
+{
+	struct dmem_cgroup_region *region = pagoda_dmem_region(man);
+	struct dmem_cgroup_pool_state *pool = NULL;
+
+	if (region && dmem_cgroup_try_charge(region, 0, &pool, NULL))
+		return NULL;
+	return pool;
+}
+
+static void dmem_put_pool(struct dmem_cgroup_pool_state *pool)
+{
+	if (pool)
+		dmem_cgroup_uncharge(pool, 0);
 }
 
 /**
- * pagoda_dmem_allows() - May the current process have more of a segment?
- * @man: The segment's manager
- * @size: Bytes
+ * pagoda_dmem_claim_look() - Whose memory may the current task take?
+ * @claim: Zeroed the first time
+ * @man: Manager of the segment that has no room
+ * @size: Bytes that are wanted
  *
- * If not, only what its own cgroup has there can make room, which TTM looks for.
+ * To be asked again after each victim: a limit that isn't in the way any more is none.
  *
  * Context: May sleep and allocate.
- * Return: Whether it may, or there is no limit.
  */
-bool pagoda_dmem_allows(struct ttm_resource_manager *man, u64 size)
+void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
+			    u64 size)
 {
 	struct dmem_cgroup_region *region = pagoda_dmem_region(man);
-	struct dmem_cgroup_pool_state *pool = NULL, *limit = NULL;
-	int ret = region ? dmem_cgroup_try_charge(region, size, &pool, &limit) : -ENOENT;
+	struct dmem_cgroup_pool_state *pool;
 
-	if (!ret)
+	if (!region)
+		return;
+	pagoda_dmem_claim_end(claim);
+	claim->root = pagoda_vidmm_of_ttm(man->bdev)->dmem_roots[man->use_tt ? TTM_PL_TT :
+									   TTM_PL_VRAM];
+	claim->pool = dmem_own_pool(man);
+	if (!dmem_cgroup_try_charge(region, size, &pool, &claim->limit))
 		dmem_cgroup_uncharge(pool, size);
-	if (limit)
-		dmem_cgroup_pool_state_put(limit);
-	return ret != -EAGAIN;
+}
+
+/**
+ * pagoda_dmem_claim_end() - A claim isn't used any more
+ * @claim: Claim; what it learnt of victims stays
+ */
+void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
+{
+	dmem_put_pool(claim->pool);
+	if (claim->limit)
+		dmem_cgroup_pool_state_put(claim->limit);
+	claim->pool = NULL;
+	claim->limit = NULL;
+}
+
+/**
+ * pagoda_dmem_claim_again() - May victims that were left alone be taken after all?
+ * @claim: Claim; no victim that it allows is left
+ *
+ * After others left the limit may not be the same, and at last dmem.low doesn't count.
+ *
+ * Return: Whether it is worth while to ask all of them again.
+ */
+bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
+{
+	bool again = claim->refused && claim->taken;
+
+	if (!again && claim->hit_low && !claim->low) {
+		claim->low = true;
+		again = true;
+	}
+	claim->refused = false;
+	claim->hit_low = false;
+	claim->taken = false;
+	return again;
+}
+
+/* Without an ancestor below the root, protection counts from the root: NULL for the kernel. */
+static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
+			  struct dmem_cgroup_pool_state *victim, bool *hit_low)
+{
+	struct dmem_cgroup_pool_state *ancestor = NULL, *from = claim->limit;
+	bool may;
+
+	/* The caller's own, whatever protects it from others. */
+	if (!from && victim == claim->pool)
+		return true;
+	if (!from)
+		ancestor = dmem_cgroup_get_common_ancestor(victim, claim->pool);
+	if (ancestor && ancestor != claim->root)
+		from = ancestor;
+	may = dmem_cgroup_state_evict_valuable(from, victim, claim->low, hit_low);
+	if (ancestor)
+		dmem_cgroup_pool_state_put(ancestor);
+	return may;
+}
+
+/**
+ * pagoda_dmem_may_take() - Does a claim allow to evict an allocation?
+ * @claim: Claim
+ * @bo: Allocation, reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: Whether it does; the claim remembers why not.
+ */
+bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
+{
+	struct dmem_cgroup_pool_state *victim;
+	bool may;
+
+	victim = bo->ttm.resource ? pagoda_dmem_of_resource(bo->ttm.resource) : NULL;
+	if (!victim || (!claim->pool && !claim->limit))
+		return true;
+	may = dmem_may_take(claim, victim, &claim->hit_low);
+	claim->refused |= !may;
+	return may;
+}
+
+/**
+ * pagoda_dmem_protects() - Does dmem.min keep an allocation from the current task?
+ * @bo: Allocation, reservation held
+ * @place: Where room is wanted; NULL = for a limit that was lowered
+ *
+ * System pages that are swapped out, or wanted without an address, aren't the region's to keep.
+ *
+ * Context: May sleep and allocate.
+ * Return: Whether it must stay.
+ */
+bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+	struct dmem_cgroup_pool_state *victim = res ? pagoda_dmem_of_resource(res) : NULL;
+	struct pagoda_dmem_claim claim = { .low = true };
+	struct ttm_resource_manager *man;
+	bool hit_low, may;
+
+	if (!victim || !place || (res->mem_type == TTM_PL_TT && !place->lpfn))
+		return false;
+	man = ttm_manager_type(bo->ttm.bdev, res->mem_type);
+	claim.root = bo->vidmm->dmem_roots[res->mem_type];
+	claim.pool = dmem_own_pool(man);
+	may = !claim.pool || dmem_may_take(&claim, victim, &hit_low);
+	pagoda_dmem_claim_end(&claim);
+	return !may;
 }

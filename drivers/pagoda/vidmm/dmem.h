@@ -5,12 +5,41 @@
 
 #include <linux/types.h>
 
+struct dmem_cgroup_pool_state;
+struct pagoda_bo;
 struct pagoda_vidmm;
+struct ttm_place;
 struct ttm_resource_manager;
+
+/**
+ * struct pagoda_dmem_claim - What one allocation that wants room may take from others
+ * @pool: The caller's share of the segment, a reference; NULL = no limits
+ * @limit: The share that is at its maximum, the caller's or an ancestor's, a reference; NULL =
+ *	none is
+ * @root: The root cgroup's share of the segment
+ * @low: What dmem.low protects may be taken, too
+ * @hit_low: Some of that was left alone
+ * @refused: Something was left alone, for any reason
+ * @taken: Something was taken since the victims were asked anew
+ */
+struct pagoda_dmem_claim {
+	struct dmem_cgroup_pool_state *pool;
+	struct dmem_cgroup_pool_state *limit;
+	struct dmem_cgroup_pool_state *root;
+	bool low;
+	bool hit_low;
+	bool refused;
+	bool taken;
+};
 
 int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type);
 void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man,
 			    u32 type);
-bool pagoda_dmem_allows(struct ttm_resource_manager *man, u64 size);
+void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
+			    u64 size);
+bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim);
+void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim);
+bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo);
+bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place);
 
 #endif

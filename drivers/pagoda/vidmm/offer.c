@@ -21,6 +21,7 @@
  */
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
+#include "dmem.h"
 #include "victims.h"
 #include "vm.h"
 
@@ -187,7 +188,8 @@ static void offer_put_back(struct pagoda_offers *offers, struct list_head *tried
 
 /* Before work that was submitted earlier is through an offer isn't one. */
 static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *place,
-			      const struct ttm_operation_ctx *ctx)
+			      const struct ttm_operation_ctx *ctx,
+			      struct pagoda_dmem_claim *claim)
 {
 	struct ttm_operation_ctx mine = {
 		.interruptible = ctx->interruptible,
@@ -195,32 +197,36 @@ static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *plac
 	};
 
 	return pagoda_bo_is_offered(bo) && pagoda_bo_is_in_vram(bo) &&
+	       pagoda_dmem_may_take(claim, bo) &&
 	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP) &&
 	       pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place) &&
 	       !pagoda_bo_place(bo, offer_placement, &mine);
 }
 
 static bool offer_take(struct pagoda_bo *bo, struct pagoda_bo *want,
-		       const struct ttm_place *place, const struct ttm_operation_ctx *ctx)
+		       const struct ttm_place *place, const struct ttm_operation_ctx *ctx,
+		       struct pagoda_dmem_claim *claim)
 {
 	const struct dma_resv *mine = want->ttm.base.resv;
 	bool done;
 
 	if (!pagoda_victims_lock(bo, mine, ctx))
 		return false;
-	done = offer_take_locked(bo, place, ctx);
+	done = offer_take_locked(bo, place, ctx, claim);
+	claim->taken |= done;
 	pagoda_victims_unlock(bo, mine);
 	return done;
 }
 
 static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *place,
-			    const struct ttm_operation_ctx *ctx, struct list_head *tried)
+			    const struct ttm_operation_ctx *ctx,
+			    struct pagoda_dmem_claim *claim, struct list_head *tried)
 {
 	struct pagoda_bo *bo;
 	bool done = false;
 
 	while (!done && (bo = offer_next(&want->vidmm->offers, tried))) {
-		done = offer_take(bo, want, place, ctx);
+		done = offer_take(bo, want, place, ctx, claim);
 		drm_gem_object_put(&bo->ttm.base);
 	}
 	return done;
@@ -231,19 +237,20 @@ static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *plac
  * @bo: Allocation, reservation held
  * @placement: Where it shall be
  * @ctx: Whether waits may be interrupted, or happen at all
+ * @claim: The caller's claim to the memory of others
  *
  * Context: May sleep and allocate. Doesn't wait for the device.
  * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
  */
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-		       struct ttm_operation_ctx *ctx)
+		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
 {
 	LIST_HEAD(tried);
 	int ret;
 
 	if (!READ_ONCE(bo->vidmm->offers.count))
 		return -ENOMEM;
-	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, &tried);
+	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, claim, &tried);
 	offer_put_back(&bo->vidmm->offers, &tried);
 	return ret;
 }

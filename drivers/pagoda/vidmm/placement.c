@@ -177,18 +177,19 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
  * @bo: Allocation, reservation held
  * @placement: Where it shall be
  * @ctx: Whether waits may be interrupted, or happen at all
- * @take: Lets somebody leave @place; answers false if there is nobody. Keeps in @tried who
- *	isn't to be asked again
+ * @take: Evicts a victim from @place that @claim allows; false if there is none. Victims that
+ *	aren't to be tried again are kept in @tried
+ * @claim: The caller's claim to the memory of others
  * @tried: Empty list
  *
- * Nothing is done where room isn't made anyway, or for a cgroup that has all it may have.
+ * Nothing is done where room isn't made anyway.
  *
  * Context: May sleep and allocate. Doesn't wait for the device.
  * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
-			   struct list_head *tried)
+			   struct pagoda_dmem_claim *claim, struct list_head *tried)
 {
 	struct ttm_resource_manager *man = &bo->vidmm->vram.manager;
 	const struct ttm_place *place = placement->placement;
@@ -203,8 +204,9 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 	atomic_inc(&bo->vidmm->taking);
 	do {
 		ret = ttm_bo_validate(&bo->ttm, &only, ctx);
-	} while (ret == -ENOMEM && pagoda_dmem_allows(man, bo->ttm.base.size) &&
-		 take(bo, place, ctx, tried));
+		if (ret == -ENOMEM)
+			pagoda_dmem_claim_look(claim, man, bo->ttm.base.size);
+	} while (ret == -ENOMEM && take(bo, place, ctx, claim, tried));
 	atomic_dec(&bo->vidmm->taking);
 	return ret;
 }
@@ -216,7 +218,8 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
  *	TTM takes it for leave to drop the content
  * @ctx: Whether waits may be interrupted, or happen at all
  *
- * Room is made by what is offered, then by what the policy chooses, before anything else.
+ * Room is made by what is offered, then by what the policy chooses, before anything else; at
+ * last by what dmem.low protects, in the same order.
  *
  * Context: May sleep and allocate.
  * Return: 0, -ENOSPC for nowhere, or what ttm_bo_validate() answers.
@@ -227,14 +230,18 @@ int pagoda_bo_place(struct pagoda_bo *bo,
 {
 	struct ttm_place places[4];
 	struct ttm_placement placement = { .placement = places };
+	struct pagoda_dmem_claim claim = {};
 	int ret;
 
 	placement.num_placement = where(bo, places);
 	if (!placement.num_placement)
 		return -ENOSPC;
-	ret = pagoda_offer_place(bo, &placement, ctx);
-	if (ret == -ENOMEM)
-		ret = pagoda_victims_place(bo, &placement, ctx);
+	do {
+		ret = pagoda_offer_place(bo, &placement, ctx, &claim);
+		if (ret == -ENOMEM)
+			ret = pagoda_victims_place(bo, &placement, ctx, &claim);
+	} while (ret == -ENOMEM && pagoda_dmem_claim_again(&claim));
+	pagoda_dmem_claim_end(&claim);
 	if (ret != -ENOMEM)
 		return ret;
 	return ttm_bo_validate(&bo->ttm, &placement, ctx);

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
 #include <pagoda/trace.h>
+#include "dmem.h"
 #include "prime.h"
 #include "victims.h"
 #include "vidmm.h"
@@ -126,15 +127,21 @@ static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place 
 {
 	if (!pagoda_bo_is_ours(bo))
 		return true;
-	if (!pagoda_vm_may_evict(pagoda_bo_of_ttm(bo)))
+	if (!pagoda_vm_may_evict(pagoda_bo_of_ttm(bo)) ||
+	    pagoda_dmem_protects(pagoda_bo_of_ttm(bo), place))
 		return false;
 	return ttm_bo_eviction_valuable(bo, place);
 }
 
-/* What was let go of isn't moved any more, but waited for. */
+/*
+ * What was let go of isn't moved any more, but waited for. TTM evicts others even for a
+ * placement that asks for free room only, if dmem.min or dmem.low of the caller aren't reached:
+ * the driver's own victims come first.
+ */
 static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
-	bool valuable = eviction_gains(bo, place);
+	bool valuable = !(place && place->flags & TTM_PL_FLAG_DESIRED) &&
+			eviction_gains(bo, place);
 
 	if (valuable && bo->deleted)
 		ttm_is_going_to_wait(bo);

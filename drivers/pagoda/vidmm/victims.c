@@ -22,6 +22,7 @@
 #include <linux/slab.h>
 #include <drm/ttm/ttm_bo.h>
 #include <pagoda/virtio.h>
+#include "dmem.h"
 #include "victims.h"
 #include "vm.h"
 
@@ -332,7 +333,7 @@ void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
 
 /* TTM discards what nobody needs, instead of moving it. */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
-			  const struct ttm_operation_ctx *ctx)
+			  const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
 {
 	struct ttm_operation_ctx mine = {
 		.interruptible = ctx->interruptible,
@@ -341,22 +342,24 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	int ret;
 
 	if (!pagoda_bo_is_in_vram(bo) || bo->discardable || bo->ttm.pin_count ||
+	    !pagoda_dmem_may_take(claim, bo) ||
 	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
 		return false;
 	bo->makes_room = true;
 	ret = pagoda_bo_place(bo, pagoda_bo_placement_evicted, &mine);
 	bo->makes_room = false;
+	claim->taken |= !ret;
 	return !ret;
 }
 
 /* Somebody wants its place for something else: it doesn't come back by itself. */
 static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
-			 const struct ttm_operation_ctx *ctx)
+			 const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
 {
 	bool released = bo->released;
 
 	WRITE_ONCE(bo->released, true);
-	if (victims_evict(bo, place, ctx))
+	if (victims_evict(bo, place, ctx, claim))
 		return true;
 	WRITE_ONCE(bo->released, released);
 	return false;
@@ -366,7 +369,7 @@ static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
 				      const struct ttm_place *place,
 				      const struct ttm_operation_ctx *ctx,
-				      struct list_head *tried)
+				      struct pagoda_dmem_claim *claim, struct list_head *tried)
 {
 	bool visible = place->lpfn && place->lpfn < vidmm->info->vram_size >> PAGE_SHIFT;
 	enum pagoda_policy_need need = visible ? PAGODA_POLICY_NEED_VISIBLE :
@@ -377,16 +380,18 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 	while (!done && (bo = victims_next(vidmm->victims, need, tried))) {
 		if (!pagoda_victims_lock(bo, mine, ctx))
 			continue;
-		done = mine ? victims_evict(bo, place, ctx) : victims_trim(bo, place, ctx);
+		done = mine ? victims_evict(bo, place, ctx, claim) :
+			      victims_trim(bo, place, ctx, claim);
 		pagoda_victims_unlock(bo, mine);
 	}
 	return bo;
 }
 
 static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
-			      const struct ttm_operation_ctx *ctx, struct list_head *tried)
+			      const struct ttm_operation_ctx *ctx,
+			      struct pagoda_dmem_claim *claim, struct list_head *tried)
 {
-	return victims_take(want->vidmm, want->ttm.base.resv, place, ctx, tried);
+	return victims_take(want->vidmm, want->ttm.base.resv, place, ctx, claim, tried);
 }
 
 /**
@@ -394,36 +399,26 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
  * @bo: Allocation, reservation held
  * @placement: Where it shall be
  * @ctx: Whether waits may be interrupted, or happen at all
+ * @claim: The caller's claim to the memory of others
  *
  * Context: May sleep and allocate. Doesn't wait for the device.
  * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			 struct ttm_operation_ctx *ctx)
+			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
 {
 	LIST_HEAD(tried);
 	int ret;
 
 	if (!bo->vidmm->victims->asked)
 		return -ENOMEM;
-	ret = pagoda_bo_place_taking(bo, placement, ctx, victims_take_next, &tried);
+	ret = pagoda_bo_place_taking(bo, placement, ctx, victims_take_next, claim, &tried);
 	victims_put_back(bo->vidmm->victims, &tried);
 	return ret;
 }
 
-/**
- * pagoda_vidmm_trim() - Evict allocations as if somebody wanted their VRAM
- * @vidmm: The manager
- * @bytes: How much, at least; it ends early when nobody is left who can go
- *
- * The policy chooses, even if it isn't asked otherwise. Who left stays away until he is used or
- * made resident.
- *
- * Context: Inside the gate; takes reservations, one after another. May sleep and allocate.
- * Doesn't wait for the device.
- * Return: 0, or -EINTR after a signal; what left before that stays away.
- */
-int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
+static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
+			     struct pagoda_dmem_claim *claim)
 {
 	const struct ttm_place place = { .mem_type = TTM_PL_VRAM };
 	const struct ttm_operation_ctx ctx = { .interruptible = true };
@@ -433,13 +428,56 @@ int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
 	u64 done = 0;
 
 	while (done < bytes && !signal_pending(current)) {
-		bo = victims_take(vidmm, NULL, &place, &ctx, &tried);
+		bo = victims_take(vidmm, NULL, &place, &ctx, claim, &tried);
 		if (!bo)
 			break;
 		done += bo->ttm.base.size;
 		atomic64_add(bo->ttm.base.size, &victims->trimmed);
 	}
 	victims_put_back(victims, &tried);
+	return done;
+}
+
+/**
+ * pagoda_victims_trim() - Evict what a claim allows
+ * @vidmm: The manager
+ * @bytes: How much, at least; it ends early when no victim is left
+ * @claim: The caller's, filled
+ *
+ * The policy chooses, even if it isn't asked otherwise. What dmem.low protects comes last.
+ *
+ * Context: Inside the gate; takes reservations, one after another. May sleep and allocate.
+ * Doesn't wait for the device.
+ * Return: Bytes that left.
+ */
+u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim)
+{
+	u64 done = 0;
+
+	do {
+		done += victims_trim_pass(vidmm, bytes - done, claim);
+	} while (done < bytes && !signal_pending(current) && pagoda_dmem_claim_again(claim));
+	return done;
+}
+
+/**
+ * pagoda_vidmm_trim() - Evict allocations as if their VRAM were wanted by the caller
+ * @vidmm: The manager
+ * @bytes: How much, at least; it ends early when no victim is left
+ *
+ * A victim stays away until it is used or made resident.
+ *
+ * Context: As pagoda_victims_trim().
+ * Return: 0, or -EINTR after a signal; what left before that stays away.
+ */
+int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
+{
+	struct pagoda_dmem_claim claim = {};
+	u64 done;
+
+	pagoda_dmem_claim_look(&claim, &vidmm->vram.manager, 0);
+	done = pagoda_victims_trim(vidmm, bytes, &claim);
+	pagoda_dmem_claim_end(&claim);
 	return done < bytes && signal_pending(current) ? -EINTR : 0;
 }
 

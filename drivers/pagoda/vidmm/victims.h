@@ -9,6 +9,7 @@
 
 struct dma_resv;
 struct pagoda_bo;
+struct pagoda_dmem_claim;
 struct pagoda_vidmm;
 struct pagoda_vm;
 struct ttm_operation_ctx;
@@ -45,6 +46,7 @@ bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx);
 void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			 struct ttm_operation_ctx *ctx);
+			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim);
+u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
 
 #endif

@@ -36,6 +36,7 @@
 #include "segments.h"
 #include "stream.h"
 
+struct dmem_cgroup_pool_state;
 struct dma_buf;
 struct pagoda_victims;
 struct shrinker;
@@ -363,6 +364,8 @@ struct pagoda_counters {
  * @largest_tt: Most pages that an allocation had at once (pages.c)
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
+ * @dmem_roots: The root cgroup's share of each segment, by TTM_PL_; NULL = the segment isn't a
+ *	region of the dmem controller. Constant while it is one
  */
 struct pagoda_vidmm {
 	struct ttm_device ttm;
@@ -414,6 +417,7 @@ struct pagoda_vidmm {
 #ifdef CONFIG_DRM_PAGODA_BENCH
 	bool moves_by_cpu;
 #endif
+	struct dmem_cgroup_pool_state *dmem_roots[TTM_PL_VRAM + 1];
 };
 
 /** pagoda_vidmm_moves_by_cpu() - For the benchmark: shall TTM's own copy do moves? */
