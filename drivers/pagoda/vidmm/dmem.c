@@ -19,6 +19,14 @@
  * the root cgroup for no ancestor at all and finds nothing protected, hence what is below
  * different children of the root is asked about without an ancestor. TTM's own walk comes last
  * and asks the kernel its way; pagoda_dmem_protects() keeps it off what a minimum protects.
+ *
+ * The charge of a move is right if the current task is in the cgroup that wants it:
+ *
+ *	ioctls, page faults	the caller's, the one a process that was given the file is in
+ *	evictions for others	leave the aperture out if the victim is another cgroup's: in
+ *				the system segment nothing is charged
+ *	imports by other	the cgroup of the importer's process
+ *	devices
  */
 #include <linux/workqueue.h>
 #include <drm/drm_drv.h>
@@ -307,4 +315,25 @@ bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place)
 	may = !claim.pool || dmem_may_take(&claim, victim, &hit_low);
 	pagoda_dmem_claim_end(&claim);
 	return !may;
+}
+
+/**
+ * pagoda_dmem_is_own() - Would TTM charge the same cgroup for an allocation elsewhere?
+ * @bo: Allocation, reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: Whether the current task's cgroup is charged for it now, or none is.
+ */
+bool pagoda_dmem_is_own(struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+	struct dmem_cgroup_pool_state *pool = res ? pagoda_dmem_of_resource(res) : NULL, *own;
+	bool same;
+
+	if (!pool)
+		return true;
+	own = dmem_own_pool(ttm_manager_type(bo->ttm.bdev, res->mem_type));
+	same = own == pool;
+	dmem_put_pool(own);
+	return same;
 }

@@ -41,5 +41,6 @@ bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim);
 void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim);
 bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo);
 bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place);
+bool pagoda_dmem_is_own(struct pagoda_bo *bo);
 
 #endif

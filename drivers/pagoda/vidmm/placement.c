@@ -125,7 +125,8 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
  * @places: Filled, at least 4
  *
  * The eviction segment (C37), behind it the system segment, which always has
- * room. What is offered goes there without its content.
+ * room. What is offered goes there without its content. What is charged to another cgroup
+ * than the caller's doesn't go to the aperture: TTM would charge the caller for it.
  *
  * Return: Number of places.
  */
@@ -136,7 +137,7 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 	if (bo->ttm.pin_count)
 		return place_pinned(bo, places);
 	if (bo->eviction & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE) &&
-	    !pagoda_bo_is_offered(bo))
+	    !pagoda_bo_is_offered(bo) && pagoda_dmem_is_own(bo))
 		places[n++] = place_aperture(bo);
 	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
 	return n;
