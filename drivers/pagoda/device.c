@@ -43,6 +43,7 @@ static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
 	pagoda_gate_enter(vidmm, &gate, false);
 	pagoda_client_close(file);
 	pagoda_gate_leave(vidmm, &gate);
+	pagoda_payer_end(file->driver_priv);
 	pagoda_client_put(file->driver_priv);
 }
 

@@ -417,7 +417,9 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 		return drm_ioctl(filp, cmd, arg);
 	if (!drm_dev_enter(drm, &idx))
 		return -ENODEV;
-	ret = pagoda_gate_enter(pagoda_device_of_drm(drm)->vidmm, &gate, true);
+	ret = pagoda_payer_follow(pagoda_device_of_drm(drm)->vidmm, file->driver_priv);
+	if (!ret)
+		ret = pagoda_gate_enter(pagoda_device_of_drm(drm)->vidmm, &gate, true);
 	if (!ret) {
 		ret = drm_ioctl(filp, cmd, arg);
 		pagoda_gate_leave(pagoda_device_of_drm(drm)->vidmm, &gate);

@@ -8,6 +8,7 @@
 #define PAGODA_COMPAT_H
 
 #include <linux/dma-buf.h>
+#include <linux/kthread.h>
 #include <linux/mmzone.h>
 #include <linux/module.h>
 #include <linux/nodemask.h>
@@ -330,6 +331,11 @@ static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_
 {
 	return NULL;
 }
+#endif
+
+/* Once a worker ran as soon as it was created. */
+#ifndef kthread_run_worker
+#define kthread_run_worker	kthread_create_worker
 #endif
 
 /* ---- The scheduler -------------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct drm_file;
 struct drm_syncobj;
 struct pagoda_mfence_signal;
 struct pagoda_mfence_wait;
+struct pagoda_payer;
 struct pagoda_vidmm;
 
 /**
@@ -109,6 +110,7 @@ struct pagoda_deferred_ops {
  * struct pagoda_deferred - Work that can't be made yet, in order of priority and then of
  * arrival; embedded
  * @vidmm: Manager
+ * @payer: Makes the items where the owner's cgroup is charged
  * @ops: Owner's calls
  * @until_done: Fences waited for must have signalled, too; else it is enough that they
  *	exist
@@ -127,6 +129,7 @@ struct pagoda_deferred_ops {
  */
 struct pagoda_deferred {
 	struct pagoda_vidmm *vidmm;
+	struct pagoda_payer *payer;
 	const struct pagoda_deferred_ops *ops;
 	bool until_done;
 	struct list_head entry;
@@ -142,7 +145,8 @@ struct pagoda_deferred {
 };
 
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
-			  const struct pagoda_deferred_ops *ops, bool until_done);
+			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
+			  bool until_done);
 bool pagoda_deferred_is_empty(struct pagoda_deferred *queue);
 int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syncs *syncs);
 int pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);

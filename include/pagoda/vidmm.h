@@ -34,7 +34,9 @@ struct dma_fence;
 struct drm_device;
 struct drm_file;
 struct drm_gem_object;
+struct dmem_cgroup_pool_state;
 struct drm_printer;
+struct kthread_worker;
 struct pagoda_bo;
 struct pagoda_deferred;
 struct pagoda_device_info;
@@ -143,6 +145,19 @@ struct pagoda_client_pace {
 };
 
 /**
+ * struct pagoda_payer - Where a client's cgroup is charged for what its calls don't do themselves
+ * @lock: Protects @worker and @pool, and that only one work item uses @worker
+ * @worker: A thread in the cgroup of the client's last call; NULL = that is where work items
+ *	are, or no segment is a region of the dmem controller
+ * @pool: That cgroup's share of VRAM, a reference; also compared without the lock
+ */
+struct pagoda_payer {
+	struct mutex lock;	/* worker, pool */
+	struct kthread_worker *worker;
+	struct dmem_cgroup_pool_state *pool;
+};
+
+/**
  * struct pagoda_client - Accounting of one DRM file
  * @budget: What it uses, and should
  * @traffic: What was moved of what it pays for
@@ -160,6 +175,7 @@ struct pagoda_client_pace {
  * @requirements: Its residency list
  * @paging_queues: Paging queues by id
  * @pager: Makes what those are given; NULL until there is one. Set with @lock held
+ * @payer: Does in the client's cgroup what a work item may not do in its own
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: nothing of the
  *	client is executed any more; else 0. Set with @lock held
  */
@@ -179,8 +195,12 @@ struct pagoda_client {
 	struct pagoda_requirements *requirements;
 	struct xarray paging_queues;
 	struct pagoda_deferred *pager;
+	struct pagoda_payer payer;
 	int error;
 };
+
+int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+void pagoda_payer_end(struct pagoda_client *client);
 
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);

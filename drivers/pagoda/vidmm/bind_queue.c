@@ -173,7 +173,7 @@ static const struct pagoda_deferred_ops queue_ops = {
 void pagoda_bind_queue_init(struct pagoda_vm *vm)
 {
 	INIT_LIST_HEAD(&vm->waiting);
-	pagoda_deferred_init(&vm->queue, vm->vidmm, &queue_ops, true);
+	pagoda_deferred_init(&vm->queue, vm->vidmm, &vm->client->payer, &queue_ops, true);
 }
 
 /**

@@ -44,6 +44,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	}
 	kref_init(&client->kref);
 	mutex_init(&client->lock);
+	mutex_init(&client->payer.lock);
 	xa_init_flags(&client->paging_queues, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->vms, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
@@ -63,6 +64,7 @@ static void pagoda_client_release(struct kref *kref)
 	pagoda_requirements_destroy(client->requirements);
 	pagoda_exec_account_put(client->account);
 	kfree(client->pager);
+	mutex_destroy(&client->payer.lock);
 	mutex_destroy(&client->lock);
 	kfree(client);
 }

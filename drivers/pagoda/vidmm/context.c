@@ -325,7 +325,8 @@ static struct pagoda_context *context_alloc(struct pagoda_vm *vm, u32 engine)
 	kref_init(&context->kref);
 	mutex_init(&context->lock);
 	spin_lock_init(&context->state_lock);
-	pagoda_deferred_init(&context->deferred, vm->vidmm, &pagoda_submit_deferred_ops, false);
+	pagoda_deferred_init(&context->deferred, vm->vidmm, &vm->client->payer,
+			     &pagoda_submit_deferred_ops, false);
 	context->vm = pagoda_vm_get(vm);
 	context->engine = engine;
 	context->id = atomic64_inc_return(&vm->vidmm->next_context);

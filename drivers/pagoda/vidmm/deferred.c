@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
 #include <pagoda/sync.h>
+#include "dmem.h"
 #include "vidmm.h"
 
 /* Least and most time between two looks. */
@@ -133,8 +134,8 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 }
 
 /* False if the device is about to be rebuilt, or the owner says so: later. */
-static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
-			  int *error)
+static bool deferred_try(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
+			 int *error)
 {
 	struct pagoda_gate gate;
 	int idx;
@@ -154,6 +155,37 @@ static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_
 		return true;
 	*error = 0;
 	return false;
+}
+
+/**
+ * struct deferred_turn - One item, made where the owner's cgroup is charged
+ * @queue: Its queue
+ * @item: Item
+ * @error: Out: 0 or a negative errno
+ * @done: Out: false = later
+ */
+struct deferred_turn {
+	struct pagoda_deferred *queue;
+	struct pagoda_deferred_item *item;
+	int error;
+	bool done;
+};
+
+static void deferred_turn(void *arg)
+{
+	struct deferred_turn *turn = arg;
+
+	turn->done = deferred_try(turn->queue, turn->item, &turn->error);
+}
+
+static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
+			  int *error)
+{
+	struct deferred_turn turn = { .queue = queue, .item = item };
+
+	pagoda_payer_run(queue->payer, deferred_turn, &turn);
+	*error = turn.error;
+	return turn.done;
 }
 
 /* Whether the worker shall look again by itself. */
@@ -194,14 +226,17 @@ static void deferred_work(struct work_struct *work)
  * pagoda_deferred_init() - Set up a queue
  * @queue: Queue; pagoda_deferred_cancel() it
  * @vidmm: Manager
+ * @payer: The client's, which outlives the queue
  * @ops: Owner's calls
  * @until_done: Fences must have signalled before an item is made
  */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
-			  const struct pagoda_deferred_ops *ops, bool until_done)
+			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
+			  bool until_done)
 {
 	*queue = (struct pagoda_deferred) {
 		.vidmm = vidmm,
+		.payer = payer,
 		.ops = ops,
 		.until_done = until_done,
 		.patience = PATIENCE_MIN,

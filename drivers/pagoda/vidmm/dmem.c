@@ -23,11 +23,16 @@
  * The charge of a move is right if the current task is in the cgroup that wants it:
  *
  *	ioctls, page faults	the caller's, the one a process that was given the file is in
+ *	work items for a	work is done by a thread in the cgroup of the client's last call
+ *	client, promotion	(&pagoda_payer.worker). Without its file a client has none: what
+ *				others still share is charged to the root
  *	evictions for others	leave the aperture out if the victim is another cgroup's: in
  *				the system segment nothing is charged
  *	imports by other	the cgroup of the importer's process
  *	devices
  */
+#include <linux/cgroup.h>
+#include <linux/kthread.h>
 #include <linux/workqueue.h>
 #include <drm/drm_drv.h>
 #include <pagoda/compat.h>
@@ -336,4 +341,158 @@ bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 	same = own == pool;
 	dmem_put_pool(own);
 	return same;
+}
+
+/* ---- Whose cgroup pays --------------------------------------------------------- */
+
+/**
+ * struct payer_turn - Something that a client's thread does
+ * @work: Does it
+ * @run: What
+ * @arg: Its argument
+ */
+struct payer_turn {
+	struct kthread_work work;
+	void (*run)(void *arg);
+	void *arg;
+};
+
+static void payer_work(struct kthread_work *work)
+{
+	struct payer_turn *turn = container_of(work, struct payer_turn, work);
+
+	turn->run(turn->arg);
+}
+
+static void payer_stop(struct pagoda_payer *payer)
+{
+	lockdep_assert_held(&payer->lock);
+	if (payer->worker)
+		kthread_destroy_worker(payer->worker);
+	payer->worker = NULL;
+}
+
+/*
+ * A thread of its own for each client: none waits for what another client's does. @pool is NULL
+ * for a cgroup that is above its maximum, which the root never is.
+ */
+static int payer_move(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
+		      struct dmem_cgroup_pool_state *pool)
+{
+	struct kthread_worker *worker;
+	int ret;
+
+	lockdep_assert_held(&payer->lock);
+	if (pool == vidmm->dmem_roots[TTM_PL_VRAM]) {
+		payer_stop(payer);
+		return 0;
+	}
+	if (!payer->worker) {
+		worker = kthread_run_worker(0, "pagoda-payer");
+		if (IS_ERR(worker))
+			return PTR_ERR(worker);
+		payer->worker = worker;
+	}
+	ret = cgroup_attach_task_all(current, payer->worker->task);
+	if (ret)
+		payer_stop(payer);
+	return ret;
+}
+
+static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
+			       struct dmem_cgroup_pool_state *pool)
+{
+	int ret;
+
+	lockdep_assert_held(&payer->lock);
+	if (pool ? payer->pool == pool : !!payer->worker) {
+		dmem_put_pool(pool);
+		return 0;
+	}
+	ret = payer_move(vidmm, payer, pool);
+	if (ret) {
+		dmem_put_pool(pool);
+		pool = NULL;
+	}
+	dmem_put_pool(payer->pool);
+	WRITE_ONCE(payer->pool, pool);
+	return ret;
+}
+
+/**
+ * pagoda_payer_follow() - A client calls: its cgroup is the one to be charged
+ * @vidmm: The manager
+ * @client: Client
+ *
+ * Moves the client's thread if the cgroup is another one than before, which takes long; else
+ * nothing is done. A cgroup that is above its maximum can't be told from others: a thread that
+ * there is stays where it is.
+ *
+ * Context: May sleep and allocate. Outside of all locks and of the gate.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct dmem_cgroup_region *region = pagoda_dmem_region(&vidmm->vram.manager);
+	struct pagoda_payer *payer = &client->payer;
+	struct dmem_cgroup_pool_state *pool;
+	int ret;
+
+	if (!region)
+		return 0;
+	pool = dmem_own_pool(&vidmm->vram.manager);
+	if (pool && READ_ONCE(payer->pool) == pool) {
+		dmem_put_pool(pool);
+		return 0;
+	}
+	mutex_lock(&payer->lock);
+	ret = payer_follow_locked(vidmm, payer, pool);
+	mutex_unlock(&payer->lock);
+	return ret;
+}
+
+/**
+ * pagoda_payer_end() - The client's file is closed
+ * @client: Client
+ *
+ * Its cgroup is left: it may be removed.
+ *
+ * Context: Sleeps. Outside of all locks and of the gate.
+ */
+void pagoda_payer_end(struct pagoda_client *client)
+{
+	struct pagoda_payer *payer = &client->payer;
+
+	mutex_lock(&payer->lock);
+	payer_stop(payer);
+	dmem_put_pool(payer->pool);
+	payer->pool = NULL;
+	mutex_unlock(&payer->lock);
+}
+
+/**
+ * pagoda_payer_run() - Do something that the client's cgroup is charged for
+ * @payer: The client's
+ * @run: What, with @arg; takes the locks it needs itself
+ * @arg: Its argument
+ *
+ * Context: A work item. Sleeps until it is done; holds no lock that @run takes.
+ */
+void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
+{
+	struct payer_turn turn = { .run = run, .arg = arg };
+
+	if (!READ_ONCE(payer->worker)) {
+		run(arg);
+		return;
+	}
+	mutex_lock(&payer->lock);
+	if (payer->worker) {
+		kthread_init_work(&turn.work, payer_work);
+		kthread_queue_work(payer->worker, &turn.work);
+		kthread_flush_work(&turn.work);
+	} else {
+		run(arg);
+	}
+	mutex_unlock(&payer->lock);
 }

@@ -7,6 +7,7 @@
 
 struct dmem_cgroup_pool_state;
 struct pagoda_bo;
+struct pagoda_payer;
 struct pagoda_vidmm;
 struct ttm_place;
 struct ttm_resource_manager;
@@ -42,5 +43,6 @@ void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim);
 bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo);
 bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place);
 bool pagoda_dmem_is_own(struct pagoda_bo *bo);
+void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg);
 
 #endif

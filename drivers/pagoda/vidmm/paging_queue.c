@@ -261,7 +261,7 @@ static int paging_start(struct pagoda_vidmm *vidmm, struct pagoda_client *client
 	client->pager = kzalloc(sizeof(*client->pager), GFP_KERNEL);
 	if (!client->pager)
 		return -ENOMEM;
-	pagoda_deferred_init(client->pager, vidmm, &paging_ops, false);
+	pagoda_deferred_init(client->pager, vidmm, &client->payer, &paging_ops, false);
 	return 0;
 }
 

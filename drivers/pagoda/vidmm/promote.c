@@ -19,6 +19,8 @@
  * paging-traffic budget (traffic.c): all that the device can do while nobody uses it, a small
  * share beside who pages or has jobs executed.
  *
+ * The cgroup of the client is charged, as for a move in a call of the client (dmem.c).
+ *
  * Addresses become valid with the next submission, as after any move: nobody looks before.
  */
 #include <linux/ktime.h>
@@ -26,6 +28,7 @@
 #include <drm/drm_print.h>
 #include <pagoda/exec.h>
 #include <pagoda/virtio.h>
+#include "dmem.h"
 #include "victims.h"
 #include "vm.h"
 
@@ -242,19 +245,45 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 	return ret;
 }
 
+/**
+ * struct promote_turn - One allocation, placed where its client's cgroup is charged
+ * @bo: Allocation
+ * @fence: Behind the paging of those before, and then of this one, a reference, or NULL
+ * @ret: Out: -EBUSY: not now
+ */
+struct promote_turn {
+	struct pagoda_bo *bo;
+	struct dma_fence *fence;
+	int ret;
+};
+
+/* A thread that isn't the caller has to be inside of the gate by itself. */
+static void promote_turn(void *arg)
+{
+	struct promote_turn *turn = arg;
+	struct pagoda_bo *bo = turn->bo;
+	struct pagoda_gate gate = {};
+
+	if (!pagoda_gate_is_inside(bo->vidmm) && !pagoda_gate_try(bo->vidmm, &gate))
+		return;
+	if (dma_resv_trylock(bo->ttm.base.resv)) {
+		turn->ret = promote_locked(bo, &turn->fence);
+		dma_resv_unlock(bo->ttm.base.resv);
+	}
+	pagoda_gate_leave(bo->vidmm, &gate);
+}
+
 /* Bytes that came back. */
 static u64 promote_one(struct pagoda_bo *bo, struct dma_fence **fence)
 {
 	struct pagoda_promotion *promotion = &bo->vidmm->promotion;
+	struct promote_turn turn = { .bo = bo, .fence = *fence, .ret = -EBUSY };
 	u64 bytes = bo->ttm.base.size;
-	int ret = -EBUSY;
 
-	if (dma_resv_trylock(bo->ttm.base.resv)) {
-		ret = promote_locked(bo, fence);
-		dma_resv_unlock(bo->ttm.base.resv);
-	}
-	promotion->skipped |= ret == -EBUSY;
-	if (ret)
+	pagoda_payer_run(&bo->client->payer, promote_turn, &turn);
+	*fence = turn.fence;
+	promotion->skipped |= turn.ret == -EBUSY;
+	if (turn.ret)
 		return 0;
 	atomic64_add(bytes, &promotion->promoted);
 	atomic64_inc(&promotion->promotions);
