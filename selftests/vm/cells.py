@@ -46,7 +46,7 @@ def programs():
 
 
 def share():
-    if "SHARE" in os.environ:
+    if os.environ.get("SHARE"):
         return int(os.environ["SHARE"])
     count = subprocess.run(("git", "-C", TOP, "rev-list", "--count", "HEAD"), capture_output=True, text=True,
                            check=False).stdout
