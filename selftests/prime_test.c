@@ -254,6 +254,8 @@ TEST_F(prime, pinned_by_vgem)
 	uint32_t handle, theirs;
 	int dma_buf;
 
+	if (!prime_vgem_maps())
+		SKIP(return, "vgem of this kernel doesn't map what it imports");
 	ASSERT_EQ(0, pagoda_create(self->fd, self->size, CPU, BOTH, &handle));
 	dma_buf = prime_export(self->fd, handle);
 	ASSERT_LE(0, dma_buf);
@@ -290,6 +292,8 @@ TEST_F(prime, pins_are_limited)
 	uint32_t handles[3], theirs[3], n;
 	int bufs[3];
 
+	if (!prime_vgem_maps())
+		SKIP(return, "vgem of this kernel doesn't map what it imports");
 	for (n = 0; n < 3; n++) {
 		ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_APERTURE, &handles[n]));
 		bufs[n] = prime_export(self->fd, handles[n]);

@@ -205,7 +205,7 @@ struct pagoda_vgpu_queue {
 	/** @index: Virtqueue number. */
 	u32 index;
 	/** @name: "control", "paging", "event", "exec0"; constant. */
-	char name[12];
+	char name[16];
 	/** @vq: The driver's side; constant while the thread runs. */
 	struct virtqueue *vq;
 	/** @ring: The device's side. Event queue: under event_lock. */
