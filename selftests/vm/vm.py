@@ -7,8 +7,8 @@
 SCRIPT runs in the guest under busybox sh with guest/lib.sh at hand (RIG and --env are set); what it writes
 below /out appears on the host in out/vm/NAME. Its output is out/logs/NAME.log, the kernel's is
 out/logs/NAME.console.log. Fails if the script failed, if the machine hung, or if the kernel complained about
-anything after the guest's own start-up. With --kunit a UML kernel runs these suites before the script; then the whole
-console is looked at, and their results are NAME's kunit.tap.
+anything after the guest's own start-up. With --kunit a UML kernel runs these suites before the script; then the console
+is looked at from the first of them on, and their results are NAME's kunit.tap.
 
 A machine hangs when nothing has happened for a while, however long the run has taken: no line of the kernel's or a
 program's for --quiet seconds, or not even the sign of life that the guest gives every few seconds for DEAD_SECONDS.
@@ -385,7 +385,9 @@ def judge(console, hung, whole):
         wrong += ["the guest did not reach its end; the console's last lines:"] + lines[-25:]
     elif not end.endswith("end 0"):
         wrong.append("the script failed: status " + end.split()[-1])
-    return wrong + complaints(lines if whole else lines[start:])
+    if whole:
+        start = next((n for n, l in enumerate(lines) if "KTAP version" in l), start)
+    return wrong + complaints(lines[start:])
 
 
 def parse_arguments():

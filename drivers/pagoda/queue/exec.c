@@ -47,6 +47,7 @@ static int pagoda_exec_engine_init(struct pagoda_engines *engines, u32 index, co
 	INIT_WORK(&engine->work, pagoda_exec_work);
 	INIT_DELAYED_WORK(&engine->watchdog, pagoda_exec_watchdog);
 	engine->hw_context = dma_fence_context_alloc(1);
+	mutex_init(&engine->kill_lock);
 	mutex_init(&engine->reset_lock);
 	spin_lock_init(&engine->signal_lock);
 	spin_lock_init(&engine->lock);

@@ -75,6 +75,21 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 	return context;
 }
 
+/*
+ * The scheduler chooses an entity, takes its first job, and puts the entity back among those that
+ * have one, by the time of the next. It does so too if the entity was stopped and taken out in
+ * between, which would leave freed memory there: it may not be at work meanwhile.
+ */
+static void context_fini_entity(struct pagoda_exec_engine *engine,
+				struct drm_sched_entity *entity)
+{
+	mutex_lock(&engine->kill_lock);
+	drm_sched_wqueue_stop(&engine->sched);
+	drm_sched_entity_fini(entity);
+	drm_sched_wqueue_start(&engine->sched);
+	mutex_unlock(&engine->kill_lock);
+}
+
 /**
  * pagoda_exec_context_destroy() - Destroy a context
  * @context: Context, or NULL; nobody submits any more, and all jobs were pushed or put
@@ -95,7 +110,7 @@ void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 	spin_lock_irq(&engine->lock);
 	context->dead = true;
 	spin_unlock_irq(&engine->lock);
-	drm_sched_entity_fini(&context->entity);
+	context_fini_entity(engine, &context->entity);
 	mutex_lock(&context->owner_lock);
 	context->owner = NULL;
 	mutex_unlock(&context->owner_lock);

@@ -25,7 +25,7 @@
  * ordered work queue for all engines of a device, or in the call of an owner that
  * resets it; engine->reset_lock keeps the two apart.
  *
- * Lock order: reset_lock, owner_lock; signal_lock, lock, then the transport's own.
+ * Lock order: kill_lock, reset_lock, owner_lock; signal_lock, lock, then the transport's own.
  */
 #ifndef PAGODA_EXEC_INTERNAL_H
 #define PAGODA_EXEC_INTERNAL_H
@@ -110,6 +110,7 @@ struct pagoda_exec_flight {
  * @work: Resets it, or takes it down
  * @watchdog: Looks whether it is still alive
  * @hw_context: Context of the device fences
+ * @kill_lock: An entity is taken from the scheduler, which isn't at work; outside all others
  * @reset_lock: Whoever resets the engine or gives up what it had. Taken on the way
  *	to fences: nobody allocates under it
  * @signal_lock: Keeps the order of signalling; the hw fences' own locks nest in
@@ -142,6 +143,7 @@ struct pagoda_exec_engine {
 	struct delayed_work watchdog;
 	u64 hw_context;
 
+	struct mutex kill_lock;		/* its scheduler doesn't run */
 	struct mutex reset_lock;	/* resets, giving up */
 	spinlock_t signal_lock;		/* order of signalling */
 	spinlock_t lock;		/* all below */
