@@ -31,6 +31,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_print.h>
+#include <pagoda/compat.h>
 #include <pagoda/vidmm.h>
 #include "device.h"
 
@@ -64,8 +65,8 @@ static void fdinfo_print(struct drm_printer *p, const struct pagoda_memory *memo
 		.active = memory->active,
 	};
 
-	drm_print_memory_stats(p, &stats, DRM_GEM_OBJECT_RESIDENT | DRM_GEM_OBJECT_PURGEABLE,
-			       region);
+	drm_print_memory_stats(p, &stats, DRM_GEM_OBJECT_RESIDENT | DRM_GEM_OBJECT_PURGEABLE |
+			       DRM_GEM_OBJECT_ACTIVE, region);
 }
 
 static void fdinfo_print_kib(struct drm_printer *p, const char *key, const char *region, u64 bytes)

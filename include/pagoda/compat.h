@@ -411,6 +411,13 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 #endif
 }
 
+/* ---- Usage by clients -------------------------------------------------------------- */
+
+/* Where the flag isn't known, what is active is always printed. */
+#ifndef PAGODA_HAVE_GEM_OBJECT_ACTIVE
+#define DRM_GEM_OBJECT_ACTIVE	0
+#endif
+
 /* ---- Work queues ------------------------------------------------------------------ */
 
 /* Once the default, now to be asked for. */

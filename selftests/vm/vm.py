@@ -36,10 +36,12 @@ START = "pagoda-vm: start"
 ALIVE = "pagoda-vm: alive"
 DEAD_SECONDS = 240
 # An emulated machine that prints nothing for so many seconds before the script begins is started again, so many
-# times in all: nothing of ours is in it yet. QEMU was seen to let a processor run into a breakpoint of the kernel's
-# that was no longer there.
+# times in all: nothing of ours is in it yet.
 BOOT_SECONDS = 120
 BOOTS = 3
+# So is one whose kernel ran into a breakpoint: it puts them into its own code while it patches it, and QEMU was seen
+# to let a processor run into one that was no longer there. Nothing else makes them, so no fault of ours looks so.
+STUMBLE = "Oops: int3"
 
 # What no run may print. The list is by kind of complaint; what a kernel prints while it boots, before the
 # guest says that it starts, is its own affair.
@@ -278,9 +280,9 @@ class Follower:
                 say(f"[{name}] {line.strip()}")
 
 
-def has_started(console):
+def has_line(console, text):
     with open(console, errors="replace") as f:
-        return any(START in line for line in f)
+        return any(text in line for line in f)
 
 
 class Progress:
@@ -355,10 +357,14 @@ def run_started(args, cmd, console, share):
     boots = 1 if args.rig == "uml" else BOOTS
     for attempt in range(1, boots + 1):
         why = run(args, cmd, console, share)
-        if has_started(console) or attempt == boots:
+        stumbled = has_line(console, STUMBLE)
+        if (has_line(console, START) and not stumbled) or attempt == boots:
             return why
         shutil.copy(console, f"{console}.{attempt}")
-        say(f"[{args.name}] the kernel did not come up, see {console}.{attempt}; once more")
+        say(f"[{args.name}] the {'emulator stumbled' if stumbled else 'kernel did not come up'}, "
+            f"see {console}.{attempt}; once more")
+        for name in os.listdir(share):
+            os.unlink(os.path.join(share, name))
 
 
 def complaints(lines):

@@ -96,7 +96,7 @@ dkms_install() {
 		[[ $(modprobe -S "$release" --show-depends "$module") == *"insmod $(installed "$module")"* ]] ||
 			fail "modprobe doesn't find $module"
 	done
-	depends_on pagoda drm ttm drm_ttm_helper gpu-sched drm_exec drm_gpuvm
+	depends_on pagoda drm ttm gpu-sched drm_exec drm_gpuvm
 }
 
 install_twice() {
