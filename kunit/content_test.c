@@ -199,6 +199,34 @@ static void content_replay(struct kunit *test)
 	pagoda_rig_close(b);
 }
 
+/*
+ * Content is lost whose copy is still collected, by the caller, which plugged the stream: to clear
+ * it, that copy has to be through, so it is sent at once.
+ */
+static void content_lost_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	unsigned long begun;
+
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_bo_mark_lost(bo);
+	begun = jiffies;
+	KUNIT_ASSERT_EQ(test, 0, dma_resv_lock(bo->ttm.base.resv, NULL));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_share(rig, false);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
 /* The CPU can't change the device's aperture, and doesn't say that it did. */
 static void content_map_is_not_rescued(struct kunit *test)
 {
@@ -312,6 +340,7 @@ static struct kunit_case content_cases[] = {
 	KUNIT_CASE(content_access),
 	KUNIT_CASE_PARAM(content_access_waits, pagoda_rig_modes),
 	KUNIT_CASE(content_replay),
+	KUNIT_CASE(content_lost_plugged),
 	KUNIT_CASE(content_map_is_not_rescued),
 	KUNIT_CASE_PARAM(content_copy_is_rescued, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_by_cpu, pagoda_rig_modes),

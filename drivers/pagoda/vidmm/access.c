@@ -173,8 +173,7 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;
-	dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
-			      MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	ret = pagoda_lost_settle(bo);
 	/* A window the CPU wasn't shown must not be left behind by what is written here. */
 	if (!ret && !pagoda_swizzle_is_shown(bo))

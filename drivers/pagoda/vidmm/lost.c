@@ -176,8 +176,7 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 	if (!smp_load_acquire(&bo->unclean))
 		return 0;
 	if (!stale)
-		dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
-				      MAX_SCHEDULE_TIMEOUT);
+		pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	WRITE_ONCE(bo->unclean, false);
 	pagoda_settled_clear(bo);
 	pagoda_copy_written(bo);
@@ -215,7 +214,6 @@ int pagoda_lost_settle(struct pagoda_bo *bo)
 	ret = pagoda_lost_clear(bo);
 	if (ret)
 		return ret;
-	dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false,
-			      MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	return READ_ONCE(bo->unclean) || pagoda_lost_is_stale(bo) ? -EIO : 0;
 }

@@ -151,7 +151,7 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 	m->txn = NULL;
 	*fence = pagoda_stream_end(&txn);
 	if (ret && *fence) {
-		dma_fence_wait(*fence, false);
+		pagoda_stream_wait_fence(m->bo->vidmm, *fence);
 		dma_fence_put(*fence);
 		*fence = NULL;
 	}
@@ -235,7 +235,7 @@ static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fenc
 
 		if (!ret)
 			return 0;
-		dma_fence_wait(fence, false);
+		pagoda_stream_wait_fence(m->bo->vidmm, fence);
 	} else if (fence) {
 		dma_resv_add_fence(bo->base.resv, fence, DMA_RESV_USAGE_KERNEL);
 	}

@@ -144,7 +144,7 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 	if (fence && !dma_resv_reserve_fences(resv, 1))
 		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_KERNEL);
 	else if (fence)
-		dma_fence_wait(fence, false);
+		pagoda_stream_wait_fence(bo->vidmm, fence);
 	dma_fence_put(fence);
 }
 

@@ -115,6 +115,40 @@ void pagoda_stream_flush(struct pagoda_vidmm *vidmm)
 }
 
 /**
+ * pagoda_stream_wait_fence() - Wait for a fence that paging may be collected behind
+ * @vidmm: The manager
+ * @fence: Fence
+ *
+ * The caller may have plugged the stream itself: what was collected goes out first.
+ *
+ * Context: Sleeps. No transaction of the caller's is open.
+ */
+void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
+{
+	if (dma_fence_is_signaled(fence))
+		return;
+	pagoda_stream_flush(vidmm);
+	dma_fence_wait(fence, false);
+}
+
+/**
+ * pagoda_stream_wait_resv() - As pagoda_stream_wait_fence(), of what a reservation has
+ * @vidmm: The manager
+ * @resv: Reservation
+ * @usage: Which of its fences are waited for
+ *
+ * Context: Sleeps. No transaction of the caller's is open.
+ */
+void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			     enum dma_resv_usage usage)
+{
+	if (dma_resv_test_signaled(resv, usage))
+		return;
+	pagoda_stream_flush(vidmm);
+	dma_resv_wait_timeout(resv, usage, false, MAX_SCHEDULE_TIMEOUT);
+}
+
+/**
  * pagoda_stream_wait_idle() - Wait for all that was emitted so far
  * @vidmm: The manager
  * @timeout: In jiffies

@@ -89,6 +89,9 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm);
 void pagoda_stream_plug(struct pagoda_vidmm *vidmm);
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm);
 void pagoda_stream_flush(struct pagoda_vidmm *vidmm);
+void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fence);
+void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
+			     enum dma_resv_usage usage);
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage);
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout);

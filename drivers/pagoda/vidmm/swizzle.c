@@ -113,8 +113,7 @@ static bool swizzle_answered(int ret)
 /* Nothing that uses the allocation is under way. */
 static void swizzle_wait(struct pagoda_bo *bo)
 {
-	dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP, false,
-			      MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
 }
 
 /* Both executors know from here on which surface the range shows. */
@@ -214,7 +213,7 @@ static int swizzle_get(struct pagoda_bo *bo)
 	if (!range)
 		return -EBUSY;
 	if (range->fence)
-		dma_fence_wait(range->fence, false);
+		pagoda_stream_wait_fence(bo->vidmm, range->fence);
 	return 0;
 }
 
