@@ -505,7 +505,7 @@ static void paging_sends_what_it_waits_for(struct kunit *test)
 	pagoda_rig_share(t.rig, true);
 	init_completion(&call.done);
 	INIT_WORK_ONSTACK(&call.work, paging_call_work);
-	queue_work(system_unbound_wq, &call.work);
+	queue_work(system_dfl_wq, &call.work);
 	/* Or as long as they may be kept. */
 	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&call.done, 10 * HZ));
 	pagoda_rig_share(t.rig, false);

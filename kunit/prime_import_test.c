@@ -233,7 +233,7 @@ static void import_moves_behind_jobs(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
 	INIT_WORK_ONSTACK(&mover.work, import_move_work);
 	if (PAGODA_HAVE_MOVE_NOTIFY)
-		queue_work(system_unbound_wq, &mover.work);
+		queue_work(system_dfl_wq, &mover.work);
 	pagoda_rig_hold(rig, 0, false);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	flush_work(&mover.work);

@@ -381,7 +381,7 @@ static void promote_half_signalled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, dma_fence_add_callback(fence, &slice->callback,
 							promote_not_reached));
 	set_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &fence->flags);
-	queue_delayed_work(system_unbound_wq, &promotion->work, 0);
+	queue_delayed_work(system_dfl_wq, &promotion->work, 0);
 	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
 	KUNIT_EXPECT_EQ(test, promotion->sent, promotion->ended);
 	KUNIT_EXPECT_TRUE(test, list_empty(&slice->callback.node));

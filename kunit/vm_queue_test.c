@@ -70,7 +70,7 @@ static int queue_wait_point(struct drm_syncobj *syncobj, u64 point)
 /* The worker has seen all that happened so far. */
 static void queue_settle(struct pagoda_vm *vm)
 {
-	mod_delayed_work(system_unbound_wq, &vm->queue.work, 0);
+	mod_delayed_work(system_dfl_wq, &vm->queue.work, 0);
 	flush_delayed_work(&vm->queue.work);
 }
 

@@ -425,6 +425,11 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 #define WQ_PERCPU	0
 #endif
 
+/* The unbound queue has a new name; the old one is said to be deprecated each time it is used. */
+#ifndef PAGODA_HAVE_DFL_WQ
+#define system_dfl_wq	system_unbound_wq
+#endif
+
 /* ---- Tests ------------------------------------------------------------------------ */
 
 /* Declares a generator of parameters: PAGODA_KUNIT_PARAMS(name) is given @prev and @desc. */

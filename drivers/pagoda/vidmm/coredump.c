@@ -20,6 +20,7 @@
 #include <linux/vmalloc.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
+#include <pagoda/compat.h>
 #include <pagoda/exec.h>
 #include <pagoda/journal.h>
 #include <pagoda/virtio.h>
@@ -212,7 +213,7 @@ static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidm
 	pagoda_queue_visit_recent(vidmm->stream.queue, coredump_buffer, &dump->text);
 	dump->after = jiffies + HZ;
 	atomic_set_release(&dump->state, PAGODA_COREDUMP_TAKEN);
-	queue_work(system_unbound_wq, &dump->work);
+	queue_work(system_dfl_wq, &dump->work);
 }
 
 /**

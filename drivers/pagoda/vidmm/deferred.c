@@ -8,6 +8,7 @@
  */
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
+#include <pagoda/compat.h>
 #include <pagoda/sync.h>
 #include "dmem.h"
 #include "vidmm.h"
@@ -76,7 +77,7 @@ static void deferred_callback(struct dma_fence *fence, struct dma_fence_cb *call
 {
 	struct pagoda_deferred *queue = container_of(callback, struct pagoda_deferred, callback);
 
-	mod_delayed_work(system_unbound_wq, &queue->work, 0);
+	mod_delayed_work(system_dfl_wq, &queue->work, 0);
 }
 
 /* The worker's: the next item doesn't wait for a fence any more. */
@@ -218,7 +219,7 @@ static void deferred_work(struct work_struct *work)
 
 	if (!deferred_run(queue))
 		return;
-	queue_delayed_work(system_unbound_wq, &queue->work, queue->patience);
+	queue_delayed_work(system_dfl_wq, &queue->work, queue->patience);
 	queue->patience = min_t(unsigned long, 2 * queue->patience, PATIENCE_MAX);
 }
 
@@ -296,7 +297,7 @@ int pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_it
 	spin_unlock(&queue->lock);
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 	if (!error)
-		mod_delayed_work(system_unbound_wq, &queue->work, 0);
+		mod_delayed_work(system_dfl_wq, &queue->work, 0);
 	return error;
 }
 
@@ -338,7 +339,7 @@ void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
 	if (!queue->error)
 		queue->error = error;
 	spin_unlock_irqrestore(&queue->lock, flags);
-	mod_delayed_work(system_unbound_wq, &queue->work, 0);
+	mod_delayed_work(system_dfl_wq, &queue->work, 0);
 }
 
 /**
@@ -373,6 +374,6 @@ void pagoda_deferred_kick(struct pagoda_vidmm *vidmm)
 		return;
 	spin_lock_irqsave(&vidmm->deferred_lock, flags);
 	list_for_each_entry(queue, &vidmm->deferred, entry)
-		mod_delayed_work(system_unbound_wq, &queue->work, 0);
+		mod_delayed_work(system_dfl_wq, &queue->work, 0);
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }

@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 #include <drm/drm_drv.h>
+#include <pagoda/compat.h>
 #include <pagoda/events.h>
 #include <pagoda/trace.h>
 #include "vidmm.h"
@@ -172,7 +173,7 @@ void pagoda_listeners_kick(struct pagoda_listeners *all)
 	/* Pairs with listener_join(): who joins later looks for himself. */
 	smp_mb();
 	if (atomic_read(&all->count))
-		queue_work(system_unbound_wq, &all->work);
+		queue_work(system_dfl_wq, &all->work);
 }
 
 static void ears_tell(struct pagoda_ears *ears, u32 type, u32 group, u64 value)

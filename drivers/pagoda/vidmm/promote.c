@@ -26,6 +26,7 @@
 #include <linux/ktime.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
+#include <pagoda/compat.h>
 #include <pagoda/exec.h>
 #include <pagoda/virtio.h>
 #include "dmem.h"
@@ -297,7 +298,7 @@ static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *call
 	struct pagoda_promote_slice *slice = container_of(callback, struct pagoda_promote_slice,
 							  callback);
 
-	mod_delayed_work(system_unbound_wq, &slice->vidmm->promotion.work, 0);
+	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion.work, 0);
 }
 
 /* One that has just signalled has not called yet, maybe: that is waited for. */
@@ -336,7 +337,7 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 	slice->fence = fence;
 	promotion->sent++;
 	if (dma_fence_add_callback(fence, &slice->callback, promote_signalled))
-		mod_delayed_work(system_unbound_wq, &promotion->work, 0);
+		mod_delayed_work(system_dfl_wq, &promotion->work, 0);
 }
 
 /*
@@ -419,7 +420,7 @@ static u64 promote_wait(struct pagoda_vidmm *vidmm)
 
 static void promote_again(struct pagoda_promotion *promotion, unsigned long delay)
 {
-	queue_delayed_work(system_unbound_wq, &promotion->work, delay);
+	queue_delayed_work(system_dfl_wq, &promotion->work, delay);
 }
 
 /* ---- The walk ------------------------------------------------------------------------- */
@@ -513,7 +514,7 @@ void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 	xchg(&promotion->news, true);
 	if (READ_ONCE(promotion->patience) > promotion->period && promote_room_is_large(vidmm)) {
 		WRITE_ONCE(promotion->patience, promotion->period);
-		mod_delayed_work(system_unbound_wq, &promotion->work, promotion->period);
+		mod_delayed_work(system_dfl_wq, &promotion->work, promotion->period);
 	} else {
 		promote_again(promotion, READ_ONCE(promotion->patience));
 	}

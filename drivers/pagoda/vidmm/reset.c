@@ -19,6 +19,7 @@
 #include <linux/mm.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
+#include <pagoda/compat.h>
 #include <pagoda/exec.h>
 #include <pagoda/mfence.h>
 #include <pagoda/transport.h>
@@ -167,7 +168,7 @@ static void reset_hide(struct pagoda_vidmm *vidmm)
 	/* Before mappings are looked for. Pairs with pagoda_reset_is_hidden(). */
 	smp_mb();
 	reinit_completion(&reset->hid);
-	queue_work(system_unbound_wq, &reset->hide);
+	queue_work(system_dfl_wq, &reset->hide);
 	wait_for_completion_timeout(&reset->hid, RESET_HIDE_WAIT);
 }
 
@@ -236,7 +237,7 @@ static void reset_done(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reas
 		pagoda_engines_lost(vidmm->engines);
 	}
 	if (!reset->asleep)
-		queue_work(system_unbound_wq, &reset->rebuild);
+		queue_work(system_dfl_wq, &reset->rebuild);
 }
 
 static void reset_note(struct pagoda_reset *reset, enum pagoda_reset_reason reason, int result)
@@ -363,7 +364,7 @@ int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 	if (error)
 		pagoda_reset_end(vidmm, pagoda_reset_epoch(vidmm), 0, true);
 	else
-		queue_work(system_unbound_wq, &reset->rebuild);
+		queue_work(system_dfl_wq, &reset->rebuild);
 	wait_event(reset->rebuilt, !pagoda_reset_is_pending(vidmm));
 	return READ_ONCE(reset->dead) ? -ENODEV : 0;
 }
