@@ -37,7 +37,9 @@ EXECUTION = ("bind_test",) + ALONE
 # Seconds on the sanitizer kernel, where they aren't few: what a share is to have as much of as another.
 COST = {"evict_test": 8, "inject_test": 8, "submit_test": 8, "vmbind_test": 6, "overcommit_test": 6, "storm_test": 6,
         "tiled_test": 4, "mmap_test": 3, "reset_test": 3, "modules": 12, "soak": 5}
-SHARES = 6
+# Parts of what the sanitizer kernel runs, and how many of them are with four processors.
+SHARES = 12
+FOUR_SHARES = 3
 
 
 def programs():
@@ -64,11 +66,14 @@ def matrix(columns):
 
 
 def matrix_share():
-    """A cell of each mode, and each value of the other two: four shares are the matrix."""
-    cells = dict(matrix(COLUMNS))
-    picked = [f"{mode}.mmu{mmu}.{visible}" for n, mode in enumerate(MODES)
-              for mmu, visible in (COLUMNS[(share() + n) % len(COLUMNS)],)]
-    return [(cell, cells[cell]) for cell in picked]
+    """Each program in one cell, a third of them in each of three: twelve shares are the matrix."""
+    shift, turn = divmod(share(), len(MODES))
+    cells = []
+    for n, mode in enumerate(MODES):
+        mmu, visible = COLUMNS[(shift + n) % len(COLUMNS)]
+        names = dict(matrix(COLUMNS))[f"{mode}.mmu{mmu}.{visible}"]
+        cells.append((f"{mode}.mmu{mmu}.{visible}", names[(n + turn) % len(MODES)::len(MODES)]))
+    return cells
 
 
 def sanitized():
@@ -88,7 +93,7 @@ def deal(cells, hands):
 
 def sanitized_share():
     """The share of this commit, and what the last commit touched."""
-    two, four = deal(sanitized(), SHARES - 2), deal([(BASE, list(EXECUTION))], 2)
+    two, four = deal(sanitized(), SHARES - FOUR_SHARES), deal([(BASE, list(EXECUTION))], FOUR_SHARES)
     picked = dict((two + four)[share() % SHARES])
     base = picked.setdefault(BASE, [])
     base += [name for name in touched() if name in programs() and name not in base]
@@ -96,8 +101,9 @@ def sanitized_share():
 
 
 STEPS = {
-    "stock.selftests": lambda: [(BASE, programs())] + [(cell, list(SHORT)) for cell in OPTIONS] +
-                               [("modules", ["reload"])],
+    "stock.selftests": lambda: [(BASE, programs()), (OPTIONS[share() % len(OPTIONS)], list(SHORT)),
+                                ("modules", ["reload"])],
+    "stock.selftests-options": lambda: [(cell, list(SHORT)) for cell in OPTIONS],
     "stock.selftests-mmu0": lambda: matrix(COLUMNS[:2]),
     "stock.selftests-mmu1": lambda: matrix(COLUMNS[2:]),
     "stock.selftests-share": matrix_share,
@@ -120,7 +126,7 @@ STEPS = {
 def processors(step):
     """Four where threads are to meet; the new kernel preempts, too."""
     four = step in ("debug.selftests-smp4", "new.selftests") or \
-        (step == "debug.selftests-share" and share() % SHARES >= SHARES - 2)
+        (step == "debug.selftests-share" and share() % SHARES >= SHARES - FOUR_SHARES)
     return 4 if four else 2
 
 

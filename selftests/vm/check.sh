@@ -60,15 +60,24 @@ plan=(
 	"in-tree|$vm/intree.sh"
 )
 if [[ $which == long ]]; then
+	# Shares are of what runs whole.
+	for n in "${!plan[@]}"; do
+		case ${plan[n]} in
+		*-share\|*) unset "plan[n]" ;;
+		fuzz\|*) plan[n]="fuzz|env FUZZ_SECONDS=${FUZZ_SECONDS:-3600} $vm/fuzz.sh" ;;
+		in-tree\|*) plan[n]="in-tree|env LONG=1 $vm/intree.sh" ;;
+		esac
+	done
 	plan=(
 		"debug.selftests|$vm/machine.sh debug selftests"
 		"debug.kunit|$vm/machine.sh debug kunit"
+		"stock.selftests-options|$vm/machine.sh stock selftests-options"
 		"stock.selftests-mmu0|$vm/machine.sh stock selftests-mmu0"
 		"stock.selftests-mmu1|$vm/machine.sh stock selftests-mmu1"
 		"debug.selftests-smp4|$vm/machine.sh debug selftests-smp4"
-		"debug.soak|env SOAK_SECONDS=300 $vm/machine.sh debug soak"
+		"debug.soak|env SOAK_SECONDS=${SOAK_SECONDS:-300} $vm/machine.sh debug soak"
 		"debug.suspend|$vm/machine.sh debug suspend"
-		"${plan[@]/#fuzz|/fuzz|env FUZZ_SECONDS=${FUZZ_SECONDS:-3600} }"
+		"${plan[@]}"
 	)
 fi
 

@@ -35,11 +35,11 @@ debug) kdir=$(KERNEL=${KERNEL:-new} "$TOP/selftests/vm/kernels.sh" image debug) 
 esac
 [[ $rig == stock ]] || vm+=(--kernel "$kdir")
 
-# build_modules <folder below out/build> [<make argument>...]: with the warnings that lint asks for.
+# build_modules <folder below out/build> [<make argument>...]
 build_modules() {
 	stage=$1
 	with_progress "building modules ($stage)" "$LOGS/modules.$stage.log" \
-		"$TOP/selftests/vm/modules.sh" "$kdir" --stage "$@" W=1e
+		"$TOP/selftests/vm/modules.sh" "$kdir" --stage "$@" "${CHECKED[@]}"
 }
 
 # Names the stage's modules for vm.py.

@@ -5,8 +5,9 @@
 #
 #   modules.sh <KDIR> [--stage <folder below out/build>] [make argument...]
 #
-# The folder is named after the kernel's release if nothing else is said, and printed.
-# Checksums instead of times decide what is copied: make rebuilds only what changed.
+# The folder is named after the kernel's release if nothing else is said, and printed. Stages are the rigs': they are
+# built in the cache, and only the modules are copied to the folder. Checksums instead of times decide what is
+# copied: make rebuilds only what changed. Whoever builds a stage gives it the same arguments.
 #
 # A module of three lines is built first: where headers want a compiler that isn't installed, have flags that
 # the compiler doesn't know, or bring tools that need a newer C library, one line says so.
@@ -16,9 +17,11 @@ kdir=${1:?kernel headers or build folder}
 shift
 release=$kdir/include/config/kernel.release
 [[ -f $kdir/Makefile && -f $release ]] || die "no headers of a configured kernel in $kdir"
-stage=$OUT/build/$(<"$release")
+made=$OUT/build/$(<"$release")
+stage=$made
 if [[ ${1:-} == --stage ]]; then
-	stage=$OUT/build/$2
+	made=$OUT/build/$2
+	stage=$CACHE/modules-$2-$(key "$kdir")
 	shift 2
 fi
 
@@ -61,4 +64,8 @@ rsync -rc --delete --exclude='*.o' --exclude='*.o.d' --exclude='.*' --exclude='*
 	--exclude='*.mod.c' --exclude=modules.order --exclude=Module.symvers \
 	"$TOP/Kbuild" "$TOP/Kconfig" "$TOP/include" "$TOP/drivers" "$TOP/kunit" "$stage/"
 make -C "$kdir" M="$stage" -j"$JOBS" "$@" modules >&2
-echo "$stage"
+if [[ $made != "$stage" ]]; then
+	mkdir -p "$made"
+	rsync -c "$stage"/*.ko "$made/"
+fi
+echo "$made"
