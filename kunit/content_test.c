@@ -209,7 +209,9 @@ static void content_lost_plugged(struct kunit *test)
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
 	unsigned long begun;
 
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);

@@ -428,6 +428,23 @@ int mmu_rig_restore(struct mmu_rig *rig, u32 space)
 }
 
 /**
+ * mmu_rig_rebuild() - Write all tables anew
+ * @rig: Rig
+ * @space: Space
+ *
+ * Return: what prepare answered.
+ */
+int mmu_rig_rebuild(struct mmu_rig *rig, u32 space)
+{
+	struct pagoda_pt_update *update;
+	int ret = pagoda_space_prepare_rebuild(rig->spaces[space], &update);
+
+	if (!ret)
+		rig_commit(rig, space, update);
+	return ret;
+}
+
+/**
  * mmu_rig_count() - How often an operation was emitted since mmu_rig_begin()
  * @rig: Rig
  * @opcode: Operation

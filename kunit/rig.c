@@ -323,6 +323,8 @@ static void rig_destroy(void *data)
 	if (rig->client)
 		pagoda_client_drop_lists(rig->client);
 	if (!IS_ERR_OR_NULL(rig->vidmm)) {
+		KUNIT_EXPECT_EQ(rig->test, rig->overruns,
+				atomic64_read(&rig->vidmm->stats.overruns));
 		pagoda_rig_unplug(rig);
 		if (rig->client)
 			pagoda_client_put(rig->client);

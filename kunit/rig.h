@@ -169,6 +169,7 @@ struct pagoda_rig {
 	atomic_t accesses;	/* to system memory, and executions begun */
 	bool unplugged;
 	unsigned long patience;		/* the stream's own */
+	s64 overruns;		/* of announced costs, on purpose */
 };
 
 /* What differs from the usual rig. */

@@ -58,7 +58,7 @@ COMPLAINTS = re.compile("|".join((
     r"unreferenced object", r"kmemleak: .*disabled",
     r"blocked for more than", r"soft lockup", r"hard LOCKUP", r"rcu.*(stall|detected)",
     r"Call Trace:", r"DMA-API:", r"Objects remaining in", r"segfault at", r"workqueue: .*hogged",
-    r"Memory manager not clean",
+    r"Memory manager not clean", r"virtio\d.*paging takes more than it should",
 )))
 
 # The result of a whole KUnit suite.

@@ -4,7 +4,8 @@
  *
  * The order within a batch:
  *
- *	1. tables that are new in memory: every entry invalid, InitialUpdate (C90)
+ *	1. tables that are new in memory, InitialUpdate (C90): every entry invalid; or all
+ *	   that they say, where they come back
  *	2. leaf entries, those that become invalid first: with dual PTEs a chunk changes
  *	   from one table to the other (C93)
  *	3. entries above, level by level, so that nothing is reachable before it is good
@@ -156,7 +157,7 @@ static struct emit_run run_next(const struct pagoda_table *table,
 }
 
 static void emit_run(const struct pagoda_table *table, u32 w, const struct emit_run *run,
-		     const struct pagoda_emit *emit)
+		     u32 flags, const struct pagoda_emit *emit)
 {
 	struct pagoda_paging_op op = table_update(table, &table->memory, table->nr_entries);
 	struct pagoda_op_update_page_table *update = &op.update_page_table;
@@ -165,6 +166,7 @@ static void emit_run(const struct pagoda_table *table, u32 w, const struct emit_
 	update->nr_entries = run->end - run->first;
 	update->first_va = pagoda_table_entry_va(table, run->first);
 	update->values = &table->words[w].values[run->first];
+	update->flags |= flags;
 	if (w)
 		update->flags |= VIRTIO_PAGODA_UPDATE_USE_64K;
 	if (run->record) {
@@ -190,9 +192,36 @@ static void emit_dirty(struct pagoda_table *table, bool valid, const struct pago
 			run = run_next(table, words, index);
 			if (word_is_valid(words, index) != valid)
 				continue;
-			emit_run(table, w, &run, emit);
+			emit_run(table, w, &run, 0, emit);
 			bitmap_clear(words->dirty, run.first, run.end - run.first);
 		}
+	}
+}
+
+/* Words from @first on that are memory of one record, or that are all no memory. */
+static struct emit_run run_whole(const struct pagoda_table *table,
+				 const struct pagoda_words *words, u32 first)
+{
+	bool memory = word_is_memory(table, words, first);
+	struct emit_run run = { .first = first, .end = first + 1 };
+
+	while (run.end < table->nr_entries && word_is_memory(table, words, run.end) == memory)
+		run.end++;
+	return memory ? run_by_record(table, first, run.end) : run;
+}
+
+/* What garbage was before: zeros between what is valid are values, too. */
+static void emit_whole(struct pagoda_table *table, const struct pagoda_emit *emit)
+{
+	u32 nr_words = pagoda_table_nr_words(table), flags = VIRTIO_PAGODA_UPDATE_INITIAL, w;
+	struct emit_run run;
+
+	for (w = 0; w < nr_words; w++) {
+		for (run.end = 0; run.end < table->nr_entries; flags = 0) {
+			run = run_whole(table, &table->words[w], run.end);
+			emit_run(table, w, &run, flags, emit);
+		}
+		bitmap_zero(table->words[w].dirty, table->nr_entries);
 	}
 }
 
@@ -203,7 +232,11 @@ static void table_step(struct pagoda_table *table, enum emit_step step,
 
 	switch (step) {
 	case STEP_INITIAL:
-		if (table->initial && !table->dropped)
+		if (!table->initial || table->dropped)
+			break;
+		if (table->whole)
+			emit_whole(table, emit);
+		else
 			emit_clear(table, &table->memory, table->nr_entries,
 				   VIRTIO_PAGODA_UPDATE_INITIAL, emit);
 		break;
@@ -341,6 +374,7 @@ static void batch_done(struct pagoda_batch *batch)
 			table->has_window = false;
 			if (table->resident && !table->dropped)
 				table->initial = false;
+			table->whole = false;
 			for (w = 0; w < pagoda_table_nr_words(table); w++)
 				bitmap_zero(table->words[w].dirty, table->room);
 			if (!table->dropped)

@@ -87,6 +87,7 @@ struct pagoda_words {
  * @linked: This table is what translates its addresses, if resident
  * @fresh: Made by the update under way and never linked so far
  * @initial: @memory has garbage in it
+ * @whole: All words are written at once, invalid ones too; only if @initial
  * @dropped: Leaves in the operation going on
  * @has_next: See @next
  * @has_window: See @window_va
@@ -116,6 +117,7 @@ struct pagoda_table {
 	bool linked;
 	bool fresh;
 	bool initial;
+	bool whole;
 	bool dropped;
 	bool has_next;
 	bool has_window;
@@ -342,6 +344,9 @@ void pagoda_copies_split(struct pagoda_batch *batch);
 void pagoda_copies_commit(struct pagoda_batch *batch, const struct pagoda_emit *emit);
 
 /* update.c */
+struct pagoda_paging_cost pagoda_cost_unknown(struct pagoda_mmu *mmu,
+					      const struct pagoda_paging_op *op,
+					      u32 buffer_size);
 struct pagoda_paging_cost pagoda_cost_batch(struct pagoda_mmu *mmu, const u32 *ops, u32 most,
 					    u32 windows, u32 buffer_size);
 

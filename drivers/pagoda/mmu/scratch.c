@@ -268,20 +268,15 @@ static struct pagoda_paging_cost cost_flushes(struct pagoda_mmu *mmu, u32 times,
 	return sum;
 }
 
-/*
- * A table written with @nr entries and made invalid again, @times times. Scattered
- * entries take the most bytes; most packets there are if all of them are small.
- */
+/* A table written with @nr entries and made invalid again, @times times. */
 static void cost_tables(struct pagoda_mmu *mmu, struct pagoda_paging_cost *sum, u32 slot, u32 nr,
 			u32 times, u32 buffer_size)
 {
-	u32 least = sizeof(struct virtio_pagoda_update_page_table) + VIRTIO_PAGODA_PT_ENTRY_BYTES;
 	struct pagoda_paging_op op = pagoda_process_update(mmu, slot, 0, nr);
 	struct pagoda_paging_cost cost;
 
 	op.update_page_table.values = mmu->scattered;
-	cost = pagoda_paging_cost(mmu->args.limits, &op, buffer_size);
-	cost.packets = max_t(u32, cost.packets, cost.encoded / least);
+	cost = pagoda_cost_unknown(mmu, &op, buffer_size);
 	pagoda_cost_add(sum, cost, times);
 	op.update_page_table.flags |= VIRTIO_PAGODA_UPDATE_REPEAT;
 	cost = pagoda_paging_cost(mmu->args.limits, &op, buffer_size);

@@ -91,6 +91,29 @@ void pagoda_space_unlock(struct pagoda_space *space)
 
 /* ---- Invalidation ---------------------------------------------------------- */
 
+/* Runs of words that aren't zero. */
+static u32 words_runs(const struct pagoda_words *words, u32 first, u32 end)
+{
+	bool before = false;
+	u32 runs = 0;
+
+	for (; first < end; first++) {
+		runs += words->values[first] && !before;
+		before = words->values[first];
+	}
+	return runs;
+}
+
+/* Of a leaf table: what isn't mapped by a record, zeros that is, makes runs of its own. */
+static u32 invalidate_count_leaf(const struct pagoda_table *table, u64 va, u64 end)
+{
+	u32 first = pagoda_table_index(table, va);
+	u32 last = pagoda_table_index(table, end - 1);
+
+	return words_runs(&table->words[0], first, min(last + 1, table->nr_entries)) +
+	       2 * pagoda_records_count(table->space, va, end - va);
+}
+
 /* Operations that invalidate a range of a table, from above. */
 static void invalidate_count(struct pagoda_table *table, u64 va, u64 end, u32 *ops, u32 *windows)
 {
@@ -99,8 +122,7 @@ static void invalidate_count(struct pagoda_table *table, u64 va, u64 end, u32 *o
 
 	++*windows;
 	if (!table->level) {
-		*ops += 2 + 2 * pagoda_records_count(table->space, va, end - va) +
-			(pagoda_mmu_is_dual(table->space->mmu) ? VIRTIO_PAGODA_PT_ENTRIES_64K : 0);
+		*ops += invalidate_count_leaf(table, va, end);
 		return;
 	}
 	for (start = va; start < end; start = next) {

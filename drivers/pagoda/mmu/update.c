@@ -67,6 +67,27 @@ static void update_destroy(struct pagoda_pt_update *update)
 
 /* ---- Cost ------------------------------------------------------------------ */
 
+/**
+ * pagoda_cost_unknown() - Upper bound for an update whose entries aren't known yet
+ * @mmu: Page tables of the device
+ * @op: UPDATE_PAGE_TABLE with &pagoda_mmu.scattered for values
+ * @buffer_size: Bytes of the smallest buffer
+ *
+ * Scattered entries take the most bytes; most packets there are if all of them are small.
+ *
+ * Return: the cost.
+ */
+struct pagoda_paging_cost pagoda_cost_unknown(struct pagoda_mmu *mmu,
+					      const struct pagoda_paging_op *op,
+					      u32 buffer_size)
+{
+	u32 least = sizeof(struct virtio_pagoda_update_page_table) + VIRTIO_PAGODA_PT_ENTRY_BYTES;
+	struct pagoda_paging_cost cost = pagoda_paging_cost(mmu->args.limits, op, buffer_size);
+
+	cost.packets = max_t(u32, cost.packets, cost.encoded / least);
+	return cost;
+}
+
 /* An operation that writes @nr entries which have nothing to do with each other. */
 static struct pagoda_paging_cost cost_entries(struct pagoda_mmu *mmu, u32 nr, u32 buffer_size)
 {
@@ -80,7 +101,7 @@ static struct pagoda_paging_cost cost_entries(struct pagoda_mmu *mmu, u32 nr, u3
 		},
 	};
 
-	return pagoda_paging_cost(mmu->args.limits, &op, buffer_size);
+	return pagoda_cost_unknown(mmu, &op, buffer_size);
 }
 
 static struct pagoda_paging_cost cost_flush(struct pagoda_mmu *mmu, u32 buffer_size)
@@ -167,12 +188,18 @@ struct pagoda_paging_cost pagoda_pt_update_cost(const struct pagoda_pt_update *u
 
 /* ---- Commit ---------------------------------------------------------------- */
 
-/* Everything valid in a table that has new memory is to be written. */
+/*
+ * All that a table says is to be written to new memory: at once, where that is one packet, so
+ * that the number of operations depends on records alone. Of a long root only what is valid.
+ */
 static void table_rewrite(struct pagoda_batch *batch, struct pagoda_table *table)
 {
 	u32 w, i;
 
 	pagoda_batch_touch(batch, table);
+	table->whole = table->initial && table->nr_entries <= VIRTIO_PAGODA_PT_ENTRIES;
+	if (table->whole)
+		return;
 	for (w = 0; w < pagoda_table_nr_words(table); w++)
 		for (i = 0; i < table->nr_entries; i++)
 			if (table->words[w].values[i])

@@ -15,9 +15,11 @@
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
+#include <pagoda/compat.h>
 #include <pagoda/trace.h>
 #include <pagoda/virtio.h>
 #include "vidmm.h"
@@ -171,12 +173,40 @@ static u32 stream_sub_packets(const struct pagoda_submission *sub)
 	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
 }
 
-/* Opens a submission got in advance; its fence is public from here on. */
-static void stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
+/*
+ * More is emitted than was announced, which is a fault of this driver's: a submission can't be
+ * waited for on the way to a fence, so it comes out of what memory is kept for those who free
+ * some.
+ */
+static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
-	struct pagoda_submission *sub = txn->spare[--txn->nr_spare];
+	struct pagoda_vidmm *vidmm = stream_vidmm(stream);
+	unsigned int flags = memalloc_noreclaim_save();
+	struct pagoda_submission *sub = pagoda_queue_get(stream->queue);
+
+	memalloc_noreclaim_restore(flags);
+	if (!atomic64_fetch_inc(&vidmm->stats.overruns))
+		drm_err(vidmm->drm, "paging takes more than it should\n");
+	return sub;
+}
+
+/*
+ * Opens a submission got in advance; its fence is public from here on. Without one, and memory,
+ * what is half emitted can't be taken back: only a device built anew is as the books say.
+ */
+static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
+{
+	struct pagoda_submission *sub;
 
 	lockdep_assert_held(&stream->lock);
+	if (txn->failed)
+		return txn->failed;
+	sub = txn->nr_spare ? txn->spare[--txn->nr_spare] : stream_get_more(stream);
+	if (IS_ERR(sub)) {
+		txn->failed = PTR_ERR(sub);
+		queue_work(system_dfl_wq, &stream->overrun);
+		return txn->failed;
+	}
 	sub->operations = 0;
 	pagoda_submission_arm(sub);
 	stream->open = sub;
@@ -187,6 +217,14 @@ static void stream_open_submission(struct pagoda_stream *stream, struct pagoda_s
 		.priv = sub->priv,
 		.priv_size = stream_sub_packets(sub) * PAGODA_PAGING_MIN_PRIVATE,
 	};
+	return 0;
+}
+
+static void stream_overrun_work(struct work_struct *work)
+{
+	struct pagoda_stream *stream = container_of(work, struct pagoda_stream, overrun);
+
+	pagoda_reset_request(stream_vidmm(stream), PAGODA_RESET_PAGING);
 }
 
 /**
@@ -473,8 +511,9 @@ static void txn_keep_fence(struct pagoda_stream_txn *txn, struct pagoda_stream *
  *
  * Context: Between begin and end. Sleeps if the allocation is busy (C14).
  * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if it
- * had to wait and mustn't or waited too long. On error nothing of @op was
- * encoded.
+ * had to wait and mustn't or waited too long; then nothing of @op was encoded. -ENOMEM if
+ * the transaction's cost was no bound and there is no memory either: the device will be
+ * reset.
  */
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
 {
@@ -502,8 +541,9 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 
 	moved = pagoda_paging_moved(&stream->limits, op);
 	for (;;) {
-		if (!stream->open)
-			stream_open_submission(stream, txn);
+		ret = stream->open ? 0 : stream_open_submission(stream, txn);
+		if (ret)
+			return ret;
 		result = stream_build(stream, op, moved, &cursor, pass++);
 		if (result == PAGODA_BUILD_SUCCESS)
 			break;
@@ -536,7 +576,10 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
  */
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
 {
-	WARN_ON_ONCE(pagoda_stream_emit(txn, op));
+	struct pagoda_stream_txn *stream_txn = txn;
+	int ret = pagoda_stream_emit(stream_txn, op);
+
+	WARN_ON_ONCE(ret && !stream_txn->failed);
 }
 
 /**
@@ -661,6 +704,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	stream->packets = PAGE_SIZE / PAGODA_PAGING_MIN_PRIVATE - 1;
 	mutex_init(&stream->lock);
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
+	INIT_WORK(&stream->overrun, stream_overrun_work);
 	stream->patience = msecs_to_jiffies(PAGODA_PLUG_MS);
 
 	ret = pagoda_sysmem_alloc(vidmm, &stream->fence_mem);
@@ -696,6 +740,7 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 	struct pagoda_stream *stream = &vidmm->stream;
 
 	cancel_delayed_work_sync(&stream->flush);
+	cancel_work_sync(&stream->overrun);
 	if (stream->reserve)
 		pagoda_submission_put(stream->reserve);
 	pagoda_queue_destroy(stream->queue);

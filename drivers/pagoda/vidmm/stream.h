@@ -49,6 +49,7 @@ struct pagoda_stream {
 	unsigned int plugs;
 	u64 restarts;
 	struct delayed_work flush;
+	struct work_struct overrun;
 	unsigned long patience;
 	struct workqueue_struct *wq;
 	struct pagoda_sysmem fence_mem;
@@ -64,6 +65,8 @@ struct pagoda_stream {
  * @only: Where @spare points if it is a single one
  * @fence: Fence of the last submission used
  * @nr_spare: Entries of @spare; taken from the end
+ * @failed: -ENOMEM: more was emitted than was announced, and there was no memory for it;
+ *	nothing more is
  * @fresh: The next operation must not share a submission with earlier ones: the
  *	last entry of @spare has dependencies
  * @idle: @bo was waited for: %PAGODA_ALLOCATION_IS_IDLE may be said
@@ -77,6 +80,7 @@ struct pagoda_stream_txn {
 	struct pagoda_submission *only;
 	struct dma_fence *fence;
 	u32 nr_spare;
+	int failed;
 	bool fresh;
 	bool idle;
 	bool no_wait;

@@ -426,6 +426,7 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 	pagoda_deferred_kick(vidmm);
 	flush_delayed_work(&vidmm->stream.flush);
 	pagoda_queue_stop(vidmm->stream.queue);
+	cancel_work_sync(&vidmm->stream.overrun);
 	pagoda_mfences_stop(vidmm);
 	pagoda_device_mmu_stop(vidmm);
 	pagoda_coredump_stop(&vidmm->coredump);

@@ -302,6 +302,7 @@ struct pagoda_counters {
 	atomic64_t cpu_waits;
 	atomic64_t busy_retries;
 	atomic64_t insufficient;
+	atomic64_t overruns;
 	atomic64_t commands;
 	atomic64_t faults;
 	atomic64_t lost;
