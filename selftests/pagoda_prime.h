@@ -54,8 +54,8 @@ static inline int prime_sync(int dma_buf, uint64_t flags)
 }
 
 /*
- * Does vgem have mapped what it imported? Its helpers of newer kernels only attach, which pins nothing. The
- * kernel's own list of symbols tells them apart.
+ * Does vgem have mapped what it imported? Its helpers of newer kernels only attach, which pins
+ * nothing. The kernel's own list of symbols tells them apart.
  */
 static inline bool prime_vgem_maps(void)
 {

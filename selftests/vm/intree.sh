@@ -21,6 +21,8 @@ else
 		--kunitconfig "$TOP/kunit/sanitizers.kunitconfig" --kernel_args seccomp=on --kernel_args ncpus=2
 		pagoda_paging)
 fi
+# Nobody else's driver may come into the tree meanwhile.
+cache_lock "$(basename "$src")"
 rc=0
 (cd "$src" && until_quiet 600 "$LOGS/in-tree.log" tools/testing/kunit/kunit.py run --build_dir "$dir" --jobs "$JOBS" \
 	--timeout 86400 "${kunit[@]}") || rc=$?

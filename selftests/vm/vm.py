@@ -281,6 +281,15 @@ class Follower:
                 say(f"[{name}] {line.strip()}")
 
 
+def keep_priority(pid):
+    """A session of its own is scheduled as one group, which has a priority of its own, too."""
+    try:
+        with open(f"/proc/{pid}/autogroup", "w") as f:
+            f.write(str(os.nice(0)))
+    except OSError:
+        pass
+
+
 def has_line(console, text):
     with open(console, errors="replace") as f:
         return any(text in line for line in f)
@@ -331,6 +340,7 @@ def run(args, cmd, console, share):
     with open(console if args.rig == "uml" else os.devnull, "wb") as out:
         machine = subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=out, start_new_session=True,
                                    stderr=None if args.rig != "uml" else out)
+    keep_priority(machine.pid)
     progress, why = Progress(console, share), None
     try:
         while machine.poll() is None:
