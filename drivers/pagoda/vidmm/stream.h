@@ -32,6 +32,7 @@
  *	last is given up, if it wasn't executed for a device that has forgotten it
  * @flush: Pushes @open when they take too long; the bound that makes an armed
  *	and open fence legal
+ * @overrun: Asks for a reset: more was emitted than was announced, and there was no memory for it
  * @patience: Jiffies until it does; constant
  * @wq: For @flush, usable in reclaim
  * @fence_mem: Page where each submission writes its number at its end
