@@ -23,6 +23,7 @@
  * @zeros: The first of them are zeros
  * @memory: The next are memory, all of one piece
  * @pages: The next are memory, a page each; the rest is invalid
+ * @window: Nothing of these, but pages that repeat over all of the range
  */
 struct cost_pattern {
 	const char *name;
@@ -30,6 +31,7 @@ struct cost_pattern {
 	u32 zeros;
 	u32 memory;
 	u32 pages;
+	u32 window;
 };
 
 static const struct cost_pattern patterns[] = {
@@ -40,6 +42,8 @@ static const struct cost_pattern patterns[] = {
 	{ "runs of 22 and a zero", 23, 1, 22, 0 },
 	{ "runs of 22 apart", 24, 1, 22, 0 },
 	{ "chunks of all kinds", 48, 5, 16, 11 },
+	{ "a window of a page", .window = 1 },
+	{ "a window of three pages", .window = 3 },
 };
 
 struct cost_maps {
@@ -74,11 +78,26 @@ static void maps_add(struct mmu_rig *rig, struct cost_maps *some, u32 page, u32 
 		maps_send(rig, some);
 }
 
+static void map_window(struct mmu_rig *rig, u64 window)
+{
+	struct pagoda_map_extent extent = { VIRTIO_PAGODA_SEGMENT_VRAM, SZ_512M, window };
+	struct pagoda_map map = mmu_map_vram(&extent, VA);
+
+	map.size = LEAVES * SZ_2M;
+	map.window = window;
+	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &map, 1));
+}
+
 static void map_pattern(struct mmu_rig *rig, const struct cost_pattern *pattern)
 {
-	struct cost_maps *some = kunit_kzalloc(rig->test, sizeof(*some), GFP_KERNEL);
+	struct cost_maps *some;
 	u32 page, i;
 
+	if (pattern->window) {
+		map_window(rig, pattern->window * (u64)SZ_4K);
+		return;
+	}
+	some = kunit_kzalloc(rig->test, sizeof(*some), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(rig->test, some);
 	for (page = 0; page + pattern->period <= PAGES; page += pattern->period) {
 		u32 at = page;
@@ -106,7 +125,14 @@ static void evict_all(struct mmu_rig *rig)
 		mmu_rig_evict(rig, 1, table);
 }
 
-/* The rig compares each transaction with its cost. */
+static void unmap_all(struct mmu_rig *rig)
+{
+	struct pagoda_map none = { .kind = PAGODA_MAP_INVALID, .va = VA, .size = LEAVES * SZ_2M };
+
+	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &none, 1));
+}
+
+/* The rig compares each transaction with its cost; the last one closes a space that is full. */
 static void tables_run(struct kunit *test, const struct mmu_variant *variant,
 		       const struct cost_pattern *pattern)
 {
@@ -122,6 +148,10 @@ static void tables_run(struct kunit *test, const struct mmu_variant *variant,
 	mmu_rig_check(rig, 1, VA, LEAVES * SZ_2M);
 	mmu_rig_invalidate(rig, 1, VA, LEAVES * SZ_2M);
 	mmu_rig_check(rig, 1, VA, LEAVES * SZ_2M);
+	map_pattern(rig, pattern);
+	unmap_all(rig);
+	mmu_rig_check(rig, 1, VA, LEAVES * SZ_2M);
+	map_pattern(rig, pattern);
 }
 
 static void cost_of_tables(struct kunit *test)

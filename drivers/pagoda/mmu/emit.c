@@ -225,11 +225,19 @@ static void emit_whole(struct pagoda_table *table, const struct pagoda_emit *emi
 	}
 }
 
+static bool table_is_dirty(const struct pagoda_table *table)
+{
+	u32 w;
+
+	for (w = 0; w < pagoda_table_nr_words(table); w++)
+		if (!bitmap_empty(table->words[w].dirty, table->nr_entries))
+			return true;
+	return false;
+}
+
 static void table_step(struct pagoda_table *table, enum emit_step step,
 		       const struct pagoda_emit *emit)
 {
-	bool quiet = table->dropped && !pagoda_mmu_is_dual(table->space->mmu);
-
 	switch (step) {
 	case STEP_INITIAL:
 		if (!table->initial || table->dropped)
@@ -242,8 +250,12 @@ static void table_step(struct pagoda_table *table, enum emit_step step,
 		break;
 	case STEP_INVALID:
 		/* A table just initialised has nothing valid in it. */
-		if (!table->initial && !quiet)
+		if (table->initial)
+			break;
+		if (!table->dropped)
 			emit_dirty(table, false, emit);
+		else if (pagoda_mmu_is_dual(table->space->mmu) && table_is_dirty(table))
+			emit_clear(table, &table->memory, table->nr_entries, 0, emit);
 		break;
 	case STEP_VALID:
 		if (!table->dropped)
