@@ -426,7 +426,57 @@ static void vm_waits_for_nobody(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+struct closer {
+	struct pagoda_vm *vm;
+	struct completion done;
+};
+
+static int closer_run(void *data)
+{
+	struct closer *closer = data;
+
+	pagoda_vm_close(closer->vm);
+	complete(&closer->done);
+	return 0;
+}
+
+/*
+ * A VM is closed while a job runs that stores to what no list names. The allocation moves: the
+ * device doesn't reach where it was from then on.
+ */
+static void vm_close_hides_first(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	struct dma_fence *job = pagoda_test_fence(test);
+	struct closer closer = { .vm = safety_vm(rig) };
+	u32 id = closer.vm->id;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	safety_bind(rig, closer.vm, bo, HERE);
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_NOT_NULL(test, safety_target(rig, id, HERE));
+	dma_resv_lock(pagoda_vm_resv(closer.vm), NULL);
+	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(pagoda_vm_resv(closer.vm), 1));
+	dma_resv_add_fence(pagoda_vm_resv(closer.vm), job, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(pagoda_vm_resv(closer.vm));
+
+	init_completion(&closer.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(closer_run, &closer, "pagoda-closer")));
+	/* The closing thread waits for the job. */
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&closer.done, HZ / 5));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, safety_target(rig, id, HERE));
+	dma_fence_signal(job);
+	dma_fence_put(job);
+	wait_for_completion(&closer.done);
+	pagoda_vm_put(closer.vm);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case vm_safety_cases[] = {
+	KUNIT_CASE_PARAM(vm_close_hides_first, pagoda_rig_modes),
 	KUNIT_CASE(vm_pages_wait_for_the_flush),
 	KUNIT_CASE_PARAM(vm_forgets_private, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_waits_for_nobody, pagoda_rig_modes),

@@ -593,12 +593,15 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	mutex_lock(&vm->lock);
 	vm->closed = true;
 	pagoda_plan_fini(vm);
-	vm_empty_books(vm);
+	/* As long as the device translates, the mappings say what has to be invalidated. */
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	pagoda_stream_flush(vm->vidmm);
 	dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false,
 			      MAX_SCHEDULE_TIMEOUT);
 	vm_empty_tables(vm);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	vm_empty_books(vm);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	pagoda_space_destroy(vm->space);
 	vm->space = NULL;
 	dma_resv_unlock(pagoda_vm_resv(vm));
