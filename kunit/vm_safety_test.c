@@ -5,9 +5,11 @@
  */
 #include <linux/highmem.h>
 #include <linux/kthread.h>
+#include <linux/rcupdate.h>
 #include <linux/sizes.h>
 
 #include <pagoda/vm.h>
+#include "../drivers/pagoda/vidmm/context.h"
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "../drivers/vgpu/engine/internal.h"
 #include "prove.h"
@@ -475,8 +477,33 @@ static void vm_close_hides_first(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* A context that was destroyed meanwhile answers, and has no work to be done. */
+static void context_asked_when_gone(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, &(struct pagoda_rig_options) {
+		.engines = true,
+	});
+	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_context *context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	struct drm_pagoda_context_state state = {};
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	kref_get(&context->kref);
+	pagoda_context_destroy(context);
+	/* What is freed by RCU is free then. */
+	rcu_barrier();
+	kvfree_rcu_barrier();
+	pagoda_context_state(context, &state);
+	KUNIT_EXPECT_EQ(test, state.submitted, state.completed);
+	pagoda_deferred_stop(&context->deferred, -ECANCELED);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&context->deferred.work));
+	pagoda_context_put(context);
+	safety_drop(vm);
+}
+
 static struct kunit_case vm_safety_cases[] = {
 	KUNIT_CASE_PARAM(vm_close_hides_first, pagoda_rig_modes),
+	KUNIT_CASE(context_asked_when_gone),
 	KUNIT_CASE(vm_pages_wait_for_the_flush),
 	KUNIT_CASE_PARAM(vm_forgets_private, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_waits_for_nobody, pagoda_rig_modes),

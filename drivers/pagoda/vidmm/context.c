@@ -594,7 +594,8 @@ static void context_progress(struct pagoda_context *context,
 
 	mutex_lock(&context->lock);
 	waiting = !pagoda_deferred_is_empty(&context->deferred);
-	if (context->exec)
+	/* A context without a handle has no jobs that could be asked for. */
+	if (context->exec && !context->dead)
 		pagoda_exec_context_progress(context->exec, &state->submitted, &state->completed);
 	if (!waiting && state->completed == state->submitted)
 		state->completed = context->accepted;

@@ -338,8 +338,10 @@ void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
 	spin_lock_irqsave(&queue->lock, flags);
 	if (!queue->error)
 		queue->error = error;
+	/* After pagoda_deferred_cancel() the queue may be freed: it has no items then. */
+	if (queue->count)
+		mod_delayed_work(system_dfl_wq, &queue->work, 0);
 	spin_unlock_irqrestore(&queue->lock, flags);
-	mod_delayed_work(system_dfl_wq, &queue->work, 0);
 }
 
 /**
