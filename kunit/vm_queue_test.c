@@ -223,6 +223,23 @@ static void queue_waits_for_fences(struct kunit *test)
 	queue_test_end(&t);
 }
 
+/* User space may keep the fence of what failed when this module is gone. */
+static void queue_failure_isnt_ours(struct kunit *test)
+{
+	struct queue_test t = queue_test_make(test);
+	struct dma_fence *stub = dma_fence_get_stub(), *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 1, t.out, 1));
+	vmt_drop(t.vm);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, queue_wait_point(t.out, 1));
+	fence = drm_syncobj_fence_get(t.out);
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	KUNIT_EXPECT_PTR_EQ(test, stub->ops, dma_fence_chain_contained(fence)->ops);
+	dma_fence_put(fence);
+	dma_fence_put(stub);
+	queue_test_end(&t);
+}
+
 /* In the order of calls, whatever is there first; and what is freed can be planned with. */
 static void queue_keeps_order(struct kunit *test)
 {
@@ -458,6 +475,7 @@ static void queue_is_bounded(struct kunit *test)
 static struct kunit_case vm_queue_cases[] = {
 	KUNIT_CASE_PARAM(queue_waits_for_points, pagoda_rig_update_modes),
 	KUNIT_CASE_PARAM(queue_waits_for_fences, pagoda_rig_update_modes),
+	KUNIT_CASE_PARAM(queue_failure_isnt_ours, pagoda_rig_update_modes),
 	KUNIT_CASE_PARAM(queue_keeps_order, pagoda_rig_update_modes),
 	KUNIT_CASE_PARAM(queue_refuses_early, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(queue_failure_is_final, pagoda_rig_mmu_modes),

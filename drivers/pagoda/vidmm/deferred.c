@@ -6,6 +6,8 @@
  * do is noticed (pagoda_deferred_kick()); for points that come from elsewhere the
  * worker looks again and again, less and less often.
  */
+#include <linux/dma-fence.h>
+#include <linux/ktime.h>
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
 #include <pagoda/compat.h>
@@ -18,42 +20,21 @@
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
 /**
- * struct deferred_failure - Fence of work that could not be made
- * @base: Fence
- * @lock: Its lock
- */
-struct deferred_failure {
-	struct dma_fence base;
-	spinlock_t lock;	/* base's */
-};
-
-static const char *failure_name(struct dma_fence *fence)
-{
-	return "pagoda-refused";
-}
-
-static const struct dma_fence_ops failure_ops = {
-	.get_driver_name = failure_name,
-	.get_timeline_name = failure_name,
-};
-
-/**
  * pagoda_deferred_prepare() - Get what an item can need
  * @item: Item
  * @syncs: What it waits for and signals
+ *
+ * User space may keep the fence of an item that failed for longer than this module is there:
+ * its operations are the DMA-buf core's.
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
  */
 int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syncs *syncs)
 {
-	struct deferred_failure *failure = kzalloc(sizeof(*failure), GFP_KERNEL);
-
-	if (!failure)
+	item->failure = dma_fence_allocate_private_stub(ktime_get());
+	if (!item->failure)
 		return -ENOMEM;
-	spin_lock_init(&failure->lock);
-	dma_fence_init(&failure->base, &failure_ops, &failure->lock, dma_fence_context_alloc(1), 1);
-	item->failure = &failure->base;
 	item->syncs = syncs;
 	return 0;
 }
@@ -63,8 +44,8 @@ static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_i
 			 int error)
 {
 	if (error) {
-		dma_fence_set_error(item->failure, error);
-		dma_fence_signal(item->failure);
+		/* The fence is born signalled, and isn't published before this. */
+		item->failure->error = error;
 		pagoda_syncs_signal(item->syncs, item->failure);
 		pagoda_deferred_kick(queue->vidmm);
 	}
