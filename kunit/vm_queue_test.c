@@ -435,23 +435,40 @@ static int queue_call(void *data)
 {
 	struct queue_caller *caller = data;
 	struct queue_test *t = caller->t;
+	struct pagoda_gate gate;
 
+	/* As ioctls do. */
+	pagoda_gate_enter(t->rig->vidmm, &gate, false);
 	complete(&caller->called);
 	caller->ret = queue_map(t->rig, t->vm, t->bo, HERE, NULL, 0, t->out, 1000);
+	pagoda_gate_leave(t->rig->vidmm, &gate);
 	complete(&caller->done);
 	return 0;
 }
 
-/* Who queues one more than the limit waits until one is done. */
+/* A rebuild or a sleep begins, and is over. */
+static int queue_shut(void *data)
+{
+	struct queue_caller *caller = data;
+
+	pagoda_gate_shut(caller->t->rig->vidmm);
+	pagoda_gate_open(caller->t->rig->vidmm);
+	complete(&caller->done);
+	return 0;
+}
+
+/* A client that queues one more than the limit waits until one is done; a rebuild doesn't wait. */
 static void queue_is_bounded(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
 	struct queue_caller caller = { .t = &t };
+	struct queue_caller shut = { .t = &t };
 	struct task_struct *task;
 	u64 n;
 
 	init_completion(&caller.called);
 	init_completion(&caller.done);
+	init_completion(&shut.done);
 	for (n = 1; n <= DRM_PAGODA_MAX_QUEUED_BINDS; n++)
 		KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, n, t.out, n));
 	PAGODA_PROVES(C144);
@@ -462,6 +479,9 @@ static void queue_is_bounded(struct kunit *test)
 	schedule_timeout_uninterruptible(HZ / 20 ?: 1);
 	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
 	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_MAX_QUEUED_BINDS, READ_ONCE(t.vm->queue.count));
+	task = kthread_run(queue_shut, &shut, "pagoda-queue-shut");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&shut.done, 5 * HZ));
 	queue_submit(t.rig, t.in, 1, NULL);
 	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
 	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&caller.done, LIMIT));

@@ -267,17 +267,19 @@ static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool wa
 }
 
 /*
- * Only signals, room and the end of the device end it (C144): what is waited for may
- * never come.
+ * Only signals, room and the end of the device end the wait (C144): what the queue waits for may
+ * never come. A rebuild or a sleep doesn't wait for the caller.
  */
 static int queue_wait_room(struct pagoda_vm *vm)
 {
 	struct pagoda_deferred *queue = &vm->queue;
+	struct pagoda_gate *gate = pagoda_gate_pause(vm->vidmm);
 	long left;
 
 	/* Who takes the device away waits for ioctls and tells nobody first. */
 	left = wait_event_interruptible_timeout(queue->room, READ_ONCE(queue->count) <
 						DRM_PAGODA_MAX_QUEUED_BINDS, HZ / 4);
+	pagoda_gate_resume(vm->vidmm, gate);
 	if (left < 0)
 		return left;
 	return drm_dev_is_unplugged(vm->vidmm->drm) ? -ENODEV : 0;
