@@ -6,12 +6,14 @@
  * lock, and everything that goes there was checked to be writable before the
  * first side effect: a refused call changes nothing.
  */
+#include <linux/compat.h>
 #include <linux/pagemap.h>
 #include <linux/sizes.h>
 #include <linux/uaccess.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
 #include <drm/drm_syncobj.h>
 #include <drm/drm_utils.h>
 #include <drm/drm_vma_manager.h>
@@ -376,14 +378,22 @@ static bool ioctl_signals(unsigned int cmd)
 	return false;
 }
 
-static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg)
+/* @ioctl: drm_ioctl() or drm_compat_ioctl() */
+static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
+		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
 {
 	struct drm_file *file = filp->private_data;
-	long ret = drm_ioctl(filp, cmd, arg);
+	long ret = ioctl(filp, cmd, arg);
 
 	if (ioctl_signals(cmd))
 		pagoda_deferred_kick(pagoda_device_of_drm(file->minor->dev)->vidmm);
 	return ret;
+}
+
+static bool ioctl_is_ours(unsigned int cmd)
+{
+	return _IOC_NR(cmd) >= DRM_COMMAND_BASE &&
+	       _IOC_NR(cmd) - DRM_COMMAND_BASE < PAGODA_NUM_IOCTLS;
 }
 
 /**
@@ -407,8 +417,8 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	long ret;
 	int idx;
 
-	if (_IOC_NR(cmd) < DRM_COMMAND_BASE || nr >= PAGODA_NUM_IOCTLS)
-		return ioctl_core(filp, cmd, arg);
+	if (!ioctl_is_ours(cmd))
+		return ioctl_core(filp, cmd, arg, drm_ioctl);
 
 	ret = ioctl_check_struct(pagoda_ioctls[nr].cmd, cmd, (char __user *)arg);
 	if (pagoda_refuse(drm, ret))
@@ -427,3 +437,23 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	drm_dev_exit(idx);
 	return ret;
 }
+
+#ifdef CONFIG_COMPAT
+/**
+ * pagoda_compat_ioctl() - file_operations.compat_ioctl
+ * @filp: DRM file
+ * @cmd: Number, with the caller's idea of the struct's size
+ * @arg: The caller's struct
+ *
+ * Our structs are the same in 32 and 64 bits; those of the DRM core aren't.
+ *
+ * Context: May sleep.
+ * Return: As pagoda_ioctl().
+ */
+long pagoda_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	if (ioctl_is_ours(cmd))
+		return pagoda_ioctl(filp, cmd, (unsigned long)compat_ptr(arg));
+	return ioctl_core(filp, cmd, arg, drm_compat_ioctl);
+}
+#endif

@@ -42,6 +42,11 @@ struct pagoda_vm;
 extern const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS];
 
 long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
+#ifdef CONFIG_COMPAT
+long pagoda_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg);
+#else
+#define pagoda_compat_ioctl	NULL
+#endif
 
 struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle);
 void pagoda_bo_put(struct pagoda_bo *bo);

@@ -30,7 +30,7 @@ SANITIZED_SHORT = ("residency_test", "evict_test", "bind_test")
 LITTLE_MEMORY = ("isolation_test", "pressure_test")
 SLEEP = ("suspend_test",)
 # One cell will do for these.
-ONCE = ("events_test", "pagodactl_test", "unplug_storm_test", "dmem_test")
+ONCE = ("abi32_test", "events_test", "pagodactl_test", "unplug_storm_test", "dmem_test")
 # Execution, by several threads at once: four processors on the sanitizer kernel.
 ALONE = ("bind_queue_test", "submit_test", "overcommit_test", "fence_test", "unplug_test", "unplug_storm_test")
 EXECUTION = ("bind_test",) + ALONE
@@ -44,7 +44,7 @@ FOUR_SHARES = 3
 
 def programs():
     names = (os.path.basename(path)[:-2] for path in glob.glob(os.path.join(TOP, "selftests/*_test.c")))
-    return sorted(set(names) - set(LITTLE_MEMORY) - set(SLEEP))
+    return sorted({*names, "abi32_test"} - set(LITTLE_MEMORY) - set(SLEEP))
 
 
 def share():

@@ -10,7 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 
 PACKAGES=(
-	make gcc gcc-12 libc6-dev flex bison bc perl python3 rsync xz-utils kmod git pahole
+	make gcc gcc-12 gcc-12-multilib libc6-dev flex bison bc perl python3 rsync xz-utils kmod git pahole
 	libelf-dev libssl-dev sparse qemu-system-x86 busybox-static linux-source-6.12
 	"$@"
 )
