@@ -126,11 +126,11 @@ static inline bool prime_signalled(int sync_file, int timeout_ms)
 
 /* --- who else has memory -------------------------------------------------------------------- */
 
-/* A card of vgem: its buffers are made there, not on the render node. */
-static inline int vgem_open(void)
+/* The first card of a driver. */
+static inline int card_open(const char *driver)
 {
 	struct drm_version version;
-	char path[32], name[8];
+	char path[32], name[16];
 	int n, fd;
 
 	for (n = 0; n < 16; n++) {
@@ -139,12 +139,18 @@ static inline int vgem_open(void)
 		if (fd < 0)
 			continue;
 		version = (struct drm_version) { .name = name, .name_len = sizeof(name) };
-		if (!ioctl(fd, DRM_IOCTL_VERSION, &version) && version.name_len == 4 &&
-		    !strncmp(name, "vgem", 4))
+		if (!ioctl(fd, DRM_IOCTL_VERSION, &version) &&
+		    version.name_len == strlen(driver) && !strncmp(name, driver, version.name_len))
 			return fd;
 		close(fd);
 	}
 	return -ENODEV;
+}
+
+/* Its buffers are made on the card, not on the render node. */
+static inline int vgem_open(void)
+{
+	return card_open("vgem");
 }
 
 static inline int vgem_create(int vgem, uint64_t size, uint32_t *handle)

@@ -475,6 +475,59 @@ TEST_F(prime, fences_are_imported)
 	close(theirs);
 }
 
+/* --- DRM's global names ---------------------------------------------------------------------- */
+
+static int flink(int fd, uint32_t handle, uint32_t *name)
+{
+	struct drm_gem_flink args = { .handle = handle };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_GEM_FLINK, &args);
+
+	*name = args.name;
+	return ret;
+}
+
+static int open_named(int fd, uint32_t name, uint32_t *handle)
+{
+	struct drm_gem_open args = { .name = name };
+	int ret = pagoda_ioctl(fd, DRM_IOCTL_GEM_OPEN, &args);
+
+	*handle = args.handle;
+	return ret;
+}
+
+/*
+ * A private allocation has one handle, whatever names it has: the VM's page tables say what it is.
+ * An allocation with a name can't be offered, and an offered one can't be opened.
+ */
+TEST_F(prime, global_names)
+{
+	struct client client;
+	uint32_t private, common, name, handle;
+	int card = card_open("pagoda");
+
+	ASSERT_LE(0, card);
+	ASSERT_EQ(0, client_open(&client, card, 0));
+	ASSERT_EQ(0, pagoda_create_private(card, client.vm.vm, self->size, CPU, PAGODA_IN_VRAM,
+					   &private));
+	ASSERT_EQ(0, client_map(&client, 0, private, self->size));
+	ASSERT_EQ(0, flink(card, private, &name));
+	EXPECT_REFUSED(EPERM, open_named(card, name, &handle));
+	/* The refusal took nothing from the first handle. */
+	pagoda_store(&client.program, client_data(&client, 0), 1);
+	EXPECT_EQ(0, share_run(&client, private, 0));
+
+	ASSERT_EQ(0, pagoda_create(card, self->size, CPU, PAGODA_IN_VRAM, &common));
+	ASSERT_EQ(0, pagoda_offer(card, &common, 1, DRM_PAGODA_OFFER_NORMAL, 0));
+	ASSERT_EQ(0, flink(card, common, &name));
+	EXPECT_REFUSED(EPERM, open_named(card, name, &handle));
+	ASSERT_LE(0, pagoda_reclaim_one(card, common));
+	ASSERT_EQ(0, open_named(card, name, &handle));
+	EXPECT_REFUSED(EPERM, pagoda_offer(card, &common, 1, DRM_PAGODA_OFFER_NORMAL, 0));
+	EXPECT_EQ(0, pagoda_close(card, handle));
+	client_close(&client);
+	close(card);
+}
+
 /* --- the end ------------------------------------------------------------------------------- */
 
 /* A client that has everything shared, and a job that waits for somebody else. */

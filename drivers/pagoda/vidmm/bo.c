@@ -12,6 +12,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_gem_ttm_helper.h>
+#include <drm/drm_print.h>
 #include <pagoda/exec.h>
 #include <pagoda/residency.h>
 #include <pagoda/virtio.h>
@@ -593,10 +594,17 @@ static void bo_set_client(struct pagoda_bo *bo, struct pagoda_client *client)
 static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
+	int ret = -EPERM;
 
+	/* By a global name (GEM_FLINK): an offered allocation has no other users. */
+	if (!pagoda_bo_is_offered(bo))
+		ret = pagoda_vm_bo_opened(bo, true);
+	if (ret) {
+		drm_dbg_driver(obj->dev, "allocation %llu can't be opened by name\n", bo->id);
+		return ret;
+	}
 	if (bo->imported)
 		bo_set_client(bo, file->driver_priv);
-	pagoda_vm_bo_opened(bo, true);
 	return 0;
 }
 

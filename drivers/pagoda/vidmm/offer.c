@@ -340,7 +340,8 @@ static int offer_check(const struct pagoda_bo *bo)
 {
 	if (pagoda_bo_is_offered(bo))
 		return offer_refuse(bo, "is offered already", -EALREADY);
-	if (bo->imported || bo->exported)
+	/* A global name (GEM_FLINK) lasts as long as the allocation has a handle. */
+	if (bo->imported || bo->exported || READ_ONCE(bo->ttm.base.name))
 		return offer_refuse(bo, "is shared", -EPERM);
 	if (atomic_read(&bo->waits))
 		return offer_refuse(bo, "will be mapped", -EBUSY);

@@ -254,7 +254,7 @@ struct pagoda_table_memory;
 struct pagoda_vm;
 
 void pagoda_vm_bo_moves(struct pagoda_bo *bo);
-void pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened);
+int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened);
 int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_memory *memory);
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence);

@@ -273,21 +273,31 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
  * @bo: Allocation
  * @opened: Which
  *
+ * A private allocation has one handle: DRM's global names (GEM_FLINK) would give the allocation
+ * more of them, also to other clients.
+ *
  * Context: May sleep. Outside of reservations.
+ * Return: 0, or -EPERM: it is private and has a handle, or had one.
  */
-void pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
+int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 {
 	struct pagoda_vm *vm = bo->private_to;
 
 	if (!vm)
-		return;
+		return 0;
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	if (opened && bo->had_handle) {
+		dma_resv_unlock(pagoda_vm_resv(vm));
+		return -EPERM;
+	}
+	bo->had_handle = true;
 	bo->opened = opened;
 	/* What was unmapped before isn't found by who forgets mappings. */
 	if (!opened)
 		list_del_init(&bo->evicted);
 	pagoda_priority_apply(bo);
 	dma_resv_unlock(pagoda_vm_resv(vm));
+	return 0;
 }
 
 /**
