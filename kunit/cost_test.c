@@ -10,7 +10,7 @@
 #include "rig.h"
 
 #define VA	((u64)SZ_1G - SZ_2M)
-#define LEAVES	4
+#define LEAVES	2
 #define PAGES	(LEAVES * VIRTIO_PAGODA_PT_ENTRIES)
 #define MAPS	64
 
