@@ -38,8 +38,8 @@ EXECUTION = ("bind_test",) + ALONE
 COST = {"evict_test": 8, "inject_test": 8, "submit_test": 8, "vmbind_test": 6, "overcommit_test": 6, "storm_test": 6,
         "tiled_test": 4, "mmap_test": 3, "reset_test": 3, "modules": 12, "soak": 5}
 # Parts of what the sanitizer kernel runs, and how many of them are with four processors.
-SHARES = 12
-FOUR_SHARES = 3
+SHARES = 16
+FOUR_SHARES = 4
 
 
 def programs():
@@ -65,15 +65,28 @@ def matrix(columns):
     return [(f"{mode}.mmu{mmu}.{visible}", names) for mmu, visible in columns for mode in MODES]
 
 
+def turn(cells):
+    """The cell whose turn it is with this commit."""
+    return [cells[share() % len(cells)]]
+
+
 def matrix_share():
-    """Each program in one cell, a third of them in each of three: twelve shares are the matrix."""
-    shift, turn = divmod(share(), len(MODES))
-    cells = []
+    """Each program in one cell, a third of them in each of three: twelve shares are the matrix.
+
+    And a device unlike the default one, loading and unloading.
+    """
+    shift, first = divmod(share(), len(MODES))
+    cells = turn([(cell, list(SHORT)) for cell in OPTIONS]) + [("modules", ["reload"])]
     for n, mode in enumerate(MODES):
         mmu, visible = COLUMNS[(shift + n) % len(COLUMNS)]
         names = dict(matrix(COLUMNS))[f"{mode}.mmu{mmu}.{visible}"]
-        cells.append((f"{mode}.mmu{mmu}.{visible}", names[(n + turn) % len(MODES)::len(MODES)]))
+        cells.append((f"{mode}.mmu{mmu}.{visible}", names[(n + first) % len(MODES)::len(MODES)]))
+    cells[-1][1].extend(ONCE)
     return cells
+
+
+def sleeping():
+    return [(cell, list(SLEEP)) for cell in (BASE, "gpu_virtual.mmu1.none", "cpu_virtual.mmu0.all.preserve=half")]
 
 
 def sanitized():
@@ -101,8 +114,7 @@ def sanitized_share():
 
 
 STEPS = {
-    "stock.selftests": lambda: [(BASE, programs()), (OPTIONS[share() % len(OPTIONS)], list(SHORT)),
-                                ("modules", ["reload"])],
+    "stock.selftests": lambda: [(BASE, programs()), ("modules", ["reload"])],
     "stock.selftests-options": lambda: [(cell, list(SHORT)) for cell in OPTIONS],
     "stock.selftests-mmu0": lambda: matrix(COLUMNS[:2]),
     "stock.selftests-mmu1": lambda: matrix(COLUMNS[2:]),
@@ -115,8 +127,10 @@ STEPS = {
     # Without VRAM for the CPU, and with a GPU that forgets nothing when it is reset.
     "stock.pressure": lambda: [(BASE, list(LITTLE_MEMORY)), ("gpu_virtual.mmu1.none.reset_vram=keep",
                                                              ["isolation_test"])],
-    "stock.suspend": lambda: [(cell, list(SLEEP)) for cell in (BASE, "gpu_virtual.mmu1.none",
-                                                               "cpu_virtual.mmu0.all.preserve=half")],
+    "stock.pressure-share": lambda: turn([(BASE, list(LITTLE_MEMORY)),
+                                          ("gpu_virtual.mmu1.none.reset_vram=keep", ["isolation_test"])]),
+    "stock.suspend": sleeping,
+    "stock.suspend-share": lambda: turn(sleeping()),
     "stock.record": lambda: [("gpu_physical.mmu0.all", list(SANITIZED_SHORT))],
     "debug.suspend": lambda: [(cell, list(SLEEP)) for cell in ("gpu_virtual.mmu1.some",
                                                                BASE + ".preserve=standby")],

@@ -109,7 +109,7 @@ record)
 	;;
 # The stock kernel zeroes all pages that it gives away, unless it is told not to: a driver that forgot to wouldn't be
 # noticed. What the machine has in /bin is in its memory, so there are no tools.
-pressure)
+pressure*)
 	build_modules "$stage"
 	drivers
 	planned_programs
