@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Trouble that comes in twos, and time that is measured from the wrong begin: what the paging
+ * queue and the engines do between a failure and the end of its recovery, and which silence
+ * counts. Nothing here depends on how long a test takes.
+ */
+#include <linux/delay.h>
+#include <linux/ktime.h>
+
+#include "../drivers/pagoda/queue/exec_internal.h"
+#include "../drivers/pagoda/queue/internal.h"
+#include "exec_helpers.h"
+#include "queue_helpers.h"
+
+#define UNITS	4
+#define TRIES	60000
+
+/* A work item that keeps an ordered work queue busy until the test lets it go. */
+struct blocker {
+	struct work_struct work;
+	struct completion begun;
+	struct completion go;
+};
+
+static void blocker_run(struct work_struct *work)
+{
+	struct blocker *blocker = container_of(work, struct blocker, work);
+
+	complete(&blocker->begun);
+	wait_for_completion(&blocker->go);
+}
+
+static struct blocker *block(struct kunit *test, struct workqueue_struct *wq)
+{
+	struct blocker *blocker = kunit_kzalloc(test, sizeof(*blocker), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, blocker);
+	INIT_WORK(&blocker->work, blocker_run);
+	init_completion(&blocker->begun);
+	init_completion(&blocker->go);
+	queue_work(wq, &blocker->work);
+	wait_for_completion(&blocker->begun);
+	return blocker;
+}
+
+static void unblock(struct blocker *blocker)
+{
+	complete(&blocker->go);
+	flush_work(&blocker->work);
+}
+
+/* ---- The paging queue ------------------------------------------------------- */
+
+static u32 nr_in_flight(struct pagoda_queue *queue)
+{
+	u32 nr;
+
+	spin_lock_irq(&queue->lock);
+	nr = list_count_nodes(&queue->inflight);
+	spin_unlock_irq(&queue->lock);
+	return nr;
+}
+
+/* The device refused something and nothing was done about it yet: nothing is sent. */
+static void trouble_waits_for_recovery(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct blocker *blocker = block(test, t->queue->recover_wq);
+	struct dma_fence *fences[6];
+	u32 i, submits;
+
+	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_FAULT, 8, 1);
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
+	pagoda_queue_test_push_many(t, fences, 1, UNITS);
+	for (i = 0; i < TRIES && !READ_ONCE(t->queue->need_reset); i++)
+		usleep_range(100, 200);
+	KUNIT_ASSERT_TRUE(test, t->queue->need_reset);
+	submits = t->fake->submits;
+	pagoda_queue_test_push_many(t, &fences[1], 5, UNITS);
+	for (i = 0; i < TRIES && nr_in_flight(t->queue) < 6; i++)
+		usleep_range(100, 200);
+	KUNIT_EXPECT_EQ(test, 6, nr_in_flight(t->queue));
+	KUNIT_EXPECT_EQ(test, submits, t->fake->submits);
+	unblock(blocker);
+	for (i = 0; i < 6; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[i]));
+		pagoda_queue_test_expect_once(t, i + 1, UNITS);
+	}
+	KUNIT_EXPECT_EQ(test, 1, pagoda_queue_test_stats(t).resets);
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* What the watchdog finds first is a lost interrupt: it looks again, and finds the hang. */
+static void trouble_behind_lost_interrupt(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fences[4];
+	u32 i;
+
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
+	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_SILENT, 0, 1);
+	pagoda_fake_transport_order(t->fake, 3, PAGODA_FAKE_HANG, 8, 1);
+	pagoda_queue_test_push_many(t, fences, 4, UNITS);
+	for (i = 0; i < TRIES && READ_ONCE(t->fake->nr_ring) != 4; i++)
+		usleep_range(100, 200);
+	pagoda_fake_transport_let(t->fake, 4);
+	pagoda_fake_transport_wait_silent(t->fake);
+	/* From now on by itself. */
+	t->queue->args.timeout_ms = 50;
+	pagoda_queue_test_expire(t);
+	for (i = 0; i < TRIES && !dma_fence_is_signaled(fences[1]); i++)
+		usleep_range(100, 200);
+	pagoda_fake_transport_let(t->fake, 100);
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[i]));
+		pagoda_queue_test_expect_once(t, i + 1, UNITS);
+	}
+	KUNIT_EXPECT_GE(test, pagoda_queue_test_stats(t).polled, 1);
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* As if nothing had been heard of the device for longer than it may be silent. */
+static void long_ago(struct pagoda_queue *queue)
+{
+	spin_lock_irq(&queue->lock);
+	queue->progress = jiffies - 2 * msecs_to_jiffies(queue->args.timeout_ms);
+	spin_unlock_irq(&queue->lock);
+}
+
+static void look(struct pagoda_queue *queue)
+{
+	mod_delayed_work(queue->recover_wq, &queue->watchdog, 0);
+	flush_delayed_work(&queue->watchdog);
+}
+
+/* Silence is counted from the last answer, and from when the device got something to do. */
+static void trouble_silence(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fences[3];
+	u32 i;
+
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
+	/* The queue was idle for long. */
+	long_ago(t->queue);
+	pagoda_queue_test_push_many(t, fences, 3, UNITS);
+	for (i = 0; i < TRIES && READ_ONCE(t->fake->nr_ring) != 3; i++)
+		usleep_range(100, 200);
+	look(t->queue);
+	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
+	/* The first took long. */
+	long_ago(t->queue);
+	pagoda_fake_transport_let(t->fake, 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[0]));
+	look(t->queue);
+	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
+	/* And now it is silent. */
+	long_ago(t->queue);
+	look(t->queue);
+	KUNIT_EXPECT_EQ(test, 1, t->fake->resets);
+	pagoda_fake_transport_let(t->fake, 100);
+	for (i = 1; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[i]));
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* What was measured, all together, took no longer than it took. */
+static void trouble_measured(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *gate = pagoda_test_fence(test), *fence, *fences[4];
+	ktime_t begun;
+	u32 i;
+
+	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
+	/* Time that a submission waits for others isn't the device's. */
+	fence = pagoda_queue_test_push(t, UNITS, gate);
+	msleep(50);
+	begun = ktime_get();
+	dma_fence_signal(gate);
+	pagoda_fake_transport_let(t->fake, 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	KUNIT_EXPECT_LE(test, t->measured_ns, ktime_to_ns(ktime_sub(ktime_get(), begun)));
+	KUNIT_EXPECT_EQ(test, UNITS * 8, t->measured_bytes);
+	/* Nor is the time of those before it. */
+	t->measured_ns = 0;
+	begun = ktime_get();
+	pagoda_queue_test_push_many(t, fences, ARRAY_SIZE(fences), UNITS);
+	for (i = 0; i < ARRAY_SIZE(fences); i++) {
+		msleep(20);
+		pagoda_fake_transport_let(t->fake, 1);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[i]));
+	}
+	KUNIT_EXPECT_LE(test, t->measured_ns, ktime_to_ns(ktime_sub(ktime_get(), begun)));
+	KUNIT_EXPECT_GE(test, t->measured_ns, 4 * 20 * NSEC_PER_MSEC * 3 / 4);
+	dma_fence_put(gate);
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* ---- Engines ---------------------------------------------------------------- */
+
+static u32 nr_on_engine(struct pagoda_exec_engine *engine)
+{
+	u32 nr;
+
+	spin_lock_irq(&engine->lock);
+	nr = list_count_nodes(&engine->inflight);
+	spin_unlock_irq(&engine->lock);
+	return nr;
+}
+
+static void engine_waits_for_recovery(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_engine *engine = &t->engines->engine[0];
+	struct blocker *blocker = block(test, t->engines->recover_wq);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
+	for (i = 0; i < TRIES && !READ_ONCE(engine->need_reset); i++)
+		usleep_range(100, 200);
+	KUNIT_ASSERT_TRUE(test, engine->need_reset);
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	for (i = 0; i < TRIES && nr_on_engine(engine) < 4; i++)
+		usleep_range(100, 200);
+	KUNIT_EXPECT_EQ(test, 4, nr_on_engine(engine));
+	KUNIT_EXPECT_EQ(test, 1, t->fake[0]->submits);
+	unblock(blocker);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, 1));
+	for (i = 2; i <= 4; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 1, pagoda_exec_test_stats(t, 0).resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void engine_behind_lost_interrupt(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_fake_transport_order(t->fake[0], 1, PAGODA_FAKE_SILENT, 0, 1);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_fake_transport_let(t->fake[0], 2);
+	pagoda_fake_transport_wait_silent(t->fake[0]);
+	t->engines->args.timeout_ms = 50;
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_GE(test, pagoda_exec_test_stats(t, 0).polled, 1);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_exec_test_stats(t, 0).timeouts);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static void engine_long_ago(struct pagoda_exec_test *t)
+{
+	struct pagoda_exec_engine *engine = &t->engines->engine[0];
+
+	spin_lock_irq(&engine->lock);
+	engine->progress = jiffies - 2 * msecs_to_jiffies(t->engines->args.timeout_ms);
+	spin_unlock_irq(&engine->lock);
+}
+
+static void engine_look(struct pagoda_exec_test *t)
+{
+	mod_delayed_work(t->engines->recover_wq, &t->engines->engine[0].watchdog, 0);
+	flush_delayed_work(&t->engines->engine[0].watchdog);
+}
+
+/* A job has its whole time, whatever the engine did, or didn't do, before the job began. */
+static void engine_silence(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	engine_long_ago(t);
+	for (i = 0; i < 3; i++) {
+		pagoda_exec_test_push(t, i, PAGODA_EXEC_RUNS, NULL);
+		pagoda_exec_test_wait_given(t, 0, i + 1);
+	}
+	engine_look(t);
+	engine_long_ago(t);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	engine_look(t);
+	/* The adapter is reset for another reason: that time isn't the second one's. */
+	pagoda_engines_hold(t->engines);
+	engine_long_ago(t);
+	pagoda_engines_resume(t->engines);
+	engine_look(t);
+	KUNIT_EXPECT_EQ(test, 0, t->fake[0]->resets);
+	engine_long_ago(t);
+	engine_look(t);
+	KUNIT_EXPECT_EQ(test, 1, t->fake[0]->resets);
+	pagoda_fake_transport_let(t->fake[0], 100);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 3));
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A job that was executed and not told of isn't lost to a reset of the adapter. */
+static void engine_untold_isnt_lost(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	bool cookie;
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_fake_transport_order(t->fake[0], 1, PAGODA_FAKE_SILENT, 0, 1);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_fake_transport_let(t->fake[0], 2);
+	pagoda_fake_transport_wait_silent(t->fake[0]);
+	pagoda_engines_hold(t->engines);
+	/* As the recovery of paging does. */
+	cookie = dma_fence_begin_signalling();
+	pagoda_engines_lost(t->engines);
+	dma_fence_end_signalling(cookie);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_lost);
+	KUNIT_EXPECT_EQ(test, 1, t->context[1].nr_lost);
+	pagoda_fake_transport_lose(t->fake[0]);
+	pagoda_engines_resume(t->engines);
+}
+
+/* An engine is busy while it has something to do: neither twice as long, nor while it is idle. */
+static void engine_busy_time(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u64 busy, total = 0;
+	ktime_t begun;
+	u32 i, n;
+
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (n = 0; n < 2; n++) {
+		begun = ktime_get();
+		for (i = 0; i < 3; i++) {
+			pagoda_exec_test_push(t, i, PAGODA_EXEC_RUNS, NULL);
+			pagoda_exec_test_wait_given(t, 0, 3 * n + i + 1);
+		}
+		for (i = 1; i <= 3; i++) {
+			msleep(20);
+			pagoda_fake_transport_let(t->fake[0], 1);
+			KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 3 * n + i));
+		}
+		total += ktime_to_ns(ktime_sub(ktime_get(), begun));
+		busy = pagoda_exec_test_stats(t, 0).busy_ns;
+		KUNIT_EXPECT_LE(test, busy, total);
+		KUNIT_EXPECT_GE(test, busy, (n + 1) * 3 * 20 * NSEC_PER_MSEC * 3 / 4);
+		/* Nothing to do. */
+		msleep(50);
+		KUNIT_EXPECT_EQ(test, busy, pagoda_exec_test_stats(t, 0).busy_ns);
+	}
+	pagoda_exec_test_expect_clean(t);
+}
+
+static struct kunit_case trouble_cases[] = {
+	KUNIT_CASE(trouble_waits_for_recovery),
+	KUNIT_CASE(trouble_behind_lost_interrupt),
+	KUNIT_CASE(trouble_silence),
+	KUNIT_CASE(trouble_measured),
+	KUNIT_CASE(engine_waits_for_recovery),
+	KUNIT_CASE(engine_behind_lost_interrupt),
+	KUNIT_CASE(engine_silence),
+	KUNIT_CASE(engine_untold_isnt_lost),
+	KUNIT_CASE(engine_busy_time),
+	{}
+};
+
+static struct kunit_suite trouble_suite = {
+	.name = "pagoda_queue_trouble",
+	.test_cases = trouble_cases,
+};
+
+kunit_test_suite(trouble_suite);
