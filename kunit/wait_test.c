@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whatever changes where an allocation's memory is, or gives that memory back, is executed behind
+ * all that was added to the allocation's reservation object, of each usage.
+ */
+#include <linux/delay.h>
+#include <linux/dma-resv.h>
+#include <linux/kthread.h>
+
+#include "queue_helpers.h"
+#include "rig.h"
+
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define PAGES		9
+
+/**
+ * struct wait_step - Something that has to wait
+ * @name: For people
+ * @from: TTM's number of where the allocation is
+ * @to: And where it goes to; negative: it is closed
+ */
+struct wait_step {
+	const char *name;
+	int from;
+	int to;
+};
+
+static const struct wait_step steps[] = {
+	{ "VRAM to system", TTM_PL_VRAM, TTM_PL_SYSTEM },
+	{ "VRAM to aperture", TTM_PL_VRAM, TTM_PL_TT },
+	{ "aperture to VRAM", TTM_PL_TT, TTM_PL_VRAM },
+	{ "aperture to system", TTM_PL_TT, TTM_PL_SYSTEM },
+	{ "system to VRAM", TTM_PL_SYSTEM, TTM_PL_VRAM },
+	{ "closed in VRAM", TTM_PL_VRAM, -1 },
+	{ "closed in the aperture", TTM_PL_TT, -1 },
+};
+
+static const enum dma_resv_usage usages[] = {
+	DMA_RESV_USAGE_KERNEL, DMA_RESV_USAGE_WRITE, DMA_RESV_USAGE_READ, DMA_RESV_USAGE_BOOKKEEP,
+};
+
+static int wait_place(struct pagoda_bo *bo, int where)
+{
+	if (where == TTM_PL_VRAM)
+		return pagoda_rig_to_vram(bo);
+	return where == TTM_PL_TT ? pagoda_rig_to_aperture(bo, true) : pagoda_rig_to_system(bo);
+}
+
+static struct dma_fence *wait_attach(struct kunit *test, struct pagoda_bo *bo,
+				     enum dma_resv_usage usage)
+{
+	struct dma_fence *fence = pagoda_test_fence(test);
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	dma_resv_lock(resv, NULL);
+	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(resv, 1));
+	dma_resv_add_fence(resv, fence, usage);
+	dma_resv_unlock(resv);
+	return fence;
+}
+
+/* Operations of an allocation that do something to its memory. */
+static u32 wait_operations(struct pagoda_rig *rig, u64 id)
+{
+	return pagoda_rig_count(rig, pagoda_rig_copy_op(rig), id) +
+	       pagoda_rig_count(rig, pagoda_rig_fill_op(rig), id) +
+	       pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, id) +
+	       pagoda_rig_count(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, id) +
+	       pagoda_rig_count(rig, VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT, id);
+}
+
+/* The call may wait itself, so it is made by a thread. */
+struct waiter {
+	struct pagoda_bo *bo;
+	const struct wait_step *step;
+	struct completion done;
+	int ret;
+};
+
+static int waiter_run(void *data)
+{
+	struct waiter *waiter = data;
+
+	if (waiter->step->to < 0)
+		pagoda_rig_close(waiter->bo);
+	else
+		waiter->ret = wait_place(waiter->bo, waiter->step->to);
+	complete(&waiter->done);
+	return 0;
+}
+
+static void wait_one(struct pagoda_rig *rig, const struct wait_step *step,
+		     enum dma_resv_usage usage)
+{
+	struct waiter waiter = {
+		.bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM | APERTURE, 0),
+		.step = step,
+	};
+	struct kunit *test = rig->test;
+	u64 id = waiter.bo->id;
+	struct dma_fence *fence;
+	u32 i, before;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(waiter.bo));
+	pagoda_rig_write(rig, waiter.bo, 1);
+	KUNIT_ASSERT_EQ(test, 0, wait_place(waiter.bo, step->from));
+	pagoda_rig_settle(rig);
+	before = wait_operations(rig, id);
+	fence = wait_attach(test, waiter.bo, usage);
+	init_completion(&waiter.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(waiter_run, &waiter, "pagoda-waiter")));
+	for (i = 0; i < 20 && wait_operations(rig, id) == before; i++) {
+		pagoda_stream_flush(rig->vidmm);
+		usleep_range(1000, 2000);
+	}
+	KUNIT_EXPECT_EQ_MSG(test, before, wait_operations(rig, id), "%s, usage %u", step->name,
+			    usage);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	wait_for_completion(&waiter.done);
+	KUNIT_EXPECT_EQ(test, 0, waiter.ret);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_LT_MSG(test, before, wait_operations(rig, id), "%s, usage %u", step->name,
+			    usage);
+	if (step->to < 0)
+		return;
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, waiter.bo, 1));
+	pagoda_rig_close(waiter.bo);
+}
+
+static void wait_for_usages(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++)
+		for (n = 0; n < ARRAY_SIZE(usages); n++)
+			wait_one(rig, &steps[i], usages[n]);
+}
+
+static struct kunit_case wait_cases[] = {
+	KUNIT_CASE_PARAM(wait_for_usages, pagoda_rig_modes),
+	{}
+};
+
+static struct kunit_suite wait_suite = {
+	.name = "pagoda_wait",
+	.test_cases = wait_cases,
+};
+
+kunit_test_suite(wait_suite);
