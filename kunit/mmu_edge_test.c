@@ -266,6 +266,40 @@ static void edge_evicted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_records_count(rig->spaces[1], 0, U64_MAX));
 }
 
+/*
+ * The device lost its memory, and what the tables hold instead would translate: valid entries are
+ * written anew, and so are those between them.
+ */
+static void rebuild_run(struct mmu_rig *rig)
+{
+	u32 page;
+
+	for (page = 0; page < 64; page += 3)
+		map_vram(rig, VA + page * SZ_4K, VRAM + page * SZ_8K, SZ_4K);
+	unmap(rig, VA + 9 * SZ_4K, SZ_4K);
+	map_vram(rig, VA + SZ_2M, VRAM, SZ_2M);
+	map_vram(rig, VA + SZ_1G, VRAM + SZ_4M, SZ_64K);
+	mmu_rig_scribble(rig);
+	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_rebuild(rig, 1));
+	mmu_rig_check(rig, 1, VA - SZ_2M, SZ_2M * 4);
+	mmu_rig_check(rig, 1, VA + SZ_1G - SZ_2M, SZ_2M * 2);
+	/* What was unmapped before the loss, and what is mapped after it. */
+	map_vram(rig, VA + 9 * SZ_4K, VRAM + SZ_8M, SZ_4K);
+	unmap(rig, VA, SZ_4K);
+	mmu_rig_check(rig, 1, VA, SZ_2M);
+}
+
+static void edge_rebuild(struct kunit *test)
+{
+	u32 levels;
+
+	for (levels = 2; levels <= 4; levels++) {
+		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, levels, false, false));
+		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, levels, true, false));
+		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, levels, true, true));
+	}
+}
+
 /* ---- What is quoted -------------------------------------------------------- */
 
 /* What updates of leaves quote is what the maps said of their addresses. */
@@ -454,6 +488,7 @@ static struct kunit_case mmu_edge_cases[] = {
 	KUNIT_CASE(edge_root_away),
 	KUNIT_CASE(edge_many_large),
 	KUNIT_CASE(edge_evicted),
+	KUNIT_CASE(edge_rebuild),
 	KUNIT_CASE(edge_records),
 	KUNIT_CASE(edge_long_copy),
 	KUNIT_CASE(edge_many_tables),

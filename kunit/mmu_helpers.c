@@ -445,6 +445,18 @@ int mmu_rig_rebuild(struct mmu_rig *rig, u32 space)
 }
 
 /**
+ * mmu_rig_scribble() - Tables in VRAM hold something else, which would translate
+ * @rig: Rig
+ */
+void mmu_rig_scribble(struct mmu_rig *rig)
+{
+	unsigned long page;
+
+	for_each_set_bit(page, rig->vram.used, MMU_RIG_NR)
+		memset(rig->vram.memory + page * MMU_RIG_PAGE, 0x21, MMU_RIG_PAGE);
+}
+
+/**
  * mmu_rig_count() - How often an operation was emitted since mmu_rig_begin()
  * @rig: Rig
  * @opcode: Operation

@@ -127,6 +127,7 @@ void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size);
 int mmu_rig_copy(struct mmu_rig *rig, u32 space, const struct pagoda_space_copy *copies, u32 nr);
 void mmu_rig_evict(struct mmu_rig *rig, u32 space, void *cookie);
 int mmu_rig_restore(struct mmu_rig *rig, u32 space);
+void mmu_rig_scribble(struct mmu_rig *rig);
 int mmu_rig_rebuild(struct mmu_rig *rig, u32 space);
 void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root);
 void *mmu_rig_page(struct mmu_rig *rig, u32 space, u64 page);

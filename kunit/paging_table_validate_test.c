@@ -6,6 +6,7 @@
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
 
 #include "coverage.h"
 #include "paging_helpers.h"
@@ -323,6 +324,87 @@ static void pagoda_refuse_each_entry_test(struct kunit *test)
 	PAGODA_PROVES(C88);
 }
 
+#define PAGODA_MANY_VALUES	200
+
+/* Entries at and around each border that a value can cross. */
+static u64 pagoda_some_value(struct rnd_state *rnd)
+{
+	static const u64 kinds[] = {
+		0, PAGODA_ZEROS, PAGODA_TO_VRAM, PAGODA_TO_APERTURE, PAGODA_TO_SYSTEM,
+		PAGODA_TO_VRAM | PAGODA_PTE_READ_ONLY, PAGODA_TO_VRAM | PAGODA_PTE_CACHE_COHERENT,
+		PAGODA_ZEROS | PAGODA_PTE_READ_ONLY, PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE,
+		PAGODA_PTE_VALID | PAGODA_IN(3),
+	};
+	const u64 places[] = {
+		0, SZ_64K, PAGODA_VRAM_SIZE - SZ_64K, PAGODA_VRAM_SIZE - SZ_4K, PAGODA_VRAM_SIZE,
+		1008ull * SZ_4K, 1023ull * SZ_4K, 1024ull * SZ_4K,
+		VIRTIO_PAGODA_PTE_ADDRESS_MASK & ~(u64)(SZ_64K - 1), VIRTIO_PAGODA_PTE_ADDRESS_MASK,
+		(u64)pagoda_random(rnd, 0, 1023) * SZ_4K,
+	};
+	u64 driver = pagoda_random(rnd, 0, 7) ? 0 : pagoda_random(rnd, 0, 4095);
+	struct pagoda_pte pte = {
+		.flags = kinds[pagoda_random(rnd, 0, ARRAY_SIZE(kinds) - 1)],
+		.address = places[pagoda_random(rnd, 0, ARRAY_SIZE(places) - 1)],
+	};
+
+	return pagoda_pte_encode(&pte, driver);
+}
+
+/* What each of the values is found to be by itself, as an entry in the driver's form. */
+static int pagoda_values_verdict(const struct pagoda_paging_limits *limits,
+				 struct pagoda_paging_op op, const u64 *values, u32 count,
+				 const char **why)
+{
+	struct pagoda_pte pte;
+	int ret = 0;
+	u32 i;
+
+	op.update_page_table.values = NULL;
+	op.update_page_table.ptes = &pte;
+	op.update_page_table.nr_entries = 1;
+	for (i = 0; i < count && !ret; i++) {
+		pte = pagoda_pte_decode(values[i]);
+		ret = pagoda_paging_validate(limits, &op, why);
+	}
+	return ret;
+}
+
+/* Values are judged together where they are alike: none is accepted that isn't by itself. */
+static void pagoda_refuse_values_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	u64 *values = kunit_kcalloc(test, PAGODA_MANY_VALUES, sizeof(*values), GFP_KERNEL);
+	struct pagoda_paging_op op = pagoda_update_ok;
+	u32 round, i, n, refused = 0;
+	struct rnd_state rnd;
+	const char *why;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, values);
+	pagoda_test_seed(test, &rnd);
+	op.update_page_table.first_entry = 0;
+	op.update_page_table.ptes = NULL;
+	op.update_page_table.values = values;
+	for (round = 0; round < 2000; round++) {
+		bool is_64k = round % 4 == 3;
+
+		op.update_page_table.flags = is_64k ? PAGODA_64K : 0;
+		op.update_page_table.table_entries = is_64k ? 32 : VIRTIO_PAGODA_PT_ENTRIES;
+		n = pagoda_random(&rnd, 1, is_64k ? 32 : PAGODA_MANY_VALUES);
+		op.update_page_table.nr_entries = n;
+		memset64(values, pagoda_some_value(&rnd), n);
+		for (i = pagoda_random(&rnd, 0, 3); i; i--)
+			values[pagoda_random(&rnd, 0, n - 1)] = pagoda_some_value(&rnd);
+		why = NULL;
+		ret = pagoda_values_verdict(&limits, op, values, n, &why);
+		refused += !!ret;
+		pagoda_expect_verdict(test, &limits, &op, ret, ret ? why : NULL, round);
+	}
+	/* Neither all nor none. */
+	KUNIT_EXPECT_GT(test, refused, 200);
+	KUNIT_EXPECT_LT(test, refused, 1800);
+}
+
 /* The driver's value of a mapping is for leaves, where it may be anything. */
 static void pagoda_refuse_protection_test(struct kunit *test)
 {
@@ -538,6 +620,7 @@ static struct kunit_case pagoda_table_validate_cases[] = {
 	KUNIT_CASE(pagoda_refuse_table_test),
 	KUNIT_CASE(pagoda_refuse_entry_test),
 	KUNIT_CASE(pagoda_refuse_each_entry_test),
+	KUNIT_CASE(pagoda_refuse_values_test),
 	KUNIT_CASE(pagoda_refuse_protection_test),
 	KUNIT_CASE(pagoda_refuse_virtual_transfer_test),
 	KUNIT_CASE(pagoda_refuse_virtual_fill_test),
