@@ -516,7 +516,8 @@ static void prime_every_order(struct kunit *test)
 
 	for (order = 0; order < 24; order++)
 		prime_close_in_order(rig, other, order);
-	KUNIT_EXPECT_EQ(test, 0ull, atomic64_read(&rig->client->pinned_bytes));
+	KUNIT_EXPECT_EQ(test, 0ull,
+			pagoda_quota_count(rig->client->quota, PAGODA_LIMIT_SHARED));
 	KUNIT_EXPECT_TRUE(test, xa_empty(&rig->vidmm->bos));
 	KUNIT_EXPECT_TRUE(test, xa_empty(&other->vidmm->bos));
 }

@@ -311,8 +311,8 @@ int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file 
  * @signal: Out: the promise, NULL: none
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOENT, -EINVAL if the value isn't larger than all before, -ENOMEM or
- * -ERESTARTSYS.
+ * Return: 0, -ENOENT, -EINVAL if the value isn't larger than all before, -EDQUOT, -ENOMEM
+ * or -ERESTARTSYS.
  */
 int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
 			  u64 value, struct pagoda_mfence_signal **signal)

@@ -95,7 +95,8 @@ static int sync_copy(struct drm_device *drm, const struct drm_pagoda_array *arra
  * @syncs: Filled; pagoda_syncs_put() it
  *
  * Context: May sleep and fault. The device is there.
- * Return: 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM, -EPERM or -ERESTARTSYS.
+ * Return: 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM, -EPERM, -EDQUOT or
+ * -ERESTARTSYS.
  */
 int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,
 		     const struct drm_pagoda_array *array, struct pagoda_syncs *syncs)

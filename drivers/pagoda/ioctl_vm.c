@@ -17,7 +17,7 @@
 #include "device.h"
 #include "ioctl.h"
 
-/* Most VMs, contexts, fences or paging queues a client may have. */
+/* Most objects of a kind a client may have, where DRM_PAGODA_MAX_ has no smaller number. */
 #define CLIENT_MAX_OBJECTS	65536
 
 /**
@@ -27,11 +27,14 @@
  * @id: Out: id, not 0
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOMEM or -EBUSY: he has too many.
+ * Return: 0, -ENOMEM or -EMFILE: the client has too many.
  */
 int pagoda_client_add(struct xarray *objects, void *object, u32 *id)
 {
-	return xa_alloc(objects, id, object, XA_LIMIT(1, CLIENT_MAX_OBJECTS), GFP_KERNEL);
+	int ret = xa_alloc(objects, id, object, XA_LIMIT(1, CLIENT_MAX_OBJECTS),
+			   GFP_KERNEL_ACCOUNT);
+
+	return ret == -EBUSY ? -EMFILE : ret;
 }
 
 /**

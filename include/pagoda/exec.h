@@ -72,6 +72,8 @@ struct pagoda_exec_report {
  * @done: A job is through, executed or not, and its fence is about to signal: what it
  *	wrote is there, to be found without a fence. Any context, interrupts off; takes
  *	spinlocks only. May be NULL
+ * @freed: A job with a &pagoda_exec_job.payer isn't kept any more: its fence has signalled. May
+ *	sleep; not on the way to a fence. May be NULL
  * @reset_adapter: An engine didn't let itself be reset. Holds the engines, resets the
  *	whole device, calls pagoda_engines_lost() and answers 0, and resumes them as soon as
  *	they may execute again, then or later; or the device is gone: negative errno. Work
@@ -82,6 +84,7 @@ struct pagoda_exec_ops {
 	int (*image)(void *context_owner, u64 mark, struct virtio_pagoda_execute *execute);
 	void (*banned)(void *context_owner, const struct pagoda_exec_report *report);
 	void (*done)(void *owner);
+	void (*freed)(void *payer);
 	int (*reset_adapter)(void *owner);
 };
 
@@ -109,6 +112,7 @@ struct pagoda_engines_args {
  * @buffers: Command buffers, for the caller to fill between create and push
  * @nr_buffers: Their number
  * @mark: For the caller to fill likewise, and to get back with &pagoda_exec_ops.image
+ * @payer: For the caller to set after arm: argument of &pagoda_exec_ops.freed; NULL = no call
  * @fence: After arm: signals when the job is done; reference is the job's, take
  *	your own
  * @number: After arm: its number in its context, from 1
@@ -117,6 +121,7 @@ struct pagoda_exec_job {
 	struct virtio_pagoda_command_buffer *buffers;
 	u32 nr_buffers;
 	u64 mark;
+	void *payer;
 	struct dma_fence *fence;
 	u64 number;
 };

@@ -14,6 +14,7 @@
 
 struct pagoda_bo;
 struct pagoda_context;
+struct pagoda_quota;
 
 /**
  * struct pagoda_submit - A checked SUBMIT
@@ -25,6 +26,8 @@ struct pagoda_context;
  * @flags: DRM_PAGODA_SUBMIT_ flags of each
  * @nr_bos: May be 0
  * @syncs: What it waits for and signals
+ * @quota: Charged for the job until the job itself is; NULL before and after
+ * @waits: The quota is charged for a job that waits, too
  * @queued: Counted as one that waits
  * @nr_queued: Of @bos, those that count it
  */
@@ -37,6 +40,8 @@ struct pagoda_submit {
 	u32 *flags;
 	u32 nr_bos;
 	struct pagoda_syncs syncs;
+	struct pagoda_quota *quota;
+	bool waits;
 	bool queued;
 	u32 nr_queued;
 };

@@ -26,6 +26,7 @@
 #include <drm/pagoda_drm.h>
 #include <pagoda/budget.h>
 #include <pagoda/events.h>
+#include <pagoda/limits.h>
 #include <pagoda/paging.h>
 #include <pagoda/traffic.h>
 
@@ -164,7 +165,7 @@ struct pagoda_payer {
  * @pace: What its submissions may have others leave VRAM for
  * @ears: Who is told of what happens to it
  * @account: Time that engines spent for it; outlives it
- * @pinned_bytes: Bytes of them that are pinned for other devices
+ * @quota: What it has of what is limited
  * @kref: An allocation outlives the file that made it
  * @lock: Protects @vms, @contexts, @fences and @paging_queues against lookups while an entry
  *	goes, and @groups
@@ -186,7 +187,7 @@ struct pagoda_client {
 	struct pagoda_client_pace pace;
 	struct pagoda_ears ears;
 	struct pagoda_exec_account *account;
-	atomic64_t pinned_bytes;
+	struct pagoda_quota *quota;
 	struct mutex lock;	/* vms, fences, groups; outside of pagoda_vm.lock */
 	struct xarray vms;
 	struct xarray contexts;

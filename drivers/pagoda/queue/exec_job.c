@@ -39,8 +39,11 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 {
 	struct pagoda_exec_flight *job = container_of(sched_job, struct pagoda_exec_flight, sched);
 	struct pagoda_engines *engines = job->context->engine->engines;
+	const struct pagoda_exec_ops *ops = engines->args.ops;
 	unsigned long flags;
 
+	if (ops->freed && job->base.payer)
+		ops->freed(job->base.payer);
 	pagoda_timeline_detach(PAGODA_TIMELINE_EXEC, sched_job);
 	drm_sched_job_cleanup(sched_job);
 	pagoda_hw_fence_free(job->hw);

@@ -37,7 +37,9 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 		return NULL;
 	client->requirements = pagoda_requirements_create();
 	client->account = pagoda_exec_account_create();
-	if (!client->requirements || !client->account) {
+	client->quota = pagoda_quota_create(&vidmm->limits);
+	if (!client->requirements || !client->account || !client->quota) {
+		pagoda_quota_put(client->quota);
 		pagoda_exec_account_put(client->account);
 		pagoda_requirements_destroy(client->requirements);
 		kfree(client);
@@ -64,6 +66,7 @@ static void pagoda_client_release(struct kref *kref)
 	pagoda_budget_leave(&client->budget);
 	pagoda_requirements_destroy(client->requirements);
 	pagoda_exec_account_put(client->account);
+	pagoda_quota_put(client->quota);
 	kfree(client->pager);
 	mutex_destroy(&client->payer.lock);
 	mutex_destroy(&client->lock);

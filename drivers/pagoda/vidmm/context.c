@@ -318,10 +318,17 @@ static int context_set_up(struct pagoda_context *context, u32 priority)
 
 static struct pagoda_context *context_alloc(struct pagoda_vm *vm, u32 engine)
 {
-	struct pagoda_context *context = kzalloc(sizeof(*context), GFP_KERNEL);
+	struct pagoda_quota *quota = vm->client->quota;
+	int ret = pagoda_quota_charge(quota, PAGODA_LIMIT_CONTEXTS, 1);
+	struct pagoda_context *context;
 
-	if (!context)
-		return NULL;
+	if (ret)
+		return ERR_PTR(ret);
+	context = kzalloc(sizeof(*context), GFP_KERNEL_ACCOUNT);
+	if (!context) {
+		pagoda_quota_uncharge(quota, PAGODA_LIMIT_CONTEXTS, 1);
+		return ERR_PTR(-ENOMEM);
+	}
 	kref_init(&context->kref);
 	mutex_init(&context->lock);
 	spin_lock_init(&context->state_lock);
@@ -337,6 +344,7 @@ static void context_release(struct kref *kref)
 {
 	struct pagoda_context *context = container_of(kref, struct pagoda_context, kref);
 
+	pagoda_quota_uncharge(context->vm->client->quota, PAGODA_LIMIT_CONTEXTS, 1);
 	pagoda_vm_put(context->vm);
 	mutex_destroy(&context->lock);
 	kfree(context);
@@ -403,7 +411,8 @@ static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
  *
  * Context: May sleep and allocate; for as long as a rebuild takes. Outside of reservations.
  * Return: The context, pagoda_context_destroy() it; or ERR_PTR: -ENOMEM, -ENOENT (the VM
- * was closed), -EIO (the device failed, without a reset), -EINTR.
+ * was closed), -EIO (the device failed, without a reset), -EMFILE (the client or its user has too
+ * many), -EINTR.
  */
 struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority)
 {
@@ -411,8 +420,8 @@ struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u
 	u64 epoch;
 	int ret;
 
-	if (!context)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(context))
+		return context;
 	do {
 		epoch = pagoda_reset_epoch(vm->vidmm);
 		ret = context_try(context, priority);
@@ -580,10 +589,16 @@ static void context_done(void *owner)
 	pagoda_mfences_changed(owner);
 }
 
+static void context_job_freed(void *payer)
+{
+	pagoda_quota_uncharge(payer, PAGODA_LIMIT_JOBS, 1);
+}
+
 const struct pagoda_exec_ops pagoda_context_exec_ops = {
 	.image = context_image,
 	.banned = context_banned,
 	.done = context_done,
+	.freed = context_job_freed,
 	.reset_adapter = context_reset_adapter,
 };
 
@@ -601,6 +616,21 @@ static void context_progress(struct pagoda_context *context,
 		state->completed = context->accepted;
 	state->submitted = context->accepted;
 	mutex_unlock(&context->lock);
+}
+
+/**
+ * pagoda_context_queued() - How many jobs of a context were accepted and aren't done
+ * @context: Context, locked, and not dead
+ *
+ * Return: Their number, counting one twice that is just being made after it has waited.
+ */
+u64 pagoda_context_queued(struct pagoda_context *context)
+{
+	u64 submitted, completed;
+
+	lockdep_assert_held(&context->lock);
+	pagoda_exec_context_progress(context->exec, &submitted, &completed);
+	return READ_ONCE(context->deferred.count) + submitted - completed;
 }
 
 /**

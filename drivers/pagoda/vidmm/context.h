@@ -48,6 +48,7 @@ struct pagoda_context {
 };
 
 int pagoda_context_validate(struct pagoda_context *context);
+u64 pagoda_context_queued(struct pagoda_context *context);
 void pagoda_context_give_up(struct pagoda_context *context);
 
 extern const struct pagoda_exec_ops pagoda_context_exec_ops;

@@ -326,6 +326,7 @@ static void listener_free(struct pagoda_listener *listener)
 	struct drm_device *drm = listener->vidmm->drm;
 
 	listener_leave(listener);
+	pagoda_quota_uncharge(listener->client->quota, PAGODA_LIMIT_LISTENERS, 1);
 	pagoda_client_put(listener->client);
 	mutex_destroy(&listener->reading);
 	kfree(listener);
@@ -455,22 +456,19 @@ static const struct file_operations listener_fops = {
 	.llseek = noop_llseek,
 };
 
-/**
- * pagoda_listener_open() - A file that tells of a client's events
- * @vidmm: The manager
- * @client: Client
- * @nonblock: Reading doesn't wait
- *
- * Context: May sleep and allocate.
- * Return: A file descriptor or a negative errno.
- */
-int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock)
+static struct pagoda_listener *listener_create(struct pagoda_vidmm *vidmm,
+					       struct pagoda_client *client)
 {
-	struct pagoda_listener *listener = kzalloc(sizeof(*listener), GFP_KERNEL);
-	int fd;
+	struct pagoda_listener *listener;
+	int ret = pagoda_quota_charge(client->quota, PAGODA_LIMIT_LISTENERS, 1);
 
-	if (!listener)
-		return -ENOMEM;
+	if (ret)
+		return ERR_PTR(ret);
+	listener = kzalloc(sizeof(*listener), GFP_KERNEL_ACCOUNT);
+	if (!listener) {
+		pagoda_quota_uncharge(client->quota, PAGODA_LIMIT_LISTENERS, 1);
+		return ERR_PTR(-ENOMEM);
+	}
 	mutex_init(&listener->reading);
 	init_waitqueue_head(&listener->wait);
 	drm_dev_get(vidmm->drm);
@@ -479,6 +477,25 @@ int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *clien
 	listener->client = client;
 	listener->pid = task_tgid_nr(current);
 	listener_join(listener);
+	return listener;
+}
+
+/**
+ * pagoda_listener_open() - A file that tells of a client's events
+ * @vidmm: The manager
+ * @client: Client
+ * @nonblock: Reading doesn't wait
+ *
+ * Context: May sleep and allocate.
+ * Return: A file descriptor or a negative errno; -EMFILE: the client or its user has too many.
+ */
+int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock)
+{
+	struct pagoda_listener *listener = listener_create(vidmm, client);
+	int fd;
+
+	if (IS_ERR(listener))
+		return PTR_ERR(listener);
 	fd = anon_inode_getfd("pagoda-events", &listener_fops, listener,
 			      O_RDONLY | O_CLOEXEC | (nonblock ? O_NONBLOCK : 0));
 	if (fd < 0)

@@ -197,15 +197,25 @@ struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence)
 	return mfence->bo;
 }
 
+static void mfence_uncharge(struct pagoda_mfence *mfence)
+{
+	pagoda_quota_uncharge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
+}
+
 /* The first hold; the reservation is held. */
 static int mfence_pin(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = &mfence->bo->vidmm->mfences;
 	struct ttm_buffer_object *ttm = &mfence->bo->ttm;
-	int ret = mfence_validate(mfence->bo, true);
+	int ret = pagoda_quota_charge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
 
 	if (ret)
 		return ret;
+	ret = mfence_validate(mfence->bo, true);
+	if (ret) {
+		mfence_uncharge(mfence);
+		return ret;
+	}
 	ttm_bo_pin(ttm);
 	mutex_lock(&mfences->lock);
 	spin_lock_irq(&mfence->lock);
@@ -224,7 +234,8 @@ static int mfence_pin(struct pagoda_mfence *mfence)
  * @mfence: Fence; pagoda_mfence_unhold() it
  *
  * Context: Takes the reservation; may sleep and allocate. The device is there.
- * Return: 0, -ENOMEM or -ERESTARTSYS.
+ * Return: 0, -EDQUOT (the client that made it, or its user, has too many pinned), -ENOMEM or
+ * -ERESTARTSYS.
  */
 int pagoda_mfence_hold(struct pagoda_mfence *mfence)
 {
@@ -276,6 +287,7 @@ void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
 		mfence->page = NULL;
 		spin_unlock_irq(&mfence->lock);
 		ttm_bo_unpin(&mfence->bo->ttm);
+		mfence_uncharge(mfence);
 	}
 	mutex_unlock(&mfences->lock);
 	dma_resv_unlock(resv);

@@ -105,8 +105,8 @@ static void group_work(struct work_struct *work)
  * @any: For one of them, instead of all
  *
  * Context: May sleep and allocate. Outside of reservations. The device is there.
- * Return: The group; or ERR_PTR: -EPERM: a fence was made without; -ENOMEM or
- * -ERESTARTSYS.
+ * Return: The group; or ERR_PTR: -EPERM: a fence was made without; -EDQUOT, -ENOMEM
+ * or -ERESTARTSYS.
  */
 struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
 						       u32 count, bool any)

@@ -60,7 +60,7 @@ void pagoda_mfences_reap(struct work_struct *work)
  *
  * Context: May sleep and allocate. Outside of reservations. The device is there.
  * Return: The promise; or ERR_PTR: -EINVAL if it isn't larger than all values before
- * (and has to be), -ENOMEM or -ERESTARTSYS.
+ * (and has to be), -EDQUOT, -ENOMEM or -ERESTARTSYS.
  */
 struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value)
 {
@@ -240,7 +240,7 @@ static void signal_store(const struct pagoda_mfence_value *entry)
  *
  * Context: May sleep and allocate. Outside of reservations. The device is there.
  * Return: 0; -EPERM: made without; -EINVAL: not larger than the value it has, and has to
- * be; -ENOMEM or -ERESTARTSYS.
+ * be; -EDQUOT, -ENOMEM or -ERESTARTSYS.
  */
 int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
 			  u32 count)

@@ -53,7 +53,7 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
  * @arg: &pagoda_mfence_wait.arg
  *
  * Context: May sleep and allocate. Outside of reservations. The device is there.
- * Return: 0; -EPERM: made without; -ENOMEM or -ERESTARTSYS.
+ * Return: 0; -EPERM: made without; -EDQUOT, -ENOMEM or -ERESTARTSYS.
  */
 int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
 			    u64 value,

@@ -79,20 +79,14 @@ static int prime_bring(struct pagoda_bo *bo)
 
 static int prime_charge(struct pagoda_bo *bo)
 {
-	u64 size = bo->ttm.base.size, limit = bo->vidmm->pin_limit;
-	atomic64_t *pinned = &bo->client->pinned_bytes;
-
-	if (atomic64_add_return(size, pinned) <= limit)
-		return 0;
-	atomic64_sub(size, pinned);
-	drm_dbg_driver(bo->vidmm->drm, "allocation %llu isn't pinned: more than %llu bytes\n",
-		       bo->id, limit);
-	return -EDQUOT;
+	return pagoda_quota_charge(bo->client->quota, PAGODA_LIMIT_SHARED,
+				   bo->ttm.base.size >> PAGE_SHIFT);
 }
 
 static void prime_uncharge(struct pagoda_bo *bo)
 {
-	atomic64_sub(bo->ttm.base.size, &bo->client->pinned_bytes);
+	pagoda_quota_uncharge(bo->client->quota, PAGODA_LIMIT_SHARED,
+			      bo->ttm.base.size >> PAGE_SHIFT);
 }
 
 static int prime_bo_pin(struct pagoda_bo *bo)

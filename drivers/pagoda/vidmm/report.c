@@ -94,7 +94,8 @@ int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *
 	if (client)
 		info->client_usage = atomic64_read(&client->budget.segment_bytes[id]);
 	if (client && id == DRM_PAGODA_SEGMENT_APERTURE)
-		info->client_pinned = atomic64_read(&client->pinned_bytes);
+		info->client_pinned = pagoda_quota_count(client->quota, PAGODA_LIMIT_SHARED) <<
+				      PAGE_SHIFT;
 	return 0;
 }
 

@@ -116,6 +116,48 @@ static int submit_count(struct pagoda_submit *submit)
 	return ret;
 }
 
+static int submit_charge(struct pagoda_submit *submit)
+{
+	struct pagoda_context *context = submit->context;
+	struct pagoda_quota *quota = context->vm->client->quota;
+	int ret;
+
+	if (pagoda_context_queued(context) >= DRM_PAGODA_MAX_QUEUED_JOBS) {
+		drm_dbg_driver(context->vm->vidmm->drm, "context %llu has too many jobs queued\n",
+			       context->id);
+		return -EBUSY;
+	}
+	ret = pagoda_quota_charge(quota, PAGODA_LIMIT_JOBS, 1);
+	if (!ret)
+		submit->quota = quota;
+	return ret;
+}
+
+static int submit_charge_wait(struct pagoda_submit *submit)
+{
+	int ret = pagoda_quota_charge(submit->quota, PAGODA_LIMIT_WAITING, 1);
+
+	submit->waits = !ret;
+	return ret;
+}
+
+static void submit_uncharge(struct pagoda_submit *submit)
+{
+	struct pagoda_quota *quota = submit->context ? submit->context->vm->client->quota : NULL;
+
+	if (submit->waits)
+		pagoda_quota_uncharge(quota, PAGODA_LIMIT_WAITING, 1);
+	if (submit->quota)
+		pagoda_quota_uncharge(quota, PAGODA_LIMIT_JOBS, 1);
+}
+
+/* The job is charged for from now on. */
+static void submit_pass_charge(struct pagoda_submit *submit, struct pagoda_exec_job *job)
+{
+	job->payer = submit->quota;
+	submit->quota = NULL;
+}
+
 /**
  * pagoda_submit_free() - A submission isn't used any more
  * @submit: Submission, all of it filled or zero
@@ -125,6 +167,7 @@ static int submit_count(struct pagoda_submit *submit)
 void pagoda_submit_free(struct pagoda_submit *submit)
 {
 	submit_uncount(submit);
+	submit_uncharge(submit);
 	while (submit->nr_bos)
 		drm_gem_object_put(pagoda_bo_gem(submit->bos[--submit->nr_bos]));
 	kvfree(submit->bos);
@@ -458,6 +501,7 @@ static void submit_push(struct submit_run *run)
 				   !submit_is_implicit(run, i) ? DMA_RESV_USAGE_BOOKKEEP :
 				   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
 	}
+	submit_pass_charge(run->submit, run->job);
 	pagoda_exec_job_push(run->job);
 	run->job = NULL;
 }
@@ -628,8 +672,10 @@ const struct pagoda_deferred_ops pagoda_submit_deferred_ops = {
 
 static int submit_defer(struct pagoda_submit *submit)
 {
-	int ret = submit_count(submit);
+	int ret = submit_charge_wait(submit);
 
+	if (!ret)
+		ret = submit_count(submit);
 	if (ret)
 		return ret;
 	ret = pagoda_deferred_prepare(&submit->item, &submit->syncs);
@@ -652,6 +698,9 @@ static int submit_accept(struct pagoda_submit *submit)
 		return -ENOENT;
 	if (pagoda_exec_context_is_banned(context->exec) || READ_ONCE(context->vm->client->error))
 		return -ECANCELED;
+	ret = submit_charge(submit);
+	if (ret)
+		return ret;
 	if (!pagoda_syncs_look(&submit->syncs) || !pagoda_deferred_is_empty(&context->deferred))
 		return submit_defer(submit);
 	ret = submit_make(submit, true);
@@ -670,6 +719,7 @@ static int submit_accept(struct pagoda_submit *submit)
  *
  * Context: May sleep and allocate. Outside of reservations.
  * Return: 0; -ENOMEM if something can't be resident; -ENODATA if something listed is offered;
+ * -EBUSY if too many jobs are queued;
  * -ECANCELED if the context is banned, the client in error or the VM unusable, -ENOENT if the
  * context is destroyed; -ENODEV, -EINTR or -ERESTARTSYS.
  */

@@ -246,6 +246,9 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	if (ret)
 		goto err_free;
 	vidmm->pin_limit = args->pin_limit ?: pagoda_vidmm_segment_size(vidmm) / 2;
+	/* Space 0 is the paging process'. */
+	pagoda_limits_init(&vidmm->limits, vidmm->drm,
+			   max(vidmm->info->max_address_spaces, 1u) - 1, vidmm->pin_limit);
 	mutex_init(&vidmm->control_lock);
 	mutex_init(&vidmm->scratch_lock);
 	xa_init(&vidmm->bos);

@@ -364,6 +364,7 @@ struct pagoda_counters {
  * @stats: Counters
  * @largest_tt: Most pages that an allocation had at once (pages.c)
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
+ * @limits: What clients and users may have at once
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
  * @dmem_roots: The root cgroup's share of each segment, by TTM_PL_; NULL = the segment isn't a
  *	region of the dmem controller. Constant while it is one
@@ -415,6 +416,7 @@ struct pagoda_vidmm {
 	struct pagoda_counters stats;
 	atomic_long_t largest_tt;
 	u64 pin_limit;
+	struct pagoda_limits limits;
 #ifdef CONFIG_DRM_PAGODA_BENCH
 	bool moves_by_cpu;
 #endif

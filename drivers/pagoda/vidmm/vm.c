@@ -412,23 +412,42 @@ int pagoda_vm_rebuild(struct pagoda_vm *vm)
 	return ret;
 }
 
-static int vm_init_space(struct pagoda_vm *vm)
+static int vm_take_id(struct pagoda_vm *vm)
 {
 	struct pagoda_vidmm *vidmm = vm->vidmm;
 	u32 most = vidmm->stream.limits.max_address_spaces;
-	int id;
+	int id, ret = pagoda_quota_charge(vm->client->quota, PAGODA_LIMIT_VMS, 1);
 
+	if (ret)
+		return ret;
 	/* Space 0 is the paging process'. */
-	id = ida_alloc_range(&vidmm->spaces, 1, most - 1, GFP_KERNEL);
-	if (id < 0)
+	id = ida_alloc_range(&vidmm->spaces, 1, most - 1, GFP_KERNEL_ACCOUNT);
+	if (id < 0) {
+		pagoda_quota_uncharge(vm->client->quota, PAGODA_LIMIT_VMS, 1);
 		return id;
+	}
 	vm->id = id;
+	return 0;
+}
+
+static void vm_give_id(struct pagoda_vm *vm)
+{
+	ida_free(&vm->vidmm->spaces, vm->id);
+	pagoda_quota_uncharge(vm->client->quota, PAGODA_LIMIT_VMS, 1);
+}
+
+static int vm_init_space(struct pagoda_vm *vm)
+{
+	int ret = vm_take_id(vm);
+
+	if (ret)
+		return ret;
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
-	vm->space = pagoda_space_create(vidmm->mmu, id, vm);
+	vm->space = pagoda_space_create(vm->vidmm->mmu, vm->id, vm);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	if (!IS_ERR(vm->space))
 		return 0;
-	ida_free(&vidmm->spaces, id);
+	vm_give_id(vm);
 	return PTR_ERR(vm->space);
 }
 
@@ -439,7 +458,8 @@ static int vm_init_space(struct pagoda_vm *vm)
  *
  * Context: May sleep and allocate.
  * Return: The VM, pagoda_vm_close() and pagoda_vm_put() it; or ERR_PTR: -EOPNOTSUPP if
- * the device has no page tables, -ENOSPC if it holds no more spaces, -ENOMEM.
+ * the device has no page tables, -EMFILE if the client has too many, -ENOSPC if the client's user
+ * has its share of the device's spaces, -ENOMEM.
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
@@ -616,7 +636,7 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	vm->space = NULL;
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	mutex_unlock(&vm->lock);
-	ida_free(&vm->vidmm->spaces, vm->id);
+	vm_give_id(vm);
 	pagoda_gate_leave(vm->vidmm, &gate);
 }
 

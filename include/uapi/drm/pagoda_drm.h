@@ -24,7 +24,8 @@
  *             client doesn't have; EVICT of what isn't on the client's list
  *  ENOMEM     out of memory, or out of room in every segment. The last of the machine's memory
  *             isn't given to allocations, see ALLOCATION_MMAP_OFFSET
- *  EBUSY      no progress now because others use the memory; try again
+ *  EBUSY      no progress now because others use the memory, or because too many jobs are queued,
+ *             see "Limits"; try again
  *  ETIME      a wait's time was up
  *  ENODEV     the device is gone
  *  EIO        the device failed and content was lost
@@ -32,7 +33,8 @@
  *  EBADF      eventfd that isn't open
  *  EOPNOTSUPP the device has no tiling, no page tables, or executes no commands; no other
  *             device can reach the allocation, or this one the memory
- *  ENOSPC     the device holds no more address spaces
+ *  ENOSPC     the device holds no more address spaces, or the user has its share of them
+ *  EMFILE     the client or its user has too many of an object, see "Limits"
  *  EEXIST     the range, or a part of it, is taken
  *  EPERM      a priority the caller may not ask for; signal of or wait for a fence made
  *             without; an allocation that is private to another VM, or to any and shared,
@@ -42,8 +44,9 @@
  *  EOVERFLOW  an allocation was made resident 2^32 - 1 times without being evicted
  *  ENODATA    an allocation that is offered: see OFFER
  *  EALREADY   an allocation that is offered already
- *  EDQUOT     more of a client's memory would be pinned for other devices than may be; a
- *             reservation larger than what is available for it
+ *  EDQUOT     more of a client's or a user's memory would be pinned for other devices, or for
+ *             monitored fences, than may be, see "Limits"; a reservation larger than what is
+ *             available for it
  *  EINTR      a signal; the call had no effect (restarted by the kernel where
  *             that is allowed)
  *  ========== =================================================================
@@ -67,6 +70,55 @@ extern "C" {
 #define DRM_PAGODA_MAX_ENTRIES		65536
 /** DRM_PAGODA_MAX_ALLOCATION: most bytes of one allocation. */
 #define DRM_PAGODA_MAX_ALLOCATION	(1ull << 40)
+
+/*
+ * Limits
+ *
+ * What a client (an open file) may have at once, and all clients of a user together. A call that
+ * would exceed one is refused with the errno:
+ *
+ *  ================================ ==================== ========================= ======
+ *  what                             a client             a user                    errno
+ *  ================================ ==================== ========================= ======
+ *  VMs                              MAX_VMS                                        EMFILE
+ *  address spaces, one a VM                              half of what others leave ENOSPC
+ *  contexts                         MAX_CONTEXTS         MAX_USER_CONTEXTS         EMFILE
+ *  jobs accepted and not done       MAX_CLIENT_JOBS, of  MAX_USER_JOBS             EBUSY
+ *                                   a context
+ *                                   MAX_QUEUED_JOBS
+ *  of these, jobs that wait for     MAX_WAITING_JOBS     MAX_USER_WAITING_JOBS     EBUSY
+ *  what isn't submitted yet, or
+ *  behind such a job
+ *  files of EVENTS                  MAX_EVENT_FILES      MAX_USER_EVENT_FILES      EMFILE
+ *  monitored fences that are waited MAX_PINNED_FENCES                              EDQUOT
+ *  for, or promised to work
+ *  bytes pinned for other devices   pin_limit of                                   EDQUOT
+ *                                   the aperture
+ *  pages pinned for either reason                        half of what others leave EDQUOT
+ *                                                        of a quarter of the
+ *                                                        machine's memory
+ *  monitored fences, paging queues  65536                                          EMFILE
+ *  ================================ ==================== ========================= ======
+ *
+ * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave": of what there is,
+ * without what other users have; a user that is alone has half of it at most.
+ *
+ * The user is the real user id of the process that opened the file, whatever process uses the
+ * file. In a user namespace it is the user who made the outermost namespace; if that is the
+ * machine's root it is the namespace's root, whatever id the process has. What outlives its file,
+ * as jobs do that run and fences that jobs will signal, counts until it is gone.
+ */
+#define DRM_PAGODA_MAX_VMS			64
+#define DRM_PAGODA_MAX_CONTEXTS			256
+#define DRM_PAGODA_MAX_USER_CONTEXTS		1024
+#define DRM_PAGODA_MAX_QUEUED_JOBS		1024
+#define DRM_PAGODA_MAX_CLIENT_JOBS		4096
+#define DRM_PAGODA_MAX_USER_JOBS		16384
+#define DRM_PAGODA_MAX_WAITING_JOBS		256
+#define DRM_PAGODA_MAX_USER_WAITING_JOBS	1024
+#define DRM_PAGODA_MAX_EVENT_FILES		16
+#define DRM_PAGODA_MAX_USER_EVENT_FILES		256
+#define DRM_PAGODA_MAX_PINNED_FENCES		4096
 
 /** enum drm_pagoda_ioctl_id - Numbers of the ioctls, from DRM_COMMAND_BASE. */
 enum drm_pagoda_ioctl_id {
@@ -457,7 +509,8 @@ struct drm_pagoda_allocation_mmap_offset {
  * is told before it leaves, for VRAM again for instance. For others it is pinned in system
  * memory from the time they attach: the GPU uses it there as well, whatever it prefers,
  * and EVICT leaves it where it is. What of the allocations a client made is pinned is at
- * most &drm_pagoda_segment_info.pin_limit of the aperture, else the importer gets EDQUOT.
+ * most &drm_pagoda_segment_info.pin_limit of the aperture, and of what the user's clients made at
+ * most the user's share ("Limits"), else the importer gets EDQUOT.
  *
  * The fences of a dma-buf are those of its allocation. Work that is submitted with IMPLICIT
  * waits for what others put there (DMA_BUF_IOCTL_IMPORT_SYNC_FILE) and is found by others
@@ -1293,6 +1346,8 @@ struct drm_pagoda_submit_entry {
  * page tables isn't refused. Access to anything else is a fault: of this context only,
  * which is banned then. Jobs of a context run in order. IMPLICIT means nothing for what is
  * private: only this VM uses it.
+ *
+ * EBUSY: the context, the client or the user has too many jobs queued ("Limits").
  *
  * When there is something to wait for that nobody submitted yet, memory is found when
  * that is there; then it is the context that is banned if there is none.

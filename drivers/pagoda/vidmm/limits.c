@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Limits of clients and users, see include/pagoda/limits.h.
+ *
+ *	client	a fixed number of each thing
+ *	user	a fixed number, larger than a client's: a thousand open files are one user. Of what
+ *		is scarce half of what other users have left, so that there is always some left
+ *		for the next user, and a user that is alone has half of all
+ *
+ * The user is the real user id of the process that opened the file: a file that is passed on stays
+ * its opener's, as does what is charged for it, and the real id is what a program that runs with
+ * another effective id can't change. That is what the kernel's own limits of users go by. In a user
+ * namespace a process can have many ids (subordinate ones), all of them given by the maker of the
+ * namespace: so the user is the maker of the outermost one. Namespaces that the machine's root
+ * made, for containers, have all root as their maker: there the user is the namespace's own root.
+ */
+#include <linux/cred.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <drm/pagoda_drm.h>
+#include <pagoda/limits.h>
+
+/* Of the machine's pages, the part that may be pinned for clients: half of what TTM allocates. */
+#define LIMITS_PINNED_PART	4
+
+/**
+ * struct limit_row - A limit
+ * @name: For messages
+ * @client: Most that a client may have; 0 = &pagoda_limits.most_shared
+ * @user: Most that a user may have, unless it is scarce
+ * @error: Negative errno of both
+ * @scarce: What it is part of
+ * @scarce_error: Negative errno if the user has its share of that
+ */
+struct limit_row {
+	const char *name;
+	u64 client;
+	u64 user;
+	int error;
+	enum pagoda_scarce scarce;
+	int scarce_error;
+};
+
+static const struct limit_row limit_rows[PAGODA_LIMITS] = {
+	[PAGODA_LIMIT_VMS] = {
+		"VMs", DRM_PAGODA_MAX_VMS, U64_MAX, -EMFILE, PAGODA_SCARCE_SPACES, -ENOSPC,
+	},
+	[PAGODA_LIMIT_CONTEXTS] = {
+		"contexts", DRM_PAGODA_MAX_CONTEXTS, DRM_PAGODA_MAX_USER_CONTEXTS, -EMFILE,
+	},
+	[PAGODA_LIMIT_JOBS] = {
+		"jobs", DRM_PAGODA_MAX_CLIENT_JOBS, DRM_PAGODA_MAX_USER_JOBS, -EBUSY,
+	},
+	[PAGODA_LIMIT_WAITING] = {
+		"waiting jobs", DRM_PAGODA_MAX_WAITING_JOBS, DRM_PAGODA_MAX_USER_WAITING_JOBS,
+		-EBUSY,
+	},
+	[PAGODA_LIMIT_LISTENERS] = {
+		"files of events", DRM_PAGODA_MAX_EVENT_FILES, DRM_PAGODA_MAX_USER_EVENT_FILES,
+		-EMFILE,
+	},
+	[PAGODA_LIMIT_FENCES] = {
+		"pinned fences", DRM_PAGODA_MAX_PINNED_FENCES, U64_MAX, -EDQUOT,
+		PAGODA_SCARCE_PAGES, -EDQUOT,
+	},
+	[PAGODA_LIMIT_SHARED] = {
+		"pages pinned for other devices", 0, U64_MAX, -EDQUOT, PAGODA_SCARCE_PAGES, -EDQUOT,
+	},
+};
+
+/**
+ * struct pagoda_user - A user
+ * @link: In &pagoda_limits.users
+ * @uid: Which
+ * @quotas: Quotas of the user's files
+ * @counts: By enum pagoda_limit, of all of them
+ * @scarce: By enum pagoda_scarce
+ */
+struct pagoda_user {
+	struct list_head link;
+	kuid_t uid;
+	u32 quotas;
+	u64 counts[PAGODA_LIMITS];
+	u64 scarce[PAGODA_SCARCES];
+};
+
+/**
+ * pagoda_limits_init() - No user has anything
+ * @limits: Limits
+ * @drm: Device
+ * @spaces: Address spaces that clients can have
+ * @shared_bytes: Bytes of one client's allocations that may be pinned for other devices
+ */
+void pagoda_limits_init(struct pagoda_limits *limits, struct drm_device *drm, u64 spaces,
+			u64 shared_bytes)
+{
+	*limits = (struct pagoda_limits) {
+		.drm = drm,
+		.most_shared = shared_bytes >> PAGE_SHIFT,
+		.total = {
+			[PAGODA_SCARCE_SPACES] = spaces,
+			[PAGODA_SCARCE_PAGES] = totalram_pages() / LIMITS_PINNED_PART,
+		},
+	};
+	spin_lock_init(&limits->lock);
+	INIT_LIST_HEAD(&limits->users);
+}
+
+static kuid_t limits_uid(const struct cred *cred)
+{
+	struct user_namespace *ns;
+	kuid_t uid = cred->uid;
+
+	for (ns = cred->user_ns; ns != &init_user_ns; ns = ns->parent)
+		uid = uid_eq(ns->owner, GLOBAL_ROOT_UID) ? make_kuid(ns, 0) : ns->owner;
+	return uid;
+}
+
+static struct pagoda_user *limits_find(struct pagoda_limits *limits, kuid_t uid)
+{
+	struct pagoda_user *user;
+
+	lockdep_assert_held(&limits->lock);
+	list_for_each_entry(user, &limits->users, link)
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+/* @fresh is the user if there was none with this id; else NULL is left there. */
+static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
+				       struct pagoda_user **fresh)
+{
+	struct pagoda_user *user;
+
+	spin_lock_irq(&limits->lock);
+	user = limits_find(limits, uid);
+	if (!user) {
+		user = *fresh;
+		*fresh = NULL;
+		user->uid = uid;
+		list_add(&user->link, &limits->users);
+	}
+	user->quotas++;
+	spin_unlock_irq(&limits->lock);
+	return user;
+}
+
+/**
+ * pagoda_quota_create() - The caller opens a file
+ * @limits: Limits
+ *
+ * Context: May sleep and allocate.
+ * Return: The file's quota, pagoda_quota_put() it; NULL without memory.
+ */
+struct pagoda_quota *pagoda_quota_create(struct pagoda_limits *limits)
+{
+	struct pagoda_quota *quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
+	struct pagoda_user *fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+
+	if (quota && fresh) {
+		kref_init(&quota->kref);
+		quota->limits = limits;
+		quota->user = limits_join(limits, limits_uid(current_cred()), &fresh);
+	} else {
+		kfree(quota);
+		quota = NULL;
+	}
+	kfree(fresh);
+	return quota;
+}
+
+static void quota_release(struct kref *kref)
+{
+	struct pagoda_quota *quota = container_of(kref, struct pagoda_quota, kref);
+	struct pagoda_limits *limits = quota->limits;
+	struct pagoda_user *user = quota->user;
+	unsigned long flags;
+
+	spin_lock_irqsave(&limits->lock, flags);
+	if (--user->quotas)
+		user = NULL;
+	else
+		list_del(&user->link);
+	spin_unlock_irqrestore(&limits->lock, flags);
+	kfree(user);
+	kfree(quota);
+}
+
+/**
+ * pagoda_quota_put() - The file is closed
+ * @quota: Its quota, or NULL; what was charged keeps it
+ *
+ * Context: Any.
+ */
+void pagoda_quota_put(struct pagoda_quota *quota)
+{
+	if (quota)
+		kref_put(&quota->kref, quota_release);
+}
+
+static u64 limits_of_client(const struct pagoda_limits *limits, enum pagoda_limit limit)
+{
+	return limit_rows[limit].client ?: limits->most_shared;
+}
+
+/* Half of what other users have left; the last one of it can be had, too. */
+static bool limits_share_is_used(const struct pagoda_limits *limits, const struct pagoda_user *user,
+				 enum pagoda_scarce scarce, u64 count)
+{
+	u64 own = user->scarce[scarce];
+	u64 left = limits->total[scarce] - (limits->used[scarce] - own);
+
+	lockdep_assert_held(&limits->lock);
+	return own + count > left - left / 2;
+}
+
+static int quota_check(const struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
+{
+	const struct limit_row *row = &limit_rows[limit];
+	const struct pagoda_limits *limits = quota->limits;
+
+	lockdep_assert_held(&limits->lock);
+	if (quota->counts[limit] + count > limits_of_client(limits, limit) ||
+	    quota->user->counts[limit] + count > row->user)
+		return row->error;
+	if (row->scarce && limits_share_is_used(limits, quota->user, row->scarce, count))
+		return row->scarce_error;
+	return 0;
+}
+
+/* Modulo 2^64: -@count takes away. */
+static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
+{
+	enum pagoda_scarce scarce = limit_rows[limit].scarce;
+
+	lockdep_assert_held(&quota->limits->lock);
+	quota->counts[limit] += count;
+	quota->user->counts[limit] += count;
+	quota->user->scarce[scarce] += count;
+	quota->limits->used[scarce] += count;
+}
+
+/**
+ * pagoda_quota_charge() - A client wants more of what is limited
+ * @quota: The client's
+ * @limit: What
+ * @count: How much
+ *
+ * Context: Takes a spinlock.
+ * Return: 0, pagoda_quota_uncharge() it; or the limit's error: -EMFILE, -ENOSPC, -EBUSY or
+ * -EDQUOT.
+ */
+int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
+{
+	struct pagoda_limits *limits = quota->limits;
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&limits->lock, flags);
+	ret = quota_check(quota, limit, count);
+	if (!ret)
+		quota_add(quota, limit, count);
+	spin_unlock_irqrestore(&limits->lock, flags);
+	if (!ret)
+		kref_get(&quota->kref);
+	else
+		drm_dbg_driver(limits->drm, "%llu more %s would be too many: %d\n", count,
+			       limit_rows[limit].name, ret);
+	return ret;
+}
+
+/**
+ * pagoda_quota_uncharge() - A client doesn't have something any more
+ * @quota: The client's
+ * @limit: What
+ * @count: How much, as it was charged in one call
+ *
+ * Context: Any.
+ */
+void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&quota->limits->lock, flags);
+	quota_add(quota, limit, -count);
+	spin_unlock_irqrestore(&quota->limits->lock, flags);
+	pagoda_quota_put(quota);
+}
+
+/**
+ * pagoda_quota_count() - What a client has
+ * @quota: The client's
+ * @limit: Of what
+ *
+ * Context: Any.
+ * Return: How much.
+ */
+u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit)
+{
+	return READ_ONCE(quota->counts[limit]);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How much of what takes kernel memory, or is scarce, a client and a user may have at once. The
+ * numbers and their errors are in include/uapi/drm/pagoda_drm.h, "Limits".
+ *
+ * A client's quota counts; a user counts for all quotas of the user's files. What was charged
+ * keeps the quota, so that a fence, a job or a listener that outlives its file goes on counting
+ * for the user who made it.
+ */
+#ifndef PAGODA_LIMITS_H
+#define PAGODA_LIMITS_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct drm_device;
+struct pagoda_user;
+
+/**
+ * enum pagoda_limit - What is limited
+ * @PAGODA_LIMIT_VMS: VMs; each takes an address space of the device
+ * @PAGODA_LIMIT_CONTEXTS: contexts
+ * @PAGODA_LIMIT_JOBS: jobs accepted and not done
+ * @PAGODA_LIMIT_WAITING: of those, the ones that are held up by what isn't submitted yet
+ * @PAGODA_LIMIT_LISTENERS: files of EVENTS
+ * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
+ * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
+ * @PAGODA_LIMITS: number of limits
+ */
+enum pagoda_limit {
+	PAGODA_LIMIT_VMS,
+	PAGODA_LIMIT_CONTEXTS,
+	PAGODA_LIMIT_JOBS,
+	PAGODA_LIMIT_WAITING,
+	PAGODA_LIMIT_LISTENERS,
+	PAGODA_LIMIT_FENCES,
+	PAGODA_LIMIT_SHARED,
+	PAGODA_LIMITS
+};
+
+/**
+ * enum pagoda_scarce - What there is a fixed number of for all users
+ * @PAGODA_SCARCE_NOTHING: nothing: each user has a limit of its own
+ * @PAGODA_SCARCE_SPACES: address spaces
+ * @PAGODA_SCARCE_PAGES: pinned pages
+ * @PAGODA_SCARCES: number of values
+ */
+enum pagoda_scarce {
+	PAGODA_SCARCE_NOTHING,
+	PAGODA_SCARCE_SPACES,
+	PAGODA_SCARCE_PAGES,
+	PAGODA_SCARCES
+};
+
+/**
+ * struct pagoda_limits - Limits of a device
+ * @drm: For messages
+ * @lock: Protects @users, @used, and all counts of users and quotas
+ * @users: struct pagoda_user
+ * @most_shared: Pages of one client that may be pinned for other devices; constant
+ * @total: How much there is of what is scarce; constant
+ * @used: How much of that is used by all users
+ */
+struct pagoda_limits {
+	struct drm_device *drm;
+	spinlock_t lock;	/* users, used, counts */
+	struct list_head users;
+	u64 most_shared;
+	u64 total[PAGODA_SCARCES];
+	u64 used[PAGODA_SCARCES];
+};
+
+/**
+ * struct pagoda_quota - What a client has of what is limited
+ * @kref: The client's, and one for each call of pagoda_quota_charge()
+ * @limits: Limits
+ * @user: User who opened the file
+ * @counts: By enum pagoda_limit; &pagoda_limits.lock
+ */
+struct pagoda_quota {
+	struct kref kref;
+	struct pagoda_limits *limits;
+	struct pagoda_user *user;
+	u64 counts[PAGODA_LIMITS];
+};
+
+void pagoda_limits_init(struct pagoda_limits *limits, struct drm_device *drm, u64 spaces,
+			u64 shared_bytes);
+struct pagoda_quota *pagoda_quota_create(struct pagoda_limits *limits);
+void pagoda_quota_put(struct pagoda_quota *quota);
+int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);
+void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);
+u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit);
+
+#endif
