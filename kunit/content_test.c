@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Content when something fails, and for who looks in from outside. */
 #include <linux/kthread.h>
+#include <linux/log2.h>
 #include <drm/drm_gem.h>
 
 #include "rig.h"
@@ -315,10 +316,9 @@ static void content_short_of_memory(struct kunit *test)
 	while (ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL) > 0)
 		;
 	KUNIT_ASSERT_TRUE(test, out->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
-	KUNIT_EXPECT_EQ(test, 5, atomic_long_read(&rig->vidmm->largest_tt));
 
-	/* As if one of them once was all there is. */
-	atomic_long_set(&rig->vidmm->largest_tt, LONG_MAX / 2);
+	/* As if another allocation were all there is. */
+	atomic_inc(&rig->vidmm->nr_populated[PAGODA_TT_ORDERS - 1]);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_aperture(new, false));
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_system(vram));
 	KUNIT_EXPECT_EQ(test, vram->ttm.resource->mem_type, (u32)TTM_PL_VRAM);
@@ -326,7 +326,7 @@ static void content_short_of_memory(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, vram, 1));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, out, 2));
 
-	atomic_long_set(&rig->vidmm->largest_tt, 5);
+	atomic_dec(&rig->vidmm->nr_populated[PAGODA_TT_ORDERS - 1]);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(new, false));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(vram));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, vram, 1));
@@ -334,6 +334,35 @@ static void content_short_of_memory(struct kunit *test)
 	pagoda_rig_close(new);
 	pagoda_rig_close(vram);
 	pagoda_rig_close(out);
+}
+
+static u32 content_populated(struct pagoda_rig *rig)
+{
+	u32 order, nr = 0;
+
+	for (order = 0; order < PAGODA_TT_ORDERS; order++)
+		nr += atomic_read(&rig->vidmm->nr_populated[order]);
+	return nr;
+}
+
+/* What is kept for swapping an allocation out is kept as long as the allocation has pages. */
+static void content_large_goes(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *large = pagoda_rig_bo(rig, 33, CPU, APERTURE, 0);
+	struct pagoda_bo *small = pagoda_rig_bo(rig, 4, CPU, APERTURE, 0);
+	u32 before = content_populated(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(large, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(small, false));
+	KUNIT_EXPECT_EQ(test, before + 2, content_populated(rig));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&rig->vidmm->nr_populated[order_base_2(33)]));
+	pagoda_rig_close(large);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, before + 1, content_populated(rig));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&rig->vidmm->nr_populated[order_base_2(33)]));
+	pagoda_rig_close(small);
 }
 
 static struct kunit_case content_cases[] = {
@@ -347,6 +376,7 @@ static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_copy_is_rescued, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_by_cpu, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_short_of_memory, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_large_goes, pagoda_rig_modes),
 	{}
 };
 

@@ -8,12 +8,14 @@
  * and -ENOMEM otherwise.
  *
  * TTM swaps out one allocation at a time, by a copy to shared memory which the kernel can swap
- * out then: for a moment it is there twice. What is kept includes as much. What comes
- * back from there needs no more than it gives back, and may use that.
+ * out then: for a moment the allocation is there twice. What is kept includes as much as the largest
+ * allocation that has pages takes, rounded up to a power of two. What comes back from shared memory
+ * needs no more than it gives back, and may use what is kept.
  *
  * Nothing is reserved: between the look and the allocation others may take the pages. The
  * margin is for that, and the allocator is told to fail rather than to kill.
  */
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
@@ -31,9 +33,25 @@ static long pages_available(void)
 	return si_mem_available() + pagoda_pool_reclaimable() + get_nr_swap_pages();
 }
 
+static atomic_t *pages_of_size(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
+{
+	return &vidmm->nr_populated[order_base_2(tt->num_pages)];
+}
+
+/* No allocation that has pages has more than these. */
+static long pages_largest(struct pagoda_vidmm *vidmm)
+{
+	int order;
+
+	for (order = PAGODA_TT_ORDERS - 1; order >= 0; order--)
+		if (atomic_read(&vidmm->nr_populated[order]))
+			return 1l << order;
+	return 0;
+}
+
 static long pages_kept(struct pagoda_vidmm *vidmm)
 {
-	return (totalram_pages() >> PAGES_MARGIN) + atomic_long_read(&vidmm->largest_tt);
+	return (totalram_pages() >> PAGES_MARGIN) + pages_largest(vidmm);
 }
 
 /* What was swapped out is memory that is in use already. */
@@ -47,15 +65,6 @@ static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 	drm_dbg_driver(vidmm->drm, "%u pages can't be had: %ld of %ld are kept\n", tt->num_pages,
 		       kept, available);
 	return false;
-}
-
-static void pages_note_size(struct pagoda_vidmm *vidmm, long nr_pages)
-{
-	long largest = atomic_long_read(&vidmm->largest_tt);
-
-	while (nr_pages > largest &&
-	       !atomic_long_try_cmpxchg(&vidmm->largest_tt, &largest, nr_pages))
-		;
 }
 
 /**
@@ -78,7 +87,7 @@ int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 	mine.gfp_retry_mayfail = true;
 	ret = ttm_pool_alloc(&vidmm->ttm.pool, tt, &mine);
 	if (!ret)
-		pages_note_size(vidmm, tt->num_pages);
+		atomic_inc(pages_of_size(vidmm, tt));
 	return ret;
 }
 
@@ -114,6 +123,7 @@ void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
 	bool plenty = pages_available() >= (long)totalram_pages() / 2;
 
+	atomic_dec(pages_of_size(vidmm, tt));
 	if (plenty || tt->caching == ttm_cached || !pages_free_to_system(vidmm, tt))
 		ttm_pool_free(&vidmm->ttm.pool, tt);
 }

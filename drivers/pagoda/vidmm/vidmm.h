@@ -310,6 +310,9 @@ struct pagoda_counters {
 	atomic64_t range_steals;
 };
 
+/* ttm_tt.num_pages is 32 bits wide. */
+#define PAGODA_TT_ORDERS	33
+
 /**
  * struct pagoda_vidmm - The memory manager of a device
  * @ttm: TTM's device
@@ -362,7 +365,8 @@ struct pagoda_counters {
  * @budgets: What clients use and should
  * @listeners: Who is told of events
  * @stats: Counters
- * @largest_tt: Most pages that an allocation had at once (pages.c)
+ * @nr_populated: Allocations that have pages, by the power of two their number is rounded up to
+ *	(pages.c)
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @limits: What clients and users may have at once
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
@@ -414,7 +418,7 @@ struct pagoda_vidmm {
 	struct pagoda_budgets budgets;
 	struct pagoda_listeners listeners;
 	struct pagoda_counters stats;
-	atomic_long_t largest_tt;
+	atomic_t nr_populated[PAGODA_TT_ORDERS];
 	u64 pin_limit;
 	struct pagoda_limits limits;
 #ifdef CONFIG_DRM_PAGODA_BENCH
