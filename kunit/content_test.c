@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Content when something fails, and for who looks in from outside. */
+#include <kunit/static_stub.h>
 #include <linux/kthread.h>
 #include <linux/log2.h>
 #include <drm/drm_gem.h>
@@ -365,6 +366,47 @@ static void content_large_goes(struct kunit *test)
 	pagoda_rig_close(small);
 }
 
+static int no_pages(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+		    const struct ttm_operation_ctx *ctx)
+{
+	return -ENOMEM;
+}
+
+/* That there is no memory for what comes back to VRAM costs no allocation its place there. */
+static void content_short_isnt_full(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *out = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+	struct pagoda_bo *offered = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+	struct pagoda_bo *other = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+	struct ttm_operation_ctx ctx = {};
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));
+	pagoda_rig_write(rig, out, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(offered));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+	pagoda_rig_settle(rig);
+	while (ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL) > 0)
+		;
+	KUNIT_ASSERT_TRUE(test, out->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(rig->vidmm, &offered, 1, DRM_PAGODA_OFFER_LOW, 0));
+
+	kunit_activate_static_stub(test, pagoda_pages_alloc, no_pages);
+	dma_resv_lock(out->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_bo_place(out, pagoda_bo_placement_resident, &ctx));
+	dma_resv_unlock(out->ttm.base.resv);
+	kunit_deactivate_static_stub(test, pagoda_pages_alloc);
+	KUNIT_EXPECT_FALSE(test, offered->discarded);
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, offered->ttm.resource->mem_type);
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, other->ttm.resource->mem_type);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, out, 1));
+	pagoda_rig_close(out);
+	pagoda_rig_close(offered);
+	pagoda_rig_close(other);
+}
+
 static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_lost, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_lost_in_vram, pagoda_rig_modes),
@@ -377,6 +419,7 @@ static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_by_cpu, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_short_of_memory, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_large_goes, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_short_isnt_full, pagoda_rig_modes),
 	{}
 };
 

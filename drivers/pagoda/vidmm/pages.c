@@ -8,13 +8,14 @@
  * and -ENOMEM otherwise.
  *
  * TTM swaps out one allocation at a time, by a copy to shared memory which the kernel can swap
- * out then: for a moment the allocation is there twice. What is kept includes as much as the largest
- * allocation that has pages takes, rounded up to a power of two. What comes back from shared memory
- * needs no more than it gives back, and may use what is kept.
+ * out then: for a moment the allocation is there twice. What is kept includes as much as the
+ * largest allocation that has pages takes, rounded up to a power of two. What comes back from
+ * shared memory needs no more than it gives back, and may use what is kept.
  *
  * Nothing is reserved: between the look and the allocation others may take the pages. The
  * margin is for that, and the allocator is told to fail rather than to kill.
  */
+#include <kunit/static_stub.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -82,6 +83,7 @@ int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 	struct ttm_operation_ctx mine = *ctx;
 	int ret;
 
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_pages_alloc, vidmm, tt, ctx);
 	if (!pages_may_grow(vidmm, tt))
 		return -ENOMEM;
 	mine.gfp_retry_mayfail = true;

@@ -173,6 +173,25 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 	return n;
 }
 
+/*
+ * As ttm_bo_validate(), which says -ENOMEM for two things: -ENOSPC is a lack of room that the
+ * memory of others could end, -ENOMEM a lack of memory that taking theirs makes worse.
+ */
+static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
+		     struct ttm_operation_ctx *ctx)
+{
+	int ret = ttm_bo_validate(&bo->ttm, placement, ctx);
+	struct ttm_resource *res = NULL;
+
+	if (ret != -ENOMEM)
+		return ret;
+	ret = ttm_bo_mem_space(&bo->ttm, placement, &res, ctx);
+	if (ret)
+		return ret;
+	ttm_resource_free(&bo->ttm, &res);
+	return -ENOMEM;
+}
+
 /**
  * pagoda_bo_place_taking() - Bring an allocation to VRAM, with room that is taken for it
  * @bo: Allocation, reservation held
@@ -186,7 +205,7 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
  * Nothing is done where room isn't made anyway.
  *
  * Context: May sleep and allocate. Doesn't wait for the device.
- * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
+ * Return: 0, -ENOMEM if there isn't enough room or memory, or what ttm_bo_validate() answers.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
@@ -204,12 +223,12 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 	calm.flags |= TTM_PL_FLAG_DESIRED;
 	atomic_inc(&bo->vidmm->taking);
 	do {
-		ret = ttm_bo_validate(&bo->ttm, &only, ctx);
-		if (ret == -ENOMEM)
+		ret = place_try(bo, &only, ctx);
+		if (ret == -ENOSPC)
 			pagoda_dmem_claim_look(claim, man, bo->ttm.base.size);
-	} while (ret == -ENOMEM && take(bo, place, ctx, claim, tried));
+	} while (ret == -ENOSPC && take(bo, place, ctx, claim, tried));
 	atomic_dec(&bo->vidmm->taking);
-	return ret;
+	return ret == -ENOSPC ? -ENOMEM : ret;
 }
 
 /**
