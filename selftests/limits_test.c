@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "dmem_fixture.h"
 #include "submit_client.h"
 
 #define ANN		1001
@@ -226,7 +227,7 @@ static int submit_behind(struct client *client, uint32_t syncobj, uint64_t point
 	return pagoda_submit_args(client->fd, &args);
 }
 
-/* Jobs that wait are counted; when they have gone on, or with their context, there may be others. */
+/* Jobs that wait count until they have gone on, or their context is destroyed. */
 TEST_F(limits, waiting_jobs)
 {
 	struct client client;
@@ -305,6 +306,96 @@ TEST_F(limits, pinned_fences)
 	} while (ret == -EDQUOT);
 	EXPECT_EQ(0, ret);
 	close(event);
+}
+
+/* --- memory of the kernel -------------------------------------------------------------------- */
+
+#define GROUP		"pagoda-limits"
+#define MAPPINGS	32768u
+
+/* Every other page of a range. */
+static int map_zeros(int fd, const struct drm_pagoda_vm_create *vm, uint64_t page)
+{
+	uint64_t here = test_round_up(vm->start, 2 * PAGODA_MIB);
+	struct drm_pagoda_bind_entry *entries = calloc(MAPPINGS, sizeof(*entries));
+	uint32_t n;
+	int ret;
+
+	if (!entries)
+		return -ENOMEM;
+	for (n = 0; n < MAPPINGS; n++)
+		entries[n] = (struct drm_pagoda_bind_entry) {
+			.type = DRM_PAGODA_BIND_MAP_ZERO,
+			.address = here + 2 * n * page,
+			.size = page,
+		};
+	ret = pagoda_bind(fd, vm->vm, entries, MAPPINGS, 0, 0);
+	free(entries);
+	return ret;
+}
+
+static void charged_client(int say, int heard, uint64_t page)
+{
+	struct drm_pagoda_vm_create vm;
+	int fd;
+	char byte;
+
+	if (group_write(GROUP, "cgroup.procs", "0"))
+		_exit(20);
+	fd = pagoda_open();
+	if (fd < 0 || pagoda_vm_create(fd, &vm))
+		_exit(21);
+	test_say(say);
+	if (read(heard, &byte, 1) != 1 || map_zeros(fd, &vm, page))
+		_exit(22);
+	test_say(say);
+	pause();
+	_exit(23);
+}
+
+/* Bytes of kernel memory that a control group is charged for. */
+static uint64_t group_kernel(void)
+{
+	FILE *file = fopen(CGROUPS "/" GROUP "/memory.stat", "r");
+	unsigned long long bytes, found = 0;
+	char name[64];
+
+	while (file && fscanf(file, "%63s %llu", name, &bytes) == 2)
+		if (!strcmp(name, "kernel"))
+			found = bytes;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* What the kernel keeps of a client's mappings its control group pays for. */
+TEST_F(limits, memory_is_charged)
+{
+	uint64_t before, after;
+	int said, go[2];
+	pid_t pid;
+
+	if (access(CGROUPS "/cgroup.controllers", R_OK))
+		mount("cgroup2", CGROUPS, "cgroup2", 0, NULL);
+	if (!group_has("", "cgroup.controllers", "memory") ||
+	    group_write("", "cgroup.subtree_control", "+memory"))
+		SKIP(return, "no memory controller");
+	ASSERT_EQ(0, group_make(GROUP));
+	ASSERT_EQ(0, pipe(go));
+	pid = test_fork(&said);
+	if (!pid)
+		charged_client(said, go[0], self->dev.page);
+	EXPECT_TRUE(test_heard(said));
+	before = group_kernel();
+	EXPECT_EQ(1, write(go[1], "", 1));
+	EXPECT_TRUE(test_heard(said));
+	after = group_kernel();
+	/* A mapping is in a tree, twice, and in the copy of the page tables. */
+	EXPECT_LT(before + MAPPINGS * 128, after);
+	end_child(pid, said);
+	close(go[0]);
+	close(go[1]);
+	EXPECT_EQ(0, group_remove(GROUP));
 }
 
 TEST_HARNESS_MAIN

@@ -158,7 +158,7 @@ static int list_get_entry(struct drm_device *drm, struct pagoda_client *client,
 
 static int list_check_unique(struct drm_device *drm, const struct fence_list *list)
 {
-	void **fences = kvmalloc_array(list->count, sizeof(*fences), GFP_KERNEL);
+	void **fences = kvmalloc_array(list->count, sizeof(*fences), GFP_KERNEL_ACCOUNT);
 	int ret;
 	u32 i;
 
@@ -179,7 +179,7 @@ static int list_get(struct drm_device *drm, struct pagoda_client *client,
 	if (ret)
 		return ret;
 	list->count = 0;
-	list->entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL);
+	list->entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL_ACCOUNT);
 	if (!list->entries)
 		return -ENOMEM;
 	while (list->count < array->count && !ret)

@@ -89,7 +89,7 @@ static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 			struct pagoda_out_point *out)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
-	u32 *results = kvcalloc(list->count, sizeof(*results), GFP_KERNEL);
+	u32 *results = kvcalloc(list->count, sizeof(*results), GFP_KERNEL_ACCOUNT);
 	struct dma_fence *fence;
 	int ret;
 

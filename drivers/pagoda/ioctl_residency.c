@@ -116,7 +116,7 @@ int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count
 
 	if (count == 1)
 		return 0;
-	table = kvcalloc(BIT(bits), sizeof(*table), GFP_KERNEL);
+	table = kvcalloc(BIT(bits), sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!table)
 		return -ENOMEM;
 	for (i = 0; i < count && !ret; i++)
@@ -208,7 +208,7 @@ int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *a
 	if (ret)
 		return ret;
 	*list = (struct pagoda_bo_list) {
-		.entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL),
+		.entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL_ACCOUNT),
 	};
 	if (!list->entries)
 		return -ENOMEM;
@@ -231,8 +231,8 @@ int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *a
 int pagoda_bo_list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
 			  struct pagoda_bo_list *list)
 {
-	list->bos = kvmalloc_array(count, sizeof(*list->bos), GFP_KERNEL);
-	list->flags = kvmalloc_array(count, sizeof(*list->flags), GFP_KERNEL);
+	list->bos = kvmalloc_array(count, sizeof(*list->bos), GFP_KERNEL_ACCOUNT);
+	list->flags = kvmalloc_array(count, sizeof(*list->flags), GFP_KERNEL_ACCOUNT);
 	if (!list->bos || !list->flags)
 		return -ENOMEM;
 	return list_lookup(drm, file, count, list);
@@ -588,7 +588,7 @@ int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
 
 	if (ret)
 		return ret;
-	answers = kvmalloc_array(array->count, entry, GFP_KERNEL);
+	answers = kvmalloc_array(array->count, entry, GFP_KERNEL_ACCOUNT);
 	if (!answers)
 		return -ENOMEM;
 	ret = array_answer(drm, file, array, entry, answer, answers);

@@ -167,7 +167,7 @@ static int submit_get_buffers(struct drm_device *drm, const struct drm_pagoda_ar
 	ret = pagoda_array_check(drm, array, sizeof(struct drm_pagoda_command_buffer));
 	if (ret)
 		return ret;
-	submit->buffers = kcalloc(array->count, sizeof(*submit->buffers), GFP_KERNEL);
+	submit->buffers = kcalloc(array->count, sizeof(*submit->buffers), GFP_KERNEL_ACCOUNT);
 	if (!submit->buffers)
 		return -ENOMEM;
 	submit->nr_buffers = array->count;
@@ -229,7 +229,7 @@ int pagoda_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *fil
 		return -EINVAL;
 	if (pagoda_refuse(drm, !pagoda_vidmm_has_engines(pagoda_device_of_drm(drm)->vidmm)))
 		return -EOPNOTSUPP;
-	submit = kzalloc(sizeof(*submit), GFP_KERNEL);
+	submit = kzalloc(sizeof(*submit), GFP_KERNEL_ACCOUNT);
 	if (!submit)
 		return -ENOMEM;
 	submit->context = context_lookup(file->driver_priv, args->context);

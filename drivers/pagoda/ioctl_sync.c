@@ -14,7 +14,7 @@
 
 static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
 {
-	struct pagoda_mfence_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL);
+	struct pagoda_mfence_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!wait)
@@ -110,7 +110,7 @@ int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,
 	ret = pagoda_array_check(drm, array, sizeof(args));
 	if (ret)
 		return ret;
-	syncs->list = kvcalloc(array->count, sizeof(*syncs->list), GFP_KERNEL);
+	syncs->list = kvcalloc(array->count, sizeof(*syncs->list), GFP_KERNEL_ACCOUNT);
 	if (!syncs->list)
 		return -ENOMEM;
 	for (; syncs->count < array->count; syncs->count++) {

@@ -18,7 +18,7 @@
 
 static struct pagoda_pt_update *update_create(struct pagoda_space *space)
 {
-	struct pagoda_pt_update *update = kzalloc(sizeof(*update), GFP_KERNEL);
+	struct pagoda_pt_update *update = kzalloc(sizeof(*update), GFP_KERNEL_ACCOUNT);
 
 	if (!update)
 		return NULL;
@@ -323,7 +323,7 @@ static int update_prepare_maps(struct pagoda_pt_update *update, const struct pag
 	u32 i;
 	int ret;
 
-	update->maps = kvmalloc_array(nr_maps, sizeof(*maps), GFP_KERNEL);
+	update->maps = kvmalloc_array(nr_maps, sizeof(*maps), GFP_KERNEL_ACCOUNT);
 	if (!update->maps)
 		return -ENOMEM;
 	memcpy(update->maps, maps, nr_maps * sizeof(*maps));
@@ -535,7 +535,7 @@ static int update_prepare_copies(struct pagoda_pt_update *update,
 	u32 i, records;
 	int ret;
 
-	update->copies = kvmalloc_array(nr_copies, sizeof(*copies), GFP_KERNEL);
+	update->copies = kvmalloc_array(nr_copies, sizeof(*copies), GFP_KERNEL_ACCOUNT);
 	if (!update->copies)
 		return -ENOMEM;
 	memcpy(update->copies, copies, nr_copies * sizeof(*copies));

@@ -26,7 +26,7 @@ int pagoda_records_reserve(struct list_head *spare, u32 nr)
 	struct pagoda_record *record;
 
 	while (nr--) {
-		record = kmalloc(sizeof(*record), GFP_KERNEL);
+		record = kmalloc(sizeof(*record), GFP_KERNEL_ACCOUNT);
 		if (!record)
 			return -ENOMEM;
 		list_add(&record->link, spare);

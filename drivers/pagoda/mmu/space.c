@@ -25,7 +25,7 @@ struct pagoda_space *pagoda_space_create(struct pagoda_mmu *mmu, u32 id, void *d
 
 	if (!id || id >= mmu->args.limits->max_address_spaces)
 		return ERR_PTR(-EINVAL);
-	space = kzalloc(sizeof(*space), GFP_KERNEL);
+	space = kzalloc(sizeof(*space), GFP_KERNEL_ACCOUNT);
 	if (!space)
 		return ERR_PTR(-ENOMEM);
 	space->mmu = mmu;

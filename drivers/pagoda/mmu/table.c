@@ -32,10 +32,10 @@ u32 pagoda_table_bytes(const struct pagoda_mmu *mmu, u32 level, u32 nr_entries)
 
 static int words_init(struct pagoda_words *words, bool leaf, u32 room)
 {
-	words->values = kvcalloc(room, sizeof(*words->values), GFP_KERNEL);
-	words->dirty = kvcalloc(BITS_TO_LONGS(room), sizeof(*words->dirty), GFP_KERNEL);
+	words->values = kvcalloc(room, sizeof(*words->values), GFP_KERNEL_ACCOUNT);
+	words->dirty = kvcalloc(BITS_TO_LONGS(room), sizeof(*words->dirty), GFP_KERNEL_ACCOUNT);
 	if (!leaf)
-		words->children = kvcalloc(room, sizeof(*words->children), GFP_KERNEL);
+		words->children = kvcalloc(room, sizeof(*words->children), GFP_KERNEL_ACCOUNT);
 	return words->values && words->dirty && (leaf || words->children) ? 0 : -ENOMEM;
 }
 
@@ -60,7 +60,7 @@ static void words_fini(struct pagoda_words *words)
 struct pagoda_table *pagoda_table_create(struct pagoda_space *space, u32 level, bool is_64k,
 					 u64 va, u32 nr_entries)
 {
-	struct pagoda_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
+	struct pagoda_table *table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
 	int ret = 0;
 	u32 w;
 
@@ -146,7 +146,7 @@ int pagoda_mmu_register(struct pagoda_mmu *mmu, const struct pagoda_table_memory
 		return 0;
 	pagoda_mmu_reap(mmu, false);
 	for (i = 0; i < memory->size >> VIRTIO_PAGODA_PAGE_SHIFT; i++)
-		if (xa_err(xa_store(&mmu->pages, first + i, pages[i], GFP_KERNEL)))
+		if (xa_err(xa_store(&mmu->pages, first + i, pages[i], GFP_KERNEL_ACCOUNT)))
 			goto err_erase;
 	return 0;
 

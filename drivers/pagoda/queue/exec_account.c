@@ -21,7 +21,7 @@
  */
 struct pagoda_exec_account *pagoda_exec_account_create(void)
 {
-	struct pagoda_exec_account *account = kzalloc(sizeof(*account), GFP_KERNEL);
+	struct pagoda_exec_account *account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
 
 	if (account)
 		kref_init(&account->kref);

@@ -56,7 +56,7 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 
 	if (engine >= engines->count || priority >= ARRAY_SIZE(pagoda_exec_priorities) || !id)
 		return ERR_PTR(-EINVAL);
-	context = kzalloc(sizeof(*context), GFP_KERNEL);
+	context = kzalloc(sizeof(*context), GFP_KERNEL_ACCOUNT);
 	if (!context)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&context->kref);

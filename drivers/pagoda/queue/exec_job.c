@@ -60,7 +60,7 @@ static struct pagoda_exec_flight *pagoda_flight_alloc(struct pagoda_exec_context
 {
 	struct pagoda_exec_flight *job;
 
-	job = kzalloc(struct_size(job, buffers, nr_buffers), GFP_KERNEL);
+	job = kzalloc(struct_size(job, buffers, nr_buffers), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return NULL;
 	job->hw = pagoda_hw_fence_alloc();

@@ -124,7 +124,7 @@ static const struct dma_fence_ops pagoda_hw_fence_ops = {
  */
 struct dma_fence *pagoda_hw_fence_alloc(void)
 {
-	struct pagoda_hw_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	struct pagoda_hw_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
 
 	if (!fence)
 		return NULL;

@@ -30,7 +30,7 @@ static void bounce_free(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 
 static struct bounce *bounce_create(struct pagoda_vidmm *vidmm)
 {
-	struct bounce *b = kzalloc(sizeof(*b), GFP_KERNEL);
+	struct bounce *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!b)

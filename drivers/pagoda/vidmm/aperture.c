@@ -60,7 +60,7 @@ bool pagoda_aperture_has_address(struct ttm_resource *res)
 VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(void)
 {
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_aperture_new_resource);
-	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL);
+	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
 }
 
 /* The sum of what is mapped never exceeds what the segment commits to (C68). */

@@ -52,13 +52,13 @@ static int bind_alloc(struct bind *bind)
 	int ret = pagoda_books_init(&bind->books, bind->vm, bind->binds, bind->count);
 
 	if (bind_is_copies(bind)) {
-		bind->copies = kvcalloc(bind->count, sizeof(*bind->copies), GFP_KERNEL);
+		bind->copies = kvcalloc(bind->count, sizeof(*bind->copies), GFP_KERNEL_ACCOUNT);
 		if (!ret && bind->copies)
 			return 0;
 	} else {
-		bind->maps = kvcalloc(bind->count, sizeof(*bind->maps), GFP_KERNEL);
-		bind->places = kvcalloc(bind->count, sizeof(*bind->places), GFP_KERNEL);
-		bind->vm_bos = kvcalloc(bind->count, sizeof(*bind->vm_bos), GFP_KERNEL);
+		bind->maps = kvcalloc(bind->count, sizeof(*bind->maps), GFP_KERNEL_ACCOUNT);
+		bind->places = kvcalloc(bind->count, sizeof(*bind->places), GFP_KERNEL_ACCOUNT);
+		bind->vm_bos = kvcalloc(bind->count, sizeof(*bind->vm_bos), GFP_KERNEL_ACCOUNT);
 		if (!ret && bind->maps && bind->places && bind->vm_bos)
 			return 0;
 	}

@@ -48,7 +48,7 @@ static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, co
 static int copies_count(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 			u64 *wanted)
 {
-	u64 *pieces = kvcalloc(count, sizeof(*pieces), GFP_KERNEL);
+	u64 *pieces = kvcalloc(count, sizeof(*pieces), GFP_KERNEL_ACCOUNT);
 	u32 i;
 
 	if (!pieces)
@@ -84,7 +84,7 @@ int pagoda_books_init(struct pagoda_books *books, struct pagoda_vm *vm,
 	    copies_count(vm, binds, count, &wanted))
 		return -ENOMEM;
 	while (wanted--) {
-		struct pagoda_va *va = kzalloc(sizeof(*va), GFP_KERNEL);
+		struct pagoda_va *va = kzalloc(sizeof(*va), GFP_KERNEL_ACCOUNT);
 
 		if (!va)
 			return -ENOMEM;

@@ -22,7 +22,7 @@
 #include "bind.h"
 
 /* The undo log must not fail. */
-#define PLAN_GFP	(GFP_KERNEL | __GFP_NOFAIL)
+#define PLAN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
 /* What a page is; the allocation's number is above it. */
 enum plan_kind {

@@ -36,14 +36,14 @@ static bool bind_may_work(int error)
  */
 struct pagoda_bind_job *pagoda_bind_job_create(u32 count)
 {
-	struct pagoda_bind_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
+	struct pagoda_bind_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 
 	if (!job)
 		return NULL;
 	kref_init(&job->kref);
 	INIT_LIST_HEAD(&job->entry);
 	job->count = count;
-	job->binds = kvcalloc(count, sizeof(*job->binds), GFP_KERNEL);
+	job->binds = kvcalloc(count, sizeof(*job->binds), GFP_KERNEL_ACCOUNT);
 	if (job->binds)
 		return job;
 	kfree(job);

@@ -72,7 +72,7 @@ static int unique_add(struct unique *unique, const struct pagoda_bo *bo, u64 sta
 		u32 room = max(64u, 2 * unique->room);
 		struct unique_part *parts;
 
-		parts = kvmalloc_array(room, sizeof(*parts), GFP_KERNEL);
+		parts = kvmalloc_array(room, sizeof(*parts), GFP_KERNEL_ACCOUNT);
 		if (!parts)
 			return -ENOMEM;
 		if (unique->nr_parts)
@@ -110,10 +110,11 @@ static int unique_plan(struct unique *unique)
 		unsigned long first = PHYS_PFN(entry->address);
 		unsigned long last = first + PHYS_PFN(entry->size) - 1;
 
-		ret = mtree_store_range(&unique->owner, first, last, xa_mk_value(i), GFP_KERNEL);
+		ret = mtree_store_range(&unique->owner, first, last, xa_mk_value(i),
+					GFP_KERNEL_ACCOUNT);
 		if (!ret && !pagoda_bind_is_map(entry))
 			ret = mtree_store_range(&unique->freed, first, last, xa_mk_value(0),
-						GFP_KERNEL);
+						GFP_KERNEL_ACCOUNT);
 		if (ret)
 			return ret;
 	}
@@ -384,7 +385,7 @@ int pagoda_unique_of(struct pagoda_bo *bo, struct pagoda_unique **list, u32 *cou
 	*count = bo->unique ? unique_list(bo, NULL) : 0;
 	if (!*count)
 		return 0;
-	*list = kvmalloc_array(*count, sizeof(**list), GFP_KERNEL);
+	*list = kvmalloc_array(*count, sizeof(**list), GFP_KERNEL_ACCOUNT);
 	if (!*list)
 		return -ENOMEM;
 	unique_list(bo, *list);

@@ -31,7 +31,7 @@
  */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
+	struct pagoda_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
 
 	if (!client)
 		return NULL;
@@ -270,7 +270,7 @@ static void bo_set_order(struct pagoda_bo *bo, const struct pagoda_bo_params *pa
 static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 				  const struct pagoda_bo_params *params)
 {
-	struct pagoda_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+	struct pagoda_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 
 	if (!bo)
 		return NULL;
@@ -296,7 +296,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 		.wanted = pagoda_budget_group(bo->preferred[0]),
 		.segment = PAGODA_BUDGET_SEGMENTS,
 	};
-	if (xa_err(xa_store(&vidmm->bos, bo->id, bo, GFP_KERNEL))) {
+	if (xa_err(xa_store(&vidmm->bos, bo->id, bo, GFP_KERNEL_ACCOUNT))) {
 		kfree(bo);
 		return NULL;
 	}

@@ -132,7 +132,7 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	struct ttm_operation_ctx ctx = {};
 	struct pagoda_copy *copy;
 
-	copy = kzalloc(sizeof(*copy), GFP_KERNEL);
+	copy = kzalloc(sizeof(*copy), GFP_KERNEL_ACCOUNT);
 	if (!copy || !copy_charge(bo->vidmm, bo->ttm.base.size)) {
 		kfree(copy);
 		return NULL;

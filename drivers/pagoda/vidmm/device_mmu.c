@@ -345,7 +345,7 @@ static void *tt_alloc_arrays(const struct ttm_tt *tt)
 {
 	size_t entry = sizeof(*tt->dma_address) + (tt->pages ? sizeof(*tt->pages) : 0);
 
-	return kvcalloc(tt->num_pages, entry, GFP_KERNEL);
+	return kvcalloc(tt->num_pages, entry, GFP_KERNEL_ACCOUNT);
 }
 
 static void tt_set_arrays(struct ttm_tt *tt, void *arrays)
@@ -373,7 +373,7 @@ static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
 	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
 	u32 nr_pages = tt->base.num_pages;
-	struct pagoda_tt *kept = kmemdup(tt, sizeof(*tt), GFP_KERNEL);
+	struct pagoda_tt *kept = kmemdup(tt, sizeof(*tt), GFP_KERNEL_ACCOUNT);
 	void *arrays = tt_alloc_arrays(&tt->base);
 
 	drm_err(vidmm->drm, "the device keeps %u pages of allocation %llu\n", nr_pages,

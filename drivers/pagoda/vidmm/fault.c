@@ -153,7 +153,7 @@ static void fault_free_page(struct drm_device *drm, void *page)
 static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	struct drm_device *drm = bo->ttm.base.dev;
-	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	u64 *here;
 
 	if (!page || drmm_add_action_or_reset(drm, fault_free_page, page))

@@ -122,7 +122,7 @@ struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
 		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED,
 		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE),
 	};
-	struct pagoda_mfence *mfence = kzalloc(sizeof(*mfence), GFP_KERNEL);
+	struct pagoda_mfence *mfence = kzalloc(sizeof(*mfence), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!mfence)

@@ -64,7 +64,7 @@ void pagoda_mfences_reap(struct work_struct *work)
  */
 struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value)
 {
-	struct pagoda_mfence_signal *signal = kzalloc(sizeof(*signal), GFP_KERNEL);
+	struct pagoda_mfence_signal *signal = kzalloc(sizeof(*signal), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!signal)

@@ -82,7 +82,7 @@ static void request_free(struct paging_request *request)
 
 static int request_copy(struct paging_request *request, const struct pagoda_paging_args *args)
 {
-	request->bos = kvmemdup(args->bos, args->count * sizeof(*args->bos), GFP_KERNEL);
+	request->bos = kvmemdup(args->bos, args->count * sizeof(*args->bos), GFP_KERNEL_ACCOUNT);
 	if (!request->bos)
 		return -ENOMEM;
 	for (; request->count < args->count; request->count++)
@@ -134,7 +134,7 @@ static int request_fill(struct paging_request *request, struct pagoda_paging_arg
 static struct paging_request *request_create(struct pagoda_paging_queue *queue,
 					     struct pagoda_paging_args *args, bool make)
 {
-	struct paging_request *request = kzalloc(sizeof(*request), GFP_KERNEL);
+	struct paging_request *request = kzalloc(sizeof(*request), GFP_KERNEL_ACCOUNT);
 
 	if (!request)
 		return NULL;
@@ -183,7 +183,7 @@ static int request_run(struct paging_request *request, struct dma_fence **fence)
 	struct pagoda_bo **bos;
 	int ret;
 
-	bos = kvmemdup(request->bos, request->count * sizeof(*bos), GFP_KERNEL);
+	bos = kvmemdup(request->bos, request->count * sizeof(*bos), GFP_KERNEL_ACCOUNT);
 	if (!bos)
 		return -ENOMEM;
 	if (request->make)
@@ -258,7 +258,7 @@ static int paging_start(struct pagoda_vidmm *vidmm, struct pagoda_client *client
 {
 	if (client->pager)
 		return 0;
-	client->pager = kzalloc(sizeof(*client->pager), GFP_KERNEL);
+	client->pager = kzalloc(sizeof(*client->pager), GFP_KERNEL_ACCOUNT);
 	if (!client->pager)
 		return -ENOMEM;
 	pagoda_deferred_init(client->pager, vidmm, &client->payer, &paging_ops, false);
@@ -296,7 +296,7 @@ struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidm
 						       struct pagoda_client *client, int priority,
 						       struct drm_syncobj *syncobj)
 {
-	struct pagoda_paging_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+	struct pagoda_paging_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!queue)
@@ -431,7 +431,7 @@ static int paging_growth(struct pagoda_client *client, const struct pagoda_pagin
 	u32 i;
 
 	*growth = (struct pagoda_budget_growth) {
-		.parts = kvmalloc_array(args->count, sizeof(*growth->parts), GFP_KERNEL),
+		.parts = kvmalloc_array(args->count, sizeof(*growth->parts), GFP_KERNEL_ACCOUNT),
 	};
 	if (!growth->parts)
 		return -ENOMEM;

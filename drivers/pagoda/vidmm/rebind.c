@@ -16,7 +16,7 @@
 static int rebind_grow(struct pagoda_rebind *rebind)
 {
 	u32 room = rebind->room ? 2 * rebind->room : 16;
-	struct drm_gpuva **vas = kvmalloc_array(room, sizeof(*vas), GFP_KERNEL);
+	struct drm_gpuva **vas = kvmalloc_array(room, sizeof(*vas), GFP_KERNEL_ACCOUNT);
 
 	if (!vas)
 		return -ENOMEM;
@@ -83,8 +83,8 @@ static int rebind_commit(struct pagoda_rebind *rebind, struct drm_gpuva **vas, u
 static int rebind_batch(struct pagoda_rebind *rebind, struct drm_gpuva **vas, u32 count,
 			struct dma_fence **fence)
 {
-	struct pagoda_map *maps = kvcalloc(count, sizeof(*maps), GFP_KERNEL);
-	struct pagoda_vm_place *places = kvcalloc(count, sizeof(*places), GFP_KERNEL);
+	struct pagoda_map *maps = kvcalloc(count, sizeof(*maps), GFP_KERNEL_ACCOUNT);
+	struct pagoda_vm_place *places = kvcalloc(count, sizeof(*places), GFP_KERNEL_ACCOUNT);
 	int ret = -ENOMEM;
 	u32 i;
 

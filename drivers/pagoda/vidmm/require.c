@@ -23,7 +23,7 @@
  */
 struct pagoda_requirements *pagoda_requirements_create(void)
 {
-	struct pagoda_requirements *reqs = kzalloc(sizeof(*reqs), GFP_KERNEL);
+	struct pagoda_requirements *reqs = kzalloc(sizeof(*reqs), GFP_KERNEL_ACCOUNT);
 
 	if (!reqs)
 		return NULL;
@@ -62,13 +62,13 @@ static int require_prepare_one(struct pagoda_client *client, struct pagoda_bo *b
 
 	if (req)
 		return req->count == U32_MAX ? -EOVERFLOW : 0;
-	req = kzalloc(sizeof(*req), GFP_KERNEL);
+	req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
 	if (!req)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&req->entry);
 	req->client = client;
 	req->bo = bo;
-	ret = xa_err(xa_store(&reqs->by_id, bo->id, req, GFP_KERNEL));
+	ret = xa_err(xa_store(&reqs->by_id, bo->id, req, GFP_KERNEL_ACCOUNT));
 	if (ret)
 		kfree(req);
 	return ret;
@@ -433,7 +433,7 @@ static int require_bound(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 
 	if (!room)
 		return 0;
-	*bos = kvmalloc_array(nr_named + room, sizeof(**bos), GFP_KERNEL);
+	*bos = kvmalloc_array(nr_named + room, sizeof(**bos), GFP_KERNEL_ACCOUNT);
 	if (!*bos)
 		return -ENOMEM;
 	if (nr_named)

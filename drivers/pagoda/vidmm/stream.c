@@ -296,7 +296,7 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 		   DIV_ROUND_UP(cost->packets, stream->packets);
 	u64 bytes = 0, packets = 0;
 
-	txn->spare = kvmalloc_array(most, sizeof(*txn->spare), GFP_KERNEL);
+	txn->spare = kvmalloc_array(most, sizeof(*txn->spare), GFP_KERNEL_ACCOUNT);
 	if (!txn->spare)
 		return -ENOMEM;
 	while (extra || bytes < cost->encoded || packets < cost->packets) {

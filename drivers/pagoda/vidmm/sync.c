@@ -46,7 +46,7 @@ static int syncs_append(struct pagoda_syncs *syncs, const struct pagoda_sync *sy
 {
 	struct pagoda_sync *list;
 
-	list = kvmalloc_array(syncs->count + 1, sizeof(*list), GFP_KERNEL);
+	list = kvmalloc_array(syncs->count + 1, sizeof(*list), GFP_KERNEL_ACCOUNT);
 	if (!list)
 		return -ENOMEM;
 	if (syncs->count)

@@ -90,7 +90,7 @@ static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client 
 			       struct pagoda_table_memory *memory)
 {
 	u32 i, nr = size >> PAGE_SHIFT;
-	struct table_pages *table = kzalloc(struct_size(table, pages, nr), GFP_KERNEL);
+	struct table_pages *table = kzalloc(struct_size(table, pages, nr), GFP_KERNEL_ACCOUNT);
 	dma_addr_t dma;
 	int ret;
 
@@ -99,7 +99,7 @@ static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client 
 	table->vidmm = vidmm;
 	table->size = size;
 	table->pages[0] = dma_alloc_pages(vidmm->info->dma_dev, size, &dma,
-					  DMA_BIDIRECTIONAL, GFP_KERNEL);
+					  DMA_BIDIRECTIONAL, GFP_KERNEL_ACCOUNT);
 	if (!table->pages[0]) {
 		kfree(table);
 		return -ENOMEM;

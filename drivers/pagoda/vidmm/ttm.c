@@ -32,7 +32,7 @@ static struct ttm_tt *pagoda_tt_create(struct ttm_buffer_object *ttm_bo, u32 pag
 	const struct pagoda_bo *bo;
 	struct pagoda_tt *tt;
 
-	tt = kzalloc(sizeof(*tt), GFP_KERNEL);
+	tt = kzalloc(sizeof(*tt), GFP_KERNEL_ACCOUNT);
 	if (!tt)
 		return NULL;
 	bo = pagoda_bo_is_ours(ttm_bo) ? pagoda_bo_of_ttm(ttm_bo) : pagoda_copy_owner(ttm_bo);

@@ -59,7 +59,7 @@ static int side_init(struct pagoda_virtual_side *side, struct ttm_resource *res)
 	if (!side_is_vram(res))
 		return 0;
 	side->extents = kvmalloc_array(pagoda_vram_count_ranges(res), sizeof(*side->extents),
-				       GFP_KERNEL);
+				       GFP_KERNEL_ACCOUNT);
 	return side->extents ? 0 : -ENOMEM;
 }
 

@@ -57,7 +57,7 @@ int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
 		return 0;
 	}
 	place->extents = kvmalloc_array(pagoda_vram_count_ranges(res), sizeof(*place->extents),
-					GFP_KERNEL);
+					GFP_KERNEL_ACCOUNT);
 	if (!place->extents)
 		return -ENOMEM;
 	pagoda_vram_first(&cur, res, offset, size);
@@ -469,7 +469,7 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 
 	if (!vidmm->mmu || vidmm->stream.limits.max_address_spaces < 2)
 		return ERR_PTR(-EOPNOTSUPP);
-	vm = kzalloc(sizeof(*vm), GFP_KERNEL);
+	vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	resv = drm_gpuvm_resv_object_alloc(vidmm->drm);
 	if (!vm || !resv) {
 		if (resv)

@@ -317,7 +317,7 @@ static u64 vram_visible_bytes(struct pagoda_vram *vram, struct list_head *blocks
 VISIBLE_IF_KUNIT struct pagoda_vram_resource *pagoda_vram_new_resource(void)
 {
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_vram_new_resource);
-	return kzalloc(sizeof(struct pagoda_vram_resource), GFP_KERNEL);
+	return kzalloc(sizeof(struct pagoda_vram_resource), GFP_KERNEL_ACCOUNT);
 }
 
 /*
