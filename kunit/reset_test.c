@@ -559,10 +559,40 @@ static void reset_at_random(struct kunit *test)
 		pagoda_rig_close(r.bo[i]);
 }
 
+/* What a reset loses is cleared in pieces that take no longer than those of a move. */
+static void reset_clears_in_pieces(struct kunit *test)
+{
+	const struct pagoda_rig_options large = { .large = true, .mode = test->param_value };
+	const struct ttm_place one_range = {
+		.mem_type = TTM_PL_VRAM,
+		.flags = TTM_PL_FLAG_CONTIGUOUS,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &large);
+	u32 pages = 2 * (PAGODA_PIECE_BYTES >> PAGE_SHIFT) + 77, before, n;
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, CPU, VRAM, 0);
+	const struct pagoda_rig_note *fill;
+	u64 bytes = 0;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	before = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	reset_expect_lost(rig, bo);
+	for (n = before; (fill = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_FILL, bo->id, n)); n++) {
+		KUNIT_EXPECT_LE(test, fill->size, (u64)PAGODA_PIECE_BYTES);
+		bytes += fill->size;
+	}
+	KUNIT_EXPECT_EQ(test, bo->ttm.base.size, bytes);
+	KUNIT_EXPECT_EQ(test, 0, atomic64_read(&rig->vidmm->stats.overruns));
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_idle, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_leaves_nothing_clean, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_in_flight, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_clears_in_pieces, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_contexts, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_twice, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_escalates, pagoda_rig_modes),

@@ -102,6 +102,28 @@ static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 	return pagoda_stream_emit(txn, &op);
 }
 
+/* No piece takes longer than one of a move. */
+static u64 lost_piece(const struct pagoda_vram_cursor *cur)
+{
+	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
+}
+
+/* The pieces, and the notice. */
+static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
+{
+	struct pagoda_vram_cursor cur;
+	u32 pieces = 1;
+
+	pagoda_vram_first(&cur, bo->ttm.resource, 0, size);
+	for (; cur.size; pagoda_vram_next(&cur, lost_piece(&cur)))
+		pieces++;
+	return (struct pagoda_paging_cost) {
+		.moved = bo->ttm.base.size,
+		.encoded = (u64)pieces * sizeof(struct virtio_pagoda_fill),
+		.packets = pieces,
+	};
+}
+
 /* Page tables are written anew, every entry of them. */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
@@ -111,12 +133,8 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 		.allocation = bo->id,
 		.fill.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 	};
-	u32 ranges = pagoda_vram_count_ranges(bo->ttm.resource);
-	const struct pagoda_paging_cost cost = {
-		.moved = bo->ttm.base.size,
-		.encoded = (u64)ranges * sizeof(struct virtio_pagoda_fill),
-		.packets = ranges,
-	};
+	u64 size = bo->table_of ? 0 : bo->ttm.base.size;
+	const struct pagoda_paging_cost cost = lost_cost(bo, size);
 	struct pagoda_vram_cursor cur;
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;
@@ -130,12 +148,12 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 		return ret;
 	if (tell)
 		ret = lost_tell(bo, &txn);
-	pagoda_vram_first(&cur, bo->ttm.resource, 0, bo->table_of ? 0 : bo->ttm.base.size);
+	pagoda_vram_first(&cur, bo->ttm.resource, 0, size);
 	while (cur.size && !ret) {
 		op.fill.address = cur.address;
-		op.fill.size = cur.size;
+		op.fill.size = lost_piece(&cur);
 		ret = pagoda_stream_emit(&txn, &op);
-		pagoda_vram_next(&cur, cur.size);
+		pagoda_vram_next(&cur, op.fill.size);
 	}
 	fence = pagoda_stream_end(&txn);
 	if (fence)
