@@ -141,8 +141,47 @@ static void wait_for_usages(struct kunit *test)
 			wait_one(rig, &steps[i], usages[n]);
 }
 
+static int releaser_run(void *data)
+{
+	struct waiter *waiter = data;
+
+	pagoda_move_release(waiter->bo);
+	complete(&waiter->done);
+	return 0;
+}
+
+/*
+ * TTM found no memory to give a dying allocation a reservation object of its own, and looks at the
+ * shared one: no fence there says that the aperture still maps the pages, so that is waited for.
+ */
+static void wait_for_shared_unmap(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, APERTURE, 0);
+	struct waiter waiter = { .bo = bo };
+	struct dma_resv shared;
+
+	dma_resv_init(&shared);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_TRUE(test, pagoda_release_is_mapped(bo->ttm.resource));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	bo->ttm.base.resv = &shared;
+	init_completion(&waiter.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(releaser_run, &waiter, "pagoda-releaser")));
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&waiter.done, HZ / 20));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	wait_for_completion(&waiter.done);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT,
+						  bo->id));
+	bo->ttm.base.resv = &bo->ttm.base._resv;
+	dma_resv_fini(&shared);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case wait_cases[] = {
 	KUNIT_CASE_PARAM(wait_for_usages, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(wait_for_shared_unmap, pagoda_rig_mmu_modes),
 	{}
 };
 
