@@ -207,6 +207,8 @@ static void move_threads(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(movers[i].bo));
 		pagoda_rig_write(rig, movers[i].bo, i);
 	}
+	/* One waits between its pieces. */
+	movers[0].bo->needs_idle = true;
 	for (i = 0; i < ARRAY_SIZE(movers); i++) {
 		struct task_struct *task = kthread_run(mover_run, &movers[i], "pagoda-mover");
 

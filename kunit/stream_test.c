@@ -74,9 +74,10 @@ static void stream_busy(struct kunit *test)
 	struct drm_pagoda_stats stats;
 	struct task_struct *task;
 	struct dma_fence *fence;
-	u32 i;
+	u32 i, pieces;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
 	pagoda_rig_write(rig, bo, 1);
 	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
 	bo->needs_idle = true;
@@ -99,8 +100,42 @@ static void stream_busy(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, evictor.ret, 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 	pagoda_vidmm_stats(rig->vidmm, &stats);
-	KUNIT_EXPECT_EQ(test, stats.busy_retries, 1);
-	KUNIT_EXPECT_EQ(test, stats.cpu_waits, 1);
+	KUNIT_EXPECT_EQ(test, stats.busy_retries, pieces);
+	KUNIT_EXPECT_EQ(test, stats.cpu_waits, pieces);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * Each piece of a move is a use of the allocation, for which the next piece waits: what says that
+ * the allocation is idle is executed when everything before has been.
+ */
+static void stream_busy_pieces(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	const struct pagoda_rig_note *piece;
+	struct drm_pagoda_stats stats;
+	u32 pieces, i;
+	u64 last = 0;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
+	KUNIT_ASSERT_GT(test, pieces, 1);
+	pagoda_rig_write(rig, bo, 1);
+	bo->needs_idle = true;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	PAGODA_PROVES(C15);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	for (i = 0; i < pieces; i++) {
+		piece = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, i);
+		KUNIT_ASSERT_NOT_NULL(test, piece);
+		KUNIT_EXPECT_LT(test, last, piece->seqno);
+		last = piece->seqno;
+	}
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.busy_retries, pieces);
+	KUNIT_EXPECT_EQ(test, stats.cpu_waits, pieces);
+	KUNIT_EXPECT_EQ(test, 0, atomic64_read(&rig->vidmm->stats.overruns));
 	pagoda_rig_close(bo);
 }
 
@@ -534,6 +569,7 @@ static void stream_no_memory(struct kunit *test)
 
 static struct kunit_case stream_cases[] = {
 	KUNIT_CASE(stream_busy),
+	KUNIT_CASE(stream_busy_pieces),
 	KUNIT_CASE(stream_busy_own),
 	KUNIT_CASE(stream_busy_no_wait),
 	KUNIT_CASE(stream_dependency),

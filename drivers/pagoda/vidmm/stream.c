@@ -57,6 +57,22 @@ static struct pagoda_vidmm *stream_vidmm(struct pagoda_stream *stream)
 	return container_of(stream, struct pagoda_vidmm, stream);
 }
 
+/*
+ * The lock for a transaction, but not while another one waits between two pieces of a transfer:
+ * the device ends a transfer before the next one starts (C28). What such a transaction waits for
+ * is paging of its own.
+ */
+static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
+{
+	for (;;) {
+		txn->cookie = stream_lock(stream);
+		if (!stream->in_transfer)
+			return;
+		stream_unlock(stream, txn->cookie);
+		wait_event(stream->turn, !READ_ONCE(stream->in_transfer));
+	}
+}
+
 /* Appends the fence write that ends every submission and hands it over. */
 static void stream_push(struct pagoda_stream *stream)
 {
@@ -340,7 +356,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 
 	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
 	if (!foreign && !(bo && bo->needs_idle)) {
-		txn->cookie = stream_lock(stream);
+		txn_lock(txn, stream);
 		if (txn_start_small(txn, stream, cost))
 			return 0;
 		stream_unlock(stream, txn->cookie);
@@ -357,7 +373,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 		}
 		txn->fresh = true;
 	}
-	txn->cookie = stream_lock(stream);
+	txn_lock(txn, stream);
 	return 0;
 }
 
@@ -422,17 +438,10 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
 	}
 }
 
-/* The stream's lock is dropped: nothing of a transfer may be pending (C28). */
-static int txn_wait_idle(struct pagoda_stream_txn *txn)
+/* Waits for what the transaction emitted, and for all that uses its allocation. */
+static int txn_wait_fences(struct pagoda_stream_txn *txn)
 {
-	struct pagoda_stream *stream = &txn->vidmm->stream;
 	long ret = 1;
-
-	if (txn->no_wait || !txn->bo)
-		return -EBUSY;
-	if (stream->open)
-		stream_push(stream);
-	stream_unlock(stream, txn->cookie);
 
 	atomic64_inc(&txn->vidmm->stats.cpu_waits);
 	if (txn->fence)
@@ -440,11 +449,44 @@ static int txn_wait_idle(struct pagoda_stream_txn *txn)
 	if (ret > 0)
 		ret = dma_resv_wait_timeout(txn->bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP,
 					    false, PAGODA_BUSY_TIMEOUT);
-	txn->cookie = stream_lock(stream);
-	if (ret <= 0)
-		return ret ?: -EBUSY;
-	txn->idle = true;
+	return ret > 0 ? 0 : ret ?: -EBUSY;
+}
+
+/* The submission that was open is pushed for the wait, and wasn't full. */
+static int txn_get_spare(struct pagoda_stream_txn *txn)
+{
+	struct pagoda_submission *sub;
+
+	if (txn->nr_spare || !txn->spare)
+		return 0;
+	sub = pagoda_queue_get(txn->vidmm->stream.queue);
+	if (IS_ERR(sub))
+		return PTR_ERR(sub);
+	txn->spare[txn->nr_spare++] = sub;
 	return 0;
+}
+
+/* The stream's lock is dropped; within a transfer only those come in that don't start another. */
+static int txn_wait_idle(struct pagoda_stream_txn *txn)
+{
+	struct pagoda_stream *stream = &txn->vidmm->stream;
+	int ret;
+
+	if (txn->no_wait || !txn->bo)
+		return -EBUSY;
+	if (stream->open)
+		stream_push(stream);
+	WRITE_ONCE(stream->in_transfer, txn->in_transfer);
+	stream_unlock(stream, txn->cookie);
+	ret = txn_wait_fences(txn);
+	if (!ret)
+		ret = txn_get_spare(txn);
+	txn->cookie = stream_lock(stream);
+	if (txn->in_transfer) {
+		WRITE_ONCE(stream->in_transfer, false);
+		wake_up_all(&stream->turn);
+	}
+	return ret;
 }
 
 static void op_say_idle(struct pagoda_paging_op *op)
@@ -455,11 +497,12 @@ static void op_say_idle(struct pagoda_paging_op *op)
 		op->transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
 }
 
-static bool op_can_be_busy(const struct pagoda_paging_op *op)
+/* Is another piece of a transfer to follow? */
+static bool op_leaves_transfer(const struct pagoda_paging_op *op)
 {
-	return op->operation == VIRTIO_PAGODA_OP_TRANSFER ||
-	       op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER ||
-	       op->operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT;
+	return (op->operation == VIRTIO_PAGODA_OP_TRANSFER ||
+		op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER) &&
+	       !(op->transfer.flags & VIRTIO_PAGODA_TRANSFER_END);
 }
 
 static void stream_trace(struct pagoda_stream *stream, const struct pagoda_paging_op *op,
@@ -507,7 +550,8 @@ static void txn_keep_fence(struct pagoda_stream_txn *txn, struct pagoda_stream *
  * pagoda_stream_emit() - Append one operation, over as many buffers as it takes
  * @txn: Transaction
  * @op: Operation; AllocationIsIdle is set in it after a wait, nothing else changes
- *	between the builder's passes (C6 - C8)
+ *	between the builder's passes (C6 - C8). The next one begins without: what this one does
+ *	is a use of the allocation (C15)
  *
  * Context: Between begin and end. Sleeps if the allocation is busy (C14).
  * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if it
@@ -536,8 +580,6 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 	if (txn->fresh && stream->open)
 		stream_push(stream);
 	txn->fresh = false;
-	if (txn->idle && op_can_be_busy(op))
-		op_say_idle(op);
 
 	moved = pagoda_paging_moved(&stream->limits, op);
 	for (;;) {
@@ -560,6 +602,7 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 	}
 	stream->open->operations++;
 	stream->open_cost += moved;
+	txn->in_transfer = op_leaves_transfer(op);
 	txn_keep_fence(txn, stream);
 	if (stream->open_cost >= PAGODA_PIECE_BYTES)
 		stream_push(stream);
@@ -703,6 +746,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	stream->room = PAGE_SIZE - PAGODA_STREAM_TAIL;
 	stream->packets = PAGE_SIZE / PAGODA_PAGING_MIN_PRIVATE - 1;
 	mutex_init(&stream->lock);
+	init_waitqueue_head(&stream->turn);
 	INIT_DELAYED_WORK(&stream->flush, stream_flush_work);
 	INIT_WORK(&stream->overrun, stream_overrun_work);
 	stream->patience = msecs_to_jiffies(PAGODA_PLUG_MS);

@@ -6,6 +6,7 @@
 #include <linux/dma-resv.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <pagoda/journal.h>
 #include <pagoda/mmu.h>
@@ -28,6 +29,8 @@
  * @buf: Write position in @open
  * @open_cost: Bytes the operations in @open move
  * @plugs: Callers that will add more soon
+ * @in_transfer: A transaction waits between two pieces of a transfer, without the lock
+ * @turn: Woken when it goes on
  * @restarts: Times the device was reset and paging worked again: what was emitted before the
  *	last is given up, if it wasn't executed for a device that has forgotten it
  * @flush: Pushes @open when they take too long; the bound that makes an armed
@@ -48,6 +51,8 @@ struct pagoda_stream {
 	struct pagoda_paging_buffer buf;
 	u64 open_cost;
 	unsigned int plugs;
+	bool in_transfer;
+	wait_queue_head_t turn;
 	u64 restarts;
 	struct delayed_work flush;
 	struct work_struct overrun;
@@ -70,7 +75,7 @@ struct pagoda_stream {
  *	nothing more is
  * @fresh: The next operation must not share a submission with earlier ones: the
  *	last entry of @spare has dependencies
- * @idle: @bo was waited for: %PAGODA_ALLOCATION_IS_IDLE may be said
+ * @in_transfer: What was emitted last is a piece of a transfer, and not the last one
  * @no_wait: Answer -EBUSY instead of waiting
  * @cookie: Of the fence signalling section the transaction is
  */
@@ -83,7 +88,7 @@ struct pagoda_stream_txn {
 	u32 nr_spare;
 	int failed;
 	bool fresh;
-	bool idle;
+	bool in_transfer;
 	bool no_wait;
 	bool cookie;
 };
