@@ -199,6 +199,42 @@ static void edge_roots(struct kunit *test)
 	edge_root(test, true);
 }
 
+/* A root that gets no memory of the device costs the kernel none either. */
+static void edge_root_fails(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
+	const struct pagoda_map far = { .va = FAR, .size = SZ_2M, .kind = PAGODA_MAP_ZERO };
+	struct pagoda_pt_update *update;
+	u32 tables;
+
+	map_vram(rig, VA, VRAM, SZ_8K);
+	KUNIT_ASSERT_EQ(test, 512, rig->spaces[1]->root->room);
+	tables = rig->nr_tables;
+	rig->fail_alloc = 1;
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_space_prepare(rig->spaces[1], &far, 1, &update));
+	KUNIT_EXPECT_EQ(test, 512, rig->spaces[1]->root->room);
+	KUNIT_EXPECT_EQ(test, tables, rig->nr_tables);
+	KUNIT_EXPECT_EQ(test, 0, rig->suspended);
+	mmu_rig_check(rig, 1, VA, SZ_16K);
+}
+
+/* A root that VRAM has no room for isn't asked for. */
+static void edge_root_vram(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
+	struct pagoda_map map = { .kind = PAGODA_MAP_ZERO, .size = SZ_4K };
+	u32 allocs = rig->nr_allocs;
+
+	/* 128 KiB of entries: 16384. */
+	rig->limits.vram_size = SZ_256K + SZ_128K;
+	map.va = 16384ull * SZ_2M;
+	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
+	KUNIT_EXPECT_EQ(test, allocs, rig->nr_allocs);
+	map.va -= SZ_4K;
+	KUNIT_EXPECT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	rig->limits.vram_size = MMU_RIG_VRAM;
+}
+
 /* A root that is away may be resized all the same. */
 static void edge_root_away(struct kunit *test)
 {
@@ -485,6 +521,8 @@ static struct kunit_case mmu_edge_cases[] = {
 	KUNIT_CASE(edge_order),
 	KUNIT_CASE(edge_dual_notes),
 	KUNIT_CASE(edge_roots),
+	KUNIT_CASE(edge_root_fails),
+	KUNIT_CASE(edge_root_vram),
 	KUNIT_CASE(edge_root_away),
 	KUNIT_CASE(edge_many_large),
 	KUNIT_CASE(edge_evicted),

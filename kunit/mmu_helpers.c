@@ -546,7 +546,8 @@ static void rig_make_engine(struct mmu_rig *rig)
 		.vram_size = engine->vram_size,
 		.aperture_pages = engine->aperture_pages,
 		.max_runs = engine->max_runs,
-		.va_bits = engine->va_bits,
+		/* Three levels translate less than a device may have. */
+		.va_bits = engine->pt_levels == 3 ? 39 : engine->va_bits,
 		.pt_levels = engine->pt_levels,
 		.page_sizes = engine->page_sizes,
 		.max_address_spaces = engine->nr_spaces,

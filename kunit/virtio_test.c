@@ -116,7 +116,8 @@ static const struct pagoda_config_case pagoda_config_cases[] = {
 	PAGODA_CONFIG(pt_levels, 1, false),
 	PAGODA_CONFIG(pt_levels, 2, true),	/* with a long root */
 	PAGODA_CONFIG(pt_levels, 3, false),	/* 39 bits */
-	PAGODA_CONFIG(pt_levels, 6, true),
+	PAGODA_CONFIG(pt_levels, 5, false),	/* the root would have no index */
+	PAGODA_CONFIG(pt_levels, 6, false),
 	PAGODA_CONFIG(pt_levels, 7, false),
 	PAGODA_CONFIG(page_sizes, 0, false),
 	PAGODA_CONFIG(page_sizes, SZ_4K | SZ_64K, true),
@@ -228,6 +229,37 @@ static void pagoda_virtio_config_bare(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features() & ~none,
 							   &info, &counts, &refusal));
 	KUNIT_EXPECT_STREQ(test, "pt_levels", refusal.field);
+}
+
+/* Widths and levels that the header says fit, and no others. */
+static void pagoda_virtio_config_levels(struct kunit *test)
+{
+	static const struct {
+		u32 from;
+		u32 to;
+	} widths[] = {
+		[2] = { 47, 48 }, [4] = { 47, 48 }, [5] = { 49, 57 }, [6] = { 58, 63 },
+	};
+	struct virtio_pagoda_config config = pagoda_test_config();
+	struct pagoda_config_counts counts;
+	struct pagoda_device_info info;
+	u32 bits, levels;
+
+	for (bits = 1; bits < 70; bits++) {
+		for (levels = 0; levels < 9; levels++) {
+			struct pagoda_refusal refusal = {};
+			bool good = levels < ARRAY_SIZE(widths) && bits >= widths[levels].from &&
+				    bits <= widths[levels].to;
+
+			config.va_bits = cpu_to_le32(bits);
+			config.pt_levels = cpu_to_le32(levels);
+			KUNIT_EXPECT_EQ_MSG(test, good ? 0 : -EINVAL,
+					    pagoda_config_check(&config, pagoda_test_features(),
+								&info, &counts, &refusal),
+					    "%u bits, %u levels", bits, levels);
+			KUNIT_EXPECT_EQ(test, good, !refusal.field);
+		}
+	}
 }
 
 /* What the second word of an entry is for. */
@@ -627,6 +659,7 @@ static struct kunit_case pagoda_virtio_cases[] = {
 	KUNIT_CASE(pagoda_virtio_config_good),
 	KUNIT_CASE(pagoda_virtio_config_bare),
 	KUNIT_CASE(pagoda_virtio_config_dual),
+	KUNIT_CASE(pagoda_virtio_config_levels),
 	KUNIT_CASE(pagoda_virtio_features),
 	KUNIT_CASE_PARAM(pagoda_virtio_extents, pagoda_extents_gen_params),
 	KUNIT_CASE(pagoda_virtio_completion_good),

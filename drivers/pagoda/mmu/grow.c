@@ -215,11 +215,16 @@ static int root_resize(struct pagoda_pt_update *update, u32 entries)
 	struct pagoda_table *root = update->space->root;
 	int ret;
 
-	ret = pagoda_table_widen(root, entries);
-	if (!ret)
-		ret = pagoda_table_get_memory(root, entries);
+	/* The books last: they stay wide until the space is gone. */
+	ret = pagoda_table_get_memory(root, entries);
 	if (ret)
 		return ret;
+	ret = pagoda_table_widen(root, entries);
+	if (ret) {
+		root->has_next = false;
+		pagoda_table_put_memory(update->space, &root->next, NULL);
+		return ret;
+	}
 	update->root_entries = entries;
 	pagoda_update_count(update, entries, 4 + 2 * (root->nr_valid + root->nr_children) +
 		     4 * pagoda_records_count(update->space, 0, U64_MAX));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Maps taken apart: is one possible, and where is its memory. */
 #include <linux/errno.h>
+#include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
 
@@ -10,8 +11,8 @@
  * pagoda_mmu_reach() - What tables can translate
  * @mmu: Page tables of the device
  *
- * Less than the device's addresses where a table would have to be larger than what
- * writes it can see at once.
+ * Less than the device's addresses where a root would have to be larger than what
+ * writes it can see at once, or than half of VRAM.
  *
  * Context: any.
  * Return: The address behind the last.
@@ -20,19 +21,20 @@ u64 pagoda_mmu_reach(const struct pagoda_mmu *mmu)
 {
 	const struct pagoda_paging_limits *limits = mmu->args.limits;
 	u64 reach = 1ull << limits->va_bits;
-	u32 bits = pagoda_level_shift(limits->pt_levels);
-	u64 most;
+	u64 bytes;
 
 	/* Only a root above leaf tables can have more entries than an index counts. */
-	if (limits->pt_levels > 2)
-		return bits < 64 ? min(reach, 1ull << bits) : reach;
-	if (mmu->args.mode != VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL)
+	if (limits->pt_levels > 2 || mmu->args.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		return reach;
+	/* Its memory is a power of two, in one piece. */
+	bytes = max_t(u64, rounddown_pow_of_two(limits->vram_size) / 2,
+		      pagoda_table_bytes(mmu, 1, VIRTIO_PAGODA_PT_ENTRIES));
 	/* All of it has to be visible in the windows at once. */
-	most = (u64)PAGODA_TABLE_WINDOWS * PAGODA_TABLE_WINDOW_BYTES / VIRTIO_PAGODA_PT_ENTRY_BYTES;
-	if (pagoda_mmu_is_dual(mmu))
-		most /= 2;
-	return min(reach, most << pagoda_level_shift(1));
+	if (mmu->args.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL)
+		bytes = min_t(u64, bytes, (u64)PAGODA_TABLE_WINDOWS * PAGODA_TABLE_WINDOW_BYTES);
+	bytes /= pagoda_mmu_is_dual(mmu) ? 2 * VIRTIO_PAGODA_PT_ENTRY_BYTES :
+					   VIRTIO_PAGODA_PT_ENTRY_BYTES;
+	return min(reach, bytes << pagoda_level_shift(1));
 }
 
 static bool range_is_good(const struct pagoda_space *space, u64 va, u64 size)

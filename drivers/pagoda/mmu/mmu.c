@@ -3,6 +3,7 @@
 #include <linux/err.h>
 #include <linux/slab.h>
 
+#include "../paging/pt.h"
 #include "internal.h"
 
 /* Can the tables the device describes translate anything? */
@@ -10,9 +11,7 @@ static bool mmu_args_are_good(const struct pagoda_mmu_args *args)
 {
 	const struct pagoda_paging_limits *limits = args->limits;
 
-	return limits->va_bits > pagoda_level_shift(limits->pt_levels - 1) &&
-	       limits->va_bits < 64 && limits->pt_levels >= 2 &&
-	       limits->pt_levels <= PAGODA_PT_LEVELS &&
+	return pagoda_pt_levels_fit(limits->va_bits, limits->pt_levels) &&
 	       limits->page_sizes & VIRTIO_PAGODA_PAGE_SIZE &&
 	       args->mode <= VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL;
 }

@@ -17,7 +17,7 @@
  * pagoda_table_bytes() - Memory a table takes
  * @mmu: Page tables of the device
  * @level: 0 = leaf
- * @nr_entries: Entries, at most 2^26
+ * @nr_entries: Entries, at most 2^27
  *
  * Return: bytes, a power of two and at least a page.
  */

@@ -30,6 +30,20 @@ static inline u32 pagoda_pt_shift(u32 level)
 	return VIRTIO_PAGODA_PAGE_SHIFT + level * VIRTIO_PAGODA_PT_INDEX_BITS;
 }
 
+/*
+ * Do so many levels translate addresses of that width? Each level has an index of at least
+ * one bit. The root of two levels may be longer than an index counts: 1 GiB at 48 bits.
+ */
+static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
+{
+	if (levels < 2 || levels > VIRTIO_PAGODA_PT_MAX_LEVELS ||
+	    va_bits > VIRTIO_PAGODA_MAX_VA_BITS)
+		return false;
+	if (levels == 2)
+		return va_bits > pagoda_pt_shift(1) && va_bits <= VIRTIO_PAGODA_MAX_VA_BITS_2;
+	return va_bits > pagoda_pt_shift(levels - 1) && va_bits <= pagoda_pt_shift(levels);
+}
+
 /* Bytes from entry to entry: level 1 has two words an entry with dual tables. */
 static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u32 level)
 {

@@ -11,6 +11,7 @@
 #include <linux/sizes.h>
 #include <linux/virtio_config.h>
 
+#include "../paging/pt.h"
 #include "check.h"
 
 #define PAGODA_OP_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##NAME))
@@ -143,21 +144,14 @@ static int pagoda_config_check_queues(const struct pagoda_device_info *info,
 	return 0;
 }
 
-/* The root of two levels may be as long as it takes; no other table may. */
-static bool pagoda_levels_reach(const struct pagoda_device_info *info)
-{
-	return info->pt_levels == 2 ||
-	       VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS * info->pt_levels >=
-	       info->va_bits;
-}
-
 static int pagoda_config_check_tables(const struct pagoda_device_info *info, u64 features,
 				      struct pagoda_refusal *refusal)
 {
-	if (info->va_bits && (info->va_bits < 47 || info->va_bits > 63))
+	if (info->va_bits && (info->va_bits < VIRTIO_PAGODA_MIN_VA_BITS ||
+			      info->va_bits > VIRTIO_PAGODA_MAX_VA_BITS))
 		return pagoda_refuse(refusal, "va_bits", info->va_bits, "out of range");
-	if (info->pt_levels == 1 || info->pt_levels > 6 || !info->pt_levels != !info->va_bits ||
-	    !pagoda_levels_reach(info))
+	if (info->va_bits ? !pagoda_pt_levels_fit(info->va_bits, info->pt_levels) :
+			    !!info->pt_levels)
 		return pagoda_refuse(refusal, "pt_levels", info->pt_levels,
 				     "out of range, or doesn't fit va_bits");
 	if (info->page_sizes & ~PAGODA_PAGE_SIZES ||

@@ -134,6 +134,14 @@ enum virtio_pagoda_queue {
 
 /** VIRTIO_PAGODA_MAX_MMU_PAGES: 64 GiB worth of pages. */
 #define VIRTIO_PAGODA_MAX_MMU_PAGES	(1ull << 24)
+/** VIRTIO_PAGODA_MIN_VA_BITS: lower bound of &virtio_pagoda_config.va_bits, unless 0. */
+#define VIRTIO_PAGODA_MIN_VA_BITS	47
+/** VIRTIO_PAGODA_MAX_VA_BITS: upper bound of &virtio_pagoda_config.va_bits. */
+#define VIRTIO_PAGODA_MAX_VA_BITS	63
+/** VIRTIO_PAGODA_MAX_VA_BITS_2: the same with two levels: the root has 2^27 entries then. */
+#define VIRTIO_PAGODA_MAX_VA_BITS_2	48
+/** VIRTIO_PAGODA_PT_MAX_LEVELS: upper bound of &virtio_pagoda_config.pt_levels. */
+#define VIRTIO_PAGODA_PT_MAX_LEVELS	6
 /** VIRTIO_PAGODA_MAX_SPACES: upper bound of max_address_spaces. */
 #define VIRTIO_PAGODA_MAX_SPACES	4096
 /** VIRTIO_PAGODA_MAX_SWIZZLING_RANGES: upper bound of swizzling_ranges. */
@@ -165,8 +173,11 @@ enum virtio_pagoda_segment {
  * @window_extents: Entries of the CPU window list (GET_EXTENTS)
  * @invalid_extents: Entries of the list of VRAM that must not be used
  * @system_address_bits: Width of the bus addresses the device can emit, 32-52
- * @va_bits: Width of GPU virtual addresses, 0 or 47 to 63
- * @pt_levels: Levels of GPU page tables, 0 or 2 to 6
+ * @va_bits: Width of GPU virtual addresses, 0 or %VIRTIO_PAGODA_MIN_VA_BITS to
+ *	%VIRTIO_PAGODA_MAX_VA_BITS
+ * @pt_levels: Levels of GPU page tables; each level's index has at least one bit of the
+ *	address, and each but the root's of two levels at most 9. So: 0 exactly when
+ *	@va_bits is 0; 2 for 47 and 48 bits, 4 for 47 and 48, 5 for 49 to 57, 6 for 58 to 63
  * @page_sizes: Bit n set: pages of 2^n bytes in GPU page tables
  * @max_address_spaces: Address spaces the device can hold roots of; space 0 is the
  *	paging process'. 0 exactly when @va_bits is 0

@@ -80,7 +80,7 @@ REFUSED="vram_mb=0 vram_mb=4294967295 visible=most aperture_mb=0 aperture_mb=429
 	mmu_mb=4294967295 ranges=65 range_mb=0 range_mb=4294967295 reset_vram=random preserve=some"
 UNBOUND="vram_size:0 vram_size:4095 visible_size:4294967296 aperture_pages:0 max_buffer_bytes:0
 	max_buffer_bytes:1048576 max_runs:1 num_engines:0 num_engines:17 alignment:3 window_extents:4294967295
-	system_address_bits:64 mmu_pages:1 va_bits:46 pt_levels:3 page_sizes:65536
+	system_address_bits:64 mmu_pages:1 va_bits:46 pt_levels:3 pt_levels:5 page_sizes:65536
 	max_address_spaces:0 max_address_spaces:4097 swizzling_ranges:65 swizzling_bytes:4096
 	swizzling_extents:0 preserved:2 preserved:4 preserved:6 preserved:8 preserved_bytes:4096"
 RELOADED="gpu_physical.mmu1.none gpu_virtual.mmu0.all gpu_virtual.mmu1.some cpu_virtual.mmu0.none
