@@ -16,15 +16,21 @@
 
 #include "vgpu.h"
 
+/* As hardware may: what isn't read by aligned accesses of 32 bits reads as ones. */
 static void pagoda_device_get(struct virtio_device *vdev, unsigned int offset,
 			      void *buffer, unsigned int length)
 {
 	const struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
 
+	if (length != sizeof(u32) || offset % sizeof(u32)) {
+		dev_warn_once(&vdev->dev, "configuration read by %u bytes at %u\n", length,
+			      offset);
+		memset(buffer, 0xff, length);
+		return;
+	}
 	memset(buffer, 0, length);
 	if (offset < sizeof(vgpu->config))
-		memcpy(buffer, (const u8 *)&vgpu->config + offset,
-		       min_t(size_t, length, sizeof(vgpu->config) - offset));
+		memcpy(buffer, (const u8 *)&vgpu->config + offset, length);
 }
 
 /* Nothing in the configuration space can be written. */

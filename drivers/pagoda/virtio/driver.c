@@ -76,6 +76,21 @@ static int pagoda_virtio_refuse(struct pagoda_virtio *virtio,
 	return ret;
 }
 
+/**
+ * pagoda_virtio_read_space() - Read the configuration space
+ * @vdev: Device
+ * @config: Receives it
+ *
+ * Fields of 32 and of 64 bits may be read by 32-bit accesses only.
+ *
+ * Context: may sleep.
+ */
+void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config)
+{
+	BUILD_BUG_ON(sizeof(*config) % sizeof(u32));
+	__virtio_cread_many(vdev, 0, config, sizeof(*config) / sizeof(u32), sizeof(u32));
+}
+
 static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 				     struct pagoda_config_counts *counts)
 {
@@ -87,7 +102,7 @@ static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 	ret = pagoda_features_check(vdev->features, &refusal);
 	if (ret)
 		return pagoda_virtio_refuse(virtio, &refusal, ret);
-	virtio_cread_bytes(vdev, 0, &virtio->config, sizeof(virtio->config));
+	pagoda_virtio_read_space(vdev, &virtio->config);
 	ret = pagoda_config_check(&virtio->config, vdev->features, info, counts, &refusal);
 	if (ret)
 		return pagoda_virtio_refuse(virtio, &refusal, ret);

@@ -145,6 +145,7 @@ struct pagoda_virtio {
 };
 
 /* driver.c */
+void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config);
 int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs);
 int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 			    struct pagoda_extent **extents);

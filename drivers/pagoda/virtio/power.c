@@ -50,7 +50,7 @@ static int power_check(struct pagoda_virtio *virtio)
 	struct virtio_pagoda_config config;
 	int ret;
 
-	virtio_cread_bytes(virtio->vdev, 0, &config, sizeof(config));
+	pagoda_virtio_read_space(virtio->vdev, &config);
 	if (memcmp(&config, &virtio->config, sizeof(config)))
 		return -ENODEV;
 	ret = power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_WINDOW, info->nr_window,

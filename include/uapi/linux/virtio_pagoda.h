@@ -159,7 +159,8 @@ enum virtio_pagoda_segment {
 };
 
 /**
- * struct virtio_pagoda_config - Configuration space: every limit of the device
+ * struct virtio_pagoda_config - Configuration space: every limit of the device. The driver
+ *	reads it by aligned accesses of 32 bits, as virtio asks for
  * @vram_size: Bytes in segment 1; multiple of the page size, not zero
  * @visible_size: Bytes from the start of VRAM that the CPU window covers;
  *	0 without %VIRTIO_PAGODA_F_CPU_WINDOW, at most @vram_size
