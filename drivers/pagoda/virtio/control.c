@@ -111,8 +111,8 @@ static int pagoda_control_wait(struct pagoda_control *control,
 }
 
 /*
- * One command; the answer stays in the slot, which is the caller's as long as it
- * holds control->lock.
+ * One command; the head of its answer is copied, and what follows that stays in the slot,
+ * which is the caller's as long as it holds control->lock.
  */
 static int pagoda_control_call(struct pagoda_virtio *virtio,
 			       const struct virtio_pagoda_control *command,
@@ -134,8 +134,10 @@ static int pagoda_control_call(struct pagoda_virtio *virtio,
 	if (!ret)
 		ret = pagoda_control_wait(control, slot,
 					  pagoda_control_patience(virtio, command));
-	if (!ret)
-		ret = pagoda_answer_check(&slot->reply.answer, slot->len);
+	if (!ret) {
+		control->answer = slot->reply.answer;
+		ret = pagoda_answer_check(&control->answer, slot->len);
+	}
 	if (ret)
 		dev_err_ratelimited(&virtio->vdev->dev, "control command %u failed: %d\n",
 				    le32_to_cpu(command->type), ret);
@@ -186,8 +188,8 @@ int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 	mutex_lock(&virtio->control.lock);
 	ret = pagoda_control_call(virtio, &command, &slot);
 	if (!ret) {
-		result->seqno = le64_to_cpu(slot->reply.answer.seqno);
-		result->offset = le32_to_cpu(slot->reply.answer.offset);
+		result->seqno = le64_to_cpu(virtio->control.answer.seqno);
+		result->offset = le32_to_cpu(virtio->control.answer.offset);
 	}
 	mutex_unlock(&virtio->control.lock);
 	return ret == -EINVAL || ret == -EPROTO ? -EIO : ret;
@@ -252,9 +254,8 @@ int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 	while (done < count) {
 		command.first = cpu_to_le64(done);
 		ret = pagoda_control_call(virtio, &command, &slot);
-		got = ret ? 0 : le32_to_cpu(slot->reply.answer.count);
-		if (!ret && (!got || got > count - done ||
-			     got > VIRTIO_PAGODA_MAX_EXTENTS_PER_ANSWER))
+		got = ret ? 0 : le32_to_cpu(virtio->control.answer.count);
+		if (!ret && (!got || got > count - done))
 			ret = -EPROTO;
 		if (ret)
 			break;

@@ -90,6 +90,8 @@ struct pagoda_control_slot {
  *	allocates under it
  * @vq_lock: Protects @vq and the slots' @busy; nests in @lock
  * @answered: Something came back
+ * @answer: Copy of the head of the last answer, which the device can't change any more;
+ *	@lock
  * @slots: Commands; one that timed out stays busy until the device returns it
  */
 struct pagoda_control {
@@ -97,6 +99,7 @@ struct pagoda_control {
 	struct mutex lock;	/* one command at a time */
 	spinlock_t vq_lock;	/* vq, slots */
 	struct completion answered;
+	struct virtio_pagoda_answer answer;
 	struct pagoda_control_slot *slots;
 };
 
