@@ -151,8 +151,10 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 static unsigned long pagoda_memory_blocks[8192];
 
 /*
- * What the page allocator handed out is always mapped. Reserved pages aren't:
- * holes, firmware and the kernel's own text are among them.
+ * Reserved pages needn't be mapped for the kernel: holes, firmware and the kernel's own text
+ * are among them. Other pages are, but for those that were taken out of the direct map
+ * (secretmem, hardware poison, DEBUG_PAGEALLOC): no call tells these apart, and a driver has
+ * no such page to name.
  */
 static bool pagoda_pfn_is_memory(unsigned long pfn)
 {

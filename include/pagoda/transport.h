@@ -124,13 +124,14 @@ struct pagoda_command {
  * @reset: Halts the queue, takes back every request (complete is called
  *	for each before it returns) and asks how far it came. 0, -ETIMEDOUT or
  *	-EIO when the device doesn't answer or answers nonsense, -ENODEV.
- *	Sleeps, at most a second; doesn't allocate. The paging queue goes on with the
- *	number behind pagoda_reset_result.seqno, an engine with the one behind the
- *	last it was given
+ *	Sleeps, for seconds if the device doesn't answer; doesn't allocate. The paging
+ *	queue goes on with the number behind pagoda_reset_result.seqno, an engine with
+ *	the one behind the last it was given
  * @control: Executes a control command, of whatever queue: when it returns 0 the
  *	device has done it. -EINVAL when the device refuses, -ETIMEDOUT, -EIO, -ENODEV.
- *	Sleeps, at most a second; doesn't allocate. After RESET_ADAPTER the device has
- *	no request of any queue any more; @poll of each takes back those it had
+ *	Sleeps, for as long as @reset, RESET_ADAPTER longer; doesn't allocate. After
+ *	RESET_ADAPTER the device has no request of any queue any more; @poll of each
+ *	takes back those it had
  * @depth: Requests the ring has room for
  * @doorbells: Doorbells rung so far; for statistics
  */
