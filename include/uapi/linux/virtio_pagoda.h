@@ -487,9 +487,12 @@ struct virtio_pagoda_layout {
  * @reserved: Zero
  * @layout: ACQUIRE_RANGE: geometry of the surface. Else 0
  *
- * SET_ROOT is SetRootPageTable: nothing of the space may be executing. It drops
- * all translations cached for the space, and an access whose top-level index
- * isn't below @size faults.
+ * SET_ROOT is SetRootPageTable: nothing of the space may be executing, unless the root is
+ * the one that the space has, with as many entries. It drops all translations cached for
+ * the space, and an access whose top-level index isn't below @size faults. When it is
+ * answered, no access of any queue uses the old translations: with the same root it is a
+ * FLUSH_TLB of the whole space, which the driver sends when it executed a FLUSH_TLB itself
+ * after the paging queue was reset.
  *
  * ACQUIRE_RANGE is AcquireSwizzlingRange: the linear view of the surface is copied
  * into the window of the range, where the CPU reads and writes it; until the
@@ -735,6 +738,11 @@ struct virtio_pagoda_map_aperture_segment {
  * @reserved: Zero
  *
  * Idempotent (C61). Pages never mapped nor unmapped fault as UNREACHABLE.
+ *
+ * Packets that name the aperture use the dummy page once this one is complete. An access
+ * through a page-table entry with segment APERTURE may have been translated before, and
+ * reach the old page after: only FLUSH_TLB of its address ends that. So a page is given
+ * back after UNMAP_APERTURE_SEGMENT and, where page tables name it, FLUSH_TLB.
  */
 struct virtio_pagoda_unmap_aperture_segment {
 	struct virtio_pagoda_packet packet;
@@ -975,8 +983,9 @@ struct virtio_pagoda_update_page_table {
  * struct virtio_pagoda_flush_tlb - FLUSH_TLB
  * @packet: Head, no flags
  * @root_address: Offset of the root table in @root_segment
- * @start: First address; with @end 0: the whole space (C104)
- * @end: Ours: the byte after the last, and that page is flushed as well
+ * @start: First address; 0 with @end 0: the whole space (C104)
+ * @end: Ours: the byte after the last, and that page is flushed as well. Below @start it is
+ *	OUT_OF_RANGE, 0 too
  * @root_segment: Segment of the root
  * @address_space: Address space
  *
