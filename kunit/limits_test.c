@@ -210,10 +210,10 @@ static void limits_contexts(struct kunit *test)
 static void limits_expect_no_jobs(struct pagoda_rig *rig)
 {
 	u64 left;
+	int ret = read_poll_timeout(limits_count, left, !left, 1000, 10 * USEC_PER_SEC, false,
+				    rig->client, PAGODA_LIMIT_JOBS);
 
-	KUNIT_EXPECT_EQ(rig->test, 0, read_poll_timeout(limits_count, left, !left, 1000,
-							 10 * USEC_PER_SEC, false, rig->client,
-							 PAGODA_LIMIT_JOBS));
+	KUNIT_EXPECT_EQ(rig->test, 0, ret);
 	KUNIT_EXPECT_EQ(rig->test, 0ull, limits_count(rig->client, PAGODA_LIMIT_WAITING));
 }
 
