@@ -590,6 +590,27 @@ static void vm_chooses_addresses(struct kunit *test)
 	vmt_drop(vm);
 }
 
+/* A refused array still says what it wanted: it may be asked for again as it is. */
+static void vm_refuses_and_keeps_the_choice(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bind taken = bind_of(DRM_PAGODA_BIND_RESERVE, HERE, KIB64);
+	struct pagoda_bind binds[] = {
+		bind_of(DRM_PAGODA_BIND_MAP_ZERO, HERE, PAGE_SIZE),
+		bind_of(DRM_PAGODA_BIND_RESERVE, HERE, KIB64),
+	};
+	u64 at;
+
+	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &taken, 1, false, NULL));
+	binds[0].flags = DRM_PAGODA_BIND_CHOOSE;
+	KUNIT_EXPECT_EQ(test, -EEXIST, bind_array(vm, binds, 2, false, &at));
+	KUNIT_EXPECT_EQ(test, HERE, at);
+	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 1, false, &at));
+	KUNIT_EXPECT_EQ(test, HERE + KIB64, at);
+	vmt_drop(vm);
+}
+
 /* The page of a monitored fence is mapped like an allocation. */
 static void vm_shows_fences(struct kunit *test)
 {
@@ -632,6 +653,7 @@ static struct kunit_case vm_bind_cases[] = {
 	KUNIT_CASE(vm_protection_is_unique),
 	KUNIT_CASE(vm_protection_in_windows),
 	KUNIT_CASE(vm_chooses_addresses),
+	KUNIT_CASE(vm_refuses_and_keeps_the_choice),
 	KUNIT_CASE_PARAM(vm_shows_fences, pagoda_rig_modes),
 	{ }
 };

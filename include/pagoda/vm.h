@@ -38,6 +38,7 @@ struct pagoda_vm;
  * @offset: Byte of the allocation, or source address
  * @driver_protection: Opaque
  * @window: MAP: bytes of the allocation that repeat over the range; 0 = @size
+ * @wanted: @address before the array was planned; the plan's
  */
 struct pagoda_bind {
 	u32 type;
@@ -49,6 +50,7 @@ struct pagoda_bind {
 	u64 offset;
 	u64 driver_protection;
 	u64 window;
+	u64 wanted;
 };
 
 /**

@@ -22,7 +22,8 @@ void pagoda_plan_init(struct pagoda_vm *vm);
 void pagoda_plan_fini(struct pagoda_vm *vm);
 int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
 		      struct list_head *undo);
-void pagoda_plan_undo(struct pagoda_vm *vm, struct list_head *undo);
+void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count,
+		      struct list_head *undo);
 void pagoda_plan_keep(struct list_head *undo);
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo);
 

@@ -135,15 +135,22 @@ void pagoda_plan_fini(struct pagoda_vm *vm)
 /**
  * pagoda_plan_undo() - The array wasn't accepted after all
  * @vm: VM, locked
+ * @binds: Entries as given to pagoda_plan_array(); CHOOSE: get the address wanted back, from
+ *	which the array may be planned again
+ * @count: Their number
  * @undo: From pagoda_plan_array(); used up
  *
  * Context: May sleep and allocate; can't fail.
  */
-void pagoda_plan_undo(struct pagoda_vm *vm, struct list_head *undo)
+void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count,
+		      struct list_head *undo)
 {
 	struct plan_range *range;
+	u32 i;
 
 	lockdep_assert_held(&vm->lock);
+	for (i = 0; i < count; i++)
+		binds[i].address = binds[i].wanted;
 	list_for_each_entry_reverse(range, undo, entry)
 		plan_store(range->map, range->first, range->last, range->value);
 	plan_drop(undo);
@@ -399,6 +406,8 @@ int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 	u32 i;
 
 	lockdep_assert_held(&vm->lock);
+	for (i = 0; i < count; i++)
+		binds[i].wanted = binds[i].address;
 	for (i = 0; i < count && !ret; i++) {
 		ret = plan_entry(vm, &binds[i], update ? &one : NULL, undo);
 		if (ret)

@@ -260,7 +260,7 @@ static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool wa
 	if (!ret)
 		ret = waits ? job_queue(vm, job) : job_run(vm, job, fence);
 	if (ret)
-		pagoda_plan_undo(vm, &undo);
+		pagoda_plan_undo(vm, job->binds, job->count, &undo);
 	else
 		pagoda_plan_keep(&undo);
 	return ret;
