@@ -105,6 +105,32 @@ static void wait_for_points_to_come(struct kunit *test)
 	wait_end(&world);
 }
 
+/*
+ * The queue is stopped between the check of the context and the job's entry: the binary syncobj
+ * keeps its fence, or signals with the error of a job that was accepted.
+ */
+static void wait_in_a_queue_that_stops(struct kunit *test)
+{
+	struct wait_world world = wait_world(test);
+	const struct submit_args args = { .in = world.in, .in_point = 1, .out = world.out };
+	struct dma_fence *stub = dma_fence_get_stub(), *fence = NULL;
+	int ret;
+
+	drm_syncobj_replace_fence(world.out, stub);
+	pagoda_deferred_stop(&world.client->context->deferred, -ECANCELED);
+	ret = submit_empty(world.client, &args);
+	flush_delayed_work(&world.client->context->deferred.work);
+	fence = drm_syncobj_fence_get(world.out);
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	if (ret)
+		KUNIT_EXPECT_PTR_EQ(test, stub, fence);
+	else
+		KUNIT_EXPECT_EQ(test, -ECANCELED, dma_fence_get_status(fence));
+	dma_fence_put(fence);
+	dma_fence_put(stub);
+	wait_end(&world);
+}
+
 /* A point that nobody told of is found all the same. */
 static void wait_for_points_from_elsewhere(struct kunit *test)
 {
@@ -411,6 +437,7 @@ static void wait_for_lost_mapping(struct kunit *test)
 
 static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(wait_for_points_to_come),
+	KUNIT_CASE(wait_in_a_queue_that_stops),
 	KUNIT_CASE(wait_for_points_from_elsewhere),
 	KUNIT_CASE(wait_for_what_was_there),
 	KUNIT_CASE(wait_ends_with_the_context),

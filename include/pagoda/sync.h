@@ -149,7 +149,7 @@ void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vi
 			  bool until_done);
 bool pagoda_deferred_is_empty(struct pagoda_deferred *queue);
 int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syncs *syncs);
-int pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
+void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most);
 void pagoda_deferred_stop(struct pagoda_deferred *queue, int error);
 void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error);

@@ -227,15 +227,8 @@ static int job_queue(struct pagoda_vm *vm, struct pagoda_bind_job *job)
 	kref_get(&job->kref);
 	list_add_tail(&job->entry, &vm->waiting);
 	job_count_waits(job, 1);
-	pagoda_syncs_promise(&job->syncs);
-	ret = pagoda_deferred_add(&vm->queue, &job->item);
-	if (!ret)
-		return 0;
-	list_del_init(&job->entry);
-	job_count_waits(job, -1);
-	dma_fence_put(job->item.failure);
-	pagoda_bind_job_put(job);
-	return ret;
+	pagoda_deferred_add(&vm->queue, &job->item);
+	return 0;
 }
 
 static int job_run(struct pagoda_vm *vm, struct pagoda_bind_job *job, struct dma_fence **fence)

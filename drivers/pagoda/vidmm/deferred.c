@@ -255,31 +255,28 @@ static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferre
 
 /**
  * pagoda_deferred_add() - Put an item behind those that wait, of its priority or a higher one
- * @queue: Queue
- * @item: Item, prepared; the queue's if 0 is returned
+ * @queue: Queue; the caller keeps pagoda_deferred_cancel() out
+ * @item: Item, prepared; the queue's
+ *
+ * Can't fail, because the binary syncobjs that the item signals are emptied here: the item of a
+ * queue that was stopped meanwhile ends with the queue's error, and its syncobjs say so.
  *
  * Context: Takes spinlocks.
- * Return: 0, or the error the queue was cancelled with.
  */
-int pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_vidmm *vidmm = queue->vidmm;
 	unsigned long flags;
-	int error;
 
+	pagoda_syncs_promise(item->syncs);
 	spin_lock_irqsave(&vidmm->deferred_lock, flags);
 	spin_lock(&queue->lock);
-	error = queue->error;
-	if (!error) {
-		deferred_insert(queue, item);
-		if (!queue->count++)
-			list_add_tail(&queue->entry, &vidmm->deferred);
-	}
+	deferred_insert(queue, item);
+	if (!queue->count++)
+		list_add_tail(&queue->entry, &vidmm->deferred);
 	spin_unlock(&queue->lock);
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
-	if (!error)
-		mod_delayed_work(system_dfl_wq, &queue->work, 0);
-	return error;
+	mod_delayed_work(system_dfl_wq, &queue->work, 0);
 }
 
 /**
@@ -306,7 +303,7 @@ int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most)
 /**
  * pagoda_deferred_stop() - Nothing of a queue shall be made any more
  * @queue: Queue
- * @error: What those that wait get, and who adds to it; a negative errno
+ * @error: What items that wait or are added get; a negative errno
  *
  * Waits for nothing: &pagoda_deferred_ops.make may call it.
  *

@@ -369,21 +369,15 @@ void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
 }
 
 /* Values and requests are in the same order. */
-static int paging_queue_add(struct pagoda_paging_queue *queue, struct paging_request *request,
-			    u64 *value)
+static void paging_queue_add(struct pagoda_paging_queue *queue, struct paging_request *request,
+			     u64 *value)
 {
-	int ret;
-
 	mutex_lock(&queue->lock);
-	request->value = queue->given + 1;
+	request->value = ++queue->given;
 	request_point(request)->point = request->value;
-	pagoda_syncs_promise(&request->syncs);
 	*value = request->value;
-	ret = pagoda_deferred_add(queue->client->pager, &request->item);
-	if (!ret)
-		queue->given++;
+	pagoda_deferred_add(queue->client->pager, &request->item);
 	mutex_unlock(&queue->lock);
-	return ret;
 }
 
 /* @growth: what becomes resident, NULL: it leaves. The caller's again if it fails. */
@@ -391,19 +385,13 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 			  const struct pagoda_budget_growth *growth)
 {
 	struct paging_request *request = request_create(queue, args, growth);
-	int ret;
 
 	if (!request)
 		return -ENOMEM;
 	if (growth)
 		request->growth = *growth;
-	ret = paging_queue_add(queue, request, &args->value);
-	if (ret) {
-		request->growth = (struct pagoda_budget_growth) {};
-		dma_fence_put(request->item.failure);
-		request_free(request);
-	}
-	return ret;
+	paging_queue_add(queue, request, &args->value);
+	return 0;
 }
 
 /*

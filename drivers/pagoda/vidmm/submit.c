@@ -681,11 +681,8 @@ static int submit_defer(struct pagoda_submit *submit)
 	ret = pagoda_deferred_prepare(&submit->item, &submit->syncs);
 	if (ret)
 		return ret;
-	pagoda_syncs_promise(&submit->syncs);
-	ret = pagoda_deferred_add(&submit->context->deferred, &submit->item);
-	if (ret)
-		dma_fence_put(submit->item.failure);
-	return ret;
+	pagoda_deferred_add(&submit->context->deferred, &submit->item);
+	return 0;
 }
 
 /* The context is locked. The submission is used up if 0 is returned. */
