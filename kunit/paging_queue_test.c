@@ -330,6 +330,83 @@ static void paging_error_in_the_call(struct kunit *test)
 	paging_end(&t);
 }
 
+/* ---- Offers ------------------------------------------------------------------------- */
+
+static int paging_offer(struct paging_test *t, u32 index)
+{
+	return pagoda_offer(t->rig->vidmm, &t->bos[index], 1, DRM_PAGODA_OFFER_NORMAL, 0);
+}
+
+/* What is offered is a wrong argument: no count changes, and it is no error of the client. */
+static void paging_refuses_what_is_offered(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	u64 value;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, paging_offer(&t, 2));
+	KUNIT_EXPECT_EQ(test, -ENODATA, paging_resident(&t, NORMAL, 1, 3, MUST, &value));
+	KUNIT_EXPECT_EQ(test, 0ull, value);
+	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
+	for (i = 1; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, 0u, paging_count(&t, i));
+	/* Nothing of the refused call is left. */
+	KUNIT_EXPECT_EQ(test, 0, paging_offer(&t, 1));
+	KUNIT_EXPECT_EQ(test, 0, paging_offer(&t, 3));
+	paging_end(&t);
+}
+
+/* What a request names can't be offered before its turn, nor the list that it is in. */
+static void paging_keeps_from_being_offered(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	u64 value;
+	u32 i;
+
+	paging_block(&t);
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 1, 3, MUST, &value));
+	KUNIT_EXPECT_EQ(test, -EBUSY, paging_offer(&t, 2));
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_offer(t.rig->vidmm, &t.bos[3], 2,
+						   DRM_PAGODA_OFFER_NORMAL, 0));
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_offered(t.bos[4]));
+	paging_let(&t);
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	for (i = 1; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, 1u, paging_count(&t, i));
+		KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, i));
+	}
+	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
+	KUNIT_EXPECT_EQ(test, 0, paging_offer(&t, 2));
+	KUNIT_EXPECT_EQ(test, 0, paging_resident(&t, NORMAL, 1, 1, 0, &value));
+	paging_end(&t);
+}
+
+/* An entry that can't be used, for a reason of its own, costs nothing but its own count. */
+static void paging_failure_of_one_entry(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	struct drm_pagoda_paging_queue_state state = {};
+	u64 value;
+	u32 i;
+
+	paging_block(&t);
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 1, 3, 0, &value));
+	/* As OFFER wouldn't do it: the entry fails when the request is made. */
+	WRITE_ONCE(t.bos[2]->offer, PAGODA_OFFER_NORMAL);
+	paging_let(&t);
+	KUNIT_EXPECT_EQ(test, -ENODATA, paging_wait(&t, NORMAL, value));
+	flush_delayed_work(&t.rig->client->pager->work);
+	WRITE_ONCE(t.bos[2]->offer, PAGODA_OFFER_NONE);
+	pagoda_paging_queue_state(t.queues[NORMAL], &state);
+	KUNIT_EXPECT_EQ(test, (u32)ENODATA, state.error);
+	KUNIT_EXPECT_EQ(test, value, state.failed);
+	for (i = 1; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, i == 2 ? 0u : 1u, paging_count(&t, i));
+		KUNIT_EXPECT_EQ(test, i != 2, paging_in_vram(&t, i));
+	}
+	paging_end(&t);
+}
+
 /* Half of VRAM stays what it is: more than is known when a list is accepted. */
 static void paging_pin(struct paging_test *t, bool pin)
 {
@@ -523,6 +600,9 @@ static struct kunit_case paging_queue_cases[] = {
 	KUNIT_CASE(paging_evicted_before_its_turn),
 	KUNIT_CASE(paging_trims),
 	KUNIT_CASE(paging_error_in_the_call),
+	KUNIT_CASE(paging_refuses_what_is_offered),
+	KUNIT_CASE(paging_keeps_from_being_offered),
+	KUNIT_CASE(paging_failure_of_one_entry),
 	KUNIT_CASE_SLOW(paging_failure_later),
 	KUNIT_CASE_SLOW(paging_error_later),
 	KUNIT_CASE_SLOW(paging_must_succeed_waits),

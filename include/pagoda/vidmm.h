@@ -251,6 +251,8 @@ int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u
 
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo);
 bool pagoda_offer_refuses(const struct pagoda_bo *bo);
+int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count);
+void pagoda_offer_allow(struct pagoda_bo **bos, u32 count);
 int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
 		 u32 flags);
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,

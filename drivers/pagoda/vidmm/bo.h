@@ -121,7 +121,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @decommit: Offered with its pages in system memory; the same
  * @discarded: Its content was dropped since it was offered; the same
  * @offered: In pagoda_offers.ranks while it is offered and in VRAM; pagoda_offers.lock
- * @queued: Submissions that wait and list it
+ * @queued: Submissions that wait and list it, and requests that are to make it resident
  * @unique: Was mapped with unique driver protection once; the same
  * @required: Clients that have it on their residency lists: it leaves only for want of
  *	anything else that could

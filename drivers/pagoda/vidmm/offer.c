@@ -67,6 +67,46 @@ bool pagoda_offer_refuses(const struct pagoda_bo *bo)
 	return true;
 }
 
+/**
+ * pagoda_offer_allow() - What pagoda_offer_prevent() was asked for isn't needed any more
+ * @bos: Allocations
+ * @count: Their number
+ *
+ * Context: Any.
+ */
+void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
+{
+	while (count)
+		atomic_dec(&bos[--count]->queued);
+}
+
+/**
+ * pagoda_offer_prevent() - Work is about to be accepted that needs a list
+ * @bos: Allocations; none of them can be offered until pagoda_offer_allow()
+ * @count: Their number
+ *
+ * Waits for nothing: a reservation may be held for as long as paging takes. Either this sees an
+ * offer, or the offer sees the count.
+ *
+ * Context: Any.
+ * Return: 0, or -ENODATA if one is offered; then nothing has changed.
+ */
+int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		atomic_inc(&bos[i]->queued);
+		/* Pairs with offer_mark_all(). */
+		smp_mb__after_atomic();
+		if (pagoda_offer_refuses(bos[i])) {
+			pagoda_offer_allow(bos, i + 1);
+			return -ENODATA;
+		}
+	}
+	return 0;
+}
+
 /* ---- Discarding --------------------------------------------------------------- */
 
 /* Without pages, so that what gets there without a copy is zeros. */
@@ -365,9 +405,27 @@ static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
 	return bo->priority < DRM_PAGODA_RESIDENCY_HIGH ? PAGODA_OFFER_NORMAL : PAGODA_OFFER_HIGH;
 }
 
+/* A request that was accepted since the check needs what it names. */
+static int offer_mark_all(const struct offer_list *list)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < list->count; i++)
+		WRITE_ONCE(list->bos[i]->offer, offer_rank(list->bos[i], list->priority));
+	/* Pairs with pagoda_offer_prevent(). */
+	smp_mb();
+	for (i = 0; i < list->count && !ret; i++)
+		if (atomic_read(&list->bos[i]->queued))
+			ret = offer_refuse(list->bos[i], "is used by what waits", -EBUSY);
+	for (i = 0; i < list->count && ret; i++)
+		WRITE_ONCE(list->bos[i]->offer, PAGODA_OFFER_NONE);
+	return ret;
+}
+
+/* Marked. */
 static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 {
-	WRITE_ONCE(bo->offer, offer_rank(bo, list->priority));
 	pagoda_settled_clear(bo);
 	bo->decommit = list->decommit;
 	bo->discarded = false;
@@ -390,6 +448,8 @@ static int offer_all(void *arg)
 
 	for (i = 0; i < list->count && !ret; i++)
 		ret = offer_check(list->bos[i]);
+	if (!ret)
+		ret = offer_mark_all(list);
 	for (i = 0; i < list->count && !ret; i++)
 		offer_one(list->bos[i], list);
 	return ret;

@@ -35,6 +35,7 @@
  * @bos: Allocations, references
  * @count: Their number
  * @make: They shall be resident; else leave
+ * @held: pagoda_offer_prevent() was called for @bos
  * @flags: DRM_PAGODA_RESIDENT_ or DRM_PAGODA_EVICT_ flags
  * @value: Its value
  * @growth: What it is to bring, as the client's budget counts it
@@ -48,6 +49,7 @@ struct paging_request {
 	struct pagoda_bo **bos;
 	u32 count;
 	bool make;
+	bool held;
 	u32 flags;
 	u64 value;
 	struct pagoda_budget_growth growth;
@@ -68,9 +70,18 @@ static void request_settle(struct paging_request *request)
 	pagoda_budget_arrived(&request->queue->client->budget, &request->growth);
 }
 
+/* Before the point signals: what waits for it may offer then. */
+static void request_let_go(struct paging_request *request)
+{
+	if (request->held)
+		pagoda_offer_allow(request->bos, request->count);
+	request->held = false;
+}
+
 static void request_free(struct paging_request *request)
 {
 	request_settle(request);
+	request_let_go(request);
 	while (request->count)
 		drm_gem_object_put(pagoda_bo_gem(request->bos[--request->count]));
 	kvfree(request->bos);
@@ -205,6 +216,32 @@ static bool request_may_wait(struct paging_request *request)
 	return time_before(jiffies, request->give_up);
 }
 
+/*
+ * What lacks memory lacks it as a list. Anything else that goes wrong is the matter of an
+ * entry: it costs the count of those that can't be made resident by themselves, either.
+ */
+static void request_take_back(struct paging_request *request, int error)
+{
+	struct pagoda_paging_queue *queue = request->queue;
+	struct dma_fence *fence;
+	u64 trim;
+	u32 i;
+
+	if (paging_lacks_memory(error)) {
+		pagoda_require_take_back(queue->client, request->bos, request->count);
+		return;
+	}
+	for (i = 0; i < request->count; i++) {
+		struct pagoda_bo *bo = request->bos[i];
+
+		if (!pagoda_require_count(queue->client, bo))
+			continue;
+		if (pagoda_residency_make(queue->vidmm, &bo, 1, &fence, &trim))
+			pagoda_require_take_back(queue->client, &bo, 1);
+		dma_fence_put(fence);
+	}
+}
+
 static void request_fail(struct paging_request *request, int error)
 {
 	struct pagoda_paging_queue *queue = request->queue;
@@ -218,7 +255,8 @@ static void request_fail(struct paging_request *request, int error)
 	mutex_unlock(&queue->lock);
 	if (!request->make)
 		return;
-	pagoda_require_take_back(queue->client, request->bos, request->count);
+	request_take_back(request, error);
+	request_let_go(request);
 	if (paging_is_fatal(request->flags, paging_lacks_memory(error)))
 		pagoda_client_fail(queue->client, error);
 }
@@ -231,8 +269,10 @@ static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_ite
 
 	if (!paging_lacks_memory(ret))
 		request_settle(request);
-	if (!ret)
+	if (!ret) {
+		request_let_go(request);
 		pagoda_syncs_signal(&request->syncs, fence);
+	}
 	dma_fence_put(fence);
 	if (paging_lacks_memory(ret) && request_may_wait(request))
 		return -EAGAIN;
@@ -388,8 +428,10 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 
 	if (!request)
 		return -ENOMEM;
-	if (growth)
+	if (growth) {
 		request->growth = *growth;
+		request->held = true;
+	}
 	paging_queue_add(queue, request, &args->value);
 	return 0;
 }
@@ -477,7 +519,8 @@ static int paging_expect(struct pagoda_paging_queue *queue, struct pagoda_paging
 	return ret;
 }
 
-static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+static int paging_try_unoffered(struct pagoda_paging_queue *queue,
+				struct pagoda_paging_args *args)
 {
 	struct pagoda_budget_growth growth;
 	int ret = paging_growth(queue->client, args, &growth);
@@ -487,6 +530,19 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
 	ret = paging_expect(queue, args, &growth);
 	if (ret)
 		kvfree(growth.parts);
+	return ret;
+}
+
+/* A request that is left with the pager keeps its entries from being offered. */
+static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+{
+	int ret = pagoda_offer_prevent(args->bos, args->count);
+
+	if (ret)
+		return ret;
+	ret = paging_try_unoffered(queue, args);
+	if (ret)
+		pagoda_offer_allow(args->bos, args->count);
 	if (ret > 0)
 		pagoda_paging_is_made(queue, args);
 	return min(ret, 0);
@@ -500,7 +556,8 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
  * Context: May sleep and allocate; waits for others only if too many requests are queued.
  * Outside of reservations.
  * Return: 0; -ENOMEM, with @args->bytes_to_trim if the list would be too long, or the client
- * over its budget that mustn't be; -EOVERFLOW;
+ * over its budget that mustn't be; -EOVERFLOW; -ENODATA if one is offered, which is no error of
+ * the client whatever the flags;
  * -ECANCELED if the client is in error; -ERESTARTSYS. Then no count has changed.
  */
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
@@ -517,7 +574,7 @@ int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 	if (ret)
 		return ret;
 	ret = paging_try_make(queue, args);
-	if (ret && paging_is_fatal(args->flags, args->bytes_to_trim))
+	if (ret && ret != -ENODATA && paging_is_fatal(args->flags, args->bytes_to_trim))
 		pagoda_client_fail(client, ret);
 	return ret;
 }

@@ -635,6 +635,8 @@ static int submit_make(struct pagoda_submit *submit, bool interruptible)
 	}
 	if (ret)
 		return ret == -ENOSPC ? -ENOMEM : ret;
+	/* What waits for the job may offer what the job used. */
+	submit_uncount(submit);
 	pagoda_syncs_signal(&submit->syncs, run.fence);
 	dma_fence_put(run.fence);
 	pagoda_deferred_kick(vm->vidmm);

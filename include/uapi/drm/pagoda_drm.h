@@ -25,7 +25,7 @@
  *  ENOMEM     out of memory, or out of room in every segment. The last of the machine's memory
  *             isn't given to allocations, see ALLOCATION_MMAP_OFFSET
  *  EBUSY      no progress now because others use the memory, or because too many jobs are queued,
- *             see "Limits"; try again
+ *             see "Limits"; try again. OFFER of what accepted work will use
  *  ETIME      a wait's time was up
  *  ENODEV     the device is gone
  *  EIO        the device failed and content was lost
@@ -620,10 +620,14 @@ struct drm_pagoda_residency_entry {
  *
  * If a request finds no memory or no room in the end, after having been repeated for half
  * a second, its point signals with an error (which the syncobj forgets when a later point
- * has signalled), PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT takes back its counts. If it
- * was made with CANT_TRIM_FURTHER the client is in error then, and so it is if the call
- * itself answers ENOMEM for lack of room; with MUST_SUCCEED whatever it fails for but wrong
- * arguments, signals and end of the device, and it is repeated for ten times as long. All
+ * has signalled), PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT takes back its counts; if it
+ * fails for another reason, only the counts of entries that can't be made resident alone,
+ * either.
+ *
+ * What is offered is refused by the call with ENODATA, which puts no client in error. If a
+ * request was made with CANT_TRIM_FURTHER the client is in error when it fails, and so it is if
+ * the call itself answers ENOMEM for lack of room; with MUST_SUCCEED whatever it fails for but
+ * wrong arguments, signals and end of the device, and it is repeated for ten times as long. All
  * contexts of a client in error are banned, and SUBMIT and MAKE_RESIDENT with a queue are
  * refused with ECANCELED, until the file is closed (C151).
  */
@@ -865,7 +869,8 @@ enum drm_pagoda_offer_priority {
  * All or none (C147): EALREADY if one is offered; EPERM if one is imported or was exported, because
  * others use it who don't know; EBUSY if work was accepted that uses one and isn't
  * submitted yet: a VM_BIND that will map it, a SUBMIT that lists it, or one to the VM it is
- * private to. Closing an offered allocation is possible.
+ * private to, or a MAKE_RESIDENT with a paging queue whose value isn't reached. Closing an
+ * offered allocation is possible.
  */
 struct drm_pagoda_offer {
 	struct drm_pagoda_array entries;
