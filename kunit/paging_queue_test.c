@@ -5,6 +5,7 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/dma-fence-chain.h>
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 #include <drm/drm_syncobj.h>
@@ -407,6 +408,84 @@ static void paging_failure_of_one_entry(struct kunit *test)
 	paging_end(&t);
 }
 
+/* A job that stores @value, and waits for a point; its fence is what is in the answer. */
+static struct drm_syncobj *paging_job(struct paging_test *t, struct submit_client *client,
+				      struct drm_syncobj *in, u64 point, u64 value)
+{
+	const struct submit_args args = {
+		.in = in, .in_point = point, .out = submit_syncobj(t->test),
+	};
+
+	submit_store(client, HERE, value);
+	KUNIT_ASSERT_EQ(t->test, 0, submit_job(client, &args));
+	return args.out;
+}
+
+/* As paging_resident() of one allocation, and a point of the caller's is signalled. */
+static u64 paging_signal(struct paging_test *t, u32 index, struct drm_syncobj *syncobj)
+{
+	struct pagoda_paging_args args = { .bos = &t->bos[index], .count = 1 };
+
+	drm_syncobj_get(syncobj);
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_syncs_add(&args.syncs, syncobj, 1,
+						     dma_fence_chain_alloc()));
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_paging_make_resident(t->queues[NORMAL], &args));
+	KUNIT_ASSERT_NE(t->test, 0ull, args.value);
+	return args.value;
+}
+
+/*
+ * A job that waits for paging that failed isn't executed, whether it is held up by that or asks
+ * later, when the timeline has forgotten the error; the next one of the context is.
+ */
+static void paging_failure_cancels_jobs(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	struct submit_client *client = submit_client(t.rig, 0);
+	struct pagoda_bo *bo = submit_private(client, 1, SUBMIT_VRAM, HERE);
+	struct drm_pagoda_paging_queue_state state = {};
+	struct drm_syncobj *own = submit_syncobj(test), *outs[5];
+	u64 failed, good;
+
+	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&t.rig->client->paging_queues, 1,
+						 t.queues[NORMAL], GFP_KERNEL)));
+	paging_block(&t);
+	failed = paging_signal(&t, 1, own);
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 2, 1, 0, &good));
+	outs[0] = paging_job(&t, client, t.points[NORMAL], failed, 1);
+	outs[1] = paging_job(&t, client, own, 1, 2);
+	outs[2] = paging_job(&t, client, t.points[NORMAL], good, 3);
+	/* As OFFER wouldn't do it: the first request fails in its turn. */
+	WRITE_ONCE(t.bos[1]->offer, PAGODA_OFFER_NORMAL);
+	paging_let(&t);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait_point(outs[0], 0));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait_point(outs[1], 0));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(outs[2], 0));
+	KUNIT_EXPECT_EQ(test, 3ull, submit_word(t.rig, bo, 0));
+	flush_delayed_work(&t.rig->client->pager->work);
+	WRITE_ONCE(t.bos[1]->offer, PAGODA_OFFER_NONE);
+	pagoda_paging_queue_state(t.queues[NORMAL], &state);
+	KUNIT_EXPECT_EQ(test, (u32)ENODATA, state.error);
+	KUNIT_EXPECT_EQ(test, failed, state.failed);
+	KUNIT_EXPECT_EQ(test, good, state.given);
+
+	KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, good));
+	outs[3] = paging_job(&t, client, t.points[NORMAL], failed, 4);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait_point(outs[3], 0));
+	KUNIT_EXPECT_EQ(test, 3ull, submit_word(t.rig, bo, 0));
+	outs[4] = paging_job(&t, client, t.points[NORMAL], good, 5);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(outs[4], 0));
+	KUNIT_EXPECT_EQ(test, 5ull, submit_word(t.rig, bo, 0));
+	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
+	KUNIT_EXPECT_EQ(test, 5ull, submit_state(client).submitted);
+	KUNIT_EXPECT_EQ(test, 0, t.rig->client->error);
+	xa_erase(&t.rig->client->paging_queues, 1);
+	pagoda_vm_forget(client->vm, bo);
+	pagoda_rig_close(bo);
+	submit_client_end(client);
+	paging_end(&t);
+}
+
 /* Half of VRAM stays what it is: more than is known when a list is accepted. */
 static void paging_pin(struct paging_test *t, bool pin)
 {
@@ -603,6 +682,7 @@ static struct kunit_case paging_queue_cases[] = {
 	KUNIT_CASE(paging_refuses_what_is_offered),
 	KUNIT_CASE(paging_keeps_from_being_offered),
 	KUNIT_CASE(paging_failure_of_one_entry),
+	KUNIT_CASE(paging_failure_cancels_jobs),
 	KUNIT_CASE_SLOW(paging_failure_later),
 	KUNIT_CASE_SLOW(paging_error_later),
 	KUNIT_CASE_SLOW(paging_must_succeed_waits),

@@ -4,6 +4,7 @@
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <drm/drm_syncobj.h>
+#include <pagoda/residency.h>
 
 #include "../drivers/pagoda/vidmm/context.h"
 #include "../drivers/pagoda/vidmm/vm.h"
@@ -216,6 +217,8 @@ static void submit_add_sync(struct pagoda_submit *submit, struct drm_syncobj *sy
 		.point = point,
 		.signal = signal,
 		.chain = signal && point ? dma_fence_chain_alloc() : NULL,
+		.paging = signal ? NULL : pagoda_paging_queue_of(submit->context->vm->client,
+								 syncobj),
 	};
 }
 

@@ -9,6 +9,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
 #include <pagoda/mfence.h>
+#include <pagoda/residency.h>
 #include <pagoda/sync.h>
 #include "ioctl.h"
 
@@ -68,10 +69,13 @@ static int sync_get(struct drm_device *drm, struct drm_file *file,
 			return -ENOMEM;
 	}
 	sync->syncobj = drm_syncobj_find(file, args->handle);
-	if (!pagoda_refuse(drm, !sync->syncobj))
-		return 0;
-	dma_fence_chain_free(sync->chain);
-	return -ENOENT;
+	if (pagoda_refuse(drm, !sync->syncobj)) {
+		dma_fence_chain_free(sync->chain);
+		return -ENOENT;
+	}
+	if (!sync->signal)
+		sync->paging = pagoda_paging_queue_of(file->driver_priv, sync->syncobj);
+	return 0;
 }
 
 static int sync_copy(struct drm_device *drm, const struct drm_pagoda_array *array, u32 index,

@@ -74,6 +74,9 @@ struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidm
 						       struct drm_syncobj *syncobj);
 void pagoda_paging_queue_get(struct pagoda_paging_queue *queue);
 void pagoda_paging_queue_put(struct pagoda_paging_queue *queue);
+struct pagoda_paging_queue *pagoda_paging_queue_of(struct pagoda_client *client,
+						   const struct drm_syncobj *syncobj);
+bool pagoda_paging_queue_failed(struct pagoda_paging_queue *queue, u64 value);
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args);
 void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args);

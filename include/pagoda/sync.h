@@ -29,6 +29,7 @@ struct drm_file;
 struct drm_syncobj;
 struct pagoda_mfence_signal;
 struct pagoda_mfence_wait;
+struct pagoda_paging_queue;
 struct pagoda_payer;
 struct pagoda_vidmm;
 
@@ -39,6 +40,8 @@ struct pagoda_vidmm;
  * @signal: Signalled by the work; else waited for
  * @found: Waited for: @fence is what there was to wait for when it was looked at
  * @fence: That fence, a reference; NULL: it was over
+ * @paging: Waited for: the client's paging queue whose timeline it is, a reference, or NULL
+ * @failed: Found, and what it would say was done is paging that failed
  * @chain: Signalled point: got in advance
  * @value: Fence waited for: its value
  * @promise: Fence signalled: got in advance
@@ -49,6 +52,8 @@ struct pagoda_sync {
 	bool signal;
 	bool found;
 	struct dma_fence *fence;
+	struct pagoda_paging_queue *paging;
+	bool failed;
 	struct dma_fence_chain *chain;
 	struct pagoda_mfence_wait *value;
 	struct pagoda_mfence_signal *promise;
@@ -71,6 +76,7 @@ int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u6
 int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise);
 void pagoda_syncs_put(struct pagoda_syncs *syncs);
 bool pagoda_syncs_look(struct pagoda_syncs *syncs);
+bool pagoda_syncs_failed(const struct pagoda_syncs *syncs);
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs);
 struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index);
 void pagoda_syncs_promise(struct pagoda_syncs *syncs);
@@ -81,12 +87,14 @@ void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence);
  * @entry: In the queue
  * @priority: It is made before those of lower priority; 0 where there is no such thing
  * @syncs: What it waits for and signals; the owner's
+ * @is_paging: What waits for it isn't made, either, if it can't be made
  * @failure: Fence that is signalled if it can't be made
  */
 struct pagoda_deferred_item {
 	struct list_head entry;
 	int priority;
 	struct pagoda_syncs *syncs;
+	bool is_paging;
 	struct dma_fence *failure;
 };
 
@@ -151,6 +159,7 @@ bool pagoda_deferred_is_empty(struct pagoda_deferred *queue);
 int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syncs *syncs);
 void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
 int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most);
+bool pagoda_deferred_is_failed_paging(struct dma_fence *fence);
 void pagoda_deferred_stop(struct pagoda_deferred *queue, int error);
 void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error);
 void pagoda_deferred_kick(struct pagoda_vidmm *vidmm);

@@ -6,7 +6,7 @@
  * do is noticed (pagoda_deferred_kick()); for points that come from elsewhere the
  * worker looks again and again, less and less often.
  */
-#include <linux/dma-fence.h>
+#include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
@@ -19,9 +19,12 @@
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
+/* Flag of the fence of work that could not be made: the work was paging. */
+#define DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
+
 /**
  * pagoda_deferred_prepare() - Get what an item can need
- * @item: Item
+ * @item: Item; says what it is
  * @syncs: What it waits for and signals
  *
  * User space may keep the fence of an item that failed for longer than this module is there:
@@ -35,8 +38,29 @@ int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syn
 	item->failure = dma_fence_allocate_private_stub(ktime_get());
 	if (!item->failure)
 		return -ENOMEM;
+	if (item->is_paging)
+		set_bit(DEFERRED_IS_PAGING, &item->failure->flags);
 	item->syncs = syncs;
 	return 0;
+}
+
+/**
+ * pagoda_deferred_is_failed_paging() - Does a fence say that paging could not be made?
+ * @fence: Fence, or a point of a timeline
+ *
+ * Context: Any.
+ * Return: Whether it does.
+ */
+bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
+{
+	struct dma_fence *stub = dma_fence_get_stub();
+	bool is_stub;
+
+	fence = dma_fence_chain_contained(fence);
+	/* The flag means something else in the fences of others. */
+	is_stub = fence->ops == stub->ops;
+	dma_fence_put(stub);
+	return is_stub && fence->error && test_bit(DEFERRED_IS_PAGING, &fence->flags);
 }
 
 /* The item isn't in the list any more. */

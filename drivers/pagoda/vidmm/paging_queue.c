@@ -154,6 +154,7 @@ static struct paging_request *request_create(struct pagoda_paging_queue *queue,
 	request->make = make;
 	request->flags = args->flags;
 	request->item.priority = queue->priority;
+	request->item.is_paging = true;
 	if (!request_fill(request, args))
 		return request;
 	request_free(request);
@@ -242,6 +243,14 @@ static void request_take_back(struct paging_request *request, int error)
 	}
 }
 
+/* Before the point exists: what waits for it looks when it does. */
+static void paging_queue_note_failure(struct pagoda_paging_queue *queue, u64 value)
+{
+	spin_lock(&queue->failures_lock);
+	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = value;
+	spin_unlock(&queue->failures_lock);
+}
+
 static void request_fail(struct paging_request *request, int error)
 {
 	struct pagoda_paging_queue *queue = request->queue;
@@ -249,6 +258,7 @@ static void request_fail(struct paging_request *request, int error)
 	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
 		       request->value, error);
 	request_settle(request);
+	paging_queue_note_failure(queue, request->value);
 	mutex_lock(&queue->lock);
 	queue->error = error;
 	queue->failed = request->value;
@@ -350,6 +360,7 @@ struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidm
 	}
 	kref_init(&queue->kref);
 	mutex_init(&queue->lock);
+	spin_lock_init(&queue->failures_lock);
 	queue->vidmm = vidmm;
 	queue->client = client;
 	queue->priority = priority;
@@ -387,6 +398,56 @@ void pagoda_paging_queue_get(struct pagoda_paging_queue *queue)
 void pagoda_paging_queue_put(struct pagoda_paging_queue *queue)
 {
 	kref_put(&queue->kref, paging_queue_release);
+}
+
+/**
+ * pagoda_paging_queue_of() - Whose values are the points of a timeline?
+ * @client: Client
+ * @syncobj: Timeline
+ *
+ * Context: May sleep.
+ * Return: The client's paging queue, pagoda_paging_queue_put() it; or NULL.
+ */
+struct pagoda_paging_queue *pagoda_paging_queue_of(struct pagoda_client *client,
+						   const struct drm_syncobj *syncobj)
+{
+	struct pagoda_paging_queue *queue;
+	unsigned long id;
+
+	if (xa_empty(&client->paging_queues))
+		return NULL;
+	mutex_lock(&client->lock);
+	xa_for_each(&client->paging_queues, id, queue)
+		if (queue->syncobj == syncobj)
+			break;
+	if (queue)
+		pagoda_paging_queue_get(queue);
+	mutex_unlock(&client->lock);
+	return queue;
+}
+
+/**
+ * pagoda_paging_queue_failed() - Did the request fail that has a value?
+ * @queue: Paging queue
+ * @value: Value whose point exists
+ *
+ * The timeline itself forgets errors of points that others follow.
+ *
+ * Context: Takes a spinlock.
+ * Return: Whether it did and is one of the last %PAGODA_PAGING_FAILURES.
+ */
+bool pagoda_paging_queue_failed(struct pagoda_paging_queue *queue, u64 value)
+{
+	bool failed = false;
+	u32 i;
+
+	if (!READ_ONCE(queue->nr_failures))
+		return false;
+	spin_lock(&queue->failures_lock);
+	for (i = 0; i < PAGODA_PAGING_FAILURES && !failed; i++)
+		failed = value && queue->failures[i] == value;
+	spin_unlock(&queue->failures_lock);
+	return failed;
 }
 
 /**

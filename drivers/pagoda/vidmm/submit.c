@@ -650,12 +650,21 @@ static struct pagoda_submit *submit_of(struct pagoda_deferred_item *item)
 	return container_of(item, struct pagoda_submit, item);
 }
 
-/* It was accepted: what can't be kept of that costs the context. */
+/*
+ * It was accepted: what can't be kept of that costs the context. Paging that failed was the
+ * client's request: the job would fault, and isn't executed.
+ */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_submit *submit = submit_of(item);
-	int ret = submit_make(submit, false);
+	int ret;
 
+	if (pagoda_syncs_failed(&submit->syncs)) {
+		drm_dbg_driver(queue->vidmm->drm,
+			       "a job is cancelled: the paging it waits for failed\n");
+		return -ECANCELED;
+	}
+	ret = submit_make(submit, false);
 	if (ret)
 		pagoda_context_give_up(submit->context);
 	return ret;
@@ -700,7 +709,8 @@ static int submit_accept(struct pagoda_submit *submit)
 	ret = submit_charge(submit);
 	if (ret)
 		return ret;
-	if (!pagoda_syncs_look(&submit->syncs) || !pagoda_deferred_is_empty(&context->deferred))
+	if (!pagoda_syncs_look(&submit->syncs) || pagoda_syncs_failed(&submit->syncs) ||
+	    !pagoda_deferred_is_empty(&context->deferred))
 		return submit_defer(submit);
 	ret = submit_make(submit, true);
 	if (!ret)

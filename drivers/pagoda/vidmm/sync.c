@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <drm/drm_syncobj.h>
 #include <pagoda/mfence.h>
+#include <pagoda/residency.h>
 #include <pagoda/sync.h>
 
 static void sync_put(struct pagoda_sync *sync)
@@ -18,6 +19,8 @@ static void sync_put(struct pagoda_sync *sync)
 	dma_fence_chain_free(sync->chain);
 	if (sync->syncobj)
 		drm_syncobj_put(sync->syncobj);
+	if (sync->paging)
+		pagoda_paging_queue_put(sync->paging);
 	if (sync->value)
 		pagoda_mfence_wait_fini(sync->value);
 	kfree(sync->value);
@@ -109,6 +112,9 @@ static bool sync_look(struct pagoda_sync *sync)
 	}
 	sync->fence = fence;
 	sync->found = true;
+	sync->failed = fence && pagoda_deferred_is_failed_paging(fence);
+	if (sync->paging)
+		sync->failed |= pagoda_paging_queue_failed(sync->paging, sync->point);
 	return true;
 }
 
@@ -133,6 +139,22 @@ bool pagoda_syncs_look(struct pagoda_syncs *syncs)
 			all = false;
 	}
 	return all;
+}
+
+/**
+ * pagoda_syncs_failed() - Is what was waited for the paging of a request that failed?
+ * @syncs: List of which pagoda_syncs_look() found all
+ *
+ * Return: Whether an entry is.
+ */
+bool pagoda_syncs_failed(const struct pagoda_syncs *syncs)
+{
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++)
+		if (syncs->list[i].failed)
+			return true;
+	return false;
 }
 
 /**

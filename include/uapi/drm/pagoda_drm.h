@@ -622,7 +622,10 @@ struct drm_pagoda_residency_entry {
  * a second, its point signals with an error (which the syncobj forgets when a later point
  * has signalled), PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT takes back its counts; if it
  * fails for another reason, only the counts of entries that can't be made resident alone,
- * either.
+ * either. A job of the client that waits for the value, or for another point that the request
+ * was given to signal, isn't executed: its fences have the error ECANCELED, and the context
+ * goes on. Jobs know of the last 64 values of a queue that failed; VM_BIND is made all the
+ * same, and values of monitored fences come.
  *
  * What is offered is refused by the call with ENODATA, which puts no client in error. If a
  * request was made with CANT_TRIM_FURTHER the client is in error when it fails, and so it is if
