@@ -3,6 +3,7 @@
  * The GPU's engine: what each operation does, and what it refuses.
  */
 #include <linux/random.h>
+#include <linux/sizes.h>
 
 #include "coverage.h"
 #include "engine_helpers.h"
@@ -452,6 +453,61 @@ static void engine_failure_test(struct kunit *test)
 	}
 }
 
+/* Runs what is in the buffer, told to stop once @stop isn't zero any more. */
+static void engine_expect_stop(struct kunit *test, struct engine_fixture *fix, u32 kind,
+			       const u8 *stop, u32 offset)
+{
+	u32 queue = kind == PAGODA_ENGINE_QUEUE_EXEC ? VIRTIO_PAGODA_QUEUE_EXEC0 :
+						       VIRTIO_PAGODA_QUEUE_PAGING;
+	struct pagoda_engine_run run;
+
+	pagoda_engine_run_init(&run, kind, queue, 1);
+	run.buffer = fix->buffer;
+	run.size = fix->size;
+	run.stop = (const bool *)stop;
+	fix->size = 0;
+	KUNIT_EXPECT_EQ(test, pagoda_engine_execute(&fix->engine, &run), PAGODA_ENGINE_STOPPED);
+	KUNIT_EXPECT_EQ(test, run.offset, offset);
+	KUNIT_EXPECT_EQ(test, run.packets, !!offset);
+	KUNIT_EXPECT_EQ(test, run.fault.reason, VIRTIO_PAGODA_FAULT_NONE);
+}
+
+/* An execution queue stops in the middle of a packet, the paging queue behind it. */
+static void engine_stop_test(struct kunit *test)
+{
+	static const u32 kinds[] = { PAGODA_ENGINE_QUEUE_EXEC, PAGODA_ENGINE_QUEUE_PAGING };
+	const struct engine_side src = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM };
+	const struct engine_side dst = { VIRTIO_PAGODA_SEGMENT_VRAM, 3 * SZ_1M };
+	struct engine_fixture *fix = test->priv;
+	u8 *vram = engine_alloc(test, SZ_8M);
+	u32 i, size;
+
+	fix->engine.vram = vram;
+	fix->engine.vram_size = SZ_8M;
+	fix->engine.nr_invalid = 0;
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		bool whole = kinds[i] == PAGODA_ENGINE_QUEUE_PAGING;
+
+		memset(vram, 0, SZ_8M);
+		engine_add_fill(fix, 0, 3 * SZ_1M, 0x01010101);
+		size = fix->size;
+		engine_add_fill(fix, 3 * SZ_1M, ENGINE_PAGE, 0x01010101);
+		engine_expect_stop(test, fix, kinds[i], vram, whole ? size : 0);
+		KUNIT_EXPECT_EQ(test, vram[SZ_1M - 1], 1);
+		KUNIT_EXPECT_EQ(test, vram[3 * SZ_1M - 1], whole);
+		KUNIT_EXPECT_EQ(test, vram[3 * SZ_1M], 0);
+
+		memset(vram, 1, 3 * SZ_1M);
+		engine_add_transfer(fix, 3 * SZ_1M, &src, &dst);
+		size = fix->size;
+		engine_add_fill(fix, 6 * SZ_1M, ENGINE_PAGE, 0x01010101);
+		engine_expect_stop(test, fix, kinds[i], vram + 3 * SZ_1M, whole ? size : 0);
+		KUNIT_EXPECT_EQ(test, vram[4 * SZ_1M - 1], 1);
+		KUNIT_EXPECT_EQ(test, vram[6 * SZ_1M - 1], whole);
+		KUNIT_EXPECT_EQ(test, vram[6 * SZ_1M], 0);
+	}
+}
+
 static int engine_test_init(struct kunit *test)
 {
 	test->priv = engine_fixture_init(test);
@@ -477,6 +533,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(engine_physical_test),
 	KUNIT_CASE(engine_signal_test),
 	KUNIT_CASE(engine_failure_test),
+	KUNIT_CASE(engine_stop_test),
 	{}
 };
 

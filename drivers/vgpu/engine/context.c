@@ -61,11 +61,11 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 	u64 left = le64_to_cpu(init->size) >> exec->half;
 	struct pagoda_cursor cursor;
 	bool first = true;
-	u32 reason;
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
 	pagoda_engine_cursor_init(&cursor, &init->dst, pagoda_context_runs(init),
 				  exec->run->spans, left, VIRTIO_PAGODA_ACCESS_WRITE);
-	while (left) {
+	while (left && !reason) {
 		u64 size;
 
 		if (!cursor.here_size) {
@@ -81,9 +81,9 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 		cursor.here += size;
 		cursor.here_size -= size;
 		left -= size;
-		pagoda_progress(exec, size);
+		reason = pagoda_progress(exec, size);
 	}
-	return VIRTIO_PAGODA_FAULT_NONE;
+	return reason;
 }
 
 static const u8 *pagoda_update_data(const struct virtio_pagoda_update_context_allocation *update)

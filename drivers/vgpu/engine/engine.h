@@ -290,8 +290,8 @@ struct pagoda_engine_run {
 	/** @start: Offset of the first packet to execute. */
 	u32 start;
 	/**
-	 * @stop: Read between packets; true ends the run there. Commands also end in the
-	 * middle. May be NULL.
+	 * @stop: Read between packets; true ends the run there. Commands and what an
+	 * execution queue has of packets also end in the middle. May be NULL.
 	 */
 	const bool *stop;
 	/** @stop_at: Test: stop before this packet of the buffer. */

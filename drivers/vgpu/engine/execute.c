@@ -460,8 +460,9 @@ static bool pagoda_run_is_job(const struct pagoda_exec *exec)
  * @run: Buffer and circumstances; receives how far it came and why not further
  *
  * Packets are executed in order. One that is refused has no effect at all;
- * only a failure of the device, and an aperture page that another queue
- * remaps while it is being copied, stop a packet halfway.
+ * only a failure of the device, an aperture page that another queue remaps
+ * while it is being copied, and @run->stop on an execution queue stop a packet
+ * halfway.
  *
  * So are the commands of a job, but what they access is found out when they do, so
  * that one may stop halfway. Its registers are saved however it ends.

@@ -46,18 +46,20 @@ void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern)
 		memcpy(here + size - 4, &word, 4);
 }
 
-static void pagoda_fill_range(struct pagoda_exec *exec, u64 address, u64 size, u32 pattern)
+static u32 pagoda_fill_range(struct pagoda_exec *exec, u64 address, u64 size, u32 pattern)
 {
 	u8 *here = exec->engine->vram + address;
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
-	while (size) {
+	while (size && !reason) {
 		u32 chunk = min_t(u64, size, PAGODA_CHUNK);
 
 		pagoda_engine_fill_words(here, chunk, pattern);
 		here += chunk;
 		size -= chunk;
-		pagoda_progress(exec, chunk);
+		reason = pagoda_progress(exec, chunk);
 	}
+	return reason;
 }
 
 /* For nobody's packet: pages of VRAM, when nothing executes. */
@@ -90,8 +92,8 @@ u32 pagoda_engine_fill_execute(struct pagoda_exec *exec, const void *packet)
 	const struct virtio_pagoda_fill *fill = packet;
 	u64 size = ALIGN_DOWN(le64_to_cpu(fill->size) >> exec->half, 4);
 
-	pagoda_fill_range(exec, le64_to_cpu(fill->address), size, le32_to_cpu(fill->pattern));
-	return VIRTIO_PAGODA_FAULT_NONE;
+	return pagoda_fill_range(exec, le64_to_cpu(fill->address), size,
+				 le32_to_cpu(fill->pattern));
 }
 
 u32 pagoda_engine_discard_validate(struct pagoda_exec *exec, const void *packet)
@@ -115,7 +117,7 @@ u32 pagoda_engine_discard_execute(struct pagoda_exec *exec, const void *packet)
 	const struct virtio_pagoda_discard_content *discard = packet;
 	u64 size = ALIGN_DOWN(le64_to_cpu(discard->size) >> exec->half, 4);
 
-	if (READ_ONCE(exec->engine->poison_discarded))
-		pagoda_fill_range(exec, le64_to_cpu(discard->address), size, PAGODA_ENGINE_POISON);
-	return VIRTIO_PAGODA_FAULT_NONE;
+	if (!READ_ONCE(exec->engine->poison_discarded))
+		return VIRTIO_PAGODA_FAULT_NONE;
+	return pagoda_fill_range(exec, le64_to_cpu(discard->address), size, PAGODA_ENGINE_POISON);
 }

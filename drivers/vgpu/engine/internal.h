@@ -388,15 +388,20 @@ static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 		memmove(dst, src, size);
 }
 
-/* Counts work done and lets others run now and then. */
-static inline void pagoda_progress(struct pagoda_exec *exec, u32 bytes)
+/*
+ * Counts work done, lets others run now and then, and hears then whether to stop: an
+ * execution queue does so in the middle of a packet, the paging queue behind it.
+ */
+static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 {
 	exec->run->bytes += bytes;
 	exec->since += bytes;
-	if (exec->since >= PAGODA_CHUNK) {
-		exec->since = 0;
-		pagoda_shim_yield();
-	}
+	if (exec->since < PAGODA_CHUNK)
+		return VIRTIO_PAGODA_FAULT_NONE;
+	exec->since = 0;
+	pagoda_shim_yield();
+	return exec->run->kind == PAGODA_ENGINE_QUEUE_EXEC && pagoda_stopped(exec) ?
+	       PAGODA_STOPPED : VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /*

@@ -220,8 +220,9 @@ static void pagoda_view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 static u32 pagoda_view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 			     struct pagoda_cursor *cursor, u64 left)
 {
-	while (left) {
-		u32 reason;
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	while (left && !reason) {
 		u64 size;
 
 		if (!cursor->here_size) {
@@ -234,9 +235,9 @@ static u32 pagoda_view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 		cursor->here += size;
 		cursor->here_size -= size;
 		left -= size;
-		pagoda_progress(exec, size);
+		reason = pagoda_progress(exec, size);
 	}
-	return VIRTIO_PAGODA_FAULT_NONE;
+	return reason;
 }
 
 /*

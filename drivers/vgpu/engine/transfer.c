@@ -174,9 +174,9 @@ u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet
 static u32 pagoda_transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
 				struct pagoda_cursor *dst, u64 left)
 {
-	u32 reason;
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
-	while (left) {
+	while (left && !reason) {
 		u64 size;
 
 		if (!src->here_size) {
@@ -197,9 +197,9 @@ static u32 pagoda_transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *
 		dst->here += size;
 		dst->here_size -= size;
 		left -= size;
-		pagoda_progress(exec, size);
+		reason = pagoda_progress(exec, size);
 	}
-	return VIRTIO_PAGODA_FAULT_NONE;
+	return reason;
 }
 
 u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
