@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What the driver believes of what a device says, and what not. */
 #include <kunit/test.h>
+#include <linux/gfp.h>
+#include <linux/io.h>
 #include <linux/sizes.h>
 #include <linux/virtio_config.h>
 
@@ -411,6 +413,41 @@ static void pagoda_virtio_extents(struct kunit *test)
 						     &refusal));
 }
 
+static void pagoda_expect_memory(struct kunit *test, const struct pagoda_extent *list, u32 count,
+				 bool in_kernel, bool good)
+{
+	struct pagoda_refusal refusal = {};
+
+	KUNIT_EXPECT_EQ(test, good ? 0 : -EINVAL,
+			pagoda_extents_check_memory(list, count, in_kernel, "CPU window",
+						    &refusal));
+	KUNIT_EXPECT_EQ(test, good, !refusal.field);
+	KUNIT_EXPECT_EQ(test, good ? 0 : count - 1, refusal.value);
+}
+
+/* Memory of the machine is VRAM of the GPU in the kernel only, and nothing else is. */
+static void pagoda_virtio_extents_memory(struct kunit *test)
+{
+	unsigned long address = __get_free_pages(GFP_KERNEL, 1);
+	struct pagoda_extent list[2];
+
+	KUNIT_ASSERT_NE(test, 0, address);
+	list[0] = (struct pagoda_extent) { .address = 1ull << 45, .size = PAGODA_PAGES(2) };
+	list[1] = (struct pagoda_extent) {
+		.address = virt_to_phys((void *)address),
+		.offset = PAGODA_PAGES(2),
+		.size = PAGODA_PAGES(2),
+	};
+	pagoda_expect_memory(test, list, 1, false, true);
+	pagoda_expect_memory(test, list, 2, false, false);
+	pagoda_expect_memory(test, &list[1], 1, true, true);
+	pagoda_expect_memory(test, list, 1, true, false);
+	/* From the machine's memory on to where there is none. */
+	list[1].size = (1ull << 45) - list[1].address;
+	pagoda_expect_memory(test, &list[1], 1, true, false);
+	free_pages(address, 1);
+}
+
 #define PAGODA_TEST_SEQNO	77
 #define PAGODA_TEST_SIZE	256
 
@@ -662,6 +699,7 @@ static struct kunit_case pagoda_virtio_cases[] = {
 	KUNIT_CASE(pagoda_virtio_config_levels),
 	KUNIT_CASE(pagoda_virtio_features),
 	KUNIT_CASE_PARAM(pagoda_virtio_extents, pagoda_extents_gen_params),
+	KUNIT_CASE(pagoda_virtio_extents_memory),
 	KUNIT_CASE(pagoda_virtio_completion_good),
 	KUNIT_CASE(pagoda_virtio_completion_execute),
 	KUNIT_CASE(pagoda_virtio_completion_lengths),

@@ -5,8 +5,11 @@
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
+#include <linux/ioport.h>
 #include <linux/kernel.h>
 #include <linux/log2.h>
+#include <linux/memory_hotplug.h>
+#include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sizes.h>
 #include <linux/virtio_config.h>
@@ -361,6 +364,64 @@ int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, 
 	}
 	if (covered != size)
 		return pagoda_refuse(refusal, name, covered, "bytes covered, not all there is");
+	return 0;
+}
+
+/* Every page of the extent has a struct page. */
+static bool pagoda_extent_is_known(const struct pagoda_extent *extent)
+{
+	unsigned long pfn = PHYS_PFN(extent->address);
+	unsigned long end = pfn + (extent->size >> PAGE_SHIFT);
+
+	while (pfn < end && pfn_valid(pfn))
+		pfn++;
+	return pfn == end;
+}
+
+/* No page of the extent is memory that the kernel runs from or gives out. */
+static bool pagoda_extent_is_foreign(const struct pagoda_extent *extent)
+{
+	unsigned long pfn = PHYS_PFN(extent->address);
+	unsigned long end = pfn + (extent->size >> PAGE_SHIFT);
+
+	if (region_intersects(extent->address, extent->size, IORESOURCE_SYSTEM_RAM,
+			      IORES_DESC_NONE) != REGION_DISJOINT)
+		return false;
+	/* Not all memory is a resource; what is reserved may be a hole next to memory. */
+	for (; pfn < end; pfn++) {
+		struct page *page = pfn_to_online_page(pfn);
+
+		if (page && !PageReserved(page))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * pagoda_extents_check_memory() - Check what a list that the CPU reaches is made of
+ * @extents: List that pagoda_extents_check_window() accepted
+ * @count: Its entries
+ * @in_kernel: The device is a module of this kernel, whose VRAM is pages of the kernel;
+ *	any other device has memory of its own, or it would get at the machine's in spite
+ *	of an IOMMU
+ * @name: What it is a list of
+ * @refusal: Receives what is wrong, with the entry's number
+ *
+ * Context: may sleep.
+ * Return: 0, or -EINVAL with @refusal filled.
+ */
+int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, bool in_kernel,
+				const char *name, struct pagoda_refusal *refusal)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (in_kernel && !pagoda_extent_is_known(&extents[i]))
+			return pagoda_refuse(refusal, name, i, "entry with pages that are missing");
+		if (!in_kernel && !pagoda_extent_is_foreign(&extents[i]))
+			return pagoda_refuse(refusal, name, i, "entry in memory of the machine");
+		cond_resched();
+	}
 	return 0;
 }
 

@@ -44,6 +44,8 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 			struct pagoda_refusal *refusal);
 int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count,
 				u64 size, const char *name, struct pagoda_refusal *refusal);
+int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, bool in_kernel,
+				const char *name, struct pagoda_refusal *refusal);
 int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
 				 u64 vram_size, struct pagoda_refusal *refusal);
 enum pagoda_outcome

@@ -6,7 +6,9 @@
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/platform_device.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
@@ -187,6 +189,29 @@ int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 	return ret;
 }
 
+/* Is the device a module of this kernel? The kernel named its parent, not the device. */
+static bool pagoda_virtio_is_in_kernel(struct pagoda_virtio *virtio)
+{
+	struct device *parent = virtio->vdev->dev.parent;
+
+	return dev_is_platform(parent) && strstarts(dev_name(parent), "pagoda-vgpu");
+}
+
+static int pagoda_virtio_check_memory(struct pagoda_virtio *virtio,
+				      const struct pagoda_config_counts *counts,
+				      struct pagoda_refusal *refusal)
+{
+	bool in_kernel = pagoda_virtio_is_in_kernel(virtio);
+	int ret;
+
+	ret = pagoda_extents_check_memory(virtio->window, counts->window, in_kernel, "CPU window",
+					  refusal);
+	if (ret)
+		return ret;
+	return pagoda_extents_check_memory(virtio->swizzling, counts->swizzling, in_kernel,
+					   "swizzling ranges", refusal);
+}
+
 static int pagoda_virtio_check_extents(struct pagoda_virtio *virtio,
 				       const struct pagoda_config_counts *counts)
 {
@@ -203,6 +228,8 @@ static int pagoda_virtio_check_extents(struct pagoda_virtio *virtio,
 		ret = pagoda_extents_check_window(virtio->swizzling, counts->swizzling,
 						  info->swizzling_bytes * info->swizzling_ranges,
 						  "swizzling ranges", &refusal);
+	if (!ret)
+		ret = pagoda_virtio_check_memory(virtio, counts, &refusal);
 	return ret ? pagoda_virtio_refuse(virtio, &refusal, ret) : 0;
 }
 

@@ -541,7 +541,8 @@ struct virtio_pagoda_answer {
 
 /**
  * struct virtio_pagoda_extent - An entry of an extent list
- * @address: WINDOW, SWIZZLING: physical address of CPU-reachable memory.
+ * @address: WINDOW, SWIZZLING: physical address of CPU-reachable memory. Not memory of
+ *	the machine, unless the device is a part of the kernel that the driver runs in.
  *	INVALID: 0
  * @offset: First byte of VRAM it stands for; SWIZZLING: first byte of all the
  *	windows, one after another, range 0 first
