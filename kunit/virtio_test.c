@@ -339,6 +339,7 @@ static void pagoda_virtio_features(struct kunit *test)
 		{ PAGODA_OP_BIT(UNMAP_APERTURE_SEGMENT), "UNMAP_APERTURE_SEGMENT" },
 		{ PAGODA_OP_BIT(SIGNAL_MONITORED_FENCE), "SIGNAL_MONITORED_FENCE" },
 		{ PAGODA_OP_BIT(NOTIFY_ALLOC), "NOTIFY_ALLOC" },
+		{ BIT_ULL(VIRTIO_PAGODA_F_COHERENT), "COHERENT" },
 	};
 	u64 all = pagoda_test_features();
 	struct pagoda_refusal refusal = {};

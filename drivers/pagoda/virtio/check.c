@@ -95,6 +95,11 @@ int pagoda_features_check(u64 features, struct pagoda_refusal *refusal)
 		pagoda_refuse(refusal, "MAP_APERTURE_SEGMENT", features, "feature missing");
 		return -ENODEV;
 	}
+	/* System memory is cached, and its caches are never flushed for the device. */
+	if (!(features & PAGODA_F_BIT(COHERENT))) {
+		pagoda_refuse(refusal, "COHERENT", features, "feature missing");
+		return -ENODEV;
+	}
 	return 0;
 }
 

@@ -96,7 +96,11 @@ enum virtio_pagoda_opcode {
  * preserved of it, when the device lost its power before.
  */
 #define VIRTIO_PAGODA_F_VRAM_ZEROED	51
-/** VIRTIO_PAGODA_F_COHERENT: the device snoops CPU caches where a mapping asks. */
+/**
+ * VIRTIO_PAGODA_F_COHERENT: the device snoops CPU caches where a mapping asks, and always
+ * when it reaches tables and runs. The driver refuses a device without it: it doesn't flush
+ * caches.
+ */
 #define VIRTIO_PAGODA_F_COHERENT	52
 /**
  * VIRTIO_PAGODA_F_DUAL_PTE: level-1 entries hold a 4 KiB and a 64 KiB table. A device

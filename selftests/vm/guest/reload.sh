@@ -94,7 +94,7 @@ others=$#
 # shellcheck disable=SC2086
 set -- $REFUSED
 echo "TAP version 13"
-echo "1..$((3 + $# + others))"
+echo "1..$((4 + $# + others))"
 reload pagoda_vgpu pagoda 10; result $? reload.device_first
 reload pagoda pagoda_vgpu 10; result $? reload.driver_first
 for cell in $RELOADED; do
@@ -110,3 +110,5 @@ for claim in $UNBOUND; do
 	unbound "$claim"; result $? "unbound.$claim"
 done
 unbound features:0 TRANSFER; result $? unbound.features
+# All but VIRTIO_PAGODA_F_COHERENT.
+unbound features:0x1ec0000007fffff COHERENT; result $? unbound.coherent
