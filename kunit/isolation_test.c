@@ -120,10 +120,62 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+#define HERE	SZ_4M
+
+/*
+ * An allocation that a VM shows and no list has comes to VRAM, and its copy is given up: a job that
+ * reads by its address doesn't find what the memory held before.
+ */
+static void isolation_lost_and_bound(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = {
+		.no_window = true,
+		.engines = true,
+		.mode = test->param_value,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *shown = pagoda_rig_bo(rig, 3, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_bo *out = submit_private(client, 3, SUBMIT_APERTURE, HERE + SZ_2M);
+	struct pagoda_bo *before = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES / 2, CPU, SUBMIT_VRAM,
+						 0);
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, shown, HERE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shown));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(shown));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(before));
+	pagoda_rig_write(rig, before, 1);
+	pagoda_rig_close(before);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle(rig);
+
+	/* Refused as often as the device is asked. */
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shown));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(shown->lost));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(client->vm));
+	pagoda_reset_wait(rig->vidmm);
+	submit_copy(client, HERE, HERE + SZ_2M, 3 * PAGE_SIZE);
+	submit_job(client, NULL);
+	submit_wait(client);
+	PAGODA_PROVES(C200);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, out));
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	pagoda_vm_forget(client->vm, shown);
+	pagoda_vm_forget(client->vm, out);
+	pagoda_rig_close(shown);
+	pagoda_rig_close(out);
+	submit_client_end(client);
+}
+
 static struct kunit_case isolation_cases[] = {
 	KUNIT_CASE_PARAM(isolation_tables, pagoda_rig_modes),
 	KUNIT_CASE(isolation_save_area),
 	KUNIT_CASE_PARAM(isolation_lost_and_swapped, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(isolation_lost_and_bound, pagoda_rig_modes),
 	{}
 };
 

@@ -73,9 +73,19 @@ static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
 	}
 }
 
+/*
+ * Do page tables show an allocation to jobs that don't list it? What is listed, required or private
+ * is cleared before a job runs; for the rest the mapping is as wrong as one that was lost.
+ */
+static bool stream_shows(const struct pagoda_bo *bo)
+{
+	return !bo->imported && !bo->private_to && !list_empty_careful(&bo->ttm.base.gpuva.list);
+}
+
 static void stream_lost_content(struct stream_loss *loss, struct pagoda_bo *bo)
 {
 	pagoda_bo_mark_lost(bo);
+	loss->mappings |= stream_shows(bo);
 	if (loss->aborts)
 		atomic64_inc(&loss->vidmm->aborts);
 	/* Pairs with pagoda_lost_mark(). */
