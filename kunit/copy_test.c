@@ -159,6 +159,23 @@ static void copy_takes_the_word(struct kunit *test)
 	copy_end(&t);
 }
 
+/* Another client may have written it: the word of one client isn't enough. */
+static void copy_shared_is_written(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	copy_keep(&t);
+	pagoda_copy_shared(t.bo);
+	pagoda_rig_write(t.rig, t.bo, 2);
+	copy_expect(&t, true, 2);
+	/* And later, too. */
+	copy_bring(&t);
+	KUNIT_EXPECT_NULL(test, t.bo->copy);
+	pagoda_rig_write(t.rig, t.bo, 3);
+	copy_expect(&t, true, 3);
+	copy_end(&t);
+}
+
 /* Made resident again where it is, unused: what was said then still holds. */
 static void copy_stays(struct kunit *test)
 {
@@ -406,6 +423,7 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_saves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_saves_in_aperture, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_takes_the_word, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_shared_is_written, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_stays, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_leaves_first, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_put_back, pagoda_rig_mmu_modes),

@@ -475,6 +475,34 @@ TEST_F(prime, fences_are_imported)
 	close(theirs);
 }
 
+/* One client's word that it didn't write costs nothing of what another client's job did. */
+TEST_F(prime, not_written_by_others)
+{
+	uint32_t queue, syncobj, handle, theirs;
+	struct client other;
+	uint64_t value;
+	int dma_buf;
+
+	ASSERT_EQ(0, client_open(&other, self->other, 0));
+	ASSERT_EQ(0, pagoda_paging_queue_create(self->fd, 0, &queue, &syncobj));
+	ASSERT_EQ(0, pagoda_create(self->fd, self->size, CPU, BOTH, &handle));
+	dma_buf = prime_export(self->fd, handle);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, prime_write(dma_buf, self->size, 0, 1));
+	ASSERT_EQ(0, prime_import(self->other, dma_buf, &theirs));
+	ASSERT_EQ(0, client_map(&other, 0, theirs, self->size));
+	ASSERT_EQ(0, pagoda_list_add(self->fd, queue, &handle, 1, 0, &value, NULL));
+	ASSERT_EQ(0, value ? pagoda_syncobj_wait(self->fd, syncobj, value, 10 * PAGODA_SEC) : 0);
+	pagoda_store(&other.program, client_data(&other, 0), 2);
+	EXPECT_EQ(0, share_run(&other, theirs, IMPLICIT | WRITE));
+	ASSERT_EQ(0, pagoda_list_remove(self->fd, queue, &handle, 1,
+					DRM_PAGODA_EVICT_NOT_WRITTEN_TO, &value));
+	ASSERT_EQ(0, value ? pagoda_syncobj_wait(self->fd, syncobj, value, 10 * PAGODA_SEC) : 0);
+	EXPECT_EQ(2, prime_read(dma_buf, self->size, 0));
+	close(dma_buf);
+	client_close(&other);
+}
+
 /* --- DRM's global names ---------------------------------------------------------------------- */
 
 static int flink(int fd, uint32_t handle, uint32_t *name)

@@ -608,6 +608,9 @@ static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
 	}
 	if (bo->imported)
 		bo_set_client(bo, file->driver_priv);
+	/* This handle is counted. */
+	if (READ_ONCE(obj->handle_count) > 1)
+		pagoda_copy_shared(bo);
 	return 0;
 }
 

@@ -117,6 +117,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM; the same
  * @opened: Has a handle; the same, kept for what is private only
  * @had_handle: Has or had one; as @opened
+ * @handed_out: Has or had several handles, which other clients may have; pagoda_victims.lock
  * @offer: Rank as what is offered, %PAGODA_OFFER_NONE = it isn't; the same
  * @decommit: Offered with its pages in system memory; the same
  * @discarded: Its content was dropped since it was offered; the same
@@ -185,6 +186,7 @@ struct pagoda_bo {
 	u32 priority;
 	bool opened;
 	bool had_handle;
+	bool handed_out;
 	enum pagoda_offer offer;
 	bool decommit;
 	bool discarded;

@@ -18,7 +18,9 @@
  *	it leaves the last list, said to be unwritten	clean: until it is used or made
  *							resident again, it leaves without a copy
  *
- * What the GPU writes in spite of that is gone when it leaves, as with WDDM.
+ * What the GPU writes in spite of that is gone when it leaves, as with WDDM: the client that says
+ * so is the one whose content it is. Of an allocation that several clients have handles of no
+ * client knows what the others' jobs wrote, so it has no copies.
  *
  * A copy is an object of TTM's own around the pages: TTM frees them when what reads them is
  * through, and takes them before all others' when too many pages are in use. Where memory is
@@ -178,7 +180,8 @@ static void copy_begin(struct pagoda_bo *bo)
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
 	return READ_ONCE(bo->keeps_copy) && atomic_read(&bo->required) && !bo->layout.tiling &&
-	       !bo->imported && bo->ttm.type == ttm_bo_type_device && !READ_ONCE(bo->unclean);
+	       !bo->imported && !READ_ONCE(bo->handed_out) && bo->ttm.type == ttm_bo_type_device &&
+	       !READ_ONCE(bo->unclean);
 }
 
 /**
@@ -487,6 +490,22 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 }
 
 /**
+ * pagoda_copy_shared() - Another client may use an allocation from now on
+ * @bo: Allocation
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_copy_shared(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	WRITE_ONCE(bo->handed_out, true);
+	copy_set_written(bo);
+	spin_unlock(&victims->lock);
+}
+
+/**
  * pagoda_copy_required() - An allocation got on a client's list
  * @bo: Allocation, counted in &pagoda_bo.required
  *
@@ -517,7 +536,7 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 
 	spin_lock(&victims->lock);
 	WRITE_ONCE(bo->keeps_copy, unwritten);
-	if (!unwritten)
+	if (!unwritten || bo->handed_out)
 		copy_set_written(bo);
 	else if (!bo->written && !atomic_read(&bo->required))
 		copy_set_clean(bo, true);

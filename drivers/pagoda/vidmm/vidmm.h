@@ -207,6 +207,7 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo);
 void pagoda_copy_settle(struct pagoda_bo *bo);
 void pagoda_copy_moved(struct pagoda_bo *bo);
 void pagoda_copy_used(struct pagoda_bo *bo);
+void pagoda_copy_shared(struct pagoda_bo *bo);
 void pagoda_copy_written(struct pagoda_bo *bo);
 void pagoda_copy_required(struct pagoda_bo *bo);
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
