@@ -153,6 +153,36 @@ static void move_pieces(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* What is written through an address that was unmapped is found, once, and told. */
+static void move_finds_stray_writes(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, APERTURE, 0);
+	u64 *page = page_address(rig->vidmm->dummy.mem.page);
+	u64 found = rig->vidmm->dummy.found;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, found, rig->vidmm->dummy.found);
+	/* The device's flushes write elsewhere. */
+	KUNIT_EXPECT_NE(test, rig->vidmm->dummy.mem.address, rig->vidmm->dummy.flush.address);
+	page[7] = 0x1234;
+	PAGODA_PROVES(C59);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_EQ(test, found + 1, rig->vidmm->dummy.found);
+	KUNIT_EXPECT_EQ(test, 7 * sizeof(u64), rig->vidmm->dummy.offset);
+	KUNIT_EXPECT_EQ(test, 0x1234, rig->vidmm->dummy.value);
+	/* The page of an allocation that is freed. */
+	page[0] = 1;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_close(bo);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, found + 2, rig->vidmm->dummy.found);
+	KUNIT_EXPECT_EQ(test, 0, page[0]);
+}
+
 /* In the order of execution, a started transfer ends before the next starts. */
 static void expect_transfers_whole(struct kunit *test, struct pagoda_rig *rig)
 {
@@ -521,7 +551,7 @@ static void move_aperture(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first + i,
 								      &address, &generation));
 		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
-				page_to_phys(rig->vidmm->dummy_mem.page));
+				page_to_phys(rig->vidmm->dummy.mem.page));
 	}
 	/* The neighbour stayed. */
 	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, cached->id, 0);
@@ -633,7 +663,7 @@ static void move_undone(struct kunit *test)
 								      map->address + i,
 								      &address, &generation));
 		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
-				page_to_phys(rig->vidmm->dummy_mem.page));
+				page_to_phys(rig->vidmm->dummy.mem.page));
 	}
 	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
@@ -701,6 +731,7 @@ static void move_account(struct kunit *test)
 
 static struct kunit_case move_cases[] = {
 	KUNIT_CASE(move_table_test),
+	KUNIT_CASE_PARAM(move_finds_stray_writes, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(move_round_trip, pagoda_rig_modes),
 	PAGODA_CASE_PARAM_SLOW(move_fragments, pagoda_rig_mmu_modes),
 	PAGODA_CASE_PARAM_SLOW(move_pieces, pagoda_rig_mmu_modes),

@@ -281,7 +281,7 @@ static void notice_flush(struct kunit *test)
 	write = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, plain->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, write);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, write->address),
-			page_to_phys(rig->vidmm->dummy_mem.page));
+			page_to_phys(rig->vidmm->dummy.flush.page));
 	KUNIT_EXPECT_TRUE(test, write > pagoda_rig_find(rig, pagoda_rig_copy_op(rig),
 							plain->id, 0));
 	KUNIT_EXPECT_TRUE(test, write < pagoda_rig_find(rig, VIRTIO_PAGODA_OP_READ_PHYSICAL,

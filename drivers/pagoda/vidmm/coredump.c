@@ -357,6 +357,7 @@ void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer 
 	coredump_own(dump);
 	drm_puts(p, dump->text.data);
 	atomic_set_release(&dump->state, PAGODA_COREDUMP_IDLE);
+	pagoda_dummy_print(vidmm, p);
 }
 
 /**

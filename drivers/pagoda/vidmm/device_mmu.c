@@ -689,7 +689,7 @@ int pagoda_device_mmu_start(struct pagoda_vidmm *vidmm)
 	int ret;
 
 	ret = pagoda_sysmem_map(vidmm, &vidmm->stream.fence_mem, &vidmm->stream.fence_mem.page);
-	return ret ?: pagoda_sysmem_map(vidmm, &vidmm->dummy_mem, &vidmm->dummy_mem.page);
+	return ret ?: pagoda_dummy_map(vidmm);
 }
 
 static void drop_kept_own(struct pagoda_vidmm *vidmm)

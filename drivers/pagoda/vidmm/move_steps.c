@@ -95,8 +95,10 @@ static int move_unmap(struct pagoda_move *m, struct ttm_resource *res)
 	if (!from->bound)
 		return 0;
 	ret = move_op(m, &op);
-	if (!ret && m->txn)
+	if (!ret && m->txn) {
+		pagoda_dummy_inspect(m->vidmm);
 		from->bound = false;
+	}
 	return ret;
 }
 
@@ -244,9 +246,9 @@ static int move_flush_combiner(struct pagoda_move *m)
 		.operation = VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
 		.access_physical = {
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-			.address = m->vidmm->dummy_mem.address,
+			.address = m->vidmm->dummy.flush.address,
 			.size = sizeof(u64),
-			.cpu_pages = &m->vidmm->dummy_mem.page,
+			.cpu_pages = &m->vidmm->dummy.flush.page,
 		},
 	};
 

@@ -29,8 +29,8 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 		.unmap_aperture = {
 			.first_page = from->node.start,
 			.nr_pages = from->node.size,
-			.dummy_page = vidmm->dummy_mem.address,
-			.cpu_pages = &vidmm->dummy_mem.page,
+			.dummy_page = vidmm->dummy.mem.address,
+			.cpu_pages = &vidmm->dummy.mem.page,
 		},
 	};
 }
@@ -135,6 +135,7 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;
 
+	pagoda_dummy_inspect(bo->vidmm);
 	op.allocation = bo->id;
 	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);

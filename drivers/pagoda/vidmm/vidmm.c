@@ -120,7 +120,7 @@ static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidm
 	int ret;
 
 	pagoda_device_mmu_init(vidmm);
-	ret = pagoda_sysmem_alloc(vidmm, &vidmm->dummy_mem);
+	ret = pagoda_dummy_init(vidmm);
 	if (ret)
 		goto err_mmu;
 	ret = pagoda_vram_init(vidmm);
@@ -177,7 +177,7 @@ err_aperture:
 err_vram:
 	pagoda_vram_fini(vidmm);
 err_dummy:
-	pagoda_sysmem_release(vidmm, &vidmm->dummy_mem, pagoda_sysmem_free_page);
+	pagoda_dummy_fini(vidmm);
 err_mmu:
 	pagoda_device_mmu_fini(vidmm);
 	return ret;
@@ -472,7 +472,7 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 	pagoda_journal_fini(&vidmm->journal);
 	vidmm_fini_executor(vidmm);
 	pagoda_swizzle_fini(vidmm);
-	pagoda_sysmem_release(vidmm, &vidmm->dummy_mem, pagoda_sysmem_free_page);
+	pagoda_dummy_fini(vidmm);
 	pagoda_device_mmu_fini(vidmm);
 	ttm_device_fini(&vidmm->ttm);
 	vidmm_free(vidmm);

@@ -311,6 +311,32 @@ struct pagoda_counters {
 	atomic64_t range_steals;
 };
 
+/**
+ * struct pagoda_dummy - What unmapped addresses of the aperture lead to (dummy.c)
+ * @mem: The page; zeros, unless something wrote where it mustn't
+ * @flush: Another one, which WRITE_PHYSICAL writes to
+ * @lock: Protects all below
+ * @found: How often something else than zeros was found
+ * @offset: First byte of that, the last time
+ * @value: And the word there
+ */
+struct pagoda_dummy {
+	struct pagoda_sysmem mem;
+	struct pagoda_sysmem flush;
+	spinlock_t lock;	/* all below */
+	u64 found;
+	u32 offset;
+	u64 value;
+};
+
+struct drm_printer;
+
+int pagoda_dummy_init(struct pagoda_vidmm *vidmm);
+int pagoda_dummy_map(struct pagoda_vidmm *vidmm);
+void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm);
+void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
+
 /* ttm_tt.num_pages is 32 bits wide. */
 #define PAGODA_TT_ORDERS	33
 
@@ -334,7 +360,7 @@ struct pagoda_counters {
  * @scratch_lock: Held by who uses scratch windows outside of moves
  * @transport: Way to the device for control commands, NULL when it is gone
  * @deaf: The device refused to hear of a root it has
- * @dummy_mem: Page behind unmapped aperture addresses
+ * @dummy: Page behind unmapped aperture addresses
  * @bos: Allocations by id, for what is only known by its name; its lock protects
  *	the allocation against going away while it is looked at
  * @next_id: Last allocation id given
@@ -392,7 +418,7 @@ struct pagoda_vidmm {
 	struct mutex scratch_lock;	/* scratch windows outside of moves */
 	struct pagoda_transport *transport;
 	bool deaf;
-	struct pagoda_sysmem dummy_mem;
+	struct pagoda_dummy dummy;
 	struct xarray bos;
 	atomic64_t next_id;
 	struct ida spaces;
