@@ -192,7 +192,7 @@ struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 	vidmm->info = pagoda_kunit_info(test, drm->dev, shape);
 	KUNIT_ASSERT_EQ(test, pagoda_ttm_device_init(&vidmm->ttm, &pagoda_kunit_ttm_funcs, drm->dev,
 						     drm->anon_inode->i_mapping,
-						     drm->vma_offset_manager), 0);
+						     drm->vma_offset_manager, false), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_reserve_plan(vidmm, (u64)shape->reserve << PAGE_SHIFT), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_aperture_init(vidmm), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_vram_init(vidmm), 0);

@@ -345,17 +345,25 @@ static void pagoda_virtio_features(struct kunit *test)
 	struct pagoda_refusal refusal = {};
 	u32 i;
 
-	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, &refusal));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, false, &refusal));
 	for (i = 0; i < ARRAY_SIZE(required); i++) {
 		KUNIT_EXPECT_EQ(test, -ENODEV,
-				pagoda_features_check(all & ~required[i].bit, &refusal));
+				pagoda_features_check(all & ~required[i].bit, false, &refusal));
 		KUNIT_EXPECT_STREQ(test, required[i].name, refusal.field);
 	}
-	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_features_check(all & ~maps, &refusal));
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_features_check(all & ~maps, false, &refusal));
 	all &= ~PAGODA_OP_BIT(MAP_APERTURE_SEGMENT);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, &refusal));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, false, &refusal));
 	all ^= maps;
-	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, &refusal));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, false, &refusal));
+	/* Its addresses are physical ones, and there are others. */
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_features_check(all, true, &refusal));
+	KUNIT_EXPECT_STREQ(test, "ACCESS_PLATFORM", refusal.field);
+	all |= BIT_ULL(VIRTIO_F_ACCESS_PLATFORM);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, true, &refusal));
+	all &= ~BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_features_check(all, false, &refusal));
+	KUNIT_EXPECT_STREQ(test, "COHERENT", refusal.field);
 }
 
 struct pagoda_extents_case {

@@ -114,12 +114,13 @@ static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_opera
 #endif
 
 /**
- * pagoda_ttm_device_init() - ttm_device_init() of any kernel, without flags
+ * pagoda_ttm_device_init() - ttm_device_init() of any kernel
  * @bdev: Zeroed device
  * @funcs: Functions
  * @dev: Device that pages are mapped for
  * @mapping: Address space of mappings of user space
  * @manager: Offsets of them
+ * @dma_alloc: Pages come from the DMA API, which gives what @dev reaches
  *
  * Context: may sleep and allocate.
  * Return: 0 or a negative error code.
@@ -127,12 +128,14 @@ static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_opera
 static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 					 const struct ttm_device_funcs *funcs, struct device *dev,
 					 struct address_space *mapping,
-					 struct drm_vma_offset_manager *manager)
+					 struct drm_vma_offset_manager *manager,
+					 bool dma_alloc)
 {
 #ifdef PAGODA_HAVE_TTM_ALLOC_FLAGS
-	return ttm_device_init(bdev, funcs, dev, mapping, manager, 0);
+	return ttm_device_init(bdev, funcs, dev, mapping, manager,
+			       dma_alloc ? TTM_ALLOCATION_POOL_USE_DMA_ALLOC : 0);
 #else
-	return ttm_device_init(bdev, funcs, dev, mapping, manager, false, false);
+	return ttm_device_init(bdev, funcs, dev, mapping, manager, dma_alloc, false);
 #endif
 }
 

@@ -22,7 +22,9 @@ COLUMNS = [(mmu, visible) for mmu in ("0", "1") for visible in ("all", "none")]
 BASE = "gpu_physical.mmu0.some"
 # Devices unlike the default one, each with the programs that use page tables and move memory most.
 OPTIONS = ("gpu_physical.mmu0.all.dual_pte=1", "gpu_virtual.mmu0.all.cache_invalid=1",
-           "gpu_virtual.mmu0.all.pt_levels=2", "cpu_virtual.mmu0.all.pt_levels=5")
+           "gpu_virtual.mmu0.all.pt_levels=2", "cpu_virtual.mmu0.all.pt_levels=5",
+           # Machines of steps with these have memory that this one doesn't reach.
+           "gpu_physical.mmu0.all.misconfigure=system_address_bits:32")
 SHORT = ("residency_test", "evict_test", "bind_test", "bind_queue_test", "submit_test", "fence_test")
 SANITIZED = "gpu_virtual.mmu1.some.pt_levels=4"
 # The rest of SHORT runs on four processors there.

@@ -123,6 +123,7 @@ pressure*)
 	planned_programs
 	tools
 	[[ $step != selftests* ]] || vm+=(--extra vgem)
+	[[ $step != selftests-share && $step != selftests-options ]] || vm+=(--memory 6G)
 	run_step --env "SOAK_SECONDS=${SOAK_SECONDS:-20}"
 	;;
 esac

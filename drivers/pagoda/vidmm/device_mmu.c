@@ -623,18 +623,15 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
  */
 int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
-	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	struct device *dev = vidmm->info->dma_dev;
+	struct page *page;
 	dma_addr_t dma;
 	int ret;
 
+	/* Zeroed, and where the device reaches it: a page that the DMA API bounces is another. */
+	page = dma_alloc_pages(vidmm->info->dma_dev, PAGE_SIZE, &dma, DMA_BIDIRECTIONAL,
+			       GFP_KERNEL);
 	if (!page)
 		return -ENOMEM;
-	dma = dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	if (dma_mapping_error(dev, dma)) {
-		__free_page(page);
-		return -ENOMEM;
-	}
 	ret = pagoda_sysmem_reserve(vidmm, mem, dma, 1);
 	mem->page = page;
 	if (ret)
@@ -651,8 +648,7 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
  */
 void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
-	dma_unmap_page(vidmm->info->dma_dev, mem->dma, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	__free_page(mem->page);
+	dma_free_pages(vidmm->info->dma_dev, PAGE_SIZE, mem->page, mem->dma, DMA_BIDIRECTIONAL);
 }
 
 /* ---- The whole ------------------------------------------------------------- */

@@ -173,6 +173,10 @@ static int import_check(struct pagoda_vidmm *vidmm, const struct dma_buf *dma_bu
 		drm_dbg_driver(vidmm->drm, "%zu bytes aren't whole pages\n", dma_buf->size);
 		return -EINVAL;
 	}
+	if (vidmm->reaches_part) {
+		drm_dbg_driver(vidmm->drm, "the device doesn't reach all memory\n");
+		return -EOPNOTSUPP;
+	}
 	if (vidmm->executor.mmu) {
 		drm_dbg_driver(vidmm->drm, "the CPU executes, and has no pages of imports\n");
 		return -EOPNOTSUPP;

@@ -100,8 +100,12 @@ int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
  */
 static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
-	struct ttm_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL | __GFP_NOWARN);
+	struct ttm_pool *pool;
 
+	/* The DMA API's go back to it. */
+	if (vidmm->reaches_part)
+		return false;
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL | __GFP_NOWARN);
 	if (!pool || !pagoda_pool_init_private(pool, vidmm->ttm.pool.dev)) {
 		kfree(pool);
 		return false;

@@ -10,6 +10,7 @@
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <drm/drm_cache.h>
 #include <drm/drm_device.h>
 #include <pagoda/transport.h>
 #include <pagoda/virtio.h>
@@ -313,9 +314,11 @@ struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 
 	if (IS_ERR(vidmm))
 		return vidmm;
+	/* Pages that the DMA API bounces would have two contents. */
+	vidmm->reaches_part = drm_need_swiotlb(vidmm->info->system_address_bits);
 	ret = pagoda_ttm_device_init(&vidmm->ttm, &pagoda_ttm_funcs, vidmm->info->dma_dev,
 				     vidmm->drm->anon_inode->i_mapping,
-				     vidmm->drm->vma_offset_manager);
+				     vidmm->drm->vma_offset_manager, vidmm->reaches_part);
 	if (ret)
 		goto err_free;
 	ret = vidmm_init_parts(vidmm, args);

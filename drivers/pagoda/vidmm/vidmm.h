@@ -394,6 +394,7 @@ void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
  * @stats: Counters
  * @nr_populated: Allocations that have pages, by the power of two their number is rounded up to
  *	(pages.c)
+ * @reaches_part: The device doesn't reach all of the machine's memory; constant
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @limits: What clients and users may have at once
  * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
@@ -446,6 +447,7 @@ struct pagoda_vidmm {
 	struct pagoda_listeners listeners;
 	struct pagoda_counters stats;
 	atomic_t nr_populated[PAGODA_TT_ORDERS];
+	bool reaches_part;
 	u64 pin_limit;
 	struct pagoda_limits limits;
 #ifdef CONFIG_DRM_PAGODA_BENCH

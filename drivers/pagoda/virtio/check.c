@@ -70,12 +70,14 @@ u64 pagoda_features_wanted(void)
 /**
  * pagoda_features_check() - Whether the driver can work with these features
  * @features: What was negotiated
+ * @translated: Addresses of the DMA API aren't physical ones for the device: an IOMMU translates
+ *	them, or memory is encrypted
  * @refusal: Receives the first one missing
  *
  * Context: any.
  * Return: 0, or -ENODEV with @refusal filled.
  */
-int pagoda_features_check(u64 features, struct pagoda_refusal *refusal)
+int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *refusal)
 {
 	u32 opcode;
 
@@ -98,6 +100,11 @@ int pagoda_features_check(u64 features, struct pagoda_refusal *refusal)
 	/* System memory is cached, and its caches are never flushed for the device. */
 	if (!(features & PAGODA_F_BIT(COHERENT))) {
 		pagoda_refuse(refusal, "COHERENT", features, "feature missing");
+		return -ENODEV;
+	}
+	if (translated && !(features & BIT_ULL(VIRTIO_F_ACCESS_PLATFORM))) {
+		pagoda_refuse(refusal, "ACCESS_PLATFORM", features,
+			      "feature missing, and addresses are translated");
 		return -ENODEV;
 	}
 	return 0;

@@ -37,7 +37,7 @@ struct pagoda_config_counts {
 };
 
 u64 pagoda_features_wanted(void);
-int pagoda_features_check(u64 features, struct pagoda_refusal *refusal);
+int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *refusal);
 int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 			struct pagoda_device_info *info,
 			struct pagoda_config_counts *counts,

@@ -3,6 +3,7 @@
  * The virtio driver: brings a device up, shows it to the top of the driver, and
  * takes it down again.
  */
+#include <linux/cc_platform.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -93,6 +94,12 @@ void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_c
 	__virtio_cread_many(vdev, 0, config, sizeof(*config) / sizeof(u32), sizeof(u32));
 }
 
+/* Without ACCESS_PLATFORM a device takes physical addresses, for its queues and for all else. */
+static bool pagoda_virtio_is_translated(struct virtio_device *vdev)
+{
+	return device_iommu_mapped(vdev->dev.parent) || cc_platform_has(CC_ATTR_MEM_ENCRYPT);
+}
+
 static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 				     struct pagoda_config_counts *counts)
 {
@@ -101,7 +108,7 @@ static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 	struct pagoda_refusal refusal = {};
 	int ret;
 
-	ret = pagoda_features_check(vdev->features, &refusal);
+	ret = pagoda_features_check(vdev->features, pagoda_virtio_is_translated(vdev), &refusal);
 	if (ret)
 		return pagoda_virtio_refuse(virtio, &refusal, ret);
 	pagoda_virtio_read_space(vdev, &virtio->config);
