@@ -282,6 +282,29 @@ static void reset_contexts(struct kunit *test)
 }
 
 /* A second one, right behind the first and with what that left under way. */
+/* The device says that it was reset: what it had is gone, and that is acted on at once. */
+static void reset_by_the_device(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
+	struct pagoda_vm *vm = reset_vm(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	reset_map(rig, vm, bo, HERE);
+	pagoda_rig_settle(rig);
+	memset(rig->engine.vram, 0x5a, PAGODA_RIG_VRAM_PAGES * PAGE_SIZE);
+	pagoda_reset_told(rig->vidmm);
+	flush_work(&rig->vidmm->reset.told);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	reset_expect_lost(rig, bo);
+	reset_expect_mapped(rig, vm, bo, HERE);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
+	reset_drop(vm);
+	pagoda_rig_close(bo);
+	pagoda_rig_close(system);
+}
+
 static void reset_twice(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -594,6 +617,7 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_in_flight, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_clears_in_pieces, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_contexts, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_by_the_device, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_twice, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_escalates, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_of_an_engine, pagoda_rig_modes),

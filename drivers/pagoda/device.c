@@ -278,6 +278,8 @@ static void pagoda_device_event(void *priv, const struct pagoda_event *event)
 		dev_warn_ratelimited(pagoda->drm.dev, "%u events lost\n", event->lost);
 	if (event->lost || event->type == VIRTIO_PAGODA_EVENT_FENCE)
 		pagoda_mfences_changed(pagoda->vidmm);
+	if (event->type == VIRTIO_PAGODA_EVENT_RESET)
+		pagoda_reset_told(pagoda->vidmm);
 	if (event->type == VIRTIO_PAGODA_EVENT_FAULT)
 		dev_dbg_ratelimited(pagoda->drm.dev,
 				    "queue %u request %llu: reason %u at byte %u, opcode %u, address 0x%llx\n",

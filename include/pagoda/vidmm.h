@@ -296,6 +296,7 @@ int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size);
 ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
 				    loff_t *pos);
 void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size);
+void pagoda_reset_told(struct pagoda_vidmm *vidmm);
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm);
 int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind);
 int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm);

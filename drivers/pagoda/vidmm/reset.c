@@ -32,6 +32,7 @@
 static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
 	[PAGODA_RESET_PAGING] = "paging",
 	[PAGODA_RESET_ENGINE] = "engine",
+	[PAGODA_RESET_DEVICE] = "device",
 	[PAGODA_RESET_ASKED] = "asked for",
 	[PAGODA_RESET_SLEEP] = "sleep",
 };
@@ -302,6 +303,27 @@ int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason re
 	return pagoda_queue_reset_adapter(vidmm->stream.queue);
 }
 
+static void reset_told_work(struct work_struct *work)
+{
+	struct pagoda_vidmm *vidmm = container_of(work, struct pagoda_vidmm, reset.told);
+
+	pagoda_reset_request(vidmm, PAGODA_RESET_DEVICE);
+}
+
+/**
+ * pagoda_reset_told() - The device says that it was reset, or doesn't work any more
+ * @vidmm: The manager
+ *
+ * What the device had is gone. It is reset once more, so that nothing is left of what was sent
+ * before the driver knew; where that isn't possible the device is never used again.
+ *
+ * Context: Any.
+ */
+void pagoda_reset_told(struct pagoda_vidmm *vidmm)
+{
+	queue_work(system_dfl_wq, &vidmm->reset.told);
+}
+
 /**
  * pagoda_reset_end() - Phase 2 is through: go on
  * @vidmm: The manager
@@ -440,6 +462,7 @@ void pagoda_reset_init(struct pagoda_vidmm *vidmm)
 	mutex_init(&reset->lock);
 	INIT_WORK(&reset->hide, reset_hide_work);
 	init_completion(&reset->hid);
+	INIT_WORK(&reset->told, reset_told_work);
 	INIT_WORK(&reset->rebuild, pagoda_reset_rebuild);
 	init_waitqueue_head(&reset->rebuilt);
 	mutex_init(&reset->vms_lock);
@@ -459,6 +482,7 @@ void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
 	mutex_lock(&reset->lock);
 	reset->stopped = true;
 	mutex_unlock(&reset->lock);
+	cancel_work_sync(&reset->told);
 	flush_work(&reset->rebuild);
 	flush_work(&reset->hide);
 }
@@ -471,6 +495,7 @@ void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
  */
 void pagoda_reset_fini(struct pagoda_vidmm *vidmm)
 {
+	cancel_work_sync(&vidmm->reset.told);
 	cancel_work_sync(&vidmm->reset.rebuild);
 	cancel_work_sync(&vidmm->reset.hide);
 	mutex_destroy(&vidmm->reset.vms_lock);

@@ -45,6 +45,7 @@ struct pagoda_vidmm;
  * enum pagoda_reset_reason - Why the device is reset
  * @PAGODA_RESET_PAGING: the paging queue couldn't be reset (C189)
  * @PAGODA_RESET_ENGINE: an engine couldn't be reset
+ * @PAGODA_RESET_DEVICE: the device says that it was reset, or doesn't work any more
  * @PAGODA_RESET_ASKED: somebody wants to see it; doesn't count for the limit
  * @PAGODA_RESET_SLEEP: its power goes, and nothing that counts with it; the same
  * @PAGODA_RESET_REASONS: number of reasons
@@ -52,6 +53,7 @@ struct pagoda_vidmm;
 enum pagoda_reset_reason {
 	PAGODA_RESET_PAGING,
 	PAGODA_RESET_ENGINE,
+	PAGODA_RESET_DEVICE,
 	PAGODA_RESET_ASKED,
 	PAGODA_RESET_SLEEP,
 	PAGODA_RESET_REASONS
@@ -103,6 +105,7 @@ struct pagoda_reset_note {
  * @nr_notes: Their number
  * @hide: Takes CPU mappings away
  * @hid: Completed when it has
+ * @told: Has the device reset, because the device says so
  * @rebuild: Phase 2
  * @rebuilt: Woken when nothing is pending or hidden any more
  * @vms_lock: Protects @vms; outside of pagoda_vm.lock
@@ -131,6 +134,7 @@ struct pagoda_reset {
 	u32 nr_notes;
 	struct work_struct hide;
 	struct completion hid;
+	struct work_struct told;
 	struct work_struct rebuild;
 	wait_queue_head_t rebuilt;
 	struct mutex vms_lock;	/* vms */

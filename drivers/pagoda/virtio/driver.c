@@ -159,7 +159,6 @@ static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
 		return ret;
 	virtio->control.vq = vqs[VIRTIO_PAGODA_QUEUE_CONTROL];
 	virtio->events.vq = vqs[VIRTIO_PAGODA_QUEUE_EVENT];
-	spin_lock_init(&virtio->events.lock);
 	pagoda_ring_init(&virtio->paging, virtio, vqs[VIRTIO_PAGODA_QUEUE_PAGING]);
 	ret = pagoda_control_init(virtio);
 	if (!ret)
@@ -269,6 +268,7 @@ static int pagoda_virtio_read_extents(struct pagoda_virtio *virtio,
 
 static void pagoda_virtio_free(struct pagoda_virtio *virtio)
 {
+	cancel_work_sync(&virtio->broken);
 	kvfree(virtio->swizzling);
 	kvfree(virtio->invalid);
 	kvfree(virtio->window);
@@ -361,6 +361,7 @@ static int pagoda_virtio_probe(struct virtio_device *vdev)
 	if (!virtio)
 		return -ENOMEM;
 	virtio->vdev = vdev;
+	pagoda_events_prepare(virtio);
 	vdev->priv = virtio;
 	ret = pagoda_virtio_up(virtio);
 	if (ret)
@@ -409,6 +410,7 @@ static struct virtio_driver pagoda_virtio_driver = {
 	.validate = pagoda_virtio_validate,
 	.probe = pagoda_virtio_probe,
 	.remove = pagoda_virtio_remove,
+	.config_changed = pagoda_events_config_changed,
 	.freeze = pagoda_power_freeze,
 	.restore = pagoda_power_restore,
 };

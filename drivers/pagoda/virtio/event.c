@@ -5,6 +5,7 @@
  */
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
+#include <linux/virtio_config.h>
 
 #include "check.h"
 #include "internal.h"
@@ -67,6 +68,48 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 	spin_unlock_irqrestore(&events->lock, flags);
 	if (notify)
 		virtqueue_notify(vq);
+}
+
+/* The queues don't wait for the device any more; the top's reset fails at once. */
+static void events_broken_work(struct work_struct *work)
+{
+	const struct pagoda_event event = { .type = VIRTIO_PAGODA_EVENT_RESET };
+	struct pagoda_virtio *virtio = container_of(work, struct pagoda_virtio, broken);
+
+	dev_err(&virtio->vdev->dev, "the device doesn't work any more\n");
+	virtio_break_device(virtio->vdev);
+	spin_lock_irq(&virtio->events.lock);
+	if (virtio->events.enabled)
+		pagoda_virtio_tell(virtio, &event);
+	spin_unlock_irq(&virtio->events.lock);
+}
+
+/**
+ * pagoda_events_config_changed() - &virtio_driver.config_changed
+ * @vdev: Device; its configuration is constant, so all it can say is that it needs a reset
+ *
+ * The rest isn't done in interrupts: virtio's list of queues isn't locked against them.
+ *
+ * Context: any.
+ */
+void pagoda_events_config_changed(struct virtio_device *vdev)
+{
+	struct pagoda_virtio *virtio = vdev->priv;
+
+	if (vdev->config->get_status(vdev) & VIRTIO_CONFIG_S_NEEDS_RESET)
+		schedule_work(&virtio->broken);
+}
+
+/**
+ * pagoda_events_prepare() - Before the device is asked for anything
+ * @virtio: Device
+ *
+ * Context: process.
+ */
+void pagoda_events_prepare(struct pagoda_virtio *virtio)
+{
+	spin_lock_init(&virtio->events.lock);
+	INIT_WORK(&virtio->broken, events_broken_work);
 }
 
 /**

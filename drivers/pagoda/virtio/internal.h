@@ -131,6 +131,7 @@ struct pagoda_event_queue {
  * @paging: Paging queue
  * @events: Event queue
  * @engines: Execution queues, pagoda_device_info.num_engines
+ * @broken: Work: the device doesn't work any more
  * @priv: The top's; constant while it knows the device
  */
 struct pagoda_virtio {
@@ -144,6 +145,7 @@ struct pagoda_virtio {
 	struct pagoda_ring paging;
 	struct pagoda_event_queue events;
 	struct pagoda_ring *engines;
+	struct work_struct broken;
 	void *priv;
 };
 
@@ -192,6 +194,8 @@ int pagoda_events_init(struct pagoda_virtio *virtio);
 void pagoda_events_detach(struct pagoda_event_queue *events);
 int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq);
 void pagoda_events_fini(struct pagoda_virtio *virtio);
+void pagoda_events_prepare(struct pagoda_virtio *virtio);
+void pagoda_events_config_changed(struct virtio_device *vdev);
 void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable);
 void pagoda_event_interrupt(struct virtqueue *vq);
 

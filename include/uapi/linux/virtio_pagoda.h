@@ -393,7 +393,7 @@ struct virtio_pagoda_completion {
 enum virtio_pagoda_event_type {
 	VIRTIO_PAGODA_EVENT_FAULT = 1,		/* a packet was refused */
 	VIRTIO_PAGODA_EVENT_FENCE = 2,		/* a monitored fence was written */
-	VIRTIO_PAGODA_EVENT_RESET = 3,		/* the device reset by itself */
+	VIRTIO_PAGODA_EVENT_RESET = 3,		/* the device did a RESET_ADAPTER unasked */
 };
 
 /**
