@@ -4,6 +4,7 @@
  * lost. Nothing here depends on when the kernel gets to it: what has to come is waited for.
  */
 #include <poll.h>
+#include <pthread.h>
 
 #include "pagoda_fdinfo.h"
 #include "pagoda_prime.h"
@@ -299,16 +300,41 @@ TEST_F(events, several)
 	close(theirs);
 }
 
-/* The file outlives the one it was made by. */
+static void *blocked_reader(void *arg)
+{
+	struct drm_pagoda_event event;
+
+	return (void *)(intptr_t)read(*(int *)arg, &event, sizeof(event));
+}
+
+/* The file outlives the one it was made by: what was told is there, then the file ends. */
 TEST_F(events, after_the_client)
 {
 	struct drm_pagoda_event event;
-	int third = pagoda_open(), events = pagoda_events(third, 0);
+	int third = pagoda_open(), events = pagoda_events(third, 0), left;
+	pthread_t reader;
+	void *got;
 
 	ASSERT_LE(0, events);
-	close(third);
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
+	ASSERT_TRUE(is_readable(events, -1));
+	close(third);
 	ASSERT_EQ(0, wait_for(events, DRM_PAGODA_EVENT_BUDGET_CHANGED, &event));
+	do
+		left = read_one(events, &event);
+	while (left == sizeof(event));
+	EXPECT_EQ(0, left);
+	close(events);
+
+	/* So it does for a reader that waits. */
+	third = pagoda_open();
+	events = pagoda_events(third, 0);
+	ASSERT_LE(0, events);
+	ASSERT_EQ(0, pthread_create(&reader, NULL, blocked_reader, &events));
+	usleep(50000);
+	close(third);
+	ASSERT_EQ(0, pthread_join(reader, &got));
+	EXPECT_EQ(0, (intptr_t)got);
 	close(events);
 }
 

@@ -38,8 +38,10 @@ static int pagoda_open(struct drm_device *drm, struct drm_file *file)
 static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_client *client = file->driver_priv;
 	struct pagoda_gate gate;
 
+	pagoda_ears_close(&client->ears);
 	pagoda_gate_enter(vidmm, &gate, false);
 	pagoda_client_close(file);
 	pagoda_gate_leave(vidmm, &gate);

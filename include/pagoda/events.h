@@ -55,6 +55,7 @@ void pagoda_listeners_stop(struct pagoda_listeners *all);
 void pagoda_listeners_fini(struct pagoda_listeners *all);
 void pagoda_listeners_kick(struct pagoda_listeners *all);
 void pagoda_ears_init(struct pagoda_ears *ears);
+void pagoda_ears_close(struct pagoda_ears *ears);
 void pagoda_ears_content_lost(struct pagoda_ears *ears);
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes);
 int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock);

@@ -61,6 +61,7 @@ struct listener_slot {
  * @excess: Bytes over them it was told of; the same
  * @resets: Resets it was told of; the same
  * @gone: It was told that the device is gone; set with the same held
+ * @closed: The client's file was closed: nothing happens to the client any more
  */
 struct pagoda_listener {
 	struct list_head link;
@@ -76,6 +77,7 @@ struct pagoda_listener {
 	u64 excess[PAGODA_BUDGET_GROUPS];
 	u64 resets;
 	bool gone;
+	bool closed;
 };
 
 /* ---- Telling ------------------------------------------------------------------------ */
@@ -209,6 +211,26 @@ void pagoda_ears_content_lost(struct pagoda_ears *ears)
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 {
 	ears_tell(ears, DRM_PAGODA_EVENT_EVICTED, group, bytes);
+}
+
+/**
+ * pagoda_ears_close() - The client's file is closed: readers find the end
+ * @ears: The client's listeners
+ *
+ * Context: Any.
+ */
+void pagoda_ears_close(struct pagoda_ears *ears)
+{
+	struct pagoda_listener *listener;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ears->lock, flags);
+	list_for_each_entry(listener, &ears->listeners, of_client) {
+		/* A reader that sees this finds all that was told before. */
+		smp_store_release(&listener->closed, true);
+		wake_up_all(&listener->wait);
+	}
+	spin_unlock_irqrestore(&ears->lock, flags);
 }
 
 /**
@@ -399,11 +421,11 @@ static ssize_t listener_read_now(struct pagoda_listener *listener, char __user *
 
 static bool listener_is_over(struct pagoda_listener *listener)
 {
-	/* Pairs with listener_look_at_device(). */
-	return smp_load_acquire(&listener->gone);
+	/* Pairs with listener_look_at_device() and pagoda_ears_close(). */
+	return smp_load_acquire(&listener->gone) || smp_load_acquire(&listener->closed);
 }
 
-/* End of file is when the device is gone, and that was read. */
+/* End of file is when the device or the client is gone, and what was told before was read. */
 static ssize_t listener_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
 	struct pagoda_listener *listener = file->private_data;

@@ -424,6 +424,8 @@ static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 {
+	/* Readers needn't wait for what the rest waits for. */
+	pagoda_listeners_gone(&vidmm->listeners);
 	pagoda_promote_stop(vidmm);
 	pagoda_reset_stop(vidmm);
 	/* Paging waits for jobs. */

@@ -1072,7 +1072,8 @@ enum drm_pagoda_event_type {
  *
  * Nothing is queued: what happens again before it was read is counted. read() gives as many of
  * them as there are and fit, DEVICE_LOST first; EINVAL if not one fits, EAGAIN if there is none
- * and it mustn't wait, 0 when the device is gone and that was read.
+ * and it mustn't wait, 0 when the device is gone, or the DRM file was closed that EVENTS was
+ * called on, and what was told before was read.
  */
 struct drm_pagoda_event {
 	__u32 type;
