@@ -69,6 +69,7 @@ static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_
 		.num_segments = DRM_PAGODA_SEGMENT_APERTURE,
 		.num_engines = pagoda->info.num_engines,
 		.max_entries = DRM_PAGODA_MAX_ENTRIES,
+		.job_timeout_ms = pagoda_options.job_timeout_ms,
 		.swizzling_ranges = pagoda->info.swizzling_ranges,
 		.swizzling_bytes = pagoda->info.swizzling_bytes,
 	};

@@ -245,7 +245,7 @@ struct drm_pagoda_query {
  * @num_segments: Segments; ids are 1 to this
  * @num_engines: Execution engines
  * @max_entries: %DRM_PAGODA_MAX_ENTRIES
- * @pad: Zero
+ * @job_timeout_ms: Milliseconds that a job may run on an engine before its context is banned
  * @swizzling_ranges: Tiled allocations the CPU can see at the same time while they are
  *	in VRAM, see enum drm_pagoda_tiling; 0 = the device has no tiling
  * @pad2: Zero
@@ -258,7 +258,7 @@ struct drm_pagoda_device_info {
 	__u32 num_segments;
 	__u32 num_engines;
 	__u32 max_entries;
-	__u32 pad;
+	__u32 job_timeout_ms;
 	__u32 swizzling_ranges;
 	__u32 pad2;
 	__u64 swizzling_bytes;
