@@ -209,6 +209,19 @@ TEST_F(abi, query_refusals)
 	EXPECT_REFUSED(EFAULT, pagoda_ioctl(fd, DRM_IOCTL_PAGODA_QUERY, (void *)BAD_POINTER));
 }
 
+/* A job's time is what the driver was loaded with. */
+TEST_F(abi, query_job_time)
+{
+	FILE *file = fopen("/sys/module/pagoda/parameters/job_timeout_ms", "r");
+	unsigned int limit = 0;
+
+	ASSERT_NE(NULL, file);
+	EXPECT_EQ(1, fscanf(file, "%u", &limit));
+	fclose(file);
+	EXPECT_NE(0, limit);
+	EXPECT_EQ(limit, self->dev.info.job_timeout_ms);
+}
+
 TEST_F(abi, query_sizes)
 {
 	static const uint32_t types[] = {

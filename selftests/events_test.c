@@ -300,20 +300,29 @@ TEST_F(events, several)
 	close(theirs);
 }
 
-static void *blocked_reader(void *arg)
+struct reader {
+	pthread_t thread;
+	atomic_int id;
+	int events;
+	ssize_t got;
+};
+
+static void *reader_run(void *arg)
 {
+	struct reader *reader = arg;
 	struct drm_pagoda_event event;
 
-	return (void *)(intptr_t)read(*(int *)arg, &event, sizeof(event));
+	atomic_store(&reader->id, gettid());
+	reader->got = read(reader->events, &event, sizeof(event));
+	return NULL;
 }
 
-/* The file outlives the one it was made by: what was told is there, then the file ends. */
+/* A file of EVENTS outlives its client: what was told is there, then the file ends. */
 TEST_F(events, after_the_client)
 {
 	struct drm_pagoda_event event;
 	int third = pagoda_open(), events = pagoda_events(third, 0), left;
-	pthread_t reader;
-	void *got;
+	struct reader reader = {};
 
 	ASSERT_LE(0, events);
 	ASSERT_EQ(0, pagoda_set_reservation(self->other, LOCAL, self->most));
@@ -326,16 +335,16 @@ TEST_F(events, after_the_client)
 	EXPECT_EQ(0, left);
 	close(events);
 
-	/* So it does for a reader that waits. */
+	/* So it does for a reader that sleeps. */
 	third = pagoda_open();
-	events = pagoda_events(third, 0);
-	ASSERT_LE(0, events);
-	ASSERT_EQ(0, pthread_create(&reader, NULL, blocked_reader, &events));
-	usleep(50000);
+	reader.events = pagoda_events(third, 0);
+	ASSERT_LE(0, reader.events);
+	ASSERT_EQ(0, pthread_create(&reader.thread, NULL, reader_run, &reader));
+	EXPECT_TRUE(test_sleeps_in(&reader.id, "S"));
 	close(third);
-	ASSERT_EQ(0, pthread_join(reader, &got));
-	EXPECT_EQ(0, (intptr_t)got);
-	close(events);
+	ASSERT_EQ(0, pthread_join(reader.thread, NULL));
+	EXPECT_EQ(0, reader.got);
+	close(reader.events);
 }
 
 TEST_F(events, refused)
