@@ -153,6 +153,28 @@ TEST_F(reset, content)
 	content_destroy(&self->client, &content);
 }
 
+/* The device resets itself, and says so: what it had is lost as if it had been asked to. */
+TEST_F(reset, by_itself)
+{
+	struct content content = { .size = 5 * self->dev.page };
+	uint64_t before = resets(&self->client);
+	int64_t end = pagoda_now() + TEST_PATIENCE;
+	uint32_t i;
+
+	ASSERT_EQ(0, content_create(&self->client, &content));
+	ASSERT_EQ(0, inject("action=reset"));
+	while (resets(&self->client) == before && pagoda_now() < end)
+		usleep(1000);
+	EXPECT_EQ(before + 1, resets(&self->client));
+	for (i = 0; i < KINDS; i++)
+		EXPECT_EQ(kinds[i].lost ? DRM_PAGODA_CONTENT_LOST : 0,
+			  lost(self->fd, content.handle[i]));
+	content_compare(&self->client, &content);
+	ASSERT_EQ(0, run_anew(&self->client, content.handle, KINDS));
+	EXPECT_EQ(0, flags_of(&self->client));
+	content_destroy(&self->client, &content);
+}
+
 /* Many VMs and contexts, with something mapped everywhere; those that are new too. */
 TEST_F(reset, spaces)
 {

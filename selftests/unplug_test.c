@@ -212,6 +212,27 @@ TEST_F(unplug, is_told)
 	expect_works(_metadata, self);
 }
 
+/* A device that needs a reset is gone, and clients are told though they asked it for nothing. */
+TEST_F(unplug, breaks)
+{
+	int events = pagoda_events(self->dev.fd, 0);
+	struct drm_pagoda_event event = {};
+	struct client client;
+
+	ASSERT_LE(0, events);
+	ASSERT_EQ(0, client_make(&client, self->dev.fd, self->dev.page));
+	ASSERT_EQ(0, driver_write(FOLDER "inject", "action=break"));
+	while (event.type != DRM_PAGODA_EVENT_DEVICE_LOST)
+		ASSERT_EQ(sizeof(event), read(events, &event, sizeof(event)));
+	EXPECT_EQ(0, read(events, &event, sizeof(event)));
+	EXPECT_EQ(0, close(events));
+	munmap((void *)client.value, self->dev.page);
+	ASSERT_EQ(0, device_unbind(self->name));
+	ASSERT_EQ(0, close(self->dev.fd));
+	ASSERT_EQ(0, device_bind(self->name));
+	expect_works(_metadata, self);
+}
+
 /* What a client shares with others when the device goes. */
 struct sharer {
 	int vgem;

@@ -214,3 +214,22 @@ void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 	written += le32_to_cpu(answer.count) * sizeof(struct virtio_pagoda_extent);
 	pagoda_vgpu_queue_complete(queue, chain.head, written, true);
 }
+
+/**
+ * pagoda_vgpu_control_trouble() - Do what a test wants the device to do unasked
+ * @queue: The control queue
+ *
+ * Context: the control queue's thread.
+ */
+void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue)
+{
+	struct pagoda_vgpu *vgpu = queue->vgpu;
+	enum pagoda_vgpu_trouble trouble = xchg(&vgpu->trouble, PAGODA_VGPU_WORKS);
+
+	if (!(READ_ONCE(vgpu->status) & VIRTIO_CONFIG_S_DRIVER_OK))
+		return;
+	if (trouble == PAGODA_VGPU_BREAKS)
+		pagoda_vgpu_break(queue, "a test asks for it");
+	if (trouble == PAGODA_VGPU_RESETS && pagoda_control_reset_adapter(vgpu))
+		pagoda_vgpu_event_reset(vgpu);
+}

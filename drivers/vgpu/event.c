@@ -52,6 +52,21 @@ void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 }
 
 /**
+ * pagoda_vgpu_event_reset() - Tell the driver that the device did a RESET_ADAPTER unasked
+ * @vgpu: Device
+ *
+ * Context: the control queue's thread.
+ */
+void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
+{
+	struct virtio_pagoda_event event = {
+		.type = cpu_to_le32(VIRTIO_PAGODA_EVENT_RESET),
+	};
+
+	pagoda_event_send(vgpu, &event);
+}
+
+/**
  * pagoda_vgpu_event_fence() - Tell the driver that a monitored fence was written
  * @context: The device
  * @run: Request whose packet or command signals

@@ -22,6 +22,8 @@
  *			hang: the times the same request fails when it is replayed
  *
  * "action=poison on" and "off" switch the poisoning of discarded content;
+ * "action=reset" has the device do a RESET_ADAPTER unasked, and tell;
+ * "action=break" has it need a reset, as after a malformed ring;
  * "clear" removes all rules and ends poisoning.
  */
 #include <linux/seq_file.h>
@@ -40,6 +42,8 @@ enum pagoda_inject_action {
 	PAGODA_INJECT_HANG,
 	PAGODA_INJECT_POISON,
 	PAGODA_INJECT_FAIL_RESET,
+	PAGODA_INJECT_RESET,
+	PAGODA_INJECT_BREAK,
 };
 
 static const char *const pagoda_inject_actions[] = {
@@ -53,6 +57,8 @@ static const char *const pagoda_inject_actions[] = {
 	[PAGODA_INJECT_HANG] = "hang",
 	[PAGODA_INJECT_POISON] = "poison",
 	[PAGODA_INJECT_FAIL_RESET] = "fail_reset",
+	[PAGODA_INJECT_RESET] = "reset",
+	[PAGODA_INJECT_BREAK] = "break",
 };
 
 static const char *const pagoda_inject_fields[] = {
@@ -200,6 +206,24 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 		kfree(rule);
 }
 
+/* What takes effect by itself and isn't a rule. */
+static bool pagoda_inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
+{
+	switch (rule->action) {
+	case PAGODA_INJECT_POISON:
+		WRITE_ONCE(vgpu->engine.poison_discarded, rule->on);
+		return true;
+	case PAGODA_INJECT_RESET:
+		pagoda_vgpu_queues_trouble(vgpu, PAGODA_VGPU_RESETS);
+		return true;
+	case PAGODA_INJECT_BREAK:
+		pagoda_vgpu_queues_trouble(vgpu, PAGODA_VGPU_BREAKS);
+		return true;
+	default:
+		return false;
+	}
+}
+
 /**
  * pagoda_vgpu_inject_write() - Carry out one line of the inject file
  * @vgpu: Device
@@ -220,9 +244,7 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 	if (!rule)
 		return -ENOMEM;
 	err = pagoda_inject_parse(vgpu, rule, line);
-	if (err || rule->action == PAGODA_INJECT_POISON) {
-		if (!err)
-			WRITE_ONCE(vgpu->engine.poison_discarded, rule->on);
+	if (err || pagoda_inject_now(vgpu, rule)) {
 		kfree(rule);
 		return err;
 	}

@@ -120,10 +120,17 @@ static bool pagoda_queue_runs(const struct pagoda_vgpu_queue *queue)
 	       !READ_ONCE(queue->vgpu->broken) && !queue->halted;
 }
 
+/* Trouble is made by the thread that resets the device when it is asked to. */
+static bool pagoda_queue_has_trouble(const struct pagoda_vgpu_queue *queue)
+{
+	return queue->index == VIRTIO_PAGODA_QUEUE_CONTROL && READ_ONCE(queue->vgpu->trouble);
+}
+
 static bool pagoda_queue_woken(const struct pagoda_vgpu_queue *queue)
 {
 	return (READ_ONCE(queue->kicked) && pagoda_queue_runs(queue)) ||
-	       READ_ONCE(queue->reset_wanted) || kthread_should_stop();
+	       READ_ONCE(queue->reset_wanted) || pagoda_queue_has_trouble(queue) ||
+	       kthread_should_stop();
 }
 
 static void pagoda_queue_sleep(struct pagoda_vgpu_queue *queue)
@@ -169,6 +176,8 @@ static int pagoda_queue_thread(void *data)
 			/* What came meanwhile found the queue halted. */
 			WRITE_ONCE(queue->kicked, true);
 		}
+		if (pagoda_queue_has_trouble(queue))
+			pagoda_vgpu_control_trouble(queue);
 		if (pagoda_queue_runs(queue) && READ_ONCE(queue->kicked)) {
 			/* Forgotten before the ring is read: no kick is lost. */
 			smp_store_mb(queue->kicked, false);
@@ -313,4 +322,17 @@ void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 			vring_del_virtqueue(vgpu->queues[i].vq);
 		vgpu->queues[i].vq = NULL;
 	}
+}
+
+/**
+ * pagoda_vgpu_queues_trouble() - Have the device do something that the driver didn't ask for
+ * @vgpu: Device
+ * @trouble: What; forgotten if no driver works with the device
+ *
+ * Context: any that may sleep.
+ */
+void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble)
+{
+	WRITE_ONCE(vgpu->trouble, trouble);
+	wake_up(&vgpu->queues[VIRTIO_PAGODA_QUEUE_CONTROL].wake);
 }

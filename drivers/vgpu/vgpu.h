@@ -270,6 +270,18 @@ struct pagoda_vgpu_queue {
 	atomic64_t resets;
 };
 
+/**
+ * enum pagoda_vgpu_trouble - What a device may do that its driver didn't ask for
+ * @PAGODA_VGPU_WORKS: nothing
+ * @PAGODA_VGPU_RESETS: a RESET_ADAPTER, of which it tells
+ * @PAGODA_VGPU_BREAKS: it needs a reset by the driver, and says so
+ */
+enum pagoda_vgpu_trouble {
+	PAGODA_VGPU_WORKS,
+	PAGODA_VGPU_RESETS,
+	PAGODA_VGPU_BREAKS,
+};
+
 /** struct pagoda_vgpu - The device */
 struct pagoda_vgpu {
 	/** @vdev: The virtio device; its release completes @released. */
@@ -321,6 +333,8 @@ struct pagoda_vgpu {
 	spinlock_t inject_lock;
 	/** @injections: Rules of misbehaviour, oldest first. */
 	struct list_head injections;
+	/** @trouble: What a test wants; taken by the control queue's thread. */
+	enum pagoda_vgpu_trouble trouble;
 	/** @debugfs: Folder. */
 	struct dentry *debugfs;
 };
@@ -378,6 +392,7 @@ int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 			    struct virtqueue *vqs[], struct virtqueue_info info[]);
 void pagoda_vgpu_queues_start(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_queues_stop(struct pagoda_vgpu *vgpu);
+void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble);
 void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu);
 bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue);
 void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,
@@ -391,8 +406,10 @@ void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run
 
 /* control.c */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue);
+void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue);
 
 /* event.c */
+void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu);
 void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 			     const struct virtio_pagoda_fault *fault);
 void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
