@@ -91,8 +91,9 @@ static bool pagoda_control_reset_adapter(struct pagoda_vgpu *vgpu)
 		if (vgpu->queues[i].task)
 			wait_for_completion(&vgpu->queues[i].reset_done);
 	pagoda_engine_reset_adapter(&vgpu->engine, vgpu->params->reset_vram);
+	WRITE_ONCE(vgpu->resetting, false);
 	/* A thread that goes on sees the engine as it is now. */
-	smp_store_release(&vgpu->resetting, false);
+	smp_store_release(&vgpu->adapter_resets, vgpu->adapter_resets + 1);
 	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
 		wake_up(&vgpu->queues[i].wake);
 	return true;

@@ -300,6 +300,12 @@ static void pagoda_request_count(struct pagoda_vgpu_queue *queue)
 	queue->given = queue->executed;
 }
 
+static bool request_reset_is_over(struct pagoda_vgpu *vgpu, u32 before)
+{
+	/* A thread that goes on sees the engine as it is now: pagoda_control_reset_adapter(). */
+	return smp_load_acquire(&vgpu->adapter_resets) != before;
+}
+
 /**
  * pagoda_vgpu_request_reset() - Carry out RESET_QUEUE, or a queue's part of RESET_ADAPTER
  * @queue: Queue whose @reset_wanted is set
@@ -311,6 +317,10 @@ static void pagoda_request_count(struct pagoda_vgpu_queue *queue)
  */
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 {
+	struct pagoda_vgpu *vgpu = queue->vgpu;
+	bool waits = READ_ONCE(vgpu->resetting);
+	u32 before = READ_ONCE(vgpu->adapter_resets);
+
 	pagoda_request_return_all(queue);
 	pagoda_request_count(queue);
 	queue->halted = false;
@@ -318,8 +328,12 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	WRITE_ONCE(queue->stop, false);
 	WRITE_ONCE(queue->reset_wanted, false);
 	complete(&queue->reset_done);
-	/* The control queue's thread, which is stopped first, ends it. */
-	wait_event_idle(queue->wake, !smp_load_acquire(&queue->vgpu->resetting));
+	/*
+	 * The control queue's thread, which is stopped first, ends it. It may have begun the next
+	 * reset before this thread gets to look, and wait for this queue's part of that.
+	 */
+	if (waits)
+		wait_event_idle(queue->wake, request_reset_is_over(vgpu, before));
 }
 
 /* Looks taken as fast as possible, then with pauses that grow up to a limit. */

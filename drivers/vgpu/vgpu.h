@@ -317,6 +317,8 @@ struct pagoda_vgpu {
 	 * control queue's thread.
 	 */
 	bool resetting;
+	/** @adapter_resets: Times that @resetting ended; written as @resetting is. */
+	u32 adapter_resets;
 	/** @queues: Indexed by virtqueue number. */
 	struct pagoda_vgpu_queue queues[PAGODA_VGPU_MAX_QUEUES];
 	/** @nr_queues: How many there are. */
