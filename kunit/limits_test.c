@@ -251,6 +251,9 @@ static void limits_jobs_of_a_client(struct kunit *test)
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(client, NULL));
+	/* A job that the engine hasn't got would be cancelled. */
+	while (READ_ONCE(rig->engines[0].nr_ring) < 1)
+		fsleep(100);
 	pagoda_context_destroy(client->context);
 	client->context = NULL;
 	KUNIT_EXPECT_EQ(test, (u64)DRM_PAGODA_MAX_CLIENT_JOBS,
