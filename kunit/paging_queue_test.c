@@ -6,6 +6,7 @@
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/dma-fence-chain.h>
+#include <linux/kthread.h>
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 #include <drm/drm_syncobj.h>
@@ -29,6 +30,9 @@ struct paging_test {
 	struct drm_syncobj *points[3];
 	struct pagoda_bo *bos[MOST];
 	u64 trim;
+	struct completion held;
+	struct completion let;
+	struct completion over;
 };
 
 #define LOW	0
@@ -207,12 +211,31 @@ static void paging_done_at_once(struct kunit *test)
 	paging_end(&t);
 }
 
+/* Another thread has the reservation of the first allocation: the test's own may lock others. */
+static int paging_hold(void *arg)
+{
+	struct paging_test *t = arg;
+
+	dma_resv_lock(t->bos[0]->ttm.base.resv, NULL);
+	complete(&t->held);
+	wait_for_completion(&t->let);
+	dma_resv_unlock(t->bos[0]->ttm.base.resv);
+	complete(&t->over);
+	return 0;
+}
+
 /* Something the pager has begun and can't go on with until it is let. */
 static void paging_block(struct paging_test *t)
 {
+	struct task_struct *task;
 	u64 value;
 
-	dma_resv_lock(t->bos[0]->ttm.base.resv, NULL);
+	init_completion(&t->held);
+	init_completion(&t->let);
+	init_completion(&t->over);
+	task = kthread_run(paging_hold, t, "pagoda-hold");
+	KUNIT_ASSERT_FALSE(t->test, IS_ERR(task));
+	wait_for_completion(&t->held);
 	KUNIT_ASSERT_EQ(t->test, 0, paging_resident(t, HIGH, 0, 1, 0, &value));
 	KUNIT_ASSERT_NE(t->test, 0ull, value);
 	msleep(20);
@@ -220,7 +243,8 @@ static void paging_block(struct paging_test *t)
 
 static void paging_let(struct paging_test *t)
 {
-	dma_resv_unlock(t->bos[0]->ttm.base.resv);
+	complete(&t->let);
+	wait_for_completion(&t->over);
 }
 
 static void paging_higher_priority_first(struct kunit *test)
