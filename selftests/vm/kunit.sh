@@ -23,7 +23,7 @@ src=$("$TOP/selftests/vm/kernels.sh" source)
 run() {
 	local name=uml.kunit-$KERNEL rc=0
 	(($1 == 0)) || name+=.$1
-	"${first[@]}" "$TOP/selftests/vm/vm.py" --rig uml --kernel "$kernel" --name "$name" --memory 1G --smp "$smp" \
+	"${first[@]}" "$TOP/selftests/vm/vm.py" --rig uml --kernel "$kernel" --name "$name" --memory 2G --smp "$smp" \
 		--kunit "${globs[$1]}" "$TOP/selftests/vm/guest/leaks.sh" || rc=1
 	(cd "$src" && tools/testing/kunit/kunit.py parse "$OUT/vm/$name/kunit.tap") >"$LOGS/$name.parse.log" 2>&1 ||
 		rc=1
