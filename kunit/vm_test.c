@@ -286,6 +286,7 @@ static void vm_contexts_know_the_root(struct kunit *test)
 	struct pagoda_bo *bo = vmt_bo(rig, 1, 3);
 	struct pagoda_context *context;
 	struct pagoda_root root;
+	bool evictable;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
@@ -299,7 +300,9 @@ static void vm_contexts_know_the_root(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->root_segment), root.segment);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->address_space), vm->id);
 
-	if (vm_evict_tables(rig)) {
+	evictable = vm_evict_tables(rig);
+	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
+	if (evictable) {
 		/* Somebody takes the place the root had. */
 		struct pagoda_bo *other = vmt_bo(rig, 1, 9);
 		u64 before = root.address;

@@ -103,5 +103,6 @@ check kernel-doc kernel_doc
 check names-at-the-top names_at_the_top
 check readme-client readme_client
 check readme-operations readme_operations
+check report "$TOP/selftests/vm/report_test.py"
 sed -i "1i 1..$count" "$tap"
 exit "$failed"

@@ -7,15 +7,18 @@ stands in that file is what was wrong with the machine itself. Prints what faile
 out/conformance.tsv, and ends with the numbers; with --matrix, prints failures and results by mode only; with --some,
 asks for no conformance point.
 
-A test proves a conformance point by PAGODA_PROVES(Cn) in its body; a script or tool by a line `# proves Cn: ok`.
-A point passes if every claim that ran passed, in every rig, and at least one ran; conformance.tsv names those rigs. Those in selftests/vm/required-points
-must pass, but for those in selftests/vm/waived-points, one a line with the reason why it can't be proven yet.
+A test proves a conformance point by executing PAGODA_PROVES(Cn), which leaves a line `# proves Cn at file:line` before
+its result; a script or tool by a line `# proves Cn: ok`. What a test that was skipped claimed counts for nothing. A
+point passes if a test that passed claimed it, in any rig, and no test failed that claimed it or has the claim in its
+source; conformance.tsv names the rigs. Claims in the sources that no passed test executed are printed: all of them, or
+with --some those in tests that ran. Points in selftests/vm/required-points must pass, but for those in
+selftests/vm/waived-points, one a line with the reason why it can't be proven yet.
 """
 import glob
 import os
 import re
 import sys
-from collections import defaultdict
+from collections import defaultdict, namedtuple
 
 sys.dont_write_bytecode = True
 import cells  # noqa: E402
@@ -30,18 +33,33 @@ NO_MACHINE = {"lint", "fuzz", "simulate", "dkms", "in-tree"}
 RESULT = re.compile(r"^(\s*)(not )?ok (\d+)(?: -)? ?(.*?)(?:\s*# *SKIP\b *(.*))?$", re.I)
 PLAN = re.compile(r"^(\s*)1\.\.(\d+)\s*(?:# *SKIP\b.*)?$", re.I)
 PROVES = re.compile(r"^\s*# proves (C\d+(?:,\s*C\d+)*): (ok|not ok)\b(.*)$")
+# What PAGODA_PROVES leaves; KUnit puts the name of the case before it.
+MARK = re.compile(r"^\s*# (?:\w+: )?proves (C\d+(?:,\s*C\d+)*) at ([\w.-]+):(\d+)$")
 # What the kernel's console puts before a line.
 STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ")
 
 
-class Leaf:
-    """A result with nothing below it. path: suite, case, parameter - as deep as the nesting goes."""
+# An executed claim: where it stands. Files of the same name are told apart by their folder.
+Mark = namedtuple("Mark", "points file line")
 
-    def __init__(self, run, source, path, verdict, text=()):
+
+class Leaf:
+    """A result with nothing below it. path: suite, case, parameter - as deep as the nesting goes. marks: its claims."""
+
+    def __init__(self, run, source, path, verdict, text=(), marks=()):
         self.run, self.source, self.path, self.verdict, self.text = run, source, path, verdict, list(text)
+        self.marks = set(marks)
+
+    @property
+    def folder(self):
+        return "kunit" if self.source.startswith("kunit") else "selftests"
 
     def __str__(self):
         return f"{self.run}: {self.source}: {' / '.join(self.path)}"
+
+
+def point_numbers(text):
+    return tuple(int(n) for n in re.findall(r"\bC(\d+)\b", text))
 
 
 class Tap:
@@ -53,6 +71,8 @@ class Tap:
         self.waiting = []               # (indentation, [leaf])
         self.plans, self.counts = {}, defaultdict(int)
         self.recent = []
+        self.marks = []                 # of the test whose result comes next
+        self.stray = []                 # marks behind the result of the test that made them
         self.claims = []                # (points, passed, text)
         with open(path, errors="replace") as f:
             for line in f:
@@ -66,7 +86,9 @@ class Tap:
         elif m := RESULT.match(line):
             self.result(len(m[1]), bool(m[2]), m[4], m[5])
         elif m := PROVES.match(line):
-            self.claims.append((re.findall(r"C(\d+)", m[1]), m[2] == "ok", m[3].strip()))
+            self.claims.append((point_numbers(m[1]), m[2] == "ok", m[3].strip()))
+        elif m := MARK.match(line):
+            self.marks.append(Mark(point_numbers(m[1]), m[2], int(m[3])))
         elif "KTAP version" in line:
             self.recent = []
         else:
@@ -77,7 +99,10 @@ class Tap:
         verdict = "fail" if failed else "skip" if skipped is not None else "pass"
         text = [skipped] if verdict == "skip" else self.recent
         if not below or (failed and all(leaf.verdict != "fail" for leaf in below)):
-            below.append(Leaf(self.run, self.source, (name,), verdict, text if verdict != "pass" else ()))
+            below.append(Leaf(self.run, self.source, (name,), verdict, text if verdict != "pass" else (), self.marks))
+        else:
+            self.stray += self.marks
+        self.marks = []
         self.counts[indent] += 1
         self.waiting.append((indent, below))
         self.recent = []
@@ -145,26 +170,45 @@ TEST_START = re.compile(
     r"|TEST_F(?:_SIGNAL|_TIMEOUT)?\(\s*(\w+)\s*,\s*(\w+))", re.M)
 
 
+class Claim:
+    """A claim in the sources. test: (fixture or None, name) of the test it stands in, None in a function of several."""
+
+    def __init__(self, path, lines, points, test):
+        self.path, self.lines, self.points, self.test = path, lines, points, test
+        self.folder = os.path.relpath(path, TOP).split(os.sep)[0]
+        self.file = os.path.basename(path)
+        self.name = f"{os.path.splitext(self.file)[0]}.{test[1]}" if test else f"{self.file}:{lines[0]}"
+
+    def __str__(self):
+        where = f"{os.path.relpath(self.path, TOP)}:{self.lines[0]}" + (f" ({self.test[1]})" if self.test else "")
+        return where + ": " + ", ".join(f"C{n}" for n in self.points)
+
+    def results(self, found):
+        """Those of the test it stands in, executed or not."""
+        if not self.test:
+            return []
+        fixture, test = self.test
+        return found[(None, test)] + found[(os.path.splitext(self.file)[0], f"{fixture or 'global'}.{test}")]
+
+
 def source_claims():
-    """(file, fixture or None, test) -> points, and the claims that stand outside any test."""
-    claims, stray = defaultdict(set), []
-    files = glob.glob(os.path.join(TOP, "kunit/**/*.c"), recursive=True) + \
-        glob.glob(os.path.join(TOP, "selftests/*_test.c"))
-    for path in sorted(files):
+    """All claims in the sources, by folder, file and line: one that goes over several lines stands for each."""
+    claims = {}
+    for path in sorted(path for folder in ("kunit", "selftests") for kind in "ch"
+                       for path in glob.glob(os.path.join(TOP, folder, "**/*." + kind), recursive=True)):
         with open(path) as f:
             text = f.read()
-        tests = [(m.start(), m) for m in TEST_START.finditer(text)]
-        for claim in re.finditer(r"PAGODA_PROVES\(([^)]*)\)", text):
-            points = {int(n) for n in re.findall(r"\bC(\d+)\b", claim[1])}
-            before = [m for start, m in tests if start < claim.start()]
-            if not before or "\n}" in text[before[-1].start():claim.start()]:
-                if text[:claim.start()].rsplit("\n", 1)[-1].strip() != "#define":
-                    stray.append(f"{os.path.relpath(path, TOP)}: {claim[0]}")
+        tests = list(TEST_START.finditer(text))
+        for found in re.finditer(r"PAGODA_PROVES\(([^)]*)\)", text):
+            if not point_numbers(found[1]):
                 continue
-            m = before[-1]
-            name = os.path.basename(path)[:-2]
-            claims[(name, m[3], m[1] or m[2] or m[4])] |= points
-    return claims, stray
+            before = [m for m in tests if m.start() < found.start()]
+            m = before[-1] if before and "\n}" not in text[before[-1].start():found.start()] else None
+            lines = [text.count("\n", 0, at) + 1 for at in (found.start(), found.end())]
+            claim = Claim(path, lines, point_numbers(found[1]), m and (m[3], m[1] or m[2] or m[4]))
+            for line in range(lines[0], lines[1] + 1):
+                claims[claim.folder, claim.file, line] = claim
+    return claims
 
 
 def results_by_test(leaves):
@@ -176,34 +220,52 @@ def results_by_test(leaves):
                 found[(None, part)].append(leaf)
         else:
             parts = leaf.path[-1].split(".")
-            program = leaf.source.split(".")[-1]
+            # abi32_test is abi_test.c, too.
+            program = leaf.source.split(".")[-1].replace("32_test", "_test")
             found[(program, parts[0] + "." + parts[-1])].append(leaf)
     return found
 
 
-def conformance(leaves, taps):
-    claims, stray = source_claims()
-    found = results_by_test(leaves)
-    status, tests, rigs = {}, defaultdict(list), defaultdict(set)
+class Conformance:
+    """What becomes of each point. tests: who claimed it; unproven: claims in the sources that no passed test made."""
 
-    def claim(point, name, verdicts, runs):
-        tests[point].append(name)
-        rigs[point] |= set(runs)
-        if "fail" in verdicts:
-            status[point] = "fail"
-        elif "pass" in verdicts:
-            status.setdefault(point, "pass")
+    def __init__(self, leaves, taps, some):
+        self.status = dict.fromkeys(range(1, POINTS + 1), "missing")
+        self.tests, self.rigs, self.stray = defaultdict(set), defaultdict(set), []
+        self.claims, executed = source_claims(), set()
+        for leaf in leaves:
+            for mark in leaf.marks:
+                claim = self.claims.get((leaf.folder, mark.file, mark.line))
+                self.count(mark.points, claim.name if claim else " / ".join(leaf.path), leaf.verdict, leaf.run)
+                if leaf.verdict == "pass" and claim:
+                    executed.add(claim)
+        for tap in taps:
+            for points, passed, _ in tap.claims:
+                self.count(points, f"{tap.run}.{tap.source}", "pass" if passed else "fail", tap.run)
+            self.stray += [f"{tap.run}: {tap.source}: {mark.file}:{mark.line} outside a test" for mark in tap.stray]
+        self.unproven = []
+        found = results_by_test(leaves)
+        for claim in dict.fromkeys(self.claims.values()):
+            results = claim.results(found)
+            if any(leaf.verdict == "fail" for leaf in results):
+                self.count(claim.points, claim.name, "fail", None)
+            if claim not in executed and (not some or any(leaf.verdict == "pass" for leaf in results)):
+                self.unproven.append(claim)
 
-    for (file, fixture, test), points in sorted(claims.items(), key=str):
-        results = found[(None, test)] + found[(file, f"{fixture or 'global'}.{test}")]
+    def count(self, points, name, verdict, run):
         for point in points:
-            claim(point, f"{file}.{test}", [leaf.verdict for leaf in results],
-                  [leaf.run for leaf in results if leaf.verdict == "pass"])
-    for tap in taps:
-        for points, passed, _ in tap.claims:
-            for point in points:
-                claim(int(point), f"{tap.run}.{tap.source}", ["pass" if passed else "fail"], [tap.run] * passed)
-    return {n: status.get(n, "missing") for n in range(1, POINTS + 1)}, tests, rigs, stray
+            if verdict == "fail":
+                self.status[point] = "fail"
+            elif verdict == "pass":
+                self.rigs[point].add(run)
+                if self.status[point] == "missing":
+                    self.status[point] = "pass"
+            if verdict != "skip":
+                self.tests[point].add(name)
+
+    def claimed(self, point):
+        """Where the sources claim a point that nothing has claimed."""
+        return sorted({claim.name for claim in self.claims.values() if point in claim.points})
 
 
 def required_points():
@@ -221,28 +283,32 @@ def waived_points():
     return {int(m[1]): m[2] for m in found}
 
 
-def required_failures(status, tests, required, waived):
+def required_failures(found, required, waived):
     """What stands between the points and what is asked of them."""
     def failure(n, text):
         return Leaf("conformance", "required", (f"C{n}",), "fail", [text])
 
     for n in required:
-        if n in waived and status[n] == "pass":
+        if n in waived and found.status[n] == "pass":
             yield failure(n, "passes, but is waived: take it from selftests/vm/waived-points")
-        elif status[n] == "fail" or (status[n] == "missing" and n not in waived):
-            yield failure(n, f"{status[n]}: " + (", ".join(sorted(set(tests[n]))) or "no test claims it"))
+        elif found.status[n] == "fail":
+            yield failure(n, "fail: " + ", ".join(sorted(found.tests[n])))
+        elif found.status[n] == "missing" and n not in waived:
+            names = ", ".join(found.claimed(n))
+            yield failure(n, f"missing: claimed by {names}, but by nothing that passed" if names else
+                          "missing: no test claims it")
 
 
-def write_conformance(status, tests, rigs, waived):
+def write_conformance(found, waived):
     def row(*fields):
         return "\t".join(", ".join(sorted(f)) or "-" if isinstance(f, set) else f for f in fields) + "\n"
 
     with open(os.path.join(OUT, "conformance.tsv"), "w") as f:
         f.write(row("point", "status", "rigs", "tests", "reason"))
-        for n, verdict in status.items():
+        for n, verdict in found.status.items():
             if verdict == "missing" and n in waived:
                 verdict = "waived"
-            f.write(row(f"C{n}", verdict, rigs[n], set(tests[n]), waived.get(n, "-")))
+            f.write(row(f"C{n}", verdict, found.rigs[n], found.tests[n], waived.get(n, "-")))
 
 
 def print_failures(leaves):
@@ -317,20 +383,22 @@ def main():
         print_failures(leaves)
         print_matrix(leaves)
         return int(any(leaf.verdict == "fail" for leaf in leaves))
-    status, tests, rigs, stray = conformance(leaves, taps)
+    found = Conformance(leaves, taps, some)
     required, waived = [] if some else required_points(), waived_points()
-    write_conformance(status, tests, rigs, waived)
-    leaves += [Leaf("conformance", "claims", (text + " stands outside a test",), "fail") for text in stray]
-    leaves += required_failures(status, tests, required, waived)
+    write_conformance(found, waived)
+    leaves += [Leaf("conformance", "claims", (text,), "fail") for text in found.stray]
+    leaves += required_failures(found, required, waived)
 
     print_failures(leaves)
     print_matrix(leaves)
     print_table(runs + ["conformance"], leaves)
-    count = {v: sum(s == v for s in status.values()) for v in ("pass", "fail", "missing")}
+    for claim in found.unproven:
+        print(f"NOT EXECUTED {claim}")
+    count = {v: sum(s == v for s in found.status.values()) for v in ("pass", "fail", "missing")}
     for n in sorted(set(required) & set(waived)):
         print(f"waived: C{n}: {waived[n]}")
     print(f"conformance: {count['pass']} pass, {count['fail']} fail, {count['missing']} missing of {POINTS}; "
-          f"{sum(status[n] == 'pass' for n in required)} of the {len(required)} required now, "
+          f"{sum(found.status[n] == 'pass' for n in required)} of the {len(required)} required now, "
           f"{len(set(required) & set(waived))} waived (out/conformance.tsv)")
     total = {v: sum(leaf.verdict == v for leaf in leaves) for v in ("pass", "fail", "skip")}
     print(f"{total['pass']} passed, {total['fail']} failed" + (f", {total['skip']} skipped" if total["skip"] else ""))
