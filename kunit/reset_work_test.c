@@ -6,7 +6,9 @@
 #include <linux/delay.h>
 #include <linux/string.h>
 
+#include <pagoda/compat.h>
 #include <pagoda/exec.h>
+#include "../drivers/pagoda/queue/internal.h"
 #include "../drivers/pagoda/vidmm/context.h"
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "rig.h"
@@ -453,6 +455,76 @@ static void work_writes_losses_down(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* ---- Requests that meet ---------------------------------------------------------- */
+
+#define LIMIT		(300 * HZ)
+
+/**
+ * struct work_asker - A thread that asks for a reset
+ * @rig: Rig
+ * @reason: Why
+ * @ret: Answer
+ * @work: The thread
+ */
+struct work_asker {
+	struct pagoda_rig *rig;
+	enum pagoda_reset_reason reason;
+	int ret;
+	struct work_struct work;
+};
+
+static void work_asker_run(struct work_struct *work)
+{
+	struct work_asker *asker = container_of(work, struct work_asker, work);
+
+	asker->ret = pagoda_reset_request(asker->rig->vidmm, asker->reason);
+}
+
+/* What keeps the recovery waiting until all of them have asked. */
+static void work_wait_for_askers(struct work_struct *work)
+{
+	struct work_asker *all = container_of(work, struct work_asker, work);
+	struct pagoda_queue *queue = all->rig->vidmm->stream.queue;
+	u32 want = BIT(PAGODA_RESET_ENGINE) | BIT(PAGODA_RESET_ASKED);
+	unsigned long end = jiffies + LIMIT;
+
+	while (READ_ONCE(queue->adapter_wanted) != want && time_before(jiffies, end))
+		fsleep(100);
+	all->ret = queue->adapter_wanted == want ? 0 : -ETIME;
+}
+
+/* One reset for both; that one of them was only asked for takes nothing from the other. */
+static void work_keeps_reasons(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_reset *reset = &rig->vidmm->reset;
+	struct work_asker askers[] = {
+		{ .rig = rig, .reason = PAGODA_RESET_ENGINE, .ret = 1 },
+		{ .rig = rig, .reason = PAGODA_RESET_ASKED, .ret = 1 },
+	};
+	struct work_asker all = { .rig = rig };
+	u32 i;
+
+	INIT_WORK_ONSTACK(&all.work, work_wait_for_askers);
+	queue_work(rig->vidmm->stream.queue->recover_wq, &all.work);
+	for (i = 0; i < ARRAY_SIZE(askers); i++) {
+		INIT_WORK_ONSTACK(&askers[i].work, work_asker_run);
+		queue_work(system_dfl_wq, &askers[i].work);
+	}
+	for (i = 0; i < ARRAY_SIZE(askers); i++) {
+		flush_work(&askers[i].work);
+		destroy_work_on_stack(&askers[i].work);
+		KUNIT_EXPECT_EQ(test, 0, askers[i].ret);
+	}
+	flush_work(&all.work);
+	destroy_work_on_stack(&all.work);
+	KUNIT_EXPECT_EQ(test, 0, all.ret);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 1u, reset->nr_times);
+	work_expect_line(test, work_text(rig), "cause: reset of the device (engine+asked for)\n");
+}
+
 static struct kunit_case reset_work_cases[] = {
 	KUNIT_CASE_PARAM(work_evicting, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(work_evicting_adapter, pagoda_rig_modes),
@@ -464,6 +536,7 @@ static struct kunit_case reset_work_cases[] = {
 	KUNIT_CASE_PARAM(work_writes_maps_later, pagoda_rig_mmu_modes),
 	PAGODA_CASE_PARAM_SLOW(work_writes_not_too_much, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(work_writes_losses_down, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(work_keeps_reasons, pagoda_rig_mmu_modes),
 	{}
 };
 

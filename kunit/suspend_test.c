@@ -3,10 +3,12 @@
  * The machine sleeps, on the rig, where VRAM holds poison afterwards: nothing is lost, work
  * that waited goes on, and who can't sleep has lost nothing by trying.
  */
+#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/sizes.h>
 
 #include <pagoda/mfence.h>
+#include "../drivers/pagoda/queue/internal.h"
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "offer_helpers.h"
 #include "queue_helpers.h"
@@ -562,6 +564,88 @@ static void suspend_isnt_woken(struct kunit *test)
 	submit_client_end(client);
 }
 
+/**
+ * struct suspend_meeting - The paging queue breaks just when the machine wants to sleep
+ * @queue: Paging queue
+ * @work: Its recovery
+ * @met: There was a request for a reset when it had to reset the device
+ */
+struct suspend_meeting {
+	struct pagoda_queue *queue;
+	struct work_struct work;
+	bool met;
+};
+
+static void suspend_meeting_run(struct work_struct *work)
+{
+	struct suspend_meeting *meeting = container_of(work, struct suspend_meeting, work);
+	struct pagoda_queue *queue = meeting->queue;
+	unsigned long end = jiffies + LIMIT;
+
+	while (!READ_ONCE(queue->adapter_wanted) && time_before(jiffies, end))
+		fsleep(100);
+	meeting->met = queue->adapter_wanted;
+	pagoda_queue_hold(queue, false);
+	pagoda_queue_escalate(queue);
+	pagoda_queue_retire(queue);
+	pagoda_queue_run_cpu(queue);
+	pagoda_queue_resume(queue);
+}
+
+/* The device is rebuilt after that: it sleeps when it is, and not at all before. */
+static void suspend_meets_a_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
+	struct suspend_meeting meeting = { .queue = rig->vidmm->stream.queue };
+	u32 controls;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	INIT_WORK_ONSTACK(&meeting.work, suspend_meeting_run);
+	queue_work(meeting.queue->recover_wq, &meeting.work);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	flush_work(&meeting.work);
+	destroy_work_on_stack(&meeting.work);
+	KUNIT_EXPECT_TRUE(test, meeting.met);
+	KUNIT_EXPECT_TRUE(test, rig->vidmm->reset.asleep);
+	KUNIT_EXPECT_EQ(test, 2ull, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_count(rig->vidmm));
+	/* Nothing is sent to it until it wakes. */
+	flush_work(&rig->vidmm->reset.rebuild);
+	controls = rig->fake->controls;
+	suspend_power(rig, 0);
+	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	KUNIT_EXPECT_EQ(test, 0, rig->fake->violations);
+	pagoda_rig_close(bo);
+}
+
+/* It said that it was reset, and that is heard of when it has no power any more. */
+static void suspend_isnt_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
+	u32 controls;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
+	controls = rig->fake->controls;
+	pagoda_reset_told(rig->vidmm);
+	flush_work(&rig->vidmm->reset.told);
+	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
+	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
+	suspend_power(rig, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
+	pagoda_vidmm_end_sleep(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	suspend_expect_no_loss(rig);
+	pagoda_rig_close(bo);
+}
+
 static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE_PARAM(suspend_keeps_content, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(suspend_keeps_tiles, pagoda_rig_modes),
@@ -578,6 +662,8 @@ static struct kunit_case suspend_cases[] = {
 	KUNIT_CASE_PARAM(suspend_is_refused, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(suspend_is_called_off, pagoda_rig_mmu_modes),
 	KUNIT_CASE(suspend_isnt_woken),
+	KUNIT_CASE_PARAM(suspend_meets_a_reset, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(suspend_isnt_reset, pagoda_rig_mmu_modes),
 	{}
 };
 

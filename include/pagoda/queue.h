@@ -85,8 +85,9 @@ struct pagoda_submission {
  *	allocations' content as lost, clear what user space could see. True: the
  *	device must not go on without it, reset the whole of it (no matter for what
  *	a reset cost). Same context as @execute; called before the fence signals
- * @reset_adapter: Reset the whole device, because the queue couldn't be reset, or
- *	because somebody @asked. Nothing of the queue is sent meanwhile. 0: all
+ * @reset_adapter: Reset the whole device, because the queue is broken and couldn't be
+ *	reset, because of the reasons in @asked (pagoda_queue_reset_adapter(); 0: there was
+ *	no request), or both. Nothing of the queue is sent meanwhile. 0: all
  *	that the device had is lost, the owner rebuilds and calls
  *	pagoda_queue_restart(); else the device is never used again. Same context as
  *	@execute. May be NULL
@@ -99,7 +100,7 @@ struct pagoda_queue_ops {
 		       u32 *stopped_at);
 	bool (*lost)(void *owner, struct pagoda_submission *submission, u32 offset,
 		     int error);
-	int (*reset_adapter)(void *owner, bool asked);
+	int (*reset_adapter)(void *owner, u32 asked, bool broken);
 	void (*measured)(void *owner, u64 bytes, u64 ns);
 };
 
@@ -164,7 +165,7 @@ bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence);
 void pagoda_submission_arm(struct pagoda_submission *submission);
 void pagoda_submission_push(struct pagoda_submission *submission);
 
-int pagoda_queue_reset_adapter(struct pagoda_queue *queue);
+int pagoda_queue_reset_adapter(struct pagoda_queue *queue, u32 reasons);
 bool pagoda_queue_is_closed(struct pagoda_queue *queue);
 bool pagoda_queue_restart(struct pagoda_queue *queue);
 int pagoda_queue_wait_idle(struct pagoda_queue *queue, long timeout);

@@ -17,14 +17,14 @@
 
 #include "internal.h"
 
-static int pagoda_queue_reset_device(struct pagoda_queue *queue, bool asked)
+static int pagoda_queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken)
 {
 	const struct pagoda_queue_ops *ops = queue->args.ops;
 	int ret;
 
 	if (!ops->reset_adapter)
 		return -EOPNOTSUPP;
-	ret = ops->reset_adapter(queue->args.owner, asked);
+	ret = ops->reset_adapter(queue->args.owner, asked, broken);
 	/* What it gave back; nothing that was executed before the reset is lost. */
 	if (!ret && queue->mode == PAGODA_QUEUE_DEVICE)
 		queue->args.transport->ops->poll(queue->args.transport);
@@ -51,21 +51,24 @@ static void pagoda_queue_adapter_done(struct pagoda_queue *queue, int ret)
 }
 
 /* Closed before anybody can know of the reset, and nobody opens it until it is over. */
-static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool asked)
+static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool broken)
 {
 	bool was_closed;
+	u32 asked;
 	int ret;
 
 	spin_lock_irq(&queue->lock);
 	was_closed = queue->closed;
 	queue->closed = true;
-	queue->adapter_wanted = false;
+	/* All requests up to now are answered by this reset, which has all their reasons. */
+	asked = queue->adapter_wanted;
+	queue->adapter_wanted = 0;
 	queue->adapter_busy = true;
 	ret = queue->mode == PAGODA_QUEUE_DEAD ? -ENODEV : 0;
 	spin_unlock_irq(&queue->lock);
 	if (!ret)
-		ret = pagoda_queue_reset_device(queue, asked);
-	if (ret && asked)
+		ret = pagoda_queue_reset_device(queue, asked, broken);
+	if (ret && !broken)
 		pagoda_queue_quiet(queue);
 	spin_lock_irq(&queue->lock);
 	queue->need_reset = false;
@@ -91,7 +94,7 @@ static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool asked)
  */
 int pagoda_queue_escalate(struct pagoda_queue *queue)
 {
-	return pagoda_queue_reset_whole(queue, false);
+	return pagoda_queue_reset_whole(queue, true);
 }
 
 /**
@@ -106,7 +109,7 @@ bool pagoda_queue_answer_asked(struct pagoda_queue *queue)
 	if (!READ_ONCE(queue->adapter_wanted))
 		return false;
 	pagoda_queue_hold(queue, false);
-	pagoda_queue_reset_whole(queue, true);
+	pagoda_queue_reset_whole(queue, false);
 	pagoda_queue_retire(queue);
 	pagoda_queue_run_cpu(queue);
 	pagoda_queue_resume(queue);
@@ -116,22 +119,23 @@ bool pagoda_queue_answer_asked(struct pagoda_queue *queue)
 /**
  * pagoda_queue_reset_adapter() - Have the whole device reset
  * @queue: The queue; its owner has a reset_adapter()
+ * @reasons: Bits that the owner is told, not 0
  *
- * Returns when all that was in flight is given up. Several who ask at once get one
- * reset.
+ * Returns when all that was in flight is given up. Requests that meet get one reset, with the
+ * reasons of all of them.
  *
  * Context: may sleep for some seconds, but doesn't allocate: may be on the way to a
  * fence. Not in a call of the queue.
  * Return: 0, or what became of the reset; then the CPU executes everything.
  */
-int pagoda_queue_reset_adapter(struct pagoda_queue *queue)
+int pagoda_queue_reset_adapter(struct pagoda_queue *queue, u32 reasons)
 {
 	u32 want;
 	int ret;
 
 	spin_lock_irq(&queue->lock);
 	want = queue->adapter_tries + 1 + queue->adapter_busy;
-	queue->adapter_wanted = true;
+	queue->adapter_wanted |= reasons;
 	spin_unlock_irq(&queue->lock);
 	queue_work(queue->recover_wq, &queue->work);
 	wait_event(queue->adapter_done, (s32)(READ_ONCE(queue->adapter_tries) - want) >= 0);

@@ -130,11 +130,12 @@ struct pagoda_job {
  * @held: Jobs wait: somebody resets or polls the device
  * @need_reset: The device refused something, or told nonsense
  * @closed: The device was reset as a whole: all is given up until it is rebuilt
- * @adapter_wanted: Somebody asks for a reset of the whole device
  * @adapter_busy: It is under way
  * @stopped: No more work accepted
  * @gone: Destroyed; only late requests hold it
  * @polling: The watchdog is looking for completions
+ * @adapter_wanted: Reasons of those requests for a reset of the whole device that no reset has
+ *	answered yet, 0 = there are none
  * @adapter_tries: Resets of the whole device that were tried
  * @adapter_result: What became of the last one
  * @doomed_seqno: Jobs up to this one are given up although the queue isn't closed any more
@@ -174,11 +175,11 @@ struct pagoda_queue {
 	bool held;
 	bool need_reset;
 	bool closed;
-	bool adapter_wanted;
 	bool adapter_busy;
 	bool stopped;
 	bool gone;
 	bool polling;
+	u32 adapter_wanted;
 	u32 adapter_tries;
 	int adapter_result;
 	u64 doomed_seqno;

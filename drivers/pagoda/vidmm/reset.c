@@ -6,11 +6,17 @@
  *	the paging queue can't be	the queue itself, before the CPU takes over: what it
  *					had is aborted (C189). A submission that is lost
  *					although the queue works costs only its allocations
+ *	the device			says that it was reset, or doesn't work any more
  *	a person or a test		debugfs
  *	the machine sleeps		suspend.c; what resets the device is that it has no
  *					power
  *
- * All of them meet in the paging queue's recovery, which calls pagoda_reset_device().
+ * All of them meet in the paging queue's recovery, which calls pagoda_reset_device() once for
+ * all requests there are by then, with all their reasons: one of them is enough for a reset to
+ * count, or to be written down. A sleep is the exception: it is a reset of its own, because the
+ * rebuild that follows another reset uses the device. Where a sleep meets other requests it is
+ * left out and asked for again.
+ *
  * Five in a minute are enough: a device that needs more of them is dead, as is one
  * that can't be reset. Its engines refuse everything then, and the CPU does the paging.
  */
@@ -28,6 +34,11 @@
 
 /* For CPU mappings to be taken away, in jiffies. */
 #define RESET_HIDE_WAIT		HZ
+/* Room for the names of all reasons. */
+#define RESET_NAMES		64
+/* Reasons that are the device's fault. */
+#define RESET_FAULTS \
+	(BIT(PAGODA_RESET_PAGING) | BIT(PAGODA_RESET_ENGINE) | BIT(PAGODA_RESET_DEVICE))
 
 static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
 	[PAGODA_RESET_PAGING] = "paging",
@@ -36,6 +47,11 @@ static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
 	[PAGODA_RESET_ASKED] = "asked for",
 	[PAGODA_RESET_SLEEP] = "sleep",
 };
+
+static bool reset_is_sleep(u32 reasons)
+{
+	return reasons == BIT(PAGODA_RESET_SLEEP);
+}
 
 /**
  * pagoda_reset_epoch() - How often the device was reset
@@ -114,13 +130,24 @@ u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 	return PAGODA_ABORTED_BY_RESET | PAGODA_ABORTED_TO_BLAME;
 }
 
-/* Those that somebody asks for aren't the device's fault. */
-static bool reset_is_too_many(struct pagoda_reset *reset, enum pagoda_reset_reason reason)
+static void reset_names(u32 reasons, char *names)
+{
+	int i, len = 0;
+
+	names[0] = '\0';
+	for (i = 0; i < PAGODA_RESET_REASONS; i++)
+		if (reasons & BIT(i))
+			len += scnprintf(names + len, RESET_NAMES - len, "%s%s", len ? "+" : "",
+					 reset_reasons[i]);
+}
+
+/* Those that are only asked for aren't the device's fault. */
+static bool reset_is_too_many(struct pagoda_reset *reset, u32 reasons)
 {
 	unsigned long *oldest = &reset->times[reset->nr_times % PAGODA_RESET_LIMIT];
 
 	lockdep_assert_held(&reset->lock);
-	if (reason == PAGODA_RESET_ASKED || reason == PAGODA_RESET_SLEEP)
+	if (!(reasons & RESET_FAULTS))
 		return false;
 	if (reset->nr_times >= PAGODA_RESET_LIMIT &&
 	    time_before(jiffies, *oldest + PAGODA_RESET_SECONDS * HZ))
@@ -130,16 +157,16 @@ static bool reset_is_too_many(struct pagoda_reset *reset, enum pagoda_reset_reas
 	return false;
 }
 
-static int reset_command(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
+static int reset_command(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	const struct pagoda_command command = { .type = VIRTIO_PAGODA_CONTROL_RESET_ADAPTER };
 
 	/* Nothing of it is under way, and the loss of its power is to come. */
-	if (reason == PAGODA_RESET_SLEEP)
+	if (reset_is_sleep(reasons))
 		return 0;
 	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
 		return -EOPNOTSUPP;
-	if (reset_is_too_many(&vidmm->reset, reason)) {
+	if (reset_is_too_many(&vidmm->reset, reasons)) {
 		drm_err(vidmm->drm, "%u resets in %u seconds are enough\n", PAGODA_RESET_LIMIT,
 			PAGODA_RESET_SECONDS);
 		return -ENODEV;
@@ -221,17 +248,17 @@ static void reset_fall_asleep(struct pagoda_reset *reset, u64 epoch)
 }
 
 /* The device holds nothing of ours any more and is quiet (C191). */
-static void reset_done(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
+static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	struct pagoda_reset *reset = &vidmm->reset;
 
-	reset->blaming = reason == PAGODA_RESET_PAGING;
+	reset->blaming = reasons & BIT(PAGODA_RESET_PAGING);
 	WRITE_ONCE(reset->pending, true);
-	if (reason == PAGODA_RESET_SLEEP)
+	if (reset_is_sleep(reasons))
 		reset_fall_asleep(reset, pagoda_reset_epoch(vidmm));
 	atomic64_inc_return_release(&vidmm->resets);
 	pagoda_journal_reset(&vidmm->journal);
-	if (reason != PAGODA_RESET_SLEEP)
+	if (!reset_is_sleep(reasons))
 		reset_tell(vidmm);
 	if (vidmm->engines) {
 		pagoda_engines_refuse(vidmm->engines);
@@ -241,46 +268,69 @@ static void reset_done(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reas
 		queue_work(system_dfl_wq, &reset->rebuild);
 }
 
-static void reset_note(struct pagoda_reset *reset, enum pagoda_reset_reason reason, int result)
+static void reset_note(struct pagoda_reset *reset, u32 reasons, int result)
 {
 	reset->notes[reset->nr_notes++ % PAGODA_RESET_NOTES] = (struct pagoda_reset_note) {
 		.begun_ns = ktime_get_ns(),
-		.reason = reason,
+		.reasons = reasons,
 		.result = result,
 	};
+}
+
+static void reset_announce(struct pagoda_vidmm *vidmm, u32 reasons)
+{
+	char names[RESET_NAMES];
+
+	if (reset_is_sleep(reasons))
+		return;
+	reset_names(reasons, names);
+	drm_warn(vidmm->drm, "resetting the device (%s)\n", names);
+	if (reasons & RESET_FAULTS)
+		pagoda_coredump_reset(vidmm, names);
+}
+
+static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
+{
+	struct pagoda_reset *reset = &vidmm->reset;
+	int ret;
+
+	if (reset->dead || reset->stopped)
+		return -ENODEV;
+	/* It holds nothing, and is built anew when it wakes. */
+	if (reset->asleep)
+		return 0;
+	reset_announce(vidmm, reasons);
+	reset_hold(vidmm);
+	reset_hide(vidmm);
+	ret = reset_command(vidmm, reasons);
+	reset_note(reset, reasons, ret);
+	if (ret)
+		reset_died(vidmm);
+	else
+		reset_done(vidmm, reasons);
+	return ret;
 }
 
 /**
  * pagoda_reset_device() - &pagoda_queue_ops.reset_adapter: phase 1
  * @vidmm: The manager
- * @asked: By pagoda_reset_request(); else the queue itself needs it
+ * @reasons: Why: a bit for each &enum pagoda_reset_reason
+ *
+ * Nothing happens while the device is asleep.
  *
  * Context: The paging queue's recovery, on the way to fences: allocates nothing. Takes
  * pagoda_reset.lock.
  * Return: 0, or why the device is never used again.
  */
-int pagoda_reset_device(struct pagoda_vidmm *vidmm, bool asked)
+int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	struct pagoda_reset *reset = &vidmm->reset;
-	enum pagoda_reset_reason reason;
-	int ret = -ENODEV;
+	int ret;
 
+	if (!reset_is_sleep(reasons))
+		reasons &= ~BIT(PAGODA_RESET_SLEEP);
 	mutex_lock(&reset->lock);
-	reason = asked ? reset->reason : PAGODA_RESET_PAGING;
-	if (!reset->dead && !reset->stopped) {
-		if (reason != PAGODA_RESET_SLEEP)
-			drm_warn(vidmm->drm, "resetting the device (%s)\n", reset_reasons[reason]);
-		if (reason != PAGODA_RESET_ASKED && reason != PAGODA_RESET_SLEEP)
-			pagoda_coredump_reset(vidmm, reset_reasons[reason]);
-		reset_hold(vidmm);
-		reset_hide(vidmm);
-		ret = reset_command(vidmm, reason);
-		reset_note(reset, reason, ret);
-		if (ret)
-			reset_died(vidmm);
-		else
-			reset_done(vidmm, reason);
-	}
+	ret = reset_perform(vidmm, reasons);
 	mutex_unlock(&reset->lock);
 	if (ret)
 		wake_up_all(&reset->rebuilt);
@@ -292,15 +342,15 @@ int pagoda_reset_device(struct pagoda_vidmm *vidmm, bool asked)
  * @vidmm: The manager
  * @reason: Why
  *
+ * What is asked for at the same time for other reasons is the same reset, unless this is a
+ * sleep: pagoda_reset.asleep says whether it fell asleep.
+ *
  * Context: As pagoda_queue_reset_adapter().
  * Return: 0, or why the device is never used again.
  */
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
 {
-	mutex_lock(&vidmm->reset.lock);
-	vidmm->reset.reason = reason;
-	mutex_unlock(&vidmm->reset.lock);
-	return pagoda_queue_reset_adapter(vidmm->stream.queue);
+	return pagoda_queue_reset_adapter(vidmm->stream.queue, BIT(reason));
 }
 
 static void reset_told_work(struct work_struct *work)
@@ -438,9 +488,11 @@ void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p
 	for (i = reset->nr_notes - min_t(u32, reset->nr_notes, PAGODA_RESET_NOTES);
 	     i < reset->nr_notes; i++) {
 		const struct pagoda_reset_note *note = &reset->notes[i % PAGODA_RESET_NOTES];
+		char names[RESET_NAMES];
 
-		drm_printf(p, "%u: %s, at %llu ns, rebuilt at %llu ns, ", i + 1,
-			   reset_reasons[note->reason], note->begun_ns, note->rebuilt_ns);
+		reset_names(note->reasons, names);
+		drm_printf(p, "%u: %s, at %llu ns, rebuilt at %llu ns, ", i + 1, names,
+			   note->begun_ns, note->rebuilt_ns);
 		drm_printf(p, "result %d, given up %llu, lost %u\n", note->result,
 			   note->given_up, note->lost);
 	}

@@ -63,7 +63,7 @@ enum pagoda_reset_reason {
  * struct pagoda_reset_note - What is remembered of a reset
  * @begun_ns: CLOCK_MONOTONIC
  * @rebuilt_ns: The same, when jobs went on; 0 = not yet, or never
- * @reason: Why
+ * @reasons: Why: a bit for each &enum pagoda_reset_reason
  * @result: 0, or why it failed
  * @given_up: Paging submissions that had been given up when it was rebuilt
  * @lost: Allocations in VRAM then
@@ -71,7 +71,7 @@ enum pagoda_reset_reason {
 struct pagoda_reset_note {
 	u64 begun_ns;
 	u64 rebuilt_ns;
-	enum pagoda_reset_reason reason;
+	u32 reasons;
 	int result;
 	u64 given_up;
 	u32 lost;
@@ -97,7 +97,6 @@ struct pagoda_reset_note {
  * @dead: The device is never used again
  * @stopped: The hardware goes
  * @blaming: The next paging submission given up is the one that was aborted (C190)
- * @reason: What the next reset that somebody asks for is for
  * @counted: Resets but for sleeps: what people are told of; also read without the lock
  * @times: Jiffies of the last resets that count for the limit, a ring
  * @nr_times: Their number
@@ -126,7 +125,6 @@ struct pagoda_reset {
 	bool dead;
 	bool stopped;
 	bool blaming;
-	enum pagoda_reset_reason reason;
 	atomic64_t counted;
 	unsigned long times[PAGODA_RESET_LIMIT];
 	u32 nr_times;
@@ -146,7 +144,7 @@ void pagoda_reset_init(struct pagoda_vidmm *vidmm);
 void pagoda_reset_stop(struct pagoda_vidmm *vidmm);
 void pagoda_reset_fini(struct pagoda_vidmm *vidmm);
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason);
-int pagoda_reset_device(struct pagoda_vidmm *vidmm, bool asked);
+int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons);
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed);
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm);

@@ -135,9 +135,9 @@ static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, 
 	return loss.mappings;
 }
 
-static int stream_reset_adapter(void *owner, bool asked)
+static int stream_reset_adapter(void *owner, u32 asked, bool broken)
 {
-	return pagoda_reset_device(owner, asked);
+	return pagoda_reset_device(owner, asked | (broken ? BIT(PAGODA_RESET_PAGING) : 0));
 }
 
 /* What is small measures the way to the device, not what it does. */

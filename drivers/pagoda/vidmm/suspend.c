@@ -186,13 +186,15 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 	/* Nobody woke it since the last time. */
 	if (READ_ONCE(vidmm->reset.asleep))
 		return 0;
-	ret = suspend_empty(vidmm);
-	if (ret)
-		return ret;
-	/* One that is never used again has nothing to forget. */
-	if (READ_ONCE(vidmm->reset.dead))
-		return 0;
-	return pagoda_reset_request(vidmm, PAGODA_RESET_SLEEP);
+	/* A reset for another reason may come first: then its rebuild uses the device. */
+	do {
+		ret = suspend_empty(vidmm);
+		/* One that is never used again has nothing to forget. */
+		if (ret || READ_ONCE(vidmm->reset.dead))
+			return ret;
+		ret = pagoda_reset_request(vidmm, PAGODA_RESET_SLEEP);
+	} while (!ret && !READ_ONCE(vidmm->reset.asleep));
+	return ret;
 }
 
 /**
