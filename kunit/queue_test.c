@@ -196,6 +196,78 @@ static void pagoda_queue_history(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, recent.wrong);
 }
 
+/**
+ * struct pagoda_keep - What is looked at for long
+ * @t: Queue
+ * @last: Number of the last submission there was
+ * @count: Submissions visited
+ * @wrong: Those that didn't hold any more what they had held
+ */
+struct pagoda_keep {
+	struct pagoda_queue_test *t;
+	u64 last;
+	u32 count;
+	u32 wrong;
+};
+
+/* So many that none of those visited is among the last ones any more, and all are used again. */
+static void pagoda_keep_go_on(struct pagoda_keep *keep)
+{
+	struct pagoda_recent recent = {};
+	struct dma_fence *fence;
+	u32 i, turn;
+
+	for (turn = 0; turn < 2; turn++) {
+		for (i = 0; i < 2 * PAGODA_QUEUE_HISTORY; i++, keep->last++) {
+			fence = pagoda_queue_test_push(keep->t, 2, NULL);
+			KUNIT_EXPECT_EQ(keep->t->test, 0, pagoda_queue_test_wait(fence));
+		}
+		for (i = 0; i < 6000 && recent.last != keep->last; i++) {
+			usleep_range(100, 200);
+			memset(&recent, 0, sizeof(recent));
+			pagoda_queue_visit_recent(keep->t->queue, pagoda_recent_visit, &recent);
+		}
+	}
+	KUNIT_EXPECT_EQ(keep->t->test, keep->last, recent.last);
+}
+
+static void pagoda_keep_visit(void *arg, const void *data, u32 size, u64 seqno, int error)
+{
+	struct pagoda_keep *keep = arg;
+	const u64 *units = data;
+
+	/* An interrupt isn't kept waiting by what is done here. */
+	KUNIT_EXPECT_FALSE(keep->t->test, irqs_disabled());
+	if (!keep->count++ && !irqs_disabled())
+		pagoda_keep_go_on(keep);
+	keep->wrong += size != 16 || error || units[1] != (seqno << 8 | 2);
+}
+
+/* Looking may take any time, and the queue goes on meanwhile. */
+static void pagoda_queue_history_is_kept(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct pagoda_keep keep = { .t = t, .last = PAGODA_QUEUE_HISTORY };
+	struct pagoda_recent recent = {};
+	struct dma_fence *fence;
+	u32 i;
+
+	for (i = 0; i < PAGODA_QUEUE_HISTORY; i++) {
+		fence = pagoda_queue_test_push(t, 2, NULL);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	}
+	for (i = 0; i < 6000 && recent.count != PAGODA_QUEUE_HISTORY; i++) {
+		usleep_range(100, 200);
+		memset(&recent, 0, sizeof(recent));
+		pagoda_queue_visit_recent(t->queue, pagoda_recent_visit, &recent);
+	}
+	KUNIT_ASSERT_EQ(test, PAGODA_QUEUE_HISTORY, recent.count);
+	pagoda_queue_visit_recent(t->queue, pagoda_keep_visit, &keep);
+	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_HISTORY, keep.count);
+	KUNIT_EXPECT_EQ(test, 0, keep.wrong);
+	pagoda_queue_test_expect_clean(t);
+}
+
 static void pagoda_queue_cpu_only(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, true);
@@ -351,6 +423,7 @@ static struct kunit_case pagoda_queue_cases[] = {
 	KUNIT_CASE(pagoda_queue_measures),
 	KUNIT_CASE(pagoda_queue_measures_no_failure),
 	KUNIT_CASE(pagoda_queue_history),
+	KUNIT_CASE(pagoda_queue_history_is_kept),
 	KUNIT_CASE(pagoda_queue_cpu_only),
 	KUNIT_CASE(pagoda_queue_cpu_only_fails),
 	KUNIT_CASE_SLOW(pagoda_queue_stress),

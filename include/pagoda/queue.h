@@ -176,10 +176,10 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p);
  * pagoda_queue_visit_recent() - Look at the last submissions
  * @queue: The queue
  * @visit: Called oldest first with buffer, bytes, sequence number and fence
- *	error; must not sleep
+ *	error, without a lock
  * @arg: Its first argument
  *
- * Context: Takes a spinlock; any process context.
+ * Context: any process context.
  */
 void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 			       void (*visit)(void *arg, const void *data, u32 size,

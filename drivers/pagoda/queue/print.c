@@ -81,15 +81,33 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	spin_unlock_irq(&queue->lock);
 }
 
+/* Fills @jobs with references: a job that leaves the history meanwhile isn't used again. */
+static u32 pagoda_queue_take_recent(struct pagoda_queue *queue, struct pagoda_job **jobs)
+{
+	struct pagoda_job *job;
+	u32 count = 0;
+
+	spin_lock_irq(&queue->lock);
+	list_for_each_entry(job, &queue->history, node) {
+		refcount_inc(&job->refs);
+		jobs[count++] = job;
+	}
+	spin_unlock_irq(&queue->lock);
+	return count;
+}
+
 void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 			       void (*visit)(void *arg, const void *data, u32 size,
 					     u64 seqno, int error),
 			       void *arg)
 {
-	struct pagoda_job *job;
+	struct pagoda_job *jobs[PAGODA_QUEUE_HISTORY];
+	u32 i, count = pagoda_queue_take_recent(queue, jobs);
 
-	spin_lock_irq(&queue->lock);
-	list_for_each_entry(job, &queue->history, node)
-		visit(arg, job->base.data, job->base.built, job->base.seqno, job->error);
-	spin_unlock_irq(&queue->lock);
+	for (i = 0; i < count; i++) {
+		struct pagoda_submission *base = &jobs[i]->base;
+
+		visit(arg, base->data, base->built, base->seqno, jobs[i]->error);
+		pagoda_job_put(jobs[i]);
+	}
 }

@@ -368,9 +368,9 @@ void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *
 /**
  * pagoda_vidmm_print_buffers() - Decode the last paging buffers
  * @vidmm: The manager
- * @p: Where to; must not sleep
+ * @p: Where to
  *
- * Context: May sleep to get memory.
+ * Context: May sleep.
  */
 void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
