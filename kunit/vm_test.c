@@ -3,8 +3,12 @@
  * Address spaces of clients on the rig: what the GPU finds behind an address, asked of
  * the engine, while allocations, page tables, save areas and fences come and go.
  */
+#include <linux/delay.h>
 #include <linux/highmem.h>
+#include <drm/drm_file.h>
 
+#include <pagoda/compat.h>
+#include "../drivers/pagoda/ioctl.h"
 #include "vm_helpers.h"
 
 #define HERE		SZ_4M
@@ -321,6 +325,129 @@ static void vm_contexts_know_the_root(struct kunit *test)
 	vmt_drop(vm);
 }
 
+/* ---- Locks that paging has for long ------------------------------------------------ */
+
+#define LIMIT		(300 * HZ)
+
+/**
+ * struct vm_call - A thread that is about to wait for a VM
+ * @rig: Rig
+ * @destroy: It destroys the VM, else it makes its mappings valid again
+ * @ret: Answer
+ * @work: The thread
+ */
+struct vm_call {
+	struct pagoda_rig *rig;
+	bool destroy;
+	int ret;
+	struct work_struct work;
+};
+
+static void vm_call_run(struct work_struct *work)
+{
+	struct vm_call *call = container_of(work, struct vm_call, work);
+	struct pagoda_rig *rig = call->rig;
+	struct drm_pagoda_vm_destroy args = { .vm = 1 };
+	struct drm_file file = { .driver_priv = rig->client };
+	struct dma_fence *fence = NULL;
+
+	if (call->destroy)
+		call->ret = pagoda_ioctl_vm_destroy(rig->drm, &args, &file);
+	else
+		call->ret = pagoda_client_validate(rig->client, &fence);
+	dma_fence_put(fence);
+}
+
+/* Two threads that wait for the VM, whose lock is held, and so have references. */
+static void vm_begin(struct vm_call *calls, struct pagoda_vm *vm)
+{
+	struct kunit *test = calls->rig->test;
+	u32 i, before = kref_read(&vm->base.kref);
+	unsigned long end = jiffies + LIMIT;
+
+	for (i = 0; i < 2; i++) {
+		INIT_WORK_ONSTACK(&calls[i].work, vm_call_run);
+		queue_work(system_dfl_wq, &calls[i].work);
+	}
+	while (kref_read(&vm->base.kref) < before + 2 && time_before(jiffies, end))
+		fsleep(100);
+	KUNIT_EXPECT_EQ(test, before + 2, kref_read(&vm->base.kref));
+}
+
+/* All that the client looks up by number is found meanwhile. */
+static void vm_expect_lookups(struct kunit *test, struct pagoda_client *client)
+{
+	unsigned long end = jiffies + HZ;
+	bool locked;
+
+	while (!(locked = mutex_trylock(&client->lock)) && time_before(jiffies, end))
+		fsleep(100);
+	KUNIT_EXPECT_TRUE(test, locked);
+	if (locked)
+		mutex_unlock(&client->lock);
+}
+
+static void vm_end(struct vm_call *calls)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		flush_work(&calls[i].work);
+		destroy_work_on_stack(&calls[i].work);
+	}
+}
+
+/* A VM is worked on for long: what else its client does waits for that VM only. */
+static void vm_lookups_wait_for_no_vm(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct vm_call calls[2] = { { .rig = rig, .ret = 1 }, { .rig = rig, .ret = 1 } };
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 5);
+
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_FALSE(test, list_empty(&vm->base.evict.list));
+	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&rig->client->vms, 1, vm, GFP_KERNEL)));
+	mutex_lock(&vm->lock);
+	vm_begin(calls, vm);
+	vm_expect_lookups(test, rig->client);
+	mutex_unlock(&vm->lock);
+	vm_end(calls);
+	KUNIT_EXPECT_EQ(test, 0, calls[0].ret);
+	KUNIT_EXPECT_EQ(test, 0, calls[1].ret);
+	vmt_expect(rig, vm->id, HERE, 5);
+	xa_erase(&rig->client->vms, 1);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* Nor does it when the VM is destroyed, which one thread does. */
+static void vm_is_destroyed_once(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct vm_call calls[2] = {
+		{ .rig = rig, .destroy = true, .ret = 1 },
+		{ .rig = rig, .destroy = true, .ret = 1 },
+	};
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct dma_fence *fence = NULL;
+
+	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&rig->client->vms, 1, vm, GFP_KERNEL)));
+	pagoda_vm_get(vm);
+	mutex_lock(&vm->lock);
+	vm_begin(calls, vm);
+	vm_expect_lookups(test, rig->client);
+	mutex_unlock(&vm->lock);
+	vm_end(calls);
+	KUNIT_EXPECT_EQ(test, -ENOENT, calls[0].ret + calls[1].ret);
+	KUNIT_EXPECT_TRUE(test, !calls[0].ret || !calls[1].ret);
+	KUNIT_EXPECT_NULL(test, xa_load(&rig->client->vms, 1));
+	KUNIT_EXPECT_TRUE(test, vm->closed);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vm_validate(vm, &fence));
+	pagoda_vm_put(vm);
+}
+
 static struct kunit_case vm_cases[] = {
 	KUNIT_CASE_PARAM(vm_contexts_know_the_root, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_shows_what_is_mapped, pagoda_rig_modes),
@@ -329,6 +456,8 @@ static struct kunit_case vm_cases[] = {
 	KUNIT_CASE_PARAM(vm_tables_come_back, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_copies_late, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_copies_of_copies, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_lookups_wait_for_no_vm, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(vm_is_destroyed_once, pagoda_rig_mmu_modes),
 	{ }
 };
 

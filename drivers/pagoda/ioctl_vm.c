@@ -87,6 +87,16 @@ int pagoda_ioctl_vm_create(struct drm_device *drm, void *data, struct drm_file *
 	return ret;
 }
 
+/* The VM was retired by this thread, so that no other one removes it. */
+static void vm_remove(struct pagoda_client *client, u32 id, struct pagoda_vm *vm)
+{
+	mutex_lock(&client->lock);
+	xa_erase(&client->vms, id);
+	mutex_unlock(&client->lock);
+	pagoda_vm_close(vm);
+	pagoda_vm_put(vm);
+}
+
 /**
  * pagoda_ioctl_vm_destroy() - DRM_IOCTL_PAGODA_VM_DESTROY
  * @drm: Device
@@ -101,24 +111,19 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 	struct pagoda_client *client = file->driver_priv;
 	struct drm_pagoda_vm_destroy *args = data;
 	struct pagoda_vm *vm;
-	int ret = 0;
+	int ret;
 
 	if (pagoda_refuse(drm, args->pad))
 		return -EINVAL;
-	mutex_lock(&client->lock);
-	vm = xa_load(&client->vms, args->vm);
-	if (!vm)
-		ret = -ENOENT;
-	else
-		ret = pagoda_vm_retire(vm);
-	if (!ret)
-		xa_erase(&client->vms, args->vm);
-	mutex_unlock(&client->lock);
-	if (pagoda_refuse(drm, ret))
-		return ret;
-	pagoda_vm_close(vm);
+	vm = pagoda_client_vm(client, args->vm);
+	if (pagoda_refuse(drm, !vm))
+		return -ENOENT;
+	/* Paging may have the VM's lock for long: the client's isn't held over that. */
+	ret = pagoda_vm_retire(vm);
+	if (!pagoda_refuse(drm, ret))
+		vm_remove(client, args->vm, vm);
 	pagoda_vm_put(vm);
-	return 0;
+	return ret;
 }
 
 /**

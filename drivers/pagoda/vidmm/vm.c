@@ -363,6 +363,11 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 	ret = mutex_lock_interruptible(&vm->lock);
 	if (ret)
 		return ret;
+	/* Its mappings are about to go, or gone, and so are its tables. */
+	if (vm->closed) {
+		mutex_unlock(&vm->lock);
+		return 0;
+	}
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, 0);
 	drm_exec_until_all_locked(&exec) {
 		ret = drm_gpuvm_prepare_vm(&vm->base, &exec, 1);
@@ -640,6 +645,22 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	pagoda_gate_leave(vm->vidmm, &gate);
 }
 
+/*
+ * The client's first VM from @id on, with a reference; NULL: none is left. All lookups of the
+ * client take its lock: it isn't held while a VM is worked on, which may take long.
+ */
+static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned long *id)
+{
+	struct pagoda_vm *vm;
+
+	mutex_lock(&client->lock);
+	vm = xa_find(&client->vms, id, ULONG_MAX, XA_PRESENT);
+	if (vm)
+		pagoda_vm_get(vm);
+	mutex_unlock(&client->lock);
+	return vm;
+}
+
 /**
  * pagoda_client_validate() - Mappings of what was made resident become valid
  * @client: Client
@@ -651,16 +672,13 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence)
 {
 	struct pagoda_vm *vm;
-	unsigned long id;
+	unsigned long id = 0;
 	int ret = 0;
 
-	mutex_lock(&client->lock);
-	xa_for_each(&client->vms, id, vm) {
+	for (; !ret && (vm = client_next_vm(client, &id)); id++) {
 		ret = pagoda_vm_validate(vm, fence);
-		if (ret)
-			break;
+		pagoda_vm_put(vm);
 	}
-	mutex_unlock(&client->lock);
 	return ret;
 }
 
@@ -687,13 +705,13 @@ static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct 
 static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm;
-	unsigned long id;
+	unsigned long id = 0;
 
-	mutex_lock(&client->lock);
-	xa_for_each(&client->vms, id, vm)
+	for (; (vm = client_next_vm(client, &id)); id++) {
 		if (!pagoda_deferred_is_empty(&vm->queue))
 			pagoda_vm_forget(vm, bo);
-	mutex_unlock(&client->lock);
+		pagoda_vm_put(vm);
+	}
 }
 
 /**
@@ -724,14 +742,16 @@ void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
  * Who has a reference and still wants a context in it is refused from now on.
  *
  * Context: May sleep.
- * Return: 0, or -EBUSY while it has contexts.
+ * Return: 0; -EBUSY while it has contexts, -ENOENT if it was retired before.
  */
 int pagoda_vm_retire(struct pagoda_vm *vm)
 {
 	int ret = 0;
 
 	mutex_lock(&vm->lock);
-	if (list_empty(&vm->contexts))
+	if (vm->closed)
+		ret = -ENOENT;
+	else if (list_empty(&vm->contexts))
 		vm->closed = true;
 	else
 		ret = -EBUSY;
