@@ -142,8 +142,12 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 	if (!pagoda_stream_emit(&txn, &op))
 		pagoda_aperture_of(res)->bound = false;
 	fence = pagoda_stream_end(&txn);
-	/* TTM looks at the shared reservation where there was no memory to take its fences over. */
-	if (fence && bo->ttm.base.resv == resv && !dma_resv_reserve_fences(resv, 1))
+	/*
+	 * TTM looks at the shared reservation where there was no memory to take its fences over.
+	 * Of what is imported both are looked at before its memory goes, see import.c.
+	 */
+	if (fence && (bo->imported || bo->ttm.base.resv == resv) &&
+	    !dma_resv_reserve_fences(resv, 1))
 		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_KERNEL);
 	else if (fence)
 		pagoda_stream_wait_fence(bo->vidmm, fence);
