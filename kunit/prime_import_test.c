@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Allocations that are somebody else's memory, on the rig. */
+#include <linux/delay.h>
+
+#include <pagoda/compat.h>
 #include "../drivers/pagoda/vidmm/vm.h"
+#include "offer_helpers.h"
 #include "prime_helpers.h"
+#include "queue_helpers.h"
 
 #define SIZE	(PRIME_PAGES * PAGE_SIZE)
 #define LAST	(SIZE - sizeof(u64))
@@ -406,6 +411,120 @@ static void import_abandoned(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, memory->released);
 }
 
+/* ---- Its maker moves it while it goes -------------------------------------------- */
+
+#define LIMIT	(300 * HZ)
+
+/**
+ * struct import_maker - A thread that moves the memory
+ * @memory: Memory
+ * @work: The thread
+ * @done: When it has
+ */
+struct import_maker {
+	struct prime_memory *memory;
+	struct work_struct work;
+	struct completion done;
+};
+
+static void import_maker_run(struct work_struct *work)
+{
+	struct import_maker *maker = container_of(work, struct import_maker, work);
+
+	prime_move(maker->memory);
+	complete(&maker->done);
+}
+
+/* Returns when it has the reservation, which it keeps until importers let go of the memory. */
+static struct import_maker *import_maker_start(struct kunit *test, struct prime_memory *memory)
+{
+	struct import_maker *maker = kunit_kzalloc(test, sizeof(*maker), GFP_KERNEL);
+	unsigned long end = jiffies + LIMIT;
+
+	KUNIT_ASSERT_NOT_NULL(test, maker);
+	maker->memory = memory;
+	INIT_WORK(&maker->work, import_maker_run);
+	init_completion(&maker->done);
+	queue_work(system_dfl_wq, &maker->work);
+	while (!dma_resv_is_locked(memory->dma_buf->resv) && time_before(jiffies, end))
+		fsleep(100);
+	KUNIT_ASSERT_TRUE(test, dma_resv_is_locked(memory->dma_buf->resv));
+	return maker;
+}
+
+/* Closed and still used: TTM deletes it later, and for that needs what the maker holds. */
+static void import_moves_behind_its_end(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct prime_memory *memory = prime_memory(test, true, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	struct dma_fence *fence = pagoda_test_fence(test);
+	struct import_maker *maker;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	settle_moves(rig);
+	make_busy(rig, bo, fence);
+	pagoda_rig_close(bo);
+	if (PAGODA_HAVE_MOVE_NOTIFY) {
+		*prime_word(memory, 0) = 7;
+		maker = import_maker_start(test, memory);
+		KUNIT_EXPECT_EQ(test, 1u, memory->maps);
+		KUNIT_EXPECT_FALSE(test, completion_done(&maker->done));
+		dma_fence_signal(fence);
+		KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&maker->done, LIMIT));
+		flush_work(&maker->work);
+		KUNIT_EXPECT_EQ(test, 0u, memory->maps);
+		KUNIT_EXPECT_EQ(test, 7ull, *prime_word(memory, 0));
+	}
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	prime_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0u, memory->maps);
+	prime_put(memory->dma_buf);
+}
+
+static void import_pin(struct pagoda_bo *bo, bool pin)
+{
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (pin)
+		ttm_bo_pin(&bo->ttm);
+	else
+		ttm_bo_unpin(&bo->ttm);
+	dma_resv_unlock(bo->ttm.base.resv);
+}
+
+/*
+ * It can't leave the aperture: no address leads to where the memory was all the same, then or
+ * after a job listed it.
+ */
+static void import_moves_though_it_cant(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct prime_memory *memory = prime_memory(test, true, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	struct submit_args args = { .bos = { bo }, .nr_bos = 1 };
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, 0, 7));
+	if (PAGODA_HAVE_MOVE_NOTIFY) {
+		import_pin(bo, true);
+		prime_move(memory);
+		import_pin(bo, false);
+		KUNIT_EXPECT_EQ(test, 0u, memory->maps);
+		KUNIT_EXPECT_EQ(test, 0u, import_reached(rig, memory));
+		KUNIT_EXPECT_EQ(test, 7ull, *prime_word(memory, 0));
+		submit_store(client, PRIME_HERE, 1);
+		KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+		KUNIT_EXPECT_NE(test, 0, submit_wait(client));
+		KUNIT_EXPECT_EQ(test, 7ull, *prime_word(memory, 0));
+		KUNIT_EXPECT_EQ(test, 0xdbu, *(u8 *)page_address(memory->other[0]));
+	}
+	import_drop(client, bo);
+	prime_put(memory->dma_buf);
+	submit_client_end(client);
+}
+
 static struct kunit_case import_cases[] = {
 	KUNIT_CASE_PARAM(import_static, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(import_dynamic, pagoda_rig_modes),
@@ -420,6 +539,8 @@ static struct kunit_case import_cases[] = {
 	KUNIT_CASE_PARAM(import_survives_reset, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(import_unplug, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(import_abandoned, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_moves_behind_its_end, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_moves_though_it_cant, pagoda_rig_modes),
 	{}
 };
 

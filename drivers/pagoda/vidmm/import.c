@@ -22,11 +22,25 @@
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
 #include "prime.h"
-#include "vidmm.h"
+#include "vm.h"
 
 static bool import_is_mapped(const struct pagoda_bo *bo)
 {
 	return bo->imported && bo->ttm.ttm && bo->ttm.ttm->sg;
+}
+
+/**
+ * pagoda_import_is_away() - Was the memory of an import given back?
+ * @bo: Allocation, reservation held
+ *
+ * Its pages have no bus addresses then, wherever TTM has it.
+ *
+ * Context: Any.
+ * Return: Whether it is imported and not mapped.
+ */
+bool pagoda_import_is_away(const struct pagoda_bo *bo)
+{
+	return bo->imported && !import_is_mapped(bo);
 }
 
 /* Bus addresses of its pages, if they are pages the device can have. */
@@ -142,25 +156,52 @@ void pagoda_import_release(struct pagoda_tt *tt)
 }
 
 /*
- * The memory is about to be somewhere else. Without memory for what that takes it is
- * tried again, as everything is that gives memory back.
+ * A reference of TTM's. An import without references is being released by another thread, which
+ * doesn't need the reservation: TTM takes a reference of its own for the time until it deletes
+ * the object, and from then on nothing changes but with the reservation held.
  */
-static void import_invalidate_mappings(struct dma_buf_attachment *attach)
+static void import_hold(struct pagoda_bo *bo)
+{
+	while (!kref_get_unless_zero(&bo->ttm.kref))
+		fsleep(10);
+}
+
+/*
+ * The allocation leaves the aperture, and so all page tables. Without memory for what that takes
+ * it is tried again, as everything is that gives memory back. Where it can't leave, its maker
+ * takes the memory away all the same: then it is taken from the page tables only.
+ */
+static void import_leave(struct pagoda_bo *bo)
 {
 	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
 	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
-	struct pagoda_bo *bo = pagoda_bo_of_gem(attach->importer_priv);
 	struct ttm_operation_ctx ctx = {};
 	int ret;
 
+	while ((ret = ttm_bo_validate(&bo->ttm, &placement, &ctx)) == -ENOMEM || ret == -EBUSY)
+		fsleep(USEC_PER_MSEC);
+	if (!ret)
+		return;
+	drm_err(bo->vidmm->drm, "allocation %llu is imported and can't leave (%d)\n", bo->id, ret);
+	pagoda_vm_bo_moves(bo);
+}
+
+/*
+ * The memory is about to be somewhere else. What TTM deletes has left all page tables with its
+ * handle, and isn't moved any more: it is only waited for.
+ */
+static void import_invalidate_mappings(struct dma_buf_attachment *attach)
+{
+	struct pagoda_bo *bo = pagoda_bo_of_gem(attach->importer_priv);
+
 	if (!import_is_mapped(bo))
 		return;
-	while ((ret = ttm_bo_validate(&bo->ttm, &placement, &ctx))) {
-		if (drm_WARN_ON(bo->vidmm->drm, ret != -ENOMEM && ret != -EBUSY))
-			break;
-		fsleep(USEC_PER_MSEC);
-	}
+	import_hold(bo);
+	if (!bo->ttm.deleted)
+		import_leave(bo);
 	pagoda_import_unmap(bo);
+	/* TTM doesn't need the reservation to release an import. */
+	ttm_bo_fini(&bo->ttm);
 }
 
 static const struct dma_buf_attach_ops import_ops = {

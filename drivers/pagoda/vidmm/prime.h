@@ -16,6 +16,7 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 void pagoda_prime_moves(struct pagoda_bo *bo);
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_import_unmap(struct pagoda_bo *bo);
+bool pagoda_import_is_away(const struct pagoda_bo *bo);
 void pagoda_import_detach(struct pagoda_bo *bo);
 void pagoda_import_release(struct pagoda_tt *tt);
 void pagoda_prime_stop(struct pagoda_bo *bo);

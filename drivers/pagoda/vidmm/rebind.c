@@ -8,6 +8,7 @@
  * books say that they are valid.
  */
 #include <linux/slab.h>
+#include "prime.h"
 #include "vm.h"
 
 /* Mappings in one change of the tables: its memory is found in one piece. */
@@ -38,13 +39,14 @@ static int rebind_grow(struct pagoda_rebind *rebind)
  */
 int pagoda_rebind_add(struct pagoda_rebind *rebind, struct drm_gpuvm_bo *vm_bo)
 {
-	struct ttm_resource *res = pagoda_bo_of_gem(vm_bo->obj)->ttm.resource;
+	struct pagoda_bo *bo = pagoda_bo_of_gem(vm_bo->obj);
+	struct ttm_resource *res = bo->ttm.resource;
 	u32 before = rebind->count;
 	struct drm_gpuva *va;
 	int ret;
 
-	if (!res || res->mem_type == TTM_PL_SYSTEM ||
-	    pagoda_bo_is_offered(pagoda_bo_of_gem(vm_bo->obj)))
+	if (!res || res->mem_type == TTM_PL_SYSTEM || pagoda_bo_is_offered(bo) ||
+	    pagoda_import_is_away(bo))
 		return 0;
 	drm_gpuvm_bo_for_each_va(va, vm_bo) {
 		if (!drm_gpuva_invalidated(va))

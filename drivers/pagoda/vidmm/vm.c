@@ -44,7 +44,7 @@ int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
 	map->kind = PAGODA_MAP_MEMORY;
 	map->allocation = bo->id;
 	map->allocation_offset = offset;
-	if (!res || res->mem_type == TTM_PL_SYSTEM) {
+	if (!res || res->mem_type == TTM_PL_SYSTEM || pagoda_import_is_away(bo)) {
 		*map = (struct pagoda_map) { .va = map->va, .size = map->size };
 		return 0;
 	}
