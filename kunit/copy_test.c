@@ -381,6 +381,7 @@ static void copy_is_given_up(struct kunit *test)
 	copy_keep(&t);
 	pagoda_rig_settle(t.rig);
 	swap_out_all(t.rig);
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies.bytes));
 	copy_expect(&t, true, 1);
 	copy_bring(&t);
 	copy_expect(&t, false, 1);
@@ -410,6 +411,10 @@ static void copy_shrinks(struct kunit *test)
 	copy_keep(&t);
 	KUNIT_EXPECT_EQ(test, PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, PAGES, copies_shrink(&t, 1));
+	/* Its allocation is still in VRAM, and there is room for another one's copy. */
+	KUNIT_EXPECT_TRUE(test, in_vram(t.bo));
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&copies->bytes));
+	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
 	copy_expect(&t, true, 1);
 	/* What is kept next is to be had again; who has none left says so. */

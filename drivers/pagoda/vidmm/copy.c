@@ -40,12 +40,14 @@
  * @vidmm: Manager
  * @bo: Whose pages they are; only looked at while it is made
  * @link: In &pagoda_copies.list or &pagoda_copies.unwanted, or in none
+ * @charged: Its pages count in &pagoda_copies.bytes; reservation held, or no reference left
  */
 struct pagoda_copy {
 	struct ttm_buffer_object ttm;
 	struct pagoda_vidmm *vidmm;
 	const struct pagoda_bo *bo;
 	struct list_head link;
+	bool charged;
 };
 
 static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
@@ -63,6 +65,14 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 		return true;
 	atomic64_sub(bytes, &copies->bytes);
 	return false;
+}
+
+/* Once it has no pages. */
+static void copy_uncharge(struct pagoda_copy *copy)
+{
+	if (copy->charged)
+		atomic64_sub(copy->ttm.base.size, &copy->vidmm->copies.bytes);
+	copy->charged = false;
 }
 
 static u64 copy_pages(const struct pagoda_copy *copy)
@@ -93,7 +103,7 @@ static void copy_destroy(struct ttm_buffer_object *ttm_bo)
 	struct pagoda_copy *copy = copy_of_ttm(ttm_bo);
 
 	copy_unlink(copy);
-	atomic64_sub(ttm_bo->base.size, &copy->vidmm->copies.bytes);
+	copy_uncharge(copy);
 	drm_gem_object_release(&ttm_bo->base);
 	kfree(copy);
 }
@@ -141,6 +151,7 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	}
 	copy->vidmm = bo->vidmm;
 	copy->bo = bo;
+	copy->charged = true;
 	INIT_LIST_HEAD(&copy->link);
 	copy->ttm.base.funcs = &copy_gem_funcs;
 	drm_gem_private_object_init(bo->vidmm->drm, &copy->ttm.base, bo->ttm.base.size);
@@ -295,8 +306,8 @@ void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
 	struct ttm_placement nowhere = {};
 	struct ttm_operation_ctx ctx = {};
 
-	if (bo->destroy == copy_destroy)
-		ttm_bo_validate(bo, &nowhere, &ctx);
+	if (bo->destroy == copy_destroy && !ttm_bo_validate(bo, &nowhere, &ctx))
+		copy_uncharge(copy_of_ttm(bo));
 }
 
 /* ---- Too many of them ------------------------------------------------------------ */
