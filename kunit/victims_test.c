@@ -3,6 +3,8 @@
  * Who makes room in VRAM: that the driver asks the policy, tells it what happens, and leaves
  * alone who is needed or held.
  */
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
 #include <linux/completion.h>
 #include <linux/prandom.h>
 #include <linux/workqueue.h>
@@ -236,6 +238,62 @@ static void victims_dead(struct kunit *test)
 	pagoda_rig_close(bos[last]);
 }
 
+static u32 tried_when_interrupted;
+
+/* A signal ends the first wait of a move. */
+static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue)
+{
+	tried_when_interrupted++;
+	return ERR_PTR(-ERESTARTSYS);
+}
+
+static int place_interrupted(struct pagoda_bo *bo)
+{
+	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct kunit *test = kunit_get_current_test();
+	int ret;
+
+	if (stream->reserve)
+		pagoda_submission_put(stream->reserve);
+	stream->reserve = NULL;
+	tried_when_interrupted = 0;
+	kunit_activate_static_stub(test, pagoda_queue_get, get_interrupted);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+	dma_resv_unlock(bo->ttm.base.resv);
+	kunit_deactivate_static_stub(test, pagoda_queue_get);
+	return ret;
+}
+
+/* A signal ends the search for room: a victim it kept from leaving is no reason to try others. */
+static void victims_interrupted(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[PIECES];
+	u64 before;
+	u32 last;
+
+	pieces_make(rig, bos);
+	last = fill(client, bos);
+	settle_moves(rig);
+	before = evictions(rig);
+	KUNIT_EXPECT_EQ(test, -ERESTARTSYS, place_interrupted(bos[0]));
+	KUNIT_EXPECT_EQ(test, 1u, tried_when_interrupted);
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[last], DRM_PAGODA_OFFER_LOW));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[last - 1], DRM_PAGODA_OFFER_LOW));
+	settle_moves(rig);
+	KUNIT_EXPECT_EQ(test, -ERESTARTSYS, place_interrupted(bos[0]));
+	KUNIT_EXPECT_EQ(test, 1u, tried_when_interrupted);
+	KUNIT_EXPECT_EQ(test, before, evictions(rig));
+	/* All of them are candidates as before. */
+	KUNIT_EXPECT_EQ(test, 0, make_resident(rig, bos[0]));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[0]));
+	close_all(bos, PIECES);
+	submit_client_end(client);
+}
+
 /* Every job uses what is private to its VM, although no job lists it. */
 static void victims_private(struct kunit *test)
 {
@@ -415,6 +473,7 @@ static void victims_random(struct kunit *test)
 }
 
 static struct kunit_case victims_cases[] = {
+	KUNIT_CASE(victims_interrupted),
 	KUNIT_CASE_PARAM(victims_cycle, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_held, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(victims_kept, pagoda_rig_mmu_modes),

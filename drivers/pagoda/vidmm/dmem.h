@@ -22,6 +22,7 @@ struct ttm_resource_manager;
  * @hit_low: Some of that was left alone
  * @refused: Something was left alone, for any reason
  * @taken: Something was taken since the victims were asked anew
+ * @interrupted: A signal ended a victim's move: no other victim is tried
  */
 struct pagoda_dmem_claim {
 	struct dmem_cgroup_pool_state *pool;
@@ -31,6 +32,7 @@ struct pagoda_dmem_claim {
 	bool hit_low;
 	bool refused;
 	bool taken;
+	bool interrupted;
 };
 
 int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type);

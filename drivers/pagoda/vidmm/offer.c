@@ -235,12 +235,16 @@ static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *plac
 		.interruptible = ctx->interruptible,
 		.no_wait_gpu = ctx->no_wait_gpu,
 	};
+	int ret;
 
-	return pagoda_bo_is_offered(bo) && pagoda_bo_is_in_vram(bo) &&
-	       pagoda_dmem_may_take(claim, bo) &&
-	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP) &&
-	       pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place) &&
-	       !pagoda_bo_place(bo, offer_placement, &mine);
+	if (!pagoda_bo_is_offered(bo) || !pagoda_bo_is_in_vram(bo) ||
+	    !pagoda_dmem_may_take(claim, bo) ||
+	    !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP) ||
+	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
+		return false;
+	ret = pagoda_bo_place(bo, offer_placement, &mine);
+	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
+	return !ret;
 }
 
 static bool offer_take(struct pagoda_bo *bo, struct pagoda_bo *want,
@@ -265,7 +269,7 @@ static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *plac
 	struct pagoda_bo *bo;
 	bool done = false;
 
-	while (!done && (bo = offer_next(&want->vidmm->offers, tried))) {
+	while (!done && !claim->interrupted && (bo = offer_next(&want->vidmm->offers, tried))) {
 		done = offer_take(bo, want, place, ctx, claim);
 		drm_gem_object_put(&bo->ttm.base);
 	}

@@ -205,7 +205,8 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
  * Nothing is done where room isn't made anyway.
  *
  * Context: May sleep and allocate. Doesn't wait for the device.
- * Return: 0, -ENOMEM if there isn't enough room or memory, or what ttm_bo_validate() answers.
+ * Return: 0, -ENOMEM if there isn't enough room or memory, -ERESTARTSYS if a victim's move was
+ * interrupted, or what ttm_bo_validate() answers.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
@@ -228,7 +229,9 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 			pagoda_dmem_claim_look(claim, man, bo->ttm.base.size);
 	} while (ret == -ENOSPC && take(bo, place, ctx, claim, tried));
 	atomic_dec(&bo->vidmm->taking);
-	return ret == -ENOSPC ? -ENOMEM : ret;
+	if (ret != -ENOSPC)
+		return ret;
+	return claim->interrupted ? -ERESTARTSYS : -ENOMEM;
 }
 
 /**

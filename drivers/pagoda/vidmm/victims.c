@@ -349,6 +349,7 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	ret = pagoda_bo_place(bo, pagoda_bo_placement_evicted, &mine);
 	bo->makes_room = false;
 	claim->taken |= !ret;
+	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
 	return !ret;
 }
 
@@ -377,14 +378,14 @@ static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct d
 	struct pagoda_bo *bo = NULL;
 	bool done = false;
 
-	while (!done && (bo = victims_next(vidmm->victims, need, tried))) {
+	while (!done && !claim->interrupted && (bo = victims_next(vidmm->victims, need, tried))) {
 		if (!pagoda_victims_lock(bo, mine, ctx))
 			continue;
 		done = mine ? victims_evict(bo, place, ctx, claim) :
 			      victims_trim(bo, place, ctx, claim);
 		pagoda_victims_unlock(bo, mine);
 	}
-	return bo;
+	return done ? bo : NULL;
 }
 
 static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
