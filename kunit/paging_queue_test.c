@@ -3,6 +3,7 @@
  * Paging queues: values in order, priorities, what is done at once, what fails at last and who
  * pays for it.
  */
+#include <kunit/static_stub.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/dma-fence-chain.h>
@@ -618,6 +619,68 @@ static void paging_ends_with_the_client(struct kunit *test)
 	paging_end(&t);
 }
 
+/**
+ * struct paging_race - A client that requires what another one just gave up
+ * @client: Client
+ * @bo: What
+ * @asked: How often it was asked whether anything requires it
+ * @ret: Answer to the request
+ */
+struct paging_race {
+	struct pagoda_client *client;
+	struct pagoda_bo *bo;
+	u32 asked;
+	int ret;
+};
+
+static struct paging_race paging_race;
+
+/* It is counted, and made resident, right after the first answer. */
+static u32 paging_race_clients(const struct pagoda_bo *bo)
+{
+	u32 count = atomic_read(&bo->required);
+	u64 trim;
+
+	if (paging_race.asked++)
+		return count;
+	paging_race.ret = pagoda_require(paging_race.client, &paging_race.bo, 1, &trim);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	pagoda_bo_set_resident(paging_race.bo, true);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return count;
+}
+
+/* It comes back by itself for the client that requires it, whatever the other one did. */
+static void paging_given_up_and_required(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, PAGES);
+	struct pagoda_paging_args args = {
+		.bos = &t.bos[0], .count = 1, .flags = DRM_PAGODA_EVICT_ONLY_IF_NECESSARY,
+	};
+	u64 value;
+
+	paging_race = (struct paging_race) {
+		.client = pagoda_client_create(t.rig->vidmm), .bo = t.bos[0], .ret = 1,
+	};
+	KUNIT_ASSERT_NOT_NULL(test, paging_race.client);
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 1, 0, &value));
+	KUNIT_ASSERT_EQ(test, 0, paging_wait(&t, NORMAL, value));
+	kunit_activate_static_stub(test, pagoda_require_clients, paging_race_clients);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_paging_evict(t.queues[NORMAL], &args));
+	kunit_deactivate_static_stub(test, pagoda_require_clients);
+	KUNIT_EXPECT_EQ(test, 0, paging_race.ret);
+	KUNIT_EXPECT_EQ(test, 1u, pagoda_require_clients(t.bos[0]));
+	KUNIT_EXPECT_FALSE(test, t.bos[0]->released);
+	/* And once no client does, it doesn't. */
+	pagoda_client_drop_lists(paging_race.client);
+	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 1, 0, &value));
+	KUNIT_ASSERT_EQ(test, 0, value ? paging_wait(&t, NORMAL, value) : 0);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_paging_evict(t.queues[NORMAL], &args));
+	KUNIT_EXPECT_TRUE(test, t.bos[0]->released);
+	pagoda_client_put(paging_race.client);
+	paging_end(&t);
+}
+
 /* Mappings are valid when the value is there: what is executed then doesn't fault. */
 static void paging_shows_what_it_brings(struct kunit *test)
 {
@@ -711,6 +774,7 @@ static struct kunit_case paging_queue_cases[] = {
 	KUNIT_CASE_SLOW(paging_error_later),
 	KUNIT_CASE_SLOW(paging_must_succeed_waits),
 	KUNIT_CASE(paging_ends_with_the_client),
+	KUNIT_CASE(paging_given_up_and_required),
 	KUNIT_CASE_SLOW(paging_sends_what_it_waits_for),
 	KUNIT_CASE_PARAM(paging_shows_what_it_brings, pagoda_rig_modes),
 	{ }

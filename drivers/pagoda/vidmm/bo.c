@@ -148,6 +148,8 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 	if (!resident)
 		pagoda_settled_clear(bo);
 	WRITE_ONCE(bo->resident, resident);
+	/* Behind the count of a client that requires it. Pairs with paging_let_go(). */
+	smp_mb();
 	WRITE_ONCE(bo->released, false);
 	pagoda_promote_look(bo);
 }

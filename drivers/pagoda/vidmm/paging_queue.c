@@ -653,14 +653,26 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
 	return false;
 }
 
-/* What nobody requires any more doesn't come back once its place was needed. */
+/*
+ * An allocation that no client requires any more doesn't come back once its place was needed.
+ * Another client that just now requires it is counted first, and makes it resident then: if that
+ * came before it was released here, the count is found.
+ */
 static void paging_let_go(const struct pagoda_paging_args *args)
 {
 	u32 i;
 
-	for (i = 0; i < args->count; i++)
-		if (!pagoda_require_clients(args->bos[i]))
-			WRITE_ONCE(args->bos[i]->released, true);
+	for (i = 0; i < args->count; i++) {
+		struct pagoda_bo *bo = args->bos[i];
+
+		if (pagoda_require_clients(bo))
+			continue;
+		WRITE_ONCE(bo->released, true);
+		/* Pairs with pagoda_bo_set_resident(). */
+		smp_mb();
+		if (pagoda_require_clients(bo))
+			WRITE_ONCE(bo->released, false);
+	}
 }
 
 /**

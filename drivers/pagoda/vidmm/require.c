@@ -12,6 +12,9 @@
  * something leave because somebody wants it to.
  */
 #include <linux/slab.h>
+
+#include <kunit/static_stub.h>
+
 #include "require.h"
 #include "vm.h"
 
@@ -351,6 +354,7 @@ u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
  */
 u32 pagoda_require_clients(const struct pagoda_bo *bo)
 {
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_require_clients, bo);
 	return atomic_read(&bo->required);
 }
 
