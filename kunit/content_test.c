@@ -3,6 +3,7 @@
 #include <kunit/static_stub.h>
 #include <linux/kthread.h>
 #include <linux/log2.h>
+#include <linux/timekeeping.h>
 #include <drm/drm_gem.h>
 
 #include "rig.h"
@@ -231,6 +232,28 @@ static void content_lost_plugged(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Paging that another thread collects is sent before it is waited for. */
+static void content_wait_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_bo_wait(bo, 0));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_wait(bo, ktime_get_ns() + 50 * NSEC_PER_SEC));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_wait(bo, 0));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_share(rig, false);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
 /* The CPU can't change the device's aperture, and doesn't say that it did. */
 static void content_map_is_not_rescued(struct kunit *test)
 {
@@ -414,6 +437,7 @@ static struct kunit_case content_cases[] = {
 	KUNIT_CASE_PARAM(content_access_waits, pagoda_rig_modes),
 	KUNIT_CASE(content_replay),
 	KUNIT_CASE(content_lost_plugged),
+	KUNIT_CASE(content_wait_plugged),
 	KUNIT_CASE(content_map_is_not_rescued),
 	KUNIT_CASE_PARAM(content_copy_is_rescued, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(content_by_cpu, pagoda_rig_modes),

@@ -483,6 +483,29 @@ static void import_moves_behind_its_end(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
+/* What the maker waits for may be collected by another thread, for a while. */
+static void import_moves_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct prime_memory *memory = prime_memory(test, true, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	unsigned long begun;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	settle_moves(rig);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	begun = jiffies;
+	if (PAGODA_HAVE_MOVE_NOTIFY)
+		prime_move(memory);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_share(rig, false);
+	pagoda_rig_close(bo);
+	prime_settle(rig);
+	prime_put(memory->dma_buf);
+}
+
 static void import_pin(struct pagoda_bo *bo, bool pin)
 {
 	dma_resv_lock(bo->ttm.base.resv, NULL);
@@ -541,6 +564,7 @@ static struct kunit_case import_cases[] = {
 	KUNIT_CASE_PARAM(import_abandoned, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(import_moves_behind_its_end, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(import_moves_though_it_cant, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(import_moves_plugged, pagoda_rig_mmu_modes),
 	{}
 };
 

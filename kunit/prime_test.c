@@ -192,6 +192,32 @@ static void prime_refused(struct kunit *test)
 }
 
 /* The kernel's CPU access: an address that stays, and content that is there. */
+/* What it waits for may be collected by another thread, for a while. */
+static void prime_kernel_access_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+	struct iosys_map map;
+	unsigned long begun;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, SEED);
+	pagoda_rig_settle(rig);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	begun = jiffies;
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_vmap_unlocked(dma_buf, &map));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_share(rig, false);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, SEED));
+	dma_buf_vunmap_unlocked(dma_buf, &map);
+	prime_put(dma_buf);
+	pagoda_rig_close(bo);
+}
+
 static void prime_kernel_access(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -527,6 +553,7 @@ static struct kunit_case prime_cases[] = {
 	KUNIT_CASE_PARAM(prime_pinned, pagoda_rig_modes),
 	KUNIT_CASE(prime_limit),
 	KUNIT_CASE_PARAM(prime_refused, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_kernel_access_plugged, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(prime_kernel_access, pagoda_rig_mmu_modes),
 	KUNIT_CASE(prime_cpu_reads_hidden),
 	KUNIT_CASE_PARAM(prime_two_take_turns, pagoda_rig_modes),

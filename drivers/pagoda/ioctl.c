@@ -15,7 +15,6 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_ioctl.h>
 #include <drm/drm_syncobj.h>
-#include <drm/drm_utils.h>
 #include <drm/drm_vma_manager.h>
 #include <pagoda/sync.h>
 #include <pagoda/vidmm.h>
@@ -270,22 +269,6 @@ static int pagoda_ioctl_allocation_info(struct drm_device *drm, void *data,
 	return 0;
 }
 
-/* Every fence of ours signals, with or without a device: no need to keep that here. */
-static int wait_idle(struct dma_resv *resv, s64 timeout_ns)
-{
-	long ret;
-
-	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP))
-		return 0;
-	if (timeout_ns <= 0)
-		return -ETIME;
-	ret = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, true,
-				    drm_timeout_abs_to_jiffies(timeout_ns));
-	if (ret < 0)
-		return ret;
-	return ret ? 0 : -ETIME;
-}
-
 static int pagoda_ioctl_allocation_wait(struct drm_device *drm, void *data,
 					struct drm_file *file)
 {
@@ -299,7 +282,7 @@ static int pagoda_ioctl_allocation_wait(struct drm_device *drm, void *data,
 	bo = pagoda_bo_lookup(file, args->handle);
 	if (pagoda_refuse(drm, !bo))
 		return -ENOENT;
-	ret = wait_idle(pagoda_bo_gem(bo)->resv, args->timeout_ns);
+	ret = pagoda_bo_wait(bo, args->timeout_ns);
 	if (!ret) {
 		pagoda_bo_info(bo, &info);
 		if (info.state & DRM_PAGODA_CONTENT_LOST)

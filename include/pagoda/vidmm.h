@@ -237,6 +237,7 @@ struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
 struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
+int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns);
 void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *info);
 void pagoda_bo_mark_lost(struct pagoda_bo *bo);
 

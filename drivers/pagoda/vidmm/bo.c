@@ -13,6 +13,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_gem_ttm_helper.h>
 #include <drm/drm_print.h>
+#include <drm/drm_utils.h>
 #include <pagoda/exec.h>
 #include <pagoda/residency.h>
 #include <pagoda/virtio.h>
@@ -573,6 +574,34 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
 		info->state |= DRM_PAGODA_CONTENT_OFFERED;
 	bo_describe_place(bo, info);
 	dma_resv_unlock(bo->ttm.base.resv);
+}
+
+/**
+ * pagoda_bo_wait() - Wait for all that uses an allocation
+ * @bo: Allocation
+ * @timeout_ns: CLOCK_MONOTONIC until which it is waited; 0 only looks
+ *
+ * What other threads have collected for the device is sent before: they may go on collecting
+ * for a while. Every fence of ours signals, with or without a device.
+ *
+ * Context: Sleeps. Outside of reservations.
+ * Return: 0, -ETIME or -ERESTARTSYS.
+ */
+int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+	long ret;
+
+	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP))
+		return 0;
+	if (timeout_ns <= 0)
+		return -ETIME;
+	pagoda_stream_flush(bo->vidmm);
+	ret = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, true,
+				    drm_timeout_abs_to_jiffies(timeout_ns));
+	if (ret < 0)
+		return ret;
+	return ret ? 0 : -ETIME;
 }
 
 static void pagoda_bo_gem_free(struct drm_gem_object *obj)

@@ -70,12 +70,15 @@ static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
 
 	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL))
 		return 0;
-	if (!fault_flag_allow_retry_first(vmf->flags))
+	if (!fault_flag_allow_retry_first(vmf->flags)) {
+		pagoda_stream_flush(bo->vidmm);
 		return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
 					     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
+	}
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
 
+	pagoda_stream_flush(bo->vidmm);
 	drm_gem_object_get(&bo->ttm.base);
 	mmap_read_unlock(vmf->vma->vm_mm);
 	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true, MAX_SCHEDULE_TIMEOUT);

@@ -129,8 +129,8 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 
 	if (!import_is_mapped(bo))
 		return;
-	dma_resv_wait_timeout(obj->resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
-	dma_resv_wait_timeout(&obj->_resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_wait_resv(bo->vidmm, obj->resv, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_stream_wait_resv(bo->vidmm, &obj->_resv, DMA_RESV_USAGE_BOOKKEEP);
 	tt = pagoda_tt_of(bo->ttm.ttm);
 	if (pagoda_device_mmu_unmap(bo->vidmm, tt))
 		dma_buf_unmap_attachment(tt->attach, tt->base.sg, DMA_BIDIRECTIONAL);

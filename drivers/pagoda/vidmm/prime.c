@@ -205,7 +205,7 @@ static int prime_vmap(struct dma_buf *dma_buf, struct iosys_map *map)
 		ret = prime_bo_pin(bo);
 	if (ret)
 		return ret;
-	dma_resv_wait_timeout(dma_buf->resv, DMA_RESV_USAGE_KERNEL, false, MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_wait_resv(bo->vidmm, dma_buf->resv, DMA_RESV_USAGE_KERNEL);
 	ret = ttm_bo_vmap(&bo->ttm, map);
 	if (ret)
 		prime_bo_unpin(bo);

@@ -195,12 +195,12 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
  * Pages and VRAM of an allocation aren't somebody else's before the flush is through
  * (C101). A slot for the fence of a move that follows stays.
  */
-static void vm_keep_until(struct dma_resv *resv, struct dma_fence *fence)
+static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dma_fence *fence)
 {
 	if (!resv || !fence)
 		return;
 	if (dma_resv_reserve_fences(resv, 2))
-		dma_fence_wait(fence, false);
+		pagoda_stream_wait_fence(vm->vidmm, fence);
 	else
 		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
 }
@@ -233,7 +233,7 @@ static void vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64
 		pagoda_space_invalidate(vm->space, va, size, &emit);
 		fence = pagoda_stream_end(&txn);
 		pagoda_vm_note_last(vm, fence);
-		vm_keep_until(resv, fence);
+		vm_keep_until(vm, resv, fence);
 		dma_fence_put(fence);
 	}
 	pagoda_space_unlock(vm->space);
