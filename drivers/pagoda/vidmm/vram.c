@@ -626,8 +626,8 @@ err_lock:
  * pagoda_vram_fini() - Empty the VRAM segment and take it down
  * @vidmm: Memory manager whose VRAM segment was made
  *
- * What is still in it moves out, so the way to the device must still work. If
- * it doesn't the segment stays, which leaks it and keeps its users valid.
+ * What is still in it moves out, so the way to the device must still work. If it doesn't, the
+ * caller goes on all the same: an error says so, and what the segment is made of isn't freed.
  *
  * Context: may sleep; nobody else uses the manager any more.
  */
