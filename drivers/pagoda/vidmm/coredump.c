@@ -12,7 +12,6 @@
  * second, which says so. All parts are bounded, the most telling come first. In a storm of
  * failures only one a second is written down.
  */
-#include <linux/delay.h>
 #include <linux/devcoredump.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -188,6 +187,12 @@ static void coredump_buffer(void *arg, const void *data, u32 size, u64 seqno, in
 
 /* ---- Taking it -------------------------------------------------------------------- */
 
+static void coredump_release(struct pagoda_coredump *dump)
+{
+	atomic_set_release(&dump->state, PAGODA_COREDUMP_IDLE);
+	wake_up_all(&dump->released);
+}
+
 /* False if the last one was a moment ago or isn't through. */
 static bool coredump_begin(struct pagoda_coredump *dump)
 {
@@ -197,7 +202,7 @@ static bool coredump_begin(struct pagoda_coredump *dump)
 	    PAGODA_COREDUMP_IDLE)
 		return false;
 	if (time_before(jiffies, dump->after)) {
-		atomic_set_release(&dump->state, PAGODA_COREDUMP_IDLE);
+		coredump_release(dump);
 		return false;
 	}
 	dump->text.len = 0;
@@ -330,17 +335,15 @@ static void coredump_work(struct work_struct *work)
 		return;
 	coredump_complete(dump, vidmm);
 	coredump_offer(dump, vidmm);
-	atomic_set_release(&dump->state, PAGODA_COREDUMP_IDLE);
+	coredump_release(dump);
 }
 
-/* Waits for who writes or completes it. */
+/* Waits until no other thread writes or completes it. */
 static void coredump_own(struct pagoda_coredump *dump)
 {
-	while (atomic_cmpxchg(&dump->state, PAGODA_COREDUMP_IDLE, PAGODA_COREDUMP_BUSY) !=
-	       PAGODA_COREDUMP_IDLE) {
-		flush_work(&dump->work);
-		fsleep(USEC_PER_MSEC);
-	}
+	wait_event(dump->released,
+		   atomic_cmpxchg(&dump->state, PAGODA_COREDUMP_IDLE, PAGODA_COREDUMP_BUSY) ==
+		   PAGODA_COREDUMP_IDLE);
 }
 
 /**
@@ -356,7 +359,7 @@ void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer 
 
 	coredump_own(dump);
 	drm_puts(p, dump->text.data);
-	atomic_set_release(&dump->state, PAGODA_COREDUMP_IDLE);
+	coredump_release(dump);
 	pagoda_dummy_print(vidmm, p);
 }
 
@@ -370,6 +373,7 @@ void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer 
 int pagoda_coredump_init(struct pagoda_coredump *dump)
 {
 	INIT_WORK(&dump->work, coredump_work);
+	init_waitqueue_head(&dump->released);
 	dump->after = jiffies;
 	dump->text.data = kvzalloc(COREDUMP_TEXT, GFP_KERNEL);
 	return dump->text.data ? 0 : -ENOMEM;

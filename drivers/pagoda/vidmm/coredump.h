@@ -5,6 +5,7 @@
 
 #include <linux/atomic.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <pagoda/paging.h>
 
@@ -28,6 +29,7 @@ enum pagoda_coredump_state {
 /**
  * struct pagoda_coredump - The last failure, as text
  * @state: enum pagoda_coredump_state: everything below is whose it says
+ * @released: Woken when @state is %PAGODA_COREDUMP_IDLE again
  * @after: Failures before this time (jiffies) aren't written down
  * @text: What there was to say
  * @vm: VM whose map is still to be written, a reference, or NULL
@@ -35,6 +37,7 @@ enum pagoda_coredump_state {
  */
 struct pagoda_coredump {
 	atomic_t state;
+	wait_queue_head_t released;
 	unsigned long after;
 	struct pagoda_paging_text text;
 	struct pagoda_vm *vm;
