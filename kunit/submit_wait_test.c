@@ -435,6 +435,78 @@ static void wait_for_lost_mapping(struct kunit *test)
 	wait_for_what_is_lost(test, 1, 1);
 }
 
+/* The mapping of an allocation whose handle was closed is there until the job is armed. */
+static void wait_outlives_handles(struct kunit *test)
+{
+	struct wait_world world = wait_world(test);
+	struct pagoda_client *owner = world.rig->client;
+	struct pagoda_bo *listed = pagoda_rig_bo(world.rig, 1, 0, SUBMIT_VRAM, 0);
+	struct pagoda_bo *other = pagoda_rig_bo(world.rig, 1, 0, SUBMIT_APERTURE, 0);
+	const struct submit_args args = {
+		.bos = { listed }, .nr_bos = 1, .in = world.in, .in_point = 1,
+	};
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(world.client, listed, HERE + SZ_2M));
+	KUNIT_ASSERT_EQ(test, 0, submit_map(world.client, other, HERE + SZ_4M));
+	submit_store(world.client, HERE, 5);
+	submit_store(world.client, HERE + SZ_2M, 6);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(world.client, &args));
+	pagoda_closing_handle(owner, world.bo);
+	pagoda_closing_handle(owner, listed);
+	pagoda_closing_handle(owner, other);
+	/* No job names this one. */
+	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(other)->gpuva.list));
+	flush_delayed_work(&owner->closing.work);
+	KUNIT_EXPECT_FALSE(test, list_empty(&pagoda_bo_gem(world.bo)->gpuva.list));
+	KUNIT_EXPECT_FALSE(test, list_empty(&pagoda_bo_gem(listed)->gpuva.list));
+
+	submit_signal(world.client, world.in, 1);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(world.client));
+	KUNIT_EXPECT_EQ(test, 0u, submit_state(world.client).state);
+	KUNIT_EXPECT_EQ(test, 5ull, submit_word(world.rig, world.bo, 0));
+	KUNIT_EXPECT_EQ(test, 6ull, submit_word(world.rig, listed, 0));
+	flush_delayed_work(&world.client->context->deferred.work);
+	flush_delayed_work(&owner->closing.work);
+	KUNIT_EXPECT_TRUE(test, list_empty(&owner->closing.handles));
+	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(world.bo)->gpuva.list));
+	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(listed)->gpuva.list));
+	pagoda_rig_close(other);
+	pagoda_rig_close(listed);
+	wait_end(&world);
+}
+
+/* A handle waits for the jobs that were held up when it was closed, not for later ones. */
+static void wait_outlives_no_other_handles(struct kunit *test)
+{
+	struct wait_world world = wait_world(test);
+	struct pagoda_client *owner = world.rig->client;
+	struct pagoda_bo *listed = pagoda_rig_bo(world.rig, 1, 0, SUBMIT_VRAM, 0);
+	struct submit_client *later = submit_client(world.rig, 1);
+	struct submit_args args = {
+		.bos = { listed }, .nr_bos = 1, .in = world.in, .in_point = 1,
+	};
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(world.client, listed, HERE + SZ_2M));
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(world.client, &args));
+	/* The client has a handle again: nothing is taken. */
+	pagoda_closing_handle(owner, listed);
+	pagoda_closing_undo(owner, listed);
+	KUNIT_EXPECT_TRUE(test, list_empty(&owner->closing.handles));
+	pagoda_closing_handle(owner, listed);
+	args.in_point = 2;
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(later, &args));
+	submit_signal(world.client, world.in, 1);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(world.client));
+	flush_delayed_work(&world.client->context->deferred.work);
+	flush_delayed_work(&owner->closing.work);
+	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(listed)->gpuva.list));
+	submit_signal(later, world.in, 2);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(later));
+	pagoda_rig_close(listed);
+	submit_client_end(later);
+	wait_end(&world);
+}
+
 static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(wait_for_points_to_come),
 	KUNIT_CASE(wait_in_a_queue_that_stops),
@@ -448,6 +520,8 @@ static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(wait_for_lost_content),
 	KUNIT_CASE(wait_for_lost_mapping),
 	KUNIT_CASE(wait_threads),
+	KUNIT_CASE(wait_outlives_handles),
+	KUNIT_CASE(wait_outlives_no_other_handles),
 	{ }
 };
 

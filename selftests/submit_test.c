@@ -321,23 +321,37 @@ TEST_F(submit, thousands)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-static int submit_waiting(struct client *client, uint32_t in, uint64_t point)
+/* @args: has the entries. */
+static int submit_waiting_args(struct client *client, uint32_t in, uint64_t point,
+			       struct drm_pagoda_submit *args)
 {
 	struct drm_pagoda_sync syncs[2] = {
 		{ .handle = in, .point = point },
-		{ client->syncobj, DRM_PAGODA_SYNC_SIGNAL, ++client->point },
+		{ client->syncobj, DRM_PAGODA_SYNC_SIGNAL, client->point + 1 },
 	};
 	struct drm_pagoda_command_buffer buffer = {
 		client->program.address + client->start, client->program.used - client->start,
 	};
-	struct drm_pagoda_submit args = {
-		.buffers = { (uintptr_t)&buffer, buffer.size ? 1 : 0, sizeof(buffer) },
-		.syncs = { (uintptr_t)syncs, 2, sizeof(*syncs) },
-		.context = client->context,
-	};
+	int ret;
 
+	args->buffers = (struct drm_pagoda_array) {
+		(uintptr_t)&buffer, buffer.size ? 1 : 0, sizeof(buffer)
+	};
+	args->syncs = (struct drm_pagoda_array) { (uintptr_t)syncs, 2, sizeof(*syncs) };
+	args->context = client->context;
+	ret = pagoda_submit_args(client->fd, args);
+	if (ret)
+		return ret;
+	client->point++;
 	client->start = client->program.used;
-	return pagoda_submit_args(client->fd, &args);
+	return 0;
+}
+
+static int submit_waiting(struct client *client, uint32_t in, uint64_t point)
+{
+	struct drm_pagoda_submit args = {};
+
+	return submit_waiting_args(client, in, point, &args);
 }
 
 TEST_F(submit, points_that_come_late)
@@ -400,6 +414,88 @@ TEST_F(submit, points_that_never_come)
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+/* A job that is held up holds what it names, as one does that an engine has. */
+struct named {
+	uint32_t handle;
+	uint64_t at;
+	uint64_t *map;
+};
+
+static int named_create(struct client *client, uint32_t which, uint32_t vm, struct named *named)
+{
+	uint64_t size = 4096;
+	int ret = pagoda_create_private(client->fd, vm, size, CPU, PAGODA_IN_VRAM, &named->handle);
+
+	named->at = client_data(client, which);
+	if (!ret)
+		ret = pagoda_bind_map(client->fd, client->vm.vm, named->handle, named->at, 0,
+				      size);
+	if (ret)
+		return ret;
+	named->map = pagoda_map(client->fd, named->handle, size);
+	return named->map ? 0 : -errno;
+}
+
+/* Whether the range can be reserved, once the kernel is through with what was there. */
+static int named_is_free(const struct client *client, const struct named *named)
+{
+	int64_t end = pagoda_now() + LIMIT;
+	uint64_t at = named->at & ~(DRM_PAGODA_RESERVE_ALIGN - 1ull);
+	int ret;
+
+	do {
+		ret = pagoda_bind_range(client->fd, client->vm.vm, DRM_PAGODA_BIND_RESERVE, at,
+					DRM_PAGODA_RESERVE_ALIGN);
+		usleep(1000);
+	} while (ret == -EEXIST && pagoda_now() < end);
+	return ret;
+}
+
+TEST_F(submit, jobs_hold_what_they_name)
+{
+	struct drm_pagoda_context_state state;
+	uint32_t in, queue, timeline, round, n;
+	struct named named[3];
+	uint64_t value;
+
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
+	ASSERT_EQ(0, pagoda_paging_queue_create(self->fd, 0, &queue, &timeline));
+	for (round = 0; round < 2; round++) {
+		struct drm_pagoda_submit_entry entry = {};
+		struct drm_pagoda_submit args = {
+			.entries = { (uintptr_t)&entry, 1, sizeof(entry) },
+		};
+
+		/* Private, listed, and on the client's residency list. */
+		for (n = 0; n < 3; n++)
+			ASSERT_EQ(0, named_create(&self->client, 3 * round + n,
+						  n ? 0 : self->client.vm.vm, &named[n]));
+		ASSERT_EQ(0, pagoda_list_add(self->fd, queue, &named[2].handle, 1, 0, &value,
+					     NULL));
+		if (value)
+			ASSERT_EQ(0, pagoda_syncobj_wait(self->fd, timeline, value, LIMIT));
+		entry.handle = named[1].handle;
+		/* The second time the point is there: an engine has the job. */
+		for (n = 0; n < 3; n++)
+			pagoda_store(&self->client.program, named[n].at, 10 * round + n + 1);
+		ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
+		for (n = 0; n < 3; n++)
+			ASSERT_EQ(0, pagoda_close(self->fd, named[n].handle));
+		if (!round)
+			ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, 1));
+		EXPECT_EQ(0, client_wait(&self->client));
+		ASSERT_EQ(0, pagoda_context_state(self->fd, self->client.context, &state));
+		EXPECT_EQ(0, state.state);
+		for (n = 0; n < 3; n++) {
+			EXPECT_EQ(10 * round + n + 1, named[n].map[0]);
+			/* ... and no longer. */
+			EXPECT_EQ(0, named_is_free(&self->client, &named[n]));
+			munmap(named[n].map, 4096);
+		}
+	}
+	ASSERT_EQ(0, pagoda_paging_queue_destroy(self->fd, queue));
 }
 
 /* --- what goes wrong -------------------------------------------------------------------------- */

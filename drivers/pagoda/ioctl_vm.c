@@ -151,6 +151,7 @@ void pagoda_client_close(struct drm_file *file)
 		pagoda_context_kill(context);
 	xa_for_each(&client->contexts, id, context)
 		pagoda_context_destroy(context);
+	pagoda_closing_end(client);
 	xa_for_each(&client->vms, id, vm) {
 		pagoda_vm_close(vm);
 		pagoda_vm_put(vm);

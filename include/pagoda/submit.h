@@ -30,6 +30,8 @@ struct pagoda_quota;
  * @waits: The quota is charged for a job that waits, too
  * @queued: Counted as one that waits
  * @nr_queued: Of @bos, those that count it
+ * @held_up: In &pagoda_closing.jobs while @queued
+ * @number: Its number there
  */
 struct pagoda_submit {
 	struct pagoda_deferred_item item;
@@ -44,6 +46,8 @@ struct pagoda_submit {
 	bool waits;
 	bool queued;
 	u32 nr_queued;
+	struct list_head held_up;
+	u64 number;
 };
 
 int pagoda_submit(struct pagoda_submit *submit, u64 *job);

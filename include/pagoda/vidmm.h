@@ -159,6 +159,33 @@ struct pagoda_payer {
 };
 
 /**
+ * struct pagoda_closing - Handles that were closed while jobs needed the allocations (closing.c)
+ * @vidmm: The manager
+ * @lock: Protects all below; outside of &pagoda_client.lock
+ * @next: Number of the next job that is held up
+ * @jobs: &pagoda_submit.held_up, by number
+ * @handles: struct closing_handle, the first that was closed in front
+ * @work: Forgets handles that no job needs any more
+ */
+struct pagoda_closing {
+	struct pagoda_vidmm *vidmm;
+	struct mutex lock;	/* next, jobs, handles */
+	u64 next;
+	struct list_head jobs;
+	struct list_head handles;
+	struct delayed_work work;
+};
+
+struct pagoda_submit;
+
+void pagoda_closing_init(struct pagoda_closing *closing, struct pagoda_vidmm *vidmm);
+void pagoda_closing_end(struct pagoda_client *client);
+void pagoda_closing_hold_up(struct pagoda_submit *submit);
+void pagoda_closing_let_go(struct pagoda_submit *submit);
+void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo);
+void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo);
+
+/**
  * struct pagoda_client - Accounting of one DRM file
  * @budget: What it uses, and should
  * @traffic: What was moved of what it pays for
@@ -177,6 +204,7 @@ struct pagoda_payer {
  * @paging_queues: Paging queues by id
  * @pager: Makes what those are given; NULL until there is one. Set with @lock held
  * @payer: Does in the client's cgroup what a work item may not do in its own
+ * @closing: Handles it closed that jobs need, which are held up
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: nothing of the
  *	client is executed any more; else 0. Set with @lock held
  */
@@ -197,6 +225,7 @@ struct pagoda_client {
 	struct xarray paging_queues;
 	struct pagoda_deferred *pager;
 	struct pagoda_payer payer;
+	struct pagoda_closing closing;
 	int error;
 };
 

@@ -54,6 +54,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
 	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&client->groups);
+	pagoda_closing_init(&client->closing, vidmm);
 	pagoda_ears_init(&client->ears);
 	pagoda_pace_init(vidmm, &client->pace);
 	pagoda_budget_join(&vidmm->budgets, &client->budget);
@@ -69,6 +70,7 @@ static void pagoda_client_release(struct kref *kref)
 	pagoda_exec_account_put(client->account);
 	pagoda_quota_put(client->quota);
 	kfree(client->pager);
+	mutex_destroy(&client->closing.lock);
 	mutex_destroy(&client->payer.lock);
 	mutex_destroy(&client->lock);
 	kfree(client);
@@ -637,6 +639,7 @@ static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
 		drm_dbg_driver(obj->dev, "allocation %llu can't be opened by name\n", bo->id);
 		return ret;
 	}
+	pagoda_closing_undo(file->driver_priv, bo);
 	if (bo->imported)
 		bo_set_client(bo, file->driver_priv);
 	/* This handle is counted. */
@@ -652,9 +655,7 @@ static void pagoda_bo_gem_close(struct drm_gem_object *obj, struct drm_file *fil
 	struct pagoda_gate gate;
 
 	pagoda_gate_enter(bo->vidmm, &gate, false);
-	pagoda_require_forget(file->driver_priv, bo);
-	pagoda_client_forget(file->driver_priv, bo);
-	pagoda_vm_bo_opened(bo, false);
+	pagoda_closing_handle(file->driver_priv, bo);
 	pagoda_gate_leave(bo->vidmm, &gate);
 }
 

@@ -98,6 +98,7 @@ static void submit_uncount(struct pagoda_submit *submit)
 	while (submit->nr_queued)
 		atomic_dec(&submit->bos[--submit->nr_queued]->queued);
 	atomic_dec(&submit->context->vm->queued);
+	pagoda_closing_let_go(submit);
 	submit->queued = false;
 }
 
@@ -105,6 +106,7 @@ static int submit_count(struct pagoda_submit *submit)
 {
 	int ret = 0;
 
+	pagoda_closing_hold_up(submit);
 	submit_count_vm(submit);
 	submit->queued = true;
 	while (!ret && submit->nr_queued < submit->nr_bos) {

@@ -602,7 +602,7 @@ struct drm_pagoda_residency_entry {
  * executed, with a count for each (WDDM's residency requirement list). MAKE_RESIDENT with a
  * paging queue adds one to the counts of its entries, EVICT with a paging queue takes one
  * away; at 0 the allocation leaves the list (C146). Closing a handle of it, or the file, takes
- * all of that client's counts; a reset of the device none.
+ * all of that client's counts (see SUBMIT); a reset of the device none.
  *
  * What is on the list fits into the segments together: a request that it wouldn't fit with is
  * refused with ENOMEM and changes no count (C147); bytes_to_trim is what EVICT has to
@@ -1234,7 +1234,7 @@ struct drm_pagoda_sync {
  *
  * All or nothing. A mapping keeps its address while its allocation moves; while that
  * isn't resident, accesses fault. It goes when the handle it was made with is
- * closed. Closing a handle or destroying the VM is the only other way.
+ * closed, see SUBMIT. Closing a handle or destroying the VM is the only other way.
  */
 struct drm_pagoda_vm_bind {
 	struct drm_pagoda_array entries;
@@ -1360,6 +1360,12 @@ struct drm_pagoda_submit_entry {
  *
  * When there is something to wait for that nobody submitted yet, memory is found when
  * that is there; then it is the context that is banned if there is none.
+ *
+ * A handle may be closed as soon as the call has returned: the job finds what it may use. When a
+ * job waits for what nobody submitted yet, an allocation that it lists, or that is private to the
+ * VM, or on the client's residency list, keeps its addresses and its count until the jobs that
+ * waited when the handle was closed have what they wait for, or are given up, unless the client
+ * has a handle of it again by then. Such addresses can be mapped anew at once, but aren't free.
  *
  * What prefers VRAM and could be used elsewhere is resident elsewhere while VRAM is full and the
  * client has had others leave so much that its bucket is empty
