@@ -507,6 +507,39 @@ static void wait_outlives_no_other_handles(struct kunit *test)
 	wait_end(&world);
 }
 
+/* A reader with implicit sync doesn't overtake a writer: the writer has a fence, or is refused. */
+static void wait_refuses_implicit(struct kunit *test)
+{
+	struct wait_world world = wait_world(test);
+	struct pagoda_bo *shared = pagoda_rig_bo(world.rig, 1, 0, SUBMIT_VRAM, 0);
+	struct submit_args args = {
+		.bos = { shared },
+		.flags = { DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE },
+		.nr_bos = 1,
+		.in = world.in,
+		.in_point = 1,
+	};
+	struct submit_args after = args;
+
+	after.in = NULL;
+	KUNIT_EXPECT_EQ(test, -EINVAL, submit_empty(world.client, &args));
+	args.flags[0] = 0;
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(world.client, &args));
+	KUNIT_EXPECT_EQ(test, -EINVAL, submit_empty(world.client, &after));
+	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(shared->ttm.base.resv,
+						       DMA_RESV_USAGE_READ));
+	/* The worker may not have noticed yet. */
+	pagoda_rig_hold(world.rig, 0, true);
+	submit_signal(world.client, world.in, 1);
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(world.client, &after));
+	KUNIT_EXPECT_FALSE(test, dma_resv_test_signaled(shared->ttm.base.resv,
+							DMA_RESV_USAGE_WRITE));
+	pagoda_rig_hold(world.rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(world.client));
+	pagoda_rig_close(shared);
+	wait_end(&world);
+}
+
 static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(wait_for_points_to_come),
 	KUNIT_CASE(wait_in_a_queue_that_stops),
@@ -522,6 +555,7 @@ static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(wait_threads),
 	KUNIT_CASE(wait_outlives_handles),
 	KUNIT_CASE(wait_outlives_no_other_handles),
+	KUNIT_CASE(wait_refuses_implicit),
 	{ }
 };
 

@@ -93,8 +93,8 @@ static int after_submit(int fd, uint64_t page, int failed)
 	return -EBADE;
 }
 
-/* One allocation private and bound, one listed; a point waited for and one signalled. */
-static int submit_with(int fd, uint64_t page, uint32_t *handles)
+/* One allocation private and bound, one listed with @flags; a point waited for, one signalled. */
+static int submit_with(int fd, uint64_t page, uint32_t *handles, uint32_t flags)
 {
 	struct drm_pagoda_sync syncs[] = {
 		{ .handle = kept.in, .point = kept.in_point },
@@ -105,7 +105,7 @@ static int submit_with(int fd, uint64_t page, uint32_t *handles)
 	struct drm_pagoda_command_buffer buffer = {
 		kept.client.program.address, kept.client.program.used,
 	};
-	struct drm_pagoda_submit_entry entry = { .flags = DRM_PAGODA_SUBMIT_IMPLICIT };
+	struct drm_pagoda_submit_entry entry = { .flags = flags };
 	struct drm_pagoda_submit args = {
 		.buffers = { (uintptr_t)&buffer, 1, sizeof(buffer) },
 		.syncs = { (uintptr_t)syncs, ARRAY_SIZE(syncs), sizeof(*syncs) },
@@ -129,16 +129,16 @@ static int submit_with(int fd, uint64_t page, uint32_t *handles)
 
 static int sequence_submit(int fd, uint64_t page, uint32_t *handles)
 {
-	int ret = submit_with(fd, page, handles);
+	int ret = submit_with(fd, page, handles, DRM_PAGODA_SUBMIT_IMPLICIT);
 
 	return ret ? ret : pagoda_syncobj_wait(fd, kept.client.syncobj, kept.submitted, LIMIT);
 }
 
-/* The point isn't there: it is for others to bring it. */
+/* The point isn't there, and others have to bring it: without implicit sync, which is refused. */
 static int sequence_submit_waiting(int fd, uint64_t page, uint32_t *handles)
 {
 	kept.in_point++;
-	return submit_with(fd, page, handles);
+	return submit_with(fd, page, handles, 0);
 }
 
 static int sequence_states(int fd, uint64_t page, uint32_t *handles)

@@ -416,6 +416,58 @@ TEST_F(submit, points_that_never_come)
 	EXPECT_TRUE(WIFSIGNALED(status));
 }
 
+/* Whoever comes next finds the job's fence: so it has one when the call returns. */
+TEST_F(submit, implicit_sync_is_never_held_up)
+{
+	struct drm_pagoda_submit_entry entry = {
+		.flags = DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE,
+	};
+	struct drm_pagoda_submit args = { .entries = { (uintptr_t)&entry, 1, sizeof(entry) } };
+	struct drm_pagoda_sync sync = { .flags = DRM_PAGODA_SYNC_FENCE, .point = 1 };
+	struct drm_pagoda_submit fenced = {
+		.entries = { (uintptr_t)&entry, 1, sizeof(entry) },
+		.syncs = { (uintptr_t)&sync, 1, sizeof(sync) },
+		.context = self->client.context,
+	};
+	uint32_t in, private, shared, n;
+
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
+	ASSERT_EQ(0, pagoda_fence_create(self->fd, 0, &sync.handle, NULL));
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.page, &shared));
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, 0,
+					   PAGODA_IN_VRAM, &private));
+	entry.handle = shared;
+	EXPECT_REFUSED(EINVAL, submit_waiting_args(&self->client, in, 1, &args));
+	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
+	entry.flags = DRM_PAGODA_SUBMIT_IMPLICIT;
+	EXPECT_REFUSED(EINVAL, submit_waiting_args(&self->client, in, 1, &args));
+	/* It means nothing for what is private, and without it a job may wait. */
+	entry.handle = private;
+	ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
+	entry.handle = shared;
+	entry.flags = 0;
+	ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
+	/* That the job before it waits is the same. */
+	entry.flags = DRM_PAGODA_SUBMIT_IMPLICIT;
+	fenced.syncs.count = 0;
+	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
+	for (n = 1; n < 50; n++) {
+		/* What is there now counts, whether the kernel has noticed or not. */
+		ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, n));
+		ASSERT_EQ(0, pagoda_submit_args(self->fd, &fenced));
+		entry.flags = 0;
+		ASSERT_EQ(0, submit_waiting_args(&self->client, in, n + 1, &args));
+		entry.flags = DRM_PAGODA_SUBMIT_IMPLICIT;
+		EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
+	}
+	fenced.syncs.count = 1;
+	ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, n));
+	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
+	ASSERT_EQ(0, pagoda_fence_signal(self->fd, sync.handle, 1));
+	EXPECT_EQ(0, pagoda_submit_args(self->fd, &fenced));
+	EXPECT_EQ(0, client_wait(&self->client));
+}
+
 /* A job that is held up holds what it names, as one does that an engine has. */
 struct named {
 	uint32_t handle;

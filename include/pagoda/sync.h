@@ -133,6 +133,9 @@ struct pagoda_deferred_ops {
  * @callback: On @fence
  * @work: Makes what can be made; runs again after @patience for what tells nobody
  * @patience: Jiffies; the worker's own
+ * @runs: How often the worker began; written by the worker, as is @held_up
+ * @held_up: @runs when the worker last found that the next item waits for what isn't there; 0: the
+ *	item can be made
  * @room: Woken up when an item went
  */
 struct pagoda_deferred {
@@ -149,6 +152,8 @@ struct pagoda_deferred {
 	struct dma_fence_cb callback;
 	struct delayed_work work;
 	unsigned long patience;
+	u32 runs;
+	u32 held_up;
 	wait_queue_head_t room;
 };
 
@@ -158,6 +163,7 @@ void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vi
 bool pagoda_deferred_is_empty(struct pagoda_deferred *queue);
 int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syncs *syncs);
 void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
+int pagoda_deferred_settle(struct pagoda_deferred *queue);
 int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most);
 bool pagoda_deferred_is_failed_paging(struct dma_fence *fence);
 void pagoda_deferred_stop(struct pagoda_deferred *queue, int error);

@@ -198,12 +198,18 @@ static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_
 static bool deferred_run(struct pagoda_deferred *queue)
 {
 	struct pagoda_deferred_item *item;
+	bool there;
 	int error;
 
+	WRITE_ONCE(queue->runs, queue->runs + 1);
+	/* Before the look. Pairs with pagoda_deferred_settle(). */
+	smp_mb();
 	deferred_drop_fence(queue);
 	while ((item = deferred_first(queue, &error))) {
 		if (!error && !drm_dev_is_unplugged(queue->vidmm->drm)) {
-			if (!pagoda_syncs_look(item->syncs))
+			there = pagoda_syncs_look(item->syncs);
+			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
+			if (!there)
 				return true;
 			if (!deferred_is_done(queue, item->syncs))
 				return false;
@@ -301,6 +307,44 @@ void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_i
 	spin_unlock(&queue->lock);
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 	mod_delayed_work(system_dfl_wq, &queue->work, 0);
+}
+
+/*
+ * Did a run that began after @before of them find so? A flush alone doesn't say it: it may find
+ * nothing while another thread is queueing the work anew.
+ */
+static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
+{
+	u32 run = READ_ONCE(queue->held_up);
+
+	return run && (s32)(run - before) > 0;
+}
+
+/**
+ * pagoda_deferred_settle() - Have all made that can be
+ * @queue: Queue
+ *
+ * Afterwards it is empty, or its first item waits for what isn't there.
+ *
+ * Context: Sleeps, outside of all locks; a rebuild and a sleep of the machine are waited for.
+ * Return: 0 or -ERESTARTSYS.
+ */
+int pagoda_deferred_settle(struct pagoda_deferred *queue)
+{
+	struct pagoda_gate *gate;
+	u32 before;
+
+	/* Behind what the caller signalled: only a run that begins now has to have seen that. */
+	smp_mb();
+	before = READ_ONCE(queue->runs);
+	do {
+		gate = pagoda_gate_pause(queue->vidmm);
+		flush_delayed_work(&queue->work);
+		pagoda_gate_resume(queue->vidmm, gate);
+		if (pagoda_deferred_is_empty(queue) || deferred_is_held_up(queue, before))
+			return 0;
+	} while (!schedule_timeout_interruptible(1));
+	return -ERESTARTSYS;
 }
 
 /**

@@ -698,8 +698,42 @@ static int submit_defer(struct pagoda_submit *submit)
 	return 0;
 }
 
+static bool submit_has_implicit(const struct pagoda_submit *submit)
+{
+	u32 i;
+
+	for (i = 0; i < submit->nr_bos; i++)
+		if (submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT && !submit->bos[i]->private_to)
+			return true;
+	return false;
+}
+
+/*
+ * Jobs that are submitted later find the fence of a job with implicit sync: there has to be one.
+ * -EAGAIN: not before what can be made of the queue was made.
+ */
+static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
+{
+	struct pagoda_context *context = submit->context;
+
+	if (!submit_has_implicit(submit))
+		return 0;
+	if (!pagoda_syncs_look(&submit->syncs)) {
+		drm_dbg_driver(context->vm->vidmm->drm,
+			       "implicit sync of a job that waits for what isn't submitted\n");
+		return -EINVAL;
+	}
+	if (pagoda_deferred_is_empty(&context->deferred))
+		return 0;
+	if (!settled)
+		return -EAGAIN;
+	drm_dbg_driver(context->vm->vidmm->drm,
+		       "implicit sync behind a job that waits for what isn't submitted\n");
+	return -EINVAL;
+}
+
 /* The context is locked. The submission is used up if 0 is returned. */
-static int submit_accept(struct pagoda_submit *submit)
+static int submit_accept(struct pagoda_submit *submit, bool settled)
 {
 	struct pagoda_context *context = submit->context;
 	int ret;
@@ -708,6 +742,9 @@ static int submit_accept(struct pagoda_submit *submit)
 		return -ENOENT;
 	if (pagoda_exec_context_is_banned(context->exec) || READ_ONCE(context->vm->client->error))
 		return -ECANCELED;
+	ret = submit_check_implicit(submit, settled);
+	if (ret)
+		return ret;
 	ret = submit_charge(submit);
 	if (ret)
 		return ret;
@@ -717,6 +754,20 @@ static int submit_accept(struct pagoda_submit *submit)
 	ret = submit_make(submit, true);
 	if (!ret)
 		pagoda_submit_free(submit);
+	return ret;
+}
+
+static int submit_in_turn(struct pagoda_submit *submit, bool settled, u64 *job)
+{
+	struct pagoda_context *context = submit->context;
+	int ret = mutex_lock_interruptible(&context->lock);
+
+	if (ret)
+		return ret;
+	ret = submit_accept(submit, settled);
+	if (!ret)
+		*job = ++context->accepted;
+	mutex_unlock(&context->lock);
 	return ret;
 }
 
@@ -730,7 +781,7 @@ static int submit_accept(struct pagoda_submit *submit)
  *
  * Context: May sleep and allocate. Outside of reservations.
  * Return: 0; -ENOMEM if something can't be resident; -ENODATA if something listed is offered;
- * -EBUSY if too many jobs are queued;
+ * -EBUSY if too many jobs are queued; -EINVAL if it uses implicit sync and would be kept;
  * -ECANCELED if the context is banned, the client in error or the VM unusable, -ENOENT if the
  * context is destroyed; -ENODEV, -EINTR or -ERESTARTSYS.
  */
@@ -740,13 +791,10 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 	int ret;
 
 	pagoda_context_get(context);
-	ret = mutex_lock_interruptible(&context->lock);
-	if (!ret) {
-		ret = submit_accept(submit);
-		if (!ret)
-			*job = ++context->accepted;
-		mutex_unlock(&context->lock);
-	}
+	ret = submit_in_turn(submit, false, job);
+	if (ret == -EAGAIN)
+		ret = pagoda_deferred_settle(&context->deferred) ?:
+		      submit_in_turn(submit, true, job);
 	if (ret)
 		pagoda_submit_free(submit);
 	pagoda_context_put(context);

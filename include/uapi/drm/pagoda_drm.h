@@ -1323,7 +1323,12 @@ struct drm_pagoda_command_buffer {
 /** DRM_PAGODA_MAX_COMMAND_BUFFERS: most command buffers of one job. */
 #define DRM_PAGODA_MAX_COMMAND_BUFFERS	64
 
-/* The job waits for what else uses the allocation, and others for it (implicit sync) */
+/*
+ * The job waits for what else uses the allocation, and others for it (implicit sync): whoever uses
+ * it next finds the job's fence when SUBMIT has returned. EINVAL if the job waits for what nobody
+ * submitted yet (a point, or a value of a monitored fence, that isn't there), or if a job before
+ * it in its context does
+ */
 #define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
 /* ... and it writes */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
