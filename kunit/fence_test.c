@@ -664,6 +664,44 @@ static void fence_in_syncs(struct kunit *test)
 	pagoda_mfence_put(out);
 }
 
+/* Nothing is left waiting for a value that nobody can give any more. */
+static void fence_keeps_its_id(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_mfence *mfence = fence_make(rig, 0, 0), *other = fence_make(rig, 0, 0);
+	const struct pagoda_mfence_value waits[] = { { mfence, 4 }, { other, 1 } };
+	struct pagoda_mfence_group *group;
+	struct fence_watch watch;
+	u32 first;
+
+	fence_watch(test, &watch, mfence, 2);
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
+	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, mfence, 1));
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
+	KUNIT_EXPECT_EQ(test, 0u, watch.calls);
+	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, mfence, 2));
+	KUNIT_EXPECT_EQ(test, 1u, watch.calls);
+	/* Any of two: as long as neither is there both are waited for. */
+	group = pagoda_mfence_group_create(waits, 2, true);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(group));
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
+	/* What a lost adapter shows is taken back. */
+	pagoda_mfence_device_lost(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
+	pagoda_mfence_restore_all(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, other, 1));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_mfence_group_wait(group, 0, &first));
+	KUNIT_EXPECT_EQ(test, 1u, first);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_mfence_close(mfence));
+	pagoda_mfence_group_destroy(group);
+	pagoda_mfence_wait_fini(&watch.wait);
+	KUNIT_EXPECT_EQ(test, -ENOENT, pagoda_mfence_wait_init(&watch.wait, mfence, 9,
+							       fence_watch_func, &watch));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&mfence->holds));
+	pagoda_mfence_put(mfence);
+	pagoda_mfence_put(other);
+}
+
 static struct kunit_case fence_cases[] = {
 	KUNIT_CASE(fence_in_syncs),
 	KUNIT_CASE_PARAM(fence_signalled_by_paging, pagoda_rig_modes),
@@ -677,6 +715,7 @@ static struct kunit_case fence_cases[] = {
 	KUNIT_CASE(fence_reset_releases),
 	KUNIT_CASE(fence_unplug_releases),
 	KUNIT_CASE(fence_promise_outlives_failure),
+	KUNIT_CASE_PARAM(fence_keeps_its_id, pagoda_rig_modes),
 	{ }
 };
 

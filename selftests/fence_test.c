@@ -545,7 +545,8 @@ TEST_F(fence, who_waits_can_be_killed)
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 6));
 }
 
-TEST_F(fence, destroyed_while_waited_for)
+/* Nobody could release what waits: it is refused. */
+TEST_F(fence, not_destroyed_while_waited_for)
 {
 	struct sleeper sleeper = {
 		.fd = self->fd, .count = 2, .flags = ANY, .map = self->map[0],
@@ -554,16 +555,58 @@ TEST_F(fence, destroyed_while_waited_for)
 	};
 
 	ASSERT_EQ(0, pthread_create(&sleeper.thread, NULL, sleeper_run, &sleeper));
-	/* Who comes later doesn't find it. */
 	ASSERT_TRUE(test_asleep(&sleeper.id));
-	EXPECT_EQ(0, pagoda_fence_destroy(self->fd, self->fence[0]));
-	EXPECT_REFUSED(ENOENT, pagoda_fence_signal(self->fd, self->fence[0], 6));
+	EXPECT_REFUSED(EBUSY, pagoda_fence_destroy(self->fd, self->fence[0]));
 	EXPECT_EQ(0, atomic_load(&sleeper.back));
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, self->fence[1], 6));
 	ASSERT_EQ(0, pthread_join(sleeper.thread, NULL));
 	EXPECT_EQ(0, sleeper.ret);
 	EXPECT_EQ(1, sleeper.first);
 	EXPECT_EQ(5, value_of(self->map[0]));
+	/* The thread has what it wants: the other value isn't waited for any more. */
+	EXPECT_EQ(0, pagoda_fence_destroy(self->fd, self->fence[0]));
+	EXPECT_REFUSED(ENOENT, pagoda_fence_signal(self->fd, self->fence[0], 6));
+	EXPECT_REFUSED(ENOENT, pagoda_fence_destroy(self->fd, self->fence[0]));
+}
+
+/* A job and a change of a VM that wait; the last value releases both and the fence. */
+TEST_F(fence, not_destroyed_while_work_waits)
+{
+	struct drm_pagoda_sync syncs[] = {
+		{ self->fence[0], DRM_PAGODA_SYNC_FENCE, 6 },
+		{ 0, DRM_PAGODA_SYNC_SIGNAL, 1 },
+	};
+	struct drm_pagoda_submit job = { .syncs = { (uintptr_t)syncs, 2, sizeof(*syncs) } };
+	struct drm_pagoda_bind_entry entry = {
+		.type = DRM_PAGODA_BIND_MAP_ZERO, .size = self->dev.page,
+	};
+	struct drm_pagoda_vm_bind bind = {
+		.entries = { (uintptr_t)&entry, 1, sizeof(entry) },
+		.syncs = { (uintptr_t)syncs, 2, sizeof(*syncs) },
+	};
+	struct drm_pagoda_vm_create vm;
+	uint32_t n;
+
+	ASSERT_EQ(0, pagoda_vm_create(self->fd, &vm));
+	ASSERT_EQ(0, pagoda_context_create(self->fd, vm.vm, &job.context));
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &syncs[1].handle));
+	bind.vm = vm.vm;
+	entry.address = vm.start;
+	for (n = 0; n < 2; n++) {
+		syncs[0].point = 6 + n;
+		syncs[1].point = 1 + n;
+		ASSERT_EQ(0, n ? pagoda_ioctl(self->fd, DRM_IOCTL_PAGODA_VM_BIND, &bind) :
+				 pagoda_submit_args(self->fd, &job));
+		EXPECT_REFUSED(EBUSY, pagoda_fence_destroy(self->fd, self->fence[0]));
+		if (!n)
+			ASSERT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 6));
+		EXPECT_EQ(n ? -ETIME : 0, pagoda_syncobj_wait(self->fd, syncs[1].handle, 1 + n,
+							      n ? 0 : 60 * PAGODA_SEC));
+	}
+	ASSERT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 7));
+	/* The value is there, whether the kernel has looked or not. */
+	EXPECT_EQ(0, pagoda_fence_destroy(self->fd, self->fence[0]));
+	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, syncs[1].handle, 2, 60 * PAGODA_SEC));
 }
 
 /* --- eventfds ------------------------------------------------------------------------------- */
@@ -632,8 +675,9 @@ TEST_F(fence, eventfds_are_left)
 			close(event);
 		if (n & 2)
 			EXPECT_EQ(0, pagoda_fence_signal(fd, entry.fence, 6));
+		/* An eventfd that waits would never be told. */
 		if (n & 4)
-			EXPECT_EQ(0, pagoda_fence_destroy(fd, entry.fence));
+			EXPECT_EQ(n & 2 ? 0 : -EBUSY, pagoda_fence_destroy(fd, entry.fence));
 		close(fd);
 		if (n % 2)
 			continue;

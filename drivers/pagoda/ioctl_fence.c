@@ -104,14 +104,18 @@ int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_fi
 	struct pagoda_client *client = file->driver_priv;
 	struct drm_pagoda_fence_destroy *args = data;
 	struct pagoda_mfence *mfence;
+	int ret;
 
 	if (pagoda_refuse(drm, args->pad))
 		return -EINVAL;
 	mutex_lock(&client->lock);
-	mfence = xa_erase(&client->fences, args->fence);
+	mfence = xa_load(&client->fences, args->fence);
+	ret = mfence ? pagoda_mfence_close(mfence) : -ENOENT;
+	if (!ret)
+		xa_erase(&client->fences, args->fence);
 	mutex_unlock(&client->lock);
-	if (pagoda_refuse(drm, !mfence))
-		return -ENOENT;
+	if (pagoda_refuse(drm, ret))
+		return ret;
 	/* Addresses go with the id, as with a handle. */
 	pagoda_client_forget(client, pagoda_mfence_bo(mfence));
 	pagoda_client_drop_fence(file, mfence);

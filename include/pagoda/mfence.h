@@ -67,6 +67,8 @@ int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence
 /**
  * struct pagoda_mfence_wait - Somebody who wants to know of a value; embedded
  * @node: In &pagoda_mfence.waits while armed and not there yet
+ * @waiter: In &pagoda_mfence.waiters
+ * @left: 0 = it isn't waited for any more, whatever the value is; NULL: the value decides
  * @mfence: Fence, a reference, held
  * @value: Value
  * @func: Called once when the fence has at least @value, with 0; or with -ENODEV: the
@@ -76,6 +78,8 @@ int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence
  */
 struct pagoda_mfence_wait {
 	struct rb_node node;
+	struct list_head waiter;
+	const atomic_t *left;
 	struct pagoda_mfence *mfence;
 	u64 value;
 	void (*func)(struct pagoda_mfence_wait *wait, int error);
@@ -85,6 +89,7 @@ struct pagoda_mfence_wait {
 int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
 			    u64 value,
 			    void (*func)(struct pagoda_mfence_wait *wait, int error), void *arg);
+int pagoda_mfence_close(struct pagoda_mfence *mfence);
 void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait);
 void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait);
 void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait);

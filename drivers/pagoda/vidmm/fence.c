@@ -138,6 +138,7 @@ struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
 	mfence->flags = flags;
 	mfence->last = value;
 	mfence->waits = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&mfence->waiters);
 	mfence->bo->is_fence = true;
 	mfence->bo->fence_left = U64_MAX;
 	if (flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)

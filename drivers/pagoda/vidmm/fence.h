@@ -20,6 +20,8 @@
  * @last: Last value it was told to take; the largest, unless it may go back
  * @page: Page while it is held, and the device there; else NULL
  * @waits: Armed waits, by value
+ * @waiters: All waits, armed or not
+ * @closed: It has no id any more: nobody begins to wait
  * @saved: With @lost: the value it goes on with. With @gone: its last one
  * @lost: It shows the maximum value until the adapter is restored; then it is held
  * @gone: The device is gone, the page too
@@ -34,6 +36,8 @@ struct pagoda_mfence {
 	u64 last;
 	struct page *page;
 	struct rb_root_cached waits;
+	struct list_head waiters;
+	bool closed;
 	u64 saved;
 	bool lost;
 	bool gone;

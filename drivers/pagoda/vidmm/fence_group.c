@@ -105,8 +105,8 @@ static void group_work(struct work_struct *work)
  * @any: For one of them, instead of all
  *
  * Context: May sleep and allocate. Outside of reservations. The device is there.
- * Return: The group; or ERR_PTR: -EPERM: a fence was made without; -EDQUOT, -ENOMEM
- * or -ERESTARTSYS.
+ * Return: The group; or ERR_PTR: -EPERM: a fence was made without; -ENOENT: it has no id any more;
+ * -EDQUOT, -ENOMEM or -ERESTARTSYS.
  */
 struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
 						       u32 count, bool any)
@@ -129,8 +129,10 @@ struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfenc
 
 		ret = pagoda_mfence_wait_init(&group->waits[group->count - 1], entry->mfence,
 					      entry->value, group_wait_ended, group);
-		if (!ret)
+		if (!ret) {
+			WRITE_ONCE(group->waits[group->count - 1].left, &group->left);
 			continue;
+		}
 		group->count--;
 		pagoda_mfence_group_destroy(group);
 		return ERR_PTR(ret);

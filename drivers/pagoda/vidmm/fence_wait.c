@@ -44,6 +44,69 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
 		wait_end(mfence, wait, -ENODEV);
 }
 
+static bool wait_enter(struct pagoda_mfence_wait *wait)
+{
+	struct pagoda_mfence *mfence = wait->mfence;
+	bool closed;
+
+	spin_lock_irq(&mfence->lock);
+	closed = mfence->closed;
+	if (!closed)
+		list_add(&wait->waiter, &mfence->waiters);
+	spin_unlock_irq(&mfence->lock);
+	return !closed;
+}
+
+static void wait_leave(struct pagoda_mfence_wait *wait)
+{
+	spin_lock_irq(&wait->mfence->lock);
+	list_del(&wait->waiter);
+	spin_unlock_irq(&wait->mfence->lock);
+}
+
+/* A group that is over needs no more values. */
+static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
+{
+	const atomic_t *left = READ_ONCE(wait->left);
+
+	return left && atomic_read(left) <= 0;
+}
+
+/* What a lost adapter shows doesn't count: the value comes back. */
+static bool mfence_is_awaited(struct pagoda_mfence *mfence)
+{
+	struct pagoda_mfence_wait *wait;
+	u64 value;
+
+	if (list_empty(&mfence->waiters))
+		return false;
+	value = mfence->lost ? mfence->saved : pagoda_mfence_read(mfence);
+	list_for_each_entry(wait, &mfence->waiters, waiter)
+		if (wait->value > value && !wait_is_moot(wait))
+			return true;
+	return false;
+}
+
+/**
+ * pagoda_mfence_close() - The id of a fence goes: nobody can give it a value any more
+ * @mfence: Fence
+ *
+ * Context: Takes a spinlock.
+ * Return: 0, and nobody begins to wait; or -EBUSY: something waits for a value that isn't there.
+ */
+int pagoda_mfence_close(struct pagoda_mfence *mfence)
+{
+	int ret = 0;
+
+	spin_lock_irq(&mfence->lock);
+	if (mfence_is_awaited(mfence))
+		ret = -EBUSY;
+	else
+		mfence->closed = true;
+	spin_unlock_irq(&mfence->lock);
+	return ret;
+}
+
 /**
  * pagoda_mfence_wait_init() - Get ready to wait for a value
  * @wait: Wait; pagoda_mfence_wait_fini() it
@@ -53,7 +116,8 @@ void pagoda_mfence_look(struct pagoda_mfence *mfence)
  * @arg: &pagoda_mfence_wait.arg
  *
  * Context: May sleep and allocate. Outside of reservations. The device is there.
- * Return: 0; -EPERM: made without; -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ * Return: 0; -EPERM: made without; -ENOENT: pagoda_mfence_close() was faster; -EDQUOT, -ENOMEM or
+ * -ERESTARTSYS.
  */
 int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
 			    u64 value,
@@ -66,12 +130,18 @@ int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfenc
 	ret = pagoda_mfence_hold(mfence);
 	if (ret)
 		return ret;
-	wait->mfence = pagoda_mfence_get(mfence);
+	wait->mfence = mfence;
 	wait->value = value;
 	wait->func = func;
 	wait->arg = arg;
+	wait->left = NULL;
 	RB_CLEAR_NODE(&wait->node);
-	return 0;
+	if (wait_enter(wait)) {
+		pagoda_mfence_get(mfence);
+		return 0;
+	}
+	pagoda_mfence_unhold(mfence);
+	return -ENOENT;
 }
 
 static bool wait_less(struct rb_node *a, const struct rb_node *b)
@@ -132,6 +202,7 @@ void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 	struct pagoda_mfence *mfence = wait->mfence;
 
 	pagoda_mfence_wait_disarm(wait);
+	wait_leave(wait);
 	pagoda_mfence_unhold(mfence);
 	pagoda_mfence_put(mfence);
 }

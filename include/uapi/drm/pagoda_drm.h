@@ -25,7 +25,8 @@
  *  ENOMEM     out of memory, or out of room in every segment. The last of the machine's memory
  *             isn't given to allocations, see ALLOCATION_MMAP_OFFSET
  *  EBUSY      no progress now because others use the memory, or because too many jobs are queued,
- *             see "Limits"; try again. OFFER of what accepted work will use
+ *             see "Limits"; try again. OFFER of what accepted work will use; FENCE_DESTROY of
+ *             what is waited for; VM_DESTROY of what has contexts
  *  ETIME      a wait's time was up
  *  ENODEV     the device is gone
  *  EIO        the device failed and content was lost
@@ -1458,6 +1459,10 @@ struct drm_pagoda_fence_create {
  * struct drm_pagoda_fence_destroy - Argument of FENCE_DESTROY
  * @fence: Fence
  * @pad: MBZ
+ *
+ * EBUSY, and nothing is done, while a FENCE_WAIT, with or without an eventfd, or work that was
+ * accepted waits for a value that the fence doesn't have: FENCE_SIGNAL releases them. Work that
+ * will signal the fence is no obstacle.
  */
 struct drm_pagoda_fence_destroy {
 	__u32 fence;
