@@ -52,9 +52,23 @@ static void content_lost(struct kunit *test)
 	dma_resv_unlock(bad->ttm.base.resv);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
+	/* The flag stays until it is acknowledged, which is answered once. */
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
+	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_acknowledge(bad));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_acknowledge(good));
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, 0);
 	pagoda_rig_write(rig, bad, 7);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bad, 7));
+	/* Lost before it is cleared: what acknowledges it clears it. */
+	pagoda_bo_mark_lost(bad);
+	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, 0);
 	pagoda_rig_close(bad);
 	pagoda_rig_close(good);
 }

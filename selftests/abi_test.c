@@ -268,7 +268,7 @@ TEST_F(abi, query_sizes)
 TEST_F(abi, one_handle_refusals)
 {
 	struct drm_pagoda_allocation_mmap_offset offset = { .handle = self->bo[0], .flags = 1 };
-	struct drm_pagoda_allocation_wait wait = { .handle = self->bo[0], .flags = 1 };
+	struct drm_pagoda_allocation_wait wait = { .handle = self->bo[0], .flags = 2 };
 	struct drm_pagoda_allocation_info info;
 	uint32_t bad[] = { 0, UNKNOWN_HANDLE, ~0u, 0x80000000u };
 	uint64_t at;

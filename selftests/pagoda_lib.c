@@ -208,14 +208,25 @@ int64_t pagoda_now(void)
 	return ts.tv_sec * PAGODA_SEC + ts.tv_nsec;
 }
 
-int pagoda_wait(int fd, uint32_t handle, int64_t timeout_ns)
+static int wait_flags(int fd, uint32_t handle, uint32_t flags, int64_t timeout_ns)
 {
 	struct drm_pagoda_allocation_wait args = {
 		.handle = handle,
+		.flags = flags,
 		.timeout_ns = timeout_ns ? pagoda_now() + timeout_ns : 0,
 	};
 
 	return pagoda_ioctl(fd, DRM_IOCTL_PAGODA_ALLOCATION_WAIT, &args);
+}
+
+int pagoda_wait(int fd, uint32_t handle, int64_t timeout_ns)
+{
+	return wait_flags(fd, handle, 0, timeout_ns);
+}
+
+int pagoda_acknowledge(int fd, uint32_t handle, int64_t timeout_ns)
+{
+	return wait_flags(fd, handle, DRM_PAGODA_ALLOCATION_WAIT_ACKNOWLEDGE, timeout_ns);
 }
 
 static struct drm_pagoda_residency_entry *entries_make(const uint32_t *handles, uint32_t count)

@@ -82,6 +82,8 @@ int pagoda_residency(int fd, uint32_t handle);
 
 /* Waits until an allocation is idle, at most @timeout_ns from now; 0 only looks. */
 int pagoda_wait(int fd, uint32_t handle, int64_t timeout_ns);
+/* The same, and takes back that content was lost: -EIO if it was. */
+int pagoda_acknowledge(int fd, uint32_t handle, int64_t timeout_ns);
 
 /* Lists. @syncobj 0: no out-point. @args may be NULL: where the answers go. */
 int pagoda_make_resident(int fd, const uint32_t *handles, uint32_t count, uint32_t syncobj,

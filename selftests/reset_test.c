@@ -175,6 +175,46 @@ TEST_F(reset, by_itself)
 	content_destroy(&self->client, &content);
 }
 
+/* What was lost once is made anew: nothing says any more that it is lost, until it is. */
+TEST_F(reset, lost_content_is_acknowledged)
+{
+	struct content content = { .size = 33 * self->dev.page };
+	uint32_t i, round;
+
+	ASSERT_EQ(0, content_create(&self->client, &content));
+	for (round = 0; round < 3; round++) {
+		ASSERT_EQ(0, reset_device());
+		for (i = 0; i < KINDS; i++) {
+			const int was = kinds[i].lost ? -EIO : 0;
+
+			EXPECT_EQ(was, pagoda_wait(self->fd, content.handle[i], LIMIT));
+			EXPECT_EQ(was, pagoda_acknowledge(self->fd, content.handle[i], LIMIT));
+			EXPECT_EQ(0, pagoda_acknowledge(self->fd, content.handle[i], LIMIT));
+			EXPECT_EQ(0, lost(self->fd, content.handle[i]));
+			if (was)
+				pagoda_store(&self->client.program, client_data(&self->client, i),
+					     round + 1);
+		}
+		ASSERT_EQ(0, run_anew(&self->client, content.handle, KINDS));
+		for (i = 0; i < KINDS; i++) {
+			EXPECT_EQ(0, pagoda_wait(self->fd, content.handle[i], LIMIT));
+			EXPECT_EQ(0, lost(self->fd, content.handle[i]));
+			if (kinds[i].lost) {
+				EXPECT_EQ(round + 1, *(uint64_t *)content.map[i]);
+				continue;
+			}
+			EXPECT_EQ(-1, content_look(&content, i));
+		}
+		ASSERT_EQ(0, pagoda_evict_wait(self->fd, content.handle[2]));
+		/* The CPU may have moved what it looked at. */
+		for (i = 0; i < KINDS; i++)
+			if (kinds[i].lost)
+				ASSERT_EQ(0, pagoda_make_resident_wait(self->fd,
+								       content.handle[i]));
+	}
+	content_destroy(&self->client, &content);
+}
+
 /* Many VMs and contexts, with something mapped everywhere; those that are new too. */
 TEST_F(reset, spaces)
 {

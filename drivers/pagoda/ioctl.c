@@ -269,25 +269,49 @@ static int pagoda_ioctl_allocation_info(struct drm_device *drm, void *data,
 	return 0;
 }
 
+/* -EIO: content was lost. */
+static int wait_check_content(struct pagoda_bo *bo)
+{
+	struct drm_pagoda_allocation_info info;
+
+	pagoda_bo_info(bo, &info);
+	return info.state & DRM_PAGODA_CONTENT_LOST ? -EIO : 0;
+}
+
+/* Only this needs the device. */
+static int wait_acknowledge(struct drm_device *drm, struct pagoda_bo *bo)
+{
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_gate gate;
+	int ret, idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_gate_enter(vidmm, &gate, true);
+	if (!ret) {
+		ret = pagoda_lost_acknowledge(bo);
+		pagoda_gate_leave(vidmm, &gate);
+	}
+	drm_dev_exit(idx);
+	return ret;
+}
+
 static int pagoda_ioctl_allocation_wait(struct drm_device *drm, void *data,
 					struct drm_file *file)
 {
 	struct drm_pagoda_allocation_wait *args = data;
-	struct drm_pagoda_allocation_info info;
+	bool acknowledge = args->flags & DRM_PAGODA_ALLOCATION_WAIT_ACKNOWLEDGE;
 	struct pagoda_bo *bo;
 	int ret;
 
-	if (pagoda_refuse(drm, args->flags))
+	if (pagoda_refuse(drm, args->flags & ~DRM_PAGODA_ALLOCATION_WAIT_ACKNOWLEDGE))
 		return -EINVAL;
 	bo = pagoda_bo_lookup(file, args->handle);
 	if (pagoda_refuse(drm, !bo))
 		return -ENOENT;
 	ret = pagoda_bo_wait(bo, args->timeout_ns);
-	if (!ret) {
-		pagoda_bo_info(bo, &info);
-		if (info.state & DRM_PAGODA_CONTENT_LOST)
-			ret = -EIO;
-	}
+	if (!ret)
+		ret = acknowledge ? wait_acknowledge(drm, bo) : wait_check_content(bo);
 	pagoda_bo_put(bo);
 	return ret;
 }

@@ -32,6 +32,9 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 	WRITE_ONCE(bo->lost, true);
 	/* Pairs with pagoda_lost_clear(), for who saw the fence signal. */
 	smp_store_release(&bo->unclean, true);
+	/* Pairs with pagoda_lost_acknowledge(), which may have been in between. */
+	smp_mb();
+	WRITE_ONCE(bo->lost, true);
 	if (news && bo->client)
 		pagoda_ears_content_lost(&bo->client->ears);
 }
@@ -210,6 +213,33 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 		bo->epoch = epoch;
 		WRITE_ONCE(bo->unclean, true);
 	}
+	return ret;
+}
+
+/**
+ * pagoda_lost_acknowledge() - A client knows that content was lost
+ * @bo: Allocation
+ *
+ * Context: Takes the reservation; may sleep and allocate. The device is there, and isn't rebuilt.
+ * Return: 0: it wasn't; -EIO: it was, and isn't any more; or a negative errno, and it still is.
+ */
+int pagoda_lost_acknowledge(struct pagoda_bo *bo)
+{
+	int ret = dma_resv_lock_interruptible(bo->ttm.base.resv, NULL);
+
+	if (ret)
+		return -ERESTARTSYS;
+	/* What is cleared later would be lost once more. */
+	ret = pagoda_lost_clear(bo);
+	if (!ret && READ_ONCE(bo->lost)) {
+		WRITE_ONCE(bo->lost, false);
+		/* Pairs with pagoda_bo_mark_lost(). */
+		smp_mb();
+		if (READ_ONCE(bo->unclean))
+			WRITE_ONCE(bo->lost, true);
+		ret = -EIO;
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
 	return ret;
 }
 

@@ -548,8 +548,8 @@ enum drm_pagoda_residency {
  * @eviction: Out: its eviction segment set
  * @segment: Out: enum drm_pagoda_segment_id it is in
  * @residency: Out: enum drm_pagoda_residency
- * @state: Out: %DRM_PAGODA_CONTENT_LOST, which stays set until the allocation is closed,
- *	and %DRM_PAGODA_CONTENT_OFFERED
+ * @state: Out: %DRM_PAGODA_CONTENT_LOST, which stays set until it is acknowledged, see
+ *	ALLOCATION_WAIT, and %DRM_PAGODA_CONTENT_OFFERED
  * @num_ranges: Out: contiguous ranges of the segment it occupies
  * @address: Out: offset of its first byte in the segment; 0 in system memory
  * @tiling: Out: enum drm_pagoda_tiling
@@ -574,11 +574,18 @@ struct drm_pagoda_allocation_info {
 	__u32 mips;
 };
 
+/* %DRM_PAGODA_CONTENT_LOST is taken back; what was lost is zeros */
+#define DRM_PAGODA_ALLOCATION_WAIT_ACKNOWLEDGE	(1u << 0)
+
 /**
  * struct drm_pagoda_allocation_wait - Argument of ALLOCATION_WAIT
  * @handle: Allocation
- * @flags: MBZ
+ * @flags: DRM_PAGODA_ALLOCATION_WAIT_ flags
  * @timeout_ns: CLOCK_MONOTONIC time to give up at (ETIME); 0 = only look
+ *
+ * EIO: it is idle, and its content was lost since that was acknowledged the last time, by whatever
+ * client that shares it. The kernel doesn't know when the content was made anew: the client that
+ * does that acknowledges the loss before, with a call that answers EIO for the last time.
  */
 struct drm_pagoda_allocation_wait {
 	__u32 handle;
