@@ -664,7 +664,7 @@ static void fence_in_syncs(struct kunit *test)
 	pagoda_mfence_put(out);
 }
 
-/* Nothing is left waiting for a value that nobody can give any more. */
+/* Nothing is left waiting for a value that can't be given any more. */
 static void fence_keeps_its_id(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

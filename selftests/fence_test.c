@@ -545,7 +545,7 @@ TEST_F(fence, who_waits_can_be_killed)
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, self->fence[0], 6));
 }
 
-/* Nobody could release what waits: it is refused. */
+/* Nothing could release what waits: it is refused. */
 TEST_F(fence, not_destroyed_while_waited_for)
 {
 	struct sleeper sleeper = {

@@ -416,7 +416,7 @@ TEST_F(submit, points_that_never_come)
 	EXPECT_TRUE(WIFSIGNALED(status));
 }
 
-/* Whoever comes next finds the job's fence: so it has one when the call returns. */
+/* Later jobs find the job's fence: so it has one when the call returns. */
 TEST_F(submit, implicit_sync_is_never_held_up)
 {
 	struct drm_pagoda_submit_entry entry = {
@@ -668,6 +668,43 @@ TEST_F(submit, killed_while_hanging)
 	/* A job may run some seconds; what stood behind it never began. */
 	EXPECT_GT(LIMIT, pagoda_now() - began);
 	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
+}
+
+/* What stands behind the job that hangs isn't through: so its client wasn't waited for. */
+TEST_F(submit, closed_while_hanging)
+{
+	const int64_t limit = self->dev.info.job_timeout_ms * (PAGODA_SEC / 1000);
+	uint64_t size = 64 * self->dev.page;
+	struct client bad;
+	uint32_t handles[2], n;
+	int64_t began;
+	int fd;
+
+	fd = pagoda_open();
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, client_open(&bad, fd, 0));
+	for (n = 0; n < 2; n++) {
+		ASSERT_EQ(0, pagoda_create_private(fd, n ? 0 : bad.vm.vm, size, 0, PAGODA_IN_VRAM,
+						   &handles[n]));
+		ASSERT_EQ(0, pagoda_bind_map(fd, bad.vm.vm, handles[n], client_data(&bad, n), 0,
+					     size));
+	}
+	ASSERT_EQ(0, client_run(&bad, &handles[1], 1));
+	ASSERT_EQ(0, client_hang(&bad, true));
+	ASSERT_EQ(0, client_hangs(&bad));
+	began = pagoda_now();
+	ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+	munmap(bad.program.memory, CODE_SIZE);
+	ASSERT_EQ(0, close(fd));
+	EXPECT_GT(limit / 2, pagoda_now() - began);
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
+					      0));
+	/* Others are served meanwhile, and then. */
+	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_APERTURE, &handles[0]));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handles[0],
+				     client_data(&self->client, 0), 0, size));
+	EXPECT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(0, client_run(&self->client, &handles[0], 1));
 }
 
 TEST_F(submit, a_child_has_the_same_ids)

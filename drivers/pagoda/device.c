@@ -26,8 +26,14 @@
 #include "device.h"
 #include "ioctl.h"
 
+/* How long closing a file may wait for what usually ends soon. */
+#define CLOSE_PATIENCE	(HZ / 50 ?: 1)
+
 /* Set by module.c before anything is probed. */
 struct pagoda_options pagoda_options;
+
+/* Clients end there whose jobs run on when their file is closed; module.c's, or NULL. */
+struct workqueue_struct *pagoda_ends;
 
 static int pagoda_open(struct drm_device *drm, struct drm_file *file)
 {
@@ -35,6 +41,32 @@ static int pagoda_open(struct drm_device *drm, struct drm_file *file)
 	return file->driver_priv ? 0 : -ENOMEM;
 }
 
+static void client_end(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct pagoda_gate gate;
+
+	pagoda_gate_enter(vidmm, &gate, false);
+	pagoda_client_close_vms(client);
+	pagoda_gate_leave(vidmm, &gate);
+	pagoda_payer_end(client);
+	pagoda_client_put(client);
+}
+
+static void client_end_work(struct work_struct *work)
+{
+	struct pagoda_client *client = container_of(work, struct pagoda_client, end);
+	struct drm_device *drm = client->drm;
+
+	/* Outside of the gate: a rebuild of the device doesn't wait for jobs of a closed file. */
+	pagoda_client_wait_idle(client, MAX_SCHEDULE_TIMEOUT);
+	client_end(pagoda_device_of_drm(drm)->vidmm, client);
+	drm_dev_put(drm);
+}
+
+/*
+ * What hangs is left to the watchdog: closing the file, and exiting, doesn't wait for that. Memory
+ * and numbers count for the user until then.
+ */
 static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
@@ -45,8 +77,23 @@ static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
 	pagoda_gate_enter(vidmm, &gate, false);
 	pagoda_client_close(file);
 	pagoda_gate_leave(vidmm, &gate);
-	pagoda_payer_end(file->driver_priv);
-	pagoda_client_put(file->driver_priv);
+	if (!pagoda_ends || pagoda_client_wait_idle(client, CLOSE_PATIENCE)) {
+		client_end(vidmm, client);
+		return;
+	}
+	drm_dev_get(drm);
+	client->drm = drm;
+	INIT_WORK(&client->end, client_end_work);
+	queue_work(pagoda_ends, &client->end);
+}
+
+/* Handles are closed before pagoda_postclose(). */
+static int pagoda_release(struct inode *inode, struct file *filp)
+{
+	struct drm_file *file = filp->private_data;
+
+	pagoda_client_kill(file->driver_priv);
+	return drm_release(inode, filp);
 }
 
 static struct drm_gem_object *pagoda_gem_prime_import(struct drm_device *drm,
@@ -58,7 +105,7 @@ static struct drm_gem_object *pagoda_gem_prime_import(struct drm_device *drm,
 static const struct file_operations pagoda_fops = {
 	.owner = THIS_MODULE,
 	.open = drm_open,
-	.release = drm_release,
+	.release = pagoda_release,
 	.unlocked_ioctl = pagoda_ioctl,
 	.compat_ioctl = pagoda_compat_ioctl,
 	.mmap = drm_gem_mmap,

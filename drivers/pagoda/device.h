@@ -11,6 +11,7 @@ struct drm_minor;
 struct drm_printer;
 struct pagoda_client;
 struct pagoda_vidmm;
+struct workqueue_struct;
 
 /**
  * struct pagoda_options - The module's parameters, checked
@@ -41,6 +42,7 @@ struct pagoda_options {
 };
 
 extern struct pagoda_options pagoda_options;
+extern struct workqueue_struct *pagoda_ends;
 
 /**
  * struct pagoda_device - A Pagoda GPU

@@ -113,7 +113,10 @@ void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfenc
 struct pagoda_vm *pagoda_client_vm(struct pagoda_client *client, u32 id);
 int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
 			  u64 value, struct pagoda_mfence_signal **signal);
+void pagoda_client_kill(struct pagoda_client *client);
 void pagoda_client_close(struct drm_file *file);
+bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout);
+void pagoda_client_close_vms(struct pagoda_client *client);
 
 int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 				struct drm_pagoda_make_resident *args);

@@ -127,8 +127,28 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 }
 
 /**
+ * pagoda_client_kill() - The file is about to be closed
+ * @client: Client
+ *
+ * Jobs that haven't begun are cancelled. What the core does next doesn't wait for the others.
+ *
+ * Context: May sleep.
+ */
+void pagoda_client_kill(struct pagoda_client *client)
+{
+	struct pagoda_context *context;
+	unsigned long id;
+
+	pagoda_closing_begin_end(client);
+	xa_for_each(&client->contexts, id, context)
+		pagoda_context_kill(context);
+}
+
+/**
  * pagoda_client_close() - The file is closed: nobody uses its ids any more
- * @file: File
+ * @file: File, after pagoda_client_kill()
+ *
+ * Doesn't wait for jobs: the VMs are left for pagoda_client_close_vms().
  *
  * Context: May sleep.
  */
@@ -138,7 +158,6 @@ void pagoda_client_close(struct drm_file *file)
 	struct pagoda_paging_queue *queue;
 	struct pagoda_context *context;
 	struct pagoda_mfence *mfence;
-	struct pagoda_vm *vm;
 	unsigned long id;
 
 	pagoda_client_drop_lists(client);
@@ -146,20 +165,52 @@ void pagoda_client_close(struct drm_file *file)
 	xa_for_each(&client->paging_queues, id, queue)
 		pagoda_paging_queue_put(queue);
 	pagoda_mfence_client_close(pagoda_device_of_drm(file->minor->dev)->vidmm, client);
-	/* Jobs that hang do so at the same time. */
-	xa_for_each(&client->contexts, id, context)
-		pagoda_context_kill(context);
 	xa_for_each(&client->contexts, id, context)
 		pagoda_context_destroy(context);
 	pagoda_closing_end(client);
+	xa_for_each(&client->fences, id, mfence)
+		pagoda_client_drop_fence(file, mfence);
+	xa_destroy(&client->contexts);
+	xa_destroy(&client->fences);
+	xa_destroy(&client->paging_queues);
+}
+
+/**
+ * pagoda_client_wait_idle() - Wait until nothing uses what the VMs of a closed client map
+ * @client: Client, after pagoda_client_close()
+ * @timeout: Jiffies, for all VMs together
+ *
+ * Context: Sleeps, outside of the gate.
+ * Return: Whether that is so.
+ */
+bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)
+{
+	struct pagoda_vm *vm;
+	unsigned long id;
+
+	xa_for_each(&client->vms, id, vm) {
+		timeout = dma_resv_wait_timeout(pagoda_vm_shared(vm)->resv, DMA_RESV_USAGE_BOOKKEEP,
+						false, timeout);
+		if (timeout <= 0)
+			return false;
+	}
+	return true;
+}
+
+/**
+ * pagoda_client_close_vms() - The rest of pagoda_client_close()
+ * @client: Client
+ *
+ * Context: May sleep; as long as a job runs.
+ */
+void pagoda_client_close_vms(struct pagoda_client *client)
+{
+	struct pagoda_vm *vm;
+	unsigned long id;
+
 	xa_for_each(&client->vms, id, vm) {
 		pagoda_vm_close(vm);
 		pagoda_vm_put(vm);
 	}
-	xa_for_each(&client->fences, id, mfence)
-		pagoda_client_drop_fence(file, mfence);
-	xa_destroy(&client->contexts);
 	xa_destroy(&client->vms);
-	xa_destroy(&client->fences);
-	xa_destroy(&client->paging_queues);
 }

@@ -7,6 +7,7 @@
  */
 #include <linux/module.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 #include <pagoda/journal.h>
 #include <pagoda/vidmm.h>
 #include "device.h"
@@ -148,13 +149,21 @@ static int __init pagoda_init(void)
 
 	if (ret)
 		return ret;
-	return pagoda_virtio_register(&pagoda_device_callbacks);
+	pagoda_ends = alloc_workqueue("pagoda-ends", WQ_UNBOUND, 0);
+	if (!pagoda_ends)
+		return -ENOMEM;
+	ret = pagoda_virtio_register(&pagoda_device_callbacks);
+	if (ret)
+		destroy_workqueue(pagoda_ends);
+	return ret;
 }
 module_init(pagoda_init);
 
 static void __exit pagoda_exit(void)
 {
 	pagoda_virtio_unregister();
+	/* Jobs ended with their device. */
+	destroy_workqueue(pagoda_ends);
 }
 module_exit(pagoda_exit);
 

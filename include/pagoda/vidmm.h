@@ -163,14 +163,16 @@ struct pagoda_payer {
  * @vidmm: The manager
  * @lock: Protects all below; outside of &pagoda_client.lock
  * @next: Number of the next job that is held up
+ * @ends: The file is being closed: VMs go with all they map, and handles leave that to them
  * @jobs: &pagoda_submit.held_up, by number
  * @handles: struct closing_handle, the first that was closed in front
  * @work: Forgets handles that no job needs any more
  */
 struct pagoda_closing {
 	struct pagoda_vidmm *vidmm;
-	struct mutex lock;	/* next, jobs, handles */
+	struct mutex lock;	/* next, ends, jobs, handles */
 	u64 next;
+	bool ends;
 	struct list_head jobs;
 	struct list_head handles;
 	struct delayed_work work;
@@ -179,6 +181,7 @@ struct pagoda_closing {
 struct pagoda_submit;
 
 void pagoda_closing_init(struct pagoda_closing *closing, struct pagoda_vidmm *vidmm);
+void pagoda_closing_begin_end(struct pagoda_client *client);
 void pagoda_closing_end(struct pagoda_client *client);
 void pagoda_closing_hold_up(struct pagoda_submit *submit);
 void pagoda_closing_let_go(struct pagoda_submit *submit);
@@ -205,6 +208,8 @@ void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo);
  * @pager: Makes what those are given; NULL until there is one. Set with @lock held
  * @payer: Does in the client's cgroup what a work item may not do in its own
  * @closing: Handles it closed that jobs need, which are held up
+ * @end: Its file is closed: destroys @vms when nothing uses them any more
+ * @drm: Device, a reference, while @end is to run
  * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: nothing of the
  *	client is executed any more; else 0. Set with @lock held
  */
@@ -226,6 +231,8 @@ struct pagoda_client {
 	struct pagoda_deferred *pager;
 	struct pagoda_payer payer;
 	struct pagoda_closing closing;
+	struct work_struct end;
+	struct drm_device *drm;
 	int error;
 };
 

@@ -110,17 +110,41 @@ void pagoda_closing_init(struct pagoda_closing *closing, struct pagoda_vidmm *vi
 }
 
 /**
+ * pagoda_closing_begin_end() - The file of a client is being closed
+ * @client: Client
+ *
+ * Its VMs will be closed, and what they map is unmapped then, all of it at once. Before, jobs that
+ * run would have to be waited for.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_closing_begin_end(struct pagoda_client *client)
+{
+	mutex_lock(&client->closing.lock);
+	client->closing.ends = true;
+	mutex_unlock(&client->closing.lock);
+}
+
+/**
  * pagoda_closing_end() - A client has no job any more, and never will
  * @client: Client
  *
- * Handles that were closed are forgotten.
+ * After pagoda_closing_begin_end().
  *
  * Context: May sleep. Outside of reservations.
  */
 void pagoda_closing_end(struct pagoda_client *client)
 {
-	cancel_delayed_work_sync(&client->closing.work);
-	closing_run(&client->closing);
+	struct pagoda_closing *closing = &client->closing;
+	struct closing_handle *handle, *next;
+
+	cancel_delayed_work_sync(&closing->work);
+	mutex_lock(&closing->lock);
+	list_for_each_entry_safe(handle, next, &closing->handles, entry) {
+		pagoda_vm_bo_opened(handle->bo, false);
+		closing_free(handle);
+	}
+	mutex_unlock(&closing->lock);
 }
 
 /**
@@ -151,7 +175,7 @@ void pagoda_closing_let_go(struct pagoda_submit *submit)
 
 	mutex_lock(&closing->lock);
 	list_del(&submit->held_up);
-	if (closing_due(closing))
+	if (!closing->ends && closing_due(closing))
 		queue_delayed_work(system_dfl_wq, &closing->work, 0);
 	mutex_unlock(&closing->lock);
 }
@@ -205,12 +229,15 @@ static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_closing *closing = &client->closing;
-	bool kept;
+	bool ends, kept;
 
 	mutex_lock(&closing->lock);
-	kept = closing_is_needed(client, bo) && closing_keep(closing, bo);
+	ends = closing->ends;
+	kept = !ends && closing_is_needed(client, bo) && closing_keep(closing, bo);
 	mutex_unlock(&closing->lock);
-	if (!kept)
+	if (ends)
+		pagoda_vm_bo_opened(bo, false);
+	else if (!kept)
 		closing_forget(client, bo);
 }
 

@@ -21,7 +21,7 @@
  * @page: Page while it is held, and the device there; else NULL
  * @waits: Armed waits, by value
  * @waiters: All waits, armed or not
- * @closed: It has no id any more: nobody begins to wait
+ * @closed: It has no id any more: no wait begins
  * @saved: With @lost: the value it goes on with. With @gone: its last one
  * @lost: It shows the maximum value until the adapter is restored; then it is held
  * @gone: The device is gone, the page too

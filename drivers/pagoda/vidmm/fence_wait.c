@@ -88,11 +88,11 @@ static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfence_close() - The id of a fence goes: nobody can give it a value any more
+ * pagoda_mfence_close() - The id of a fence goes: it can't be given a value any more
  * @mfence: Fence
  *
  * Context: Takes a spinlock.
- * Return: 0, and nobody begins to wait; or -EBUSY: something waits for a value that isn't there.
+ * Return: 0, and no wait begins any more; or -EBUSY: something waits for a value that isn't there.
  */
 int pagoda_mfence_close(struct pagoda_mfence *mfence)
 {

@@ -57,6 +57,9 @@
  *
  * While the machine falls asleep, and until it is awake, calls wait. Content and work that
  * was submitted outlive that; what is offered may be lost.
+ *
+ * Closing a file doesn't wait for jobs: those that haven't begun are cancelled, those that run
+ * may end, within their time. Until they have, what they use isn't free.
  */
 #ifndef _PAGODA_DRM_H_
 #define _PAGODA_DRM_H_
@@ -1332,8 +1335,8 @@ struct drm_pagoda_command_buffer {
 #define DRM_PAGODA_MAX_COMMAND_BUFFERS	64
 
 /*
- * The job waits for what else uses the allocation, and others for it (implicit sync): whoever uses
- * it next finds the job's fence when SUBMIT has returned. EINVAL if the job waits for what nobody
+ * The job waits for what else uses the allocation, and others for it (implicit sync): what uses
+ * it next finds the job's fence when SUBMIT has returned. EINVAL if the job waits for what isn't
  * submitted yet (a point, or a value of a monitored fence, that isn't there), or if a job before
  * it in its context does
  */
@@ -1375,7 +1378,7 @@ struct drm_pagoda_submit_entry {
  * that is there; then it is the context that is banned if there is none.
  *
  * A handle may be closed as soon as the call has returned: the job finds what it may use. When a
- * job waits for what nobody submitted yet, an allocation that it lists, or that is private to the
+ * job waits for what isn't submitted yet, an allocation that it lists, or that is private to the
  * VM, or on the client's residency list, keeps its addresses and its count until the jobs that
  * waited when the handle was closed have what they wait for, or are given up, unless the client
  * has a handle of it again by then. Such addresses can be mapped anew at once, but aren't free.
