@@ -48,6 +48,9 @@ struct command_fixture *command_fixture_init(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, command_free, fix->pages), 0);
 	fix->mmu = mmu_fixture_init(test);
 	fix->mmu->priv = fix;
+	fix->mmu->engine.aperture_snoops = kunit_kcalloc(test, MMU_APERTURE, sizeof(bool),
+							 GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, fix->mmu->engine.aperture_snoops);
 	fix->mmu->fence = command_fence;
 	fix->mmu->idle = command_idle;
 	KUNIT_ASSERT_LE(test, fix->mmu->engine.max_runs, ARRAY_SIZE(fix->spans));
@@ -139,6 +142,7 @@ static void command_image_init(struct command_fixture *fix)
 void command_shape_set(struct command_fixture *fix, const struct mmu_shape *shape)
 {
 	mmu_shape_set(fix->test, fix->mmu, shape);
+	fix->mmu->engine.features |= BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER);
 	memset(fix->pages, 0, COMMAND_PAGES * sizeof(*fix->pages));
 	fix->va = shape->va;
 	fix->code_size = 0;
@@ -336,6 +340,7 @@ void command_request(struct command_fixture *fix)
 		.image_segment = cpu_to_le32(VRAM),
 		.address_space = cpu_to_le32(COMMAND_SPACE),
 		.nr_buffers = cpu_to_le32(!!fix->code_size),
+		.flags = cpu_to_le32(VIRTIO_PAGODA_EXECUTE_DRAIN),
 	};
 	fix->request.buffers[0].address = cpu_to_le64(fix->va + COMMAND_AT_CODE);
 	fix->request.buffers[0].size = cpu_to_le64(fix->code_size);

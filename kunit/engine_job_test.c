@@ -42,7 +42,11 @@ static void job_request_test(struct kunit *test)
 	u32 buffers = sizeof(struct virtio_pagoda_execute);
 	typeof(fix->request) *request = &fix->request;
 
-	JOB_REFUSED(request->execute.reserved, cpu_to_le32(1), RESERVED, 0);
+	JOB_REFUSED(request->execute.flags, cpu_to_le32(VIRTIO_PAGODA_EXECUTE_DRAIN << 1),
+		    RESERVED, 0);
+	fix->mmu->engine.features &= ~BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER);
+	JOB_REFUSED(request->execute.flags, cpu_to_le32(VIRTIO_PAGODA_EXECUTE_DRAIN), RESERVED, 0);
+	fix->mmu->engine.features |= BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER);
 	JOB_REFUSED(request->execute.address_space, 0, BAD_CONTEXT, 0);
 	JOB_REFUSED(request->execute.address_space, cpu_to_le32(MMU_SPACES), BAD_CONTEXT, 0);
 	JOB_REFUSED(request->execute.address_space, cpu_to_le32(2), BAD_CONTEXT, 0);

@@ -453,21 +453,23 @@ static void engine_hostile_test(struct kunit *test)
 static void engine_init_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
-	struct pagoda_engine engine = fix->engine;
+	struct pagoda_engine *engine = kunit_kmalloc(test, sizeof(*engine), GFP_KERNEL);
 	const struct pagoda_engine_range outside = { .start = ENGINE_BYTES, .size = ENGINE_PAGE };
 
-	KUNIT_EXPECT_TRUE(test, pagoda_engine_init(&engine));
-	engine.vram_size--;
-	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(&engine));
-	engine = fix->engine;
-	engine.aperture_pages = 0;
-	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(&engine));
-	engine = fix->engine;
-	engine.system_bits = 53;
-	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(&engine));
-	engine = fix->engine;
-	engine.invalid = &outside;
-	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(&engine));
+	KUNIT_ASSERT_NOT_NULL(test, engine);
+	*engine = fix->engine;
+	KUNIT_EXPECT_TRUE(test, pagoda_engine_init(engine));
+	engine->vram_size--;
+	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
+	*engine = fix->engine;
+	engine->aperture_pages = 0;
+	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
+	*engine = fix->engine;
+	engine->system_bits = 53;
+	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
+	*engine = fix->engine;
+	engine->invalid = &outside;
+	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
 	/* After a reset nothing is mapped and nothing negotiated. */
 	engine_add_valid(fix, MAP);
 	engine_expect_done(test, fix);

@@ -161,7 +161,8 @@ static u64 pagoda_device_features(const struct pagoda_vgpu_params *params)
 		       BIT_ULL(VIRTIO_RING_F_EVENT_IDX) |
 		       BIT_ULL(VIRTIO_PAGODA_F_VRAM_ZEROED) |
 		       BIT_ULL(VIRTIO_PAGODA_F_COHERENT) |
-		       BIT_ULL(VIRTIO_PAGODA_F_EXECUTE);
+		       BIT_ULL(VIRTIO_PAGODA_F_EXECUTE) |
+		       BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER);
 
 	if (params->visible_size)
 		features |= BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW);
@@ -237,7 +238,9 @@ static int pagoda_device_engine_init(struct pagoda_vgpu *vgpu)
 	int err;
 
 	engine->aperture = vcalloc(params->aperture_pages, sizeof(*engine->aperture));
-	if (!engine->aperture)
+	engine->aperture_snoops = vcalloc(params->aperture_pages,
+					  sizeof(*engine->aperture_snoops));
+	if (!engine->aperture || !engine->aperture_snoops)
 		return -ENOMEM;
 	engine->vram = vgpu->vram.vaddr;
 	engine->vram_size = params->vram_size;
@@ -299,6 +302,7 @@ static void pagoda_device_free(struct pagoda_vgpu *vgpu)
 	pagoda_vgpu_inject_clear(vgpu);
 	pagoda_vgpu_queues_fini(vgpu);
 	pagoda_vgpu_tables_fini(vgpu);
+	vfree(vgpu->engine.aperture_snoops);
 	vfree(vgpu->engine.aperture);
 	pagoda_vgpu_vram_fini(&vgpu->vram);
 	mutex_destroy(&vgpu->event_lock);

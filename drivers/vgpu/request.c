@@ -321,6 +321,10 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	bool waits = READ_ONCE(vgpu->resetting);
 	u32 before = READ_ONCE(vgpu->adapter_resets);
 
+	/* Before requests that were executed are given back as aborted. */
+	pagoda_engine_write_back(&queue->vgpu->engine,
+				 queue->index == VIRTIO_PAGODA_QUEUE_PAGING ? 0 :
+				 1 + queue->index - VIRTIO_PAGODA_QUEUE_EXEC0);
 	pagoda_request_return_all(queue);
 	pagoda_request_count(queue);
 	queue->halted = false;

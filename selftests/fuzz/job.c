@@ -113,6 +113,7 @@ static void job_make(void)
 		.system_bits = 40,
 		.aperture = fuzz_alloc(FUZZ_APERTURE * sizeof(u64)),
 		.aperture_pages = FUZZ_APERTURE,
+		.aperture_snoops = fuzz_alloc(FUZZ_APERTURE * sizeof(bool)),
 		.mmu = fuzz_alloc(FUZZ_MMU * sizeof(u64)),
 		.mmu_pages = FUZZ_MMU,
 		.spaces = job.spaces,
@@ -282,7 +283,9 @@ static void job_begin(const u8 *data, u32 size, const struct fuzz_head *head)
 	engine->features = pagoda_engine_features() | 1ull << VIRTIO_PAGODA_F_EXECUTE |
 			   (job.device & FUZZ_DUAL ? 1ull << VIRTIO_PAGODA_F_DUAL_PTE : 0) |
 			   (job.device & FUZZ_DEVICE_MMU ?
-			    1ull << VIRTIO_PAGODA_F_DEVICE_MMU : 0);
+			    1ull << VIRTIO_PAGODA_F_DEVICE_MMU : 0) |
+			   (job.device & FUZZ_INCOHERENT ?
+			    0 : 1ull << VIRTIO_PAGODA_F_WRITE_COMBINER);
 	fuzz_require(pagoda_engine_init(engine));
 	memcpy(job.memory, job.fresh, JOB_DATA * FUZZ_PAGE);
 	job_list();
@@ -326,6 +329,8 @@ static bool job_request_make(struct job_request *request, u32 size, const struct
 		.execute.image_segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM),
 		.execute.address_space = cpu_to_le32(1),
 		.execute.nr_buffers = cpu_to_le32(1),
+		.execute.flags = cpu_to_le32(job.device & FUZZ_INCOHERENT ?
+					     0 : VIRTIO_PAGODA_EXECUTE_DRAIN),
 		.buffer.address = cpu_to_le64(JOB_CODE * FUZZ_PAGE),
 		.buffer.size = cpu_to_le64(size),
 	};
@@ -350,6 +355,10 @@ static enum pagoda_engine_outcome job_run(const struct job_request *request,
 	fuzz_require(run->fault.reason < VIRTIO_PAGODA_FAULT_COUNT);
 	fuzz_require(run->packets <= JOB_LIMIT && run->offset <= run->size);
 	fuzz_require(!job.engine.translation.readers && !job.engine.translation.writer);
+	/* A request whose flags are wrong may leave some. */
+	if (request->execute.flags)
+		fuzz_require(!pagoda_engine_holds_writes(&job.engine, 1));
+	pagoda_engine_write_back(&job.engine, 1);
 	return outcome;
 }
 

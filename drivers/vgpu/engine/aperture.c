@@ -34,6 +34,19 @@ static u32 pagoda_entry_generation(u64 entry)
 	return entry >> PAGODA_ENTRY_PAGE_BITS;
 }
 
+/* Was a page mapped as CACHE_COHERENT? The dummy page's writes always go to memory. */
+static bool pagoda_page_snooped(const struct pagoda_engine *engine, u64 page)
+{
+	return !engine->aperture_snoops || READ_ONCE(engine->aperture_snoops[page]);
+}
+
+/* Before the entry that it is about: none is used as what it isn't for longer than a packet. */
+static void pagoda_page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
+{
+	if (engine->aperture_snoops)
+		WRITE_ONCE(engine->aperture_snoops[page], snooped);
+}
+
 /* Is the page there, and is it the mapping meant? A dummy page always is. */
 static u32 pagoda_entry_check(struct pagoda_exec *exec, u64 entry, u64 address,
 			      u32 generation, u32 access)
@@ -96,8 +109,10 @@ u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *
 				    cursor->access);
 	if (reason)
 		return reason;
+	cursor->snooped = pagoda_page_snooped(engine, page);
 	while (size < cursor->left && size < PAGODA_CHUNK &&
-	       READ_ONCE(engine->aperture[page + 1]) == entry + 1) {
+	       READ_ONCE(engine->aperture[page + 1]) == entry + 1 &&
+	       pagoda_page_snooped(engine, page + 1) == cursor->snooped) {
 		page++;
 		entry++;
 		size += PAGODA_PAGE;
@@ -168,17 +183,22 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_map_aperture_segment *map = packet;
 	const struct virtio_pagoda_run *run = (const void *)(map + 1);
-	u64 *entry = exec->engine->aperture + le64_to_cpu(map->first_page);
+	bool snooped = le16_to_cpu(map->packet.flags) & VIRTIO_PAGODA_MAP_CACHE_COHERENT;
 	u64 left = le64_to_cpu(map->nr_pages) >> exec->half;
 	u32 generation = le32_to_cpu(map->generation);
+	u64 page = le64_to_cpu(map->first_page);
 
+	/* What is mapped over may be given back. */
+	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	for (; left; run++) {
 		u64 value = pagoda_entry_make(le64_to_cpu(run->address), generation);
 		u64 pages = min_t(u64, le32_to_cpu(run->nr_pages), left);
 
 		left -= pages;
-		while (pages--)
-			WRITE_ONCE(*entry++, value++);
+		for (; pages--; page++, value++) {
+			pagoda_page_snoop(exec->engine, page, snooped);
+			WRITE_ONCE(exec->engine->aperture[page], value);
+		}
 	}
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
@@ -210,11 +230,14 @@ u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_unmap_aperture_segment *unmap = packet;
 	u64 value = pagoda_entry_make(le64_to_cpu(unmap->dummy_page), 0);
-	u64 *entry = exec->engine->aperture + le64_to_cpu(unmap->first_page);
 	u64 left = le64_to_cpu(unmap->nr_pages) >> exec->half;
+	u64 page = le64_to_cpu(unmap->first_page);
 
-	while (left--)
-		WRITE_ONCE(*entry++, value);
+	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
+	for (; left--; page++) {
+		pagoda_page_snoop(exec->engine, page, true);
+		WRITE_ONCE(exec->engine->aperture[page], value);
+	}
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 

@@ -160,6 +160,8 @@ static u32 pagoda_job_fetch(struct pagoda_job *job, u32 first, u32 last)
 				return reason;
 			skip = 0;
 		}
+		if (job->fetch && unlikely(pagoda_engine_has_lines(&job->exec)))
+			pagoda_engine_combine_meet(&job->exec, job->fetch + skip, sizeof(u64));
 		job->command[first] = job->fetch ?
 				      READ_ONCE(*(const u64 *)(job->fetch + skip)) : 0;
 	}
@@ -225,6 +227,7 @@ static u32 pagoda_job_command(struct pagoda_job *job)
 	job->exec.since += PAGODA_COMMAND_COST;
 	if (job->exec.since >= PAGODA_CHUNK) {
 		job->exec.since = 0;
+		pagoda_job_drain(job);
 		pagoda_engine_translation_pause(&job->exec);
 	}
 	pagoda_engine_translation_forget(&job->exec);
@@ -310,6 +313,8 @@ u32 pagoda_engine_job(struct pagoda_exec *exec)
 	reason = pagoda_engine_job_load(&job);
 	if (!reason)
 		reason = pagoda_job_execute(&job);
+	if (reason || le32_to_cpu(job.execute->flags) & VIRTIO_PAGODA_EXECUTE_DRAIN)
+		pagoda_job_drain(&job);
 	pagoda_shim_read_unlock(&exec->engine->translation);
 	return reason;
 }

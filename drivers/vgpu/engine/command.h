@@ -130,12 +130,20 @@ static inline struct pagoda_span_side pagoda_job_side(const struct pagoda_job *j
 	return (struct pagoda_span_side) { .va = va, .space = job->space, .access = access };
 }
 
+/* What the job wrote to memory that isn't snooped is there afterwards. */
+static inline void pagoda_job_drain(struct pagoda_job *job)
+{
+	pagoda_engine_combine_drain(job->exec.engine, job->exec.run->tlb);
+}
+
 /*
  * After at most a chunk of work, with no memory at hand: lets flushers go first, and
- * others run, now and then, and hears whether to stop.
+ * others run, now and then, and hears whether to stop. An endless job's writes are seen.
  */
 static inline u32 pagoda_job_progress(struct pagoda_job *job, u32 bytes)
 {
+	if (job->exec.since + bytes >= PAGODA_CHUNK)
+		pagoda_job_drain(job);
 	pagoda_virtual_progress(&job->exec, bytes);
 	return pagoda_stopped(&job->exec) ? PAGODA_STOPPED : VIRTIO_PAGODA_FAULT_NONE;
 }

@@ -245,9 +245,8 @@ u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command)
 	}
 	if (reason)
 		return reason;
-	reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space,
-						       le64_to_cpu(reduce->dst), 8,
-						       VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	reason = pagoda_engine_virtual_store_resolve(&job->exec, job->space,
+						     le64_to_cpu(reduce->dst), 8, &here);
 	if (!reason && here)
 		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(r));
 	return reason;

@@ -36,7 +36,7 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 {
 	const struct pagoda_engine_run *run = job->exec.run;
 	const struct virtio_pagoda_execute *execute = job->execute;
-	u32 nr_buffers;
+	u32 nr_buffers, flags;
 
 	if (run->size < sizeof(*execute) || run->size > job->exec.engine->max_buffer)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->size);
@@ -47,9 +47,11 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 	    run->size != sizeof(*execute) +
 			 nr_buffers * sizeof(struct virtio_pagoda_command_buffer))
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_BUFFER, nr_buffers);
-	if (execute->reserved)
-		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED,
-					 le32_to_cpu(execute->reserved));
+	flags = le32_to_cpu(execute->flags);
+	if (pagoda_engine_combines(&job->exec))
+		flags &= ~VIRTIO_PAGODA_EXECUTE_DRAIN;
+	if (flags)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, flags);
 	if (!execute->address_space ||
 	    le32_to_cpu(execute->address_space) >= job->exec.engine->nr_spaces)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_CONTEXT,

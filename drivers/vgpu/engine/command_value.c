@@ -78,9 +78,11 @@ static u32 pagoda_value_store(struct pagoda_job *job, u64 va, u32 size, u64 valu
 	u32 reason;
 	u8 *here;
 
-	reason = pagoda_value_resolve(job, va, size, VIRTIO_PAGODA_ACCESS_WRITE, &here);
-	if (!reason)
-		pagoda_value_write(here, size, value);
+	reason = pagoda_engine_virtual_store_resolve(&job->exec, job->space, va, size, &here);
+	if (reason)
+		return reason;
+	job->exec.run->bytes += size;
+	pagoda_value_write(here, size, value);
 	return reason;
 }
 
@@ -191,6 +193,8 @@ u32 pagoda_command_wait_execute(struct pagoda_job *job, const void *command)
 	u32 reason;
 	u8 *here;
 
+	/* What is waited for may come of what this job wrote. */
+	pagoda_job_drain(job);
 	job->exec.run->looks = 0;
 	for (;;) {
 		reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space,
@@ -223,11 +227,14 @@ u32 pagoda_command_signal_execute(struct pagoda_job *job, const void *command)
 	u64 address = le64_to_cpu(signal->address);
 	u64 value = le64_to_cpu(signal->value);
 	u32 reason;
+	u8 *here;
 
+	pagoda_job_drain(job);
 	smp_mb();	/* all earlier work is visible before it is */
-	reason = pagoda_value_store(job, address, 8, value);	/* C117 */
+	reason = pagoda_value_resolve(job, address, 8, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
+	pagoda_value_write(here, 8, value);	/* C117 */
 	smp_mb();	/* and it is visible before anybody hears of it */
 	if (le16_to_cpu(signal->command.flags) & VIRTIO_PAGODA_COMMAND_EVENT)
 		engine->ops->fence(engine->context, job->exec.run, address, value);

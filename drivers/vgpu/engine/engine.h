@@ -36,7 +36,9 @@ struct pagoda_engine_ops {
 	 * pointer good for reading and writing and sets @got to how many of
 	 * the @want bytes (not zero) follow there without a gap, at least up
 	 * to the end of the page; NULL when the address is not memory. @bus
-	 * is below 2^52. What it returned must stay so until the run ends.
+	 * is below 2^52. What it returned must stay so until the run ends, with
+	 * %VIRTIO_PAGODA_F_WRITE_COMBINER until the lines written through it are drained;
+	 * then it is also as aligned as @bus is, up to a line.
 	 */
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
@@ -104,6 +106,42 @@ struct pagoda_engine_tlb {
 	struct pagoda_engine_tlb_entry entries[PAGODA_ENGINE_TLB_ENTRIES];
 };
 
+/** PAGODA_ENGINE_LINE_BYTES: bytes of a line of a write combiner, a power of two. */
+#define PAGODA_ENGINE_LINE_BYTES	64
+/** PAGODA_ENGINE_LINES: lines of each queue's write combiner. */
+#define PAGODA_ENGINE_LINES		4
+/** PAGODA_ENGINE_COMBINERS: one for the paging queue, one for each engine there can be. */
+#define PAGODA_ENGINE_COMBINERS		(1 + VIRTIO_PAGODA_MAX_ENGINES)
+
+/**
+ * struct pagoda_engine_line - Memory that a queue wrote and that isn't all written back
+ * @here: The memory, aligned to its size; NULL = the line is free
+ * @loaded: @found is recent; else it is loaded anew before the queue writes again
+ * @now: What it shall be
+ * @found: What was there, or was written back since
+ */
+struct pagoda_engine_line {
+	u8 *here;
+	bool loaded;
+	__le64 now[PAGODA_ENGINE_LINE_BYTES / 8];
+	__le64 found[PAGODA_ENGINE_LINE_BYTES / 8];
+};
+
+/**
+ * struct pagoda_engine_combiner - Writes of one queue to memory that isn't snooped
+ * @used: Not all of @lines are free
+ * @next: Line that makes room next, counted on
+ * @lines: The lines
+ *
+ * The paging queue's is its thread's. An engine's is used by its thread with
+ * @translation held for reading, and drained by what holds that for writing.
+ */
+struct pagoda_engine_combiner {
+	bool used;
+	u32 next;
+	struct pagoda_engine_line lines[PAGODA_ENGINE_LINES];
+};
+
 /**
  * struct pagoda_engine_swizzling - A swizzling range
  * @window: Its linear window, @swizzling_bytes of the engine
@@ -148,6 +186,8 @@ struct pagoda_engine {
 	u64 *aperture;
 	/** @aperture_pages: Its entries. */
 	u64 aperture_pages;
+	/** @aperture_snoops: Pages that are mapped as CACHE_COHERENT; NULL = all of them. */
+	bool *aperture_snoops;
 	/**
 	 * @mmu: Device MMU: one word a device page, as in @aperture; NULL if there is
 	 * none. Unused unless %VIRTIO_PAGODA_F_DEVICE_MMU was negotiated. UNMAP_MMU takes
@@ -171,6 +211,11 @@ struct pagoda_engine {
 	struct pagoda_engine_tlb *tlbs;
 	/** @nr_tlbs: Its entries. */
 	u32 nr_tlbs;
+	/**
+	 * @combiners: The write combiner of each queue, numbered as @tlbs are; unused unless
+	 * %VIRTIO_PAGODA_F_WRITE_COMBINER was negotiated.
+	 */
+	struct pagoda_engine_combiner combiners[PAGODA_ENGINE_COMBINERS];
 	/**
 	 * @translation: Held by a packet that translates addresses, for reading and as
 	 * long as it is checked and executed; for writing by FLUSH_TLB, MAP_MMU,
@@ -274,7 +319,10 @@ struct pagoda_engine_run {
 	enum pagoda_engine_queue kind;
 	/** @queue: Virtqueue number, handed on to @fence. */
 	u32 queue;
-	/** @tlb: Number of the TLB to use; the paging queue's is 0, engine i's i + 1. */
+	/**
+	 * @tlb: Number of the TLB and the write combiner to use; the paging queue's is 0,
+	 * engine i's i + 1.
+	 */
 	u32 tlb;
 	/** @seqno: Request number, handed on to @fence. */
 	u64 seqno;
@@ -324,6 +372,8 @@ u64 pagoda_engine_features(void);
 bool pagoda_engine_init(struct pagoda_engine *engine);
 void pagoda_engine_reset(struct pagoda_engine *engine);
 void pagoda_engine_reset_adapter(struct pagoda_engine *engine, enum pagoda_engine_vram vram);
+void pagoda_engine_write_back(struct pagoda_engine *engine, u32 number);
+bool pagoda_engine_holds_writes(const struct pagoda_engine *engine, u32 number);
 void pagoda_engine_run_init(struct pagoda_engine_run *run,
 			    enum pagoda_engine_queue kind, u32 queue, u64 seqno);
 enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,

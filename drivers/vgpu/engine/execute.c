@@ -32,10 +32,12 @@ const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT] = {
 		  .execute = pagoda_engine_discard_execute),
 	PAGODA_OP(READ_PHYSICAL, access_physical,
 		  .exec = true,
+		  .hold = PAGODA_HOLD_VIRTUAL,
 		  .validate = pagoda_engine_physical_validate_read,
 		  .execute = pagoda_engine_physical_read),
 	PAGODA_OP(WRITE_PHYSICAL, access_physical,
 		  .exec = true,
+		  .hold = PAGODA_HOLD_VIRTUAL,
 		  .validate = pagoda_engine_physical_validate_write,
 		  .execute = pagoda_engine_physical_write),
 	PAGODA_OP(MAP_APERTURE_SEGMENT, map_aperture_segment,
@@ -206,7 +208,7 @@ bool pagoda_engine_init(struct pagoda_engine *engine)
 	return true;
 }
 
-/* Mappings, roots, translations and bound ranges. Who looks on holds the locks. */
+/* Mappings, roots, translations, lines and bound ranges. The caller holds the locks. */
 static void pagoda_engine_forget(struct pagoda_engine *engine)
 {
 	u32 i;
@@ -219,6 +221,7 @@ static void pagoda_engine_forget(struct pagoda_engine *engine)
 	if (engine->spaces)
 		memset(engine->spaces, 0, engine->nr_spaces * sizeof(*engine->spaces));
 	pagoda_engine_tlb_clear(engine);
+	memset(engine->combiners, 0, sizeof(engine->combiners));
 	pagoda_shim_write_lock(&engine->swizzling_lock);
 	for (i = 0; i < engine->nr_ranges; i++)
 		engine->ranges[i].size = 0;
@@ -230,7 +233,8 @@ static void pagoda_engine_forget(struct pagoda_engine *engine)
  * pagoda_engine_reset() - Forget mappings, address spaces, bound ranges and negotiation
  * @engine: Engine that executes nothing, initialized
  *
- * Content of VRAM and of the ranges' windows is the caller's business.
+ * Content of VRAM and of the ranges' windows is the caller's business, and so is what write
+ * combiners hold: it is dropped.
  *
  * Context: may sleep.
  */
@@ -245,7 +249,8 @@ void pagoda_engine_reset(struct pagoda_engine *engine)
  * @engine: Engine that executes nothing, initialized
  * @vram: What VRAM holds afterwards; memory published as invalid stays untouched
  *
- * Forgets what pagoda_engine_reset() does, but stays what was negotiated.
+ * Forgets what pagoda_engine_reset() does, but stays what was negotiated, and what write
+ * combiners hold is written back before.
  *
  * Context: may sleep.
  */
@@ -254,6 +259,7 @@ void pagoda_engine_reset_adapter(struct pagoda_engine *engine, enum pagoda_engin
 	u64 start = 0, end;
 	u32 i;
 
+	pagoda_engine_combine_drain_all(engine, 0);
 	pagoda_engine_forget(engine);
 	if (vram == PAGODA_ENGINE_VRAM_KEEP)
 		return;
@@ -341,6 +347,8 @@ static enum pagoda_hold pagoda_packet_lock(struct pagoda_engine *engine,
 	if (hold == PAGODA_HOLD_CHANGE) {
 		pagoda_shim_write_lock(&engine->translation);
 		engine->changes++;
+		/* What was written by way of the old translations (C103, C121). */
+		pagoda_engine_combine_drain_all(engine, 0);
 	} else if (hold == PAGODA_HOLD_VIRTUAL) {
 		pagoda_shim_read_lock(&engine->translation);
 	}
@@ -445,6 +453,9 @@ static u32 pagoda_buffer_execute(struct pagoda_exec *exec)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 	while (!reason && run->offset < run->size)
 		reason = pagoda_run_stops(exec) ? PAGODA_STOPPED : pagoda_packet_execute(exec);
+	/* What would drain it may not follow, and execution queues' packets combine nothing. */
+	if (reason && run->kind == PAGODA_ENGINE_QUEUE_PAGING)
+		pagoda_engine_combine_drain(exec->engine, run->tlb);
 	return reason;
 }
 

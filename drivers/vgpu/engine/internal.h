@@ -56,11 +56,13 @@ struct pagoda_ahead {
  * @next: first byte of the next span and the byte behind its last, and so on
  * @end: behind the last of these; what follows in the range wasn't noted
  * @limit: behind the room there is, NULL = no more is noted
+ * @combined: all of it is memory whose writes are combined, else none of it
  */
 struct pagoda_notes {
 	u8 **next;
 	u8 **end;
 	u8 **limit;
+	bool combined;
 };
 
 /*
@@ -100,7 +102,8 @@ struct pagoda_exec {
  * takes it by itself
  * @PAGODA_HOLD_SYSTEM: uses no virtual address; held for reading if there is a
  *	device MMU
- * @PAGODA_HOLD_VIRTUAL: may walk page tables; held for reading
+ * @PAGODA_HOLD_VIRTUAL: may walk page tables, or drains the queue's write combiner; held
+ *	for reading
  * @PAGODA_HOLD_CHANGE: makes translations of others untrue; held for writing, so
  *	that when it executes no access is under way (C103, C121)
  */
@@ -141,12 +144,16 @@ struct pagoda_cursor {
 	u32 segment;
 	u32 access;
 	u32 generation;
+	bool combines;				/* goes through the write combiner, unless */
+	bool snooped;				/* this part of it is mapped as coherent */
 	u64 address;				/* next byte: VRAM, aperture */
 	u64 left;				/* bytes behind @here */
 	const struct virtio_pagoda_run *run;	/* next run: system memory */
 	u8 *const *span;			/* and what its check found out */
 	u8 *here;
 	u64 here_size;
+	u8 *tail;				/* what of the last span comes next */
+	u64 tail_size;
 };
 
 /* memory.c */
@@ -169,6 +176,12 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here);
 
+/* combine.c */
+void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size);
+void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size);
+void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number);
+void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first);
+
 /* root.c */
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine);
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine);
@@ -190,12 +203,15 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet);
  * @size: bytes that follow in a row, of one page or of consecutive ones
  * @page_size: bytes each page has
  * @segment: where they are; SYSTEM for zeros
+ * @combined: the entry doesn't ask for snooping: what uses @here goes by way of the write
+ *	combiner
  */
 struct pagoda_virtual_span {
 	u8 *here;
 	u64 size;
 	u64 page_size;
 	u32 segment;
+	bool combined;
 };
 
 /* What a side of an operation wants of its pages; zeros are all segments at once. */
@@ -212,6 +228,8 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 			       u32 access, struct pagoda_virtual_span *span);
 u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
 					  u32 size, u32 access, u8 **here);
+u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
+					u8 **here);
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span);
 /* Every page of a range, without touching it; may pause. @notes: filled, or NULL. */
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
@@ -365,6 +383,26 @@ static inline u32 pagoda_tile_shift(u32 tiling)
 static inline bool pagoda_translates(const struct pagoda_engine *engine)
 {
 	return engine->mmu && engine->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU;
+}
+
+/* Whether writes of the run to memory that isn't snooped are combined. */
+static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
+{
+	const struct pagoda_engine_run *run = exec->run;
+	u64 features = exec->engine->features;
+
+	return features & 1ull << VIRTIO_PAGODA_F_WRITE_COMBINER &&
+	       run->tlb < PAGODA_ENGINE_COMBINERS &&
+	       (run->kind == PAGODA_ENGINE_QUEUE_PAGING ||
+		(run->context && features & 1ull << VIRTIO_PAGODA_F_EXECUTE));
+}
+
+/* Whether the run's queue wrote something that may not be in memory yet. */
+static inline bool pagoda_engine_has_lines(const struct pagoda_exec *exec)
+{
+	u32 number = exec->run->tlb;
+
+	return number < PAGODA_ENGINE_COMBINERS && exec->engine->combiners[number].used;
 }
 
 /* Was the run told to stop? */

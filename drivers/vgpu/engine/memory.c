@@ -209,6 +209,7 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 	cursor->left = size;
 	cursor->run = runs;
 	cursor->span = spans;
+	cursor->snooped = cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM;
 }
 
 /* The next run whole, if its check found it in a row. */
@@ -251,12 +252,32 @@ static u32 pagoda_system_next(struct pagoda_exec *exec, struct pagoda_cursor *cu
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
+/* What of the span that was found goes where; the rest is kept for the next time. */
+static void pagoda_cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
+{
+	u8 *here = cursor->here;
+	u64 size = cursor->here_size;
+
+	if (!cursor->combines || cursor->snooped)
+		return;
+	if (cursor->access != VIRTIO_PAGODA_ACCESS_WRITE) {
+		pagoda_engine_combine_meet(exec, here, size);
+		return;
+	}
+	pagoda_engine_combine_write(exec, &cursor->here, &cursor->here_size);
+	cursor->tail = here + cursor->here_size;
+	cursor->tail_size = size - cursor->here_size;
+}
+
 /* Moves to the next span; the current one must be used up, bytes must be left. */
 u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
-	if (cursor->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM) {
+	if (cursor->tail_size) {
+		cursor->here = cursor->tail;
+		cursor->here_size = cursor->tail_size;
+	} else if (cursor->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM) {
 		if (!pagoda_system_noted(cursor))
 			reason = pagoda_system_next(exec, cursor);
 	} else if (cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM) {
@@ -265,8 +286,10 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 	} else {
 		reason = pagoda_engine_aperture_span(exec, cursor);
 	}
-	if (!reason)
-		cursor->left -= cursor->here_size;
+	if (reason)
+		return reason;
+	pagoda_cursor_combine(exec, cursor);
+	cursor->left -= cursor->here_size;
 	return reason;
 }
 

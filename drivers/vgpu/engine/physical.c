@@ -67,6 +67,7 @@ static u32 pagoda_physical_execute(struct pagoda_exec *exec, const void *packet,
 					       &here);
 	if (reason)
 		return reason;
+	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	pagoda_physical_touch(here, size, access == VIRTIO_PAGODA_ACCESS_WRITE);
 	smp_mb();	/* C51: all earlier writes are visible to the CPU */
 	return VIRTIO_PAGODA_FAULT_NONE;
@@ -136,6 +137,7 @@ u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 	reason = pagoda_signal_resolve(exec, signal, &here);
 	if (reason || exec->half)
 		return reason;
+	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	smp_mb();	/* C116: the work before it is visible before it is */
 	if (here)
 		pagoda_signal_store((__le64 *)here, signal->value,

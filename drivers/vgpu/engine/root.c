@@ -69,8 +69,9 @@ bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
  * @address: Of the table, page aligned; 0 without @entries
  * @entries: Entries of it; 0 = the space has no root any more
  *
- * Waits for accesses that are under way and drops what is cached of the space: when
- * it returns nothing reads the old table any more. Memory of a root in system memory
+ * Waits for accesses that are under way, drops what is cached of the space and writes
+ * back what execution engines combine: when it returns nothing reads the old table any more,
+ * nor writes what it led to. Memory of a root in system memory
  * is looked for when it is walked.
  *
  * Context: any number of threads at once, while others execute; may sleep.
@@ -97,6 +98,8 @@ u32 pagoda_engine_root_set(struct pagoda_engine *engine, u32 space, u32 segment,
 		.address = address, .entries = entries, .segment = segment,
 	};
 	pagoda_engine_tlb_forget(engine, engine->nr_tlbs, space, 0, ~0ull);
+	/* The paging queue's is its thread's. */
+	pagoda_engine_combine_drain_all(engine, 1);
 	pagoda_shim_write_unlock(&engine->translation);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }

@@ -498,6 +498,7 @@ static u32 pagoda_lock_copy(struct pagoda_exec *exec,
 	pagoda_engine_cursor_init(&cursor, pagoda_lock_piece(lock), (const void *)(lock + 1),
 				  exec->run->spans, size, out ? VIRTIO_PAGODA_ACCESS_WRITE :
 							  VIRTIO_PAGODA_ACCESS_READ);
+	cursor.combines = true;
 	pagoda_view_init(&view, exec->engine->vram + range->address, &lock->tiled, range->window,
 			 !out);
 	reason = pagoda_view_piece(exec, &view, &cursor, size);

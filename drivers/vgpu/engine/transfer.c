@@ -217,6 +217,8 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 		spans += le32_to_cpu(transfer->src.nr_runs);
 	pagoda_engine_cursor_init(&dst, &transfer->dst, pagoda_transfer_dst_runs(transfer), spans,
 				  left, VIRTIO_PAGODA_ACCESS_WRITE);
+	src.combines = true;
+	dst.combines = true;
 	if (!pagoda_transfer_is_tiled(transfer))
 		return pagoda_transfer_copy(exec, &src, &dst, left);
 	if (transfer->packet.allocation)

@@ -112,22 +112,40 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 						   VIRTIO_PAGODA_LOCAL_TO_SYSTEM), 0);
 }
 
+/* The side's memory isn't snooped. What is written to the last line of it stays there. */
+static void pagoda_side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side)
+{
+	if (side->access == VIRTIO_PAGODA_ACCESS_WRITE)
+		pagoda_engine_combine_write(exec, &side->span.here, &side->span.size);
+	else
+		pagoda_engine_combine_meet(exec, side->span.here, side->span.size);
+}
+
 /* Finds the side's next memory unless there is some left of the last. */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	struct pagoda_notes *notes = side->notes;
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+	bool noted = notes && notes->next != notes->end;
 
 	if (side->span.size)
-		return VIRTIO_PAGODA_FAULT_NONE;
-	if (!notes || notes->next == notes->end)
-		return pagoda_engine_virtual_span(exec, side->space, side->va, want, side->access,
-						  &side->span);
-	side->span.here = notes->next[0];
-	side->span.size = min_t(u64, want, notes->next[1] - notes->next[0]);
-	notes->next[0] += side->span.size;
-	if (notes->next[0] == notes->next[1])
-		notes->next += 2;
-	return VIRTIO_PAGODA_FAULT_NONE;
+		return reason;
+	if (noted) {
+		side->span.here = notes->next[0];
+		side->span.size = min_t(u64, want, notes->next[1] - notes->next[0]);
+		side->span.combined = notes->combined;
+	} else {
+		reason = pagoda_engine_virtual_span(exec, side->space, side->va, want,
+						    side->access, &side->span);
+	}
+	if (!reason && side->span.combined)
+		pagoda_side_combine(exec, side);
+	if (noted) {
+		notes->next[0] += side->span.size;
+		if (notes->next[0] == notes->next[1])
+			notes->next += 2;
+	}
+	return reason;
 }
 
 /*

@@ -430,6 +430,7 @@ static u32 pagoda_span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 		reason = pagoda_engine_aperture_span(exec, &cursor);
 		span->here = cursor.here;
 		span->size = cursor.here_size;
+		span->combined &= !cursor.snooped;
 		return reason;
 	}
 }
@@ -454,6 +455,7 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 	if (reason)
 		return pagoda_walk_refuse(exec, reason, va, access, found.level);
 	span->page_size = found.size;
+	span->combined = false;
 	if (found.entry & VIRTIO_PAGODA_PTE_ZERO) {
 		span->here = NULL;
 		span->size = min(want, found.size - va % found.size);
@@ -461,6 +463,9 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 		return VIRTIO_PAGODA_FAULT_NONE;
 	}
 	span->segment = pagoda_pte_segment(found.entry);
+	span->combined = !(found.entry & VIRTIO_PAGODA_PTE_COHERENT) &&
+			 span->segment != VIRTIO_PAGODA_SEGMENT_VRAM &&
+			 pagoda_engine_combines(exec);
 	span->size = pagoda_consecutive(exec, space, va, want, access, &found);
 	reason = pagoda_span_memory(exec, pagoda_pte_address(found.entry) + va % found.size,
 				    access, span);
@@ -469,7 +474,7 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 
 /*
  * Finds 1 to 8 bytes, aligned to their size, so that they are one access; NULL in
- * @here for a page of zeros, of which nothing is written.
+ * @here for a page of zeros, of which nothing is written. They are memory itself.
  */
 u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
 					  u32 size, u32 access, u8 **here)
@@ -481,6 +486,23 @@ u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, va, access);
 	reason = pagoda_engine_virtual_span(exec, space, va, size, access, &span);
 	*here = reason ? NULL : span.here;
+	if (!reason && span.combined)
+		pagoda_engine_combine_meet(exec, span.here, size);
+	return reason;
+}
+
+/* The same for a write that may be combined: at @here before the packet or command ends. */
+u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
+					u8 **here)
+{
+	struct pagoda_virtual_span span;
+	u32 reason;
+
+	reason = pagoda_engine_virtual_span(exec, space, va, size, VIRTIO_PAGODA_ACCESS_WRITE,
+					    &span);
+	*here = reason ? NULL : span.here;
+	if (!reason && span.combined)
+		pagoda_engine_combine_write(exec, here, &span.size);
 	return reason;
 }
 
@@ -504,9 +526,13 @@ void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_
 {
 	if (!notes->limit)
 		return;
-	if (notes->end > notes->next && notes->end[-1] == span->here) {
+	if (notes->end == notes->next)
+		notes->combined = span->combined;
+	if (!span->here || notes->combined != span->combined) {
+		notes->limit = NULL;
+	} else if (notes->end > notes->next && notes->end[-1] == span->here) {
 		notes->end[-1] += span->size;
-	} else if (!span->here || notes->limit - notes->end < 2) {
+	} else if (notes->limit - notes->end < 2) {
 		notes->limit = NULL;
 	} else {
 		*notes->end++ = span->here;

@@ -113,6 +113,36 @@ enum virtio_pagoda_opcode {
 #define VIRTIO_PAGODA_F_INVALID_NOT_CACHED 55
 /** VIRTIO_PAGODA_F_EXECUTE: engines execute command buffers; RESET_ADAPTER is there. */
 #define VIRTIO_PAGODA_F_EXECUTE		56
+/**
+ * VIRTIO_PAGODA_F_WRITE_COMBINER: writes to system memory that isn't snooped are combined.
+ *
+ * Each queue has a write combiner: a few lines of a few bytes, which it keeps until others need
+ * the room. What is in them the queue itself reads, and nothing else does.
+ *
+ * Combined is what is written
+ *  - by TRANSFER and SPECIAL_LOCK_TRANSFER of the paging queue to runs, and to pages of the
+ *    aperture that were mapped without %VIRTIO_PAGODA_MAP_CACHE_COHERENT;
+ *  - by VIRTUAL_TRANSFER, VIRTUAL_FILL and commands through page-table entries without
+ *    %VIRTIO_PAGODA_PTE_COHERENT; of entries that lead to the aperture, unless the page
+ *    there was mapped with %VIRTIO_PAGODA_MAP_CACHE_COHERENT.
+ * Everything else is in memory at once: tables, save areas, fences, what ATOMIC_ADD adds to,
+ * and what packets of an execution queue write.
+ *
+ * All that a queue combined is in memory
+ *  - for the paging queue, after READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE, each
+ *    before it has its own effect, MAP_APERTURE_SEGMENT and 2, and UNMAP_APERTURE_SEGMENT;
+ *  - for an engine, after READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE on its
+ *    queue; when a job with %VIRTIO_PAGODA_EXECUTE_DRAIN ends; before SIGNAL writes its value
+ *    and WAIT looks for its; and within reasonable time in a job that goes on;
+ *  - for every queue, after FLUSH_TLB, MAP_MMU and UNMAP_MMU; for engines after SET_ROOT;
+ *  - when a request ends by a fault or is stopped, and when RESET_QUEUE or RESET_ADAPTER is
+ *    answered.
+ * A reset of the device drops what is left: the memory may have been given back by then.
+ * So memory that the driver gives back after what the mapping calls for anyway is not written
+ * any more. Memory that was named by runs has no mapping: between TRANSFER and its end
+ * there is one of the operations above. Combined writes leave the bytes beside them alone.
+ */
+#define VIRTIO_PAGODA_F_WRITE_COMBINER	57
 
 /** enum virtio_pagoda_queue - Virtqueue numbers; engine i is EXEC0 + i. */
 enum virtio_pagoda_queue {
@@ -361,7 +391,7 @@ struct virtio_pagoda_command_buffer {
  * @address_space: Address space to run in, not 0
  * @nr_buffers: Entries that follow, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; with
  *	none it is a job that does nothing
- * @reserved: Zero
+ * @flags: %VIRTIO_PAGODA_EXECUTE_DRAIN
  *
  * The save area must have been initialised for the request's context (C81) and name
  * the root its space has (C84), else BAD_CONTEXT. Registers are loaded from it, and
@@ -372,8 +402,14 @@ struct virtio_pagoda_execute {
 	__le32 image_segment;
 	__le32 address_space;
 	__le32 nr_buffers;
-	__le32 reserved;
+	__le32 flags;
 };
+
+/**
+ * VIRTIO_PAGODA_EXECUTE_DRAIN: what the job wrote, snooped or not, is in memory when it is
+ * answered. Only with %VIRTIO_PAGODA_F_WRITE_COMBINER.
+ */
+#define VIRTIO_PAGODA_EXECUTE_DRAIN	(1u << 0)
 
 /**
  * struct virtio_pagoda_completion - Device-writable tail of a request
@@ -696,7 +732,8 @@ struct virtio_pagoda_discard_content {
  *
  * One access. The value read is dropped; the value written is the device's
  * choice (zeros here), so WRITE_PHYSICAL goes where nobody needs the content.
- * All earlier writes of the queue are visible to the CPU afterwards (C51).
+ * All earlier writes of the queue are visible to the CPU afterwards (C51), those
+ * that it combined (%VIRTIO_PAGODA_F_WRITE_COMBINER) as well.
  */
 struct virtio_pagoda_access_physical {
 	struct virtio_pagoda_packet packet;
@@ -705,7 +742,10 @@ struct virtio_pagoda_access_physical {
 	__le32 size;
 };
 
-/* Flags of MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2. */
+/*
+ * Flags of MAP_APERTURE_SEGMENT and MAP_APERTURE_SEGMENT2. CACHE_COHERENT: accesses snoop, writes
+ * aren't combined (C55).
+ */
 #define VIRTIO_PAGODA_MAP_CACHE_COHERENT	(1u << 0)
 /* MAP_APERTURE_SEGMENT2: one run, the pages of the ADL are consecutive. */
 #define VIRTIO_PAGODA_MAP_CONTIGUOUS		(1u << 1)
@@ -909,7 +949,8 @@ struct virtio_pagoda_context_image {
  * An entry above the leaves: VALID, SEGMENT and address of the next table; LARGE
  * at level 1 only: the entry maps 2 MiB of memory. VALID | ZERO at any level: reads
  * give zeros, writes are dropped (C94). Bits without a name here must be zero, in
- * leaves too, except the driver's bits. An entry with VALID clear is invalid
+ * leaves too, except the driver's bits. COHERENT: accesses snoop and writes aren't combined
+ * (C97); in leaves only. An entry with VALID clear is invalid
  * whatever else it holds. In leaves SEGMENT is VRAM with an offset in it, SYSTEM
  * with a bus address, or APERTURE with an offset in that.
  */
