@@ -328,6 +328,8 @@ static int pagoda_fake_reset(struct pagoda_transport *transport,
 		msleep(fake->reset_delay_ms);
 	while (READ_ONCE(fake->reset_held))
 		fsleep(100);
+	if (!ret && fake->stopped)
+		fake->stopped(fake->arg);
 	if (!ret)
 		pagoda_fake_give_back(fake);
 

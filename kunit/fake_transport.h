@@ -70,6 +70,7 @@ struct pagoda_fake_transport {
 	struct pagoda_transport base;
 	pagoda_fake_execute execute;
 	pagoda_fake_control control;	/* NULL: -ENODEV */
+	void (*stopped)(void *arg);	/* reset, nothing executes; may be NULL */
 	void *arg;
 	struct workqueue_struct *wq;
 	struct work_struct work;

@@ -129,6 +129,14 @@ static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 en
 	return run.fault.reason ? -EIO : 0;
 }
 
+/* The paging queue is reset and executes nothing. */
+static void rig_stopped(void *arg)
+{
+	struct pagoda_rig *rig = arg;
+
+	pagoda_engine_write_back(&rig->engine, 0);
+}
+
 /* Whatever held the device before doesn't any more. */
 static int rig_reset(struct pagoda_rig *rig)
 {
@@ -239,6 +247,8 @@ static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	/* Not KUnit's: what is unmapped while all is taken down still goes there. */
 	engine->aperture = kcalloc(PAGODA_RIG_APERTURE_PAGES, sizeof(u64), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->aperture);
+	engine->aperture_snoops = kcalloc(PAGODA_RIG_APERTURE_PAGES, sizeof(bool), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(rig->test, engine->aperture_snoops);
 	engine->poison_discarded = true;
 	rig_make_tables(rig, options);
 	rig_make_ranges(rig);
@@ -248,6 +258,7 @@ static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	KUNIT_ASSERT_TRUE(rig->test, pagoda_engine_init(engine));
 	engine->features = pagoda_engine_features() | BIT_ULL(VIRTIO_PAGODA_F_COHERENT) |
 			   BIT_ULL(VIRTIO_PAGODA_F_EXECUTE) |
+			   BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER) |
 			   (options->dual_pte ? BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE) : 0) |
 			   (engine->mmu ? BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU) : 0);
 }
@@ -343,6 +354,7 @@ static void rig_destroy(void *data)
 	kfree(rig->engine.mmu);
 	vfree(rig->engine.tlbs);
 	kfree(rig->engine.spaces);
+	kfree(rig->engine.aperture_snoops);
 	kfree(rig->engine.aperture);
 	vfree(rig->log);
 }
@@ -362,6 +374,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	/* Before the actions that run first at the end: the transport's. */
 	rig->fake = pagoda_fake_transport_create(test, rig_execute, rig);
 	rig->fake->control = rig_control;
+	rig->fake->stopped = rig_stopped;
 	for (i = 0; i < PAGODA_RIG_ENGINES && options->engines; i++)
 		pagoda_rig_engine_init(rig, i);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rig_destroy, rig));
@@ -493,11 +506,23 @@ void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig)
 	pagoda_fake_transport_order(rig->fake, copy, PAGODA_FAKE_FAULT, 0, 10);
 }
 
-void pagoda_rig_settle(struct pagoda_rig *rig)
+static void rig_settle_queue(struct pagoda_rig *rig)
 {
-	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->stream.queue));
 	flush_workqueue(rig->vidmm->mfences.wq);
+}
+
+void pagoda_rig_settle(struct pagoda_rig *rig)
+{
+	u32 i;
+
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	rig_settle_queue(rig);
+	/* What came to the queue just now has time to end. */
+	for (i = 0; i < 10 && pagoda_engine_holds_writes(&rig->engine, 0); i++)
+		rig_settle_queue(rig);
+	/* Memory may be given back now: nothing is left that would be written to it. */
+	KUNIT_EXPECT_FALSE(rig->test, pagoda_engine_holds_writes(&rig->engine, 0));
 }
 
 struct pagoda_bo *pagoda_rig_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 supported,

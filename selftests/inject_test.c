@@ -390,9 +390,15 @@ TEST_F(slow, content_is_in_vram)
 	free(content);
 }
 
+/* Operations that push out what the GPU wrote, either will do. */
+static unsigned long long flushes(void)
+{
+	return test_executed("READ_PHYSICAL") + test_executed("WRITE_PHYSICAL");
+}
+
 /*
- * What the GPU has written to system memory is flushed by a read behind it, and the point
- * signals after that read: at the point everything is there, however slow the device is.
+ * What the GPU has written to system memory is flushed by an access behind it, and the point
+ * signals after that: at the point everything is there, however slow the device is.
  */
 TEST_F(slow, flushed_before_the_point)
 {
@@ -405,13 +411,13 @@ TEST_F(slow, flushed_before_the_point)
 	for (n = 1; n <= ATTEMPTS && !waited; n++) {
 		ASSERT_EQ(0, slow_down(n - 1));
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->dev.fd, self->handle));
-		before = test_executed("READ_PHYSICAL");
+		before = flushes();
 		ASSERT_EQ(0, pagoda_evict(self->dev.fd, &self->handle, 1, self->syncobj, n));
-		waited = test_executed("READ_PHYSICAL") == before &&
+		waited = flushes() == before &&
 			 pagoda_syncobj_wait(self->dev.fd, self->syncobj, n, 1000000) == -ETIME;
 		ASSERT_EQ(0, pagoda_syncobj_wait(self->dev.fd, self->syncobj, n, LIMIT));
 		PAGODA_PROVES(C51);
-		EXPECT_LT(before, test_executed("READ_PHYSICAL"));
+		EXPECT_LT(before, flushes());
 		EXPECT_EQ(DRM_PAGODA_SEGMENT_SYSTEM, pagoda_where(self->dev.fd, self->handle));
 	}
 	EXPECT_TRUE(waited);

@@ -201,6 +201,20 @@ struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address
 	};
 }
 
+/* Behind what writes to the pages, as a move has it: they are freed afterwards. */
+struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
+		.access_physical = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = pagoda_adl_page(&p->adl, 0),
+			.size = sizeof(u64),
+			.cpu_pages = p->pages,
+		},
+	};
+}
+
 /* A transaction alone: built, submitted, waited for. */
 int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
 		     void *arg, u64 *ns)
@@ -227,6 +241,7 @@ int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, ben
 static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
 {
 	const struct bench_transfer *transfer = arg;
+	struct pagoda_paging_op flush = pagoda_bench_flush_op(transfer->pages);
 	u64 done;
 	int ret = 0;
 
@@ -240,7 +255,7 @@ static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
 		op.transfer.surface_size = transfer->layout.pitch ? transfer->size : 0;
 		ret = pagoda_stream_emit(txn, &op);
 	}
-	return ret;
+	return ret ?: pagoda_stream_emit(txn, &flush);
 }
 
 /* The operation alone. */
@@ -249,9 +264,11 @@ int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 
 	struct pagoda_stream *stream = &b->vidmm->stream;
 	struct pagoda_paging_op op = pagoda_bench_op(transfer->pages, transfer->address, 0,
 						     transfer->size, transfer->out);
-	struct pagoda_paging_cost cost = {};
+	struct pagoda_paging_op flush = pagoda_bench_flush_op(transfer->pages);
+	struct pagoda_paging_cost cost;
 
 	op.transfer.flags = transfer->flags;
+	cost = pagoda_paging_cost(&stream->limits, &flush, stream->room);
 	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room),
 			DIV_ROUND_UP_ULL(transfer->size, PAGODA_PIECE_BYTES));
 	return pagoda_bench_run(b, &cost, bench_transfer_emit, transfer, ns);

@@ -58,6 +58,7 @@ void pagoda_bench_close(struct pagoda_bo *bo);
 u64 pagoda_bench_address(const struct pagoda_bo *bo);
 struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,
 					u64 size, bool out);
+struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p);
 int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
 		     void *arg, u64 *ns);
 int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns);

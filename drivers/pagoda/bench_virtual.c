@@ -119,11 +119,12 @@ static int bench_virtual_emit(struct pagoda_stream_txn *txn, void *arg)
 {
 	struct bench_virtual *virtual = arg;
 	u64 done, size = virtual->transfer->size;
+	struct pagoda_paging_op flush = pagoda_bench_flush_op(virtual->transfer->pages);
 
 	virtual->txn = txn;
 	for (done = 0; done < size && !virtual->ret; done += PAGODA_PIECE_BYTES)
 		bench_virtual_piece(virtual, done, min_t(u64, size - done, PAGODA_PIECE_BYTES));
-	return virtual->ret;
+	return virtual->ret ?: pagoda_stream_emit(txn, &flush);
 }
 
 static int bench_virtual_transfer(struct bench *b, const struct bench_transfer *transfer, u64 *ns)
@@ -135,8 +136,10 @@ static int bench_virtual_transfer(struct bench *b, const struct bench_transfer *
 	struct bench_virtual virtual = { .b = b, .transfer = transfer };
 	u32 pieces = DIV_ROUND_UP_ULL(transfer->size, PAGODA_PIECE_BYTES);
 	struct pagoda_stream *stream = &b->vidmm->stream;
-	struct pagoda_paging_cost cost = {};
+	struct pagoda_paging_op flush = pagoda_bench_flush_op(transfer->pages);
+	struct pagoda_paging_cost cost;
 
+	cost = pagoda_paging_cost(&stream->limits, &flush, stream->room);
 	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room), pieces);
 	pagoda_cost_add(&cost, pagoda_process_cost(b->vidmm->mmu, PAGODA_PIECE_BYTES, stream->room),
 			pieces);

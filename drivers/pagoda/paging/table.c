@@ -65,7 +65,7 @@ static const struct pagoda_paging_row pagoda_paging_table[VIRTIO_PAGODA_OP_COUNT
 	},
 	[VIRTIO_PAGODA_OP_WRITE_PHYSICAL] = {
 		.name = "WRITE_PHYSICAL",
-		.trigger = "the same, where the pages are not snooped: drains the write combiner",
+		.trigger = "the same, where the CPU's mappings of the pages aren't cached",
 		.points = "C50, C51",
 		.head = sizeof(struct virtio_pagoda_access_physical),
 		.validate = pagoda_access_physical_validate,

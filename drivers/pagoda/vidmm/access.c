@@ -53,6 +53,20 @@ static struct bounce *bounce_create(struct pagoda_vidmm *vidmm)
 	return ERR_PTR(ret);
 }
 
+/* The device may keep the last of what it wrote until it reads (C51). */
+static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
+		.access_physical = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = b->mem.address,
+			.size = sizeof(u64),
+			.cpu_pages = &b->mem.page,
+		},
+	};
+}
+
 /* One page from or to VRAM, waited for. */
 static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
 		       bool to_vram)
@@ -80,6 +94,7 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 			.surface_size = tiled ? bo->ttm.base.size : 0,
 		},
 	};
+	struct pagoda_paging_op flush = bounce_flush_op(b);
 	struct pagoda_stream *stream = &bo->vidmm->stream;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
@@ -89,11 +104,14 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 		op.transfer.flags |= to_vram ? VIRTIO_PAGODA_TRANSFER_SWIZZLE :
 					       VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
 	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &flush, stream->room), 1);
 	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, bo->ttm.base.resv,
 				  DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
 		return ret;
 	ret = pagoda_stream_emit(&txn, &op);
+	if (!ret && !to_vram)
+		ret = pagoda_stream_emit(&txn, &flush);
 	done = pagoda_stream_end_wait(&txn);
 	return ret ?: done;
 }

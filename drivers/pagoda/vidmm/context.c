@@ -570,6 +570,9 @@ static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *ex
 
 	if (ret)
 		return ret;
+	/* Whatever uses what the job wrote waits for its fence only. */
+	if (context->vm->vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER))
+		execute->flags = cpu_to_le32(VIRTIO_PAGODA_EXECUTE_DRAIN);
 	side = context_side(context->save, &adl);
 	execute->image_segment = cpu_to_le32(side.segment);
 	execute->image_address = cpu_to_le64(side.adl ? pagoda_adl_page(side.adl, 0) :

@@ -29,6 +29,7 @@
  * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER, what is the same in all pieces
  * @kept: It leaves VRAM with pages that were kept, and this has TTM's; or NULL
  * @torn: Some of the content was discarded
+ * @unflushed: The device may hold what it wrote to the system side, until the flush
  * @virtual: The move by virtual addresses, if @is_virtual
  * @is_virtual: Copies and fills are in the paging process' address space
  * @txn: Transaction, or NULL while costs are added up
@@ -47,6 +48,7 @@ struct pagoda_move {
 	struct pagoda_paging_op copy;
 	struct pagoda_copy *kept;
 	bool torn;
+	bool unflushed;
 	struct pagoda_virtual virtual;
 	bool is_virtual;
 	struct pagoda_stream_txn *txn;

@@ -235,12 +235,18 @@ static int move_transfer(struct pagoda_move *m)
 	return 0;
 }
 
+/* Entries of page tables and the aperture say that pages are snooped, runs don't. */
+static bool move_is_snooped(const struct pagoda_move *m)
+{
+	return pagoda_bo_is_coherent(m->bo) &&
+	       (m->is_virtual || pagoda_aperture_has_address(m->dst));
+}
+
 /*
- * Pages that aren't snooped are written through the device's write combiner, which
- * keeps the last line until another one is written: any write will do, so it goes to a
- * page that means nothing. Ours: nobody says what WRITE_PHYSICAL is for.
+ * Pages that aren't cached are never read by the device for nothing: a write drains its write
+ * combiner as well, and goes to a page that means nothing.
  */
-static int move_flush_combiner(struct pagoda_move *m)
+static int move_flush_write(struct pagoda_move *m)
 {
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
@@ -255,12 +261,10 @@ static int move_flush_combiner(struct pagoda_move *m)
 	return move_op(m, &op);
 }
 
-/* Pushes what the device still buffers for these pages: writes first, then a read (C51). */
-static int move_flush(struct pagoda_move *m)
+static int move_flush_read(struct pagoda_move *m)
 {
 	struct ttm_tt *tt = m->bo->ttm.ttm;
 	u32 last = tt->num_pages - 1;
-	int ret = tt->caching == ttm_cached ? 0 : move_flush_combiner(m);
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
 		.access_physical = {
@@ -271,7 +275,23 @@ static int move_flush(struct pagoda_move *m)
 		},
 	};
 
-	return ret ?: move_op(m, &op);
+	return move_op(m, &op);
+}
+
+/*
+ * The device keeps the last of what it wrote to pages it doesn't snoop, until something drains
+ * its write combiner: after the fence the CPU may look (C51), and the pages may be given back.
+ */
+static int move_flush(struct pagoda_move *m)
+{
+	int ret = 0;
+
+	if (!move_is_snooped(m))
+		ret = m->bo->ttm.ttm->caching == ttm_cached ? move_flush_read(m) :
+							      move_flush_write(m);
+	if (!ret)
+		m->unflushed = false;
+	return ret;
 }
 
 static int move_discard_op(void *arg, struct pagoda_paging_op *op)
@@ -335,6 +355,7 @@ int pagoda_move_run(struct pagoda_move *m)
 		ret = move_map(m, m->dst);
 	if (!ret && m->steps & FILL)
 		ret = move_fill(m);
+	m->unflushed = m->txn && m->steps & FLUSH;
 	if (!ret && m->steps & TRANSFER)
 		ret = move_transfer(m);
 	if (!ret && m->steps & DISCARD)
@@ -355,13 +376,15 @@ int pagoda_move_run(struct pagoda_move *m)
  * pagoda_move_undo() - Some of the operations were emitted, and it doesn't happen
  * @m: Move, in its transaction
  *
- * A target that was mapped already must not keep pages that are given back (C62). What
- * was to leave is still there.
+ * A target that was mapped already must not keep pages that are given back (C62), nor may
+ * the device write what it still holds to them. What was to leave is still there.
  */
 void pagoda_move_undo(struct pagoda_move *m)
 {
 	if (m->was_told && !m->bo->told)
 		move_notice_arrived(m, m->src);
+	if (m->unflushed)
+		move_flush(m);
 	if (m->steps & MAP && pagoda_aperture_of(m->dst)->bound)
 		move_unmap(m, m->dst);
 }
