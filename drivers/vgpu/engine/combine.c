@@ -132,10 +132,11 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
 }
 
 /*
- * Memory that isn't snooped is about to be written. *@size becomes what can be written from
- * *@here on: a part of one line, or all in front of the last line.
+ * Memory that isn't snooped is about to be written, and what follows it if it isn't the @last.
+ * *@size becomes what can be written from *@here on: a part of one line, or all in front of the
+ * last line. Of scattered pages only the last has one: lines cost more than a copy.
  */
-void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size)
+void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last)
 {
 	struct pagoda_engine_combiner *combiner = pagoda_combiner_of(exec);
 	u64 end = (unsigned long)*here % PAGODA_LINE + *size;
@@ -146,7 +147,8 @@ void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size)
 		*here = pagoda_line_place(combiner, *here);
 		return;
 	}
-	*size -= end % PAGODA_LINE ? end % PAGODA_LINE : PAGODA_LINE;
+	if (last)
+		*size -= end % PAGODA_LINE ? end % PAGODA_LINE : PAGODA_LINE;
 	pagoda_engine_combine_meet(exec, *here, *size);
 }
 

@@ -178,7 +178,7 @@ u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 add
 
 /* combine.c */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size);
-void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size);
+void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last);
 void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number);
 void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first);
 

@@ -264,7 +264,7 @@ static void pagoda_cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor
 		pagoda_engine_combine_meet(exec, here, size);
 		return;
 	}
-	pagoda_engine_combine_write(exec, &cursor->here, &cursor->here_size);
+	pagoda_engine_combine_write(exec, &cursor->here, &cursor->here_size, cursor->left == size);
 	cursor->tail = here + cursor->here_size;
 	cursor->tail_size = size - cursor->here_size;
 }

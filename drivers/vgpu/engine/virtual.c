@@ -112,11 +112,12 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 						   VIRTIO_PAGODA_LOCAL_TO_SYSTEM), 0);
 }
 
-/* The side's memory isn't snooped. What is written to the last line of it stays there. */
-static void pagoda_side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side)
+/* The side's memory isn't snooped. What is written to the last line of @want bytes stays there. */
+static void pagoda_side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	if (side->access == VIRTIO_PAGODA_ACCESS_WRITE)
-		pagoda_engine_combine_write(exec, &side->span.here, &side->span.size);
+		pagoda_engine_combine_write(exec, &side->span.here, &side->span.size,
+					    side->span.size == want);
 	else
 		pagoda_engine_combine_meet(exec, side->span.here, side->span.size);
 }
@@ -139,7 +140,7 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 						    side->access, &side->span);
 	}
 	if (!reason && side->span.combined)
-		pagoda_side_combine(exec, side);
+		pagoda_side_combine(exec, side, want);
 	if (noted) {
 		notes->next[0] += side->span.size;
 		if (notes->next[0] == notes->next[1])

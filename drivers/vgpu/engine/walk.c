@@ -502,7 +502,7 @@ u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64
 					    &span);
 	*here = reason ? NULL : span.here;
 	if (!reason && span.combined)
-		pagoda_engine_combine_write(exec, here, &span.size);
+		pagoda_engine_combine_write(exec, here, &span.size, true);
 	return reason;
 }
 
