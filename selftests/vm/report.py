@@ -188,7 +188,9 @@ class Claim:
         if not self.test:
             return []
         fixture, test = self.test
-        return found[(None, test)] + found[(os.path.splitext(self.file)[0], f"{fixture or 'global'}.{test}")]
+        if self.folder == "kunit":
+            return found[(None, test)]
+        return found[(os.path.splitext(self.file)[0], f"{fixture or 'global'}.{test}")]
 
 
 def source_claims():

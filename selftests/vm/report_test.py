@@ -153,6 +153,13 @@ class Report(unittest.TestCase):
         # What continue, or a loop that wasn't entered, went past.
         self.expect(self.judge(stock_bound_test=tap("#")), C5="missing")
 
+    def test_of_the_same_name_in_a_program(self):
+        self.write("selftests/walk_test.c", "TEST(walks)\n{\n        PAGODA_PROVES(C9);\n}\n")
+        mark = "    # walks: proves C1 at walk_test.c:3"
+        found = self.judge(some=True, uml_kunit=self.kunit(mark, verdict="not ok"), debug_kunit=self.kunit(mark))
+        self.expect(found, C1="fail", C9="missing")
+        self.assertNotIn((9,), [claim.points for claim in found.unproven])
+
     def test_of_a_script(self):
         found = self.judge(fuzz_fuzz="1..1\n# proves C7: ok\n# proves C8: not ok, 3 differ\nok 1 fuzz\n")
         self.expect(found, C7="pass", C8="fail")
