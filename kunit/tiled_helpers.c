@@ -41,7 +41,7 @@ int tiled_to_vram(struct pagoda_bo *bo)
 }
 
 /* Where a byte of the rows is among the tiles: from the description, byte by byte. */
-static u64 tiled_offset(const struct pagoda_layout *layout, u64 offset)
+u64 tiled_offset(const struct pagoda_layout *layout, u64 offset)
 {
 	u32 tile = layout->tiling == VIRTIO_PAGODA_TILING_4K ? 64 : 256;
 	u64 pitch = layout->pitch, height = layout->height, level = 0;
@@ -128,13 +128,20 @@ bool window_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool
 	return true;
 }
 
+/* As a page fault: what it has to wait for is waited for without the reservation. */
 int tiled_acquire(struct pagoda_bo *bo)
 {
+	struct dma_fence *busy;
 	int ret;
 
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	ret = pagoda_swizzle_acquire(bo);
-	dma_resv_unlock(bo->ttm.base.resv);
+	do {
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		ret = pagoda_swizzle_acquire(bo, &busy);
+		dma_resv_unlock(bo->ttm.base.resv);
+		if (busy)
+			dma_fence_wait(busy, false);
+		dma_fence_put(busy);
+	} while (ret == -EAGAIN);
 	return ret;
 }
 

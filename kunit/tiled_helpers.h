@@ -23,6 +23,8 @@ struct pagoda_bo *tiled_shown(struct pagoda_rig *rig, const struct pagoda_layout
 /* The flags that convert of the last TRANSFER. */
 u32 tiled_conversion(struct pagoda_rig *rig, struct pagoda_bo *bo);
 
+/* Where the byte at @offset of the rows is among the tiles. */
+u64 tiled_offset(const struct pagoda_layout *layout, u64 offset);
 /* What the byte at @offset of the rows is. */
 u8 tiled_byte(u32 seed, u64 offset);
 bool tiled_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool tiles,

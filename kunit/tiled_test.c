@@ -175,6 +175,7 @@ static void ranges_exhausted(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
 	struct pagoda_bo *bos[PAGODA_RIG_RANGES], *bo;
+	struct dma_fence *busy;
 	u32 i;
 
 	bo = tiled_bo(rig, &tiled_layouts[0], CPU, VRAM);
@@ -184,10 +185,11 @@ static void ranges_exhausted(struct kunit *test)
 	for (i = 0; i < PAGODA_RIG_RANGES; i++)
 		KUNIT_ASSERT_TRUE(test, dma_resv_trylock(bos[i]->ttm.base.resv));
 	KUNIT_ASSERT_TRUE(test, dma_resv_trylock(bo->ttm.base.resv));
-	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_swizzle_acquire(bo));
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_swizzle_acquire(bo, &busy));
+	KUNIT_EXPECT_NULL(test, busy);
 	KUNIT_EXPECT_NULL(test, bo->range);
 	dma_resv_unlock(bos[2]->ttm.base.resv);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_swizzle_acquire(bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_swizzle_acquire(bo, &busy));
 	dma_resv_unlock(bo->ttm.base.resv);
 	KUNIT_EXPECT_NULL(test, bos[2]->range);
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bos[2], 2));

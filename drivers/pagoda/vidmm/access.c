@@ -156,6 +156,46 @@ static int access_memory(u8 *memory, void *buf, u32 len, bool write)
 	return 0;
 }
 
+/**
+ * pagoda_access_user() - Something under way that uses an allocation
+ * @bo: Allocation, reservation held
+ * @usage: What counts as a use
+ *
+ * Context: Any but interrupts.
+ * Return: A reference to its fence, there may be others; or NULL.
+ */
+struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, bo->ttm.base.resv, usage, fence)
+		if (!dma_fence_is_signaled(fence))
+			return dma_fence_get(fence);
+	return NULL;
+}
+
+/* Is some of it only reached by copies of the device, behind what uses the allocation? */
+static bool access_is_bounced(struct pagoda_bo *bo)
+{
+	return pagoda_bo_is_in_vram(bo) &&
+	       (bo->layout.tiling ? !pagoda_swizzle_is_shown(bo) :
+				    !pagoda_vram_is_visible(bo->vidmm, bo->ttm.resource));
+}
+
+/**
+ * pagoda_access_blocker() - What pagoda_move_access() would wait for, uninterruptibly
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ * Return: As pagoda_access_user().
+ */
+struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
+{
+	return pagoda_access_user(bo, access_is_bounced(bo) ? DMA_RESV_USAGE_BOOKKEEP :
+							      DMA_RESV_USAGE_KERNEL);
+}
+
 /* Within one page, so within one range of VRAM. */
 static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
 {

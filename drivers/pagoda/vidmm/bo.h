@@ -103,7 +103,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  *	reservation held
  * @epoch: pagoda_reset_epoch() when its content got into VRAM; the same
  * @aborted: PAGODA_ABORTED_ bits; set from the fence path, taken by the rebuild
- * @needs_idle: Has set-up that can't be queued (fault injection sets it);
+ * @needs_idle: Has set-up that can't be queued besides its range (fault injection sets it);
  *	protected by the reservation
  * @discardable: Its content isn't needed: eviction is DISCARD_CONTENT;
  *	protected by the reservation

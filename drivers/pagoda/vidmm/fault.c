@@ -8,6 +8,9 @@
  * mmap_lock is held: the reservation may only be tried for, and everything that
  * TTM waits for with mmap_lock dropped ends in VM_FAULT_RETRY, with the
  * reservation dropped too and neither the area nor the object to be touched again.
+ *
+ * A tiled allocation is shown in VRAM when no job uses it. Jobs take as long as their client
+ * wants: they are waited for without any lock.
  */
 #include <linux/mm.h>
 #include <drm/drm_drv.h>
@@ -15,6 +18,12 @@
 #include <drm/drm_vma_manager.h>
 #include <pagoda/trace.h>
 #include "vidmm.h"
+
+/*
+ * Longest wait for jobs with locks held: a client that always has some queued would otherwise
+ * queue the next ones before the fault is tried again.
+ */
+#define FAULT_LINGER	(HZ / 10 ?: 1)
 
 static bool fault_must_move(struct pagoda_bo *bo)
 {
@@ -100,23 +109,64 @@ static bool fault_is_tiled(struct pagoda_bo *bo)
 	return bo->layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM;
 }
 
-/* What is on its way must be there before it can be shown in rows. */
-static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *move)
+/* A job that uses the allocation, or NULL; when the fault is tried again, after a short wait. */
+static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	if (pagoda_swizzle_is_shown(bo))
+		return NULL;
+	if (!fault_flag_allow_retry_first(vmf->flags))
+		dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP, true,
+				      FAULT_LINGER);
+	return pagoda_access_user(bo, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/*
+ * What is on its way must be there before it can be shown in rows. VM_FAULT_RETRY with @busy
+ * set: no lock was dropped yet.
+ */
+static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *move,
+			     struct dma_fence **busy)
 {
 	vm_fault_t ret;
+	int error;
 
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT && !pagoda_swizzle_is_shown(bo))
 		return VM_FAULT_RETRY;
 	ret = fault_wait(bo, vmf);
 	if (ret)
 		return ret;
+	*busy = fault_find_user(bo, vmf);
+	if (*busy)
+		return VM_FAULT_RETRY;
 	if (pagoda_lost_settle(bo))
 		return VM_FAULT_SIGBUS;
-	*move = pagoda_swizzle_acquire(bo);
-	return 0;
+	error = pagoda_swizzle_acquire(bo, busy);
+	*move = error;
+	return error == -EAGAIN ? VM_FAULT_RETRY : 0;
 }
 
-static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
+/*
+ * Waits for a job, or for the copy of another allocation. The locks are dropped; the caller of
+ * a fault that can't be tried again keeps mmap_lock, and the fault happens anew.
+ */
+static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
+				  struct dma_fence *busy)
+{
+	bool retry = vmf->flags & FAULT_FLAG_ALLOW_RETRY;
+	struct drm_gem_object *gem = &bo->ttm.base;
+
+	drm_gem_object_get(gem);
+	dma_resv_unlock(gem->resv);
+	if (retry)
+		mmap_read_unlock(vmf->vma->vm_mm);
+	dma_fence_wait(busy, true);
+	dma_fence_put(busy);
+	drm_gem_object_put(gem);
+	return retry ? VM_FAULT_RETRY : VM_FAULT_NOPAGE;
+}
+
+static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
+				 struct dma_fence **busy)
 {
 	vm_fault_t ret;
 	bool move;
@@ -126,7 +176,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	move = fault_must_move(bo);
 	if (fault_is_tiled(bo)) {
-		ret = fault_show(bo, vmf, &move);
+		ret = fault_show(bo, vmf, &move, busy);
 		if (ret)
 			return ret;
 	}
@@ -206,6 +256,7 @@ static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
 {
 	struct ttm_buffer_object *ttm_bo = vmf->vma->vm_private_data;
 	bool nowait = vmf->flags & FAULT_FLAG_RETRY_NOWAIT;
+	struct dma_fence *busy = NULL;
 	vm_fault_t ret;
 	int idx;
 
@@ -215,11 +266,14 @@ static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
 	if (ret)
 		return ret;
 	if (drm_dev_enter(ttm_bo->base.dev, &idx)) {
-		ret = fault_reserved(pagoda_bo_of_ttm(ttm_bo), vmf);
+		ret = fault_reserved(pagoda_bo_of_ttm(ttm_bo), vmf, &busy);
 		drm_dev_exit(idx);
 	} else {
 		ret = fault_gone(pagoda_bo_of_ttm(ttm_bo), vmf);
 	}
+	if (busy && !nowait)
+		return fault_wait_busy(pagoda_bo_of_ttm(ttm_bo), vmf, busy);
+	dma_fence_put(busy);
 	if (ret == VM_FAULT_RETRY && !nowait)
 		return ret;
 	/* A reset that didn't see what was just mapped. */
@@ -227,6 +281,26 @@ static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
 		ttm_bo_unmap_virtual(ttm_bo);
 	dma_resv_unlock(ttm_bo->base.resv);
 	return ret;
+}
+
+/* Copies, and what the device has to fetch, may be behind jobs: waited for without a lock. */
+static int fault_access_lock(struct pagoda_bo *bo)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+	struct dma_fence *user;
+	int ret;
+
+	for (;;) {
+		ret = dma_resv_lock_interruptible(resv, NULL);
+		user = ret ? NULL : pagoda_access_blocker(bo);
+		if (!user)
+			return ret;
+		dma_resv_unlock(resv);
+		ret = dma_fence_wait(user, true);
+		dma_fence_put(user);
+		if (ret)
+			return ret;
+	}
 }
 
 /*
@@ -246,16 +320,17 @@ static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void
 	/* Who debugs a program may write what it may not, but not what nobody may (C182). */
 	if (write && !(vma->vm_flags & VM_MAYWRITE))
 		return -EACCES;
-	if (!drm_dev_enter(ttm_bo->base.dev, &idx))
-		return -ENODEV;
-	ret = dma_resv_lock_interruptible(ttm_bo->base.resv, NULL);
-	if (!ret) {
+	ret = fault_access_lock(pagoda_bo_of_ttm(ttm_bo));
+	if (ret)
+		return ret;
+	ret = -ENODEV;
+	if (drm_dev_enter(ttm_bo->base.dev, &idx)) {
 		ret = pagoda_move_access(pagoda_bo_of_ttm(ttm_bo), offset, buf, len, write);
 		if (fault_is_hidden(ttm_bo))
 			ret = -EIO;
-		dma_resv_unlock(ttm_bo->base.resv);
+		drm_dev_exit(idx);
 	}
-	drm_dev_exit(idx);
+	dma_resv_unlock(ttm_bo->base.resv);
 	return ret;
 }
 

@@ -24,9 +24,10 @@ struct pagoda_stream_txn;
  * @link: In pagoda_swizzle.lru
  * @id: Its number; constant
  * @bo: Allocation that has it, or NULL
- * @fence: What must be through before it can be used, or NULL
- * @shown: The CPU may have written to the window: that is what counts; changed with
- *	the reservation of @bo held
+ * @fence: Copy through the window that must be through before another allocation can have it,
+ *	or NULL
+ * @shown: The CPU may have written to the window: that is what counts, and the device uses
+ *	neither it nor @bo; changed with the reservation of @bo held
  * @dead: The device left a command about it unanswered: never used again
  *
  * Protected by pagoda_swizzle.lock; @bo changes with its reservation held too.
@@ -62,13 +63,18 @@ int pagoda_swizzle_init(struct pagoda_vidmm *vidmm);
 void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm);
 void pagoda_swizzle_fini(struct pagoda_vidmm *vidmm);
 bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo);
-int pagoda_swizzle_acquire(struct pagoda_bo *bo);
+int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy);
 int pagoda_swizzle_release(struct pagoda_bo *bo);
 void pagoda_swizzle_drop(struct pagoda_bo *bo);
 unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset);
 u8 *pagoda_swizzle_window(struct pagoda_bo *bo);
-int pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to, bool no_wait,
-			struct pagoda_paging_op *copy);
+void pagoda_swizzle_expect_job(struct pagoda_bo *bo);
+int pagoda_swizzle_use(struct pagoda_bo *bo);
+int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_vm *vm);
+void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
+			 struct pagoda_paging_op *copy);
+bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation);
+int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation);
 void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 			  const struct pagoda_paging_op *copy, struct dma_fence *fence);
 void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);

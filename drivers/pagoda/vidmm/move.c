@@ -316,7 +316,7 @@ static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 	if (!ret && m->steps & MAP)
 		ret = move_map_cpu(m);
 	if (!ret && m->steps & TRANSFER)
-		ret = pagoda_swizzle_plan(m->bo, m->dst, ctx->no_wait_gpu, &m->copy);
+		pagoda_swizzle_plan(m->bo, m->dst, &m->copy);
 	return ret;
 }
 

@@ -213,7 +213,7 @@ static int move_transfer(struct pagoda_move *m)
 		u64 offset = whole ? done : 0;
 		struct pagoda_paging_op op = m->copy;
 
-		op.needs_idle = m->bo->needs_idle;
+		op.needs_idle = pagoda_swizzle_needs_idle(m->bo, op.operation);
 		op.transfer.offset = offset;
 		op.transfer.mdl_offset = done >> PAGE_SHIFT;
 		op.transfer.src = side_describe(m, &src, done, offset);

@@ -41,7 +41,7 @@ static struct pagoda_paging_op release_discard_op(struct pagoda_bo *bo,
 	return (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_DISCARD_CONTENT,
 		.allocation = bo->id,
-		.needs_idle = bo->needs_idle,
+		.needs_idle = pagoda_swizzle_needs_idle(bo, VIRTIO_PAGODA_OP_DISCARD_CONTENT),
 		.discard_content = {
 			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 			.address = cur->address,

@@ -355,7 +355,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 	int ret;
 
 	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
-	if (!foreign && !(bo && bo->needs_idle)) {
+	if (!foreign && !(bo && pagoda_swizzle_needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
 		txn_lock(txn, stream);
 		if (txn_start_small(txn, stream, cost))
 			return 0;
@@ -467,7 +467,7 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 }
 
 /* The stream's lock is dropped; within a transfer only those come in that don't start another. */
-static int txn_wait_idle(struct pagoda_stream_txn *txn)
+static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
 	struct pagoda_stream *stream = &txn->vidmm->stream;
 	int ret;
@@ -479,6 +479,8 @@ static int txn_wait_idle(struct pagoda_stream_txn *txn)
 	WRITE_ONCE(stream->in_transfer, txn->in_transfer);
 	stream_unlock(stream, txn->cookie);
 	ret = txn_wait_fences(txn);
+	if (!ret)
+		ret = pagoda_swizzle_make_idle(txn->bo, operation);
 	if (!ret)
 		ret = txn_get_spare(txn);
 	txn->cookie = stream_lock(stream);
@@ -595,7 +597,7 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 			continue;
 		}
 		atomic64_inc(&vidmm->stats.busy_retries);
-		ret = txn_wait_idle(txn);
+		ret = txn_wait_idle(txn, op->operation);
 		if (ret)
 			return ret;
 		op_say_idle(op);

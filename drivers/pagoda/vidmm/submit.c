@@ -7,6 +7,7 @@
  *	private ones that moved, are brought where the GPU can use them, or the submission is
  *	refused; how much others leave VRAM for what could be used elsewhere is limited (pace.c)
  *	mappings that became invalid are valid again; at last all of that is placed anew
+ *	windows in which the CPU sees tiled allocations are taken away
  *	the job gets its dependencies; it is armed, its fence published, and pushed
  *
  * Until it is armed nothing is done that anybody could see but allocations in other
@@ -198,8 +199,10 @@ static int submit_lock(struct submit_run *run, struct drm_exec *exec)
 
 static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
 {
-	int ret = pagoda_pace_place(&run->pace, bo, &run->ctx);
+	int ret;
 
+	pagoda_swizzle_expect_job(bo);
+	ret = pagoda_pace_place(&run->pace, bo, &run->ctx);
 	if (!ret)
 		ret = pagoda_lost_clear(bo);
 	if (!ret)
@@ -508,6 +511,17 @@ static void submit_push(struct submit_run *run)
 	run->job = NULL;
 }
 
+/* What the CPU wrote to windows goes where the job finds it; the CPU's next access waits for it. */
+static int submit_take_windows(struct submit_run *run)
+{
+	int ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = pagoda_swizzle_use(run->bos[i]);
+	return ret;
+}
+
 static int submit_create_job(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
@@ -524,6 +538,8 @@ static int submit_locked(struct submit_run *run)
 {
 	int ret = submit_validate(run);
 
+	if (!ret)
+		ret = submit_take_windows(run);
 	if (ret)
 		return ret;
 	ret = submit_create_job(run);

@@ -8,6 +8,16 @@
  * comes back by it if a range is free without waiting (C34, C38). All other copies are
  * TRANSFER with just the conversion that is needed (C33).
  *
+ * The content has one truth at any time. Before a job uses the tiles, the submission gives the
+ * range back: CPU mappings are revoked and what the CPU wrote is in the tiles. A window is shown
+ * only while nothing that uses the tiles is under way; a CPU access that comes behind a job waits
+ * for it. So neither side of a shown window has to be waited for:
+ *
+ *	shown		the window is what counts; no job and no copy uses the allocation
+ *	not shown	came with the content from a view; the copy that fills it is the range's
+ *			fence, a job or an eviction makes it worthless
+ *	no range	the tiles are what counts
+ *
  * There are few ranges. What a range is used for changes with the allocation's
  * reservation and the lock held; taking one away from an allocation means trying for
  * its reservation, under the lock, as the thief has one already. What the device was
@@ -44,15 +54,17 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 	lockdep_assert_held(&swizzle->lock);
 	range->bo = bo;
 	range->shown = false;
+	dma_fence_put(range->fence);
+	range->fence = NULL;
 	list_move_tail(&range->link, &swizzle->lru);
 	bo->range = range;
 }
 
 /*
- * The allocation gives its range back. It is free behind @fence; for a device that left
- * a command unanswered it isn't any more, because it may still execute that.
+ * The allocation gives its range back, free behind the range's fence. For a device that left
+ * a command unanswered it isn't free any more, because the device may still execute that.
  */
-static void swizzle_put(struct pagoda_bo *bo, struct dma_fence *fence, bool dead)
+static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
 	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
 	struct pagoda_swizzle_range *range = bo->range;
@@ -61,31 +73,46 @@ static void swizzle_put(struct pagoda_bo *bo, struct dma_fence *fence, bool dead
 	bo->range = NULL;
 	range->bo = NULL;
 	range->dead |= dead;
-	dma_fence_put(range->fence);
-	range->fence = dma_fence_get(fence);
 	list_move(&range->link, &swizzle->lru);
 	mutex_unlock(&swizzle->lock);
 }
 
-/* A range nobody has; one behind a fence only if somebody would wait for that. */
+/* What the allocation's range must be free behind: a copy through its window. */
+static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
+{
+	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
+
+	mutex_lock(&swizzle->lock);
+	dma_fence_put(bo->range->fence);
+	bo->range->fence = dma_fence_get(fence);
+	mutex_unlock(&swizzle->lock);
+}
+
+static bool swizzle_is_ready(const struct pagoda_swizzle_range *range)
+{
+	return !range->fence || dma_fence_is_signaled(range->fence);
+}
+
+/* A range without an allocation; with @wait also one behind a fence. */
 static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swizzle, bool wait)
 {
 	struct pagoda_swizzle_range *range;
 
 	lockdep_assert_held(&swizzle->lock);
 	list_for_each_entry(range, &swizzle->lru, link)
-		if (!range->bo && !range->dead &&
-		    (wait || !range->fence || dma_fence_is_signaled(range->fence)))
+		if (!range->bo && !range->dead && (wait || swizzle_is_ready(range)))
 			return range;
 	return NULL;
 }
 
 /*
  * The range that was longest without a page fault, of those whose allocation can be
- * had: it is reserved and referenced afterwards. One that is about to be freed waits for
- * the lock to give its range back, so it is there as long as we have that.
+ * had and that no copy uses: the allocation is reserved and referenced afterwards. One that is
+ * about to be freed waits for the lock to give its range back, so it is there as long as we have
+ * that. @busy: one that a copy uses.
  */
-static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle)
+static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle,
+							struct pagoda_swizzle_range **busy)
 {
 	struct pagoda_swizzle_range *range;
 
@@ -93,7 +120,9 @@ static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *s
 	list_for_each_entry(range, &swizzle->lru, link) {
 		struct pagoda_bo *bo = range->bo;
 
-		if (!bo || !dma_resv_trylock(bo->ttm.base.resv))
+		if (bo && !swizzle_is_ready(range) && !*busy)
+			*busy = range;
+		if (!bo || !swizzle_is_ready(range) || !dma_resv_trylock(bo->ttm.base.resv))
 			continue;
 		if (kref_get_unless_zero(&bo->ttm.base.refcount))
 			return range;
@@ -108,12 +137,6 @@ static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *s
 static bool swizzle_answered(int ret)
 {
 	return !ret || ret == -EINVAL || ret == -ENOMEM;
-}
-
-/* Nothing that uses the allocation is under way. */
-static void swizzle_wait(struct pagoda_bo *bo)
-{
-	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
 }
 
 /* Both executors know from here on which surface the range shows. */
@@ -142,15 +165,16 @@ static int swizzle_bind(struct pagoda_bo *bo)
 	int ret = pagoda_vidmm_command(bo->vidmm, &command);
 
 	if (ret)
-		swizzle_put(bo, NULL, !swizzle_answered(ret));
+		swizzle_put(bo, !swizzle_answered(ret));
 	else
 		swizzle_tell_cpu(bo);
 	return ret;
 }
 
 /*
- * The tiles are what counts again, and nobody sees the window any more. The CPU can only
- * have written to what it was shown. Without an answer the content is as good as lost.
+ * The tiles are what counts again, and the window is mapped nowhere any more. The CPU can only
+ * have written to what it was shown, and then the device uses neither tiles nor window. Without
+ * an answer the content is as good as lost.
  */
 static int swizzle_write_back(struct pagoda_bo *bo)
 {
@@ -161,10 +185,9 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 	};
 	int ret;
 
-	ttm_bo_unmap_virtual(&bo->ttm);
-	swizzle_wait(bo);
 	if (!bo->range->shown)
 		return 0;
+	ttm_bo_unmap_virtual(&bo->ttm);
 	ret = pagoda_vidmm_command(bo->vidmm, &command);
 	if (ret)
 		pagoda_bo_mark_lost(bo);
@@ -181,7 +204,7 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
 	int ret = swizzle_write_back(victim);
 
 	if (ret) {
-		swizzle_put(victim, NULL, !swizzle_answered(ret));
+		swizzle_put(victim, !swizzle_answered(ret));
 	} else {
 		mutex_lock(&swizzle->lock);
 		victim->range = NULL;
@@ -194,27 +217,29 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
 	return ret;
 }
 
-/* Any range, for who can wait. */
-static int swizzle_get(struct pagoda_bo *bo)
+/*
+ * Any range: a free one, one that is being left, one of another allocation, one that is still
+ * being filled. -EAGAIN: @busy must be through before one can be had, nothing has changed.
+ */
+static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 {
 	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
-	struct pagoda_swizzle_range *victim = NULL, *range;
+	struct pagoda_swizzle_range *victim = NULL, *left, *range;
 
 	mutex_lock(&swizzle->lock);
-	range = swizzle_find_free(swizzle, false) ?: swizzle_find_free(swizzle, true);
+	range = swizzle_find_free(swizzle, false);
+	left = range ? NULL : swizzle_find_free(swizzle, true);
 	if (range)
 		swizzle_assign(swizzle, range, bo);
-	else
-		victim = swizzle_find_victim(swizzle);
+	else if (!left)
+		victim = swizzle_find_victim(swizzle, &left);
+	if (!range && !victim && left)
+		*busy = dma_fence_get(left->fence);
 	mutex_unlock(&swizzle->lock);
 
 	if (victim)
 		return swizzle_steal(bo, victim);
-	if (!range)
-		return -EBUSY;
-	if (range->fence)
-		pagoda_stream_wait_fence(bo->vidmm, range->fence);
-	return 0;
+	return range ? 0 : *busy ? -EAGAIN : -EBUSY;
 }
 
 /*
@@ -253,25 +278,31 @@ bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 /**
  * pagoda_swizzle_acquire() - Give a tiled allocation a range, for the CPU to look
  * @bo: Tiled allocation in VRAM, reservation held; its content isn't lost
+ * @busy: Out: reference to the fence to wait for, without any lock: jobs are among what it may
+ *	stand for, and other clients' copies
  *
- * Waits for what uses the allocation. Without a free range it waits for one that is
- * being left, or takes that of another allocation. Failing that, the CPU can look at
- * the allocation in system memory only.
+ * Without a free range it takes that of another allocation, unless one is about to be free.
+ * Failing that, the CPU can look at the allocation in system memory only.
  *
- * Context: May sleep and allocate; inside mmap_lock too.
- * Return: 0, -E2BIG if no range could hold it, -EBUSY if every range is taken by who
- * can't be disturbed, or how the device failed.
+ * Context: May sleep; inside mmap_lock too. Waits for nothing but the device's answers.
+ * Return: 0, -EAGAIN with @busy set, -E2BIG if no range could hold it, -EBUSY if every range
+ * is that of an allocation whose reservation is held, or how the device failed.
  */
-int pagoda_swizzle_acquire(struct pagoda_bo *bo)
+int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 {
 	int ret;
 
+	*busy = NULL;
 	if (bo->ttm.base.size > bo->vidmm->info->swizzling_bytes)
 		return -E2BIG;
-	swizzle_wait(bo);
+	if (pagoda_swizzle_is_shown(bo))
+		return swizzle_show(bo);
+	*busy = pagoda_access_user(bo, DMA_RESV_USAGE_BOOKKEEP);
+	if (*busy)
+		return -EAGAIN;
 	if (bo->range)
 		return swizzle_show(bo);
-	ret = swizzle_get(bo);
+	ret = swizzle_get(bo, busy);
 	if (!ret)
 		ret = swizzle_bind(bo);
 	if (ret)
@@ -286,9 +317,9 @@ int pagoda_swizzle_acquire(struct pagoda_bo *bo)
  * @bo: Allocation, reservation held
  *
  * For whatever uses the surface itself: its CPU mappings are taken away, what the CPU
- * wrote goes into the tiles, the range is free. Nothing happens to who has none.
+ * wrote goes into the tiles, the range is free. Nothing happens to an allocation without one.
  *
- * Context: May sleep; waits for what uses the allocation.
+ * Context: May sleep. Waits for nothing but the device's answer.
  * Return: 0, or how the device failed: the content is lost then.
  */
 int pagoda_swizzle_release(struct pagoda_bo *bo)
@@ -298,43 +329,27 @@ int pagoda_swizzle_release(struct pagoda_bo *bo)
 	if (!bo->range)
 		return 0;
 	ret = swizzle_write_back(bo);
-	swizzle_put(bo, NULL, !swizzle_answered(ret));
+	swizzle_put(bo, !swizzle_answered(ret));
 	return ret;
 }
 
-/* The fence behind everything that uses the allocation; without memory, it is waited for. */
-static struct dma_fence *swizzle_last_fence(struct pagoda_bo *bo)
-{
-	struct dma_resv *resv = bo->ttm.base.resv;
-	struct dma_fence *fence;
-
-	if (!dma_resv_get_singleton(resv, DMA_RESV_USAGE_BOOKKEEP, &fence))
-		return fence;
-	swizzle_wait(bo);
-	return NULL;
-}
-
 /**
- * pagoda_swizzle_drop() - Nobody needs the content any more
+ * pagoda_swizzle_drop() - The content isn't needed any more
  * @bo: Allocation, reservation held or nobody else left
  *
- * A range it has is free when what uses the allocation is through; what the window
+ * A range it has is free when a copy through the window is through; what the window
  * holds is forgotten, and so is how the content is stored outside of VRAM.
  *
  * Context: May sleep.
  */
 void pagoda_swizzle_drop(struct pagoda_bo *bo)
 {
-	struct dma_fence *fence;
-
 	bo->system_tiled = false;
 	bo->alternate_view = false;
 	if (!bo->range)
 		return;
 	ttm_bo_unmap_virtual(&bo->ttm);
-	fence = swizzle_last_fence(bo);
-	swizzle_put(bo, fence, false);
-	dma_fence_put(fence);
+	swizzle_put(bo, false);
 }
 
 /**
@@ -362,6 +377,81 @@ unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset
 u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 {
 	return swizzle_cpu(bo->vidmm, bo->range)->window;
+}
+
+/* ---- For jobs --------------------------------------------------------------- */
+
+/**
+ * pagoda_swizzle_expect_job() - An allocation is brought to VRAM for a job
+ * @bo: Allocation, reservation held
+ *
+ * The job is going to use the tiles: a range would be of no use.
+ *
+ * Context: Any.
+ */
+void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
+{
+	bo->alternate_view = false;
+}
+
+/**
+ * pagoda_swizzle_use() - A job is about to use an allocation: have it find what the CPU wrote
+ * @bo: Allocation, listed by the job, reservation held until the job's fence is in it
+ *
+ * Content that the device doesn't write back is lost, and cleared.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, or a negative errno if lost content can't be cleared.
+ */
+int pagoda_swizzle_use(struct pagoda_bo *bo)
+{
+	return pagoda_swizzle_release(bo) ? pagoda_lost_clear(bo) : 0;
+}
+
+/* One of a VM's private allocations that have a range, referenced. Free ranges are in front. */
+static struct pagoda_bo *swizzle_find_private(struct pagoda_swizzle *swizzle,
+					      const struct pagoda_vm *vm)
+{
+	struct pagoda_swizzle_range *range;
+	struct pagoda_bo *bo, *found = NULL;
+
+	mutex_lock(&swizzle->lock);
+	list_for_each_entry_reverse(range, &swizzle->lru, link) {
+		bo = range->bo;
+		if (!bo)
+			break;
+		if (bo->private_to == vm && kref_get_unless_zero(&bo->ttm.base.refcount)) {
+			found = bo;
+			break;
+		}
+	}
+	mutex_unlock(&swizzle->lock);
+	return found;
+}
+
+/**
+ * pagoda_swizzle_use_private() - A job of a VM is about to use what is private to that VM
+ * @vidmm: Memory manager
+ * @vm: VM, its reservation held until the job's fence is in it
+ *
+ * As pagoda_swizzle_use() for each private allocation, mapped or not: what is mapped later may
+ * be what a job waits for. Only those with a range are looked at.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, or a negative errno if lost content can't be cleared.
+ */
+int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_vm *vm)
+{
+	struct pagoda_bo *bo;
+	int ret = 0;
+
+	if (!vidmm->info->swizzling_ranges)
+		return 0;
+	while (!ret && (bo = swizzle_find_private(&vidmm->swizzle, vm))) {
+		ret = pagoda_swizzle_use(bo);
+		drm_gem_object_put(&bo->ttm.base);
+	}
+	return ret;
 }
 
 /* ---- For moves -------------------------------------------------------------- */
@@ -403,24 +493,23 @@ static void swizzle_plan_in(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
  * pagoda_swizzle_plan() - Which operation copies an allocation, with which conversion
  * @bo: Allocation, reservation held
  * @to: Where to
- * @no_wait: Don't wait for the device
  * @copy: Filled; the caller adds the sides and what differs from piece to piece
  *
- * Ended by pagoda_swizzle_moved() or pagoda_swizzle_undo().
+ * Ended by pagoda_swizzle_moved() or pagoda_swizzle_undo(). What stays in VRAM is copied as it
+ * is, without its range: the operation is busy until pagoda_swizzle_make_idle().
  *
- * Context: May sleep. Waits only for who has a range and stays in VRAM.
- * Return: 0, -EBUSY if it had to wait, or how the device failed.
+ * Context: May sleep.
  */
-int pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to, bool no_wait,
-			struct pagoda_paging_op *copy)
+void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
+			 struct pagoda_paging_op *copy)
 {
 	*copy = (struct pagoda_paging_op) { .operation = VIRTIO_PAGODA_OP_TRANSFER };
 	if (!bo->layout.tiling)
-		return 0;
+		return;
 	if (swizzle_in_vram(bo->ttm.resource) && swizzle_in_vram(to)) {
-		if (bo->range && no_wait)
-			return -EBUSY;
-		return pagoda_swizzle_release(bo);
+		if (bo->range && !bo->range->shown)
+			swizzle_put(bo, false);
+		return;
 	}
 
 	if (swizzle_in_vram(to))
@@ -428,13 +517,46 @@ int pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to, bool no_w
 	else
 		swizzle_plan_out(bo, copy);
 	if (copy->operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER && !copy->transfer.flags)
-		return 0;
+		return;
 	copy->transfer.layout = bo->layout;
 	copy->transfer.surface_size = bo->ttm.base.size;
 	if (copy->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER) {
 		copy->transfer.range_id = bo->range->id;
 		copy->transfer.range_data = lower_32_bits(bo->id);
 	}
+}
+
+/**
+ * pagoda_swizzle_needs_idle() - Has an operation set-up that can't be queued?
+ * @bo: Allocation, reservation held
+ * @operation: VIRTIO_PAGODA_OP_ that is to copy or discard it
+ *
+ * A range that the CPU sees is released by a command, not by a packet, before the content in VRAM
+ * is used or discarded. SPECIAL_LOCK_TRANSFER uses the range itself.
+ *
+ * Context: Any.
+ * Return: What &pagoda_paging_op.needs_idle is to be.
+ */
+bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
+{
+	return bo->needs_idle || (operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER &&
+				  pagoda_swizzle_is_shown(bo));
+}
+
+/**
+ * pagoda_swizzle_make_idle() - The set-up that couldn't be queued
+ * @bo: Allocation, reservation held, whose fences have signalled
+ * @operation: VIRTIO_PAGODA_OP_ that was busy
+ *
+ * Context: May sleep.
+ * Return: 0, or how the device failed: the content is lost then.
+ */
+int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
+{
+	if (operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT)
+		pagoda_swizzle_drop(bo);
+	else if (operation == VIRTIO_PAGODA_OP_TRANSFER)
+		return pagoda_swizzle_release(bo);
 	return 0;
 }
 
@@ -453,11 +575,15 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 	if (swizzle_in_vram(to)) {
 		bo->alternate_view = false;
 		bo->system_tiled = false;
+		if (bo->range)
+			swizzle_set_fence(bo, fence);
 	} else if (bo->layout.tiling && swizzle_in_vram(bo->ttm.resource)) {
 		bo->alternate_view = copy->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
 		bo->system_tiled = !bo->alternate_view && !copy->transfer.flags;
-		if (bo->range)
-			swizzle_put(bo, fence, false);
+		if (!bo->range)
+			return;
+		swizzle_set_fence(bo, fence);
+		swizzle_put(bo, false);
 	}
 }
 
@@ -471,7 +597,7 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to)
 {
 	if (bo->range && swizzle_in_vram(to) && !swizzle_in_vram(bo->ttm.resource))
-		swizzle_put(bo, NULL, false);
+		swizzle_put(bo, false);
 }
 
 /**

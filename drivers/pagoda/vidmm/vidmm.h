@@ -168,6 +168,8 @@ void pagoda_move_release(struct pagoda_bo *bo);
 void pagoda_move_discard(struct pagoda_bo *bo);
 int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
 			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
+struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage);
+struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
 
 /* ---- Pages that are kept of what is in VRAM (copy.c) -------------------------- */

@@ -24,7 +24,7 @@
  * allocation may be mapped with several values.
  *
  * A virtual operation can't answer that the allocation is busy, so allocations with
- * set-up that can't be queued (needs_idle) keep TRANSFER.
+ * set-up that can't be queued (pagoda_swizzle_needs_idle()) keep TRANSFER.
  */
 #include <linux/slab.h>
 #include <pagoda/mmu.h>
@@ -44,7 +44,7 @@ static_assert(PAGODA_PIECE_BYTES % SZ_64K == 0);
  */
 bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 {
-	return vidmm->mmu && !bo->needs_idle &&
+	return vidmm->mmu && !pagoda_swizzle_needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER) &&
 	       pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
 }
 

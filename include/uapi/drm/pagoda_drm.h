@@ -416,6 +416,12 @@ struct drm_pagoda_stats {
  * when there is none to take, or the allocation has more than swizzling_bytes, the fault
  * moves it to system memory. Whether the CPU can reach VRAM itself doesn't matter.
  *
+ * CPU and GPU find what the other one wrote, in the order of SUBMIT: what the CPU wrote before a
+ * job is submitted, or, if SUBMIT has to wait for what isn't there yet, before it is made, is what
+ * the job finds in what it lists, in what its VM has mapped of the residency list, and in what is
+ * private to its VM. A CPU access of these that comes behind it in VRAM is a page fault that
+ * waits until the job, and all jobs submitted before the fault, are through; signals end it.
+ *
  * Made without CPU_VISIBLE and not supported in the aperture, it stays tiled when it is
  * evicted; else it is linear in system memory (C33).
  */
