@@ -242,7 +242,7 @@ static const struct pagoda_paging_row pagoda_paging_table[VIRTIO_PAGODA_OP_COUNT
 	[VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY] = {
 		.name = "NOTIFY_FENCE_RESIDENCY",
 		.trigger = "the page of a fence's value came, moved or went",
-		.points = "C116",
+		.points = "none",
 		.head = sizeof(struct virtio_pagoda_notify_fence_residency),
 		.tail = pagoda_notify_fences_tail,
 		.validate = pagoda_notify_fences_validate,
@@ -305,9 +305,10 @@ static const struct pagoda_paging_row pagoda_paging_table[VIRTIO_PAGODA_OP_COUNT
 };
 
 /*
- * 24, 25: not executed. Headers newer than the documentation name them, but no public
- * source tells their fields, and there is nothing to test a guess against. The opcodes
- * stay free.
+ * 24, 25, 26: not executed. Headers newer than the documentation are said to name them, but no
+ * page of Microsoft's tells their fields, and there is nothing to test a guess against. The
+ * opcodes stay free; feature bits for 25 and 26 would have to be other ones than their numbers
+ * say, which are the transport's.
  */
 
 /* Operations asked for that nobody knows; diagnostic only. */

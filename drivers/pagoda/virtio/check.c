@@ -33,6 +33,8 @@
 /* What page tables take, and a device MMU. */
 #define PAGODA_OPS_TABLES	(PAGODA_OP_BIT(UPDATE_PAGE_TABLE) | PAGODA_OP_BIT(FLUSH_TLB))
 #define PAGODA_OPS_MMU		(PAGODA_OP_BIT(MAP_MMU) | PAGODA_OP_BIT(UNMAP_MMU))
+/* The bits behind are the transport's. */
+static_assert(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1) < 24);
 /* All operations have a builder. */
 #define PAGODA_OPS_KNOWN	GENMASK_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1), 0)
 #define PAGODA_PAGE_SIZES	(SZ_4K | SZ_64K | SZ_2M)

@@ -46,7 +46,8 @@
  *
  * The one list from which the enum below and the tables of driver and device are
  * made. The opcode is the number of the equivalent WDDM operation plus one: a
- * zeroed buffer doesn't decode. 24 and 25 are kept free for TRANSFER2 and FILL2.
+ * zeroed buffer doesn't decode. 24, 25 and 26 are kept free for TRANSFER2, FILL2 and
+ * DISCARD_CONTENT2.
  */
 #define VIRTIO_PAGODA_OPS(X) \
 	X(TRANSFER, transfer, 1) \
@@ -85,8 +86,9 @@ enum virtio_pagoda_opcode {
  * VIRTIO_PAGODA_F_OP() - Feature bit of an opcode
  * @opcode: One of enum virtio_pagoda_opcode
  *
- * Bits 0 to 22. A packet whose bit was not negotiated faults with
- * %VIRTIO_PAGODA_FAULT_UNSUPPORTED.
+ * Bits 0 to 22, and 23 for opcode 24. Bits 24 to 49 are the transport's, so that an opcode
+ * from 25 on gets a bit that is named for it, behind those below. A packet whose bit was not
+ * negotiated faults with %VIRTIO_PAGODA_FAULT_UNSUPPORTED.
  */
 #define VIRTIO_PAGODA_F_OP(opcode)	((opcode) - 1)
 /** VIRTIO_PAGODA_F_CPU_WINDOW: part of VRAM can be reached by the CPU. */
@@ -885,7 +887,8 @@ struct virtio_pagoda_virtual_fill {
  * @packet: Head, no flags
  * @size: Bytes of the save area, multiple of the page size
  * @context: Context it belongs to, 0 = per device
- * @gpu_address: GPU virtual address, 0 = not mapped
+ * @gpu_address: GPU virtual address, 0 = not mapped; carried for form: save areas are reached
+ *	by @dst
  * @dst: Where it is; runs follow
  *
  * The area is zeroed and gets a struct virtio_pagoda_context_image at its start, with
@@ -988,8 +991,10 @@ enum virtio_pagoda_update_mode {
  * struct virtio_pagoda_update_page_table - UPDATE_PAGE_TABLE
  * @packet: Head
  * @table_address: Of the table: GPU virtual, or offset in @table_segment
- * @first_va: GPU virtual address translated by entry @first_entry
- * @allocation_offset: Byte of the allocation the first entry maps
+ * @first_va: GPU virtual address translated by entry @first_entry; carried for form: shown in
+ *	traces
+ * @allocation_offset: Byte of the allocation the first entry maps; carried for form: shown in
+ *	traces
  * @driver_protection: Opaque value of the map call; 0 above level 0 (C98)
  * @table_segment: GPU_PHYSICAL: segment; else 0
  * @mode: enum virtio_pagoda_update_mode
@@ -1007,7 +1012,7 @@ enum virtio_pagoda_update_mode {
  * this device keeps no shadow state and only counts them. Tables are named by page
  * aligned addresses. USE_64K names the 64 KiB leaf table at level 0, the second word
  * of the entries at level 1 of dual tables, and is refused elsewhere. Values are stored
- * as they are and policed when they are walked; @first_va is for traces.
+ * as they are and policed when they are walked.
  */
 struct virtio_pagoda_update_page_table {
 	struct virtio_pagoda_packet packet;
@@ -1129,7 +1134,10 @@ struct virtio_pagoda_notify_residency {
 	__le32 reserved;
 };
 
-/* SIGNAL_MONITORED_FENCE: address is a GPU virtual one of the paging space. */
+/*
+ * SIGNAL_MONITORED_FENCE: address is a GPU virtual one of the paging space. Carried for form: the
+ * driver names fences by segment and address.
+ */
 #define VIRTIO_PAGODA_SIGNAL_VIRTUAL		(1u << 0)
 /* SIGNAL_MONITORED_FENCE: send an EVENT_FENCE too, somebody waits. */
 #define VIRTIO_PAGODA_SIGNAL_EVENT		(1u << 1)
@@ -1160,7 +1168,8 @@ struct virtio_pagoda_signal_monitored_fence {
  * struct virtio_pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
  * @fence: Driver's name for the fence
  * @current_value: Bus address of the current value, 0 = not resident
- * @monitored_value: Bus address of the monitored value, 0 = not resident
+ * @monitored_value: Bus address of the monitored value, 0 = not resident; carried for form: no
+ *	event depends on a monitored value
  */
 struct virtio_pagoda_fence_residency {
 	__le64 fence;
