@@ -111,6 +111,33 @@ static void pagoda_refuse_lock_test(struct kunit *test)
 		       "layout: tiling");
 }
 
+/* A CPU address is of what is visible, protected and in the aperture only: all of the three. */
+static void pagoda_refuse_context_address(struct kunit *test,
+					  const struct pagoda_paging_limits *at,
+					  const struct pagoda_paging_op ok)
+{
+	struct pagoda_paging_limits limits = *at;
+	u32 flags;
+
+	PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits, -EINVAL,
+		       "context: CPU address outside the aperture");
+	PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits;
+		       o.init_context.flags = PAGODA_SAVE_CPU_ADDRESS, -EINVAL,
+		       "context: CPU address outside the aperture");
+	for (flags = 0; flags < PAGODA_SAVE_CPU_ADDRESS; flags++) {
+		PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits;
+			       o.init_context.dst.address = 0;
+			       o.init_context.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE;
+			       o.init_context.flags = flags, -EINVAL,
+			       "context: CPU address of what has none");
+		PAGODA_ACCEPTED(ok, o.init_context.flags = flags);
+	}
+	PAGODA_PROVES(C83);
+	PAGODA_ACCEPTED(ok, o.init_context.cpu_address = &limits; o.init_context.dst.address = 0;
+			o.init_context.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE;
+			o.init_context.flags = PAGODA_SAVE_CPU_ADDRESS);
+}
+
 static void pagoda_refuse_init_context_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_state_limits();
@@ -137,11 +164,8 @@ static void pagoda_refuse_init_context_test(struct kunit *test)
 		       "context: address too large");
 	PAGODA_REFUSED(ok, o.init_context.dst.address += SZ_4K, -ERANGE,
 		       "side: outside the segment");
-	PAGODA_PROVES(C83);
-	PAGODA_REFUSED(ok, o.init_context.cpu_address = &list, -EINVAL,
-		       "context: CPU address outside the aperture");
-	PAGODA_ACCEPTED(ok, o.init_context.cpu_address = &list; o.init_context.dst.address = 0;
-			o.init_context.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE);
+	PAGODA_REFUSED(ok, o.init_context.flags = BIT(3), -EINVAL, "context: unknown flag");
+	pagoda_refuse_context_address(test, &limits, ok);
 	/* One packet: its list is of these pages only, in no more runs than it has room for. */
 	ok.init_context.gpu_address = 0;
 	ok.init_context.size = PAGODA_RUNS * SZ_4K;

@@ -185,7 +185,7 @@ struct pagoda_op_access_physical {
 
 /**
  * struct pagoda_op_map_aperture - MAP_APERTURE_SEGMENT and 2 (C52 - C67)
- * @device: Owner, 0 = none (C60)
+ * @device: Owner, 0 = none (C60); carried for form: the aperture is one for all
  * @first_page: OffsetInPages: first page of the aperture
  * @nr_pages: Pages
  * @adl_offset: First page of @adl
@@ -193,7 +193,8 @@ struct pagoda_op_access_physical {
  * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
  * @generation: Generation of the mapping
  * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if
- *	the allocation asked for one, else NULL (C67)
+ *	the allocation asked for one, else NULL (C67); carried for form: the CPU executor
+ *	goes by @adl
  */
 struct pagoda_op_map_aperture {
 	u64 device;
@@ -208,7 +209,7 @@ struct pagoda_op_map_aperture {
 
 /**
  * struct pagoda_op_unmap_aperture - UNMAP_APERTURE_SEGMENT (C57 - C63)
- * @device: Owner, 0 = none
+ * @device: Owner, 0 = none (C60); carried for form: the aperture is one for all
  * @first_page: First page of the aperture
  * @nr_pages: Pages
  * @dummy_page: Bus address of the page the range shall reach
@@ -226,7 +227,8 @@ struct pagoda_op_unmap_aperture {
 /**
  * struct pagoda_op_signal_fence - SIGNAL_MONITORED_FENCE (C116, C117)
  * @address: Offset in the segment, or bus address for system memory, or virtual in
- *	the paging address space with %VIRTIO_PAGODA_SIGNAL_VIRTUAL
+ *	the paging address space with %VIRTIO_PAGODA_SIGNAL_VIRTUAL; that is carried for
+ *	form: the driver names fences by segment and address
  * @value: Value to write
  * @segment: enum virtio_pagoda_segment; 0 with SIGNAL_VIRTUAL
  * @flags: VIRTIO_PAGODA_SIGNAL_ flags
@@ -301,11 +303,13 @@ struct pagoda_op_virtual_fill {
  * struct pagoda_op_init_context - INIT_CONTEXT_RESOURCE (C81, C83)
  * @context: Context, 0 = per device
  * @size: Bytes of the save area, multiple of the page size
- * @gpu_address: Virtual address of it, 0 = not mapped
+ * @gpu_address: Virtual address of it, 0 = not mapped; carried for form: save areas are
+ *	reached by @dst
  * @dst: Where it is; a system side's list holds exactly its pages
  * @cpu_address: Kernel address of it, non-NULL only for what is CPU visible,
- *	protected and lives in the aperture only (C83); for the driver, the device
- *	never sees it
+ *	protected and lives in the aperture only (C83), the device never sees it; carried for
+ *	form: no save area is all of that
+ * @flags: What the save area is: PAGODA_SAVE_ flags
  */
 struct pagoda_op_init_context {
 	u64 context;
@@ -313,7 +317,18 @@ struct pagoda_op_init_context {
 	u64 gpu_address;
 	struct pagoda_side dst;
 	const void *cpu_address;
+	u32 flags;
 };
+
+/* A save area that the CPU may see. */
+#define PAGODA_SAVE_CPU_VISIBLE		0x1u
+/* A save area that is protected from all but the device. */
+#define PAGODA_SAVE_PROTECTED		0x2u
+/* A save area that is never anywhere but in the aperture. */
+#define PAGODA_SAVE_APERTURE_ONLY	0x4u
+/* What a save area has to be for a CPU address, all of it (C83). */
+#define PAGODA_SAVE_CPU_ADDRESS \
+	(PAGODA_SAVE_CPU_VISIBLE | PAGODA_SAVE_PROTECTED | PAGODA_SAVE_APERTURE_ONLY)
 
 /* Entries as the OS side has them: WDDM's DXGK_PTE bits. */
 #define PAGODA_PTE_VALID		BIT_ULL(0)
@@ -360,8 +375,9 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
  * @table_pages: Table in system memory: struct page array of it for the CPU executor;
  *	else NULL
- * @first_va: FirstPteVirtualAddress
- * @allocation_offset: Byte of the allocation the first entry maps
+ * @first_va: FirstPteVirtualAddress; carried for form: shown in traces
+ * @allocation_offset: AllocationOffsetInBytes: byte of the allocation the first entry maps;
+ *	carried for form as &pagoda_paging_op.allocation is (hAllocation): shown in traces
  * @driver_protection: Value of the map call; 0 above level 0 (C98)
  * @ptes: What the entries shall be: one with REPEAT; else @nr_entries; or, with
  *	USE_64K at level 0, sixteen times that, one for each 4 KiB, of which every
@@ -473,7 +489,8 @@ struct pagoda_op_notify_residency {
  * struct pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
  * @fence: Driver's name for the fence
  * @current_value: Bus address of the current value, 0 = not resident
- * @monitored_value: Bus address of the monitored value, 0 = not resident
+ * @monitored_value: Bus address of the monitored value, 0 = not resident; carried for form:
+ *	no event depends on a monitored value
  */
 struct pagoda_fence_residency {
 	u64 fence;
@@ -579,7 +596,8 @@ struct pagoda_paging_cursor {
  * @priv: First free byte of private data, one struct pagoda_paging_private a
  *	packet; the builder advances it (C20)
  * @priv_size: Bytes of private data left
- * @gpu_address: GPU virtual address of the buffer's start, 0 = none
+ * @gpu_address: DmaBufferGpuVirtualAddress, 0 = none; carried for form: buffers come through
+ *	the ring and have no address
  * @write_offset: Bytes from the buffer's start to @pos; kept by the builder
  */
 struct pagoda_paging_buffer {

@@ -48,6 +48,8 @@ static int pagoda_init_context_side_validate(const struct pagoda_paging_limits *
 		return ret;
 	if (init->cpu_address && init->dst.segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
 		return pagoda_refuse(why, -EINVAL, "context: CPU address outside the aperture");
+	if (init->cpu_address && init->flags != PAGODA_SAVE_CPU_ADDRESS)
+		return pagoda_refuse(why, -EINVAL, "context: CPU address of what has none");
 	if (init->dst.segment != VIRTIO_PAGODA_SEGMENT_SYSTEM)
 		return 0;
 	if (init->dst.adl->nr_pages != pagoda_pages(init->size))
@@ -80,6 +82,8 @@ int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EINVAL, "context: size misaligned");
 	if (init->gpu_address & PAGODA_PAGE_MASK)
 		return pagoda_refuse(why, -EINVAL, "context: address misaligned");
+	if (init->flags & ~PAGODA_SAVE_CPU_ADDRESS)
+		return pagoda_refuse(why, -EINVAL, "context: unknown flag");
 	if (init->gpu_address &&
 	    !pagoda_within(init->gpu_address, init->size, pagoda_va_end(limits)))
 		return pagoda_refuse(why, -ERANGE, "context: address too large");

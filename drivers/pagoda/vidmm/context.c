@@ -51,6 +51,18 @@ static struct pagoda_side context_side(struct pagoda_bo *save, struct pagoda_adl
 	return (struct pagoda_side) { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = adl };
 }
 
+/* Nothing is protected, so that none has a CPU address (C83). */
+static u32 context_save_flags(const struct pagoda_bo *save)
+{
+	u32 flags = 0;
+
+	if (save->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE)
+		flags |= PAGODA_SAVE_CPU_VISIBLE;
+	if (save->supported == DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
+		flags |= PAGODA_SAVE_APERTURE_ONLY;
+	return flags;
+}
+
 /* Waits: the context may be used when its creation returns. */
 static int context_init(struct pagoda_context *context)
 {
@@ -66,6 +78,7 @@ static int context_init(struct pagoda_context *context)
 			.context = context->id,
 			.size = VIRTIO_PAGODA_CONTEXT_BYTES,
 			.dst = context_side(context->save, &adl),
+			.flags = context_save_flags(context->save),
 		},
 	};
 	int ret, done;
