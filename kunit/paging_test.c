@@ -274,6 +274,132 @@ static void pagoda_private_test(struct kunit *test)
 	PAGODA_PROVES(C20);
 }
 
+static void *pagoda_private_map(const void *pages, u64 index)
+{
+	return ((void *const *)pages)[index];
+}
+
+static void pagoda_private_unmap(void *address)
+{
+}
+
+/* A value for the fence on a page, which private data alone leads to. */
+static struct pagoda_paging_op pagoda_private_signal(const void *const *page, u64 value)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
+		.signal_fence = { .address = value << 12, .value = value, .cpu_pages = page },
+	};
+}
+
+/*
+ * Operations that encode nothing leave private data where it was, for what comes next in the
+ * buffer. A buffer that is executed again, from wherever, has the private data it had; the
+ * buffer behind it its own.
+ */
+static void pagoda_private_range_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	struct pagoda_cpu_executor exec = {
+		.map_page = pagoda_private_map, .unmap_page = pagoda_private_unmap,
+	};
+	const struct pagoda_paging_op nothing = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer.src.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+	};
+	u64 *pages = kunit_kcalloc(test, 4, 4096, GFP_KERNEL);
+	const void *at[4];
+	struct pagoda_guarded guarded[2];
+	u32 i, start = 0, stopped_at;
+
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	for (i = 0; i < 4; i++) {
+		struct pagoda_guarded *to = &guarded[i / 2];
+		struct pagoda_paging_op op = pagoda_private_signal(&at[i], i + 1);
+		struct pagoda_paging_cursor cursor = { };
+		u32 left;
+
+		at[i] = pages + i * 512;
+		if (i % 2 == 0) {
+			pagoda_guarded_init(test, to, 512, 128);
+			pagoda_guarded_fresh(to, 512, 128);
+		} else {
+			start = to->buf.write_offset;
+		}
+		left = to->buf.priv_size;
+		KUNIT_EXPECT_EQ(test, PAGODA_BUILD_SUCCESS,
+				pagoda_paging_build(&limits, &nothing, &cursor, &to->buf));
+		KUNIT_EXPECT_EQ(test, left, to->buf.priv_size);
+		cursor.done = 0;
+		KUNIT_EXPECT_EQ(test, PAGODA_BUILD_SUCCESS,
+				pagoda_paging_build(&limits, &op, &cursor, &to->buf));
+		KUNIT_EXPECT_EQ(test, left - sizeof(struct pagoda_paging_private),
+				to->buf.priv_size);
+	}
+	for (i = 0; i < 4; i++) {
+		struct pagoda_guarded *from = &guarded[i / 2];
+
+		memset(pages, 0, 4 * 4096);
+		/* All of it, then from its second packet on. */
+		KUNIT_EXPECT_EQ(test, 0, pagoda_cpu_execute(&exec, pagoda_guarded_data(from),
+							    from->buf.write_offset,
+							    i % 2 ? start : 0,
+							    pagoda_guarded_priv(from),
+							    128 - from->buf.priv_size,
+							    &stopped_at));
+		KUNIT_EXPECT_EQ(test, i == 0 ? 1 : 0, pages[0]);
+		KUNIT_EXPECT_EQ(test, i <= 1 ? 2 : 0, pages[512]);
+		KUNIT_EXPECT_EQ(test, i == 2 ? 3 : 0, pages[1024]);
+		KUNIT_EXPECT_EQ(test, i >= 2 ? 4 : 0, pages[1536]);
+	}
+	PAGODA_PROVES(C20);
+}
+
+/* MAP and UNMAP need no owner: no allocation, no device, or neither of the two. */
+static void pagoda_ownerless_range_test(struct kunit *test)
+{
+	static const u32 opcodes[] = {
+		VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2,
+		VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT,
+	};
+	const struct pagoda_adl adl = { .nr_pages = 4, .contiguous = true, .base = 0x10000 };
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+	struct pagoda_guarded guarded[4];
+	const char *why = "";
+	u32 i, n;
+
+	for (i = 0; i < 4 * ARRAY_SIZE(opcodes); i++) {
+		struct pagoda_paging_op op = { .operation = opcodes[i / 4] };
+		struct pagoda_paging_cursor cursor = { };
+		const struct virtio_pagoda_packet *packet;
+
+		n = i % 4;
+		op.allocation = n & 1 ? 7 : 0;
+		if (op.operation == VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT)
+			op.unmap_aperture = (struct pagoda_op_unmap_aperture) {
+				.device = n & 2 ? 3 : 0, .nr_pages = 4, .dummy_page = 0x5000,
+			};
+		else
+			op.map_aperture = (struct pagoda_op_map_aperture) {
+				.device = n & 2 ? 3 : 0, .nr_pages = 4, .adl = &adl,
+				.generation = 1,
+			};
+		KUNIT_EXPECT_EQ_MSG(test, pagoda_paging_validate(&limits, &op, &why), 0, "%s", why);
+		pagoda_guarded_init(test, &guarded[n], 512, 64);
+		pagoda_guarded_fresh(&guarded[n], 512, 64);
+		KUNIT_ASSERT_EQ(test, PAGODA_BUILD_SUCCESS,
+				pagoda_paging_build(&limits, &op, &cursor, &guarded[n].buf));
+		packet = (const void *)pagoda_guarded_data(&guarded[n]);
+		KUNIT_EXPECT_EQ(test, op.allocation, le64_to_cpu(packet->allocation));
+		KUNIT_EXPECT_EQ(test, op.operation, le16_to_cpu(packet->opcode));
+		/* The device that owns the range is not encoded. */
+		if (n & 2)
+			KUNIT_EXPECT_MEMEQ(test, guarded[n].block, guarded[n & 1].block,
+					   512 + 2 * PAGODA_GUARD_BYTES);
+	}
+	PAGODA_PROVES(C60);
+}
+
 /* No room for the packet's private data is no room. */
 static void pagoda_private_full_test(struct kunit *test)
 {
@@ -347,6 +473,8 @@ static struct kunit_case pagoda_paging_cases[] = {
 	KUNIT_CASE(pagoda_empty_transfer_test),
 	KUNIT_CASE(pagoda_linear_test),
 	KUNIT_CASE(pagoda_private_test),
+	KUNIT_CASE(pagoda_private_range_test),
+	KUNIT_CASE(pagoda_ownerless_range_test),
 	KUNIT_CASE(pagoda_private_full_test),
 	KUNIT_CASE(pagoda_every_size_test),
 	{ }
