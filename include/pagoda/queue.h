@@ -16,6 +16,11 @@
  * Arm and push happen in the same order under the caller's lock; only one
  * submission is armed and not pushed at a time.
  *
+ * What never happens at once (C23): two builds, which have the caller's lock; and of the
+ * device's queue, submit, poll and reset. A build may happen beside one of these: its buffer
+ * belongs to the builder until it is pushed, and doesn't change from then on. What is pushed
+ * during a reset is submitted behind it.
+ *
  * When the device refuses or loses a submission the queue resets it, goes on
  * from the first packet that wasn't executed, with the same sequence numbers
  * and before anything newer, PAGODA_QUEUE_REPLAYS times; then asks the

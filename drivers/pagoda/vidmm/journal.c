@@ -16,6 +16,7 @@
 #include <linux/vmalloc.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
+#include <kunit/static_stub.h>
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
@@ -59,6 +60,7 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 	u64 number = journal->recorded + 1;
 	struct pagoda_journal_entry *entry;
 
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_journal_note, journal, op, seqno, offset, encoded, pass);
 	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
 	WRITE_ONCE(entry->number, 0);
 	/* No number before any field changes: pairs with journal_copy(). */
@@ -175,6 +177,7 @@ void pagoda_journal_written(struct pagoda_journal *journal, const struct pagoda_
 	struct pagoda_paging_op update = *op;
 	struct pagoda_paging_buffer buf = {};
 
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_journal_written, journal, op);
 	update.update_page_table.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL;
 	update.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
 	update.update_page_table.cpu_table = NULL;

@@ -115,8 +115,24 @@ static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, stru
 }
 
 /*
- * Costs, then operations. Copies wait for everything that uses the allocation;
- * what only writes fresh memory waits for what wrote there before.
+ * What is waited for before the first operation: everything that uses the allocation, so that
+ * it is idle when its content is copied, filled (C42), discarded or unmapped. The fences of what
+ * is private to a VM are those of all of the VM's jobs. A fill isn't held up by them: a job
+ * before it can't use memory that the allocation doesn't have yet, and if it had some, the
+ * DISCARD_CONTENT of that came before in the stream and waited.
+ */
+static enum dma_resv_usage move_usage(const struct pagoda_move *m)
+{
+	const struct dma_resv *resv = m->bo->ttm.base.resv;
+
+	if (m->steps & (TRANSFER | UNMAP | DISCARD) ||
+	    (m->steps & FILL && resv == &m->bo->ttm.base._resv))
+		return DMA_RESV_USAGE_BOOKKEEP;
+	return DMA_RESV_USAGE_KERNEL;
+}
+
+/*
+ * Costs, then operations.
  *
  * When an operation fails the earlier ones are waited for: none of them has
  * changed anything but the target, which the caller gives back.
@@ -124,8 +140,6 @@ static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, stru
 static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wait,
 		       struct dma_fence **fence)
 {
-	enum dma_resv_usage usage = m->steps & (TRANSFER | UNMAP | DISCARD) ?
-				    DMA_RESV_USAGE_BOOKKEEP : DMA_RESV_USAGE_KERNEL;
 	struct pagoda_stream_txn txn;
 	int ret;
 
@@ -135,7 +149,7 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 		return ret;
 	if (!m->cost.packets)
 		return 0;
-	ret = move_begin(m, &txn, resv, usage);
+	ret = move_begin(m, &txn, resv, move_usage(m));
 	if (ret)
 		return ret;
 	/* The device was reset since it was looked at: what is copied is garbage. */
