@@ -3,11 +3,14 @@
  * The paging process: the first address space, in which the device does its
  * paging by virtual addresses. process.h has the layout.
  *
- * All its tables are system memory, written here by the CPU, at once and without
+ * All its tables are system memory, initialised here by the CPU, at once and without
  * a buffer, whatever the device's mode is (C76, C89). They are there from the
  * device's first operation to its last, and are no allocations: nothing can evict
- * them (C75). Tables are complete before anything refers to them (C122): leaves
- * first, the root last, then the device is told.
+ * them (C75). Whatever else changes them does so in the device's mode. The tables of windows
+ * are initialised once more when a buffer that may have changed them is lost: what follows
+ * it is queued already, so that no other operation could still come before. Tables are
+ * complete before anything refers to them (C122): leaves first, the root last, then the
+ * device is told.
  */
 #include <linux/array_size.h>
 #include <linux/bug.h>
@@ -139,11 +142,11 @@ static int process_write(struct pagoda_mmu *mmu, const struct pagoda_paging_op *
 }
 
 /**
- * pagoda_process_wipe() - The CPU makes a slot's entries invalid, unordered
+ * pagoda_process_wipe() - Initialise a slot's table once more, unordered (C89)
  * @mmu: Page tables of the device
  * @slot: Slot
  *
- * Context: Any, the way to signalling a fence included.
+ * Context: Any, the dma_fence signalling path included; the device uses no entry of the slot.
  */
 void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
 {
@@ -158,7 +161,7 @@ void pagoda_process_wipe(struct pagoda_mmu *mmu, u32 slot)
 		return;
 	for (i = 0; i < entries; i++)
 		WRITE_ONCE(table[i], 0);
-	op.update_page_table.flags = VIRTIO_PAGODA_UPDATE_REPEAT;
+	op.update_page_table.flags = VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL;
 	if (slot >= PAGODA_SLOT_LARGE)
 		op.update_page_table.flags |= VIRTIO_PAGODA_UPDATE_USE_64K;
 	op.update_page_table.values = &invalid;

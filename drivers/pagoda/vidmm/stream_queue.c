@@ -48,7 +48,7 @@ static bool stream_is_content(u32 opcode)
 
 /*
  * Without it the device would go on to use what is somebody else's by then, or what never
- * was there. The paging process' own windows are wiped by the CPU, and what the device
+ * was there. The paging process' own windows are initialised anew by the CPU, and what the device
  * MMU maps is asked for when it is used (device_mmu.c).
  */
 static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
