@@ -8,7 +8,8 @@
  *
  * A range is given back as soon as TTM frees the resource. UNMAP was emitted
  * before, and since every change of the aperture's entries goes through the one
- * paging timeline the range may be given out again at once.
+ * paging timeline the range may be given out again at once. A kernel address of its pages
+ * (C67) stays until the UNMAP was executed.
  *
  * pagoda_aperture.lock protects the ranges, their sum and the generations.
  */
@@ -129,6 +130,44 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 	return 0;
 }
 
+/**
+ * pagoda_aperture_unmapped() - A range's UNMAP was emitted
+ * @res: Its resource, reservation held
+ * @fence: Behind the UNMAP
+ *
+ * Context: Any.
+ */
+void pagoda_aperture_unmapped(struct ttm_resource *res, struct dma_fence *fence)
+{
+	struct pagoda_aperture_resource *ares = aperture_resource(res);
+
+	if (!ares->cpu || !fence)
+		return;
+	dma_fence_put(ares->unmapped);
+	ares->unmapped = dma_fence_get(fence);
+}
+
+static void aperture_release(struct pagoda_aperture_resource *ares)
+{
+	vunmap(ares->cpu);
+	dma_fence_put(ares->unmapped);
+	kfree(ares);
+}
+
+static void aperture_release_work(struct work_struct *work)
+{
+	aperture_release(container_of(work, struct pagoda_aperture_resource, work));
+}
+
+/* A fence's callback can't sleep. */
+static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct pagoda_aperture_resource *ares =
+		container_of(cb, struct pagoda_aperture_resource, cb);
+
+	queue_work(ares->wq, &ares->work);
+}
+
 /* Any context that may sleep, TTM's work queue too; allocates nothing. */
 static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
@@ -142,8 +181,11 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 		drm_mm_remove_node(&ares->node);
 		mutex_unlock(&aperture->lock);
 	}
-	vunmap(ares->cpu);
-	kfree(ares);
+	INIT_WORK(&ares->work, aperture_release_work);
+	ares->wq = man->bdev->wq;
+	if (!ares->unmapped ||
+	    dma_fence_add_callback(ares->unmapped, &ares->cb, aperture_release_later))
+		aperture_release(ares);
 }
 
 /* Evicting what has no address doesn't help who needs one. */

@@ -352,6 +352,8 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 		pagoda_swizzle_undo(bo, m->dst);
 		return ret;
 	}
+	if (m->steps & UNMAP)
+		pagoda_aperture_unmapped(m->src, fence);
 	if (!(m->steps & DISCARD))
 		pagoda_swizzle_moved(bo, m->dst, &m->copy, fence);
 	else if (!m->kept)

@@ -4,8 +4,10 @@
 #define PAGODA_VIDMM_SEGMENTS_H
 
 #include <linux/atomic.h>
+#include <linux/dma-fence.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/workqueue.h>
 #include <drm/drm_mm.h>
 #include <drm/ttm/ttm_placement.h>
 #include <drm/ttm/ttm_resource.h>
@@ -151,7 +153,11 @@ struct pagoda_aperture {
  * @generation: Generation of its mapping, 0 without an address
  * @bound: MAP was issued and no UNMAP since; protected by the reservation
  * @cpu: Kernel address of the pages while mapped, if the allocation asked for one
- *	(C67); set before MAP, gone with the resource
+ *	(C67); set before MAP, gone with the resource, but not before @unmapped
+ * @unmapped: Fence behind the UNMAP if there is a @cpu, NULL until that was emitted
+ * @cb: Of @unmapped, when TTM has freed the resource
+ * @work: Takes @cpu away then
+ * @wq: For @work
  */
 struct pagoda_aperture_resource {
 	struct ttm_resource base;
@@ -159,6 +165,10 @@ struct pagoda_aperture_resource {
 	u32 generation;
 	bool bound;
 	void *cpu;
+	struct dma_fence *unmapped;
+	struct dma_fence_cb cb;
+	struct work_struct work;
+	struct workqueue_struct *wq;
 };
 
 /** pagoda_aperture_of() - Resource of the aperture around TTM's part. */
@@ -170,6 +180,7 @@ static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_res
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm);
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
 bool pagoda_aperture_has_address(struct ttm_resource *res);
+void pagoda_aperture_unmapped(struct ttm_resource *res, struct dma_fence *fence);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 /* For the suites to redirect: they return NULL when there is no memory. */
