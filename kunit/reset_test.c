@@ -3,6 +3,7 @@
  * Resets of the whole device on the rig, where VRAM holds poison afterwards: what is
  * lost, what isn't, and that everything works again, however page tables are written.
  */
+#include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
 
@@ -370,6 +371,73 @@ static void reset_escalates(struct kunit *test)
 	pagoda_rig_close(other);
 }
 
+/*
+ * Each context of each VM that shows the allocation in the way is told, also if the rebuild of the
+ * first context fails and the whole rebuild is repeated.
+ */
+static void reset_blame_each(struct kunit *test, bool again)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	struct pagoda_vm *vms[2] = { reset_vm(rig), reset_vm(rig) };
+	struct pagoda_context *contexts[4];
+	struct drm_pagoda_context_state state;
+	struct pagoda_gate gate;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	for (i = 0; i < ARRAY_SIZE(vms); i++)
+		reset_map(rig, vms[i], bo, HERE);
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		contexts[i] = pagoda_context_create(vms[i / 2], 0, 0);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(contexts[i]));
+	}
+	pagoda_rig_settle(rig);
+	rig->fake->reset_error = -EIO;
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = pagoda_rig_copy_op(rig), .allocation = bo->id, .times = 1,
+	};
+	/* Nothing is rebuilt before the test says so. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	while (!pagoda_reset_epoch(rig->vidmm))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE, .times = again,
+	};
+	pagoda_gate_leave(rig->vidmm, &gate);
+	pagoda_reset_wait(rig->vidmm);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
+	KUNIT_EXPECT_EQ(test, 1 + again, pagoda_reset_epoch(rig->vidmm));
+	PAGODA_PROVES(C190);
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		pagoda_context_state(contexts[i], &state);
+		KUNIT_EXPECT_EQ_MSG(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET,
+				    state.state, "context %u", i);
+		/* And later, too. */
+		pagoda_context_state(contexts[i], &state);
+		KUNIT_EXPECT_EQ_MSG(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET,
+				    state.state, "context %u", i);
+	}
+	for (i = 0; i < ARRAY_SIZE(contexts); i++)
+		pagoda_context_destroy(contexts[i]);
+	for (i = 0; i < ARRAY_SIZE(vms); i++)
+		reset_drop(vms[i]);
+	pagoda_rig_close(bo);
+}
+
+static void reset_blames_each(struct kunit *test)
+{
+	reset_blame_each(test, false);
+}
+
+static void reset_blames_each_again(struct kunit *test)
+{
+	reset_blame_each(test, true);
+}
+
 /* The device doesn't come back: the CPU does the paging, and nobody asks again. */
 static void reset_fails(struct kunit *test)
 {
@@ -620,6 +688,8 @@ static struct kunit_case reset_cases[] = {
 	KUNIT_CASE_PARAM(reset_by_the_device, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_twice, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_escalates, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_blames_each, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_blames_each_again, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(reset_of_an_engine, pagoda_rig_modes),
 	KUNIT_CASE(reset_fails),
 	KUNIT_CASE(reset_limit),

@@ -245,8 +245,10 @@ int pagoda_context_rebuild(struct pagoda_vm *vm)
 	struct pagoda_context *context;
 	int ret;
 
-	list_for_each_entry(context, &vm->contexts, entry) {
+	/* All of them, before anything may fail: what was taken isn't there when it is repeated. */
+	list_for_each_entry(context, &vm->contexts, entry)
 		context_aborted(context, aborted);
+	list_for_each_entry(context, &vm->contexts, entry) {
 		ret = context_rebuild(context);
 		if (ret)
 			return ret;
