@@ -29,7 +29,7 @@ static void pagoda_control_drain(struct pagoda_control *control)
 			slot->len = min_t(u32, len, sizeof(slot->reply));
 			slot->busy = false;
 		}
-	} while (!virtqueue_enable_cb(control->vq) && !virtqueue_is_broken(control->vq));
+	} while (!pagoda_virtio_listen(control->vq));
 	spin_unlock_irqrestore(&control->vq_lock, flags);
 }
 

@@ -63,7 +63,7 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 			/* One came out, so one fits in; a broken ring takes none. */
 			pagoda_event_post(events, buffer);
 		}
-	} while (!virtqueue_enable_cb(vq) && !virtqueue_is_broken(vq));
+	} while (!pagoda_virtio_listen(vq));
 	notify = virtqueue_kick_prepare(vq);
 	spin_unlock_irqrestore(&events->lock, flags);
 	if (notify)

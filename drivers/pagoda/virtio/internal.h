@@ -175,6 +175,7 @@ int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count);
 
 /* ring.c */
+bool pagoda_virtio_listen(struct virtqueue *vq);
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq);
 void pagoda_ring_drain(struct pagoda_ring *ring);

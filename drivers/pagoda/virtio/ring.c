@@ -13,6 +13,7 @@
 #include <linux/iopoll.h>
 #include <linux/scatterlist.h>
 #include <linux/virtio_config.h>
+#include <kunit/static_stub.h>
 
 #include "check.h"
 #include "internal.h"
@@ -40,6 +41,20 @@ static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request
 	atomic_dec(&ring->outstanding);
 }
 
+/**
+ * pagoda_virtio_listen() - Switch the interrupts of a queue on, behind the last look
+ * @vq: Virtqueue
+ *
+ * Context: any; the lock is held that @vq is used with.
+ * Return: False if something came meanwhile, of which no interrupt will tell: look again. True also
+ * for a device that is broken, which has no more to say.
+ */
+bool pagoda_virtio_listen(struct virtqueue *vq)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_virtio_listen, vq);
+	return virtqueue_enable_cb(vq) || virtqueue_is_broken(vq);
+}
+
 static struct pagoda_request *pagoda_ring_take(struct pagoda_ring *ring, u32 *len)
 {
 	struct pagoda_request *request = NULL;
@@ -48,7 +63,7 @@ static struct pagoda_request *pagoda_ring_take(struct pagoda_ring *ring, u32 *le
 	spin_lock_irqsave(&ring->lock, flags);
 	/* When interrupts are on again, more may be there without one. */
 	while (ring->vq && !(request = virtqueue_get_buf(ring->vq, len)))
-		if (virtqueue_enable_cb(ring->vq) || virtqueue_is_broken(ring->vq))
+		if (pagoda_virtio_listen(ring->vq))
 			break;
 	spin_unlock_irqrestore(&ring->lock, flags);
 	return request;

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The driver's side of the virtqueues, on rings in memory that the test is the device of: what
+ * comes between the last look and switching interrupts on, room that is given back, and numbers
+ * across a sleep.
+ */
+#include <kunit/static_stub.h>
+#include <kunit/test.h>
+#include <linux/io.h>
+#include <linux/slab.h>
+#include <linux/virtio.h>
+#include <linux/virtio_config.h>
+#include <linux/virtio_ring.h>
+
+#include "virtio/internal.h"
+
+#define RING_SIZE	16u
+#define RING_REQUESTS	(RING_SIZE / 3)
+
+/**
+ * struct ring_request - A request and what became of it
+ * @base: Request
+ * @completed: How often it was completed
+ * @outcome: With what
+ * @fault: The same
+ */
+struct ring_request {
+	struct pagoda_request base;
+	u32 completed;
+	enum pagoda_outcome outcome;
+	struct pagoda_fault fault;
+};
+
+/**
+ * struct ring_device - The device's side of a ring
+ * @test: Test
+ * @vdev: virtio's device
+ * @virtio: The driver's
+ * @vring: The ring
+ * @vq: The driver's side of it
+ * @seen: Entries of the available ring that were taken
+ * @late: Does something between the driver's last look and switching interrupts on, once
+ * @data: Buffer of all requests
+ * @requests: Requests, one more than there is room for
+ */
+struct ring_device {
+	struct kunit *test;
+	struct virtio_device vdev;
+	struct pagoda_virtio virtio;
+	struct vring vring;
+	struct virtqueue *vq;
+	u16 seen;
+	void (*late)(struct ring_device *device);
+	u64 *data;
+	struct ring_request requests[RING_REQUESTS + 1];
+};
+
+static struct ring_device *ring_of(struct virtqueue *vq)
+{
+	return container_of(vq->vdev, struct ring_device, vdev);
+}
+
+static bool ring_notify(struct virtqueue *vq)
+{
+	return true;
+}
+
+static void ring_delete(void *vq)
+{
+	vring_del_virtqueue(vq);
+}
+
+static void ring_make_queue(struct ring_device *device, void (*callback)(struct virtqueue *vq))
+{
+	void *pages = kunit_kzalloc(device->test, PAGE_ALIGN(vring_size(RING_SIZE, PAGE_SIZE)) +
+				    PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(device->test, pages);
+	pages = PTR_ALIGN(pages, PAGE_SIZE);
+	vring_init(&device->vring, RING_SIZE, pages, PAGE_SIZE);
+	device->seen = 0;
+	device->vq = vring_new_virtqueue(VIRTIO_PAGODA_QUEUE_PAGING, RING_SIZE, PAGE_SIZE,
+					 &device->vdev, true, false, pages, ring_notify, callback,
+					 "ring");
+	KUNIT_ASSERT_NOT_NULL(device->test, device->vq);
+	KUNIT_ASSERT_EQ(device->test, 0,
+			kunit_add_action_or_reset(device->test, ring_delete, device->vq));
+	__virtqueue_unbreak(device->vq);
+}
+
+static struct ring_device *ring_create(struct kunit *test,
+				       void (*callback)(struct virtqueue *vq))
+{
+	struct ring_device *device = kunit_kzalloc(test, sizeof(*device), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, device);
+	device->test = test;
+	device->data = kunit_kzalloc(test, sizeof(*device->data), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, device->data);
+	INIT_LIST_HEAD(&device->vdev.vqs);
+	spin_lock_init(&device->vdev.vqs_list_lock);
+	device->vdev.priv = &device->virtio;
+	device->virtio.vdev = &device->vdev;
+	ring_make_queue(device, callback);
+	return device;
+}
+
+/* ---- What the device does ------------------------------------------------------------ */
+
+static void *ring_memory(struct ring_device *device, u16 index)
+{
+	return phys_to_virt(virtio64_to_cpu(&device->vdev, device->vring.desc[index].addr));
+}
+
+/* The next request it was given, by its first descriptor. */
+static u16 ring_next(struct ring_device *device)
+{
+	struct vring_avail *avail = device->vring.avail;
+
+	KUNIT_ASSERT_NE(device->test, device->seen,
+			virtio16_to_cpu(&device->vdev, READ_ONCE(avail->idx)));
+	return virtio16_to_cpu(&device->vdev, avail->ring[device->seen++ % RING_SIZE]);
+}
+
+static u16 ring_last(struct ring_device *device, u16 index)
+{
+	while (virtio16_to_cpu(&device->vdev, device->vring.desc[index].flags) & VRING_DESC_F_NEXT)
+		index = virtio16_to_cpu(&device->vdev, device->vring.desc[index].next);
+	return index;
+}
+
+static void ring_use(struct ring_device *device, u16 index, u32 len)
+{
+	struct vring_used *used = device->vring.used;
+	u16 at = virtio16_to_cpu(&device->vdev, used->idx);
+
+	used->ring[at % RING_SIZE] = (struct vring_used_elem) {
+		.id = cpu_to_virtio32(&device->vdev, index),
+		.len = cpu_to_virtio32(&device->vdev, len),
+	};
+	smp_store_release(&used->idx, cpu_to_virtio16(&device->vdev, at + 1));
+}
+
+/* It is through with the next request it was given, and says which number that has. */
+static u64 ring_answer(struct ring_device *device, u32 status)
+{
+	u16 index = ring_next(device);
+	struct virtio_pagoda_request *head = ring_memory(device, index);
+	struct virtio_pagoda_completion *tail = ring_memory(device, ring_last(device, index));
+
+	*tail = (struct virtio_pagoda_completion) {
+		.seqno = head->seqno,
+		.status = cpu_to_le32(status),
+	};
+	if (status == VIRTIO_PAGODA_STATUS_FAULT) {
+		tail->fault.reason = cpu_to_le32(VIRTIO_PAGODA_FAULT_UNSUPPORTED);
+		tail->fault.queue = cpu_to_le32(VIRTIO_PAGODA_QUEUE_PAGING);
+		tail->fault.seqno = head->seqno;
+	}
+	ring_use(device, index, sizeof(*tail));
+	return le64_to_cpu(head->seqno);
+}
+
+static u64 ring_execute(struct ring_device *device)
+{
+	return ring_answer(device, VIRTIO_PAGODA_STATUS_OK);
+}
+
+static bool ring_wants_interrupts(struct ring_device *device)
+{
+	return !(virtio16_to_cpu(&device->vdev, READ_ONCE(device->vring.avail->flags)) &
+		 VRING_AVAIL_F_NO_INTERRUPT);
+}
+
+/* ---- What the driver does ------------------------------------------------------------ */
+
+static void ring_complete(struct pagoda_request *base, enum pagoda_outcome outcome,
+			  const struct pagoda_fault *fault)
+{
+	struct ring_request *request = container_of(base, struct ring_request, base);
+
+	request->completed++;
+	request->outcome = outcome;
+	request->fault = *fault;
+}
+
+static int ring_submit(struct ring_device *device, u32 index, u64 seqno)
+{
+	struct ring_request *request = &device->requests[index];
+	struct pagoda_transport *transport = &device->virtio.paging.base;
+	int ret;
+
+	request->base = (struct pagoda_request) {
+		.seqno = seqno,
+		.data = device->data,
+		.size = sizeof(*device->data),
+		.complete = ring_complete,
+	};
+	request->completed = 0;
+	ret = transport->ops->submit(transport, &request->base);
+	if (!ret)
+		transport->ops->kick(transport);
+	return ret;
+}
+
+/* The ring has no interrupt line: the test calls what an interrupt would call. */
+static void ring_interrupt(struct ring_device *device)
+{
+	device->vq->callback(device->vq);
+}
+
+/* Lets the device do something before it, the first time. */
+static bool ring_listen_late(struct virtqueue *vq)
+{
+	struct ring_device *device = ring_of(vq);
+	void (*late)(struct ring_device *device) = device->late;
+
+	device->late = NULL;
+	if (late)
+		late(device);
+	return virtqueue_enable_cb(vq) || virtqueue_is_broken(vq);
+}
+
+static void ring_expect(struct ring_device *device, u32 index, enum pagoda_outcome outcome)
+{
+	KUNIT_EXPECT_EQ_MSG(device->test, 1u, device->requests[index].completed, "request %u",
+			    index);
+	KUNIT_EXPECT_EQ_MSG(device->test, outcome, device->requests[index].outcome, "request %u",
+			    index);
+}
+
+/* ---- Tests ----------------------------------------------------------------------------- */
+
+static void ring_execute_late(struct ring_device *device)
+{
+	KUNIT_EXPECT_FALSE(device->test, ring_wants_interrupts(device));
+	ring_execute(device);
+}
+
+/*
+ * An answer that comes when the driver has looked for the last time and interrupts are still off:
+ * no interrupt tells of it, so the driver looks again. Then it wants to be told.
+ */
+static void ring_last_look(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
+	u32 i;
+
+	pagoda_ring_init(&device->virtio.paging, &device->virtio, device->vq);
+	kunit_activate_static_stub(test, pagoda_virtio_listen, ring_listen_late);
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, 0, ring_submit(device, i, i + 1));
+	ring_execute(device);
+	device->late = ring_execute_late;
+	ring_interrupt(device);
+	KUNIT_EXPECT_NULL(test, device->late);
+	for (i = 0; i < 2; i++)
+		ring_expect(device, i, PAGODA_OUTCOME_OK);
+	KUNIT_EXPECT_EQ(test, 0u, device->requests[2].completed);
+	KUNIT_EXPECT_TRUE(test, ring_wants_interrupts(device));
+	ring_execute(device);
+	ring_interrupt(device);
+	ring_expect(device, 2, PAGODA_OUTCOME_OK);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&device->virtio.paging.outstanding));
+}
+
+/* Full, it says so; each answer makes room for a request, also one that was refused before. */
+static void ring_gives_back_room(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
+	struct pagoda_ring *ring = &device->virtio.paging;
+	u64 seqno = 0;
+	u32 i, round;
+
+	pagoda_ring_init(ring, &device->virtio, device->vq);
+	KUNIT_EXPECT_EQ(test, RING_REQUESTS, ring->base.ops->depth(&ring->base));
+	for (i = 0; i < RING_REQUESTS; i++)
+		KUNIT_ASSERT_EQ(test, 0, ring_submit(device, i, ++seqno));
+	for (round = 0; round < 3 * RING_SIZE; round++) {
+		KUNIT_ASSERT_EQ(test, -ENOSPC, ring_submit(device, RING_REQUESTS, seqno + 1));
+		KUNIT_EXPECT_EQ(test, seqno + 1 - RING_REQUESTS, ring_execute(device));
+		ring_interrupt(device);
+		ring_expect(device, round % RING_REQUESTS, PAGODA_OUTCOME_OK);
+		KUNIT_ASSERT_EQ(test, 0, ring_submit(device, round % RING_REQUESTS, ++seqno));
+	}
+	/* What it keeps comes back when it is taken down, and a reset waits for nothing then. */
+	pagoda_ring_detach(ring);
+	for (i = 0; i < RING_REQUESTS; i++)
+		ring_expect(device, i, PAGODA_OUTCOME_ABORTED);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&ring->outstanding));
+	KUNIT_EXPECT_EQ(test, 0u, device->requests[RING_REQUESTS].completed);
+}
+
+/* A device that slept counts from 1 again, and only the ring knows: faults, too, and each time. */
+static void ring_counts_across_sleep(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
+	struct pagoda_ring *ring = &device->virtio.paging;
+	u64 seqno = 0;
+	u32 round, i;
+
+	pagoda_ring_init(ring, &device->virtio, device->vq);
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 3; i++)
+			KUNIT_ASSERT_EQ(test, 0, ring_submit(device, i, ++seqno));
+		for (i = 0; i < 2; i++)
+			KUNIT_EXPECT_EQ(test, i + 1ull, ring_execute(device));
+		KUNIT_EXPECT_EQ(test, 3ull, ring_answer(device, VIRTIO_PAGODA_STATUS_FAULT));
+		ring_interrupt(device);
+		for (i = 0; i < 2; i++)
+			ring_expect(device, i, PAGODA_OUTCOME_OK);
+		ring_expect(device, 2, PAGODA_OUTCOME_FAULT);
+		KUNIT_EXPECT_EQ(test, (u32)VIRTIO_PAGODA_FAULT_UNSUPPORTED,
+				device->requests[2].fault.reason);
+		/* Without power there is no queue, and what is refused isn't counted. */
+		KUNIT_EXPECT_EQ(test, 0, pagoda_ring_attach(ring, NULL));
+		KUNIT_EXPECT_EQ(test, -ENODEV, ring_submit(device, 0, seqno + 1));
+		ring_make_queue(device, pagoda_paging_interrupt);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_ring_attach(ring, device->vq));
+		KUNIT_EXPECT_EQ(test, 0, atomic_read(&ring->outstanding));
+	}
+}
+
+static void ring_tell_late(struct ring_device *device)
+{
+	u16 index = ring_next(device);
+	struct virtio_pagoda_event *event = ring_memory(device, index);
+
+	*event = (struct virtio_pagoda_event) { .type = cpu_to_le32(VIRTIO_PAGODA_EVENT_FENCE) };
+	ring_use(device, index, sizeof(*event));
+}
+
+/* The same for what the device tells unasked: each buffer is the device's again. */
+static void ring_last_look_for_events(struct kunit *test)
+{
+	struct ring_device *device = ring_create(test, pagoda_event_interrupt);
+	struct pagoda_event_queue *events = &device->virtio.events;
+	u16 posted;
+
+	pagoda_events_prepare(&device->virtio);
+	events->vq = device->vq;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_events_init(&device->virtio));
+	kunit_activate_static_stub(test, pagoda_virtio_listen, ring_listen_late);
+	posted = virtio16_to_cpu(&device->vdev, device->vring.avail->idx);
+	KUNIT_EXPECT_EQ(test, RING_SIZE, (u32)posted);
+	ring_tell_late(device);
+	device->late = ring_tell_late;
+	ring_interrupt(device);
+	KUNIT_EXPECT_NULL(test, device->late);
+	KUNIT_EXPECT_EQ(test, posted + 2,
+			virtio16_to_cpu(&device->vdev, device->vring.avail->idx));
+	KUNIT_EXPECT_TRUE(test, ring_wants_interrupts(device));
+	pagoda_events_detach(events);
+	pagoda_events_fini(&device->virtio);
+}
+
+static struct kunit_case ring_cases[] = {
+	KUNIT_CASE(ring_last_look),
+	KUNIT_CASE(ring_gives_back_room),
+	KUNIT_CASE(ring_counts_across_sleep),
+	KUNIT_CASE(ring_last_look_for_events),
+	{ }
+};
+
+static struct kunit_suite ring_suite = {
+	.name = "pagoda_ring",
+	.test_cases = ring_cases,
+};
+
+kunit_test_suite(ring_suite);
