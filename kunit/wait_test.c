@@ -7,6 +7,7 @@
 #include <linux/dma-resv.h>
 #include <linux/kthread.h>
 
+#include "../drivers/pagoda/vidmm/require.h"
 #include "queue_helpers.h"
 #include "rig.h"
 
@@ -179,8 +180,156 @@ static void wait_for_shared_unmap(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* ---- What has a way of its own --------------------------------------------------------- */
+
+static int act_to_system(struct pagoda_bo *bo)
+{
+	return pagoda_rig_to_system(bo);
+}
+
+static int act_offer(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	return pagoda_offer(rig->vidmm, &bo, 1, DRM_PAGODA_OFFER_LOW, 0);
+}
+
+/* The client brings it, and says that it wasn't written: the pages that were kept are as good. */
+static int act_keep(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	u64 trim;
+	int ret = pagoda_rig_to_system(bo);
+
+	if (!ret)
+		ret = pagoda_require(rig->client, &bo, 1, &trim);
+	if (!ret)
+		ret = pagoda_rig_to_vram(bo);
+	if (!ret)
+		ret = pagoda_require_release(rig->client, &bo, 1, true);
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_copy_is_clean(bo));
+	return ret;
+}
+
+static int act_lose(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	pagoda_bo_mark_lost(bo);
+	return 0;
+}
+
+static int act_clear(struct pagoda_bo *bo)
+{
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	ret = pagoda_lost_clear(bo);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+/* By the device: the CPU sees nothing of VRAM. */
+static int act_write(struct pagoda_bo *bo)
+{
+	u64 value = 5;
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	ret = pagoda_move_access(bo, PAGE_SIZE + 8, &value, sizeof(value), true);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret == sizeof(value) ? 0 : -EIO;
+}
+
+/**
+ * struct wait_act - What else changes memory, or leaves it
+ * @name: For people
+ * @prepare: What is done before, or NULL
+ * @act: What has to wait
+ */
+struct wait_act {
+	const char *name;
+	int (*prepare)(struct pagoda_rig *rig, struct pagoda_bo *bo);
+	int (*act)(struct pagoda_bo *bo);
+};
+
+static const struct wait_act acts[] = {
+	{ "what is offered is discarded", act_offer, act_to_system },
+	{ "what has a copy is discarded", act_keep, act_to_system },
+	{ "what was lost is cleared", act_lose, act_clear },
+	{ "a debugger writes", NULL, act_write },
+};
+
+/* Packets that were executed for an allocation. */
+static u32 act_packets(struct pagoda_rig *rig, u64 id)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < READ_ONCE(rig->nr_log); i++)
+		count += rig->log[i].allocation == id;
+	return count;
+}
+
+struct actor {
+	struct pagoda_bo *bo;
+	const struct wait_act *act;
+	struct completion done;
+	int ret;
+};
+
+static int actor_run(void *data)
+{
+	struct actor *actor = data;
+
+	actor->ret = actor->act->act(actor->bo);
+	complete(&actor->done);
+	return 0;
+}
+
+static void wait_for_act(struct pagoda_rig *rig, const struct wait_act *act,
+			 enum dma_resv_usage usage)
+{
+	struct actor actor = { .bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0), .act = act };
+	struct kunit *test = rig->test;
+	u64 id = actor.bo->id;
+	struct dma_fence *fence;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(actor.bo));
+	pagoda_rig_write(rig, actor.bo, 1);
+	if (act->prepare)
+		KUNIT_ASSERT_EQ(test, 0, act->prepare(rig, actor.bo));
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	rig->nr_log = 0;
+	fence = wait_attach(test, actor.bo, usage);
+	init_completion(&actor.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(actor_run, &actor, "pagoda-actor")));
+	for (i = 0; i < 20 && !act_packets(rig, id); i++) {
+		pagoda_stream_flush(rig->vidmm);
+		usleep_range(1000, 2000);
+	}
+	KUNIT_EXPECT_EQ_MSG(test, 0, act_packets(rig, id), "%s, usage %u", act->name, usage);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	wait_for_completion(&actor.done);
+	KUNIT_EXPECT_EQ(test, 0, actor.ret);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_LT_MSG(test, 0, act_packets(rig, id), "%s, usage %u", act->name, usage);
+	pagoda_rig_close(actor.bo);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+}
+
+static void wait_for_acts(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = { .no_window = true, .mode = test->param_value };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	u32 i, n;
+
+	for (i = 0; i < ARRAY_SIZE(acts); i++)
+		for (n = 0; n < ARRAY_SIZE(usages); n++)
+			wait_for_act(rig, &acts[i], usages[n]);
+}
+
 static struct kunit_case wait_cases[] = {
 	KUNIT_CASE_PARAM(wait_for_usages, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(wait_for_acts, pagoda_rig_update_modes),
 	KUNIT_CASE_PARAM(wait_for_shared_unmap, pagoda_rig_mmu_modes),
 	{}
 };
