@@ -574,6 +574,36 @@ static void paging_error_later(struct kunit *test)
 	paging_end(&t);
 }
 
+/* The client is in error with all that it has: each context of each VM, and what waits there. */
+static void paging_error_is_for_all_contexts(struct kunit *test)
+{
+	struct paging_test t = paging_make(test, 2 * PAGES);
+	u32 expected = DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_CLIENT_ERROR, i;
+	struct submit_args args = { .in = submit_syncobj(test), .in_point = 1 };
+	struct submit_client *clients[3];
+
+	for (i = 0; i < ARRAY_SIZE(clients); i++) {
+		clients[i] = submit_client(t.rig, i % 2);
+		KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&t.rig->client->contexts, i + 1,
+							 clients[i]->context, GFP_KERNEL)));
+		KUNIT_ASSERT_EQ(test, 0, submit_empty(clients[i], &args));
+	}
+	paging_expect_failure(&t, CANT_TRIM);
+	PAGODA_PROVES(C151);
+	for (i = 0; i < ARRAY_SIZE(clients); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, -ECANCELED, submit_wait(clients[i]), "context %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, expected, submit_state(clients[i]).state, "context %u",
+				    i);
+		KUNIT_EXPECT_EQ_MSG(test, -ECANCELED, submit_empty(clients[i], NULL), "context %u",
+				    i);
+	}
+	for (i = 0; i < ARRAY_SIZE(clients); i++) {
+		xa_erase(&t.rig->client->contexts, i + 1);
+		submit_client_end(clients[i]);
+	}
+	paging_end(&t);
+}
+
 /* It is tried for long enough: who stands in the way goes meanwhile. */
 static void paging_must_succeed_waits(struct kunit *test)
 {
@@ -772,6 +802,7 @@ static struct kunit_case paging_queue_cases[] = {
 	KUNIT_CASE(paging_failure_cancels_jobs),
 	KUNIT_CASE_SLOW(paging_failure_later),
 	KUNIT_CASE_SLOW(paging_error_later),
+	KUNIT_CASE_SLOW(paging_error_is_for_all_contexts),
 	KUNIT_CASE_SLOW(paging_must_succeed_waits),
 	KUNIT_CASE(paging_ends_with_the_client),
 	KUNIT_CASE(paging_given_up_and_required),

@@ -528,6 +528,80 @@ static void submit_private_stays_private(struct kunit *test)
 	submit_client_end(other);
 }
 
+/* ---- Implicit order, pair by pair --------------------------------------------------- */
+
+#define NOT_IMPLICIT	0u
+#define READS		DRM_PAGODA_SUBMIT_IMPLICIT
+#define WRITES		(DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE)
+
+/* What two jobs in a row do with an allocation, and whether the second waits for the first. */
+static const struct submit_pair {
+	const char *name;
+	u32 first;
+	u32 second;
+	bool waits;
+} submit_pairs[] = {
+	{ "write, read", WRITES, READS, true },
+	{ "write, write", WRITES, WRITES, true },
+	{ "read, write", READS, WRITES, true },
+	{ "read, read", READS, READS, false },
+	{ "write, any", WRITES, NOT_IMPLICIT, false },
+	{ "read, any", READS, NOT_IMPLICIT, false },
+	{ "any, read", NOT_IMPLICIT, READS, false },
+	{ "any, write", NOT_IMPLICIT, WRITES, false },
+	{ "only says that it writes, read", DRM_PAGODA_SUBMIT_WRITE, READS, false },
+};
+
+static u32 submit_executed(struct pagoda_rig *rig, u32 engine)
+{
+	u32 executed;
+
+	spin_lock_irq(&rig->engines[engine].lock);
+	executed = rig->engines[engine].executed;
+	spin_unlock_irq(&rig->engines[engine].lock);
+	return executed;
+}
+
+/* A job behind the second one's on its engine: it is over, or isn't while that waits. */
+static void submit_try_pair(struct submit_client *first, struct submit_client *second,
+			    struct pagoda_bo *bo, const struct submit_pair *pair)
+{
+	struct submit_args args = { .bos = { bo }, .flags = { pair->first }, .nr_bos = 1 };
+	struct pagoda_rig *rig = first->rig;
+	u32 before = submit_executed(rig, 0);
+	u32 i;
+
+	pagoda_rig_hold(rig, 1, true);
+	KUNIT_ASSERT_EQ(rig->test, 0, submit_empty(first, &args));
+	args.flags[0] = pair->second;
+	KUNIT_ASSERT_EQ(rig->test, 0, submit_empty(second, &args));
+	if (!pair->waits)
+		KUNIT_EXPECT_EQ_MSG(rig->test, 0, submit_wait(second), "%s", pair->name);
+	for (i = 0; i < 20 && pair->waits; i++)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ_MSG(rig->test, before + !pair->waits, submit_executed(rig, 0), "%s",
+			    pair->name);
+	pagoda_rig_hold(rig, 1, false);
+	KUNIT_EXPECT_EQ_MSG(rig->test, 0, submit_wait(first), "%s", pair->name);
+	KUNIT_EXPECT_EQ_MSG(rig->test, 0, submit_wait(second), "%s", pair->name);
+}
+
+static void submit_orders_pairs(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *first = submit_client(rig, 1), *second = submit_client(rig, 0);
+	struct pagoda_bo *bo;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(submit_pairs); i++) {
+		bo = pagoda_rig_bo(rig, 1, CPU, SUBMIT_VRAM, 0);
+		submit_try_pair(first, second, bo, &submit_pairs[i]);
+		pagoda_rig_close(bo);
+	}
+	submit_client_end(second);
+	submit_client_end(first);
+}
+
 static struct kunit_case submit_cases[] = {
 	KUNIT_CASE_PARAM(submit_nothing, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(submit_stores_anywhere, pagoda_rig_modes),
@@ -539,6 +613,7 @@ static struct kunit_case submit_cases[] = {
 	KUNIT_CASE_SLOW(submit_makes_room_for_tables),
 	KUNIT_CASE(submit_refuses_what_doesnt_fit),
 	KUNIT_CASE(submit_syncs_implicitly),
+	KUNIT_CASE(submit_orders_pairs),
 	KUNIT_CASE_PARAM(submit_fault_costs_the_guilty, pagoda_rig_modes),
 	KUNIT_CASE(submit_hang_costs_the_guilty),
 	KUNIT_CASE_PARAM(submit_keeps_what_runs, pagoda_rig_update_modes),

@@ -9,6 +9,7 @@
 
 #include <pagoda/compat.h>
 #include "../drivers/pagoda/ioctl.h"
+#include "../drivers/pagoda/vidmm/context.h"
 #include "vm_helpers.h"
 
 #define HERE		SZ_4M
@@ -448,8 +449,64 @@ static void vm_is_destroyed_once(struct kunit *test)
 	pagoda_vm_put(vm);
 }
 
+/* Each save area says where the VM's tables begin now. */
+static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
+			    struct pagoda_context **contexts, u32 count)
+{
+	const struct virtio_pagoda_context_image *image;
+	struct pagoda_root root;
+	u32 i;
+
+	pagoda_rig_settle(rig);
+	pagoda_space_root(vm->space, &root);
+	for (i = 0; i < count; i++) {
+		struct ttm_resource *res = contexts[i]->save->ttm.resource;
+
+		KUNIT_ASSERT_EQ(rig->test, TTM_PL_VRAM, res->mem_type);
+		image = (const void *)(rig->engine.vram + (res->start << PAGE_SHIFT));
+		KUNIT_EXPECT_EQ(rig->test, contexts[i]->id, le64_to_cpu(image->context));
+		KUNIT_EXPECT_EQ_MSG(rig->test, root.address, le64_to_cpu(image->root_address),
+				    "context %u", i);
+		KUNIT_EXPECT_EQ_MSG(rig->test, root.entries, le64_to_cpu(image->root_entries),
+				    "context %u", i);
+	}
+}
+
+/* Each context of a VM, when it is made, when the root has moved, and after resets. */
+static void vm_contexts_all_know_the_root(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 1, 3), *other = vmt_bo(rig, 1, 9);
+	struct pagoda_context *contexts[3];
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		contexts[i] = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(contexts[i]));
+		vm_expect_roots(rig, vm, contexts, i + 1);
+	}
+	if (vm_evict_tables(rig)) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+		KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
+		vm_expect_roots(rig, vm, contexts, ARRAY_SIZE(contexts));
+	}
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+		vm_expect_roots(rig, vm, contexts, ARRAY_SIZE(contexts));
+	}
+	for (i = 0; i < ARRAY_SIZE(contexts); i++)
+		pagoda_context_destroy(contexts[i]);
+	pagoda_rig_close(other);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
 static struct kunit_case vm_cases[] = {
 	KUNIT_CASE_PARAM(vm_contexts_know_the_root, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_contexts_all_know_the_root, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_shows_what_is_mapped, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_follows_moves, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_forgets_with_the_handle, pagoda_rig_modes),
