@@ -7,6 +7,7 @@
 #include "../drivers/pagoda/vidmm/require.h"
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "offer_helpers.h"
+#include "vm_helpers.h"
 
 #define UNWRITTEN	DRM_PAGODA_EVICT_NOT_WRITTEN_TO
 #define STAYS		DRM_PAGODA_EVICT_ONLY_IF_NECESSARY
@@ -114,14 +115,41 @@ static u64 copy_discarded(struct copy_test *t)
 	return sum;
 }
 
+/* Counters of the device, and those of the client that pays, which fdinfo shows. */
+struct copy_counts {
+	u64 evictions;
+	u64 client_evictions;
+	u64 client_out;
+	u64 client_in;
+};
+
+static struct copy_counts copy_count(struct copy_test *t)
+{
+	struct pagoda_client_traffic *traffic = &t->rig->client->traffic;
+
+	return (struct copy_counts) {
+		.evictions = atomic64_read(&t->rig->vidmm->stats.evictions),
+		.client_evictions = atomic64_read(&traffic->evictions),
+		.client_out = atomic64_read(&traffic->paged_out),
+		.client_in = atomic64_read(&traffic->paged_in),
+	};
+}
+
 /* It leaves, and what it holds then had to be copied, or not. */
 static void copy_expect(struct copy_test *t, bool copied, u32 seed)
 {
+	struct copy_counts counts = copy_count(t), now;
 	u64 before = copied_out(t);
 
 	pagoda_rig_settle(t->rig);
 	t->rig->nr_log = 0;
 	copy_leave(t, UNWRITTEN);
+	now = copy_count(t);
+	KUNIT_EXPECT_EQ(t->test, counts.evictions + 1, now.evictions);
+	KUNIT_EXPECT_EQ(t->test, counts.client_evictions + 1, now.client_evictions);
+	KUNIT_EXPECT_EQ(t->test, counts.client_out + (copied ? t->bo->ttm.base.size : 0),
+			now.client_out);
+	KUNIT_EXPECT_EQ(t->test, counts.client_in, now.client_in);
 	KUNIT_EXPECT_EQ(t->test, copied ? t->bo->ttm.base.size : 0,
 			(size_t)(copied_out(t) - before));
 	KUNIT_EXPECT_EQ(t->test, copied, !!pagoda_rig_count(t->rig, pagoda_rig_copy_op(t->rig),
@@ -368,6 +396,32 @@ static void copy_is_stale_if_listed(struct kunit *test)
 	copy_is_stale_after_job(test, false);
 }
 
+/* An allocation that leaves without being copied isn't shown at its addresses any more. */
+static void copy_is_not_shown(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, 0);
+	struct submit_args args = { .bos = { bo }, .nr_bos = 1 };
+	struct copy_test t;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, HERE));
+	t = copy_begin_on(rig, bo);
+	copy_keep(&t);
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(client->vm));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, client->vm->id, HERE));
+	copy_expect(&t, false, 1);
+	KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, client->vm->id, HERE));
+	/* And is again when a job lists it. */
+	submit_store(client, HERE + 8, 6);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 6ull, submit_word(rig, bo, 8));
+	pagoda_vm_forget(client->vm, bo);
+	copy_end(&t);
+	submit_client_end(client);
+}
+
 /* ---- How much is kept ------------------------------------------------------------ */
 
 static void copy_has_a_limit(struct kunit *test)
@@ -452,6 +506,7 @@ static struct kunit_case copy_cases[] = {
 	KUNIT_CASE_PARAM(copy_is_stale_if_lost, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_stale_if_private, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_stale_if_listed, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_not_shown, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(copy_has_a_limit, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_is_given_up, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(copy_shrinks, pagoda_rig_mmu_modes),
