@@ -138,6 +138,7 @@ static void ring_use(struct ring_device *device, u16 index, u32 len)
 		.id = cpu_to_virtio32(&device->vdev, index),
 		.len = cpu_to_virtio32(&device->vdev, len),
 	};
+	/* The entry before its number; pairs with virtqueue_get_buf(). */
 	smp_store_release(&used->idx, cpu_to_virtio16(&device->vdev, at + 1));
 }
 
