@@ -344,6 +344,54 @@ TEST_F(list, unwritten_is_not_copied)
 	EXPECT_EQ(0, list_check(self, 0));
 }
 
+/* Shows an allocation to read it, looks at all of it, and moves what shows it. */
+static uint8_t *map_to_read(int fd, uint32_t handle, uint64_t size, bool move)
+{
+	uint8_t *map, *place, sum = 0;
+	uint64_t offset, at;
+
+	if (pagoda_mmap_offset(fd, handle, &offset))
+		return NULL;
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, offset);
+	for (at = 0; map != MAP_FAILED && at < size; at += 64)
+		sum += __atomic_load_n(map + at, __ATOMIC_RELAXED);
+	if (map == MAP_FAILED || !move)
+		return map == MAP_FAILED ? NULL : map;
+	place = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (place == MAP_FAILED)
+		return NULL;
+	map = mremap(map, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* A mapping that was made to read may be written later, without a page fault that says so. */
+TEST_F(list, written_by_a_mapping_that_was_to_read)
+{
+	uint8_t *map;
+	uint32_t n;
+
+	ASSERT_EQ(0, list_create(self, 2));
+	for (n = 0; n < 2; n++) {
+		uint64_t key = pagoda_key(SEED, 3, n);
+
+		/* The second time its pages are kept. */
+		ASSERT_EQ(0, list_make(self, 0, 2));
+		ASSERT_EQ(0, list_evict_with(self, 0, 2, DRM_PAGODA_EVICT_NOT_WRITTEN_TO));
+		ASSERT_EQ(0, list_make(self, 0, 2));
+		map = map_to_read(self->fd, self->bos[1], self->size, n);
+		ASSERT_NE(NULL, map);
+		ASSERT_EQ(0, mprotect(map, self->size, PROT_READ | PROT_WRITE));
+		pagoda_fill(map, key, 0, self->size);
+		ASSERT_EQ(0, list_evict_with(self, 0, 2, DRM_PAGODA_EVICT_NOT_WRITTEN_TO));
+		EXPECT_EQ(-1, pagoda_check(map, key, 0, self->size));
+		/* And not any more. */
+		ASSERT_EQ(0, mprotect(map, self->size, PROT_READ));
+		EXPECT_EQ(-1, pagoda_check(map, key, 0, self->size));
+		munmap(map, self->size);
+		EXPECT_EQ(0, list_check(self, 0));
+	}
+}
+
 TEST_F(list, other_things_are_signalled_too)
 {
 	struct drm_pagoda_residency_entry entry = {};
