@@ -314,4 +314,28 @@ TEST_F(fdinfo, counts_engine_time)
 	close(other);
 }
 
+/* What a job uses is active while the job is executed, and neither before nor after that. */
+TEST_F(fdinfo, what_jobs_use_is_active)
+{
+	struct client client;
+	uint32_t other;
+
+	if (!self->dev.info.num_engines)
+		SKIP(return, "no engines");
+	ASSERT_EQ(0, client_open(&client, self->fd, 0));
+	ASSERT_EQ(0, client_run(&client, NULL, 0));
+	/* Memory in the same region that no job uses. */
+	ASSERT_EQ(0, pagoda_create(self->fd, self->size, CPU, PAGODA_IN_APERTURE, &other));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, other));
+	EXPECT_EQ(0, of(self->fd, GTT).active);
+	ASSERT_EQ(0, client_hang(&client, false));
+	ASSERT_EQ(0, client_hangs(&client));
+	EXPECT_EQ(CODE_SIZE, of(self->fd, GTT).active);
+	EXPECT_LE(CODE_SIZE + self->size, of(self->fd, GTT).total);
+	__atomic_store_n(client_word(&client), 2, __ATOMIC_RELEASE);
+	EXPECT_EQ(0, client_wait(&client));
+	EXPECT_EQ(0, of(self->fd, GTT).active);
+	client_close(&client);
+}
+
 TEST_HARNESS_MAIN
