@@ -126,6 +126,40 @@ TEST_F(map, faults_bring_it_into_view)
 		EXPECT_EQ(6, after.faults - before.faults);
 }
 
+/*
+ * What isn't declared CPU-visible is shown in system memory, and brought there by a touch, if the
+ * GPU may use it there; else not at all.
+ */
+TEST_F(map, shown_in_system_memory_only)
+{
+	uint64_t size = PAGES * self->dev.page, round;
+	uint32_t handle, hidden;
+	uint8_t *map;
+
+	ASSERT_EQ(0, pagoda_create(self->fd, size, 0, PAGODA_IN_VRAM | PAGODA_IN_APERTURE,
+				   &handle));
+	map = pagoda_map(self->fd, handle, size);
+	ASSERT_NE(NULL, map);
+	pagoda_fill(map, pagoda_key(SEED, 0, 5), 0, size);
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
+		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, handle));
+		PAGODA_PROVES(C175);
+		EXPECT_EQ(-1, pagoda_check(map, pagoda_key(SEED, round, 5), 0, size));
+		EXPECT_NE(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, handle));
+		pagoda_fill(map, pagoda_key(SEED, round + 1, 5), 0, size);
+	}
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
+	EXPECT_EQ(-1, pagoda_check(map, pagoda_key(SEED, round, 5), 0, size));
+	munmap(map, size);
+	EXPECT_EQ(0, pagoda_close(self->fd, handle));
+
+	ASSERT_EQ(0, pagoda_create(self->fd, size, 0, PAGODA_IN_VRAM, &hidden));
+	EXPECT_EQ(NULL, pagoda_map(self->fd, hidden, size));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(0, pagoda_close(self->fd, hidden));
+}
+
 /* --- while it moves ---------------------------------------------------------------------- */
 
 /* One writer and reader that remembers what it has written where, and one who moves it. */

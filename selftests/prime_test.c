@@ -348,7 +348,7 @@ TEST_F(prime, refusals)
 		close(dma_buf);
 	}
 	/* What the CPU isn't shown it isn't shown this way either. */
-	ASSERT_EQ(0, pagoda_create(self->fd, self->size, 0, BOTH, &hidden));
+	ASSERT_EQ(0, pagoda_create(self->fd, self->size, 0, PAGODA_IN_VRAM, &hidden));
 	dma_buf = prime_export(self->fd, hidden);
 	PAGODA_PROVES(C175);
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, self->size, PROT_READ, MAP_SHARED, dma_buf, 0));

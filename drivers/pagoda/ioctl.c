@@ -238,7 +238,6 @@ static int pagoda_ioctl_allocation_mmap_offset(struct drm_device *drm, void *dat
 					       struct drm_file *file)
 {
 	struct drm_pagoda_allocation_mmap_offset *args = data;
-	struct drm_pagoda_allocation_info info;
 	struct pagoda_bo *bo;
 	int ret = 0;
 
@@ -247,8 +246,7 @@ static int pagoda_ioctl_allocation_mmap_offset(struct drm_device *drm, void *dat
 	bo = pagoda_bo_lookup(file, args->handle);
 	if (pagoda_refuse(drm, !bo))
 		return -ENOENT;
-	pagoda_bo_info(bo, &info);
-	if (pagoda_refuse(drm, !(info.flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE)))
+	if (pagoda_refuse(drm, !pagoda_bo_may_be_mapped(bo)))
 		ret = -EACCES;
 	else
 		args->offset = drm_vma_node_offset_addr(&pagoda_bo_gem(bo)->vma_node);

@@ -276,6 +276,7 @@ bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *
 int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns);
 void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *info);
 int pagoda_lost_acknowledge(struct pagoda_bo *bo);
+bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo);
 void pagoda_bo_mark_lost(struct pagoda_bo *bo);
 
 struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);

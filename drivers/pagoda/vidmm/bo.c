@@ -674,13 +674,29 @@ static int bo_mmap_imported(struct pagoda_bo *bo, struct vm_area_struct *vma)
 	return 0;
 }
 
+/**
+ * pagoda_bo_may_be_mapped() - May the CPU map an allocation (C175)?
+ * @bo: Allocation
+ *
+ * What isn't declared CPU-visible may only be looked at in system memory: if it is never to be
+ * used there by the GPU, it can't be mapped. pagoda_bo_placement_cpu() brings it there.
+ *
+ * Context: Any.
+ * Return: Whether it may.
+ */
+bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo)
+{
+	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
+	       bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE);
+}
+
 static int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
 
 	if (bo->imported)
 		return bo_mmap_imported(bo, vma);
-	if (!(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
+	if (!pagoda_bo_may_be_mapped(bo))
 		return -EACCES;
 	if (pagoda_offer_refuses(bo))
 		return -ENODATA;

@@ -29,8 +29,12 @@ static bool fault_must_move(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
-	return res->mem_type == TTM_PL_VRAM && !bo->layout.tiling &&
-	       !pagoda_vram_is_visible(bo->vidmm, res);
+	if (res->mem_type != TTM_PL_VRAM)
+		return false;
+	/* In VRAM it isn't shown (C175). */
+	if (!(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
+		return true;
+	return !bo->layout.tiling && !pagoda_vram_is_visible(bo->vidmm, res);
 }
 
 static int fault_validate(struct pagoda_bo *bo, bool interruptible)
@@ -175,7 +179,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	if (pagoda_offer_refuses(bo))
 		return VM_FAULT_SIGBUS;
 	move = fault_must_move(bo);
-	if (fault_is_tiled(bo)) {
+	if (!move && fault_is_tiled(bo)) {
 		ret = fault_show(bo, vmf, &move, busy);
 		if (ret)
 			return ret;

@@ -149,8 +149,9 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
  * @places: Filled, at least 4
  *
  * The visible part of VRAM if there is room and the device has one, else system
- * memory, as the aperture if that is supported. Nobody is evicted because
- * somebody else looks at his memory. Tiles are no sight for the CPU.
+ * memory, as the aperture if that is supported. No other allocation is evicted because
+ * the CPU looks at this one. Tiles are no sight for the CPU, and what isn't declared
+ * CPU-visible is shown in system memory only (C175).
  *
  * Return: Number of places.
  */
@@ -164,7 +165,7 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 	u32 n = 0;
 
 	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) && visible.lpfn &&
-	    !bo->layout.tiling &&
+	    bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE && !bo->layout.tiling &&
 	    pagoda_vram_could_hold(bo->vidmm, &visible, bo->ttm.base.size, bo->alignment))
 		places[n++] = visible;
 	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))

@@ -172,7 +172,7 @@ static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
 {
 	int ret = 0;
 
-	if (dir != DMA_TO_DEVICE && bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE)
+	if (dir != DMA_TO_DEVICE && pagoda_bo_may_be_mapped(bo))
 		ret = pagoda_fault_bring(bo, true);
 	return ret ?: pagoda_lost_settle(bo);
 }

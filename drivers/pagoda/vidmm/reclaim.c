@@ -43,7 +43,7 @@ static int reclaim_commit(struct pagoda_bo *bo)
 
 	if (!bo->ttm.resource)
 		ret = pagoda_bo_place(bo, reclaim_system, &ctx);
-	if (ret || !(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE) ||
+	if (ret || !pagoda_bo_may_be_mapped(bo) ||
 	    bo->ttm.resource->mem_type == TTM_PL_VRAM)
 		return ret;
 	return ttm_bo_populate(&bo->ttm, &ctx);

@@ -15,8 +15,8 @@
 #include "vidmm.h"
 
 /*
- * Without CPU_VISIBLE nobody but the device looks, and changing the caching of
- * pages is expensive: they stay as they are.
+ * Without CPU_VISIBLE hardly anything but the device looks, and changing the caching of
+ * pages is expensive: they stay as they are, and so does what the CPU maps of them.
  */
 static enum ttm_caching tt_caching(const struct pagoda_bo *bo)
 {

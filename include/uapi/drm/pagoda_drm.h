@@ -30,7 +30,7 @@
  *  ETIME      a wait's time was up
  *  ENODEV     the device is gone
  *  EIO        the device failed and content was lost
- *  EACCES     CPU access to an allocation made without it
+ *  EACCES     CPU access to an allocation that is never where the CPU may see it
  *  EBADF      eventfd that isn't open
  *  EOPNOTSUPP the device has no tiling, no page tables, or executes no commands; no other
  *             device can reach the allocation, or this one the memory
@@ -384,10 +384,13 @@ struct drm_pagoda_stats {
 };
 
 /*
- * CACHED: else the CPU's mappings are write-combined; needs CPU_VISIBLE.
+ * CPU_VISIBLE: the CPU may see it in VRAM, too. Without it an allocation that is supported in the
+ * aperture may be mapped, and a touch brings it to system memory; one that isn't can't be (C175).
+ * CACHED: else the CPU's mappings are write-combined; needs CPU_VISIBLE, without which they are
+ * cached.
  * NOTIFY_EVICTION: NOTIFY_ALLOC before it leaves the aperture or system memory.
  */
-#define DRM_PAGODA_ALLOCATION_CPU_VISIBLE	(1u << 0) /* may be mapped */
+#define DRM_PAGODA_ALLOCATION_CPU_VISIBLE	(1u << 0)
 #define DRM_PAGODA_ALLOCATION_CACHED		(1u << 1)
 #define DRM_PAGODA_ALLOCATION_CONTIGUOUS	(1u << 2) /* in VRAM */
 #define DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY (1u << 3) /* C162; implies CONTIGUOUS */
@@ -482,7 +485,7 @@ struct drm_pagoda_allocation_create {
 
 /**
  * struct drm_pagoda_allocation_mmap_offset - Argument of ALLOCATION_MMAP_OFFSET
- * @handle: Allocation, made with CPU_VISIBLE (else EACCES)
+ * @handle: Allocation, made with CPU_VISIBLE or supported in the aperture (else EACCES)
  * @flags: MBZ
  * @offset: Out: offset for mmap() of the DRM file. The mapping survives moves
  *	(C34)
