@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The control queue: small questions, answered one at a time.
- */
+/* The control queue: short commands, answered one at a time. */
 #include "vgpu.h"
 
 static bool pagoda_control_extents(struct pagoda_vgpu *vgpu,
@@ -40,14 +38,14 @@ static bool pagoda_control_extents(struct pagoda_vgpu *vgpu,
 }
 
 /*
- * Hands the reset to the thread that owns the queue: an engine stops at the next packet
- * or after the next piece of a job, and nothing it does blocks for longer.
+ * Hands the reset to the queue's thread: an engine stops at the next packet or after the next piece
+ * of a job, and nothing that the thread does blocks for longer.
  */
 static void pagoda_control_reset_begin(struct pagoda_vgpu_queue *queue)
 {
 	reinit_completion(&queue->reset_done);
 	WRITE_ONCE(queue->stop, true);
-	/* With whatever else the thread is to know of the reset. */
+	/* Release: a thread that sees @reset_wanted also sees @stop and vgpu->resetting. */
 	smp_store_release(&queue->reset_wanted, true);
 	wake_up(&queue->wake);
 }
@@ -73,8 +71,8 @@ static bool pagoda_control_reset(struct pagoda_vgpu *vgpu,
 }
 
 /*
- * All queues stop and stay so until nothing is left of what the driver told the
- * device: whatever they find in their rings next is seen after that.
+ * Stops all queues until all state that the driver gave to the device is reset: requests that the
+ * queues find in their rings afterwards are executed after that.
  */
 static bool pagoda_control_reset_adapter(struct pagoda_vgpu *vgpu)
 {
@@ -92,14 +90,17 @@ static bool pagoda_control_reset_adapter(struct pagoda_vgpu *vgpu)
 			wait_for_completion(&vgpu->queues[i].reset_done);
 	pagoda_engine_reset_adapter(&vgpu->engine, vgpu->params->reset_vram);
 	WRITE_ONCE(vgpu->resetting, false);
-	/* A thread that goes on sees the engine as it is now. */
+	/*
+	 * Pairs with request_reset_is_over(): a thread that continues sees the engine after its
+	 * reset.
+	 */
 	smp_store_release(&vgpu->adapter_resets, vgpu->adapter_resets + 1);
 	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
 		wake_up(&vgpu->queues[i].wake);
 	return true;
 }
 
-/* Fields that the command doesn't use must be zero. */
+/* Returns whether all fields that the command doesn't use are zero. */
 static bool pagoda_control_clean(const struct virtio_pagoda_control *control)
 {
 	struct virtio_pagoda_control rest = *control;
@@ -129,7 +130,7 @@ static bool pagoda_control_clean(const struct virtio_pagoda_control *control)
 	return !memchr_inv(&rest, 0, sizeof(rest));
 }
 
-/* The engine waits for what other queues execute; no packet takes for ever. */
+/* The engine waits for the packets that other queues execute; no packet runs for ever. */
 static bool pagoda_control_root(struct pagoda_vgpu *vgpu,
 				const struct virtio_pagoda_control *control)
 {
@@ -185,11 +186,9 @@ static bool pagoda_control_answer(struct pagoda_vgpu *vgpu,
 	}
 }
 
-/**
- * pagoda_vgpu_control_execute() - Take the next command and answer it
- * @queue: The control queue, with something available
- *
- * Context: the control queue's thread.
+/*
+ * Takes the next command and answers it. Runs in the control queue's thread, with a command
+ * available.
  */
 void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 {
@@ -216,11 +215,9 @@ void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 	pagoda_vgpu_queue_complete(queue, chain.head, written, true);
 }
 
-/**
- * pagoda_vgpu_control_trouble() - Do what a test wants the device to do unasked
- * @queue: The control queue
- *
- * Context: the control queue's thread.
+/*
+ * Carries out a reset or a failure that a test requested through debugfs. Runs in the control
+ * queue's thread.
  */
 void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/debug/pagoda_vgpu: what the GPU did, what it maps, what it holds,
- * and how it can be made to misbehave.
+ * /sys/kernel/debug/pagoda_vgpu: counters, mappings and memory of the GPU, and rules of
+ * misbehaviour.
  */
 #include <linux/debugfs.h>
 #include <linux/fs.h>
@@ -54,7 +54,7 @@ struct pagoda_aperture_line {
 	u32 generation;
 };
 
-/* Finds the line at or after page @first; false at the end of the aperture. */
+/* Finds the line at or after page @first. Returns false at the end of the aperture. */
 static bool pagoda_aperture_line(const struct pagoda_engine *engine, u64 first,
 				 struct pagoda_aperture_line *line)
 {
@@ -159,7 +159,7 @@ static void *pagoda_mmu_start(struct seq_file *file, loff_t *pos)
 	return NULL;
 }
 
-/* On to the page after the ones that were shown on one line. */
+/* Advances to the page after those that were shown on one line. */
 static void *pagoda_mmu_next(struct seq_file *file, void *v, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private;
@@ -183,7 +183,7 @@ static const struct seq_operations pagoda_mmu_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(pagoda_mmu);
 
-/* Roots, how full the TLBs are, and which ranges are bound. */
+/* Shows roots, the number of entries in the TLBs, and the ranges that are bound. */
 static int pagoda_tables_show(struct seq_file *file, void *unused)
 {
 	struct pagoda_vgpu *vgpu = file->private;
@@ -213,7 +213,7 @@ static int pagoda_tables_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(pagoda_tables);
 
-/* Write "space address"; the read behind it says "segment address flags level" or why not. */
+/* Write "space address"; the following read returns "segment address flags level" or the fault. */
 static ssize_t pagoda_translate_write(struct file *file, const char __user *from, size_t size,
 				      loff_t *pos)
 {
@@ -290,7 +290,7 @@ static const struct file_operations pagoda_inject_fops = {
 	.release = single_release,
 };
 
-/* All of VRAM, also what no CPU window shows. */
+/* Reads all of VRAM, including the part that no CPU window shows. */
 static ssize_t pagoda_vram_read(struct file *file, char __user *to, size_t size, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private_data;
@@ -312,10 +312,7 @@ static const struct file_operations pagoda_vram_fops = {
 	.llseek = pagoda_vram_llseek,
 };
 
-/**
- * pagoda_vgpu_debugfs_init() - Make the files
- * @vgpu: Device, complete but for its registration
- */
+/* Creates the files of a device that is complete except for its registration. */
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu)
 {
 	vgpu->debugfs = debugfs_create_dir("pagoda_vgpu", NULL);
@@ -329,10 +326,7 @@ void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu)
 	debugfs_create_file("vram", 0400, vgpu->debugfs, vgpu, &pagoda_vram_fops);
 }
 
-/**
- * pagoda_vgpu_debugfs_fini() - Remove the files; nobody is in them afterwards
- * @vgpu: Device
- */
+/* Removes the files; no file is in use afterwards. */
 void pagoda_vgpu_debugfs_fini(struct pagoda_vgpu *vgpu)
 {
 	debugfs_remove_recursive(vgpu->debugfs);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtio device: configuration space, status, negotiation, life and death.
+ * The virtio device: configuration space, status, negotiation, creation and removal.
  *
- * The virtio core serializes probe, remove and reset of a device, so that set-up
- * of queues needs no lock of ours. Threads exist from find_vqs() to reset() or
- * del_vqs(), whichever comes first, and execute from DRIVER_OK on.
+ * The virtio core serializes probe, remove and reset of a device, so that the set-up of queues
+ * needs no lock of this driver. Threads exist from find_vqs() to reset() or del_vqs(), whichever
+ * comes first, and execute from DRIVER_OK on.
  */
 #define pr_fmt(fmt) "pagoda_vgpu: " fmt
 
@@ -16,7 +16,7 @@
 
 #include "vgpu.h"
 
-/* As hardware may: what isn't read by aligned accesses of 32 bits reads as ones. */
+/* As hardware may do: fields that aren't read by aligned 32-bit accesses read as ones. */
 static void pagoda_device_get(struct virtio_device *vdev, unsigned int offset,
 			      void *buffer, unsigned int length)
 {
@@ -33,14 +33,14 @@ static void pagoda_device_get(struct virtio_device *vdev, unsigned int offset,
 		memcpy(buffer, (const u8 *)&vgpu->config + offset, length);
 }
 
-/* Nothing in the configuration space can be written. */
+/* No field of the configuration space can be written. */
 static void pagoda_device_set(struct virtio_device *vdev, unsigned int offset,
 			      const void *buffer, unsigned int length)
 {
 	dev_warn_once(&vdev->dev, "write to the configuration space ignored\n");
 }
 
-/* The configuration never changes while anybody can read it. */
+/* The configuration never changes while it can be read. */
 static u32 pagoda_device_generation(struct virtio_device *vdev)
 {
 	return 0;
@@ -62,7 +62,7 @@ static void pagoda_device_set_status(struct virtio_device *vdev, u8 status)
 		vgpu->vram.touched = true;
 		vgpu->windows.touched = true;
 	}
-	/* What the driver set up is seen by a thread that sees DRIVER_OK. */
+	/* Release: a thread that sees DRIVER_OK also sees the queues as the driver set them up. */
 	smp_store_release(&vgpu->status, status & ~VIRTIO_CONFIG_S_NEEDS_RESET);
 	if (status & VIRTIO_CONFIG_S_DRIVER_OK)
 		pagoda_vgpu_queues_start(vgpu);
@@ -137,12 +137,9 @@ static const struct pagoda_engine_ops pagoda_device_engine_ops = {
 	.notify = pagoda_vgpu_notify,
 };
 
-/**
- * pagoda_vgpu_break() - Stop trusting the driver until it resets the device
- * @queue: Queue that made no sense
- * @why: In what way
- *
- * Context: a queue's thread.
+/*
+ * Marks the device as broken, because the content of @queue is invalid: the device executes nothing
+ * until the driver resets it. Runs in a queue's thread.
  */
 void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why)
 {
@@ -178,7 +175,10 @@ static u64 pagoda_device_features(const struct pagoda_vgpu_params *params)
 	return features;
 }
 
-/* Page tables are told of when the engine has what walks and changes them. */
+/*
+ * Returns whether the engine has the operations that walk and change page tables; only then the
+ * configuration space describes page tables.
+ */
 static bool pagoda_device_has_tables(const struct pagoda_vgpu *vgpu)
 {
 	const u64 ops = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE)) |
@@ -294,7 +294,7 @@ static int pagoda_device_register(struct pagoda_vgpu *vgpu)
 	return err;
 }
 
-/* What register_virtio_device() didn't see, undone in any state of completion. */
+/* Frees a device that was never registered or is unregistered, in any state of completion. */
 static void pagoda_device_free(struct pagoda_vgpu *vgpu)
 {
 	if (!IS_ERR_OR_NULL(vgpu->pdev))
@@ -309,12 +309,9 @@ static void pagoda_device_free(struct pagoda_vgpu *vgpu)
 	kvfree(vgpu);
 }
 
-/**
- * pagoda_vgpu_create() - Give the machine a GPU
- * @params: What it is like; must outlive it
- *
- * Context: may sleep; probes a driver when there is one.
- * Return: the device or an error pointer.
+/*
+ * Creates the GPU. @params must stay valid until pagoda_vgpu_destroy(). Returns the device or an
+ * error pointer. May sleep; probes a driver if there is one.
  */
 struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params)
 {
@@ -358,14 +355,10 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/**
- * pagoda_vgpu_destroy() - Take the GPU away, whether a driver uses it or not
- * @vgpu: Device
- *
- * A driver's files may keep the virtio device, and mappings of its window, for
- * longer than the driver is bound: the memory stays until the last one is gone.
- *
- * Context: may sleep, for as long as somebody holds on.
+/*
+ * Removes the GPU, even while a driver uses it. A driver's open files may keep the virtio device,
+ * and mappings of its window, for longer than the driver is bound: the memory stays until the last
+ * of them is closed, for which this function sleeps.
  */
 void pagoda_vgpu_destroy(struct pagoda_vgpu *vgpu)
 {

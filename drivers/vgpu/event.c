@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event queue: buffers the driver left for us to tell it something.
+ * The event queue: buffers that the driver provides for notifications of the device.
  *
- * Nobody waits for a buffer: an event that finds none is counted, and the count
- * travels with the next one that does.
+ * No thread waits for a buffer: an event without a buffer is counted, and the count is sent with
+ * the next event that has a buffer.
  */
 #include "vgpu.h"
 
@@ -33,13 +33,7 @@ static void pagoda_event_send(struct pagoda_vgpu *vgpu, struct virtio_pagoda_eve
 	pagoda_vgpu_queue_complete(queue, chain.head, sizeof(*event), true);
 }
 
-/**
- * pagoda_vgpu_event_fault() - Tell the driver of a fault
- * @queue: Queue that halted
- * @fault: Its coordinates, as in the completion
- *
- * Context: the queue's thread.
- */
+/* Sends the fault of a halted queue to the driver. Runs in the queue's thread. */
 void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 			     const struct virtio_pagoda_fault *fault)
 {
@@ -51,11 +45,8 @@ void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 	pagoda_event_send(queue->vgpu, &event);
 }
 
-/**
- * pagoda_vgpu_event_reset() - Tell the driver that the device did a RESET_ADAPTER unasked
- * @vgpu: Device
- *
- * Context: the control queue's thread.
+/*
+ * Tells the driver that the device did a RESET_ADAPTER unasked. Runs in the control queue's thread.
  */
 void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 {
@@ -66,14 +57,9 @@ void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 	pagoda_event_send(vgpu, &event);
 }
 
-/**
- * pagoda_vgpu_event_fence() - Tell the driver that a monitored fence was written
- * @context: The device
- * @run: Request whose packet or command signals
- * @address: Where the fence is; for a command in its address space
- * @value: What was written
- *
- * Context: the queue's thread.
+/*
+ * Tells the driver that a packet or command of @run wrote @value to a monitored fence at @address,
+ * for a command in the command's address space. Runs in the queue's thread.
  */
 void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run, u64 address,
 			     u64 value)

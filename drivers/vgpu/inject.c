@@ -15,15 +15,15 @@
  *	action=hang [packet=N]		stop before packet or command N until the queue
  *					is reset
  *	action=fail_reset		RESET_QUEUE of the queue is refused; with
- *					queue=control RESET_ADAPTER is. nth and count are
- *					of such commands
+ *					queue=control RESET_ADAPTER is. nth and count
+ *					then refer to such commands
  *	nth=N		the Nth request from now on (default 1)
  *	count=N		and those after it, N in all (default 1); for fail and
- *			hang: the times the same request fails when it is replayed
+ *			hang: the times that one request fails when replayed
  *
  * "action=poison on" and "off" switch the poisoning of discarded content;
- * "action=reset" has the device do a RESET_ADAPTER unasked, and tell;
- * "action=break" has it need a reset, as after a malformed ring;
+ * "action=reset" makes the device do a RESET_ADAPTER unasked, and send an event;
+ * "action=break" makes the device need a reset, as after a malformed ring;
  * "clear" removes all rules and ends poisoning.
  */
 #include <linux/seq_file.h>
@@ -71,8 +71,8 @@ static const char *const pagoda_inject_fields[] = {
 };
 
 /*
- * A rule. All but @seen, @seqno and @hits is constant once it is on the list;
- * those change under inject_lock.
+ * A rule. Constant while it is on the list, except for @seen, @seqno and @hits, which change under
+ * inject_lock.
  */
 struct pagoda_injection {
 	struct list_head link;
@@ -86,12 +86,12 @@ struct pagoda_injection {
 	bool on;
 	enum pagoda_vgpu_corrupt field;
 	u64 value;
-	u64 seen;		/* requests looked at */
-	u64 seqno;		/* fail, hang: request that was hit first */
+	u64 seen;		/* requests checked against the rule */
+	u64 seqno;		/* fail, hang: first request that was hit */
 	u64 hits;
 };
 
-/* The longest delay, so that nobody mistakes it for a hang. */
+/* The longest delay, shorter than the kernel's hung task timeout. */
 #define PAGODA_INJECT_MAX_US	(30u * USEC_PER_SEC)
 
 static int pagoda_inject_queue(struct pagoda_vgpu *vgpu, const char *name, u32 *index)
@@ -190,10 +190,7 @@ static int pagoda_inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection
 	return 0;
 }
 
-/**
- * pagoda_vgpu_inject_clear() - Remove all rules
- * @vgpu: Device
- */
+/* Removes all rules and ends the poisoning of discarded content. */
 void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 {
 	struct pagoda_injection *rule, *next;
@@ -206,7 +203,7 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 		kfree(rule);
 }
 
-/* What takes effect by itself and isn't a rule. */
+/* Carries out actions that take effect at once and aren't rules. Returns false for rules. */
 static bool pagoda_inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
 {
 	switch (rule->action) {
@@ -224,12 +221,9 @@ static bool pagoda_inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_inje
 	}
 }
 
-/**
- * pagoda_vgpu_inject_write() - Carry out one line of the inject file
- * @vgpu: Device
- * @line: Line, taken apart
- *
- * Return: 0, or -EINVAL for a line that isn't understood as a whole.
+/*
+ * Carries out one line of the inject file, which is modified. Returns 0, -ENOMEM, or -EINVAL for a
+ * line that isn't valid as a whole.
  */
 ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 {
@@ -253,7 +247,10 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 	return 0;
 }
 
-/* Does @rule apply to this request or reset? A replayed one is recognized by its number. */
+/*
+ * Returns whether @rule applies to this request or reset. A replayed request is recognized by its
+ * number.
+ */
 static bool pagoda_inject_hits(struct pagoda_injection *rule, u64 seqno)
 {
 	bool replays = rule->action == PAGODA_INJECT_FAIL || rule->action == PAGODA_INJECT_HANG;
@@ -303,7 +300,10 @@ static void pagoda_inject_apply(const struct pagoda_injection *rule,
 	}
 }
 
-/* The next request (or reset) of a queue; rules that aren't about it don't see it. */
+/*
+ * Collects the rules that apply to the next request of a queue, or to a reset; a rule for requests
+ * doesn't count resets, and a rule for resets doesn't count requests.
+ */
 static void pagoda_inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool reset,
 			       struct pagoda_vgpu_mischief *mischief)
 {
@@ -328,13 +328,9 @@ static void pagoda_inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool 
 	spin_unlock(&vgpu->inject_lock);
 }
 
-/**
- * pagoda_vgpu_inject_next() - What to do wrong with the next request of a queue
- * @queue: Queue
- * @seqno: The request's number, as the driver says
- * @mischief: Receives it
- *
- * Context: the queue's thread; takes inject_lock.
+/*
+ * Collects the misbehaviour for the next request of a queue; @seqno is the number that the driver
+ * gave to the request. Runs in the queue's thread; takes inject_lock.
  */
 void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 			     struct pagoda_vgpu_mischief *mischief)
@@ -342,12 +338,9 @@ void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 	pagoda_inject_look(queue, seqno, false, mischief);
 }
 
-/**
- * pagoda_vgpu_inject_reset() - Shall a reset be refused?
- * @queue: Queue that is to be reset; the control queue for the adapter
- *
- * Context: the control queue's thread; takes inject_lock.
- * Return: true when it shall.
+/*
+ * Returns whether a reset of the queue, or of the adapter for the control queue, has to be refused.
+ * Runs in the control queue's thread; takes inject_lock.
  */
 bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 {
@@ -357,11 +350,7 @@ bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 	return mischief.fail_reset;
 }
 
-/**
- * pagoda_vgpu_inject_show() - List the rules and how often each applied
- * @vgpu: Device
- * @file: Where to
- */
+/* Lists the rules and the times that each applied. */
 void pagoda_vgpu_inject_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
 {
 	struct pagoda_injection *rule;

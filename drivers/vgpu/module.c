@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * pagoda_vgpu.ko: a machine that loads it has a Pagoda GPU.
- */
+/* pagoda_vgpu.ko: adds a Pagoda GPU to the machine that loads the module. */
 #define pr_fmt(fmt) "pagoda_vgpu: " fmt
 
 #include <linux/err.h>

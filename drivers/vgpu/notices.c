@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notices: what the GPU was told and a real one would act upon. This one keeps the last
- * of them for who wants to see that they were sent.
+ * Notices: notifications to the GPU that a real GPU would act upon. The software GPU keeps the last
+ * of them, so that tests can see that they were sent.
  */
 #include <linux/seq_file.h>
 
 #include "vgpu.h"
 
-/**
- * pagoda_vgpu_notify() - Keep a notice
- * @context: The device
- * @packet: Its packet, checked; all of it is there
- *
- * Context: any queue's thread.
- */
+/* Keeps a notice. The whole packet is readable and was checked. Runs in any queue's thread. */
 void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet)
 {
 	struct pagoda_vgpu *vgpu = context;
@@ -93,11 +87,7 @@ static void pagoda_notice_show(struct seq_file *file, u64 number, const void *da
 	}
 }
 
-/**
- * pagoda_vgpu_notices_show() - Counters, then the last notices, oldest first
- * @vgpu: Device
- * @file: Where to
- */
+/* Shows the counters, then the last notices, oldest first. */
 void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
 {
 	struct pagoda_vgpu_notices *notices = &vgpu->notices;

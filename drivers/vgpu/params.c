@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Module parameters: each is checked, and refused by its name.
- */
+/* Module parameters: each is checked, and an invalid one is refused by name. */
 #define pr_fmt(fmt) "pagoda_vgpu: " fmt
 
 #include <linux/ctype.h>
@@ -101,7 +99,7 @@ struct pagoda_params_bound {
 		.high = (_high), \
 	}
 
-/* Those whose bounds don't depend on anything. */
+/* Parameters with constant bounds. */
 static const struct pagoda_params_bound pagoda_params_bounds[] = {
 	PAGODA_BOUND(aperture_mb, 1, VIRTIO_PAGODA_MAX_APERTURE_PAGES >> (20 - PAGE_SHIFT)),
 	PAGODA_BOUND(engines, 1, VIRTIO_PAGODA_MAX_ENGINES),
@@ -126,7 +124,7 @@ static int pagoda_params_check_bounds(void)
 	return err;
 }
 
-/* Splits "a:b,c:d" and hands the pieces to @pair, which may refuse them. */
+/* Splits "a:b,c:d" and passes each pair to @pair, which may refuse it. */
 static int pagoda_params_pairs(const char *name, const char *list,
 			       int (*pair)(void *context, const char *key, const char *value),
 			       void *context)
@@ -240,7 +238,7 @@ static int pagoda_params_read_tables(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* All windows together at most as large as VRAM may be. */
+/* All windows together are at most as large as VRAM may be. */
 static int pagoda_params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
 {
 	int err;
@@ -293,11 +291,9 @@ static int pagoda_params_read_preserve(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/**
- * pagoda_vgpu_params_read() - Check module parameters and translate them
- * @params: Receives them
- *
- * Return: 0, or -EINVAL after one line in the log that names the culprit.
+/*
+ * Checks the module parameters and converts them. Returns 0, or -EINVAL after a line in the log
+ * that names the invalid parameter.
  */
 int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params)
 {
@@ -393,14 +389,10 @@ static int pagoda_params_field_set(void *context, const char *key, const char *v
 	return -EINVAL;
 }
 
-/**
- * pagoda_vgpu_misconfigure() - Apply misconfigure=, so that drivers can be tested
- * @config: Configuration space, as the device really is
- * @features: Features, the same; only those that aren't virtio's can be falsified
- *
- * What the device does is not changed, only what it claims.
- *
- * Return: 0 or a negative error, after a line in the log.
+/*
+ * Applies misconfigure= for tests of drivers: falsifies the configuration space and the features,
+ * except for virtio's own, but not the device's behaviour. Returns 0, or a negative error after a
+ * line in the log.
  */
 int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features)
 {

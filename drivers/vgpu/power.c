@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machine sleeps: the GPU loses its power, and with that all it knows and what VRAM
- * holds, unless that is preserved.
+ * Sleep of the machine: the GPU loses its power, and with it all its state and the content of VRAM,
+ * unless that content is preserved.
  *
- * The virtio bus leaves this to what is behind it, and the GPU is nothing but memory: its
- * platform device has a driver that does nothing else.
+ * The virtio bus leaves power management to the parent of the virtio device. The GPU consists of
+ * memory only, so its parent, a platform device, has a driver for power management alone.
  */
 #include <linux/device.h>
 #include <linux/platform_device.h>
@@ -13,7 +13,9 @@
 #include "vgpu.h"
 
 #ifdef CONFIG_PM_SLEEP
-/* The driver resets the device when it is through, the virtio core before it goes on. */
+/*
+ * The driver resets the device at the end of freeze, and the virtio core resets it before restore.
+ */
 static int power_goes(struct device *dev, u64 outlives)
 {
 	struct pagoda_vgpu *vgpu = dev_get_drvdata(dev);

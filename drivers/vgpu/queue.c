@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Virtqueues and the threads behind them.
+ * Virtqueues and their threads.
  *
- * A thread polls its ring while there is something in it and sleeps otherwise.
- * Whoever wants it to do something else sets a flag and wakes it: @kicked by the
- * doorbell, @reset_wanted by the control queue, kthread_stop() by the driver's
- * reset. @stop makes all of them heard between two packets, and in the middle of a job.
+ * A thread polls its ring while the ring has requests and sleeps otherwise. Other threads request
+ * something by setting a flag and waking the thread: the doorbell sets @kicked, the control queue
+ * @reset_wanted, the driver's reset calls kthread_stop(). With @stop the thread notices all of them
+ * between two packets, and in the middle of a job.
  */
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -13,7 +13,7 @@
 
 #include "vgpu.h"
 
-/* A swapped completion doesn't wait longer than this for the next one. */
+/* Longest time that a swapped completion waits for the next one. */
 #define PAGODA_SWAP_TIMEOUT	HZ
 
 static u32 pagoda_queue_buffer_size(u32 index)
@@ -34,11 +34,9 @@ static void pagoda_queue_name(struct pagoda_vgpu_queue *queue)
 			 queue->index - VIRTIO_PAGODA_QUEUE_EXEC0);
 }
 
-/**
- * pagoda_vgpu_queues_init() - Allocate what queues need, whether used or not
- * @vgpu: Device with its number of queues set
- *
- * Return: 0 or -ENOMEM; undone by pagoda_vgpu_queues_fini() either way.
+/*
+ * Allocates the memory of all queues, used or not; the number of queues is set. Returns 0 or
+ * -ENOMEM; pagoda_vgpu_queues_fini() is called in both cases.
  */
 int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 {
@@ -63,10 +61,7 @@ int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 	return 0;
 }
 
-/**
- * pagoda_vgpu_queues_fini() - Undo pagoda_vgpu_queues_init()
- * @vgpu: Device without threads
- */
+/* Undoes pagoda_vgpu_queues_init(); the device has no threads. */
 void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 {
 	u32 i;
@@ -78,27 +73,16 @@ void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/**
- * pagoda_vgpu_queue_stopping() - Should the thread leave what it is doing?
- * @queue: Its queue
- *
- * Context: the queue's thread.
- * Return: true when a reset waits for it.
- */
+/* Returns true if the thread must leave its current request, because a reset waits for it. */
 bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue)
 {
 	return READ_ONCE(queue->stop) || kthread_should_stop();
 }
 
-/**
- * pagoda_vgpu_queue_complete() - Give a chain back and tell the driver
- * @queue: Queue
- * @head: The chain's first descriptor
- * @written: Bytes written to it
- * @interrupt: false to keep quiet about it (failure injection)
- *
- * Context: the queue's thread; event queue: event_lock held. The driver's
- * callback runs in here, with interrupts off as a real interrupt would have it.
+/*
+ * Returns a chain to the driver, of which @written bytes were written. @interrupt is false to
+ * suppress the interrupt (failure injection). Runs in the queue's thread, for the event queue with
+ * event_lock held. Calls the driver's callback with interrupts off, as in a real interrupt.
  */
 void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 written,
 				bool interrupt)
@@ -120,7 +104,7 @@ static bool pagoda_queue_runs(const struct pagoda_vgpu_queue *queue)
 	       !READ_ONCE(queue->vgpu->broken) && !queue->halted;
 }
 
-/* Trouble is made by the thread that resets the device when it is asked to. */
+/* Trouble is carried out by the thread that also resets the device for the driver. */
 static bool pagoda_queue_has_trouble(const struct pagoda_vgpu_queue *queue)
 {
 	return queue->index == VIRTIO_PAGODA_QUEUE_CONTROL && READ_ONCE(queue->vgpu->trouble);
@@ -170,16 +154,19 @@ static int pagoda_queue_thread(void *data)
 
 	while (!kthread_should_stop()) {
 		pagoda_queue_sleep(queue);
-		/* With what kind of reset it is. */
+		/* Acquire: vgpu->resetting is read after @reset_wanted. */
 		if (smp_load_acquire(&queue->reset_wanted)) {
 			pagoda_vgpu_request_reset(queue);
-			/* What came meanwhile found the queue halted. */
+			/*
+			 * Requests that arrived meanwhile were left alone, because the queue was
+			 * halted.
+			 */
 			WRITE_ONCE(queue->kicked, true);
 		}
 		if (pagoda_queue_has_trouble(queue))
 			pagoda_vgpu_control_trouble(queue);
 		if (pagoda_queue_runs(queue) && READ_ONCE(queue->kicked)) {
-			/* Forgotten before the ring is read: no kick is lost. */
+			/* Cleared before the ring is read, so that no kick is lost. */
 			smp_store_mb(queue->kicked, false);
 			pagoda_queue_drain(queue);
 		}
@@ -187,7 +174,7 @@ static int pagoda_queue_thread(void *data)
 	return 0;
 }
 
-/* The doorbell: any context the driver chooses. */
+/* The doorbell: called in any context of the driver. */
 static bool pagoda_queue_notify(struct virtqueue *vq)
 {
 	struct pagoda_vgpu_queue *queue = vq->priv;
@@ -237,15 +224,10 @@ static int pagoda_queue_create(struct pagoda_vgpu_queue *queue, const struct vir
 	return 0;
 }
 
-/**
- * pagoda_vgpu_queues_find() - Create rings and threads for a driver
- * @vgpu: Device that was reset
- * @nvqs: Queues the driver wants
- * @vqs: Receives them
- * @info: What it wants of each; without a name it does without the queue
- *
- * Context: may sleep; not concurrently with other set-up of the device.
- * Return: 0 or a negative error, with nothing left behind.
+/*
+ * Creates rings and threads for the driver of a device that was reset; a queue without a name in
+ * @info isn't created. Returns 0, or a negative error with nothing left behind. May sleep; not
+ * called concurrently with other set-up of the device.
  */
 int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 			    struct virtqueue *vqs[], struct virtqueue_info info[])
@@ -269,10 +251,7 @@ int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 	return 0;
 }
 
-/**
- * pagoda_vgpu_queues_start() - Tell threads that the driver is ready
- * @vgpu: Device
- */
+/* Wakes the threads because the driver is ready. */
 void pagoda_vgpu_queues_start(struct pagoda_vgpu *vgpu)
 {
 	u32 i;
@@ -281,14 +260,10 @@ void pagoda_vgpu_queues_start(struct pagoda_vgpu *vgpu)
 		wake_up(&vgpu->queues[i].wake);
 }
 
-/**
- * pagoda_vgpu_queues_stop() - End all threads; no callback runs afterwards
- * @vgpu: Device
- *
- * The control queue goes first: it may be waiting for another one's reset,
- * which that one still carries out.
- *
- * Context: may sleep; not from a queue's callback.
+/*
+ * Ends all threads; no callback runs afterwards. The control queue ends first: it may be waiting
+ * for the reset of another queue, which that queue's thread still carries out. May sleep; not
+ * called from a queue's callback.
  */
 void pagoda_vgpu_queues_stop(struct pagoda_vgpu *vgpu)
 {
@@ -306,12 +281,7 @@ void pagoda_vgpu_queues_stop(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/**
- * pagoda_vgpu_queues_delete() - Stop threads and free rings
- * @vgpu: Device
- *
- * Context: may sleep; not from a queue's callback.
- */
+/* Stops the threads and frees the rings. May sleep; not called from a queue's callback. */
 void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 {
 	u32 i;
@@ -324,13 +294,7 @@ void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/**
- * pagoda_vgpu_queues_trouble() - Have the device do something that the driver didn't ask for
- * @vgpu: Device
- * @trouble: What; forgotten if no driver works with the device
- *
- * Context: any that may sleep.
- */
+/* Requests trouble, which is ignored if no driver works with the device. May sleep. */
 void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble)
 {
 	WRITE_ONCE(vgpu->trouble, trouble);

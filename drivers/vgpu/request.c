@@ -2,8 +2,8 @@
 /*
  * Requests of the paging and execution queues, from the ring and back to it.
  *
- * All of this runs in the queue's own thread, so that the ring, the list of held
- * requests and the position of the queue need no lock.
+ * All of this runs in the queue's own thread, so that the ring, the list of held requests and the
+ * position of the queue need no lock.
  */
 #include <linux/ktime.h>
 #include <linux/wait.h>
@@ -25,12 +25,7 @@ static void pagoda_request_push(struct pagoda_vgpu_queue *queue,
 				   !mischief || !mischief->lost_interrupt);
 }
 
-/**
- * pagoda_vgpu_request_flush() - Give back the completion that waits for the next
- * @queue: Queue
- *
- * Context: the queue's thread.
- */
+/* Returns the swapped completion, which waited for the next one. Runs in the queue's thread. */
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped)
@@ -39,7 +34,7 @@ void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 	pagoda_request_push(queue, &queue->swapped, NULL);
 }
 
-/* Keeps a request until the queue is reset. A ring's worth always fits. */
+/* Keeps a request until the queue is reset. There is room for a ring's worth of requests. */
 static void pagoda_request_hold(struct pagoda_vgpu_queue *queue,
 				const struct pagoda_vgpu_held *held)
 {
@@ -70,7 +65,7 @@ static void pagoda_request_corrupt(struct virtio_pagoda_completion *completion,
 	}
 }
 
-/* Gives a finished request back, or does with it what a test asked for. */
+/* Returns a finished request to the driver, or applies the misbehaviour of a rule. */
 static void pagoda_request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held,
 				    const struct pagoda_vgpu_mischief *mischief)
 {
@@ -90,12 +85,12 @@ static void pagoda_request_complete(struct pagoda_vgpu_queue *queue, struct pago
 
 static void pagoda_request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
 {
-	/* A timeout is what is wanted; a reset ends it early. */
+	/* Delays by sleeping until the timeout; a reset ends the delay early. */
 	(void)wait_event_hrtimeout(queue->wake, pagoda_vgpu_queue_stopping(queue),
 				   ns_to_ktime((u64)us * NSEC_PER_USEC));
 }
 
-/* A head the device accepts; returns a fault reason and the value refused. */
+/* Checks the head of a request. Returns a fault reason, and the refused value in @value. */
 static u32 pagoda_request_check(const struct pagoda_vgpu_queue *queue,
 				const struct virtio_pagoda_request *request, u64 readable,
 				u64 *value)
@@ -175,7 +170,7 @@ static void pagoda_request_fault(struct pagoda_vgpu_queue *queue,
 	atomic64_inc(&queue->faults);
 }
 
-/* The engine stopped before the end: wait for the reset that gives it back. */
+/* The engine stopped before the end: waits for the reset that returns the request. */
 static void pagoda_request_interrupted(struct pagoda_vgpu_queue *queue,
 				       struct pagoda_vgpu_held *held)
 {
@@ -184,7 +179,7 @@ static void pagoda_request_interrupted(struct pagoda_vgpu_queue *queue,
 	pagoda_request_hold(queue, held);
 }
 
-/* Takes a request, or finds that the ring is not to be trusted. */
+/* Takes a request from the ring. Returns false if there is none or the ring is invalid. */
 static bool pagoda_request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chain *chain)
 {
 	struct virtio_pagoda_request *request = queue->buffer;
@@ -203,7 +198,7 @@ static bool pagoda_request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vg
 	return true;
 }
 
-/* Executes what was taken, and counts it. */
+/* Executes a request and counts it. */
 static enum pagoda_engine_outcome
 pagoda_request_measure(struct pagoda_vgpu_queue *queue, u64 readable,
 		       struct pagoda_engine_run *run, const struct pagoda_vgpu_mischief *mischief)
@@ -221,12 +216,7 @@ pagoda_request_measure(struct pagoda_vgpu_queue *queue, u64 readable,
 	return outcome;
 }
 
-/**
- * pagoda_vgpu_request_execute() - Take the next request and execute it
- * @queue: Paging or execution queue with something available
- *
- * Context: the queue's thread.
- */
+/* Takes the next request and executes it. Runs in the queue's thread, with a request available. */
 void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_request *request = queue->buffer;
@@ -243,7 +233,7 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 			       queue->index, le64_to_cpu(request->seqno));
 	outcome = pagoda_request_measure(queue, held.chain.readable, &run, &mischief);
 
-	/* A request that was refused as a whole says nothing of the one expected. */
+	/* A request that was refused as a whole has no offset in the expected request. */
 	if (run.buffer && run.fault.reason != VIRTIO_PAGODA_FAULT_BAD_BUFFER)
 		queue->offset = run.offset;
 	held.completion.seqno = request->seqno;
@@ -264,7 +254,7 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 	pagoda_request_complete(queue, &held, &mischief);
 }
 
-/* Gives back what was taken from the ring and what still lies in it. */
+/* Returns the requests taken from the ring and those still in the ring. */
 static void pagoda_request_return_all(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_request *request = queue->buffer;
@@ -285,9 +275,9 @@ static void pagoda_request_return_all(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Leaves how far the queue came, which is the answer. Paging work goes on there (C186)
- * unless the adapter is reset; an engine's, and then everybody's, counts as done, so that
- * what follows has a new number (C187, C193).
+ * Stores the queue's progress, which is the answer to the reset. Paging work continues from there
+ * (C186). All requests of an engine, or of any queue if the adapter is reset, count as executed
+ * instead, so that the following requests have new numbers (C187, C193).
  */
 static void pagoda_request_count(struct pagoda_vgpu_queue *queue)
 {
@@ -302,18 +292,17 @@ static void pagoda_request_count(struct pagoda_vgpu_queue *queue)
 
 static bool request_reset_is_over(struct pagoda_vgpu *vgpu, u32 before)
 {
-	/* A thread that goes on sees the engine as it is now: pagoda_control_reset_adapter(). */
+	/*
+	 * Pairs with pagoda_control_reset_adapter(): a thread that continues sees the engine after
+	 * its reset.
+	 */
 	return smp_load_acquire(&vgpu->adapter_resets) != before;
 }
 
-/**
- * pagoda_vgpu_request_reset() - Carry out RESET_QUEUE, or a queue's part of RESET_ADAPTER
- * @queue: Queue whose @reset_wanted is set
- *
- * Leaves in @reset_seqno and @reset_offset how far the queue came. When the adapter is
- * reset, waits for that.
- *
- * Context: the queue's thread, between two requests.
+/*
+ * Carries out RESET_QUEUE, or a queue's part of RESET_ADAPTER, and stores the queue's progress in
+ * @reset_seqno and @reset_offset. For RESET_ADAPTER waits until the adapter is reset. Runs in the
+ * queue's thread, between two requests.
  */
 void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 {
@@ -321,7 +310,7 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	bool waits = READ_ONCE(vgpu->resetting);
 	u32 before = READ_ONCE(vgpu->adapter_resets);
 
-	/* Before requests that were executed are given back as aborted. */
+	/* Before executed requests are returned as aborted. */
 	pagoda_engine_write_back(&queue->vgpu->engine,
 				 queue->index == VIRTIO_PAGODA_QUEUE_PAGING ? 0 :
 				 1 + queue->index - VIRTIO_PAGODA_QUEUE_EXEC0);
@@ -333,24 +322,19 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	WRITE_ONCE(queue->reset_wanted, false);
 	complete(&queue->reset_done);
 	/*
-	 * The control queue's thread, which is stopped first, ends it. It may have begun the next
-	 * reset before this thread gets to look, and wait for this queue's part of that.
+	 * The control queue's thread, which is stopped before this thread, ends the reset. That
+	 * thread may have begun the next reset, and wait for this queue's part of it, before this
+	 * thread runs again.
 	 */
 	if (waits)
 		wait_event_idle(queue->wake, request_reset_is_over(vgpu, before));
 }
 
-/* Looks taken as fast as possible, then with pauses that grow up to a limit. */
+/* The first checks of a value follow each other at once, later ones after growing pauses. */
 #define PAGODA_IDLE_LOOKS	64
 #define PAGODA_IDLE_MAX_US	200
 
-/**
- * pagoda_vgpu_request_idle() - A command waits for a value
- * @context: The device
- * @run: Request it is of
- *
- * Context: the queue's thread.
- */
+/* Pauses a command that waits for a value. Runs in the queue's thread. */
 void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run)
 {
 	struct pagoda_vgpu *vgpu = context;

@@ -2,10 +2,10 @@
 /*
  * The device's side of a split virtqueue.
  *
- * The ring is memory the driver may write at any time: an index is read once,
- * bounded, and only then used; a chain is as long as the ring at most, so that
- * a loop ends; what a descriptor points at is looked up like any other bus
- * address. Error returns mean that the ring can't be trusted any further.
+ * The ring is memory that the driver may write at any time: an index is read once, bounded, and
+ * only then used; a chain is as long as the ring at most, so that a loop ends; the address in a
+ * descriptor is translated like any other bus address. After an error return the ring must not be
+ * used any further.
  */
 #include <linux/errno.h>
 
@@ -21,11 +21,7 @@ static void pagoda_ring_store16(__virtio16 *to, u16 value)
 	WRITE_ONCE(*to, __cpu_to_virtio16(true, value));
 }
 
-/**
- * pagoda_vgpu_ring_init() - Start on a ring that was just created
- * @ring: Ring to initialize
- * @vq: The driver's side of it
- */
+/* Initializes the device's side of a newly created ring. */
 void pagoda_vgpu_ring_init(struct pagoda_vgpu_ring *ring, struct virtqueue *vq)
 {
 	memset(ring, 0, sizeof(*ring));
@@ -34,7 +30,7 @@ void pagoda_vgpu_ring_init(struct pagoda_vgpu_ring *ring, struct virtqueue *vq)
 	ring->indirect = __virtio_test_bit(vq->vdev, VIRTIO_RING_F_INDIRECT_DESC);
 }
 
-/* A descriptor, read once and turned into native order. */
+/* A descriptor, read once and converted to native order. */
 struct pagoda_ring_desc {
 	u64 address;
 	u32 length;
@@ -64,7 +60,7 @@ static void *pagoda_ring_memory(u64 address, u32 want, u32 *got)
 	return here;
 }
 
-/* Bytes from the driver: looked at as far as they fit, counted all the same. */
+/* Copies bytes of the driver as far as they fit; counts them in any case. */
 static int pagoda_chain_read(struct pagoda_vgpu_chain *chain,
 			     const struct pagoda_ring_desc *desc, void *buffer, u32 size)
 {
@@ -85,7 +81,7 @@ static int pagoda_chain_read(struct pagoda_vgpu_chain *chain,
 	return 0;
 }
 
-/* Room for the answer; what is beyond a few pieces is not needed by any. */
+/* Collects the memory for the answer; no answer needs more than a few pieces. */
 static int pagoda_chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc)
 {
 	u64 address = desc->address;
@@ -106,7 +102,7 @@ static int pagoda_chain_room(struct pagoda_vgpu_chain *chain, const struct pagod
 	return 0;
 }
 
-/* Finds the table of an indirect descriptor, whole and in one piece. */
+/* Returns the table of an indirect descriptor, which must be contiguous, or NULL. */
 static const struct vring_desc *
 pagoda_chain_indirect(const struct pagoda_vgpu_ring *ring, const struct pagoda_ring_desc *desc,
 		      u32 *size)
@@ -161,15 +157,10 @@ static int pagoda_chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_
 	return -ELOOP;
 }
 
-/**
- * pagoda_vgpu_ring_pop() - Take the next chain the driver made available
- * @ring: Ring
- * @chain: Receives its shape
- * @buffer: Receives the bytes the driver sent
- * @size: Room in @buffer; what doesn't fit is counted and not copied
- *
- * Return: 1, 0 when there is none, or a negative error when the ring or the
- * chain makes no sense.
+/*
+ * Takes the next chain that the driver made available and copies the driver's bytes to @buffer;
+ * bytes that don't fit are counted only. Returns 1, 0 when there is no chain, or a negative error
+ * when the ring or the chain is invalid.
  */
 int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 			 void *buffer, u32 size)
@@ -182,7 +173,7 @@ int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain
 		return 0;
 	if (pending > ring->vring.num)
 		return -EINVAL;
-	virt_rmb();	/* the entry is read after the index that announced it */
+	virt_rmb();	/* read the entry after the index that announced it */
 	memset(chain, 0, sizeof(*chain));
 	chain->head = pagoda_ring_load16(&ring->vring.avail->ring[ring->next_avail %
 								  ring->vring.num]);
@@ -191,35 +182,23 @@ int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain
 	return err ? err : 1;
 }
 
-/**
- * pagoda_vgpu_ring_push() - Give a chain back
- * @ring: Ring
- * @head: The chain's first descriptor
- * @written: Bytes written to it
- */
+/* Returns a chain to the driver, of which @written bytes were written. */
 void pagoda_vgpu_ring_push(struct pagoda_vgpu_ring *ring, u16 head, u32 written)
 {
 	struct vring_used_elem *entry = &ring->vring.used->ring[ring->next_used % ring->vring.num];
 
 	WRITE_ONCE(entry->id, __cpu_to_virtio32(true, head));
 	WRITE_ONCE(entry->len, __cpu_to_virtio32(true, written));
-	virt_wmb();	/* the entry and the answer are seen before the index */
+	virt_wmb();	/* publish the entry and the answer before the index */
 	pagoda_ring_store16(&ring->vring.used->idx, ++ring->next_used);
 }
 
-/**
- * pagoda_vgpu_ring_interrupts() - Does the driver want to hear of what was pushed?
- * @ring: Ring
- *
- * Asking is telling: the same chains are not reported twice.
- *
- * Return: true when it asked for an interrupt.
- */
+/* Returns true if the driver asked for an interrupt for the chains pushed since the last call. */
 bool pagoda_vgpu_ring_interrupts(struct pagoda_vgpu_ring *ring)
 {
 	u16 before = ring->signalled;
 
-	virt_mb();	/* the used index is out before the driver's wish is read */
+	virt_mb();	/* publish the used index before the driver's flag is read */
 	ring->signalled = ring->next_used;
 	if (ring->event_idx)
 		return vring_need_event(pagoda_ring_load16(&vring_used_event(&ring->vring)),
@@ -227,12 +206,9 @@ bool pagoda_vgpu_ring_interrupts(struct pagoda_vgpu_ring *ring)
 	return !(pagoda_ring_load16(&ring->vring.avail->flags) & VRING_AVAIL_F_NO_INTERRUPT);
 }
 
-/**
- * pagoda_vgpu_ring_mute() - Ask for no doorbells, the ring is being polled
- * @ring: Ring
- *
- * With event indices there is nothing to do: the event stays where it is and
- * is passed once.
+/*
+ * Asks for no doorbells while the ring is polled. With event indices nothing has to be done: the
+ * event index stays where it is and is passed once.
  */
 void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)
 {
@@ -240,11 +216,9 @@ void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)
 		pagoda_ring_store16(&ring->vring.used->flags, VRING_USED_F_NO_NOTIFY);
 }
 
-/**
- * pagoda_vgpu_ring_listen() - Ask for a doorbell, the thread is about to sleep
- * @ring: Ring
- *
- * Return: true when something became available meanwhile and nobody will ring.
+/*
+ * Asks for a doorbell before the thread sleeps. Returns true if a chain became available meanwhile,
+ * for which the driver rings no doorbell.
  */
 bool pagoda_vgpu_ring_listen(struct pagoda_vgpu_ring *ring)
 {
@@ -252,19 +226,11 @@ bool pagoda_vgpu_ring_listen(struct pagoda_vgpu_ring *ring)
 		pagoda_ring_store16(&vring_avail_event(&ring->vring), ring->next_avail);
 	else
 		pagoda_ring_store16(&ring->vring.used->flags, 0);
-	virt_mb();	/* the wish is out before the index is read once more */
+	virt_mb();	/* publish the request for a doorbell before the index is read again */
 	return pagoda_ring_load16(&ring->vring.avail->idx) != ring->next_avail;
 }
 
-/**
- * pagoda_vgpu_chain_write() - Write to a chain's answer
- * @chain: Chain
- * @offset: Where in the answer
- * @data: What
- * @size: Bytes
- *
- * Return: bytes that found room.
- */
+/* Writes @data to a chain's answer at @offset. Returns the bytes for which there was room. */
 u32 pagoda_vgpu_chain_write(const struct pagoda_vgpu_chain *chain, u32 offset,
 			    const void *data, u32 size)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the engine keeps of translations, and the windows of swizzling ranges: memory
- * that is there as long as the device is, whatever the driver negotiates.
+ * Memory of the engine's translation state, and the windows of swizzling ranges. The memory exists
+ * as long as the device, regardless of the negotiated features.
  */
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
@@ -45,12 +45,9 @@ static int pagoda_tables_ranges(struct pagoda_vgpu *vgpu)
 	return 0;
 }
 
-/**
- * pagoda_vgpu_tables_init() - Allocate what the parameters call for
- * @vgpu: Device; its engine receives it
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM; undone by pagoda_vgpu_tables_fini() either way.
+/*
+ * Allocates the tables that the parameters require. Returns 0 or -ENOMEM; pagoda_vgpu_tables_fini()
+ * is called in both cases. May sleep.
  */
 int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 {
@@ -67,10 +64,7 @@ int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 	return engine->mmu ? 0 : -ENOMEM;
 }
 
-/**
- * pagoda_vgpu_tables_fini() - Undo pagoda_vgpu_tables_init()
- * @vgpu: Device that executes nothing
- */
+/* Undoes pagoda_vgpu_tables_init() for a device that executes nothing. */
 void pagoda_vgpu_tables_fini(struct pagoda_vgpu *vgpu)
 {
 	struct pagoda_engine *engine = &vgpu->engine;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The software GPU: a virtio device implemented in the kernel it serves.
+ * The software GPU: a virtio device implemented in the kernel that uses it.
  *
- * The driver's side of every ring is the virtio core's. The device's side is
- * ours: one thread a queue reads what the driver made available, executes it and
- * calls the ring's interrupt handler. Whatever lies in a ring or behind a
- * descriptor is treated as if a stranger had written it.
+ * The driver's side of every ring belongs to the virtio core, the device's side to this module: one
+ * thread per queue reads the requests that the driver made available, executes them and calls the
+ * ring's interrupt handler. All content of a ring, and all memory that a descriptor points to, is
+ * untrusted.
  */
 #ifndef PAGODA_VGPU_H
 #define PAGODA_VGPU_H
@@ -37,7 +37,7 @@ struct task_struct;
 /**
  * struct pagoda_vgpu_params - Module parameters, checked
  * @vram_size: Bytes of VRAM
- * @visible_size: Bytes from its start that the CPU may reach
+ * @visible_size: Bytes from the start of VRAM that the CPU may reach
  * @aperture_pages: Pages of the aperture
  * @engines: Execution queues
  * @invalid: Sorted, disjoint ranges of VRAM that must not be used
@@ -46,12 +46,12 @@ struct task_struct;
  * @va_bits: Width of virtual addresses
  * @dual_pte: Level-1 entries hold two tables
  * @cache_invalid: TLBs keep invalid entries
- * @mmu_pages: Pages of the device MMU, 0 = it has none
+ * @mmu_pages: Pages of the device MMU, 0 = there is no device MMU
  * @ranges: Swizzling ranges
- * @range_bytes: Bytes of each one's window, 0 without ranges
- * @reset_vram: What VRAM holds after RESET_ADAPTER
- * @preserved: VIRTIO_PAGODA_PRESERVED_ flags
- * @preserved_bytes: Bytes of VRAM that outlive hibernation if a part does
+ * @range_bytes: Bytes of the window of each swizzling range, 0 without ranges
+ * @reset_vram: Content of VRAM after RESET_ADAPTER
+ * @preserved: VIRTIO_PAGODA_PRESERVED_* flags
+ * @preserved_bytes: Bytes of VRAM preserved in hibernation if a part is
  */
 struct pagoda_vgpu_params {
 	u64 vram_size;
@@ -73,13 +73,13 @@ struct pagoda_vgpu_params {
 };
 
 /**
- * struct pagoda_vgpu_vram - Memory that plays VRAM, or the ranges' windows
- * @pages: Its pages, in order
- * @nr_pages: How many
- * @vaddr: All of them mapped in a row
+ * struct pagoda_vgpu_vram - Memory that serves as VRAM, or as the windows of swizzling ranges
+ * @pages: Pages of the memory, in order
+ * @nr_pages: Number of @pages
+ * @vaddr: Contiguous mapping of all pages
  * @extents: The CPU window, ready for GET_EXTENTS
  * @nr_extents: Entries of @extents
- * @touched: The driver may have written to it since it was zeroed
+ * @touched: The driver may have written to the memory since it was zeroed
  */
 struct pagoda_vgpu_vram {
 	struct page **pages;
@@ -92,10 +92,10 @@ struct pagoda_vgpu_vram {
 
 /**
  * struct pagoda_vgpu_ring - The device's side of a split ring
- * @vring: Where its three parts are; read and written as shared memory
+ * @vring: Addresses of the three parts of the ring, read and written as shared memory
  * @next_avail: Available entries taken so far
  * @next_used: Used entries published so far
- * @signalled: @next_used when the driver was last given a chance of an interrupt
+ * @signalled: @next_used when an interrupt was last considered
  * @event_idx: VIRTIO_RING_F_EVENT_IDX was negotiated
  * @indirect: VIRTIO_RING_F_INDIRECT_DESC was negotiated
  *
@@ -114,10 +114,10 @@ struct pagoda_vgpu_ring {
 
 /**
  * struct pagoda_vgpu_chain - A descriptor chain that was taken from a ring
- * @head: Its first descriptor; names the chain in the used ring
+ * @head: First descriptor, which identifies the chain in the used ring
  * @nr_writable: Entries of @writable
  * @readable: Bytes the driver sent, copied or not
- * @writable_bytes: Bytes behind all entries of @writable
+ * @writable_bytes: Bytes of all entries of @writable
  * @writable: Memory for the answer
  */
 struct pagoda_vgpu_chain {
@@ -142,17 +142,17 @@ enum pagoda_vgpu_corrupt {
 };
 
 /**
- * struct pagoda_vgpu_mischief - What to do wrong with one request
- * @delay_us: Wait before it is executed
+ * struct pagoda_vgpu_mischief - Misbehaviour for one request
+ * @delay_us: Delay before the execution
  * @fail_at: Packet or command that fails
- * @fail_middle: After half of its effect
+ * @fail_middle: The packet or command fails after half of its effect
  * @hang_at: Packet or command that is never reached
- * @drop: Execute, never complete
- * @lost_interrupt: Complete, never tell
- * @reorder: Complete after the next one
- * @fail_reset: It is a reset, and is refused
- * @corrupt: Falsify this field of the completion
- * @value: What it then says
+ * @drop: Execute the request, but never complete it
+ * @lost_interrupt: Complete the request without an interrupt
+ * @reorder: Complete the request after the next one
+ * @fail_reset: Refuse the reset
+ * @corrupt: Field of the completion that is falsified
+ * @value: False value of @corrupt
  */
 struct pagoda_vgpu_mischief {
 	u32 delay_us;
@@ -168,9 +168,9 @@ struct pagoda_vgpu_mischief {
 };
 
 /**
- * struct pagoda_vgpu_held - A request that the driver was not given back
- * @chain: Its descriptors
- * @completion: What it will be told
+ * struct pagoda_vgpu_held - A request that wasn't returned to the driver yet
+ * @chain: Descriptors of the request
+ * @completion: Completion for the driver
  */
 struct pagoda_vgpu_held {
 	struct pagoda_vgpu_chain chain;
@@ -178,15 +178,14 @@ struct pagoda_vgpu_held {
 };
 
 /**
- * struct pagoda_vgpu_notices - What the device was told
- * @lock: Protects all below
+ * struct pagoda_vgpu_notices - Notices received by the device
+ * @lock: Protects all members below
  * @counts: Notices by opcode
- * @total: Notices since the device was made
- * @last: Beginnings of the packets of the last of them, notice n at
- *	n % %PAGODA_VGPU_NOTICES
+ * @total: Notices since the device was created
+ * @last: Beginnings of the packets of the last notices, notice n at n % %PAGODA_VGPU_NOTICES
  */
 struct pagoda_vgpu_notices {
-	spinlock_t lock;	/* all below */
+	spinlock_t lock;	/* all members below */
 	u64 counts[VIRTIO_PAGODA_OP_COUNT];
 	u64 total;
 	u64 last[PAGODA_VGPU_NOTICES][PAGODA_VGPU_NOTICE_SIZE / sizeof(u64)];
@@ -195,9 +194,9 @@ struct pagoda_vgpu_notices {
 struct pagoda_vgpu;
 
 /**
- * struct pagoda_vgpu_queue - A virtqueue and the thread behind it
+ * struct pagoda_vgpu_queue - A virtqueue and its thread
  *
- * Owned by the thread unless a member says otherwise.
+ * Members are used by the thread only, unless a member's description says otherwise.
  */
 struct pagoda_vgpu_queue {
 	/** @vgpu: Device. */
@@ -208,38 +207,40 @@ struct pagoda_vgpu_queue {
 	char name[16];
 	/** @vq: The driver's side; constant while the thread runs. */
 	struct virtqueue *vq;
-	/** @ring: The device's side. Event queue: under event_lock. */
+	/** @ring: The device's side. Event queue: protected by event_lock. */
 	struct pagoda_vgpu_ring ring;
 	/** @task: The thread; the event queue has none. */
 	struct task_struct *task;
-	/** @wake: Where the thread sleeps. */
+	/** @wake: Wait queue of the thread. */
 	wait_queue_head_t wake;
-	/** @kicked: The doorbell was rung. Set by anybody, cleared by the thread. */
+	/** @kicked: The doorbell was rung. Set by any thread, cleared by @task. */
 	bool kicked;
 	/**
-	 * @stop: Execution should end at the next packet, or at once in a job. Set by who
-	 * asks for it.
+	 * @stop: Execution should end at the next packet, or at once in a job. Set by the thread
+	 * that requests the end.
 	 */
 	bool stop;
 	/** @reset_wanted: The control queue asked for a reset and waits. */
 	bool reset_wanted;
-	/** @reset_done: Tells it that the answer is there. */
+	/** @reset_done: Completed when the answer to @reset_wanted is ready. */
 	struct completion reset_done;
-	/** @reset_seqno: The answer: last request that was executed whole. */
+	/** @reset_seqno: Answer to a reset: last request that was executed completely. */
 	u64 reset_seqno;
-	/** @reset_offset: The answer: how far the one behind it came. */
+	/**
+	 * @reset_offset: Answer to a reset: byte offset reached in the request after @reset_seqno.
+	 */
 	u32 reset_offset;
 	/** @buffer: Private copy of the request being executed. */
 	void *buffer;
-	/** @spans: Room for the engine, PAGODA_VGPU_MAX_RUNS pointers. */
+	/** @spans: Scratch memory of the engine, PAGODA_VGPU_MAX_RUNS pointers. */
 	u8 **spans;
-	/** @executed: Last request that was executed whole, or counts as if it was. */
+	/** @executed: Last request that was executed completely, or counts as executed. */
 	u64 executed;
-	/** @offset: How far the one after @executed came. */
+	/** @offset: Byte offset reached in the request that follows @executed. */
 	u32 offset;
-	/** @given: @executed, if all requests taken from the ring had been. */
+	/** @given: Value of @executed if all requests taken from the ring had been executed. */
 	u64 given;
-	/** @halted: Faulted; waits for a reset. */
+	/** @halted: A request faulted; waits for a reset. */
 	bool halted;
 	/** @held: Requests dropped or interrupted, in order. */
 	struct pagoda_vgpu_held *held;
@@ -250,19 +251,19 @@ struct pagoda_vgpu_queue {
 	/** @has_swapped: @swapped is valid. */
 	bool has_swapped;
 
-	/** @doorbells: Times the driver rang. */
+	/** @doorbells: Doorbells rung by the driver. */
 	atomic64_t doorbells;
-	/** @interrupts: Times the driver was told. */
+	/** @interrupts: Interrupts raised. */
 	atomic64_t interrupts;
 	/** @requests: Requests taken from the ring. */
 	atomic64_t requests;
-	/** @jobs: Those of them that were executions of commands. */
+	/** @jobs: Requests of @requests that executed commands. */
 	atomic64_t jobs;
-	/** @packets: Packets and commands executed whole. */
+	/** @packets: Packets and commands executed completely. */
 	atomic64_t packets;
 	/** @bytes: Bytes copied and filled; by commands, read or written. */
 	atomic64_t bytes;
-	/** @busy_ns: Time it was executing. */
+	/** @busy_ns: Time spent executing. */
 	atomic64_t busy_ns;
 	/** @faults: Requests that faulted. */
 	atomic64_t faults;
@@ -271,10 +272,10 @@ struct pagoda_vgpu_queue {
 };
 
 /**
- * enum pagoda_vgpu_trouble - What a device may do that its driver didn't ask for
- * @PAGODA_VGPU_WORKS: nothing
- * @PAGODA_VGPU_RESETS: a RESET_ADAPTER, of which it tells
- * @PAGODA_VGPU_BREAKS: it needs a reset by the driver, and says so
+ * enum pagoda_vgpu_trouble - Actions of the device that its driver didn't ask for
+ * @PAGODA_VGPU_WORKS: none
+ * @PAGODA_VGPU_RESETS: a RESET_ADAPTER, with an event for the driver
+ * @PAGODA_VGPU_BREAKS: the device needs a reset by the driver, and reports so in its status
  */
 enum pagoda_vgpu_trouble {
 	PAGODA_VGPU_WORKS,
@@ -286,9 +287,9 @@ enum pagoda_vgpu_trouble {
 struct pagoda_vgpu {
 	/** @vdev: The virtio device; its release completes @released. */
 	struct virtio_device vdev;
-	/** @pdev: Its parent. */
+	/** @pdev: Parent of @vdev. */
 	struct platform_device *pdev;
-	/** @released: Nobody refers to @vdev any more. */
+	/** @released: The last reference to @vdev was dropped. */
 	struct completion released;
 	/** @params: Constant. */
 	const struct pagoda_vgpu_params *params;
@@ -298,46 +299,51 @@ struct pagoda_vgpu {
 	u64 features;
 	/** @vram: Video memory. */
 	struct pagoda_vgpu_vram vram;
-	/** @windows: Of the swizzling ranges, one after another. */
+	/** @windows: Windows of the swizzling ranges, one after another. */
 	struct pagoda_vgpu_vram windows;
-	/** @notices: What the engine was told. */
+	/** @notices: Notices received by the engine. */
 	struct pagoda_vgpu_notices notices;
 	/** @invalid_extents: Copy of the parameter, ready for GET_EXTENTS. */
 	struct virtio_pagoda_extent invalid_extents[PAGODA_VGPU_MAX_INVALID];
-	/** @engine: What executes; features change while no thread runs. */
+	/**
+	 * @engine: Executes packets and commands; its features change only while no thread runs.
+	 */
 	struct pagoda_engine engine;
 	/** @status: Device status, without NEEDS_RESET. Written by the driver. */
 	u8 status;
-	/** @broken: A ring made no sense: NEEDS_RESET. Written by any thread. */
+	/** @broken: A ring was invalid: NEEDS_RESET. Written by any thread. */
 	bool broken;
-	/** @outlives: Bytes of VRAM that a reset doesn't cost: the power goes or comes. */
+	/**
+	 * @outlives: Bytes of VRAM that keep their content in a reset, while the power goes or
+	 * comes.
+	 */
 	u64 outlives;
 	/**
-	 * @resetting: Queues that were reset wait until the adapter is. Written by the
+	 * @resetting: Queues that were reset wait until the adapter is reset. Written by the
 	 * control queue's thread.
 	 */
 	bool resetting;
-	/** @adapter_resets: Times that @resetting ended; written as @resetting is. */
+	/** @adapter_resets: Times that @resetting ended. Written by the control queue's thread. */
 	u32 adapter_resets;
 	/** @queues: Indexed by virtqueue number. */
 	struct pagoda_vgpu_queue queues[PAGODA_VGPU_MAX_QUEUES];
-	/** @nr_queues: How many there are. */
+	/** @nr_queues: Number of @queues. */
 	u32 nr_queues;
 	/** @event_lock: Protects the event queue's ring, @events_lost. */
 	struct mutex event_lock;
-	/** @events_lost: Events dropped since the last one that got through. */
+	/** @events_lost: Events dropped since the last one that was sent. */
 	u32 events_lost;
-	/** @events_sent: Events that got through. */
+	/** @events_sent: Events sent. */
 	atomic64_t events_sent;
-	/** @events_dropped: Events dropped, ever. */
+	/** @events_dropped: Events dropped since the device was created. */
 	atomic64_t events_dropped;
 	/** @inject_lock: Protects @injections and their counters. */
 	spinlock_t inject_lock;
 	/** @injections: Rules of misbehaviour, oldest first. */
 	struct list_head injections;
-	/** @trouble: What a test wants; taken by the control queue's thread. */
+	/** @trouble: Action requested by a test; taken by the control queue's thread. */
 	enum pagoda_vgpu_trouble trouble;
-	/** @debugfs: Folder. */
+	/** @debugfs: Directory. */
 	struct dentry *debugfs;
 };
 
@@ -366,7 +372,7 @@ void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file);
 
 /* power.c */
 
-/* Of the platform device and of the driver that tells of its power. */
+/* Name of the platform device and of the driver that handles its power. */
 #define PAGODA_VGPU_NAME	"pagoda-vgpu"
 
 extern struct platform_driver pagoda_vgpu_power;

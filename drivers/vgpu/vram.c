@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory the GPU works on: VRAM of its own, and the system's.
+ * Memory that the GPU works on: its own VRAM, and system memory.
  *
- * VRAM is ordinary pages taken in the largest blocks there are, 4 MiB at most,
- * so that no boot parameter is needed; the engine sees them in a row, the
- * driver as the list of extents of the CPU window.
+ * VRAM consists of ordinary pages, allocated in the largest blocks available, 4 MiB at most, so
+ * that no boot parameter is needed. The engine uses a contiguous mapping of the pages, the driver
+ * the list of extents of the CPU window.
  */
 #include <linux/gfp.h>
 #include <linux/memremap.h>
@@ -18,7 +18,7 @@ static_assert(PAGE_SIZE == VIRTIO_PAGODA_PAGE_SIZE, "VRAM is given out page by p
 
 #define PAGODA_VRAM_MAX_ORDER	min(MAX_PAGE_ORDER, 22 - PAGE_SHIFT)
 
-/* Adds a block to @vram and returns its order, or -ENOMEM. */
+/* Adds a block to @vram. Returns the block's order, or -ENOMEM. */
 static int pagoda_vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted, int order)
 {
 	while ((1ul << order) > wanted - vram->nr_pages)
@@ -39,7 +39,10 @@ static int pagoda_vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted,
 	return -ENOMEM;
 }
 
-/* Visible pages that follow each other in physical memory are one extent. */
+/*
+ * Fills the list of extents, unless @extents is NULL, and returns its length. Visible pages that
+ * are contiguous in physical memory form one extent.
+ */
 static u32 pagoda_vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
 			       struct virtio_pagoda_extent *extents)
 {
@@ -64,14 +67,9 @@ static u32 pagoda_vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
 	return nr_extents;
 }
 
-/**
- * pagoda_vgpu_vram_init() - Allocate VRAM, zeroed
- * @vram: Receives it
- * @size: Bytes, multiple of the page size
- * @visible_size: Bytes from its start that extents describe
- *
- * Context: may sleep for as long as zeroing takes.
- * Return: 0 or -ENOMEM.
+/*
+ * Allocates zeroed VRAM of @size bytes, a multiple of the page size; the extents describe the first
+ * @visible_size bytes. Returns 0 or -ENOMEM. Sleeps for as long as zeroing takes.
  */
 int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_size)
 {
@@ -102,10 +100,7 @@ err_fini:
 	return -ENOMEM;
 }
 
-/**
- * pagoda_vgpu_vram_fini() - Give VRAM back
- * @vram: Allocated whole or in part
- */
+/* Frees VRAM that was allocated completely or in part. */
 void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 {
 	unsigned long i;
@@ -119,12 +114,9 @@ void pagoda_vgpu_vram_fini(struct pagoda_vgpu_vram *vram)
 	memset(vram, 0, sizeof(*vram));
 }
 
-/**
- * pagoda_vgpu_vram_zero() - Zero VRAM, unless nobody can have written to it
- * @vram: VRAM that nothing uses
- * @from: Byte to begin with, multiple of the page size: what is before stays
- *
- * Context: may sleep.
+/*
+ * Zeroes unused VRAM from byte @from on, a multiple of the page size, unless the driver can't have
+ * written to it. May sleep.
  */
 void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 {
@@ -141,20 +133,20 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 }
 
 /*
- * Blocks of 2 MiB that were found to be memory throughout, by the low bits of
- * their number, so that long runs cost little to check. Block 0 is never among
- * them. Any thread reads and writes an entry; each is right by itself, and what
- * was memory once stays memory unless it is unplugged, which pfn_valid() tells.
+ * Blocks of 2 MiB that were found to be memory completely, by the low bits of their number, so that
+ * long runs are checked quickly. Block 0 is never among them. Any thread reads and writes an entry;
+ * each entry is valid on its own, and memory stays memory unless it is unplugged, which pfn_valid()
+ * reports.
  */
 #define PAGODA_BLOCK_SHIFT	(21 - PAGE_SHIFT)
 #define PAGODA_BLOCK_PAGES	BIT(PAGODA_BLOCK_SHIFT)
 static unsigned long pagoda_memory_blocks[8192];
 
 /*
- * Reserved pages needn't be mapped for the kernel: holes, firmware and the kernel's own text
- * are among them. Other pages are, but for those that were taken out of the direct map
- * (secretmem, hardware poison, DEBUG_PAGEALLOC): no call tells these apart, and a driver has
- * no such page to name.
+ * Reserved pages needn't be mapped for the kernel: holes, firmware and the kernel's own text are
+ * among them. Other pages are mapped, except for those that were taken out of the direct map
+ * (secretmem, hardware poison, DEBUG_PAGEALLOC): no function tells these apart, and a driver has no
+ * such page to name.
  */
 static bool pagoda_pfn_is_memory(unsigned long pfn)
 {
@@ -182,7 +174,9 @@ static bool pagoda_block_is_memory(unsigned long block)
 	return true;
 }
 
-/* Pages from @pfn on that are known at once to be memory, 0 if there is none. */
+/*
+ * Returns the number of pages from @pfn on that are memory according to one check, 0 if @pfn isn't.
+ */
 static unsigned long pagoda_pfn_memory(unsigned long pfn)
 {
 	if (pagoda_block_is_memory(pfn >> PAGODA_BLOCK_SHIFT))
@@ -190,14 +184,10 @@ static unsigned long pagoda_pfn_memory(unsigned long pfn)
 	return pagoda_pfn_is_memory(pfn);
 }
 
-/**
- * pagoda_vgpu_system_span() - Memory behind a bus address
- * @context: Unused
- * @bus: Bus address, below 2^52; a physical one, as the device has no IOMMU
- * @want: Bytes wanted, not zero
- * @got: Receives how many follow in a row; may be more than @want
- *
- * Return: pointer to the bytes, or NULL when that is not memory.
+/*
+ * Returns the kernel address of the memory at a bus address below 2^52, which is a physical address
+ * because the device has no IOMMU, or NULL if there is no memory. *@got receives the contiguous
+ * bytes, which may be more than @want, or fewer.
  */
 void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got)
 {

@@ -2,10 +2,9 @@
 /*
  * The aperture: pages of system memory at addresses of the GPU.
  *
- * An entry is one 64-bit word, the bus page number below and the generation of
- * its mapping above, always stored and loaded whole. That is all the locking
- * there is: a page switches in one step and its neighbours never change (C53),
- * so that other queues go on using them (C54).
+ * An entry is one 64-bit word, the bus page number below and the generation of its mapping above,
+ * always stored and loaded with a single access. No lock is needed: a page switches in one step and
+ * its neighbours never change (C53), so that other queues continue to use them (C54).
  *
  *	zero				never mapped, never unmapped: faults
  *	page, generation 0		unmapped: the dummy page (C57, C58)
@@ -34,20 +33,29 @@ static u32 pagoda_entry_generation(u64 entry)
 	return entry >> PAGODA_ENTRY_PAGE_BITS;
 }
 
-/* Was a page mapped as CACHE_COHERENT? The dummy page's writes always go to memory. */
+/*
+ * Returns whether a page was mapped as CACHE_COHERENT. Writes to the dummy page always go to
+ * memory.
+ */
 static bool pagoda_page_snooped(const struct pagoda_engine *engine, u64 page)
 {
 	return !engine->aperture_snoops || READ_ONCE(engine->aperture_snoops[page]);
 }
 
-/* Before the entry that it is about: none is used as what it isn't for longer than a packet. */
+/*
+ * Called before the page's entry is written: an entry is used with a wrong flag at most until the
+ * end of a packet.
+ */
 static void pagoda_page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 {
 	if (engine->aperture_snoops)
 		WRITE_ONCE(engine->aperture_snoops[page], snooped);
 }
 
-/* Is the page there, and is it the mapping meant? A dummy page always is. */
+/*
+ * Checks that a page has an entry, and has the expected generation. A dummy page is always
+ * accepted.
+ */
 static u32 pagoda_entry_check(struct pagoda_exec *exec, u64 entry, u64 address,
 			      u32 generation, u32 access)
 {
@@ -61,7 +69,7 @@ static u32 pagoda_entry_check(struct pagoda_exec *exec, u64 entry, u64 address,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Accepts a range whose every page is mapped with @generation and reachable. */
+/* Checks that every page of a range is reachable and has the generation @generation. */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
 				 u32 generation, u32 access)
 {
@@ -90,9 +98,9 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 }
 
 /*
- * The next span of an aperture walk: a page, and the ones after it for as long
- * as their bus addresses follow. Looks at each entry again, once, because
- * another queue may have changed it since the check.
+ * Finds the next span of a cursor in the aperture: a page, and the following pages as long as their
+ * bus addresses are contiguous. Each entry is checked again, because another queue may have changed
+ * it since the validation.
  */
 u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -133,7 +141,7 @@ u64 pagoda_engine_map_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* A range of whole aperture pages, as MAP and UNMAP name it (C63). */
+/* Checks a range of whole aperture pages of MAP and UNMAP (C63). */
 static u32 pagoda_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
 {
 	u64 limit = exec->engine->aperture_pages;
@@ -188,7 +196,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet)
 	u32 generation = le32_to_cpu(map->generation);
 	u64 page = le64_to_cpu(map->first_page);
 
-	/* What is mapped over may be given back. */
+	/* Pages that lose their mapping may be freed. */
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	for (; left; run++) {
 		u64 value = pagoda_entry_make(le64_to_cpu(run->address), generation);
@@ -220,7 +228,7 @@ u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet)
 				    le64_to_cpu(unmap->first_page), le64_to_cpu(unmap->nr_pages));
 	if (reason)
 		return reason;
-	/* Page 0 is nobody's: its entry would say that nothing was ever mapped. */
+	/* Page 0 can't be a dummy page: its entry would be that of a page that was never mapped. */
 	if (!dummy)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, dummy);
 	return pagoda_engine_runs_check(exec, &run, 1, 1, VIRTIO_PAGODA_ACCESS_NONE);
@@ -242,13 +250,13 @@ u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet)
 }
 
 /**
- * pagoda_engine_aperture_lookup() - What an aperture page translates to
+ * pagoda_engine_aperture_lookup() - Get the translation of an aperture page
  * @engine: Engine
  * @page: Aperture page
- * @address: Where to put the bus address
- * @generation: Where to put the generation; 0 = unmapped, the dummy page
+ * @address: Receives the bus address
+ * @generation: Receives the generation; 0 = unmapped, the dummy page
  *
- * Context: any; the answer may be old when it arrives.
+ * Context: any; the entry may change at any time.
  * Return: false when the page is outside or was never mapped nor unmapped.
  */
 bool pagoda_engine_aperture_lookup(const struct pagoda_engine *engine, u64 page,

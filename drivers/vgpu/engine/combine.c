@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The write combiner: a few lines of memory that isn't snooped, which a queue wrote and
- * which aren't in memory yet.
+ * The write combiner: a few lines of memory that isn't snooped. A queue wrote to them, and its
+ * writes aren't in memory yet.
  *
- * A line is a copy of memory, and a second one of what was found there. What differs is
- * what the queue wrote: only that is written back, in accesses of 8 bytes of which the
- * others are left alone, so that bytes the CPU or another queue writes beside it stay.
+ * A line consists of a copy of memory, and of a second copy with the content that was loaded. Bytes
+ * that differ were written by the queue: only those are written back, in accesses of 8 bytes that
+ * leave the other bytes alone, so that bytes which the CPU or another queue writes next to them
+ * stay.
  *
- *	write		large ones go to memory but for their last line, which stays
+ *	write		large writes go to memory except for their last line, which stays
  *			until it makes room for another one
- *	read		writes the lines it meets back first: a queue sees its own writes
- *	drain		writes all lines back and forgets them
+ *	read		writes the lines that overlap back first: a queue sees its own writes
+ *	drain		writes all lines back and frees them
  *
- * A line names memory by where it is, so it must not outlive the mapping it was written
- * through. What takes mappings away drains before it does so.
+ * A line identifies memory by its kernel address, so that it must not outlive the mapping that was
+ * used for the write. Operations that remove mappings drain first.
  *
- * The paging queue's lines are touched by that queue's thread alone. An engine's are touched
- * by its thread with the translation lock held for reading, or by what holds that lock
- * for writing. With no lock where nothing executes.
+ * The paging queue's lines are used by that queue's thread only. An engine's lines are used by the
+ * engine's thread with the translation lock held for reading, or with that lock held for writing.
+ * No lock is needed while no queue executes.
  */
 #include "internal.h"
 
 #define PAGODA_LINE	((u64)PAGODA_ENGINE_LINE_BYTES)
 
-/* The run's combiner, if it is to be used: packets of execution queues write at once. */
+/* Returns the run's combiner, or NULL: packets of execution queues write to memory directly. */
 static struct pagoda_engine_combiner *pagoda_combiner_of(const struct pagoda_exec *exec)
 {
 	if (!pagoda_engine_combines(exec))
@@ -31,7 +32,7 @@ static struct pagoda_engine_combiner *pagoda_combiner_of(const struct pagoda_exe
 	return &exec->engine->combiners[exec->run->tlb];
 }
 
-/* The bytes in which two words differ. */
+/* Returns a mask of the bytes in which two words differ. */
 static u64 pagoda_line_mask(u64 a, u64 b)
 {
 	u64 mask = 0;
@@ -43,7 +44,7 @@ static u64 pagoda_line_mask(u64 a, u64 b)
 	return mask;
 }
 
-/* Writes back what was written since the last time. */
+/* Writes back the bytes that were written since the line was loaded or last written back. */
 static void pagoda_line_write(struct pagoda_engine_line *line)
 {
 	__le64 *memory = (__le64 *)line->here;
@@ -77,7 +78,7 @@ static void pagoda_line_load(struct pagoda_engine_line *line)
 	line->loaded = true;
 }
 
-/* The line that has @here, or the oldest one, which makes room. */
+/* Returns the line of @here, or the oldest line, after writing it back. */
 static struct pagoda_engine_line *pagoda_line_find(struct pagoda_engine_combiner *combiner,
 						   u8 *here)
 {
@@ -97,8 +98,8 @@ static struct pagoda_engine_line *pagoda_line_find(struct pagoda_engine_combiner
 }
 
 /*
- * Where bytes of one line are written instead of to memory. What was written to a line after
- * it was last written back is still in it, so that is done before it is loaded anew.
+ * Returns the address in a line that replaces @here. A line that isn't loaded may still hold writes
+ * made after it was last written back, so it is written back before it is loaded again.
  */
 static u8 *pagoda_line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 {
@@ -113,8 +114,8 @@ static u8 *pagoda_line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 }
 
 /*
- * Memory that isn't snooped is about to be read, or written at once: lines it meets are written
- * back, and loaded anew when they are written again. Pointers into them stay good.
+ * Writes back the lines that overlap memory which is about to be read, or written directly. They
+ * are loaded again before the queue writes to them. Pointers into lines stay valid.
  */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size)
 {
@@ -132,9 +133,10 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
 }
 
 /*
- * Memory that isn't snooped is about to be written, and what follows it if it isn't the @last.
- * *@size becomes what can be written from *@here on: a part of one line, or all in front of the
- * last line. Of scattered pages only the last has one: lines cost more than a copy.
+ * Prepares a write to memory that isn't snooped; @last: no other span follows. A write within one
+ * line is redirected to the line by *@here. A larger write goes to memory directly, except for the
+ * last line of the last span, by which *@size is reduced. Other spans of scattered pages leave no
+ * line, because a line costs more than a copy.
  */
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last)
 {
@@ -152,7 +154,7 @@ void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size,
 	pagoda_engine_combine_meet(exec, *here, *size);
 }
 
-/* Writes back what queue @number's combiner holds. Nothing has a pointer into its lines. */
+/* Writes back and frees the lines of queue @number. No pointer into the lines is in use. */
 void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 {
 	struct pagoda_engine_combiner *combiner;
@@ -169,7 +171,7 @@ void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 	combiner->used = false;
 }
 
-/* The same for all queues from @first on; no access is under way. */
+/* Drains the combiners of all queues from @first on, while no access is in progress. */
 void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first)
 {
 	for (; first < PAGODA_ENGINE_COMBINERS; first++)
@@ -177,11 +179,11 @@ void pagoda_engine_combine_drain_all(struct pagoda_engine *engine, u32 first)
 }
 
 /**
- * pagoda_engine_write_back() - Write back what a queue's write combiner holds
+ * pagoda_engine_write_back() - Write back the content of a queue's write combiner
  * @engine: Engine, initialized
- * @number: As in &pagoda_engine_run.tlb: the paging queue's is 0, engine i's i + 1
+ * @number: As in &pagoda_engine_run.tlb: 0 for the paging queue, i + 1 for engine i
  *
- * For what resets a queue: afterwards the queue writes to no memory until it executes.
+ * Called by the reset of a queue: afterwards the queue writes to no memory until it executes again.
  *
  * Context: the queue executes nothing meanwhile; may sleep.
  */
@@ -192,13 +194,9 @@ void pagoda_engine_write_back(struct pagoda_engine *engine, u32 number)
 	pagoda_shim_read_unlock(&engine->translation);
 }
 
-/**
- * pagoda_engine_holds_writes() - Is anything written that isn't in memory yet?
- * @engine: Engine
- * @number: As in &pagoda_engine_run.tlb
- *
- * Context: the queue executes nothing meanwhile.
- * Return: Whether a line of the queue's write combiner differs from what it was loaded from.
+/*
+ * Returns whether a line of the queue's write combiner differs from the memory it was loaded from.
+ * The queue executes nothing meanwhile.
  */
 bool pagoda_engine_holds_writes(const struct pagoda_engine *engine, u32 number)
 {

@@ -2,19 +2,18 @@
 /*
  * The loop over the commands of a job, and the table of commands.
  *
- * Commands are in memory of a program, which may change them at any time: each is
- * fetched word by word, once, and what was fetched is what is checked and executed.
- * Fields are checked before the first effect; memory is not, it faults when it is
- * reached.
+ * Commands are in memory of a program, which may change them at any time: each command is fetched
+ * word by word, once, and the fetched copy is checked and executed. Fields are checked before the
+ * first effect; memory is not, it faults when it is accessed.
  *
- * The translation lock is held for reading from the first command to the last, and
- * given up for a moment after each chunk of work and while a command waits. What was
- * found of page tables is forgotten from one command to the next, as it is from one
- * packet to the next; only what TLBs keep, and the memory commands come from, stays.
+ * The translation lock is held for reading from the first command to the last, and released shortly
+ * after each chunk of work and while a command waits. Page-table entries found by one command
+ * aren't used by the next one, as between packets; only the entries of TLBs and the memory of the
+ * commands stay valid.
  */
 #include "command.h"
 
-/* Memory of commands looked up at once. */
+/* Bytes of command memory looked up at once. */
 #define PAGODA_FETCH_AHEAD	0x10000u
 
 #define PAGODA_COMMAND(NAME, type, ...) \
@@ -112,7 +111,7 @@ static const struct pagoda_command_row pagoda_command_table[VIRTIO_PAGODA_COMMAN
 };
 
 /**
- * pagoda_engine_command_name() - Name of a command
+ * pagoda_engine_command_name() - Get the name of a command
  * @opcode: Any value
  *
  * Return: the name in capitals, "?" for an unknown opcode.
@@ -123,7 +122,10 @@ const char *pagoda_engine_command_name(u32 opcode)
 								"?";
 }
 
-/* Finds memory that commands are in. The aperture's may be gone when the command is through. */
+/*
+ * Finds the memory of commands. The memory of an aperture mapping is looked up for each word,
+ * because it may be unmapped at any time.
+ */
 static u32 pagoda_job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 {
 	struct pagoda_virtual_span span;
@@ -144,7 +146,7 @@ static u32 pagoda_job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads words @first to @last (excluded) of the command at hand, each of them once. */
+/* Reads words @first to @last (excluded) of the current command, each of them once. */
 static u32 pagoda_job_fetch(struct pagoda_job *job, u32 first, u32 last)
 {
 	u32 reason;
@@ -168,7 +170,7 @@ static u32 pagoda_job_fetch(struct pagoda_job *job, u32 first, u32 last)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Fetches a command and checks its head; *@length receives what it takes. */
+/* Fetches a command and checks its head; *@length receives the bytes it takes. */
 static u32 pagoda_job_command_fetch(struct pagoda_job *job, const struct pagoda_command_row **row,
 				    u32 *length)
 {
@@ -176,7 +178,7 @@ static u32 pagoda_job_command_fetch(struct pagoda_job *job, const struct pagoda_
 	u32 reason, opcode;
 	u16 flags;
 
-	/* What is left is a multiple of 8, so that a head is there. */
+	/* @left is a multiple of 8 and not 0, so that it covers the head. */
 	reason = pagoda_job_fetch(job, 0, 1);
 	if (reason)
 		return reason;
@@ -196,7 +198,10 @@ static u32 pagoda_job_command_fetch(struct pagoda_job *job, const struct pagoda_
 	return pagoda_job_fetch(job, 1, (*row)->size / sizeof(u64));
 }
 
-/* An injected failure: nothing happened, or half of it did where there is a half. */
+/*
+ * Carries out an injected failure: without effect, or with half of the effect for commands that can
+ * be halved.
+ */
 static u32 pagoda_command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -250,7 +255,7 @@ static u32 pagoda_job_command(struct pagoda_job *job)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* A job of no command has nothing to stop or fail at but itself. */
+/* A job without commands can be stopped or fail only as a whole. */
 static u32 pagoda_job_nothing(struct pagoda_job *job)
 {
 	if (pagoda_job_stops(job))
@@ -276,7 +281,9 @@ static u32 pagoda_job_buffers(struct pagoda_job *job)
 	return reason;
 }
 
-/* Executes what is loaded and saves it, whatever came of it. */
+/*
+ * Executes the commands of a job after its context was loaded, and saves the context in any case.
+ */
 static u32 pagoda_job_execute(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files that execute commands share with each other. */
+/* Definitions shared by the files that execute commands. */
 #ifndef PAGODA_VGPU_ENGINE_COMMAND_H
 #define PAGODA_VGPU_ENGINE_COMMAND_H
 
 #include "internal.h"
 
-/* What a command without much to do counts as when others are let run. */
+/* Work that a short command counts as, before other threads may run. */
 #define PAGODA_COMMAND_COST	1024u
-/* The largest command but NOP. */
+/* The largest command except for NOP. */
 #define PAGODA_COMMAND_WORDS	(sizeof(struct virtio_pagoda_copy_rect) / sizeof(u64))
 /* Save area: the registers come first, then the number of jobs. */
 #define PAGODA_SAVED_JOBS	VIRTIO_PAGODA_REGISTERS
 
 /*
- * struct pagoda_job - Commands being executed, on the stack of their queue
- * @exec: what walks page tables; engine->translation is held for reading, but while
- *	the job pauses
+ * struct pagoda_job - Commands being executed, on the stack of their queue's thread
+ * @exec: state of page-table walks; engine->translation is held for reading, except while the
+ *	job pauses
  * @execute: the request
- * @space: its address space
- * @address: next command; while one is executed, the one behind it
- * @left: bytes of the command buffer from there on
- * @fetch_va: address of memory that commands were found in
- * @fetch_size: bytes of it, 0 = none
+ * @space: address space of the request
+ * @address: address of the next command; during an execution, of the command that follows
+ * @left: bytes of the command buffer from @address on
+ * @fetch_va: address of the memory that commands were found in
+ * @fetch_size: bytes of that memory, 0 = none
  * @fetch: the memory, NULL = zeros
- * @fetch_changes: engine->changes when it was found: good until they differ
- * @command: private copy of the command at hand. Whoever wrote it may be changing it:
- *	what was checked is what is executed
- * @registers: of the context
- * @jobs: jobs of the context that ended
- * @counts: commands executed whole, by opcode
+ * @fetch_changes: engine->changes when the memory was found: valid until they differ
+ * @command: private copy of the current command. A program may change the original at any
+ *	time: the copy is checked and executed
+ * @registers: registers of the context
+ * @jobs: number of jobs of the context that ended
+ * @counts: commands executed completely, by opcode
  */
 struct pagoda_job {
 	struct pagoda_exec exec;
@@ -50,10 +50,10 @@ struct pagoda_job {
  * struct pagoda_command_row - A row of the table of commands
  * @size: bytes of the command
  * @flags: flags that may be set
- * @halves: its effect has a half that @execute stops at if exec->half is set
- * @validate: refuses fields; NULL = there is nothing to refuse
- * @execute: the effect. Both return a fault reason, %VIRTIO_PAGODA_FAULT_NONE when all is
- *	well; @execute also PAGODA_STOPPED
+ * @halves: @execute stops after half of its effect if exec->half is set
+ * @validate: checks the fields; NULL = there is nothing to refuse
+ * @execute: carries out the effect. Like @validate returns a fault reason,
+ *	%VIRTIO_PAGODA_FAULT_NONE for success; @execute may also return PAGODA_STOPPED
  */
 struct pagoda_command_row {
 	const char *name;
@@ -64,7 +64,7 @@ struct pagoda_command_row {
 	u32 (*execute)(struct pagoda_job *job, const void *command);
 };
 
-/* command_image.c: what a request says and where the context's save area is */
+/* command_image.c: check of a request, and the context's save area */
 u32 pagoda_engine_job_check(struct pagoda_job *job);
 u32 pagoda_engine_job_load(struct pagoda_job *job);
 u32 pagoda_engine_job_save(struct pagoda_job *job);
@@ -117,28 +117,28 @@ static inline u32 pagoda_job_aligned(struct pagoda_job *job, u64 va, u64 alignme
 	return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_MISALIGNED, va, access);
 }
 
-/* Ranges of addresses that meet, wherever they end. Neither size is 0. */
+/* Returns whether two ranges of addresses overlap; they may wrap around. Neither size is 0. */
 static inline bool pagoda_ranges_meet(u64 a, u64 a_size, u64 b, u64 b_size)
 {
 	return b - a < a_size || a - b < b_size;
 }
 
-/* One side of a command. */
 static inline struct pagoda_span_side pagoda_job_side(const struct pagoda_job *job, u64 va,
 						      u32 access)
 {
 	return (struct pagoda_span_side) { .va = va, .space = job->space, .access = access };
 }
 
-/* What the job wrote to memory that isn't snooped is there afterwards. */
+/* Writes back the job's writes to memory that isn't snooped. */
 static inline void pagoda_job_drain(struct pagoda_job *job)
 {
 	pagoda_engine_combine_drain(job->exec.engine, job->exec.run->tlb);
 }
 
 /*
- * After at most a chunk of work, with no memory at hand: lets flushers go first, and
- * others run, now and then, and hears whether to stop. An endless job's writes are seen.
+ * Called after at most a chunk of work, while no memory found before is used. Pauses after each
+ * chunk, and writes the job's writes back before, so that an endless job's writes are seen. Returns
+ * PAGODA_STOPPED if the job has to stop.
  */
 static inline u32 pagoda_job_progress(struct pagoda_job *job, u32 bytes)
 {

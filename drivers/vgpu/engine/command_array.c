@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COMPUTE and REDUCE: arithmetic over arrays of 32-bit elements. No element is in two
- * pages, as it is aligned to its size.
+ * COMPUTE and REDUCE: arithmetic over arrays of 32-bit elements. An element is aligned to its size,
+ * so that no element crosses a page.
  */
 #include "command.h"
 
-/* Elements of zeros that stand in for a page of zeros, piece by piece. */
+/* Number of zero elements that replace a page of zeros, piece by piece. */
 #define PAGODA_ZEROS		1024u
 
 static const __le32 pagoda_zeros[PAGODA_ZEROS];
 
-/* COMPUTE's arrays, the result last: it may be one of the others. */
+/* COMPUTE's arrays, the result last, which may be one of the operands. */
 #define PAGODA_OPERAND_A	0
 #define PAGODA_OPERAND_B	1
 #define PAGODA_OPERAND_C	2
@@ -18,7 +18,7 @@ static const __le32 pagoda_zeros[PAGODA_ZEROS];
 #define PAGODA_RESULT		3
 #define PAGODA_ARRAYS		4
 
-/* Bytes of an array with that many elements; ~0 for more than there are addresses. */
+/* Returns the bytes of an array of @count elements, ~0 if they exceed the address space. */
 static u64 pagoda_array_bytes(u64 count)
 {
 	return count >> 62 ? ~0ull : count * sizeof(__le32);
@@ -34,8 +34,9 @@ static u32 pagoda_array_check(struct pagoda_job *job, u64 count, u32 reserved)
 }
 
 /*
- * Finds elements that are in a row on a side, at most @want of them, at least one;
- * returns where, or sets *@reason. The result of what is dropped goes nowhere: NULL.
+ * Finds contiguous elements on a side, at least one and at most *@want, and stores their number in
+ * *@want. Returns their address, or NULL with *@reason set. If writes to the result are dropped,
+ * the address is NULL, too.
  */
 static const __le32 *pagoda_array_next(struct pagoda_job *job, struct pagoda_span_side *side,
 				       u64 *want, u32 *reason)
@@ -55,7 +56,7 @@ static u32 pagoda_compute_operands(const struct virtio_pagoda_compute *compute)
 	return le32_to_cpu(compute->operation) == VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD ? 3 : 2;
 }
 
-/* Where the arrays begin; without a third operand that is 0. */
+/* Fills in the addresses of the arrays; without a third operand its address is 0. */
 static void pagoda_compute_addresses(const struct virtio_pagoda_compute *compute, u64 *addresses)
 {
 	addresses[PAGODA_OPERAND_A] = le64_to_cpu(compute->a);
@@ -103,7 +104,7 @@ u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command)
 	return reason ? reason : pagoda_compute_address_check(job, compute);
 }
 
-/* @count elements. @dst may be @a, @b or @c: an element is read before it is written. */
+/* Computes @count elements. @dst may be @a, @b or @c: an element is read before it is written. */
 static void pagoda_compute_elements(u32 operation, __le32 *dst, const __le32 *a, const __le32 *b,
 				    const __le32 *c, u64 count)
 {
@@ -125,7 +126,10 @@ static void pagoda_compute_elements(u32 operation, __le32 *dst, const __le32 *a,
 	}
 }
 
-/* Elements that are in a row in all arrays; *@count of them, at most as many as it was. */
+/*
+ * Computes elements that are contiguous in all arrays, at most *@count, and stores their number in
+ * *@count.
+ */
 static u32 pagoda_compute_piece(struct pagoda_job *job, u32 operation, u32 operands,
 				struct pagoda_span_side *sides, u64 *count)
 {
@@ -205,7 +209,7 @@ static u64 pagoda_reduce_elements(u32 operation, u64 r, const __le32 *src, u64 c
 	return r;
 }
 
-/* All elements of a chunk. */
+/* Reduces @left elements, at most a chunk. */
 static u32 pagoda_reduce_chunk(struct pagoda_job *job, u32 operation,
 			       struct pagoda_span_side *src, u64 left, u64 *r)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Before the first command and after the last: what a request for execution says, and
- * the save area of its context.
+ * Before the first command and after the last: the check of a request for execution, and the save
+ * area of its context.
  *
- * The save area is physical, so that it is there whatever became of the address space.
- * It is looked up again to save: the job may have taken long.
+ * The save area has a physical address, so that it can be accessed whatever happens to the address
+ * space. It is looked up again to save, because the job may have taken long.
  */
 #include "command.h"
 
-/* Entries are checked all before the first command is executed. */
+/* All entries are checked before the first command is executed. */
 static u32 pagoda_job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 {
 	const struct virtio_pagoda_command_buffer *buffers = (const void *)(job->execute + 1);
@@ -31,7 +31,7 @@ static u32 pagoda_job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Accepts a request that makes sense by itself. */
+/* Checks a request, without its context and its commands. */
 u32 pagoda_engine_job_check(struct pagoda_job *job)
 {
 	const struct pagoda_engine_run *run = job->exec.run;
@@ -59,7 +59,7 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 	return pagoda_job_check_buffers(job, nr_buffers);
 }
 
-/* Where the image is. It begins a page, so that it is in one piece. */
+/* Finds the image. It starts at a page, so that it is contiguous. */
 static u32 pagoda_image_find(struct pagoda_job *job, u32 access, u8 **here)
 {
 	u64 address = le64_to_cpu(job->execute->image_address);
@@ -76,8 +76,8 @@ static u32 pagoda_image_find(struct pagoda_job *job, u32 access, u8 **here)
 }
 
 /*
- * The image names the context (C81) and the space's root as it is now (C84). Without one,
- * the first access is what is refused.
+ * Returns whether the image names the context (C81) and the current root of the address space
+ * (C84). An address space without a root is accepted: its first access faults.
  */
 static bool pagoda_image_matches(const struct pagoda_job *job,
 				 const struct virtio_pagoda_context_image *image)
@@ -92,14 +92,14 @@ static bool pagoda_image_matches(const struct pagoda_job *job,
 	       le32_to_cpu(image->root_segment) == root->segment;
 }
 
-/* Loads the registers. With the translation lock. */
+/* Checks the save area and loads the registers. Caller holds the translation lock. */
 u32 pagoda_engine_job_load(struct pagoda_job *job)
 {
 	struct virtio_pagoda_context_image image;
 	u32 i, reason;
 	u8 *here;
 
-	/* It is written in the end: better to know now that it can't be. */
+	/* The image is written at the end: refuse a read-only image before the first command. */
 	reason = pagoda_image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
@@ -113,7 +113,7 @@ u32 pagoda_engine_job_load(struct pagoda_job *job)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Saves them, and that one more job ended. With the translation lock. */
+/* Saves the registers and the incremented number of jobs. Caller holds the translation lock. */
 u32 pagoda_engine_job_save(struct pagoda_job *job)
 {
 	__le64 saved[PAGODA_SAVED_JOBS + 1];

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * COPY and FILL: as fast as memory is, in pieces that are in a row for the CPU.
- */
+/* COPY and FILL, in pieces that are contiguous for the CPU, at the speed of memory. */
 #include "command.h"
 
 u32 pagoda_command_copy_validate(struct pagoda_job *job, const void *command)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_RECT: rows of a rectangle, from any layout to any other, wherever the pages of
- * the surfaces are.
+ * COPY_RECT: copies rows of a rectangle, from any layout to any other, wherever the pages of the
+ * surfaces are.
  */
 #include "command.h"
 
-/* Memory of a surface looked up at once: tiles of a row, or rows, follow each other. */
+/* Bytes of a surface looked up at once: tiles of a row, and rows, are contiguous. */
 #define PAGODA_RECT_AHEAD	0x10000u
 
 /*
  * struct pagoda_rect - A surface while rows of it are copied
- * @side: memory of it that was found last, with all of its bytes
- * @address: of its first byte
+ * @side: memory of the surface that was found last, with all of its bytes
+ * @address: address of the first byte
  * @pitch: bytes from row to row
  * @x: first byte of each row
- * @row: row at hand
+ * @row: current row
  * @shift: log2 of the width of a tile, 0 = linear
  */
 struct pagoda_rect {
@@ -31,7 +31,7 @@ static u64 pagoda_surface_bytes(const struct virtio_pagoda_surface *surface)
 	return (u64)le32_to_cpu(surface->pitch) * le32_to_cpu(surface->height);
 }
 
-/* A geometry that makes sense. */
+/* Returns whether a layout is valid. */
 static bool pagoda_surface_valid(const struct virtio_pagoda_surface *surface)
 {
 	u32 tiling = le32_to_cpu(surface->tiling);
@@ -48,7 +48,7 @@ static bool pagoda_surface_valid(const struct virtio_pagoda_surface *surface)
 	return IS_ALIGNED(pitch, width) && IS_ALIGNED(height, width);
 }
 
-/* Accepts a side and the rectangle in it. */
+/* Checks a side and the rectangle on it. */
 static u32 pagoda_surface_check(struct pagoda_job *job, const struct virtio_pagoda_surface *surface,
 				const struct virtio_pagoda_copy_rect *rect, u32 access)
 {
@@ -107,7 +107,7 @@ static struct pagoda_rect pagoda_rect_make(const struct pagoda_job *job,
 }
 
 /*
- * Finds byte @column of the row at hand and how many follow in it, at most *@size; sets
+ * Finds byte @column of the current row; *@size is limited to the contiguous bytes of the row. Sets
  * *@here to NULL for zeros.
  */
 static u32 pagoda_rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 column,
@@ -177,7 +177,7 @@ u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command)
 			break;
 		left--;
 		since += width;
-		/* A row is at most a pitch, so that this is still about a chunk. */
+		/* A row is at most a pitch, so that @since is still about a chunk. */
 		if (since < PAGODA_CHUNK && left)
 			continue;
 		src.side.span.size = 0;

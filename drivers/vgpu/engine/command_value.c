@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands that are about one value: each is one access of 4 or 8 bytes, aligned to as
- * much, so that nobody ever sees half of it.
+ * Commands on single values: each value is a single access of 4 or 8 bytes, aligned to its size, so
+ * that no other thread ever sees half of it.
  */
 #include "command.h"
 
-/* Bytes of the value of STORE, COMPARE and ATOMIC_ADD. */
+/* Returns the bytes of the value of STORE, COMPARE and ATOMIC_ADD. */
 static u32 pagoda_value_size(const void *command)
 {
 	const struct virtio_pagoda_command *head = command;
@@ -13,7 +13,7 @@ static u32 pagoda_value_size(const void *command)
 	return le16_to_cpu(head->flags) & VIRTIO_PAGODA_COMMAND_WIDE ? 8 : 4;
 }
 
-/* Refuses a value with more bits than there is room for. */
+/* Refuses a value that doesn't fit into its size. */
 static u32 pagoda_value_check(struct pagoda_job *job, const void *command, u64 value)
 {
 	if (pagoda_value_size(command) == 4 && value >> 32)
@@ -21,7 +21,7 @@ static u32 pagoda_value_check(struct pagoda_job *job, const void *command, u64 v
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* What a page of zeros has is zeros. */
+/* Reads a value; a page of zeros reads as zero. */
 static u64 pagoda_value_read(const u8 *here, u32 size)
 {
 	if (!here)
@@ -30,7 +30,7 @@ static u64 pagoda_value_read(const u8 *here, u32 size)
 			   le32_to_cpu(READ_ONCE(*(const __le32 *)here));
 }
 
-/* What is written to a page of zeros is dropped (C94). */
+/* Writes a value; writes to a page of zeros are dropped (C94). */
 static void pagoda_value_write(u8 *here, u32 size, u64 value)
 {
 	if (here && size == 8)
@@ -39,7 +39,7 @@ static void pagoda_value_write(u8 *here, u32 size, u64 value)
 		WRITE_ONCE(*(__le32 *)here, cpu_to_le32(value));
 }
 
-/* Adds in one step; returns what was there. */
+/* Adds atomically, and returns the value before the addition. */
 static u64 pagoda_value_add(u8 *here, u32 size, u64 value)
 {
 	u64 old = pagoda_value_read(here, size);
@@ -72,7 +72,7 @@ static u32 pagoda_value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 ac
 	return reason;
 }
 
-/* Writes 4 or 8 bytes. */
+/* Writes 4 or 8 bytes at a virtual address. */
 static u32 pagoda_value_store(struct pagoda_job *job, u64 va, u32 size, u64 value)
 {
 	u32 reason;
@@ -172,7 +172,10 @@ u32 pagoda_command_wait_validate(struct pagoda_job *job, const void *command)
 	return pagoda_job_aligned(job, le64_to_cpu(wait->address), 8, VIRTIO_PAGODA_ACCESS_READ);
 }
 
-/* Without the lock, so that whoever is waited for may change translations. */
+/*
+ * Waits without the lock, so that translations may be changed by the packets that the job waits
+ * for.
+ */
 static void pagoda_wait_idle(struct pagoda_job *job)
 {
 	struct pagoda_engine *engine = job->exec.engine;
@@ -193,7 +196,7 @@ u32 pagoda_command_wait_execute(struct pagoda_job *job, const void *command)
 	u32 reason;
 	u8 *here;
 
-	/* What is waited for may come of what this job wrote. */
+	/* The awaited value may depend on this job's writes. */
 	pagoda_job_drain(job);
 	job->exec.run->looks = 0;
 	for (;;) {
@@ -208,7 +211,7 @@ u32 pagoda_command_wait_execute(struct pagoda_job *job, const void *command)
 			return PAGODA_STOPPED;
 		pagoda_wait_idle(job);
 	}
-	smp_mb();	/* what was written before the value is seen from now on */
+	smp_mb();	/* order later reads after the read of the value */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -230,12 +233,12 @@ u32 pagoda_command_signal_execute(struct pagoda_job *job, const void *command)
 	u8 *here;
 
 	pagoda_job_drain(job);
-	smp_mb();	/* all earlier work is visible before it is */
+	smp_mb();	/* all earlier work is visible before the value is */
 	reason = pagoda_value_resolve(job, address, 8, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
-	pagoda_value_write(here, 8, value);	/* C117 */
-	smp_mb();	/* and it is visible before anybody hears of it */
+	pagoda_value_write(here, 8, value);	/* C117: a single access */
+	smp_mb();	/* the value is visible before the event is sent */
 	if (le16_to_cpu(signal->command.flags) & VIRTIO_PAGODA_COMMAND_EVENT)
 		engine->ops->fence(engine->context, job->exec.run, address, value);
 	return VIRTIO_PAGODA_FAULT_NONE;

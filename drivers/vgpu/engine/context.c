@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save areas of contexts: INIT_CONTEXT_RESOURCE makes one, wherever it is, and
- * UPDATE_CONTEXT_ALLOCATION writes into one that is mapped. What else is in them is
- * between the driver and whoever runs contexts.
+ * Save areas of contexts: INIT_CONTEXT_RESOURCE initializes one in any segment, and
+ * UPDATE_CONTEXT_ALLOCATION writes to one that is mapped. The rest of their content is a matter of
+ * the driver and the device's engines.
  */
 #include "internal.h"
 
@@ -19,7 +19,7 @@ u64 pagoda_engine_init_context_tail(const void *packet)
 	return (u64)le32_to_cpu(init->dst.nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* An address of the paging address space, or none. */
+/* Checks a range of the paging address space. */
 static u32 pagoda_context_address_check(struct pagoda_exec *exec, u64 address, u64 size)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
@@ -99,7 +99,7 @@ u64 pagoda_engine_update_context_tail(const void *packet)
 			  VIRTIO_PAGODA_PACKET_ALIGN);
 }
 
-/* What pads the data may be given a meaning later, like every reserved field. */
+/* Padding bytes may get a meaning later, like every reserved field. */
 static u32 pagoda_update_padding_check(struct pagoda_exec *exec,
 				       const struct virtio_pagoda_update_context_allocation *update)
 {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device's own MMU: MAP_MMU, UNMAP_MMU, and what they are for.
+ * The device's own MMU: MAP_MMU, UNMAP_MMU, and the translation of device addresses.
  *
- * An entry is one 64-bit word for a page of device addresses: the number of the page
- * it is below, what may be done with it above. Entries change with the engine's
- * translation lock held for writing, and whoever uses one holds it for reading
- * until its access is over. So when UNMAP_MMU returns nothing reaches the page, and
- * nothing that was looked up is kept for another packet (C121).
+ * An entry is one 64-bit word for a page of device addresses: the page number below, the permitted
+ * access above. Entries change with the engine's translation lock held for writing, and a user of
+ * an entry holds the lock for reading until its access has ended. So when UNMAP_MMU returns no
+ * access reaches the page, and no translation is kept for another packet (C121).
  *
- * Zero is a page that isn't mapped.
+ * An entry of zero is a page that isn't mapped.
  */
 #include "internal.h"
 
@@ -16,14 +15,17 @@
 #define PAGODA_MMU_READ_ONLY	0x4000000000000000ull
 #define PAGODA_MMU_PAGE_MASK	((1ull << 40) - 1)
 
-/* What pagoda_engine_init() wants of the MMU. */
+/* Checks the MMU's members for pagoda_engine_init(). */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine)
 {
 	return !engine->mmu == !engine->mmu_pages &&
 	       engine->mmu_pages <= VIRTIO_PAGODA_MAX_MMU_PAGES;
 }
 
-/* The address no access may reach beyond, and what to call it if one does. */
+/*
+ * Returns the end of the valid addresses of system memory; *@reason is the fault of an access
+ * beyond.
+ */
 u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 {
 	if (pagoda_translates(exec->engine) && !exec->bus) {
@@ -35,8 +37,8 @@ u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 }
 
 /*
- * Translates a device address. Pages that follow each other behind the MMU as well
- * are one answer, so that large transfers stay large.
+ * Translates a device address. Pages that are contiguous behind the MMU, too, are found at once, so
+ * that large transfers stay large.
  */
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only)
@@ -70,7 +72,7 @@ u64 pagoda_engine_mmu_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-/* A range of device pages, as both operations name it. */
+/* Checks the range of device pages of both operations. */
 static u32 pagoda_mmu_range_check(struct pagoda_exec *exec, const struct virtio_pagoda_map_mmu *map)
 {
 	u64 limit = exec->engine->mmu_pages;
@@ -144,13 +146,13 @@ u32 pagoda_engine_mmu_unmap_execute(struct pagoda_exec *exec, const void *packet
 }
 
 /**
- * pagoda_engine_mmu_lookup() - What a page of device addresses translates to
+ * pagoda_engine_mmu_lookup() - Get the translation of a page of device addresses
  * @engine: Engine
  * @page: Device page
- * @address: Where to put the bus address
- * @read_only: Where to put whether the device may only read it
+ * @address: Receives the bus address
+ * @read_only: Receives whether the device may only read the page
  *
- * Context: any; the answer may be old when it arrives.
+ * Context: any; the entry may change at any time.
  * Return: false when the page is outside, isn't mapped or there is no device MMU.
  */
 bool pagoda_engine_mmu_lookup(const struct pagoda_engine *engine, u64 page, u64 *address,

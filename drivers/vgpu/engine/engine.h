@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The engine of the software GPU: executes paging buffers, and the commands of programs,
- * on memory it is given.
+ * The engine of the software GPU: executes paging buffers, and the commands of programs, on memory
+ * that the caller provides.
  *
- * It knows neither virtio nor threads. Its caller copies a buffer out of the
- * reach of whoever wrote it, fills struct pagoda_engine_run and calls
- * pagoda_engine_execute(); every queue may do so at the same time.
+ * The engine knows neither virtio nor threads. Its caller copies a buffer to memory that the
+ * submitter can't write to, fills struct pagoda_engine_run and calls pagoda_engine_execute(); every
+ * queue may do so concurrently.
  */
 #ifndef PAGODA_VGPU_ENGINE_H
 #define PAGODA_VGPU_ENGINE_H
@@ -14,8 +14,8 @@
 #include <linux/virtio_pagoda.h>
 
 /**
- * struct pagoda_engine_range - A range of VRAM that must not be touched
- * @start: First byte
+ * struct pagoda_engine_range - A range of VRAM that must not be accessed
+ * @start: Offset of the first byte
  * @size: Bytes, not zero
  */
 struct pagoda_engine_range {
@@ -26,40 +26,40 @@ struct pagoda_engine_range {
 struct pagoda_engine_run;
 
 /**
- * struct pagoda_engine_ops - What the engine asks of its surroundings
+ * struct pagoda_engine_ops - Callbacks of the engine to its environment
  *
- * Called from pagoda_engine_execute(), by several threads at once.
+ * Called from pagoda_engine_execute(), by several threads concurrently.
  */
 struct pagoda_engine_ops {
 	/**
-	 * @system_span: Finds the memory behind a bus address. Returns a
-	 * pointer good for reading and writing and sets @got to how many of
-	 * the @want bytes (not zero) follow there without a gap, at least up
-	 * to the end of the page; NULL when the address is not memory. @bus
-	 * is below 2^52. What it returned must stay so until the run ends, with
-	 * %VIRTIO_PAGODA_F_WRITE_COMBINER until the lines written through it are drained;
-	 * then it is also as aligned as @bus is, up to a line.
+	 * @system_span: Finds the memory behind a bus address. Returns a pointer for reading
+	 * and writing and sets @got to the contiguous bytes there, as many as possible of the
+	 * @want bytes (not zero), at least up to the end of the page; NULL when the address
+	 * is not memory. @bus is below 2^52. The pointer must stay valid until the run ends,
+	 * with %VIRTIO_PAGODA_F_WRITE_COMBINER until the lines written through it are
+	 * drained; then the pointer is also as aligned as @bus is, up to a line.
 	 */
 	void *(*system_span)(void *context, u64 bus, u64 want, u64 *got);
 
 	/**
-	 * @fence: A fence was written whose packet or command asks for an event: the
-	 * one whose opcode and place are @run->offset, @run->fault.opcode and .command.
+	 * @fence: A packet or command that asks for an event wrote to a fence. @run->offset,
+	 * @run->fault.opcode and @run->fault.command identify the packet or command.
 	 */
 	void (*fence)(void *context, const struct pagoda_engine_run *run, u64 address,
 		      u64 value);
 
 	/**
-	 * @idle: @run can't go on until somebody else writes to memory; it has looked
-	 * @run->looks times. May sleep, better not for long, and not when @run->stop is
-	 * set. No lock of the engine is held. NULL: it looks again at once.
+	 * @idle: @run can't continue until another queue or the CPU writes to memory;
+	 * @run->looks is the number of checks so far. May sleep, preferably not for long, and
+	 * not when @run->stop is set. No lock of the engine is held. NULL: the engine checks
+	 * again at once.
 	 */
 	void (*idle)(void *context, const struct pagoda_engine_run *run);
 
 	/**
 	 * @notify: A notice (NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_ALLOC,
-	 * NOTIFY_FENCE_RESIDENCY, or an UPDATE_PAGE_TABLE with a note) was executed.
-	 * May be NULL.
+	 * NOTIFY_FENCE_RESIDENCY, or an UPDATE_PAGE_TABLE with a note) was executed. May be
+	 * NULL.
 	 */
 	void (*notify)(void *context, const struct virtio_pagoda_packet *packet);
 };
@@ -82,9 +82,9 @@ struct pagoda_engine_space {
 #define PAGODA_ENGINE_TLB_ENTRIES	1024
 
 /**
- * struct pagoda_engine_tlb_entry - A translation kept
- * @tag: Address space and first address, in a form of tlb.c's own; 0 = empty
- * @entry: The page-table entry it comes from, 0 = invalid and known to be
+ * struct pagoda_engine_tlb_entry - A cached translation
+ * @tag: Address space and first address, in a format private to tlb.c; 0 = empty
+ * @entry: Page-table entry of the translation, 0 = known to be invalid
  * @size: Bytes the entry covers
  */
 struct pagoda_engine_tlb_entry {
@@ -94,13 +94,13 @@ struct pagoda_engine_tlb_entry {
 };
 
 /**
- * struct pagoda_engine_tlb - Translations one queue keeps
+ * struct pagoda_engine_tlb - Translations cached by one queue
  *
- * Used by that queue's thread with @translation held for reading, emptied by
- * whoever holds it for writing.
+ * Used by the queue's thread with @translation held for reading; emptied with @translation held for
+ * writing.
  */
 struct pagoda_engine_tlb {
-	/** @sizes: Bit n set: an entry of 2^n bytes may be there. */
+	/** @sizes: Bit n set: there may be an entry of 2^n bytes. */
 	u64 sizes;
 	/** @entries: Direct mapped. */
 	struct pagoda_engine_tlb_entry entries[PAGODA_ENGINE_TLB_ENTRIES];
@@ -110,15 +110,17 @@ struct pagoda_engine_tlb {
 #define PAGODA_ENGINE_LINE_BYTES	64
 /** PAGODA_ENGINE_LINES: lines of each queue's write combiner. */
 #define PAGODA_ENGINE_LINES		4
-/** PAGODA_ENGINE_COMBINERS: one for the paging queue, one for each engine there can be. */
+/**
+ * PAGODA_ENGINE_COMBINERS: write combiners: one of the paging queue, one of each possible engine.
+ */
 #define PAGODA_ENGINE_COMBINERS		(1 + VIRTIO_PAGODA_MAX_ENGINES)
 
 /**
- * struct pagoda_engine_line - Memory that a queue wrote and that isn't all written back
- * @here: The memory, aligned to its size; NULL = the line is free
- * @loaded: @found is recent; else it is loaded anew before the queue writes again
- * @now: What it shall be
- * @found: What was there, or was written back since
+ * struct pagoda_engine_line - Memory that a queue wrote to and that isn't completely written back
+ * @here: The memory, aligned to the size of a line; NULL = the line is free
+ * @loaded: @found is recent; else the line is loaded again before the queue writes to it
+ * @now: Content as the queue wrote it
+ * @found: Content when the line was loaded or last written back
  */
 struct pagoda_engine_line {
 	u8 *here;
@@ -130,11 +132,12 @@ struct pagoda_engine_line {
 /**
  * struct pagoda_engine_combiner - Writes of one queue to memory that isn't snooped
  * @used: Not all of @lines are free
- * @next: Line that makes room next, counted on
+ * @next: Counter that selects the next line to be replaced
  * @lines: The lines
  *
- * The paging queue's is its thread's. An engine's is used by its thread with
- * @translation held for reading, and drained by what holds that for writing.
+ * The paging queue's combiner is used by the queue's thread only. An engine's combiner is used by
+ * the engine's thread with @translation held for reading, and drained with @translation held for
+ * writing.
  */
 struct pagoda_engine_combiner {
 	bool used;
@@ -144,10 +147,10 @@ struct pagoda_engine_combiner {
 
 /**
  * struct pagoda_engine_swizzling - A swizzling range
- * @window: Its linear window, @swizzling_bytes of the engine
- * @address: Surface in VRAM
- * @size: Its bytes, 0 = not bound
- * @layout: Its geometry
+ * @window: Linear window of the range, @swizzling_bytes of the engine
+ * @address: Offset of the surface in VRAM
+ * @size: Bytes of the surface, 0 = the range is not bound
+ * @layout: Layout of the surface
  *
  * Changed with @swizzling_lock held for writing.
  */
@@ -161,13 +164,13 @@ struct pagoda_engine_swizzling {
 /**
  * struct pagoda_engine - Memory, limits and counters of a GPU
  *
- * Everything but @aperture's entries, @poison_discarded and the counters is
- * constant while anything executes.
+ * Members are constant while the engine executes, except for those with a lock, the entries of
+ * @aperture, @poison_discarded and the counters.
  */
 struct pagoda_engine {
 	/** @vram: Segment 1, contiguous for the CPU, aligned to 8. */
 	u8 *vram;
-	/** @vram_size: Its bytes, multiple of the page size. */
+	/** @vram_size: Bytes of @vram, multiple of the page size. */
 	u64 vram_size;
 	/** @invalid: Sorted and disjoint parts of VRAM that fault. */
 	const struct pagoda_engine_range *invalid;
@@ -180,26 +183,25 @@ struct pagoda_engine {
 	/** @system_bits: Width of bus addresses, 32 to 52. */
 	u32 system_bits;
 	/**
-	 * @aperture: One word a page, written whole by whoever executes MAP
-	 * and UNMAP and read whole by everybody else: no lock.
+	 * @aperture: One word per page. MAP and UNMAP write each word with a single store, and all
+	 * other users read it with a single load: no lock.
 	 */
 	u64 *aperture;
-	/** @aperture_pages: Its entries. */
+	/** @aperture_pages: Entries of @aperture. */
 	u64 aperture_pages;
 	/** @aperture_snoops: Pages that are mapped as CACHE_COHERENT; NULL = all of them. */
 	bool *aperture_snoops;
 	/**
-	 * @mmu: Device MMU: one word a device page, as in @aperture; NULL if there is
-	 * none. Unused unless %VIRTIO_PAGODA_F_DEVICE_MMU was negotiated. UNMAP_MMU takes
-	 * @translation for writing, so that no access that is under way uses an old page
-	 * when it is complete.
+	 * @mmu: Device MMU: one word per device page, as in @aperture; NULL if there is none.
+	 * Unused unless %VIRTIO_PAGODA_F_DEVICE_MMU was negotiated. UNMAP_MMU holds @translation
+	 * for writing, so that no access in progress uses an old page when UNMAP_MMU is complete.
 	 */
 	u64 *mmu;
-	/** @mmu_pages: Its entries. */
+	/** @mmu_pages: Entries of @mmu. */
 	u64 mmu_pages;
-	/** @spaces: Address spaces, 0 is the paging process'; NULL = none. */
+	/** @spaces: Address spaces, 0 belongs to the paging process; NULL = none. */
 	struct pagoda_engine_space *spaces;
-	/** @nr_spaces: Its entries. */
+	/** @nr_spaces: Entries of @spaces. */
 	u32 nr_spaces;
 	/** @va_bits: Width of virtual addresses. */
 	u32 va_bits;
@@ -207,59 +209,62 @@ struct pagoda_engine {
 	u32 pt_levels;
 	/** @page_sizes: Bit n set: pages of 2^n bytes. */
 	u32 page_sizes;
-	/** @tlbs: A TLB for each queue that executes; NULL = nothing is cached. */
+	/** @tlbs: A TLB for each queue that executes; NULL = translations aren't cached. */
 	struct pagoda_engine_tlb *tlbs;
-	/** @nr_tlbs: Its entries. */
+	/** @nr_tlbs: Entries of @tlbs. */
 	u32 nr_tlbs;
 	/**
-	 * @combiners: The write combiner of each queue, numbered as @tlbs are; unused unless
+	 * @combiners: The write combiner of each queue, indexed like @tlbs; unused unless
 	 * %VIRTIO_PAGODA_F_WRITE_COMBINER was negotiated.
 	 */
 	struct pagoda_engine_combiner combiners[PAGODA_ENGINE_COMBINERS];
 	/**
-	 * @translation: Held by a packet that translates addresses, for reading and as
-	 * long as it is checked and executed; for writing by FLUSH_TLB, MAP_MMU,
-	 * UNMAP_MMU and SET_ROOT, which so wait for accesses with old translations
-	 * (C103, C121). Taken before @swizzling_lock.
+	 * @translation: Held for reading by a packet that translates addresses, while the packet is
+	 * checked and executed; held for writing by FLUSH_TLB, MAP_MMU, UNMAP_MMU and SET_ROOT,
+	 * which so wait for accesses with old translations (C103, C121). Taken before
+	 * @swizzling_lock.
 	 */
 	struct pagoda_shim_rwlock translation;
-	/** @changes: How often @translation was taken for writing; changed with it. */
+	/**
+	 * @changes: Number of times that @translation was held for writing; protected by
+	 * @translation.
+	 */
 	u64 changes;
 	/** @ranges: Swizzling ranges. */
 	struct pagoda_engine_swizzling *ranges;
-	/** @nr_ranges: Its entries. */
+	/** @nr_ranges: Entries of @ranges. */
 	u32 nr_ranges;
 	/** @swizzling_bytes: Bytes of each window. */
 	u64 swizzling_bytes;
-	/** @swizzling_lock: For what uses (reading) and binds (writing) @ranges. */
+	/** @swizzling_lock: Held for reading to use @ranges, for writing to bind them. */
 	struct pagoda_shim_rwlock swizzling_lock;
 	/** @features: Negotiated feature bits. */
 	u64 features;
-	/** @poison_discarded: Overwrite what DISCARD_CONTENT gives up. */
+	/** @poison_discarded: Overwrite the memory that DISCARD_CONTENT gives up. */
 	bool poison_discarded;
 	/** @ops: Callbacks. */
 	const struct pagoda_engine_ops *ops;
-	/** @context: Handed to @ops. */
+	/** @context: First argument of @ops. */
 	void *context;
-	/** @executed: Packets executed whole, by opcode. */
+	/** @executed: Packets executed completely, by opcode. */
 	atomic64_t executed[VIRTIO_PAGODA_OP_COUNT];
-	/** @commands: The same of commands, counted when their job ends. */
+	/** @commands: Commands executed completely, by opcode; counted when their job ends. */
 	atomic64_t commands[VIRTIO_PAGODA_COMMAND_COUNT];
 	/** @faults: Packets and buffers refused, by reason. */
 	atomic64_t faults[VIRTIO_PAGODA_FAULT_COUNT];
 };
 
-/** PAGODA_ENGINE_POISON: What discarded bytes read as under poisoning. */
+/** PAGODA_ENGINE_POISON: Content of discarded memory while poisoning is on. */
 #define PAGODA_ENGINE_POISON	0xd15ca4d1u
 
-/** enum pagoda_engine_vram - What VRAM holds after pagoda_engine_reset_adapter(). */
+/** enum pagoda_engine_vram - Content of VRAM after pagoda_engine_reset_adapter(). */
 enum pagoda_engine_vram {
-	PAGODA_ENGINE_VRAM_POISON,	/* %PAGODA_ENGINE_POISON all over */
+	PAGODA_ENGINE_VRAM_POISON,	/* everywhere %PAGODA_ENGINE_POISON */
 	PAGODA_ENGINE_VRAM_ZERO,
-	PAGODA_ENGINE_VRAM_KEEP,	/* what it held before */
+	PAGODA_ENGINE_VRAM_KEEP,	/* content before the reset */
 };
 
-/** enum pagoda_engine_queue - What kind of queue a buffer came from. */
+/** enum pagoda_engine_queue - Kind of the queue that a buffer came from. */
 enum pagoda_engine_queue {
 	PAGODA_ENGINE_QUEUE_PAGING,
 	PAGODA_ENGINE_QUEUE_EXEC,
@@ -267,17 +272,17 @@ enum pagoda_engine_queue {
 
 /** enum pagoda_engine_outcome - How a run ended. */
 enum pagoda_engine_outcome {
-	PAGODA_ENGINE_DONE,	/* every packet was executed */
-	PAGODA_ENGINE_FAULT,	/* stopped at a packet, see the fault */
-	PAGODA_ENGINE_STOPPED,	/* asked to stop between two packets */
+	PAGODA_ENGINE_DONE,	/* all packets were executed */
+	PAGODA_ENGINE_FAULT,	/* stopped at a packet or command, see the fault */
+	PAGODA_ENGINE_STOPPED,	/* stopped on request, before the end */
 };
 
 /**
- * struct pagoda_engine_page - What an address is mapped to
+ * struct pagoda_engine_page - Translation of an address
  * @segment: Segment id
- * @level: Of the entry, or of the one that is at fault
- * @address: Of the byte within the segment
- * @flags: VIRTIO_PAGODA_PTE_ bits of the entry
+ * @level: Level of the entry, or of the entry at fault
+ * @address: Address of the byte within the segment
+ * @flags: VIRTIO_PAGODA_PTE_* bits of the entry
  */
 struct pagoda_engine_page {
 	u32 segment;
@@ -287,13 +292,14 @@ struct pagoda_engine_page {
 };
 
 /**
- * struct pagoda_engine_fault - Why and where a packet or command was refused
+ * struct pagoda_engine_fault - Reason why a packet or command was refused, and its coordinates
  * @reason: enum virtio_pagoda_fault_reason
- * @opcode: As found in the packet or command
- * @offset: Of the packet in the buffer, or of the entry whose commands were executed
+ * @opcode: Opcode as found in the packet or command
+ * @offset: Offset of the packet in the buffer, or of the entry that leads to the commands
+ *	being executed
  * @access: enum virtio_pagoda_access
- * @address: Address or value that was refused; the virtual one if there is one
- * @level: Page-table level a walk stopped at
+ * @address: Address or value that was refused; the virtual address if there is one
+ * @level: Page-table level that a walk stopped at
  * @command: Virtual address of the command, 0 for packets
  */
 struct pagoda_engine_fault {
@@ -306,65 +312,64 @@ struct pagoda_engine_fault {
 	u64 command;
 };
 
-/** PAGODA_ENGINE_NEVER: No packet, for the packet numbers below. */
+/** PAGODA_ENGINE_NEVER: No packet, as a value of @stop_at and @fail_at. */
 #define PAGODA_ENGINE_NEVER	0xffffffffu
 
 /**
- * struct pagoda_engine_run - One buffer and what became of it
+ * struct pagoda_engine_run - One buffer and the result of its execution
  *
- * Packets are those of the buffer, or with @context the commands it leads to.
+ * Packets are those of the buffer, or with @context the commands that the buffer leads to.
  */
 struct pagoda_engine_run {
 	/** @kind: Decides which opcodes are allowed. */
 	enum pagoda_engine_queue kind;
-	/** @queue: Virtqueue number, handed on to @fence. */
+	/** @queue: Virtqueue number, passed to @fence. */
 	u32 queue;
 	/**
-	 * @tlb: Number of the TLB and the write combiner to use; the paging queue's is 0,
-	 * engine i's i + 1.
+	 * @tlb: Index of the TLB and the write combiner to use: 0 for the paging queue, i + 1 for
+	 * engine i.
 	 */
 	u32 tlb;
-	/** @seqno: Request number, handed on to @fence. */
+	/** @seqno: Request number, passed to @fence. */
 	u64 seqno;
 	/**
-	 * @context: Execution context. If it isn't 0, and %VIRTIO_PAGODA_F_EXECUTE was
+	 * @context: Execution context. If @context isn't 0, and %VIRTIO_PAGODA_F_EXECUTE was
 	 * negotiated, the buffer of an execution queue is a struct virtio_pagoda_execute.
 	 */
 	u64 context;
 	/** @buffer: Private copy of the buffer, aligned to 8. */
 	const void *buffer;
-	/** @size: Its bytes. */
+	/** @size: Bytes of @buffer. */
 	u32 size;
 	/** @start: Offset of the first packet to execute. */
 	u32 start;
 	/**
-	 * @stop: Read between packets; true ends the run there. Commands and what an
-	 * execution queue has of packets also end in the middle. May be NULL.
+	 * @stop: Read between packets; true ends the run there. Commands, and packets of an
+	 * execution queue, also end in the middle. May be NULL.
 	 */
 	const bool *stop;
 	/** @stop_at: Test: stop before this packet of the buffer. */
 	u32 stop_at;
 	/** @fail_at: Test: this packet of the buffer fails with DEVICE_FAILURE. */
 	u32 fail_at;
-	/** @fail_middle: Test: it fails after half of its effect. */
+	/** @fail_middle: Test: the packet fails after half of its effect. */
 	bool fail_middle;
 
 	/**
-	 * @spans: Room for max_runs pointers, so that a run, or a span of a virtual
-	 * range, is looked up once rather than when it is checked and when it is
-	 * used. May be NULL.
+	 * @spans: Room for max_runs pointers, so that a run, or a span of a virtual range, is
+	 * looked up once rather than both when it is checked and when it is used. May be NULL.
 	 */
 	u8 **spans;
 
 	/** @fault: Out: set when the run faulted, else zero. */
 	struct pagoda_engine_fault fault;
-	/** @offset: Out: first packet not executed whole; @size when done. */
+	/** @offset: Out: offset of the first packet not executed completely; @size when done. */
 	u32 offset;
-	/** @packets: Out: packets executed whole. */
+	/** @packets: Out: packets executed completely. */
 	u32 packets;
 	/** @bytes: Out: bytes copied and filled; by commands, read or written. */
 	u64 bytes;
-	/** @looks: Times the command at hand has looked for what it waits for. */
+	/** @looks: Number of times that the current command has checked the value it waits for. */
 	u32 looks;
 };
 

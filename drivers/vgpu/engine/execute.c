@@ -2,9 +2,9 @@
 /*
  * The loop over the packets of a buffer, and the table of operations.
  *
- * A packet goes through three gates and each names what it refuses: its head
- * (opcode, feature, queue, length, flags), its fields, its memory. Only then
- * does it have an effect.
+ * A packet is checked in three steps, each of which reports the value that it refuses: its head
+ * (opcode, feature, queue, length, flags), its fields, its memory. Only then does the packet have
+ * an effect.
  */
 #include "internal.h"
 
@@ -129,7 +129,7 @@ const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT] = {
 };
 
 /**
- * pagoda_engine_features() - Feature bits of the operations this engine has
+ * pagoda_engine_features() - Get the feature bits of the operations of this engine
  *
  * Return: mask of VIRTIO_PAGODA_F_OP() bits.
  */
@@ -146,7 +146,7 @@ u64 pagoda_engine_features(void)
 }
 
 /**
- * pagoda_engine_op_name() - Name of an operation
+ * pagoda_engine_op_name() - Get the name of an operation
  * @opcode: Any value
  *
  * Return: the name in capitals, "?" for an unknown opcode.
@@ -157,7 +157,7 @@ const char *pagoda_engine_op_name(u32 opcode)
 }
 
 /**
- * pagoda_engine_fault_name() - Text for a fault reason
+ * pagoda_engine_fault_name() - Get the text for a fault reason
  * @reason: Any value
  *
  * Return: a few words, "?" for an unknown reason.
@@ -174,11 +174,11 @@ const char *pagoda_engine_fault_name(u32 reason)
 }
 
 /**
- * pagoda_engine_init() - Check that an engine was given what it relies on
+ * pagoda_engine_init() - Check the parameters of an engine and initialize its locks
  * @engine: All members set by the caller, counters zero
  *
- * Context: before anything executes.
- * Return: false when a limit, an alignment or an invalid range makes no sense.
+ * Context: before the engine executes.
+ * Return: false when a limit, an alignment or an invalid range is wrong.
  */
 bool pagoda_engine_init(struct pagoda_engine *engine)
 {
@@ -208,7 +208,7 @@ bool pagoda_engine_init(struct pagoda_engine *engine)
 	return true;
 }
 
-/* Mappings, roots, translations, lines and bound ranges. The caller holds the locks. */
+/* Clears mappings, roots, translations, lines and bound ranges. Takes the locks. */
 static void pagoda_engine_forget(struct pagoda_engine *engine)
 {
 	u32 i;
@@ -230,11 +230,11 @@ static void pagoda_engine_forget(struct pagoda_engine *engine)
 }
 
 /**
- * pagoda_engine_reset() - Forget mappings, address spaces, bound ranges and negotiation
+ * pagoda_engine_reset() - Clear mappings, address spaces, bound ranges and features
  * @engine: Engine that executes nothing, initialized
  *
- * Content of VRAM and of the ranges' windows is the caller's business, and so is what write
- * combiners hold: it is dropped.
+ * The content of VRAM and of the ranges' windows is left to the caller. The content of write
+ * combiners is dropped.
  *
  * Context: may sleep.
  */
@@ -245,12 +245,12 @@ void pagoda_engine_reset(struct pagoda_engine *engine)
 }
 
 /**
- * pagoda_engine_reset_adapter() - What RESET_ADAPTER does but for the queues
+ * pagoda_engine_reset_adapter() - Carry out RESET_ADAPTER, except for the queues
  * @engine: Engine that executes nothing, initialized
- * @vram: What VRAM holds afterwards; memory published as invalid stays untouched
+ * @vram: Content of VRAM afterwards; ranges published as invalid stay unchanged
  *
- * Forgets what pagoda_engine_reset() does, but stays what was negotiated, and what write
- * combiners hold is written back before.
+ * Clears the state that pagoda_engine_reset() clears, but keeps the negotiated features, and writes
+ * the content of write combiners back before.
  *
  * Context: may sleep.
  */
@@ -279,7 +279,7 @@ void pagoda_engine_reset_adapter(struct pagoda_engine *engine, enum pagoda_engin
  * @queue: Virtqueue number
  * @seqno: Number of the request
  *
- * The caller sets the buffer, its size and where to start.
+ * The caller sets the buffer, its size and the offset to start at.
  */
 void pagoda_engine_run_init(struct pagoda_engine_run *run,
 			    enum pagoda_engine_queue kind, u32 queue, u64 seqno)
@@ -294,7 +294,7 @@ void pagoda_engine_run_init(struct pagoda_engine_run *run,
 	run->fail_at = PAGODA_ENGINE_NEVER;
 }
 
-/* First gate: the head. On success *@op is the row and *@length what it takes. */
+/* First check: the head. On success *@op is the row and *@length the length of the packet. */
 static u32 pagoda_head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -311,7 +311,7 @@ static u32 pagoda_head_check(struct pagoda_exec *exec, const struct pagoda_op **
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNSUPPORTED, opcode);
 	if (run->kind == PAGODA_ENGINE_QUEUE_EXEC && !(*op)->exec)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_FORBIDDEN, opcode);
-	/* Sizes are multiples of 8, so that the length is always there to read. */
+	/* Sizes are multiples of 8, so that the length can always be read. */
 	*length = le32_to_cpu(packet->length);
 	if (*length > left || *length < (*op)->size ||
 	    *length != (*op)->size + ((*op)->tail ? (*op)->tail(packet) : 0))
@@ -322,7 +322,7 @@ static u32 pagoda_head_check(struct pagoda_exec *exec, const struct pagoda_op **
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* An injected failure: nothing happened, or half of it did. */
+/* Carries out an injected failure: without effect, or with half of the effect. */
 static u32 pagoda_packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op,
 			      const void *packet)
 {
@@ -336,7 +336,7 @@ static u32 pagoda_packet_fail(struct pagoda_exec *exec, const struct pagoda_op *
 	return reason ? reason : pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 }
 
-/* Returns what was taken, for pagoda_packet_unlock(). */
+/* Returns the lock taken, for pagoda_packet_unlock(). */
 static enum pagoda_hold pagoda_packet_lock(struct pagoda_engine *engine,
 					   const struct pagoda_op *op)
 {
@@ -347,7 +347,7 @@ static enum pagoda_hold pagoda_packet_lock(struct pagoda_engine *engine,
 	if (hold == PAGODA_HOLD_CHANGE) {
 		pagoda_shim_write_lock(&engine->translation);
 		engine->changes++;
-		/* What was written by way of the old translations (C103, C121). */
+		/* Writes made through the old translations (C103, C121). */
 		pagoda_engine_combine_drain_all(engine, 0);
 	} else if (hold == PAGODA_HOLD_VIRTUAL) {
 		pagoda_shim_read_lock(&engine->translation);
@@ -363,7 +363,7 @@ static void pagoda_packet_unlock(struct pagoda_engine *engine, enum pagoda_hold 
 		pagoda_shim_read_unlock(&engine->translation);
 }
 
-/* What was looked up for one packet may not be true of the next. */
+/* Memory looked up for one packet may have changed for the next. */
 static void pagoda_packet_begin(struct pagoda_exec *exec, const struct pagoda_op *op)
 {
 	exec->spans = exec->run->spans;
@@ -402,8 +402,8 @@ static u32 pagoda_packet_execute(struct pagoda_exec *exec)
 }
 
 /*
- * A resumed buffer must go on where a packet begins. Leaves in @skipped how many
- * packets are before that place.
+ * Returns whether a resumed buffer continues at the beginning of a packet. Stores the number of
+ * packets before that offset in @skipped.
  */
 static bool pagoda_start_valid(const struct pagoda_engine_run *run, u32 *skipped)
 {
@@ -453,7 +453,10 @@ static u32 pagoda_buffer_execute(struct pagoda_exec *exec)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 	while (!reason && run->offset < run->size)
 		reason = pagoda_run_stops(exec) ? PAGODA_STOPPED : pagoda_packet_execute(exec);
-	/* What would drain it may not follow, and execution queues' packets combine nothing. */
+	/*
+	 * A packet that would drain the combiner may not follow. Packets of execution queues
+	 * combine no writes.
+	 */
 	if (reason && run->kind == PAGODA_ENGINE_QUEUE_PAGING)
 		pagoda_engine_combine_drain(exec->engine, run->tlb);
 	return reason;
@@ -468,18 +471,18 @@ static bool pagoda_run_is_job(const struct pagoda_exec *exec)
 /**
  * pagoda_engine_execute() - Execute a paging buffer, or a job of a context
  * @engine: Engine
- * @run: Buffer and circumstances; receives how far it came and why not further
+ * @run: Buffer and parameters; receives the progress and the fault
  *
- * Packets are executed in order. One that is refused has no effect at all;
- * only a failure of the device, an aperture page that another queue remaps
- * while it is being copied, and @run->stop on an execution queue stop a packet
- * halfway.
+ * Packets are executed in order. A packet that is refused has no effect at all; only a failure of
+ * the device, an aperture page that another queue remaps while the page is being copied, and
+ * @run->stop on an execution queue stop a packet halfway.
  *
- * So are the commands of a job, but what they access is found out when they do, so
- * that one may stop halfway. Its registers are saved however it ends.
+ * The commands of a job are executed in order, too, but the memory that they access is checked when
+ * it is accessed, so that a command may stop halfway. The registers of the context are saved
+ * however the job ends.
  *
- * Context: any number of threads at once; may sleep.
- * Return: how the run ended.
+ * Context: any number of threads concurrently; may sleep.
+ * Return: the outcome of the run.
  */
 enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,
 						 struct pagoda_engine_run *run)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * FILL and DISCARD_CONTENT: what happens to VRAM without a source.
- */
+/* FILL and DISCARD_CONTENT: operations on VRAM without a source. */
 #include "internal.h"
 
 /* Only a memory segment can be filled or discarded (C41). */
@@ -24,7 +22,7 @@ static u32 pagoda_alignment_check(struct pagoda_exec *exec, u64 address, u64 siz
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* A piece of at most a chunk; @here and @size are multiples of 4. */
+/* Fills at most a chunk; @here and @size are multiples of 4. */
 void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern)
 {
 	__le32 word = cpu_to_le32(pattern);
@@ -62,7 +60,7 @@ static u32 pagoda_fill_range(struct pagoda_exec *exec, u64 address, u64 size, u3
 	return reason;
 }
 
-/* For nobody's packet: pages of VRAM, when nothing executes. */
+/* Fills pages of VRAM without a packet, while no queue executes. */
 void pagoda_engine_fill_vram(struct pagoda_engine *engine, u64 address, u64 size, u32 pattern)
 {
 	u32 chunk;

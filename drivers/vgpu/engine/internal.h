@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the engine's files share with each other and nobody else. */
+/* Definitions shared by the engine's files only. */
 #ifndef PAGODA_VGPU_ENGINE_INTERNAL_H
 #define PAGODA_VGPU_ENGINE_INTERNAL_H
 
 #include "engine.h"
 
 #define PAGODA_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
-/* Bytes copied or filled before others get a chance to run. */
+/* Bytes copied or filled before other threads may run. */
 #define PAGODA_CHUNK		0x100000u
-/* Instead of a fault reason: the run was asked to stop. */
+/* Used like a fault reason: the run was asked to stop. */
 #define PAGODA_STOPPED		VIRTIO_PAGODA_FAULT_COUNT
-/* Page-table entries written with the translation lock held. */
+/* Bytes of page-table entries written with the translation lock held. */
 #define PAGODA_UPDATE_CHUNK	0x10000u
 
 /*
- * struct pagoda_translation - What an address translates to
+ * struct pagoda_translation - Translation of an address
  * @entry: page-table entry in CPU order, 0 = invalid
- * @size: bytes that share it, a power of two; the address's part of the space
- * @level: of the entry, or where the walk stopped
+ * @size: bytes of the range of addresses that share the entry, a power of two
+ * @level: level of the entry, or the level that the walk stopped at
  */
 struct pagoda_translation {
 	u64 entry;
@@ -26,10 +26,10 @@ struct pagoda_translation {
 };
 
 /*
- * struct pagoda_leaf - What a walk found at level 1, for the addresses next to it
- * @tag: address space and 2 MiB of it, 0 = nothing
- * @table: the 4 KiB and the 64 KiB leaf table, NULL = @side says it all
- * @side: each one's level-1 entry
+ * struct pagoda_leaf - Level-1 entry found by a walk, for addresses next to the walk's address
+ * @tag: address space and 2 MiB of it, 0 = none
+ * @table: the 4 KiB and the 64 KiB leaf table, NULL = there is only @side
+ * @side: level-1 entry of each table
  */
 struct pagoda_leaf {
 	u64 tag;
@@ -38,10 +38,10 @@ struct pagoda_leaf {
 };
 
 /*
- * struct pagoda_ahead - A translation that was found on the way to what ends a span
+ * struct pagoda_ahead - A translation found while searching the end of a span
  * @va: the address
- * @space: its address space
- * @access: what it was asked for, PAGODA_ACCESS_NONE = nothing is kept
+ * @space: address space of @va
+ * @access: access that was translated, PAGODA_ACCESS_NONE = no translation is kept
  * @found: the translation
  */
 struct pagoda_ahead {
@@ -52,11 +52,11 @@ struct pagoda_ahead {
 };
 
 /*
- * struct pagoda_notes - Memory that the check of a virtual range found, span by span
- * @next: first byte of the next span and the byte behind its last, and so on
- * @end: behind the last of these; what follows in the range wasn't noted
- * @limit: behind the room there is, NULL = no more is noted
- * @combined: all of it is memory whose writes are combined, else none of it
+ * struct pagoda_notes - Spans of memory that the check of a virtual range found
+ * @next: next unused pair of pointers: to the first byte of a span and to the byte behind its last
+ * @end: end of these pairs; the spans that follow in the range weren't noted
+ * @limit: end of the room for pairs, NULL = no more spans are noted
+ * @combined: writes to all of this memory are combined, else to none of it
  */
 struct pagoda_notes {
 	u8 **next;
@@ -66,18 +66,18 @@ struct pagoda_notes {
 };
 
 /*
- * struct pagoda_exec - A packet being executed, on the stack of its queue
- * @window_*: last answer of the lookup of system memory: a page list that is
- *	validated, then executed, or runs next to each other, ask only once. With a
- *	device MMU it is good for this packet only
+ * struct pagoda_exec - A packet being executed, on the stack of its queue's thread
+ * @window_*: last memory found by the lookup of system memory, so that a page list that is
+ *	validated, then executed, or contiguous runs need a single lookup. With a device MMU only
+ *	valid for this packet
  * @bus: addresses of system memory are bus addresses even with a device MMU
- * @spans: where the next run's memory is noted, NULL = nowhere
+ * @spans: room for the memory of the next run, NULL = it isn't noted
  * @half: stop after half of the effect (failure injection)
  * @since: bytes since pagoda_shim_yield()
  * @skipped: packets of the buffer before the first one executed
- * @leaves: where the walks for reads and those for writes were last
- * @ahead: and what they found behind the last span
- * @notes: what the checks of VIRTUAL_TRANSFER's sides found, in the run's spans
+ * @leaves: last level-1 entries, of walks for reads and of walks for writes
+ * @ahead: translations that these walks found behind the last span
+ * @notes: spans found by the checks of both sides of VIRTUAL_TRANSFER, in the run's spans
  */
 struct pagoda_exec {
 	struct pagoda_engine *engine;
@@ -97,15 +97,13 @@ struct pagoda_exec {
 };
 
 /*
- * enum pagoda_hold - What a packet has to do with engine->translation, which is
- * taken before it is validated and released after it was executed: no operation
- * takes it by itself
- * @PAGODA_HOLD_SYSTEM: uses no virtual address; held for reading if there is a
- *	device MMU
- * @PAGODA_HOLD_VIRTUAL: may walk page tables, or drains the queue's write combiner; held
- *	for reading
- * @PAGODA_HOLD_CHANGE: makes translations of others untrue; held for writing, so
- *	that when it executes no access is under way (C103, C121)
+ * enum pagoda_hold - Use of engine->translation by a packet. The lock is taken before the packet is
+ * validated and released after it was executed: no operation takes the lock by itself
+ * @PAGODA_HOLD_SYSTEM: uses no virtual address; held for reading if there is a device MMU
+ * @PAGODA_HOLD_VIRTUAL: may walk page tables, or drains the queue's write combiner; held for
+ *	reading
+ * @PAGODA_HOLD_CHANGE: invalidates translations of other queues; held for writing, so that no
+ *	access is in progress when the packet executes (C103, C121)
  */
 enum pagoda_hold {
 	PAGODA_HOLD_SYSTEM,
@@ -115,15 +113,15 @@ enum pagoda_hold {
 
 /*
  * struct pagoda_op - A row of the operation table
- * @size: bytes of the packet without what its counts call for
+ * @size: bytes of the packet without its variable part
  * @flags: flags that may be set
  * @exec: allowed on execution queues, not only on the paging queue
- * @bus: its runs are bus addresses, not device addresses
- * @hold: what it does with translations
- * @tail: bytes behind the fixed part; NULL = none
- * @validate: everything that can be refused before the first effect
- * @execute: the effect; NULL = not supported. Both return a fault reason,
- *	%VIRTIO_PAGODA_FAULT_NONE when all is well
+ * @bus: runs of the packet are bus addresses, not device addresses
+ * @hold: use of engine->translation
+ * @tail: returns the bytes behind the fixed part; NULL = none
+ * @validate: checks everything that can be refused before the first effect
+ * @execute: carries out the effect; NULL = not supported. Like @validate returns a fault
+ *	reason, %VIRTIO_PAGODA_FAULT_NONE for success
  */
 struct pagoda_op {
 	const char *name;
@@ -139,20 +137,20 @@ struct pagoda_op {
 
 extern const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT];
 
-/* A place in memory that is walked from span to span. */
+/* A position in memory, which advances from span to span. */
 struct pagoda_cursor {
 	u32 segment;
 	u32 access;
 	u32 generation;
-	bool combines;				/* goes through the write combiner, unless */
-	bool snooped;				/* this part of it is mapped as coherent */
+	bool combines;				/* uses the write combiner, unless */
+	bool snooped;				/* this part of the memory is mapped as coherent */
 	u64 address;				/* next byte: VRAM, aperture */
 	u64 left;				/* bytes behind @here */
 	const struct virtio_pagoda_run *run;	/* next run: system memory */
-	u8 *const *span;			/* and what its check found out */
+	u8 *const *span;			/* memory that the check of the runs found */
 	u8 *here;
 	u64 here_size;
-	u8 *tail;				/* what of the last span comes next */
+	u8 *tail;				/* second part of the last span */
 	u64 tail_size;
 };
 
@@ -199,11 +197,11 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet);
 
 /*
  * struct pagoda_virtual_span - Memory behind virtual addresses
- * @here: its first byte; NULL = zeros: reads give zeros, writes are dropped
- * @size: bytes that follow in a row, of one page or of consecutive ones
- * @page_size: bytes each page has
- * @segment: where they are; SYSTEM for zeros
- * @combined: the entry doesn't ask for snooping: what uses @here goes by way of the write
+ * @here: address of the first byte; NULL = zeros: reads return zeros, writes are dropped
+ * @size: contiguous bytes, of one page or of consecutive pages
+ * @page_size: bytes of each page
+ * @segment: segment of the memory; SYSTEM for zeros
+ * @combined: the page-table entry doesn't ask for snooping: accesses to @here use the write
  *	combiner
  */
 struct pagoda_virtual_span {
@@ -214,15 +212,15 @@ struct pagoda_virtual_span {
 	bool combined;
 };
 
-/* What a side of an operation wants of its pages; zeros are all segments at once. */
-#define PAGODA_VIRTUAL_64K	0x1u	/* 64 KiB or larger ones (C73) */
-#define PAGODA_VIRTUAL_NOT_64K	0x2u	/* any but 64 KiB ones (C73) */
+/* Requirements of a side of an operation on its pages; zero pages belong to all segments. */
+#define PAGODA_VIRTUAL_64K	0x1u	/* 64 KiB or larger pages (C73) */
+#define PAGODA_VIRTUAL_NOT_64K	0x2u	/* any but 64 KiB pages (C73) */
 #define PAGODA_VIRTUAL_LOCAL	0x4u	/* in VRAM (C74) */
 #define PAGODA_VIRTUAL_SYSTEM	0x8u	/* in system memory or the aperture (C74) */
 
 /*
- * walk.c: places in address spaces, for operations of PAGODA_HOLD_VIRTUAL. What is
- * found is good until the packet ends or pauses (pagoda_engine_translation_pause()).
+ * walk.c: lookup in address spaces, for operations of PAGODA_HOLD_VIRTUAL. The memory found is
+ * valid until the packet ends or pauses (pagoda_engine_translation_pause()).
  */
 u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 want,
 			       u32 access, struct pagoda_virtual_span *span);
@@ -231,7 +229,7 @@ u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u
 u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
 					u8 **here);
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span);
-/* Every page of a range, without touching it; may pause. @notes: filled, or NULL. */
+/* Checks every page of a range without accessing it; may pause. @notes: filled, or NULL. */
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
 				u32 access, u32 wants, struct pagoda_notes *notes);
 
@@ -247,8 +245,8 @@ u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet);
 
 /*
- * device_mmu.c: what a device address (with exec->bus: a bus address) translates to.
- * @size receives how many bytes, at most @want, follow there in a row.
+ * device_mmu.c: translation of a device address (with exec->bus: a bus address). @size receives the
+ * contiguous bytes, at most @want.
  */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine);
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
@@ -304,7 +302,7 @@ u64 pagoda_engine_update_context_tail(const void *packet);
 u32 pagoda_engine_update_context_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_update_context_execute(struct pagoda_exec *exec, const void *packet);
 
-/* notify.c; execute takes any notice */
+/* notify.c; execute accepts any notice */
 u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_residency_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_residency2_validate(struct pagoda_exec *exec, const void *packet);
@@ -313,12 +311,12 @@ u32 pagoda_engine_fence_residency_validate(struct pagoda_exec *exec, const void 
 u32 pagoda_engine_notify_alloc_validate(struct pagoda_exec *exec, const void *packet);
 
 /*
- * struct pagoda_span_side - A place in an address space that is walked
+ * struct pagoda_span_side - A position in an address space, which advances from span to span
  * @va: first byte of @span
  * @space: address space
- * @access: what is done to it
- * @span: memory found there and not used yet; good as long as what is found is
- * @notes: what a check found from there on, NULL = there was none
+ * @access: kind of access
+ * @span: memory found there and not used yet; valid as long as a lookup is
+ * @notes: spans that a check found from there on, NULL = there was no check
  */
 struct pagoda_span_side {
 	u64 va;
@@ -348,10 +346,13 @@ u64 pagoda_engine_copy_entries_tail(const void *packet);
 u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *packet);
 
-/* command.c: the commands a request leads to. Returns a fault reason or PAGODA_STOPPED. */
+/*
+ * command.c: executes the commands that a request leads to. Returns a fault reason or
+ * PAGODA_STOPPED.
+ */
 u32 pagoda_engine_job(struct pagoda_exec *exec);
 
-/* @size bytes at the side are used up; the span has as many. */
+/* Advances a side by @size bytes, which the span has. */
 static inline void pagoda_side_advance(struct pagoda_span_side *side, u64 size)
 {
 	side->va += size;
@@ -361,8 +362,8 @@ static inline void pagoda_side_advance(struct pagoda_span_side *side, u64 size)
 }
 
 /*
- * Where byte @column of @row is in a mip level of that pitch, tiled; what follows in the
- * row of the tile follows there. Tiles are 2^@shift bytes wide and have as many rows.
+ * Returns the offset of byte @column of @row in a tiled mip level of that pitch; the following
+ * bytes of the tile's row are contiguous. Tiles are 2^@shift bytes wide and have as many rows.
  */
 static inline u64 pagoda_tile_offset(u64 pitch, u32 shift, u64 row, u64 column)
 {
@@ -372,20 +373,20 @@ static inline u64 pagoda_tile_offset(u64 pitch, u32 shift, u64 row, u64 column)
 	       ((column & ~inside) << shift) + (column & inside);
 }
 
-/* Log2 of the width of a tile of a tiling that isn't linear. */
+/* Returns log2 of the width of a tile of a tiling that isn't linear. */
 static inline u32 pagoda_tile_shift(u32 tiling)
 {
 	return __builtin_ctz(tiling == VIRTIO_PAGODA_TILING_4K ? VIRTIO_PAGODA_TILE_4K_WIDTH :
 								VIRTIO_PAGODA_TILE_64K_WIDTH);
 }
 
-/* Whether addresses of system memory are device addresses for this driver. */
+/* Returns whether addresses of system memory are device addresses for this driver. */
 static inline bool pagoda_translates(const struct pagoda_engine *engine)
 {
 	return engine->mmu && engine->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU;
 }
 
-/* Whether writes of the run to memory that isn't snooped are combined. */
+/* Returns whether writes of the run to memory that isn't snooped are combined. */
 static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -397,7 +398,7 @@ static inline bool pagoda_engine_combines(const struct pagoda_exec *exec)
 		(run->context && features & 1ull << VIRTIO_PAGODA_F_EXECUTE));
 }
 
-/* Whether the run's queue wrote something that may not be in memory yet. */
+/* Returns whether the run's queue wrote data that may not be in memory yet. */
 static inline bool pagoda_engine_has_lines(const struct pagoda_exec *exec)
 {
 	u32 number = exec->run->tlb;
@@ -405,7 +406,6 @@ static inline bool pagoda_engine_has_lines(const struct pagoda_exec *exec)
 	return number < PAGODA_ENGINE_COMBINERS && exec->engine->combiners[number].used;
 }
 
-/* Was the run told to stop? */
 static inline bool pagoda_stopped(const struct pagoda_exec *exec)
 {
 	return exec->run->stop && READ_ONCE(*exec->run->stop);
@@ -417,7 +417,7 @@ static inline u32 pagoda_refuse(struct pagoda_exec *exec, u32 reason, u64 value)
 	return pagoda_engine_refuse(exec, reason, value, VIRTIO_PAGODA_ACCESS_NONE);
 }
 
-/* Aliases get through validation, so memory may overlap after all. */
+/* Validation accepts aliases, so that the memory may overlap. */
 static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 {
 	if (likely(dst + size <= src || src + size <= dst))
@@ -427,8 +427,8 @@ static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 }
 
 /*
- * Counts work done, lets others run now and then, and hears then whether to stop: an
- * execution queue does so in the middle of a packet, the paging queue behind it.
+ * Counts work done, and yields after each PAGODA_CHUNK. Returns PAGODA_STOPPED if an execution
+ * queue has to stop in the middle of a packet; the paging queue stops only between packets.
  */
 static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 {
@@ -443,17 +443,17 @@ static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 }
 
 /*
- * Memory behind an address of the system segment, whatever kind of address that is:
- * how many of @want bytes (not zero) follow from there. The one way to system memory;
- * returns a fault reason that the caller refuses the packet with. Like
- * pagoda_engine_system_lookup(), which it spares for the window at hand.
+ * Finds the memory behind an address of the system segment, of either kind of address: *@got
+ * receives how many of @want bytes (not zero) are contiguous. The only access to system memory.
+ * Returns a fault reason, with which the caller refuses the packet. Like
+ * pagoda_engine_system_lookup(), which is skipped for addresses in the current window.
  */
 static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 want,
 				     u32 access, u8 **here, u64 *got)
 {
 	u64 skip = address - exec->window_bus;
 
-	/* A window that ends early was asked for that much: it isn't all there is. */
+	/* A window ends where the previous lookup ended: more memory may follow. */
 	if (likely(skip < exec->window_size) && likely(want <= exec->window_size - skip) &&
 	    likely(!exec->window_read_only || access != VIRTIO_PAGODA_ACCESS_WRITE)) {
 		*got = want;
@@ -463,7 +463,7 @@ static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 
 	return pagoda_engine_system_lookup(exec, address, want, access, here, got);
 }
 
-/* Translations and, with a device MMU, memory found before aren't used any more. */
+/* Drops all translations and, with a device MMU, the memory found before. */
 static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 {
 	exec->leaves[0].tag = 0;
@@ -476,9 +476,9 @@ static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 }
 
 /*
- * Lets those who wait to change translations go first: a packet of
- * PAGODA_HOLD_VIRTUAL does so after each PAGODA_CHUNK, with no memory at hand. If
- * there was nobody, all that was found is as good as before.
+ * Lets threads that wait to change translations run: called by packets of PAGODA_HOLD_VIRTUAL after
+ * each PAGODA_CHUNK, while they use no memory found before. If there was no change, everything
+ * found before stays valid.
  */
 static inline void pagoda_engine_translation_pause(struct pagoda_exec *exec)
 {
@@ -491,7 +491,9 @@ static inline void pagoda_engine_translation_pause(struct pagoda_exec *exec)
 		pagoda_engine_translation_forget(exec);
 }
 
-/* Like pagoda_progress(), and lets flushers go first: what they change isn't used any more. */
+/*
+ * Counts work done, and pauses after each PAGODA_CHUNK; changed translations aren't used any more.
+ */
 static inline void pagoda_virtual_progress(struct pagoda_exec *exec, u32 bytes)
 {
 	exec->run->bytes += bytes;
@@ -502,13 +504,13 @@ static inline void pagoda_virtual_progress(struct pagoda_exec *exec, u32 bytes)
 	}
 }
 
-/* Level-1 entries are two words: the 4 KiB table's and the 64 KiB table's. */
+/* Returns whether level-1 entries are two words: the 4 KiB table's and the 64 KiB table's. */
 static inline bool pagoda_engine_dual(const struct pagoda_engine *engine)
 {
 	return engine->features & 1ull << VIRTIO_PAGODA_F_DUAL_PTE;
 }
 
-/* Log2 of what an entry covers. */
+/* Returns log2 of the bytes that an entry covers. */
 static inline u32 pagoda_engine_level_shift(u32 level)
 {
 	return VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS * level;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From (segment, address) and run lists to bytes the CPU can reach.
+ * From (segment, address) and run lists to memory that the CPU can access.
  *
- * Vocabulary: a span is memory that is consecutive for the CPU. A cursor walks
- * one side of a packet span by span. Checks come first and touch nothing; what
- * they accept a cursor can walk without a fault, save aperture pages that
- * another queue remaps meanwhile.
+ * Vocabulary: a span is memory that is contiguous for the CPU. A cursor walks one side of a packet
+ * span by span. Checks come first and access nothing; memory that they accept can be walked without
+ * a fault, except for aperture pages that another queue remaps meanwhile.
  */
 #include "internal.h"
 
-/* Notes why the packet can't go on; returns @reason for the caller to return. */
+/* Stores the fault of the packet. Returns @reason, for the caller to return. */
 u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 access)
 {
 	exec->run->fault.reason = reason;
@@ -19,8 +18,8 @@ u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 
 }
 
 /*
- * Translates, asks the surroundings for a span and keeps the answer. Trusts
- * nothing: a span of no bytes is no span.
+ * Translates an address, gets a span from the environment and keeps it as the window. The
+ * environment isn't trusted: a span of no bytes is refused.
  */
 u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
 				u8 **here, u64 *got)
@@ -43,7 +42,7 @@ u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want,
 	found = engine->ops->system_span(engine->context, bus, limit, &size);
 	if (!found || !size)
 		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
-	/* What follows for the CPU need not for the device. */
+	/* Memory contiguous for the CPU needn't be contiguous for the device. */
 	if (translated)
 		size = min(size, limit);
 	exec->window_bus = address;
@@ -55,7 +54,10 @@ u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* VRAM inside of the segment and outside of ranges published as invalid, else *@bad. */
+/*
+ * Returns whether VRAM is inside of the segment and outside of ranges published as invalid; else
+ * *@bad receives the first invalid address.
+ */
 bool pagoda_engine_vram_valid(const struct pagoda_engine *engine, u64 address, u64 size, u64 *bad)
 {
 	u32 i;
@@ -86,7 +88,7 @@ u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u3
 	return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, bad, access);
 }
 
-/* Accepts one run; notes its memory in @span when it is all in a row. */
+/* Checks one run. Notes its memory in @span if it is contiguous. */
 static u32 pagoda_run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
 	u8 *here = NULL;
@@ -109,7 +111,7 @@ static u32 pagoda_run_check(struct pagoda_exec *exec, u64 address, u64 size, u32
 	return reason ? pagoda_engine_refuse(exec, reason, address, access) : reason;
 }
 
-/* Accepts runs that are whole, reachable and together exactly @nr_pages. */
+/* Checks that runs are whole pages, reachable, and have exactly @nr_pages together. */
 u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagoda_run *runs,
 			     u32 nr_runs, u64 nr_pages, u32 access)
 {
@@ -139,7 +141,7 @@ u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagod
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Fields that have a meaning in other segments only must be zero. */
+/* Fields that are only used in other segments must be zero. */
 static u32 pagoda_location_fields(struct pagoda_exec *exec,
 				  const struct virtio_pagoda_location *location, u32 access)
 {
@@ -169,7 +171,7 @@ static u32 pagoda_location_fields(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Accepts one side of a transfer of @size bytes. */
+/* Checks one side of a transfer of @size bytes. */
 u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 				 const struct virtio_pagoda_location *location,
 				 const struct virtio_pagoda_run *runs, u64 size, u32 access)
@@ -193,8 +195,8 @@ u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 }
 
 /*
- * Starts a walk of @size bytes over a location that was checked. @spans is what the
- * check noted about @runs, or NULL.
+ * Starts a walk of @size bytes over a location that was checked. @spans has the memory that the
+ * check of @runs noted, or is NULL.
  */
 void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 			       const struct virtio_pagoda_location *location,
@@ -212,7 +214,7 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 	cursor->snooped = cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM;
 }
 
-/* The next run whole, if its check found it in a row. */
+/* Uses the next run as a whole, if its check found it to be contiguous. */
 static bool pagoda_system_noted(struct pagoda_cursor *cursor)
 {
 	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE;
@@ -226,8 +228,8 @@ static bool pagoda_system_noted(struct pagoda_cursor *cursor)
 }
 
 /*
- * The next span of a run list. The runs were found reachable by the check; when
- * a span ends inside of a run, @address and @here_size keep the rest of it.
+ * Finds the next span of a run list. The check found the runs to be reachable; when a span ends
+ * inside of a run, @address keeps the offset of the rest.
  */
 static u32 pagoda_system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -252,7 +254,10 @@ static u32 pagoda_system_next(struct pagoda_exec *exec, struct pagoda_cursor *cu
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* What of the span that was found goes where; the rest is kept for the next time. */
+/*
+ * Redirects the part of a span that uses the write combiner, and keeps the rest of the span for the
+ * next call.
+ */
 static void pagoda_cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
 	u8 *here = cursor->here;
@@ -269,7 +274,7 @@ static void pagoda_cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor
 	cursor->tail_size = size - cursor->here_size;
 }
 
-/* Moves to the next span; the current one must be used up, bytes must be left. */
+/* Moves to the next span; the current span is used up, and bytes are left. */
 u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -293,9 +298,7 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 	return reason;
 }
 
-/*
- * Finds bytes of one page. 1 to 8 of them, aligned to their size, are one access.
- */
+/* Finds bytes within a page. 1 to 8 bytes, aligned to their size, are a single access. */
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that only tell: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2,
- * NOTIFY_FENCE_RESIDENCY and NOTIFY_ALLOC. They touch no memory. This GPU caches
- * nothing about allocations and fences: it polices what it is told and hands it on.
+ * Operations that only notify the GPU: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY
+ * and NOTIFY_ALLOC. They access no memory. This GPU caches no state of allocations and fences: it
+ * checks the notices and passes them on.
  */
 #include "internal.h"
 
-/* A notice is given once: one that fails in the middle wasn't given at all. */
+/* A notice is passed on once: an injected failure in the middle passes nothing on. */
 u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet)
 {
 	struct pagoda_engine *engine = exec->engine;
@@ -16,7 +16,7 @@ u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Pages of a segment an allocation can be in. */
+/* Checks pages of a segment that an allocation can be in. */
 static u32 pagoda_notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address,
 				     u64 nr_pages)
 {
@@ -46,7 +46,10 @@ static u32 pagoda_notify_place_check(struct pagoda_exec *exec, u32 segment, u64 
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* What both notices of residency share; @nr_pages are at the address, if anywhere. */
+/*
+ * Checks the fields common to both notices of residency; a resident allocation has @nr_pages at the
+ * address.
+ */
 static u32 pagoda_residency_check(struct pagoda_exec *exec,
 				  const struct virtio_pagoda_notify_residency *notify,
 				  u64 nr_pages)
@@ -61,7 +64,7 @@ static u32 pagoda_residency_check(struct pagoda_exec *exec,
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
 	if (le16_to_cpu(notify->packet.flags) & VIRTIO_PAGODA_NOTIFY_RESIDENT)
 		return pagoda_notify_place_check(exec, segment, address, nr_pages);
-	if (address || segment)		/* C115 */
+	if (address || segment)		/* C115: evicted, so without a place */
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     address ? address : segment);
 	return VIRTIO_PAGODA_FAULT_NONE;
@@ -75,7 +78,7 @@ u32 pagoda_engine_residency_validate(struct pagoda_exec *exec, const void *packe
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le64_to_cpu(notify->offset ? notify->offset :
 								  notify->nr_pages));
-	/* How many pages it has isn't said: the first one is. */
+	/* The notice doesn't contain the number of pages: check the first page. */
 	return pagoda_residency_check(exec, notify, 1);
 }
 
@@ -99,7 +102,7 @@ u64 pagoda_engine_fence_residency_tail(const void *packet)
 	return (u64)le32_to_cpu(notify->nr_fences) * sizeof(struct virtio_pagoda_fence_residency);
 }
 
-/* A value of a fence that is resident must be where it can be accessed at once. */
+/* Checks a value of a fence: if it is resident, it must be accessible. */
 static u32 pagoda_fence_value_check(struct pagoda_exec *exec, u64 address, u32 access)
 {
 	u8 *here;
@@ -147,7 +150,7 @@ u32 pagoda_engine_notify_alloc_validate(struct pagoda_exec *exec, const void *pa
 	u64 value = 0;
 
 	if (flags != VIRTIO_PAGODA_NOTIFY_EVICTION && flags != VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP) {
-		reason = VIRTIO_PAGODA_FAULT_BAD_FLAGS;		/* C118 */
+		reason = VIRTIO_PAGODA_FAULT_BAD_FLAGS;		/* C118: exactly one */
 		value = flags;
 	} else if (flags == VIRTIO_PAGODA_NOTIFY_EVICTION && notify->process) {
 		reason = VIRTIO_PAGODA_FAULT_RESERVED;

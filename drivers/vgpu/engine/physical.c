@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Operations of a few bytes: READ_PHYSICAL, WRITE_PHYSICAL and the monitored fence.
- */
+/* Operations on a few bytes: READ_PHYSICAL, WRITE_PHYSICAL and the monitored fence. */
 #include "internal.h"
 
 static u32 pagoda_physical_validate(struct pagoda_exec *exec, const void *packet, u32 access)
@@ -36,7 +34,7 @@ u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *
 			(void)READ_ONCE(*(type *)(here)); \
 	} while (0)
 
-/* One access of that width: what it reads doesn't matter, what it writes is zero. */
+/* Makes one access of that width: a read value is ignored, the written value is zero. */
 static void pagoda_physical_touch(u8 *here, u32 size, bool write)
 {
 	switch (size) {
@@ -83,7 +81,7 @@ u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet)
 	return pagoda_physical_execute(exec, packet, VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
-/* Finds the fence; NULL in @here for one in a page of zeros, which stays zero. */
+/* Finds the fence; NULL in @here for a fence in a page of zeros, which stays zero. */
 static u32 pagoda_signal_resolve(struct pagoda_exec *exec,
 				 const struct virtio_pagoda_signal_monitored_fence *signal,
 				 u8 **here)
@@ -115,7 +113,7 @@ u32 pagoda_engine_signal_validate(struct pagoda_exec *exec, const void *packet)
 	return pagoda_signal_resolve(exec, signal, &here);
 }
 
-/* One access (C117); the CPU, too, may signal the fence meanwhile. */
+/* Writes the fence with a single access (C117); the CPU may signal the fence concurrently. */
 static void pagoda_signal_store(__le64 *here, __le64 value, bool forward)
 {
 	__le64 old = READ_ONCE(*here);
@@ -126,7 +124,7 @@ static void pagoda_signal_store(__le64 *here, __le64 value, bool forward)
 		forward = !pagoda_shim_swap64(here, &old, value);
 }
 
-/* Like a notice, a signal that fails in the middle wasn't given at all. */
+/* Like a notice, a signal that fails in the middle has no effect. */
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_signal_monitored_fence *signal = packet;
@@ -138,11 +136,11 @@ u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 	if (reason || exec->half)
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
-	smp_mb();	/* C116: the work before it is visible before it is */
+	smp_mb();	/* C116: earlier work is visible before the value is */
 	if (here)
 		pagoda_signal_store((__le64 *)here, signal->value,
 				    flags & VIRTIO_PAGODA_SIGNAL_FORWARD);
-	smp_mb();	/* and it is visible before anybody hears of it */
+	smp_mb();	/* the value is visible before the event is sent */
 	if (flags & VIRTIO_PAGODA_SIGNAL_EVENT)
 		exec->engine->ops->fence(exec->engine->context, exec->run,
 					 le64_to_cpu(signal->address),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Roots of address spaces: what SET_ROOT changes and every walk starts from.
- */
+/* Roots of address spaces: changed by SET_ROOT, and the start of every walk. */
 #include "internal.h"
 
-/* Entries a root can have: what the levels below it leave of the addresses. */
+/*
+ * Returns the entries that a root can have at most: the address bits that the lower levels don't
+ * translate.
+ */
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 {
 	u32 below = pagoda_engine_level_shift(engine->pt_levels - 1);
@@ -13,7 +14,7 @@ u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 	return engine->pt_levels > 2 ? min_t(u64, limit, VIRTIO_PAGODA_PT_ENTRIES) : limit;
 }
 
-/* A level-1 root holds two words an entry when its tables are dual. */
+/* A level-1 root has two words per entry when its tables are dual. */
 static u64 pagoda_root_bytes(const struct pagoda_engine *engine, u64 entries)
 {
 	bool dual = engine->pt_levels == 2 && pagoda_engine_dual(engine);
@@ -47,7 +48,7 @@ static u32 pagoda_root_check(const struct pagoda_engine *engine, u32 segment, u6
 	return inside ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* What pagoda_engine_init() wants of address spaces: all there is, or nothing. */
+/* Checks the members for address spaces for pagoda_engine_init(): all of them are set, or none. */
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
 {
 	u32 sizes = 1u << 12 | 1u << 16 | 1u << 21;
@@ -62,21 +63,21 @@ bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
 }
 
 /**
- * pagoda_engine_root_set() - Give an address space a root table, or take it away
+ * pagoda_engine_root_set() - Set or remove the root table of an address space
  * @engine: Engine
  * @space: Address space
  * @segment: VRAM or SYSTEM; 0 without @entries
- * @address: Of the table, page aligned; 0 without @entries
- * @entries: Entries of it; 0 = the space has no root any more
+ * @address: Address of the table, page aligned; 0 without @entries
+ * @entries: Entries of the table; 0 = the space has no root any more
  *
- * Waits for accesses that are under way, drops what is cached of the space and writes
- * back what execution engines combine: when it returns nothing reads the old table any more,
- * nor writes what it led to. Memory of a root in system memory
- * is looked for when it is walked.
+ * Waits for accesses in progress, drops cached translations of the space and writes back the
+ * combined writes of execution engines: after the return no access reads the old table any more,
+ * nor writes memory that the old table led to. The memory of a root in system memory is looked up
+ * by walks.
  *
- * Context: any number of threads at once, while others execute; may sleep.
- * Return: fault reason: BAD_CONTEXT, BAD_SEGMENT, BAD_TABLE (too many entries),
- * MISALIGNED, OUT_OF_RANGE; or NONE.
+ * Context: any number of threads concurrently, while others execute; may sleep.
+ * Return: fault reason: BAD_CONTEXT, BAD_SEGMENT, BAD_TABLE (too many entries), MISALIGNED,
+ * OUT_OF_RANGE, RESERVED (@segment or @address without @entries); or NONE.
  */
 u32 pagoda_engine_root_set(struct pagoda_engine *engine, u32 space, u32 segment,
 			   u64 address, u64 entries)
@@ -98,7 +99,7 @@ u32 pagoda_engine_root_set(struct pagoda_engine *engine, u32 space, u32 segment,
 		.address = address, .entries = entries, .segment = segment,
 	};
 	pagoda_engine_tlb_forget(engine, engine->nr_tlbs, space, 0, ~0ull);
-	/* The paging queue's is its thread's. */
+	/* Not the paging queue's combiner, which only that queue's thread may drain. */
 	pagoda_engine_combine_drain_all(engine, 1);
 	pagoda_shim_write_unlock(&engine->translation);
 	return VIRTIO_PAGODA_FAULT_NONE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The only door between the engine and its surroundings. In the kernel it opens
- * on kernel headers; in a process it supplies the same names on top of the C
- * library, so that a fuzzer links the very sources the module is made of.
+ * The engine's only access to its environment. In the kernel the shim includes kernel headers; in a
+ * process it provides equal names on top of the C library, so that a fuzzer links exactly the
+ * sources that the module is built from.
  */
 #ifndef PAGODA_VGPU_ENGINE_SHIM_H
 #define PAGODA_VGPU_ENGINE_SHIM_H
@@ -28,13 +28,13 @@ static inline void pagoda_shim_yield(void)
 	cond_resched();
 }
 
-/* Nanoseconds that never go back, whichever thread asks. */
+/* Returns nanoseconds that never decrease, in any thread. */
 static inline u64 pagoda_shim_now(void)
 {
 	return ktime_get_ns();
 }
 
-/* Puts @new in the place of *@old if that is what is there, else tells what is. A full barrier. */
+/* Replaces *@here by @new if *@here equals *@old, else stores *@here in *@old. A full barrier. */
 static inline bool pagoda_shim_swap32(__le32 *here, __le32 *old, __le32 new)
 {
 	return try_cmpxchg(here, old, new);
@@ -49,7 +49,7 @@ struct pagoda_shim_rwlock {
 	struct rw_semaphore sem;
 };
 
-/* Not a function: lockdep tells locks apart by the place they are initialized at. */
+/* A macro: lockdep distinguishes locks by the place where they are initialized. */
 #define pagoda_shim_rwlock_init(lock)	init_rwsem(&(lock)->sem)
 
 static inline void pagoda_shim_read_lock(struct pagoda_shim_rwlock *lock)
@@ -72,7 +72,7 @@ static inline void pagoda_shim_write_unlock(struct pagoda_shim_rwlock *lock)
 	up_write(&lock->sem);
 }
 
-#else /* a process */
+#else /* in a process */
 
 #include <assert.h>
 #include <endian.h>
@@ -99,7 +99,7 @@ static inline void pagoda_shim_write_unlock(struct pagoda_shim_rwlock *lock)
 #define atomic64_inc(a)		__atomic_fetch_add(a, 1, __ATOMIC_RELAXED)
 #define atomic64_add(n, a)	__atomic_fetch_add(a, n, __ATOMIC_RELAXED)
 #define atomic64_read(a)	__atomic_load_n(a, __ATOMIC_RELAXED)
-/* A full barrier, as the kernel's. */
+/* A full barrier, like the kernel's. */
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 #define IS_ALIGNED(x, a)	(((x) & ((__typeof__(x))(a) - 1)) == 0)
@@ -119,7 +119,10 @@ static inline void pagoda_shim_yield(void)
 {
 }
 
-/* A clock that only the engine looks at: a process that is run again sees the same. */
+/*
+ * Returns a clock that advances only when the engine reads it: each run of a process sees equal
+ * times.
+ */
 static inline u64 pagoda_shim_now(void)
 {
 	static u64 now;
@@ -139,7 +142,7 @@ static inline bool pagoda_shim_swap64(__le64 *here, __le64 *old, __le64 new)
 					   __ATOMIC_SEQ_CST);
 }
 
-/* A process that links the engine has one thread: locks only keep books. */
+/* A process that links the engine has one thread: locks only check their own use. */
 struct pagoda_shim_rwlock {
 	int readers;
 	bool writer;

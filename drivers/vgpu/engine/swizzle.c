@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled surfaces, their linear views, and the ranges in which the CPU sees one.
+ * Tiled surfaces, their linear views, and the ranges in which the CPU sees such a view.
  *
- * A tile's row is as long in one view as in the other and begins at a multiple of
- * its length in both. So does every piece of a view that is copied, as pages do:
- * copies go from tile row to tile row, and only the last one may be cut short.
+ * A tile's row has an equal length in both views and begins at a multiple of its length in both. So
+ * does every piece of a view that is copied, since pages do: copies go from tile row to tile row,
+ * and only the last row may be cut short.
  */
 #include "internal.h"
 
-/* Bytes copied at once: copies that short need no call. */
+/* Bytes copied at once: a copy of this constant length is inlined. */
 #define PAGODA_LINE	64u
 
 /*
- * struct pagoda_tiles - The next byte of a surface in the order of its linear view
- * @surface: its first byte in VRAM
- * @level: offset of the mip level at hand; behind the last: of what is linear
+ * struct pagoda_tiles - Position in a surface, in the order of its linear view
+ * @surface: first byte of the surface in VRAM
+ * @level: offset of the current mip level; behind the last: of the linear rest
  * @pitch: bytes from row to row of the level
- * @height: its rows
+ * @height: rows of the level
  * @row: row of the next byte
- * @column: its byte in the row; behind the last level: in what is linear
+ * @column: offset of the next byte in the row; behind the last level: in the linear rest
  * @shift: log2 of a tile's width and height
- * @mips: levels from this one on, 0 = behind the last
+ * @mips: number of levels from the current one on, 0 = behind the last
  */
 struct pagoda_tiles {
 	u8 *surface;
@@ -35,8 +35,8 @@ struct pagoda_tiles {
 
 /*
  * struct pagoda_view - Both views of a surface while a piece of it is copied
- * @tiles: the tiled one
- * @window: next byte of the one in a range's window, NULL = it is in none
+ * @tiles: position in the tiled view
+ * @window: next byte of the linear view in a range's window, NULL = the surface is in no range
  * @swizzle: the piece goes into the surface, not out of it
  */
 struct pagoda_view {
@@ -57,7 +57,7 @@ static void pagoda_tiles_level(struct pagoda_tiles *tiles)
 	tiles->mips--;
 }
 
-/* At the first byte of a surface whose layout was checked. */
+/* Starts at the first byte of a surface with a checked layout. */
 static void pagoda_tiles_init(struct pagoda_tiles *tiles, u8 *surface,
 			      const struct virtio_pagoda_layout *layout)
 {
@@ -69,7 +69,7 @@ static void pagoda_tiles_init(struct pagoda_tiles *tiles, u8 *surface,
 	tiles->shift = pagoda_tile_shift(le32_to_cpu(layout->tiling));
 }
 
-/* Moves on from the first byte to byte @offset of the linear view. */
+/* Advances from the first byte to byte @offset of the linear view. */
 static void pagoda_tiles_seek(struct pagoda_tiles *tiles, u64 offset)
 {
 	while (tiles->mips && offset >= tiles->pitch * tiles->height) {
@@ -80,7 +80,7 @@ static void pagoda_tiles_seek(struct pagoda_tiles *tiles, u64 offset)
 	tiles->column = offset - tiles->row * tiles->pitch;
 }
 
-/* Bytes that all levels take. */
+/* Returns the bytes of all levels. */
 static u64 pagoda_tiles_size(const struct virtio_pagoda_layout *layout)
 {
 	struct pagoda_tiles tiles;
@@ -91,7 +91,7 @@ static u64 pagoda_tiles_size(const struct virtio_pagoda_layout *layout)
 	return tiles.level;
 }
 
-/* A geometry that fits into @size bytes. */
+/* Returns whether a layout is valid and fits into @size bytes. */
 static bool pagoda_layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
 {
 	u32 tiling = le32_to_cpu(layout->tiling);
@@ -106,7 +106,7 @@ static bool pagoda_layout_valid(const struct virtio_pagoda_layout *layout, u64 s
 	       mips && mips <= VIRTIO_PAGODA_MAX_MIPS && pagoda_tiles_size(layout) <= size;
 }
 
-/* Inline, as for a line of constant size in a known direction that is no call at all. */
+/* Inlined, because a copy of constant size in a known direction needs no call. */
 static __always_inline void pagoda_move(u8 *tiled, u8 *linear, u64 size, bool swizzle)
 {
 	if (swizzle)
@@ -116,10 +116,10 @@ static __always_inline void pagoda_move(u8 *tiled, u8 *linear, u64 size, bool sw
 }
 
 /*
- * @count rows of tiles next to each other; @width and @swizzle are constants to the
- * compiler. They are a tile apart, which no CPU guesses: what will be used when it comes
- * back for the next row is asked for now. What is left to pay is a page, and so a
- * translation, for every 64 or 256 bytes, where a linear copy has one for 4096.
+ * Copies @count rows of tiles next to each other; @width and @swizzle are compile-time constants.
+ * The rows are a tile apart, which no CPU predicts, so the memory of the next row of each tile is
+ * prefetched. The remaining cost is a page, and so a translation, for every 64 or 256 bytes instead
+ * of every 4096 in a linear copy.
  */
 static __always_inline void pagoda_tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width,
 					     bool swizzle)
@@ -155,7 +155,7 @@ static void pagoda_rows_out(u8 *tiled, u8 *linear, u64 count, u32 width)
 		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, false);
 }
 
-/* A piece of a row of the surface, from a tile's border on. */
+/* Copies a piece of a row of the surface, which begins at a tile's border. */
 static void pagoda_tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	u64 width = 1ull << tiles->shift;
@@ -172,7 +172,7 @@ static void pagoda_tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, b
 			    swizzle);
 }
 
-/* Copies the next @size bytes of the linear view, which are at @linear. */
+/* Copies the next @size bytes of the linear view, to or from @linear. */
 static void pagoda_tiles_copy(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	while (size && tiles->mips) {
@@ -205,7 +205,7 @@ static void pagoda_view_init(struct pagoda_view *view, u8 *surface,
 	view->swizzle = swizzle;
 }
 
-/* Copies the next @size bytes. What comes in goes to both views. */
+/* Copies the next @size bytes. Bytes that go into the surface are written to both views. */
 static void pagoda_view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 {
 	if (view->window) {
@@ -216,7 +216,7 @@ static void pagoda_view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 		pagoda_tiles_copy(&view->tiles, linear, size, view->swizzle);
 }
 
-/* Copies a piece of a view, whose linear side @cursor walks. */
+/* Copies a piece of a view; @cursor walks the linear side. */
 static u32 pagoda_view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 			     struct pagoda_cursor *cursor, u64 left)
 {
@@ -240,10 +240,7 @@ static u32 pagoda_view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 	return reason;
 }
 
-/*
- * Accepts the surface at @location, whose linear view has the piece of @size bytes that
- * a packet copies.
- */
+/* Checks the surface at @location, and that its linear view contains the piece of @size bytes. */
 u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 			      const struct virtio_pagoda_location *location,
 			      const struct virtio_pagoda_tiled *tiled, u64 size, u32 access)
@@ -274,7 +271,7 @@ u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 	return pagoda_view_piece(exec, &view, cursor, size);
 }
 
-/* What pagoda_engine_init() wants of ranges. */
+/* Checks the members for ranges for pagoda_engine_init(). */
 bool pagoda_engine_ranges_valid(const struct pagoda_engine *engine)
 {
 	u32 i;
@@ -303,7 +300,7 @@ static u32 pagoda_range_check(const struct pagoda_engine *engine, u64 address, u
 						   VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
 }
 
-/* Between a range's window and its surface, all of it. With the lock for writing. */
+/* Copies all of a range between window and surface. Caller holds the lock for writing. */
 static void pagoda_range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzling *range,
 			      bool swizzle)
 {
@@ -330,17 +327,17 @@ static void pagoda_range_bind(struct pagoda_engine_swizzling *range, u64 address
  * pagoda_engine_range_acquire() - Show the linear view of a surface in a range
  * @engine: Engine, initialized
  * @range: Number of the range
- * @address: First byte of the surface in VRAM, page aligned
- * @size: Its bytes, a multiple of the page size, at most the engine's @swizzling_bytes
- * @layout: Its geometry
+ * @address: Offset of the surface's first byte in VRAM, page aligned
+ * @size: Bytes of the surface, a multiple of the page size, at most the engine's @swizzling_bytes
+ * @layout: Layout of the surface
  *
- * The view is copied into the range's window; a view the range had before is dropped.
- * A range that is refused stays what it was.
+ * The view is copied into the range's window; a previous view of the range is dropped. After an
+ * error the range is unchanged.
  *
  * Context: may sleep, while buffers execute as well; takes @swizzling_lock.
  * Return: %VIRTIO_PAGODA_FAULT_NONE, %VIRTIO_PAGODA_FAULT_MISALIGNED,
- * %VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for a geometry
- * that makes no sense or a range that doesn't exist.
+ * %VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for an invalid layout or a
+ * range that doesn't exist.
  */
 u32 pagoda_engine_range_acquire(struct pagoda_engine *engine, u32 range, u64 address,
 				u64 size, const struct virtio_pagoda_layout *layout)
@@ -360,14 +357,14 @@ u32 pagoda_engine_range_acquire(struct pagoda_engine *engine, u32 range, u64 add
 }
 
 /**
- * pagoda_engine_range_release() - Take a surface out of a range
+ * pagoda_engine_range_release() - Remove a surface from a range
  * @engine: Engine, initialized
  * @range: Number of the range
  * @write_back: Copy the view into the surface, else drop it
  *
  * Context: may sleep, while buffers execute as well; takes @swizzling_lock.
- * Return: %VIRTIO_PAGODA_FAULT_NONE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for a range that
- * doesn't exist or is free.
+ * Return: %VIRTIO_PAGODA_FAULT_NONE, or %VIRTIO_PAGODA_FAULT_BAD_LAYOUT for a range that doesn't
+ * exist or is free.
  */
 u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool write_back)
 {
@@ -386,7 +383,7 @@ u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool wr
 	return reason;
 }
 
-/* The side of a SPECIAL_LOCK_TRANSFER that is the surface. */
+/* Returns whether a SPECIAL_LOCK_TRANSFER copies out of the surface, which is in VRAM. */
 static bool pagoda_lock_out(const struct virtio_pagoda_special_lock_transfer *lock)
 {
 	return le32_to_cpu(lock->transfer.src.segment) == VIRTIO_PAGODA_SEGMENT_VRAM;
@@ -417,8 +414,8 @@ u64 pagoda_engine_lock_tail(const void *packet)
 }
 
 /*
- * The first piece into VRAM binds the range to the surface, with the lock for writing;
- * for every other one it is bound to it. Refuses one that isn't.
+ * The first piece into VRAM binds the range to the surface, if @bind, with the lock held for
+ * writing; all other pieces are refused if the range isn't bound to their surface.
  */
 static u32 pagoda_lock_bind(struct pagoda_exec *exec,
 			    const struct virtio_pagoda_special_lock_transfer *lock, bool bind)
@@ -481,7 +478,7 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 	return reason ? reason : pagoda_lock_range_check(exec, lock);
 }
 
-/* Whoever held the range may have released it since the packet was validated. */
+/* The range is checked again, because it may have been released since the packet was validated. */
 static u32 pagoda_lock_copy(struct pagoda_exec *exec,
 			    const struct virtio_pagoda_special_lock_transfer *lock)
 {

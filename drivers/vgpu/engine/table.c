@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES: page tables as memory.
+ * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES: writes to page tables.
  *
- * Entries are stored as they come: it is the walk that judges them, since memory of
- * a table can be written in other ways too. An entry is one store, so that a walk of
- * another queue sees it as it was or as it is.
+ * Entries are stored unchecked: the walk checks them, since memory of a table can be written in
+ * other ways, too. An entry is a single store, so that a walk of another queue sees either its old
+ * or its new value.
  */
 #include "internal.h"
 
@@ -22,7 +22,7 @@ static bool pagoda_update_64k(const struct virtio_pagoda_update_page_table *upda
 	return le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K;
 }
 
-/* Bytes from entry to entry. */
+/* Returns the bytes from entry to entry. */
 static u64 pagoda_update_stride(const struct pagoda_exec *exec,
 				const struct virtio_pagoda_update_page_table *update)
 {
@@ -31,7 +31,7 @@ static u64 pagoda_update_stride(const struct pagoda_exec *exec,
 	return PAGODA_PTE_BYTES << two;
 }
 
-/* Where the word of entry @index is, from the start of the packet's range of them. */
+/* Returns the address of the word of entry @index, counted from the packet's first entry. */
 static u64 pagoda_update_address(const struct pagoda_exec *exec,
 				 const struct virtio_pagoda_update_page_table *update, u64 index)
 {
@@ -42,7 +42,7 @@ static u64 pagoda_update_address(const struct pagoda_exec *exec,
 	       (le32_to_cpu(update->first_entry) + index) * stride + second * PAGODA_PTE_BYTES;
 }
 
-/* Entries a table of that level and kind has at most. */
+/* Returns the entries that a table of that level and kind has at most. */
 static u64 pagoda_update_limit(const struct pagoda_exec *exec,
 			       const struct virtio_pagoda_update_page_table *update)
 {
@@ -54,7 +54,7 @@ static u64 pagoda_update_limit(const struct pagoda_exec *exec,
 						     VIRTIO_PAGODA_PT_ENTRIES;
 }
 
-/* The second word, and the other leaf table, exist only where the device has them. */
+/* Returns whether the device has the second word, or the other leaf table. */
 static bool pagoda_update_64k_valid(const struct pagoda_exec *exec, u32 level)
 {
 	if (level)
@@ -62,7 +62,7 @@ static bool pagoda_update_64k_valid(const struct pagoda_exec *exec, u32 level)
 	return exec->engine->page_sizes & 1u << 16;
 }
 
-/* How the table is named, and which. */
+/* Checks the fields that identify the table. */
 static u32 pagoda_update_table_check(struct pagoda_exec *exec,
 				     const struct virtio_pagoda_update_page_table *update)
 {
@@ -94,13 +94,13 @@ static u32 pagoda_update_table_check(struct pagoda_exec *exec,
 	if (pagoda_update_64k(update) && !pagoda_update_64k_valid(exec, level))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
 				     VIRTIO_PAGODA_UPDATE_USE_64K);
-	if (level && update->driver_protection)		/* C98 */
+	if (level && update->driver_protection)		/* C98: leaves only */
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le64_to_cpu(update->driver_protection));
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* How many entries, and how many values they are made of. */
+/* Checks the numbers of entries and of values. */
 static u32 pagoda_update_values_check(struct pagoda_exec *exec,
 				      const struct virtio_pagoda_update_page_table *update)
 {
@@ -123,7 +123,7 @@ static u32 pagoda_update_values_check(struct pagoda_exec *exec,
 	if ((u64)increment * (entries - 1) > mask - (le64_to_cpu(values[0]) & mask))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
 				     le64_to_cpu(values[0]));
-	/* A large root at the end of all addresses doesn't go on at their beginning. */
+	/* A large root at the end of the address range must not wrap around. */
 	if (pagoda_update_address(exec, update, entries - 1) + PAGODA_PTE_BYTES <
 	    le64_to_cpu(update->table_address))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
@@ -132,8 +132,8 @@ static u32 pagoda_update_values_check(struct pagoda_exec *exec,
 }
 
 /*
- * Memory of the table from entry @index on: as many entries as are in a row, at
- * least one, at most @want.
+ * Finds memory of the table from entry @index on: the contiguous entries, at least one, at most
+ * @want.
  */
 static u32 pagoda_update_memory(struct pagoda_exec *exec,
 				const struct virtio_pagoda_update_page_table *update, u64 index,
@@ -201,7 +201,7 @@ static void pagoda_update_write(const struct virtio_pagoda_update_page_table *up
 		return;
 	}
 	values += index;
-	if (step == 1)	/* by far the most */
+	if (step == 1)	/* most common */
 		for (; count >= 4; count -= 4, here += 4, values += 4) {
 			WRITE_ONCE(here[0], values[0]);
 			WRITE_ONCE(here[1], values[1]);
@@ -244,7 +244,7 @@ u64 pagoda_engine_copy_entries_tail(const void *packet)
 	return le32_to_cpu(copy->nr_ranges) * (u64)sizeof(struct virtio_pagoda_copy_range);
 }
 
-/* One of the tables of a range: a page of it, at most. */
+/* Checks one of the tables of a range, which is a page at most. */
 static u32 pagoda_copy_table_check(struct pagoda_exec *exec, u64 table, u32 first, u32 entries,
 				   u32 access)
 {
@@ -289,7 +289,7 @@ u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *pa
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Entries whole, in the order in which none is overwritten before it was read. */
+/* Copies whole entries, in the order in which no entry is overwritten before it was read. */
 static void pagoda_entries_move(__le64 *dst, const __le64 *src, u64 count)
 {
 	u64 i;
@@ -306,7 +306,7 @@ static void pagoda_entries_move(__le64 *dst, const __le64 *src, u64 count)
 	}
 }
 
-/* Both parts are in a page each, so that one span is all of it. */
+/* Copies a range. Each part lies within a page, so that one span contains it. */
 static u32 pagoda_copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_range *range,
 			     u64 count)
 {
@@ -330,7 +330,10 @@ static u32 pagoda_copy_range(struct pagoda_exec *exec, const struct virtio_pagod
 	return reason;
 }
 
-/* Ranges in order (C109), each one's entries read now (C111); half of one is half of it. */
+/*
+ * Copies ranges in order (C109), and reads each range's entries only then (C111). An injected
+ * failure copies half of the ranges, or half of a single range.
+ */
 u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_copy_page_table_entries *copy = packet;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Translations that queues keep, and FLUSH_TLB, which makes them forget.
+ * Translations cached by queues, and FLUSH_TLB, which drops them.
  *
- * Nothing else ever invalidates an entry: whoever changes a page table and doesn't
- * flush goes on seeing the old page, as on real hardware. An invalid entry is kept
- * as well (size, but no entry) unless the device promised not to (C106).
+ * No other operation on page tables invalidates an entry: a driver that changes a page table
+ * without a flush may still see the old page, as on real hardware. An invalid entry is cached as
+ * well (with a size, but no entry) unless the device promised not to do so (C106).
  *
- * A queue's thread alone changes its TLB, with the translation lock held for
- * reading; who holds that lock for writing may change all of them.
+ * A queue's thread alone changes its TLB, with the translation lock held for reading; with that
+ * lock held for writing all TLBs may be changed.
  */
 #include "internal.h"
 
@@ -34,7 +34,7 @@ static u64 pagoda_tag_first(u64 tag)
 	return (tag & PAGODA_TAG_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-/* Windows of 4 MiB and more must not all meet at the same entries, nor spaces: mixes bits. */
+/* Mixes bits, so that windows of 4 MiB and more, and spaces, don't all use equal entries. */
 static struct pagoda_engine_tlb_entry *pagoda_tlb_slot(struct pagoda_engine_tlb *tlb, u32 space,
 						       u64 va, u32 shift)
 {
@@ -51,7 +51,7 @@ static struct pagoda_engine_tlb *pagoda_tlb_of(struct pagoda_exec *exec)
 	return number < exec->engine->nr_tlbs ? &exec->engine->tlbs[number] : NULL;
 }
 
-/* Looks for @va among what the run's queue keeps, smaller pages first. */
+/* Looks for @va in the TLB of the run's queue, smaller pages first. */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found)
 {
@@ -72,7 +72,7 @@ bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 	return false;
 }
 
-/* Keeps a translation in the run's TLB, if it has one. */
+/* Caches a translation in the run's TLB, if there is one. */
 void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
 			    const struct pagoda_translation *translation)
 {
@@ -108,8 +108,8 @@ static void pagoda_tlb_forget(struct pagoda_engine_tlb *tlb, u32 space, u64 firs
 }
 
 /*
- * Drops what the first @nr_tlbs TLBs have of @space from @first to @last, both
- * included; what only overlaps that as well. The translation lock is held for writing.
+ * Drops the translations of @space that overlap @first to @last, both included, from the first
+ * @nr_tlbs TLBs. The translation lock is held for writing.
  */
 void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 space, u64 first,
 			      u64 last)
@@ -122,14 +122,14 @@ void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 spa
 	}
 }
 
-/* Drops everything; nothing executes. */
+/* Drops all translations, while no queue executes. */
 void pagoda_engine_tlb_clear(struct pagoda_engine *engine)
 {
 	if (engine->tlbs)
 		memset(engine->tlbs, 0, engine->nr_tlbs * sizeof(*engine->tlbs));
 }
 
-/* Who flushes what isn't a space's root any more has lost track of its tables. */
+/* A driver that flushes with another root than the space's has lost track of its tables. */
 static bool pagoda_flush_root_matches(const struct pagoda_exec *exec,
 				      const struct virtio_pagoda_flush_tlb *flush)
 {
@@ -157,8 +157,8 @@ u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
 }
 
 /*
- * No access is under way: the packet holds the translation lock for writing. Half of
- * it leaves half of the queues alone.
+ * The packet holds the translation lock for writing, so that no access is in progress. An injected
+ * failure flushes half of the TLBs.
  */
 u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 {
@@ -168,7 +168,7 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 	u64 last = le64_to_cpu(flush->end);
 
 	if (!first && !last)
-		last = ~0ull;		/* C104 */
+		last = ~0ull;		/* C104: the whole space */
 	pagoda_engine_tlb_forget(exec->engine, nr_tlbs, le32_to_cpu(flush->address_space), first,
 				 last);
 	return VIRTIO_PAGODA_FAULT_NONE;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * TRANSFER: any segment to any segment, in the largest spans both sides have.
- */
+/* TRANSFER: copies from any segment to any segment, in the largest spans that both sides have. */
 #include "internal.h"
 
 static bool pagoda_transfer_is_tiled(const struct virtio_pagoda_transfer *transfer)
@@ -33,7 +31,7 @@ pagoda_transfer_dst_runs(const struct virtio_pagoda_transfer *transfer)
 	return pagoda_transfer_src_runs(transfer) + le32_to_cpu(transfer->src.nr_runs);
 }
 
-/* Runs of both sides. */
+/* Returns the number of runs of both sides. */
 u64 pagoda_engine_transfer_runs(const struct virtio_pagoda_transfer *transfer)
 {
 	return (u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs);
@@ -56,7 +54,10 @@ static bool pagoda_runs_overlap(const struct virtio_pagoda_run *a,
 	       b_start < a_start + le32_to_cpu(a->nr_pages) * PAGODA_PAGE;
 }
 
-/* Two run lists share a page. Nobody copies system memory often enough to sort. */
+/*
+ * Returns whether two run lists share a page. Copies within system memory are too rare to sort the
+ * lists.
+ */
 static bool pagoda_transfer_runs_overlap(struct pagoda_exec *exec,
 					 const struct virtio_pagoda_transfer *transfer,
 					 u64 *address)
@@ -80,8 +81,9 @@ static bool pagoda_transfer_runs_overlap(struct pagoda_exec *exec,
 }
 
 /*
- * As far as the addresses of the packet tell. That different aperture pages, or
- * one and a run, are the same memory is legal: after UNMAP they all are (C58).
+ * Returns whether source and destination overlap according to the addresses of the packet.
+ * Different aperture pages, or an aperture page and a run, may be a single page of memory: after
+ * UNMAP all are (C58).
  */
 static bool pagoda_transfer_overlaps(struct pagoda_exec *exec,
 				     const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -104,7 +106,7 @@ static bool pagoda_transfer_overlaps(struct pagoda_exec *exec,
 	return src < dst + dst_size && dst < src + src_size;
 }
 
-/* What TRANSFER and SPECIAL_LOCK_TRANSFER want of their size and their runs. */
+/* Checks the size and the number of runs of TRANSFER and SPECIAL_LOCK_TRANSFER. */
 u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 				      const struct virtio_pagoda_transfer *transfer)
 {
@@ -120,7 +122,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Only one of the flags, and only where surfaces can be tiled. */
+/* Accepts at most one of both flags, and only if surfaces can be tiled. */
 static u32 pagoda_transfer_flags_check(struct pagoda_exec *exec,
 				       const struct virtio_pagoda_transfer *transfer)
 {
@@ -224,7 +226,7 @@ u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 	if (transfer->packet.allocation)
 		return pagoda_engine_tiled_copy(exec, (swizzle ? &dst : &src)->address, tiled,
 						swizzle ? &src : &dst, left, swizzle);
-	/* C31: of no allocation, so that nobody knows what the tiling means. */
+	/* C31: without an allocation the tiling has no meaning. */
 	(swizzle ? &dst : &src)->address += le64_to_cpu(tiled->offset);
 	return pagoda_transfer_copy(exec, &src, &dst, left);
 }

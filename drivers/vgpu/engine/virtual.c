@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the paging process' address space.
+ * VIRTUAL_TRANSFER and VIRTUAL_FILL: paging in the address space of the paging process.
  *
- * Every page is looked at before the first byte changes, and where it is gets noted as
- * far as there is room. The translation lock is given back after each chunk, so that
- * nobody waits long for a flush; who changes translations in between makes the notes
- * void, and stops the packet halfway or leads it to the new page.
+ * Every page is checked before the first byte changes, and its memory is noted as far as there is
+ * room. The translation lock is released after each chunk, so that no flush waits long; a change of
+ * translations in between drops the notes, and either stops the packet halfway or leads it to the
+ * new page.
  */
 #include "internal.h"
 
-/* The one of @exec->notes for a side. */
+/* Returns the notes of the side with that access. */
 static struct pagoda_notes *pagoda_notes_of(struct pagoda_exec *exec, u32 access)
 {
 	return &exec->notes[access == VIRTIO_PAGODA_ACCESS_WRITE];
 }
 
 /*
- * Checks a side's range and notes what is found, in what is left of the run's room
- * but @spare words.
+ * Checks a side's range and notes the memory found, in the rest of the run's room except for @spare
+ * words.
  */
 static u32 pagoda_side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants,
 			     u32 spare)
@@ -32,12 +32,12 @@ static u32 pagoda_side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 acc
 			.limit = exec->run->spans + exec->engine->max_runs - spare,
 		};
 	reason = pagoda_engine_virtual_check(exec, 0, va, size, access, wants, notes);
-	/* What was noted and had to be dropped since leaves its room unused. */
+	/* If a pause dropped the notes, this is NULL: no more notes are made. */
 	exec->spans = notes->end;
 	return reason;
 }
 
-/* Sizes and addresses, before any table is looked at. */
+/* Checks size and address, before any table is read. */
 static u32 pagoda_virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
@@ -55,7 +55,7 @@ static u32 pagoda_virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* What the packet says of its source's or destination's pages (C73, C74). */
+/* Returns the packet's requirements for the pages of its source or destination (C73, C74). */
 static u32 pagoda_side_wants(const struct virtio_pagoda_virtual_transfer *transfer, u16 flag_64k,
 			     u32 system_direction)
 {
@@ -98,7 +98,7 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 	reason = pagoda_virtual_transfer_fields(exec, transfer);
 	if (reason)
 		return reason;
-	/* Mostly one side is in a row: a source that isn't shall not take all of the room. */
+	/* Mostly one side is contiguous: a source that isn't must not use all of the room. */
 	reason = pagoda_side_check(exec, le64_to_cpu(transfer->src_address), size,
 				   VIRTIO_PAGODA_ACCESS_READ,
 				   pagoda_side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_SRC_64K,
@@ -112,7 +112,10 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 						   VIRTIO_PAGODA_LOCAL_TO_SYSTEM), 0);
 }
 
-/* The side's memory isn't snooped. What is written to the last line of @want bytes stays there. */
+/*
+ * Called for memory that isn't snooped. The last line of a write of @want bytes stays in the write
+ * combiner.
+ */
 static void pagoda_side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	if (side->access == VIRTIO_PAGODA_ACCESS_WRITE)
@@ -122,7 +125,7 @@ static void pagoda_side_combine(struct pagoda_exec *exec, struct pagoda_span_sid
 		pagoda_engine_combine_meet(exec, side->span.here, side->span.size);
 }
 
-/* Finds the side's next memory unless there is some left of the last. */
+/* Finds the side's next span unless the last one isn't used up. */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	struct pagoda_notes *notes = side->notes;
@@ -150,9 +153,9 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 }
 
 /*
- * Notes where the next @size bytes of a side are, as far as there is room in half of the
- * run's and nothing is wrong: pages are found faster one after another than between
- * copies, which are all a CPU's store buffer thinks of.
+ * Notes the memory of the next @size bytes of a side, as far as there is room in half of the run's
+ * spans, up to the first fault. Pages are looked up faster one after another than between copies,
+ * which fill the CPU's store buffer.
  */
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)
 {
@@ -169,14 +172,14 @@ void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side 
 	side->notes = notes;
 	*notes = (struct pagoda_notes) { .next = room, .end = room, .limit = room + half };
 	for (; size && notes->limit; va += span.size, size -= span.size) {
-		/* The copy comes to the same fault, after all that is in front of it. */
+		/* The copy gets this fault, too, after it copied the memory in front of it. */
 		if (pagoda_engine_virtual_span(exec, side->space, va, size, side->access, &span))
 			break;
 		pagoda_engine_note(notes, &span);
 	}
 }
 
-/* Copies a chunk; both sides' spans end with it. */
+/* Copies a chunk; the spans of both sides end with the chunk. */
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
 			       struct pagoda_span_side *dst, u64 left)
 {
@@ -193,7 +196,7 @@ u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side
 		if (dst->span.here && src->span.here)
 			pagoda_copy(dst->span.here, src->span.here, size);
 		else if (dst->span.here)
-			memset(dst->span.here, 0, size);	/* C94 */
+			memset(dst->span.here, 0, size);	/* C94: zeros */
 		pagoda_side_advance(src, size);
 		pagoda_side_advance(dst, size);
 		left -= size;
@@ -227,7 +230,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 	return reason;
 }
 
-/* Fills what follows in a row at the side, at most @want bytes: @size of them. */
+/* Fills the contiguous memory at the side, at most @want bytes, and stores its bytes in @size. */
 u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side *dst, u64 want,
 			       u32 pattern, u64 *size)
 {

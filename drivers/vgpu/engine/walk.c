@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The walk: from an address of an address space to memory, through page tables that
- * anybody may have written.
+ * The walk: from an address of an address space to memory, through page tables that may have been
+ * written by programs.
  *
- * Nothing a table says is believed. Every table is checked to lie in VRAM that may be
- * used or in system memory the surroundings know, every page to lie in its segment
- * with all of its bytes, every bit to have a meaning where it stands: else BAD_TABLE,
- * which is never cached. Loops need no check, as each step goes down a level.
+ * The content of tables isn't trusted. Every table is checked to lie in usable VRAM or in system
+ * memory that the environment knows, every page to lie in its segment with all of its bytes, every
+ * bit to be defined at its level: else BAD_TABLE, which is never cached. Loops need no check, as
+ * each step goes down a level.
  *
- * Level-1 entries have two sides with dual tables, the 4 KiB one, which is where
- * large pages are too, and the 64 KiB one. What a valid entry of one translates, no
- * valid entry of the other may translate too, not even in part.
- * Without dual tables an entry has only the side it says.
+ * With dual tables, level-1 entries have two sides: the 4 KiB side, which also has the large pages,
+ * and the 64 KiB side. Memory translated by a valid entry of one side must not be translated by a
+ * valid entry of the other side, not even in part. Without dual tables an entry has only one side,
+ * which the entry selects.
  */
 #include "internal.h"
 
@@ -20,10 +20,10 @@
 #define PAGODA_SIDE_4K		0
 #define PAGODA_SIDE_64K		1
 
-/* What an entry may say that points to a table. */
+/* Bits that may be set in an entry that points to a table. */
 #define PAGODA_PTE_POINTER	(VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK | \
 				 VIRTIO_PAGODA_PTE_ADDRESS_MASK)
-/* What no entry may say that is a page: these are for level 1. */
+/* Bits that must not be set in an entry for a page: they are defined at level 1. */
 #define PAGODA_PTE_LEVEL1	(VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_TABLE_64K)
 
 static_assert(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS == PAGODA_LARGE_SHIFT,
@@ -39,7 +39,7 @@ static u64 pagoda_pte_address(u64 entry)
 	return entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
 }
 
-/* Level of an entry that covers @size: both kinds of leaf are 0. */
+/* Returns the level of an entry that covers @size bytes: 0 for both kinds of leaf. */
 static u32 pagoda_level_of(u64 size)
 {
 	return (__builtin_ctzll(size) - VIRTIO_PAGODA_PAGE_SHIFT) / VIRTIO_PAGODA_PT_INDEX_BITS;
@@ -66,7 +66,7 @@ static bool pagoda_system_inside(const struct pagoda_exec *exec, u64 address, u6
 	return size <= limit && address <= limit - size;
 }
 
-/* @size bytes of a table, for the CPU; they are in one page, or in VRAM. */
+/* Finds @size bytes of a table, which are in one page, or in VRAM. */
 static const u64 *pagoda_table_at(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	u8 *here;
@@ -81,7 +81,7 @@ static const u64 *pagoda_table_at(struct pagoda_exec *exec, u32 segment, u64 add
 	return got == size ? (const u64 *)here : NULL;
 }
 
-/* A pointer to a table of @size bytes, which is what tables are aligned to. */
+/* Returns whether an entry is a valid pointer to a table of @size bytes, aligned to its size. */
 static bool pagoda_pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
 	u64 address = pagoda_pte_address(entry);
@@ -94,7 +94,10 @@ static bool pagoda_pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 	       pagoda_system_inside(exec, address, size);
 }
 
-/* An entry that is a page of @size bytes: all of them are in its segment, or nowhere. */
+/*
+ * Returns whether an entry is a valid page of @size bytes: all of them are in its segment, or the
+ * page is zeros.
+ */
 static bool pagoda_page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
 	const struct pagoda_engine *engine = exec->engine;
@@ -120,7 +123,7 @@ static bool pagoda_page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 	}
 }
 
-/* One side of a level-1 entry: nothing, zeros, a large page, or a leaf table. */
+/* Decodes one side of a level-1 entry: invalid, zeros, a large page, or a leaf table. */
 static u32 pagoda_walk_side(struct pagoda_exec *exec, u64 word, u32 side,
 			    struct pagoda_leaf *leaf)
 {
@@ -144,14 +147,14 @@ static u32 pagoda_walk_side(struct pagoda_exec *exec, u64 word, u32 side,
 	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
 		return pagoda_bad_table(found, 1);
 	if (!pagoda_engine_dual(exec->engine))
-		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* has said its side */
+		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* was used to select the side */
 	if (pagoda_pointer_valid(exec, word, bytes))
 		leaf->table[side] = pagoda_table_at(exec, pagoda_pte_segment(word),
 						    pagoda_pte_address(word), bytes);
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : pagoda_bad_table(found, 1);
 }
 
-/* Both words of a level-1 entry, or the one and what it says it is. */
+/* Decodes both words of a level-1 entry, or its only word, which selects the side. */
 static u32 pagoda_walk_level1(struct pagoda_exec *exec, const u64 *words,
 			      struct pagoda_leaf *leaf)
 {
@@ -168,7 +171,7 @@ static u32 pagoda_walk_level1(struct pagoda_exec *exec, const u64 *words,
 	return pagoda_walk_side(exec, words[0], side, leaf);
 }
 
-/* Replaces a side that is a table by the table's entry for @va. */
+/* Returns a side's translation of @va in @found; a leaf table is replaced by its entry for @va. */
 static u32 pagoda_walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u32 side,
 			    u64 va, struct pagoda_translation *found)
 {
@@ -189,8 +192,8 @@ static u32 pagoda_walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *
 }
 
 /*
- * Does the table of a side have a valid entry for anything that @found, of the other
- * side, translates? A TLB that has @found wouldn't see it.
+ * Returns whether the table of a side has a valid entry for memory that @found, of the other side,
+ * translates. A TLB that caches @found would hide that entry.
  */
 static bool pagoda_side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
 				 const struct pagoda_translation *found)
@@ -208,7 +211,7 @@ static bool pagoda_side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 v
 	return false;
 }
 
-/* What the two sides make together: nothing may be valid on both (C93). */
+/* Combines the translations of both sides: at most one side may be valid (C93). */
 static u32 pagoda_walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u64 va,
 			     struct pagoda_translation *found)
 {
@@ -229,8 +232,8 @@ static u32 pagoda_walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf 
 }
 
 /*
- * From the root down to level 1, whose words are left in @words, with @found->size
- * zero; or to an entry above that ends the walk.
+ * Walks from the root down to level 1: its words are stored in @words and @found->size is zero; or
+ * to an entry above that ends the walk.
  */
 static u32 pagoda_walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 			    struct pagoda_translation *found)
@@ -279,7 +282,7 @@ static u32 pagoda_walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *wo
 	}
 }
 
-/* The tables' answer, whatever the TLB thinks. */
+/* Translates by the tables alone, without the TLB. */
 static u32 pagoda_walk(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 		       struct pagoda_translation *found)
 {
@@ -303,7 +306,7 @@ static u32 pagoda_walk(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 	return pagoda_walk_sides(exec, leaf, va, found);
 }
 
-/* Translates one address for one kind of access; notes no fault. */
+/* Translates one address for one kind of access; stores no fault. */
 static u32 pagoda_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			    struct pagoda_translation *found)
 {
@@ -328,13 +331,13 @@ static u32 pagoda_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 acc
 }
 
 /**
- * pagoda_engine_lookup() - What do the page tables say about an address?
+ * pagoda_engine_lookup() - Translate an address by the page tables
  * @engine: Engine
  * @space: Address space
  * @va: Address
- * @page: Filled; of a fault only the level
+ * @page: Receives the translation; for a fault only the level
  *
- * For who looks on: leaves TLBs, counters and faults alone.
+ * For debugging: TLBs, counters and faults are unchanged.
  *
  * Context: May sleep.
  * Return: %VIRTIO_PAGODA_FAULT_NONE, or the reason for which an access would fault.
@@ -371,7 +374,7 @@ static u32 pagoda_walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 
 	return pagoda_engine_refuse(exec, reason, va, access);
 }
 
-/* How many bytes from @va on are consecutive in memory, counting at least @want if so. */
+/* Returns the bytes from @va on that are contiguous in memory, at most @want. */
 static u64 pagoda_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
 			      const struct pagoda_translation *first)
 {
@@ -395,7 +398,7 @@ static u64 pagoda_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 w
 	return min(size, want);
 }
 
-/* Translates the first address of a span, most often the one that ended the last. */
+/* Translates the first address of a span, which mostly is the address that ended the last span. */
 static u32 pagoda_translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 				  struct pagoda_translation *found)
 {
@@ -407,7 +410,7 @@ static u32 pagoda_translate_first(struct pagoda_exec *exec, u32 space, u64 va, u
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* @span->size bytes at @address of a page's segment, or as many as are in a row. */
+/* Finds @span->size bytes at @address of a page's segment, or as many as are contiguous. */
 static u32 pagoda_span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 			      struct pagoda_virtual_span *span)
 {
@@ -436,8 +439,8 @@ static u32 pagoda_span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 }
 
 /*
- * Finds how many of @want bytes (not zero) at @va follow in a row for the CPU, checks
- * the access and keeps the translations in the run's TLB.
+ * Finds the memory at @va that is contiguous for the CPU, at most @want bytes (not zero), checks
+ * the access and caches the translations in the run's TLB.
  */
 u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 want,
 			       u32 access, struct pagoda_virtual_span *span)
@@ -473,8 +476,8 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 }
 
 /*
- * Finds 1 to 8 bytes, aligned to their size, so that they are one access; NULL in
- * @here for a page of zeros, of which nothing is written. They are memory itself.
+ * Finds 1 to 8 bytes, aligned to their size, so that they are a single access; NULL in @here for a
+ * page of zeros, to which nothing is written. The bytes are in memory, not in the write combiner.
  */
 u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
 					  u32 size, u32 access, u8 **here)
@@ -491,7 +494,10 @@ u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u
 	return reason;
 }
 
-/* The same for a write that may be combined: at @here before the packet or command ends. */
+/*
+ * Like pagoda_engine_virtual_address_resolve(), for a write that may be combined: the caller writes
+ * to @here before the packet or command ends.
+ */
 u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
 					u8 **here)
 {
@@ -521,7 +527,7 @@ static u32 pagoda_wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Notes the next span of a range. The first that can't be noted ends the notes. */
+/* Notes the next span of a range. The first span that can't be noted ends the notes. */
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span)
 {
 	if (!notes->limit)
@@ -540,7 +546,7 @@ void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_
 	}
 }
 
-/* Accepts a range whose every page can be accessed and is what the caller @wants. */
+/* Checks that every page of a range can be accessed and meets the requirements in @wants. */
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
 				u32 access, u32 wants, struct pagoda_notes *notes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * The device ABI of the Pagoda GPU: a virtio device with memory segments of
- * its own that is told by paging buffers what to move, fill and map.
+ * its own, which moves, fills and maps memory as paging buffers say.
  *
  * Both sides are built from this header and from nothing else. It holds every
  * number: opcodes, feature bits, packet layouts, page-table format, limits.
@@ -87,15 +87,15 @@ enum virtio_pagoda_opcode {
  * @opcode: One of enum virtio_pagoda_opcode
  *
  * Bits 0 to 22, and 23 for opcode 24. Bits 24 to 49 are the transport's, so that an opcode
- * from 25 on gets a bit that is named for it, behind those below. A packet whose bit was not
+ * from 25 on gets a bit that is named for it, behind those below. A packet with a bit that was not
  * negotiated faults with %VIRTIO_PAGODA_FAULT_UNSUPPORTED.
  */
 #define VIRTIO_PAGODA_F_OP(opcode)	((opcode) - 1)
 /** VIRTIO_PAGODA_F_CPU_WINDOW: part of VRAM can be reached by the CPU. */
 #define VIRTIO_PAGODA_F_CPU_WINDOW	50
 /**
- * VIRTIO_PAGODA_F_VRAM_ZEROED: VRAM reads as zeros after device reset; but for what is
- * preserved of it, when the device lost its power before.
+ * VIRTIO_PAGODA_F_VRAM_ZEROED: VRAM reads as zeros after device reset, except the part that is
+ * preserved when the device lost its power before.
  */
 #define VIRTIO_PAGODA_F_VRAM_ZEROED	51
 /**
@@ -118,19 +118,22 @@ enum virtio_pagoda_opcode {
 /**
  * VIRTIO_PAGODA_F_WRITE_COMBINER: writes to system memory that isn't snooped are combined.
  *
- * Each queue has a write combiner: a few lines of a few bytes, which it keeps until others need
- * the room. What is in them the queue itself reads, and nothing else does.
+ * Each queue has a write combiner: a few lines of a few bytes, which it keeps until other writes
+ * need the room. The queue reads the lines' content itself; nothing else does.
  *
- * Combined is what is written
+ * Combined are writes
+ *
  *  - by TRANSFER and SPECIAL_LOCK_TRANSFER of the paging queue to runs, and to pages of the
  *    aperture that were mapped without %VIRTIO_PAGODA_MAP_CACHE_COHERENT;
  *  - by VIRTUAL_TRANSFER, VIRTUAL_FILL and commands through page-table entries without
  *    %VIRTIO_PAGODA_PTE_COHERENT; of entries that lead to the aperture, unless the page
  *    there was mapped with %VIRTIO_PAGODA_MAP_CACHE_COHERENT.
- * Everything else is in memory at once: tables, save areas, fences, what ATOMIC_ADD adds to,
- * and what packets of an execution queue write.
  *
- * All that a queue combined is in memory
+ * Other writes are in memory at once: tables, save areas, fences, values of ATOMIC_ADD,
+ * and writes by packets of an execution queue.
+ *
+ * All combined writes of a queue are in memory
+ *
  *  - for the paging queue, after READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE, each
  *    before it has its own effect, MAP_APERTURE_SEGMENT and 2, and UNMAP_APERTURE_SEGMENT;
  *  - for an engine, after READ_PHYSICAL, WRITE_PHYSICAL and SIGNAL_MONITORED_FENCE on its
@@ -139,10 +142,12 @@ enum virtio_pagoda_opcode {
  *  - for every queue, after FLUSH_TLB, MAP_MMU and UNMAP_MMU; for engines after SET_ROOT;
  *  - when a request ends by a fault or is stopped, and when RESET_QUEUE or RESET_ADAPTER is
  *    answered.
- * A reset of the device drops what is left: the memory may have been given back by then.
- * So memory that the driver gives back after what the mapping calls for anyway is not written
- * any more. Memory that was named by runs has no mapping: between TRANSFER and its end
- * there is one of the operations above. Combined writes leave the bytes beside them alone.
+ *
+ * A reset of the device drops the remaining lines: their memory may have been given back by then.
+ * Memory that the driver gives back after the operations that end its mapping is not written
+ * any more. Memory that was named by runs has no mapping: between TRANSFER and the end of the
+ * memory's use there is one of the operations above. Combined writes leave the bytes beside them
+ * alone.
  */
 #define VIRTIO_PAGODA_F_WRITE_COMBINER	57
 
@@ -174,7 +179,7 @@ enum virtio_pagoda_queue {
 #define VIRTIO_PAGODA_MIN_VA_BITS	47
 /** VIRTIO_PAGODA_MAX_VA_BITS: upper bound of &virtio_pagoda_config.va_bits. */
 #define VIRTIO_PAGODA_MAX_VA_BITS	63
-/** VIRTIO_PAGODA_MAX_VA_BITS_2: the same with two levels: the root has 2^27 entries then. */
+/** VIRTIO_PAGODA_MAX_VA_BITS_2: bound of va_bits with two levels: 2^27 root entries. */
 #define VIRTIO_PAGODA_MAX_VA_BITS_2	48
 /** VIRTIO_PAGODA_PT_MAX_LEVELS: upper bound of &virtio_pagoda_config.pt_levels. */
 #define VIRTIO_PAGODA_PT_MAX_LEVELS	6
@@ -224,7 +229,7 @@ enum virtio_pagoda_segment {
  * @swizzling_bytes: Bytes of the linear window of each range, multiple of 64 KiB; 0
  *	exactly when @swizzling_ranges is 0
  * @swizzling_extents: Entries of the list of the ranges' windows
- * @preserved: VIRTIO_PAGODA_PRESERVED_ flags: when VRAM outlives that the device loses its
+ * @preserved: VIRTIO_PAGODA_PRESERVED_* flags: when VRAM outlives a loss of the device's
  *	power. None, STANDBY, STANDBY with HIBERNATE, or STANDBY with HIBERNATE_PART
  * @preserved_bytes: HIBERNATE_PART: bytes from the start of VRAM, multiple of the page size,
  *	less than @vram_size and not zero; else 0
@@ -252,18 +257,18 @@ struct virtio_pagoda_config {
 	__le64 preserved_bytes;
 };
 
-/** VIRTIO_PAGODA_PRESERVED_STANDBY: all of it outlives that the machine's memory stays. */
+/** VIRTIO_PAGODA_PRESERVED_STANDBY: all VRAM is kept in a sleep that keeps system memory. */
 #define VIRTIO_PAGODA_PRESERVED_STANDBY		(1u << 0)
-/** VIRTIO_PAGODA_PRESERVED_HIBERNATE: and that it is restored from an image. */
+/** VIRTIO_PAGODA_PRESERVED_HIBERNATE: all VRAM is kept in a hibernation, too. */
 #define VIRTIO_PAGODA_PRESERVED_HIBERNATE	(1u << 1)
-/** VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART: a part does. */
+/** VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART: a part of VRAM is kept in a hibernation. */
 #define VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART	(1u << 2)
 
 /* ------------------------------------------------------------------------ */
 /* Faults, completions, events                                               */
 
 /**
- * VIRTIO_PAGODA_FAULTS() - Why a packet was refused or stopped
+ * VIRTIO_PAGODA_FAULTS() - Reasons why a packet or command was refused or stopped
  * @X: Macro called with (NAME, number, text)
  */
 #define VIRTIO_PAGODA_FAULTS(X) \
@@ -301,7 +306,7 @@ enum virtio_pagoda_fault_reason {
 	VIRTIO_PAGODA_FAULT_COUNT
 };
 
-/** enum virtio_pagoda_access - Kind of the access that faulted. */
+/** enum virtio_pagoda_access - Kind of the access that faulted; FETCH: of commands. */
 enum virtio_pagoda_access {
 	VIRTIO_PAGODA_ACCESS_NONE = 0,
 	VIRTIO_PAGODA_ACCESS_READ = 1,
@@ -314,7 +319,7 @@ enum virtio_pagoda_access {
  * @reason: enum virtio_pagoda_fault_reason
  * @opcode: Opcode found in the packet or command
  * @offset: Byte offset of the packet from the start of the buffer; for a command that of
- *	the struct virtio_pagoda_command_buffer whose commands were executed
+ *	the struct virtio_pagoda_command_buffer that names the command's buffer
  * @queue: Virtqueue number
  * @seqno: Request that holds the packet
  * @address: Address or field value that was refused, 0 if there is none
@@ -340,7 +345,7 @@ struct virtio_pagoda_fault {
  * enum virtio_pagoda_status - Outcome of a request; 0 is never valid.
  * @VIRTIO_PAGODA_STATUS_OK: every packet was executed
  * @VIRTIO_PAGODA_STATUS_FAULT: stopped at @fault.offset. Earlier packets are
- *	executed whole, that one may be executed in part, later ones are not.
+ *	executed whole, the packet there may be executed in part, later packets are not.
  *	The queue is halted: it executes nothing until RESET_QUEUE
  * @VIRTIO_PAGODA_STATUS_ABORTED: given back by RESET_QUEUE; its answer tells
  *	how far the queue came
@@ -408,7 +413,7 @@ struct virtio_pagoda_execute {
 };
 
 /**
- * VIRTIO_PAGODA_EXECUTE_DRAIN: what the job wrote, snooped or not, is in memory when it is
+ * VIRTIO_PAGODA_EXECUTE_DRAIN: the job's writes, snooped or not, are in memory when the job is
  * answered. Only with %VIRTIO_PAGODA_F_WRITE_COMBINER.
  */
 #define VIRTIO_PAGODA_EXECUTE_DRAIN	(1u << 0)
@@ -427,7 +432,7 @@ struct virtio_pagoda_completion {
 	struct virtio_pagoda_fault fault;
 };
 
-/** enum virtio_pagoda_event_type - What an event tells. */
+/** enum virtio_pagoda_event_type - Events of the event queue. */
 enum virtio_pagoda_event_type {
 	VIRTIO_PAGODA_EVENT_FAULT = 1,		/* a packet was refused */
 	VIRTIO_PAGODA_EVENT_FENCE = 2,		/* a monitored fence was written */
@@ -503,7 +508,7 @@ enum virtio_pagoda_tiling {
  * to whole tiles. Levels follow each other. In the linear view a level is rows of
  * its pitch; in the tiled one it is tiles, left to right and top to bottom, each
  * tile rows of its width. Both views of a level begin at the same byte and have
- * the same size; what follows the last level is linear in both.
+ * the same size; bytes behind the last level are linear in both.
  */
 struct virtio_pagoda_layout {
 	__le32 tiling;
@@ -529,28 +534,28 @@ struct virtio_pagoda_layout {
  * @reserved: Zero
  * @layout: ACQUIRE_RANGE: geometry of the surface. Else 0
  *
- * SET_ROOT is SetRootPageTable: nothing of the space may be executing, unless the root is
- * the one that the space has, with as many entries. It drops all translations cached for
- * the space, and an access whose top-level index isn't below @size faults. When it is
- * answered, no access of any queue uses the old translations: with the same root it is a
+ * SET_ROOT is SetRootPageTable: nothing of the space may be executing, unless the space
+ * has this root already, with as many entries. SET_ROOT drops all translations cached for
+ * the space, and an access with a top-level index that isn't below @size faults. When SET_ROOT is
+ * answered, no access of any queue uses the old translations: with the same root SET_ROOT is a
  * FLUSH_TLB of the whole space, which the driver sends when it executed a FLUSH_TLB itself
  * after the paging queue was reset.
  *
  * ACQUIRE_RANGE is AcquireSwizzlingRange: the linear view of the surface is copied
  * into the window of the range, where the CPU reads and writes it; until the
- * range is released or taken by SPECIAL_LOCK_TRANSFER the window is what counts.
- * A range that is bound is bound anew and its view dropped.
+ * range is released or taken by SPECIAL_LOCK_TRANSFER the window has the content.
+ * A range that is bound already is bound anew and its view dropped.
  *
- * RESET_QUEUE of an execution queue stops it in the middle of whatever it does, and
- * counts every request it was given as executed: the next one has the number behind
- * the last (C187, C193). The answer's @seqno is the last that was executed whole.
+ * RESET_QUEUE of an execution queue stops the queue in the middle of a command, and
+ * counts every request that the queue was given as executed: the next request has the number
+ * behind the last (C187, C193). The answer's @seqno is the last that was executed whole.
  * The paging queue stops between packets and goes on where it was (C186).
  *
- * RESET_ADAPTER does so to all execution queues and the paging queue: each counts
- * all it was given as executed (C193). Mappings of the aperture and of the device MMU, roots,
- * translations and bound ranges are forgotten and VRAM holds anything. What was
- * negotiated stays. When it is answered, and until the next request, the device
- * accesses no memory but its rings (C191).
+ * RESET_ADAPTER resets all execution queues and the paging queue: each counts
+ * all requests it was given as executed (C193). Mappings of the aperture and of the device
+ * MMU, roots, translations and bound ranges are forgotten and the content of VRAM is undefined.
+ * Negotiated features stay. From the answer until the next request the device accesses no
+ * memory but its rings (C191).
  */
 struct virtio_pagoda_control {
 	__le32 type;
@@ -661,8 +666,8 @@ struct virtio_pagoda_location {
  * @packet: Head
  * @size: Bytes, not zero, multiple of 4. Only the last page may be covered in
  *	part
- * @src: Where from
- * @dst: Where to; must not overlap @src
+ * @src: Source
+ * @dst: Destination; must not overlap @src
  *
  * Runs of @src follow, then runs of @dst. With SWIZZLE (linear source, tiled
  * destination) or UNSWIZZLE (the reverse) a struct virtio_pagoda_tiled stands
@@ -680,7 +685,7 @@ struct virtio_pagoda_transfer {
 };
 
 /**
- * struct virtio_pagoda_tiled - What SWIZZLE and UNSWIZZLE need to know
+ * struct virtio_pagoda_tiled - The surface of SWIZZLE and UNSWIZZLE
  * @offset: First byte of the piece in the linear view of the surface, page aligned
  * @surface_size: Bytes of the whole surface, at least what @layout takes
  * @layout: Geometry
@@ -708,7 +713,7 @@ struct virtio_pagoda_fill {
 };
 
 /**
- * struct virtio_pagoda_discard_content - DISCARD_CONTENT: nobody will read it
+ * struct virtio_pagoda_discard_content - DISCARD_CONTENT: the content won't be read
  * @packet: Head, no flags
  * @size: Bytes, not zero, multiple of the page size
  * @address: Offset in the segment, page aligned
@@ -733,7 +738,7 @@ struct virtio_pagoda_discard_content {
  * @size: 1, 2, 4 or 8 bytes
  *
  * One access. The value read is dropped; the value written is the device's
- * choice (zeros here), so WRITE_PHYSICAL goes where nobody needs the content.
+ * choice (zeros here), so WRITE_PHYSICAL names memory with content that isn't needed.
  * All earlier writes of the queue are visible to the CPU afterwards (C51), those
  * that it combined (%VIRTIO_PAGODA_F_WRITE_COMBINER) as well.
  */
@@ -786,9 +791,9 @@ struct virtio_pagoda_map_aperture_segment {
  *
  * Idempotent (C61). Pages never mapped nor unmapped fault as UNREACHABLE.
  *
- * Packets that name the aperture use the dummy page once this one is complete. An access
+ * Packets that name the aperture use the dummy page once the unmap is complete. An access
  * through a page-table entry with segment APERTURE may have been translated before, and
- * reach the old page after: only FLUSH_TLB of its address ends that. So a page is given
+ * reach the old page after: only FLUSH_TLB of its address ends such accesses. So a page is given
  * back after UNMAP_APERTURE_SEGMENT and, where page tables name it, FLUSH_TLB.
  */
 struct virtio_pagoda_unmap_aperture_segment {
@@ -810,7 +815,7 @@ struct virtio_pagoda_unmap_aperture_segment {
  * @tiled: Geometry; the same in all pieces
  *
  * Out of VRAM: the range must be bound to the surface; the piece gets the bytes of
- * its window, which is what the CPU saw, and with TRANSFER_END the range is free.
+ * its window, as the CPU saw them, and with TRANSFER_END the range is free.
  * Into VRAM: with TRANSFER_START the range is bound to the surface; the piece goes
  * into its window and, tiled, into the surface. Ours in detail: WDDM says only
  * that the copy is between the segment and the alternate view.
@@ -841,17 +846,18 @@ enum virtio_pagoda_direction {
  * @packet: Head
  * @size: Bytes, not zero, multiple of 4, at most %VIRTIO_PAGODA_MAX_VIRTUAL
  * @src_address: GPU virtual address in the paging address space, multiple of 4
- * @dst_address: The same; used unchanged (C69)
+ * @dst_address: GPU virtual address in the paging address space, multiple of 4; both addresses
+ *	are used unchanged (C69)
  * @allocation_offset: Byte of the allocation the piece starts at; informational
  * @direction: enum virtio_pagoda_direction
  * @reserved: Zero
  *
- * Addresses are translated in address space 0. A side whose 64K flag is set must be
- * mapped by 64 KiB or larger entries, one whose flag isn't by 4 KiB ones or by
- * 2 MiB ones (C73), else BAD_TABLE; the sides' segments must be what @direction
- * says (C74): system memory and aperture are SYSTEM, else BAD_SEGMENT. A page of
- * zeros is what either says. The sides' addresses must not overlap; that different
- * addresses are the same memory is legal, and what is copied then depends on the order.
+ * Addresses are translated in address space 0. A side with its 64K flag set must be
+ * mapped by 64 KiB or larger entries, a side without by entries of 4 KiB or
+ * 2 MiB (C73), else BAD_TABLE; the sides' segments must match @direction
+ * (C74): system memory and aperture are SYSTEM, else BAD_SEGMENT. A page of
+ * zeros matches both. The sides' addresses must not overlap; different addresses of
+ * the same memory are legal, and the result then depends on the order of copying.
  * The paging queue alone takes this operation and VIRTUAL_FILL.
  */
 struct virtio_pagoda_virtual_transfer {
@@ -889,7 +895,7 @@ struct virtio_pagoda_virtual_fill {
  * @context: Context it belongs to, 0 = per device
  * @gpu_address: GPU virtual address, 0 = not mapped; carried for form: save areas are reached
  *	by @dst
- * @dst: Where it is; runs follow
+ * @dst: Place of the save area; runs follow
  *
  * The area is zeroed and gets a struct virtio_pagoda_context_image at its start, with
  * @magic, @context and the rest zero (ours: WDDM leaves the content to the device).
@@ -1012,7 +1018,7 @@ enum virtio_pagoda_update_mode {
  * this device keeps no shadow state and only counts them. Tables are named by page
  * aligned addresses. USE_64K names the 64 KiB leaf table at level 0, the second word
  * of the entries at level 1 of dual tables, and is refused elsewhere. Values are stored
- * as they are and policed when they are walked.
+ * unchecked and checked when the table is walked.
  */
 struct virtio_pagoda_update_page_table {
 	struct virtio_pagoda_packet packet;
@@ -1041,7 +1047,8 @@ struct virtio_pagoda_update_page_table {
  * @address_space: Address space
  *
  * Ours: a root that isn't the space's is refused as BAD_CONTEXT; without any root there
- * is nothing to flush and all is well. What overlaps the range in part goes as a whole.
+ * is nothing to flush and all is well. Translations that overlap the range in part are dropped
+ * as a whole.
  * When the packet is complete no access of any queue uses the old translations.
  */
 struct virtio_pagoda_flush_tlb {
@@ -1062,7 +1069,7 @@ struct virtio_pagoda_flush_tlb {
  *	are written at @data_offset
  * @data_offset: Byte of the context allocation to write at; all data fits behind it
  *
- * Only what is written must be mapped. What the data means is the driver's business.
+ * Only the bytes written must be mapped. The device doesn't interpret the data.
  */
 struct virtio_pagoda_update_context_allocation {
 	struct virtio_pagoda_packet packet;
@@ -1075,7 +1082,7 @@ struct virtio_pagoda_update_context_allocation {
 /**
  * struct virtio_pagoda_copy_range - A range of COPY_PAGE_TABLE_ENTRIES
  * @src_table: GPU virtual address of the source table in the paging address space
- * @dst_table: The same of the destination table
+ * @dst_table: GPU virtual address of the destination table in the paging address space
  * @src_entry: First entry read
  * @dst_entry: First entry written
  * @nr_entries: Entries
@@ -1113,7 +1120,7 @@ struct virtio_pagoda_copy_page_table_entries {
 /**
  * struct virtio_pagoda_notify_residency - NOTIFY_RESIDENCY and 2
  * @packet: Head; the allocation must not be 0
- * @address: Where it is now; 0 when evicted
+ * @address: Present address in @segment; 0 when evicted
  * @offset: NOTIFY_RESIDENCY2: first page of the allocation meant; else 0
  * @nr_pages: NOTIFY_RESIDENCY2: pages meant; else 0
  * @segment: Segment; 0 when evicted
@@ -1139,7 +1146,7 @@ struct virtio_pagoda_notify_residency {
  * driver names fences by segment and address.
  */
 #define VIRTIO_PAGODA_SIGNAL_VIRTUAL		(1u << 0)
-/* SIGNAL_MONITORED_FENCE: send an EVENT_FENCE too, somebody waits. */
+/* SIGNAL_MONITORED_FENCE: send an EVENT_FENCE too, a thread waits for the value. */
 #define VIRTIO_PAGODA_SIGNAL_EVENT		(1u << 1)
 /* SIGNAL_MONITORED_FENCE: leave a value that isn't smaller alone, in the same access. */
 #define VIRTIO_PAGODA_SIGNAL_FORWARD		(1u << 2)
@@ -1150,7 +1157,7 @@ struct virtio_pagoda_notify_residency {
 /**
  * struct virtio_pagoda_signal_monitored_fence - SIGNAL_MONITORED_FENCE
  * @packet: Head
- * @address: Where the value goes; aligned to 8. Offset in the segment, or bus
+ * @address: Address of the value; aligned to 8. Offset in the segment, or bus
  *	address for SYSTEM, or virtual with SIGNAL_VIRTUAL (@segment is 0 then)
  * @value: Written in one access (C117), after all earlier work (C116)
  * @segment: enum virtio_pagoda_segment
@@ -1193,7 +1200,7 @@ struct virtio_pagoda_notify_fence_residency {
 #define VIRTIO_PAGODA_MAP_MMU_READ_ONLY		(1u << 0)
 
 /**
- * struct virtio_pagoda_map_mmu - MAP_MMU and UNMAP_MMU, ours: what the device may use
+ * struct virtio_pagoda_map_mmu - MAP_MMU and UNMAP_MMU, ours: system memory the device may use
  * @packet: Head
  * @address: Device address the first page appears at, page aligned
  * @nr_pages: Pages, not zero; exactly the sum of the runs. UNMAP_MMU: no runs
@@ -1202,9 +1209,9 @@ struct virtio_pagoda_notify_fence_residency {
  *
  * With %VIRTIO_PAGODA_F_DEVICE_MMU every address of system memory in every other
  * packet and in page tables and the aperture is a device address below mmu_pages
- * pages, and is translated when it is used; one that isn't mapped faults with
- * NOT_MAPPED, a write through a read-only one with READ_ONLY. Mapping over a live
- * mapping replaces it. UNMAP_MMU of what isn't mapped does nothing. When UNMAP_MMU
+ * pages, and is translated when it is used; an address that isn't mapped faults with
+ * NOT_MAPPED, a write to a read-only address with READ_ONLY. Mapping over a live
+ * mapping replaces it. UNMAP_MMU of addresses that aren't mapped does nothing. When UNMAP_MMU
  * is complete, no access of any queue reaches the old pages any more (C121).
  */
 struct virtio_pagoda_map_mmu {

@@ -8,14 +8,15 @@
  * every address translated by the page tables of that address space; no command can
  * name memory in any other way. Everything is little endian.
  *
- * What a command wants to access is not checked in advance: an access that isn't
+ * The accesses of a command are not checked in advance: an access that isn't
  * allowed stops the engine in the middle of the command, with a fault that names
- * the address, and what was written before stays written. Unknown opcodes, lengths and
+ * the address, and bytes written before stay written. Unknown opcodes, lengths and
  * flags, and reserved fields that aren't zero, are faults before any effect: BAD_COMMAND
- * for an opcode or operation, else the reason that is named after what is wrong. A command
- * is fetched once: changing it while it is executed changes nothing.
+ * for an opcode or operation, else the reason named after the wrong field. A command
+ * is fetched once: changing its memory while it is executed changes nothing.
  *
- * Commands are ours: WDDM leaves them to the hardware.
+ * All engines execute all commands. The commands are Pagoda's own: WDDM leaves them to the
+ * hardware.
  */
 #ifndef _LINUX_VIRTIO_PAGODA_COMMANDS_H
 #define _LINUX_VIRTIO_PAGODA_COMMANDS_H
@@ -60,9 +61,9 @@ enum virtio_pagoda_command_opcode {
 
 /* Flag of STORE, COMPARE and ATOMIC_ADD: 8 bytes aligned to 8, else 4 aligned to 4. */
 #define VIRTIO_PAGODA_COMMAND_WIDE	(1u << 0)
-/* Flag of SIGNAL: send an EVENT_FENCE too, somebody waits. */
+/* Flag of SIGNAL: send an EVENT_FENCE too, a thread waits for the value. */
 #define VIRTIO_PAGODA_COMMAND_EVENT	(1u << 0)
-/* Flag of SET_REGISTER: add to it instead. */
+/* Flag of SET_REGISTER: add to the register instead. */
 #define VIRTIO_PAGODA_COMMAND_ADD	(1u << 0)
 
 /**
@@ -79,8 +80,8 @@ struct virtio_pagoda_command {
 };
 
 /**
- * struct virtio_pagoda_nop - NOP: nothing, in as many bytes as one likes
- * @command: Head; any length that is a multiple of 8, what follows is skipped unread
+ * struct virtio_pagoda_nop - NOP: no effect, of any length
+ * @command: Head; any length that is a multiple of 8, the bytes behind the head are skipped unread
  */
 struct virtio_pagoda_nop {
 	struct virtio_pagoda_command command;
@@ -89,8 +90,8 @@ struct virtio_pagoda_nop {
 /**
  * struct virtio_pagoda_copy - COPY: bytes from one place to another
  * @command: Head, no flags
- * @src: Where from
- * @dst: Where to; the ranges must not overlap
+ * @src: Address of the source
+ * @dst: Address of the destination; the ranges must not overlap
  * @size: Bytes, not zero
  */
 struct virtio_pagoda_copy {
@@ -101,9 +102,9 @@ struct virtio_pagoda_copy {
 };
 
 /**
- * struct virtio_pagoda_fill_words - FILL: the same 32-bit word all over
+ * struct virtio_pagoda_fill_words - FILL: a 32-bit word, repeated
  * @command: Head, no flags
- * @dst: Where to, multiple of 4
+ * @dst: Address of the destination, multiple of 4
  * @size: Bytes, multiple of 4, not zero
  * @pattern: The word
  * @reserved: Zero
@@ -119,7 +120,7 @@ struct virtio_pagoda_fill_words {
 /**
  * struct virtio_pagoda_store - STORE: one value, in one access
  * @command: Head; WIDE
- * @address: Where to
+ * @address: Address of the value, multiple of its size
  * @value: The value; without WIDE its upper half is zero
  */
 struct virtio_pagoda_store {
@@ -131,8 +132,8 @@ struct virtio_pagoda_store {
 /**
  * struct virtio_pagoda_compare - COMPARE: fault unless memory holds a value
  * @command: Head; WIDE
- * @address: What is read
- * @value: What it must be where @mask has ones; the rest is zero
+ * @address: Address of the value that is read, multiple of its size
+ * @value: Bits that the value must have where @mask has ones; the rest is zero
  * @mask: Bits that count; without WIDE its upper half is zero
  *
  * The fault is %VIRTIO_PAGODA_FAULT_COMPARE at @address.
@@ -145,11 +146,11 @@ struct virtio_pagoda_compare {
 };
 
 /**
- * struct virtio_pagoda_atomic_add - ATOMIC_ADD: add, and tell what was there
+ * struct virtio_pagoda_atomic_add - ATOMIC_ADD: add, and store the old value
  * @command: Head; WIDE
- * @address: What is added to; no other engine or CPU gets in between
+ * @address: Address of the value, multiple of its size; no other engine or CPU gets in between
  * @value: The addend; without WIDE its upper half is zero
- * @result: Where the old value goes, in as many bytes; 0 = nowhere
+ * @result: Address the old value is stored at, in as many bytes; 0 = not stored
  */
 struct virtio_pagoda_atomic_add {
 	struct virtio_pagoda_command command;
@@ -169,8 +170,8 @@ struct virtio_pagoda_atomic_add {
  * @y: First row
  * @reserved: Zero
  *
- * Mip level 0 as in struct virtio_pagoda_layout, seen through the page tables: as it
- * is in VRAM, so that a tiled allocation must be resident there.
+ * Mip level 0 as in struct virtio_pagoda_layout, seen through the page tables in the layout that
+ * it has in VRAM: a tiled allocation must be resident there.
  */
 struct virtio_pagoda_surface {
 	__le64 address;
@@ -185,8 +186,8 @@ struct virtio_pagoda_surface {
 /**
  * struct virtio_pagoda_copy_rect - COPY_RECT: a rectangle, between any two layouts
  * @command: Head, no flags
- * @src: Where from
- * @dst: Where to; the surfaces must not overlap
+ * @src: Source
+ * @dst: Destination; the surfaces must not overlap
  * @width: Bytes of each row, not zero; @x + @width is at most the pitch on both sides
  * @rows: Rows, not zero; @y + @rows is at most the height on both sides
  */
@@ -202,10 +203,10 @@ struct virtio_pagoda_copy_rect {
  * struct virtio_pagoda_wait - WAIT: until a 64-bit value is reached
  * @command: Head, no flags
  * @address: Of the value, multiple of 8; usually a monitored fence's
- * @value: Goes on when the value there is at least this
+ * @value: The engine goes on when the value at @address is at least this
  *
- * Nothing else runs on the engine meanwhile; whoever waits longer than a job may take
- * is hung.
+ * Nothing else runs on the engine meanwhile; the job hangs if the wait is longer than a job may
+ * take.
  */
 struct virtio_pagoda_wait {
 	struct virtio_pagoda_command command;
@@ -226,9 +227,12 @@ struct virtio_pagoda_signal {
 };
 
 /**
- * struct virtio_pagoda_timestamp - TIMESTAMP: what time it is
+ * struct virtio_pagoda_timestamp - TIMESTAMP: store the time
  * @command: Head, no flags
- * @address: Where 64 bits of nanoseconds go, multiple of 8. They never go back
+ * @address: Address the 64-bit time is stored at, multiple of 8
+ *
+ * The time is in nanoseconds and never decreases, on all engines together. Its zero is the
+ * device's choice. The software GPU (pagoda_vgpu) stores CLOCK_MONOTONIC of the kernel it runs in.
  */
 struct virtio_pagoda_timestamp {
 	struct virtio_pagoda_command command;
@@ -238,10 +242,11 @@ struct virtio_pagoda_timestamp {
 /**
  * struct virtio_pagoda_branch - BRANCH: go on in another command buffer
  * @command: Head, no flags
- * @address: Of its first command, multiple of 8
- * @size: Its bytes, multiple of 8, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFER; 0 = none
+ * @address: Of the other buffer's first command, multiple of 8
+ * @size: Bytes of the other buffer, multiple of 8, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFER;
+ *	0 = none
  *
- * Doesn't come back: what follows in this buffer isn't executed.
+ * The commands behind BRANCH in this buffer aren't executed.
  */
 struct virtio_pagoda_branch {
 	struct virtio_pagoda_command command;
@@ -249,7 +254,7 @@ struct virtio_pagoda_branch {
 	__le64 size;
 };
 
-/** enum virtio_pagoda_compute_operation - What COMPUTE does with 32-bit elements. */
+/** enum virtio_pagoda_compute_operation - Operations of COMPUTE on 32-bit elements. */
 enum virtio_pagoda_compute_operation {
 	VIRTIO_PAGODA_COMPUTE_ADD = 1,		/* dst = a + b */
 	VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD = 2,	/* dst = a * b + c */
@@ -278,7 +283,7 @@ struct virtio_pagoda_compute {
 	__le64 c;
 };
 
-/** enum virtio_pagoda_reduce_operation - What REDUCE makes of 32-bit elements. */
+/** enum virtio_pagoda_reduce_operation - Operations of REDUCE on 32-bit elements. */
 enum virtio_pagoda_reduce_operation {
 	VIRTIO_PAGODA_REDUCE_SUM = 1,	/* r = r + element, modulo 2^64 */
 	VIRTIO_PAGODA_REDUCE_HASH = 2,	/* r = (r ^ element) * HASH_PRIME, modulo 2^64 */
@@ -294,8 +299,8 @@ enum virtio_pagoda_reduce_operation {
  * @reserved: Zero
  * @count: Elements, not zero
  * @src: First element, multiple of 4
- * @dst: Where the result goes, multiple of 8
- * @initial: What @r is to begin with
+ * @dst: Address of the 64-bit result, multiple of 8
+ * @initial: The first value of the result
  */
 struct virtio_pagoda_reduce {
 	struct virtio_pagoda_command command;
@@ -312,7 +317,7 @@ struct virtio_pagoda_reduce {
  * @command: Head; ADD
  * @number: Register, below %VIRTIO_PAGODA_REGISTERS
  * @reserved: Zero
- * @value: Its value, or what is added to it modulo 2^64
+ * @value: The register's value, or the number added to it modulo 2^64
  *
  * Registers begin as zeros and keep their values from job to job.
  */
@@ -328,7 +333,7 @@ struct virtio_pagoda_set_register {
  * @command: Head, no flags
  * @number: Register, below %VIRTIO_PAGODA_REGISTERS
  * @reserved: Zero
- * @address: Where to, multiple of 8
+ * @address: Address of the destination, multiple of 8
  */
 struct virtio_pagoda_store_register {
 	struct virtio_pagoda_command command;
