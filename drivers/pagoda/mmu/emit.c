@@ -34,7 +34,7 @@ enum emit_step {
 
 /**
  * struct emit_run - Consecutive entries that one operation can write
- * @record: Who mapped them, or NULL
+ * @record: Record of the mapping that the entries belong to, or NULL
  * @first: First entry
  * @end: Entry behind the last
  */

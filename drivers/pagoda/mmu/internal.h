@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of mmu/ share with each other and nobody else.
+ * What the files of mmu/ share with each other, and with no other room.
  *
  * A table's entries are words: one an entry, in level-1 tables with dual PTEs two, of
  * which word 0 is for the 4 KiB table or the large page and word 1 for the 64 KiB
@@ -8,7 +8,7 @@
  *
  *	block	the 2 MiB that a leaf table covers, of either kind
  *	chunk	the 64 KiB that an entry of a 64 KiB table covers
- *	record	who mapped a range: what UPDATE_PAGE_TABLE says besides the entry
+ *	record	what is mapped in a range: what UPDATE_PAGE_TABLE says besides the entry
  */
 #ifndef PAGODA_MMU_INTERNAL_H
 #define PAGODA_MMU_INTERNAL_H
@@ -124,7 +124,7 @@ struct pagoda_table {
 };
 
 /**
- * struct pagoda_record - Who mapped a range
+ * struct pagoda_record - What is mapped in a range
  * @node: In &pagoda_space.records, by address
  * @link: In the list of spare records of an update
  * @va: First address

@@ -343,7 +343,7 @@ static int update_ready(struct pagoda_pt_update *update, int ret,
 			struct pagoda_pt_update **out)
 {
 	if (ret) {
-		/* Nobody was suspended yet. */
+		/* No other change was suspended yet. */
 		update->suspended = false;
 		pagoda_pt_update_abort(update);
 		return ret;
@@ -569,9 +569,9 @@ static bool copy_is_good(const struct pagoda_space *space, const struct pagoda_s
  *
  * Entries are copied by the device, as they are when it executes the operation
  * (C111), unless what is read is also written; 4 KiB ones, so larger ones within the
- * ranges' blocks are split. The books have what the source was at commit: who has the
- * device execute the copy after later changes of the source maps the destination again
- * when they are to agree.
+ * ranges' blocks are split. The space's tables have what the source was at commit: if the device
+ * executes the copy after later changes of the source, the caller maps the destination again
+ * where both are to agree.
  *
  * Context: as pagoda_space_prepare().
  * Return: 0; -EINVAL for ranges that can't be mapped, -ENOMEM or what table_alloc()

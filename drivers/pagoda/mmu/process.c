@@ -293,8 +293,8 @@ static void process_forget(struct pagoda_process *process)
  * For when the device lost its memory (C80), and the first time. Nothing is mapped
  * in the windows afterwards.
  *
- * Context: No operation that uses the paging space is in flight and nobody emits
- * one. May sleep.
+ * Context: No operation that uses the paging space is in flight, or emitted meanwhile. May
+ * sleep.
  * Return: 0, or what set_root answered; then the space can't be used.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu)

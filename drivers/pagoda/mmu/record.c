@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who mapped what: the allocation, its offset and the DriverProtection that every
+ * Records of what is mapped where: the allocation, its offset and the DriverProtection that every
  * update of a leaf entry quotes, also when a table is split or comes back long
  * after the mapping was made (C98, C100).
  */

@@ -8,12 +8,12 @@
  *	use	VIRTUAL_TRANSFER, VIRTUAL_FILL and whatever else takes such addresses
  *	unmap	entries invalid again, flush (C78)
  *
- * All four are in one transaction of the stream, so nobody else's operations come
+ * All four are in one transaction of the stream, so no other transaction's operations come
  * between, and the next user finds the window empty. That is true where entries are
- * written by the stream. In CPU_VIRTUAL mode they are written when the operation is
- * built: who uses a window then has to know that the stream is through with the
- * last use, and has to wait for his own before he unmaps. Moves don't: in that mode
- * they are physical. Synchronous users, one at a time, do.
+ * written by the stream. In CPU_VIRTUAL mode entries are written when the operation is
+ * built: the user of a window then has to know that the stream has executed the last use,
+ * and has to wait for its own use before the unmap. Moves use no windows in that mode: they
+ * are physical. Synchronous users, one at a time, do.
  */
 #include <linux/bug.h>
 #include <linux/build_bug.h>
@@ -243,7 +243,7 @@ void pagoda_process_unmap(struct pagoda_mmu *mmu, const struct pagoda_emit *emit
  * @mmu: Page tables of the device
  *
  * The CPU does it instead: what uses a window next and had its mapping in the part
- * that was lost shall find nothing, rather than somebody else's memory. The
+ * that was lost shall find nothing, rather than memory of another allocation. The
  * device has forgotten its translations when it was reset.
  *
  * Context: Any, the way to signalling a fence included; the device executes nothing

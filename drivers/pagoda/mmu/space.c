@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces: made and destroyed, looked into, and changed by those who need no
+ * Address spaces: creation, destruction, queries, and the changes that need no
  * prepare: invalidation of whole mappings, and tables that are evicted.
  */
 #include <linux/slab.h>

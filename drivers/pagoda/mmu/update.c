@@ -38,7 +38,7 @@ static void update_unhang(struct pagoda_table *table)
 	}
 }
 
-/* Tables nobody used go out of the tree; they stay in the update's list. */
+/* Removes tables that weren't used from the tree; they stay in the update's list. */
 static void update_discard(struct pagoda_pt_update *update)
 {
 	struct pagoda_table *table;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of one small packet that name an address or an allocation:
- * READ_PHYSICAL and WRITE_PHYSICAL (C49 - C51), SIGNAL_MONITORED_FENCE (C116,
- * C117), NOTIFY_ALLOC (C118 - C121).
+ * Operations of one small packet: READ_PHYSICAL and WRITE_PHYSICAL (C49 - C51),
+ * SIGNAL_MONITORED_FENCE (C116, C117) and NOTIFY_ALLOC (C118 - C121).
  */
 #include <linux/string.h>
 
@@ -22,15 +21,7 @@ static int pagoda_access_range_validate(const struct pagoda_paging_limits *limit
 	return 0;
 }
 
-/**
- * pagoda_access_physical_validate() - Refuse READ_PHYSICAL or WRITE_PHYSICAL
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_access_physical_validate(const struct pagoda_paging_limits *limits,
 				    const struct pagoda_paging_op *op, const char **why)
 {
@@ -42,16 +33,6 @@ int pagoda_access_physical_validate(const struct pagoda_paging_limits *limits,
 					    why);
 }
 
-/**
- * pagoda_access_physical_build() - Encode a READ_PHYSICAL or WRITE_PHYSICAL
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_access_physical_build(const struct pagoda_paging_limits *limits,
 					       const struct pagoda_paging_op *op,
 					       struct pagoda_paging_cursor *cursor,
@@ -76,15 +57,7 @@ enum pagoda_build pagoda_access_physical_build(const struct pagoda_paging_limits
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_access_physical_cost() - Bounds for READ_PHYSICAL and WRITE_PHYSICAL
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_access_physical_cost(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, u32 buffer_size)
@@ -110,15 +83,7 @@ static int pagoda_signal_virtual_validate(const struct pagoda_paging_limits *lim
 	return 0;
 }
 
-/**
- * pagoda_signal_fence_validate() - Refuse a SIGNAL_MONITORED_FENCE
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
- */
+/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_signal_fence_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -132,16 +97,6 @@ int pagoda_signal_fence_validate(const struct pagoda_paging_limits *limits,
 					    sizeof(signal->value), why);
 }
 
-/**
- * pagoda_signal_fence_build() - Encode a SIGNAL_MONITORED_FENCE
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_signal_fence_build(const struct pagoda_paging_limits *limits,
 					    const struct pagoda_paging_op *op,
 					    struct pagoda_paging_cursor *cursor,
@@ -165,15 +120,7 @@ enum pagoda_build pagoda_signal_fence_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_signal_fence_cost() - Bounds for a SIGNAL_MONITORED_FENCE
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_signal_fence_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size)
@@ -182,15 +129,7 @@ pagoda_signal_fence_cost(const struct pagoda_paging_limits *limits,
 				  sizeof(struct virtio_pagoda_signal_monitored_fence));
 }
 
-/**
- * pagoda_notify_alloc_validate() - Refuse a NOTIFY_ALLOC
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_notify_alloc_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -214,16 +153,6 @@ int pagoda_notify_alloc_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/**
- * pagoda_notify_alloc_build() - Encode a NOTIFY_ALLOC
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_notify_alloc_build(const struct pagoda_paging_limits *limits,
 					    const struct pagoda_paging_op *op,
 					    struct pagoda_paging_cursor *cursor,
@@ -247,15 +176,7 @@ enum pagoda_build pagoda_notify_alloc_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_notify_alloc_cost() - Bounds for a NOTIFY_ALLOC
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_notify_alloc_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 -
- * C67). Progress is counted in pages. Both map operations send runs, so that a
- * contiguous list costs one whichever of them is used; MAP_APERTURE_SEGMENT2
- * also tells the device that its list was given as contiguous.
+ * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 - C67). The
+ * cursor counts pages. Both map operations encode runs, so that a contiguous list costs one run
+ * with either of them; MAP_APERTURE_SEGMENT2 also tells the device that its list was given as
+ * contiguous.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -29,15 +29,7 @@ static int pagoda_range_validate(const struct pagoda_paging_limits *limits, u64 
 	return 0;
 }
 
-/**
- * pagoda_map_aperture_validate() - Refuse either map operation
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
- */
+/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -72,7 +64,7 @@ static u32 pagoda_map_aperture_flags(const struct pagoda_paging_op *op)
 	return flags;
 }
 
-/* Encodes the next packet; false if there is no room for one. */
+/* Encodes the next packet; returns false if there is no room for one. */
 static bool pagoda_map_aperture_packet(const struct pagoda_paging_limits *limits,
 				       const struct pagoda_paging_op *op,
 				       struct pagoda_paging_cursor *cursor,
@@ -100,16 +92,6 @@ static bool pagoda_map_aperture_packet(const struct pagoda_paging_limits *limits
 	return true;
 }
 
-/**
- * pagoda_map_aperture_build() - Encode either map operation
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Pages encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer.
- */
 enum pagoda_build pagoda_map_aperture_build(const struct pagoda_paging_limits *limits,
 					    const struct pagoda_paging_op *op,
 					    struct pagoda_paging_cursor *cursor,
@@ -122,15 +104,6 @@ enum pagoda_build pagoda_map_aperture_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_map_aperture_cost() - Upper bounds for either map operation
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any. Reads the page list.
- * Return: the bounds.
- */
 struct pagoda_paging_cost pagoda_map_aperture_cost(const struct pagoda_paging_limits *limits,
 						   const struct pagoda_paging_op *op,
 						   u32 buffer_size)
@@ -142,15 +115,7 @@ struct pagoda_paging_cost pagoda_map_aperture_cost(const struct pagoda_paging_li
 				sizeof(struct virtio_pagoda_map_aperture_segment), 0, runs);
 }
 
-/**
- * pagoda_unmap_aperture_validate() - Refuse an UNMAP_APERTURE_SEGMENT
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_unmap_aperture_validate(const struct pagoda_paging_limits *limits,
 				   const struct pagoda_paging_op *op, const char **why)
 {
@@ -166,16 +131,6 @@ int pagoda_unmap_aperture_validate(const struct pagoda_paging_limits *limits,
 	return pagoda_range_validate(limits, unmap->first_page, unmap->nr_pages, why);
 }
 
-/**
- * pagoda_unmap_aperture_build() - Encode an UNMAP_APERTURE_SEGMENT
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Pages encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_unmap_aperture_build(const struct pagoda_paging_limits *limits,
 					      const struct pagoda_paging_op *op,
 					      struct pagoda_paging_cursor *cursor,
@@ -198,15 +153,7 @@ enum pagoda_build pagoda_unmap_aperture_build(const struct pagoda_paging_limits 
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_unmap_aperture_cost() - Bounds for an UNMAP_APERTURE_SEGMENT
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_unmap_aperture_cost(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, u32 buffer_size)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save areas of contexts: INIT_CONTEXT_RESOURCE (C81, C83), which makes one, and
- * UPDATE_CONTEXT_ALLOCATION (C84), which writes into one by its virtual address.
+ * Save areas of contexts: INIT_CONTEXT_RESOURCE (C81, C83) initializes one, and
+ * UPDATE_CONTEXT_ALLOCATION (C84) writes into one by its virtual address. The cursor counts
+ * bytes.
  *
- * A save area is made by one packet, whatever the buffer: what says where the area
- * begins can't stand in a second one. It is a few pages, so that there is always room
- * for its runs; a longer list is refused.
+ * INIT_CONTEXT_RESOURCE is one packet in a buffer of any size, because a second packet couldn't
+ * say where the save area begins. Save areas are a few pages, so that all runs fit; a list with
+ * more runs is refused.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -59,17 +60,9 @@ static int pagoda_init_context_side_validate(const struct pagoda_paging_limits *
 	return 0;
 }
 
-/**
- * pagoda_init_context_validate() - Refuse an INIT_CONTEXT_RESOURCE
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Its runs must fit into one packet of %PAGODA_PAGING_MIN_BUFFER bytes: 28 of them,
- * where %VIRTIO_PAGODA_CONTEXT_BYTES have four at most.
- *
- * Context: any. Reads the page list.
- * Return: 0, -EINVAL or -ERANGE.
+/*
+ * The runs have to fit into one packet of PAGODA_PAGING_MIN_BUFFER bytes: 28 fit, and
+ * VIRTIO_PAGODA_CONTEXT_BYTES have four at most. Returns 0, -EINVAL or -ERANGE.
  */
 int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
@@ -90,16 +83,6 @@ int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 	return pagoda_init_context_side_validate(limits, init, why);
 }
 
-/**
- * pagoda_init_context_build() - Encode an INIT_CONTEXT_RESOURCE
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_init_context_build(const struct pagoda_paging_limits *limits,
 					    const struct pagoda_paging_op *op,
 					    struct pagoda_paging_cursor *cursor,
@@ -128,15 +111,7 @@ enum pagoda_build pagoda_init_context_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_init_context_cost() - Bounds for an INIT_CONTEXT_RESOURCE
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any. Reads the page list.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_init_context_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size)
@@ -148,15 +123,7 @@ pagoda_init_context_cost(const struct pagoda_paging_limits *limits,
 				  nr_runs * sizeof(struct virtio_pagoda_run));
 }
 
-/**
- * pagoda_update_context_validate() - Refuse an UPDATE_CONTEXT_ALLOCATION
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
- */
+/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_update_context_validate(const struct pagoda_paging_limits *limits,
 				   const struct pagoda_paging_op *op, const char **why)
 {
@@ -177,7 +144,7 @@ int pagoda_update_context_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet; false if there is no room for one. */
+/* Encodes the next packet; returns false if there is no room for one. */
 static bool pagoda_update_context_packet(const struct pagoda_paging_op *op,
 					 struct pagoda_paging_cursor *cursor,
 					 struct pagoda_paging_buffer *buf)
@@ -203,16 +170,6 @@ static bool pagoda_update_context_packet(const struct pagoda_paging_op *op,
 	return true;
 }
 
-/**
- * pagoda_update_context_build() - Encode an UPDATE_CONTEXT_ALLOCATION
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes of data encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer.
- */
 enum pagoda_build pagoda_update_context_build(const struct pagoda_paging_limits *limits,
 					      const struct pagoda_paging_op *op,
 					      struct pagoda_paging_cursor *cursor,
@@ -225,15 +182,6 @@ enum pagoda_build pagoda_update_context_build(const struct pagoda_paging_limits 
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_update_context_cost() - Upper bounds for an UPDATE_CONTEXT_ALLOCATION
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds.
- */
 struct pagoda_paging_cost
 pagoda_update_context_cost(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, u32 buffer_size)

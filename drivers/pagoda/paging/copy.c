@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * COPY_PAGE_TABLE_ENTRIES (C108 - C112). Progress is counted in ranges: they are
- * applied in order (C109), so a packet that has room for some takes the next ones.
+ * COPY_PAGE_TABLE_ENTRIES (C108 - C112). The cursor counts ranges: ranges are applied in order
+ * (C109), so a packet takes the next ranges that it has room for.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
@@ -30,15 +30,7 @@ static int pagoda_copy_table_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/**
- * pagoda_copy_entries_validate() - Refuse a COPY_PAGE_TABLE_ENTRIES
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any. Reads the ranges.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_copy_entries_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -81,7 +73,7 @@ static void pagoda_copy_ranges_write(const struct pagoda_copy_range *ranges, u32
 		};
 }
 
-/* Encodes the next packet; false if there is no room for one. */
+/* Encodes the next packet; returns false if there is no room for one. */
 static bool pagoda_copy_packet(const struct pagoda_paging_op *op,
 			       struct pagoda_paging_cursor *cursor,
 			       struct pagoda_paging_buffer *buf)
@@ -106,16 +98,6 @@ static bool pagoda_copy_packet(const struct pagoda_paging_op *op,
 	return true;
 }
 
-/**
- * pagoda_copy_entries_build() - Encode a COPY_PAGE_TABLE_ENTRIES
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Ranges encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer.
- */
 enum pagoda_build pagoda_copy_entries_build(const struct pagoda_paging_limits *limits,
 					    const struct pagoda_paging_op *op,
 					    struct pagoda_paging_cursor *cursor,
@@ -128,15 +110,6 @@ enum pagoda_build pagoda_copy_entries_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_copy_entries_cost() - Upper bounds for a COPY_PAGE_TABLE_ENTRIES
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any. Reads the ranges.
- * Return: the bounds.
- */
 struct pagoda_paging_cost pagoda_copy_entries_cost(const struct pagoda_paging_limits *limits,
 						   const struct pagoda_paging_op *op,
 						   u32 buffer_size)

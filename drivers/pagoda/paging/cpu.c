@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CPU executor: runs paging buffers without the device. It is the fallback
- * when the device fails, the way to resume, and the model the device's engine is
- * compared with; so it shares no code with that.
+ * The CPU executor: executes paging buffers without the device. It is the fallback when the
+ * device fails, resumes after a suspend, and is the model that the device's engine is compared
+ * with; therefore the two share no code.
  *
- * A buffer may have been damaged since it was built, and where to start comes
- * from the device: every packet is checked as if a stranger had written it, and
- * all of it before its first effect. System memory is reached through the struct
- * pages in the private data and never through the bus addresses of the runs,
- * which needn't mean anything to the CPU (C66).
+ * A buffer may have been damaged since it was built, and the offset to start at comes from the
+ * device: every packet is checked like untrusted input, and completely before its first effect.
+ * System memory is reached through the struct pages in the private data and never through the
+ * bus addresses of the runs, which needn't mean anything to the CPU (C66).
  */
 #include <linux/minmax.h>
 
 #include "cpu.h"
 #include "table.h"
 
-/* Is the range in the VRAM that the CPU reaches? */
+/* Checks that the CPU can reach a range of VRAM. Returns a fault reason. */
 u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {
 	if (!exec->vram)
@@ -24,7 +23,10 @@ u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* Do all pages of the range lead somewhere, and with that generation? */
+/*
+ * Checks that all pages of an aperture range are mapped, and none by another generation than
+ * @generation; 0 matches any generation. Returns a fault reason.
+ */
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation)
 {
@@ -48,7 +50,7 @@ u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 addres
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* The private data of the packet at @offset; *@index moves forward only. */
+/* Returns the private data of the packet at @offset, or NULL; *@index only moves forward. */
 static const struct pagoda_paging_private *
 pagoda_cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *index, u32 offset)
 {
@@ -73,14 +75,17 @@ static u32 pagoda_cpu_packet_execute(struct pagoda_cpu_executor *exec,
 	return row->execute(&packet);
 }
 
-/* Why there is no packet: the opcode is looked at before the length. */
+/* Returns why there is no packet: the opcode is checked before the length. */
 static u32 pagoda_cpu_head_reason(const struct virtio_pagoda_packet *packet)
 {
 	return pagoda_paging_row(le16_to_cpu(packet->opcode)) ? VIRTIO_PAGODA_FAULT_BAD_LENGTH :
 								VIRTIO_PAGODA_FAULT_BAD_OPCODE;
 }
 
-/* Packets from @start on; @stopped_at as in pagoda_cpu_execute(). */
+/*
+ * Executes the packets from @start on; @stopped_at as in pagoda_cpu_execute(). Returns a fault
+ * reason.
+ */
 static u32 pagoda_cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 				     u32 start, const struct pagoda_paging_private *priv,
 				     u32 nr_priv, u32 *stopped_at)
@@ -113,7 +118,7 @@ static u32 pagoda_cpu_buffer_execute(struct pagoda_cpu_executor *exec, const voi
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Memory that isn't there, an operation that isn't there, or a packet that is wrong. */
+/* Returns the errno for a fault reason, as pagoda_cpu_execute() documents it. */
 static int pagoda_cpu_error(u32 reason)
 {
 	switch (reason) {
@@ -139,21 +144,19 @@ static int pagoda_cpu_error(u32 reason)
  * @exec: Memory, and the CPU's copy of the aperture, which MAP and UNMAP change
  * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
  * @size: Bytes built
- * @start: Offset of the first packet to execute; the ones before it are skipped
+ * @start: Offset of the first packet to execute; packets before it are skipped
  * @priv: Private data of the buffer, from its beginning
- * @priv_size: Its bytes
- * @stopped_at: Set to the offset of the first packet not executed whole, @size
- *	if there is none
+ * @priv_size: Bytes of @priv
+ * @stopped_at: Set to the offset of the first packet not executed, @size if there is none
  *
- * A packet that is refused had no effect; why it was is left in @exec, with the reason
- * the device would have given. Monitored fences are written, but nobody is told: that is
- * left to the caller.
+ * A refused packet has no effect; @exec->reason is set to the fault reason that the device
+ * would have reported. Values of monitored fences are written, but waiters aren't woken: the
+ * caller has to do that.
  *
- * Context: as the callbacks of @exec allow. One call at a time for one @exec,
- * and nothing else that writes the same memory.
- * Return: 0; -EFAULT for memory that isn't there or that the CPU can't reach,
- *	-EOPNOTSUPP for an operation it doesn't execute, -EINVAL for whatever else is
- *	wrong with a packet or @start.
+ * Context: as the callbacks of @exec allow. One call at a time for one @exec, and no other
+ * writer of that memory.
+ * Return: 0; -EFAULT for memory that isn't there or that the CPU can't reach, -EOPNOTSUPP for
+ * an operation that the CPU doesn't execute, -EINVAL for other errors in a packet or @start.
  */
 int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
 		       u32 start, const void *priv, u32 priv_size, u32 *stopped_at)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of the CPU executor share. Its functions return fault reasons, those the
- * device would refuse the packet with: which one is found first is part of the contract
- * (flags, fields in the order the device looks at them, memory).
+ * Declarations that the files of the CPU executor share. Its functions return the fault reason
+ * with which the device would refuse the packet: the order of checks is part of the contract
+ * (flags, fields in the order in which the device checks them, memory).
  */
 #ifndef PAGODA_PAGING_CPU_H
 #define PAGODA_PAGING_CPU_H
@@ -15,9 +15,10 @@
 /**
  * struct pagoda_cpu_packet - A packet about to be executed
  * @exec: Memory
- * @data: The packet; its length is right, nothing else was looked at
+ * @data: The packet; only its length was checked
  * @src_pages: struct page array of the source's runs, or NULL
- * @dst_pages: The same for the destination, map target or fence page
+ * @dst_pages: struct page array of the runs of the destination, map target or fence page, or
+ *	NULL
  */
 struct pagoda_cpu_packet {
 	struct pagoda_cpu_executor *exec;
@@ -27,11 +28,11 @@ struct pagoda_cpu_packet {
 };
 
 /**
- * struct pagoda_cpu_side - Memory that was checked, to be reached page by page
+ * struct pagoda_cpu_side - Checked memory that can be mapped page by page
  * @exec: Memory
- * @vram: VRAM: its first byte, else NULL
- * @pages: Else the struct page array
- * @first: and the entry of the first page
+ * @vram: First byte if the memory is VRAM, else NULL
+ * @pages: struct page array of other memory
+ * @first: Index of the first page in @pages
  */
 struct pagoda_cpu_side {
 	struct pagoda_cpu_executor *exec;
@@ -41,10 +42,10 @@ struct pagoda_cpu_side {
 };
 
 /**
- * struct pagoda_cpu_surface - A tiled surface that was checked
- * @vram: Its first byte
+ * struct pagoda_cpu_surface - A checked tiled surface
+ * @vram: First byte of the surface
  * @layout: Geometry
- * @offset: First byte of the piece in its linear view
+ * @offset: First byte of the piece in the surface's linear view
  */
 struct pagoda_cpu_surface {
 	u8 *vram;
@@ -56,7 +57,7 @@ u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u
 u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			      u32 generation);
 
-/* cpu_transfer.c: checks one side and prepares it for copying */
+/* cpu_transfer.c */
 u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
 				   const struct virtio_pagoda_transfer *transfer);
 u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
@@ -79,11 +80,11 @@ u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address,
 /**
  * struct pagoda_cpu_runs - Runs to be checked
  * @runs: The runs
- * @nr_runs: Their number
- * @nr_pages: Pages they shall have together
+ * @nr_runs: Number of runs
+ * @nr_pages: Pages that all runs together have to have
  * @pages: struct page array of these pages, or NULL
- * @write: They are going to be written
- * @bus: Their addresses are bus addresses even with a device MMU
+ * @write: The pages are going to be written
+ * @bus: Addresses are bus addresses even with a device MMU
  */
 struct pagoda_cpu_runs {
 	const struct virtio_pagoda_run *runs;
@@ -97,7 +98,7 @@ struct pagoda_cpu_runs {
 u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list);
 
-/* The page that is @done bytes into the side, or NULL; pairs with the next. */
+/* Returns the mapped page @done bytes into the side; released by pagoda_cpu_side_unmap(). */
 static inline u8 *pagoda_cpu_side_map(const struct pagoda_cpu_side *side, u64 done)
 {
 	if (side->vram)

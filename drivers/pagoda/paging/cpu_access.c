@@ -7,7 +7,10 @@
 #include "cpu_walk.h"
 #include "table.h"
 
-/* Checks and prepares a naturally aligned access that so lies within one page. */
+/*
+ * Checks an access and prepares @side; aligned accesses stay within a page. Returns a fault
+ * reason.
+ */
 static u32 pagoda_access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 address,
 				 u32 size, const void *pages, bool write,
 				 struct pagoda_cpu_side *side)
@@ -44,7 +47,7 @@ static u32 pagoda_access_prepare(const struct pagoda_cpu_packet *cpu, u32 segmen
 			(void)READ_ONCE(*(type *)(at)); \
 	} while (0)
 
-/* One access of @size bytes, whatever it reads; what it writes is zero. */
+/* Makes one access of @size bytes; reads discard the value, writes store zero. */
 static void pagoda_access(u8 *at, u32 size, bool write)
 {
 	switch (size) {
@@ -97,13 +100,13 @@ u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu)
 	return pagoda_physical_execute(cpu, cpu->dst_pages, true);
 }
 
-/* Whoever sees the value sees what came before it (C116), never half of it (C117). */
+/* A reader that sees the value sees all earlier writes (C116), and never half a value (C117). */
 static void pagoda_fence_write(u8 *at, const struct virtio_pagoda_signal_monitored_fence *signal)
 {
 	bool forward = le16_to_cpu(signal->packet.flags) & VIRTIO_PAGODA_SIGNAL_FORWARD;
 	__le64 *here = (__le64 *)at, old = READ_ONCE(*here);
 
-	smp_wmb();	/* what came before it */
+	smp_wmb();	/* orders earlier packets' writes */
 	if (!forward)
 		WRITE_ONCE(*here, signal->value);
 	while (forward && le64_to_cpu(old) < le64_to_cpu(signal->value))

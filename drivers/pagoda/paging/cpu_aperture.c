@@ -2,8 +2,8 @@
 /*
  * CPU executor: MAP and UNMAP change the CPU's copy of the aperture.
  *
- * An entry is a struct page pointer, which is all that pages reached through the
- * aperture need: an array of them is what map_page() takes.
+ * An entry is a struct page pointer, so that the copy can be passed to map_page() as a struct
+ * page array.
  */
 #include "cpu.h"
 #include "table.h"

@@ -7,7 +7,7 @@
 #include "pt.h"
 #include "table.h"
 
-/* Page aligned and within the paging address space. */
+/* Returns a fault reason unless the range is page aligned and in the paging address space. */
 static u32 pagoda_context_address_check(const struct pagoda_cpu_executor *exec, u64 address,
 					u64 size)
 {
@@ -79,7 +79,7 @@ static u32 pagoda_update_context_check(const struct pagoda_cpu_packet *cpu,
 	reason = pagoda_context_address_check(cpu->exec, dst->base, size);
 	if (reason)
 		return reason;
-	/* What pads the data. */
+	/* The padding behind the data has to be zero. */
 	for (done = bytes; done % 8; done++) {
 		if (data[done])
 			return VIRTIO_PAGODA_FAULT_RESERVED;

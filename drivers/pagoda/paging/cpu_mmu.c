@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU executor: MAP_MMU and UNMAP_MMU, and what they allow. The CPU reaches pages
- * without them; it keeps to them all the same, so that what the device refuses doesn't
- * work when the CPU does it.
+ * CPU executor: MAP_MMU and UNMAP_MMU, and the checks against them. The CPU reaches pages
+ * without the device's MMU, but refuses what the device would refuse.
  */
 #include "cpu.h"
 #include "table.h"
 
-/**
- * pagoda_cpu_system_check() - May the device use a range of system memory?
- * @exec: Memory
- * @address: Device address, any value
- * @size: Bytes, not zero
- * @write: It is going to be written
- *
- * Always, without a device MMU.
- *
- * Context: any.
- * Return: %VIRTIO_PAGODA_FAULT_NONE, NOT_MAPPED or READ_ONLY.
+/*
+ * Checks that the device may access @size bytes, not 0, of system memory. Returns
+ * VIRTIO_PAGODA_FAULT_NONE (always without a device MMU), NOT_MAPPED or READ_ONLY.
  */
 u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
 			    bool write)
@@ -38,7 +29,7 @@ u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Has the CPU the pages of a run, which are the list's from @first on? */
+/* Returns whether the CPU has struct pages for a run, from index @first of the list on. */
 static bool pagoda_run_has_pages(const struct pagoda_cpu_executor *exec,
 				 const struct pagoda_cpu_runs *list, u64 first, u32 nr_pages)
 {
@@ -72,13 +63,9 @@ static u32 pagoda_run_check(const struct pagoda_cpu_executor *exec,
 	return reason;
 }
 
-/**
- * pagoda_cpu_runs_check() - Are runs well-formed, and of pages the device may use?
- * @exec: Memory
- * @list: The runs, and what is known of them
- *
- * Context: any.
- * Return: fault reason.
+/*
+ * Checks that runs are well-formed, and that the device may access their pages. Returns a fault
+ * reason.
  */
 u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 			  const struct pagoda_cpu_runs *list)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU executor: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY and
- * NOTIFY_ALLOC. The CPU keeps nothing of an allocation or a fence that a notice would
- * change; it refuses what the device would refuse.
+ * CPU executor: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY and NOTIFY_ALLOC.
+ * The CPU keeps no state of allocations and fences, so it only refuses what the device would
+ * refuse.
  */
 #include <linux/minmax.h>
 
 #include "cpu.h"
 #include "table.h"
 
-/* Pages of a segment an allocation can be in; nothing is accessed there. */
+/* Checks that an allocation can be in these pages; nothing is accessed. */
 static u32 pagoda_place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
 			      u64 nr_pages)
 {
@@ -38,7 +38,7 @@ static u32 pagoda_place_check(const struct pagoda_cpu_executor *exec, u32 segmen
 	       VIRTIO_PAGODA_FAULT_NONE : reason;
 }
 
-/* Which pages of the allocation it is about; the first notice doesn't say. */
+/* Checks the pages of the allocation; only NOTIFY_RESIDENCY2 names any. */
 static u32 pagoda_notify_pages_check(const struct virtio_pagoda_notify_residency *notify)
 {
 	u64 nr_pages = le64_to_cpu(notify->nr_pages), most = U64_MAX >> VIRTIO_PAGODA_PAGE_SHIFT;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CPU executor: tiled surfaces, for TRANSFER with SWIZZLE or UNSWIZZLE and for
- * SPECIAL_LOCK_TRANSFER. Where a byte of the linear view is in the surface is worked
- * out from its offset alone, each time anew: slow, and unlike what the device's engine
- * does, which is compared with this.
+ * SPECIAL_LOCK_TRANSFER. The offset of each byte in the surface is computed from its offset in
+ * the linear view alone: slow, and different from the device's engine, which is compared with
+ * this code.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
@@ -22,7 +22,10 @@ static struct pagoda_layout pagoda_layout_decode(const struct virtio_pagoda_layo
 	};
 }
 
-/* Where byte @offset of the linear view is; *@run of them follow each other there. */
+/*
+ * Returns where byte @offset of the linear view is in the surface, and in *@run how many bytes
+ * are consecutive there.
+ */
 static u64 pagoda_tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run)
 {
 	u64 tile = layout->tiling == VIRTIO_PAGODA_TILING_4K ? VIRTIO_PAGODA_TILE_4K_WIDTH :
@@ -46,7 +49,7 @@ static u64 pagoda_tiled_offset(const struct pagoda_layout *layout, u64 offset, u
 	       x % tile;
 }
 
-/* One page of a piece, at @linear and from @offset on in the surface's linear view. */
+/* Copies up to a page between @linear and the surface's linear view at @offset. */
 static void pagoda_swizzle_page(u8 *surface, const struct pagoda_layout *layout, u64 offset,
 				u8 *linear, u64 left, bool swizzle)
 {
@@ -62,17 +65,7 @@ static void pagoda_swizzle_page(u8 *surface, const struct pagoda_layout *layout,
 	}
 }
 
-/**
- * pagoda_cpu_surface_prepare() - Check a tiled surface
- * @exec: Memory
- * @location: Where it says it is
- * @tiled: What is said of it
- * @size: Bytes of the piece
- * @surface: Set
- *
- * Context: any.
- * Return: fault reason.
- */
+/* Checks a tiled surface and sets @surface. Returns a fault reason. */
 u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 			       const struct virtio_pagoda_location *location,
 			       const struct virtio_pagoda_tiled *tiled, u64 size,
@@ -100,16 +93,10 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 	return reason;
 }
 
-/**
- * pagoda_cpu_surface_copy() - Copy a piece of a surface's linear view
- * @surface: The surface
- * @window: The same piece in a range's window, or NULL: gets what comes in, and is what
- *	goes out
- * @piece: The other side
- * @size: Bytes
- * @swizzle: Into the surface
- *
- * Context: as the callbacks of the executor allow.
+/*
+ * Copies @size bytes between @piece and the surface's linear view; @swizzle: into the surface.
+ * @window, if not NULL, shows the same bytes in a swizzling range: it is written together with
+ * the surface, and is the source of a copy out.
  */
 void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
 			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle)
@@ -139,7 +126,7 @@ static bool pagoda_range_shows(const struct pagoda_cpu_range *range, u64 address
 	       range->layout.height == layout->height && range->layout.mips == layout->mips;
 }
 
-/* What a SPECIAL_LOCK_TRANSFER copies between. */
+/* Surface, piece and range of a SPECIAL_LOCK_TRANSFER; @out: the surface is the source. */
 struct pagoda_cpu_lock {
 	struct pagoda_cpu_surface surface;
 	struct pagoda_cpu_side piece;

@@ -9,7 +9,7 @@
 
 #define PAGODA_ENTRY		VIRTIO_PAGODA_PT_ENTRY_BYTES
 
-/* A table about to be written: behind virtual addresses, or in VRAM, or pages. */
+/* A page table about to be written: at virtual addresses, in VRAM, or in system pages. */
 struct pagoda_cpu_table {
 	struct pagoda_cpu_virtual memory;
 	struct pagoda_cpu_side side;
@@ -24,7 +24,7 @@ static u32 pagoda_update_flags_check(const struct virtio_pagoda_update_page_tabl
 	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* How the table is named. */
+/* Checks the mode and the segment of the table. */
 static u32 pagoda_update_mode_check(const struct virtio_pagoda_update_page_table *update)
 {
 	u32 segment = le32_to_cpu(update->table_segment);
@@ -62,7 +62,7 @@ static u32 pagoda_update_place_check(const struct pagoda_paging_limits *limits,
 						    VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* How many entries there are, and what they are made of. */
+/* Checks the numbers of entries and values, and the increment. */
 static u32 pagoda_update_values_check(const struct pagoda_paging_limits *limits,
 				      const struct virtio_pagoda_update_page_table *update)
 {
@@ -80,14 +80,14 @@ static u32 pagoda_update_values_check(const struct pagoda_paging_limits *limits,
 		return VIRTIO_PAGODA_FAULT_RESERVED;
 	if (le32_to_cpu(update->nr_values) != (repeat || increment ? 1 : nr_entries))
 		return VIRTIO_PAGODA_FAULT_BAD_LENGTH;
-	/* Does the last address of a run still fit? */
+	/* The address of the last entry has to fit, too. */
 	address = le64_to_cpu(*(const __le64 *)(update + 1)) & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
 	return pagoda_within(address, (nr_entries - 1) * increment,
 			     VIRTIO_PAGODA_PTE_ADDRESS_MASK) ?
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* Pages of a table that is system memory, in order: the first that isn't there counts. */
+/* Checks a table in system memory page by page; the first page that is missing decides. */
 static u32 pagoda_table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, u64 end)
 {
 	u64 next;
@@ -100,7 +100,7 @@ static u32 pagoda_table_system_check(const struct pagoda_cpu_packet *cpu, u64 ad
 	return reason || cpu->dst_pages ? reason : VIRTIO_PAGODA_FAULT_UNREACHABLE;
 }
 
-/* Bytes [first, end) of the table are going to be written: are they there? */
+/* Checks that bytes [@first, @end) of the table can be written, and sets @table. */
 static u32 pagoda_table_prepare(const struct pagoda_cpu_packet *cpu,
 				const struct virtio_pagoda_update_page_table *update, u64 first,
 				u64 end, struct pagoda_cpu_table *table)
@@ -120,7 +120,7 @@ static u32 pagoda_table_prepare(const struct pagoda_cpu_packet *cpu,
 		.side = { .exec = cpu->exec, .pages = cpu->dst_pages },
 		.is_virtual = le32_to_cpu(update->mode) == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL,
 	};
-	/* Nothing goes on at the beginning of all addresses. */
+	/* The table must not wrap around the end of the address range. */
 	if (!pagoda_within(address, end, U64_MAX))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	if (table->is_virtual) {
@@ -155,7 +155,7 @@ static void pagoda_table_unmap(const struct pagoda_cpu_table *table,
 		pagoda_cpu_side_unmap(&table->side, mapping->page);
 }
 
-/* Hardware entry @i of the packet; only the address grows with the increment. */
+/* Returns hardware entry @i of the packet; only the address grows with the increment. */
 static __le64 pagoda_update_value(const struct virtio_pagoda_update_page_table *update, u32 i)
 {
 	const __le64 *values = (const void *)(update + 1);
@@ -170,7 +170,7 @@ static __le64 pagoda_update_value(const struct virtio_pagoda_update_page_table *
 	return cpu_to_le64((value & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK) | address);
 }
 
-/* Entries whose place begins at @offset and that are in the same page. */
+/* Writes the entries from @offset on that begin in one page. */
 static u32 pagoda_update_page(const struct pagoda_cpu_table *table,
 			      const struct virtio_pagoda_update_page_table *update, u64 offset,
 			      u32 stride, u32 *done)
@@ -183,7 +183,7 @@ static u32 pagoda_update_page(const struct pagoda_cpu_table *table,
 
 	if (reason)
 		return reason;
-	/* Without memory behind it, the table is a page of zeros. */
+	/* A table at addresses mapped to zeros has no memory to write. */
 	for (; *done < end; (*done)++) {
 		if (!at)
 			continue;
@@ -224,7 +224,7 @@ u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu)
 	return reason;
 }
 
-/* Whoever flushes another root than the space's has lost track of its tables. */
+/* A flush of a root that isn't the space's root shows that the driver lost track of the tables. */
 static bool pagoda_is_root(const struct pagoda_cpu_executor *exec,
 			   const struct virtio_pagoda_flush_tlb *flush)
 {
@@ -234,7 +234,7 @@ static bool pagoda_is_root(const struct pagoda_cpu_executor *exec,
 				  root->address == le64_to_cpu(flush->root_address));
 }
 
-/* The CPU walks tables anew for every page: there is nothing to drop. */
+/* The CPU walks the tables for every page, so it has no translations to drop. */
 u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_flush_tlb *flush = cpu->data;
@@ -254,7 +254,7 @@ u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 						  VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
 }
 
-/* One of the tables of a range: its entries are in a page. */
+/* Checks a table of a range: the entries have to be in one page. */
 static u32 pagoda_range_table_check(const struct pagoda_cpu_packet *cpu, u64 table, u32 first,
 				    u32 nr_entries, bool write)
 {
@@ -287,7 +287,7 @@ static u32 pagoda_range_check(const struct pagoda_cpu_packet *cpu,
 							  nr_entries, true);
 }
 
-/* As memmove, but each entry in one access. */
+/* memmove() with one access per entry. */
 static void pagoda_entries_move(__le64 *to, const __le64 *from, u32 nr_entries)
 {
 	u32 i;
@@ -323,7 +323,7 @@ static u32 pagoda_range_copy(const struct pagoda_cpu_packet *cpu,
 	return reason;
 }
 
-/* Entries are read now, whatever they were when the packet was built (C111). */
+/* Reads entries at execution, not as they were when the packet was built (C111). */
 u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_copy_page_table_entries *copy = cpu->data;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CPU executor: TRANSFER, FILL, DISCARD_CONTENT. Tiled sides are cpu_swizzle.c's. */
+/* CPU executor: TRANSFER, FILL, DISCARD_CONTENT. cpu_swizzle.c copies tiled sides. */
 #include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "cpu.h"
 #include "table.h"
 
-/* Fields of one side that must be zero where they mean nothing. */
+/* Checks the fields of one side; fields without a meaning have to be zero. */
 static u32 pagoda_location_check(const struct virtio_pagoda_location *location)
 {
 	u32 segment = le32_to_cpu(location->segment);
@@ -25,18 +25,9 @@ static u32 pagoda_location_check(const struct virtio_pagoda_location *location)
 	       VIRTIO_PAGODA_FAULT_MISALIGNED : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/**
- * pagoda_cpu_side_prepare() - Check one side of a packet and prepare it for copying
- * @exec: Memory
- * @location: Where the packet says it is
- * @size: Bytes
- * @runs: Its runs, if it is system memory
- * @pages: Their struct page array, or NULL
- * @write: It is going to be written
- * @side: Set
- *
- * Context: any.
- * Return: fault reason.
+/*
+ * Checks one side of a packet and sets @side; @runs and @pages are used for system memory.
+ * Returns a fault reason.
  */
 u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
 			    const struct virtio_pagoda_location *location, u64 size,
@@ -82,9 +73,9 @@ static bool pagoda_runs_meet(const struct virtio_pagoda_run *a, const struct vir
 				 a_page - b_page < le32_to_cpu(b->nr_pages);
 }
 
-/* Set while a TRANSFER is looked at: what stands behind its head. */
+/* Parts of a TRANSFER behind its head. */
 struct pagoda_cpu_transfer {
-	const struct virtio_pagoda_tiled *tiled;	/* NULL: no side is a surface */
+	const struct virtio_pagoda_tiled *tiled;	/* NULL: neither side is a surface */
 	const struct virtio_pagoda_run *src_runs;
 	const struct virtio_pagoda_run *dst_runs;
 	bool swizzle;
@@ -107,7 +98,7 @@ static void pagoda_transfer_parse(const struct virtio_pagoda_transfer *transfer,
 	parts->dst_runs = parts->src_runs + le32_to_cpu(transfer->src.nr_runs);
 }
 
-/* Does the packet itself say that source and destination share bytes? */
+/* Returns whether the addresses in the packet overlap. */
 static bool pagoda_transfer_overlaps(const struct virtio_pagoda_transfer *transfer,
 				     const struct pagoda_cpu_transfer *parts)
 {
@@ -147,14 +138,7 @@ static u32 pagoda_transfer_flags_check(const struct pagoda_cpu_executor *exec,
 	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/**
- * pagoda_cpu_transfer_size_check() - What TRANSFER and SPECIAL_LOCK_TRANSFER want of sizes
- * @exec: Memory and limits
- * @transfer: The packet
- *
- * Context: any.
- * Return: fault reason.
- */
+/* Checks sizes and number of runs of TRANSFER and SPECIAL_LOCK_TRANSFER. Returns a fault reason. */
 u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
 				   const struct virtio_pagoda_transfer *transfer)
 {
@@ -169,7 +153,7 @@ u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
 								  VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Neither side is consecutive for the CPU, or only one: page by page. */
+/* Copies page by page, because not both sides are consecutive for the CPU. */
 static void pagoda_copy_pages(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
 			      u64 size)
 {
@@ -180,7 +164,7 @@ static void pagoda_copy_pages(const struct pagoda_cpu_side *dst, const struct pa
 		u8 *from = pagoda_cpu_side_map(src, done);
 		u8 *to = pagoda_cpu_side_map(dst, done);
 
-		/* Two unmapped aperture pages are the same dummy page (C58). */
+		/* Two unmapped aperture pages are both the dummy page (C58). */
 		if (from != to)
 			memcpy(to, from, bytes);
 		pagoda_cpu_side_unmap(dst, to);
@@ -188,7 +172,7 @@ static void pagoda_copy_pages(const struct pagoda_cpu_side *dst, const struct pa
 	}
 }
 
-/* Both sides are linear. */
+/* Copies between two linear sides. */
 static void pagoda_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
 			u64 size)
 {
@@ -198,7 +182,7 @@ static void pagoda_copy(const struct pagoda_cpu_side *dst, const struct pagoda_c
 		pagoda_copy_pages(dst, src, size);
 }
 
-/* Both sides, the source first; one of them may be a surface. */
+/* Checks both sides, the source first; one of them may be a surface. */
 static u32 pagoda_transfer_prepare(const struct pagoda_cpu_packet *cpu,
 				   const struct pagoda_cpu_transfer *parts,
 				   struct pagoda_cpu_surface *surface,
@@ -250,7 +234,7 @@ u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu)
 					parts.swizzle);
 		return VIRTIO_PAGODA_FAULT_NONE;
 	}
-	/* C31: of no allocation, so that nobody knows what the tiling means. */
+	/* Without an allocation the tiling has no meaning: a linear copy (C31). */
 	if (parts.tiled)
 		*(parts.swizzle ? &dst : &src) = (struct pagoda_cpu_side) {
 			.exec = cpu->exec,
@@ -283,7 +267,7 @@ u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* The bytes are undefined afterwards: what they were will do (C46). */
+/* The content is undefined afterwards, so it is left alone (C46). */
 u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_discard_content *discard = cpu->data;

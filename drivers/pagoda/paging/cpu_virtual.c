@@ -7,7 +7,7 @@
 #include "pt.h"
 #include "table.h"
 
-/* Is the page one that the flags of the packet allow? (C73, C74) */
+/* Checks that the flags and the direction of the packet allow the page (C73, C74). */
 static u32 pagoda_leaf_check(const struct pagoda_cpu_leaf *leaf, bool is_64k, bool local)
 {
 	if (is_64k ? leaf->page_size < SZ_64K : leaf->page_size == SZ_64K)
@@ -35,7 +35,7 @@ static u32 pagoda_side_check(const struct pagoda_cpu_virtual *side, u64 size, bo
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Sizes and addresses, before any table is looked at. */
+/* Checks sizes and addresses; reads no page table. */
 static u32 pagoda_virtual_range_check(const struct pagoda_cpu_virtual *side, u64 size)
 {
 	if (!side->exec->limits->max_address_spaces)
@@ -77,7 +77,7 @@ static u32 pagoda_virtual_transfer_check(const struct virtio_pagoda_virtual_tran
 						   direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 }
 
-/* Copies what is in one page on each side. */
+/* Copies a piece that is within one page on each side. */
 static u32 pagoda_piece_copy(const struct pagoda_cpu_virtual *dst,
 			     const struct pagoda_cpu_virtual *src, u64 done, u64 bytes)
 {

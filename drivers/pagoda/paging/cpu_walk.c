@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU executor: page tables, walked entry by entry for every page, with nothing kept.
- * The device's engine does the same by other means and is compared with this.
+ * CPU executor: page tables, walked entry by entry for every page; no translation is kept. The
+ * device's engine is implemented differently and compared with this code.
  *
- * Tables in system memory are found through a register of tables, pages that leaves
- * lead to through the packet's struct pages: an address is never made into either
- * (C66). Everything an entry can say that makes no sense is BAD_TABLE, as is a table that
- * can't be read.
+ * Page tables in system memory are found in a register of tables, and pages that leaves point
+ * to through the packet's struct pages: neither is ever derived from an address (C66). Every
+ * entry that makes no sense is BAD_TABLE, and so is a table that can't be read.
  */
 #include <linux/align.h>
 #include <linux/compiler.h>
@@ -17,10 +16,10 @@
 #define PAGODA_PTE_SEGMENT(entry) \
 	((u32)(((entry) & VIRTIO_PAGODA_PTE_SEGMENT_MASK) >> VIRTIO_PAGODA_PTE_SEGMENT_SHIFT))
 #define PAGODA_PTE_ADDRESS(entry)	((entry) & VIRTIO_PAGODA_PTE_ADDRESS_MASK)
-/* Marks of level 1, which no other entry has. */
+/* Flags that only level 1 has. */
 #define PAGODA_PTE_MARKS	(VIRTIO_PAGODA_PTE_LARGE | VIRTIO_PAGODA_PTE_TABLE_64K)
 
-/* An entry that ends a walk, and how much it translates. */
+/* An entry that ends a walk, and how many bytes it translates. */
 struct pagoda_found {
 	u64 entry;
 	u64 size;
@@ -50,7 +49,7 @@ static u32 pagoda_word_read(const struct pagoda_cpu_executor *exec, u32 segment,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Does the entry lead to a table of that size? */
+/* Returns whether the entry points to a table of @size bytes. */
 static bool pagoda_leads_to_table(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	u64 named = VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK |
@@ -64,7 +63,7 @@ static bool pagoda_leads_to_table(const struct pagoda_cpu_executor *exec, u64 en
 	return segment == VIRTIO_PAGODA_SEGMENT_SYSTEM;
 }
 
-/* Is the entry a page that the device would take for one? */
+/* Returns whether the device would accept the entry as a page of @size bytes. */
 static bool pagoda_is_page(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	u32 segment = PAGODA_PTE_SEGMENT(entry);
@@ -80,14 +79,14 @@ static bool pagoda_is_page(const struct pagoda_cpu_executor *exec, u64 entry, u6
 			     pagoda_segment_size(exec->limits, segment));
 }
 
-/* An entry above the leaves that is zeros has no marks. */
+/* Entries above the leaves that map zeros must not have a flag of level 1. */
 static u32 pagoda_zeros_check(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	return entry & PAGODA_PTE_MARKS || !pagoda_is_page(exec, entry, size) ?
 	       VIRTIO_PAGODA_FAULT_BAD_TABLE : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* The entry of a leaf table; @size tells which kind of table. */
+/* Reads the entry for @va of a leaf table with pages of @size bytes. */
 static u32 pagoda_leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u64 va, u64 size,
 			    struct pagoda_found *found)
 {
@@ -109,7 +108,7 @@ static u32 pagoda_leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* A word of level 1 that has 4 KiB pages below it, or is a large page. */
+/* Resolves a level-1 word that points to 4 KiB pages or is a large page. */
 static u32 pagoda_word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 			  struct pagoda_found *found)
 {
@@ -128,7 +127,7 @@ static u32 pagoda_word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 
 						   VIRTIO_PAGODA_FAULT_BAD_TABLE;
 }
 
-/* A word of level 1 that has 64 KiB pages below it. */
+/* Resolves a level-1 word that points to 64 KiB pages. */
 static u32 pagoda_word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
 			   struct pagoda_found *found)
 {
@@ -145,8 +144,8 @@ static u32 pagoda_word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64
 }
 
 /*
- * Does @word lead to a table of entries of @size that has a valid one for anything that
- * @found, of the entry's other word, translates?
+ * Returns whether @word points to a leaf table, with entries that translate @size bytes each,
+ * that has a valid entry in the range that @found, from the other word, translates.
  */
 static bool pagoda_word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 size, u64 va,
 				 const struct pagoda_found *found)
@@ -165,7 +164,7 @@ static bool pagoda_word_overlaps(const struct pagoda_cpu_executor *exec, u64 wor
 	return false;
 }
 
-/* Both words of a level-1 entry; nothing is translated by both (C93). */
+/* Resolves both words of a level-1 entry; no address may be translated by both (C93). */
 static u32 pagoda_level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
 			      u64 va, struct pagoda_found *found)
 {
@@ -177,7 +176,7 @@ static u32 pagoda_level1_read(const struct pagoda_cpu_executor *exec, u32 segmen
 	if (reason)
 		return reason;
 	if (!dual && word & VIRTIO_PAGODA_PTE_TABLE_64K) {
-		/* Zeros are no table: there it says nothing, and may not be set. */
+		/* An entry of zeros points to no table, and must not have the flag. */
 		if (!(word & VIRTIO_PAGODA_PTE_ZERO))
 			word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;
 		return pagoda_word_64k(exec, word, va, found);
@@ -199,7 +198,10 @@ static u32 pagoda_level1_read(const struct pagoda_cpu_executor *exec, u32 segmen
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* From the root to the entry that ends the walk; 0 if that isn't valid. */
+/*
+ * Walks from the root to the entry that ends the walk; @found->entry is 0 if that entry is
+ * invalid.
+ */
 static u32 pagoda_tables_read(const struct pagoda_cpu_executor *exec, u32 space, u64 va,
 			      struct pagoda_found *found)
 {
@@ -236,17 +238,10 @@ static u32 pagoda_tables_read(const struct pagoda_cpu_executor *exec, u32 space,
 				  found);
 }
 
-/**
- * pagoda_cpu_walk() - Translate an address
- * @exec: Memory and roots
- * @space: Address space
- * @va: Address
- * @write: For writing
- * @leaf: Set to where it leads
- *
- * Context: as the callbacks of @exec allow; nothing is mapped on return.
- * Return: fault reason: BAD_CONTEXT, OUT_OF_RANGE, BAD_TABLE, INVALID_ENTRY, READ_ONLY,
- *	or UNSUPPORTED without page tables.
+/*
+ * Translates an address; @write: for writing. Sets @leaf and leaves nothing mapped. Returns
+ * BAD_CONTEXT, OUT_OF_RANGE, BAD_TABLE, INVALID_ENTRY, READ_ONLY, UNSUPPORTED without page
+ * tables, or VIRTIO_PAGODA_FAULT_NONE.
  */
 u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, bool write,
 		    struct pagoda_cpu_leaf *leaf)
@@ -279,7 +274,7 @@ u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, b
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* The entry of a struct page array that system memory at @va is reached by. */
+/* Returns the struct page array entry for system memory at @va, or NULL. */
 static const void *pagoda_virtual_page(const struct pagoda_cpu_virtual *memory, u64 va, u64 bus)
 {
 	u64 index = (va >> VIRTIO_PAGODA_PAGE_SHIFT) - (memory->base >> VIRTIO_PAGODA_PAGE_SHIFT);
@@ -291,14 +286,9 @@ static const void *pagoda_virtual_page(const struct pagoda_cpu_virtual *memory, 
 	return NULL;
 }
 
-/**
- * pagoda_cpu_virtual_find() - Can the CPU access what a virtual address leads to?
- * @memory: What is known of the memory
- * @va: Address, not below @memory's base
- * @leaf: Set to where it leads
- *
- * Context: as the callbacks of the executor allow.
- * Return: fault reason, of pagoda_cpu_walk() or for the memory it leads to.
+/*
+ * Translates @va, which isn't below @memory's base, and checks that the CPU can access the
+ * byte. Returns a fault reason.
  */
 u32 pagoda_cpu_virtual_find(const struct pagoda_cpu_virtual *memory, u64 va,
 			    struct pagoda_cpu_leaf *leaf)
@@ -319,15 +309,10 @@ u32 pagoda_cpu_virtual_find(const struct pagoda_cpu_virtual *memory, u64 va,
 	}
 }
 
-/**
- * pagoda_cpu_virtual_map() - Get at the page of a virtual address
- * @memory: What is known of the memory
- * @va: Address, not below @memory's base
- * @mapping: Set; good up to the end of the page. To be released, last one first, by
- *	pagoda_cpu_virtual_unmap()
- *
- * Context: as the callbacks of the executor allow.
- * Return: fault reason of pagoda_cpu_virtual_find(), with nothing to release.
+/*
+ * Maps the page of @va; *@mapping is valid up to the end of the page. Mappings are released in
+ * reverse order by pagoda_cpu_virtual_unmap(). Returns the fault reason of
+ * pagoda_cpu_virtual_find(), and then nothing is mapped.
  */
 u32 pagoda_cpu_virtual_map(const struct pagoda_cpu_virtual *memory, u64 va,
 			   struct pagoda_cpu_mapping *mapping)
@@ -356,13 +341,6 @@ u32 pagoda_cpu_virtual_map(const struct pagoda_cpu_virtual *memory, u64 va,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/**
- * pagoda_cpu_virtual_unmap() - Release what pagoda_cpu_virtual_map() mapped
- * @memory: As there
- * @mapping: As set there
- *
- * Context: as the callbacks of the executor allow.
- */
 void pagoda_cpu_virtual_unmap(const struct pagoda_cpu_virtual *memory,
 			      const struct pagoda_cpu_mapping *mapping)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Virtual addresses as the CPU executor sees them. */
+/* Virtual addresses in the CPU executor. */
 #ifndef PAGODA_PAGING_CPU_WALK_H
 #define PAGODA_PAGING_CPU_WALK_H
 
 #include "cpu.h"
 
 /**
- * struct pagoda_cpu_leaf - Where a virtual address leads
- * @address: Of the byte in @segment; 0 with @zero
- * @page_size: Bytes the entry translates
+ * struct pagoda_cpu_leaf - Translation of a virtual address
+ * @address: Address of the byte in @segment; 0 with @zero
+ * @page_size: Bytes that the entry translates
  * @segment: VRAM, SYSTEM or APERTURE
- * @zero: Reads give zeros, writes are dropped
+ * @zero: Reads return zeros, writes are dropped
  */
 struct pagoda_cpu_leaf {
 	u64 address;
@@ -22,11 +22,11 @@ struct pagoda_cpu_leaf {
 /**
  * struct pagoda_cpu_virtual - Memory at virtual addresses of the paging space
  * @exec: Memory and page tables
- * @pages: struct page array for what is system memory: entry 0 is the page at
- *	@base; NULL: only page tables are found, if @tables
+ * @pages: struct page array for system memory: entry 0 is the page at @base; NULL: of system
+ *	memory only page tables are found, if @tables
  * @base: Virtual address
- * @write: It is going to be written
- * @tables: It holds page tables, which the executor can find by bus address
+ * @write: The memory is going to be written
+ * @tables: The memory holds page tables, which the executor finds by bus address
  */
 struct pagoda_cpu_virtual {
 	struct pagoda_cpu_executor *exec;
@@ -38,8 +38,8 @@ struct pagoda_cpu_virtual {
 
 /**
  * struct pagoda_cpu_mapping - A mapped part of one page
- * @at: The byte asked for, NULL in a page of zeros
- * @page: To be released, or NULL
+ * @at: Byte asked for, NULL in a page of zeros
+ * @page: Page to unmap, or NULL
  */
 struct pagoda_cpu_mapping {
 	u8 *at;
@@ -55,7 +55,7 @@ u32 pagoda_cpu_virtual_map(const struct pagoda_cpu_virtual *memory, u64 va,
 void pagoda_cpu_virtual_unmap(const struct pagoda_cpu_virtual *memory,
 			      const struct pagoda_cpu_mapping *mapping);
 
-/* Bytes from @va to the end of its page. */
+/* Returns the bytes from @va to the end of its page. */
 static inline u64 pagoda_page_left(u64 va)
 {
 	return VIRTIO_PAGODA_PAGE_SIZE - (va & PAGODA_PAGE_MASK);

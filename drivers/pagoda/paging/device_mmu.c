@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * MAP_MMU and UNMAP_MMU: what the device may use of system memory, and at which device
- * addresses. Progress is counted in pages. The page list holds bus addresses, unlike
- * those of all other operations, which hold device addresses then.
+ * MAP_MMU and UNMAP_MMU: system memory that the device may access, and its device addresses.
+ * The cursor counts pages. The page list holds bus addresses; with a device MMU the lists of
+ * all other operations hold device addresses.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -35,15 +35,7 @@ static int pagoda_mmu_range_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/**
- * pagoda_map_mmu_validate() - Refuse a MAP_MMU
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
- */
+/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, const char **why)
 {
@@ -58,7 +50,7 @@ int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
 	return pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages, U64_MAX, why);
 }
 
-/* Encodes the next packet; false if there is no room for one. */
+/* Encodes the next packet; returns false if there is no room for one. */
 static bool pagoda_map_mmu_packet(const struct pagoda_paging_limits *limits,
 				  const struct pagoda_paging_op *op,
 				  struct pagoda_paging_cursor *cursor,
@@ -85,16 +77,6 @@ static bool pagoda_map_mmu_packet(const struct pagoda_paging_limits *limits,
 	return true;
 }
 
-/**
- * pagoda_map_mmu_build() - Encode a MAP_MMU
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Pages encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer.
- */
 enum pagoda_build pagoda_map_mmu_build(const struct pagoda_paging_limits *limits,
 				       const struct pagoda_paging_op *op,
 				       struct pagoda_paging_cursor *cursor,
@@ -107,15 +89,6 @@ enum pagoda_build pagoda_map_mmu_build(const struct pagoda_paging_limits *limits
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_map_mmu_cost() - Upper bounds for a MAP_MMU
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any. Reads the page list.
- * Return: the bounds.
- */
 struct pagoda_paging_cost pagoda_map_mmu_cost(const struct pagoda_paging_limits *limits,
 					      const struct pagoda_paging_op *op, u32 buffer_size)
 {
@@ -125,15 +98,7 @@ struct pagoda_paging_cost pagoda_map_mmu_cost(const struct pagoda_paging_limits 
 	return pagoda_runs_cost(limits, buffer_size, sizeof(struct virtio_pagoda_map_mmu), 0, runs);
 }
 
-/**
- * pagoda_unmap_mmu_validate() - Refuse an UNMAP_MMU
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
- */
+/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_unmap_mmu_validate(const struct pagoda_paging_limits *limits,
 			      const struct pagoda_paging_op *op, const char **why)
 {
@@ -142,16 +107,6 @@ int pagoda_unmap_mmu_validate(const struct pagoda_paging_limits *limits,
 	return pagoda_mmu_range_validate(limits, &op->map_mmu, why);
 }
 
-/**
- * pagoda_unmap_mmu_build() - Encode an UNMAP_MMU
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Pages encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_unmap_mmu_build(const struct pagoda_paging_limits *limits,
 					 const struct pagoda_paging_op *op,
 					 struct pagoda_paging_cursor *cursor,
@@ -173,15 +128,7 @@ enum pagoda_build pagoda_unmap_mmu_build(const struct pagoda_paging_limits *limi
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_unmap_mmu_cost() - Bounds for an UNMAP_MMU
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost pagoda_unmap_mmu_cost(const struct pagoda_paging_limits *limits,
 						const struct pagoda_paging_op *op, u32 buffer_size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Room in a paging buffer, and the checks that several builders make. */
+/* Room in a paging buffer, and checks that several builders share. */
 #ifndef PAGODA_PAGING_EMIT_H
 #define PAGODA_PAGING_EMIT_H
 
@@ -22,13 +22,13 @@ static inline u64 pagoda_pages(u64 bytes)
 	return (bytes >> VIRTIO_PAGODA_PAGE_SHIFT) + !!(bytes & PAGODA_PAGE_MASK);
 }
 
-/* Is [start, start + size) within [0, limit)? */
+/* Returns whether [start, start + size) is within [0, limit). */
 static inline bool pagoda_within(u64 start, u64 size, u64 limit)
 {
 	return start <= limit && size <= limit - start;
 }
 
-/* Bytes of a segment; of system memory: of the addresses there can be. */
+/* Returns the bytes of a segment; for system memory, the end of the device's address range. */
 static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits, u32 segment)
 {
 	switch (segment) {
@@ -45,13 +45,13 @@ static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits,
 	}
 }
 
-/* Is there room for a packet and its private data? */
+/* Returns whether there is room for a packet and its private data. */
 static inline bool pagoda_buffer_has(const struct pagoda_paging_buffer *buf, u32 bytes)
 {
 	return buf->size >= bytes && buf->priv_size >= sizeof(struct pagoda_paging_private);
 }
 
-/* The packet at @buf->pos is whole: step behind it. */
+/* Steps over the complete packet at @buf->pos and writes its private data. */
 static inline void pagoda_buffer_commit(struct pagoda_paging_buffer *buf, u32 bytes,
 					const void *src_pages, const void *dst_pages)
 {
@@ -80,15 +80,15 @@ static inline struct virtio_pagoda_packet pagoda_packet_head(u32 opcode, u32 fla
 	};
 }
 
-/* An operation that is one packet of constant size. */
+/* Returns the cost of an operation that is one packet of constant size. */
 static inline struct pagoda_paging_cost pagoda_cost_single(u64 moved, u32 bytes)
 {
 	return (struct pagoda_paging_cost) { .moved = moved, .encoded = bytes, .packets = 1 };
 }
 
 /*
- * An operation of @count units behind a head, as many in a packet as the buffer takes:
- * one packet in what is left of the first buffer, then one in each fresh one.
+ * Returns the cost of @count units behind a head, as many per packet as the buffer takes: one
+ * packet in the rest of the first buffer, then one per fresh buffer.
  */
 static inline struct pagoda_paging_cost pagoda_units_cost(u32 buffer_size, u32 head, u32 unit,
 							  u64 count)

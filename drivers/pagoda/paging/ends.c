@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Where operations are from and to, in the terms of their own fields: for who looks on. */
+/* Source and destination of operations in terms of their own fields, for traces and the journal. */
 #include "emit.h"
 #include "table.h"
 
@@ -31,7 +31,7 @@ static struct pagoda_paging_ends ends_to(u32 segment, u64 address, u64 size)
 	return ends;
 }
 
-/* Addresses that no segment is said with. */
+/* For addresses without a segment. */
 static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 {
 	struct pagoda_paging_ends ends = ends_to(VIRTIO_PAGODA_SEGMENT_COUNT, address, size);
@@ -40,7 +40,7 @@ static struct pagoda_paging_ends ends_between(u64 source, u64 address, u64 size)
 	return ends;
 }
 
-/* A page list has no address. */
+/* Returns the address of a side at an offset; 0 for page lists, which have no address. */
 static u64 ends_side(const struct pagoda_side *side, u64 offset)
 {
 	return side->address + (side->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM ? 0 : offset);
@@ -134,7 +134,7 @@ struct pagoda_paging_ends pagoda_notify_residency_ends(const struct pagoda_pagin
 		       op->notify_residency.nr_pages);
 }
 
-/* The value stands where the source would. */
+/* The source is the value. */
 struct pagoda_paging_ends pagoda_signal_fence_ends(const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_ends ends = ends_to(op->signal_fence.segment,
@@ -154,7 +154,7 @@ struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op)
 	return ends_between(0, op->map_mmu.address, op->map_mmu.nr_pages);
 }
 
-/* The offset in the allocation stands where the source would. */
+/* The source is the offset in the allocation. */
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op)
 {
 	return ends_between(op->notify_alloc.offset, op->notify_alloc.address,
@@ -162,13 +162,13 @@ struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op
 }
 
 /**
- * pagoda_paging_ends() - Where an operation is from and to
+ * pagoda_paging_ends() - Source and destination of an operation
  * @op: The operation, of any kind
  *
- * For traces and the journal; nothing is decided by it.
+ * For traces and the journal only.
  *
  * Context: any.
- * Return: its ends, of an unknown operation none.
+ * Return: the ends; without segments and addresses for an unknown operation.
  */
 struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-table entries: the driver's form and the device's, and what an UPDATE_PAGE_TABLE
- * may write (C86 - C100).
+ * Page-table entries: conversion between the driver's and the device's format, and checks of
+ * the entries of UPDATE_PAGE_TABLE (C86 - C100).
  */
 #include <linux/align.h>
 #include <linux/build_bug.h>
@@ -15,12 +15,12 @@
 #define PAGODA_UPDATE_FLAGS	(VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL | \
 				 VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION | \
 				 VIRTIO_PAGODA_UPDATE_USE_64K)
-/* Bits that are the same in both forms of an entry. */
+/* Bits that are equal in both formats. */
 #define PAGODA_PTE_SAME		(PAGODA_PTE_VALID | PAGODA_PTE_ZERO | PAGODA_PTE_CACHE_COHERENT | \
 				 PAGODA_PTE_READ_ONLY | PAGODA_PTE_NO_EXECUTE | \
 				 PAGODA_PTE_SEGMENT_MASK | PAGODA_PTE_LARGE_PAGE)
 #define PAGODA_PTE_IS_64K	BIT_ULL(PAGODA_PTE_PAGE_SIZE_SHIFT)
-/* What may be set in an entry that is valid and leads to a table. */
+/* Flags that a valid entry may have if it points to a table. */
 #define PAGODA_PTE_TABLE	(PAGODA_PTE_VALID | PAGODA_PTE_SEGMENT_MASK | \
 				 PAGODA_PTE_PAGE_SIZE_MASK)
 #define PAGODA_PTE_DRIVER_MASK	GENMASK_ULL(63, VIRTIO_PAGODA_PTE_DRIVER_SHIFT)
@@ -31,17 +31,16 @@ static_assert(PAGODA_PTE_SAME ==
 	       VIRTIO_PAGODA_PTE_SEGMENT_MASK | VIRTIO_PAGODA_PTE_LARGE),
 	      "flags mean the same in both forms");
 
-/* Values that are judged together. */
+/* Values that are checked together. */
 #define PAGODA_PT_BLOCK		64
 
 /**
  * pagoda_pte_encode() - Make a hardware entry
- * @pte: What it shall be
- * @driver_protection: Value of the map call, 0 above level 0 (C98); its low 12 bits
- *	are the device's
+ * @pte: Flags and address
+ * @driver_protection: Value of the map call, 0 above level 0 (C98); the device gets its low 12
+ *	bits
  *
- * An invalid entry is 0 whatever else it says, and a zero entry says nothing of
- * memory (C94).
+ * An invalid entry is 0 in all its bits, and an entry of zeros has no address (C94).
  *
  * Context: any.
  * Return: the entry, in CPU order.
@@ -59,11 +58,11 @@ u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection)
 }
 
 /**
- * pagoda_pte_decode() - What a hardware entry says
+ * pagoda_pte_decode() - Flags and address of a hardware entry
  * @entry: The entry, in CPU order
  *
  * Context: any.
- * Return: its flags and address; the driver's bits are left out.
+ * Return: flags and address; the driver's bits are left out.
  */
 struct pagoda_pte pagoda_pte_decode(u64 entry)
 {
@@ -75,7 +74,7 @@ struct pagoda_pte pagoda_pte_decode(u64 entry)
 	};
 }
 
-/* Is [address, address + size) in a segment that an entry may lead to? */
+/* Checks that [address, address + size) is in a segment that an entry may point to. */
 static int pagoda_target_validate(const struct pagoda_paging_limits *limits,
 				  const struct pagoda_pte *pte, u64 size, u64 alignment,
 				  const char **why)
@@ -93,7 +92,7 @@ static int pagoda_target_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* An entry of a valid leaf, or of a large page. */
+/* Checks a valid entry of a leaf table, or of a large page. */
 static int pagoda_leaf_validate(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update,
 				const struct pagoda_pte *pte, const char **why)
@@ -123,7 +122,7 @@ static int pagoda_large_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Zeros of any level have no size of their own and no table. */
+/* Entries of zeros have no page size of their own and no table, at any level. */
 static int pagoda_zero_validate(const struct pagoda_pte *pte, const char **why)
 {
 	if (pte->flags & (PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_PAGE_SIZE_MASK))
@@ -133,7 +132,7 @@ static int pagoda_zero_validate(const struct pagoda_pte *pte, const char **why)
 	return 0;
 }
 
-/* An entry that leads to a table of the level below. */
+/* Checks an entry that points to a table of the level below. */
 static int pagoda_table_entry_validate(const struct pagoda_paging_limits *limits,
 				       const struct pagoda_op_update_page_table *update,
 				       const struct pagoda_pte *pte, const char **why)
@@ -183,13 +182,13 @@ static int pagoda_pte_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * What is so far known of a leaf table's entries. They mostly differ in the address
- * only, and there are many of them.
+ * What is known of the entries of a leaf table so far. There are many entries, and most differ
+ * only in the address.
  */
 struct pagoda_pt_good {
-	u64 entry;	/* one that was accepted */
-	u64 bits;	/* those that have to be the same in others */
-	u64 last;	/* highest address they may have */
+	u64 entry;	/* an accepted entry */
+	u64 bits;	/* bits that others have to share with it */
+	u64 last;	/* highest address of the others */
 };
 
 static u64 pagoda_values_highest(const u64 *values, u32 count)
@@ -202,9 +201,9 @@ static u64 pagoda_values_highest(const u64 *values, u32 count)
 }
 
 /*
- * Are @count values as good as the one that was accepted? Looks at all, whatever the
- * first is, for the bits in which any differs from that one. No address is above the
- * bits that any has; mostly that is good enough.
+ * Returns whether @count values are acceptable because of the accepted one: none differs in
+ * @good->bits, and no address is above @good->last. No address is larger than all address bits
+ * together, which mostly is enough to know; the loop has no early exit for speed.
  */
 static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 					  const struct pagoda_pt_good *good)
@@ -222,7 +221,7 @@ static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 	       (any <= good->last || pagoda_values_highest(values, count) <= good->last);
 }
 
-/* Judges a value by itself, and what those like it may be by that. */
+/* Checks a value by itself, and sets @good to what similar values may differ in. */
 static int pagoda_leaf_value_validate(const struct pagoda_paging_limits *limits,
 				      const struct pagoda_op_update_page_table *update, u64 value,
 				      struct pagoda_pt_good *good, const char **why)
@@ -235,13 +234,13 @@ static int pagoda_leaf_value_validate(const struct pagoda_paging_limits *limits,
 	*good = (struct pagoda_pt_good) { .entry = value, .bits = ~0ull, .last = U64_MAX };
 	if (ret || !(value & VIRTIO_PAGODA_PTE_VALID) || value & VIRTIO_PAGODA_PTE_ZERO)
 		return ret;
-	/* An accepted page is in its segment: there is room for one. */
+	/* The accepted page is inside its segment, so the difference isn't negative. */
 	good->last = pagoda_segment_size(limits, segment) - size;
 	good->bits = ~VIRTIO_PAGODA_PTE_ADDRESS_MASK | (size - 1);
 	return 0;
 }
 
-/* Some values of a block that aren't all as good as the one before them: one by one. */
+/* Checks the values of a block that the last accepted value doesn't cover. */
 static int pagoda_block_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_op_update_page_table *update,
 				 const u64 *values, u32 count, struct pagoda_pt_good *good,
@@ -256,14 +255,17 @@ static int pagoda_block_validate(const struct pagoda_paging_limits *limits,
 		ret = pagoda_leaf_value_validate(limits, update, values[i], good, why);
 		if (ret)
 			return ret;
-		/* Mostly all that follow are of the new kind. */
+		/* Mostly all following values are similar to the new one. */
 		if (!i && pagoda_values_are_good(values, count, good))
 			return 0;
 	}
 	return 0;
 }
 
-/* Hardware entries of a leaf table: by blocks, and one by one in those that differ. */
+/*
+ * Checks the hardware entries of a leaf table: block by block, and one by one where values
+ * differ.
+ */
 static int pagoda_leaf_values_validate(const struct pagoda_paging_limits *limits,
 				       const struct pagoda_op_update_page_table *update,
 				       u32 count, const char **why)
@@ -284,7 +286,7 @@ static int pagoda_leaf_values_validate(const struct pagoda_paging_limits *limits
 	return 0;
 }
 
-/* What is consumed of @ptes or @values, and nothing else. */
+/* Checks the entries of @ptes or @values that the operation uses. */
 static int pagoda_entries_validate(const struct pagoda_paging_limits *limits,
 				   const struct pagoda_op_update_page_table *update,
 				   const char **why)
@@ -364,15 +366,7 @@ static int pagoda_update_range_validate(const struct pagoda_paging_limits *limit
 	return 0;
 }
 
-/**
- * pagoda_update_validate() - Refuse an UPDATE_PAGE_TABLE
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any. Reads the entries.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
- */
+/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_update_validate(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, const char **why)
 {

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* FILL (C39 - C45) and DISCARD_CONTENT (C46 - C48): VRAM without a source. */
+/*
+ * FILL (C39 - C45) and DISCARD_CONTENT (C46 - C48): operations on VRAM without a source. Each
+ * is one packet, for any size.
+ */
 #include <linux/string.h>
 
 #include "emit.h"
 #include "table.h"
 
-/**
- * pagoda_fill_validate() - Refuse a FILL
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_fill_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, const char **why)
 {
@@ -32,16 +27,6 @@ int pagoda_fill_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/**
- * pagoda_fill_build() - Encode a FILL: one packet of any size
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_fill_build(const struct pagoda_paging_limits *limits,
 				    const struct pagoda_paging_op *op,
 				    struct pagoda_paging_cursor *cursor,
@@ -63,30 +48,14 @@ enum pagoda_build pagoda_fill_build(const struct pagoda_paging_limits *limits,
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_fill_cost() - Bounds for a FILL
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost pagoda_fill_cost(const struct pagoda_paging_limits *limits,
 					   const struct pagoda_paging_op *op, u32 buffer_size)
 {
 	return pagoda_cost_single(op->fill.size, sizeof(struct virtio_pagoda_fill));
 }
 
-/**
- * pagoda_discard_content_validate() - Refuse a DISCARD_CONTENT
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_discard_content_validate(const struct pagoda_paging_limits *limits,
 				    const struct pagoda_paging_op *op, const char **why)
 {
@@ -107,16 +76,6 @@ int pagoda_discard_content_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/**
- * pagoda_discard_content_build() - Encode a DISCARD_CONTENT
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: any of enum pagoda_build; nothing is encoded unless it is built.
- */
 enum pagoda_build pagoda_discard_content_build(const struct pagoda_paging_limits *limits,
 					       const struct pagoda_paging_op *op,
 					       struct pagoda_paging_cursor *cursor,
@@ -140,15 +99,7 @@ enum pagoda_build pagoda_discard_content_build(const struct pagoda_paging_limits
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_discard_content_cost() - Bounds for a DISCARD_CONTENT
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact: no content moves (C46).
- */
+/* Returns exact bounds: no content moves (C46). */
 struct pagoda_paging_cost
 pagoda_discard_content_cost(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, u32 buffer_size)

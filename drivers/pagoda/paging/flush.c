@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* FLUSH_TLB (C103 - C106): translations of a range, or of a whole space, go. */
+/* FLUSH_TLB (C103 - C106): drops the translations of a range or of a whole space. */
 #include <linux/string.h>
 
 #include "emit.h"
 #include "pt.h"
 #include "table.h"
 
-/**
- * pagoda_flush_tlb_validate() - Refuse a FLUSH_TLB
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_flush_tlb_validate(const struct pagoda_paging_limits *limits,
 			      const struct pagoda_paging_op *op, const char **why)
 {
@@ -39,16 +31,6 @@ int pagoda_flush_tlb_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/**
- * pagoda_flush_tlb_build() - Encode a FLUSH_TLB
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: 0, or 1 when it is encoded
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_flush_tlb_build(const struct pagoda_paging_limits *limits,
 					 const struct pagoda_paging_op *op,
 					 struct pagoda_paging_cursor *cursor,
@@ -72,15 +54,7 @@ enum pagoda_build pagoda_flush_tlb_build(const struct pagoda_paging_limits *limi
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_flush_tlb_cost() - Bounds for a FLUSH_TLB
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost pagoda_flush_tlb_cost(const struct pagoda_paging_limits *limits,
 						const struct pagoda_paging_op *op,
 						u32 buffer_size)

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Geometry of tiled surfaces: which make sense, and how many bytes they take. */
+/* Geometry of tiled surfaces: checks, and size in bytes. */
 #include <linux/align.h>
 #include <linux/errno.h>
 
 #include "emit.h"
 
-/* Bytes in a tile's row, and its rows. */
+/* Returns the bytes per row of a tile, which equal its rows. */
 static u32 pagoda_layout_tile(const struct pagoda_layout *layout)
 {
 	return layout->tiling == VIRTIO_PAGODA_TILING_4K ? VIRTIO_PAGODA_TILE_4K_WIDTH :
 							   VIRTIO_PAGODA_TILE_64K_WIDTH;
 }
 
-/**
- * pagoda_layout_size() - Bytes that all mip levels of a surface take
- * @layout: Valid geometry
- *
- * Levels follow each other, each half as wide and high as the one before, rounded
- * up to whole tiles.
- *
- * Context: any.
- * Return: bytes, a multiple of the page size.
+/*
+ * Returns the bytes of all mip levels, a multiple of the page size. The levels follow each
+ * other, each half as wide and high as the level before, rounded up to whole tiles.
  */
 u64 pagoda_layout_size(const struct pagoda_layout *layout)
 {
@@ -38,13 +32,13 @@ u64 pagoda_layout_size(const struct pagoda_layout *layout)
 }
 
 /**
- * pagoda_layout_validate() - Refuse a geometry
- * @layout: Geometry of a tiled surface
+ * pagoda_layout_validate() - Check the geometry of a tiled surface
+ * @layout: Geometry
  * @size: Bytes of the surface
- * @why: Set when refused
+ * @why: Set to a constant text if the geometry is refused
  *
  * Context: any.
- * Return: 0, -EINVAL, or -ERANGE when the levels need more than @size.
+ * Return: 0, -EINVAL, or -ERANGE if the mip levels need more than @size.
  */
 int pagoda_layout_validate(const struct pagoda_layout *layout, u64 size, const char **why)
 {

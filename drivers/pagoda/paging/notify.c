@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that only tell where something is now: NOTIFY_RESIDENCY,
+ * Operations that only tell the device where an allocation or a fence is now: NOTIFY_RESIDENCY,
  * NOTIFY_RESIDENCY2 (C113 - C115) and NOTIFY_FENCE_RESIDENCY.
  */
 #include <linux/minmax.h>
@@ -18,7 +18,7 @@ u64 pagoda_notify_fences_tail(const void *packet)
 	return (u64)le32_to_cpu(notify->nr_fences) * sizeof(struct virtio_pagoda_fence_residency);
 }
 
-/* Only the second notice names pages; the first one is sure of one. */
+/* Only NOTIFY_RESIDENCY2 names pages. */
 static int pagoda_residency_pages_validate(const struct pagoda_paging_op *op, const char **why)
 {
 	const struct pagoda_op_notify_residency *notify = &op->notify_residency;
@@ -52,15 +52,7 @@ static int pagoda_residency_place_validate(const struct pagoda_paging_limits *li
 	return 0;
 }
 
-/**
- * pagoda_notify_residency_validate() - Refuse NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_notify_residency_validate(const struct pagoda_paging_limits *limits,
 				     const struct pagoda_paging_op *op, const char **why)
 {
@@ -75,16 +67,6 @@ int pagoda_notify_residency_validate(const struct pagoda_paging_limits *limits,
 	return ret ? ret : pagoda_residency_place_validate(limits, notify, why);
 }
 
-/**
- * pagoda_notify_residency_build() - Encode a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Nothing or everything encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_notify_residency_build(const struct pagoda_paging_limits *limits,
 						const struct pagoda_paging_op *op,
 						struct pagoda_paging_cursor *cursor,
@@ -108,15 +90,7 @@ enum pagoda_build pagoda_notify_residency_build(const struct pagoda_paging_limit
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_notify_residency_cost() - Bounds for NOTIFY_RESIDENCY and NOTIFY_RESIDENCY2
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_notify_residency_cost(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, u32 buffer_size)
@@ -136,15 +110,7 @@ static int pagoda_fence_value_validate(const struct pagoda_paging_limits *limits
 	return 0;
 }
 
-/**
- * pagoda_notify_fences_validate() - Refuse a NOTIFY_FENCE_RESIDENCY
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any. Reads the entries.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
 				  const struct pagoda_paging_op *op, const char **why)
 {
@@ -165,7 +131,7 @@ int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/* Encodes the next packet; false if there is no room for one. */
+/* Encodes the next packet; returns false if there is no room for one. */
 static bool pagoda_notify_fences_packet(const struct pagoda_paging_op *op,
 					struct pagoda_paging_cursor *cursor,
 					struct pagoda_paging_buffer *buf)
@@ -195,16 +161,7 @@ static bool pagoda_notify_fences_packet(const struct pagoda_paging_op *op,
 	return true;
 }
 
-/**
- * pagoda_notify_fences_build() - Encode a NOTIFY_FENCE_RESIDENCY
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Fences encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer.
- */
+/* The cursor counts fences. */
 enum pagoda_build pagoda_notify_fences_build(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op,
 					     struct pagoda_paging_cursor *cursor,
@@ -217,15 +174,6 @@ enum pagoda_build pagoda_notify_fences_build(const struct pagoda_paging_limits *
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_notify_fences_cost() - Upper bounds for a NOTIFY_FENCE_RESIDENCY
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds.
- */
 struct pagoda_paging_cost
 pagoda_notify_fences_cost(const struct pagoda_paging_limits *limits,
 			  const struct pagoda_paging_op *op, u32 buffer_size)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The shape of a packet in bytes that anybody may have written. Printer and CPU
- * executor look at fields only after this found that all of them are there.
+ * Shape of a packet in untrusted bytes. Printer and CPU executor read fields only after the
+ * check here found the packet complete.
  */
 #include "emit.h"
 #include "table.h"
 
 /**
- * pagoda_packet_check() - Is there a whole packet?
+ * pagoda_packet_check() - Check that bytes begin with a complete packet
  * @data: Bytes, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
- * @left: How many
- * @why: Set when there is none
+ * @left: Number of bytes
+ * @why: Set to a constant text if there is no complete packet
  *
  * Context: any.
- * Return: the row of a packet whose length is what its counts call for, or NULL.
+ * Return: the row of a packet that has the length its counts call for, or NULL.
  */
 const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 						    const char **why)

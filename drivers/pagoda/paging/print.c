@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Paging buffers as text, one line a packet:
+ * Paging buffers as text, one line per packet:
  *
  *	0x0000 TRANSFER alloc=7 2 MiB vram+0x100000 -> system 3 runs [START END]
  *
- * The bytes may come from anywhere. What has the shape of a packet is printed
- * whatever its fields say; the first thing that hasn't ends the text.
+ * The bytes are untrusted. A packet with the right shape is printed with any values of its
+ * fields; the first malformed packet ends the text.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -43,7 +43,7 @@ static const struct pagoda_flag_name pagoda_notify_flag_names[] = {
 	{ }
 };
 
-/* Appends; what doesn't fit is cut off, with the terminator always there. */
+/* Appends text; text that doesn't fit is cut off, always with a terminator. */
 void pagoda_text_add(struct pagoda_paging_text *text, const char *format, ...)
 {
 	size_t room = text->size - text->len;
@@ -59,7 +59,7 @@ void pagoda_text_add(struct pagoda_paging_text *text, const char *format, ...)
 		text->len += min_t(size_t, length, room - 1);
 }
 
-/* The largest unit that leaves a whole number. */
+/* Prints a size in the largest unit that leaves a whole number. */
 void pagoda_print_bytes(struct pagoda_paging_text *text, u64 bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
@@ -220,12 +220,12 @@ void pagoda_notify_alloc_print(struct pagoda_paging_text *text, const void *pack
 /**
  * pagoda_paging_print() - Print a paging buffer
  * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN; any content
- * @size: Its bytes
- * @text: Where to append; cut off when full
+ * @size: Bytes of the buffer
+ * @text: Text to append to; cut off when full
  *
  * Context: any.
- * Return: packets printed, or -EINVAL after a line that says where and why a
- *	packet is malformed.
+ * Return: packets printed, or -EINVAL after a line that says where and why a packet is
+ * malformed.
  */
 int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *text)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of the printer share. */
+/* Declarations that the files of the printer share. */
 #ifndef PAGODA_PAGING_PRINT_H
 #define PAGODA_PAGING_PRINT_H
 
 #include <linux/compiler.h>
 #include <pagoda/paging.h>
 
-/* Name of a packet flag; a list of them ends with an empty one. */
+/* Name of a packet flag; an empty entry ends a list. */
 struct pagoda_flag_name {
 	u32 flag;
 	const char *name;
@@ -21,7 +21,7 @@ void pagoda_print_flags(struct pagoda_paging_text *text,
 			const struct pagoda_flag_name *names);
 void pagoda_print_location(struct pagoda_paging_text *text,
 			   const struct virtio_pagoda_location *location);
-/* Size and sides. */
+/* Prints size and sides. */
 void pagoda_print_transfer(struct pagoda_paging_text *text,
 			   const struct virtio_pagoda_transfer *transfer);
 void pagoda_print_tiled(struct pagoda_paging_text *text, const struct virtio_pagoda_tiled *tiled);

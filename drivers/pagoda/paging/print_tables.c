@@ -55,7 +55,7 @@ void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *pack
 	pagoda_print_flags(text, packet, NULL);
 }
 
-/* Where the table is, by its mode. */
+/* Prints where the table is, depending on the mode. */
 static void pagoda_print_table(struct pagoda_paging_text *text,
 			       const struct virtio_pagoda_update_page_table *update)
 {
@@ -107,7 +107,7 @@ void pagoda_flush_tlb_print(struct pagoda_paging_text *text, const void *packet)
 	pagoda_print_flags(text, packet, NULL);
 }
 
-/* The first range and how many there are: packets can be long. */
+/* Prints only the first range and the number of ranges, because packets can be long. */
 void pagoda_copy_entries_print(struct pagoda_paging_text *text, const void *packet)
 {
 	const struct virtio_pagoda_copy_page_table_entries *copy = packet;

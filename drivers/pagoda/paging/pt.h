@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Sizes of page tables that follow from the device's limits, and entries of an update. */
+/* Sizes of page tables, derived from the device's limits, and entries of an update. */
 #ifndef PAGODA_PAGING_PT_H
 #define PAGODA_PAGING_PT_H
 
@@ -8,7 +8,7 @@
 #include <linux/types.h>
 #include <pagoda/paging.h>
 
-/* Byte behind the last virtual address. */
+/* Returns the byte behind the last virtual address, 0 without virtual addresses. */
 static inline u64 pagoda_va_end(const struct pagoda_paging_limits *limits)
 {
 	return limits->va_bits && limits->va_bits < 64 ? 1ull << limits->va_bits : 0;
@@ -24,15 +24,16 @@ static inline bool pagoda_has_dual(const struct pagoda_paging_limits *limits)
 	return limits->features & 1ull << VIRTIO_PAGODA_F_DUAL_PTE;
 }
 
-/* log2 of the addresses that an entry of a level translates. */
+/* Returns log2 of the bytes that an entry of a level translates. */
 static inline u32 pagoda_pt_shift(u32 level)
 {
 	return VIRTIO_PAGODA_PAGE_SHIFT + level * VIRTIO_PAGODA_PT_INDEX_BITS;
 }
 
 /*
- * Do so many levels translate addresses of that width? Each level has an index of at least
- * one bit. The root of two levels may be longer than an index counts: 1 GiB at 48 bits.
+ * Returns whether @levels levels can translate addresses of @va_bits. Each level has an index
+ * of at least one bit. The root of two levels may be longer than other tables: 1 GiB at 48
+ * bits.
  */
 static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
 {
@@ -44,7 +45,7 @@ static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
 	return va_bits > pagoda_pt_shift(levels - 1) && va_bits <= pagoda_pt_shift(levels);
 }
 
-/* Bytes from entry to entry: level 1 has two words an entry with dual tables. */
+/* Returns the bytes per entry: with dual tables an entry of level 1 has two words. */
 static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u32 level)
 {
 	bool two = level == 1 && pagoda_has_dual(limits);
@@ -52,7 +53,7 @@ static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u3
 	return two ? 2 * VIRTIO_PAGODA_PT_ENTRY_BYTES : VIRTIO_PAGODA_PT_ENTRY_BYTES;
 }
 
-/* Byte of the word that is written within an entry. */
+/* Returns the offset in an entry of the word that an update writes. */
 static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 level, bool use_64k)
 {
 	bool second = use_64k && level == 1 && pagoda_has_dual(limits);
@@ -60,7 +61,7 @@ static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 
 	return second ? VIRTIO_PAGODA_PT_ENTRY_BYTES : 0;
 }
 
-/* Most entries of a table; only the root of two levels has more than an index counts. */
+/* Returns the most entries of a table; only the root of two levels is longer than other tables. */
 static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u32 level,
 				    bool use_64k)
 {
@@ -73,7 +74,7 @@ static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u
 	return min_t(u64, root, VIRTIO_PAGODA_PT_ENTRIES);
 }
 
-/* Is there something at that level that UPDATE_USE_64K chooses? */
+/* Returns whether UPDATE_USE_64K makes a difference at a level. */
 static inline bool pagoda_pt_may_use_64k(const struct pagoda_paging_limits *limits, u32 level)
 {
 	if (level)
@@ -86,7 +87,7 @@ static inline bool pagoda_update_is_64k(const struct pagoda_op_update_page_table
 	return update->flags & VIRTIO_PAGODA_UPDATE_USE_64K;
 }
 
-/* The DXGK_PTE of entry @i: with 64 KiB pages the one at the page's start (C88). */
+/* Returns the DXGK_PTE of entry @i; for a 64 KiB page the first of its sixteen (C88). */
 static inline const struct pagoda_pte *
 pagoda_update_pte(const struct pagoda_op_update_page_table *update, u32 i)
 {
@@ -97,7 +98,7 @@ pagoda_update_pte(const struct pagoda_op_update_page_table *update, u32 i)
 	return &update->ptes[i];
 }
 
-/* Entry @i as the table gets it. */
+/* Returns entry @i in hardware format. */
 static inline u64 pagoda_update_entry(const struct pagoda_op_update_page_table *update, u32 i)
 {
 	if (update->values)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page lists become runs: consecutive pages are one run however many there are,
- * so that a paging buffer grows with fragmentation and not with size.
+ * Conversion of page lists to runs: consecutive pages are one run, however many there are, so
+ * that the size of a paging buffer depends on fragmentation and not on the size of the
+ * allocation.
  *
- * A run ends where the next page isn't the following one, or with the range
- * asked for; it is never cut because a buffer is small. All functions but
- * pagoda_adl_validate() expect a range that one has accepted.
+ * A run ends where the next page isn't consecutive, or at the end of the range asked for; a
+ * small buffer never cuts a run. All functions but pagoda_adl_validate() expect a range that
+ * pagoda_adl_validate() has accepted.
  */
 #include <linux/math.h>
 #include <linux/minmax.h>
@@ -13,17 +14,9 @@
 #include "emit.h"
 #include "runs.h"
 
-/**
- * pagoda_adl_validate() - Refuse a range of a page list
- * @adl: The list
- * @first: First page of the range
- * @nr_pages: Pages in the range
- * @limit: Byte that all of the range must be below
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL for a malformed list, -ERANGE for one that is too short or
- *	goes beyond the limit.
+/*
+ * Checks a range of a page list, all below byte @limit. Returns 0, -EINVAL for a malformed
+ * list, -ERANGE for a list that is too short or goes beyond the limit.
  */
 int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, u64 limit,
 			const char **why)
@@ -59,15 +52,7 @@ int pagoda_adl_validate(const struct pagoda_adl *adl, u64 first, u64 nr_pages, u
 	return 0;
 }
 
-/**
- * pagoda_run_length() - Length of the run that starts at a page
- * @adl: The list
- * @first: The page
- * @nr_pages: Pages to look at, at least 1
- *
- * Context: any.
- * Return: Pages, 1 to @nr_pages.
- */
+/* Returns the pages of the run that starts at page @first, from 1 to @nr_pages. */
 u32 pagoda_run_length(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 {
 	const dma_addr_t *page, *end;
@@ -85,15 +70,7 @@ u32 pagoda_run_length(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 	return page - (adl->pages + first);
 }
 
-/**
- * pagoda_runs_count() - Runs of a range
- * @adl: The list
- * @first: First page
- * @nr_pages: Pages
- *
- * Context: any.
- * Return: Runs, 0 only for an empty range.
- */
+/* Returns the number of runs in a range, 0 only if the range is empty. */
 u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 {
 	const dma_addr_t *pages;
@@ -109,17 +86,9 @@ u64 pagoda_runs_count(const struct pagoda_adl *adl, u64 first, u64 nr_pages)
 	return count;
 }
 
-/**
- * pagoda_runs_write() - Write the runs of a range
- * @adl: The list
- * @first: First page
- * @nr_pages: Pages
- * @runs: Where to
- * @max_runs: Runs that fit there
- * @written: Set to the pages the written runs cover
- *
- * Context: any.
- * Return: Runs written: @max_runs or, if they are fewer, all of the range.
+/*
+ * Writes at most @max_runs runs of a range, and sets *@written to the pages they cover. Returns
+ * the number of runs written.
  */
 u32 pagoda_runs_write(const struct pagoda_adl *adl, u64 first, u64 nr_pages,
 		      struct virtio_pagoda_run *runs, u32 max_runs, u64 *written)
@@ -143,14 +112,7 @@ u32 pagoda_runs_write(const struct pagoda_adl *adl, u64 first, u64 nr_pages,
 	return count;
 }
 
-/**
- * pagoda_adl_cpu_pages() - The list's struct page array from a page on
- * @adl: The list
- * @first: The page
- *
- * Context: any.
- * Return: Address of the page's entry, or NULL if the list has no such array.
- */
+/* Returns the address of a page's entry in the list's struct page array, NULL without an array. */
 const void *pagoda_adl_cpu_pages(const struct pagoda_adl *adl, u64 first)
 {
 	const void *const *pages = adl->cpu_pages;
@@ -158,15 +120,7 @@ const void *pagoda_adl_cpu_pages(const struct pagoda_adl *adl, u64 first)
 	return pages ? pages + first : NULL;
 }
 
-/**
- * pagoda_runs_fit() - Runs that the next packet may have
- * @limits: Of the device
- * @bytes: Room for the packet
- * @head: Bytes of the packet without runs
- *
- * Context: any.
- * Return: Runs, 0 if not even the head has room.
- */
+/* Returns how many runs fit in a packet of @bytes, 0 if not even the head fits. */
 u32 pagoda_runs_fit(const struct pagoda_paging_limits *limits, u32 bytes, u32 head)
 {
 	if (bytes < head)
@@ -174,19 +128,10 @@ u32 pagoda_runs_fit(const struct pagoda_paging_limits *limits, u32 bytes, u32 he
 	return min_t(u32, (bytes - head) / sizeof(struct virtio_pagoda_run), limits->max_runs);
 }
 
-/**
- * pagoda_runs_put() - Runs of the next packet, behind room for its head
- * @limits: Of the device
- * @buf: Where to; not advanced
- * @adl: The list
- * @first: First page
- * @nr_pages: Pages that are left of the operation
- * @head: Bytes of the packet without runs
- *
- * The caller writes the head, then commits the packet's length.
- *
- * Context: any.
- * Return: What the packet says; no runs if there is no room for one.
+/*
+ * Writes the runs of the next packet, behind room for its head; doesn't advance @buf. The
+ * caller writes the head, then commits the packet. Without room for a run, @nr_runs of the
+ * result is 0.
  */
 struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *limits,
 					  const struct pagoda_paging_buffer *buf,
@@ -205,22 +150,15 @@ struct pagoda_runs_packet pagoda_runs_put(const struct pagoda_paging_limits *lim
 	return packet;
 }
 
-/**
- * pagoda_runs_cost() - Upper bounds for an operation that has runs
- * @limits: Of the device
- * @buffer_size: Bytes of the smallest fresh buffer
- * @head: Bytes of a packet without runs
- * @src_runs: Runs of the source, 0 if it has none
- * @dst_runs: Runs of the destination, 0 if it has none
+/*
+ * Returns upper bounds for an operation with runs, with @moved 0. @src_runs or @dst_runs is 0
+ * if that side has no runs.
  *
- * Every packet but the operation's last has as many runs as go into its buffer,
- * so at least what goes into a fresh one, unless it is the last in a buffer: then
- * it follows packets with max_runs runs each, or uses up a tail. With two
- * sides, the end of a packet may cut a run of one of them in two, and when both
- * have a run ending at the same page, room for one run is left unused.
- *
- * Context: any.
- * Return: The bounds, with moved 0.
+ * Every packet but the operation's last has as many runs as fit into its buffer. That is at
+ * least as many as fit into a fresh buffer, except for the last packet of a buffer, which
+ * follows packets with max_runs runs each, or uses up a rest. With two sides, the end of a
+ * packet may cut a run of one side in two, and if both sides have a run that ends at the same
+ * page, room for one run stays unused.
  */
 struct pagoda_paging_cost pagoda_runs_cost(const struct pagoda_paging_limits *limits,
 					   u32 buffer_size, u32 head, u64 src_runs, u64 dst_runs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Page lists become runs, sides become locations. */
+/* Conversion of page lists to runs, and of sides to locations. */
 #ifndef PAGODA_PAGING_RUNS_H
 #define PAGODA_PAGING_RUNS_H
 
@@ -7,10 +7,10 @@
 #include <pagoda/paging.h>
 
 /**
- * struct pagoda_runs_packet - A packet that is a head and the runs of one list
+ * struct pagoda_runs_packet - A packet that has a head and the runs of one list
  * @nr_pages: Pages of the runs
- * @nr_runs: Runs; 0: there was no room for any
- * @length: Bytes with the head
+ * @nr_runs: Number of runs; 0: no room for any
+ * @length: Bytes of the packet including the head
  * @cpu_pages: Entry of the first page in the list's struct page array, or NULL
  */
 struct pagoda_runs_packet {

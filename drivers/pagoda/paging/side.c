@@ -3,17 +3,9 @@
 #include "emit.h"
 #include "runs.h"
 
-/**
- * pagoda_side_validate() - Refuse a side
- * @limits: Of the device
- * @side: The side
- * @offset: Bytes added to its address if it is in a segment
- * @first: First page of its list if it isn't
- * @size: Bytes meant; with 0 neither address nor list is looked at
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
+/*
+ * Checks a side. @offset is added to the address in a segment; @first is the first page of a
+ * list. With @size 0 neither is checked. Returns 0, -EINVAL or -ERANGE.
  */
 int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_side *side, u64 offset, u64 first, u64 size,
@@ -38,15 +30,7 @@ int pagoda_side_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-/**
- * pagoda_location_make() - The side as it stands in a packet
- * @side: Valid side
- * @offset: Bytes added to its address if it is in a segment
- * @nr_runs: Runs that describe it if it isn't
- *
- * Context: any.
- * Return: the location.
- */
+/* Returns the side in the form of a packet; @offset is added to the address in a segment. */
 struct virtio_pagoda_location pagoda_location_make(const struct pagoda_side *side, u64 offset,
 						   u32 nr_runs)
 {
@@ -60,13 +44,9 @@ struct virtio_pagoda_location pagoda_location_make(const struct pagoda_side *sid
 	};
 }
 
-/**
- * pagoda_side_cpu_pages() - The side's struct page array from a page on
- * @side: Valid side
- * @first: The page
- *
- * Context: any.
- * Return: Address of the page's entry, NULL for a segment or if there is no array.
+/*
+ * Returns the address of a page's entry in the side's struct page array; NULL for a segment or
+ * without an array.
  */
 const void *pagoda_side_cpu_pages(const struct pagoda_side *side, u64 first)
 {

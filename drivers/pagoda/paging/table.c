@@ -2,9 +2,9 @@
 /*
  * The table of operations, and the entry points that dispatch through it.
  *
- * Adding an operation means writing its columns and completing its row here;
- * a row with a column missing fails a test. The README's table of operations is
- * made from this file by selftests/tools/optable.py.
+ * A new operation needs all columns and a complete row here; a test fails if a column is
+ * missing. selftests/tools/optable.py generates the README's table of operations from this
+ * file.
  */
 #include <linux/atomic.h>
 #include <linux/minmax.h>
@@ -305,17 +305,17 @@ static const struct pagoda_paging_row pagoda_paging_table[VIRTIO_PAGODA_OP_COUNT
 };
 
 /*
- * 24, 25, 26: not executed. Headers newer than the documentation are said to name them, but no
- * page of Microsoft's tells their fields, and there is nothing to test a guess against. The
- * opcodes stay free; feature bits for 25 and 26 would have to be other ones than their numbers
- * say, which are the transport's.
+ * Opcodes 24, 25 and 26 are not executed. Headers newer than the documentation are said to name
+ * them, but no page of Microsoft's documents their fields, and a guess couldn't be tested. The
+ * opcodes stay free; feature bits for 25 and 26 can't follow from the opcodes, because the
+ * transport uses those bits.
  */
 
-/* Operations asked for that nobody knows; diagnostic only. */
+/* Number of unknown operations that were built; diagnostic only. */
 static atomic64_t pagoda_paging_unknown = ATOMIC64_INIT(0);
 
 /**
- * pagoda_paging_row() - The row of an operation
+ * pagoda_paging_row() - Row of an operation
  * @opcode: Any value
  *
  * Context: any.
@@ -342,32 +342,26 @@ const char *pagoda_paging_name(u32 opcode)
 	return row ? row->name : "UNKNOWN";
 }
 
-/**
- * pagoda_paging_unknown_count() - Unknown operations that were built (C17)
- *
- * Context: any.
- * Return: their number since the module was loaded.
- */
+/* Returns how many unknown operations were built since the module was loaded (C17). */
 u64 pagoda_paging_unknown_count(void)
 {
 	return atomic64_read(&pagoda_paging_unknown);
 }
 
 /**
- * pagoda_paging_validate() - Refuse what can't be built or executed
- * @limits: Of the device
+ * pagoda_paging_validate() - Check that an operation can be built and executed
+ * @limits: Limits of the device
  * @op: The operation
- * @why: Set to a constant text that names the check when refused
+ * @why: Set to a constant text that names the failed check
  *
- * The only place where an operation is refused: what this accepts, every
- * builder encodes. An unknown operation is accepted, because it encodes nothing
- * (C17). What isn't checked: that two scattered page lists have no page in
- * common, and that aperture pages are mapped.
+ * The only place that refuses operations: a builder encodes every accepted operation. An
+ * unknown operation is accepted, because it encodes nothing (C17). Not checked are overlaps of
+ * two scattered page lists, and whether aperture pages are mapped.
  *
  * Context: any. Reads the operation's page lists.
- * Return: 0; -EINVAL for a malformed operation, -ERANGE for one that reaches
- *	past a segment, a page list or a limit, -EOPNOTSUPP for one the device
- *	doesn't execute.
+ * Return: 0; -EINVAL for a malformed operation, -ERANGE for an operation that reaches past a
+ * segment, a page list or a limit, -EOPNOTSUPP for an operation that the device doesn't
+ * execute.
  */
 int pagoda_paging_validate(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, const char **why)
@@ -385,15 +379,15 @@ int pagoda_paging_validate(const struct pagoda_paging_limits *limits,
 
 /**
  * pagoda_paging_build() - Encode an operation, or as much as there is room for
- * @limits: Of the device
- * @op: Operation that pagoda_paging_validate() accepted; the same at every call
- * @cursor: Progress, zero at the first call, else untouched since the last one
- * @buf: Where to; advanced past what was encoded
+ * @limits: Limits of the device
+ * @op: Operation that pagoda_paging_validate() accepted; unchanged between calls
+ * @cursor: Progress, zero at the first call, then untouched between calls
+ * @buf: Buffer; advanced past the encoded packets
  *
- * The contract is in the head of pagoda/paging.h.
+ * The contract is in the opening comment of pagoda/paging.h.
  *
  * Context: any; the caller owns cursor and buffer.
- * Return: built, insufficient buffer or allocation busy (C1).
+ * Return: success, insufficient buffer or allocation busy (C1).
  */
 enum pagoda_build pagoda_paging_build(const struct pagoda_paging_limits *limits,
 				      const struct pagoda_paging_op *op,
@@ -410,14 +404,14 @@ enum pagoda_build pagoda_paging_build(const struct pagoda_paging_limits *limits,
 }
 
 /**
- * pagoda_paging_cost() - What an operation takes at most
- * @limits: Of the device
+ * pagoda_paging_cost() - Upper bounds for the cost of an operation
+ * @limits: Limits of the device
  * @op: Operation that pagoda_paging_validate() accepted
- * @buffer_size: Bytes of the smallest fresh buffer it will get; less than
- *	%PAGODA_PAGING_MIN_BUFFER counts as that
+ * @buffer_size: Bytes of the smallest fresh buffer; less than %PAGODA_PAGING_MIN_BUFFER counts
+ *	as %PAGODA_PAGING_MIN_BUFFER
  *
  * Context: any. Reads the operation's page lists.
- * Return: upper bounds, zero for what encodes nothing.
+ * Return: upper bounds, zero for operations that encode nothing.
  */
 struct pagoda_paging_cost pagoda_paging_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op, u32 buffer_size)
@@ -431,13 +425,13 @@ struct pagoda_paging_cost pagoda_paging_cost(const struct pagoda_paging_limits *
 
 /**
  * pagoda_paging_moved() - Bytes that an operation moves
- * @limits: Of the device
+ * @limits: Limits of the device
  * @op: Operation that pagoda_paging_validate() accepted
  *
- * For who needs no other part of the cost, which may take a look at all of a list.
+ * For callers that don't need the rest of the cost, which may take a walk of a long list.
  *
  * Context: any. Reads the operation's page lists, but not page-table entries.
- * Return: what pagoda_paging_cost() says of that.
+ * Return: the bytes that pagoda_paging_cost() reports as moved.
  */
 u64 pagoda_paging_moved(const struct pagoda_paging_limits *limits,
 			const struct pagoda_paging_op *op)

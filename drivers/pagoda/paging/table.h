@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The table of operations, and what its rows share. Only paging/ and its tests
- * include this.
+ * The table of operations, and declarations of its columns. Only paging/ and its tests include
+ * this file.
  *
- * One file a family holds all columns that deal with operations (validate,
- * build, cost); print.c and cpu*.c hold those that deal with finished packets,
- * which may come from anywhere. Nothing here keeps state, takes a lock or calls
- * into the kernel: every function may be called from any context.
+ * The file of an operation's family holds the columns for operations (validate, build, cost);
+ * print*.c and cpu*.c hold the columns for finished packets, which are untrusted input. No
+ * function here takes a lock or allocates, and the only state is a counter of unknown
+ * operations: every function may be called from any context, those of the CPU executor if the
+ * callbacks of struct pagoda_cpu_executor may.
  */
 #ifndef PAGODA_PAGING_TABLE_H
 #define PAGODA_PAGING_TABLE_H
@@ -17,25 +18,26 @@
 struct pagoda_cpu_packet;
 
 /**
- * struct pagoda_paging_row - Everything there is to know about an operation
+ * struct pagoda_paging_row - Properties and functions of an operation
  * @name: Name as in VIRTIO_PAGODA_OPS()
- * @trigger: What event needs it
- * @points: Conformance points that say what it must do; "ours" where nothing does
- * @head: Bytes of its packet without runs or entries
- * @tail: Bytes of the runs or entries that a packet says follow its head; NULL
- *	if none ever do. Called with @head bytes readable
- * @validate: Refuses operations: 0 or -errno, and why; limits and operation
- *	aren't NULL and the device has the opcode
+ * @trigger: Event that needs the operation
+ * @points: Conformance points that say what the operation must do; "ours" for operations that
+ *	WDDM doesn't have, "none" if there is no point
+ * @head: Bytes of the packet without runs or entries
+ * @tail: Returns the bytes of the runs or entries that follow the head according to the packet;
+ *	NULL if the packet has none. Called with @head bytes readable
+ * @validate: Checks an operation: 0 or -errno with a text in @why; limits and operation aren't
+ *	NULL and the device has the opcode
  * @build: Encodes a valid operation, see the contract in pagoda/paging.h
- * @execute: Executes a packet of the right length on the CPU: fault reason, 0 or
- *	with nothing written
- * @print: Prints what follows name and allocation, for a packet of the right
- *	length with any content
- * @cost: Upper bounds for a valid operation; the buffer size is at least
+ * @execute: Executes a packet of the right length on the CPU; returns 0, or a fault reason with
+ *	nothing written
+ * @print: Prints the part behind name and allocation, for a packet of the right length with any
+ *	content
+ * @cost: Returns upper bounds for a valid operation; the buffer size is at least
  *	%PAGODA_PAGING_MIN_BUFFER
- * @ends: Where it is from and to
- * @moved: What @cost says is moved, without a look at all of a long list; NULL where
- *	@cost itself does that
+ * @ends: Returns source and destination
+ * @moved: Returns the moved bytes that @cost reports, without a walk of a long list; NULL if
+ *	@cost doesn't walk one
  *
  * Every row has every column; only @tail and @moved may be NULL.
  */
@@ -292,7 +294,7 @@ struct pagoda_paging_ends pagoda_notify_fences_ends(const struct pagoda_paging_o
 struct pagoda_paging_ends pagoda_map_mmu_ends(const struct pagoda_paging_op *op);
 struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op *op);
 
-/* print.c: each prints what follows name and allocation */
+/* print.c: each function prints the part behind name and allocation */
 void pagoda_transfer_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_fill_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_discard_content_print(struct pagoda_paging_text *text, const void *packet);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TRANSFER (C26 - C35): copy between any two of VRAM, aperture and page lists; with
- * SWIZZLE or UNSWIZZLE one side is a tiled surface. SPECIAL_LOCK_TRANSFER: the same
- * between a surface that the CPU sees in a swizzling range and a piece elsewhere.
+ * TRANSFER (C26 - C35): copies between any two of VRAM, aperture and page lists; with SWIZZLE
+ * or UNSWIZZLE one side is a tiled surface. SPECIAL_LOCK_TRANSFER: copies between a surface
+ * that the CPU sees in a swizzling range and a piece elsewhere.
  *
- * A piece of a move is one packet, unless its page lists have more runs than a
- * packet or the buffer takes. Progress is counted in bytes; it ends between two
- * pages until the piece itself ends. A surface is named whole in every packet, by
- * its first byte: what advances is the offset of the piece in its linear view.
+ * A piece of a move is one packet, unless its page lists have more runs than a packet or the
+ * buffer takes. The cursor counts bytes, and a packet ends between two pages unless it ends the
+ * piece. Every packet names the whole surface by its first byte; the offset of the piece in the
+ * surface's linear view advances.
  */
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -20,7 +20,7 @@
 				 VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)
 #define PAGODA_TRANSFER_ENDS	(VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END)
 
-/* The runs of one packet, as they lie behind its head. */
+/* Numbers of pages and runs of one packet. */
 struct pagoda_transfer_runs {
 	u64 pages;
 	u32 nr_src;
@@ -43,7 +43,7 @@ u64 pagoda_special_lock_tail(const void *packet)
 	       sizeof(struct virtio_pagoda_run);
 }
 
-/* The side that is a whole surface, NULL if both are the piece. */
+/* Returns the side that is a whole surface, NULL if neither is. */
 static const struct pagoda_side *pagoda_transfer_surface(const struct pagoda_paging_op *op)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
@@ -57,7 +57,7 @@ static const struct pagoda_side *pagoda_transfer_surface(const struct pagoda_pag
 	return transfer->flags & VIRTIO_PAGODA_TRANSFER_SWIZZLE ? &transfer->dst : &transfer->src;
 }
 
-/* Bytes of a packet before its runs. */
+/* Returns the bytes of a packet before its runs. */
 static u32 pagoda_transfer_head(const struct pagoda_paging_op *op)
 {
 	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER)
@@ -112,7 +112,7 @@ static int pagoda_transfer_side_validate(const struct pagoda_paging_limits *limi
 				    transfer->size, why);
 }
 
-/* Page by page comparison of two scattered lists is the caller's business. */
+/* Scattered lists are only compared as pointers: pages in common are the caller's business. */
 static bool pagoda_sides_overlap(const struct pagoda_paging_op *op)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
@@ -138,16 +138,9 @@ static bool pagoda_sides_overlap(const struct pagoda_paging_op *op)
 	return src < dst + dst_size && dst < src + src_size;
 }
 
-/**
- * pagoda_transfer_validate() - Refuse a TRANSFER
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * A zero-size transfer (C35) needs neither addresses nor page lists.
- *
- * Context: any.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
+/*
+ * A transfer of size zero (C35) needs neither addresses nor page lists. Returns 0, -EINVAL,
+ * -ERANGE or -EOPNOTSUPP.
  */
 int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, const char **why)
@@ -169,15 +162,7 @@ int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 	return ret;
 }
 
-/**
- * pagoda_special_lock_validate() - Refuse a SPECIAL_LOCK_TRANSFER
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
- */
+/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -196,8 +181,8 @@ int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
 }
 
 /*
- * Both sides are page lists: how many pages have at most @max_runs runs, and how
- * many those are on each side. Each step goes to the nearer end of a run.
+ * For two page lists, sets @runs to the most pages that need at most @max_runs runs, and to the
+ * runs of each side. Each step advances to the nearer end of a run.
  */
 static void pagoda_transfer_merge(const struct pagoda_op_transfer *transfer, u64 first,
 				  u64 nr_pages, u32 max_runs, struct pagoda_transfer_runs *runs)
@@ -271,7 +256,7 @@ static struct virtio_pagoda_tiled pagoda_tiled_make(const struct pagoda_op_trans
 	};
 }
 
-/* What stands between a packet's sides and its runs. */
+/* Writes the part of a packet between its sides and its runs. */
 static void pagoda_transfer_extra(const struct pagoda_paging_op *op, u64 done,
 				  struct virtio_pagoda_transfer *packet)
 {
@@ -300,7 +285,7 @@ static u32 pagoda_transfer_flags(const struct pagoda_paging_op *op, bool start, 
 	return op->transfer.flags & flags;
 }
 
-/* Encodes the next packet; false if there is no room for one. */
+/* Encodes the next packet; returns false if there is no room for one. */
 static bool pagoda_transfer_packet(const struct pagoda_paging_limits *limits,
 				   const struct pagoda_paging_op *op,
 				   struct pagoda_paging_cursor *cursor,
@@ -338,18 +323,10 @@ static bool pagoda_transfer_packet(const struct pagoda_paging_limits *limits,
 	return true;
 }
 
-/**
- * pagoda_transfer_build() - Encode a TRANSFER or SPECIAL_LOCK_TRANSFER
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * START goes on the packet that begins the piece and END on the one that ends
- * it, if the operation has them, however many packets there are (C27).
- *
- * Context: any.
- * Return: any of enum pagoda_build.
+/*
+ * START is on the packet that begins the piece and END on the packet that ends it, if the
+ * operation has them, however many packets there are (C27). Busy is returned before anything is
+ * encoded.
  */
 enum pagoda_build pagoda_transfer_build(const struct pagoda_paging_limits *limits,
 					const struct pagoda_paging_op *op,
@@ -379,15 +356,6 @@ static u64 pagoda_side_runs(const struct pagoda_op_transfer *transfer,
 	return pagoda_runs_count(side->adl, transfer->mdl_offset, pagoda_pages(transfer->size));
 }
 
-/**
- * pagoda_transfer_cost() - Upper bounds for a TRANSFER or SPECIAL_LOCK_TRANSFER
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any. Reads the page lists.
- * Return: the bounds.
- */
 struct pagoda_paging_cost pagoda_transfer_cost(const struct pagoda_paging_limits *limits,
 					       const struct pagoda_paging_op *op, u32 buffer_size)
 {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UPDATE_PAGE_TABLE (C86 - C100). Progress is counted in entries.
+ * UPDATE_PAGE_TABLE (C86 - C100). The cursor counts entries.
  *
- * Entries whose addresses grow by the same number of bytes, and entries that are
- * all the same, are one value however many there are. A run shorter than what a
- * packet of its own costs stays among the values around it. Where a run begins and
- * ends depends on the entries only and never on the buffer, so that a cut costs one
- * head and nothing else.
+ * Entries with addresses that grow by a constant number of bytes, and entries that are all
+ * equal, are a run: one value, however many there are. A run that is shorter than the cost of a
+ * packet of its own stays among the values around it. Beginning and end of a run depend on the
+ * entries only and never on the buffer, so that the end of a buffer costs one head at most.
  */
 #include <linux/compiler.h>
 #include <linux/math.h>
@@ -18,14 +17,14 @@
 #include "table.h"
 
 /*
- * A value of its own packet, in the middle of others: its packet and the head of the
- * one that goes on with them. At the end nothing goes on.
+ * Costs of a packet for a run in the middle of other values: its packet, and the head of the
+ * packet that goes on behind it. At the end no packet follows.
  */
 #define PAGODA_PT_HEAD		sizeof(struct virtio_pagoda_update_page_table)
 #define PAGODA_PT_VALUE		VIRTIO_PAGODA_PT_ENTRY_BYTES
 #define PAGODA_PT_RUN		(2 * PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
 #define PAGODA_PT_RUN_AT_END	(PAGODA_PT_HEAD / PAGODA_PT_VALUE + 2)
-/* Two entries that don't make a run; never a step, as steps are whole pages. */
+/* Step of two entries that don't make a run; real steps are multiples of the page size. */
 #define PAGODA_PT_NO_STEP	1ull
 
 u64 pagoda_update_tail(const void *packet)
@@ -35,7 +34,7 @@ u64 pagoda_update_tail(const void *packet)
 	return (u64)le32_to_cpu(update->nr_values) * VIRTIO_PAGODA_PT_ENTRY_BYTES;
 }
 
-/* Entries of the next packet, and the values it takes to say so. */
+/* Entries of the next packet, and the values that encode them. */
 struct pagoda_pt_piece {
 	u32 nr_entries;
 	u32 nr_values;
@@ -43,7 +42,10 @@ struct pagoda_pt_piece {
 	bool repeat;
 };
 
-/* Bytes that the address grows by from an entry to the next, if nothing else changes. */
+/*
+ * Returns the bytes by which the address grows to the next entry; PAGODA_PT_NO_STEP if other
+ * bits change.
+ */
 static inline u64 pagoda_pt_step(u64 entry, u64 next)
 {
 	u64 step = next - entry;
@@ -53,7 +55,7 @@ static inline u64 pagoda_pt_step(u64 entry, u64 next)
 	return step;
 }
 
-/* The run that starts at entry @first: how long, and its step. */
+/* Returns the length of the run that starts at entry @first, and sets *@step. */
 static u32 pagoda_pt_run(const struct pagoda_op_update_page_table *update, u32 first, u64 *step)
 {
 	u64 entry = pagoda_update_entry(update, first), next;
@@ -68,7 +70,7 @@ static u32 pagoda_pt_run(const struct pagoda_op_update_page_table *update, u32 f
 		return 1;
 	for (i++; i < end; i++) {
 		next += *step;
-		/* An address that grew out of its bits is none. */
+		/* An address that overflows its bits ends the run. */
 		if (pagoda_update_entry(update, i) != next ||
 		    (next ^ entry) & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK)
 			break;
@@ -76,7 +78,7 @@ static u32 pagoda_pt_run(const struct pagoda_op_update_page_table *update, u32 f
 	return i - first;
 }
 
-/* Where the run that entries @at and the next one are in starts, at @first or later. */
+/* Returns the start, at @first or later, of the run that entries @at and @at + 1 are in. */
 static u32 pagoda_pt_run_start(const struct pagoda_op_update_page_table *update, u32 first,
 			       u32 at)
 {
@@ -91,7 +93,7 @@ static u32 pagoda_pt_run_start(const struct pagoda_op_update_page_table *update,
 	return at;
 }
 
-/* Are three entries from @at on in one run? */
+/* Returns whether the three entries from @at on are in one run. */
 static bool pagoda_pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
 {
 	u64 middle = pagoda_update_entry(update, at + 1);
@@ -101,7 +103,7 @@ static bool pagoda_pt_is_run(const struct pagoda_op_update_page_table *update, u
 	       step == pagoda_pt_step(middle, pagoda_update_entry(update, at + 2));
 }
 
-/* Is a run worth a packet? */
+/* Returns whether a run is worth a packet. */
 static bool pagoda_pt_run_pays(u32 length, bool at_start, bool at_end)
 {
 	if (at_end)
@@ -110,8 +112,8 @@ static bool pagoda_pt_run_pays(u32 length, bool at_start, bool at_end)
 }
 
 /*
- * What pagoda_pt_values() does while nothing it looks at is a run, which is the usual case
- * where memory is scattered: then it is all there is to do. Mostly the distances say so.
+ * Advances @at as pagoda_pt_values() would while it finds no run, the usual case where memory
+ * is scattered. Three values with different distances aren't in one run.
  */
 static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
 {
@@ -125,13 +127,13 @@ static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
 }
 
 /*
- * Entries from @first on up to the next run that pays, or the end; at most @fit. A
- * run that reaches past what fits is looked at whole, so that it isn't cut.
+ * Returns the number of entries from @first on up to the next run that pays, or to the end; at
+ * most @fit. Runs are measured beyond @fit, too, so that they aren't cut.
  *
- * No run that pays begins before @at. The next one, if it begins before the last three
- * of as many entries as pay, has those in it, and if it only pays because it ends the
- * list, the last three of that: others needn't be looked at. That @first begins none is
- * known.
+ * No run that pays begins before @at. The next run that pays, if it begins no later than the
+ * last three of the PAGODA_PT_RUN entries from @at on, contains these three; if it pays only
+ * because it ends the list, it contains the list's last three. So only these are checked. The
+ * caller knows that no run that pays begins at @first.
  */
 static u32 pagoda_pt_values(const struct pagoda_op_update_page_table *update, u32 first, u32 fit)
 {
@@ -155,7 +157,10 @@ static u32 pagoda_pt_values(const struct pagoda_op_update_page_table *update, u3
 			at = start;
 			break;
 		}
-		/* No run that pays begins within one that doesn't; its last may begin another. */
+		/*
+		 * No run that pays begins inside a run that doesn't, but the last entry may
+		 * begin one.
+		 */
 		at = start + run == end ? end : start + run - 1;
 	}
 	return min(at - first, fit);
@@ -197,7 +202,7 @@ static void pagoda_pt_values_write(const struct pagoda_op_update_page_table *upd
 		at[i] = cpu_to_le64(pagoda_update_entry(update, first + i));
 }
 
-/* INITIAL is for the first packet and NOTIFY_EVICTION for the last: one note each. */
+/* The first packet gets INITIAL and the last one NOTIFY_EVICTION, so that each is noted once. */
 static u32 pagoda_update_flags(const struct pagoda_op_update_page_table *update, u32 done,
 			       const struct pagoda_pt_piece *piece)
 {
@@ -210,7 +215,7 @@ static u32 pagoda_update_flags(const struct pagoda_op_update_page_table *update,
 	return piece->repeat ? flags | VIRTIO_PAGODA_UPDATE_REPEAT : flags;
 }
 
-/* Bytes that an entry of the update translates. */
+/* Returns the bytes that an entry of the update translates. */
 static u64 pagoda_update_coverage(const struct pagoda_op_update_page_table *update)
 {
 	if (!update->level && pagoda_update_is_64k(update))
@@ -218,7 +223,7 @@ static u64 pagoda_update_coverage(const struct pagoda_op_update_page_table *upda
 	return 1ull << pagoda_pt_shift(update->level);
 }
 
-/* Encodes the next packet; false if there is no room for one. */
+/* Encodes the next packet; returns false if there is no room for one. */
 static bool pagoda_update_packet(const struct pagoda_paging_op *op,
 				 struct pagoda_paging_cursor *cursor,
 				 struct pagoda_paging_buffer *buf)
@@ -259,7 +264,7 @@ static bool pagoda_update_packet(const struct pagoda_paging_op *op,
 	return true;
 }
 
-/* The table is there now: nothing is left for a buffer (C76). */
+/* Stores the entries directly: nothing is left for a buffer (C76). */
 static void pagoda_update_store(const struct pagoda_paging_limits *limits,
 				const struct pagoda_op_update_page_table *update)
 {
@@ -272,18 +277,9 @@ static void pagoda_update_store(const struct pagoda_paging_limits *limits,
 		WRITE_ONCE(*(__le64 *)at, cpu_to_le64(pagoda_update_entry(update, i)));
 }
 
-/**
- * pagoda_update_build() - Encode an UPDATE_PAGE_TABLE, or store it
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Entries encoded so far
- * @buf: Where to; in CPU_VIRTUAL mode not looked at, so it may be NULL
- *
- * In CPU_VIRTUAL mode every entry is stored once, in one access; who makes others
- * see them orders that.
- *
- * Context: any.
- * Return: built, or insufficient buffer.
+/*
+ * In CPU_VIRTUAL mode @buf may be NULL: every entry is stored once, in one access, and the
+ * caller orders the stores before other CPUs or the device may see them.
  */
 enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
 				      const struct pagoda_paging_op *op,
@@ -304,30 +300,15 @@ enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_update_moved() - Bytes of entries that an UPDATE_PAGE_TABLE writes
- * @op: Valid operation
- *
- * Context: any.
- * Return: the bytes.
- */
 u64 pagoda_update_moved(const struct pagoda_paging_op *op)
 {
 	return (u64)op->update_page_table.nr_entries * VIRTIO_PAGODA_PT_ENTRY_BYTES;
 }
 
-/**
- * pagoda_update_cost() - Upper bounds for an UPDATE_PAGE_TABLE
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * The packets it takes without end of a buffer, and a head for every end there can
- * be: one of a buffer that was nearly full, and those of fresh ones that are used up
- * but for less than a packet of one value.
- *
- * Context: any. Reads the entries.
- * Return: the bounds; all zero in CPU_VIRTUAL mode but what is written.
+/*
+ * The number of packets is the number without ends of buffers, plus a head for every end there
+ * can be: the end of a buffer that was nearly full, and the ends of fresh buffers that are used
+ * up but for less than a packet of one value. In CPU_VIRTUAL mode only @moved isn't 0.
  */
 struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *limits,
 					     const struct pagoda_paging_op *op, u32 buffer_size)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VIRTUAL_TRANSFER and VIRTUAL_FILL (C69 - C74): addresses of the paging space, one
- * packet each. What is mapped there, and in which pages, isn't known here.
+ * VIRTUAL_TRANSFER and VIRTUAL_FILL (C69 - C74): one packet each, with addresses of the paging
+ * space. What is mapped there isn't checked.
  */
 #include <linux/string.h>
 
@@ -34,15 +34,7 @@ static bool pagoda_virtual_overlaps(const struct pagoda_op_virtual_transfer *tra
 	return src < dst ? dst - src < transfer->size : src - dst < transfer->size;
 }
 
-/**
- * pagoda_virtual_transfer_validate() - Refuse a VIRTUAL_TRANSFER
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL, -ERANGE or -EOPNOTSUPP.
- */
+/* Returns 0, -EINVAL, -ERANGE or -EOPNOTSUPP. */
 int pagoda_virtual_transfer_validate(const struct pagoda_paging_limits *limits,
 				     const struct pagoda_paging_op *op, const char **why)
 {
@@ -64,16 +56,6 @@ int pagoda_virtual_transfer_validate(const struct pagoda_paging_limits *limits,
 	return ret;
 }
 
-/**
- * pagoda_virtual_transfer_build() - Encode a VIRTUAL_TRANSFER
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_virtual_transfer_build(const struct pagoda_paging_limits *limits,
 						const struct pagoda_paging_op *op,
 						struct pagoda_paging_cursor *cursor,
@@ -98,15 +80,7 @@ enum pagoda_build pagoda_virtual_transfer_build(const struct pagoda_paging_limit
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_virtual_transfer_cost() - Bounds for a VIRTUAL_TRANSFER
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost
 pagoda_virtual_transfer_cost(const struct pagoda_paging_limits *limits,
 			     const struct pagoda_paging_op *op, u32 buffer_size)
@@ -115,15 +89,7 @@ pagoda_virtual_transfer_cost(const struct pagoda_paging_limits *limits,
 				  sizeof(struct virtio_pagoda_virtual_transfer));
 }
 
-/**
- * pagoda_virtual_fill_validate() - Refuse a VIRTUAL_FILL
- * @limits: Of the device
- * @op: The operation
- * @why: Set when refused
- *
- * Context: any.
- * Return: 0, -EINVAL or -ERANGE.
- */
+/* Returns 0, -EINVAL or -ERANGE. */
 int pagoda_virtual_fill_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
@@ -131,16 +97,6 @@ int pagoda_virtual_fill_validate(const struct pagoda_paging_limits *limits,
 					     op->virtual_fill.size, why);
 }
 
-/**
- * pagoda_virtual_fill_build() - Encode a VIRTUAL_FILL
- * @limits: Of the device
- * @op: Valid operation
- * @cursor: Bytes encoded so far
- * @buf: Where to
- *
- * Context: any.
- * Return: built, or insufficient buffer with nothing encoded.
- */
 enum pagoda_build pagoda_virtual_fill_build(const struct pagoda_paging_limits *limits,
 					    const struct pagoda_paging_op *op,
 					    struct pagoda_paging_cursor *cursor,
@@ -163,15 +119,7 @@ enum pagoda_build pagoda_virtual_fill_build(const struct pagoda_paging_limits *l
 	return PAGODA_BUILD_SUCCESS;
 }
 
-/**
- * pagoda_virtual_fill_cost() - Bounds for a VIRTUAL_FILL
- * @limits: Of the device
- * @op: Valid operation
- * @buffer_size: Bytes of the smallest fresh buffer
- *
- * Context: any.
- * Return: the bounds; they are exact.
- */
+/* Returns exact bounds. */
 struct pagoda_paging_cost pagoda_virtual_fill_cost(const struct pagoda_paging_limits *limits,
 						   const struct pagoda_paging_op *op,
 						   u32 buffer_size)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Going over the packets of a buffer. */
+/* Iteration over the packets of a buffer. */
 #include "emit.h"
 #include "table.h"
 
 /**
- * pagoda_paging_walk() - Visit the packets of a buffer
+ * pagoda_paging_walk() - Call a function for the packets of a buffer
  * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
  * @size: Bytes built
- * @start: Packets before this offset are left out
- * @visit: Called with each packet, all its length there to be read
- * @arg: Its first argument
+ * @start: Packets before this offset are skipped
+ * @visit: Called with each packet, which is readable in its whole length
+ * @arg: First argument of @visit
  *
- * Ends at the first thing that is no packet.
+ * Ends at the first malformed packet.
  *
  * Context: any that @visit can be called in.
  */

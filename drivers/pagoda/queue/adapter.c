@@ -2,15 +2,17 @@
 /*
  * Resets of the whole device, as the paging queue sees them.
  *
- *	escalate    the queue couldn't be reset, or somebody asks: the owner resets the
- *	            device, which counts all it was given as executed (C193)
- *	closed      what was in flight, and what is pushed from now on, is given up in
- *	            order: the device's memory isn't what anybody thinks it is
- *	restart     the owner's, once it can build on the device again
+ *	escalate    the queue couldn't be reset, or a reset was requested: the owner
+ *	            resets the device, and all requests that the device was given count
+ *	            as executed (C193)
+ *	closed      jobs that were in flight, and jobs pushed from now on, are given up
+ *	            in order: the content of the device's memory is unknown
+ *	restart     called by the owner once the device's memory is rebuilt
  *	dead        the device can't be reset: the CPU executes everything
  *
- * Whoever asks, it happens in recover_wq, like all recovery. The way there and the
- * fences given up there wait for nobody who allocates; the rebuild isn't on it.
+ * All resets run in recover_wq, like all recovery. The reset and the completion of the fences given
+ * up are in the dma_fence signalling path and wait for no thread that allocates; the owner's
+ * rebuild isn't in that path.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -25,13 +27,15 @@ static int pagoda_queue_reset_device(struct pagoda_queue *queue, u32 asked, bool
 	if (!ops->reset_adapter)
 		return -EOPNOTSUPP;
 	ret = ops->reset_adapter(queue->args.owner, asked, broken);
-	/* What it gave back; nothing that was executed before the reset is lost. */
+	/*
+	 * Collect the requests that the reset returned; requests executed before the reset count.
+	 */
 	if (!ret && queue->mode == PAGODA_QUEUE_DEVICE)
 		queue->args.transport->ops->poll(queue->args.transport);
 	return ret;
 }
 
-/* The queue may work although the device can't be reset: it mustn't go on. */
+/* Stops the device's queue, which may still work although the device can't be reset. */
 static void pagoda_queue_quiet(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->args.transport;
@@ -50,7 +54,7 @@ static void pagoda_queue_adapter_done(struct pagoda_queue *queue, int ret)
 	wake_up_all(&queue->adapter_done);
 }
 
-/* Closed before anybody can know of the reset, and nobody opens it until it is over. */
+/* The queue is closed before the reset begins; restarts are refused until the reset is over. */
 static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool broken)
 {
 	bool was_closed;
@@ -60,7 +64,7 @@ static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool broken)
 	spin_lock_irq(&queue->lock);
 	was_closed = queue->closed;
 	queue->closed = true;
-	/* All requests up to now are answered by this reset, which has all their reasons. */
+	/* This reset answers all requests up to now and gets the reasons of all of them. */
 	asked = queue->adapter_wanted;
 	queue->adapter_wanted = 0;
 	queue->adapter_busy = true;
@@ -85,25 +89,17 @@ static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool broken)
 	return ret;
 }
 
-/**
- * pagoda_queue_escalate() - The queue couldn't be reset: reset the device
- * @queue: The queue, held; the caller retires, runs what is the CPU's and resumes
- *
- * Context: recover_wq.
- * Return: 0, or an error and the CPU executes everything.
+/*
+ * Resets the whole device after a reset of the queue failed. Returns 0, or an error, after which
+ * the CPU executes everything. Runs in recover_wq with the queue held; the caller retires, runs the
+ * CPU's jobs and resumes.
  */
 int pagoda_queue_escalate(struct pagoda_queue *queue)
 {
 	return pagoda_queue_reset_whole(queue, true);
 }
 
-/**
- * pagoda_queue_answer_asked() - Reset the device if somebody asked for it
- * @queue: The queue
- *
- * Context: recover_wq.
- * Return: Whether somebody had.
- */
+/* Resets the whole device if a reset was requested. Returns whether one was. Runs in recover_wq. */
 bool pagoda_queue_answer_asked(struct pagoda_queue *queue)
 {
 	if (!READ_ONCE(queue->adapter_wanted))
@@ -117,16 +113,16 @@ bool pagoda_queue_answer_asked(struct pagoda_queue *queue)
 }
 
 /**
- * pagoda_queue_reset_adapter() - Have the whole device reset
+ * pagoda_queue_reset_adapter() - Reset the whole device
  * @queue: The queue; its owner has a reset_adapter()
  * @reasons: Bits that the owner is told, not 0
  *
- * Returns when all that was in flight is given up. Requests that meet get one reset, with the
- * reasons of all of them.
+ * Returns when all jobs that were in flight are given up. Concurrent requests get a single reset,
+ * with the reasons of all of them.
  *
- * Context: may sleep for some seconds, but doesn't allocate: may be on the way to a
- * fence. Not in a call of the queue.
- * Return: 0, or what became of the reset; then the CPU executes everything.
+ * Context: may sleep for some seconds, but doesn't allocate: may be called in the dma_fence
+ * signalling path. Not to be called from an operation of the queue.
+ * Return: 0, or the error of the reset, after which the CPU executes everything.
  */
 int pagoda_queue_reset_adapter(struct pagoda_queue *queue, u32 reasons)
 {
@@ -146,12 +142,12 @@ int pagoda_queue_reset_adapter(struct pagoda_queue *queue, u32 reasons)
 }
 
 /**
- * pagoda_queue_is_closed() - Is all given up that is pushed?
+ * pagoda_queue_is_closed() - Check whether pushed jobs are given up
  * @queue: The queue
  *
- * Context: any; the answer stays as long as the lock is held that pagoda_queue_restart()
- * wants, but for a reset of the device.
- * Return: Whether it is, because the device was reset and isn't built anew.
+ * Context: any; a closed queue stays closed as long as the lock is held that pagoda_queue_restart()
+ * requires. A reset of the device closes the queue without that lock.
+ * Return: True if the device was reset and its memory isn't rebuilt yet.
  */
 bool pagoda_queue_is_closed(struct pagoda_queue *queue)
 {
@@ -159,15 +155,15 @@ bool pagoda_queue_is_closed(struct pagoda_queue *queue)
 }
 
 /**
- * pagoda_queue_restart() - The device can be given work again
+ * pagoda_queue_restart() - Give the device work again after its memory was rebuilt
  * @queue: The queue
  *
- * What was pushed before is given up if it isn't yet. What is armed next is the first that
- * the device executes, with the number behind the last it was given.
+ * Jobs that were pushed before are given up even if that hasn't happened yet. The next job armed is
+ * the first one that the device executes, with the number that follows the last one given to the
+ * device.
  *
- * Context: doesn't sleep. The lock that orders arm and push is held, all that is armed is
- * pushed.
- * Return: False if the device is just being reset once more.
+ * Context: doesn't sleep. The lock that orders arm and push is held, and all armed jobs are pushed.
+ * Return: False if another reset of the device is in progress.
  */
 bool pagoda_queue_restart(struct pagoda_queue *queue)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Engines: one scheduler each, a run queue a priority. Made and taken down by
- * vidmm.
+ * Engines: one scheduler per engine, with one run queue per priority. vidmm creates and destroys
+ * the engines.
  */
 #include <linux/dma-fence.h>
 #include <linux/rcupdate.h>
@@ -17,12 +17,7 @@ static const struct drm_sched_backend_ops pagoda_exec_sched_ops = {
 	.free_job = pagoda_flight_free_job,
 };
 
-/**
- * pagoda_engines_release() - Nobody has the engines any more
- * @kref: pagoda_engines.kref
- *
- * Context: any.
- */
+/* Frees the engines when the last reference is dropped. */
 void pagoda_engines_release(struct kref *kref)
 {
 	kfree(container_of(kref, struct pagoda_engines, kref));
@@ -103,12 +98,11 @@ static int pagoda_engines_init(struct pagoda_engines *engines, u32 *done)
 }
 
 /**
- * pagoda_engines_create() - Make the engines of a device
- * @args: How; copied, also the list of transports
+ * pagoda_engines_create() - Create the engines of a device
+ * @args: Description of the engines; copied, as well as the list of transports
  *
  * Context: may sleep and allocate.
- * Return: The engines, or ERR_PTR(-EINVAL) for arguments that make no sense or
- * ERR_PTR(-ENOMEM).
+ * Return: The engines, ERR_PTR(-EINVAL) for invalid arguments or ERR_PTR(-ENOMEM).
  */
 struct pagoda_engines *pagoda_engines_create(const struct pagoda_engines_args *args)
 {
@@ -141,16 +135,16 @@ static bool pagoda_engines_are_drained(struct pagoda_engines *engines)
 }
 
 /**
- * pagoda_engines_stop() - Accept no more work, end what there is
+ * pagoda_engines_stop() - Accept no more jobs and end those in flight
  * @engines: The engines
  *
- * Engines are reset in the middle of what they do. Returns when the fences of all jobs
- * armed so far are signalled, with -ENODEV but for those that were executed whole
- * before. So do those of jobs that are armed later. A job that waits for others ends
- * when they have. The transports aren't used any more afterwards.
+ * Engines are reset even in the middle of a job. Returns when the fences of all jobs armed so far
+ * are signalled: with -ENODEV, except for jobs that were executed completely before. Jobs armed
+ * later fail with -ENODEV too. A job with dependencies ends when they are signalled. The transports
+ * aren't used any more afterwards.
  *
- * Context: may sleep; no lock that is needed to signal a fence, or that calls of the
- * owner take.
+ * Context: may sleep; the caller holds no lock that is needed to signal a fence or that the owner's
+ * operations take.
  */
 void pagoda_engines_stop(struct pagoda_engines *engines)
 {
@@ -165,7 +159,7 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 		queue_work(engines->recover_wq, &engine->work);
 	}
 	wait_event(engines->drained, pagoda_engines_are_drained(engines));
-	/* The last jobs may have ended by themselves while an engine was looked at. */
+	/* The last jobs may have ended while the work or the watchdog was still running. */
 	for (i = 0; i < engines->count; i++) {
 		cancel_delayed_work_sync(&engines->engine[i].watchdog);
 		flush_work(&engines->engine[i].work);
@@ -173,19 +167,19 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 }
 
 /**
- * pagoda_engines_destroy() - Take engines down
+ * pagoda_engines_destroy() - Destroy engines
  * @engines: The engines, or NULL; all contexts are destroyed
  *
- * Requests that the transports could not get back stay with them.
+ * Requests that the transports could not get back stay with the transports.
  *
- * Context: may sleep; no lock that is needed to signal a fence.
+ * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  */
 void pagoda_engines_destroy(struct pagoda_engines *engines)
 {
 	if (!engines)
 		return;
 	pagoda_engines_stop(engines);
-	/* Callbacks of dependencies wake schedulers. */
+	/* Callbacks of dependencies may still wake the schedulers. */
 	synchronize_rcu();
 	pagoda_engines_fini(engines, engines->count);
 }

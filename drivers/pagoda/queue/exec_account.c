@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whose time it is that engines spend.
+ * Accounts of the time that engines spend on jobs.
  *
- * An engine executes in order: whatever time passes while it has something to do is of the
- * first job it isn't through with, whichever answer comes next. That job is another one only
- * after the time was counted, so that what an account says never goes back, and what all say
- * together is what the engine says.
+ * An engine executes in order: the time during which the engine has any job is charged to the first
+ * job that isn't finished, whichever answer comes next. The time is charged before the next job
+ * becomes the first, so that the time of an account never decreases, and the times of all accounts
+ * add up to the engine's.
  *
- * Called by vidmm, but for pagoda_engine_charge().
+ * Called by vidmm, except for pagoda_engine_charge().
  */
 #include <linux/slab.h>
 
 #include "exec_internal.h"
 
 /**
- * pagoda_exec_account_create() - No time is spent yet
+ * pagoda_exec_account_create() - Create an account without any time charged
  *
  * Context: may sleep and allocate.
- * Return: The account, pagoda_exec_account_put() it; NULL without memory.
+ * Return: The account, to be released with pagoda_exec_account_put(), or NULL without memory.
  */
 struct pagoda_exec_account *pagoda_exec_account_create(void)
 {
@@ -34,7 +34,7 @@ static void pagoda_exec_account_release(struct kref *kref)
 }
 
 /**
- * pagoda_exec_account_put() - Drop the owner's reference or a context's
+ * pagoda_exec_account_put() - Drop a reference of the owner or a context
  * @account: Account, or NULL
  *
  * Context: any.
@@ -46,8 +46,8 @@ void pagoda_exec_account_put(struct pagoda_exec_account *account)
 }
 
 /**
- * pagoda_exec_context_set_account() - Say who pays for the jobs of a context
- * @context: Context; no job of it was pushed, and it has no account
+ * pagoda_exec_context_set_account() - Set the account that a context's jobs are charged to
+ * @context: Context without an account; none of its jobs was pushed yet
  * @account: Account; the context takes its own reference
  *
  * Context: any process context.
@@ -59,12 +59,9 @@ void pagoda_exec_context_set_account(struct pagoda_exec_context *context,
 	context->account = account;
 }
 
-/**
- * pagoda_engine_uncounted() - Time that pagoda_engine_charge() would count
- * @engine: Engine that has something to do
- *
- * Context: engine->lock held.
- * Return: Nanoseconds.
+/*
+ * Returns the nanoseconds that pagoda_engine_charge() would charge. Caller holds engine->lock, and
+ * the engine has a job.
  */
 u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 {
@@ -72,11 +69,9 @@ u64 pagoda_engine_uncounted(struct pagoda_exec_engine *engine)
 	return ktime_to_ns(ktime_sub(ktime_get(), engine->busy_since));
 }
 
-/**
- * pagoda_engine_charge() - Count the time that passed for the job the engine is at
- * @engine: Engine that has something to do
- *
- * Context: engine->lock held; before the next job is the first.
+/*
+ * Charges the time that passed to the account of the engine's first unfinished job. Caller holds
+ * engine->lock, and calls before the next job becomes the first.
  */
 void pagoda_engine_charge(struct pagoda_exec_engine *engine)
 {
@@ -90,12 +85,12 @@ void pagoda_engine_charge(struct pagoda_exec_engine *engine)
 }
 
 /**
- * pagoda_exec_account_busy_ns() - Time that an engine spent on jobs of an account
+ * pagoda_exec_account_busy_ns() - Get the time that an engine spent on jobs of an account
  * @account: Account
  * @engines: The engines
- * @engine: Which, below their number
+ * @engine: Index of the engine, below their number
  *
- * With what the job has had so far that it is at.
+ * Includes the time spent so far on the job that the engine executes now.
  *
  * Context: any process context.
  * Return: Nanoseconds; never less than before.
@@ -115,7 +110,7 @@ u64 pagoda_exec_account_busy_ns(struct pagoda_exec_account *account,
 }
 
 /**
- * pagoda_engines_busy_ns() - Time that all engines together had something to do
+ * pagoda_engines_busy_ns() - Get the sum of the times that each engine was busy
  * @engines: The engines, or NULL
  *
  * Context: any process context.

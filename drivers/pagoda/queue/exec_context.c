@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts: who submits, and who pays for a job that goes wrong.
+ * Contexts: each job belongs to one, and a context is banned for a job that faults or hangs.
  *
  * Called by vidmm.
  */
@@ -23,28 +23,23 @@ static void pagoda_exec_context_release(struct kref *kref)
 	kfree_rcu(context, rcu);
 }
 
-/**
- * pagoda_exec_context_put() - Drop the owner's reference or a job's
- * @context: Context
- *
- * Context: any.
- */
+/* Drops a reference of the owner or of a job. */
 void pagoda_exec_context_put(struct pagoda_exec_context *context)
 {
 	kref_put(&context->kref, pagoda_exec_context_release);
 }
 
 /**
- * pagoda_exec_context_create() - Make a context
+ * pagoda_exec_context_create() - Create a context
  * @engines: The engines
- * @engine: Which of them, below their number
- * @priority: Its jobs' priority over those of other contexts of the engine
- * @id: The device's name for it, not 0
- * @address_space: Device's number of the space its jobs run in
- * @owner: Argument of the owner's calls
+ * @engine: Index of the engine, below their number
+ * @priority: Priority of the context's jobs over those of other contexts of the engine
+ * @id: Device's id of the context, not 0
+ * @address_space: Device's number of the address space that the jobs run in
+ * @owner: Argument of the owner's operations
  *
  * Context: may sleep and allocate.
- * Return: The context, or ERR_PTR(-EINVAL) or ERR_PTR(-ENOMEM).
+ * Return: The context, ERR_PTR(-EINVAL) or ERR_PTR(-ENOMEM).
  */
 struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *engines, u32 engine,
 						       enum pagoda_exec_priority priority, u64 id,
@@ -76,9 +71,10 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 }
 
 /*
- * The scheduler chooses an entity, takes its first job, and puts the entity back among those that
- * have one, by the time of the next. It does so too if the entity was stopped and taken out in
- * between, which would leave freed memory there: it may not be at work meanwhile.
+ * The scheduler selects an entity, takes the entity's first job, and puts the entity back into the
+ * run queue by the time of the entity's next job. The scheduler does so even if the entity was
+ * stopped and removed in between, which would leave freed memory in the run queue. Therefore the
+ * scheduler is stopped while the entity is removed.
  */
 static void context_fini_entity(struct pagoda_exec_engine *engine,
 				struct drm_sched_entity *entity)
@@ -92,13 +88,13 @@ static void context_fini_entity(struct pagoda_exec_engine *engine,
 
 /**
  * pagoda_exec_context_destroy() - Destroy a context
- * @context: Context, or NULL; nobody submits any more, and all jobs were pushed or put
+ * @context: Context, or NULL; no more jobs are submitted, and all jobs were pushed or put
  *
- * Jobs that the engine doesn't have yet fail with -ESRCH, when what they wait for
- * is signalled; what it has it may finish. The owner isn't called any more. Who wants
- * the jobs done waits for them before.
+ * Jobs that the engine doesn't have yet fail with -ESRCH when their dependencies are signalled;
+ * jobs that the engine has may finish. The owner's operations aren't called any more. A caller that
+ * wants the jobs executed waits for them first.
  *
- * Context: may sleep, but doesn't wait for jobs; not in a call of the engines.
+ * Context: may sleep, but doesn't wait for jobs; not to be called from an operation of the engines.
  */
 void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 {
@@ -118,12 +114,9 @@ void pagoda_exec_context_destroy(struct pagoda_exec_context *context)
 	pagoda_exec_context_put(context);
 }
 
-/**
- * pagoda_exec_context_tell() - Tell the owner of a context what became of a job
- * @context: Context
- * @report: What
- *
- * Context: may sleep; on the way to a fence.
+/*
+ * Tells the owner of a context that a job failed, unless the context is destroyed. May sleep; in
+ * the dma_fence signalling path.
  */
 void pagoda_exec_context_tell(struct pagoda_exec_context *context,
 			      const struct pagoda_exec_report *report)
@@ -140,8 +133,8 @@ void pagoda_exec_context_tell(struct pagoda_exec_context *context,
  * pagoda_exec_context_ban() - Let all jobs of a context fail from now on
  * @context: Context
  *
- * What the engine has it may finish; the others fail with -ECANCELED in their turn. The
- * owner isn't told.
+ * Jobs that the engine has may finish; the others fail with -ECANCELED in their turn. The owner
+ * isn't told.
  *
  * Context: any.
  */
@@ -156,11 +149,11 @@ void pagoda_exec_context_ban(struct pagoda_exec_context *context)
 }
 
 /**
- * pagoda_exec_context_is_banned() - Whether jobs of a context fail
+ * pagoda_exec_context_is_banned() - Check whether the jobs of a context fail
  * @context: Context
  *
  * Context: any.
- * Return: True if they do; that is for ever.
+ * Return: True if the context is banned; a ban is never lifted.
  */
 bool pagoda_exec_context_is_banned(struct pagoda_exec_context *context)
 {
@@ -168,10 +161,11 @@ bool pagoda_exec_context_is_banned(struct pagoda_exec_context *context)
 }
 
 /**
- * pagoda_exec_context_progress() - How far a context came
+ * pagoda_exec_context_progress() - Get the progress of a context
  * @context: Context
  * @submitted: Receives the number of the last job armed
- * @completed: Receives a number: all jobs up to it are done, executed or not
+ * @completed: Receives the number of the last job that is finished, executed or not; all jobs
+ *	before it are finished too
  *
  * Context: any.
  */
@@ -187,13 +181,9 @@ void pagoda_exec_context_progress(struct pagoda_exec_context *context, u64 *subm
 	spin_unlock_irqrestore(&engine->lock, flags);
 }
 
-/**
- * pagoda_exec_context_wait_idle() - Wait for all that was pushed so far
- * @context: Context
- * @timeout: In jiffies
- *
- * Context: may sleep; no lock that is needed to signal a fence.
- * Return: 0, -ETIME, or -ERESTARTSYS for a signal.
+/*
+ * Waits for all jobs pushed so far, @timeout jiffies at most. Returns 0, -ETIME, or -ERESTARTSYS
+ * for a signal. Caller holds no lock that is needed to signal a fence.
  */
 int pagoda_exec_context_wait_idle(struct pagoda_exec_context *context, long timeout)
 {

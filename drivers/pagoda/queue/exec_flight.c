@@ -2,9 +2,10 @@
 /*
  * Jobs in flight: from run_job to the signalled fence.
  *
- * engine->inflight holds them in the order they were handed over. Answers may come in
- * any order, from interrupts and from polls at once; fences signal strictly in that
- * order, under signal_lock. Nothing here sleeps or allocates.
+ * engine->inflight holds the jobs in the order in which the scheduler handed them over. Answers may
+ * come in any order, from interrupts and from polls at once; fences signal strictly in the order of
+ * engine->inflight, under signal_lock. Nothing here allocates, and only pagoda_flight_run_job() may
+ * sleep, in operations of the owner.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -19,7 +20,7 @@ static const char *pagoda_engine_dev(struct pagoda_exec_engine *engine)
 	return dev_name(engine->engines->args.dev);
 }
 
-/* The first job in flight that is through, taken off the list. */
+/* Removes the first job in flight and returns it if the job is finished, else NULL. */
 static struct pagoda_exec_flight *pagoda_flight_pop(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
@@ -36,13 +37,9 @@ static struct pagoda_exec_flight *pagoda_flight_pop(struct pagoda_exec_engine *e
 	return job;
 }
 
-/**
- * pagoda_flight_retire() - Signal the fences of all that is through, in order
- * @engine: Engine
- *
- * A job belongs to the scheduler again as soon as its fence is signalled.
- *
- * Context: any, no lock of the engine held but reset_lock.
+/*
+ * Signals the fences of all finished jobs in order. A job belongs to the scheduler again as soon as
+ * its fence is signalled. The caller may hold reset_lock, but no other lock of the engine.
  */
 void pagoda_flight_retire(struct pagoda_exec_engine *engine)
 {
@@ -59,7 +56,7 @@ void pagoda_flight_retire(struct pagoda_exec_engine *engine)
 					  job->context->id, job->base.number, job->error);
 		if (job->error)
 			dma_fence_set_error(hw, job->error);
-		/* Afterwards the owner may be gone. */
+		/* Call done() first: a waiter on the fence may destroy the owner. */
 		if (args->ops->done)
 			args->ops->done(args->owner);
 		dma_fence_signal(hw);
@@ -68,12 +65,9 @@ void pagoda_flight_retire(struct pagoda_exec_engine *engine)
 	spin_unlock_irqrestore(&engine->signal_lock, flags);
 }
 
-/**
- * pagoda_flight_end() - Note that a job is executed or given up
- * @job: In flight; signals in its turn
- * @error: For its fence
- *
- * Context: engine->lock held.
+/*
+ * Notes that a job was executed or given up; its fence signals in its turn. Caller holds
+ * engine->lock.
  */
 void pagoda_flight_end(struct pagoda_exec_flight *job, int error)
 {
@@ -82,7 +76,7 @@ void pagoda_flight_end(struct pagoda_exec_flight *job, int error)
 	job->state = PAGODA_EXEC_DONE;
 }
 
-/* Counts the requests the device has, and the time it has any. */
+/* Counts the requests the device has, and the time during which the device has any. */
 static void pagoda_engine_count(struct pagoda_exec_engine *engine, bool sent)
 {
 	if (!sent) {
@@ -94,14 +88,9 @@ static void pagoda_engine_count(struct pagoda_exec_engine *engine, bool sent)
 	}
 }
 
-/**
- * pagoda_flight_take_back() - Believe no answer any more for what the device has
- * @engine: Engine that doesn't answer, or is reset
- *
- * The transport may still have the requests; answers that come later change
- * nothing.
- *
- * Context: engine->lock held.
+/*
+ * Moves all jobs that were sent back to waiting. The transport may still have the requests; later
+ * answers to them are ignored. Caller holds engine->lock.
  */
 void pagoda_flight_take_back(struct pagoda_exec_engine *engine)
 {
@@ -117,8 +106,8 @@ void pagoda_flight_take_back(struct pagoda_exec_engine *engine)
 }
 
 /*
- * Notes what the device says about a job. An answer that comes after the engine was
- * given up changes nothing. True if the engine needs a reset.
+ * Notes the device's answer to a job. Returns true if the engine needs a reset. An answer that
+ * comes after the job was taken back is ignored.
  */
 static bool pagoda_flight_answer(struct pagoda_exec_flight *job, enum pagoda_outcome outcome,
 				 const struct pagoda_fault *fault)
@@ -141,13 +130,13 @@ static bool pagoda_flight_answer(struct pagoda_exec_flight *job, enum pagoda_out
 		job->faulted = true;
 		job->fault = *fault;
 	} else if (engine->paused) {
-		return false;		/* what a reset gives back */
+		return false;		/* the reset returned the request */
 	}
 	engine->need_reset = true;
 	return true;
 }
 
-/* Called by the transport once a request, from interrupt context. */
+/* Called by the transport once per request, from interrupt context. */
 static void pagoda_flight_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
 				   const struct pagoda_fault *fault)
 {
@@ -169,12 +158,7 @@ static void pagoda_flight_complete(struct pagoda_request *request, enum pagoda_o
 	kref_put(&engines->kref, pagoda_engines_release);
 }
 
-/**
- * pagoda_flight_watch() - Have the watchdog look after the timeout
- * @engine: Engine
- *
- * Context: any.
- */
+/* Arms the watchdog. */
 void pagoda_flight_watch(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engines *engines = engine->engines;
@@ -214,7 +198,7 @@ static int pagoda_flight_submit(struct pagoda_exec_flight *job)
 	return 0;
 }
 
-/* Why a job that waits won't be executed; 0 if it may. */
+/* Returns the error with which a waiting job ends unexecuted, or 0 if the job may be executed. */
 static int pagoda_flight_verdict(struct pagoda_exec_flight *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -228,16 +212,11 @@ static int pagoda_flight_verdict(struct pagoda_exec_flight *job)
 	return job->context->banned ? -ECANCELED : 0;
 }
 
-/**
- * pagoda_flight_send() - Give the device all that waits for it, in order
- * @engine: Engine
- *
- * Jobs that mustn't be executed any more end instead. Does nothing while somebody
- * rearranges them, and sends nothing while the device isn't to be disturbed. What
- * can't be given to the device calls for a reset.
- *
- * Context: engine->lock held; the caller calls pagoda_flight_retire() without it.
- * Return: True if the caller has to ring the doorbell, without the lock.
+/*
+ * Sends all waiting jobs in order, and ends those that mustn't be executed any more. Does nothing
+ * while the engine is paused; sends nothing while the engine is held or needs a reset. A job that
+ * can't be sent causes a reset. Caller holds engine->lock and calls pagoda_flight_retire() without
+ * it. Returns true if the caller has to ring the doorbell, also without the lock.
  */
 bool pagoda_flight_send(struct pagoda_exec_engine *engine)
 {
@@ -249,7 +228,7 @@ bool pagoda_flight_send(struct pagoda_exec_engine *engine)
 	if (engine->paused)
 		return false;
 	list_for_each_entry(job, &engine->inflight, node) {
-		/* What the device had is the reset's business. */
+		/* The reset decides about jobs that the device had already. */
 		if (job->state != PAGODA_EXEC_WAITING || (engine->need_reset && job->seqno))
 			continue;
 		error = pagoda_flight_verdict(job);
@@ -272,11 +251,9 @@ bool pagoda_flight_send(struct pagoda_exec_engine *engine)
 	return sent;
 }
 
-/**
- * pagoda_flight_tell_lost() - A job is lost to a reset of the adapter
- * @job: Job; it stays where it is meanwhile
- *
- * Context: may sleep; on the way to a fence.
+/*
+ * Tells the context's owner that a reset of the adapter lost a job, unless the context is banned.
+ * May sleep; in the dma_fence signalling path. The job stays in flight meanwhile.
  */
 void pagoda_flight_tell_lost(struct pagoda_exec_flight *job)
 {
@@ -290,7 +267,7 @@ void pagoda_flight_tell_lost(struct pagoda_exec_flight *job)
 		pagoda_exec_context_tell(job->context, &report);
 }
 
-/* Before the first time it is sent: from then on the save area doesn't move. */
+/* Gets the context's save area, which doesn't move from now until the job is finished. */
 static void pagoda_flight_load(struct pagoda_exec_flight *job)
 {
 	struct pagoda_exec_context *context = job->context;
@@ -301,14 +278,10 @@ static void pagoda_flight_load(struct pagoda_exec_flight *job)
 		pagoda_flight_tell_lost(job);
 }
 
-/**
- * pagoda_flight_run_job() - The scheduler wants a job to run
- * @sched_job: Job, all its dependencies signalled
- *
- * Never waits: the scheduler's credits are no more than the ring's size.
- *
- * Context: submit_wq, on the way to a fence.
- * Return: The fence of the device's work, with a reference for the scheduler.
+/*
+ * Scheduler's run_job: returns the fence of the device's work, with a reference for the scheduler.
+ * Never waits for room: the scheduler has no more credits than the ring has entries. Runs in
+ * submit_wq, in the dma_fence signalling path.
  */
 struct dma_fence *pagoda_flight_run_job(struct drm_sched_job *sched_job)
 {

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside of the execution part of the queue layer.
+ * Internals of the execution part of the queue layer.
  *
- *	exec.c          engines, up and down
+ *	exec.c          engines, creation and destruction
  *	exec_context.c  contexts
  *	exec_job.c      jobs until they are pushed
  *	exec_flight.c   jobs from the scheduler to the signalled fence
- *	exec_reset.c    what happens when an engine faults, hangs or is lost
- *	exec_account.c  whose time it is that engines spend
- *	exec_print.c    what engines tell about themselves
+ *	exec_reset.c    recovery of an engine that faults, hangs or is lost
+ *	exec_account.c  accounts of the time that engines spend
+ *	exec_print.c    state and counters of engines, for debugfs
  *
- * A job the scheduler hands over is appended to engine->inflight and leaves it from
- * the front only, with its fence signalled: whatever becomes of it, an engine's
- * fences signal in order (C185). Beside that the transport owns the request while
- * the device may write it: two owners, counted by job->refs, so that a device that
- * doesn't answer keeps its memory although the fence was signalled long ago.
+ * A job that the scheduler hands over is appended to engine->inflight and leaves the list only from
+ * the front, with its fence signalled: however jobs end, an engine's fences signal in order (C185).
+ * Besides the scheduler side, the transport owns the request while the device may write to it. The
+ * two owners are counted by job->refs, so that the memory of a request stays allocated for a device
+ * that doesn't answer, although the fence was signalled long ago.
  *
- * The scheduler's own timeout is off. It would be a second opinion on which job
- * is to blame, can't poll for completions whose interrupt was lost, and starts anew
- * with every job that is sent. The watchdog in exec_reset.c takes its place, and
- * the scheduler sees nothing but fences that signal.
+ * The scheduler's own timeout is off. It would decide a second time which job is to blame, can't
+ * poll for completions without an interrupt, and starts anew with every job that is sent. The
+ * watchdog in exec_reset.c takes its place, and the scheduler sees nothing but fences that signal.
  *
- * Everything that may sleep on the way to a fence (polls, resets) runs from one
- * ordered work queue for all engines of a device, or in the call of an owner that
- * resets it; engine->reset_lock keeps the two apart.
+ * All work in the dma_fence signalling path that may sleep (polls, resets) runs either in one
+ * ordered work queue for all engines of a device, or in the call of an owner that resets the
+ * adapter; engine->reset_lock serializes the two.
  *
- * Lock order: kill_lock, reset_lock, owner_lock; signal_lock, lock, then the transport's own.
+ * Lock order: kill_lock, reset_lock, owner_lock; signal_lock, lock, then the transport's locks.
  */
 #ifndef PAGODA_EXEC_INTERNAL_H
 #define PAGODA_EXEC_INTERNAL_H
@@ -43,18 +42,18 @@
 #include <pagoda/exec.h>
 
 /*
- * Jobs the device has at once: enough to keep it busy, few enough that one of high
- * priority doesn't stand behind many.
+ * Jobs the device has at once: enough to keep it busy, few enough that a job of high priority
+ * doesn't wait behind many.
  */
 #define PAGODA_EXEC_DEPTH	4
-/* Times an engine may not get past a job for no reason before it counts as broken. */
+/* Failures at a job, without a fault or a timeout, after which the engine counts as broken. */
 #define PAGODA_EXEC_FAILURES	3
 
 /**
- * enum pagoda_exec_state - Where a job in flight is
+ * enum pagoda_exec_state - State of a job in flight
  * @PAGODA_EXEC_WAITING: to be given to the device, or to be ended, in its turn
- * @PAGODA_EXEC_SENT: the device has it
- * @PAGODA_EXEC_DONE: executed or given up; signals when it's the first
+ * @PAGODA_EXEC_SENT: the device has the job
+ * @PAGODA_EXEC_DONE: executed or given up; signals when the job is the first in flight
  */
 enum pagoda_exec_state {
 	PAGODA_EXEC_WAITING,
@@ -63,24 +62,25 @@ enum pagoda_exec_state {
 };
 
 /**
- * struct pagoda_exec_flight - A job with all it will ever need
- * @request: What the transport carries; first, for its alignment
- * @base: What the submitter sees
+ * struct pagoda_exec_flight - A job with all memory it will ever need
+ * @request: Request for the transport; first, for its alignment
+ * @base: Part that the submitter sees
  * @sched: The scheduler's part
- * @context: Context; counted
+ * @context: Context; a counted reference
  * @node: In engine->inflight; engine->lock
- * @hw: Fence of the device's work; the job's own until it is signalled under
+ * @hw: Fence of the device's work; a reference of the job until the fence is signalled under
  *	signal_lock
- * @refs: One of the scheduler side, one of the transport
- * @state: Valid in flight; engine->lock
- * @seqno: Number the device has it by, 0 = it hasn't; engine->lock
- * @sent_before: Was given to the device already; engine->lock
- * @faulted: The device refused it, @fault says why; engine->lock
- * @failures: Times the engine didn't get past it for no reason; engine->lock
- * @error: For the fence, once it is known; engine->lock
+ * @refs: References: one of the scheduler side, one of the transport
+ * @state: State of the job, valid in flight; engine->lock
+ * @seqno: Number of the request that the device has, 0 = the device doesn't have the job;
+ *	engine->lock
+ * @sent_before: The job was given to the device before; engine->lock
+ * @faulted: The device refused the job for the reason in @fault; engine->lock
+ * @failures: Failures of the engine at this job without a fault or a timeout; engine->lock
+ * @error: Error for the fence, once it is known; engine->lock
  * @fault: Coordinates of the fault; engine->lock
- * @execute: What the device reads
- * @buffers: The command buffers, behind it
+ * @execute: Command for the device
+ * @buffers: The command buffers, which follow @execute
  */
 struct pagoda_exec_flight {
 	struct pagoda_request request;
@@ -103,35 +103,34 @@ struct pagoda_exec_flight {
 
 /**
  * struct pagoda_exec_engine - An engine
- * @engines: All of the device
- * @index: Which
- * @transport: The way to it
- * @sched: Its scheduler
- * @work: Resets it, or takes it down
- * @watchdog: Looks whether it is still alive
- * @hw_context: Context of the device fences
- * @kill_lock: An entity is taken from the scheduler, which isn't at work; outside all others
- * @reset_lock: Whoever resets the engine or gives up what it had. Taken on the way
- *	to fences: nobody allocates under it
- * @signal_lock: Keeps the order of signalling; the hw fences' own locks nest in
- * @lock: Protects all below
- * @inflight: Jobs the scheduler handed over whose fence isn't signalled, in order
- * @held: The owner resets the adapter: nothing is sent; counted
- * @refusing: While it is held jobs fail instead of waiting
- * @need_reset: The device refused something, or told nonsense
- * @paused: Somebody under @reset_lock rearranges @inflight, or left it like that
- *	because of @broken
- * @broken: It couldn't be reset: the owner has to
+ * @engines: All engines of the device
+ * @index: Index of the engine in @engines
+ * @transport: Transport to the engine
+ * @sched: Scheduler of the engine
+ * @work: Resets the engine, or ends its jobs
+ * @watchdog: Checks whether the engine still makes progress
+ * @hw_context: Fence context of the device fences
+ * @kill_lock: Held while the scheduler is stopped to remove an entity; outside all other locks
+ * @reset_lock: Held while the engine is reset or its jobs are given up. Taken in the dma_fence
+ *	signalling path: no allocation under it
+ * @signal_lock: Keeps the order of signalling; the locks of the hw fences nest inside
+ * @lock: Protects all members below
+ * @inflight: Jobs that the scheduler handed over, in order, until their fence signals
+ * @held: Nothing is sent because the owner resets the adapter; counted
+ * @refusing: Jobs fail instead of waiting while @held
+ * @need_reset: The device refused a request, gave an invalid answer or made no progress
+ * @paused: @inflight is being rearranged under @reset_lock, or the engine is @broken
+ * @broken: The engine couldn't be reset: the owner has to reset the adapter
  * @stopped: All jobs end
  * @gone: Nothing may be sent any more
  * @polling: The watchdog is looking for completions
  * @taken: Jobs the scheduler handed over so far
  * @sent_seqno: Number of the last request the device was given
- * @acked_seqno: Highest number the device is known to be through with
+ * @acked_seqno: Highest number that the device is known to have finished
  * @suspect_seqno: Request that takes too long, 0 = none
  * @nr_sent: Requests the device has
- * @progress: jiffies when the first of them began
- * @busy_since: When @nr_sent became more than 0, or the time since then was counted last
+ * @progress: jiffies when the first request that the device has began
+ * @busy_since: Time when @nr_sent became more than 0, or up to which busy time was charged
  * @stats: Counters
  */
 struct pagoda_exec_engine {
@@ -143,10 +142,10 @@ struct pagoda_exec_engine {
 	struct delayed_work watchdog;
 	u64 hw_context;
 
-	struct mutex kill_lock;		/* its scheduler doesn't run */
+	struct mutex kill_lock;		/* stops its scheduler */
 	struct mutex reset_lock;	/* resets, giving up */
 	spinlock_t signal_lock;		/* order of signalling */
-	spinlock_t lock;		/* all below */
+	spinlock_t lock;		/* all members below */
 	struct list_head inflight;
 	u32 held;
 	bool refusing;
@@ -168,15 +167,15 @@ struct pagoda_exec_engine {
 
 /**
  * struct pagoda_engines - The engines of a device
- * @kref: The owner's reference, and one a request a transport owns
- * @args: As made; its transports aren't used
+ * @kref: References: the owner's, and one per request that a transport owns
+ * @args: Arguments of pagoda_engines_create(), without the list of transports
  * @submit_wq: Ordered: runs jobs, frees them
  * @recover_wq: Ordered: resets and watchdogs
  * @lock: Protects @jobs
  * @jobs: Jobs armed and not freed
  * @drained: Woken when @jobs reaches zero
- * @count: Engines
- * @engine: Each
+ * @count: Number of engines
+ * @engine: The engines
  */
 struct pagoda_engines {
 	struct kref kref;
@@ -191,9 +190,9 @@ struct pagoda_engines {
 };
 
 /**
- * struct pagoda_exec_account - Time that engines spent for somebody
- * @kref: The owner's reference, and one a context
- * @busy_ns: By engine, whose lock protects its entry; without what isn't counted yet
+ * struct pagoda_exec_account - Time that engines spent on the jobs of some contexts
+ * @kref: References: the owner's, and one per context
+ * @busy_ns: Time by engine, without the time that isn't charged yet; lock of the engine
  */
 struct pagoda_exec_account {
 	struct kref kref;
@@ -202,19 +201,19 @@ struct pagoda_exec_account {
 
 /**
  * struct pagoda_exec_context - A context
- * @kref: The owner's reference, and one a job
- * @rcu: A dependency's callback may still look at @entity when it is gone
- * @engine: Where its jobs run
- * @entity: Its jobs that wait
- * @account: Who pays for what they take, a reference; NULL = nobody
- * @id: The device's name for it
- * @address_space: Space its jobs run in
- * @owner_lock: Keeps @owner from going while it is told something
- * @owner: Argument of the owner's calls; NULL once the context is destroyed
- * @banned: Its jobs fail; engine->lock
- * @dead: It is destroyed, the same; engine->lock
+ * @kref: References: the owner's, and one per job
+ * @rcu: A dependency's callback may still use @entity after the last reference is dropped
+ * @engine: Engine that runs the context's jobs
+ * @entity: Scheduler entity, which holds the jobs that wait
+ * @account: Account that the time of jobs is charged to, a reference; NULL = none
+ * @id: Device's id of the context
+ * @address_space: Address space that the jobs run in
+ * @owner_lock: Protects @owner, also during a call of the owner's banned()
+ * @owner: Argument of the owner's operations; NULL once the context is destroyed
+ * @banned: Jobs of the context fail; engine->lock
+ * @dead: The context is destroyed; engine->lock
  * @submitted: Jobs armed; engine->lock
- * @completed: All jobs up to this one are done; engine->lock
+ * @completed: Number of the last job finished, all jobs before it are too; engine->lock
  * @last_fence: Fence of the last job pushed; engine->lock
  */
 struct pagoda_exec_context {

@@ -2,8 +2,8 @@
 /*
  * Jobs: their memory, their dependencies, arm and push.
  *
- * All a job will ever need is there when pagoda_exec_job_create() returns, so that
- * nothing allocates on the way to its fence.
+ * pagoda_exec_job_create() allocates all memory that a job will ever need, so that nothing
+ * allocates in the dma_fence signalling path.
  *
  * Called by vidmm.
  */
@@ -15,12 +15,7 @@
 #include "exec_internal.h"
 #include "fence.h"
 
-/**
- * pagoda_flight_put() - Drop a reference of the scheduler side or the transport
- * @job: Job
- *
- * Context: any.
- */
+/* Drops a reference of the scheduler side or of the transport. */
 void pagoda_flight_put(struct pagoda_exec_flight *job)
 {
 	if (!refcount_dec_and_test(&job->refs))
@@ -29,11 +24,9 @@ void pagoda_flight_put(struct pagoda_exec_flight *job)
 	kfree(job);
 }
 
-/**
- * pagoda_flight_free_job() - The scheduler is through with a job
- * @sched_job: Job, its fence signalled; it may have been killed before it ran
- *
- * Context: submit_wq, or a work item of the scheduler's.
+/*
+ * Scheduler's free_job: the job's fence is signalled, but the job may have been killed before it
+ * ran. Runs in submit_wq or in a work item of the scheduler.
  */
 void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 {
@@ -49,7 +42,7 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 	pagoda_hw_fence_free(job->hw);
 	pagoda_flight_put(job);
 	spin_lock_irqsave(&engines->lock, flags);
-	/* Under the lock: destroy may free the engines right afterwards. */
+	/* Under the lock: pagoda_engines_destroy() may free the engines right afterwards. */
 	if (!--engines->jobs)
 		wake_up_all(&engines->drained);
 	spin_unlock_irqrestore(&engines->lock, flags);
@@ -73,16 +66,15 @@ static struct pagoda_exec_flight *pagoda_flight_alloc(struct pagoda_exec_context
 }
 
 /**
- * pagoda_exec_job_create() - A job with all that it will ever need
- * @context: Context it will run in; may be banned, then it will fail
- * @nr_buffers: Command buffers, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; with none
- *	it does nothing, in its turn
+ * pagoda_exec_job_create() - Create a job with all memory that it will ever need
+ * @context: Context of the job; the job will fail if the context is banned
+ * @nr_buffers: Command buffers, at most %VIRTIO_PAGODA_MAX_COMMAND_BUFFERS; a job without any
+ *	does nothing, in its turn
  *
- * It is the caller's until pagoda_exec_job_put() or pagoda_exec_job_push().
+ * The caller owns the job until pagoda_exec_job_put() or pagoda_exec_job_push().
  *
  * Context: may sleep and allocate with reclaim.
- * Return: The job, its buffers to be filled before push, or ERR_PTR(-EINVAL) or
- * ERR_PTR(-ENOMEM).
+ * Return: The job, its buffers to be filled before push, ERR_PTR(-EINVAL) or ERR_PTR(-ENOMEM).
  */
 struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *context,
 					       u32 nr_buffers)
@@ -109,7 +101,7 @@ struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *conte
 }
 
 /**
- * pagoda_exec_job_put() - Give a job back unused
+ * pagoda_exec_job_put() - Free a job that wasn't armed
  * @job: From pagoda_exec_job_create(), not armed
  *
  * Context: any process context.
@@ -130,10 +122,10 @@ static bool pagoda_exec_context_owns(struct pagoda_exec_context *context, struct
 }
 
 /**
- * pagoda_exec_job_add_fence() - The job runs after this fence
+ * pagoda_exec_job_add_fence() - Make a job run after a fence
  * @job: Not armed
- * @fence: Any fence, or NULL; the job takes its own reference. Signalled ones and those
- *	of the same context, whose jobs run in order, are dropped
+ * @fence: Any fence, or NULL; the job takes its own reference. Signalled fences and fences of
+ *	the job's own context are ignored: its jobs run in order
  *
  * Context: may sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -145,12 +137,12 @@ int pagoda_exec_job_add_fence(struct pagoda_exec_job *job, struct dma_fence *fen
 	if (!fence || pagoda_exec_context_owns(flight->context, fence) ||
 	    dma_fence_is_signaled(fence))
 		return 0;
-	/* Consumes the reference, also when it fails. */
+	/* drm_sched_job_add_dependency() consumes the reference, also when it fails. */
 	return drm_sched_job_add_dependency(&flight->sched, dma_fence_get(fence));
 }
 
 /**
- * pagoda_exec_job_add_resv() - The job runs after a reservation's fences
+ * pagoda_exec_job_add_resv() - Make a job run after a reservation's fences
  * @job: Not armed
  * @resv: Reservation
  * @usage: Fences of this usage and those it includes
@@ -177,8 +169,8 @@ int pagoda_exec_job_add_resv(struct pagoda_exec_job *job, struct dma_resv *resv,
  * pagoda_exec_job_arm() - Publish the job's fence
  * @job: With all its dependencies
  *
- * From here to pagoda_exec_job_push() nobody who holds the caller's lock may allocate
- * with reclaim (C24).
+ * From here to pagoda_exec_job_push() no thread that holds the caller's lock may allocate with
+ * reclaim (C24).
  *
  * Context: The caller's lock that orders arm and push of the context is held.
  */
@@ -200,11 +192,11 @@ void pagoda_exec_job_arm(struct pagoda_exec_job *job)
 }
 
 /**
- * pagoda_exec_job_push() - Hand an armed job over
- * @job: Its buffers filled. Nothing of it may be touched afterwards; take a
- *	reference of its fence before
+ * pagoda_exec_job_push() - Hand an armed job over to the scheduler
+ * @job: Its buffers filled. The job must not be touched afterwards; a caller that needs the
+ *	fence takes a reference before
  *
- * Context: The lock that orders arm and push is held. On the way to a fence.
+ * Context: The lock that orders arm and push is held. In the dma_fence signalling path.
  */
 void pagoda_exec_job_push(struct pagoda_exec_job *job)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What engines tell about themselves: counters, state, the jobs they have.
- */
+/* Counters, state and jobs in flight of engines, for debugfs. */
 #include <drm/drm_print.h>
 
 #include "exec_internal.h"
@@ -21,14 +19,7 @@ static void pagoda_exec_stats(struct pagoda_exec_engine *engine,
 		stats->busy_ns += pagoda_engine_uncounted(engine);
 }
 
-/**
- * pagoda_engines_stats() - Read the counters of an engine
- * @engines: The engines
- * @engine: Which, below their number
- * @stats: Receives them
- *
- * Context: any process context.
- */
+/* Copies the counters of an engine, with the busy time up to now. */
 void pagoda_engines_stats(struct pagoda_engines *engines, u32 engine,
 			  struct pagoda_engine_stats *stats)
 {
@@ -77,11 +68,11 @@ static void pagoda_exec_print(struct pagoda_exec_engine *engine, struct drm_prin
 }
 
 /**
- * pagoda_engines_print() - Print state, counters and what is in flight
+ * pagoda_engines_print() - Print state, counters and jobs in flight
  * @engines: The engines
- * @p: Where to
+ * @p: Printer; must not sleep
  *
- * Context: any process context, also pagoda_exec_ops.banned; @p must not sleep.
+ * Context: any process context, also pagoda_exec_ops.banned.
  */
 void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p)
 {

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens when an engine faults, hangs, forgets or is lost.
+ * Recovery of an engine that faults, hangs, loses requests or is lost.
  *
- *	watchdog    no sign of life for too long: look for completions whose
- *	            interrupt was lost; if there are none, the first job hangs
- *	recover     reset the engine, believe what it says about how far it came if
- *	            that is possible at all (C188), ban the context of the job that
- *	            faulted or hung, send what is left of others again (C187)
+ *	watchdog    no progress for too long: look for completions that came
+ *	            without an interrupt; if there are none, the first job hangs
+ *	recover     reset the engine, accept the number of executed requests that it
+ *	            reports if that number is possible at all (C188), ban the context
+ *	            of the job that faulted or hung, send the unfinished jobs of other
+ *	            contexts again (C187)
  *	escalate    the engine can't be reset: the owner resets the adapter and calls
  *	            pagoda_engines_lost()
- *	gone        not even that: every job ends, from now on
+ *	gone        the adapter can't be reset either: every job ends, from now on
  *
- * A fault halts the engine until it is reset, so it goes the same way as a hang, but
- * without the wait and with known guilt.
+ * A fault halts the engine until it is reset, so a fault is handled like a hang, but without the
+ * wait and with the guilty job known.
  *
- * All of it is on the way to fences: it may sleep, but not allocate with reclaim.
+ * All of this is in the dma_fence signalling path: it may sleep, but not allocate with reclaim.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
 
 #include "exec_internal.h"
 
-/* Nobody but the caller, who holds reset_lock, changes what is in flight. */
+/* From here on only the holder of reset_lock changes @inflight. */
 static void pagoda_exec_pause(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
@@ -31,7 +32,7 @@ static void pagoda_exec_pause(struct pagoda_exec_engine *engine)
 	spin_unlock_irq(&engine->lock);
 }
 
-/* Lets jobs go on, or end, in order. */
+/* Lets jobs continue, or end, in order. */
 static void pagoda_exec_go_on(struct pagoda_exec_engine *engine)
 {
 	bool kick;
@@ -48,13 +49,10 @@ static void pagoda_exec_go_on(struct pagoda_exec_engine *engine)
 	pagoda_flight_retire(engine);
 }
 
-/**
- * pagoda_exec_stuck() - The first job that an engine was given and isn't through with
- * @engine: Engine
- * @seqno: It has executed all up to this one, whether it said so or not; 0: what it said
- *
- * Context: engine->lock held.
- * Return: The job; NULL if there is none.
+/*
+ * Returns the first job that the device was given and hasn't finished, if the device has executed
+ * all requests up to @seqno, or NULL. With @seqno 0 only the device's answers count. Caller holds
+ * engine->lock.
  */
 struct pagoda_exec_flight *pagoda_exec_stuck(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -67,7 +65,10 @@ struct pagoda_exec_flight *pagoda_exec_stuck(struct pagoda_exec_engine *engine, 
 	return NULL;
 }
 
-/* Whether an answer fits what was submitted, acknowledged and refused before (C188). */
+/*
+ * Returns true if @seqno, reported by a reset, fits the requests sent, acknowledged and refused
+ * before (C188).
+ */
 static bool pagoda_exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 {
 	struct pagoda_exec_flight *stuck = pagoda_exec_stuck(engine, seqno);
@@ -81,7 +82,10 @@ static bool pagoda_exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 	return true;
 }
 
-/* Whether the engine fails at a job for no reason again and again. */
+/*
+ * Counts a failure without a fault or a timeout of the job that the engine stopped at. Returns true
+ * if the engine failed too often at a job.
+ */
 static bool pagoda_exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 {
 	struct pagoda_exec_flight *stuck = pagoda_exec_stuck(engine, seqno);
@@ -96,8 +100,8 @@ static bool pagoda_exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 }
 
 /*
- * Marks what was executed as done and makes the rest fit to be sent again. False if
- * the answer can't be, or there is no hope.
+ * Marks executed jobs as done. Returns false if the reset reported an impossible @seqno, or if the
+ * engine fails again and again.
  */
 static bool pagoda_exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
 {
@@ -109,12 +113,12 @@ static bool pagoda_exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
 	list_for_each_entry(job, &engine->inflight, node)
 		if (job->state == PAGODA_EXEC_WAITING && job->seqno && job->seqno <= seqno)
 			pagoda_flight_end(job, 0);
-	/* All it was given counts as executed. */
+	/* After a reset all requests that the engine was given count as executed. */
 	engine->acked_seqno = engine->sent_seqno;
 	return true;
 }
 
-/* Who is to blame, if anybody is. */
+/* Returns the job that faulted or hung, or NULL. */
 static struct pagoda_exec_flight *pagoda_exec_guilty(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
@@ -127,7 +131,10 @@ static struct pagoda_exec_flight *pagoda_exec_guilty(struct pagoda_exec_engine *
 	return NULL;
 }
 
-/* Paused: the job stays where it is. Its owner knows before its fence signals. */
+/*
+ * Bans the context of the guilty job and tells the context's owner, before the job's fence signals.
+ * The engine is paused, so that the job stays in flight.
+ */
 static void pagoda_exec_blame(struct pagoda_exec_engine *engine, struct pagoda_exec_flight *job)
 {
 	const struct pagoda_exec_report report = {
@@ -151,7 +158,7 @@ static void pagoda_exec_blame(struct pagoda_exec_engine *engine, struct pagoda_e
 	pagoda_exec_context_tell(job->context, &report);
 }
 
-/* Resets the engine; what is in flight waits afterwards, or is done. */
+/* Resets the engine; jobs in flight are waiting or done afterwards. */
 static int pagoda_exec_reset(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_transport *transport = engine->transport;
@@ -174,7 +181,7 @@ static int pagoda_exec_reset(struct pagoda_exec_engine *engine)
 	return ret;
 }
 
-/* Ends all jobs; what the device has it keeps. */
+/* Ends all jobs; the device keeps the requests that it has. */
 static void pagoda_exec_gone(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
@@ -187,11 +194,11 @@ static void pagoda_exec_gone(struct pagoda_exec_engine *engine)
 }
 
 /**
- * pagoda_engines_gone() - Nothing is ever executed again
+ * pagoda_engines_gone() - End all jobs because the device is gone for good
  * @engines: The engines, held or not
  *
- * All jobs end with -ENODEV but for those that were executed whole before; what the
- * device has it keeps.
+ * All jobs end with -ENODEV except for those that were executed completely before; the device keeps
+ * the requests that it has.
  *
  * Context: as pagoda_engines_hold().
  */
@@ -206,7 +213,7 @@ void pagoda_engines_gone(struct pagoda_engines *engines)
 	}
 }
 
-/* True if the owner is to reset the adapter, and isn't at it already. */
+/* Returns true if the owner has to reset the adapter, and doesn't do so already. */
 static bool pagoda_exec_is_broken(struct pagoda_exec_engine *engine)
 {
 	bool broken;
@@ -217,7 +224,7 @@ static bool pagoda_exec_is_broken(struct pagoda_exec_engine *engine)
 	return broken;
 }
 
-/* Without reset_lock: the owner's reset takes it. */
+/* Called without reset_lock, which the owner's reset takes. */
 static void pagoda_exec_escalate(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engines *engines = engine->engines;
@@ -255,7 +262,7 @@ static void pagoda_exec_recover(struct pagoda_exec_engine *engine)
 	pagoda_exec_escalate(engine);
 }
 
-/* The next job that is lost and whose owner doesn't know yet. */
+/* Returns the next lost job that its owner wasn't told of yet, or NULL. */
 static struct pagoda_exec_flight *pagoda_exec_next_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
@@ -266,12 +273,12 @@ static struct pagoda_exec_flight *pagoda_exec_next_lost(struct pagoda_exec_engin
 	return NULL;
 }
 
-/* Paused, so that jobs stay where they are without the lock. */
+/* Pauses the engine, so that jobs stay in flight while the lock is dropped. */
 static void pagoda_exec_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
 
-	/* All jobs have ended, and the transport may be gone too. */
+	/* All jobs have ended, and the transport may be freed. */
 	if (engine->gone)
 		return;
 	pagoda_exec_pause(engine);
@@ -284,14 +291,14 @@ static void pagoda_exec_lost(struct pagoda_exec_engine *engine)
 		spin_lock_irq(&engine->lock);
 		job->error = -ECANCELED;
 	}
-	/* C193. */
+	/* The reset counts as execution of all requests (C193). */
 	engine->acked_seqno = engine->sent_seqno;
 	engine->need_reset = false;
 	spin_unlock_irq(&engine->lock);
 	pagoda_exec_go_on(engine);
 }
 
-/* The device has nothing; what came meanwhile isn't waited with. */
+/* Ends jobs that arrived since the adapter was reset, instead of letting them wait. */
 static void pagoda_exec_refuse(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
@@ -300,7 +307,7 @@ static void pagoda_exec_refuse(struct pagoda_exec_engine *engine)
 	mutex_unlock(&engine->reset_lock);
 }
 
-/* Stops the engine in the middle of what it does; all jobs end. */
+/* Stops the engine even in the middle of a job; all jobs end. */
 static void pagoda_exec_shut_down(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
@@ -313,12 +320,7 @@ static void pagoda_exec_shut_down(struct pagoda_exec_engine *engine)
 	mutex_unlock(&engine->reset_lock);
 }
 
-/**
- * pagoda_exec_work() - Recover if the engine needs it, or end all jobs
- * @work: pagoda_exec_engine.work
- *
- * Context: recover_wq.
- */
+/* Recovers the engine if needed, or ends all jobs. Runs in recover_wq. */
 void pagoda_exec_work(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine, work);
@@ -333,7 +335,10 @@ void pagoda_exec_work(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/* The request the device is at if it was silent for the whole timeout, else 0. */
+/*
+ * Returns the number of the request that the device executes if the device made no progress for the
+ * whole timeout, else 0.
+ */
 static u64 pagoda_exec_overdue(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engines *engines = engine->engines;
@@ -355,7 +360,7 @@ static u64 pagoda_exec_overdue(struct pagoda_exec_engine *engine)
 	return 0;
 }
 
-/* Handles completions that are there although no interrupt told. */
+/* Handles completions that are there although no interrupt was raised. */
 static void pagoda_exec_poll(struct pagoda_exec_engine *engine)
 {
 	spin_lock_irq(&engine->lock);
@@ -367,12 +372,7 @@ static void pagoda_exec_poll(struct pagoda_exec_engine *engine)
 	spin_unlock_irq(&engine->lock);
 }
 
-/**
- * pagoda_exec_watchdog() - Look whether the engine is still alive
- * @work: pagoda_exec_engine.watchdog
- *
- * Context: recover_wq.
- */
+/* Checks whether the engine still makes progress. Runs in recover_wq. */
 void pagoda_exec_watchdog(struct work_struct *work)
 {
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
@@ -383,7 +383,7 @@ void pagoda_exec_watchdog(struct work_struct *work)
 	if (!suspect)
 		goto out;
 	pagoda_exec_poll(engine);
-	/* If it was there, the rest may be on its way and has its whole time. */
+	/* If a completion was found, others may follow: they get the whole timeout. */
 	if (pagoda_exec_overdue(engine) != suspect)
 		goto out;
 	spin_lock_irq(&engine->lock);
@@ -401,9 +401,9 @@ out:
  *
  * Waits for resets of engines that have begun. Counted; pagoda_engines_resume() ends it.
  *
- * Context: may sleep, a little more than a command may take; also in
- * pagoda_exec_ops.reset_adapter, not in pagoda_exec_ops.banned. Doesn't allocate: may
- * be on the way to a fence.
+ * Context: may sleep, a little more than a command may take; also allowed in
+ * pagoda_exec_ops.reset_adapter, not in pagoda_exec_ops.banned. Doesn't allocate: may be called in
+ * the dma_fence signalling path.
  */
 void pagoda_engines_hold(struct pagoda_engines *engines)
 {
@@ -423,13 +423,14 @@ void pagoda_engines_hold(struct pagoda_engines *engines)
 }
 
 /**
- * pagoda_engines_lost() - The adapter was reset: all the engines had is lost
- * @engines: The engines, held; the device has nothing of theirs any more and goes on
- *	with the number behind the last it was given (C193)
+ * pagoda_engines_lost() - Give up all jobs the engines had, because the adapter was reset
+ * @engines: The engines, held; the device has none of their requests any more and continues
+ *	with the number that follows the last one it was given (C193)
  *
- * Jobs that were executed whole before are done; the others fail with -ECANCELED,
- * and the owners of contexts that aren't to blame are told. Jobs that the engines didn't
- * have yet run after pagoda_engines_resume(), unless they are refused until then.
+ * Jobs that were executed completely before are done. All others that the scheduler has handed
+ * over, including jobs that weren't sent yet, fail with -ECANCELED, and the owners of contexts that
+ * aren't banned are told. Jobs handed over later run after pagoda_engines_resume(), unless
+ * pagoda_engines_refuse() was called.
  *
  * Context: as pagoda_engines_hold().
  */
@@ -448,9 +449,9 @@ void pagoda_engines_lost(struct pagoda_engines *engines)
  * pagoda_engines_refuse() - Let jobs fail until pagoda_engines_resume()
  * @engines: The engines, held
  *
- * As those that pagoda_engines_lost() ends, which follows. For who can resume only after
- * work that must not be waited for on the way to a fence: memory is allocated for it, or
- * it waits for who waits for jobs.
+ * Jobs fail as those that pagoda_engines_lost() ends, which the caller calls next. For an owner
+ * that can resume only after work which the dma_fence signalling path must not wait for: work that
+ * allocates memory, or that waits for threads which wait for jobs.
  *
  * Context: as pagoda_engines_hold().
  */
@@ -466,7 +467,7 @@ void pagoda_engines_refuse(struct pagoda_engines *engines)
 }
 
 /**
- * pagoda_engines_resume() - Let jobs through again
+ * pagoda_engines_resume() - Let jobs run again
  * @engines: The engines, held
  *
  * Context: may sleep; as pagoda_engines_hold().
@@ -487,7 +488,10 @@ void pagoda_engines_resume(struct pagoda_engines *engines)
 		if (kick)
 			engine->transport->ops->kick(engine->transport);
 		pagoda_flight_retire(engine);
-		/* It may have waited with a reset, and what was sent is watched again. */
+		/*
+		 * The work may have deferred a reset because the engine was held, and jobs just
+		 * sent need the watchdog.
+		 */
 		queue_work(engines->recover_wq, &engine->work);
 		pagoda_flight_watch(engine);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fences: those of the device's work, which only a scheduler sees, and what is left
- * of a scheduler when its own fences outlive it.
+ * Fences of the device's work, which only a scheduler sees, and a substitute for a scheduler that
+ * is freed before its own fences.
  */
 #include <linux/dma-fence.h>
 #include <linux/kmemleak.h>
@@ -14,15 +14,12 @@
 
 #define PAGODA_TIMELINE_NAME	16
 
-/**
- * struct pagoda_tombstone - What is left of a scheduler when its fences outlive it
- * @sched: Only its name is looked at
- * @name: The name
- *
- * User space may keep a fence in a file and ask for its timeline's name long after
- * the device and this module are gone, and the core looks for it in the
- * scheduler. Fences are pointed here when their job is through, so that neither
- * the queue nor the module has to stay. One for all queues of a kind, never freed.
+/*
+ * Substitute for a freed scheduler; only its name is used. User space may keep a fence in a file
+ * and ask for the name of the fence's timeline long after the device and this module are gone, and
+ * the DRM core reads that name from the scheduler. Fences are pointed here when their job is
+ * finished, so that neither the queue nor the module has to stay. One per kind of timeline, never
+ * freed.
  */
 struct pagoda_tombstone {
 	struct drm_gpu_scheduler sched;
@@ -34,7 +31,7 @@ static const char * const pagoda_timeline_names[PAGODA_TIMELINE_COUNT] = {
 	[PAGODA_TIMELINE_EXEC] = "pagoda-exec",
 };
 
-/* Protects pagoda_tombstones until they are there. */
+/* Protects the creation of pagoda_tombstones. */
 static DEFINE_MUTEX(pagoda_tombstone_lock);
 static struct pagoda_tombstone *pagoda_tombstones[PAGODA_TIMELINE_COUNT];
 
@@ -50,12 +47,10 @@ static struct pagoda_tombstone *pagoda_tombstone_create(const char *name)
 	return tombstone;
 }
 
-/**
- * pagoda_timeline_prepare() - Make sure that fences of a timeline may outlive it
- * @timeline: Kind
- *
- * Context: may sleep and allocate; before the timeline's scheduler is made.
- * Return: The name its scheduler has to have, valid for ever, or NULL without memory.
+/*
+ * Creates the tombstone of a timeline, before the timeline's scheduler is initialized. Returns the
+ * name that the scheduler must have, valid for ever, or NULL without memory. May sleep and
+ * allocate.
  */
 const char *pagoda_timeline_prepare(enum pagoda_timeline timeline)
 {
@@ -70,12 +65,9 @@ const char *pagoda_timeline_prepare(enum pagoda_timeline timeline)
 	return tombstone ? tombstone->name : NULL;
 }
 
-/**
- * pagoda_timeline_detach() - Leave nothing of ours within reach of a job's fence
- * @timeline: Kind of its timeline, prepared
- * @job: Job that is through, its fence signalled
- *
- * Context: any.
+/*
+ * Removes all pointers to the queue and the module from the fence of a finished job. The fence is
+ * signalled.
  */
 void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job *job)
 {
@@ -87,13 +79,10 @@ void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job 
 	WRITE_ONCE(s_fence->sched, &pagoda_tombstones[timeline]->sched);
 }
 
-/**
- * struct pagoda_hw_fence - Fence of the device's work
- * @base: First, for dma_fence_free()
- * @lock: Its own: the scheduler may look at it from anywhere
- *
- * Only the scheduler sees it, and only until free_job: nothing of this module
- * stays behind in a fence that user space keeps.
+/*
+ * Fence of the device's work. Only the scheduler sees it, and only until free_job: a fence that
+ * user space keeps has no reference into this module. @base is first, for dma_fence_free(); @lock
+ * is the fence's own, because the scheduler may use the fence from anywhere.
  */
 struct pagoda_hw_fence {
 	struct dma_fence base;
@@ -115,12 +104,9 @@ static const struct dma_fence_ops pagoda_hw_fence_ops = {
 	.get_timeline_name = pagoda_hw_fence_timeline_name,
 };
 
-/**
- * pagoda_hw_fence_alloc() - Memory for a fence of the device's work
- *
- * Context: may sleep and allocate.
- * Return: The fence, good for pagoda_hw_fence_init() or pagoda_hw_fence_free() only, or
- * NULL.
+/*
+ * Returns a fence for pagoda_hw_fence_init() or pagoda_hw_fence_free() only, or NULL. May sleep and
+ * allocate.
  */
 struct dma_fence *pagoda_hw_fence_alloc(void)
 {
@@ -132,26 +118,14 @@ struct dma_fence *pagoda_hw_fence_alloc(void)
 	return &fence->base;
 }
 
-/**
- * pagoda_hw_fence_init() - Give the fence its place on a timeline
- * @fence: From pagoda_hw_fence_alloc(); counted afterwards
- * @context: Timeline
- * @seqno: Place
- *
- * Context: any.
- */
+/* Initializes the fence with its timeline and number; from now on it is counted. */
 void pagoda_hw_fence_init(struct dma_fence *fence, u64 context, u64 seqno)
 {
 	dma_fence_init(fence, &pagoda_hw_fence_ops,
 		       &container_of(fence, struct pagoda_hw_fence, base)->lock, context, seqno);
 }
 
-/**
- * pagoda_hw_fence_free() - Free a fence that has no place yet
- * @fence: From pagoda_hw_fence_alloc(), or NULL
- *
- * Context: any.
- */
+/* Frees a fence, or NULL, that was not initialized with pagoda_hw_fence_init(). */
 void pagoda_hw_fence_free(struct dma_fence *fence)
 {
 	if (fence)

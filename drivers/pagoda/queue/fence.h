@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Fences of the queue layer, of paging and of engines alike.
- */
+/* Fences of the queue layer, of paging and of engines alike. */
 #ifndef PAGODA_QUEUE_FENCE_H
 #define PAGODA_QUEUE_FENCE_H
 
@@ -10,7 +8,7 @@
 struct dma_fence;
 struct drm_sched_job;
 
-/** enum pagoda_timeline - Kinds of timelines, for their names. */
+/* Kinds of timelines, for their names. */
 enum pagoda_timeline {
 	PAGODA_TIMELINE_PAGING,
 	PAGODA_TIMELINE_EXEC,

@@ -2,9 +2,9 @@
 /*
  * Submissions in flight: from run_job to the signalled fence.
  *
- * queue->inflight holds them by sequence number. Answers may come in any order,
- * from interrupts and from the watchdog at once; fences signal strictly in
- * order, under signal_lock. Nothing here sleeps or allocates.
+ * queue->inflight holds the jobs by sequence number. Answers may come in any order, from interrupts
+ * and from the watchdog at once; fences signal strictly in order, under signal_lock. Nothing here
+ * sleeps or allocates.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -19,12 +19,10 @@ static const char *pagoda_queue_name(struct pagoda_queue *queue)
 	return dev_name(queue->args.dev);
 }
 
-/**
- * struct flight_measure - What was found to be through at once
- * @count: Jobs
- * @begun_ns: When the first of them began, or what was before it was through
- * @bytes: What they moved
- * @failed: Some of it didn't go as it should: no measure
+/*
+ * Measurement of the jobs that were found finished at once: their number, when the first of them
+ * began or the job before it was finished, the bytes of content they moved, and whether any of them
+ * failed, which makes the measurement useless.
  */
 struct flight_measure {
 	u32 count;
@@ -51,14 +49,17 @@ static void flight_look(struct pagoda_queue *queue, struct flight_measure *measu
 			break;
 		flight_add(measure, job);
 	}
-	/* Refused ones wait for the device to finish those before. */
+	/* Refused jobs wait until the device has finished the jobs before them. */
 	job = pagoda_job_first(queue);
 	if (job && !measure->count && job->refused)
 		queue_work(queue->recover_wq, &queue->work);
 	spin_unlock(&queue->lock);
 }
 
-/* How many are through. Before their fences signal: the owner may go when they have. */
+/*
+ * Returns the number of finished jobs and reports their time to the owner. Called before the fences
+ * signal: the owner may be freed afterwards.
+ */
 static u32 flight_measure(struct pagoda_queue *queue)
 {
 	const struct pagoda_queue_args *args = &queue->args;
@@ -76,7 +77,7 @@ static u32 flight_measure(struct pagoda_queue *queue)
 	return measure.count;
 }
 
-/* The first job in flight, which is through, taken off the list. */
+/* Removes the first job in flight, which is finished, and returns it. */
 static struct pagoda_job *pagoda_flight_pop(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
@@ -102,12 +103,7 @@ static void flight_signal(struct pagoda_queue *queue, struct pagoda_job *job)
 	dma_fence_put(hw);
 }
 
-/**
- * pagoda_queue_retire() - Signal the fences of all that is through, in order
- * @queue: The queue
- *
- * Context: any, no lock of the queue held.
- */
+/* Signals the fences of all finished jobs in order. Caller holds no lock of the queue. */
 void pagoda_queue_retire(struct pagoda_queue *queue)
 {
 	unsigned long flags;
@@ -133,8 +129,8 @@ static void pagoda_job_fault(struct pagoda_job *job, const struct pagoda_fault *
 }
 
 /*
- * Notes what the device says about a job. An answer that comes after the queue
- * gave up on the device changes nothing. True if the queue needs a reset.
+ * Notes the device's answer to a job. Returns true if the queue needs a reset. An answer that comes
+ * after the job was taken back is ignored.
  */
 static bool pagoda_job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
 			      const struct pagoda_fault *fault)
@@ -158,12 +154,12 @@ static bool pagoda_job_answer(struct pagoda_job *job, enum pagoda_outcome outcom
 		dev_err_ratelimited(queue->args.dev, "paging request %llu: bad answer\n",
 				    job->base.seqno);
 	else if (queue->held && !queue->polling)
-		return false;		/* what a reset gives back */
+		return false;		/* the reset returned the request */
 	queue->need_reset = true;
 	return true;
 }
 
-/* Called by the transport once a request, from interrupt context. */
+/* Called by the transport once per request, from interrupt context. */
 static void pagoda_request_complete(struct pagoda_request *request,
 				    enum pagoda_outcome outcome,
 				    const struct pagoda_fault *fault)
@@ -177,7 +173,7 @@ static void pagoda_request_complete(struct pagoda_request *request,
 	spin_lock_irqsave(&queue->lock, flags);
 	reset = pagoda_job_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&queue->lock, flags);
-	/* Before the fence signals: the history takes only what is ours alone. */
+	/* Before the fence signals: the history takes only jobs without another reference. */
 	pagoda_job_put(job);
 	pagoda_queue_retire(queue);
 	if (reset)
@@ -221,7 +217,7 @@ static int pagoda_job_send(struct pagoda_job *job)
 	return 0;
 }
 
-/* The first job that waits; those that wait are the last ones in flight. */
+/* Returns the first waiting job, or NULL; waiting jobs are the last ones in flight. */
 static struct pagoda_job *pagoda_flight_waiting(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job, *first = NULL;
@@ -234,15 +230,10 @@ static struct pagoda_job *pagoda_flight_waiting(struct pagoda_queue *queue)
 	return first;
 }
 
-/**
- * pagoda_queue_send() - Give the device all that waits for it, in order
- * @queue: The queue
- *
- * Does nothing while the device isn't to be disturbed (C23). What can't be given
- * to the device calls for a reset.
- *
- * Context: queue->lock held; doesn't sleep or allocate.
- * Return: True if the caller has to ring the doorbell, without the lock.
+/*
+ * Sends all waiting jobs in order, unless the queue is held or needs a reset (C23). A job that
+ * can't be sent causes a reset. Caller holds queue->lock. Returns true if the caller has to ring
+ * the doorbell, without the lock.
  */
 bool pagoda_queue_send(struct pagoda_queue *queue)
 {
@@ -253,7 +244,7 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 	if (queue->mode != PAGODA_QUEUE_DEVICE || queue->held || queue->need_reset)
 		return false;
 	job = pagoda_flight_waiting(queue);
-	/* What is doomed comes first, and is given up first. */
+	/* Doomed jobs come first, and are given up before others are sent. */
 	if (!job || pagoda_job_is_doomed(job))
 		return false;
 	list_for_each_entry_from(job, &queue->inflight, node) {
@@ -269,14 +260,10 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 	return sent;
 }
 
-/**
- * pagoda_queue_run_job() - The scheduler wants a job to run
- * @sched_job: Job, all its dependencies signalled
- *
- * Never waits: the scheduler's credits are the ring's size.
- *
- * Context: submit_wq, on the way to a fence.
- * Return: The fence of the device's work, with a reference for the scheduler.
+/*
+ * Scheduler's run_job: returns the fence of the device's work, with a reference for the scheduler.
+ * Never waits for room: the scheduler has as many credits as the ring has entries. Runs in
+ * submit_wq, in the dma_fence signalling path.
  */
 struct dma_fence *pagoda_queue_run_job(struct drm_sched_job *sched_job)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside of the queue layer.
+ * Internals of the queue layer.
  *
- * A job goes through these hands:
+ * The owner of a job at each stage of its life:
  *
- *	pool      -> get                     caller's, may sleep and allocate
- *	get       -> arm, push               scheduler's, waits for dependencies
- *	run_job   -> queue->inflight         ours, until its fence is signalled
- *	free_job  -> history -> pool         whole for debugfs, then used again
+ *	pool      -> get                     caller, may sleep and allocate
+ *	get       -> arm, push               scheduler, waits for dependencies
+ *	run_job   -> queue->inflight         queue, until the job's fence is signalled
+ *	free_job  -> history -> pool         kept whole for debugfs, then reused
  *
- * Beside that the transport owns the request while the device may write it. The
- * two owners are counted by job->refs, so that a device that doesn't answer
- * keeps its memory although the fence was signalled long ago.
+ * Besides, the transport owns the request while the device may write to it. The two owners are
+ * counted by job->refs, so that the memory of a request stays allocated for a device that doesn't
+ * answer, although the fence was signalled long ago.
  *
- * Everything that may sleep on the way to a fence (reset, the CPU executor, what
- * the watchdog does) runs from one ordered work queue, so it never runs twice
- * at a time and needs no lock against itself.
+ * All work in the dma_fence signalling path that may sleep (reset, the CPU executor, the watchdog)
+ * runs in one ordered work queue, so that it never runs twice at a time and needs no lock against
+ * itself.
  *
- * Lock order: signal_lock, lock, then the transport's own.
+ * Lock order: signal_lock, lock, then the transport's locks.
  */
 #ifndef PAGODA_QUEUE_INTERNAL_H
 #define PAGODA_QUEUE_INTERNAL_H
@@ -34,18 +34,18 @@
 #include <pagoda/transport.h>
 
 /*
- * Free jobs kept, as many as a GiB of scattered pages is mapped with; a burst beyond that
- * pays for its memory.
+ * Free jobs kept: as many as are needed to map a GiB of scattered pages. A larger burst allocates
+ * and frees memory.
  */
 #define PAGODA_QUEUE_POOL	48
-/* Jobs in flight when there is no ring that limits them. */
+/* Jobs in flight when no ring limits their number. */
 #define PAGODA_QUEUE_CPU_DEPTH	64
 
 /**
- * enum pagoda_job_state - Where a job in flight is
+ * enum pagoda_job_state - State of a job in flight
  * @PAGODA_JOB_WAITING: to be given to the device or the CPU, in its turn
- * @PAGODA_JOB_SENT: the device has it
- * @PAGODA_JOB_DONE: executed or given up; signals when it's the first
+ * @PAGODA_JOB_SENT: the device has the job
+ * @PAGODA_JOB_DONE: executed or given up; signals when the job is the first in flight
  */
 enum pagoda_job_state {
 	PAGODA_JOB_WAITING,
@@ -54,10 +54,10 @@ enum pagoda_job_state {
 };
 
 /**
- * enum pagoda_queue_mode - Who executes
+ * enum pagoda_queue_mode - Executor of jobs
  * @PAGODA_QUEUE_DEVICE: the device
  * @PAGODA_QUEUE_CPU: the CPU, because the owner asked for it
- * @PAGODA_QUEUE_DEAD: the CPU, because the device doesn't answer
+ * @PAGODA_QUEUE_DEAD: the CPU, because the device can't be reset
  */
 enum pagoda_queue_mode {
 	PAGODA_QUEUE_DEVICE,
@@ -66,25 +66,24 @@ enum pagoda_queue_mode {
 };
 
 /**
- * struct pagoda_job - A submission with all it will ever need
- * @request: What the transport carries; first, for its alignment
- * @base: What the owner sees
+ * struct pagoda_job - A submission with all memory it will ever need
+ * @request: Request for the transport; first, for its alignment
+ * @base: Part that the owner sees
  * @sched: The scheduler's part
  * @queue: Queue; counted while the transport owns @request
  * @node: In the pool, in flight or in the history; queue->lock
- * @hw: Fence of the device's work, signalled under signal_lock; the job's own
- *	reference
- * @refs: One of the scheduler side, one of the transport
- * @state: Valid in flight; queue->lock
- * @start: First byte not executed yet; queue->lock
- * @sent_before: Was given to the device already; queue->lock
+ * @hw: Fence of the device's work, signalled under signal_lock; the job's own reference
+ * @refs: References: one of the scheduler side, one of the transport
+ * @state: State of the job, valid in flight; queue->lock
+ * @start: Offset of the first byte not executed yet; queue->lock
+ * @sent_before: The job was given to the device before; queue->lock
  * @refused: Pushed after stop; set before the scheduler sees the job
- * @rescue: The device failed often enough; queue->lock
- * @finished: Rescued or lost: nothing is left for the device; queue->lock
- * @begun_ns: CLOCK_MONOTONIC when all it waited for was there; queue->lock
- * @failed_at: Offset the device failed at; queue->lock
- * @failures: Times in a row it failed there; queue->lock
- * @error: For the fence; queue->lock
+ * @rescue: The device failed too often, the CPU executes the rest; queue->lock
+ * @finished: Rescued or lost: nothing is left for the device to execute; queue->lock
+ * @begun_ns: CLOCK_MONOTONIC when all dependencies were signalled; queue->lock
+ * @failed_at: Offset at which the device failed; queue->lock
+ * @failures: Consecutive failures at @failed_at; queue->lock
+ * @error: Error for the fence; queue->lock
  */
 struct pagoda_job {
 	struct pagoda_request request;
@@ -108,46 +107,46 @@ struct pagoda_job {
 
 /**
  * struct pagoda_queue - A paging timeline
- * @kref: The owner's reference, and one a request the transport owns
- * @args: As made
+ * @kref: References: the owner's, and one per request that the transport owns
+ * @args: Arguments of pagoda_queue_create()
  * @sched: The scheduler; one run queue
- * @entity: The one entity
+ * @entity: The only entity
  * @submit_wq: Ordered: runs jobs, frees them
  * @recover_wq: Ordered: @work and @watchdog
  * @work: Recovery and the CPU executor
- * @watchdog: Looks whether the device is still alive
- * @hw_context: Context of the device fences
- * @signal_lock: Keeps the order of signalling, and protects @retired_ns; the hw fences' own
- *	locks nest in
- * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be through
- * @lock: Protects all below
- * @inflight: Jobs whose fence isn't signalled, by sequence number
+ * @watchdog: Checks whether the device still makes progress
+ * @hw_context: Fence context of the device fences
+ * @signal_lock: Keeps the order of signalling, and protects @retired_ns; the locks of the hw
+ *	fences nest inside
+ * @retired_ns: CLOCK_MONOTONIC when jobs were last found to be finished
+ * @lock: Protects all members below
+ * @inflight: Jobs without a signalled fence, by sequence number
  * @pool: Free jobs
  * @history: Finished jobs, oldest first
  * @pooled: Jobs in @pool
  * @remembered: Jobs in @history
- * @mode: Who executes
- * @held: Jobs wait: somebody resets or polls the device
- * @need_reset: The device refused something, or told nonsense
- * @closed: The device was reset as a whole: all is given up until it is rebuilt
- * @adapter_busy: It is under way
- * @stopped: No more work accepted
- * @gone: Destroyed; only late requests hold it
+ * @mode: Executor of jobs
+ * @held: Nothing is sent, because the device is being reset or polled
+ * @need_reset: The device refused a request or gave an invalid answer
+ * @closed: The device was reset as a whole: all jobs are given up until it is rebuilt
+ * @adapter_busy: A reset of the whole device is in progress
+ * @stopped: No more jobs are accepted
+ * @gone: Destroyed; only requests that the transport still owns refer to the queue
  * @polling: The watchdog is looking for completions
  * @adapter_wanted: Reasons of those requests for a reset of the whole device that no reset has
  *	answered yet, 0 = there are none
  * @adapter_tries: Resets of the whole device that were tried
- * @adapter_result: What became of the last one
- * @doomed_seqno: Jobs up to this one are given up although the queue isn't closed any more
- * @skipped: Jobs the device never got because they were given up: so much the numbers
- *	it knows are behind ours
+ * @adapter_result: Result of the last reset of the whole device
+ * @doomed_seqno: Jobs up to this number are given up although the queue isn't closed any more
+ * @skipped: Jobs the device never got because they were given up: the device's numbers are
+ *	lower than those of jobs by this amount
  * @next_seqno: Number of the last armed job
  * @sent_seqno: Highest number the device was given
  * @acked_seqno: Highest number the device is known to have executed
- * @retired_seqno: Number of the last job whose fence signalled
- * @progress: jiffies of the last sign of life
+ * @retired_seqno: Number of the last job with a signalled fence
+ * @progress: jiffies of the device's last progress
  * @last_fence: Fence of the last job pushed
- * @stats: Counters, but the doorbells
+ * @stats: Counters, except for the doorbells
  * @jobs: Jobs the scheduler side has, from arm to free_job
  * @drained: Woken when @jobs reaches zero
  * @adapter_done: Woken when @adapter_tries changes
@@ -165,7 +164,7 @@ struct pagoda_queue {
 
 	spinlock_t signal_lock;	/* order of signalling, retired_ns */
 	u64 retired_ns;
-	spinlock_t lock;	/* all below */
+	spinlock_t lock;	/* all members below */
 	struct list_head inflight;
 	struct list_head pool;
 	struct list_head history;
@@ -207,7 +206,7 @@ static inline struct pagoda_job *pagoda_job_first(struct pagoda_queue *queue)
 	return list_first_entry_or_null(&queue->inflight, struct pagoda_job, node);
 }
 
-/* Was it pushed before the device was built anew? */
+/* Returns whether the job was pushed before the device was rebuilt, and is to be given up. */
 static inline bool pagoda_job_is_doomed(const struct pagoda_job *job)
 {
 	lockdep_assert_held(&job->queue->lock);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What the queue tells about itself: counters, state, the last buffers.
- */
+/* Counters, state and last buffers of the queue, for debugfs. */
 #include <linux/dma-fence.h>
 
 #include <drm/drm_print.h>
@@ -23,7 +21,7 @@ static const char * const pagoda_job_states[] = {
 /**
  * pagoda_queue_stats() - Read the counters
  * @queue: The queue
- * @stats: Receives them
+ * @stats: Receives the counters
  *
  * Context: any process context.
  */
@@ -52,11 +50,11 @@ static void pagoda_queue_print_jobs(struct pagoda_queue *queue, struct drm_print
 }
 
 /**
- * pagoda_queue_print() - Print state, counters and what is in flight
+ * pagoda_queue_print() - Print state, counters and jobs in flight
  * @queue: The queue
- * @p: Where to
+ * @p: Printer; must not sleep
  *
- * Context: any process context; @p must not sleep.
+ * Context: any process context.
  */
 void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 {
@@ -81,7 +79,10 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	spin_unlock_irq(&queue->lock);
 }
 
-/* Fills @jobs with references: a job that leaves the history meanwhile isn't used again. */
+/*
+ * Fills @jobs with the jobs of the history, and returns their number. The references keep a job
+ * that leaves the history meanwhile from being reused.
+ */
 static u32 pagoda_queue_take_recent(struct pagoda_queue *queue, struct pagoda_job **jobs)
 {
 	struct pagoda_job *job;
@@ -96,6 +97,14 @@ static u32 pagoda_queue_take_recent(struct pagoda_queue *queue, struct pagoda_jo
 	return count;
 }
 
+/**
+ * pagoda_queue_visit_recent() - Visit the last submissions
+ * @queue: The queue
+ * @visit: Called oldest first with buffer, bytes, sequence number and fence error, without a lock
+ * @arg: First argument of @visit
+ *
+ * Context: any process context.
+ */
 void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 			       void (*visit)(void *arg, const void *data, u32 size,
 					     u64 seqno, int error),

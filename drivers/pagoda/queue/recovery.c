@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens when the device refuses, loses or forgets a submission.
+ * Recovery from a device that refuses, loses or forgets a submission.
  *
- *	watchdog    no sign of life for too long: look for completions whose
- *	            interrupt was lost; if there are none, reset
- *	recover     hold new work back, reset, believe what the device says about
- *	            how far it came if it is possible at all, and go on from there:
- *	            same numbers, same order, before anything newer
- *	rescue      a packet the device fails at for the third time is executed by
- *	            the CPU, with the rest of its buffer
- *	escalate    the reset failed: the whole device is reset and forgets all (adapter.c)
- *	dead        not even that works: everything goes to the CPU
- *	lost        the CPU can't either: the owner marks the content lost, and where
- *	            the device's tables would be wrong without it, escalate
+ *	watchdog    no progress for too long: look for completions that came
+ *	            without an interrupt; if there are none, reset
+ *	recover     hold new jobs back, reset, accept the progress that the device
+ *	            reports if it is possible at all, and continue from there: with
+ *	            unchanged numbers, in order, before any newer job
+ *	rescue      a packet that the device fails at for the third time is executed
+ *	            by the CPU, with the rest of its buffer
+ *	escalate    the reset failed: the whole device is reset and loses all requests
+ *	            (adapter.c)
+ *	dead        the whole device can't be reset either: the CPU executes everything
+ *	lost        the CPU can't execute the job either: the owner marks the content
+ *	            lost, and where the device's tables would be wrong without the
+ *	            job, escalate
  *
- * A job that was rescued or lost is still sent, with nothing left to execute: the
- * device's numbers stay without gaps and its fence keeps its place.
+ * A job that was rescued or lost is still sent, with nothing left to execute, so that the device's
+ * numbers stay without gaps and the job's fence keeps its place.
  *
- * All of it runs from recover_wq, one at a time, on the way to fences: it may
+ * All of this runs in recover_wq, one work item at a time, in the dma_fence signalling path: it may
  * sleep, but not allocate with reclaim.
  */
 #include <linux/device.h>
@@ -25,13 +27,9 @@
 
 #include "internal.h"
 
-/**
- * pagoda_queue_hold() - Submit nothing from now on (C23)
- * @queue: The queue
- * @polling: Completions that are found were missed
- *
- * Context: recover_wq.
- * Return: The completions polled so far.
+/*
+ * Sends nothing from now on (C23). With @polling, completions count as polled, that is without an
+ * interrupt. Returns the completions polled so far. Runs in recover_wq.
  */
 u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 {
@@ -45,12 +43,7 @@ u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling)
 	return polled;
 }
 
-/**
- * pagoda_queue_resume() - Let new work through, after all that waits
- * @queue: The queue, held
- *
- * Context: recover_wq.
- */
+/* Ends pagoda_queue_hold(), and sends all waiting jobs in order. Runs in recover_wq. */
 void pagoda_queue_resume(struct pagoda_queue *queue)
 {
 	bool kick;
@@ -65,7 +58,7 @@ void pagoda_queue_resume(struct pagoda_queue *queue)
 		queue->args.transport->ops->kick(queue->args.transport);
 }
 
-/* Counts failures of one packet. */
+/* Counts consecutive failures at a packet. */
 static void pagoda_job_failed(struct pagoda_job *job, u32 offset)
 {
 	job->start = max(job->start, offset);
@@ -79,8 +72,9 @@ static void pagoda_job_failed(struct pagoda_job *job, u32 offset)
 }
 
 /*
- * Marks what was executed as done and finds where to go on. False if the answer
- * doesn't fit what was submitted and what was acknowledged before.
+ * Marks executed jobs as done and finds where to continue. Returns false if the reset's result
+ * doesn't fit the jobs sent and acknowledged before, or if the device can't even finish an empty
+ * job.
  */
 static bool pagoda_reset_apply(struct pagoda_queue *queue,
 			       const struct pagoda_reset_result *result)
@@ -101,7 +95,7 @@ static bool pagoda_reset_apply(struct pagoda_queue *queue,
 		return false;
 	if (next)
 		pagoda_job_failed(next, result->offset);
-	/* A device that fails at nothing will fail at anything. */
+	/* The device fails although nothing is left to execute: going on would never end. */
 	if (next && next->rescue && next->finished)
 		return false;
 	list_for_each_entry(job, &queue->inflight, node)
@@ -111,13 +105,9 @@ static bool pagoda_reset_apply(struct pagoda_queue *queue,
 	return true;
 }
 
-/**
- * pagoda_queue_take_back() - Believe no answer any more for what the device has
- * @queue: The queue
- *
- * What the transport still has keeps its memory; answers that come later are ignored.
- *
- * Context: queue->lock held.
+/*
+ * Moves all jobs that were sent back to waiting. Requests that the transport still has keep their
+ * memory; later answers are ignored. Caller holds queue->lock.
  */
 void pagoda_queue_take_back(struct pagoda_queue *queue)
 {
@@ -144,8 +134,8 @@ static int pagoda_job_execute(struct pagoda_job *job, bool doomed, u32 *stopped_
 }
 
 /*
- * The CPU has its go at the first job in flight; the last one, if it fails. True if the
- * device mustn't go on then.
+ * Executes the first job in flight on the CPU, or marks it as lost for good. Returns true if the
+ * device must not continue without the job's effect.
  */
 static bool pagoda_job_finish(struct pagoda_job *job)
 {
@@ -175,7 +165,7 @@ static bool pagoda_job_finish(struct pagoda_job *job)
 	return fatal;
 }
 
-/* The first job in flight if it is the CPU's. */
+/* Returns the first job in flight if the CPU has to execute it, else NULL. */
 static struct pagoda_job *pagoda_queue_cpu_job(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
@@ -190,7 +180,10 @@ static struct pagoda_job *pagoda_queue_cpu_job(struct pagoda_queue *queue)
 	return job;
 }
 
-/* Nothing of it will go to the device, which doesn't know of it, or knows that. */
+/*
+ * Removes a given-up job from the device's numbers: the device either never got the job, or counted
+ * it as executed in a reset.
+ */
 static void pagoda_job_skip(struct pagoda_job *job)
 {
 	struct pagoda_queue *queue = job->queue;
@@ -203,11 +196,9 @@ static void pagoda_job_skip(struct pagoda_job *job)
 	queue->acked_seqno = job->base.seqno;
 }
 
-/**
- * pagoda_queue_run_cpu() - Do what is the CPU's, as far as it comes first
- * @queue: The queue; held when it returns, if the device had to be reset
- *
- * Context: recover_wq; the caller resumes.
+/*
+ * Executes, or gives up, the jobs of the CPU until the first job in flight is the device's. The
+ * caller resumes; the queue is held on return if the whole device was reset. Runs in recover_wq.
  */
 void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 {
@@ -219,7 +210,7 @@ void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 			pagoda_queue_escalate(queue);
 		}
 		spin_lock_irq(&queue->lock);
-		/* The device still has to count it. */
+		/* The device still has to execute the rest, which is empty, to keep its numbers. */
 		if (queue->mode == PAGODA_QUEUE_DEVICE && !job->refused &&
 		    !pagoda_job_is_doomed(job)) {
 			spin_unlock_irq(&queue->lock);
@@ -243,7 +234,7 @@ static void pagoda_queue_recover(struct pagoda_queue *queue)
 	spin_lock_irq(&queue->lock);
 	queue->stats.resets++;
 	queue->need_reset = false;
-	/* Its numbers are without those that it never got. */
+	/* The device doesn't count jobs that it never got. */
 	result.seqno += queue->skipped;
 	if (!ret && !pagoda_reset_apply(queue, &result))
 		ret = -EIO;
@@ -261,12 +252,7 @@ static void pagoda_queue_recover(struct pagoda_queue *queue)
 	pagoda_queue_resume(queue);
 }
 
-/**
- * pagoda_queue_work() - Recover if the device needs it, run what is the CPU's
- * @work: pagoda_queue.work
- *
- * Context: recover_wq.
- */
+/* Recovers if the device needs it, and runs the CPU's jobs. Runs in recover_wq. */
 void pagoda_queue_work(struct work_struct *work)
 {
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, work);
@@ -275,12 +261,12 @@ void pagoda_queue_work(struct work_struct *work)
 	if (!pagoda_queue_answer_asked(queue) && READ_ONCE(queue->need_reset))
 		pagoda_queue_recover(queue);
 	pagoda_queue_run_cpu(queue);
-	/* What comes behind jobs that were given up. */
+	/* Send jobs that follow those that were given up. */
 	pagoda_queue_resume(queue);
 	dma_fence_end_signalling(cookie);
 }
 
-/* True if the device has something, and was silent for the whole timeout. */
+/* Returns true if the device has a request, and made no progress for the whole timeout. */
 static bool pagoda_queue_overdue(struct pagoda_queue *queue)
 {
 	unsigned long timeout = msecs_to_jiffies(queue->args.timeout_ms);
@@ -298,7 +284,7 @@ static bool pagoda_queue_overdue(struct pagoda_queue *queue)
 	return sent && !time_before(now, due);
 }
 
-/* True if completions were there although no interrupt told. */
+/* Returns true if completions were there although no interrupt was raised. */
 static bool pagoda_queue_poll(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->args.transport;
@@ -312,12 +298,7 @@ static bool pagoda_queue_poll(struct pagoda_queue *queue)
 	return found;
 }
 
-/**
- * pagoda_queue_watchdog() - Look whether the device is still alive
- * @work: pagoda_queue.watchdog
- *
- * Context: recover_wq.
- */
+/* Checks whether the device still makes progress. Runs in recover_wq. */
 void pagoda_queue_watchdog(struct work_struct *work)
 {
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, watchdog.work);
@@ -327,7 +308,7 @@ void pagoda_queue_watchdog(struct work_struct *work)
 		goto out;
 	if (pagoda_queue_poll(queue)) {
 		pagoda_queue_resume(queue);
-		/* The rest may be on its way: give it the whole time again. */
+		/* Further completions may follow: they get the whole timeout again. */
 		pagoda_queue_overdue(queue);
 	} else {
 		pagoda_queue_recover(queue);

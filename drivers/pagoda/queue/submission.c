@@ -2,9 +2,9 @@
 /*
  * Submissions: their memory, their dependencies, arm and push.
  *
- * All a submission will ever need is there when pagoda_queue_get() returns, so
- * that nothing allocates on the way to its fence. Buffers are used again as they
- * are: the device gets what was built and not a byte more.
+ * pagoda_queue_get() allocates all memory that a submission will ever need, so that nothing
+ * allocates in the dma_fence signalling path. Buffers are reused without being cleared: the device
+ * gets only the bytes that were built.
  *
  * Called by vidmm; queue->lock protects pool and history.
  */
@@ -22,8 +22,8 @@
 #include "internal.h"
 
 /*
- * Physically contiguous and page aligned. When memory is fragmented half the
- * size will do, down to a page: builders work with any size.
+ * Allocates physically contiguous, page aligned memory. If memory is fragmented, @size is halved,
+ * down to a page: builders work with any size.
  */
 static void *pagoda_pages_alloc(u32 *size)
 {
@@ -42,12 +42,7 @@ static void *pagoda_pages_alloc(u32 *size)
 	return alloc_pages_exact(*size, GFP_KERNEL | __GFP_ZERO);
 }
 
-/**
- * pagoda_job_free() - Give a job's memory back
- * @job: Job that nobody has any more
- *
- * Context: any.
- */
+/* Frees a job without references. */
 void pagoda_job_free(struct pagoda_job *job)
 {
 	if (job->base.data)
@@ -113,23 +108,16 @@ static void pagoda_pool_give(struct pagoda_job *job)
 		pagoda_job_free(job);
 }
 
-/**
- * pagoda_job_put() - Drop a reference of the scheduler side or the transport
- * @job: Job
- *
- * Context: any; takes queue->lock.
- */
+/* Drops a reference of the scheduler side or of the transport. Takes queue->lock. */
 void pagoda_job_put(struct pagoda_job *job)
 {
 	if (refcount_dec_and_test(&job->refs))
 		pagoda_pool_give(job);
 }
 
-/**
- * pagoda_job_remember() - Keep a finished job for debugfs, forget the oldest
- * @job: Job; the scheduler side's reference goes to the history
- *
- * Context: process; takes queue->lock.
+/*
+ * Moves a finished job, with the scheduler side's reference, into the history for debugfs, and
+ * drops the oldest job of the history. Takes queue->lock.
  */
 void pagoda_job_remember(struct pagoda_job *job)
 {
@@ -137,7 +125,7 @@ void pagoda_job_remember(struct pagoda_job *job)
 	struct pagoda_job *old = NULL;
 	unsigned long flags;
 
-	/* A device that never answered may hold it for ever. */
+	/* A device that never answers may hold the other reference for ever. */
 	if (refcount_read(&job->refs) > 1) {
 		pagoda_job_put(job);
 		return;
@@ -188,15 +176,15 @@ static int pagoda_job_prepare(struct pagoda_job *job)
 }
 
 /**
- * pagoda_queue_get() - A fresh submission with all that it will ever need
+ * pagoda_queue_get() - Get a submission with all memory that it will ever need
  * @queue: The queue
  *
- * When memory is fragmented its buffer may be smaller than asked for, but never
- * smaller than a page. It is the caller's until pagoda_submission_put() or
+ * When memory is fragmented the buffer may be smaller than pagoda_queue_args.buffer_size, but never
+ * smaller than a page. The caller owns the submission until pagoda_submission_put() or
  * pagoda_submission_push().
  *
- * Context: may sleep and allocate with reclaim; no lock of the queue's callers
- * that is taken on the way to a fence may be held.
+ * Context: may sleep and allocate with reclaim; the caller holds no lock that is taken in the
+ * dma_fence signalling path.
  * Return: The submission, its buffer page aligned (C18), or ERR_PTR(-ENOMEM).
  */
 struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
@@ -219,7 +207,7 @@ struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 }
 
 /**
- * pagoda_submission_put() - Give a submission back unused
+ * pagoda_submission_put() - Free a submission that wasn't armed
  * @submission: From pagoda_queue_get(), not armed; may be built in part
  *
  * Context: any process context.
@@ -235,14 +223,15 @@ void pagoda_submission_put(struct pagoda_submission *submission)
 }
 
 /**
- * pagoda_queue_owns() - Whether a fence is of this queue's timeline
+ * pagoda_queue_owns() - Check whether a fence is of this queue's timeline
  * @queue: The queue
  * @fence: Any fence
  *
- * Such a fence needs no waiting for on the same queue: it runs in order.
+ * A submission to the queue doesn't have to wait for such a fence, because the queue executes in
+ * order.
  *
  * Context: any.
- * Return: True if it is.
+ * Return: True if the fence is of this queue's timeline.
  */
 bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence)
 {
@@ -250,14 +239,10 @@ bool pagoda_queue_owns(struct pagoda_queue *queue, struct dma_fence *fence)
 	       fence->context == queue->entity.fence_context + 1;
 }
 
-/**
- * pagoda_submission_add_fence() - The submission runs after this fence
- * @submission: Not armed
- * @fence: Any fence, or NULL; the queue takes its own reference. Signalled ones and
- *	those of the same queue are dropped
- *
- * Context: may sleep and allocate.
- * Return: 0 or -ENOMEM.
+/*
+ * Makes a submission that isn't armed run after @fence, which may be NULL; takes a reference of its
+ * own. Signalled fences and fences of the submission's own queue are ignored. Returns 0 or -ENOMEM.
+ * May sleep and allocate.
  */
 int pagoda_submission_add_fence(struct pagoda_submission *submission,
 				struct dma_fence *fence)
@@ -266,12 +251,12 @@ int pagoda_submission_add_fence(struct pagoda_submission *submission,
 
 	if (!fence || pagoda_queue_owns(job->queue, fence) || dma_fence_is_signaled(fence))
 		return 0;
-	/* Consumes the reference, also when it fails. */
+	/* drm_sched_job_add_dependency() consumes the reference, also when it fails. */
 	return drm_sched_job_add_dependency(&job->sched, dma_fence_get(fence));
 }
 
 /**
- * pagoda_submission_add_resv() - The submission runs after a reservation's fences
+ * pagoda_submission_add_resv() - Make a submission run after a reservation's fences
  * @submission: Not armed
  * @resv: Reservation
  * @usage: Fences of this usage and those it includes
@@ -298,9 +283,9 @@ int pagoda_submission_add_resv(struct pagoda_submission *submission,
  * pagoda_submission_arm() - Publish the submission's fence
  * @submission: With all its dependencies
  *
- * From here to pagoda_submission_push() nobody who holds the caller's lock may
- * allocate with reclaim (C24). The caller may leave the submission open and let
- * another thread push it, as long as that is sure to happen soon.
+ * From here to pagoda_submission_push() no thread that holds the caller's lock may allocate with
+ * reclaim (C24). The caller may leave the submission open and let another thread push it, as long
+ * as that is sure to happen soon.
  *
  * Context: The caller's lock that orders arm and push is held.
  */
@@ -320,11 +305,11 @@ void pagoda_submission_arm(struct pagoda_submission *submission)
 }
 
 /**
- * pagoda_submission_push() - Hand an armed and built submission over
- * @submission: @built and @priv_built set. Nothing of it may be touched
- *	afterwards; take a reference of its fence before
+ * pagoda_submission_push() - Hand an armed and built submission over to the scheduler
+ * @submission: @built and @priv_built set. The submission must not be touched afterwards; a
+ *	caller that needs the fence takes a reference before
  *
- * Context: The lock that orders arm and push is held. On the way to a fence.
+ * Context: The lock that orders arm and push is held. In the dma_fence signalling path.
  */
 void pagoda_submission_push(struct pagoda_submission *submission)
 {

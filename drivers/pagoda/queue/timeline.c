@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paging timeline: one scheduler, one entity at kernel priority, one job a
- * submission. Made and taken down by vidmm.
+ * The paging timeline: one scheduler, one entity at kernel priority, one job per submission. vidmm
+ * creates and destroys the timeline.
  *
- * The scheduler's own timeout is off: it can't resume a job in its middle. The
- * watchdog in recovery.c takes its place.
+ * The scheduler's own timeout is off: it can't resume a job in its middle. The watchdog in
+ * recovery.c takes its place.
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
@@ -28,7 +28,7 @@ static void pagoda_queue_free_job(struct drm_sched_job *sched_job)
 	job->base.fence = NULL;
 	pagoda_job_remember(job);
 	spin_lock_irqsave(&queue->lock, flags);
-	/* Under the lock: destroy may free the queue right afterwards. */
+	/* Under the lock: pagoda_queue_destroy() may free the queue right afterwards. */
 	if (!--queue->jobs)
 		wake_up_all(&queue->drained);
 	spin_unlock_irqrestore(&queue->lock, flags);
@@ -39,12 +39,7 @@ static const struct drm_sched_backend_ops pagoda_sched_ops = {
 	.free_job = pagoda_queue_free_job,
 };
 
-/**
- * pagoda_queue_release() - Nobody has the queue any more
- * @kref: pagoda_queue.kref
- *
- * Context: any.
- */
+/* Frees the queue when the last reference is dropped. */
 void pagoda_queue_release(struct kref *kref)
 {
 	kfree(container_of(kref, struct pagoda_queue, kref));
@@ -112,12 +107,11 @@ static struct pagoda_queue *pagoda_queue_alloc(const struct pagoda_queue_args *a
 }
 
 /**
- * pagoda_queue_create() - Make a paging timeline
- * @args: How; copied. The transport may be NULL with @args->use_cpu
+ * pagoda_queue_create() - Create a paging timeline
+ * @args: Description of the queue; copied. The transport may be NULL with @args->use_cpu
  *
  * Context: may sleep and allocate.
- * Return: The queue, or ERR_PTR(-EINVAL) for sizes that make no sense or
- * ERR_PTR(-ENOMEM).
+ * Return: The queue, ERR_PTR(-EINVAL) for invalid arguments or ERR_PTR(-ENOMEM).
  */
 struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 {
@@ -152,13 +146,13 @@ err_free:
 }
 
 /**
- * pagoda_queue_stop() - Accept no more work, finish what there is
+ * pagoda_queue_stop() - Accept no more submissions and finish those in flight
  * @queue: The queue
  *
- * Returns when all fences armed and pushed so far are signalled. What is pushed
- * later is told lost() and completes with -ENODEV.
+ * Returns when all fences armed and pushed so far are signalled. A submission that is pushed later
+ * is reported to pagoda_queue_ops.lost and fails with -ENODEV.
  *
- * Context: may sleep; no lock that is needed to signal a fence.
+ * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  */
 void pagoda_queue_stop(struct pagoda_queue *queue)
 {
@@ -193,13 +187,13 @@ static void pagoda_queue_free_jobs(struct pagoda_queue *queue)
 }
 
 /**
- * pagoda_queue_destroy() - Take a timeline down
- * @queue: The queue, or NULL; nobody pushes or gets any more and all that was got
- *	was pushed or put
+ * pagoda_queue_destroy() - Destroy a timeline
+ * @queue: The queue, or NULL; no more submissions are got or pushed, and all that were got are
+ *	pushed or put
  *
- * Requests that the transport could not get back stay with it.
+ * Requests that the transport could not get back stay with the transport.
  *
- * Context: may sleep; no lock that is needed to signal a fence.
+ * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  */
 void pagoda_queue_destroy(struct pagoda_queue *queue)
 {
@@ -209,7 +203,9 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	wait_event(queue->drained, pagoda_queue_is_drained(queue));
 	cancel_delayed_work_sync(&queue->watchdog);
 	cancel_work_sync(&queue->work);
-	/* Callbacks of fences wake the scheduler, those of the last job's included. */
+	/*
+	 * Callbacks of fences may still wake the scheduler, those of the last job's fence included.
+	 */
 	synchronize_rcu();
 	drm_sched_entity_destroy(&queue->entity);
 	drm_sched_fini(&queue->sched);
@@ -221,11 +217,11 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 }
 
 /**
- * pagoda_queue_wait_idle() - Wait for all that was pushed so far
+ * pagoda_queue_wait_idle() - Wait for all submissions pushed so far
  * @queue: The queue
  * @timeout: In jiffies
  *
- * Context: may sleep; no lock that is needed to signal a fence.
+ * Context: may sleep; the caller holds no lock that is needed to signal a fence.
  * Return: 0 or -ETIME.
  */
 int pagoda_queue_wait_idle(struct pagoda_queue *queue, long timeout)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the device answers while it works: completions, events, control answers.
- * A function of this file gets the driver's own copy and the number of bytes the
- * device says it wrote.
+ * Checks of the device's answers while it works: completions, events, control answers. Each
+ * function gets the driver's own copy and the number of bytes that the device claims to have
+ * written.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -26,14 +26,17 @@ static bool pagoda_fault_check(const struct virtio_pagoda_fault *raw,
 	       !(fault->offset % VIRTIO_PAGODA_PACKET_ALIGN);
 }
 
-/* A buffer has so many packets at most; commands can be executed any number of times. */
+/*
+ * Returns whether a completion's count of packets is possible: a buffer has so many packets at
+ * most, but commands can be executed any number of times.
+ */
 static bool pagoda_packets_check(u32 packets, const struct pagoda_request *request)
 {
 	return request->context ||
 	       packets <= request->size / sizeof(struct virtio_pagoda_packet);
 }
 
-/* Whether a fault's coordinates are of this request. */
+/* Returns whether a fault's coordinates belong to this request. */
 static bool pagoda_fault_is_of(const struct virtio_pagoda_fault *raw, u32 queue,
 			       const struct pagoda_request *request)
 {
@@ -44,16 +47,10 @@ static bool pagoda_fault_is_of(const struct virtio_pagoda_fault *raw, u32 queue,
 	       le64_to_cpu(raw->context) == request->context;
 }
 
-/**
- * pagoda_completion_check() - Check a completion
- * @completion: The driver's copy of it
- * @len: Bytes the device wrote
- * @queue: Virtqueue number
- * @request: What it is for
- * @fault: Receives the fault if that is the outcome, else zeros
- *
- * Context: any.
- * Return: the outcome; PAGODA_OUTCOME_BAD_ANSWER for what can't be.
+/*
+ * Checks the driver's copy of a completion, of which the device wrote @len bytes. Returns the
+ * outcome, PAGODA_OUTCOME_BAD_ANSWER for an impossible completion. @fault is filled if the outcome
+ * is a fault, else zeroed.
  */
 enum pagoda_outcome
 pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 len,
@@ -81,14 +78,9 @@ pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 l
 	}
 }
 
-/**
- * pagoda_event_check() - Check an event
- * @raw: The driver's copy of it
- * @len: Bytes the device wrote
- * @event: Receives it
- *
- * Context: any.
- * Return: 0 or -EINVAL.
+/*
+ * Checks and converts the driver's copy of an event, of which the device wrote @len bytes. Returns
+ * 0 or -EINVAL.
  */
 int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
 		       struct pagoda_event *event)
@@ -115,13 +107,9 @@ int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
 	}
 }
 
-/**
- * pagoda_answer_check() - Check the head of a control answer
- * @answer: The driver's copy of it
- * @len: Bytes the device wrote, extents included
- *
- * Context: any.
- * Return: 0, -EINVAL if the device refused the command, or -EPROTO.
+/*
+ * Checks the head of the driver's copy of a control answer; @len includes the extents. Returns 0,
+ * -EINVAL if the device refused the command, or -EPROTO for an impossible answer.
  */
 int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
 {

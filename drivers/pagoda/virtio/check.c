@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the device says about itself: features, configuration, extent lists.
- * Nothing of it is used before it went through here.
+ * Checks of the properties that the device reports: features, configuration, extent lists. The
+ * driver uses none of them before these checks.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -21,19 +21,19 @@
 
 #define PAGODA_F_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_##NAME)
 
-/* Without these there is no video memory to manage. */
+/* Operations without which video memory can't be managed. */
 #define PAGODA_OPS_REQUIRED \
 	(PAGODA_OP_BIT(TRANSFER) | PAGODA_OP_BIT(FILL) | PAGODA_OP_BIT(DISCARD_CONTENT) | \
 	 PAGODA_OP_BIT(READ_PHYSICAL) | PAGODA_OP_BIT(WRITE_PHYSICAL) | \
 	 PAGODA_OP_BIT(UNMAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(SIGNAL_MONITORED_FENCE) | \
 	 PAGODA_OP_BIT(NOTIFY_ALLOC))
-/* Either will do. */
+/* Operations that map pages into the aperture: either is sufficient. */
 #define PAGODA_OPS_MAP \
 	(PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) | PAGODA_OP_BIT(MAP_APERTURE_SEGMENT2))
-/* What page tables take, and a device MMU. */
+/* Operations that page tables need, and those that a device MMU needs. */
 #define PAGODA_OPS_TABLES	(PAGODA_OP_BIT(UPDATE_PAGE_TABLE) | PAGODA_OP_BIT(FLUSH_TLB))
 #define PAGODA_OPS_MMU		(PAGODA_OP_BIT(MAP_MMU) | PAGODA_OP_BIT(UNMAP_MMU))
-/* The bits behind are the transport's. */
+/* Bits from 24 on belong to the transport. */
 static_assert(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1) < 24);
 /* All operations have a builder. */
 #define PAGODA_OPS_KNOWN	GENMASK_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1), 0)
@@ -56,12 +56,7 @@ static int pagoda_refuse(struct pagoda_refusal *refusal, const char *field, u64 
 	return -EINVAL;
 }
 
-/**
- * pagoda_features_wanted() - Feature bits the driver knows what to do with
- *
- * Context: any.
- * Return: A mask; transport features are the core's business.
- */
+/* Returns the mask of the feature bits that the driver supports, without the transport's. */
 u64 pagoda_features_wanted(void)
 {
 	return PAGODA_OPS_KNOWN | PAGODA_F_BIT(CPU_WINDOW) | PAGODA_F_BIT(VRAM_ZEROED) |
@@ -70,15 +65,10 @@ u64 pagoda_features_wanted(void)
 	       PAGODA_F_BIT(WRITE_COMBINER);
 }
 
-/**
- * pagoda_features_check() - Whether the driver can work with these features
- * @features: What was negotiated
- * @translated: Addresses of the DMA API aren't physical ones for the device: an IOMMU translates
- *	them, or memory is encrypted
- * @refusal: Receives the first one missing
- *
- * Context: any.
- * Return: 0, or -ENODEV with @refusal filled.
+/*
+ * Checks whether the driver can work with the negotiated @features. @translated: DMA addresses
+ * aren't physical addresses for the device, because an IOMMU translates them or memory is
+ * encrypted. Returns 0, or -ENODEV with @refusal filled for the first missing feature.
  */
 int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *refusal)
 {
@@ -216,7 +206,10 @@ static int pagoda_config_check_mmu(const struct pagoda_device_info *info, u64 fe
 	return 0;
 }
 
-/* The combinations that make sense (C199): who outlives hibernation outlives standby. */
+/*
+ * Returns whether a combination is valid (C199): content that survives hibernation survives
+ * standby.
+ */
 static bool pagoda_preserved_valid(u32 preserved)
 {
 	switch (preserved) {
@@ -302,16 +295,10 @@ static void pagoda_config_read(const struct virtio_pagoda_config *config, u64 fe
 	counts->swizzling = le32_to_cpu(config->swizzling_extents);
 }
 
-/**
- * pagoda_config_check() - Read a configuration space and refuse nonsense
- * @config: The driver's copy of it
- * @features: What was negotiated
- * @info: Receives the values; lists and DMA device stay as they are
- * @counts: Receives the lengths of the lists
- * @refusal: Receives the first field that is wrong
- *
- * Context: any.
- * Return: 0, or -EINVAL with @refusal filled.
+/*
+ * Reads the driver's copy of the configuration space into @info, except for lists and DMA device,
+ * and the lengths of the lists into @counts. Returns 0, or -EINVAL with @refusal filled for the
+ * first invalid field.
  */
 int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 			struct pagoda_device_info *info,
@@ -337,7 +324,7 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 	return ret;
 }
 
-/* True if the extent lies between @from and @to, in whole pages. */
+/* Returns true if the extent lies between @from and @to, in whole pages. */
 static bool pagoda_extent_valid(const struct pagoda_extent *extent, u64 from, u64 to)
 {
 	u64 end;
@@ -347,16 +334,9 @@ static bool pagoda_extent_valid(const struct pagoda_extent *extent, u64 from, u6
 	       !check_add_overflow(extent->offset, extent->size, &end) && end <= to;
 }
 
-/**
- * pagoda_extents_check_window() - Check a list of what the CPU can reach
- * @extents: List
- * @count: Its entries
- * @size: Bytes it must cover from 0 on, without a gap
- * @name: What it is a list of
- * @refusal: Receives what is wrong, with the entry's number
- *
- * Context: any.
- * Return: 0, or -EINVAL with @refusal filled.
+/*
+ * Checks a list of CPU-reachable memory named @name, which must cover @size bytes from 0 on without
+ * a gap. Returns 0, or -EINVAL with @refusal filled, including the entry's number.
  */
 int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, u64 size,
 				const char *name, struct pagoda_refusal *refusal)
@@ -382,7 +362,7 @@ int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, 
 	return 0;
 }
 
-/* Every page of the extent has a struct page. */
+/* Returns true if every page of the extent has a struct page. */
 static bool pagoda_extent_is_known(const struct pagoda_extent *extent)
 {
 	unsigned long pfn = PHYS_PFN(extent->address);
@@ -393,7 +373,7 @@ static bool pagoda_extent_is_known(const struct pagoda_extent *extent)
 	return pfn == end;
 }
 
-/* No page of the extent is memory that the kernel runs from or gives out. */
+/* Returns true if no page of the extent is memory that the kernel runs from or allocates. */
 static bool pagoda_extent_is_foreign(const struct pagoda_extent *extent)
 {
 	unsigned long pfn = PHYS_PFN(extent->address);
@@ -402,7 +382,7 @@ static bool pagoda_extent_is_foreign(const struct pagoda_extent *extent)
 	if (region_intersects(extent->address, extent->size, IORESOURCE_SYSTEM_RAM,
 			      IORES_DESC_NONE) != REGION_DISJOINT)
 		return false;
-	/* Not all memory is a resource; what is reserved may be a hole next to memory. */
+	/* Not all memory is a resource; reserved pages may be a hole next to memory. */
 	for (; pfn < end; pfn++) {
 		struct page *page = pfn_to_online_page(pfn);
 
@@ -412,18 +392,11 @@ static bool pagoda_extent_is_foreign(const struct pagoda_extent *extent)
 	return true;
 }
 
-/**
- * pagoda_extents_check_memory() - Check what a list that the CPU reaches is made of
- * @extents: List that pagoda_extents_check_window() accepted
- * @count: Its entries
- * @in_kernel: The device is a module of this kernel, whose VRAM is pages of the kernel;
- *	any other device has memory of its own, or it would get at the machine's in spite
- *	of an IOMMU
- * @name: What it is a list of
- * @refusal: Receives what is wrong, with the entry's number
- *
- * Context: may sleep.
- * Return: 0, or -EINVAL with @refusal filled.
+/*
+ * Checks the memory behind a list that pagoda_extents_check_window() accepted. A device that is a
+ * module of this kernel (@in_kernel) has VRAM of kernel pages; any other device has memory of its
+ * own, since otherwise the device could reach the machine's memory in spite of an IOMMU. Returns 0,
+ * or -EINVAL with @refusal filled, including the entry's number. May sleep.
  */
 int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, bool in_kernel,
 				const char *name, struct pagoda_refusal *refusal)
@@ -440,15 +413,9 @@ int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, 
 	return 0;
 }
 
-/**
- * pagoda_extents_check_invalid() - Check the list of VRAM not to be used
- * @extents: List
- * @count: Its entries
- * @vram_size: Bytes of VRAM
- * @refusal: Receives what is wrong, with the entry's number
- *
- * Context: any.
- * Return: 0, or -EINVAL with @refusal filled.
+/*
+ * Checks the list of VRAM that must not be used. Returns 0, or -EINVAL with @refusal filled,
+ * including the entry's number.
  */
 int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
 				 u64 vram_size, struct pagoda_refusal *refusal)

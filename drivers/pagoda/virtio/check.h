@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Checks of what the device says, as pure functions: raw bytes in, checked
- * values in CPU order or a refusal out. The callers copy what they check out of
- * memory the device can write.
+ * Checks of all data from the device, as pure functions: raw bytes in, checked values in CPU order
+ * or a refusal out. The callers copy the data out of memory that the device can write before they
+ * have it checked.
  */
 #ifndef PAGODA_VIRTIO_CHECK_H
 #define PAGODA_VIRTIO_CHECK_H
@@ -13,10 +13,10 @@
 #include <pagoda/virtio.h>
 
 /**
- * struct pagoda_refusal - Why a device is not accepted
+ * struct pagoda_refusal - Reason why a device is not accepted
  * @field: Name of the field or feature
- * @value: Its value
- * @why: What is wrong with it
+ * @value: Value of the field
+ * @why: Description of the error
  */
 struct pagoda_refusal {
 	const char *field;
@@ -25,7 +25,7 @@ struct pagoda_refusal {
 };
 
 /**
- * struct pagoda_config_counts - Lengths of the lists the device will tell
+ * struct pagoda_config_counts - Lengths of the lists that the device will send
  * @window: Entries of the CPU window
  * @invalid: Entries of the list of VRAM that must not be used
  * @swizzling: Entries of the list of the swizzling ranges' windows

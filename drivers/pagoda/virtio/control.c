@@ -2,9 +2,9 @@
 /*
  * The control queue: one command at a time, waiting for its answer.
  *
- * The answer's interrupt may be lost, so the wait looks into the ring itself
- * every few milliseconds. A command the device doesn't answer in time keeps its
- * memory, a slot, until the device gives it back or is taken down.
+ * The answer's interrupt may be lost, so the wait polls the ring every few milliseconds. A command
+ * that the device doesn't answer in time keeps its memory, a slot, until the device returns the
+ * command or is reset.
  */
 #include <linux/jiffies.h>
 #include <linux/scatterlist.h>
@@ -15,7 +15,7 @@
 
 #define PAGODA_CONTROL_LOOK_MS	10
 
-/* Returns what is answered to its slot. */
+/* Stores the lengths of all answers that arrived, and frees their slots. */
 static void pagoda_control_drain(struct pagoda_control *control)
 {
 	struct pagoda_control_slot *slot;
@@ -23,7 +23,7 @@ static void pagoda_control_drain(struct pagoda_control *control)
 	u32 len;
 
 	spin_lock_irqsave(&control->vq_lock, flags);
-	/* What came while interrupts were off comes without one. */
+	/* An answer that arrives while interrupts are off raises none. */
 	do {
 		while ((slot = virtqueue_get_buf(control->vq, &len))) {
 			slot->len = min_t(u32, len, sizeof(slot->reply));
@@ -33,12 +33,7 @@ static void pagoda_control_drain(struct pagoda_control *control)
 	spin_unlock_irqrestore(&control->vq_lock, flags);
 }
 
-/**
- * pagoda_control_interrupt() - A command was answered
- * @vq: The control queue
- *
- * Context: interrupt.
- */
+/* Virtqueue callback: a command was answered. */
 void pagoda_control_interrupt(struct virtqueue *vq)
 {
 	struct pagoda_virtio *virtio = vq->vdev->priv;
@@ -80,7 +75,7 @@ static int pagoda_control_send(struct pagoda_control *control,
 	return ret ? -ENODEV : 0;
 }
 
-/* How long a command may take, in milliseconds. */
+/* Returns the milliseconds that a command may take. */
 static u32 pagoda_control_patience(struct pagoda_virtio *virtio,
 				   const struct virtio_pagoda_control *command)
 {
@@ -111,8 +106,10 @@ static int pagoda_control_wait(struct pagoda_control *control,
 }
 
 /*
- * One command; the head of its answer is copied, and what follows that stays in the slot,
- * which is the caller's as long as it holds control->lock.
+ * Sends a command and waits for its answer. The head of the answer is copied to control->answer;
+ * the extents stay in the slot, which belongs to the caller as long as the caller holds
+ * control->lock. Returns 0, -ENODEV, -ETIMEDOUT, -EINVAL if the device refused the command, or
+ * -EPROTO for an impossible answer.
  */
 static int pagoda_control_call(struct pagoda_virtio *virtio,
 			       const struct virtio_pagoda_control *command,
@@ -145,12 +142,9 @@ static int pagoda_control_call(struct pagoda_virtio *virtio,
 	return ret;
 }
 
-/**
- * pagoda_virtio_nop() - An empty round trip through the control queue
- * @virtio: Device
- *
- * Context: sleeps, for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
- * Return: 0, -ETIMEDOUT, -ENODEV or -EPROTO.
+/*
+ * Makes an empty round trip through the control queue. Returns 0, -ETIMEDOUT, -ENODEV or -EPROTO.
+ * Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
  */
 int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 {
@@ -166,14 +160,10 @@ int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 	return ret;
 }
 
-/**
- * pagoda_control_reset_queue() - Halt a queue and ask how far it came
- * @virtio: Device
- * @index: Virtqueue number
- * @result: Receives the answer
- *
- * Context: sleeps, for %PAGODA_CONTROL_TIMEOUT_MS at most; doesn't allocate.
- * Return: 0, -ETIMEDOUT, -ENODEV or -EIO.
+/*
+ * Halts the queue with virtqueue number @index and gets its progress. Returns 0, -ETIMEDOUT,
+ * -ENODEV, or -EIO for a refusal or an impossible answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at
+ * most; doesn't allocate.
  */
 int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 			       struct pagoda_reset_result *result)
@@ -195,15 +185,11 @@ int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 	return ret == -EINVAL || ret == -EPROTO ? -EIO : ret;
 }
 
-/**
- * pagoda_control_command() - Have the device execute a command
- * @virtio: Device
- * @command: SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER
- *
- * Context: sleeps, for %PAGODA_CONTROL_TIMEOUT_MS at most, with RESET_ADAPTER
+/*
+ * Has the device execute SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER. Returns 0 when
+ * the device has done so, -EINVAL when it refuses, -ETIMEDOUT, -ENODEV, or -EIO for an impossible
+ * answer. Sleeps for %PAGODA_CONTROL_TIMEOUT_MS at most, for RESET_ADAPTER
  * %PAGODA_RESET_TIMEOUT_MS; doesn't allocate.
- * Return: 0 when the device has done it, -EINVAL when it refuses, -ETIMEDOUT,
- * -ENODEV, or -EIO when its answer makes no sense.
  */
 int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_command *command)
 {
@@ -229,15 +215,10 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 	return ret == -EPROTO ? -EIO : ret;
 }
 
-/**
- * pagoda_control_get_extents() - Read an extent list
- * @virtio: Device
- * @list: enum virtio_pagoda_extents
- * @extents: Receives it, unchecked, in CPU order
- * @count: Entries it must have
- *
- * Context: sleeps; doesn't allocate.
- * Return: 0, or -EPROTO when the list is shorter, or what a command returns.
+/*
+ * Reads @count entries of an extent list (enum virtio_pagoda_extents), converted to CPU order but
+ * unchecked. Returns 0, -EPROTO when the list is shorter, or the error of a command. Sleeps;
+ * doesn't allocate.
  */
 int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 			       struct pagoda_extent *extents, u32 count)
@@ -269,12 +250,8 @@ int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 	return ret;
 }
 
-/**
- * pagoda_control_init() - Set the control queue up
- * @virtio: Device; its @control.vq is set
- *
- * Context: may sleep and allocate; before the device is ready.
- * Return: 0 or -ENOMEM.
+/*
+ * Sets the control queue up, before the device is ready; @control.vq is set. Returns 0 or -ENOMEM.
  */
 int pagoda_control_init(struct pagoda_virtio *virtio)
 {
@@ -287,12 +264,7 @@ int pagoda_control_init(struct pagoda_virtio *virtio)
 	return control->slots ? 0 : -ENOMEM;
 }
 
-/**
- * pagoda_control_detach() - Take all commands back
- * @control: Control queue of a device that was reset
- *
- * Context: process.
- */
+/* Takes all commands back from a device that was reset. */
 void pagoda_control_detach(struct pagoda_control *control)
 {
 	struct pagoda_control_slot *slot;
@@ -301,12 +273,9 @@ void pagoda_control_detach(struct pagoda_control *control)
 		slot->busy = false;
 }
 
-/**
- * pagoda_control_attach() - The device has power again, or none
- * @control: Control queue; the device has no command
- * @vq: Its new virtqueue; NULL: there is none, and commands fail
- *
- * Context: process.
+/*
+ * Sets the virtqueue of a device that has power again and has no command, or removes it with @vq
+ * NULL: then commands fail.
  */
 void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq)
 {
@@ -315,12 +284,7 @@ void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq)
 	mutex_unlock(&control->lock);
 }
 
-/**
- * pagoda_control_fini() - Free the commands
- * @virtio: Device that was reset and has none of them
- *
- * Context: process.
- */
+/* Frees the commands of a device that was reset and has none of them. */
 void pagoda_control_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->control.slots);

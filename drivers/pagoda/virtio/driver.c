@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtio driver: brings a device up, shows it to the top of the driver, and
- * takes it down again.
+ * The virtio driver: initializes a device, announces it to the top of the driver, and takes the
+ * device down again.
  */
 #include <linux/cc_platform.h>
 #include <linux/dma-mapping.h>
@@ -17,15 +17,15 @@
 #include "check.h"
 #include "internal.h"
 
-/* One number a bit the driver may want. */
+/* Size of the feature table, which has an entry for each bit that the driver supports. */
 #define PAGODA_MAX_FEATURES	64
 
-/* Set before the driver is registered, constant while it is. */
+/* Set before the driver is registered, constant while it is registered. */
 static const struct pagoda_virtio_callbacks *pagoda_callbacks;
 static unsigned int pagoda_feature_table[PAGODA_MAX_FEATURES];
 
 /**
- * pagoda_virtio_device() - The device, for messages and as a parent
+ * pagoda_virtio_device() - Get the device, for messages and as a parent
  * @virtio: Device
  *
  * Return: the virtio device.
@@ -36,7 +36,7 @@ struct device *pagoda_virtio_device(struct pagoda_virtio *virtio)
 }
 
 /**
- * pagoda_virtio_info() - What the device said about itself
+ * pagoda_virtio_info() - Get the properties that the device reported
  * @virtio: Device
  *
  * Return: limits and lists, constant until the remove callback returned.
@@ -47,24 +47,18 @@ const struct pagoda_device_info *pagoda_virtio_info(struct pagoda_virtio *virtio
 }
 
 /**
- * pagoda_virtio_transport() - The way to the paging queue
+ * pagoda_virtio_transport() - Get the transport of the paging queue
  * @virtio: Device
  *
- * Return: the transport, valid until the remove callback returned; requests that
- * it could not get back until then it completes afterwards.
+ * Return: the transport, valid until the remove callback returned. Requests that the transport
+ * could not get back until then are completed afterwards.
  */
 struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio)
 {
 	return &virtio->paging.base;
 }
 
-/**
- * pagoda_virtio_tell() - Hand an event up
- * @virtio: Device
- * @event: Checked event
- *
- * Context: interrupt.
- */
+/* Passes a checked event to the top of the driver. Caller holds events.lock, interrupts are off. */
 void pagoda_virtio_tell(struct pagoda_virtio *virtio, const struct pagoda_event *event)
 {
 	if (pagoda_callbacks->event)
@@ -79,14 +73,9 @@ static int pagoda_virtio_refuse(struct pagoda_virtio *virtio,
 	return ret;
 }
 
-/**
- * pagoda_virtio_read_space() - Read the configuration space
- * @vdev: Device
- * @config: Receives it
- *
- * Fields of 32 and of 64 bits may be read by 32-bit accesses only.
- *
- * Context: may sleep.
+/*
+ * Reads the configuration space, with 32-bit accesses, by which fields of 32 and of 64 bits may be
+ * read. May sleep.
  */
 void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config)
 {
@@ -94,7 +83,10 @@ void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_c
 	__virtio_cread_many(vdev, 0, config, sizeof(*config) / sizeof(u32), sizeof(u32));
 }
 
-/* Without ACCESS_PLATFORM a device takes physical addresses, for its queues and for all else. */
+/*
+ * Returns true if DMA addresses aren't physical addresses. Without ACCESS_PLATFORM a device takes
+ * physical addresses, for its queues and for all other memory.
+ */
 static bool pagoda_virtio_is_translated(struct virtio_device *vdev)
 {
 	return device_iommu_mapped(vdev->dev.parent) || cc_platform_has(CC_ATTR_MEM_ENCRYPT);
@@ -123,13 +115,9 @@ static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 	return ret;
 }
 
-/**
- * pagoda_virtio_find_queues() - Have the device make its virtqueues
- * @virtio: Device without any
- * @vqs: Receives them, %PAGODA_MAX_QUEUES at most
- *
- * Context: may sleep and allocate.
- * Return: 0 or a negative error code.
+/*
+ * Creates the virtqueues, %PAGODA_MAX_QUEUES at most, of a device without any. Returns 0 or a
+ * negative error code. May sleep and allocate.
  */
 int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 {
@@ -170,15 +158,10 @@ static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
 	return ret;
 }
 
-/**
- * pagoda_virtio_read_list() - Read an extent list
- * @virtio: Device, ready
- * @list: enum virtio_pagoda_extents
- * @count: Entries
- * @extents: Receives the list, kvfree() it in any case
- *
- * Context: may sleep and allocate.
- * Return: 0, -ENOMEM or as pagoda_control_get_extents().
+/*
+ * Reads an extent list (enum virtio_pagoda_extents) of @count entries from a ready device. Returns
+ * 0, -ENOMEM or an error of pagoda_control_get_extents(); the caller frees *@extents with kvfree()
+ * in any case. May sleep and allocate.
  */
 int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 			    struct pagoda_extent **extents)
@@ -195,7 +178,10 @@ int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 	return ret;
 }
 
-/* Is the device a module of this kernel? The kernel named its parent, not the device. */
+/*
+ * Returns whether the device is a module of this kernel: the parent's name was given by the kernel,
+ * not by the device.
+ */
 static bool pagoda_virtio_is_in_kernel(struct pagoda_virtio *virtio)
 {
 	struct device *parent = virtio->vdev->dev.parent;
@@ -275,13 +261,9 @@ static void pagoda_virtio_free(struct pagoda_virtio *virtio)
 	kfree(virtio);
 }
 
-/**
- * pagoda_virtio_quiet() - Reset the device and take everything back
- * @virtio: Device, in any state
- *
- * It reaches no memory any more.
- *
- * Context: may sleep.
+/*
+ * Resets the device, which can't reach memory any more afterwards, and takes all requests back.
+ * Called in any state of the device; may sleep.
  */
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio)
 {
@@ -293,25 +275,18 @@ void pagoda_virtio_quiet(struct pagoda_virtio *virtio)
 	pagoda_control_detach(&virtio->control);
 }
 
-/**
- * pagoda_virtio_sleep_top() - Tell the top that the device will lose its power
- * @virtio: Device
- *
- * Context: may sleep.
- * Return: 0, or why it mustn't.
+/*
+ * Tells the top of the driver that the device will lose its power. Returns 0, or an error if the
+ * device must keep its power. May sleep.
  */
 int pagoda_virtio_sleep_top(struct pagoda_virtio *virtio)
 {
 	return pagoda_callbacks->sleep(virtio->priv);
 }
 
-/**
- * pagoda_virtio_wake_top() - Tell the top that the device has power again
- * @virtio: Device
- * @error: 0, or why it can't be used
- *
- * Context: may sleep.
- * Return: 0, or why it won't be used.
+/*
+ * Tells the top of the driver that the device has power again, or the @error for which the device
+ * can't be used. Returns 0, or an error if the top won't use the device. May sleep.
  */
 int pagoda_virtio_wake_top(struct pagoda_virtio *virtio, int error)
 {
@@ -390,7 +365,7 @@ static void pagoda_virtio_remove(struct virtio_device *vdev)
 	pagoda_virtio_free(virtio);
 }
 
-/* Indirect descriptors would be allocated on the way to a fence. */
+/* Indirect descriptors would be allocated in the dma_fence signalling path. */
 static int pagoda_virtio_validate(struct virtio_device *vdev)
 {
 	__virtio_clear_bit(vdev, VIRTIO_RING_F_INDIRECT_DESC);
@@ -416,8 +391,8 @@ static struct virtio_driver pagoda_virtio_driver = {
 };
 
 /**
- * pagoda_virtio_register() - Begin to look for devices
- * @callbacks: Told about them; must stay valid until pagoda_virtio_unregister()
+ * pagoda_virtio_register() - Register the virtio driver
+ * @callbacks: Called for each device; must stay valid until pagoda_virtio_unregister()
  *
  * Context: may sleep; module initialisation only.
  * Return: 0 or a negative error code.
@@ -436,7 +411,7 @@ int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks)
 }
 
 /**
- * pagoda_virtio_unregister() - Let all devices go
+ * pagoda_virtio_unregister() - Unregister the virtio driver and remove all devices
  *
  * Context: may sleep; the remove callback runs for each device.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event queue: what the device tells unasked. Buffers lie in the ring all the
- * time and go back as soon as they are copied.
+ * The event queue: notifications of the device. Buffers lie in the ring all the time and are
+ * returned to it as soon as they are copied.
  */
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
@@ -40,12 +40,7 @@ static void pagoda_event_take(struct pagoda_virtio *virtio,
 		pagoda_virtio_tell(virtio, &event);
 }
 
-/**
- * pagoda_event_interrupt() - The device has something to tell
- * @vq: The event queue
- *
- * Context: interrupt.
- */
+/* Virtqueue callback: handles all events that arrived. */
 void pagoda_event_interrupt(struct virtqueue *vq)
 {
 	struct pagoda_virtio *virtio = vq->vdev->priv;
@@ -60,7 +55,10 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 		virtqueue_disable_cb(vq);
 		while ((buffer = virtqueue_get_buf(vq, &len))) {
 			pagoda_event_take(virtio, buffer, len);
-			/* One came out, so one fits in; a broken ring takes none. */
+			/*
+			 * A buffer was taken out, so the ring has room for it; a broken ring takes
+			 * none.
+			 */
 			pagoda_event_post(events, buffer);
 		}
 	} while (!pagoda_virtio_listen(vq));
@@ -70,7 +68,10 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 		virtqueue_notify(vq);
 }
 
-/* The queues don't wait for the device any more; the top's reset fails at once. */
+/*
+ * Breaks the virtqueues, so that queues don't wait for the device any more and the top's reset
+ * fails at once, and tells the top of the driver.
+ */
 static void events_broken_work(struct work_struct *work)
 {
 	const struct pagoda_event event = { .type = VIRTIO_PAGODA_EVENT_RESET };
@@ -84,13 +85,10 @@ static void events_broken_work(struct work_struct *work)
 	spin_unlock_irq(&virtio->events.lock);
 }
 
-/**
- * pagoda_events_config_changed() - &virtio_driver.config_changed
- * @vdev: Device; its configuration is constant, so all it can say is that it needs a reset
- *
- * The rest isn't done in interrupts: virtio's list of queues isn't locked against them.
- *
- * Context: any.
+/*
+ * &virtio_driver.config_changed. The configuration is constant, so that only the status can have
+ * changed: the device needs a reset. The rest is deferred to a work item, because virtio's list of
+ * queues isn't locked against interrupts.
  */
 void pagoda_events_config_changed(struct virtio_device *vdev)
 {
@@ -100,24 +98,16 @@ void pagoda_events_config_changed(struct virtio_device *vdev)
 		schedule_work(&virtio->broken);
 }
 
-/**
- * pagoda_events_prepare() - Before the device is asked for anything
- * @virtio: Device
- *
- * Context: process.
- */
+/* Initializes events before the first command to the device. */
 void pagoda_events_prepare(struct pagoda_virtio *virtio)
 {
 	spin_lock_init(&virtio->events.lock);
 	INIT_WORK(&virtio->broken, events_broken_work);
 }
 
-/**
- * pagoda_events_enable() - Begin or end telling the top
- * @virtio: Device
- * @enable: Which; when it returns from false, no callback runs
- *
- * Context: process.
+/*
+ * Begins or ends passing events to the top of the driver. When the function returns with @enable
+ * false, no callback runs.
  */
 void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable)
 {
@@ -126,13 +116,9 @@ void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable)
 	spin_unlock_irq(&virtio->events.lock);
 }
 
-/**
- * pagoda_events_attach() - Lay the buffers out
- * @events: Event queue with buffers
- * @vq: Its virtqueue; the device is ready. NULL: there is none
- *
- * Context: process.
- * Return: 0 or -ENODEV.
+/*
+ * Sets the virtqueue of a ready device and adds all buffers, or removes the virtqueue with @vq
+ * NULL. Returns 0 or -ENODEV.
  */
 int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq)
 {
@@ -151,12 +137,9 @@ int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq
 	return 0;
 }
 
-/**
- * pagoda_events_init() - Allocate buffers and lay them out
- * @virtio: Device, ready
- *
- * Context: may sleep and allocate.
- * Return: 0, -ENOMEM or -ENODEV.
+/*
+ * Allocates buffers and adds them to the virtqueue of a ready device. Returns 0, -ENOMEM or
+ * -ENODEV.
  */
 int pagoda_events_init(struct pagoda_virtio *virtio)
 {
@@ -169,24 +152,14 @@ int pagoda_events_init(struct pagoda_virtio *virtio)
 	return pagoda_events_attach(events, events->vq);
 }
 
-/**
- * pagoda_events_detach() - Take the buffers back
- * @events: Event queue of a device that was reset
- *
- * Context: process.
- */
+/* Takes the buffers back from a device that was reset. */
 void pagoda_events_detach(struct pagoda_event_queue *events)
 {
 	while (events->vq && virtqueue_detach_unused_buf(events->vq))
 		;
 }
 
-/**
- * pagoda_events_fini() - Free the buffers
- * @virtio: Device that was reset and has none of them
- *
- * Context: process.
- */
+/* Frees the buffers of a device that was reset and has none of them. */
 void pagoda_events_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->events.buffers);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The engines' queues: a ring each, whose transport the queue layer uses.
- */
+/* The engines' queues: a ring per engine, used by the queue layer as a transport. */
 #include <linux/slab.h>
 
 #include "internal.h"
 
 /**
- * pagoda_virtio_engine_transport() - The way to an engine
+ * pagoda_virtio_engine_transport() - Get the transport of an engine
  * @virtio: Device
  * @engine: Engine, below &pagoda_device_info.num_engines
  *
- * Return: the transport, valid until the remove callback returned; requests that
- * it could not get back until then it completes afterwards.
+ * Return: the transport, valid until the remove callback returned. Requests that the transport
+ * could not get back until then are completed afterwards.
  */
 struct pagoda_transport *pagoda_virtio_engine_transport(struct pagoda_virtio *virtio,
 							u32 engine)
@@ -20,12 +18,7 @@ struct pagoda_transport *pagoda_virtio_engine_transport(struct pagoda_virtio *vi
 	return &virtio->engines[engine].base;
 }
 
-/**
- * pagoda_exec_interrupt() - An engine is through with something
- * @vq: An execution queue
- *
- * Context: interrupt.
- */
+/* Virtqueue callback: handles the completions of an engine. */
 void pagoda_exec_interrupt(struct virtqueue *vq)
 {
 	struct pagoda_virtio *virtio = vq->vdev->priv;
@@ -33,13 +26,9 @@ void pagoda_exec_interrupt(struct virtqueue *vq)
 	pagoda_ring_drain(&virtio->engines[vq->index - VIRTIO_PAGODA_QUEUE_EXEC0]);
 }
 
-/**
- * pagoda_exec_init() - Set the execution queues up
- * @virtio: Device
- * @vqs: Its virtqueues, the execution queues only
- *
- * Context: may sleep and allocate; before the device is ready.
- * Return: 0, -ENOMEM, or -EINVAL for a queue without room for a request.
+/*
+ * Sets the execution queues up before the device is ready; @vqs has the execution queues only.
+ * Returns 0, -ENOMEM, or -EINVAL for a queue without room for a request.
  */
 int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 {
@@ -59,12 +48,7 @@ int pagoda_exec_init(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 	return 0;
 }
 
-/**
- * pagoda_exec_detach() - Give back what engines kept
- * @virtio: Device that was reset
- *
- * Context: process.
- */
+/* Completes the requests that engines of a device that was reset still had. */
 void pagoda_exec_detach(struct pagoda_virtio *virtio)
 {
 	u32 i;
@@ -73,13 +57,9 @@ void pagoda_exec_detach(struct pagoda_virtio *virtio)
 		pagoda_ring_detach(&virtio->engines[i]);
 }
 
-/**
- * pagoda_exec_attach() - pagoda_ring_attach() for all engines
- * @virtio: Device
- * @vqs: Its virtqueues, the execution queues only; NULL: there are none
- *
- * Context: process; nobody submits.
- * Return: 0 or -ENODEV.
+/*
+ * Calls pagoda_ring_attach() for all engines while no request is submitted; @vqs has the execution
+ * queues only, or is NULL. Returns 0 or -ENODEV.
  */
 int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 {
@@ -91,12 +71,7 @@ int pagoda_exec_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 	return ret;
 }
 
-/**
- * pagoda_exec_fini() - Free the queues
- * @virtio: Device; nobody submits any more
- *
- * Context: process.
- */
+/* Frees the queues, to which no request is submitted any more. */
 void pagoda_exec_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->engines);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Inside of the virtio layer.
+ * Internals of the virtio layer.
  *
  *	driver.c   finds devices, brings them up and down
- *	power.c    the same while the machine sleeps and wakes
- *	check.c    what a device says about itself; answer.c: while it works
+ *	power.c    down and up again while the machine sleeps and wakes
+ *	check.c    checks of the properties that a device reports
+ *	answer.c   checks of a working device's answers
  *	control.c  commands that wait for their answer
  *	ring.c     requests: the transport of the paging queue and of each engine
  *	exec.c     the engines' queues
- *	event.c    what the device tells unasked
+ *	event.c    notifications of the device
  *
- * No lock of this layer is held while calling up. Memory the device may write is
- * copied before it is looked at.
+ * Calls to the upper layers are made without a lock of this layer, except for events, which are
+ * passed up under pagoda_event_queue.lock. Memory that the device may write is copied before its
+ * content is used.
  */
 #ifndef PAGODA_VIRTIO_INTERNAL_H
 #define PAGODA_VIRTIO_INTERNAL_H
@@ -26,18 +28,19 @@
 #define PAGODA_MAX_QUEUES	(VIRTIO_PAGODA_QUEUE_EXEC0 + VIRTIO_PAGODA_MAX_ENGINES)
 
 /**
- * PAGODA_CONTROL_TIMEOUT_MS: a command that takes longer isn't answered. A reset of a queue
- * that isn't costs a reset of the device: so not what a busy machine needs for one.
+ * PAGODA_CONTROL_TIMEOUT_MS: time after which a command counts as unanswered. An unanswered reset
+ * of a queue causes a reset of the device, so that the time must be enough on a busy machine.
  */
 #define PAGODA_CONTROL_TIMEOUT_MS	3000
 /**
- * PAGODA_RESET_TIMEOUT_MS: the same for RESET_ADAPTER at most: well below TTM's 15 s waits.
- * A device may clear its VRAM, and has a second a GiB more for that than for others.
+ * PAGODA_RESET_TIMEOUT_MS: largest timeout of RESET_ADAPTER, well below TTM's 15 s waits. The
+ * device may clear its VRAM, and gets a second per GiB more for RESET_ADAPTER than for other
+ * commands.
  */
 #define PAGODA_RESET_TIMEOUT_MS		10000
-/** PAGODA_CONTROL_SLOTS: commands a silent device may keep. */
+/** PAGODA_CONTROL_SLOTS: commands that a device which doesn't answer may keep. */
 #define PAGODA_CONTROL_SLOTS		4
-/** PAGODA_EVENT_BUFFERS: events the device can tell before we look. */
+/** PAGODA_EVENT_BUFFERS: events that the device can send before the driver handles them. */
 #define PAGODA_EVENT_BUFFERS		64
 
 /**
@@ -46,10 +49,10 @@
  * @virtio: Device
  * @vq: Virtqueue; NULL while the device has no power
  * @lock: Protects @vq, @last and @before
- * @depth: Requests it has room for
- * @last: Number of the last request it was given
- * @before: The same when it last lost its power: the device counts from there
- * @outstanding: Requests submitted whose complete() hasn't returned
+ * @depth: Requests that fit into the ring
+ * @last: Number of the last request given to the device
+ * @before: Value of @last when the device last lost its power: the device counts from there
+ * @outstanding: Requests submitted of which complete() hasn't returned
  * @doorbells: Doorbells rung
  */
 struct pagoda_ring {
@@ -66,12 +69,12 @@ struct pagoda_ring {
 
 /**
  * struct pagoda_control_slot - A command with its answer
- * @command: What the device reads
- * @reply: What it writes
- * @reply.answer: Head of it
+ * @command: Command, read by the device
+ * @reply: Answer, written by the device
+ * @reply.answer: Head of the answer
  * @reply.extents: GET_EXTENTS: the entries
- * @len: Bytes it wrote
- * @busy: The device has it; pagoda_control.vq_lock
+ * @len: Bytes that the device wrote
+ * @busy: The device has the slot; pagoda_control.vq_lock
  */
 struct pagoda_control_slot {
 	struct virtio_pagoda_control command;
@@ -86,13 +89,12 @@ struct pagoda_control_slot {
 /**
  * struct pagoda_control - The control queue
  * @vq: Virtqueue; NULL while the device has no power
- * @lock: One command at a time. Taken on the way to fences (reset): nobody
- *	allocates under it
+ * @lock: Serializes commands. Taken in the dma_fence signalling path (reset): no allocation
+ *	under it
  * @vq_lock: Protects @vq and the slots' @busy; nests in @lock
- * @answered: Something came back
- * @answer: Copy of the head of the last answer, which the device can't change any more;
- *	@lock
- * @slots: Commands; one that timed out stays busy until the device returns it
+ * @answered: Completed by the interrupt of the control queue
+ * @answer: Copy of the head of the last answer, which the device can't change any more; @lock
+ * @slots: Commands; a slot that timed out stays busy until the device returns it
  */
 struct pagoda_control {
 	struct virtqueue *vq;
@@ -107,9 +109,9 @@ struct pagoda_control {
  * struct pagoda_event_queue - The event queue
  * @vq: Virtqueue
  * @lock: Protects @vq and @enabled; held during the callback
- * @enabled: The top wants to know
- * @buffers: What the device writes
- * @count: Their number
+ * @enabled: Events are passed to the top of the driver
+ * @buffers: Buffers that the device writes
+ * @count: Number of @buffers
  */
 struct pagoda_event_queue {
 	struct virtqueue *vq;
@@ -121,9 +123,9 @@ struct pagoda_event_queue {
 
 /**
  * struct pagoda_virtio - A device
- * @vdev: virtio's view of it
- * @config: The configuration space, as it was then
- * @info: What it said about itself; constant after probe
+ * @vdev: virtio device
+ * @config: Copy of the configuration space at probe
+ * @info: Properties that the device reported; constant after probe
  * @window: pagoda_device_info.window
  * @invalid: pagoda_device_info.invalid
  * @swizzling: pagoda_device_info.swizzling
@@ -131,8 +133,8 @@ struct pagoda_event_queue {
  * @paging: Paging queue
  * @events: Event queue
  * @engines: Execution queues, pagoda_device_info.num_engines
- * @broken: Work: the device doesn't work any more
- * @priv: The top's; constant while it knows the device
+ * @broken: Work that handles a device that doesn't work any more
+ * @priv: Pointer of the top of the driver; constant from probe to remove
  */
 struct pagoda_virtio {
 	struct virtio_device *vdev;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machine sleeps and wakes: the device goes without going. What the top has of it,
- * transports and limits, stays valid; what the device had it forgets.
+ * Sleep and wake-up of the machine: the device loses its power without being removed. The top's
+ * references to transports and limits stay valid; the device forgets all its state.
  *
- * The virtqueues are all that is allocated on the way back. A device that comes back as another
- * one isn't used.
+ * Waking allocates only the virtqueues and the lists for comparison. A device with other properties
+ * after waking than before isn't used.
  */
 #include <linux/slab.h>
 #include <linux/virtio.h>
@@ -12,7 +12,7 @@
 
 #include "internal.h"
 
-/* NULL: there are none. */
+/* Attaches the virtqueues, or detaches them with @vqs NULL. Returns 0 or -ENODEV. */
 static int power_attach(struct pagoda_virtio *virtio, struct virtqueue **vqs)
 {
 	int ret;
@@ -43,7 +43,7 @@ static int power_check_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 	return ret;
 }
 
-/* Is it the device it was? */
+/* Returns 0 if the device's properties are unchanged. */
 static int power_check(struct pagoda_virtio *virtio)
 {
 	const struct pagoda_device_info *info = &virtio->info;
@@ -82,12 +82,9 @@ static int power_up(struct pagoda_virtio *virtio)
 	return ret;
 }
 
-/**
- * pagoda_power_freeze() - &virtio_driver.freeze
- * @vdev: Device
- *
- * Context: may sleep.
- * Return: 0, or why the machine mustn't sleep; then nothing has changed.
+/*
+ * &virtio_driver.freeze. Returns 0, or an error if the machine mustn't sleep; then nothing has
+ * changed. May sleep.
  */
 int pagoda_power_freeze(struct virtio_device *vdev)
 {
@@ -97,18 +94,15 @@ int pagoda_power_freeze(struct virtio_device *vdev)
 	if (ret)
 		return ret;
 	pagoda_events_enable(virtio, false);
-	/* It may sleep once more without having been woken. */
+	/* The machine may sleep again before the device was restored. */
 	if (virtio->control.vq)
 		power_down(virtio);
 	return 0;
 }
 
-/**
- * pagoda_power_restore() - &virtio_driver.restore
- * @vdev: Device, reset, its features negotiated as before
- *
- * Context: may sleep.
- * Return: 0, or why the device isn't used any more.
+/*
+ * &virtio_driver.restore, called for a reset device with its features negotiated as before. Returns
+ * 0, or an error if the device isn't used any more. May sleep.
  */
 int pagoda_power_restore(struct virtio_device *vdev)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests on their way to the device: the transport of the paging queue and of
- * each engine.
+ * Requests to the device: the transport of the paging queue and of each engine.
  *
- * A request is three descriptors: head, buffer, completion. Indirect descriptors
- * are not negotiated, so that nothing is allocated on the way to a fence and
- * the ring's room is known beforehand.
+ * A request is three descriptors: head, buffer, completion. Indirect descriptors are not
+ * negotiated, so that nothing is allocated in the dma_fence signalling path and the number of
+ * requests that fit into the ring is known beforehand.
  *
- * A device that lost its power counts requests from 1 again. Nobody but this file knows.
+ * A device that lost its power counts requests from 1 again. Only this file adds and subtracts the
+ * difference.
  */
 #include <linux/delay.h>
 #include <linux/iopoll.h>
@@ -25,7 +25,10 @@ static struct pagoda_ring *pagoda_ring_of(struct pagoda_transport *transport)
 	return container_of(transport, struct pagoda_ring, base);
 }
 
-/* Parses what came back; @len is what the device says it wrote. */
+/*
+ * Checks a completion that came back and completes its request; @len is the number of bytes that
+ * the device claims to have written.
+ */
 static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request *request,
 				 u32 len)
 {
@@ -41,13 +44,10 @@ static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request
 	atomic_dec(&ring->outstanding);
 }
 
-/**
- * pagoda_virtio_listen() - Switch the interrupts of a queue on, behind the last look
- * @vq: Virtqueue
- *
- * Context: any; the lock is held that @vq is used with.
- * Return: False if something came meanwhile, of which no interrupt will tell: look again. True also
- * for a device that is broken, which has no more to say.
+/*
+ * Switches the interrupts of a queue on after it was found empty. Caller holds the lock that
+ * serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no interrupt is
+ * raised: the caller looks again. Returns true also for a broken device, which sends nothing more.
  */
 bool pagoda_virtio_listen(struct virtqueue *vq)
 {
@@ -61,7 +61,7 @@ static struct pagoda_request *pagoda_ring_take(struct pagoda_ring *ring, u32 *le
 	unsigned long flags;
 
 	spin_lock_irqsave(&ring->lock, flags);
-	/* When interrupts are on again, more may be there without one. */
+	/* Requests that arrived before interrupts were on again raise none. */
 	while (ring->vq && !(request = virtqueue_get_buf(ring->vq, len)))
 		if (pagoda_virtio_listen(ring->vq))
 			break;
@@ -69,12 +69,7 @@ static struct pagoda_request *pagoda_ring_take(struct pagoda_ring *ring, u32 *le
 	return request;
 }
 
-/**
- * pagoda_ring_drain() - Handle all completions that are there
- * @ring: Ring
- *
- * Context: any; calls the requests' complete() without a lock.
- */
+/* Handles all completions that are there; calls the requests' complete() without a lock. */
 void pagoda_ring_drain(struct pagoda_ring *ring)
 {
 	struct pagoda_request *request;
@@ -89,12 +84,7 @@ void pagoda_ring_drain(struct pagoda_ring *ring)
 		pagoda_ring_complete(ring, request, len);
 }
 
-/**
- * pagoda_paging_interrupt() - The device is through with paging requests
- * @vq: The paging queue
- *
- * Context: interrupt.
- */
+/* Virtqueue callback: handles the completions of the paging queue. */
 void pagoda_paging_interrupt(struct virtqueue *vq)
 {
 	struct pagoda_virtio *virtio = vq->vdev->priv;
@@ -131,7 +121,7 @@ static int pagoda_ring_submit(struct pagoda_transport *transport,
 		.start = cpu_to_le32(request->start),
 		.context = cpu_to_le64(request->context),
 	};
-	/* What the device doesn't write must not look like an answer. */
+	/* Bytes that the device doesn't write must not look like an answer. */
 	memset(&request->completion, 0, sizeof(request->completion));
 	atomic_inc(&ring->outstanding);
 	spin_lock_irqsave(&ring->lock, flags);
@@ -145,7 +135,7 @@ static int pagoda_ring_submit(struct pagoda_transport *transport,
 	return ret == -ENOSPC ? -ENOSPC : -ENODEV;
 }
 
-/* Tells the device if it wants to be told. */
+/* Rings the doorbell if the device asked for it. */
 static void pagoda_ring_kick(struct pagoda_transport *transport)
 {
 	struct pagoda_ring *ring = pagoda_ring_of(transport);
@@ -162,8 +152,8 @@ static void pagoda_ring_kick(struct pagoda_transport *transport)
 }
 
 /*
- * Halts the queue, takes everything back, asks how far it came. The answer isn't
- * compared with what was submitted: the queue layer does that.
+ * Halts the queue, takes all requests back, and gets the device's progress. The queue layer, not
+ * this function, compares the progress with the requests submitted.
  */
 static int pagoda_ring_reset(struct pagoda_transport *transport,
 			     struct pagoda_reset_result *result)
@@ -179,8 +169,8 @@ static int pagoda_ring_reset(struct pagoda_transport *transport,
 		return ret;
 	result->seqno += ring->before;
 	/*
-	 * An interrupt on another CPU may be about to complete the last ones. That CPU may be
-	 * a virtual one, which its host has stopped for a while.
+	 * The last requests may be being completed by an interrupt on another CPU, which may be a
+	 * virtual CPU that its host has stopped for a while.
 	 */
 	if (read_poll_timeout(atomic_read, left, !left || virtqueue_is_broken(ring->vq), 50,
 			      PAGODA_CONTROL_TIMEOUT_MS * USEC_PER_MSEC, false,
@@ -191,12 +181,9 @@ static int pagoda_ring_reset(struct pagoda_transport *transport,
 	return 0;
 }
 
-/**
- * pagoda_ring_detach() - Give back what the device kept
- * @ring: Ring of a device that was reset and can't reach memory any more; or one
- *	that was never initialised
- *
- * Context: process.
+/*
+ * Completes the requests that the device still had as aborted, after the device was reset and can't
+ * reach memory any more. The ring may be one that was never initialised.
  */
 void pagoda_ring_detach(struct pagoda_ring *ring)
 {
@@ -211,13 +198,10 @@ void pagoda_ring_detach(struct pagoda_ring *ring)
 	}
 }
 
-/**
- * pagoda_ring_attach() - The device has power again, or none
- * @ring: Ring that the device had nothing of when it lost it
- * @vq: Its new virtqueue; NULL: there is none
- *
- * Context: process; nobody submits.
- * Return: 0, or -ENODEV if it has less room than before.
+/*
+ * Sets the virtqueue of a device that has power again, or removes it with @vq NULL. The device has
+ * no request of the ring, and no request is submitted. Returns 0, or -ENODEV if the new virtqueue
+ * has less room than the old one.
  */
 int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq)
 {
@@ -261,14 +245,7 @@ static const struct pagoda_transport_ops pagoda_ring_transport_ops = {
 	.doorbells = pagoda_ring_doorbells,
 };
 
-/**
- * pagoda_ring_init() - Set a ring up
- * @ring: Zeroed ring
- * @virtio: Device
- * @vq: Its virtqueue
- *
- * Context: process, before the device is ready.
- */
+/* Sets up a zeroed ring before the device is ready. */
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq)
 {
