@@ -2,16 +2,15 @@
 /*
  * The aperture segment, TTM_PL_TT: system pages the GPU uses in place.
  *
- * Only who needs an address gets one (C163): a placement with an upper limit
- * (lpfn) asks for a range of the aperture, one without takes none and is bounded
- * by TTM's limit for system pages alone.
+ * Only a placement with an upper limit (lpfn) gets a range of the aperture (C163). A placement
+ * without a limit takes no addresses: only TTM's limit for system pages applies.
  *
- * A range is given back as soon as TTM frees the resource. UNMAP was emitted
- * before, and since every change of the aperture's entries goes through the one
- * paging timeline the range may be given out again at once. A kernel address of its pages
- * (C67) stays until the UNMAP was executed.
+ * A range is given back as soon as TTM frees the resource. UNMAP was emitted before, and since
+ * every change of the aperture's entries goes through the one paging timeline, the range may be
+ * given out again at once. A kernel address of the resource's pages (C67) stays valid until the
+ * UNMAP was executed.
  *
- * pagoda_aperture.lock protects the ranges, their sum and the generations.
+ * pagoda_aperture.lock protects the ranges, the number of mapped pages and the last generation.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -38,7 +37,7 @@ static u64 aperture_pages(struct pagoda_aperture *aperture)
 	return aperture->manager.size >> PAGE_SHIFT;
 }
 
-/* First page the placement doesn't allow any more; C63. */
+/* Returns the first page behind the range that the placement allows; C63. */
 static u64 aperture_place_end(struct pagoda_aperture *aperture, const struct ttm_place *place)
 {
 	return min_t(u64, place->lpfn, aperture_pages(aperture));
@@ -47,10 +46,10 @@ static u64 aperture_place_end(struct pagoda_aperture *aperture, const struct ttm
 /**
  * pagoda_aperture_has_address() - Whether the GPU can reach a resource's pages
  *	through the aperture
- * @res: Resource, in whatever segment
+ * @res: Resource in any segment
  *
- * Context: reservation of its allocation held.
- * Return: true if it is in the aperture and @res->start is its first page there.
+ * Context: Caller holds the reservation of the allocation.
+ * Return: true if the resource has aperture addresses; @res->start is then its first page there.
  */
 bool pagoda_aperture_has_address(struct ttm_resource *res)
 {
@@ -64,7 +63,7 @@ VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(v
 	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
 }
 
-/* The sum of what is mapped never exceeds what the segment commits to (C68). */
+/* The number of mapped pages never exceeds the segment's commit limit (C68). */
 static int aperture_insert(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
 			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
 {
@@ -101,9 +100,9 @@ static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_o
 }
 
 /*
- * -ENOSPC has TTM evict something and ask again; what could not succeed even
- * then is refused as -E2BIG. A stopover on the way between VRAM and system memory
- * (TTM_PL_FLAG_TEMPORARY) asks for no address and so is never refused.
+ * At -ENOSPC TTM evicts a victim and tries again; a request that could not succeed even then is
+ * refused as -E2BIG. A bounce between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) asks for no
+ * address and so is never refused.
  */
 static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 			  const struct ttm_place *place, struct ttm_resource **res)
@@ -124,16 +123,18 @@ static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_ob
 	}
 	ttm_resource_init(bo, place, &ares->base);
 	ares->base.start = ares->node.start;
-	/* Addresses come in one piece; bare pages have no order to keep. */
+	/* A range of addresses is contiguous, and without an address there is no order to keep. */
 	ares->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
 	*res = &ares->base;
 	return 0;
 }
 
 /**
- * pagoda_aperture_unmapped() - A range's UNMAP was emitted
- * @res: Its resource, reservation held
- * @fence: Behind the UNMAP
+ * pagoda_aperture_unmapped() - Note that the UNMAP of a range was emitted
+ * @res: Resource of the range, reservation held
+ * @fence: Fence behind the UNMAP, or NULL
+ *
+ * The resource's kernel address, if there is one, is kept until @fence is signalled.
  *
  * Context: Any.
  */
@@ -159,7 +160,7 @@ static void aperture_release_work(struct work_struct *work)
 	aperture_release(container_of(work, struct pagoda_aperture_resource, work));
 }
 
-/* A fence's callback can't sleep. */
+/* vunmap() may sleep, the callback of a fence may not. */
 static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct pagoda_aperture_resource *ares =
@@ -168,7 +169,7 @@ static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb 
 	queue_work(ares->wq, &ares->work);
 }
 
-/* Any context that may sleep, TTM's work queue too; allocates nothing. */
+/* Runs in any context that may sleep, also on TTM's work queue; allocates nothing. */
 static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
 	struct pagoda_aperture *aperture = aperture_of_manager(man);
@@ -188,7 +189,7 @@ static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource 
 		aperture_release(ares);
 }
 
-/* Evicting what has no address doesn't help who needs one. */
+/* Evicting a resource without an address doesn't help a placement that needs one. */
 static bool aperture_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 				const struct ttm_place *place, size_t size)
 {
@@ -238,7 +239,7 @@ static const struct ttm_resource_manager_func aperture_manager_func = {
  * pagoda_aperture_init() - Make the aperture segment
  * @vidmm: Memory manager with drm, info and ttm set up
  *
- * Context: may sleep; before the device is registered.
+ * Context: May sleep; before the device is registered.
  * Return: 0 or a negative error code.
  */
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
@@ -267,13 +268,13 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_aperture_fini() - Empty the aperture segment and take it down
- * @vidmm: Memory manager whose aperture segment was made
+ * @vidmm: Memory manager, after pagoda_aperture_init()
  *
- * After VRAM: what leaves VRAM may stop over here. What is still in it moves
- * out, so the way to the device must still work. If it doesn't the segment
- * stays, which leaks it and keeps its users valid.
+ * Called after pagoda_vram_fini(), because allocations that leave VRAM may bounce through the
+ * aperture. Resources that are still here move out, so the device must still answer. If the
+ * segment can't be emptied it is leaked, which keeps its resources valid.
  *
- * Context: may sleep; nobody else uses the manager any more.
+ * Context: May sleep; the segment has no other users any more.
  */
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
 {

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VM_BIND: what addresses mean.
+ * VM_BIND: application of an array to the page tables.
  *
- * An array is one change: everything it can need is allocated first, the page
- * tables for all of it are staged, and only then do books and tables change, which
- * can't fail. Whether it may be accepted at all was decided before, by the plan.
+ * An array is one change: all memory the array can need is allocated first, then the page
+ * tables for all entries are staged, and only then do gpuva tree and tables change, which can't
+ * fail. The plan (bind_plan.c) has decided before whether the array may be accepted.
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
 #include <drm/drm_print.h>
 #include "bind.h"
 
-/**
- * struct bind - An array being applied
- * @vm: VM, locked
- * @binds: Entries
- * @count: Their number
- * @maps: What the page tables shall be, one an entry; unused for COPY
- * @places: Where the allocations of MAP entries are
- * @copies: COPY entries
- * @vm_bos: Links of the VM to the allocations of MAP entries
- * @books: Nodes for the books
+/*
+ * An array being applied to a locked VM. @maps, @places and @vm_bos have one element per entry
+ * and are unused for COPY; @copies has one per COPY entry. @places and @vm_bos belong to MAP
+ * entries.
  */
 struct bind {
 	struct pagoda_vm *vm;
@@ -66,7 +60,10 @@ static int bind_alloc(struct bind *bind)
 	return -ENOMEM;
 }
 
-/* Reservations of everything whose mappings change; one of them many times is fine. */
+/*
+ * Locks the reservations of the VM, of the allocations that the array maps, and of all
+ * allocations that are mapped in its ranges. Duplicates are ignored.
+ */
 static int bind_lock(struct bind *bind, struct drm_exec *exec)
 {
 	struct drm_gpuvm *base = &bind->vm->base;
@@ -142,7 +139,7 @@ static void bind_describe_copies(struct bind *bind)
 		};
 }
 
-/* The links an array got are the mappings' from now on, or nobody's. */
+/* Drops the references to links: a link lives on only if one of the VM's mappings uses it. */
 static void bind_put_places(struct bind *bind)
 {
 	u32 i;
@@ -154,7 +151,7 @@ static void bind_put_places(struct bind *bind)
 	}
 }
 
-/* Stages the tables; nothing has changed when it fails. */
+/* Stages the page tables. On failure nothing has changed. */
 static int bind_prepare(struct bind *bind, struct pagoda_pt_update **update)
 {
 	struct pagoda_space *space = bind->vm->space;
@@ -202,7 +199,7 @@ static int bind_try(struct bind *bind, struct dma_fence **fence)
 	return ret;
 }
 
-/* What fills VRAM may be the VM's own: then it makes room for page tables. */
+/* VRAM may be full of the VM's own allocations: some of them make room for page tables. */
 static int bind_apply(struct bind *bind, struct dma_fence **fence)
 {
 	struct pagoda_room room = { .vm = bind->vm, .away = true, .last = true };
@@ -216,7 +213,7 @@ static int bind_apply(struct bind *bind, struct dma_fence **fence)
 	return ret;
 }
 
-/* What isn't shown any more isn't somebody else's before the flush is through (C101). */
+/* An allocation that isn't shown any more keeps its memory until the flush has completed (C101). */
 static void bind_add_fence(struct drm_exec *exec, struct dma_fence *fence)
 {
 	struct drm_gem_object *obj;
@@ -248,18 +245,11 @@ static int bind_locked(struct bind *bind, struct dma_fence **fence)
 	return ret;
 }
 
-/**
- * pagoda_bind_run() - Make the change an array asks for
- * @vm: VM, locked
- * @binds: Entries, planned
- * @count: Their number, not 0
- * @fence: Out: signals when the addresses can be used; the caller's. NULL: they can
- *
- * All or nothing.
- *
- * Context: May sleep and allocate. Outside of reservations.
- * Return: 0, -EINVAL (driver protection that isn't unique), -ENOMEM, -EBUSY, -EINTR or
- * -ERESTARTSYS.
+/*
+ * Applies all entries of a planned array or none. Sets *@fence to a reference of the fence
+ * behind which the addresses can be used, NULL if they can be used at once. Caller holds
+ * pagoda_vm.lock and no reservation. Returns 0, -EINVAL (driver protection that isn't unique),
+ * -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		    struct dma_fence **fence)
@@ -294,12 +284,13 @@ static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address
 }
 
 /**
- * pagoda_vm_forget() - The client closed its handle of an allocation
+ * pagoda_vm_forget() - Unmap an allocation after the client closed its handle
  * @vm: One of the client's VMs
- * @bo: Allocation; a reference is held
+ * @bo: Allocation; the caller has a reference
  *
- * Its mappings become invalid, which needs no memory, and leave the books (WDDM:
- * addresses are freed with the allocation, C139); those that wait to be made aren't.
+ * Invalidates the mappings, which needs no memory, and removes them from the gpuva tree (WDDM:
+ * addresses are freed with the allocation, C139). Queued arrays don't map the allocation any
+ * more.
  *
  * Context: May sleep and allocate. Outside of reservations.
  */

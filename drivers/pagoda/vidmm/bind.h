@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files about VM_BIND share.
+ * Declarations that the files about VM_BIND share.
  *
- *	bind.c		an array from the call to the page tables
- *	bind_plan.c	may an array be accepted: what addresses are once all that was
- *			accepted before is done
- *	bind_books.c	drm_gpuvm's books: what the page tables show
+ *	bind.c		applies an array to the page tables
+ *	bind_plan.c	decides whether an array may be accepted: addresses as they will
+ *			be after all arrays accepted before
+ *	bind_books.c	the gpuva tree: mappings that the page tables show
  *	bind_unique.c	driver protection that no other mapping may contradict
  *	bind_queue.c	arrays that wait
  */
@@ -27,16 +27,16 @@ void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 void pagoda_plan_keep(struct list_head *undo);
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo);
 
-/* ---- The books (bind_books.c); pagoda_vm.lock and reservations are held ---- */
+/* ---- The gpuva tree (bind_books.c); pagoda_vm.lock and reservations are held - */
 
 /**
- * struct pagoda_books - A change of a VM's books
+ * struct pagoda_books - A change of a VM's gpuva tree
  * @vm: The VM
  * @spares: Nodes that may be needed
- * @dropped: Those that were given up, with a reference of what they mapped: an allocation
- *	must not go while its reservation is held
- * @now: The mapping whose steps are being made: what its nodes say besides the
- *	range, whether the page tables show it, and its link
+ * @dropped: Nodes that were removed, each with a reference to its allocation: the last one must
+ *	not go while the allocation's reservation is held
+ * @now: The entry that is being mapped: fields of its node, whether the page tables don't show
+ *	it, and its link
  */
 struct pagoda_books {
 	struct pagoda_vm *vm;
@@ -58,7 +58,7 @@ void pagoda_books_note(struct pagoda_books *books, const struct pagoda_bind *ent
 		       struct drm_gpuvm_bo *vm_bo, bool shown);
 void pagoda_books_unmap(struct pagoda_books *books, u64 address, u64 size);
 
-/* ---- Driver protection (bind_unique.c); as the books ----------------------- */
+/* ---- Driver protection (bind_unique.c); pagoda_vm.lock and reservations are held */
 
 int pagoda_unique_check(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count);
 
@@ -69,7 +69,7 @@ int pagoda_bind_run(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 c
 void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo);
 void pagoda_bind_queue_init(struct pagoda_vm *vm);
 
-/** pagoda_bind_is_map() - Does the entry show an allocation? */
+/* Returns whether the entry maps an allocation. */
 static inline bool pagoda_bind_is_map(const struct pagoda_bind *entry)
 {
 	return entry->type == DRM_PAGODA_BIND_MAP || entry->type == DRM_PAGODA_BIND_MAP_FENCE;

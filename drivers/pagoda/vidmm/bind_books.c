@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A VM's books, drm_gpuvm's: what the page tables show, and what they would show if it
- * were resident.
+ * The gpuva tree of a VM: mappings that the page tables show, or would show if their
+ * allocations were resident.
  *
- * Ranges that fault on purpose, or are reserved only, aren't in them: the plan knows
- * those. Nothing here fails: the split and merge steps find their nodes in a list of
- * spare ones, three an entry, which is the most that one entry can need; copies need
- * one more for each mapping that they make.
+ * Ranges that fault on purpose, or that are only reserved, aren't in the tree: the plan
+ * (bind_plan.c) has them. Nothing here fails: the steps of drm_gpuvm take their nodes from a
+ * list of spare ones, three per entry, the most that one entry can need. Copies need one more
+ * for each mapping that they make.
  *
- * Of a mapping whose window repeats, the offset is that of the window, wherever the
- * mapping was cut; &pagoda_va.first says where in the window it begins.
+ * A mapping with a window that repeats keeps the offset of the window, wherever the mapping was
+ * cut; &pagoda_va.first says at which byte of the window the mapping begins.
  */
 #include <linux/slab.h>
 #include "bind.h"
 
 #define BOOKS_SPARES	3
-/* Most nodes one array may call for: chains of copies can multiply them. */
+/* Most nodes that one array may need: chains of copies can multiply them. */
 #define BOOKS_MOST_SPARES	1000000
 
 /* ---- Nodes ------------------------------------------------------------------- */
 
 /*
- * How many mappings a copy makes at most: all that its source shows by then, what earlier
- * copies of the array put there included, and never more than one a page.
+ * Returns the most mappings a copy can make: one for each mapping its source shows by then,
+ * those of earlier copies in the array included, but no more than one per page.
  */
 static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, const u64 *pieces,
 		       u32 index)
@@ -37,14 +37,14 @@ static u64 copy_pieces(struct pagoda_vm *vm, const struct pagoda_bind *binds, co
 	for (i = 0; i < index && sum < most; i++) {
 		const struct pagoda_bind *other = &binds[i];
 
-		/* Where it ends within the source, it cuts one mapping in two or three. */
+		/* An end of the other copy inside the source splits a mapping. */
 		if (other->address < end && entry->offset < other->address + other->size)
 			sum += pieces[i] + 2;
 	}
 	return min(sum, most);
 }
 
-/* Quadratic only for arrays of copies; the mapping that a copy covers may be cut. */
+/* Adds the most nodes that an array of copies needs to @wanted; quadratic. Returns 0 or -ENOMEM. */
 static int copies_count(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 			u64 *wanted)
 {
@@ -62,15 +62,10 @@ static int copies_count(struct pagoda_vm *vm, const struct pagoda_bind *binds, u
 	return *wanted <= BOOKS_MOST_SPARES ? 0 : -ENOMEM;
 }
 
-/**
- * pagoda_books_init() - Get all nodes that an array can need
- * @books: Filled; pagoda_books_fini() it, also on failure
- * @vm: VM, locked
- * @binds: Entries; @count 0: some unmapping of whole mappings
- * @count: Their number
- *
- * Context: May sleep and allocate.
- * Return: 0 or -ENOMEM.
+/*
+ * Initializes @books and allocates all nodes that the entries can need; @count is 0 if only
+ * whole mappings will be unmapped. Caller holds pagoda_vm.lock, and calls pagoda_books_fini()
+ * also on failure. Returns 0 or -ENOMEM.
  */
 int pagoda_books_init(struct pagoda_books *books, struct pagoda_vm *vm,
 		      const struct pagoda_bind *binds, u32 count)
@@ -93,11 +88,9 @@ int pagoda_books_init(struct pagoda_books *books, struct pagoda_vm *vm,
 	return 0;
 }
 
-/**
- * pagoda_books_fini() - Free what wasn't needed, or isn't any more
- * @books: Books
- *
- * Context: May sleep. Outside of reservations.
+/*
+ * Frees spare and dropped nodes, and the references of the dropped ones. Called without
+ * reservations held, because the last reference of an allocation may go.
  */
 void pagoda_books_fini(struct pagoda_books *books)
 {
@@ -146,19 +139,19 @@ static int books_step_map(struct drm_gpuva_op *op, void *priv)
 	return 0;
 }
 
-/* Byte of the window that an address of a mapping shows. */
+/* Returns the byte of the window that an address of a mapping shows. */
 static u64 books_first(const struct pagoda_va *va, u64 address)
 {
 	return va->window ? (va->first + address - va->base.va.addr) % va->window : 0;
 }
 
-/* Byte of the allocation, or of the window's beginning, for a mapping from an address on. */
+/* Returns the offset in the allocation that a mapping which begins at @address has. */
 static u64 books_offset(const struct pagoda_va *va, u64 address)
 {
 	return va->base.gem.offset + (va->window ? 0 : address - va->base.va.addr);
 }
 
-/* What is left of a mapping, from @address on, is like the mapping. */
+/* Returns a node for the part of a mapping that begins at @address. */
 static struct pagoda_va *books_part(struct pagoda_books *books, const struct pagoda_va *from,
 				    u64 address)
 {
@@ -172,7 +165,7 @@ static struct pagoda_va *books_part(struct pagoda_books *books, const struct pag
 	return va;
 }
 
-/* Into the books; @flags as drm_gpuvm doesn't copy them. */
+/* drm_gpuvm doesn't copy the flags, and its offset is wrong for a window that repeats. */
 static void books_link_part(struct pagoda_va *part, enum drm_gpuva_flags flags, u64 offset,
 			    struct drm_gpuvm_bo *vm_bo)
 {
@@ -233,18 +226,16 @@ const struct drm_gpuvm_ops pagoda_vm_ops = {
 
 /* ---- Entries ----------------------------------------------------------------- */
 
-/**
- * pagoda_books_unmap() - Nothing is shown in a range any more
- * @books: Books
- * @address: First address
- * @size: Bytes
- */
+/* Removes all mappings of a range from the gpuva tree, splitting those that reach beyond. */
 void pagoda_books_unmap(struct pagoda_books *books, u64 address, u64 size)
 {
 	WARN_ON_ONCE(drm_gpuvm_sm_unmap(&books->vm->base, books, address, size));
 }
 
-/* What the part of a mapping that a copy reads becomes; with a reference of its link. */
+/*
+ * Returns a node for the copy of the part of @from that @entry reads, with a reference to its
+ * link.
+ */
 static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pagoda_bind *entry,
 				    const struct pagoda_va *from)
 {
@@ -261,7 +252,7 @@ static struct pagoda_va *copy_piece(struct pagoda_books *books, const struct pag
 	return piece;
 }
 
-/* All of the source is looked at before anything of the destination goes (C137). */
+/* The whole source is read before anything of the destination is removed (C137). */
 static void books_copy(struct pagoda_books *books, const struct pagoda_bind *entry)
 {
 	struct drm_gpuvm *base = &books->vm->base;
@@ -302,12 +293,10 @@ static void books_map(struct pagoda_books *books, const struct pagoda_bind *entr
 	WARN_ON_ONCE(pagoda_gpuvm_sm_map(&books->vm->base, books, &request));
 }
 
-/**
- * pagoda_books_note() - An entry is done
- * @books: Books, with the nodes for it
- * @entry: Entry
- * @vm_bo: MAP: its allocation's link to the VM
- * @shown: MAP: the page tables show it, because it is resident
+/*
+ * Enters an applied entry into the gpuva tree. MAP: @vm_bo is the link from the VM to the
+ * allocation, and @shown tells whether the page tables show the allocation because it is
+ * resident.
  */
 void pagoda_books_note(struct pagoda_books *books, const struct pagoda_bind *entry,
 		       struct drm_gpuvm_bo *vm_bo, bool shown)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What addresses of a VM will be once everything accepted so far is done.
+ * The addresses of a VM as they will be after all VM_BIND arrays that were accepted so far.
  *
- * Arrays that wait are accepted when they are asked for, so the rules about which
- * addresses are free, reserved or mapped are asked of the plan and not of the books:
- * what was accepted can't break one of them any more, and what a later UNMAP in the queue
- * frees can be planned with at once (C138).
+ * Arrays that have to wait are accepted or refused when they are submitted. The rules about
+ * free, reserved and mapped addresses are therefore checked against the plan, not against the
+ * gpuva tree: an accepted array can't break a rule later, and addresses that a queued UNMAP
+ * will free can be planned with at once (C138).
  *
- * Two maps of pages, both protected by pagoda_vm.lock:
+ * The plan is two maps of pages, both protected by pagoda_vm.lock:
  *
- *	taken		what a page is: shows an allocation, zeros, faults on purpose, or is
- *			reserved only. Nothing: it is free
- *	reserved	number of the reservation a page belongs to; all of them are taken
+ *	taken		state of a page: shows an allocation, shows zeros, faults on
+ *			purpose, or is reserved only. No entry: the page is free
+ *	reserved	number of the reservation a page belongs to; all such pages are taken
  *
- * An array is planned entry by entry, each on top of those before (C135); what is
- * overwritten is noted down, so that an array can be taken back as a whole.
+ * An array is planned entry by entry, each on top of the entries before (C135). Overwritten
+ * values go to an undo log, so that an array can be taken back as a whole.
  */
 #include <linux/maple_tree.h>
 #include <linux/slab.h>
@@ -24,7 +24,7 @@
 /* The undo log must not fail. */
 #define PLAN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
 
-/* What a page is; the allocation's number is above it. */
+/* State of a page; the bits above hold the allocation's number. */
 enum plan_kind {
 	PLAN_MAP,
 	PLAN_ZERO,
@@ -34,14 +34,7 @@ enum plan_kind {
 
 #define PLAN_KIND_BITS	2
 
-/**
- * struct plan_range - Pages and what a map says of them
- * @entry: In a list
- * @map: The map
- * @first: First page
- * @last: Last page
- * @value: What they are; NULL: nothing
- */
+/* A range of pages and its value in @map, for lists; @value is NULL if there is no entry. */
 struct plan_range {
 	struct list_head entry;
 	struct maple_tree *map;
@@ -79,7 +72,7 @@ static void plan_note(struct list_head *list, struct maple_tree *map, unsigned l
 	list_add_tail(&range->entry, list);
 }
 
-/* What there is in a range, piece by piece. */
+/* Appends the pieces of a range that have a value to @list. */
 static void plan_collect(struct list_head *list, struct maple_tree *map, unsigned long first,
 			 unsigned long last)
 {
@@ -90,7 +83,10 @@ static void plan_collect(struct list_head *list, struct maple_tree *map, unsigne
 		plan_note(list, map, max(mas.index, first), min(mas.last, last), value);
 }
 
-/* With what it takes to go back: pieces, then the range as a whole. */
+/*
+ * Stores a value and logs how to undo that: the pieces, then the range as a whole, because the
+ * log is read backwards.
+ */
 static void plan_set(struct maple_tree *map, unsigned long first, unsigned long last, void *value,
 		     struct list_head *undo)
 {
@@ -110,10 +106,7 @@ static void plan_drop(struct list_head *list)
 	INIT_LIST_HEAD(list);
 }
 
-/**
- * pagoda_plan_init() - All addresses are free
- * @vm: VM
- */
+/* Initializes the plan: all addresses are free. */
 void pagoda_plan_init(struct pagoda_vm *vm)
 {
 	mt_init_flags(&vm->plan.taken, MT_FLAGS_ALLOC_RANGE | MT_FLAGS_LOCK_EXTERN);
@@ -122,25 +115,17 @@ void pagoda_plan_init(struct pagoda_vm *vm)
 	mt_set_external_lock(&vm->plan.reserved, &vm->lock);
 }
 
-/**
- * pagoda_plan_fini() - The VM goes
- * @vm: VM, locked
- */
+/* Frees the plan. Caller holds pagoda_vm.lock. */
 void pagoda_plan_fini(struct pagoda_vm *vm)
 {
 	__mt_destroy(&vm->plan.taken);
 	__mt_destroy(&vm->plan.reserved);
 }
 
-/**
- * pagoda_plan_undo() - The array wasn't accepted after all
- * @vm: VM, locked
- * @binds: Entries as given to pagoda_plan_array(); CHOOSE: get the address wanted back, from
- *	which the array may be planned again
- * @count: Their number
- * @undo: From pagoda_plan_array(); used up
- *
- * Context: May sleep and allocate; can't fail.
+/*
+ * Takes back a planned array and consumes @undo. CHOOSE entries get back the address that the
+ * caller wanted, so that the array can be planned again. Caller holds pagoda_vm.lock. May
+ * allocate; can't fail.
  */
 void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count,
 		      struct list_head *undo)
@@ -156,10 +141,7 @@ void pagoda_plan_undo(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 	plan_drop(undo);
 }
 
-/**
- * pagoda_plan_keep() - The array is accepted
- * @undo: From pagoda_plan_array(); used up
- */
+/* Frees the undo log of an array that was accepted. */
 void pagoda_plan_keep(struct list_head *undo)
 {
 	plan_drop(undo);
@@ -186,8 +168,8 @@ static bool plan_shows_allocation(struct pagoda_vm *vm, unsigned long first, uns
 }
 
 /*
- * Is the range all in one reservation, or all outside of any (C131)? @number: of the
- * reservation, 0 = none.
+ * Returns whether the range is inside one reservation, or outside of all (C131). *@number is
+ * set to the number of the first reservation in the range, 0 = none.
  */
 static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigned long last,
 			      u64 *number)
@@ -198,7 +180,7 @@ static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigne
 	*number = all ? xa_to_value(all) : 0;
 	if (!all)
 		return true;
-	/* A reservation may be in pieces: some of it was given back, and taken back. */
+	/* A reservation may be in pieces, if a part of it was unmapped and reserved again. */
 	while (value == all && mas.index <= first && mas.last < last) {
 		first = mas.last + 1;
 		value = mas_find(&mas, last);
@@ -208,7 +190,7 @@ static bool plan_is_one_place(struct pagoda_vm *vm, unsigned long first, unsigne
 
 /* ---- Entries ----------------------------------------------------------------- */
 
-/* Large ranges can have large pages; what a reservation's must be it is given. */
+/* Alignment lets large ranges use large pages; reservations are aligned to 64 KiB at least. */
 static u64 plan_alignment(const struct pagoda_bind *entry)
 {
 	if (entry->size >= SZ_2M)
@@ -218,7 +200,10 @@ static u64 plan_alignment(const struct pagoda_bind *entry)
 	return PAGE_SIZE;
 }
 
-/* The first free range from an address on that is large enough, aligned or not. */
+/*
+ * Advances *@start to the first gap of at least @size bytes, aligned or not; returns false
+ * without one.
+ */
 static bool plan_next_gap(struct pagoda_vm *vm, u64 *start, u64 end, u64 size)
 {
 	MA_STATE(mas, &vm->plan.taken, 0, 0);
@@ -236,7 +221,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 
 	pagoda_vm_range(vm, &start, &end);
 	start = max(start, entry->address);
-	/* Each time past what is taken, or to the next boundary, where it fits or doesn't. */
+	/* Each round skips taken pages or goes to the next boundary. */
 	while (plan_next_gap(vm, &start, end, entry->size)) {
 		if (IS_ALIGNED(start, align)) {
 			entry->address = start;
@@ -249,7 +234,7 @@ static int plan_choose(struct pagoda_vm *vm, struct pagoda_bind *entry)
 	return -ENOMEM;
 }
 
-/* The range is free, but for the reservation it is in. */
+/* Marks the range free, or reserved only where it is in a reservation. */
 static void plan_free(struct pagoda_vm *vm, unsigned long first, unsigned long last,
 		      struct list_head *undo)
 {
@@ -291,7 +276,10 @@ static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bo
 		plan_copy(vm, entry, undo);
 		return;
 	case DRM_PAGODA_BIND_UNMAP:
-		/* Outside of updates an address that is freed isn't reserved any more. */
+		/*
+		 * Unless UPDATE changes a reserved range, unmapped addresses aren't reserved
+		 * any more.
+		 */
 		if (!update)
 			plan_set(&vm->plan.reserved, first, last, NULL, undo);
 		plan_free(vm, first, last, undo);
@@ -312,10 +300,9 @@ static void plan_apply(struct pagoda_vm *vm, const struct pagoda_bind *entry, bo
 	plan_set(&vm->plan.taken, first, last, value, undo);
 }
 
-/**
- * struct plan_update - The reservations an array is about, with UPDATE
- * @dst: Number of the one it changes, 0 = not known so far
- * @src: Number of the one copies read
+/*
+ * Numbers of the reservations that an UPDATE array changes and that its copies read; 0 = not
+ * known yet.
  */
 struct plan_update {
 	u64 dst;
@@ -329,7 +316,7 @@ static bool plan_is_same(u64 number, u64 *all)
 	return number && number == *all;
 }
 
-/* All destinations are in one reservation, and so are the sources (C134). */
+/* All destinations have to be in one reservation, and all sources in one, too (C134). */
 static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *entry, u64 dst,
 			     struct plan_update *update)
 {
@@ -345,7 +332,7 @@ static int plan_check_update(struct pagoda_vm *vm, const struct pagoda_bind *ent
 	return 0;
 }
 
-/* What addresses must be for the entry. */
+/* Returns whether the plan allows the entry: 0, -EEXIST or -EINVAL. */
 static int plan_check(struct pagoda_vm *vm, const struct pagoda_bind *entry,
 		      struct plan_update *update)
 {
@@ -386,17 +373,12 @@ static int plan_entry(struct pagoda_vm *vm, struct pagoda_bind *entry, struct pl
 	return ret;
 }
 
-/**
- * pagoda_plan_array() - May an array be accepted?
- * @vm: VM, locked
- * @binds: Entries, each good by itself; CHOOSE: gets its address
- * @count: Their number
- * @update: It changes one reserved range
- * @undo: Empty list; gets what pagoda_plan_undo() or _keep() takes, also on failure
- *
- * Context: May sleep and allocate.
- * Return: 0; -EEXIST (C131, C132, C133), -EINVAL (C134), -ENOMEM if there is no room to
- * choose.
+/*
+ * Plans an array of entries that are valid by themselves; CHOOSE entries get their address.
+ * @update: the array changes one reserved range. @undo is an empty list for pagoda_plan_undo()
+ * or pagoda_plan_keep(), which has to be called also on failure. Caller holds pagoda_vm.lock.
+ * May sleep and allocate. Returns 0, -EEXIST (C131, C132, C133), -EINVAL (C134), or -ENOMEM if
+ * CHOOSE found no free range.
  */
 int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count, bool update,
 		      struct list_head *undo)
@@ -417,16 +399,9 @@ int pagoda_plan_array(struct pagoda_vm *vm, struct pagoda_bind *binds, u32 count
 	return ret;
 }
 
-/**
- * pagoda_plan_forget() - An allocation isn't shown in a range any more (C139)
- * @vm: VM, locked
- * @address: First address
- * @size: Bytes
- * @bo: Allocation
- *
- * What others planned in the range since stays.
- *
- * Context: May sleep and allocate; can't fail.
+/*
+ * Frees the planned addresses in a range that show @bo (C139); addresses that were planned anew
+ * since stay. Caller holds pagoda_vm.lock. May allocate; can't fail.
  */
 void pagoda_plan_forget(struct pagoda_vm *vm, u64 address, u64 size, const struct pagoda_bo *bo)
 {

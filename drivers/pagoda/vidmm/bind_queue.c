@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arrays of VM_BIND: at once, or when what they wait for is there.
+ * Arrays of VM_BIND: made at once, or deferred until their wait fences have signalled.
  *
- * An array is accepted, or refused, when it is asked for: the plan says what
- * addresses will be by then. It is made at once if nothing is to be waited for and no
- * other array waits, else in its turn by the queue's worker, which takes the same
- * lock as the ioctls but never waits with it held. What it signals is published
- * when the page tables' operations are in the stream, so nobody waits for a fence that
- * nobody works for.
+ * An array is accepted, or refused, when it is submitted: the plan knows what addresses will be
+ * by then. It is made at once if no fence is to be waited for and no other array waits, else in
+ * its turn by the queue's worker, which takes the lock that ioctls take, too, but never waits
+ * with it held. Fences that an array signals are published when the page tables' operations are
+ * in the stream, so that no waiter waits for a fence without work behind it.
  *
- * What can't be made in the end leaves the VM unusable: those that wait behind it, and all
- * that is asked for later, get ECANCELED.
+ * An accepted array that can't be made leaves the VM unusable: arrays that wait behind it, and
+ * all later ones, get ECANCELED.
  */
 #include <linux/slab.h>
 #include <drm/drm_device.h>
@@ -18,21 +17,21 @@
 #include <drm/drm_print.h>
 #include "bind.h"
 
-/* Times an array that waited is tried while no list is locked. */
+/* Attempts at a deferred array while no other list is locked. */
 #define QUEUE_TRIES	8
 
-/* Others, with their lists, may have been in the way of page tables. */
+/* Other operations and their lists may have been in the way of page tables. */
 static bool bind_may_work(int error)
 {
 	return error == -ENOMEM || error == -EBUSY;
 }
 
 /**
- * pagoda_bind_job_create() - Make an array
+ * pagoda_bind_job_create() - Allocate an array
  * @count: Entries, not 0
  *
  * Context: May sleep.
- * Return: The array, all zeros, pagoda_bind_job_put() it; or NULL.
+ * Return: The array with zeroed entries, for pagoda_bind_job_put(); or NULL.
  */
 struct pagoda_bind_job *pagoda_bind_job_create(u32 count)
 {
@@ -64,10 +63,10 @@ static void job_free(struct kref *kref)
 }
 
 /**
- * pagoda_bind_job_put() - Drop a reference
+ * pagoda_bind_job_put() - Drop a reference to an array
  * @job: Array
  *
- * The last one drops those of the allocations and syncobjs.
+ * The last reference drops those of allocations and syncobjs.
  *
  * Context: May sleep.
  */
@@ -88,7 +87,7 @@ static struct pagoda_bind_job *queue_job(struct pagoda_deferred_item *item)
 	return container_of(item, struct pagoda_bind_job, item);
 }
 
-/* The VM can't be used any more; what waits is given up as soon as its turn comes. */
+/* Makes the VM unusable; queued arrays are given up as soon as their turn comes. */
 static void queue_fail(struct pagoda_vm *vm, int error)
 {
 	drm_dbg_driver(vm->vidmm->drm, "VM %u: a change failed: %d\n", vm->id, error);
@@ -96,7 +95,10 @@ static void queue_fail(struct pagoda_vm *vm, int error)
 	pagoda_deferred_stop(&vm->queue, -ECANCELED);
 }
 
-/* What fails in a way that can't work, or the last time, is final. */
+/*
+ * Makes a queued array. An error other than -ENOMEM or -EBUSY is final, and so is any error if
+ * @last.
+ */
 static int queue_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool last)
 {
 	struct dma_fence *fence = NULL;
@@ -139,7 +141,7 @@ static int queue_make(struct pagoda_deferred *queue, struct pagoda_deferred_item
 	return ret;
 }
 
-/* Who closes a handle has to look into queues only if the allocation is in one. */
+/* A client that closes a handle searches queues only if one of them has the allocation. */
 static void job_count_waits(struct pagoda_bind_job *job, int add)
 {
 	u32 i;
@@ -166,24 +168,17 @@ static const struct pagoda_deferred_ops queue_ops = {
 	.put = queue_put,
 };
 
-/**
- * pagoda_bind_queue_init() - Nothing waits
- * @vm: VM
- */
+/* Initializes the queue of arrays: empty. */
 void pagoda_bind_queue_init(struct pagoda_vm *vm)
 {
 	INIT_LIST_HEAD(&vm->waiting);
 	pagoda_deferred_init(&vm->queue, vm->vidmm, &vm->client->payer, &queue_ops, true);
 }
 
-/**
- * pagoda_bind_forget_waiting() - What waits doesn't map an allocation any more
- * @vm: VM, locked
- * @bo: Allocation whose handle was closed
- *
- * The allocation itself stays until what waits is done (C145).
- *
- * Context: May sleep and allocate; can't fail.
+/*
+ * Turns queued maps of @bo into unmaps and frees their addresses in the plan; the allocation
+ * itself stays until its array is done (C145). Caller holds pagoda_vm.lock. May allocate; can't
+ * fail.
  */
 void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo)
 {
@@ -204,7 +199,7 @@ void pagoda_bind_forget_waiting(struct pagoda_vm *vm, const struct pagoda_bo *bo
 
 /* ---- Asking for a change ------------------------------------------------------ */
 
-/* Is there anything that is waited for and isn't there yet? */
+/* Returns whether a fence or point that the array waits for hasn't signalled. */
 static bool job_waits(struct pagoda_bind_job *job)
 {
 	struct dma_fence *fence;
@@ -242,7 +237,7 @@ static int job_run(struct pagoda_vm *vm, struct pagoda_bind_job *job, struct dma
 	return 0;
 }
 
-/* Taken, and possible: the VM's lock is held. */
+/* Plans an array, then makes or queues it. Caller holds pagoda_vm.lock. */
 static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool waits,
 		      struct dma_fence **fence)
 {
@@ -260,8 +255,9 @@ static int job_accept(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool wa
 }
 
 /*
- * Only signals, room and the end of the device end the wait (C144): what the queue waits for may
- * never come. A rebuild or a sleep doesn't wait for the caller.
+ * Only signals, room and the end of the device end the wait (C144), because the fences that the
+ * queue waits for may never signal. The gate is left meanwhile: a rebuild or a suspend doesn't
+ * wait for the caller.
  */
 static int queue_wait_room(struct pagoda_vm *vm)
 {
@@ -269,7 +265,7 @@ static int queue_wait_room(struct pagoda_vm *vm)
 	struct pagoda_gate *gate = pagoda_gate_pause(vm->vidmm);
 	long left;
 
-	/* Who takes the device away waits for ioctls and tells nobody first. */
+	/* Removal of the device waits for ioctls without waking @queue->room first. */
 	left = wait_event_interruptible_timeout(queue->room, READ_ONCE(queue->count) <
 						DRM_PAGODA_MAX_QUEUED_BINDS, HZ / 4);
 	pagoda_gate_resume(vm->vidmm, gate);
@@ -278,7 +274,7 @@ static int queue_wait_room(struct pagoda_vm *vm)
 	return drm_dev_is_unplugged(vm->vidmm->drm) ? -ENODEV : 0;
 }
 
-/* Whether the array has to wait for room in the queue: then the VM isn't locked any more. */
+/* Returns whether the array has to wait for room in the queue; then pagoda_vm.lock was dropped. */
 static bool job_needs_room(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool *waits)
 {
 	*waits = !pagoda_deferred_is_empty(&vm->queue) || job_waits(job);
@@ -301,7 +297,7 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool alone
 			return ret;
 		if (!job_needs_room(vm, job, &waits))
 			break;
-		/* Nobody else is served meanwhile: it has to be asked for again. */
+		/* No other caller is served meanwhile: the caller has to retry the ioctl. */
 		if (alone)
 			return -EBUSY;
 		ret = queue_wait_room(vm);
@@ -317,19 +313,20 @@ static int job_try(struct pagoda_vm *vm, struct pagoda_bind_job *job, bool alone
 }
 
 /**
- * pagoda_vm_bind_job() - Ask for a change
+ * pagoda_vm_bind_job() - Submit an array of VM_BIND
  * @vm: The VM
- * @job: Array; each entry checked by pagoda_vm_range_valid() and against its
- *	allocation; all COPY or none. CHOOSE: has the addresses afterwards
- * @fence: Out: signals when the addresses can be used; the caller's. NULL: they can, or
- *	it waits
+ * @job: Array; each entry was checked by pagoda_vm_range_valid() and against its allocation;
+ *	all entries are COPY or none is. CHOOSE entries get their addresses
+ * @fence: Set to a reference of the fence behind which the addresses can be used; to NULL if
+ *	they can be used at once, or the array was queued
  *
- * All or nothing. What @job signals is signalled by it, at last with an error.
+ * The array is accepted as a whole or not at all. The syncobjs of an accepted @job are
+ * signalled in any case, if need be with an error.
  *
  * Context: May sleep and allocate. Outside of reservations.
- * Return: 0; -EEXIST or -EINVAL (the plan, or driver protection that isn't unique),
- * -ENOENT (the VM was closed), -ECANCELED (it is unusable), -ENOMEM, -EBUSY, -ENODEV,
- * -EINTR or -ERESTARTSYS.
+ * Return: 0; -EEXIST or -EINVAL (the plan, or driver protection that isn't unique), -ENOENT
+ * (the VM was closed), -ECANCELED (the VM is unusable), -ENOMEM, -EBUSY, -ENODEV, -EINTR or
+ * -ERESTARTSYS.
  */
 int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		       struct dma_fence **fence)
@@ -348,15 +345,9 @@ int pagoda_vm_bind_job(struct pagoda_vm *vm, struct pagoda_bind_job *job,
 	return ret;
 }
 
-/**
- * pagoda_vm_bind() - Ask for a change that waits for nothing and signals nothing
- * @vm: The VM
- * @binds: Entries as pagoda_vm_bind_job() has them; the allocations are the caller's
- * @count: Their number, not 0
- * @fence: As pagoda_vm_bind_job()
- *
- * Context: May sleep and allocate. Outside of reservations.
- * Return: See pagoda_vm_bind_job().
+/*
+ * Submits entries as pagoda_vm_bind_job() takes them, without syncobjs. The references to the
+ * allocations stay the caller's. Returns what pagoda_vm_bind_job() returns.
  */
 int pagoda_vm_bind(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		   struct dma_fence **fence)
@@ -379,7 +370,7 @@ int pagoda_vm_bind(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 co
 /**
  * pagoda_vm_condition() - Can a VM be used?
  * @vm: VM
- * @error: Out: positive errno of the change that failed, or 0
+ * @error: Set to the positive errno of the change that failed, or 0
  *
  * Context: May sleep.
  * Return: enum drm_pagoda_vm_condition.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Driver protection with the unique bit: no other value may map the same bytes, until
- * the range that has it was made no-access (C142, WDDM 5.11).
+ * Driver protection with the unique bit: no mapping with another value may show the bytes of a
+ * mapping that has the bit, until the range with the bit was made no-access (C142, WDDM 5.11).
  *
- * Looked at only for allocations that were ever mapped with the bit. All mappings that
- * are there, but for what the array takes away, and all that will be there are sorted by the
- * bytes they show; two neighbours that disagree are a clash.
+ * Only allocations that were ever mapped with the bit are checked. All present mappings that
+ * the array leaves, and all mappings it makes, are sorted by the bytes they show; two
+ * overlapping ones with different values, one of which has the bit, are a clash.
  */
 #include <linux/maple_tree.h>
 #include <linux/slab.h>
@@ -13,13 +13,7 @@
 #include <drm/drm_print.h>
 #include "bind.h"
 
-/**
- * struct unique_part - Bytes of an allocation and the value they are mapped with
- * @bo: Allocation
- * @start: First byte
- * @end: Byte behind the last
- * @value: Driver protection
- */
+/* Bytes [@start, @end) of an allocation and the driver protection they are mapped with. */
 struct unique_part {
 	const struct pagoda_bo *bo;
 	u64 start;
@@ -27,16 +21,10 @@ struct unique_part {
 	u64 value;
 };
 
-/**
- * struct unique - A check
- * @vm: VM of the array
- * @binds: Its entries
- * @count: Their number
- * @owner: Page of the VM -> index of the entry that has it in the end
- * @freed: Pages of the VM that an entry takes mappings away from
- * @parts: What is mapped
- * @nr_parts: Entries of @parts
- * @room: Entries there is room for
+/*
+ * Check of one array. @owner maps a page of the VM to the index of the entry that has the page
+ * in the end; @freed has the pages that entries take mappings away from; @parts are the
+ * mappings to compare, with space for @room of them.
  */
 struct unique {
 	struct pagoda_vm *vm;
@@ -88,8 +76,8 @@ static int unique_add(struct unique *unique, const struct pagoda_bo *bo, u64 sta
 }
 
 /*
- * Bytes of the allocation behind a part of a mapping: @skip bytes into it, @size bytes. Of
- * a window that repeats it is as if all of it were shown.
+ * Adds the bytes of an allocation behind a part of a mapping: @size bytes, @skip bytes into the
+ * mapping. A window that repeats counts as shown completely.
  */
 static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo, u64 offset,
 			      u64 window, u64 skip, u64 size, u64 value)
@@ -99,7 +87,7 @@ static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo,
 	return unique_add(unique, bo, offset + skip, size, value);
 }
 
-/* Which entry has which address in the end, and where something was taken away. */
+/* Fills @owner and @freed. */
 static int unique_plan(struct unique *unique)
 {
 	u32 i;
@@ -121,7 +109,7 @@ static int unique_plan(struct unique *unique)
 	return 0;
 }
 
-/* What an entry still maps in the end, around a page. */
+/* Adds the part around @page that an entry still maps in the end. */
 static int unique_add_piece(struct unique *unique, const struct pagoda_bind *entry,
 			    unsigned long page)
 {
@@ -136,7 +124,7 @@ static int unique_add_piece(struct unique *unique, const struct pagoda_bind *ent
 				  PFN_PHYS(mas.last + 1 - mas.index), entry->driver_protection);
 }
 
-/* What the array maps and leaves mapped. */
+/* Adds the mappings that the array makes and doesn't replace itself. */
 static int unique_add_array(struct unique *unique)
 {
 	unsigned long index = 0;
@@ -153,7 +141,7 @@ static int unique_add_array(struct unique *unique)
 	return ret;
 }
 
-/* What is left of a mapping of the VM: not what the array takes away. */
+/* Adds the parts of a mapping of the VM that the array doesn't take away. */
 static int unique_add_left(struct unique *unique, const struct pagoda_va *va)
 {
 	const struct pagoda_bo *bo = pagoda_bo_of_gem(va->base.gem.obj);
@@ -211,7 +199,7 @@ static int unique_compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Every allocation's mappings once, however often the array names it. */
+/* Adds the mappings of each allocation once, however often the array names the allocation. */
 static int unique_add_all_present(struct unique *unique)
 {
 	u32 nr = unique->nr_parts, i;
@@ -229,17 +217,16 @@ static int unique_add_all_present(struct unique *unique)
 	return ret;
 }
 
-/**
- * struct unique_reach - How far mappings with a value reach
- * @end: Byte behind the last
- * @value: The value
- */
+/* Furthest end of the mappings with a value. */
 struct unique_reach {
 	u64 end;
 	u64 value;
 };
 
-/* Keeps the two values that reach furthest: one of them isn't that of the next part. */
+/*
+ * Keeps the two values that reach furthest: at least one of the two differs from the next
+ * part's value.
+ */
 static void unique_note(struct unique_reach *most, const struct unique_part *part)
 {
 	const struct unique_reach new = { part->end, part->value };
@@ -260,7 +247,7 @@ static bool unique_reaches(const struct unique_reach *reach, const struct unique
 	return reach->end > part->start && reach->value != part->value;
 }
 
-/* Sorted by start: does a part begin before one ends that it disagrees with? */
+/* Returns whether two overlapping parts clash; the parts are walked by their start. */
 static bool unique_clashes(struct unique *unique)
 {
 	struct unique_reach any[2] = {}, only[2] = {};
@@ -300,14 +287,9 @@ static int unique_run(struct unique *unique)
 	return -EINVAL;
 }
 
-/**
- * pagoda_unique_check() - Does an array keep unique driver protection unique?
- * @vm: VM, locked
- * @binds: Entries; the reservations of their allocations are held
- * @count: Their number
- *
- * Context: May sleep and allocate.
- * Return: 0, -EINVAL if it doesn't, -ENOMEM.
+/*
+ * Checks that an array keeps unique driver protection unique. Caller holds pagoda_vm.lock and
+ * the reservations of the entries' allocations. Returns 0, -EINVAL if it doesn't, or -ENOMEM.
  */
 int pagoda_unique_check(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count)
 {
@@ -332,7 +314,7 @@ static int unique_by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Sorted ones that overlap, or touch, have one value: as few as there can be. */
+/* Joins sorted ranges that overlap or touch, if they have one value. Returns the number left. */
 static u32 unique_join(struct pagoda_unique *list, u32 count)
 {
 	u32 kept = 0, i;
@@ -373,8 +355,9 @@ static u32 unique_list(struct pagoda_bo *bo, struct pagoda_unique *list)
 /**
  * pagoda_unique_of() - Which bytes of an allocation have unique driver protection?
  * @bo: Allocation, reservation held
- * @list: Set to them by offset, apart from each other; NULL if there are none. kvfree() it
- * @count: Set to their number
+ * @list: Set to an array of disjoint ranges sorted by offset, for kvfree(); NULL if there are
+ *	none
+ * @count: Set to the number of ranges
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocations: made, accounted, described, mapped.
+ * Allocations: creation, accounting, description, mapping.
  *
- * An allocation starts in the system segment without a page. What it may become
- * is fixed when it is made: segments it may live in, in the order they are tried,
- * and where it goes when it is evicted. placement.c turns that into what TTM is
- * asked for.
+ * An allocation starts in the system segment without backing pages. The segments that it may
+ * live in, the order in which they are tried, and the segments that it is evicted to are fixed
+ * at its creation. placement.c turns them into placements for TTM.
  */
 #include <linux/dma-buf.h>
 #include <linux/slab.h>
@@ -24,11 +23,11 @@
 #include "vidmm.h"
 
 /**
- * pagoda_client_create() - Accounting for a new DRM file
- * @vidmm: The manager; the client is gone before it is
+ * pagoda_client_create() - Create the accounting of a new DRM file
+ * @vidmm: The manager; outlives the client
  *
  * Context: May sleep.
- * Return: The client, pagoda_client_put() it; NULL without memory.
+ * Return: The client, to be released with pagoda_client_put(), or NULL without memory.
  */
 struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 {
@@ -77,8 +76,8 @@ static void pagoda_client_release(struct kref *kref)
 }
 
 /**
- * pagoda_client_put() - The file is closed, or an allocation of it is gone
- * @client: Client
+ * pagoda_client_put() - Drop a reference to a client
+ * @client: Client; its DRM file holds a reference, as do its allocations, VMs, waits and listeners
  *
  * Context: Any but interrupts.
  */
@@ -88,11 +87,11 @@ void pagoda_client_put(struct pagoda_client *client)
 }
 
 /**
- * pagoda_segment_of() - Segment of a place
+ * pagoda_segment_of() - Segment of a TTM resource
  * @res: Resource
  *
- * System pages that the GPU uses count as the aperture with or without an
- * address in it.
+ * System pages that the GPU uses count as the aperture segment, with or without an address in the
+ * aperture.
  *
  * Return: enum virtio_pagoda_segment.
  */
@@ -108,7 +107,7 @@ u32 pagoda_segment_of(const struct ttm_resource *res)
 	}
 }
 
-/* Nobody pays for what is imported before somebody has a handle. */
+/* No client is charged for an imported allocation before it has its first handle. */
 static void bo_charge(struct pagoda_bo *bo, u32 segment)
 {
 	if (bo->client)
@@ -118,13 +117,13 @@ static void bo_charge(struct pagoda_bo *bo, u32 segment)
 }
 
 /**
- * pagoda_bo_account() - Charge an allocation's bytes to where it is now
- * @bo: Allocation, reservation held or nobody else left
- * @from: Where it was; may be NULL
- * @to: Where it is; NULL when it goes away
+ * pagoda_bo_account() - Charge an allocation's bytes to the segment it is in now
+ * @bo: Allocation; its reservation is held, or no other reference is left
+ * @from: Resource it had; may be NULL
+ * @to: Resource it has; NULL when the allocation goes away
  *
- * What was charged before is remembered in the allocation, because TTM guts
- * without asking for a move: @from may already be history.
+ * The segment charged before is remembered in the allocation: TTM guts an object without asking the
+ * driver for a move, so @from may be out of date.
  *
  * Context: Any but interrupts.
  */
@@ -140,9 +139,9 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
 }
 
 /**
- * pagoda_bo_set_resident() - An allocation was made resident, or evicted on request
- * @bo: Allocation where it shall be, reservation held
- * @resident: Which
+ * pagoda_bo_set_resident() - Note that an allocation was made resident, or evicted on request
+ * @bo: Allocation, already moved; reservation held
+ * @resident: Whether it was made resident
  *
  * Context: Any but interrupts.
  */
@@ -151,7 +150,10 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 	if (!resident)
 		pagoda_settled_clear(bo);
 	WRITE_ONCE(bo->resident, resident);
-	/* Behind the count of a client that requires it. Pairs with paging_let_go(). */
+	/*
+	 * The client's requirement is counted before @released is cleared. Pairs with
+	 * paging_let_go().
+	 */
 	smp_mb();
 	WRITE_ONCE(bo->released, false);
 	pagoda_promote_look(bo);
@@ -179,7 +181,10 @@ static void bo_detach_work(struct work_struct *work)
 	bo_free(bo);
 }
 
-/* Detaching takes the dma-buf's reservation, which who drops the last reference may hold. */
+/*
+ * Detaching takes the reservation of the dma-buf, which the caller that drops the last
+ * reference may hold: a work item detaches.
+ */
 static void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
@@ -197,11 +202,11 @@ static void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 }
 
 /**
- * pagoda_bo_is_ours() - Is this TTM object an allocation?
+ * pagoda_bo_is_ours() - Test whether a TTM object is an allocation of this driver
  * @bo: TTM object
  *
- * TTM hangs what a move leaves behind on objects of its own; those have nothing
- * of ours around them.
+ * TTM creates objects of its own for resources that a move leaves behind; there is no struct
+ * pagoda_bo around those.
  *
  * Return: Whether pagoda_bo_of_ttm() may be used.
  */
@@ -210,7 +215,7 @@ bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
 	return bo->destroy == pagoda_bo_destroy;
 }
 
-/* What the flags asked for imply. */
+/* Returns the requested flags and the flags that they imply. */
 static u32 bo_flags(const struct pagoda_bo_params *params)
 {
 	u32 flags = params->flags;
@@ -220,7 +225,7 @@ static u32 bo_flags(const struct pagoda_bo_params *params)
 	return flags;
 }
 
-/* The segments of the supported set that could hold it if they were empty. */
+/* Returns the supported segments that could hold the allocation if they were empty. */
 static u32 bo_usable_segments(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params)
 {
 	const struct ttm_place vram = {
@@ -237,12 +242,12 @@ static u32 bo_usable_segments(struct pagoda_vidmm *vidmm, const struct pagoda_bo
 }
 
 /**
- * pagoda_bo_params_could_fit() - Could this allocation ever be resident?
+ * pagoda_bo_params_could_fit() - Test whether an allocation could ever be resident
  * @vidmm: The manager
- * @params: What is asked for
+ * @params: Parameters of the allocation
  *
  * Context: Any.
- * Return: Whether a supported segment could hold it if nothing else was there.
+ * Return: Whether an empty supported segment could hold it.
  */
 bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 				const struct pagoda_bo_params *params)
@@ -251,9 +256,9 @@ bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
 }
 
 /*
- * Named segments first, then the other supported ones, VRAM before the aperture.
- * Those that could never hold it are left out: TTM would evict everything else
- * to find that out.
+ * Orders the segments: those that the client prefers, then the other supported ones, VRAM
+ * before the aperture. A segment that could never hold the allocation is left out, because TTM
+ * would evict everything else from it first.
  */
 static void bo_set_order(struct pagoda_bo *bo, const struct pagoda_bo_params *params)
 {
@@ -313,12 +318,9 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	return bo;
 }
 
-/**
- * struct bo_origin - What else an allocation is made of
- * @type: Whose it is
- * @shared: Object whose reservation it shares, held; or NULL
- * @imported: dma-buf whose memory it is, its reservation is held; or NULL
- * @table_of: VM whose page table it will be, or NULL
+/*
+ * struct bo_origin - object type, shared reservation, imported dma-buf (both reservations are
+ * held), and the VM in case of a page table; each pointer may be NULL
  */
 struct bo_origin {
 	enum ttm_bo_type type;
@@ -361,7 +363,7 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
 	pagoda_victims_add(bo);
 
-	/* On failure it calls pagoda_bo_destroy(). */
+	/* On failure ttm_bo_init_reserved() calls pagoda_bo_destroy(). */
 	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, origin->type, &placement,
 				   params->alignment >> PAGE_SHIFT, &ctx, NULL, resv,
 				   pagoda_bo_destroy);
@@ -369,15 +371,15 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 }
 
 /**
- * pagoda_bo_create_kernel() - Make an allocation of the driver's own
+ * pagoda_bo_create_kernel() - Create an allocation for the driver's own use
  * @vidmm: The manager
- * @client: Who pays
- * @params: What it shall be
- * @shared: Object whose reservation it shares; that is held
- * @table_of: VM whose page table it will be, or NULL
+ * @client: Client that is charged
+ * @params: Parameters of the allocation
+ * @shared: Object that shares its reservation with the allocation; the reservation is held
+ * @table_of: VM of which the allocation will be a page table, or NULL
  *
  * Context: May sleep and allocate.
- * Return: The allocation with one GEM reference, without pages; or ERR_PTR.
+ * Return: The allocation with one GEM reference, without backing pages, or ERR_PTR.
  */
 struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
 					  struct pagoda_client *client,
@@ -394,13 +396,13 @@ struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
 }
 
 /**
- * pagoda_bo_create_import() - Make an allocation of somebody else's memory
+ * pagoda_bo_create_import() - Create an allocation around the memory of a dma-buf
  * @vidmm: The manager
- * @dma_buf: The memory; its reservation becomes the allocation's
+ * @dma_buf: The dma-buf; its reservation becomes the allocation's
  *
  * Context: May sleep and allocate. Takes the reservation.
- * Return: The allocation with one GEM reference, not attached; or ERR_PTR: -E2BIG if it is
- * larger than the aperture.
+ * Return: The allocation with one GEM reference, not attached, or ERR_PTR: -E2BIG if it is larger
+ * than the aperture.
  */
 struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
@@ -422,11 +424,12 @@ struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma
 }
 
 /**
- * pagoda_bo_adl() - System pages of an allocation as the device reaches them
+ * pagoda_bo_adl() - Describe an allocation's system pages as the device reaches them
  * @bo: Allocation with a populated tt, reservation held
  * @adl: Filled; valid while the reservation is held or a fence keeps the pages
  *
- * Behind a device MMU they are in one piece, and bus addresses don't count.
+ * Behind a device MMU the pages are one contiguous range of device addresses, and their bus
+ * addresses aren't used.
  *
  * Context: Any.
  */
@@ -445,10 +448,11 @@ void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl)
 }
 
 /**
- * pagoda_bo_is_coherent() - Shall the device snoop when it reaches its system pages?
+ * pagoda_bo_is_coherent() - Test whether the device shall snoop accesses to an allocation's system
+ * pages
  * @bo: Allocation with a tt, reservation held
  *
- * Return: Whether its pages are cached and the device can (WDDM 3.5).
+ * Return: Whether its pages are cached and the device can snoop (WDDM 3.5).
  */
 bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
 {
@@ -457,16 +461,16 @@ bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_bo_create() - Make an allocation
+ * pagoda_bo_create() - Create an allocation
  * @vidmm: The manager
- * @client: Who pays
- * @params: What was asked for; checked
+ * @client: Client that is charged
+ * @params: Parameters of the allocation; checked by the caller
  *
- * What is private to a VM has its reservation: who locks that has locked all of it.
+ * An allocation that is private to a VM shares the VM's reservation: one lock covers all of them.
  *
  * Context: May sleep and allocate.
- * Return: The allocation with one GEM reference, in the system segment, without
- * pages; or ERR_PTR.
+ * Return: The allocation with one GEM reference, in the system segment, without backing pages, or
+ * ERR_PTR.
  */
 struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 				   const struct pagoda_bo_params *params)
@@ -486,11 +490,11 @@ struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 }
 
 /**
- * pagoda_bo_is_usable_in() - May an allocation be used in a VM?
+ * pagoda_bo_is_usable_in() - Test whether an allocation may be used in a VM
  * @bo: Allocation
  * @vm: VM
  *
- * Return: Whether it isn't private to another one.
+ * Return: False if the allocation is private to another VM.
  */
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
 {
@@ -498,7 +502,7 @@ bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *
 }
 
 /**
- * pagoda_bo_of_gem() - Allocation around a GEM object of ours
+ * pagoda_bo_of_gem() - Allocation around a GEM object of this driver
  * @obj: GEM object
  *
  * Return: The allocation; no reference is taken.
@@ -520,8 +524,8 @@ struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo)
 }
 
 /*
- * TTM's aperture holds what was made resident in shared memory and what was
- * evicted to there: only the request tells them apart.
+ * Returns enum drm_pagoda_residency of an allocation. TTM_PL_TT holds allocations that were made
+ * resident in shared memory as well as evicted ones: only @resident tells them apart.
  */
 static u32 bo_residency(struct pagoda_bo *bo)
 {
@@ -554,7 +558,7 @@ static void bo_describe_place(struct pagoda_bo *bo, struct drm_pagoda_allocation
 /**
  * pagoda_bo_info() - Describe an allocation
  * @bo: Allocation
- * @info: Filled but for the handle
+ * @info: Filled, except for the handle
  *
  * Context: Takes the reservation; may sleep.
  */
@@ -579,12 +583,12 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
 }
 
 /**
- * pagoda_bo_wait() - Wait for all that uses an allocation
+ * pagoda_bo_wait() - Wait for all fences of an allocation
  * @bo: Allocation
- * @timeout_ns: CLOCK_MONOTONIC until which it is waited; 0 only looks
+ * @timeout_ns: Absolute CLOCK_MONOTONIC time at which the wait ends; 0 or less doesn't wait
  *
- * What other threads have collected for the device is sent before: they may go on collecting
- * for a while. Every fence of ours signals, with or without a device.
+ * Commands that other threads have collected in the stream are sent first, because those threads
+ * may go on collecting for a while. Every fence of the driver signals, with or without a device.
  *
  * Context: Sleeps. Outside of reservations.
  * Return: 0, -ETIME or -ERESTARTSYS.
@@ -611,7 +615,10 @@ static void pagoda_bo_gem_free(struct drm_gem_object *obj)
 	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
 }
 
-/* Who imports isn't known before he has a handle: the first one pays. */
+/*
+ * An imported allocation has no client before its first handle: the first client to open it is
+ * charged.
+ */
 static void bo_set_client(struct pagoda_bo *bo, struct pagoda_client *client)
 {
 	u32 segment;
@@ -632,7 +639,7 @@ static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
 	int ret = -EPERM;
 
-	/* By a global name (GEM_FLINK): an offered allocation has no other users. */
+	/* A handle by a global name (GEM_FLINK): an offered allocation has no other users. */
 	if (!pagoda_bo_is_offered(bo))
 		ret = pagoda_vm_bo_opened(bo, true);
 	if (ret) {
@@ -642,13 +649,13 @@ static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
 	pagoda_closing_undo(file->driver_priv, bo);
 	if (bo->imported)
 		bo_set_client(bo, file->driver_priv);
-	/* This handle is counted. */
+	/* The count includes the handle that is being opened. */
 	if (READ_ONCE(obj->handle_count) > 1)
 		pagoda_copy_shared(bo);
 	return 0;
 }
 
-/* Addresses and counts go with the handle (WDDM: with the allocation). */
+/* GPU addresses and residency counts end with the handle (in WDDM: with the allocation). */
 static void pagoda_bo_gem_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
@@ -659,7 +666,7 @@ static void pagoda_bo_gem_close(struct drm_gem_object *obj, struct drm_file *fil
 	pagoda_gate_leave(bo->vidmm, &gate);
 }
 
-/* The mapping is its maker's, and holds the dma-buf instead of the object. */
+/* The exporter of the dma-buf makes the mapping, which holds the dma-buf instead of the object. */
 static int bo_mmap_imported(struct pagoda_bo *bo, struct vm_area_struct *vma)
 {
 	int ret;
@@ -675,14 +682,14 @@ static int bo_mmap_imported(struct pagoda_bo *bo, struct vm_area_struct *vma)
 }
 
 /**
- * pagoda_bo_may_be_mapped() - May the CPU map an allocation (C175)?
+ * pagoda_bo_may_be_mapped() - Test whether the CPU may map an allocation (C175)
  * @bo: Allocation
  *
- * What isn't declared CPU-visible may only be looked at in system memory: if it is never to be
- * used there by the GPU, it can't be mapped. pagoda_bo_placement_cpu() brings it there.
+ * An allocation that isn't declared CPU-visible is mapped in system memory only, where
+ * pagoda_bo_placement_cpu() moves it: it can't be mapped if the GPU may not use it there.
  *
  * Context: Any.
- * Return: Whether it may.
+ * Return: Whether it may be mapped.
  */
 bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets: the rule, and the books it needs. include/pagoda/budget.h says what the rule is.
+ * Budgets: the rule, and the accounting it needs. include/pagoda/budget.h describes the rule.
  *
- * Usage is kept up with by who moves allocations, and what is expected with it, so that a byte
- * that comes doesn't count twice. Page tables that the CPU writes are counted without the lock: a
- * budget is found from what they were at some time during the call, read once for each client.
+ * The callers that move allocations keep the usage up to date, and the expected growth with it,
+ * so that a byte that arrives isn't counted twice. Page tables that the CPU writes are counted
+ * without the lock: a budget is found from a count that was right at some time during the call,
+ * read once for each client.
  */
 #include <linux/errno.h>
 #include <linux/math64.h>
@@ -12,10 +13,10 @@
 #include <pagoda/budget.h>
 
 /**
- * pagoda_budget_group() - The group a segment belongs to
+ * pagoda_budget_group() - Group that a segment belongs to
  * @segment: enum drm_pagoda_segment_id
  *
- * Nobody has a budget for system memory that the GPU doesn't use.
+ * There is no budget for system memory that the GPU doesn't use.
  *
  * Return: enum drm_pagoda_segment_group, or %PAGODA_BUDGET_GROUPS for none.
  */
@@ -32,8 +33,8 @@ u32 pagoda_budget_group(u32 segment)
 }
 
 /**
- * pagoda_budget_usage() - What a client uses
- * @budget: Client's
+ * pagoda_budget_usage() - Bytes of a group that a client uses
+ * @budget: The client's budget
  * @group: enum drm_pagoda_segment_group
  *
  * Context: Any.
@@ -63,7 +64,7 @@ static u64 budget_beyond(u64 bytes, u64 limit)
 }
 
 /**
- * pagoda_budgets_init() - Nobody is there
+ * pagoda_budgets_init() - Set up budgets without clients
  * @budgets: Budgets
  * @sizes: Bytes of each group
  */
@@ -79,9 +80,9 @@ void pagoda_budgets_init(struct pagoda_budgets *budgets, const u64 *sizes)
 }
 
 /**
- * pagoda_budget_join() - A client comes
+ * pagoda_budget_join() - Add a client's budget
  * @budgets: Budgets
- * @budget: Its, all zeros
+ * @budget: The client's budget, all zeros
  *
  * Context: Takes a spinlock.
  */
@@ -102,8 +103,8 @@ static void budget_set_reservation(struct pagoda_budget *budget, u32 group, u64 
 }
 
 /**
- * pagoda_budget_close() - A client needs nothing any more
- * @budget: Its; what it made may still be used by others
+ * pagoda_budget_close() - Drop a closed client's reservations
+ * @budget: The client's budget; other clients may still use its allocations
  *
  * Context: Takes a spinlock.
  */
@@ -119,8 +120,8 @@ void pagoda_budget_close(struct pagoda_budget *budget)
 }
 
 /**
- * pagoda_budget_leave() - A client goes
- * @budget: Its; nothing is charged to it any more
+ * pagoda_budget_leave() - Remove a client's budget
+ * @budget: The client's budget; nothing is charged to it any more
  *
  * Context: Takes a spinlock.
  */
@@ -143,7 +144,10 @@ static u64 part_expected(const struct pagoda_budget_part *part)
 	return part->requests && part_is_missing(part) ? part->bytes : 0;
 }
 
-/* Before a part changes, or after it has: what is expected changes with it. */
+/*
+ * The expected growth changes with a part: call part_leave() before a change of it,
+ * part_enter() after it.
+ */
 static void part_leave(struct pagoda_budget *budget, const struct pagoda_budget_part *part)
 {
 	lockdep_assert_held(&budget->budgets->lock);
@@ -170,9 +174,9 @@ static void part_move(struct pagoda_budget *budget, struct pagoda_budget_part *p
 }
 
 /**
- * pagoda_budget_charge() - An allocation is in another segment
- * @budget: Of the client that pays for it
- * @part: Its
+ * pagoda_budget_charge() - Charge an allocation to its new segment
+ * @budget: Budget of the client that pays for the allocation
+ * @part: The allocation's part of that
  * @segment: enum drm_pagoda_segment_id, or %PAGODA_BUDGET_SEGMENTS: nowhere
  *
  * Context: Takes a spinlock; not in interrupts.
@@ -190,9 +194,9 @@ void pagoda_budget_charge(struct pagoda_budget *budget, struct pagoda_budget_par
 }
 
 /**
- * pagoda_budget_charge_tables() - A client's page tables that the CPU writes become more, or less
- * @budget: Client's
- * @bytes: By how much
+ * pagoda_budget_charge_tables() - Charge page tables that the CPU writes
+ * @budget: The client's budget
+ * @bytes: Number of bytes by which they grow; negative when they shrink
  *
  * Context: Any.
  */
@@ -209,7 +213,7 @@ static u64 budget_reserved_by_others(const struct pagoda_budget *budget, u32 gro
 	return budget->budgets->reserved[group] - budget->reservation[group];
 }
 
-/* What each uses and has not reserved. */
+/* Notes for each client how much of the group it uses beyond its reservation. */
 static void budget_note_claims(struct pagoda_budgets *budgets, u32 group)
 {
 	struct pagoda_budget *each;
@@ -220,8 +224,9 @@ static void budget_note_claims(struct pagoda_budgets *budgets, u32 group)
 }
 
 /*
- * Others who claim no more than @level have it: how much is that for each of the rest, of whom
- * @budget is always one? Asked again with the answer it isn't less.
+ * Clients that claim no more than @level have their claim: returns an equal share of the rest
+ * for each other client, of which @budget is always one. Repeated with the result as level, the
+ * share doesn't shrink.
  */
 static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
 {
@@ -240,8 +245,9 @@ static u64 budget_raise(const struct pagoda_budget *budget, u64 left, u64 level)
 }
 
 /*
- * The highest level that leaves room for what others claim up to it. Each turn but the last
- * satisfies somebody; what that can add is a part of the last step, so there are few.
+ * Returns the highest level that leaves room for what other clients claim up to it. Each turn
+ * but the last satisfies a client; what that can add is a part of the last step, so there are
+ * few turns.
  */
 static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 {
@@ -256,22 +262,25 @@ static u64 budget_find(const struct pagoda_budget *budget, u32 group)
 	return round_down(level, PAGE_SIZE);
 }
 
-/* All together may reserve half of the pool: the other one is for who didn't. */
+/*
+ * All reservations together take at most half of the pool: the other half is for clients
+ * without one.
+ */
 static u64 budget_available(const struct pagoda_budget *budget, u32 group)
 {
 	return budget_beyond(budget->budgets->pool[group] / 2,
 			     budget_reserved_by_others(budget, group));
 }
 
-/* ---- What clients ask ------------------------------------------------------------ */
+/* ---- Requests of clients --------------------------------------------------------- */
 
 /**
- * pagoda_budget_info() - A client's numbers
- * @budget: Client's
+ * pagoda_budget_info() - Report a client's budget and usage
+ * @budget: The client's budget
  * @group: enum drm_pagoda_segment_group
  * @info: Filled
  *
- * Context: Takes a spinlock. Takes as long as there are clients.
+ * Context: Takes a spinlock, held for a time proportional to the number of clients.
  */
 void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_budget_info *info)
 {
@@ -286,10 +295,10 @@ void pagoda_budget_info(struct pagoda_budget *budget, u32 group, struct pagoda_b
 }
 
 /**
- * pagoda_budget_reserve() - Say how much a client needs at least
- * @budget: Client's
+ * pagoda_budget_reserve() - Set how much memory a client needs at least
+ * @budget: The client's budget
  * @group: enum drm_pagoda_segment_group
- * @bytes: How much; 0 = it doesn't matter
+ * @bytes: Size of the reservation; 0 = none
  *
  * Context: Takes a spinlock.
  * Return: 0, or -EDQUOT if that is more than is available; then nothing has changed.
@@ -319,10 +328,10 @@ static u64 budget_excess(const struct pagoda_budget *budget, u32 group, u64 more
 
 /**
  * pagoda_budget_excess() - Bytes by which a client is over its budgets
- * @budget: Client's
+ * @budget: The client's budget
  *
- * Context: Takes a spinlock. Takes as long as there are clients.
- * Return: The sum over all groups; what is on its way counts.
+ * Context: Takes a spinlock, held for a time proportional to the number of clients.
+ * Return: The sum over all groups; expected growth counts.
  */
 u64 pagoda_budget_excess(struct pagoda_budget *budget)
 {
@@ -336,7 +345,7 @@ u64 pagoda_budget_excess(struct pagoda_budget *budget)
 	return excess;
 }
 
-/* Bytes that nobody counts yet, for each group. */
+/* Sums up the bytes of each group that aren't expected yet. */
 static void growth_new(const struct pagoda_budget_growth *growth, u64 *bytes)
 {
 	const struct pagoda_budget_part *part;
@@ -363,15 +372,15 @@ static void growth_count(struct pagoda_budget *budget, const struct pagoda_budge
 }
 
 /**
- * pagoda_budget_expect() - A client's usage will grow
- * @budget: Client's
- * @growth: By what; the allocations stay as long as it is expected
- * @deny: Not over the budget of a group that grows by what is asked for (C167)
+ * pagoda_budget_expect() - Note that a client's usage will grow
+ * @budget: The client's budget
+ * @growth: Allocations that will be resident; they stay as long as the growth is expected
+ * @deny: Refuse growth of the allocations asked for beyond the budget of their group (C167)
  *
- * Context: Takes a spinlock, for as long as @growth is. With @deny takes as long as there are
- * clients, too.
- * Return: 0, and pagoda_budget_arrived() is to follow; with @deny bytes that are too many, and
- * nothing has changed.
+ * Context: Takes a spinlock, for as long as @growth is. With @deny the time is also proportional to
+ * the number of clients.
+ * Return: 0, and pagoda_budget_arrived() has to follow; with @deny the number of bytes over the
+ * budget, and nothing has changed.
  */
 u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budget_growth *growth,
 			 bool deny)
@@ -391,9 +400,9 @@ u64 pagoda_budget_expect(struct pagoda_budget *budget, const struct pagoda_budge
 }
 
 /**
- * pagoda_budget_arrived() - It has grown, or won't
- * @budget: Client's
- * @growth: As with pagoda_budget_expect(); nothing afterwards
+ * pagoda_budget_arrived() - End an expectation: usage has grown, or won't
+ * @budget: The client's budget
+ * @growth: As with pagoda_budget_expect(); emptied
  *
  * Context: Takes a spinlock, for as long as @growth is.
  */

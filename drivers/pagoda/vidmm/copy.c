@@ -2,30 +2,30 @@
 /*
  * Copies: the system pages an allocation was brought to VRAM from, kept while it is there.
  *
- * Who evicts it and says that it wasn't written gets these pages back as they are. Nothing is
- * copied out, and VRAM is told that its content is discarded (C155). They are kept for what is on
- * a residency list, unless the last EVICT didn't say so: what is written anyway would only cost
- * memory.
+ * A client that evicts the allocation and says that it wasn't written gets these pages back as
+ * they are. Nothing is copied out, and the device is told that the content in VRAM is discarded
+ * (C155). Copies are kept for allocations on a residency list, unless the client's last EVICT
+ * didn't say so: for an allocation that is written anyway a copy would only cost memory.
  *
- * What a copy is worth is known from what is said and seen, in order:
+ * Clients and jobs decide what a copy is worth, in order:
  *
- *	it comes to VRAM				as good as what is there
+ *	the allocation comes to VRAM			as good as the content there
  *	it leaves a list, and isn't said to be unwritten	nothing: it may have been written
- *	a job uses it while it is on nobody's list	the same: who says something later means
- *	a private one's VM has a job then		the time since it was made resident
- *	the CPU writes, or may from now on		the same
- *	its content is lost				the same
+ *	a job uses it while it is on no list		nothing: a later statement covers
+ *	a private one's VM has a job then		only the time since it was made resident
+ *	the CPU writes, or may from now on		nothing
+ *	its content is lost				nothing
  *	it leaves the last list, said to be unwritten	clean: until it is used or made
  *							resident again, it leaves without a copy
  *
- * What the GPU writes in spite of that is gone when it leaves, as with WDDM: the client that says
- * so is the one whose content it is. Of an allocation that several clients have handles of no
- * client knows what the others' jobs wrote, so it has no copies.
+ * If the GPU writes in spite of the client's statement, the data is gone when the allocation
+ * leaves, as with WDDM: the content is that client's own. No client knows what the other
+ * clients' jobs wrote to an allocation that several clients have handles of, so it has no copy.
  *
- * A copy is an object of TTM's own around the pages: TTM frees them when what reads them is
- * through, and takes them before all others' when too many pages are in use. Where memory is
- * short those that were kept first are given up. The pages of one that is worth nothing are
- * still those that the content is copied out to.
+ * A copy is an object of TTM's own around the pages: TTM frees them when their readers are
+ * through, and takes them before all other pages when too many are in use. Where memory is
+ * short, the oldest copies are given up. The pages of a worthless copy are still those that the
+ * content is copied out to.
  */
 #include <linux/shrinker.h>
 #include <linux/slab.h>
@@ -34,14 +34,7 @@
 #include "victims.h"
 #include "vm.h"
 
-/**
- * struct pagoda_copy - Pages that are kept
- * @ttm: TTM's part, in the system segment; its reservation is its own
- * @vidmm: Manager
- * @bo: Whose pages they are; only looked at while it is made
- * @link: In &pagoda_copies.list or &pagoda_copies.unwanted, or in none
- * @charged: Its pages count in &pagoda_copies.bytes; reservation held, or no reference left
- */
+/* struct pagoda_copy - Pages that are kept; with a reservation of its own */
 struct pagoda_copy {
 	struct ttm_buffer_object ttm;
 	struct pagoda_vidmm *vidmm;
@@ -67,7 +60,7 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 	return false;
 }
 
-/* Once it has no pages. */
+/* Called when the copy has no pages any more. */
 static void copy_uncharge(struct pagoda_copy *copy)
 {
 	if (copy->charged)
@@ -113,12 +106,15 @@ static void copy_gem_free(struct drm_gem_object *obj)
 	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
 }
 
-/* For references only: a copy has no handle. */
+/* A copy has no handle; GEM counts its references. */
 static const struct drm_gem_object_funcs copy_gem_funcs = {
 	.free = copy_gem_free,
 };
 
-/* TTM may wait for the device before it frees it: until then it is nothing to give up. */
+/*
+ * Unlinks the copy first: TTM frees the object only after its fences, and until then the
+ * shrinker finds nothing to give up in it.
+ */
 static void copy_free(struct pagoda_copy *copy)
 {
 	copy_unlink(copy);
@@ -126,17 +122,17 @@ static void copy_free(struct pagoda_copy *copy)
 }
 
 /**
- * pagoda_copy_owner() - Whose pages an object of TTM's will have
+ * pagoda_copy_owner() - Allocation that a copy is being made for
  * @bo: TTM object
  *
- * Return: The allocation of a copy that is being made, else NULL.
+ * Return: The allocation if @bo is a copy under construction, else NULL.
  */
 const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo)
 {
 	return bo->destroy == copy_destroy ? copy_of_ttm(bo)->bo : NULL;
 }
 
-/* Without pages, its reservation held, with room for a fence. */
+/* Returns a copy without pages, with its reservation held and room for a fence, or NULL. */
 static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 {
 	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
@@ -155,7 +151,7 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	INIT_LIST_HEAD(&copy->link);
 	copy->ttm.base.funcs = &copy_gem_funcs;
 	drm_gem_private_object_init(bo->vidmm->drm, &copy->ttm.base, bo->ttm.base.size);
-	/* On failure it calls copy_destroy(). */
+	/* On failure ttm_bo_init_reserved() calls copy_destroy(). */
 	if (ttm_bo_init_reserved(&bo->vidmm->ttm, &copy->ttm, ttm_bo_type_kernel, &placement, 1,
 				 &ctx, NULL, NULL, copy_destroy))
 		return NULL;
@@ -167,13 +163,13 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	return NULL;
 }
 
-/* Of private ones it isn't known which of them use it. */
+/* Returns the VM's number of jobs for a private allocation, because jobs don't list it; else 0. */
 static u64 copy_jobs(const struct pagoda_bo *bo)
 {
 	return bo->private_to ? bo->private_to->jobs : 0;
 }
 
-/* From now on it is known what becomes of the content. */
+/* Starts to track whether the content differs from the copy. */
 static void copy_begin(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -185,8 +181,9 @@ static void copy_begin(struct pagoda_bo *bo)
 }
 
 /*
- * What is on no list isn't anybody's to say something of. Tiles aren't kept in rows, and what
- * isn't the client's own isn't the client's to evict.
+ * An allocation that is on no residency list has no client that could say whether it was
+ * written. Tiles aren't kept in rows; an import, and an allocation with other clients' handles,
+ * aren't the client's alone to evict.
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
@@ -197,11 +194,10 @@ static bool copy_is_wanted(const struct pagoda_bo *bo)
 
 /**
  * pagoda_copy_keep() - Keep the pages that an allocation is brought to VRAM from
- * @bo: Allocation with populated pages, reservation held; TTM isn't told yet
- * @reader: What reads them
+ * @bo: Allocation with populated pages, reservation held; TTM isn't told of the move yet
+ * @reader: Fence of the copy that reads the pages
  *
- * If they are wanted, and not too many are kept already, @bo has others afterwards, not
- * populated.
+ * If they are wanted and not too many are kept already, @bo has a new, unpopulated tt afterwards.
  *
  * Context: May sleep and allocate.
  */
@@ -227,8 +223,8 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
  * @bo: Allocation, reservation held
  *
  * Context: Any but interrupts.
- * Return: The copy, which has the pages that TTM made for @bo: pagoda_copy_put() or
- * pagoda_copy_put_back() it; NULL if there is none, or TTM took it.
+ * Return: The copy, which now has the pages that TTM made for @bo, to be released with
+ * pagoda_copy_put() or pagoda_copy_put_back(); NULL if there is none, or TTM has freed its pages.
  */
 struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 {
@@ -246,7 +242,8 @@ struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_put_back() - The allocation stays, and nothing was written to its pages
+ * pagoda_copy_put_back() - Undo pagoda_copy_take(): the allocation stays, and its pages weren't
+ * written
  * @bo: Allocation, reservation held
  * @copy: From pagoda_copy_take()
  *
@@ -260,28 +257,30 @@ void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy)
 }
 
 /**
- * pagoda_copy_put() - The allocation left with its pages, or what is in them is lost
+ * pagoda_copy_put() - End a copy, whether the allocation left with its pages or their content is
+ * lost
  * @bo: Allocation, reservation held
- * @copy: From pagoda_copy_take(); its pages aren't used by anybody
- * @left: It left: the pages are its own now
+ * @copy: From pagoda_copy_take(); its pages are unused
+ * @left: The allocation left VRAM and keeps the pages
  *
- * Context: May sleep for long: it may wait for the device.
+ * Context: May sleep for long: TTM may wait for the device.
  */
 void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
 {
 	if (!left)
 		swap(copy->ttm.ttm, bo->ttm.ttm);
-	/* TTM needn't wait for the device to take pages from it, but does so when it is idle. */
+	/*
+	 * TTM takes pages of idle objects without waiting for the device; the fences say when
+	 * the pages are idle.
+	 */
 	dma_resv_copy_fences(copy->ttm.base.resv, bo->ttm.base.resv);
 	dma_resv_unlock(copy->ttm.base.resv);
 	copy_free(copy);
 }
 
-/**
- * pagoda_copy_drop() - Nobody wants an allocation's copy any more
- * @bo: Allocation, with a copy or without one; reservation held or nobody has a reference
- *
- * Context: May sleep for long: it may wait for the device.
+/*
+ * Frees the copy of an allocation, if there is one. May sleep for long: TTM may wait for the
+ * device. The reservation is held, or no reference is left.
  */
 void pagoda_copy_drop(struct pagoda_bo *bo)
 {
@@ -294,7 +293,7 @@ void pagoda_copy_drop(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_swap_notify() - ttm_device_funcs.swap_notify of what isn't an allocation
+ * pagoda_copy_swap_notify() - ttm_device_funcs.swap_notify for objects that aren't allocations
  * @bo: TTM object that shall give up its pages; reservation held
  *
  * The content is in VRAM: the pages of a copy are freed, and TTM finds nothing to swap.
@@ -310,7 +309,7 @@ void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
 		copy_uncharge(copy_of_ttm(bo));
 }
 
-/* ---- Too many of them ------------------------------------------------------------ */
+/* ---- Shrinker ------------------------------------------------------------------ */
 
 static unsigned long copies_count(struct shrinker *shrinker, struct shrink_control *sc)
 {
@@ -319,7 +318,10 @@ static unsigned long copies_count(struct shrinker *shrinker, struct shrink_contr
 	return atomic64_read(&vidmm->copies.bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
 }
 
-/* In the middle of anything: they are only put where a worker finds them. */
+/*
+ * Called from reclaim, where no reservation may be taken: it moves copies to a list for the
+ * worker.
+ */
 static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct pagoda_vidmm *vidmm = shrinker->private_data;
@@ -341,7 +343,7 @@ static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_contro
 	return pages;
 }
 
-/* The next one with a reference; who has none any more is being freed. */
+/* Returns the next copy to give up, with a reference; a copy without references is being freed. */
 static struct pagoda_copy *copies_next(struct pagoda_copies *copies)
 {
 	struct pagoda_copy *copy;
@@ -370,7 +372,7 @@ static void copies_work(struct work_struct *work)
 }
 
 /**
- * pagoda_copies_init() - Nothing is kept
+ * pagoda_copies_init() - Set up the copies of a device, with none kept
  * @vidmm: The manager
  *
  * Context: Probe; may sleep.
@@ -384,7 +386,7 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm)
 	INIT_LIST_HEAD(&copies->list);
 	INIT_LIST_HEAD(&copies->unwanted);
 	INIT_WORK(&copies->work, copies_work);
-	/* A quarter of what TTM has pages for. */
+	/* A quarter of the pages that TTM may use. */
 	copies->limit = (u64)totalram_pages() << PAGE_SHIFT >> 3;
 	copies->shrinker = shrinker_alloc(0, "drm-pagoda-copies");
 	if (!copies->shrinker)
@@ -397,7 +399,7 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_copies_stop() - None is given up any more
+ * pagoda_copies_stop() - Unregister the shrinker: no copy is given up any more
  * @vidmm: The manager
  *
  * Context: May sleep.
@@ -409,7 +411,7 @@ void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
 	flush_work(&vidmm->copies.work);
 }
 
-/* ---- What it is worth ------------------------------------------------------------ */
+/* ---- Validity of a copy ----------------------------------------------------------- */
 
 static void copy_set_clean(struct pagoda_bo *bo, bool clean)
 {
@@ -426,18 +428,21 @@ static void copy_set_written(struct pagoda_bo *bo)
 	copy_set_clean(bo, false);
 }
 
-/* Nothing happened since that would have to be said. */
+/*
+ * Returns whether the copy is as good as VRAM's content: no client and no job has it since it
+ * was last marked clean.
+ */
 static bool copy_is_clean(const struct pagoda_bo *bo)
 {
 	return bo->victim.clean && !atomic_read(&bo->required) && bo->jobs == copy_jobs(bo);
 }
 
 /**
- * pagoda_copy_is_clean() - Is what was kept as good as what is in VRAM?
+ * pagoda_copy_is_clean() - Test whether an allocation's copy is as good as its content in VRAM
  * @bo: Allocation, reservation held
  *
  * Context: Any but interrupts.
- * Return: Whether it may leave without a copy.
+ * Return: Whether the allocation can leave without a copy to system memory.
  */
 bool pagoda_copy_is_clean(struct pagoda_bo *bo)
 {
@@ -451,10 +456,10 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_settle() - What isn't clean any more isn't taken for it
+ * pagoda_copy_settle() - Note that an allocation isn't clean any more, if so
  * @bo: Allocation; pagoda_victims.lock is held
  *
- * Jobs that didn't list it are noticed late.
+ * Jobs that didn't list the allocation are found here.
  */
 void pagoda_copy_settle(struct pagoda_bo *bo)
 {
@@ -463,10 +468,10 @@ void pagoda_copy_settle(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_moved() - An allocation came to VRAM or left it
+ * pagoda_copy_moved() - Note that an allocation came to VRAM or left it
  * @bo: Allocation; pagoda_victims.lock is held
  *
- * A copy is kept behind this.
+ * pagoda_copy_keep() is called after this function.
  */
 void pagoda_copy_moved(struct pagoda_bo *bo)
 {
@@ -474,7 +479,7 @@ void pagoda_copy_moved(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_used() - A job uses an allocation that it lists
+ * pagoda_copy_used() - Note that a job uses an allocation that it lists
  * @bo: Allocation; pagoda_victims.lock is held
  */
 void pagoda_copy_used(struct pagoda_bo *bo)
@@ -484,7 +489,8 @@ void pagoda_copy_used(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_copy_written() - The CPU may write from now on, or did, or content is lost
+ * pagoda_copy_written() - Note that the CPU wrote, or may write from now on, or that content is
+ * lost
  * @bo: Allocation, with a copy or without one; reservation held
  *
  * Context: Any but interrupts.
@@ -500,11 +506,9 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/**
- * pagoda_copy_shared() - Another client may use an allocation from now on
- * @bo: Allocation
- *
- * Context: Any but interrupts.
+/*
+ * Notes that another client may use the allocation from now on: its copy is worth nothing any
+ * more.
  */
 void pagoda_copy_shared(struct pagoda_bo *bo)
 {
@@ -516,12 +520,7 @@ void pagoda_copy_shared(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/**
- * pagoda_copy_required() - An allocation got on a client's list
- * @bo: Allocation, counted in &pagoda_bo.required
- *
- * Context: Any but interrupts.
- */
+/* Notes that a client put the allocation on its list; it is counted in @required already. */
 void pagoda_copy_required(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
@@ -534,12 +533,9 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/**
- * pagoda_copy_released() - A client gave up an allocation, once or for good
- * @bo: Allocation, &pagoda_bo.required is what it is now
- * @unwritten: The client said that it wasn't written since it was made resident
- *
- * Context: Any but interrupts.
+/*
+ * Notes that a client gave up the allocation, once or for good; @required is the new count.
+ * @unwritten: the client said that it wasn't written since it was made resident.
  */
 void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device coredumps: what there is to know about a job that faulted or hung, paging that
- * was lost, and resets that nobody asked for.
+ * Device coredumps: the driver's knowledge about a job that faulted or hung, paging that was
+ * lost, and resets that are the device's fault.
  *
- *	take	where it happens, on the way to fences: the state as it is, as text, into
- *		memory that is there since the device was probed
- *	offer	in a work item: what takes locks or memory, then the journal and the text
- *		behind it go to the core, which keeps one until somebody has read it
+ *	take	where the failure happens, in the dma_fence signalling path: writes the current
+ *		state as text into memory that was allocated at probe
+ *	offer	in a work item: adds parts that need locks or memory, then hands the journal,
+ *		followed by the text, to devcoredump, which keeps one dump until it is read
  *
- * The map of a guilty VM is written by the first if the VM's lock is free, else by the
- * second, which says so. All parts are bounded, the most telling come first. In a storm of
- * failures only one a second is written down.
+ * The first step writes the map of a guilty VM if the VM's lock is free, else the second step
+ * does, and says so. All parts are bounded, the most important ones come first. If failures
+ * follow each other quickly, only one per second is written down.
  */
 #include <linux/devcoredump.h>
 #include <linux/jiffies.h>
@@ -26,13 +26,13 @@
 #include "context.h"
 #include "vm.h"
 
-/* Bytes of text, of the parts whose length depends on others, and of one buffer. */
+/* Bytes of the text, of its parts without a fixed length, and of one paging buffer. */
 #define COREDUMP_TEXT		(256u << 10)
 #define COREDUMP_MAP		(64u << 10)
 #define COREDUMP_ENGINES	(32u << 10)
 #define COREDUMP_QUEUE		(16u << 10)
 #define COREDUMP_BUFFER		(8u << 10)
-/* Left for the work item. */
+/* Bytes reserved for the work item. */
 #define COREDUMP_RESETS		(4u << 10)
 #define COREDUMP_CUT		"...\n"
 
@@ -66,7 +66,7 @@ static void coredump_puts(struct drm_printer *p, const char *string)
 	text->len += scnprintf(text->data + text->len, text->size - text->len, "%s", string);
 }
 
-/* Neither sleeps nor allocates. */
+/* Returns a printer that neither sleeps nor allocates. */
 static struct drm_printer coredump_printer(struct pagoda_paging_text *text)
 {
 	return (struct drm_printer) {
@@ -76,7 +76,7 @@ static struct drm_printer coredump_printer(struct pagoda_paging_text *text)
 	};
 }
 
-/* A part of a text that has an end of its own. */
+/* Returns the rest of a text, at most @size bytes, as a text of its own. */
 static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, size_t size)
 {
 	size_t left = text->size - text->len;
@@ -87,7 +87,7 @@ static struct pagoda_paging_text coredump_part(struct pagoda_paging_text *text, 
 	};
 }
 
-/* Who is cut off says so. */
+/* Appends a part; marks a part that was cut off. */
 static void coredump_part_end(struct pagoda_paging_text *text,
 			      const struct pagoda_paging_text *part)
 {
@@ -98,7 +98,7 @@ static void coredump_part_end(struct pagoda_paging_text *text,
 		memcpy(part->data + part->size - cut, COREDUMP_CUT, cut);
 }
 
-/* ---- What there is to say --------------------------------------------------------- */
+/* ---- Parts of the text ------------------------------------------------------------ */
 
 static const char *coredump_name(const char * const *names, size_t count, u32 index)
 {
@@ -185,7 +185,7 @@ static void coredump_buffer(void *arg, const void *data, u32 size, u64 seqno, in
 	coredump_part_end(text, &part);
 }
 
-/* ---- Taking it -------------------------------------------------------------------- */
+/* ---- Taking a dump ---------------------------------------------------------------- */
 
 static void coredump_release(struct pagoda_coredump *dump)
 {
@@ -193,7 +193,7 @@ static void coredump_release(struct pagoda_coredump *dump)
 	wake_up_all(&dump->released);
 }
 
-/* False if the last one was a moment ago or isn't through. */
+/* Returns false if the last failure was less than a second ago or is still being written. */
 static bool coredump_begin(struct pagoda_coredump *dump)
 {
 	struct drm_printer p = coredump_printer(&dump->text);
@@ -222,12 +222,12 @@ static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidm
 }
 
 /**
- * pagoda_coredump_job() - A job faulted or hung: write down what there is to know
- * @context: Its context
- * @report: What it did
+ * pagoda_coredump_job() - Write a dump about a job that faulted or hung
+ * @context: Context of the job
+ * @report: Fault or hang
  *
- * Context: &pagoda_exec_ops.banned: on the way to a fence, allocates nothing and waits for
- * no lock that isn't a spinlock.
+ * Context: &pagoda_exec_ops.banned: dma_fence signalling path, allocates nothing, takes only
+ * spinlocks and tries the VM's lock.
  */
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report)
 {
@@ -247,14 +247,9 @@ void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exe
 	coredump_end(dump, vidmm);
 }
 
-/**
- * pagoda_coredump_paging() - A paging submission failed for good: the same
- * @vidmm: The manager
- * @seqno: Its number
- * @offset: First byte that wasn't executed
- * @error: Why
- *
- * Context: &pagoda_queue_ops.lost: as pagoda_coredump_job().
+/*
+ * Writes a dump about a paging submission that failed for good with @error; byte @offset is the
+ * first that wasn't executed. dma_fence signalling path (&pagoda_queue_ops.lost).
  */
 void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error)
 {
@@ -268,12 +263,9 @@ void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, i
 	coredump_end(dump, vidmm);
 }
 
-/**
- * pagoda_coredump_reset() - The device is about to be reset: the same
- * @vidmm: The manager
- * @reason: Why
- *
- * Context: &pagoda_queue_ops.reset_adapter: as pagoda_coredump_job().
+/*
+ * Writes a dump about a reset of the device that is about to happen. dma_fence signalling path
+ * (&pagoda_queue_ops.reset_adapter).
  */
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason)
 {
@@ -286,9 +278,9 @@ void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason)
 	coredump_end(dump, vidmm);
 }
 
-/* ---- Offering it ------------------------------------------------------------------ */
+/* ---- Offering a dump -------------------------------------------------------------- */
 
-/* What couldn't be written on the way to a fence. */
+/* Writes the parts that need locks which the signalling path must not wait for. */
 static void coredump_complete(struct pagoda_coredump *dump, struct pagoda_vidmm *vidmm)
 {
 	struct drm_printer p = coredump_printer(&dump->text);
@@ -316,7 +308,7 @@ static void coredump_offer(struct pagoda_coredump *dump, struct pagoda_vidmm *vi
 	head = pagoda_vidmm_journal(vidmm, &size);
 	if (!head)
 		return;
-	/* The core frees what it is given with vfree(). */
+	/* dev_coredumpv() takes vmalloc() memory over. */
 	data = vmalloc(size + dump->text.len);
 	if (data) {
 		memcpy(data, head, size);
@@ -338,7 +330,7 @@ static void coredump_work(struct work_struct *work)
 	coredump_release(dump);
 }
 
-/* Waits until no other thread writes or completes it. */
+/* Waits until no other thread or the work item owns the dump, and takes it. */
 static void coredump_own(struct pagoda_coredump *dump)
 {
 	wait_event(dump->released,
@@ -347,9 +339,9 @@ static void coredump_own(struct pagoda_coredump *dump)
 }
 
 /**
- * pagoda_vidmm_print_coredump() - The last failure
- * @vidmm: The manager
- * @p: Where to
+ * pagoda_vidmm_print_coredump() - Print the text about the last failure
+ * @vidmm: Manager
+ * @p: Printer
  *
  * Context: May sleep.
  */
@@ -364,10 +356,10 @@ void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer 
 }
 
 /**
- * pagoda_coredump_init() - Set up
+ * pagoda_coredump_init() - Set up a coredump
  * @dump: Coredump, zeroed
  *
- * Context: Probe; may sleep.
+ * Context: Probe; may sleep and allocate.
  * Return: 0 or -ENOMEM.
  */
 int pagoda_coredump_init(struct pagoda_coredump *dump)
@@ -380,8 +372,10 @@ int pagoda_coredump_init(struct pagoda_coredump *dump)
 }
 
 /**
- * pagoda_coredump_stop() - The hardware goes: nothing is written down any more
+ * pagoda_coredump_stop() - Write no further dumps because the hardware is being removed
  * @dump: Coredump
+ *
+ * Also withdraws a dump that devcoredump still keeps.
  *
  * Context: May sleep.
  */

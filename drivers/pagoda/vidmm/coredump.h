@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The last failure of the device, for devcoredump and debugfs; see coredump.c. */
+/* Text about the last failure of the device, for devcoredump and debugfs; see coredump.c. */
 #ifndef PAGODA_VIDMM_COREDUMP_H
 #define PAGODA_VIDMM_COREDUMP_H
 
@@ -15,10 +15,10 @@ struct pagoda_vidmm;
 struct pagoda_vm;
 
 /**
- * enum pagoda_coredump_state - Whose a coredump is
- * @PAGODA_COREDUMP_IDLE: nobody's; its text is that of the last failure
- * @PAGODA_COREDUMP_BUSY: somebody's who writes or reads it
- * @PAGODA_COREDUMP_TAKEN: the work item's, which completes and offers it
+ * enum pagoda_coredump_state - Owner of a coredump
+ * @PAGODA_COREDUMP_IDLE: None; the text is that of the last failure
+ * @PAGODA_COREDUMP_BUSY: The thread that set this state; writes or reads the text
+ * @PAGODA_COREDUMP_TAKEN: The work item, which completes the text and hands it to devcoredump
  */
 enum pagoda_coredump_state {
 	PAGODA_COREDUMP_IDLE,
@@ -27,13 +27,13 @@ enum pagoda_coredump_state {
 };
 
 /**
- * struct pagoda_coredump - The last failure, as text
- * @state: enum pagoda_coredump_state: everything below is whose it says
+ * struct pagoda_coredump - Text about the last failure
+ * @state: enum pagoda_coredump_state: owner of @after, @text and @vm
  * @released: Woken when @state is %PAGODA_COREDUMP_IDLE again
- * @after: Failures before this time (jiffies) aren't written down
- * @text: What there was to say
- * @vm: VM whose map is still to be written, a reference, or NULL
- * @work: Completes the text and offers it
+ * @after: Jiffies before which further failures aren't written down
+ * @text: Text
+ * @vm: VM of which the map is still to be written, a reference, or NULL
+ * @work: Completes the text and hands it to devcoredump
  */
 struct pagoda_coredump {
 	atomic_t state;

@@ -2,9 +2,9 @@
 /*
  * Work that can't be made yet, see include/pagoda/sync.h.
  *
- * A syncobj doesn't tell the kernel when somebody gives it a point. What our own ioctls
- * do is noticed (pagoda_deferred_kick()); for points that come from elsewhere the
- * worker looks again and again, less and less often.
+ * A syncobj doesn't tell the kernel when it gets a point. pagoda_deferred_kick() covers the
+ * points that ioctls of this driver add; for points from elsewhere the worker looks again and
+ * again, at growing intervals.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/ktime.h>
@@ -15,20 +15,20 @@
 #include "dmem.h"
 #include "vidmm.h"
 
-/* Least and most time between two looks. */
+/* Shortest and longest interval between two looks, in jiffies. */
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
-/* Flag of the fence of work that could not be made: the work was paging. */
+/* Flag of the failure fence of an item: the item is paging. */
 #define DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
 
 /**
- * pagoda_deferred_prepare() - Get what an item can need
- * @item: Item; says what it is
- * @syncs: What it waits for and signals
+ * pagoda_deferred_prepare() - Prepare an item for a queue
+ * @item: Item; @item->is_paging is set
+ * @syncs: Fences that the item waits for and signals
  *
- * User space may keep the fence of an item that failed for longer than this module is there:
- * its operations are the DMA-buf core's.
+ * User space may keep the fence of a failed item until after this module is unloaded. The fence
+ * therefore has the operations of the dma-buf core.
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -44,12 +44,9 @@ int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syn
 	return 0;
 }
 
-/**
- * pagoda_deferred_is_failed_paging() - Does a fence say that paging could not be made?
- * @fence: Fence, or a point of a timeline
- *
- * Context: Any.
- * Return: Whether it does.
+/*
+ * Returns true if a dma_fence, or timeline point, is the failure fence of a paging request. May
+ * be called in any context.
  */
 bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
 {
@@ -57,18 +54,18 @@ bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
 	bool is_stub;
 
 	fence = dma_fence_chain_contained(fence);
-	/* The flag means something else in the fences of others. */
+	/* In other fences the flag has another meaning. */
 	is_stub = fence->ops == stub->ops;
 	dma_fence_put(stub);
 	return is_stub && fence->error && test_bit(DEFERRED_IS_PAGING, &fence->flags);
 }
 
-/* The item isn't in the list any more. */
+/* Ends an item that was removed from the queue; signals its failure fence if @error. */
 static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
 			 int error)
 {
 	if (error) {
-		/* The fence is born signalled, and isn't published before this. */
+		/* The fence was created signalled, but isn't published before this assignment. */
 		item->failure->error = error;
 		pagoda_syncs_signal(item->syncs, item->failure);
 		pagoda_deferred_kick(queue->vidmm);
@@ -85,7 +82,7 @@ static void deferred_callback(struct dma_fence *fence, struct dma_fence_cb *call
 	mod_delayed_work(system_dfl_wq, &queue->work, 0);
 }
 
-/* The worker's: the next item doesn't wait for a fence any more. */
+/* Drops the fence that the next item waited for. Called by the worker only. */
 static void deferred_drop_fence(struct pagoda_deferred *queue)
 {
 	if (!queue->fence)
@@ -95,7 +92,10 @@ static void deferred_drop_fence(struct pagoda_deferred *queue)
 	queue->fence = NULL;
 }
 
-/* Has all signalled that is waited for? If not, one that hasn't will call. */
+/*
+ * Returns true if all dma_fences that an item waits for have signalled. Else the callback of an
+ * unsignalled one starts the worker again.
+ */
 static bool deferred_is_done(struct pagoda_deferred *queue, const struct pagoda_syncs *syncs)
 {
 	struct dma_fence *fence;
@@ -124,7 +124,7 @@ static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue
 	return item;
 }
 
-/* The queue is told of news as long as there is something in it. */
+/* Removes an item. pagoda_deferred_kick() reaches the queue as long as it has items. */
 static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_vidmm *vidmm = queue->vidmm;
@@ -139,7 +139,10 @@ static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferre
 	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }
 
-/* False if the device is about to be rebuilt, or the owner says so: later. */
+/*
+ * Returns false if the item is to be made later: the gate is closed for a rebuild, or the owner
+ * returned -EAGAIN.
+ */
 static bool deferred_try(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
 			 int *error)
 {
@@ -163,18 +166,12 @@ static bool deferred_try(struct pagoda_deferred *queue, struct pagoda_deferred_i
 	return false;
 }
 
-/**
- * struct deferred_turn - One item, made where the owner's cgroup is charged
- * @queue: Its queue
- * @item: Item
- * @error: Out: 0 or a negative errno
- * @done: Out: false = later
- */
+/* A call of deferred_try() that runs in the owner's cgroup. */
 struct deferred_turn {
 	struct pagoda_deferred *queue;
 	struct pagoda_deferred_item *item;
-	int error;
-	bool done;
+	int error;	/* out: 0 or a negative errno */
+	bool done;	/* out: false = later */
 };
 
 static void deferred_turn(void *arg)
@@ -194,7 +191,7 @@ static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_
 	return turn.done;
 }
 
-/* Whether the worker shall look again by itself. */
+/* Returns true if the worker is to look again after a delay. */
 static bool deferred_run(struct pagoda_deferred *queue)
 {
 	struct pagoda_deferred_item *item;
@@ -202,7 +199,7 @@ static bool deferred_run(struct pagoda_deferred *queue)
 	int error;
 
 	WRITE_ONCE(queue->runs, queue->runs + 1);
-	/* Before the look. Pairs with pagoda_deferred_settle(). */
+	/* Order the counter before the lookup. Pairs with pagoda_deferred_settle(). */
 	smp_mb();
 	deferred_drop_fence(queue);
 	while ((item = deferred_first(queue, &error))) {
@@ -235,12 +232,12 @@ static void deferred_work(struct work_struct *work)
 }
 
 /**
- * pagoda_deferred_init() - Set up a queue
- * @queue: Queue; pagoda_deferred_cancel() it
+ * pagoda_deferred_init() - Initialise a queue of deferred work
+ * @queue: Queue, to be emptied with pagoda_deferred_cancel()
  * @vidmm: Manager
- * @payer: The client's, which outlives the queue
- * @ops: Owner's calls
- * @until_done: Fences must have signalled before an item is made
+ * @payer: The client's payer, which outlives the queue
+ * @ops: Calls to the owner
+ * @until_done: Dma_fences must have signalled before an item is made
  */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
 			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
@@ -261,18 +258,18 @@ void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vi
 }
 
 /**
- * pagoda_deferred_is_empty() - Can work be made at once?
- * @queue: Queue; the caller keeps others from adding to it
+ * pagoda_deferred_is_empty() - Tell whether work can be made at once
+ * @queue: Queue; the caller excludes other threads that add items
  *
- * Context: Takes a spinlock.
- * Return: Whether nothing waits that came before.
+ * Context: Any, takes no lock.
+ * Return: True if no earlier item waits.
  */
 bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
 {
 	return !READ_ONCE(queue->count);
 }
 
-/* One that is just being made may find itself behind others. */
+/* Inserts an item by priority. An item that is being made may get others before it. */
 static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	struct pagoda_deferred_item *before;
@@ -284,12 +281,12 @@ static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferre
 }
 
 /**
- * pagoda_deferred_add() - Put an item behind those that wait, of its priority or a higher one
- * @queue: Queue; the caller keeps pagoda_deferred_cancel() out
- * @item: Item, prepared; the queue's
+ * pagoda_deferred_add() - Add an item behind those of its priority or a higher one
+ * @queue: Queue; the caller excludes pagoda_deferred_cancel()
+ * @item: Prepared item, owned by the queue afterwards
  *
- * Can't fail, because the binary syncobjs that the item signals are emptied here: the item of a
- * queue that was stopped meanwhile ends with the queue's error, and its syncobjs say so.
+ * Empties the binary syncobjs that the item signals, and therefore can't fail: if the queue was
+ * stopped meanwhile, the item ends with the queue's error and signals its syncobjs.
  *
  * Context: Takes spinlocks.
  */
@@ -310,8 +307,9 @@ void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_i
 }
 
 /*
- * Did a run that began after @before of them find so? A flush alone doesn't say it: it may find
- * nothing while another thread is queueing the work anew.
+ * Returns true if a run of the worker that began after @before runs found the next item held up.
+ * flush_delayed_work() alone doesn't guarantee such a run: it may find nothing to flush while
+ * another thread is queueing the work.
  */
 static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
 {
@@ -321,12 +319,12 @@ static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
 }
 
 /**
- * pagoda_deferred_settle() - Have all made that can be
+ * pagoda_deferred_settle() - Have all items made that can be made
  * @queue: Queue
  *
- * Afterwards it is empty, or its first item waits for what isn't there.
+ * Afterwards the queue is empty, or its first item waits for a point or value that doesn't exist.
  *
- * Context: Sleeps, outside of all locks; a rebuild and a sleep of the machine are waited for.
+ * Context: Sleeps, outside of all locks; waits for a rebuild and a sleep of the machine.
  * Return: 0 or -ERESTARTSYS.
  */
 int pagoda_deferred_settle(struct pagoda_deferred *queue)
@@ -334,7 +332,10 @@ int pagoda_deferred_settle(struct pagoda_deferred *queue)
 	struct pagoda_gate *gate;
 	u32 before;
 
-	/* Behind what the caller signalled: only a run that begins now has to have seen that. */
+	/*
+	 * Order the caller's signals before the counter: only a run that begins now must have
+	 * seen them.
+	 */
 	smp_mb();
 	before = READ_ONCE(queue->runs);
 	do {
@@ -348,9 +349,9 @@ int pagoda_deferred_settle(struct pagoda_deferred *queue)
 }
 
 /**
- * pagoda_deferred_wait_room() - Wait until fewer items wait
+ * pagoda_deferred_wait_room() - Wait until a queue has fewer than @most items
  * @queue: Queue
- * @most: Items that may wait
+ * @most: Number of items
  *
  * Context: Sleeps.
  * Return: 0 or -ERESTARTSYS.
@@ -369,13 +370,13 @@ int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most)
 }
 
 /**
- * pagoda_deferred_stop() - Nothing of a queue shall be made any more
+ * pagoda_deferred_stop() - End all items of a queue with an error
  * @queue: Queue
- * @error: What items that wait or are added get; a negative errno
+ * @error: Negative errno for items that wait or are added later; the first one of a queue counts
  *
- * Waits for nothing: &pagoda_deferred_ops.make may call it.
+ * Doesn't wait: &pagoda_deferred_ops.make may call this function.
  *
- * Context: Any, the way to signalling a fence included.
+ * Context: Any, the dma_fence signalling path included.
  */
 void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
 {
@@ -384,31 +385,31 @@ void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
 	spin_lock_irqsave(&queue->lock, flags);
 	if (!queue->error)
 		queue->error = error;
-	/* After pagoda_deferred_cancel() the queue may be freed: it has no items then. */
+	/* A queue without items may be freed soon, after pagoda_deferred_cancel(). */
 	if (queue->count)
 		mod_delayed_work(system_dfl_wq, &queue->work, 0);
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
 /**
- * pagoda_deferred_cancel() - pagoda_deferred_stop(), and wait until nothing is left
+ * pagoda_deferred_cancel() - Stop a queue and wait until it is empty
  * @queue: Queue
- * @error: The same
+ * @error: Negative errno, as for pagoda_deferred_stop()
  *
- * An item that is just being made is waited for.
+ * Waits for an item that is being made.
  *
- * Context: Sleeps. The caller holds nothing that &pagoda_deferred_ops.make takes.
+ * Context: Sleeps. The caller holds no lock that &pagoda_deferred_ops.make takes.
  */
 void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error)
 {
 	pagoda_deferred_stop(queue, error);
 	flush_delayed_work(&queue->work);
-	/* A fence that signalled meanwhile may have started it once more. */
+	/* deferred_callback() may have queued the work once more. */
 	cancel_delayed_work_sync(&queue->work);
 }
 
 /**
- * pagoda_deferred_kick() - Something may be there that wasn't
+ * pagoda_deferred_kick() - Have all queues look up again what their next items wait for
  * @vidmm: Manager
  *
  * Context: Any.

@@ -2,30 +2,31 @@
 /*
  * Limits and protection by control groups: the dmem controller.
  *
- * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". What
- * needs no address in the aperture is charged there, too: it is memory that the GPU uses, and
- * may be more than the region's capacity. TTM charges the cgroup of the current task whenever it
- * makes a resource, and gives the charge back with the resource, after the move.
+ * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". System pages
+ * that need no address in the aperture are charged to that region, too: they are memory that the
+ * GPU uses, and may exceed the region's capacity. TTM charges the cgroup of the current task when
+ * it creates a resource, and uncharges when the resource is freed, after the move.
  *
- *	max	a caller whose cgroup, or an ancestor of it, is at its maximum takes victims
- *		only of that cgroup and its descendants (&pagoda_dmem_claim.limit). Without such
- *		a victim it is as if VRAM were full: the next segment that is supported, or
+ *	max	a caller in a cgroup that is at its maximum, or has an ancestor that is, takes
+ *		victims only of that cgroup and its descendants (&pagoda_dmem_claim.limit).
+ *		Without such a victim it is as if VRAM were full: the next supported segment, or
  *		-ENOMEM
- *	min	what a cgroup has below its minimum is never taken for another one
- *	low	is taken last, when neither offers nor the policy know anything else
- *	lowered	writing a maximum below what is used evicts, in the policy's order first
+ *	min	memory of a cgroup below its minimum is never taken for another cgroup
+ *	low	memory below it is taken last, when offers and the policy give no other victim
+ *	lowered	writing a maximum below the current usage evicts, in the policy's order first
  *
  * Protection counts from the closest common ancestor of both cgroups, as in TTM. The kernel takes
- * the root cgroup for no ancestor at all and finds nothing protected, hence what is below
- * different children of the root is asked about without an ancestor. TTM's own walk comes last
- * and asks the kernel its way; pagoda_dmem_protects() keeps it off what a minimum protects.
+ * the root cgroup for no ancestor at all and finds nothing protected; so for cgroups below
+ * different children of the root the kernel is asked without an ancestor. TTM's own walk comes
+ * last and asks the kernel in its own way; pagoda_dmem_protects() keeps that walk off memory that
+ * a minimum protects.
  *
- * The charge of a move is right if the current task is in the cgroup that wants it:
+ * The charge of a move is right if the current task is in the cgroup that wants the move:
  *
- *	ioctls, page faults	the caller's, the one a process that was given the file is in
- *	work items for a	work is done by a thread in the cgroup of the client's last call
- *	client, promotion	(&pagoda_payer.worker). Without its file a client has none: what
- *				others still share is charged to the root
+ *	ioctls, page faults	the caller's cgroup, also in a process that was given the file
+ *	work items for a	run by a thread in the cgroup of the client's last call
+ *	client, promotion	(&pagoda_payer.worker). After its file is closed a client has no
+ *				thread: allocations still shared are charged to the root
  *	evictions for others	leave the aperture out if the victim is another cgroup's: in
  *				the system segment nothing is charged
  *	imports by other	the cgroup of the importer's process
@@ -42,13 +43,7 @@
 
 /* ---- Regions ------------------------------------------------------------------- */
 
-/**
- * struct dmem_root - The root cgroup's share of a region is asked for where work items are
- * @work: Asks
- * @region: Region
- * @pool: Out: the share, charged with nothing: a reference
- * @ret: Out: 0 or a negative errno
- */
+/* Asks for the root cgroup's share of @region from a work item, which runs in the root cgroup. */
 struct dmem_root {
 	struct work_struct work;
 	struct dmem_cgroup_region *region;
@@ -76,7 +71,7 @@ static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region 
 	return root.ret;
 }
 
-/* By the policy's order; what it doesn't know, or couldn't lock, is left to TTM. */
+/* Evicts in the policy's order; TTM's own walk follows only if the policy evicted nothing. */
 static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
 			     u64 bytes)
 {
@@ -115,16 +110,9 @@ static const struct dmem_cgroup_ops dmem_ops = {
 	.reclaim = dmem_reclaim,
 };
 
-/**
- * pagoda_dmem_register() - Make a segment a region of the dmem cgroup controller
- * @vidmm: The manager
- * @man: The segment's manager, not used yet
- * @type: TTM_PL_ of the segment
- *
- * Nothing on kernels without that controller.
- *
- * Context: May sleep and allocate.
- * Return: 0 or a negative errno.
+/*
+ * Makes segment @type a region of the dmem cgroup controller, before @man is used. Returns 0, also
+ * on kernels without the controller, or a negative errno. May sleep and allocate.
  */
 int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type)
 {
@@ -149,16 +137,9 @@ int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager
 	return 0;
 }
 
-/**
- * pagoda_dmem_unregister() - Undo pagoda_dmem_register()
- * @vidmm: The manager
- * @man: The segment's manager, which may have resources that are charged
- * @type: TTM_PL_ of the segment
- *
- * Waits for reclaim that is under way, before there is nothing to reclaim from. Charges hold what
- * they need of the region until they are given back.
- *
- * Context: Sleeps. No other thread uses the manager.
+/*
+ * Undoes pagoda_dmem_register(); resources of @man may still be charged. Waits for reclaim that is
+ * under way, while the segment can still evict. Charges hold their own references to the region.
  */
 void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man,
 			    u32 type)
@@ -175,7 +156,7 @@ void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_mana
 
 /* ---- Claims -------------------------------------------------------------------- */
 
-/* The current task's share of a segment, as a reference: nothing is charged. NULL = no limits. */
+/* Returns a reference to the current task's share of a segment; NULL = no limits. */
 static struct dmem_cgroup_pool_state *dmem_own_pool(struct ttm_resource_manager *man)
 {
 	struct dmem_cgroup_region *region = pagoda_dmem_region(man);
@@ -193,12 +174,12 @@ static void dmem_put_pool(struct dmem_cgroup_pool_state *pool)
 }
 
 /**
- * pagoda_dmem_claim_look() - Whose memory may the current task take?
- * @claim: Zeroed the first time
+ * pagoda_dmem_claim_look() - Find out from which cgroups the current task may take memory
+ * @claim: Claim, zeroed before the first call
  * @man: Manager of the segment that has no room
- * @size: Bytes that are wanted
+ * @size: Bytes wanted
  *
- * To be asked again after each victim: a limit that isn't in the way any more is none.
+ * Called again after each victim: a limit may not be in the way any more.
  *
  * Context: May sleep and allocate.
  */
@@ -219,8 +200,8 @@ void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource
 }
 
 /**
- * pagoda_dmem_claim_end() - A claim isn't used any more
- * @claim: Claim; what it learnt of victims stays
+ * pagoda_dmem_claim_end() - Drop the references of a claim
+ * @claim: Claim; its results about victims stay
  */
 void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 {
@@ -232,12 +213,12 @@ void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
 }
 
 /**
- * pagoda_dmem_claim_again() - May victims that were left alone be taken after all?
+ * pagoda_dmem_claim_again() - Whether victims that were left alone may be taken after all
  * @claim: Claim; no victim that it allows is left
  *
- * After others left the limit may not be the same, and at last dmem.low doesn't count.
+ * After evictions the limit may have changed, and in the last round dmem.low doesn't count.
  *
- * Return: Whether it is worth while to ask all of them again.
+ * Return: true if it is worth while to try all victims again.
  */
 bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 {
@@ -253,14 +234,14 @@ bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
 	return again;
 }
 
-/* Without an ancestor below the root, protection counts from the root: NULL for the kernel. */
+/* Protection counts from the common ancestor; for the kernel, NULL is the root. */
 static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 			  struct dmem_cgroup_pool_state *victim, bool *hit_low)
 {
 	struct dmem_cgroup_pool_state *ancestor = NULL, *from = claim->limit;
 	bool may;
 
-	/* The caller's own, whatever protects it from others. */
+	/* An allocation of the caller's own cgroup, whatever protects it from other cgroups. */
 	if (!from && victim == claim->pool)
 		return true;
 	if (!from)
@@ -274,12 +255,12 @@ static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
 }
 
 /**
- * pagoda_dmem_may_take() - Does a claim allow to evict an allocation?
- * @claim: Claim
+ * pagoda_dmem_may_take() - Whether a claim allows to evict an allocation
+ * @claim: Claim; remembers the reason of a refusal
  * @bo: Allocation, reservation held
  *
  * Context: May sleep and allocate.
- * Return: Whether it does; the claim remembers why not.
+ * Return: true if @bo may be evicted.
  */
 bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
 {
@@ -295,14 +276,15 @@ bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_dmem_protects() - Does dmem.min keep an allocation from the current task?
+ * pagoda_dmem_protects() - Whether dmem.min protects an allocation from the current task
  * @bo: Allocation, reservation held
- * @place: Where room is wanted; NULL = for a limit that was lowered
+ * @place: Place that is wanted; NULL = for a limit that was lowered
  *
- * System pages that are swapped out, or wanted without an address, aren't the region's to keep.
+ * System pages that are swapped out, or wanted without an address, aren't protected by the
+ * region.
  *
  * Context: May sleep and allocate.
- * Return: Whether it must stay.
+ * Return: true if @bo must stay.
  */
 bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place)
 {
@@ -323,11 +305,11 @@ bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place)
 }
 
 /**
- * pagoda_dmem_is_own() - Would TTM charge the same cgroup for an allocation elsewhere?
+ * pagoda_dmem_is_own() - Whether a move leaves an allocation's charge in the same cgroup
  * @bo: Allocation, reservation held
  *
  * Context: May sleep and allocate.
- * Return: Whether the current task's cgroup is charged for it now, or none is.
+ * Return: true if the current task's cgroup is charged for @bo now, or no cgroup is.
  */
 bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 {
@@ -343,14 +325,9 @@ bool pagoda_dmem_is_own(struct pagoda_bo *bo)
 	return same;
 }
 
-/* ---- Whose cgroup pays --------------------------------------------------------- */
+/* ---- The cgroup that is charged ------------------------------------------------- */
 
-/**
- * struct payer_turn - Something that a client's thread does
- * @work: Does it
- * @run: What
- * @arg: Its argument
- */
+/* A function that a client's thread calls, with its argument. */
 struct payer_turn {
 	struct kthread_work work;
 	void (*run)(void *arg);
@@ -373,8 +350,8 @@ static void payer_stop(struct pagoda_payer *payer)
 }
 
 /*
- * A thread of its own for each client: none waits for what another client's does. @pool is NULL
- * for a cgroup that is above its maximum, which the root never is.
+ * Each client has a thread of its own, so that no client waits for another one. @pool is NULL
+ * for a cgroup that is above its maximum, which the root cgroup never is.
  */
 static int payer_move(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
 		      struct dmem_cgroup_pool_state *pool)
@@ -420,13 +397,13 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
 }
 
 /**
- * pagoda_payer_follow() - A client calls: its cgroup is the one to be charged
- * @vidmm: The manager
+ * pagoda_payer_follow() - Charge a client's work to the cgroup of the current call
+ * @vidmm: Memory manager
  * @client: Client
  *
- * Moves the client's thread if the cgroup is another one than before, which takes long; else
- * nothing is done. A cgroup that is above its maximum can't be told from others: a thread that
- * there is stays where it is.
+ * Moves the client's thread if the cgroup has changed, which takes long; else does nothing. Two
+ * cgroups that are above their maximum can't be told apart: then an existing thread stays in its
+ * cgroup.
  *
  * Context: May sleep and allocate. Outside of all locks and of the gate.
  * Return: 0 or a negative errno.
@@ -452,10 +429,10 @@ int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client
 }
 
 /**
- * pagoda_payer_end() - The client's file is closed
+ * pagoda_payer_end() - End a client's thread when its file is closed
  * @client: Client
  *
- * Its cgroup is left: it may be removed.
+ * The thread leaves its cgroup, which may then be removed.
  *
  * Context: Sleeps. Outside of all locks and of the gate.
  */
@@ -471,12 +448,12 @@ void pagoda_payer_end(struct pagoda_client *client)
 }
 
 /**
- * pagoda_payer_run() - Do something that the client's cgroup is charged for
- * @payer: The client's
- * @run: What, with @arg; takes the locks it needs itself
- * @arg: Its argument
+ * pagoda_payer_run() - Call a function in the cgroup of a client
+ * @payer: The client's thread
+ * @run: Function; takes the locks it needs itself
+ * @arg: Argument of @run
  *
- * Context: A work item. Sleeps until it is done; holds no lock that @run takes.
+ * Context: In a work item; holds no lock that @run takes. Sleeps until @run has returned.
  */
 void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
 {

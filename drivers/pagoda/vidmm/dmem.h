@@ -13,15 +13,15 @@ struct ttm_place;
 struct ttm_resource_manager;
 
 /**
- * struct pagoda_dmem_claim - What one allocation that wants room may take from others
- * @pool: The caller's share of the segment, a reference; NULL = no limits
- * @limit: The share that is at its maximum, the caller's or an ancestor's, a reference; NULL =
- *	none is
+ * struct pagoda_dmem_claim - Limits of the search for victims of one allocation
+ * @pool: Share of the segment that the caller's cgroup has, a reference; NULL = no limits
+ * @limit: Share that is at its maximum, of the caller's cgroup or of an ancestor, a reference;
+ *	NULL = no share is
  * @root: The root cgroup's share of the segment
- * @low: What dmem.low protects may be taken, too
- * @hit_low: Some of that was left alone
- * @refused: Something was left alone, for any reason
- * @taken: Something was taken since the victims were asked anew
+ * @low: Allocations that dmem.low protects may be taken, too
+ * @hit_low: A victim was left alone because of dmem.low
+ * @refused: A victim was left alone, for any reason
+ * @taken: A victim was evicted since the victims were last asked from the beginning
  * @interrupted: A signal ended a victim's move: no other victim is tried
  */
 struct pagoda_dmem_claim {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What clients are told without asking, see include/pagoda/events.h.
+ * Events that clients receive without asking, see include/pagoda/events.h.
  *
- * A listener's file keeps the DRM device, and with it the manager, and the client, so that
- * its numbers can be read when the DRM file is long closed.
+ * A listener's file keeps references to the DRM device, and with it the manager, and to the
+ * client, so that its numbers can be read when the DRM file is long closed.
  */
 #include <linux/anon_inodes.h>
 #include <linux/fcntl.h>
@@ -19,7 +19,7 @@
 #include <pagoda/trace.h>
 #include "vidmm.h"
 
-/* What a listener can be told of, each on its own. */
+/* The kinds of events that a listener receives, each counted on its own. */
 static const struct {
 	u32 type;
 	u32 group;
@@ -36,32 +36,20 @@ static const struct {
 
 #define LISTENER_SLOTS	ARRAY_SIZE(listener_slots)
 
-/**
- * struct listener_slot - What happened, and wasn't read
- * @count: How often
- * @value: What it was the last time, or altogether if listener_adds_up()
+/*
+ * struct listener_slot - events of one kind that weren't read; @value: the last value, or the
+ * sum if listener_adds_up()
  */
 struct listener_slot {
 	u64 count;
 	u64 value;
 };
 
-/**
- * struct pagoda_listener - A file that tells of events
- * @link: In pagoda_listeners.list
- * @of_client: In pagoda_ears.listeners
- * @vidmm: Manager
- * @client: Client, a reference
- * @reading: Held by who reads
- * @wait: Who waits for news; its lock protects @slots
- * @slots: News
- * @pid: Process that opened it, for traces
- * @budget: Budgets it was told of; pagoda_listeners.lock
- * @usage: What the client used when that was looked at; the same
- * @excess: Bytes over them it was told of; the same
- * @resets: Resets it was told of; the same
- * @gone: It was told that the device is gone; set with the same held
- * @closed: The client's file was closed: nothing happens to the client any more
+/*
+ * struct pagoda_listener - A file that reports events. @reading serializes readers; @wait.lock
+ * protects @slots; @budget, @usage, @excess, @resets and @gone are the last reported state,
+ * protected by pagoda_listeners.lock; @closed: the client's file was closed and no event
+ * follows; @pid: process that opened the file, for traces.
  */
 struct pagoda_listener {
 	struct list_head link;
@@ -80,7 +68,7 @@ struct pagoda_listener {
 	bool closed;
 };
 
-/* ---- Telling ------------------------------------------------------------------------ */
+/* ---- Reporting ---------------------------------------------------------------------- */
 
 static bool listener_adds_up(u32 type)
 {
@@ -105,7 +93,7 @@ static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group,
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
 }
 
-/* Who draws a picture sees each change, told or not. */
+/* The trace shows each change, reported to the client or not. */
 static void listener_trace(struct pagoda_listener *listener, u32 group,
 			   const struct pagoda_budget_info *info)
 {
@@ -144,7 +132,7 @@ static void listener_look_at_device(struct pagoda_listener *listener)
 	listener->resets = resets;
 	if (!gone)
 		return;
-	/* Who sees this has been told before. */
+	/* A reader that sees @gone has been told before. */
 	smp_store_release(&listener->gone, true);
 	wake_up_all(&listener->wait);
 }
@@ -165,14 +153,14 @@ static void listeners_work(struct work_struct *work)
 }
 
 /**
- * pagoda_listeners_kick() - A budget may have changed, or the device was reset
+ * pagoda_listeners_kick() - Look at the budgets and at the device's state again
  * @all: The device's listeners
  *
- * Context: Any, the way to signalling a fence included.
+ * Context: Any, including the dma_fence signalling path.
  */
 void pagoda_listeners_kick(struct pagoda_listeners *all)
 {
-	/* Pairs with listener_join(): who joins later looks for himself. */
+	/* Pairs with listener_join(): a listener that joins later looks at the state itself. */
 	smp_mb();
 	if (atomic_read(&all->count))
 		queue_work(system_dfl_wq, &all->work);
@@ -190,23 +178,19 @@ static void ears_tell(struct pagoda_ears *ears, u32 type, u32 group, u64 value)
 }
 
 /**
- * pagoda_ears_content_lost() - Content of a client's is lost
- * @ears: Its listeners
+ * pagoda_ears_content_lost() - Report that a client lost content
+ * @ears: The client's listeners
  *
- * Context: Any, the way to signalling a fence included.
+ * Context: Any, including the dma_fence signalling path.
  */
 void pagoda_ears_content_lost(struct pagoda_ears *ears)
 {
 	ears_tell(ears, DRM_PAGODA_EVENT_CONTENT_LOST, 0, 0);
 }
 
-/**
- * pagoda_ears_evicted() - Something that a client made resident leaves for want of room
- * @ears: The client's listeners
- * @group: Where it was: enum drm_pagoda_segment_group
- * @bytes: Its size
- *
- * Context: Any.
+/*
+ * Reports that an allocation the client made resident leaves for want of room; @group is enum
+ * drm_pagoda_segment_group of the place it leaves, @bytes its size.
  */
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 {
@@ -214,7 +198,7 @@ void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
 }
 
 /**
- * pagoda_ears_close() - The client's file is closed: readers find the end
+ * pagoda_ears_close() - Report the end of a client's events when its file is closed
  * @ears: The client's listeners
  *
  * Context: Any.
@@ -226,7 +210,7 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 
 	spin_lock_irqsave(&ears->lock, flags);
 	list_for_each_entry(listener, &ears->listeners, of_client) {
-		/* A reader that sees this finds all that was told before. */
+		/* A reader that sees @closed finds all events reported before. */
 		smp_store_release(&listener->closed, true);
 		wake_up_all(&listener->wait);
 	}
@@ -234,7 +218,7 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 }
 
 /**
- * pagoda_listeners_init() - Nobody listens
+ * pagoda_listeners_init() - Set up the list of listeners
  * @all: The device's listeners
  */
 void pagoda_listeners_init(struct pagoda_listeners *all)
@@ -245,10 +229,10 @@ void pagoda_listeners_init(struct pagoda_listeners *all)
 }
 
 /**
- * pagoda_listeners_gone() - The device is gone, or never used again
+ * pagoda_listeners_gone() - Report that the device is gone, or won't be used again
  * @all: The device's listeners
  *
- * Context: Any, the way to signalling a fence included.
+ * Context: Any, including the dma_fence signalling path.
  */
 void pagoda_listeners_gone(struct pagoda_listeners *all)
 {
@@ -257,7 +241,7 @@ void pagoda_listeners_gone(struct pagoda_listeners *all)
 }
 
 /**
- * pagoda_listeners_stop() - pagoda_listeners_gone(), and wait until all have been told
+ * pagoda_listeners_stop() - pagoda_listeners_gone(), and wait until all clients have been told
  * @all: The device's listeners
  *
  * Context: May sleep.
@@ -270,7 +254,7 @@ void pagoda_listeners_stop(struct pagoda_listeners *all)
 
 /**
  * pagoda_listeners_fini() - Undo pagoda_listeners_init()
- * @all: Nobody listens any more
+ * @all: The list, empty by now
  *
  * Context: May sleep.
  */
@@ -281,8 +265,8 @@ void pagoda_listeners_fini(struct pagoda_listeners *all)
 }
 
 /**
- * pagoda_ears_init() - Nobody listens for a client
- * @ears: Its listeners
+ * pagoda_ears_init() - Set up a client's list of listeners
+ * @ears: List
  */
 void pagoda_ears_init(struct pagoda_ears *ears)
 {
@@ -292,7 +276,7 @@ void pagoda_ears_init(struct pagoda_ears *ears)
 
 /* ---- Listening ------------------------------------------------------------------------ */
 
-/* What is the case now nobody has to be told. */
+/* The present state is recorded, not reported. */
 static void listener_begin(struct pagoda_listener *listener)
 {
 	struct pagoda_budget_info info;
@@ -315,7 +299,7 @@ static void listener_join(struct pagoda_listener *listener)
 
 	mutex_lock(&all->lock);
 	atomic_inc(&all->count);
-	/* Pairs with pagoda_listeners_kick(): who changes something kicks, or it is seen here. */
+	/* Pairs with pagoda_listeners_kick(): a change is either kicked or seen here. */
 	smp_mb__after_atomic();
 	listener_begin(listener);
 	list_add_tail(&listener->link, &all->list);
@@ -368,7 +352,7 @@ static bool listener_has_news(struct pagoda_listener *listener)
 	return news;
 }
 
-/* The news, most important first. They stay until they have been written. */
+/* Copies the news, most important first, into @news. They stay until they have been written. */
 static u32 listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
 {
 	unsigned long flags;
@@ -425,7 +409,10 @@ static bool listener_is_over(struct pagoda_listener *listener)
 	return smp_load_acquire(&listener->gone) || smp_load_acquire(&listener->closed);
 }
 
-/* End of file is when the device or the client is gone, and what was told before was read. */
+/*
+ * Returns the end of file when the device or the client is gone and all earlier news have been
+ * read.
+ */
 static ssize_t listener_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
 {
 	struct pagoda_listener *listener = file->private_data;
@@ -502,14 +489,9 @@ static struct pagoda_listener *listener_create(struct pagoda_vidmm *vidmm,
 	return listener;
 }
 
-/**
- * pagoda_listener_open() - A file that tells of a client's events
- * @vidmm: The manager
- * @client: Client
- * @nonblock: Reading doesn't wait
- *
- * Context: May sleep and allocate.
- * Return: A file descriptor or a negative errno; -EMFILE: the client or its user has too many.
+/*
+ * Opens a file that reports a client's events and returns its descriptor, or -EMFILE if the
+ * client or its user has too many. @nonblock: reading doesn't wait.
  */
 int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock)
 {

@@ -175,7 +175,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	vm_fault_t ret;
 	bool move;
 
-	/* Who offered it said that nobody would look (C171). */
+	/* Offering an allocation promises that its content isn't looked at (C171). */
 	if (pagoda_offer_refuses(bo))
 		return VM_FAULT_SIGBUS;
 	move = fault_must_move(bo);
@@ -195,7 +195,7 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 		return ret;
 	if (pagoda_lost_settle(bo))
 		return VM_FAULT_SIGBUS;
-	/* Nobody is told when a mapping is made writable, and written, from now on. */
+	/* From now on the mapping may be made writable without a call of the driver. */
 	if (vmf->vma->vm_flags & VM_MAYWRITE)
 		pagoda_copy_written(bo);
 	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
@@ -206,7 +206,7 @@ static void fault_free_page(struct drm_device *drm, void *page)
 	__free_page(page);
 }
 
-/* A fence isn't empty without a device: who polls it must get to know. */
+/* A fence page isn't empty without a device: a program that polls it must notice. */
 static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
 {
 	struct drm_device *drm = bo->ttm.base.dev;
@@ -321,7 +321,7 @@ static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void
 
 	if (len < 1 || offset + len > ttm_bo->base.size)
 		return -EIO;
-	/* Who debugs a program may write what it may not, but not what nobody may (C182). */
+	/* A debugger may write what is read-only now, not what always is (C182). */
 	if (write && !(vma->vm_flags & VM_MAYWRITE))
 		return -EACCES;
 	ret = fault_access_lock(pagoda_bo_of_ttm(ttm_bo));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Monitored fences, see include/pagoda/mfence.h: the page and what is in it.
+ * Monitored fences, see include/pagoda/mfence.h: the page and the value in it.
  *
- * The page is always one the GPU can use, told to the device by NOTIFY_FENCE_RESIDENCY
- * each time it comes or goes. TTM may take it while nobody holds the fence.
+ * The GPU can always access the page while the page is resident; NOTIFY_FENCE_RESIDENCY tells the
+ * device each time the page comes or goes. TTM may evict the page while the fence isn't held.
  */
 #include <linux/highmem.h>
 #include <linux/slab.h>
@@ -18,8 +18,8 @@ static int mfence_validate(struct pagoda_bo *bo, bool interruptible)
 }
 
 /*
- * Whoever sees the value sees what came before it. The GPU may store at the same time:
- * a fence that only grows is grown in one access.
+ * Stores a value with release semantics. The GPU may store at the same time, so a fence that may
+ * not rewind is increased by compare-and-exchange.
  */
 static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 value)
 {
@@ -34,12 +34,9 @@ static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 va
 	kunmap_local(here);
 }
 
-/**
- * pagoda_mfence_read() - What a fence's value is
- * @mfence: Fence, held
- *
- * Context: &pagoda_mfence.lock is held.
- * Return: The value; the maximum one while the device is lost (C184).
+/*
+ * Returns the value of a held fence. While the device is lost, and when it is gone, this is the
+ * maximum value, unless the fence was created with NO_MAX_ON_RESET (C184).
  */
 u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 {
@@ -51,17 +48,14 @@ u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
 	if (!mfence->page)
 		return mfence->saved;
 	here = kmap_local_page(mfence->page);
-	value = smp_load_acquire(here);	/* pairs with mfence_store() and the GPU's */
+	value = smp_load_acquire(here);	/* pairs with mfence_store() and the GPU's store */
 	kunmap_local(here);
 	return value;
 }
 
-/**
- * pagoda_mfence_write() - Store a value
- * @mfence: Fence, held
- * @value: Value; one that isn't larger changes nothing, unless the fence may go back
- *
- * Context: &pagoda_mfence.lock is held.
+/*
+ * Stores a value in a held fence. A value that isn't larger changes nothing, unless the fence may
+ * rewind.
  */
 void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value)
 {
@@ -72,13 +66,9 @@ void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value)
 		mfence->saved = value;
 }
 
-/**
- * pagoda_mfence_swap() - Store a value whatever was there
- * @mfence: Fence, held, and the device is there
- * @value: Value
- *
- * Context: &pagoda_mfence.lock is held.
- * Return: What was there.
+/*
+ * Stores a value in a held fence unconditionally, and returns the previous one. The fence has its
+ * page: the device is there.
  */
 u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 {
@@ -90,13 +80,7 @@ u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
 	return old;
 }
 
-/**
- * pagoda_mfence_note() - Remember a value as one it was told to take
- * @mfence: Fence
- * @value: Value
- *
- * Context: &pagoda_mfence.lock is held.
- */
+/* Records a value that the fence was told to take. */
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
 {
 	lockdep_assert_held(&mfence->lock);
@@ -105,14 +89,14 @@ void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
 }
 
 /**
- * pagoda_mfence_create() - Make a monitored fence
- * @vidmm: The manager
- * @client: Who pays
- * @flags: DRM_PAGODA_FENCE_ flags
- * @value: First value
+ * pagoda_mfence_create() - Create a monitored fence
+ * @vidmm: Manager
+ * @client: Client that is charged for the fence
+ * @flags: DRM_PAGODA_FENCE_* flags
+ * @value: Initial value
  *
  * Context: May sleep and allocate.
- * Return: The fence, pagoda_mfence_put() it; or ERR_PTR(-ENOMEM).
+ * Return: The fence, to be released with pagoda_mfence_put(); or ERR_PTR(-ENOMEM).
  */
 struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
 					   struct pagoda_client *client, u32 flags, u64 value)
@@ -163,7 +147,7 @@ static void mfence_release(struct kref *kref)
 }
 
 /**
- * pagoda_mfence_get() - Take a reference
+ * pagoda_mfence_get() - Take a reference to a monitored fence
  * @mfence: Fence
  *
  * Return: @mfence.
@@ -175,10 +159,10 @@ struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfence_put() - Drop a reference
+ * pagoda_mfence_put() - Drop a reference to a monitored fence
  * @mfence: Fence
  *
- * Its page stays as long as it is mapped or the GPU may write it.
+ * The page stays allocated as long as it is mapped or the GPU may write to it.
  *
  * Context: May sleep.
  */
@@ -188,7 +172,7 @@ void pagoda_mfence_put(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfence_bo() - Page of a fence
+ * pagoda_mfence_bo() - Get the page of a monitored fence
  * @mfence: Fence
  *
  * Return: The allocation; no reference is taken.
@@ -203,7 +187,7 @@ static void mfence_uncharge(struct pagoda_mfence *mfence)
 	pagoda_quota_uncharge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
 }
 
-/* The first hold; the reservation is held. */
+/* Pins the page for the first hold. Caller holds the page's reservation. */
 static int mfence_pin(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = &mfence->bo->vidmm->mfences;
@@ -225,18 +209,18 @@ static int mfence_pin(struct pagoda_mfence *mfence)
 	list_add(&mfence->held, &mfences->held);
 	atomic_set(&mfence->holds, 1);
 	mutex_unlock(&mfences->lock);
-	/* Pairs with pagoda_mfences_changed(), before the value is looked at. */
+	/*
+	 * Order the list before the caller's look at the value. Pairs with
+	 * pagoda_mfences_changed().
+	 */
 	smp_mb();
 	return 0;
 }
 
-/**
- * pagoda_mfence_hold() - Keep the page where it is
- * @mfence: Fence; pagoda_mfence_unhold() it
- *
- * Context: Takes the reservation; may sleep and allocate. The device is there.
- * Return: 0, -EDQUOT (the client that made it, or its user, has too many pinned), -ENOMEM or
- * -ERESTARTSYS.
+/*
+ * Keeps the page of a fence in place until pagoda_mfence_unhold(). The caller keeps the device
+ * from going away. Takes the page's reservation; may sleep and allocate. Returns 0, -EDQUOT (the
+ * client that created the fence, or its user, has too many pinned), -ENOMEM or -ERESTARTSYS.
  */
 int pagoda_mfence_hold(struct pagoda_mfence *mfence)
 {
@@ -253,11 +237,9 @@ int pagoda_mfence_hold(struct pagoda_mfence *mfence)
 	return ret;
 }
 
-/**
- * pagoda_mfence_leave() - Remember what is to be seen when the device is gone
- * @mfence: Fence, held for the last time, or the device just goes
- *
- * Context: &pagoda_mfence.lock is held.
+/*
+ * Records the value that CPU mappings show after the device is gone. Called when the last hold
+ * ends and when the device goes.
  */
 void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 {
@@ -265,12 +247,7 @@ void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 		WRITE_ONCE(mfence->bo->fence_left, pagoda_mfence_read(mfence));
 }
 
-/**
- * pagoda_mfence_unhold() - The page may go
- * @mfence: Fence
- *
- * Context: Takes the reservation; may sleep.
- */
+/* Ends a hold: after the last one the page may move. Takes the page's reservation; may sleep. */
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfences *mfences = &mfence->bo->vidmm->mfences;

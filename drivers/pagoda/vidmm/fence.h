@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What the files about monitored fences show each other.
- */
+/* Monitored fences: the struct and functions that the fence_*.c files share. */
 #ifndef PAGODA_VIDMM_FENCE_H
 #define PAGODA_VIDMM_FENCE_H
 
@@ -11,20 +9,22 @@
 
 /**
  * struct pagoda_mfence - A monitored fence
- * @kref: References: the client's id, waits and promises
- * @bo: Its page; a reference
- * @flags: DRM_PAGODA_FENCE_ flags
- * @holds: Who needs the page where it is; from and to 0 with the reservation held
- * @held: In &pagoda_mfences.held while there are @holds
- * @lock: Protects everything below; taken from interrupts and on the way to fences
- * @last: Last value it was told to take; the largest, unless it may go back
- * @page: Page while it is held, and the device there; else NULL
- * @waits: Armed waits, by value
+ * @kref: References of the client's id, of waits and of promises
+ * @bo: Page, a reference
+ * @flags: DRM_PAGODA_FENCE_* flags
+ * @holds: Number of users that need the page in place; changes from and to 0 with the page's
+ *	reservation held
+ * @held: In &pagoda_mfences.held while @holds isn't 0
+ * @lock: Protects @last, @page, @waits, @waiters, @closed, @saved, @lost and @gone; taken in
+ *	interrupts and in the dma_fence signalling path
+ * @last: Last value that the fence was told to take; the largest one, unless the fence may rewind
+ * @page: Page while the fence is held and the device is there, else NULL
+ * @waits: Armed waits by value
  * @waiters: All waits, armed or not
- * @closed: It has no id any more: no wait begins
- * @saved: With @lost: the value it goes on with. With @gone: its last one
- * @lost: It shows the maximum value until the adapter is restored; then it is held
- * @gone: The device is gone, the page too
+ * @closed: The fence has no id any more: no new wait is accepted
+ * @saved: With @lost, the value that the fence gets back; with @gone, its last value
+ * @lost: The fence shows the maximum value until the adapter is restored; held during that time
+ * @gone: The device is gone, and the page with it
  */
 struct pagoda_mfence {
 	struct kref kref;
@@ -43,7 +43,7 @@ struct pagoda_mfence {
 	bool gone;
 };
 
-/* pagoda_mfence_may_rewind() - May a smaller value follow a larger one? */
+/* Returns true if a smaller value may follow a larger one. */
 static inline bool pagoda_mfence_may_rewind(const struct pagoda_mfence *mfence)
 {
 	return mfence->flags & DRM_PAGODA_FENCE_ALLOW_REWIND;
@@ -52,7 +52,7 @@ static inline bool pagoda_mfence_may_rewind(const struct pagoda_mfence *mfence)
 int pagoda_mfence_hold(struct pagoda_mfence *mfence);
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence);
 
-/* With pagoda_mfence.lock held. */
+/* Callers of the functions below hold pagoda_mfence.lock. */
 u64 pagoda_mfence_read(struct pagoda_mfence *mfence);
 void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value);
 u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waits for several monitored fences, all or any of them (C181): by a thread that sleeps,
- * or with an eventfd that is told when it would have woken up.
+ * Waits for several monitored fences, all or any of them (C181): by a thread that sleeps, or with
+ * an eventfd that is signalled when the thread would have woken up.
  *
- * A group with an eventfd is nobody's: it goes when it is over, or when the client does.
+ * A group with an eventfd has no owner that waits: the group frees itself when it is over, or is
+ * freed with the client.
  */
 #include <linux/completion.h>
 #include <linux/eventfd.h>
@@ -12,37 +13,23 @@
 
 #define NOBODY	U32_MAX
 
-/**
- * struct pagoda_mfence_group - Waits that belong together
- * @vidmm: The manager
- * @over: Done when the group needn't wait any more
- * @left: Waits that must end before it is over
- * @first: Index of one whose value is there
- * @any: One is enough
- * @error: Error of one that can't end otherwise, or 0
- * @event: Told when it is over without an error, or NULL
- * @client: With an eventfd: client, a reference
- * @link: In &pagoda_client.groups; protected by its lock
- * @work: With an eventfd: frees it
- * @count: Waits
- * @waits: Waits
- */
+/* Several waits, all or any of which have to end. */
 struct pagoda_mfence_group {
 	struct pagoda_vidmm *vidmm;
-	struct completion over;
-	atomic_t left;
-	u32 first;
-	bool any;
-	int error;
-	struct eventfd_ctx *event;
-	struct pagoda_client *client;
-	struct list_head link;
-	struct work_struct work;
+	struct completion over;		/* the group is over */
+	atomic_t left;			/* waits that must still end before the group is over */
+	u32 first;			/* index of a satisfied wait, or U32_MAX */
+	bool any;			/* the first end suffices */
+	int error;			/* error of a wait, or 0 */
+	struct eventfd_ctx *event;	/* signalled when over without an error, or NULL */
+	struct pagoda_client *client;	/* with an eventfd: a reference */
+	struct list_head link;		/* in &pagoda_client.groups, under the client's lock */
+	struct work_struct work;	/* with an eventfd: frees the group */
 	u32 count;
 	struct pagoda_mfence_wait waits[] __counted_by(count);
 };
 
-/* With &pagoda_mfence.lock held. */
+/* Caller holds &pagoda_mfence.lock. */
 static void group_over(struct pagoda_mfence_group *group)
 {
 	if (!group->event) {
@@ -67,7 +54,7 @@ static void group_wait_ended(struct pagoda_mfence_wait *wait, int error)
 }
 
 /**
- * pagoda_mfence_group_destroy() - Don't wait any more
+ * pagoda_mfence_group_destroy() - End the waits of a group and free it
  * @group: Group
  *
  * Context: May sleep. Outside of reservations.
@@ -83,7 +70,7 @@ void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group)
 	kvfree(group);
 }
 
-/* Unless the client is faster, which then waits for this. */
+/* Frees the group, unless client_take_group() took it: that thread cancels this work item. */
 static void group_work(struct work_struct *work)
 {
 	struct pagoda_mfence_group *group = container_of(work, struct pagoda_mfence_group, work);
@@ -99,14 +86,16 @@ static void group_work(struct work_struct *work)
 }
 
 /**
- * pagoda_mfence_group_create() - Get ready to wait for several values
+ * pagoda_mfence_group_create() - Prepare to wait for several values
  * @list: Fences and values
- * @count: Entries, not 0
- * @any: For one of them, instead of all
+ * @count: Number of entries, not 0
+ * @any: One value suffices, else all are waited for
  *
- * Context: May sleep and allocate. Outside of reservations. The device is there.
- * Return: The group; or ERR_PTR: -EPERM: a fence was made without; -ENOENT: it has no id any more;
- * -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
+ * away.
+ * Return: The group, to be used in one call of pagoda_mfence_group_wait() or
+ * pagoda_mfence_group_notify(); or ERR_PTR: -EPERM if a fence was created with NO_WAIT; -ENOENT if
+ * a fence has no id any more; -EDQUOT, -ENOMEM or -ERESTARTSYS.
  */
 struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
 						       u32 count, bool any)
@@ -149,13 +138,13 @@ static void group_arm(struct pagoda_mfence_group *group)
 }
 
 /**
- * pagoda_mfence_group_wait() - Wait
- * @group: Group, for the first time
+ * pagoda_mfence_group_wait() - Wait for the values of a group
+ * @group: Group that wasn't waited for yet; the caller destroys it
  * @timeout: Jiffies; 0 only looks
- * @first: Out: index of an entry whose value is there
+ * @first: Out: index of an entry with a satisfied wait
  *
- * Context: Sleeps. The device may go away meanwhile: that ends it.
- * Return: 0, -ETIME, -ENODEV: the device is gone and a value won't come; or -ERESTARTSYS.
+ * Context: Sleeps. If the device goes away meanwhile, the wait ends.
+ * Return: 0; -ETIME; -ENODEV if the device is gone and a value won't come; or -ERESTARTSYS.
  */
 int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u32 *first)
 {
@@ -173,12 +162,12 @@ int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u3
 }
 
 /**
- * pagoda_mfence_group_notify() - Tell an eventfd when a wait would have been over
- * @group: Group, for the first time; gone afterwards
- * @client: Client
- * @event: Eventfd; the reference is taken over
+ * pagoda_mfence_group_notify() - Signal an eventfd when a wait for the group would end
+ * @group: Group that wasn't waited for yet; consumed
+ * @client: Client; the group takes a reference
+ * @event: Eventfd; the group takes the caller's reference
  *
- * Context: May sleep.
+ * Context: May sleep. Takes the client's lock.
  */
 void pagoda_mfence_group_notify(struct pagoda_mfence_group *group, struct pagoda_client *client,
 				struct eventfd_ctx *event)
@@ -186,7 +175,10 @@ void pagoda_mfence_group_notify(struct pagoda_mfence_group *group, struct pagoda
 	group->event = event;
 	kref_get(&client->kref);
 	group->client = client;
-	/* What is over at once isn't freed before the last wait is armed. */
+	/*
+	 * group_work() takes the lock: a group that is over at once isn't freed before its last
+	 * wait is armed.
+	 */
 	mutex_lock(&client->lock);
 	list_add(&group->link, &client->groups);
 	group_arm(group);
@@ -206,9 +198,11 @@ static struct pagoda_mfence_group *client_take_group(struct pagoda_client *clien
 }
 
 /**
- * pagoda_mfence_client_close() - No eventfd of a client is told any more
- * @vidmm: The manager
+ * pagoda_mfence_client_close() - Free all groups with an eventfd of a client
+ * @vidmm: Manager
  * @client: Client, closed
+ *
+ * Afterwards no eventfd of the client is signalled any more.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -223,6 +217,6 @@ void pagoda_mfence_client_close(struct pagoda_vidmm *vidmm, struct pagoda_client
 		cancel_work_sync(&group->work);
 		pagoda_mfence_group_destroy(group);
 	}
-	/* Those that were over before are freed there. */
+	/* Work items free the groups that were over before. */
 	flush_workqueue(vidmm->mfences.wq);
 }

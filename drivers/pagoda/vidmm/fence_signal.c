@@ -1,36 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Monitored fences get values: from the GPU behind paging, from the CPU behind a fence,
+ * Monitored fences get values: from the GPU behind paging, from the CPU behind a dma_fence, and
  * from FENCE_SIGNAL at once.
  *
- * The CPU doesn't wait for what the GPU still has to store: the GPU doesn't store what
- * is smaller (FORWARD). What it was to store and couldn't, the CPU stores when the work
- * is given up, so that a promise is kept whatever happens to the device.
+ * The CPU doesn't wait for values that the GPU still has to store, because the GPU doesn't store
+ * smaller values (FORWARD). If the work fails, the CPU stores the value that the GPU should have
+ * stored: a promise is kept even if the device fails.
  */
 #include <linux/slab.h>
 #include <pagoda/sync.h>
 #include <pagoda/virtio.h>
 #include "fence.h"
 
-/**
- * struct pagoda_mfence_signal - A promise
- * @callback: On the fence of the work
- * @done: In &pagoda_mfences.kept
- * @mfence: Fence, a reference, held
- * @value: Promised value
- * @before: Last value before it
- * @by_gpu: The GPU stores it, unless the work fails
- */
+/* A promise that a fence gets a value. */
 struct pagoda_mfence_signal {
-	struct dma_fence_cb callback;
-	struct llist_node done;
-	struct pagoda_mfence *mfence;
+	struct dma_fence_cb callback;	/* on the fence of the work */
+	struct llist_node done;		/* in &pagoda_mfences.kept */
+	struct pagoda_mfence *mfence;	/* a reference, held */
 	u64 value;
-	u64 before;
-	bool by_gpu;
+	u64 before;			/* &pagoda_mfence.last before the promise */
+	bool by_gpu;			/* the GPU stores the value, unless the work fails */
 };
 
-/* The promise is kept or taken back. */
+/* Frees a promise that was kept or taken back. */
 static void signal_free(struct pagoda_mfence_signal *signal)
 {
 	pagoda_mfence_unhold(signal->mfence);
@@ -38,12 +30,7 @@ static void signal_free(struct pagoda_mfence_signal *signal)
 	kfree(signal);
 }
 
-/**
- * pagoda_mfences_reap() - Let go of the fences whose promises were kept
- * @work: &pagoda_mfences.reap
- *
- * Context: Work item.
- */
+/* Frees the promises that were kept. Work item. */
 void pagoda_mfences_reap(struct work_struct *work)
 {
 	struct pagoda_mfences *mfences = container_of(work, struct pagoda_mfences, reap);
@@ -54,13 +41,14 @@ void pagoda_mfences_reap(struct work_struct *work)
 }
 
 /**
- * pagoda_mfence_promise() - Check a value that will be signalled, and get ready for it
+ * pagoda_mfence_promise() - Check a value and allocate all that signalling it needs
  * @mfence: Fence
- * @value: Value
+ * @value: Value that will be signalled
  *
- * Context: May sleep and allocate. Outside of reservations. The device is there.
- * Return: The promise; or ERR_PTR: -EINVAL if it isn't larger than all values before
- * (and has to be), -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
+ * away.
+ * Return: The promise; or ERR_PTR: -EINVAL if @value isn't larger than all values before and the
+ * fence may not rewind; -EDQUOT, -ENOMEM or -ERESTARTSYS.
  */
 struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value)
 {
@@ -91,10 +79,10 @@ err_put:
 }
 
 /**
- * pagoda_mfence_take_back() - A promised value won't be signalled
- * @signal: Promise; gone afterwards
+ * pagoda_mfence_take_back() - Free a promise without signalling its value
+ * @signal: Promise; freed
  *
- * It may be promised again, unless a larger one was since.
+ * The value may be promised again, unless a larger one was promised meanwhile.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -109,7 +97,7 @@ void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal)
 	signal_free(signal);
 }
 
-/* On the way to fences. */
+/* dma_fence signalling path. */
 static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
 {
 	struct pagoda_mfence_signal *signal = container_of(callback, struct pagoda_mfence_signal,
@@ -119,24 +107,21 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 	unsigned long flags;
 
 	spin_lock_irqsave(&mfence->lock, flags);
-	/* What the GPU stores while the maximum value is there is as good as lost. */
+	/* A value that the GPU stores while the fence shows the maximum value is lost. */
 	if (!signal->by_gpu || fence->error || mfence->lost)
 		pagoda_mfence_write(mfence, signal->value);
 	pagoda_mfence_look(mfence);
 	spin_unlock_irqrestore(&mfence->lock, flags);
 	pagoda_deferred_kick(vidmm);
-	/* The last: who reaps it may let the manager go. */
+	/* Last: the manager may be destroyed once the promise is freed. */
 	if (llist_add(&signal->done, &vidmm->mfences.kept))
 		queue_work(vidmm->mfences.wq, &vidmm->mfences.reap);
 }
 
-/**
- * pagoda_mfence_signal_after() - The CPU stores the value when work is done
- * @signal: Promise; gone afterwards
- * @fence: Fence of the work, NULL: it is done. Also if it ends with an error: who waits
- *	for the value must not wait for ever
- *
- * Context: Any, can't fail.
+/*
+ * Has the CPU store the promised value when @fence has signalled, at once if @fence is NULL. The
+ * value is also stored if the work ends with an error, so that no waiter waits for ever. Frees
+ * the promise, can't fail, may be called in any context.
  */
 void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence)
 {
@@ -144,7 +129,7 @@ void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_
 
 	if (fence && !dma_fence_add_callback(fence, &signal->callback, signal_callback))
 		return;
-	/* Signalled: it has its error for good. */
+	/* The fence has signalled: its error is final. */
 	stub = fence ? NULL : dma_fence_get_stub();
 	signal_callback(fence ?: stub, &signal->callback);
 	dma_fence_put(stub);
@@ -177,11 +162,11 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 }
 
 /**
- * pagoda_mfence_signal_paging() - The GPU sets a fence behind all paging work so far (C116)
- * @signal: Promise; gone afterwards
+ * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
+ * @signal: Promise; freed
  *
- * Can't fail: without memory the work is waited for and the CPU stores the value. Who
- * looks at the page by a CPU mapping doesn't wait for the GPU.
+ * Can't fail: without memory this function waits for the work and the CPU stores the value. Readers
+ * of the page through a CPU mapping don't wait for the GPU.
  *
  * Context: May sleep and allocate. Outside of reservations.
  */
@@ -230,17 +215,18 @@ static void signal_store(const struct pagoda_mfence_value *entry)
 }
 
 /**
- * pagoda_mfences_signal() - Give fences values, now
- * @vidmm: The manager
+ * pagoda_mfences_signal() - Set the values of fences at once (FENCE_SIGNAL)
+ * @vidmm: Manager
  * @list: Fences, each once, and their values
- * @count: Entries
+ * @count: Number of entries
  *
- * All or none. Whoever waits for the values is released before it returns, in the order
- * of the list.
+ * Sets all values or none. Waits that the values satisfy end before this function returns, in the
+ * order of the list.
  *
- * Context: May sleep and allocate. Outside of reservations. The device is there.
- * Return: 0; -EPERM: made without; -EINVAL: not larger than the value it has, and has to
- * be; -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
+ * away.
+ * Return: 0; -EPERM if a fence was created with NO_SIGNAL; -EINVAL if a value isn't larger than the
+ * fence's and the fence may not rewind; -EDQUOT, -ENOMEM or -ERESTARTSYS.
  */
 int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
 			  u32 count)
@@ -253,7 +239,7 @@ int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence
 			return -EPERM;
 	for (held = 0; held < count && !ret; held += !ret)
 		ret = pagoda_mfence_hold(list[held].mfence);
-	/* Others who signal: what was checked is still true when it is stored. */
+	/* Exclude other callers: a checked value is still valid when it is stored. */
 	mutex_lock(&vidmm->mfences.lock);
 	for (i = 0; i < count && !ret; i++)
 		ret = signal_check(&list[i]);

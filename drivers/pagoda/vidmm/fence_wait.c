@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who waits for values of monitored fences, and who looks whether they are there.
+ * Waits for values of monitored fences.
  *
- * What the CPU stores is looked at on the spot. What the GPU stores it tells of by an event,
- * if it was asked to and the event isn't lost, and work that is done may have stored
- * anything: pagoda_mfences_changed() then has all fences that are held looked at.
+ * A store by the CPU looks at the waits at once. The GPU tells of its stores by an event, if the
+ * operation asked for one and the event isn't lost, and commands of a job may store values
+ * without an event: pagoda_mfences_changed() therefore looks at all fences that are held.
  */
 #include <linux/slab.h>
 #include <pagoda/sync.h>
@@ -22,12 +22,7 @@ static struct pagoda_mfence_wait *wait_first(struct pagoda_mfence *mfence)
 	return rb_entry_safe(rb_first_cached(&mfence->waits), struct pagoda_mfence_wait, node);
 }
 
-/**
- * pagoda_mfence_look() - Call whoever waits for a value that is there
- * @mfence: Fence, held
- *
- * Context: &pagoda_mfence.lock is held.
- */
+/* Ends the waits of a held fence that its value satisfies; all waits if the device is gone. */
 void pagoda_mfence_look(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfence_wait *wait = wait_first(mfence);
@@ -64,7 +59,7 @@ static void wait_leave(struct pagoda_mfence_wait *wait)
 	spin_unlock_irq(&wait->mfence->lock);
 }
 
-/* A group that is over needs no more values. */
+/* Returns true if the wait belongs to a group that is over. */
 static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 {
 	const atomic_t *left = READ_ONCE(wait->left);
@@ -72,7 +67,10 @@ static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
 	return left && atomic_read(left) <= 0;
 }
 
-/* What a lost adapter shows doesn't count: the value comes back. */
+/*
+ * Returns true if a wait isn't satisfied. The maximum value that a lost adapter shows doesn't
+ * satisfy any wait: the saved value comes back.
+ */
 static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 {
 	struct pagoda_mfence_wait *wait;
@@ -88,11 +86,11 @@ static bool mfence_is_awaited(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfence_close() - The id of a fence goes: it can't be given a value any more
+ * pagoda_mfence_close() - Close a fence that loses its id and can't be given a value any more
  * @mfence: Fence
  *
  * Context: Takes a spinlock.
- * Return: 0, and no wait begins any more; or -EBUSY: something waits for a value that isn't there.
+ * Return: 0, and no new wait is accepted; or -EBUSY if a wait isn't satisfied yet.
  */
 int pagoda_mfence_close(struct pagoda_mfence *mfence)
 {
@@ -108,16 +106,17 @@ int pagoda_mfence_close(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfence_wait_init() - Get ready to wait for a value
- * @wait: Wait; pagoda_mfence_wait_fini() it
- * @mfence: Fence
+ * pagoda_mfence_wait_init() - Prepare to wait for a value
+ * @wait: Wait, to be released with pagoda_mfence_wait_fini()
+ * @mfence: Fence; the wait takes a reference and a hold
  * @value: Value
- * @func: Called when it is there, see &pagoda_mfence_wait.func
+ * @func: Called when the fence has the value, see &pagoda_mfence_wait.func
  * @arg: &pagoda_mfence_wait.arg
  *
- * Context: May sleep and allocate. Outside of reservations. The device is there.
- * Return: 0; -EPERM: made without; -ENOENT: pagoda_mfence_close() was faster; -EDQUOT, -ENOMEM or
- * -ERESTARTSYS.
+ * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
+ * away.
+ * Return: 0; -EPERM if the fence was created with NO_WAIT; -ENOENT if the fence is closed; -EDQUOT,
+ * -ENOMEM or -ERESTARTSYS.
  */
 int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
 			    u64 value,
@@ -150,13 +149,9 @@ static bool wait_less(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct pagoda_mfence_wait, node)->value;
 }
 
-/**
- * pagoda_mfence_wait_arm() - Wait
- * @wait: From pagoda_mfence_wait_init(), for the first time
- *
- * A value that is there already is told of before it returns.
- *
- * Context: Any.
+/*
+ * Arms an initialised wait, once. If the fence has the value, the wait's function is called
+ * before this function returns. May be called in any context.
  */
 void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 {
@@ -169,13 +164,9 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
 	spin_unlock_irqrestore(&mfence->lock, flags);
 }
 
-/**
- * pagoda_mfence_wait_disarm() - Don't wait any more
- * @wait: From pagoda_mfence_wait_init()
- *
- * Its function isn't running afterwards, and won't.
- *
- * Context: Any.
+/*
+ * Disarms a wait. Afterwards its function isn't running and won't be called. May be called in any
+ * context.
  */
 void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 {
@@ -189,13 +180,9 @@ void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
 	spin_unlock_irqrestore(&mfence->lock, flags);
 }
 
-/**
- * pagoda_mfence_wait_fini() - Undo pagoda_mfence_wait_init()
- * @wait: Wait, armed or not
- *
- * Its function isn't running afterwards, and won't.
- *
- * Context: May sleep. Outside of reservations.
+/*
+ * Undoes pagoda_mfence_wait_init() for a wait, armed or not. Afterwards its function isn't
+ * running and won't be called. May sleep; outside of reservations.
  */
 void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 {
@@ -207,14 +194,9 @@ void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
 	pagoda_mfence_put(mfence);
 }
 
-/**
- * pagoda_mfence_wait_is_over() - Is the value there?
- * @wait: From pagoda_mfence_wait_init(), armed or not
- *
- * For who looks again when pagoda_deferred_kick() says that something has changed.
- *
- * Context: Any.
- * Return: Whether the fence has at least the value (C180).
+/*
+ * Returns true if the fence has at least the value (C180). For waits that aren't armed and are
+ * looked at again after pagoda_deferred_kick(). May be called in any context.
  */
 bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 {
@@ -243,23 +225,26 @@ static void mfences_look(struct work_struct *work)
 }
 
 /**
- * pagoda_mfences_changed() - The GPU may have written to fences
- * @vidmm: The manager, not destroyed
+ * pagoda_mfences_changed() - Look at the waits after the GPU may have stored values
+ * @vidmm: Manager, not destroyed
  *
- * To be called for events about fences, for lost events, and when work is done.
+ * To be called for events of fences, for lost events, and when work is done.
  *
  * Context: Any.
  */
 void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with mfence_pin(): who holds a fence from now on looks himself. */
+	/* Pairs with mfence_pin(): a caller that holds a fence from now on looks itself. */
 	smp_mb();
 	if (!list_empty(&vidmm->mfences.held))
 		queue_work(vidmm->mfences.wq, &vidmm->mfences.look);
 	pagoda_deferred_kick(vidmm);
 }
 
-/* An adapter that will be restored. The hold makes sure that it is found again. */
+/*
+ * Saves the value and shows the maximum one instead. The extra hold keeps the fence in the list
+ * until mfence_restore() finds it.
+ */
 static void mfence_lose(struct pagoda_mfence *mfence)
 {
 	if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET || !mfence->page ||
@@ -274,13 +259,13 @@ static void mfence_lose(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfence_device_lost() - The adapter is being reset
- * @vidmm: The manager
+ * pagoda_mfence_device_lost() - Show the maximum value while the adapter is being reset
+ * @vidmm: Manager
  *
- * Whoever waits for a fence is released, by the maximum value, unless the fence was made
- * with NO_MAX_ON_RESET (C184). It has this value until pagoda_mfence_restore_all().
+ * The maximum value ends all waits, unless the fence was created with NO_MAX_ON_RESET (C184).
+ * Fences have the maximum value until pagoda_mfence_restore_all().
  *
- * Context: On the way to fences; may sleep, doesn't allocate or take reservations.
+ * Context: dma_fence signalling path; may sleep, doesn't allocate or take reservations.
  */
 void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm)
 {
@@ -315,11 +300,11 @@ static struct pagoda_mfence *mfences_next_lost(struct pagoda_mfences *mfences)
 }
 
 /**
- * pagoda_mfence_restore_all() - The adapter was reset
- * @vidmm: The manager; the work that was lost has signalled its fences
+ * pagoda_mfence_restore_all() - Give fences their values back after a reset of the adapter
+ * @vidmm: Manager; the fences of lost work have signalled
  *
- * Every fence gets the value it had, or the last one that was promised by work that
- * was lost: the CPU keeps the promise. Nothing of it needs the device.
+ * Every lost fence gets the value it had before the reset, or the last value promised by lost work:
+ * the CPU keeps the promise. This function doesn't access the device.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -354,11 +339,11 @@ static void mfence_gone(struct pagoda_mfence *mfence)
 }
 
 /**
- * pagoda_mfences_stop() - The device is gone
- * @vidmm: The manager; all work has ended, nobody begins to wait
+ * pagoda_mfences_stop() - End all waits because the device is gone
+ * @vidmm: Manager; all work has ended, no wait begins
  *
- * Whoever waits is released, or told that it is no use (C184). The pages aren't
- * looked at any more.
+ * Waits are released by the maximum value, or end with -ENODEV if the fence was created with
+ * NO_MAX_ON_RESET (C184). The pages aren't accessed any more.
  *
  * Context: May sleep.
  */
@@ -367,7 +352,10 @@ void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
 	struct pagoda_mfence *mfence;
 
 	mutex_lock(&vidmm->mfences.lock);
-	/* Who waits for any of both kinds is released, not refused. */
+	/*
+	 * A wait for any of several fences of both kinds is released, not refused: these go
+	 * first.
+	 */
 	list_for_each_entry(mfence, &vidmm->mfences.held, held)
 		if (!(mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET))
 			mfence_gone(mfence);
@@ -380,8 +368,8 @@ void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_mfences_init() - Get ready for monitored fences
- * @vidmm: The manager
+ * pagoda_mfences_init() - Set up the monitored fences of a manager
+ * @vidmm: Manager
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -401,7 +389,7 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_mfences_fini() - Undo pagoda_mfences_init()
- * @vidmm: The manager; there is no fence any more
+ * @vidmm: Manager; there is no fence any more
  *
  * Context: May sleep.
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The gate: whoever works on the device's memory for user space stays out while it is
- * rebuilt, or the machine falls asleep, and is waited for before.
+ * The gate: threads that work on the device's memory for user space stay outside while the device
+ * is rebuilt or the machine sleeps, and a rebuild or sleep waits until threads inside are out.
  *
- * It may be entered again by who is inside: an ioctl may touch a mapping of ours, or
- * close a handle. Nobody inside waits for somebody who has still to enter: workers
- * that are waited for only try, and who waits for them goes out meanwhile.
+ * A thread that is inside may enter again: an ioctl may touch one of the driver's mappings, or
+ * close a handle. No thread inside waits for a thread that has still to enter: workers that are
+ * waited for only try to enter, and a thread that waits for a worker leaves meanwhile.
  */
 #include <linux/sched.h>
 #include <pagoda/sync.h>
@@ -41,27 +41,27 @@ static void gate_forget(struct pagoda_reset *reset, struct pagoda_gate *gate)
 }
 
 /**
- * pagoda_gate_is_inside() - Is the caller inside?
- * @vidmm: The manager
+ * pagoda_gate_is_inside() - Whether the current thread is inside the gate
+ * @vidmm: Memory manager
  *
  * Context: Any but interrupts.
- * Return: Whether it is; then it must not wait for a rebuild.
+ * Return: true if it is; then it must not wait for a rebuild.
  */
 bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm)
 {
 	return gate_find(&vidmm->reset);
 }
 
-/* Not in front of a rebuild that is due either: what is begun there is given up. */
+/* Also closed before a rebuild that is due: operations begun there would be given up. */
 static bool gate_is_closed(const struct pagoda_reset *reset)
 {
 	return READ_ONCE(reset->pending) || READ_ONCE(reset->shut);
 }
 
 /*
- * Who waits for the machine to wake must be frozen before it sleeps, with or without a
- * signal. An ioctl is in drm_dev_enter()'s section then, which nobody waits for who isn't
- * frozen himself.
+ * A thread that waits here for the machine to wake must be frozen before the machine sleeps, with
+ * or without a signal. An ioctl then is in a drm_dev_enter() section, and only tasks that are
+ * frozen themselves wait for that section.
  */
 #define GATE_SLEEP	(TASK_UNINTERRUPTIBLE | TASK_FREEZABLE_UNSAFE)
 
@@ -93,11 +93,11 @@ static int gate_read(struct pagoda_reset *reset, bool interruptible)
 
 /**
  * pagoda_gate_enter() - Keep the device from being rebuilt
- * @vidmm: The manager
- * @gate: The caller's, on its stack
+ * @vidmm: Memory manager
+ * @gate: Entry of the caller, on its stack
  * @interruptible: A signal ends the wait
  *
- * Waits for a rebuild that goes on, or is due, and while the machine sleeps.
+ * Waits for a rebuild that is running or due, and while the machine sleeps.
  *
  * Context: May sleep for long. Outside of all locks.
  * Return: 0 or -ERESTARTSYS.
@@ -119,12 +119,12 @@ int pagoda_gate_enter(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate, bool
 }
 
 /**
- * pagoda_gate_try() - pagoda_gate_enter() for who must not wait
- * @vidmm: The manager
- * @gate: The caller's, on its stack
+ * pagoda_gate_try() - pagoda_gate_enter() for callers that must not wait
+ * @vidmm: Memory manager
+ * @gate: Entry of the caller, on its stack
  *
  * Context: Any but interrupts.
- * Return: Whether the caller is inside.
+ * Return: true if the caller is inside.
  */
 bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 {
@@ -143,8 +143,8 @@ bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 
 /**
  * pagoda_gate_leave() - Undo pagoda_gate_enter() or pagoda_gate_try()
- * @vidmm: The manager
- * @gate: The caller's
+ * @vidmm: Memory manager
+ * @gate: Entry of the caller
  *
  * Context: The task that entered.
  */
@@ -159,11 +159,11 @@ void pagoda_gate_leave(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 }
 
 /**
- * pagoda_gate_pause() - Let a rebuild happen while the caller waits for others
- * @vidmm: The manager
+ * pagoda_gate_pause() - Let a rebuild happen while the caller waits for other threads
+ * @vidmm: Memory manager
  *
  * Context: Holds no lock that a rebuild takes.
- * Return: For pagoda_gate_resume(); NULL if the caller isn't inside.
+ * Return: Argument for pagoda_gate_resume(); NULL if the caller isn't inside.
  */
 struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm)
 {
@@ -178,7 +178,7 @@ struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_gate_resume() - Undo pagoda_gate_pause()
- * @vidmm: The manager
+ * @vidmm: Memory manager
  * @gate: From pagoda_gate_pause()
  *
  * Context: May sleep for long; outside of all locks.
@@ -200,11 +200,11 @@ void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 }
 
 /**
- * pagoda_gate_shut() - Keep everybody out until pagoda_gate_open()
- * @vidmm: The manager
+ * pagoda_gate_shut() - Keep all threads out until pagoda_gate_open()
+ * @vidmm: Memory manager
  *
- * Context: Sleeps until all who are inside are out. Not inside, and not in front of a
- * rebuild.
+ * Context: Sleeps until all threads that are inside have left. The caller isn't inside, and no
+ * rebuild is due.
  */
 void pagoda_gate_shut(struct pagoda_vidmm *vidmm)
 {
@@ -217,7 +217,7 @@ void pagoda_gate_shut(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_gate_open() - Undo pagoda_gate_shut()
- * @vidmm: The manager
+ * @vidmm: Memory manager
  *
  * Context: May sleep.
  */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The journal: what the stream did last, and on request every paging buffer of it, with
- * what else changed page tables and their roots.
+ * The journal: the last operations of the stream, and on request a recording of every paging
+ * buffer, together with the CPU's writes to page tables and changes of roots.
  *
- * Entries are written under the stream's lock, on the way to signalling a fence:
- * nothing is allocated there. Readers take no lock; an entry that was overwritten
- * while it was copied is left out. What became of an operation is not in the
- * entry but follows from two things: how far the device came, which it writes into
- * the stream's fence page, and the list of submissions that were lost.
+ * Entries are written under the stream's lock, on the dma_fence signalling path: nothing is
+ * allocated there. Readers take no lock; an entry that was overwritten while it was copied is left
+ * out. The result of an operation is not in the entry but follows from two things: the number of
+ * the last completed submission, which the device writes into the stream's fence page, and the
+ * list of submissions that were lost.
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>
@@ -43,16 +43,9 @@ static void journal_describe(const struct pagoda_paging_op *op, struct pagoda_jo
 	entry->dst_segment = journal_segment_number(ends.dst_segment);
 }
 
-/**
- * pagoda_journal_note() - A builder made a pass over an operation
- * @journal: Journal
- * @op: Operation
- * @seqno: Submission its packets are in
- * @offset: Where they begin
- * @encoded: Bytes of them
- * @pass: Number of the pass
- *
- * Context: The stream's lock is held; on the way to signalling a fence.
+/*
+ * Adds an entry for one pass of a builder over @op. The packets are @encoded bytes at @offset of
+ * submission @seqno. Caller holds the stream's lock, on the dma_fence signalling path.
  */
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
 			 u64 seqno, u32 offset, u32 encoded, int pass)
@@ -63,7 +56,7 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_journal_note, journal, op, seqno, offset, encoded, pass);
 	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
 	WRITE_ONCE(entry->number, 0);
-	/* No number before any field changes: pairs with journal_copy(). */
+	/* Invalidate the number before any field changes: pairs with journal_copy(). */
 	smp_wmb();
 	entry->time_ns = cpu_to_le64(ktime_get_ns());
 	entry->seqno = cpu_to_le64(seqno);
@@ -73,15 +66,15 @@ void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_pag
 	entry->operation = cpu_to_le32(op->operation);
 	entry->pass = cpu_to_le16(pass);
 	journal_describe(op, entry);
-	/* The number behind all fields: pairs with journal_copy(). */
+	/* Set the number after all fields: pairs with journal_copy(). */
 	smp_store_release(&entry->number, cpu_to_le64(number));
 	WRITE_ONCE(journal->recorded, number);
 }
 
 /*
- * Room for an item, behind what is there; NULL if there is none. What was left out once
- * would be missed by all that comes after it: a recording that is full has an end and no
- * gaps. With the lock.
+ * Returns the place of the next item, or NULL if there is no room. If one item were left out, the
+ * items behind it couldn't be understood: a recording that is full ends, and has no gaps. Caller
+ * holds recording_lock.
  */
 static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 {
@@ -99,7 +92,7 @@ static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
 	       sizeof(struct pagoda_recording_item);
 }
 
-/* The room has an item's bytes now. With the lock. */
+/* Adds the item that the caller has written into the room. Caller holds recording_lock. */
 static void journal_item_add(struct pagoda_journal *journal, u32 kind, u64 seqno, u32 size)
 {
 	const struct pagoda_recording_item item = {
@@ -128,13 +121,7 @@ static bool journal_item_copy(struct pagoda_journal *journal, u32 kind, u64 seqn
 	return false;
 }
 
-/**
- * pagoda_journal_record() - A paging buffer goes out
- * @journal: Journal
- * @sub: Submission, built
- *
- * Context: The stream's lock is held; on the way to signalling a fence.
- */
+/* Records the paging buffer of @sub. Caller holds the stream's lock; must not allocate. */
 void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub)
 {
 	spin_lock(&journal->recording_lock);
@@ -143,7 +130,7 @@ void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_s
 	spin_unlock(&journal->recording_lock);
 }
 
-/* The packets that would have written what the CPU wrote. */
+/* Builds the packets that would have written the entries that the CPU wrote. */
 static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 					      const struct pagoda_paging_op *op,
 					      struct pagoda_paging_buffer *buf)
@@ -165,12 +152,14 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 }
 
 /**
- * pagoda_journal_written() - The CPU wrote entries of a page table at once
+ * pagoda_journal_written() - Record that the CPU wrote entries of a page table directly
  * @journal: Journal
  * @op: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode, with the table's bus address
  *
- * Context: Any, the way to signalling a fence included. Who writes has waited for what
- * used the entries before, so that it is in the recording where it belongs.
+ * The writer has waited for all earlier users of the entries, so the item is recorded in the
+ * right place.
+ *
+ * Context: Any, the dma_fence signalling path included.
  */
 void pagoda_journal_written(struct pagoda_journal *journal, const struct pagoda_paging_op *op)
 {
@@ -196,10 +185,10 @@ unlock:
 }
 
 /**
- * pagoda_journal_root() - An address space has another root
+ * pagoda_journal_root() - Record that an address space has another root
  * @journal: Journal
  * @space: Address space
- * @root: Its root, without entries if it has none any more
+ * @root: New root; without entries if the address space has no root any more
  *
  * Context: May sleep.
  */
@@ -220,12 +209,13 @@ void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
 }
 
 /**
- * pagoda_journal_reset() - The device was reset
+ * pagoda_journal_reset() - Record that the device was reset
  * @journal: Journal
  *
- * What it hadn't executed is named by pagoda_journal_lost() as it is given up.
+ * Submissions that the device hadn't executed are recorded by pagoda_journal_lost() when they are
+ * given up.
  *
- * Context: On the way to signalling a fence; doesn't sleep or allocate.
+ * Context: On the dma_fence signalling path; doesn't sleep or allocate.
  */
 void pagoda_journal_reset(struct pagoda_journal *journal)
 {
@@ -235,14 +225,14 @@ void pagoda_journal_reset(struct pagoda_journal *journal)
 }
 
 /**
- * pagoda_journal_lost() - A submission failed for good
+ * pagoda_journal_lost() - Note and record that a submission failed for good
  * @journal: Journal
- * @seqno: Its number
+ * @seqno: Number of the submission
  * @offset: First byte that wasn't executed
- * @error: Why
+ * @error: Negative errno
  *
- * Context: On the way to signalling a fence; doesn't sleep or allocate. One at a
- * time: the queue finishes submissions in order.
+ * Context: On the dma_fence signalling path; doesn't sleep or allocate. Calls don't overlap: the
+ * queue finishes submissions in order.
  */
 void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, int error)
 {
@@ -253,7 +243,7 @@ void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, 
 	struct pagoda_journal_loss *loss;
 
 	spin_lock(&journal->recording_lock);
-	/* Its buffer may have been one of the last that had room. */
+	/* The recording may have had room for the submission's buffer, but not for its loss. */
 	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
 		journal->recording_missed++;
 	spin_unlock(&journal->recording_lock);
@@ -279,7 +269,7 @@ static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset,
 	return seqno <= completed ? 0 : PAGODA_JOURNAL_PENDING;
 }
 
-/* Each submission writes its number into the page when it is through. */
+/* Each submission writes its number into the fence page when it was executed. */
 static u64 journal_completed(struct pagoda_journal *journal)
 {
 	struct pagoda_stream *stream = &journal_vidmm(journal)->stream;
@@ -300,7 +290,7 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
 	if (le64_to_cpu(smp_load_acquire(&entry->number)) != number)
 		return false;
 	*copy = *entry;
-	/* The copy before the second look: the same. */
+	/* Copy before the second look at the number: pairs with pagoda_journal_note(), too. */
 	smp_rmb();
 	if (le64_to_cpu(READ_ONCE(entry->number)) != number)
 		return false;
@@ -310,12 +300,12 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
 }
 
 /**
- * pagoda_vidmm_journal() - The journal as a file
- * @vidmm: The manager
- * @size: Out: bytes
+ * pagoda_vidmm_journal() - Copy the journal in the format of debugfs and coredumps
+ * @vidmm: Memory manager
+ * @size: Out: size in bytes
  *
  * Context: May sleep and allocate.
- * Return: struct pagoda_journal_head and its entries, kvfree() it; or NULL.
+ * Return: struct pagoda_journal_head and its entries, to be freed by kvfree(); or NULL.
  */
 void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size)
 {
@@ -373,9 +363,9 @@ static void journal_print_entry(const struct pagoda_journal_entry *entry, struct
 }
 
 /**
- * pagoda_vidmm_print_journal() - The last operations, oldest first
- * @vidmm: The manager
- * @p: Where to
+ * pagoda_vidmm_print_journal() - Print the last operations, oldest first
+ * @vidmm: Memory manager
+ * @p: Printer
  *
  * Context: May sleep and allocate.
  */
@@ -399,8 +389,8 @@ void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *
 
 /**
  * pagoda_vidmm_record() - Start or stop recording paging buffers
- * @vidmm: The manager
- * @size: Bytes to record at most, up to %PAGODA_RECORDING_MAX; 0 = stop and forget
+ * @vidmm: Memory manager
+ * @size: Most bytes to record, up to %PAGODA_RECORDING_MAX; 0 = stop and free the recording
  *
  * Context: May sleep and allocate.
  * Return: 0, -EINVAL or -ENOMEM.
@@ -459,10 +449,10 @@ static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_read_recording() - Hand out what was recorded
- * @vidmm: The manager
+ * pagoda_vidmm_read_recording() - Read the recording
+ * @vidmm: Memory manager
  * @buf: User memory
- * @size: Its bytes
+ * @size: Size of @buf in bytes
  * @pos: Position in the file: a struct pagoda_recording_head, then the items
  *
  * Context: May sleep.
@@ -478,7 +468,7 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 
 	if (inside < 0)
 		return simple_read_from_buffer(buf, size, pos, &head, sizeof(head));
-	/* Keeps the memory; what is below @bytes doesn't change any more. */
+	/* Keeps the buffer allocated; bytes below head.bytes don't change any more. */
 	mutex_lock(&journal->recording_mutex);
 	if (journal->recording)
 		ret = simple_read_from_buffer(buf, size, &inside, journal->recording,
@@ -509,7 +499,7 @@ int pagoda_journal_init(struct pagoda_journal *journal)
 
 /**
  * pagoda_journal_fini() - Undo pagoda_journal_init()
- * @journal: Journal; nobody writes it any more
+ * @journal: Journal that isn't written any more
  *
  * Context: May sleep.
  */

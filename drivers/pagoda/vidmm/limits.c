@@ -3,13 +3,13 @@
  * Limits of clients and users, see include/pagoda/limits.h.
  *
  *	client	a fixed number of each thing
- *	user	a fixed number, larger than a client's: a thousand open files are one user. Of what
- *		is scarce half of what other users have left, so that there is always some left
- *		for the next user, and a user that is alone has half of all
+ *	user	a fixed number, larger than a client's: a thousand open files are one user. Of a
+ *		scarce resource half of what other users have left, so that there is always some
+ *		left for the next user, and a user that is alone has half of all
  *
  * The user is the real user id of the process that opened the file: a file that is passed on stays
- * its opener's, as does what is charged for it, and the real id is what a program that runs with
- * another effective id can't change. That is what the kernel's own limits of users go by. In a user
+ * its opener's, as does what is charged for it, and a program that runs with another effective id
+ * can't change the real id. The kernel's own limits of users work the same way. In a user
  * namespace a process can have many ids (subordinate ones), all of them given by the maker of the
  * namespace: so the user is the maker of the outermost one. Namespaces that the machine's root
  * made, for containers, have all root as their maker: there the user is the namespace's own root.
@@ -24,17 +24,16 @@
 #include <drm/pagoda_drm.h>
 #include <pagoda/limits.h>
 
-/* Of the machine's pages, the part that may be pinned for clients: half of what TTM allocates. */
+/*
+ * Part of the machine's pages that may be pinned for clients: half of the pages that TTM
+ * allocates.
+ */
 #define LIMITS_PINNED_PART	4
 
-/**
- * struct limit_row - A limit
- * @name: For messages
- * @client: Most that a client may have; 0 = &pagoda_limits.most_shared
- * @user: Most that a user may have, unless it is scarce
- * @error: Negative errno of both
- * @scarce: What it is part of
- * @scarce_error: Negative errno if the user has its share of that
+/*
+ * struct limit_row - a limit: most that a client may have (0 = &pagoda_limits.most_shared) and
+ * most that a user may have, the negative errno of both, the scarce resource it is part of, and
+ * the errno if the user has its share of that
  */
 struct limit_row {
 	const char *name;
@@ -72,14 +71,7 @@ static const struct limit_row limit_rows[PAGODA_LIMITS] = {
 	},
 };
 
-/**
- * struct pagoda_user - A user
- * @link: In &pagoda_limits.users
- * @uid: Which
- * @quotas: Quotas of the user's files
- * @counts: By enum pagoda_limit, of all of them
- * @scarce: By enum pagoda_scarce
- */
+/* struct pagoda_user - a user in &pagoda_limits.users, with counts over all quotas of its files */
 struct pagoda_user {
 	struct list_head link;
 	kuid_t uid;
@@ -89,10 +81,10 @@ struct pagoda_user {
 };
 
 /**
- * pagoda_limits_init() - No user has anything
+ * pagoda_limits_init() - Set up limits without users
  * @limits: Limits
  * @drm: Device
- * @spaces: Address spaces that clients can have
+ * @spaces: Number of address spaces that clients can have
  * @shared_bytes: Bytes of one client's allocations that may be pinned for other devices
  */
 void pagoda_limits_init(struct pagoda_limits *limits, struct drm_device *drm, u64 spaces,
@@ -131,7 +123,10 @@ static struct pagoda_user *limits_find(struct pagoda_limits *limits, kuid_t uid)
 	return NULL;
 }
 
-/* @fresh is the user if there was none with this id; else NULL is left there. */
+/*
+ * Returns the user with the id. If there is none @fresh becomes that user, and NULL is left
+ * there.
+ */
 static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
 				       struct pagoda_user **fresh)
 {
@@ -151,11 +146,11 @@ static struct pagoda_user *limits_join(struct pagoda_limits *limits, kuid_t uid,
 }
 
 /**
- * pagoda_quota_create() - The caller opens a file
+ * pagoda_quota_create() - Create the quota of a file that the caller opens
  * @limits: Limits
  *
  * Context: May sleep and allocate.
- * Return: The file's quota, pagoda_quota_put() it; NULL without memory.
+ * Return: The file's quota, to be released with pagoda_quota_put(), or NULL without memory.
  */
 struct pagoda_quota *pagoda_quota_create(struct pagoda_limits *limits)
 {
@@ -192,8 +187,8 @@ static void quota_release(struct kref *kref)
 }
 
 /**
- * pagoda_quota_put() - The file is closed
- * @quota: Its quota, or NULL; what was charged keeps it
+ * pagoda_quota_put() - Drop a reference to a quota
+ * @quota: Quota of a closed file, or NULL; each charge holds a reference
  *
  * Context: Any.
  */
@@ -208,7 +203,7 @@ static u64 limits_of_client(const struct pagoda_limits *limits, enum pagoda_limi
 	return limit_rows[limit].client ?: limits->most_shared;
 }
 
-/* Half of what other users have left; the last one of it can be had, too. */
+/* Returns true if the user would have more than half of what other users have left, rounded up. */
 static bool limits_share_is_used(const struct pagoda_limits *limits, const struct pagoda_user *user,
 				 enum pagoda_scarce scarce, u64 count)
 {
@@ -246,14 +241,14 @@ static void quota_add(struct pagoda_quota *quota, enum pagoda_limit limit, u64 c
 }
 
 /**
- * pagoda_quota_charge() - A client wants more of what is limited
- * @quota: The client's
- * @limit: What
- * @count: How much
+ * pagoda_quota_charge() - Charge a client for a limited resource
+ * @quota: The client's quota
+ * @limit: The limit
+ * @count: Number to charge
  *
  * Context: Takes a spinlock.
- * Return: 0, pagoda_quota_uncharge() it; or the limit's error: -EMFILE, -ENOSPC, -EBUSY or
- * -EDQUOT.
+ * Return: 0, to be undone with pagoda_quota_uncharge(), or the limit's error: -EMFILE, -ENOSPC,
+ * -EBUSY or -EDQUOT.
  */
 int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count)
 {
@@ -275,10 +270,10 @@ int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64
 }
 
 /**
- * pagoda_quota_uncharge() - A client doesn't have something any more
- * @quota: The client's
- * @limit: What
- * @count: How much, as it was charged in one call
+ * pagoda_quota_uncharge() - Undo a charge
+ * @quota: The client's quota
+ * @limit: The limit
+ * @count: Number that was charged in one call
  *
  * Context: Any.
  */
@@ -293,12 +288,12 @@ void pagoda_quota_uncharge(struct pagoda_quota *quota, enum pagoda_limit limit, 
 }
 
 /**
- * pagoda_quota_count() - What a client has
- * @quota: The client's
- * @limit: Of what
+ * pagoda_quota_count() - Number that a client has been charged for
+ * @quota: The client's quota
+ * @limit: The limit
  *
  * Context: Any.
- * Return: How much.
+ * Return: The number.
  */
 u64 pagoda_quota_count(struct pagoda_quota *quota, enum pagoda_limit limit)
 {

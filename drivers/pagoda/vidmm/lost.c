@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lost content: what happens when neither the device nor the CPU could finish
- * a copy or a fill.
+ * Lost content: the case that neither the device nor the CPU could finish a copy or a fill.
  *
- * The fence path can only set a flag. Whoever is about to show the memory to
- * somebody, or to move it on, clears it first: page faults, ptrace, moves. What a
- * reset of the device does to VRAM needs not even the flag: the content is of another
- * epoch then.
+ * The dma_fence signalling path can only set a flag. Page faults, ptrace and moves clear the
+ * memory first, before they show or move the content. A reset of the device needs no flag for
+ * VRAM: the content belongs to an earlier reset epoch then.
  */
 #include <linux/highmem.h>
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
 /**
- * pagoda_bo_mark_lost() - The allocation's content is lost
+ * pagoda_bo_mark_lost() - Mark an allocation's content as lost
  * @bo: Allocation; alive, but otherwise not locked
  *
- * What is imported isn't ours to lose.
+ * The content of imported memory isn't the driver's to lose.
  *
- * Context: Any, the way to signalling a fence included.
+ * Context: Any, including the dma_fence signalling path.
  */
 void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 {
@@ -30,9 +28,9 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 	if (news)
 		atomic64_inc(&bo->vidmm->stats.lost);
 	WRITE_ONCE(bo->lost, true);
-	/* Pairs with pagoda_lost_clear(), for who saw the fence signal. */
+	/* Pairs with pagoda_lost_clear(), for a thread that saw the fence signal. */
 	smp_store_release(&bo->unclean, true);
-	/* Pairs with pagoda_lost_acknowledge(), which may have been in between. */
+	/* Pairs with pagoda_lost_acknowledge(), which may have run between the two stores. */
 	smp_mb();
 	WRITE_ONCE(bo->lost, true);
 	if (news && bo->client)
@@ -40,19 +38,19 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_lost_mark() - How often paging couldn't do something to content, and resets
+ * pagoda_lost_mark() - Number of losses by failed paging and of resets so far
  * @vidmm: The manager
  *
- * Counted when the allocation is marked, before the fence of what was lost signals. Resets
- * are those of the device and what it didn't do for being reset, which may come much later:
- * until it is rebuilt, all is given up.
+ * A loss is counted when the allocation is marked, before the fence of the lost operation signals.
+ * Resets are the device's, and the operations that it refused because of one; those may come much
+ * later, because everything is given up until the device is rebuilt.
  *
  * Context: Any.
- * Return: For pagoda_lost_since().
+ * Return: A mark for pagoda_lost_since().
  */
 u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 {
-	/* Pairs with stream_lost_packet(): what a reset cost is counted behind the reset. */
+	/* Pairs with stream_lost_packet(): the losses of a reset are counted after the reset. */
 	u32 losses = atomic64_read_acquire(&vidmm->losses);
 	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
 
@@ -60,14 +58,16 @@ u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_lost_since() - Was content lost meanwhile?
+ * pagoda_lost_since() - Test whether content was lost since a mark
  * @vidmm: The manager
- * @mark: From pagoda_lost_mark(), before allocations were looked at
+ * @mark: From pagoda_lost_mark(), taken before allocations were looked at
  *
- * Who asks behind the fences of what was on its way sees no memory that isn't cleared.
+ * A caller that asks after the fences of the paging under way have signalled sees no memory that
+ * isn't cleared.
  *
  * Context: Any.
- * Return: 0, -ECANCELED if the device was reset or that was still the cause, else -EIO.
+ * Return: 0, -ECANCELED if the device was reset meanwhile or paging was cancelled by a reset, else
+ * -EIO.
  */
 int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
 {
@@ -79,18 +79,19 @@ int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
 }
 
 /**
- * pagoda_lost_is_stale() - Is an allocation in VRAM since before a reset of the device?
+ * pagoda_lost_is_stale() - Test whether an allocation has been in VRAM since before a reset of the
+ * device
  * @bo: Allocation, reservation held
  *
  * Context: Any.
- * Return: Whether it is; what it holds is anything then.
+ * Return: Whether it has; its content is undefined then.
  */
 bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 {
 	return pagoda_bo_is_in_vram(bo) && bo->epoch != pagoda_reset_epoch(bo->vidmm);
 }
 
-/* The notice that content was lost: a transfer of nothing, to nowhere (C35, C192). */
+/* The notice that content was lost: a transfer without size and destination (C35, C192). */
 static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 {
 	struct pagoda_paging_op op = {
@@ -105,13 +106,13 @@ static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
 	return pagoda_stream_emit(txn, &op);
 }
 
-/* No piece takes longer than one of a move. */
+/* A piece of the fill takes no longer than a piece of a move. */
 static u64 lost_piece(const struct pagoda_vram_cursor *cur)
 {
 	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
 }
 
-/* The pieces, and the notice. */
+/* The cost of the pieces and the notice. */
 static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 {
 	struct pagoda_vram_cursor cur;
@@ -127,7 +128,7 @@ static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
 	};
 }
 
-/* Page tables are written anew, every entry of them. */
+/* Clears an allocation in VRAM. Page tables aren't filled: every entry of them is written anew. */
 static int lost_fill(struct pagoda_bo *bo, bool tell)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
@@ -176,14 +177,14 @@ static void lost_clear_pages(struct ttm_tt *tt)
 }
 
 /**
- * pagoda_lost_clear() - Clear an allocation whose content was lost
+ * pagoda_lost_clear() - Clear an allocation with lost content
  * @bo: Allocation, reservation held
  *
- * Nothing happens unless it was lost since the last time. The loss may be that of
- * a copy that is still on its way: whoever shows content waits for that first.
+ * Nothing happens unless content was lost since the last call. The loss may be that of a copy under
+ * way: callers that show content wait for it first.
  *
  * Context: May sleep and allocate.
- * Return: 0 or a negative errno, and it still is to be cleared.
+ * Return: 0 or a negative errno; after an error the allocation is still to be cleared.
  */
 int pagoda_lost_clear(struct pagoda_bo *bo)
 {
@@ -217,11 +218,13 @@ int pagoda_lost_clear(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_lost_acknowledge() - A client knows that content was lost
+ * pagoda_lost_acknowledge() - Report lost content to the client and reset the flag
  * @bo: Allocation
  *
- * Context: Takes the reservation; may sleep and allocate. The device is there, and isn't rebuilt.
- * Return: 0: it wasn't; -EIO: it was, and isn't any more; or a negative errno, and it still is.
+ * Context: Takes the reservation; may sleep and allocate. The device is there, and isn't being
+ * rebuilt.
+ * Return: 0 if no content was lost; -EIO if it was: the flag is reset; another negative errno: the
+ * flag stays.
  */
 int pagoda_lost_acknowledge(struct pagoda_bo *bo)
 {
@@ -229,7 +232,7 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
 
 	if (ret)
 		return -ERESTARTSYS;
-	/* What is cleared later would be lost once more. */
+	/* Clear now: content that is cleared later would count as lost once more. */
 	ret = pagoda_lost_clear(bo);
 	if (!ret && READ_ONCE(bo->lost)) {
 		WRITE_ONCE(bo->lost, false);
@@ -244,13 +247,13 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_lost_settle() - Make sure that an allocation can be shown
+ * pagoda_lost_settle() - Make sure that an allocation's content can be shown
  * @bo: Allocation, reservation held
  *
- * As pagoda_lost_clear(), and waits until it is done.
+ * As pagoda_lost_clear(), but waits until the clearing is done.
  *
  * Context: May sleep and allocate.
- * Return: 0, a negative errno, or -EIO if what clears it was lost too.
+ * Return: 0, a negative errno, or -EIO if the clearing was lost too.
  */
 int pagoda_lost_settle(struct pagoda_bo *bo)
 {

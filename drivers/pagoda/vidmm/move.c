@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moves: what TTM decided, as paging operations.
+ * Moves: TTM's decisions as paging operations.
  *
- * One table says which steps a move from here to there takes. The steps (move_steps.c) run
- * twice through the same code: once to add up what they cost, so that all
- * memory is there before the first one is encoded, and once to emit them.
- * Nothing is copied by the CPU here, and nothing is waited for, unless the
- * builder answers that the allocation is busy.
+ * One table holds the steps of a move from one place to another. The steps (move_steps.c) run
+ * twice through the same code: the first run adds up their costs, so that all memory is allocated
+ * before the first operation is encoded, and the second run emits the operations. A move copies
+ * nothing by the CPU, and doesn't wait, unless the builder answers that the allocation is busy.
  *
- * The point of no return is pagoda_stream_begin(): before it a failure leaves
- * everything as it was, after it the operations run and TTM is told so.
+ * The point of no return is pagoda_stream_begin(): a failure before it changes nothing; after it
+ * the operations run, and TTM learns of the move.
  *
  * Called by TTM with the allocation's reservation held.
  */
@@ -24,11 +23,11 @@
 #include "prime.h"
 
 /*
- * The decision table. Rows: where it is. Columns: where TTM wants it; both
- * system columns mean the same. 0: only TTM's books change.
+ * The decision table. Rows: place that the allocation is in. Columns: place that TTM wants; the two
+ * system columns have equal steps. 0: only the state of TTM changes.
  *
- * TTM fills the tt of an aperture target before it calls, of a system target
- * it doesn't. VRAM to VRAM happens when the CPU needs the visible part.
+ * TTM populates the tt before it calls when the target is the aperture, but not when it is the
+ * system segment. VRAM to VRAM happens when the CPU needs the allocation in the visible part.
  */
 static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 #define ROW(from, system, aperture, bound, vram) \
@@ -51,24 +50,19 @@ static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 #undef ROW
 };
 
-/**
- * pagoda_move_steps() - What a move takes
- * @from: Where the content is
- * @to: Where it shall be
- *
- * Return: PAGODA_STEP_ bits; 0 if only TTM's books change.
- */
+/* Returns the steps of a move as PAGODA_STEP_* bits; 0 if only the state of TTM changes. */
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 {
 	return move_table[from][to];
 }
 
 /**
- * pagoda_move_place() - A resource as the decision table sees it
- * @bo: Object it belongs to; reservation held
+ * pagoda_move_place() - Get the place of a resource in the decision table
+ * @bo: Object that the resource belongs to; reservation held
  * @res: Resource or NULL
  *
- * Return: The place.
+ * Context: Any; reservation of @bo held.
+ * Return: The place; PAGODA_PLACE_NONE without a resource.
  */
 enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res)
 {
@@ -85,7 +79,7 @@ enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_res
 	return PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
-/* It stays, but not all of what it held. */
+/* Notes that a discard failed halfway: the allocation stays, but some of its content is lost. */
 static void move_tear(struct pagoda_move *m)
 {
 	if (!m->kept)
@@ -95,8 +89,8 @@ static void move_tear(struct pagoda_move *m)
 }
 
 /*
- * Nobody restarts the stream from here on. If somebody just did, the device doesn't reach the
- * pages that were looked at before.
+ * Begins the transaction; the stream isn't restarted until it ends. If a rebuild restarted the
+ * stream just before, the device doesn't reach the pages that were mapped earlier: map them again.
  */
 static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, struct dma_resv *resv,
 		      enum dma_resv_usage usage)
@@ -115,11 +109,12 @@ static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, stru
 }
 
 /*
- * What is waited for before the first operation: everything that uses the allocation, so that
- * it is idle when its content is copied, filled (C42), discarded or unmapped. The fences of what
- * is private to a VM are those of all of the VM's jobs. A fill isn't held up by them: a job
- * before it can't use memory that the allocation doesn't have yet, and if it had some, the
- * DISCARD_CONTENT of that came before in the stream and waited.
+ * Returns which fences of the reservation the first operation waits for: those of all uses, so that
+ * the allocation is idle when its content is copied, filled (C42), discarded or unmapped. The
+ * reservation of an allocation that is private to a VM has the fences of all of the VM's jobs. A
+ * fill doesn't wait for these: a job before the fill can't use memory that the allocation doesn't
+ * have yet, and if the allocation had memory earlier, the DISCARD_CONTENT of that memory came
+ * before in the stream and waited.
  */
 static enum dma_resv_usage move_usage(const struct pagoda_move *m)
 {
@@ -132,10 +127,11 @@ static enum dma_resv_usage move_usage(const struct pagoda_move *m)
 }
 
 /*
- * Costs, then operations.
+ * Adds up the costs of the steps, then emits the operations. Sets *@fence to the last operation's
+ * fence, or to NULL if there was nothing to emit.
  *
- * When an operation fails the earlier ones are waited for: none of them has
- * changed anything but the target, which the caller gives back.
+ * When an operation can't be emitted, the operations before it are waited for: they have changed
+ * nothing but the target, which the caller frees.
  */
 static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wait,
 		       struct dma_fence **fence)
@@ -152,7 +148,7 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 	ret = move_begin(m, &txn, resv, move_usage(m));
 	if (ret)
 		return ret;
-	/* The device was reset since it was looked at: what is copied is garbage. */
+	/* The device was reset since the content was checked: the copy will be garbage. */
 	if (m->steps & TRANSFER && pagoda_lost_is_stale(m->bo))
 		pagoda_bo_mark_lost(m->bo);
 	txn.no_wait = no_wait;
@@ -172,7 +168,7 @@ static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wai
 	return ret;
 }
 
-/* Of the device, and of who pays, if anybody does. */
+/* Counts for the device, and for the client that is charged for the allocation, if there is one. */
 static void move_count_traffic(struct pagoda_move *m, u64 in, u64 out, bool eviction)
 {
 	struct pagoda_counters *stats = &m->vidmm->stats;
@@ -203,7 +199,7 @@ static void move_count(struct pagoda_move *m)
 	move_count_traffic(m, in ? copied : 0, out ? copied : 0, out);
 }
 
-/* Who offered it knows that it may go. */
+/* Tells clients of an eviction; a client that offered the allocation expects the eviction. */
 static void move_tell(struct pagoda_move *m, bool evict)
 {
 	u32 group = m->src ? pagoda_budget_group(pagoda_segment_of(m->src)) :
@@ -231,10 +227,11 @@ static void move_trace(struct pagoda_move *m, bool evict)
 }
 
 /*
- * Tells TTM. After a copy the old place lives on until its fence, without one
- * the pages stay and only the books change. Where content was discarded room was wanted.
- * The tt of an allocation that is filled in VRAM will next be overwritten whole: no need to
- * zero it then.
+ * Tells TTM of the move. After a copy the old resource stays allocated until the copy's fence;
+ * without a copy the pages stay, and only the state of TTM changes. After a discard the old
+ * resource is freed at once, because a discard happens to make room.
+ *
+ * The tt of an allocation in VRAM will next be overwritten as a whole: its pages needn't be zeroed.
  */
 static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fence)
 {
@@ -259,7 +256,7 @@ static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fenc
 	return 0;
 }
 
-/* What converts between tiles and rows, and what may be busy, has no virtual form. */
+/* Transfers that convert between tiles and rows, or may be busy, have no virtual operation. */
 static int move_plan_virtual(struct pagoda_move *m)
 {
 	m->is_virtual = pagoda_virtual_wanted(m->vidmm, m->bo) && !m->copy.transfer.flags &&
@@ -268,8 +265,8 @@ static int move_plan_virtual(struct pagoda_move *m)
 }
 
 /*
- * The pages that were kept when it came to VRAM, instead of those TTM made. If what is in them
- * is as good, nothing has to be copied to them.
+ * Uses the pages that were kept when the allocation came to VRAM instead of those that TTM
+ * allocated. If the kept pages still have the current content, nothing is copied.
  */
 static void move_take_copy(struct pagoda_move *m)
 {
@@ -280,7 +277,10 @@ static void move_take_copy(struct pagoda_move *m)
 		m->steps = DISCARD | (m->steps & MAP);
 }
 
-/* What was copied to them before it failed is nothing to come back to. */
+/*
+ * Kept pages are put back after a failed move only if nothing was copied to them and no content in
+ * VRAM was discarded.
+ */
 static void move_end_copy(struct pagoda_move *m, int error)
 {
 	if (!m->kept)
@@ -292,8 +292,8 @@ static void move_end_copy(struct pagoda_move *m, int error)
 }
 
 /*
- * MAP_APERTURE_SEGMENT2 may hand out a kernel address: made from the pages, never
- * from their bus addresses (C66), and only for who asked (C67).
+ * MAP_APERTURE_SEGMENT2 may hand out a kernel address: a mapping of the pages, never derived
+ * from their bus addresses (C66), and only for allocations with APERTURE_CPU_VISIBLE (C67).
  */
 static int move_map_cpu(struct pagoda_move *m)
 {
@@ -307,7 +307,7 @@ static int move_map_cpu(struct pagoda_move *m)
 	return to->cpu ? 0 : -ENOMEM;
 }
 
-/* All that may fail before anything is emitted. */
+/* Does what allocates, waits or may fail, before anything is emitted. */
 static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 {
 	struct ttm_buffer_object *ttm_bo = &m->bo->ttm;
@@ -342,7 +342,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 
 	if (ret)
 		return ret;
-	/* A move that fails after this leaves them to be made valid again. */
+	/* If the move fails after this, mappings of VMs stay invalid until the next validation. */
 	pagoda_vm_bo_moves(bo);
 	ret = move_plan_virtual(m);
 	if (!ret)
@@ -369,16 +369,10 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	return ret;
 }
 
-/**
- * pagoda_move() - ttm_device_funcs.move
- * @ttm_bo: Allocation, reservation held, one fence slot reserved
- * @evict: To make room, or at the end of the world
- * @ctx: Whether waits may be interrupted, or happen at all
- * @new_mem: Where to
- * @hop: Unused: the device reaches unbound pages, nothing needs two steps (C37)
- *
- * Context: May sleep and allocate. Doesn't wait for the device.
- * Return: 0, or a negative errno and nothing has changed.
+/*
+ * ttm_device_funcs.move for allocations. Returns 0, or a negative errno; the allocation then stays
+ * where it is. Caller holds the reservation and has reserved one fence slot. @hop isn't used: the
+ * device reaches unbound pages, so that no move needs two steps (C37).
  */
 int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
 		struct ttm_resource *new_mem, struct ttm_place *hop)
@@ -397,12 +391,12 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 
 	if (WARN_ON_ONCE(m.steps & NEVER))
 		return -EINVAL;
-	/* TTM frees its pages without a look at what is emitted now. */
+	/* TTM frees the pages of a deleted object without waiting for operations emitted now. */
 	if (WARN_ON_ONCE(ttm_bo->deleted))
 		return -EBUSY;
 	pagoda_settled_clear(bo);
 	evict |= bo->makes_room;
-	/* Its first update sets every entry (C90). */
+	/* A page table needs no zeros: its first update sets every entry (C90). */
 	if (bo->table_of)
 		m.steps &= ~FILL;
 	if (pagoda_offer_can_discard(bo, new_mem))
@@ -421,7 +415,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	move_take_copy(&m);
 	ret = move_perform(&m, evict, ctx);
 	move_end_copy(&m, ret);
-	/* Who leaves for others wants to come back; who came doesn't any more. */
+	/* An evicted allocation becomes a candidate for promotion; one in VRAM ceases to be. */
 	if (!ret && (evict || pagoda_bo_is_in_vram(bo)))
 		pagoda_promote_look(bo);
 	return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A move under way: what move.c decides and move_steps.c emits. */
+/* A move under way: move.c decides its steps, move_steps.c emits their operations. */
 #ifndef PAGODA_MOVE_H
 #define PAGODA_MOVE_H
 
@@ -19,21 +19,22 @@
  * struct pagoda_move - A move under way
  * @vidmm: Manager
  * @bo: Allocation
- * @src: Where it is; may be NULL
- * @dst: Where it goes
- * @steps: PAGODA_STEP_ bits
- * @stays: The pages stay where they are and are resident: nothing to tell
- * @was_told: &pagoda_bo.told before
+ * @src: Resource that the allocation has; may be NULL
+ * @dst: Resource that it moves to
+ * @steps: PAGODA_STEP_* bits
+ * @stays: The pages don't move, and the device knows that they are resident: no notice
+ * @was_told: &pagoda_bo.told before the move
  * @epoch: pagoda_reset_epoch() before anything was emitted
- * @pages: System side
- * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER, what is the same in all pieces
- * @kept: It leaves VRAM with pages that were kept, and this has TTM's; or NULL
- * @torn: Some of the content was discarded
- * @unflushed: The device may hold what it wrote to the system side, until the flush
- * @virtual: The move by virtual addresses, if @is_virtual
- * @is_virtual: Copies and fills are in the paging process' address space
- * @txn: Transaction, or NULL while costs are added up
- * @cost: Their sum
+ * @pages: Pages in system memory, if the allocation has a tt
+ * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the fields that all pieces share
+ * @kept: The allocation leaves VRAM for pages that were kept, and @kept holds the pages that TTM
+ *	allocated; or NULL
+ * @torn: A DISCARD_CONTENT of some of the content was emitted
+ * @unflushed: The device's write combiner may hold bytes of the system side; cleared by the flush
+ * @virtual: State of the move by virtual addresses, if @is_virtual
+ * @is_virtual: Copies and fills use the paging process' address space
+ * @txn: Transaction, or NULL in the run that adds up costs
+ * @cost: Sum of the costs
  */
 struct pagoda_move {
 	struct pagoda_vidmm *vidmm;
@@ -55,13 +56,13 @@ struct pagoda_move {
 	struct pagoda_paging_cost cost;
 };
 
-/** pagoda_move_leaves_vram() - Is it a move out of VRAM? */
+/* Returns whether a move is out of VRAM. */
 static inline bool pagoda_move_leaves_vram(const struct pagoda_move *m)
 {
 	return m->src && m->src->mem_type == TTM_PL_VRAM && m->dst->mem_type != TTM_PL_VRAM;
 }
 
-/** pagoda_move_is_page_in() - Is it a move into VRAM? */
+/* Returns whether a move is into VRAM from elsewhere. */
 static inline bool pagoda_move_is_page_in(const struct pagoda_move *m)
 {
 	return m->dst->mem_type == TTM_PL_VRAM && !(m->src && m->src->mem_type == TTM_PL_VRAM);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The steps of a move, as paging operations: each of them once to add up what it costs, and once to
- * emit it. See move.c.
+ * The steps of a move as paging operations. Each step runs twice: the first run adds up its costs,
+ * the second run emits its operations. See move.c.
  */
 #include <linux/dma-mapping.h>
 #include <drm/drm_device.h>
@@ -20,7 +20,7 @@ static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
 	return 0;
 }
 
-/* Residency ends before the content is touched, and begins behind it (C115). */
+/* Residency ends before the first operation on the content, and begins after the last (C115). */
 static int move_notice_left(struct pagoda_move *m)
 {
 	struct pagoda_paging_op op;
@@ -49,12 +49,13 @@ static int move_notice_arrived(struct pagoda_move *m, struct ttm_resource *res)
 }
 
 /**
- * pagoda_move_map_op() - The operation that maps an aperture range
- * @bo: Allocation with a populated tt, reservation held
+ * pagoda_move_map_op() - Fill in the operation that maps an aperture range
+ * @bo: Allocation with a populated tt; reservation held
  * @res: Aperture resource with an address
- * @pages: Its pages; stay with the operation
+ * @pages: Pages of the allocation; must exist as long as the operation
  *
- * Return: MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2 of all of it.
+ * Context: Any; reservation of @bo held.
+ * Return: MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2 of the whole range.
  */
 struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
 					   const struct pagoda_adl *pages)
@@ -102,7 +103,7 @@ static int move_unmap(struct pagoda_move *m, struct ttm_resource *res)
 	return ret;
 }
 
-/* Zeros, except where the blocks are known to hold some already (C45). */
+/* Fills the target with zeros, except for blocks that are known to hold zeros already (C45). */
 static int move_fill(struct pagoda_move *m)
 {
 	struct pagoda_vram_cursor cur;
@@ -133,11 +134,7 @@ static int move_fill(struct pagoda_move *m)
 	return ret;
 }
 
-/**
- * struct move_side - One side of a transfer, walked piece by piece
- * @res: Resource
- * @vram: Walk over it if it is VRAM
- */
+/* One side of a transfer, walked piece by piece; @vram is the walk over a VRAM resource. */
 struct move_side {
 	struct ttm_resource *res;
 	struct pagoda_vram_cursor vram;
@@ -162,8 +159,8 @@ static void side_next(struct move_side *side, u64 size)
 }
 
 /*
- * How the device reaches a piece: @done bytes into the allocation, of which
- * TransferOffset will say @offset for sides that are described by a segment (C30).
+ * Returns how the device reaches the piece that begins @done bytes into the allocation. For a side
+ * that is described by a segment, TransferOffset adds @offset to the address (C30).
  */
 static struct pagoda_side side_describe(struct pagoda_move *m, const struct move_side *side,
 					u64 done, u64 offset)
@@ -192,10 +189,10 @@ static bool side_in_one_piece(struct ttm_resource *res)
 }
 
 /*
- * The whole content, in consecutive pieces of about a millisecond (C27 - C29).
- * WDDM's segments hold an allocation in one piece, and TransferOffset counts
- * from its start; in fragmented VRAM each piece is named by its own address. What is
- * tiled is never fragmented.
+ * Transfers the whole content, in consecutive pieces of about a millisecond each (C27 - C29).
+ * WDDM's segments hold an allocation in one range, and TransferOffset counts from the start of
+ * the range; in fragmented VRAM each piece has its own address instead, with offset 0. A tiled
+ * allocation is never fragmented.
  */
 static int move_transfer(struct pagoda_move *m)
 {
@@ -235,7 +232,7 @@ static int move_transfer(struct pagoda_move *m)
 	return 0;
 }
 
-/* Entries of page tables and the aperture say that pages are snooped, runs don't. */
+/* Entries of page tables and of the aperture have a flag for snooping, runs of pages don't. */
 static bool move_is_snooped(const struct pagoda_move *m)
 {
 	return pagoda_bo_is_coherent(m->bo) &&
@@ -243,8 +240,8 @@ static bool move_is_snooped(const struct pagoda_move *m)
 }
 
 /*
- * Pages that aren't cached are never read by the device for nothing: a write drains its write
- * combiner as well, and goes to a page that means nothing.
+ * Pages that aren't cached aren't read just for a flush: a write drains the device's write combiner
+ * as well. The write goes to a page that has no other use.
  */
 static int move_flush_write(struct pagoda_move *m)
 {
@@ -279,8 +276,9 @@ static int move_flush_read(struct pagoda_move *m)
 }
 
 /*
- * The device keeps the last of what it wrote to pages it doesn't snoop, until something drains
- * its write combiner: after the fence the CPU may look (C51), and the pages may be given back.
+ * The device's write combiner keeps the last bytes written to pages that aren't snooped, until a
+ * read or a write drains it. After the flush's fence the CPU may read the pages (C51), and the
+ * pages may be freed.
  */
 static int move_flush(struct pagoda_move *m)
 {
@@ -305,8 +303,8 @@ static int move_discard_op(void *arg, struct pagoda_paging_op *op)
 }
 
 /*
- * What is offered leaves nothing behind (C170: when what uses it is through), and what is in
- * system memory still isn't needed twice (C155).
+ * Discards the content in VRAM instead of copying it: the allocation was offered (C170: after all
+ * uses of it have ended), or its kept pages in system memory have the current content (C155).
  */
 static int move_discard(struct pagoda_move *m)
 {
@@ -317,7 +315,7 @@ static int move_discard(struct pagoda_move *m)
 	return ret;
 }
 
-/* The page of a monitored fence comes or goes: the device is told where it is. */
+/* Tells the device the address of a monitored fence's page when the page comes or goes. */
 static int move_notify_fence(struct pagoda_move *m)
 {
 	struct pagoda_fence_residency fence = { .fence = m->bo->id };
@@ -333,13 +331,9 @@ static int move_notify_fence(struct pagoda_move *m)
 	return move_op(m, &op);
 }
 
-/**
- * pagoda_move_run() - Once over all steps
- * @m: Move: costs are added up, those of pagoda_move_undo() too, or operations emitted, as
- *	@m->txn says
- *
- * Context: In a transaction if there is one.
- * Return: 0 or a negative errno.
+/*
+ * Runs all steps once: emits their operations if @m->txn is set, else adds up their costs and those
+ * of pagoda_move_undo(). Returns 0 or a negative errno.
  */
 int pagoda_move_run(struct pagoda_move *m)
 {
@@ -366,18 +360,16 @@ int pagoda_move_run(struct pagoda_move *m)
 		ret = move_unmap(m, m->src);
 	if (!ret && !m->stays)
 		ret = move_notice_arrived(m, m->dst);
-	/* Room to take the first notice back. */
+	/* Costs of pagoda_move_undo(), which tells again that the allocation is resident. */
 	if (!ret && !m->txn && m->was_told)
 		ret = move_notice_arrived(m, m->src);
 	return ret;
 }
 
-/**
- * pagoda_move_undo() - Some of the operations were emitted, and it doesn't happen
- * @m: Move, in its transaction
- *
- * A target that was mapped already must not keep pages that are given back (C62), nor may
- * the device write what it still holds to them. What was to leave is still there.
+/*
+ * Undoes a move of which some operations were emitted; the allocation stays in its source. A target
+ * that was mapped already is unmapped, and the device's write combiner drained, before the target's
+ * pages are freed (C62). Caller is in the move's transaction.
  */
 void pagoda_move_undo(struct pagoda_move *m)
 {

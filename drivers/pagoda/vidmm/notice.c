@@ -43,11 +43,11 @@ static bool notice_is_resident(const struct pagoda_bo *bo, struct ttm_resource *
 
 /**
  * pagoda_notice_left() - The notice that an allocation isn't resident any more
- * @bo: Allocation, reservation held or nobody else left
+ * @bo: Allocation, reservation held, or no other user is left
  * @op: Filled if true is returned
  *
  * To be emitted before anything happens to the content (C115), and before
- * DISCARD_CONTENT. Whoever emits it clears &pagoda_bo.told.
+ * DISCARD_CONTENT. The caller that emits it clears &pagoda_bo.told.
  *
  * Context: Any.
  * Return: Whether there is one to give.
@@ -117,7 +117,7 @@ static u64 notice_range(struct notice_place *place, u64 first,
  * @emit: Takes the operations
  * @arg: Its first argument
  *
- * Whoever emits them sets &pagoda_bo.told if there were any.
+ * The caller that emits them sets &pagoda_bo.told if there were any.
  *
  * Context: As @emit allows.
  * Return: Number of operations, 0 if there is nothing to tell; or what @emit answered.
@@ -199,7 +199,7 @@ static struct pagoda_paging_cost eviction_piece_cost(struct pagoda_bo *bo, u64 s
 	return cost;
 }
 
-/* The piece is in the window when the notice is given, for who wants to look (C120). */
+/* The piece is in the window while the notice is executed, so that it can be read (C120). */
 static int eviction_tell(struct pagoda_bo *bo, u64 offset, u64 size,
 			 struct pagoda_stream_txn *txn)
 {
@@ -295,7 +295,7 @@ static int eviction_wait_piece(struct pagoda_bo *bo, u64 offset, u64 size)
  *
  * There entries change while they are built: the window is one user's from before the
  * notice is built until it was executed. So each piece, 16 MiB, costs two waits for the
- * device. Only who asked for notices pays. If the move then fails the device was
+ * device. Only allocations that asked for notices pay. If the move then fails the device was
  * told for nothing, which it has to bear anyway: a notice is no order.
  *
  * Context: May sleep and allocate; waits for the device.

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offered content: what may be taken without asking.
+ * Offered content, which may be discarded without asking its client.
  *
- * An offer is a mark. It has an effect when something else wants the place:
+ * An offer is a mark. It has an effect when another allocation needs the place:
  *
- *	in VRAM		what is placed there takes it from who is offered and idle, by rank
- *			and age, before TTM looks for victims; those that aren't idle are in
- *			the list TTM looks at first. Either way it is a move to the system
+ *	in VRAM		an allocation that is placed there takes room from offered and idle ones,
+ *			by rank and age, before TTM looks for victims; those that aren't idle are
+ *			in the list TTM looks at first. Either way it is a move to the system
  *			segment without content: DISCARD_CONTENT instead of a copy, in the
- *			stream behind what uses the allocation (C170). Nobody waits
+ *			stream behind the work that uses the allocation (C170). Nothing waits
  *	system pages	are swapped out as any others; with decommit they are freed instead
- *	a reset		what was in VRAM leaves it: there is nothing to build anew
+ *	a reset		an offered allocation in VRAM leaves it: there is nothing to build anew
  *
- * What was discarded is in the system segment without pages, where it is zeros when it gets
- * some. reclaim.c takes an offer back.
+ * A discarded allocation is in the system segment without pages; pages that it gets later are
+ * zeros. reclaim.c takes an offer back.
  *
- * What is private to a VM and bound is used by every job of the VM. The first submission
- * after the offer makes its addresses invalid, not the offer itself, because page tables
- * change in the order of paging, behind the jobs.
+ * Every job of a VM uses the allocations that are private to the VM and bound. The first
+ * submission after the offer makes their addresses invalid, not the offer itself, because page
+ * tables change in the order of paging, behind the jobs.
  */
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
@@ -26,7 +26,7 @@
 #include "vm.h"
 
 /**
- * pagoda_offers_init() - Nothing is offered
+ * pagoda_offers_init() - Set up the lists of offered allocations
  * @offers: Lists
  */
 void pagoda_offers_init(struct pagoda_offers *offers)
@@ -39,8 +39,8 @@ void pagoda_offers_init(struct pagoda_offers *offers)
 }
 
 /**
- * pagoda_bo_is_offered() - May an allocation's content be taken?
- * @bo: Allocation; who holds its reservation gets to know for sure
+ * pagoda_bo_is_offered() - Test whether an allocation's content may be discarded
+ * @bo: Allocation; the answer may change unless its reservation is held
  *
  * Context: Any.
  * Return: Whether it is offered.
@@ -51,13 +51,14 @@ bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_refuses() - Is the use of an allocation refused because it is offered (C171)?
- * @bo: Allocation; who holds its reservation gets to know for sure
+ * pagoda_offer_refuses() - Test whether the use of an allocation is refused because it is offered
+ * (C171)
+ * @bo: Allocation; the answer may change unless its reservation is held
  *
- * Who debugs the caller is told.
+ * A refusal is written to the debug log.
  *
  * Context: Any.
- * Return: Whether it is.
+ * Return: Whether the use is refused.
  */
 bool pagoda_offer_refuses(const struct pagoda_bo *bo)
 {
@@ -68,9 +69,9 @@ bool pagoda_offer_refuses(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_allow() - What pagoda_offer_prevent() was asked for isn't needed any more
+ * pagoda_offer_allow() - Undo pagoda_offer_prevent()
  * @bos: Allocations
- * @count: Their number
+ * @count: Number of allocations
  *
  * Context: Any.
  */
@@ -81,15 +82,16 @@ void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
 }
 
 /**
- * pagoda_offer_prevent() - Work is about to be accepted that needs a list
+ * pagoda_offer_prevent() - Prevent that allocations are offered, for work that is about to be
+ * accepted
  * @bos: Allocations; none of them can be offered until pagoda_offer_allow()
- * @count: Their number
+ * @count: Number of allocations
  *
- * Waits for nothing: a reservation may be held for as long as paging takes. Either this sees an
- * offer, or the offer sees the count.
+ * No reservation is taken, because one may be held for as long as paging takes. Either this
+ * function sees an offer, or the offer sees the count.
  *
  * Context: Any.
- * Return: 0, or -ENODATA if one is offered; then nothing has changed.
+ * Return: 0, or -ENODATA if an allocation is offered; then nothing has changed.
  */
 int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 {
@@ -109,7 +111,10 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 
 /* ---- Discarding --------------------------------------------------------------- */
 
-/* Without pages, so that what gets there without a copy is zeros. */
+/*
+ * Fills the system segment. There are no backing pages there, and an allocation that gets them
+ * without a copy is zeros.
+ */
 static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	places[0] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
@@ -117,9 +122,9 @@ static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
- * pagoda_offer_can_discard() - Is a move one that takes offered content away?
+ * pagoda_offer_can_discard() - Test whether a move discards offered content
  * @bo: Allocation, reservation held; TTM made its tt for @to
- * @to: Where to
+ * @to: Resource it moves to
  *
  * Return: Whether nothing has to be copied.
  */
@@ -129,7 +134,7 @@ bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 	       pagoda_move_place(&bo->ttm, to) == PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
-/* What is there is zeros, however it is stored. */
+/* The content is zeros from now on, and the state of a tiled surface is forgotten. */
 static void offer_forget_content(struct pagoda_bo *bo)
 {
 	bo->discarded = true;
@@ -138,10 +143,10 @@ static void offer_forget_content(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_discarded() - Content is on its way to nowhere
+ * pagoda_offer_discarded() - Note that a move discards an allocation's content
  * @bo: Allocation, reservation held; still in VRAM
  *
- * TTM takes it that a copy fills the pages.
+ * TTM expects a copy to fill the pages of the new place; they are zeroed instead.
  *
  * Context: May sleep.
  */
@@ -152,10 +157,10 @@ void pagoda_offer_discarded(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_torn() - Some of the content may be gone, and the allocation stays
+ * pagoda_offer_torn() - Note that an allocation stays although some of its content may be discarded
  * @bo: Allocation, reservation held
  *
- * It is cleared before anybody looks.
+ * The allocation is cleared before its content is shown.
  */
 void pagoda_offer_torn(struct pagoda_bo *bo)
 {
@@ -165,8 +170,8 @@ void pagoda_offer_torn(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_left_vram() - An allocation isn't to be taken from VRAM
- * @bo: Allocation, offered or not, reservation held or nobody else left
+ * pagoda_offer_left_vram() - Remove an allocation from the lists of offered allocations in VRAM
+ * @bo: Allocation, offered or not; its reservation is held, or no other reference is left
  *
  * Context: Takes pagoda_offers.lock.
  */
@@ -194,7 +199,10 @@ static void offer_enter(struct pagoda_bo *bo)
 	spin_unlock(&offers->lock);
 }
 
-/* The next one in order with a reference, from then on among those that were tried. */
+/*
+ * Returns the next offered allocation in order with a reference, moved to @tried; NULL if there
+ * is none.
+ */
 static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_head *tried)
 {
 	struct pagoda_bo *bo, *found = NULL;
@@ -203,7 +211,7 @@ static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_he
 	spin_lock(&offers->lock);
 	for (rank = PAGODA_OFFER_LOW; rank < PAGODA_OFFER_RANKS && !found; rank++) {
 		list_for_each_entry(bo, &offers->ranks[rank], offered) {
-			/* Who has no reference any more is leaving. */
+			/* An allocation without references is being destroyed. */
 			if (!kref_get_unless_zero(&bo->ttm.base.refcount))
 				continue;
 			list_move_tail(&bo->offered, tried);
@@ -215,7 +223,10 @@ static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_he
 	return found;
 }
 
-/* Each back to the front, the last one first: the order is what it was. */
+/*
+ * Moves the allocations back to the front of their ranks, the last one first: the order is the
+ * original one.
+ */
 static void offer_put_back(struct pagoda_offers *offers, struct list_head *tried)
 {
 	struct pagoda_bo *bo, *next;
@@ -226,7 +237,10 @@ static void offer_put_back(struct pagoda_offers *offers, struct list_head *tried
 	spin_unlock(&offers->lock);
 }
 
-/* Before work that was submitted earlier is through an offer isn't one. */
+/*
+ * An allocation with unsignalled fences isn't taken: work submitted before the offer still uses
+ * its content.
+ */
 static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *place,
 			      const struct ttm_operation_ctx *ctx,
 			      struct pagoda_dmem_claim *claim)
@@ -276,15 +290,9 @@ static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *plac
 	return done;
 }
 
-/**
- * pagoda_offer_place() - Bring an allocation to VRAM, if who is offered makes room for it
- * @bo: Allocation, reservation held
- * @placement: Where it shall be
- * @ctx: Whether waits may be interrupted, or happen at all
- * @claim: The caller's claim to the memory of others
- *
- * Context: May sleep and allocate. Doesn't wait for the device.
- * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
+/*
+ * Brings an allocation to VRAM in room that offered allocations leave. Doesn't wait for the
+ * device. Returns as pagoda_bo_place_taking(). Caller holds the reservation.
  */
 int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -300,7 +308,8 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 }
 
 /**
- * pagoda_offer_drop() - VRAM is about to lose its content, or has: what is offered leaves
+ * pagoda_offer_drop() - Move an offered allocation out of VRAM, which is about to lose its content,
+ * or has lost it
  * @bo: Allocation, offered or not, reservation held
  *
  * Nothing is copied (C198).
@@ -318,10 +327,10 @@ int pagoda_offer_drop(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_offer_swap_notify() - ttm_device_funcs.swap_notify
+ * pagoda_offer_swap_notify() - ttm_device_funcs.swap_notify for allocations
  * @bo: Allocation in the system segment, idle, about to be swapped out; reservation held
  *
- * Pages that may be given up are, and TTM finds nothing to swap.
+ * The pages of an allocation offered with decommit are freed, and TTM finds nothing to swap.
  *
  * Context: May sleep and allocate.
  */
@@ -336,13 +345,16 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 		return;
 	offer_forget_content(bo);
 	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
-	/* Without memory for that it is nowhere; who reclaims it tries again. */
+	/*
+	 * Without memory for the placement the allocation has no resource; reclaim_commit()
+	 * places it.
+	 */
 	if (pagoda_bo_place(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL, NULL);
 }
 
 /**
- * pagoda_offer_hide() - What was offered since the last submission isn't there for the next
+ * pagoda_offer_hide() - Make the addresses of allocations offered since the last submission invalid
  * @vm: VM, its reservation held
  *
  * Context: May sleep and allocate. Not in a stream transaction.
@@ -359,12 +371,9 @@ void pagoda_offer_hide(struct pagoda_vm *vm)
 
 /* ---- Offering ------------------------------------------------------------------ */
 
-/**
- * struct offer_list - A list that is offered
- * @bos: Allocations
- * @count: Their number
- * @priority: enum drm_pagoda_offer_priority
- * @decommit: With their pages
+/*
+ * struct offer_list - allocations that are offered, enum drm_pagoda_offer_priority, and whether
+ * their pages may be freed
  */
 struct offer_list {
 	struct pagoda_bo **bos;
@@ -379,7 +388,7 @@ static int offer_refuse(const struct pagoda_bo *bo, const char *why, int error)
 	return error;
 }
 
-/* What was accepted will be done, and needs what it names. */
+/* Accepted work needs the allocations that it names: an allocation is offered if none does. */
 static int offer_check(const struct pagoda_bo *bo)
 {
 	if (pagoda_bo_is_offered(bo))
@@ -409,7 +418,7 @@ static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
 	return bo->priority < DRM_PAGODA_RESIDENCY_HIGH ? PAGODA_OFFER_NORMAL : PAGODA_OFFER_HIGH;
 }
 
-/* A request that was accepted since the check needs what it names. */
+/* A request that was accepted after offer_check() needs the allocations that it names. */
 static int offer_mark_all(const struct offer_list *list)
 {
 	int ret = 0;
@@ -427,7 +436,7 @@ static int offer_mark_all(const struct offer_list *list)
 	return ret;
 }
 
-/* Marked. */
+/* Completes the offer of an allocation that offer_mark_all() has marked. */
 static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 {
 	pagoda_settled_clear(bo);
@@ -460,17 +469,18 @@ static int offer_all(void *arg)
 }
 
 /**
- * pagoda_offer() - The content of a list isn't needed until it is reclaimed
+ * pagoda_offer() - Offer allocations: their content isn't needed until they are reclaimed
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
- * @count: Their number
+ * @count: Number of allocations
  * @priority: enum drm_pagoda_offer_priority
- * @flags: DRM_PAGODA_OFFER_ flags
+ * @flags: DRM_PAGODA_OFFER_* flags
  *
- * All or none.
+ * All of them are offered or none.
  *
  * Context: May sleep; waits for nothing but reservations. Outside of those.
- * Return: 0, -EALREADY, -EPERM, -EBUSY, -EINTR, -ERESTARTSYS or -ENOMEM.
+ * Return: 0, -EALREADY if one is offered already, -EPERM if one is shared, -EBUSY if work that
+ * waits needs one, -EINTR, -ERESTARTSYS or -ENOMEM.
  */
 int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
 		 u32 flags)

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pace: how much others have to leave VRAM for because submissions use something.
+ * Pace: how many other allocations leave VRAM because submissions use one.
  *
- * Each client has a token bucket (traffic.c) that holds as many tokens as VRAM has bytes but for
- * the reserve: who comes to the foreground may have all of it at once. It is filled with a part of
- * the bandwidth.
+ * Each client has a token bucket (traffic.c) that holds as many tokens as VRAM has bytes without
+ * the reserve: a client that comes to the foreground may have all of it at once. It is filled
+ * with a part of the bandwidth.
  *
- *	limited		what prefers VRAM, could be used elsewhere, and is on nobody's residency
- *			list. Without a token nobody leaves for it: it takes what is free, else it
- *			is used where it is, or in the next segment that it prefers
- *	not limited	what can be used in VRAM only, and what was asked for: it is on a residency
- *			list, and has to be where it was promised to be (C152). Nor is it paid
- *			for: nobody could decide otherwise, and a debt of it would keep out the
- *			rest
- *	paid for	the bytes of what is limited, when others left for it; about as many left
+ *	limited		an allocation that prefers VRAM, could be used elsewhere, and is on no
+ *			residency list. Without a token no other leaves VRAM for it: it takes free
+ *			room, else it is used where it is, or in the next segment that it prefers
+ *	not limited	an allocation that can be used in VRAM only, or that a client asked to be
+ *			resident: it is on a residency list, and has to be where it was promised to
+ *			be (C152). It isn't paid for either: no client could decide otherwise, and
+ *			a debt for it would keep out the rest
+ *	paid for	the bytes of limited allocations, when others left VRAM for them; about as
+ *			many bytes left
  *
- * What was left out comes later: by promotion (promote.c) if room gets free, or with a submission
- * that finds tokens. What is listed is looked at by each submission anyway; what is private to a
- * VM is remembered by it, and as much of it tried again as there are tokens.
+ * An allocation that was left out comes later: by promotion (promote.c) if room gets free, or with
+ * a submission that finds tokens. Each submission looks at the allocations it lists anyway; the
+ * VM remembers private ones, and submissions try as many of them again as there are tokens.
  *
- * That it has a place at all comes first: if the other segments are full, somebody leaves.
+ * A place at all comes first: if the other segments are full, an allocation leaves VRAM.
  */
 #include <linux/ktime.h>
 #include <drm/drm_device.h>
@@ -31,7 +32,7 @@
 #include "vm.h"
 
 /**
- * pagoda_pace_init() - A client that may have all of VRAM at once
+ * pagoda_pace_init() - Set up the bucket of a client that may have all of VRAM at once
  * @vidmm: The manager
  * @pace: Filled
  */
@@ -41,14 +42,14 @@ void pagoda_pace_init(struct pagoda_vidmm *vidmm, struct pagoda_client_pace *pac
 			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 }
 
-/* Is it one that nobody has to leave for? */
+/* Returns whether other allocations don't have to leave VRAM for this one. */
 static bool pace_limits(const struct pagoda_bo *bo)
 {
 	return bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && bo->preferred[1] &&
 	       !bo->ttm.pin_count && !pagoda_require_clients(bo) && !pagoda_bo_is_in_vram(bo);
 }
 
-/* Room that is free costs nobody anything. */
+/* Free room costs no other allocation anything: it is tried first, without tokens. */
 static int pace_bring(struct pagoda_pace *pace, struct pagoda_bo *bo,
 		      struct ttm_operation_ctx *ctx)
 {
@@ -94,7 +95,7 @@ int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
 }
 
 /**
- * pagoda_pace_again() - What earlier submissions left out is to be brought, if there are tokens
+ * pagoda_pace_again() - Bring allocations that earlier submissions left out, if there are tokens
  * @vm: VM, its reservation held
  *
  * Context: Any but interrupts.
@@ -118,7 +119,10 @@ void pagoda_pace_again(struct pagoda_vm *vm)
 	}
 }
 
-/* Those that are still there went elsewhere because nobody left for them. */
+/*
+ * Allocations that are still in the list are in another segment, because no other allocation
+ * left VRAM for them.
+ */
 static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
 {
 	struct pagoda_bo *bo, *next;
@@ -133,11 +137,12 @@ static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_pace_settle() - All that a submission uses is where it stays
+ * pagoda_pace_settle() - Finish placing the allocations that a submission uses
  * @pace: The submission's
  * @context: Its context; the VM's reservation is held
  *
- * What of the VM's own had moved is on no list any more but that of what was left out.
+ * Private allocations of the VM that had moved are in no list afterwards but the one of those left
+ * out.
  *
  * Context: Any but interrupts.
  */
@@ -154,9 +159,9 @@ void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_context *context
 }
 
 /**
- * pagoda_client_stats() - What a client's submissions may have others leave VRAM for
+ * pagoda_client_stats() - Report a client's submission traffic
  * @client: Client
- * @stats: The client's part of it is filled
+ * @stats: The client's members of it are filled
  *
  * Context: Takes a spinlock.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How much others leave VRAM for submissions; see pace.c. */
+/* Eviction for submissions, paced by tokens; see pace.c. */
 #ifndef PAGODA_PACE_H
 #define PAGODA_PACE_H
 
@@ -14,8 +14,8 @@ struct pagoda_vm;
 struct ttm_operation_ctx;
 
 /**
- * struct pagoda_pace - What a submission may have others leave VRAM for
- * @client: Who pays
+ * struct pagoda_pace - Pace of a submission
+ * @client: Client that pays
  * @left: Bytes that were left out of VRAM because there was no token
  */
 struct pagoda_pace {

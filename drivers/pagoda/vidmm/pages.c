@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pages of allocations: TTM's pool, and how much is taken from the machine.
+ * Pages of allocations: TTM's pool, and how much memory allocations leave to the machine.
  *
- * The kernel gives away pages until there are none, then it kills the process with the most
- * memory. A client's pages aren't in the size of any process: it would be a stranger. So
- * allocations only get new pages while the machine keeps some, in memory or in swap,
- * and -ENOMEM otherwise.
+ * When the kernel has no pages left, the OOM killer ends the process with the most memory. The
+ * pages of a client's allocations aren't in the size of any process, so an unrelated process would
+ * be ended. Therefore an allocation only gets new pages if enough memory, RAM or swap, remains
+ * available, and -ENOMEM otherwise.
  *
- * TTM swaps out one allocation at a time, by a copy to shared memory which the kernel can swap
- * out then: for a moment the allocation is there twice. What is kept includes as much as the
- * largest allocation that has pages takes, rounded up to a power of two. What comes back from
- * shared memory needs no more than it gives back, and may use what is kept.
+ * TTM swaps out one allocation at a time by a copy to shared memory, which the kernel can then
+ * swap out: for a moment the allocation exists twice. So the memory that must remain includes the
+ * size of the largest allocation that has pages, rounded up to a power of two. Swapping an
+ * allocation in again needs no more than it frees in shared memory, and may use that memory.
  *
- * Nothing is reserved: between the look and the allocation others may take the pages. The
- * margin is for that, and the allocator is told to fail rather than to kill.
+ * Nothing is reserved: between check and allocation other users may take the pages. The
+ * margin is for them, and the page allocator is told to fail rather than to invoke the OOM killer.
  */
 #include <kunit/static_stub.h>
 #include <linux/log2.h>
@@ -25,10 +25,10 @@
 #include <drm/ttm/ttm_pool.h>
 #include "vidmm.h"
 
-/* The part of memory that is left to others, as a shift. */
+/* Share of memory that must remain available, as a shift. */
 #define PAGES_MARGIN	4
 
-/* What the kernel could find without killing a process; in pages. */
+/* Returns the pages that the kernel could find without the OOM killer. */
 static long pages_available(void)
 {
 	return si_mem_available() + pagoda_pool_reclaimable() + get_nr_swap_pages();
@@ -39,7 +39,7 @@ static atomic_t *pages_of_size(struct pagoda_vidmm *vidmm, const struct ttm_tt *
 	return &vidmm->nr_populated[order_base_2(tt->num_pages)];
 }
 
-/* No allocation that has pages has more than these. */
+/* Returns an upper bound of the size of all allocations that have pages, in pages. */
 static long pages_largest(struct pagoda_vidmm *vidmm)
 {
 	int order;
@@ -55,7 +55,7 @@ static long pages_kept(struct pagoda_vidmm *vidmm)
 	return (totalram_pages() >> PAGES_MARGIN) + pages_largest(vidmm);
 }
 
-/* What was swapped out is memory that is in use already. */
+/* The content of a swapped-out allocation takes memory already: it may always come back. */
 static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 {
 	long available = pages_available();
@@ -68,14 +68,9 @@ static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
 	return false;
 }
 
-/**
- * pagoda_pages_alloc() - Get pages for an allocation
- * @vidmm: The manager
- * @tt: Without pages; gets all of them
- * @ctx: Whether waits may be interrupted, or happen at all
- *
- * Context: May sleep and allocate; the allocation's reservation is held.
- * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; then nothing has changed.
+/*
+ * Gets all pages of @tt. Caller holds the allocation's reservation. Returns 0, -ENOMEM, -EINTR or
+ * -ERESTARTSYS; on failure nothing has changed.
  */
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx)
@@ -94,15 +89,15 @@ int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 }
 
 /*
- * TTM keeps pages that aren't cached by the CPU for the next allocation of that kind, and a
- * kernel that doesn't count them takes them for used. A pool that only lives for this call
- * gives them back.
+ * TTM pools pages that the CPU doesn't cache for the next allocation of that caching mode, and a
+ * kernel that doesn't count pooled pages takes them for used. A pool that only lives for this
+ * call gives the pages back. Returns false if the caller has to use TTM's pool.
  */
 static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 {
 	struct ttm_pool *pool;
 
-	/* The DMA API's go back to it. */
+	/* Pages of the DMA API go back to the DMA API. */
 	if (vidmm->reaches_part)
 		return false;
 	pool = kzalloc(sizeof(*pool), GFP_KERNEL | __GFP_NOWARN);
@@ -117,11 +112,12 @@ static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 }
 
 /**
- * pagoda_pages_free() - Give pages of an allocation back
- * @vidmm: The manager
- * @tt: With pages, which nobody uses any more
+ * pagoda_pages_free() - Free the pages of an allocation
+ * @vidmm: Memory manager
+ * @tt: Page array with pages that have no users any more
  *
- * Where less than half of memory could still be had, they are everybody's at once.
+ * If less than half of memory is available, the pages go back to the kernel at once, not to
+ * TTM's pool.
  *
  * Context: May sleep.
  */

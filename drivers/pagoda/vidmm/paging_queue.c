@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Paging queues: MAKE_RESIDENT and EVICT as WDDM has them.
+ * Paging queues: MAKE_RESIDENT and EVICT with WDDM's semantics.
  *
- * A call changes the client's residency list (require.c), and that is all it does when
- * everything is where it shall be. Else it leaves a request with the client's pager, one
- * queue of work for all paging queues of the client: a request stands before those of lower
- * priority that nobody has begun, and behind all others, so that those of one paging queue
- * are made in order. A value is public when its request has been given to the GPU, as a point
- * of the queue's timeline: nobody waits for a fence that nobody works for, and the
- * timeline signals in order whatever becomes of the requests.
+ * A call changes the client's residency list (require.c). If the allocations are where they
+ * shall be, the call is done. Else it queues a request for the client's pager, which is one
+ * queue of work for all paging queues of the client. The pager runs requests by priority, then
+ * in the order of arrival; a request that has begun isn't overtaken, and the requests of one
+ * paging queue run in order. A value becomes a point of the queue's timeline when its request
+ * has been given to the GPU: every fence that can be waited for has work behind it, and the
+ * timeline signals in order even if requests fail.
  *
- * What fails for want of memory is tried again, for a bounded time: others, with their
- * lists, may have been in the way. What can't be made then is told by the error of the point,
- * takes its counts back, and puts the client in error if it had to succeed.
+ * A request that fails for want of memory is repeated for a bounded time, because residency
+ * lists of other clients may have been in the way. A request that fails for good sets the error
+ * of its point, takes its counts back from the residency list, and puts the client in error if
+ * the request had to succeed.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
@@ -23,38 +24,24 @@
 #include "require.h"
 #include "vm.h"
 
-/* How long a request that finds no memory is repeated. */
+/* Jiffies for which a request that finds no memory is repeated. */
 #define PATIENCE	(HZ / 2)
 #define PATIENCE_MUST	(5 * HZ)
 
-/**
- * struct paging_request - What the pager has to do
- * @item: In the pager
- * @queue: Who gave it a value; a reference
- * @syncs: What it signals
- * @bos: Allocations, references
- * @count: Their number
- * @make: They shall be resident; else leave
- * @held: pagoda_offer_prevent() was called for @bos
- * @flags: DRM_PAGODA_RESIDENT_ or DRM_PAGODA_EVICT_ flags
- * @value: Its value
- * @growth: What it is to bring, as the client's budget counts it
- * @tried: It failed before
- * @give_up: Jiffies when it isn't tried again, if it was
- */
+/* A request of MAKE_RESIDENT or EVICT for the pager. */
 struct paging_request {
 	struct pagoda_deferred_item item;
-	struct pagoda_paging_queue *queue;
+	struct pagoda_paging_queue *queue;	/* a reference */
 	struct pagoda_syncs syncs;
-	struct pagoda_bo **bos;
+	struct pagoda_bo **bos;			/* references */
 	u32 count;
-	bool make;
-	bool held;
-	u32 flags;
-	u64 value;
-	struct pagoda_budget_growth growth;
-	bool tried;
-	unsigned long give_up;
+	bool make;				/* MAKE_RESIDENT, else EVICT */
+	bool held;				/* pagoda_offer_prevent() was called for @bos */
+	u32 flags;				/* DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* */
+	u64 value;				/* point of the queue's timeline */
+	struct pagoda_budget_growth growth;	/* expected growth of the client's usage */
+	bool tried;				/* failed before, @give_up is set */
+	unsigned long give_up;			/* jiffies */
 };
 
 static struct paging_request *request_of(struct pagoda_deferred_item *item)
@@ -64,13 +51,13 @@ static struct paging_request *request_of(struct pagoda_deferred_item *item)
 
 /* ---- Requests ------------------------------------------------------------------- */
 
-/* Who waits for it asks for budgets next: once it is through, nothing is expected of it. */
+/* Ends the expectation of growth. A waiter of the request may query the budget next. */
 static void request_settle(struct paging_request *request)
 {
 	pagoda_budget_arrived(&request->queue->client->budget, &request->growth);
 }
 
-/* Before the point signals: what waits for it may offer then. */
+/* Allows OFFER again. Called before the point signals, as a waiter may offer then. */
 static void request_let_go(struct paging_request *request)
 {
 	if (request->held)
@@ -101,7 +88,7 @@ static int request_copy(struct paging_request *request, const struct pagoda_pagi
 	return 0;
 }
 
-/* The point of the queue's timeline, the last entry; which one isn't known yet. */
+/* Adds the point of the queue's timeline as last entry; paging_queue_add() fills in its value. */
 static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_syncs *syncs)
 {
 	struct dma_fence_chain *chain = dma_fence_chain_alloc();
@@ -123,7 +110,7 @@ static struct pagoda_sync *request_point(struct paging_request *request)
 	return &request->syncs.list[request->syncs.count - 1];
 }
 
-/* What is signalled is the request's when nothing can fail any more. */
+/* Hands the caller's syncs over to the request after the last step that can fail. */
 static int request_fill(struct paging_request *request, struct pagoda_paging_args *args)
 {
 	int ret = request_copy(request, args);
@@ -168,7 +155,7 @@ static bool paging_lacks_memory(int error)
 	return error == -ENOMEM || error == -EBUSY;
 }
 
-/* Whether what went wrong is one of the things that must not. */
+/* Returns true if the failure puts the client in error. */
 static bool paging_is_fatal(u32 flags, bool lacks_memory)
 {
 	if (flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED)
@@ -189,7 +176,7 @@ static int request_make(struct paging_request *request, struct pagoda_bo **bos,
 	return ret ?: pagoda_client_validate(client, fence);
 }
 
-/* The array may be put in another order. */
+/* Callees reorder the array, hence the copy. */
 static int request_run(struct paging_request *request, struct dma_fence **fence)
 {
 	struct pagoda_bo **bos;
@@ -218,8 +205,8 @@ static bool request_may_wait(struct paging_request *request)
 }
 
 /*
- * What lacks memory lacks it as a list. Anything else that goes wrong is the matter of an
- * entry: it costs the count of those that can't be made resident by themselves, either.
+ * A lack of memory is a failure of the whole list, which loses its counts. Any other error
+ * belongs to an entry: only entries that can't be made resident by themselves lose their counts.
  */
 static void request_take_back(struct paging_request *request, int error)
 {
@@ -243,7 +230,7 @@ static void request_take_back(struct paging_request *request, int error)
 	}
 }
 
-/* Before the point exists: what waits for it looks when it does. */
+/* Called before the point exists: waiters that find the point look for the failure. */
 static void paging_queue_note_failure(struct pagoda_paging_queue *queue, u64 value)
 {
 	spin_lock(&queue->failures_lock);
@@ -303,7 +290,7 @@ static const struct pagoda_deferred_ops paging_ops = {
 	.put = paging_put,
 };
 
-/* The client's lock is held. */
+/* Creates the client's pager. Caller holds the client's lock. */
 static int paging_start(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
 	if (client->pager)
@@ -316,10 +303,10 @@ static int paging_start(struct pagoda_vidmm *vidmm, struct pagoda_client *client
 }
 
 /**
- * pagoda_client_drop_lists() - Nobody uses the client's paging queues and list any more
- * @client: Client
+ * pagoda_client_drop_lists() - Stop the pager of a client and empty its residency list
+ * @client: Client that uses its paging queues and residency list no more
  *
- * What the pager has not begun is given up.
+ * Requests that the pager hasn't begun are given up.
  *
  * Context: Sleeps. Outside of all locks that paging takes.
  */
@@ -333,14 +320,14 @@ void pagoda_client_drop_lists(struct pagoda_client *client)
 /* ---- Paging queues ------------------------------------------------------------------ */
 
 /**
- * pagoda_paging_queue_create() - Make a paging queue
+ * pagoda_paging_queue_create() - Create a paging queue
  * @vidmm: Manager
  * @client: Client
  * @priority: -1, 0 or 1, checked
- * @syncobj: Timeline of its values
+ * @syncobj: Timeline of the queue's values; the queue takes its own reference
  *
- * Context: May sleep and allocate.
- * Return: The queue, pagoda_paging_queue_put() it; or ERR_PTR(-ENOMEM).
+ * Context: May sleep and allocate. Takes the client's lock.
+ * Return: The queue, to be released with pagoda_paging_queue_put(); or ERR_PTR(-ENOMEM).
  */
 struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidmm,
 						       struct pagoda_client *client, int priority,
@@ -381,7 +368,7 @@ static void paging_queue_release(struct kref *kref)
 }
 
 /**
- * pagoda_paging_queue_get() - Take a reference
+ * pagoda_paging_queue_get() - Take a reference to a paging queue
  * @queue: Paging queue
  */
 void pagoda_paging_queue_get(struct pagoda_paging_queue *queue)
@@ -390,7 +377,7 @@ void pagoda_paging_queue_get(struct pagoda_paging_queue *queue)
 }
 
 /**
- * pagoda_paging_queue_put() - Drop a reference
+ * pagoda_paging_queue_put() - Drop a reference to a paging queue
  * @queue: Paging queue
  *
  * Context: May sleep.
@@ -401,12 +388,12 @@ void pagoda_paging_queue_put(struct pagoda_paging_queue *queue)
 }
 
 /**
- * pagoda_paging_queue_of() - Whose values are the points of a timeline?
+ * pagoda_paging_queue_of() - Find the paging queue that a timeline belongs to
  * @client: Client
  * @syncobj: Timeline
  *
- * Context: May sleep.
- * Return: The client's paging queue, pagoda_paging_queue_put() it; or NULL.
+ * Context: May sleep. Takes the client's lock.
+ * Return: The client's paging queue, to be released with pagoda_paging_queue_put(); or NULL.
  */
 struct pagoda_paging_queue *pagoda_paging_queue_of(struct pagoda_client *client,
 						   const struct drm_syncobj *syncobj)
@@ -427,14 +414,14 @@ struct pagoda_paging_queue *pagoda_paging_queue_of(struct pagoda_client *client,
 }
 
 /**
- * pagoda_paging_queue_failed() - Did the request fail that has a value?
+ * pagoda_paging_queue_failed() - Tell whether the request behind a value failed
  * @queue: Paging queue
- * @value: Value whose point exists
+ * @value: Value of which the point exists
  *
- * The timeline itself forgets errors of points that others follow.
+ * The timeline itself loses the error of a point when a later point is added.
  *
  * Context: Takes a spinlock.
- * Return: Whether it did and is one of the last %PAGODA_PAGING_FAILURES.
+ * Return: True if the request failed and is one of the last %PAGODA_PAGING_FAILURES that did.
  */
 bool pagoda_paging_queue_failed(struct pagoda_paging_queue *queue, u64 value)
 {
@@ -451,9 +438,9 @@ bool pagoda_paging_queue_failed(struct pagoda_paging_queue *queue, u64 value)
 }
 
 /**
- * pagoda_paging_queue_state() - What a queue was given, and what failed
+ * pagoda_paging_queue_state() - Get the state of a paging queue
  * @queue: Paging queue
- * @state: Filled but for the queue's id
+ * @state: Out: all members but @queue, the id, which the caller has set
  *
  * Context: May sleep.
  */
@@ -469,7 +456,7 @@ void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
 	state->client_error = -READ_ONCE(queue->client->error);
 }
 
-/* Values and requests are in the same order. */
+/* The lock gives values and requests the same order. */
 static void paging_queue_add(struct pagoda_paging_queue *queue, struct paging_request *request,
 			     u64 *value)
 {
@@ -481,7 +468,10 @@ static void paging_queue_add(struct pagoda_paging_queue *queue, struct paging_re
 	mutex_unlock(&queue->lock);
 }
 
-/* @growth: what becomes resident, NULL: it leaves. The caller's again if it fails. */
+/*
+ * Queues a request: MAKE_RESIDENT if @growth isn't NULL, else EVICT. On success the request owns
+ * @growth.
+ */
 static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
 			  const struct pagoda_budget_growth *growth)
 {
@@ -498,8 +488,9 @@ static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_pagin
 }
 
 /*
- * All that may be brought to where it prefers to be. What is on the list is there, or on its
- * way, or was taken for others: it was asked for when it was put there.
+ * Adds an allocation that the request may move to its preferred segment. The first @asked parts
+ * are new on the residency list. The other allocations of the list are resident, on their way, or
+ * were evicted for others; their growth was checked when they entered the list.
  */
 static void paging_growth_add(struct pagoda_budget_growth *growth, struct pagoda_client *client,
 			      struct pagoda_bo *bo)
@@ -532,9 +523,9 @@ static int paging_growth(struct pagoda_client *client, const struct pagoda_pagin
 }
 
 /**
- * pagoda_paging_is_made() - What a paging queue was asked for is as it shall be
+ * pagoda_paging_is_made() - Signal a request that leaves the pager nothing to do
  * @queue: Paging queue
- * @args: What; its list isn't looked at
+ * @args: Request; its list of allocations isn't used
  *
  * Context: May sleep.
  */
@@ -545,7 +536,7 @@ void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_pagi
 	pagoda_deferred_kick(queue->vidmm);
 }
 
-/* Answers 1 if nothing is left to do. */
+/* Returns 1 if the allocations are resident already. */
 static int paging_list_and_enqueue(struct pagoda_paging_queue *queue,
 				   struct pagoda_paging_args *args,
 				   const struct pagoda_budget_growth *growth)
@@ -563,7 +554,7 @@ static int paging_list_and_enqueue(struct pagoda_paging_queue *queue,
 	return ret;
 }
 
-/* Answers as paging_list_and_enqueue(), which has the growth if it answers 0. */
+/* Returns as paging_list_and_enqueue(); if 0, the request owns the growth. */
 static int paging_expect(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
 			 struct pagoda_budget_growth *growth)
 {
@@ -594,7 +585,7 @@ static int paging_try_unoffered(struct pagoda_paging_queue *queue,
 	return ret;
 }
 
-/* A request that is left with the pager keeps its entries from being offered. */
+/* Entries of a queued request can't be offered. */
 static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
 {
 	int ret = pagoda_offer_prevent(args->bos, args->count);
@@ -610,16 +601,18 @@ static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_pagi
 }
 
 /**
- * pagoda_paging_make_resident() - Put allocations on the client's list
+ * pagoda_paging_make_resident() - Add allocations to the client's residency list (MAKE_RESIDENT)
  * @queue: Paging queue
- * @args: What; its answers are filled
+ * @args: Allocations, flags and syncs; @args->value and @args->bytes_to_trim are filled
  *
- * Context: May sleep and allocate; waits for others only if too many requests are queued.
- * Outside of reservations.
- * Return: 0; -ENOMEM, with @args->bytes_to_trim if the list would be too long, or the client
- * over its budget that mustn't be; -EOVERFLOW; -ENODATA if one is offered, which is no error of
- * the client whatever the flags;
- * -ECANCELED if the client is in error; -ERESTARTSYS. Then no count has changed.
+ * @args->value is 0 if the allocations are resident already.
+ *
+ * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
+ * reservations.
+ * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list would be too long or the client
+ * would exceed its budget with DENY_OVERBUDGET; -EOVERFLOW; -ENODATA if an allocation is offered,
+ * which never puts the client in error; -ECANCELED if the client is in error; -ERESTARTSYS. After
+ * an error no count has changed.
  */
 int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 				struct pagoda_paging_args *args)
@@ -640,7 +633,7 @@ int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
 	return ret;
 }
 
-/* Does anything have to leave because of this? */
+/* Returns true if an allocation has to leave now: no client requires it any more. */
 static bool paging_must_leave(const struct pagoda_paging_args *args)
 {
 	u32 i;
@@ -654,9 +647,9 @@ static bool paging_must_leave(const struct pagoda_paging_args *args)
 }
 
 /*
- * An allocation that no client requires any more doesn't come back once its place was needed.
- * Another client that just now requires it is counted first, and makes it resident then: if that
- * came before it was released here, the count is found.
+ * Marks allocations that no client requires any more, so that they don't come back once they were
+ * evicted. Another client that requires an allocation at this moment first counts it, then makes
+ * it resident: if both came before the mark is set here, the second look finds the count.
  */
 static void paging_let_go(const struct pagoda_paging_args *args)
 {
@@ -676,16 +669,16 @@ static void paging_let_go(const struct pagoda_paging_args *args)
 }
 
 /**
- * pagoda_paging_evict() - Take allocations from the client's list
+ * pagoda_paging_evict() - Remove allocations from the client's residency list (EVICT)
  * @queue: Paging queue
- * @args: What; its answers are filled
+ * @args: Allocations, flags and syncs; @args->value and @args->bytes_to_trim are filled
  *
- * If there is no memory for the request they stay until their place is needed, as they may
- * anyway.
+ * If there is no memory for a request, the allocations stay until their memory is needed, as EVICT
+ * permits anyway.
  *
- * Context: May sleep and allocate; waits for others only if too many requests are queued.
- * Outside of reservations.
- * Return: 0; -ENOENT if one of them isn't on the list; -ERESTARTSYS. Then no count has
+ * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
+ * reservations.
+ * Return: 0; -ENOENT if an allocation isn't on the list; -ERESTARTSYS. After an error no count has
  * changed.
  */
 int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the paging queues are made of, for them and the suites. */
+/* Paging queues: the struct, for paging_queue.c and the KUnit suites. */
 #ifndef PAGODA_VIDMM_PAGING_QUEUE_H
 #define PAGODA_VIDMM_PAGING_QUEUE_H
 
@@ -8,25 +8,25 @@
 #include <linux/spinlock.h>
 #include <pagoda/residency.h>
 
-/* So many values that failed are remembered. */
+/* Number of failed values that a paging queue remembers. */
 #define PAGODA_PAGING_FAILURES	64
 
 /**
  * struct pagoda_paging_queue - A paging queue
- * @kref: The client's, and its requests'
+ * @kref: References of the client's handle and of requests
  * @vidmm: Manager
- * @client: Client; it has the queue
- * @syncobj: Timeline of its values; a reference
+ * @client: Client that has the queue; no reference
+ * @syncobj: Timeline of the queue's values, a reference
  * @priority: -1, 0 or 1
- * @patience: How long a request that finds no memory is repeated, in jiffies
- * @patience_must: The same if it has to succeed
- * @failures: Values that failed; 0 = none. The oldest is replaced by the next one
- * @nr_failures: Values that failed so far
- * @failures_lock: Protects both
- * @lock: Protects all below; keeps requests in the order of their values
+ * @patience: Jiffies for which a request that finds no memory is repeated
+ * @patience_must: Jiffies for which a request that has to succeed is repeated
+ * @failures: Values that failed, 0 = none; a new one replaces the oldest
+ * @nr_failures: Number of values that failed so far
+ * @failures_lock: Protects @failures and @nr_failures
+ * @lock: Protects @given, @error and @failed; keeps requests in the order of their values
  * @given: Last value given
  * @error: Negative errno of the last request that failed in the pager, or 0
- * @failed: Its value
+ * @failed: Value of the request with @error
  */
 struct pagoda_paging_queue {
 	struct kref kref;

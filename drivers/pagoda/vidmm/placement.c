@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where an allocation may be, as TTM is asked for it: nothing else turns what an
- * allocation was made with into placements.
+ * Placements: the only place where the segments that an allocation was created with become
+ * placements for TTM.
  */
 #include <pagoda/virtio.h>
 #include "dmem.h"
@@ -10,9 +10,9 @@
 
 /**
  * pagoda_bo_vram_flags() - How VRAM is searched for an allocation
- * @flags: DRM_PAGODA_ALLOCATION_ flags
+ * @flags: DRM_PAGODA_ALLOCATION_* flags
  *
- * Return: TTM_PL_FLAG_ flags.
+ * Return: TTM_PL_FLAG_* flags.
  */
 u32 pagoda_bo_vram_flags(u32 flags)
 {
@@ -25,7 +25,10 @@ u32 pagoda_bo_vram_flags(u32 flags)
 	return vram;
 }
 
-/* Only who is reached by physical address gets one in the aperture (C162, C163). */
+/*
+ * Only an allocation that the GPU reaches by physical address gets an address in the aperture
+ * (C162, C163).
+ */
 static struct ttm_place place_aperture(struct pagoda_bo *bo)
 {
 	struct ttm_place place = { .mem_type = TTM_PL_TT };
@@ -35,7 +38,7 @@ static struct ttm_place place_aperture(struct pagoda_bo *bo)
 	return place;
 }
 
-/* What is pinned is wanted where it is, by everybody. */
+/* A pinned allocation stays in its segment, whatever placement is asked for. */
 static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	places[0] = (struct ttm_place) { .mem_type = bo->ttm.resource->mem_type };
@@ -43,9 +46,9 @@ static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
- * pagoda_bo_placement_shared() - Where other devices can reach an allocation
+ * pagoda_bo_placement_shared() - Placement in which other devices can reach an allocation
  * @bo: Allocation that is supported in the aperture
- * @places: Filled, at least 4
+ * @places: Filled; at least 4 elements
  *
  * Return: Number of places.
  */
@@ -56,12 +59,12 @@ u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
- * pagoda_bo_placement_resident() - Where the GPU can use an allocation
+ * pagoda_bo_placement_resident() - Placement in which the GPU can use an allocation
  * @bo: Allocation
- * @places: Filled, at least 4
+ * @places: Filled; at least 4 elements
  *
- * Segments in the order of preference (C161), supported ones only (C160). Room
- * is made in the first; the others are taken when that fails.
+ * Supported segments (C160) in the order of preference (C161). Room is made in the first one; the
+ * other segments are used if that fails.
  *
  * Return: Number of places.
  */
@@ -86,13 +89,13 @@ u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
- * pagoda_bo_placement_free() - Free room in VRAM, for an allocation that prefers VRAM
+ * pagoda_bo_placement_free() - Placement in free room of VRAM, for an allocation that prefers VRAM
  * @bo: Allocation
- * @places: Filled, at least 4
+ * @places: Filled; at least 4 elements
  *
- * Nobody makes room for it.
+ * No other allocation is evicted for it.
  *
- * Return: Number of places; 0 if it prefers another segment.
+ * Return: Number of places; 0 if the allocation prefers another segment.
  */
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 {
@@ -103,9 +106,9 @@ u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
- * pagoda_bo_placement_modest() - Where the GPU can use an allocation if nobody leaves VRAM for it
- * @bo: Allocation that prefers VRAM and could be used elsewhere
- * @places: Filled, at least 4
+ * pagoda_bo_placement_modest() - Placement for the GPU that evicts no other allocation from VRAM
+ * @bo: Allocation that prefers VRAM and could be used in another segment
+ * @places: Filled; at least 4 elements
  *
  * Free room in VRAM, then the other segments in the order of preference.
  *
@@ -120,13 +123,13 @@ u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
- * pagoda_bo_placement_evicted() - Where an allocation goes when it is evicted
+ * pagoda_bo_placement_evicted() - Placement that an allocation is evicted to
  * @bo: Allocation
- * @places: Filled, at least 4
+ * @places: Filled; at least 4 elements
  *
- * The eviction segment (C37), behind it the system segment, which always has
- * room. What is offered goes there without its content. What is charged to another cgroup
- * than the caller's doesn't go to the aperture: TTM would charge the caller for it.
+ * The eviction segment (C37), then the system segment, which always has room. An offered allocation
+ * goes to the system segment without its content. An allocation that is charged to another cgroup
+ * than the caller's doesn't go to the aperture, because TTM would charge the caller for it.
  *
  * Return: Number of places.
  */
@@ -144,14 +147,13 @@ u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /**
- * pagoda_bo_placement_cpu() - Where the CPU can reach an allocation
+ * pagoda_bo_placement_cpu() - Placement in which the CPU can reach an allocation
  * @bo: Allocation
- * @places: Filled, at least 4
+ * @places: Filled; at least 4 elements
  *
- * The visible part of VRAM if there is room and the device has one, else system
- * memory, as the aperture if that is supported. No other allocation is evicted because
- * the CPU looks at this one. Tiles are no sight for the CPU, and what isn't declared
- * CPU-visible is shown in system memory only (C175).
+ * The visible part of VRAM if the device has one with enough free room, else system memory: the
+ * aperture segment if that is supported. No other allocation is evicted for a CPU access. A tiled
+ * surface isn't shown in VRAM, nor is an allocation that isn't declared CPU-visible (C175).
  *
  * Return: Number of places.
  */
@@ -175,8 +177,9 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 }
 
 /*
- * As ttm_bo_validate(), which says -ENOMEM for two things: -ENOSPC is a lack of room that the
- * memory of others could end, -ENOMEM a lack of memory that taking theirs makes worse.
+ * As ttm_bo_validate(), which returns -ENOMEM in two cases. Here -ENOSPC is a lack of room in
+ * the segment, which evicting other allocations could end; -ENOMEM is a lack of system memory,
+ * which evicting them would make worse.
  */
 static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
 		     struct ttm_operation_ctx *ctx)
@@ -193,21 +196,12 @@ static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
 	return -ENOMEM;
 }
 
-/**
- * pagoda_bo_place_taking() - Bring an allocation to VRAM, with room that is taken for it
- * @bo: Allocation, reservation held
- * @placement: Where it shall be
- * @ctx: Whether waits may be interrupted, or happen at all
- * @take: Evicts a victim from @place that @claim allows; false if there is none. Victims that
- *	aren't to be tried again are kept in @tried
- * @claim: The caller's claim to the memory of others
- * @tried: Empty list
- *
- * Nothing is done where room isn't made anyway.
- *
- * Context: May sleep and allocate. Doesn't wait for the device.
- * Return: 0, -ENOMEM if there isn't enough room or memory, -ERESTARTSYS if a victim's move was
- * interrupted, or what ttm_bo_validate() answers.
+/*
+ * Brings an allocation to VRAM. While there is no room, @take evicts a victim from @place that
+ * @claim allows, or returns false; it keeps victims that aren't to be tried again in @tried.
+ * Doesn't wait for the device. Returns -ENOMEM if there isn't enough room or memory, or if
+ * @placement isn't one that evicts from VRAM, -ERESTARTSYS if a victim's move was interrupted,
+ * else the result of ttm_bo_validate(). Caller holds the reservation.
  */
 int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
@@ -221,7 +215,7 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 
 	if (place->mem_type != TTM_PL_VRAM || place->flags & TTM_PL_FLAG_DESIRED)
 		return -ENOMEM;
-	/* If there is room, else not at all. */
+	/* TTM evicts nothing by itself: place_try() fails without free room. */
 	calm.flags |= TTM_PL_FLAG_DESIRED;
 	atomic_inc(&bo->vidmm->taking);
 	do {
@@ -236,17 +230,17 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 }
 
 /**
- * pagoda_bo_place() - Bring an allocation to where it shall be
+ * pagoda_bo_place() - Bring an allocation to a placement
  * @bo: Allocation, reservation held
- * @where: One of the placement functions above, or one like them: nowhere is refused, because
- *	TTM takes it for leave to drop the content
+ * @where: A function that fills a placement, as those above. No place at all is refused, because
+ *	TTM would drop the content
  * @ctx: Whether waits may be interrupted, or happen at all
  *
- * Room is made by what is offered, then by what the policy chooses, before anything else; at
- * last by what dmem.low protects, in the same order.
+ * Room in VRAM is made by evicting offered allocations, then victims that the policy chooses, then
+ * allocations that dmem.low protects, in the same order; at last TTM chooses.
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOSPC for nowhere, or what ttm_bo_validate() answers.
+ * Return: 0, -ENOSPC if @where fills no place, or the result of ttm_bo_validate().
  */
 int pagoda_bo_place(struct pagoda_bo *bo,
 		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),

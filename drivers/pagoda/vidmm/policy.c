@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Victim choice: see include/pagoda/policy.h for what is asked of it.
+ * Victim choice: see include/pagoda/policy.h for the questions it answers.
  *
  * Real programs repeat a frame's uses in the same order. When these don't fit into VRAM, the
- * longest unused is just what is needed next, and plain LRU moves everything every frame. So an
- * item's next use is predicted from its last intervals, and the victim is who is used again
- * last: an approximation of what Belady's optimum does by looking ahead.
+ * least recently used item is just the one needed next, and plain LRU moves everything every
+ * frame. So an item's next use is predicted from its last intervals, and the victim is the item
+ * used again last: an approximation of what Belady's optimum does by looking ahead.
  *
  *	known interval p, used a ago:	a <= p		p - a to go
  *					a <= p + p/8	due: nothing to go
  *					later		overdue: 2 a
  *	no interval yet:				2 a
  *
- * What is overdue, or was used only once, may be used no more. Without a model of the
+ * An overdue item, or one used only once, may not be used any more. Without a model of the
  * program the best guess of how long it still isn't used is how long it hasn't been: a.
- * Evicting it is also cheaper, because what is never used again is copied out, but not in:
- * for the same bytes moved it may be half as far away, hence 2 a. So may be what is clean,
- * because it is copied in, but not out.
+ * Evicting it is also cheaper, because an item that is never used again is copied out, but not
+ * in: for the same bytes moved it may be half as far away, hence 2 a. The same holds for a clean
+ * item, because it is copied in, but not out.
  *
- * Idle goes before busy, and what the CPU can't see before what it can, only between those
+ * Idle goes before busy, and items the CPU can't see before those it can, only between items
  * that are as far away but for an eighth. With a factor of two a program that keeps all of
- * VRAM busy moved 5 % more than with nobody busy, and up to a tenth more in a simulation.
+ * VRAM busy moved 5 % more than without busy items, and up to a tenth more in a simulation.
  *
- * Victims are found without a look at all candidates. A row has the items whose intervals
- * are of one power of two, in the order of last use: who has longest to go is at its end, and
- * who is longest overdue at its beginning, up to what intervals of one power of two differ.
+ * Victims are found without a look at all candidates. A row has the items with intervals of one
+ * power of two, in the order of last use: the one that has longest to go is at its end, and the
+ * one that is longest overdue at its beginning, up to what intervals of one power of two differ.
  * There are 33 rows, so a pick costs the same however many candidates there are.
  *
- * Programs may defy prediction. Who would be in VRAM with plain LRU is kept track of (a list
- * and a sum: nothing else is needed to know what plain LRU moves). When the policy has moved
- * more by what can't be chance, the longest unused goes for a while, twice as long each time
- * that happens again.
+ * Programs may defy prediction. The items that would be in VRAM with plain LRU are kept track of
+ * (a list and a sum: nothing else is needed to know what plain LRU moves). When the policy has
+ * moved more than can be chance, the least recently used item goes for a while, twice as long
+ * each time that happens again.
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
@@ -46,9 +46,9 @@ static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.fille
 #define PAGE_BITS	12
 
 /*
- * Intervals and distances that differ by less than an eighth are the same: uses move about
- * within a frame and frames differ by some objects, but what is twice a frame or half of one
- * differs by more.
+ * Intervals and distances that differ by less than an eighth count as equal: uses move about
+ * within a frame and frames differ by some objects, but twice a frame or half a frame differs
+ * by more.
  */
 #define SAME_SHIFT	3
 
@@ -64,14 +64,15 @@ static_assert(PAGODA_POLICY_RANKS <= 32, "a rank is a bit of pagoda_policy.fille
  */
 #define CHANCE(policy)	(2 * (policy)->capacity)
 
-/* How often the time without predictions doubles: then a trial costs next to nothing. */
+/*
+ * Limit of how often the time without predictions doubles: with it a trial costs next to
+ * nothing.
+ */
 #define FAILURES_MAX	16u
 
-/**
- * struct policy_choice - The best candidate so far
- * @item: It, or NULL
- * @key: How good it is roughly: policy_step() of @distance, then idle, clean, not visible
- * @distance: policy_distance()
+/*
+ * struct policy_choice - best candidate so far; @key: policy_step() of @distance, then idle,
+ * clean, not visible
  */
 struct policy_choice {
 	struct pagoda_policy_item *item;
@@ -87,8 +88,8 @@ static bool interval_is_same(u32 a, u32 b)
 }
 
 /*
- * Two intervals that take turns, for two turns: a use in the shadow pass and one in the main
- * pass of each frame. Anything that repeats less regularly is left to interval_shortest().
+ * Two intervals that take turns, for two turns: a use in the shadow pass and another in the
+ * main pass of each frame. Anything that repeats less regularly is left to interval_shortest().
  */
 static bool interval_alternates(const struct pagoda_policy_item *item)
 {
@@ -99,8 +100,8 @@ static bool interval_alternates(const struct pagoda_policy_item *item)
 }
 
 /*
- * The cautious guess. Who comes back after a long time often stays for a while: one long
- * interval among short ones says little, so the last is not believed alone.
+ * Returns a cautious guess. An item that comes back after a long time often stays for a while:
+ * one long interval among short ones says little, so the last interval isn't believed alone.
  */
 static u32 interval_shortest(const struct pagoda_policy_item *item)
 {
@@ -111,7 +112,7 @@ static u32 interval_shortest(const struct pagoda_policy_item *item)
 	return shortest;
 }
 
-/* 0: can't be told. */
+/* Returns the predicted interval; 0 if there is none yet. */
 static u32 policy_predict(const struct pagoda_policy_item *item)
 {
 	if (!item->nr_intervals)
@@ -124,7 +125,10 @@ static bool policy_is_offered(const struct pagoda_policy_item *item)
 	return item->rank < PAGODA_POLICY_OFFERS;
 }
 
-/* As far away as is worth evicting it. Of what is offered nobody expects a use. */
+/*
+ * Returns the distance to the predicted next use, doubled where eviction costs less; the age
+ * while predictions are distrusted, or if the item is offered: no use of it is expected.
+ */
 static u64 policy_distance(const struct pagoda_policy *policy,
 			   const struct pagoda_policy_item *item)
 {
@@ -138,7 +142,7 @@ static u64 policy_distance(const struct pagoda_policy *policy,
 	return (interval - min(age, interval)) << item->clean;
 }
 
-/* Distances on a scale on which an eighth more or less is a step, or none. */
+/* Returns a distance on a scale on which a difference of an eighth is a step, or none. */
 static u32 policy_step(u64 distance)
 {
 	u32 shift = max(fls64(distance), SAME_SHIFT + 1) - SAME_SHIFT - 1;
@@ -162,7 +166,7 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	u64 distance = policy_distance(policy, item);
 	u32 key;
 
-	/* Who can't be better needn't be asked whether it is busy. */
+	/* An item that can't be better isn't asked whether it is busy, which costs more. */
 	if (best->item && policy_step(distance) < best->key >> 3)
 		return;
 	key = policy_key(policy, item, distance);
@@ -171,7 +175,7 @@ static void policy_consider(const struct pagoda_policy *policy, struct policy_ch
 	*best = (struct policy_choice){ item, key, distance };
 }
 
-/* Both ends; a short row is looked at twice. */
+/* Considers the candidates at both ends of a row; in a short row twice. */
 static void policy_consider_row(const struct pagoda_policy *policy, struct policy_choice *best,
 				struct list_head *row)
 {
@@ -196,7 +200,7 @@ static void policy_consider_side(struct pagoda_policy *policy, struct policy_cho
 		policy_consider_row(policy, best, &rank->rows[side][__ffs64(left)]);
 }
 
-/* Of 0 there is none: the bits of an empty mask. */
+/* Returns the number of bits of an interval; 0 for an item without one. */
 static u32 policy_class(u32 interval)
 {
 	return fls64(interval);
@@ -228,8 +232,8 @@ static void policy_unlink(struct pagoda_policy *policy, struct pagoda_policy_ite
 }
 
 /*
- * At the end of its row that it belongs to. Who wasn't just used may belong between the
- * ends; there it would take a search, and is found as well where it is.
+ * Links an item at the end of its row. An item that wasn't just used may belong between the
+ * ends; that place would take a search, and the item is found as well at the end.
  */
 static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -248,7 +252,7 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 	policy->filled |= 1u << item->rank;
 }
 
-/* Changes something that rows depend on. */
+/* Changes something that the item's row depends on. */
 #define POLICY_RELINK(policy, item, change) do { \
 	bool was_candidate = policy_is_candidate(item); \
 	\
@@ -260,7 +264,10 @@ static void policy_link(struct pagoda_policy *policy, struct pagoda_policy_item 
 
 /* ---- Whether predictions are worth it ---------------------------------------- */
 
-/* For as long as it took to find out, which may have been long, and longer each time. */
+/*
+ * Rests from predictions for as long as the loss took to show, which may have been long, and
+ * longer each time.
+ */
 static void judge_distrust(struct pagoda_policy *policy)
 {
 	u64 rest = max(policy->lru_moved, CHANCE(policy));
@@ -279,7 +286,7 @@ static void judge_try_again(struct pagoda_policy *policy)
 	policy->behind = 0;
 }
 
-/* What was gained long ago excuses no loss: beyond what may be chance it isn't remembered. */
+/* An old gain excuses no loss: beyond what may be chance it isn't remembered. */
 static void judge_success(struct pagoda_policy *policy)
 {
 	policy->behind = -(s64)CHANCE(policy);
@@ -323,7 +330,7 @@ static void judge_lru_evicts(struct pagoda_policy *policy)
 	item->lru_evicted = true;
 }
 
-/* Both pay for who comes back after they evicted it. */
+/* Both sides pay for an item that comes back after they evicted it. */
 static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	if (item->evicted)
@@ -340,10 +347,10 @@ static void judge_use(struct pagoda_policy *policy, struct pagoda_policy_item *i
 	judge(policy);
 }
 
-/* ---- What the manager calls -------------------------------------------------- */
+/* ---- Interface ---------------------------------------------------------------- */
 
 /**
- * pagoda_policy_init() - Before anything else
+ * pagoda_policy_init() - Set up a policy
  * @policy: Policy; &pagoda_policy.is_busy may be set afterwards
  * @vram_size: Bytes that allocations can have at once
  */
@@ -368,9 +375,9 @@ static u8 policy_rank(u32 priority)
 }
 
 /**
- * pagoda_policy_add() - An allocation was made
+ * pagoda_policy_add() - Add the item of a new allocation
  * @policy: Policy
- * @item: Not in VRAM, not used, of normal priority, not visible, dirty
+ * @item: Filled: not in VRAM, not used, of normal priority, not visible, not clean
  * @size: Bytes
  */
 void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 size)
@@ -388,9 +395,9 @@ void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *
 }
 
 /**
- * pagoda_policy_remove() - An allocation is freed
+ * pagoda_policy_remove() - Remove the item of an allocation that is freed
  * @policy: Policy
- * @item: Not to be used any more
+ * @item: Item, not to be used any more
  */
 void pagoda_policy_remove(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -410,11 +417,11 @@ static void policy_remember(struct pagoda_policy_item *item, u64 interval)
 }
 
 /**
- * pagoda_policy_use() - A submission uses an allocation
+ * pagoda_policy_use() - Note that a submission uses an item
  * @policy: Policy
- * @item: In VRAM by now; a candidate from now on
+ * @item: Item in VRAM by now; a candidate from now on
  *
- * Once a submission, in the order in which it names them.
+ * Called once for a submission, in the order in which it names the allocations.
  */
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -430,12 +437,12 @@ void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *
 }
 
 /**
- * pagoda_policy_use_late() - A use is reported late
+ * pagoda_policy_use_late() - Note a use that is reported late
  * @policy: Policy
- * @item: In VRAM; a candidate from now on
- * @when: &pagoda_policy.clock then
+ * @item: Item in VRAM; a candidate from now on
+ * @when: &pagoda_policy.clock at the use
  *
- * Says that it was used, not how often: it is no interval.
+ * The use is no interval: it is known that the item was used, not how often.
  */
 void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			    u64 when)
@@ -449,9 +456,9 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 }
 
 /**
- * pagoda_policy_enter() - An allocation is in VRAM and may be picked
+ * pagoda_policy_enter() - Make an item in VRAM a candidate
  * @policy: Policy
- * @item: Came without being used, or was held or picked and stays
+ * @item: Item that came without being used, or was held or picked and stays
  */
 void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -461,15 +468,15 @@ void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item
 }
 
 /**
- * pagoda_policy_leave() - An allocation isn't in VRAM any more
+ * pagoda_policy_leave() - Note that an item isn't in VRAM any more
  * @policy: Policy
- * @item: It, picked or not
+ * @item: Item, picked or not
  */
 void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
 	policy_unlink(policy, item);
 	if (!item->picked) {
-		/* Who chooses doesn't matter: with plain LRU it would have left as well. */
+		/* The item left for another reason: with plain LRU it would have left as well. */
 		judge_forget(policy, item);
 		item->lru_evicted = false;
 		return;
@@ -481,9 +488,9 @@ void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item
 }
 
 /**
- * pagoda_policy_hold() - An allocation in VRAM may not be picked for now
+ * pagoda_policy_hold() - Keep an item in VRAM from being picked
  * @policy: Policy
- * @item: It; until pagoda_policy_use() or pagoda_policy_enter()
+ * @item: Item; until pagoda_policy_use() or pagoda_policy_enter()
  */
 void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -491,10 +498,10 @@ void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item 
 }
 
 /**
- * pagoda_policy_offer() - The content isn't needed
+ * pagoda_policy_offer() - Note that an item's content isn't needed
  * @policy: Policy
- * @item: It
- * @priority: Below %PAGODA_POLICY_OFFERS; who has more goes later
+ * @item: Item
+ * @priority: Below %PAGODA_POLICY_OFFERS; a higher value leaves later
  */
 void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			 unsigned int priority)
@@ -504,9 +511,9 @@ void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item
 }
 
 /**
- * pagoda_policy_reclaim() - The content is needed again
+ * pagoda_policy_reclaim() - Note that an item's content is needed again
  * @policy: Policy
- * @item: It; offered or not
+ * @item: Item, offered or not
  */
 void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_item *item)
 {
@@ -514,10 +521,10 @@ void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_it
 }
 
 /**
- * pagoda_policy_set_priority() - Sets the residency priority
+ * pagoda_policy_set_priority() - Set an item's residency priority
  * @policy: Policy
- * @item: It; if it is offered the priority counts when it is reclaimed
- * @priority: As WDDM counts; what is out of range is taken for the nearest that isn't
+ * @item: Item; if it is offered the priority counts when it is reclaimed
+ * @priority: As in WDDM; values out of range are clamped
  */
 void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 				u32 priority)
@@ -528,9 +535,9 @@ void pagoda_policy_set_priority(struct pagoda_policy *policy, struct pagoda_poli
 }
 
 /**
- * pagoda_policy_set_visible() - Says whether the CPU can see an allocation where it is
+ * pagoda_policy_set_visible() - Note whether the CPU can see an item's place
  * @policy: Policy
- * @item: It
+ * @item: Item
  * @visible: Whether it lies in VRAM that the CPU can reach, where not all is
  */
 void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_policy_item *item,
@@ -540,9 +547,9 @@ void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_polic
 }
 
 /**
- * pagoda_policy_set_clean() - Says whether eviction has to copy
+ * pagoda_policy_set_clean() - Note whether an item's eviction needs a copy
  * @policy: Policy
- * @item: It
+ * @item: Item
  * @clean: System memory has the content, too
  */
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
@@ -551,7 +558,7 @@ void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_
 	item->clean = clean;
 }
 
-/* A rank that has nothing on the side asked for is as good as empty. */
+/* A rank without a candidate on the side asked for counts as empty. */
 static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice *best, u32 rank,
 			     enum pagoda_policy_need need)
 {
@@ -562,11 +569,11 @@ static void policy_pick_rank(struct pagoda_policy *policy, struct policy_choice 
 }
 
 /**
- * pagoda_policy_pick() - Chooses a victim
+ * pagoda_policy_pick() - Choose a victim
  * @policy: Policy
- * @need: What room is needed
+ * @need: Kind of room that is needed
  *
- * The victim is held. pagoda_policy_leave() says that it went; when it can't, it is kept
+ * The victim is held. pagoda_policy_leave() says that it left; a victim that can't leave is kept
  * aside until the search is over, and pagoda_policy_enter() makes it a candidate again.
  *
  * Return: The item, or NULL if there is no candidate.

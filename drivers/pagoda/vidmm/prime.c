@@ -2,7 +2,7 @@
 /*
  * Sharing: dma-bufs of our allocations.
  *
- * VRAM has no address on any bus, so whoever isn't this device finds an allocation in
+ * VRAM has no address on any bus, so other devices find an allocation in
  * system memory. Two kinds of importers:
  *
  *	told of moves	what they map is brought to system memory and may leave again; they
@@ -16,7 +16,7 @@
  * Which ones are which is decided by the dma-buf core.
  *
  * The dma-buf holds the GEM object and the DRM device, so that everything here works as
- * long as somebody has a file descriptor, a mapping or an attachment. When the hardware is
+ * long as there is a file descriptor, a mapping or an attachment. When the hardware is
  * gone nothing is brought anywhere any more, and pinned pages stay until their last
  * importer has gone (&pagoda_tt.left).
  */
@@ -39,7 +39,7 @@ static struct pagoda_bo *prime_bo(const struct dma_buf *dma_buf)
 	return pagoda_bo_of_gem(dma_buf->priv);
 }
 
-/* Can anybody but this device reach it? Tiles mean something to that only. */
+/* Checks that other devices can use the allocation: only this one knows its tiles. */
 static int prime_check(struct pagoda_bo *bo)
 {
 	const char *why = NULL;
@@ -251,7 +251,7 @@ static const struct dma_buf_ops prime_ops = {
  *
  * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
  * Return: The dma-buf, or ERR_PTR: -EPERM if the allocation is private to a VM, whose
- * reservation nobody else could get, -ENODATA if it is offered, -ENOMEM.
+ * reservation other devices couldn't get, -ENODATA if it is offered, -ENOMEM.
  */
 struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 {
@@ -301,7 +301,7 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
  * pagoda_prime_moves() - An allocation is about to leave its place
  * @bo: Allocation, reservation held
  *
- * Who shares it gives up its mappings, now or behind fences in the reservation.
+ * Importers give up their mappings, now or behind fences in the reservation.
  *
  * Context: May sleep and allocate. Not in a stream transaction.
  */

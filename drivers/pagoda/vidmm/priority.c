@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Residency priority: who leaves memory first.
+ * Residency priority: the order in which allocations are evicted.
  *
- * TTM takes victims from four lists, one after another: what is offered shares the first
- * with the lowest priorities. A place in them is found anew when an allocation moves, so
- * nothing has to be done then. The driver's own choices go by finer steps.
+ * TTM takes victims from four lists, one after another: offered allocations share the first
+ * with the lowest priorities. An allocation's place in a list is found anew when it moves, so a
+ * change of its place needs no work here. The driver's own choices use finer steps.
  */
 #include <drm/drm_exec.h>
 #include <pagoda/policy.h>
@@ -16,10 +16,10 @@ static_assert((DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) /
 static_assert(TTM_MAX_BO_PRIORITY >= 4);
 
 /**
- * pagoda_priority_level() - Which of TTM's lists an allocation belongs to
- * @bo: Allocation, reservation held or not known to anybody
+ * pagoda_priority_level() - TTM's list that an allocation belongs to
+ * @bo: Allocation; its reservation is held, or the allocation isn't visible to other threads yet
  *
- * Return: Below %TTM_MAX_BO_PRIORITY; 0 leaves first.
+ * Return: Below %TTM_MAX_BO_PRIORITY; 0 is evicted first.
  */
 u32 pagoda_priority_level(const struct pagoda_bo *bo)
 {
@@ -31,10 +31,10 @@ u32 pagoda_priority_level(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_priority_step() - In which order the driver lets go of allocations
+ * pagoda_priority_step() - Order in which the driver evicts allocations
  * @bo: Allocation, reservation held
  *
- * Return: Below %PAGODA_PRIORITY_STEPS; 0 is what is offered.
+ * Return: Below %PAGODA_PRIORITY_STEPS; 0 for an offered allocation.
  */
 u32 pagoda_priority_step(const struct pagoda_bo *bo)
 {
@@ -44,8 +44,8 @@ u32 pagoda_priority_step(const struct pagoda_bo *bo)
 }
 
 /*
- * What is private to a VM and offered isn't used by its jobs: it is no part of what they
- * make the latest at once.
+ * A private and offered allocation isn't used by its VM's jobs: it isn't part of what they move
+ * to the end of the LRU list at once.
  */
 static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 {
@@ -55,10 +55,11 @@ static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_priority_apply() - An allocation's priority, handle or offer changed
+ * pagoda_priority_apply() - Put an allocation into its list after a change of priority, handle or
+ * offer
  * @bo: Allocation, reservation held
  *
- * In its new list it is the latest.
+ * It is the last of its new list.
  *
  * Context: Takes TTM's LRU lock.
  */
@@ -89,14 +90,14 @@ static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
 }
 
 /**
- * pagoda_bos_run() - Do something with the reservations of a list held
+ * pagoda_bos_run() - Run a function with all reservations of a list held
  * @bos: Allocations, each only once; references held
- * @count: Their number
- * @run: What; called once
- * @arg: For @run
+ * @count: Number of allocations
+ * @run: Function, called once; its moves may evict with the ticket of the list
+ * @arg: Argument of @run
  *
  * Context: May sleep. Outside of reservations.
- * Return: What @run answers, -EINTR, -ERESTARTSYS or -ENOMEM.
+ * Return: Result of @run, -EINTR, -ERESTARTSYS or -ENOMEM.
  */
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg)
 {
@@ -104,7 +105,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
 	int ret = 0;
 
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, count);
-	/* The work is inside of the loop, where the ticket may still ask for victims. */
+	/* The work is inside the loop, where the ticket may still be used to lock victims. */
 	drm_exec_until_all_locked(&exec) {
 		ret = bos_lock(&exec, bos, count);
 		drm_exec_retry_on_contention(&exec);
@@ -118,12 +119,7 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
 	return ret;
 }
 
-/**
- * struct priority_list - A list that is given priorities
- * @bos: Allocations
- * @priorities: One for each
- * @count: Their number
- */
+/* struct priority_list - a list of allocations and their new priorities */
 struct priority_list {
 	struct pagoda_bo **bos;
 	const u32 *priorities;
@@ -143,14 +139,14 @@ static int priority_set_all(void *arg)
 }
 
 /**
- * pagoda_set_priority() - Give a list residency priorities
+ * pagoda_set_priority() - Set residency priorities
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
  * @priorities: One for each, checked
- * @count: Their number
+ * @count: Number of allocations
  *
  * Context: May sleep. Outside of reservations.
- * Return: 0, -EINTR, -ERESTARTSYS or -ENOMEM; then nothing has changed.
+ * Return: 0, -EINTR, -ERESTARTSYS or -ENOMEM; after an error nothing has changed.
  */
 int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
 			const u32 *priorities, u32 count)

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promotion: what was driven out of VRAM comes back by itself when there is room.
+ * Promotion: allocations that were evicted from VRAM come back by themselves when there is room.
  *
- *	waits	what was made resident, prefers VRAM, isn't there, and wasn't told to leave
- *		since: evicted on request, released or offered. Looked at whenever one of these
- *		changes
- *	order	residency priority, then who was used last
- *	room	what is free. Nobody is evicted for it, not even what is offered: else the way
- *		back of the one would be the way out of the other, and the policy wasn't asked
+ *	waits	an allocation that was made resident, prefers VRAM, isn't there, and wasn't told
+ *		to leave since: evicted on request, released or offered. Looked at whenever one
+ *		of these changes
+ *	order	residency priority, then the latest use
+ *	room	free VRAM. No allocation is evicted, not even an offered one: else promoting one
+ *		would evict another, and the policy wasn't asked
  *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) and lasts for
- *		a period; again after a while for what was in use
+ *		a period; again after a while for allocations that were in use
  *
- * A work item goes through those that wait, in order. It waits for nothing that a client may
- * hold or wait for: reservations and the lists' semaphore are tried for only, what the GPU
- * uses is left alone, because its copy would hold up all paging behind it. Whoever uses it
- * brings it back with his next submission. It pages in slices of about a millisecond, of which
- * two are under way, so that others' paging comes in between, and pays for them from the
- * paging-traffic budget (traffic.c): all that the device can do while nobody uses it, a small
- * share beside who pages or has jobs executed.
+ * A work item walks through the waiting allocations, in order. It waits for nothing that a
+ * client may hold or wait for: it only tries to lock reservations and the semaphore of lists,
+ * and leaves alone what the GPU uses, because its copy would hold up all paging behind it. The
+ * next submission that uses the allocation brings it back. The work pages in slices of about a
+ * millisecond, of which two are under way, so that other paging comes in between, and pays for
+ * them from the paging-traffic budget (traffic.c): all that the device can do while no other
+ * client uses it, a small share while one pages or has jobs executed.
  *
  * The cgroup of the client is charged, as for a move in a call of the client (dmem.c).
  *
- * Addresses become valid with the next submission, as after any move: nobody looks before.
+ * Addresses become valid with the next submission, as after any move: no job uses them before.
  */
 #include <linux/ktime.h>
 #include <drm/drm_drv.h>
@@ -33,18 +33,21 @@
 #include "victims.h"
 #include "vm.h"
 
-/* Tokens the budget holds: slices that are under way, and as many that follow at once. */
+/* Tokens the bucket holds: the slices under way, and as many that follow at once. */
 #define PROMOTE_BURST		(2 * PAGODA_PROMOTE_SLICES * (s64)PAGODA_PIECE_BYTES)
-/* Those that are looked at with the lock held. */
+/* Number of waiting allocations that are looked at with the lock held. */
 #define PROMOTE_LOOK		64
-/* How much rarer it looks when nothing ever comes of it. */
+/* Factor by which the walks become rarer when no allocation comes back. */
 #define PROMOTE_PATIENCE	32
-/* Part of VRAM that is looked at soon, however often nothing came of that. */
+/* Divisor of VRAM's size: free room of this part starts a walk soon, however often walks failed. */
 #define PROMOTE_LARGE		8
-/* Who pages beside it may stop, and more is allowed then, in jiffies. */
+/*
+ * Longest wait for tokens, in jiffies: other paging may stop earlier, and the rate is higher
+ * then.
+ */
 #define PROMOTE_POOR		(HZ / 20 ?: 1)
 
-/* Before all others. */
+/* The key before all others. */
 static const struct pagoda_promote_key promote_first = { .step = U32_MAX, .used = U64_MAX };
 
 static bool promote_is_before(const struct pagoda_promote_key *a,
@@ -60,7 +63,7 @@ static struct pagoda_bo *promote_bo(struct rb_node *node)
 	return rb_entry(node, struct pagoda_bo, promote.node);
 }
 
-/* ---- Who waits ------------------------------------------------------------------- */
+/* ---- Allocations that wait -------------------------------------------------------- */
 
 static bool promote_waits(const struct pagoda_bo *bo)
 {
@@ -101,7 +104,7 @@ static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *
 }
 
 /**
- * pagoda_promote_look() - Where an allocation is, or shall be, or how important it is, changed
+ * pagoda_promote_look() - Note that an allocation's place, residency or priority changed
  * @bo: Allocation, reservation held
  *
  * Context: Takes spinlocks.
@@ -132,8 +135,8 @@ void pagoda_promote_look(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_promote_forget() - An allocation goes
- * @bo: Allocation; nobody has a reference
+ * pagoda_promote_forget() - Note that an allocation is destroyed
+ * @bo: Allocation without references
  *
  * Context: Takes a spinlock.
  */
@@ -148,7 +151,7 @@ void pagoda_promote_forget(struct pagoda_bo *bo)
 	spin_unlock(&promotion->lock);
 }
 
-/* ---- One after another -------------------------------------------------------------- */
+/* ---- Walking through them ---------------------------------------------------------- */
 
 static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 				      const struct pagoda_promote_key *key)
@@ -168,15 +171,19 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 }
 
 /*
- * Whether it is worth while to lock it. Without a reference it is being freed, maybe only when it
- * is idle: VRAM that it got would never be taken from it.
+ * Returns true with a reference if it is worth while to lock the allocation. An allocation
+ * without references is being freed, maybe only when it is idle: VRAM that it got would never
+ * be evicted.
  */
 static bool promote_take(struct pagoda_bo *bo, u64 room)
 {
 	return bo->ttm.base.size <= room && kref_get_unless_zero(&bo->ttm.base.refcount);
 }
 
-/* The next few: one with a reference, or NULL; @end: they were the last. */
+/*
+ * Looks at the next few allocations: returns one with a reference, or NULL; @end: they were the
+ * last.
+ */
 static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 room, bool *end)
 {
 	struct pagoda_bo *bo = NULL;
@@ -198,7 +205,7 @@ static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 
 	return bo;
 }
 
-/* The next one of the walk with a reference; NULL: it is over. */
+/* Returns the next allocation of the walk with a reference, or NULL if the walk is over. */
 static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_promotion *promotion = &vidmm->promotion;
@@ -213,7 +220,7 @@ static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 	return bo;
 }
 
-/* -EDQUOT: its client would be over its budget. */
+/* Returns -EDQUOT if the client would be over its budget. */
 static int promote_place(struct pagoda_bo *bo)
 {
 	struct pagoda_budget_part *part = &bo->part;
@@ -228,14 +235,14 @@ static int promote_place(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* -EBUSY: not now. */
+/* Returns -EBUSY if the allocation can't be moved now. */
 static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 {
 	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct dma_resv *resv = bo->ttm.base.resv;
 	int ret;
 
-	/* As found, or it isn't the one any more. */
+	/* The state may have changed since the search. */
 	if (!promote_waits(bo) || !promote_is_wanted(bo))
 		return -ESTALE;
 	if (pagoda_stream_has_foreign(vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
@@ -246,11 +253,10 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 	return ret;
 }
 
-/**
- * struct promote_turn - One allocation, placed where its client's cgroup is charged
- * @bo: Allocation
- * @fence: Behind the paging of those before, and then of this one, a reference, or NULL
- * @ret: Out: -EBUSY: not now
+/*
+ * struct promote_turn - one allocation, placed where its client's cgroup is charged; @fence:
+ * fence behind the paging of the allocations so far, a reference, or NULL; @ret: -EBUSY if it
+ * can't be moved now
  */
 struct promote_turn {
 	struct pagoda_bo *bo;
@@ -258,7 +264,7 @@ struct promote_turn {
 	int ret;
 };
 
-/* A thread that isn't the caller has to be inside of the gate by itself. */
+/* Runs in a thread of its own if the client has one, which must enter the gate by itself. */
 static void promote_turn(void *arg)
 {
 	struct promote_turn *turn = arg;
@@ -274,7 +280,7 @@ static void promote_turn(void *arg)
 	pagoda_gate_leave(bo->vidmm, &gate);
 }
 
-/* Bytes that came back. */
+/* Returns the number of bytes that came back. */
 static u64 promote_one(struct pagoda_bo *bo, struct dma_fence **fence)
 {
 	struct pagoda_promotion *promotion = &bo->vidmm->promotion;
@@ -301,7 +307,7 @@ static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *call
 	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion.work, 0);
 }
 
-/* One that has just signalled has not called yet, maybe: that is waited for. */
+/* A callback that is running is waited for: the fence may have just signalled. */
 static void promote_drop(struct pagoda_promote_slice *slice)
 {
 	dma_fence_remove_callback(slice->fence, &slice->callback);
@@ -314,7 +320,7 @@ static struct pagoda_promote_slice *promote_slice(struct pagoda_promotion *promo
 	return &promotion->slices[number % PAGODA_PROMOTE_SLICES];
 }
 
-/* They end in the order they were sent. */
+/* Drops the slices that have ended; they end in the order in which they were sent. */
 static void promote_reap(struct pagoda_promotion *promotion)
 {
 	for (; promotion->ended != promotion->sent; promotion->ended++) {
@@ -341,8 +347,8 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
 }
 
 /*
- * About a paging buffer full. Whoever just makes room for himself would make it for us: he
- * is left alone until he has it.
+ * Sends about a paging buffer full. Stops while an allocation is being placed with room made
+ * for it: the room is that allocation's.
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm)
 {
@@ -364,7 +370,7 @@ static bool promote_slice_send(struct pagoda_vidmm *vidmm)
 	return bytes;
 }
 
-/* False if somebody is in the way who is best not waited for. */
+/* Returns false without waiting if a reset, a placement or a list that runs alone is in the way. */
 static bool promote_slice_try(struct pagoda_vidmm *vidmm, bool *sent)
 {
 	bool entered = !pagoda_reset_is_pending(vidmm) && !atomic_read(&vidmm->taking) &&
@@ -377,7 +383,7 @@ static bool promote_slice_try(struct pagoda_vidmm *vidmm, bool *sent)
 	return true;
 }
 
-/* A rebuild waits for who is inside, and has its own paging. */
+/* A rebuild waits for all threads inside the gate, and has paging of its own. */
 static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
 {
 	struct pagoda_gate gate;
@@ -391,8 +397,8 @@ static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
 }
 
 /*
- * Did anybody else use the device since this was asked last? Who pages waits behind what comes
- * back, and jobs share the memory with it.
+ * Returns whether another client used the device since the last call: its paging waits behind
+ * promotion, and its jobs share the memory with it.
  */
 static bool promote_has_others(struct pagoda_vidmm *vidmm)
 {
@@ -406,7 +412,7 @@ static bool promote_has_others(struct pagoda_vidmm *vidmm)
 	return others;
 }
 
-/* Nanoseconds until there is a token. */
+/* Returns the nanoseconds until there is a token. */
 static u64 promote_wait(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_traffic *traffic = &vidmm->promotion.traffic;
@@ -431,20 +437,23 @@ static bool promote_begin(struct pagoda_vidmm *vidmm)
 
 	if (promotion->walking)
 		return true;
-	/* Before anything is looked at: what changes then is news again. Pairs with the kick. */
+	/*
+	 * Clear the flag first: a change that happens during the walk sets it again. Pairs with
+	 * pagoda_promote_kick().
+	 */
 	if (!xchg(&promotion->news, false) || !READ_ONCE(promotion->count))
 		return false;
 	promotion->walking = true;
 	promotion->skipped = false;
 	promotion->at = promote_first;
-	/* What was before is over. */
+	/* Uses before the walk don't count. */
 	promote_has_others(vidmm);
 	WRITE_ONCE(promotion->patience,
 		   min(2 * promotion->patience, PROMOTE_PATIENCE * promotion->period));
 	return true;
 }
 
-/* The walk is over, or somebody was in the way: later, and less and less often. */
+/* Ends the walk, or gives it up: the next one comes later, and less and less often. */
 static void promote_end(struct pagoda_promotion *promotion)
 {
 	if (promotion->skipped || promotion->walking)
@@ -472,7 +481,7 @@ static void promote_walk(struct pagoda_vidmm *vidmm)
 		if (!promote_slice_inside(vidmm, &sent))
 			break;
 	}
-	/* Else a slice that is under way calls. */
+	/* Otherwise the end of a slice under way queues the work again. */
 	if (!promotion->walking || promotion->sent == promotion->ended)
 		promote_end(promotion);
 }
@@ -491,7 +500,7 @@ static void promote_work(struct work_struct *work)
 	drm_dev_exit(idx);
 }
 
-/* Not what a victim leaves for a moment, before it is taken by who wanted it. */
+/* Ignores room that an eviction freed for another allocation and that is about to be used. */
 static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 {
 	return READ_ONCE(vidmm->vram.mm.avail) >=
@@ -499,7 +508,7 @@ static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_promote_kick() - There may be room for who was refused
+ * pagoda_promote_kick() - Start a walk, because there may be room for a waiting allocation
  * @vidmm: The manager
  *
  * Context: Any.
@@ -521,10 +530,10 @@ void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_promote_init() - Nothing waits
+ * pagoda_promote_init() - Set up promotion; no allocation waits
  * @vidmm: The manager
- * @period_ms: Milliseconds that room has to last, 0 = nothing comes back by itself
- * @share: Percent of the bandwidth it may use while others use the device
+ * @period_ms: Milliseconds that room has to last; 0 disables promotion
+ * @share: Percent of the bandwidth that promotion may use while other clients use the device
  */
 void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
 {
@@ -543,10 +552,10 @@ void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
 }
 
 /**
- * pagoda_promote_stop() - Nothing comes back by itself any more
+ * pagoda_promote_stop() - End promotion
  * @vidmm: The manager; may be stopped already
  *
- * Paging that is under way isn't waited for.
+ * Paging under way isn't waited for.
  *
  * Context: May sleep.
  */
@@ -560,9 +569,9 @@ void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_print_promotion() - What waits to come back to VRAM, and the traffic budget
+ * pagoda_vidmm_print_promotion() - Print the allocations that wait and the traffic budget
  * @vidmm: The manager
- * @p: Where to
+ * @p: Printer
  *
  * Context: Takes spinlocks.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The way back to VRAM; see promote.c. */
+/* Promotion to VRAM; see promote.c. */
 #ifndef PAGODA_PROMOTE_H
 #define PAGODA_PROMOTE_H
 
@@ -13,14 +13,17 @@ struct drm_printer;
 struct pagoda_bo;
 struct pagoda_vidmm;
 
-/** PAGODA_PROMOTE_SLICES: slices under way at a time, so that paging has always one to do */
+/**
+ * PAGODA_PROMOTE_SLICES: number of slices under way at a time, so that the device always has
+ * one to execute
+ */
 #define PAGODA_PROMOTE_SLICES	2
 
 /**
- * struct pagoda_promote_key - Who comes first: the most important, then who was used last
- * @step: pagoda_priority_step(); more is earlier
- * @used: &pagoda_policy.clock of its last use; more is earlier
- * @id: Number of the allocation; less is earlier
+ * struct pagoda_promote_key - Order of promotion: residency priority, then latest use
+ * @step: pagoda_priority_step(); a higher value comes first
+ * @used: &pagoda_policy.clock of the last use; a higher value comes first
+ * @id: Number of the allocation; a lower number comes first
  */
 struct pagoda_promote_key {
 	u32 step;
@@ -29,12 +32,12 @@ struct pagoda_promote_key {
 };
 
 /**
- * struct pagoda_promote_item - An allocation that wants to be in VRAM
- * @node: In &pagoda_promotion.waiting; cleared: it isn't
- * @key: Its place there
+ * struct pagoda_promote_item - An allocation that waits for promotion
+ * @node: Entry in &pagoda_promotion.waiting; cleared if it doesn't wait
+ * @key: Its key in that tree
  *
- * Changed with the allocation's reservation and pagoda_promotion.lock held, or by who destroys
- * it; whoever has one of them may look whether it waits.
+ * Changed with the allocation's reservation and pagoda_promotion.lock held, or while the allocation
+ * is destroyed; either lock is enough to test whether it waits.
  */
 struct pagoda_promote_item {
 	struct rb_node node;
@@ -42,10 +45,10 @@ struct pagoda_promote_item {
 };
 
 /**
- * struct pagoda_promote_slice - Some paging under way
+ * struct pagoda_promote_slice - Paging of a slice under way
  * @vidmm: The manager
- * @fence: Behind it, a reference; NULL = none is. The work's
- * @callback: Calls the work when it signals
+ * @fence: Fence behind the slice, a reference; NULL = none. Used by the work only
+ * @callback: Queues the work when the fence signals
  */
 struct pagoda_promote_slice {
 	struct pagoda_vidmm *vidmm;
@@ -54,27 +57,27 @@ struct pagoda_promote_slice {
 };
 
 /**
- * struct pagoda_promotion - What was driven out of VRAM and shall come back
+ * struct pagoda_promotion - Allocations that wait for promotion to VRAM, and the walk
  * @lock: Protects @waiting, @count and @bytes; nests in reservations
  * @waiting: &pagoda_bo.promote by key
- * @count: Their number; also read without the lock
- * @bytes: Their sum
- * @period: Jiffies that room has to last; 0 = nothing comes back by itself. Constant
- * @work: Brings it back. All below are its own, unless said otherwise
- * @patience: Jiffies until it looks; longer when nothing comes of it, until there is much
- *	room: read, and then set, by anybody
- * @news: There may be room for who was refused; set by anybody
- * @walking: @at means something
- * @skipped: Somebody was in use in this walk
- * @at: Who was looked at last
- * @slices: What is under way, a ring
- * @sent: Slices sent so far
- * @ended: Slices known to have ended
- * @commands: &pagoda_counters.commands when it was done with its own
- * @busy_ns: pagoda_engines_busy_ns() when it looked last
- * @traffic: What it pays from
- * @promoted: Bytes that came back; read by anybody
- * @promotions: Allocations that did; the same
+ * @count: Number of entries in @waiting; also read without the lock
+ * @bytes: Sum of their sizes
+ * @period: Jiffies that room has to last; 0 = no promotion. Constant
+ * @work: The walk. All members below belong to the work, unless said otherwise
+ * @patience: Jiffies until the next walk; longer when walks fail, until there is much room. Any
+ *	thread may read it and reset it
+ * @news: There may be room for a waiting allocation; set by any thread
+ * @walking: @at is valid
+ * @skipped: An allocation was in use in this walk
+ * @at: Key of the last allocation that was looked at
+ * @slices: Slices under way, a ring
+ * @sent: Number of slices sent so far
+ * @ended: Number of slices known to have ended
+ * @commands: &pagoda_counters.commands after the work's own commands
+ * @busy_ns: pagoda_engines_busy_ns() at the last look
+ * @traffic: Bucket that promotion pays from
+ * @promoted: Bytes that came back; read by any thread
+ * @promotions: Number of allocations that came back; read by any thread
  */
 struct pagoda_promotion {
 	spinlock_t lock;	/* waiting, count, bytes */

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings that come back: all of an address space that can are one change of its page
- * tables, with one flush, however many allocations they show.
+ * Mappings that become valid again: all such mappings of an address space are one change of its
+ * page tables with one flush, however many allocations they show.
  *
- * An allocation that moved has mappings that are in the books and not in the tables.
- * They are collected, the tables for them are staged, and only after the commit the
- * books say that they are valid.
+ * The mappings of an allocation that moved are in the gpuva tree, but not in the page tables.
+ * They are collected, the tables for them are staged, and only after the commit the gpuva tree
+ * marks them valid.
  */
 #include <linux/slab.h>
 #include "prime.h"
 #include "vm.h"
 
-/* Mappings in one change of the tables: its memory is found in one piece. */
+/* Mappings per change of the page tables: the memory of a change is allocated in one piece. */
 #define REBIND_BATCH	1024
 
 static int rebind_grow(struct pagoda_rebind *rebind)
@@ -29,10 +29,10 @@ static int rebind_grow(struct pagoda_rebind *rebind)
 }
 
 /**
- * pagoda_rebind_add() - An allocation's mappings shall be valid where it is now
- * @rebind: Collected so far
- * @vm_bo: Mappings; those that are valid are left out, and all of an allocation the GPU
- *	can't use where it is
+ * pagoda_rebind_add() - Collect the invalid mappings of an allocation
+ * @rebind: Mappings collected so far
+ * @vm_bo: Mappings of the allocation; nothing is collected if the GPU can't use the allocation
+ *	where it is
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.
@@ -100,12 +100,13 @@ static int rebind_batch(struct pagoda_rebind *rebind, struct drm_gpuva **vas, u3
 }
 
 /**
- * pagoda_rebind_run() - Make them valid
- * @rebind: Collected; the allocations haven't moved since
- * @fence: Replaced by the fence behind it if anything was done; may be NULL
+ * pagoda_rebind_run() - Make the collected mappings valid
+ * @rebind: Collected mappings; their allocations haven't moved since
+ * @fence: *@fence, which may be NULL, is replaced by the fence behind the updates, if there
+ *	were any
  *
- * Context: May sleep and allocate. Tables are resident.
- * Return: 0 or -ENOMEM; some may be valid then.
+ * Context: May sleep and allocate. The VM's page tables are resident.
+ * Return: 0 or -ENOMEM; on failure some mappings may be valid.
  */
 int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence)
 {
@@ -122,8 +123,8 @@ int pagoda_rebind_run(struct pagoda_rebind *rebind, struct dma_fence **fence)
 }
 
 /**
- * pagoda_rebind_fini() - Forget what was collected
- * @rebind: Collected
+ * pagoda_rebind_fini() - Forget the collected mappings
+ * @rebind: Collected mappings
  */
 void pagoda_rebind_fini(struct pagoda_rebind *rebind)
 {
@@ -131,13 +132,10 @@ void pagoda_rebind_fini(struct pagoda_rebind *rebind)
 	*rebind = (struct pagoda_rebind) { .vm = rebind->vm };
 }
 
-/**
- * pagoda_rebind_all() - Make all mappings valid that can be
- * @vm: VM, its reservation and those of all its allocations held
- * @fence: Replaced by the fence behind it if anything was done; may be NULL
- *
- * Context: May sleep and allocate. Tables are resident.
- * Return: 0 or -ENOMEM.
+/*
+ * Makes all mappings of resident allocations valid; *@fence, which may be NULL, is replaced by
+ * the fence behind the updates. Caller holds the reservations of the VM and of all its
+ * allocations; page tables are resident. Returns 0 or -ENOMEM.
  */
 int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 {
@@ -145,7 +143,7 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 	struct drm_gpuvm_bo *vm_bo, *next;
 	int ret = 0;
 
-	/* Only who has one of those reservations changes the list. */
+	/* Changing the list needs one of the reservations that the caller holds. */
 	list_for_each_entry_safe(vm_bo, next, &vm->base.evict.list, list.entry.evict) {
 		ret = pagoda_rebind_add(&rebind, vm_bo);
 		if (ret)

@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offers that are taken back.
+ * Reclaim: offers that are taken back.
  *
- * First everything that may fail, with all of the list still offered: memory for what the
- * CPU may look at, and a place for what had been made resident. Only then the offers end.
- * What is between a failure and its undoing is no more than allocations in other places.
+ * Everything that may fail comes first, with all of the list still offered: memory for
+ * allocations that the CPU may look at, and a place for those that had been made resident. Only
+ * then the offers end. After a failure some allocations may be in other places, and nothing has
+ * to be undone.
  */
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
 #include "victims.h"
 #include "vm.h"
 
-/**
- * struct reclaim - A list that is reclaimed
- * @vidmm: Manager
- * @bos: Allocations
- * @count: Their number
- * @results: enum drm_pagoda_reclaim_result of each
- * @all: One that can't be committed fails all
- * @fence: Fence behind what was made resident, or NULL
+/*
+ * struct reclaim - allocations that are reclaimed; @all: a failed commit fails the call;
+ * @results: enum drm_pagoda_reclaim_result of each; @fence: fence behind those made resident,
+ * or NULL
  */
 struct reclaim {
 	struct pagoda_vidmm *vidmm;
@@ -35,7 +32,10 @@ static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
 	return 1;
 }
 
-/* The CPU may look at once (C173); nobody else needs memory before it is resident. */
+/*
+ * The CPU may look at the content at once (C173); other allocations need no memory before they
+ * are resident.
+ */
 static int reclaim_commit(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = { .interruptible = true };
@@ -49,7 +49,7 @@ static int reclaim_commit(struct pagoda_bo *bo)
 	return ttm_bo_populate(&bo->ttm, &ctx);
 }
 
-/* Content that a failure or a reset cost is cleared before anybody sees it. */
+/* Content that a failure or a reset cost is cleared before it is shown. */
 static bool reclaim_is_discarded(const struct pagoda_bo *bo)
 {
 	return bo->discarded || READ_ONCE(bo->unclean) || pagoda_lost_is_stale(bo);
@@ -93,7 +93,7 @@ static int reclaim_bring(struct pagoda_bo *bo)
 	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx) ?: pagoda_lost_clear(bo);
 }
 
-/* What was made resident still is, as far as its client knows (C174). */
+/* An allocation that was made resident still is, as far as its client knows (C174). */
 static int reclaim_bring_all(struct reclaim *list)
 {
 	int ret = 0;
@@ -149,7 +149,10 @@ static int reclaim_locked(void *arg)
 	return ret;
 }
 
-/* Leaving VRAM to be placed anew, as other lists do at last, would cost the content. */
+/*
+ * Tries the SHARED and ALONE attempts only: EMPTIED moves allocations out of VRAM, and the
+ * content would be discarded.
+ */
 static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
 {
 	int ret = pagoda_residency_enter(list->vidmm, attempt, true);
@@ -162,18 +165,18 @@ static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
 }
 
 /**
- * pagoda_reclaim() - The content of a list that was offered is needed
+ * pagoda_reclaim() - Reclaim a list of offered allocations: their content is needed
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
- * @count: Their number
+ * @count: Number of allocations
  * @results: Filled on success: enum drm_pagoda_reclaim_result of each
- * @all: One that can't be committed makes the call fail
- * @fence: Out: signals when the GPU can use what had been made resident; NULL = now. The
- *	caller's
+ * @all: An allocation that can't be committed makes the call fail
+ * @fence: Out: signals when the GPU can use those that had been made resident; NULL = now. A
+ *	reference for the caller
  *
  * Context: May sleep and allocate; waits for no copy. Outside of reservations.
- * Return: 0; -EINVAL if one isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS, and all
- * is offered as before.
+ * Return: 0; -EINVAL if one isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error
+ * all are offered as before.
  */
 int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
 		   bool all, struct dma_fence **fence)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Places that are left without a copy: memory of a closed allocation, content
- * that nobody wants.
+ * that isn't wanted any more.
  *
- * A VRAM range needs no fence when it is discarded: whoever gets it next writes
+ * A VRAM range needs no fence when it is discarded: the next owner writes
  * it on the same timeline, behind the notice. An aperture range does: its pages
  * must not be freed while the device can reach them (C62).
  */
@@ -158,7 +158,7 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
  * pagoda_release_is_mapped() - Is there a mapping of the aperture to take away?
  * @res: Resource, in whatever segment
  *
- * Context: Reservation of its allocation held, or nobody else left.
+ * Context: Reservation of its allocation held, or no other user is left.
  * Return: Whether there is.
  */
 bool pagoda_release_is_mapped(struct ttm_resource *res)

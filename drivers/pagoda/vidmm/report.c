@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * What the memory manager tells about itself: to the ioctls, and in debugfs.
- */
+/* Reports of the memory manager: for ioctls and debugfs. */
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
@@ -10,7 +8,7 @@
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
-/* Room for the decoded text of one paging buffer. */
+/* Size of the decoded text of one paging buffer. */
 #define REPORT_TEXT_SIZE	SZ_64K
 
 static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
@@ -19,7 +17,7 @@ static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
 	[VIRTIO_PAGODA_SEGMENT_APERTURE] = "aperture",
 };
 
-/* Of what isn't the reserve. */
+/* Returns the size of visible VRAM without the reserve. */
 static u64 report_visible_size(const struct pagoda_vram *vram)
 {
 	const struct pagoda_reserve *reserve = &vram->reserve;
@@ -45,7 +43,7 @@ static void report_vram(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_in
 	info->visible_usage = vram->visible_used;
 	info->reserve_usage = pagoda_reserve_used(vram);
 	mutex_unlock(&vram->lock);
-	/* TTM's knows no reserve, and is changed a moment later. */
+	/* TTM doesn't know the reserve, and its count changes a moment later. */
 	info->usage = ttm_resource_manager_usage(&vram->manager);
 	info->usage -= min(info->usage, info->reserve_usage);
 }
@@ -72,7 +70,7 @@ static void report_aperture(struct pagoda_vidmm *vidmm, struct drm_pagoda_segmen
 /**
  * pagoda_vidmm_segment_info() - Describe a segment
  * @vidmm: The manager
- * @client: Whose usage is wanted, or NULL
+ * @client: Client to report usage of, or NULL
  * @id: Segment id, 1 or 2
  * @info: Filled
  *
@@ -105,30 +103,27 @@ static u32 report_segment(const struct pagoda_bo *bo)
 							   VIRTIO_PAGODA_SEGMENT_SYSTEM;
 }
 
-/* In the system segment it takes no place before it has pages. */
+/* In the system segment an allocation takes no memory before it has pages. */
 static bool report_is_resident(const struct pagoda_bo *bo)
 {
 	return report_segment(bo) != VIRTIO_PAGODA_SEGMENT_SYSTEM ||
 	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
 }
 
-/* Is it missed where it is wanted most? What is offered isn't. */
+/*
+ * Returns true if the allocation isn't in the segment it prefers most, and should be; an
+ * offered one never should.
+ */
 static bool report_is_spilled(const struct pagoda_bo *bo)
 {
 	return (bo->resident || atomic_read(&bo->required)) && !pagoda_bo_is_offered(bo) &&
 	       bo->preferred[0] && report_segment(bo) != bo->preferred[0];
 }
 
-/**
- * pagoda_memory_add() - An allocation that a client has a handle of
- * @memory: For each segment, by id; added to
- * @client: Client
- * @bo: Allocation
- * @shared: Others have one, too
- *
- * The totals are of what is charged to others only; pagoda_memory_add_client() adds the rest.
- *
- * Context: Takes the reservation; may sleep.
+/*
+ * Adds an allocation that the client has a handle of. @shared: other clients have a handle too.
+ * The totals count only allocations that are charged to another client;
+ * pagoda_memory_add_client() adds the rest. Takes the reservation.
  */
 void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
 		       struct pagoda_bo *bo, bool shared)
@@ -156,14 +151,10 @@ void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client 
 	dma_resv_unlock(resv);
 }
 
-/**
- * pagoda_memory_add_client() - All that is charged to a client, with handles or without
- * @memory: For each segment, by id; all pagoda_memory_add() were before
- * @client: Client
- *
- * What moves meanwhile may have been seen in one place and be charged to another.
- *
- * Context: Any.
+/*
+ * Adds what is charged to the client, with handles or without; called after pagoda_memory_add()
+ * for all of them. An allocation that moves meanwhile may be counted in one place and be
+ * charged to another.
  */
 void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
 {
@@ -182,16 +173,9 @@ void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_
 	}
 }
 
-/**
- * pagoda_client_engine_ns() - Time that an engine spent on a client's jobs
- * @client: Client
- * @vidmm: The manager; it has engines
- * @engine: Which, below their number
- *
- * That of all clients together is the time it had something to do.
- *
- * Context: Any process context.
- * Return: Nanoseconds since the client was made; never less than before.
+/*
+ * Returns the nanoseconds that an engine has spent on the client's jobs since the client was
+ * created; never less than before. The sum over all clients is the time the engine was busy.
  */
 u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *vidmm, u32 engine)
 {
@@ -199,9 +183,9 @@ u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *v
 }
 
 /**
- * pagoda_vidmm_stats() - Counters since probe
+ * pagoda_vidmm_stats() - Report counters since probe
  * @vidmm: The manager
- * @stats: Filled; the client's part with zeros, for pagoda_client_stats()
+ * @stats: Filled; the client's members are zeros, for pagoda_client_stats()
  *
  * Context: Any but interrupts.
  */
@@ -243,13 +227,7 @@ void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *sta
 	};
 }
 
-/**
- * pagoda_vidmm_print_segments() - Sizes and usage of the segments
- * @vidmm: The manager
- * @p: Where to
- *
- * Context: May sleep.
- */
+/* Prints sizes and usage of the segments. May sleep. */
 void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	struct drm_pagoda_segment_info info;
@@ -282,7 +260,7 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 	}
 }
 
-/* Oldest first. TTM's lock keeps resource and allocation there. */
+/* Prints the oldest first. TTM's lock keeps the resource and its allocation. */
 static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 {
 	struct ttm_lru_item *item;
@@ -296,12 +274,9 @@ static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
 	spin_unlock(&man->bdev->lru_lock);
 }
 
-/**
- * pagoda_vidmm_print_lru() - Allocations by segment, next victim first
- * @vidmm: The manager
- * @p: Where to; must not sleep
- *
- * Context: Takes TTM's LRU lock.
+/*
+ * Prints the allocations by segment, next victim first. The printer must not sleep: TTM's LRU
+ * lock is held.
  */
 void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
@@ -319,23 +294,13 @@ void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 	}
 }
 
-/**
- * pagoda_vidmm_print_queue() - State and counters of the paging queue
- * @vidmm: The manager
- * @p: Where to; must not sleep
- *
- * Context: Any but interrupts.
- */
+/* Prints state and counters of the paging queue; the printer must not sleep. */
 void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	pagoda_queue_print(vidmm->stream.queue, p);
 }
 
-/**
- * struct report_buffers - Where buffers are printed to
- * @p: Printer
- * @text: Memory for one of them
- */
+/* struct report_buffers - printer and memory for the text of one buffer */
 struct report_buffers {
 	struct drm_printer *p;
 	struct pagoda_paging_text text;
@@ -353,9 +318,9 @@ static void report_buffer(void *arg, const void *data, u32 size, u64 seqno, int 
 }
 
 /**
- * pagoda_vidmm_print_engines() - Counters of the engines and what they have
+ * pagoda_vidmm_print_engines() - Print counters and jobs of the engines
  * @vidmm: The manager
- * @p: Where to
+ * @p: Printer
  *
  * Context: May sleep.
  */
@@ -365,13 +330,7 @@ void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *
 		pagoda_engines_print(vidmm->engines, p);
 }
 
-/**
- * pagoda_vidmm_print_buffers() - Decode the last paging buffers
- * @vidmm: The manager
- * @p: Where to
- *
- * Context: May sleep.
- */
+/* Prints the last paging buffers decoded. May sleep. */
 void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
 	struct report_buffers report = {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Residency lists: what of a client has to be resident while its work is executed, and how
- * often that was asked for.
+ * Residency lists: allocations that have to be resident while a client's jobs are executed,
+ * each with the number of calls that asked for it.
  *
- * A call changes all of its counts or none (C147): all that can fail is done before the first
- * count changes. Entries that are made for that have a count of 0 and are gone, or counted,
- * before the lock is dropped. What the entries need together is kept up with, so that the
- * cost of a call doesn't depend on the length of the list.
+ * A call changes all of its counts or none (C147): all steps that can fail come before the
+ * first count changes. Entries made for a call start with a count of 0 and are removed, or
+ * counted, before the lock is dropped. The demand of all entries together is kept up to date,
+ * so that the cost of a call doesn't depend on the length of the list.
  *
- * Nothing is moved here. Who moves asks &pagoda_bo.required before he makes
- * something leave because somebody wants it to.
+ * Nothing is moved here. An eviction that a client asks for leaves out allocations that are still
+ * on a list (&pagoda_bo.required).
  */
 #include <linux/slab.h>
 
@@ -19,10 +19,10 @@
 #include "vm.h"
 
 /**
- * pagoda_requirements_create() - An empty list
+ * pagoda_requirements_create() - Allocate an empty residency list
  *
  * Context: May sleep and allocate.
- * Return: The list, pagoda_requirements_destroy() it; NULL without memory.
+ * Return: The list, for pagoda_requirements_destroy(); NULL without memory.
  */
 struct pagoda_requirements *pagoda_requirements_create(void)
 {
@@ -37,7 +37,7 @@ struct pagoda_requirements *pagoda_requirements_create(void)
 }
 
 /**
- * pagoda_requirements_destroy() - The client is gone
+ * pagoda_requirements_destroy() - Free the residency list of a client
  * @reqs: List, empty; or NULL
  */
 void pagoda_requirements_destroy(struct pagoda_requirements *reqs)
@@ -77,7 +77,7 @@ static int require_prepare_one(struct pagoda_client *client, struct pagoda_bo *b
 	return ret;
 }
 
-/* What was prepared and isn't counted goes. */
+/* Removes entries that were prepared and have no count. */
 static void require_unprepare(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_requirement *req;
@@ -120,7 +120,7 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 	pagoda_demand_add(&reqs->demand, req->bo);
 }
 
-/* The reference is dropped when the lock is: it may be the last one. */
+/* Moves the entry to @gone: its reference may be the last, and is dropped after the lock. */
 static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
 			   struct list_head *gone)
 {
@@ -155,7 +155,10 @@ static void require_free(struct list_head *gone)
 	}
 }
 
-/* As many of the first ones as are on the list already: nothing else changes by that. */
+/*
+ * Counts the first allocations as long as they are on the list already, which changes nothing
+ * else. Returns how many.
+ */
 static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_requirement *req;
@@ -199,15 +202,15 @@ static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u3
 }
 
 /**
- * pagoda_require() - One more for each of a list
+ * pagoda_require() - Count a call for each of several allocations
  * @client: Client
- * @bos: Allocations, each only once; references held
- * @count: Their number, not 0
- * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long for
- *	the device; 0: there is no memory for its entries
+ * @bos: Allocations, each only once; the caller has references
+ * @count: Number of allocations, not 0
+ * @bytes_to_trim: Set with -ENOMEM: bytes by which the client's list would exceed the device; 0
+ *	if memory for entries is missing
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOMEM or -EOVERFLOW; then no count has changed.
+ * Return: 0, -ENOMEM or -EOVERFLOW; on failure no count has changed.
  */
 int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 		   u64 *bytes_to_trim)
@@ -228,14 +231,14 @@ int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 cou
 }
 
 /**
- * pagoda_require_release() - One less for each of a list
+ * pagoda_require_release() - Take back one call for each of several allocations
  * @client: Client
- * @bos: Allocations, each only once; references held
- * @count: Their number
- * @unwritten: What is in them is what was there when they were made resident (C155)
+ * @bos: Allocations, each only once; the caller has references
+ * @count: Number of allocations
+ * @unwritten: The content hasn't changed since the allocations were made resident (C155)
  *
  * Context: May sleep.
- * Return: 0, or -ENOENT if one of them isn't on the client's list; then no count has changed.
+ * Return: 0, or -ENOENT if an allocation isn't on the client's list; then no count has changed.
  */
 int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			   bool unwritten)
@@ -256,12 +259,13 @@ int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos,
 }
 
 /**
- * pagoda_require_take_back() - A pagoda_require() whose paging failed didn't happen
+ * pagoda_require_take_back() - Undo a pagoda_require() after its paging failed
  * @client: Client
- * @bos: As with pagoda_require()
- * @count: Their number
+ * @bos: Allocations as given to pagoda_require()
+ * @count: Number of allocations
  *
- * What was evicted, or closed, meanwhile is left alone.
+ * Allocations that were evicted or closed by their client meanwhile aren't on the list and are
+ * skipped.
  *
  * Context: May sleep.
  */
@@ -283,7 +287,7 @@ void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **b
 }
 
 /**
- * pagoda_require_forget() - The client has no handle of an allocation any more
+ * pagoda_require_forget() - Remove an allocation from a client's list when its handle is closed
  * @client: Client
  * @bo: Allocation
  *
@@ -306,8 +310,8 @@ void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_require_forget_all() - Nobody uses the client's list any more
- * @client: Client
+ * pagoda_require_forget_all() - Empty a client's list
+ * @client: Client; its list isn't used any more
  *
  * Context: May sleep.
  */
@@ -325,12 +329,12 @@ void pagoda_require_forget_all(struct pagoda_client *client)
 }
 
 /**
- * pagoda_require_count() - How often an allocation is on a client's list
+ * pagoda_require_count() - How often is an allocation on a client's list?
  * @client: Client
  * @bo: Allocation
  *
  * Context: May sleep.
- * Return: Its count; 0 = it isn't.
+ * Return: The count; 0 = not on the list.
  */
 u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
 {
@@ -346,11 +350,11 @@ u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_require_clients() - On how many clients' lists an allocation is
+ * pagoda_require_clients() - On how many clients' lists is an allocation?
  * @bo: Allocation
  *
  * Context: Any.
- * Return: Their number.
+ * Return: The number of clients.
  */
 u32 pagoda_require_clients(const struct pagoda_bo *bo)
 {
@@ -359,11 +363,12 @@ u32 pagoda_require_clients(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_require_left() - An allocation leaves for want of room
+ * pagoda_require_left() - Notify clients that an allocation was evicted for want of room
  * @bo: Allocation, reservation held
- * @group: Where it was: enum drm_pagoda_segment_group
+ * @group: Segment group that the allocation left: enum drm_pagoda_segment_group
  *
- * All clients that have it on their residency lists are told before anybody finds it gone.
+ * Notifies all clients that have the allocation on their residency lists, before a client can
+ * find the allocation evicted.
  *
  * Context: Any but interrupts; allocates nothing.
  */
@@ -380,13 +385,13 @@ void pagoda_require_left(struct pagoda_bo *bo, u32 group)
 }
 
 /**
- * pagoda_require_select() - Leave of an array what is on a client's list
+ * pagoda_require_select() - Select the allocations of an array that are on a client's list
  * @client: Client
- * @bos: Array; those that are come first afterwards, in order
+ * @bos: Array; allocations on the list come first afterwards, in order
  * @count: Entries
  *
  * Context: May sleep.
- * Return: How many are.
+ * Return: How many of them are on the list.
  */
 u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
 {
@@ -404,7 +409,10 @@ u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, 
 	return n;
 }
 
-/* Of what isn't private to the VM, what is on the list and not named; references. */
+/*
+ * Collects allocations on the list that the VM maps, that aren't private to it and that aren't
+ * @named, with references if @bos is there. Returns how many.
+ */
 static u32 require_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 			   struct pagoda_bo **bos, u32 room)
 {
@@ -460,15 +468,15 @@ static void require_name(struct pagoda_requirements *reqs, struct pagoda_bo **bo
 }
 
 /**
- * pagoda_require_bound() - What a VM's client has on its list and the VM shows
+ * pagoda_require_bound() - Allocations on the client's list that a VM maps
  * @vm: VM, locked: nothing is bound meanwhile
  * @named: Allocations that the caller has anyway
- * @nr_named: Their number
- * @bos: Out: if there are others, @named and behind them the others, those with references,
- *	in an array for kvfree(); else NULL
- * @count: Out: @nr_named and the number of others
+ * @nr_named: Number of @named
+ * @bos: If the list has others, set to an array for kvfree(): @named, then the others with
+ *	references; else to NULL
+ * @count: Set to the length of *@bos, or to @nr_named
  *
- * Those that are private to the VM aren't among them: they have its reservation.
+ * Allocations that are private to the VM are left out: they share its reservation.
  *
  * Context: May sleep and allocate.
  * Return: 0 or -ENOMEM.

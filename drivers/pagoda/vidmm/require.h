@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What has to be resident while a client's work is executed. */
+/* Allocations that have to be resident while a client's jobs are executed. */
 #ifndef PAGODA_VIDMM_REQUIRE_H
 #define PAGODA_VIDMM_REQUIRE_H
 
@@ -12,11 +12,11 @@
 /**
  * struct pagoda_requirement - An allocation on a client's residency list
  * @entry: In &pagoda_requirements.list; empty until @count isn't 0
- * @of_bo: In &pagoda_bo.requirements as long as it is in that
- * @client: Whose list it is
- * @bo: Allocation, a reference once @count isn't 0
- * @count: Calls that put it there and weren't taken back
- * @named: Whoever walks over the list has it from elsewhere; only while he does
+ * @of_bo: In &pagoda_bo.requirements while @entry is in the list
+ * @client: Client that has the list
+ * @bo: Allocation; a reference once @count isn't 0
+ * @count: MAKE_RESIDENT calls for the allocation that weren't taken back
+ * @named: Skip the entry in the present walk: the caller has the allocation anyway
  */
 struct pagoda_requirement {
 	struct list_head entry;
@@ -29,11 +29,11 @@ struct pagoda_requirement {
 
 /**
  * struct pagoda_requirements - A client's residency list
- * @lock: Protects all below; nothing else is taken with it held but spinlocks
+ * @lock: Protects all members below; only spinlocks are taken with @lock held
  * @by_id: &struct pagoda_requirement by id of the allocation
- * @list: In the order they came
- * @count: Their number; read without the lock by who only wants to know whether there are any
- * @demand: What they need together
+ * @list: Entries in the order they were added
+ * @count: Number of entries; also read without @lock, to find out whether there are any
+ * @demand: Room that all entries need together
  */
 struct pagoda_requirements {
 	struct mutex lock;	/* all below */

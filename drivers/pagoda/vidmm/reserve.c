@@ -2,18 +2,21 @@
 /*
  * The reserve: a part of VRAM that only page tables and save areas of contexts may use.
  *
- * Whoever maps memory needs tables for it, and whoever executes needs both. They are placed
- * like everything else, and others leave for them. What doesn't leave may fill VRAM to the last
- * page: work that needs all of it at once, or the very memory that the tables show. The reserve
- * is for those that find no place although nobody can make more room (room.c).
+ * Mapping memory needs page tables, and executing a job needs page tables and save areas. They
+ * are placed like other allocations, and other allocations are evicted for them. Allocations
+ * that can't be evicted may fill VRAM to the last page: a job that needs all of VRAM at once, or
+ * the very memory that the tables map. The reserve is for a page table or save area that finds
+ * no place when no eviction can make more room (room.c).
  *
- * It is in one piece, as near to the end of VRAM as what the device reports invalid allows,
- * where the CPU sees least. It has an allocator of its own, with VRAM's addresses: in it all
- * else is taken for good, as the reserve is in VRAM's. Nobody can be placed in it by mistake,
- * and giving something back can't fail.
+ * The reserve is one contiguous range, as near to the end of VRAM as the ranges that the device
+ * reports as invalid allow: that end is the least likely to be CPU-visible. The reserve has its
+ * own allocator with VRAM's addresses: there the rest of VRAM is allocated for good, just as the
+ * reserve is in VRAM's allocator. So no other allocation is placed in the reserve by mistake, and
+ * freeing can't fail.
  *
- * To TTM it is VRAM: what is in it leaves when VRAM is emptied, and what is idle for others
- * that need the reserve; but not for who needs another part of VRAM (vram.c).
+ * For TTM the reserve is VRAM: its resources move out when VRAM is emptied, and idle ones are
+ * evicted for others that need the reserve, but not for an allocation that needs another part of
+ * VRAM (vram.c).
  */
 #include <linux/log2.h>
 #include <linux/sizes.h>
@@ -23,15 +26,15 @@
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
-/* Page tables of 4 KiB pages for all of VRAM take a 512th of it, and one chain of tables little. */
+/* Page tables of 4 KiB pages for all of VRAM take a 512th of VRAM, one chain of tables little. */
 #define RESERVE_SHARE	64
 #define RESERVE_LEAST	SZ_64K
 #define RESERVE_MOST	SZ_16M
 
-/* Most that may be asked for is one part of so many. */
+/* The reserve is at most VRAM divided by this. */
 #define RESERVE_LIMIT	2
 
-/* Where it can be; U64_MAX: nowhere. Invalid ranges are in the order of addresses. */
+/* Returns the start of a range of @size, or U64_MAX; invalid ranges are sorted by address. */
 static u64 reserve_find(const struct pagoda_device_info *info, u64 size)
 {
 	u64 chunk = pagoda_vram_chunk(info);
@@ -49,11 +52,11 @@ static u64 reserve_find(const struct pagoda_device_info *info, u64 size)
 }
 
 /**
- * pagoda_reserve_default() - How large the reserve is if nobody says so
+ * pagoda_reserve_default() - Size of the reserve if no module parameter sets it
  * @info: Device
  *
  * Context: Any.
- * Return: Bytes; 0 if VRAM is too small, or too much of it invalid.
+ * Return: Bytes; 0 if VRAM is too small, or if too much of VRAM is invalid.
  */
 u64 pagoda_reserve_default(const struct pagoda_device_info *info)
 {
@@ -69,12 +72,12 @@ u64 pagoda_reserve_default(const struct pagoda_device_info *info)
 /**
  * pagoda_reserve_plan() - Decide where the reserve will be
  * @vidmm: Memory manager with drm and info set up
- * @size: Bytes that are wanted; 0 = none
+ * @size: Size wanted in bytes; 0 = no reserve
  *
- * From then on &pagoda_reserve.start and size say what isn't others'.
+ * Sets &pagoda_reserve.start and &pagoda_reserve.size, which don't change any more.
  *
  * Context: Probe; before pagoda_vram_init().
- * Return: 0, or -EINVAL if it would be more than half of VRAM, or is nowhere in one piece.
+ * Return: 0, or -EINVAL if @size is more than half of VRAM or fits nowhere in one piece.
  */
 int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size)
 {
@@ -102,12 +105,9 @@ static int reserve_take(struct pagoda_reserve *reserve, u64 start, u64 end)
 				      &reserve->outside, 0);
 }
 
-/**
- * pagoda_reserve_init() - Make the reserve's allocator
- * @vram: Segment with an allocator in which the reserve is taken
- *
- * Context: May sleep and allocate.
- * Return: 0 or -ENOMEM; nothing is left behind then.
+/*
+ * Sets up the reserve's allocator; the reserve's range is already taken in VRAM's allocator.
+ * Returns 0 or -ENOMEM; on failure nothing is left behind.
  */
 int pagoda_reserve_init(struct pagoda_vram *vram)
 {
@@ -127,12 +127,6 @@ int pagoda_reserve_init(struct pagoda_vram *vram)
 	return ret;
 }
 
-/**
- * pagoda_reserve_fini() - Undo pagoda_reserve_init()
- * @vram: Segment; nothing is in the reserve
- *
- * Context: May sleep.
- */
 void pagoda_reserve_fini(struct pagoda_vram *vram)
 {
 	struct pagoda_reserve *reserve = &vram->reserve;
@@ -144,10 +138,10 @@ void pagoda_reserve_fini(struct pagoda_vram *vram)
 }
 
 /**
- * pagoda_reserve_used() - How much of the reserve is in use
+ * pagoda_reserve_used() - Bytes of the reserve in use
  * @vram: Segment
  *
- * Context: &pagoda_vram.lock is held.
+ * Context: Caller holds &pagoda_vram.lock.
  * Return: Bytes.
  */
 u64 pagoda_reserve_used(struct pagoda_vram *vram)
@@ -159,15 +153,15 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram)
 }
 
 /**
- * pagoda_reserve_place() - Bring a page table or save area to the reserve
- * @bo: It, reservation held; it has no place where the device finds it
+ * pagoda_reserve_place() - Place a page table or save area in the reserve
+ * @bo: Page table or save area, not in memory that the device reaches; reservation held
  * @ctx: Whether waits may be interrupted, or happen at all
  *
- * Idle ones of others leave for it.
+ * Idle page tables and save areas in the reserve are evicted for @bo.
  *
  * Context: May sleep and allocate.
- * Return: 0; -ENOMEM if there is no reserve, or no room in it; or what ttm_bo_validate()
- * answers.
+ * Return: 0, -ENOMEM if there is no reserve or no room in the reserve, or another error of
+ * ttm_bo_validate().
  */
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {

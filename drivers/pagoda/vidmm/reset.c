@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets of the whole device, phase 1, and who asks for them.
+ * Resets of the whole device: phase 1, and the requests for a reset.
  *
  *	an engine can't be reset	&pagoda_exec_ops.reset_adapter
- *	the paging queue can't be	the queue itself, before the CPU takes over: what it
- *					had is aborted (C189). A submission that is lost
- *					although the queue works costs only its allocations
- *	the device			says that it was reset, or doesn't work any more
+ *	the paging queue can't be	requested by the queue, before the CPU executes
+ *	reset				paging: submissions in flight are aborted (C189). A
+ *					submission that is lost although the queue works
+ *					costs only its allocations
+ *	the device			reports that it was reset, or doesn't work any more
  *	a person or a test		debugfs
- *	the machine sleeps		suspend.c; what resets the device is that it has no
- *					power
+ *	the machine sleeps		suspend.c; the loss of power resets the device
  *
- * All of them meet in the paging queue's recovery, which calls pagoda_reset_device() once for
- * all requests there are by then, with all their reasons: one of them is enough for a reset to
- * count, or to be written down. A sleep is the exception: it is a reset of its own, because the
- * rebuild that follows another reset uses the device. Where a sleep meets other requests it is
- * left out and asked for again.
+ * All requests meet in the paging queue's recovery, which calls pagoda_reset_device() once for
+ * all requests made until then, with all their reasons. A single reason that is the device's
+ * fault is enough for the reset to count for the limit and to be dumped. A sleep is always a
+ * reset of its own, because the rebuild after another reset uses the device: where a sleep meets
+ * other requests, the sleep is left out and suspend.c requests it again.
  *
- * Five in a minute are enough: a device that needs more of them is dead, as is one
- * that can't be reset. Its engines refuse everything then, and the CPU does the paging.
+ * A device that needs more than five resets in a minute is dead, as is a device that can't be
+ * reset: its engines refuse all jobs, and the CPU executes paging.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -32,9 +32,9 @@
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
-/* For CPU mappings to be taken away, in jiffies. */
+/* Longest wait for CPU mappings to be taken away, in jiffies. */
 #define RESET_HIDE_WAIT		HZ
-/* Room for the names of all reasons. */
+/* Bytes for the names of all reasons. */
 #define RESET_NAMES		64
 /* Reasons that are the device's fault. */
 #define RESET_FAULTS \
@@ -54,10 +54,10 @@ static bool reset_is_sleep(u32 reasons)
 }
 
 /**
- * pagoda_reset_epoch() - How often the device was reset
- * @vidmm: The manager
+ * pagoda_reset_epoch() - Get the epoch: the number of resets, sleeps included
+ * @vidmm: Manager
  *
- * What was written to VRAM in another epoch is lost.
+ * Content that was written to VRAM in an earlier epoch is lost.
  *
  * Context: Any.
  * Return: The number of resets.
@@ -68,11 +68,11 @@ u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_reset_count() - How often the device was reset, as people count
- * @vidmm: The manager
+ * pagoda_reset_count() - Get the number of resets that cost content, as reported to user space
+ * @vidmm: Manager
  *
  * Context: Any.
- * Return: The number of resets that cost content.
+ * Return: The number of resets, without sleeps.
  */
 u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
 {
@@ -80,13 +80,13 @@ u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_reset_is_pending() - Was the device reset and isn't rebuilt?
- * @vidmm: The manager
+ * pagoda_reset_is_pending() - Tell whether the device was reset and isn't rebuilt yet
+ * @vidmm: Manager
  *
- * Paging operations are given up then, or wait for those that rebuild.
+ * Meanwhile other paging operations are given up, or wait behind those of the rebuild.
  *
  * Context: Any.
- * Return: Whether it is so.
+ * Return: True from the reset until the end of the rebuild.
  */
 bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
 {
@@ -94,14 +94,15 @@ bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_reset_is_hidden() - Does no CPU mapping show anything?
- * @vidmm: The manager
+ * pagoda_reset_is_hidden() - Tell whether VRAM must not be mapped for the CPU
+ * @vidmm: Manager
  *
- * What VRAM holds between a reset and its rebuild nobody may see. Who makes a mapping asks
- * once more behind it: then he sees it or reset_hide_work() sees the mapping.
+ * The CPU must not see VRAM between a reset and the end of its rebuild. The caller first makes the
+ * mapping, then calls this function: either it returns true, or reset_hide_work() finds the
+ * mapping.
  *
  * Context: Any.
- * Return: Whether it is so; pagoda_reset_wait() waits for the end.
+ * Return: True while CPU mappings must show nothing; pagoda_reset_wait() waits for the end.
  */
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
 {
@@ -110,13 +111,9 @@ bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
 	return READ_ONCE(vidmm->reset.hidden);
 }
 
-/**
- * pagoda_reset_aborts() - A paging submission is given up: what does that cost?
- * @vidmm: The manager
- *
- * Context: The queue's calls, one at a time.
- * Return: PAGODA_ABORTED_ bits for the allocations it names, 0 if that isn't a reset's
- * doing.
+/*
+ * Returns the PAGODA_ABORTED_* bits for allocations of a paging submission that is given up; 0 if
+ * no reset is the cause. Called by the paging queue only, one call at a time.
  */
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 {
@@ -141,7 +138,10 @@ static void reset_names(u32 reasons, char *names)
 					 reset_reasons[i]);
 }
 
-/* Those that are only asked for aren't the device's fault. */
+/*
+ * Returns true if the limit is reached. Resets without a reason that is the device's fault don't
+ * count.
+ */
 static bool reset_is_too_many(struct pagoda_reset *reset, u32 reasons)
 {
 	unsigned long *oldest = &reset->times[reset->nr_times % PAGODA_RESET_LIMIT];
@@ -161,7 +161,7 @@ static int reset_command(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	const struct pagoda_command command = { .type = VIRTIO_PAGODA_CONTROL_RESET_ADAPTER };
 
-	/* Nothing of it is under way, and the loss of its power is to come. */
+	/* The device is idle, and the loss of power that resets it is still to come. */
 	if (reset_is_sleep(reasons))
 		return 0;
 	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
@@ -184,8 +184,9 @@ static void reset_hide_work(struct work_struct *work)
 }
 
 /*
- * Takes all CPU mappings away. That may wait for others' notifiers, and those for fences
- * behind this reset: so somebody else does it, and is waited for only for a while.
+ * Takes all CPU mappings away. unmap_mapping_range() may wait for MMU notifiers of other drivers,
+ * and those for fences behind this reset. A work item therefore does it, and is waited for only
+ * for a bounded time.
  */
 static void reset_hide(struct pagoda_vidmm *vidmm)
 {
@@ -193,7 +194,7 @@ static void reset_hide(struct pagoda_vidmm *vidmm)
 
 	lockdep_assert_held(&reset->lock);
 	WRITE_ONCE(reset->hidden, true);
-	/* Before mappings are looked for. Pairs with pagoda_reset_is_hidden(). */
+	/* Order the flag before the search for mappings. Pairs with pagoda_reset_is_hidden(). */
 	smp_mb();
 	reinit_completion(&reset->hid);
 	queue_work(system_dfl_wq, &reset->hide);
@@ -231,7 +232,7 @@ static void reset_died(struct pagoda_vidmm *vidmm)
 	reset_show(&vidmm->reset);
 }
 
-/* Content is lost, and values of fences may be. */
+/* Tells listeners and waiters of monitored fences that content, and maybe values, were lost. */
 static void reset_tell(struct pagoda_vidmm *vidmm)
 {
 	vidmm->reset.kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
@@ -240,14 +241,17 @@ static void reset_tell(struct pagoda_vidmm *vidmm)
 	pagoda_mfence_device_lost(vidmm);
 }
 
-/* There is nothing to lose, and until it wakes nothing to rebuild. */
+/*
+ * Marks the device as without power. There was nothing to lose, and nothing is rebuilt until it
+ * wakes.
+ */
 static void reset_fall_asleep(struct pagoda_reset *reset, u64 epoch)
 {
 	WRITE_ONCE(reset->asleep, true);
 	reset->kept_epoch = reset->kept ? epoch : PAGODA_RESET_KEEPS_NOTHING;
 }
 
-/* The device holds nothing of ours any more and is quiet (C191). */
+/* Phase 1 after the reset: the device holds no work of the driver any more and is quiet (C191). */
 static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 {
 	struct pagoda_reset *reset = &vidmm->reset;
@@ -296,7 +300,7 @@ static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
 
 	if (reset->dead || reset->stopped)
 		return -ENODEV;
-	/* It holds nothing, and is built anew when it wakes. */
+	/* The device holds nothing, and is rebuilt when it wakes. */
 	if (reset->asleep)
 		return 0;
 	reset_announce(vidmm, reasons);
@@ -311,16 +315,11 @@ static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
 	return ret;
 }
 
-/**
- * pagoda_reset_device() - &pagoda_queue_ops.reset_adapter: phase 1
- * @vidmm: The manager
- * @reasons: Why: a bit for each &enum pagoda_reset_reason
- *
- * Nothing happens while the device is asleep.
- *
- * Context: The paging queue's recovery, on the way to fences: allocates nothing. Takes
+/*
+ * Performs phase 1, see &pagoda_queue_ops.reset_adapter; does nothing while the device is asleep.
+ * @reasons has a bit for each &enum pagoda_reset_reason. Returns 0, or a negative errno if the
+ * device is never used again. dma_fence signalling path: allocates nothing. Takes
  * pagoda_reset.lock.
- * Return: 0, or why the device is never used again.
  */
 int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
 {
@@ -338,15 +337,16 @@ int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
 }
 
 /**
- * pagoda_reset_request() - Have the device reset, as far as phase 1
- * @vidmm: The manager
- * @reason: Why
+ * pagoda_reset_request() - Have the device reset, up to the end of phase 1
+ * @vidmm: Manager
+ * @reason: Reason
  *
- * What is asked for at the same time for other reasons is the same reset, unless this is a
- * sleep: pagoda_reset.asleep says whether it fell asleep.
+ * Simultaneous requests get one reset, unless @reason is a sleep, which may be left out:
+ * &pagoda_reset.asleep says whether the device fell asleep.
  *
- * Context: As pagoda_queue_reset_adapter().
- * Return: 0, or why the device is never used again.
+ * Context: As pagoda_queue_reset_adapter(): may sleep for some seconds, doesn't allocate, may be in
+ * the dma_fence signalling path.
+ * Return: 0, or a negative errno if the device is never used again.
  */
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
 {
@@ -361,11 +361,11 @@ static void reset_told_work(struct work_struct *work)
 }
 
 /**
- * pagoda_reset_told() - The device says that it was reset, or doesn't work any more
- * @vidmm: The manager
+ * pagoda_reset_told() - Handle the device's report that it was reset or doesn't work any more
+ * @vidmm: Manager
  *
- * What the device had is gone. It is reset once more, so that nothing is left of what was sent
- * before the driver knew; where that isn't possible the device is never used again.
+ * The device lost all work that it had. A work item resets it once more, so that it keeps no work
+ * that was sent before the driver knew. If that isn't possible, the device is never used again.
  *
  * Context: Any.
  */
@@ -374,15 +374,10 @@ void pagoda_reset_told(struct pagoda_vidmm *vidmm)
 	queue_work(system_dfl_wq, &vidmm->reset.told);
 }
 
-/**
- * pagoda_reset_end() - Phase 2 is through: go on
- * @vidmm: The manager
- * @epoch: When it began
- * @lost: Allocations whose content was lost
- * @failed: The device can't be built anew
- *
- * Context: Takes pagoda_reset.lock.
- * Return: False if the device was reset meanwhile: once more.
+/*
+ * Ends phase 2: jobs go on, or the device is never used again if @failed. @epoch is the epoch
+ * when phase 2 began, @lost the number of allocations that lost their content. Returns false if
+ * the device was reset meanwhile and must be rebuilt once more. Takes pagoda_reset.lock.
  */
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed)
 {
@@ -412,15 +407,10 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 	return true;
 }
 
-/**
- * pagoda_reset_wake() - The device has power again: build it anew
- * @vidmm: The manager
- * @error: 0; or why it can't be used, which it never is again then
- *
- * Nothing happens if it isn't asleep.
- *
- * Context: Sleeps for long; outside of the gate.
- * Return: 0, or -ENODEV if the device is never used again.
+/*
+ * Rebuilds a device that has power again, or never uses it again if @error. Does nothing if the
+ * device isn't asleep. Returns 0, or -ENODEV if the device is never used again. Sleeps for as
+ * long as a rebuild takes; outside of the gate.
  */
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 {
@@ -443,7 +433,7 @@ int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 
 /**
  * pagoda_reset_wait() - Wait until the device is rebuilt
- * @vidmm: The manager
+ * @vidmm: Manager
  *
  * Context: Sleeps; not inside of the gate. A fatal signal ends the wait.
  */
@@ -453,13 +443,13 @@ void pagoda_reset_wait(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_reset() - Reset the device and build it anew
- * @vidmm: The manager
+ * pagoda_vidmm_reset() - Reset the device and rebuild it
+ * @vidmm: Manager
  *
- * For tests and people. All content of VRAM is lost, and what the engines had.
+ * For debugfs. All content of VRAM and all jobs of the engines are lost.
  *
- * Context: Sleeps for long; outside of the gate.
- * Return: 0, or why the device is never used again.
+ * Context: Sleeps for long; outside of the gate. A fatal signal ends the wait for the rebuild.
+ * Return: 0, or a negative errno if the device is never used again.
  */
 int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
 {
@@ -471,9 +461,9 @@ int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_print_resets() - The last resets
- * @vidmm: The manager
- * @p: Where to
+ * pagoda_vidmm_print_resets() - Print the last resets
+ * @vidmm: Manager
+ * @p: Printer
  *
  * Context: May sleep.
  */
@@ -500,8 +490,8 @@ void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p
 }
 
 /**
- * pagoda_reset_init() - Set up what resets need
- * @vidmm: The manager
+ * pagoda_reset_init() - Set up the members of &pagoda_vidmm.reset
+ * @vidmm: Manager
  */
 void pagoda_reset_init(struct pagoda_vidmm *vidmm)
 {
@@ -522,8 +512,10 @@ void pagoda_reset_init(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_reset_stop() - The hardware goes: nothing is reset or rebuilt any more
- * @vidmm: The manager
+ * pagoda_reset_stop() - Refuse further resets because the hardware is being removed
+ * @vidmm: Manager
+ *
+ * Waits for a rebuild that has begun.
  *
  * Context: May sleep for long; outside of the gate.
  */
@@ -541,7 +533,7 @@ void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_reset_fini() - Undo pagoda_reset_init()
- * @vidmm: The manager, stopped or never used
+ * @vidmm: Manager, stopped or never used
  *
  * Context: May sleep.
  */

@@ -2,19 +2,19 @@
 /*
  * Resets of the whole device.
  *
- *	phase 1	reset.c, on the way to fences: the engines are held, the device is reset, what
- *		it had and what it is given from then on is given up
- *	phase 2	reset_rebuild.c, a work item that allocates, locks and waits like anybody: the
- *		device's memory is built anew from our books
+ *	phase 1	reset.c, in the dma_fence signalling path: the engines are held, the device is
+ *		reset, jobs and paging that it had or is given from then on are given up
+ *	phase 2	reset_rebuild.c, a work item that allocates, locks and waits without
+ *		restrictions: the device's state is rebuilt from the driver's records
  *	gate	gate.c: ioctls stay out of phase 2
  *
- * A sleep of the machine is a reset, too, between whose phases there is no device, and
- * before which everything that counts left VRAM (suspend.c): nothing is lost then.
+ * A sleep of the machine is a reset, too. The device has no power between the two phases, and
+ * all content that matters leaves VRAM before phase 1 (suspend.c): nothing is lost.
  *
- * VRAM that was written before a reset is as good as garbage: each allocation knows
- * in which epoch its content got there, and is cleared before anybody sees it when that
- * isn't the current one (lost.c). What is evicted or paged in meanwhile, by whomever, is
- * right by that alone.
+ * Content of VRAM that was written before a reset counts as garbage. Each allocation records
+ * the epoch in which its content was written to VRAM. If that isn't the current epoch, the
+ * allocation is cleared before the CPU or a job can see it (lost.c). This rule alone makes
+ * evictions and page-ins during a reset correct.
  */
 #ifndef PAGODA_VIDMM_RESET_H
 #define PAGODA_VIDMM_RESET_H
@@ -33,22 +33,23 @@ struct drm_printer;
 struct pagoda_bo;
 struct pagoda_vidmm;
 
-/** PAGODA_RESET_LIMIT: resets in PAGODA_RESET_SECONDS; one more and the device is dead. */
+/* One reset more than PAGODA_RESET_LIMIT in PAGODA_RESET_SECONDS, and the device is dead. */
 #define PAGODA_RESET_LIMIT	5
 #define PAGODA_RESET_SECONDS	60
-/** PAGODA_RESET_KEEPS_NOTHING: no epoch */
+/* Value of &pagoda_reset.kept_epoch that no epoch has: VRAM kept nothing. */
 #define PAGODA_RESET_KEEPS_NOTHING	U64_MAX
-/** PAGODA_RESET_NOTES: resets remembered for debugfs and coredumps. */
+/* Number of resets remembered for debugfs and coredumps. */
 #define PAGODA_RESET_NOTES	16
 
 /**
  * enum pagoda_reset_reason - Why the device is reset
- * @PAGODA_RESET_PAGING: the paging queue couldn't be reset (C189)
- * @PAGODA_RESET_ENGINE: an engine couldn't be reset
- * @PAGODA_RESET_DEVICE: the device says that it was reset, or doesn't work any more
- * @PAGODA_RESET_ASKED: somebody wants to see it; doesn't count for the limit
- * @PAGODA_RESET_SLEEP: its power goes, and nothing that counts with it; the same
- * @PAGODA_RESET_REASONS: number of reasons
+ * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189)
+ * @PAGODA_RESET_ENGINE: An engine couldn't be reset
+ * @PAGODA_RESET_DEVICE: The device reported that it was reset, or doesn't work any more
+ * @PAGODA_RESET_ASKED: Requested through debugfs; doesn't count for the limit
+ * @PAGODA_RESET_SLEEP: The device loses its power, after all content that matters left VRAM;
+ *	doesn't count for the limit
+ * @PAGODA_RESET_REASONS: Number of reasons
  */
 enum pagoda_reset_reason {
 	PAGODA_RESET_PAGING,
@@ -60,13 +61,13 @@ enum pagoda_reset_reason {
 };
 
 /**
- * struct pagoda_reset_note - What is remembered of a reset
- * @begun_ns: CLOCK_MONOTONIC
- * @rebuilt_ns: The same, when jobs went on; 0 = not yet, or never
- * @reasons: Why: a bit for each &enum pagoda_reset_reason
- * @result: 0, or why it failed
- * @given_up: Paging submissions that had been given up when it was rebuilt
- * @lost: Allocations in VRAM then
+ * struct pagoda_reset_note - A remembered reset
+ * @begun_ns: CLOCK_MONOTONIC of the reset
+ * @rebuilt_ns: CLOCK_MONOTONIC when jobs went on; 0 = not yet, or never
+ * @reasons: A bit for each &enum pagoda_reset_reason
+ * @result: 0, or negative errno if the reset failed
+ * @given_up: Number of paging submissions given up since probe, when the device was rebuilt
+ * @lost: Number of allocations that lost their content in VRAM
  */
 struct pagoda_reset_note {
 	u64 begun_ns;
@@ -79,36 +80,36 @@ struct pagoda_reset_note {
 
 /**
  * struct pagoda_reset - Resets of a device
- * @gate: Held for reading by who works on the device's memory in normal context, for
- *	writing by phase 2. Outside of everything else
+ * @gate: Held for reading by threads that work on the device's memory in normal context, for
+ *	writing by phase 2. Outermost lock
  * @inside_lock: Protects @inside
- * @inside: Who holds @gate for reading, struct pagoda_gate
- * @lock: Protects all below but @vms. Taken on the way to fences: nobody allocates
- *	under it
- * @hidden: CPU mappings show nothing: a reset is under way or isn't rebuilt yet; also read
- *	without the lock
- * @held: The engines are held by us
- * @pending: A reset isn't rebuilt yet; also read without the lock
- * @shut: Nobody gets through the gate: the machine is about to sleep; written with @gate held
- *	too, read without a lock
- * @asleep: The device has no power: nothing is rebuilt; also read without the lock
- * @kept: Bytes from the start of VRAM that outlive the sleep
- * @kept_epoch: pagoda_reset_epoch() of what is there, %PAGODA_RESET_KEEPS_NOTHING = nothing
+ * @inside: Threads that hold @gate for reading, struct pagoda_gate
+ * @lock: Protects all members from @hidden to @nr_notes. Taken in the dma_fence signalling path:
+ *	nothing is allocated under this lock
+ * @hidden: CPU mappings show nothing: a reset is under way or not rebuilt yet; also read without
+ * @lock
+ * @held: The reset holds the engines
+ * @pending: The device was reset and isn't rebuilt yet; also read without @lock
+ * @shut: No thread gets through the gate, because the machine is about to sleep; written with @gate
+ *	held for writing, read without a lock
+ * @asleep: The device has no power: nothing is rebuilt; also read without @lock
+ * @kept: Number of bytes from the start of VRAM that outlive the sleep; written with the gate shut
+ * @kept_epoch: pagoda_reset_epoch() of the content in @kept bytes, or %PAGODA_RESET_KEEPS_NOTHING
  * @dead: The device is never used again
- * @stopped: The hardware goes
- * @blaming: The next paging submission given up is the one that was aborted (C190)
- * @counted: Resets but for sleeps: what people are told of; also read without the lock
+ * @stopped: The hardware is being removed
+ * @blaming: The next paging submission that is given up is the one that broke the device (C190)
+ * @counted: Number of resets, sleeps excepted, as reported to user space; also read without @lock
  * @times: Jiffies of the last resets that count for the limit, a ring
- * @nr_times: Their number
+ * @nr_times: Number of resets that count for the limit
  * @notes: The last resets, a ring
- * @nr_notes: Their number
- * @hide: Takes CPU mappings away
- * @hid: Completed when it has
- * @told: Has the device reset, because the device says so
- * @rebuild: Phase 2
- * @rebuilt: Woken when nothing is pending or hidden any more
+ * @nr_notes: Number of resets noted so far
+ * @hide: Work item that takes CPU mappings away
+ * @hid: Completed when @hide has run
+ * @told: Work item that resets the device after the device reported a reset
+ * @rebuild: Work item of phase 2
+ * @rebuilt: Woken when the device is neither pending nor hidden any more
  * @vms_lock: Protects @vms; outside of pagoda_vm.lock
- * @vms: All address spaces of clients, &pagoda_vm.entry
+ * @vms: All VMs of clients, &pagoda_vm.entry
  */
 struct pagoda_reset {
 	struct rw_semaphore gate;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets of the whole device, phase 2: what it forgot is built anew from our books.
+ * Resets of the whole device, phase 2: the device's state is rebuilt from the driver's records.
  *
- *	1. nobody is inside of the gate, no space has a root
- *	2. stream	pages of the driver's own for the device MMU, the paging process and its
+ *	1. gate		no thread is inside of the gate, no address space has a root
+ *	2. stream	the driver's own pages in the device MMU, the paging process and its
  *			root (C80); from then on paging works
  *	3. allocations	device addresses of their pages; mappings of the aperture, each
- *			taken away first (C192); what was in VRAM: one notice that its content
- *			is lost, zeros (C195); what was offered there leaves
+ *			unmapped first (C192); content that was in VRAM: one notice that it is
+ *			lost, zeros (C195); offered allocations leave VRAM
  *	4. spaces	page tables where they are, roots, save areas of contexts
- *	5. monitored fences get the values they were promised, and the engines go on
+ *	5. fences	monitored fences get their promised values, and the engines go on
  *
- * Who isn't kept out by the gate, TTM's worker, page faults and others' swapping out, takes
- * what it needs one by one as always: reservations, locks of spaces, the stream. The
- * order of 1 and 2 is what makes that right, and that who moves pages in front of 3 maps them
- * for the device MMU himself.
+ * The gate doesn't keep out TTM's worker, page faults and swapping by other threads. These take
+ * reservations, locks of address spaces and the stream one by one as always. Their paging is
+ * correct because step 1 comes before step 2, and because a move before step 3 maps the
+ * moved pages in the device MMU itself.
  *
- * Jobs and paging before a reset never wait for this: it allocates.
+ * Jobs and paging of before the reset never wait for the rebuild, which allocates memory.
  */
 #include <linux/delay.h>
 #include <drm/drm_device.h>
@@ -25,21 +25,15 @@
 #include <pagoda/virtio.h>
 #include "vm.h"
 
-/* Without memory it is tried again, for a while. */
+/* A rebuild that finds no memory is tried again. */
 #define REBUILD_TRIES	200
 #define REBUILD_WAIT_MS	10
 
-/**
- * struct rebuild - Operations of one allocation
- * @vidmm: Manager
- * @bo: Allocation, reservation held
- * @txn: Transaction, or NULL while costs are added up
- * @cost: Their sum
- */
+/* Paging operations that rebuild one allocation. */
 struct rebuild {
 	struct pagoda_vidmm *vidmm;
-	struct pagoda_bo *bo;
-	struct pagoda_stream_txn *txn;
+	struct pagoda_bo *bo;			/* reservation held */
+	struct pagoda_stream_txn *txn;		/* NULL while costs are added up */
 	struct pagoda_paging_cost cost;
 };
 
@@ -71,7 +65,7 @@ static int rebuild_aperture(struct rebuild *r)
 	return ret ?: rebuild_op(r, &op);
 }
 
-/* The device forgot what it was told, too. */
+/* Repeats the residency notices, which the device forgot, too. */
 static int rebuild_notices(struct rebuild *r)
 {
 	if (!r->bo->told)
@@ -101,7 +95,10 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
 	return ret;
 }
 
-/* Paging of it was given up: contexts that have it mapped are told, or worse (C190). */
+/*
+ * Paging of the allocation was given up: contexts of VMs that map it are marked as reset, or
+ * banned (C190).
+ */
 static void rebuild_blame(struct pagoda_bo *bo)
 {
 	u32 aborted = atomic_xchg(&bo->aborted, 0);
@@ -126,12 +123,12 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	if (ret)
 		return ret;
 	stale = pagoda_lost_is_stale(bo);
-	/* Or what cleared it was given up. */
+	/* The allocation may also be unclean because the fill that cleared it was given up. */
 	clear = stale || READ_ONCE(bo->unclean);
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)
 		ret = rebuild_mappings(vidmm, bo);
-	/* Who looks again waits for the zeros. */
+	/* The next CPU access faults and waits for the zeros. */
 	if (!ret && clear)
 		ttm_bo_unmap_virtual(&bo->ttm);
 	if (!ret && clear)
@@ -142,9 +139,9 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 }
 
 /**
- * pagoda_bo_next() - All allocations, one after another
- * @vidmm: The manager
- * @id: Number to begin with; that of the allocation found
+ * pagoda_bo_next() - Walk all allocations by number
+ * @vidmm: Manager
+ * @id: In: smallest number; out: number of the allocation found
  *
  * Context: Any but interrupts.
  * Return: The allocation with the number, or the next one, a reference; or NULL.
@@ -155,8 +152,9 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 
 	xa_lock(&vidmm->bos);
 	/*
-	 * An allocation without a reference is being freed, maybe later, when it is idle. It is
-	 * not to be moved nor seen any more, and needs no mapping on a device that was reset.
+	 * An allocation without a reference is being freed, maybe deferred until it is idle. It
+	 * is neither moved nor mapped for user space any more, and needs no mapping on a device
+	 * that was reset.
 	 */
 	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
 	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
@@ -195,7 +193,9 @@ static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* From here on nothing names a root that the device hasn't. */
+/*
+ * Forgets the roots and mappings that the device lost; no operation names a lost root afterwards.
+ */
 static void rebuild_forget(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vm *vm;
@@ -216,7 +216,7 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 	ret = pagoda_stream_restart(vidmm);
 	if (ret)
 		return ret;
-	/* What was given up is marked, and will not be again. */
+	/* Submissions of before the reset are given up now, and have marked their allocations. */
 	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
 	pagoda_device_mmu_drop_kept(vidmm);
 	pagoda_stream_plug(vidmm);
@@ -230,7 +230,7 @@ static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 	return ret;
 }
 
-/* True if it shall be tried again. */
+/* Returns true if the rebuild is to be tried again. */
 static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 {
 	u64 epoch = pagoda_reset_epoch(vidmm);
@@ -248,12 +248,7 @@ static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 	return !pagoda_reset_end(vidmm, epoch, lost, ret);
 }
 
-/**
- * pagoda_reset_rebuild() - &pagoda_reset.rebuild
- * @work: The work
- *
- * Context: Work item; may sleep for long.
- */
+/* Phase 2: work item of &pagoda_reset.rebuild. */
 void pagoda_reset_rebuild(struct work_struct *work)
 {
 	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, rebuild);
@@ -261,7 +256,7 @@ void pagoda_reset_rebuild(struct work_struct *work)
 	u32 tries = REBUILD_TRIES;
 
 	down_write(&reset->gate);
-	/* A reset that is rebuilt already queued it once more. */
+	/* The reset may be rebuilt already: a second reset queues the work once more. */
 	while (pagoda_reset_is_pending(vidmm) && !READ_ONCE(reset->asleep) &&
 	       rebuild_try(vidmm, &tries))
 		;

@@ -2,17 +2,17 @@
 /*
  * Residency of lists: all or nothing (C147).
  *
- * A list is locked as a whole, then brought in piece by piece. Nothing of it can
- * be evicted meanwhile: TTM only tries for reservations first and then asks for
- * them with the list's own ticket, which tells it that they are ours already. What is
- * private to one VM has one reservation: what isn't in the list may leave, and the list
- * is marked (&pagoda_bo.keep).
+ * A list is locked as a whole, then brought in piece by piece. None of its allocations can be
+ * evicted meanwhile: TTM first tries to lock a reservation, then waits for it with the ticket
+ * of the list, and recognizes a reservation that the ticket holds already. Allocations private
+ * to one VM share one reservation: those outside of the list may be evicted, and those in it
+ * are marked (&pagoda_bo.keep).
  *
- * When TTM finds no room although the list fits, other lists are in the way, or
- * what was closed but isn't gone yet. It is tried again alone, after TTM's own
- * work, and then once more after the list's own allocations have left VRAM,
- * because they may lie where a contiguous one has to go, and nothing is executed that
- * keeps page tables in place.
+ * When TTM finds no room although the list fits, other lists are in the way, or allocations
+ * that were closed but aren't gone yet. The list is tried again alone, after TTM's own work,
+ * and then once more after the list's own allocations have left VRAM, because they may lie
+ * where a contiguous one has to go, and while nothing is executed that keeps page tables in
+ * place.
  */
 #include <drm/drm_exec.h>
 #include <pagoda/virtio.h>
@@ -22,14 +22,9 @@
 #define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
-/**
- * struct residency_list - A list being worked on
- * @vidmm: Manager
- * @bos: Allocations, each once
- * @count: Their number
- * @process: What is done to each; reservation held
- * @resident: What they are afterwards
- * @attempt: How hard it is tried
+/*
+ * struct residency_list - a list being made resident or evicted; @process is called for each
+ * allocation
  */
 struct residency_list {
 	struct pagoda_vidmm *vidmm;
@@ -45,7 +40,7 @@ static u64 residency_excess(u64 need, u64 room)
 	return need > room ? need - room : 0;
 }
 
-/* Which part of a demand an allocation's is; NULL: none. */
+/* Returns the part of a demand that an allocation belongs to, or NULL. */
 static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
 	if (bo->supported == VRAM_BIT)
@@ -58,7 +53,7 @@ static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo
 }
 
 /**
- * pagoda_demand_add() - One more allocation
+ * pagoda_demand_add() - Add an allocation's size to a demand
  * @demand: Added to
  * @bo: Allocation
  */
@@ -70,11 +65,7 @@ void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 		*part += bo->ttm.base.size;
 }
 
-/**
- * pagoda_demand_remove() - One less
- * @demand: An earlier pagoda_demand_add() of it is undone
- * @bo: Allocation
- */
+/* Undoes an earlier pagoda_demand_add() of the allocation. */
 void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo)
 {
 	u64 *part = demand_part(demand, bo);
@@ -84,9 +75,9 @@ void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *
 }
 
 /**
- * pagoda_demand_misfit() - What fits nowhere even if it had the device for itself
+ * pagoda_demand_misfit() - Size by which a demand exceeds the device's memory
  * @vidmm: The manager
- * @demand: What is needed
+ * @demand: Sizes that are needed at the same time
  *
  * Return: Bytes; 0 = it fits.
  */
@@ -128,7 +119,10 @@ static int residency_process_make(struct pagoda_bo *bo)
 	return residency_validate(bo, pagoda_bo_placement_resident);
 }
 
-/* What changes that wait will map stays for them (C145), and what is on a list for that. */
+/*
+ * Allocations that waiting VM_BIND entries will map stay for them (C145), and so do those on a
+ * residency list.
+ */
 static int residency_process_evict(struct pagoda_bo *bo)
 {
 	if (!bo->ttm.resource || bo->ttm.resource->mem_type == TTM_PL_SYSTEM ||
@@ -179,16 +173,16 @@ static int residency_process(struct residency_list *list)
 }
 
 /**
- * pagoda_residency_later() - The fence behind the paging of several allocations
+ * pagoda_residency_later() - Fence behind the paging of several allocations
  * @vidmm: The manager
- * @latest: That of those before, a reference, used up; or NULL
- * @resv: Reservation of one more, held
+ * @latest: Fence of the allocations before, a reference that is consumed; or NULL
+ * @resv: Reservation of one more allocation, held
  *
- * All kernel fences are of the paging timeline: the latest stands for all. Those of another
- * device that shares the allocation are waited for.
+ * All kernel fences are on the paging timeline, so that the latest stands for all. A fence of
+ * another device that shares the allocation is waited for.
  *
  * Context: May sleep.
- * Return: The fence, a reference; NULL if all is through.
+ * Return: The fence, a reference; NULL if all have signalled.
  */
 struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
 					 struct dma_resv *resv)
@@ -209,7 +203,10 @@ struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_
 	return latest;
 }
 
-/* Point of no return: from here on the list is what was asked for. */
+/*
+ * Point of no return: from here on the list is as asked for. Returns the fence behind its
+ * paging.
+ */
 static struct dma_fence *residency_commit(struct residency_list *list)
 {
 	struct dma_fence *fence = NULL;
@@ -240,7 +237,7 @@ static int residency_lock_list(struct drm_exec *exec, struct residency_list *lis
 	return ret;
 }
 
-/* The work is inside of the loop, where the ticket may still ask for victims. */
+/* The work is inside the loop, where the ticket may still be used to lock victims. */
 static int residency_run_locked(struct residency_list *list, struct dma_fence **fence)
 {
 	struct drm_exec exec;
@@ -279,13 +276,12 @@ static int residency_enter_alone(struct pagoda_vidmm *vidmm, bool interruptible)
 }
 
 /**
- * pagoda_residency_enter() - Before a list is locked
+ * pagoda_residency_enter() - Take the semaphore of lists, as the attempt needs it
  * @vidmm: The manager
  * @attempt: How hard it is tried
  * @interruptible: Signals end the wait
  *
- * Context: May sleep; for EMPTIED as long as jobs last. Outside of reservations and VMs'
- * locks.
+ * Context: May sleep; for EMPTIED as long as jobs last. Outside of reservations and VMs' locks.
  * Return: 0, -EINTR or -ERESTARTSYS.
  */
 int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
@@ -309,7 +305,7 @@ int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attem
 }
 
 /**
- * pagoda_residency_leave() - The list isn't locked any more
+ * pagoda_residency_leave() - Release the semaphore of lists
  * @vidmm: The manager
  * @attempt: As with pagoda_residency_enter()
  */
@@ -352,12 +348,12 @@ static int residency_run(struct residency_list *list, struct dma_fence **fence)
  * pagoda_residency_make() - Bring a list to where the GPU can use it
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
- * @count: Their number
- * @fence: Out: signals when all of it can be used; NULL = now. The caller's
- * @bytes_to_trim: Out with -ENOMEM: bytes that don't fit even without others
+ * @count: Number of allocations
+ * @fence: Out: signals when all of them can be used; NULL = now. A reference for the caller
+ * @bytes_to_trim: Out with -ENOMEM: bytes that don't fit even without other allocations
  *
- * On failure none of it becomes resident that wasn't, although some may have been
- * moved or evicted for it.
+ * On failure no allocation becomes resident that wasn't, although some may have been moved or
+ * evicted for it.
  *
  * Context: May sleep and allocate; waits for no copy. Outside of reservations.
  * Return: 0, -ENODATA if one is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
@@ -384,11 +380,10 @@ int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u3
  * pagoda_residency_evict() - Give up residency of a list
  * @vidmm: The manager
  * @bos: Allocations, each only once; references held
- * @count: Their number
- * @fence: Out: signals when all of it has left; NULL = it has. The caller's
+ * @count: Number of allocations
+ * @fence: Out: signals when all of them have left; NULL = they have. A reference for the caller
  *
- * Each goes to its eviction segment (C37); one that never was anywhere stays where
- * it is.
+ * Each goes to its eviction segment (C37); an allocation that was never placed stays where it is.
  *
  * Context: May sleep and allocate; waits for no copy. Outside of reservations.
  * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
@@ -406,7 +401,7 @@ int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u
 	return residency_run(&list, fence);
 }
 
-/* Can the GPU use it where it is? */
+/* Returns whether the GPU can use the allocation in its present place. */
 static bool residency_is_placed(const struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
@@ -421,7 +416,7 @@ static bool residency_is_placed(const struct pagoda_bo *bo)
 	       pagoda_aperture_has_address(res);
 }
 
-/* Do the client's addresses of it lead there? */
+/* Returns whether the client's GPU addresses of the allocation are mapped to that place. */
 static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
@@ -432,7 +427,7 @@ static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *b
 	return true;
 }
 
-/* Was it made resident before, and is it where it prefers to be? */
+/* Returns whether the allocation was made resident before and is in the segment it prefers. */
 static bool residency_is_made_again(const struct pagoda_bo *bo)
 {
 	return bo->resident && !pagoda_bo_is_offered(bo) &&
@@ -459,17 +454,18 @@ static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo
 }
 
 /**
- * pagoda_residency_is_made() - Is nothing left to do to make a list resident?
- * @client: Who wants to use it
+ * pagoda_residency_is_made() - Test whether nothing is left to do to make a list resident
+ * @client: Client that wants to use the list
  * @bos: Allocations
- * @count: Their number
- * @again: Only if each was made resident before and is where it prefers to be; nothing but
- *	who was used last changes then, even if the answer is false
+ * @count: Number of allocations
+ * @again: Require that each was made resident before and is in the segment it prefers; nothing but
+ *	the order of last use changes then, even if the answer is false
  *
- * Those that are resident count as used now. False if somebody is just working on one.
+ * Allocations that are resident count as used now. Returns false if another thread holds one of the
+ * reservations.
  *
  * Context: Takes reservations, one after another; waits for none.
- * Return: Whether all of it can be used now.
+ * Return: Whether all of them can be used now.
  */
 bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 			      bool again)

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Room in VRAM for a VM that fills it by itself.
+ * Room in VRAM for a VM that fills VRAM by itself.
  *
- * What is private to a VM shares its reservation, and who changes the VM holds that: what
- * is bound doesn't leave meanwhile (&pagoda_vm.keep), because the change relies on where it
- * is. When nothing is staged some of it may go, so that there is room for page tables or
- * for what can't be used elsewhere. First goes what the GPU can use where it goes, then, if
- * the caller executes nothing, what comes back with the next submission. When nobody is
- * left who could go, page tables and save areas get their place in the reserve (reserve.c).
+ * Private allocations share the reservation of their VM. A change of the VM holds the
+ * reservation and relies on where the allocations are: allocations with mappings don't leave
+ * VRAM meanwhile (&pagoda_vm.keep). When nothing is staged, some of them may leave, to make
+ * room for page tables or for allocations that can't be used elsewhere. Allocations that the
+ * GPU can use at their new place go first; then, if the caller executes nothing, allocations
+ * that the next submission brings back. When no candidate is left, page tables and save areas
+ * are placed in the reserve (reserve.c).
  */
 #include "vm.h"
 
-/* Bytes to free the first time; page tables are small. */
+/* Bytes to free at the first attempt; page tables are small. */
 #define ROOM_FIRST	SZ_64K
 
-/* VRAM is the only place where the GPU can use it. */
+/* Returns whether VRAM is the only place where the GPU can use the allocation. */
 static bool room_is_choosy(const struct pagoda_bo *bo)
 {
 	return bo->supported == DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM);
 }
 
 /**
- * pagoda_room_rank() - Who is brought to VRAM first, if all of a list shall get there
+ * pagoda_room_rank() - Order in which the allocations of a list are brought to VRAM
  * @bo: Allocation
  *
- * What can be used elsewhere takes what is left by what can't, and pieces what is left by
- * what has to be in one.
+ * Allocations that have to be contiguous go first, then other allocations that only VRAM
+ * supports, then allocations that can be used elsewhere, too.
  *
  * Return: Below %PAGODA_ROOM_RANKS; 0 goes first.
  */
@@ -36,7 +37,10 @@ u32 pagoda_room_rank(const struct pagoda_bo *bo)
 	return bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS ? 0 : 1;
 }
 
-/* Where the GPU can use it but for VRAM; 0: it isn't wanted there. */
+/*
+ * Fills in the place other than VRAM where the GPU can use the allocation; returns 0 if there
+ * is none.
+ */
 static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	u32 n = pagoda_bo_placement_resident(bo, places);
@@ -57,7 +61,10 @@ static int room_move(struct pagoda_bo *bo, bool away)
 	return ret;
 }
 
-/* The private allocation a mapping shows, if it is the first that shows it; else NULL. */
+/*
+ * Returns the private allocation that a mapping shows, if the mapping is the allocation's
+ * first; else NULL.
+ */
 static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va)
 {
 	struct pagoda_bo *bo = va->gem.obj ? pagoda_bo_of_gem(va->gem.obj) : NULL;
@@ -68,7 +75,7 @@ static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va
 	       bo : NULL;
 }
 
-/* What there is in VRAM, by pagoda_priority_step(). */
+/* Returns a bit for each pagoda_priority_step() that a private allocation in VRAM has. */
 static u32 room_steps(struct pagoda_vm *vm)
 {
 	struct drm_gpuva *va;
@@ -100,7 +107,7 @@ static u64 room_spill_step(struct pagoda_vm *vm, u32 step, u64 bytes, bool away)
 	return done;
 }
 
-/* Who is offered goes first, then who has less priority (C168). */
+/* Offered allocations go first, then allocations of lower priority (C168). */
 static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 {
 	unsigned long steps = room_steps(vm);
@@ -115,7 +122,10 @@ static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
 	return done;
 }
 
-/* If that is what was missed: true. */
+/*
+ * Opens the reserve, and returns true, if a page table or save area was refused because it was
+ * shut.
+ */
 static bool room_open_reserve(struct pagoda_room *room)
 {
 	if (!room->last || room->vm->reserve != PAGODA_VM_RESERVE_MISSED)
@@ -125,15 +135,15 @@ static bool room_open_reserve(struct pagoda_room *room)
 }
 
 /**
- * pagoda_room_make() - Private allocations make room in VRAM, each time for more
- * @room: Zero the first time but for the VM and how; its reservation and
- *	&pagoda_vm.lock are held, nothing is being staged
+ * pagoda_room_make() - Move private allocations out of VRAM, each time more of them
+ * @room: The VM and how to make room; @room->bytes is 0 the first time. The VM's reservation
+ *	and &pagoda_vm.lock are held, nothing is being staged
  *
- * Only such that are bound: others leave by themselves. At last the reserve is open to page
- * tables and save areas, if one of them found no place.
+ * Moves only allocations with mappings: TTM evicts the others. When nothing could be moved, the
+ * reserve is opened to page tables and save areas if one of them found no place.
  *
  * Context: May sleep and allocate.
- * Return: Whether there is more than before.
+ * Return: Whether there is more room than before.
  */
 bool pagoda_room_make(struct pagoda_room *room)
 {
@@ -148,14 +158,15 @@ bool pagoda_room_make(struct pagoda_room *room)
 
 /**
  * pagoda_room_take() - Bring a page table or save area to where the device finds it
- * @vm: Its VM, whose reservation it has, held
- * @bo: Table or save area
+ * @vm: Its VM, reservation held
+ * @bo: Table or save area, with the VM's reservation
  *
- * Of what shares the reservation only that is evicted which &pagoda_vm.keep allows. The reserve
- * is for who finds no place when nobody is about to make room, pagoda_room_make().
+ * Of the allocations that share the reservation only those that &pagoda_vm.keep allows are
+ * evicted. The reserve is used only if the caller can't make room by pagoda_room_make() any
+ * more.
  *
- * Context: May sleep, allocate and evict others.
- * Return: 0, -ENOMEM, or what else pagoda_bo_place() answers.
+ * Context: May sleep, allocate and evict other allocations.
+ * Return: 0, -ENOMEM, or another error of pagoda_bo_place().
  */
 int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
@@ -179,9 +190,11 @@ int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_room_keep() - What of a VM doesn't leave from now on
+ * pagoda_room_keep() - Set which of a VM's allocations don't leave VRAM
  * @vm: VM, its reservation held
- * @keep: What; pagoda_room_make() may be called unless it is nothing
+ * @keep: Which; pagoda_room_make() may be called unless %PAGODA_VM_KEEP_NOTHING
+ *
+ * Shuts the reserve.
  */
 void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
 {
@@ -190,7 +203,7 @@ void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
 }
 
 /**
- * pagoda_room_leave() - An allocation gives up its place in VRAM
+ * pagoda_room_leave() - Evict an allocation from VRAM
  * @bo: Allocation, reservation held
  *
  * Context: May sleep and allocate.
@@ -202,7 +215,7 @@ int pagoda_room_leave(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_room_leave_all() - All private allocations that are bound give up theirs
+ * pagoda_room_leave_all() - Evict all private allocations with mappings from VRAM
  * @vm: VM, locked, its reservation held
  *
  * The next submission brings them back.
@@ -226,9 +239,9 @@ int pagoda_room_leave_all(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_room_demand_all() - What all private allocations that are bound need
+ * pagoda_room_demand_all() - Add up what all private allocations with mappings need
  * @vm: VM, locked, its reservation held
- * @demand: Added to
+ * @demand: Demand of all that aren't offered is added to it
  */
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
 {
@@ -246,10 +259,10 @@ void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
  * pagoda_room_wait_idle() - Wait until page tables and save areas may leave
  * @vidmm: The manager; the caller keeps new submissions out
  * @interruptible: Signals end the wait
- * @timeout: For all of it, in jiffies
+ * @timeout: For all VMs together, in jiffies
  *
- * They stay while something of their VM executes (C85, C123): what stood in the way
- * because of that doesn't afterwards.
+ * Page tables and save areas stay while a job of their VM executes (C85, C123), and may be
+ * evicted afterwards.
  *
  * Context: Sleeps, as long as jobs last. Outside of reservations.
  * Return: 0, -ERESTARTSYS or -ETIME.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The memory segments as TTM's resource managers; what vidmm.h has all of. */
+/* The memory segments as TTM's resource managers; members of struct pagoda_vidmm. */
 #ifndef PAGODA_VIDMM_SEGMENTS_H
 #define PAGODA_VIDMM_SEGMENTS_H
 
@@ -24,11 +24,11 @@ struct ttm_operation_ctx;
 /**
  * struct pagoda_reserve - The part of VRAM for page tables and save areas only (reserve.c)
  * @start: First byte, constant
- * @size: Bytes, constant; 0 = there is none
- * @mm: Its blocks; all that isn't of the reserve is allocated for good
- * @outside: Blocks of that, in the order of addresses
- * @placed: What got a place in it since probe
- * @refused: What didn't, and had none elsewhere
+ * @size: Bytes, constant; 0 = no reserve
+ * @mm: Allocator of the reserve; VRAM outside of the reserve is allocated for good
+ * @outside: Blocks of @mm outside of the reserve, sorted by address
+ * @placed: Number of allocations placed in the reserve since probe
+ * @refused: Number of allocations that found no room in the reserve, nor elsewhere
  */
 struct pagoda_reserve {
 	u64 start;
@@ -42,13 +42,13 @@ struct pagoda_reserve {
 /**
  * struct pagoda_vram - The VRAM segment
  * @manager: TTM's view; usage in bytes
- * @lock: Protects @mm, the reserve's, @visible_used and the block lists of resources
- * @mm: Blocks; pages reported invalid and the reserve are allocated for good
- * @reserved: Blocks of those, in the order of addresses
- * @reserve: Who finds no place gets one there, if it must
+ * @lock: Protects @mm, the reserve's allocator, @visible_used and the block lists of resources
+ * @mm: Allocator; pages reported invalid and the reserve are allocated for good
+ * @reserved: Blocks of invalid pages and of the reserve, sorted by address
+ * @reserve: Room for page tables and save areas that find no other place
  * @visible_size: Bytes from 0 the CPU can reach
- * @visible_used: Bytes of them in use, but for those of the reserve
- * @window: Kernel address of VRAM's visible part, page-table contiguous, or NULL
+ * @visible_used: CPU-visible bytes in use, without those of the reserve
+ * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
  */
 struct pagoda_vram {
 	struct ttm_resource_manager manager;
@@ -65,7 +65,7 @@ struct pagoda_vram {
  * struct pagoda_vram_resource - An allocation's place in VRAM
  * @base: TTM's part; @base.start is the first page
  * @blocks: Buddy blocks in allocation order
- * @visible: Bytes of it the CPU can reach; 0 in the reserve
+ * @visible: CPU-visible bytes of the resource; 0 in the reserve
  */
 struct pagoda_vram_resource {
 	struct ttm_resource base;
@@ -76,12 +76,12 @@ struct pagoda_vram_resource {
 /**
  * struct pagoda_vram_cursor - Walk over the contiguous ranges of a VRAM resource
  * @address: Offset in VRAM of the current range
- * @size: Bytes of it, never more than what is left of the walk; 0 = at the end
- * @clean: The range is known to read as zeros; in a walk of pagoda_vram_first_clean()
- * @split: Ranges end where what is known of the content changes too
- * @resource: Resource walked
- * @block: Current block
- * @left: Bytes left of the walk, with the current range
+ * @size: Bytes of the current range, never more than @left; 0 = at the end
+ * @clean: The range is known to read as zeros; only in a walk of pagoda_vram_first_clean()
+ * @split: Ranges also end where clear blocks meet others
+ * @resource: Resource that is walked
+ * @block: Last block of the current range
+ * @left: Bytes left of the walk, including the current range
  */
 struct pagoda_vram_cursor {
 	u64 address;
@@ -93,7 +93,7 @@ struct pagoda_vram_cursor {
 	u64 left;
 };
 
-/** pagoda_reserve_has() - Is this address in the reserve? */
+/* Returns whether @address is in the reserve. */
 static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 address)
 {
 	return address >= reserve->start && address - reserve->start < reserve->size;
@@ -134,7 +134,7 @@ void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *windo
  * @manager: TTM's view. System pages without an address count only in usage
  * @lock: Protects @mm, @mapped and @generation
  * @mm: Addresses in pages
- * @mapped: Pages that have an address, never more than the segment has (C68)
+ * @mapped: Pages that have an address, never more than the segment's size (C68)
  * @generation: Last generation given to a mapping
  */
 struct pagoda_aperture {
@@ -148,16 +148,16 @@ struct pagoda_aperture {
 /**
  * struct pagoda_aperture_resource - System pages the GPU may use in place
  * @base: TTM's part
- * @node: Its address, allocated only if the placement asked for one
+ * @node: Range of aperture addresses, allocated only if the placement asked for one
  *	(place->lpfn != 0)
- * @generation: Generation of its mapping, 0 without an address
+ * @generation: Generation of the mapping, 0 without an address
  * @bound: MAP was issued and no UNMAP since; protected by the reservation
  * @cpu: Kernel address of the pages while mapped, if the allocation asked for one
- *	(C67); set before MAP, gone with the resource, but not before @unmapped
- * @unmapped: Fence behind the UNMAP if there is a @cpu, NULL until that was emitted
- * @cb: Of @unmapped, when TTM has freed the resource
- * @work: Takes @cpu away then
- * @wq: For @work
+ *	(C67); set before MAP, freed with the resource, but not before @unmapped is signalled
+ * @unmapped: Fence of the UNMAP if @cpu is set, NULL until the UNMAP was emitted
+ * @cb: Callback on @unmapped, added when TTM frees the resource
+ * @work: Frees @cpu and the resource after @unmapped
+ * @wq: Work queue for @work
  */
 struct pagoda_aperture_resource {
 	struct ttm_resource base;
@@ -171,7 +171,7 @@ struct pagoda_aperture_resource {
 	struct workqueue_struct *wq;
 };
 
-/** pagoda_aperture_of() - Resource of the aperture around TTM's part. */
+/* Returns the struct pagoda_aperture_resource of a resource of the aperture. */
 static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_resource *res)
 {
 	return container_of(res, struct pagoda_aperture_resource, base);
@@ -183,7 +183,7 @@ bool pagoda_aperture_has_address(struct ttm_resource *res);
 void pagoda_aperture_unmapped(struct ttm_resource *res, struct dma_fence *fence);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-/* For the suites to redirect: they return NULL when there is no memory. */
+/* Allocations for KUnit to redirect; NULL means -ENOMEM. */
 struct pagoda_vram_resource *pagoda_vram_new_resource(void);
 struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
 #endif

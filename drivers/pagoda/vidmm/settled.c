@@ -3,21 +3,22 @@
  * Lists that are resident already: what programs ask for every frame.
  *
  * An allocation is settled when MAKE_RESIDENT found nothing left to do for it: it was made
- * resident, is where it prefers to be, nothing is on its way, and every address of it leads
- * there. Who finds that holds the reservation, and so does whoever ends it: a move, an
- * offer, an eviction on request, a loss of content. A reset ends it for all at once, because
- * what is noted is the epoch.
+ * resident, is where it prefers to be, nothing is on its way, and every address of it is mapped
+ * there. The caller that finds it settled holds the reservation, as does the caller that ends
+ * it: a move, an offer, an eviction on request, a loss of content. A reset ends it for all at
+ * once, because &pagoda_bo.settled has the reset epoch.
  *
- * A call about settled allocations takes no reservation and no reference: a look at each and a
- * count is all. It holds the lock of the client's residency list, which serializes the calls
- * of a client, and looks handles up under the lock of these, which keeps what they name. What
- * leaves right after the look leaves as if that had been right after the call.
+ * A call about settled allocations takes no reservation and no reference: it looks at each and
+ * counts. It holds the lock of the client's residency list, which serializes the calls of a
+ * client, and looks handles up under the lock of the handles, which keeps the allocations that
+ * they name. An allocation that leaves right after the look leaves as if it had been right after
+ * the call.
  *
- * What several files have handles of is never taken for settled: a list that names something
- * twice is found by a mark in what is named, which has to be of one client's calls.
+ * An allocation that several files have handles of never counts as settled: a list that names an
+ * allocation twice is found by a mark in it, which has to be of one client's calls.
  *
- * TTM isn't told of such a use. Its own order counts for who isn't chosen by the policy;
- * where TTM chooses alone, nothing is settled.
+ * TTM isn't told of such a use. TTM's own order only counts for allocations that the policy
+ * doesn't choose; where TTM chooses alone, no allocation is settled.
  */
 #include <linux/xarray.h>
 #include "require.h"
@@ -25,7 +26,7 @@
 #include "victims.h"
 #include "vm.h"
 
-/* Never 0, which is what a new allocation has. */
+/* Returns a value that is never 0, the value of a new allocation. */
 static u64 settled_now(struct pagoda_vidmm *vidmm)
 {
 	return pagoda_reset_epoch(vidmm) + 1;
@@ -42,8 +43,8 @@ static bool settled_is_shown(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_settled_mark() - Nothing was left to do for an allocation
- * @bo: Allocation, reservation held; what is on its way there has arrived
+ * pagoda_settled_mark() - Note that nothing was left to do for an allocation
+ * @bo: Allocation, reservation held; its paging has arrived
  * @epoch: pagoda_reset_epoch() before that was found
  *
  * Context: Any.
@@ -57,7 +58,7 @@ void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
 }
 
 /**
- * pagoda_settled_clear() - Something is to be done for an allocation, or done to it
+ * pagoda_settled_clear() - Note that an allocation isn't settled any more
  * @bo: Allocation, reservation held
  *
  * Context: Any.
@@ -69,13 +70,13 @@ void pagoda_settled_clear(struct pagoda_bo *bo)
 
 /**
  * pagoda_settling_begin() - Begin to look at a list
- * @settling: Filled; pagoda_settling_end() it if there is something to look at
+ * @settling: Filled; to be ended with pagoda_settling_end() if the result is true
  * @vidmm: The manager
- * @client: Whose list
- * @counted: One more is required of each
+ * @client: Client of the list
+ * @counted: Count a residency request of each settled allocation
  *
  * Context: May sleep. Takes the lock of the client's residency list.
- * Return: Whether anything may be settled at all.
+ * Return: Whether any allocation may be settled at all.
  */
 bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
 			   struct pagoda_client *client, bool counted)
@@ -93,7 +94,7 @@ bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm
 }
 
 /**
- * pagoda_settling_end() - The list was looked at
+ * pagoda_settling_end() - End the look at a list
  * @settling: Begun
  */
 void pagoda_settling_end(struct pagoda_settling *settling)
@@ -101,7 +102,7 @@ void pagoda_settling_end(struct pagoda_settling *settling)
 	mutex_unlock(&settling->client->requirements->lock);
 }
 
-/* Most know it of the client that made them. */
+/* The client that made an allocation finds its entry without a search. */
 static struct pagoda_requirement *settling_find(struct pagoda_settling *settling,
 						struct pagoda_bo *bo)
 {
@@ -134,14 +135,14 @@ static bool settling_one(struct pagoda_settling *settling, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_settling_some() - Look at some allocations of a list
+ * pagoda_settling_some() - Count settled allocations of a list
  * @settling: Begun
- * @bos: Allocations that stay meanwhile, in the caller's order; NULL isn't one
- * @count: Their number
+ * @bos: Allocations that stay meanwhile, in the caller's order; NULL isn't settled
+ * @count: Number of allocations
  *
  * Context: Any but interrupts.
- * Return: How many of the first ones are settled, were not named before, and, if they are
- * counted, are on the client's list; these are required once more.
+ * Return: Number of leading allocations that are settled, were not named before in this call and,
+ * if they are counted, are on the client's residency list; each of these is required once more.
  */
 u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count)
 {
@@ -155,12 +156,12 @@ u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bo
 }
 
 /**
- * pagoda_settling_undo() - Not all of a list is settled
+ * pagoda_settling_undo() - Undo the counts of a list that isn't settled as a whole
  * @settling: Begun
- * @bos: Of those that pagoda_settling_some() counted, what there still is, or NULL
- * @count: Their number
+ * @bos: Allocations that pagoda_settling_some() counted, NULL for those that don't exist any more
+ * @count: Number of allocations
  *
- * What was closed since took its counts with it.
+ * An allocation that was closed since took its counts with it.
  *
  * Context: Any but interrupts.
  */

@@ -2,16 +2,15 @@
 /*
  * The stream of paging buffers: the OS side of the builder's contract.
  *
- * Operations are appended to the open submission. A builder that runs out of
- * room has the partial buffer submitted and goes on in a fresh one; a busy
- * allocation is waited for and the operation repeated with AllocationIsIdle.
+ * Operations are appended to the open submission. When a builder runs out of room, the partial
+ * buffer is submitted and the operation continues in a fresh one. When an allocation is busy,
+ * the stream waits for it and repeats the operation with AllocationIsIdle.
  *
- * Several moves may share a submission, and so a fence and a doorbell: while
- * somebody has plugged the stream the submission stays open between moves. Its
- * fence is published by then, so it has to go out whatever the plugger does
- * next, even if he sleeps in reclaim: a work item pushes it after a while, and
- * that path allocates nothing. Everything a move needs is therefore got in
- * pagoda_stream_begin(), before the lock.
+ * Several moves may share a submission, and so a fence and a doorbell: while a caller has plugged
+ * the stream the submission stays open between moves. Its fence is published by then, so the
+ * submission has to go out whatever the caller does next, even if the caller sleeps in reclaim: a
+ * work item pushes the submission after a while, and that path allocates nothing. So everything
+ * that a move needs is allocated in pagoda_stream_begin(), before the lock.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -27,16 +26,16 @@
 /* Longest wait for a busy allocation; like TTM's own waits. */
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
 /*
- * How long an open submission may wait for more: long against one move, short for who
- * waits for its fence.
+ * How long an open submission may wait for more operations: long compared with a move, short for
+ * a thread that waits for the fence.
  */
 #define PAGODA_PLUG_MS		10
-/* Bytes at the end of each buffer for the write of its number. */
+/* Bytes at the end of each buffer for the write of its sequence number. */
 #define PAGODA_STREAM_TAIL	sizeof(struct virtio_pagoda_signal_monitored_fence)
 
 /*
- * Whoever has the lock may keep a published fence from signalling: lockdep is
- * told, and complains about allocations with reclaim and waits under it (C24).
+ * A thread that holds the lock may keep a published fence from signalling. So lockdep is told
+ * that this is a fence signalling section, and complains about reclaim and waits in it (C24).
  */
 static bool stream_lock(struct pagoda_stream *stream)
 {
@@ -58,9 +57,9 @@ static struct pagoda_vidmm *stream_vidmm(struct pagoda_stream *stream)
 }
 
 /*
- * The lock for a transaction, but not while another one waits between two pieces of a transfer:
- * the device ends a transfer before the next one starts (C28). What such a transaction waits for
- * is paging of its own.
+ * Takes the lock for a transaction, but not while another transaction waits between two pieces of
+ * a transfer: the device ends a transfer before the next one starts (C28). That transaction only
+ * waits for paging of its own.
  */
 static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream)
 {
@@ -73,7 +72,7 @@ static void txn_lock(struct pagoda_stream_txn *txn, struct pagoda_stream *stream
 	}
 }
 
-/* Appends the fence write that ends every submission and hands it over. */
+/* Appends the fence write that ends every submission, and queues the submission. */
 static void stream_push(struct pagoda_stream *stream)
 {
 	struct pagoda_submission *sub = stream->open;
@@ -120,12 +119,12 @@ static void stream_flush_work(struct work_struct *work)
 }
 
 /**
- * pagoda_stream_flush() - Send what was collected, because somebody waits for it
- * @vidmm: The manager
+ * pagoda_stream_flush() - Submit the operations collected so far
+ * @vidmm: Memory manager
  *
- * Plugged or not: who plugged may be the one who waits.
+ * Also submits while the stream is plugged: the thread that plugged it may be the one that waits.
  *
- * Context: May sleep. No transaction of the caller's is open.
+ * Context: May sleep. The caller has no open transaction.
  */
 void pagoda_stream_flush(struct pagoda_vidmm *vidmm)
 {
@@ -133,13 +132,13 @@ void pagoda_stream_flush(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_stream_wait_fence() - Wait for a fence that paging may be collected behind
- * @vidmm: The manager
+ * pagoda_stream_wait_fence() - Wait for a fence that may depend on collected operations
+ * @vidmm: Memory manager
  * @fence: Fence
  *
- * The caller may have plugged the stream itself: what was collected goes out first.
+ * Collected operations are submitted first, because the caller may have plugged the stream.
  *
- * Context: Sleeps. No transaction of the caller's is open.
+ * Context: Sleeps. The caller has no open transaction.
  */
 void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fence)
 {
@@ -150,12 +149,12 @@ void pagoda_stream_wait_fence(struct pagoda_vidmm *vidmm, struct dma_fence *fenc
 }
 
 /**
- * pagoda_stream_wait_resv() - As pagoda_stream_wait_fence(), of what a reservation has
- * @vidmm: The manager
+ * pagoda_stream_wait_resv() - pagoda_stream_wait_fence() for the fences of a reservation
+ * @vidmm: Memory manager
  * @resv: Reservation
- * @usage: Which of its fences are waited for
+ * @usage: Usage of the fences to wait for
  *
- * Context: Sleeps. No transaction of the caller's is open.
+ * Context: Sleeps. The caller has no open transaction.
  */
 void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			     enum dma_resv_usage usage)
@@ -167,13 +166,13 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 }
 
 /**
- * pagoda_stream_wait_idle() - Wait for all that was emitted so far
- * @vidmm: The manager
+ * pagoda_stream_wait_idle() - Wait for all operations emitted so far
+ * @vidmm: Memory manager
  * @timeout: In jiffies
  *
- * The queue alone knows nothing of what is collected while somebody has plugged the stream.
+ * Also waits for operations collected while the stream is plugged, which the queue hasn't seen.
  *
- * Context: Sleeps. No transaction of the caller's is open; no lock that is needed to signal
+ * Context: Sleeps. The caller has no open transaction, and holds no lock that is needed to signal
  * a fence.
  * Return: 0 or -ETIME.
  */
@@ -183,16 +182,15 @@ int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout)
 	return pagoda_queue_wait_idle(vidmm->stream.queue, timeout);
 }
 
-/* Packets there is private data for, the fence write at the end not counted. */
+/* Returns the number of packets with private data, without the fence write at the end. */
 static u32 stream_sub_packets(const struct pagoda_submission *sub)
 {
 	return sub->priv_size / PAGODA_PAGING_MIN_PRIVATE - 1;
 }
 
 /*
- * More is emitted than was announced, which is a fault of this driver's: a submission can't be
- * waited for on the way to a fence, so it comes out of what memory is kept for those who free
- * some.
+ * More is emitted than was announced, which is a bug of the driver. The fence signalling path
+ * can't wait for a submission, so the submission is allocated from the memory reserves.
  */
 static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
@@ -207,8 +205,9 @@ static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 }
 
 /*
- * Opens a submission got in advance; its fence is public from here on. Without one, and memory,
- * what is half emitted can't be taken back: only a device built anew is as the books say.
+ * Opens a submission allocated in advance; its fence is published from here on. If there is none
+ * and no memory either, a partly emitted operation can't be undone. Then a reset is requested,
+ * because only a rebuilt device agrees with the driver's state again.
  */
 static int stream_open_submission(struct pagoda_stream *stream, struct pagoda_stream_txn *txn)
 {
@@ -244,14 +243,14 @@ static void stream_overrun_work(struct work_struct *work)
 }
 
 /**
- * pagoda_stream_has_foreign() - Is somebody else's unsignalled fence in the way?
- * @vidmm: The manager
+ * pagoda_stream_has_foreign() - Whether a reservation has unsignalled fences not of paging
+ * @vidmm: Memory manager
  * @resv: Reservation, held
- * @usage: Which fences count
+ * @usage: Usage of the fences to look at
  *
- * Those of paging are in order anyway.
+ * Fences of paging don't count, because the stream executes in order anyway.
  *
- * Return: Whether there is one.
+ * Return: true if there is such a fence.
  */
 bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 			       enum dma_resv_usage usage)
@@ -276,8 +275,8 @@ static void txn_drop_spares(struct pagoda_stream_txn *txn)
 }
 
 /*
- * Small operations, the usual ones, need no memory: they fit into what is open, or
- * into that and the one submission that is kept for them.
+ * Small operations, the usual ones, need no memory: they fit into the open submission, or into
+ * its rest and the one submission that is kept for them.
  */
 static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			    const struct pagoda_paging_cost *cost)
@@ -300,9 +299,9 @@ static bool txn_start_small(struct pagoda_stream_txn *txn, struct pagoda_stream 
 }
 
 /*
- * Submissions for the worst case: the open one has no room, each is closed for
- * its bytes, its packets or the time it takes. Where memory is fragmented their
- * buffers are smaller; none is smaller than stream->room and the tail.
+ * Gets submissions for the worst case: the open one has no room, and each is closed for its bytes,
+ * its packets or the time it takes. Where memory is fragmented their buffers are smaller, but
+ * never smaller than stream->room and the tail.
  */
 static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *stream,
 			  const struct pagoda_paging_cost *cost)
@@ -333,18 +332,18 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 
 /**
  * pagoda_stream_begin() - Start operations that share a fence
- * @txn: Filled; ended by pagoda_stream_end() if 0 is returned
- * @vidmm: The manager
+ * @txn: Filled in; ended by pagoda_stream_end() if 0 is returned
+ * @vidmm: Memory manager
  * @bo: Allocation the operations are about, reservation held; or NULL (C25)
- * @resv: Fences to wait for before the first operation runs, or NULL; held
- * @usage: Which of them
- * @cost: At least the sum of what will be emitted
+ * @resv: Reservation with fences to wait for before the first operation runs, held; or NULL
+ * @usage: Usage of the fences to wait for
+ * @cost: Upper bound of the sum of all operations
  *
- * Takes the stream's lock: until the end nobody else adds operations, so that a
- * transfer's pieces stay together (C28).
+ * Takes the stream's lock: until pagoda_stream_end() no other thread adds operations, so the
+ * pieces of a transfer stay together (C28).
  *
  * Context: May sleep and allocate. Not in a fence signalling section.
- * Return: 0 or -ENOMEM; then nothing happened.
+ * Return: 0 or -ENOMEM; on failure nothing has happened.
  */
 int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidmm,
 			struct pagoda_bo *bo, struct dma_resv *resv,
@@ -378,16 +377,16 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 }
 
 /**
- * pagoda_stream_restart() - Paging works again on a device that was reset
- * @vidmm: The manager; nothing names a root any more
+ * pagoda_stream_restart() - Start paging again on a device that was reset
+ * @vidmm: Memory manager; no address space of the device has a root
  *
- * What was collected before is given up. The first operations map the driver's own pages
- * for the device MMU, the one that every buffer's end is written to before all; the
- * paging process is there before anybody can use it (C80).
+ * Operations collected before are given up. The first new operations map the driver's own pages
+ * for the device MMU, and the fence page, which every buffer writes at its end, before all
+ * others. The paging process exists before any operation can use it (C80).
  *
  * Context: May sleep and allocate.
- * Return: 0, -ENOMEM, -EAGAIN if the device is just being reset once more, or how it
- * failed; then nothing has changed. 0 too if it was done before.
+ * Return: 0, also if paging works already; -ENOMEM, -EAGAIN if the device is being reset once
+ * more, or the device's error; on failure nothing has changed.
  */
 int pagoda_stream_restart(struct pagoda_vidmm *vidmm)
 {
@@ -416,15 +415,15 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_stream_begin_must() - pagoda_stream_begin() where failure is no answer
- * @txn: Filled
- * @vidmm: The manager
+ * pagoda_stream_begin_must() - pagoda_stream_begin() that can't fail
+ * @txn: Filled in
+ * @vidmm: Memory manager
  * @bo: Allocation, or NULL
- * @resv: Fences of any usage to wait for, or NULL; held
- * @cost: At least the sum of what will be emitted
+ * @resv: Reservation with fences of any usage to wait for, held; or NULL
+ * @cost: Upper bound of the sum of all operations
  *
- * For what gives memory back. Without memory it waits for submissions to come
- * back: a finished one can be used again.
+ * For operations that free memory. Without memory the function waits for submissions in flight:
+ * a finished submission can be used again.
  *
  * Context: May sleep for long. Not in a fence signalling section.
  */
@@ -438,7 +437,7 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
 	}
 }
 
-/* Waits for what the transaction emitted, and for all that uses its allocation. */
+/* Waits for the fence of the transaction, and for all users of its allocation. */
 static int txn_wait_fences(struct pagoda_stream_txn *txn)
 {
 	long ret = 1;
@@ -452,7 +451,7 @@ static int txn_wait_fences(struct pagoda_stream_txn *txn)
 	return ret > 0 ? 0 : ret ?: -EBUSY;
 }
 
-/* The submission that was open is pushed for the wait, and wasn't full. */
+/* Replaces the submission that was pushed for a wait although it wasn't full. */
 static int txn_get_spare(struct pagoda_stream_txn *txn)
 {
 	struct pagoda_submission *sub;
@@ -466,7 +465,10 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 	return 0;
 }
 
-/* The stream's lock is dropped; within a transfer only those come in that don't start another. */
+/*
+ * Drops the stream's lock for the wait. If this is within a transfer, txn_lock() keeps other
+ * transactions out meanwhile.
+ */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
 	struct pagoda_stream *stream = &txn->vidmm->stream;
@@ -499,7 +501,7 @@ static void op_say_idle(struct pagoda_paging_op *op)
 		op->transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
 }
 
-/* Is another piece of a transfer to follow? */
+/* Returns whether another piece of a transfer follows. */
 static bool op_leaves_transfer(const struct pagoda_paging_op *op)
 {
 	return (op->operation == VIRTIO_PAGODA_OP_TRANSFER ||
@@ -520,7 +522,7 @@ static void stream_trace(struct pagoda_stream *stream, const struct pagoda_pagin
 			stream->open->seqno, encoded, pass);
 }
 
-/* One call of the builder; adds what it used of the buffer to the counters. */
+/* Calls the builder once, and counts, traces and journals the packets. */
 static enum pagoda_build stream_build(struct pagoda_stream *stream,
 				      const struct pagoda_paging_op *op, u64 moved,
 				      struct pagoda_paging_cursor *cursor, int pass)
@@ -549,17 +551,17 @@ static void txn_keep_fence(struct pagoda_stream_txn *txn, struct pagoda_stream *
 }
 
 /**
- * pagoda_stream_emit() - Append one operation, over as many buffers as it takes
+ * pagoda_stream_emit() - Append an operation, over as many buffers as it takes
  * @txn: Transaction
  * @op: Operation; AllocationIsIdle is set in it after a wait, nothing else changes
- *	between the builder's passes (C6 - C8). The next one begins without: what this one does
- *	is a use of the allocation (C15)
+ *	between the builder's passes (C6 - C8). The next operation begins without
+ *	AllocationIsIdle: this operation is a use of the allocation (C15)
  *
  * Context: Between begin and end. Sleeps if the allocation is busy (C14).
- * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if it
- * had to wait and mustn't or waited too long; then nothing of @op was encoded. -ENOMEM if
- * the transaction's cost was no bound and there is no memory either: the device will be
- * reset.
+ * Return: 0; -EINVAL, -ERANGE or -EOPNOTSUPP if the operation is refused; -EBUSY if the
+ * allocation is busy and the transaction must not wait, or waited too long; then nothing of @op
+ * was encoded. -ENOMEM if the transaction's cost was no upper bound and there is no memory
+ * either: the device will be reset.
  */
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
 {
@@ -612,10 +614,9 @@ int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *o
 }
 
 /**
- * pagoda_stream_emit_valid() - &pagoda_emit.emit: an operation that is valid by
- *	construction
+ * pagoda_stream_emit_valid() - &pagoda_emit.emit for an operation that can't be refused
  * @txn: Transaction, a struct pagoda_stream_txn
- * @op: Operation that isn't refused and never busy
+ * @op: Operation that is valid by construction and never busy
  *
  * Context: As pagoda_stream_emit(), but never waits.
  */
@@ -632,8 +633,7 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
  * @txn: Transaction
  *
  * Context: Releases the stream's lock.
- * Return: A reference to the fence behind the last operation, or NULL if there was
- * none.
+ * Return: A reference to the fence behind the last operation, or NULL if nothing was emitted.
  */
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 {
@@ -643,7 +643,7 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 		stream_push(stream);
 	else if (stream->open)
 		queue_delayed_work(stream->wq, &stream->flush, stream->patience);
-	/* One with dependencies is no use to anybody else. */
+	/* A submission with dependencies can't be used by another transaction. */
 	if (!stream->reserve && txn->nr_spare && !txn->fresh)
 		stream->reserve = txn->spare[--txn->nr_spare];
 	stream_unlock(stream, txn->cookie);
@@ -655,7 +655,7 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
  * pagoda_stream_end_wait() - End a transaction and wait until it was executed
  * @txn: Transaction
  *
- * Also where the stream is plugged: what was collected goes out.
+ * Submits the collected operations even if the stream is plugged.
  *
  * Context: Releases the stream's lock, then sleeps.
  * Return: 0, or the error of the fence behind the last operation.
@@ -678,10 +678,10 @@ int pagoda_stream_end_wait(struct pagoda_stream_txn *txn)
 }
 
 /**
- * pagoda_stream_plug() - More moves will come: let them share paging buffers
- * @vidmm: The manager
+ * pagoda_stream_plug() - Let the following moves share paging buffers
+ * @vidmm: Memory manager
  *
- * Context: May sleep. Nests; each has its pagoda_stream_unplug().
+ * Context: May sleep. Nests; each call needs a pagoda_stream_unplug().
  */
 void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
 {
@@ -693,8 +693,8 @@ void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_stream_unplug() - Send what was collected
- * @vidmm: The manager
+ * pagoda_stream_unplug() - Undo pagoda_stream_plug(); the last call submits collected operations
+ * @vidmm: Memory manager
  *
  * Context: May sleep.
  */
@@ -710,8 +710,8 @@ void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_stream_init() - Set up the stream and its queue
- * @vidmm: The manager; @info is set
- * @args: How it was asked for
+ * @vidmm: Memory manager with @info set
+ * @args: Parameters of the memory manager
  *
  * Context: Probe; may sleep.
  * Return: 0 or a negative errno.
@@ -777,7 +777,7 @@ err_page:
 
 /**
  * pagoda_stream_fini() - Undo pagoda_stream_init()
- * @vidmm: The manager; all allocations are gone and nobody emits any more
+ * @vidmm: Memory manager; all allocations are gone and no thread emits operations any more
  *
  * Context: May sleep.
  */

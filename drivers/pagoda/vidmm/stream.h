@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The stream of paging buffers, and what is kept of what was in it. */
+/* The stream of paging buffers, and the journal of its operations. */
 #ifndef PAGODA_STREAM_H
 #define PAGODA_STREAM_H
 
@@ -14,33 +14,32 @@
 #include <pagoda/queue.h>
 #include "memory.h"
 
-/** PAGODA_PIECE_BYTES: most bytes of one TRANSFER or FILL; about a millisecond. */
+/* Most bytes of one TRANSFER or FILL: about a millisecond. */
 #define PAGODA_PIECE_BYTES	(8u << 20)
 
 /* ---- Stream (stream.c): the loop of the OS side around the builder ------- */
 
 /**
  * struct pagoda_stream - The paging buffer being filled
- * @queue: Where full ones go
- * @limits: For the builders
- * @lock: Protects everything below. Taken on the way to signalling a fence
+ * @queue: Queue that full submissions go to
+ * @limits: Limits of the device, for the builders
+ * @lock: Protects the members below. Taken on the dma_fence signalling path
  * @open: Armed submission being filled, or NULL
- * @reserve: One that is ready, for small operations, or NULL
+ * @reserve: Submission kept ready for small operations, or NULL
  * @buf: Write position in @open
  * @open_cost: Bytes the operations in @open move
- * @plugs: Callers that will add more soon
- * @in_transfer: A transaction waits between two pieces of a transfer, without the lock
- * @turn: Woken when it goes on
- * @restarts: Times the device was reset and paging worked again: what was emitted before the
- *	last is given up, if it wasn't executed for a device that has forgotten it
- * @flush: Pushes @open when they take too long; the bound that makes an armed
- *	and open fence legal
- * @overrun: Asks for a reset: more was emitted than was announced, and there was no memory for it
- * @patience: Jiffies until it does; constant
- * @wq: For @flush, usable in reclaim
- * @fence_mem: Page where each submission writes its number at its end
- * @room: Bytes operations may use of the smallest buffer: all but that write
- * @packets: Packets the smallest submission has private data for, without it
+ * @plugs: Number of callers that will add more soon
+ * @in_transfer: A transaction waits between two pieces of a transfer, without @lock
+ * @turn: Woken when that transaction goes on
+ * @restarts: Number of times that paging was started again after a reset of the device. An
+ *	operation emitted before the last restart was given up, or the device has forgotten it
+ * @flush: Pushes @open after @patience; this bound makes an armed and open fence legal
+ * @overrun: Requests a reset: more was emitted than was announced, and there was no memory for it
+ * @patience: Jiffies until @flush; constant
+ * @wq: Work queue of @flush, usable in reclaim
+ * @fence_mem: Fence page: each submission writes its number there at its end
+ * @room: Bytes operations may use of the smallest buffer: all but the fence write
+ * @packets: Packets the smallest submission has private data for, but for the fence write
  */
 struct pagoda_stream {
 	struct pagoda_queue *queue;
@@ -65,19 +64,19 @@ struct pagoda_stream {
 
 /**
  * struct pagoda_stream_txn - Operations that become visible as one fence
- * @vidmm: Whose stream
- * @bo: Allocation whose fences BUSY waits for, or NULL (C25)
- * @spare: Submissions got in advance, so that nothing can fail once started
- * @only: Where @spare points if it is a single one
+ * @vidmm: Memory manager that has the stream
+ * @bo: Allocation to wait for when an operation is busy, or NULL (C25)
+ * @spare: Submissions allocated in advance, so that a started operation can't fail
+ * @only: Array that @spare points to if it has a single entry
  * @fence: Fence of the last submission used
  * @nr_spare: Entries of @spare; taken from the end
  * @failed: -ENOMEM: more was emitted than was announced, and there was no memory for it;
- *	nothing more is
+ *	all further operations fail
  * @fresh: The next operation must not share a submission with earlier ones: the
  *	last entry of @spare has dependencies
- * @in_transfer: What was emitted last is a piece of a transfer, and not the last one
- * @no_wait: Answer -EBUSY instead of waiting
- * @cookie: Of the fence signalling section the transaction is
+ * @in_transfer: The last operation emitted is a piece of a transfer, and not the last piece
+ * @no_wait: Return -EBUSY instead of waiting
+ * @cookie: Of dma_fence_begin_signalling(); the transaction is a fence signalling section
  */
 struct pagoda_stream_txn {
 	struct pagoda_vidmm *vidmm;
@@ -117,13 +116,13 @@ int pagoda_stream_restart(struct pagoda_vidmm *vidmm);
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn);
 int pagoda_stream_end_wait(struct pagoda_stream_txn *txn);
 
-/* ---- Journal (journal.c): what the stream did ----------------------------- */
+/* ---- Journal (journal.c): the stream's last operations -------------------- */
 
 /**
  * struct pagoda_journal_loss - A submission that failed for good
- * @seqno: Its number
+ * @seqno: Number of the submission
  * @offset: First byte that wasn't executed
- * @error: Why
+ * @error: Negative errno
  */
 struct pagoda_journal_loss {
 	u64 seqno;
@@ -132,19 +131,19 @@ struct pagoda_journal_loss {
 };
 
 /**
- * struct pagoda_journal - The last operations, and a recording of all of them
- * @entries: Ring; written under the stream's lock, read without one
+ * struct pagoda_journal - The last operations, and a recording of all paging buffers
+ * @entries: Ring; written under the stream's lock, read without a lock
  * @recorded: Number of the last entry
- * @losses: Last submissions that failed, a ring
- * @nr_losses: Failed so far
+ * @losses: Ring of the last submissions that failed
+ * @nr_losses: Number of submissions that failed so far
  * @recording_mutex: Keeps @recording from being freed
- * @recording_lock: Protects everything below
- * @recording: Buffers, one after another; NULL = nobody wants them
- * @recording_size: Its bytes
- * @recording_used: Bytes of them in use
- * @recording_dropped: Submissions that had no room
- * @recording_missed: Number of the last submission before the recording began, and one
- *	more for each whose losses had no room: what came then isn't in it
+ * @recording_lock: Protects the members below
+ * @recording: Recorded items, one after another; NULL = not recording
+ * @recording_size: Size of @recording in bytes
+ * @recording_used: Bytes in use of @recording
+ * @recording_dropped: Number of items that had no room
+ * @recording_missed: Number of the last submission before the recording began, plus the number
+ *	of losses that had no room: the recording lacks them
  * @last_seqno: Number of the last submission
  */
 struct pagoda_journal {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the queue asks of the stream: to execute a submission on the CPU, to say what one that is
- * lost costs, to reset the device; and what it tells: how fast paging was.
+ * Callbacks of the paging queue: execute a submission on the CPU, account a submission that is
+ * lost, reset the device, and measure how fast paging was.
  */
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
-/* Bytes that are a measure of the bandwidth. */
+/* Fewest bytes that measure the bandwidth. */
 #define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
 
-/* Runs a submission on the CPU; one at a time, in order. Signalling path. */
+/* Executes a submission on the CPU, one at a time, in order. dma_fence signalling path. */
 static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 			  u32 *stopped_at)
 {
@@ -23,8 +23,8 @@ static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 }
 
 /*
- * A submission that is lost, what that costs the allocations it names, and whether the
- * device's mappings are wrong now.
+ * A submission that is lost: PAGODA_ABORTED_* bits for the allocations that the submission names,
+ * and whether mappings of the device are wrong now.
  */
 struct stream_loss {
 	struct pagoda_vidmm *vidmm;
@@ -47,9 +47,10 @@ static bool stream_is_content(u32 opcode)
 }
 
 /*
- * Without it the device would go on to use what is somebody else's by then, or what never
- * was there. The paging process' own windows are initialised anew by the CPU, and what the device
- * MMU maps is asked for when it is used (device_mmu.c).
+ * Returns true if the device would use a wrong mapping without the packet: of memory that belongs
+ * to another allocation by then, or of memory that was never mapped. The paging process' own
+ * windows don't count: the CPU initialises them anew. Neither does the device MMU, which maps on
+ * demand (device_mmu.c).
  */
 static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
 {
@@ -74,8 +75,9 @@ static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
 }
 
 /*
- * Do page tables show an allocation to jobs that don't list it? What is listed, required or private
- * is cleared before a job runs; for the rest the mapping is as wrong as one that was lost.
+ * Returns true if page tables may map an allocation for jobs that don't list it. Listed, required
+ * and private allocations are cleared before a job runs; for others the mapping is as wrong as a
+ * mapping that was lost.
  */
 static bool stream_shows(const struct pagoda_bo *bo)
 {
@@ -93,8 +95,9 @@ static void stream_lost_content(struct stream_loss *loss, struct pagoda_bo *bo)
 }
 
 /*
- * Mappings are all built anew after a reset, and what the device was to forget it has forgotten:
- * only content is missed. Who is to blame for the reset is so whatever it was (C190).
+ * Marks the allocation of a lost packet. Only lost content counts as aborted by a reset, because
+ * mappings are rebuilt and flushed state is gone anyway; a packet that is to blame for the reset
+ * counts whatever it was (C190).
  */
 static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *packet)
 {
@@ -117,10 +120,10 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
 }
 
 /*
- * What couldn't be done must not show what was there before: allocations are
- * marked here, where nothing can be locked, and cleared before anybody gets to see
- * them (lost.c). What the device reaches its memory by is built anew, after a reset.
- * Signalling path.
+ * Accounts a submission that is lost from @offset on. Jobs and CPUs must not see the former
+ * content of memory that couldn't be written: allocations are marked here, where no lock can be
+ * taken, and cleared before they are used (lost.c). Returns true if the device needs a reset,
+ * because its mappings are wrong. dma_fence signalling path.
  */
 static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
 {
@@ -140,7 +143,7 @@ static int stream_reset_adapter(void *owner, u32 asked, bool broken)
 	return pagoda_reset_device(owner, asked | (broken ? BIT(PAGODA_RESET_PAGING) : 0));
 }
 
-/* What is small measures the way to the device, not what it does. */
+/* Small transfers measure the latency of the device, not its bandwidth. */
 static void stream_measured(void *owner, u64 bytes, u64 ns)
 {
 	struct pagoda_vidmm *vidmm = owner;
@@ -149,7 +152,6 @@ static void stream_measured(void *owner, u64 bytes, u64 ns)
 		pagoda_bandwidth_measure(&vidmm->bandwidth, bytes, ns);
 }
 
-/* What the queue asks of the stream: see &struct pagoda_queue_ops. */
 const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 	.execute = stream_execute,
 	.lost = stream_lost,

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submission. With the VM's reservation and those of the listed allocations held:
+ * Submission of jobs. With the VM's reservation and those of the listed allocations held:
  *
- *	page tables and save area are brought back if they were evicted
- *	listed allocations, those the VM shows of the client's residency list (C152), and
- *	private ones that moved, are brought where the GPU can use them, or the submission is
- *	refused; how much others leave VRAM for what could be used elsewhere is limited (pace.c)
- *	mappings that became invalid are valid again; at last all of that is placed anew
- *	windows in which the CPU sees tiled allocations are taken away
- *	the job gets its dependencies; it is armed, its fence published, and pushed
+ *	1. Page tables and the save area are made resident if they were evicted.
+ *	2. Listed allocations, those of the client's residency list that the VM maps (C152),
+ *	   and private allocations that moved are placed where the GPU can use them, or the
+ *	   submission is refused. The victims evicted from VRAM for allocations that could be
+ *	   used elsewhere are limited (pace.c).
+ *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
+ *	   takes all the allocations out of VRAM and places them anew.
+ *	4. CPU windows onto tiled allocations are taken away.
+ *	5. The job gets its dependencies, is armed, its fence is published, and it is pushed.
  *
- * Until it is armed nothing is done that anybody could see but allocations in other
- * places. Private allocations that didn't move aren't looked at: what a submission costs
- * doesn't depend on their number, on the residency list or not.
+ * Until the job is armed, a submission that fails has changed nothing visible but the places of
+ * allocations. The cost of a submission doesn't depend on the number of private allocations:
+ * those that didn't move aren't visited, whether they are on the residency list or not.
  *
- * Paging waits for the job's fence before it moves what the job may use: everything
- * private, tables and save area by the VM's reservation, what is listed by its own.
+ * Paging waits for the job's fence before it moves an allocation that the job may use. The
+ * fence is in the VM's reservation for private allocations, page tables and the save area, and
+ * in its own reservation for each listed allocation that isn't private.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -29,46 +32,30 @@
 #include "victims.h"
 #include "vm.h"
 
-/* Fences one reservation may get from a job, if several allocations share it. */
+/* Fences that one reservation may get from a job, if several allocations share the reservation. */
 #define SUBMIT_SLOTS	3
 
-/**
- * struct submit_run - A submission being made
- * @submit: What was asked for
- * @vm: Its VM, locked
- * @bos: What it lists, then what else the client's residency list has that the VM shows
- * @nr_bos: Their number
- * @required: @bos if there are such others, else NULL; with references to them
- * @job: Its job
- * @attempt: How hard it is tried
- * @room: Room its private allocations made
- * @pace: What others leave VRAM for
- * @rebind: Mappings to make valid
- * @tables: Fence behind what was done to the tables, or NULL
- * @ctx: For moves
- * @losses: pagoda_lost_mark() before anything was looked at
- * @fence: Out: the job's, a reference
- */
+/* A submission that is being made. */
 struct submit_run {
 	struct pagoda_submit *submit;
-	struct pagoda_vm *vm;
-	struct pagoda_bo **bos;
+	struct pagoda_vm *vm;			/* locked */
+	struct pagoda_bo **bos;			/* listed ones, then those of @required */
 	u32 nr_bos;
-	struct pagoda_bo **required;
+	struct pagoda_bo **required;		/* @bos if the residency list adds any */
 	struct pagoda_exec_job *job;
 	enum pagoda_attempt attempt;
-	struct pagoda_room room;
+	struct pagoda_room room;		/* private allocations that made room */
 	struct pagoda_pace pace;
 	struct pagoda_rebind rebind;
-	struct dma_fence *tables;
+	struct dma_fence *tables;		/* behind the page table updates, or NULL */
 	struct ttm_operation_ctx ctx;
-	u64 losses;
-	struct dma_fence *fence;
+	u64 losses;				/* pagoda_lost_mark() before validation */
+	struct dma_fence *fence;		/* out: the job's, a reference */
 };
 
 /*
- * What it uses can't be offered while it waits. The reservations are held for a moment each,
- * so that an offer comes before it or finds it.
+ * An allocation can't be offered while a waiting submission may use it. OFFER holds the
+ * reservation, too: it comes before the counter is incremented, or sees the counter.
  */
 static void submit_count_vm(struct pagoda_submit *submit)
 {
@@ -154,7 +141,7 @@ static void submit_uncharge(struct pagoda_submit *submit)
 		pagoda_quota_uncharge(quota, PAGODA_LIMIT_JOBS, 1);
 }
 
-/* The job is charged for from now on. */
+/* From here on the job holds the charge, not the submission. */
 static void submit_pass_charge(struct pagoda_submit *submit, struct pagoda_exec_job *job)
 {
 	job->payer = submit->quota;
@@ -162,10 +149,13 @@ static void submit_pass_charge(struct pagoda_submit *submit, struct pagoda_exec_
 }
 
 /**
- * pagoda_submit_free() - A submission isn't used any more
- * @submit: Submission, all of it filled or zero
+ * pagoda_submit_free() - Free a submission
+ * @submit: Submission; members that were not filled yet are zero
  *
- * Context: May sleep.
+ * Drops the references to allocations and the context, the charges, and the promises of monitored
+ * fences that weren't signalled.
+ *
+ * Context: May sleep. Outside of reservations.
  */
 void pagoda_submit_free(struct pagoda_submit *submit)
 {
@@ -229,8 +219,8 @@ static bool submit_is_bound(struct pagoda_bo *bo)
 }
 
 /*
- * What is private and is where it was may hold what somebody else left there, if paging
- * lost something since the last job.
+ * A private allocation that didn't move isn't visited by the validation, but its content may be
+ * another allocation's if paging lost a fill or copy since the last job of the VM.
  */
 static int submit_clear_lost(struct submit_run *run)
 {
@@ -252,7 +242,7 @@ static int submit_clear_lost(struct submit_run *run)
 	return 0;
 }
 
-/* What is on the client's residency list and offered stays where it is until it is reclaimed. */
+/* An offered allocation of the residency list stays where it is until it is reclaimed. */
 static bool submit_uses(const struct submit_run *run, u32 index)
 {
 	return index < run->submit->nr_bos || !pagoda_bo_is_offered(run->bos[index]);
@@ -287,7 +277,7 @@ static int submit_bring_all(struct submit_run *run)
 	return ret;
 }
 
-/* All of it is where it stays: nothing of it leaves while the reservations are held. */
+/* Placing is done: nothing leaves while the reservations are held. */
 static int submit_rebind_all(struct submit_run *run)
 {
 	struct pagoda_bo *bo;
@@ -327,7 +317,10 @@ static void submit_settle(struct submit_run *run)
 	pagoda_victims_used(run->vm, run->bos, run->nr_bos);
 }
 
-/* What fills VRAM may be the VM's own: what can be used elsewhere makes room. */
+/*
+ * VRAM may be full of private allocations of this VM, which hold the reservation: those that can
+ * be used elsewhere make room.
+ */
 static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run *run))
 {
 	int ret;
@@ -344,7 +337,7 @@ static int submit_bring_tables(struct submit_run *run)
 	       pagoda_context_validate(run->submit->context);
 }
 
-/* -ENOSPC: it wouldn't fit if nobody else had anything. */
+/* Returns -ENOSPC if the allocations wouldn't fit even with no others resident. */
 static int submit_check_demand(struct submit_run *run)
 {
 	struct pagoda_demand demand = {};
@@ -369,8 +362,8 @@ static int submit_leave_vram(struct submit_run *run)
 }
 
 /*
- * Places may be such that what is needed fits only if all of it is placed anew, the page
- * tables, which can be anywhere, at last.
+ * Fragmentation may allow all of it only when everything is placed anew, the page tables, which
+ * fit anywhere, last.
  */
 static int submit_place_anew(struct submit_run *run)
 {
@@ -398,7 +391,7 @@ static int submit_place(struct submit_run *run)
 	return ret ?: submit_in_room(run, submit_rebind_all);
 }
 
-/* Many moves share paging buffers while the stream is plugged. */
+/* The stream is plugged so that many moves share paging buffers. */
 static int submit_validate(struct submit_run *run)
 {
 	int ret;
@@ -425,7 +418,7 @@ static int submit_validate(struct submit_run *run)
 
 /* ---- The job ---------------------------------------------------------------- */
 
-/* The fence behind all that was done to the page tables so far. */
+/* Adds the fence of the last page table update. */
 static int submit_depend_on_tables(struct submit_run *run)
 {
 	struct dma_fence *last;
@@ -440,13 +433,13 @@ static int submit_depend_on_tables(struct submit_run *run)
 	return ret;
 }
 
-/* What wasn't listed has no flags. */
+/* Allocations of the residency list have no flags. */
 static u32 submit_flags(const struct submit_run *run, u32 index)
 {
 	return index < run->submit->nr_bos ? run->submit->flags[index] : 0;
 }
 
-/* What is private is used by its VM only: nobody to be in sync with. */
+/* A private allocation is used by its VM only: there is no other party to synchronise with. */
 static bool submit_is_implicit(const struct submit_run *run, u32 index)
 {
 	return submit_flags(run, index) & DRM_PAGODA_SUBMIT_IMPLICIT &&
@@ -511,7 +504,10 @@ static void submit_push(struct submit_run *run)
 	run->job = NULL;
 }
 
-/* What the CPU wrote to windows goes where the job finds it; the CPU's next access waits for it. */
+/*
+ * Copies CPU writes to windows into the tiled allocations; the CPU's next access waits for the
+ * job.
+ */
 static int submit_take_windows(struct submit_run *run)
 {
 	int ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
@@ -555,7 +551,7 @@ static int submit_locked(struct submit_run *run)
 	return ret;
 }
 
-/* The work is inside of the loop, where the ticket may still ask for victims. */
+/* The work is done inside of the loop, where the ww ticket may still lock victims. */
 static int submit_in_vm(struct submit_run *run)
 {
 	struct drm_exec exec;
@@ -577,7 +573,7 @@ static int submit_in_vm(struct submit_run *run)
 	return ret;
 }
 
-/* No list, or nothing on it that isn't private: what was listed will do. */
+/* pagoda_require_bound() allocates no list if the residency list adds nothing. */
 static int submit_collect(struct submit_run *run)
 {
 	const struct pagoda_submit *submit = run->submit;
@@ -599,7 +595,7 @@ static void submit_drop_required(struct submit_run *run)
 	run->required = NULL;
 }
 
-/* The VM is locked: what it shows stays the same. */
+/* Caller holds the VM's lock: its mappings don't change. */
 static int submit_run_locked(struct submit_run *run)
 {
 	int ret = run->vm->error ? -ECANCELED : submit_collect(run);
@@ -628,8 +624,8 @@ static int submit_try(struct submit_run *run)
 }
 
 /*
- * All that is waited for is there. As with lists that are made resident, other lists may
- * be in the way of what would fit, or the places of what is resident.
+ * Everything that the submission waits for exists. As with MAKE_RESIDENT, other residency lists,
+ * or the places of resident allocations, may be in the way of an allocation that would fit.
  */
 static int submit_make(struct pagoda_submit *submit, bool interruptible)
 {
@@ -653,7 +649,7 @@ static int submit_make(struct pagoda_submit *submit, bool interruptible)
 	}
 	if (ret)
 		return ret == -ENOSPC ? -ENOMEM : ret;
-	/* What waits for the job may offer what the job used. */
+	/* A waiter of the job may offer allocations that the job used. */
 	submit_uncount(submit);
 	pagoda_syncs_signal(&submit->syncs, run.fence);
 	dma_fence_put(run.fence);
@@ -669,8 +665,9 @@ static struct pagoda_submit *submit_of(struct pagoda_deferred_item *item)
 }
 
 /*
- * It was accepted: what can't be kept of that costs the context. Paging that failed was the
- * client's request: the job would fault, and isn't executed.
+ * Makes a job that was accepted before. If that fails, the context is given up. If paging that
+ * the job waits for failed, only the job is cancelled: the paging was the client's request, and
+ * the job would fault.
  */
 static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
@@ -688,7 +685,7 @@ static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_def
 	return ret;
 }
 
-/* The reference to the context is dropped by who cancels the queue. */
+/* The caller of pagoda_deferred_cancel() still has a reference to the context. */
 static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
 {
 	pagoda_submit_free(submit_of(item));
@@ -725,8 +722,8 @@ static bool submit_has_implicit(const struct pagoda_submit *submit)
 }
 
 /*
- * Jobs that are submitted later find the fence of a job with implicit sync: there has to be one.
- * -EAGAIN: not before what can be made of the queue was made.
+ * Later jobs synchronise with the fence of a job with implicit sync, which must exist when SUBMIT
+ * returns. Returns -EAGAIN if queued submissions must be made first, as far as they can be.
  */
 static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
 {
@@ -748,7 +745,7 @@ static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
 	return -EINVAL;
 }
 
-/* The context is locked. The submission is used up if 0 is returned. */
+/* Caller holds the context's lock. Consumes the submission if 0 is returned. */
 static int submit_accept(struct pagoda_submit *submit, bool settled)
 {
 	struct pagoda_context *context = submit->context;
@@ -788,17 +785,17 @@ static int submit_in_turn(struct pagoda_submit *submit, bool settled, u64 *job)
 }
 
 /**
- * pagoda_submit() - Have commands executed
- * @submit: What and with what, checked; used up
- * @job: Out: its number in its context
+ * pagoda_submit() - Submit commands of a context (SUBMIT)
+ * @submit: Checked submission; consumed
+ * @job: Out: number of the job in its context
  *
- * If something it waits for isn't there, or something before it waits, it is kept in
- * the context's queue and made later.
+ * If a syncobj point or fence value that the job waits for doesn't exist yet, or an earlier
+ * submission of the context waits, the submission is kept in the context's queue and made later.
  *
  * Context: May sleep and allocate. Outside of reservations.
- * Return: 0; -ENOMEM if something can't be resident; -ENODATA if something listed is offered;
- * -EBUSY if too many jobs are queued; -EINVAL if it uses implicit sync and would be kept;
- * -ECANCELED if the context is banned, the client in error or the VM unusable, -ENOENT if the
+ * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is
+ * offered; -EBUSY if too many jobs are queued; -EINVAL if the job uses implicit sync and would be
+ * kept; -ECANCELED if the context is banned, the client in error or the VM unusable; -ENOENT if the
  * context is destroyed; -ENODEV, -EINTR or -ERESTARTSYS.
  */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job)

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machine sleeps: VRAM loses its content, allocations don't.
+ * Sleep of the machine: VRAM loses its content, allocations don't.
  *
  *	prepare		user space still runs, or is about to be frozen, and memory can be
- *			had: the gate is shut, jobs end, what is in VRAM goes to system memory.
- *			All that can fail fails here, and then nothing has happened
- *	sleep		user space is frozen: phase 1 of a reset (reset.h). Allocates nothing, as
- *			nothing came back
- *	wake		there is power again: phase 2. Hibernation wakes the device to write the
- *			image, and has it sleep once more: what the rebuild brought leaves again
+ *			allocated: the gate is shut, jobs end, allocations in VRAM are evicted
+ *			to system memory. Failures happen in this step, and leave the device as
+ *			it was
+ *	sleep		user space is frozen: phase 1 of a reset (reset.h). Allocates no memory
+ *			unless allocations came back to VRAM
+ *	wake		the device has power again: phase 2. Hibernation wakes the device to
+ *			write the image, then has it sleep again: allocations that the rebuild
+ *			placed in VRAM are evicted once more
  *	end		the gate is opened
  *
- * What left VRAM comes back as after any eviction: with the next submission that lists it, or
- * by itself when the gate is open (promote.c); a page fault maps it where it is. What was
- * offered is dropped instead (C198), page tables are gutted: mmu/ knows what was in them. VRAM
- * that the device preserves isn't touched (C197); what is in it is of the new epoch when the
- * device wakes.
+ * Evicted allocations come back as after any eviction: with the next submission that lists
+ * them, or by promotion when the gate is open (promote.c); a page fault maps them where they
+ * are. Offered allocations are dropped instead (C198). Page tables are gutted, because mmu/ can
+ * write their entries again. VRAM that the device preserves isn't evicted (C197); its content
+ * belongs to the new epoch when the device wakes.
  *
- * Work that waits (deferred.c) waits on: its workers don't get through the gate.
+ * Deferred work (deferred.c) stays queued: its workers don't get through the gate.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
@@ -25,7 +27,7 @@
 #include "vidmm.h"
 
 /*
- * For all jobs that were accepted to end. One that hangs is ended much earlier; those that
+ * Longest wait for accepted jobs to end. The job timeout ends a hung job much earlier; jobs that
  * wait for other devices may take their time.
  */
 #define SUSPEND_JOBS_WAIT	(60 * HZ)
@@ -37,7 +39,7 @@ static u64 suspend_preserved(const struct pagoda_vidmm *vidmm, enum pagoda_sleep
 	return vidmm->info->preserved_hibernate;
 }
 
-/* Does all of it outlive the sleep? */
+/* Returns true if all of the allocation is in VRAM that outlives the sleep. */
 static bool suspend_keeps(struct pagoda_bo *bo)
 {
 	u64 kept = bo->vidmm->reset.kept;
@@ -54,7 +56,7 @@ static bool suspend_must_leave(struct pagoda_bo *bo)
 	return pagoda_bo_is_in_vram(bo) && !suspend_keeps(bo);
 }
 
-/* As TTM evicts it to make room. */
+/* Evicts an allocation as TTM does to make room. */
 static int suspend_evict(struct pagoda_bo *bo)
 {
 	struct ttm_operation_ctx ctx = {};
@@ -71,7 +73,7 @@ static int suspend_leave(struct pagoda_bo *bo)
 {
 	int ret;
 
-	/* What the CPU sees in a window isn't in VRAM. */
+	/* CPU writes to a window of a tiled allocation aren't in VRAM yet: copy them there. */
 	if (!suspend_must_leave(bo))
 		return pagoda_swizzle_release(bo);
 	ret = bo->ttm.pin_count ? -EBUSY : pagoda_offer_drop(bo);
@@ -97,13 +99,19 @@ static int suspend_leave_all(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* A reset that is due goes before; a copy that broke the device has it rebuilt once more. */
+/*
+ * Waits for the rebuild after a reset: one that is due comes before the sleep, and a copy that
+ * breaks the device causes another.
+ */
 static void suspend_settle(struct pagoda_vidmm *vidmm)
 {
 	wait_event(vidmm->reset.rebuilt, !pagoda_reset_is_pending(vidmm));
 }
 
-/* All copies are through, and who only waits to be gone is. */
+/*
+ * Evicts allocations, then waits until all copies are executed and TTM's worker has freed the
+ * buffer objects that were deferred until idle.
+ */
 static int suspend_empty(struct pagoda_vidmm *vidmm)
 {
 	int ret;
@@ -118,7 +126,7 @@ static int suspend_empty(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* What left has had nobody to make room for. */
+/* Opens the gate and promotes evicted allocations: VRAM is free for them. */
 static void suspend_go_on(struct pagoda_vidmm *vidmm)
 {
 	pagoda_gate_open(vidmm);
@@ -140,17 +148,17 @@ static int suspend_prepare(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_prepare_sleep() - Get ready for VRAM to lose its content
- * @vidmm: The manager
- * @kind: How the machine will sleep: decides what the device preserves (C197)
+ * pagoda_vidmm_prepare_sleep() - Evict VRAM before it loses its content
+ * @vidmm: Manager
+ * @kind: How the machine will sleep; determines which part of VRAM the device preserves (C197)
  *
- * Nobody gets through the gate from here on; jobs have ended; nothing is in VRAM that won't
- * be there afterwards.
+ * Afterwards no thread gets through the gate, all jobs have ended, and VRAM contains only what
+ * outlives the sleep.
  *
- * Context: Sleeps for long, allocates, waits for disks: before anything of the machine sleeps.
+ * Context: Sleeps for long, allocates, waits for disks: to be called before other devices sleep.
  * Outside of the gate and of reservations.
- * Return: 0, pagoda_vidmm_end_sleep() it; or nothing has changed but where allocations are:
- * -EBUSY (jobs don't end, or something is pinned), -ENOMEM.
+ * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error after which only the places of
+ * allocations have changed: -EBUSY if jobs don't end or an allocation is pinned, or -ENOMEM.
  */
 int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind)
 {
@@ -165,15 +173,14 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
 }
 
 /**
- * pagoda_vidmm_sleep() - The device is about to lose its power
- * @vidmm: The manager, prepared
+ * pagoda_vidmm_sleep() - Quiesce the device before it loses its power
+ * @vidmm: Manager, prepared
  *
- * Nothing is sent to the device from here on, until pagoda_vidmm_wake().
+ * Afterwards nothing is sent to the device until pagoda_vidmm_wake().
  *
- * Context: Sleeps; allocates only for what came back to VRAM since. Nobody executes user
- * space's code.
- * Return: 0; or nothing is lost: -EBUSY if it isn't prepared; for what came back, the same
- * as pagoda_vidmm_prepare_sleep().
+ * Context: Sleeps; allocates only for allocations that came back to VRAM. User space is frozen.
+ * Return: 0; or an error, and nothing is lost: -EBUSY if the manager isn't prepared, or an error of
+ * pagoda_vidmm_prepare_sleep() for allocations that came back to VRAM.
  */
 int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 {
@@ -183,13 +190,13 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 		drm_err(vidmm->drm, "nobody said that the machine would sleep\n");
 		return -EBUSY;
 	}
-	/* Nobody woke it since the last time. */
+	/* Still asleep from the last call. */
 	if (READ_ONCE(vidmm->reset.asleep))
 		return 0;
 	/* A reset for another reason may come first: then its rebuild uses the device. */
 	do {
 		ret = suspend_empty(vidmm);
-		/* One that is never used again has nothing to forget. */
+		/* A device that is never used again holds nothing that it could lose. */
 		if (ret || READ_ONCE(vidmm->reset.dead))
 			return ret;
 		ret = pagoda_reset_request(vidmm, PAGODA_RESET_SLEEP);
@@ -198,11 +205,12 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_wake() - The device has power again
- * @vidmm: The manager
- * @error: 0; or why the device can't be used: it never is again then
+ * pagoda_vidmm_wake() - Rebuild the device after it got power again
+ * @vidmm: Manager
+ * @error: 0; or negative errno if the device can't be used, and then never is again
  *
- * Also if the machine didn't sleep in the end. Nothing happens unless pagoda_vidmm_sleep() did.
+ * To be called even if the machine didn't sleep in the end. Does nothing unless
+ * pagoda_vidmm_sleep() put the device to sleep.
  *
  * Context: Sleeps for as long as a rebuild takes; allocates, without disks.
  * Return: 0, or -ENODEV if the device is never used again.
@@ -213,10 +221,10 @@ int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error)
 }
 
 /**
- * pagoda_vidmm_end_sleep() - Go on
- * @vidmm: The manager, prepared; it slept since or it didn't
+ * pagoda_vidmm_end_sleep() - Open the gate after a sleep of the machine
+ * @vidmm: Manager, prepared, whether it slept or not
  *
- * A device that nobody woke is never used again: who waits must not wait for ever.
+ * A device that is still asleep is never used again, so that no thread waits for ever.
  *
  * Context: May sleep.
  */
@@ -226,14 +234,10 @@ void pagoda_vidmm_end_sleep(struct pagoda_vidmm *vidmm)
 	suspend_go_on(vidmm);
 }
 
-/**
- * pagoda_suspend_kept() - An allocation may be where VRAM kept its content
- * @bo: Allocation, reservation held; the device is rebuilt
- *
- * What has to leave VRAM had left it: all that is there of the epoch that ended with the sleep
- * was preserved.
- *
- * Context: Any.
+/*
+ * Moves the content of an allocation in preserved VRAM to the current epoch. All other content
+ * had left VRAM: what is there of the epoch that ended with the sleep was preserved. Caller holds
+ * the reservation, during the rebuild.
  */
 void pagoda_suspend_kept(struct pagoda_bo *bo)
 {

@@ -2,26 +2,27 @@
 /*
  * Tiled allocations and the ranges in which the CPU sees them as rows.
  *
- * A range is a linear window of the device. While an allocation has one and the CPU
- * was shown it, the window is what counts and not the tiles in VRAM. It leaves VRAM
- * by SPECIAL_LOCK_TRANSFER then, which takes the window's bytes as the CPU saw them, and
- * comes back by it if a range is free without waiting (C34, C38). All other copies are
+ * A range is a linear window of the device. Once an allocation's range was shown to the CPU, the
+ * content is in the window and not in the tiles in VRAM. The allocation then leaves VRAM by
+ * SPECIAL_LOCK_TRANSFER, which takes the window's bytes as the CPU saw them, and comes back by
+ * SPECIAL_LOCK_TRANSFER if a range is free without waiting (C34, C38). All other copies are
  * TRANSFER with just the conversion that is needed (C33).
  *
- * The content has one truth at any time. Before a job uses the tiles, the submission gives the
- * range back: CPU mappings are revoked and what the CPU wrote is in the tiles. A window is shown
- * only while nothing that uses the tiles is under way; a CPU access that comes behind a job waits
- * for it. So neither side of a shown window has to be waited for:
+ * The content is in one place at any time. Before a job uses the tiles, the submission gives the
+ * range back: CPU mappings are revoked, and the CPU's writes go into the tiles. A window is shown
+ * only while no job or copy uses the tiles; a CPU access behind a job waits for the job. So
+ * neither window nor tiles of a shown range have to be waited for:
  *
- *	shown		the window is what counts; no job and no copy uses the allocation
- *	not shown	came with the content from a view; the copy that fills it is the range's
- *			fence, a job or an eviction makes it worthless
- *	no range	the tiles are what counts
+ *	shown		the content is in the window; no job and no copy uses the allocation
+ *	not shown	the range came with content that had been evicted from a window; the
+ *			range's fence is the copy that fills the window, and a job or an
+ *			eviction makes the window worthless
+ *	no range	the content is in the tiles
  *
- * There are few ranges. What a range is used for changes with the allocation's
- * reservation and the lock held; taking one away from an allocation means trying for
- * its reservation, under the lock, as the thief has one already. What the device was
- * told last about a free range doesn't matter: it forgets when it is bound anew.
+ * There are few ranges. The use of a range changes with the allocation's reservation and
+ * pagoda_swizzle.lock held. Taking a range away from another allocation means a trylock of that
+ * allocation's reservation under the lock, because the caller holds a reservation already. The
+ * device's binding of a free range doesn't matter: the next binding replaces it.
  */
 #include <linux/slab.h>
 #include <drm/drm_print.h>
@@ -33,7 +34,7 @@ static bool swizzle_in_vram(const struct ttm_resource *res)
 	return res && res->mem_type == TTM_PL_VRAM;
 }
 
-/* Who looks at it outside of VRAM looks at rows. */
+/* Returns whether the content must be rows outside of VRAM: the CPU or the aperture reads it. */
 static bool swizzle_wants_rows(const struct pagoda_bo *bo)
 {
 	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
@@ -46,7 +47,7 @@ static struct pagoda_cpu_range *swizzle_cpu(struct pagoda_vidmm *vidmm,
 	return &vidmm->swizzle.cpu[range->id];
 }
 
-/* ---- Who has which range -------------------------------------------------- */
+/* ---- Assignment of ranges --------------------------------------------------- */
 
 static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle_range *range,
 			   struct pagoda_bo *bo)
@@ -61,8 +62,9 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 }
 
 /*
- * The allocation gives its range back, free behind the range's fence. For a device that left
- * a command unanswered it isn't free any more, because the device may still execute that.
+ * Takes @bo's range away; the range is free once its fence has signalled. If the device left a
+ * command unanswered (@dead), the range is never used again: the device may still execute the
+ * command.
  */
 static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
@@ -77,7 +79,7 @@ static void swizzle_put(struct pagoda_bo *bo, bool dead)
 	mutex_unlock(&swizzle->lock);
 }
 
-/* What the allocation's range must be free behind: a copy through its window. */
+/* Sets the copy through the window that the range can't be reused before. */
 static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
 {
 	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
@@ -93,7 +95,7 @@ static bool swizzle_is_ready(const struct pagoda_swizzle_range *range)
 	return !range->fence || dma_fence_is_signaled(range->fence);
 }
 
-/* A range without an allocation; with @wait also one behind a fence. */
+/* Returns a range without an allocation, or NULL; with @wait also one with a pending fence. */
 static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swizzle, bool wait)
 {
 	struct pagoda_swizzle_range *range;
@@ -106,10 +108,10 @@ static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swi
 }
 
 /*
- * The range that was longest without a page fault, of those whose allocation can be
- * had and that no copy uses: the allocation is reserved and referenced afterwards. One that is
- * about to be freed waits for the lock to give its range back, so it is there as long as we have
- * that. @busy: one that a copy uses.
+ * Returns the range with the oldest page fault, of those with an allocation that can be reserved
+ * and with a window that no copy uses: the allocation is then reserved and referenced. An
+ * allocation that is about to be freed gives its range back under the lock, so its memory stays
+ * valid while the lock is held. @busy is set to a range with a window that a copy uses.
  */
 static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle,
 							struct pagoda_swizzle_range **busy)
@@ -131,15 +133,15 @@ static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *s
 	return NULL;
 }
 
-/* ---- What the device is told ---------------------------------------------- */
+/* ---- Commands to the device ------------------------------------------------- */
 
-/* Did the device answer, so that it won't do it later? */
+/* Returns whether the device answered, so that it won't execute the command later. */
 static bool swizzle_answered(int ret)
 {
 	return !ret || ret == -EINVAL || ret == -ENOMEM;
 }
 
-/* Both executors know from here on which surface the range shows. */
+/* Tells the CPU executor, too, which surface the range shows. */
 static void swizzle_tell_cpu(struct pagoda_bo *bo)
 {
 	struct pagoda_cpu_range *cpu = swizzle_cpu(bo->vidmm, bo->range);
@@ -149,7 +151,7 @@ static void swizzle_tell_cpu(struct pagoda_bo *bo)
 	cpu->layout = bo->layout;
 }
 
-/* ACQUIRE_RANGE: the surface's rows appear in the window. On failure the range is gone. */
+/* ACQUIRE_RANGE: the surface's rows appear in the window. On failure @bo has no range any more. */
 static int swizzle_bind(struct pagoda_bo *bo)
 {
 	const struct pagoda_command command = {
@@ -172,9 +174,9 @@ static int swizzle_bind(struct pagoda_bo *bo)
 }
 
 /*
- * The tiles are what counts again, and the window is mapped nowhere any more. The CPU can only
- * have written to what it was shown, and then the device uses neither tiles nor window. Without
- * an answer the content is as good as lost.
+ * Moves the content from the window to the tiles; the window's CPU mappings are removed. Only a
+ * shown window can have been written by the CPU, and then the device uses neither tiles nor
+ * window. If the device fails or doesn't answer, the content is lost.
  */
 static int swizzle_write_back(struct pagoda_bo *bo)
 {
@@ -196,7 +198,7 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 
 /* ---- For the CPU ----------------------------------------------------------- */
 
-/* Takes the range of @range's allocation, which is reserved and referenced. */
+/* Moves @range from its allocation, which is reserved and referenced, to @bo. */
 static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *range)
 {
 	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
@@ -218,8 +220,9 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
 }
 
 /*
- * Any range: a free one, one that is being left, one of another allocation, one that is still
- * being filled. -EAGAIN: @busy must be through before one can be had, nothing has changed.
+ * Gives @bo a range: a free one, or that of another allocation. Returns 0 or the device's error; or
+ * -EAGAIN if no range can be had before fence @busy, of a copy, has signalled, or -EBUSY: nothing
+ * has changed then.
  */
 static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -243,8 +246,8 @@ static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 }
 
 /*
- * The device bound a range that came with the content when it executed START. If the
- * CPU did that in its place, the device doesn't know yet.
+ * The device bound a range that came with the content when it executed START. If the CPU executor
+ * executed START instead, the device has to be told.
  */
 static int swizzle_show(struct pagoda_bo *bo)
 {
@@ -265,10 +268,10 @@ static int swizzle_show(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_is_shown() - Can the CPU look at a tiled allocation in VRAM?
+ * pagoda_swizzle_is_shown() - Whether the window of a tiled allocation in VRAM is shown
  * @bo: Allocation, reservation held
  *
- * Return: Whether it can without pagoda_swizzle_acquire().
+ * Return: true if the CPU can access the window without pagoda_swizzle_acquire().
  */
 bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 {
@@ -276,17 +279,17 @@ bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_acquire() - Give a tiled allocation a range, for the CPU to look
+ * pagoda_swizzle_acquire() - Give a tiled allocation a range and show its window to the CPU
  * @bo: Tiled allocation in VRAM, reservation held; its content isn't lost
- * @busy: Out: reference to the fence to wait for, without any lock: jobs are among what it may
- *	stand for, and other clients' copies
+ * @busy: Out: reference to the fence to wait for, without any lock held, because the fence can
+ *	be that of a job or of another client's copy
  *
- * Without a free range it takes that of another allocation, unless one is about to be free.
- * Failing that, the CPU can look at the allocation in system memory only.
+ * If no range is free, another allocation's range is taken, unless a range is about to be free.
+ * If no range can be had at all, the CPU can access the allocation in system memory only.
  *
- * Context: May sleep; inside mmap_lock too. Waits for nothing but the device's answers.
- * Return: 0, -EAGAIN with @busy set, -E2BIG if no range could hold it, -EBUSY if every range
- * is that of an allocation whose reservation is held, or how the device failed.
+ * Context: May sleep; also called under mmap_lock. Waits for the device's answer only.
+ * Return: 0, -EAGAIN with @busy set, -E2BIG if no range is large enough, -EBUSY if all ranges
+ * belong to allocations that are reserved by other threads, or the device's error.
  */
 int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 {
@@ -313,14 +316,14 @@ int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 }
 
 /**
- * pagoda_swizzle_release() - Make the tiles in VRAM what counts
+ * pagoda_swizzle_release() - Bring the content of an allocation into its tiles in VRAM
  * @bo: Allocation, reservation held
  *
- * For whatever uses the surface itself: its CPU mappings are taken away, what the CPU
- * wrote goes into the tiles, the range is free. Nothing happens to an allocation without one.
+ * Called before a use of the tiles: CPU mappings are removed, the CPU's writes go into the tiles,
+ * and the range becomes free. Does nothing if the allocation has no range.
  *
- * Context: May sleep. Waits for nothing but the device's answer.
- * Return: 0, or how the device failed: the content is lost then.
+ * Context: May sleep. Waits for the device's answer only.
+ * Return: 0, or the device's error; the content is lost then.
  */
 int pagoda_swizzle_release(struct pagoda_bo *bo)
 {
@@ -334,11 +337,11 @@ int pagoda_swizzle_release(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_drop() - The content isn't needed any more
- * @bo: Allocation, reservation held or nobody else left
+ * pagoda_swizzle_drop() - Forget the content of a tiled allocation
+ * @bo: Allocation; reservation held, or no other user is left
  *
- * A range it has is free when a copy through the window is through; what the window
- * holds is forgotten, and so is how the content is stored outside of VRAM.
+ * The allocation's range, if any, becomes free when a copy through its window is finished. The
+ * window's content and the storage form of the content outside of VRAM are forgotten.
  *
  * Context: May sleep.
  */
@@ -353,9 +356,9 @@ void pagoda_swizzle_drop(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_pfn() - Page frame behind a page of what the CPU sees
- * @bo: Allocation that is shown, reservation held
- * @page_offset: Page of it
+ * pagoda_swizzle_pfn() - Page frame of a page of an allocation's window
+ * @bo: Allocation with a shown window, reservation held
+ * @page_offset: Page, relative to the allocation
  *
  * Return: Page frame number to map for the CPU.
  */
@@ -369,10 +372,10 @@ unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset
 }
 
 /**
- * pagoda_swizzle_window() - Kernel address of what the CPU sees
- * @bo: Allocation that is shown, reservation held
+ * pagoda_swizzle_window() - Kernel address of an allocation's window
+ * @bo: Allocation with a shown window, reservation held
  *
- * Return: Its first byte.
+ * Return: Address of the first byte.
  */
 u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 {
@@ -382,10 +385,10 @@ u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 /* ---- For jobs --------------------------------------------------------------- */
 
 /**
- * pagoda_swizzle_expect_job() - An allocation is brought to VRAM for a job
+ * pagoda_swizzle_expect_job() - Note that an allocation is brought to VRAM for a job
  * @bo: Allocation, reservation held
  *
- * The job is going to use the tiles: a range would be of no use.
+ * The job is going to use the tiles, so the move needs no range.
  *
  * Context: Any.
  */
@@ -395,10 +398,10 @@ void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_swizzle_use() - A job is about to use an allocation: have it find what the CPU wrote
- * @bo: Allocation, listed by the job, reservation held until the job's fence is in it
+ * pagoda_swizzle_use() - Bring the CPU's writes into the tiles before a job uses them
+ * @bo: Allocation listed by the job; reservation held until the job's fence is added
  *
- * Content that the device doesn't write back is lost, and cleared.
+ * If the device fails to write the window back, the content is lost and the allocation cleared.
  *
  * Context: May sleep and allocate.
  * Return: 0, or a negative errno if lost content can't be cleared.
@@ -408,7 +411,10 @@ int pagoda_swizzle_use(struct pagoda_bo *bo)
 	return pagoda_swizzle_release(bo) ? pagoda_lost_clear(bo) : 0;
 }
 
-/* One of a VM's private allocations that have a range, referenced. Free ranges are in front. */
+/*
+ * Returns a referenced private allocation of @vm that has a range, or NULL. Free ranges are at the
+ * front of the list, so the walk from the back ends at the first one.
+ */
 static struct pagoda_bo *swizzle_find_private(struct pagoda_swizzle *swizzle,
 					      const struct pagoda_vm *vm)
 {
@@ -430,12 +436,12 @@ static struct pagoda_bo *swizzle_find_private(struct pagoda_swizzle *swizzle,
 }
 
 /**
- * pagoda_swizzle_use_private() - A job of a VM is about to use what is private to that VM
+ * pagoda_swizzle_use_private() - pagoda_swizzle_use() for a VM's private allocations
  * @vidmm: Memory manager
- * @vm: VM, its reservation held until the job's fence is in it
+ * @vm: VM of the job; its reservation is held until the job's fence is added
  *
- * As pagoda_swizzle_use() for each private allocation, mapped or not: what is mapped later may
- * be what a job waits for. Only those with a range are looked at.
+ * Covers each private allocation that has a range, mapped in the VM or not: the job may wait for
+ * a VM_BIND that maps the allocation later.
  *
  * Context: May sleep and allocate.
  * Return: 0, or a negative errno if lost content can't be cleared.
@@ -456,7 +462,7 @@ int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_v
 
 /* ---- For moves -------------------------------------------------------------- */
 
-/* A range that needs no waiting, for content that was evicted out of one. */
+/* Gives @bo, evicted from a window, a free range that needs no waiting; returns whether it did. */
 static bool swizzle_claim(struct pagoda_bo *bo)
 {
 	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
@@ -472,7 +478,7 @@ static bool swizzle_claim(struct pagoda_bo *bo)
 	return range;
 }
 
-/* Out of VRAM: the window if the CPU may have written to it, else the tiles. */
+/* The content is in the window if the CPU may have written to it, else in the tiles. */
 static void swizzle_plan_out(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
 {
 	if (pagoda_swizzle_is_shown(bo))
@@ -490,13 +496,14 @@ static void swizzle_plan_in(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
 }
 
 /**
- * pagoda_swizzle_plan() - Which operation copies an allocation, with which conversion
+ * pagoda_swizzle_plan() - Choose the operation and conversion that copy an allocation
  * @bo: Allocation, reservation held
- * @to: Where to
- * @copy: Filled; the caller adds the sides and what differs from piece to piece
+ * @to: Destination of the move
+ * @copy: Filled in; the caller adds source, destination and the members that differ between pieces
  *
- * Ended by pagoda_swizzle_moved() or pagoda_swizzle_undo(). What stays in VRAM is copied as it
- * is, without its range: the operation is busy until pagoda_swizzle_make_idle().
+ * The move ends with pagoda_swizzle_moved() or pagoda_swizzle_undo(). A move within VRAM copies
+ * the tiles as they are, and needs the range to be given back: the operation is busy until
+ * pagoda_swizzle_make_idle().
  *
  * Context: May sleep.
  */
@@ -527,15 +534,15 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
 }
 
 /**
- * pagoda_swizzle_needs_idle() - Has an operation set-up that can't be queued?
+ * pagoda_swizzle_needs_idle() - Whether an operation needs a set-up that can't be queued
  * @bo: Allocation, reservation held
- * @operation: VIRTIO_PAGODA_OP_ that is to copy or discard it
+ * @operation: VIRTIO_PAGODA_OP_* that is to copy or discard the content
  *
- * A range that the CPU sees is released by a command, not by a packet, before the content in VRAM
- * is used or discarded. SPECIAL_LOCK_TRANSFER uses the range itself.
+ * A shown range is released by a command, not by a packet, before the content in VRAM is used or
+ * discarded. SPECIAL_LOCK_TRANSFER uses the range itself.
  *
  * Context: Any.
- * Return: What &pagoda_paging_op.needs_idle is to be.
+ * Return: Value for &pagoda_paging_op.needs_idle.
  */
 bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 {
@@ -544,12 +551,12 @@ bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 }
 
 /**
- * pagoda_swizzle_make_idle() - The set-up that couldn't be queued
- * @bo: Allocation, reservation held, whose fences have signalled
- * @operation: VIRTIO_PAGODA_OP_ that was busy
+ * pagoda_swizzle_make_idle() - Do the set-up that couldn't be queued
+ * @bo: Idle allocation, reservation held
+ * @operation: VIRTIO_PAGODA_OP_* that was busy
  *
  * Context: May sleep.
- * Return: 0, or how the device failed: the content is lost then.
+ * Return: 0, or the device's error; the content is lost then.
  */
 int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
 {
@@ -561,11 +568,11 @@ int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
 }
 
 /**
- * pagoda_swizzle_moved() - A move is on its way
- * @bo: Allocation, reservation held; it is still where it was
- * @to: Where to
- * @copy: As pagoda_swizzle_plan() left it
- * @fence: Signals when it is there
+ * pagoda_swizzle_moved() - Update a range after the copy of a move was emitted
+ * @bo: Allocation, reservation held; its resource is still the old one
+ * @to: Destination of the move
+ * @copy: As filled in by pagoda_swizzle_plan()
+ * @fence: Signals when the copy is done
  *
  * Context: May sleep.
  */
@@ -588,9 +595,9 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 }
 
 /**
- * pagoda_swizzle_undo() - The copy isn't done
- * @bo: Allocation, reservation held; it is where it was
- * @to: Where it was to go
+ * pagoda_swizzle_undo() - Give a planned range back because the copy won't be done
+ * @bo: Allocation, reservation held; its resource is the old one
+ * @to: Destination of the move
  *
  * Context: May sleep.
  */
@@ -601,11 +608,11 @@ void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to)
 }
 
 /**
- * pagoda_swizzle_forget() - The device was reset: no range is bound
+ * pagoda_swizzle_forget() - Make all ranges usable after a reset of the device
  * @vidmm: Memory manager
  *
- * It won't execute any more what it left unanswered. Allocations give up their ranges
- * when they are cleared.
+ * The device won't execute commands any more that it left unanswered. Allocations give up their
+ * ranges when they are cleared.
  *
  * Context: May sleep.
  */
@@ -619,16 +626,16 @@ void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm)
 	mutex_unlock(&vidmm->swizzle.lock);
 }
 
-/* ---- All of them -------------------------------------------------------------- */
+/* ---- Init and fini ---------------------------------------------------------- */
 
 /**
- * pagoda_swizzle_validate() - Refuse an allocation for its layout
- * @vidmm: The manager
- * @params: What is asked for, otherwise checked
- * @why: Set when refused
+ * pagoda_swizzle_validate() - Check the layout of a new allocation
+ * @vidmm: Memory manager
+ * @params: Parameters of the allocation, checked but for the layout
+ * @why: Out: reason of a refusal
  *
  * Context: Any.
- * Return: 0, -EINVAL, or -EOPNOTSUPP when the device has no tiling.
+ * Return: 0, -EINVAL, or -EOPNOTSUPP if the device has no tiling.
  */
 int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
 			    const char **why)
@@ -666,7 +673,7 @@ static void swizzle_free(struct pagoda_vidmm *vidmm)
  * @vidmm: Memory manager with info set
  *
  * Context: Probe; may sleep.
- * Return: 0, -EINVAL for windows that are partly memory of the kernel, or -ENOMEM.
+ * Return: 0, -EINVAL if only some of the windows are RAM with struct pages, or -ENOMEM.
  */
 int pagoda_swizzle_init(struct pagoda_vidmm *vidmm)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What work waits for and what it signals: syncobjs, binary and timelines, and monitored
- * fences.
+ * Fences that work waits for and signals: binary syncobjs, timeline points and monitored fences.
  *
- * What is waited for is looked at once: the fence found then is the one that counts,
- * whatever the syncobj is used for next. A value that was there was there.
+ * A wait is looked up until the lookup succeeds: the dma_fence found then counts, even if the
+ * syncobj is reused later. A value that a monitored fence had once counts, too, even if the fence
+ * rewinds.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
@@ -29,16 +29,16 @@ static void sync_put(struct pagoda_sync *sync)
 }
 
 /**
- * pagoda_syncs_put() - Nobody waits for it nor signals it any more
- * @syncs: From pagoda_syncs_get(); empty afterwards
+ * pagoda_syncs_put() - Release a list
+ * @syncs: Filled by pagoda_syncs_get(); empty afterwards
  *
- * Values that weren't signalled may be promised again.
+ * Values of monitored fences that weren't signalled may be promised again.
  *
  * Context: May sleep. Outside of reservations.
  */
 void pagoda_syncs_put(struct pagoda_syncs *syncs)
 {
-	/* The last promise of a fence is taken back first. */
+	/* Take promises of one fence back in reverse order. */
 	while (syncs->count)
 		sync_put(&syncs->list[--syncs->count]);
 	kvfree(syncs->list);
@@ -61,14 +61,14 @@ static int syncs_append(struct pagoda_syncs *syncs, const struct pagoda_sync *sy
 }
 
 /**
- * pagoda_syncs_add() - One thing more to be signalled
+ * pagoda_syncs_add() - Add a syncobj that is signalled
  * @syncs: List
  * @syncobj: Syncobj; the list takes the caller's reference
- * @point: Point, 0 = binary
- * @chain: Node for the point; the list's too
+ * @point: Timeline point, 0 = binary
+ * @chain: Chain node for the point, owned by the list afterwards; NULL for a binary syncobj
  *
  * Context: May sleep.
- * Return: 0 or -ENOMEM; then nothing was taken.
+ * Return: 0 or -ENOMEM; then the caller keeps @syncobj and @chain.
  */
 int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
 		     struct dma_fence_chain *chain)
@@ -81,12 +81,12 @@ int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u6
 }
 
 /**
- * pagoda_syncs_add_promise() - One monitored fence more to be signalled
+ * pagoda_syncs_add_promise() - Add a monitored fence that is signalled
  * @syncs: List
- * @promise: Promise of its value; the list's
+ * @promise: Promise of the fence's value, owned by the list afterwards
  *
  * Context: May sleep.
- * Return: 0 or -ENOMEM; then nothing was taken.
+ * Return: 0 or -ENOMEM; then the caller keeps @promise.
  */
 int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise)
 {
@@ -119,13 +119,13 @@ static bool sync_look(struct pagoda_sync *sync)
 }
 
 /**
- * pagoda_syncs_look() - Is there something to wait for, wherever it is waited?
+ * pagoda_syncs_look() - Look up the fences and values that are waited for
  * @syncs: List
  *
- * What is there is kept, for pagoda_syncs_next().
+ * Entries that were found once are kept, for pagoda_syncs_next(), and aren't looked up again.
  *
  * Context: Takes spinlocks. One thread at a time.
- * Return: Whether every point waited for exists.
+ * Return: Whether all dma_fences that are waited for exist and all values have come.
  */
 bool pagoda_syncs_look(struct pagoda_syncs *syncs)
 {
@@ -142,10 +142,10 @@ bool pagoda_syncs_look(struct pagoda_syncs *syncs)
 }
 
 /**
- * pagoda_syncs_failed() - Is what was waited for the paging of a request that failed?
- * @syncs: List of which pagoda_syncs_look() found all
+ * pagoda_syncs_failed() - Tell whether paging that is waited for failed
+ * @syncs: List for which pagoda_syncs_look() returned true
  *
- * Return: Whether an entry is.
+ * Return: Whether an entry stands for a paging request that failed.
  */
 bool pagoda_syncs_failed(const struct pagoda_syncs *syncs)
 {
@@ -157,12 +157,7 @@ bool pagoda_syncs_failed(const struct pagoda_syncs *syncs)
 	return false;
 }
 
-/**
- * pagoda_syncs_wait() - Is anything waited for?
- * @syncs: List
- *
- * Return: Whether an entry isn't to be signalled.
- */
+/* Returns true if an entry is waited for. */
 bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 {
 	u32 i;
@@ -174,9 +169,9 @@ bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
 }
 
 /**
- * pagoda_syncs_next() - Walk over the fences to wait for
- * @syncs: List of which pagoda_syncs_look() found all or some
- * @index: Where the walk is; 0 to begin with
+ * pagoda_syncs_next() - Walk the dma_fences that pagoda_syncs_look() found
+ * @syncs: List
+ * @index: Position of the walk, 0 to begin with
  *
  * Return: The next fence, no reference is taken; or NULL.
  */
@@ -191,13 +186,9 @@ struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index
 	return NULL;
 }
 
-/**
- * pagoda_syncs_promise() - The work was accepted and will be made later
- * @syncs: What it signals
- *
- * Who waits for a binary syncobj from now on doesn't find what was in it before.
- *
- * Context: Takes spinlocks.
+/*
+ * Empties the binary syncobjs that work signals, because the work was accepted and will be made
+ * later: a wait that begins now doesn't find an old fence. Takes spinlocks.
  */
 void pagoda_syncs_promise(struct pagoda_syncs *syncs)
 {
@@ -209,9 +200,9 @@ void pagoda_syncs_promise(struct pagoda_syncs *syncs)
 }
 
 /**
- * pagoda_syncs_signal() - The work is made
- * @syncs: What it signals
- * @fence: When; NULL: now
+ * pagoda_syncs_signal() - Publish the fence of work in all that the work signals
+ * @syncs: List
+ * @fence: Fence of the work; NULL = signalled
  *
  * Context: Takes spinlocks, can't fail.
  */

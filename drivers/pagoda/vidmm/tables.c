@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What mmu/ needs of the memory manager: memory for page tables, and the device to be
- * told of roots.
+ * What mmu/ needs of the memory manager: memory for page tables, and commands that announce
+ * roots to the device.
  *
- * Tables of the paging process are system memory that the device reaches by a bus
- * address as long as there is a device. They are no allocations: TTM doesn't know
- * them and can't evict them (C75). In CPU_VIRTUAL mode all tables are such, for
- * there the CPU writes them.
+ * Tables of the paging process are system memory that the device reaches by a bus address for
+ * as long as the device exists. They are no allocations: TTM doesn't know them and can't evict
+ * them (C75). In CPU_VIRTUAL mode all tables are system memory, because the CPU writes them.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
@@ -18,15 +17,9 @@
 #include <pagoda/virtio.h>
 #include "vm.h"
 
-/**
- * struct table_pages - A page table in system memory
- * @vidmm: Manager
- * @client: Who pays, a reference; NULL: nobody
- * @mem: As the device reaches it
- * @size: Bytes
- * @behind: Last use, if it still was in flight when the table was given back
- * @work: Frees it after that
- * @pages: Its pages
+/*
+ * A page table in system memory. @client, if not NULL, is charged for it; @behind and @work
+ * free the table behind the fence of its last use.
  */
 struct table_pages {
 	struct pagoda_vidmm *vidmm;
@@ -77,7 +70,7 @@ static void table_free_work(struct work_struct *work)
 	table_free_now(container_of(work, struct table_pages, work));
 }
 
-/* Signalling path: memory can't be given back here. */
+/* dma_fence signalling path: memory can't be freed here. */
 static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct table_pages *table = container_of(cb, struct table_pages, behind);
@@ -85,7 +78,7 @@ static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
 	queue_work(table->vidmm->ttm.wq, &table->work);
 }
 
-/* Bus addresses of pages got so are aligned to their size, which tables have to be. */
+/* dma_alloc_pages() aligns the bus address to the size, as page tables require. */
 static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
 			       struct pagoda_table_memory *memory)
 {
@@ -165,7 +158,7 @@ static int tables_command_root(struct pagoda_vidmm *vidmm, u32 space,
 	return pagoda_vidmm_command_locked(vidmm, &command);
 }
 
-/* The CPU executor walks from the same root, with or without a device. */
+/* The CPU executor walks from @vidmm->roots, with or without a device. */
 static int tables_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	struct pagoda_vidmm *vidmm = owner;
@@ -189,8 +182,8 @@ static void tables_written(void *owner, const struct pagoda_paging_op *op)
 }
 
 /*
- * Nothing of a VM whose reservation is held begins, and what was begun ends: its fences
- * signal without that.
+ * The VM's reservation is held, so no job of the VM begins. Waits until all jobs of the VM have
+ * completed: their fences signal without the reservation.
  */
 static void tables_suspend(void *owner, void *space_data)
 {
@@ -223,19 +216,19 @@ static bool tables_has_ops(const struct pagoda_vidmm *vidmm, u64 ops)
 
 #define OP(name)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##name))
 
-/* Address spaces, and what changes them. */
+/* Returns whether the device has address spaces and the operations that change page tables. */
 static bool tables_possible(const struct pagoda_vidmm *vidmm)
 {
 	return vidmm->info->va_bits && tables_has_ops(vidmm, OP(UPDATE_PAGE_TABLE) | OP(FLUSH_TLB));
 }
 
-/* Can the device do what was asked for? Says so if not. */
+/* Returns 0 if the device supports the update mode, else -ENODEV and an error in the log. */
 static int tables_check_mode(struct pagoda_vidmm *vidmm, enum virtio_pagoda_update_mode mode)
 {
 	const char *name = pagoda_vidmm_mode_name(mode);
 
 	if (!tables_possible(vidmm)) {
-		/* The default is no wish. */
+		/* gpu_physical is the default: don't fail if the user asked for nothing else. */
 		if (mode == VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL)
 			return 0;
 		drm_err(vidmm->drm, "update_mode=%s: the device has no address spaces\n", name);
@@ -249,11 +242,11 @@ static int tables_check_mode(struct pagoda_vidmm *vidmm, enum virtio_pagoda_upda
 }
 
 /**
- * pagoda_vidmm_mode_name() - Name of an update mode, as the module parameter has it
+ * pagoda_vidmm_mode_name() - Name of an update mode, as the module parameter spells it
  * @mode: Any value
  *
  * Context: Any.
- * Return: The name, NULL if there is no such mode.
+ * Return: The name, or NULL if there is no such mode.
  */
 const char *pagoda_vidmm_mode_name(u32 mode)
 {
@@ -267,11 +260,11 @@ const char *pagoda_vidmm_mode_name(u32 mode)
 }
 
 /**
- * pagoda_vidmm_has_tables() - Has the device address spaces that the driver can use?
+ * pagoda_vidmm_has_tables() - Does the device have address spaces that the driver can use?
  * @vidmm: The manager
  *
  * Context: Any.
- * Return: Whether it has.
+ * Return: Whether it does.
  */
 bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm)
 {
@@ -286,15 +279,15 @@ static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *pack
 }
 
 /**
- * pagoda_tables_rescued() - The CPU executed a part of a buffer for the device
+ * pagoda_tables_rescued() - Repair the device's TLB after the CPU executed paging packets
  * @vidmm: The manager
  * @sub: The buffer
- * @start: First packet the CPU executed
+ * @start: First packet that the CPU executed
  *
- * A FLUSH_TLB in it didn't reach the device, which still has its translations. Being
- * told of its roots again makes it forget them.
+ * A FLUSH_TLB among the packets didn't reach the device, which still caches translations.
+ * Setting a root again makes the device drop the translations of the space.
  *
- * Context: Signalling path: doesn't allocate. The device executes nothing of the
+ * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
  * paging queue meanwhile.
  */
 void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
@@ -304,7 +297,10 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 	u32 space, count = vidmm->info->max_address_spaces;
 	int ret = 0;
 
-	/* Only who executes everything has an aperture: then the device knows nothing. */
+	/*
+	 * The executor has an aperture only if it executes all buffers: the device has no TLB
+	 * then.
+	 */
 	if (!vidmm->mmu || vidmm->executor.aperture)
 		return;
 	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);
@@ -312,14 +308,14 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 	for (space = 0; flushes && !vidmm->deaf && space < count; space++) {
 		if (vidmm->roots[space].entries)
 			ret = tables_command_root(vidmm, space, &vidmm->roots[space]);
-		/* It won't execute anything either. */
+		/* A device that refuses a command won't execute jobs either. */
 		vidmm->deaf = ret;
 	}
 	mutex_unlock(&vidmm->control_lock);
 }
 
 /**
- * pagoda_tables_forget() - The device was reset: it knows no root
+ * pagoda_tables_forget() - Note that the device was reset and has no roots
  * @vidmm: The manager
  *
  * Context: May sleep.
@@ -336,14 +332,14 @@ void pagoda_tables_forget(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_tables_init() - Set up page tables and the paging process
- * @vidmm: The manager; its stream and executor are there
- * @args: How it was asked for
+ * @vidmm: The manager; its stream and executor are set up
+ * @args: Update mode asked for
  *
- * A device without address spaces has none: &pagoda_vidmm.mmu is NULL then.
+ * If the device has no address spaces, &pagoda_vidmm.mmu stays NULL.
  *
  * Context: Probe; may sleep.
- * Return: 0; -ENODEV if the device can't do the mode asked for; -ENOMEM; or what the
- * device answered to the root.
+ * Return: 0; -ENODEV if the device doesn't support the update mode; -ENOMEM; or the device's
+ * answer to SET_ROOT.
  */
 int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {

@@ -1,45 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paging-traffic budget: token buckets for paging that nobody asked for.
+ * The paging-traffic budget: token buckets for paging that no client asked for.
  *
- *	promotion	what comes back to VRAM by itself; one bucket of the device's
- *	submissions	what others leave VRAM for because a job uses it, and nobody asked for
- *			it to be resident (pace.c); a bucket of each client's
+ *	promotion	allocations that come back to VRAM by themselves; one bucket a device
+ *	submissions	allocations that leave VRAM because a job uses another one that no client
+ *			made resident (pace.c); one bucket a client
  *
  * A token is a byte. A bucket is filled at a part of the rate that paging was measured to run
- * at: promotion's with all of it while nobody else uses the device, with a small share while
- * somebody pages or has jobs executed, and what was saved up before isn't spent then. Whoever
- * waits for that is held up by no more than the share, and what is paid for from the bucket gets
- * on all the same. Who finds a token may spend more than there are, because an allocation moves
- * as a whole; the next one waits until the debt is paid.
+ * at: promotion's with all of it while no other client uses the device, with a small share while
+ * another one pages or has jobs executed, and tokens saved up before aren't spent then. So
+ * promotion holds up other work by no more than the share, and gets on all the same. With a
+ * token left, more may be spent than there are, because an allocation moves as a whole; the next
+ * one waits until the debt is paid.
  *
- * Requests aren't paid for from any: what is asked for is done.
+ * Requests of clients aren't paid for from any bucket: they are done at once.
  *
- * Time is an argument, in nanoseconds: nothing here sleeps or looks at a clock.
+ * Time is an argument, in nanoseconds: nothing here sleeps or reads a clock.
  */
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/time64.h>
 #include <pagoda/traffic.h>
 
-/* A sample is an eighth of what is believed. */
+/* A sample's weight is an eighth. */
 #define MEASURE_SHIFT	3
-/* What is faster than this many times what is believed is believed to be this fast. */
+/* A rate of more than this many times the present average counts as this fast. */
 #define MEASURE_TIMES	2
-/* Who used the device lately may do so again: frames follow each other in less. */
+/*
+ * Time that other clients count as using the device after their last use: frames come more
+ * often.
+ */
 #define OTHERS_NS	(50 * NSEC_PER_MSEC)
-/* Longest time that is filled in for at once, so that no product is too large. */
+/* Longest time that is filled in at once, so that no product is too large. */
 #define FILL_NS_MAX	(10ull * NSEC_PER_SEC)
 
 /**
- * pagoda_bandwidth_measure() - Some paging was through
+ * pagoda_bandwidth_measure() - Add a sample to the measured bandwidth
  * @bandwidth: Changed
- * @bytes: What it moved
- * @ns: How long it took, waits for others not counted
+ * @bytes: Bytes that paging moved
+ * @ns: Nanoseconds it took, without waits for other work
  *
- * One that was told late makes the next one look fast: it isn't believed.
+ * A sample reported late makes the next one look faster: the rate of one is limited.
  *
- * Context: Any; one at a time.
+ * Context: Any; one caller at a time.
  */
 void pagoda_bandwidth_measure(struct pagoda_bandwidth *bandwidth, u64 bytes, u64 ns)
 {
@@ -53,13 +56,13 @@ void pagoda_bandwidth_measure(struct pagoda_bandwidth *bandwidth, u64 bytes, u64
 }
 
 /**
- * pagoda_traffic_init() - A full bucket
+ * pagoda_traffic_init() - Set up a full bucket
  * @traffic: Filled
- * @bandwidth: What was measured; there as long as the bucket is
- * @share: Percent of it while others use the device, up to 100
- * @alone: Percent of it while nobody does; 0: it limits nothing. More than 100 has a rate
- *	that was once measured too low not be what keeps it low
- * @burst: Tokens it holds
+ * @bandwidth: Measured bandwidth; outlives the bucket
+ * @share: Percent of the bandwidth while other clients use the device, up to 100
+ * @alone: Percent of the bandwidth while none does; 0: no limit. More than 100 lets a rate that was
+ *	once measured too low recover
+ * @burst: Number of tokens that the bucket holds
  * @now: Time
  */
 void pagoda_traffic_init(struct pagoda_traffic *traffic, const struct pagoda_bandwidth *bandwidth,
@@ -77,12 +80,12 @@ void pagoda_traffic_init(struct pagoda_traffic *traffic, const struct pagoda_ban
 }
 
 /**
- * pagoda_traffic_others() - Somebody else uses the device
+ * pagoda_traffic_others() - Note that another client uses the device
  * @traffic: Bucket
  * @now: Time
  *
- * What was saved up while nobody did isn't spent beside him, but for a token: the next who asks
- * finds it, and pays for all that he takes.
+ * Tokens saved up before are dropped except for one: the next user of the bucket gets on, and pays
+ * in full.
  *
  * Context: Takes a spinlock.
  */
@@ -95,13 +98,13 @@ void pagoda_traffic_others(struct pagoda_traffic *traffic, u64 now)
 	spin_unlock(&traffic->lock);
 }
 
-/* Bytes a second that paging moves; 0: nothing is known, or nothing is to be limited. */
+/* Returns the bytes per second that paging moves; 0: nothing is known, or nothing is limited. */
 static u64 traffic_base(const struct pagoda_traffic *traffic)
 {
 	return traffic->alone ? atomic64_read(&traffic->bandwidth->rate) : 0;
 }
 
-/* Bytes a second; 0: it isn't limited. */
+/* Returns the bytes per second at which the bucket fills; 0: it isn't limited. */
 static u64 traffic_rate(const struct pagoda_traffic *traffic, u64 now)
 {
 	u32 percent = now < traffic->busy_ns ? traffic->share : traffic->alone;
@@ -113,7 +116,10 @@ static u64 traffic_rate(const struct pagoda_traffic *traffic, u64 now)
 	return max(div_u64(base * percent, 100), 1ull);
 }
 
-/* Who looked at the clock earlier may come later. */
+/*
+ * Ignores a time before the last one: a caller may have read the clock before another filled
+ * the bucket.
+ */
 static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 {
 	u64 ns = now > traffic->filled_ns ? min(now - traffic->filled_ns, FILL_NS_MAX) : 0;
@@ -123,7 +129,7 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 	if (!ns)
 		return;
 	traffic->tokens = min_t(s64, traffic->tokens + more, traffic->burst);
-	/* Time that is too short for a token isn't lost, but for a nanosecond. */
+	/* Time that is too short for a token isn't lost, except for a nanosecond. */
 	if (traffic->tokens < traffic->burst)
 		paid = more ? min(mul_u64_u64_div_u64(more, NSEC_PER_SEC, rate) + 1, ns) : 0;
 	else
@@ -132,12 +138,12 @@ static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
 }
 
 /**
- * pagoda_traffic_wait() - Is there a token?
+ * pagoda_traffic_wait() - Test whether there is a token
  * @traffic: Bucket
  * @now: Time
  *
  * Context: Takes a spinlock.
- * Return: 0 if there is, else nanoseconds until there will be one at the rate of now.
+ * Return: 0 if there is a token, else nanoseconds until there will be one at the present rate.
  */
 u64 pagoda_traffic_wait(struct pagoda_traffic *traffic, u64 now)
 {
@@ -156,16 +162,16 @@ u64 pagoda_traffic_wait(struct pagoda_traffic *traffic, u64 now)
 }
 
 /**
- * pagoda_traffic_spend() - Some was paged
+ * pagoda_traffic_spend() - Take tokens for paging
  * @traffic: Bucket
- * @bytes: How much
+ * @bytes: Bytes that were paged
  *
  * Context: Takes a spinlock.
  */
 void pagoda_traffic_spend(struct pagoda_traffic *traffic, u64 bytes)
 {
 	spin_lock(&traffic->lock);
-	/* Unlimited so far: nobody owes for that. */
+	/* Nothing is owed for paging before the bucket is limited. */
 	if (traffic->fixed || traffic_base(traffic))
 		traffic->tokens -= bytes;
 	traffic->spent += bytes;
@@ -173,7 +179,7 @@ void pagoda_traffic_spend(struct pagoda_traffic *traffic, u64 bytes)
 }
 
 /**
- * pagoda_traffic_look() - How much there is in a bucket
+ * pagoda_traffic_look() - Report the state of a bucket
  * @traffic: Bucket
  * @now: Time
  * @state: Filled

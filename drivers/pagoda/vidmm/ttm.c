@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What TTM calls, but for moves.
+ * Callbacks of TTM, except for the moves of allocations (move.c).
  *
- * TTM also calls with objects it made itself for what a move leaves behind:
- * every function asks pagoda_bo_is_ours() before it looks at an allocation, but for
- * access_memory, which comes through an allocation's mapping.
+ * TTM also passes ghost objects, which it creates itself for the resource that a move leaves
+ * behind: every callback asks pagoda_bo_is_ours() before it uses an allocation. Only
+ * access_memory needn't, because it is reached through an allocation's mapping.
  */
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
@@ -15,8 +15,8 @@
 #include "vidmm.h"
 
 /*
- * Without CPU_VISIBLE hardly anything but the device looks, and changing the caching of
- * pages is expensive: they stay as they are, and so does what the CPU maps of them.
+ * Without CPU_VISIBLE the backing pages are hardly used but by the device, and changing the caching
+ * of pages is expensive: the pages, and the CPU's mappings of them, stay cached.
  */
 static enum ttm_caching tt_caching(const struct pagoda_bo *bo)
 {
@@ -41,7 +41,7 @@ static struct ttm_tt *pagoda_tt_create(struct ttm_buffer_object *ttm_bo, u32 pag
 		tt->notify = bo->flags & DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP;
 		caching = tt_caching(bo);
 	}
-	/* With an array of bus addresses, which TTM's pool then fills. */
+	/* An sg tt has an array of bus addresses, which TTM's pool then fills. */
 	if (ttm_sg_tt_init(&tt->base, ttm_bo, page_flags, caching)) {
 		kfree(tt);
 		return NULL;
@@ -58,8 +58,9 @@ static void pagoda_tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 }
 
 /*
- * TTM waits next for all that uses an object. Who makes room may have plugged the stream, and
- * what is waited for be collected there, with nobody else to send it soon.
+ * TTM is about to wait for all fences of an object. A caller that makes room may have plugged the
+ * stream, and operations behind these fences may be collected there: send them now, because no
+ * other thread sends them soon.
  */
 static void ttm_is_going_to_wait(struct ttm_buffer_object *bo)
 {
@@ -90,9 +91,9 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 }
 
 /*
- * VRAM goes to the eviction segment, everything else to the system segment.
- * Nobody needs what is discardable, or what TTM made itself and has let go of but
- * not given up yet: without a place TTM waits for it and throws it away.
+ * Allocations in VRAM are evicted to the eviction segment, all others to the system segment. The
+ * content of discardable allocations, and of TTM's ghost objects, isn't needed: without a
+ * placement TTM waits for the object and frees its memory.
  */
 static void pagoda_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *placement)
 {
@@ -104,9 +105,9 @@ static void pagoda_evict_flags(struct ttm_buffer_object *bo, struct ttm_placemen
 }
 
 /*
- * Between the unlock and the put of what TTM made for a move, another eviction or a
- * swap-out may come first. Nobody reads it again: it needs no paging to go, but what
- * still reads it has to end before.
+ * TTM unlocks the ghost object of a move before it drops its reference; another eviction or a
+ * swap-out may come in between. The ghost's content isn't read again, so the ghost moves without
+ * paging, but operations that still read the content have to end before.
  */
 static int pagoda_ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
 			   struct ttm_resource *new_mem, struct ttm_place *hop)
@@ -122,7 +123,7 @@ static int pagoda_ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_
 	return ret;
 }
 
-/* What TTM made itself is on its way out: waiting for it always gains something. */
+/* A ghost object of TTM's is about to be freed: waiting for a ghost always gains memory. */
 static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
 	if (!pagoda_bo_is_ours(bo))
@@ -134,9 +135,9 @@ static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place 
 }
 
 /*
- * What was let go of isn't moved any more, but waited for. TTM evicts others even for a
- * placement that asks for free room only, if dmem.min or dmem.low of the caller aren't reached:
- * the driver's own victims come first.
+ * A placement with TTM_PL_FLAG_DESIRED asks for free room only, but TTM evicts for it all the same
+ * while the caller is below its dmem.min or dmem.low: refuse, the driver's own victims come first.
+ * A deleted object isn't moved any more, but TTM waits for its fences.
  */
 static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
@@ -149,8 +150,9 @@ static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct 
 }
 
 /*
- * Nobody has a reference. If it is still used TTM takes one, waits, and only then locks it to free
- * what it has: from here on nobody may find it to move it, because TTM knows no later fence.
+ * The last reference to the object is gone. While its fences are pending TTM takes a reference of
+ * its own, waits for them, and only then locks the object and frees its memory. From here on no
+ * thread may find the allocation to move it, because TTM wouldn't wait for a later fence.
  */
 static void pagoda_release_notify(struct ttm_buffer_object *bo)
 {
@@ -162,8 +164,8 @@ static void pagoda_release_notify(struct ttm_buffer_object *bo)
 }
 
 /*
- * What a lost copy should have written is cleared while there are pages to clear: nobody looks
- * at what is swapped out, and what comes back would be anybody's.
+ * Pages that a lost copy should have written are cleared before they are swapped out: afterwards
+ * there are no pages to clear, and the swapped content would be stale data of another client.
  */
 static void pagoda_swap_notify(struct ttm_buffer_object *ttm_bo)
 {
@@ -194,7 +196,7 @@ static bool io_mem_is_tiled(struct ttm_buffer_object *bo)
 	return pagoda_bo_is_ours(bo) && pagoda_bo_of_ttm(bo)->layout.tiling;
 }
 
-/* VRAM of this device is memory like any other; the pages come from io_mem_pfn. */
+/* The CPU maps VRAM of this device cached, like RAM; io_mem_pfn returns its pages. */
 static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *res)
 {
 	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
@@ -202,7 +204,7 @@ static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *r
 	if (res->mem_type != TTM_PL_VRAM)
 		return 0;
 	if (io_mem_is_tiled(res->bo)) {
-		/* No address of its own: whoever asks again is told of the same range. */
+		/* A tiled resource has no address of its own, but that of its swizzling range. */
 		if (!pagoda_swizzle_is_shown(pagoda_bo_of_ttm(res->bo)))
 			return -EINVAL;
 	} else if (!pagoda_vram_is_visible(vidmm, res)) {

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who makes room in VRAM: what the policy chooses, before TTM takes what is longest unused.
+ * Victims in VRAM: the policy chooses them before TTM takes the least recently used.
  *
- * The policy (policy.c) knows no lock and no allocation. Here it is told what happens:
+ * The policy (policy.c) knows neither locks nor allocations. This file tells it of events:
  *
- *	an allocation comes to VRAM, leaves it
- *	or is closed, by the last who had it		pagoda_victims_moved()
- *	a submission lists some				pagoda_victims_used()
- *	a call needs some at once			pagoda_victims_keep()
- *	priorities, offers				pagoda_victims_changed()
+ *	an allocation came to VRAM or left it		pagoda_victims_moved()
+ *	a submission lists allocations			pagoda_victims_used()
+ *	a call needs allocations at the same time	pagoda_victims_keep()
+ *	a priority or an offer changed			pagoda_victims_changed()
  *
- * A job uses whatever is private to its VM and bound, without listing it; to tell the policy
- * of each would make a submission cost more the more there is. The VM notes when its last job
- * came, and the policy is told when it chooses one of these.
+ * A job uses every bound allocation that is private to its VM, without listing it. Telling the
+ * policy of each of them would make a submission more expensive the more there are. The VM notes
+ * the time of its last job instead, and the policy is told when it chooses such an allocation.
  *
- * A victim whose reservation somebody holds is set aside and stays. TTM comes last, with its
- * own order: it waits for reservations, and takes page tables and save areas too, which the
- * policy isn't asked about because their VM decides when they may go.
+ * A victim stays, set aside, while another thread holds its reservation. TTM comes last, with an
+ * order of its own: it waits for reservations, and evicts page tables and save areas too, which
+ * the policy isn't told of because their VM decides when they may leave.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -27,12 +26,16 @@
 #include "vm.h"
 
 /*
- * Late news of private allocations that a choice waits for. Those of one VM are all as good;
- * this is for others not to leave because of one that is idle.
+ * Limit of private allocations per choice that turn out to be used late; after that the next
+ * one is the victim, used late or not. Allocations of one VM are equally good victims; the
+ * check keeps those of a VM in use from leaving before those of an idle VM.
  */
 #define LATE_MAX	64
 
-/* Under the lock of the policy. What signals is no news for anybody who has it. */
+/*
+ * Is the allocation in use? Called under pagoda_victims.lock: a fence may be found signalled
+ * here and run its callbacks, which must not take that lock.
+ */
 static bool victims_is_busy(struct pagoda_policy_item *item)
 {
 	struct pagoda_bo *bo = container_of(item, struct pagoda_bo, victim);
@@ -41,9 +44,9 @@ static bool victims_is_busy(struct pagoda_policy_item *item)
 }
 
 /**
- * pagoda_victims_init() - Nothing is in VRAM
+ * pagoda_victims_init() - Set up the choice of victims; VRAM is empty
  * @vidmm: The manager
- * @lru: Don't ask the policy: TTM takes what is longest unused
+ * @lru: Don't ask the policy: TTM evicts the least recently used allocation
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
@@ -63,7 +66,7 @@ int pagoda_victims_init(struct pagoda_vidmm *vidmm, bool lru)
 }
 
 /**
- * pagoda_victims_fini() - No allocation is left
+ * pagoda_victims_fini() - Undo pagoda_victims_init(); no allocation is left
  * @vidmm: The manager
  */
 void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
@@ -71,15 +74,18 @@ void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
 	kvfree(vidmm->victims);
 }
 
-/* TTM's and other devices' own, page tables and save areas aren't the policy's. */
+/*
+ * The policy knows allocations of clients only: no page tables, save areas, imports or objects
+ * that TTM creates.
+ */
 static bool victims_knows(const struct pagoda_bo *bo)
 {
 	return bo->ttm.type == ttm_bo_type_device;
 }
 
 /**
- * pagoda_victims_add() - An allocation is made
- * @bo: Allocation, nowhere yet
+ * pagoda_victims_add() - Tell the policy of a new allocation
+ * @bo: Allocation, not placed yet
  */
 void pagoda_victims_add(struct pagoda_bo *bo)
 {
@@ -91,8 +97,8 @@ void pagoda_victims_add(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_victims_remove() - An allocation goes
- * @bo: Allocation; nobody has a reference
+ * pagoda_victims_remove() - Tell the policy that an allocation is destroyed
+ * @bo: Allocation without references
  */
 void pagoda_victims_remove(struct pagoda_bo *bo)
 {
@@ -103,7 +109,7 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 	spin_unlock(&victims->lock);
 }
 
-/* Who is needed by the call that brings it is a candidate when that is over. */
+/* An allocation that the current call needs (@keep) becomes a candidate when the call is over. */
 static void victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&victims->lock);
@@ -111,7 +117,10 @@ static void victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 		pagoda_policy_enter(&victims->policy, &bo->victim);
 }
 
-/* A difference only where there is VRAM that the CPU can't see. */
+/*
+ * Returns whether the CPU can see the resource; false on devices where all of VRAM is visible,
+ * because there the policy needs no distinction.
+ */
 static bool victims_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {
 	return vidmm->vram.visible_size < vidmm->info->vram_size &&
@@ -119,9 +128,10 @@ static bool victims_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *
 }
 
 /**
- * pagoda_victims_moved() - An allocation came to VRAM, left it, or is elsewhere in it
- * @bo: Allocation, reservation held or nobody has a reference
- * @to: Where it is now; NULL = nowhere, or where nobody may take it from
+ * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved in
+ * VRAM
+ * @bo: Allocation; its reservation is held, or no reference is left
+ * @to: Resource it has now; NULL if it has none or can't be evicted any more
  *
  * Context: Any but interrupts.
  */
@@ -147,7 +157,7 @@ void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to)
 }
 
 /**
- * pagoda_victims_changed() - An allocation's priority or offer changed
+ * pagoda_victims_changed() - Tell the policy an allocation's priority and offer
  * @bo: Allocation, reservation held
  *
  * Context: Any but interrupts.
@@ -169,11 +179,11 @@ void pagoda_victims_changed(struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_victims_keep() - A call needs allocations all at once, or no more
+ * pagoda_victims_keep() - Protect the allocations of a call from eviction, or end that
  * @vidmm: The manager
  * @bos: Allocations, reservations held
- * @count: Their number
- * @keep: None of them leaves from now on (&pagoda_bo.keep), or they may again
+ * @count: Number of allocations
+ * @keep: None of them is evicted from now on (&pagoda_bo.keep), or each may be again
  *
  * Context: Any but interrupts.
  */
@@ -197,10 +207,10 @@ void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32
 }
 
 /**
- * pagoda_victims_used() - A submission uses allocations
- * @vm: Its VM, whose private ones it uses too
- * @bos: What it lists, reservations held
- * @count: Their number
+ * pagoda_victims_used() - Tell the policy that a submission uses allocations
+ * @vm: VM of the submission, which uses the VM's private allocations too
+ * @bos: Allocations that the submission lists, reservations held
+ * @count: Number of allocations
  *
  * Context: Any but interrupts.
  */
@@ -222,11 +232,11 @@ void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count
 }
 
 /**
- * pagoda_victims_last_use() - When an allocation was used last
+ * pagoda_victims_last_use() - Time of an allocation's last use
  * @bo: Allocation, reservation held
  *
  * Context: Any but interrupts.
- * Return: &pagoda_policy.clock.
+ * Return: Value of &pagoda_policy.clock.
  */
 u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 {
@@ -242,9 +252,12 @@ u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 	return last;
 }
 
-/* ---- Taking ------------------------------------------------------------------- */
+/* ---- Eviction ------------------------------------------------------------------ */
 
-/* Was it used after all, by a job that didn't list it? */
+/*
+ * Returns true if a job that didn't list the private allocation used it since, and tells the
+ * policy.
+ */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm = bo->private_to;
@@ -271,8 +284,9 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 }
 
 /*
- * The next one with a reference, from then on among those that were tried. Who has none any
- * more is leaving, and who is aside already is put back by who put him there.
+ * Returns the next victim with a reference and adds it to @tried, or NULL. Skipped are
+ * allocations without references, and those in another caller's list of tried
+ * victims: that caller puts them back.
  */
 static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
 				      enum pagoda_policy_need need, struct list_head *tried)
@@ -289,7 +303,10 @@ static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
 	return bo;
 }
 
-/* Who stays is a candidate again, behind who was in front of him. */
+/*
+ * A victim that could not be evicted becomes a candidate again, behind the candidates that were
+ * before it. Drops the references.
+ */
 static void victims_put_back(struct pagoda_victims *victims, struct list_head *tried)
 {
 	struct pagoda_bo *bo, *next;
@@ -303,14 +320,10 @@ static void victims_put_back(struct pagoda_victims *victims, struct list_head *t
 	}
 }
 
-/**
- * pagoda_victims_lock() - Take the reservation of who shall leave
- * @bo: Allocation
- * @mine: The reservation of who wants its place, held; it may be the same
- * @ctx: Whether it may leave then
- *
- * Context: Any but interrupts; doesn't wait.
- * Return: Whether it is held; pagoda_victims_unlock() it.
+/*
+ * Tries to lock the reservation of a victim. @mine is the reservation of the allocation that
+ * needs room, which is held; a victim may share it, and then @ctx says whether the victim may
+ * be evicted.
  */
 bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 			 const struct ttm_operation_ctx *ctx)
@@ -320,18 +333,16 @@ bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
 	return dma_resv_trylock(bo->ttm.base.resv);
 }
 
-/**
- * pagoda_victims_unlock() - Undo pagoda_victims_lock()
- * @bo: Allocation
- * @mine: As there
- */
 void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
 {
 	if (bo->ttm.base.resv != mine)
 		dma_resv_unlock(bo->ttm.base.resv);
 }
 
-/* TTM discards what nobody needs, instead of moving it. */
+/*
+ * Evicts one victim. TTM discards allocations with content that isn't needed, instead of moving
+ * them: such an allocation is no victim here.
+ */
 static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 			  const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
 {
@@ -353,7 +364,10 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	return !ret;
 }
 
-/* Somebody wants its place for something else: it doesn't come back by itself. */
+/*
+ * Evicts a victim although no allocation waits for the room: &pagoda_bo.released keeps
+ * promotion from bringing it back.
+ */
 static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 			 const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
 {
@@ -366,7 +380,10 @@ static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 	return false;
 }
 
-/* Who left, with the reference that @tried has; NULL if nobody can. @mine: NULL = none is held. */
+/*
+ * Returns the victim that was evicted, with the reference that @tried holds, or NULL if none
+ * can be. @mine: reservation that the caller holds, or NULL.
+ */
 static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
 				      const struct ttm_place *place,
 				      const struct ttm_operation_ctx *ctx,
@@ -395,15 +412,9 @@ static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *pl
 	return victims_take(want->vidmm, want->ttm.base.resv, place, ctx, claim, tried);
 }
 
-/**
- * pagoda_victims_place() - Bring an allocation to VRAM, with room that the policy makes
- * @bo: Allocation, reservation held
- * @placement: Where it shall be
- * @ctx: Whether waits may be interrupted, or happen at all
- * @claim: The caller's claim to the memory of others
- *
- * Context: May sleep and allocate. Doesn't wait for the device.
- * Return: 0, -ENOMEM if there isn't enough, or what ttm_bo_validate() answers.
+/*
+ * Brings an allocation to VRAM in room that the policy's victims leave. Doesn't wait for the
+ * device. Returns as pagoda_bo_place_taking(). Caller holds the reservation.
  */
 int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
 			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
@@ -439,17 +450,11 @@ static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
 	return done;
 }
 
-/**
- * pagoda_victims_trim() - Evict what a claim allows
- * @vidmm: The manager
- * @bytes: How much, at least; it ends early when no victim is left
- * @claim: The caller's, filled
- *
- * The policy chooses, even if it isn't asked otherwise. What dmem.low protects comes last.
- *
- * Context: Inside the gate; takes reservations, one after another. May sleep and allocate.
- * Doesn't wait for the device.
- * Return: Bytes that left.
+/*
+ * Evicts victims that @claim allows until at least @bytes have left VRAM, there is no victim
+ * left, or a signal is pending; returns the number of bytes. The policy chooses even if TTM
+ * chooses otherwise; memory that dmem.low protects comes last. Called inside the gate; locks
+ * one reservation at a time and doesn't wait for the device.
  */
 u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim)
 {
@@ -462,14 +467,15 @@ u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dme
 }
 
 /**
- * pagoda_vidmm_trim() - Evict allocations as if their VRAM were wanted by the caller
+ * pagoda_vidmm_trim() - Evict allocations as if the caller needed their VRAM
  * @vidmm: The manager
- * @bytes: How much, at least; it ends early when no victim is left
+ * @bytes: Minimum number of bytes; fewer if no victim is left
  *
- * A victim stays away until it is used or made resident.
+ * A victim stays out of VRAM until it is used or made resident.
  *
- * Context: As pagoda_victims_trim().
- * Return: 0, or -EINTR after a signal; what left before that stays away.
+ * Context: Inside the gate; takes reservations, one after another. May sleep and allocate. Doesn't
+ * wait for the device.
+ * Return: 0, or -EINTR after a signal; victims evicted before the signal stay out.
  */
 int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
 {
@@ -483,7 +489,7 @@ int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
 }
 
 /**
- * pagoda_vidmm_trimmed() - What pagoda_vidmm_trim() has evicted since probe
+ * pagoda_vidmm_trimmed() - Bytes evicted by pagoda_victims_trim() since probe
  * @vidmm: The manager
  *
  * Context: Any.

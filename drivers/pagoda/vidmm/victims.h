@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who makes room in VRAM; see victims.c. */
+/* The choice of victims in VRAM; see victims.c. */
 #ifndef PAGODA_VICTIMS_H
 #define PAGODA_VICTIMS_H
 
@@ -18,12 +18,13 @@ struct ttm_placement;
 struct ttm_resource;
 
 /**
- * struct pagoda_victims - What the driver knows of the uses of VRAM
- * @lock: Protects @policy and the items of all allocations; nests in reservations. Fences may
- *	be found signalled under it, and their callbacks run
+ * struct pagoda_victims - The policy, and what goes with it
+ * @lock: Protects @policy and the items of all allocations; nests in reservations. Fences may be
+ *	found signalled under this lock, and their callbacks run
  * @policy: The policy; its items are &pagoda_bo.victim
- * @asked: It chooses; else it is only told, and TTM takes what is longest unused
- * @trimmed: Bytes that pagoda_vidmm_trim() has evicted
+ * @asked: The policy chooses victims; if false it is only told of uses, and TTM evicts the least
+ *	recently used allocation
+ * @trimmed: Bytes that pagoda_victims_trim() has evicted
  */
 struct pagoda_victims {
 	spinlock_t lock;	/* policy, items */

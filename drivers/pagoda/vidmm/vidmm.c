@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory manager as a whole: made at probe, stopped when the hardware goes,
- * destroyed when the last file is closed.
+ * The memory manager as a whole: created at probe, stopped when the hardware goes, destroyed
+ * when the last file is closed.
  */
 #include <linux/delay.h>
 #include <linux/device.h>
@@ -19,7 +19,7 @@
 #include "victims.h"
 #include "vidmm.h"
 
-/* Marks what pagoda_vidmm_stop() keeps alive for a moment. */
+/* Marks allocations that pagoda_vidmm_stop() holds a reference of. */
 #define VIDMM_HELD	XA_MARK_0
 
 static void *vidmm_map_page(const void *pages, u64 index)
@@ -49,10 +49,10 @@ static void vidmm_fini_executor(struct pagoda_vidmm *vidmm)
 }
 
 /*
- * What the CPU needs to do the device's work. It has an aperture and device addresses
- * only when the device does nothing at all: it can't change the device's, and must
- * not say that it did. Without them it takes any address of system memory: it reaches
- * pages by other means.
+ * Sets up the CPU executor, which does the device's work on the CPU. It has an aperture and
+ * device addresses only if it does all work: otherwise it can't change the device's, and must
+ * not report that it did. Without them it takes any address of system memory: it reaches pages
+ * by other means.
  */
 static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
 {
@@ -82,7 +82,7 @@ static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
 	return -ENOMEM;
 }
 
-/* Without page tables there is nothing that commands could be executed on. */
+/* Jobs need page tables: without them there are no engines. */
 static int vidmm_init_engines(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const struct pagoda_engines_args engines = {
@@ -104,7 +104,7 @@ static int vidmm_init_engines(struct pagoda_vidmm *vidmm, const struct pagoda_vi
 }
 
 /**
- * pagoda_vidmm_has_engines() - Does the device execute commands?
+ * pagoda_vidmm_has_engines() - Test whether the device executes commands
  * @vidmm: The manager
  *
  * Context: Any.
@@ -115,7 +115,7 @@ bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm)
 	return vidmm->engines;
 }
 
-/* The segments and the stream; TTM's device is there. */
+/* Sets up the segments and the stream; TTM's device exists already. */
 static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	int ret;
@@ -142,7 +142,7 @@ static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidm
 	ret = pagoda_coredump_init(&vidmm->coredump);
 	if (ret)
 		goto err_journal;
-	/* Before the stream's first buffer, which debugfs comes too late for. */
+	/* Recording begins before the stream's first buffer; debugfs would be too late. */
 	ret = pagoda_vidmm_record(vidmm, (u64)args->record_kb << 10);
 	if (ret)
 		goto err_coredump;
@@ -185,7 +185,7 @@ err_mmu:
 }
 
 /**
- * pagoda_vidmm_segment_size() - VRAM but for the reserve
+ * pagoda_vidmm_segment_size() - Size of VRAM without the reserve
  * @vidmm: The manager
  *
  * Return: Bytes.
@@ -196,10 +196,10 @@ u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_vram_size() - VRAM that clients can use
+ * pagoda_vidmm_vram_size() - Size of VRAM that clients can use
  * @vidmm: The manager
  *
- * Return: Bytes; pagoda_vidmm_segment_size() but for what is invalid.
+ * Return: Bytes; pagoda_vidmm_segment_size() without invalid ranges.
  */
 u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
 {
@@ -219,7 +219,7 @@ static void vidmm_budgets_changed(struct pagoda_budgets *budgets)
 	pagoda_promote_kick(vidmm);
 }
 
-/* System memory for graphics is half of what there is, as with WDDM (7.5). */
+/* System memory for graphics is half of the machine's memory, as with WDDM (7.5). */
 static void vidmm_init_budgets(struct pagoda_vidmm *vidmm)
 {
 	const u64 sizes[PAGODA_BUDGET_GROUPS] = {
@@ -242,12 +242,12 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	vidmm->drm = args->drm;
 	vidmm->info = args->info;
 	vidmm->transport = args->transport;
-	/* All that is told how much VRAM there is comes later. */
+	/* The reserve is planned first: the parts set up later are told how much VRAM is left. */
 	ret = pagoda_reserve_plan(vidmm, args->reserve);
 	if (ret)
 		goto err_free;
 	vidmm->pin_limit = args->pin_limit ?: pagoda_vidmm_segment_size(vidmm) / 2;
-	/* Space 0 is the paging process'. */
+	/* Address space 0 belongs to the paging process. */
 	pagoda_limits_init(&vidmm->limits, vidmm->drm,
 			   max(vidmm->info->max_address_spaces, 1u) - 1, vidmm->pin_limit);
 	mutex_init(&vidmm->control_lock);
@@ -301,7 +301,7 @@ static void vidmm_free(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_create() - Make the memory manager of a device
+ * pagoda_vidmm_create() - Create the memory manager of a device
  * @args: See struct pagoda_vidmm_args
  *
  * Context: Probe; may sleep.
@@ -339,7 +339,7 @@ err_free:
  * @command: Command
  *
  * Context: pagoda_vidmm.control_lock is held; sleeps until the device answered.
- * Return: What the transport answers, -ENODEV once the device is gone.
+ * Return: Result of the transport; -ENODEV once the device is gone.
  */
 int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
 {
@@ -355,7 +355,7 @@ int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_
  * @command: Command
  *
  * Context: Takes pagoda_vidmm.control_lock; sleeps until the device answered.
- * Return: What the transport answers, -ENODEV once the device is gone.
+ * Return: Result of the transport; -ENODEV once the device is gone.
  */
 int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
 {
@@ -368,8 +368,8 @@ int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command
 }
 
 /*
- * Takes a reference to every allocation. One whose last reference is just being
- * dropped can't be held: false, it is gone soon.
+ * Takes a reference to every allocation. Returns false if an allocation couldn't be held
+ * because its last reference is just being dropped: it is gone soon.
  */
 static bool vidmm_hold_all(struct pagoda_vidmm *vidmm)
 {
@@ -411,20 +411,20 @@ static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_stop() - The hardware goes
+ * pagoda_vidmm_stop() - Stop the manager because the hardware goes
  * @vidmm: The manager; no ioctl and no fault is in it and none will come
  *
- * All work is done or given up and no page is mapped for the device any more.
- * What is left are allocations that can only be closed. Content is lost.
+ * All work is done or given up, and no page is mapped for the device any more. The allocations that
+ * are left can only be closed. Content is lost.
  *
- * TTM takes the pages away without asking who just closes an allocation: so all
- * of them are held until it is through.
+ * TTM frees the pages without regard to an allocation that is being closed: so all allocations are
+ * held until it is done.
  *
  * Context: May sleep for long.
  */
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 {
-	/* Readers needn't wait for what the rest waits for. */
+	/* Readers of events needn't wait for the rest of the shutdown. */
 	pagoda_listeners_gone(&vidmm->listeners);
 	pagoda_promote_stop(vidmm);
 	pagoda_reset_stop(vidmm);
@@ -455,8 +455,7 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_vidmm_destroy() - Undo pagoda_vidmm_create()
- * @vidmm: The manager, stopped or never used; no allocation has a handle or a
- *	mapping any more
+ * @vidmm: The manager, stopped or never used; no allocation has a handle or a mapping any more
  *
  * Context: May sleep.
  */
@@ -484,8 +483,7 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_set_needs_idle() - Fault injection: make an allocation's set-up
- *	impossible to queue
+ * pagoda_vidmm_set_needs_idle() - Fault injection: make an allocation's set-up impossible to queue
  * @vidmm: The manager
  * @id: Allocation id
  *

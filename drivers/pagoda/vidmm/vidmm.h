@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What the files of vidmm/ show each other, and the KUnit suites.
- */
+/* Declarations shared by the files of vidmm/ and the KUnit suites. */
 #ifndef PAGODA_VIDMM_INTERNAL_H
 #define PAGODA_VIDMM_INTERNAL_H
 
@@ -49,7 +47,7 @@ struct pagoda_transport;
 /* ---- Moves (move.c) ------------------------------------------------------ */
 
 /**
- * enum pagoda_place - Where content is, as the decision table sees it
+ * enum pagoda_place - Places of content in the decision table of moves
  * @PAGODA_PLACE_NONE: no resource yet
  * @PAGODA_PLACE_SYSTEM_EMPTY: system segment, no pages, no swap
  * @PAGODA_PLACE_SYSTEM: system segment with content
@@ -74,7 +72,7 @@ enum pagoda_place {
 #define PAGODA_STEP_MAP		BIT(2)		/* MAP_APERTURE_SEGMENT(2) of the target */
 #define PAGODA_STEP_FILL	BIT(3)		/* FILL with zeros where not clean */
 #define PAGODA_STEP_TRANSFER	BIT(4)		/* TRANSFER the content */
-#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_, WRITE_PHYSICAL: the CPU will look */
+#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_*, WRITE_PHYSICAL: the CPU will look */
 #define PAGODA_STEP_UNMAP	BIT(6)		/* UNMAP_APERTURE_SEGMENT of the source */
 #define PAGODA_STEP_NEVER	BIT(7)		/* TTM doesn't ask for this */
 #define PAGODA_STEP_DISCARD	BIT(8)		/* DISCARD_CONTENT instead of all of it */
@@ -91,7 +89,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 /**
  * struct pagoda_virtual_side - Source or destination of a move by virtual addresses
  * @res: Resource or NULL
- * @vram: Walk over it if it is VRAM
+ * @vram: Walk over the resource if it is VRAM
  * @extents: VRAM: room for all its ranges
  */
 struct pagoda_virtual_side {
@@ -103,7 +101,7 @@ struct pagoda_virtual_side {
 /**
  * struct pagoda_unique - Bytes of an allocation that are mapped with unique driver protection
  * @start: First byte
- * @end: Byte behind the last
+ * @end: Byte after the last
  * @value: Driver protection
  */
 struct pagoda_unique {
@@ -118,12 +116,12 @@ int pagoda_unique_of(struct pagoda_bo *bo, struct pagoda_unique **list, u32 *cou
  * struct pagoda_virtual - A move by virtual addresses
  * @bo: Allocation
  * @side: Source and destination, by the window they are mapped in
- * @unique: Where driver protection is unique, by offset
- * @nr_unique: Entries of @unique
- * @at_unique: First of them that isn't behind what was moved so far
+ * @unique: Ranges with unique driver protection, by offset
+ * @nr_unique: Number of entries in @unique
+ * @at_unique: First entry that isn't behind the bytes moved so far
  * @txn: Transaction, or NULL while costs are added up
- * @cost: Their sum
- * @ret: First error of what maps and unmaps; there should be none
+ * @cost: Sum of the costs
+ * @ret: First error of mapping or unmapping; there should be none
  */
 struct pagoda_virtual {
 	struct pagoda_bo *bo;
@@ -172,17 +170,17 @@ struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage u
 struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo);
 int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
 
-/* ---- Pages that are kept of what is in VRAM (copy.c) -------------------------- */
+/* ---- Copies of allocations in VRAM (copy.c) ----------------------------------- */
 
 /**
- * struct pagoda_copies - All pages that are kept
- * @bytes: Their size, those included that aren't wanted any more and not free yet
- * @limit: Most of it; constant
+ * struct pagoda_copies - All copies of allocations in VRAM
+ * @bytes: Sum of their sizes, including those that are given up and not freed yet
+ * @limit: Most of @bytes; constant
  * @lock: Protects the lists; innermost, and taken where memory is reclaimed
- * @list: struct pagoda_copy, those that were kept first in front
- * @unwanted: What @work has to give up
- * @work: Does
- * @shrinker: Where memory is short; NULL when the hardware is gone
+ * @list: struct pagoda_copy, in the order in which they were kept
+ * @unwanted: Copies that @work has to give up
+ * @work: Gives up @unwanted
+ * @shrinker: Called where memory is short; NULL when the hardware is gone
  */
 struct pagoda_copies {
 	atomic64_t bytes;
@@ -219,7 +217,7 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten);
 /**
  * enum pagoda_attempt - How hard it is tried to make lists resident
  * @PAGODA_ATTEMPT_SHARED: beside other lists
- * @PAGODA_ATTEMPT_ALONE: no other list is locked, and nothing is too good to leave
+ * @PAGODA_ATTEMPT_ALONE: no other list is locked, and every allocation may be evicted
  * @PAGODA_ATTEMPT_EMPTIED: alone, nothing is executed, and the list leaves VRAM first
  * @PAGODA_ATTEMPTS: number of attempts
  */
@@ -269,13 +267,13 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 
 /**
  * struct pagoda_mfences - All monitored fences
- * @lock: Protects @held; who stores values for others holds it, too. Inside of
- *	reservations; taken on the way to fences
- * @held: Fences whose page is kept where it is
- * @kept: Promises that were kept, to be let go of
- * @look: Looks at all of @held
- * @reap: Lets go of @kept
- * @wq: For both, and for waits nobody sleeps in
+ * @lock: Protects @held; also held while the CPU checks and stores fence values. Inside of
+ *	reservations; taken in the dma_fence signalling path
+ * @held: Fences with a page that is pinned in its place
+ * @kept: Kept promises, to be released
+ * @look: Work that looks at all of @held
+ * @reap: Work that releases @kept
+ * @wq: For both, and for waits without a sleeping thread
  */
 struct pagoda_mfences {
 	struct mutex lock;	/* held */
@@ -293,7 +291,7 @@ void pagoda_mfences_reap(struct work_struct *work);
 
 /* ---- The manager (vidmm.c) ----------------------------------------------- */
 
-/* Statistics; struct drm_pagoda_stats says what each counts. */
+/* Statistics; struct drm_pagoda_stats documents each counter. */
 struct pagoda_counters {
 	atomic64_t paged_in;
 	atomic64_t paged_out;
@@ -314,18 +312,18 @@ struct pagoda_counters {
 };
 
 /**
- * struct pagoda_dummy - What unmapped addresses of the aperture lead to (dummy.c)
+ * struct pagoda_dummy - Page behind unmapped addresses of the aperture (dummy.c)
  * @mem: The page; zeros, unless something wrote where it mustn't
- * @flush: Another one, which WRITE_PHYSICAL writes to
- * @lock: Protects all below
- * @found: How often something else than zeros was found
- * @offset: First byte of that, the last time
- * @value: And the word there
+ * @flush: Another page, which WRITE_PHYSICAL writes to
+ * @lock: Protects @found, @offset and @value
+ * @found: Number of times that the page wasn't zeros
+ * @offset: Offset in bytes of the last stray word
+ * @value: The last stray word
  */
 struct pagoda_dummy {
 	struct pagoda_sysmem mem;
 	struct pagoda_sysmem flush;
-	spinlock_t lock;	/* all below */
+	spinlock_t lock;	/* found, offset, value */
 	u64 found;
 	u32 offset;
 	u64 value;
@@ -346,61 +344,62 @@ void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
  * struct pagoda_vidmm - The memory manager of a device
  * @ttm: TTM's device
  * @drm: DRM device
- * @info: What the device told
+ * @info: What the device reported about itself
  * @vram: Segment 1
  * @aperture: Segment 2
  * @swizzle: Swizzling ranges
  * @device_mmu: Device addresses of system memory
  * @stream: Paging buffers
- * @journal: What the stream did
- * @executor: Memory as the CPU executor sees it; @stream's order protects it
+ * @journal: Record of the stream
+ * @executor: Memory as the CPU executor sees it; protected by @stream's order
  * @mmu: Page tables, NULL on a device without address spaces
- * @roots: Root of each address space as the device has it; @control_lock protects
- *	writing, that nothing of the space executes meanwhile reading
- * @control_lock: Protects @transport and @deaf; outside of the transport's locks; taken
- *	on the way to signalling a fence
- * @scratch_lock: Held by who uses scratch windows outside of moves
+ * @roots: Root of each address space as the device has it; written with @control_lock held, read
+ *	while nothing of the space executes
+ * @control_lock: Protects @transport and @deaf; outside of the transport's locks; taken in the
+ *	dma_fence signalling path
+ * @scratch_lock: Protects the scratch windows outside of moves
  * @transport: Way to the device for control commands, NULL when it is gone
- * @deaf: The device refused to hear of a root it has
+ * @deaf: The device failed a command that sets a root; no more of them are sent until a reset
  * @dummy: Page behind unmapped aperture addresses
- * @bos: Allocations by id, for what is only known by its name; its lock protects
- *	the allocation against going away while it is looked at
+ * @bos: Allocations by id, for packets and debugfs; its lock keeps an allocation from going away
+ *	while it is looked at
  * @next_id: Last allocation id given
  * @spaces: Numbers of address spaces in use
  * @next_context: Last context id given
- * @residency: Held by whoever locks lists of allocations; for writing by who must
- *	not be disturbed by other lists. Outside of all reservations and VMs' locks
- * @settling_calls: Calls so far that looked for what is settled
- * @required_lock: Protects &pagoda_bo.requirements of all; nothing is allocated with it held
- * @taking: Those who just make others leave VRAM to have their place
- * @pressing: Those who can't be served otherwise: they take what queued changes of VMs keep
- *	in place (C145), and page tables that only wait for paging
+ * @residency: Held while lists of allocations are locked; for writing if other lists must not
+ *	interfere. Outside of all reservations and VMs' locks
+ * @settling_calls: Number of calls that looked for settled allocations
+ * @required_lock: Protects &pagoda_bo.requirements of all allocations; nothing is allocated with it
+ *	held
+ * @taking: Number of threads that place an allocation by evicting others from VRAM
+ * @pressing: Number of threads that can't place an allocation otherwise: they evict memory that
+ *	queued changes of VMs keep in place (C145), and page tables that only wait for paging
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
- * @resets: Times the device was reset as a whole
- * @reset: What a reset of it takes
+ * @resets: Number of times the device was reset as a whole
+ * @reset: State of a reset
  * @deferred_lock: Protects @deferred; taken from interrupts
- * @deferred: Queues of work that can't be made yet, those that aren't empty
- * @coredump: The last failure, for who wants to know
- * @losses: Times paging gave up content; pagoda_lost_mark()
- * @aborts: How many of @losses are a reset's doing; counted before
- * @offers: What is offered
- * @victims: Who makes room
- * @promotion: Who comes back when there is some
- * @bandwidth: What paging was measured to move; the queue measures
- * @submit_share: Percent of it that each client's submissions may have others leave VRAM
- *	for what they only prefer to have there; 0 = as much as they like. Constant
- * @copies: System pages of what is in VRAM
- * @budgets: What clients use and should
- * @listeners: Who is told of events
+ * @deferred: Queues of deferred work that aren't empty
+ * @coredump: The last failure, for the device coredump
+ * @losses: Number of times that paging gave up content; see pagoda_lost_mark()
+ * @aborts: Number of @losses that a reset caused; counted before @losses
+ * @offers: Offered allocations
+ * @victims: The choice of victims
+ * @promotion: Allocations that wait for room in VRAM
+ * @bandwidth: Measured bandwidth of paging; the queue measures it
+ * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
+ *	allocations they only prefer to have there; 0 = no limit. Constant
+ * @copies: Copies of allocations in VRAM
+ * @budgets: Usage and budgets of clients
+ * @listeners: Clients that receive events
  * @stats: Counters
  * @nr_populated: Allocations that have pages, by the power of two their number is rounded up to
  *	(pages.c)
  * @reaches_part: The device doesn't reach all of the machine's memory; constant
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
- * @limits: What clients and users may have at once
- * @moves_by_cpu: The benchmark wants TTM's own copy to compare with
- * @dmem_roots: The root cgroup's share of each segment, by TTM_PL_; NULL = the segment isn't a
+ * @limits: Limits of clients and users
+ * @moves_by_cpu: Moves are done by TTM's own copy, for the benchmark to compare with
+ * @dmem_roots: The root cgroup's share of each segment, by TTM_PL_*; NULL = the segment isn't a
  *	region of the dmem controller. Constant while it is one
  */
 struct pagoda_vidmm {
@@ -458,7 +457,7 @@ struct pagoda_vidmm {
 	struct dmem_cgroup_pool_state *dmem_roots[TTM_PL_VRAM + 1];
 };
 
-/** pagoda_vidmm_moves_by_cpu() - For the benchmark: shall TTM's own copy do moves? */
+/* Returns whether TTM's own copy does moves, for the benchmark. */
 static inline bool pagoda_vidmm_moves_by_cpu(struct pagoda_vidmm *vidmm)
 {
 #ifdef CONFIG_DRM_PAGODA_BENCH
@@ -478,7 +477,7 @@ static inline struct pagoda_vidmm *pagoda_vidmm_of_ttm(struct ttm_device *bdev)
 	return container_of(bdev, struct pagoda_vidmm, ttm);
 }
 
-/** pagoda_vidmm_map_op() - Operation that maps the aperture: never both (C64). */
+/* Returns the operation that maps the aperture; both are never used on one device (C64). */
 static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
 {
 	u32 op = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces of clients: life, page tables, and what moves do to mappings.
+ * Address spaces of clients: creation and destruction, page tables, and the effect of moves on
+ * mappings.
  *
- * Page tables are allocations in VRAM (system memory in CPU_VIRTUAL mode) that share
- * the VM's reservation. An idle VM's tables may be evicted; mmu/ remembers what is in
- * them, so nothing is copied out, and the next change brings them back.
+ * Page tables are allocations in VRAM (system memory in CPU_VIRTUAL mode) that share the VM's
+ * reservation. The tables of an idle VM may be evicted; mmu/ keeps the content of each table,
+ * so eviction copies nothing, and the next change brings the tables back.
  *
- * An allocation's mappings are made invalid before it moves, in the stream before
- * the move. They come back when it is somewhere the GPU can use and somebody asks
- * (MAKE_RESIDENT, VM_BIND, SUBMIT): tables may have to be allocated for that, which a
- * move must not do.
+ * The mappings of an allocation are invalidated before the allocation moves, earlier in the
+ * stream than the move. The mappings become valid again when the allocation is where the GPU
+ * can use it and MAKE_RESIDENT, VM_BIND or SUBMIT asks for that: page tables may have to be
+ * allocated then, which a move must not do.
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
@@ -21,18 +22,12 @@
 /* The first addresses of a space are never valid (C77). */
 #define VM_START	SZ_2M
 
-/**
- * pagoda_vm_place_get() - Where a part of an allocation is
- * @bo: Allocation, reservation held
- * @offset: First byte
- * @size: Bytes; those of the window if it repeats
- * @place: Filled; pagoda_vm_place_put() it after @map was used
- * @map: Its kind, allocation and memory are filled, flags completed
- *
- * What the GPU can't use is INVALID.
- *
- * Context: May sleep and allocate.
- * Return: 0 or -ENOMEM.
+/*
+ * Describes in @map the bytes [@offset, @offset + @size) of @bo as a mapping needs them (for a
+ * window that repeats, @size is the window's). Fills kind, allocation and memory, completes the
+ * flags; where the GPU can't use the allocation, the kind is INVALID. Caller holds the
+ * reservation of @bo, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0
+ * or -ENOMEM.
  */
 int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
 			struct pagoda_vm_place *place, struct pagoda_map *map)
@@ -73,14 +68,10 @@ int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
 	return 0;
 }
 
-/**
- * pagoda_vm_va_place_get() - A mapping as the page tables shall have it
- * @va: Mapping; the reservation of its allocation is held
- * @place: Filled; pagoda_vm_place_put() it after @map was used
- * @map: Filled
- *
- * Context: May sleep and allocate.
- * Return: 0 or -ENOMEM.
+/*
+ * Fills @map with @va as the page tables have to show it. Caller holds the reservation of the
+ * allocation, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or
+ * -ENOMEM.
  */
 int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
 			   struct pagoda_map *map)
@@ -97,22 +88,16 @@ int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
 				   va->window ?: va->base.va.range, place, map);
 }
 
-/**
- * pagoda_vm_place_put() - The mapping is staged or given up
- * @place: Filled by pagoda_vm_place_get(), or zero
- *
- * Context: May sleep.
- */
+/* Frees the extents in @place, which pagoda_vm_place_get() filled or which is all zeros. */
 void pagoda_vm_place_put(struct pagoda_vm_place *place)
 {
 	kvfree(place->extents);
 	place->extents = NULL;
 }
 
-/**
- * pagoda_vm_note_last() - Operations on a space were emitted
- * @vm: VM, its space locked
- * @fence: Fence behind them, or NULL if there were none
+/*
+ * Remembers @fence as the last operation on the space, unless @fence is NULL. Caller holds the
+ * space's lock.
  */
 void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 {
@@ -122,14 +107,10 @@ void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 	vm->last = dma_fence_get(fence);
 }
 
-/**
- * pagoda_vm_commit() - Carry out a staged change
- * @vm: VM, its reservation held
- * @update: The change; used up, also on failure
- * @fence: Replaced by the fence behind it; may be NULL in and out
- *
- * Context: May sleep and allocate.
- * Return: 0 or -ENOMEM; then nothing has changed.
+/*
+ * Carries out a staged change and consumes @update, also on failure. Replaces *@fence, which
+ * may be NULL, by the fence behind the change if operations were emitted. Caller holds the VM's
+ * reservation. Returns 0, or -ENOMEM if nothing has changed.
  */
 int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence)
@@ -170,7 +151,7 @@ int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 }
 
 /**
- * pagoda_vm_make_tables_resident() - Bring back tables that were evicted
+ * pagoda_vm_make_tables_resident() - Bring back page tables that were evicted
  * @vm: VM, its reservation held
  *
  * Context: May sleep and allocate.
@@ -192,8 +173,9 @@ int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
 }
 
 /*
- * Pages and VRAM of an allocation aren't somebody else's before the flush is through
- * (C101). A slot for the fence of a move that follows stays.
+ * No other allocation may get the pages or the VRAM of an allocation before the TLB flush has
+ * completed (C101). Two slots are reserved: the second is for the fence of the move that
+ * follows.
  */
 static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dma_fence *fence)
 {
@@ -206,8 +188,8 @@ static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dm
 }
 
 /*
- * In CPU_VIRTUAL mode entries change now and not in the stream's order: who uses them has to
- * be through.
+ * In CPU_VIRTUAL mode the CPU changes entries immediately instead of in stream order: all jobs
+ * that use the entries must have completed first.
  */
 static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 {
@@ -251,12 +233,9 @@ static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo)
 	}
 }
 
-/**
- * pagoda_vm_bo_invalidate() - No address of a VM shows an allocation any more
- * @vm: VM
- * @bo: Allocation, reservation held
- *
- * Context: May sleep and allocate.
+/*
+ * Invalidates all mappings of @bo in @vm. Caller holds the reservation of @bo. May sleep and
+ * allocate.
  */
 void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 {
@@ -269,15 +248,15 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_vm_bo_opened() - An allocation has a handle, or none any more
+ * pagoda_vm_bo_opened() - Note that an allocation got a handle, or lost its last
  * @bo: Allocation
- * @opened: Which
+ * @opened: True if a handle is created, false if the last handle is closed
  *
- * A private allocation has one handle: DRM's global names (GEM_FLINK) would give the allocation
- * more of them, also to other clients.
+ * A private allocation has at most one handle ever: DRM's global names (GEM_FLINK) would give
+ * the allocation further handles, also in other clients.
  *
  * Context: May sleep. Outside of reservations.
- * Return: 0, or -EPERM: it is private and has a handle, or had one.
+ * Return: 0, or -EPERM if @bo is private and has, or had, a handle.
  */
 int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 {
@@ -292,7 +271,7 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 	}
 	bo->had_handle = true;
 	bo->opened = opened;
-	/* What was unmapped before isn't found by who forgets mappings. */
+	/* pagoda_client_forget() doesn't find allocations that have no mappings any more. */
 	if (!opened)
 		list_del_init(&bo->evicted);
 	pagoda_priority_apply(bo);
@@ -301,8 +280,11 @@ int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 }
 
 /**
- * pagoda_vm_bo_evicted() - Mappings of an allocation aren't in the page tables
- * @vm_bo: The mappings; the allocation's reservation is held
+ * pagoda_vm_bo_evicted() - Note that an allocation's mappings aren't in the page tables
+ * @vm_bo: Mappings of the allocation in one VM; the reservation of the allocation is held
+ *
+ * The next submission to the VM looks at the allocation again, if it is private and not
+ * offered.
  */
 void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 {
@@ -319,12 +301,13 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 }
 
 /**
- * pagoda_vm_bo_moves() - An allocation is about to leave its place
+ * pagoda_vm_bo_moves() - Invalidate the mappings of an allocation that is about to move
  * @bo: Allocation, reservation held
  *
- * In stream order before the move: whoever uses an address afterwards faults
- * instead of reaching what is somebody else's by then (C101, C105). Other devices are
- * told first: the move waits for what they do about it.
+ * The invalidation is in the stream before the move: a job that uses one of the addresses
+ * afterwards faults instead of reaching memory that belongs to another allocation by then
+ * (C101, C105). Importing devices are notified first, because the move has to wait for what
+ * they do about the notification.
  *
  * Context: May sleep and allocate. Not in a stream transaction.
  */
@@ -344,13 +327,10 @@ static int vm_validate_try(struct pagoda_vm *vm, struct dma_fence **fence)
 	return pagoda_vm_make_tables_resident(vm) ?: pagoda_rebind_all(vm, fence);
 }
 
-/**
- * pagoda_vm_validate() - Make mappings of resident allocations valid again
- * @vm: VM
- * @fence: Replaced by the fence behind it if anything was done
- *
- * Context: May sleep and allocate. Outside of reservations.
- * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+/*
+ * Makes the mappings of resident allocations valid again, and replaces *@fence by the fence
+ * behind the updates if there were any. Called without reservations held. Returns 0, -ENOMEM,
+ * -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 {
@@ -363,7 +343,7 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 	ret = mutex_lock_interruptible(&vm->lock);
 	if (ret)
 		return ret;
-	/* Its mappings are about to go, or gone, and so are its tables. */
+	/* A closed VM loses its mappings and its page tables, or has lost them already. */
 	if (vm->closed) {
 		mutex_unlock(&vm->lock);
 		return 0;
@@ -390,10 +370,10 @@ int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
 }
 
 /**
- * pagoda_vm_rebuild() - The device lost the page tables and save areas
- * @vm: VM whose space it forgot
+ * pagoda_vm_rebuild() - Write page tables and save areas that the device lost
+ * @vm: VM; the device forgot its space
  *
- * Tables are written where they are; those that were evicted stay so.
+ * Tables are written at their present addresses; tables that were evicted stay evicted.
  *
  * Context: May sleep and allocate. Outside of reservations.
  * Return: 0, -ENOMEM or -EIO.
@@ -425,7 +405,7 @@ static int vm_take_id(struct pagoda_vm *vm)
 
 	if (ret)
 		return ret;
-	/* Space 0 is the paging process'. */
+	/* Space 0 belongs to the paging process. */
 	id = ida_alloc_range(&vidmm->spaces, 1, most - 1, GFP_KERNEL_ACCOUNT);
 	if (id < 0) {
 		pagoda_quota_uncharge(vm->client->quota, PAGODA_LIMIT_VMS, 1);
@@ -459,12 +439,12 @@ static int vm_init_space(struct pagoda_vm *vm)
 /**
  * pagoda_vm_create() - Make an address space
  * @vidmm: The manager
- * @client: Who pays
+ * @client: Client that is charged for page tables and save areas
  *
  * Context: May sleep and allocate.
- * Return: The VM, pagoda_vm_close() and pagoda_vm_put() it; or ERR_PTR: -EOPNOTSUPP if
- * the device has no page tables, -EMFILE if the client has too many, -ENOSPC if the client's user
- * has its share of the device's spaces, -ENOMEM.
+ * Return: The VM, to be given up by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR:
+ * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC
+ * if the client's user has its share of the device's spaces, -ENOMEM.
  */
 struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
@@ -508,7 +488,7 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 }
 
 /**
- * pagoda_vm_get() - Take a reference
+ * pagoda_vm_get() - Take a reference to a VM
  * @vm: VM
  *
  * Return: @vm.
@@ -520,7 +500,7 @@ struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_put() - Drop a reference
+ * pagoda_vm_put() - Drop a reference to a VM
  * @vm: VM
  *
  * Context: May sleep.
@@ -531,7 +511,7 @@ void pagoda_vm_put(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_shared() - Object whose reservation what is private to a VM has
+ * pagoda_vm_shared() - Object with the reservation that a VM's private allocations share
  * @vm: VM
  *
  * Return: The object; no reference is taken.
@@ -542,10 +522,10 @@ struct drm_gem_object *pagoda_vm_shared(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_range() - Addresses that can be mapped
+ * pagoda_vm_range() - Range of addresses that can be mapped
  * @vm: VM
- * @start: First
- * @end: Behind the last
+ * @start: Set to the first address
+ * @end: Set to the address behind the last one
  */
 void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end)
 {
@@ -554,12 +534,12 @@ void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end)
 }
 
 /**
- * pagoda_vm_range_valid() - Is this a range of pages that can be mapped?
+ * pagoda_vm_range_valid() - Is a range one that can be mapped?
  * @vm: VM
  * @address: First byte
  * @size: Bytes
  *
- * Return: Whether it is not empty, page aligned and inside.
+ * Return: Whether the range is not empty, page aligned and inside pagoda_vm_range().
  */
 bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size)
 {
@@ -571,8 +551,8 @@ bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size)
 }
 
 /*
- * Every entry becomes invalid before its table goes (C107); without memory for that the
- * tables stay until nothing uses them.
+ * Makes every entry invalid before its table is freed (C107). Without memory for the change the
+ * tables stay until the stream is idle.
  */
 static void vm_empty_tables(struct pagoda_vm *vm)
 {
@@ -608,11 +588,11 @@ static void vm_empty_books(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_close() - The VM has no handle any more
- * @vm: VM; it has no contexts
+ * pagoda_vm_close() - Destroy an address space that has no handle any more
+ * @vm: VM without contexts
  *
- * Mappings and tables go, and what waits to be bound isn't bound any more; what still
- * holds a reference finds it closed.
+ * Frees mappings and page tables, and cancels the VM_BIND arrays that wait. Holders of a
+ * reference find the VM closed.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -628,7 +608,10 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	mutex_lock(&vm->lock);
 	vm->closed = true;
 	pagoda_plan_fini(vm);
-	/* As long as the device translates, the mappings say what has to be invalidated. */
+	/*
+	 * Mappings go last: as long as the device translates, they say what has to be
+	 * invalidated.
+	 */
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	pagoda_stream_flush(vm->vidmm);
 	dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false,
@@ -646,8 +629,9 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 }
 
 /*
- * The client's first VM from @id on, with a reference; NULL: none is left. All lookups of the
- * client take its lock: it isn't held while a VM is worked on, which may take long.
+ * Returns the client's first VM with an id of at least *@id, with a reference; NULL if there is
+ * none. The client's lock isn't held while a VM is worked on, which may take long: all lookups
+ * of the client need the lock.
  */
 static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned long *id)
 {
@@ -662,12 +646,12 @@ static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned l
 }
 
 /**
- * pagoda_client_validate() - Mappings of what was made resident become valid
+ * pagoda_client_validate() - Make mappings of resident allocations valid in all VMs
  * @client: Client
- * @fence: Replaced by the fence behind the updates, if there were any
+ * @fence: *@fence is replaced by the fence behind the updates, if there were any
  *
- * Context: May sleep and allocate.
- * Return: 0, or what pagoda_vm_validate() answers.
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
  */
 int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence)
 {
@@ -682,7 +666,7 @@ int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fenc
 	return ret;
 }
 
-/* One of the client's VMs that map the allocation, with a reference; NULL: none does. */
+/* Returns one of the client's VMs that map the allocation, with a reference; NULL if none does. */
 static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *found = NULL;
@@ -701,7 +685,7 @@ static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct 
 	return found;
 }
 
-/* Those in whose queues it is; which ones isn't known. */
+/* Which of the client's VMs have the allocation in their queue isn't known: looks at all queues. */
 static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm;
@@ -715,11 +699,11 @@ static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo
 }
 
 /**
- * pagoda_client_forget() - The client closes its handle of an allocation
+ * pagoda_client_forget() - Unmap an allocation when the client closes its handle
  * @client: Client
  * @bo: Allocation
  *
- * Visits the VMs that map it or will, not all there are.
+ * Visits only the VMs that map the allocation, unless queued VM_BIND arrays name it.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -736,13 +720,13 @@ void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_vm_retire() - Nothing is bound to the VM and nothing runs in it any more
- * @vm: VM that pagoda_vm_close() follows for
+ * pagoda_vm_retire() - Refuse further bindings and contexts
+ * @vm: VM; pagoda_vm_close() follows
  *
- * Who has a reference and still wants a context in it is refused from now on.
+ * Holders of a reference can't create contexts in the VM any more.
  *
  * Context: May sleep.
- * Return: 0; -EBUSY while it has contexts, -ENOENT if it was retired before.
+ * Return: 0; -EBUSY while the VM has contexts, -ENOENT if it was retired before.
  */
 int pagoda_vm_retire(struct pagoda_vm *vm)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files about address spaces of clients share. */
+/* Declarations that the files about address spaces of clients share. */
 #ifndef PAGODA_VIDMM_VM_H
 #define PAGODA_VIDMM_VM_H
 
@@ -12,10 +12,10 @@
 #include "vidmm.h"
 
 /**
- * struct pagoda_vm_plan - What addresses are once all that was accepted is done
- * @taken: What each page is
- * @reserved: Number of the reservation each page is in
- * @last: Last number given
+ * struct pagoda_vm_plan - Addresses as they will be after all accepted VM_BIND arrays
+ * @taken: State of each page
+ * @reserved: Number of the reservation that each page is in
+ * @last: Last reservation number given
  *
  * See bind_plan.c; protected by &pagoda_vm.lock.
  */
@@ -26,12 +26,12 @@ struct pagoda_vm_plan {
 };
 
 /**
- * enum pagoda_vm_keep - What of a VM doesn't leave while its reservation is held
- * @PAGODA_VM_KEEP_NOTHING: what may leave at other times may do so
- * @PAGODA_VM_KEEP_PRIVATE: what is private and bound
+ * enum pagoda_vm_keep - Allocations of a VM that stay in VRAM while its reservation is held
+ * @PAGODA_VM_KEEP_NOTHING: none beyond the usual rules
+ * @PAGODA_VM_KEEP_PRIVATE: private allocations with mappings
  * @PAGODA_VM_KEEP_BOUND: page tables and save areas, too
  *
- * Who makes room may evict what shares the reservation that he holds himself.
+ * A caller that holds the VM's reservation could otherwise evict allocations that share it.
  */
 enum pagoda_vm_keep {
 	PAGODA_VM_KEEP_NOTHING,
@@ -41,9 +41,9 @@ enum pagoda_vm_keep {
 
 /**
  * enum pagoda_vm_reserve - May page tables and save areas of a VM be put into the reserve?
- * @PAGODA_VM_RESERVE_SHUT: not as long as others may make room
- * @PAGODA_VM_RESERVE_MISSED: one found no place because of that
- * @PAGODA_VM_RESERVE_OPEN: yes: nobody makes more
+ * @PAGODA_VM_RESERVE_SHUT: no, as long as other allocations may make room
+ * @PAGODA_VM_RESERVE_MISSED: no, and a table or save area found no place because of that
+ * @PAGODA_VM_RESERVE_OPEN: yes: no allocation makes room any more
  */
 enum pagoda_vm_reserve {
 	PAGODA_VM_RESERVE_SHUT,
@@ -53,39 +53,41 @@ enum pagoda_vm_reserve {
 
 /**
  * struct pagoda_vm - Address space of a client
- * @base: Mappings; its lists are protected by its own spinlocks, its tree by @lock
+ * @base: Mappings; its lists are protected by its own spinlocks, its gpuva tree by @lock
  * @vidmm: Manager
- * @client: Who pays for tables and save areas
- * @space: Its page tables
+ * @client: Client that is charged for page tables and save areas
+ * @space: Page tables
  * @id: Number of the space on the device
- * @lock: One change of structure at a time; protects @contexts, @closed, @error, @waiting
- *	and @plan
- * @contexts: Contexts that run in it
- * @root: Root the contexts' save areas name; protected by the VM's reservation
- * @keep: What doesn't leave now; the same
- * @reserve: Where tables may be placed, while something is kept; the same
- * @evicted: Private allocations with mappings that moved since the last submission;
- *	the same
+ * @lock: Held during a change of structure; protects @contexts, @closed, @error, @waiting and
+ *	@plan
+ * @contexts: Contexts that run in the VM
+ * @root: Root that the contexts' save areas are to name; protected by the VM's reservation
+ * @keep: Allocations that don't leave now; protected by the VM's reservation
+ * @reserve: Whether page tables and save areas may be put into the reserve while @keep isn't
+ *	%PAGODA_VM_KEEP_NOTHING; protected by the VM's reservation
+ * @evicted: Private allocations with mappings that became invalid since the last submission;
+ *	protected by the VM's reservation
  * @offered: Private allocations that were offered since the last submission, by
- *	&pagoda_bo.evicted; the same
- * @left_out: Private allocations that a submission left out of VRAM, and would have brought
- *	there with tokens of its client (pace.c), by &pagoda_bo.evicted; the same
- * @queued: Submissions that wait
- * @bulk: Private allocations with a handle, in the order of eviction; each job makes all
- *	of them the latest at once
- * @used_at: &pagoda_policy.clock behind its last submission; pagoda_victims.lock
- * @jobs: Its submissions so far; the same
- * @entry: In pagoda_reset.vms until it is closed
- * @aborted: PAGODA_ABORTED_ bits of what it maps
- * @last: Fence behind the last operation on the space, or NULL; protected by the
- *	space's lock
- * @losses: pagoda_lost_mark() when all that is private was clean; reservation held
- * @closed: No handle any more: nothing is bound to it again
- * @error: Negative errno of a change that was accepted and couldn't be made: nothing is
- *	bound any more, and nothing executed; else 0
- * @plan: What is known of addresses
- * @waiting: &pagoda_bind_job.entry, in order
- * @queue: The same as the queue has them
+ *	&pagoda_bo.evicted; protected by the VM's reservation
+ * @left_out: Private allocations that a submission couldn't bring to VRAM because its client
+ *	lacked tokens (pace.c), by &pagoda_bo.evicted; protected by the VM's reservation
+ * @queued: Number of submissions that wait
+ * @bulk: Private allocations with a handle in LRU order; each job moves all of them to the tail
+ *	at once
+ * @used_at: &pagoda_policy.clock behind the VM's last submission; protected by
+ *	pagoda_victims.lock
+ * @jobs: Number of submissions so far; protected by pagoda_victims.lock
+ * @entry: In pagoda_reset.vms until the VM is closed
+ * @aborted: PAGODA_ABORTED_* bits of allocations that the VM maps or that are private to it
+ * @last: Fence behind the last operation on the space, or NULL; protected by the space's lock
+ * @losses: pagoda_lost_mark() when no private allocation had lost content; protected by the
+ *	VM's reservation
+ * @closed: The VM has no handle any more: further bindings are refused
+ * @error: Negative errno of an accepted change that couldn't be made: further bindings and jobs
+ *	are refused; else 0
+ * @plan: Addresses as they will be
+ * @waiting: Queued arrays by &pagoda_bind_job.entry, in order
+ * @queue: The arrays of @waiting as deferred work
  */
 struct pagoda_vm {
 	struct drm_gpuvm base;
@@ -119,13 +121,13 @@ struct pagoda_vm {
 /**
  * struct pagoda_va - A mapping
  * @base: Range and allocation; %DRM_GPUVA_SPARSE: zeros
- * @entry: In a list of spare ones
- * @flags: DRM_PAGODA_BIND_ flags
+ * @entry: In a list of spare or dropped nodes
+ * @flags: DRM_PAGODA_BIND_* flags
  * @driver_protection: Opaque
- * @window: Bytes of the allocation, from its offset on, that repeat; 0 = they don't
+ * @window: Bytes of the allocation, from its offset on, that repeat; 0 = no repetition
  * @first: Byte of the window at the first address
  *
- * %DRM_GPUVA_INVALIDATED: the page tables don't show it, because its allocation moved
+ * %DRM_GPUVA_INVALIDATED: the page tables don't show the mapping, because its allocation moved
  * or isn't resident.
  */
 struct pagoda_va {
@@ -147,17 +149,17 @@ static inline struct pagoda_va *pagoda_va_of(struct drm_gpuva *base)
 	return container_of(base, struct pagoda_va, base);
 }
 
-/** pagoda_vm_resv() - Reservation that tables and save areas share. */
+/* Returns the reservation that page tables, save areas and private allocations share. */
 static inline struct dma_resv *pagoda_vm_resv(struct pagoda_vm *vm)
 {
 	return drm_gpuvm_resv(&vm->base);
 }
 
 /**
- * struct pagoda_vm_place - Where an allocation's bytes are, as a mapping needs it
- * @extents: VRAM or aperture, or NULL
- * @nr_extents: Entries
- * @adl: System pages otherwise
+ * struct pagoda_vm_place - Memory of an allocation as a mapping needs it
+ * @extents: Ranges of VRAM, or NULL
+ * @nr_extents: Entries of @extents
+ * @adl: Pages of an allocation outside of VRAM
  */
 struct pagoda_vm_place {
 	struct pagoda_map_extent *extents;
@@ -181,11 +183,11 @@ int pagoda_vm_rebuild(struct pagoda_vm *vm);
 int pagoda_context_rebuild(struct pagoda_vm *vm);
 
 /**
- * struct pagoda_rebind - Mappings that become valid again, as one change
- * @vm: VM, its reservation and those of the allocations held
- * @vas: The mappings
- * @count: Their number
- * @room: Entries of @vas
+ * struct pagoda_rebind - Mappings that become valid again in one change
+ * @vm: VM; its reservation and those of the allocations are held
+ * @vas: Mappings
+ * @count: Number of mappings
+ * @room: Size of @vas in entries
  */
 struct pagoda_rebind {
 	struct pagoda_vm *vm;
@@ -201,15 +203,16 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence);
 
 /* ---- Room in VRAM (room.c) ------------------------------------------------- */
 
-/** PAGODA_ROOM_RANKS: answers pagoda_room_rank() has */
+/* Number of ranks that pagoda_room_rank() returns. */
 #define PAGODA_ROOM_RANKS	3
 
 /**
- * struct pagoda_room - Room that a change of a VM needs
+ * struct pagoda_room - Room in VRAM that a change of a VM needs
  * @vm: The VM
- * @away: What makes it may leave the GPU's reach
- * @last: It isn't tried again with less in the way: then tables may have the reserve
- * @bytes: How much was asked for the last time
+ * @away: Allocations may be moved to where the GPU can't use them
+ * @last: The caller won't retry with fewer allocations in the way: page tables may use the
+ *	reserve
+ * @bytes: Bytes asked for at the last attempt
  */
 struct pagoda_room {
 	struct pagoda_vm *vm;
@@ -226,7 +229,7 @@ int pagoda_room_leave(struct pagoda_bo *bo);
 int pagoda_room_leave_all(struct pagoda_vm *vm);
 void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand);
 
-/** pagoda_bind_pte_flags() - DRM_PAGODA_BIND_ flags as entries have them. */
+/* Returns the PAGODA_PTE_* flags that DRM_PAGODA_BIND_* flags ask for. */
 static inline u64 pagoda_bind_pte_flags(u32 flags)
 {
 	return (flags & DRM_PAGODA_BIND_READ_ONLY ? PAGODA_PTE_READ_ONLY : 0) |

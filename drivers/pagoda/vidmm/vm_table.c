@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables as allocations: each is a kernel allocation in VRAM with its VM's
- * reservation, in one piece and aligned to its size, that only eviction moves, and
- * eviction of it copies nothing: mmu/ knows what was in it.
+ * Page tables as allocations: each table is a kernel allocation in VRAM with the reservation of
+ * its VM, contiguous and aligned to its size. Only eviction moves a table, and copies nothing,
+ * because mmu/ keeps the content of each table.
  */
 #include <linux/slab.h>
 #include <pagoda/virtio.h>
 #include "vm.h"
 
-/**
- * pagoda_vm_table_alloc() - VRAM for a table
- * @vm: VM whose reservation is held
- * @size: Bytes
- * @memory: Filled
- *
- * Context: May sleep, allocate and evict others.
- * Return: 0 or -ENOMEM.
+/*
+ * Allocates VRAM for a page table of @size bytes, and fills @memory. May evict other
+ * allocations. Caller holds the VM's reservation. Returns 0 or -ENOMEM.
  */
 int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_memory *memory)
 {
@@ -43,16 +38,10 @@ int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_me
 	return 0;
 }
 
-/**
- * pagoda_vm_table_free() - A table isn't reached any more behind a fence
- * @vm: VM whose reservation is held
- * @memory: From pagoda_vm_table_alloc()
- * @fence: Fence or NULL
- *
- * VRAM needs no fence: who gets it next writes it on the same timeline, behind the
- * flush.
- *
- * Context: May sleep.
+/*
+ * Frees, at once, a page table that the device may reach until @fence signals: the next owner
+ * of the VRAM writes it on the same timeline, behind the flush. Caller holds the VM's
+ * reservation.
  */
 void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
 			  struct dma_fence *fence)
@@ -64,8 +53,9 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 }
 
 /*
- * Does nothing of a VM run? What else of it leaves, a save area, is under way for a while: when
- * somebody can't be served otherwise that is waited for, as who evicts a table does.
+ * Returns whether nothing of a VM executes. Moves of the VM's save areas count as execution for
+ * a while: if an operation can't be served otherwise (&pagoda_vidmm.pressing), they are ignored
+ * here, and the eviction of a table waits for them.
  */
 static bool vm_is_idle(struct pagoda_vm *vm)
 {
@@ -78,15 +68,17 @@ static bool vm_is_idle(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_may_evict() - May something of a VM leave now?
+ * pagoda_vm_may_evict() - May an allocation be evicted now, as far as VMs are concerned?
  * @bo: Allocation, reservation held
  *
- * Tables move only while nothing of their space runs (WDDM 5.4), save areas only while
- * their context doesn't (C85): a job that is submitted finds both where they were then.
- * What changes that wait will map stays for them (C145) until somebody can't be served
- * otherwise: what they wait for may never come.
+ * Page tables may move only while nothing of their space executes (WDDM 5.4), save areas only
+ * while their context doesn't (C85): a submitted job finds both where they were at submission.
+ * Allocations that queued VM_BIND arrays will map stay for these arrays (C145) until an
+ * operation can't be served otherwise, because the fences that an array waits for may never
+ * signal.
  *
- * Return: Whether it may. What isn't of a VM always may.
+ * Return: Whether @bo may be evicted; true unless a VM keeps it in place or it may not move at
+ * all (&pagoda_bo.keep).
  */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo)
 {
@@ -103,9 +95,10 @@ bool pagoda_vm_may_evict(struct pagoda_bo *bo)
 }
 
 /*
- * The device gives up the root at once, and refuses a flush that names it from then on:
- * those that are on their way have to arrive first, and the space's lock, which is
- * held, keeps others back. Nobody takes it on the way to signalling a fence.
+ * The device drops the root at once, and refuses flushes that name the root from then on:
+ * flushes already in the stream have to complete first, and the space's lock, which the caller
+ * holds, keeps further ones back. The space's lock is never taken in a dma_fence signalling
+ * path.
  */
 static void vm_table_detach(struct pagoda_vm *vm)
 {
@@ -116,11 +109,11 @@ static void vm_table_detach(struct pagoda_vm *vm)
 }
 
 /**
- * pagoda_vm_table_evict() - A table is about to be gutted
- * @bo: Table, reservation held
+ * pagoda_vm_table_evict() - Unhook a page table that is about to be gutted
+ * @bo: Table, reservation held; other allocations are left alone
  *
- * Its last update, its parent's entry and a flush go into the stream (C91). The
- * reference the page tables had is dropped: a table that comes back is a new
+ * Puts the last update of the table, the update of its parent's entry and a flush into the
+ * stream (C91). Drops the reference of the page tables: a table that comes back is a new
  * allocation.
  *
  * Context: May sleep and allocate.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The VRAM segment: TTM's view of the device's memory.
+ * The VRAM segment: TTM's resource manager for the device's memory.
  *
- * Blocks come from a buddy allocator that also knows which of them read as
- * zeros. Space that a move gives back may still be read by the engine when it
- * is given out again: the order of the one paging timeline makes that right, and
- * for the same reason freed blocks are never taken for clean.
+ * Blocks come from a buddy allocator that also knows which blocks read as zeros. The engine
+ * may still read space that a move gave back when the space is given out again: the order of
+ * the one paging timeline makes that right. For the same reason freed blocks are never marked
+ * as clear.
  *
- * pagoda_vram.lock protects the allocator and visible_used. The blocks of a
- * resource don't change while it lives, so whoever holds the reservation of its
- * allocation may walk them without the lock.
+ * pagoda_vram.lock protects the allocator and visible_used. The blocks of a resource don't
+ * change while the resource lives, so a caller that holds the reservation of the allocation
+ * may walk them without the lock.
  */
 #include <linux/list_sort.h>
 #include <linux/slab.h>
@@ -21,13 +21,13 @@
 #include "dmem.h"
 #include "vidmm.h"
 
-/* Bytes of VRAM, from start up to end. */
+/* A range of VRAM in bytes; @end is exclusive. */
 struct vram_range {
 	u64 start;
 	u64 end;
 };
 
-/* Walk over the free ranges in the order of their addresses; needs the lock. */
+/* Walk over the free ranges in the order of their addresses; caller holds pagoda_vram.lock. */
 struct vram_holes {
 	struct gpu_buddy *mm;
 	struct gpu_buddy_block *leaf;
@@ -44,13 +44,13 @@ static struct pagoda_vram_resource *vram_resource(struct ttm_resource *res)
 	return container_of(res, struct pagoda_vram_resource, base);
 }
 
-/* The reserve is another allocator with the same addresses; @address says whose they are. */
+/* Returns the allocator of @address: the reserve's own (with VRAM's addresses) or VRAM's. */
 static struct gpu_buddy *vram_buddy(struct pagoda_vram *vram, u64 address)
 {
 	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.mm : &vram->mm;
 }
 
-/* What is nobody's there, in the order of addresses. */
+/* Returns the blocks that are never given out by the allocator of @address, sorted by address. */
 static struct list_head *vram_taken(struct pagoda_vram *vram, u64 address)
 {
 	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.outside :
@@ -69,7 +69,7 @@ static struct vram_range vram_block_range(struct gpu_buddy *mm, struct gpu_buddy
 	return (struct vram_range){ start, start + gpu_buddy_block_size(mm, block) };
 }
 
-/* What a placement allows, in whole chunks of the allocator. */
+/* Returns the range that a placement allows, in whole chunks of the allocator. */
 static struct vram_range vram_place_range(struct pagoda_vram *vram, const struct ttm_place *place)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -111,7 +111,7 @@ static void vram_first_hole(struct vram_holes *holes, struct gpu_buddy *mm)
 	holes->leaf = vram_first_leaf(mm->roots[0]);
 }
 
-/* Free neighbours are one hole even where the allocator keeps them apart. */
+/* Returns the next free range; adjacent free blocks are one hole, even if not merged. */
 static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 {
 	while (holes->leaf && !gpu_buddy_block_is_free(holes->leaf))
@@ -127,7 +127,7 @@ static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
 	return true;
 }
 
-/* Where in a hole an aligned range of a size can be; U64_MAX: nowhere. */
+/* Returns the start of an aligned range of @size in @hole, or U64_MAX if none fits. */
 static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 {
 	u64 start;
@@ -140,7 +140,7 @@ static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
 	return start;
 }
 
-/* The smallest hole that will do, so that the large ones stay. */
+/* Returns a start in the smallest hole that fits, so that large holes stay whole; or U64_MAX. */
 static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
 			 bool from_end)
 {
@@ -167,10 +167,12 @@ static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size
 }
 
 /**
- * pagoda_vram_largest_free() - Largest contiguous free range
+ * pagoda_vram_largest_free() - Size of the largest contiguous free range of VRAM
  * @vidmm: Memory manager
  *
- * Context: may sleep; takes the segment's lock.
+ * Free space of the reserve isn't considered.
+ *
+ * Context: May sleep; takes pagoda_vram.lock.
  * Return: Bytes.
  */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
@@ -189,17 +191,17 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vram_could_hold() - Whether a placement would do if VRAM were empty
+ * pagoda_vram_could_hold() - Whether a placement could be met if VRAM were empty
  * @vidmm: Memory manager
  * @place: Range and contiguity
- * @size: Bytes wanted
+ * @size: Size in bytes
  * @align: Alignment of a contiguous range in bytes; a power of two or 0
  *
- * TTM gives up all other placements at an error that isn't -ENOSPC and evicts
- * everything for one that is: whoever has a choice of segments leaves VRAM out
- * where the answer is no.
+ * TTM gives up all other placements at an error that isn't -ENOSPC, and evicts everything at
+ * -ENOSPC. A caller that has a choice of segments therefore leaves VRAM out where this
+ * function returns false.
  *
- * Context: any; what it looks at doesn't change after pagoda_vram_init().
+ * Context: Any; the lists that the function reads don't change after pagoda_vram_init().
  * Return: true if only other allocations can be in the way.
  */
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
@@ -232,8 +234,8 @@ bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *
 /* ---- TTM's calls ----------------------------------------------------------- */
 
 /*
- * Content that will be copied in needs no clean block, and zeros that were paid
- * for shall go to whom they save a FILL. @bo may be a ghost: TTM's part only.
+ * Content that will be copied in needs no clear block: leave clear blocks, which save a FILL, to
+ * allocations that start with zeros. @bo may be a ghost of TTM's, without a struct pagoda_bo.
  */
 static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 {
@@ -245,9 +247,9 @@ static bool vram_wants_zeros(struct ttm_buffer_object *bo)
 }
 
 /*
- * The exact range: nothing is rounded up to a power of two and trimmed again. The
- * power of two in the size is tried as alignment first, which takes fewer blocks
- * and leaves no gaps between allocations of one size.
+ * Allocates exactly @size: nothing is rounded up to a power of two and trimmed again. The
+ * largest power of two that divides @size is tried as alignment first, which takes fewer blocks
+ * and leaves no gaps between allocations of equal size.
  */
 static int vram_alloc_contiguous(struct gpu_buddy *mm, struct vram_range range, u64 size,
 				 u64 align, bool from_end, struct list_head *blocks)
@@ -270,7 +272,7 @@ static int vram_alloc_scattered(struct gpu_buddy *mm, struct vram_range range, u
 	if (range.start || range.end != mm->size)
 		flags |= GPU_BUDDY_RANGE_ALLOCATION;
 	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, align, blocks, flags);
-	/* Alignment of scattered pieces is a wish: without it they may fit. */
+	/* Alignment of scattered pieces is optional: without it the allocation may fit. */
 	if ((ret == -ENOSPC || ret == -EINVAL) && align > mm->chunk_size)
 		ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, mm->chunk_size,
 					     blocks, flags);
@@ -297,7 +299,7 @@ static int vram_alloc_blocks(struct pagoda_vram *vram, struct ttm_buffer_object 
 	return vram_alloc_scattered(mm, range, size, align, flags, blocks);
 }
 
-/* What is in the reserve takes nothing from who wants to be visible. */
+/* The reserve counts as invisible: it takes no space from allocations that must be visible. */
 static u64 vram_visible_bytes(struct pagoda_vram *vram, struct list_head *blocks)
 {
 	struct gpu_buddy_block *block;
@@ -321,9 +323,8 @@ VISIBLE_IF_KUNIT struct pagoda_vram_resource *pagoda_vram_new_resource(void)
 }
 
 /*
- * -ENOSPC has TTM evict something and ask again; what could not succeed even
- * then is refused as -E2BIG. The resource is on TTM's lists from
- * ttm_resource_init() on, hence that comes last.
+ * At -ENOSPC TTM evicts a victim and tries again; a request that could not succeed even then is
+ * refused as -E2BIG. ttm_resource_init() comes last: from then on the resource is on TTM's lists.
  */
 static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
 		      const struct ttm_place *place, struct ttm_resource **res)
@@ -357,14 +358,14 @@ static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object
 	vres->base.start = gpu_buddy_block_offset(list_first_entry(&vres->blocks,
 								   struct gpu_buddy_block,
 								   link)) >> PAGE_SHIFT;
-	/* Satisfies who asks for contiguity later, too. */
+	/* A contiguous resource satisfies a later request for contiguity, too. */
 	if (pagoda_vram_is_contiguous(&vres->base))
 		vres->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
 	*res = &vres->base;
 	return 0;
 }
 
-/* Any context that may sleep, TTM's work queue too; allocates nothing. */
+/* Runs in any context that may sleep, also on TTM's work queue; allocates nothing. */
 static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res)
 {
 	struct pagoda_vram *vram = vram_of_manager(man);
@@ -379,7 +380,7 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	pagoda_promote_kick(container_of(vram, struct pagoda_vidmm, vram));
 }
 
-/* Whether evicting @res can help somebody who needs @place: the reserve is nobody's else. */
+/* Returns whether evicting @res can help @place: a range in the reserve helps only the reserve. */
 static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
 {
@@ -399,8 +400,8 @@ static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resourc
 }
 
 /*
- * Whether @res is where @place wants it. TTM compares the flag for contiguity. What is in the
- * reserve may stay there.
+ * Returns whether @res lies within @place; TTM compares the flag for contiguity. A resource in
+ * the reserve may stay there, as its addresses are addresses of VRAM.
  */
 static bool vram_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
 			    const struct ttm_place *place, size_t size)
@@ -453,7 +454,7 @@ static const struct ttm_resource_manager_func vram_manager_func = {
 
 /* ---- Life ------------------------------------------------------------------ */
 
-/* A device that starts with zeros saves the FILL of everything used once. */
+/* If the device starts with zeroed VRAM, the first use of each block saves a FILL. */
 static int vram_mark_all_clean(struct pagoda_vram *vram)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -466,7 +467,7 @@ static int vram_mark_all_clean(struct pagoda_vram *vram)
 	return ret;
 }
 
-/* Invalid ranges may touch the same chunk: then the rest is taken one by one. */
+/* Two invalid ranges may touch one chunk: then the other chunks are taken one at a time. */
 static int vram_reserve(struct pagoda_vram *vram, struct vram_range range)
 {
 	struct gpu_buddy *mm = &vram->mm;
@@ -494,7 +495,7 @@ static int vram_compare_blocks(void *priv, const struct list_head *a, const stru
 	return left < right ? -1 : left > right;
 }
 
-/* C164: what the device reports as invalid is given to nobody. */
+/* C164: ranges that the device reports as invalid are never given out. */
 static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
@@ -520,7 +521,7 @@ static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 	return 0;
 }
 
-/* What is given to nobody, or to control objects only. */
+/* Takes the invalid ranges and the reserve out of VRAM's allocator, and sets up the reserve's. */
 static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = &vidmm->vram;
@@ -540,12 +541,7 @@ static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/**
- * pagoda_vram_chunk() - What places in VRAM are multiples of
- * @info: Device
- *
- * Return: Bytes, a power of two.
- */
+/* Returns the allocation granularity of VRAM in bytes, a power of two. */
 u64 pagoda_vram_chunk(const struct pagoda_device_info *info)
 {
 	return max_t(u64, PAGE_SIZE, info->alignment);
@@ -582,9 +578,9 @@ static int vram_init_blocks(struct pagoda_vidmm *vidmm)
  * pagoda_vram_init() - Make the VRAM segment
  * @vidmm: Memory manager with drm, info and ttm set up, and the reserve planned
  *
- * Context: may sleep and allocate; before the device is registered.
- * Return: 0, -EINVAL for a window that is partly memory of the kernel, or
- * -ENOMEM. Nothing is left behind on failure.
+ * Context: May sleep and allocate; before the device is registered.
+ * Return: 0, -EINVAL if only a part of the window is RAM that the kernel has struct pages for,
+ * or -ENOMEM. Nothing is left behind on failure.
  */
 int pagoda_vram_init(struct pagoda_vidmm *vidmm)
 {
@@ -624,12 +620,12 @@ err_lock:
 
 /**
  * pagoda_vram_fini() - Empty the VRAM segment and take it down
- * @vidmm: Memory manager whose VRAM segment was made
+ * @vidmm: Memory manager, after pagoda_vram_init()
  *
- * What is still in it moves out, so the way to the device must still work. If it doesn't, the
- * caller goes on all the same: an error says so, and what the segment is made of isn't freed.
+ * Resources that are still in VRAM move out, so the device must still answer. If VRAM can't be
+ * emptied, an error is logged and the segment isn't freed; the caller continues all the same.
  *
- * Context: may sleep; nobody else uses the manager any more.
+ * Context: May sleep; the segment has no other users any more.
  */
 void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
 {

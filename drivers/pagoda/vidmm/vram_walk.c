@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Walking VRAM resources: what else is there to know about a list of blocks.
+ * Walks over VRAM resources: the contiguous ranges that a list of buddy blocks consists of.
  *
- * The blocks of a resource don't change while it lives. Everything here is
- * called with the reservation of its allocation held and takes no lock.
+ * The blocks of a resource don't change while the resource lives. All functions here are called
+ * with the reservation of the allocation held and take no lock.
  */
 #include "vidmm.h"
 
@@ -23,10 +23,10 @@ static u64 walk_block_end(struct gpu_buddy *mm, struct gpu_buddy_block *block)
 }
 
 /**
- * pagoda_vram_count_ranges() - Contiguous ranges a resource consists of
+ * pagoda_vram_count_ranges() - Number of contiguous ranges of a resource
  * @res: Resource in VRAM
  *
- * Context: reservation of its allocation held.
+ * Context: Caller holds the reservation of the allocation.
  * Return: At least 1.
  */
 u32 pagoda_vram_count_ranges(struct ttm_resource *res)
@@ -47,8 +47,8 @@ u32 pagoda_vram_count_ranges(struct ttm_resource *res)
  * pagoda_vram_is_contiguous() - Whether a resource is one range (C162)
  * @res: Resource in VRAM
  *
- * Context: reservation of its allocation held.
- * Return: true if one address and the size describe it.
+ * Context: Caller holds the reservation of the allocation.
+ * Return: true if one address and the size describe the resource.
  */
 bool pagoda_vram_is_contiguous(struct ttm_resource *res)
 {
@@ -60,8 +60,8 @@ bool pagoda_vram_is_contiguous(struct ttm_resource *res)
  * @vidmm: Memory manager
  * @res: Resource in VRAM
  *
- * Context: reservation of its allocation held.
- * Return: true if pagoda_vram_pfn() may be asked for any of its pages.
+ * Context: Caller holds the reservation of the allocation.
+ * Return: true if pagoda_vram_pfn() works for each page of the resource.
  */
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {
@@ -80,7 +80,10 @@ static bool walk_clean(const struct pagoda_vram_cursor *cur, struct gpu_buddy_bl
 	return cur->split && gpu_buddy_block_is_clear(block);
 }
 
-/* Takes in what follows @block without a gap and, in a walk that asks, is as clean. */
+/*
+ * Sets the current range to @block and the blocks behind it that follow without a gap; in a walk
+ * of pagoda_vram_first_clean() they must also be as clear as @block.
+ */
 static void walk_load(struct pagoda_vram_cursor *cur, struct gpu_buddy_block *block,
 		      u64 skip)
 {
@@ -135,12 +138,13 @@ static void walk_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
  * pagoda_vram_first() - Start a walk over the contiguous ranges of a resource
  * @cur: Cursor; @cur->size is 0 when there is nothing to walk
  * @res: Resource in VRAM
- * @offset: First byte of the resource
- * @size: Bytes; the walk ends at the end of the resource at the latest
+ * @offset: First byte, relative to the resource
+ * @size: Bytes to walk; @offset + @size is at most the size of the resource
  *
- * A whole walk has as many steps as pagoda_vram_count_ranges() says, and no part more.
+ * A walk over the whole resource has pagoda_vram_count_ranges() steps, a walk over a part of
+ * the resource has no more.
  *
- * Context: reservation of the allocation held while the cursor is used.
+ * Context: Caller holds the reservation of the allocation while the cursor is used.
  */
 void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
 		       u64 offset, u64 size)
@@ -150,33 +154,32 @@ void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
 }
 
 /**
- * pagoda_vram_first_clean() - Start a walk that tells what reads as zeros
+ * pagoda_vram_first_clean() - Start a walk that tells which ranges read as zeros
  * @cur: Cursor
  * @res: Resource in VRAM
- * @size: Bytes, from the beginning
- * @epoch: pagoda_reset_epoch() when the move into it began
+ * @size: Bytes to walk, from the beginning of the resource
+ * @epoch: pagoda_reset_epoch() when the move into the resource began
  *
- * As pagoda_vram_first(), but a range ends also where what is known of the content
- * changes: @cur->clean tells what the blocks held when they were given out, and only
- * the first to write the resource may rely on it. There can be more of these than
- * pagoda_vram_count_ranges() says.
+ * Like pagoda_vram_first(), but a range also ends where clear blocks meet others, so the walk
+ * can have more steps than pagoda_vram_count_ranges(). @cur->clean describes the blocks as they
+ * were when they were given out: only the first writer of the resource may rely on it.
  *
- * Context: as pagoda_vram_first().
+ * Context: As pagoda_vram_first().
  */
 void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
 			     u64 size, u64 epoch)
 {
-	/* A reset of the device leaves nothing clean. */
+	/* After a reset of the device no block is known to be clear. */
 	cur->split = !epoch;
 	walk_first(cur, res, 0, size);
 }
 
 /**
- * pagoda_vram_next() - Go on in a walk
+ * pagoda_vram_next() - Advance a walk
  * @cur: Cursor
- * @size: Bytes done, at most @cur->size
+ * @size: Bytes to advance, at most @cur->size
  *
- * Context: as pagoda_vram_first().
+ * Context: As pagoda_vram_first().
  */
 void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size)
 {

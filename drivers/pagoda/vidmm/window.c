@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CPU's windows into VRAM: page frames for faults, one mapping for the kernel.
+ * CPU access to VRAM: page frames for page faults, and one mapping for the kernel.
  *
- * The device describes a window as extents, because memory it takes from the
- * machine comes in pieces. Nothing changes after it was mapped: no lock.
+ * The device describes its window as a list of extents, because memory that the device borrows
+ * from the machine is scattered. Nothing changes after the window was mapped, so there is no lock.
  */
 #include <linux/io.h>
 #include <linux/slab.h>
@@ -11,14 +11,7 @@
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
-/**
- * pagoda_extents_pfn() - Page frame behind an offset of an extent list
- * @list: Extents, sorted and without a gap
- * @count: Their number
- * @offset: Offset
- *
- * Return: Page frame number.
- */
+/* Returns the page frame number at @offset; @list is sorted and has no gaps. */
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset)
 {
 	u32 low = 0;
@@ -36,12 +29,12 @@ unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u6
 }
 
 /**
- * pagoda_vram_pfn() - Page frame behind a page of a resource
+ * pagoda_vram_pfn() - Page frame of a page of a resource
  * @vidmm: Memory manager
- * @res: Resource in VRAM, all of it visible
- * @page_offset: Page of the resource
+ * @res: Resource in VRAM, all of it CPU-visible
+ * @page_offset: Page, relative to the resource
  *
- * Context: reservation of the allocation held.
+ * Context: Caller holds the reservation of the allocation.
  * Return: Page frame number to map for the CPU.
  */
 unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
@@ -53,7 +46,7 @@ unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *r
 	return pagoda_extents_pfn(vidmm->info->window, vidmm->info->nr_window, cur.address);
 }
 
-/* Memory the kernel knows: the window is made of its pages, fully cached. */
+/* The extents are RAM with struct pages: the mapping is cached. */
 static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 	struct page **pages = kvmalloc_array(nr_pages, sizeof(*pages), GFP_KERNEL);
@@ -69,7 +62,7 @@ static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 n
 	return window;
 }
 
-/* A BAR or the like in several pieces; few configurations have vmap_pfn(). */
+/* The extents are several pieces of I/O memory; few configurations have vmap_pfn(). */
 static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
 {
 #ifdef CONFIG_VMAP_PFN
@@ -99,14 +92,10 @@ static u32 window_count_ram(const struct pagoda_extent *list, u32 count)
 	return ram;
 }
 
-/**
- * pagoda_extents_map() - Map an extent list for the kernel
- * @list: Extents, sorted by offset, from 0 on without a gap
- * @count: Their number, not zero
- * @window: Out: address of the first byte; NULL on failure
- *
- * Context: may sleep and allocate.
- * Return: 0, -EINVAL if only some of it is memory the kernel knows, or -ENOMEM.
+/*
+ * Maps @list for the kernel; the extents are sorted, begin at offset 0 and have no gaps. @count
+ * isn't 0. Returns 0, -EINVAL if only some extents are RAM with struct pages, or -ENOMEM; on
+ * failure @window is NULL.
  */
 int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
 {
@@ -125,14 +114,7 @@ int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
 	return *window ? 0 : -ENOMEM;
 }
 
-/**
- * pagoda_extents_unmap() - Undo pagoda_extents_map()
- * @list: The extents
- * @count: Their number
- * @window: What it gave
- *
- * Context: may sleep; nobody uses the mapping any more.
- */
+/* Undoes pagoda_extents_map(), which set @window; may sleep. */
 void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window)
 {
 	if (count == 1 && !window_count_ram(list, count))
@@ -141,13 +123,9 @@ void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *windo
 		vunmap(window);
 }
 
-/**
- * pagoda_vram_map_window() - Map the visible part of VRAM for the kernel
- * @vidmm: Memory manager; vram.window stays NULL when nothing is visible
- *
- * Context: may sleep and allocate.
- * Return: 0, -EINVAL if only some of the window is memory the kernel knows, or
- * -ENOMEM.
+/*
+ * Maps the visible part of VRAM for the kernel; vram.window stays NULL if nothing is visible.
+ * Returns the errors of pagoda_extents_map().
  */
 int pagoda_vram_map_window(struct pagoda_vidmm *vidmm)
 {
@@ -158,12 +136,6 @@ int pagoda_vram_map_window(struct pagoda_vidmm *vidmm)
 	return pagoda_extents_map(info->window, info->nr_window, &vidmm->vram.window);
 }
 
-/**
- * pagoda_vram_unmap_window() - Undo pagoda_vram_map_window()
- * @vidmm: Memory manager
- *
- * Context: may sleep; nobody uses the mapping any more.
- */
 void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
