@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What only the kernel can measure: the paging operation alone, the builders, and
- * TTM's own copy doing the same moves. Reading the debugfs file runs it all, on
- * the device as it is; nobody else should use it meanwhile. Not for production
- * (CONFIG_DRM_PAGODA_BENCH), and the only file that looks into the layers.
+ * In-kernel measurements: a paging operation alone, the builders, and TTM's own copy for the
+ * same moves. Reading the debugfs file runs them all, on the device as it is; the device should
+ * have no other users meanwhile. Not for production (CONFIG_DRM_PAGODA_BENCH). The benchmark's
+ * files are the only ones that look into all layers.
  *
- * Each value is the median of several runs, with what it is compared to run in
- * turns with it. Ratios are better when higher.
+ * Each value is the median of several runs, and the runs alternate with those that the value is
+ * compared to. Ratios are better when higher.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -36,7 +36,7 @@ u64 pagoda_bench_median(u64 *values)
 }
 
 /*
- * A run's work as a rate, its amount shifted by @shift; and what was run beside it.
+ * Prints a run's work as a rate, with @amount shifted by @shift, and the rate compared to.
  * Returns the ratio in thousandths.
  */
 static u64 bench_report(struct bench *b, const char *metric, const char *unit, u64 amount,
@@ -77,7 +77,7 @@ void pagoda_bench_value(struct bench *b, const char *metric, u64 value, const ch
 	seq_printf(b->m, "%s\t%llu\t%s\t-\t-\n", metric, value, unit);
 }
 
-/* The verdict on a ratio in thousandths: the goal is reached where this one's is 1 or more. */
+/* Prints a verdict: the goal for @ratio, in thousandths, is reached if the last column is >= 1. */
 void pagoda_bench_goal(struct bench *b, const char *metric, u64 ratio, u64 goal)
 {
 	u64 reached = div64_u64(ratio * 1000, goal);
@@ -97,7 +97,7 @@ void pagoda_bench_pages_free(struct bench_pages *p)
 	kvfree(p->dma);
 }
 
-/* Every other page of a block, so that consecutive entries never are neighbours. */
+/* Permutes the pages of a block so that consecutive entries are never adjacent pages. */
 static u32 bench_scatter(u32 i, u32 count)
 {
 	return (i & ~511u) + ((i & 511u) * 167 & 511u) < count ?
@@ -176,7 +176,7 @@ void pagoda_bench_close(struct pagoda_bo *bo)
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
-/* Piece [@done, ...) of the transfer between pages and VRAM at @address. */
+/* Returns the piece of the transfer between pages and VRAM at @address that begins at @done. */
 struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,
 					u64 size, bool out)
 {
@@ -201,7 +201,7 @@ struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address
 	};
 }
 
-/* Behind what writes to the pages, as a move has it: they are freed afterwards. */
+/* Operation behind the last write to the pages, as in a move: the pages are freed afterwards. */
 struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 {
 	return (struct pagoda_paging_op) {
@@ -215,7 +215,7 @@ struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
 	};
 }
 
-/* A transaction alone: built, submitted, waited for. */
+/* Times a transaction on its own: built, submitted, waited for. */
 int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
 		     void *arg, u64 *ns)
 {
@@ -258,7 +258,7 @@ static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
 	return ret ?: pagoda_stream_emit(txn, &flush);
 }
 
-/* The operation alone. */
+/* Times one transfer on its own. */
 int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns)
 {
 	struct pagoda_stream *stream = &b->vidmm->stream;
@@ -279,7 +279,7 @@ u64 pagoda_bench_address(const struct pagoda_bo *bo)
 	return (u64)bo->ttm.resource->start << PAGE_SHIFT;
 }
 
-/* The same bytes, as large as they lie together, by the CPU. */
+/* Copies the same bytes by the CPU, in the largest contiguous pieces. */
 static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
 		      bool out)
 {
@@ -339,7 +339,7 @@ out:
 	return ret;
 }
 
-/* The moves of one run: this many bytes, in allocations of the size looked at. */
+/* Bytes moved in a run, in allocations of the size that is measured. */
 #define BENCH_MOVED	(32ull << 20)
 
 struct bench_set {
@@ -373,7 +373,7 @@ static int bench_set_alloc(struct bench *b, struct bench_set *set, u64 size)
 	return 0;
 }
 
-/* All of them, one after the other; TTM's own copy is through when it returns. */
+/* Moves all allocations of @set in turn; with @cpu by TTM's own copy, which is synchronous. */
 static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, bool cpu, u64 *ns)
 {
 	u64 start = ktime_get_ns();
@@ -392,7 +392,7 @@ static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, 
 	return ret;
 }
 
-/* Whole moves through TTM, by the device and by TTM's own copy, in turns. */
+/* Whole moves through TTM, alternately by the device and by TTM's own copy. */
 static int bench_moves(struct bench *b, u64 size)
 {
 	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS];
@@ -419,7 +419,7 @@ static int bench_moves(struct bench *b, u64 size)
 	return ret;
 }
 
-/* Pages as TTM's pool gets them, and the copy, without anything around it. */
+/* Times allocating or freeing pages as TTM's pool does, and the copy; nothing around it. */
 static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool out, u64 *ns)
 {
 	struct bench_pages pages;
@@ -440,7 +440,7 @@ static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool 
 	return ret;
 }
 
-/* One allocation out and in, against its pages allocated or freed and a copy. */
+/* One allocation out and in, compared with its pages allocated or freed and a copy. */
 static int bench_end_to_end(struct bench *b, u64 size)
 {
 	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS], start, address;
@@ -474,7 +474,7 @@ static int bench_end_to_end(struct bench *b, u64 size)
 	return ret;
 }
 
-/* Builders: time and bytes a command, into a buffer that is used over and over. */
+/* Builders: time and bytes per command, into a buffer that is used over and over. */
 static int bench_builder(struct bench *b, u64 size, bool scattered)
 {
 	struct pagoda_stream *stream = &b->vidmm->stream;
@@ -537,7 +537,7 @@ static int bench_builder(struct bench *b, u64 size, bool scattered)
 	return ret;
 }
 
-/* A page out and back in, against as many round trips that do nothing. */
+/* A page out and in again, compared with as many empty round trips. */
 static int bench_latency(struct bench *b)
 {
 	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], start;
@@ -601,7 +601,7 @@ static int bench_all(struct bench *b)
 	return ret ?: bench_latency(b);
 }
 
-/* A file of the benchmark: its data is what it does when it is read. */
+/* Read of a file of the benchmark: its data is the function to run. */
 static int pagoda_bench_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
@@ -626,10 +626,7 @@ static int pagoda_bench_show(struct seq_file *m, void *unused)
 	return ret;
 }
 
-/**
- * pagoda_bench_debugfs_init() - Add the files that measure when they are read
- * @minor: DRM minor
- */
+/* Adds the files that run a measurement when they are read. */
 void pagoda_bench_debugfs_init(struct drm_minor *minor)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the benchmark in user space compares submissions with, and can't do itself. Each is
- * a file that does it once when it is read and says how much that was and how long it
- * took, in nanoseconds, so that it can run in turns with what is compared.
+ * Work that the benchmark in user space compares submissions with, and can't do itself. Each file
+ * does its work once when it is read, and prints the amount and the time it took in nanoseconds.
+ * So the benchmark can alternate between this work and its own.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -13,19 +13,13 @@
 
 #define BESIDE_COPY_BYTES	(32ull << 20)
 
-/* What was done, as the program reads it. */
+/* Prints the amount of work and its time, as the program reads them. */
 void pagoda_bench_report(struct bench *b, u64 amount, u64 ns)
 {
 	seq_printf(b->m, "%llu %llu\n", amount, ns);
 }
 
-/**
- * pagoda_bench_trip() - A round trip through a virtqueue that does nothing
- * @b: Benchmark
- *
- * Context: May sleep.
- * Return: 0 or a negative errno.
- */
+/* One empty round trip through a virtqueue. */
 int pagoda_bench_trip(struct bench *b)
 {
 	u64 start = ktime_get_ns();
@@ -36,7 +30,7 @@ int pagoda_bench_trip(struct bench *b)
 	return ret;
 }
 
-/* The first half of an allocation to the second one. */
+/* Returns a piece of the copy of the first half of an allocation to the second half. */
 static struct pagoda_paging_op beside_copy_op(const struct pagoda_bo *bo, u64 done)
 {
 	const struct pagoda_side src = {
@@ -82,13 +76,7 @@ static int beside_copy(struct bench *b, struct pagoda_bo *bo, u64 *ns)
 	return pagoda_bench_run(b, &cost, beside_copy_emit, bo, ns);
 }
 
-/**
- * pagoda_bench_copy() - A copy within VRAM by physical addresses
- * @b: Benchmark
- *
- * Context: May sleep.
- * Return: 0 or a negative errno.
- */
+/* One copy within VRAM by physical addresses. */
 int pagoda_bench_copy(struct bench *b)
 {
 	struct pagoda_bo *bo = pagoda_bench_bo(b, 2 * BESIDE_COPY_BYTES,
@@ -99,7 +87,7 @@ int pagoda_bench_copy(struct bench *b)
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	ret = pagoda_bench_move(bo, TTM_PL_VRAM);
-	/* The first time brings the memory behind it into the caches. */
+	/* The first copy brings the memory behind VRAM into the caches. */
 	if (!ret)
 		ret = beside_copy(b, bo, &ns);
 	if (!ret)

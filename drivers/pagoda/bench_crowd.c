@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the benchmark of long lists runs in turns with what it measures (see bench_beside.c): on
- * the very allocations that the process that reads the file has on its residency lists, in the
- * order in which they came there.
+ * Work that the benchmark of long lists compares its results with (see bench_beside.c). The work
+ * is done on the allocations that are on the residency lists of the process that reads the file,
+ * in the order in which they were added.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -18,14 +18,14 @@
 #include "vidmm/require.h"
 #include "vidmm/victims.h"
 
-/* How many are locked at once; the program's lists are as long. */
+/* Allocations locked at once; the program's lists have this length, too. */
 #define CROWD_LIST	1000
-/* Victims of one search. */
+/* Victims chosen in one measurement. */
 #define CROWD_PICKS	1000
-/* More than caches hold. */
+/* More bytes than caches hold. */
 #define CROWD_COLD	SZ_64M
 
-/* @bos: with references. */
+/* A list of referenced allocations. */
 struct crowd {
 	struct pagoda_bo **bos;
 	u32 count;
@@ -45,7 +45,7 @@ static void crowd_take(struct crowd *crowd, struct pagoda_requirements *reqs, u3
 	mutex_unlock(&reqs->lock);
 }
 
-/* What the process that is running has on its lists; with @crowd it is taken. */
+/* Counts the allocations on the lists of the current process; with @crowd also takes them. */
 static u32 crowd_look(struct bench *b, struct crowd *crowd, u32 room)
 {
 	struct drm_device *drm = &b->pagoda->drm;
@@ -87,7 +87,7 @@ static int crowd_get(struct bench *b, struct crowd *crowd)
 	return 0;
 }
 
-/* The least that holding a list takes. */
+/* The least work for holding a list: locking all reservations. */
 static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 {
 	struct drm_exec exec;
@@ -106,7 +106,7 @@ static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
 	return ret;
 }
 
-/* The least that looking at each takes, once it isn't in a cache any more. */
+/* The least work for looking at each allocation that isn't in a cache any more. */
 static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 {
 	u32 i;
@@ -125,7 +125,7 @@ static int crowd_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* One list after the other; @times: of each. */
+/* Runs @run on one list after the other; @times gets the sorted times. */
 static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 {
 	u32 i, lists = crowd->count / CROWD_LIST;
@@ -140,7 +140,7 @@ static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
 	return ret;
 }
 
-/* Runs something on the crowd of the process and reports the median of its lists. */
+/* Runs @run on the allocations of the process and reports the median of its lists. */
 static int crowd_run(struct bench *b, crowd_fn run)
 {
 	struct crowd crowd;
@@ -159,31 +159,22 @@ static int crowd_run(struct bench *b, crowd_fn run)
 	return ret;
 }
 
-/**
- * pagoda_bench_lock() - The reservations of the process's lists, taken and dropped
- * @b: Benchmark
- *
- * Context: May sleep.
- * Return: 0, -ENOENT without lists, or another negative errno.
+/*
+ * Takes and drops the reservations of each list of the process. Returns -ENOENT if the process
+ * has no lists.
  */
 int pagoda_bench_lock(struct bench *b)
 {
 	return crowd_run(b, crowd_lock_list);
 }
 
-/**
- * pagoda_bench_walk() - A look at each allocation of the process's lists
- * @b: Benchmark
- *
- * Context: May sleep.
- * Return: 0, -ENOENT without lists, or another negative errno.
- */
+/* Reads each allocation on the lists of the process. Returns -ENOENT if there are none. */
 int pagoda_bench_walk(struct bench *b)
 {
 	return crowd_run(b, crowd_walk_list);
 }
 
-/* Few and many are then as far away: a machine that looks for room was doing something else. */
+/* Empties the caches: real searches for room run on cold caches, too. */
 static int crowd_chill(void)
 {
 	void *other = vmalloc(CROWD_COLD);
@@ -195,15 +186,7 @@ static int crowd_chill(void)
 	return 0;
 }
 
-/**
- * pagoda_bench_pick() - Victims chosen, one after the other, and put back
- * @b: Benchmark
- *
- * Nothing of them is in a cache, however few there are.
- *
- * Context: May sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Picks victims, one after the other, on cold caches, and puts them back. */
 int pagoda_bench_pick(struct bench *b)
 {
 	struct pagoda_victims *victims = b->vidmm->victims;

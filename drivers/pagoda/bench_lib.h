@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the benchmark share: what they report to, and memory to move. */
+/* Shared parts of the benchmark: reports, and memory to move. */
 #ifndef PAGODA_BENCH_LIB_H
 #define PAGODA_BENCH_LIB_H
 
@@ -12,7 +12,7 @@ struct seq_file;
 struct pagoda_device;
 struct pagoda_client;
 
-/* Where results go, and what is measured. */
+/* Where results are printed, and the device that is measured. */
 struct bench {
 	struct seq_file *m;
 	struct pagoda_device *pagoda;
@@ -20,7 +20,7 @@ struct bench {
 	struct pagoda_client *client;
 };
 
-/* System pages as a list: contiguous or with no two neighbours adjacent. */
+/* A list of system pages, contiguous or with no two neighbours adjacent. */
 struct bench_pages {
 	u32 nr_pages;
 	u32 order;
@@ -29,7 +29,7 @@ struct bench_pages {
 	struct pagoda_adl adl;
 };
 
-/* @size bytes between pages and VRAM; with a layout that is a tiled surface there. */
+/* @size bytes between pages and VRAM; with a layout, VRAM holds a tiled surface. */
 struct bench_transfer {
 	const struct bench_pages *pages;
 	u64 address;
@@ -39,10 +39,10 @@ struct bench_transfer {
 	struct pagoda_layout layout;
 };
 
-/* Emits into a transaction. */
+/* Emits operations into a transaction. */
 typedef int bench_emit(struct pagoda_stream_txn *txn, void *arg);
 
-/* bench.c. Arrays of times are of BENCH_RUNS nanoseconds, and get sorted. Ratios: 1000 = 1. */
+/* bench.c. Arrays have BENCH_RUNS times in nanoseconds, and get sorted. Ratios: 1000 = 1. */
 u64 pagoda_bench_median(u64 *values);
 u64 pagoda_bench_rate(struct bench *b, const char *metric, const char *unit, u64 amount,
 		      u64 *ours, u64 *theirs);

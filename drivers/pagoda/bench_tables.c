@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables: a GiB is mapped again and again to other memory, through prepare, commit
- * and the queue, by tables in VRAM that the device writes by physical addresses.
+ * Page tables: a GiB is mapped to other memory again and again, through prepare, commit and the
+ * queue, by tables in VRAM that the device writes by physical addresses.
  *
- * The address space is one of the benchmark's own, made with page-table books of its
- * own: nobody accesses anything by it, so the memory it maps is no one's. Each change
- * changes every entry and so needs the flush. What it is compared with writes as many
- * bytes of the same VRAM, by the CPU; or is one operation a page.
+ * The benchmark has an address space and page-table bookkeeping of its own: no job uses the address
+ * space, so the mapped memory belongs to no allocation. Each change changes every entry and so
+ * needs the flush. A change is compared with the CPU writing as many bytes of the same VRAM, and
+ * with one operation per page.
  */
 #include <linux/err.h>
 #include <linux/sizes.h>
@@ -19,21 +19,21 @@
 
 #define BENCH_MAPPED		((u64)SZ_1G)
 #define BENCH_PTES		((u32)(BENCH_MAPPED >> PAGE_SHIFT))
-/* Room for the tables, and as much for those that are written for comparison. */
+/* Room for the tables, and as much for the tables that are written for comparison. */
 #define BENCH_TABLE_BYTES	(16ull << 20)
-/* Operations of one page each that are measured. */
+/* Number of single-page operations that are measured. */
 #define BENCH_SINGLES		4096
-/* Entries of the operations that are given their entries as they shall be: a table's. */
+/* Entries per operation if the entries are given: a table's. */
 #define BENCH_PTES_EACH		VIRTIO_PAGODA_PT_ENTRIES
 
 /*
- * What the queue shall reach of memset64, in thousandths. The limit is the number of
- * times that entries are touched: checked, copied into the buffer, copied out of the
- * reach of the driver by the device, and stored, each of them at once for whoever walks.
+ * Goal of the queue compared with memset64, in thousandths. The limit is the number of times that
+ * an entry is touched: checked, copied into the buffer, copied out of the reach of the driver by
+ * the device, and stored, each entry atomically because of concurrent page-table walks.
  */
 #define BENCH_QUEUE_GOAL	250
 
-/* How the memory lies. */
+/* Layout of the memory that is mapped. */
 enum bench_shape {
 	BENCH_SCATTERED,
 	BENCH_CONTIGUOUS,
@@ -47,7 +47,7 @@ static const char * const bench_shape_names[] = {
 	[BENCH_LARGE] = "2MiB",
 };
 
-/* A table of the paging process: system memory, though never used. */
+/* A table of the paging process in system memory; it is never used. */
 struct bench_table {
 	struct page *pages[2];
 	u32 order;
@@ -66,7 +66,7 @@ struct bench_tables {
 	int ret;
 };
 
-/* ---- Where tables are ------------------------------------------------------- */
+/* ---- Memory of tables ------------------------------------------------------- */
 
 static int bench_table_system(u32 size, struct pagoda_table_memory *memory)
 {
@@ -112,7 +112,7 @@ static int bench_table_alloc(void *owner, void *space_data, u32 level, u32 size,
 	return 0;
 }
 
-/* Those in VRAM all go at once, with their allocation. */
+/* Tables in VRAM are freed together, with their allocation. */
 static void bench_table_free(void *owner, void *space_data, struct pagoda_table_memory *memory,
 			     struct dma_fence *fence)
 {
@@ -124,7 +124,7 @@ static void bench_table_free(void *owner, void *space_data, struct pagoda_table_
 	kfree(table);
 }
 
-/* The paging process the device knows is the driver's. */
+/* Space 0, the paging process, is the driver's: the device keeps the driver's root. */
 static int bench_set_root(void *owner, u32 space, const struct pagoda_root *root)
 {
 	const struct pagoda_command command = {
@@ -155,22 +155,21 @@ static const struct pagoda_mmu_ops bench_mmu_ops = {
 /* ---- A change ---------------------------------------------------------------- */
 
 /*
- * Where entry @i is in its table's worth of pages: no three entries are equally far
- * apart, which is what a builder would look for. Triangular numbers do that, and meet
- * every page once.
+ * Permutes the pages of a table so that no three consecutive entries are equally far apart, which
+ * is what a builder would look for. Triangular numbers do that, and meet every page once.
  */
 static u64 bench_scatter(u32 i)
 {
 	return ((u64)i * (i + 1) / 2) % VIRTIO_PAGODA_PT_ENTRIES;
 }
 
-/* Every shape has its own addresses; not those of zero, which is never mapped. */
+/* Returns the address of a shape's mapping; never 0, which can't be mapped. */
 static u64 bench_shape_va(enum bench_shape shape)
 {
 	return (shape + 1) * 4 * BENCH_MAPPED;
 }
 
-/* Memory of @shape: where it is changes with @turn. Returns how many extents there are. */
+/* Fills in the extents of @shape, at other addresses in each @turn. Returns their number. */
 static u32 bench_shape_fill(struct bench_tables *t, enum bench_shape shape, u32 turn)
 {
 	u64 blocks = t->b->vidmm->stream.limits.vram_size / SZ_2M;
@@ -233,7 +232,7 @@ static int bench_commit(struct pagoda_stream_txn *txn, void *arg)
 	return t->ret;
 }
 
-/* What was prepared goes through the queue. */
+/* Times the prepared change through the queue. */
 static int bench_change(struct bench_tables *t, u64 *ns)
 {
 	struct pagoda_paging_cost cost = pagoda_pt_update_cost(t->update,
@@ -251,9 +250,9 @@ static int bench_change(struct bench_tables *t, u64 *ns)
 	return ret;
 }
 
-/* ---- What it is compared with -------------------------------------------------- */
+/* ---- Comparisons ----------------------------------------------------------------- */
 
-/* In the half of the room that has no tables. */
+/* Returns the address of the half of the allocation that has no tables. */
 static u64 bench_spare(struct bench_tables *t)
 {
 	return pagoda_bench_address(t->bo) + BENCH_TABLE_BYTES / 2;
@@ -268,7 +267,7 @@ static u64 bench_memset(struct bench_tables *t, u64 ptes, u64 value)
 	return ktime_get_ns() - start;
 }
 
-/* @nr entries of a leaf table that stands for none of the space's. */
+/* Returns an update of @nr entries of a leaf table that isn't part of the address space. */
 static struct pagoda_paging_op bench_update_op(struct bench_tables *t, u32 i, u32 nr,
 					       const u64 *values)
 {
@@ -290,7 +289,7 @@ static struct pagoda_paging_op bench_update_op(struct bench_tables *t, u32 i, u3
 	};
 }
 
-/* @count entries that follow no order, in operations of @each. */
+/* @count entries in no order, in operations of @each. */
 struct bench_updates {
 	struct bench_tables *t;
 	const u64 *values;
@@ -326,7 +325,7 @@ static int bench_updates_run(struct bench_updates *updates, u64 *ns)
 	return pagoda_bench_run(b, &cost, bench_updates_emit, updates, ns);
 }
 
-/* As if BENCH_PTES were written so. */
+/* Times @count entries and scales the time to BENCH_PTES. */
 static int bench_updates(struct bench_tables *t, u32 count, u32 each, u64 *ns)
 {
 	struct bench_updates updates = { .t = t, .count = count, .each = each };
@@ -380,7 +379,7 @@ static int bench_shape_run(struct bench_tables *t, enum bench_shape shape, u32 r
 	return ret ?: bench_updates(t, BENCH_PTES, BENCH_PTES_EACH, &times->updates[run]);
 }
 
-/* Sorts the times it is given: those compared with are given as copies. */
+/* Sorts the times it is given, so @theirs is copied. */
 static u64 bench_table_rate(struct bench *b, enum bench_shape shape, const char *what, u64 ptes,
 			    u64 *ours, const u64 *theirs)
 {
@@ -406,7 +405,7 @@ static void bench_shape_report(struct bench *b, enum bench_shape shape, u64 ptes
 			 times->memset);
 	bench_table_rate(b, shape, "prepare-commit-queue-by-memset64", ptes, times->whole,
 			 times->memset);
-	/* Both as pages of 4 KiB. */
+	/* Both count pages of 4 KiB. */
 	bench_table_rate(b, shape, "commit-and-queue-by-operation-a-page", BENCH_PTES, times->queue,
 			 times->singles);
 	snprintf(metric, sizeof(metric), "pte.%s.buffer-bytes-per-MiB", bench_shape_names[shape]);
@@ -423,7 +422,7 @@ static int bench_shape(struct bench_tables *t, enum bench_shape shape)
 	u32 run;
 	int ret;
 
-	/* Tables are made once. */
+	/* The first change allocates the tables, so it isn't measured. */
 	ret = bench_prepare(t, shape, 0, &unused);
 	if (!ret)
 		ret = bench_change(t, &unused);

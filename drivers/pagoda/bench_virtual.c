@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Transfers by virtual addresses and transfers of tiled surfaces, each against the plain
- * TRANSFER of the same pages, in turns with it.
+ * Transfers by virtual addresses and transfers of tiled surfaces, each compared with the plain
+ * TRANSFER of the same pages; the runs alternate.
  */
 #include <linux/err.h>
 #include <linux/sizes.h>
@@ -10,11 +10,11 @@
 
 #define BENCH_VIRTUAL_BYTES	(64ull << 20)
 #define BENCH_TILED_BYTES	(16ull << 20)
-/* What the worst of the ways shall reach, in thousandths. */
+/* Goals of the slowest shape, in thousandths. */
 #define BENCH_VIRTUAL_GOAL	900
 #define BENCH_TILED_GOAL	500
 
-/* VRAM and pages of the same size. */
+/* VRAM, and as many pages. */
 struct bench_pair {
 	struct pagoda_bo *bo;
 	struct bench_pages pages;
@@ -69,7 +69,7 @@ static void bench_virtual_take(void *arg, struct pagoda_paging_op *op)
 	virtual->ret = virtual->ret ?: ret;
 }
 
-/* Both windows are mapped, used, and unmapped again, as a move's piece does. */
+/* Maps both windows, copies, and unmaps the windows, as each piece of a move does. */
 static void bench_virtual_piece(struct bench_virtual *virtual, u64 done, u64 size)
 {
 	const struct pagoda_emit emit = { .emit = bench_virtual_take, .arg = virtual };
@@ -170,8 +170,8 @@ static int bench_virtual_way(struct bench *b, bool scattered, bool out, u64 *wor
 }
 
 /*
- * Needs windows that the stream can map, which CPU_VIRTUAL mode's aren't: there the
- * driver doesn't move by virtual addresses either.
+ * Needs windows that the stream can map; in CPU_VIRTUAL mode the stream can't, and the driver
+ * doesn't move by virtual addresses either.
  */
 int pagoda_bench_virtual(struct bench *b)
 {
@@ -223,12 +223,12 @@ static int bench_tiled_way(struct bench *b, u32 tiling, u32 pitch, bool out, u64
 /*
  * Rows of tiles of both kinds, in narrow and in wide surfaces.
  *
- * It can't be as fast as a linear copy: that finds all of a page behind one translation,
- * and the CPU fetches ahead what comes next in it. Row by row of a surface every 64 bytes
- * (4 KiB tiles) or 256 bytes (64 KiB tiles) are in another tile, so in another page, and
- * each is back in use a row later only, when a wide surface has driven it out of the
- * CPU's caches: tiles 64 KiB apart are in the same few sets of them. Tile by tile would
- * be the same the other way round, the rows of the linear view being a pitch apart.
+ * A tiled copy can't be as fast as a linear copy: a linear copy finds all of a page behind one
+ * translation, and the CPU prefetches the bytes that follow in the page. Row by row of a surface,
+ * every 64 bytes (4 KiB tiles) or 256 bytes (64 KiB tiles) are in another tile, so in another page.
+ * Each tile is used again a row later only, when a wide surface has driven it out of the CPU's
+ * caches: tiles 64 KiB apart share few cache sets. A copy tile by tile has the same problem on the
+ * linear side, because the rows of the linear view are a pitch apart.
  */
 int pagoda_bench_tiled(struct bench *b)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * debugfs: what is where, what the queue did last, and one switch for tests.
+ * debugfs: placement of allocations, recent work of the queue, and switches for tests.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -69,7 +69,7 @@ static const struct drm_debugfs_info pagoda_debugfs_files[] = {
 	{ "usage", pagoda_debugfs_usage },
 };
 
-/* An allocation id: its set-up can't be queued from now on. */
+/* Write: id of an allocation; from then on its set-up can't be queued. */
 static ssize_t pagoda_debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
 					 loff_t *pos)
 {
@@ -93,7 +93,7 @@ static const struct file_operations pagoda_debugfs_busy_fops = {
 	.write = pagoda_debugfs_busy_write,
 };
 
-/* 1: resets the device and waits until it is rebuilt. */
+/* Write 1: reset the device, and wait until it is rebuilt. */
 static ssize_t pagoda_debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
 					  loff_t *pos)
 {
@@ -119,7 +119,7 @@ static const struct file_operations pagoda_debugfs_reset_fops = {
 	.write = pagoda_debugfs_reset_write,
 };
 
-/* Written: bytes to evict from VRAM. Read: what that has evicted since probe. */
+/* Write: bytes to evict from VRAM. Read: bytes evicted by such writes since probe. */
 static int pagoda_debugfs_trim_set(void *data, u64 bytes)
 {
 	struct drm_device *drm = data;
@@ -153,7 +153,7 @@ static int pagoda_debugfs_trim_get(void *data, u64 *bytes)
 DEFINE_DEBUGFS_ATTRIBUTE(pagoda_debugfs_trim_fops, pagoda_debugfs_trim_get,
 			 pagoda_debugfs_trim_set, "%llu\n");
 
-/* Bytes to record at most; 0 stops. */
+/* Write: bytes to record at most; 0 stops the recording. */
 static ssize_t pagoda_debugfs_record_write(struct file *filp, const char __user *buf,
 					   size_t size, loff_t *pos)
 {
@@ -193,7 +193,7 @@ static const struct file_operations pagoda_debugfs_record_fops = {
 	.llseek = default_llseek,
 };
 
-/* A snapshot that stays the same while it is read. */
+/* Open takes a snapshot, which doesn't change while it is read. */
 static int pagoda_debugfs_journal_open(struct inode *inode, struct file *filp)
 {
 	struct drm_device *drm = inode->i_private;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The DRM device: between the transport, which finds the hardware and loses it,
- * and the memory manager, which is there as long as somebody has a file open.
+ * The DRM device: between the transport, which appears and disappears with the hardware, and the
+ * memory manager, which exists as long as a file is open.
  *
  *	probe	virtio -> drm device -> vidmm -> registered
  *	remove	unplugged -> vidmm stopped: the hardware may go
- *	sleep	what VRAM holds leaves while memory can be had, then, when nothing of user
- *		space runs any more, the hardware loses its power
+ *	sleep	VRAM is evacuated while memory can still be allocated; later, when user space
+ *		doesn't run any more, the hardware loses its power
  *	release	last file closed, last mapping gone -> vidmm destroyed
  *
- * From unplug on no ioctl gets in and CPU faults get an empty page.
+ * From unplug on no ioctl gets in, and CPU faults get an empty page.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -26,13 +26,13 @@
 #include "device.h"
 #include "ioctl.h"
 
-/* How long closing a file may wait for what usually ends soon. */
+/* How long closing a file waits for jobs that usually end soon. */
 #define CLOSE_PATIENCE	(HZ / 50 ?: 1)
 
-/* Set by module.c before anything is probed. */
+/* Set by module.c before any device is probed. */
 struct pagoda_options pagoda_options;
 
-/* Clients end there whose jobs run on when their file is closed; module.c's, or NULL. */
+/* Ends clients with jobs that still run when their file is closed; set by module.c, or NULL. */
 struct workqueue_struct *pagoda_ends;
 
 static int pagoda_open(struct drm_device *drm, struct drm_file *file)
@@ -64,8 +64,8 @@ static void client_end_work(struct work_struct *work)
 }
 
 /*
- * What hangs is left to the watchdog: closing the file, and exiting, doesn't wait for that. Memory
- * and numbers count for the user until then.
+ * Jobs that hang are left to the watchdog: closing the file, or exiting, doesn't wait for them.
+ * The client's memory and object counts are charged to the user until then.
  */
 static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
 {
@@ -87,7 +87,7 @@ static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
 	queue_work(pagoda_ends, &client->end);
 }
 
-/* Handles are closed before pagoda_postclose(). */
+/* Kills the client first, because drm_release() closes handles before pagoda_postclose(). */
 static int pagoda_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *file = filp->private_data;
@@ -148,7 +148,7 @@ static int pagoda_copy_extents(struct drm_device *drm, const struct pagoda_exten
 	return 0;
 }
 
-/* The transport's copy goes with the hardware. */
+/* The lists are copied, because the transport's copy goes with the hardware. */
 static int pagoda_device_copy_info(struct pagoda_device *pagoda,
 				   const struct pagoda_device_info *info)
 {
@@ -218,8 +218,8 @@ static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_
 }
 
 /*
- * Before processes are frozen. A kernel that is about to be replaced by a hibernated one
- * stops its devices as if for hibernation: that one may not come.
+ * Called before processes are frozen. A kernel that is about to be replaced by a hibernated image
+ * stops its devices as for hibernation, because the image may fail to load.
  */
 static int pagoda_device_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
@@ -257,14 +257,14 @@ static int pagoda_device_wake(void *priv, int error)
 	return pagoda_vidmm_wake(pagoda->vidmm, error);
 }
 
-/* Nobody says so any more if the machine was about to sleep. */
+/* Without the notifier the end of a sleep isn't announced any more, so the sleep ends here. */
 static void pagoda_device_stay_awake(struct pagoda_device *pagoda)
 {
 	unregister_pm_notifier(&pagoda->sleep);
 	pagoda_vidmm_end_sleep(pagoda->vidmm);
 }
 
-/* From here on user space sees it. */
+/* From here on the device is visible to user space. */
 static int pagoda_device_register(struct pagoda_device *pagoda)
 {
 	int ret;

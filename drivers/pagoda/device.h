@@ -16,16 +16,19 @@ struct workqueue_struct;
 /**
  * struct pagoda_options - The module's parameters, checked
  * @use_cpu: Execute paging buffers on the CPU
- * @timeout_ms: Paging timeout
+ * @timeout_ms: Milliseconds a paging buffer may take
  * @update_mode: enum virtio_pagoda_update_mode
  * @record_kb: KiB of paging buffers to record from the start
- * @job_timeout_ms: How long a job may run
- * @pin_limit_mb: MiB of one client's that may be pinned for other devices, 0 = half of VRAM's
- * @lru: Who is longest unused leaves VRAM; else who the policy chooses
- * @promote_ms: How long room in VRAM lasts before what was evicted comes back, 0 = it doesn't
- * @traffic_share: Percent of the paging bandwidth for that while others use the device
- * @submit_share: Percent of it for what submissions only prefer to have in VRAM, 0 = no limit
- * @reserve_kb: KiB of VRAM for page tables and save areas only; negative: the usual share
+ * @job_timeout_ms: Milliseconds a job may run
+ * @pin_limit_mb: MiB of a client's allocations that may be pinned for other devices, 0 = half
+ *	of VRAM's size
+ * @lru: The allocation that is longest unused leaves VRAM; else the policy's choice
+ * @promote_ms: Milliseconds that room in VRAM must last before evicted allocations come back,
+ *	0 = they don't
+ * @traffic_share: Percent of the paging bandwidth for coming back while the device is in use
+ * @submit_share: Percent of the paging bandwidth for evictions on behalf of allocations that a
+ *	submission only prefers to have in VRAM, 0 = no limit
+ * @reserve_kb: KiB of VRAM for page tables and save areas only; negative: the default share
  */
 struct pagoda_options {
 	bool use_cpu;
@@ -46,12 +49,12 @@ extern struct workqueue_struct *pagoda_ends;
 
 /**
  * struct pagoda_device - A Pagoda GPU
- * @drm: DRM device; embeds, frees
- * @info: What the device told. A copy: it is read as long as a file is open,
- *	the transport goes with the hardware
+ * @drm: DRM device; its release frees this struct
+ * @info: Properties of the device. A copy: it is read as long as a file is open, while the
+ *	transport's goes with the hardware
  * @vidmm: Memory manager; goes with @drm, not with the hardware
  * @virtio: The hardware; only between drm_dev_enter() and drm_dev_exit()
- * @sleep: Told when the machine is about to sleep, while the hardware is there
+ * @sleep: Notifier for the machine's sleep, registered while the hardware is there
  */
 struct pagoda_device {
 	struct drm_device drm;
@@ -61,7 +64,7 @@ struct pagoda_device {
 	struct notifier_block sleep;
 };
 
-/** pagoda_device_of_drm() - Device around its DRM part. */
+/* Returns the struct pagoda_device of a DRM device. */
 static inline struct pagoda_device *pagoda_device_of_drm(struct drm_device *drm)
 {
 	return container_of(drm, struct pagoda_device, drm);

@@ -2,31 +2,32 @@
 /*
  * /proc/<pid>/fdinfo/<fd>, in the keys of Documentation/gpu/drm-usage-stats.rst.
  *
- * The regions are segments, by the names other drivers have for them:
+ * The regions are segments, by the names that other drivers use:
  *
  *	vram	VRAM
- *	gtt	system memory the GPU uses, in the aperture or with an address of its own
- *	system	what was evicted, or never was anywhere; resident is what has pages there
+ *	gtt	system memory the GPU uses, in the aperture or by its own address
+ *	system	allocations that were evicted, or never were resident; the resident value counts
+ *		those that have pages
  *
- * The engines are exec0, exec1, ... by the numbers that contexts have them by: no two are one to
- * a program. A job's time is from when the engine is at it until it is through with it.
+ * The engines are exec0, exec1, ... by the numbers that contexts use: a program sees each engine
+ * as separate. The time of a job is from its start on the engine to its end.
  *
- * Something is where it is now, and nowhere else. The driver's own memory for the client, page
- * tables and context save areas, is in the totals, as it is in QUERY_MEMORY_INFO.
+ * Each allocation counts in the segment where it is now, and in no other. The driver's own memory
+ * for the client, page tables and context save areas, is in the totals, as in QUERY_MEMORY_INFO.
  *
- * Keys of our own, for what has no standard one; in KiB, but what is a number:
+ * Keys of the driver's own, where no standard key exists; in KiB unless they are counts:
  *
  *	pagoda-budget-<region>	what the client should use at most (vram and gtt)
- *	pagoda-usage-<region>	what it does use: the total without what others pay for (the same)
- *	pagoda-spilled-<region>	what it has made resident, is wanted there before anywhere else and
- *				is elsewhere (the same)
- *	pagoda-paged-in		copied to VRAM since the file was opened, of what it pays for
- *	pagoda-paged-out	copied out of VRAM, of that
- *	pagoda-evictions	how often something of that left VRAM
- *	pagoda-paced		what others left VRAM for because its jobs used what could be used
- *				elsewhere, too (vidmm/pace.c)
- *	pagoda-left-out		what was left out of VRAM because that was too much, each time anew
- *	pagoda-held		how many jobs that was done to
+ *	pagoda-usage-<region>	what the client is charged for (vram and gtt)
+ *	pagoda-spilled-<region>	allocations that the client made resident, that prefer this region
+ *				and that are elsewhere (vram and gtt)
+ *	pagoda-paged-in		copied to VRAM since the file was opened, for charged allocations
+ *	pagoda-paged-out	copied out of VRAM, for charged allocations
+ *	pagoda-evictions	how often a charged allocation left VRAM
+ *	pagoda-paced		evicted from VRAM for the client's jobs, for allocations that could
+ *				have been used elsewhere, too (vidmm/pace.c)
+ *	pagoda-left-out		left out of VRAM because pagoda-paced was too much; adds up
+ *	pagoda-held		how many jobs had allocations left out
  */
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
@@ -41,7 +42,7 @@ static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
 	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
 };
 
-/* The first one from a handle on, with a reference. */
+/* Returns the first object from @handle on, with a reference. */
 static struct drm_gem_object *fdinfo_next(struct drm_file *file, int *handle)
 {
 	struct drm_gem_object *obj;
@@ -74,7 +75,7 @@ static void fdinfo_print_kib(struct drm_printer *p, const char *key, const char 
 	drm_printf(p, "pagoda-%s%s%s:\t%llu KiB\n", key, *region ? "-" : "", region, bytes >> 10);
 }
 
-/* Segments that there are budgets for. */
+/* Prints the budget of a segment; only VRAM and the aperture have one. */
 static void fdinfo_print_budget(struct drm_printer *p, struct pagoda_client *client, u32 id,
 				const struct pagoda_memory *memory)
 {
@@ -120,7 +121,7 @@ static void fdinfo_print_engines(struct drm_printer *p, struct pagoda_device *pa
 
 /**
  * pagoda_show_fdinfo() - drm_driver.show_fdinfo
- * @p: Where to
+ * @p: Printer
  * @file: DRM file
  *
  * Context: Takes reservations, one after another; may sleep.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioctls: the table, and those about one allocation or the device.
+ * ioctls: the table, and the ioctls about one allocation or the device.
  *
- * Everything that comes from user space is copied and checked before the first
- * lock, and everything that goes there was checked to be writable before the
- * first side effect: a refused call changes nothing.
+ * All arguments from user space are copied and checked before the first lock, and all memory for
+ * answers is checked to be writable before the first side effect: a refused call changes nothing.
  */
 #include <linux/compat.h>
 #include <linux/pagemap.h>
@@ -33,14 +32,7 @@
 #define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
-/**
- * pagoda_bo_lookup() - Allocation by handle
- * @file: Whose handle
- * @handle: Handle
- *
- * Context: Takes a spinlock.
- * Return: The allocation with a reference, pagoda_bo_put() it; or NULL.
- */
+/* Returns the allocation with a reference, for pagoda_bo_put(); or NULL. */
 struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle)
 {
 	struct drm_gem_object *obj = drm_gem_object_lookup(file, handle);
@@ -48,12 +40,6 @@ struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle)
 	return obj ? pagoda_bo_of_gem(obj) : NULL;
 }
 
-/**
- * pagoda_bo_put() - Drop a reference
- * @bo: Allocation
- *
- * Context: May sleep.
- */
 void pagoda_bo_put(struct pagoda_bo *bo)
 {
 	drm_gem_object_put(pagoda_bo_gem(bo));
@@ -74,7 +60,7 @@ static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_
 	};
 }
 
-/* Writes the smaller of what there is and what was asked for. */
+/* Writes at most as many bytes as the caller asked for, and tells the full size. */
 static int query_answer(struct drm_pagoda_query *args, const void *answer, u32 size)
 {
 	u32 wanted = args->size;
@@ -267,7 +253,7 @@ static int pagoda_ioctl_allocation_info(struct drm_device *drm, void *data,
 	return 0;
 }
 
-/* -EIO: content was lost. */
+/* Returns -EIO if the content of @bo was lost. */
 static int wait_check_content(struct pagoda_bo *bo)
 {
 	struct drm_pagoda_allocation_info info;
@@ -276,7 +262,7 @@ static int wait_check_content(struct pagoda_bo *bo)
 	return info.state & DRM_PAGODA_CONTENT_LOST ? -EIO : 0;
 }
 
-/* Only this needs the device. */
+/* Only acknowledging needs the device; the wait before goes on without it. */
 static int wait_acknowledge(struct drm_device *drm, struct pagoda_bo *bo)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
@@ -351,9 +337,8 @@ const struct drm_ioctl_desc pagoda_ioctls[PAGODA_NUM_IOCTLS] = {
 };
 
 /*
- * The DRM core drops what a struct has beyond the one it knows, and finds out that
- * an answer can't be written after the work was done. Neither is what the header
- * promises.
+ * The DRM core ignores the part of a struct that it doesn't know, and only finds out that an answer
+ * can't be written when the work is done. The ABI header promises otherwise.
  */
 static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user *arg)
 {
@@ -371,7 +356,7 @@ static int ioctl_check_struct(unsigned int known, unsigned int cmd, char __user 
 	return ret ? 0 : -E2BIG;
 }
 
-/* May this ioctl of the DRM core give a syncobj a fence somebody waits for? */
+/* Returns whether an ioctl of the DRM core can give a syncobj a fence that deferred work needs. */
 static bool ioctl_signals(unsigned int cmd)
 {
 	switch (_IOC_NR(cmd)) {
@@ -384,7 +369,7 @@ static bool ioctl_signals(unsigned int cmd)
 	return false;
 }
 
-/* @ioctl: drm_ioctl() or drm_compat_ioctl() */
+/* @ioctl is drm_ioctl() or drm_compat_ioctl(). */
 static long ioctl_core(struct file *filp, unsigned int cmd, unsigned long arg,
 		       long (*ioctl)(struct file *filp, unsigned int cmd, unsigned long arg))
 {
@@ -405,11 +390,12 @@ static bool ioctl_is_ours(unsigned int cmd)
 /**
  * pagoda_ioctl() - file_operations.unlocked_ioctl
  * @filp: DRM file
- * @cmd: Number, with the caller's idea of the struct's size
+ * @cmd: Number, with the size of the caller's struct
  * @arg: The caller's struct
  *
- * The device can't be taken away while one of our ioctls runs, nor be rebuilt after a
- * reset, except while it waits for the caller's sake.
+ * While an ioctl of the driver runs, the device can't be removed, nor be rebuilt after a reset,
+ * except while the ioctl waits outside of the gate. ALLOCATION_WAIT and FENCE_WAIT don't keep the
+ * device.
  *
  * Context: May sleep.
  * Return: See include/uapi/drm/pagoda_drm.h.
@@ -448,10 +434,10 @@ long pagoda_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 /**
  * pagoda_compat_ioctl() - file_operations.compat_ioctl
  * @filp: DRM file
- * @cmd: Number, with the caller's idea of the struct's size
+ * @cmd: Number, with the size of the caller's struct
  * @arg: The caller's struct
  *
- * Our structs are the same in 32 and 64 bits; those of the DRM core aren't.
+ * The driver's structs are equal in 32 and 64 bits; those of the DRM core aren't.
  *
  * Context: May sleep.
  * Return: As pagoda_ioctl().

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What the files with ioctls share.
- */
+/* Helpers that the files with ioctls share. */
 #ifndef PAGODA_IOCTL_H
 #define PAGODA_IOCTL_H
 
@@ -23,13 +21,7 @@ struct pagoda_vm;
 struct xarray;
 struct pagoda_vm;
 
-/**
- * pagoda_refuse() - Is this argument wrong? Then say so to who debugs the caller
- * @drm: Device
- * @cond: What is wrong with it; evaluated once
- *
- * Return: @cond as truth value.
- */
+/* Returns whether @cond is true, and then logs it to debug the caller; evaluates @cond once. */
 #define pagoda_refuse(drm, cond) ({ \
 	bool __wrong = !!(cond); \
 	if (__wrong) \
@@ -53,10 +45,10 @@ void pagoda_bo_put(struct pagoda_bo *bo);
 
 /**
  * struct pagoda_bo_entry - An entry of a caller's list of allocations
- * @handle: What the caller calls the allocation
- * @flags: What the call says of it
+ * @handle: The caller's handle of the allocation
+ * @flags: Flags of the call for this allocation
  *
- * struct drm_pagoda_residency_entry and drm_pagoda_submit_entry.
+ * Same layout as struct drm_pagoda_residency_entry and drm_pagoda_submit_entry.
  */
 struct pagoda_bo_entry {
 	u32 handle;
@@ -66,9 +58,9 @@ struct pagoda_bo_entry {
 /**
  * struct pagoda_bo_list - The caller's list of allocations
  * @bos: Allocations with references; NULL until they are looked up
- * @flags: Flags of each; the same
- * @entries: The list as it was copied
- * @count: Those that were looked up
+ * @flags: Flags of each allocation; NULL until the allocations are looked up
+ * @entries: The list as copied from user memory
+ * @count: Number of allocations that were looked up
  */
 struct pagoda_bo_list {
 	struct pagoda_bo **bos;
@@ -89,9 +81,9 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 void pagoda_bo_list_put(struct pagoda_bo_list *list);
 
 /**
- * struct pagoda_out_point - Point of a timeline that the work will signal
- * @syncobj: Syncobj, or NULL: nobody wants to know
- * @chain: Got in advance: after the work nothing may fail
+ * struct pagoda_out_point - Point of a timeline that a call signals
+ * @syncobj: Syncobj, or NULL if the caller named none
+ * @chain: Allocated in advance, because nothing may fail after the work
  * @point: Point
  */
 struct pagoda_out_point {
@@ -123,7 +115,7 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_evict *args);
 
-/* Reads an entry of some bytes from user memory and fills it in. */
+/* Reads an entry from user memory and fills in the answer. */
 typedef int (*pagoda_answer_func)(struct drm_device *drm, struct drm_file *file,
 				  const char __user *from, u32 stride, void *answer);
 int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,

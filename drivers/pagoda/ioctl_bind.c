@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VM_BIND and VM_STATE: from user memory to what vidmm/ takes.
+ * VM_BIND and VM_STATE: from user memory to the arguments of vidmm/.
  *
- * Everything is copied and checked, and where answers go is known to be writable, before
- * the first lookup that matters; what can be said of an entry without looking at
- * addresses is said here, the rest is the plan's (vidmm/bind_plan.c).
+ * All entries are copied and checked, and memory for answers is checked to be writable, before the
+ * first lookup that has an effect. Checks that need no addresses are done here, the other checks by
+ * the plan (vidmm/bind_plan.c).
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -20,12 +20,9 @@
 
 #define PROTECTION_FLAGS	(DRM_PAGODA_BIND_READ_ONLY | DRM_PAGODA_BIND_NO_EXECUTE)
 
-/**
- * struct bind_rule - What an entry of some type may say
- * @flags: DRM_PAGODA_BIND_ flags
- * @handle: It names an allocation or fence
- * @offset: @offset means something
- * @map: So do @driver_protection and @window
+/*
+ * Fields that an entry of a type may use: flags, handle (of an allocation or fence), offset, and
+ * with map also driver_protection and window.
  */
 struct bind_rule {
 	u32 flags;
@@ -52,7 +49,7 @@ static const struct bind_rule bind_rules[] = {
 	},
 };
 
-/* Fields that mean nothing for the type are zero. */
+/* Fields without a meaning for the type must be zero. */
 static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bind_entry *entry)
 {
 	const struct bind_rule *rule = &bind_rules[entry->type];
@@ -67,7 +64,7 @@ static int bind_check_fields(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* CHOOSE: the least address wanted may be anything, where it ends up is asked later. */
+/* With CHOOSE, the address is only a lower bound: the plan checks the address that it chooses. */
 static int bind_check_range(struct drm_device *drm, struct pagoda_vm *vm,
 			    const struct drm_pagoda_bind_entry *entry)
 {
@@ -95,7 +92,7 @@ static int bind_check_window(struct drm_device *drm, const struct drm_pagoda_bin
 	return 0;
 }
 
-/* What can be said of an entry without its allocation, and without looking at addresses. */
+/* Checks an entry without its allocation, and without looking at mapped addresses. */
 static int bind_check_entry(struct drm_device *drm, struct pagoda_vm *vm, bool update,
 			    const struct drm_pagoda_bind_entry *entry)
 {
@@ -139,7 +136,7 @@ static int bind_get_bo(struct drm_device *drm, struct drm_file *file, struct pag
 	return 0;
 }
 
-/* The page of a fence is an allocation like any other, which has no handle. */
+/* The page of a fence is an allocation like others, but without a handle. */
 static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 handle,
 			  struct pagoda_bind *bind)
 {
@@ -153,7 +150,7 @@ static int bind_get_fence(struct drm_device *drm, struct drm_file *file, u32 han
 	return 0;
 }
 
-/* Where a chosen address goes can be written. */
+/* The memory that a chosen address is written to must be writable. */
 static int bind_check_answer(struct drm_device *drm, const struct drm_pagoda_bind_entry *entry,
 			     char __user *user)
 {
@@ -219,7 +216,7 @@ static int bind_get_entries(struct drm_device *drm, struct drm_file *file, struc
 	return ret;
 }
 
-/* The point that the arguments name by themselves is one more to be signalled. */
+/* The point in the arguments themselves is signalled as those in the list are. */
 static int bind_add_point(struct drm_device *drm, struct drm_file *file,
 			  const struct drm_pagoda_vm_bind *args, struct pagoda_syncs *syncs)
 {
@@ -261,8 +258,8 @@ static int bind_get(struct drm_device *drm, struct drm_file *file, struct pagoda
 }
 
 /*
- * A handle that another thread closed after it was looked up took its mappings with it
- * before these were made: they go now.
+ * If another thread closed a handle after the lookup, the close removed the allocation's mappings
+ * before these were made: remove them now.
  */
 static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 			       const struct pagoda_bind_job *job)
@@ -273,7 +270,7 @@ static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 	for (i = 0; i < job->count; i++) {
 		const struct pagoda_bind *bind = &job->binds[i];
 
-		/* A fence's page is the GPU's as long as it is mapped. */
+		/* The page of a fence has no handle to close: it stays mapped. */
 		if (!bind->bo || bind->type == DRM_PAGODA_BIND_MAP_FENCE)
 			continue;
 		bo = pagoda_bo_lookup(file, bind->handle);
@@ -284,7 +281,7 @@ static void bind_forget_closed(struct drm_file *file, struct pagoda_vm *vm,
 	}
 }
 
-/* It could be written before; who takes it away meanwhile doesn't get to know. */
+/* The memory was writable before; a program that unmaps it meanwhile gets no answer. */
 static void bind_answer(const struct drm_pagoda_vm_bind *args, const struct pagoda_bind_job *job)
 {
 	u32 i;
@@ -320,15 +317,6 @@ static int vm_bind(struct drm_device *drm, struct drm_file *file, struct pagoda_
 	return ret;
 }
 
-/**
- * pagoda_ioctl_vm_bind() - DRM_IOCTL_PAGODA_VM_BIND
- * @drm: Device
- * @data: struct drm_pagoda_vm_bind
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_vm_bind *args = data;
@@ -346,15 +334,6 @@ int pagoda_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *fi
 	return ret;
 }
 
-/**
- * pagoda_ioctl_vm_state() - DRM_IOCTL_PAGODA_VM_STATE
- * @drm: Device
- * @data: struct drm_pagoda_vm_state
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_vm_state(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_vm_state *args = data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioctls about how much memory a client uses, and should, and about being told of changes.
+ * ioctls about a client's memory usage and budget, and about notifications of changes.
  */
 #include <drm/drm_file.h>
 #include <pagoda/budget.h>
@@ -15,15 +15,6 @@ static struct pagoda_budget *budget_of(struct drm_file *file)
 	return &client->budget;
 }
 
-/**
- * pagoda_ioctl_query_memory_info() - DRM_IOCTL_PAGODA_QUERY_MEMORY_INFO
- * @drm: Device
- * @data: struct drm_pagoda_query_memory_info
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_query_memory_info(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_query_memory_info *args = data;
@@ -41,15 +32,6 @@ int pagoda_ioctl_query_memory_info(struct drm_device *drm, void *data, struct dr
 	return 0;
 }
 
-/**
- * pagoda_ioctl_set_reservation() - DRM_IOCTL_PAGODA_SET_RESERVATION
- * @drm: Device
- * @data: struct drm_pagoda_set_reservation
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_set_reservation(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	const struct drm_pagoda_set_reservation *args = data;
@@ -64,15 +46,6 @@ int pagoda_ioctl_set_reservation(struct drm_device *drm, void *data, struct drm_
 	return ret;
 }
 
-/**
- * pagoda_ioctl_events() - DRM_IOCTL_PAGODA_EVENTS
- * @drm: Device
- * @data: struct drm_pagoda_events
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_events(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_events *args = data;

@@ -20,14 +20,7 @@
 	(DRM_PAGODA_FENCE_NO_SIGNAL | DRM_PAGODA_FENCE_NO_WAIT | \
 	 DRM_PAGODA_FENCE_NO_MAX_ON_RESET | DRM_PAGODA_FENCE_ALLOW_REWIND)
 
-/**
- * pagoda_fence_lookup() - Monitored fence by id
- * @client: Whose id
- * @id: Id
- *
- * Context: May sleep.
- * Return: The fence with a reference, pagoda_mfence_put() it; or NULL.
- */
+/* Returns the fence with a reference, for pagoda_mfence_put(); or NULL. */
 struct pagoda_mfence *pagoda_fence_lookup(struct pagoda_client *client, u32 id)
 {
 	struct pagoda_mfence *mfence;
@@ -40,15 +33,6 @@ struct pagoda_mfence *pagoda_fence_lookup(struct pagoda_client *client, u32 id)
 	return mfence;
 }
 
-/**
- * pagoda_ioctl_fence_create() - DRM_IOCTL_PAGODA_FENCE_CREATE
- * @drm: Device
- * @data: struct drm_pagoda_fence_create
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -66,7 +50,7 @@ int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_fil
 	obj = pagoda_bo_gem(pagoda_mfence_bo(mfence));
 	ret = drm_vma_node_allow(&obj->vma_node, file);
 	if (!ret) {
-		/* Before the id: another thread may destroy what has one. */
+		/* The offset before the id: with an id, another thread may destroy the fence. */
 		args->offset = drm_vma_node_offset_addr(&obj->vma_node);
 		ret = pagoda_client_add(&client->fences, mfence, &args->fence);
 		if (ret)
@@ -77,28 +61,13 @@ int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_fil
 	return ret;
 }
 
-/**
- * pagoda_client_drop_fence() - A client doesn't have a fence any more
- * @file: Its file
- * @mfence: Fence, without an id; the client's reference goes
- *
- * Context: May sleep.
- */
+/* Drops the client's reference and CPU mapping right of a fence that has no id any more. */
 void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence)
 {
 	drm_vma_node_revoke(&pagoda_bo_gem(pagoda_mfence_bo(mfence))->vma_node, file);
 	pagoda_mfence_put(mfence);
 }
 
-/**
- * pagoda_ioctl_fence_destroy() - DRM_IOCTL_PAGODA_FENCE_DESTROY
- * @drm: Device
- * @data: struct drm_pagoda_fence_destroy
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -116,17 +85,13 @@ int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_fi
 	mutex_unlock(&client->lock);
 	if (pagoda_refuse(drm, ret))
 		return ret;
-	/* Addresses go with the id, as with a handle. */
+	/* GPU mappings end with the id, as those of an allocation end with its handle. */
 	pagoda_client_forget(client, pagoda_mfence_bo(mfence));
 	pagoda_client_drop_fence(file, mfence);
 	return 0;
 }
 
-/**
- * struct fence_list - Fences and values of a call
- * @entries: Fences, with a reference each
- * @count: Entries
- */
+/* Fences and values of a call; each fence has a reference. */
 struct fence_list {
 	struct pagoda_mfence_value *entries;
 	u32 count;
@@ -195,15 +160,6 @@ static int list_get(struct drm_device *drm, struct pagoda_client *client,
 	return ret;
 }
 
-/**
- * pagoda_ioctl_fence_signal() - DRM_IOCTL_PAGODA_FENCE_SIGNAL
- * @drm: Device
- * @data: struct drm_pagoda_fence_signal
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_fence_signal(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_fence_signal *args = data;
@@ -234,7 +190,7 @@ static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait
 	return 0;
 }
 
-/* Only this needs the device. */
+/* Only the set-up needs the device. */
 static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
 						const struct drm_pagoda_fence_wait *args)
 {
@@ -273,17 +229,7 @@ static int wait_notify(struct drm_device *drm, struct drm_file *file,
 	return 0;
 }
 
-/**
- * pagoda_ioctl_fence_wait() - DRM_IOCTL_PAGODA_FENCE_WAIT
- * @drm: Device
- * @data: struct drm_pagoda_fence_wait
- * @file: Caller
- *
- * Doesn't keep the device from going away while it waits: that ends the wait.
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
+/* Doesn't keep the device from being removed during the wait: removal ends the wait. */
 int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_fence_wait *args = data;
@@ -306,17 +252,9 @@ int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file 
 	return ret;
 }
 
-/**
- * pagoda_client_promise() - A monitored fence will get this value
- * @drm: Device
- * @client: Client
- * @fence: Id, 0 = none
- * @value: Value
- * @signal: Out: the promise, NULL: none
- *
- * Context: May sleep and allocate.
- * Return: 0, -ENOENT, -EINVAL if the value isn't larger than all before, -EDQUOT, -ENOMEM
- * or -ERESTARTSYS.
+/*
+ * Promises that monitored fence @fence gets @value; @signal is NULL if @fence is 0. Returns 0,
+ * -ENOENT, -EINVAL if the value isn't larger than all before, -EDQUOT, -ENOMEM or -ERESTARTSYS.
  */
 int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
 			  u64 value, struct pagoda_mfence_signal **signal)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioctls about what of memory is needed, and how much: offers and priorities.
+ * ioctls that say how much allocations are needed: offers and priorities.
  */
 #include <linux/dma-fence.h>
 #include <linux/pagemap.h>
@@ -14,21 +14,12 @@
 #include "device.h"
 #include "ioctl.h"
 
-/* Read as a list of handles and flags. */
+/* A priority entry is read as an entry of handle and flags. */
 static_assert(sizeof(struct drm_pagoda_priority_entry) ==
 	      sizeof(struct drm_pagoda_residency_entry));
 static_assert(offsetof(struct drm_pagoda_priority_entry, priority) ==
 	      offsetof(struct drm_pagoda_residency_entry, flags));
 
-/**
- * pagoda_ioctl_offer() - DRM_IOCTL_PAGODA_OFFER
- * @drm: Device
- * @data: struct drm_pagoda_offer
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_offer(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_offer *args = data;
@@ -48,7 +39,7 @@ int pagoda_ioctl_offer(struct drm_device *drm, void *data, struct drm_file *file
 	return ret;
 }
 
-/* Is there an answer wanted, and can it be given? */
+/* Results are optional; if the caller wants them, their memory must be writable. */
 static int reclaim_check_results(struct drm_device *drm, const struct drm_pagoda_reclaim *args)
 {
 	const struct drm_pagoda_array *results = &args->results;
@@ -83,7 +74,7 @@ static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *resul
 	return 0;
 }
 
-/* Mappings that can't be made valid now are by the submission that uses them. */
+/* If a mapping can't be made valid now, the submission that uses it makes it valid. */
 static int reclaim_list(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,
 			struct pagoda_out_point *out)
@@ -127,15 +118,6 @@ static int reclaim_signal(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-/**
- * pagoda_ioctl_reclaim() - DRM_IOCTL_PAGODA_RECLAIM
- * @drm: Device
- * @data: struct drm_pagoda_reclaim
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_reclaim *args = data;
@@ -162,15 +144,6 @@ int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *fi
 	return ret;
 }
 
-/**
- * pagoda_ioctl_set_priority() - DRM_IOCTL_PAGODA_SET_PRIORITY
- * @drm: Device
- * @data: struct drm_pagoda_set_priority
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_set_priority(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_set_priority *args = data;

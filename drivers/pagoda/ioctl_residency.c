@@ -18,15 +18,9 @@
 #include "device.h"
 #include "ioctl.h"
 
-/**
- * pagoda_array_check() - Is this an array we take?
- * @drm: Device
- * @array: The caller's
- * @entry: Bytes of the first version of its entries
- *
- * Sizes first, in the order the header gives errors.
- *
- * Return: 0, -E2BIG or -EINVAL.
+/*
+ * Checks an array with at least @entry bytes per entry. Returns 0, -E2BIG or -EINVAL, in the order
+ * of errors that the ABI header documents.
  */
 int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry)
 {
@@ -40,13 +34,7 @@ int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *ar
 	return 0;
 }
 
-/**
- * pagoda_array_entry() - An entry in user memory
- * @array: Checked array
- * @index: Below its count
- *
- * Return: The pointer.
- */
+/* Returns the user pointer of an entry of a checked array. */
 char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
 {
 	return (char __user *)u64_to_user_ptr(array->array) + (u64)index * array->stride;
@@ -64,7 +52,7 @@ static int list_copy_entry(const struct drm_pagoda_array *array, u32 index,
 				     array->stride);
 }
 
-/* At once if its entries are as large as ours. */
+/* Copies all entries at once if they have the kernel's size. */
 static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
 		     u32 known_flags, struct pagoda_bo_entry *entries)
 {
@@ -84,7 +72,7 @@ static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *arra
 	return 0;
 }
 
-/* Who is in the table isn't put there again. */
+/* Returns false if @object is in the table already. */
 static bool unique_add(const void **table, u32 bits, const void *object)
 {
 	u32 at = hash_ptr(object, bits);
@@ -96,20 +84,13 @@ static bool unique_add(const void **table, u32 bits, const void *object)
 	return true;
 }
 
-/**
- * pagoda_check_unique() - Refuse a list that names something twice
- * @drm: Device
- * @objects: What it names, by address and not by id: it may have several
- * @count: Entries, not 0
- *
- * Takes as long for each, however many there are.
- *
- * Context: May sleep and allocate.
- * Return: 0, -EINVAL or -ENOMEM.
+/*
+ * Refuses a list that names an object twice, in linear time. Objects are compared by address, as an
+ * object may have several handles. @count isn't 0. Returns 0, -EINVAL or -ENOMEM.
  */
 int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count)
 {
-	/* At most half full. */
+	/* The table is at most half full. */
 	u32 bits = ilog2(count) + 2, i;
 	const void **table;
 	int ret = 0;
@@ -126,12 +107,7 @@ int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count
 	return ret;
 }
 
-/**
- * pagoda_bo_list_put() - Drop a list
- * @list: From pagoda_bo_list_get()
- *
- * Context: May sleep.
- */
+/* Frees a list and its references. */
 void pagoda_bo_list_put(struct pagoda_bo_list *list)
 {
 	while (list->count)
@@ -142,8 +118,8 @@ void pagoda_bo_list_put(struct pagoda_bo_list *list)
 }
 
 /*
- * What is used of an allocation first is fetched before it is needed, for all of them at once:
- * among many, waiting for memory is most of what a list costs.
+ * Prefetches the part of each allocation that is used first, for all of them together: in long
+ * lists most of the time is spent waiting for memory.
  */
 static void list_find(struct drm_file *file, const struct pagoda_bo_entry *entries, u32 count,
 		      struct pagoda_bo **bos)
@@ -159,10 +135,10 @@ static void list_find(struct drm_file *file, const struct pagoda_bo_entry *entri
 	}
 }
 
-/* As many as are looked up with the lock held once. */
+/* Number of handles that are looked up under one hold of the lock. */
 #define LIST_SOME	64
 
-/* Answers whether all of them were found; what was has a reference and is counted. */
+/* Returns whether all were found; those found have a reference and are in @list->count. */
 static bool list_lookup_some(struct drm_file *file, u32 count, struct pagoda_bo_list *list)
 {
 	const struct pagoda_bo_entry *entries = list->entries + list->count;
@@ -190,15 +166,9 @@ static int list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
 	return pagoda_check_unique(drm, (void **)list->bos, list->count);
 }
 
-/**
- * pagoda_bo_list_copy() - Copy a list of allocations
- * @drm: Device
- * @array: The caller's list of handles and flags
- * @known_flags: Flags that may be set
- * @list: Its entries are filled; pagoda_bo_list_put() it
- *
- * Context: May sleep and fault.
- * Return: 0, -E2BIG, -EINVAL, -EFAULT or -ENOMEM.
+/*
+ * Copies a list of handles and flags into @list->entries; only @known_flags may be set. The caller
+ * calls pagoda_bo_list_put() on success. Returns 0, -E2BIG, -EINVAL, -EFAULT or -ENOMEM.
  */
 int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
 			u32 known_flags, struct pagoda_bo_list *list)
@@ -218,15 +188,9 @@ int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *a
 	return ret;
 }
 
-/**
- * pagoda_bo_list_lookup() - Look up a list of allocations, each named once
- * @drm: Device
- * @file: Caller
- * @count: Entries
- * @list: Copied; pagoda_bo_list_put() it in any case
- *
- * Context: May sleep.
- * Return: 0, -EINVAL, -ENOENT or -ENOMEM.
+/*
+ * Looks up a copied list, in which no allocation may be named twice. The caller calls
+ * pagoda_bo_list_put() in any case. Returns 0, -EINVAL, -ENOENT or -ENOMEM.
  */
 int pagoda_bo_list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
 			  struct pagoda_bo_list *list)
@@ -238,18 +202,10 @@ int pagoda_bo_list_lookup(struct drm_device *drm, struct drm_file *file, u32 cou
 	return list_lookup(drm, file, count, list);
 }
 
-/**
- * pagoda_bo_list_get() - Copy and look up a list of allocations, each named once
- * @drm: Device
- * @file: Caller
- * @array: The caller's list of handles and flags
- * @known_flags: Flags that may be set
- * @list: Filled; pagoda_bo_list_put() it
- *
- * All of user memory is read before the first handle is looked up.
- *
- * Context: May sleep and fault.
- * Return: 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT or -ENOMEM.
+/*
+ * Copies and looks up a list in which no allocation may be named twice. All user memory is read
+ * before the first handle is looked up. Returns 0 (then the caller calls pagoda_bo_list_put()),
+ * -E2BIG, -EINVAL, -EFAULT, -ENOENT or -ENOMEM.
  */
 int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 		       const struct drm_pagoda_array *array, u32 known_flags,
@@ -266,8 +222,8 @@ int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
 }
 
 /*
- * Looks at @count entries, or, if not all of a list is settled, takes that back; what they name
- * stays while the lock is held. Answers how many of the first ones are settled.
+ * Counts @count entries as settled, or with @undo takes that back. The allocations can't be freed
+ * while the lock is held. Returns the number of entries from the first that are settled.
  */
 static u32 list_settle_some(struct drm_file *file, const struct pagoda_bo_entry *entries,
 			    u32 count, struct pagoda_settling *settling, bool undo)
@@ -302,20 +258,11 @@ static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *ent
 	return false;
 }
 
-/**
- * pagoda_bo_list_is_settled() - Is nothing left to do to make a list resident?
- * @drm: Device
- * @file: Caller
- * @entries: The list as it was copied
- * @count: Entries, not 0
- * @counted: Each is on the caller's residency list, and is required once more if the answer is
- *	true
- *
- * Takes no reservation and no reference. If the answer is false, nothing has changed, and
- * something may be wrong with the list.
- *
- * Context: May sleep.
- * Return: Whether all of it is, and nothing is named twice.
+/*
+ * Returns whether all of a list is resident and wanted already, and no allocation is named twice;
+ * @count isn't 0. With @counted, each allocation must be on the caller's residency list, and is
+ * required once more if the function returns true. Takes no reservation and no reference. If false
+ * is returned, nothing has changed, and the list may contain errors.
  */
 bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
 			       const struct pagoda_bo_entry *entries, u32 count, bool counted)
@@ -331,10 +278,6 @@ bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
 	return settled;
 }
 
-/**
- * pagoda_point_put() - The point is signalled or not wanted any more
- * @out: Point
- */
 void pagoda_point_put(struct pagoda_out_point *out)
 {
 	if (!out->syncobj)
@@ -343,15 +286,9 @@ void pagoda_point_put(struct pagoda_out_point *out)
 	drm_syncobj_put(out->syncobj);
 }
 
-/**
- * pagoda_point_get() - Get all that signalling a point can need
- * @drm: Device
- * @file: Caller
- * @handle: Syncobj or 0
- * @point: Point, 0 without a syncobj
- * @out: Filled; pagoda_point_put() it
- *
- * Return: 0, -EINVAL, -ENOENT or -ENOMEM.
+/*
+ * Gets all that signalling a point can need, for pagoda_point_put(). @handle and @point are both 0
+ * or both set. Returns 0, -EINVAL, -ENOENT or -ENOMEM.
  */
 int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
 		     struct pagoda_out_point *out)
@@ -371,11 +308,7 @@ int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, 
 	return -ENOMEM;
 }
 
-/**
- * pagoda_point_add() - The work is submitted
- * @out: Point
- * @fence: Fence of the work, NULL: signalled
- */
+/* Adds the fence of the submitted work to the point; NULL is a signalled fence. */
 void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
 {
 	if (!out->syncobj)
@@ -386,7 +319,7 @@ void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
 	dma_fence_put(fence);
 }
 
-/* Flags say how to treat the client's list: without a paging queue there's none to treat. */
+/* Flags say how to treat the client's residency list, so they need a paging queue. */
 static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_make_resident *args)
 {
 	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
@@ -404,7 +337,7 @@ static int make_resident_check(struct drm_device *drm, const struct drm_pagoda_m
 	return 0;
 }
 
-/* Mostly it was before, and still is. */
+/* Usually the list was made resident before, and still is resident. */
 static int make_resident(struct drm_device *drm, struct drm_file *file, u32 count,
 			 struct pagoda_bo_list *list, struct dma_fence **fence, u64 *trim)
 {
@@ -423,15 +356,6 @@ static int make_resident(struct drm_device *drm, struct drm_file *file, u32 coun
 	return ret ?: pagoda_client_validate(client, fence);
 }
 
-/**
- * pagoda_ioctl_make_resident() - DRM_IOCTL_PAGODA_MAKE_RESIDENT
- * @drm: Device
- * @data: struct drm_pagoda_make_resident
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_make_resident(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -479,15 +403,6 @@ put_list:
 	return ret;
 }
 
-/**
- * pagoda_ioctl_evict() - DRM_IOCTL_PAGODA_EVICT
- * @drm: Device
- * @data: struct drm_pagoda_evict
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_evict(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -548,7 +463,7 @@ static int status_get(struct drm_device *drm, struct drm_file *file, const char 
 	return 0;
 }
 
-/* All of them are answered, or none. */
+/* Answers all entries, or none. */
 static int array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,
 			pagoda_answer_func answer, char *answers)
@@ -568,16 +483,10 @@ static int array_answer(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-/**
- * pagoda_array_answer() - Answer an array of questions, all or none
- * @drm: Device
- * @file: Caller
- * @array: The caller's
- * @entry: Bytes of an entry as it always was
- * @answer: Reads an entry and fills it
- *
- * Context: May sleep and fault.
- * Return: 0, what @answer refuses with, -E2BIG, -EINVAL, -EFAULT, -ENOMEM or -ERESTARTSYS.
+/*
+ * Fills in an array of entries in user memory, all or none, by @answer; @entry is the size of an
+ * entry's first version. Returns 0, the error of @answer, -E2BIG, -EINVAL, -EFAULT, -ENOMEM or
+ * -ERESTARTSYS.
  */
 int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
 			const struct drm_pagoda_array *array, u32 entry,
@@ -596,15 +505,6 @@ int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-/**
- * pagoda_ioctl_query_residency() - DRM_IOCTL_PAGODA_QUERY_RESIDENCY
- * @drm: Device
- * @data: struct drm_pagoda_query_residency
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_query_residency(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_query_residency *args = data;

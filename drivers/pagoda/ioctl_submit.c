@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioctls about execution contexts and what they execute.
+ * ioctls about execution contexts and submissions.
  */
 #include <linux/capability.h>
 #include <linux/slab.h>
@@ -40,15 +40,6 @@ static int context_check(struct drm_device *drm, const struct drm_pagoda_context
 	return 0;
 }
 
-/**
- * pagoda_ioctl_context_create() - DRM_IOCTL_PAGODA_CONTEXT_CREATE
- * @drm: Device
- * @data: struct drm_pagoda_context_create
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -72,21 +63,12 @@ int pagoda_ioctl_context_create(struct drm_device *drm, void *data, struct drm_f
 	ret = pagoda_client_add(&client->contexts, context, &args->context);
 	if (ret)
 		pagoda_context_destroy(context);
-	/* Who failed the client may have looked at its contexts before. */
+	/* pagoda_client_fail() may have walked the contexts before this one was added. */
 	else if (READ_ONCE(client->error))
 		pagoda_client_fail(client, client->error);
 	return ret;
 }
 
-/**
- * pagoda_ioctl_context_destroy() - DRM_IOCTL_PAGODA_CONTEXT_DESTROY
- * @drm: Device
- * @data: struct drm_pagoda_context_destroy
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_context_destroy(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -104,15 +86,6 @@ int pagoda_ioctl_context_destroy(struct drm_device *drm, void *data, struct drm_
 	return 0;
 }
 
-/**
- * pagoda_ioctl_context_state() - DRM_IOCTL_PAGODA_CONTEXT_STATE
- * @drm: Device
- * @data: struct drm_pagoda_context_state
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_context_state(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_context_state *args = data;
@@ -210,15 +183,6 @@ static int submit_get_bos(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-/**
- * pagoda_ioctl_submit() - DRM_IOCTL_PAGODA_SUBMIT
- * @drm: Device
- * @data: struct drm_pagoda_submit
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_submit *args = data;

@@ -20,7 +20,7 @@ static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_
 
 	if (!wait)
 		return -ENOMEM;
-	/* Never armed: who has work waiting is told of all that changes. */
+	/* Never armed: deferred work is told of each change of a monitored fence. */
 	ret = pagoda_mfence_wait_init(wait, mfence, value, NULL, NULL);
 	if (ret)
 		kfree(wait);
@@ -91,16 +91,10 @@ static int sync_copy(struct drm_device *drm, const struct drm_pagoda_array *arra
 	return 0;
 }
 
-/**
- * pagoda_syncs_get() - Copy and check a list of struct drm_pagoda_sync
- * @drm: Device
- * @file: Caller
- * @array: His list, may be empty
- * @syncs: Filled; pagoda_syncs_put() it
- *
- * Context: May sleep and fault. The device is there.
- * Return: 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM, -EPERM, -EDQUOT or
- * -ERESTARTSYS.
+/*
+ * Copies and checks a list of struct drm_pagoda_sync, which may be empty; pagoda_syncs_put() frees
+ * it. The device is present. Returns 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM, -EPERM,
+ * -EDQUOT or -ERESTARTSYS.
  */
 int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,
 		     const struct drm_pagoda_array *array, struct pagoda_syncs *syncs)

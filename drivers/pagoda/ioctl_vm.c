@@ -2,9 +2,9 @@
 /*
  * ioctls about address spaces; ioctl_bind.c has VM_BIND.
  *
- * Ids are a client's own. Who looks one up holds the client's lock or has a
- * reference: an object that is destroyed by one thread while another uses it lives
- * until both are done.
+ * Ids belong to a client. A thread that looks up an object holds the client's lock or takes a
+ * reference: an object that is destroyed by one thread while another thread uses it lives until
+ * both are done.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -17,18 +17,10 @@
 #include "device.h"
 #include "ioctl.h"
 
-/* Most objects of a kind a client may have, where DRM_PAGODA_MAX_ has no smaller number. */
+/* Most objects of a type per client, where DRM_PAGODA_MAX_* has no smaller number. */
 #define CLIENT_MAX_OBJECTS	65536
 
-/**
- * pagoda_client_add() - Give an object an id
- * @objects: Of the client
- * @object: Object
- * @id: Out: id, not 0
- *
- * Context: May sleep and allocate.
- * Return: 0, -ENOMEM or -EMFILE: the client has too many.
- */
+/* Gives an object an id, not 0. Returns 0, -ENOMEM, or -EMFILE if the client has too many. */
 int pagoda_client_add(struct xarray *objects, void *object, u32 *id)
 {
 	int ret = xa_alloc(objects, id, object, XA_LIMIT(1, CLIENT_MAX_OBJECTS),
@@ -37,14 +29,7 @@ int pagoda_client_add(struct xarray *objects, void *object, u32 *id)
 	return ret == -EBUSY ? -EMFILE : ret;
 }
 
-/**
- * pagoda_client_vm() - VM by id
- * @client: Client
- * @id: Id
- *
- * Context: May sleep.
- * Return: The VM with a reference, pagoda_vm_put() it; or NULL.
- */
+/* Returns the VM with a reference, for pagoda_vm_put(); or NULL. */
 struct pagoda_vm *pagoda_client_vm(struct pagoda_client *client, u32 id)
 {
 	struct pagoda_vm *vm;
@@ -57,15 +42,6 @@ struct pagoda_vm *pagoda_client_vm(struct pagoda_client *client, u32 id)
 	return vm;
 }
 
-/**
- * pagoda_ioctl_vm_create() - DRM_IOCTL_PAGODA_VM_CREATE
- * @drm: Device
- * @data: struct drm_pagoda_vm_create
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_vm_create(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -87,7 +63,7 @@ int pagoda_ioctl_vm_create(struct drm_device *drm, void *data, struct drm_file *
 	return ret;
 }
 
-/* The VM was retired by this thread, so that no other one removes it. */
+/* The caller has retired the VM, so no other thread removes it. */
 static void vm_remove(struct pagoda_client *client, u32 id, struct pagoda_vm *vm)
 {
 	mutex_lock(&client->lock);
@@ -97,15 +73,6 @@ static void vm_remove(struct pagoda_client *client, u32 id, struct pagoda_vm *vm
 	pagoda_vm_put(vm);
 }
 
-/**
- * pagoda_ioctl_vm_destroy() - DRM_IOCTL_PAGODA_VM_DESTROY
- * @drm: Device
- * @data: struct drm_pagoda_vm_destroy
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -118,7 +85,7 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 	vm = pagoda_client_vm(client, args->vm);
 	if (pagoda_refuse(drm, !vm))
 		return -ENOENT;
-	/* Paging may have the VM's lock for long: the client's isn't held over that. */
+	/* Paging may hold the VM's lock for long, so the client's lock isn't held here. */
 	ret = pagoda_vm_retire(vm);
 	if (!pagoda_refuse(drm, ret))
 		vm_remove(client, args->vm, vm);
@@ -127,10 +94,10 @@ int pagoda_ioctl_vm_destroy(struct drm_device *drm, void *data, struct drm_file 
 }
 
 /**
- * pagoda_client_kill() - The file is about to be closed
+ * pagoda_client_kill() - Cancel the jobs of a client before its file is closed
  * @client: Client
  *
- * Jobs that haven't begun are cancelled. What the core does next doesn't wait for the others.
+ * Cancels jobs that haven't begun. The close that follows doesn't wait for the other jobs.
  *
  * Context: May sleep.
  */
@@ -145,7 +112,7 @@ void pagoda_client_kill(struct pagoda_client *client)
 }
 
 /**
- * pagoda_client_close() - The file is closed: nobody uses its ids any more
+ * pagoda_client_close() - Drop all objects of a closed file but its VMs
  * @file: File, after pagoda_client_kill()
  *
  * Doesn't wait for jobs: the VMs are left for pagoda_client_close_vms().
@@ -176,12 +143,12 @@ void pagoda_client_close(struct drm_file *file)
 }
 
 /**
- * pagoda_client_wait_idle() - Wait until nothing uses what the VMs of a closed client map
+ * pagoda_client_wait_idle() - Wait for all users of memory that a closed client's VMs map
  * @client: Client, after pagoda_client_close()
  * @timeout: Jiffies, for all VMs together
  *
  * Context: Sleeps, outside of the gate.
- * Return: Whether that is so.
+ * Return: true if there are none any more.
  */
 bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)
 {
@@ -198,7 +165,7 @@ bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)
 }
 
 /**
- * pagoda_client_close_vms() - The rest of pagoda_client_close()
+ * pagoda_client_close_vms() - Close the VMs that pagoda_client_close() has left
  * @client: Client
  *
  * Context: May sleep; as long as a job runs.

@@ -2,8 +2,8 @@
 /*
  * pagoda.ko: parameters, and the driver on the virtio bus.
  *
- * A parameter that makes no sense is refused by name, so that nobody measures
- * something else than he asked for.
+ * An invalid parameter is refused by name, so that no measurement runs with other values than the
+ * user asked for.
  */
 #include <linux/module.h>
 #include <linux/string.h>
@@ -15,9 +15,9 @@
 /* TTM waits at most 15 s for an eviction: recovery has to be done well before. */
 #define PAGODA_TIMEOUT_MIN_MS	10u
 #define PAGODA_TIMEOUT_MAX_MS	5000u
-/* Longer is as good as never. */
+/* A longer time is as good as never. */
 #define PAGODA_PROMOTE_MAX_MS	10000u
-/* What waits for jobs waits for as long at least: the same holds. */
+/* A wait for jobs takes at least as long, and is bounded by TTM's 15 s, too. */
 #define PAGODA_JOB_TIMEOUT_MAX_MS 10000u
 
 static char *executor = "device";
@@ -162,7 +162,7 @@ module_init(pagoda_init);
 static void __exit pagoda_exit(void)
 {
 	pagoda_virtio_unregister();
-	/* Jobs ended with their device. */
+	/* All jobs ended with their device. */
 	destroy_workqueue(pagoda_ends);
 }
 module_exit(pagoda_exit);

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The one place where the tracepoints are made. */
+/* Defines the tracepoints of <pagoda/trace.h>. */
 #define CREATE_TRACE_POINTS
 #include <pagoda/trace.h>

@@ -2,25 +2,25 @@
 /*
  * Budgets: how much of a segment group a client should use (WDDM 10.1).
  *
- * Microsoft doesn't say how a budget is found; this is our rule. Of each group some is kept for
- * the kernel, the rest is the pool. For one client, of the pool
+ * Microsoft doesn't say how a budget is found; this is Pagoda's rule. Of each group some is kept
+ * for the kernel, the rest is the pool. For one client, of the pool
  *
- *	what others have reserved is theirs,
- *	what they use beyond that they keep, but none of them more than the budget itself,
+ *	the reservations of other clients are theirs,
+ *	other clients keep what they use beyond that, but none more than the budget itself,
  *	the rest is the budget.
  *
- * So everybody has the same share of what isn't reserved by others, and what others don't use of
- * theirs is lent: a client that is alone has the pool. A budget depends on what others use and
- * reserve, never on what the client itself does: its own reservation changes nothing (C166), and
- * what it uses takes nothing from it. Files that use nothing count for nothing.
+ * So each client has the same share of what isn't reserved by others, and the unused part of
+ * their shares is lent: a client that is alone has the pool. A budget depends on what other
+ * clients use and reserve, never on the client itself: its own reservation changes nothing
+ * (C166), and its usage takes nothing from it. Files that use nothing count for nothing.
  *
- * Nothing is enforced here: who uses more than his budget is told how much he should trim.
+ * Nothing is enforced here: a client over its budget is told how much it should trim.
  *
- * Requests are answered before what they ask for is there. Of an allocation that a request is to
- * bring, each byte is expected until it is charged to the group it comes to, and used from then
- * on: never both, and never neither before the last request for it is through.
+ * Requests are answered before their allocations have arrived. Each byte of an allocation that a
+ * request is to bring is expected until it is charged to the group it comes to, and used from
+ * then on: never both, and never neither before the last request for it is through.
  *
- * Knows nothing of the driver's objects: its functions depend on the structs below only.
+ * The functions depend on the structs below only, not on the driver's objects.
  */
 #ifndef PAGODA_BUDGET_H
 #define PAGODA_BUDGET_H
@@ -33,17 +33,17 @@
 
 /** PAGODA_BUDGET_GROUPS: number of segment groups. */
 #define PAGODA_BUDGET_GROUPS	(DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL + 1)
-/** PAGODA_BUDGET_SEGMENTS: number of segments, with the system segment. */
+/** PAGODA_BUDGET_SEGMENTS: number of segments, including the system segment. */
 #define PAGODA_BUDGET_SEGMENTS	(DRM_PAGODA_SEGMENT_APERTURE + 1)
-/** PAGODA_BUDGET_KERNEL: the kernel keeps one part in so many of each group. */
+/** PAGODA_BUDGET_KERNEL: the kernel keeps one part in this many of each group. */
 #define PAGODA_BUDGET_KERNEL	32
 
 /**
- * struct pagoda_budgets - All clients of a device
- * @lock: Protects all below; innermost
+ * struct pagoda_budgets - Budgets of all clients of a device
+ * @lock: Protects all members below; innermost
  * @clients: struct pagoda_budget
- * @pool: Bytes of each group that are there for clients
- * @reserved: Bytes of them that are reserved, by all clients
+ * @pool: Bytes of each group that clients share
+ * @reserved: Bytes of the pool that clients have reserved
  * @changed: Called when usage or a reservation changed, in any context; constant, may be NULL
  */
 struct pagoda_budgets {
@@ -55,17 +55,18 @@ struct pagoda_budgets {
 };
 
 /**
- * struct pagoda_budget - What a client uses and wants
+ * struct pagoda_budget - Usage and reservation of a client
  * @budgets: The device's
- * @link: In &pagoda_budgets.clients
+ * @link: Entry in &pagoda_budgets.clients
  * @segment_bytes: Bytes of its allocations in each segment, by segment id; with page tables,
- *	context save areas and whatever else the driver allocates for it. Changed under
- *	&pagoda_budgets.lock, atomic for who reads without
- * @table_bytes: Bytes of its page tables that the CPU writes: system memory that the GPU uses,
- *	and no allocation
- * @reservation: Bytes it says it needs at least; &pagoda_budgets.lock
- * @expected: Bytes that requests are to add to its usage and haven't yet; the same
- * @claim: Only while somebody's budget is found; the same
+ *	context save areas and other allocations that the driver makes for it. Changed under
+ *	&pagoda_budgets.lock, read without it
+ * @table_bytes: Bytes of its page tables that the CPU writes: system memory that the GPU uses, and
+ *	no allocation
+ * @reservation: Bytes it says it needs at least; protected by &pagoda_budgets.lock
+ * @expected: Bytes that requests will add to its usage and haven't yet; protected by
+ *	&pagoda_budgets.lock
+ * @claim: Used while a client's budget is being found; protected by &pagoda_budgets.lock
  */
 struct pagoda_budget {
 	struct pagoda_budgets *budgets;
@@ -78,13 +79,14 @@ struct pagoda_budget {
 };
 
 /**
- * struct pagoda_budget_part - What an allocation is to the budget of the client that pays for it
+ * struct pagoda_budget_part - Part of an allocation in the budget of the client that pays for it
  * @bytes: Its size; constant
  * @wanted: enum drm_pagoda_segment_group it prefers to be in, %PAGODA_BUDGET_GROUPS = none;
  *	constant
- * @segment: Segment its bytes are charged to, %PAGODA_BUDGET_SEGMENTS = none;
+ * @segment: Segment its bytes are charged to, %PAGODA_BUDGET_SEGMENTS = none; protected by
  *	&pagoda_budgets.lock
- * @requests: Requests that are to bring it to @wanted and aren't through; the same
+ * @requests: Number of unfinished requests that are to bring it to @wanted; protected by
+ *	&pagoda_budgets.lock
  */
 struct pagoda_budget_part {
 	u64 bytes;
@@ -94,10 +96,10 @@ struct pagoda_budget_part {
 };
 
 /**
- * struct pagoda_budget_growth - What a request is to bring
- * @parts: Allocations of one client, each only once; those that are asked for first
- * @count: Their number
- * @asked: How many of them are asked for: the rest was before, and can't be too much
+ * struct pagoda_budget_growth - Allocations that a request will bring
+ * @parts: Parts of one client's allocations, each only once; those that are asked for first
+ * @count: Number of parts
+ * @asked: Number of parts that are asked for: the rest was there before and can't exceed the budget
  */
 struct pagoda_budget_growth {
 	struct pagoda_budget_part **parts;
@@ -106,11 +108,11 @@ struct pagoda_budget_growth {
 };
 
 /**
- * struct pagoda_budget_info - Numbers of a client and a group, all in bytes
- * @budget: What it should not exceed
- * @usage: What it uses
- * @reservation: What it says it needs at least
- * @available: Most that it may say
+ * struct pagoda_budget_info - Budget of a client and a group, all in bytes
+ * @budget: Size that the usage should not exceed
+ * @usage: Bytes in use
+ * @reservation: Bytes that the client says it needs at least
+ * @available: Largest possible reservation
  */
 struct pagoda_budget_info {
 	u64 budget;

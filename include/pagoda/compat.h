@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interfaces that differ between kernels the driver is built for. Stable
- * releases take such changes back, so Kbuild looks into the headers and no version
- * is compared. No other file may ask which kernel it is built for.
+ * Interfaces that differ between the kernels the driver is built for. Stable releases backport
+ * such changes, so Kbuild probes the headers and no version is compared. No other file may depend
+ * on the kernel version.
  */
 #ifndef PAGODA_COMPAT_H
 #define PAGODA_COMPAT_H
@@ -23,14 +23,14 @@
 #include <drm/ttm/ttm_resource.h>
 #include <drm/ttm/ttm_tt.h>
 
-/* What the functions of dma-bufs are exported to: an identifier once, a string now. */
+/* Namespace of the exported dma-buf functions: an identifier in older kernels, now a string. */
 #ifdef PAGODA_HAVE_NS_IDENTIFIER
 #define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #else
 #define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
-/* Are importers of dma-bufs told of moves? Else what they have mapped is pinned. */
+/* Defined if importers of dma-bufs are told of moves. If not, their mappings are pinned. */
 #ifdef PAGODA_HAVE_INVALIDATE_MAPPINGS
 #define PAGODA_HAVE_MOVE_NOTIFY		1
 #else
@@ -73,9 +73,9 @@ static inline bool gpu_buddy_block_is_split(struct gpu_buddy_block *block)
 /* ---- TTM: references, pages, devices and pools -------------------------------- */
 
 /*
- * Where TTM exports no reference of its own, a driver counts the GEM object's and lets go of
- * TTM's when the last of those is gone. The driver does so everywhere: a mapping of user space
- * holds the GEM object too, see pagoda_gem_ttm_mmap().
+ * Where TTM exports no reference of its own, drivers count references of the GEM object and drop
+ * TTM's reference when the last of those is gone. Pagoda does so on all kernels: a user-space
+ * mapping holds the GEM object too, see pagoda_gem_ttm_mmap().
  */
 #ifndef PAGODA_HAVE_TTM_BO_FINI
 static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
@@ -84,13 +84,9 @@ static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
 }
 #endif
 
-/**
- * pagoda_gem_ttm_mmap() - drm_gem_ttm_mmap(), and the area holds the GEM object
- * @obj: GEM object, with a reference that is the area's on success
- * @vma: Area; its operations count references of the GEM object
- *
- * Context: mmap_lock is held for writing.
- * Return: 0 or a negative error code.
+/*
+ * drm_gem_ttm_mmap() of all kernels: on success the caller's reference of @obj belongs to @vma, and
+ * the operations of @vma count references of the GEM object. Caller holds mmap_lock for writing.
  */
 static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
@@ -99,7 +95,7 @@ static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area
 #else
 	int ret = ttm_bo_mmap_obj(vma, drm_gem_ttm_of_gem(obj));
 
-	/* TTM's own reference goes, the caller's reference stays. */
+	/* Drop the reference of TTM's that ttm_bo_mmap_obj() took; the caller's reference stays. */
 	if (!ret)
 		ttm_bo_put(drm_gem_ttm_of_gem(obj));
 	return ret;
@@ -113,17 +109,9 @@ static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_opera
 }
 #endif
 
-/**
- * pagoda_ttm_device_init() - ttm_device_init() of any kernel
- * @bdev: Zeroed device
- * @funcs: Functions
- * @dev: Device that pages are mapped for
- * @mapping: Address space of mappings of user space
- * @manager: Offsets of them
- * @dma_alloc: Pages come from the DMA API, which gives what @dev reaches
- *
- * Context: may sleep and allocate.
- * Return: 0 or a negative error code.
+/*
+ * ttm_device_init() of all kernels. With @dma_alloc pages come from the DMA API, which allocates
+ * memory that @dev reaches.
  */
 static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 					 const struct ttm_device_funcs *funcs, struct device *dev,
@@ -139,35 +127,25 @@ static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 #endif
 }
 
-/**
- * pagoda_pool_init_private() - Make a pool of TTM's that keeps pages for itself
- * @pool: Zeroed pool
- * @dev: Device its pages are mapped for
- *
- * Kernels that count what TTM's pools keep have one pool for all devices, and
- * pagoda_pool_reclaimable() to know what is in it.
- *
- * Context: may sleep.
- * Return: Whether there is such a pool; ttm_pool_fini() gives its pages to the system.
+/*
+ * Initializes the zeroed @pool as a pool of TTM's that isn't shared; ttm_pool_fini() frees its
+ * pages to the kernel. Returns false on kernels that count pooled pages: these have one pool for
+ * all devices, and pagoda_pool_reclaimable() to know its size.
  */
 static inline bool pagoda_pool_init_private(struct ttm_pool *pool, struct device *dev)
 {
 #ifdef PAGODA_HAVE_GPU_RECLAIM
 	return false;
 #else
-	/* Any node makes it one of its own. */
+	/* A pool with a node doesn't use TTM's global lists. */
 	ttm_pool_init(pool, dev, first_online_node, false, false);
 	return true;
 #endif
 }
 
-/**
- * pagoda_pool_reclaimable() - Pages that TTM's pools give back when memory is short
- *
- * si_mem_available() doesn't include them.
- *
- * Context: any.
- * Return: Their number, 0 where it isn't counted.
+/*
+ * Returns the number of pages in TTM's pools, which are freed when memory is short, or 0 if the
+ * kernel doesn't count them. si_mem_available() doesn't include these pages.
  */
 static inline unsigned long pagoda_pool_reclaimable(void)
 {
@@ -186,7 +164,7 @@ static inline unsigned long pagoda_pool_reclaimable(void)
 #define PAGODA_DRIVER_GEM_GPUVA		0
 #endif
 
-/* The lock is that of the object's list of mappings: its reservation. */
+/* The lock is that of the object's gpuva list: its reservation. */
 #ifndef PAGODA_HAVE_GPUVM_OBTAIN_LOCKED
 #define drm_gpuvm_bo_obtain_locked	drm_gpuvm_bo_obtain
 #endif
@@ -197,15 +175,7 @@ struct drm_gpuvm_map_req {
 };
 #endif
 
-/**
- * pagoda_gpuvm_sm_map() - drm_gpuvm_sm_map() of any kernel
- * @gpuvm: Address space
- * @priv: For its callbacks
- * @req: What shall be mapped where
- *
- * Context: as the callbacks.
- * Return: 0 or what a callback answers.
- */
+/* drm_gpuvm_sm_map() of all kernels; the context is that of the callbacks. */
 static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 				      const struct drm_gpuvm_map_req *req)
 {
@@ -220,8 +190,8 @@ static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
 /* ---- Limits of control groups --------------------------------------------------- */
 
 /*
- * Without the dmem controller no segment is a region: each function answers as the kernel's
- * own do where the controller isn't configured. vidmm/dmem.c is the only caller.
+ * Without the dmem controller no segment is a region: each function returns what the kernel's own
+ * stubs return if the controller isn't configured. vidmm/dmem.c is the only caller.
  */
 #ifdef PAGODA_HAVE_DMEM
 #include <linux/cgroup_dmem.h>
@@ -249,7 +219,7 @@ static inline int ttm_resource_manager_dmem_reclaim(struct dmem_cgroup_pool_stat
 #define pagoda_dmem_register_region	dmem_cgroup_register_region
 #endif
 
-/* Without it protection is that of the whole tree. */
+/* Without a common ancestor, protection counts from the root of the whole tree. */
 #ifndef PAGODA_HAVE_DMEM_ANCESTOR
 static inline struct dmem_cgroup_pool_state *
 dmem_cgroup_get_common_ancestor(struct dmem_cgroup_pool_state *a, struct dmem_cgroup_pool_state *b)
@@ -336,7 +306,7 @@ static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_
 }
 #endif
 
-/* Once a worker ran as soon as it was created. */
+/* In older kernels kthread_create_worker() starts the worker as well. */
 #ifndef kthread_run_worker
 #define kthread_run_worker	kthread_create_worker
 #endif
@@ -344,15 +314,15 @@ static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_
 /* ---- The scheduler -------------------------------------------------------------- */
 
 /**
- * struct pagoda_sched_args - What a scheduler of ours needs to know
+ * struct pagoda_sched_args - Parameters of a scheduler
  * @ops: Backend
  * @submit_wq: Ordered work queue that runs jobs
- * @priorities: Run queues, from the kernel's priority down
- * @credit_limit: Jobs the backend takes at once
+ * @priorities: Number of run queues, from the kernel's priority down
+ * @credit_limit: Number of jobs the backend takes at once
  * @name: Name of the timeline; must stay valid as long as a fence may
- * @dev: For messages
+ * @dev: Device for messages
  *
- * No timeout of its own.
+ * The scheduler has no timeout.
  */
 struct pagoda_sched_args {
 	const struct drm_sched_backend_ops *ops;
@@ -363,14 +333,7 @@ struct pagoda_sched_args {
 	struct device *dev;
 };
 
-/**
- * pagoda_sched_init() - drm_sched_init() of any kernel
- * @sched: Zeroed scheduler
- * @args: See struct pagoda_sched_args
- *
- * Context: may sleep and allocate.
- * Return: 0 or a negative error code.
- */
+/* drm_sched_init() of all kernels; @sched is zeroed. Returns 0 or a negative errno. */
 static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
 				    const struct pagoda_sched_args *args)
 {
@@ -393,16 +356,9 @@ static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
 #endif
 }
 
-/**
- * pagoda_sched_job_init() - drm_sched_job_init() of any kernel
- * @job: Job
- * @entity: Where it will be pushed
- * @owner: Tag for the scheduler's traces
- *
- * One credit a job; the kernel itself is the client.
- *
- * Context: may sleep and allocate.
- * Return: 0 or a negative error code.
+/*
+ * drm_sched_job_init() of all kernels: a job takes one credit, and its client is the kernel. @owner
+ * is a tag for the scheduler's traces.
  */
 static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 					struct drm_sched_entity *entity, void *owner)
@@ -416,26 +372,26 @@ static inline int pagoda_sched_job_init(struct drm_sched_job *job,
 
 /* ---- Usage by clients -------------------------------------------------------------- */
 
-/* Where the flag isn't known, what is active is always printed. */
+/* If the flag isn't known, active memory is always printed. */
 #ifndef PAGODA_HAVE_GEM_OBJECT_ACTIVE
 #define DRM_GEM_OBJECT_ACTIVE	0
 #endif
 
 /* ---- Work queues ------------------------------------------------------------------ */
 
-/* Once the default, now to be asked for. */
+/* WQ_PERCPU is the default of older kernels, and has to be set in newer ones. */
 #ifndef PAGODA_HAVE_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
 
-/* The unbound queue has a new name; the old one is said to be deprecated each time it is used. */
+/* New name of the unbound work queue; each use of the old name warns of its deprecation. */
 #ifndef PAGODA_HAVE_DFL_WQ
 #define system_dfl_wq	system_unbound_wq
 #endif
 
 /* ---- Tests ------------------------------------------------------------------------ */
 
-/* Declares a generator of parameters: PAGODA_KUNIT_PARAMS(name) is given @prev and @desc. */
+/* Declares a generator of parameters PAGODA_KUNIT_PARAMS(name), with arguments @prev and @desc. */
 #ifdef PAGODA_HAVE_KUNIT_PARAM_TEST
 #define PAGODA_KUNIT_PARAMS(name) \
 	const void *(name)(struct kunit *test, const void *prev, char *desc)

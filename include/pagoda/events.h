@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What clients are told without asking: a file for each listener, which is polled and read.
+ * Events that a client receives in a file, which is polled and read; there is one file for each
+ * listener.
  *
- * There is no queue. A listener has a slot for each kind of event; what happens again before it
- * was read is counted in the slot, which has the latest value. So nothing is allocated when
- * something happens, nobody waits for who doesn't read, and nothing can overflow.
+ * There is no queue. A listener has a slot for each kind of event; an event that happens again
+ * before the slot was read is counted in the slot, which has the latest value. So nothing is
+ * allocated when an event happens, no thread waits for a client that doesn't read, and nothing
+ * can overflow.
  *
- * Content is lost on the way to signalling a fence: that takes spinlocks only, and so does
- * who makes something leave. Budgets and resets are looked at by a worker, which those kick who
- * change them.
+ * A loss of content is reported in the dma_fence signalling path: that takes spinlocks only,
+ * and so does an eviction. A worker looks at budgets and resets; the code that changes them
+ * kicks it.
  */
 #ifndef PAGODA_EVENTS_H
 #define PAGODA_EVENTS_H
@@ -27,7 +29,7 @@ struct pagoda_vidmm;
  * struct pagoda_listeners - All listeners of a device
  * @lock: Protects @list; nothing is allocated with it held
  * @list: struct pagoda_listener
- * @count: Their number, read without the lock
+ * @count: Number of listeners, read without the lock
  * @work: Looks at budgets and at the device
  * @gone: There is no device any more
  */
@@ -41,7 +43,7 @@ struct pagoda_listeners {
 
 /**
  * struct pagoda_ears - The listeners of a client
- * @lock: Protects @listeners; taken on the way to signalling a fence
+ * @lock: Protects @listeners; taken in the dma_fence signalling path
  * @listeners: struct pagoda_listener
  */
 struct pagoda_ears {

@@ -2,22 +2,22 @@
 /*
  * The execution part of the queue layer: jobs of contexts on engines.
  *
- * Every engine has a scheduler (drm_sched), every context an entity of one engine's.
- * A job is one request: it executes command buffers in the context's address space.
- * Its life is that of a paging submission: create allocates all it will ever need, add
- * collects dependencies, arm publishes the fence, push hands it over; put instead of
- * arm gives it back.
+ * Every engine has a scheduler (drm_sched), every context an entity of one engine's scheduler.
+ * A job is one request to execute command buffers in the context's address space. Its life is
+ * that of a paging submission: create allocates all the memory that the job will ever need, add
+ * collects dependencies, arm publishes the fence, push hands the job to the scheduler; put
+ * instead of arm frees the job.
  *
- * A job that faults, or takes longer than the timeout, costs its context and nobody
- * else: the engine is reset, the guilty context banned, its other jobs fail with
- * -ECANCELED, and jobs of others that the engine had are submitted again with new
- * numbers (C187). When an engine can't be reset, the owner resets the adapter: then all
- * jobs the engines had fail, and only the context that started it is guilty.
+ * A job that faults, or takes longer than the timeout, costs only its own context: the engine
+ * is reset, the guilty context is banned, its other jobs fail with -ECANCELED, and jobs of other
+ * contexts that the engine had are submitted again with new numbers (C187). When an engine can't
+ * be reset, the owner resets the adapter: then all jobs that the engines had fail, and only the
+ * context of the job that caused the reset is guilty.
  *
- * A fence always signals, with an error when the work wasn't done: -EFAULT (fault),
- * -ETIME (hang), -ECANCELED (banned before it ran, or lost to somebody else's
- * reset), -ENODEV (the device is gone), -ESRCH (its context was destroyed), or what the
- * owner's @image answered.
+ * A job's fence always signals, with an error if the work wasn't done: -EFAULT (fault), -ETIME
+ * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset
+ * that another job caused), -ENODEV (the device is gone), -ESRCH (the context was destroyed), or
+ * an error of the owner's @image.
  */
 #ifndef PAGODA_EXEC_H
 #define PAGODA_EXEC_H
@@ -33,7 +33,7 @@ struct pagoda_engines;
 struct pagoda_exec_account;
 struct pagoda_exec_context;
 
-/** enum pagoda_exec_priority - Priorities of contexts, as the user ABI has them. */
+/* Priorities of contexts, equal to those of the user ABI. */
 enum pagoda_exec_priority {
 	PAGODA_EXEC_NORMAL,
 	PAGODA_EXEC_LOW,
@@ -41,12 +41,12 @@ enum pagoda_exec_priority {
 };
 
 /**
- * struct pagoda_exec_report - Why a context was banned, or what it lost
+ * struct pagoda_exec_report - Why a context was banned, or which job it lost
  * @job: Number of the job in its context, 0 = none
  * @engine: Engine
- * @hung: It took too long; else @fault says why
- * @reset: Not guilty: the job was lost to a reset of the adapter
- * @fault: Coordinates
+ * @hung: The job took too long; else @fault has the reason
+ * @reset: The context isn't guilty: the job was lost to a reset of the adapter
+ * @fault: Coordinates of the fault
  */
 struct pagoda_exec_report {
 	u64 job;
@@ -57,28 +57,28 @@ struct pagoda_exec_report {
 };
 
 /**
- * struct pagoda_exec_ops - What the engines ask their owner (vidmm)
- * @image: Where a context's save area is now: fills the head of what the device is
- *	given. Called when the job goes to the device, in the scheduler's work item, on
- *	the way to a fence: doesn't allocate or take a reservation. What it says stays true
- *	until the job's fence signals, because whoever moves a save area waits for that;
- *	it isn't asked again when the job is. Only @image_address and @image_segment. May
- *	answer an error instead: the job ends with it and isn't executed; -ECANCELED: it
- *	was lost to a reset, which @banned is told
- * @banned: A job failed and its context is banned, or a job was lost (@report->reset).
- *	On the way to a fence, before it signals; may sleep, but not allocate, nor take a lock
- *	under which engines are held, or a context is destroyed. Not after
- *	pagoda_exec_context_destroy() returned. May be NULL
- * @done: A job is through, executed or not, and its fence is about to signal: what it
- *	wrote is there, to be found without a fence. Any context, interrupts off; takes
- *	spinlocks only. May be NULL
- * @freed: A job with a &pagoda_exec_job.payer isn't kept any more: its fence has signalled. May
- *	sleep; not on the way to a fence. May be NULL
- * @reset_adapter: An engine didn't let itself be reset. Holds the engines, resets the
- *	whole device, calls pagoda_engines_lost() and answers 0, and resumes them as soon as
- *	they may execute again, then or later; or the device is gone: negative errno. Work
- *	item context, on the way to fences: doesn't allocate or take a reservation. Not
- *	called while somebody holds the engines: who does is resetting already
+ * struct pagoda_exec_ops - Calls of the engines to their owner (vidmm)
+ * @image: Fills in where a context's save area is: only @image_address, @image_segment and the
+ *	flags of the request. Called once for a job, when the job goes to the device, in the
+ *	scheduler's work item: dma_fence signalling path, doesn't allocate or take a reservation.
+ *	The answer stays true until the job's fence signals, because a move of the save area waits
+ *	for the fence; it isn't asked for again when the job is submitted again. May return an
+ *	error instead: the job ends with the error and isn't executed; -ECANCELED means that the
+ *	job was lost to a reset, which @banned is told
+ * @banned: A job failed and its context is banned, or a job was lost (@report->reset). Called in
+ *	the dma_fence signalling path, before the fence signals; may sleep, but must not allocate,
+ *	nor take a lock under which engines are held or a context is destroyed. Not called after
+ *	pagoda_exec_context_destroy() has returned. May be NULL
+ * @done: A job has ended, executed or not, and its fence is about to signal: its writes can be seen
+ *	without waiting for the fence. Called in any context, interrupts off; takes spinlocks
+ *	only. May be NULL
+ * @freed: A job with a &pagoda_exec_job.payer is freed: its fence has signalled. May sleep; not in
+ *	the dma_fence signalling path. May be NULL
+ * @reset_adapter: An engine couldn't be reset. Holds the engines, resets the whole device, calls
+ *	pagoda_engines_lost() and returns 0, and resumes the engines as soon as they may execute
+ *	again, then or later; or returns a negative errno if the device is gone. Work item
+ *	context, dma_fence signalling path: doesn't allocate or take a reservation. Not called
+ *	while the engines are held, because the holder is resetting the device already
  */
 struct pagoda_exec_ops {
 	int (*image)(void *context_owner, u64 mark, struct virtio_pagoda_execute *execute);
@@ -89,14 +89,14 @@ struct pagoda_exec_ops {
 };
 
 /**
- * struct pagoda_engines_args - How to make the engines of a device
+ * struct pagoda_engines_args - How to create the engines of a device
  * @dev: For messages and schedulers
- * @transports: The way to each, @count of them; the list needn't stay. Not used any more
- *	once pagoda_engines_stop() returned
- * @count: Engines
- * @timeout_ms: How long a job may run
- * @ops: Owner's calls
- * @owner: Their argument
+ * @transports: Transport of each engine, @count of them; the array may be freed after creation. The
+ *	transports aren't used any more once pagoda_engines_stop() has returned
+ * @count: Number of engines
+ * @timeout_ms: Milliseconds that a job may run
+ * @ops: Calls to the owner
+ * @owner: Argument of @ops
  */
 struct pagoda_engines_args {
 	struct device *dev;
@@ -108,14 +108,14 @@ struct pagoda_engines_args {
 };
 
 /**
- * struct pagoda_exec_job - A job, what its submitter may see of it
- * @buffers: Command buffers, for the caller to fill between create and push
- * @nr_buffers: Their number
- * @mark: For the caller to fill likewise, and to get back with &pagoda_exec_ops.image
- * @payer: For the caller to set after arm: argument of &pagoda_exec_ops.freed; NULL = no call
- * @fence: After arm: signals when the job is done; reference is the job's, take
- *	your own
- * @number: After arm: its number in its context, from 1
+ * struct pagoda_exec_job - The part of a job that its submitter may use
+ * @buffers: Command buffers, filled in by the caller between create and push
+ * @nr_buffers: Number of command buffers
+ * @mark: Set by the caller between create and push; argument of &pagoda_exec_ops.image
+ * @payer: Set by the caller after arm: argument of &pagoda_exec_ops.freed; NULL = no call
+ * @fence: After arm: signals when the job is done; the reference is the job's, callers take their
+ *	own
+ * @number: After arm: number of the job in its context, from 1
  */
 struct pagoda_exec_job {
 	struct virtio_pagoda_command_buffer *buffers;
@@ -127,14 +127,14 @@ struct pagoda_exec_job {
 };
 
 /**
- * struct pagoda_engine_stats - Counters of an engine since it was made
- * @jobs: Given to the device
+ * struct pagoda_engine_stats - Counters of an engine since its creation
+ * @jobs: Jobs given to the device
  * @faults: Jobs that faulted
  * @timeouts: Jobs that took too long
  * @resets: Resets of the engine
  * @resubmitted: Jobs given to the device again
  * @polled: Completions found by a timeout, without an interrupt
- * @busy_ns: Time it had something to do
+ * @busy_ns: Nanoseconds in which the engine had jobs
  */
 struct pagoda_engine_stats {
 	u64 jobs;

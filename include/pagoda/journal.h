@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Formats of what the journal writes: debugfs `journal_raw`, the data of a device
- * coredump, and debugfs `recording`. Read by selftests/tools, so plain types and
- * nothing of the kernel's. Little endian, like everything else of the device.
+ * Formats of the journal: debugfs `journal_raw`, the data of a device coredump, and debugfs
+ * `recording`. Also read by selftests/tools, so the header has plain types only and includes
+ * nothing of the kernel's internals. Little endian, like all interfaces of the device.
  */
 #ifndef PAGODA_JOURNAL_H
 #define PAGODA_JOURNAL_H
@@ -14,19 +14,19 @@
 /** PAGODA_JOURNAL_ENTRIES: operations remembered. */
 #define PAGODA_JOURNAL_ENTRIES	4096
 
-/** PAGODA_JOURNAL_PENDING: result of what isn't known to be through. */
+/** PAGODA_JOURNAL_PENDING: result of an operation that isn't known to be executed. */
 #define PAGODA_JOURNAL_PENDING	1
 
 /**
  * struct pagoda_journal_head - Start of a journal
  * @magic: %PAGODA_JOURNAL_MAGIC
- * @count: Entries that follow, oldest first
- * @entry_bytes: Bytes of each
- * @recorded: Operations since the device was probed
- * @completed: Last submission known to be through
- * @clock_ns: CLOCK_MONOTONIC when it was written
+ * @count: Number of entries that follow, oldest first
+ * @entry_bytes: Size of an entry in bytes
+ * @recorded: Number of operations since the device was probed
+ * @completed: Last submission known to be executed
+ * @clock_ns: CLOCK_MONOTONIC when the journal was copied
  *
- * In a coredump text follows the entries, to the end: what failed, and the state then.
+ * In a coredump text follows the entries, to the end: the failure, and the state at that time.
  */
 struct pagoda_journal_head {
 	__le64 magic;
@@ -40,14 +40,14 @@ struct pagoda_journal_head {
 /**
  * struct pagoda_journal_entry - One pass of a builder over an operation
  * @number: Number of the entry, from 1
- * @time_ns: CLOCK_MONOTONIC
- * @seqno: Submission it is in
- * @allocation: Allocation or 0
- * @address: Destination: where it says (offset, bus or virtual address), or first page
+ * @time_ns: CLOCK_MONOTONIC of the pass
+ * @seqno: Number of the submission with the packets
+ * @allocation: Id of the allocation, or 0
+ * @address: Destination: offset, bus or virtual address, or first page, by operation
  * @source: Source, or 0
- * @size: Bytes, or pages, or entries
- * @offset: Byte of the paging buffer its packets begin at
- * @encoded: Bytes of its packets
+ * @size: Bytes, pages or entries, by operation
+ * @offset: Offset of the packets in the paging buffer
+ * @encoded: Size of the packets in bytes
  * @operation: enum virtio_pagoda_opcode
  * @pass: Number of the pass, from 0
  * @src_segment: Segment of the source, 255 = none
@@ -82,20 +82,20 @@ struct pagoda_journal_entry {
  * struct pagoda_recording_head - Start of a recorded stream
  * @magic: %PAGODA_RECORDING_MAGIC
  * @features: Features of the device
- * @vram_size: Its VRAM in bytes
- * @aperture_pages: Its aperture
- * @mmu_pages: Its device MMU
+ * @vram_size: VRAM of the device in bytes
+ * @aperture_pages: Pages of the aperture
+ * @mmu_pages: Pages of the device MMU's address space; 0 = no device MMU
  * @swizzling_bytes: Bytes of a swizzling range
- * @max_runs: Runs of a packet
+ * @max_runs: Most runs of a packet
  * @va_bits: Width of virtual addresses
  * @pt_levels: Levels of page tables
- * @page_sizes: Their page sizes
- * @max_address_spaces: Address spaces
- * @swizzling_ranges: Swizzling ranges
+ * @page_sizes: Page sizes of page tables
+ * @max_address_spaces: Number of address spaces
+ * @swizzling_ranges: Number of swizzling ranges
  * @bytes: Bytes of the items that follow
- * @dropped: Items that had no room any more: all behind the first one
- * @missed: Submissions before the recording began, and losses that had no room: not
- *	everything that is needed to understand the items is among them
+ * @dropped: Number of items without room: all items from the first one without room on
+ * @missed: Number of submissions before the recording began, plus losses that had no room: if
+ *	not 0, the items can't be understood completely
  */
 struct pagoda_recording_head {
 	__le64 magic;
@@ -116,15 +116,15 @@ struct pagoda_recording_head {
 };
 
 /**
- * enum pagoda_recording_kind - What an item is
- * @PAGODA_RECORDING_BUFFER: A submission: its paging buffer
- * @PAGODA_RECORDING_CPU: What the CPU wrote to page tables at once: the UPDATE_PAGE_TABLE
- *	packets, GPU_PHYSICAL, that would have done the same
+ * enum pagoda_recording_kind - Kind of an item
+ * @PAGODA_RECORDING_BUFFER: The paging buffer of a submission
+ * @PAGODA_RECORDING_CPU: Direct writes of the CPU to page tables: the UPDATE_PAGE_TABLE
+ *	packets, GPU_PHYSICAL, that would have written these entries
  * @PAGODA_RECORDING_ROOT: SET_ROOT: a struct pagoda_recording_root
  * @PAGODA_RECORDING_LOST: A submission that was recorded before has ended early: a struct
- *	pagoda_recording_lost. What isn't named by one was executed whole
+ *	pagoda_recording_lost. A submission without such an item was executed completely
  * @PAGODA_RECORDING_RESET: RESET_ADAPTER, no bytes: the device forgot mappings and roots,
- *	and VRAM holds anything
+ *	and the content of VRAM is undefined
  */
 enum pagoda_recording_kind {
 	PAGODA_RECORDING_BUFFER = 1,
@@ -135,8 +135,8 @@ enum pagoda_recording_kind {
 };
 
 /**
- * struct pagoda_recording_item - Something in a recording; its bytes follow
- * @seqno: BUFFER, LOST: the submission's number; else of the last one before it
+ * struct pagoda_recording_item - Head of an item in a recording; @size bytes follow
+ * @seqno: BUFFER, LOST: number of the submission; else number of the last submission before
  * @size: Bytes that follow, a multiple of 8
  * @kind: enum pagoda_recording_kind
  */
@@ -148,10 +148,10 @@ struct pagoda_recording_item {
 
 /**
  * struct pagoda_recording_root - Root of an address space
- * @address: Of the table in its segment
- * @entries: Entries of it; 0 = the space has no root any more
+ * @address: Address of the root table in its segment
+ * @entries: Number of entries; 0 = the address space has no root any more
  * @segment: VRAM or SYSTEM
- * @space: Address space
+ * @space: Number of the address space
  */
 struct pagoda_recording_root {
 	__le64 address;
@@ -161,8 +161,8 @@ struct pagoda_recording_root {
 };
 
 /**
- * struct pagoda_recording_lost - Where a submission ended
- * @offset: First byte that neither the device nor the CPU executed
+ * struct pagoda_recording_lost - Point at which a submission ended
+ * @offset: First byte that neither the device nor the CPU executor executed
  * @error: Negative errno
  */
 struct pagoda_recording_lost {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How much of what takes kernel memory, or is scarce, a client and a user may have at once. The
- * numbers and their errors are in include/uapi/drm/pagoda_drm.h, "Limits".
+ * Limits of clients and users: how much of the things that take kernel memory, or are scarce,
+ * they may have at once. The numbers and their errors are in include/uapi/drm/pagoda_drm.h,
+ * "Limits".
  *
- * A client's quota counts; a user counts for all quotas of the user's files. What was charged
- * keeps the quota, so that a fence, a job or a listener that outlives its file goes on counting
- * for the user who made it.
+ * A client's quota counts; a user counts for all quotas of the user's files. Each charge holds
+ * a reference to the quota, so that a fence, a job or a listener that outlives its file goes on
+ * counting for the user that made it.
  */
 #ifndef PAGODA_LIMITS_H
 #define PAGODA_LIMITS_H
@@ -19,11 +20,11 @@ struct drm_device;
 struct pagoda_user;
 
 /**
- * enum pagoda_limit - What is limited
+ * enum pagoda_limit - Limited things
  * @PAGODA_LIMIT_VMS: VMs; each takes an address space of the device
  * @PAGODA_LIMIT_CONTEXTS: contexts
  * @PAGODA_LIMIT_JOBS: jobs accepted and not done
- * @PAGODA_LIMIT_WAITING: of those, the ones that are held up by what isn't submitted yet
+ * @PAGODA_LIMIT_WAITING: jobs among them that wait for one that isn't submitted yet
  * @PAGODA_LIMIT_LISTENERS: files of EVENTS
  * @PAGODA_LIMIT_FENCES: pages of monitored fences that are pinned
  * @PAGODA_LIMIT_SHARED: pages of allocations that are pinned for other devices
@@ -41,7 +42,7 @@ enum pagoda_limit {
 };
 
 /**
- * enum pagoda_scarce - What there is a fixed number of for all users
+ * enum pagoda_scarce - Scarce things, of which there is a fixed number for all users
  * @PAGODA_SCARCE_NOTHING: nothing: each user has a limit of its own
  * @PAGODA_SCARCE_SPACES: address spaces
  * @PAGODA_SCARCE_PAGES: pinned pages
@@ -56,12 +57,12 @@ enum pagoda_scarce {
 
 /**
  * struct pagoda_limits - Limits of a device
- * @drm: For messages
+ * @drm: Device, for debug messages
  * @lock: Protects @users, @used, and all counts of users and quotas
  * @users: struct pagoda_user
  * @most_shared: Pages of one client that may be pinned for other devices; constant
- * @total: How much there is of what is scarce; constant
- * @used: How much of that is used by all users
+ * @total: Number of each scarce thing; constant
+ * @used: Number of each scarce thing that all users have
  */
 struct pagoda_limits {
 	struct drm_device *drm;
@@ -73,11 +74,11 @@ struct pagoda_limits {
 };
 
 /**
- * struct pagoda_quota - What a client has of what is limited
- * @kref: The client's, and one for each call of pagoda_quota_charge()
+ * struct pagoda_quota - Numbers of limited things that a client has
+ * @kref: The client's reference, and one for each call of pagoda_quota_charge()
  * @limits: Limits
- * @user: User who opened the file
- * @counts: By enum pagoda_limit; &pagoda_limits.lock
+ * @user: User that opened the file
+ * @counts: By enum pagoda_limit; protected by &pagoda_limits.lock
  */
 struct pagoda_quota {
 	struct kref kref;

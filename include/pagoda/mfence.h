@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Monitored fences: 64-bit values in memory that the GPU and the CPU write, user space
- * reads and anybody waits for (WDDM 2.0; C180 - C184).
+ * reads, and threads and jobs wait for (WDDM 2.0; C180 - C184).
  *
- * The value is the first word of a page, which is an allocation like any other. It may
- * be swapped and come back elsewhere; while somebody holds the fence, because he waits for
- * a value or has promised one, it stays where it is.
+ * The value is the first word of a page, which is an allocation like any other. The page may be
+ * swapped and come back elsewhere. A wait and a promise of a value hold the fence: the page
+ * stays in place meanwhile.
  *
- * A value isn't a dma_fence and nothing makes one of it: there is no promise that it
- * comes in finite time.
+ * A value isn't a dma_fence and is never turned into a dma_fence: no value is guaranteed to
+ * come in finite time.
  *
  * To signal, in the order of calls:
- *	pagoda_mfence_promise		checks the value and gets all that signalling needs
+ *	pagoda_mfence_promise		checks the value and allocates what signalling needs
  *	then one of
  *	pagoda_mfence_take_back		the work was refused: the value may be promised again
- *	pagoda_mfence_signal_paging	the GPU stores it behind all paging so far (C116)
- *	pagoda_mfence_signal_after	the CPU stores it when a fence has signalled
+ *	pagoda_mfence_signal_paging	the GPU stores the value behind all paging so far (C116)
+ *	pagoda_mfence_signal_after	the CPU stores the value when a dma_fence has signalled
  *
  * To wait:
- *	pagoda_mfence_wait_init		checks and holds
- *	pagoda_mfence_wait_arm		the function is called once when the value is there
- *	pagoda_mfence_wait_fini		instead or afterwards; not called any more
+ *	pagoda_mfence_wait_init		checks the fence and holds it
+ *	pagoda_mfence_wait_arm		has the function called once, when the fence has the value
+ *	pagoda_mfence_wait_fini		instead or afterwards: the function isn't called any more
  *
  * Lock order, outermost first: reservations, pagoda_mfences.lock, locks of dma_fences,
- * pagoda_mfence.lock, what a waiter's function takes.
+ * pagoda_mfence.lock, locks of a wait's function.
  */
 #ifndef PAGODA_MFENCE_H
 #define PAGODA_MFENCE_H
@@ -65,15 +65,15 @@ int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence
 			  u32 count);
 
 /**
- * struct pagoda_mfence_wait - Somebody who wants to know of a value; embedded
- * @node: In &pagoda_mfence.waits while armed and not there yet
+ * struct pagoda_mfence_wait - A wait for a value of a monitored fence; embedded
+ * @node: In &pagoda_mfence.waits while the wait is armed and not satisfied
  * @waiter: In &pagoda_mfence.waiters
- * @left: 0 = it isn't waited for any more, whatever the value is; NULL: the value decides
+ * @left: Counter of the wait's group: at 0 the group is over and the wait moot. NULL: no group
  * @mfence: Fence, a reference, held
  * @value: Value
- * @func: Called once when the fence has at least @value, with 0; or with -ENODEV: the
- *	device is gone and the value won't come. In any context, with interrupts off
- *	and &pagoda_mfence.lock held: takes spinlocks, calls nothing of mfences
+ * @func: Called once, with 0 when the fence has at least @value, or with -ENODEV if the device is
+ *	gone and the value won't come. Called in any context, with interrupts off and
+ *	&pagoda_mfence.lock held: takes spinlocks only, calls no function of monitored fences
  * @arg: For @func
  */
 struct pagoda_mfence_wait {

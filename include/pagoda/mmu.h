@@ -11,14 +11,14 @@
  * A change is staged:
  *
  *	prepare	allocates every table the change can need, and plans; may sleep and
- *		fail, changes nothing anybody sees
+ *		fail, changes nothing that is seen outside
  *	cost	upper bound for the stream
  *	commit	takes the space's lock, emits and changes the books; can't fail
  *	finish	gives tables that became unreachable to the owner, behind the fence
  *		of the flush
  *	abort	instead of commit: gives back what prepare got
  *
- * Who prepares must keep other changes of structure out until commit (the caller's
+ * The caller of prepare keeps other changes of structure out until commit (the caller's
  * lock of the space, struct pagoda_vm.lock in the driver). Invalidation of whole
  * mappings, which is what a move needs, changes no structure and needs no memory,
  * and may happen at any time.
@@ -27,7 +27,7 @@
  * were evicted come back from that.
  *
  * Lock order: the owner's locks (reservations), pagoda_space.lock, the stream's lock.
- * Emission happens under the stream's lock, so who calls commit has begun a
+ * Emission happens under the stream's lock, so the caller of commit has begun a
  * transaction: the space's lock is taken before, by pagoda_space_lock().
  */
 #ifndef PAGODA_MMU_H
@@ -274,7 +274,7 @@ enum pagoda_scratch {
  *
  * Windows are used under the stream's lock, map to unmap in one transaction: the
  * stream's order is what makes them reusable. In CPU_VIRTUAL mode entries change at
- * once, so who uses a window waits for the stream before map and before unmap, and
+ * once, so the user of a window waits for the stream before map and before unmap, and
  * keeps other users out meanwhile.
  */
 int pagoda_process_rebuild(struct pagoda_mmu *mmu);

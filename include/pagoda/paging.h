@@ -2,27 +2,26 @@
 /*
  * The paging layer: one operation in, commands out.
  *
- * A struct pagoda_paging_op is what vidmm and mmu ask for, in WDDM's terms. A
- * row of the table in paging/table.c knows how to refuse it, build it, execute
- * it on the CPU, print it and what it costs. Nothing in this layer takes a
- * lock, allocates, sleeps, or knows TTM; everything may be called from any
- * context, and from several threads on different buffers.
+ * vidmm and mmu ask for a struct pagoda_paging_op, in WDDM's terms. A row of the table in
+ * paging/table.c has the functions that check an operation, build it, execute it on the CPU,
+ * print it and compute its cost. Nothing in this layer takes a lock, allocates, sleeps, or
+ * knows TTM; every function may be called from any context (pagoda_cpu_execute() as its
+ * callbacks allow), and from several threads on different buffers.
  *
  * Contract of a builder
- *  1. It answers built, insufficient buffer or allocation busy (C1). What can be
- *     wrong with an operation was refused by pagoda_paging_validate() before.
- *  2. It is pure: reads the operation, writes buffer and cursor. Building the
- *     same operation twice gives the same bytes (C22). The one exception is
- *     WDDM's: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode stores the entries by the CPU
- *     while it is built and encodes nothing; it needs no buffer (C76).
- *  3. Any buffer size from zero up: whole packets only (C4), and the cursor says
- *     where to go on (C5). An empty buffer of %PAGODA_PAGING_MIN_BUFFER bytes
- *     with %PAGODA_PAGING_MIN_PRIVATE bytes of private data always makes
- *     progress (C9).
- *  4. Never a byte past the end of the buffer or the private data (C2).
- *  5. Size follows runs: consecutive pages are one run however many.
- *  6. Busy only when asked to change what cannot be queued while the
- *     allocation isn't idle, before anything is encoded (C11 - C13).
+ *  1. A builder returns success, insufficient buffer or allocation busy (C1). Invalid
+ *     operations were refused by pagoda_paging_validate() before.
+ *  2. A builder is pure: it reads the operation, and writes buffer and cursor. Building an
+ *     operation twice gives equal bytes (C22). The one exception is WDDM's:
+ *     UPDATE_PAGE_TABLE in CPU_VIRTUAL mode stores the entries by the CPU while it is built
+ *     and encodes nothing; it needs no buffer (C76).
+ *  3. The buffer may have any size from zero up: only whole packets are encoded (C4), and
+ *     the cursor says where to go on (C5). An empty buffer of %PAGODA_PAGING_MIN_BUFFER
+ *     bytes with %PAGODA_PAGING_MIN_PRIVATE bytes of private data always makes progress (C9).
+ *  4. No byte past the end of the buffer or the private data is written (C2).
+ *  5. Size follows runs: consecutive pages are one run, however many there are.
+ *  6. Allocation busy is returned only for changes that can't be queued while the allocation
+ *     isn't idle, and before anything is encoded (C11 - C13).
  */
 #ifndef PAGODA_PAGING_H
 #define PAGODA_PAGING_H
@@ -31,21 +30,21 @@
 #include <linux/types.h>
 #include <linux/virtio_pagoda.h>
 
-/** PAGODA_PAGING_MIN_BUFFER: bytes in which every builder makes progress. */
+/* Bytes in which every builder makes progress. */
 #define PAGODA_PAGING_MIN_BUFFER	512
-/** PAGODA_PAGING_MIN_PRIVATE: private data bytes for one packet. */
+/* Bytes of private data for one packet. */
 #define PAGODA_PAGING_MIN_PRIVATE	sizeof(struct pagoda_paging_private)
 
-/** TRANSFER and DISCARD_CONTENT flag: the allocation is idle; WDDM's value. */
+/* Flag of TRANSFER and DISCARD_CONTENT: the allocation is idle; WDDM's value. */
 #define PAGODA_ALLOCATION_IS_IDLE	0x4u
 
 /**
- * enum pagoda_build - The three answers of a builder
+ * enum pagoda_build - Results of a builder
  * @PAGODA_BUILD_SUCCESS: the rest of the operation is encoded
- * @PAGODA_BUILD_INSUFFICIENT_BUFFER: submit what is there, come back with a
- *	fresh buffer, the same operation and the same cursor
- * @PAGODA_BUILD_ALLOCATION_BUSY: wait for the allocation's fences, come back
- *	with %PAGODA_ALLOCATION_IS_IDLE; nothing was encoded
+ * @PAGODA_BUILD_INSUFFICIENT_BUFFER: submit the encoded packets, then call again with a fresh
+ *	buffer, the unchanged operation and the unchanged cursor
+ * @PAGODA_BUILD_ALLOCATION_BUSY: wait for the allocation's fences, then call again with
+ *	%PAGODA_ALLOCATION_IS_IDLE; nothing was encoded
  */
 enum pagoda_build {
 	PAGODA_BUILD_SUCCESS,
@@ -56,12 +55,12 @@ enum pagoda_build {
 /**
  * struct pagoda_adl - Address descriptor list: pages of system memory
  * @nr_pages: Pages in the list
- * @contiguous: The pages are consecutive from @base; @pages isn't looked at
+ * @contiguous: The pages are consecutive from @base; @pages isn't used
  * @base: Bus address of the first page if @contiguous
- * @pages: Bus address of each page, page aligned, else
- * @cpu_pages: Array of pointers, the struct page of each page for the CPU
- *	executor, opaque to this layer, there until the buffer was executed; or
- *	NULL when the CPU can't reach them (C66)
+ * @pages: Bus address of each page, page aligned, if not @contiguous
+ * @cpu_pages: Array with the struct page pointer of each page for the CPU executor, opaque to
+ *	this layer, valid until the buffer was executed; NULL if the CPU can't reach the pages
+ *	(C66)
  */
 struct pagoda_adl {
 	u32 nr_pages;
@@ -71,7 +70,7 @@ struct pagoda_adl {
 	const void *cpu_pages;
 };
 
-/** pagoda_adl_page() - Address of page @page of a list. */
+/* Returns the address of page @page of a list. */
 static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
 {
 	if (adl->contiguous)
@@ -82,10 +81,9 @@ static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
 /**
  * struct pagoda_side - Source or destination of a transfer
  * @segment: enum virtio_pagoda_segment
- * @generation: Generation of the aperture mapping, 0 elsewhere
- * @address: Offset in the segment of the allocation's first byte; unused for
- *	system memory
- * @adl: System memory: the pages
+ * @generation: Generation of the aperture mapping, 0 in other segments
+ * @address: Offset in the segment of the allocation's first byte; unused for system memory
+ * @adl: Pages of system memory
  */
 struct pagoda_side {
 	u32 segment;
@@ -95,12 +93,11 @@ struct pagoda_side {
 };
 
 /**
- * struct pagoda_layout - Geometry of a surface, struct virtio_pagoda_layout in CPU
- *	order
+ * struct pagoda_layout - Geometry of a surface, struct virtio_pagoda_layout in CPU order
  * @tiling: enum virtio_pagoda_tiling
  * @pitch: Bytes from row to row of mip level 0
- * @height: Rows of level 0
- * @mips: Levels
+ * @height: Rows of mip level 0
+ * @mips: Number of mip levels
  */
 struct pagoda_layout {
 	u32 tiling;
@@ -115,17 +112,16 @@ int pagoda_layout_validate(const struct pagoda_layout *layout, u64 size, const c
 /**
  * struct pagoda_op_transfer - TRANSFER and SPECIAL_LOCK_TRANSFER (C26 - C38)
  * @offset: TransferOffset in bytes, page aligned: added to segment sides only (C30)
- * @size: TransferSize in bytes of this piece; 0 = content lost, nothing is
- *	encoded (C35)
- * @mdl_offset: First page of the list this piece uses, on system sides (C30)
+ * @size: TransferSize in bytes of this piece; 0 = content lost, nothing is encoded (C35)
+ * @mdl_offset: First page of the list that this piece uses, on system sides (C30)
  * @flags: VIRTIO_PAGODA_TRANSFER_* and %PAGODA_ALLOCATION_IS_IDLE
- * @src: Where from
- * @dst: Where to
+ * @src: Source
+ * @dst: Destination
  * @range_id: SPECIAL_LOCK_TRANSFER: swizzling range
- * @range_data: SPECIAL_LOCK_TRANSFER: the driver's value for it
- * @layout: SPECIAL_LOCK_TRANSFER and with SWIZZLE or UNSWIZZLE: geometry of the
- *	surface, which starts at the VRAM side's address
- * @surface_size: The same: bytes of the whole surface
+ * @range_data: SPECIAL_LOCK_TRANSFER: the driver's value for the range
+ * @layout: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: geometry of the surface, which starts
+ *	at the address of the VRAM side
+ * @surface_size: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: bytes of the whole surface
  */
 struct pagoda_op_transfer {
 	u64 offset;
@@ -173,8 +169,8 @@ struct pagoda_op_discard_content {
  * @address: Offset in the segment, or bus address for system memory
  * @segment: enum virtio_pagoda_segment
  * @size: 1, 2, 4 or 8
- * @cpu_pages: System memory: struct page array of one entry for the CPU
- *	executor, there until the buffer was executed, or NULL
+ * @cpu_pages: System memory: struct page array of one entry for the CPU executor, valid until
+ *	the buffer was executed; or NULL
  */
 struct pagoda_op_access_physical {
 	u64 address;
@@ -185,16 +181,15 @@ struct pagoda_op_access_physical {
 
 /**
  * struct pagoda_op_map_aperture - MAP_APERTURE_SEGMENT and 2 (C52 - C67)
- * @device: Owner, 0 = none (C60); carried for form: the aperture is one for all
+ * @device: Owner, 0 = none (C60); not encoded: all owners share one aperture
  * @first_page: OffsetInPages: first page of the aperture
  * @nr_pages: Pages
  * @adl_offset: First page of @adl
- * @adl: The pages
+ * @adl: Pages to map
  * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
  * @generation: Generation of the mapping
- * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if
- *	the allocation asked for one, else NULL (C67); carried for form: the CPU executor
- *	goes by @adl
+ * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if the allocation
+ *	asked for one, else NULL (C67); not encoded: the CPU executor uses @adl
  */
 struct pagoda_op_map_aperture {
 	u64 device;
@@ -209,12 +204,12 @@ struct pagoda_op_map_aperture {
 
 /**
  * struct pagoda_op_unmap_aperture - UNMAP_APERTURE_SEGMENT (C57 - C63)
- * @device: Owner, 0 = none (C60); carried for form: the aperture is one for all
+ * @device: Owner, 0 = none (C60); not encoded: all owners share one aperture
  * @first_page: First page of the aperture
  * @nr_pages: Pages
- * @dummy_page: Bus address of the page the range shall reach
- * @cpu_pages: struct page array whose only entry is it, for the CPU executor,
- *	there until the buffer was executed, or NULL
+ * @dummy_page: Bus address of the page that the range is mapped to
+ * @cpu_pages: struct page array with @dummy_page as the only entry, for the CPU executor, valid
+ *	until the buffer was executed; or NULL
  */
 struct pagoda_op_unmap_aperture {
 	u64 device;
@@ -226,14 +221,14 @@ struct pagoda_op_unmap_aperture {
 
 /**
  * struct pagoda_op_signal_fence - SIGNAL_MONITORED_FENCE (C116, C117)
- * @address: Offset in the segment, or bus address for system memory, or virtual in
- *	the paging address space with %VIRTIO_PAGODA_SIGNAL_VIRTUAL; that is carried for
- *	form: the driver names fences by segment and address
+ * @address: Offset in the segment, or bus address for system memory, or virtual address in the
+ *	paging address space with %VIRTIO_PAGODA_SIGNAL_VIRTUAL, which the driver doesn't use:
+ *	it names fences by segment and address
  * @value: Value to write
  * @segment: enum virtio_pagoda_segment; 0 with SIGNAL_VIRTUAL
- * @flags: VIRTIO_PAGODA_SIGNAL_ flags
- * @cpu_pages: System memory: struct page array of one entry for the CPU
- *	executor, there until the buffer was executed, or NULL
+ * @flags: VIRTIO_PAGODA_SIGNAL_* flags
+ * @cpu_pages: System memory: struct page array of one entry for the CPU executor, valid until
+ *	the buffer was executed; or NULL
  */
 struct pagoda_op_signal_fence {
 	u64 address;
@@ -263,14 +258,13 @@ struct pagoda_op_notify_alloc {
  * struct pagoda_op_virtual_transfer - VIRTUAL_TRANSFER (C69 - C74)
  * @size: Bytes, multiple of 4
  * @src_address: Virtual address in the paging space; used unchanged (C69)
- * @dst_address: The same
- * @allocation_offset: Byte of the allocation the piece starts at; informational
+ * @dst_address: Virtual address in the paging space; used unchanged (C69)
+ * @allocation_offset: Byte of the allocation at which the piece starts; informational
  * @direction: enum virtio_pagoda_direction
  * @flags: VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_VIRTUAL_DST_64K
- * @src_pages: If the source is system memory: struct page array for the CPU
- *	executor whose entry 0 is the page at @src_address, there until the buffer
- *	was executed; else NULL
- * @dst_pages: The same for the destination
+ * @src_pages: Source in system memory: struct page array for the CPU executor with the page at
+ *	@src_address as entry 0, valid until the buffer was executed; else NULL
+ * @dst_pages: Destination in system memory: like @src_pages, for @dst_address
  */
 struct pagoda_op_virtual_transfer {
 	u64 size;
@@ -303,13 +297,13 @@ struct pagoda_op_virtual_fill {
  * struct pagoda_op_init_context - INIT_CONTEXT_RESOURCE (C81, C83)
  * @context: Context, 0 = per device
  * @size: Bytes of the save area, multiple of the page size
- * @gpu_address: Virtual address of it, 0 = not mapped; carried for form: save areas are
- *	reached by @dst
- * @dst: Where it is; a system side's list holds exactly its pages
- * @cpu_address: Kernel address of it, non-NULL only for what is CPU visible,
- *	protected and lives in the aperture only (C83), the device never sees it; carried for
- *	form: no save area is all of that
- * @flags: What the save area is: PAGODA_SAVE_ flags
+ * @gpu_address: Virtual address of the save area, 0 = not mapped; informational: the device
+ *	reaches the save area by @dst
+ * @dst: Memory of the save area; the page list of a system side has exactly its pages
+ * @cpu_address: Kernel address of the save area, not NULL only if @flags is
+ *	%PAGODA_SAVE_CPU_ADDRESS (C83); not encoded, and always NULL in this driver, which has
+ *	no such save areas
+ * @flags: Properties of the save area: PAGODA_SAVE_* flags
  */
 struct pagoda_op_init_context {
 	u64 context;
@@ -320,17 +314,17 @@ struct pagoda_op_init_context {
 	u32 flags;
 };
 
-/* A save area that the CPU may see. */
+/* Save area that the CPU may see. */
 #define PAGODA_SAVE_CPU_VISIBLE		0x1u
-/* A save area that is protected from all but the device. */
+/* Save area that only the device may access. */
 #define PAGODA_SAVE_PROTECTED		0x2u
-/* A save area that is never anywhere but in the aperture. */
+/* Save area that is always in the aperture. */
 #define PAGODA_SAVE_APERTURE_ONLY	0x4u
-/* What a save area has to be for a CPU address, all of it (C83). */
+/* All properties that a save area with a CPU address needs (C83). */
 #define PAGODA_SAVE_CPU_ADDRESS \
 	(PAGODA_SAVE_CPU_VISIBLE | PAGODA_SAVE_PROTECTED | PAGODA_SAVE_APERTURE_ONLY)
 
-/* Entries as the OS side has them: WDDM's DXGK_PTE bits. */
+/* Entries in the driver's format: bits of WDDM's DXGK_PTE. */
 #define PAGODA_PTE_VALID		BIT_ULL(0)
 #define PAGODA_PTE_ZERO			BIT_ULL(1)
 #define PAGODA_PTE_CACHE_COHERENT	BIT_ULL(2)
@@ -342,14 +336,14 @@ struct pagoda_op_init_context {
 #define PAGODA_PTE_ADAPTER_MASK		GENMASK_ULL(16, 11)	/* must be 0 */
 #define PAGODA_PTE_PAGE_SIZE_SHIFT	17
 #define PAGODA_PTE_PAGE_SIZE_MASK	GENMASK_ULL(18, 17)	/* 1 = 64 KiB leaf table */
-/** PAGODA_PROTECTION_UNIQUE: bit of DriverProtection, see WDDM; not for the device. */
+/* WDDM's unique bit of DriverProtection; not sent to the device. */
 #define PAGODA_PROTECTION_UNIQUE	BIT_ULL(63)
 
 /**
  * struct pagoda_pte - DXGK_PTE
- * @flags: PAGODA_PTE_ bits
- * @address: Page or table: offset in the segment, or bus address for segment 0;
- *	multiple of the page size
+ * @flags: PAGODA_PTE_* bits
+ * @address: Page or table: offset in the segment, or bus address for segment 0; multiple of the
+ *	page size
  */
 struct pagoda_pte {
 	u64 flags;
@@ -364,28 +358,26 @@ struct pagoda_pte pagoda_pte_decode(u64 entry);
  * @mode: enum virtio_pagoda_update_mode
  * @level: 0 = leaf
  * @first_entry: StartIndex
- * @nr_entries: NumPageTableEntries; in the table's own pages: 64 KiB ones with USE_64K
- * @flags: VIRTIO_PAGODA_UPDATE_ flags
+ * @nr_entries: NumPageTableEntries, in pages of the table: 64 KiB pages with USE_64K
+ * @flags: VIRTIO_PAGODA_UPDATE_* flags
  * @address_space: Space the table belongs to
- * @table_entries: Entries the whole table has, for the checks
+ * @table_entries: Number of entries of the whole table, for checks
  * @table_segment: GPU_PHYSICAL: VRAM or SYSTEM; else 0
- * @table_address: GPU_PHYSICAL: offset or bus address of the table. GPU_VIRTUAL:
- *	its address in the paging space. CPU_VIRTUAL: its bus address, for who records
- *	what the CPU wrote, or 0
+ * @table_address: GPU_PHYSICAL: offset or bus address of the table. GPU_VIRTUAL: its address in
+ *	the paging space. CPU_VIRTUAL: its bus address, for the journal of CPU writes, or 0
  * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
- * @table_pages: Table in system memory: struct page array of it for the CPU executor;
- *	else NULL
- * @first_va: FirstPteVirtualAddress; carried for form: shown in traces
- * @allocation_offset: AllocationOffsetInBytes: byte of the allocation the first entry maps;
- *	carried for form as &pagoda_paging_op.allocation is (hAllocation): shown in traces
+ * @table_pages: Table in system memory: its struct page array for the CPU executor; else NULL
+ * @first_va: FirstPteVirtualAddress; informational, shown in traces
+ * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry
+ *	maps; informational like &pagoda_paging_op.allocation (hAllocation), shown in traces
  * @driver_protection: Value of the map call; 0 above level 0 (C98)
- * @ptes: What the entries shall be: one with REPEAT; else @nr_entries; or, with
- *	USE_64K at level 0, sixteen times that, one for each 4 KiB, of which every
- *	sixteenth is used (C88). NULL with @values
- * @values: The same as hardware entries, one an entry even with USE_64K; NULL with
- *	@ptes. @driver_protection is in them already
+ * @ptes: Entries to write: one with REPEAT; else @nr_entries; or, with USE_64K at level 0,
+ *	sixteen times @nr_entries, one for each 4 KiB, of which every sixteenth is used (C88).
+ *	NULL with @values
+ * @values: Entries to write in hardware format, including @driver_protection, one per entry
+ *	even with USE_64K; NULL with @ptes
  *
- * Consecutive entries whose addresses follow each other cost one value.
+ * Consecutive entries with consecutive addresses are encoded as one value.
  */
 struct pagoda_op_update_page_table {
 	u32 mode;
@@ -408,7 +400,7 @@ struct pagoda_op_update_page_table {
 
 /**
  * struct pagoda_op_flush_tlb - FLUSH_TLB (C103 - C106)
- * @root_address: Of the root table in @root_segment
+ * @root_address: Address of the root table in @root_segment
  * @root_segment: VRAM or SYSTEM
  * @address_space: Space
  * @start: First byte
@@ -425,12 +417,12 @@ struct pagoda_op_flush_tlb {
 /**
  * struct pagoda_op_update_context - UPDATE_CONTEXT_ALLOCATION (C84)
  * @address: Virtual address of the context allocation in the paging space
- * @size: Its bytes
- * @data: Driver's private data, reaches the device unmodified
- * @data_size: Bytes of it, multiple of 8
- * @data_offset: Byte of the context allocation it is written at, multiple of 8
- * @pages: Context allocation in system memory: struct page array of it for the CPU
- *	executor; else NULL
+ * @size: Bytes of the context allocation
+ * @data: Driver's private data, written unmodified
+ * @data_size: Bytes of @data, multiple of 8
+ * @data_offset: Byte of the context allocation to write to, multiple of 8
+ * @pages: Context allocation in system memory: its struct page array for the CPU executor; else
+ *	NULL
  */
 struct pagoda_op_update_context {
 	u64 address;
@@ -444,7 +436,7 @@ struct pagoda_op_update_context {
 /**
  * struct pagoda_copy_range - A range of COPY_PAGE_TABLE_ENTRIES
  * @src_table: Virtual address of the source table in the paging space
- * @dst_table: The same of the destination table
+ * @dst_table: Virtual address of the destination table in the paging space
  * @src_entry: First entry read
  * @dst_entry: First entry written
  * @nr_entries: Entries
@@ -471,11 +463,11 @@ struct pagoda_op_copy_entries {
 
 /**
  * struct pagoda_op_notify_residency - NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2 (C113 - C115)
- * @address: Where it is now, 0 when evicted
- * @segment: The same
+ * @address: Present address of the allocation, 0 if it was evicted
+ * @segment: Segment of @address, 0 if the allocation was evicted
  * @flags: %VIRTIO_PAGODA_NOTIFY_RESIDENT or 0
- * @offset: NOTIFY_RESIDENCY2: first page of the allocation meant; else 0
- * @nr_pages: NOTIFY_RESIDENCY2: pages meant; else 0
+ * @offset: NOTIFY_RESIDENCY2: first page of the allocation that the notice is about; else 0
+ * @nr_pages: NOTIFY_RESIDENCY2: pages that the notice is about; else 0
  */
 struct pagoda_op_notify_residency {
 	u64 address;
@@ -489,8 +481,8 @@ struct pagoda_op_notify_residency {
  * struct pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
  * @fence: Driver's name for the fence
  * @current_value: Bus address of the current value, 0 = not resident
- * @monitored_value: Bus address of the monitored value, 0 = not resident; carried for form:
- *	no event depends on a monitored value
+ * @monitored_value: Bus address of the monitored value, 0 = not resident; informational: no
+ *	event depends on a monitored value
  */
 struct pagoda_fence_residency {
 	u64 fence;
@@ -501,7 +493,7 @@ struct pagoda_fence_residency {
 /**
  * struct pagoda_op_notify_fences - NOTIFY_FENCE_RESIDENCY
  * @nr_fences: Entries of @fences
- * @fences: The fences whose place changed
+ * @fences: Fences with values that moved, came or went
  */
 struct pagoda_op_notify_fences {
 	u32 nr_fences;
@@ -509,11 +501,11 @@ struct pagoda_op_notify_fences {
 };
 
 /**
- * struct pagoda_op_map_mmu - MAP_MMU, UNMAP_MMU (ours)
+ * struct pagoda_op_map_mmu - MAP_MMU, UNMAP_MMU (Pagoda's own)
  * @address: Device address of the first page
  * @nr_pages: Pages
  * @adl_offset: MAP_MMU: first page of @adl
- * @adl: MAP_MMU: the pages, by bus address; else NULL
+ * @adl: MAP_MMU: pages to map, by bus address; else NULL
  * @mmu: Id of the MMU, 0
  * @flags: %VIRTIO_PAGODA_MAP_MMU_READ_ONLY or 0
  */
@@ -527,11 +519,11 @@ struct pagoda_op_map_mmu {
 };
 
 /**
- * struct pagoda_paging_op - One operation, the equivalent of
+ * struct pagoda_paging_op - An operation, the equivalent of
  *	DXGKARG_BUILDPAGINGBUFFER
  * @operation: enum virtio_pagoda_opcode; an unknown value encodes nothing,
  *	succeeds and is counted (C17)
- * @needs_idle: The allocation has set-up that only the CPU can change, so that
+ * @needs_idle: The allocation has state that only the CPU can change, so that
  *	TRANSFER and DISCARD_CONTENT are busy until it is idle (C11 - C14)
  * @allocation: Driver's name for the allocation, 0 = none
  * @transfer: TRANSFER, SPECIAL_LOCK_TRANSFER
@@ -581,23 +573,24 @@ struct pagoda_paging_op {
 
 /**
  * struct pagoda_paging_cursor - MultipassOffset: progress of one operation
- * @done: Bytes (or aperture pages) encoded; 0 before the first call, owned by
- *	the builder until it answers success (C7, C8). 64 bits: no 4 GiB limit
+ * @done: Progress in a unit that the operation's builder defines (bytes, pages or entries); 0
+ *	before the first call, then only changed by the builder until it returns success (C7,
+ *	C8). 64 bits: no 4 GiB limit
  */
 struct pagoda_paging_cursor {
 	u64 done;
 };
 
 /**
- * struct pagoda_paging_buffer - Where to write: DMA buffer and private data
+ * struct pagoda_paging_buffer - DMA buffer and private data to encode into
  * @pos: First free byte; aligned to 4 KiB in a fresh buffer, later only to
  *	%VIRTIO_PAGODA_PACKET_ALIGN (C18). The builder advances it (C2)
  * @size: Bytes left; the builder lowers it (C3)
- * @priv: First free byte of private data, one struct pagoda_paging_private a
- *	packet; the builder advances it (C20)
+ * @priv: First free byte of private data, one struct pagoda_paging_private per packet; the
+ *	builder advances it (C20)
  * @priv_size: Bytes of private data left
- * @gpu_address: DmaBufferGpuVirtualAddress, 0 = none; carried for form: buffers come through
- *	the ring and have no address
+ * @gpu_address: DmaBufferGpuVirtualAddress, 0 = none; always 0 in the driver: buffers
+ *	are sent through the ring and have no address
  * @write_offset: Bytes from the buffer's start to @pos; kept by the builder
  */
 struct pagoda_paging_buffer {
@@ -610,12 +603,14 @@ struct pagoda_paging_buffer {
 };
 
 /**
- * struct pagoda_paging_private - What the CPU executor needs for a packet and
- *	the device must not see; in packet order
+ * struct pagoda_paging_private - Data of a packet for the CPU executor, not for the device
  * @offset: Offset of the packet from the start of its buffer
  * @reserved: Zero
- * @src_pages: struct page array for the source's runs, or NULL
- * @dst_pages: The same for the destination, map target or fence page
+ * @src_pages: struct page array of the source's runs, or NULL
+ * @dst_pages: struct page array of the runs of the destination, map target or fence page, or
+ *	NULL
+ *
+ * In the order of the packets.
  */
 struct pagoda_paging_private {
 	u32 offset;
@@ -625,19 +620,19 @@ struct pagoda_paging_private {
 };
 
 /**
- * struct pagoda_paging_limits - What the device can do, as far as it matters
- * @features: Features negotiated, as virtio numbers them: of interest are
- *	VIRTIO_PAGODA_F_OP(opcode), F_COHERENT, F_DUAL_PTE and F_DEVICE_MMU
+ * struct pagoda_paging_limits - Limits of the device that paging needs
+ * @features: Negotiated features, as virtio numbers them; used are VIRTIO_PAGODA_F_OP(opcode),
+ *	F_COHERENT, F_DUAL_PTE and F_DEVICE_MMU
  * @vram_size: Bytes of VRAM
  * @aperture_pages: Pages of the aperture
- * @mmu_pages: Pages MAP_MMU can map, 0 = none
- * @swizzling_bytes: Bytes of a swizzling range's window
+ * @mmu_pages: Pages that MAP_MMU can map, 0 = none
+ * @swizzling_bytes: Bytes of the window of a swizzling range
  * @max_runs: Most runs of one packet, at least 2
  * @va_bits: Width of GPU virtual addresses, 0 = none
  * @pt_levels: Levels of page tables
  * @page_sizes: Bit n set: pages of 2^n bytes
- * @max_address_spaces: Address spaces
- * @swizzling_ranges: Swizzling ranges
+ * @max_address_spaces: Number of address spaces
+ * @swizzling_ranges: Number of swizzling ranges
  */
 struct pagoda_paging_limits {
 	u64 features;
@@ -654,11 +649,11 @@ struct pagoda_paging_limits {
 };
 
 /**
- * struct pagoda_paging_cost - What an operation takes
- * @moved: Bytes the device copies or writes
- * @encoded: Upper bound for the bytes of all its packets, however they are split:
- *	what is left of one buffer, then fresh ones of at least the size asked
- *	for (or %PAGODA_PAGING_MIN_BUFFER, if that is more)
+ * struct pagoda_paging_cost - Cost of an operation
+ * @moved: Bytes that the device copies or writes
+ * @encoded: Upper bound for the bytes of all packets, however they are split over buffers: the
+ *	rest of one buffer, then fresh buffers of at least the size asked for (or
+ *	%PAGODA_PAGING_MIN_BUFFER, if that is more)
  * @packets: Upper bound for the number of packets in such buffers
  */
 struct pagoda_paging_cost {
@@ -667,12 +662,7 @@ struct pagoda_paging_cost {
 	u32 packets;
 };
 
-/**
- * pagoda_cost_add() - Add what several operations take
- * @sum: Added to
- * @cost: Of one of them
- * @times: Their number
- */
+/* Adds @times the cost of an operation to @sum. */
 static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
 				   struct pagoda_paging_cost cost, u32 times)
 {
@@ -682,13 +672,12 @@ static inline void pagoda_cost_add(struct pagoda_paging_cost *sum,
 }
 
 /**
- * struct pagoda_paging_ends - Where an operation is from and to, in the terms of its own
- *	fields
- * @source: Address it is from, or what it has in place of one
- * @address: Address it is to
- * @size: In the operation's own unit: bytes, pages or entries
+ * struct pagoda_paging_ends - Source and destination of an operation in terms of its own fields
+ * @source: Address of the source, or another value that identifies the source
+ * @address: Address of the destination
+ * @size: Size in the operation's own unit: bytes, pages or entries
  * @src_segment: Segment of @source, %VIRTIO_PAGODA_SEGMENT_COUNT = none
- * @dst_segment: Segment of @address, the same
+ * @dst_segment: Segment of @address, %VIRTIO_PAGODA_SEGMENT_COUNT = none
  */
 struct pagoda_paging_ends {
 	u64 source;
@@ -716,7 +705,7 @@ u64 pagoda_paging_unknown_count(void);
 /**
  * struct pagoda_paging_text - Text being written by the printer
  * @data: Memory, always terminated
- * @size: Its bytes
+ * @size: Bytes of @data
  * @len: Characters so far, without the terminator; stops at @size - 1
  */
 struct pagoda_paging_text {
@@ -734,7 +723,7 @@ void pagoda_paging_walk(const void *data, u32 size, u32 start,
 /**
  * struct pagoda_root - Root page table of an address space
  * @address: Offset in the segment or bus address
- * @entries: Entries, 0 = the space has no root
+ * @entries: Number of entries, 0 = the space has no root
  * @segment: VRAM or SYSTEM
  */
 struct pagoda_root {
@@ -744,11 +733,11 @@ struct pagoda_root {
 };
 
 /**
- * struct pagoda_cpu_range - A swizzling range as the CPU executor sees it
- * @window: Kernel address of its linear window
- * @address: Surface in VRAM it is bound to
+ * struct pagoda_cpu_range - A swizzling range in the CPU executor
+ * @window: Kernel address of the linear window
+ * @address: Address in VRAM of the surface that the range is bound to
  * @size: Bytes of the surface, 0 = not bound
- * @layout: Geometry
+ * @layout: Geometry of the surface
  */
 struct pagoda_cpu_range {
 	u8 *window;
@@ -758,35 +747,34 @@ struct pagoda_cpu_range {
 };
 
 /**
- * struct pagoda_cpu_executor - Memory as the CPU executor sees it
- * @vram: Kernel address of VRAM, or NULL when the CPU can't reach it
+ * struct pagoda_cpu_executor - Memory and state of the CPU executor
+ * @vram: Kernel address of VRAM, or NULL if the CPU can't reach it
  * @vram_size: Bytes reachable from @vram on
- * @aperture: A struct page pointer for every page of the aperture: the CPU's
- *	copy of the mappings made through it, or NULL. An entry is NULL until
- *	its page is first mapped or unmapped
- * @generations: Generation of every page of the aperture, 0 = not mapped; or
- *	NULL: generations aren't checked
+ * @aperture: A struct page pointer for every page of the aperture: the CPU's copy of the
+ *	aperture mappings, or NULL. An entry is NULL until its page is first mapped or unmapped
+ * @generations: Generation of every page of the aperture, 0 = not mapped; or NULL: generations
+ *	aren't checked
  * @aperture_pages: Entries of @aperture and @generations
- * @map_page: Returns the kernel address of page @index of a struct page array;
- *	local mapping, released in reverse order. Never NULL for a valid page
- * @unmap_page: Releases it
- * @page_at: Returns entry @index of a struct page array, to be kept in @aperture; NULL
- *	for a page the CPU doesn't have, with which the packet is refused
- * @table_page: Returns the struct page of a page table in system memory by its bus
- *	address, in the form entries of struct page arrays have, NULL if there is no
- *	table. From a register of tables, never made from the number (C66). May be
- *	NULL: no table is in system memory
+ * @map_page: Returns the kernel address of page @index of a struct page array; a local mapping,
+ *	released in reverse order. Never NULL for a valid page
+ * @unmap_page: Releases a mapping of @map_page
+ * @page_at: Returns entry @index of a struct page array, to be kept in @aperture; NULL for a
+ *	page without struct page, with which the packet is refused
+ * @table_page: Returns the struct page of a page table in system memory by its bus address, in
+ *	the form of an entry of a struct page array; NULL if there is no such table. Looks the
+ *	table up in a register, never derives it from the address (C66). May be NULL: no table
+ *	is in system memory
  * @context: Argument of @table_page
- * @limits: Of the device; needed by whatever walks page tables. NULL: such packets
- *	are refused with -EOPNOTSUPP
+ * @limits: Limits of the device; needed by packets with virtual addresses or page tables. NULL:
+ *	such packets are refused with -EOPNOTSUPP
  * @roots: Root of each address space, limits->max_address_spaces entries, or NULL
- * @mmu: A struct page pointer for every device page that MAP_MMU mapped, and
- * @mmu_pages: their number; NULL without a device MMU: then addresses of system
- *	memory aren't checked
- * @mmu_read_only: For each device page whether it may only be read; NULL: not checked
+ * @mmu: A struct page pointer for every device page that MAP_MMU mapped; NULL without a device
+ *	MMU: then addresses of system memory aren't checked
+ * @mmu_pages: Entries of @mmu
+ * @mmu_read_only: Whether each device page is read-only; NULL: not checked
  * @ranges: Swizzling ranges, limits->swizzling_ranges entries, or NULL
- * @reason: Out: enum virtio_pagoda_fault_reason of the packet that was refused last, 0 if
- *	the last buffer was executed whole
+ * @reason: enum virtio_pagoda_fault_reason of the last refused packet, 0 if the last buffer was
+ *	executed completely; set by the executor
  */
 struct pagoda_cpu_executor {
 	u8 *vram;

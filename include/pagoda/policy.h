@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who leaves VRAM when room is needed.
+ * Choice of the victims that leave VRAM when room is needed.
  *
- * The manager tells the policy what is used, comes, leaves and is freed, and asks it for victims.
- * The policy allocates nothing, knows no lock and none of the driver's objects: the same source
- * is the driver's and the simulator's.
+ * The manager tells the policy which allocations are used, come, leave and are freed, and asks it
+ * for victims. The policy allocates nothing, knows no lock and none of the driver's objects: the
+ * same source is the driver's and the simulator's.
  *
  * A victim is, in this order: offered, of the lowest offer priority (C169); of the lowest
  * residency priority (C168); used again last, as far as that can be told, where clean may be
- * half as far away as dirty. Between those that are used again about equally late, idle goes
- * before busy, clean before dirty, and what the CPU can't see before what it can.
+ * half as far away as dirty. Between items that are used again about equally late, idle goes
+ * before busy, clean before dirty, and items the CPU can't see before those it can.
  *
  * Vocabulary: an item is an allocation, as far as the policy knows it. It is a candidate while
- * it is in VRAM and may be picked; a held one is in VRAM too, but may not. Time is counted in
+ * it is in VRAM and may be picked; a held item is in VRAM too, but may not. Time is counted in
  * pages: it goes on by an item's size when the item is used, so that intervals mean the same
  * whatever the speed and the size of submissions.
  *
@@ -25,27 +25,36 @@
 #include <linux/types.h>
 #include <drm/pagoda_drm.h>
 
-/** PAGODA_POLICY_FINEST: smaller differences of residency priorities are none; a quarter level. */
+/**
+ * PAGODA_POLICY_FINEST: smallest difference of residency priorities; smaller ones are equal. A
+ * quarter of a level.
+ */
 #define PAGODA_POLICY_FINEST \
 	((DRM_PAGODA_RESIDENCY_LOW - DRM_PAGODA_RESIDENCY_MINIMUM) / 4)
 
-/** PAGODA_POLICY_OFFERS: offer priorities, 0 = what is least missed. */
+/** PAGODA_POLICY_OFFERS: number of offer priorities; 0 leaves first. */
 #define PAGODA_POLICY_OFFERS	3
-/** PAGODA_POLICY_RANKS: offers, then residency priorities; a lower one goes first. */
+/**
+ * PAGODA_POLICY_RANKS: number of ranks: offers, then residency priorities; a lower rank leaves
+ * first.
+ */
 #define PAGODA_POLICY_RANKS \
 	(PAGODA_POLICY_OFFERS + \
 	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
-/** PAGODA_POLICY_SIDES: lists for what the CPU can't see, and for what it can. */
+/** PAGODA_POLICY_SIDES: number of sides: items that the CPU can't see, and items that it can. */
 #define PAGODA_POLICY_SIDES	2
-/** PAGODA_POLICY_CLASSES: intervals by their power of two; class 0 has none. */
+/** PAGODA_POLICY_CLASSES: number of intervals by their power of two; class 0 has no interval. */
 #define PAGODA_POLICY_CLASSES	33
-/** PAGODA_POLICY_HISTORY: intervals remembered, enough to see two turns of an alternation. */
+/**
+ * PAGODA_POLICY_HISTORY: number of intervals remembered, enough to see two turns of an
+ * alternation.
+ */
 #define PAGODA_POLICY_HISTORY	4
 
 /**
- * enum pagoda_policy_need - What room is needed
- * @PAGODA_POLICY_NEED_ANY: Anywhere in VRAM
- * @PAGODA_POLICY_NEED_VISIBLE: Where the CPU can see it
+ * enum pagoda_policy_need - Kind of room that is needed
+ * @PAGODA_POLICY_NEED_ANY: anywhere in VRAM
+ * @PAGODA_POLICY_NEED_VISIBLE: where the CPU can see it
  */
 enum pagoda_policy_need {
 	PAGODA_POLICY_NEED_ANY,
@@ -53,23 +62,25 @@ enum pagoda_policy_need {
 };
 
 /**
- * struct pagoda_policy_item - An allocation; embedded in it, the members are the policy's. They
- *	fill one cache line, because a miss is most of what a victim costs
- * @order: In a row of the policy while it is a candidate
- * @recent: In &pagoda_policy.recent while plain LRU would have it in VRAM
- * @last: When it was used last
+ * struct pagoda_policy_item - An allocation, as far as the policy knows it; embedded in it
+ * @order: Entry in a row of the policy while it is a candidate
+ * @recent: Entry in &pagoda_policy.recent while plain LRU would have it in VRAM
+ * @last: Time of the last use
  * @pages: Its size; also how much time a use takes
- * @intervals: Between its last uses, newest first
- * @nr_intervals: Valid ones of these
- * @class: Of the predicted interval
- * @rank: Who goes first
+ * @intervals: Intervals between the last uses, newest first
+ * @nr_intervals: Number of valid entries in @intervals
+ * @class: Class of the predicted interval
+ * @rank: Order of leaving; a lower rank leaves first
  * @home_rank: Its rank when it isn't offered
  * @visible: The CPU can see it where it is
- * @clean: What is in system memory is as good
- * @used: Ever: before, @last means nothing
+ * @clean: System memory has a copy of its content
+ * @used: Was used at any time: before, @last means nothing
  * @picked: The policy named it as a victim
- * @evicted: It left because of that
+ * @evicted: It left because the policy named it
  * @lru_evicted: Plain LRU would have evicted it
+ *
+ * The members are the policy's. They fill one cache line, because a cache miss is most of what a
+ * victim costs.
  */
 struct pagoda_policy_item {
 	struct list_head order;
@@ -91,7 +102,7 @@ struct pagoda_policy_item {
 
 /**
  * struct pagoda_policy_rank - Candidates of one rank
- * @rows: By side and class, each in the order of last use
+ * @rows: Candidates by side and class, each in the order of last use
  * @filled: A bit for each class that isn't empty, by side
  */
 struct pagoda_policy_rank {
@@ -101,19 +112,20 @@ struct pagoda_policy_rank {
 
 /**
  * struct pagoda_policy - The policy of one VRAM; 22 KB
- * @ranks: The candidates
- * @filled: A bit for each rank that has some
+ * @ranks: Candidates by rank
+ * @filled: A bit for each rank that has candidates
  * @clock: Time
  * @capacity: Pages of VRAM
- * @is_busy: Optional: whether the GPU may still be using an item; asked under the caller's lock
- * @recent: What plain LRU would have in VRAM, the longest unused first
- * @recent_pages: Sum of these
+ * @is_busy: Optional: returns whether the GPU may still be using an item; called under the caller's
+ *	lock
+ * @recent: Items that plain LRU would have in VRAM, the least recently used first
+ * @recent_pages: Sum of their pages
  * @behind: Pages that predictions have moved more than plain LRU would have; negative: fewer
- * @lru_moved: Pages that plain LRU would have moved since predictions were given up, or were
- *	tried again, or last proved good
- * @rest: How many it shall have moved before they are tried again
- * @failures: How often in a row they were given up
- * @distrusts: They are given up: the longest unused goes
+ * @lru_moved: Pages that plain LRU would have moved since predictions were given up, or were tried
+ *	again, or last proved good
+ * @rest: Value of @lru_moved at which predictions are tried again
+ * @failures: Number of times in a row that predictions were given up
+ * @distrusts: Predictions are given up: the least recently used item leaves
  */
 struct pagoda_policy {
 	struct pagoda_policy_rank ranks[PAGODA_POLICY_RANKS];

@@ -2,35 +2,36 @@
 /*
  * The queue layer: paging buffers go in, fences come out, in order.
  *
- * One paging timeline a device (TTM keeps a single eviction fence a manager).
- * A submission is one paging buffer with its private data, its dependencies and
- * its fence. Its life:
+ * There is one paging timeline per device (TTM keeps a single eviction fence per manager). A
+ * submission is one paging buffer with its private data, its dependencies and its fence. The life
+ * of a submission:
  *
  *	get   allocates everything it will ever need; may sleep and fail
  *	add   collects dependencies; may sleep and fail
- *	arm   publishes the fence. From here to push nothing may allocate with
- *	      reclaim, take a reservation lock or wait for a fence of ours
+ *	arm   publishes the fence. From here to push the caller must not allocate with
+ *	      reclaim, take a reservation lock or wait for a fence of this driver
  *	push  hands the built buffer over; the fence signals in finite time
- *	put   instead of arm: gives it back unused
+ *	put   instead of arm: frees the submission unused
  *
- * Arm and push happen in the same order under the caller's lock; only one
- * submission is armed and not pushed at a time.
+ * Arm and push happen in an identical order under the caller's lock; only one submission is armed
+ * and not pushed at a time.
  *
- * What never happens at once (C23): two builds, which have the caller's lock; and of the
- * device's queue, submit, poll and reset. A build may happen beside one of these: its buffer
- * belongs to the builder until it is pushed, and doesn't change from then on. What is pushed
- * during a reset is submitted behind it.
+ * Operations that never run concurrently (C23): two builds, which hold the caller's lock; and, of
+ * the device's queue, submit, poll and reset. A build may run concurrently with any of these three:
+ * its buffer belongs to the builder until it is pushed, and doesn't change from then on. A
+ * submission pushed during a reset is sent after the reset.
  *
- * When the device refuses or loses a submission the queue resets it, goes on
- * from the first packet that wasn't executed, with the same sequence numbers
- * and before anything newer, PAGODA_QUEUE_REPLAYS times; then asks the
- * owner's rescue(); then tells its owner lost() and goes on behind it. A fence
- * always signals, with an error when the work wasn't done.
+ * When the device refuses or loses a submission, the queue resets the device's queue and continues
+ * from the first packet that wasn't executed, with unchanged sequence numbers and before any newer
+ * submission, PAGODA_QUEUE_REPLAYS times; then the owner's execute() runs the rest on the CPU; if
+ * that fails too, the queue reports the submission to the owner's lost() and continues behind it. A
+ * fence always signals, with an error when the work wasn't done.
  *
- * When that reset fails, or somebody asks for it, the owner resets the whole device. All
- * that was in flight is lost then, and so is what is pushed before the owner has
- * rebuilt the device's memory and called pagoda_queue_restart(): nobody waits for
- * that, so the owner may take its time, allocate, and wait for who waits for fences.
+ * When that reset fails, or when a reset of the whole device is requested, the owner resets the
+ * whole device. All submissions that were in flight are lost then, and so are submissions pushed
+ * before the owner has rebuilt the device's memory and called pagoda_queue_restart(). No thread
+ * waits for the rebuild, so that the owner may take its time, allocate, and wait for threads that
+ * wait for fences.
  */
 #ifndef PAGODA_QUEUE_H
 #define PAGODA_QUEUE_H
@@ -51,19 +52,19 @@ struct pagoda_transport;
 #define PAGODA_QUEUE_HISTORY	8
 
 /**
- * struct pagoda_submission - One paging buffer, what its builder may see of it
+ * struct pagoda_submission - One paging buffer, as its builder sees it
  * @data: The buffer: page aligned, @size bytes
  * @priv: Private data, @priv_size bytes
  * @size: Bytes of @data, a multiple of the page size
  * @priv_size: Bytes of @priv
  * @built: Bytes built; set by the builder's caller before push
- * @priv_built: Bytes of private data built; the same
- * @operations: Operations in it, for traces; the same
- * @moved: Bytes of content its operations move; the same
- * @owner: The caller's, for its callbacks
- * @fence: After arm: signals when the submission is through; reference is the
- *	submission's, take your own
- * @seqno: After arm: its number, one more than the one before
+ * @priv_built: Bytes of private data built; set by the builder's caller before push
+ * @operations: Operations in the buffer, for traces; set by the builder's caller before push
+ * @moved: Bytes of content that the operations move; set by the builder's caller before push
+ * @owner: The caller's pointer, for its callbacks
+ * @fence: After arm: signals when the submission is finished; a reference of the submission,
+ *	of which a user of the fence takes its own
+ * @seqno: After arm: number of the submission, one more than the previous one's
  */
 struct pagoda_submission {
 	u8 *data;
@@ -80,25 +81,24 @@ struct pagoda_submission {
 };
 
 /**
- * struct pagoda_queue_ops - What the queue asks its owner (vidmm)
- * @execute: Run the submission on the CPU from byte @start; 0, or an error with
- *	*@stopped_at the first packet not executed whole. Used instead of
- *	the device if pagoda_queue_args.use_cpu, and as a rescue after replays
- *	failed. Work item context on the way to a fence: must not allocate
- *	with reclaim or take a reservation lock
- * @lost: The submission failed from @offset on for good with @error: mark its
- *	allocations' content as lost, clear what user space could see. True: the
- *	device must not go on without it, reset the whole of it (no matter for what
- *	a reset cost). Same context as @execute; called before the fence signals
- * @reset_adapter: Reset the whole device, because the queue is broken and couldn't be
- *	reset, because of the reasons in @asked (pagoda_queue_reset_adapter(); 0: there was
- *	no request), or both. Nothing of the queue is sent meanwhile. 0: all
- *	that the device had is lost, the owner rebuilds and calls
- *	pagoda_queue_restart(); else the device is never used again. Same context as
- *	@execute. May be NULL
- * @measured: Submissions that move @bytes were executed, one behind the other, within @ns;
- *	what they waited for before isn't counted. On the way to a fence, with spinlocks held
- *	and interrupts off; one call at a time. May be NULL
+ * struct pagoda_queue_ops - Operations of the queue's owner (vidmm)
+ * @execute: Run the submission on the CPU from byte @start; 0, or an error with *@stopped_at
+ *	the offset of the first packet not executed completely. Used instead of the device if
+ *	pagoda_queue_args.use_cpu, and as a rescue after replays failed. Called in a work item in
+ *	the dma_fence signalling path: must not allocate with reclaim or take a reservation lock
+ * @lost: The submission failed from @offset on for good with @error: mark the content of its
+ *	allocations as lost, clear memory that user space could see. Returns true if the device
+ *	must not continue without the submission's effect: the queue then resets the whole device,
+ *	unless the submission was given up because of a reset of the whole device or of
+ *	pagoda_queue_stop(). Called in the context of @execute, before the fence signals
+ * @reset_adapter: Reset the whole device, because the queue is @broken and couldn't be reset,
+ *	because of the reasons in @asked (pagoda_queue_reset_adapter(); 0: there was no request),
+ *	or both. Nothing of the queue is sent meanwhile. 0: all requests that the device had are
+ *	lost, the owner rebuilds and calls pagoda_queue_restart(); else the device is never used
+ *	again. Called in the context of @execute. May be NULL
+ * @measured: Submissions that move @bytes were executed, one after the other, within @ns; the
+ *	time they waited for dependencies isn't counted. Called in the dma_fence signalling path,
+ *	with spinlocks held and interrupts off; one call at a time. May be NULL
  */
 struct pagoda_queue_ops {
 	int (*execute)(void *owner, struct pagoda_submission *submission, u32 start,
@@ -110,15 +110,15 @@ struct pagoda_queue_ops {
 };
 
 /**
- * struct pagoda_queue_args - How to make a queue
- * @dev: For messages and the scheduler
- * @transport: The way to the device
- * @ops: Owner's calls
- * @owner: Their first argument
+ * struct pagoda_queue_args - Description of a queue
+ * @dev: Device for messages and the scheduler
+ * @transport: Transport to the device
+ * @ops: Owner's operations
+ * @owner: First argument of the owner's operations
  * @buffer_size: Bytes of a paging buffer, multiple of the page size
- * @priv_size: Bytes of private data a submission has
- * @timeout_ms: How long a submission may take before the queue looks what is
- *	wrong; well below TTM's 15 s waits
+ * @priv_size: Bytes of private data per submission
+ * @timeout_ms: Time without progress after which the queue polls and resets the device; well
+ *	below TTM's 15 s waits
  * @use_cpu: Execute on the CPU, never on the device
  */
 struct pagoda_queue_args {
@@ -133,8 +133,8 @@ struct pagoda_queue_args {
 };
 
 /**
- * struct pagoda_queue_stats - Counters since the queue was made
- * @submissions: Pushed
+ * struct pagoda_queue_stats - Counters since the queue was created
+ * @submissions: Submissions pushed
  * @bytes: Bytes of paging buffers pushed
  * @doorbells: Doorbells rung
  * @resets: Times the queue was reset
@@ -142,7 +142,7 @@ struct pagoda_queue_args {
  * @rescued: Submissions finished by the CPU after the device failed
  * @lost: Submissions that failed for good
  * @polled: Completions found by a timeout, without an interrupt
- * @given_up: Of @lost, those that a reset of the whole device cost
+ * @given_up: Submissions of @lost that failed because of a reset of the whole device
  */
 struct pagoda_queue_stats {
 	u64 submissions;
@@ -177,15 +177,6 @@ int pagoda_queue_wait_idle(struct pagoda_queue *queue, long timeout);
 void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *stats);
 void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p);
 
-/**
- * pagoda_queue_visit_recent() - Look at the last submissions
- * @queue: The queue
- * @visit: Called oldest first with buffer, bytes, sequence number and fence
- *	error, without a lock
- * @arg: Its first argument
- *
- * Context: any process context.
- */
 void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 			       void (*visit)(void *arg, const void *data, u32 size,
 					     u64 seqno, int error),

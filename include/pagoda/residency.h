@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Residency lists of clients and paging queues: what the ioctls may ask of them.
+ * Residency lists of clients and paging queues, as the ioctls see them.
  *
- * Counts change in the call (vidmm/require.c), for what is settled without locking it
- * (vidmm/settled.c); what has to move for that is a request, made by
- * a worker of the client's, the pager (vidmm/paging_queue.c).
+ * A call changes the counts itself (vidmm/require.c), for settled allocations without locking
+ * them (vidmm/settled.c). Moves that it needs are a request, executed by the client's worker,
+ * the pager (vidmm/paging_queue.c).
  *
- * Lock order, outermost first: pagoda_paging_queue.lock and pagoda_vm.lock, of which nobody
- * takes both; the lock of the requirements; spinlocks.
+ * Lock order, outermost first: pagoda_paging_queue.lock and pagoda_vm.lock, which are never
+ * taken both; the lock of the requirements; spinlocks.
  */
 #ifndef PAGODA_RESIDENCY_H
 #define PAGODA_RESIDENCY_H
@@ -31,10 +31,10 @@ void pagoda_require_left(struct pagoda_bo *bo, u32 group);
 
 /**
  * struct pagoda_settling - A call that finds out whether anything is left to do
- * @client: Whose residency list is locked
- * @counted: Its allocations are required once more each
- * @settled: What &pagoda_bo.settled has to be
- * @call: What &pagoda_bo.named is of who was named
+ * @client: Client with the residency list that is locked
+ * @counted: Each of the call's allocations is required once more
+ * @settled: Value of &pagoda_bo.settled for a settled allocation
+ * @call: Value of &pagoda_bo.named for an allocation that this call named
  */
 struct pagoda_settling {
 	struct pagoda_client *client;
@@ -50,14 +50,14 @@ void pagoda_settling_undo(struct pagoda_settling *settling, struct pagoda_bo **b
 void pagoda_settling_end(struct pagoda_settling *settling);
 
 /**
- * struct pagoda_paging_args - What a paging queue is given
+ * struct pagoda_paging_args - Arguments and results of a paging queue's call
  * @bos: Allocations, each once; the caller's
- * @count: Their number, not 0
- * @flags: DRM_PAGODA_RESIDENT_ or DRM_PAGODA_EVICT_ flags, checked
- * @syncs: What is signalled besides the queue's syncobj. Used up if 0 is returned
+ * @count: Number of allocations, not 0
+ * @flags: DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* flags, checked
+ * @syncs: Syncobjs that are signalled besides the queue's own. Consumed if 0 is returned
  * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long, or the
- *	client over its budget; 0: it is something else. Out of an eviction: bytes by which
- *	the client is over its budgets
+ *	client over its budget; 0: another reason. Out of an eviction: bytes by which the client is
+ *	over its budgets
  * @value: Out: value to wait for; 0 = there is nothing to wait for
  */
 struct pagoda_paging_args {

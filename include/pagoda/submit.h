@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Submission: commands of a context, executed when all they need is where it must be.
+ * Submission: commands of a context, executed when all allocations that the commands need are
+ * resident.
  *
- * Lock order, outermost first: pagoda_context.lock, pagoda_vidmm.residency, then as
- * vm.h has it.
+ * Lock order, outermost first: pagoda_context.lock, pagoda_vidmm.residency, then the order in
+ * vm.h.
  */
 #ifndef PAGODA_SUBMIT_H
 #define PAGODA_SUBMIT_H
@@ -18,20 +19,20 @@ struct pagoda_quota;
 
 /**
  * struct pagoda_submit - A checked SUBMIT
- * @item: While it waits in the context's queue
+ * @item: Entry in the context's queue while the submission waits
  * @context: Context, a reference
  * @buffers: Command buffers, @nr_buffers of them
- * @nr_buffers: May be 0
- * @bos: Allocations listed, each once, references; @nr_bos of them
- * @flags: DRM_PAGODA_SUBMIT_ flags of each
- * @nr_bos: May be 0
- * @syncs: What it waits for and signals
- * @quota: Charged for the job until the job itself is; NULL before and after
- * @waits: The quota is charged for a job that waits, too
- * @queued: Counted as one that waits
- * @nr_queued: Of @bos, those that count it
+ * @nr_buffers: Number of command buffers, may be 0
+ * @bos: Listed allocations, each once, with references; @nr_bos of them
+ * @flags: DRM_PAGODA_SUBMIT_* flags of each allocation
+ * @nr_bos: Number of allocations, may be 0
+ * @syncs: Fences and points that the job waits for and signals
+ * @quota: Quota charged for the job until the job takes the charge over; NULL before and after
+ * @waits: The quota is also charged for a job that waits
+ * @queued: The submission is counted as waiting in its VM and allocations
+ * @nr_queued: Number of @bos that count this submission in &pagoda_bo.queued
  * @held_up: In &pagoda_closing.jobs while @queued
- * @number: Its number there
+ * @number: Sequence number in &pagoda_closing.jobs
  */
 struct pagoda_submit {
 	struct pagoda_deferred_item item;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What work waits for and what it signals, and work that can't be made yet.
+ * Fences that work waits for and signals, and work that can't be made yet.
  *
- * A fence is published only for work that will be done in finite time. Work that waits
- * for a point nobody has submitted, or for a value of a monitored fence, isn't: it
- * is kept in a queue of its context or VM, nothing of it is public, and a worker makes it
- * when all it waits for is there. What is asked for later waits behind it.
+ * A dma_fence is published only for work that will be done in finite time. Work that waits for
+ * a timeline point without a fence, or for a value of a monitored fence, has no such bound. The
+ * work is kept in a queue of its context or VM without a fence, and a worker makes the work when
+ * all that it waits for exists. Later work of the context or VM waits behind it in the queue.
  *
- *	pagoda_syncs_get	copies and checks; references, and memory to signal with
- *	pagoda_syncs_look	is all there that is waited for?
- *	pagoda_syncs_signal	the work is made: its fence is what is signalled
- *	pagoda_syncs_put	instead, or after it
+ *	pagoda_syncs_get	copies and checks; takes references, allocates to signal later
+ *	pagoda_syncs_look	looks up what is waited for; true if all of it exists
+ *	pagoda_syncs_signal	publishes the fence of the work that was made
+ *	pagoda_syncs_put	releases the list, signalled or not
  */
 #ifndef PAGODA_SYNC_H
 #define PAGODA_SYNC_H
@@ -35,16 +35,16 @@ struct pagoda_vidmm;
 
 /**
  * struct pagoda_sync - A checked struct drm_pagoda_sync
- * @syncobj: A reference; NULL: it is a monitored fence
- * @point: Point of its timeline, 0 = binary
- * @signal: Signalled by the work; else waited for
- * @found: Waited for: @fence is what there was to wait for when it was looked at
- * @fence: That fence, a reference; NULL: it was over
- * @paging: Waited for: the client's paging queue whose timeline it is, a reference, or NULL
- * @failed: Found, and what it would say was done is paging that failed
- * @chain: Signalled point: got in advance
- * @value: Fence waited for: its value
- * @promise: Fence signalled: got in advance
+ * @syncobj: Syncobj, a reference; NULL for a monitored fence
+ * @point: Point of the syncobj's timeline, 0 = binary
+ * @signal: The work signals the entry; else the work waits for it
+ * @found: Wait: the lookup succeeded, and @fence or the value is final
+ * @fence: Wait: the dma_fence that was found, a reference; NULL = signalled, or a monitored fence
+ * @paging: Wait: the client's paging queue with the timeline, a reference, or NULL
+ * @failed: Wait: found, and it stands for paging that failed
+ * @chain: Signal: chain node for @point, allocated in advance
+ * @value: Wait for a monitored fence
+ * @promise: Signal of a monitored fence: promise of its value
  */
 struct pagoda_sync {
 	struct drm_syncobj *syncobj;
@@ -60,9 +60,9 @@ struct pagoda_sync {
 };
 
 /**
- * struct pagoda_syncs - A list of them
+ * struct pagoda_syncs - A list of fences that work waits for and signals
  * @list: Entries
- * @count: Their number
+ * @count: Number of entries
  */
 struct pagoda_syncs {
 	struct pagoda_sync *list;
@@ -84,11 +84,11 @@ void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence);
 
 /**
  * struct pagoda_deferred_item - Work that can't be made yet; embedded
- * @entry: In the queue
- * @priority: It is made before those of lower priority; 0 where there is no such thing
- * @syncs: What it waits for and signals; the owner's
- * @is_paging: What waits for it isn't made, either, if it can't be made
- * @failure: Fence that is signalled if it can't be made
+ * @entry: In &pagoda_deferred.items
+ * @priority: Items of higher priority are made first; 0 in queues without priorities
+ * @syncs: Fences that the item waits for and signals; the owner's
+ * @is_paging: The item is a paging request: if it fails, work that waits for it is cancelled
+ * @failure: Fence that is signalled, with an error, if the item can't be made
  */
 struct pagoda_deferred_item {
 	struct list_head entry;
@@ -101,13 +101,12 @@ struct pagoda_deferred_item {
 struct pagoda_deferred;
 
 /**
- * struct pagoda_deferred_ops - What a queue asks its owner
- * @make: All that the item waits for is there: make the work. Calls
- *	pagoda_syncs_signal() with its fence and answers 0, or a negative errno: then the
- *	queue signals what the item would have, with that error; but for -EAGAIN: it is
- *	asked again later. Process context, without locks; the device isn't taken away
- *	meanwhile
- * @put: The item isn't used any more; frees it and all of it
+ * struct pagoda_deferred_ops - Calls of a queue to its owner
+ * @make: Makes the work of an item; all that the item waits for exists. Calls pagoda_syncs_signal()
+ *	with the fence of the work and returns 0, or -EAGAIN to be called again later, or another
+ *	negative errno: then the queue signals @syncs of the item with this error. Process
+ *	context, without locks; the device doesn't go away meanwhile
+ * @put: Frees an item that isn't used any more
  */
 struct pagoda_deferred_ops {
 	int (*make)(struct pagoda_deferred *queue, struct pagoda_deferred_item *item);
@@ -115,28 +114,27 @@ struct pagoda_deferred_ops {
 };
 
 /**
- * struct pagoda_deferred - Work that can't be made yet, in order of priority and then of
- * arrival; embedded
+ * struct pagoda_deferred - Work that can't be made yet, in order of priority and then of arrival;
+ * embedded
  * @vidmm: Manager
- * @payer: Makes the items where the owner's cgroup is charged
- * @ops: Owner's calls
- * @until_done: Fences waited for must have signalled, too; else it is enough that they
- *	exist
- * @entry: In &pagoda_vidmm.deferred while there are items; protected by
- *	&pagoda_vidmm.deferred_lock
+ * @payer: Runs @make of the items in the owner's cgroup, which is charged
+ * @ops: Calls to the owner
+ * @until_done: Dma_fences that an item waits for must have signalled before the item is made; else
+ *	they need only exist
+ * @entry: In &pagoda_vidmm.deferred while there are items; protected by &pagoda_vidmm.deferred_lock
  * @lock: Protects @items, @count and @error; inside of &pagoda_vidmm.deferred_lock
- * @items: Items, the next one first. It stays there until it is made
- * @count: Their number
- * @error: Nothing is made any more, with this negative errno
- * @fence: Fence the next item waits for with @callback, a reference, or NULL; the
- *	worker's own
- * @callback: On @fence
- * @work: Makes what can be made; runs again after @patience for what tells nobody
- * @patience: Jiffies; the worker's own
- * @runs: How often the worker began; written by the worker, as is @held_up
- * @held_up: @runs when the worker last found that the next item waits for what isn't there; 0: the
- *	item can be made
- * @room: Woken up when an item went
+ * @items: Items, the next one first; an item stays in the list until it is made
+ * @count: Number of @items
+ * @error: Negative errno with which all items end, or 0: items are made
+ * @fence: Dma_fence that the next item waits for with @callback, a reference, or NULL; used by the
+ *	worker only
+ * @callback: Callback on @fence
+ * @work: Worker: makes items; runs again after @patience, because syncobjs tell of no new points
+ * @patience: Jiffies; used by the worker only
+ * @runs: Number of runs that the worker began; written by the worker
+ * @held_up: Value of @runs when the worker last found that the next item waits for a point or value
+ *	that doesn't exist; 0 = the item can be made; written by the worker
+ * @room: Woken when an item leaves the queue
  */
 struct pagoda_deferred {
 	struct pagoda_vidmm *vidmm;

@@ -14,7 +14,7 @@
 #define PAGODA_TRACE_NAMES
 
 #define PAGODA_TRACE_OP(NAME, name, opcode) { opcode, #NAME },
-/* Opcodes by name; ends with an entry no opcode has. */
+/* Opcodes by name; the last entry matches no opcode. */
 #define pagoda_trace_show_op(op) \
 	__print_symbolic(op, VIRTIO_PAGODA_OPS(PAGODA_TRACE_OP) { 0, "none" })
 
@@ -30,7 +30,7 @@
 			 { DRM_PAGODA_SEGMENT_GROUP_LOCAL, "local" }, \
 			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
 
-/* Why an allocation moved; shown by name. */
+/* Reasons for the move of an allocation; shown by name. */
 #define PAGODA_MOVE_REASONS(X) \
 	X(VALIDATE, "validate") \
 	X(EVICT, "evict") \
@@ -48,7 +48,7 @@ enum pagoda_move_reason {
 
 #endif
 
-/* An operation was built, whole or in part. */
+/* A builder made a pass over an operation. */
 TRACE_EVENT(pagoda_op,
 	TP_PROTO(const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,
 		 u64 seqno, u32 encoded, int pass),
@@ -111,7 +111,7 @@ TRACE_EVENT(pagoda_bo_move,
 		  pagoda_trace_show_reason(__entry->reason))
 );
 
-/* An allocation's memory is given back. */
+/* The memory of an allocation is freed. */
 TRACE_EVENT(pagoda_bo_free,
 	TP_PROTO(const char *dev, u64 bo, u64 size, u32 segment),
 	TP_ARGS(dev, bo, size, segment),
@@ -132,8 +132,8 @@ TRACE_EVENT(pagoda_bo_free,
 );
 
 /*
- * A client that listens has another budget of a group, or uses more or less of it; bytes. Two
- * zeros: it listens no more.
+ * The budget of a client that listens, or its usage, has changed; in bytes. Two zeros: the client
+ * has stopped listening.
  */
 TRACE_EVENT(pagoda_budget,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
@@ -157,7 +157,7 @@ TRACE_EVENT(pagoda_budget,
 		  __entry->usage)
 );
 
-/* A client that listens is told to trim: it uses this many bytes too many of a group. */
+/* A client that listens is asked to trim: it exceeds its budget by @excess bytes in @group. */
 TRACE_EVENT(pagoda_trim,
 	TP_PROTO(const char *dev, int pid, u32 group, u64 excess),
 	TP_ARGS(dev, pid, group, excess),
@@ -177,7 +177,7 @@ TRACE_EVENT(pagoda_trim,
 		  pagoda_trace_show_group(__entry->group), __entry->excess)
 );
 
-/* A submission left bytes out of VRAM, because its client has had others leave enough. */
+/* A submission left @bytes out of VRAM: its client has used up its share of evictions. */
 TRACE_EVENT(pagoda_left_out,
 	TP_PROTO(const char *dev, u64 context, u64 bytes),
 	TP_ARGS(dev, context, bytes),
@@ -195,7 +195,7 @@ TRACE_EVENT(pagoda_left_out,
 		  __entry->bytes)
 );
 
-/* A CPU page fault; moved: the allocation had to be brought where the CPU sees it. */
+/* A CPU page fault; @moved: the allocation had to move to memory that the CPU can access. */
 TRACE_EVENT(pagoda_cpu_fault,
 	TP_PROTO(const char *dev, u64 bo, u64 offset, u32 segment, bool moved),
 	TP_ARGS(dev, bo, offset, segment, moved),
@@ -240,7 +240,7 @@ TRACE_EVENT(pagoda_submit,
 		  __entry->seqno, __entry->size, __entry->start, __entry->operations)
 );
 
-/* A paging buffer is through. */
+/* A paging buffer was executed, or failed. */
 TRACE_EVENT(pagoda_complete,
 	TP_PROTO(const char *dev, u64 seqno, int error),
 	TP_ARGS(dev, seqno, error),
@@ -258,7 +258,7 @@ TRACE_EVENT(pagoda_complete,
 		  __entry->error)
 );
 
-/* A job goes to an engine; for the second time too. */
+/* A job goes to an engine, for the first time or again. */
 TRACE_EVENT(pagoda_job_submit,
 	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, u64 seqno),
 	TP_ARGS(dev, engine, context, job, seqno),
@@ -280,7 +280,7 @@ TRACE_EVENT(pagoda_job_submit,
 		  __entry->engine, __entry->context, __entry->job, __entry->seqno)
 );
 
-/* A job is through, executed or not. */
+/* A job has ended, executed or not. */
 TRACE_EVENT(pagoda_job_complete,
 	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, int error),
 	TP_ARGS(dev, engine, context, job, error),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How much paging nobody asked for there may be; see traffic.c. */
+/* Limits of paging that no client asked for; see traffic.c. */
 #ifndef PAGODA_TRAFFIC_H
 #define PAGODA_TRAFFIC_H
 
@@ -7,12 +7,13 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/** PAGODA_TRAFFIC_ALONE: percent of the bandwidth for who pages while nobody uses the device */
+/** PAGODA_TRAFFIC_ALONE: percent of the bandwidth for promotion while no client uses the device */
 #define PAGODA_TRAFFIC_ALONE	125
 
 /**
- * struct pagoda_bandwidth - What the device was measured to page, one for all buckets
- * @rate: Bytes a second; 0 = nothing was measured yet. One measures at a time, anybody reads
+ * struct pagoda_bandwidth - Measured bandwidth of the device's paging, shared by all buckets
+ * @rate: Bytes per second; 0 = nothing was measured yet. Written by one measuring thread at a time,
+ *	read by any
  */
 struct pagoda_bandwidth {
 	atomic64_t rate;
@@ -20,17 +21,17 @@ struct pagoda_bandwidth {
 
 /**
  * struct pagoda_traffic - A token bucket; a token is a byte of paging
- * @bandwidth: What it is filled with a part of
- * @lock: Protects all below
- * @fixed: Bytes a second the bucket is filled with, 0 = what @bandwidth allows
- * @share: Percent of @bandwidth it is filled with while others use the device
- * @alone: Percent while nobody does; 0 = it limits nothing
- * @burst: Tokens it holds
- * @tokens: Tokens in it; negative: spent in advance
- * @filled_ns: When it was filled last
- * @busy_ns: Until then others count as using the device
+ * @bandwidth: Bandwidth that a part of fills the bucket
+ * @lock: Protects all members below
+ * @fixed: Bytes per second that fill the bucket, 0 = as @bandwidth allows
+ * @share: Percent of @bandwidth that fills the bucket while other clients use the device
+ * @alone: Percent of @bandwidth while no client does; 0 = no limit
+ * @burst: Most tokens in the bucket
+ * @tokens: Tokens in the bucket; negative: spent in advance
+ * @filled_ns: Time when it was filled last
+ * @busy_ns: Time until other clients count as using the device
  * @spent: Tokens spent so far
- * @refused: Times there were none
+ * @refused: Number of times that there was no token
  */
 struct pagoda_traffic {
 	const struct pagoda_bandwidth *bandwidth;
@@ -47,12 +48,12 @@ struct pagoda_traffic {
 };
 
 /**
- * struct pagoda_traffic_state - A bucket at some time
+ * struct pagoda_traffic_state - State of a bucket at some time
  * @tokens: Tokens in it; negative: spent in advance
- * @burst: Most there can be
- * @rate: Tokens a second that it gets; 0 = it limits nothing
+ * @burst: Most tokens in it
+ * @rate: Tokens per second that fill the bucket; 0 = no limit
  * @spent: Tokens spent so far
- * @refused: Times there were none
+ * @refused: Number of times that there was no token
  */
 struct pagoda_traffic_state {
 	s64 tokens;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the queue layer needs of whatever carries its buffers to the device:
- * virtio/ in the driver, a fake in the KUnit suites. The paging queue has one, and
- * each engine.
+ * Interface between the queue layer and the code that carries its buffers to the device: virtio/
+ * in the driver, a fake in the KUnit suites. The paging queue has a transport, and each engine.
  */
 #ifndef PAGODA_TRANSPORT_H
 #define PAGODA_TRANSPORT_H
@@ -16,12 +15,12 @@ struct pagoda_transport;
 /**
  * struct pagoda_fault - struct virtio_pagoda_fault, checked and in CPU order
  * @reason: enum virtio_pagoda_fault_reason, within its range
- * @opcode: Opcode, as the device says
+ * @opcode: Opcode, as reported by the device
  * @offset: Offset in the buffer, within its size
  * @access: enum virtio_pagoda_access
  * @address: Refused address
- * @level: Page-table level the walk stopped at, as the device says
- * @command: GPU virtual address of the command, 0 for packets, as the device says
+ * @level: Page-table level at which the walk stopped, as reported by the device
+ * @command: GPU virtual address of the command, 0 for packets, as reported by the device
  */
 struct pagoda_fault {
 	u32 reason;
@@ -34,11 +33,11 @@ struct pagoda_fault {
 };
 
 /**
- * enum pagoda_outcome - What became of a request
- * @PAGODA_OUTCOME_OK: executed whole
+ * enum pagoda_outcome - Result of a request
+ * @PAGODA_OUTCOME_OK: executed completely
  * @PAGODA_OUTCOME_FAULT: refused at fault.offset, the queue is halted
  * @PAGODA_OUTCOME_ABORTED: given back by a reset
- * @PAGODA_OUTCOME_BAD_ANSWER: the device's completion makes no sense
+ * @PAGODA_OUTCOME_BAD_ANSWER: the device's completion is invalid
  */
 enum pagoda_outcome {
 	PAGODA_OUTCOME_OK,
@@ -51,20 +50,19 @@ enum pagoda_outcome {
  * struct pagoda_request - A buffer on its way to the device
  * @header: Head the device reads; filled by pagoda_transport_ops.submit
  * @completion: Tail the device writes; parsed by the transport only
- * @seqno: Number on its queue
+ * @seqno: Number of the request on its queue
  * @data: The buffer; kmalloc or page memory, physically contiguous
  * @size: Bytes built
- * @start: Offset to start from
+ * @start: Offset of the first byte to execute
  * @context: Execution context, then @data is a struct virtio_pagoda_execute; or 0
- * @complete: Called once by the transport when the device gave it back; from
- *	interrupt context or with interrupts off, never under a transport lock.
- *	On the way to signalling a fence
+ * @complete: Called once by the transport when the device gave the request back; in
+ *	interrupt context or with interrupts off, never under a lock of the transport.
+ *	On the dma_fence signalling path
  *
- * Owned by the caller until submit, by the transport until @complete. A
- * transport that could not get a request back calls @complete for it when it is
- * taken down and the device can't reach memory any more; that may be long after
- * a failed reset. Aligned so that what the device writes shares no cache line
- * with anything else.
+ * Owned by the caller until submit, by the transport until @complete. A transport that could not
+ * get a request back calls @complete when the transport is taken down and the device can't reach
+ * memory any more; that may be long after a failed reset. Aligned so that members the device
+ * writes share no cache line with other data.
  */
 struct pagoda_request {
 	struct virtio_pagoda_request header;
@@ -79,9 +77,9 @@ struct pagoda_request {
 };
 
 /**
- * struct pagoda_reset_result - How far a queue came
- * @seqno: All requests up to it were executed whole
- * @offset: First packet not executed whole in the next one; paging only
+ * struct pagoda_reset_result - Progress of a queue at its reset
+ * @seqno: All requests up to this number were executed completely
+ * @offset: First packet not executed completely in the next request; paging only
  */
 struct pagoda_reset_result {
 	u64 seqno;
@@ -92,14 +90,14 @@ struct pagoda_reset_result {
  * struct pagoda_command - A control command, struct virtio_pagoda_control in CPU order
  * @type: SET_ROOT, ACQUIRE_RANGE, RELEASE_RANGE or RESET_ADAPTER of enum
  *	virtio_pagoda_control_type
- * @index: Address space or range
- * @address: Root table or surface
- * @size: Entries, bytes, or whether to write back
- * @segment: Of the root table
- * @tiling: ACQUIRE_RANGE: geometry, as in struct virtio_pagoda_layout
- * @pitch: The same
- * @height: The same
- * @mips: The same
+ * @index: Number of the address space or range
+ * @address: Address of the root table or surface
+ * @size: Entries of the root table, bytes of the surface, or whether to write back
+ * @segment: Segment of the root table
+ * @tiling: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
+ * @pitch: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
+ * @height: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
+ * @mips: ACQUIRE_RANGE: as in struct virtio_pagoda_layout
  */
 struct pagoda_command {
 	u32 type;
@@ -114,26 +112,26 @@ struct pagoda_command {
 };
 
 /**
- * struct pagoda_transport_ops - Calls down
- * @submit: Puts a request into the ring without telling the device.
+ * struct pagoda_transport_ops - Functions of a transport
+ * @submit: Puts a request into the ring without notifying the device.
  *	0, or -ENOSPC when the ring is full (the caller's credits prevent that),
  *	-ENODEV when the device is gone. Any context, doesn't sleep or allocate
- * @kick: Tells the device that there is work. Any context
- * @poll: Handles completions that are there although no interrupt came; calls
+ * @kick: Notifies the device of new requests. Any context
+ * @poll: Handles completions without waiting for an interrupt; calls
  *	request->complete. Any context but interrupt
- * @reset: Halts the queue, takes back every request (complete is called
- *	for each before it returns) and asks how far it came. 0, -ETIMEDOUT or
- *	-EIO when the device doesn't answer or answers nonsense, -ENODEV.
+ * @reset: Halts the queue, takes back every request (request->complete is called for each
+ *	request before @reset returns) and asks for the queue's progress. 0, -ETIMEDOUT or
+ *	-EIO when the device doesn't answer or its answer is invalid, -ENODEV.
  *	Sleeps, for seconds if the device doesn't answer; doesn't allocate. The paging
- *	queue goes on with the number behind pagoda_reset_result.seqno, an engine with
- *	the one behind the last it was given
- * @control: Executes a control command, of whatever queue: when it returns 0 the
- *	device has done it. -EINVAL when the device refuses, -ETIMEDOUT, -EIO, -ENODEV.
- *	Sleeps, for as long as @reset, RESET_ADAPTER longer; doesn't allocate. After
- *	RESET_ADAPTER the device has no request of any queue any more; @poll of each
- *	takes back those it had
- * @depth: Requests the ring has room for
- * @doorbells: Doorbells rung so far; for statistics
+ *	queue continues with the number behind pagoda_reset_result.seqno, an engine with
+ *	the number behind its last request
+ * @control: Executes a control command, which may concern any queue: when 0 is returned the
+ *	device has executed the command. -EINVAL when the device refuses, -ETIMEDOUT, -EIO,
+ *	-ENODEV. Sleeps, for as long as @reset, RESET_ADAPTER longer; doesn't allocate. After
+ *	RESET_ADAPTER the device has no request of any queue any more; @poll of each queue
+ *	takes back its requests
+ * @depth: Returns the number of requests the ring has room for
+ * @doorbells: Returns the number of doorbells rung so far; for statistics
  */
 struct pagoda_transport_ops {
 	int (*submit)(struct pagoda_transport *transport, struct pagoda_request *request);
@@ -147,7 +145,7 @@ struct pagoda_transport_ops {
 
 /**
  * struct pagoda_transport - Base of a transport; embedded by its implementation
- * @ops: Its calls
+ * @ops: Functions
  */
 struct pagoda_transport {
 	const struct pagoda_transport_ops *ops;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The video memory manager: what the ioctls may ask of it.
+ * The video memory manager, as the ioctls see it.
  *
  * Lock order, outermost first:
- *	the gate (not inside mmap_lock: faults look whether they have to wait)
+ *	the gate (not inside mmap_lock: faults test whether they have to wait)
  *	pagoda_vidmm.residency (not inside mmap_lock: faults lock one allocation)
  *	mmap_lock
  *	reservation of an allocation (several: drm_exec)
  *	pagoda_swizzle.lock (with it held other reservations may be tried for only)
  *	pagoda_vram.lock, pagoda_aperture.lock (segment managers; TTM calls them
  *		with a reservation held, or from its work queue without one)
- *	pagoda_stream.lock (the open paging buffer; taken on the way to
- *		signalling a fence: nobody allocates with reclaim under it)
+ *	pagoda_stream.lock (the open paging buffer; taken in the dma_fence signalling
+ *		path: allocations under it must not reclaim)
  *	spinlocks of TTM, the queue and the transport
  */
 #ifndef PAGODA_VIDMM_H
@@ -48,25 +48,26 @@ struct pagoda_vm;
 struct task_struct;
 
 /**
- * struct pagoda_vidmm_args - How to make a memory manager
+ * struct pagoda_vidmm_args - Arguments of pagoda_vidmm_create()
  * @drm: DRM device, its anon_inode and vma_offset_manager set up
- * @info: What the device told, checked; must outlive the manager
- * @transport: The way to the device
+ * @info: Properties of the device, checked; must outlive the manager
+ * @transport: Way to the device
  * @use_cpu: Execute paging buffers on the CPU; needs all of VRAM visible
  * @timeout_ms: Paging timeout
- * @update_mode: enum virtio_pagoda_update_mode: how page tables are written; with
- *	GPU_VIRTUAL the device pages by virtual addresses
+ * @update_mode: enum virtio_pagoda_update_mode: how page tables are written; with GPU_VIRTUAL the
+ *	device pages by virtual addresses
  * @record_kb: KiB of paging buffers to record from the first one on, 0 = none
- * @engines: The way to each execution engine; NULL: none is used
- * @job_timeout_ms: How long a job may run on one
- * @pin_limit: Bytes of one client's allocations that may be pinned for other devices;
- *	0 = half of VRAM's
- * @lru: TTM chooses who leaves VRAM, the longest unused; else the policy
- * @promote_ms: Milliseconds that room in VRAM has to last before what was evicted comes back by
- *	itself; 0 = it doesn't
- * @traffic_share: Percent of the bandwidth that takes while others use the device, 1 to 100
- * @submit_share: Percent of the bandwidth at which submissions of a client may have others leave
- *	VRAM for what could be used elsewhere, 1 to 100; 0 = without a limit
+ * @engines: Way to each execution engine; NULL: none is used
+ * @job_timeout_ms: Longest time that a job may run on an engine
+ * @pin_limit: Bytes of one client's allocations that may be pinned for other devices; 0 = half of
+ *	VRAM's
+ * @lru: TTM chooses victims in VRAM, the least recently used first; otherwise the policy does
+ * @promote_ms: Milliseconds that room in VRAM has to last before evicted allocations are promoted;
+ *	0 = no promotion
+ * @traffic_share: Percent of the bandwidth for promotion while other clients use the device, 1 to
+ *	100
+ * @submit_share: Percent of the bandwidth at which a client's submissions may evict others from
+ *	VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  */
 struct pagoda_vidmm_args {
@@ -88,9 +89,9 @@ struct pagoda_vidmm_args {
 };
 
 /**
- * enum pagoda_sleep - How the machine will sleep
- * @PAGODA_SLEEP_STANDBY: its memory stays
- * @PAGODA_SLEEP_HIBERNATE: all that stays is an image of its memory; also both at once
+ * enum pagoda_sleep - Kind of sleep of the machine
+ * @PAGODA_SLEEP_STANDBY: memory is kept
+ * @PAGODA_SLEEP_HIBERNATE: only an image of memory is kept; also if both are done at once
  */
 enum pagoda_sleep {
 	PAGODA_SLEEP_STANDBY,
@@ -106,9 +107,9 @@ bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm);
 bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm);
 
 /**
- * struct pagoda_gate - Somebody inside of the gate that keeps the device from being rebuilt
- * @link: In pagoda_reset.inside
- * @task: Who; NULL if he was inside already
+ * struct pagoda_gate - A thread inside of the gate that keeps the device from being rebuilt
+ * @link: Entry in pagoda_reset.inside
+ * @task: Thread; NULL if it was inside already
  */
 struct pagoda_gate {
 	struct list_head link;
@@ -122,7 +123,8 @@ struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm);
 void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 
 /**
- * struct pagoda_client_traffic - What was moved of a client's, as struct drm_pagoda_stats counts it
+ * struct pagoda_client_traffic - Counters of moves of a client's allocations, as struct
+ * drm_pagoda_stats counts them
  * @paged_in: Bytes copied to VRAM
  * @paged_out: Bytes copied out of it
  * @evictions: Allocations that left it
@@ -134,10 +136,10 @@ struct pagoda_client_traffic {
 };
 
 /**
- * struct pagoda_client_pace - What a client's submissions may have others leave VRAM for
- * @traffic: What they pay from
- * @held: Submissions that left something out of VRAM because there was no token
- * @left: Bytes they left out, each time anew
+ * struct pagoda_client_pace - Bucket and counters of a client's submissions
+ * @traffic: Bucket that they pay from
+ * @held: Number of submissions that left allocations out of VRAM because there was no token
+ * @left: Bytes they left out, counted for each submission
  */
 struct pagoda_client_pace {
 	struct pagoda_traffic traffic;
@@ -146,11 +148,12 @@ struct pagoda_client_pace {
 };
 
 /**
- * struct pagoda_payer - Where a client's cgroup is charged for what its calls don't do themselves
- * @lock: Protects @worker and @pool, and that only one work item uses @worker
- * @worker: A thread in the cgroup of the client's last call; NULL = that is where work items
- *	are, or no segment is a region of the dmem controller
- * @pool: That cgroup's share of VRAM, a reference; also compared without the lock
+ * struct pagoda_payer - Thread that charges the client's cgroup for work outside of the client's
+ * calls
+ * @lock: Protects @worker and @pool; only one work item uses @worker at a time
+ * @worker: Thread in the cgroup of the client's last call; NULL = work items are in that cgroup
+ *	already, or no segment is a region of the dmem controller
+ * @pool: The cgroup's share of VRAM, a reference; also compared without the lock
  */
 struct pagoda_payer {
 	struct mutex lock;	/* worker, pool */
@@ -161,11 +164,12 @@ struct pagoda_payer {
 /**
  * struct pagoda_closing - Handles that were closed while jobs needed the allocations (closing.c)
  * @vidmm: The manager
- * @lock: Protects all below; outside of &pagoda_client.lock
+ * @lock: Protects all members below; outside of &pagoda_client.lock
  * @next: Number of the next job that is held up
- * @ends: The file is being closed: VMs go with all they map, and handles leave that to them
+ * @ends: The file is being closed: VMs are destroyed with all their mappings, and handles need no
+ *	work of their own
  * @jobs: &pagoda_submit.held_up, by number
- * @handles: struct closing_handle, the first that was closed in front
+ * @handles: struct closing_handle, in the order in which they were closed
  * @work: Forgets handles that no job needs any more
  */
 struct pagoda_closing {
@@ -190,28 +194,29 @@ void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo);
 
 /**
  * struct pagoda_client - Accounting of one DRM file
- * @budget: What it uses, and should
- * @traffic: What was moved of what it pays for
- * @pace: What its submissions may have others leave VRAM for
- * @ears: Who is told of what happens to it
+ * @budget: Usage and budget
+ * @traffic: Moves of allocations it pays for
+ * @pace: Pace of its submissions
+ * @ears: Its event listeners
  * @account: Time that engines spent for it; outlives it
- * @quota: What it has of what is limited
- * @kref: An allocation outlives the file that made it
- * @lock: Protects @vms, @contexts, @fences and @paging_queues against lookups while an entry
- *	goes, and @groups
+ * @quota: Its limits and counts
+ * @kref: References of the DRM file and of the client's allocations, VMs, waits and listeners,
+ *	which may outlive the file
+ * @lock: Protects @vms, @contexts, @fences and @paging_queues against lookups while an entry goes,
+ *	and @groups
  * @vms: VMs by id
  * @contexts: Contexts by id
  * @fences: Monitored fences by id
- * @groups: Waits for fences that an eventfd is told of
+ * @groups: Waits for fences that signal an eventfd
  * @requirements: Its residency list
  * @paging_queues: Paging queues by id
- * @pager: Makes what those are given; NULL until there is one. Set with @lock held
- * @payer: Does in the client's cgroup what a work item may not do in its own
+ * @pager: Executes the requests of its paging queues; NULL until there is one. Set with @lock held
+ * @payer: Does work in the client's cgroup that a work item must not do in its own
  * @closing: Handles it closed that jobs need, which are held up
- * @end: Its file is closed: destroys @vms when nothing uses them any more
+ * @end: Destroys @vms when nothing uses them any more; runs after its file is closed
  * @drm: Device, a reference, while @end is to run
- * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: nothing of the
- *	client is executed any more; else 0. Set with @lock held
+ * @error: Negative errno of a MAKE_RESIDENT that had to succeed and failed: no job of the client is
+ *	executed any more; else 0. Set with @lock held
  */
 struct pagoda_client {
 	struct kref kref;
@@ -243,9 +248,9 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
 void pagoda_client_put(struct pagoda_client *client);
 
 /**
- * struct pagoda_bo_params - A checked ALLOCATION_CREATE
+ * struct pagoda_bo_params - Parameters of an allocation, as checked by ALLOCATION_CREATE
  * @size: Bytes, multiple of the page size
- * @flags: DRM_PAGODA_ALLOCATION_ flags
+ * @flags: DRM_PAGODA_ALLOCATION_* flags
  * @supported: Segment set
  * @eviction: Eviction segment set
  * @preferred: Segment ids in order, then zeros
@@ -301,12 +306,12 @@ int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
 
 /**
  * struct pagoda_memory - Memory of a client in a segment, in bytes
- * @total: What there is
- * @shared: What of that other files have, too
- * @resident: What of that takes place
- * @active: What of that the GPU has work for
- * @purgeable: What of that is offered, takes place and isn't active
- * @spilled: What is elsewhere, but was made resident and is wanted here before anywhere else
+ * @total: Size of its allocations there
+ * @shared: Bytes of @total that other files have handles of, too
+ * @resident: Bytes of @total that take up memory
+ * @active: Bytes of @total that the GPU has work for
+ * @purgeable: Bytes of @total that are offered, take up memory and aren't active
+ * @spilled: Bytes of allocations elsewhere that were made resident and prefer this segment most
  */
 struct pagoda_memory {
 	u64 total;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The virtio layer: finds devices, checks what they say about themselves, and
- * carries buffers to them. The only part of the driver that includes virtio
- * headers and parses what comes from the device.
+ * The virtio layer: finds devices, checks what they report about themselves, and carries buffers to
+ * them. The only part of the driver that includes virtio headers and parses data from the device.
  *
- * The top of the driver registers its callbacks; from then on calls go down
- * only, but for those callbacks and the completion of requests.
+ * The top of the driver registers its callbacks; from then on calls go down only, except for those
+ * callbacks and the completion of requests.
  */
 #ifndef PAGODA_VIRTIO_H
 #define PAGODA_VIRTIO_H
@@ -17,9 +16,9 @@ struct device;
 struct pagoda_virtio;
 
 /**
- * struct pagoda_extent - Part of an extent list, checked and in CPU order
+ * struct pagoda_extent - Entry of an extent list, checked and in CPU order
  * @address: CPU window: physical address; invalid ranges: 0
- * @offset: First byte of VRAM
+ * @offset: Offset of the first byte in VRAM
  * @size: Bytes, not zero
  */
 struct pagoda_extent {
@@ -29,9 +28,9 @@ struct pagoda_extent {
 };
 
 /**
- * struct pagoda_device_info - What the device said about itself, all of it checked
+ * struct pagoda_device_info - Properties that the device reported, all of them checked
  * @dma_dev: Device to map memory for; its DMA mask is set
- * @features: All that was negotiated but virtio's own, as &pagoda_paging_limits.features
+ * @features: All negotiated features except for virtio's own, as &pagoda_paging_limits.features
  * @vram_size: Bytes of VRAM, multiple of the page size
  * @visible_size: Bytes from the start of VRAM that @window covers, 0 = none
  * @aperture_pages: Pages of the aperture
@@ -39,30 +38,28 @@ struct pagoda_extent {
  * @max_runs: Most runs in one packet, at least 2
  * @num_engines: Execution engines, at least 1
  * @alignment: Bytes VRAM allocations are aligned to; power of two, at least a page
- * @system_address_bits: Width of the bus addresses it can emit
+ * @system_address_bits: Width of the bus addresses that the device can emit
  * @va_bits: Width of GPU virtual addresses or 0
  * @pt_levels: Levels of page tables or 0
  * @page_sizes: Bit n set: pages of 2^n bytes
- * @max_address_spaces: Address spaces it holds roots of; space 0 is the paging
- *	process'
- * @swizzling_ranges: Swizzling ranges
- * @swizzling_bytes: Bytes of each one's window
+ * @max_address_spaces: Address spaces that the device holds roots of; space 0 belongs to the
+ *	paging process
+ * @swizzling_ranges: Number of swizzling ranges
+ * @swizzling_bytes: Bytes of the window of each swizzling range
  * @mmu_pages: Pages MAP_MMU can map; 0 = the device has no MMU of its own
  * @dual_pte: Level-1 entries hold two tables
- * @invalid_not_cached: Its TLB never holds an invalid entry
- * @coherent: It snoops CPU caches where a mapping asks for it
+ * @invalid_not_cached: The device's TLB never holds an invalid entry
+ * @coherent: The device snoops CPU caches where a mapping asks for it
  * @vram_zeroed: VRAM reads as zeros after the reset that precedes probe
- * @preserved_standby: Bytes from the start of VRAM that standby doesn't cost
- * @preserved_hibernate: The same of hibernation
- * @window: Entries of the CPU window, sorted by offset, covering exactly
- *	[0, @visible_size)
- * @nr_window: Their number
- * @invalid: VRAM that must not be used, sorted by offset, not overlapping, page
- *	aligned
- * @nr_invalid: Their number
- * @swizzling: CPU's view of the swizzling ranges' windows, sorted by offset, covering
- *	[0, @swizzling_ranges * @swizzling_bytes)
- * @nr_swizzling: Entries of it
+ * @preserved_standby: Bytes from the start of VRAM that keep their content in standby
+ * @preserved_hibernate: Bytes from the start of VRAM that keep their content in hibernation
+ * @window: Entries of the CPU window, sorted by offset, covering exactly [0, @visible_size)
+ * @nr_window: Entries of @window
+ * @invalid: VRAM that must not be used, sorted by offset, not overlapping, page aligned
+ * @nr_invalid: Entries of @invalid
+ * @swizzling: CPU's view of the swizzling ranges' windows, sorted by offset, covering [0,
+ *	@swizzling_ranges * @swizzling_bytes)
+ * @nr_swizzling: Entries of @swizzling
  */
 struct pagoda_device_info {
 	struct device *dma_dev;
@@ -118,17 +115,17 @@ struct pagoda_event {
 
 /**
  * struct pagoda_virtio_callbacks - Calls to the top of the driver
- * @probe: A device is there and works; *@priv is handed back to the others. May
- *	sleep; 0 or a negative error code, which undoes everything
- * @remove: The device goes. When it returns nothing of @priv may use the device
- *	any more; work in flight still executes until then if the device is alive.
- *	May sleep
- * @sleep: The device will lose its power. May sleep; when it returns 0 nothing of @priv
- *	uses the device until @wake, else it won't lose it
- * @wake: The device has its power back after @sleep, or the argument says why it can't be
- *	used again. May sleep; 0, or a negative error code if it won't be used
- * @event: The device tells something. Interrupt context; never before @probe
- *	returned 0, between @sleep and @wake, nor after @remove began. May be NULL
+ * @probe: A device was found and works; *@priv is passed to the other callbacks. May sleep; 0
+ *	or a negative error code, which undoes everything
+ * @remove: The device is being removed. After the return nothing of @priv may use the device;
+ *	work in flight still executes until then if the device is alive. May sleep
+ * @sleep: The device will lose its power. May sleep. After a return of 0 nothing of @priv uses
+ *	the device until @wake; after an error the device keeps its power
+ * @wake: The device has its power back after @sleep, or the argument is the error for which
+ *	the device can't be used again. May sleep; 0, or a negative error code if the top won't use
+ *	the device
+ * @event: The device sent an event. Called with interrupts off; never before @probe returned 0,
+ *	between @sleep and @wake, nor after @remove began. May be NULL
  */
 struct pagoda_virtio_callbacks {
 	int (*probe)(struct pagoda_virtio *virtio, void **priv);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Address spaces of clients: what the ioctls may ask for.
+ * Address spaces of clients, as ioctls use them.
  *
- * A VM is a drm_gpuvm for the books and a space of mmu/ for the tables. Lock order,
+ * A VM is a drm_gpuvm for the mappings and a space of mmu/ for the page tables. Lock order,
  * outermost first:
  *	pagoda_vm.lock (one change of structure at a time)
- *	reservations: the VM's, which its tables and save areas share, and those of
- *		allocations (drm_exec)
+ *	reservations (drm_exec): the VM's, which its page tables and save areas share,
+ *		and those of allocations
  *	pagoda_space.lock
  *	pagoda_stream.lock
  */
@@ -30,15 +30,15 @@ struct pagoda_vm;
 /**
  * struct pagoda_bind - A checked entry of VM_BIND
  * @type: enum drm_pagoda_bind_type
- * @flags: DRM_PAGODA_BIND_ flags
- * @handle: MAP: what the caller calls it
+ * @flags: DRM_PAGODA_BIND_* flags
+ * @handle: MAP: handle of the allocation
  * @bo: MAP, MAP_FENCE: allocation; a reference
- * @address: First address; CHOOSE: least address wanted, then the address
+ * @address: First address; CHOOSE: least address wanted, then the address chosen
  * @size: Bytes
- * @offset: Byte of the allocation, or source address
+ * @offset: MAP: byte of the allocation; COPY: source address
  * @driver_protection: Opaque
  * @window: MAP: bytes of the allocation that repeat over the range; 0 = @size
- * @wanted: @address before the array was planned; the plan's
+ * @wanted: @address before the array was planned; set by the plan
  */
 struct pagoda_bind {
 	u32 type;
@@ -54,14 +54,14 @@ struct pagoda_bind {
 };
 
 /**
- * struct pagoda_bind_job - An array of VM_BIND and what belongs to it
- * @kref: The caller's and the queue's
- * @binds: Entries, for the caller to fill after create
- * @count: Their number
- * @update: They change one reserved range (C134)
- * @syncs: What is waited for and signalled; the caller fills it
- * @entry: In &pagoda_vm.waiting while it waits; protected by pagoda_vm.lock
- * @item: In the VM's queue meanwhile
+ * struct pagoda_bind_job - An array of VM_BIND and its syncobjs
+ * @kref: References of the caller and the queue
+ * @binds: Entries, for the caller to fill after creation
+ * @count: Number of entries
+ * @update: The array changes one reserved range (C134)
+ * @syncs: Syncobjs to wait for and to signal; filled by the caller
+ * @entry: In &pagoda_vm.waiting while the array waits; protected by pagoda_vm.lock
+ * @item: In the VM's queue while the array waits
  */
 struct pagoda_bind_job {
 	struct kref kref;
