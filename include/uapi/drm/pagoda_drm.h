@@ -1,33 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
-/*
- * The user ABI of the Pagoda driver.
+/**
+ * DOC: The user ABI of the Pagoda driver
+ *
+ * Finding the device: DRM_IOCTL_VERSION answers the name "pagoda" on its nodes. A program opens
+ * each /dev/dri/renderDN and takes a node with this name. Every ioctl of this header is allowed on
+ * the render node; DRM_PAGODA_QUERY tells the limits of the device behind the node.
+ *
+ * Handles of allocations are GEM handles: DRM_IOCTL_GEM_CLOSE destroys them, and
+ * DRM_IOCTL_PRIME_HANDLE_TO_FD shares the allocation ("Sharing"). Syncobjs are DRM's. VMs,
+ * contexts, paging queues and monitored fences have ids of their own, which are never 0 and belong
+ * to the open file (the client).
  *
  * Rules of evolution
  *  - Structs are fixed-size multiples of 8, without unions and without implicit
  *    padding. Fields are only appended.
  *  - A struct shorter than the kernel's is filled up with zeros, a longer one is
- *    refused (E2BIG) unless the rest is zero. A field's zero means what was there
- *    before the field.
+ *    refused (E2BIG) unless the rest is zero. Zero in an appended field means the behaviour from
+ *    before the field existed.
  *  - Padding and unknown flags must be zero (MBZ), else EINVAL.
  *  - Arrays are struct drm_pagoda_array: pointer, count and the caller's stride.
- *  - Everything that is not said to be out is left alone by the kernel.
+ *  - Fields documented as "Out" only are ignored on input, and so are the pointer of a QUERY with
+ *    size 0 and the pointer and stride of an empty array in SUBMIT, or of empty syncs in VM_BIND.
+ *    All other fields are input. The kernel writes no field that isn't documented as "Out".
  *
- * Errors, the same for every ioctl
+ * Errors, for every ioctl
  *
  *  ========== =================================================================
  *  EINVAL     unknown flag, padding not zero, value or combination out of range
  *  E2BIG      a struct or array entry longer than the kernel's, with data in the
- *             part the kernel doesn't know; more than MAX_ entries; an allocation
+ *             part the kernel doesn't know; more than MAX_ENTRIES entries; an allocation
  *             that no supported segment could ever hold
  *  EFAULT     bad user pointer
  *  ENOENT     handle, segment id or group, syncobj, VM, context, fence or paging queue that this
- *             client doesn't have; EVICT of what isn't on the client's list
+ *             client doesn't have; EVICT of an allocation that isn't on the client's list
  *  ENOMEM     out of memory, or out of room in every segment. The last of the machine's memory
  *             isn't given to allocations, see ALLOCATION_MMAP_OFFSET
  *  EBUSY      no progress now because others use the memory, or because too many jobs are queued,
- *             see "Limits"; try again. OFFER of what accepted work will use; FENCE_DESTROY of
- *             what is waited for; VM_DESTROY of what has contexts
- *  ETIME      a wait's time was up
+ *             see "Limits"; try again. OFFER of an allocation that accepted work will use;
+ *             FENCE_DESTROY of a fence that is waited for; VM_DESTROY of a VM with contexts
+ *  ETIME      the time of a wait was up
  *  ENODEV     the device is gone
  *  EIO        the device failed and content was lost
  *  EACCES     CPU access to an allocation that is never where the CPU may see it
@@ -37,17 +48,16 @@
  *  ENOSPC     the device holds no more address spaces, or the user has its share of them
  *  EMFILE     the client or its user has too many of an object, see "Limits"
  *  EEXIST     the range, or a part of it, is taken
- *  EPERM      a priority the caller may not ask for; signal of or wait for a fence made
- *             without; an allocation that is private to another VM, or to any and shared,
- *             or shared and offered
- *  ECANCELED  the context is banned, or the VM unusable: see CONTEXT_STATE, VM_STATE; the
- *             client is in error: see "Residency lists"
+ *  EPERM      a priority the caller may not ask for; signal of or wait for a fence made with
+ *             NO_SIGNAL or NO_WAIT; an allocation that is private to another VM, or is private
+ *             and would be shared, or is shared and would be offered
+ *  ECANCELED  the context is banned, the VM unusable, or the client in error: see "Failures"
  *  EOVERFLOW  an allocation was made resident 2^32 - 1 times without being evicted
  *  ENODATA    an allocation that is offered: see OFFER
  *  EALREADY   an allocation that is offered already
  *  EDQUOT     more of a client's or a user's memory would be pinned for other devices, or for
- *             monitored fences, than may be, see "Limits"; a reservation larger than what is
- *             available for it
+ *             monitored fences, than may be, see "Limits"; a reservation larger than the room
+ *             that is available for it
  *  EINTR      a signal; the call had no effect (restarted by the kernel where
  *             that is allowed)
  *  ========== =================================================================
@@ -55,11 +65,8 @@
  * A refused call has no side effect. With drm.debug=0x2 (driver) the kernel log names the
  * check that refused.
  *
- * While the machine falls asleep, and until it is awake, calls wait. Content and work that
- * was submitted outlive that; what is offered may be lost.
- *
- * Closing a file doesn't wait for jobs: those that haven't begun are cancelled, those that run
- * may end, within their time. Until they have, what they use isn't free.
+ * While the machine falls asleep, and until it is awake, calls wait. Content and submitted work
+ * outlive the sleep; offered content may be lost.
  */
 #ifndef _PAGODA_DRM_H_
 #define _PAGODA_DRM_H_
@@ -70,19 +77,116 @@
 extern "C" {
 #endif
 
+/**
+ * DOC: Closing objects that accepted work names
+ *
+ * Work that is *held up* was accepted, but waits for a point or a value that doesn't exist yet
+ * (struct drm_pagoda_sync). All other accepted work has a fence.
+ *
+ *  ================== ==========================================================
+ *  allocation handle  GEM_CLOSE ends the client's addresses and residency counts of the
+ *                     allocation. Submitted jobs find what they may use, see SUBMIT. A VM_BIND
+ *                     that waits unmaps where it would have mapped the allocation. CPU mappings
+ *                     and dma-bufs keep the memory
+ *  syncobj            accepted work has its own reference and waits and signals as agreed
+ *  monitored fence    FENCE_DESTROY is refused with EBUSY while a wait for a value is open.
+ *                     Accepted work still signals the fence. Its GPU addresses go with the id;
+ *                     CPU mappings stay
+ *  paging queue       accepted requests are carried out, and the client's residency list stays
+ *  context            a running job may end, within the time limit. No other job is executed;
+ *                     their fences signal with an error, see "Failures"
+ *  VM                 EBUSY while it has contexts. Afterwards VM_DESTROY waits for jobs of
+ *                     destroyed contexts that still run; VM_BINDs that wait are cancelled
+ *                     (ECANCELED)
+ *  the file           closing doesn't wait for jobs. Running jobs may end, within the time
+ *                     limit, and what they use isn't free until then. Jobs that haven't begun,
+ *                     VM_BINDs and paging requests that wait are cancelled. Eventfds of
+ *                     FENCE_WAIT aren't signalled any more, files of EVENTS read 0
+ *  ================== ==========================================================
+ */
+
+/**
+ * DOC: Failures
+ *
+ * Errors of fences. A syncobj has the fence of the work that signals it, and waiting for a syncobj
+ * doesn't tell errors. To read one, signal a binary syncobj, export it with
+ * DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE and ask the sync_file with SYNC_IOC_FILE_INFO:
+ * &sync_file_info.status is 1, or the negative errno. A timeline forgets the error of a point
+ * when a later point has signalled.
+ *
+ *  ========== =================================================================
+ *  EFAULT     the job faulted: FAULTED in CONTEXT_STATE
+ *  ETIME      the job ran longer than &drm_pagoda_device_info.job_timeout_ms: HUNG
+ *  ECANCELED  the job wasn't executed, because a job before it in its context faulted or hung, the
+ *             context is banned or the client in error, or the paging that it waits for failed; a
+ *             reset of the device lost the job (RESET); the context, the VM or the file was closed
+ *             while the work was held up
+ *  ESRCH      the context or the file was closed before the job began
+ *  EIO        the job wasn't executed: paging lost content while the job waited
+ *  ENODEV     the device was unplugged, or can't be reset
+ *  others     work that was held up couldn't be made in the end, for want of memory for instance:
+ *             BANNED for a job, VM_STATE for a VM_BIND, PAGING_QUEUE_STATE for a paging request
+ *  ========== =================================================================
+ *
+ * An error doesn't spread: a job of another context that waits for a failed one is executed. The
+ * value of a monitored fence that failed work was to signal arrives all the same.
+ *
+ * States, from the smallest to the largest
+ *
+ *  ================= ================================ ===================================
+ *  state             what it means                    how it ends
+ *  ================= ================================ ===================================
+ *  CONTENT_LOST      an allocation is zeros, its      acknowledged with ALLOCATION_WAIT
+ *                    content was lost
+ *  CONTEXT_RESET     a job, or content that its VM    never; the context goes on and may be
+ *                    has mapped, was lost to a        used
+ *                    reset of the device
+ *  CONTEXT_BANNED    a job faulted or hung, held up   never; make another context in the
+ *                    work couldn't be made, paging    same VM
+ *                    of the VM's memory broke the
+ *                    device (with RESET), or the
+ *                    client is in error
+ *  VM_BIND_FAILED    an accepted change couldn't be   never; make another VM
+ *                    made
+ *  client in error   a MAKE_RESIDENT that had to      by closing the file
+ *                    succeed failed
+ *  DEVICE_LOST       event: the device was reset      by itself: calls wait until the device is
+ *                                                     rebuilt
+ *  the same, POLLHUP the device was unplugged, or     never; open another node
+ *                    can't be reset or rebuilt
+ *  ================= ================================ ===================================
+ *
+ * A hang or fault costs only the context. A reset of the device, needed when an engine or the
+ * paging queue can't be reset alone, loses the content of VRAM, the jobs that engines had and those
+ * that become ready until the device is rebuilt; held up jobs run afterwards. Five
+ * resets in a minute for faults of the device are enough: a device that needs another one is given
+ * up. Until a device that was given up is removed, the CPU does its paging, and jobs end with
+ * ENODEV unexecuted; after the removal calls answer ENODEV.
+ */
+
+/**
+ * DOC: Coherence of CPU and GPU
+ *
+ * The CPU's writes before SUBMIT (or before a held up job is made) are seen by the job.
+ * The job's writes are seen by the CPU when the job's fence has signalled; in a job that goes on,
+ * the writes before a SIGNAL command are seen by a CPU that has seen its value.
+ * CPU mappings, CACHED or write-combined, need no flush by the program.
+ * Moves keep addresses and content for both (C34). Tiled: see enum drm_pagoda_tiling.
+ */
+
 /** DRM_PAGODA_MAX_ENTRIES: most entries of an array. */
 #define DRM_PAGODA_MAX_ENTRIES		65536
 /** DRM_PAGODA_MAX_ALLOCATION: most bytes of one allocation. */
 #define DRM_PAGODA_MAX_ALLOCATION	(1ull << 40)
 
-/*
- * Limits
+/**
+ * DOC: Limits
  *
- * What a client (an open file) may have at once, and all clients of a user together. A call that
- * would exceed one is refused with the errno:
+ * The most that a client (an open file) may have at once, and all clients of a user together. A
+ * call that would exceed a limit is refused with the errno:
  *
  *  ================================ ==================== ========================= ======
- *  what                             a client             a user                    errno
+ *  object                           a client             a user                    errno
  *  ================================ ==================== ========================= ======
  *  VMs                              MAX_VMS                                        EMFILE
  *  address spaces, one a VM                              half of what others leave ENOSPC
@@ -90,12 +194,9 @@ extern "C" {
  *  jobs accepted and not done       MAX_CLIENT_JOBS, of  MAX_USER_JOBS             EBUSY
  *                                   a context
  *                                   MAX_QUEUED_JOBS
- *  of these, jobs that wait for     MAX_WAITING_JOBS     MAX_USER_WAITING_JOBS     EBUSY
- *  what isn't submitted yet, or
- *  behind such a job
+ *  of these, held up or behind one  MAX_WAITING_JOBS     MAX_USER_WAITING_JOBS     EBUSY
  *  files of EVENTS                  MAX_EVENT_FILES      MAX_USER_EVENT_FILES      EMFILE
- *  monitored fences that are waited MAX_PINNED_FENCES                              EDQUOT
- *  for, or promised to work
+ *  fences waited for or promised    MAX_PINNED_FENCES                              EDQUOT
  *  bytes pinned for other devices   pin_limit of                                   EDQUOT
  *                                   the aperture
  *  pages pinned for either reason                        half of what others leave EDQUOT
@@ -104,13 +205,17 @@ extern "C" {
  *  monitored fences, paging queues  65536                                          EMFILE
  *  ================================ ==================== ========================= ======
  *
- * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave": of what there is,
- * without what other users have; a user that is alone has half of it at most.
+ * A client that queues more than MAX_QUEUED_BINDS changes of a VM, or MAX_QUEUED_PAGING requests,
+ * isn't refused: its call waits.
+ *
+ * The numbers are %DRM_PAGODA_MAX_VMS and so on. "Half of what others leave" is half of the total
+ * less what other users have; a user that is alone has half of the total at most.
  *
  * The user is the real user id of the process that opened the file, whatever process uses the
- * file. In a user namespace it is the user who made the outermost namespace; if that is the
- * machine's root it is the namespace's root, whatever id the process has. What outlives its file,
- * as jobs do that run and fences that jobs will signal, counts until it is gone.
+ * file. In a user namespace the user is the maker of the outermost namespace; if the maker is the
+ * machine's root, the namespace's root is the user, whatever id the process has. Objects that
+ * outlive their file, as running jobs and fences that jobs will signal do, count until they are
+ * gone.
  */
 #define DRM_PAGODA_MAX_VMS			64
 #define DRM_PAGODA_MAX_CONTEXTS			256
@@ -130,11 +235,11 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_QUERY = 0,
 	/** @DRM_PAGODA_ALLOCATION_CREATE: make an allocation */
 	DRM_PAGODA_ALLOCATION_CREATE,
-	/** @DRM_PAGODA_ALLOCATION_MMAP_OFFSET: offset to give to mmap() */
+	/** @DRM_PAGODA_ALLOCATION_MMAP_OFFSET: get an allocation's offset for mmap() */
 	DRM_PAGODA_ALLOCATION_MMAP_OFFSET,
-	/** @DRM_PAGODA_ALLOCATION_INFO: what it was made with and where it is */
+	/** @DRM_PAGODA_ALLOCATION_INFO: get an allocation's parameters and its place */
 	DRM_PAGODA_ALLOCATION_INFO,
-	/** @DRM_PAGODA_ALLOCATION_WAIT: until it is idle */
+	/** @DRM_PAGODA_ALLOCATION_WAIT: wait until an allocation is idle */
 	DRM_PAGODA_ALLOCATION_WAIT,
 	/** @DRM_PAGODA_MAKE_RESIDENT: bring a list to where the GPU can use it */
 	DRM_PAGODA_MAKE_RESIDENT,
@@ -144,47 +249,47 @@ enum drm_pagoda_ioctl_id {
 	DRM_PAGODA_QUERY_RESIDENCY,
 	/** @DRM_PAGODA_VM_CREATE: make an address space */
 	DRM_PAGODA_VM_CREATE,
-	/** @DRM_PAGODA_VM_DESTROY: unmap everything and destroy it */
+	/** @DRM_PAGODA_VM_DESTROY: unmap everything and destroy a VM */
 	DRM_PAGODA_VM_DESTROY,
-	/** @DRM_PAGODA_VM_BIND: change what addresses mean */
+	/** @DRM_PAGODA_VM_BIND: change what a VM's addresses show */
 	DRM_PAGODA_VM_BIND,
 	/** @DRM_PAGODA_CONTEXT_CREATE: make an execution context */
 	DRM_PAGODA_CONTEXT_CREATE,
-	/** @DRM_PAGODA_CONTEXT_DESTROY: destroy it */
+	/** @DRM_PAGODA_CONTEXT_DESTROY: destroy a context */
 	DRM_PAGODA_CONTEXT_DESTROY,
 	/** @DRM_PAGODA_FENCE_CREATE: make a monitored fence */
 	DRM_PAGODA_FENCE_CREATE,
-	/** @DRM_PAGODA_FENCE_DESTROY: destroy it */
+	/** @DRM_PAGODA_FENCE_DESTROY: destroy a monitored fence */
 	DRM_PAGODA_FENCE_DESTROY,
 	/** @DRM_PAGODA_SUBMIT: execute command buffers */
 	DRM_PAGODA_SUBMIT,
-	/** @DRM_PAGODA_CONTEXT_STATE: what became of it */
+	/** @DRM_PAGODA_CONTEXT_STATE: progress and failures of a context */
 	DRM_PAGODA_CONTEXT_STATE,
-	/** @DRM_PAGODA_VM_STATE: whether it can be used */
+	/** @DRM_PAGODA_VM_STATE: whether a VM can be used */
 	DRM_PAGODA_VM_STATE,
 	/** @DRM_PAGODA_FENCE_SIGNAL: give monitored fences values from the CPU */
 	DRM_PAGODA_FENCE_SIGNAL,
-	/** @DRM_PAGODA_FENCE_WAIT: for values of monitored fences */
+	/** @DRM_PAGODA_FENCE_WAIT: wait for values of monitored fences */
 	DRM_PAGODA_FENCE_WAIT,
 	/** @DRM_PAGODA_PAGING_QUEUE_CREATE: make a paging queue */
 	DRM_PAGODA_PAGING_QUEUE_CREATE,
-	/** @DRM_PAGODA_PAGING_QUEUE_DESTROY: destroy it */
+	/** @DRM_PAGODA_PAGING_QUEUE_DESTROY: destroy a paging queue */
 	DRM_PAGODA_PAGING_QUEUE_DESTROY,
-	/** @DRM_PAGODA_PAGING_QUEUE_STATE: what it was given, and what failed */
+	/** @DRM_PAGODA_PAGING_QUEUE_STATE: progress and failures of a paging queue */
 	DRM_PAGODA_PAGING_QUEUE_STATE,
-	/** @DRM_PAGODA_QUERY_RESIDENCY_LIST: what of a list is on the client's list */
+	/** @DRM_PAGODA_QUERY_RESIDENCY_LIST: counts of allocations on the client's list */
 	DRM_PAGODA_QUERY_RESIDENCY_LIST,
 	/** @DRM_PAGODA_OFFER: the content of a list isn't needed for now */
 	DRM_PAGODA_OFFER,
-	/** @DRM_PAGODA_RECLAIM: it is again, if it is still there */
+	/** @DRM_PAGODA_RECLAIM: offered content is needed again, if it is still there */
 	DRM_PAGODA_RECLAIM,
-	/** @DRM_PAGODA_SET_PRIORITY: who leaves memory later */
+	/** @DRM_PAGODA_SET_PRIORITY: which allocations leave memory later */
 	DRM_PAGODA_SET_PRIORITY,
-	/** @DRM_PAGODA_QUERY_MEMORY_INFO: what the client uses of a segment group, and should */
+	/** @DRM_PAGODA_QUERY_MEMORY_INFO: the client's usage and budget of a segment group */
 	DRM_PAGODA_QUERY_MEMORY_INFO,
-	/** @DRM_PAGODA_SET_RESERVATION: what of a segment group it needs at least */
+	/** @DRM_PAGODA_SET_RESERVATION: bytes of a segment group that the client needs at least */
 	DRM_PAGODA_SET_RESERVATION,
-	/** @DRM_PAGODA_EVENTS: a file that tells of what happens to the client */
+	/** @DRM_PAGODA_EVENTS: a file that tells of events of the client */
 	DRM_PAGODA_EVENTS,
 };
 
@@ -231,7 +336,7 @@ enum drm_pagoda_query_type {
  * @size: In: bytes at @pointer; 0 asks for the size only. Out: bytes the
  *	kernel's struct has
  * @pad: MBZ
- * @pointer: Where the answer goes: the smaller of both sizes is written
+ * @pointer: Address of the answer: the smaller of both sizes is written
  */
 struct drm_pagoda_query {
 	__u32 type;
@@ -243,17 +348,25 @@ struct drm_pagoda_query {
 
 /**
  * struct drm_pagoda_device_info - The device
- * @features: Bit n set: the device has virtio feature n
+ * @features: Bit n set: the device has virtio feature n, see below
  * @page_size: Bytes of a page: everything is rounded to it
  * @alignment: Bytes VRAM addresses are aligned to
  * @num_segments: Segments; ids are 1 to this
- * @num_engines: Execution engines
+ * @num_engines: Execution engines, 1 to 16. All are alike: each executes every command
  * @max_entries: %DRM_PAGODA_MAX_ENTRIES
- * @job_timeout_ms: Milliseconds that a job may run on an engine before its context is banned
+ * @job_timeout_ms: Time limit of a job in milliseconds: a job that is the first on an engine for so
+ *	long, waits of its commands included, hangs, and its context is banned.
+ *	The driver's parameter job_timeout_ms, 2000 by default
  * @swizzling_ranges: Tiled allocations the CPU can see at the same time while they are
  *	in VRAM, see enum drm_pagoda_tiling; 0 = the device has no tiling
  * @pad2: Zero
- * @swizzling_bytes: Bytes of the largest tiled allocation that it can see there
+ * @swizzling_bytes: Bytes of the largest tiled allocation that the CPU can see in VRAM
+ *
+ * Features are the numbers VIRTIO_PAGODA_F_* of include/uapi/linux/virtio_pagoda.h and virtio's own
+ * (24 to 49). Of interest to programs: bits 0 to 22, paging operation n + 1 is executed; 50
+ * (CPU_WINDOW), the CPU reaches VRAM or a part of it; 53 (DUAL_PTE), page tables of 4 KiB and
+ * 64 KiB pages side by side; 54 (DEVICE_MMU), the device translates addresses of system memory;
+ * 56 (EXECUTE), engines execute commands, without it SUBMIT answers EOPNOTSUPP.
  */
 struct drm_pagoda_device_info {
 	__u64 features;
@@ -274,25 +387,24 @@ struct drm_pagoda_device_info {
 #define DRM_PAGODA_SEGMENT_CACHE_COHERENT	(1u << 3)
 
 /**
- * struct drm_pagoda_segment_info - One segment and what is in it
+ * struct drm_pagoda_segment_info - One segment and its usage
  * @id: Segment id
- * @flags: DRM_PAGODA_SEGMENT_ flags
- * @size: Bytes; what allocations can have, without the reserve
+ * @flags: DRM_PAGODA_SEGMENT_* flags
+ * @size: Bytes that allocations can have, without the reserve
  * @visible_size: Bytes the CPU can reach
- * @usage: Bytes in use, by everybody
+ * @usage: Bytes in use, by all clients
  * @visible_usage: Bytes of @visible_size in use
- * @client_usage: Bytes of this client's allocations in it
+ * @client_usage: Bytes of this client's allocations in the segment
  * @mapped: Aperture: bytes that have an address in it
  * @largest_free: Bytes of the largest contiguous free range
- * @client_pinned: Bytes of this client's allocations that stay in it because other
+ * @client_pinned: Bytes of this client's allocations that stay in the segment because other
  *	devices use them
- * @pin_limit: Most of them
- * @reserve_size: VRAM: bytes that only page tables and save areas of contexts can have, when
- *	they find no other place although whoever may leave has left. None of @size, @usage
- *	and the others but @client_usage counts them
- * @reserve_usage: Bytes of them in use
- * @reserve_refused: Times there was no room in them either: the call answered ENOMEM, or
- *	others had to be waited for
+ * @pin_limit: Largest possible @client_pinned
+ * @reserve_size: VRAM: bytes that only page tables and save areas of contexts can have, after
+ *	evictions have left no other place for them. Only @client_usage counts these bytes
+ * @reserve_usage: Bytes of the reserve in use
+ * @reserve_refused: Times there was no room in the reserve either: the call answered ENOMEM, or
+ *	waited for other clients
  */
 struct drm_pagoda_segment_info {
 	__u32 id;
@@ -317,8 +429,8 @@ struct drm_pagoda_segment_info {
  * @paged_out: Bytes moved out of VRAM
  * @moved: Bytes moved within VRAM
  * @filled: Bytes filled
- * @discarded: Bytes whose content was dropped instead of moved
- * @evictions: Allocations that left VRAM to make room or because they were asked to
+ * @discarded: Bytes of content dropped instead of moved
+ * @evictions: Allocations that left VRAM to make room or because a client asked for it
  * @page_ins: Allocations that came into VRAM with content
  * @cpu_waits: Times the CPU waited for paging work in a move
  * @busy_retries: ALLOCATION_BUSY answers
@@ -328,27 +440,26 @@ struct drm_pagoda_segment_info {
  * @submissions: Paging buffers submitted
  * @doorbells: Notifications sent to the device
  * @faults: CPU page faults that moved an allocation
- * @lost: Allocations whose content was lost
+ * @lost: Allocations with lost content
  * @range_acquires: Times a CPU page fault took a swizzling range for an allocation
- * @range_steals: Times it took the one of another allocation
- * @bandwidth: Bytes a second that paging was measured to move; 0 = it isn't known yet, and no
+ * @range_steals: Times the range taken was another allocation's
+ * @bandwidth: Bytes a second that paging was measured to move; 0 = not known yet, and no
  *	bucket limits anything
- * @promote_tokens: Bytes that may come back to VRAM by themselves now; negative: more did
- *	already, and that is paid for first
- * @promote_rate: Bytes a second that are added; 0 = no limit. A share of @bandwidth while others
- *	use the device
- * @promote_spent: Bytes that were paid for
- * @promote_refused: Times there were none
- * @promoted: Bytes that came back to VRAM by themselves
- * @promotions: Allocations that did
- * @submit_tokens: Of the client that asks: bytes that its submissions may bring to VRAM now with
- *	others leaving for them; negative: more were already. At most VRAM's size, which it is
- *	at first
- * @submit_rate: Bytes a second that are added to those; 0 = no limit
- * @submit_spent: Bytes that others left VRAM for, because submissions of the client used what
- *	could be used elsewhere and isn't on a residency list
- * @submit_held: Submissions of the client that left something out of VRAM for want of these
- * @submit_left: Bytes that they left out, counted each time
+ * @promote_tokens: Bytes that may come back to VRAM without a request now; negative: debt, paid
+ *	first
+ * @promote_rate: Bytes a second added to @promote_tokens; 0 = no limit. A share of @bandwidth while
+ *	other clients use the device
+ * @promote_spent: Bytes paid for
+ * @promote_refused: Times there were no tokens
+ * @promoted: Bytes that came back to VRAM without a request
+ * @promotions: Allocations that came back to VRAM without a request
+ * @submit_tokens: Of the calling client: bytes that its submissions may bring to VRAM now by
+ *	evicting other allocations; negative: debt. At most VRAM's size, which is the first value
+ * @submit_rate: Bytes a second added to @submit_tokens; 0 = no limit
+ * @submit_spent: Bytes evicted from VRAM because submissions of the client used allocations that
+ *	could be used elsewhere and aren't on a residency list
+ * @submit_held: Submissions of the client that left allocations out of VRAM for want of tokens
+ * @submit_left: Bytes left out, counted each time
  */
 struct drm_pagoda_stats {
 	__u64 paged_in;
@@ -384,11 +495,12 @@ struct drm_pagoda_stats {
 };
 
 /*
- * CPU_VISIBLE: the CPU may see it in VRAM, too. Without it an allocation that is supported in the
- * aperture may be mapped, and a touch brings it to system memory; one that isn't can't be (C175).
- * CACHED: else the CPU's mappings are write-combined; needs CPU_VISIBLE, without which they are
+ * CPU_VISIBLE: the CPU may see the allocation in VRAM, too. Without CPU_VISIBLE, an allocation that
+ * is supported in the aperture may be mapped, and a touch brings it to system memory; an allocation
+ * that is supported in VRAM only can't be mapped (C175).
+ * CACHED: else the CPU's mappings are write-combined; needs CPU_VISIBLE, without which mappings are
  * cached.
- * NOTIFY_EVICTION: NOTIFY_ALLOC before it leaves the aperture or system memory.
+ * NOTIFY_EVICTION: NOTIFY_ALLOC before the allocation leaves the aperture or system memory.
  */
 #define DRM_PAGODA_ALLOCATION_CPU_VISIBLE	(1u << 0)
 #define DRM_PAGODA_ALLOCATION_CACHED		(1u << 1)
@@ -397,11 +509,11 @@ struct drm_pagoda_stats {
 #define DRM_PAGODA_ALLOCATION_FROM_END		(1u << 4) /* search VRAM from its end */
 #define DRM_PAGODA_ALLOCATION_NOTIFY_EVICTION	(1u << 5)
 #define DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE (1u << 6) /* MAP2 gets a CPU address (C67) */
-/* The GPU is told where it is, when it is made resident and when it leaves (C113) */
+/* The GPU is told the place when the allocation is made resident and when it leaves (C113) */
 #define DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION (1u << 7)
-/* ... before its pages leave the GPU's own MMU (C121); means nothing without one */
+/* ... before its pages leave the GPU's own MMU (C121); means nothing without an MMU */
 #define DRM_PAGODA_ALLOCATION_NOTIFY_IOMMU_UNMAP (1u << 8)
-/* Never asked for, only told: memory of somebody else, see "Sharing" */
+/* Out only: memory of another device, or of no device, see "Sharing" */
 #define DRM_PAGODA_ALLOCATION_IMPORTED		(1u << 9)
 
 /**
@@ -410,26 +522,26 @@ struct drm_pagoda_stats {
  * A tiled allocation is a surface of @pitch bytes by @height rows and its mip levels:
  * level n + 1 has half the pitch and half the rows of level n, each rounded up to
  * whole tiles, and follows it. Tiles stand left to right and top to bottom, each is
- * its rows one after another. What is behind the last level is linear.
+ * its rows one after another. Bytes behind the last level are linear.
  *
- * The GPU sees tiles while it is in VRAM, and rows of @pitch bytes everywhere else.
+ * The GPU sees tiles while the allocation is in VRAM, and rows of @pitch bytes everywhere else.
  * The CPU sees rows, always, and the same bytes at the same address before, during and
  * after each move (C34): of VRAM through a swizzling range, of which the device has
- * few. One is taken by a page fault, if need be from whoever was longest without one;
- * when there is none to take, or the allocation has more than swizzling_bytes, the fault
- * moves it to system memory. Whether the CPU can reach VRAM itself doesn't matter.
+ * few. A page fault takes a range, if need be from the allocation that was longest without a page
+ * fault; when there is no range to take, or the allocation has more than swizzling_bytes, the fault
+ * moves the allocation to system memory. Whether the CPU can reach VRAM itself doesn't matter.
  *
- * CPU and GPU find what the other one wrote, in the order of SUBMIT: what the CPU wrote before a
- * job is submitted, or, if SUBMIT has to wait for what isn't there yet, before it is made, is what
- * the job finds in what it lists, in what its VM has mapped of the residency list, and in what is
- * private to its VM. A CPU access of these that comes behind it in VRAM is a page fault that
- * waits until the job, and all jobs submitted before the fault, are through; signals end it.
+ * CPU and GPU find each other's writes in the order of SUBMIT. The CPU's writes before a
+ * job is submitted, or, if the job is held up, before the job is made, are found by the job
+ * in the allocations that it lists, in those of the residency list that its VM has mapped, and in
+ * those private to its VM. A CPU access of these that comes behind SUBMIT in VRAM is a page fault
+ * that waits until the job, and all jobs submitted before the fault, are through; signals end it.
  *
- * Made without CPU_VISIBLE and not supported in the aperture, it stays tiled when it is
- * evicted; else it is linear in system memory (C33).
+ * An allocation made without CPU_VISIBLE and not supported in the aperture stays tiled when it is
+ * evicted; all others are linear in system memory (C33).
  */
 enum drm_pagoda_tiling {
-	/** @DRM_PAGODA_TILING_LINEAR: no surface, bytes are where they are */
+	/** @DRM_PAGODA_TILING_LINEAR: no surface, one view for CPU and GPU */
 	DRM_PAGODA_TILING_LINEAR = 0,
 	/** @DRM_PAGODA_TILING_4K: tiles of 64 bytes by 64 rows */
 	DRM_PAGODA_TILING_4K = 1,
@@ -443,16 +555,16 @@ enum drm_pagoda_tiling {
 /**
  * struct drm_pagoda_allocation_create - Argument of ALLOCATION_CREATE
  * @size: In: bytes, 1 to %DRM_PAGODA_MAX_ALLOCATION. Out: rounded up to pages
- * @flags: DRM_PAGODA_ALLOCATION_ flags
- * @supported: Set of segments (DRM_PAGODA_SEGMENT_BIT) the GPU can use it in;
- *	at least one. It is never resident anywhere else (C160)
- * @eviction: Set of segments it is evicted to: 0 = plain system memory, or
+ * @flags: DRM_PAGODA_ALLOCATION_* flags
+ * @supported: Set of segments (DRM_PAGODA_SEGMENT_BIT) the GPU can use the allocation in;
+ *	at least one. The allocation is never resident anywhere else (C160)
+ * @eviction: Set of segments the allocation is evicted to: 0 = plain system memory, or
  *	the aperture (C37), which must then be in @supported
- * @handle: Out: its handle, not 0
+ * @handle: Out: GEM handle, not 0
  * @preferred: Segment ids in the order they are tried (C161), then zeros; each
- *	must be in @supported. Supported ones not named come last
- * @alignment: Bytes its VRAM address is aligned to; 0 or a power of two from the
- *	page size to 2 MiB. Needs CONTIGUOUS to be more than a wish
+ *	must be in @supported. Supported segments not named come last
+ * @alignment: Bytes the VRAM address is aligned to; 0 or a power of two from the
+ *	page size to 2 MiB. Guaranteed only with CONTIGUOUS
  * @pad: MBZ
  * @tiling: enum drm_pagoda_tiling. Tiled: EOPNOTSUPP without ranges; VRAM must be in
  *	@supported; implies CONTIGUOUS
@@ -460,11 +572,11 @@ enum drm_pagoda_tiling {
  *	0. Else MBZ
  * @height: Tiled: rows; multiple of a tile's rows, not 0. Else MBZ
  * @mips: Tiled: levels, 1 to 16; @size must hold them all. Else MBZ
- * @vm: VM it is private to, or 0. It can be bound there only and not be shared, and
- *	every submission to the VM has it resident while it is bound
+ * @vm: VM the allocation is private to, or 0. A private allocation can be bound in this VM only and
+ *	not be shared, and every submission to the VM has it resident while it is bound
  * @pad2: MBZ
  *
- * Nothing is placed yet. Its content is zeros.
+ * The new allocation has no place yet. Its content is zeros.
  */
 struct drm_pagoda_allocation_create {
 	__u64 size;
@@ -490,9 +602,10 @@ struct drm_pagoda_allocation_create {
  * @offset: Out: offset for mmap() of the DRM file. The mapping survives moves
  *	(C34)
  *
- * Touching what has no memory yet gets some, as MAKE_RESIDENT does. When the machine has none left
- * but what is kept for others, a sixteenth of it and as much as the largest allocation has had,
- * that raises SIGBUS, and the call answers ENOMEM. What was swapped out comes back even then.
+ * Touching an allocation without memory gives it memory, as MAKE_RESIDENT does. A sixteenth of the
+ * machine's memory, and as much as the largest allocation has had, is kept for others: when only
+ * that is left the touch raises SIGBUS, and MAKE_RESIDENT answers ENOMEM. Swapped content comes
+ * back even then.
  */
 struct drm_pagoda_allocation_mmap_offset {
 	__u32 handle;
@@ -500,40 +613,40 @@ struct drm_pagoda_allocation_mmap_offset {
 	__u64 offset;
 };
 
-/*
- * Sharing
+/**
+ * DOC: Sharing
  *
  * DRM_IOCTL_PRIME_HANDLE_TO_FD makes a dma-buf of any allocation that isn't private to a
- * VM, and gives back the original one for what is IMPORTED. DRM_IOCTL_PRIME_FD_TO_HANDLE
- * gives a handle of the same allocation for a dma-buf of this device, whoever made it.
+ * VM, and gives back the original dma-buf of an IMPORTED one. DRM_IOCTL_PRIME_FD_TO_HANDLE
+ * gives a handle of the same allocation for a dma-buf of this device, whichever client made it.
  *
  * The dma-buf of another device, or of none (udmabuf), becomes an allocation that is
  * IMPORTED, CPU_VISIBLE, CACHED and supported in the aperture only. EINVAL: its memory
  * isn't whole pages; E2BIG: it is larger than the aperture; EOPNOTSUPP: the driver's
- * executor=cpu on a device that translates addresses itself; else what its maker answers,
- * then or when it is first made resident. Its content isn't this device's: it is never
- * moved, filled, swapped or discarded, and no CONTENT_LOST is reported for it. mmap() of
- * it is mmap() of the dma-buf. When its maker moves it no address shows it until the next
- * submission or MAKE_RESIDENT, as if it had been evicted.
+ * executor=cpu on a device that translates addresses itself; else the exporter's error,
+ * then or when the allocation is first made resident. The content isn't this device's: imported
+ * memory is never moved, filled, swapped or discarded, and no CONTENT_LOST is reported for it.
+ * mmap() of the allocation is mmap() of the dma-buf. When the exporter moves the memory, no GPU
+ * address shows it until the next submission or MAKE_RESIDENT, as after an eviction.
  *
- * Another device reaches allocations in system memory only: EOPNOTSUPP when it tries to
- * use one that isn't supported in the aperture, or tiled. An importer that can be told of
- * moves (and a kernel that does: DMABUF_MOVE_NOTIFY) finds it there when it maps it, and
- * is told before it leaves, for VRAM again for instance. For others it is pinned in system
- * memory from the time they attach: the GPU uses it there as well, whatever it prefers,
- * and EVICT leaves it where it is. What of the allocations a client made is pinned is at
- * most &drm_pagoda_segment_info.pin_limit of the aperture, and of what the user's clients made at
- * most the user's share ("Limits"), else the importer gets EDQUOT.
+ * Another device reaches allocations in system memory only: its use of an allocation that isn't
+ * supported in the aperture, or is tiled, fails with EOPNOTSUPP. An importer that can be told of
+ * moves (and a kernel that does: DMABUF_MOVE_NOTIFY) finds the allocation there when it maps the
+ * dma-buf, and is told before the allocation leaves. For other importers the allocation is pinned
+ * in system memory from the time they attach: the GPU uses it there as well, whatever it prefers,
+ * and EVICT leaves it there. Of the allocations a client made, at most
+ * &drm_pagoda_segment_info.pin_limit of the aperture is pinned, and of those that the user's
+ * clients made at most the user's share ("Limits"), else the importer gets EDQUOT.
  *
  * The fences of a dma-buf are those of its allocation. Work that is submitted with IMPLICIT
- * waits for what others put there (DMA_BUF_IOCTL_IMPORT_SYNC_FILE) and is found by others
+ * waits for fences that others put there (DMA_BUF_IOCTL_IMPORT_SYNC_FILE) and is found by others
  * (DMA_BUF_IOCTL_EXPORT_SYNC_FILE, poll(), DMA_BUF_IOCTL_SYNC); work without is not, but
  * evictions wait for it. A result is visible in mappings of the dma-buf when the fence of
  * its job has signalled.
  *
- * When the device is gone importers keep what is pinned for them, with its content if it
- * was in system memory; everything else about its dma-bufs fails with ENODEV, and mappings
- * show zeros.
+ * When the device is gone, importers keep the memory that is pinned for them, with its content if
+ * it was in system memory; everything else about the device's dma-bufs fails with ENODEV, and
+ * mappings show zeros.
  */
 
 /** enum drm_pagoda_residency - Where an allocation is. */
@@ -546,7 +659,11 @@ enum drm_pagoda_residency {
 	DRM_PAGODA_NOT_RESIDENT = 3,
 };
 
-/** DRM_PAGODA_CONTENT_LOST: a device failure destroyed the content. */
+/**
+ * DRM_PAGODA_CONTENT_LOST: a reset or a failure of the device destroyed the content: it reads as
+ * zeros. Set until ALLOCATION_WAIT acknowledges the loss. Content in system memory outlives a
+ * reset, imported content is never reported.
+ */
 #define DRM_PAGODA_CONTENT_LOST		(1u << 0)
 /** DRM_PAGODA_CONTENT_OFFERED: the content may be taken until it is reclaimed. */
 #define DRM_PAGODA_CONTENT_OFFERED	(1u << 1)
@@ -554,14 +671,13 @@ enum drm_pagoda_residency {
 /**
  * struct drm_pagoda_allocation_info - Argument of ALLOCATION_INFO
  * @handle: In: allocation
- * @flags: Out: its DRM_PAGODA_ALLOCATION_ flags
+ * @flags: Out: its DRM_PAGODA_ALLOCATION_* flags
  * @size: Out: bytes
  * @supported: Out: its segment set
  * @eviction: Out: its eviction segment set
- * @segment: Out: enum drm_pagoda_segment_id it is in
+ * @segment: Out: enum drm_pagoda_segment_id of its place
  * @residency: Out: enum drm_pagoda_residency
- * @state: Out: %DRM_PAGODA_CONTENT_LOST, which stays set until it is acknowledged, see
- *	ALLOCATION_WAIT, and %DRM_PAGODA_CONTENT_OFFERED
+ * @state: Out: %DRM_PAGODA_CONTENT_LOST and %DRM_PAGODA_CONTENT_OFFERED
  * @num_ranges: Out: contiguous ranges of the segment it occupies
  * @address: Out: offset of its first byte in the segment; 0 in system memory
  * @tiling: Out: enum drm_pagoda_tiling
@@ -586,18 +702,19 @@ struct drm_pagoda_allocation_info {
 	__u32 mips;
 };
 
-/* %DRM_PAGODA_CONTENT_LOST is taken back; what was lost is zeros */
+/* Acknowledge the loss: %DRM_PAGODA_CONTENT_LOST is cleared, the lost content is zeros */
 #define DRM_PAGODA_ALLOCATION_WAIT_ACKNOWLEDGE	(1u << 0)
 
 /**
  * struct drm_pagoda_allocation_wait - Argument of ALLOCATION_WAIT
  * @handle: Allocation
- * @flags: DRM_PAGODA_ALLOCATION_WAIT_ flags
+ * @flags: DRM_PAGODA_ALLOCATION_WAIT_* flags
  * @timeout_ns: CLOCK_MONOTONIC time to give up at (ETIME); 0 = only look
  *
- * EIO: it is idle, and its content was lost since that was acknowledged the last time, by whatever
- * client that shares it. The kernel doesn't know when the content was made anew: the client that
- * does that acknowledges the loss before, with a call that answers EIO for the last time.
+ * EIO: the allocation is idle, and its content was lost since the loss was acknowledged the last
+ * time, by whatever client that shares it. The kernel doesn't know when content was made anew: a
+ * client acknowledges the loss before it writes new content, with a call that answers EIO for the
+ * last time.
  */
 struct drm_pagoda_allocation_wait {
 	__u32 handle;
@@ -615,61 +732,60 @@ struct drm_pagoda_residency_entry {
 	__u32 flags;
 };
 
-/*
- * Residency lists
+/**
+ * DOC: Residency lists
  *
  * Each client has a list of allocations that have to be resident while its work is
  * executed, with a count for each (WDDM's residency requirement list). MAKE_RESIDENT with a
  * paging queue adds one to the counts of its entries, EVICT with a paging queue takes one
- * away; at 0 the allocation leaves the list (C146). Closing a handle of it, or the file, takes
+ * away; at 0 the allocation leaves the list (C146). Closing a handle, or the file, takes
  * all of that client's counts (see SUBMIT); a reset of the device none.
  *
- * What is on the list fits into the segments together: a request that it wouldn't fit with is
+ * The whole list fits into the segments together: a request that would break this is
  * refused with ENOMEM and changes no count (C147); bytes_to_trim is what EVICT has to
- * take from the list (C148). Others' lists don't count: what of a list had to leave for
- * others is brought back by SUBMIT, if the VM has it mapped, before the job runs (C152).
- * On the list of anybody, an allocation doesn't leave because somebody asked for it,
- * only because its place was needed.
+ * take from the list (C148). Other clients' lists don't count: an allocation of the list that had
+ * to leave for others is brought back by SUBMIT, if the VM has it mapped, before the job runs
+ * (C152). An allocation that is on the list of any client leaves only because its place was
+ * needed, not because EVICT or another client asked for it.
  *
  * The counts change at once, in the call. The paging is done later, by a worker, in the order
- * of calls but for what a queue of higher priority was given (C157); what isn't on the list
- * any more when its turn comes isn't brought. Each request that has something to wait for
+ * of calls, except that queues of higher priority go first (C157); an allocation that isn't on the
+ * list any more when its turn comes isn't brought. Each request that has something to wait for
  * gets the next value of its queue, which is the point of the queue's timeline syncobj that
  * signals when all of it can be used, or has left (C149, C156). The point exists when the
  * worker has given the GPU its work: wait with DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT.
  *
- * If a request finds no memory or no room in the end, after having been repeated for half
- * a second, its point signals with an error (which the syncobj forgets when a later point
- * has signalled), PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT takes back its counts; if it
- * fails for another reason, only the counts of entries that can't be made resident alone,
- * either. A job of the client that waits for the value, or for another point that the request
- * was given to signal, isn't executed: its fences have the error ECANCELED, and the context
- * goes on. Jobs know of the last 64 values of a queue that failed; VM_BIND is made all the
+ * A request that finds no memory or no room is repeated for half a second. If it fails in
+ * the end, its point signals with an error, PAGING_QUEUE_STATE tells, and a MAKE_RESIDENT takes
+ * back its counts; if it fails for another reason, only the counts of entries that can't be made
+ * resident alone, either. A job of the client that waits for the value, or for another point that
+ * the request was given to signal, isn't executed: its fences have the error ECANCELED, and the
+ * context goes on. Jobs know of the last 64 values of a queue that failed; VM_BIND is made all the
  * same, and values of monitored fences come.
  *
- * What is offered is refused by the call with ENODATA, which puts no client in error. If a
- * request was made with CANT_TRIM_FURTHER the client is in error when it fails, and so it is if
- * the call itself answers ENOMEM for lack of room; with MUST_SUCCEED whatever it fails for but
- * wrong arguments, signals and end of the device, and it is repeated for ten times as long. All
- * contexts of a client in error are banned, and SUBMIT and MAKE_RESIDENT with a queue are
- * refused with ECANCELED, until the file is closed (C151).
+ * An offered allocation makes the call fail with ENODATA, which puts no client in error. A
+ * request with CANT_TRIM_FURTHER puts the client in error when it fails, or when the call itself
+ * answers ENOMEM for lack of room. With MUST_SUCCEED every failure does so except wrong
+ * arguments, signals and end of the device, and the request is repeated for ten times as long. All
+ * contexts of a client in error are banned, and SUBMIT, CONTEXT_CREATE and MAKE_RESIDENT with a
+ * queue are refused with ECANCELED, until the file is closed (C151).
  */
 
 /* Nothing can be evicted to make the list shorter: failing is an error of the client */
 #define DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER	(1u << 0)
-/* So is anything else that goes wrong; only with CANT_TRIM_FURTHER (C150) */
+/* Any other failure is an error of the client, too; only with CANT_TRIM_FURTHER (C150) */
 #define DRM_PAGODA_RESIDENT_MUST_SUCCEED	(1u << 1)
 /*
  * ENOMEM, and nothing is done, if the client would be over its budget then (C167), see "Budgets".
- * Counted is what isn't on its list and not in the segment it prefers, and what earlier requests
- * are still to bring. Not with the others
+ * Allocations count that aren't on the client's list and not in the segment they prefer, and those
+ * that earlier requests are still to bring. Not with the other flags
  */
 #define DRM_PAGODA_RESIDENT_DENY_OVERBUDGET	(1u << 2)
 
 /**
  * struct drm_pagoda_make_resident - Argument of MAKE_RESIDENT
  * @entries: struct drm_pagoda_residency_entry
- * @flags: DRM_PAGODA_RESIDENT_ flags; MBZ without @paging_queue
+ * @flags: DRM_PAGODA_RESIDENT_* flags; MBZ without @paging_queue
  * @paging_queue: Paging queue: the entries get on the client's list; or 0: they are brought
  *	now, by the call, and may leave whenever their place is needed
  * @syncobj: Timeline syncobj, or 0
@@ -688,11 +804,11 @@ struct drm_pagoda_residency_entry {
  * @fence_value: Value; larger than any it was given before. MBZ without @fence
  * @paging_value: Out: value of @paging_queue to wait for; 0 = none: all can be used now
  *
- * All entries are in a supported segment together when it returns 0, with @paging_queue
+ * All entries are in a supported segment together when the call returns 0, with @paging_queue
  * when the value is reached. Allocations that were made resident before may be evicted for
  * them, never one of the list. The call doesn't wait for copies, with @paging_queue not
- * for memory either; who has %DRM_PAGODA_MAX_QUEUED_PAGING requests queued waits until
- * earlier ones are done.
+ * for memory either; a client that has %DRM_PAGODA_MAX_QUEUED_PAGING requests queued waits until
+ * earlier requests are done.
  */
 struct drm_pagoda_make_resident {
 	struct drm_pagoda_array entries;
@@ -713,31 +829,35 @@ struct drm_pagoda_make_resident {
 /* It stays where it is until its place is needed (C153); ignored while it is on a list */
 #define DRM_PAGODA_EVICT_ONLY_IF_NECESSARY	(1u << 0)
 /*
- * The content is what it was when the entries were made resident: what of it is in system memory
- * still needn't be copied there (C155). It is kept there for what is on a list, from when it
- * comes to VRAM and as far as there is memory for that; what was given up without the flag has to
- * be given up with it once more. What the GPU wrote nevertheless is lost then; what the CPU wrote
- * isn't
+ * The caller says that no job wrote to the entries since they were made resident, so that they can
+ * leave VRAM without a copy (C155). For this the driver keeps the system pages that the content
+ * came from, from when an allocation on a residency list comes to VRAM, as far as memory allows
+ * and unless the client's last EVICT of the allocation was without the flag. CPU writes are
+ * noticed and kept; GPU writes in spite of the flag are lost when the allocation leaves
  */
 #define DRM_PAGODA_EVICT_NOT_WRITTEN_TO		(1u << 1)
 
 /**
  * struct drm_pagoda_evict - Argument of EVICT
  * @entries: struct drm_pagoda_residency_entry
- * @flags: DRM_PAGODA_EVICT_ flags; MBZ without @paging_queue
+ * @flags: DRM_PAGODA_EVICT_* flags; MBZ without @paging_queue
  * @syncobj: Timeline syncobj, or 0
- * @point: Point of @syncobj that signals when the list has left; as above
- * @bytes_to_trim: Out: bytes by which the client is over its budgets, see "Budgets"; what
- *	hasn't left yet counts
- * @paging_queue: Paging queue: takes one from the count of each entry, and what is on nobody's
- *	list then leaves; ENOENT, and nothing is done, if one of them isn't on the
- *	client's. 0: entries leave that are on nobody's list
+ * @point: Point of @syncobj that signals when the list has left; not 0 with a syncobj, MBZ
+ *	without
+ * @bytes_to_trim: Out: bytes by which the client is over its budgets, see "Budgets";
+ *	allocations that haven't left yet count
+ * @paging_queue: Paging queue: takes one from the count of each entry, and entries that are on no
+ *	client's list then leave; ENOENT, and nothing is done, if an entry isn't on this
+ *	client's list. 0: entries leave that are on no client's list
  * @pad: MBZ
  * @paging_value: Out: value of @paging_queue that is reached when they have left; 0 = there
  *	is nothing to wait for
  *
- * What an array of VM_BIND will map that waits leaves only when that is done, and when
- * its place is needed.
+ * Evicting an allocation that queued work uses doesn't disturb that work. A job that isn't held up
+ * keeps its memory until it is done, and the eviction waits for it. A held up job brings back what
+ * it lists or what is private to its VM; an allocation that the job would have used only because of
+ * the residency list isn't brought any more, and an access to it may fault. An allocation that a
+ * waiting VM_BIND will map leaves when the VM_BIND is done, or when its place is needed.
  */
 struct drm_pagoda_evict {
 	struct drm_pagoda_array entries;
@@ -756,9 +876,9 @@ struct drm_pagoda_evict {
 /**
  * struct drm_pagoda_paging_queue_create - Argument of PAGING_QUEUE_CREATE
  * @flags: MBZ
- * @priority: -1, 0 or 1: what was given to queues of higher priority is done first
+ * @priority: -1, 0 or 1: requests of queues of higher priority are done first
  * @queue: Out: id, not 0
- * @syncobj: Out: timeline syncobj whose points are the queue's values, a new handle; the
+ * @syncobj: Out: timeline syncobj of the queue's values, a new handle; the
  *	caller destroys it
  */
 struct drm_pagoda_paging_queue_create {
@@ -773,7 +893,7 @@ struct drm_pagoda_paging_queue_create {
  * @queue: Paging queue
  * @pad: MBZ
  *
- * What it was given is done all the same, and the client's list stays as it is.
+ * Accepted requests are done all the same, and the client's list stays as it is.
  */
 struct drm_pagoda_paging_queue_destroy {
 	__u32 queue;
@@ -785,7 +905,7 @@ struct drm_pagoda_paging_queue_destroy {
  * @queue: In: paging queue
  * @error: Out: positive errno of the last request that failed after it was accepted, else 0
  * @failed: Out: value of that request
- * @given: Out: last value it gave
+ * @given: Out: last value the queue gave
  * @client_error: Out: positive errno that put the client in error, else 0
  * @pad: MBZ
  */
@@ -801,7 +921,7 @@ struct drm_pagoda_paging_queue_state {
 /**
  * struct drm_pagoda_list_status - An answer of QUERY_RESIDENCY_LIST
  * @handle: In: allocation
- * @count: Out: its count on the client's list, 0 = it isn't there
+ * @count: Out: its count on the client's list, 0 = not on the list
  * @residency: Out: enum drm_pagoda_residency
  * @clients: Out: clients that have it on their lists
  */
@@ -853,12 +973,12 @@ struct drm_pagoda_query_residency {
 /**
  * enum drm_pagoda_offer_priority - Which offered content is taken first
  *
- * Among equals what was offered first.
+ * Among equals, content that was offered earlier.
  */
 enum drm_pagoda_offer_priority {
 	/** @DRM_PAGODA_OFFER_LOW: before all others: easy to make again */
 	DRM_PAGODA_OFFER_LOW = 1,
-	/** @DRM_PAGODA_OFFER_NORMAL: then */
+	/** @DRM_PAGODA_OFFER_NORMAL: after LOW */
 	DRM_PAGODA_OFFER_NORMAL = 2,
 	/** @DRM_PAGODA_OFFER_HIGH: after all others: hard to make again */
 	DRM_PAGODA_OFFER_HIGH = 3,
@@ -876,23 +996,23 @@ enum drm_pagoda_offer_priority {
  * struct drm_pagoda_offer - Argument of OFFER
  * @entries: struct drm_pagoda_residency_entry
  * @priority: enum drm_pagoda_offer_priority
- * @flags: DRM_PAGODA_OFFER_ flags
+ * @flags: DRM_PAGODA_OFFER_* flags
  *
  * The content of the list isn't needed until it is reclaimed. When room is needed in VRAM,
- * content that is offered goes before anything else does, and is dropped there instead
- * of copied. The call doesn't wait: what was submitted before still finds the content, and
- * until that has finished it isn't dropped, nor is it chosen before others (C170).
+ * offered content goes before anything else does, and is dropped there instead
+ * of copied. The call doesn't wait: work submitted before still finds the content, and
+ * until that work has finished the content isn't dropped, nor is it chosen before others (C170).
  *
- * Until it is reclaimed what is offered can't be used (C171): MAKE_RESIDENT, SUBMIT that lists it
- * and VM_BIND that maps it are refused with ENODATA, so are mmap(), ptrace and export as a
- * dma-buf; CPU mappings there are stay and raise SIGBUS. What is private to a VM keeps its
- * addresses, which fault from the next submission to the VM on; that isn't refused. EVICT
- * is possible, and drops content that is in VRAM. Being made resident doesn't end.
+ * An offered allocation can't be used until it is reclaimed (C171): MAKE_RESIDENT, SUBMIT that
+ * lists it and VM_BIND that maps it are refused with ENODATA, so are mmap(), ptrace and export as a
+ * dma-buf; existing CPU mappings raise SIGBUS. An allocation that is private to a VM keeps its
+ * addresses, which fault from the next submission to the VM on; that submission isn't refused.
+ * EVICT is possible, and drops content that is in VRAM. The allocation stays on the residency list.
  *
- * All or none (C147): EALREADY if one is offered; EPERM if one is imported or was exported, because
- * others use it who don't know; EBUSY if work was accepted that uses one and isn't
- * submitted yet: a VM_BIND that will map it, a SUBMIT that lists it, or one to the VM it is
- * private to, or a MAKE_RESIDENT with a paging queue whose value isn't reached. Closing an
+ * All or none (C147): EALREADY if an entry is offered; EPERM if an entry is imported or was
+ * exported, because its other users don't know of the offer; EBUSY if accepted work will use an
+ * entry: a waiting VM_BIND that will map it, a held up SUBMIT that lists it, or one to the VM it is
+ * private to, or a MAKE_RESIDENT with a paging queue, until its value is reached. Closing an
  * offered allocation is possible.
  */
 struct drm_pagoda_offer {
@@ -903,11 +1023,11 @@ struct drm_pagoda_offer {
 
 /** enum drm_pagoda_reclaim_result - What became of offered content. */
 enum drm_pagoda_reclaim_result {
-	/** @DRM_PAGODA_RECLAIM_OK: it is what it was when it was offered (C172) */
+	/** @DRM_PAGODA_RECLAIM_OK: the content is as it was when it was offered (C172) */
 	DRM_PAGODA_RECLAIM_OK = 0,
-	/** @DRM_PAGODA_RECLAIM_DISCARDED: it is gone, and zeros now */
+	/** @DRM_PAGODA_RECLAIM_DISCARDED: the content is gone, and zeros now */
 	DRM_PAGODA_RECLAIM_DISCARDED = 1,
-	/** @DRM_PAGODA_RECLAIM_NOT_COMMITTED: no memory for it: it is still offered */
+	/** @DRM_PAGODA_RECLAIM_NOT_COMMITTED: no memory: the allocation is still offered */
 	DRM_PAGODA_RECLAIM_NOT_COMMITTED = 2,
 };
 
@@ -930,16 +1050,16 @@ struct drm_pagoda_reclaim_result_entry {
  * @syncobj: Timeline syncobj, or 0
  * @point: Point of @syncobj that signals when the GPU can use what was made resident; not 0
  *	with a syncobj, MBZ without
- * @pending: Out: 1 = wait for @point (or the allocations) before the GPU uses them; 0 = it
- *	can now. The point is signalled in either case
- * @fence: Monitored fence that the GPU sets to @fence_value behind the same, or 0
+ * @pending: Out: 1 = wait for @point (or the allocations) before the GPU uses them; 0 = the GPU
+ *	can use them now. The point is signalled in either case
+ * @fence: Monitored fence that the GPU sets to @fence_value when @point signals, or 0
  * @fence_value: Value; larger than any it was given before. MBZ without @fence
  *
- * When it returns there is memory behind what the CPU may map, without waiting for anything
- * (C173). What had been made resident and not evicted since is brought back to where the GPU
- * can use it (C174); if there is no room for that nothing is reclaimed (ENOMEM): evict it
- * first. Without @results one that can't be committed makes the call fail, with ENOMEM and
- * without effect.
+ * When the call returns there is memory behind all that the CPU may map, without waiting for
+ * anything (C173). Allocations that had been made resident and not evicted since are brought back
+ * to where the GPU can use them (C174); if there is no room for that nothing is reclaimed (ENOMEM):
+ * evict them first. Without @results an entry that can't be committed makes the call fail, with
+ * ENOMEM and without effect.
  */
 struct drm_pagoda_reclaim {
 	struct drm_pagoda_array entries;
@@ -952,22 +1072,27 @@ struct drm_pagoda_reclaim {
 	__u64 fence_value;
 };
 
-/*
- * Residency priority: what has less of it leaves memory first. WDDM's levels; all values from
- * the lowest to the highest are possible.
+/**
+ * DOC: Residency priority
  *
- * The memory priority of VK_EXT_memory_priority, 0.0 to 1.0, is
+ * Allocations of lower residency priority leave memory first. The levels are WDDM's; all values
+ * from the lowest to the highest are possible.
+ *
+ * The memory priority of VK_EXT_memory_priority, 0.0 to 1.0, is::
+ *
  *	MINIMUM + priority * (MAXIMUM - MINIMUM)
+ *
  * which makes its default of 0.5 NORMAL; vkSetDeviceMemoryPriorityEXT() is SET_PRIORITY.
  *
  * TTM's lists have four ranks, from which victims are taken in this order, the least recently
- * used first: below LOW and what is offered; below NORMAL; below HIGH; the rest. What the
- * driver chooses itself, which allocations that are private to a VM make room for it, goes
- * by 17 steps, four from level to level. It is a hint: memory that is in use doesn't leave.
+ * used first: below LOW and offered allocations; below NORMAL; below HIGH; the rest. The
+ * driver's own choice, which allocations that are private to a VM make room for the VM, goes
+ * by 17 steps, four from level to level. The priority is a hint: memory that is in use doesn't
+ * leave.
  */
 #define DRM_PAGODA_RESIDENCY_MINIMUM	0x28000000u
 #define DRM_PAGODA_RESIDENCY_LOW	0x50000000u
-#define DRM_PAGODA_RESIDENCY_NORMAL	0x78000000u	/* of what was never given one */
+#define DRM_PAGODA_RESIDENCY_NORMAL	0x78000000u	/* of a new allocation */
 #define DRM_PAGODA_RESIDENCY_HIGH	0xa0000000u
 #define DRM_PAGODA_RESIDENCY_MAXIMUM	0xc8000000u
 
@@ -995,18 +1120,18 @@ struct drm_pagoda_set_priority {
 	__u32 pad;
 };
 
-/*
- * Budgets
+/**
+ * DOC: Budgets
  *
  * Each client has a budget for each segment group, by which it can tell how much it should use:
- * who uses more finds that others' work takes place from it. Nobody is stopped, but who asks for
- * that with DENY_OVERBUDGET.
+ * a client that uses more loses its place to other clients' work. No client is stopped, except by
+ * its own DENY_OVERBUDGET.
  *
- * A 32nd of a group is the kernel's, the rest is the pool. Of that, what other clients have
- * reserved is theirs; what they use beyond that is, too, but of none of them more than the
- * budget itself; the rest is the budget, in whole pages. So all have the same share of what
- * others haven't reserved, and what some don't use of theirs is lent to the rest. A budget changes
- * when others use or reserve more or less, never by what the client itself does (C166).
+ * A 32nd of a group is the kernel's, the rest is the pool. The pool less other clients'
+ * reservations, and less what other clients use beyond their reservations (of each client at most
+ * as much as the budget itself), is the budget, in whole pages. So all have the same share of the
+ * unreserved part, and the unused part of a share is lent to the other clients. A budget changes
+ * when other clients use or reserve more or less, never by what the client itself does (C166).
  *
  * All reservations together are at most half of the pool. One ends with its file.
  */
@@ -1027,9 +1152,9 @@ enum drm_pagoda_segment_group {
  * @group: In: enum drm_pagoda_segment_group (else ENOENT)
  * @flags: MBZ
  * @budget: Out: bytes the client should not exceed
- * @current_usage: Out: bytes of what it made that are in the group (C165): allocations, the page
- *	tables of its VMs and the save areas of its contexts. What other clients made is
- *	theirs, what was imported belongs to the first who has a handle
+ * @current_usage: Out: bytes in the group that the client made (C165): allocations, the page
+ *	tables of its VMs and the save areas of its contexts. Allocations that other clients made
+ *	are theirs; an imported one belongs to the first client that has a handle
  * @available_for_reservation: Out: bytes its reservation can be
  * @current_reservation: Out: bytes it is
  *
@@ -1048,9 +1173,9 @@ struct drm_pagoda_query_memory_info {
  * struct drm_pagoda_set_reservation - Argument of SET_RESERVATION
  * @group: enum drm_pagoda_segment_group (else ENOENT)
  * @flags: MBZ
- * @reservation: Bytes the client needs at least, instead of what it said before; at most
- *	&drm_pagoda_query_memory_info.available_for_reservation (else EDQUOT). Less is there
- *	for others; its own budget stays what it is (C166)
+ * @reservation: Bytes the client needs at least, instead of its earlier reservation; at most
+ *	&drm_pagoda_query_memory_info.available_for_reservation (else EDQUOT). Less is left
+ *	for other clients; the client's own budget stays what it is (C166)
  */
 struct drm_pagoda_set_reservation {
 	__u32 group;
@@ -1060,14 +1185,17 @@ struct drm_pagoda_set_reservation {
 
 /** enum drm_pagoda_event_type - What a client is told of. */
 enum drm_pagoda_event_type {
-	/** @DRM_PAGODA_EVENT_BUDGET_CHANGED: its budget of a group is another one, @value bytes */
+	/** @DRM_PAGODA_EVENT_BUDGET_CHANGED: its budget of a group changed to @value bytes */
 	DRM_PAGODA_EVENT_BUDGET_CHANGED = 1,
 	/**
-	 * @DRM_PAGODA_EVENT_TRIM: it uses @value bytes of a group more than its budget, which is
-	 * more than it was
+	 * @DRM_PAGODA_EVENT_TRIM: the client uses @value bytes of a group more than its budget,
+	 * and the excess has grown
 	 */
 	DRM_PAGODA_EVENT_TRIM = 2,
-	/** @DRM_PAGODA_EVENT_CONTENT_LOST: of an allocation it made; QUERY_RESIDENCY says which */
+	/**
+	 * @DRM_PAGODA_EVENT_CONTENT_LOST: an allocation the client made lost its content;
+	 * QUERY_RESIDENCY says which
+	 */
 	DRM_PAGODA_EVENT_CONTENT_LOST = 3,
 	/**
 	 * @DRM_PAGODA_EVENT_DEVICE_LOST: the device was reset, @value times since it was probed,
@@ -1075,10 +1203,10 @@ enum drm_pagoda_event_type {
 	 */
 	DRM_PAGODA_EVENT_DEVICE_LOST = 4,
 	/**
-	 * @DRM_PAGODA_EVENT_EVICTED: @value bytes of what is on its residency list had to leave a
-	 * group since that was read the last time, because something else wanted the room. Work
-	 * that needs them brings them back, at the cost of something else; who gives up as much
-	 * ends that
+	 * @DRM_PAGODA_EVENT_EVICTED: @value bytes of allocations on the client's residency list had
+	 * to leave a group since the event was read the last time, because other allocations
+	 * needed the room. Work that needs them brings them back, at the cost of other
+	 * allocations; a client that gives up as many bytes ends that
 	 */
 	DRM_PAGODA_EVENT_EVICTED = 5,
 };
@@ -1090,10 +1218,10 @@ enum drm_pagoda_event_type {
  * @count: How often that has happened since it was read the last time, at least 1
  * @value: The latest one; EVICTED: the sum
  *
- * Nothing is queued: what happens again before it was read is counted. read() gives as many of
- * them as there are and fit, DEVICE_LOST first; EINVAL if not one fits, EAGAIN if there is none
- * and it mustn't wait, 0 when the device is gone, or the DRM file was closed that EVENTS was
- * called on, and what was told before was read.
+ * Nothing is queued: an event that happens again before it was read is counted. read() gives as
+ * many events as there are and fit, DEVICE_LOST first; EINVAL if not one fits, EAGAIN if there is
+ * none and the file is non-blocking. When the device is gone, or the DRM file that EVENTS was
+ * called on was closed, read() gives 0 after the remaining events were read.
  */
 struct drm_pagoda_event {
 	__u32 type;
@@ -1107,10 +1235,10 @@ struct drm_pagoda_event {
 
 /**
  * struct drm_pagoda_events - Argument of EVENTS
- * @flags: DRM_PAGODA_EVENTS_ flags
+ * @flags: DRM_PAGODA_EVENTS_* flags
  * @fd: Out: file, closed on exec, that can be polled and read, and outlives the DRM file
  *
- * It tells of what happens from now on to this client. Each file tells of all of it.
+ * The file tells of events of this client from now on. Each file tells of all events.
  */
 struct drm_pagoda_events {
 	__u32 flags;
@@ -1122,7 +1250,7 @@ struct drm_pagoda_events {
  * @flags: MBZ
  * @vm: Out: id, not 0
  * @start: Out: first address that can be mapped
- * @end: Out: byte behind the last one
+ * @end: Out: byte behind the last address
  */
 struct drm_pagoda_vm_create {
 	__u32 flags;
@@ -1151,7 +1279,7 @@ enum drm_pagoda_bind_type {
 	DRM_PAGODA_BIND_MAP_ZERO = 3,
 	/**
 	 * @DRM_PAGODA_BIND_COPY: the range shows what another range shows when the
-	 * GPU gets to it (tiled resources)
+	 * GPU gets to the entry (tiled resources)
 	 */
 	DRM_PAGODA_BIND_COPY = 4,
 	/** @DRM_PAGODA_BIND_NO_ACCESS: accesses fault, and the range is taken */
@@ -1176,15 +1304,15 @@ enum drm_pagoda_bind_type {
 /**
  * struct drm_pagoda_bind_entry - An entry of VM_BIND
  * @type: enum drm_pagoda_bind_type
- * @flags: DRM_PAGODA_BIND_ flags; READ_ONLY and NO_EXECUTE for MAP and MAP_FENCE only
+ * @flags: DRM_PAGODA_BIND_* flags; READ_ONLY and NO_EXECUTE for MAP and MAP_FENCE only
  * @handle: MAP: allocation. MAP_FENCE: monitored fence. Else MBZ
  * @pad: MBZ
  * @address: First address, page aligned. CHOOSE: in: least address wanted, out: the
  *	address
- * @size: Bytes, multiple of the page size, not 0
+ * @size: Bytes, multiple of the page size, not 0; MAP_FENCE: one page
  * @offset: MAP: first byte of the allocation, page aligned. COPY: first address
- *	of the source range, which may overlap the destination (C137); what is free or
- *	reserved only in it is so in the destination afterwards. Else MBZ
+ *	of the source range, which may overlap the destination (C137); source addresses that are
+ *	free or reserved only are so in the destination afterwards. Else MBZ
  * @driver_protection: MAP: opaque to the kernel; its low 12 bits are in the page-table
  *	entries, bit 63 asks that no other value maps the same bytes (unique) until the
  *	range was made NO_ACCESS (C142). Else MBZ
@@ -1209,14 +1337,19 @@ struct drm_pagoda_bind_entry {
 #define DRM_PAGODA_SYNC_FENCE		(1u << 1)
 
 /**
- * struct drm_pagoda_sync - What work waits for, or signals
+ * struct drm_pagoda_sync - A syncobj or fence that work waits for, or signals
  * @handle: Syncobj or monitored fence
- * @flags: DRM_PAGODA_SYNC_ flags
+ * @flags: DRM_PAGODA_SYNC_* flags
  * @point: Point of a timeline syncobj, 0 = binary; or value of a monitored fence
  *
- * A point that nobody has submitted yet, and a value that isn't there yet, are waited
- * for as well, by the work and not by the call; what is submitted to the same
- * context or VM later waits behind it.
+ * Work may wait for a point that no work was submitted for yet, and for a value that the fence
+ * doesn't have yet: the work is held up, not the call. Later work of the same context (SUBMIT) or
+ * VM (VM_BIND) waits behind held up work.
+ *
+ * The points that work signals have their fence when the call returns, except for work that is
+ * held up or behind held up work, for a VM_BIND that waits for fences to signal, and for requests
+ * with a paging queue. Their points get the fence when the work is made; until then a binary
+ * syncobj is empty, and DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT waits for the fence as well.
  */
 struct drm_pagoda_sync {
 	__u32 handle;
@@ -1227,10 +1360,10 @@ struct drm_pagoda_sync {
 /*
  * VM_BIND: the entries change one reserved range, as UpdateGpuVirtualAddress (C134): all
  * destinations are in one reservation and so are all sources of COPY (else EINVAL), there
- * is no RESERVE and no CHOOSE, and what is unmapped stays reserved
+ * is no RESERVE and no CHOOSE, and an unmapped range stays reserved
  */
 #define DRM_PAGODA_VM_BIND_UPDATE	(1u << 0)
-/** DRM_PAGODA_MAX_QUEUED_BINDS: who queues more waits until earlier ones are done (C144). */
+/** DRM_PAGODA_MAX_QUEUED_BINDS: a call that would queue more waits for earlier ones (C144). */
 #define DRM_PAGODA_MAX_QUEUED_BINDS	128
 
 /**
@@ -1238,23 +1371,28 @@ struct drm_pagoda_sync {
  * @entries: struct drm_pagoda_bind_entry, applied in order. COPY entries stand alone:
  *	an array has only them or none
  * @vm: VM
- * @flags: DRM_PAGODA_VM_BIND_ flags
+ * @flags: DRM_PAGODA_VM_BIND_* flags
  * @syncobj: Timeline syncobj, or 0
  * @pad: MBZ
- * @point: Point of @syncobj that signals when the addresses can be used
- * @syncs: struct drm_pagoda_sync; with any to wait for, the change is made when they
- *	are through, in the order of calls, and what goes wrong then makes the VM
- *	unusable (VM_STATE)
+ * @point: Point of @syncobj that signals when the addresses can be used; not 0 with a syncobj, MBZ
+ *	without
+ * @syncs: struct drm_pagoda_sync; with any to wait for, the change is made when all of them have
+ *	signalled, in the order of calls, and a failure then makes the VM unusable (VM_STATE)
  *
  * A range is all in one reservation or all outside of any, except for UNMAP, which frees
- * what it finds (C131). Outside of reservations addresses that an allocation is mapped at are
- * not mapped by MAP_ZERO and NO_ACCESS (C132), and RESERVE and CHOOSE want free ones
- * (C131, C133). All of that is asked of what addresses will be when everything accepted
+ * whatever the range has (C131). Outside of reservations addresses that an allocation is mapped at
+ * are not mapped by MAP_ZERO and NO_ACCESS (C132), and RESERVE and CHOOSE want free ones
+ * (C131, C133). These rules apply to the addresses as they will be when everything accepted
  * before is done, so that addresses are reusable when UNMAP returns (C138).
  *
- * All or nothing. A mapping keeps its address while its allocation moves; while that
- * isn't resident, accesses fault. It goes when the handle it was made with is
- * closed, see SUBMIT. Closing a handle or destroying the VM is the only other way.
+ * All or nothing. A mapping keeps its address while its allocation moves; accesses fault while the
+ * allocation isn't resident. Besides VM_BIND, only closing the handle that a mapping was made
+ * with, see SUBMIT, or destroying the VM ends it.
+ *
+ * A job that is submitted after VM_BIND has returned finds the change, without a wait; only behind
+ * a VM_BIND that waits the job has to wait for its @point. VM_BIND doesn't wait for jobs that were
+ * submitted before: a job that still uses an address when UNMAP takes the address away faults,
+ * unless @syncs waits for the job.
  */
 struct drm_pagoda_vm_bind {
 	struct drm_pagoda_array entries;
@@ -1268,7 +1406,7 @@ struct drm_pagoda_vm_bind {
 
 /** enum drm_pagoda_vm_condition - Whether a VM can be used. */
 enum drm_pagoda_vm_condition {
-	/** @DRM_PAGODA_VM_USABLE: it can */
+	/** @DRM_PAGODA_VM_USABLE: the VM can be used */
 	DRM_PAGODA_VM_USABLE = 0,
 	/** @DRM_PAGODA_VM_BIND_FAILED: a change that had been accepted could not be made */
 	DRM_PAGODA_VM_BIND_FAILED = 1,
@@ -1288,7 +1426,7 @@ struct drm_pagoda_vm_state {
 	__u32 pad;
 };
 
-/** enum drm_pagoda_priority - Who goes first on an engine. */
+/** enum drm_pagoda_priority - Which contexts go first on an engine. */
 enum drm_pagoda_priority {
 	/** @DRM_PAGODA_PRIORITY_NORMAL: the default */
 	DRM_PAGODA_PRIORITY_NORMAL = 0,
@@ -1300,7 +1438,7 @@ enum drm_pagoda_priority {
 
 /**
  * struct drm_pagoda_context_create - Argument of CONTEXT_CREATE
- * @vm: VM it runs in
+ * @vm: VM the context's jobs run in
  * @engine: Execution engine, below &drm_pagoda_device_info.num_engines
  * @flags: MBZ
  * @context: Out: id, not 0
@@ -1321,7 +1459,7 @@ struct drm_pagoda_context_create {
  * @context: Context
  * @pad: MBZ
  *
- * What runs may end, what hasn't begun doesn't; all of it signals.
+ * A running job may end, other jobs aren't executed; the fences of all of them signal.
  */
 struct drm_pagoda_context_destroy {
 	__u32 context;
@@ -1331,9 +1469,9 @@ struct drm_pagoda_context_destroy {
 /**
  * struct drm_pagoda_command_buffer - Commands to execute
  * @address: GPU virtual address of the first, multiple of 8
- * @size: Bytes, multiple of 8, not 0
+ * @size: Bytes, multiple of 8, not 0, at most 2^30
  *
- * include/uapi/linux/virtio_pagoda_commands.h says what commands there are.
+ * include/uapi/linux/virtio_pagoda_commands.h defines the commands.
  */
 struct drm_pagoda_command_buffer {
 	__u64 address;
@@ -1344,19 +1482,18 @@ struct drm_pagoda_command_buffer {
 #define DRM_PAGODA_MAX_COMMAND_BUFFERS	64
 
 /*
- * The job waits for what else uses the allocation, and others for it (implicit sync): what uses
- * it next finds the job's fence when SUBMIT has returned. EINVAL if the job waits for what isn't
- * submitted yet (a point, or a value of a monitored fence, that isn't there), or if a job before
- * it in its context does
+ * The job waits for other users of the allocation, and others for the job (implicit sync): the
+ * allocation has the job's fence when SUBMIT has returned. EINVAL if the job would be held up, or
+ * if a job before it in its context is
  */
 #define DRM_PAGODA_SUBMIT_IMPLICIT	(1u << 0)
-/* ... and it writes */
+/* ... and the job writes; only with IMPLICIT */
 #define DRM_PAGODA_SUBMIT_WRITE		(1u << 1)
 
 /**
  * struct drm_pagoda_submit_entry - An allocation a job uses that isn't private to the VM
  * @handle: Allocation; a list may not name it twice
- * @flags: DRM_PAGODA_SUBMIT_ flags
+ * @flags: DRM_PAGODA_SUBMIT_* flags
  */
 struct drm_pagoda_submit_entry {
 	__u32 handle;
@@ -1374,31 +1511,30 @@ struct drm_pagoda_submit_entry {
  * @flags: MBZ
  * @job: Out: number of the job in its context, from 1
  *
- * What is private to the VM and bound is resident while the job runs, and so is what is
- * listed, and what is on the client's residency list and bound, or the call is refused with
- * ENOMEM; what fits into an empty VRAM beside the VM's
- * page tables isn't refused. Access to anything else is a fault: of this context only,
- * which is banned then. Jobs of a context run in order. IMPLICIT means nothing for what is
- * private: only this VM uses it.
+ * While the job runs, three kinds of allocations are resident: those private to the VM and bound,
+ * those listed, and those on the client's residency list and bound. If they can't be, the call is
+ * refused with ENOMEM; allocations that fit into an empty VRAM beside the VM's page tables aren't
+ * refused. An access to anything else is a fault, which bans this context only. Jobs of a
+ * context run in order. IMPLICIT means nothing for a private allocation: only this VM uses it.
  *
  * EBUSY: the context, the client or the user has too many jobs queued ("Limits").
  *
- * When there is something to wait for that nobody submitted yet, memory is found when
- * that is there; then it is the context that is banned if there is none.
+ * For a held up job memory is found when the job is made; if there is none then, the context is
+ * banned.
  *
- * A handle may be closed as soon as the call has returned: the job finds what it may use. When a
- * job waits for what isn't submitted yet, an allocation that it lists, or that is private to the
- * VM, or on the client's residency list, keeps its addresses and its count until the jobs that
- * waited when the handle was closed have what they wait for, or are given up, unless the client
- * has a handle of it again by then. Such addresses can be mapped anew at once, but aren't free.
+ * A handle may be closed as soon as the call has returned: the job finds what it may use. An
+ * allocation that a held up job lists, or that is private to the VM, or on the client's residency
+ * list, keeps its addresses and its count until all jobs that were held up when the handle was
+ * closed are made or given up, unless the client has a handle of the allocation again by then. Such
+ * addresses can be mapped anew at once, but aren't free.
  *
- * What prefers VRAM and could be used elsewhere is resident elsewhere while VRAM is full and the
- * client has had others leave so much that its bucket is empty
- * (&drm_pagoda_stats.submit_tokens); it comes to VRAM when there is room, or with a later job.
- * What is on a residency list, and what only VRAM supports, is never kept waiting by that.
+ * An allocation that prefers VRAM and could be used elsewhere is resident elsewhere while VRAM is
+ * full and the client has used up its tokens (&drm_pagoda_stats.submit_tokens); it comes to VRAM
+ * when there is room, or with a later job. Allocations on a residency list, and those that only
+ * VRAM supports, are never kept waiting by that.
  *
- * If paging lost content while the job waited, of whatever allocation, it isn't executed:
- * the fences it signals have the error EIO, or ECANCELED if that took a reset of the
+ * If paging lost content while the job waited, of whatever allocation, the job isn't executed:
+ * the fences it signals have the error EIO, or ECANCELED if the loss took a reset of the
  * device. The context goes on.
  */
 struct drm_pagoda_submit {
@@ -1410,25 +1546,47 @@ struct drm_pagoda_submit {
 	__u64 job;
 };
 
-/* struct drm_pagoda_context_state */
-/*
- * Nothing is accepted any more (ECANCELED). Alone: what had waited for others could not
- * be made resident in the end.
+/**
+ * DOC: State of a context
+ *
+ * BANNED: no job is accepted any more (ECANCELED). BANNED alone: a job that was held up could not
+ * be made in the end. "Failures" tells all states and how they end.
+ *
+ * A fault's @reason and @access are numbers that include/uapi/linux/virtio_pagoda.h defines, as
+ * enum virtio_pagoda_fault_reason, VIRTIO_PAGODA_FAULT_*, and enum virtio_pagoda_access. Those of
+ * jobs are
+ *
+ *  ========================== =================================================
+ *  INVALID_ENTRY 16           nothing is mapped at @address, or it isn't resident
+ *  READ_ONLY 17               write to a range mapped READ_ONLY
+ *  NO_EXECUTE 18              commands in a range mapped NO_EXECUTE
+ *  COMPARE 23                 COMPARE didn't find its value
+ *  BAD_COMMAND 24             unknown opcode or operation
+ *  BAD_LENGTH 4               length of a command
+ *  BAD_FLAGS 5, RESERVED 6    flags, or a reserved field that isn't zero
+ *  OUT_OF_RANGE 8             address, size or number that is too large, or 0
+ *  MISALIGNED 9               address or size that isn't a multiple of its alignment
+ *  OVERLAP 13                 source and destination overlap
+ *  BAD_LAYOUT 21              a surface of COPY_RECT
+ *  others                     the device or the driver went wrong: not the program's
+ *  ========================== =================================================
+ *
+ * and accesses NONE 0, READ 1, WRITE 2, FETCH 3 (of commands).
  */
 #define DRM_PAGODA_CONTEXT_BANNED	(1u << 0)
 #define DRM_PAGODA_CONTEXT_FAULTED	(1u << 1) /* a job faulted; @reason and others say where */
 #define DRM_PAGODA_CONTEXT_HUNG		(1u << 2) /* a job took too long */
-/* a job, or content of its memory that was on its way, was lost to a reset */
+/* a job, or content of its VM that was being moved, was lost to a reset of the device */
 #define DRM_PAGODA_CONTEXT_RESET	(1u << 3)
-/* a MAKE_RESIDENT failed that had to succeed: the client is in error, see "Residency lists" */
+/* the client is in error: a MAKE_RESIDENT failed that had to succeed, see "Residency lists" */
 #define DRM_PAGODA_CONTEXT_CLIENT_ERROR	(1u << 4)
 
 /**
  * struct drm_pagoda_context_state - Argument of CONTEXT_STATE
  * @context: In: context
- * @state: Out: DRM_PAGODA_CONTEXT_ flags
+ * @state: Out: DRM_PAGODA_CONTEXT_* flags
  * @submitted: Out: number of its last job
- * @completed: Out: all jobs up to this one are done, executed or not
+ * @completed: Out: all jobs up to this number are done, executed or not
  * @resets: Out: resets of the device since it was probed
  * @job: Out: job that faulted or hung, else 0, and so for all below
  * @address: Out: GPU virtual address that was refused
@@ -1453,7 +1611,26 @@ struct drm_pagoda_context_state {
 	__u32 engine;
 };
 
-/* struct drm_pagoda_fence_create */
+/**
+ * DOC: Monitored fences
+ *
+ * A monitored fence is a 64-bit value that a wait compares with: a wait is over when the value is
+ * at least the wanted one (C180). The value is visible to the CPU (mmap()) and, by MAP_FENCE,
+ * to jobs.
+ *
+ * Values that shrink. Without ALLOW_REWIND FENCE_SIGNAL refuses a value that isn't larger than the
+ * present one, and work that is to signal a value not larger than all values promised before is
+ * refused, both with EINVAL. What a job's commands store at an address of MAP_FENCE isn't checked:
+ * a smaller value is then the fence's value. Waits that were over stay over, others compare with
+ * the new value, and the kernel's later stores never lower it.
+ *
+ * Resets. While the device is rebuilt after a reset, a fence that is waited for or promised to
+ * work has the value 2^64 - 1, which ends all waits for it (C184). Afterwards the fence
+ * has the value it had, or the promised value of work that was lost. A fence made with
+ * NO_MAX_ON_RESET keeps its value throughout, and its waits go on. When the device is unplugged,
+ * fences have the value 2^64 - 1 for good; with NO_MAX_ON_RESET they keep the last value, and waits
+ * for a larger one end with ENODEV.
+ */
 #define DRM_PAGODA_FENCE_NO_SIGNAL	(1u << 0) /* not by FENCE_SIGNAL (C183) */
 #define DRM_PAGODA_FENCE_NO_WAIT	(1u << 1) /* not by FENCE_WAIT nor work (C183) */
 #define DRM_PAGODA_FENCE_NO_MAX_ON_RESET (1u << 2) /* keeps its value over device loss (C184) */
@@ -1461,7 +1638,7 @@ struct drm_pagoda_context_state {
 
 /**
  * struct drm_pagoda_fence_create - Argument of FENCE_CREATE
- * @flags: DRM_PAGODA_FENCE_ flags
+ * @flags: DRM_PAGODA_FENCE_* flags
  * @fence: Out: id, not 0
  * @value: In: its first value
  * @offset: Out: offset for mmap() of the DRM file, read only, one page; the 64-bit
@@ -1479,8 +1656,8 @@ struct drm_pagoda_fence_create {
  * @fence: Fence
  * @pad: MBZ
  *
- * EBUSY, and nothing is done, while a FENCE_WAIT, with or without an eventfd, or work that was
- * accepted waits for a value that the fence doesn't have: FENCE_SIGNAL releases them. Work that
+ * EBUSY, and nothing is done, while a FENCE_WAIT, with or without an eventfd, or accepted work
+ * waits for a value that the fence doesn't have: FENCE_SIGNAL releases them. Work that
  * will signal the fence is no obstacle.
  */
 struct drm_pagoda_fence_destroy {
@@ -1513,16 +1690,16 @@ struct drm_pagoda_fence_signal {
 	__u32 pad;
 };
 
-/* Return when one of them is there, instead of all (C181) */
+/* Return when the first of the values is reached, instead of all (C181) */
 #define DRM_PAGODA_FENCE_WAIT_ANY	(1u << 0)
-/* Don't wait: signal the eventfd when it would have been over */
+/* Don't wait: signal the eventfd when the wait would have been over */
 #define DRM_PAGODA_FENCE_WAIT_EVENTFD	(1u << 1)
 
 /**
  * struct drm_pagoda_fence_wait - Argument of FENCE_WAIT
  * @entries: struct drm_pagoda_fence_value; satisfied when the fence's value is at
- *	least that one (C180)
- * @flags: DRM_PAGODA_FENCE_WAIT_ flags
+ *	least the entry's (C180)
+ * @flags: DRM_PAGODA_FENCE_WAIT_* flags
  * @eventfd: With EVENTFD. Else MBZ
  * @timeout_ns: CLOCK_MONOTONIC time to give up at (ETIME); 0 = only look. MBZ with
  *	EVENTFD
