@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The aperture segment against a map of its pages.
- */
+/* The aperture segment, compared with the test's own map of the pages that are in use. */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include "prove.h"
@@ -18,18 +16,12 @@ struct aperture_slot {
 	struct ttm_resource *res;
 };
 
-/**
- * struct aperture_fixture - State of a case
- * @vidmm: Segments
- * @slots: Objects that have a resource
- * @owner: For every page the slot it belongs to plus one, 0 = free
- * @generation: Last generation seen
- */
+/* Segments of a test, and a map of the aperture's pages. */
 struct aperture_fixture {
 	struct pagoda_vidmm *vidmm;
 	struct aperture_slot slots[SLOTS];
-	u8 owner[APERTURE];
-	u32 generation;
+	u8 owner[APERTURE];	/* for each page its slot plus one, 0 = free */
+	u32 generation;	/* of the resource that was allocated last */
 };
 
 static struct pagoda_aperture_resource *aperture_res(struct ttm_resource *res)
@@ -75,7 +67,7 @@ static u32 aperture_owned(struct aperture_fixture *fix)
 	return owned;
 }
 
-/* Whether the map has room for an aligned range inside a placement. */
+/* Returns whether the map has room for an aligned range inside of a placement. */
 static bool aperture_has_room(struct aperture_fixture *fix, u32 pages, u32 align,
 			      const struct ttm_place *place)
 {
@@ -93,7 +85,7 @@ static bool aperture_has_room(struct aperture_fixture *fix, u32 pages, u32 align
 	return false;
 }
 
-/* The range of a new resource is inside, nobody else's, and newly numbered. */
+/* A new resource is inside of its placement, on pages that were free, and has a new generation. */
 static void aperture_claim(struct kunit *test, struct aperture_fixture *fix, u32 slot, u32 align,
 			   const struct ttm_place *place)
 {
@@ -128,7 +120,7 @@ static void aperture_random_put(struct kunit *test, struct aperture_fixture *fix
 	};
 	int ret;
 
-	/* A limit past the end is the end. */
+	/* A limit beyond the end of the segment means its end. */
 	place.lpfn = size == APERTURE ? APERTURE + pagoda_kunit_below(rnd, 9) : size;
 	ret = aperture_put(test, fix, slot, pages, align, &place);
 	if (ret == -E2BIG) {
@@ -141,6 +133,10 @@ static void aperture_random_put(struct kunit *test, struct aperture_fixture *fix
 	}
 }
 
+/*
+ * Random allocations: a range is refused only if the map has no room for it (-ENOSPC) or it could
+ * never fit (-E2BIG), and all space comes back.
+ */
 static void aperture_random(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -168,7 +164,7 @@ static void aperture_random(struct kunit *test)
 	aperture_drop(fix, 0);
 }
 
-/* Who doesn't ask for an address takes none, however much there is of it. */
+/* An allocation that doesn't ask for an address takes none: eight times the segment fits in. */
 static void aperture_no_address(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -185,13 +181,17 @@ static void aperture_no_address(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, drm_mm_clean(&aperture->mm));
 	KUNIT_EXPECT_EQ(test, ttm_resource_manager_usage(&aperture->manager),
 			8ull * APERTURE << PAGE_SHIFT);
-	/* All of it is left for who does. */
+	/* All addresses are left for an allocation that asks for one. */
 	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 8, APERTURE, 1, &mapped), 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(fix->slots[8].res));
 	for (i = 0; i < 9; i++)
 		aperture_drop(fix, i);
 }
 
+/*
+ * A request that finds no room fails with -ENOSPC and changes neither the mapped pages nor TTM's
+ * usage.
+ */
 static void aperture_full(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -207,7 +207,7 @@ static void aperture_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, aperture_put(test, fix, 1, 1, 1, &mapped), 0);
 	KUNIT_EXPECT_EQ(test, aperture->mapped, APERTURE);
 	KUNIT_EXPECT_EQ(test, aperture_put(test, fix, 2, 1, 1, &mapped), -ENOSPC);
-	/* A stopover needs no address. */
+	/* A stopover (TTM_PL_FLAG_TEMPORARY) needs no address. */
 	KUNIT_EXPECT_EQ(test, aperture_put(test, fix, 2, APERTURE, 1, &(struct ttm_place){
 					   .flags = TTM_PL_FLAG_TEMPORARY }), 0);
 	aperture_drop(fix, 0);
@@ -216,7 +216,7 @@ static void aperture_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, aperture->mapped, 0);
 }
 
-/* What can never fit must not empty the segment first. */
+/* A request that can never fit fails with -E2BIG, for which TTM evicts nothing. */
 static void aperture_too_large(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -232,6 +232,7 @@ static void aperture_too_large(struct kunit *test)
 	aperture_drop(fix, 0);
 }
 
+/* The generation after the largest one is 1; a resource without an address has generation 0. */
 static void aperture_generation_wraps(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -249,6 +250,7 @@ static void aperture_generation_wraps(struct kunit *test)
 	aperture_drop(fix, 2);
 }
 
+/* intersects() and compatible() of the manager go by a resource's address, if it has one. */
 static void aperture_matches(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -277,7 +279,7 @@ static void aperture_matches(struct kunit *test)
 	aperture_drop(fix, 1);
 }
 
-/* TTM evicts who has an address for who needs one, and nobody else. */
+/* For an allocation that needs an address TTM evicts one that has an address, and no other. */
 static void aperture_eviction(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -295,13 +297,13 @@ static void aperture_eviction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, old->resource->mem_type, TTM_PL_SYSTEM);
 	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(new->resource));
 
-	/* Late assignment: the same allocation gets its address when asked for. */
+	/* Late assignment: a resident allocation gets its address when it is validated for one. */
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bare, &tt_mapped), 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(bare->resource));
 	KUNIT_EXPECT_EQ(test, fix->vidmm->aperture.mapped, 108);
 }
 
-/* After a failed second hop the stopover fits no placement and is left again. */
+/* After a failed second hop the stopover is compatible with no placement: validation leaves it. */
 static void aperture_stopover(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -320,6 +322,7 @@ static struct pagoda_aperture_resource *aperture_no_resource(void)
 	return NULL;
 }
 
+/* Without memory for a resource the request fails with -ENOMEM and keeps no pages. */
 static void aperture_no_memory(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -336,7 +339,7 @@ static void aperture_no_memory(struct kunit *test)
 	aperture_drop(fix, 0);
 }
 
-/* Taking the segment down moves out who is still in it. */
+/* Taking the segment down evicts the allocations that are still in it. */
 static void aperture_taken_down(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
@@ -351,7 +354,7 @@ static void aperture_taken_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bo, &tt_mapped), 0);
 }
 
-/* A case that was given up must not leave resources to segments that go. */
+/* A test that was aborted must not leave resources behind to segments that are taken down. */
 static void aperture_fixture_end(void *data)
 {
 	struct aperture_fixture *fix = data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an allocation may become: the places that TTM is asked for. */
+/* Placements: the places that TTM is asked for on behalf of an allocation. */
 #include <drm/drm_gem.h>
 
 #include "rig.h"
@@ -19,7 +19,7 @@ static struct pagoda_bo *bo_make(struct pagoda_rig *rig, struct pagoda_bo_params
 	return bo;
 }
 
-/* A digit for each place, the first one in front. */
+/* A list of places as a number: one digit for each, the place that is tried first in front. */
 #define IN_SYSTEM	1
 #define IN_VRAM		2
 #define IN_APERTURE	3
@@ -44,7 +44,10 @@ struct bo_order {
 	u32 resident;
 };
 
-/* Named ones first, supported ones only, and none that could never hold it. */
+/*
+ * Preferred segments come first, all are supported ones, and a segment that is too small is left
+ * out.
+ */
 static void bo_resident(struct kunit *test)
 {
 	static const struct bo_order orders[] = {
@@ -82,7 +85,9 @@ static void bo_resident(struct kunit *test)
 	}
 }
 
-/* The eviction set names the aperture, or nothing and pages of the system it is. */
+/*
+ * The eviction segment comes before system memory if it is the aperture; else it is system memory.
+ */
 static void bo_evicted(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -101,7 +106,10 @@ static void bo_evicted(struct kunit *test)
 	pagoda_rig_close(aperture);
 }
 
-/* What the CPU looks at goes where it can be seen, and only where it may be. */
+/*
+ * For access by the CPU an allocation goes to a supported segment where the CPU reaches it, or to
+ * system memory.
+ */
 static void bo_cpu(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -129,7 +137,7 @@ static void bo_cpu(struct kunit *test)
 	pagoda_rig_close(large);
 }
 
-/* One range in VRAM for who asks for it, an address for who is reached by one. */
+/* CONTIGUOUS asks for one range of VRAM; AccessedPhysically also for an address in the aperture. */
 static void bo_contiguous(struct kunit *test)
 {
 	static const u32 flags[] = { DRM_PAGODA_ALLOCATION_CONTIGUOUS, PHYSICAL };

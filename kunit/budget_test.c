@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets: the rule against a model, and what is expected to be used against another one. What is
- * used, and what is refused: budget_use_test.c.
+ * Budgets: the rule compared with a model, and the usage that requests are expected to bring
+ * compared with another one. Usage and denied requests: budget_use_test.c.
  */
 #include <linux/list.h>
 #include <linux/sizes.h>
@@ -18,7 +18,7 @@
 #define MOST	9u
 #define STEPS	6000u
 
-/* What should be known of each client, by slot. */
+/* The state that each client should have, by slot. */
 struct budget_model {
 	struct kunit *test;
 	struct pagoda_budgets budgets;
@@ -46,7 +46,7 @@ static u64 model_reserved_by_others(const struct budget_model *m, u32 who, u32 g
 	return bytes;
 }
 
-/* Would a budget of @level leave room for everybody? */
+/* Returns whether all clients still have room if one had a budget of @level bytes. */
 static bool model_fits(const struct budget_model *m, u32 who, u32 group, u64 level)
 {
 	u64 need = model_reserved_by_others(m, who, group) + level, beyond;
@@ -120,7 +120,9 @@ static void model_charge(struct budget_model *m, u32 who, u32 segment, s64 bytes
 	u32 group = segment == DRM_PAGODA_SEGMENT_VRAM ? LOCAL : NON_LOCAL;
 	struct pagoda_budget_part *part = &m->parts[who][segment];
 
-	/* One that is all the client has in the segment, and is made anew. */
+	/*
+	 * One part stands for all that the client has in the segment: take it out and add it again.
+	 */
 	pagoda_budget_charge(&m->clients[who], part, PAGODA_BUDGET_SEGMENTS);
 	part->bytes += bytes;
 	pagoda_budget_charge(&m->clients[who], part, segment);
@@ -141,7 +143,10 @@ static void model_reserve(struct budget_model *m, struct rnd_state *rnd, u32 who
 	u64 most = model_available(m, who, group), bytes;
 	struct pagoda_budget_info before, after;
 
-	/* Just as much, just too much, much too much, or anything. */
+	/*
+	 * A reservation of the most that is available, of one byte more, of far too much, or of any
+	 * size.
+	 */
 	switch (pagoda_kunit_below(rnd, 4)) {
 	case 0:
 		bytes = most;
@@ -165,7 +170,7 @@ static void model_reserve(struct budget_model *m, struct rnd_state *rnd, u32 who
 	KUNIT_ASSERT_EQ(m->test, after.reservation, m->reservation[who][group]);
 }
 
-/* Sometimes nearly everything, sometimes a little, sometimes as much as somebody else has. */
+/* Usage of nearly all there is, of a little, or as much as another client has. */
 static void model_use(struct budget_model *m, struct rnd_state *rnd, u32 who)
 {
 	u32 segment = pagoda_kunit_below(rnd, PAGODA_BUDGET_SEGMENTS);
@@ -206,6 +211,10 @@ static void model_step(struct budget_model *m, struct rnd_state *rnd)
 	}
 }
 
+/*
+ * Random steps of random clients: budget, available reservation and refusals (-EDQUOT) are the
+ * model's.
+ */
 static void budget_random(struct kunit *test)
 {
 	static const u64 sizes[][PAGODA_BUDGET_GROUPS] = {
@@ -249,7 +258,7 @@ static void local_use(struct budget_model *m, u32 who, u64 pages)
 		     (s64)((pages << PAGE_SHIFT) - m->usage[who][LOCAL]));
 }
 
-/* In numbers anybody can check: 960 pages are there. */
+/* Budgets as numbers that are easily checked by hand: the pool has 960 pages. */
 static void budget_lends(struct kunit *test)
 {
 	struct budget_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
@@ -260,10 +269,12 @@ static void budget_lends(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, m->budgets.pool[LOCAL] >> PAGE_SHIFT, 960ull);
 	for (i = 0; i < 3; i++)
 		model_join(m, i);
-	/* Files that use nothing don't count. */
+	/* Clients that use nothing don't count. */
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, local_budget(m, i) >> PAGE_SHIFT, 960ull);
-	/* What the first uses the others can't have, up to a fair share. */
+	/*
+	 * Memory that the first client uses is missing in the others' budgets, up to a fair share.
+	 */
 	local_use(m, 0, 100);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 960ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 1) >> PAGE_SHIFT, 860ull);
@@ -275,7 +286,7 @@ static void budget_lends(struct kunit *test)
 	local_use(m, 1, 500);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 480ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 320ull);
-	/* A reservation is its owner's, whether it is used or not. */
+	/* A reservation is its client's, used or not. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&m->clients[2], LOCAL, 360 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, local_budget(m, 2) >> PAGE_SHIFT, 320ull);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 300ull);
@@ -283,7 +294,7 @@ static void budget_lends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 300ull);
 	local_use(m, 2, 400);
 	KUNIT_EXPECT_EQ(test, local_budget(m, 0) >> PAGE_SHIFT, 280ull);
-	/* All can be reserved but the other half. */
+	/* Half of the pool can be reserved, by all clients together. */
 	KUNIT_EXPECT_EQ(test, -EDQUOT, pagoda_budget_reserve(&m->clients[0], LOCAL,
 							     120 * PAGE_SIZE + 1));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_budget_reserve(&m->clients[0], LOCAL, 120 * PAGE_SIZE));
@@ -293,12 +304,12 @@ static void budget_lends(struct kunit *test)
 		model_leave(m, i);
 }
 
-/* ---- What is expected -------------------------------------------------------------- */
+/* ---- Expected usage ---------------------------------------------------------------- */
 
 #define PARTS		24u
 #define REQUESTS	6u
 
-/* One client, its allocations, and requests for some of them each. */
+/* A client, its allocations, and requests for some of the allocations. */
 struct expect_model {
 	struct kunit *test;
 	struct pagoda_budgets budgets;
@@ -346,7 +357,7 @@ static void expect_check(struct expect_model *m)
 	KUNIT_ASSERT_EQ(m->test, m->budget.expected[NON_LOCAL], expected[NON_LOCAL]);
 }
 
-/* By how much a request would be too much. */
+/* Returns the bytes by which a request would exceed the budget. */
 static u64 expect_excess(struct expect_model *m, const struct pagoda_budget_growth *growth)
 {
 	u64 more[PAGODA_BUDGET_GROUPS] = {}, all, excess = 0;
@@ -397,7 +408,7 @@ static void expect_step(struct expect_model *m, struct rnd_state *rnd)
 	expect_check(m);
 }
 
-/* Whatever moves whenever, each byte that a request is for is used or expected, once. */
+/* Allocations move at random: a requested byte counts as used or as expected, and never twice. */
 static void budget_expects_random(struct kunit *test)
 {
 	const u64 sizes[] = { PARTS / 2 * SZ_64K, PARTS / 2 * SZ_64K };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Budgets of clients: usage against what is where, and requests that mustn't go over a budget.
+ * Budgets of clients: usage compared with the allocations that are resident, and requests that must
+ * not exceed a budget.
  */
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -29,7 +30,7 @@ static u64 usage_of(struct pagoda_client *client, u32 group)
 	return info.usage;
 }
 
-/* The same in VRAM with what is on its way. */
+/* The client's usage of VRAM, with the bytes that accepted requests are expected to bring. */
 static u64 usage_counted_on(struct pagoda_client *client)
 {
 	struct pagoda_budget *budget = &client->budget;
@@ -41,7 +42,10 @@ static u64 usage_counted_on(struct pagoda_client *client)
 	return bytes;
 }
 
-/* What is there of a client's, counted one by one: page tables and save areas, too. */
+/*
+ * Bytes of the rig's client that are resident, summed up over its allocations, page tables and save
+ * areas.
+ */
 static u64 usage_counted(struct pagoda_rig *rig, u32 type)
 {
 	struct pagoda_bo *bo;
@@ -63,6 +67,7 @@ static void usage_expect(struct pagoda_rig *rig, u64 vram, u64 aperture)
 	KUNIT_EXPECT_EQ(rig->test, usage_counted(rig, TTM_PL_TT), aperture);
 }
 
+/* Usage follows each move: it is the sum of the client's allocations that are in a segment. */
 static void budget_usage_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -76,19 +81,19 @@ static void budget_usage_moves(struct kunit *test)
 	u32 i;
 
 	PAGODA_PROVES(C165);
-	/* What was never anywhere is nowhere. */
+	/* An allocation that was never resident counts nowhere. */
 	usage_expect(rig, vram, 0);
 	for (i = 0; i < ARRAY_SIZE(bos); i++)
 		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[i]));
 	usage_expect(rig, vram + 23 * PAGE_SIZE, 13 * PAGE_SIZE);
 	for (i = 0; i < 3; i++)
 		KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[i]));
-	/* The second one's eviction segment is the aperture. */
+	/* The aperture is the second allocation's eviction segment. */
 	usage_expect(rig, vram, 20 * PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[2]));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[2], DRM_PAGODA_OFFER_LOW));
 	usage_expect(rig, vram + 11 * PAGE_SIZE, 20 * PAGE_SIZE);
-	/* Discarded, it is nowhere. */
+	/* A discarded allocation counts nowhere. */
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[2]));
 	usage_expect(rig, vram, 20 * PAGE_SIZE);
 	swap_out_all(rig);
@@ -99,7 +104,7 @@ static void budget_usage_moves(struct kunit *test)
 	usage_expect(rig, vram, 0);
 }
 
-/* A VM's page tables and a context's save area are its client's. */
+/* Page tables of a VM and save areas of contexts count as usage of their client. */
 static void budget_usage_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -115,12 +120,12 @@ static void budget_usage_tables(struct kunit *test)
 	non_local = usage_of(rig->client, NON_LOCAL);
 	PAGODA_PROVES(C165);
 	KUNIT_EXPECT_EQ(test, local, usage_counted(rig, TTM_PL_VRAM));
-	/* Tables that the CPU writes are pages that no allocation has. */
+	/* Tables that the CPU writes are in pages that belong to no allocation. */
 	if (by_cpu)
 		KUNIT_EXPECT_GE(test, non_local, usage_counted(rig, TTM_PL_TT) + 4 * PAGE_SIZE);
 	else
 		KUNIT_EXPECT_EQ(test, non_local, usage_counted(rig, TTM_PL_TT));
-	/* The allocation, the code, the save area, and a page table at each level. */
+	/* The allocation, the code, the save area, and a page table of each level. */
 	KUNIT_EXPECT_GE(test, local + non_local, before + (4 + SUBMIT_PAGES + 4) * PAGE_SIZE +
 						 VIRTIO_PAGODA_CONTEXT_BYTES);
 	pagoda_vm_forget(client->vm, bo);
@@ -133,7 +138,7 @@ static void budget_usage_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, usage_of(rig->client, NON_LOCAL), 0ull);
 }
 
-/* What fdinfo says, from the same numbers: what the GPU has work for, and what can be taken. */
+/* The numbers of fdinfo: bytes in use by jobs, and bytes that are purgeable or shared. */
 static void budget_memory(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -151,7 +156,7 @@ static void budget_memory(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
 	pagoda_rig_settle(rig);
 	others = usage_of(rig->client, LOCAL) - 12 * PAGE_SIZE;
-	/* A job that stays under way. */
+	/* A job that doesn't complete yet. */
 	pagoda_rig_hold(rig, 0, true);
 	submit_store(client, HERE, 3);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
@@ -170,13 +175,13 @@ static void budget_memory(struct kunit *test)
 	pagoda_rig_hold(rig, 0, false);
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	pagoda_rig_settle(rig);
-	/* Another client, that has a handle and made none of it. */
+	/* The second client has a handle of an allocation that another client made. */
 	memset(memory, 0, sizeof(memory));
 	pagoda_memory_add(memory, NULL, busy, true);
 	KUNIT_EXPECT_EQ(test, vram->total, 4 * PAGE_SIZE);
 	KUNIT_EXPECT_EQ(test, vram->active, 0ull);
 	KUNIT_EXPECT_EQ(test, vram->purgeable, 4 * PAGE_SIZE);
-	/* Taken, it has no pages. */
+	/* A discarded allocation has no pages. */
 	memset(memory, 0, sizeof(memory));
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, idle));
 	pagoda_memory_add(memory, NULL, idle, false);
@@ -195,7 +200,7 @@ static void budget_memory(struct kunit *test)
 #define DENY	DRM_PAGODA_RESIDENT_DENY_OVERBUDGET
 #define PAGES	64u
 #define BOS	12u
-#define WALL	(PAGODA_RIG_VRAM_PAGES - 5 * PAGES - PAGES / 2)	/* five find room beside it */
+#define WALL	(PAGODA_RIG_VRAM_PAGES - 5 * PAGES - PAGES / 2)	/* five allocations fit beside it */
 
 struct deny_test {
 	struct pagoda_rig *rig;
@@ -206,7 +211,7 @@ struct deny_test {
 	struct pagoda_paging_args last;
 };
 
-/* Another client's reservation leaves a budget of @budget allocations and half of one. */
+/* Another client's reservation leaves a budget of @budget allocations and a half. */
 static struct deny_test deny_begin(struct kunit *test, u32 budget)
 {
 	struct deny_test t = { .rig = submit_rig(test), .timeline = submit_syncobj(test) };
@@ -253,7 +258,7 @@ static int deny_wait(struct deny_test *t)
 	return t->last.value ? submit_wait_point(t->timeline, t->last.value) : 0;
 }
 
-/* Refused by @over bytes, and nothing has happened. */
+/* The request is refused by @over bytes, without any effect. */
 static void deny_refused(struct deny_test *t, u32 first, u32 count, u64 over)
 {
 	struct kunit *test = t->rig->test;
@@ -272,6 +277,10 @@ static void deny_refused(struct deny_test *t, u32 first, u32 count, u64 over)
 		KUNIT_EXPECT_EQ(test, counts[i], pagoda_require_count(t->rig->client, t->bos[i]));
 }
 
+/*
+ * A request with DENY_OVERBUDGET that exceeds the budget fails with -ENOMEM, has no effect, and
+ * says by how much.
+ */
 static void budget_denies(struct kunit *test)
 {
 	struct deny_test t = deny_begin(test, 8);
@@ -282,19 +291,19 @@ static void budget_denies(struct kunit *test)
 	deny_refused(&t, 0, 12, 3 * one + half);
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 6, DENY));
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
-	/* What is on the list asks for nothing more. */
+	/* An allocation that is already on the residency list asks for nothing more. */
 	deny_refused(&t, 3, 6, half);
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
 	deny_refused(&t, 11, 1, half);
-	/* Without the flag nobody is stopped; what is over is told. */
+	/* Without the flag no request is refused; the excess is reported. */
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 8, 2, 0));
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
 	deny_refused(&t, 11, 1, 2 * one + half);
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 10, DENY));
 	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 0, 1));
 	KUNIT_EXPECT_EQ(test, t.last.bytes_to_trim, one + half);
-	/* That much less and it goes. */
+	/* With that much less the request succeeds. */
 	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 0, 1));
 	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 8, 2));
 	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 8, 2));
@@ -305,14 +314,14 @@ static void budget_denies(struct kunit *test)
 	deny_end(&t);
 }
 
-/* What was accepted counts before it is there, and once when it is. */
+/* An accepted request counts before its allocations are resident, and not again when they are. */
 static void budget_denies_ahead(struct kunit *test)
 {
 	struct deny_test t = deny_begin(test, 8);
 	const u64 half = PAGES / 2 * PAGE_SIZE;
 	u64 value;
 
-	/* The pager can't go on: the first isn't there before it is let. */
+	/* The pager blocks at the first allocation until its reservation is unlocked. */
 	dma_resv_lock(t.bos[0]->ttm.base.resv, NULL);
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 5, DENY));
 	KUNIT_ASSERT_NE(test, t.last.value, 0ull);
@@ -324,7 +333,7 @@ static void budget_denies_ahead(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_wait_point(t.timeline, value));
 	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
 	deny_refused(&t, 8, 1, half);
-	/* More room for who is alone. */
+	/* Without the other client's reservation the budget is larger. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL, 0));
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 8, 1, DENY));
 	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
@@ -332,8 +341,8 @@ static void budget_denies_ahead(struct kunit *test)
 }
 
 /*
- * A request whose last part finds no place before somebody lets go of it: what has come of it
- * is used, the rest is expected, and nothing is both.
+ * The last allocations of a request find no place before a reservation is unlocked: until then the
+ * allocations that came are used, the others are expected, and none is both.
  */
 static void budget_counts_once(struct kunit *test)
 {
@@ -360,7 +369,10 @@ static void budget_counts_once(struct kunit *test)
 	deny_refused(&t, 6, 3, half);
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
 	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 8 * one);
-	/* Given up and wanted again, it is in two requests, and comes once. */
+	/*
+	 * Evicted and requested again, the allocations are part of two requests and become resident
+	 * once.
+	 */
 	KUNIT_EXPECT_EQ(test, 0, deny_evict(&t, 6, 2));
 	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
 	value = t.last.value;
@@ -374,7 +386,7 @@ static void budget_counts_once(struct kunit *test)
 	pagoda_rig_close(wall);
 }
 
-/* What is given up before its turn isn't expected any more, whatever becomes of it. */
+/* An allocation that is evicted before its request's turn isn't expected any more. */
 static void budget_expects_no_longer(struct kunit *test)
 {
 	struct deny_test t = deny_begin(test, 8);
@@ -390,7 +402,7 @@ static void budget_expects_no_longer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), usage_counted(t.rig, TTM_PL_VRAM));
 	KUNIT_EXPECT_FALSE(test, in_vram(t.bos[2]));
 	deny_refused(&t, 2, 7, PAGES / 2 * PAGE_SIZE);
-	/* The file is closed: nothing is left, nor reserved. */
+	/* The file is closed: nothing stays expected. */
 	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
 	pagoda_client_drop_lists(t.rig->client);
 	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What commands do, one byte or element after the other. */
+/* A model of the engine's commands, byte by byte or element by element. */
 #include "command_model.h"
 
 #define MODEL_READ	VIRTIO_PAGODA_ACCESS_READ
 #define MODEL_WRITE	VIRTIO_PAGODA_ACCESS_WRITE
 #define MODEL_FETCH	VIRTIO_PAGODA_ACCESS_FETCH
 
-/* Any command, as words and as what it is. */
+/* A command, as words and by type. */
 union model_command {
 	__le64 words[10];
 	struct virtio_pagoda_command head;
@@ -43,7 +43,10 @@ static enum command_model_end model_refuse(struct command_model *model, u32 reas
 	return COMMAND_MODEL_REFUSED;
 }
 
-/* A byte for an access; *@zero is where zeros come from and dropped bytes go to. */
+/*
+ * Returns the byte for an access. Where the address space has zeros, *@zero is read, and written
+ * bytes go there to be dropped.
+ */
 static u8 *model_byte(struct command_model *model, u64 va, u32 access, u8 *zero)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -87,7 +90,7 @@ static bool model_store(struct command_model *model, u64 va, u32 size, u64 value
 	return true;
 }
 
-/* Of sums that may not fit into 64 bits; nothing is that large and there. */
+/* Returns whether two ranges don't overlap, by differences: their ends may not fit into 64 bits. */
 static bool model_apart(u64 a, u64 a_size, u64 b, u64 b_size)
 {
 	return b - a >= a_size && a - b >= b_size;
@@ -176,7 +179,7 @@ static enum command_model_end model_add(struct command_model *model,
 	return model_memory(model, !result || model_store(model, result, size, old));
 }
 
-/* STORE, SIGNAL, STORE_REGISTER: the same but for what is stored. */
+/* STORE, SIGNAL and STORE_REGISTER differ only in the value that they store. */
 static enum command_model_end model_put(struct command_model *model, u64 address, u32 size,
 					u64 value)
 {
@@ -204,7 +207,10 @@ static u32 model_tile(u32 tiling)
 	return tiling == VIRTIO_PAGODA_TILING_4K ? 64 : 256;
 }
 
-/* Byte @column of row @row: tiles in rows of tiles, each tile rows of its own. */
+/*
+ * Returns the offset of byte @column of row @row: a surface is rows of tiles, and a tile is rows of
+ * bytes.
+ */
 u64 command_model_offset(const struct virtio_pagoda_surface *surface, u64 row, u64 column)
 {
 	u64 pitch = le32_to_cpu(surface->pitch), width, tile;
@@ -455,10 +461,10 @@ static enum command_model_end model_command(struct command_model *model)
 }
 
 /**
- * command_model_execute() - Execute the commands of a buffer, and those it leads to
- * @model: Machine, with the buffer
+ * command_model_execute() - Execute the commands of a buffer and of its branches
+ * @model: The machine, with the buffer
  *
- * Return: how it ended, with the reason.
+ * Return: How the program ended; @model has the reason.
  */
 enum command_model_end command_model_execute(struct command_model *model)
 {

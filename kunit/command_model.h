@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What commands do, byte by byte: what the engine is compared with. Knows the device's
- * ABI and nothing of the engine but its shim, so that the fuzzer builds it too.
+ * A model of commands, byte by byte, which the engine is compared with. It knows the device's ABI
+ * but nothing of the engine other than its shim, so that the fuzzer builds it, too.
  */
 #ifndef PAGODA_KUNIT_COMMAND_MODEL_H
 #define PAGODA_KUNIT_COMMAND_MODEL_H
@@ -12,24 +12,24 @@
 /* How a program ended. */
 enum command_model_end {
 	COMMAND_MODEL_DONE,
-	COMMAND_MODEL_REFUSED,	/* a field makes no sense, @reason says which */
-	COMMAND_MODEL_FAULT,	/* an access, @address and @access say which */
-	COMMAND_MODEL_STOPPED,	/* it would wait, or has executed enough commands */
-	COMMAND_MODEL_CUT,	/* it asks for the time, which no model knows */
+	COMMAND_MODEL_REFUSED,	/* a field is bad, @reason says which */
+	COMMAND_MODEL_FAULT,	/* an access faulted, @fault and @access say which */
+	COMMAND_MODEL_STOPPED,	/* a WAIT isn't over, or @limit commands were executed */
+	COMMAND_MODEL_CUT,	/* reached TIMESTAMP: the model has no clock */
 };
 
 /**
  * struct command_model - A machine that executes commands
- * @byte: Where a byte of the address space is; NULL: zeros if *@reason is none
- * @priv: Its first argument
- * @limit: Most commands
- * @registers: As in the save area
- * @address: Next command
- * @left: Bytes of the buffer from there on
- * @commands: Executed whole
+ * @byte: Returns the byte at an address. NULL: reads as zero, or faults if *@reason was set
+ * @priv: First argument of @byte
+ * @limit: Number of commands after which the program is stopped
+ * @registers: Registers, as in the save area
+ * @address: Address of the next command
+ * @left: Bytes of the buffer from @address on
+ * @commands: Number of commands that were executed to their end
  * @reason: Out: enum virtio_pagoda_fault_reason
- * @fault: Out: address of the access
- * @access: Out: its kind
+ * @fault: Out: address of the access that faulted
+ * @access: Out: kind of the access
  */
 struct command_model {
 	u8 *(*byte)(void *priv, u64 va, u32 access, u32 *reason);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Content when something fails, and for who looks in from outside. */
+/*
+ * Content of allocations when the device or memory fails, and access to it from outside of the
+ * driver.
+ */
 #include <kunit/static_stub.h>
 #include <linux/kthread.h>
 #include <linux/log2.h>
@@ -14,8 +17,9 @@
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
 /*
- * A device that can't copy and VRAM that the CPU can't reach: the content is lost,
- * the allocation says so, nobody sees what was in the pages, and all else goes on.
+ * A device that can't copy, and VRAM that the CPU can't reach: the content is lost, the
+ * allocation's state says so, reads find zeros instead of old bytes, and other allocations keep
+ * their content.
  */
 static void content_lost(struct kunit *test)
 {
@@ -52,7 +56,7 @@ static void content_lost(struct kunit *test)
 	dma_resv_unlock(bad->ttm.base.resv);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
-	/* The flag stays until it is acknowledged, which is answered once. */
+	/* The state stays until it is acknowledged; only the first acknowledgment returns -EIO. */
 	pagoda_bo_info(bad, &info);
 	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
 	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
@@ -63,7 +67,7 @@ static void content_lost(struct kunit *test)
 	pagoda_rig_write(rig, bad, 7);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bad, 7));
-	/* Lost before it is cleared: what acknowledges it clears it. */
+	/* Acknowledged before it is cleared: the acknowledgment clears the allocation. */
 	pagoda_bo_mark_lost(bad);
 	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
@@ -73,7 +77,9 @@ static void content_lost(struct kunit *test)
 	pagoda_rig_close(good);
 }
 
-/* The same on the way into VRAM: what somebody else left there must not show. */
+/*
+ * A copy into VRAM is lost: another client's bytes that are still in that memory must not be seen.
+ */
 static void content_lost_in_vram(struct kunit *test)
 {
 	const struct pagoda_rig_options blind = {
@@ -106,7 +112,9 @@ static void content_lost_in_vram(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* What a debugger reads and writes, in whatever part of VRAM, is what is there. */
+/*
+ * Access by a debugger reads and writes the right bytes of VRAM, inside and outside of the window.
+ */
 static void content_access(struct kunit *test)
 {
 	static const struct pagoda_rig_options windows[] = { { }, { .no_window = true } };
@@ -165,7 +173,7 @@ static int reader_run(void *data)
 	return 0;
 }
 
-/* Pages that a copy is on its way to are looked at when it is through. */
+/* Access by a debugger waits for a copy to the allocation's pages that isn't complete. */
 static void content_access_waits(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -189,7 +197,10 @@ static void content_access_waits(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A device that fails in the middle of a buffer is helped out, once a packet. */
+/*
+ * After a fault in the middle of a buffer the device is reset once, and the buffer goes on at the
+ * packet that failed.
+ */
 static void content_replay(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -204,7 +215,7 @@ static void content_replay(struct kunit *test)
 	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 72, 1);
 	pagoda_rig_share(rig, true);
 	pagoda_stream_plug(rig->vidmm);
-	/* One buffer: copy out, and somebody else's zeros over where it was. */
+	/* One buffer: the copy out of VRAM, and zeros for the next allocation in its place. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(b));
 	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_settle(rig);
@@ -217,8 +228,8 @@ static void content_replay(struct kunit *test)
 }
 
 /*
- * Content is lost whose copy is still collected, by the caller, which plugged the stream: to clear
- * it, that copy has to be through, so it is sent at once.
+ * Content is lost while the stream is plugged by the caller and the copy hasn't been sent. Clearing
+ * has to follow that copy, so the copy is sent at once instead of waited for in vain.
  */
 static void content_lost_plugged(struct kunit *test)
 {
@@ -246,7 +257,9 @@ static void content_lost_plugged(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Paging that another thread collects is sent before it is waited for. */
+/*
+ * pagoda_bo_wait() sends paging operations that another thread's plug holds back before it waits.
+ */
 static void content_wait_plugged(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -268,7 +281,10 @@ static void content_wait_plugged(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* The CPU can't change the device's aperture, and doesn't say that it did. */
+/*
+ * The CPU executor can't change the device's aperture: a MAP that fails counts as lost, not as
+ * rescued.
+ */
 static void content_map_is_not_rescued(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -286,7 +302,7 @@ static void content_map_is_not_rescued(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A copy the device refuses is done by the CPU, where it reaches both ends. */
+/* A copy that the device refuses is done by the CPU if the CPU reaches both ends. */
 static void content_copy_is_rescued(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -310,7 +326,7 @@ static void content_copy_is_rescued(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Without the device's help, in every mode. */
+/* All moves by the CPU, in every update mode: content arrives and no buffer is submitted. */
 static void content_by_cpu(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .mode = test->param_value, .by_cpu = true };
@@ -328,7 +344,7 @@ static void content_by_cpu(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
 	KUNIT_EXPECT_EQ(test, rig->fake->submits, 0);
 	pagoda_rig_close(bo);
-	/* What it had comes back when it is idle, which another processor may see later. */
+	/* The closed allocation's VRAM is free when TTM's worker has seen that it is idle. */
 	pagoda_rig_settle(rig);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
@@ -337,7 +353,10 @@ static void content_by_cpu(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Nobody gets more pages, nothing is lost for that, and what was swapped out comes back. */
+/*
+ * Short of memory, requests for pages fail with -ENOMEM and lose no content; a swapped out
+ * allocation still comes back.
+ */
 static void content_short_of_memory(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -355,7 +374,7 @@ static void content_short_of_memory(struct kunit *test)
 		;
 	KUNIT_ASSERT_TRUE(test, out->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
 
-	/* As if another allocation were all there is. */
+	/* As if another allocation used all memory that there is. */
 	atomic_inc(&rig->vidmm->nr_populated[PAGODA_TT_ORDERS - 1]);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_aperture(new, false));
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_system(vram));
@@ -383,7 +402,9 @@ static u32 content_populated(struct pagoda_rig *rig)
 	return nr;
 }
 
-/* What is kept for swapping an allocation out is kept as long as the allocation has pages. */
+/*
+ * Memory that is kept for swapping an allocation out is kept as long as the allocation has pages.
+ */
 static void content_large_goes(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -409,7 +430,7 @@ static int no_pages(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 	return -ENOMEM;
 }
 
-/* That there is no memory for what comes back to VRAM costs no allocation its place there. */
+/* A move to VRAM that fails for want of pages (-ENOMEM) evicts or discards no other allocation. */
 static void content_short_isnt_full(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the memory manager owes the builders in the moment in which it calls them: that an
- * allocation is idle when it says so, or is filled, and that there is one builder at a time.
+ * Promises of the memory manager to the builders at the time of a call: an allocation that is
+ * called idle is idle, so is one that is filled, and only one builder runs at a time.
  */
 #include <linux/delay.h>
 #include <linux/sizes.h>
@@ -15,7 +15,7 @@
 #define HERE		SZ_4M
 /* Blocks of 8, 2 and 1 page. */
 #define PAGES		11
-/* How long a thread that must not go on is looked at. */
+/* How long the test checks that a blocked thread stays blocked. */
 #define LOOK		(HZ / 10)
 
 static const enum dma_resv_usage usages[] = {
@@ -34,10 +34,10 @@ static const struct dma_fence_ops fence_ops = {
 
 struct user_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* dma_fence_init() wants one */
+	spinlock_t lock; /* required by dma_fence_init() */
 };
 
-/* A use of the allocation that ends when the test says so. */
+/* Adds a fence to the allocation's reservation that signals when the test says so. */
 static struct dma_fence *user_begin(struct kunit *test, struct pagoda_bo *bo,
 				    enum dma_resv_usage usage)
 {
@@ -77,7 +77,7 @@ static struct pagoda_bo *busy_bo(struct pagoda_rig *rig)
 	return bo;
 }
 
-/* Until the builder has said busy so often. */
+/* Waits until the builder has answered ALLOCATION_BUSY @times times. */
 static void busy_wait(struct pagoda_rig *rig, s64 times)
 {
 	u32 i;
@@ -87,7 +87,7 @@ static void busy_wait(struct pagoda_rig *rig, s64 times)
 	KUNIT_EXPECT_EQ(rig->test, times, atomic64_read(&rig->vidmm->stats.busy_retries));
 }
 
-/* Each call that says that the allocation is idle was right, and kept users away. */
+/* Each build call with AllocationIsIdle found the allocation idle and its reservation locked. */
 static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 {
 	u32 i, calls = 0;
@@ -104,7 +104,7 @@ static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 			continue;
 		}
 		KUNIT_EXPECT_TRUE(test, note->idle);
-		/* What the same move did before is a use, too. */
+		/* An earlier piece of this move is a use of the allocation, too. */
 		KUNIT_EXPECT_GE(test, note->executed, before);
 		before = note->seqno;
 		calls++;
@@ -112,6 +112,10 @@ static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
 	KUNIT_EXPECT_EQ(test, pieces, calls);
 }
 
+/*
+ * AllocationIsIdle waits for a fence of any usage: the move doesn't return before the fence
+ * signals.
+ */
 static void contract_idle_of_any_usage(struct kunit *test)
 {
 	u32 i;
@@ -146,7 +150,7 @@ static bool busy_is_reserved(struct pagoda_bo *bo)
 	return false;
 }
 
-/* The device does what it was given, up to the submission that a piece was found busy in. */
+/* Lets the device complete all submissions up to the one in which a piece was found busy. */
 static void busy_let(struct pagoda_rig *rig, const struct pagoda_spy *spy)
 {
 	u64 seqno = spy->notes[spy->nr - 1].seqno;
@@ -158,7 +162,7 @@ static void busy_let(struct pagoda_rig *rig, const struct pagoda_spy *spy)
 	pagoda_fake_transport_let(rig->fake, rig->fake->nr_ring);
 }
 
-/* The device does one piece at a time, when it may: none is built before the last is through. */
+/* The device completes one piece at a time: the next isn't built before the last is complete. */
 static void contract_idle_of_each_piece(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -198,7 +202,7 @@ static int busy_submit(void *arg)
 	return submit_job(job->client, &job->args);
 }
 
-/* A job that uses it isn't queued before the move is, and finds what the move left. */
+/* A job that uses the allocation is queued only after the move, and runs with the moved content. */
 static void contract_idle_keeps_jobs_out(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -225,7 +229,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	PAGODA_PROVES(C16);
 	KUNIT_EXPECT_EQ(test, 0, job.client->sent);
 	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rig->engines[0].executed));
-	/* The way back is none of this test. */
+	/* The way back isn't part of this test. */
 	WRITE_ONCE(bo->needs_idle, false);
 	user_end(fence);
 	pagoda_worker_end(test, &mover);
@@ -238,7 +242,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	submit_client_end(job.client);
 }
 
-/* No block of VRAM is known to hold zeros. */
+/* Fills all of VRAM, so that no block of it is known to hold zeros. */
 static void make_dirty(struct pagoda_rig *rig)
 {
 	struct pagoda_bo *dirt = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
@@ -251,7 +255,9 @@ static void make_dirty(struct pagoda_rig *rig)
 	pagoda_rig_settle(rig);
 }
 
-/* Zeros, too, are written when nothing uses the allocation any more, in whatever way. */
+/*
+ * A FILL isn't built before the fences of any usage in the allocation's reservation have signalled.
+ */
 static void contract_fill_waits_for_all(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -276,7 +282,7 @@ static void contract_fill_waits_for_all(struct kunit *test)
 	}
 }
 
-/* What is private and new is used by none of its VM's jobs, however long they run. */
+/* A new private allocation is used by no job yet: its FILL doesn't wait for jobs of its VM. */
 static void contract_fill_passes_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -320,7 +326,7 @@ static int shuttle_run(void *arg)
 	return ret;
 }
 
-/* Builds have the stream to themselves and are in the order of submissions. */
+/* Each build held the stream's lock, and builds are in the order of submissions. */
 static void expect_one_builder(struct kunit *test, const struct pagoda_spy *spy)
 {
 	u64 seqno = 0;
@@ -377,7 +383,7 @@ static void contract_one_at_a_time(struct kunit *test)
 	}
 }
 
-/* A reset keeps what is built from the device, not the builders from building. */
+/* During a reset builders go on; their buffers aren't submitted before its end. */
 static void contract_build_beside_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

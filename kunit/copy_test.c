@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Copies that are kept: what leaves VRAM without being copied, and what doesn't. */
+/* Kept copies: allocations that leave VRAM without being copied, and those that must be copied. */
 #include <linux/shrinker.h>
 #include <linux/sizes.h>
 
@@ -45,7 +45,7 @@ static void copy_leave(struct copy_test *t, u32 flags)
 	KUNIT_ASSERT_EQ(t->test, !!(flags & STAYS), in_vram(t->bo));
 }
 
-/* What was left is free. */
+/* Waits until the memory that the allocation left is free. */
 static void copy_settle(struct copy_test *t)
 {
 	pagoda_rig_settle(t->rig);
@@ -67,7 +67,7 @@ static struct copy_test copy_begin_on(struct pagoda_rig *rig, struct pagoda_bo *
 	return t;
 }
 
-/* An allocation that is in VRAM, and whose pages were kept: it holds 1. */
+/* Brings the allocation, which holds 1, to VRAM; its pages are kept as a copy. */
 static void copy_keep(struct copy_test *t)
 {
 	copy_bring(t);
@@ -84,7 +84,7 @@ static struct copy_test copy_begin(struct pagoda_rig *rig, u32 eviction)
 	return copy_begin_on(rig, pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, eviction));
 }
 
-/* Nothing of it is left, when TTM's worker is through. */
+/* Ends the test: no copy is left when TTM's worker is through. */
 static void copy_end(struct copy_test *t)
 {
 	pagoda_client_drop_lists(t->rig->client);
@@ -100,7 +100,7 @@ static u64 copied_out(struct copy_test *t)
 	return atomic64_read(&t->rig->vidmm->stats.paged_out);
 }
 
-/* Bytes of VRAM whose content was given up. */
+/* Returns the bytes of the allocation in VRAM that were given up by DISCARD_CONTENT. */
 static u64 copy_discarded(struct copy_test *t)
 {
 	const struct pagoda_rig_note *note;
@@ -115,7 +115,7 @@ static u64 copy_discarded(struct copy_test *t)
 	return sum;
 }
 
-/* Counters of the device, and those of the client that pays, which fdinfo shows. */
+/* Counters of the device, and those of the paying client that fdinfo shows. */
 struct copy_counts {
 	u64 evictions;
 	u64 client_evictions;
@@ -135,7 +135,7 @@ static struct copy_counts copy_count(struct copy_test *t)
 	};
 }
 
-/* It leaves, and what it holds then had to be copied, or not. */
+/* The allocation leaves VRAM, with a copy or without (@copied), and then holds @seed. */
 static void copy_expect(struct copy_test *t, bool copied, u32 seed)
 {
 	struct copy_counts counts = copy_count(t), now;
@@ -175,20 +175,25 @@ static void copy_saves_in(struct pagoda_rig *rig, u32 eviction, u32 type)
 	copy_end(&t);
 }
 
+/*
+ * An unmodified allocation leaves VRAM by DISCARD_CONTENT, not by a copy, and comes back with its
+ * content.
+ */
 static void copy_saves(struct kunit *test)
 {
-	/* The pages that were kept are WDDM's PermanentSysMem, as long as they are clean. */
+	/* PermanentSysMem of WDDM: the kept pages, as long as they are clean. */
 	PAGODA_PROVES(C48, C155);
 	copy_saves_in(pagoda_rig_create_mode(test), 0, TTM_PL_SYSTEM);
 }
 
+/* With the aperture as its eviction segment an unmodified allocation goes there without a copy. */
 static void copy_saves_in_aperture(struct kunit *test)
 {
 	PAGODA_PROVES(C155);
 	copy_saves_in(pagoda_rig_create_mode(test), SUBMIT_APERTURE, TTM_PL_TT);
 }
 
-/* What was written behind the driver's back is what it was before, when it leaves and later. */
+/* NotWrittenTo is believed: content that was written all the same is gone, now and later. */
 static void copy_takes_the_word(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -201,7 +206,7 @@ static void copy_takes_the_word(struct kunit *test)
 	copy_end(&t);
 }
 
-/* Another client may have written it: the word of one client isn't enough. */
+/* Another client may have written a shared allocation: NotWrittenTo of one client isn't enough. */
 static void copy_shared_is_written(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -210,7 +215,7 @@ static void copy_shared_is_written(struct kunit *test)
 	pagoda_copy_shared(t.bo);
 	pagoda_rig_write(t.rig, t.bo, 2);
 	copy_expect(&t, true, 2);
-	/* And later, too. */
+	/* A shared allocation keeps no copy later either. */
 	copy_bring(&t);
 	KUNIT_EXPECT_NULL(test, t.bo->copy);
 	pagoda_rig_write(t.rig, t.bo, 3);
@@ -218,7 +223,10 @@ static void copy_shared_is_written(struct kunit *test)
 	copy_end(&t);
 }
 
-/* Made resident again where it is, unused: what was said then still holds. */
+/*
+ * An evicted allocation that stayed in VRAM, unused, is made resident again: its copy is still
+ * valid.
+ */
 static void copy_stays(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -232,7 +240,7 @@ static void copy_stays(struct kunit *test)
 	copy_end(&t);
 }
 
-/* Its place is needed: who needs no copy goes, although it came last. */
+/* When room is needed, an allocation with a clean copy is evicted first, although it came last. */
 static void copy_leaves_first(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -259,7 +267,7 @@ static void copy_leaves_first(struct kunit *test)
 	copy_end(&t);
 }
 
-/* A move that fails changes nothing. */
+/* A move that fails with -EBUSY keeps the copy and the content. */
 static void copy_is_put_back(struct kunit *test)
 {
 	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
@@ -282,7 +290,7 @@ static void copy_is_put_back(struct kunit *test)
 
 /* ---- It is copied after all --------------------------------------------------------- */
 
-/* Nobody said anything of the time before it was made resident again. */
+/* An eviction without NotWrittenTo says nothing of the time before: the allocation is copied. */
 static void copy_is_stale_if_nobody_says(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -292,7 +300,7 @@ static void copy_is_stale_if_nobody_says(struct kunit *test)
 	copy_leave(&t, STAYS);
 	copy_bring(&t);
 	copy_expect(&t, true, 2);
-	/* Nothing is kept of what was written. */
+	/* No copy is kept of content that may have been written. */
 	copy_bring(&t);
 	copy_leave(&t, 0);
 	copy_bring(&t);
@@ -301,7 +309,7 @@ static void copy_is_stale_if_nobody_says(struct kunit *test)
 	copy_end(&t);
 }
 
-/* One client says so, another one doesn't. */
+/* Of two clients that list the allocation only one says NotWrittenTo: it is copied. */
 static void copy_is_stale_for_another(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -321,7 +329,7 @@ static void copy_is_stale_for_another(struct kunit *test)
 	copy_end(&t);
 }
 
-/* The CPU isn't the GPU: what it writes is never lost. */
+/* NotWrittenTo is about the GPU: bytes that the CPU wrote are never lost. */
 static void copy_is_stale_for_the_cpu(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -336,7 +344,7 @@ static void copy_is_stale_for_the_cpu(struct kunit *test)
 	copy_end(&t);
 }
 
-/* What is lost doesn't come back from what was kept. */
+/* Lost content doesn't come back from the copy: the allocation reads as zeros. */
 static void copy_is_stale_if_lost(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -354,7 +362,10 @@ static void copy_is_stale_if_lost(struct kunit *test)
 	copy_end(&t);
 }
 
-/* A job after the client gave it up, of a VM it is private to, or that lists it. */
+/*
+ * A job runs after the eviction, in a VM that the allocation is private to, or with the allocation
+ * in its list: the copy is stale, so the content that the job wrote is copied.
+ */
 static void copy_is_stale_after_job(struct kunit *test, bool private)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -396,7 +407,7 @@ static void copy_is_stale_if_listed(struct kunit *test)
 	copy_is_stale_after_job(test, false);
 }
 
-/* An allocation that leaves without being copied isn't shown at its addresses any more. */
+/* An allocation that leaves without being copied is invalid at its virtual addresses. */
 static void copy_is_not_shown(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -412,7 +423,7 @@ static void copy_is_not_shown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, client->vm->id, HERE));
 	copy_expect(&t, false, 1);
 	KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, client->vm->id, HERE));
-	/* And is again when a job lists it. */
+	/* The allocation is mapped again when a job lists it. */
 	submit_store(client, HERE + 8, 6);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
@@ -424,6 +435,7 @@ static void copy_is_not_shown(struct kunit *test)
 
 /* ---- How much is kept ------------------------------------------------------------ */
 
+/* A copy that would exceed the limit isn't kept. */
 static void copy_has_a_limit(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -441,7 +453,7 @@ static void copy_has_a_limit(struct kunit *test)
 	copy_end(&t);
 }
 
-/* TTM is short of pages: nothing is swapped that needn't be. */
+/* Short of pages, TTM frees copies instead of swapping them out. */
 static void copy_is_given_up(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -456,7 +468,7 @@ static void copy_is_given_up(struct kunit *test)
 	copy_end(&t);
 }
 
-/* Memory is short: so many pages are wanted. */
+/* Calls the shrinker as if @pages pages were wanted; returns the pages that it gave. */
 static u64 copies_shrink(struct copy_test *t, u64 pages)
 {
 	struct pagoda_copies *copies = &t->rig->vidmm->copies;
@@ -467,7 +479,9 @@ static u64 copies_shrink(struct copy_test *t, u64 pages)
 	return given;
 }
 
-/* Content isn't, and who reads them isn't kept waiting for. */
+/*
+ * The shrinker counts and frees copies, but no content, and a copy that is in use isn't waited for.
+ */
 static void copy_shrinks(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
@@ -479,13 +493,13 @@ static void copy_shrinks(struct kunit *test)
 	copy_keep(&t);
 	KUNIT_EXPECT_EQ(test, PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, PAGES, copies_shrink(&t, 1));
-	/* Its allocation is still in VRAM, and there is room for another one's copy. */
+	/* The allocation stays in VRAM, and another allocation's copy finds room. */
 	KUNIT_EXPECT_TRUE(test, in_vram(t.bo));
 	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&copies->bytes));
 	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
 	copy_expect(&t, true, 1);
-	/* What is kept next is to be had again; who has none left says so. */
+	/* The next copy can be freed, too; the shrinker stops if none is left. */
 	copy_bring(&t);
 	copy_expect(&t, false, 1);
 	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is announced to the stream bounds what is emitted: for page tables with the patterns that
- * take the most operations; and where it doesn't, nothing breaks.
+ * The cost that is announced to the stream is an upper bound of the operations that are emitted:
+ * for page tables with the patterns that take the most operations. An overrun breaks nothing.
  */
 #include <kunit/static_stub.h>
 
@@ -16,22 +16,14 @@
 
 /* ---- Page tables ------------------------------------------------------------ */
 
-/**
- * struct cost_pattern - What pages map
- * @name: For people
- * @period: Pages until it begins anew
- * @zeros: The first of them are zeros
- * @memory: The next are memory, all of one piece
- * @pages: The next are memory, a page each; the rest is invalid
- * @window: Nothing of these, but pages that repeat over all of the range
- */
+/* Mappings of consecutive pages, in this order in each period; the rest of a period is invalid. */
 struct cost_pattern {
-	const char *name;
-	u32 period;
-	u32 zeros;
-	u32 memory;
-	u32 pages;
-	u32 window;
+	const char *name;	/* for messages */
+	u32 period;	/* in pages */
+	u32 zeros;	/* pages that read as zeros */
+	u32 memory;	/* pages of memory, all in one piece */
+	u32 pages;	/* pages of memory, each in a piece of its own */
+	u32 window;	/* if not 0: only this many pages, repeated over the whole range */
 };
 
 static const struct cost_pattern patterns[] = {
@@ -65,7 +57,7 @@ static void maps_add(struct mmu_rig *rig, struct cost_maps *some, u32 page, u32 
 	struct pagoda_map *map = &some->maps[some->nr++];
 	u64 va = VA + page * (u64)SZ_4K, size = nr * (u64)SZ_4K;
 
-	/* Neighbours in the space aren't neighbours in memory. */
+	/* Pages that are neighbours in the address space aren't neighbours in memory. */
 	*extent = (struct pagoda_map_extent) {
 		VIRTIO_PAGODA_SEGMENT_VRAM, SZ_512M + (page * 7 % PAGES) * (u64)SZ_4K, size,
 	};
@@ -132,7 +124,7 @@ static void unmap_all(struct mmu_rig *rig)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &none, 1));
 }
 
-/* The rig compares each transaction with its cost; the last one closes a space that is full. */
+/* The rig compares each transaction with its cost; the end closes a space with all pages mapped. */
 static void tables_run(struct kunit *test, const struct mmu_variant *variant,
 		       const struct cost_pattern *pattern)
 {
@@ -154,6 +146,7 @@ static void tables_run(struct kunit *test, const struct mmu_variant *variant,
 	map_pattern(rig, pattern);
 }
 
+/* For every pattern, no change of the page tables emits more than its cost. */
 static void cost_of_tables(struct kunit *test)
 {
 	u32 i;
@@ -189,7 +182,7 @@ static struct pagoda_submission *get_nothing(struct pagoda_queue *queue)
 	return ERR_PTR(-ENOMEM);
 }
 
-/* Fills a page so often that many buffers are full, though nothing was announced. */
+/* Emits so many fills of a page that several buffers are full, none of them announced. */
 static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 {
 	struct pagoda_paging_op op = {
@@ -205,7 +198,7 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 	if (!stream->reserve)
 		stream->reserve = pagoda_queue_get(stream->queue);
 	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(stream->reserve));
-	/* Before the stream is locked, under which nothing allocates. */
+	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
 	if (!memory)
 		kunit_activate_static_stub(rig->test, pagoda_queue_get, get_nothing);
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
@@ -219,7 +212,7 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 	return ret;
 }
 
-/* More is emitted than was announced: it finds memory, and all of it is executed. */
+/* An overrun finds memory: all of its operations are executed. */
 static void cost_overrun(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, &small_buffers);
@@ -234,7 +227,7 @@ static void cost_overrun(struct kunit *test)
 	rig->overruns = atomic64_read(&rig->vidmm->stats.overruns);
 }
 
-/* There is no memory for it: it stops between packets, and the device is built anew. */
+/* An overrun without memory stops between two packets, and the device is rebuilt. */
 static void cost_overrun_without_memory(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, &small_buffers);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which operations a file's tests are about: lists of opcodes that end with 0. Whoever
- * writes a test for an operation adds it; coverage_test.c names what nobody has added.
+ * Operations that the tests of a file are about: lists of opcodes that end with 0. A test for an
+ * operation has it in its file's list; coverage_test.c names the operations in no list.
  */
 #ifndef PAGODA_KUNIT_COVERAGE_H
 #define PAGODA_KUNIT_COVERAGE_H
@@ -18,14 +18,14 @@ extern const u32 pagoda_multipass_multipass[];
 extern const u32 pagoda_table_multipass[];
 extern const u32 pagoda_state_multipass[];
 
-/* Packets that the device refuses: malformed, unreachable; and that it fails at. */
+/* Packets that the device refuses (malformed, unreachable) or at which it fails. */
 extern const u32 pagoda_engine_faulted[];
 extern const u32 pagoda_context_faulted[];
 extern const u32 pagoda_swizzle_faulted[];
 extern const u32 pagoda_device_mmu_faulted[];
 extern const u32 pagoda_virtual_faulted[];
 
-/* Operations that engine and CPU executor were compared on. */
+/* Operations with which engine and CPU executor were compared. */
 extern const u32 pagoda_executor_compared[];
 extern const u32 pagoda_executor_table_compared[];
 extern const u32 pagoda_executor_state_compared[];

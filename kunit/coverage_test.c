@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every operation has everything: a row of the driver's table with all columns, one of
- * the device's, its bytes written down, and tests of each kind. What is missing is named.
+ * Each operation is complete: a row with all columns in the driver's table, one in the device's,
+ * golden bytes, and tests of each kind. A failure names the missing part.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -20,7 +20,7 @@ static bool pagoda_listed(const u32 *ops, u32 opcode)
 	return false;
 }
 
-/* Is every operation in one of the lists? */
+/* Each operation is in one of the lists. */
 static void pagoda_expect_listed(struct kunit *test, const u32 *const *lists, u32 nr_lists,
 				 const char *what)
 {
@@ -38,7 +38,7 @@ static void pagoda_expect_listed(struct kunit *test, const u32 *const *lists, u3
 #define PAGODA_EXPECT_COLUMN(column) \
 	KUNIT_EXPECT_TRUE_MSG(test, !!(row->column), "%s lacks " #column, row->name)
 
-/* All columns of the driver, and the same operation under the same name in the device. */
+/* The driver's row has all columns, and the device has the operation under its name. */
 static void pagoda_columns_test(struct kunit *test)
 {
 	static const char *const names[VIRTIO_PAGODA_OP_COUNT] = {
@@ -52,7 +52,7 @@ static void pagoda_columns_test(struct kunit *test)
 		const struct pagoda_paging_row *row = pagoda_paging_row(opcode);
 
 		KUNIT_ASSERT_NOT_NULL(test, row);
-		/* Tracepoints have their names from the same list. */
+		/* Names of tracepoints come from this list, too. */
 		KUNIT_ASSERT_STREQ(test, row->name, names[opcode]);
 		KUNIT_EXPECT_STREQ(test, pagoda_engine_op_name(opcode), names[opcode]);
 		KUNIT_EXPECT_TRUE_MSG(test, pagoda_engine_features() &
@@ -70,6 +70,7 @@ static void pagoda_columns_test(struct kunit *test)
 	}
 }
 
+/* Each operation has golden bytes. */
 static void pagoda_golden_coverage_test(struct kunit *test)
 {
 	u32 opcode, i;
@@ -85,8 +86,9 @@ static void pagoda_golden_coverage_test(struct kunit *test)
 }
 
 /*
- * What has a tail may need several packets. INIT_CONTEXT_RESOURCE and UNMAP_MMU never do,
- * and what has none is one packet whatever the buffer: pagoda_paging has those.
+ * Operations with a tail may need several packets, but INIT_CONTEXT_RESOURCE and UNMAP_MMU never
+ * do. Operations without a tail are one packet, whatever the buffer: the suite pagoda_paging has
+ * them.
  */
 static void pagoda_multipass_coverage_test(struct kunit *test)
 {
@@ -105,6 +107,7 @@ static void pagoda_multipass_coverage_test(struct kunit *test)
 	}
 }
 
+/* The driver's refusal of each operation has a test. */
 static void pagoda_refusal_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {
@@ -114,6 +117,7 @@ static void pagoda_refusal_coverage_test(struct kunit *test)
 	pagoda_expect_listed(test, lists, ARRAY_SIZE(lists), "never refused by the driver");
 }
 
+/* The device's refusal of each operation has a test. */
 static void pagoda_fault_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {
@@ -124,6 +128,7 @@ static void pagoda_fault_coverage_test(struct kunit *test)
 	pagoda_expect_listed(test, lists, ARRAY_SIZE(lists), "never refused by the device");
 }
 
+/* For each operation the engine has been compared with the CPU executor. */
 static void pagoda_executor_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Device-MMU mode: what the device reaches, when it stops to, and what is given back. */
+/*
+ * Device-MMU mode: pages that the device reaches, when they are unmapped, and when they are freed.
+ */
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/mm.h>
@@ -14,7 +16,7 @@
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
-/* The driver's own pages, most of them page tables, leave this much of a small one. */
+/* Size of a small device address space: the driver's own pages, mostly page tables, take a part. */
 #define SMALL_MMU	128
 
 static struct pagoda_rig *mmu_rig(struct kunit *test, u32 mmu_pages)
@@ -28,7 +30,7 @@ static struct pagoda_rig *mmu_rig(struct kunit *test, u32 mmu_pages)
 	return pagoda_rig_create(test, &options);
 }
 
-/* Device pages given to anybody, and those the device has an entry for. */
+/* Returns the device pages in use; mmu_mapped() returns those that the device has an entry for. */
 static u64 mmu_used(struct pagoda_rig *rig)
 {
 	struct drm_mm_node *node;
@@ -51,7 +53,7 @@ static u64 mmu_mapped(struct pagoda_rig *rig)
 	return mapped;
 }
 
-/* Everything under way is through and what TTM left behind is gone. */
+/* Waits until all paging is complete and TTM has freed what is to be freed. */
 static void mmu_settle(struct pagoda_rig *rig)
 {
 	pagoda_rig_settle(rig);
@@ -64,7 +66,7 @@ static u64 mmu_address(struct pagoda_bo *bo)
 	return pagoda_tt_of(bo->ttm.ttm)->node.start << PAGE_SHIFT;
 }
 
-/* In system memory, with content, and settled. */
+/* An allocation in system memory, with content; all paging is complete. */
 static struct pagoda_bo *mmu_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 seed)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, CPU | flags, VRAM | APERTURE, 0);
@@ -76,7 +78,7 @@ static struct pagoda_bo *mmu_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u3
 	return bo;
 }
 
-/* Pages are reached from populate on, and from unpopulate on they aren't. */
+/* The device reaches an allocation's pages from their allocation on until they are freed. */
 static void mmu_follows_pages(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -97,7 +99,7 @@ static void mmu_follows_pages(struct kunit *test)
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	msleep(20);
-	/* The copy isn't through: its pages are there and reached. */
+	/* As long as the copy isn't complete, the pages are kept and the device reaches them. */
 	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address + 6 * PAGE_SIZE), page_to_phys(page));
 	KUNIT_EXPECT_EQ(test, page_count(page), 2);
 	mmu_settle(rig);
@@ -118,7 +120,7 @@ static int mmu_swap_out(struct pagoda_rig *rig)
 	return ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL);
 }
 
-/* Swapped out it has no device address; with its pages it gets one again. */
+/* A swapped out allocation has no device address, and gets one again with its pages. */
 static void mmu_swap(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -134,7 +136,7 @@ static void mmu_swap(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Device addresses follow each other where pages don't, and mean nothing to the CPU. */
+/* Device addresses are contiguous where pages aren't, and the CPU's mapping uses the pages. */
 static void mmu_contiguous(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -171,7 +173,10 @@ static void mmu_contiguous(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Without addresses others give theirs up, and what is too large is refused. */
+/*
+ * Without free device addresses other allocations are swapped out; one that is too large gets
+ * -ENOMEM.
+ */
 static void mmu_exhausted(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, SMALL_MMU);
@@ -199,7 +204,10 @@ static void mmu_exhausted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, mmu_used(rig), used);
 }
 
-/* Who asked is told in good time: all paging is through before the pages go. */
+/*
+ * An allocation with NOTIFY_IOMMU_UNMAP is announced before its pages are unmapped and after all
+ * paging.
+ */
 static void mmu_notice(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -221,13 +229,13 @@ static void mmu_notice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, notice->offset, 0);
 	KUNIT_EXPECT_EQ(test, notice->size, 3 * PAGE_SIZE);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, id, 0) < notice);
-	/* Not in one buffer: the first is waited for. */
+	/* The notice is in an earlier buffer, which was waited for. */
 	KUNIT_EXPECT_LT(test, notice->seqno, unmap->seqno);
 	pagoda_rig_close(asked);
 	pagoda_rig_close(other);
 }
 
-/* Pages that can't be taken from the device are nobody else's until it is gone. */
+/* Pages that the device failed to unmap aren't freed before the device is gone. */
 static void mmu_unmap_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -258,7 +266,7 @@ static void mmu_unmap_fails(struct kunit *test)
 	put_page(page);
 }
 
-/* Nor are the driver's own: until it is reset, or gone. */
+/* The driver's own pages aren't freed either, before the device is reset or gone. */
 static void mmu_unmap_own_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -296,7 +304,7 @@ static void mmu_unmap_own_fails(struct kunit *test)
 	}
 }
 
-/* Once is no mistake: an UNMAP that failed for a while is repeated. */
+/* An UNMAP_MMU that fails a few times is repeated until it succeeds. */
 static void mmu_unmap_is_repeated(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -316,7 +324,7 @@ static void mmu_unmap_is_repeated(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A mapping that was given up is made again before the pages are used next. */
+/* A MAP_MMU that failed is repeated before the pages are used next. */
 static void mmu_map_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -336,7 +344,7 @@ static void mmu_map_fails(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	mmu_settle(rig);
 	KUNIT_EXPECT_EQ(test, rig->fail.times, 0);
-	/* The CPU did what the device couldn't. */
+	/* The CPU did the copy that the device couldn't do. */
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 6));
 	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, mmu_address(bo)), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
@@ -349,14 +357,14 @@ static void mmu_map_fails(struct kunit *test)
 
 /* ---- After a reset ----------------------------------------------------------- */
 
-/* The rebuild has opened the queue: what is pushed from now on is executed. */
+/* Waits until the rebuild has opened the queue: from now on pushed jobs are executed. */
 static void mmu_wait_open(struct pagoda_rig *rig)
 {
 	while (pagoda_queue_is_closed(rig->vidmm->stream.queue))
 		fsleep(100);
 }
 
-/* Content was lost where VRAM was; nothing was asked of the device that it had to refuse. */
+/* Lets the rebuild complete; the device had nothing to refuse and no other reset was needed. */
 static void mmu_expect_calm(struct pagoda_rig *rig)
 {
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
@@ -368,8 +376,8 @@ static void mmu_expect_calm(struct pagoda_rig *rig)
 }
 
 /*
- * Whoever isn't kept out by the gate may come before the rebuild: what he moves was mapped
- * for a device that has forgotten it.
+ * A thread that the gate doesn't keep out may move an allocation before its rebuild: the device has
+ * forgotten the mapping of the pages, and the move makes it again.
  */
 static void mmu_moves_before_the_rebuild(struct kunit *test)
 {
@@ -378,7 +386,7 @@ static void mmu_moves_before_the_rebuild(struct kunit *test)
 
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	/* It has mapped the driver's own pages by then and waits for that. */
+	/* The rebuild has mapped the driver's own pages by then and waits for that. */
 	mmu_wait_open(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	mmu_expect_calm(rig);
@@ -401,7 +409,7 @@ static void mmu_block(struct work_struct *work)
 	wait_for_completion(&blocker->let);
 }
 
-/* The same with pages whose mapping is given up, and isn't yet. */
+/* A move before the rebuild, of pages whose mapping will be given up but hasn't been yet. */
 static void mmu_moves_before_the_loss(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
@@ -415,7 +423,7 @@ static void mmu_moves_before_the_loss(struct kunit *test)
 	init_completion(&blocker.let);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	/* Who gives up what is pushed waits for this. */
+	/* The work item that gives up pushed jobs runs behind this one. */
 	queue_work(queue->recover_wq, &blocker.work);
 	wait_for_completion(&blocker.begun);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The write combiner: what of a queue's writes isn't in memory yet, what brings it there,
- * and that nothing comes after that.
+ * The write combiner: the writes of a queue that aren't in memory yet, the events that bring them
+ * there, and that no write comes after that.
  */
 #include <linux/random.h>
 
@@ -15,11 +15,11 @@
 #define COMBINER	BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER)
 #define LINE		PAGODA_ENGINE_LINE_BYTES
 
-/* Pages: content in VRAM, where it goes in system memory, and one for whatever else. */
+/* Pages: content in VRAM, its copy in system memory, and a page for everything else. */
 #define SOURCE		2u
 #define TARGET		4u
 #define OTHER		30u
-/* Page of the aperture that leads to TARGET. */
+/* Page of the aperture that is mapped to TARGET. */
 #define WINDOW		3u
 
 static struct engine_fixture *combine_fixture(struct kunit *test)
@@ -46,7 +46,7 @@ static struct engine_side combine_window(void)
 	return (struct engine_side) { .segment = APERTURE, .address = WINDOW * ENGINE_PAGE };
 }
 
-/* New content for the source, which goes to the target's page by @dst. */
+/* Fills the source with new content and appends its copy to @dst, the target's page. */
 static void combine_add_copy(struct engine_fixture *fix, const struct engine_side *dst)
 {
 	const struct engine_side vram = { .segment = VRAM, .address = SOURCE * ENGINE_PAGE };
@@ -62,13 +62,13 @@ static void combine_add_runs(struct engine_fixture *fix)
 	combine_add_copy(fix, &(struct engine_side) { .nr_runs = 1, .pages = &page });
 }
 
-/* All of the source is in the target. */
+/* Returns whether all of the source is in the target. */
 static bool combine_is_there(struct engine_fixture *fix)
 {
 	return !memcmp(combine_target(fix), combine_source(fix), ENGINE_PAGE);
 }
 
-/* All but the last line is. */
+/* Returns whether the target has all of the source but the last line, which the combiner holds. */
 static bool combine_is_late(struct engine_fixture *fix)
 {
 	size_t most = ENGINE_PAGE - LINE;
@@ -78,7 +78,7 @@ static bool combine_is_late(struct engine_fixture *fix)
 		       engine_before(fix, combine_target(fix) + most), LINE);
 }
 
-/* Copies the source there, of which the last line is missing then. */
+/* Copies the source to the target; the last line stays in the combiner. */
 static void combine_copy_late(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	combine_add_runs(fix);
@@ -88,14 +88,14 @@ static void combine_copy_late(struct kunit *test, struct engine_fixture *fix, co
 	KUNIT_EXPECT_TRUE(test, pagoda_engine_holds_writes(&fix->engine, 0));
 }
 
-/* What comes from now on for the target isn't from the combiner. */
+/* The copy is complete, and later drains write nothing more to the target. */
 static void combine_expect_over(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	u32 i;
 
 	KUNIT_EXPECT_TRUE_MSG(test, combine_is_there(fix), "%s", what);
 	KUNIT_EXPECT_FALSE_MSG(test, pagoda_engine_holds_writes(&fix->engine, 0), "%s", what);
-	/* It has another owner, and other lines need the room. */
+	/* The target's page has another owner now, and the combiner writes other lines. */
 	get_random_bytes(combine_target(fix), ENGINE_PAGE);
 	engine_snapshot(fix);
 	for (i = 0; i < 2 * PAGODA_ENGINE_LINES; i++) {
@@ -140,7 +140,10 @@ static void combine_add_flush(struct engine_fixture *fix)
 	engine_add_flush(fix, 0, ENGINE_VA, ENGINE_VA + ENGINE_PAGE);
 }
 
-/* What the paging queue wrote by runs is complete after each of these, and not before. */
+/*
+ * Each of these operations completes the paging queue's earlier writes to system memory; a FILL of
+ * VRAM doesn't.
+ */
 static void combine_drains_test(struct kunit *test)
 {
 	static const struct {
@@ -159,7 +162,7 @@ static void combine_drains_test(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(drains); i++) {
 		combine_copy_late(test, fix, drains[i].what);
-		/* A copy elsewhere isn't it. */
+		/* An operation that doesn't drain leaves the line in the combiner. */
 		engine_add_fill(fix, 8 * ENGINE_PAGE, ENGINE_PAGE, 3);
 		engine_expect_done(test, fix);
 		KUNIT_EXPECT_TRUE_MSG(test, combine_is_late(fix), "%s", drains[i].what);
@@ -171,7 +174,7 @@ static void combine_drains_test(struct kunit *test)
 	}
 }
 
-/* Requests that don't get to what would drain: refused, failing, stopped, or reset. */
+/* Writes are complete when a request is refused, fails, is stopped, or when its queue is reset. */
 static void combine_ends_test(struct kunit *test)
 {
 	struct engine_fixture *fix = combine_fixture(test);
@@ -206,7 +209,7 @@ static void combine_ends_test(struct kunit *test)
 	pagoda_engine_reset_adapter(&fix->engine, PAGODA_ENGINE_VRAM_KEEP);
 	combine_expect_over(test, fix, "RESET_ADAPTER");
 
-	/* Nothing is written after a reset of the device: its driver may be gone. */
+	/* After a reset of the device nothing is written: its driver may be gone. */
 	combine_copy_late(test, fix, "before a reset");
 	pagoda_engine_reset(&fix->engine);
 	KUNIT_EXPECT_FALSE(test, pagoda_engine_holds_writes(&fix->engine, 0));
@@ -215,8 +218,9 @@ static void combine_ends_test(struct kunit *test)
 }
 
 /*
- * A page of the aperture that is mapped as coherent is memory at once, in both directions; in
- * another one the queue's own last line counts for the queue, until it is drained.
+ * Through a page of the aperture that is mapped as coherent, queue and CPU see each other's bytes
+ * at once. Through another page the queue sees its own last line, and the CPU's bytes in that line
+ * only after a drain.
  */
 static void combine_aperture_test(struct kunit *test)
 {
@@ -233,7 +237,7 @@ static void combine_aperture_test(struct kunit *test)
 		engine_add_map(fix, opcodes[i / 2], coherent ? VIRTIO_PAGODA_MAP_CACHE_COHERENT : 0,
 			       WINDOW, 1, TARGET, 20 + i, true);
 		combine_add_copy(fix, &window);
-		/* What was there already needn't be written. */
+		/* The target differs in every byte of the last line, so that a write is seen. */
 		for (byte = 0; byte < LINE; byte++)
 			last[byte] = ~combine_source(fix)[ENGINE_PAGE - LINE + byte];
 		engine_snapshot(fix);
@@ -242,7 +246,10 @@ static void combine_aperture_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, combine_is_there(fix), coherent);
 		KUNIT_EXPECT_EQ(test, combine_is_late(fix), !coherent);
 		KUNIT_EXPECT_EQ(test, pagoda_engine_holds_writes(&fix->engine, 0), !coherent);
-		/* The CPU writes behind the copy, and flushes nothing; the GPU reads. */
+		/*
+		 * After the copy the CPU writes the last line, without a flush; then the GPU reads
+		 * it.
+		 */
 		memset(last, 0x11 + i, LINE);
 		engine_add_transfer(fix, ENGINE_PAGE, &window, &back);
 		engine_expect_done(test, fix);
@@ -254,7 +261,10 @@ static void combine_aperture_test(struct kunit *test)
 	}
 }
 
-/* Neighbours in the aperture that are mapped differently are copied to in one packet. */
+/*
+ * One packet copies to neighbours in the aperture of which one is coherent: only the line of the
+ * other is held.
+ */
 static void combine_mixed_test(struct kunit *test)
 {
 	const struct engine_side vram = { .segment = VRAM, .address = SOURCE * ENGINE_PAGE };
@@ -276,7 +286,7 @@ static void combine_mixed_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, combine_target(fix), combine_source(fix), 2 * ENGINE_PAGE);
 }
 
-/* Through page tables the entry decides, whatever size and place what is written has. */
+/* For virtual addresses the coherent flag of the entry decides, for any size and place. */
 static void combine_virtual_test(struct kunit *test)
 {
 	static const u32 sizes[] = { 4, LINE - 4, LINE, LINE + 4, 3 * LINE, 2 * 4096 - 8 };
@@ -305,7 +315,7 @@ static void combine_virtual_test(struct kunit *test)
 		engine_expect_done(test, fix);
 		PAGODA_PROVES(C97);
 		KUNIT_EXPECT_EQ(test, pagoda_engine_holds_writes(&fix->engine, 0), !coherent);
-		/* The last word, which is in the last line. */
+		/* The last word is in the last line. */
 		KUNIT_EXPECT_EQ_MSG(test, !memcmp(target + size - 4,
 						  engine_before(fix, target + size - 4), 4),
 				    !coherent, "%u bytes", size);
@@ -318,7 +328,7 @@ static void combine_virtual_test(struct kunit *test)
 	}
 }
 
-/* Without the feature nothing is kept, and packets of execution queues never are. */
+/* Without the feature no write is held, nor are writes of packets of execution queues. */
 static void combine_not_test(struct kunit *test)
 {
 	struct engine_fixture *fix = combine_fixture(test);
@@ -340,7 +350,7 @@ static void combine_not_test(struct kunit *test)
 
 /* ---- Jobs ------------------------------------------------------------------- */
 
-/* Executes the code as a job that says nothing of how it ends. */
+/* Executes the code as a job without VIRTIO_PAGODA_EXECUTE_DRAIN. */
 static enum pagoda_engine_outcome combine_job(struct command_fixture *fix)
 {
 	command_request(fix);
@@ -353,13 +363,13 @@ static u64 combine_word(struct command_fixture *fix, u64 va)
 	return le64_to_cpu(READ_ONCE(*(__le64 *)command_memory(fix, va)));
 }
 
-/* A job that stores @value, which isn't in memory when it has ended. */
+/* Executes a job that stores @value + 1, which isn't in memory when the job has ended. */
 static void combine_store_late(struct command_fixture *fix, u64 va, u64 value, const char *what)
 {
 	u64 before = combine_word(fix, va);
 
 	command_store(fix, va, value, VIRTIO_PAGODA_COMMAND_WIDE);
-	/* The engine sees its own. */
+	/* The engine sees its own store. */
 	command_compare(fix, va, value, ~0ull, VIRTIO_PAGODA_COMMAND_WIDE);
 	command_store(fix, va, value + 1, VIRTIO_PAGODA_COMMAND_WIDE);
 	KUNIT_EXPECT_EQ_MSG(fix->test, combine_job(fix), PAGODA_ENGINE_DONE, "%s", what);
@@ -374,7 +384,7 @@ static void combine_expect_word(struct command_fixture *fix, u64 va, u64 value, 
 			       what);
 }
 
-/* The entry says whether a store is in memory when its job has ended. */
+/* The coherent flag of the entry decides whether a store is in memory when its job has ended. */
 static void combine_entry_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -397,7 +407,7 @@ static void combine_entry_test(struct kunit *test)
 	}
 }
 
-/* The aperture's page says it where the entry doesn't. */
+/* The coherent flag of the aperture's page decides where the entry has none. */
 static void combine_entry_aperture_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -413,7 +423,7 @@ static void combine_entry_aperture_test(struct kunit *test)
 	combine_expect_word(fix, va, 9, "the page is coherent");
 }
 
-/* What waits looks at memory: the store before is there. Then it is told to go on. */
+/* Called while a WAIT waits: the store before the WAIT is in memory. Then lets the job go on. */
 static void combine_idle(struct command_fixture *fix)
 {
 	u64 va = fix->va + COMMAND_AT_SYSTEM;
@@ -422,7 +432,7 @@ static void combine_idle(struct command_fixture *fix)
 	*(__le64 *)command_memory(fix, va + MMU_PAGE) = cpu_to_le64(1);
 }
 
-/* What the job says of its progress is said after what it wrote. */
+/* Before SIGNAL, ATOMIC_ADD, WAIT or a fault the job's earlier stores are in memory. */
 static void combine_release_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -451,7 +461,7 @@ static void combine_release_test(struct kunit *test)
 	combine_expect_word(fix, va, 41, "fault");
 }
 
-/* Whatever takes a mapping away, or makes the engine's thread do something else. */
+/* Stores are in memory after FLUSH_TLB, a new root, or a reset of the queue. */
 static void combine_taken_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -461,7 +471,7 @@ static void combine_taken_test(struct kunit *test)
 	u32 i;
 
 	combine_store_late(fix, va, 51, "before FLUSH_TLB");
-	/* Of another space: it has to be told from what else is in the lines, and isn't. */
+	/* FLUSH_TLB of another space drains, too: lines aren't told apart by address space. */
 	mmu_add_flush(fix->mmu, 0, 0, 0);
 	mmu_expect_done(test, fix->mmu);
 	combine_expect_word(fix, va, 52, "FLUSH_TLB");
@@ -476,7 +486,7 @@ static void combine_taken_test(struct kunit *test)
 	pagoda_engine_write_back(engine, 1);
 	combine_expect_word(fix, va, 72, "RESET_QUEUE");
 
-	/* It has another owner: nothing comes after. */
+	/* The page has another owner now: nothing is written to it any more. */
 	*(__le64 *)command_memory(fix, va) = cpu_to_le64(99);
 	for (i = 1; i < 4 * PAGODA_ENGINE_LINES; i++)
 		command_store(fix, va + i * LINE, i, 0);
@@ -484,7 +494,10 @@ static void combine_taken_test(struct kunit *test)
 	combine_expect_word(fix, va, 99, "afterwards");
 }
 
-/* Only what was written goes to memory, and the oldest line does when others need the room. */
+/*
+ * Only bytes that were stored are written to memory, and the oldest line is when others need the
+ * room.
+ */
 static void combine_lines_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -513,7 +526,7 @@ static void combine_lines_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, line[i * LINE], i);
 }
 
-/* What the CPU wrote since a line was drained is there when the engine writes beside it. */
+/* The engine sees bytes that the CPU wrote since a line was drained, when it stores beside them. */
 static void combine_loads_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -524,7 +537,7 @@ static void combine_loads_test(struct kunit *test)
 	for (i = 1; i < 5; i++) {
 		words[0] = cpu_to_le64(i);
 		words[1] = cpu_to_le64(100 + i);
-		/* The value it had when the line was loaded last. */
+		/* This is the value that the word had when the line was loaded last. */
 		command_store(fix, va, 77, VIRTIO_PAGODA_COMMAND_WIDE);
 		command_copy(fix, va + 8, va + 16, 8);
 		command_expect_done(fix, 2, "job");
@@ -532,7 +545,10 @@ static void combine_loads_test(struct kunit *test)
 		combine_expect_word(fix, va + 8, 100 + i, "the CPU's");
 		combine_expect_word(fix, va + 16, 100 + i, "copied");
 	}
-	/* What was there when the line was loaded is written if it isn't there any more. */
+	/*
+	 * A store of the value that was loaded is written, too, if memory has another value by
+	 * then.
+	 */
 	words[1] = 0;
 	command_store(fix, va, 5, VIRTIO_PAGODA_COMMAND_WIDE);
 	command_atomic_add(fix, va + 8, 6, 0, VIRTIO_PAGODA_COMMAND_WIDE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accesses that aren't allowed: where the engine stops, what it says, and what was
- * written until then. And commands that come from pages of every kind.
+ * Accesses that aren't allowed: where the engine stops, the fault that it reports, and the bytes
+ * that were written until then. And commands on pages of every kind.
  */
 #include "engine_command_helpers.h"
 
@@ -9,7 +9,7 @@
 #define WRITES	VIRTIO_PAGODA_ACCESS_WRITE
 #define FETCHES	VIRTIO_PAGODA_ACCESS_FETCH
 
-/* Pages of the odd region: read-only, writable, no-execute, nothing, and again. */
+/* Pages of the odd region, four by four: read-only, writable, no-execute, not mapped. */
 #define ODD_READ_ONLY	0
 #define ODD_WRITABLE	1
 #define ODD_NO_EXECUTE	2
@@ -20,7 +20,7 @@ static u64 odd_page(struct command_fixture *fix, u32 page)
 	return fix->va + COMMAND_AT_ODD + page * MMU_PAGE;
 }
 
-/* Puts back what was before in a range, which has to be different, and the jobs. */
+/* Every page of the range has changed, and no other memory but the count of jobs; restores both. */
 static void fault_expect_changed(struct command_fixture *fix, u64 va, u64 size, const char *what)
 {
 	struct mmu_fixture *mmu = fix->mmu;
@@ -50,7 +50,7 @@ static void fault_expect(struct command_fixture *fix, u32 reason, u64 address, u
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.command, command, "%s", what);
 }
 
-/* Copies that run into something stop right there: the bytes before it arrived. */
+/* A copy that comes to a bad page stops right there: exactly the bytes before that page arrived. */
 static void fault_copy_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -66,7 +66,7 @@ static void fault_copy_test(struct kunit *test)
 	command_copy(fix, from, hole - 5000, 6000);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole, WRITES, 0, "to nothing");
 	fault_expect_changed(fix, hole - 5000, 5000, "to nothing");
-	/* Nothing above 4 KiB pages, and nothing above that. */
+	/* The address has no 4 KiB table, the next one no level-1 table either. */
 	command_copy(fix, nowhere + 8, to, 4);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, nowhere + 8, READS, 1, "far away");
 	fault_expect_changed(fix, to, 0, "far away");
@@ -86,7 +86,10 @@ static void fault_copy_test(struct kunit *test)
 	mmu_expect_guards(test, fix->mmu);
 }
 
-/* What may be read but not written, and written but not executed. */
+/*
+ * Faults of single commands on read-only and unmapped pages: reason, address, access; other bytes
+ * stay.
+ */
 static void fault_protection_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -106,7 +109,7 @@ static void fault_protection_test(struct kunit *test)
 	command_wait(fix, hole + 8, 0);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, hole + 8, READS, 0, "wait");
 	fault_expect_changed(fix, to, 0, "wait");
-	/* What is added is added, although what was there goes nowhere. */
+	/* The addition itself takes effect, although its old value can't be stored. */
 	command_atomic_add(fix, to, 1, read_only + 16, VIRTIO_PAGODA_COMMAND_WIDE);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only + 16, WRITES, 0, "add");
 	fault_expect_changed(fix, to, 8, "add");
@@ -115,7 +118,10 @@ static void fault_protection_test(struct kunit *test)
 	fault_expect_changed(fix, to, 0, "compare");
 }
 
-/* Arrays and rectangles: element by element, row by row. */
+/*
+ * Arrays stop at the bad element and rectangles in the bad row; the results before that are in
+ * memory.
+ */
 static void fault_array_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -138,7 +144,7 @@ static void fault_array_test(struct kunit *test)
 	command_reduce(fix, VIRTIO_PAGODA_REDUCE_SUM, 4096, a, read_only + 8, 0);
 	fault_expect(fix, VIRTIO_PAGODA_FAULT_READ_ONLY, read_only + 8, WRITES, 0, "sum");
 	fault_expect_changed(fix, to, 0, "sum");
-	/* Two rows and 40 bytes of the third are there. */
+	/* The source's first two rows and 40 bytes of the third are mapped. */
 	rect = command_rect(fix, 64, 8);
 	command_surface(&rect->src, hole - 240, VIRTIO_PAGODA_TILING_LINEAR, 100, 8, 0, 0);
 	command_surface(&rect->dst, fix->va + COMMAND_AT_64K, VIRTIO_PAGODA_TILING_4K, 64, 64, 0,
@@ -147,7 +153,7 @@ static void fault_array_test(struct kunit *test)
 	fault_expect_changed(fix, fix->va + COMMAND_AT_64K, 64 * 2 + 40, "rows");
 }
 
-/* A buffer of the device's list whose commands are somewhere else. */
+/* Executes a request with one buffer, whose commands are at @va, and expects a fault. */
 static void fault_fetch(struct command_fixture *fix, u64 va, u32 reason, u64 address, u64 command,
 			u32 access, const char *what)
 {
@@ -163,7 +169,7 @@ static void fault_fetch(struct command_fixture *fix, u64 va, u32 reason, u64 add
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.fault.access, access, "%s", what);
 }
 
-/* Where there are no commands, or none may be. */
+/* Commands can't be fetched from unmapped, no-execute, zero and too large addresses. */
 static void fault_fetch_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -177,13 +183,13 @@ static void fault_fetch_test(struct kunit *test)
 		    VIRTIO_PAGODA_ACCESS_NONE, "zeros");
 	fault_fetch(fix, 1ull << 60, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 1ull << 60, 1ull << 60,
 		    FETCHES, "outside");
-	/* A command whose end is on a page that it may not come from. */
+	/* A command whose end is on a page of no-execute. */
 	command_store(fix, fix->va + COMMAND_AT_VRAM, 1, 0);
 	memcpy(command_memory(fix, last), fix->mmu->vram, 16);
 	fault_fetch(fix, last, VIRTIO_PAGODA_FAULT_NO_EXECUTE, no_execute, last, FETCHES,
 		    "the end of a command");
 	KUNIT_EXPECT_EQ(test, fix->run.fault.opcode, VIRTIO_PAGODA_COMMAND_STORE);
-	/* Nobody reads what a NOP is over: it may be on any page. */
+	/* The engine doesn't read the body of a NOP, so it may be on any page. */
 	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 4 * MMU_PAGE - 8);
 	memcpy(command_memory(fix, last), fix->mmu->vram, 8);
 	there = last + 4 * MMU_PAGE - 8;
@@ -193,7 +199,7 @@ static void fault_fetch_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->run.packets, 1);
 }
 
-/* Commands on pages of every kind, one of them across a border. */
+/* Commands are executed from pages of every kind, also across the border of two pages. */
 static void fault_fetch_places_test(struct kunit *test)
 {
 	static const u64 places[] = {
@@ -209,13 +215,13 @@ static void fault_fetch_places_test(struct kunit *test)
 		to = fix->va + COMMAND_AT_2M + SZ_1M;
 		for (place = 0; place < ARRAY_SIZE(places); place++) {
 			va = fix->va + places[place] + 2 * MMU_PAGE - 24 * 3 - 8;
-			if (places[place] == COMMAND_AT_ODD)	/* where it may be executed */
+			if (places[place] == COMMAND_AT_ODD)	/* the page that may be executed */
 				va -= MMU_PAGE;
 			for (i = 0; i < 3; i++)
 				command_store(fix, to + 4 * i, 16 * shape + place + i, 0);
 			size = fix->code_size;
 			memcpy(command_memory(fix, va), fix->mmu->vram, size);
-			/* This one has its head on a page and the rest on the next. */
+			/* Has its head on one page and the rest on the next. */
 			command_store(fix, to + 12, 16 * shape + place + 3, 0);
 			for (i = 0; i < 24; i++)
 				if (places[place] != COMMAND_AT_ODD)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Set-up of a context, and commands for it. */
+/* Sets up a context, and commands for it. */
 #include <linux/vmalloc.h>
 
 #include "engine_command_helpers.h"
@@ -36,7 +36,10 @@ static void command_idle(void *priv, const struct pagoda_engine_run *run)
 		fix->stop = true;
 }
 
-/** command_fixture_init() - Make an engine with a context and tables of the first shape */
+/*
+ * Returns an engine with a context and page tables of the first shape; aborts the test if there is
+ * no memory.
+ */
 struct command_fixture *command_fixture_init(struct kunit *test)
 {
 	struct command_fixture *fix = kunit_kzalloc(test, sizeof(*fix), GFP_KERNEL);
@@ -58,7 +61,7 @@ struct command_fixture *command_fixture_init(struct kunit *test)
 	return fix;
 }
 
-/** command_map() - Map a page, and know about it; zeros where @entry says so */
+/* Maps a page and notes it in fix->pages; the page reads as zeros if @entry says so. */
 void command_map(struct command_fixture *fix, u64 va, u64 page_size, u64 entry)
 {
 	u64 address = entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK, offset;
@@ -88,7 +91,7 @@ static void command_map_small(struct command_fixture *fix)
 	for (i = 0; i < 64; i++)
 		command_map(fix, fix->va + COMMAND_AT_VRAM + i * MMU_PAGE, SZ_4K,
 			    mmu_entry(VRAM, SZ_1M + (i * 5 + 3) % 64 * MMU_PAGE, 0));
-	/* The aperture shows the pages before these. */
+	/* The aperture is mapped to the system pages before these. */
 	for (i = 0; i < 32; i++)
 		command_map(fix, fix->va + COMMAND_AT_SYSTEM + i * MMU_PAGE, SZ_4K,
 			    mmu_entry(SYSTEM, MMU_BUS + (32 + (i * 7 + 1) % 32) * MMU_PAGE, 0));
@@ -110,7 +113,7 @@ static void command_map_large(struct command_fixture *fix)
 	command_map(fix, fix->va + COMMAND_AT_2M, SZ_2M, mmu_entry(VRAM, SZ_2M, 0));
 	command_map(fix, fix->va + COMMAND_AT_ZERO, SZ_2M,
 		    VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO);
-	/* Every fourth page isn't there, and of the others one is read-only. */
+	/* Of four pages one isn't mapped, one is read-only, and one is no-execute. */
 	for (i = 0; i < 32; i++)
 		if (i % 4 != 3)
 			command_map(fix, fix->va + COMMAND_AT_ODD + i * MMU_PAGE, SZ_4K,
@@ -118,7 +121,7 @@ static void command_map_large(struct command_fixture *fix)
 					      flags[i % 4]));
 }
 
-/** command_image() - The save area, for the CPU */
+/* Returns the save area, for the CPU. */
 struct virtio_pagoda_context_image *command_image(struct command_fixture *fix)
 {
 	return (void *)(fix->mmu->vram + COMMAND_IMAGE);
@@ -138,7 +141,7 @@ static void command_image_init(struct command_fixture *fix)
 	};
 }
 
-/** command_shape_set() - Begin anew, with tables of @shape */
+/* Starts over with tables of @shape, all regions mapped and no code. */
 void command_shape_set(struct command_fixture *fix, const struct mmu_shape *shape)
 {
 	mmu_shape_set(fix->test, fix->mmu, shape);
@@ -151,7 +154,7 @@ void command_shape_set(struct command_fixture *fix, const struct mmu_shape *shap
 	command_image_init(fix);
 }
 
-/** command_memory() - The byte at an address of the regions; NULL for zeros and nothing */
+/* Returns the byte at an address of the regions, NULL for zeros and for an unmapped address. */
 u8 *command_memory(struct command_fixture *fix, u64 va)
 {
 	u8 *here = fix->pages[(va - fix->va) / MMU_PAGE].here;
@@ -159,7 +162,7 @@ u8 *command_memory(struct command_fixture *fix, u64 va)
 	return here ? here + va % MMU_PAGE : NULL;
 }
 
-/** command_add() - Append a command, zeroed but for its head */
+/* Appends a command, zero but for its head; returns it. */
 void *command_add(struct command_fixture *fix, u16 opcode, u16 flags, u32 size)
 {
 	struct virtio_pagoda_command *command = (void *)(fix->mmu->vram + fix->code_size);
@@ -173,7 +176,7 @@ void *command_add(struct command_fixture *fix, u16 opcode, u16 flags, u32 size)
 	return command;
 }
 
-/** command_copy() - Append a COPY */
+/* Appends a COPY. */
 void command_copy(struct command_fixture *fix, u64 src, u64 dst, u64 size)
 {
 	struct virtio_pagoda_copy *copy = command_add(fix, VIRTIO_PAGODA_COMMAND_COPY, 0,
@@ -184,7 +187,7 @@ void command_copy(struct command_fixture *fix, u64 src, u64 dst, u64 size)
 	copy->size = cpu_to_le64(size);
 }
 
-/** command_fill() - Append a FILL */
+/* Appends a FILL. */
 void command_fill(struct command_fixture *fix, u64 dst, u64 size, u32 pattern)
 {
 	struct virtio_pagoda_fill_words *fill = command_add(fix, VIRTIO_PAGODA_COMMAND_FILL, 0,
@@ -195,7 +198,7 @@ void command_fill(struct command_fixture *fix, u64 dst, u64 size, u32 pattern)
 	fill->pattern = cpu_to_le32(pattern);
 }
 
-/** command_store() - Append a STORE */
+/* Appends a STORE. */
 void command_store(struct command_fixture *fix, u64 address, u64 value, u16 flags)
 {
 	struct virtio_pagoda_store *store = command_add(fix, VIRTIO_PAGODA_COMMAND_STORE, flags,
@@ -205,7 +208,7 @@ void command_store(struct command_fixture *fix, u64 address, u64 value, u16 flag
 	store->value = cpu_to_le64(value);
 }
 
-/** command_compare() - Append a COMPARE */
+/* Appends a COMPARE. */
 void command_compare(struct command_fixture *fix, u64 address, u64 value, u64 mask, u16 flags)
 {
 	struct virtio_pagoda_compare *compare = command_add(fix, VIRTIO_PAGODA_COMMAND_COMPARE,
@@ -216,7 +219,7 @@ void command_compare(struct command_fixture *fix, u64 address, u64 value, u64 ma
 	compare->mask = cpu_to_le64(mask);
 }
 
-/** command_atomic_add() - Append an ATOMIC_ADD */
+/* Appends an ATOMIC_ADD. */
 void command_atomic_add(struct command_fixture *fix, u64 address, u64 value, u64 result,
 			u16 flags)
 {
@@ -228,7 +231,7 @@ void command_atomic_add(struct command_fixture *fix, u64 address, u64 value, u64
 	add->result = cpu_to_le64(result);
 }
 
-/** command_wait() - Append a WAIT */
+/* Appends a WAIT. */
 void command_wait(struct command_fixture *fix, u64 address, u64 value)
 {
 	struct virtio_pagoda_wait *wait = command_add(fix, VIRTIO_PAGODA_COMMAND_WAIT, 0,
@@ -238,7 +241,7 @@ void command_wait(struct command_fixture *fix, u64 address, u64 value)
 	wait->value = cpu_to_le64(value);
 }
 
-/** command_signal() - Append a SIGNAL */
+/* Appends a SIGNAL. */
 void command_signal(struct command_fixture *fix, u64 address, u64 value, u16 flags)
 {
 	struct virtio_pagoda_signal *signal = command_add(fix, VIRTIO_PAGODA_COMMAND_SIGNAL,
@@ -248,7 +251,7 @@ void command_signal(struct command_fixture *fix, u64 address, u64 value, u16 fla
 	signal->value = cpu_to_le64(value);
 }
 
-/** command_branch() - Append a BRANCH */
+/* Appends a BRANCH. */
 void command_branch(struct command_fixture *fix, u64 address, u64 size)
 {
 	struct virtio_pagoda_branch *branch = command_add(fix, VIRTIO_PAGODA_COMMAND_BRANCH, 0,
@@ -258,7 +261,7 @@ void command_branch(struct command_fixture *fix, u64 address, u64 size)
 	branch->size = cpu_to_le64(size);
 }
 
-/** command_compute() - Append a COMPUTE */
+/* Appends a COMPUTE. */
 void command_compute(struct command_fixture *fix, u32 operation, u64 count, u64 dst, u64 a, u64 b,
 		     u64 c)
 {
@@ -273,7 +276,7 @@ void command_compute(struct command_fixture *fix, u32 operation, u64 count, u64 
 	compute->c = cpu_to_le64(c);
 }
 
-/** command_reduce() - Append a REDUCE */
+/* Appends a REDUCE. */
 void command_reduce(struct command_fixture *fix, u32 operation, u64 count, u64 src, u64 dst,
 		    u64 initial)
 {
@@ -287,7 +290,7 @@ void command_reduce(struct command_fixture *fix, u32 operation, u64 count, u64 s
 	reduce->initial = cpu_to_le64(initial);
 }
 
-/** command_set_register() - Append a SET_REGISTER */
+/* Appends a SET_REGISTER. */
 void command_set_register(struct command_fixture *fix, u32 number, u64 value, u16 flags)
 {
 	struct virtio_pagoda_set_register *set;
@@ -297,7 +300,7 @@ void command_set_register(struct command_fixture *fix, u32 number, u64 value, u1
 	set->value = cpu_to_le64(value);
 }
 
-/** command_store_register() - Append a STORE_REGISTER */
+/* Appends a STORE_REGISTER. */
 void command_store_register(struct command_fixture *fix, u32 number, u64 address)
 {
 	struct virtio_pagoda_store_register *store;
@@ -307,7 +310,7 @@ void command_store_register(struct command_fixture *fix, u32 number, u64 address
 	store->address = cpu_to_le64(address);
 }
 
-/** command_rect() - Append a COPY_RECT; its surfaces are the caller's to describe */
+/* Appends a COPY_RECT; the caller describes its surfaces. */
 struct virtio_pagoda_copy_rect *command_rect(struct command_fixture *fix, u32 width, u32 rows)
 {
 	struct virtio_pagoda_copy_rect *rect = command_add(fix, VIRTIO_PAGODA_COMMAND_COPY_RECT, 0,
@@ -318,7 +321,7 @@ struct virtio_pagoda_copy_rect *command_rect(struct command_fixture *fix, u32 wi
 	return rect;
 }
 
-/** command_surface() - Describe a side of a COPY_RECT */
+/* Describes a surface of a COPY_RECT. */
 void command_surface(struct virtio_pagoda_surface *surface, u64 address, u32 tiling, u32 pitch,
 		     u32 height, u32 x, u32 y)
 {
@@ -332,7 +335,7 @@ void command_surface(struct virtio_pagoda_surface *surface, u64 address, u32 til
 	};
 }
 
-/** command_request() - Prepare a request whose only buffer is the code, and begin new code */
+/* Prepares a request whose only buffer is the code, and begins new code. */
 void command_request(struct command_fixture *fix)
 {
 	fix->request.execute = (struct virtio_pagoda_execute) {
@@ -353,7 +356,7 @@ void command_request(struct command_fixture *fix)
 		fix->run.spans = fix->spans;
 }
 
-/** command_execute() - Give the device the request as it is */
+/* Executes the request as it is; returns the outcome. */
 enum pagoda_engine_outcome command_execute(struct command_fixture *fix)
 {
 	u32 nr_buffers = le32_to_cpu(fix->request.execute.nr_buffers);
@@ -365,7 +368,7 @@ enum pagoda_engine_outcome command_execute(struct command_fixture *fix)
 	return pagoda_engine_execute(&fix->mmu->engine, &fix->run);
 }
 
-/** command_expect_done() - Execute the code, which has nothing wrong about it */
+/* Executes the code, of which all @commands succeed. */
 void command_expect_done(struct command_fixture *fix, u32 commands, const char *what)
 {
 	command_request(fix);
@@ -377,7 +380,7 @@ void command_expect_done(struct command_fixture *fix, u32 commands, const char *
 	KUNIT_EXPECT_EQ_MSG(fix->test, fix->run.offset, fix->run.size, "%s", what);
 }
 
-/** command_expect_fault() - Execute the code, whose last command is refused */
+/* Executes the code, whose last command faults. */
 void command_expect_fault(struct command_fixture *fix, u32 reason, u64 address, u32 access,
 			  const char *what)
 {

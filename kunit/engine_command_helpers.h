@@ -13,8 +13,8 @@
 #define COMMAND_PAGES		(COMMAND_REGIONS * 512u)
 
 /*
- * What is where, from the shape's address on. No page of memory is in two places, so that
- * the order in which bytes are copied makes no difference.
+ * Regions, from the shape's address on. No page of memory is in two regions, so that the order in
+ * which bytes are copied makes no difference.
  */
 #define COMMAND_AT_CODE		(0ull * SZ_2M)	/* code, 4 KiB pages of VRAM */
 #define COMMAND_AT_VRAM		(1ull * SZ_2M)	/* 64 pages of VRAM, scattered */
@@ -23,12 +23,12 @@
 #define COMMAND_AT_64K		(4ull * SZ_2M)	/* 8 pages of 64 KiB of VRAM, scattered */
 #define COMMAND_AT_2M		(5ull * SZ_2M)	/* a page of 2 MiB of VRAM */
 #define COMMAND_AT_ZERO		(6ull * SZ_2M)	/* zeros, all of it */
-#define COMMAND_AT_ODD		(7ull * SZ_2M)	/* read-only, no-execute, nothing, in turn */
+#define COMMAND_AT_ODD		(7ull * SZ_2M)	/* read-only, writable, no-execute, unmapped */
 
 /**
- * struct command_page - What the test knows of 4 KiB of addresses
- * @here: Its memory; NULL: zeros, if @entry is valid
- * @entry: The entry, 0 = none
+ * struct command_page - Mapping of 4 KiB of addresses
+ * @here: Its memory; NULL: unmapped, or zeros if @entry is valid
+ * @entry: Its page table entry, 0 = none
  */
 struct command_page {
 	u8 *here;
@@ -40,18 +40,18 @@ struct command_page {
  * @mmu: Engine and memory
  * @test: The test
  * @va: First address of the address space's regions
- * @pages: What is there
- * @code_size: Bytes of code so far
- * @request: What the device is given
- * @run: The last run
- * @spans: Room for memory that was found ahead
- * @ahead: It is given
- * @stop: Asks it to stop
- * @fences: Events of fences
- * @fence_address: Of the last
- * @fence_value: The same
- * @fence_seen: What was in memory then
- * @idle: What to do when the engine waits; NULL: stop it
+ * @pages: Mapping of each page of the regions
+ * @code_size: Bytes of commands appended so far
+ * @request: Request that the device executes next
+ * @run: State of the last execution
+ * @spans: Room for translations that the engine looks up ahead of a command
+ * @ahead: The engine is given @spans
+ * @stop: Tells the engine to stop
+ * @fences: Number of fence events
+ * @fence_address: Address of the last fence event
+ * @fence_value: Value of the last fence event
+ * @fence_seen: Value that was in memory at the last fence event
+ * @idle: Called when the engine waits; NULL: @stop is set
  */
 struct command_fixture {
 	struct mmu_fixture *mmu;

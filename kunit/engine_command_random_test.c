@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random programs, executed by the engine and by a plain model: the same memory, the same
- * fault, the same registers. What was random comes from a seed that is printed.
+ * Random programs, executed by the engine and by a plain model: memory, fault and registers are
+ * equal. All that is random comes from a seed, which is printed.
  */
 #include <linux/prandom.h>
 
@@ -13,7 +13,7 @@
 #define RANDOM_COMMANDS	24u		/* in each program */
 #define RANDOM_LIMIT	200u		/* executed at most */
 
-/* @ends: programs that ended in each way */
+/* @ends: number of programs that ended in each way */
 struct random_world {
 	struct command_fixture *fix;
 	struct rnd_state rnd;
@@ -25,7 +25,7 @@ static u32 random_below(struct random_world *world, u32 limit)
 	return prandom_u32_state(&world->rnd) % limit;
 }
 
-/* Where the model finds a byte: in the copy of memory that the engine didn't touch. */
+/* Finds the byte at @va for the model, in the copy of memory that the engine didn't touch. */
 static u8 *random_byte(void *priv, u64 va, u32 access, u32 *reason)
 {
 	struct random_world *world = priv;
@@ -50,7 +50,7 @@ static u8 *random_byte(void *priv, u64 va, u32 access, u32 *reason)
 	return NULL;
 }
 
-/* An address that has something behind it, mostly, and often just before a border. */
+/* Returns an address, most often of a mapped page, and often just before a border. */
 static u64 random_address(struct random_world *world, u32 alignment)
 {
 	static const struct {
@@ -65,7 +65,7 @@ static u64 random_address(struct random_world *world, u32 alignment)
 	u32 place = random_below(world, 24);
 	u64 offset;
 
-	/* The last ones mostly end a program. */
+	/* The last places are bad and end most programs. */
 	place = place < 20 ? place % 10 : place - 12;
 	if (place > 9 && random_below(world, 3))
 		place = 0;
@@ -120,7 +120,7 @@ static void random_values(struct random_world *world)
 	case 0:
 		command_store(world->fix, a, value, wide);
 		break;
-	case 1:		/* true */
+	case 1:		/* always equal */
 		command_store(world->fix, a, value, wide);
 		command_compare(world->fix, a, value & 0xf0f0, 0xf0f0, wide);
 		break;
@@ -138,7 +138,7 @@ static void random_values(struct random_world *world)
 	case 5:
 		command_store_register(world->fix, random_below(world, 8), a);
 		break;
-	default:	/* rarely true */
+	default:	/* rarely equal */
 		if (!random_below(world, 8))
 			command_compare(world->fix, a, value, U64_MAX >> (wide ? 0 : 32), wide);
 	}
@@ -170,7 +170,7 @@ static void random_rect(struct random_world *world)
 	random_surface(world, &rect->dst, width, rows);
 }
 
-/* Over some commands that follow, or rarely back to the beginning. */
+/* A branch over some of the commands that follow, rarely back to the beginning. */
 static void random_flow(struct random_world *world)
 {
 	u32 skip = 8 * (1 + random_below(world, 12)), here = world->fix->code_size;
@@ -213,7 +213,7 @@ static void random_command(struct random_world *world)
 	}
 }
 
-/* Changes a byte of a command, so that it is about something else or makes no sense. */
+/* Flips a bit of a command, which then does something else or is refused. */
 static void random_spoil(struct random_world *world)
 {
 	u32 at = random_below(world, world->fix->code_size);
@@ -221,7 +221,7 @@ static void random_spoil(struct random_world *world)
 	world->fix->mmu->vram[at] ^= 1 << random_below(world, 8);
 }
 
-/* A program that ends: what a loop comes to in the end is a branch to nothing. */
+/* A random program; a branch to nothing ends its last loop. */
 static void random_program(struct random_world *world)
 {
 	u32 i;
@@ -235,7 +235,10 @@ static void random_program(struct random_world *world)
 		random_spoil(world);
 }
 
-/* The time is what the engine alone knows. */
+/*
+ * Returns whether engine and model ended alike; the engine alone knows the time, so after CUT they
+ * may differ.
+ */
 static bool random_agrees(const struct command_model *model, enum command_model_end end,
 			  const struct pagoda_engine_run *run, enum pagoda_engine_outcome outcome)
 {
@@ -289,7 +292,7 @@ static void random_run(struct random_world *world, u32 seed)
 	mmu_expect_unchanged(fix->test, fix->mmu, "what the model made of it");
 }
 
-/* Programs that all end at once, or do the same, would prove little. */
+/* Fails if some command or some way to end occurred too rarely to prove anything. */
 static void random_expect_variety(struct random_world *world)
 {
 	struct pagoda_engine *engine = &world->fix->mmu->engine;
@@ -303,6 +306,7 @@ static void random_expect_variety(struct random_world *world)
 		KUNIT_EXPECT_GT_MSG(world->fix->test, world->ends[i], 4, "end %u", i);
 }
 
+/* The engine does with each program what the model does with it. */
 static void command_random_test(struct kunit *test)
 {
 	struct random_world world = { .fix = command_fixture_init(test) };

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Commands with one field that makes no sense: refused by its name, before any effect. */
+/* Commands with one bad field: each is refused for the right reason, before any effect. */
 #include "engine_command_helpers.h"
 
-/**
- * struct command_mutation - A valid command with one field changed
- * @opcode: Of the command
- * @offset: Of the field in it
- * @width: Bytes of the field
- * @value: What it is changed to; addresses are relative to the regions
- * @at: @value is an address
- * @reason: What the engine says to that
- * @what: Name for messages
- */
+/* A valid command with one field changed. */
 struct command_mutation {
-	u16 opcode;
-	u32 offset;
-	u32 width;
-	u64 value;
-	bool at;
-	u32 reason;
-	const char *what;
+	u16 opcode;	/* of the command */
+	u32 offset;	/* of the field in it */
+	u32 width;	/* bytes of the field */
+	u64 value;	/* new value of the field; an address is relative to the regions */
+	bool at;	/* the value is an address */
+	u32 reason;	/* reason that the engine reports */
+	const char *what;	/* for messages */
 };
 
 #define MUTATE(NAME, type, field, number, REASON) { \
@@ -53,11 +44,11 @@ static const struct command_mutation command_mutations[] = {
 	MUTATE(NOP, nop, command.length, 0, BAD_LENGTH),
 	MUTATE(NOP, nop, command.length, 4, BAD_LENGTH),
 	MUTATE(NOP, nop, command.length, 12, BAD_LENGTH),
-	MUTATE(NOP, nop, command.length, 24, BAD_LENGTH),	/* behind the buffer */
+	MUTATE(NOP, nop, command.length, 24, BAD_LENGTH),	/* beyond the end of the buffer */
 	MUTATE(NOP, nop, command.length, 0xfffffff8, BAD_LENGTH),
 	MUTATE(COPY, copy, command.flags, 1, BAD_FLAGS),
 	MUTATE(COPY, copy, command.length, 24, BAD_LENGTH),
-	MUTATE(COPY, copy, command.length, 40, BAD_LENGTH),	/* there are as many */
+	MUTATE(COPY, copy, command.length, 40, BAD_LENGTH),	/* as many bytes are there */
 	MUTATE(COPY, copy, size, 0, OUT_OF_RANGE),
 	MUTATE(COPY, copy, size, ~0ull, OVERLAP),
 	MUTATE_AT(COPY, copy, dst, SRC, OVERLAP),
@@ -142,7 +133,7 @@ static const struct command_mutation command_mutations[] = {
 	MUTATE_AT(STORE_REGISTER, store_register, address, DST + 4, MISALIGNED),
 };
 
-/* A command that nothing is wrong about. */
+/* Appends a valid command of @opcode. */
 static void command_add_valid(struct command_fixture *fix, u16 opcode)
 {
 	u64 src = fix->va + SRC, dst = fix->va + DST, more = fix->va + MORE;
@@ -226,6 +217,10 @@ static void command_expect_refused(struct command_fixture *fix,
 	mmu_expect_unchanged(test, fix->mmu, mutation->what);
 }
 
+/*
+ * Each command succeeds as it is; with one field changed it faults with the right reason, changes
+ * no memory and sends no event.
+ */
 static void command_refuse_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Commands of execution engines: what each does, on pages of every kind, in page tables
- * of every shape.
+ * Commands of execution engines: the effect of each, on pages of every kind, in page tables of
+ * every shape.
  */
 #include <linux/ktime.h>
 
@@ -10,7 +10,7 @@
 
 #define WIDE	VIRTIO_PAGODA_COMMAND_WIDE
 
-/* Regions with memory of every kind, and how much there is. */
+/* Regions with memory of every kind, and their size. */
 static const struct {
 	u64 at;
 	u64 size;
@@ -22,13 +22,13 @@ static const struct {
 	{ COMMAND_AT_2M, SZ_2M },
 };
 
-/* In the copy of memory that was made before. */
+/* Returns the byte of the snapshot that belongs to @here. */
 static u8 *command_before(struct command_fixture *fix, const void *here)
 {
 	return fix->mmu->before + ((const u8 *)here - fix->mmu->memory);
 }
 
-/* Nothing changed but what was put back, and the number of jobs. */
+/* No memory changed but the ranges that were restored, and the count of jobs. */
 static void command_expect_rest(struct command_fixture *fix, const char *what)
 {
 	__le64 *jobs = &command_image(fix)->saved[VIRTIO_PAGODA_REGISTERS];
@@ -37,7 +37,7 @@ static void command_expect_rest(struct command_fixture *fix, const char *what)
 	mmu_expect_unchanged(fix->test, fix->mmu, what);
 }
 
-/* Memory at @va is @value now; puts back what it was before. */
+/* Memory at @va holds @value; restores the snapshot's bytes there. */
 static void command_expect_value(struct command_fixture *fix, u64 va, u32 size, u64 value,
 				 const char *what)
 {
@@ -53,7 +53,7 @@ static void command_expect_value(struct command_fixture *fix, u64 va, u32 size, 
 	KUNIT_EXPECT_EQ_MSG(fix->test, le64_to_cpu(found), value, "%s", what);
 }
 
-/* Every byte of a copy arrived. */
+/* Every byte of a copy arrived; restores the destination. */
 static void command_check_copy(struct command_fixture *fix, u64 src, u64 dst, u64 size)
 {
 	u64 i;
@@ -67,7 +67,10 @@ static void command_check_copy(struct command_fixture *fix, u64 src, u64 dst, u6
 	command_expect_rest(fix, "around the copy");
 }
 
-/* Between places of every kind, from and to odd bytes, across borders of pages. */
+/*
+ * Copies between regions of every kind, from and to odd bytes and across borders of pages, byte by
+ * byte.
+ */
 static void command_copy_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -93,7 +96,7 @@ static void command_copy_test(struct kunit *test)
 	mmu_expect_guards(test, fix->mmu);
 }
 
-/* All words of a range in pieces, more than a chunk of them. */
+/* A FILL writes every word of its range, also of a large one, and no other. */
 static void command_fill_test(struct kunit *test)
 {
 	static const struct {
@@ -119,7 +122,7 @@ static void command_fill_test(struct kunit *test)
 	}
 }
 
-/* Zeros are read and what is written is dropped, by whatever command. */
+/* For every command, ZERO pages read as zeros, and writes to them are dropped. */
 static void command_zero_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -151,7 +154,7 @@ static void command_zero_test(struct kunit *test)
 	command_expect_rest(fix, "what was written to zeros");
 }
 
-/* One value in each kind of place, 4 and 8 bytes, with what is around it untouched. */
+/* STORE, COMPARE, ATOMIC_ADD and SIGNAL of 4 and 8 bytes in each region change these bytes only. */
 static void command_values_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -165,7 +168,7 @@ static void command_values_test(struct kunit *test)
 		command_compare(fix, va, value, ~0ull, WIDE);
 		command_compare(fix, va + 4, 0x01230000, 0xffff0000, 0);
 		command_atomic_add(fix, va, 0x1122334455667788, va + 8, WIDE);
-		/* Wraps in its own 4 bytes. */
+		/* Wraps within its own 4 bytes. */
 		command_atomic_add(fix, va + 4, 0xf0000000, va + 16, 0);
 		command_signal(fix, va + 32, value, 0);
 		command_store(fix, va + 44, 0x55667788, 0);
@@ -180,15 +183,18 @@ static void command_values_test(struct kunit *test)
 	}
 }
 
-/* A wait sees what others write, and lets them change translations meanwhile. */
+/*
+ * Called while a WAIT waits. Flushes the TLB, which must not block, and then changes mapping and
+ * value.
+ */
 static void command_wait_idle(struct command_fixture *fix)
 {
 	u64 va = fix->va + COMMAND_AT_SYSTEM;
 
-	/* Waits for the lock if the engine holds it, which would be for ever. */
+	/* The engine must not hold its lock here: the flush would wait for it for ever. */
 	mmu_add_flush(fix->mmu, COMMAND_SPACE, 0, 0);
 	mmu_expect_done(fix->test, fix->mmu);
-	if (fix->run.looks == 3)	/* the value is somewhere else now */
+	if (fix->run.looks == 3)	/* another page has the value now */
 		command_map(fix, va, SZ_4K, mmu_entry(VIRTIO_PAGODA_SEGMENT_VRAM, 0x20000, 0));
 	if (fix->run.looks == 6)
 		*(__le64 *)command_memory(fix, va) = cpu_to_le64(42);
@@ -196,6 +202,10 @@ static void command_wait_idle(struct command_fixture *fix)
 		fix->stop = true;
 }
 
+/*
+ * A WAIT ends when the value is reached, even if the page was remapped meanwhile, or when the
+ * engine is stopped.
+ */
 static void command_wait_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -211,7 +221,7 @@ static void command_wait_test(struct kunit *test)
 	command_expect_done(fix, 3, "waits");
 	KUNIT_EXPECT_EQ(test, fix->run.looks, 0);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(*(__le64 *)command_memory(fix, va)), 42);
-	/* One that is never over ends when it is told to. */
+	/* A WAIT whose value never comes ends when the engine is stopped. */
 	command_wait(fix, va, 43);
 	command_request(fix);
 	KUNIT_EXPECT_EQ(test, command_execute(fix), PAGODA_ENGINE_STOPPED);
@@ -219,7 +229,7 @@ static void command_wait_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->run.packets, 0);
 }
 
-/* An event comes when the value is there, and so is all earlier work. */
+/* An event is sent when the value is in memory. */
 static void command_signal_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -234,6 +244,7 @@ static void command_signal_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->fence_seen, 0x100000008);
 }
 
+/* Timestamps are of the CPU's clock, and never go back. */
 static void command_timestamp_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -285,7 +296,10 @@ static void command_check_compute(struct command_fixture *fix, u32 operation, u3
 	command_expect_rest(fix, "around the elements");
 }
 
-/* Arrays whose pages end at different places; results apart and in place. */
+/*
+ * Every element is right if the arrays' pages end at different places, and if the result overwrites
+ * an operand.
+ */
 static void command_compute_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -307,7 +321,7 @@ static void command_compute_test(struct kunit *test)
 	}
 }
 
-/* Over more than a chunk, which ends inside of a page of the result's. */
+/* Every element of an array larger than the chunk in which the engine computes is right. */
 static void command_compute_large_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -324,6 +338,7 @@ static void command_compute_large_test(struct kunit *test)
 	command_expect_rest(fix, "nothing added to an array");
 }
 
+/* Sum and hash over an array of several pages are those that the CPU computes. */
 static void command_reduce_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -344,7 +359,7 @@ static void command_reduce_test(struct kunit *test)
 	command_expect_rest(fix, "around the results");
 }
 
-/* A surface of any tiling and a place in it, on scattered pages of 4 KiB or 64 KiB. */
+/* Describes a surface of any tiling and a place in it, on scattered pages of 4 KiB or 64 KiB. */
 static void command_rect_surface(struct command_fixture *fix,
 				 struct virtio_pagoda_surface *surface, u64 at, u32 tiling)
 {
@@ -377,6 +392,7 @@ static void command_check_rect(struct command_fixture *fix,
 	command_expect_rest(fix, "around the rectangle");
 }
 
+/* Rectangles between all tilings arrive byte by byte, and nothing around them changes. */
 static void command_rect_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -397,7 +413,9 @@ static void command_rect_test(struct kunit *test)
 	}
 }
 
-/* From buffer to buffer, over NOPs of any length, and on when there is nothing to go to. */
+/*
+ * Buffers follow each other, NOPs of any length are skipped, and a branch to nothing ends a buffer.
+ */
 static void command_flow_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -407,7 +425,7 @@ static void command_flow_test(struct kunit *test)
 	command_store(fix, va, 1, 0);
 	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 8);
 	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 4096);
-	/* Across the border of a page: 4 KiB - 8 are used so far. */
+	/* The branch is across the border of a page: 4 KiB - 8 are used so far. */
 	command_branch(fix, fix->va + 3 * SZ_4K, sizeof(struct virtio_pagoda_store));
 	command_store(fix, va, 99, 0);		/* skipped */
 	second = fix->code_size;
@@ -433,7 +451,7 @@ static void command_flow_test(struct kunit *test)
 	command_expect_rest(fix, "what was skipped");
 }
 
-/* A program that changes its own next command executes what is there then. */
+/* A program that changes its own next command executes the new one. */
 static void command_modify_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -444,7 +462,10 @@ static void command_modify_test(struct kunit *test)
 	command_store(fix, va, 7, 0);
 	command_expect_done(fix, 2, "a command that was changed");
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(*(__le32 *)command_memory(fix, va)), 8);
-	/* Itself it can't change any more: all of the range is filled, not 0x1000 bytes. */
+	/*
+	 * The FILL overwrites itself but isn't changed any more: it fills all of its range, not
+	 * 0x1000 bytes.
+	 */
 	command_fill(fix, fix->va, 4 * SZ_4K, 0x1000);
 	command_add(fix, VIRTIO_PAGODA_COMMAND_NOP, 0, 8);
 	command_expect_fault(fix, VIRTIO_PAGODA_FAULT_BAD_COMMAND, 0x1000,
@@ -453,7 +474,7 @@ static void command_modify_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(*(__le32 *)(fix->mmu->vram + 4 * SZ_4K - 4)), 0x1000);
 }
 
-/* Registers stay from job to job, however one ends, and ends are counted. */
+/* Registers keep their values from job to job, however a job ends, and jobs are counted. */
 static void command_registers_test(struct kunit *test)
 {
 	struct command_fixture *fix = test->priv;
@@ -489,8 +510,8 @@ static void command_registers_test(struct kunit *test)
 }
 
 /*
- * Asked to stop while it fills, it stops after at most 1 MiB: what tells it is among the
- * bytes it fills.
+ * A FILL that is told to stop stops after at most 1 MiB: the flag that tells it is among the bytes
+ * that it fills.
  */
 static void command_stop_test(struct kunit *test)
 {
@@ -508,7 +529,7 @@ static void command_stop_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, at, SZ_64K);
 	KUNIT_EXPECT_LE(test, at, SZ_1M);
 	KUNIT_EXPECT_NULL(test, memchr_inv(command_memory(fix, dst + at), 0, SZ_2M - at));
-	/* A loop hears it between two commands. */
+	/* A loop stops between two commands. */
 	memset(command_memory(fix, dst), 0, 8);
 	command_atomic_add(fix, dst, 0x800000, 0, 0);
 	command_branch(fix, fix->va, fix->code_size + sizeof(struct virtio_pagoda_branch));

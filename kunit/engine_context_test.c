@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Save areas of contexts, notices, and monitored fences.
- */
+/* Save areas of contexts, notices, and monitored fences. */
 #include <kunit/test-bug.h>
 
 #include "coverage.h"
@@ -48,6 +46,7 @@ static const struct engine_mutation context_mutations[] = {
 	       OUT_OF_RANGE),
 };
 
+/* Each bad field of a packet is refused, without effect. */
 static void context_malformed_test(struct kunit *test)
 {
 	engine_expect_mutations(test, test->priv, context_mutations,
@@ -63,6 +62,10 @@ static void context_expect_image(struct kunit *test, const u8 *here, u64 context
 	KUNIT_EXPECT_NULL(test, memchr_inv(here + 16, 0, ENGINE_PAGE - 16));
 }
 
+/*
+ * A save area in system memory, VRAM or the aperture has its head and zeros, and nothing around it
+ * changes.
+ */
 static void context_init_test(struct kunit *test)
 {
 	static const u8 pages[] = { 11, 9, 30 };
@@ -83,7 +86,7 @@ static void context_init_test(struct kunit *test)
 	};
 	u32 i, j;
 
-	/* The aperture only where the area is mapped. */
+	/* The aperture can be used only where it is mapped. */
 	engine_add_init_context(fix, 3 * ENGINE_PAGE, 1, &sides[2]);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_UNREACHABLE, "not mapped");
 	engine_add_valid(fix, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT);
@@ -102,7 +105,10 @@ static void context_init_test(struct kunit *test)
 	}
 }
 
-/* Half of the area is made, and all of it when the packet is executed again. */
+/*
+ * After a failure in the middle half of the save area is written; executed again, the packet writes
+ * all of it.
+ */
 static void context_failure_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -121,7 +127,9 @@ static void context_failure_test(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(fix->vram + ENGINE_PAGE, 0, ENGINE_PAGE));
 }
 
-/* The data is where it is meant to be, byte by byte, and nothing else changed. */
+/*
+ * UPDATE_CONTEXT_ALLOCATION writes its data, byte by byte across pages, and changes nothing else.
+ */
 static void context_update_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -156,6 +164,7 @@ static void context_update_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "no data");
 }
 
+/* A failure in the middle leaves the first half of the data, one before the packet leaves none. */
 static void context_update_failure_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -202,6 +211,7 @@ static const struct engine_mutation notify_mutations[] = {
 	MUTATE(NOTIFY_FENCE_RESIDENCY, notify_fence_residency, reserved, 1, RESERVED),
 };
 
+/* Each bad field of a notice is refused, and no notice is given. */
 static void notify_malformed_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -227,7 +237,7 @@ static void notify_malformed_test(struct kunit *test)
 	}
 	engine_add_fence_residency(fix, 0);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "no fence");
-	/* Places outside the segments that aren't VRAM. */
+	/* Addresses beyond the end of the aperture and of system memory. */
 	notify = engine_add_residency(fix, VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2, 1);
 	notify->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE);
 	notify->address = cpu_to_le64(ENGINE_BYTES);
@@ -238,7 +248,7 @@ static void notify_malformed_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_UNREACHABLE, "system memory");
 }
 
-/* Each is handed on once, and is all that happens. */
+/* Each notice is handed on once, and not if its packet fails; no memory changes. */
 static void notify_given_test(struct kunit *test)
 {
 	static const u16 opcodes[] = {
@@ -262,6 +272,10 @@ static void notify_given_test(struct kunit *test)
 	engine_expect_unchanged(test, fix, "notices");
 }
 
+/*
+ * A notice of an allocation or fence that isn't resident has no address; with a segment it is
+ * refused.
+ */
 static void notify_evicted_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -281,14 +295,14 @@ static void notify_evicted_test(struct kunit *test)
 		notify->address = 0;
 		engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_RESERVED, "segment of nothing");
 	}
-	/* A fence whose pages aren't there has no addresses. */
+	/* A fence whose pages aren't resident has no addresses. */
 	engine_add_fence_residency(fix, 2)[0].current_value = 0;
 	engine_add_fence_residency(fix, 1)[0].monitored_value = 0;
 	engine_expect_done(test, fix);
 	KUNIT_EXPECT_EQ(test, fix->notices, 4);
 }
 
-/* Nobody has to listen. */
+/* A notice succeeds without a listener. */
 static void notify_deaf_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -303,7 +317,7 @@ static void notify_deaf_test(struct kunit *test)
 
 #define FENCE_PAGES	4u
 
-/* Work of every kind, then a fence at the start of a system page. */
+/* Appends work of several kinds, then a fence at the start of a system page. */
 static void fence_add_work(struct engine_fixture *fix, u64 value, bool virtual)
 {
 	static const u8 pages[] = { 20, 21, 22, 23 };
@@ -323,7 +337,7 @@ static u64 *fence_value(struct engine_fixture *fix)
 	return (u64 *)(fix->system + 7 * ENGINE_PAGE);
 }
 
-/* At the moment anybody is told, the value is there and so is all work before it. */
+/* When the event is sent, the value is in memory and so is all earlier work. */
 static void fence_told(struct engine_fixture *fix)
 {
 	struct kunit *test = kunit_get_current_test();
@@ -335,6 +349,7 @@ static void fence_told(struct engine_fixture *fix)
 					   FENCE_PAGES * ENGINE_PAGE));
 }
 
+/* A fence's event and value come after all earlier work; a buffer that fails sends none. */
 static void fence_order_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -348,7 +363,7 @@ static void fence_order_test(struct kunit *test)
 		engine_expect_done(test, fix);
 		KUNIT_EXPECT_EQ(test, fix->fences, round);
 	}
-	/* Work that isn't whole, or a fence that fails itself: no value and no event. */
+	/* If the work is incomplete, or the fence itself fails, there is no value and no event. */
 	for (round = 0; round < 6; round++) {
 		fence_add_work(fix, 0x77777777, round % 2);
 		pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, 1, 1);
@@ -364,6 +379,7 @@ static void fence_order_test(struct kunit *test)
 	}
 }
 
+/* A fence at a virtual address is translated: bad addresses fault, others change 8 bytes only. */
 static void fence_virtual_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a refusal of the operations on page tables and virtual addresses says: besides
- * the reason the address or value at fault, the access, and the level of the walk.
+ * Faults of operations on page tables and virtual addresses: besides the reason they report the
+ * address or value at fault, the access, and the level of the walk.
  */
 #include "engine_mmu_helpers.h"
 
@@ -14,7 +14,7 @@
 #define WR	VIRTIO_PAGODA_ACCESS_WRITE
 #define VA_END	BIT_ULL(47)
 
-/* Four pages of VRAM, of which the last can only be read. */
+/* Maps four pages of VRAM, the last one read-only; returns @va. */
 static u64 fault_map(struct mmu_fixture *fix, u64 va, u64 address)
 {
 	u32 i;
@@ -26,7 +26,7 @@ static u64 fault_map(struct mmu_fixture *fix, u64 va, u64 address)
 	return va;
 }
 
-/* Executes the buffer, whose second packet is refused. */
+/* Executes the buffer, whose second packet faults without effect. */
 static void fault_check(struct kunit *test, struct mmu_fixture *fix, u32 reason, u32 access,
 			u64 address, u32 level, int line)
 {
@@ -48,7 +48,7 @@ static void fault_check(struct kunit *test, struct mmu_fixture *fix, u32 reason,
 	mmu_expect_unchanged(test, fix, "refused");
 }
 
-/* Expects what @packet appends, and @change does to it, to be refused. */
+/* The packet that @packet appends, changed by @change, is refused. */
 #define FAULT_AT(packet, change, reason, access, address, level) do { \
 	typeof(packet) p; \
 	\
@@ -60,6 +60,7 @@ static void fault_check(struct kunit *test, struct mmu_fixture *fix, u32 reason,
 #define FAULT(packet, change, reason, access, address) \
 	FAULT_AT(packet, change, reason, access, address, 0)
 
+/* UPDATE_PAGE_TABLE reports the bad value of each field, and the first byte of bad memory. */
 static void fault_update_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -77,7 +78,7 @@ static void fault_update_test(struct kunit *test)
 	FAULT(OK, p->nr_entries = 0, OUT_OF_RANGE, NO, 4);
 	FAULT(OK, p->nr_entries = cpu_to_le32(3), BAD_LENGTH, NO, 4);
 	FAULT(OK, p->increment = cpu_to_le32(24), MISALIGNED, NO, 24);
-	/* Memory: the first byte that is written. */
+	/* For memory the address is that of the first byte to be written. */
 	FAULT(OK, p->table_address = cpu_to_le64(MMU_INVALID), OUT_OF_RANGE, WR, MMU_INVALID + 32);
 	FAULT(OK, p->table_segment = 0; p->table_address = cpu_to_le64(MMU_PAGE), UNREACHABLE, WR,
 	      MMU_PAGE + 32);
@@ -95,7 +96,7 @@ static void fault_update_test(struct kunit *test)
 	PAGODA_PROVES(C98);
 }
 
-/* The root of two levels may have more entries than a page: addresses don't begin anew. */
+/* The root of two levels may have more entries than a page: their addresses don't wrap around. */
 static void fault_update_wraps_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -112,6 +113,10 @@ static void fault_update_wraps_test(struct kunit *test)
 	      p->table_segment = cpu_to_le32(VRAM), OUT_OF_RANGE, NO, last);
 }
 
+/*
+ * UPDATE_PAGE_TABLE by virtual address reports the table's address, and the level at which its walk
+ * ends.
+ */
 static void fault_update_virtual_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -139,6 +144,7 @@ static void fault_copy_range(struct virtio_pagoda_copy_range *range, u64 src, u3
 	range->nr_entries = cpu_to_le32(8);
 }
 
+/* COPY_PAGE_TABLE_ENTRIES reports the bad table or entry, and on which side. */
 static void fault_copy_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -162,6 +168,7 @@ static void fault_copy_test(struct kunit *test)
 	#undef HEAD
 }
 
+/* VIRTUAL_TRANSFER reports the bad address, and the access tells source from destination. */
 static void fault_transfer_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -180,7 +187,7 @@ static void fault_transfer_test(struct kunit *test)
 	FAULT(OK(VA_END - 4, dst, 8), (void)p, OUT_OF_RANGE, RD, VA_END - 4);
 	FAULT(OK(src, VA_END - 4, 8), (void)p, OUT_OF_RANGE, WR, VA_END - 4);
 	FAULT(OK(src, src + 4, 8), (void)p, OVERLAP, WR, src + 4);
-	/* The page that is wrong, not the first one. */
+	/* The address is that of the bad page, not of the first one. */
 	FAULT(OK(src + 4, dst, 4 * MMU_PAGE), (void)p, INVALID_ENTRY, RD, src + 4 * MMU_PAGE);
 	FAULT(OK(src, dst + 4, 3 * MMU_PAGE), (void)p, READ_ONLY, WR, dst + 3 * MMU_PAGE);
 	FAULT(OK(src, dst, 8), p->packet.flags = cpu_to_le16(VIRTIO_PAGODA_VIRTUAL_SRC_64K),
@@ -195,6 +202,7 @@ static void fault_transfer_test(struct kunit *test)
 	PAGODA_PROVES(C95, C96);
 }
 
+/* VIRTUAL_FILL reports the bad address; a bad entry also the level of its table. */
 static void fault_fill_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -206,13 +214,14 @@ static void fault_fill_test(struct kunit *test)
 	FAULT(mmu_add_fill(fix, va + 2, 8, 1), (void)p, MISALIGNED, WR, va + 2);
 	FAULT(mmu_add_fill(fix, VA_END, 8, 1), (void)p, OUT_OF_RANGE, WR, VA_END);
 	FAULT(mmu_add_fill(fix, va + 4, SZ_16K, 1), (void)p, READ_ONLY, WR, va + 3 * MMU_PAGE);
-	/* A table's entry that makes no sense, at the level it is on. */
+	/* A malformed entry, at the level of its table. */
 	*mmu_word(fix, 0, va + MMU_PAGE, 0, false) = cpu_to_le64(mmu_entry(VRAM, MMU_VRAM, 0));
 	FAULT(mmu_add_fill(fix, va, SZ_8K, 1), (void)p, BAD_TABLE, WR, va + MMU_PAGE);
 	*mmu_word(fix, 0, va + SZ_2M, 1, false) = cpu_to_le64(mmu_entry(VRAM, MMU_VRAM, 0));
 	FAULT_AT(mmu_add_fill(fix, va + SZ_2M, 8, 1), (void)p, BAD_TABLE, WR, va + SZ_2M, 1);
 }
 
+/* FLUSH_TLB reports a bad space, range or root. */
 static void fault_flush_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;

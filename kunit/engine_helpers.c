@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Set-up of an engine for tests, and building of its packets. */
+/* Sets up an engine for tests, and builds its packets. */
 #include <linux/random.h>
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
@@ -16,7 +16,7 @@ static void engine_buffer_free(void *memory)
 	vfree(memory);
 }
 
-/** engine_alloc() - Zeroed memory that lives as long as a test, aligned to pages */
+/* Returns zeroed memory that lives as long as the test, aligned to pages. */
 u8 *engine_alloc(struct kunit *test, size_t size)
 {
 	u8 *memory = vzalloc(size);
@@ -26,7 +26,10 @@ u8 *engine_alloc(struct kunit *test, size_t size)
 	return memory;
 }
 
-/* System memory starts at ENGINE_BUS and has a hole of one page. */
+/*
+ * Returns the memory at a bus address. System memory starts at ENGINE_BUS and has a hole of one
+ * page.
+ */
 static void *engine_system_span(void *context, u64 bus, u64 want, u64 *got)
 {
 	struct engine_fixture *fix = context;
@@ -89,7 +92,7 @@ static void engine_arrange(struct engine_fixture *fix)
 	fix->engine.swizzling_bytes = ENGINE_WINDOW;
 }
 
-/* Three levels that map every usable page of VRAM and of system memory. */
+/* Page tables of three levels that map every usable page of VRAM and of system memory. */
 static void engine_space_init(struct engine_fixture *fix)
 {
 	__le64 *root = (void *)(fix->system + ENGINE_ROOT * ENGINE_PAGE);
@@ -120,7 +123,7 @@ static void engine_space_init(struct engine_fixture *fix)
  * engine_fixture_init() - Make an engine with random content everywhere
  * @test: Test that owns it
  *
- * Return: the fixture; the test is aborted when there is no memory.
+ * Return: The fixture; the test is aborted if there is no memory.
  */
 struct engine_fixture *engine_fixture_init(struct kunit *test)
 {
@@ -153,19 +156,19 @@ struct engine_fixture *engine_fixture_init(struct kunit *test)
 	return fix;
 }
 
-/** engine_snapshot() - Remember all memory there is */
+/* Copies all memory, for later comparison. */
 void engine_snapshot(struct engine_fixture *fix)
 {
 	memcpy(fix->before, fix->memory, ENGINE_MEMORY);
 }
 
-/** engine_before() - Where the snapshot keeps a byte of VRAM or system memory */
+/* Returns the byte of the snapshot that belongs to a byte of VRAM or system memory. */
 u8 *engine_before(struct engine_fixture *fix, const u8 *here)
 {
 	return fix->before + (here - fix->memory);
 }
 
-/** engine_expect_unchanged() - All memory is what the snapshot says */
+/* All memory is as in the snapshot. */
 void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	size_t i;
@@ -177,7 +180,7 @@ void engine_expect_unchanged(struct kunit *test, struct engine_fixture *fix, con
 	KUNIT_FAIL(test, "%s: byte %zu is %#x, not %#x", what, i, fix->memory[i], fix->before[i]);
 }
 
-/** engine_expect_guards() - Nothing was written outside VRAM, system, aperture and windows */
+/* Nothing was written outside of VRAM, system memory, aperture and windows. */
 void engine_expect_guards(struct kunit *test, struct engine_fixture *fix, const char *what)
 {
 	const u8 *guards[] = {
@@ -194,13 +197,13 @@ void engine_expect_guards(struct kunit *test, struct engine_fixture *fix, const 
 				      "%s: guard %u was written", what, i);
 }
 
-/** engine_bus() - Bus address of a page of system memory */
+/* Returns the bus address of a page of system memory. */
 u64 engine_bus(u32 page)
 {
 	return ENGINE_BUS + page * ENGINE_PAGE;
 }
 
-/** engine_packet() - Append a packet, zeroed but for its head */
+/* Appends a packet, zero but for its head; returns it. */
 void *engine_packet(struct engine_fixture *fix, u16 opcode, u32 length)
 {
 	struct virtio_pagoda_packet *packet = (void *)(fix->buffer + fix->size);
@@ -228,7 +231,7 @@ static void engine_location(struct virtio_pagoda_location *location, const struc
 	}
 }
 
-/** engine_add_transfer() - Append a TRANSFER */
+/* Appends a TRANSFER. */
 void engine_add_transfer(struct engine_fixture *fix, u64 size, const struct engine_side *src,
 			 const struct engine_side *dst)
 {
@@ -243,7 +246,7 @@ void engine_add_transfer(struct engine_fixture *fix, u64 size, const struct engi
 	engine_location(&transfer->dst, dst, runs + src->nr_runs);
 }
 
-/** engine_layout() - Describe a tiled surface */
+/* Describes the geometry of a tiled surface. */
 void engine_layout(struct virtio_pagoda_layout *layout, u32 tiling, u32 pitch, u32 height,
 		   u32 mips)
 {
@@ -253,7 +256,7 @@ void engine_layout(struct virtio_pagoda_layout *layout, u32 tiling, u32 pitch, u
 	layout->mips = cpu_to_le32(mips);
 }
 
-/** engine_add_tiled() - Append a TRANSFER that swizzles or unswizzles, of allocation 1 */
+/* Appends a TRANSFER of allocation 1 that swizzles or unswizzles; returns it. */
 struct virtio_pagoda_transfer *
 engine_add_tiled(struct engine_fixture *fix, u64 size, const struct engine_side *src,
 		 const struct engine_side *dst, u16 flags, const struct virtio_pagoda_tiled *tiled)
@@ -278,12 +281,12 @@ engine_add_tiled(struct engine_fixture *fix, u64 size, const struct engine_side 
  * @fix: Fixture
  * @size: Bytes of the piece
  * @src: Surface or piece
- * @dst: The other
- * @flags: Its flags
+ * @dst: Piece or surface
+ * @flags: Flags of the packet
  *
  * The surface has 17 pages: two mip levels of 4 KiB tiles and some that are linear.
  *
- * Return: the packet, for the range and the rest.
+ * Return: The packet, in which the caller may change the range and other fields.
  */
 struct virtio_pagoda_special_lock_transfer *
 engine_add_lock(struct engine_fixture *fix, u64 size, const struct engine_side *src,
@@ -304,7 +307,7 @@ engine_add_lock(struct engine_fixture *fix, u64 size, const struct engine_side *
 	return lock;
 }
 
-/** engine_add_fill() - Append a FILL of VRAM, with no allocation */
+/* Appends a FILL of VRAM, without an allocation. */
 void engine_add_fill(struct engine_fixture *fix, u64 address, u64 size, u32 pattern)
 {
 	struct virtio_pagoda_fill *fill = engine_packet(fix, VIRTIO_PAGODA_OP_FILL, sizeof(*fill));
@@ -315,7 +318,7 @@ void engine_add_fill(struct engine_fixture *fix, u64 address, u64 size, u32 patt
 	fill->pattern = cpu_to_le32(pattern);
 }
 
-/** engine_add_map() - Append a MAP_APERTURE_SEGMENT or 2, as one run or as many */
+/* Appends a MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2, as one run or as a run for each page. */
 void engine_add_map(struct engine_fixture *fix, u16 opcode, u16 flags, u32 first, u32 nr_pages,
 		    u32 page, u32 generation, bool array)
 {
@@ -338,7 +341,7 @@ void engine_add_map(struct engine_fixture *fix, u16 opcode, u16 flags, u32 first
 	}
 }
 
-/** engine_add_unmap() - Append an UNMAP_APERTURE_SEGMENT */
+/* Appends an UNMAP_APERTURE_SEGMENT. */
 void engine_add_unmap(struct engine_fixture *fix, u32 first, u32 nr_pages, u32 dummy)
 {
 	struct virtio_pagoda_unmap_aperture_segment *unmap;
@@ -350,7 +353,7 @@ void engine_add_unmap(struct engine_fixture *fix, u32 first, u32 nr_pages, u32 d
 	unmap->segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE);
 }
 
-/** engine_add_physical() - Append a READ_PHYSICAL or WRITE_PHYSICAL */
+/* Appends a READ_PHYSICAL or WRITE_PHYSICAL. */
 void engine_add_physical(struct engine_fixture *fix, u16 opcode, u32 segment, u64 address,
 			 u32 size)
 {
@@ -362,7 +365,7 @@ void engine_add_physical(struct engine_fixture *fix, u16 opcode, u32 segment, u6
 	physical->size = cpu_to_le32(size);
 }
 
-/** engine_add_signal() - Append a SIGNAL_MONITORED_FENCE */
+/* Appends a SIGNAL_MONITORED_FENCE. */
 void engine_add_signal(struct engine_fixture *fix, u32 segment, u64 address, u64 value,
 		       u16 flags)
 {
@@ -375,7 +378,7 @@ void engine_add_signal(struct engine_fixture *fix, u32 segment, u64 address, u64
 	signal->segment = cpu_to_le32(segment);
 }
 
-/** engine_add_init_context() - Append an INIT_CONTEXT_RESOURCE */
+/* Appends an INIT_CONTEXT_RESOURCE. */
 struct virtio_pagoda_init_context_resource *
 engine_add_init_context(struct engine_fixture *fix, u64 size, u64 context,
 			const struct engine_side *dst)
@@ -394,11 +397,11 @@ engine_add_init_context(struct engine_fixture *fix, u64 size, u64 context,
  * engine_add_update_context() - Append an UPDATE_CONTEXT_ALLOCATION
  * @fix: Fixture
  * @address: Virtual address of the allocation
- * @size: Its bytes
- * @offset: Where to write
+ * @size: Bytes of the allocation
+ * @offset: Offset in it to write to
  * @data_size: Bytes to write, 0x5a each unless the caller changes them
  *
- * Return: the data.
+ * Return: The data.
  */
 u8 *engine_add_update_context(struct engine_fixture *fix, u64 address, u64 size, u32 offset,
 			      u32 data_size)
@@ -414,7 +417,7 @@ u8 *engine_add_update_context(struct engine_fixture *fix, u64 address, u64 size,
 	return memset(update + 1, 0x5a, data_size);
 }
 
-/** engine_add_residency() - Append a NOTIFY_RESIDENCY or 2: pages 8 and on of VRAM */
+/* Appends a NOTIFY_RESIDENCY or NOTIFY_RESIDENCY2 of pages from 8 on of VRAM; returns it. */
 struct virtio_pagoda_notify_residency *engine_add_residency(struct engine_fixture *fix,
 							    u16 opcode, u64 nr_pages)
 {
@@ -432,9 +435,9 @@ struct virtio_pagoda_notify_residency *engine_add_residency(struct engine_fixtur
 /**
  * engine_add_fence_residency() - Append a NOTIFY_FENCE_RESIDENCY
  * @fix: Fixture
- * @nr_fences: Fences, each with its values in a page of its own
+ * @nr_fences: Number of fences, each with its values in a page of its own
  *
- * Return: the first of its entries.
+ * Return: The first of its entries.
  */
 struct virtio_pagoda_fence_residency *engine_add_fence_residency(struct engine_fixture *fix,
 								 u32 nr_fences)
@@ -455,7 +458,7 @@ struct virtio_pagoda_fence_residency *engine_add_fence_residency(struct engine_f
 	return fences;
 }
 
-/** engine_add_notify() - Append a NOTIFY_ALLOC, which changes nothing */
+/* Appends a NOTIFY_ALLOC, which changes no memory. */
 void engine_add_notify(struct engine_fixture *fix)
 {
 	struct virtio_pagoda_notify_alloc *notify;
@@ -466,7 +469,7 @@ void engine_add_notify(struct engine_fixture *fix)
 	notify->size = cpu_to_le64(ENGINE_PAGE);
 }
 
-/** engine_add_virtual() - Append a VIRTUAL_TRANSFER of 4 KiB pages */
+/* Appends a VIRTUAL_TRANSFER of 4 KiB pages. */
 void engine_add_virtual(struct engine_fixture *fix, u64 src, u64 dst, u64 size, u32 direction)
 {
 	struct virtio_pagoda_virtual_transfer *transfer;
@@ -478,7 +481,7 @@ void engine_add_virtual(struct engine_fixture *fix, u64 src, u64 dst, u64 size, 
 	transfer->direction = cpu_to_le32(direction);
 }
 
-/** engine_add_virtual_fill() - Append a VIRTUAL_FILL */
+/* Appends a VIRTUAL_FILL. */
 void engine_add_virtual_fill(struct engine_fixture *fix, u64 va, u64 size, u32 pattern)
 {
 	struct virtio_pagoda_virtual_fill *fill;
@@ -489,7 +492,7 @@ void engine_add_virtual_fill(struct engine_fixture *fix, u64 va, u64 size, u32 p
 	fill->pattern = cpu_to_le32(pattern);
 }
 
-/** engine_add_update() - Append an UPDATE_PAGE_TABLE; returns its values, to be filled in */
+/* Appends an UPDATE_PAGE_TABLE; returns its values, for the caller to fill in. */
 __le64 *engine_add_update(struct engine_fixture *fix, u32 segment, u64 table, u32 level,
 			  u32 first, u32 nr_entries, u32 nr_values)
 {
@@ -507,7 +510,7 @@ __le64 *engine_add_update(struct engine_fixture *fix, u32 segment, u64 table, u3
 	return (void *)(update + 1);
 }
 
-/** engine_add_flush() - Append a FLUSH_TLB that names the space's root */
+/* Appends a FLUSH_TLB with the space's root. */
 void engine_add_flush(struct engine_fixture *fix, u32 space, u64 start, u64 end)
 {
 	struct virtio_pagoda_flush_tlb *flush;
@@ -520,7 +523,7 @@ void engine_add_flush(struct engine_fixture *fix, u32 space, u64 start, u64 end)
 	flush->address_space = cpu_to_le32(space);
 }
 
-/** engine_add_copy_entries() - Append a COPY_PAGE_TABLE_ENTRIES; returns its ranges */
+/* Appends a COPY_PAGE_TABLE_ENTRIES; returns its ranges. */
 struct virtio_pagoda_copy_range *engine_add_copy_entries(struct engine_fixture *fix,
 							 u32 nr_ranges)
 {
@@ -543,7 +546,7 @@ static void engine_add_valid_copy(struct engine_fixture *fix)
 	range->nr_entries = cpu_to_le32(9);
 }
 
-/** engine_add_valid() - Append a packet of @opcode with nothing wrong about it */
+/* Appends a valid packet of @opcode. */
 void engine_add_valid(struct engine_fixture *fix, u16 opcode)
 {
 	static const u8 pages[] = { 4, 9 };
@@ -627,7 +630,7 @@ void engine_add_valid(struct engine_fixture *fix, u16 opcode)
 	}
 }
 
-/** engine_run() - Execute the buffer from @start on and start a new one */
+/* Executes the buffer from @start on and begins a new one; returns the outcome. */
 enum pagoda_engine_outcome engine_run(struct engine_fixture *fix, struct pagoda_engine_run *run,
 				      enum pagoda_engine_queue kind, u32 start)
 {
@@ -640,7 +643,7 @@ enum pagoda_engine_outcome engine_run(struct engine_fixture *fix, struct pagoda_
 	return pagoda_engine_execute(&fix->engine, run);
 }
 
-/** engine_expect_done() - Execute the buffer, which has nothing wrong about it */
+/* Executes the buffer, which has to succeed. */
 void engine_expect_done(struct kunit *test, struct engine_fixture *fix)
 {
 	struct pagoda_engine_run run;
@@ -658,10 +661,10 @@ void engine_expect_done(struct kunit *test, struct engine_fixture *fix)
  * engine_expect_fault() - Execute the buffer: its last packet is refused
  * @test: Test
  * @fix: Fixture, whose snapshot is taken here
- * @reason: Why it must be
+ * @reason: Expected reason
  * @what: Name for messages
  *
- * Memory must be what it was: packets before the last must have no effect.
+ * Packets before the last one must have no effect: memory is as before.
  */
 void engine_expect_fault(struct kunit *test, struct engine_fixture *fix, u32 reason,
 			 const char *what)
@@ -682,7 +685,7 @@ void engine_expect_fault(struct kunit *test, struct engine_fixture *fix, u32 rea
  * engine_expect_failure() - Execute the buffer on a device that fails at its first packet
  * @test: Test
  * @fix: Fixture
- * @middle: It fails after half of the packet, else before it
+ * @middle: The failure is after half of the packet, else before it
  */
 void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool middle)
 {
@@ -707,7 +710,7 @@ void engine_expect_failure(struct kunit *test, struct engine_fixture *fix, bool 
  * @mutations: What to change
  * @nr: Entries of @mutations
  *
- * Each must be refused for its reason and without effect.
+ * Each must be refused for its reason and without an effect.
  */
 void engine_expect_mutations(struct kunit *test, struct engine_fixture *fix,
 			     const struct engine_mutation *mutations, u32 nr)
@@ -718,7 +721,7 @@ void engine_expect_mutations(struct kunit *test, struct engine_fixture *fix,
 		__le64 value = cpu_to_le64(mutations[i].value);
 		u32 offset;
 
-		/* Something harmless first, so that the offset has to be right. */
+		/* A harmless packet first, so that the fault's offset isn't 0. */
 		engine_add_notify(fix);
 		offset = fix->size;
 		engine_add_valid(fix, mutations[i].opcode);

@@ -12,43 +12,43 @@
 #define ENGINE_PAGES		64u	/* of VRAM, of system memory, of the aperture */
 #define ENGINE_BYTES		(ENGINE_PAGES * ENGINE_PAGE)
 #define ENGINE_BUS		0x100000000ull
-#define ENGINE_HOLE		48u	/* system page that isn't there */
+#define ENGINE_HOLE		48u	/* system page without memory */
 #define ENGINE_INVALID		60u	/* VRAM page published as unusable */
 #define ENGINE_BUFFER		16384u
 #define ENGINE_MAX_RUNS		64u
-/* Operations of a device MMU, which the usual engine hasn't. */
+/* Operations of a device MMU, which the engine of most tests doesn't have. */
 #define ENGINE_MMU_OPS \
 	(BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_MAP_MMU)) | \
 	 BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UNMAP_MMU)))
 #define ENGINE_RANGES		2u	/* swizzling ranges */
-#define ENGINE_WINDOW		0x20000u	/* bytes of each one's window */
+#define ENGINE_WINDOW		0x20000u	/* bytes of the window of each range */
 #define ENGINE_SPACES		4u
 #define ENGINE_TLBS		3u
 /* Address space 0: pages of VRAM, then of system memory, in 4 KiB pages. */
 #define ENGINE_VA		0x40000000ull
 #define ENGINE_VA_SYSTEM	(ENGINE_VA + ENGINE_BYTES)
-#define ENGINE_ROOT		61u	/* system page: its root; tables are behind it */
+#define ENGINE_ROOT		61u	/* system page of its root; its other tables follow */
 
 /**
  * struct engine_fixture - An engine, its memory and guards around all of it
  * @engine: Engine
  * @invalid: The unusable page of VRAM
- * @memory: Guard, VRAM, guard, system memory, guard, aperture, guard, windows, guard; a page
- *	each guard
+ * @memory: Guard, VRAM, guard, system memory, guard, aperture, guard, windows, guard; each guard
+ *	is a page
  * @ranges: Swizzling ranges, with their windows one after another
- * @before: Copy of @memory that engine_snapshot() made
+ * @before: Copy of @memory, made by engine_snapshot()
  * @vram: Inside of @memory
  * @system: Inside of @memory
  * @spaces: Address spaces; the first has a root
- * @spans: Room for runs that were looked up
- * @span_limit: Most pages that system memory is contiguous for, 0 = all
+ * @spans: Room for memory that the engine looked up
+ * @span_limit: System memory is contiguous for at most this many pages, 0 = all
  * @buffer: Buffer under construction
- * @size: Bytes in it
- * @fences: Events the engine sent
- * @fence_value: Value of the last
- * @fence_hook: Called for each, may be NULL
- * @notices: Notices the engine gave
- * @notice: Head of the last
+ * @size: Bytes in @buffer
+ * @fences: Number of fence events
+ * @fence_value: Value of the last fence event
+ * @fence_hook: Called for each fence event, may be NULL
+ * @notices: Number of notices
+ * @notice: Head of the last notice
  */
 struct engine_fixture {
 	struct pagoda_engine engine;
@@ -71,12 +71,12 @@ struct engine_fixture {
 };
 
 /**
- * struct engine_side - One side of a transfer, before it is a packet
+ * struct engine_side - Source or destination of a transfer
  * @segment: enum virtio_pagoda_segment
  * @address: Offset in the segment
- * @generation: Of the aperture's pages
- * @nr_runs: Runs of system memory, of one page each
- * @pages: Number of each run's page
+ * @generation: Generation of the aperture's pages
+ * @nr_runs: Number of runs of system memory, each of one page
+ * @pages: Page number of each run
  */
 struct engine_side {
 	u32 segment;
@@ -88,11 +88,11 @@ struct engine_side {
 
 /**
  * struct engine_mutation - A valid packet with one field changed
- * @opcode: Of the packet
- * @offset: Of the field in it
- * @width: Bytes of the field
- * @value: What it is changed to
- * @reason: What the engine says to that
+ * @opcode: Opcode of the packet
+ * @offset: Offset of the field in the packet
+ * @width: Size of the field in bytes
+ * @value: New value of the field
+ * @reason: Reason of the fault
  * @what: Name for messages
  */
 struct engine_mutation {
@@ -113,7 +113,7 @@ struct engine_mutation {
 		.what = #OP " " #field "=" #number, \
 	}
 
-/* The same for field @field of the @index-th run behind the packet. */
+/* A mutation of field @field of the @index-th run behind the packet. */
 #define MUTATE_RUN(OP, type, index, field, number, REASON) { \
 		.opcode = VIRTIO_PAGODA_OP_##OP, \
 		.offset = sizeof(struct virtio_pagoda_##type) + \

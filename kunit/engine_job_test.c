@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests for execution: what they may say, the save area they name, failures on
- * demand, and what a reset of the adapter leaves.
+ * Requests for execution: their fields, the save area they name, failures on demand, and what a
+ * reset of the adapter leaves.
  */
 #include "engine_command_helpers.h"
 
 #define VRAM	VIRTIO_PAGODA_SEGMENT_VRAM
 #define SYSTEM	VIRTIO_PAGODA_SEGMENT_SYSTEM
 
-/* A request for a command that stores something where the test looks. */
+/* A request for a command that stores a word in VRAM. */
 static void job_request(struct command_fixture *fix)
 {
 	fix->code_size = 0;
@@ -17,7 +17,7 @@ static void job_request(struct command_fixture *fix)
 	mmu_snapshot(fix->mmu);
 }
 
-/* The request as it was changed: refused before the first command. */
+/* The changed request is refused before its first command. */
 static void job_expect_refused(struct command_fixture *fix, u32 reason, u32 offset,
 			       const char *what)
 {
@@ -36,6 +36,7 @@ static void job_expect_refused(struct command_fixture *fix, u32 reason, u32 offs
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_##REASON, offset, #field "=" #value); \
 } while (0)
 
+/* Each bad field of a request is refused, without effect. */
 static void job_request_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -64,13 +65,13 @@ static void job_request_test(struct kunit *test)
 	JOB_REFUSED(request->buffers[0].size, 0, OUT_OF_RANGE, buffers);
 	JOB_REFUSED(request->buffers[0].size, cpu_to_le64(VIRTIO_PAGODA_MAX_COMMAND_BUFFER + 8),
 		    OUT_OF_RANGE, buffers);
-	/* All entries are looked at before the first command. */
+	/* All entries are checked before the first command is executed. */
 	job_request(fix);
 	fix->request.execute.nr_buffers = cpu_to_le32(2);
 	fix->request.buffers[1] = fix->request.buffers[0];
 	fix->request.buffers[1].size = cpu_to_le64(4);
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_MISALIGNED, buffers + 16, "second entry");
-	/* Sizes that aren't the entries', and places to start from. */
+	/* Sizes that don't match the number of entries, and starts that aren't 0. */
 	job_request(fix);
 	fix->run.size = buffers;
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_BUFFER, 0, "short");
@@ -83,7 +84,7 @@ static void job_request_test(struct kunit *test)
 	job_request(fix);
 	fix->run.start = 24;
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_BUFFER, 0, "start");
-	/* Where it wasn't negotiated, the same bytes are packets. */
+	/* If the feature wasn't negotiated, the request's bytes are packets. */
 	job_request(fix);
 	fix->mmu->engine.features &= ~BIT_ULL(VIRTIO_PAGODA_F_EXECUTE);
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_OPCODE, 0, "packets");
@@ -98,7 +99,9 @@ static void job_request_test(struct kunit *test)
 	*image = good; \
 } while (0)
 
-/* A save area that isn't the context's, or isn't one, or isn't up to date. */
+/*
+ * A request is refused if its save area belongs to another context, isn't a save area, or is stale.
+ */
 static void job_image_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -113,11 +116,11 @@ static void job_image_test(struct kunit *test)
 	JOB_IMAGE(image->root_entries, 0);
 	JOB_IMAGE(image->root_segment, cpu_to_le32(!le32_to_cpu(good.root_segment)));
 	JOB_IMAGE(image->address_space, cpu_to_le32(2));
-	/* Another context with the same save area. */
+	/* Another context names this save area. */
 	job_request(fix);
 	fix->run.context = COMMAND_CONTEXT + 1;
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "another context");
-	/* The space's root moves, or goes, and nobody tells the context. */
+	/* The space's root moves or goes, and the save area isn't updated. */
 	job_request(fix);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_engine_root_set(&fix->mmu->engine, COMMAND_SPACE, VRAM, 0,
 							le64_to_cpu(good.root_entries)));
@@ -129,7 +132,7 @@ static void job_image_test(struct kunit *test)
 	job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "no root");
 }
 
-/* Paging makes a save area in system memory and names the root: then the context runs. */
+/* Paging operations make a save area in system memory and store the root: then the context runs. */
 static void job_init_context_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -176,7 +179,10 @@ static void job_init_context_test(struct kunit *test)
 			0x600d);
 }
 
-/* A command that fails on demand, with none of its effect or half of it. */
+/*
+ * A command that fails on demand leaves half of its effect or none; the command after it isn't
+ * executed.
+ */
 static void job_injection_test(struct kunit *test)
 {
 	struct command_fixture *fix = command_fixture_init(test);
@@ -202,14 +208,14 @@ static void job_injection_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, *command_memory(fix, dst + 8 + 499), middle ? 0x55 : 0);
 		KUNIT_EXPECT_EQ(test, *command_memory(fix, dst + 8 + 500), 0);
 	}
-	/* One that has no half has no effect. */
+	/* A STORE has no half: it has no effect. */
 	command_store(fix, dst, 7, 0);
 	command_request(fix);
 	fix->run.fail_at = 0;
 	fix->run.fail_middle = true;
 	KUNIT_EXPECT_EQ(test, command_execute(fix), PAGODA_ENGINE_FAULT);
 	KUNIT_EXPECT_EQ(test, *command_memory(fix, dst), 1);
-	/* Jobs of nothing fail and hang by themselves. */
+	/* A job without commands can fail and hang, too. */
 	command_request(fix);
 	fix->run.fail_at = 0;
 	KUNIT_EXPECT_EQ(test, command_execute(fix), PAGODA_ENGINE_FAULT);
@@ -230,7 +236,10 @@ static bool job_holds(const u8 *memory, u64 size, u32 pattern)
 	return true;
 }
 
-/* Mappings, roots and translations are gone; system memory and negotiation aren't. */
+/*
+ * RESET_ADAPTER clears mappings, roots and translations; system memory and negotiated features
+ * stay.
+ */
 static void job_reset_adapter_test(struct kunit *test)
 {
 	static const struct {
@@ -272,7 +281,7 @@ static void job_reset_adapter_test(struct kunit *test)
 			       mmu->before + (mmu->vram - mmu->memory) + MMU_INVALID + MMU_PAGE,
 			       MMU_VRAM - MMU_INVALID - MMU_PAGE);
 		}
-		/* What must not be used isn't, and system memory is the driver's. */
+		/* The unusable page of VRAM and system memory are unchanged. */
 		mmu_expect_unchanged(test, mmu, "after the reset");
 		job_request(fix);
 		job_expect_refused(fix, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, 0, "without a root");

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The GPU's engine: transfers, the aperture, several queues at once, and buffers
- * written by somebody with bad intentions.
- */
+/* The GPU's engine: transfers, the aperture, several queues at once, and malicious buffers. */
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/prandom.h>
@@ -14,9 +11,12 @@
 #define MAP	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT
 #define MAP2	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2
 
-#define DUMMY	1u	/* system page that stands for what is unmapped */
+#define DUMMY	1u	/* system page behind unmapped pages of the aperture */
 
-/* Expects aperture pages to be mapped to @page and after, or all to the dummy. */
+/*
+ * The aperture's pages are mapped to @page and the pages after it, or all to the dummy page if
+ * @generation is 0.
+ */
 static void engine_expect_pages(struct kunit *test, struct engine_fixture *fix, u32 first,
 				u32 nr_pages, u32 page, u32 generation)
 {
@@ -31,7 +31,7 @@ static void engine_expect_pages(struct kunit *test, struct engine_fixture *fix, 
 	}
 }
 
-/* Where byte @offset of a side is, by the definition of its segment. */
+/* Returns the memory of byte @offset of a side, by the definition of its segment. */
 static u8 *engine_side_byte(struct engine_fixture *fix, const struct engine_side *side, u64 offset)
 {
 	u64 address = side->address + offset;
@@ -69,7 +69,10 @@ static void engine_transfer_one(struct kunit *test, struct engine_fixture *fix,
 	engine_expect_unchanged(test, fix, "around the copy");
 }
 
-/* Every pair of segments, whole and odd sizes, contiguous memory and torn. */
+/*
+ * Copies between all pairs of segments arrive byte by byte, for whole and odd sizes and split
+ * memory.
+ */
 static void engine_transfer_test(struct kunit *test)
 {
 	static const u64 sizes[] = { 4, 2048, 4096, 4100, 8192, 3 * 4096 - 4, 3 * 4096 };
@@ -105,7 +108,7 @@ static void engine_transfer_test(struct kunit *test)
 	}
 }
 
-/* A run of several pages that the CPU doesn't have in a row. */
+/* A run of several pages that aren't contiguous for the CPU is copied whole. */
 static void engine_transfer_run_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -134,6 +137,7 @@ static void engine_transfer_run_test(struct kunit *test)
 	}
 }
 
+/* Overlapping source and destination are refused, in VRAM, in the aperture and by runs. */
 static void engine_overlap_test(struct kunit *test)
 {
 	static const u8 low[] = { 20, 21 }, high[] = { 21, 22 }, apart[] = { 22, 23 };
@@ -166,6 +170,7 @@ static void engine_overlap_test(struct kunit *test)
 	engine_transfer_one(test, fix, &src, &dst, 8192);
 }
 
+/* Mapping and unmapping changes these aperture pages and no others. */
 static void engine_map_test(struct kunit *test)
 {
 	static const u16 opcodes[] = { MAP, MAP2 };
@@ -195,6 +200,7 @@ static void engine_map_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "not coherent");
 }
 
+/* One run of contiguous pages makes the entries that an array of pages makes. */
 static void engine_map_forms_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -211,10 +217,11 @@ static void engine_map_forms_test(struct kunit *test)
 	engine_expect_pages(test, fix, 9, 7, 30, 4);
 }
 
+/* An unmapped page of the aperture is the dummy page, for reads and writes. */
 static void engine_dummy_test(struct kunit *test)
 {
 	const struct engine_side vram = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM };
-	/* A generation that was never mapped: unmapped pages don't care. */
+	/* This generation was never mapped: for unmapped pages it isn't checked. */
 	const struct engine_side aperture = {
 		.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
 		.address = 3 * ENGINE_PAGE,
@@ -229,19 +236,19 @@ static void engine_dummy_test(struct kunit *test)
 	engine_add_unmap(fix, 3, 4, DUMMY);
 	engine_expect_done(test, fix);
 	engine_expect_pages(test, fix, 3, 4, DUMMY, 0);
-	/* Writes end in the dummy page and nowhere else; the last page wins. */
+	/* Writes end in the dummy page and nowhere else; the last page stays. */
 	engine_snapshot(fix);
 	engine_add_transfer(fix, 4 * ENGINE_PAGE, &vram, &aperture);
 	engine_expect_done(test, fix);
 	KUNIT_EXPECT_MEMEQ(test, dummy, fix->vram + 3 * ENGINE_PAGE, ENGINE_PAGE);
 	memcpy(dummy, engine_before(fix, dummy), ENGINE_PAGE);
 	engine_expect_unchanged(test, fix, "write through an unmapped range");
-	/* Reads come from it. */
+	/* Reads are from the dummy page. */
 	engine_add_transfer(fix, 4 * ENGINE_PAGE, &aperture, &vram);
 	engine_expect_done(test, fix);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_MEMEQ(test, dummy, fix->vram + i * ENGINE_PAGE, ENGINE_PAGE);
-	/* Once more, and for pages that never were mapped. */
+	/* Unmapping again has no effect, and pages that were never mapped can be unmapped. */
 	engine_snapshot(fix);
 	engine_add_unmap(fix, 3, 4, DUMMY);
 	engine_expect_done(test, fix);
@@ -251,6 +258,7 @@ static void engine_dummy_test(struct kunit *test)
 	engine_expect_pages(test, fix, 0, ENGINE_PAGES, DUMMY, 0);
 }
 
+/* An access with another generation than that of the mapping faults. */
 static void engine_generation_test(struct kunit *test)
 {
 	struct engine_side vram = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM };
@@ -266,7 +274,7 @@ static void engine_generation_test(struct kunit *test)
 	engine_add_valid(fix, MAP);
 	engine_expect_done(test, fix);
 	engine_transfer_one(test, fix, &vram, &aperture, 4 * ENGINE_PAGE);
-	/* One page in the middle belongs to somebody else by now. */
+	/* One page in the middle was mapped for another allocation meanwhile. */
 	engine_add_map(fix, MAP, 0, 5, 1, 40, 8, true);
 	engine_expect_done(test, fix);
 	engine_add_transfer(fix, 4 * ENGINE_PAGE, &vram, &aperture);
@@ -281,21 +289,13 @@ static void engine_generation_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_STALE_GENERATION, "too large");
 }
 
-/**
- * struct engine_worker - A second queue
- * @test: Test
- * @fix: The engine
- * @mine: A buffer to build packets in, no more
- * @runs: Buffers it executed
- * @errors: Of those, how many didn't do what they had to
- * @signal: Signal a fence rather than copy through the aperture
- */
+/* A second queue. */
 struct engine_worker {
 	struct kunit *test;
-	struct engine_fixture *fix;
-	struct engine_fixture *mine;
-	u32 runs;
-	u32 errors;
+	struct engine_fixture *fix;	/* to build packets in */
+	struct engine_fixture *mine;	/* buffers that it executed */
+	u32 runs;	/* number of @runs that failed or wrote wrong bytes */
+	u32 errors;	/* signals a fence rather than copy through the aperture */
 	bool signal;
 };
 
@@ -369,7 +369,10 @@ static void engine_worker_stop(struct kunit *test, struct engine_worker *worker,
 	kunit_info(test, "%u buffers on the other queue\n", worker->runs);
 }
 
-/* A job in one range of the aperture, mapping traffic right and left of it. */
+/*
+ * A queue uses a range of the aperture while the pages on both sides are mapped and unmapped: no
+ * copy fails.
+ */
 static void engine_concurrent_map_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -393,6 +396,7 @@ static void engine_concurrent_map_test(struct kunit *test)
 	engine_expect_pages(test, fix, 10, 4, 20, 6);
 }
 
+/* A fence's value is stored as a whole: a reader never sees half of it. */
 static void engine_concurrent_signal_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -413,7 +417,7 @@ static void engine_concurrent_signal_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, torn, 0);
 }
 
-/* Wherever a packet has been replaced by noise, memory outside is not written. */
+/* Random noise in valid packets never makes the engine write outside of its memory. */
 static void engine_hostile_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -450,6 +454,7 @@ static void engine_hostile_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, bad, 30000);
 }
 
+/* Bad geometry is refused; after a reset no page is mapped and no feature negotiated. */
 static void engine_init_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -470,7 +475,7 @@ static void engine_init_test(struct kunit *test)
 	*engine = fix->engine;
 	engine->invalid = &outside;
 	KUNIT_EXPECT_FALSE(test, pagoda_engine_init(engine));
-	/* After a reset nothing is mapped and nothing negotiated. */
+	/* After a reset no page is mapped and no feature is negotiated. */
 	engine_add_valid(fix, MAP);
 	engine_expect_done(test, fix);
 	pagoda_engine_reset(&fix->engine);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Set-up of an engine with address spaces. Tables are written here word by word, by
- * the format's description alone, so that the walk isn't compared with itself.
+ * Sets up an engine with address spaces. Tables are written here word by word, by the description
+ * of their format alone, so that the engine's walk isn't compared with itself.
  */
 #include <linux/random.h>
 #include <linux/vmalloc.h>
@@ -35,7 +35,10 @@ static void *mmu_alloc(struct kunit *test, size_t size)
 	return memory;
 }
 
-/* In a row from page to page, but not from the middle on. */
+/*
+ * Returns the memory at a bus address. Memory is contiguous within each half of system memory, but
+ * not across.
+ */
 static void *mmu_system_span(void *context, u64 bus, u64 want, u64 *got)
 {
 	struct mmu_fixture *fix = context;
@@ -77,7 +80,7 @@ static const struct pagoda_engine_ops mmu_ops = {
 	.notify = mmu_notify,
 };
 
-/* Pages of the aperture show the first pages of system memory, the last one first. */
+/* Maps pages of the aperture to the first pages of system memory, in reverse. */
 static void mmu_aperture_init(struct kunit *test, struct mmu_fixture *fix)
 {
 	struct virtio_pagoda_map_aperture_segment *map;
@@ -117,7 +120,7 @@ static void mmu_memory_init(struct kunit *test, struct mmu_fixture *fix)
  * mmu_fixture_init() - Make an engine with tables of the first shape
  * @test: Test that owns it
  *
- * Return: the fixture; the test is aborted when there is no memory.
+ * Return: The fixture; the test is aborted if there is no memory.
  */
 struct mmu_fixture *mmu_fixture_init(struct kunit *test)
 {
@@ -148,7 +151,7 @@ struct mmu_fixture *mmu_fixture_init(struct kunit *test)
 	return fix;
 }
 
-/** mmu_shape_set() - Forget everything; spaces get empty roots of @shape */
+/* Starts over: address spaces get empty roots of @shape. */
 void mmu_shape_set(struct kunit *test, struct mmu_fixture *fix, const struct mmu_shape *shape)
 {
 	u64 features = pagoda_engine_features() | BIT_ULL(VIRTIO_PAGODA_F_COHERENT) |
@@ -172,7 +175,7 @@ void mmu_shape_set(struct kunit *test, struct mmu_fixture *fix, const struct mmu
 	}
 }
 
-/** mmu_expect_guards() - Nothing was written outside VRAM and system memory */
+/* Nothing was written outside of VRAM and system memory. */
 void mmu_expect_guards(struct kunit *test, struct mmu_fixture *fix)
 {
 	const u8 *guards[] = { fix->memory, fix->vram + MMU_VRAM, fix->system + MMU_SYSTEM };
@@ -182,19 +185,19 @@ void mmu_expect_guards(struct kunit *test, struct mmu_fixture *fix)
 		KUNIT_EXPECT_NULL(test, memchr_inv(guards[i], MMU_GUARD, MMU_PAGE));
 }
 
-/** mmu_snapshot() - Remember all memory there is */
+/* Copies all memory, for later comparison. */
 void mmu_snapshot(struct mmu_fixture *fix)
 {
 	memcpy(fix->before, fix->memory, MMU_MEMORY);
 }
 
-/** mmu_expect_unchanged() - All memory is what the snapshot says */
+/* All memory is as in the snapshot. */
 void mmu_expect_unchanged(struct kunit *test, struct mmu_fixture *fix, const char *what)
 {
 	const u64 *before = (const u64 *)fix->before, *now = (const u64 *)fix->memory;
 	size_t i;
 
-	/* Some architectures' memcmp() goes byte by byte. */
+	/* memcmp() of some architectures is slow: it compares byte by byte. */
 	for (i = 0; i < MMU_MEMORY / sizeof(*now); i++) {
 		if (now[i] == before[i])
 			continue;
@@ -204,14 +207,14 @@ void mmu_expect_unchanged(struct kunit *test, struct mmu_fixture *fix, const cha
 	}
 }
 
-/** mmu_entry() - A valid entry */
+/* Returns a valid entry. */
 u64 mmu_entry(u32 segment, u64 address, u64 flags)
 {
 	return VIRTIO_PAGODA_PTE_VALID | flags | address |
 	       (u64)segment << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT;
 }
 
-/** mmu_table_alloc() - Address of an empty table of any kind, where the shape has them */
+/* Returns the address of an empty table, large enough for any kind, in the shape's segment. */
 u64 mmu_table_alloc(struct mmu_fixture *fix)
 {
 	u64 address = fix->next_table;
@@ -228,13 +231,13 @@ u64 mmu_table_alloc(struct mmu_fixture *fix)
 	return address;
 }
 
-/** mmu_table() - Where the CPU sees a table */
+/* Returns the CPU's address of a table. */
 __le64 *mmu_table(struct mmu_fixture *fix, u64 address)
 {
 	return (__le64 *)mmu_memory(fix, fix->shape->segment, address);
 }
 
-/* The table an entry points to, which is made if there is none. */
+/* Returns the table that an entry points to, which is made if there is none. */
 static __le64 *mmu_below(struct mmu_fixture *fix, __le64 *word, u64 flags)
 {
 	if (!*word)
@@ -243,14 +246,14 @@ static __le64 *mmu_below(struct mmu_fixture *fix, __le64 *word, u64 flags)
 }
 
 /**
- * mmu_word() - The word that translates an address
+ * mmu_word() - Find the word that translates an address
  * @fix: Fixture
  * @space: Address space
  * @va: Address
  * @level: Level of the entry
- * @page_64k: At level 0 the entry of the 64 KiB table; at level 1 the word for it
+ * @page_64k: At level 0: of the 64 KiB table; at level 1: the word that points to this table
  *
- * Return: where it is; tables above are made as needed.
+ * Return: The CPU's address of the word; tables above it are made as needed.
  */
 __le64 *mmu_word(struct mmu_fixture *fix, u32 space, u64 va, u32 level, bool page_64k)
 {
@@ -272,7 +275,7 @@ __le64 *mmu_word(struct mmu_fixture *fix, u32 space, u64 va, u32 level, bool pag
 	}
 }
 
-/** mmu_map() - Write a page's entry; LARGE is added to it where it belongs */
+/* Writes the entry of a page, with LARGE added for a page of 2 MiB. */
 void mmu_map(struct mmu_fixture *fix, u32 space, u64 va, u64 page_size, u64 entry)
 {
 	if (page_size == SZ_2M)
@@ -281,7 +284,7 @@ void mmu_map(struct mmu_fixture *fix, u32 space, u64 va, u64 page_size, u64 entr
 		*mmu_word(fix, space, va, 0, page_size == SZ_64K) = cpu_to_le64(entry);
 }
 
-/** mmu_memory() - Where the CPU sees a byte of a segment */
+/* Returns the CPU's address of a byte of a segment. */
 u8 *mmu_memory(struct mmu_fixture *fix, u32 segment, u64 address)
 {
 	u64 page = address / MMU_PAGE;
@@ -296,7 +299,7 @@ u8 *mmu_memory(struct mmu_fixture *fix, u32 segment, u64 address)
 	}
 }
 
-/** mmu_span() - Translate an address as queue @tlb would */
+/* Translates an address as the queue with TLB @tlb does; returns the reason of a fault. */
 u32 mmu_span(struct mmu_fixture *fix, u32 tlb, u32 space, u64 va, u64 want, u32 access,
 	     struct pagoda_virtual_span *span, struct pagoda_engine_fault *fault)
 {
@@ -312,7 +315,7 @@ u32 mmu_span(struct mmu_fixture *fix, u32 tlb, u32 space, u64 va, u64 want, u32 
 	return reason;
 }
 
-/** mmu_reach() - The byte a read of @va finds, NULL if it finds none */
+/* Returns the byte that a read of @va finds, NULL if there is none. */
 u8 *mmu_reach(struct mmu_fixture *fix, u32 tlb, u32 space, u64 va)
 {
 	struct pagoda_virtual_span span;
@@ -321,7 +324,7 @@ u8 *mmu_reach(struct mmu_fixture *fix, u32 tlb, u32 space, u64 va)
 		NULL : span.here;
 }
 
-/** mmu_expect_refused() - An access of space 0 faults, with the right coordinates */
+/* An access in space 0 faults with these values. */
 void mmu_expect_refused(struct kunit *test, struct mmu_fixture *fix, u64 va, u32 access,
 			u32 reason, u32 level, const char *what)
 {
@@ -336,7 +339,7 @@ void mmu_expect_refused(struct kunit *test, struct mmu_fixture *fix, u64 va, u32
 	KUNIT_EXPECT_EQ_MSG(test, fault.level, level, "%s", what);
 }
 
-/** mmu_packet() - Append a packet, zeroed but for its head */
+/* Appends a packet, zero but for its head; returns it. */
 void *mmu_packet(struct mmu_fixture *fix, u16 opcode, u32 length)
 {
 	struct virtio_pagoda_packet *packet = (void *)(fix->buffer + fix->size);
@@ -349,7 +352,7 @@ void *mmu_packet(struct mmu_fixture *fix, u16 opcode, u32 length)
 	return packet;
 }
 
-/** mmu_add_transfer() - Append a VIRTUAL_TRANSFER */
+/* Appends a VIRTUAL_TRANSFER; returns it. */
 struct virtio_pagoda_virtual_transfer *mmu_add_transfer(struct mmu_fixture *fix, u64 src, u64 dst,
 							u64 size, u32 direction, u16 flags)
 {
@@ -364,7 +367,7 @@ struct virtio_pagoda_virtual_transfer *mmu_add_transfer(struct mmu_fixture *fix,
 	return transfer;
 }
 
-/** mmu_add_fill() - Append a VIRTUAL_FILL */
+/* Appends a VIRTUAL_FILL; returns it. */
 struct virtio_pagoda_virtual_fill *mmu_add_fill(struct mmu_fixture *fix, u64 va, u64 size,
 						u32 pattern)
 {
@@ -377,7 +380,7 @@ struct virtio_pagoda_virtual_fill *mmu_add_fill(struct mmu_fixture *fix, u64 va,
 	return fill;
 }
 
-/** mmu_add_update() - Append an UPDATE_PAGE_TABLE; values are behind it */
+/* Appends an UPDATE_PAGE_TABLE; returns it, with its values behind. */
 struct virtio_pagoda_update_page_table *mmu_add_update(struct mmu_fixture *fix, u64 table,
 						       u32 level, u32 first, u32 nr_entries,
 						       u32 nr_values, u16 flags)
@@ -397,7 +400,7 @@ struct virtio_pagoda_update_page_table *mmu_add_update(struct mmu_fixture *fix, 
 	return update;
 }
 
-/** mmu_add_flush() - Append a FLUSH_TLB that names the space's root */
+/* Appends a FLUSH_TLB with the space's root; returns it. */
 struct virtio_pagoda_flush_tlb *mmu_add_flush(struct mmu_fixture *fix, u32 space, u64 start,
 					      u64 end)
 {
@@ -412,7 +415,7 @@ struct virtio_pagoda_flush_tlb *mmu_add_flush(struct mmu_fixture *fix, u32 space
 	return flush;
 }
 
-/** mmu_add_copy() - Append a COPY_PAGE_TABLE_ENTRIES; returns its ranges */
+/* Appends a COPY_PAGE_TABLE_ENTRIES; returns its ranges. */
 struct virtio_pagoda_copy_range *mmu_add_copy(struct mmu_fixture *fix, u32 nr_ranges)
 {
 	struct virtio_pagoda_copy_page_table_entries *copy;
@@ -423,7 +426,7 @@ struct virtio_pagoda_copy_range *mmu_add_copy(struct mmu_fixture *fix, u32 nr_ra
 	return (void *)(copy + 1);
 }
 
-/** mmu_execute() - Execute the buffer as the paging queue and start a new one */
+/* Executes the buffer as the paging queue and begins a new one; returns the outcome. */
 enum pagoda_engine_outcome mmu_execute(struct mmu_fixture *fix, struct pagoda_engine_run *run)
 {
 	pagoda_engine_run_init(run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
@@ -433,7 +436,7 @@ enum pagoda_engine_outcome mmu_execute(struct mmu_fixture *fix, struct pagoda_en
 	return pagoda_engine_execute(&fix->engine, run);
 }
 
-/** mmu_expect_done() - Execute the buffer, which has nothing wrong about it */
+/* Executes the buffer, which has to succeed. */
 void mmu_expect_done(struct kunit *test, struct mmu_fixture *fix)
 {
 	struct pagoda_engine_run run;
@@ -444,7 +447,7 @@ void mmu_expect_done(struct kunit *test, struct mmu_fixture *fix)
 			    pagoda_engine_fault_name(run.fault.reason), run.fault.address);
 }
 
-/** mmu_expect_fault() - Execute the buffer: its only packet is refused without effect */
+/* Executes the buffer, whose only packet is refused without effect. */
 void mmu_expect_fault(struct kunit *test, struct mmu_fixture *fix, u32 reason, const char *what)
 {
 	struct pagoda_engine_run run;

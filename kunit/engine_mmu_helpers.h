@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A GPU engine whose page tables a test writes itself, in every shape there is. */
+/* A GPU engine with page tables in every shape, which a test writes itself. */
 #ifndef PAGODA_KUNIT_ENGINE_MMU_HELPERS_H
 #define PAGODA_KUNIT_ENGINE_MMU_HELPERS_H
 
@@ -22,11 +22,11 @@
 #define MMU_BUFFER	SZ_16K
 
 /**
- * struct mmu_shape - How page tables look
- * @levels: Levels
- * @dual: Level-1 entries of two words
- * @segment: Where tables are
- * @va: Addresses tests use; aligned to 1 GiB, or as far as two levels go
+ * struct mmu_shape - Shape of page tables
+ * @levels: Number of levels
+ * @dual: Entries of level 1 have two words
+ * @segment: Segment of the tables
+ * @va: First address that tests use; a multiple of 1 GiB, except with two levels
  */
 struct mmu_shape {
 	u32 levels;
@@ -41,16 +41,20 @@ extern const struct mmu_shape mmu_shapes[MMU_SHAPES];
 /**
  * struct mmu_fixture - An engine with address spaces
  * @engine: Engine
- * @shape: Of its tables
+ * @shape: Shape of its tables
+ * @invalid: The unusable page of VRAM
+ * @spaces: Address spaces
  * @memory: Guard, VRAM, guard, system memory, guard
- * @before: Copy of it
- * @next_table: Bytes of memory for tables that are in use
+ * @before: Copy of @memory, made by mmu_snapshot()
+ * @vram: VRAM, inside of @memory
+ * @system: System memory, inside of @memory
+ * @next_table: Bytes of the memory for tables that are in use
  * @buffer: Buffer under construction
- * @size: Bytes in it
- * @notices: Calls of notify
- * @fence: Called for events of fences, or NULL
- * @idle: Called when the engine waits, or NULL
- * @priv: For those two
+ * @size: Bytes in @buffer
+ * @notices: Number of notices
+ * @fence: Called for each fence event, may be NULL
+ * @idle: Called when the engine waits, may be NULL
+ * @priv: First argument of @fence and @idle
  */
 struct mmu_fixture {
 	struct pagoda_engine engine;

@@ -9,7 +9,7 @@ static u32 swizzle_acquire(struct swizzle_world *world, u32 range)
 					   &world->tiled.layout);
 }
 
-/* What the CPU writes into the window is the surface's once the range is released. */
+/* Bytes that the CPU writes into a window are in the surface, tiled, once the range is released. */
 static void swizzle_range_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
@@ -28,7 +28,7 @@ static void swizzle_range_test(struct kunit *test)
 		KUNIT_EXPECT_MEMEQ(test, window, world->linear, world->size);
 		if (world->size < SWIZZLE_HALF)
 			KUNIT_EXPECT_EQ(test, window[world->size], 0xee);
-		/* As if bytes were written through the surface, not through the window. */
+		/* The surface is overwritten directly, not through the window. */
 		memset(swizzle_tiled(world), 0xaa, world->size);
 		if (round % 3 == 0) {
 			KUNIT_EXPECT_EQ(test, pagoda_engine_range_release(&fix->engine, range,
@@ -49,6 +49,10 @@ static void swizzle_range_test(struct kunit *test)
 	}
 }
 
+/*
+ * A bad range, geometry or place is refused and the bound range stays; a free range can't be
+ * released.
+ */
 static void swizzle_range_refused_test(struct kunit *test)
 {
 	static const struct {
@@ -111,7 +115,7 @@ static void swizzle_add_lock(struct swizzle_world *world, u64 offset, const u8 *
 	lock->tiled.offset = cpu_to_le64(offset);
 }
 
-/* All pieces of a surface through its range, each from or to pages of its own. */
+/* Transfers all pieces of a surface through its range, each from or to pages of its own. */
 static void swizzle_lock_pieces(struct kunit *test, struct swizzle_world *world, u8 *linear,
 				bool in)
 {
@@ -135,7 +139,10 @@ static void swizzle_lock_pieces(struct kunit *test, struct swizzle_world *world,
 	}
 }
 
-/* What leaves VRAM is what the CPU saw, and what comes back it sees again. */
+/*
+ * A lock transfer out of VRAM copies the window's bytes, and one into VRAM fills surface and
+ * window.
+ */
 static void swizzle_lock_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
@@ -197,7 +204,7 @@ static const struct engine_mutation swizzle_lock_mutations[] = {
 	MUTATE_RUN(SPECIAL_LOCK_TRANSFER, special_lock_transfer, 1, reserved, 1, RESERVED),
 };
 
-/* A range that isn't bound to just this surface is of no use to it. */
+/* A lock transfer is refused if the range isn't bound to exactly its surface. */
 static void swizzle_lock_refused_test(struct kunit *test)
 {
 	static const u8 pages[] = { 4, 9 };
@@ -227,7 +234,7 @@ static void swizzle_lock_refused_test(struct kunit *test)
 	}
 }
 
-/* A range is free when the last piece is out whole, and not before. */
+/* A range is free after its last piece was transferred whole, not when that piece fails. */
 static void swizzle_lock_failure_test(struct kunit *test)
 {
 	static const u8 pages[] = { 4, 9 };

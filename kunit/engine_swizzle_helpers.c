@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the suites of tiled transfers and of swizzling ranges share. */
+/* Helpers for the suites of tiled transfers and of swizzling ranges. */
 #include "engine_swizzle_helpers.h"
 
-/**
- * swizzle_below() - Chance
- * @world: Where it comes from
- * @limit: Not zero
- *
- * Return: a number below @limit.
- */
+/* Returns a random number below @limit, which isn't 0. */
 u32 swizzle_below(struct swizzle_world *world, u32 limit)
 {
 	return prandom_u32_state(&world->rnd) % limit;
 }
 
 /**
- * swizzle_reference() - The definition of a tiled surface
+ * swizzle_reference() - Definition of a tiled surface
  * @layout: Its geometry
- * @offset: Byte of the linear view
+ * @offset: Offset of a byte in the linear view
  *
- * Return: the same byte of the tiled view.
+ * Return: The byte's offset in the tiled view.
  */
 u64 swizzle_reference(const struct virtio_pagoda_layout *layout, u64 offset)
 {
@@ -63,7 +57,7 @@ static u64 swizzle_levels(const struct virtio_pagoda_layout *layout)
  *
  * Prints the seed.
  *
- * Return: the world; it is freed with the test.
+ * Return: The world; it is freed with the test.
  */
 struct swizzle_world *swizzle_world_init(struct kunit *test)
 {
@@ -88,12 +82,12 @@ struct swizzle_world *swizzle_world_init(struct kunit *test)
 }
 
 /**
- * swizzle_surface() - Make up a surface and its content
+ * swizzle_surface() - Choose a surface and its content
  * @world: World
  * @tiling: enum virtio_pagoda_tiling
- * @mips: Levels
+ * @mips: Number of mip levels
  *
- * Now and then it has bytes behind its levels.
+ * Some surfaces have bytes behind their mip levels.
  */
 void swizzle_surface(struct swizzle_world *world, u32 tiling, u32 mips)
 {
@@ -114,23 +108,18 @@ void swizzle_surface(struct swizzle_world *world, u32 tiling, u32 mips)
 		world->expected[swizzle_reference(&world->tiled.layout, i)] = world->linear[i];
 }
 
-/**
- * swizzle_tiled() - Where the surface is
- * @world: World with a surface
- *
- * Return: its first byte in VRAM.
- */
+/* Returns the first byte of the surface in VRAM. */
 u8 *swizzle_tiled(struct swizzle_world *world)
 {
 	return world->fix->vram + world->address;
 }
 
 /**
- * swizzle_expect_surface() - Expect the surface to be what it should be
+ * swizzle_expect_surface() - Compare the surface with its expected content
  * @test: Test
  * @world: World whose lower half of VRAM was zero
  *
- * Nothing else in that half was written.
+ * The rest of the lower half must still be zero.
  */
 void swizzle_expect_surface(struct kunit *test, struct swizzle_world *world)
 {
@@ -146,8 +135,8 @@ void swizzle_expect_surface(struct kunit *test, struct swizzle_world *world)
 /**
  * swizzle_pages() - Choose scattered pages of system memory for a piece
  * @world: World
- * @pages: Their numbers
- * @nr: How many
+ * @pages: Out: numbers of the pages
+ * @nr: Number of pages
  */
 void swizzle_pages(struct swizzle_world *world, u8 *pages, u32 nr)
 {
@@ -159,11 +148,11 @@ void swizzle_pages(struct swizzle_world *world, u8 *pages, u32 nr)
 }
 
 /**
- * swizzle_system() - Copy between those pages and a linear view
+ * swizzle_system() - Copy between pages of system memory and a linear view
  * @world: World
  * @pages: Numbers of the pages
- * @linear: The view
- * @size: Bytes
+ * @linear: Linear view
+ * @size: Bytes to copy
  * @in: Into the pages, else out of them
  */
 void swizzle_system(struct swizzle_world *world, const u8 *pages, u8 *linear, u64 size,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A tiled surface, and the mapping of its two views worked out byte by byte. */
+/* A tiled surface whose two views are mapped to each other byte by byte. */
 #ifndef PAGODA_KUNIT_ENGINE_SWIZZLE_HELPERS_H
 #define PAGODA_KUNIT_ENGINE_SWIZZLE_HELPERS_H
 
@@ -9,19 +9,19 @@
 #include "engine_helpers.h"
 
 #define SWIZZLE_VRAM	SZ_2M
-#define SWIZZLE_HALF	SZ_1M		/* surfaces below, linear views above, windows */
+#define SWIZZLE_HALF	SZ_1M		/* surfaces below, linear views above; a window */
 #define SWIZZLE_PAGES	40u		/* most in a piece */
 #define SWIZZLE_SEED	0x74696c65ull
 
 /**
  * struct swizzle_world - An engine with more memory, and a surface
  * @fix: Engine
- * @rnd: Where chance comes from
- * @address: Surface in VRAM
- * @size: Its bytes
- * @tiled: Its geometry, as packets have it
- * @linear: What its linear view should hold
- * @expected: What its tiled view should hold then
+ * @rnd: Source of random numbers
+ * @address: Offset of the surface in VRAM
+ * @size: Bytes of the surface
+ * @tiled: Geometry of the surface, as packets have it
+ * @linear: Expected content of the linear view
+ * @expected: Expected content of the tiled view
  */
 struct swizzle_world {
 	struct engine_fixture *fix;

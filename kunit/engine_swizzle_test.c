@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tiled transfers, against a mapping that is worked out byte by byte. */
+/* Tiled transfers, compared with a mapping that is computed byte by byte. */
 #include "engine_swizzle_helpers.h"
 
-/* Swizzles a piece from, or unswizzles it to, byte @offset of @linear. */
+/* Swizzles a piece from byte @offset of @linear into the surface, or unswizzles it to there. */
 static void swizzle_piece(struct kunit *test, struct swizzle_world *world, u8 *linear, u64 offset,
 			  u64 size, bool swizzle)
 {
@@ -40,7 +40,9 @@ static void swizzle_pieces(struct kunit *test, struct swizzle_world *world, u8 *
 	}
 }
 
-/* In one piece, whose linear side is in the upper half of VRAM. */
+/*
+ * Swizzles or unswizzles all of the surface at once; the linear view is in the upper half of VRAM.
+ */
 static void swizzle_whole(struct kunit *test, struct swizzle_world *world, bool swizzle)
 {
 	const struct engine_side tiled = {
@@ -59,7 +61,10 @@ static void swizzle_whole(struct kunit *test, struct swizzle_world *world, bool 
 	engine_expect_done(test, world->fix);
 }
 
-/* Any geometry, in pieces of scattered pages and as a whole, is the mapping and its inverse. */
+/*
+ * For any geometry each byte of a piece is swizzled to its place, and unswizzled back, in pieces of
+ * scattered pages and as a whole.
+ */
 static void swizzle_identity_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
@@ -87,7 +92,7 @@ static void swizzle_identity_test(struct kunit *test)
 	}
 }
 
-/* A piece may end within a page, and within a tile's row: nothing behind it changes. */
+/* A piece may end within a page and within a tile's row: no byte behind it changes. */
 static void swizzle_partial_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);
@@ -114,7 +119,7 @@ static void swizzle_partial_test(struct kunit *test)
 	}
 }
 
-/* Without an allocation the piece is at address + offset, and linear. */
+/* Without an allocation the piece is linear, at address + offset. */
 static void swizzle_no_allocation_test(struct kunit *test)
 {
 	static const u8 pages[] = { 3, 40, 17 };
@@ -153,7 +158,7 @@ static void swizzle_no_allocation_test(struct kunit *test)
 	}
 }
 
-/* A tiled TRANSFER with a field changed, as engine_mutations are of other packets. */
+/* A tiled TRANSFER with one field changed, as struct engine_mutation for other packets. */
 struct swizzle_mutation {
 	u32 offset;
 	u32 width;
@@ -210,7 +215,7 @@ static const struct swizzle_mutation swizzle_mutations[] = {
 	SWIZZLE_TILED(layout.mips, 17, BAD_LAYOUT),
 };
 
-/* Two pages into a surface of 17 at page 2. */
+/* Appends a transfer of two pages to page 1 on of a surface of 17 pages at page 2 of VRAM. */
 static void swizzle_add_valid(struct engine_fixture *fix)
 {
 	static const u8 pages[] = { 4, 9 };
@@ -229,6 +234,7 @@ static void swizzle_add_valid(struct engine_fixture *fix)
 			 &tiled);
 }
 
+/* A tiled transfer with one bad field is refused, without effect. */
 static void swizzle_malformed_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -254,6 +260,7 @@ static void swizzle_malformed_test(struct kunit *test)
 	engine_expect_guards(test, fix, "malformed");
 }
 
+/* A piece that overlaps the surface is refused, whatever the direction. */
 static void swizzle_overlap_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -282,7 +289,7 @@ static void swizzle_overlap_test(struct kunit *test)
 	}
 }
 
-/* The first half of the piece is there, in the order of the linear view. */
+/* After a failure in the middle the first half of the piece, in linear order, is in the surface. */
 static void swizzle_failure_test(struct kunit *test)
 {
 	struct swizzle_world *world = swizzle_world_init(test);

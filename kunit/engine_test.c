@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The GPU's engine: what each operation does, and what it refuses.
- */
+/* The GPU's engine: the effect of each operation, and its refusals. */
 #include <linux/random.h>
 #include <linux/sizes.h>
 
@@ -42,6 +40,7 @@ static bool engine_supports(u32 opcode)
 	return false;
 }
 
+/* An unknown opcode, and one that wasn't negotiated, is refused. */
 static void engine_opcode_test(struct kunit *test)
 {
 	static const u16 unknown[] = { 0, VIRTIO_PAGODA_OP_COUNT, 25, 26, 0x7fff, 0xffff };
@@ -70,6 +69,7 @@ static void engine_opcode_test(struct kunit *test)
 	}
 }
 
+/* An execution queue refuses operations of the paging queue, without effect. */
 static void engine_exec_queue_test(struct kunit *test)
 {
 	static const u16 allowed[] = {
@@ -240,12 +240,16 @@ static const struct engine_mutation engine_mutations[] = {
 	MUTATE(NOTIFY_ALLOC, notify_alloc, process, 1, RESERVED),
 };
 
+/* A packet with one bad field is refused, without effect. */
 static void engine_malformed_test(struct kunit *test)
 {
 	engine_expect_mutations(test, test->priv, engine_mutations, ARRAY_SIZE(engine_mutations));
 }
 
-/* The engine never looks behind what it was given, wherever that is cut. */
+/*
+ * The engine never reads beyond the end of a buffer: cut anywhere, the buffer is refused without
+ * effect.
+ */
 static void engine_truncated_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -274,6 +278,7 @@ static void engine_truncated_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_BUFFER, "too long");
 }
 
+/* Execution starts at the given packet; a start within a packet is refused. */
 static void engine_start_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -298,6 +303,7 @@ static void engine_start_test(struct kunit *test)
 	}
 }
 
+/* A FILL writes its pattern to each word of the range and to no other. */
 static void engine_fill_test(struct kunit *test)
 {
 	static const u32 patterns[] = { 0, 0x5a5a5a5a, 0x01020304, 0xffffffff, 0x00ff00ff };
@@ -323,6 +329,7 @@ static void engine_fill_test(struct kunit *test)
 	}
 }
 
+/* DISCARD_CONTENT changes no memory, or poisons exactly its range if the engine is told to. */
 static void engine_discard_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -342,6 +349,7 @@ static void engine_discard_test(struct kunit *test)
 	engine_expect_unchanged(test, fix, "around the poison");
 }
 
+/* READ_PHYSICAL changes no memory, and WRITE_PHYSICAL exactly its bytes, in each segment. */
 static void engine_physical_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -378,6 +386,7 @@ static void engine_physical_test(struct kunit *test)
 	}
 }
 
+/* A signal stores its value and sends an event if asked to; FORWARD never decreases the value. */
 static void engine_signal_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -407,6 +416,10 @@ static void engine_signal_test(struct kunit *test)
 	}
 }
 
+/*
+ * After a failure the packets before it are done and the failed one isn't, or half of it is;
+ * execution can be resumed.
+ */
 static void engine_failure_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -435,7 +448,7 @@ static void engine_failure_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, run.packets, at);
 		done = (u8 *)memchr(fix->vram, 0, 3 * ENGINE_PAGE) - fix->vram;
 		KUNIT_EXPECT_EQ(test, done, at * ENGINE_PAGE + (middle ? ENGINE_PAGE / 2 : 0));
-		/* Resumed where it stopped, the same packet can fail again, or not. */
+		/* Resumed at its offset, the packet fails again if the failure is repeated. */
 		run.start = run.offset;
 		KUNIT_EXPECT_EQ(test, pagoda_engine_execute(&fix->engine, &run),
 				PAGODA_ENGINE_FAULT);
@@ -453,7 +466,7 @@ static void engine_failure_test(struct kunit *test)
 	}
 }
 
-/* Runs what is in the buffer, told to stop once @stop isn't zero any more. */
+/* Executes the buffer, which is stopped as soon as *@stop isn't zero. */
 static void engine_expect_stop(struct kunit *test, struct engine_fixture *fix, u32 kind,
 			       const u8 *stop, u32 offset)
 {
@@ -472,7 +485,7 @@ static void engine_expect_stop(struct kunit *test, struct engine_fixture *fix, u
 	KUNIT_EXPECT_EQ(test, run.fault.reason, VIRTIO_PAGODA_FAULT_NONE);
 }
 
-/* An execution queue stops in the middle of a packet, the paging queue behind it. */
+/* When told to stop, an execution queue stops within a packet, and the paging queue after it. */
 static void engine_stop_test(struct kunit *test)
 {
 	static const u32 kinds[] = { PAGODA_ENGINE_QUEUE_EXEC, PAGODA_ENGINE_QUEUE_PAGING };

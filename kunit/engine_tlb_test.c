@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The GPU's TLBs: what is kept shows until it is flushed, and never after that.
- */
+/* The GPU's TLBs: an old translation may be used until it is flushed, and never after that. */
 #include <linux/kthread.h>
 #include <linux/sched.h>
 
 #include "engine_mmu_helpers.h"
 
 #define VRAM	VIRTIO_PAGODA_SEGMENT_VRAM
-#define A	0x10000ull	/* a page of VRAM, and others to replace it */
+#define A	0x10000ull	/* a page of VRAM, which is replaced by the others */
 #define B	0x20000ull
 #define C	0x30000ull
 
@@ -28,7 +26,7 @@ static bool tlb_reaches(struct mmu_fixture *fix, u64 va, u64 address)
 	return mmu_reach(fix, 0, 0, va) == fix->vram + address;
 }
 
-/* A remapped page is the old one until the flush and the new one after it. */
+/* A remapped page is reached at its old place until the flush, and at the new one after it. */
 static void tlb_remap_test(struct kunit *test)
 {
 	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
@@ -54,7 +52,7 @@ static void tlb_remap_test(struct kunit *test)
 	}
 }
 
-/* What the paging queue does through a stale translation goes to the old page. */
+/* A FILL through a stale translation writes the old page, and the new one after a flush. */
 static void tlb_stale_fill_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -79,7 +77,10 @@ static void tlb_stale_fill_test(struct kunit *test)
 	}
 }
 
-/* Four pages of the space and one of another, all cached, all remapped. */
+/*
+ * Maps four small pages and a large one, and a page of another space, has all cached, and remaps
+ * them.
+ */
 static void tlb_prepare(struct kunit *test, struct mmu_fixture *fix)
 {
 	u64 va = fix->shape->va;
@@ -99,7 +100,7 @@ static void tlb_prepare(struct kunit *test, struct mmu_fixture *fix)
 	tlb_map(fix, va + SZ_2M, SZ_2M, SZ_2M);
 }
 
-/* Which of the four pages, as bits, were flushed; bit 4: the large one. */
+/* Returns which of the four pages were flushed, as bits, and in bit 4 the large one. */
 static u32 tlb_flushed(struct kunit *test, struct mmu_fixture *fix)
 {
 	u64 va = fix->shape->va;
@@ -116,6 +117,10 @@ static u32 tlb_flushed(struct kunit *test, struct mmu_fixture *fix)
 	return flushed;
 }
 
+/*
+ * A flush drops the translations of all pages in its range, the page at the end included, and no
+ * others.
+ */
 static void tlb_range_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -126,7 +131,7 @@ static void tlb_range_test(struct kunit *test)
 	} ranges[] = {
 		{ va, va, 0x1 },
 		{ va + 0x1000, va + 0x1000, 0x2 },
-		{ va + 0x1000, va + 0x2000, 0x6 },	/* the page at the end as well */
+		{ va + 0x1000, va + 0x2000, 0x6 },	/* includes the page at the end */
 		{ va + 0x1fff, va + 0x2001, 0x6 },
 		{ va + 0x4000, va + SZ_2M - 1, 0x0 },
 		{ va + 0x3000, va + SZ_2M, 0x18 },
@@ -146,6 +151,7 @@ static void tlb_range_test(struct kunit *test)
 	}
 }
 
+/* A flush with start = end = 0 drops all translations of its space, and none of another one. */
 static void tlb_whole_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -153,11 +159,12 @@ static void tlb_whole_test(struct kunit *test)
 	PAGODA_PROVES(C104);
 	tlb_prepare(test, fix);
 	KUNIT_EXPECT_EQ(test, tlb_flushed(test, fix), 0);
-	/* The other space keeps its translation: tlb_flushed() looks. */
+	/* tlb_flushed() checks that the other space keeps its translation. */
 	tlb_flush(test, fix, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, tlb_flushed(test, fix), 0x1f);
 }
 
+/* An invalid entry is cached, at any level, unless the device has INVALID_NOT_CACHED. */
 static void tlb_invalid_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -166,7 +173,7 @@ static void tlb_invalid_test(struct kunit *test)
 
 	PAGODA_PROVES(C106);
 	for (level = 0; level < fix->shape->levels; level++) {
-		/* Kept: stays invalid until the flush, at any level. */
+		/* The entry stays invalid until the flush, at any level. */
 		mmu_shape_set(test, fix, fix->shape);
 		mmu_word(fix, 0, va, level, false);
 		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
@@ -174,20 +181,20 @@ static void tlb_invalid_test(struct kunit *test)
 		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
 		tlb_flush(test, fix, 0, va, va);
 		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
-		/* Promised not to be kept. */
+		/* With the feature an invalid entry isn't cached. */
 		mmu_shape_set(test, fix, fix->shape);
 		fix->engine.features |= BIT_ULL(VIRTIO_PAGODA_F_INVALID_NOT_CACHED);
 		mmu_word(fix, 0, va, level, false);
 		KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
 		tlb_map(fix, va, SZ_4K, A);
 		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
-		/* A valid one is, all the same. */
+		/* A valid entry still is. */
 		tlb_map(fix, va, SZ_4K, B);
 		KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
 	}
 }
 
-/* Each queue has its own; a flush is for all of them. */
+/* Each queue has a TLB of its own, and one flush is for all of them. */
 static void tlb_queues_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -203,12 +210,13 @@ static void tlb_queues_test(struct kunit *test)
 	tlb_flush(test, fix, 0, va, va);
 	for (i = 0; i < MMU_TLBS; i++)
 		KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, i, 0, va), fix->vram + C);
-	/* Who has none sees every change. */
+	/* A queue without a TLB sees every change. */
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, MMU_TLBS, 0, va), fix->vram + C);
 	tlb_map(fix, va, SZ_4K, A);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, MMU_TLBS, 0, va), fix->vram + A);
 }
 
+/* A new root drops the translations of its space, and none of another one. */
 static void tlb_root_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -230,6 +238,7 @@ static void tlb_root_test(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va));
 }
 
+/* A flush with a bad space, root or range is refused and drops no translation. */
 static void tlb_refused_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -253,14 +262,14 @@ static void tlb_refused_test(struct kunit *test)
 	mmu_add_flush(fix, 0, va, (1ull << 47) + 1);
 	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "too far");
 	KUNIT_EXPECT_TRUE(test, tlb_reaches(fix, va, A));
-	/* Without a root there is nothing to flush, and nothing wrong with that. */
+	/* A space without a root has no translations: its flush succeeds. */
 	KUNIT_EXPECT_EQ(test, pagoda_engine_root_set(&fix->engine, 1, 0, 0, 0), 0);
 	flush = mmu_add_flush(fix, 1, 0, 0);
 	flush->root_address = cpu_to_le64(MMU_PAGE);
 	mmu_expect_done(test, fix);
 }
 
-/* More translations than a TLB holds: the last ones win, and all are right. */
+/* With more translations than a TLB holds, the last ones stay and all are right. */
 static void tlb_many_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -281,7 +290,7 @@ static void tlb_many_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, stale, PAGODA_ENGINE_TLB_ENTRIES / 2);
 }
 
-/* A queue that fills the page at an address, over and over. */
+/* A queue that fills the page at an address again and again. */
 struct tlb_worker {
 	struct mmu_fixture *fix;
 	struct task_struct *task;
@@ -323,7 +332,7 @@ static void tlb_worker_start(struct kunit *test, struct mmu_fixture *fix,
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, worker->task);
 }
 
-/* Once the flush is done nobody writes the page that was there, under load. */
+/* After a flush no queue writes to the old page any more, also under load. */
 static void tlb_concurrent_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -339,7 +348,7 @@ static void tlb_concurrent_test(struct kunit *test)
 		tlb_map(fix, va, SZ_64K, pages[(i + 1) % 2]);
 		tlb_flush(test, fix, 0, va, va);
 		memset(fix->vram + pages[i % 2], 0, SZ_64K);
-		/* One may be under way since before the flush; the next one is a whole one. */
+		/* One run may have begun before the flush; the one after it hasn't. */
 		runs = READ_ONCE(worker.runs);
 		while (READ_ONCE(worker.runs) < runs + 2)
 			cond_resched();

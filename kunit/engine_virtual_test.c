@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The GPU's operations on virtual addresses and on page tables.
- */
+/* The GPU's operations on virtual addresses and on page tables. */
 #include <linux/random.h>
 
 #include "coverage.h"
@@ -16,7 +14,7 @@
 #define TO_LOCAL VIRTIO_PAGODA_SYSTEM_TO_LOCAL
 #define LOCAL	VIRTIO_PAGODA_LOCAL_TO_LOCAL
 
-/* Maps a page wherever @page of @va is, in an order of its own. */
+/* Maps a page at each page of @va, in scattered order. */
 static void virtual_map_scattered(struct mmu_fixture *fix, u64 va, u32 segment, u64 base,
 				  u32 nr_pages)
 {
@@ -34,7 +32,10 @@ static u8 *virtual_byte(struct mmu_fixture *fix, u32 segment, u64 base, u32 nr_p
 	return mmu_memory(fix, segment, base + page * MMU_PAGE + offset % MMU_PAGE);
 }
 
-/* Sixteen pages each side, scattered: odd places and sizes, nothing around changes. */
+/*
+ * Between scattered pages every byte arrives, from odd addresses in odd sizes, and no other byte
+ * changes.
+ */
 static void virtual_scattered_test(struct kunit *test)
 {
 	static const struct {
@@ -80,7 +81,10 @@ static void virtual_scattered_test(struct kunit *test)
 	}
 }
 
-/* Larger than what is done at a time, in large pages, there and back. */
+/*
+ * A copy larger than the engine's step, between a large page and small ones, arrives in both
+ * directions.
+ */
 static void virtual_large_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -100,7 +104,7 @@ static void virtual_large_test(struct kunit *test)
 	mmu_expect_unchanged(test, fix, "there and back");
 }
 
-/* The flags say how each side is mapped; 2 MiB pages are what either says. */
+/* The flags have to match the page size of each side; pages of 2 MiB match either. */
 static void virtual_64k_test(struct kunit *test)
 {
 	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
@@ -130,6 +134,7 @@ static void virtual_64k_test(struct kunit *test)
 	}
 }
 
+/* The direction has to match the segments of both sides, else the transfer is refused. */
 static void virtual_direction_test(struct kunit *test)
 {
 	static const u32 segments[] = { VRAM, SYSTEM, APERTURE };
@@ -165,7 +170,7 @@ static void virtual_direction_test(struct kunit *test)
 	}
 }
 
-/* One bad page at the end, and nothing at all happens. */
+/* One bad page at the end, and no page is written. */
 static void virtual_refused_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -210,7 +215,7 @@ static void virtual_refused_test(struct kunit *test)
 	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_BAD_FLAGS, "direction");
 }
 
-/* Words of the pattern everywhere, and nowhere else. */
+/* A fill writes its pattern to each word of the range and to no other. */
 static void virtual_fill_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -229,7 +234,7 @@ static void virtual_fill_test(struct kunit *test)
 	mmu_expect_unchanged(test, fix, "around the fill");
 }
 
-/* A failure of the device in the middle: the first half is done, the rest isn't. */
+/* After a failure in the middle the first half is written, and the second isn't. */
 static void virtual_half_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -260,13 +265,15 @@ static void virtual_half_test(struct kunit *test)
 	fix->size = 0;
 }
 
-/* The values of an update, by what the packet says. */
+/* Returns the values of an update. */
 static __le64 *virtual_values(struct virtio_pagoda_update_page_table *update)
 {
 	return (__le64 *)(update + 1);
 }
 
-/* Entry i is value i, the first, or the first plus i steps; all others stay. */
+/*
+ * Entry i is value i, or the first value, or the first value plus i increments; other entries stay.
+ */
 static void virtual_update_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
@@ -305,7 +312,7 @@ static void virtual_update_test(struct kunit *test)
 	}
 }
 
-/* The 64 KiB table, and the word that leads to it, are others than the 4 KiB ones. */
+/* USE_64K updates the 64 KiB table, or the word that points to it, and not those for 4 KiB. */
 static void virtual_update_64k_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
@@ -327,14 +334,17 @@ static void virtual_update_64k_test(struct kunit *test)
 	mmu_expect_done(test, fix);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + SZ_64K);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va + SZ_64K), fix->vram + 0x3000);
-	/* It has a sixteenth of the entries. */
+	/* The 64 KiB table has a sixteenth of the entries. */
 	mmu_add_update(fix, leaf, 0, 31, 1, 1, VIRTIO_PAGODA_UPDATE_USE_64K);
 	mmu_expect_done(test, fix);
 	mmu_add_update(fix, leaf, 0, 32, 1, 1, VIRTIO_PAGODA_UPDATE_USE_64K);
 	mmu_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, "beyond the table");
 }
 
-/* Tables by address in the paging space: the same effect, policed by its tables. */
+/*
+ * A table at an address of the paging space is updated as one by physical address, if it may be
+ * written there.
+ */
 static void virtual_update_mode_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
@@ -400,6 +410,7 @@ static const struct {
 	UPDATE(address_space, MMU_SPACES, BAD_CONTEXT),
 };
 
+/* An update with one bad field is refused, without effect. */
 static void virtual_update_refused_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;
@@ -440,7 +451,7 @@ static void virtual_range(struct virtio_pagoda_copy_range *range, u64 src, u32 s
 	range->nr_entries = cpu_to_le32(nr_entries);
 }
 
-/* Two tables in VRAM at addresses of the paging space; entries numbered from @first. */
+/* Maps two tables in VRAM into the paging space; their entries are numbered. */
 static void virtual_copy_tables(struct mmu_fixture *fix, __le64 **a, __le64 **b)
 {
 	u64 va = fix->shape->va;
@@ -456,6 +467,7 @@ static void virtual_copy_tables(struct mmu_fixture *fix, __le64 **a, __le64 **b)
 	}
 }
 
+/* The ranges of a copy are done in order, and no other entry changes. */
 static void virtual_copy_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -468,7 +480,10 @@ static void virtual_copy_test(struct kunit *test)
 	virtual_copy_tables(fix, &a, &b);
 	range = mmu_add_copy(fix, 3);
 	virtual_range(&range[0], va, 0, va + MMU_PAGE, 100, 50);
-	/* The second reads what the first wrote, the third overwrites a part of it. */
+	/*
+	 * The second range reads entries that the first one wrote; the third one overwrites some of
+	 * these.
+	 */
 	virtual_range(&range[1], va + MMU_PAGE, 100, va, 200, 50);
 	virtual_range(&range[2], va, 500, va + MMU_PAGE, 140, 12);
 	mmu_expect_done(test, fix);
@@ -483,7 +498,10 @@ static void virtual_copy_test(struct kunit *test)
 	}
 }
 
-/* Within a table, up and down, and under two names: as if by way of a copy. */
+/*
+ * Overlapping ranges of a table are copied as if through a buffer, also by two addresses of the
+ * table.
+ */
 static void virtual_copy_overlap_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -506,7 +524,10 @@ static void virtual_copy_overlap_test(struct kunit *test)
 	}
 }
 
-/* The packet names entries, not values: what moves before it executes is where it is. */
+/*
+ * COPY_PAGE_TABLE_ENTRIES copies the entries that are there when it executes, not when it was
+ * built.
+ */
 static void virtual_copy_late_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -528,6 +549,7 @@ static void virtual_copy_late_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 1, va + SZ_2M), fix->vram + 0x7000);
 }
 
+/* A copy with one bad range is refused, and no range is copied. */
 static void virtual_copy_refused_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -580,7 +602,7 @@ const u32 pagoda_virtual_faulted[] = {
 	VIRTIO_PAGODA_OP_FLUSH_TLB, 0
 };
 
-/* A table of two pages that aren't neighbours: values and increment go on in the second. */
+/* The pages of a table needn't be neighbours: values and increment continue in the second page. */
 static void virtual_update_pages_test(struct kunit *test)
 {
 	struct virtio_pagoda_update_page_table *update;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The GPU's walk of page tables: good ones of every shape, bad ones of every kind, and
+ * The GPU's walk of page tables: valid ones of every shape, malformed ones of every kind, and
  * random ones.
  */
 #include <linux/prandom.h>
@@ -15,7 +15,7 @@
 #define SYSTEM	VIRTIO_PAGODA_SEGMENT_SYSTEM
 #define APERTURE VIRTIO_PAGODA_SEGMENT_APERTURE
 
-/* A page at offset @va of a shape's addresses. */
+/* A page at offset @va of the shape's addresses. */
 struct walk_page {
 	u64 va;
 	u64 size;
@@ -62,7 +62,7 @@ static void walk_page_check(struct kunit *test, struct mmu_fixture *fix,
 	KUNIT_EXPECT_EQ(test, span.segment, page->segment);
 }
 
-/* Every shape of tables, every size of page, every segment. */
+/* In every shape of tables a page of every size and segment is translated to its memory. */
 static void walk_pages_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -79,7 +79,10 @@ static void walk_pages_test(struct kunit *test)
 	}
 }
 
-/* Consecutive pages are one span, others aren't, and none is longer than asked for. */
+/*
+ * Pages that are neighbours in memory are one span, others aren't, and no span is longer than asked
+ * for.
+ */
 static void walk_coalesce_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -93,12 +96,12 @@ static void walk_coalesce_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, span.size, 0x1004);
 	KUNIT_ASSERT_EQ(test, mmu_span(fix, 0, 0, va + 0x3000, SZ_1M, RD, &span, NULL), 0);
 	KUNIT_EXPECT_EQ(test, span.size, 0x2000);
-	/* Consecutive in the aperture, but not behind it. */
+	/* The pages are neighbours in the aperture, but their system pages aren't. */
 	KUNIT_ASSERT_EQ(test, mmu_span(fix, 0, 0, va + 0x5000, SZ_1M, RD, &span, NULL), 0);
 	KUNIT_EXPECT_EQ(test, span.size, 0x1000);
 	KUNIT_ASSERT_EQ(test, mmu_span(fix, 0, 0, va + 2 * SZ_2M, SZ_1M, RD, &span, NULL), 0);
 	KUNIT_EXPECT_EQ(test, span.size, 2 * SZ_64K);
-	/* What can be read only isn't one with what can be written. */
+	/* A read-only page isn't in one span with a writable page. */
 	mmu_map(fix, 1, va, SZ_4K, mmu_entry(VRAM, 0, 0));
 	mmu_map(fix, 1, va + MMU_PAGE, SZ_4K,
 		mmu_entry(VRAM, MMU_PAGE, VIRTIO_PAGODA_PTE_READ_ONLY));
@@ -118,7 +121,7 @@ static void walk_invalid_one(struct kunit *test, struct mmu_fixture *fix)
 			break;
 		mmu_expect_refused(test, fix, other, RD, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
 				   level, "invalid");
-		/* From the TLB too, and whatever the rest of the entry holds. */
+		/* The TLB reports the fault again; the other bits of the entry don't matter. */
 		mmu_expect_refused(test, fix, other + 8, WR, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
 				   level, "invalid again");
 	}
@@ -127,7 +130,7 @@ static void walk_invalid_one(struct kunit *test, struct mmu_fixture *fix)
 			   "all but valid");
 }
 
-/* The fault tells the address, the kind of access and where the walk ended. */
+/* An invalid entry faults with address, access and the level at which the walk ended. */
 static void walk_invalid_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -146,7 +149,7 @@ static void walk_invalid_test(struct kunit *test)
 			   "address too large");
 }
 
-/* What is behind the last entry of a root is memory of somebody else. */
+/* An address beyond the last entry of a root faults: the memory there isn't part of the table. */
 static void walk_root_end_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -165,6 +168,7 @@ static void walk_root_end_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + 0x1000);
 }
 
+/* Each space has its own translations, and a space that doesn't exist faults. */
 static void walk_space_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -180,6 +184,7 @@ static void walk_space_test(struct kunit *test)
 			VIRTIO_PAGODA_FAULT_BAD_CONTEXT);
 }
 
+/* Writes to read-only pages and fetches from no-execute pages fault; reads don't. */
 static void walk_permission_test(struct kunit *test)
 {
 	static const u64 sizes[] = { SZ_4K, SZ_64K, SZ_2M };
@@ -203,6 +208,7 @@ static void walk_permission_test(struct kunit *test)
 	}
 }
 
+/* An entry with ZERO, at any level, reads as zeros, and writes through it are dropped. */
 static void walk_zero_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -236,7 +242,7 @@ static void walk_zero_test(struct kunit *test)
 	}
 }
 
-/* An entry that no honest driver writes. */
+/* An entry that no correct driver writes. */
 struct walk_bad {
 	u32 level;
 	bool page_64k;
@@ -270,9 +276,9 @@ static const struct walk_bad walk_bad[] = {
 	BAD(0, true, VRAM, MMU_INVALID, 0),
 	BAD(0, true, APERTURE, 0x20000, 0),
 	BAD(1, false, VRAM, SZ_1M, LARGE),
-	BAD(1, false, VRAM, SZ_4M, LARGE),		/* has the invalid page in it */
+	BAD(1, false, VRAM, SZ_4M, LARGE),		/* includes the unusable page */
 	BAD(1, false, VRAM, MMU_VRAM, LARGE),
-	BAD(1, false, APERTURE, 0, LARGE),		/* which is smaller */
+	BAD(1, false, APERTURE, 0, LARGE),		/* the aperture is smaller */
 	BAD(1, false, VRAM, 0, LARGE | TABLE_64K),
 	BAD(1, false, VRAM, 0, ZERO | TABLE_64K),
 	BAD(1, false, VRAM, 0, ZERO | LARGE),
@@ -293,6 +299,7 @@ static const struct walk_bad walk_bad[] = {
 	BAD(2, false, VRAM, TABLE, LARGE | ZERO),
 };
 
+/* A malformed entry faults as BAD_TABLE at its level, and isn't cached. */
 static void walk_bad_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -311,7 +318,7 @@ static void walk_bad_test(struct kunit *test)
 			*mmu_word(fix, 0, va, bad->level, bad->page_64k) = cpu_to_le64(bad->entry);
 			mmu_expect_refused(test, fix, va, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE,
 					   bad->level, bad->what);
-			/* It isn't cached: once it is good, it is good. */
+			/* The entry isn't cached: corrected, it is used. */
 			mmu_map(fix, 1, va, SZ_4K, mmu_entry(VRAM, 0x1000, 0));
 			*mmu_word(fix, 0, va, bad->level, bad->page_64k) =
 				bad->level ? *mmu_word(fix, 1, va, bad->level, false) :
@@ -321,7 +328,10 @@ static void walk_bad_test(struct kunit *test)
 	}
 }
 
-/* Bits of what the device hasn't got, and memory that isn't there. */
+/*
+ * Entries that use a feature or page size that the device doesn't have, or memory that doesn't
+ * exist, fault.
+ */
 static void walk_limits_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -347,7 +357,9 @@ static void walk_limits_test(struct kunit *test)
 			   "aperture not mapped");
 }
 
-/* Both kinds of leaf have a valid entry for an address: refused, wherever either is used. */
+/*
+ * If both leaf tables have a valid entry for an address, the access is refused, wherever it begins.
+ */
 static void walk_dual_test(struct kunit *test)
 {
 	struct mmu_fixture *fix = test->priv;
@@ -365,7 +377,7 @@ static void walk_dual_test(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + SZ_64K);
 	KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va + SZ_64K), fix->vram + 0x3000);
 	KUNIT_EXPECT_NULL(test, mmu_reach(fix, 0, 0, va + SZ_64K + 0x1000));
-	/* A large page is on the 4 KiB side, and never on the other. */
+	/* A large page counts as an entry of the 4 KiB side and must not be in the other word. */
 	mmu_map(fix, 0, va + SZ_2M, SZ_2M, mmu_entry(VRAM, 0, 0));
 	mmu_map(fix, 0, va + SZ_2M, SZ_64K, mmu_entry(VRAM, 0, 0));
 	mmu_expect_refused(test, fix, va + SZ_2M, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 0,
@@ -375,12 +387,13 @@ static void walk_dual_test(struct kunit *test)
 	*mmu_word(fix, 0, va + 2 * SZ_2M, 1, true) = cpu_to_le64(mmu_entry(VRAM, 0, LARGE));
 	mmu_expect_refused(test, fix, va + 2 * SZ_2M, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 1,
 			   "large in the second word");
-	/* A level-1 table has two pages, aligned. */
+	/* A level-1 table with dual entries has two pages and is aligned to them. */
 	*mmu_word(fix, 0, va + SZ_1G, 2, false) = cpu_to_le64(mmu_entry(VRAM, TABLE + MMU_PAGE, 0));
 	mmu_expect_refused(test, fix, va + SZ_1G, RD, VIRTIO_PAGODA_FAULT_BAD_TABLE, 2,
 			   "misaligned table");
 }
 
+/* A bad root is refused and the old one stays; the number of entries limits the addresses. */
 static void walk_root_test(struct kunit *test)
 {
 	static const struct {
@@ -409,7 +422,7 @@ static void walk_root_test(struct kunit *test)
 						       roots[i].entries));
 		KUNIT_EXPECT_PTR_EQ(test, mmu_reach(fix, 0, 0, va), fix->vram + 0x1000);
 	}
-	/* Two entries reach as far as the second gigabyte, one doesn't. */
+	/* With two entries the second gigabyte is reached, with one it isn't. */
 	for (i = 2; i; i--) {
 		KUNIT_EXPECT_EQ(test, 0,
 				pagoda_engine_root_set(&fix->engine, 0, fix->shape->segment,
@@ -420,7 +433,7 @@ static void walk_root_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->spaces[0].entries, 0);
 	KUNIT_EXPECT_EQ(test, pagoda_engine_root_set(&fix->engine, 0, VRAM, MMU_PAGE, 0),
 			VIRTIO_PAGODA_FAULT_RESERVED);
-	/* With two levels and dual tables each entry has two words. */
+	/* With two levels and dual tables each entry of the root has two words. */
 	mmu_shape_set(test, fix, &mmu_shapes[2]);
 	KUNIT_EXPECT_EQ(test, pagoda_engine_root_set(&fix->engine, 0, VRAM, MMU_VRAM - SZ_8K, 513),
 			VIRTIO_PAGODA_FAULT_OUT_OF_RANGE);
@@ -435,7 +448,7 @@ static u64 walk_random_word(struct rnd_state *random)
 
 	if (!kind)
 		return word;
-	/* Likely to lead somewhere, often to a table. */
+	/* Most words point into VRAM, many of them to a table. */
 	word &= MMU_VRAM - 1 + (kind == 7 ? MMU_VRAM : 0);
 	word = ALIGN_DOWN(word, kind == 1 ? SZ_2M : kind == 2 ? SZ_64K : SZ_8K);
 	if (kind > 3)
@@ -455,7 +468,7 @@ static void walk_random_tables(struct mmu_fixture *fix, struct rnd_state *random
 		system[i] = cpu_to_le64(walk_random_word(random) | (i % 3 ? 0 : MMU_BUS));
 }
 
-/* What an address leads to is in VRAM that may be used, or in system memory. */
+/* Returns whether a span is in usable VRAM or in system memory. */
 static bool walk_span_inside(struct mmu_fixture *fix, const struct pagoda_virtual_span *span)
 {
 	u64 vram = span->here - fix->vram, system = span->here - fix->system;
@@ -498,8 +511,8 @@ static void walk_hostile_round(struct kunit *test, struct mmu_fixture *fix,
 }
 
 /*
- * Tables of noise, of which many lead to each other: nothing outside the segments is
- * read or written (KASAN, guards), and every walk ends.
+ * Random tables, many of which point to each other: nothing outside of the segments is read or
+ * written (KASAN, guards), and every walk ends.
  */
 static void walk_hostile_test(struct kunit *test)
 {
@@ -529,7 +542,10 @@ static int walk_test_init(struct kunit *test)
 	return 0;
 }
 
-/* A table has as many entries as addresses reach: a root of four levels has 256. */
+/*
+ * A root has only as many entries as there are addresses, 256 with four levels: an update beyond
+ * faults.
+ */
 static void walk_root_update_test(struct kunit *test)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the file of EVENTS tells, as a program reads it: each listener of each client that is
- * concerned, what is added up and from when on, and the end.
+ * Events as a program reads them: which listeners of which clients are told, how events add up, and
+ * what comes at the end.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -18,20 +18,13 @@
 #define BYTES	((u64)PIECE << PAGE_SHIFT)
 #define EARS	3u
 
-/**
- * struct events_test - Two listeners of the rig's client, and one of another one's
- * @test: Test
- * @rig: Rig
- * @other: Other client
- * @files: Listeners
- * @memory: User memory that is read to
- */
+/* Two listeners of the rig's client, and one of another client. */
 struct events_test {
 	struct kunit *test;
 	struct pagoda_rig *rig;
 	struct pagoda_client *other;
 	struct file *files[EARS];
-	unsigned long memory;
+	unsigned long memory;	/* user memory that is read to */
 };
 
 static struct file *events_open(struct events_test *t, struct pagoda_client *client)
@@ -72,13 +65,13 @@ static void events_end(struct events_test *t)
 	pagoda_client_put(t->other);
 }
 
-/* What budgets and the device have to say is said by a work item. */
+/* Waits for the work item that reports events of budgets and of the device. */
 static void events_settle(struct events_test *t)
 {
 	flush_work(&t->rig->vidmm->listeners.work);
 }
 
-/* Reads room for so many; how many there were, or a negative errno. */
+/* Reads at most @room events; returns their number or a negative errno. */
 static int events_read(struct events_test *t, u32 ear, struct drm_pagoda_event *events, u32 room)
 {
 	void __user *memory = (void __user *)t->memory;
@@ -92,7 +85,7 @@ static int events_read(struct events_test *t, u32 ear, struct drm_pagoda_event *
 	return got > 0 ? got / sizeof(*events) : got;
 }
 
-/* The one event of a type that a listener is told; without a count if there is none. */
+/* Returns the event of a type that a listener reads; its count is 0 if there is none. */
 static struct drm_pagoda_event events_one(struct events_test *t, u32 ear, u32 type)
 {
 	struct drm_pagoda_event events[8], found = {};
@@ -115,7 +108,7 @@ static void events_expect(struct events_test *t, u32 ear, u32 type, u64 count, u
 	KUNIT_EXPECT_EQ_MSG(t->test, value, event.value, "listener %u, type %u", ear, type);
 }
 
-/* No listener is told of anything but of budgets, which the usage of other clients changes. */
+/* No listener reads an event other than BUDGET_CHANGED, which other clients' usage causes. */
 static void events_expect_silence(struct events_test *t)
 {
 	struct drm_pagoda_event events[8];
@@ -144,7 +137,10 @@ static struct pagoda_bo *events_bring(struct events_test *t, struct pagoda_clien
 
 /* ---- Which listeners are told ----------------------------------------------------- */
 
-/* An allocation leaves for want of room: each listener of each client that lists it is told. */
+/*
+ * An allocation is evicted for want of room: each listener of each client that lists it reads the
+ * event.
+ */
 static void events_evicted_reaches_all(struct kunit *test)
 {
 	struct events_test t = events_make(test);
@@ -158,7 +154,7 @@ static void events_evicted_reaches_all(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, in_vram(both));
 	for (i = 0; i < EARS; i++)
 		events_expect(&t, i, DRM_PAGODA_EVENT_EVICTED, 1, BYTES);
-	/* On one list only. */
+	/* The allocation is on one client's list only. */
 	mine = events_bring(&t, t.rig->client);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_trim(t.rig->vidmm, U64_MAX));
 	KUNIT_ASSERT_FALSE(test, in_vram(mine));
@@ -173,7 +169,10 @@ static void events_evicted_reaches_all(struct kunit *test)
 	events_end(&t);
 }
 
-/* Content is told of to the client that made it, a reset to all, once each. */
+/*
+ * Lost content is reported to the client that made the allocation, a reset to all clients, once
+ * each.
+ */
 static void events_losses_reach_all(struct kunit *test)
 {
 	struct events_test t = events_make(test);
@@ -195,7 +194,7 @@ static void events_losses_reach_all(struct kunit *test)
 	for (i = 0; i < EARS; i++) {
 		struct drm_pagoda_event event = events_one(&t, i, DRM_PAGODA_EVENT_DEVICE_LOST);
 
-		/* One look may have seen both. */
+		/* A work item may have seen both resets at once. */
 		KUNIT_EXPECT_GE(test, event.count, 1ull);
 		KUNIT_EXPECT_LE(test, event.count, 2ull);
 		KUNIT_EXPECT_EQ(test, 3ull, event.value);
@@ -204,7 +203,7 @@ static void events_losses_reach_all(struct kunit *test)
 	events_end(&t);
 }
 
-/* ---- What is told ------------------------------------------------------------------ */
+/* ---- Contents of events ------------------------------------------------------------ */
 
 static void events_evict_one(struct events_test *t, struct pagoda_bo *bo)
 {
@@ -213,7 +212,7 @@ static void events_evict_one(struct events_test *t, struct pagoda_bo *bo)
 	KUNIT_ASSERT_FALSE(t->test, in_vram(bo));
 }
 
-/* Bytes add up until they are read, for each listener by itself, and begin anew then. */
+/* Bytes add up until a listener reads them, for each listener by itself, and start over then. */
 static void events_evicted_adds_up(struct kunit *test)
 {
 	struct events_test t = events_make(test);
@@ -225,11 +224,14 @@ static void events_evicted_adds_up(struct kunit *test)
 	events_evict_one(&t, bo);
 	events_evict_one(&t, bo);
 	events_expect(&t, 0, DRM_PAGODA_EVENT_EVICTED, 2, 2 * BYTES);
-	/* What can't be given, or isn't asked for, stays. */
+	/* A read without room fails and keeps the events. */
 	KUNIT_EXPECT_EQ(test, -EINVAL, events_read(&t, 1, &event, 0));
 	events_expect(&t, 1, DRM_PAGODA_EVENT_EVICTED, 3, 3 * BYTES);
 	events_expect_silence(&t);
-	/* Room for one of two: the more important one comes first, and none is lost. */
+	/*
+	 * With room for one of two events the more important one is read first, and the other
+	 * stays.
+	 */
 	events_evict_one(&t, bo);
 	pagoda_bo_mark_lost(bo);
 	KUNIT_EXPECT_EQ(test, 1, events_read(&t, 0, &event, 1));
@@ -250,7 +252,7 @@ static u64 events_over(struct pagoda_client *client)
 	return info.usage > info.budget ? info.usage - info.budget : 0;
 }
 
-/* All that may be reserved is, or nothing. */
+/* Reserves all that is available, or nothing. */
 static void events_reserve(struct events_test *t, struct pagoda_client *client, bool all)
 {
 	struct pagoda_budget_info info;
@@ -261,7 +263,7 @@ static void events_reserve(struct events_test *t, struct pagoda_client *client, 
 	events_settle(t);
 }
 
-/* How much is too much is told each time it becomes too much, not only when it is a record. */
+/* TRIM is sent each time that a client exceeds its budget, also by less than the time before. */
 static void events_trim_again(struct kunit *test)
 {
 	struct events_test t = events_make(test);
@@ -293,7 +295,10 @@ static void events_trim_again(struct kunit *test)
 
 /* ---- The end ----------------------------------------------------------------------- */
 
-/* The client's file is closed: each listener of the client's reads what there was, and the end. */
+/*
+ * The client's file is closed: each of its listeners reads the events so far, then the end (0,
+ * EPOLLHUP).
+ */
 static void events_end_with_the_client(struct kunit *test)
 {
 	struct events_test t = events_make(test);
@@ -316,7 +321,7 @@ static void events_end_with_the_client(struct kunit *test)
 	events_end(&t);
 }
 
-/* The device goes: all are told, and then there is nothing more. */
+/* The device goes: each listener reads DEVICE_LOST, and then the end. */
 static void events_end_with_the_device(struct kunit *test)
 {
 	struct events_test t = events_make(test);

@@ -7,7 +7,7 @@
 #include "exec_helpers.h"
 #include "queue_helpers.h"
 
-/* Where the save area of context @i is. */
+/* Returns the address of context @i's save area. */
 static u64 pagoda_exec_test_image_of(u32 i)
 {
 	return (i + 1) * 0x10000ull;
@@ -32,14 +32,17 @@ static void pagoda_exec_test_finish(struct pagoda_exec_test *t, u32 number)
 	struct pagoda_exec_test_context *context = &t->context[job->context];
 
 	job->executed++;
-	/* Of the context that was here before: it may end beside those of this one, elsewhere. */
+	/*
+	 * A job of the context that had this place before may still run, on another engine: its
+	 * order doesn't count.
+	 */
 	if (number <= READ_ONCE(context->first))
 		return;
 	t->wrong_order += number <= context->last_executed;
 	context->last_executed = number;
 }
 
-/* The device: a job has one command buffer, whose address is its number. */
+/* The device's side of a job. A job has one command buffer, whose address is the job's number. */
 static int pagoda_exec_test_execute(void *arg, u64 seqno, const void *data, u32 start, u32 end,
 				    struct pagoda_fault *fault)
 {
@@ -86,7 +89,7 @@ static void pagoda_exec_test_banned(void *owner, const struct pagoda_exec_report
 {
 	struct pagoda_exec_test_context *context = owner;
 	struct pagoda_exec_test *t = context->t;
-	/* Pairs with the push. */
+	/* Pairs with the release in pagoda_exec_test_push(). */
 	u32 last = smp_load_acquire(&t->nr_jobs);
 	u32 i, number = 0;
 
@@ -95,13 +98,13 @@ static void pagoda_exec_test_banned(void *owner, const struct pagoda_exec_report
 	else
 		context->nr_banned++;
 	context->report = *report;
-	/* The job is the report's n-th of its context. */
+	/* report->job counts the jobs of its context. */
 	for (i = context->first + 1; i <= last && number < report->job; i++)
 		if (&t->context[t->job[i].context] == context && ++number == report->job)
 			t->late_told += dma_fence_is_signaled(t->job[i].fence);
 }
 
-/* An engine that was given up comes back to life. */
+/* The hanging engine answers after it was given up. */
 static void pagoda_exec_test_answer_late(struct pagoda_exec_test *t)
 {
 	WRITE_ONCE(t->job[1].deed, PAGODA_EXEC_RUNS);
@@ -149,7 +152,7 @@ static void pagoda_exec_test_destroy(void *data)
 	struct pagoda_exec_test *t = data;
 	u32 i;
 
-	/* What a failed test left behind doesn't keep the engines. */
+	/* Jobs that a failed test left behind must not keep the engines busy. */
 	if (t->engines)
 		pagoda_engines_stop(t->engines);
 	for (i = 0; i < PAGODA_EXEC_TEST_CONTEXTS; i++)
@@ -190,7 +193,10 @@ struct pagoda_exec_test *pagoda_exec_test_create(struct kunit *test)
 	}
 	t->engines = pagoda_engines_create(&args);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->engines);
-	/* Undone first: the transports outlive the engines, as in the driver. */
+	/*
+	 * Registered last, so that it runs first: the transports outlive the engines, as in the
+	 * driver.
+	 */
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pagoda_exec_test_destroy, t));
 	return t;
 }
@@ -230,7 +236,7 @@ u32 pagoda_exec_test_push(struct pagoda_exec_test *t, u32 i, enum pagoda_exec_de
 	job->buffers[0].address = cpu_to_le64(number);
 	job->buffers[0].size = cpu_to_le64(8);
 	mine->fence = dma_fence_get(job->fence);
-	/* It may fail as soon as it is pushed, and is looked for then. */
+	/* The job may fail as soon as it is pushed, and banned() then looks for it. */
 	smp_store_release(&t->nr_jobs, number);
 	pagoda_exec_job_push(job);
 	return number;
@@ -288,7 +294,7 @@ bool pagoda_test_engine_expire(struct pagoda_engines *engines, u32 index, const 
 void pagoda_exec_test_expire(struct pagoda_exec_test *t, u32 engine)
 {
 	pagoda_fake_transport_wait_silent(t->fake[engine]);
-	/* It would have come by itself. */
+	/* The watchdog would have run by itself. */
 	KUNIT_EXPECT_TRUE(t->test, pagoda_test_engine_expire(t->engines, engine, NULL));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Jobs of contexts on engines that work. */
+/* Jobs of contexts, on engines that work. */
 #include <kunit/test.h>
 #include <linux/delay.h>
 
@@ -7,6 +7,7 @@
 #include "prove.h"
 #include "queue_helpers.h"
 
+/* Jobs of three contexts on two engines all run once, in the order of their context. */
 static void pagoda_exec_order(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -49,8 +50,8 @@ static void pagoda_exec_watch_signalled(struct dma_fence *fence, struct dma_fenc
 }
 
 /*
- * The first job's interrupt is lost, those behind it answer at once: none of them
- * signals before the watchdog found the first. Nothing is reset for that.
+ * The first job's interrupt is lost, and the jobs behind it answer at once: their fences don't
+ * signal before the watchdog found the first job. No engine is reset for that.
  */
 static void pagoda_exec_lost_interrupt(struct kunit *test)
 {
@@ -78,7 +79,7 @@ static void pagoda_exec_lost_interrupt(struct kunit *test)
 	for (i = 4; i; i--)
 		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
 	for (i = 0; i < 3; i++) {
-		/* If it is just being called, that is waited for. */
+		/* Waits for a callback that is just running. */
 		dma_fence_remove_callback(t->job[i + 2].fence, &watch[i].cb);
 		KUNIT_EXPECT_EQ(test, 0, watch[i].early);
 	}
@@ -89,7 +90,7 @@ static void pagoda_exec_lost_interrupt(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* What the device has goes first, then what is more important, however late it came. */
+/* Jobs that the device has go first, then those of the highest priority, however late they came. */
 static void pagoda_exec_priorities(struct kunit *test)
 {
 	static const enum pagoda_exec_priority priorities[] = {
@@ -113,11 +114,15 @@ static void pagoda_exec_priorities(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(order), t->nr_log);
 	for (i = 0; i < ARRAY_SIZE(order); i++)
 		KUNIT_EXPECT_EQ(test, order[i], t->job[t->log[i]].context);
-	/* So few that nobody stands behind many. */
+	/* The device has only few jobs at once, so that an important job waits for few. */
 	KUNIT_EXPECT_EQ(test, 4, t->fake[0]->most);
 	pagoda_exec_test_expect_clean(t);
 }
 
+/*
+ * A job starts after the fences it depends on: of its own context, of another engine, and from
+ * elsewhere.
+ */
 static void pagoda_exec_dependencies(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -129,7 +134,7 @@ static void pagoda_exec_dependencies(struct kunit *test)
 	pagoda_exec_test_context(t, 2, 0, PAGODA_EXEC_LOW);
 	first = pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, gate);
 	second = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, t->job[first].fence);
-	/* Of its own context too, which is no news. */
+	/* A dependency on a job of its own context changes nothing. */
 	third = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, t->job[second].fence);
 	free = pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, free));
@@ -146,6 +151,7 @@ static void pagoda_exec_dependencies(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* A job waits for the fences of a reservation; a job that is dropped keeps no reference to them. */
 static void pagoda_exec_dependencies_resv(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -158,7 +164,7 @@ static void pagoda_exec_dependencies_resv(struct kunit *test)
 	dma_resv_lock(&resv, NULL);
 	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(&resv, 1));
 	dma_resv_add_fence(&resv, gate, DMA_RESV_USAGE_BOOKKEEP);
-	/* Given back it leaves nothing behind. */
+	/* A job that is given back keeps no reference. */
 	job = pagoda_exec_job_create(t->context[0].context, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_resv(job, &resv, DMA_RESV_USAGE_BOOKKEEP));
@@ -187,6 +193,7 @@ static void pagoda_exec_dependencies_resv(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* Arguments out of range are refused with -EINVAL. */
 static void pagoda_exec_arguments(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -213,6 +220,7 @@ static void pagoda_exec_arguments(struct kunit *test)
 	pagoda_exec_job_put(job);
 }
 
+/* A number of engines out of range, and missing operations, are refused with -EINVAL. */
 static void pagoda_exec_engines_refuse(struct kunit *test)
 {
 	const struct pagoda_exec_ops none = {};
@@ -227,7 +235,7 @@ static void pagoda_exec_engines_refuse(struct kunit *test)
 	pagoda_exec_context_destroy(NULL);
 }
 
-/* Nobody waits in between: thousands queue up. */
+/* Thousands of jobs are queued without a wait in between, and each runs once. */
 static void pagoda_exec_thousands(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -247,6 +255,7 @@ static void pagoda_exec_thousands(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* A fence is valid after its context and the engines are gone. */
 static void pagoda_exec_fence_outlives_engines(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -263,7 +272,10 @@ static void pagoda_exec_fence_outlives_engines(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "pagoda-exec", fence->ops->get_timeline_name(fence));
 }
 
-/* Like a process that is killed: what the engine has goes on, the rest never runs. */
+/*
+ * A context is destroyed, as when a process is killed: jobs that the engine has complete, the rest
+ * never start.
+ */
 static void pagoda_exec_kill(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -285,7 +297,10 @@ static void pagoda_exec_kill(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
-	/* Its memory may still be in the hands of whoever signals the gate. */
+	/*
+	 * The job's memory may still be in use by the work behind the gate, so its fence doesn't
+	 * signal yet.
+	 */
 	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 3));
 	dma_fence_signal(gate);
 	for (i = 3; i < other; i++) {
@@ -297,6 +312,7 @@ static void pagoda_exec_kill(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* A banned context's given jobs complete; its other jobs, and new ones, fail with -ECANCELED. */
 static void pagoda_exec_ban(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -328,12 +344,12 @@ static void pagoda_exec_ban(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, i));
 	pagoda_exec_context_progress(t->context[0].context, &submitted, &completed);
 	KUNIT_EXPECT_EQ(test, 13, completed);
-	/* Who bans knows why. */
+	/* The caller of the ban isn't told of it. */
 	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Nothing is sent while the engines are held; what was sent goes on. */
+/* No job is submitted before the engines are resumed as often as they were held. */
 static void pagoda_exec_hold(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -358,7 +374,7 @@ static void pagoda_exec_hold(struct kunit *test)
 
 #define ACCOUNTS	2
 
-/* Context i of engine 0 is account i's; none has had any time. */
+/* Context i of engine 0 pays into account i; no account has any time yet. */
 static void pagoda_exec_make_accounts(struct pagoda_exec_test *t,
 				      struct pagoda_exec_account **accounts)
 {
@@ -375,7 +391,7 @@ static void pagoda_exec_make_accounts(struct pagoda_exec_test *t,
 	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
 }
 
-/* The engine is idle: what it counted is theirs, to the nanosecond. */
+/* The engine is idle: the accounts have all of its busy time, to the nanosecond. */
 static void pagoda_exec_expect_sum(struct pagoda_exec_test *t,
 				   struct pagoda_exec_account **accounts)
 {
@@ -395,7 +411,7 @@ static void pagoda_exec_put_accounts(struct pagoda_exec_account **accounts)
 		pagoda_exec_account_put(accounts[i]);
 }
 
-/* How much time of engine 0 account @i gets while the test does nothing. */
+/* Returns the time of engine 0 that account @i gets while the test does nothing. */
 static u64 pagoda_exec_account_gets(struct pagoda_exec_test *t,
 				    struct pagoda_exec_account **accounts, u32 i)
 {
@@ -405,7 +421,9 @@ static u64 pagoda_exec_account_gets(struct pagoda_exec_test *t,
 	return pagoda_exec_account_busy_ns(accounts[i], t->engines, 0) - before;
 }
 
-/* Whose job the engine is at has the time, however many others wait behind it. */
+/*
+ * The account of the job that the engine executes gets the time, and no account of a job behind it.
+ */
 static void pagoda_exec_accounts(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -434,14 +452,17 @@ static void pagoda_exec_accounts(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Answers out of order, a fault, a hang, and what is executed again after them. */
+/*
+ * The accounts' sum is right after a lost interrupt, a hang, a fault and jobs that are executed
+ * again.
+ */
 static void pagoda_exec_accounts_trouble(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct pagoda_exec_account *accounts[ACCOUNTS];
 
 	pagoda_exec_make_accounts(t, accounts);
-	/* The first one's interrupt is lost. */
+	/* The first job's interrupt is lost. */
 	pagoda_fake_transport_order(t->fake[0], 1, PAGODA_FAKE_SILENT, 0, 1);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
@@ -450,7 +471,7 @@ static void pagoda_exec_accounts_trouble(struct kunit *test)
 	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
 	pagoda_exec_expect_sum(t, accounts);
-	/* The other's hangs: that is his time. */
+	/* The second account's job hangs: the time of the hang is that account's. */
 	pagoda_exec_test_push(t, 1, PAGODA_EXEC_HANGS, NULL);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_wait_given(t, 0, 4);
@@ -459,7 +480,7 @@ static void pagoda_exec_accounts_trouble(struct kunit *test)
 	KUNIT_EXPECT_LT(test, 0, pagoda_exec_account_gets(t, accounts, 1));
 	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 3));
-	/* It was given to the device again, and is alone there. */
+	/* The job was submitted again, and is alone on the device. */
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 4));
 	pagoda_exec_expect_sum(t, accounts);
@@ -471,7 +492,7 @@ static void pagoda_exec_accounts_trouble(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A context that is destroyed pays for what the engine has; the account is there until then. */
+/* A destroyed context pays for its job on the engine, and its account lives until then. */
 static void pagoda_exec_account_outlives_owner(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets with more than one thing wrong: device and CPU executor name the same one,
- * whichever the device comes to first.
+ * Packets with more than one mistake: device and CPU executor report the same one, which is the
+ * first in the device's order of checks.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -15,7 +15,7 @@
 #define RUNS		20	/* more than a packet may have */
 #define ONE		cpu_to_le32(1)
 
-/* A packet with runs behind it, and the CPU's pages of them. */
+/* A packet with runs behind it, and the struct pages of the runs for the CPU. */
 struct reason_packet {
 	union {
 		struct virtio_pagoda_packet head;
@@ -44,7 +44,7 @@ static struct pagoda_world *reason_world(struct kunit *test)
 	return pagoda_world_make(test, &rnd);
 }
 
-/* Both refuse the packet, with that reason. */
+/* Device and CPU executor refuse the packet for @reason. */
 static void reason_check(struct pagoda_world *world, struct reason_packet *packet, u32 opcode,
 			 u32 length, u32 reason, int line)
 {
@@ -68,7 +68,7 @@ static void reason_check(struct pagoda_world *world, struct reason_packet *packe
 	KUNIT_EXPECT_LT_MSG(world->test, verdict.error, 0, "line %d", line);
 }
 
-/* A packet with @nr_runs, after @changes to an empty one, is refused with a reason. */
+/* A packet with @nr_runs runs, zero but for @changes, is refused for a reason. */
 #define REASON(NAME, type, nr_runs, reason_name, ...) do { \
 	struct reason_packet p = { }; \
 	\
@@ -78,6 +78,7 @@ static void reason_check(struct pagoda_world *world, struct reason_packet *packe
 		     VIRTIO_PAGODA_FAULT_##reason_name, __LINE__); \
 } while (0)
 
+/* The opcode is checked before the length, and the length before the flags. */
 static void reason_head_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);
@@ -91,6 +92,7 @@ static void reason_head_test(struct kunit *test)
 	REASON(UNMAP_MMU, map_mmu, 0, UNSUPPORTED, (void)p);
 }
 
+/* Fields are checked before the segment, and the segment before the range. */
 static void reason_memory_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);
@@ -117,7 +119,7 @@ static void reason_memory_test(struct kunit *test)
 	       p.init.size = cpu_to_le64(8), p.init.dst.segment = cpu_to_le32(NOWHERE));
 }
 
-/* Source before destination, both before what they share. */
+/* The source is checked before the destination, and both before their overlap. */
 static void reason_transfer_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);
@@ -144,7 +146,7 @@ static void reason_transfer_test(struct kunit *test)
 	       p.transfer.dst.segment = cpu_to_le32(VRAM));
 }
 
-/* A map of two pages, of two runs that are good. */
+/* Fills in a valid map of two pages in two runs. */
 static void reason_map(struct pagoda_world *world, struct reason_packet *p,
 		       struct virtio_pagoda_run **runs)
 {
@@ -170,7 +172,7 @@ static void reason_map(struct pagoda_world *world, struct reason_packet *p,
 	       reason_map(world, &p, &runs), __VA_ARGS__); \
 } while (0)
 
-/* Run by run, each with its fields before its memory. */
+/* Runs are checked one after another, each with its fields before its memory. */
 static void reason_runs_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);
@@ -191,6 +193,7 @@ static void reason_runs_test(struct kunit *test)
 	       p.unmap.segment = cpu_to_le32(APERTURE), p.unmap.nr_pages = cpu_to_le64(1));
 }
 
+/* Notices report the first mistake in this order, too. */
 static void reason_notice_test(struct kunit *test)
 {
 	struct pagoda_world *world = reason_world(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled surfaces, contexts, notices and the device MMU, executed by the device's engine
- * and by the CPU executor: the same memory, the same ranges, the same refusals.
+ * Tiled surfaces, contexts, notices and the device MMU, executed by the device's engine and by the
+ * CPU executor: memory, ranges and refusals are equal.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -16,12 +16,12 @@
 #define RANGES		2
 #define WINDOW		0x20000
 #define MMU_PAGES	64
-#define SURFACE		(2 * PAGE)	/* where surfaces are in VRAM */
-#define ROOT		(30 * PAGE)	/* and page tables */
+#define SURFACE		(2 * PAGE)	/* address of surfaces in VRAM */
+#define ROOT		(30 * PAGE)	/* page tables */
 #define LEAF		(31 * PAGE)
-#define VA_PAGES	8		/* pages 0 - 3 in VRAM from page 20 on, then system */
+#define VA_PAGES	8		/* 0 - 3 in VRAM from page 20 on, others in system memory */
 
-/* A world with ranges, page tables of two levels and, if asked for, a device MMU. */
+/* Two machines with swizzling ranges, page tables of two levels and, if asked for, a device MMU. */
 struct pagoda_state_world {
 	struct pagoda_world *world;
 	struct pagoda_engine_swizzling engine_ranges[RANGES];
@@ -140,7 +140,9 @@ static void pagoda_state_compare(struct pagoda_state_world *s)
 		KUNIT_ASSERT_EQ(s->world->test, !s->mmu[i], !s->cpu_mmu[i]);
 }
 
-/* Builds one operation that needn't be valid; both machines say the same of it. */
+/*
+ * Executes one operation, which may be invalid; both machines agree. Returns whether it succeeded.
+ */
 static bool pagoda_state_try(struct pagoda_state_world *s, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -182,7 +184,7 @@ static struct pagoda_paging_op pagoda_tiled(const struct pagoda_layout *layout, 
 	};
 }
 
-/* A list with every other two pages swapped, so that there are many runs. */
+/* A list in which neighbouring pages are swapped, so that it has many runs. */
 static struct pagoda_world_list *pagoda_state_list(struct pagoda_state_world *s, u32 first,
 						   u32 nr_pages)
 {
@@ -196,7 +198,10 @@ static struct pagoda_world_list *pagoda_state_list(struct pagoda_state_world *s,
 	return list;
 }
 
-/* Whole and in two pieces, in one packet and in many: in, and out to other pages. */
+/*
+ * A surface that is swizzled and unswizzled in two pieces, in one packet each or in many, has its
+ * old content.
+ */
 static void pagoda_swizzle_identity_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -229,7 +234,7 @@ static void pagoda_swizzle_identity_test(struct kunit *test)
 	PAGODA_PROVES(C32);
 }
 
-/* Where some bytes of the linear view must be, worked out by hand. */
+/* Some bytes of the linear view are at the tiled addresses that were computed by hand. */
 static void pagoda_swizzle_place_test(struct kunit *test)
 {
 	static const struct {
@@ -263,7 +268,7 @@ static void pagoda_swizzle_place_test(struct kunit *test)
 	PAGODA_PROVES(C32);
 }
 
-/* The same flags without an allocation: bytes stay in their order. */
+/* With SWIZZLE but without an allocation, bytes stay in linear order. */
 static void pagoda_swizzle_linear_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -278,7 +283,10 @@ static void pagoda_swizzle_linear_test(struct kunit *test)
 	PAGODA_PROVES(C31);
 }
 
-/* The same said in the packet, of which a builder would have left the flags out. */
+/*
+ * A packet with SWIZZLE but without an allocation, which no builder makes, copies in linear order,
+ * too.
+ */
 static void pagoda_swizzle_stranger_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -312,7 +320,10 @@ static struct pagoda_paging_op pagoda_lock(const struct pagoda_layout *layout, b
 	return op;
 }
 
-/* In: the window and the surface. Out: the window, whatever is in the surface. */
+/*
+ * A lock transfer in fills window and surface; one out copies the window, whatever the surface
+ * holds.
+ */
 static void pagoda_lock_test(struct kunit *test)
 {
 	u32 both = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END;
@@ -323,13 +334,13 @@ static void pagoda_lock_test(struct kunit *test)
 	struct pagoda_paging_op in = pagoda_lock(layout, true, 1, both, from);
 	struct pagoda_paging_op out = pagoda_lock(layout, false, 1, both, to);
 
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &out));	/* bound to nothing */
+	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &out));	/* no surface is bound */
 	pagoda_world_do(s->world, &in, 112 + 16);
 	pagoda_state_compare(s);
 	KUNIT_EXPECT_EQ(test, s->cpu_ranges[1].size, 10 * PAGE);
 	KUNIT_EXPECT_EQ(test, memcmp(s->cpu_ranges[1].window, from->cpu_pages[0], PAGE), 0);
 	out.transfer.src.address += PAGE;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &out));	/* bound to another */
+	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &out));	/* another surface is bound */
 	out.transfer.src.address -= PAGE;
 	out.transfer.layout.mips = 1;
 	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &out));
@@ -340,7 +351,7 @@ static void pagoda_lock_test(struct kunit *test)
 	pagoda_state_compare(s);
 	KUNIT_EXPECT_EQ(test, memcmp(s->cpu_ranges[1].window + PAGE, to->cpu_pages[1], PAGE), 0);
 	KUNIT_EXPECT_EQ(test, s->cpu_ranges[1].size, 0);
-	/* A later piece binds nothing, an early one frees nothing. */
+	/* Without START a range isn't bound, and without END it isn't freed. */
 	in.transfer.flags = VIRTIO_PAGODA_TRANSFER_END;
 	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &in));
 	in.transfer.flags = VIRTIO_PAGODA_TRANSFER_START;
@@ -352,6 +363,7 @@ static void pagoda_lock_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &in));
 }
 
+/* A save area is initialised alike on pages and in VRAM; an area out of range is refused. */
 static void pagoda_context_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -384,7 +396,9 @@ static void pagoda_context_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
 }
 
-/* Over the border from VRAM to system memory, and where nothing is mapped. */
+/*
+ * Data is written across the border of VRAM and system memory, and refused where no page is mapped.
+ */
 static void pagoda_update_context_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -412,6 +426,7 @@ static void pagoda_update_context_test(struct kunit *test)
 	PAGODA_PROVES(C84);
 }
 
+/* A fence at a virtual address gets its value, with FORWARD only a larger one. */
 static void pagoda_signal_virtual_test(struct kunit *test)
 {
 	static const struct {
@@ -451,6 +466,7 @@ static void pagoda_signal_virtual_test(struct kunit *test)
 	PAGODA_PROVES(C117);
 }
 
+/* Both machines accept and refuse the same notices. */
 static void pagoda_notice_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -488,7 +504,7 @@ static void pagoda_notice_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
 }
 
-/* What is mapped can be used, the rest can't; after UNMAP_MMU it can't either. */
+/* Device pages can be used after MAP_MMU, and neither others nor those after UNMAP_MMU. */
 static void pagoda_mmu_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -534,7 +550,7 @@ static void pagoda_mmu_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &move));
 }
 
-/* Device address @address is page @page, for both machines. */
+/* Maps device address @address to page @page, on both machines. */
 static void pagoda_state_map(struct pagoda_state_world *s, u64 address, u32 page, u32 flags)
 {
 	pagoda_world_do(s->world, &(struct pagoda_paging_op) {
@@ -546,7 +562,7 @@ static void pagoda_state_map(struct pagoda_state_world *s, u64 address, u32 page
 	}, PAGODA_WORLD_BUFFER);
 }
 
-/* Aperture pages are device addresses too, and so is the dummy page. */
+/* Aperture and dummy page are device addresses, too. */
 static void pagoda_mmu_aperture_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -572,7 +588,7 @@ static void pagoda_mmu_aperture_test(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, s->world->exec.aperture[0]);
 }
 
-/* Page tables in system memory are walked and written where the device may do so. */
+/* Page tables in system memory are read and written only where the device MMU allows it. */
 static void pagoda_mmu_table_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);
@@ -595,7 +611,7 @@ static void pagoda_mmu_table_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u64 *)s->world->cpu_pages[8], value);
 }
 
-/* Who isn't coherent doesn't map as if it were. */
+/* A coherent mapping is refused on a device that isn't coherent. */
 static void pagoda_incoherent_test(struct kunit *test)
 {
 	struct pagoda_state_world *s = pagoda_state_make(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random streams of operations, some of them damaged, through the device's
- * engine and the CPU executor: the same verdict, the same memory.
+ * Random streams of operations, some of them damaged, executed by the device's engine and by the
+ * CPU executor: verdict and memory are equal.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -11,29 +11,20 @@
 
 #define PAGODA_STREAMS		400
 #define PAGODA_STREAM_OPS	12
-/* Pages the aperture may map; transfers through it use the others. */
+/* Pages that the aperture may map; transfers through it use the others. */
 #define PAGODA_MAPPABLE		20
-/* Operations a buffer may be made of: two page lists each, and all must live. */
+/* Most operations of a buffer: each has up to two page lists, which have to stay valid. */
 #define PAGODA_BUFFER_OPS	(PAGODA_WORLD_LISTS / 2 - 1)
 
-/**
- * struct pagoda_stream - What a stream is made from
- * @world: Both machines
- * @rnd: Decides on everything
- * @generation: Last one given
- * @ops: Operations in the buffer
- * @built: Operations that were accepted
- * @faults: Buffers that faulted
- * @good: Buffers that didn't
- */
+/* State from which a stream is made. */
 struct pagoda_stream {
 	struct pagoda_world *world;
 	struct rnd_state rnd;
-	u32 generation;
-	u32 ops;
-	u32 built;
-	u32 faults;
-	u32 good;
+	u32 generation;	/* of the mapping that was made last */
+	u32 ops;	/* operations in the buffer */
+	u32 built;	/* operations that were accepted */
+	u32 faults;	/* buffers that faulted */
+	u32 good;	/* buffers that succeeded */
 };
 
 static u32 pagoda_stream_pick(struct pagoda_stream *s, u32 low, u32 high)
@@ -46,7 +37,7 @@ static bool pagoda_stream_chance(struct pagoda_stream *s, u32 percent)
 	return pagoda_stream_pick(s, 0, 99) < percent;
 }
 
-/* A list of @nr_pages distinct pages from @low to @high - 1, in some runs. */
+/* Returns a list of @nr_pages different pages from @low to @high - 1, in some runs. */
 static const struct pagoda_adl *pagoda_stream_list(struct pagoda_stream *s, u32 low, u32 high,
 						   u32 nr_pages)
 {
@@ -89,7 +80,7 @@ static struct pagoda_side pagoda_stream_aperture(struct pagoda_stream *s)
 	};
 }
 
-/* Any two sides that have no memory in common but the dummy page. */
+/* Chooses two sides that have no memory in common except the dummy page. */
 static void pagoda_stream_transfer(struct pagoda_stream *s, struct pagoda_op_transfer *transfer)
 {
 	u32 pages = pagoda_stream_pick(s, 1, 9), spare = pagoda_stream_pick(s, 0, 2);
@@ -146,7 +137,7 @@ static void pagoda_stream_unmap(struct pagoda_stream *s, struct pagoda_op_unmap_
 	unmap->cpu_pages = &s->world->cpu_pages[PAGODA_WORLD_DUMMY];
 }
 
-/* Somewhere in any segment, aligned to @size. */
+/* Returns an address in any segment, aligned to @size. */
 static u64 pagoda_stream_address(struct pagoda_stream *s, u32 size, u32 *segment,
 				 const void **cpu_pages)
 {
@@ -239,10 +230,9 @@ static struct pagoda_paging_op pagoda_stream_op(struct pagoda_stream *s)
 }
 
 /*
- * May this byte be damaged? Not one that would make the damaged packet valid, yet
- * mean other memory to the engine, which follows bus addresses, than to the CPU
- * executor, which follows struct pages: addresses of pages but for the part
- * below a page, and which segment is meant.
+ * Returns whether a byte may be damaged. It may not if the damaged packet could be valid and name
+ * other memory for the engine, which follows bus addresses, than for the CPU executor, which
+ * follows struct pages: page numbers of addresses, and segments.
  */
 static bool pagoda_byte_may_change(const u8 *packet, u32 byte)
 {
@@ -304,11 +294,11 @@ static void pagoda_stream_submit(struct pagoda_stream *s)
 	verdict = pagoda_world_submit(s->world);
 	s->faults += !verdict.good;
 	s->good += verdict.good;
-	s->ops = 1;	/* the one that is being built may go on */
+	s->ops = 1;	/* the operation that is being built may go on */
 	pagoda_world_fresh(s->world, pagoda_stream_pick(s, 120, 1200));
 }
 
-/* The loop of the OS side; after a fault the rest of an operation goes on. */
+/* Builds an operation as the driver does; after a fault the rest of the operation goes on. */
 static void pagoda_stream_add(struct pagoda_stream *s, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -322,6 +312,7 @@ static void pagoda_stream_add(struct pagoda_stream *s, const struct pagoda_pagin
 		pagoda_stream_submit(s);
 }
 
+/* Each buffer gets one verdict from both machines, and after each stream their memory is equal. */
 static void pagoda_random_streams_test(struct kunit *test)
 {
 	struct pagoda_stream *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);

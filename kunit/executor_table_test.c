@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables executed: by the device's engine and by the CPU executor, which walk
- * them in their own ways and must come to the same memory and the same refusals.
+ * Operations on page tables, executed by the device's engine and by the CPU executor, which walk
+ * the tables in their own ways and must agree on memory and refusals.
  *
- * A space of 4 MiB whose tables are the first pages of VRAM, but for one leaf table
- * in system memory. An address of page v that is system memory is always page
- * v % 32 of it, so that its struct pages are known.
+ * The space has 4 MiB. Its tables are the first pages of VRAM, but for one leaf table in system
+ * memory. If page v of the space is system memory, it is always page v % 32 of it, so that its
+ * struct page is known.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -23,8 +23,8 @@
 #define LEVEL1		(2 * PAGE)	/* two pages with dual tables */
 #define LEAF		(4 * PAGE)
 #define LEAF_64K	(5 * PAGE)
-#define FREE		16		/* first page of VRAM that is no table */
-#define SYSTEM_LEAF	40		/* page of system memory that is one */
+#define FREE		16		/* first page of VRAM that isn't a table */
+#define SYSTEM_LEAF	40		/* page of system memory that is a table */
 #define SYSTEM_PAGES	32
 #define VA_PAGES	1024
 #define TO_VRAM		(VIRTIO_PAGODA_PTE_VALID | 1ull << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT)
@@ -42,7 +42,7 @@ struct pagoda_table_world {
 	bool dual;
 };
 
-/* A damaged entry may make a table of any page that there is. */
+/* Returns the page at a bus address; a damaged entry may point to any page as to a table. */
 static const void *pagoda_world_table_page(void *context, u64 bus)
 {
 	struct pagoda_world *world = context;
@@ -78,7 +78,7 @@ static void pagoda_do_update(struct pagoda_table_world *t, u32 level, u64 table,
 	pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
 }
 
-/* All of a table becomes invalid. */
+/* Makes all entries of a table invalid. */
 static void pagoda_do_clear(struct pagoda_table_world *t, u32 level, u64 table, u32 flags)
 {
 	struct pagoda_pte invalid = { };
@@ -188,7 +188,7 @@ static struct pagoda_paging_op pagoda_vtransfer(struct pagoda_table_world *t, u6
 	};
 }
 
-/* Executes on both, and returns what both say. */
+/* Executes an operation on both machines; returns the error on which they agree. */
 static int pagoda_try(struct pagoda_table_world *t, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -206,6 +206,10 @@ static int pagoda_try(struct pagoda_table_world *t, const struct pagoda_paging_o
 	return error;
 }
 
+/*
+ * Virtual transfers and fills find each page by its entry, honour ZERO and READ_ONLY, and are
+ * refused for a wrong direction or page size.
+ */
 static void pagoda_virtual_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
@@ -214,7 +218,7 @@ static void pagoda_virtual_test(struct kunit *test)
 	u8 before[16];
 	u32 i;
 
-	/* Four pages that are scattered in VRAM, four in order in system memory. */
+	/* Four pages that are scattered in VRAM, and four in order in system memory. */
 	for (i = 0; i < 4; i++) {
 		pagoda_do_update(t, 0, LEAF, 8 + i, TO_VRAM | (FREE + (i ^ 3)) * PAGE);
 		pagoda_do_update(t, 0, LEAF, 18 + i, TO_SYSTEM | pagoda_world_bus(18 + i));
@@ -233,7 +237,7 @@ static void pagoda_virtual_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 2) * PAGE), 0xcafe1234);
 	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 2) * PAGE + 4), 0xcafe1234);
 
-	/* Zeros: read as such, written in vain. */
+	/* Entries with ZERO read as zeros, and writes to them are dropped. */
 	pagoda_do_update(t, 0, LEAF, 30, ZEROS);
 	op = pagoda_vtransfer(t, 30 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM, 0);
 	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
@@ -242,7 +246,7 @@ static void pagoda_virtual_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
 	PAGODA_PROVES(C94);
 
-	/* Read-only: refused, nothing written; invalid: refused. */
+	/* A read-only page is refused without a byte written; an invalid one, too. */
 	pagoda_do_update(t, 0, LEAF, 9, TO_VRAM | VIRTIO_PAGODA_PTE_READ_ONLY | FREE * PAGE);
 	memcpy(before, vram + (FREE + 3) * PAGE + PAGE - 16, 16);
 	op = pagoda_vfill(t, 9 * PAGE - 16, 32, 0x55555555);
@@ -251,7 +255,7 @@ static void pagoda_virtual_test(struct kunit *test)
 	PAGODA_PROVES(C96);
 	pagoda_do_update(t, 0, LEAF, 9, 0);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
-	/* The direction says other segments, or the flag another size of page. */
+	/* The direction names other segments, or the flag another page size. */
 	op = pagoda_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_SYSTEM_TO_LOCAL, 0);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EINVAL);
 	op = pagoda_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
@@ -267,14 +271,17 @@ static void pagoda_poke_system(struct pagoda_table_world *t, u32 index, u64 valu
 	*(__le64 *)(t->world->cpu_system + at) = cpu_to_le64(value);
 }
 
-/* Ranges in order, each a copy bit by bit, also within a table. */
+/*
+ * Ranges are copied in order, each as if through a buffer, also within a table; if one is bad, none
+ * is copied.
+ */
 static void pagoda_copy_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
 	u64 window = 64 * PAGE;
 	struct pagoda_copy_range ranges[] = {
 		{ window, window + PAGE, 0, 100, 8 },
-		/* What the first one wrote, not what was there before. */
+		/* The entries that the first range wrote, not the older ones. */
 		{ window + PAGE, window + PAGE, 100, 103, 8 },
 		{ window + PAGE, window, 100, 200, 11 },
 	};
@@ -297,7 +304,7 @@ static void pagoda_copy_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
 	PAGODA_PROVES(C108, C109);
 
-	/* One that can't be reached: none of them is done. */
+	/* One range is unreachable: no range is copied. */
 	ranges[2].src_table = 70 * PAGE;
 	ranges[0].src_entry = 300;
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
@@ -305,7 +312,7 @@ static void pagoda_copy_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
 }
 
-/* A range of entries, and then an address whose table they are the first of. */
+/* One range is copied into a leaf table, which translates the source address of the next range. */
 static void pagoda_copy_into_tables_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
@@ -329,7 +336,10 @@ static void pagoda_copy_into_tables_test(struct kunit *test)
 			   t->world->exec.vram + 21 * PAGE, 32);
 }
 
-/* The same entries through all three ways make the same table. */
+/*
+ * An update writes exactly its entries, by physical and by virtual address of the table, in VRAM
+ * and in system memory.
+ */
 static void pagoda_update_modes_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
@@ -378,7 +388,7 @@ static void pagoda_update_modes_test(struct kunit *test)
 	PAGODA_PROVES(C86);
 }
 
-/* An entry for page @v (of @each pages), of any kind, mostly one that makes sense. */
+/* A random entry for page @v (or for @each pages), most often a valid one. */
 static u64 pagoda_random_entry(struct pagoda_table_world *t, u32 v, u32 each)
 {
 	u64 flags = pagoda_random(&t->rnd, 0, 9) ? 0 : VIRTIO_PAGODA_PTE_READ_ONLY;
@@ -392,7 +402,7 @@ static u64 pagoda_random_entry(struct pagoda_table_world *t, u32 v, u32 each)
 	case 1:
 		return ZEROS | flags;
 	case 2:
-		/* Nor one that the CPU can't tell from the right one (C66). */
+		/* Also never a page that the CPU can't tell from the right one (C66). */
 		return TO_SYSTEM | (flags & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK) |
 		       pagoda_world_bus(v % SYSTEM_PAGES);
 	case 3:
@@ -402,14 +412,14 @@ static u64 pagoda_random_entry(struct pagoda_table_world *t, u32 v, u32 each)
 	}
 }
 
-/* Both machines' memory, as whoever damages tables would write it. */
+/* Writes to the memory of both machines directly, as a damaged table would be written. */
 static void pagoda_poke(struct pagoda_table_world *t, u64 address, u64 value)
 {
 	*(__le64 *)(t->world->engine_vram + address) = cpu_to_le64(value);
 	*(__le64 *)(t->world->exec.vram + address) = cpu_to_le64(value);
 }
 
-/* Pages of a small part of each leaf table; now and then a level above is damaged. */
+/* Fills a small part of each leaf table at random; sometimes a level above is damaged. */
 static void pagoda_random_tables(struct pagoda_table_world *t)
 {
 	u64 above[] = { ROOT, LEVEL2, LEVEL1 };
@@ -433,7 +443,10 @@ static void pagoda_random_tables(struct pagoda_table_world *t)
 			    pagoda_random_entry(t, i * 16, 16);
 
 		pagoda_poke(t, LEAF_64K + i * 8, entry);
-		/* Both tables at once are refused (C93): mostly one of them. */
+		/*
+		 * Entries in both tables at once are refused (C93), so most of the time one is
+		 * removed.
+		 */
 		for (j = 0; j < 16 && entry & VIRTIO_PAGODA_PTE_VALID; j++)
 			if (pagoda_random(&t->rnd, 0, 31))
 				pagoda_poke(t, LEAF + (i * 16 + j) * 8, 0);
@@ -452,13 +465,13 @@ static struct pagoda_paging_op pagoda_random_virtual(struct pagoda_table_world *
 	u64 size = 4 * pagoda_random(&t->rnd, 1, 1500);
 
 	if (pagoda_random(&t->rnd, 0, 2)) {
-		/* One after the other: the seed alone says what is drawn. */
+		/* Drawn one after another, so that only the seed decides. */
 		u32 direction = pagoda_random(&t->rnd, 0, 2);
 		u32 flags = pagoda_random(&t->rnd, 0, 3) ? 0 : pagoda_random(&t->rnd, 0, 3);
 
 		/*
-		 * Pages 16 on are pages 0 on of VRAM again: what overlaps there, and so is copied
-		 * over itself, has no result to compare.
+		 * Pages from 16 on are pages from 0 on of VRAM again: a copy of them may overlap,
+		 * and then has no result to compare.
 		 */
 		dst = pagoda_random(&t->rnd, 26, 30) * PAGE + dst % PAGE;
 		return pagoda_vtransfer(t, src, dst, size, direction, flags);
@@ -466,7 +479,10 @@ static struct pagoda_paging_op pagoda_random_virtual(struct pagoda_table_world *
 	return pagoda_vfill(t, dst, size, prandom_u32_state(&t->rnd));
 }
 
-/* Tables of any content: the same bytes and the same verdict, many times. */
+/*
+ * Tables of random content: after each operation the machines have equal memory and agree on its
+ * verdict.
+ */
 static void pagoda_random_walk_test(struct kunit *test)
 {
 	u32 round, i, good, bad;
@@ -502,7 +518,7 @@ const u32 pagoda_executor_table_compared[] = {
 	VIRTIO_PAGODA_OP_VIRTUAL_FILL, 0
 };
 
-/* A level-1 entry of zeros says neither what kind of table it is nor that it is a page. */
+/* A level-1 entry with ZERO is refused if it is marked as a 64 KiB table or as a large page. */
 static void pagoda_zero_marks_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
@@ -518,7 +534,7 @@ static void pagoda_zero_marks_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
 }
 
-/* What a valid entry of one table translates, no valid entry of the other does. */
+/* If both leaf tables translate an address, the access is refused. */
 static void pagoda_dual_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
@@ -531,7 +547,7 @@ static void pagoda_dual_test(struct kunit *test)
 	pagoda_poke(t, LEAF + 19 * 8, TO_VRAM | (FREE + 2) * PAGE);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &all), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &next), 0);
-	/* Of the sixteen small entries one is enough, wherever the access begins. */
+	/* One of the sixteen small entries is enough, wherever the access begins. */
 	pagoda_poke(t, LEAF + 5 * 8, TO_VRAM | (FREE + 1) * PAGE);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &both), -EFAULT);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
@@ -540,7 +556,7 @@ static void pagoda_dual_test(struct kunit *test)
 	pagoda_poke(t, LEAF_64K, 0);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &both), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
-	/* Zeros for the whole block on either side, and an entry somewhere on the other. */
+	/* ZERO for the whole block on one side, and an entry on the other. */
 	pagoda_poke(t, LEVEL1 + 8, ZEROS);
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
 	pagoda_poke(t, LEAF + 5 * 8, 0);
@@ -555,7 +571,7 @@ static void pagoda_dual_test(struct kunit *test)
 	PAGODA_PROVES(C93);
 }
 
-/* Executes what was built of @op with @start and @end put in its place. */
+/* Executes the packet built from @op with @start and @end put in. */
 static int pagoda_try_flush(struct pagoda_table_world *t, const struct pagoda_paging_op *op,
 			    u64 start, u64 end)
 {
@@ -571,7 +587,7 @@ static int pagoda_try_flush(struct pagoda_table_world *t, const struct pagoda_pa
 	return pagoda_world_submit(t->world).error;
 }
 
-/* The CPU has nothing to flush, but refuses what the device refuses. */
+/* The CPU has no TLB to flush, but refuses what the device refuses. */
 static void pagoda_flush_test(struct kunit *test)
 {
 	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
@@ -592,7 +608,7 @@ static void pagoda_flush_test(struct kunit *test)
 	op.flush_tlb.root_address = ROOT;
 	op.flush_tlb.root_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EINVAL);
-	/* A space without a root has no wrong one. */
+	/* A space without a root accepts any root. */
 	op.flush_tlb.address_space = 1;
 	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
 	((struct virtio_pagoda_flush_tlb *)t->world->data)->address_space = cpu_to_le32(2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What operations do when they are executed, by the device's engine and by the
- * CPU executor; and what the latter refuses.
+ * The effects of operations, executed by the device's engine and by the CPU executor, and the
+ * refusals of the latter.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -87,7 +87,7 @@ static struct pagoda_paging_op pagoda_unmap(struct pagoda_world *world, u64 firs
 	};
 }
 
-/* Builds into the buffer as it is. */
+/* Builds an operation into the buffer behind what is there. */
 static void pagoda_append(struct pagoda_world *world, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -97,7 +97,7 @@ static void pagoda_append(struct pagoda_world *world, const struct pagoda_paging
 			PAGODA_BUILD_SUCCESS);
 }
 
-/* VRAM to scattered pages and back elsewhere, in two pieces, one run a packet. */
+/* Copies VRAM to scattered pages and back to another place, in two pieces, one run per packet. */
 static void pagoda_round_trip(struct pagoda_world *world, u32 nr_pages, u32 buffer)
 {
 	struct pagoda_world_list *list = pagoda_world_list(world, 3, nr_pages);
@@ -128,6 +128,7 @@ static void pagoda_round_trip(struct pagoda_world *world, u32 nr_pages, u32 buff
 	pagoda_world_compare(world);
 }
 
+/* Content that was copied out and in again, in any number of packets, is equal. */
 static void pagoda_round_trip_test(struct kunit *test)
 {
 	static const u32 sizes[] = { 1, 2, 3, 7, 13 };
@@ -141,7 +142,10 @@ static void pagoda_round_trip_test(struct kunit *test)
 	PAGODA_PROVES(C26, C30);
 }
 
-/* Odd places and sizes; with the buffer too small at first; without an allocation. */
+/*
+ * Fills of odd places and sizes write their range only; a buffer that is too small by a byte gets
+ * no packet.
+ */
 static void pagoda_fill_test(struct kunit *test)
 {
 	static const struct { u64 address, size; u32 pattern; } cases[] = {
@@ -181,7 +185,9 @@ static void pagoda_fill_test(struct kunit *test)
 	PAGODA_PROVES(C39, C40, C43, C44);
 }
 
-/* One buffer: the second fill wins where they overlap, and the copy sees it. */
+/*
+ * Operations of one buffer are in order: the second fill wins, and the copy behind it copies that.
+ */
 static void pagoda_order_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -199,7 +205,7 @@ static void pagoda_order_test(struct kunit *test)
 	PAGODA_PROVES(C19);
 }
 
-/* Bytes of VRAM and system memory that aren't what they were. */
+/* Returns the number of bytes of VRAM and system memory that changed. */
 static u32 pagoda_changed(const struct pagoda_world *world, const u8 *before)
 {
 	u64 vram = PAGODA_WORLD_VRAM * PAGE, system = PAGODA_WORLD_SYSTEM * PAGE, i;
@@ -212,7 +218,7 @@ static u32 pagoda_changed(const struct pagoda_world *world, const u8 *before)
 	return changed;
 }
 
-/* One access of both machines: page 5 of VRAM or system memory, or aperture page 5. */
+/* One access on both machines, to page 5 of VRAM, of system memory or of the aperture. */
 static void pagoda_access(struct pagoda_world *world, u32 opcode, u32 segment, u32 size, u64 inside,
 			  u8 *before)
 {
@@ -236,7 +242,7 @@ static void pagoda_access(struct pagoda_world *world, u32 opcode, u32 segment, u
 	pagoda_world_compare(world);
 }
 
-/* A read changes nothing, a write its bytes, wherever they are. */
+/* READ_PHYSICAL changes no byte, WRITE_PHYSICAL exactly its own. */
 static void pagoda_access_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -263,7 +269,7 @@ static void pagoda_access_test(struct kunit *test)
 	}
 }
 
-/* Aperture page i is list page offset + i, from a list of either kind. */
+/* Page i of the aperture is page offset + i of the list, for both kinds of list. */
 static void pagoda_map_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -298,7 +304,7 @@ static void pagoda_map_test(struct kunit *test)
 	PAGODA_PROVES(C52, C65);
 }
 
-/* An unmapped range is the dummy page, for reads and writes and any generation. */
+/* An unmapped range is the dummy page, for reads, for writes and with any generation. */
 static void pagoda_unmap_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -329,7 +335,10 @@ static void pagoda_unmap_test(struct kunit *test)
 	pagoda_world_do(world, &write, PAGODA_WORLD_BUFFER);
 	pagoda_world_do(world, &read, PAGODA_WORLD_BUFFER);
 	pagoda_world_compare(world);
-	/* Of three pages written to it, the dummy page keeps the last; all others are as before. */
+	/*
+	 * Of the three pages that are written to the dummy page, the last one stays; no other
+	 * memory changes.
+	 */
 	KUNIT_EXPECT_EQ(test, memcmp(DUMMY_BYTES(world), world->exec.vram + 2 * PAGE, PAGE), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(world->exec.vram + 20 * PAGE, DUMMY_BYTES(world), PAGE), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(world->cpu_system, before, dummy), 0);
@@ -338,7 +347,7 @@ static void pagoda_unmap_test(struct kunit *test)
 	PAGODA_PROVES(C58, C59);
 }
 
-/* The same bytes twice do the same twice, and nobody changes them on the way. */
+/* A buffer that is executed twice has the effect of the first time, and its bytes don't change. */
 static void pagoda_resubmit_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -386,7 +395,7 @@ static void pagoda_resubmit_test(struct kunit *test)
 	PAGODA_PROVES(C22);
 }
 
-/* Bus addresses mean nothing to the CPU: any will do, and without pages it stops. */
+/* The CPU ignores bus addresses; without struct pages it refuses. */
 static void pagoda_no_bus_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -419,7 +428,7 @@ static void pagoda_no_bus_test(struct kunit *test)
 	PAGODA_PROVES(C66);
 }
 
-/* Resuming: what is before the start isn't executed, and a start is a packet's. */
+/* Packets before the start aren't executed, and a start within a packet is refused. */
 static void pagoda_start_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -470,6 +479,10 @@ static void pagoda_expect_error(struct pagoda_world *world, const struct pagoda_
 	KUNIT_EXPECT_EQ(world->test, verdict.stopped_at, error ? 0 : world->buf.write_offset);
 }
 
+/*
+ * The CPU executor refuses memory that isn't mapped, stale or out of its sight, and unknown
+ * packets, without effect.
+ */
 static void pagoda_errors_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -487,11 +500,11 @@ static void pagoda_errors_test(struct kunit *test)
 	pagoda_expect_error(world, &use, -EFAULT);	/* never mapped */
 	pagoda_expect_error(world, &map, 0);
 	pagoda_expect_error(world, &use, -EFAULT);	/* stale */
-	pagoda_expect_error(world, &edge, -EFAULT);	/* mapped up to there: nothing written */
+	pagoda_expect_error(world, &edge, -EFAULT);	/* its end isn't mapped */
 	KUNIT_EXPECT_NE(test, memcmp(world->cpu_system + 9 * PAGE, vram, PAGE), 0);
 	use.transfer.src.generation = 5;
 	world->exec.vram_size = 0;
-	pagoda_expect_error(world, &use, -EFAULT);	/* VRAM the CPU can't see */
+	pagoda_expect_error(world, &use, -EFAULT);	/* VRAM that the CPU can't see */
 	pagoda_expect_error(world, &fill, -EFAULT);
 	world->exec.vram_size = PAGE;
 	world->exec.vram = NULL;
@@ -516,7 +529,10 @@ static void pagoda_errors_test(struct kunit *test)
 	pagoda_expect_error(world, &use, 0);
 }
 
-/* Packets no builder makes: source and destination share a page. */
+/*
+ * Packets in which source and destination share a page, which no builder makes, are refused by
+ * both.
+ */
 static void pagoda_overlap_test(struct kunit *test)
 {
 	struct pagoda_world *world = pagoda_world_seeded(test);
@@ -536,7 +552,10 @@ static void pagoda_overlap_test(struct kunit *test)
 	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
 	pagoda_append(world, &system);
 	for (page = 2; page < 8; page++) {
-		/* Bus addresses say what overlaps; the CPU copies what it copied before. */
+		/*
+		 * Bus addresses decide whether runs overlap, for the CPU executor, too; it copies
+		 * by struct pages.
+		 */
 		runs[1].address = cpu_to_le64(pagoda_world_bus(page));
 		KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error,
 				page < 7 ? -EINVAL : 0);

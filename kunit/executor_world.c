@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Two equal machines and what drives both, see the header. */
+/* Two equal machines, and what drives both; see the header. */
 #include <linux/string.h>
 
 #include "executor_world.h"
@@ -28,7 +28,7 @@ static const struct pagoda_engine_ops pagoda_world_ops = {
 	.fence = pagoda_world_fence,
 };
 
-/* map_page() gets no context: there is one world at a time. */
+/* map_page() gets no context, so there is one world at a time. */
 static struct pagoda_world *pagoda_the_world;
 
 static void *pagoda_world_map_page(const void *pages, u64 index)
@@ -41,7 +41,7 @@ static void *pagoda_world_map_page(const void *pages, u64 index)
 	return page;
 }
 
-/* Local mappings are released in reverse order, by any address within. */
+/* Local mappings are released in reverse order, by any address within the page. */
 static void pagoda_world_unmap_page(void *address)
 {
 	struct pagoda_world *world = pagoda_the_world;
@@ -103,11 +103,11 @@ static void pagoda_world_make_cpu(struct pagoda_world *world)
 }
 
 /**
- * pagoda_world_make() - Two machines with the same random content
- * @test: Test that owns it; one world a test
- * @rnd: Decides on the content
+ * pagoda_world_make() - Make two machines with equal random content
+ * @test: Test that owns them; only one world per test
+ * @rnd: Source of the content
  *
- * Return: the world, with an empty buffer.
+ * Return: The world, with an empty buffer.
  */
 struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd)
 {
@@ -152,12 +152,12 @@ void pagoda_world_fresh(struct pagoda_world *world, u32 size)
 }
 
 /**
- * pagoda_world_list() - A page list; lives until %PAGODA_WORLD_LISTS more were made
+ * pagoda_world_list() - Make a page list; lives until %PAGODA_WORLD_LISTS more were made
  * @world: World
  * @first: First page
- * @nr_pages: Pages, in order; the caller may change the list afterwards
+ * @nr_pages: Number of pages, in order; the caller may change the list afterwards
  *
- * Return: the list.
+ * Return: The list.
  */
 struct pagoda_world_list *pagoda_world_list(struct pagoda_world *world, u32 first, u32 nr_pages)
 {
@@ -183,7 +183,7 @@ struct pagoda_world_list *pagoda_world_list(struct pagoda_world *world, u32 firs
  * @world: World
  * @start: First packet to execute
  *
- * Return: how it ended.
+ * Return: How the execution ended.
  */
 struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 start)
 {
@@ -207,7 +207,7 @@ struct pagoda_verdict pagoda_world_run_engine(struct pagoda_world *world, u32 st
  * @world: World
  * @start: First packet to execute
  *
- * Return: how it ended.
+ * Return: How the execution ended.
  */
 struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start)
 {
@@ -223,11 +223,11 @@ struct pagoda_verdict pagoda_world_run_cpu(struct pagoda_world *world, u32 start
 }
 
 /**
- * pagoda_world_submit() - Execute the buffer on both, and expect the same verdict, for the
- *	same reason
+ * pagoda_world_submit() - Execute the buffer on both machines, which have to agree on verdict
+ *	and reason
  * @world: World
  *
- * Return: the verdict.
+ * Return: The verdict.
  */
 struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 {
@@ -248,10 +248,10 @@ struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 }
 
 /**
- * pagoda_world_do() - Build one operation and execute it on both
+ * pagoda_world_do() - Build one operation and execute it on both machines
  * @world: World
  * @op: The operation; must be accepted
- * @size: Bytes of each buffer it gets
+ * @size: Bytes of each buffer that it is built into
  */
 void pagoda_world_do(struct pagoda_world *world, const struct pagoda_paging_op *op, u32 size)
 {
@@ -272,7 +272,7 @@ void pagoda_world_do(struct pagoda_world *world, const struct pagoda_paging_op *
 }
 
 /**
- * pagoda_world_compare() - Both machines have the same memory and mappings
+ * pagoda_world_compare() - Compare memory and mappings of both machines
  * @world: World
  */
 void pagoda_world_compare(struct pagoda_world *world)

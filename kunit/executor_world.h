@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The same memory twice: one for the device's engine, one for the CPU executor,
- * and a driver in between that builds operations for both.
+ * Memory in two equal copies, one for the device's engine and one for the CPU executor, and a
+ * driver that builds operations for both.
  */
 #ifndef PAGODA_KUNIT_EXECUTOR_WORLD_H
 #define PAGODA_KUNIT_EXECUTOR_WORLD_H
@@ -25,21 +25,21 @@
 /**
  * struct pagoda_world - Two equal machines
  * @test: Test that owns it
- * @limits: What the builders are told
+ * @limits: Limits that the builders get
  * @engine: The device's engine
- * @engine_vram: Its VRAM
- * @engine_system: Its view of system memory, page after page
- * @fences: Fence events it sent
- * @exec: The CPU executor, its VRAM in exec.vram
- * @cpu_system: Its view of system memory
- * @cpu_pages: "struct page" of each page: here, its address
- * @mapped: Pages the executor has mapped at the moment, last one last
- * @nr_mapped: How many
+ * @engine_vram: VRAM of @engine
+ * @engine_system: System memory of @engine, page after page
+ * @fences: Number of fence events
+ * @exec: The CPU executor, with its VRAM in exec.vram
+ * @cpu_system: System memory of the CPU executor
+ * @cpu_pages: Stands for the struct page of each page: here the page's address
+ * @mapped: Pages that the executor has mapped at the moment, in that order
+ * @nr_mapped: Number of pages in @mapped
  * @lists: Page lists of the latest operations
- * @nr_lists: Lists made so far
+ * @nr_lists: Number of lists made so far
  * @data: The buffer
- * @priv: Its private data
- * @buf: Where the next operation goes
+ * @priv: Private data of the buffer
+ * @buf: Place of the next operation in the buffer
  */
 struct pagoda_world {
 	struct kunit *test;
@@ -67,9 +67,9 @@ struct pagoda_world {
 /**
  * struct pagoda_verdict - How a buffer ended
  * @good: Every packet was executed
- * @stopped_at: First packet not executed whole
+ * @stopped_at: Offset of the first packet that wasn't executed to its end
  * @error: What the CPU executor returned
- * @reason: enum virtio_pagoda_fault_reason, 0 if it was executed
+ * @reason: enum virtio_pagoda_fault_reason, 0 if all was executed
  */
 struct pagoda_verdict {
 	bool good;

@@ -9,7 +9,7 @@ static struct pagoda_fake_transport *to_fake(struct pagoda_transport *transport)
 	return container_of(transport, struct pagoda_fake_transport, base);
 }
 
-/* As an interrupt would: the device's user must not sleep. */
+/* Completes a request as an interrupt does: the transport's user must not sleep. */
 static void pagoda_fake_answer(struct pagoda_request *request, enum pagoda_outcome outcome,
 			       const struct pagoda_fault *fault)
 {
@@ -31,7 +31,7 @@ static struct pagoda_fake_order *pagoda_fake_find_order(struct pagoda_fake_trans
 	return NULL;
 }
 
-/* The first request not done yet, if it may run now. */
+/* Returns the first request that isn't executed yet, NULL if it may not be executed now. */
 static struct pagoda_fake_slot *pagoda_fake_next(struct pagoda_fake_transport *fake)
 {
 	u32 i;
@@ -73,7 +73,7 @@ struct pagoda_fake_run {
 	int ret;
 };
 
-/* Decides, under the lock, what will happen to the next request. */
+/* Chooses the next request and what happens to it. Caller holds the lock. */
 static bool pagoda_fake_begin(struct pagoda_fake_transport *fake, struct pagoda_fake_run *run)
 {
 	struct pagoda_fake_slot *slot = pagoda_fake_next(fake);
@@ -90,7 +90,7 @@ static bool pagoda_fake_begin(struct pagoda_fake_transport *fake, struct pagoda_
 	run->start = slot->request->start;
 	run->end = slot->request->size;
 	order = pagoda_fake_find_order(fake, slot->seqno);
-	/* A packet that isn't executed doesn't fail. */
+	/* An order for a packet that isn't executed again has no effect. */
 	if (!order || order->offset < run->start)
 		return true;
 	order->times--;
@@ -104,7 +104,7 @@ static bool pagoda_fake_begin(struct pagoda_fake_transport *fake, struct pagoda_
 	return true;
 }
 
-/* Notes, under the lock, what became of it; returns the request to answer. */
+/* Records how a request ended; returns the request to complete, if any. Caller holds the lock. */
 static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake,
 					      struct pagoda_fake_run *run,
 					      enum pagoda_outcome *outcome)
@@ -131,7 +131,7 @@ static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake
 	for (i = 0; i < fake->nr_ring; i++)
 		if (fake->ring[i].seqno == run->seqno)
 			fake->ring[i].done = true;
-	/* Poll must not find it: forget it is there until reset. */
+	/* poll() must not find the request, only a reset may. */
 	if (run->what == PAGODA_FAKE_DROP)
 		for (i = 0; i < fake->nr_ring; i++)
 			if (fake->ring[i].seqno == run->seqno)
@@ -159,7 +159,7 @@ static void pagoda_fake_run(struct pagoda_fake_transport *fake)
 			pagoda_fake_answer(request, outcome,
 					   outcome == PAGODA_OUTCOME_FAULT ? &run.fault : NULL);
 		spin_lock_irqsave(&fake->lock, flags);
-		/* Not before it was answered: a reset waits for that. */
+		/* Cleared only after the completion, for which a reset waits. */
 		fake->running = false;
 	}
 	spin_unlock_irqrestore(&fake->lock, flags);
@@ -286,8 +286,8 @@ void pagoda_fake_transport_wait_silent(struct pagoda_fake_transport *fake)
 }
 
 /*
- * What runs is finished first, as a real device would; it doesn't wait for any
- * fence, which lockdep couldn't know if the work were flushed.
+ * Waits until the running request is done, as a real device does. The work item isn't flushed:
+ * lockdep would take its dependencies for the caller's, although no fence is waited for here.
  */
 static void pagoda_fake_wait(struct pagoda_fake_transport *fake)
 {
@@ -295,7 +295,7 @@ static void pagoda_fake_wait(struct pagoda_fake_transport *fake)
 		fsleep(100);
 }
 
-/* An engine never sees the numbers again that it was given. */
+/* An engine is never given a number again that it had before. */
 static void pagoda_fake_restart(struct pagoda_fake_transport *fake)
 {
 	fake->halted = false;

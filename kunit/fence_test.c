@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Monitored fences: values, who waits for them, and what a lost device does to both. */
+/* Monitored fences: their values, waits for them, and what a lost device does to both. */
 #include <kunit/test.h>
 #include <linux/kthread.h>
 #include <linux/prandom.h>
@@ -19,7 +19,7 @@ static struct pagoda_mfence *fence_make(struct pagoda_rig *rig, u32 flags, u64 v
 	return mfence;
 }
 
-/* What is in memory now, whoever still is to write there. */
+/* Returns the value's memory now, whatever is still to be written to it. */
 static u64 *fence_memory(struct pagoda_mfence *mfence)
 {
 	return page_address(pagoda_mfence_bo(mfence)->ttm.ttm->pages[0]);
@@ -50,7 +50,7 @@ static int fence_promise_error(struct pagoda_mfence *mfence, u64 value)
 	return PTR_ERR_OR_ZERO(pagoda_mfence_promise(mfence, value));
 }
 
-/* What became of a wait. */
+/* How a wait ended: number of calls and last error. */
 struct fence_watch {
 	struct pagoda_mfence_wait wait;
 	u32 calls;
@@ -75,7 +75,10 @@ static void fence_watch(struct kunit *test, struct fence_watch *watch,
 	pagoda_mfence_wait_arm(&watch->wait);
 }
 
-/* Behind the work, wherever the page is by then; each place is announced. */
+/*
+ * The value is stored after the work before it, wherever the page is by then; each place of the
+ * page is announced by a notice.
+ */
 static void fence_signalled_by_paging(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -85,7 +88,7 @@ static void fence_signalled_by_paging(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 5ull, fence_value(mfence));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(mfence, 5));
-	/* What was refused in the end may be promised again. */
+	/* A value that was taken back may be promised again. */
 	signal = pagoda_mfence_promise(mfence, 1ull << 40);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(mfence, 1ull << 40));
@@ -116,9 +119,9 @@ struct fence_random {
 	struct pagoda_rig *rig;
 	struct rnd_state rnd;
 	struct pagoda_mfence *mfence[RANDOM_FENCES];
-	u64 value[RANDOM_FENCES];	/* the model: all there is to a fence */
+	u64 value[RANDOM_FENCES];	/* the model: current value of each fence */
 	struct fence_watch watch[RANDOM_WATCHES];
-	s32 watches[RANDOM_WATCHES];	/* which fence, -1 = none */
+	s32 watches[RANDOM_WATCHES];	/* number of the fence, -1 = none */
 };
 
 static u32 fence_pick(struct fence_random *r, u32 count)
@@ -126,7 +129,7 @@ static u32 fence_pick(struct fence_random *r, u32 count)
 	return prandom_u32_state(&r->rnd) % count;
 }
 
-/* Somewhere around the value, either side of it, or far away. */
+/* Returns a value close to the fence's, on either side, or far above it. */
 static u64 fence_pick_value(struct fence_random *r, u32 fence)
 {
 	u64 value = r->value[fence];
@@ -145,7 +148,7 @@ static u64 fence_pick_value(struct fence_random *r, u32 fence)
 	}
 }
 
-/* Fence 0 may go back. */
+/* Signals a fence; the value of fence 0 may decrease. */
 static void fence_random_signal(struct fence_random *r)
 {
 	struct kunit *test = r->rig->test;
@@ -165,7 +168,7 @@ static void fence_random_signal(struct fence_random *r)
 		r->value[fence] = value;
 		break;
 	case 1:
-		/* A GPU that tells nobody: work that is done is all that is known. */
+		/* A store by a GPU that sends no event: the driver only knows that work is done. */
 		if (fence)
 			break;
 		WRITE_ONCE(*fence_memory(r->mfence[fence]), value);
@@ -182,7 +185,7 @@ static void fence_random_signal(struct fence_random *r)
 	KUNIT_EXPECT_EQ(test, r->value[fence], fence_value(r->mfence[fence]));
 }
 
-/* Each wait has ended exactly if its value has been there since it began. */
+/* Each wait has ended exactly if its value has been reached since the wait began. */
 static void fence_random_check(struct fence_random *r, u32 step)
 {
 	u32 i;
@@ -218,6 +221,10 @@ static void fence_random_watch(struct fence_random *r)
 	r->watches[i] = fence;
 }
 
+/*
+ * Random signals and waits: a wait is called back once, as soon as its value is reached, and not
+ * before.
+ */
 static void fence_waits_end_exactly(struct kunit *test)
 {
 	struct fence_random *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -230,7 +237,7 @@ static void fence_waits_end_exactly(struct kunit *test)
 	for (i = 0; i < RANDOM_FENCES; i++)
 		r->mfence[i] = fence_make(r->rig, i ? 0 : DRM_PAGODA_FENCE_ALLOW_REWIND, 0);
 	memset(r->watches, -1, sizeof(r->watches));
-	/* Fence 1 may have its page taken between two waits, if nobody waits. */
+	/* The page of fence 1 may be evicted between two waits, while no wait holds it. */
 	for (i = 0; i < RANDOM_STEPS; i++) {
 		r->rig->loses_events = fence_pick(r, 2);
 		if (fence_pick(r, 3))
@@ -285,7 +292,10 @@ static int fence_sleeper_run(void *data)
 	return ret;
 }
 
-/* All sets of values that are there: who sleeps wakes up by the one that is missing. */
+/*
+ * For every set of values that are reached, a wait for any or for all of them returns exactly when
+ * it should.
+ */
 static void fence_any_and_all(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -320,7 +330,7 @@ static void fence_any_and_all(struct kunit *test)
 				schedule_timeout_uninterruptible(1);
 		}
 		for (n = 0; n < 2; n++) {
-			/* Who is stopped before he runs never does. */
+			/* A thread that is stopped before it runs would never run. */
 			while (!atomic_read(&sleeper[n].back))
 				schedule_timeout_uninterruptible(1);
 			KUNIT_EXPECT_EQ(test, 0, kthread_stop(task[n]));
@@ -332,6 +342,10 @@ static void fence_any_and_all(struct kunit *test)
 	PAGODA_PROVES(C181);
 }
 
+/*
+ * NO_SIGNAL forbids signals by the CPU and NO_WAIT waits by the CPU (-EPERM); a list with such a
+ * fence has no effect.
+ */
 static void fence_forbidden(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -350,7 +364,7 @@ static void fence_forbidden(struct kunit *test)
 	group = pagoda_mfence_group_create(waits, 2, true);
 	KUNIT_EXPECT_EQ(test, -EPERM, PTR_ERR_OR_ZERO(group));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&deaf->holds));
-	/* What isn't forbidden: each other's, and the GPU. */
+	/* The CPU may signal the NO_WAIT fence and wait for the other; the GPU may signal both. */
 	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, blind, 2));
 	fence_watch(test, &watch, deaf, 2);
 	fence_signal_paging(rig, deaf, 2);
@@ -362,7 +376,7 @@ static void fence_forbidden(struct kunit *test)
 	PAGODA_PROVES(C183);
 }
 
-/* One that can't be given its value keeps the others from theirs. */
+/* If one fence of a list can't be given its value, none is (-EINVAL). */
 static void fence_signal_all_or_none(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -376,14 +390,17 @@ static void fence_signal_all_or_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_mfences_signal(rig->vidmm, list, 2));
 	KUNIT_EXPECT_EQ(test, 3ull, fence_value(rewinds));
 	KUNIT_EXPECT_EQ(test, 6ull, fence_value(grows));
-	/* What the CPU signalled isn't promised again. */
+	/* A value that the CPU signalled can't be promised any more. */
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_promise_error(grows, 6));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&grows->holds));
 	pagoda_mfence_put(grows);
 	pagoda_mfence_put(rewinds);
 }
 
-/* The CPU overtakes what the GPU still has to store. */
+/*
+ * A value that the GPU stores after the CPU stored a larger one doesn't decrease the fence, unless
+ * it may rewind.
+ */
 static void fence_never_goes_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -411,7 +428,7 @@ static void fence_never_goes_back(struct kunit *test)
 	pagoda_mfence_put(rewinds);
 }
 
-/* Who waits can rely on the page; who doesn't keeps it from nobody. */
+/* The page can't be evicted while a wait or a promise holds the fence, and can otherwise. */
 static void fence_page_stays_while_held(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -430,7 +447,7 @@ static void fence_page_stays_while_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, mfence, 1));
 	KUNIT_EXPECT_EQ(test, 1u, watch[0].calls);
 	pagoda_mfence_wait_fini(&watch[0].wait);
-	/* A promise holds it, too, until the GPU is done. */
+	/* A promise holds the fence, too, until the GPU has stored the value. */
 	pagoda_rig_settle(rig);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	fence_signal_paging(rig, mfence, 2);
@@ -441,7 +458,10 @@ static void fence_page_stays_while_held(struct kunit *test)
 	pagoda_mfence_put(mfence);
 }
 
-/* Waits end by the maximum value; afterwards the fence goes on with what it had. */
+/*
+ * A reset ends waits by the maximum value; afterwards the fence has the last value it was signalled
+ * with.
+ */
 static void fence_reset_releases(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -462,7 +482,7 @@ static void fence_reset_releases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 5ull, fence_value(stays));
 	fence_watch(test, &watch[2], max, 100);
 	KUNIT_EXPECT_EQ(test, 1u, watch[2].calls);
-	/* The device executed it nevertheless: it counts. */
+	/* The device executed the signal all the same, so its value counts. */
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, -EINVAL, fence_signal(rig, max, 7));
 	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, max, 8));
@@ -487,7 +507,10 @@ static void fence_reset_releases(struct kunit *test)
 	PAGODA_PROVES(C184);
 }
 
-/* No device: what is promised is kept, the rest is released or refused. */
+/*
+ * Unplugged, the device keeps promised values; other waits end by the maximum value or with
+ * -ENODEV.
+ */
 static void fence_unplug_releases(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -499,7 +522,7 @@ static void fence_unplug_releases(struct kunit *test)
 	u32 first;
 
 	pagoda_rig_settle(rig);
-	/* What doesn't arrive is given up after this, several times over. */
+	/* Jobs that don't complete are given up after this time, several times over. */
 	pagoda_test_queue_timeout(rig->vidmm->stream.queue, 50);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	fence_signal_paging(rig, stays, 7);
@@ -517,7 +540,7 @@ static void fence_unplug_releases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, watch[1].error);
 	KUNIT_EXPECT_EQ(test, 1u, watch[2].calls);
 	KUNIT_EXPECT_EQ(test, -ENODEV, watch[2].error);
-	/* Who comes too late doesn't sleep. */
+	/* A wait that begins too late doesn't sleep. */
 	KUNIT_EXPECT_EQ(test, -ENODEV,
 			pagoda_mfence_group_wait(all, MAX_SCHEDULE_TIMEOUT, &first));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_mfence_group_wait(any, MAX_SCHEDULE_TIMEOUT, &first));
@@ -532,7 +555,10 @@ static void fence_unplug_releases(struct kunit *test)
 	PAGODA_PROVES(C184);
 }
 
-/* Neither the device nor the CPU can do what comes before: the promise is kept at the end. */
+/*
+ * The work before a signal fails on the device and on the CPU: the promised value is stored all the
+ * same.
+ */
 static void fence_promise_outlives_failure(struct kunit *test)
 {
 	const struct pagoda_rig_options blind = { .no_window = true };
@@ -566,7 +592,7 @@ static void fence_promise_outlives_failure(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Behind any fence, whatever becomes of it. */
+/* A promised value is stored when a dma_fence signals, or at once if it has or is NULL. */
 static void fence_signalled_after(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -594,7 +620,7 @@ static void fence_signalled_after(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ull, fence_value(mfence));
 	KUNIT_EXPECT_EQ(test, 1u, watch.calls);
 	pagoda_mfence_wait_fini(&watch.wait);
-	/* Done long since, and never to be waited for. */
+	/* The dma_fence has signalled, and then there is none to wait for. */
 	signal = pagoda_mfence_promise(mfence, 2);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
 	pagoda_mfence_signal_after(signal, fence);
@@ -608,7 +634,7 @@ static void fence_signalled_after(struct kunit *test)
 	pagoda_mfence_put(other);
 }
 
-/* A list of an ioctl, in C. */
+/* Fills in an entry of a job's list, as the ioctl does. */
 static void fence_sync(struct pagoda_sync *sync, struct pagoda_mfence *mfence, u64 value,
 		       bool signal, struct pagoda_mfence_wait *wait)
 {
@@ -619,7 +645,10 @@ static void fence_sync(struct pagoda_sync *sync, struct pagoda_mfence *mfence, u
 		sync->value = wait;
 }
 
-/* What work waits for, and signals: found when it is there, given back if it isn't made. */
+/*
+ * A list of waits is complete when each value was reached once; promises are kept, or given back
+ * with the list.
+ */
 static void fence_in_syncs(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -646,7 +675,7 @@ static void fence_in_syncs(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, pagoda_syncs_look(&syncs));
 		KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, in, 5));
 		KUNIT_EXPECT_TRUE(test, pagoda_syncs_look(&syncs));
-		/* It was there. */
+		/* A wait that was over stays over. */
 		KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, in, 1));
 		KUNIT_EXPECT_TRUE(test, pagoda_syncs_look(&syncs));
 		index = 0;
@@ -664,7 +693,10 @@ static void fence_in_syncs(struct kunit *test)
 	pagoda_mfence_put(out);
 }
 
-/* Nothing is left waiting for a value that can't be given any more. */
+/*
+ * A fence can't be closed (-EBUSY) while a wait needs its value: after that no wait can be left
+ * waiting.
+ */
 static void fence_keeps_its_id(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -681,11 +713,11 @@ static void fence_keeps_its_id(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, watch.calls);
 	KUNIT_EXPECT_EQ(test, 0, fence_signal(rig, mfence, 2));
 	KUNIT_EXPECT_EQ(test, 1u, watch.calls);
-	/* Any of two: as long as neither is there both are waited for. */
+	/* Neither value of an any-wait is reached, so both fences are needed. */
 	group = pagoda_mfence_group_create(waits, 2, true);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(group));
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
-	/* What a lost adapter shows is taken back. */
+	/* The maximum value of a lost adapter is taken back. */
 	pagoda_mfence_device_lost(rig->vidmm);
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_mfence_close(mfence));
 	pagoda_mfence_restore_all(rig->vidmm);

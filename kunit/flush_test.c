@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the driver does about the device's write combiner: the CPU finds everything behind the
- * fence, and nothing is written to memory that was given back.
+ * What the driver does about the device's write combiner: behind the fence the CPU finds all bytes,
+ * and nothing is written to memory that was freed.
  */
 #include "submit_helpers.h"
 #include "vidmm/move.h"
@@ -25,7 +25,10 @@ static u32 flush_count(struct pagoda_rig *rig, u32 opcode, const struct pagoda_b
 	return pagoda_rig_count(rig, opcode, bo->id);
 }
 
-/* Out of VRAM, to pages and to the aperture: flushed as what was written is reached. */
+/*
+ * A move out of VRAM drains the combiner: by a WRITE_PHYSICAL, by a READ_PHYSICAL for cached pages,
+ * by nothing if accesses snoop.
+ */
 static void flush_moves(struct kunit *test)
 {
 	const struct pagoda_rig_mode *mode = test->param_value;
@@ -49,7 +52,10 @@ static void flush_moves(struct kunit *test)
 				cached && !snooped);
 		KUNIT_EXPECT_EQ(test, flush_count(rig, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, bo),
 				!cached);
-		/* What the CPU writes then, without a flush, is what the device takes back. */
+		/*
+		 * Bytes that the CPU writes then, without a flush, are those that the device copies
+		 * back.
+		 */
 		pagoda_rig_write(rig, bo, 100 + i);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 		pagoda_rig_settle(rig);
@@ -58,7 +64,7 @@ static void flush_moves(struct kunit *test)
 	}
 }
 
-/* All that a move of TTM's fills in before it emits. */
+/* Fills in what TTM's move fills in before it emits. */
 static void flush_begin_move(struct kunit *test, struct pagoda_move *m, struct ttm_resource *dst)
 {
 	struct ttm_operation_ctx ctx = {};
@@ -74,8 +80,8 @@ static void flush_begin_move(struct kunit *test, struct pagoda_move *m, struct t
 }
 
 /*
- * A move that is given up after some of its pieces: the pages go back, so what the device has of
- * them is written before.
+ * A move that is undone after some of its pieces: its pages are freed, so the device's writes to
+ * them are complete before that.
  */
 static void flush_undone(struct kunit *test)
 {
@@ -99,7 +105,7 @@ static void flush_undone(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, m.bo,
 							     m.bo->ttm.base.resv,
 							     DMA_RESV_USAGE_BOOKKEEP, &m.cost));
-		/* The third piece is refused. */
+		/* The third piece fails: the list has only two pages. */
 		m.pages.nr_pages = 2;
 		m.txn = &txn;
 		KUNIT_EXPECT_NE(test, 0, pagoda_move_run(&m));
@@ -127,7 +133,7 @@ static u64 flush_word(struct pagoda_bo *bo, u32 page, u32 word)
 	return READ_ONCE(((u64 *)page_address(bo->ttm.ttm->pages[page]))[word]);
 }
 
-/* What a job stores to pages that aren't cached is there behind its fence. */
+/* A job's stores to uncached pages are in memory behind the job's fence. */
 static void flush_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -150,7 +156,7 @@ static void flush_jobs(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, round, flush_word(bo, 2, 2));
 			KUNIT_EXPECT_FALSE(test, pagoda_engine_holds_writes(&rig->engine, 1));
 		}
-		/* What is cached would have been there without the job's end. */
+		/* Stores to cached pages would be in memory even before the job's end. */
 		KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_NONE,
 				pagoda_engine_lookup(&rig->engine, client->vm->id,
 						     HERE + i * SZ_1M, &page));

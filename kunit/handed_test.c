@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the builders are handed and the device never sees: kernel addresses, modes, private data,
- * notices in their order, and values of fences in the moment in which they are stored.
+ * Arguments of build calls that the device never sees: kernel addresses, update modes, private
+ * data, the order of notices, and values of fences while they are stored.
  */
 #include <linux/sizes.h>
 #include <linux/timer.h>
@@ -22,7 +22,10 @@
 #define HERE		SZ_4M
 #define PAGES		11
 
-/* Content that is lost: nothing for the device, and no view of it is left. */
+/*
+ * Lost content is announced by a TRANSFER without size, which encodes nothing and frees the range
+ * that showed it.
+ */
 static void handed_lost_has_no_place(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -37,7 +40,7 @@ static void handed_lost_has_no_place(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, bo->range);
 	spy = pagoda_spy_begin(rig, bo);
 	dma_resv_lock(bo->ttm.base.resv, NULL);
-	/* As if the device had been reset since. */
+	/* As if the device had been reset since then. */
 	bo->epoch--;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
 	dma_resv_unlock(bo->ttm.base.resv);
@@ -51,7 +54,7 @@ static void handed_lost_has_no_place(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, note->encoded);
 	KUNIT_EXPECT_EQ(test, copies, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id));
 	KUNIT_EXPECT_NULL(test, pagoda_spy_find(spy, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 1));
-	/* The range is free, and what was in its window isn't shown again. */
+	/* The range is free, and the old bytes of its window aren't seen when it is bound again. */
 	KUNIT_EXPECT_NULL(test, bo->range);
 	KUNIT_EXPECT_FALSE(test, pagoda_swizzle_is_shown(bo));
 	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
@@ -60,7 +63,10 @@ static void handed_lost_has_no_place(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* The kernel address that comes with a mapping shows its pages, until UNMAP was executed. */
+/*
+ * The kernel address of an aperture mapping shows its pages until UNMAP was executed; NULL if not
+ * asked for.
+ */
 static void handed_aperture_address(struct kunit *test)
 {
 	const u32 asks = DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE;
@@ -100,7 +106,7 @@ static void handed_aperture_address(struct kunit *test)
 	pagoda_rig_close(without);
 }
 
-/* Without the operation that has a place for it there is no such address. */
+/* Without MAP_APERTURE_SEGMENT2 there is no kernel address. */
 static void handed_aperture_address_old(struct kunit *test)
 {
 	const struct pagoda_rig_options old = {
@@ -123,7 +129,7 @@ static void handed_aperture_address_old(struct kunit *test)
 
 /* ---- Page tables and save areas ------------------------------------------------------- */
 
-/* In the GPU's modes the CPU writes nothing but what makes the paging process. */
+/* All updates are in the device's mode, and the CPU writes tables only in CPU_VIRTUAL mode. */
 static void expect_modes(struct kunit *test, const struct pagoda_spy *spy, u32 mode)
 {
 	bool spaces[2] = { };
@@ -140,11 +146,11 @@ static void expect_modes(struct kunit *test, const struct pagoda_spy *spy, u32 m
 				  mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL);
 		spaces[!!update->address_space] = true;
 	}
-	/* Of the paging process and of others. */
+	/* Updates of the paging process's space and of others were seen. */
 	KUNIT_EXPECT_TRUE(test, spaces[0] && spaces[1]);
 }
 
-/* Whole tables of windows, initialised anew, and nothing else. */
+/* Whole leaf tables of windows, initialised anew, and no other updates. */
 static void expect_wiped(struct kunit *test, const struct pagoda_spy *spy)
 {
 	const u32 flags = VIRTIO_PAGODA_UPDATE_INITIAL | VIRTIO_PAGODA_UPDATE_REPEAT;
@@ -167,6 +173,10 @@ static void expect_wiped(struct kunit *test, const struct pagoda_spy *spy)
 	}
 }
 
+/*
+ * Page table updates are built in the device's update mode; only a reset's wipe of the windows is
+ * by the CPU.
+ */
 static void handed_modes(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -215,7 +225,7 @@ static int maker_run(void *arg)
 	return PTR_ERR_OR_ZERO(maker->context);
 }
 
-/* The root as the save area has it. */
+/* The root as it is stored in a save area. */
 struct saved_root {
 	__le64 address;
 	__le64 entries;
@@ -248,7 +258,7 @@ static void expect_root(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pag
 	KUNIT_EXPECT_EQ(test, *(const u64 *)&given->segment, submit_word(rig, save, at + 16));
 }
 
-/* The device does as much as it takes, one submission after another, and then no more. */
+/* Lets the device complete submissions, one after another, until the call returns. */
 static void maker_let(struct pagoda_rig *rig, struct pagoda_worker *worker)
 {
 	u32 i;
@@ -258,12 +268,12 @@ static void maker_let(struct pagoda_rig *rig, struct pagoda_worker *worker)
 	KUNIT_ASSERT_LT(rig->test, i, 1000);
 }
 
-/* A call that makes a context, or moves a root, returns when the save area has the root. */
+/* A call that makes a context, or moves a root, returns only when the save area has the root. */
 static void handed_context_waits(struct kunit *test)
 {
 	const u32 update = VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION;
 	const u32 init = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE;
-	/* With two levels a root is as long as its space has to be. */
+	/* With two levels a root has only the entries that its space needs. */
 	const struct pagoda_rig_options options = { .mode = test->param_value, .pt_levels = 2 };
 	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
 	struct maker maker = { .vm = vmt_make(rig) };
@@ -292,7 +302,7 @@ static void handed_context_waits(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, note->op.init_context.cpu_address);
 	KUNIT_EXPECT_NE(test, PAGODA_SAVE_CPU_ADDRESS, note->op.init_context.flags);
 
-	/* There is no entry for this address yet: the root gets another place. */
+	/* The root has no entry for this address yet, so it moves to a larger one. */
 	pagoda_space_root(maker.vm->space, &before);
 	worker.spy = pagoda_spy_begin(rig, NULL);
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(maker.vm, bo, HERE + (1ull << 33), 0, PAGE_SIZE, 0));
@@ -309,7 +319,10 @@ static void handed_context_waits(struct kunit *test)
 
 /* ---- Notices and fences ---------------------------------------------------------------- */
 
-/* Of what leaves shared memory for nowhere, before the aperture loses it; of no other move. */
+/*
+ * A notice is sent when the allocation leaves the aperture for system memory, before UNMAP, and in
+ * no other move.
+ */
 static void handed_notice_of_eviction(struct kunit *test)
 {
 	const u32 notify = VIRTIO_PAGODA_OP_NOTIFY_ALLOC;
@@ -348,18 +361,12 @@ static void handed_notice_of_eviction(struct kunit *test)
 
 #define LOOKS		400u
 
-/**
- * struct interrupt - An interrupt that looks at a fence, whatever it interrupts
- * @timer: The interrupt
- * @value: The fence
- * @looks: How often it looked
- * @torn: Values it saw that were never signalled
- */
+/* A timer interrupt that reads a fence's value, wherever it interrupts. */
 struct interrupt {
 	struct timer_list timer;
-	const u64 *value;
-	u32 looks;
-	u32 torn;
+	const u64 *value;	/* the fence's value */
+	u32 looks;	/* number of reads */
+	u32 torn;	/* values that were never signalled */
 };
 
 static void interrupt_look(struct timer_list *timer)
@@ -394,7 +401,10 @@ static struct virtio_pagoda_signal_monitored_fence fence_signal(u64 address)
 	};
 }
 
-/* Also with one processor: what is between two halves of a store is interrupted there. */
+/*
+ * The engine stores a fence's value as a whole, also on one processor, where an interrupt may come
+ * between two halves.
+ */
 static void handed_fence_is_whole(struct kunit *test)
 {
 	struct virtio_pagoda_signal_monitored_fence signal = fence_signal(PAGE_SIZE - 8);
@@ -418,7 +428,7 @@ static void handed_fence_is_whole(struct kunit *test)
 	KUNIT_EXPECT_GT(test, i, LOOKS);
 }
 
-/* The same of the CPU's executor. */
+/* The CPU executor stores a fence's value as a whole, too. */
 static void handed_fence_is_whole_by_cpu(struct kunit *test)
 {
 	struct virtio_pagoda_signal_monitored_fence signal = fence_signal(PAGE_SIZE - 8);

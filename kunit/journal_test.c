@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The journal against the packets the device executed, and what it says of the
- * pending, the done and the lost.
+ * The journal, compared with the packets that the device executed, and its results of pending,
+ * complete and lost operations.
  */
 #include <linux/slab.h>
 #include "rig.h"
@@ -20,7 +20,7 @@ static struct pagoda_journal_head *journal_read(struct pagoda_rig *rig,
 	return head;
 }
 
-/* The first entry of an operation for an allocation, or NULL. */
+/* Returns the first entry of an operation for an allocation, or NULL. */
 static struct pagoda_journal_entry *journal_find(struct pagoda_journal_head *head,
 						 struct pagoda_journal_entry *entries,
 						 u32 operation, u64 allocation)
@@ -34,6 +34,7 @@ static struct pagoda_journal_entry *journal_find(struct pagoda_journal_head *hea
 	return NULL;
 }
 
+/* An entry has the number, size, segments and address of the packet that was executed. */
 static void journal_agrees_with_packets(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -65,6 +66,7 @@ static void journal_agrees_with_packets(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* Of more operations than it has entries the journal keeps the last ones, in order. */
 static void journal_keeps_the_last(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -90,6 +92,7 @@ static void journal_keeps_the_last(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* The result of an operation is PENDING until it was executed, and an error if it was lost. */
 static void journal_tells_pending_and_lost(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, &(struct pagoda_rig_options) {
@@ -110,7 +113,7 @@ static void journal_tells_pending_and_lost(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, entry);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(entry->result), PAGODA_JOURNAL_PENDING);
 	seqno = le64_to_cpu(entry->seqno);
-	/* Neither the device nor the CPU can do it. */
+	/* Neither the device nor the CPU can execute the operation. */
 	pagoda_fake_transport_order(rig->fake, seqno, PAGODA_FAKE_FAULT,
 				    le32_to_cpu(entry->offset), 100);
 	kvfree(head);
@@ -125,7 +128,7 @@ static void journal_tells_pending_and_lost(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Calls @visit with the items of a kind; returns how many there are. */
+/* Calls @visit for each item of a kind; returns their number. */
 static u32 journal_items(struct pagoda_rig *rig, u32 kind,
 			 void (*visit)(struct pagoda_rig *rig,
 				       const struct pagoda_recording_item *item, void *arg),
@@ -147,7 +150,7 @@ static u32 journal_items(struct pagoda_rig *rig, u32 kind,
 	return count;
 }
 
-/* The packets of a buffer are the next ones that were executed. */
+/* The packets of a recorded buffer are the next ones in the log of executed packets. */
 static void journal_buffer_executed(struct pagoda_rig *rig,
 				    const struct pagoda_recording_item *item, void *arg)
 {
@@ -164,7 +167,10 @@ static void journal_buffer_executed(struct pagoda_rig *rig,
 	}
 }
 
-/* What is recorded is what was executed, byte for byte in number and order. */
+/*
+ * A recording has the buffers that were executed, packet by packet and in order; one that is full
+ * takes no more.
+ */
 static void journal_records_buffers(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -183,7 +189,7 @@ static void journal_records_buffers(struct kunit *test)
 	KUNIT_EXPECT_GT(test, next - first, 2u);
 	KUNIT_EXPECT_EQ(test, journal->recording_dropped, 0ull);
 
-	/* A recording that was full once stays as it is: it has no gaps. */
+	/* A recording that was full once takes no more items, so it has no gaps. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 80));
 	KUNIT_EXPECT_EQ(test, journal->recording_missed, journal->last_seqno);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -197,7 +203,7 @@ static void journal_records_buffers(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Packets the CPU stands for; @arg: the CPU's table they write. */
+/* A recorded packet that stands for a write by the CPU; @arg: the table that was written. */
 static void journal_cpu_matches(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
 				void *arg)
 {
@@ -228,7 +234,7 @@ static void journal_root_matches(struct pagoda_rig *rig, const struct pagoda_rec
 	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(root->space), 3u);
 }
 
-/* What changes tables without a buffer is recorded, too. */
+/* Table writes by the CPU and new roots, which are in no buffer, are recorded, too. */
 static void journal_records_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -261,7 +267,7 @@ static void journal_records_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_ROOT,
 						journal_root_matches, NULL));
 	KUNIT_EXPECT_EQ(test, journal->recording_dropped, 0ull);
-	/* Half of an update would be worse than none. */
+	/* An update that doesn't fit is dropped as a whole. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 48));
 	pagoda_journal_written(journal, &op);
 	KUNIT_EXPECT_EQ(test, journal->recording_used, 0ull);
@@ -281,6 +287,7 @@ static void journal_loss_matches(struct pagoda_rig *rig, const struct pagoda_rec
 	KUNIT_EXPECT_EQ(rig->test, (int)le32_to_cpu(lost->error), loss->error);
 }
 
+/* A lost operation is recorded; without room for it the recording says that it isn't complete. */
 static void journal_records_losses(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -290,7 +297,7 @@ static void journal_records_losses(struct kunit *test)
 	pagoda_journal_lost(journal, 77, 0x40, -EIO);
 	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_LOST, journal_loss_matches,
 						NULL));
-	/* One without room: who reads the recording shall know. */
+	/* There is no room, and the reader of the recording has to know. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 16));
 	KUNIT_EXPECT_EQ(test, journal->recording_missed, journal->last_seqno);
 	pagoda_journal_lost(journal, 78, 0x40, -EIO);
@@ -298,7 +305,7 @@ static void journal_records_losses(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 0));
 }
 
-/* Nothing of it is from before a reset, or behind one. */
+/* Counts the item as before or behind the reset; only a reset has no content. */
 static void journal_item_side(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
 			      void *arg)
 {
@@ -315,7 +322,10 @@ static void journal_reset_at(struct pagoda_rig *rig, const struct pagoda_recordi
 	*(u32 *)arg = (const u8 *)item - rig->vidmm->journal.recording;
 }
 
-/* Buffers from before it, and roots and buffers of the rebuild behind it. */
+/*
+ * A recording has the buffers before a reset, the reset, and the roots and buffers of the rebuild,
+ * in this order.
+ */
 static void journal_records_resets(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

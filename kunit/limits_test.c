@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits of clients and users: where they are, what is given to the next user, and that all that
- * was charged comes back, whatever its file does. The ABI's side: selftests/limits_test.c.
+ * Limits of clients and users: their values, the share of the next user, and that every charge
+ * comes back, whatever happens to its file. The ABI's side: selftests/limits_test.c.
  */
 #include <linux/cred.h>
 #include <linux/fdtable.h>
@@ -19,7 +19,7 @@
 #define ANN	1001u
 #define BOB	1002u
 
-/* Whatever runs the tests opens a file as a user; pagoda_client_put() it. */
+/* Opens a file as user @uid; the caller ends with pagoda_client_put(). */
 static struct pagoda_client *limits_client(struct pagoda_rig *rig, u32 uid)
 {
 	struct cred *cred = prepare_creds();
@@ -51,7 +51,7 @@ static u64 limits_count(struct pagoda_client *client, enum pagoda_limit limit)
 	return pagoda_quota_count(client->quota, limit);
 }
 
-/* So that it may have @left more. */
+/* Charges the client so that @left is left of @most. */
 static void limits_leave(struct kunit *test, struct pagoda_client *client,
 			 enum pagoda_limit limit, u64 most, u64 left)
 {
@@ -76,7 +76,7 @@ static const struct limits_case limits_cases[] = {
 	  -EMFILE },
 };
 
-/* A user's files count together, however many they are; other users' don't. */
+/* All files of a user count together, and other users' files don't. */
 static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 {
 	u32 n, count = c->user / c->client;
@@ -95,7 +95,7 @@ static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 	KUNIT_EXPECT_EQ(rig->test, c->error, limits_charge(ann[n], c->limit, 1));
 	KUNIT_EXPECT_EQ(rig->test, 0, limits_charge(bob, c->limit, c->client));
 	limits_uncharge(bob, c->limit, c->client);
-	/* What one file gives back another one may have. */
+	/* A charge that one file gives back is free for another file of the user. */
 	limits_uncharge(ann[0], c->limit, c->client);
 	KUNIT_EXPECT_EQ(rig->test, 0, limits_charge(ann[n], c->limit, c->client));
 	limits_uncharge(ann[n], c->limit, c->client);
@@ -108,6 +108,7 @@ static void limits_user(struct pagoda_rig *rig, const struct limits_case *c)
 	pagoda_client_put(bob);
 }
 
+/* For each limit, a charge beyond the client's or the user's limit fails with the limit's error. */
 static void limits_of_users(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {};
@@ -118,7 +119,7 @@ static void limits_of_users(struct kunit *test)
 		limits_user(rig, &limits_cases[n]);
 }
 
-/* Each user gets half of what others have left, and there is one left for the last. */
+/* Each user gets half of what the others left, and one is left for the last user. */
 static void limits_halves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -146,7 +147,7 @@ static void limits_halves(struct kunit *test)
 		left -= share;
 	}
 	KUNIT_EXPECT_EQ(test, PAGODA_RIG_SPACES - 1, at);
-	/* What Ann gives back is for the next user: Ann has more than half of what others left. */
+	/* Ann's VM is for the next user: Ann still has more than half of what the others left. */
 	vmt_drop(vms[0]);
 	KUNIT_EXPECT_EQ(test, -ENOSPC, PTR_ERR(pagoda_vm_create(rig->vidmm, clients[1])));
 	clients[2 * uid] = limits_client(rig, BOB + uid);
@@ -159,7 +160,10 @@ static void limits_halves(struct kunit *test)
 		pagoda_client_put(clients[n]);
 }
 
-/* What is pinned for other devices and for fences is one thing, and what is one user's is, too. */
+/*
+ * Pages pinned for other devices and for fences have one limit together, and so have all files of a
+ * user.
+ */
 static void limits_pinned_pages(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .pin_limit = SZ_1T };
@@ -186,6 +190,7 @@ static void limits_pinned_pages(struct kunit *test)
 
 /* ---- Each thing is charged once, and comes back ------------------------------------------ */
 
+/* A context is charged when it is made, and another can be made after it is destroyed. */
 static void limits_contexts(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -206,7 +211,10 @@ static void limits_contexts(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* A job is counted until its memory goes, which is a moment after its fence has signalled. */
+/*
+ * Waits until no job is charged. A job is charged until it is freed, shortly after its fence
+ * signalled.
+ */
 static void limits_expect_no_jobs(struct pagoda_rig *rig)
 {
 	u64 left;
@@ -217,7 +225,7 @@ static void limits_expect_no_jobs(struct pagoda_rig *rig)
 	KUNIT_EXPECT_EQ(rig->test, 0ull, limits_count(rig->client, PAGODA_LIMIT_WAITING));
 }
 
-/* A context takes as many jobs as it may have queued, and goes on when they are done. */
+/* A context takes a limited number of jobs (-EBUSY), and takes more when these are done. */
 static void limits_jobs_of_a_context(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -241,7 +249,7 @@ static void limits_jobs_of_a_context(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* What a destroyed context had queued counts until it is gone. */
+/* Jobs of a destroyed context are charged until they are freed. */
 static void limits_jobs_of_a_client(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -251,7 +259,7 @@ static void limits_jobs_of_a_client(struct kunit *test)
 	pagoda_rig_hold(rig, 0, true);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(client, NULL));
-	/* A job that the engine hasn't got would be cancelled. */
+	/* A job that isn't on the engine yet would be cancelled. */
 	while (READ_ONCE(rig->engines[0].nr_ring) < 1)
 		fsleep(100);
 	pagoda_context_destroy(client->context);
@@ -265,7 +273,10 @@ static void limits_jobs_of_a_client(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* What is refused is not half accepted: what it lists and what it would signal is untouched. */
+/*
+ * A refused job has no effect: the allocations it lists and the fence it would signal are as
+ * before.
+ */
 static void limits_waiting_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -281,7 +292,7 @@ static void limits_waiting_jobs(struct kunit *test)
 	limits_leave(test, rig->client, PAGODA_LIMIT_WAITING, DRM_PAGODA_MAX_WAITING_JOBS, 1);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, &first));
 	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(client, &second));
-	/* What waits behind a job that waits does so itself. */
+	/* A job behind a waiting job would wait, too. */
 	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&client->vm->queued));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&client->code->queued));
@@ -295,6 +306,7 @@ static void limits_waiting_jobs(struct kunit *test)
 	submit_client_end(client);
 }
 
+/* A listener is charged until its file is closed. */
 static void limits_listeners(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {};
@@ -311,7 +323,7 @@ static void limits_listeners(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, limits_count(rig->client, PAGODA_LIMIT_LISTENERS));
 }
 
-/* A fence counts while it is held, once, and after its client's file is closed. */
+/* A fence is charged once while it is held, also after its client's file was closed. */
 static void limits_fences(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What should be mapped, as a plain list of pages, and what the device translates. */
+/* The expected mappings, as a plain list of pages, and the device's translations. */
 #include "mmu_helpers.h"
 
-/* A page as the reference has it: segment and address, protection, kind. */
+/* Returns an entry of the plain list: segment and address, protection, kind. */
 static void *mmu_entry(u32 segment, u64 address, u64 flags, u64 protection, bool zero)
 {
 	u64 value = address | segment << 8 | (flags & PAGODA_PTE_READ_ONLY ? 2 : 0) |
@@ -11,7 +11,7 @@ static void *mmu_entry(u32 segment, u64 address, u64 flags, u64 protection, bool
 	return xa_mk_value(value | (protection & 0xfff) << 48);
 }
 
-/* A piece of the plain list: pages that follow each other are quicker found in an array. */
+/* A piece of the plain list; adjacent pages are found faster in an array. */
 struct mmu_rig_piece {
 	void *page[512];
 };
@@ -33,14 +33,7 @@ static void **rig_page_slot(struct mmu_rig *rig, u32 space, u64 page, bool make)
 	return rig->piece ? &rig->piece->page[page % ARRAY_SIZE(rig->piece->page)] : NULL;
 }
 
-/**
- * mmu_rig_page() - What the plain list has for a page
- * @rig: Rig
- * @space: Space
- * @page: Number of the page
- *
- * Return: see mmu_entry(); NULL = nothing is mapped.
- */
+/* Returns the plain list's entry for a page, see mmu_entry(), or NULL if it isn't mapped. */
 void *mmu_rig_page(struct mmu_rig *rig, u32 space, u64 page)
 {
 	void **slot = rig_page_slot(rig, space, page, false);
@@ -48,13 +41,7 @@ void *mmu_rig_page(struct mmu_rig *rig, u32 space, u64 page)
 	return slot ? *slot : NULL;
 }
 
-/**
- * mmu_rig_set_page() - Change the plain list
- * @rig: Rig
- * @space: Space
- * @page: Number of the page
- * @entry: As mmu_rig_page() will return it
- */
+/* Sets the plain list's entry for a page, as mmu_rig_page() will return it. */
 void mmu_rig_set_page(struct mmu_rig *rig, u32 space, u64 page, void *entry)
 {
 	void **slot = rig_page_slot(rig, space, page, entry);
@@ -63,11 +50,7 @@ void mmu_rig_set_page(struct mmu_rig *rig, u32 space, u64 page, void *entry)
 		*slot = entry;
 }
 
-/**
- * mmu_rig_forget_pages() - Free the plain list of a space
- * @rig: Rig
- * @space: Space
- */
+/* Frees the plain list of a space. */
 void mmu_rig_forget_pages(struct mmu_rig *rig, u32 space)
 {
 	struct mmu_rig_piece *piece;
@@ -79,12 +62,7 @@ void mmu_rig_forget_pages(struct mmu_rig *rig, u32 space)
 	rig->piece = NULL;
 }
 
-/**
- * mmu_rig_expect() - Note in the plain list what a map makes
- * @rig: Rig
- * @space: Space
- * @map: The map
- */
+/* Enters into the plain list what a map does. */
 void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map)
 {
 	u64 window = map->window ?: map->size, nr, page, done;
@@ -117,7 +95,7 @@ void mmu_rig_expect(struct mmu_rig *rig, u32 space, const struct pagoda_map *map
  * @space: Space
  * @va: Address
  * @access: enum virtio_pagoda_access
- * @found: Set to segment and address as the plain list has them
+ * @found: Set to segment and address in the format of mmu_entry()
  *
  * Return: fault reason.
  */
@@ -171,20 +149,14 @@ static void rig_check_page(struct mmu_rig *rig, u32 space, u64 page)
 			    "space %u va %#llx", space, va);
 }
 
-/**
- * mmu_rig_check() - Does the device translate a range as the plain list says?
- * @rig: Rig
- * @space: Space
- * @va: First address
- * @size: Bytes
- */
+/* Expects the device to translate a range as the plain list says. */
 void mmu_rig_check(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 {
 	u64 page;
 
 	u32 again;
 
-	/* What is cached has to be right, and what is in the tables. */
+	/* Once through cached translations, once through the tables. */
 	for (again = 0; again < 2; again++) {
 		for (page = va / MMU_RIG_PAGE; page < (va + size) / MMU_RIG_PAGE; page++)
 			rig_check_page(rig, space, page);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page tables where they are easily wrong: at the ends of ranges, while tables are away,
- * when a change is given up, and what is quoted long after a mapping was made.
+ * Page tables where mistakes are likely: at the ends of ranges, while tables are evicted, when a
+ * change is aborted, and allocations that updates name long after a mapping was made.
  */
 #include <linux/dma-fence.h>
 
@@ -46,7 +46,7 @@ static void unmap(struct mmu_rig *rig, u64 va, u64 size)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &map, 1));
 }
 
-/* The update of space 1 at @n of what was seen, or NULL. */
+/* Returns the update of space 1 at index @n of the emitted operations, or NULL. */
 static const struct pagoda_op_update_page_table *update_at(struct mmu_rig *rig, u32 n)
 {
 	const struct pagoda_paging_op *op = &rig->seen[n].op;
@@ -57,7 +57,7 @@ static const struct pagoda_op_update_page_table *update_at(struct mmu_rig *rig, 
 	return &op->update_page_table;
 }
 
-/* Updates of a level that have all of these flags. */
+/* Returns the number of updates of a level that have all of these flags. */
 static u32 updates(struct mmu_rig *rig, u32 level, u32 flags)
 {
 	u32 n, nr = 0;
@@ -89,7 +89,10 @@ static u32 reason_at(struct mmu_rig *rig, u64 va)
 
 /* ---- Order ----------------------------------------------------------------- */
 
-/* Nothing is reachable before it is good, and what leaves stays until the new is there. */
+/*
+ * A table is filled before an entry leads to it, and a table that isn't needed any more gets its
+ * last update after the entry that led to it has changed.
+ */
 static void edge_order(struct kunit *test)
 {
 	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
@@ -119,12 +122,15 @@ static void edge_order(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, 1, updates(rig, 0, NOTED));
 	mmu_rig_check(rig, 1, VA, SZ_2M);
-	/* The same memory of somebody else's is told again. */
+	/* Mapping the same memory again emits the update again. */
 	map_vram(rig, VA, VRAM, SZ_2M);
 	KUNIT_EXPECT_EQ(test, 1, updates(rig, 1, 0));
 }
 
-/* With two words an entry the note comes once, with the first update and with the last. */
+/*
+ * With two words per entry the first update has INITIAL once, and the last update NOTIFY_EVICTION
+ * once.
+ */
 static void edge_dual_notes(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, true, true);
@@ -173,12 +179,12 @@ static void edge_root(struct kunit *test, bool dual)
 	pagoda_pt_update_abort(update);
 	KUNIT_EXPECT_EQ(test, 0, rig->suspended);
 	KUNIT_EXPECT_EQ(test, tables, rig->nr_tables);
-	/* It grows with what is in its last entry, and its old memory gets a last update. */
+	/* The root grows with a valid last entry, and its old memory gets a last update. */
 	map_vram(rig, FAR, VRAM, SZ_64K);
 	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
 	KUNIT_EXPECT_EQ(test, 1, updates(rig, 1, NOTED));
 	mmu_rig_check(rig, 1, last, SZ_2M);
-	/* What is far away keeps it large, and so does half of that. */
+	/* A mapping far away keeps the root large, and so does one at half the distance. */
 	map_vram(rig, VA, VRAM, SZ_4K);
 	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
 	mmu_rig_check(rig, 1, FAR, SZ_128K);
@@ -193,13 +199,17 @@ static void edge_root(struct kunit *test, bool dual)
 	mmu_rig_check(rig, 1, last, SZ_4M);
 }
 
+/*
+ * A change of the root that is aborted changes nothing; the root grows and shrinks with its
+ * content.
+ */
 static void edge_roots(struct kunit *test)
 {
 	edge_root(test, false);
 	edge_root(test, true);
 }
 
-/* A root that gets no memory of the device costs the kernel none either. */
+/* If a larger root can't be allocated, the old one stays and the kernel keeps no memory. */
 static void edge_root_fails(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
@@ -218,14 +228,14 @@ static void edge_root_fails(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_16K);
 }
 
-/* A root that VRAM has no room for isn't asked for. */
+/* A root larger than VRAM could hold is refused without an allocation. */
 static void edge_root_vram(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
 	struct pagoda_map map = { .kind = PAGODA_MAP_ZERO, .size = SZ_4K };
 	u32 allocs = rig->nr_allocs;
 
-	/* 128 KiB of entries: 16384. */
+	/* 16384 entries take 128 KiB. */
 	rig->limits.vram_size = SZ_256K + SZ_128K;
 	map.va = 16384ull * SZ_2M;
 	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
@@ -235,7 +245,7 @@ static void edge_root_vram(struct kunit *test)
 	rig->limits.vram_size = MMU_RIG_VRAM;
 }
 
-/* A root that is away may be resized all the same. */
+/* An evicted root may be resized. */
 static void edge_root_away(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
@@ -249,7 +259,7 @@ static void edge_root_away(struct kunit *test)
 	mmu_rig_check(rig, 1, FAR, SZ_2M);
 }
 
-/* More large pages than an operation has entries. */
+/* More large pages than one operation has entries: they are split. */
 static void edge_many_large(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
@@ -269,8 +279,9 @@ static void edge_many_large(struct kunit *test)
 	mmu_rig_check(rig, 1, VA + SZ_1G - SZ_2M, SZ_4M);
 }
 
-/* ---- Tables that are away -------------------------------------------------- */
+/* ---- Evicted tables ----------------------------------------------------------------- */
 
+/* An evicted table faults, can be restored, and is the source of copies meanwhile. */
 static void edge_evicted(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, false, false);
@@ -283,17 +294,17 @@ static void edge_evicted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, reason_at(rig, VA));
 	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
 	KUNIT_EXPECT_EQ(test, 1, updates(rig, 0, NOTED));
-	/* What the device knew is forgotten, and it gets to know that it is invalid. */
+	/* Cached translations are flushed; now the device caches that the entry is invalid. */
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, reason_at(rig, VA));
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
 	KUNIT_EXPECT_EQ(test, 0, reason_at(rig, VA));
 	mmu_rig_check(rig, 1, VA, SZ_16K);
-	/* Entries of a table that is away are copied from the books. */
+	/* Entries of an evicted table are copied from the driver's own record of mappings. */
 	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_copy(rig, 1, &copy, 1));
 	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
 	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_64K);
-	/* A table that is away and that nobody needs any more isn't missed. */
+	/* An evicted table that is empty by then needn't be restored. */
 	unmap(rig, copy.dst, SZ_4K);
 	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
 	unmap(rig, VA, SZ_8K);
@@ -303,8 +314,8 @@ static void edge_evicted(struct kunit *test)
 }
 
 /*
- * The device lost its memory, and what the tables hold instead would translate: valid entries are
- * written anew, and so are those between them.
+ * The device lost its memory, and the tables' garbage would translate: a rebuild writes valid and
+ * invalid entries.
  */
 static void rebuild_run(struct mmu_rig *rig)
 {
@@ -319,7 +330,7 @@ static void rebuild_run(struct mmu_rig *rig)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_rebuild(rig, 1));
 	mmu_rig_check(rig, 1, VA - SZ_2M, SZ_2M * 4);
 	mmu_rig_check(rig, 1, VA + SZ_1G - SZ_2M, SZ_2M * 2);
-	/* What was unmapped before the loss, and what is mapped after it. */
+	/* Entries unmapped before the loss, and mapped after it. */
 	map_vram(rig, VA + 9 * SZ_4K, VRAM + SZ_8M, SZ_4K);
 	unmap(rig, VA, SZ_4K);
 	mmu_rig_check(rig, 1, VA, SZ_2M);
@@ -336,9 +347,12 @@ static void edge_rebuild(struct kunit *test)
 	}
 }
 
-/* ---- What is quoted -------------------------------------------------------- */
+/* ---- Allocations named by updates --------------------------------------------------- */
 
-/* What updates of leaves quote is what the maps said of their addresses. */
+/*
+ * Expects updates of leaves to name the allocation and offset that were mapped at their addresses;
+ * returns the number of pages.
+ */
 static u32 expect_quotes(struct mmu_rig *rig, u64 va, u64 size, u64 allocation, u64 at)
 {
 	u32 n, pages = 0;
@@ -356,7 +370,10 @@ static u32 expect_quotes(struct mmu_rig *rig, u64 va, u64 size, u64 allocation, 
 	return pages;
 }
 
-/* Pieces of a mapping that was cut and copied still know what they are pieces of. */
+/*
+ * Pieces of a mapping that was cut and copied still name their allocation and offset when tables
+ * are restored.
+ */
 static void edge_records(struct kunit *test)
 {
 	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
@@ -393,7 +410,7 @@ static void edge_records(struct kunit *test)
 
 /* ---- Many tables ----------------------------------------------------------- */
 
-/* More blocks than an operation has ranges, of which each has a page. */
+/* A copy over more blocks than an operation has ranges, with one page each, is split. */
 static void edge_long_copy(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 3, false, true);
@@ -410,7 +427,7 @@ static void edge_long_copy(struct kunit *test)
 		mmu_rig_check(rig, 1, copy.dst + i * SZ_2M, SZ_8K);
 }
 
-/* More tables than there are windows for, in one change. */
+/* One change of more tables than there are windows uses windows several times. */
 static void edge_many_tables(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 3, false, true);
@@ -430,8 +447,9 @@ static void edge_many_tables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, SZ_4K, pagoda_space_table_bytes(rig->spaces[1]));
 }
 
-/* ---- Given up and refused -------------------------------------------------- */
+/* ---- Aborted and refused changes ---------------------------------------------------- */
 
+/* An aborted change leaves contexts running and no trace. */
 static void edge_abort(struct kunit *test)
 {
 	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
@@ -485,7 +503,7 @@ static void edge_refusals(struct kunit *test)
 	mmu_rig_check(rig, 1, map.va, SZ_8K);
 }
 
-/* All of a root has to be seen in the windows at once. */
+/* A root must fit into the windows as a whole: addresses that need a larger one are refused. */
 static void edge_reach(struct kunit *test)
 {
 	struct pagoda_map map = { .kind = PAGODA_MAP_ZERO, .size = SZ_4K };
@@ -499,7 +517,7 @@ static void edge_reach(struct kunit *test)
 	}
 }
 
-/* Pages are of the sizes that the device has. */
+/* Only page sizes of the device are used. */
 static void edge_page_sizes(struct kunit *test)
 {
 	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A device and an owner for page tables, see the header. */
+/* A device and an owner for page tables; see mmu_helpers.h. */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
@@ -10,7 +10,7 @@
 #define MMU_RIG_NR	(MMU_RIG_TABLES / VIRTIO_PAGODA_PAGE_SIZE)
 #define MMU_RIG_PRIV	4096
 
-/* Addresses that are computed and never read: data has no memory. */
+/* Addresses of data are computed from it and never read: data has no backing. */
 u8 mmu_rig_nothing;
 
 static void *rig_span(void *context, u64 bus, u64 want, u64 *got)
@@ -47,7 +47,7 @@ static int rig_table_alloc(void *owner, void *data, u32 level, u32 size,
 	if (page >= MMU_RIG_NR)
 		return -ENOMEM;
 	bitmap_set(pool->used, page, nr);
-	/* Garbage that would translate. */
+	/* Garbage that would translate as valid entries. */
 	memset(pool->memory + page * MMU_RIG_PAGE, 0x21, size);
 	*memory = (struct pagoda_table_memory) {
 		.segment = vram ? VIRTIO_PAGODA_SEGMENT_VRAM : VIRTIO_PAGODA_SEGMENT_SYSTEM,
@@ -137,10 +137,7 @@ static void rig_fresh(struct mmu_rig *rig)
 	};
 }
 
-/**
- * mmu_rig_execute() - Have the engine execute what was built
- * @rig: Rig
- */
+/* Has the engine execute what was built. */
 void mmu_rig_execute(struct mmu_rig *rig)
 {
 	struct pagoda_engine_run run;
@@ -158,7 +155,7 @@ void mmu_rig_execute(struct mmu_rig *rig)
 	rig_fresh(rig);
 }
 
-/* What a window shows is flushed before anything looks (C72). */
+/* A window is flushed after it changed and before anything uses it (C72). */
 static void rig_window(struct mmu_rig *rig, const struct pagoda_paging_op *op)
 {
 	bool update = op->operation == VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE;
@@ -212,10 +209,7 @@ static void rig_emit(void *arg, struct pagoda_paging_op *op)
 	}
 }
 
-/**
- * mmu_rig_begin() - Forget what was emitted so far
- * @rig: Rig
- */
+/* Forgets what was emitted so far. */
 void mmu_rig_begin(struct mmu_rig *rig)
 {
 	rig->encoded = 0;
@@ -223,7 +217,7 @@ void mmu_rig_begin(struct mmu_rig *rig)
 	rig->nr_seen = 0;
 }
 
-/* Nothing is left in the table windows (C78). */
+/* Expects the table windows to be empty (C78). */
 static void rig_check_windows(struct mmu_rig *rig)
 {
 	u64 first = pagoda_slot_address(PAGODA_SLOT_WINDOWS), va, entry, size;
@@ -263,9 +257,11 @@ static void rig_commit(struct mmu_rig *rig, u32 space, struct pagoda_pt_update *
  * @rig: Rig
  * @space: Space
  * @maps: Ranges
- * @nr_maps: How many
+ * @nr_maps: Number of ranges
  *
- * Return: what prepare answered.
+ * The plain list gets the mappings, too.
+ *
+ * Return: 0 or the error of pagoda_space_prepare().
  */
 int mmu_rig_change(struct mmu_rig *rig, u32 space, const struct pagoda_map *maps, u32 nr_maps)
 {
@@ -282,13 +278,7 @@ int mmu_rig_change(struct mmu_rig *rig, u32 space, const struct pagoda_map *maps
 	return 0;
 }
 
-/**
- * mmu_rig_invalidate() - A mapping moves
- * @rig: Rig
- * @space: Space
- * @va: First address
- * @size: Bytes
- */
+/* Invalidates a range, as a move of the memory does. */
 void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size)
 {
 	struct pagoda_paging_cost cost;
@@ -310,9 +300,9 @@ void mmu_rig_invalidate(struct mmu_rig *rig, u32 space, u64 va, u64 size)
  * @rig: Rig
  * @space: Space
  * @copies: Ranges
- * @nr: How many
+ * @nr: Number of ranges
  *
- * Return: what prepare answered.
+ * Return: 0 or the error of pagoda_space_prepare_copy().
  */
 int mmu_rig_copy(struct mmu_rig *rig, u32 space, const struct pagoda_space_copy *copies, u32 nr)
 {
@@ -349,12 +339,12 @@ static u8 *rig_address(struct mmu_rig *rig, u32 segment, u64 address)
 }
 
 /**
- * mmu_rig_any_table() - A table of a space, found as the device finds it
+ * mmu_rig_any_table() - Find a table of a space as the device does
  * @rig: Rig
  * @space: Space
- * @root: The root, else one some random way below it
+ * @root: Find the root, otherwise a random table below
  *
- * Return: its cookie, NULL if there is no root.
+ * Return: cookie of the table, or NULL if there is no root.
  */
 void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root)
 {
@@ -387,12 +377,7 @@ void *mmu_rig_any_table(struct mmu_rig *rig, u32 space, bool root)
 	return root || level != rig->variant.levels - 1 ? table : NULL;
 }
 
-/**
- * mmu_rig_evict() - A table leaves, and its memory is overwritten
- * @rig: Rig
- * @space: Space
- * @cookie: The table
- */
+/* Evicts a table, and overwrites its memory. */
 void mmu_rig_evict(struct mmu_rig *rig, u32 space, void *cookie)
 {
 	u64 before = pagoda_space_table_bytes(rig->spaces[space]);
@@ -408,13 +393,7 @@ void mmu_rig_evict(struct mmu_rig *rig, u32 space, void *cookie)
 	KUNIT_EXPECT_FALSE(rig->test, pagoda_space_is_resident(rig->spaces[space]));
 }
 
-/**
- * mmu_rig_restore() - All tables come back
- * @rig: Rig
- * @space: Space
- *
- * Return: what prepare answered.
- */
+/* Restores all evicted tables; returns 0 or the error of pagoda_space_prepare_restore(). */
 int mmu_rig_restore(struct mmu_rig *rig, u32 space)
 {
 	struct pagoda_pt_update *update;
@@ -427,13 +406,7 @@ int mmu_rig_restore(struct mmu_rig *rig, u32 space)
 	return 0;
 }
 
-/**
- * mmu_rig_rebuild() - Write all tables anew
- * @rig: Rig
- * @space: Space
- *
- * Return: what prepare answered.
- */
+/* Writes all tables anew; returns 0 or the error of pagoda_space_prepare_rebuild(). */
 int mmu_rig_rebuild(struct mmu_rig *rig, u32 space)
 {
 	struct pagoda_pt_update *update;
@@ -444,10 +417,7 @@ int mmu_rig_rebuild(struct mmu_rig *rig, u32 space)
 	return ret;
 }
 
-/**
- * mmu_rig_scribble() - Tables in VRAM hold something else, which would translate
- * @rig: Rig
- */
+/* Fills all tables in VRAM with garbage that would translate as valid entries. */
 void mmu_rig_scribble(struct mmu_rig *rig)
 {
 	unsigned long page;
@@ -456,14 +426,7 @@ void mmu_rig_scribble(struct mmu_rig *rig)
 		memset(rig->vram.memory + page * MMU_RIG_PAGE, 0x21, MMU_RIG_PAGE);
 }
 
-/**
- * mmu_rig_count() - How often an operation was emitted since mmu_rig_begin()
- * @rig: Rig
- * @opcode: Operation
- * @space: Address space it is for
- *
- * Return: the number.
- */
+/* Returns how often an operation was emitted for an address space since mmu_rig_begin(). */
 u32 mmu_rig_count(struct mmu_rig *rig, u32 opcode, u32 space)
 {
 	u32 i, nr = 0;
@@ -508,7 +471,7 @@ static void rig_make_pool(struct kunit *test, struct mmu_pool *pool)
 	pool->pages = rig_vzalloc(test, MMU_RIG_NR * sizeof(*pool->pages));
 	for (i = 0; i < MMU_RIG_NR; i++)
 		pool->pages[i] = vmalloc_to_page(pool->memory + i * MMU_RIG_PAGE);
-	/* Address 0 is for nobody: entries that are forgotten show. */
+	/* Address 0 is never allocated, so that entries that weren't written show. */
 	__set_bit(0, pool->used);
 }
 
@@ -546,7 +509,7 @@ static void rig_make_engine(struct mmu_rig *rig)
 		.vram_size = engine->vram_size,
 		.aperture_pages = engine->aperture_pages,
 		.max_runs = engine->max_runs,
-		/* Three levels translate less than a device may have. */
+		/* Three levels translate fewer bits than a device must have. */
 		.va_bits = engine->pt_levels == 3 ? 39 : engine->va_bits,
 		.pt_levels = engine->pt_levels,
 		.page_sizes = engine->page_sizes,
@@ -579,12 +542,12 @@ static void rig_close(void *data)
 }
 
 /**
- * mmu_rig_make() - A device of some kind with empty spaces
+ * mmu_rig_make() - Create a device of some kind, with empty spaces
  * @test: Test
  * @variant: The kind
- * @seed: Of the sizes of buffers and the places of tables
+ * @seed: Seed for the sizes of buffers and the places of tables
  *
- * Return: the rig; the test takes it apart.
+ * Return: the rig, which is destroyed with the test.
  */
 struct mmu_rig *mmu_rig_make(struct kunit *test, const struct mmu_variant *variant, u64 seed)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A device and an owner for page tables: what mmu/ emits is built into buffers of
- * random sizes and executed by the real engine, whose translations are then compared
- * with a plain list of what was mapped. Data is never touched, so most of VRAM and of
- * system memory is addresses only.
+ * A device and an owner for page tables. What mmu/ emits is built into buffers of random sizes and
+ * executed by the real engine, and the engine's translations are compared with a plain list of what
+ * was mapped. Data is never accessed, so most of VRAM and of system memory has no backing.
  */
 #ifndef PAGODA_KUNIT_MMU_HELPERS_H
 #define PAGODA_KUNIT_MMU_HELPERS_H
@@ -19,17 +18,17 @@
 #define MMU_RIG_PAGE		((u64)VIRTIO_PAGODA_PAGE_SIZE)
 #define MMU_RIG_TABLES		SZ_4M			/* for tables, in each segment */
 #define MMU_RIG_VRAM		SZ_1G
-#define MMU_RIG_BUS		0x100000000ull		/* tables in system memory */
-#define MMU_RIG_DATA_BUS	0x200000000ull		/* data there */
+#define MMU_RIG_BUS		0x100000000ull		/* of tables in system memory */
+#define MMU_RIG_DATA_BUS	0x200000000ull		/* of data in system memory */
 #define MMU_RIG_SPACES		4
 #define MMU_RIG_SEEN		256
 
 /**
  * struct mmu_variant - A kind of device
  * @mode: enum virtio_pagoda_update_mode
- * @levels: Levels of page tables
- * @dual: Dual PTEs
- * @not_cached: Invalid entries aren't cached
+ * @levels: Number of levels of page tables
+ * @dual: Entries of level 1 hold two tables
+ * @not_cached: The TLB doesn't cache invalid entries
  */
 struct mmu_variant {
 	u32 mode;
@@ -40,8 +39,8 @@ struct mmu_variant {
 
 /**
  * struct mmu_pool - Memory for tables in a segment
- * @memory: What the engine sees
- * @pages: struct page array of it
+ * @memory: Memory as the engine sees it
+ * @pages: struct page pointers of @memory
  * @used: A bit for each page
  */
 struct mmu_pool {
@@ -54,7 +53,7 @@ struct mmu_pool {
  * struct mmu_seen - An operation that was emitted
  * @op: The operation; pointers in it may be stale
  * @value: First value of an UPDATE_PAGE_TABLE
- * @suspended: Contexts were
+ * @suspended: The contexts were suspended
  */
 struct mmu_seen {
 	struct pagoda_paging_op op;
@@ -63,21 +62,22 @@ struct mmu_seen {
 };
 
 /*
- * struct mmu_rig - The device, the owner, and what should be
+ * struct mmu_rig - The device, the owner of tables, and the expected mappings
  * @hold: Buffers are built but not executed
- * @fail_alloc: Table allocations until one fails, 0 = none does
+ * @fail_alloc: Number of the next table allocation that fails, 0 = none
  * @suspended: suspend() calls not resumed
  * @nr_suspends: suspend() calls
- * @nr_roots: set_root() calls that gave a root, but for the paging process'
- * @roots_while_running: Those of them for a space that had one, and wasn't suspended
- * @has_root: Spaces that have one, a bit each
+ * @nr_roots: set_root() calls that gave a root, except for the paging process
+ * @roots_while_running: How many of @nr_roots were for a space that had a root and wasn't
+ *	suspended
+ * @has_root: A bit for each space that has a root
  * @freed_with: Fence of the last table_free()
- * @unflushed: A window changed since the last flush of windows
+ * @unflushed: A window changed since windows were last flushed
  * @encoded: Bytes built since mmu_rig_begin()
- * @maps: What each page of each space should be, in pieces, see mmu_rig_page()
- * @piece: The piece that was looked at last; NULL = there is none
- * @piece_space: Its space
- * @piece_nr: Its number
+ * @maps: Expected mapping of each page of each space, in pieces, see mmu_rig_page()
+ * @piece: Piece that was used last; NULL = none
+ * @piece_space: Space of @piece
+ * @piece_nr: Number of @piece
  */
 struct mmu_rig {
 	struct kunit *test;
@@ -116,7 +116,7 @@ struct mmu_rig {
 	u32 nr_seen;
 };
 
-/* Where data would be: never read nor written. */
+/* Pretended CPU address of data: never read nor written. */
 extern u8 mmu_rig_nothing;
 
 struct mmu_rig *mmu_rig_make(struct kunit *test, const struct mmu_variant *variant, u64 seed);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random changes of several spaces on every kind of device; after them the device
- * translates, and faults, as a plain list of pages says: in one zone after each change, in
- * all zones after each fourth and in the end.
+ * Random changes of several spaces on every kind of device. The device then translates, and faults,
+ * as a plain list of pages says: checked in one zone after each change, in all zones after each
+ * fourth change and at the end.
  */
 #include "mmu_helpers.h"
 #include "prove.h"
@@ -13,7 +13,7 @@
 #define MAX_EXTENTS	8
 #define MAX_MAPS	3
 
-/* First the usual place, then across 1 GiB, then far away. */
+/* The usual addresses, then across 1 GiB, then far away. */
 static u64 zone_base(const struct mmu_variant *variant, u32 zone)
 {
 	const u64 far = variant->levels == 2 ? 20ull * SZ_1G :
@@ -23,9 +23,7 @@ static u64 zone_base(const struct mmu_variant *variant, u32 zone)
 	return bases[zone];
 }
 
-/*
- * struct random_map - A map with memory for what it points to
- */
+/* A map and the memory it refers to. */
 struct random_map {
 	struct pagoda_map_extent extents[MAX_EXTENTS];
 	struct pagoda_adl adl;
@@ -37,7 +35,7 @@ static u32 random_below(struct mmu_rig *rig, u32 limit)
 	return prandom_u32_state(&rig->rnd) % limit;
 }
 
-/* Sizes and places are whole blocks, whole chunks, or pages. */
+/* Sizes and addresses are multiples of a block, a chunk or a page. */
 static u64 random_unit(struct mmu_rig *rig)
 {
 	static const u64 units[] = { SZ_2M, SZ_64K, SZ_64K, SZ_4K };
@@ -94,7 +92,7 @@ static void random_adl(struct mmu_rig *rig, struct random_map *random, struct pa
 	map->adl = &random->adl;
 }
 
-/* Some bytes of memory repeat; the range may begin and end in the middle of them. */
+/* Memory of a window repeats; the range may begin and end within the window. */
 static void random_window(struct mmu_rig *rig, struct pagoda_map *map)
 {
 	u64 pages = map->size / SZ_4K, unit = random_unit(rig) / SZ_4K;
@@ -136,7 +134,7 @@ static void step_maps(struct mmu_rig *rig, u32 space, struct random_map *random)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, space, maps, nr));
 }
 
-/* Of whole blocks, because a large page can't be invalidated in part. */
+/* Whole blocks only, because a large page can't be invalidated in part. */
 static void step_invalidate(struct mmu_rig *rig, u32 space)
 {
 	u64 va, size;
@@ -160,7 +158,7 @@ static void step_evict(struct mmu_rig *rig, u32 space)
 			KUNIT_ASSERT_EQ(rig->test, 0, pagoda_space_detach(rig->spaces[space]));
 		mmu_rig_evict(rig, space, table);
 	}
-	/* The books change while tables are away. */
+	/* Mappings change while tables are evicted. */
 	if (random_below(rig, 2))
 		step_invalidate(rig, space);
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_restore(rig, space));
@@ -182,7 +180,7 @@ static void step_copy(struct mmu_rig *rig, u32 space)
 				random_below(rig, half / unit / 2) * unit;
 		if (random_below(rig, 2))
 			continue;
-		/* Onto itself, a little further up or down. */
+		/* Overlapping, a little further up or down. */
 		copies[i].dst = copies[i].src + (1 + random_below(rig, 16)) * unit;
 		if (random_below(rig, 2))
 			swap(copies[i].src, copies[i].dst);

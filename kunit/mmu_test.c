@@ -34,7 +34,7 @@ static void unmap(struct mmu_rig *rig, u64 va, u64 size)
 	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &map, 1));
 }
 
-/* The @n-th update of space 1 that was seen, NULL behind the last. */
+/* Returns the @n-th update of space 1, or NULL behind the last one. */
 static const struct mmu_seen *update_seen(struct mmu_rig *rig, u32 n)
 {
 	u32 i;
@@ -47,7 +47,7 @@ static const struct mmu_seen *update_seen(struct mmu_rig *rig, u32 n)
 	return NULL;
 }
 
-/* A 2 MiB page that is aligned and in one piece is one entry, and no leaf table. */
+/* An aligned contiguous range of 2 MiB is one entry of level 1, without a leaf table. */
 static void pagoda_mmu_large(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
@@ -76,6 +76,7 @@ static void pagoda_mmu_large(struct kunit *test)
 	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_2M);
 }
 
+/* Updates of leaves name the mapping's allocation, offset and driver protection. */
 static void pagoda_mmu_quotes(struct kunit *test)
 {
 	const u64 protection = PAGODA_PROTECTION_UNIQUE | 0xabc;
@@ -110,7 +111,7 @@ static void pagoda_mmu_quotes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, leaves);
 }
 
-/* Is update @n the first of its table, or the last? */
+/* Returns whether update @n is the first, or the last, of its table. */
 static bool update_is_edge(struct mmu_rig *rig, u32 n, bool last)
 {
 	u64 address = update_seen(rig, n)->op.update_page_table.table_address;
@@ -125,6 +126,10 @@ static bool update_is_edge(struct mmu_rig *rig, u32 n, bool last)
 	return true;
 }
 
+/*
+ * The first update of a table clears the whole table with INITIAL, the last one clears it with
+ * NOTIFY_EVICTION.
+ */
 static void pagoda_mmu_first_and_last(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
@@ -165,6 +170,7 @@ static u32 flushes(struct mmu_rig *rig)
 	return mmu_rig_count(rig, VIRTIO_PAGODA_OP_FLUSH_TLB, 1);
 }
 
+/* A TLB flush follows only if valid entries changed, and covers just these. */
 static void pagoda_mmu_flushes(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -188,7 +194,7 @@ static void pagoda_mmu_flushes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, flushes(rig));
 }
 
-/* Where invalid entries may be cached, they are flushed when they become valid. */
+/* If the TLB may cache invalid entries, it is flushed when they become valid. */
 static void pagoda_mmu_flushes_invalid(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -198,13 +204,14 @@ static void pagoda_mmu_flushes_invalid(struct kunit *test)
 	variant.not_cached = false;
 	rig = make(test, &variant);
 	map_vram(rig, VA, VRAM, SZ_8K);
-	/* The device gets to know that it is invalid. */
+	/* Now the device caches that the entry is invalid. */
 	mmu_rig_check(rig, 1, VA + SZ_8K, SZ_8K);
 	map_vram(rig, VA + SZ_8K, VRAM, SZ_8K);
 	KUNIT_EXPECT_EQ(test, 1, flushes(rig));
 	mmu_rig_check(rig, 1, VA, SZ_16K);
 }
 
+/* Every update uses the mode of the device. */
 static void pagoda_mmu_modes(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -219,13 +226,16 @@ static void pagoda_mmu_modes(struct kunit *test)
 		KUNIT_EXPECT_NOT_NULL(test, update_seen(rig, 0));
 		for (i = 0; (seen = update_seen(rig, i)); i++)
 			KUNIT_EXPECT_EQ(test, variant.mode, seen->op.update_page_table.mode);
-		/* And in the space in which tables are shown. */
+		/* In GPU_VIRTUAL mode, windows for the tables are updated, too. */
 		KUNIT_EXPECT_EQ(test, variant.mode == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL,
 				!!mmu_rig_count(rig, VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE, 0));
 	}
 }
 
-/* A 64 KiB table gives way to a 4 KiB one with the same content; contexts rest. */
+/*
+ * A leaf table of 64 KiB pages is replaced by one of 4 KiB pages with the same content, while
+ * contexts are suspended.
+ */
 static void pagoda_mmu_demotion(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
@@ -245,7 +255,7 @@ static void pagoda_mmu_demotion(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, pagoda_space_lookup(rig->spaces[1], VA, &entry, &size));
 	KUNIT_EXPECT_EQ(test, SZ_4K, size);
 	PAGODA_PROVES(C126);
-	/* Each page keeps its protection, and all of it is written while contexts rest. */
+	/* Each page keeps its protection, and all updates happen while contexts are suspended. */
 	mmu_rig_check(rig, 1, VA, SZ_2M);
 	for (i = 0; (seen = update_seen(rig, i)); i++)
 		KUNIT_EXPECT_TRUE(test, seen->suspended);
@@ -255,7 +265,7 @@ static void pagoda_mmu_demotion(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, kept);
 }
 
-/* With dual PTEs the entry of one table goes before those of the other come. */
+/* With dual PTEs the entry of one table is cleared before entries of the other are written. */
 static void pagoda_mmu_dual(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -306,6 +316,7 @@ static u64 root_entries(struct mmu_rig *rig)
 	return root.entries;
 }
 
+/* The root of two levels grows and shrinks with the addresses mapped. */
 static void pagoda_mmu_root_resize(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -324,7 +335,7 @@ static void pagoda_mmu_root_resize(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_16K);
 	mmu_rig_check(rig, 1, far, SZ_2M);
 	PAGODA_PROVES(C124, C125);
-	/* The entry is there and good, only the root has fewer. */
+	/* The entry is valid and in memory, but behind the end of a shorter root. */
 	pagoda_space_root(rig->spaces[1], &root);
 	KUNIT_ASSERT_EQ(test, VIRTIO_PAGODA_FAULT_NONE,
 			pagoda_engine_root_set(&rig->engine, 1, root.segment, root.address, 512));
@@ -340,12 +351,15 @@ static void pagoda_mmu_root_resize(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 512, root_entries(rig));
 	mmu_rig_check(rig, 1, VA, SZ_32K);
 	mmu_rig_check(rig, 1, far, SZ_8K);
-	/* First run, growing, shrinking: each time while nothing runs. */
+	/*
+	 * Set for the first time, when it grew and when it shrank, each time with contexts
+	 * suspended.
+	 */
 	KUNIT_EXPECT_EQ(test, 3, rig->nr_roots);
 	KUNIT_EXPECT_EQ(test, 0, rig->roots_while_running);
 }
 
-/* Wherever an entry maps 64 KiB, the low 16 bits of both addresses are the same. */
+/* An entry that maps 64 KiB has the same low 16 bits in both addresses: zeros. */
 static void pagoda_mmu_64k(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -372,13 +386,15 @@ static void pagoda_mmu_64k(struct kunit *test)
 		}
 		mmu_rig_check(rig, 1, VA, SZ_512K);
 	}
-	/* With dual PTEs also inside of what begins in the middle of 64 KiB. */
+	/* With dual PTEs also within mappings that begin in the middle of 64 KiB. */
 	KUNIT_EXPECT_EQ(test, 64, large[0]);
 	KUNIT_EXPECT_GT(test, large[1], 64);
 	KUNIT_EXPECT_GT(test, small, 0);
 }
 
-/* Without memory nothing changes, whichever allocation fails. */
+/*
+ * Whichever table allocation fails, the change returns -ENOMEM, emits nothing and changes nothing.
+ */
 static void pagoda_mmu_no_memory(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
@@ -394,7 +410,7 @@ static void pagoda_mmu_no_memory(struct kunit *test)
 	u64 bytes;
 	int ret;
 
-	/* There is a table to be demoted. */
+	/* One table of 64 KiB pages has to be replaced. */
 	map_vram(rig, VA, VRAM, SZ_64K);
 	tables = rig->nr_tables;
 	bytes = pagoda_space_table_bytes(rig->spaces[1]);
@@ -418,7 +434,7 @@ static void pagoda_mmu_no_memory(struct kunit *test)
 	mmu_rig_check(rig, 1, (u64)SZ_1G - SZ_4M, 4 * SZ_2M);
 }
 
-/* The device copies what is there when it gets to the copy. */
+/* The device copies the entries that are there when it executes the copy. */
 static void pagoda_mmu_copy_late(struct kunit *test)
 {
 	const struct pagoda_space_copy copy = { .src = VA, .dst = VA + SZ_1G, .size = SZ_8K };
@@ -454,6 +470,7 @@ static void pagoda_mmu_copy_late(struct kunit *test)
 				       &found));
 }
 
+/* If the CPU writes tables, it copies entries without an operation. */
 static void pagoda_mmu_copy_by_cpu(struct kunit *test)
 {
 	const struct pagoda_space_copy copy = { .src = VA, .dst = VA + SZ_1G, .size = SZ_8K };
@@ -469,7 +486,7 @@ static void pagoda_mmu_copy_by_cpu(struct kunit *test)
 	mmu_rig_check(rig, 1, copy.dst, SZ_16K);
 }
 
-/* A page shows the memory it would with a list of the window as often as it fits. */
+/* A repeated window maps the same pages as a list of the window repeated would. */
 static void pagoda_mmu_repeats(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
@@ -509,7 +526,7 @@ static void pagoda_mmu_repeats(struct kunit *test)
 					       &found));
 		KUNIT_EXPECT_EQ(test, at[(1 + i) % 3] | VIRTIO_PAGODA_SEGMENT_VRAM << 8, found);
 	}
-	/* What is left without its middle shows what it did. */
+	/* The parts around a hole stay as they were. */
 	unmap(rig, VA + SZ_4K, SZ_4K);
 	mmu_rig_check(rig, 1, VA, SZ_64K);
 	map.first = map.window;
@@ -519,7 +536,10 @@ static void pagoda_mmu_repeats(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
 }
 
-/* Both ways, within a table and across its end; and what a second copy reads. */
+/*
+ * Overlapping copies in both directions, within a table and across its end; a second copy reads the
+ * result of the first.
+ */
 static void pagoda_mmu_copy_over_itself(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -543,7 +563,7 @@ static void pagoda_mmu_copy_over_itself(struct kunit *test)
 		}
 		KUNIT_ASSERT_EQ(test, 0, mmu_rig_copy(rig, 1, copies, ARRAY_SIZE(copies)));
 		mmu_rig_check(rig, 1, VA, SZ_4M);
-		/* The operation is for what can be executed twice. */
+		/* COPY_PAGE_TABLE_ENTRIES isn't used, because executing it twice would be wrong. */
 		KUNIT_EXPECT_EQ(test, 0,
 				mmu_rig_count(rig, VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 1));
 	}
@@ -561,7 +581,9 @@ static const struct dma_fence_ops fence_ops = {
 
 static DEFINE_SPINLOCK(fence_lock);
 
-/* Tables go back with the fence of the flush; their pages are known until then. */
+/*
+ * Tables are freed with the fence of the flush, and their pages count as tables until it signals.
+ */
 static void pagoda_mmu_free_behind_flush(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
@@ -590,7 +612,7 @@ static void pagoda_mmu_free_behind_flush(struct kunit *test)
 	mmu_rig_check(rig, 1, VA, SZ_8K);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
-	/* The next table that is made finds out. */
+	/* The next table that is created frees them. */
 	map_vram(rig, VA + SZ_1G, VRAM, SZ_8K);
 	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_8K);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What makes a module of the suites; each registers itself. */
+/* Module boilerplate of the suites; each suite registers itself. */
 #include <linux/module.h>
 
 MODULE_DESCRIPTION("KUnit suites of Pagoda");

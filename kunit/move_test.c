@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Moves: the decision table, and what it does to content. */
+/* Moves: the decision table, and the effect of moves on content. */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <drm/drm_gem.h>
@@ -12,7 +12,7 @@
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
-/* The table once more, written down by what has to happen and not by step names. */
+/* The table of steps agrees with rules that say when each step is needed. */
 static void move_table_test(struct kunit *test)
 {
 	static const enum pagoda_place to_system = PAGODA_PLACE_SYSTEM;
@@ -43,7 +43,7 @@ static void move_table_test(struct kunit *test)
 	}
 }
 
-/* Content survives every way round, whole and in fragments. */
+/* Content survives moves between all places, in allocations of several sizes. */
 static void move_round_trip(struct kunit *test)
 {
 	static const u32 sizes[] = { 1, 3, 16, 77, 200 };
@@ -56,7 +56,7 @@ static void move_round_trip(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 		pagoda_rig_write(rig, bo, i);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
-		/* Linear, in the order the CPU sees. */
+		/* Content in system memory is linear, in the order the CPU sees. */
 		PAGODA_PROVES(C26, C33);
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -66,7 +66,7 @@ static void move_round_trip(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, i));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
-		/* TTM still has the range it was at before. */
+		/* TTM frees the range that the allocation had before only now. */
 		pagoda_rig_settle(rig);
 		flush_workqueue(rig->vidmm->ttm.wq);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
@@ -99,7 +99,10 @@ static void expect_one_transfer(struct kunit *test, struct pagoda_rig *rig, stru
 	KUNIT_EXPECT_EQ(test, sum, bo->ttm.base.size);
 }
 
-/* Pieces: one a fragment, in order, first and last marked, summing up. */
+/*
+ * A fragmented allocation is copied by one TRANSFER per range, in order; only the first has START,
+ * only the last END, and the sizes add up to the allocation's.
+ */
 static void move_fragments(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -128,7 +131,7 @@ static void move_fragments(struct kunit *test)
 		pagoda_rig_close(odd[i]);
 }
 
-/* What takes long is moved in pieces, in one range of VRAM too. */
+/* A large move is split into pieces, even in one range of VRAM. */
 static void move_pieces(struct kunit *test)
 {
 	const struct pagoda_rig_options large = { .large = true, .mode = test->param_value };
@@ -153,7 +156,10 @@ static void move_pieces(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* What is written through an address that was unmapped is found, once, and told. */
+/*
+ * A stray write through an address that was unmapped is found on the dummy page at the next unmap;
+ * it is counted once, with its offset and value.
+ */
 static void move_finds_stray_writes(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -165,7 +171,7 @@ static void move_finds_stray_writes(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, found, rig->vidmm->dummy.found);
-	/* The device's flushes write elsewhere. */
+	/* The device's flushes write to another page. */
 	KUNIT_EXPECT_NE(test, rig->vidmm->dummy.mem.address, rig->vidmm->dummy.flush.address);
 	page[7] = 0x1234;
 	PAGODA_PROVES(C59);
@@ -174,7 +180,7 @@ static void move_finds_stray_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, found + 1, rig->vidmm->dummy.found);
 	KUNIT_EXPECT_EQ(test, 7 * sizeof(u64), rig->vidmm->dummy.offset);
 	KUNIT_EXPECT_EQ(test, 0x1234, rig->vidmm->dummy.value);
-	/* The page of an allocation that is freed. */
+	/* A stray write is also found at the unmap of an allocation that is freed. */
 	page[0] = 1;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	pagoda_rig_close(bo);
@@ -183,7 +189,7 @@ static void move_finds_stray_writes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, page[0]);
 }
 
-/* In the order of execution, a started transfer ends before the next starts. */
+/* In the order of execution, each transfer that was started ends before the next one starts. */
 static void expect_transfers_whole(struct kunit *test, struct pagoda_rig *rig)
 {
 	u64 pending = 0;
@@ -220,7 +226,7 @@ static int mover_run(void *data)
 	return 0;
 }
 
-/* Several threads move what is in fragments: a transfer that began ends before the next. */
+/* Several threads move fragmented allocations: transfers don't interleave. */
 static void move_threads(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -237,7 +243,7 @@ static void move_threads(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(movers[i].bo));
 		pagoda_rig_write(rig, movers[i].bo, i);
 	}
-	/* One waits between its pieces. */
+	/* The first allocation waits between its pieces. */
 	movers[0].bo->needs_idle = true;
 	for (i = 0; i < ARRAY_SIZE(movers); i++) {
 		struct task_struct *task = kthread_run(mover_run, &movers[i], "pagoda-mover");
@@ -258,7 +264,7 @@ static void move_threads(struct kunit *test)
 		pagoda_rig_close(odd[i]);
 }
 
-/* Small buffers: an operation goes over many submissions and is one move. */
+/* With small buffers one operation takes many submissions and remains one move. */
 static void move_multipass(struct kunit *test)
 {
 	const struct pagoda_rig_options small = {
@@ -296,7 +302,10 @@ static void move_multipass(struct kunit *test)
 		pagoda_rig_close(odd[i]);
 }
 
-/* What is new in VRAM is zero, whatever was there; clean blocks aren't filled. */
+/*
+ * A new allocation in VRAM is zero, whatever was there before; blocks known to be zero aren't
+ * filled again.
+ */
 static void move_fresh_is_zero(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -323,14 +332,14 @@ static void move_fresh_is_zero(struct kunit *test)
 			continue;
 		if (note->opcode == VIRTIO_PAGODA_OP_FILL)
 			KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_VRAM);
-		/* Nothing else is under way for it: it has no content to copy. */
+		/* A filled allocation has no content to copy. */
 		KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, pagoda_rig_copy_op(rig),
 						       note->allocation), 0);
 	}
 	pagoda_rig_close(bo);
 }
 
-/* Eviction to plain system memory names pages, to the aperture an address. */
+/* A copy out of VRAM addresses plain system memory by its pages, and the aperture by an address. */
 static void move_eviction_segment(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -351,7 +360,7 @@ static void move_eviction_segment(struct kunit *test)
 	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, plain->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, note);
 	KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_SYSTEM);
-	/* Behind the copy, what the device may still buffer is pushed out. */
+	/* After the copy a read makes the device write out what it may still buffer. */
 	read = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_READ_PHYSICAL, plain->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, read);
 	KUNIT_EXPECT_TRUE(test, read > note);
@@ -368,7 +377,10 @@ static void move_eviction_segment(struct kunit *test)
 	pagoda_rig_close(mapped);
 }
 
-/* Making room doesn't wait for the device; who gets the room comes later in line. */
+/*
+ * Evicting doesn't wait for the device: the copy out and the fill for the new allocation are queued
+ * in order.
+ */
 static void move_pipelined(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -381,7 +393,7 @@ static void move_pipelined(struct kunit *test)
 	pagoda_rig_write(rig, old, 3);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(new));
-	/* The device has done nothing yet, and here we are. */
+	/* The device hasn't executed anything yet. */
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(new));
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(old));
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), 0), 0);
@@ -401,7 +413,7 @@ static void move_pipelined(struct kunit *test)
 	pagoda_rig_close(new);
 }
 
-/* A ghost keeps the pages of a page-in until the copy is through. */
+/* The pages of an allocation that is brought to VRAM are freed only after the copy. */
 static void move_ghost(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -434,7 +446,7 @@ static void stranger_destroy(struct ttm_buffer_object *bo)
 	kfree(bo);
 }
 
-/* An object as TTM makes them for what a move leaves behind: with nothing of ours around. */
+/* Returns an object of the kind TTM creates for what a move leaves behind, without driver state. */
 static struct ttm_buffer_object *stranger(struct pagoda_rig *rig, u32 pages, u32 mem_type)
 {
 	struct ttm_place place = { .mem_type = mem_type };
@@ -451,7 +463,7 @@ static struct ttm_buffer_object *stranger(struct pagoda_rig *rig, u32 pages, u32
 	return bo;
 }
 
-/* TTM can evict and swap out what it made itself before it has let go of it. */
+/* TTM can evict and swap out its own objects, which are no allocations of the driver. */
 static void move_stranger(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -466,7 +478,7 @@ static void move_stranger(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_NULL(test, vram->resource);
 
-	/* What still reads the pages ends before they go. */
+	/* Pages that are still read aren't swapped out. */
 	dma_resv_lock(pages->base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(pages->base.resv, 1));
 	dma_resv_add_fence(pages->base.resv, reads, DMA_RESV_USAGE_KERNEL);
@@ -482,7 +494,10 @@ static void move_stranger(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Gutting: no copy, and what comes back is zero. */
+/*
+ * A discardable allocation is gutted: the device gets DISCARD_CONTENT and no copy, and the content
+ * is zero when the allocation is back.
+ */
 static void move_discard(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -505,7 +520,10 @@ static void move_discard(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Only the newest capability maps; what leaves is unmapped before pages go. */
+/*
+ * Aperture mappings use MAP_APERTURE_SEGMENT2 only, and when an allocation leaves, its pages are
+ * freed only after the unmap, which points the addresses to the dummy page.
+ */
 static void move_aperture(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -554,7 +572,7 @@ static void move_aperture(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
 				page_to_phys(rig->vidmm->dummy.mem.page));
 	}
-	/* The neighbour stayed. */
+	/* The other allocation is still mapped. */
 	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, cached->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, map);
 	KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, map->address,
@@ -564,7 +582,7 @@ static void move_aperture(struct kunit *test)
 	pagoda_rig_close(cached);
 }
 
-/* Without the capability it is the old operation, and only that. */
+/* Without that feature the driver uses MAP_APERTURE_SEGMENT, and only that. */
 static void move_aperture_old(struct kunit *test)
 {
 	const struct pagoda_rig_options old = {
@@ -582,7 +600,7 @@ static void move_aperture_old(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Only who asked gets a kernel address, and it shows the pages while mapped. */
+/* Only an allocation with APERTURE_CPU_VISIBLE gets a kernel address, at which its pages are. */
 static void move_aperture_cpu(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -607,7 +625,7 @@ static void move_aperture_cpu(struct kunit *test)
 	pagoda_rig_close(without);
 }
 
-/* Snooping is for cached pages on a device that can, and for nothing else. */
+/* A mapping is cache coherent only for cached pages on a device that can snoop. */
 static void move_coherent(struct kunit *test)
 {
 	const struct pagoda_rig_mode *mode = test->param_value;
@@ -638,7 +656,7 @@ static void move_coherent(struct kunit *test)
 	}
 }
 
-/* A move that fails after it mapped its target takes the mapping away again. */
+/* A move that fails after its target was mapped unmaps the target again, and the content stays. */
 static void move_undone(struct kunit *test)
 {
 	const struct ttm_place aperture = {
@@ -672,7 +690,10 @@ static void move_undone(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Who asked is told when the content leaves shared memory, once, and first. */
+/*
+ * With NOTIFY_EVICTION the device is told once when the content leaves the aperture, before the
+ * unmap.
+ */
 static void move_notify(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -707,7 +728,7 @@ static u64 client_bytes(struct pagoda_rig *rig, u32 segment)
 	return atomic64_read(&rig->client->budget.segment_bytes[segment]);
 }
 
-/* A client is charged for where its bytes are, and for nothing when they are gone. */
+/* A client's usage follows its bytes from segment to segment, and is 0 when they are freed. */
 static void move_account(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

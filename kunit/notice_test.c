@@ -24,7 +24,10 @@ static u64 notice_vram(struct pagoda_bo *bo)
 	return (u64)bo->ttm.resource->start << PAGE_SHIFT;
 }
 
-/* One notice a commit and one an evict, of what moves in several pieces. */
+/*
+ * An allocation that moves in several pieces gets one notice when it is committed and one when it
+ * is evicted: before the first copy out, after the last copy in.
+ */
 static void notice_chunks(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .large = true, .mode = test->param_value };
@@ -65,7 +68,9 @@ static void notice_chunks(struct kunit *test)
 	pagoda_rig_close(scattered);
 }
 
-/* New in VRAM it is told behind what clears it; from place to place it leaves first. */
+/*
+ * A notice of arrival follows the fill; on a move between places the notice of leaving comes first.
+ */
 static void notice_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -101,7 +106,7 @@ static void notice_moves(struct kunit *test)
 	notice_expect(test, pagoda_rig_find(rig, ONE, bo->id, 4), true,
 		      VIRTIO_PAGODA_SEGMENT_APERTURE, aperture);
 	pagoda_rig_close(bo);
-	/* What the last move left behind has a reference. */
+	/* The object that TTM made for the last move holds a reference. */
 	flush_workqueue(rig->vidmm->ttm.wq);
 	pagoda_rig_settle(rig);
 	note = pagoda_rig_find(rig, ONE, 0, 5);
@@ -112,7 +117,7 @@ static void notice_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0), 6);
 }
 
-/* Each page of each place once, in ranges that are as long as they can be. */
+/* A scattered allocation is announced in ranges as long as possible, each page once. */
 static void notice_ranges(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -148,7 +153,7 @@ static void notice_ranges(struct kunit *test)
 	PAGODA_PROVES(C113);
 	KUNIT_EXPECT_EQ(test, page, 12);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0), 0);
-	/* Its pages are swapped out or freed: it leaves. */
+	/* When the pages are swapped out or freed, the allocation leaves. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
 	note = pagoda_rig_find(rig, RANGES, bo->id, nth++);
@@ -157,7 +162,7 @@ static void notice_ranges(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* What is thrown away was told to have left before. */
+/* A discarded allocation was announced to leave before. */
 static void notice_discard(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -189,7 +194,7 @@ static void notice_discard(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0), 2);
 }
 
-/* A move that fails leaves the device knowing where the allocation still is. */
+/* After a move that failed, the device's last notice says where the allocation still is. */
 static void notice_undone(struct kunit *test)
 {
 	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
@@ -208,7 +213,7 @@ static void notice_undone(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A device that doesn't know the operation isn't told. */
+/* A device without the operation gets no notice. */
 static void notice_unknown(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {
@@ -224,7 +229,10 @@ static void notice_unknown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, ONE, 0) + pagoda_rig_count(rig, RANGES, 0), 0);
 }
 
-/* Pieces of a window's size, each shown at the address that comes with it. */
+/*
+ * A notice of eviction comes in pieces of a window's size, and the pages are mapped at the address
+ * in each notice while it is executed.
+ */
 static void notice_eviction(struct kunit *test)
 {
 	const u32 pages = (PAGODA_SCRATCH_BYTES >> PAGE_SHIFT) + 3;
@@ -256,15 +264,15 @@ static void notice_eviction(struct kunit *test)
 				page_to_phys(page[(note->size >> PAGE_SHIFT) - 1]));
 	}
 	KUNIT_EXPECT_EQ(test, done, (u64)pages << PAGE_SHIFT);
-	/* Moves to VRAM and closing aren't evictions from shared memory. */
+	/* Moving to VRAM or closing isn't an eviction from shared memory. */
 	pagoda_rig_close(bo);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0), 2);
 }
 
 /*
- * Behind the copy what the device's write combiner keeps is pushed out, by a write if the CPU's
- * mappings aren't cached, and not at all where the device snoops.
+ * After a copy to system memory the device's write combiner is flushed: by a write if the CPU's
+ * mappings aren't cached, by a read if they are, and not at all where the device snoops.
  */
 static void notice_flush(struct kunit *test)
 {
@@ -290,7 +298,7 @@ static void notice_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, 0), 1);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_READ_PHYSICAL,
 					       plain->id), 0);
-	/* By virtual addresses the entry says that it is snooped. */
+	/* In GPU_VIRTUAL mode the entry says that the page is snooped. */
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_READ_PHYSICAL, cached->id),
 			mode->update_mode != VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL);
 	PAGODA_PROVES(C51);

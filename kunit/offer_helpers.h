@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the suites about offered content share. */
+/* What the suites about offered allocations share. */
 #ifndef PAGODA_KUNIT_OFFER_HELPERS_H
 #define PAGODA_KUNIT_OFFER_HELPERS_H
 
@@ -19,7 +19,7 @@ static inline int offer(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 priori
 	return offer_flags(rig, bo, priority, 0);
 }
 
-/* enum drm_pagoda_reclaim_result, or a negative errno. */
+/* Returns an enum drm_pagoda_reclaim_result or a negative errno. */
 static inline int reclaim(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	struct dma_fence *fence;
@@ -63,7 +63,7 @@ static inline struct pagoda_bo *piece(struct pagoda_rig *rig, u32 flags, u32 sup
 	return bo;
 }
 
-/* As if a job used it, until @fence signals. */
+/* Makes the allocation look used by a job until @fence signals. */
 static inline void make_busy(struct pagoda_rig *rig, struct pagoda_bo *bo, struct dma_fence *fence)
 {
 	struct dma_resv *resv = bo->ttm.base.resv;
@@ -74,7 +74,10 @@ static inline void make_busy(struct pagoda_rig *rig, struct pagoda_bo *bo, struc
 	dma_resv_unlock(resv);
 }
 
-/* What TTM made to free the old places of what moved has these, and a reference to it. */
+/*
+ * The objects TTM creates to free the old places of moved allocations hold those places until its
+ * workqueue has run.
+ */
 static inline void settle_moves(struct pagoda_rig *rig)
 {
 	pagoda_rig_settle(rig);
@@ -88,7 +91,7 @@ static inline void close_all(struct pagoda_bo **bos, u32 count)
 			pagoda_rig_close(bos[count]);
 }
 
-/* Somebody else takes so many pieces of VRAM, for good: what is his is needed all at once. */
+/* Another client takes @count pieces of VRAM for good, with one residency request. */
 static inline void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd, u32 count)
 {
 	const struct pagoda_bo_params params = {
@@ -101,14 +104,14 @@ static inline void crowd_in(struct pagoda_rig *rig, struct pagoda_bo **crowd, u3
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(rig->test, other);
-	/* What earlier moves left takes its place until TTM has freed it. */
+	/* Places that earlier moves left are taken until TTM has freed them. */
 	pagoda_rig_settle(rig);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	for (i = 0; i < count; i++) {
 		crowd[i] = pagoda_bo_create(rig->vidmm, other, &params);
 		KUNIT_ASSERT_FALSE(rig->test, IS_ERR(crowd[i]));
 	}
-	/* He is there as long as they are. */
+	/* Each allocation holds a reference to its client. */
 	pagoda_client_put(other);
 	KUNIT_ASSERT_EQ(rig->test, 0,
 			pagoda_residency_make(rig->vidmm, crowd, count, &fence, &trim));

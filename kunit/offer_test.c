@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offered content: taken before anything else and in order, never while it is used, gone
- * without a trace; and priorities, which say who leaves first of the rest.
+ * Offered allocations: evicted before any other and in order, never while they are used, without a
+ * copy of their content; and priorities, which order the other allocations.
  */
 #include <linux/sizes.h>
 
@@ -19,8 +19,8 @@ static void fill_vram(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 }
 
 /*
- * Half a piece, which stays: beside seven of them, and the rig's page tables if they are in
- * VRAM, there is no room for another one.
+ * Makes half a piece resident for good: beside seven pieces, and the rig's page tables if they are
+ * in VRAM, there is no room for another one.
  */
 static struct pagoda_bo *plug_vram(struct pagoda_rig *rig)
 {
@@ -32,7 +32,7 @@ static struct pagoda_bo *plug_vram(struct pagoda_rig *rig)
 	return bo;
 }
 
-/* Whoever is asked to make room, one after another: which piece left for each new one. */
+/* Makes a new piece resident; returns the index of the piece that left, or @count. */
 static u32 who_leaves(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 		      struct pagoda_bo **fresh)
 {
@@ -54,6 +54,10 @@ static u32 who_leaves(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 
 /* ---- Order --------------------------------------------------------------------- */
 
+/*
+ * Offered allocations leave first, by rank and then in the order of offers, without a copy; the
+ * others leave by priority, with their content copied.
+ */
 static void offer_order(struct kunit *test)
 {
 	static const u32 ranks[] = {
@@ -70,13 +74,13 @@ static void offer_order(struct kunit *test)
 	fill_vram(rig, bos, 7);
 	plug = plug_vram(rig);
 	pagoda_rig_settle(rig);
-	/* Of two with the same rank the one that was offered first; others by priority. */
+	/* Offered first of two with the same rank; the others are offered in order. */
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[5], ranks[5]));
 	for (i = 0; i < ARRAY_SIZE(ranks); i++)
 		if (ranks[i] && i != 5)
 			KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[i], ranks[i]));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(rig->vidmm, &bos[0], &lowest, 1));
-	/* It is no older than what it competes with. */
+	/* Makes the allocation no older than the other candidates. */
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[0]));
 	for (i = 0; i < ARRAY_SIZE(expected); i++) {
 		u32 left = who_leaves(rig, bos, 7, &fresh[i]);
@@ -98,7 +102,7 @@ static void offer_order(struct kunit *test)
 	pagoda_rig_close(plug);
 }
 
-/* All levels, and what is between: finer steps than the lists TTM has. */
+/* Allocations leave in the order of their priorities, whose steps are finer than TTM's. */
 static void priority_order(struct kunit *test)
 {
 	static const u32 priorities[] = {
@@ -123,7 +127,7 @@ static void priority_order(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(rig->vidmm, &fresh[i], &highest, 1));
 	}
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[6]));
-	/* Moves don't change it. */
+	/* Moves don't change the priority. */
 	KUNIT_EXPECT_EQ(test, bos[1]->ttm.priority, 0u);
 	close_all(fresh, ARRAY_SIZE(expected));
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[1]));
@@ -138,7 +142,7 @@ static void priority_order(struct kunit *test)
 
 /* ---- Fences ---------------------------------------------------------------------- */
 
-/* A job that is on its way uses what is offered: it gets what was there. */
+/* An allocation that is offered while a queued job uses it keeps its content for that job. */
 static void offer_waits_for_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -164,7 +168,7 @@ static void offer_waits_for_jobs(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, used, DRM_PAGODA_OFFER_LOW));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, other, DRM_PAGODA_OFFER_HIGH));
-	/* It isn't through: the offer of the other one has an effect, its own hasn't. */
+	/* The job isn't done: only the other allocation is discarded. */
 	for (i = 0; in_vram(other) && i < ARRAY_SIZE(rest); i++) {
 		rest[i] = pagoda_rig_bo(rig, PIECE, 0, SUBMIT_VRAM, 0);
 		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, rest[i]));
@@ -172,7 +176,7 @@ static void offer_waits_for_jobs(struct kunit *test)
 	PAGODA_PROVES(C170);
 	KUNIT_EXPECT_TRUE(test, other->discarded);
 	KUNIT_EXPECT_TRUE(test, in_vram(used));
-	/* Now there is nothing else, and nobody waits: the stream does. */
+	/* Now only the used allocation is left. The CPU doesn't wait for it: the stream does. */
 	rest[7] = pagoda_rig_bo(rig, PIECE, 0, SUBMIT_VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, rest[7]));
 	KUNIT_EXPECT_TRUE(test, used->discarded);
@@ -196,6 +200,10 @@ static void offer_waits_for_jobs(struct kunit *test)
 
 /* ---- Refusals ---------------------------------------------------------------------- */
 
+/*
+ * Offered allocations can't be made resident, submitted or accessed (-ENODATA), nor offered twice
+ * (-EALREADY), and jobs that wait keep their allocations from being offered (-EBUSY).
+ */
 static void offer_refused(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -209,7 +217,7 @@ static void offer_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, reclaim(rig, bos[0]));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[0], DRM_PAGODA_OFFER_NORMAL));
 	KUNIT_EXPECT_EQ(test, -EALREADY, offer(rig, bos[0], DRM_PAGODA_OFFER_LOW));
-	/* All or none. */
+	/* All or none of a list is offered. */
 	swap(bos[0], bos[1]);
 	KUNIT_EXPECT_EQ(test, -EALREADY, pagoda_offer(rig->vidmm, bos, 2, DRM_PAGODA_OFFER_LOW, 0));
 	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_offered(bos[0]));
@@ -224,7 +232,7 @@ static void offer_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, &args));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 
-	/* What was accepted and waits needs it. */
+	/* A job that was accepted and waits needs the allocation. */
 	args.in = submit_syncobj(test);
 	args.in_point = 1;
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
@@ -243,6 +251,10 @@ static void offer_refused(struct kunit *test)
 
 /* ---- Private to a VM ------------------------------------------------------------------- */
 
+/*
+ * While a private allocation is offered, jobs of its VM go on without it: an access to its
+ * addresses faults. Reclaimed, it is back there, with its content or zeros.
+ */
 static void offer_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -254,13 +266,13 @@ static void offer_private(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, mine, DRM_PAGODA_OFFER_LOW));
-	/* Others of the VM are used. */
+	/* Jobs can use the VM's other allocations. */
 	submit_store(client, HERE + SZ_2M, 6);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 6ull, submit_word(rig, beside, 0));
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, mine));
-	/* And so is this one again, at the same address, with its content or without. */
+	/* Jobs can use the allocation again after it is reclaimed, with its content or without. */
 	submit_compare(client, HERE, 5);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
@@ -271,7 +283,7 @@ static void offer_private(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
-	/* Offered, its addresses fault. */
+	/* While it is offered, its addresses fault. */
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, mine, DRM_PAGODA_OFFER_LOW));
 	submit_store(client, HERE, 8);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Pace: whom submissions have leave VRAM, with tokens and without.
- */
+/* Pace: which evictions from VRAM a submission may cause, with tokens and without. */
 #include <linux/sizes.h>
 
 #include "../drivers/pagoda/vidmm/require.h"
@@ -11,15 +9,12 @@
 
 #define HERE	SZ_4M
 #define THERE	(HERE + SZ_2M)
-#define CROWD	7	/* pieces of VRAM that somebody else has */
+#define CROWD	7	/* pieces of VRAM that another client has */
 #define BYTES	((u64)PIECE << PAGE_SHIFT)
 
-/**
- * struct pace_test - VRAM that is full but for page tables, and a client
- * @rig: The rig
- * @client: Client
- * @crowd: What is in VRAM
- * @rest: Half a piece: what is left isn't enough for one
+/*
+ * VRAM that is full except for page tables, and a client. @rest, half a piece, leaves no room for a
+ * piece.
  */
 struct pace_test {
 	struct pagoda_rig *rig;
@@ -67,7 +62,7 @@ static struct drm_pagoda_stats pace_stats(struct pace_test *t)
 	return stats;
 }
 
-/* One that could be in either segment, listed by jobs that use it. */
+/* Returns an allocation that jobs must list, mapped at @address. */
 static struct pagoda_bo *pace_shared(struct submit_client *client, u32 supported, u64 address)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(client->rig, PIECE, CPU, supported, 0);
@@ -82,7 +77,7 @@ static void pace_close(struct submit_client *client, struct pagoda_bo *bo)
 	pagoda_rig_close(bo);
 }
 
-/* A job that stores a word there, and is through. */
+/* Submits a job that stores @value at @address, and waits for it. */
 static void pace_job(struct submit_client *client, u64 address, u64 value, struct pagoda_bo *listed)
 {
 	const struct submit_args args = { .bos[0] = listed, .nr_bos = !!listed };
@@ -92,7 +87,10 @@ static void pace_job(struct submit_client *client, u64 address, u64 value, struc
 	KUNIT_EXPECT_EQ(client->rig->test, 0, submit_wait(client));
 }
 
-/* Both are used from the aperture, and come to VRAM when there are tokens. */
+/*
+ * Without tokens, allocations that may be in either segment are used from the aperture, and nothing
+ * is evicted; with tokens, they come to VRAM.
+ */
 static void pace_leaves_out(struct kunit *test)
 {
 	struct drm_pagoda_stats before, after;
@@ -113,7 +111,7 @@ static void pace_leaves_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2 * BYTES, after.submit_left - before.submit_left);
 	KUNIT_EXPECT_EQ(test, 0ull, after.submit_spent);
 	KUNIT_EXPECT_GT(test, 0ll, after.submit_tokens);
-	/* What is private and stays where it is isn't looked at again. */
+	/* A private allocation that stays where it is isn't considered again. */
 	pace_job(t.client, HERE + 8, 0x3333, NULL);
 	KUNIT_EXPECT_EQ(test, after.submit_left, pace_stats(&t).submit_left);
 	KUNIT_EXPECT_FALSE(test, list_empty(&t.client->vm->left_out));
@@ -133,7 +131,7 @@ static void pace_leaves_out(struct kunit *test)
 	pace_end(&t);
 }
 
-/* Room that nobody has costs nothing. */
+/* Free room costs no tokens. */
 static void pace_takes_free(struct kunit *test)
 {
 	struct drm_pagoda_stats before, after;
@@ -157,7 +155,7 @@ static void pace_takes_free(struct kunit *test)
 	pace_end(&t);
 }
 
-/* What can't be used elsewhere has to come, and isn't paid for. */
+/* An allocation that supports VRAM only is brought there even without tokens, and costs none. */
 static void pace_only_vram(struct kunit *test)
 {
 	struct drm_pagoda_stats before, after;
@@ -183,7 +181,10 @@ static void pace_only_vram(struct kunit *test)
 	pace_end(&t);
 }
 
-/* Who asks for it to be resident gets that, and keeps it, tokens or not. */
+/*
+ * An allocation whose client requested residency is brought to VRAM, and back there after an
+ * eviction, without tokens.
+ */
 static void pace_requested(struct kunit *test)
 {
 	struct pagoda_bo *asked, *required;
@@ -198,7 +199,9 @@ static void pace_requested(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, make_resident(t.rig, asked));
 	KUNIT_EXPECT_TRUE(test, in_vram(asked));
 	KUNIT_EXPECT_EQ(test, before + 1, pace_stats(&t).evictions);
-	/* On the residency list, and driven out: the job isn't told of it, and brings it back. */
+	/*
+	 * On the residency list, but not in VRAM: the job, which doesn't list it, brings it back.
+	 */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_require(t.rig->client, &required, 1, &trim));
 	PAGODA_PROVES(C152);
 	pace_job(t.client, THERE, 0x2222, NULL);
@@ -213,7 +216,7 @@ static void pace_requested(struct kunit *test)
 	pace_end(&t);
 }
 
-/* A token is enough for one of any size; the next one finds none. */
+/* One token is enough for an allocation of any size; the next allocation is left out. */
 static void pace_debt(struct kunit *test)
 {
 	struct submit_args args = { .nr_bos = 2 };
@@ -241,7 +244,10 @@ static void pace_debt(struct kunit *test)
 	pace_end(&t);
 }
 
-/* The VM's own are tried again as far as the tokens go, not all of them each time. */
+/*
+ * The VM's own allocations that were left out are tried again as far as the tokens go, not all of
+ * them each time.
+ */
 static void pace_again_in_part(struct kunit *test)
 {
 	struct pagoda_bo *bos[3];
@@ -274,7 +280,7 @@ static void pace_again_in_part(struct kunit *test)
 	pace_end(&t);
 }
 
-/* What was left out and is moved again is where the GPU can use it for the next job. */
+/* An allocation that was left out and then moved is usable by the GPU in the next job. */
 static void pace_moved_meanwhile(struct kunit *test)
 {
 	struct pagoda_bo *bo;
@@ -290,14 +296,14 @@ static void pace_moved_meanwhile(struct kunit *test)
 	pace_job(t.client, HERE + 8, 0x2222, NULL);
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, bo->ttm.resource->mem_type);
 	KUNIT_EXPECT_EQ(test, 0x2222ull, submit_word(t.rig, bo, 8));
-	/* Closed while it is remembered, it isn't any more. */
+	/* Closing an allocation removes it from the list of those left out. */
 	pagoda_vm_forget(t.client->vm, bo);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t.client->vm->left_out));
 	pagoda_rig_close(bo);
 	pace_end(&t);
 }
 
-/* One that has used up his tokens doesn't hold up another. */
+/* A client without tokens doesn't delay another client. */
 static void pace_others(struct kunit *test)
 {
 	struct pagoda_bo *bo, *theirs;
@@ -311,7 +317,7 @@ static void pace_others(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t.rig->client);
 	other = submit_client(t.rig, 1);
 	theirs = submit_private(other, PIECE, EITHER, HERE);
-	/* Those it is of have references. */
+	/* The VM and its objects hold references. */
 	pagoda_client_put(t.rig->client);
 	t.rig->client = mine;
 	bo = submit_private(t.client, PIECE, EITHER, HERE);
@@ -330,7 +336,10 @@ static void pace_others(struct kunit *test)
 	pace_end(&t);
 }
 
-/* The aperture holds two of the three, and none of a job's own leaves for another. */
+/*
+ * The aperture holds two of the three allocations. The third one is brought to VRAM without tokens,
+ * and no allocation of the job is evicted for another.
+ */
 static void pace_nowhere_else(struct kunit *test)
 {
 	struct submit_args args = { .nr_bos = 3 };
@@ -359,7 +368,7 @@ static void pace_nowhere_else(struct kunit *test)
 	pace_end(&t);
 }
 
-/* Room gets free, and no job comes: it comes back by itself. */
+/* When room becomes free and no job comes, promotion brings the allocation back to VRAM. */
 static void pace_promoted(struct kunit *test)
 {
 	struct pagoda_bo *bo;

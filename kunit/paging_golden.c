@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One operation of each kind, the bytes that the device ABI calls for, written
- * down by hand, and the line that the printer makes of them.
+ * One operation of each kind, its packet according to the device ABI, written by hand, and the line
+ * that the printer makes of it.
  */
 #include <linux/kernel.h>
 

@@ -9,12 +9,12 @@
 #define PAGODA_GOLDENS		33
 
 /**
- * struct pagoda_golden - An operation and what becomes of it
+ * struct pagoda_golden - An operation, its packet and its text
  * @name: Name of the case
  * @op: The operation
- * @bytes: Its packet
+ * @bytes: Expected packet
  * @size: Bytes in the packet
- * @text: What the printer says after the offset
+ * @text: Text the printer gives after the offset
  */
 struct pagoda_golden {
 	const char *name;
@@ -27,7 +27,7 @@ struct pagoda_golden {
 /* Entry 0 is a TRANSFER from VRAM to four pages in two runs, from page 1 of its list. */
 extern const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS];
 
-/* The operation of a case. */
+/* Returns the operation of the case @name. */
 static inline struct pagoda_paging_op pagoda_golden_op(const char *name)
 {
 	u32 i = 0;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Packets of all operations, byte by byte, written down by hand. Only paging_golden.c
- * includes this.
- */
+/* Packets of all operations, byte by byte, written by hand. Included by paging_golden.c only. */
 
 static const u8 pagoda_golden_transfer_out[] = {
 	0x01, 0x00, 0x18, 0x00, 0x68, 0x00, 0x00, 0x00,

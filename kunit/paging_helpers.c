@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Helpers of the paging layer's suites. The decoder here knows the device ABI
- * from its header only, and nothing of the layer it is used to test.
+ * Helpers of the suites of paging/. The decoder here uses the device ABI's header only, and no code
+ * of paging/, which it is used to test.
  */
 #include <linux/random.h>
 #include <linux/sizes.h>
@@ -10,13 +10,7 @@
 
 #include "paging_helpers.h"
 
-/**
- * pagoda_test_seed() - Seed a generator anew and say with what
- * @test: Test
- * @rnd: Generator
- *
- * Return: the seed.
- */
+/* Seeds a generator with a random number, which is printed and returned. */
 u32 pagoda_test_seed(struct kunit *test, struct rnd_state *rnd)
 {
 	u32 seed = get_random_u32();
@@ -26,26 +20,15 @@ u32 pagoda_test_seed(struct kunit *test, struct rnd_state *rnd)
 	return seed;
 }
 
-/**
- * pagoda_random() - A number between two others
- * @rnd: Generator
- * @low: Smallest
- * @high: Largest
- *
- * Return: the number.
- */
+/* Returns a random number in [low, high]. */
 u32 pagoda_random(struct rnd_state *rnd, u32 low, u32 high)
 {
 	return low + prandom_u32_state(rnd) % (high - low + 1);
 }
 
-/**
- * pagoda_test_limits() - Limits of a device that can do everything
- * @max_runs: Most runs of one packet
- *
- * System addresses don't go through its MMU, so that they can be any.
- *
- * Return: the limits.
+/*
+ * Returns limits of a device that supports everything except a device MMU, so that bus addresses
+ * aren't limited, with at most @max_runs runs a packet.
  */
 struct pagoda_paging_limits pagoda_test_limits(u32 max_runs)
 {
@@ -67,10 +50,10 @@ struct pagoda_paging_limits pagoda_test_limits(u32 max_runs)
 /**
  * pagoda_expect_verdict() - Expect an operation to be refused for a reason, or accepted
  * @test: Test
- * @limits: Of the device
+ * @limits: Limits of the device
  * @op: The operation
- * @error: What pagoda_paging_validate() must return
- * @text: The reason it must give, NULL when it accepts
+ * @error: Expected return value of pagoda_paging_validate()
+ * @text: Expected reason of a refusal, or NULL
  * @line: Line of the caller, for messages
  */
 void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits *limits,
@@ -93,13 +76,7 @@ static u8 *pagoda_guard_alloc(struct kunit *test, u32 capacity)
 	return block;
 }
 
-/**
- * pagoda_guarded_init() - Allocate a guarded buffer
- * @test: Test that owns it
- * @guarded: To initialize
- * @capacity: Largest size of the buffer
- * @priv_capacity: Largest size of the private data
- */
+/* Allocates a guarded buffer of up to @capacity bytes, owned by the test. */
 void pagoda_guarded_init(struct kunit *test, struct pagoda_guarded *guarded, u32 capacity,
 			 u32 priv_capacity)
 {
@@ -109,12 +86,7 @@ void pagoda_guarded_init(struct kunit *test, struct pagoda_guarded *guarded, u32
 	guarded->priv_block = pagoda_guard_alloc(test, priv_capacity);
 }
 
-/**
- * pagoda_guarded_fresh() - Start with an empty buffer
- * @guarded: Buffer
- * @size: Its size from now on
- * @priv_size: The size of its private data
- */
+/* Empties the buffer, sets its sizes and fills it and its guards with the guard value. */
 void pagoda_guarded_fresh(struct pagoda_guarded *guarded, u32 size, u32 priv_size)
 {
 	guarded->size = size;
@@ -129,34 +101,21 @@ void pagoda_guarded_fresh(struct pagoda_guarded *guarded, u32 size, u32 priv_siz
 	};
 }
 
-/**
- * pagoda_guarded_data() - First byte of the buffer
- * @guarded: Buffer
- *
- * Return: its address.
- */
+/* Returns the address of the first byte of the buffer. */
 const u8 *pagoda_guarded_data(const struct pagoda_guarded *guarded)
 {
 	return guarded->block + PAGODA_GUARD_BYTES;
 }
 
-/**
- * pagoda_guarded_priv() - First entry of the private data
- * @guarded: Buffer
- *
- * Return: its address.
- */
+/* Returns the address of the first entry of the private data. */
 const struct pagoda_paging_private *pagoda_guarded_priv(const struct pagoda_guarded *guarded)
 {
 	return (const void *)(guarded->priv_block + PAGODA_GUARD_BYTES);
 }
 
-/**
- * pagoda_guarded_check() - Only what the cursors passed was written
- * @test: Test
- * @guarded: Buffer
- *
- * Also that what is left, what is used and where the cursors stand agree.
+/*
+ * Expects that only bytes the cursors passed were written, and that the cursors agree with the
+ * sizes that are left.
  */
 void pagoda_guarded_check(struct kunit *test, const struct pagoda_guarded *guarded)
 {
@@ -196,13 +155,7 @@ static void pagoda_pages_alloc(struct kunit *test, struct pagoda_pages *pages, u
 	};
 }
 
-/**
- * pagoda_pages_contiguous() - A contiguous list
- * @test: Test that owns it
- * @pages: To initialize
- * @base: Address of the first page
- * @nr_pages: Pages
- */
+/* Makes a contiguous page list, owned by the test. */
 void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64 base,
 			     u32 nr_pages)
 {
@@ -213,13 +166,13 @@ void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64
 }
 
 /**
- * pagoda_pages_scattered() - A list of pages, whose addresses go up and down
- * @test: Test that owns it
- * @pages: To initialize
+ * pagoda_pages_scattered() - Make a page list with addresses in no order
+ * @test: Test that owns the list
+ * @pages: Initialized on return
  * @base: All addresses are above
- * @nr_pages: Pages
- * @max_run: Most consecutive pages, 1 = none
- * @rnd: Decides on the lengths
+ * @nr_pages: Number of pages
+ * @max_run: Largest number of consecutive pages, 1 = none are
+ * @rnd: Determines the lengths of runs
  */
 void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 base,
 			    u32 nr_pages, u32 max_run, struct rnd_state *rnd)
@@ -229,7 +182,7 @@ void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 
 
 	pagoda_pages_alloc(test, pages, nr_pages);
 	for (i = 0; i < nr_pages; i++) {
-		/* Each run has a slot with a page to spare; every other two are swapped. */
+		/* Each run has a slot with a page to spare; pairs of slots are swapped. */
 		if (!run) {
 			run = pagoda_random(rnd, 1, max_run);
 			address = base + (u64)(nr_runs++ ^ 1) * (max_run + 1) *
@@ -241,13 +194,7 @@ void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 
 	}
 }
 
-/**
- * pagoda_pages_at() - Address of a page
- * @pages: List
- * @index: Page
- *
- * Return: its bus address.
- */
+/* Returns the bus address of page @index. */
 u64 pagoda_pages_at(const struct pagoda_pages *pages, u64 index)
 {
 	if (pages->adl.contiguous)
@@ -255,12 +202,7 @@ u64 pagoda_pages_at(const struct pagoda_pages *pages, u64 index)
 	return pages->addresses[index];
 }
 
-/**
- * pagoda_image_init() - Allocate an image
- * @test: Test that owns it
- * @image: To initialize
- * @capacity: Pages it must hold
- */
+/* Allocates an image of up to @capacity pages, owned by the test. */
 void pagoda_image_init(struct kunit *test, struct pagoda_image *image, u64 capacity)
 {
 	*image = (struct pagoda_image) { .capacity = capacity };
@@ -270,10 +212,7 @@ void pagoda_image_init(struct kunit *test, struct pagoda_image *image, u64 capac
 	KUNIT_ASSERT_NOT_NULL(test, image->dst);
 }
 
-/**
- * pagoda_image_reset() - Forget all pages
- * @image: Image
- */
+/* Forgets all pages. */
 void pagoda_image_reset(struct pagoda_image *image)
 {
 	*image = (struct pagoda_image) {
@@ -283,7 +222,7 @@ void pagoda_image_reset(struct pagoda_image *image)
 	};
 }
 
-/* Writes the places of a run list, which must be @pages pages in @nr_runs runs. */
+/* Decodes a run list into @places; false unless it has @pages pages in @nr_runs runs. */
 static bool pagoda_image_runs(u64 *places, const u8 *runs, u32 nr_runs, u64 pages)
 {
 	u32 i, page;
@@ -327,7 +266,7 @@ static bool pagoda_image_transfer(struct pagoda_image *image, const u8 *packet, 
 	u64 size = le64_to_cpu(transfer->size);
 	u64 pages = (size + 4095) / 4096;
 
-	/* Only the piece's end may cut a page: nothing follows one that was cut. */
+	/* Only the last packet may end within a page. */
 	if (length != 72 + (nr_src + nr_dst) * 16 || nr_src + nr_dst > max_runs || !size ||
 	    image->bytes % 4096 || image->nr_pages + pages > image->capacity)
 		return false;
@@ -368,12 +307,12 @@ static bool pagoda_image_map(struct pagoda_image *image, const u8 *packet, u32 l
 
 /**
  * pagoda_image_add() - Decode the packets of one buffer
- * @image: Receives what they do
+ * @image: Effects of the packets are added to it
  * @data: The buffer
- * @size: Its bytes
- * @max_runs: Most runs a packet may have
+ * @size: Bytes in the buffer
+ * @max_runs: Largest number of runs a packet may have
  *
- * Return: false if the bytes aren't whole, well-formed packets.
+ * Return: false if the bytes aren't complete, well-formed packets.
  */
 bool pagoda_image_add(struct pagoda_image *image, const u8 *data, u32 size, u32 max_runs)
 {

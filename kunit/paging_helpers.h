@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the suites of the paging layer share: operations, guarded buffers, a decoder. */
+/* What the suites of paging/ share: operations, guarded buffers, a decoder. */
 #ifndef PAGODA_KUNIT_PAGING_HELPERS_H
 #define PAGODA_KUNIT_PAGING_HELPERS_H
 
@@ -7,19 +7,19 @@
 #include <linux/prandom.h>
 #include <pagoda/paging.h>
 
-/* Bytes on each side of a guarded area, and what they hold. */
+/* Bytes on each side of a guarded area, and their value. */
 #define PAGODA_GUARD_BYTES	64
 #define PAGODA_GUARD_VALUE	0xa5
 
 /**
- * struct pagoda_guarded - A paging buffer in which stray writes show
+ * struct pagoda_guarded - A paging buffer between guards that reveal stray writes
  * @block: Guard, buffer, guard
- * @priv_block: The same for the private data
+ * @priv_block: Guard, private data, guard
  * @capacity: Largest size of the buffer
  * @priv_capacity: Largest size of the private data
- * @size: Size of the buffer at the moment
- * @priv_size: Size of the private data at the moment
- * @buf: Handed to the builder
+ * @size: Current size of the buffer
+ * @priv_size: Current size of the private data
+ * @buf: Passed to the builder
  */
 struct pagoda_guarded {
 	u8 *block;
@@ -39,10 +39,10 @@ const u8 *pagoda_guarded_data(const struct pagoda_guarded *guarded);
 const struct pagoda_paging_private *pagoda_guarded_priv(const struct pagoda_guarded *guarded);
 
 /**
- * struct pagoda_pages - A page list with pages to invent addresses for
+ * struct pagoda_pages - A page list with invented addresses
  * @adl: The list
- * @addresses: Its addresses if it isn't contiguous
- * @cpu_pages: Its struct pages: made-up pointers that nobody follows
+ * @addresses: Bus addresses if the list isn't contiguous
+ * @cpu_pages: Made-up struct page pointers that are never dereferenced
  */
 struct pagoda_pages {
 	struct pagoda_adl adl;
@@ -56,21 +56,21 @@ void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 
 			    u32 nr_pages, u32 max_run, struct rnd_state *rnd);
 u64 pagoda_pages_at(const struct pagoda_pages *pages, u64 index);
 
-/* Everything on, a VRAM as large as it can be. */
+/* Returns limits of a device with every feature and the largest possible VRAM. */
 struct pagoda_paging_limits pagoda_test_limits(u32 max_runs);
 
-/* Addresses of segments and bus addresses as one number. */
+/* An address and its segment, or a bus address, as one number. */
 #define PAGODA_PLACE(segment, address)	((u64)(segment) << 56 | (address))
 
 /**
- * struct pagoda_image - What the packets of one operation do, page by page
+ * struct pagoda_image - Effect of the packets of one operation, page by page
  * @nr_pages: Pages seen so far
- * @capacity: Pages there is room for
+ * @capacity: Length of @src and @dst
  * @bytes: Bytes of TRANSFER packets so far
- * @src: TRANSFER: PAGODA_PLACE() each page comes from
- * @dst: The PAGODA_PLACE() it goes to; for maps, of the aperture page
- * @packets: Packets
- * @encoded: Their bytes
+ * @src: TRANSFER: PAGODA_PLACE() of the source of each page
+ * @dst: PAGODA_PLACE() of the destination; for maps, of the aperture page
+ * @packets: Number of packets
+ * @encoded: Bytes of the packets
  * @starts: Packets with START
  * @ends: Packets with END
  * @start_first: The first packet has START
@@ -99,8 +99,8 @@ void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits
 			   int line);
 
 /*
- * Changes a copy of @op by @change and expects it to be refused, or accepted; by the
- * caller's test and limits.
+ * Applies @change to a copy of @op and expects the validation to refuse it with @error and @text,
+ * or to accept it. Uses the caller's variables t and limits.
  */
 #define PAGODA_REFUSED(op, change, error, text) do { \
 	struct pagoda_paging_op o = (op); \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The multipass property: however an operation is split over buffers, the
- * packets together do what one buffer without limits would make them do; every
- * partial buffer stands on its own; nothing is written outside.
+ * The multipass property: however an operation is split over buffers, the packets of all buffers
+ * have the effect of one unlimited buffer's; every partial buffer is complete in itself; nothing is
+ * written outside of a buffer.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -15,7 +15,7 @@
 #define PAGODA_LIST_PAGES	48
 #define PAGODA_LIST_SKIP	3
 #define PAGODA_PAGES_MOVED	(PAGODA_LIST_PAGES - PAGODA_LIST_SKIP)
-/* The last page is covered by 20 bytes only. */
+/* The operation covers 20 bytes of the last page. */
 #define PAGODA_BYTES_MOVED	((PAGODA_PAGES_MOVED - 1) * 4096ull + 20)
 #define PAGODA_CAPACITY		8192
 #define PAGODA_PRIV_CAPACITY	(64 * PAGODA_PAGING_MIN_PRIVATE)
@@ -147,7 +147,7 @@ static void pagoda_setup_init(struct kunit *test, struct pagoda_setup *s, u32 ma
 	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&s->limits, &s->op, &why), 0, "%s", why);
 }
 
-/* Where page @i of the operation is, by the words of C30. */
+/* Returns PAGODA_PLACE() of page @i of the operation, according to C30. */
 static u64 pagoda_side_place(const struct pagoda_op_transfer *transfer,
 			     const struct pagoda_side *side, const struct pagoda_pages *pages,
 			     u64 i)
@@ -157,7 +157,10 @@ static u64 pagoda_side_place(const struct pagoda_op_transfer *transfer,
 	return PAGODA_PLACE(side->segment, side->address + transfer->offset + i * 4096);
 }
 
-/* The image is the operation: every page once, in order, from and to the right place. */
+/*
+ * Expects the image to be the operation: every page once, in order, with its source and
+ * destination.
+ */
 static void pagoda_image_check(struct pagoda_setup *s)
 {
 	const struct pagoda_op_transfer *transfer = &s->op.transfer;
@@ -183,7 +186,7 @@ static void pagoda_image_check(struct pagoda_setup *s)
 	KUNIT_ASSERT_TRUE(s->test, s->image.start_first && s->image.end_last);
 }
 
-/* Each packet's private data points at the page its runs begin with. */
+/* Expects each packet's private data to point to the struct page its runs begin with. */
 static void pagoda_priv_check(struct pagoda_setup *s, u64 done)
 {
 	const struct pagoda_paging_private *priv = pagoda_guarded_priv(&s->guarded);
@@ -214,7 +217,7 @@ static void pagoda_priv_check(struct pagoda_setup *s, u64 done)
 	KUNIT_ASSERT_PTR_EQ(s->test, (void *)s->guarded.buf.priv, (void *)priv);
 }
 
-/* One call into a fresh buffer, and all that must hold after any call. */
+/* Makes one build call with a fresh buffer and checks what must hold after any call. */
 static enum pagoda_build pagoda_pass(struct pagoda_setup *s, struct pagoda_paging_cursor *cursor,
 				     u32 size, u32 priv_size)
 {
@@ -241,7 +244,7 @@ static enum pagoda_build pagoda_pass(struct pagoda_setup *s, struct pagoda_pagin
 	return ret;
 }
 
-/* The whole operation: a first buffer, then fresh ones of @low to @high bytes. */
+/* Builds the whole operation, with a first buffer and then fresh ones of @low to @high bytes. */
 static void pagoda_passes(struct pagoda_setup *s, u32 first, u32 low, u32 high, u32 priv_size)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -256,7 +259,7 @@ static void pagoda_passes(struct pagoda_setup *s, u32 first, u32 low, u32 high, 
 	pagoda_image_check(s);
 }
 
-/* Every buffer size from nothing to more than the operation needs in one piece. */
+/* Every buffer size works, from 0 to more than the whole operation needs. */
 static void pagoda_every_size_test(struct kunit *test)
 {
 	static const u32 max_runs[] = { 2, 5, 1000 };
@@ -285,7 +288,7 @@ static void pagoda_every_size_test(struct kunit *test)
 	}
 }
 
-/* A tail of any size first, then buffers of changing size. */
+/* Buffers of random sizes, the first one as small as the end of a used buffer may be. */
 static void pagoda_random_split_test(struct kunit *test)
 {
 	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -301,7 +304,7 @@ static void pagoda_random_split_test(struct kunit *test)
 	PAGODA_PROVES(C5);
 }
 
-/* The smallest buffer there may be, with private data for one packet. */
+/* The smallest buffer allowed, with private data for one packet, is enough. */
 static void pagoda_min_buffer_test(struct kunit *test)
 {
 	static const u32 max_runs[] = { 2, 3, 1000 };
@@ -317,7 +320,10 @@ static void pagoda_min_buffer_test(struct kunit *test)
 	}
 }
 
-/* What cost() says is never exceeded, and not far from what one buffer takes. */
+/*
+ * The packets and bytes that cost() announces are never exceeded, and hardly more than one large
+ * buffer needs.
+ */
 static void pagoda_cost_test(struct kunit *test)
 {
 	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -346,7 +352,7 @@ static void pagoda_cost_test(struct kunit *test)
 			s->image.encoded + 72 + 16);
 }
 
-/* A contiguous list is one run however long; consecutive pages of a list, too. */
+/* A contiguous list is one run of any length, and so are consecutive pages of a list. */
 static void pagoda_contiguous_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(1000);
@@ -389,7 +395,7 @@ static void pagoda_contiguous_test(struct kunit *test)
 	PAGODA_PROVES(C65);
 }
 
-/* Builds one packet from @done on and returns it. */
+/* Builds one packet from @cursor on and returns it. */
 static const struct virtio_pagoda_transfer *
 pagoda_one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max_runs, u32 room,
 		  struct pagoda_paging_cursor *cursor, enum pagoda_build expected)
@@ -408,7 +414,7 @@ pagoda_one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max
 	return (const void *)pagoda_guarded_data(guarded);
 }
 
-/* 6 GiB without a page list, and a contiguous list beyond 4 GiB of it. */
+/* Sizes and offsets beyond 4 GiB, of VRAM and of a contiguous list. */
 static void pagoda_beyond_4g_test(struct kunit *test)
 {
 	struct pagoda_adl adl = { .nr_pages = U32_MAX, .contiguous = true, .base = 1ull << 40 };
@@ -442,7 +448,7 @@ static void pagoda_beyond_4g_test(struct kunit *test)
 	PAGODA_PROVES(C5);
 }
 
-/* Six runs of 1 GiB, a packet each: the fifth and sixth begin beyond 4 GiB. */
+/* Six runs of 1 GiB, one packet each: the cursor and addresses stay right beyond 4 GiB. */
 static void pagoda_progress_beyond_4g_test(struct kunit *test)
 {
 	u64 nr_pages = 6ull << 18, i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The printer: packets as they should be, as they shouldn't, and anything else. */
+/* The printer: well-formed packets, malformed packets, and random bytes. */
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -25,6 +25,7 @@ static const u8 *pagoda_golden_find(const char *name)
 	return NULL;
 }
 
+/* Each golden packet is printed as its text, and a buffer that is too small isn't overrun. */
 static void pagoda_print_golden_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
@@ -45,6 +46,7 @@ static void pagoda_print_golden_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, line, data, 19);
 }
 
+/* The first malformed packet ends the printing with -EINVAL and the reason. */
 static void pagoda_print_malformed_test(struct kunit *test)
 {
 	u8 *data = kunit_kzalloc(test, 256, GFP_KERNEL);
@@ -78,7 +80,7 @@ static void pagoda_print_malformed_test(struct kunit *test)
 	PAGODA_EXPECT_MALFORMED(72, "unknown opcode");
 	second->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_COUNT);
 	PAGODA_EXPECT_MALFORMED(72, "unknown opcode");
-	/* Run counts that don't fit the length, or into 32 bits of bytes. */
+	/* Run counts that don't fit the length, or exceed 32 bits of bytes. */
 	memcpy(data + 40, pagoda_golden_find("map2"), 64);
 	data[40 + 36] = 2;
 	PAGODA_EXPECT_MALFORMED(104, "packet length");
@@ -87,7 +89,7 @@ static void pagoda_print_malformed_test(struct kunit *test)
 #undef PAGODA_EXPECT_MALFORMED
 }
 
-/* Under KASAN: nothing is read behind the end, whatever the bytes are. */
+/* Random bytes: nothing is read behind the end, as KASAN checks. */
 static void pagoda_print_random_test(struct kunit *test)
 {
 	struct pagoda_paging_text text = { .size = 4096 };
@@ -104,7 +106,7 @@ static void pagoda_print_random_test(struct kunit *test)
 
 		KUNIT_ASSERT_NOT_NULL(test, data);
 		prandom_bytes_state(&rnd, data, size);
-		/* Give it a chance to get past the head now and then. */
+		/* Three quarters of the buffers have plausible heads. */
 		for (j = 0; j + 16 <= size && i % 4; j += 40) {
 			struct virtio_pagoda_packet *packet = (void *)(data + j);
 
@@ -137,7 +139,7 @@ static void pagoda_visit(void *arg, const struct virtio_pagoda_packet *packet)
 	visits->count++;
 }
 
-/* Every packet from the start on, and nothing behind what isn't one. */
+/* A walk visits every packet from the start on, up to the first malformed one. */
 static void pagoda_walk_test(struct kunit *test)
 {
 	u8 *data = kunit_kzalloc(test, 40 + 40 + 32, GFP_KERNEL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Paging queues: values in order, priorities, what is done at once, what fails at last and who
- * pays for it.
+ * Paging queues: values in order, priorities, requests that need no paging, requests that fail
+ * late, and which contexts pay for that.
  */
 #include <kunit/static_stub.h>
 #include <linux/completion.h>
@@ -40,7 +40,7 @@ struct paging_test {
 #define NORMAL	1
 #define HIGH	2
 
-/* What moves left behind is free: nobody has to leave for it. */
+/* Returns when places that moves left are free, so that no allocation has to leave for them. */
 static void paging_settle(struct paging_test *t)
 {
 	pagoda_rig_settle(t->rig);
@@ -81,7 +81,7 @@ static void paging_end(struct paging_test *t)
 		pagoda_rig_close(t->bos[i]);
 }
 
-/* The call's answer; @value is what it gave. */
+/* Returns the call's return value and the paging value in @value. */
 static int paging_resident(struct paging_test *t, u32 queue, u32 first, u32 count, u32 flags,
 			   u64 *value)
 {
@@ -107,7 +107,7 @@ static int paging_evict(struct paging_test *t, u32 queue, u32 first, u32 count, 
 	return ret;
 }
 
-/* Waits for a value; its error. */
+/* Waits for a value; returns its error. */
 static int paging_wait(struct paging_test *t, u32 queue, u64 value)
 {
 	return value ? submit_wait_point(t->points[queue], value) : 0;
@@ -140,6 +140,10 @@ static u32 paging_count(struct paging_test *t, u32 index)
 	return pagoda_require_count(t->rig->client, t->bos[index]);
 }
 
+/*
+ * Values count up and signal in order; then the allocations are where they should be, with their
+ * content.
+ */
 static void paging_values_in_order(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -153,7 +157,7 @@ static void paging_values_in_order(struct kunit *test)
 			PAGODA_PROVES(C156);
 			KUNIT_ASSERT_EQ(test, ++last, value);
 		}
-		/* All before it are over when one is. */
+		/* When one value has signalled, so have all before it. */
 		KUNIT_EXPECT_EQ(test, 0, paging_wait(&t, NORMAL, last));
 		for (i = 1; i <= last; i++)
 			KUNIT_EXPECT_TRUE(test, paging_is_over(&t, NORMAL, i));
@@ -174,7 +178,7 @@ static void paging_values_in_order(struct kunit *test)
 	paging_end(&t);
 }
 
-/* What is there costs nothing, and counts all the same. */
+/* Requests that need no paging return the value 0, but count. */
 static void paging_done_at_once(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -194,7 +198,10 @@ static void paging_done_at_once(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0ull, value);
 		KUNIT_EXPECT_TRUE(test, paging_in_vram(&t, 0));
 	}
-	/* The last one leaves; with the flag only if it has to, and it is back for nothing. */
+	/*
+	 * The last EVICT moves the allocation, with the flag only if its room is needed; else it is
+	 * back without a copy.
+	 */
 	KUNIT_ASSERT_EQ(test, 0, paging_evict(&t, NORMAL, 0, 2,
 					      DRM_PAGODA_EVICT_ONLY_IF_NECESSARY, &value));
 	PAGODA_PROVES(C153);
@@ -212,7 +219,7 @@ static void paging_done_at_once(struct kunit *test)
 	paging_end(&t);
 }
 
-/* Another thread has the reservation of the first allocation: the test's own may lock others. */
+/* Holds the first allocation's reservation in a thread, because the test's thread locks others. */
 static int paging_hold(void *arg)
 {
 	struct paging_test *t = arg;
@@ -225,7 +232,7 @@ static int paging_hold(void *arg)
 	return 0;
 }
 
-/* Something the pager has begun and can't go on with until it is let. */
+/* Blocks the pager with a request it has begun, until paging_let(). */
 static void paging_block(struct paging_test *t)
 {
 	struct task_struct *task;
@@ -248,6 +255,7 @@ static void paging_let(struct paging_test *t)
 	wait_for_completion(&t->over);
 }
 
+/* Queued requests are executed by priority, and in order within a priority. */
 static void paging_higher_priority_first(struct kunit *test)
 {
 	static const u32 queues[] = { LOW, NORMAL, LOW, HIGH, NORMAL, HIGH };
@@ -276,7 +284,7 @@ static void paging_higher_priority_first(struct kunit *test)
 	paging_end(&t);
 }
 
-/* What isn't wanted any more in its turn isn't moved. */
+/* A request that was undone before its turn moves nothing. */
 static void paging_evicted_before_its_turn(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -296,7 +304,7 @@ static void paging_evicted_before_its_turn(struct kunit *test)
 	paging_end(&t);
 }
 
-/* A list that gets too long says by how much, and that is what has to go. */
+/* A list that doesn't fit fails with -ENOMEM and the exact number of bytes to trim. */
 static void paging_trims(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -339,6 +347,7 @@ static void paging_expect_error(struct paging_test *t, struct submit_client *cli
 	submit_client_end(client);
 }
 
+/* -ENOMEM with CANT_TRIM puts the client in error: its contexts are banned. */
 static void paging_error_in_the_call(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -363,7 +372,10 @@ static int paging_offer(struct paging_test *t, u32 index)
 	return pagoda_offer(t->rig->vidmm, &t->bos[index], 1, DRM_PAGODA_OFFER_NORMAL, 0);
 }
 
-/* What is offered is a wrong argument: no count changes, and it is no error of the client. */
+/*
+ * A list with an offered allocation fails with -ENODATA: no count changes, and the client isn't in
+ * error.
+ */
 static void paging_refuses_what_is_offered(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -382,7 +394,7 @@ static void paging_refuses_what_is_offered(struct kunit *test)
 	paging_end(&t);
 }
 
-/* What a request names can't be offered before its turn, nor the list that it is in. */
+/* While a request waits, its allocations can't be offered (-EBUSY). */
 static void paging_keeps_from_being_offered(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -407,7 +419,7 @@ static void paging_keeps_from_being_offered(struct kunit *test)
 	paging_end(&t);
 }
 
-/* An entry that can't be used, for a reason of its own, costs nothing but its own count. */
+/* An entry that fails for a reason of its own loses only its own count. */
 static void paging_failure_of_one_entry(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -417,7 +429,9 @@ static void paging_failure_of_one_entry(struct kunit *test)
 
 	paging_block(&t);
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 1, 3, 0, &value));
-	/* As OFFER wouldn't do it: the entry fails when the request is made. */
+	/*
+	 * Set directly, because OFFER would refuse: the entry fails when the request is executed.
+	 */
 	WRITE_ONCE(t.bos[2]->offer, PAGODA_OFFER_NORMAL);
 	paging_let(&t);
 	KUNIT_EXPECT_EQ(test, -ENODATA, paging_wait(&t, NORMAL, value));
@@ -433,7 +447,7 @@ static void paging_failure_of_one_entry(struct kunit *test)
 	paging_end(&t);
 }
 
-/* A job that stores @value, and waits for a point; its fence is what is in the answer. */
+/* Submits a job that stores @value and waits for a point; returns the syncobj it signals. */
 static struct drm_syncobj *paging_job(struct paging_test *t, struct submit_client *client,
 				      struct drm_syncobj *in, u64 point, u64 value)
 {
@@ -446,7 +460,7 @@ static struct drm_syncobj *paging_job(struct paging_test *t, struct submit_clien
 	return args.out;
 }
 
-/* As paging_resident() of one allocation, and a point of the caller's is signalled. */
+/* As paging_resident() for one allocation, also signalling a point of the caller's. */
 static u64 paging_signal(struct paging_test *t, u32 index, struct drm_syncobj *syncobj)
 {
 	struct pagoda_paging_args args = { .bos = &t->bos[index], .count = 1 };
@@ -460,8 +474,8 @@ static u64 paging_signal(struct paging_test *t, u32 index, struct drm_syncobj *s
 }
 
 /*
- * A job that waits for paging that failed isn't executed, whether it is held up by that or asks
- * later, when the timeline has forgotten the error; the next one of the context is.
+ * A job that waits for a paging value that failed is cancelled, whether the job was waiting or
+ * comes later, when the timeline has forgotten the error. The context's next job is executed.
  */
 static void paging_failure_cancels_jobs(struct kunit *test)
 {
@@ -480,7 +494,7 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 	outs[0] = paging_job(&t, client, t.points[NORMAL], failed, 1);
 	outs[1] = paging_job(&t, client, own, 1, 2);
 	outs[2] = paging_job(&t, client, t.points[NORMAL], good, 3);
-	/* As OFFER wouldn't do it: the first request fails in its turn. */
+	/* Set directly, because OFFER would refuse: the first request fails in its turn. */
 	WRITE_ONCE(t.bos[1]->offer, PAGODA_OFFER_NORMAL);
 	paging_let(&t);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait_point(outs[0], 0));
@@ -511,7 +525,7 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 	paging_end(&t);
 }
 
-/* Half of VRAM stays what it is: more than is known when a list is accepted. */
+/* Pins half of VRAM, which isn't taken into account when a list is accepted. */
 static void paging_pin(struct paging_test *t, bool pin)
 {
 	u32 i;
@@ -536,7 +550,7 @@ static void paging_expect_failure(struct paging_test *t, u32 flags)
 		KUNIT_ASSERT_EQ(t->test, 0, pagoda_rig_to_vram(t->bos[i]));
 	paging_pin(t, true);
 	KUNIT_ASSERT_EQ(t->test, 0, paging_resident(t, NORMAL, 4, 6, flags, &value));
-	/* The one on another queue isn't touched by that. */
+	/* A request on another queue isn't affected. */
 	KUNIT_ASSERT_EQ(t->test, 0, paging_resident(t, LOW, 4, 1, 0, &next));
 	KUNIT_EXPECT_EQ(t->test, -ENOMEM, paging_wait(t, NORMAL, value));
 	KUNIT_EXPECT_EQ(t->test, 0, paging_wait(t, LOW, next));
@@ -549,6 +563,7 @@ static void paging_expect_failure(struct paging_test *t, u32 flags)
 	paging_pin(t, false);
 }
 
+/* A request without CANT_TRIM that fails late takes its counts back and can be repeated. */
 static void paging_failure_later(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -563,6 +578,7 @@ static void paging_failure_later(struct kunit *test)
 	paging_end(&t);
 }
 
+/* A request with CANT_TRIM that fails late puts the client in error. */
 static void paging_error_later(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -574,7 +590,7 @@ static void paging_error_later(struct kunit *test)
 	paging_end(&t);
 }
 
-/* The client is in error with all that it has: each context of each VM, and what waits there. */
+/* A client in error has all its contexts banned and all their waiting jobs cancelled. */
 static void paging_error_is_for_all_contexts(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -604,7 +620,10 @@ static void paging_error_is_for_all_contexts(struct kunit *test)
 	paging_end(&t);
 }
 
-/* It is tried for long enough: who stands in the way goes meanwhile. */
+/*
+ * With MUST_SUCCEED the request is repeated for longer, and succeeds when the pinned allocations
+ * can leave.
+ */
 static void paging_must_succeed_waits(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, 2 * PAGES);
@@ -615,7 +634,7 @@ static void paging_must_succeed_waits(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(t.bos[i]));
 	paging_pin(&t, true);
 	KUNIT_EXPECT_GT(test, t.queues[NORMAL]->patience_must, t.queues[NORMAL]->patience);
-	/* However slow the machine is, whoever stands in the way goes in time. */
+	/* Long enough for any machine. */
 	t.queues[NORMAL]->patience_must = 100 * HZ;
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 4, 6, MUST, &value));
 	msleep(1000);
@@ -627,7 +646,10 @@ static void paging_must_succeed_waits(struct kunit *test)
 	paging_end(&t);
 }
 
-/* Nobody waits for ever for what a client that is gone had asked for. */
+/*
+ * When a client is closed, the values of its requests signal, with -ECANCELED if they weren't
+ * executed.
+ */
 static void paging_ends_with_the_client(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -649,12 +671,9 @@ static void paging_ends_with_the_client(struct kunit *test)
 	paging_end(&t);
 }
 
-/**
- * struct paging_race - A client that requires what another one just gave up
- * @client: Client
- * @bo: What
- * @asked: How often it was asked whether anything requires it
- * @ret: Answer to the request
+/*
+ * A client that requires an allocation that another client just released; @asked counts questions
+ * whether any client requires it, @ret is the result of the request.
  */
 struct paging_race {
 	struct pagoda_client *client;
@@ -665,7 +684,7 @@ struct paging_race {
 
 static struct paging_race paging_race;
 
-/* It is counted, and made resident, right after the first answer. */
+/* Right after the first question is answered, the other client requires the allocation. */
 static u32 paging_race_clients(const struct pagoda_bo *bo)
 {
 	u32 count = atomic_read(&bo->required);
@@ -680,7 +699,9 @@ static u32 paging_race_clients(const struct pagoda_bo *bo)
 	return count;
 }
 
-/* It comes back by itself for the client that requires it, whatever the other one did. */
+/*
+ * An allocation is promoted for the client that requires it, although another client released it.
+ */
 static void paging_given_up_and_required(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -701,7 +722,7 @@ static void paging_given_up_and_required(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, paging_race.ret);
 	KUNIT_EXPECT_EQ(test, 1u, pagoda_require_clients(t.bos[0]));
 	KUNIT_EXPECT_FALSE(test, t.bos[0]->released);
-	/* And once no client does, it doesn't. */
+	/* An allocation that no client requires isn't promoted. */
 	pagoda_client_drop_lists(paging_race.client);
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 1, 0, &value));
 	KUNIT_ASSERT_EQ(test, 0, value ? paging_wait(&t, NORMAL, value) : 0);
@@ -711,7 +732,7 @@ static void paging_given_up_and_required(struct kunit *test)
 	paging_end(&t);
 }
 
-/* Mappings are valid when the value is there: what is executed then doesn't fault. */
+/* When the value signals, mappings are valid: a job that follows doesn't fault. */
 static void paging_shows_what_it_brings(struct kunit *test)
 {
 	struct paging_test t = paging_make(test, PAGES);
@@ -740,7 +761,7 @@ static void paging_shows_what_it_brings(struct kunit *test)
 	paging_end(&t);
 }
 
-/* ---- Nobody waits for what he collects ------------------------------------------- */
+/* ---- Open buffers -------------------------------------------------------------------- */
 
 struct paging_call {
 	struct work_struct work;
@@ -762,8 +783,8 @@ static void paging_call_work(struct work_struct *work)
 }
 
 /*
- * A list that finds no room although others leave, and its own allocations too: what TTM
- * waits for is in buffers that are kept open for more.
+ * A list finds no room, although other allocations and its own are evicted: buffers that are kept
+ * open for more operations are sent before TTM waits for these.
  */
 static void paging_sends_what_it_waits_for(struct kunit *test)
 {
@@ -779,7 +800,7 @@ static void paging_sends_what_it_waits_for(struct kunit *test)
 	init_completion(&call.done);
 	INIT_WORK_ONSTACK(&call.work, paging_call_work);
 	queue_work(system_dfl_wq, &call.work);
-	/* Or as long as they may be kept. */
+	/* Much shorter than buffers may be kept open. */
 	KUNIT_EXPECT_NE(test, 0ul, wait_for_completion_timeout(&call.done, 10 * HZ));
 	pagoda_rig_share(t.rig, false);
 	flush_work(&call.work);

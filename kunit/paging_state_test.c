@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled surfaces, contexts, fences and the device MMU, split over buffers of any size:
- * the packets of all of them together are the operation, unit by unit and in order.
+ * Transfers of tiled surfaces, context updates, fence notices and maps of the device MMU, split
+ * over buffers of any size: the packets of all buffers together are the operation, unit by unit and
+ * in order.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -18,7 +19,7 @@
 #define PAGODA_CAPACITY		3072
 #define PAGODA_PRIVATE		(64 * PAGODA_PAGING_MIN_PRIVATE)
 #define PAGODA_SURFACE		0x200000ull
-#define PAGODA_PIECE		(5 * 4096ull)	/* of the linear view the transfer begins at */
+#define PAGODA_PIECE		(5 * 4096ull)	/* offset in the linear view */
 
 struct pagoda_state_case {
 	const char *name;
@@ -52,7 +53,7 @@ static void pagoda_state_desc(const struct pagoda_state_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(pagoda_state, pagoda_state_cases, pagoda_state_desc);
 
-/* A unit as the packets have it: a page, a fence, eight bytes. */
+/* A unit of an operation, as packets have it: a page, a fence, or eight bytes. */
 struct pagoda_unit {
 	u64 where;
 	u64 what;
@@ -182,7 +183,10 @@ static void pagoda_state_unit(struct pagoda_state_setup *s, u64 where, u64 what,
 	s->got[s->nr_got++] = (struct pagoda_unit) { where, what, more };
 }
 
-/* Pages of @nr_runs runs, named from @where on. */
+/*
+ * Records the pages of @nr_runs runs; the first one's offset or address is @where. Returns their
+ * number.
+ */
 static u64 pagoda_state_runs(struct pagoda_state_setup *s, const struct virtio_pagoda_run *run,
 			     u32 nr_runs, u64 where, u64 more)
 {
@@ -256,7 +260,7 @@ static void pagoda_state_decode(struct pagoda_state_setup *s, const void *packet
 	}
 }
 
-/* One call into a fresh buffer, and all that must hold after any call. */
+/* Makes one build call with a fresh buffer and checks what must hold after any call. */
 static enum pagoda_build pagoda_state_pass(struct pagoda_state_setup *s,
 					   struct pagoda_paging_cursor *cursor, u32 size)
 {
@@ -283,7 +287,10 @@ static enum pagoda_build pagoda_state_pass(struct pagoda_state_setup *s,
 	return ret;
 }
 
-/* The whole operation, a first buffer and then fresh ones of @low to @high bytes. */
+/*
+ * Builds the whole operation, with a first buffer and then fresh ones of @low to @high bytes, and
+ * expects the decoded units to be the operation's units in order.
+ */
 static void pagoda_state_passes(struct pagoda_state_setup *s, u32 first, u32 low, u32 high)
 {
 	bool tiled = s->c->operation == VIRTIO_PAGODA_OP_TRANSFER ||
@@ -306,6 +313,10 @@ static void pagoda_state_passes(struct pagoda_state_setup *s, u32 first, u32 low
 	KUNIT_ASSERT_EQ(s->test, s->ends, tiled);
 }
 
+/*
+ * Every buffer size works: too small a buffer makes no progress, and otherwise the packets carry
+ * all units in order, without a byte written outside of the buffer.
+ */
 static void pagoda_state_sizes_test(struct kunit *test)
 {
 	struct pagoda_state_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -327,7 +338,10 @@ static void pagoda_state_sizes_test(struct kunit *test)
 	PAGODA_PROVES(C2, C3, C4, C5, C9);
 }
 
-/* Tails and buffers of any size, few runs a packet; what cost() says is never exceeded. */
+/*
+ * For random buffer sizes and few runs per packet, the packets and bytes that cost() announces are
+ * never exceeded.
+ */
 static void pagoda_state_cost_test(struct kunit *test)
 {
 	struct pagoda_state_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);

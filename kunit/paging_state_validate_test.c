@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every reason to refuse an operation on tiled surfaces, contexts, residency and the
- * device's MMU: an operation that is accepted with one thing changed, and the nearest
- * that still is accepted.
+ * Every reason to refuse an operation on tiled surfaces, contexts, residency and the device's MMU.
+ * Each check changes one thing in an operation that is accepted, and tries the nearest value that
+ * is still accepted.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -14,7 +14,7 @@
 #define PAGODA_VRAM_SIZE	0x40000000ull
 #define PAGODA_VA_END		BIT_ULL(47)
 #define PAGODA_MMU_PAGES	64
-#define PAGODA_RUNS		28	/* of an INIT_CONTEXT_RESOURCE in the least buffer */
+#define PAGODA_RUNS		28	/* of an INIT_CONTEXT_RESOURCE in the smallest buffer */
 
 static const struct pagoda_adl pagoda_block = {
 	.nr_pages = 16,
@@ -34,7 +34,7 @@ static struct pagoda_paging_limits pagoda_state_limits(void)
 	return limits;
 }
 
-/* Pages 2 to 5 of a surface of 16, of which 12 have a layout. */
+/* Pages 2 to 5 of a surface of 16 pages, 12 of which have a layout. */
 static const struct pagoda_paging_op pagoda_swizzle_ok = {
 	.operation = VIRTIO_PAGODA_OP_TRANSFER,
 	.allocation = 7,
@@ -63,7 +63,7 @@ static void pagoda_refuse_surface_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.transfer.dst.generation = 1, -EINVAL,
 		       "side: generation outside the aperture");
 	PAGODA_REFUSED(ok, o.transfer.dst.address += 8, -EINVAL, "side: address misaligned");
-	/* All of the surface has to be there, not just the piece. */
+	/* The whole surface must be inside, not just the piece. */
 	PAGODA_ACCEPTED(ok, o.transfer.dst.address = PAGODA_VRAM_SIZE - SZ_64K);
 	PAGODA_REFUSED(ok, o.transfer.dst.address = PAGODA_VRAM_SIZE - SZ_32K, -ERANGE,
 		       "side: outside the segment");
@@ -73,7 +73,7 @@ static void pagoda_refuse_surface_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.transfer.layout.mips = 2; o.transfer.surface_size = SZ_32K + SZ_16K,
 		       -ERANGE, "layout: more than the surface has");
 	PAGODA_REFUSED(ok, o.transfer.layout.pitch = 100, -EINVAL, "layout: pitch");
-	/* Linear side and surface, which counts with all of its bytes. */
+	/* The linear side may overlap no byte of the whole surface. */
 	ok.transfer.src = (struct pagoda_side) { VIRTIO_PAGODA_SEGMENT_VRAM, 0, SZ_64K + 0x6000 };
 	PAGODA_ACCEPTED(ok, (void)o);
 	PAGODA_REFUSED(ok, o.transfer.src.address -= 0x1000, -EINVAL,
@@ -111,7 +111,10 @@ static void pagoda_refuse_lock_test(struct kunit *test)
 		       "layout: tiling");
 }
 
-/* A CPU address is of what is visible, protected and in the aperture only: all of the three. */
+/*
+ * A CPU address is given only for a context allocation that is visible, protected and in the
+ * aperture.
+ */
 static void pagoda_refuse_context_address(struct kunit *test,
 					  const struct pagoda_paging_limits *at,
 					  const struct pagoda_paging_op ok)
@@ -166,7 +169,7 @@ static void pagoda_refuse_init_context_test(struct kunit *test)
 		       "side: outside the segment");
 	PAGODA_REFUSED(ok, o.init_context.flags = BIT(3), -EINVAL, "context: unknown flag");
 	pagoda_refuse_context_address(test, &limits, ok);
-	/* One packet: its list is of these pages only, in no more runs than it has room for. */
+	/* One packet: its list has exactly these pages, in no more runs than fit. */
 	ok.init_context.gpu_address = 0;
 	ok.init_context.size = PAGODA_RUNS * SZ_4K;
 	ok.init_context.dst = (struct pagoda_side) { .adl = &list };
@@ -327,7 +330,7 @@ static void pagoda_refuse_signal_virtual_test(struct kunit *test)
 	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "signal: no virtual addresses");
 }
 
-/* With a device MMU addresses of system memory are those that it can map. */
+/* With a device MMU, addresses of system memory are limited to those it can map. */
 static void pagoda_refuse_device_address_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_state_limits();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES, split over buffers of any size: the
- * packets of all of them make the table that the entries describe, entry by entry,
- * and leave the rest of it alone.
+ * UPDATE_PAGE_TABLE and COPY_PAGE_TABLE_ENTRIES, split over buffers of any size: the packets of all
+ * buffers write the table that the entries describe, entry by entry, and no other entry.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -21,7 +20,7 @@
 #define PAGODA_BUFFER		2048
 #define PAGODA_PRIVATE		(64 * PAGODA_PAGING_MIN_PRIVATE)
 
-/* What the entries of a case are like. */
+/* Pattern of a case's entries. */
 enum pagoda_pattern { SCATTERED, RISING, FALLING, MIXED, ZEROS, SHORT_RUNS };
 
 struct pagoda_table_case {
@@ -66,7 +65,7 @@ static void pagoda_table_desc(const struct pagoda_table_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(pagoda_table, pagoda_table_cases, pagoda_table_desc);
 
-/* A case, what it shall make of a table, and what its packets made. */
+/* A case, the table it must result in, and the table its packets made. */
 struct pagoda_table_setup {
 	struct kunit *test;
 	const struct pagoda_table_case *c;
@@ -91,7 +90,7 @@ static u32 pagoda_case_entries(const struct pagoda_table_case *c)
 	return c->flags & PAGODA_64K && !c->level ? 27 : PAGODA_ENTRIES;
 }
 
-/* Bytes of memory an entry of the case leads to, or what tables are aligned to. */
+/* Returns the bytes of memory an entry of the case maps, or the alignment of tables. */
 static u64 pagoda_case_unit(const struct pagoda_table_case *c)
 {
 	if (!c->level)
@@ -99,7 +98,7 @@ static u64 pagoda_case_unit(const struct pagoda_table_case *c)
 	return c->level == 2 && !c->single ? 2 * SZ_4K : SZ_4K;
 }
 
-/* Addresses in units; SCATTERED never has two that follow each other. */
+/* Returns an address in units; with SCATTERED no two follow each other. */
 static u64 pagoda_case_address(struct pagoda_table_setup *s, u32 i)
 {
 	u32 block = i / 40, within = i % 40;
@@ -112,7 +111,7 @@ static u64 pagoda_case_address(struct pagoda_table_setup *s, u32 i)
 	case SHORT_RUNS:
 		return 1000 + i / 16 * 100 + i % 16;
 	case MIXED:
-		/* 25 in a row, then 15 that aren't; later ones are all the same. */
+		/* 25 in a row, then 15 that aren't; every third block has one address. */
 		if (block % 3 == 2)
 			return 77;
 		return within < 25 ? 1000 * (block + 1) + within :
@@ -122,7 +121,7 @@ static u64 pagoda_case_address(struct pagoda_table_setup *s, u32 i)
 	}
 }
 
-/* By the words of the header, and not by pagoda_pte_encode(). */
+/* Encodes an entry according to the header, without pagoda_pte_encode(). */
 static u64 pagoda_case_hardware(const struct pagoda_pte *pte, u64 driver)
 {
 	if (!(pte->flags & 1))
@@ -149,7 +148,7 @@ static void pagoda_case_entries_make(struct pagoda_table_setup *s)
 		if (!c->level && c->pattern == MIXED && i % 40 == 30)
 			pte->flags |= PAGODA_PTE_NO_EXECUTE;
 		pte->address = pagoda_case_address(s, i) * pagoda_case_unit(c);
-		/* What lies within a 64 KiB page isn't looked at (C88). */
+		/* Other entries of a 64 KiB page are ignored (C88). */
 		for (j = 1; j < each; j++)
 			pte[j] = (struct pagoda_pte) { U64_MAX, 0x123 };
 		s->values[i] = pagoda_case_hardware(pte, driver);
@@ -212,7 +211,7 @@ static u64 pagoda_case_coverage(const struct pagoda_table_case *c)
 	return c->level || !(c->flags & PAGODA_64K) ? 4096ull << 9 * c->level : SZ_64K;
 }
 
-/* Applies a packet to the image, after a look at the fields that say what it is. */
+/* Checks the fields of a packet and applies its values to the image. */
 static void pagoda_table_apply(struct pagoda_table_setup *s, const u8 *data, u32 done)
 {
 	const struct virtio_pagoda_update_page_table *p = (const void *)data;
@@ -250,14 +249,14 @@ static void pagoda_table_apply(struct pagoda_table_setup *s, const u8 *data, u32
 	}
 	s->initial += flags & VIRTIO_PAGODA_UPDATE_INITIAL ? 1 : 0;
 	s->evicted += flags & VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION ? 1 : 0;
-	/* The first packet of the update, and its last. */
+	/* Only the first packet of the update is INITIAL, only the last NOTIFY_EVICTION. */
 	if (flags & VIRTIO_PAGODA_UPDATE_INITIAL)
 		KUNIT_ASSERT_EQ(s->test, done, 0);
 	if (flags & VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION)
 		KUNIT_ASSERT_EQ(s->test, done + nr_entries, update->nr_entries);
 }
 
-/* One call into a fresh buffer, and all that must hold after any call. */
+/* Makes one build call with a fresh buffer and checks what must hold after any call. */
 static enum pagoda_build pagoda_table_pass(struct pagoda_table_setup *s,
 					   struct pagoda_paging_cursor *cursor, u32 size)
 {
@@ -291,7 +290,7 @@ static enum pagoda_build pagoda_table_pass(struct pagoda_table_setup *s,
 	return ret;
 }
 
-/* The whole update: a first buffer, then fresh ones of another size. */
+/* Builds the whole update, with a first buffer and then fresh ones of another size. */
 static void pagoda_table_passes(struct pagoda_table_setup *s, u32 first, u32 low, u32 high)
 {
 	struct pagoda_paging_cursor cursor = { };
@@ -314,7 +313,7 @@ static void pagoda_table_passes(struct pagoda_table_setup *s, u32 first, u32 low
 	KUNIT_ASSERT_EQ(s->test, s->evicted, notes);
 }
 
-/* Every buffer size from nothing to more than the update needs in one piece. */
+/* Every buffer size works, from 0 to more than the whole update needs. */
 static void pagoda_table_sizes_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -337,7 +336,7 @@ static void pagoda_table_sizes_test(struct kunit *test)
 	}
 }
 
-/* A tail of any size first, then what cost() was told: it is never exceeded. */
+/* For random buffer sizes the packets and bytes that cost() announces are never exceeded. */
 static void pagoda_table_cost_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -358,7 +357,7 @@ static void pagoda_table_cost_test(struct kunit *test)
 	PAGODA_PROVES(C5, C9);
 }
 
-/* By the CPU, without a buffer: the same table, at once. */
+/* If the CPU writes tables, the same table results at once, without a buffer or packets. */
 static void pagoda_table_cpu_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -394,7 +393,7 @@ static void pagoda_table_cpu_test(struct kunit *test)
 	PAGODA_PROVES(C76, C86, C87, C88, C92);
 }
 
-/* Bytes for 2 MiB, in buffers of 4 KiB: what is listed, and what is a run. */
+/* In buffers of 4 KiB, listed entries take at most 2150 bytes per MiB mapped, a run 64 bytes. */
 static void pagoda_table_density_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(16);
@@ -431,6 +430,7 @@ static void pagoda_table_density_test(struct kunit *test)
 	}
 }
 
+/* Entries are encoded and decoded bit by bit; invalid ones become 0. */
 static void pagoda_pte_test(struct kunit *test)
 {
 	struct pagoda_pte pte = { PAGODA_PTE_READ_ONLY, 0x5000 }, back;
@@ -456,7 +456,7 @@ static void pagoda_pte_test(struct kunit *test)
 
 #define PAGODA_RANGES	20
 
-/* Ranges in order, however they are split (C109). */
+/* Ranges are copied in order, however they are split (C109). */
 static void pagoda_copy_sizes_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(16);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every reason to refuse an operation on page tables, a virtual address or a tiled
- * surface's geometry: an operation that is accepted with one thing changed, and the
- * nearest that still is accepted.
+ * Every reason to refuse an operation on page tables, a virtual address or a tiled surface's
+ * geometry. Each check changes one thing in an operation that is accepted, and tries the nearest
+ * value that is still accepted.
  */
 #include <kunit/test.h>
 #include <linux/sizes.h>
@@ -70,7 +70,7 @@ static void pagoda_refuse_update_test(struct kunit *test)
 	PAGODA_ACCEPTED(ok, o.update_page_table.address_space = PAGODA_SPACES - 1);
 	PAGODA_REFUSED(ok, o.update_page_table.address_space = PAGODA_SPACES, -ERANGE,
 		       "update: no such address space");
-	/* The second words of level 1, with dual tables; the other leaf table without. */
+	/* Second words of level 1 with dual PTEs; the other leaf table without. */
 	PAGODA_ACCEPTED(ok, o.update_page_table.level = 1; o.update_page_table.flags = PAGODA_64K;
 			o.update_page_table.table_address = 0x12000);
 	limits.features &= ~BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE);
@@ -98,7 +98,7 @@ static void pagoda_refuse_entries_range_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.update_page_table.table_entries = 33;
 		       o.update_page_table.flags = PAGODA_64K, -EINVAL,
 		       "update: size of the table");
-	/* What 47 bits leave for the root. */
+	/* 47 bits leave 256 entries for the root. */
 	root.update_page_table.level = 3;
 	root.update_page_table.table_entries = 256;
 	PAGODA_ACCEPTED(root, (void)o);
@@ -141,7 +141,7 @@ static void pagoda_refuse_table_test(struct kunit *test)
 		       "update: table out of range");
 	PAGODA_ACCEPTED(ok, o.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
 			o.update_page_table.table_address = 1ull << 50);
-	/* With dual tables one of level 1 has two pages, physically aligned to them. */
+	/* With dual PTEs a table of level 1 has two pages and is aligned to them physically. */
 	PAGODA_REFUSED(ok, o.update_page_table.level = 1, -EINVAL, "update: table misaligned");
 	ok.update_page_table.mode = VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
 	PAGODA_REFUSED(ok, (void)o, -EINVAL, "update: segment of a virtual address");
@@ -170,7 +170,7 @@ static void pagoda_refuse_table_test(struct kunit *test)
 		       "update: segment of a virtual address");
 }
 
-/* An update of one entry. */
+/* Returns an update of one entry. */
 static struct pagoda_paging_op pagoda_entry_op(u32 level, u32 flags, const struct pagoda_pte *pte)
 {
 	struct pagoda_paging_op op = pagoda_update_ok;
@@ -232,7 +232,7 @@ static const struct pagoda_entry_case pagoda_leaf_cases[] = {
 	{ 1, 0, { PAGODA_ZEROS | PAGODA_IS_64K, 0 }, -EINVAL, "entry: zeros with a page size" },
 	{ 0, 0, { PAGODA_ZEROS | PAGODA_PTE_READ_ONLY, 0 }, -EINVAL,
 	  "entry: zeros that are read-only" },
-	/* An invalid entry may say anything that has a name. */
+	/* An invalid entry may have any flag that has a name. */
 	{ 0, 0, { PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_READ_ONLY | PAGODA_IN(9), 0x123 } },
 	{ 0, 0, { BIT_ULL(11), 0 }, -EINVAL, "entry: another adapter" },
 	{ 0, 0, { PAGODA_TO_VRAM | BIT_ULL(16), 0 }, -EINVAL, "entry: another adapter" },
@@ -254,7 +254,7 @@ static const struct pagoda_entry_case pagoda_level_cases[] = {
 	  "entry: leaf flag above the leaves" },
 	{ 3, 0, { PAGODA_TO_VRAM | PAGODA_PTE_NO_EXECUTE, 0x6000 }, -EINVAL,
 	  "entry: leaf flag above the leaves" },
-	/* With dual tables one of level 1 has two pages. */
+	/* With dual PTEs a table of level 1 has two pages. */
 	{ 2, 0, { PAGODA_TO_VRAM, 0x6000 } },
 	{ 2, 0, { PAGODA_TO_VRAM, 0x5000 }, -EINVAL, "entry: address misaligned" },
 	{ 3, 0, { PAGODA_TO_VRAM, 0x5000 } },
@@ -303,7 +303,7 @@ static void pagoda_refuse_entry_test(struct kunit *test)
 	PAGODA_PROVES(C99);
 }
 
-/* Every entry that is used is looked at, and none that isn't. */
+/* Each entry that is used is checked, others aren't. */
 static void pagoda_refuse_each_entry_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_table_limits();
@@ -315,7 +315,7 @@ static void pagoda_refuse_each_entry_test(struct kunit *test)
 	ptes[1] = (struct pagoda_pte) { PAGODA_TO_VRAM, 0x10 };
 	PAGODA_REFUSED(ok, (void)o, -EINVAL, "entry: address misaligned");
 	PAGODA_ACCEPTED(ok, o.update_page_table.flags = VIRTIO_PAGODA_UPDATE_REPEAT);
-	/* Of 64 KiB pages only every sixteenth (C88). */
+	/* Only every sixteenth entry of 64 KiB pages is used (C88). */
 	ok.update_page_table.flags = PAGODA_64K;
 	ok.update_page_table.table_entries = 32;
 	PAGODA_ACCEPTED(ok, (void)o);
@@ -326,7 +326,7 @@ static void pagoda_refuse_each_entry_test(struct kunit *test)
 
 #define PAGODA_MANY_VALUES	200
 
-/* Entries at and around each border that a value can cross. */
+/* Returns an entry at or near a border of what is allowed. */
 static u64 pagoda_some_value(struct rnd_state *rnd)
 {
 	static const u64 kinds[] = {
@@ -350,7 +350,7 @@ static u64 pagoda_some_value(struct rnd_state *rnd)
 	return pagoda_pte_encode(&pte, driver);
 }
 
-/* What each of the values is found to be by itself, as an entry in the driver's form. */
+/* Returns the verdict on the values one by one, as entries in the driver's form. */
 static int pagoda_values_verdict(const struct pagoda_paging_limits *limits,
 				 struct pagoda_paging_op op, const u64 *values, u32 count,
 				 const char **why)
@@ -369,7 +369,7 @@ static int pagoda_values_verdict(const struct pagoda_paging_limits *limits,
 	return ret;
 }
 
-/* Values are judged together where they are alike: none is accepted that isn't by itself. */
+/* Similar values are checked together: the verdict is the same as one by one. */
 static void pagoda_refuse_values_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_table_limits();
@@ -405,7 +405,7 @@ static void pagoda_refuse_values_test(struct kunit *test)
 	KUNIT_EXPECT_LT(test, refused, 1800);
 }
 
-/* The driver's value of a mapping is for leaves, where it may be anything. */
+/* The driver protection of a mapping is for leaf entries, and may have any value there. */
 static void pagoda_refuse_protection_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_table_limits();
@@ -543,7 +543,7 @@ static void pagoda_refuse_copy_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.copy_entries.address_space++, -ERANGE, "copy: no such address space");
 	PAGODA_REFUSED(ok, o.copy_entries.nr_ranges = 0, -EINVAL, "copy: ranges missing");
 	PAGODA_REFUSED(ok, o.copy_entries.ranges = NULL, -EINVAL, "copy: ranges missing");
-	/* The last range as the first. */
+	/* The last range is checked like the first. */
 	PAGODA_REFUSED(ok, ranges[1].nr_entries = 0, -EINVAL, "copy: range without entries");
 	ranges[1] = good;
 	PAGODA_REFUSED(ok, ranges[1].src_entry = 1, -ERANGE, "copy: entries outside the table");
@@ -594,7 +594,7 @@ static void pagoda_refuse_layout_test(struct kunit *test)
 		{ { VIRTIO_PAGODA_TILING_4K, 64, 64, 17 }, SZ_1M, -EINVAL, "layout: mips" },
 		{ { VIRTIO_PAGODA_TILING_4K, 128, 192, 1 }, 128 * 192 - 1, -ERANGE,
 		  "layout: more than the surface has" },
-		/* 3x3 tiles, then 2x2 and 1x1. */
+		/* 3 x 3 tiles, then 2 x 2 and 1 x 1. */
 		{ { VIRTIO_PAGODA_TILING_4K, 192, 192, 3 }, 14 * SZ_4K, 0, "accepted" },
 		{ { VIRTIO_PAGODA_TILING_4K, 192, 192, 3 }, 13 * SZ_4K, -ERANGE,
 		  "layout: more than the surface has" },

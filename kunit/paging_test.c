@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paging layer, operation by operation: the table, the bytes of every
- * builder, and its three answers.
+ * The operations of paging/: the table, the bytes of every builder, and the three results of a
+ * build.
  */
 #include <kunit/test.h>
 #include <linux/string.h>
@@ -18,6 +18,7 @@ static void pagoda_golden_desc(const struct pagoda_golden *golden, char *desc)
 
 KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, pagoda_golden_desc);
 
+/* Each operation's packet is exactly the golden bytes, and its cost is no less. */
 static void pagoda_golden_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
@@ -35,16 +36,17 @@ static void pagoda_golden_test(struct kunit *test)
 	pagoda_guarded_check(test, &guarded);
 	KUNIT_EXPECT_EQ(test, guarded.buf.write_offset, golden->size);
 	KUNIT_EXPECT_MEMEQ(test, pagoda_guarded_data(&guarded), golden->bytes, golden->size);
-	/* C46: a discard is these 40 bytes and no copy. C43, C60: without an owner, too. */
+	/* C46: a discard is these 40 bytes and no copy. C43, C60: also without an owner. */
 	PAGODA_PROVES(C2, C3, C30, C31, C46, C60, C69);
 
-	/* Two runs may get a packet each, when the first buffer is nearly full. */
+	/* Two runs may take a packet each, when the first buffer is nearly full. */
 	cost = pagoda_paging_cost(&limits, &golden->op, 512);
 	KUNIT_EXPECT_GE(test, cost.encoded, golden->size);
 	KUNIT_EXPECT_LE(test, cost.encoded, golden->size + 72 + 16);
 	KUNIT_EXPECT_LE(test, cost.packets, 2);
 }
 
+/* Building twice gives the same bytes and changes neither the operation nor the limits. */
 static void pagoda_pure_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
@@ -69,7 +71,7 @@ static void pagoda_pure_test(struct kunit *test)
 			   64 + 2 * PAGODA_GUARD_BYTES);
 }
 
-/* Without the feature bit the operation is refused, whichever it is. */
+/* Without its feature bit any operation is refused. */
 static void pagoda_feature_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
@@ -84,7 +86,7 @@ static void pagoda_feature_test(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, why, "fewer than two runs a packet");
 }
 
-/* Names and rows go together. */
+/* Each opcode has a row with its name, and no other number has one. */
 static void pagoda_table_test(struct kunit *test)
 {
 	static const struct {
@@ -110,7 +112,7 @@ static void pagoda_table_test(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, pagoda_paging_row(U32_MAX));
 }
 
-/* One call with a fresh buffer of 512 bytes. */
+/* Makes one build call with a fresh buffer of 512 bytes. */
 static enum pagoda_build pagoda_build_once(struct kunit *test, const struct pagoda_paging_op *op,
 					   u64 done, u32 *encoded)
 {
@@ -129,6 +131,7 @@ static enum pagoda_build pagoda_build_once(struct kunit *test, const struct pago
 	return ret;
 }
 
+/* An unknown operation succeeds without a packet and is counted. */
 static void pagoda_unknown_test(struct kunit *test)
 {
 	static const u32 unknown[] = { 0, VIRTIO_PAGODA_OP_COUNT, 0x10001, U32_MAX };
@@ -152,6 +155,10 @@ static void pagoda_unknown_test(struct kunit *test)
 	}
 }
 
+/*
+ * Only transfers and discards may be busy: then nothing is encoded; once told that the allocation
+ * is idle, the builder encodes the same bytes.
+ */
 static void pagoda_busy_test(struct kunit *test)
 {
 	u32 i, encoded;
@@ -164,7 +171,7 @@ static void pagoda_busy_test(struct kunit *test)
 		op.needs_idle = true;
 		if (op.operation == VIRTIO_PAGODA_OP_TRANSFER)
 			op.transfer.flags &= ~PAGODA_ALLOCATION_IS_IDLE;
-		/* C13: pagoda_build_once() also looks at both cursors. */
+		/* C13: pagoda_build_once() also checks both cursors. */
 		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
 				may ? PAGODA_BUILD_ALLOCATION_BUSY : PAGODA_BUILD_SUCCESS);
 		KUNIT_EXPECT_EQ(test, !encoded, may);
@@ -176,7 +183,7 @@ static void pagoda_busy_test(struct kunit *test)
 			op.discard_content.flags |= PAGODA_ALLOCATION_IS_IDLE;
 		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
 				PAGODA_BUILD_SUCCESS);
-		/* The flag is for the builder: the device gets the same bytes. */
+		/* The flag is for the builder only: the device gets the same bytes. */
 		KUNIT_EXPECT_EQ(test, encoded, pagoda_goldens[i].size);
 		PAGODA_PROVES(C12);
 	}
@@ -195,7 +202,10 @@ static void pagoda_empty_transfer_test(struct kunit *test)
 	const char *why = NULL;
 	u32 encoded;
 
-	/* Nothing is left to wait for, and no page list of what is lost. */
+	/*
+	 * A transfer of 0 bytes tells of lost content: there is nothing to wait for, and no page
+	 * list.
+	 */
 	KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &op, &why), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded), PAGODA_BUILD_SUCCESS);
 	KUNIT_EXPECT_EQ(test, encoded, 0);
@@ -203,7 +213,7 @@ static void pagoda_empty_transfer_test(struct kunit *test)
 	PAGODA_PROVES(C35);
 }
 
-/* Without an allocation tiling changes no byte of the packet, which is a linear copy. */
+/* Without an allocation the conversion flags change no byte of the packet, a linear copy. */
 static void pagoda_linear_test(struct kunit *test)
 {
 	static const u32 tiling[] = {
@@ -240,7 +250,7 @@ static void pagoda_linear_test(struct kunit *test)
 	PAGODA_PROVES(C31);
 }
 
-/* What each packet of a buffer leaves for the CPU, and where. */
+/* Each packet's private data has the packet's offset and the pages it uses. */
 static void pagoda_private_test(struct kunit *test)
 {
 	const void *pages[5];
@@ -283,7 +293,7 @@ static void pagoda_private_unmap(void *address)
 {
 }
 
-/* A value for the fence on a page, which private data alone leads to. */
+/* Returns a signal of @value to a fence on @page, which only private data leads to. */
 static struct pagoda_paging_op pagoda_private_signal(const void *const *page, u64 value)
 {
 	return (struct pagoda_paging_op) {
@@ -293,9 +303,8 @@ static struct pagoda_paging_op pagoda_private_signal(const void *const *page, u6
 }
 
 /*
- * Operations that encode nothing leave private data where it was, for what comes next in the
- * buffer. A buffer that is executed again, from wherever, has the private data it had; the
- * buffer behind it its own.
+ * Operations that encode nothing use no private data. A buffer that is executed again, from any
+ * packet on, finds the private data it had, and the next buffer its own.
  */
 static void pagoda_private_range_test(struct kunit *test)
 {
@@ -340,7 +349,7 @@ static void pagoda_private_range_test(struct kunit *test)
 		struct pagoda_guarded *from = &guarded[i / 2];
 
 		memset(pages, 0, 4 * 4096);
-		/* All of it, then from its second packet on. */
+		/* The whole buffer, then from its second packet on. */
 		KUNIT_EXPECT_EQ(test, 0, pagoda_cpu_execute(&exec, pagoda_guarded_data(from),
 							    from->buf.write_offset,
 							    i % 2 ? start : 0,
@@ -355,7 +364,7 @@ static void pagoda_private_range_test(struct kunit *test)
 	PAGODA_PROVES(C20);
 }
 
-/* MAP and UNMAP need no owner: no allocation, no device, or neither of the two. */
+/* MAP and UNMAP need no owner: neither an allocation nor a device. */
 static void pagoda_ownerless_range_test(struct kunit *test)
 {
 	static const u32 opcodes[] = {
@@ -400,7 +409,7 @@ static void pagoda_ownerless_range_test(struct kunit *test)
 	PAGODA_PROVES(C60);
 }
 
-/* No room for the packet's private data is no room. */
+/* Without room for its private data a packet doesn't fit. */
 static void pagoda_private_full_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
@@ -425,7 +434,7 @@ static void pagoda_private_full_test(struct kunit *test)
 	}
 }
 
-/* Operations of one packet: whole or not at all, in every buffer size. */
+/* An operation of one packet is encoded completely or not at all, in every buffer size. */
 static void pagoda_golden_sizes(struct kunit *test, const struct pagoda_golden *golden,
 				struct pagoda_guarded *guarded)
 {
@@ -456,7 +465,7 @@ static void pagoda_every_size_test(struct kunit *test)
 
 	pagoda_guarded_init(test, &guarded, PAGODA_PAGING_MIN_BUFFER, 64);
 	for (i = 0; i < PAGODA_GOLDENS; i++) {
-		/* What may take several packets is for the suite pagoda_multipass. */
+		/* paging_multipass_test.c tests operations that may take several packets. */
 		if (!pagoda_paging_row(pagoda_goldens[i].op.operation)->tail)
 			pagoda_golden_sizes(test, &pagoda_goldens[i], &guarded);
 	}

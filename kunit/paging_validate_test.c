@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every reason to refuse an operation. Each check starts from an operation that
- * is accepted and changes what the refusal names, so that it can't be refused
- * for another reason; the largest value that is accepted is tried as well.
+ * Every reason to refuse an operation. Each check starts from an operation that is accepted and
+ * changes only what the refusal names; the largest value that is accepted is tried as well.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -98,7 +97,7 @@ static void pagoda_refuse_transfer_test(struct kunit *test)
 	limits.features &= ~(1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER));
 	PAGODA_REFUSED(ok, o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE, -EOPNOTSUPP,
 		       "transfer: device has no tiling");
-	/* Without an allocation the flags are dropped, so they need nothing (C31). */
+	/* Without an allocation the conversion flags are dropped, so they need no feature (C31). */
 	PAGODA_ACCEPTED(ok, o.allocation = 0; o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE);
 }
 
@@ -125,7 +124,7 @@ static void pagoda_refuse_range_test(struct kunit *test)
 		       outside);
 	PAGODA_REFUSED(ok, o.transfer.src = aperture; o.transfer.src.generation++, -ERANGE,
 		       "side: generation too large");
-	/* A size that would wrap around anything. */
+	/* A size so large that every end address wraps. */
 	ok.transfer.dst = (struct pagoda_side)PAGODA_VRAM(0x10000);
 	PAGODA_ACCEPTED(ok, (void)o);
 	PAGODA_REFUSED(ok, o.transfer.size = -4ull, -ERANGE, outside);
@@ -140,7 +139,7 @@ static void pagoda_refuse_list_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.transfer.dst.adl = &pagoda_list_empty, -EINVAL, "page list missing");
 	PAGODA_REFUSED(ok, o.transfer.dst.adl = &pagoda_list_misaligned, -EINVAL,
 		       "page address misaligned");
-	/* Pages the operation doesn't use aren't looked at. */
+	/* Pages that the operation doesn't use aren't checked. */
 	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &pagoda_list_misaligned; o.transfer.size = 0x2000);
 	PAGODA_ACCEPTED(ok, o.transfer.mdl_offset = 1);
 	PAGODA_REFUSED(ok, o.transfer.mdl_offset = 2, -ERANGE, "page list too short");
@@ -278,7 +277,7 @@ static void pagoda_refuse_map_test(struct kunit *test)
 		},
 	};
 
-	/* No device, no allocation: C60. */
+	/* Neither a device nor an allocation is needed: C60. */
 	PAGODA_ACCEPTED(ok, (void)o);
 	PAGODA_PROVES(C60);
 	PAGODA_REFUSED(ok, o.map_aperture.flags |= VIRTIO_PAGODA_MAP_CONTIGUOUS, -EINVAL,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Victim choice against plain LRU on patterns of uses, and what it costs.
- */
+/* The victim policy against plain LRU on patterns of uses, and the cost of a victim. */
 #include <kunit/test.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -12,20 +10,10 @@
 
 #define SET	64
 
-/**
- * struct race - The policy and plain LRU have the same VRAM and the same uses
- * @policy: The policy
- * @items: All of one size
- * @in_vram: With the policy
- * @lru: What plain LRU has, the longest unused first
- * @nr_lru: How many
- * @order: All items, the last used first
- * @room: Items that fit
- * @used: Items that the policy has there
- * @policy_moves: Items it has moved in or out
- * @lru_moves: The same of plain LRU
- * @known: Used before: the first time nothing comes in
- * @distrusted: Predictions were given up at some time
+/*
+ * The policy and plain LRU with the same VRAM and the same uses. All items have one size; @lru
+ * starts with the longest unused item, @order with the last used one. An item is @known after its
+ * first use, which counts as no move.
  */
 struct race {
 	struct pagoda_policy policy;
@@ -58,7 +46,7 @@ static struct race *race_make(struct kunit *test, u32 room, u64 clock)
 	return race;
 }
 
-/* The order in which all were used last, the newest first. */
+/* Makes @n the most recently used item of @order. */
 static void race_order(struct race *race, u32 n)
 {
 	u32 at;
@@ -126,7 +114,10 @@ static void race_cycles(struct kunit *test, struct race *race, u32 count)
 			race_use(test, race, n);
 }
 
-/* The more lately used, the likelier: nothing that can't see ahead does better than plain LRU. */
+/*
+ * The more recently an item was used, the likelier it is used: no policy without foresight does
+ * better than plain LRU.
+ */
 static void race_lately(struct kunit *test, struct race *race, u32 count)
 {
 	struct rnd_state random;
@@ -139,7 +130,7 @@ static void race_lately(struct kunit *test, struct race *race, u32 count)
 	}
 }
 
-/* A program that knows what the policy evicts, and of that uses what was used last. */
+/* A program that knows what the policy evicted and uses the latest used of these items. */
 static void race_adversary(struct kunit *test, struct race *race, u32 count)
 {
 	u32 n;
@@ -151,7 +142,10 @@ static void race_adversary(struct kunit *test, struct race *race, u32 count)
 	}
 }
 
-/* Three quarters fit: nobody can do with less than a quarter in and out, plain LRU moves all. */
+/*
+ * Items used in a cycle of which three quarters fit: at least a quarter has to move, plain LRU
+ * moves all, and the policy moves less than 2/5 of that.
+ */
 static void race_beats_lru(struct kunit *test)
 {
 	struct race *race = race_make(test, SET * 3 / 4, 0);
@@ -162,7 +156,7 @@ static void race_beats_lru(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, race->distrusted);
 }
 
-/* Where plain LRU is at its best the policy isn't much worse. */
+/* Where plain LRU is at its best, the policy moves at most 2 % more. */
 static void race_harms_nobody(struct kunit *test)
 {
 	struct race *race = race_make(test, SET / 2, 0);
@@ -173,8 +167,8 @@ static void race_harms_nobody(struct kunit *test)
 }
 
 /*
- * Who defies prediction on purpose has it given up, again and again for ever longer: what that
- * costs is little of what has to be moved anyway.
+ * A program that defies predictions makes the policy give them up, each time for longer: the policy
+ * moves at most 2 % more than plain LRU.
  */
 static void race_falls_back(struct kunit *test)
 {
@@ -187,7 +181,7 @@ static void race_falls_back(struct kunit *test)
 	KUNIT_EXPECT_LE(test, race->policy_moves, race->lru_moves + race->lru_moves / 50);
 }
 
-/* As race_knows_lru(): what both moved, unless the account was just closed. */
+/* Expects the policy's account to be what both moved, unless it was just closed. */
 static void race_check_account(struct kunit *test, struct race *race, const struct race *before)
 {
 	const struct pagoda_policy *policy = &race->policy;
@@ -201,7 +195,7 @@ static void race_check_account(struct kunit *test, struct race *race, const stru
 	KUNIT_EXPECT_EQ(test, policy->behind - before->policy.behind, (ours - lru) * 16);
 }
 
-/* What plain LRU would have in VRAM, and what both have moved, is known exactly. */
+/* The policy knows exactly what plain LRU would have in VRAM, and what both have moved. */
 static void race_knows_lru(struct kunit *test)
 {
 	struct race *before = kunit_kzalloc(test, sizeof(*before), GFP_KERNEL);
@@ -221,7 +215,7 @@ static void race_knows_lru(struct kunit *test)
 	}
 }
 
-/* Nobody can be told that predictions are wrong for ever. */
+/* Predictions that were given up are used again after they have become right. */
 static void race_trusts_again(struct kunit *test)
 {
 	struct race *race = race_make(test, SET * 3 / 4, 0);
@@ -239,7 +233,7 @@ static void race_trusts_again(struct kunit *test)
 			(race->lru_moves - lru_moves) * 2 / 5);
 }
 
-/* The clock goes round in the middle: nobody notices. */
+/* The policy's clock wraps: victims stay the same as without. */
 static void race_clock_wraps(struct kunit *test)
 {
 	struct race *race = race_make(test, SET * 3 / 4, 0);
@@ -269,13 +263,7 @@ static void race_clock_wraps(struct kunit *test)
 #define TRIES	10
 #define MOST	12
 
-/**
- * struct cost - What victims cost
- * @policy: The policy
- * @items: MANY of them, of which some are used
- * @victims: Of one round
- * @other: Memory that isn't used for anything else, larger than what processors cache for one
- */
+/* What the measurement of victims needs; @other is larger than a processor's caches. */
 struct cost {
 	struct pagoda_policy policy;
 	struct pagoda_policy_item items[MANY];
@@ -283,7 +271,7 @@ struct cost {
 	u8 other[SZ_16M];
 };
 
-/* Few are as far apart in memory as many are all together. */
+/* A small number of items is spread over the memory of the large number. */
 static void cost_fill(struct cost *cost, u32 count)
 {
 	const u32 apart = MANY / count;
@@ -292,13 +280,13 @@ static void cost_fill(struct cost *cost, u32 count)
 	pagoda_policy_init(&cost->policy, 16ull * count * SZ_4K);
 	for (n = 0; n < count; n++)
 		pagoda_policy_add(&cost->policy, &cost->items[n * apart], (1 + n % 31) * SZ_4K);
-	/* Some intervals are short, so that there are many rows. */
+	/* Some intervals are short, so that the policy has many rows. */
 	for (n = 0; n < 4 * count; n++)
 		pagoda_policy_use(&cost->policy,
 				  &cost->items[(n % 4 ? n : n / 1024 * n) % count * apart]);
 }
 
-/* Nanoseconds for PICKS victims that leave, none of them cached. Afterwards they are back. */
+/* Returns nanoseconds for PICKS victims that leave, none of them cached; they are added again. */
 static u64 cost_round(struct cost *cost, u8 round)
 {
 	u64 start, took;
@@ -316,7 +304,7 @@ static u64 cost_round(struct cost *cost, u8 round)
 	return took;
 }
 
-/* Nanoseconds a victim, the best of some rounds. */
+/* Returns nanoseconds per victim, the best of several rounds. */
 static u64 cost_measure(struct cost *cost, u32 count)
 {
 	u64 best = U64_MAX;
@@ -334,8 +322,8 @@ static void cost_free(void *cost)
 }
 
 /*
- * A hundred times the candidates cost the same a victim, but for what processors cache, which no
- * test can be rid of. A look at all of them would cost a hundred times as much and more.
+ * With a hundred times as many candidates, a victim costs the same except for cache misses, which
+ * no test can exclude. A scan of all candidates would cost over a hundred times as much.
  */
 static void race_flat_cost(struct kunit *test)
 {
@@ -345,7 +333,7 @@ static void race_flat_cost(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, cost);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, cost_free, cost));
-	/* Others may use the machine, too, for as long as all rounds take. */
+	/* Repeated, because other programs may use the machine for as long as all rounds take. */
 	for (i = 0; i < TRIES && (!i || many > MOST * few); i++) {
 		memset(cost, 0, sizeof(*cost));
 		few = cost_measure(cost, FEW);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Victim choice: what goes before what, alone and against a model that is slow and plain.
- */
+/* Choice of victims: which goes before which, in single cases and against a plain, slow model. */
 #include <kunit/test.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -13,21 +11,13 @@
 
 #define FEW	48
 
-/**
- * struct few_item - An allocation
- * @base: What the policy knows of it
- * @busy: What the policy finds out
- */
+/* An allocation; @busy is what the policy's callback returns. */
 struct few_item {
 	struct pagoda_policy_item base;
 	bool busy;
 };
 
-/**
- * struct policy_few - A policy and some items, a page each unless said otherwise
- * @policy: The policy
- * @items: Items; in VRAM when used
- */
+/* A policy and some items, one page each unless said otherwise; they are in VRAM once used. */
 struct policy_few {
 	struct pagoda_policy policy;
 	struct few_item items[FEW];
@@ -38,7 +28,7 @@ static bool few_is_busy(struct pagoda_policy_item *item)
 	return container_of(item, struct few_item, base)->busy;
 }
 
-/* VRAM is large enough for predictions never to be given up. */
+/* VRAM is so large that predictions are never given up. */
 static struct policy_few *few_make(struct kunit *test, u64 clock)
 {
 	struct policy_few *few = kunit_kzalloc(test, sizeof(*few), GFP_KERNEL);
@@ -59,7 +49,7 @@ static void few_use(struct policy_few *few, u32 first, u32 count)
 		pagoda_policy_use(&few->policy, &few->items[first].base);
 }
 
-/* So many pages are used by somebody who isn't a candidate afterwards. */
+/* Lets time pass: another item uses so many pages and is no candidate afterwards. */
 static void few_pass_time(struct policy_few *few, u32 pages)
 {
 	struct pagoda_policy_item *other = &few->items[FEW - 1].base;
@@ -76,7 +66,7 @@ static int few_pick(struct policy_few *few, enum pagoda_policy_need need)
 	return item ? container_of(item, struct few_item, base) - few->items : -1;
 }
 
-/* All candidates, in the order in which they go. */
+/* Expects these victims in this order, and then no further candidate. */
 static void few_expect(struct kunit *test, struct policy_few *few, const int *order, u32 count)
 {
 	u32 n;
@@ -87,7 +77,7 @@ static void few_expect(struct kunit *test, struct policy_few *few, const int *or
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), -1);
 }
 
-/* Nobody is a candidate who wasn't in VRAM; a victim is one only once. */
+/* Only items in VRAM are candidates, and a victim is picked once until it is entered again. */
 static void policy_candidates(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -110,7 +100,7 @@ static void policy_candidates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, policy->filled, 0);
 }
 
-/* Used once each: who wasn't used for longest goes. */
+/* Items used once each: the one unused for longest goes first. */
 static void policy_recency(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -121,7 +111,7 @@ static void policy_recency(struct kunit *test)
 	few_expect(test, few, (const int[]){ 3, 0, 1, 2, 4, 5 }, 6);
 }
 
-/* Offers of any age go before all priorities, by their own (C169); priorities in order (C168). */
+/* Offered items of any age go before all others, by rank (C169); then by priority (C168). */
 static void policy_ranks(struct kunit *test)
 {
 	static const u32 priorities[] = {
@@ -142,7 +132,7 @@ static void policy_ranks(struct kunit *test)
 	few_expect(test, few, (const int[]){ 11, 10, 9, 4, 8, 3, 6, 2, 5, 1, 0, 7 }, 12);
 }
 
-/* An offer is taken back; a priority set meanwhile counts then. */
+/* An offer that is taken back: a priority that was set meanwhile takes effect. */
 static void policy_reclaim(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -155,7 +145,7 @@ static void policy_reclaim(struct kunit *test)
 	few_expect(test, few, (const int[]){ 3, 0, 1, 2 }, 4);
 }
 
-/* What priorities don't tell apart is left to recency. */
+/* Priorities that differ too little are equal, and recency decides. */
 static void policy_fine_priorities(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -167,7 +157,10 @@ static void policy_fine_priorities(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
 
-/* Used at about the same time: busy last, of the idle the dirty, of the clean the visible. */
+/*
+ * Among items used at about the same time, busy ones go last, dirty ones before clean ones, and
+ * visible ones before others.
+ */
 static void policy_ties(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -181,7 +174,7 @@ static void policy_ties(struct kunit *test)
 	few_expect(test, few, (const int[]){ 3, 2, 1, 0 }, 4);
 }
 
-/* But who seems to be used much later goes, busy or not. */
+/* An item that is expected to be used much later goes first, busy or not. */
 static void policy_ties_end(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -195,7 +188,7 @@ static void policy_ties_end(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
 
-/* A fifth later is later. */
+/* A fifth later counts as later. */
 static void policy_ties_near(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -208,7 +201,10 @@ static void policy_ties_near(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1 }, 2);
 }
 
-/* Clean ones move half as much: they go until they are used again twice as soon. */
+/*
+ * Clean items cost half a move: one goes before a dirty item unless it is expected to be used twice
+ * as soon.
+ */
 static void policy_clean(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -219,13 +215,13 @@ static void policy_clean(struct kunit *test)
 	few_pass_time(few, 15);
 	few_use(few, 2, 1);
 	few_pass_time(few, 14);
-	/* 40, 29 and 14 ago. */
+	/* Last used 40, 29 and 14 pages ago. */
 	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
 	pagoda_policy_set_clean(&few->policy, &few->items[2].base, true);
 	few_expect(test, few, (const int[]){ 1, 0, 2 }, 3);
 }
 
-/* Who asks for visible room isn't helped by anything else. */
+/* For visible room only visible items are picked, by priority. */
 static void policy_visible(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -242,7 +238,7 @@ static void policy_visible(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
 }
 
-/* In a cycle who was just used is used again last. */
+/* In a cycle the item used last is used again last, so it goes first. */
 static void policy_cycle(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -254,8 +250,9 @@ static void policy_cycle(struct kunit *test)
 }
 
 /*
- * A frame uses one item twice, near and far in turns, and another at equal distances of 12. The
- * first has 22 to go after the near one, and 2 after the far one.
+ * A frame uses one item twice, at near and far distances in turn, and another at equal distances of
+ * 12. The first item is used again after 22 pages following the near use, and after 2 following the
+ * far use.
  */
 static void policy_alternates(struct kunit *test)
 {
@@ -280,7 +277,7 @@ static void policy_alternates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
 }
 
-/* As policy_cycle(), when predictions aren't trusted. */
+/* As policy_cycle(), while predictions aren't trusted: plain LRU. */
 static void policy_distrusts(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -293,7 +290,7 @@ static void policy_distrusts(struct kunit *test)
 	few_expect(test, few, (const int[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, 8);
 }
 
-/* Who didn't come when it was expected isn't waited for any longer. */
+/* An item that wasn't used when expected isn't waited for any longer. */
 static void policy_overdue(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 0);
@@ -308,20 +305,13 @@ static void policy_overdue(struct kunit *test)
 
 /* ---- Against a model ----------------------------------------------------------- */
 
-/* Uses that the model remembers of an item; it forgets none. */
+/* Number of uses of an item the model can hold; it forgets none. */
 #define USES	512
 #define STEPS	6000
 
-/**
- * struct model_item - An item as the model sees it
- * @uses: The times of all its uses
- * @nr_uses: Their number
- * @place: Its place in its row: rows are in the order of places
- * @rank: Its rank
- * @home_rank: Its rank when it isn't offered
- * @candidate: Whether it may be picked
- * @visible: As it was set
- * @clean: As it was set
+/*
+ * An item of the model. @place is its place in its row: rows are sorted by place. @home_rank is its
+ * rank while it isn't offered.
  */
 struct model_item {
 	u64 uses[USES];
@@ -380,7 +370,7 @@ static u64 model_distance(const struct model *model, const struct model_item *it
 	return interval && age <= interval + interval / 8 ? 0 : cheaper * 2 * age;
 }
 
-/* The same for two of which none is an eighth of a power of two further away. */
+/* Returns equal values for distances in the same eighth of a power of two. */
 static u64 model_step(u64 distance)
 {
 	u32 power = distance ? ilog2(distance) : 0;
@@ -395,7 +385,7 @@ static u32 model_row(const struct model_item *it)
 	return (interval ? ilog2(interval) + 1 : 0) << 8 | it->rank << 1 | it->visible;
 }
 
-/* Whether it is one of the first or last two of its row. */
+/* Returns whether the item is among the first or last two of its row. */
 static bool model_is_at_end(const struct model *model, const struct model_item *it)
 {
 	u32 n, before = 0, behind = 0;
@@ -411,7 +401,10 @@ static bool model_is_at_end(const struct model *model, const struct model_item *
 	return before < 2 || behind < 2;
 }
 
-/* The larger, the earlier it goes; the same for who may go in either order. */
+/*
+ * Returns a value that is larger for earlier victims, and equal for items that may go in either
+ * order.
+ */
 static u64 model_merit(const struct model *model, u32 n)
 {
 	const struct model_item *it = &model->items[n];
@@ -579,7 +572,10 @@ static struct model *model_make(struct kunit *test, struct rnd_state *random)
 	return model;
 }
 
-/* Uses run through the items, more or less in order, so that there is something to predict. */
+/*
+ * Random uses, mostly in the order of items, so that there is something to predict: each victim is
+ * one that the model allows.
+ */
 static void policy_random(struct kunit *test)
 {
 	struct rnd_state random;
@@ -601,7 +597,7 @@ static void policy_random(struct kunit *test)
 	}
 }
 
-/* What is told late is no older than it was, and no interval. */
+/* A use that is reported late counts from when it happened, and gives no interval. */
 static void policy_late(struct kunit *test)
 {
 	struct policy_few *few = few_make(test, 100);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory of nobody in particular, shared as dma-bufs; see prime_helpers.h. */
+/* dma-bufs of pages that belong to no driver; see prime_helpers.h. */
 #include <linux/dma-mapping.h>
 #include <linux/file.h>
 #include <linux/scatterlist.h>
@@ -127,7 +127,7 @@ struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size)
 	return memory;
 }
 
-/* What was there isn't any more, for whoever still looks. */
+/* The old pages are overwritten, so that an importer that still uses them is found out. */
 void prime_move(struct prime_memory *memory)
 {
 	u32 i;
@@ -153,7 +153,7 @@ u64 *prime_word(struct prime_memory *memory, u64 offset)
 void prime_put(struct dma_buf *dma_buf)
 {
 	dma_buf_put(dma_buf);
-	/* KUnit's threads leave files to a work item. */
+	/* KUnit's threads are kernel threads, which leave the release of files to a work item. */
 	flush_delayed_fput();
 }
 
@@ -172,7 +172,7 @@ struct dma_buf *prime_export(struct pagoda_bo *bo)
 	return IS_ERR(dma_buf) ? NULL : dma_buf;
 }
 
-/* Kernels pin what it has mapped from either step on: it takes both at once. */
+/* Kernels differ in whether attaching or mapping pins the memory: do both at once. */
 struct dma_buf_attachment *prime_attach(struct pagoda_rig *rig, struct dma_buf *dma_buf)
 {
 	struct dma_buf_attachment *attach = dma_buf_attach(dma_buf, rig->info.dma_dev);
@@ -195,7 +195,7 @@ void prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach)
 	dma_buf_detach(dma_buf, attach);
 }
 
-/* Without an IOMMU a bus address is a physical one. */
+/* Without an IOMMU a bus address is a physical address. */
 u64 *prime_attached_word(struct dma_buf_attachment *attach, u64 offset)
 {
 	struct sg_table *sgt = attach->importer_priv;
@@ -224,7 +224,7 @@ void prime_settle(struct pagoda_rig *rig)
 {
 	if (!rig->unplugged)
 		pagoda_rig_settle(rig);
-	/* What is deleted queues what is detached. */
+	/* The deletion of a TTM object queues the work that detaches its dma-buf. */
 	flush_workqueue(rig->vidmm->ttm.wq);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	flush_delayed_fput();

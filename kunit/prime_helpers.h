@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory of nobody in particular, shared as dma-bufs, and what is done with dma-bufs. */
+/* dma-bufs of pages that belong to no driver, and what tests do with dma-bufs. */
 #ifndef PAGODA_KUNIT_PRIME_HELPERS_H
 #define PAGODA_KUNIT_PRIME_HELPERS_H
 
@@ -12,16 +12,16 @@
 #define PRIME_HERE	SZ_4M
 
 /**
- * struct prime_memory - Pages and a dma-buf of them
+ * struct prime_memory - Pages and the dma-buf that exports them
  * @test: The test
- * @dma_buf: dma-buf, a reference
- * @pages: Its pages, no two of them in order
- * @other: Pages it can move to
- * @maps: Mappings there are
- * @pins: Pins there are
- * @error: What is answered when it is to be mapped
- * @shift: Bytes the bus addresses are wrong by
- * @released: The dma-buf is gone
+ * @dma_buf: The dma-buf; a reference
+ * @pages: Pages of the dma-buf
+ * @other: Pages the content moves to
+ * @maps: Number of mappings
+ * @pins: Number of pins
+ * @error: Error that mapping returns
+ * @shift: Bytes that are added to the first bus address, to make it wrong
+ * @released: The dma-buf was released
  */
 struct prime_memory {
 	struct kunit *test;
@@ -35,26 +35,26 @@ struct prime_memory {
 	bool released;
 };
 
-/* @dynamic: it moves unless it is pinned. */
+/* @dynamic: the exporter may move the memory unless it is pinned. */
 struct prime_memory *prime_memory(struct kunit *test, bool dynamic, size_t size);
-/* Moves it, with its content. */
+/* Moves the content to other pages, as the exporter would. */
 void prime_move(struct prime_memory *memory);
 u64 *prime_word(struct prime_memory *memory, u64 offset);
-/* The test doesn't use it any more; files are gone for good afterwards. */
+/* Drops the test's reference; files that aren't referenced any more are released on return. */
 void prime_put(struct dma_buf *dma_buf);
 
 struct pagoda_bo *prime_import(struct pagoda_rig *rig, struct dma_buf *dma_buf);
 struct dma_buf *prime_export(struct pagoda_bo *bo);
-/* An importer that isn't told of moves; it has it mapped until it is detached. */
+/* An importer that isn't told of moves. The dma-buf is mapped until prime_detach(). */
 struct dma_buf_attachment *prime_attach(struct pagoda_rig *rig, struct dma_buf *dma_buf);
 void prime_detach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach);
-/* Word of what it has mapped. */
+/* Returns the word at @offset of the mapping. */
 u64 *prime_attached_word(struct dma_buf_attachment *attach, u64 offset);
-/* All that can be swapped out is; the client's code is there again. */
+/* Swaps out all that TTM can, except that the client's code is brought back into the aperture. */
 void prime_swap_out(struct submit_client *client);
-/* Nothing is on its way out any more. */
+/* Returns when moves, deferred destruction and file releases are done. */
 void prime_settle(struct pagoda_rig *rig);
-/* The program stores at, or finds there, the value; the job's error. */
+/* Have a job store @value, or expect @value there; return the job's error. */
 int prime_store(struct submit_client *client, struct pagoda_bo *bo, u64 offset, u64 value);
 int prime_compare(struct submit_client *client, struct pagoda_bo *bo, u64 offset, u64 value);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocations that others use, on the rig: what importers find, what the GPU finds meanwhile,
- * two GPUs that share, and every order in which it ends.
+ * Exported allocations, on the rig: what importers find, what the GPU finds meanwhile, two GPUs
+ * that share one, and every order in which references are dropped.
  */
 #include "../drivers/pagoda/vidmm/vm.h"
 #include "prime_helpers.h"
@@ -37,7 +37,7 @@ static int prime_evict(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	return ret;
 }
 
-/* Imported by the device it is of, it is the allocation itself. */
+/* Imported by its own device, a dma-buf is the allocation itself. */
 static void prime_self(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -55,15 +55,15 @@ static void prime_self(struct kunit *test)
 	pagoda_rig_close(bo);
 	pagoda_rig_close(bo);
 	prime_put(dma_buf);
-	/* The one it was made with. */
+	/* The reference of its creation. */
 	KUNIT_EXPECT_EQ(test, 1u, kref_read(&bo->ttm.base.refcount));
 	KUNIT_EXPECT_NULL(test, bo->exported);
 	pagoda_rig_close(bo);
 }
 
 /*
- * Out of VRAM, with its content, for who can't be told of moves; the GPU goes on with it
- * there, whatever anybody asks for, and may have it back afterwards.
+ * For an importer that can't be told of moves, the allocation is moved out of VRAM with its content
+ * and pinned. The GPU uses it there until the importer detaches.
  */
 static void prime_pinned(struct kunit *test)
 {
@@ -105,7 +105,10 @@ static void prime_pinned(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Of one client so many bytes and not one more, however often each is attached. */
+/*
+ * A client's pinned bytes are limited exactly (-EDQUOT); an allocation counts once, however often
+ * it is attached.
+ */
 static void prime_limit(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .pin_limit = 2 * SIZE };
@@ -157,13 +160,17 @@ static void prime_expect_refused(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	KUNIT_EXPECT_EQ(rig->test, -EOPNOTSUPP, dma_buf->ops->vmap(dma_buf, &map));
 	dma_resv_unlock(dma_buf->resv);
 	KUNIT_EXPECT_EQ(rig->test, 0u, bo->ttm.pin_count);
-	/* The device itself does reach it. */
+	/* The device itself can access the allocation. */
 	KUNIT_EXPECT_PTR_EQ(rig->test, bo, prime_import(rig, dma_buf));
 	pagoda_rig_close(bo);
 	prime_put(dma_buf);
 	pagoda_rig_close(bo);
 }
 
+/*
+ * Tiled allocations and ones that support VRAM only can't be attached or mapped (-EOPNOTSUPP);
+ * private allocations can't be exported (-EPERM).
+ */
 static void prime_refused(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -191,8 +198,7 @@ static void prime_refused(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* The kernel's CPU access: an address that stays, and content that is there. */
-/* What it waits for may be collected by another thread, for a while. */
+/* The kernel's CPU access flushes the stream: it doesn't wait for a thread that has plugged it. */
 static void prime_kernel_access_plugged(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -218,6 +224,7 @@ static void prime_kernel_access_plugged(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* The kernel's CPU access: the address stays while it is mapped, and shows the content. */
 static void prime_kernel_access(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -248,7 +255,7 @@ static void prime_kernel_access(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* What is hidden from the CPU is brought to where it can look before it is read. */
+/* CPU access for reading brings content that is hidden from the CPU to system memory first. */
 static void prime_cpu_reads_hidden(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .no_window = true };
@@ -270,13 +277,7 @@ static void prime_cpu_reads_hidden(struct kunit *test)
 
 /* ---- Two GPUs ------------------------------------------------------------------- */
 
-/**
- * struct prime_pair - An allocation of one GPU that another one imported
- * @rig: The one that made it, and the other
- * @client: A program on each
- * @bo: The allocation as each has it
- * @dma_buf: dma-buf
- */
+/* An allocation of one GPU, and its import on another one; index 0 is the exporter. */
 struct prime_pair {
 	struct pagoda_rig *rig[2];
 	struct submit_client *client[2];
@@ -315,7 +316,7 @@ static void prime_pair_end(struct prime_pair *pair)
 	}
 }
 
-/* By turns: each adds to what the other one left, and takes it where it likes it best. */
+/* Two GPUs in turn: each adds to the value the other one left, where it prefers the memory. */
 static void prime_two_take_turns(struct kunit *test)
 {
 	struct prime_pair pair;
@@ -327,7 +328,7 @@ static void prime_two_take_turns(struct kunit *test)
 		submit_add(pair.client[which], PRIME_HERE + LAST, 1);
 		KUNIT_EXPECT_EQ(test, 0, prime_compare(pair.client[which], pair.bo[which], LAST,
 						       round + 1));
-		/* A GPU that isn't told of moves keeps it out of VRAM. */
+		/* If the importer can't be told of moves, the allocation stays out of VRAM. */
 		if (PAGODA_HAVE_MOVE_NOTIFY)
 			KUNIT_EXPECT_EQ(test, which ? (u32)TTM_PL_TT : (u32)TTM_PL_VRAM,
 					prime_where(pair.bo[0]));
@@ -342,7 +343,7 @@ static u32 prime_executed(struct prime_pair *pair, u32 which)
 	return pair->rig[which]->engines[0].executed;
 }
 
-/* Implicit: the reader waits for the writer, on another GPU, however long. */
+/* With implicit sync the reader waits for the writer on another GPU. */
 static void prime_two_implicit(struct kunit *test)
 {
 	struct submit_args args = { .nr_bos = 1 };
@@ -357,11 +358,11 @@ static void prime_two_implicit(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[0], &args));
 	args.bos[0] = pair.bo[1];
 	args.flags[0] = DRM_PAGODA_SUBMIT_IMPLICIT;
-	/* Where it is doesn't have to change: the job is what waits. */
+	/* Without move_notify the move would wait in the call. */
 	before = prime_executed(&pair, 1);
 	submit_compare(pair.client[1], PRIME_HERE, 41);
 	if (PAGODA_HAVE_MOVE_NOTIFY) {
-		/* It is in VRAM: bringing it waits, in the queue and not here. */
+		/* The allocation is in VRAM: moving it waits in the queue, not in the call. */
 		KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[1], &args));
 		KUNIT_EXPECT_EQ(test, before, prime_executed(&pair, 1));
 		KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(pair.bo[1]));
@@ -375,7 +376,7 @@ static void prime_two_implicit(struct kunit *test)
 	prime_pair_end(&pair);
 }
 
-/* MAKE_RESIDENT of what another GPU works on: fences of two timelines in one reservation. */
+/* MAKE_RESIDENT on both GPUs: fences of two timelines are in one reservation. */
 static void prime_two_resident(struct kunit *test)
 {
 	struct prime_pair pair;
@@ -393,7 +394,7 @@ static void prime_two_resident(struct kunit *test)
 	prime_pair_end(&pair);
 }
 
-/* Either is reset: what is in system memory is as it was, and both go on. */
+/* When either GPU is reset, content in system memory stays, and both continue. */
 static void prime_two_reset(struct kunit *test)
 {
 	struct drm_pagoda_allocation_info info;
@@ -417,7 +418,10 @@ static void prime_two_reset(struct kunit *test)
 	prime_pair_end(&pair);
 }
 
-/* In VRAM when that was lost: importers find zeros, and the allocation says why. */
+/*
+ * When the exporter's VRAM is lost, importers find zeros, and the exporter's allocation is marked
+ * lost.
+ */
 static void prime_lost_in_vram(struct kunit *test)
 {
 	struct drm_pagoda_allocation_info info;
@@ -434,9 +438,12 @@ static void prime_lost_in_vram(struct kunit *test)
 	prime_pair_end(&pair);
 }
 
-/* ---- The end ---------------------------------------------------------------------- */
+/* ---- Teardown ------------------------------------------------------------------------ */
 
-/* The device goes while others have pages pinned: those stay until the last of them goes. */
+/*
+ * When the device is unplugged, pinned pages stay until the last importer detaches; new ones get
+ * -ENODEV.
+ */
 static void prime_unplug_pinned(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -465,7 +472,10 @@ static void prime_unplug_pinned(struct kunit *test)
 	prime_put(dma_buf);
 }
 
-/* One of two GPUs goes; the other one is refused or goes on, and all of it ends. */
+/*
+ * When one of two GPUs is unplugged, the exporter goes on, the importer gets -ENODEV, and both can
+ * be torn down.
+ */
 static void prime_two_unplug(struct kunit *test, u32 which)
 {
 	struct prime_pair pair;
@@ -500,7 +510,7 @@ enum prime_holder {
 	PRIME_HOLDERS
 };
 
-/* Lets go in the order of a number's digits. */
+/* Drops the references in the order that @order's digits say. */
 static void prime_close_in_order(struct pagoda_rig *rig, struct pagoda_rig *other, u32 order)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
@@ -534,6 +544,10 @@ static void prime_close_in_order(struct pagoda_rig *rig, struct pagoda_rig *othe
 	}
 }
 
+/*
+ * References of the maker, the file, an import and an attachment, dropped in each order: nothing is
+ * left.
+ */
 static void prime_every_order(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The paging process: its tables, its windows, and who may touch them. */
+/* The paging process: its page tables, its windows, and what can change them. */
 #include <linux/dma-fence.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
@@ -10,7 +10,7 @@
 #define VRAM	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 
-/* A word of a table, found the way the device finds it. */
+/* Returns a word of a table by the address the device uses. */
 static u64 *process_word(struct pagoda_rig *rig, u32 segment, u64 address)
 {
 	if (segment == VIRTIO_PAGODA_SEGMENT_VRAM)
@@ -19,7 +19,7 @@ static u64 *process_word(struct pagoda_rig *rig, u32 segment, u64 address)
 	return page_address(pfn_to_page(PHYS_PFN(address))) + offset_in_page(address);
 }
 
-/* Walks the device's tables without its help; false if the address isn't valid. */
+/* Walks the device's tables without calling the device; false if the address isn't valid. */
 static bool process_walk(struct pagoda_rig *rig, u64 va, u64 *entry, u64 *page)
 {
 	const struct pagoda_engine_space *root = &rig->engine.spaces[0];
@@ -50,7 +50,7 @@ static bool process_walk(struct pagoda_rig *rig, u64 va, u64 *entry, u64 *page)
 	return *entry & VIRTIO_PAGODA_PTE_VALID;
 }
 
-/* First valid address from @from on, or @to. */
+/* Returns the first valid address from @from on, or @to. */
 static u64 process_next_valid(struct pagoda_rig *rig, u64 from, u64 to)
 {
 	u64 entry, page;
@@ -74,14 +74,17 @@ static void expect_as_made(struct kunit *test, struct pagoda_rig *rig)
 		KUNIT_EXPECT_EQ(test, page, PAGE_SIZE);
 		KUNIT_EXPECT_EQ(test, entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK,
 				rig->vidmm->mmu->process->leaf[slot].address);
-		/* In system memory, to be written, and no code. */
+		/* In system memory, writable, not executable. */
 		KUNIT_EXPECT_EQ(test, entry & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK,
 				VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_NO_EXECUTE);
 	}
 	KUNIT_EXPECT_EQ(test, process_next_valid(rig, tables + slot * PAGE_SIZE, at), at);
 }
 
-/* All tables are there before anything is submitted, in every shape tables have. */
+/*
+ * All tables are complete before any submission, in every shape tables have: walked as the device
+ * walks them, only the table windows are mapped.
+ */
 static void process_set_up(struct kunit *test)
 {
 	static const u32 levels[] = { 4, 2, 5 };
@@ -97,7 +100,7 @@ static void process_set_up(struct kunit *test)
 		struct pagoda_rig *rig = pagoda_rig_create(test, &options);
 
 		KUNIT_ASSERT_NOT_NULL(test, rig->vidmm->mmu);
-		/* But for what lets the device reach them. */
+		/* A device MMU needs packets that map the tables; nothing else may be submitted. */
 		KUNIT_EXPECT_EQ(test, rig->fake->submits,
 				pagoda_rig_count(rig, VIRTIO_PAGODA_OP_MAP_MMU, 0));
 		PAGODA_PROVES(C76, C77);
@@ -111,7 +114,10 @@ static void process_scribble(struct pagoda_table_memory *table)
 		memset(table->cpu, 0xff, table->size);
 }
 
-/* A device that lost its memory gets it all again, at once, and works. */
+/*
+ * After a device lost its memory, the rebuild restores all tables without a submission, although
+ * the queue is held, and later moves keep content intact.
+ */
 static void process_rebuild(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -128,7 +134,7 @@ static void process_rebuild(struct kunit *test)
 	memset(rig->engine.spaces, 0, rig->engine.nr_spaces * sizeof(*rig->engine.spaces));
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	submits = rig->fake->submits;
-	/* Somebody had a window when it happened. */
+	/* State left by an operation that had mapped a window when memory was lost. */
 	process->area[PAGODA_AREA_SCRATCH].mapped = PAGE_SIZE;
 	process->flush_end = SZ_8M;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_process_rebuild(rig->vidmm->mmu));
@@ -144,14 +150,17 @@ static void process_rebuild(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Who takes everything out of memory doesn't get at the tables. */
+/*
+ * Evicting all of VRAM and of the aperture doesn't move the tables: the root keeps its address in
+ * system memory and all tables stay as they were made.
+ */
 static void process_stays(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	struct pagoda_root before, after;
 
-	/* Nothing of VRAM is theirs. */
+	/* The allocation fills VRAM: no table is in there. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
 	pagoda_process_root(rig->vidmm->mmu, &before);
@@ -192,13 +201,7 @@ static void process_user_end(struct kunit *test, struct process_user *user)
 	dma_fence_put(fence);
 }
 
-/**
- * struct process_case - A mapping to try
- * @map: The mapping
- * @extents: Its memory, or
- * @adl: its pages
- * @pages: of which these are the addresses
- */
+/* A mapping to try: memory in @extents, or pages of @adl, whose addresses are @pages. */
 struct process_case {
 	struct pagoda_map map;
 	struct pagoda_map_extent extents[64];
@@ -206,7 +209,7 @@ struct process_case {
 	dma_addr_t pages[1100];
 };
 
-/* Memory that needn't exist: nobody uses the mapping. */
+/* Makes a random mapping. Its memory needn't exist, because it is never accessed. */
 static void process_case_make(struct process_case *c, struct rnd_state *rnd)
 {
 	u32 unit = prandom_u32_state(rnd) & 1 ? 16 : 1, i, nr = 0;
@@ -251,7 +254,7 @@ static void process_case_make(struct process_case *c, struct rnd_state *rnd)
 	}
 }
 
-/* Where byte @offset of the mapping is. */
+/* Returns the address of byte @offset of the mapping. */
 static u64 process_case_at(const struct process_case *c, u64 offset, u32 *segment)
 {
 	u64 page = c->map.adl_offset + (offset >> PAGE_SHIFT);
@@ -285,11 +288,14 @@ static void expect_mapped(struct kunit *test, struct pagoda_rig *rig, const stru
 		KUNIT_ASSERT_EQ(test, !!(entry & VIRTIO_PAGODA_PTE_READ_ONLY),
 				!!(c->map.flags & PAGODA_PTE_READ_ONLY));
 	}
-	/* And not a page more. */
+	/* The page after the mapping is invalid. */
 	KUNIT_EXPECT_EQ(test, process_next_valid(rig, end, end + SZ_1M), end + SZ_1M);
 }
 
-/* What is mapped in a window is what was asked for, and then it isn't any more. */
+/*
+ * Random mappings appear in both windows page by page as requested, in 4 KiB or 64 KiB pages, and
+ * all window entries are invalid again after the unmap.
+ */
 static void process_windows(struct kunit *test)
 {
 	struct process_case *c = kunit_kzalloc(test, 2 * sizeof(*c), GFP_KERNEL);
@@ -343,7 +349,10 @@ static void process_windows(struct kunit *test)
 	KUNIT_EXPECT_GT(test, large_ones, 0);
 }
 
-/* Tables of others are seen through table windows, side by side. */
+/*
+ * Page tables of other address spaces are mapped side by side in table windows: each entry has the
+ * table's segment and address, and is invalid after the unmap.
+ */
 static void process_table_windows(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -382,7 +391,7 @@ static void process_table_windows(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, process_walk(rig, last + SZ_4K, &entry, &page));
 }
 
-/* A page of VRAM that the CPU reaches, full of a byte. */
+/* Returns a page of VRAM that the CPU can reach, filled with @byte. */
 static struct pagoda_bo *process_page(struct kunit *test, struct pagoda_rig *rig, u8 byte,
 				      struct pagoda_map_extent *extent)
 {
@@ -432,8 +441,8 @@ static struct pagoda_paging_op process_copy(struct pagoda_rig *rig,
 }
 
 /*
- * A flush that the CPU executed for the device counts: what the device knew of the
- * windows when it failed is gone when it goes on.
+ * A flush that the CPU executed in the device's place takes effect: when the device continues,
+ * translations that it cached before it failed are gone, and its copy writes the right page.
  */
 static void process_rescued_flush(struct kunit *test)
 {
@@ -462,7 +471,7 @@ static void process_rescued_flush(struct kunit *test)
 	pagoda_process_unmap(rig->vidmm->mmu, &emit);
 	copy = process_copy(rig, &extent[1], &extent[2], &emit);
 	process_user_end(test, &user);
-	/* The rest is the device's again. */
+	/* The next submission is executed by the device again. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL, NULL,
 						     DMA_RESV_USAGE_KERNEL, &cost));
 	process_user_emit(&user, &copy);
@@ -474,7 +483,7 @@ static void process_rescued_flush(struct kunit *test)
 		pagoda_rig_close(bo[i]);
 }
 
-/* A manager that can't be what it was asked to be isn't made. */
+/* Creating a manager fails with -ENODEV if the device lacks what the update mode needs. */
 static void process_refused(struct kunit *test)
 {
 	static const struct {
@@ -523,7 +532,10 @@ static void process_refused(struct kunit *test)
 	}
 }
 
-/* The device refuses the root: no manager, and nothing left behind. */
+/*
+ * If the device refuses the root, creating the manager fails with that error and leaves nothing
+ * behind.
+ */
 static void process_no_root(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

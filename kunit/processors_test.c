@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Do kernel threads of this rig run at the same time? Suites that race two threads prove
- * something only where they do.
+ * Checks that kernel threads of this rig run at the same time: suites that race two threads prove
+ * something only then.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -13,7 +13,7 @@
 #define ROUNDS		64
 #define PATIENCE_NS	(10 * NSEC_PER_SEC)
 
-/* Two threads that hand a number to and fro. */
+/* Two threads that pass a number back and forth. */
 struct meeting {
 	atomic_t next;
 	bool parted;
@@ -25,7 +25,7 @@ struct guest {
 	struct completion done;
 };
 
-/* Without giving up the processor: on one, the other thread could never answer. */
+/* Doesn't give up the processor: on a single one the other thread could never answer. */
 static int guest_run(void *data)
 {
 	struct guest *guest = data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Promotion: who was driven out of VRAM comes back when there is room, in order, without
- * anybody leaving for it; and who doesn't.
+ * Promotion: allocations that were evicted from VRAM come back when there is room, in order,
+ * without evicting others; and those that don't come back.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/prandom.h>
@@ -16,8 +16,8 @@
 
 #define HERE		SZ_4M
 #define PIECES		4
-#define CROWD		8	/* as many as VRAM has room for */
-#define ROUNDS		1000	/* of the work: far more than anything takes */
+#define CROWD		8	/* as many as fit into VRAM */
+#define ROUNDS		1000	/* of the work item: far more than needed */
 
 static struct pagoda_rig *promote_rig(struct kunit *test)
 {
@@ -51,14 +51,14 @@ static bool promote_is_done(struct pagoda_promotion *promotion)
 	       promotion->sent == promotion->ended;
 }
 
-/* The work has run as often as it wanted to: nothing comes by itself any more. */
+/* Runs the work item until it has nothing to do; returns false if it never ends. */
 static bool promote_settle(struct pagoda_rig *rig)
 {
 	struct pagoda_promotion *promotion = promotion_of(rig);
 	u32 round;
 
 	for (round = 0; round < ROUNDS; round++) {
-		/* What was closed is gone. */
+		/* Closed allocations are freed. */
 		flush_workqueue(rig->vidmm->ttm.wq);
 		flush_delayed_work(&promotion->work);
 		pagoda_rig_settle(rig);
@@ -69,7 +69,7 @@ static bool promote_settle(struct pagoda_rig *rig)
 	return false;
 }
 
-/* The work has looked at everybody, and found some in use. */
+/* Lets the work item visit all allocations, of which some are in use. */
 static void promote_rounds(struct pagoda_rig *rig)
 {
 	u32 round;
@@ -94,7 +94,10 @@ static u32 count_in_vram(struct pagoda_bo **bos, u32 count)
 	return found;
 }
 
-/* Pieces with content, all driven out of VRAM; nothing comes back before promote_let(). */
+/*
+ * Makes pieces with content, evicted from VRAM by a crowd; promotion has no tokens until
+ * promote_let().
+ */
 static void pieces_out(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
 		       struct pagoda_bo **crowd)
 {
@@ -117,8 +120,11 @@ static void pieces_expect_back(struct pagoda_rig *rig, struct pagoda_bo **bos, u
 	}
 }
 
-/* ---- Who comes back ---------------------------------------------------------------- */
+/* ---- Allocations that come back ------------------------------------------------------ */
 
+/*
+ * Evicted allocations come back when room becomes free, with their content and without evictions.
+ */
 static void promote_comes_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -143,7 +149,7 @@ static void promote_comes_back(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* As much as there is room for; nobody leaves for the rest. */
+/* Only as many come back as there is room for; no other allocation is evicted. */
 static void promote_only_free(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -165,7 +171,7 @@ static void promote_only_free(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* When its turn was, of those that were copied to VRAM since then; 0 = never. */
+/* Returns one plus the index of the allocation's copy to VRAM in the log from @from on, or 0. */
 static u32 promote_turn(struct pagoda_rig *rig, u32 from, struct pagoda_bo *bo)
 {
 	u32 i;
@@ -186,13 +192,14 @@ static void use_one(struct submit_client *client, struct pagoda_bo *bo)
 	submit_wait(client);
 }
 
+/* Allocations come back by priority, and within a priority the last used first. */
 static void promote_order(struct kunit *test)
 {
 	static const u32 priorities[PIECES] = {
 		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_LOW,
 		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_HIGH,
 	};
-	/* The important one, who was used last, who was used before, who is least important. */
+	/* The most important, the last used, the one used before, the least important. */
 	static const u32 order[PIECES] = { 3, 0, 2, 1 };
 	struct pagoda_rig *rig = promote_rig(test);
 	struct submit_client *client = submit_client(rig, 0);
@@ -223,7 +230,7 @@ static void promote_order(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* A priority that is given while it waits counts. */
+/* A priority that is set while an allocation waits takes effect. */
 static void promote_reordered(struct kunit *test)
 {
 	const u32 high = DRM_PAGODA_RESIDENCY_MAXIMUM;
@@ -241,8 +248,9 @@ static void promote_reordered(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* ---- Who doesn't ---------------------------------------------------------------------- */
+/* ---- Allocations that don't ---------------------------------------------------------- */
 
+/* Allocations that were evicted on request or offered don't come back. */
 static void promote_stays_out(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -257,7 +265,7 @@ static void promote_stays_out(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[2]) && in_vram(bos[3]));
-	/* What is taken back had been made resident: it is again. */
+	/* An allocation that is reclaimed becomes resident again if it was before the offer. */
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bos[1]));
 	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]) && pagoda_rig_holds(rig, bos[1], 1));
@@ -265,7 +273,7 @@ static void promote_stays_out(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* Who goes while it waits isn't looked for any more. */
+/* An allocation that is closed while it waits is forgotten. */
 static void promote_closed(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -281,8 +289,8 @@ static void promote_closed(struct kunit *test)
 }
 
 /*
- * One goes while it is busy. Until it is idle TTM still has all of it, but it can't be found any
- * more: if it were brought back TTM would never take its VRAM.
+ * An allocation is closed while it is busy. TTM keeps it until it is idle, but it must not be
+ * promoted: TTM would never free its VRAM.
  */
 static void promote_dead(struct kunit *test)
 {
@@ -299,7 +307,7 @@ static void promote_dead(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kref_get_unless_zero(&dead->base.refcount));
 	KUNIT_EXPECT_TRUE(test, dead->deleted);
 	promote_let(rig);
-	/* TTM's work queue waits for the fence. */
+	/* TTM's workqueue waits for the fence. */
 	promote_rounds(rig);
 	KUNIT_EXPECT_EQ(test, PIECES - 1u, count_in_vram(bos + 1, PIECES - 1));
 	KUNIT_ASSERT_NOT_NULL(test, dead->resource);
@@ -310,7 +318,7 @@ static void promote_dead(struct kunit *test)
 	close_all(bos + 1, PIECES - 1);
 }
 
-/* Not over the budget; when that grows the rest comes. */
+/* Promotion stays within the client's budget, and continues when that grows. */
 static void promote_budget(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -322,7 +330,7 @@ static void promote_budget(struct kunit *test)
 	pieces_out(rig, bos, PIECES, crowd);
 	close_all(crowd, CROWD);
 	flush_workqueue(rig->vidmm->ttm.wq);
-	/* Two pieces' worth is left of it. */
+	/* Room for two pieces is left in the budget. */
 	pagoda_budget_info(&rig->client->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL, &info);
 	KUNIT_EXPECT_EQ(test, 0ull, info.usage);
 	rig->vidmm->budgets.pool[DRM_PAGODA_SEGMENT_GROUP_LOCAL] = 5 * PIECE << PAGE_SHIFT;
@@ -338,9 +346,9 @@ static void promote_budget(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* ---- When ------------------------------------------------------------------------------ */
+/* ---- Pace ---------------------------------------------------------------------------- */
 
-/* Without tokens nothing is paged; with some it goes on by itself. */
+/* Without tokens nothing is promoted; with tokens promotion continues by itself. */
 static void promote_tokens(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -351,7 +359,7 @@ static void promote_tokens(struct kunit *test)
 	promote_rounds(rig);
 	KUNIT_EXPECT_EQ(test, 0u, count_in_vram(bos, PIECES));
 	KUNIT_EXPECT_NE(test, 0ull, promotion_of(rig)->traffic.refused);
-	/* Who asks isn't held up by that. */
+	/* A client's request isn't delayed by missing tokens. */
 	KUNIT_EXPECT_EQ(test, 0, make_resident(rig, bos[1]));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
 	promote_let(rig);
@@ -365,8 +373,8 @@ static void promote_not_reached(struct dma_fence *fence, struct dma_fence_cb *ca
 }
 
 /*
- * A fence says that it signalled before it gets to those who are to be told: until then what
- * tells us is on its list, and must not be put on another one's.
+ * A fence counts as signalled before its callbacks have run: until then the callback is on the
+ * fence's list and must not be added to another fence.
  */
 static void promote_half_signalled(struct kunit *test)
 {
@@ -389,7 +397,10 @@ static void promote_half_signalled(struct kunit *test)
 	dma_fence_put(fence);
 }
 
-/* What is used where it is, or held, is left alone and not forgotten. */
+/*
+ * An allocation that is used where it is, or whose reservation is held, is passed over and promoted
+ * later.
+ */
 static void promote_in_use(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -423,7 +434,10 @@ static void promote_in_use(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Those of one VM have one reservation: the paging of one doesn't make the next one busy. */
+/*
+ * Private allocations of a VM share a reservation: the promotion of one doesn't make the next one
+ * busy.
+ */
 static void promote_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -444,7 +458,7 @@ static void promote_private(struct kunit *test)
 	promote_let(rig);
 	KUNIT_EXPECT_TRUE(test, promote_settle(rig));
 	KUNIT_EXPECT_EQ(test, 2u, count_in_vram(bos, 2));
-	/* The addresses lead to where it is now. */
+	/* The addresses lead to the new place. */
 	submit_add(client, HERE, 1);
 	submit_add(client, HERE + SZ_2M, 1);
 	KUNIT_EXPECT_EQ(test, 0, submit_job(client, NULL));
@@ -461,16 +475,10 @@ static void promote_private(struct kunit *test)
 /* ---- Against a model ----------------------------------------------------------------- */
 
 #define MODEL_PIECES	12u
-#define MODEL_PAGES	64u	/* most of a piece: all of them fit */
+#define MODEL_PAGES	64u	/* the most of a piece: all pieces fit */
 #define MODEL_ROUNDS	30u
 
-/**
- * struct promote_model - What is known of a piece, and expected of it
- * @bo: Allocation
- * @priority: Its priority
- * @used: Whose turn it was to be used, of all
- * @back: It comes back
- */
+/* A piece; @used is its place in the order of uses, @back whether it is expected to come back. */
 struct promote_model {
 	struct pagoda_bo *bo;
 	u32 priority;
@@ -487,7 +495,7 @@ static int promote_model_order(const void *left, const void *right)
 	return a->used > b->used ? -1 : 1;
 }
 
-/* The most important first, of those who was used last; as far as there is room, and a budget. */
+/* Sorts by priority and last use; the first ones come back, as far as room and budget allow. */
 static void promote_model_expect(struct pagoda_rig *rig, struct promote_model *model)
 {
 	struct pagoda_budget_info info;
@@ -526,7 +534,7 @@ static void promote_model_make(struct submit_client *client, struct rnd_state *r
 								  &model[i].priority, 1));
 		pagoda_rig_write(rig, model[i].bo, i);
 	}
-	/* Those drawn often were used last when they were drawn last. */
+	/* The last draw of a piece is its last use. */
 	for (i = 0; i < 3 * MODEL_PIECES; i++) {
 		u32 which = i < MODEL_PIECES ? i : pagoda_kunit_below(rnd, MODEL_PIECES);
 
@@ -558,13 +566,13 @@ static void promote_model_round(struct submit_client *client, struct rnd_state *
 	for (i = 0; i < MODEL_PIECES; i++)
 		KUNIT_EXPECT_EQ_MSG(rig->test, model[i].back, in_vram(model[i].bo),
 				    "place %u, %zu bytes", i, model[i].bo->ttm.base.size);
-	/* Others may come back for who goes: nobody looks any more. */
+	/* Pieces that could come back now are gone already. */
 	for (i = 0; i < MODEL_PIECES; i++)
 		pagoda_rig_close(model[i].bo);
 	close_all(crowd + gone, CROWD - gone);
 }
 
-/* Whoever there is, whatever they were used for, and however much room gets free. */
+/* Random sizes, priorities, uses and free room: exactly the expected pieces come back. */
 static void promote_random(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -578,9 +586,9 @@ static void promote_random(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* ---- Resets, and the end -------------------------------------------------------------- */
+/* ---- Resets and teardown ------------------------------------------------------------- */
 
-/* The room was asked for, by somebody who isn't there yet. */
+/* What trimming evicted doesn't come back: its room was requested for an allocation to come. */
 static void promote_trimmed(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -598,7 +606,7 @@ static void promote_trimmed(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* The machine sleeps: all leave VRAM, nobody took their place. */
+/* After sleep, which evicts all allocations, they come back. */
 static void promote_after_sleep(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -622,6 +630,7 @@ static void promote_after_sleep(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
+/* After a reset evicted allocations still come back, with their content. */
 static void promote_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -636,7 +645,7 @@ static void promote_reset(struct kunit *test)
 	close_all(bos, PIECES);
 }
 
-/* The hardware goes while it is at work, and what it sent is held. */
+/* The device is unplugged while promotion is under way and its submissions are held. */
 static void promote_unplug(struct kunit *test)
 {
 	struct pagoda_rig *rig = promote_rig(test);
@@ -645,7 +654,7 @@ static void promote_unplug(struct kunit *test)
 	pieces_out(rig, bos, PIECES, crowd);
 	close_all(crowd, CROWD);
 	pagoda_rig_settle(rig);
-	/* What doesn't arrive is given up after this, several times over. */
+	/* After this timeout the queue gives up operations, several times over. */
 	pagoda_test_queue_timeout(rig->vidmm->stream.queue, 200);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	promote_let(rig);

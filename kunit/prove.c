@@ -7,7 +7,7 @@
 #include <linux/string.h>
 #include "prove.h"
 
-/* The test that is running. KUnit runs one at a time, in a thread of its own. */
+/* Returns the running test. KUnit runs one at a time, in a thread of its own. */
 static struct kunit *claim_test(void)
 {
 	struct kunit *test = kunit_get_current_test();
@@ -33,14 +33,14 @@ bool pagoda_claim(struct pagoda_claim *claim)
 
 	if (WARN_ONCE(!test, "%s:%d: a claim outside of a test\n", claim->file, claim->line))
 		return false;
-	/* Threads of a test that meet here may both write the line: harmless. */
+	/* Threads of one test may race here and write the line twice, which is harmless. */
 	if (READ_ONCE(claim->test) == test->name && READ_ONCE(claim->log) == test->log &&
 	    READ_ONCE(claim->param) == test->param_index)
 		return false;
 	WRITE_ONCE(claim->test, test->name);
 	WRITE_ONCE(claim->log, test->log);
 	WRITE_ONCE(claim->param, test->param_index);
-	/* The test may hold what nothing is reclaimed under: the lock of a stream. */
+	/* The caller may hold the lock of a stream, under which allocations must not reclaim. */
 	flags = memalloc_noreclaim_save();
 	kunit_info(test, "proves %s at %s:%d", claim->points, kbasename(claim->file), claim->line);
 	memalloc_noreclaim_restore(flags);

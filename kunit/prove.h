@@ -5,8 +5,8 @@
 #include <kunit/test.h>
 
 /*
- * A place in the sources that claims conformance points, and the test that made the claim last:
- * parameters of a case share a name, and on some kernels the address of their struct kunit.
+ * A place in the sources that claims conformance points, and the test that made the claim last.
+ * Parameters of a case share their name and, on some kernels, the address of struct kunit.
  */
 struct pagoda_claim {
 	const char *points;
@@ -18,15 +18,15 @@ struct pagoda_claim {
 };
 
 /*
- * Writes the claim into the results of the test that is running, unless that test, or that
- * parameter of it, made the claim before. True if the claim was written. For threads and work of
- * the test, too; may sleep.
+ * Writes the claim into the results of the running test, unless the claim was already made by that
+ * test or by the current parameter of it. Returns true if the claim was written. May be called by
+ * threads and work of the test; may sleep.
  */
 bool pagoda_claim(struct pagoda_claim *claim);
 
 /*
- * Names the conformance points that the assertions beside it prove. Leaves a line in the test's
- * results when it is executed; the report counts such lines of tests that passed.
+ * Names the conformance points that the assertions beside it prove. When executed, leaves a line in
+ * the test's results; the report counts these lines for tests that passed.
  */
 #define PAGODA_PROVES(...)								\
 	do {										\
@@ -37,8 +37,8 @@ bool pagoda_claim(struct pagoda_claim *claim);
 	} while (0)
 
 /*
- * A case with parameters that takes long. Slow ones need no second processor: they run under
- * UML, where nothing is emulated, and are left out on the sanitizer kernel.
+ * A case with parameters that takes long. Slow cases need no second processor: they run under UML,
+ * which emulates nothing, and are left out on the sanitizer kernel.
  */
 #define PAGODA_CASE_PARAM_SLOW(test_name, gen_params) \
 	KUNIT_CASE_PARAM_ATTR(test_name, gen_params, { .speed = KUNIT_SPEED_SLOW })

@@ -6,12 +6,13 @@
 #include <linux/kthread.h>
 #include "prove.h"
 
-/* Points that don't exist: the report takes no notice of these. */
+/* Points that don't exist: the report ignores these. */
 #define NONE { .points = "nothing", .file = __FILE__, .line = __LINE__ }
 
-/* Made by all tests here. */
+/* A claim of all tests here. */
 static struct pagoda_claim shared = NONE;
 
+/* Repeated in one test, a claim is written once. */
 static void prove_once(struct kunit *test)
 {
 	u32 i;
@@ -25,7 +26,7 @@ static const u32 prove_numbers[] = { 1, 2, 3 };
 
 KUNIT_ARRAY_PARAM(prove, prove_numbers, NULL);
 
-/* Each is a result of its own, which may fail or be skipped. */
+/* Each parameter has a result of its own, which may fail or be skipped. */
 static void prove_by_parameter(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, pagoda_claim(&shared));
@@ -47,7 +48,7 @@ static int prove_helper_run(void *data)
 	return 0;
 }
 
-/* A thread that the test started: the claim is the test's. */
+/* A claim by a thread that the test started is the test's. */
 static void prove_from_a_thread(struct kunit *test)
 {
 	struct prove_helper helper = { .claim = NONE };

@@ -6,7 +6,7 @@
 #include "../drivers/pagoda/queue/internal.h"
 #include "queue_helpers.h"
 
-/* Packet @unit of request @seqno, as built. */
+/* Returns the value of packet @unit of submission @seqno. */
 static u64 pagoda_test_unit(u64 seqno, u32 unit)
 {
 	return seqno << 8 | (unit + 1);
@@ -108,7 +108,7 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 	args.transport = &t->fake->base;
 	t->queue = pagoda_queue_create(&args);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->queue);
-	/* Undone first: the transport outlives the queue, as in the driver. */
+	/* The queue's action is added last and so runs first: the transport outlives the queue. */
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pagoda_test_queue_destroy, t));
 	test->priv = t;
 	return t;
@@ -160,14 +160,14 @@ void pagoda_queue_test_expire(struct pagoda_queue_test *t)
 	spin_lock_irq(&queue->lock);
 	queue->progress = jiffies - msecs_to_jiffies(queue->args.timeout_ms);
 	spin_unlock_irq(&queue->lock);
-	/* It would have come by itself. */
+	/* The watchdog must have been armed. */
 	KUNIT_EXPECT_TRUE(t->test, mod_delayed_work(queue->recover_wq, &queue->watchdog, 0));
 }
 
 void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms)
 {
 	queue->args.timeout_ms = timeout_ms;
-	/* If it is still to come because of what is through, it is late by now. */
+	/* The watchdog may still be armed with the old timeout: let it expire now. */
 	mod_delayed_work(queue->recover_wq, &queue->watchdog, 0);
 	flush_delayed_work(&queue->watchdog);
 }
@@ -184,7 +184,7 @@ int pagoda_test_queue_settle(struct pagoda_queue *queue)
 	if (!last)
 		return 0;
 	left = dma_fence_wait_timeout(last, false, 60 * HZ);
-	/* Takes the lock that callbacks are called with. */
+	/* Removing a callback takes the lock under which callbacks run. */
 	INIT_LIST_HEAD(&nobody.node);
 	dma_fence_remove_callback(last, &nobody);
 	dma_fence_put(last);
@@ -218,7 +218,7 @@ void pagoda_queue_test_expect_clean(struct pagoda_queue_test *t)
 
 struct pagoda_test_fence {
 	struct dma_fence base;
-	spinlock_t lock;	/* the fence's */
+	spinlock_t lock;	/* the fence's lock */
 };
 
 static const char *pagoda_test_fence_name(struct dma_fence *fence)

@@ -12,68 +12,68 @@
 #define PAGODA_TEST_MAX_SEQNO	64
 #define PAGODA_TEST_MAX_UNITS	8
 /*
- * Long enough that a slow machine is never taken for a silent device: the watchdog is made
- * to look when the test knows that it is one.
+ * Long enough that a slow machine is never mistaken for a silent device. Tests make the watchdog
+ * expire themselves once the device is silent.
  */
 #define PAGODA_TEST_TIMEOUT_MS	120000
 
 /*
- * A queue on a fake device that executes "packets" of 8 bytes and counts how
- * often each was executed, by the device and by the CPU.
+ * A queue on a fake device that executes "packets" of 8 bytes and counts how often each was
+ * executed, by the device and by the CPU.
  */
 struct pagoda_queue_test {
 	struct kunit *test;
 	struct pagoda_queue *queue;
 	struct pagoda_fake_transport *fake;
 
-	/* By sequence number and packet. */
+	/* executions by sequence number and packet */
 	u8 device[PAGODA_TEST_MAX_SEQNO][PAGODA_TEST_MAX_UNITS];
 	u8 cpu[PAGODA_TEST_MAX_SEQNO][PAGODA_TEST_MAX_UNITS];
-	/* Of every packet executed, in order. */
+	/* all packets executed, in order */
 	u64 last_unit;
 	u32 disorder;
 	u64 executed;
 	u32 wrong_bytes;
 
-	/* What execute() answers, and what lost() was told. */
+	/* what execute() returns, and the arguments of lost() */
 	int cpu_error;
 	u32 cpu_stops_at;
 	u32 nr_lost;
 	u64 lost_seqno;
 	u32 lost_offset;
 	int lost_error;
-	u32 late_lost;		/* lost() after the fence signalled */
+	u32 late_lost;		/* calls of lost() after the fence signalled */
 
-	/* What measured() was told, all together. */
+	/* sums of the arguments of measured() */
 	u64 measured_bytes;
 	u64 measured_ns;
 };
 
 struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_cpu);
-/* A submission of @units packets, armed, pushed; a reference of its fence. */
+/* Pushes an armed submission of @units packets; returns a reference to its fence. */
 struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
 					 struct dma_fence *after);
 void pagoda_queue_test_push_many(struct pagoda_queue_test *t, struct dma_fence **fences,
 				 u32 count, u32 units);
-/* Waits for a fence and drops it; its error or -ETIME. */
+/* Waits for a fence and drops it; returns its error or -ETIME. */
 int pagoda_queue_test_wait(struct dma_fence *fence);
-/* Waits until the device doesn't say anything any more, and has it be so for too long. */
+/* Waits until the device is silent, and makes the watchdog expire. */
 void pagoda_queue_test_expire(struct pagoda_queue_test *t);
 struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t);
-/* Each packet of @seqno was executed once, by the device or by the CPU. */
+/* Expects each packet of @seqno to be executed once, by the device or by the CPU. */
 void pagoda_queue_test_expect_once(struct pagoda_queue_test *t, u64 seqno, u32 units);
-/* Nothing was out of order, the transport was used as it wants to be. */
+/* Expects no packet out of order and no violation of the transport's rules. */
 void pagoda_queue_test_expect_clean(struct pagoda_queue_test *t);
 
-/* Another timeout for what isn't given to the device yet; it has nothing. */
+/* Sets the timeout for later submissions; the device must have none now. */
 void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms);
 /*
- * Waits for all that was pushed so far, and until what waits for the last fence was called:
- * who only waits for that may find it signalled before. 0 or -ETIME.
+ * Waits until all submissions pushed so far have signalled and the callbacks of the last fence have
+ * run: a waiter on that fence alone may return before its callbacks ran. Returns 0 or -ETIME.
  */
 int pagoda_test_queue_settle(struct pagoda_queue *queue);
 
-/* A fence that a test signals. */
+/* Returns a fence that the test signals. */
 struct dma_fence *pagoda_test_fence(struct kunit *test);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The paging timeline while nothing goes wrong: order, dependencies, memory. */
+/* The paging timeline without trouble: order, dependencies, memory. */
 #include <linux/delay.h>
 #include <linux/dma-resv.h>
 #include <linux/ktime.h>
@@ -8,6 +8,7 @@
 #include "prove.h"
 #include "queue_helpers.h"
 
+/* Submissions are executed and their fences signal one by one, in the order of submission. */
 static void pagoda_queue_order(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -24,7 +25,7 @@ static void pagoda_queue_order(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[i]));
 		pagoda_fake_transport_let(t->fake, 1);
 		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(dma_fence_get(fences[i])));
-		/* One submission, one fence: nothing later signals with it. */
+		/* One submission, one fence: no later fence signals with it. */
 		if (i + 1 < ARRAY_SIZE(fences))
 			KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[i + 1]));
 		pagoda_queue_test_expect_once(t, i + 1, 3);
@@ -35,6 +36,7 @@ static void pagoda_queue_order(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* The device executes exactly the packets that were built, and the statistics count their bytes. */
 static void pagoda_queue_lengths(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -47,7 +49,7 @@ static void pagoda_queue_lengths(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 		pagoda_queue_test_expect_once(t, units, units);
 	}
-	/* Not a packet more or less than built reached the device. */
+	/* The device got neither more nor fewer packets than were built. */
 	KUNIT_EXPECT_EQ(test, 36, t->executed);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 36 * 8, stats.bytes);
@@ -56,6 +58,7 @@ static void pagoda_queue_lengths(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* A submission isn't sent before the fence it depends on has signalled. */
 static void pagoda_queue_dependencies(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -74,6 +77,7 @@ static void pagoda_queue_dependencies(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* Only fences of the requested usage in a reservation are waited for. */
 static void pagoda_queue_dependencies_resv(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -98,7 +102,7 @@ static void pagoda_queue_dependencies_resv(struct kunit *test)
 
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, 0, t->fake->submits);
-	/* The reader was not asked for. */
+	/* Fences of readers weren't requested. */
 	dma_fence_signal(write);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 	dma_fence_signal(read);
@@ -120,6 +124,7 @@ static void pagoda_queue_owns_its_fences(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(mine));
 }
 
+/* Buffers begin at a page and are at least a page long (C18). */
 static void pagoda_queue_buffers_are_aligned(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -133,7 +138,7 @@ static void pagoda_queue_buffers_are_aligned(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, PAGE_ALIGNED(submission->data));
 		KUNIT_EXPECT_GE(test, submission->size, PAGE_SIZE);
 		PAGODA_PROVES(C18);
-		/* As far as a builder may go: all of it, then given up. */
+		/* A builder may write the whole buffer and then give up. */
 		memset(submission->data, 0xff, submission->size);
 		memset(submission->priv, 0xff, submission->priv_size);
 		pagoda_submission_put(submission);
@@ -143,6 +148,7 @@ static void pagoda_queue_buffers_are_aligned(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* pagoda_queue_wait_idle() returns -ETIME while a submission waits, and 0 once all are done. */
 static void pagoda_queue_wait_idle_times_out(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -174,6 +180,7 @@ static void pagoda_recent_visit(void *arg, const void *data, u32 size, u64 seqno
 	recent->count++;
 }
 
+/* The history holds the last submissions, in order and with their bytes. */
 static void pagoda_queue_history(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -185,7 +192,7 @@ static void pagoda_queue_history(struct kunit *test)
 		fence = pagoda_queue_test_push(t, 2, NULL);
 		KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 	}
-	/* Jobs are freed a little later than their fences signal. */
+	/* Submissions enter the history slightly later than their fences signal. */
 	for (i = 0; i < 6000 && recent.last != 20; i++) {
 		usleep_range(5000, 6000);
 		memset(&recent, 0, sizeof(recent));
@@ -196,13 +203,7 @@ static void pagoda_queue_history(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, recent.wrong);
 }
 
-/**
- * struct pagoda_keep - What is looked at for long
- * @t: Queue
- * @last: Number of the last submission there was
- * @count: Submissions visited
- * @wrong: Those that didn't hold any more what they had held
- */
+/* A visit of the history that takes long; @last is the number of the last submission. */
 struct pagoda_keep {
 	struct pagoda_queue_test *t;
 	u64 last;
@@ -210,7 +211,10 @@ struct pagoda_keep {
 	u32 wrong;
 };
 
-/* So many that none of those visited is among the last ones any more, and all are used again. */
+/*
+ * Pushes so many submissions that none of those visited is among the last ones any more, and all
+ * buffers are used again.
+ */
 static void pagoda_keep_go_on(struct pagoda_keep *keep)
 {
 	struct pagoda_recent recent = {};
@@ -236,14 +240,14 @@ static void pagoda_keep_visit(void *arg, const void *data, u32 size, u64 seqno, 
 	struct pagoda_keep *keep = arg;
 	const u64 *units = data;
 
-	/* An interrupt isn't kept waiting by what is done here. */
+	/* The visitor is called with interrupts enabled. */
 	KUNIT_EXPECT_FALSE(keep->t->test, irqs_disabled());
 	if (!keep->count++ && !irqs_disabled())
 		pagoda_keep_go_on(keep);
 	keep->wrong += size != 16 || error || units[1] != (seqno << 8 | 2);
 }
 
-/* Looking may take any time, and the queue goes on meanwhile. */
+/* A visit of the history may take any time: the queue goes on, and the bytes visited stay. */
 static void pagoda_queue_history_is_kept(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -268,6 +272,7 @@ static void pagoda_queue_history_is_kept(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* With use_cpu set the CPU executes all submissions; nothing is sent and nothing is lost. */
 static void pagoda_queue_cpu_only(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, true);
@@ -287,6 +292,7 @@ static void pagoda_queue_cpu_only(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* A failure of the CPU gives -EIO and is reported to lost(); the next submission is executed. */
 static void pagoda_queue_cpu_only_fails(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, true);
@@ -301,6 +307,7 @@ static void pagoda_queue_cpu_only_fails(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* Many submissions, completed at once or later: each is executed once, without recovery. */
 static void pagoda_queue_stress(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -326,6 +333,10 @@ static void pagoda_queue_stress(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/*
+ * pagoda_queue_stop() finishes all that was pushed; a later submission isn't executed: its fence
+ * signals with -ENODEV.
+ */
 static void pagoda_queue_stop_finishes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -348,6 +359,7 @@ static void pagoda_queue_stop_finishes(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* Fences stay usable after the queue was destroyed. */
 static void pagoda_queue_fence_outlives_queue(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -374,7 +386,7 @@ static void pagoda_queue_create_refuses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_queue_create(&args)));
 }
 
-/* All that was moved is measured, no time twice, and none that was waited for somebody else. */
+/* All bytes moved are measured; no time is counted twice, nor is the time dependencies take. */
 static void pagoda_queue_measures(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -399,7 +411,7 @@ static void pagoda_queue_measures(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* What failed is no measure. */
+/* A submission that failed isn't measured. */
 static void pagoda_queue_measures_no_failure(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is left of offered content: all of it or zeros, wherever it was, whatever the device did
- * meanwhile, and the same at random, against a model.
+ * Content of offered allocations: all of it is left, or zeros, wherever the allocation was and
+ * whatever the device did meanwhile; and the same at random, against a model.
  */
 #include <linux/prandom.h>
 
@@ -10,7 +10,10 @@
 
 /* ---- Reclaim ------------------------------------------------------------------------- */
 
-/* Wherever it is: content is there, or zeros are; behind it nobody sees what was. */
+/*
+ * Reclaiming gives the content or zeros, wherever the allocation is; the old content isn't visible
+ * to other allocations.
+ */
 static void reclaim_content(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -20,7 +23,7 @@ static void reclaim_content(struct kunit *test)
 	PAGODA_PROVES(C172);
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));
-	/* At an address in the aperture, and without one. */
+	/* In the aperture, with an address and without. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	KUNIT_ASSERT_EQ(test, 0, offer(rig, bo, DRM_PAGODA_OFFER_LOW));
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bo));
@@ -38,7 +41,7 @@ static void reclaim_content(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
-	/* The device made garbage of it: that isn't seen either. */
+	/* The device filled discarded memory with garbage: a new allocation is zero. */
 	next = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES - 2 * PIECE, CPU, SUBMIT_VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, next));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, next));
@@ -46,7 +49,10 @@ static void reclaim_content(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* What had been made resident is again, behind the fence; what only the GPU sees has no pages. */
+/*
+ * Reclaiming makes an allocation resident again if it was before the offer, and then the fence
+ * covers that. An allocation the CPU can't see gets no pages.
+ */
 static void reclaim_pages_in(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -57,7 +63,7 @@ static void reclaim_pages_in(struct kunit *test)
 	u32 results[2];
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(rig->vidmm, bos, 2, DRM_PAGODA_OFFER_LOW, 0));
-	/* The first is only taken, the other one is told to leave. */
+	/* The first one is evicted by TTM, the second one on its client's request. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[0]));
 	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[1]));
 	pagoda_rig_settle(rig);
@@ -78,7 +84,7 @@ static void reclaim_pages_in(struct kunit *test)
 	close_all(bos, 2);
 }
 
-/* With decommit pages are freed instead of swapped out; without they come back. */
+/* Offered with decommit, pages are freed instead of swapped out; without, content comes back. */
 static void reclaim_decommitted(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -111,7 +117,7 @@ static void reclaim_decommitted(struct kunit *test)
 	close_all(bos, 3);
 }
 
-/* Device addresses are what it is short of: then it can't be committed, and stays offered. */
+/* When there aren't enough device addresses, the allocation isn't committed and stays offered. */
 static void reclaim_not_committed(struct kunit *test)
 {
 	static const struct pagoda_rig_mode mode = {
@@ -142,7 +148,7 @@ static void reclaim_not_committed(struct kunit *test)
 	close_all(bos, 2);
 }
 
-/* Rows the CPU was shown, and tiles it wasn't: the range goes with the content. */
+/* A tiled allocation's window and its content are discarded together. */
 static void offer_tiled(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -170,6 +176,7 @@ static void offer_tiled(struct kunit *test)
 
 /* ---- Resets and failures --------------------------------------------------------------- */
 
+/* A reset neither rebuilds offered allocations nor marks them lost. */
 static void offer_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -182,7 +189,7 @@ static void offer_reset(struct kunit *test)
 	fills = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, offered->id);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	pagoda_rig_settle(rig);
-	/* Nothing was built anew, and nothing lost that was needed. */
+	/* The offered allocation wasn't cleared; the other one is lost. */
 	KUNIT_EXPECT_FALSE(test, in_vram(offered));
 	KUNIT_EXPECT_EQ(test, fills, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, offered->id));
 	pagoda_bo_info(offered, &info);
@@ -196,7 +203,7 @@ static void offer_reset(struct kunit *test)
 	pagoda_rig_close(other);
 }
 
-/* The device can't do what discards: nothing is lost by that, and nothing is seen. */
+/* When the device fails to discard, nothing counts as lost, and the content isn't visible. */
 static void offer_discard_fails(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -215,7 +222,7 @@ static void offer_discard_fails(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
 	pagoda_bo_info(bo, &info);
 	KUNIT_EXPECT_EQ(test, info.state & DRM_PAGODA_CONTENT_OFFERED, 0u);
-	/* Busy set-up is waited for (C11). */
+	/* A builder that reports busy is waited for (C11). */
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bo));
 	pagoda_rig_write(rig, bo, 6);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_set_needs_idle(rig->vidmm, bo->id));
@@ -231,13 +238,7 @@ static void offer_discard_fails(struct kunit *test)
 #define MODEL_BOS	12
 #define MODEL_STEPS	400
 
-/**
- * struct model - What each allocation must be
- * @rig: The rig
- * @bos: Allocations
- * @seed: What each holds; 0: zeros
- * @offered: It is
- */
+/* The expected state of allocations; seed 0 means zeros. */
 struct model {
 	struct pagoda_rig *rig;
 	struct pagoda_bo *bos[MODEL_BOS];
@@ -311,7 +312,7 @@ static void model_step(struct model *m, struct rnd_state *rnd)
 		swap_out_all(m->rig);
 }
 
-/* Nothing that isn't offered loses anything, and TTM's lists are what priorities say. */
+/* Only offered allocations lose content, and TTM's priorities agree with the driver's. */
 static void model_check(struct model *m)
 {
 	u32 i, listed = 0;
@@ -330,6 +331,7 @@ static void model_check(struct model *m)
 	KUNIT_EXPECT_EQ(m->rig->test, m->rig->vidmm->offers.count, listed);
 }
 
+/* Random offers, reclaims, evictions and priorities keep content as the model says. */
 static void offer_random(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

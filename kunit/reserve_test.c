@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The reserve: where it is; and that page tables and save areas find a place in it when VRAM is
- * full of what doesn't leave, until it is full too, and then nothing is half done. What the
- * segment does with it, against a map of pages, is among the suite of VRAM.
+ * The reserve: where it is, and that page tables and save areas find a place there when VRAM is
+ * full of pinned allocations, until the reserve is full, too, and then nothing is half done.
+ * vram_test.c compares the segment's use of it with a map of pages.
  */
 #include <kunit/static_stub.h>
 #include <linux/sizes.h>
@@ -18,9 +18,9 @@
 #define MOST	40u	/* mappings that need page tables of their own */
 #define POISON	0xa5
 
-/* ---- Where it is ------------------------------------------------------------------ */
+/* ---- Placement ----------------------------------------------------------------------- */
 
-/* In pages; @start: where it shall be, 0 = it is refused. */
+/* In pages. @start is the expected place; with @size 0 the reserve is refused. */
 struct reserve_plan {
 	struct pagoda_kunit_shape shape;
 	u32 size;
@@ -48,6 +48,7 @@ static void reserve_plan_name(const struct reserve_plan *plan, char *name)
 
 KUNIT_ARRAY_PARAM(reserve_plan, reserve_plans, reserve_plan_name);
 
+/* The reserve is at the end of VRAM between invalid ranges, aligned, or refused with -EINVAL. */
 static void reserve_where(struct kunit *test)
 {
 	const struct reserve_plan *plan = test->param_value;
@@ -65,7 +66,7 @@ static void reserve_where(struct kunit *test)
 			pagoda_vidmm_segment_size(vidmm));
 }
 
-/* A 64th, as a power of two, within limits; less than half. */
+/* The default is a 64th of VRAM as a power of two, within limits, and less than half. */
 static void reserve_share(struct kunit *test)
 {
 	static const struct {
@@ -84,7 +85,7 @@ static void reserve_share(struct kunit *test)
 		info.vram_size = shares[i].vram;
 		KUNIT_EXPECT_EQ(test, shares[i].share, pagoda_reserve_default(&info));
 	}
-	/* Nowhere in one piece. */
+	/* No contiguous range is large enough. */
 	info.vram_size = SZ_128K;
 	info.nr_invalid = 1;
 	invalid.offset = SZ_64K - PAGE_SIZE;
@@ -92,14 +93,14 @@ static void reserve_share(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_reserve_default(&info));
 }
 
-/* ---- Who gets it -------------------------------------------------------------------- */
+/* ---- Users --------------------------------------------------------------------------- */
 
 struct reserve_test {
 	struct kunit *test;
 	struct pagoda_rig *rig;
 	struct pagoda_bo *hog;
 	struct pagoda_bo *shown;
-	u32 base;	/* first word of it */
+	u32 base;	/* first word of @shown */
 };
 
 static bool reserve_serves(struct reserve_test *t)
@@ -107,7 +108,7 @@ static bool reserve_serves(struct reserve_test *t)
 	return pagoda_mmu_mode(t->rig->vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
 }
 
-/* Who was closed is gone. */
+/* Returns when closed allocations are freed. */
 static void reserve_settle(struct reserve_test *t)
 {
 	pagoda_rig_settle(t->rig);
@@ -123,7 +124,7 @@ static struct drm_pagoda_segment_info reserve_info(struct pagoda_rig *rig)
 	return info;
 }
 
-/* All that is in the reserve, as its books say and as addresses are. */
+/* Returns the pages of all allocations in the reserve, and expects the statistics to agree. */
 static u32 reserve_pages(struct reserve_test *t)
 {
 	struct pagoda_reserve *reserve = &t->rig->vidmm->vram.reserve;
@@ -155,14 +156,14 @@ static void reserve_pin(struct pagoda_bo *bo, bool pin)
 	dma_resv_unlock(bo->ttm.base.resv);
 }
 
-/* Also of a case that is given up: what is pinned can't leave VRAM for its end. */
+/* Also runs for a case that failed midway: pinned allocations can't leave VRAM at the end. */
 static void reserve_drop_hog(void *hog)
 {
 	reserve_pin(hog, false);
 	pagoda_rig_close(hog);
 }
 
-/* VRAM is full of what doesn't leave, and what is in the reserve isn't zeros. */
+/* Fills VRAM with a pinned allocation, and the reserve with poison. */
 static struct reserve_test reserve_fill(struct kunit *test)
 {
 	struct reserve_test t = { .test = test, .rig = submit_rig_reserve(test, RESERVE) };
@@ -204,7 +205,9 @@ static int reserve_map(struct reserve_test *t, struct pagoda_vm *vm, u32 index)
 	return vmt_map(vm, t->shown, reserve_at(index), 0, PAGE_SIZE, 0);
 }
 
-/* As many mappings as there are page tables for, at most %MOST. */
+/*
+ * Maps until page tables don't fit any more, at most %MOST times; returns the number of mappings.
+ */
 static u32 reserve_map_all(struct reserve_test *t, struct pagoda_vm *vm, int *ret)
 {
 	u32 count = 0;
@@ -215,7 +218,7 @@ static u32 reserve_map_all(struct reserve_test *t, struct pagoda_vm *vm, int *re
 	return count;
 }
 
-/* Page tables tell of nothing but what was mapped, whatever was there before. */
+/* Expects exactly the mappings made, although the tables' memory was poisoned. */
 static void reserve_expect(struct reserve_test *t, struct pagoda_vm *vm, u32 count)
 {
 	u32 i;
@@ -229,6 +232,10 @@ static void reserve_expect(struct reserve_test *t, struct pagoda_vm *vm, u32 cou
 			vmt_fault(t->rig, vm->id, reserve_at(count)));
 }
 
+/*
+ * VMs in VRAM that is full use the reserve for their page tables, until it is full (-ENOMEM). A map
+ * that fails leaves nothing in the reserve, and all of it is free after the VM is closed.
+ */
 static void reserve_for_tables(struct kunit *test)
 {
 	struct reserve_test t = reserve_fill(test);
@@ -242,7 +249,7 @@ static void reserve_for_tables(struct kunit *test)
 		count = reserve_map_all(&t, vm, &ret);
 		KUNIT_EXPECT_EQ(test, serves ? -ENOMEM : 0, ret);
 		KUNIT_EXPECT_GT(test, count, 3u);
-		/* What was freed can be had again. */
+		/* Memory that was freed can be used again. */
 		KUNIT_EXPECT_TRUE(test, !round || count == most);
 		most = count;
 		reserve_settle(&t);
@@ -266,7 +273,7 @@ static struct pagoda_vram_resource *reserve_no_vram(void)
 	return NULL;
 }
 
-/* Without memory of the kernel's nothing changes. */
+/* When the kernel has no memory for the segment's resource, the map fails and changes nothing. */
 static void reserve_no_memory(struct kunit *test)
 {
 	struct reserve_test t = reserve_fill(test);
@@ -287,7 +294,10 @@ static void reserve_no_memory(struct kunit *test)
 	reserve_end(&t);
 }
 
-/* Whose VM is idle leaves the reserve for others, and finds what he had when he is back. */
+/*
+ * An idle VM's page tables leave the reserve for another VM, and the mappings are back when the
+ * first VM is used again.
+ */
 static void reserve_idle_ones_leave(struct kunit *test)
 {
 	struct reserve_test t = reserve_fill(test);
@@ -328,7 +338,10 @@ static struct pagoda_context *reserve_context(struct reserve_test *t, struct pag
 	return context;
 }
 
-/* Where the aperture has no place for them either. */
+/*
+ * Save areas use the reserve if the aperture has no place either; contexts fail with -ENOMEM when
+ * the reserve is full.
+ */
 static void reserve_for_save_areas(struct kunit *test)
 {
 	struct reserve_test t = reserve_fill(test);
@@ -384,7 +397,10 @@ static void reserve_expect_job(struct submit_client *client, struct pagoda_bo *b
 	KUNIT_EXPECT_EQ(test, after, submit_word(client->rig, bo, 0));
 }
 
-/* It is private to the VM, and can be nowhere else, nor can its page tables. */
+/*
+ * A private allocation that fills VRAM and supports nothing else works, with its page tables in the
+ * reserve.
+ */
 static void reserve_for_whole_vram(struct kunit *test)
 {
 	struct reserve_test t = { .test = test, .rig = submit_rig_reserve(test, RESERVE) };
@@ -396,7 +412,7 @@ static void reserve_for_whole_vram(struct kunit *test)
 	reserve_expect_job(client, bo, 0, 1);
 	KUNIT_EXPECT_EQ(test, reserve_serves(&t), reserve_pages(&t) > 0);
 	reserve_expect_job(client, bo, 1, 2);
-	/* Where they are they are built anew, and the content is zeros. */
+	/* After a reset the tables are rebuilt in place, and the content is zero. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(t.rig->vidmm));
 	reserve_expect_job(client, bo, 0, 3);
 	KUNIT_EXPECT_EQ(test, reserve_serves(&t), reserve_pages(&t) > 0);
@@ -407,7 +423,7 @@ static void reserve_for_whole_vram(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, reserve_pages(&t));
 }
 
-/* Without a reserve there is nothing that could make it fit. */
+/* Without a reserve such an allocation doesn't fit beside its page tables. */
 static void reserve_is_needed(struct kunit *test)
 {
 	struct reserve_test t = { .test = test, .rig = submit_rig(test) };

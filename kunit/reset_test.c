@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets of the whole device on the rig, where VRAM holds poison afterwards: what is
- * lost, what isn't, and that everything works again, however page tables are written.
+ * Resets of the whole device on the rig, where VRAM holds poison afterwards: what is lost, what
+ * isn't, and that everything works again, in every update mode.
  */
 #include <linux/delay.h>
 #include <linux/prandom.h>
@@ -61,7 +61,7 @@ static void reset_drop(struct pagoda_vm *vm)
 	pagoda_vm_put(vm);
 }
 
-/* What the device finds behind an address: NULL if it faults. */
+/* Returns where an address of a space leads the device, or NULL if it faults. */
 static const u64 *reset_look(struct pagoda_rig *rig, u32 space, u64 va)
 {
 	struct pagoda_engine_run run;
@@ -78,7 +78,7 @@ static const u64 *reset_look(struct pagoda_rig *rig, u32 space, u64 va)
 	return reason ? NULL : (const u64 *)span.here;
 }
 
-/* The allocation is behind the address, page by page. */
+/* Expects the address to lead to the allocation, page by page. */
 static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 				struct pagoda_bo *bo, u64 va)
 {
@@ -98,7 +98,7 @@ static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
 	}
 }
 
-/* How often the builder was told that the content of an allocation is lost. */
+/* Returns how many notices of lost content the journal has for an allocation. */
 static u32 reset_notices(struct pagoda_rig *rig, u64 allocation)
 {
 	struct pagoda_journal_head *head;
@@ -126,7 +126,7 @@ static u32 reset_unmaps(struct pagoda_rig *rig, u64 page, u32 from)
 	return count;
 }
 
-/* It can be brought anywhere and keeps what is in it. */
+/* Expects that the allocation can be moved everywhere and keeps its content. */
 static void reset_expect_works(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
 {
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
@@ -151,6 +151,10 @@ static void reset_expect_lost(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_is_zero(rig, bo));
 }
 
+/*
+ * A reset of the idle device: content of VRAM is lost, announced once and zero; other content
+ * stays, and all mappings of VMs and the aperture are there again.
+ */
 static void reset_idle(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -193,7 +197,7 @@ static void reset_idle(struct kunit *test)
 	pagoda_rig_close(pages);
 }
 
-/* VRAM that nobody used had zeros in it; the next one to get it must find some again. */
+/* After a reset, unused VRAM doesn't count as zeroed any more: a new allocation is zero. */
 static void reset_leaves_nothing_clean(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -207,7 +211,10 @@ static void reset_leaves_nothing_clean(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Moves in both directions and changes of tables are under way. */
+/*
+ * A reset while moves in both directions and page table changes are under way: their content is
+ * lost, their fences signal, and the tables are right again.
+ */
 static void reset_in_flight(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -248,7 +255,7 @@ static void reset_in_flight(struct kunit *test)
 	pagoda_rig_close(vram);
 }
 
-/* Save areas begin anew and name the root there is. */
+/* After a reset save areas are initialized again, with the current root of the VM. */
 static void reset_contexts(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -282,8 +289,10 @@ static void reset_contexts(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A second one, right behind the first and with what that left under way. */
-/* The device says that it was reset: what it had is gone, and that is acted on at once. */
+/*
+ * The device's own notice of a reset leads to a rebuild at once: content of VRAM is lost, mappings
+ * are there again.
+ */
 static void reset_by_the_device(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -306,6 +315,10 @@ static void reset_by_the_device(struct kunit *test)
 	pagoda_rig_close(system);
 }
 
+/*
+ * Resets that follow each other at once, with the rebuild still under way, are all counted, and
+ * after the last everything works.
+ */
 static void reset_twice(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -327,7 +340,10 @@ static void reset_twice(struct kunit *test)
 	pagoda_rig_close(system);
 }
 
-/* The queue can't be reset: the device is, and who was in the way hears of it. */
+/*
+ * When the paging queue can't be reset, the device is. Contexts of a VM that maps the allocation in
+ * the failed operation are banned, others aren't.
+ */
 static void reset_escalates(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -372,8 +388,8 @@ static void reset_escalates(struct kunit *test)
 }
 
 /*
- * Each context of each VM that shows the allocation in the way is told, also if the rebuild of the
- * first context fails and the whole rebuild is repeated.
+ * Each context of each VM that maps the allocation in the failed operation is banned, even if the
+ * rebuild fails at the first context and is repeated as a whole.
  */
 static void reset_blame_each(struct kunit *test, bool again)
 {
@@ -397,7 +413,7 @@ static void reset_blame_each(struct kunit *test, bool again)
 	rig->fail = (struct pagoda_rig_fail) {
 		.opcode = pagoda_rig_copy_op(rig), .allocation = bo->id, .times = 1,
 	};
-	/* Nothing is rebuilt before the test says so. */
+	/* The rebuild can't begin while the test holds the gate. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	while (!pagoda_reset_epoch(rig->vidmm))
@@ -416,7 +432,7 @@ static void reset_blame_each(struct kunit *test, bool again)
 		pagoda_context_state(contexts[i], &state);
 		KUNIT_EXPECT_EQ_MSG(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET,
 				    state.state, "context %u", i);
-		/* And later, too. */
+		/* The state is the same when it is read again. */
 		pagoda_context_state(contexts[i], &state);
 		KUNIT_EXPECT_EQ_MSG(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET,
 				    state.state, "context %u", i);
@@ -438,7 +454,7 @@ static void reset_blames_each_again(struct kunit *test)
 	reset_blame_each(test, true);
 }
 
-/* The device doesn't come back: the CPU does the paging, and nobody asks again. */
+/* When the reset fails, the CPU does the paging, and the device isn't asked again. */
 static void reset_fails(struct kunit *test)
 {
 	const struct ttm_place seen = {
@@ -462,6 +478,7 @@ static void reset_fails(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* More than PAGODA_RESET_LIMIT resets in PAGODA_RESET_SECONDS end with -ENODEV. */
 static void reset_limit(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -470,17 +487,17 @@ static void reset_limit(struct kunit *test)
 
 	for (i = 0; i < PAGODA_RESET_LIMIT; i++)
 		KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
-	/* Long ago is forgotten, but only the oldest is. */
+	/* The oldest reset is too long ago to count. */
 	reset->times[0] = jiffies - (PAGODA_RESET_SECONDS + 1) * HZ;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
-	/* Who asks for it may. */
+	/* A reset on request is allowed, but counts. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_reset(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, PAGODA_RESET_LIMIT + 2, pagoda_reset_epoch(rig->vidmm));
 }
 
-/* Pages that a device MMU reached and that leave while it is reset aren't kept. */
+/* Pages in the device MMU of allocations that are freed during a reset are freed, too. */
 static void reset_frees_pages(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -500,7 +517,10 @@ static void reset_frees_pages(struct kunit *test)
 	mutex_unlock(&rig->vidmm->device_mmu.lock);
 }
 
-/* Offered, closed, and still used: TTM waits for it, and nobody moves it meanwhile. */
+/*
+ * An allocation that is offered, closed and still used is left to TTM by the rebuild, and not
+ * discarded.
+ */
 static void reset_leaves_the_dead(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -516,7 +536,7 @@ static void reset_leaves_the_dead(struct kunit *test)
 	pagoda_rig_close(dead);
 	discarded = atomic64_read(&rig->vidmm->stats.discarded);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
-	/* The rebuild leaves it out; what its end told the device waits for the fence. */
+	/* The rebuild leaves it out. Its last notice to the device waits for the fence. */
 	schedule_timeout_uninterruptible(HZ / 10 ?: 1);
 	dma_fence_signal(fence);
 	dma_fence_put(fence);
@@ -528,7 +548,7 @@ static void reset_leaves_the_dead(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* An engine that can't be reset costs its guilty job's context, and a reset of the device. */
+/* If an engine can't be reset, the device is. Only the context of the faulty job is banned. */
 static void reset_of_an_engine(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -547,7 +567,7 @@ static void reset_of_an_engine(struct kunit *test)
 	state = submit_state(guilty).state;
 	KUNIT_EXPECT_NE(test, 0, state & DRM_PAGODA_CONTEXT_BANNED);
 	KUNIT_EXPECT_EQ(test, 0, submit_state(other).state & DRM_PAGODA_CONTEXT_BANNED);
-	/* Its code was in VRAM, too. */
+	/* The other client's code was in VRAM, too. */
 	KUNIT_EXPECT_EQ(test, 0, submit_word(rig, bo, 0));
 	other->used = 0;
 	other->start = 0;
@@ -626,6 +646,10 @@ static void reset_check(struct reset_random *r)
 	}
 }
 
+/*
+ * Random moves, maps and resets: after each reset each allocation has its content, or is marked
+ * lost and has zeros.
+ */
 static void reset_at_random(struct kunit *test)
 {
 	struct reset_random r = { .rig = pagoda_rig_create_mode(test) };
@@ -650,7 +674,7 @@ static void reset_at_random(struct kunit *test)
 		pagoda_rig_close(r.bo[i]);
 }
 
-/* What a reset loses is cleared in pieces that take no longer than those of a move. */
+/* Lost content is cleared in pieces no larger than those of a move. */
 static void reset_clears_in_pieces(struct kunit *test)
 {
 	const struct pagoda_rig_options large = { .large = true, .mode = test->param_value };

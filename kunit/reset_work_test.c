@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets with work under way: what was preempted comes first again, a device that was reset
- * stands still until it is restarted, and what failed is written down.
+ * Resets with work under way: submissions that were interrupted come first again, a device that was
+ * reset does nothing until it is restarted, and a coredump tells what failed.
  */
 #include <linux/delay.h>
 #include <linux/string.h>
@@ -34,7 +34,7 @@ static struct pagoda_bo *work_bo(struct pagoda_rig *rig, u32 seed, bool in_vram)
 	return bo;
 }
 
-/* Where in the log the allocation was copied, from note @from on; there only once. */
+/* Returns the log's index of the only copy of the allocation from note @from on. */
 static u32 work_copied(struct pagoda_rig *rig, const struct pagoda_bo *bo, u32 from)
 {
 	u32 opcode = pagoda_rig_copy_op(rig), i, at = U32_MAX, count = 0;
@@ -50,7 +50,10 @@ static u32 work_copied(struct pagoda_rig *rig, const struct pagoda_bo *bo, u32 f
 	return at;
 }
 
-/* The queue is reset in the middle of evictions, and more is asked for meanwhile. */
+/*
+ * The queue is reset in the middle of evictions while another move is requested: each copy is
+ * executed once, in order, before the new one, and no content is lost.
+ */
 static void work_evicting(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -97,7 +100,10 @@ static void work_evicting(struct kunit *test)
 	pagoda_rig_close(in);
 }
 
-/* The same, and the device is reset as a whole while the queue is being so. */
+/*
+ * The device is reset as a whole while the queue is being reset in the middle of evictions: each
+ * allocation has its content, or is marked lost and zero.
+ */
 static void work_evicting_adapter(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -122,7 +128,7 @@ static void work_evicting_adapter(struct kunit *test)
 		fsleep(100);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
-	/* Whatever came first: it is there, or it is said to be lost. */
+	/* Either order of the two resets is allowed: the content is there, or is marked lost. */
 	for (i = 0; i < BOS; i++) {
 		dma_resv_lock(out[i]->ttm.base.resv, NULL);
 		KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(out[i]));
@@ -139,7 +145,7 @@ static void work_evicting_adapter(struct kunit *test)
 	pagoda_rig_close(stays);
 }
 
-/* What can be seen of what the device does. */
+/* Visible effects of the device's activity. */
 struct work_seen {
 	u32 accesses;
 	u32 submits;
@@ -157,15 +163,15 @@ static struct work_seen work_look(struct pagoda_rig *rig, struct pagoda_bo *bo)
 		.submits = rig->fake->submits,
 		.controls = rig->fake->controls,
 		.word = *(u64 *)page_address(bo->ttm.ttm->pages[0]),
-		/* The same word all over. */
+		/* All words of VRAM are equal. */
 		.vram = !memcmp(vram, vram + sizeof(u64), rig->engine.vram_size - sizeof(u64)),
 	};
 }
 
 /*
- * A job that never ends and moves are under way. Once the reset has returned, and until the
- * device is restarted, which who holds the gate can wait with, it doesn't move, whatever
- * is asked of it.
+ * A job that never ends and moves are under way. Once the reset has returned, the device accesses
+ * no memory and gets no request until it is restarted, whatever clients ask for. The restart waits
+ * while the test holds the gate.
  */
 static void work_stands_still(struct kunit *test)
 {
@@ -219,8 +225,8 @@ static void work_stands_still(struct kunit *test)
 }
 
 /*
- * Paging that somebody asks for while the device isn't rebuilt is given up, and content with
- * it: a job that was made between the reset and that loss is cancelled, not at fault.
+ * Paging that is requested while the device isn't rebuilt is given up, and its content is lost. A
+ * job that was created between the reset and that loss is cancelled, not at fault.
  */
 static void work_loses_to_the_reset(struct kunit *test)
 {
@@ -242,7 +248,7 @@ static void work_loses_to_the_reset(struct kunit *test)
 	pagoda_rig_close(in);
 }
 
-/* A notice, which nobody is told that it was given up. */
+/* Emits a notice. A notice that is given up isn't reported to any object. */
 static void work_notify(struct pagoda_rig *rig, const struct pagoda_bo *bo)
 {
 	struct pagoda_paging_op op = {
@@ -263,7 +269,7 @@ static void work_notify(struct pagoda_rig *rig, const struct pagoda_bo *bo)
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
-/* Only content is a context's loss: not what the device was to be told, or to forget. */
+/* A context is marked as reset only if content was lost, not if a notice was given up. */
 static void work_is_missed(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -289,7 +295,7 @@ static void work_is_missed(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Whoever makes a context while the device is reset gets one. */
+/* A context that is created during a reset works, and isn't marked as reset. */
 static void work_opens(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -314,7 +320,7 @@ static void work_opens(struct kunit *test)
 
 /* ---- What is written down -------------------------------------------------------- */
 
-/* The last failure, complete. */
+/* Waits for the pending coredump and returns its text. */
 static const char *work_text(struct pagoda_rig *rig)
 {
 	flush_work(&rig->vidmm->coredump.work);
@@ -336,8 +342,9 @@ static void work_expect_line(struct kunit *test, const char *text, const char *f
 }
 
 /*
- * The engine waits until the call is over, which has the VM's lock: whether a coredump finds it
- * free must not depend on who is faster. It is taken meanwhile if @locked.
+ * The engine is held until the submission has returned, which takes the VM's lock: otherwise chance
+ * decides whether the coredump finds that lock free. If @locked, the caller takes the lock during
+ * the fault.
  */
 static void work_fault_with(struct submit_client *client, u64 address, bool locked)
 {
@@ -359,6 +366,10 @@ static void work_fault(struct submit_client *client, u64 address)
 	work_fault_with(client, address, false);
 }
 
+/*
+ * The coredump of a fault names the job, the command, the address and mappings around it, the
+ * engine's requests and the last paging operations.
+ */
 static void work_writes_faults_down(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -380,14 +391,14 @@ static void work_writes_faults_down(struct kunit *test)
 			 bad->vm->id, (u64)HERE, (u64)HERE + 2 * PAGE_SIZE, bo->id);
 	work_expect_line(test, text, "\t0x%llx-0x%llx alloc %llu+0x0\n", (u64)SUBMIT_CODE,
 			 (u64)SUBMIT_CODE + SUBMIT_PAGES * PAGE_SIZE, bad->code->id);
-	/* The job as the engine had it then, which was being reset: it is long through by now. */
+	/* The job's state is that of the moment of the reset, not of now. */
 	work_expect_line(test, text, "engine 1: paused\n\trequests: sent 1, executed 1;");
 	work_expect_line(test, text, "\tcontext %llu job 1: waiting, request 0, space %u",
 			 bad->context->id, bad->vm->id);
 	work_expect_line(test, text, "paging queue:\nexecutes: device\nseqno: armed ");
 	work_expect_line(test, text, " UPDATE_PAGE_TABLE alloc=");
 	work_expect_line(test, text, "resets: 0\n");
-	/* The next one comes too soon, however long all this took. */
+	/* A second failure within the pause writes no coredump, however long the first one took. */
 	rig->vidmm->coredump.after = jiffies + MAX_JIFFY_OFFSET;
 	work_fault(worse, HERE);
 	KUNIT_EXPECT_NULL(test, strstr(work_text(rig), "on engine 0"));
@@ -396,7 +407,10 @@ static void work_writes_faults_down(struct kunit *test)
 	submit_client_end(worse);
 }
 
-/* Who has the VM's lock isn't waited for on the way to a fence. */
+/*
+ * A coredump in the dma_fence signalling path doesn't wait for the VM's lock: the map is added a
+ * moment later.
+ */
 static void work_writes_maps_later(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -408,7 +422,7 @@ static void work_writes_maps_later(struct kunit *test)
 	submit_client_end(bad);
 }
 
-/* However much there is to say it has an end, and all parts are there. */
+/* However many mappings there are, the text is limited, and all parts are in it. */
 static void work_writes_not_too_much(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -430,6 +444,7 @@ static void work_writes_not_too_much(struct kunit *test)
 	submit_client_end(bad);
 }
 
+/* The coredump of a device reset shows the queue as it was before anything was given up. */
 static void work_writes_losses_down(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -459,13 +474,7 @@ static void work_writes_losses_down(struct kunit *test)
 
 #define LIMIT		(300 * HZ)
 
-/**
- * struct work_asker - A thread that asks for a reset
- * @rig: Rig
- * @reason: Why
- * @ret: Answer
- * @work: The thread
- */
+/* A thread that requests a reset of the device for @reason; @ret is the result. */
 struct work_asker {
 	struct pagoda_rig *rig;
 	enum pagoda_reset_reason reason;
@@ -480,7 +489,7 @@ static void work_asker_run(struct work_struct *work)
 	asker->ret = pagoda_reset_request(asker->rig->vidmm, asker->reason);
 }
 
-/* What keeps the recovery waiting until all of them have asked. */
+/* Keeps the recovery's workqueue busy until both reasons have been requested. */
 static void work_wait_for_askers(struct work_struct *work)
 {
 	struct work_asker *all = container_of(work, struct work_asker, work);
@@ -493,7 +502,7 @@ static void work_wait_for_askers(struct work_struct *work)
 	all->ret = queue->adapter_wanted == want ? 0 : -ETIME;
 }
 
-/* One reset for both; that one of them was only asked for takes nothing from the other. */
+/* Two requests at a time lead to one reset, which is counted and reported with both reasons. */
 static void work_keeps_reasons(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Residency lists: counts and order against a model, all or nothing, and that what is on a
- * list is resident when work of its client is executed.
+ * Residency lists: counts and order against a model, all-or-nothing changes, and that allocations
+ * on a client's list are resident when the client's jobs are executed.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -20,7 +20,7 @@
 #define PAGES	160u
 #define STEPS	4000u
 
-/* A list as it should be. */
+/* The expected state of a list. */
 struct resident_model {
 	struct kunit *test;
 	struct pagoda_rig *rig;
@@ -31,7 +31,7 @@ struct resident_model {
 	u64 vram;
 };
 
-/* Each third one needs no place that others could take. */
+/* Every third allocation doesn't need VRAM. */
 static bool resident_needs_vram(u32 index)
 {
 	return index % 3;
@@ -108,7 +108,7 @@ static void resident_expect_model(struct resident_model *m)
 	KUNIT_ASSERT_EQ(m->test, m->listed, at);
 }
 
-/* Different ones, in a random order. */
+/* Draws distinct indices in random order; returns their number. */
 static u32 resident_draw(struct rnd_state *rnd, u32 *indices)
 {
 	u32 count = 1 + pagoda_kunit_below(rnd, MOST), i, other;
@@ -187,6 +187,10 @@ static void resident_step(struct resident_model *m, struct rnd_state *rnd)
 		resident_step_evict(m, bos, indices, count);
 }
 
+/*
+ * After each random step the list has the model's counts, order and demand, or the request fails
+ * with the errno and the bytes to trim that the model predicts.
+ */
 static void resident_counts_as_the_model(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -204,7 +208,7 @@ static void resident_counts_as_the_model(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* The last of a list can't be counted any more: none of it is. */
+/* If one count would overflow, or one allocation isn't on the list, no count changes. */
 static void resident_none_if_not_all(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -233,7 +237,10 @@ static void resident_none_if_not_all(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* Who asks for a copy to leave doesn't take it from others who need it. */
+/*
+ * An eviction requested by one client leaves an allocation in VRAM while another client has it on
+ * its list.
+ */
 static void resident_stays_for_others(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -251,7 +258,7 @@ static void resident_stays_for_others(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
 	dma_fence_put(fence);
 	KUNIT_EXPECT_EQ(test, TTM_PL_VRAM, bo->ttm.resource->mem_type);
-	/* The other one is closed: its counts go with it. */
+	/* The other client is closed: its counts are dropped. */
 	pagoda_client_drop_lists(other);
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_require_clients(bo));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_residency_evict(m.rig->vidmm, &bo, 1, &fence));
@@ -261,7 +268,7 @@ static void resident_stays_for_others(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* A listener of the client's; nothing happens to its budget. */
+/* Opens a listener of the client's events; its budget doesn't change. */
 static struct file *resident_listener(struct resident_model *m)
 {
 	int fd = pagoda_listener_open(m->rig->vidmm, m->rig->client, true);
@@ -279,7 +286,7 @@ static bool resident_has_news(struct file *file)
 	return vfs_poll(file, NULL) & EPOLLIN;
 }
 
-/* What leaves for want of room is told, to who has it on his list; what else leaves isn't. */
+/* A client is told when an allocation on its list is evicted for lack of room, and only then. */
 static void resident_tells_who_leaves(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -321,7 +328,10 @@ static void resident_make(struct resident_model *m)
 	dma_fence_put(fence);
 }
 
-/* What was made resident needs nothing, unless something of it was moved, evicted or offered. */
+/*
+ * Making allocations resident again is skipped unless one was moved, evicted or offered, or its
+ * reservation is held.
+ */
 static void resident_made_again(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -331,7 +341,7 @@ static void resident_made_again(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
 	resident_make(&m);
 	KUNIT_EXPECT_TRUE(test, resident_is_made(&m, true));
-	/* Somebody works on one. */
+	/* The reservation of one allocation is held. */
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_FALSE(test, resident_is_made(&m, true));
 	dma_resv_unlock(bo->ttm.base.resv);
@@ -345,7 +355,7 @@ static void resident_made_again(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* The first one can be used in the aperture, but prefers VRAM. */
+/* An allocation that prefers VRAM and is in the aperture is resident, but not where it belongs. */
 static void resident_made_elsewhere(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -364,7 +374,10 @@ static void resident_made_elsewhere(struct kunit *test)
 
 /* ---- Work ------------------------------------------------------------------------- */
 
-/* Two that are listed and one that isn't, all bound, and nothing of it named by the job. */
+/*
+ * Allocations on the client's list are resident for a job that doesn't list them; one that isn't on
+ * the list stays in system memory.
+ */
 static void resident_when_executed(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -391,7 +404,9 @@ static void resident_when_executed(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 70ull + i, submit_word(m.rig, m.bos[i], 8));
 	}
 	KUNIT_EXPECT_EQ(test, TTM_PL_SYSTEM, m.bos[2]->ttm.resource->mem_type);
-	/* What had to leave comes back, until it isn't on the list any more. */
+	/*
+	 * An allocation that was evicted comes back for the next job, as long as it is on the list.
+	 */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(m.bos[1]));
 	submit_compare(client, HERE + SZ_2M + 8, 71);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
@@ -409,7 +424,7 @@ static void resident_when_executed(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* While the job is under way nothing takes its memory, listed by it or not. */
+/* While a job is executed, its allocations stay, even if they are taken off the list. */
 static void resident_while_executed(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);
@@ -435,7 +450,7 @@ static void resident_while_executed(struct kunit *test)
 	resident_model_end(&m);
 }
 
-/* A reset takes what is in VRAM, and no counts. */
+/* A reset of the device loses content of VRAM, but no counts. */
 static void resident_survives_resets(struct kunit *test)
 {
 	struct resident_model m = resident_model(test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The memory manager on a GPU of the test's own; see rig.h. */
+/* The driver's memory manager on a software GPU of the test; see rig.h. */
 #include <linux/dma-mapping.h>
 #include <linux/platform_device.h>
 #include <linux/slab.h>
@@ -48,7 +48,7 @@ static u64 rig_shown(struct pagoda_rig *rig, u64 va)
 			      (va & (page_size - 1)));
 }
 
-/* What the windows show while a notice is given. */
+/* Records which pages the paging process' address space maps while a notice is given. */
 static void rig_notify(void *context, const struct virtio_pagoda_packet *packet)
 {
 	const struct virtio_pagoda_notify_alloc *notice = (const void *)packet;
@@ -82,7 +82,7 @@ static bool rig_fail_is(const struct pagoda_rig_fail *fail,
 	       (!fail->allocation || le64_to_cpu(packet->allocation) == fail->allocation);
 }
 
-/* Number of the packet in [start, end) that shall fail this time. */
+/* Returns the number of the packet in [start, end) that is to fail, or PAGODA_ENGINE_NEVER. */
 static u32 rig_fail_at(struct pagoda_rig *rig, u64 seqno, const void *data, u32 start, u32 end)
 {
 	struct pagoda_rig_fail *fail = &rig->fail;
@@ -129,7 +129,7 @@ static int rig_execute(void *arg, u64 seqno, const void *data, u32 start, u32 en
 	return run.fault.reason ? -EIO : 0;
 }
 
-/* The paging queue is reset and executes nothing. */
+/* The paging queue was reset: nothing is being executed, so held writes can be written back. */
 static void rig_stopped(void *arg)
 {
 	struct pagoda_rig *rig = arg;
@@ -137,7 +137,7 @@ static void rig_stopped(void *arg)
 	pagoda_engine_write_back(&rig->engine, 0);
 }
 
-/* Whatever held the device before doesn't any more. */
+/* The fake device comes out of RESET_ADAPTER in deferred mode, whatever mode it had before. */
 static int rig_reset(struct pagoda_rig *rig)
 {
 	if (rig->reset_error)
@@ -149,7 +149,7 @@ static int rig_reset(struct pagoda_rig *rig)
 	return 0;
 }
 
-/* The control queue, between the transport and the engine. */
+/* The control queue: commands of the transport become calls of the engine. */
 static int rig_control(void *arg, const struct pagoda_command *command)
 {
 	struct pagoda_rig *rig = arg;
@@ -181,7 +181,7 @@ static int rig_control(void *arg, const struct pagoda_command *command)
 	return reason ? -EINVAL : 0;
 }
 
-/* Bits of virtual addresses that so many levels translate; a device has at least 47. */
+/* Returns the bits of a virtual address that so many levels translate, at least 47. */
 static u32 rig_va_bits(u32 levels)
 {
 	return max(min(VIRTIO_PAGODA_PAGE_SHIFT + levels * VIRTIO_PAGODA_PT_INDEX_BITS, 57u), 47u);
@@ -202,7 +202,7 @@ static void rig_make_tables(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->tlbs);
 }
 
-/* Windows of swizzling ranges, in one piece. */
+/* The windows of all swizzling ranges are one contiguous block. */
 static void rig_make_ranges(struct pagoda_rig *rig)
 {
 	struct pagoda_engine *engine = &rig->engine;
@@ -236,7 +236,7 @@ static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	bool large = options->large;
 	size_t size = (large ? PAGODA_RIG_LARGE_PAGES : PAGODA_RIG_VRAM_PAGES) << PAGE_SHIFT;
 
-	/* A window is in one piece, and there is none that large. */
+	/* A window must be contiguous, and so large a contiguous block can't be allocated. */
 	engine->vram = large ? vzalloc(size) : alloc_pages_exact(size, GFP_KERNEL | __GFP_ZERO);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->vram);
 	engine->vram_size = size;
@@ -244,7 +244,7 @@ static void rig_make_engine(struct pagoda_rig *rig, const struct pagoda_rig_opti
 	engine->max_buffer = VIRTIO_PAGODA_MAX_BUFFER;
 	engine->system_bits = 52;
 	engine->aperture_pages = PAGODA_RIG_APERTURE_PAGES;
-	/* Not KUnit's: what is unmapped while all is taken down still goes there. */
+	/* Not managed by KUnit: unmaps during teardown still write to the aperture. */
 	engine->aperture = kcalloc(PAGODA_RIG_APERTURE_PAGES, sizeof(u64), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(rig->test, engine->aperture);
 	engine->aperture_snoops = kcalloc(PAGODA_RIG_APERTURE_PAGES, sizeof(bool), GFP_KERNEL);
@@ -371,7 +371,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	KUNIT_ASSERT_NOT_NULL(test, rig);
 	rig->test = test;
 	rig->reset_vram = options->reset_vram;
-	/* Before the actions that run first at the end: the transport's. */
+	/* KUnit runs actions last added first: the transport must outlive rig_destroy(). */
 	rig->fake = pagoda_fake_transport_create(test, rig_execute, rig);
 	rig->fake->control = rig_control;
 	rig->fake->stopped = rig_stopped;
@@ -494,7 +494,7 @@ void pagoda_rig_share(struct pagoda_rig *rig, bool share)
 	struct pagoda_stream *stream = &rig->vidmm->stream;
 
 	stream->patience = share ? 100 * HZ : rig->patience;
-	/* What was to be sent late isn't to come late any more. */
+	/* Sends what was waiting for the old timeout. */
 	mod_delayed_work(stream->wq, &stream->flush, 0);
 	flush_delayed_work(&stream->flush);
 }
@@ -518,10 +518,10 @@ void pagoda_rig_settle(struct pagoda_rig *rig)
 
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
 	rig_settle_queue(rig);
-	/* What came to the queue just now has time to end. */
+	/* Gives operations that were queued in the meantime time to finish. */
 	for (i = 0; i < 10 && pagoda_engine_holds_writes(&rig->engine, 0); i++)
 		rig_settle_queue(rig);
-	/* Memory may be given back now: nothing is left that would be written to it. */
+	/* From here on the engine holds no write back, so memory may be freed. */
 	KUNIT_EXPECT_FALSE(rig->test, pagoda_engine_holds_writes(&rig->engine, 0));
 }
 
@@ -601,7 +601,7 @@ void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 cou
 	flush_workqueue(rig->vidmm->ttm.wq);
 }
 
-/* Kernel address of a page of the allocation, wherever it is. */
+/* Returns the kernel address of a page of the allocation, wherever it is. */
 static u64 *rig_page(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 page)
 {
 	struct pagoda_vram_cursor cur;

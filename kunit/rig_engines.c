@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Execution engines of the rig: transports that run commands on its GPU; see rig.h. */
+/* Execution engines of the rig: transports that run commands on its software GPU; see rig.h. */
 #include <linux/delay.h>
 #include <linux/slab.h>
 
@@ -10,7 +10,7 @@ static struct pagoda_rig_engine *rig_engine_of(struct pagoda_transport *transpor
 	return container_of(transport, struct pagoda_rig_engine, base);
 }
 
-/* As an interrupt would. */
+/* Completes the request with interrupts off, as an interrupt handler would. */
 static void rig_engine_answer(struct pagoda_request *request, enum pagoda_outcome outcome,
 			      const struct pagoda_fault *fault)
 {
@@ -49,7 +49,7 @@ static enum pagoda_engine_outcome rig_engine_execute(struct pagoda_rig_engine *e
 	return outcome;
 }
 
-/* The next request, if one may run; it stays in the ring. */
+/* Returns the next request if the engine may execute it. The request stays in the ring. */
 static struct pagoda_request *rig_engine_begin(struct pagoda_rig_engine *engine)
 {
 	struct pagoda_request *request = NULL;

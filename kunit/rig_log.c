@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the rig's device executed: every packet as a note, see rig.h. */
+/* The log of packets that the rig's device executed; see rig.h. */
 #include "rig.h"
 
 static void rig_note_transfer(struct pagoda_rig_note *note,
@@ -58,7 +58,7 @@ static void rig_note_tables(struct pagoda_rig_note *note, const void *data)
 	note->value = le64_to_cpu(*(const __le64 *)(update + 1));
 }
 
-/* Notices, and single accesses, which have fields of their own too. */
+/* Notices, and operations of a single access, which have layouts of their own. */
 static void rig_note_small(struct pagoda_rig_note *note, const void *data)
 {
 	const struct virtio_pagoda_access_physical *access = data;
@@ -93,9 +93,9 @@ static void rig_note_small(struct pagoda_rig_note *note, const void *data)
 }
 
 /**
- * pagoda_rig_note() - Note a packet that was executed
+ * pagoda_rig_note() - Append a packet that was executed to the rig's log
  * @rig: Rig
- * @seqno: Submission it came in
+ * @seqno: Submission that contained the packet
  * @data: The packet
  */
 void pagoda_rig_note(struct pagoda_rig *rig, u64 seqno, const void *data)

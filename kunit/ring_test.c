@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The driver's side of the virtqueues, on rings in memory that the test is the device of: what
- * comes between the last look and switching interrupts on, room that is given back, and numbers
- * across a sleep.
+ * The driver's side of the virtqueues, on rings in memory with the test as the device: completions
+ * between the driver's last look and switching interrupts on, room that completions free, and
+ * sequence numbers across a sleep.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
@@ -17,13 +17,7 @@
 #define RING_SIZE	16u
 #define RING_REQUESTS	(RING_SIZE / 3)
 
-/**
- * struct ring_request - A request and what became of it
- * @base: Request
- * @completed: How often it was completed
- * @outcome: With what
- * @fault: The same
- */
+/* A request; @completed counts its completions, @outcome and @fault are the last one's. */
 struct ring_request {
 	struct pagoda_request base;
 	u32 completed;
@@ -31,17 +25,10 @@ struct ring_request {
 	struct pagoda_fault fault;
 };
 
-/**
- * struct ring_device - The device's side of a ring
- * @test: Test
- * @vdev: virtio's device
- * @virtio: The driver's
- * @vring: The ring
- * @vq: The driver's side of it
- * @seen: Entries of the available ring that were taken
- * @late: Does something between the driver's last look and switching interrupts on, once
- * @data: Buffer of all requests
- * @requests: Requests, one more than there is room for
+/*
+ * The device's side of a ring. @seen counts entries of the available ring that the device has
+ * taken; @late, if set, is called once between the driver's last look and switching interrupts on.
+ * @requests has one more than the ring has room for.
  */
 struct ring_device {
 	struct kunit *test;
@@ -105,14 +92,14 @@ static struct ring_device *ring_create(struct kunit *test,
 	return device;
 }
 
-/* ---- What the device does ------------------------------------------------------------ */
+/* ---- The device's side --------------------------------------------------------------- */
 
 static void *ring_memory(struct ring_device *device, u16 index)
 {
 	return phys_to_virt(virtio64_to_cpu(&device->vdev, device->vring.desc[index].addr));
 }
 
-/* The next request it was given, by its first descriptor. */
+/* Takes the next request from the available ring; returns its first descriptor. */
 static u16 ring_next(struct ring_device *device)
 {
 	struct vring_avail *avail = device->vring.avail;
@@ -138,11 +125,11 @@ static void ring_use(struct ring_device *device, u16 index, u32 len)
 		.id = cpu_to_virtio32(&device->vdev, index),
 		.len = cpu_to_virtio32(&device->vdev, len),
 	};
-	/* The entry before its number; pairs with virtqueue_get_buf(). */
+	/* Store the entry before the index; pairs with virtqueue_get_buf(). */
 	smp_store_release(&used->idx, cpu_to_virtio16(&device->vdev, at + 1));
 }
 
-/* It is through with the next request it was given, and says which number that has. */
+/* Completes the next request with @status; returns its sequence number. */
 static u64 ring_answer(struct ring_device *device, u32 status)
 {
 	u16 index = ring_next(device);
@@ -173,7 +160,7 @@ static bool ring_wants_interrupts(struct ring_device *device)
 		 VRING_AVAIL_F_NO_INTERRUPT);
 }
 
-/* ---- What the driver does ------------------------------------------------------------ */
+/* ---- The driver's side --------------------------------------------------------------- */
 
 static void ring_complete(struct pagoda_request *base, enum pagoda_outcome outcome,
 			  const struct pagoda_fault *fault)
@@ -204,13 +191,13 @@ static int ring_submit(struct ring_device *device, u32 index, u64 seqno)
 	return ret;
 }
 
-/* The ring has no interrupt line: the test calls what an interrupt would call. */
+/* The ring has no interrupt line: call the handler. */
 static void ring_interrupt(struct ring_device *device)
 {
 	device->vq->callback(device->vq);
 }
 
-/* Lets the device do something before it, the first time. */
+/* Calls @late before interrupts are switched on for the first time. */
 static bool ring_listen_late(struct virtqueue *vq)
 {
 	struct ring_device *device = ring_of(vq);
@@ -239,8 +226,8 @@ static void ring_execute_late(struct ring_device *device)
 }
 
 /*
- * An answer that comes when the driver has looked for the last time and interrupts are still off:
- * no interrupt tells of it, so the driver looks again. Then it wants to be told.
+ * A request that completes after the driver's last look, while interrupts are off, raises no
+ * interrupt: the driver looks again, and leaves interrupts on.
  */
 static void ring_last_look(struct kunit *test)
 {
@@ -265,7 +252,10 @@ static void ring_last_look(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&device->virtio.paging.outstanding));
 }
 
-/* Full, it says so; each answer makes room for a request, also one that was refused before. */
+/*
+ * A full ring refuses requests with -ENOSPC; each completion makes room for one, also for one that
+ * was refused.
+ */
 static void ring_gives_back_room(struct kunit *test)
 {
 	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
@@ -284,7 +274,7 @@ static void ring_gives_back_room(struct kunit *test)
 		ring_expect(device, round % RING_REQUESTS, PAGODA_OUTCOME_OK);
 		KUNIT_ASSERT_EQ(test, 0, ring_submit(device, round % RING_REQUESTS, ++seqno));
 	}
-	/* What it keeps comes back when it is taken down, and a reset waits for nothing then. */
+	/* Detaching the ring aborts the requests the device has; none is outstanding then. */
 	pagoda_ring_detach(ring);
 	for (i = 0; i < RING_REQUESTS; i++)
 		ring_expect(device, i, PAGODA_OUTCOME_ABORTED);
@@ -292,7 +282,10 @@ static void ring_gives_back_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, device->requests[RING_REQUESTS].completed);
 }
 
-/* A device that slept counts from 1 again, and only the ring knows: faults, too, and each time. */
+/*
+ * The device's sequence numbers start at 1 again after each sleep, those of the driver don't: the
+ * ring converts the numbers of requests and faults.
+ */
 static void ring_counts_across_sleep(struct kunit *test)
 {
 	struct ring_device *device = ring_create(test, pagoda_paging_interrupt);
@@ -313,7 +306,10 @@ static void ring_counts_across_sleep(struct kunit *test)
 		ring_expect(device, 2, PAGODA_OUTCOME_FAULT);
 		KUNIT_EXPECT_EQ(test, (u32)VIRTIO_PAGODA_FAULT_UNSUPPORTED,
 				device->requests[2].fault.reason);
-		/* Without power there is no queue, and what is refused isn't counted. */
+		/*
+		 * While the device has no power there is no virtqueue, and refused requests aren't
+		 * counted.
+		 */
 		KUNIT_EXPECT_EQ(test, 0, pagoda_ring_attach(ring, NULL));
 		KUNIT_EXPECT_EQ(test, -ENODEV, ring_submit(device, 0, seqno + 1));
 		ring_make_queue(device, pagoda_paging_interrupt);
@@ -331,7 +327,7 @@ static void ring_tell_late(struct ring_device *device)
 	ring_use(device, index, sizeof(*event));
 }
 
-/* The same for what the device tells unasked: each buffer is the device's again. */
+/* An event that comes after the last look is seen, too, and each buffer is given back. */
 static void ring_last_look_for_events(struct kunit *test)
 {
 	struct ring_device *device = ring_create(test, pagoda_event_interrupt);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VMs that fill VRAM by themselves: their page tables find room, and what fits into an empty
- * VRAM is executed, wherever it was and whatever else is executed.
+ * VMs that fill VRAM by themselves: their page tables find room, and jobs whose allocations fit
+ * into empty VRAM are executed, wherever these were and whatever else is executed.
  */
 #include <linux/kthread.h>
 #include <linux/sizes.h>
@@ -63,7 +63,7 @@ static void room_end(struct room_test *t)
 	pagoda_rig_close(t->shown);
 }
 
-/* Each has what the last job stored, and gets something new; the job's answer. */
+/* Submits a job that compares what the last job stored in each allocation, and stores anew. */
 static int room_job(struct room_test *t, u64 before, u64 after)
 {
 	u32 i;
@@ -96,7 +96,7 @@ static u32 room_in_vram(struct room_test *t)
 	return pages;
 }
 
-/* Addresses so far from each other that each needs tables of its own. */
+/* Maps addresses so far from each other that each needs page tables of its own. */
 static void room_bind_far(struct room_test *t)
 {
 	u32 i;
@@ -105,7 +105,10 @@ static void room_bind_far(struct room_test *t)
 		KUNIT_ASSERT_EQ(t->test, 0, submit_map(t->client, t->shown, FAR + i * (u64)SZ_1G));
 }
 
-/* What is in VRAM can be nowhere else: the last submission left it full, and was refused. */
+/*
+ * Page tables find room although VRAM was filled with allocations that support nothing else by a
+ * submission that was refused.
+ */
 static void room_for_binds_beside_choosy(struct kunit *test)
 {
 	struct room_test t = room_make(test);
@@ -124,7 +127,10 @@ static void room_for_binds_beside_choosy(struct kunit *test)
 	room_end(&t);
 }
 
-/* Three times what VRAM holds, that can be used elsewhere, too. */
+/*
+ * Page tables find room beside allocations of three times VRAM's size that support the aperture,
+ * too.
+ */
 static void room_for_binds_beside_others(struct kunit *test)
 {
 	struct room_test t = room_make(test);
@@ -133,13 +139,13 @@ static void room_for_binds_beside_others(struct kunit *test)
 	room_expect_run(&t, 0, 100);
 	KUNIT_EXPECT_LT(test, PAGODA_RIG_VRAM_PAGES - 2 * PAGES, room_in_vram(&t));
 	room_bind_far(&t);
-	/* Tables were worth less than that. */
+	/* The page tables evicted only a few allocations. */
 	KUNIT_EXPECT_LT(test, PAGODA_RIG_VRAM_PAGES - 6 * PAGES, room_in_vram(&t));
 	room_expect_run(&t, 100, 200);
 	room_end(&t);
 }
 
-/* Who can be used in one place only gets it, whoever came before. */
+/* An allocation that supports VRAM only gets room from those that don't. */
 static void room_for_choosy(struct kunit *test)
 {
 	struct room_test t = room_make(test);
@@ -156,7 +162,7 @@ static void room_for_choosy(struct kunit *test)
 	room_end(&t);
 }
 
-/* There is enough, and nowhere in one piece: all of it is placed anew. */
+/* There is enough room, but not in one range: all allocations are placed again. */
 static void room_in_one_piece(struct kunit *test)
 {
 	struct room_test t = room_make(test);
@@ -203,7 +209,9 @@ static int room_call(void *data)
 	return 0;
 }
 
-/* Page tables of what is executed are in the way, and stay (C123): they are waited for. */
+/*
+ * Page tables of jobs that are executed can't be moved (C123): the submission waits for these jobs.
+ */
 static void room_others_are_waited_for(struct kunit *test)
 {
 	struct room_test t = room_make(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Settled allocations: what MAKE_RESIDENT need not lock. Whatever happens to one, it isn't settled
- * while something is left to do; and counts are those of calls that look at everything.
+ * Settled allocations, which MAKE_RESIDENT doesn't have to lock. An allocation isn't settled while
+ * MAKE_RESIDENT would have work to do, and counts agree with those of calls that lock.
  */
 #include <linux/prandom.h>
 
@@ -15,7 +15,10 @@
 #define STEPS	1500u
 #define HERE	SZ_4M
 
-/* How many of the first ones a call finds settled; with @keep it has counted them if it counts. */
+/*
+ * Returns how many of the first allocations a call finds settled; if @counted and @keep, the call
+ * counts them.
+ */
 static u32 settled_look(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count, bool counted,
 			bool keep)
 {
@@ -36,7 +39,7 @@ static bool settled_is(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	return settled_look(rig, &bo, 1, false, false);
 }
 
-/* Is it made by who looks at everything? That settles it where it can be. */
+/* Returns whether a call that locks finds the allocation resident, which settles it if possible. */
 static bool settled_is_made(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	return pagoda_residency_is_made(rig->client, &bo, 1, true);
@@ -50,14 +53,17 @@ static void settled_make(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	KUNIT_ASSERT_TRUE(rig->test, settled_is(rig, bo));
 }
 
-/* ---- What ends it ---------------------------------------------------------------- */
+/* ---- Ends of being settled ----------------------------------------------------------- */
 
+/*
+ * An allocation is settled only after its move has ended and a call that locks found it resident.
+ */
 static void settled_by_a_call(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PIECE, CPU, SUBMIT_VRAM, 0);
 
-	/* It has content, which is to be copied. */
+	/* The allocation has content to be copied. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
@@ -102,12 +108,13 @@ static void end_loss(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	dma_resv_unlock(bo->ttm.base.resv);
 }
 
-/* Nobody requires it, and it only leaves when its place is needed. */
+/* Released: no client requires the allocation, and it leaves only when its room is needed. */
 static void end_release(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	WRITE_ONCE(bo->released, true);
 }
 
+/* Each of these events ends an allocation's being settled. */
 static void settled_until(struct kunit *test)
 {
 	static void (* const ends[])(struct pagoda_rig *rig, struct pagoda_bo *bo) = {
@@ -128,7 +135,7 @@ static void settled_until(struct kunit *test)
 	}
 }
 
-/* A move that fails has invalidated addresses: they are left to be made valid. */
+/* An allocation whose addresses are invalid in a VM isn't settled until they are validated. */
 static void settled_with_addresses(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -155,8 +162,12 @@ static void settled_with_addresses(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* ---- Lists ------------------------------------------------------------------------ */
+/* ---- Lists ---------------------------------------------------------------------------- */
 
+/*
+ * A run of settled allocations ends at one that isn't on the list, is named twice or has a full
+ * count; counts of the run are right.
+ */
 static void settled_lists(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -169,7 +180,7 @@ static void settled_lists(struct kunit *test)
 		settled_make(rig, bos[i]);
 	}
 	KUNIT_EXPECT_EQ(test, MOST, settled_look(rig, bos, MOST, false, true));
-	/* What isn't on the list can't be counted. */
+	/* An allocation that isn't on the list can't be counted. */
 	KUNIT_EXPECT_EQ(test, 0u, settled_look(rig, bos, MOST, true, true));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_require(rig->client, bos, MOST - 1, &trim));
 	KUNIT_EXPECT_EQ(test, MOST - 1, settled_look(rig, bos, MOST, true, false));
@@ -179,13 +190,13 @@ static void settled_lists(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, MOST - 1, settled_look(rig, bos, MOST - 1, true, true));
 	for (i = 0; i < MOST - 1; i++)
 		KUNIT_EXPECT_EQ(test, 2u, pagoda_require_count(rig->client, bos[i]));
-	/* Nothing is named twice, and the call that did isn't counted. */
+	/* An allocation named twice ends the run, and a call that is undone leaves no count. */
 	twice[0] = bos[0];
 	twice[1] = bos[1];
 	twice[2] = bos[0];
 	KUNIT_EXPECT_EQ(test, 2u, settled_look(rig, twice, 3, true, false));
 	KUNIT_EXPECT_EQ(test, 2u, pagoda_require_count(rig->client, bos[0]));
-	/* A count that is full. */
+	/* A count that can't grow. */
 	bos[0]->owned->count = U32_MAX;
 	KUNIT_EXPECT_EQ(test, 0u, settled_look(rig, bos, MOST - 1, true, true));
 	pagoda_client_drop_lists(rig->client);
@@ -193,7 +204,7 @@ static void settled_lists(struct kunit *test)
 	close_all(bos, MOST);
 }
 
-/* Of another client's allocation, which isn't the one that made it. */
+/* Counts of another client's allocation are separate from its owner's. */
 static void settled_for_others(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -212,7 +223,7 @@ static void settled_for_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_require_count(owner, bo));
 	rig->client = owner;
 	KUNIT_EXPECT_EQ(test, 0u, settled_look(rig, &bo, 1, true, true));
-	/* Two files have handles of it: neither looks at the other's mark. */
+	/* Two files have handles: neither uses the owner's mark. */
 	pagoda_bo_gem(bo)->handle_count = 2;
 	KUNIT_EXPECT_FALSE(test, settled_is(rig, bo));
 	pagoda_bo_gem(bo)->handle_count = 0;
@@ -222,7 +233,7 @@ static void settled_for_others(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* ---- Anything ---------------------------------------------------------------------- */
+/* ---- Random events -------------------------------------------------------------------- */
 
 struct settled_world {
 	struct pagoda_rig *rig;
@@ -287,7 +298,7 @@ static void settled_step(struct settled_world *w, u32 what, u32 index)
 	}
 }
 
-/* Who is found settled is made, and who is made becomes settled. */
+/* A settled allocation is resident, and a resident one becomes settled. */
 static void settled_check(struct settled_world *w)
 {
 	struct kunit *test = w->rig->test;
@@ -305,6 +316,7 @@ static void settled_check(struct settled_world *w)
 	}
 }
 
+/* After each random event, settled allocations are resident, and counts agree with a model. */
 static void settled_random(struct kunit *test)
 {
 	struct settled_world w = { .rig = submit_rig(test) };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Operations in the moment in which they are built; see spy.h. */
+/* Records operations at the moment they are built; see spy.h. */
 #include <linux/kthread.h>
 #include <linux/lockdep.h>
 #include <kunit/static_stub.h>
 
 #include "spy.h"
 
-/* Stubs have no argument of their own. */
+/* Stubs get no argument of the test's, so the spy is global. */
 static struct pagoda_spy *spy_now;
 
 static bool spy_stream_is_locked(struct pagoda_stream *stream)
@@ -71,7 +71,7 @@ struct pagoda_spy *pagoda_spy_begin(struct pagoda_rig *rig, struct pagoda_bo *bo
 	return spy;
 }
 
-/* Stubs are for what the thread of a test calls. */
+/* Static stubs apply to threads whose kunit_test is the test. */
 void pagoda_spy_join(struct pagoda_spy *spy)
 {
 	current->kunit_test = spy->rig->test;
@@ -126,7 +126,7 @@ bool pagoda_worker_is_done(struct pagoda_worker *worker, unsigned long patience)
 {
 	bool done = wait_for_completion_timeout(&worker->done, patience);
 
-	/* The next call has to find it done, too. */
+	/* Completes again for later calls. */
 	if (done)
 		complete(&worker->done);
 	return done;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the driver asks of builders, seen in the moment in which it is built: the operation itself,
- * with what the device never gets to see, and the state of an allocation then. Instead of
- * the journal's entry.
+ * Records what the driver asks of builders at the moment a packet is built: the operation,
+ * including the parts the device never sees, and the state of an allocation then. The journal's
+ * functions are replaced meanwhile.
  */
 #ifndef PAGODA_KUNIT_SPY_H
 #define PAGODA_KUNIT_SPY_H
@@ -15,18 +15,18 @@
 #define PAGODA_SPY_DATA		24u
 
 /**
- * struct pagoda_spy_note - A pass of a builder, or what the CPU wrote into a page table at once
+ * struct pagoda_spy_note - A pass of a builder, or a page table write by the CPU
  * @op: The operation; its pointers may be stale
  * @data: First bytes of the private data of UPDATE_CONTEXT_ALLOCATION
  * @value: First value of UPDATE_PAGE_TABLE
- * @seqno: Submission its packets are in
- * @encoded: Bytes of them
+ * @seqno: Submission that contains the packets
+ * @encoded: Bytes of the packets
  * @executed: Submissions the device had executed
  * @pass: Number of the pass
- * @written: Entries were written by the CPU
+ * @written: The CPU wrote the entries
  * @locked: The stream's lock was held
  * @reserved: The reservation of &pagoda_spy.bo was held
- * @idle: No fence of it was unsignalled, of any usage
+ * @idle: All fences of &pagoda_spy.bo, of any usage, were signalled
  */
 struct pagoda_spy_note {
 	struct pagoda_paging_op op;
@@ -43,11 +43,11 @@ struct pagoda_spy_note {
 };
 
 /**
- * struct pagoda_spy - What was seen
+ * struct pagoda_spy - The notes of a test
  * @rig: The rig
- * @bo: Allocation whose fences are looked at, or NULL
+ * @bo: Allocation whose reservation and fences are recorded, or NULL
  * @notes: The notes
- * @nr: Their number
+ * @nr: Number of notes
  */
 struct pagoda_spy {
 	struct pagoda_rig *rig;
@@ -56,21 +56,21 @@ struct pagoda_spy {
 	u32 nr;
 };
 
-/* One at a time, of what the calling thread emits; and threads that called _join. */
+/* One spy at a time. It records what the calling thread emits, and threads that called _join. */
 struct pagoda_spy *pagoda_spy_begin(struct pagoda_rig *rig, struct pagoda_bo *bo);
 void pagoda_spy_join(struct pagoda_spy *spy);
 void pagoda_spy_end(struct pagoda_spy *spy);
-/* The @nth note (from 0) with that opcode and allocation (0 = any), or NULL. */
+/* Returns the @nth note (from 0) with that opcode and allocation (0 = any), or NULL. */
 const struct pagoda_spy_note *pagoda_spy_find(const struct pagoda_spy *spy, u32 opcode,
 					      u64 allocation, u32 nth);
 
 /**
- * struct pagoda_worker - A thread that does one thing
- * @spy: Sees what the thread emits, or NULL
- * @run: The thing
- * @arg: What with
- * @ret: What became of it
- * @done: It is done
+ * struct pagoda_worker - A thread that calls one function
+ * @spy: Spy that records what the thread emits, or NULL
+ * @run: The function
+ * @arg: Argument of the function
+ * @ret: Return value of the function
+ * @done: The function has returned
  */
 struct pagoda_worker {
 	struct pagoda_spy *spy;
@@ -81,9 +81,9 @@ struct pagoda_worker {
 };
 
 void pagoda_worker_start(struct kunit *test, struct pagoda_worker *worker);
-/* Is it done, after @patience at the latest? */
+/* Returns true if the function returned, after waiting for at most @patience jiffies. */
 bool pagoda_worker_is_done(struct pagoda_worker *worker, unsigned long patience);
-/* Waits until it is, and expects 0. */
+/* Waits until the function returned, and expects 0. */
 void pagoda_worker_end(struct kunit *test, struct pagoda_worker *worker);
 
 #endif

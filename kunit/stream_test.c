@@ -13,7 +13,7 @@
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
 
-/* A fence of somebody else's that signals when the test says so. */
+/* A fence of another driver that the test signals. */
 static const char *foreign_name(struct dma_fence *fence)
 {
 	return "pagoda-kunit";
@@ -26,7 +26,7 @@ static const struct dma_fence_ops foreign_ops = {
 
 struct foreign_fence {
 	struct dma_fence base;
-	spinlock_t lock; /* dma_fence_init() wants one */
+	spinlock_t lock; /* required by dma_fence_init() */
 };
 
 static struct dma_fence *foreign_fence_attach(struct kunit *test, struct pagoda_bo *bo,
@@ -62,9 +62,8 @@ static int evictor_run(void *data)
 }
 
 /*
- * The builder says busy until it is told that the allocation is idle, and it is
- * only told so when all fences, of any usage, are signalled. Meanwhile the
- * reservation is held.
+ * The builder reports busy until it is told that the allocation is idle, which it is told only when
+ * all fences, of any usage, have signalled. The reservation is held meanwhile.
  */
 static void stream_busy(struct kunit *test)
 {
@@ -106,8 +105,8 @@ static void stream_busy(struct kunit *test)
 }
 
 /*
- * Each piece of a move is a use of the allocation, for which the next piece waits: what says that
- * the allocation is idle is executed when everything before has been.
+ * Each piece of a move uses the allocation, so the next piece waits for it: an operation that says
+ * the allocation is idle is executed after everything before it.
  */
 static void stream_busy_pieces(struct kunit *test)
 {
@@ -139,7 +138,10 @@ static void stream_busy_pieces(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* What the same move did before counts, too, although nobody else knows its fence yet. */
+/*
+ * Earlier operations of the same move count as uses, too, although their fence isn't in the
+ * reservation yet.
+ */
 static void stream_busy_own(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -171,7 +173,7 @@ static void stream_busy_own(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Who mustn't wait gets an answer, and nothing has happened. */
+/* With no_wait_gpu a busy allocation gives -EBUSY, and the move has no effect. */
 static void stream_busy_no_wait(struct kunit *test)
 {
 	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
@@ -187,7 +189,7 @@ static void stream_busy_no_wait(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A copy waits for whoever uses the allocation, on the device's side. */
+/* A copy waits for all fences of the allocation in the queue, not in the CPU. */
 static void stream_dependency(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -206,7 +208,7 @@ static void stream_dependency(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Zeros too wait for who still writes the allocation, although there is nothing to copy. */
+/* A fill also waits for pending writes to the allocation, although there is nothing to copy. */
 static void stream_fill_waits(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -231,7 +233,9 @@ static void stream_fill_waits(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* The same while others share buffers: nothing of it gets into one that won't wait. */
+/*
+ * While buffers are shared, an operation that waits gets into no buffer of operations that don't.
+ */
 static void stream_dependency_plugged(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -259,7 +263,7 @@ static void stream_dependency_plugged(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Plugged moves share submissions and doorbells and happen in order. */
+/* Plugged moves share submissions and doorbells, and are executed in order. */
 static void stream_batch(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -294,7 +298,7 @@ static void stream_batch(struct kunit *test)
 	}
 }
 
-/* Whoever plugs and goes away doesn't stop the fence. */
+/* A plug is limited in time: the fence signals although the stream stays plugged. */
 static void stream_plug_is_bounded(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -312,7 +316,7 @@ static void stream_plug_is_bounded(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Who waits for all that was emitted doesn't wait for who plugged the stream. */
+/* pagoda_stream_wait_idle() sends the open buffer instead of waiting for the unplug. */
 static void stream_wait_sends(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -331,7 +335,7 @@ static void stream_wait_sends(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Small moves don't allocate submissions: there is one for them, or an open one. */
+/* Small moves allocate no submission: they use the reserved one, or an open buffer. */
 static void stream_small(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -353,7 +357,7 @@ static void stream_small(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Operations without an allocation: what a suspend does to all of VRAM. */
+/* Operations without an allocation are executed, too: a fill of all of VRAM. */
 static void stream_no_owner(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -387,7 +391,7 @@ static void stream_no_owner(struct kunit *test)
 
 #define SPLIT_PAGES	600
 
-/* Pages of which no two are neighbours: each one is a run. */
+/* Makes a page list without neighbours, so that each page is a run. */
 static void split_list(struct kunit *test, struct page *pages, struct pagoda_adl *adl)
 {
 	dma_addr_t *list = kunit_kcalloc(test, SPLIT_PAGES, sizeof(*list), GFP_KERNEL);
@@ -423,8 +427,8 @@ static void expect_split(struct kunit *test, struct pagoda_rig *rig)
 }
 
 /*
- * One operation over several buffers: each is a submission, nothing is left out or
- * done twice, and it is over when the last of them is.
+ * One operation over several buffers: each is a submission, no byte is left out or moved twice, and
+ * the fence signals after the last submission.
  */
 static void stream_split(struct kunit *test)
 {
@@ -474,7 +478,7 @@ static void stream_split(struct kunit *test)
 	__free_pages(pages, 2);
 }
 
-/* What is refused leaves nothing in the buffer. */
+/* An operation that is refused leaves nothing in the buffer. */
 static void stream_refused(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -497,7 +501,7 @@ static void stream_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, 0), 0);
 }
 
-/* Counts down to the call that fails; what comes after succeeds again. */
+/* Number of the pagoda_queue_get() call that fails; later calls succeed. */
 static u32 gets_until_failure;
 
 static struct pagoda_submission *get_failing(struct pagoda_queue *queue)
@@ -514,7 +518,7 @@ static struct pagoda_submission *get_failing(struct pagoda_queue *queue)
 	return sub;
 }
 
-/* Small moves would do with what is kept for them. */
+/* Drops the reserved submission, which small moves would use. */
 static void drop_reserve(struct pagoda_rig *rig)
 {
 	struct pagoda_stream *stream = &rig->vidmm->stream;
@@ -525,9 +529,9 @@ static void drop_reserve(struct pagoda_rig *rig)
 }
 
 /*
- * Every submission a move gets is missing once: the move says so, nothing has
- * changed, and the next try succeeds. (The failures of all other allocations are
- * fail_nth_test.c's: failslab leaves alone what may sleep, unless told in debugfs.)
+ * Each submission that a move allocates fails once: the move returns -ENOMEM, has no effect, and
+ * succeeds when tried again. (fail_nth_test.c tests failures of other allocations: failslab leaves
+ * sleeping allocations alone unless debugfs says otherwise.)
  */
 static void stream_no_memory(struct kunit *test)
 {

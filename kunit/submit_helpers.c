@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Programs, and clients that have them executed on the rig's engines. */
+/* Programs, and clients that submit them to the rig's engines. */
 #include <linux/delay.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
@@ -255,7 +255,7 @@ static struct pagoda_submit *submit_make(struct submit_client *client,
 	return submit;
 }
 
-/* Each job signals the client's own syncobj, too. */
+/* Each job also signals the client's own timeline. */
 static int submit_send(struct submit_client *client, struct pagoda_submit *submit)
 {
 	int ret;
@@ -263,7 +263,7 @@ static int submit_send(struct submit_client *client, struct pagoda_submit *submi
 	submit_add_sync(submit, client->done, client->sent + 1, true);
 	ret = pagoda_submit(submit, &client->number);
 	client->sent += !ret;
-	/* Old code may be overwritten when nobody executes it. */
+	/* Old code may be overwritten only when no job executes it. */
 	if (!ret && client->used > SUBMIT_PAGES / 2 << PAGE_SHIFT) {
 		submit_wait(client);
 		client->used = 0;

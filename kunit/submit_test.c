@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submission on the rig: programs are executed through the page tables, on memory that is
- * where they need it.
+ * Submission on the rig: programs are executed through the page tables, on memory that the driver
+ * has brought to where they need it.
  */
 #include <linux/delay.h>
 #include <linux/prandom.h>
@@ -15,6 +15,7 @@
 #define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define CACHED	DRM_PAGODA_ALLOCATION_CACHED
 
+/* A job without commands completes on the context's engine only, and the state counts it. */
 static void submit_nothing(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -33,7 +34,7 @@ static void submit_nothing(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* In every place, with every kind of pages: what is stored is there after the fence. */
+/* For every segment and kind of pages: a stored value is there after the job's fence. */
 static void submit_stores_anywhere(struct kunit *test)
 {
 	static const struct {
@@ -68,7 +69,7 @@ static void submit_stores_anywhere(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0x1234567800000000ull + i,
 				submit_word(rig, bo, 2 * PAGE_SIZE + 8));
 		KUNIT_EXPECT_EQ(test, i + 1ull, submit_word(rig, bo, 16));
-		/* And where it is taken next. */
+		/* The value is also there after the next move. */
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 		pagoda_rig_settle(rig);
 		KUNIT_EXPECT_EQ(test, 0x1234567800000000ull + i,
@@ -79,7 +80,10 @@ static void submit_stores_anywhere(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* What is private comes back by itself, at the same address. */
+/*
+ * A private allocation that was evicted is brought back by the next job, at the same virtual
+ * address and with its content.
+ */
 static void submit_brings_private_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -124,7 +128,7 @@ static u32 submit_flushes(struct pagoda_rig *rig, u32 space)
 	return count;
 }
 
-/* However many come back: one change of the page tables, one flush of the VM. */
+/* However many allocations come back, the page tables change once and the VM is flushed once. */
 static void submit_rebinds_at_once(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -143,7 +147,7 @@ static void submit_rebinds_at_once(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_LE(test, submit_flushes(rig, client->vm->id), before + 1);
-	/* Nothing moved: nothing is done. */
+	/* If nothing moved, a job leads to no paging operation. */
 	pagoda_rig_settle(rig);
 	before = rig->nr_log;
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
@@ -156,7 +160,10 @@ static void submit_rebinds_at_once(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* More than VRAM holds, listed a few at a time: each job finds what the last one left. */
+/*
+ * Allocations that exceed VRAM, listed a few at a time: each job finds the values that the job
+ * before left.
+ */
 static void submit_overcommits(struct kunit *test, u32 percent)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -208,7 +215,10 @@ static void submit_overcommits_three_times(struct kunit *test)
 	submit_overcommits(test, 300);
 }
 
-/* Private allocations of one VM, more than VRAM holds: the rest is used in place. */
+/*
+ * Private allocations of one VM exceed VRAM: the rest is used in the aperture, and each job finds
+ * its values.
+ */
 static void submit_spills_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -240,7 +250,7 @@ static void submit_spills_private(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* All of VRAM is the VM's own when its page tables are made. */
+/* The VM's allocations fill VRAM when its page tables are made: they make room. */
 static void submit_makes_room_for_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -265,7 +275,10 @@ static void submit_makes_room_for_tables(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* What can't be resident is refused, before the device hears of anything. */
+/*
+ * A job whose allocations don't fit into VRAM together is refused with -ENOMEM, before the device
+ * gets anything.
+ */
 static void submit_refuses_what_doesnt_fit(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -286,7 +299,7 @@ static void submit_refuses_what_doesnt_fit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOMEM, submit_job(client, &args));
 	KUNIT_EXPECT_EQ(test, 0u, rig->engines[0].executed);
 	KUNIT_EXPECT_EQ(test, 0ull, submit_state(client).submitted);
-	/* One at a time there is nothing against it. */
+	/* Each of the allocations fits alone. */
 	args.nr_bos = 1;
 	submit_store(client, HERE, 2);
 	KUNIT_EXPECT_EQ(test, 0, submit_job(client, &args));
@@ -300,7 +313,10 @@ static void submit_refuses_what_doesnt_fit(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Who asks for it waits for what others do to the same allocation; who doesn't, doesn't. */
+/*
+ * A job waits for other clients' jobs on an allocation that it lists as implicit. Listed without
+ * that flag, an allocation isn't waited for.
+ */
 static void submit_syncs_implicitly(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -336,7 +352,10 @@ static void submit_syncs_implicitly(struct kunit *test)
 	submit_client_end(writer);
 }
 
-/* A fault is that of a context, which learns where it was; others never hear of it. */
+/*
+ * A fault bans only the context that caused it, and its state says where the fault was. Jobs of the
+ * other client on that engine are executed.
+ */
 static void submit_fault_costs_the_guilty(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -395,7 +414,7 @@ static void submit_fault_costs_the_guilty(struct kunit *test)
 	submit_client_end(good);
 }
 
-/* The job that never ends is ended; what stood behind it on the engine is executed. */
+/* A job that never ends is stopped with -ETIME; the next job on the engine is executed. */
 static void submit_hang_costs_the_guilty(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -412,7 +431,7 @@ static void submit_hang_costs_the_guilty(struct kunit *test)
 	pagoda_rig_hold(rig, 0, false);
 	while (!READ_ONCE(rig->engines[0].running))
 		fsleep(100);
-	/* It would have been found by itself, after a time that a slow machine may need. */
+	/* Don't wait for the watchdog: on a slow machine a short timeout could hit other jobs. */
 	KUNIT_EXPECT_TRUE(test, pagoda_test_engine_expire(rig->vidmm->engines, 0, NULL));
 	KUNIT_EXPECT_EQ(test, -ETIME, submit_wait(bad));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(good));
@@ -427,7 +446,7 @@ static void submit_hang_costs_the_guilty(struct kunit *test)
 	submit_client_end(good);
 }
 
-/* What a job uses leaves when the job is done, not before. */
+/* What a job uses is moved only after the job is done. */
 static void submit_keeps_what_runs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -442,7 +461,10 @@ static void submit_keeps_what_runs(struct kunit *test)
 	pagoda_rig_hold(rig, 0, true);
 	submit_store(client, HERE, 5);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
-	/* TTM takes it away; the copy waits for the job, or where the CPU writes tables, TTM. */
+	/*
+	 * TTM evicts the allocation. The copy waits for the job; where the CPU writes tables, TTM
+	 * itself waits.
+	 */
 	if (pagoda_mmu_mode(rig->vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	PAGODA_PROVES(C85);
@@ -462,7 +484,7 @@ static void submit_keeps_what_runs(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Registers are kept in the save area, wherever that goes between two jobs. */
+/* Registers keep their values in the save area, wherever it is moved between two jobs. */
 static void submit_save_area_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -487,6 +509,7 @@ static void submit_save_area_moves(struct kunit *test)
 
 #define THOUSANDS_QUEUED	1000
 
+/* Thousands of jobs of one context are executed once and in order. */
 static void submit_thousands(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -498,7 +521,10 @@ static void submit_thousands(struct kunit *test)
 		submit_compare(client, HERE, i);
 		submit_add(client, HERE, 1);
 		KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
-		/* A context may have so many queued: one processor submits faster than it runs. */
+		/*
+		 * A context may have only so many jobs queued, and one processor submits faster
+		 * than it executes.
+		 */
 		if (i % THOUSANDS_QUEUED == THOUSANDS_QUEUED - 1)
 			KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
 	}
@@ -511,6 +537,7 @@ static void submit_thousands(struct kunit *test)
 	submit_client_end(client);
 }
 
+/* A private allocation is usable only in its VM, whose reservation it shares. */
 static void submit_private_stays_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -520,7 +547,7 @@ static void submit_private_stays_private(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_bo_is_usable_in(bo, client->vm));
 	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_usable_in(bo, other->vm));
 	KUNIT_EXPECT_PTR_EQ(test, bo->ttm.base.resv, pagoda_vm_resv(client->vm));
-	/* It outlives its VM, if somebody has it open. */
+	/* An allocation that is still open outlives its VM. */
 	pagoda_vm_forget(client->vm, bo);
 	submit_client_end(client);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -534,7 +561,7 @@ static void submit_private_stays_private(struct kunit *test)
 #define READS		DRM_PAGODA_SUBMIT_IMPLICIT
 #define WRITES		(DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE)
 
-/* What two jobs in a row do with an allocation, and whether the second waits for the first. */
+/* How two successive jobs use an allocation, and whether the second waits for the first. */
 static const struct submit_pair {
 	const char *name;
 	u32 first;
@@ -562,7 +589,7 @@ static u32 submit_executed(struct pagoda_rig *rig, u32 engine)
 	return executed;
 }
 
-/* A job behind the second one's on its engine: it is over, or isn't while that waits. */
+/* Expects the second job to be executed, or not, while the first one's engine is held. */
 static void submit_try_pair(struct submit_client *first, struct submit_client *second,
 			    struct pagoda_bo *bo, const struct submit_pair *pair)
 {
@@ -586,6 +613,7 @@ static void submit_try_pair(struct submit_client *first, struct submit_client *s
 	KUNIT_EXPECT_EQ_MSG(rig->test, 0, submit_wait(second), "%s", pair->name);
 }
 
+/* Of two successive jobs the second waits for the first only if the table says so. */
 static void submit_orders_pairs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submissions that wait for what isn't there: nothing of them is public until it is, their
- * order is kept, and whoever ends them ends all of it.
+ * Jobs that wait for points that aren't submitted yet: their own points exist only once they are
+ * armed, their order is kept, and whatever ends the context ends them all.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -52,7 +52,7 @@ static bool wait_exists(struct drm_syncobj *syncobj, u64 point)
 	return true;
 }
 
-/* Error of the last point of a timeline. */
+/* Returns the error of the last point of a timeline. */
 static int wait_error(struct kunit *test, struct drm_syncobj *syncobj, u64 point)
 {
 	struct dma_fence *fence;
@@ -67,6 +67,7 @@ static int wait_error(struct kunit *test, struct drm_syncobj *syncobj, u64 point
 	return error;
 }
 
+/* A job that waits for a point isn't armed before that is submitted; jobs behind it wait, too. */
 static void wait_for_points_to_come(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -78,7 +79,7 @@ static void wait_for_points_to_come(struct kunit *test)
 	submit_store(world.client, HERE, 1);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(world.client, &args));
 	KUNIT_EXPECT_EQ(test, 1ull, world.client->number);
-	/* It waits for nothing, but that it isn't first. */
+	/* The second job waits only for its turn. */
 	submit_compare(world.client, HERE, 1);
 	submit_store(world.client, HERE, 2);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(world.client, &behind));
@@ -97,7 +98,7 @@ static void wait_for_points_to_come(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, wait_exists(world.out, 1));
 	KUNIT_EXPECT_EQ(test, 0, wait_error(test, world.out, 2));
 	KUNIT_EXPECT_EQ(test, 2ull, submit_state(world.client).completed);
-	/* Nothing waits, once the worker knows that too: what follows is made at once. */
+	/* Once the worker knows that the queue is empty, a job is armed by the call. */
 	flush_delayed_work(&world.client->context->deferred.work);
 	args.out_point = 3;
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(world.client, &args));
@@ -131,7 +132,7 @@ static void wait_in_a_queue_that_stops(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A point that nobody told of is found all the same. */
+/* A point that was submitted without a notice to the driver is found all the same. */
 static void wait_for_points_from_elsewhere(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -147,7 +148,7 @@ static void wait_for_points_from_elsewhere(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A fence that exists is waited for by the job, whatever becomes of the syncobj. */
+/* A fence that exists is waited for by the scheduler, whatever happens to the syncobj. */
 static void wait_for_what_was_there(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -169,7 +170,7 @@ static void wait_for_what_was_there(struct kunit *test)
 	submit_client_end(other);
 }
 
-/* Who destroys a context ends what waits in it; points come, with an error. */
+/* Destroying a context ends its waiting jobs: their points signal with -ECANCELED. */
 static void wait_ends_with_the_context(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -192,7 +193,7 @@ static void wait_ends_with_the_context(struct kunit *test)
 	wait_end(&world);
 }
 
-/* The same with jobs the engine or the scheduler has. */
+/* Destroying a context also ends the jobs that the engine or the scheduler has. */
 static void wait_ends_on_the_engine(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -216,7 +217,7 @@ static void wait_ends_on_the_engine(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A fault ends what waits in the queue, too. */
+/* A fault also cancels the jobs that wait. */
 static void wait_ends_with_a_fault(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -234,7 +235,7 @@ static void wait_ends_with_a_fault(struct kunit *test)
 	wait_end(&world);
 }
 
-/* Accepted, and then there is no room: that costs the context. */
+/* A job that was accepted and then finds no room bans its context. */
 static void wait_and_find_no_room(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -260,7 +261,7 @@ static void wait_and_find_no_room(struct kunit *test)
 	wait_end(&world);
 }
 
-/* Points in any order, as the kernel's timelines take them. */
+/* Points may be signalled out of order, as the kernel's timelines allow. */
 static void wait_points_out_of_order(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -279,13 +280,9 @@ static void wait_points_out_of_order(struct kunit *test)
 	wait_end(&world);
 }
 
-/**
- * struct wait_thread - A client in a thread of its own
- * @client: The client
- * @bos: Its allocations, 256 pages each: together all of them are three times VRAM
- * @other: The others' first allocation, which all threads add to
- * @error: Of the first submission that went wrong
- * @done: It is through
+/*
+ * A client in a thread of its own. The allocations @bos of all threads are three times VRAM; all
+ * threads also add to @other. @error is that of the first submission that failed.
  */
 struct wait_thread {
 	struct submit_client *client;
@@ -321,6 +318,10 @@ static int wait_thread_run(void *data)
 	return 0;
 }
 
+/*
+ * Clients in threads whose allocations exceed VRAM: every addition of every job is there in the
+ * end.
+ */
 static void wait_threads(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -345,7 +346,7 @@ static void wait_threads(struct kunit *test)
 		tasks[i] = kthread_run(wait_thread_run, &threads[i], "pagoda-submit");
 	for (i = 0; i < ARRAY_SIZE(threads); i++) {
 		KUNIT_ASSERT_FALSE(test, IS_ERR(tasks[i]));
-		/* To be stopped is a signal. */
+		/* kthread_stop() counts as a signal, so wait first. */
 		wait_for_completion(&threads[i].done);
 		kthread_stop(tasks[i]);
 		KUNIT_EXPECT_EQ(test, 0, threads[i].error);
@@ -366,9 +367,9 @@ static void wait_threads(struct kunit *test)
 }
 
 /*
- * What a job waits for doesn't arrive: it must not see what was there before, and no more
- * must the next one, which finds it where it is. What had the mapping as well was lost in the
- * one case, and then the device is built anew.
+ * Paging that a job waits for fails: the job must not see stale memory, and the next job finds the
+ * allocation where it is, as zeros. If the mapping was in the lost buffer, too, the device is
+ * reset.
  */
 static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 {
@@ -399,7 +400,7 @@ static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
 				    0, 10);
 	submit_copy(client, HERE, HERE + SZ_2M, 8);
-	/* Mapping and content are in one buffer if they fit. */
+	/* Mapping and content share a buffer if they fit. */
 	pagoda_rig_share(rig, true);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	pagoda_rig_share(rig, false);
@@ -410,7 +411,7 @@ static void wait_for_what_is_lost(struct kunit *test, u32 pages, u64 resets)
 	KUNIT_EXPECT_EQ(test, state, submit_state(client).state);
 	KUNIT_EXPECT_EQ(test, resets, pagoda_reset_epoch(rig->vidmm));
 
-	/* As who calls from user space does. */
+	/* As ioctls do. */
 	pagoda_reset_wait(rig->vidmm);
 	submit_copy(client, HERE, HERE + SZ_2M, 8);
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
@@ -435,7 +436,7 @@ static void wait_for_lost_mapping(struct kunit *test)
 	wait_for_what_is_lost(test, 1, 1);
 }
 
-/* The mapping of an allocation whose handle was closed is there until the job is armed. */
+/* When the handle is closed, the mapping stays until the waiting jobs are armed. */
 static void wait_outlives_handles(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -454,7 +455,7 @@ static void wait_outlives_handles(struct kunit *test)
 	pagoda_closing_handle(owner, world.bo);
 	pagoda_closing_handle(owner, listed);
 	pagoda_closing_handle(owner, other);
-	/* No job names this one. */
+	/* No job uses this allocation. */
 	KUNIT_EXPECT_TRUE(test, list_empty(&pagoda_bo_gem(other)->gpuva.list));
 	flush_delayed_work(&owner->closing.work);
 	KUNIT_EXPECT_FALSE(test, list_empty(&pagoda_bo_gem(world.bo)->gpuva.list));
@@ -475,7 +476,7 @@ static void wait_outlives_handles(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A handle waits for the jobs that were held up when it was closed, not for later ones. */
+/* A closed handle waits for jobs that were waiting when it was closed, not for later ones. */
 static void wait_outlives_no_other_handles(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -488,7 +489,7 @@ static void wait_outlives_no_other_handles(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, submit_map(world.client, listed, HERE + SZ_2M));
 	KUNIT_ASSERT_EQ(test, 0, submit_empty(world.client, &args));
-	/* The client has a handle again: nothing is taken. */
+	/* The client has a handle again: the mapping stays. */
 	pagoda_closing_handle(owner, listed);
 	pagoda_closing_undo(owner, listed);
 	KUNIT_EXPECT_TRUE(test, list_empty(&owner->closing.handles));
@@ -507,7 +508,10 @@ static void wait_outlives_no_other_handles(struct kunit *test)
 	wait_end(&world);
 }
 
-/* A reader with implicit sync doesn't overtake a writer: the writer has a fence, or is refused. */
+/*
+ * A waiting job can't have implicit sync (-EINVAL), nor can a job behind a waiting one: a reader
+ * must not overtake a writer that has no fence yet.
+ */
 static void wait_refuses_implicit(struct kunit *test)
 {
 	struct wait_world world = wait_world(test);
@@ -528,7 +532,7 @@ static void wait_refuses_implicit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, submit_empty(world.client, &after));
 	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(shared->ttm.base.resv,
 						       DMA_RESV_USAGE_READ));
-	/* The worker may not have noticed yet. */
+	/* The worker may not have run yet. */
 	pagoda_rig_hold(world.rig, 0, true);
 	submit_signal(world.client, world.in, 1);
 	KUNIT_EXPECT_EQ(test, 0, submit_empty(world.client, &after));

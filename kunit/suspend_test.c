@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The machine sleeps, on the rig, where VRAM holds poison afterwards: nothing is lost, work
- * that waited goes on, and who can't sleep has lost nothing by trying.
+ * The machine sleeps, on the rig, where VRAM holds poison afterwards: no content is lost, work that
+ * waited continues, and a sleep that is refused loses nothing.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -21,7 +21,7 @@
 #define POISON		0x5a
 #define LIMIT		(300 * HZ)
 
-/* The power goes and comes back: the device forgets all but what it preserves. */
+/* Takes the device's power away and back: it forgets all but @preserved bytes of VRAM. */
 static void suspend_power(struct pagoda_rig *rig, u64 preserved)
 {
 	pagoda_fake_transport_lose(rig->fake);
@@ -36,7 +36,7 @@ static u64 suspend_preserved(struct pagoda_rig *rig, enum pagoda_sleep kind)
 					      rig->info.preserved_hibernate;
 }
 
-/* Once prepared. */
+/* Sleeps and wakes, after pagoda_vidmm_prepare_sleep(). */
 static void suspend_nap(struct pagoda_rig *rig, enum pagoda_sleep kind)
 {
 	u32 controls;
@@ -54,13 +54,13 @@ static void suspend_sleep(struct pagoda_rig *rig, enum pagoda_sleep kind)
 {
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, kind));
 	suspend_nap(rig, kind);
-	/* The image is written by a device that is awake. */
+	/* The hibernation image is written while the device is awake. */
 	if (kind == PAGODA_SLEEP_HIBERNATE)
 		suspend_nap(rig, kind);
 	pagoda_vidmm_end_sleep(rig->vidmm);
 }
 
-/* Nobody was told of a loss, and nothing was. */
+/* Expects that no loss occurred and that clients see no reset. */
 static void suspend_expect_no_loss(struct pagoda_rig *rig)
 {
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_reset_count(rig->vidmm));
@@ -68,7 +68,7 @@ static void suspend_expect_no_loss(struct pagoda_rig *rig)
 	KUNIT_EXPECT_EQ(rig->test, 0, rig->fake->violations);
 }
 
-/* An allocation in VRAM that holds @seed. */
+/* Returns an allocation in VRAM whose words are made from @seed. */
 static struct pagoda_bo *suspend_bo(struct pagoda_rig *rig, u32 flags, u32 seed)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, flags, EITHER, 0);
@@ -87,7 +87,10 @@ static u32 suspend_copies(struct pagoda_rig *rig, struct pagoda_bo *bo)
 
 /* ---- Content ------------------------------------------------------------------- */
 
-/* What isn't mapped: everywhere, in one piece or not, seen by the CPU or not. */
+/*
+ * Allocations without mappings keep their content, wherever they are, in one range or several, CPU
+ * visible or not.
+ */
 static void suspend_keeps_content(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -117,7 +120,7 @@ static void suspend_keeps_content(struct kunit *test)
 	close_all(bos, ARRAY_SIZE(bos));
 }
 
-/* Tiles, and rows that the CPU wrote into a window and nowhere else. */
+/* A tiled allocation whose rows the CPU wrote into a window only keeps that content. */
 static void suspend_keeps_tiles(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -146,7 +149,10 @@ static void suspend_late_work(struct work_struct *work)
 	dma_fence_signal(late->fence);
 }
 
-/* What is closed and still used when the machine is to sleep: it is waited for, and not kept. */
+/*
+ * An allocation that is closed and still used when the machine is to sleep is waited for, and not
+ * copied out.
+ */
 static void suspend_keeps_nothing_dead(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -169,7 +175,7 @@ static void suspend_keeps_nothing_dead(struct kunit *test)
 	dma_fence_put(late.fence);
 }
 
-/* VRAM that nobody used had zeros in it; the next one to get it must find some again. */
+/* After sleep, unused VRAM doesn't count as zeroed any more: a new allocation is zero. */
 static void suspend_leaves_nothing_clean(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -182,7 +188,7 @@ static void suspend_leaves_nothing_clean(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Mappings, registers in save areas, and a fence's value. */
+/* Mappings, registers in save areas, and a monitored fence's value survive. */
 static void suspend_keeps_clients(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -209,7 +215,7 @@ static void suspend_keeps_clients(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, in_vram(mine) || in_vram(shared));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, mine, 7));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, shared, 7));
-		/* By old addresses, with an old register. */
+		/* A job uses the old addresses and counts on in the old register. */
 		submit_count(client, 3, COUNTER);
 		submit_store(client, ELSEWHERE, round);
 		submit_copy(client, HERE, ELSEWHERE, PAGES * PAGE_SIZE);
@@ -230,6 +236,9 @@ static void suspend_keeps_clients(struct kunit *test)
 	submit_client_end(client);
 }
 
+/*
+ * Content of offered allocations in VRAM is discarded, not copied out; in system memory it stays.
+ */
 static void suspend_drops_offered(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -254,7 +263,7 @@ static void suspend_drops_offered(struct kunit *test)
 	close_all((struct pagoda_bo *[]){ gone, kept, system }, 3);
 }
 
-/* What the device preserves stays where it is, and is what it was. */
+/* Allocations in VRAM that the device preserves stay where they are, uncopied. */
 static void suspend_preserves(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -283,7 +292,7 @@ static void suspend_preserves(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 7ull, submit_word(rig, bo, 0));
-	/* A device that preserves less: then it leaves. */
+	/* When the device preserves nothing, the allocations leave VRAM. */
 	rig->info.preserved_hibernate = 0;
 	suspend_sleep(rig, PAGODA_SLEEP_HIBERNATE);
 	KUNIT_EXPECT_FALSE(test, in_vram(bo) || in_vram(other));
@@ -294,7 +303,7 @@ static void suspend_preserves(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* A part of VRAM is preserved: who is in the other one leaves. */
+/* If a part of VRAM is preserved, only allocations outside of that part leave. */
 static void suspend_preserves_in_part(struct kunit *test)
 {
 	const struct ttm_place high = { .mem_type = TTM_PL_VRAM, .fpfn = 512 };
@@ -319,7 +328,7 @@ static void suspend_preserves_in_part(struct kunit *test)
 	close_all((struct pagoda_bo *[]){ stays, leaves }, 2);
 }
 
-/* What fills VRAM, and its page tables, which are in the reserve then. */
+/* An allocation that fills VRAM survives with its page tables, which are in the reserve. */
 static void suspend_keeps_whole_vram(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig_reserve(test, 16);
@@ -380,7 +389,7 @@ static void suspend_join(struct suspend_caller *caller)
 	KUNIT_EXPECT_EQ(caller->rig->test, 0, caller->ret);
 }
 
-/* A job that runs is waited for. */
+/* Preparing to sleep waits for a job that runs. */
 static void suspend_waits_for_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -409,7 +418,10 @@ static void suspend_waits_for_jobs(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Work that waits for a point is there afterwards, and what it is told meanwhile counts. */
+/*
+ * A job that waits for a point stays queued during sleep. If the point is signalled meanwhile, the
+ * job runs after the machine is awake.
+ */
 static void suspend_keeps_waiting_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -452,6 +464,9 @@ static int suspend_enter_run(void *arg)
 	return 0;
 }
 
+/*
+ * While the machine sleeps, the gate is shut: a thread that enters it waits until the end of sleep.
+ */
 static void suspend_shuts_the_gate(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -483,6 +498,10 @@ static void suspend_pin(struct pagoda_bo *bo, bool pin)
 	dma_resv_unlock(bo->ttm.base.resv);
 }
 
+/*
+ * Sleep is refused with -EBUSY unless it was prepared, or while an allocation in VRAM is pinned;
+ * content stays, and sleep works later.
+ */
 static void suspend_is_refused(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -491,7 +510,7 @@ static void suspend_is_refused(struct kunit *test)
 	struct pagoda_gate gate;
 	u32 i;
 
-	/* Nobody has said so. */
+	/* Sleep wasn't prepared. */
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_vidmm_sleep(rig->vidmm));
 	suspend_pin(bos[1], true);
 	KUNIT_EXPECT_EQ(test, -EBUSY,
@@ -503,7 +522,7 @@ static void suspend_is_refused(struct kunit *test)
 	suspend_pin(bos[1], false);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[0]));
 
-	/* Somebody comes back who had left, and stays. */
+	/* An allocation returns to VRAM after the preparation and is pinned there. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[2]));
 	suspend_pin(bos[2], true);
@@ -521,7 +540,7 @@ static void suspend_is_refused(struct kunit *test)
 	close_all(bos, ARRAY_SIZE(bos));
 }
 
-/* It is prepared, and then the machine doesn't sleep. */
+/* Sleep is prepared, and then the machine stays awake: no reset, no loss. */
 static void suspend_is_called_off(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -536,7 +555,9 @@ static void suspend_is_called_off(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* The device doesn't come back: content is there, jobs end, nobody waits for ever. */
+/*
+ * The device doesn't wake up: content is in system memory, jobs end, and no thread waits forever.
+ */
 static void suspend_isnt_woken(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -546,7 +567,7 @@ static void suspend_isnt_woken(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	suspend_power(rig, 0);
-	/* The image is written, and nobody looked after the device. */
+	/* The image is written, and the device wasn't woken in between. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_wake(rig->vidmm, -EIO));
 	pagoda_vidmm_end_sleep(rig->vidmm);
@@ -554,7 +575,7 @@ static void suspend_isnt_woken(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 	if (!submit_empty(client, NULL))
 		KUNIT_EXPECT_NE(test, 0, submit_wait(client));
-	/* And may sleep again, with nothing in VRAM. */
+	/* The machine may sleep again, with nothing in VRAM. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_wake(rig->vidmm, 0));
@@ -564,11 +585,9 @@ static void suspend_isnt_woken(struct kunit *test)
 	submit_client_end(client);
 }
 
-/**
- * struct suspend_meeting - The paging queue breaks just when the machine wants to sleep
- * @queue: Paging queue
- * @work: Its recovery
- * @met: There was a request for a reset when it had to reset the device
+/*
+ * A recovery of the paging queue that has to reset the device while sleep requests its reset, too;
+ * @met if the request came first.
  */
 struct suspend_meeting {
 	struct pagoda_queue *queue;
@@ -592,7 +611,7 @@ static void suspend_meeting_run(struct work_struct *work)
 	pagoda_queue_resume(queue);
 }
 
-/* The device is rebuilt after that: it sleeps when it is, and not at all before. */
+/* A reset of the device that meets the machine's sleep: the device sleeps after its rebuild. */
 static void suspend_meets_a_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -610,7 +629,7 @@ static void suspend_meets_a_reset(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rig->vidmm->reset.asleep);
 	KUNIT_EXPECT_EQ(test, 2ull, pagoda_reset_epoch(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_count(rig->vidmm));
-	/* Nothing is sent to it until it wakes. */
+	/* Nothing is sent to the device until it wakes. */
 	flush_work(&rig->vidmm->reset.rebuild);
 	controls = rig->fake->controls;
 	suspend_power(rig, 0);
@@ -624,7 +643,10 @@ static void suspend_meets_a_reset(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* It said that it was reset, and that is heard of when it has no power any more. */
+/*
+ * The device's notice that it was reset arrives when it has no power any more: it isn't reset
+ * again, nor is a reset counted.
+ */
 static void suspend_isnt_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Surfaces as tiles and as rows, see the header. */
+/* Surfaces as tiles and as rows; see tiled_helpers.h. */
 #include "tiled_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -8,7 +8,7 @@
 #define SWIZZLE		VIRTIO_PAGODA_TRANSFER_SWIZZLE
 #define UNSWIZZLE	VIRTIO_PAGODA_TRANSFER_UNSWIZZLE
 
-/* Both tilings, with levels smaller than a tile and some bytes behind the last. */
+/* Both tilings, with levels smaller than a tile and a page behind the last level. */
 const struct pagoda_layout tiled_layouts[TILED_LAYOUTS] = {
 	{ .tiling = VIRTIO_PAGODA_TILING_4K, .pitch = 256, .height = 192, .mips = 4 },
 	{ .tiling = VIRTIO_PAGODA_TILING_64K, .pitch = 512, .height = 256, .mips = 2 },
@@ -29,7 +29,7 @@ struct pagoda_bo *tiled_bo(struct pagoda_rig *rig, const struct pagoda_layout *l
 	return bo;
 }
 
-/* A surface is in one piece. */
+/* Surfaces are contiguous in VRAM. */
 int tiled_to_vram(struct pagoda_bo *bo)
 {
 	const struct ttm_place place = {
@@ -40,7 +40,7 @@ int tiled_to_vram(struct pagoda_bo *bo)
 	return pagoda_rig_place(bo, &place, false);
 }
 
-/* Where a byte of the rows is among the tiles: from the description, byte by byte. */
+/* Computed from the description of the layout, byte by byte. */
 u64 tiled_offset(const struct pagoda_layout *layout, u64 offset)
 {
 	u32 tile = layout->tiling == VIRTIO_PAGODA_TILING_4K ? 64 : 256;
@@ -68,7 +68,7 @@ u8 tiled_byte(u32 seed, u64 offset)
 	return ((offset ^ offset >> 7 ^ (u64)seed << 5) * 0x9e3779b97f4a7c15ull) >> 56;
 }
 
-/* A byte of the surface's memory, wherever that is, in the order it is stored. */
+/* Returns a byte of the surface's memory, wherever that is, in the order of storage. */
 static u8 *tiled_memory(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 offset)
 {
 	if (bo->ttm.resource->mem_type == TTM_PL_VRAM)
@@ -78,7 +78,7 @@ static u8 *tiled_memory(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 offset
 	return page_address(bo->ttm.ttm->pages[offset >> PAGE_SHIFT]) + offset_in_page(offset);
 }
 
-/* Are rows written or found at the place of @bo, as rows or as tiles? */
+/* Writes the surface's rows, or returns whether they are there, as rows or as tiles. */
 bool tiled_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool tiles,
 		   bool write)
 {
@@ -109,7 +109,10 @@ bool rows_are(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
 	return tiled_content(rig, bo, seed, false, false);
 }
 
-/* What the CPU sees and does in the window; the frames are those a fault would map. */
+/*
+ * Writes rows into the window, or returns whether they are there, through the pages a fault would
+ * map.
+ */
 bool window_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool write)
 {
 	u64 offset;
@@ -128,7 +131,7 @@ bool window_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool
 	return true;
 }
 
-/* As a page fault: what it has to wait for is waited for without the reservation. */
+/* As a page fault does: waits without the reservation. */
 int tiled_acquire(struct pagoda_bo *bo)
 {
 	struct dma_fence *busy;
@@ -155,7 +158,7 @@ int tiled_release(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* An allocation in VRAM that the CPU sees and has written to. */
+/* Returns an allocation in VRAM whose window the CPU has written. */
 struct pagoda_bo *tiled_shown(struct pagoda_rig *rig, const struct pagoda_layout *layout,
 			      u32 seed)
 {
@@ -167,7 +170,7 @@ struct pagoda_bo *tiled_shown(struct pagoda_rig *rig, const struct pagoda_layout
 	return bo;
 }
 
-/* Into a place, in one piece if it is VRAM. */
+/* Moves to a place; contiguous in VRAM. */
 int tiled_place(struct pagoda_bo *bo, enum pagoda_place place)
 {
 	switch (place) {
@@ -182,7 +185,6 @@ int tiled_place(struct pagoda_bo *bo, enum pagoda_place place)
 	}
 }
 
-/* The flags of the last TRANSFER that convert. */
 u32 tiled_conversion(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	u32 count = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id);

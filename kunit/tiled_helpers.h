@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Surfaces whose bytes the suites know: as tiles, as rows, and in the windows where the
- * CPU sees rows.
- */
+/* Surfaces with known bytes: as tiles, as rows, and in the windows where the CPU sees rows. */
 #ifndef PAGODA_KUNIT_TILED_HELPERS_H
 #define PAGODA_KUNIT_TILED_HELPERS_H
 
@@ -20,12 +17,12 @@ int tiled_release(struct pagoda_bo *bo);
 struct pagoda_bo *tiled_shown(struct pagoda_rig *rig, const struct pagoda_layout *layout,
 			      u32 seed);
 
-/* The flags that convert of the last TRANSFER. */
+/* Returns the conversion flags of the last TRANSFER. */
 u32 tiled_conversion(struct pagoda_rig *rig, struct pagoda_bo *bo);
 
-/* Where the byte at @offset of the rows is among the tiles. */
+/* Returns the offset among the tiles of the byte at @offset of the rows. */
 u64 tiled_offset(const struct pagoda_layout *layout, u64 offset);
-/* What the byte at @offset of the rows is. */
+/* Returns the expected byte at @offset of the rows. */
 u8 tiled_byte(u32 seed, u64 offset);
 bool tiled_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool tiles,
 		   bool write);

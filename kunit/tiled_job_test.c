@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiled allocations that the CPU and jobs use in turn: each finds what the other one wrote, and
- * the one that comes later waits.
+ * Tiled allocations that the CPU and jobs use in turn: each finds what the other wrote, and the
+ * later one waits for the earlier one.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -19,17 +19,12 @@
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define SPECIAL		VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER
 
-#define SURFACES	(PAGODA_RIG_RANGES + 2)	/* more than there are ranges */
-#define RESULTS		SZ_2G			/* address of what jobs copy to */
+#define SURFACES	(PAGODA_RIG_RANGES + 2)	/* more surfaces than ranges */
+#define RESULTS		SZ_2G			/* address of jobs' results */
 #define HERE(i)		(SZ_4M * (1ull + (i)))	/* address of a surface */
 
-/**
- * struct job_world - Surfaces of a client, every other one private to its VM
- * @rig: The rig
- * @client: Client
- * @results: What jobs copy to, at %RESULTS
- * @bo: Surfaces, mapped at HERE(i)
- * @nr: Their number
+/*
+ * Surfaces, mapped at HERE(i), every other one private to the client's VM. Jobs copy to @results.
  */
 struct job_world {
 	struct pagoda_rig *rig;
@@ -81,15 +76,15 @@ static void job_world_end(struct job_world *world)
 	submit_client_end(world->client);
 }
 
-/* ---- What the CPU and jobs do ------------------------------------------------- */
+/* ---- Accesses of the CPU and of jobs ------------------------------------------------- */
 
-/* Where a job finds a word of the rows. */
+/* Returns the address at which a job finds a word of the rows. */
 static u64 job_address(struct job_world *world, u32 i, u64 offset)
 {
 	return HERE(i) + tiled_offset(&world->bo[i]->layout, offset);
 }
 
-/* What the next job has, if it uses surface @i. */
+/* Returns the arguments of a job that uses surface @i. */
 static struct submit_args job_args(struct job_world *world, u32 i)
 {
 	struct submit_args args = {};
@@ -110,7 +105,7 @@ static void job_write(struct job_world *world, u32 i, u64 offset, u64 value)
 	KUNIT_ASSERT_EQ(world->rig->test, 0, submit_job(world->client, &args));
 }
 
-/* A job that copies a word to a result. */
+/* Submits a job that copies a word to a result. */
 static void job_read(struct job_world *world, u32 i, u64 offset, u32 result)
 {
 	const struct submit_args args = job_args(world, i);
@@ -131,7 +126,7 @@ static u64 job_get(struct job_world *world, u32 i, u64 offset)
 	return job_result(world, 0);
 }
 
-/* As a debugger looks, wherever the surface is. */
+/* Accesses a word as a debugger does, wherever the surface is. */
 static void cpu_debug(struct job_world *world, u32 i, u64 offset, u64 *value, bool write)
 {
 	struct pagoda_bo *bo = world->bo[i];
@@ -141,7 +136,7 @@ static void cpu_debug(struct job_world *world, u32 i, u64 offset, u64 *value, bo
 	dma_resv_unlock(bo->ttm.base.resv);
 }
 
-/* As a page fault and the access behind it, which is once more if the window went meanwhile. */
+/* Accesses a word after a page fault, again if the window was taken away in between. */
 static void cpu_touch(struct job_world *world, u32 i, u64 offset, u64 *value, bool write)
 {
 	struct pagoda_bo *bo = world->bo[i];
@@ -178,9 +173,9 @@ static u64 cpu_get(struct job_world *world, u32 i, u64 offset)
 	return value;
 }
 
-/* ---- In turn -------------------------------------------------------------------- */
+/* ---- In turn ------------------------------------------------------------------------- */
 
-/* The first touch of the CPU doesn't hide what comes after it: neither from jobs nor from it. */
+/* Jobs see what the CPU wrote into a window, the CPU sees what jobs wrote, also after moves. */
 static void job_and_cpu(struct kunit *test)
 {
 	struct job_world world;
@@ -204,7 +199,10 @@ static void job_and_cpu(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* Where a job doesn't name a surface, and has it not privately, its window stays. */
+/*
+ * A job takes away the windows of surfaces that it lists or that are private to its VM, and no
+ * others.
+ */
 static void job_of_others(struct kunit *test)
 {
 	struct submit_client *other;
@@ -227,7 +225,7 @@ static void job_of_others(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* What is on the residency list is used by each job of a VM that has it mapped. */
+/* Each job of a VM that maps an allocation on the residency list uses that allocation. */
 static void job_of_list(struct kunit *test)
 {
 	struct job_world world;
@@ -251,7 +249,7 @@ static void job_of_list(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* A job that waits finds what the CPU wrote before it was made. */
+/* A deferred job finds what the CPU wrote before the job was armed. */
 static void job_deferred(struct kunit *test)
 {
 	struct job_world world;
@@ -277,7 +275,7 @@ static void job_deferred(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* The CPU is told what to wait for, and holds nothing meanwhile; a free range stays free. */
+/* Acquiring a window returns -EAGAIN and the fence of the job to wait for, and binds no range. */
 static void job_is_waited_for(struct kunit *test)
 {
 	struct dma_fence *busy, *last;
@@ -308,8 +306,8 @@ static void job_is_waited_for(struct kunit *test)
 }
 
 /*
- * A view that came back with the content is nothing to keep when a job comes before the CPU; one
- * that would come for a job stays away.
+ * A view that came back with the content is dropped if a job comes before the CPU; for a job no
+ * view is restored.
  */
 static void job_after_view(struct kunit *test)
 {
@@ -340,7 +338,7 @@ static void job_after_view(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* The device doesn't write a window back: the job finds zeros, and the client is told. */
+/* If the device doesn't write a window back, the job finds zeros and the content counts as lost. */
 static void job_without_write_back(struct kunit *test)
 {
 	struct drm_pagoda_allocation_info info;
@@ -365,7 +363,7 @@ static void job_without_write_back(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* Neither a job of their owner nor a copy is waited for when ranges are taken away. */
+/* Taking a range from another surface waits for no job and no copy. */
 static void job_of_victim(struct kunit *test)
 {
 	struct job_world world;
@@ -384,7 +382,7 @@ static void job_of_victim(struct kunit *test)
 	pagoda_rig_hold(world.rig, 0, true);
 	for (i = 0; i < world.nr; i++)
 		job_write(&world, i, 8, i);
-	/* Ranges of what jobs use are free; this would wait for ever. */
+	/* The ranges of surfaces in use by jobs are free; otherwise this would wait forever. */
 	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
 	pagoda_vidmm_stats(world.rig->vidmm, &stats);
 	KUNIT_EXPECT_EQ(test, stats.range_steals, 0);
@@ -397,7 +395,7 @@ static void job_of_victim(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* All ranges are being filled: the copy is what has to be waited for. */
+/* While all ranges are being filled, acquiring one returns the fence of a copy to wait for. */
 static void job_fills_ranges(struct kunit *test)
 {
 	struct job_world world;
@@ -436,7 +434,7 @@ static void job_fills_ranges(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* ---- A range is what makes an allocation busy ------------------------------------- */
+/* ---- A range makes an allocation busy ------------------------------------------------ */
 
 static struct drm_pagoda_stats busy_stats(struct pagoda_rig *rig)
 {
@@ -446,7 +444,7 @@ static struct drm_pagoda_stats busy_stats(struct pagoda_rig *rig)
 	return stats;
 }
 
-/* Does a window of the device show the allocation? */
+/* Returns whether a window shows the allocation. */
 static bool busy_is_bound(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	u32 i;
@@ -457,7 +455,9 @@ static bool busy_is_bound(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	return false;
 }
 
-/* A copy within VRAM needs the tiles: it is busy, once, until the range is released. */
+/*
+ * A copy within VRAM needs the tiles: the builder reports busy, once, until the range is released.
+ */
 static void busy_in_vram(struct kunit *test)
 {
 	static const struct ttm_place low = { .mem_type = TTM_PL_VRAM, .lpfn = 512,
@@ -473,7 +473,7 @@ static void busy_in_vram(struct kunit *test)
 	window_content(rig, bo, 4, true);
 	transfers = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
 	controls = rig->fake->controls;
-	/* What mustn't wait is told so, and nothing has happened. */
+	/* With no_wait_gpu the move fails with -EBUSY and has no effect. */
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &high, true));
 	PAGODA_PROVES(C11);
 	KUNIT_EXPECT_EQ(test, 1, busy_stats(rig).busy_retries);
@@ -481,7 +481,7 @@ static void busy_in_vram(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
 	KUNIT_EXPECT_TRUE(test, busy_is_bound(rig, bo));
 	KUNIT_EXPECT_TRUE(test, window_content(rig, bo, 4, false));
-	/* Once it is idle the range is released, and the same operation is built. */
+	/* When the allocation is idle, its range is released and the same operation is built. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &high, false));
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C12, C13, C14);
@@ -492,14 +492,14 @@ static void busy_in_vram(struct kunit *test)
 			pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id));
 	KUNIT_EXPECT_FALSE(test, busy_is_bound(rig, bo));
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 4));
-	/* Without a range it isn't busy. */
+	/* Without a range the allocation isn't busy. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &low, true));
 	KUNIT_EXPECT_EQ(test, 2, busy_stats(rig).busy_retries);
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 4));
 	pagoda_rig_close(bo);
 }
 
-/* The device doesn't release the range: the move fails, and what the CPU wrote is lost. */
+/* If the device doesn't release the range, the move fails and the CPU's writes are lost. */
 static void busy_in_vram_fails(struct kunit *test)
 {
 	static const struct ttm_place low = { .mem_type = TTM_PL_VRAM, .lpfn = 512,
@@ -525,7 +525,7 @@ static void busy_in_vram_fails(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Offered content is discarded when the range in which the CPU saw it is released. */
+/* Offered content is discarded after the range that showed it was released. */
 static void busy_discard(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -566,8 +566,8 @@ static int busy_evictor_run(void *data)
 }
 
 /*
- * The range is released when all fences of the reservation have signalled, here that of another
- * private allocation's copy; no job gets in between, because the reservation is held.
+ * The range is released after all fences of the reservation have signalled, here that of a copy of
+ * another private allocation. No job gets in between, because the reservation is held.
  */
 static void busy_until_idle(struct kunit *test)
 {
@@ -613,27 +613,22 @@ static void busy_until_idle(struct kunit *test)
 	job_world_end(&world);
 }
 
-/* ---- A walk ---------------------------------------------------------------------------- */
+/* ---- A random walk ------------------------------------------------------------------- */
 
 #define WALK_STEPS	1500
 #define WALK_WORDS	6
-#define WALK_JOBS	8	/* reads of jobs that are looked at later */
+#define WALK_JOBS	8	/* results of jobs that are read later */
 
-/* In both levels, and behind the last. */
+/* Offsets in both levels, and behind the last one. */
 static u64 walk_offset(const struct pagoda_bo *bo, u32 word)
 {
 	return word ? round_down(bo->ttm.base.size / WALK_WORDS * word + 200, 8) : 0;
 }
 
-/**
- * struct walk - The walk, and what everything should be
- * @world: Surfaces
- * @state: Random numbers
- * @value: What each word is, in the order of what was asked for
- * @last: Last value that was written
- * @expected: What jobs will have read
- * @nr_reads: Their number
- * @wrong: What wasn't as it should be
+/*
+ * State of the walk. @value has the expected value of each word in order of requests, @last the
+ * last value written, @expected the values that @nr_reads jobs will have read; @wrong counts
+ * mismatches.
  */
 struct walk {
 	struct job_world world;
@@ -725,7 +720,10 @@ static void walk_run(struct kunit *test, bool no_window)
 	job_world_end(&walk->world);
 }
 
-/* CPU, debugger, jobs and moves in any order: each finds what was written last before it. */
+/*
+ * The CPU, a debugger, jobs and moves in random order: each read finds the last value written
+ * before it.
+ */
 static void job_walk(struct kunit *test)
 {
 	walk_run(test, false);

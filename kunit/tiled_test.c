@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tiled allocations: conversions of moves, and few ranges. */
+/* Tiled allocations: conversions by moves, and the limited number of ranges. */
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
 
@@ -14,7 +14,10 @@
 
 /* ---- Conversions ----------------------------------------------------------- */
 
-/* From everywhere to everywhere; outside of VRAM, where anybody looks, it is rows. */
+/*
+ * Moves from every place to every place: outside of VRAM, where the CPU may look, content is rows
+ * if @rows, else tiles.
+ */
 static void tiled_walk(struct kunit *test, const struct pagoda_layout *layout, u32 flags,
 		       u32 supported, bool rows)
 {
@@ -50,6 +53,10 @@ static void tiled_walk(struct kunit *test, const struct pagoda_layout *layout, u
 	pagoda_rig_close(bo);
 }
 
+/*
+ * Moves out of VRAM make rows of tiles, moves into VRAM tiles of rows, unless the CPU never sees
+ * the allocation and it supports VRAM only.
+ */
 static void tiled_conversions(struct kunit *test)
 {
 	u32 i;
@@ -63,6 +70,7 @@ static void tiled_conversions(struct kunit *test)
 	}
 }
 
+/* A new tiled allocation is zero, in VRAM and in the window. */
 static void tiled_new_is_zero(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -78,13 +86,13 @@ static void tiled_new_is_zero(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
 	for (i = 0; i < bo->ttm.base.size; i++)
 		KUNIT_ASSERT_EQ(test, 0, pagoda_swizzle_window(bo)[i]);
-	/* Not a byte more than the surface has. */
+	/* The window isn't written beyond the surface's size. */
 	KUNIT_EXPECT_EQ(test, 0x77, pagoda_swizzle_window(bo)[i]);
 	pagoda_rig_close(bo);
 	pagoda_rig_close(hidden);
 }
 
-/* More pages than one piece or one packet has. */
+/* Conversions of more pages than one piece or packet has. */
 static void tiled_pieces(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {
@@ -113,8 +121,9 @@ static void tiled_pieces(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* ---- Few ranges ---------------------------------------------------------------- */
+/* ---- Ranges -------------------------------------------------------------------------- */
 
+/* The range taken away is the one least recently acquired, and its content is written back. */
 static void ranges_lru(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -124,7 +133,7 @@ static void ranges_lru(struct kunit *test)
 
 	for (i = 0; i < PAGODA_RIG_RANGES; i++)
 		bos[i] = tiled_shown(rig, &tiled_layouts[i % 2], i);
-	/* Another fault makes the first the last to be taken from. */
+	/* Another fault makes the first range the last to be taken. */
 	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bos[0]));
 	bos[i] = tiled_shown(rig, &tiled_layouts[0], i);
 	bos[i + 1] = tiled_shown(rig, &tiled_layouts[0], i + 1);
@@ -145,7 +154,7 @@ static void ranges_lru(struct kunit *test)
 		pagoda_rig_close(bos[i]);
 }
 
-/* What is closed or evicted is as good as free; nothing is taken from anybody. */
+/* Closed, evicted or discarded allocations free their ranges: none is taken away. */
 static void ranges_come_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -170,7 +179,10 @@ static void ranges_come_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.range_acquires, 3 * PAGODA_RIG_RANGES);
 }
 
-/* Everybody who has one is busy with it. */
+/*
+ * All allocations with a range have their reservation held: acquiring fails with -EBUSY, and
+ * succeeds when one is released.
+ */
 static void ranges_exhausted(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -201,7 +213,7 @@ static void ranges_exhausted(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* What the device refuses can be asked for again; what it leaves unanswered can't. */
+/* A range that the device refused can be acquired again; one without an answer can't. */
 static void ranges_refused(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -231,7 +243,7 @@ static void ranges_refused(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Nobody knows what a view became that the device doesn't write back: it is lost. */
+/* If the device doesn't write a window back, the content counts as lost. */
 static void ranges_lost_write_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -259,7 +271,7 @@ static void ranges_lost_write_back(struct kunit *test)
 
 /* ---- Failures -------------------------------------------------------------------- */
 
-/* The device gives up on a copy out of a range: the CPU takes the window's bytes. */
+/* When the device gives up a copy out of a range, the CPU copies the window's bytes. */
 static void failure_out(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -280,7 +292,10 @@ static void failure_out(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* On a copy into one: the CPU does it, and the device is told before anybody looks. */
+/*
+ * When the device gives up a copy into a range, the CPU makes tiles, and the range is acquired anew
+ * before the CPU sees it.
+ */
 static void failure_in(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -306,7 +321,7 @@ static void failure_in(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Neither can: what was on its way is lost, and zeros are shown in its place. */
+/* When neither can copy, the content is lost and the window shows zeros. */
 static void failure_lost(struct kunit *test)
 {
 	const struct pagoda_rig_options blind = { .no_window = true };
@@ -333,7 +348,7 @@ static void failure_lost(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A debugger sees rows as well, with and without a range. */
+/* A debugger also accesses rows, with and without a range. */
 static void debugger_access(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

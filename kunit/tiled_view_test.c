@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the CPU saw of tiled allocations, and where it goes when they move. */
+/* Windows with rows of tiled allocations, and what becomes of them in moves. */
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
 
@@ -10,7 +10,7 @@
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define SPECIAL		VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER
 
-/* Out of the window and back into it, wherever it is evicted to. */
+/* A view is copied out of its range and back into one, wherever the allocation is evicted to. */
 static void view_survives(struct kunit *test)
 {
 	u32 i, place, seed = 10;
@@ -32,7 +32,7 @@ static void view_survives(struct kunit *test)
 			KUNIT_EXPECT_TRUE(test, bo->alternate_view);
 			KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, SPECIAL, bo->id), special);
 			special = pagoda_rig_count(rig, SPECIAL, bo->id);
-			/* The CPU goes on writing while it is away. */
+			/* The CPU goes on writing rows while the allocation is out of VRAM. */
 			tiled_content(rig, bo, ++seed, false, true);
 
 			memset(rig->windows, 0x77, rig->swizzling.size);
@@ -51,7 +51,7 @@ static void view_survives(struct kunit *test)
 	}
 }
 
-/* A view that nobody looks at any more isn't kept. */
+/* A view that the CPU didn't use since it came back isn't kept. */
 static void view_unused(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -75,7 +75,7 @@ static void view_unused(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Evicted out of a range, back when all are taken: the content comes without its view. */
+/* If all ranges are taken when an allocation returns, its content comes without the view. */
 static void view_without_range(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -100,7 +100,9 @@ static void view_without_range(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* A range is somebody else's only when the copy out of it is through. */
+/*
+ * A range is free only after the copy out of it; moves don't wait for that and come without a view.
+ */
 static void view_fence(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -114,7 +116,7 @@ static void view_fence(struct kunit *test)
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
-	/* Its own range isn't free yet, and moves don't wait. */
+	/* The range isn't free yet, and moves don't wait. */
 	KUNIT_EXPECT_NULL(test, bo->range);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 7));
@@ -125,7 +127,7 @@ static void view_fence(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Lets the device go on while somebody waits for it. */
+/* Lets the device continue while the test waits for it. */
 struct view_release {
 	struct work_struct work;
 	struct pagoda_rig *rig;
@@ -141,7 +143,7 @@ static void view_let_go(struct work_struct *work)
 static struct dma_fence *view_last;
 static bool view_was_early;
 
-/* A range is bound only behind what used it last. */
+/* Notes whether a range is acquired before its last use has ended. */
 static int view_control(void *arg, const struct pagoda_command *command)
 {
 	view_was_early |= command->type == VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE &&
@@ -149,7 +151,7 @@ static int view_control(void *arg, const struct pagoda_command *command)
 	return 0;
 }
 
-/* Who can wait waits for the copy out of the last range before it becomes his. */
+/* A page fault waits for the copy out of a range before it acquires the range. */
 static void view_fence_waits(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -186,7 +188,7 @@ static void view_fence_waits(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* Content nobody needs leaves its range when what is on its way into it is there. */
+/* Content that isn't needed leaves its range, which is free only after the pending copy into it. */
 static void view_fence_dropped(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -217,6 +219,7 @@ static void view_fence_dropped(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
+/* A move within VRAM writes the window back first, or fails with -EBUSY if it must not wait. */
 static void view_moves_in_vram(struct kunit *test)
 {
 	static const struct ttm_place low = { .mem_type = TTM_PL_VRAM, .lpfn = 512,
@@ -241,7 +244,7 @@ static void view_moves_in_vram(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* The builder is busy until the allocation is idle, and the move says so once. */
+/* The builder reports busy until the allocation is idle, once per move. */
 static void view_busy(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);

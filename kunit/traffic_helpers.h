@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Buckets of the traffic budget that don't depend on the clock. */
+/* States of the traffic budget that don't depend on the clock. */
 #ifndef PAGODA_KUNIT_TRAFFIC_HELPERS_H
 #define PAGODA_KUNIT_TRAFFIC_HELPERS_H
 
 #include <pagoda/traffic.h>
 
-/* As many as these, and hardly any more for as long as a test takes. */
+/* Leaves @tokens in the budget, and adds hardly any while a test runs. */
 static inline void traffic_give(struct pagoda_traffic *traffic, s64 tokens)
 {
 	spin_lock(&traffic->lock);
@@ -14,13 +14,13 @@ static inline void traffic_give(struct pagoda_traffic *traffic, s64 tokens)
 	spin_unlock(&traffic->lock);
 }
 
-/* It is empty, and stays so. */
+/* Empties the budget until the end of the test. */
 static inline void traffic_hold(struct pagoda_traffic *traffic)
 {
 	traffic_give(traffic, S32_MIN);
 }
 
-/* It is full, and filled faster than anybody pages. */
+/* Fills the budget and refills it faster than any paging takes from it. */
 static inline void traffic_let(struct pagoda_traffic *traffic)
 {
 	spin_lock(&traffic->lock);

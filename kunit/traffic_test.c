@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The paging-traffic budget, at times that are made up.
- */
+/* The paging-traffic budget, at invented times. */
 #include <linux/prandom.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
@@ -12,9 +10,9 @@
 #define SECOND	((u64)NSEC_PER_SEC)
 #define START	(100 * SECOND)
 #define BURST	(64 * SZ_1K)
-#define RATE	SZ_1M		/* bytes a second */
+#define RATE	SZ_1M		/* bytes per second */
 
-/* Nothing is measured. */
+/* A bandwidth that was never measured. */
 static const struct pagoda_bandwidth unknown;
 
 static void traffic_make(struct pagoda_traffic *traffic)
@@ -31,7 +29,7 @@ static struct pagoda_traffic_state traffic_at(struct pagoda_traffic *traffic, u6
 	return state;
 }
 
-/* Before anything was measured there is nothing to be limited by. */
+/* Before the bandwidth is measured, nothing is limited. */
 static void traffic_unknown(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -44,7 +42,7 @@ static void traffic_unknown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, traffic_at(&traffic, START).rate);
 }
 
-/* Nor if its part of what was measured is nothing. */
+/* A share of 0 means no limit. */
 static void traffic_unlimited(struct kunit *test)
 {
 	struct pagoda_bandwidth bandwidth = {};
@@ -58,7 +56,7 @@ static void traffic_unlimited(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, traffic_at(&traffic, START).rate);
 }
 
-/* Two that share what was measured: each has tokens of its own, and its own part. */
+/* Two budgets with one measured bandwidth: each has its own tokens and its own share. */
 static void traffic_two(struct kunit *test)
 {
 	struct pagoda_bandwidth bandwidth = {};
@@ -74,12 +72,12 @@ static void traffic_two(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&one, START));
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&other, START));
 	KUNIT_EXPECT_EQ(test, (s64)BURST, traffic_at(&other, START).tokens);
-	/* Its debt and a token: 64 KiB at 16 MiB a second, and what rounding costs. */
+	/* Debt and a token: 64 KiB at 16 MiB a second, within rounding. */
 	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&one, START + SECOND / 257));
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&one, START + SECOND / 255));
 }
 
-/* Who looked at the clock before somebody else, and comes after him, gets nothing for that. */
+/* A caller whose time is older than that of the last call gets no tokens for it. */
 static void traffic_late(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -92,10 +90,7 @@ static void traffic_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START + SECOND));
 }
 
-/*
- * What is spent in advance is paid for, to the token, and no time is lost by asking often, but
- * for a nanosecond each time.
- */
+/* Debt is paid to the token, and asking often costs no more than a nanosecond each time. */
 static void traffic_debt(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -104,7 +99,7 @@ static void traffic_debt(struct kunit *test)
 	traffic_make(&traffic);
 	pagoda_traffic_spend(&traffic, 3 * BURST);
 	wait = pagoda_traffic_wait(&traffic, START);
-	/* Twice the burst, and one more. */
+	/* Twice the burst, plus one token. */
 	KUNIT_EXPECT_EQ(test, (2 * BURST + 1) * SECOND / RATE + 1, wait);
 	for (now = START; now < START + wait; now += 777, asked++)
 		if (!pagoda_traffic_wait(&traffic, now))
@@ -114,7 +109,7 @@ static void traffic_debt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, asked + 1, traffic.refused);
 }
 
-/* It doesn't save up for more than a burst. */
+/* No more than a burst is saved up. */
 static void traffic_full(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -126,7 +121,10 @@ static void traffic_full(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&traffic, START + 1000000 * SECOND));
 }
 
-/* Alone it is as fast as paging; beside others it takes its share, until they stop. */
+/*
+ * Without other traffic the rate is the bandwidth; beside other traffic it is the share, until that
+ * has stopped for a second.
+ */
 static void traffic_others(struct kunit *test)
 {
 	struct pagoda_bandwidth bandwidth = {};
@@ -144,11 +142,13 @@ static void traffic_others(struct kunit *test)
 	beside = pagoda_traffic_wait(&traffic, START);
 	KUNIT_EXPECT_GE(test, beside, 20 * SECOND);
 	KUNIT_EXPECT_LT(test, beside, 21 * SECOND);
-	/* They have been gone for a second. */
+	/* The other traffic stopped a second ago. */
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START + SECOND));
 }
 
-/* What was saved up isn't spent beside others: one more that comes, then their share. */
+/*
+ * Saved tokens aren't spent beside other traffic: one more move is allowed, then the share applies.
+ */
 static void traffic_saved(struct kunit *test)
 {
 	struct pagoda_bandwidth bandwidth = {};
@@ -160,15 +160,15 @@ static void traffic_saved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START));
 	pagoda_traffic_spend(&traffic, BURST);
 	KUNIT_EXPECT_NE(test, 0ull, pagoda_traffic_wait(&traffic, START));
-	/* Who owes goes on to. */
+	/* Debt remains. */
 	pagoda_traffic_others(&traffic, START);
 	KUNIT_EXPECT_EQ(test, 1 - (s64)BURST, traffic_at(&traffic, START).tokens);
-	/* They have been gone for a second: it may be saved up again. */
+	/* The other traffic stopped a second ago: tokens may be saved up again. */
 	KUNIT_EXPECT_EQ(test, 0ull, pagoda_traffic_wait(&traffic, START + SECOND));
 	KUNIT_EXPECT_EQ(test, (s64)BURST, traffic_at(&traffic, START + SECOND).tokens);
 }
 
-/* One measurement among others counts little; a change that lasts is believed. */
+/* A single measurement counts little, a lasting change is followed. */
 static void traffic_measures(struct kunit *test)
 {
 	struct pagoda_bandwidth bandwidth = {};
@@ -180,7 +180,7 @@ static void traffic_measures(struct kunit *test)
 	for (i = 0; i < 100; i++)
 		pagoda_bandwidth_measure(&bandwidth, SZ_8M, SECOND);
 	KUNIT_EXPECT_LT(test, atomic64_read(&bandwidth.rate), 2ll * SZ_8M);
-	/* Too fast to be true: told late of what was before it. */
+	/* Implausibly fast: completions that were reported late. */
 	for (i = 0; i < 4; i++) {
 		pagoda_bandwidth_measure(&bandwidth, SZ_8M, i);
 		KUNIT_EXPECT_LT(test, atomic64_read(&bandwidth.rate), 4ll * SZ_8M);
@@ -193,7 +193,10 @@ static void traffic_measures(struct kunit *test)
 	KUNIT_EXPECT_GE(test, atomic64_read(&bandwidth.rate), 1ll);
 }
 
-/* However it is asked: never more than the rate and a burst, and what it promises it keeps. */
+/*
+ * For random questions, no more than the rate and a burst is spent, and a wait that was announced
+ * is enough.
+ */
 static void traffic_random(struct kunit *test)
 {
 	struct pagoda_traffic traffic;
@@ -214,10 +217,10 @@ static void traffic_random(struct kunit *test)
 		pagoda_traffic_spend(&traffic, bytes);
 		spent += bytes;
 		most = BURST + (now - START) / 1000 * RATE / (NSEC_PER_SEC / 1000) + RATE / 1000;
-		/* The last one may be a debt. */
+		/* The last spending may be a debt. */
 		KUNIT_ASSERT_LE(test, spent - bytes, most);
 	}
-	/* Nor much less: it was asked all the time. */
+	/* Not much less is spent either, because tokens were asked for all the time. */
 	KUNIT_EXPECT_GE(test, 2 * spent, most);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who makes room in VRAM: that the driver asks the policy, tells it what happens, and leaves
- * alone who is needed or held.
+ * How room is made in VRAM: that the driver asks the policy, tells the policy what happens, and
+ * leaves alone the allocations that are needed or held.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -15,11 +15,11 @@
 #include "queue_helpers.h"
 
 #define HERE		SZ_4M
-#define PIECES		9	/* two or three more than there is room for */
+#define PIECES		9	/* two or three more than fit into VRAM */
 #define ROUNDS		10
 #define STEPS		400
 
-/* With content, in system memory. */
+/* Returns a piece with content, in system memory. */
 static struct pagoda_bo *piece_outside(struct pagoda_rig *rig, u32 seed)
 {
 	struct pagoda_bo *bo = piece(rig, CPU, SUBMIT_VRAM, seed);
@@ -37,7 +37,7 @@ static void pieces_make(struct pagoda_rig *rig, struct pagoda_bo **bos)
 		bos[i] = piece_outside(rig, i);
 }
 
-/* A job that lists them, and nothing is on its way any more. */
+/* Runs a job that lists the allocations; the paging queue is idle on return. */
 static int use(struct submit_client *client, struct pagoda_bo **bos, u32 count)
 {
 	struct submit_args args = { .nr_bos = count };
@@ -56,7 +56,10 @@ static u64 evictions(struct pagoda_rig *rig)
 	return atomic64_read(&rig->vidmm->stats.evictions);
 }
 
-/* One after another, again and again: what is longest unused is just what is used next. */
+/*
+ * Uses all pieces one after another, in rounds: the longest unused piece is the next one used.
+ * Returns the number of evictions.
+ */
 static u64 use_in_turn(struct submit_client *client, struct pagoda_bo **bos)
 {
 	u64 before = evictions(client->rig);
@@ -67,6 +70,7 @@ static u64 use_in_turn(struct submit_client *client, struct pagoda_bo **bos)
 	return evictions(client->rig) - before;
 }
 
+/* On a cycle of uses the policy needs less than half the evictions of plain LRU. */
 static void victims_cycle(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -89,9 +93,9 @@ static void victims_cycle(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* ---- Who stays -------------------------------------------------------------------- */
+/* ---- Allocations that stay ---------------------------------------------------------- */
 
-/* Fills VRAM with pieces that are used one after another. */
+/* Fills VRAM with pieces that are used one after another; returns the last one's index. */
 static u32 fill(struct submit_client *client, struct pagoda_bo **bos)
 {
 	struct kunit *test = client->rig->test;
@@ -103,19 +107,13 @@ static u32 fill(struct submit_client *client, struct pagoda_bo **bos)
 		if (evictions(client->rig) != before)
 			break;
 	}
-	/* The last one drove out the first. */
+	/* The last piece evicted the first. */
 	KUNIT_ASSERT_LT(test, 4u, n);
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
 	return n;
 }
 
-/**
- * struct holder - Somebody who holds a reservation
- * @work: Does it
- * @bo: Whose
- * @held: It is
- * @enough: Let it go
- */
+/* A thread that holds the reservation of @bo until @enough is completed. */
 struct holder {
 	struct work_struct work;
 	struct pagoda_bo *bo;
@@ -150,7 +148,10 @@ static void holder_end(struct holder *holder)
 	destroy_work_on_stack(&holder->work);
 }
 
-/* Nobody waits for a reservation while somebody else can go; then it is a candidate again. */
+/*
+ * An allocation with a held reservation is passed over while another can leave, and is a candidate
+ * again afterwards.
+ */
 static void victims_held(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -165,7 +166,7 @@ static void victims_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, use(client, &bos[0], 1));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
 	holder_end(&holder);
-	/* By far the longest unused, when all others were used again. */
+	/* By far the longest unused after all others were used again. */
 	for (i = 2; i <= count; i++)
 		KUNIT_EXPECT_EQ(test, 0, use(client, &bos[i], 1));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
@@ -173,7 +174,10 @@ static void victims_held(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* What a call needs isn't taken for something else it needs, however long it wasn't used. */
+/*
+ * An allocation that a call needs isn't evicted for another allocation of that call, however long
+ * it wasn't used.
+ */
 static void victims_kept(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -203,8 +207,8 @@ static int place_at_once(struct pagoda_bo *bo)
 }
 
 /*
- * What is closed while it is used has a reference of TTM's until nobody uses it. To copy it out
- * would be for nothing, and into pages that TTM doesn't wait for any more before it frees them.
+ * An allocation that is closed while it is used is kept by TTM until its last use. It isn't
+ * evicted: the copy would be useless, and TTM wouldn't wait for the copy before it frees the pages.
  */
 static void victims_dead(struct kunit *test)
 {
@@ -240,7 +244,7 @@ static void victims_dead(struct kunit *test)
 
 static u32 tried_when_interrupted;
 
-/* A signal ends the first wait of a move. */
+/* As if a signal interrupted the first wait of a move. */
 static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue)
 {
 	tried_when_interrupted++;
@@ -266,7 +270,7 @@ static int place_interrupted(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* A signal ends the search for room: a victim it kept from leaving is no reason to try others. */
+/* A signal ends the search for room with -ERESTARTSYS: no other victim is tried. */
 static void victims_interrupted(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -287,14 +291,14 @@ static void victims_interrupted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ERESTARTSYS, place_interrupted(bos[0]));
 	KUNIT_EXPECT_EQ(test, 1u, tried_when_interrupted);
 	KUNIT_EXPECT_EQ(test, before, evictions(rig));
-	/* All of them are candidates as before. */
+	/* All allocations are candidates as before. */
 	KUNIT_EXPECT_EQ(test, 0, make_resident(rig, bos[0]));
 	KUNIT_EXPECT_TRUE(test, in_vram(bos[0]));
 	close_all(bos, PIECES);
 	submit_client_end(client);
 }
 
-/* Every job uses what is private to its VM, although no job lists it. */
+/* Every job uses the private allocations of its VM, although no job lists them. */
 static void victims_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -313,7 +317,7 @@ static void victims_private(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, in_vram(mine));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
-	/* With its VM idle it is as old as the last job of that. */
+	/* While the VM is idle, a private allocation is as old as the VM's last job. */
 	for (i = 1; i < n; i++)
 		KUNIT_EXPECT_EQ(test, 0, use(other, &bos[i], 1));
 	KUNIT_EXPECT_EQ(test, 0, use(other, &bos[0], 1));
@@ -325,7 +329,7 @@ static void victims_private(struct kunit *test)
 	submit_client_end(other);
 }
 
-/* What is missed in VRAM, if only these had handles. */
+/* Returns the bytes missing in VRAM, as if these were all allocations of the client. */
 static u64 spilled(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 {
 	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
@@ -335,7 +339,10 @@ static u64 spilled(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
 	return memory[DRM_PAGODA_SEGMENT_VRAM].spilled;
 }
 
-/* What leaves for nobody is missed, and counted for who pays; whoever is held stays. */
+/*
+ * Allocations that trimming evicts count as missing in VRAM and for the client's statistics; an
+ * allocation with a held reservation stays.
+ */
 static void victims_trim(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -358,7 +365,7 @@ static void victims_trim(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&traffic->paged_out), out + size);
 	KUNIT_EXPECT_EQ(test, pagoda_vidmm_trimmed(rig->vidmm), size);
 	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), 2 * size);
-	/* Everything but one. */
+	/* All pieces leave except the one with a held reservation. */
 	KUNIT_ASSERT_EQ(test, 0, use(client, &bos[1], 1));
 	holder_begin(&holder, bos[1]);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, U64_MAX));
@@ -366,7 +373,7 @@ static void victims_trim(struct kunit *test)
 	for (i = 0; i < PIECES; i++)
 		KUNIT_EXPECT_EQ(test, in_vram(bos[i]), i == 1);
 	KUNIT_EXPECT_EQ(test, spilled(rig, bos, count + 1), count * size);
-	/* Then that, too: being passed over has changed nothing. */
+	/* The piece that was held leaves next: being passed over has changed nothing. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_trim(rig->vidmm, 1));
 	KUNIT_EXPECT_FALSE(test, in_vram(bos[1]));
 	pagoda_rig_settle(rig);
@@ -380,7 +387,7 @@ static void victims_trim(struct kunit *test)
 
 /* ---- Everything at once ------------------------------------------------------------ */
 
-/* What the policy knows is what is so. */
+/* Expects the policy's knowledge to agree with the facts. */
 static void expect_known(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 step)
 {
 	struct pagoda_victims *victims = rig->vidmm->victims;
@@ -450,6 +457,10 @@ static void random_step(struct submit_client *client, struct pagoda_bo **bos,
 	}
 }
 
+/*
+ * After random uses, evictions, offers and priorities, the policy still knows what is in VRAM, and
+ * content is intact.
+ */
 static void victims_random(struct kunit *test)
 {
 	const u64 seed = 0x71c7135;

@@ -2,8 +2,8 @@
 /*
  * A DRM device, a device description and segments for the suites of vidmm/.
  *
- * The device sits on KUnit's own bus: nothing but KUnit has to be configured for
- * it. The CPU window is real memory, in pieces, as the software GPU has it.
+ * The device is on KUnit's own bus, so that nothing but KUnit has to be configured. The CPU window
+ * is real memory in several pieces, as with the software GPU.
  */
 #include <linux/dma-mapping.h>
 #include <linux/random.h>
@@ -14,7 +14,7 @@
 #include <kunit/device.h>
 #include "vidmm_helpers.h"
 
-/* Pages of one piece of the window; odd, so that pieces and blocks don't match. */
+/* Pages of one piece of the window; odd, so that pieces and blocks don't coincide. */
 #define WINDOW_PIECE	37
 
 static const struct drm_driver kunit_drm_driver = {
@@ -28,7 +28,7 @@ static void kunit_drm_put(void *drm)
 	drm_dev_put(drm);
 }
 
-/* Never registered: good for GEM objects, TTM and messages. */
+/* Never registered: enough for GEM objects, TTM and messages. */
 struct drm_device *pagoda_kunit_drm(struct kunit *test)
 {
 	struct device *dev = kunit_device_register(test, "pagoda_kunit");
@@ -102,7 +102,7 @@ static void kunit_info_invalid(struct kunit *test, struct pagoda_device_info *in
 	info->nr_invalid = shape->nr_invalid;
 }
 
-/* What the virtio layer would have made of a device of this shape. */
+/* Returns the description that the virtio layer makes of a device of this shape. */
 struct pagoda_device_info *pagoda_kunit_info(struct kunit *test, struct device *dma_dev,
 					     const struct pagoda_kunit_shape *shape)
 {
@@ -155,7 +155,7 @@ static void kunit_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement
 	placement->num_placement = 1;
 }
 
-/* The books only: suites of segments look at addresses, not at content. */
+/* No copy: suites of segments check addresses, not content. */
 static int kunit_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
 		      struct ttm_resource *new_mem, struct ttm_place *hop)
 {
@@ -180,7 +180,7 @@ static void kunit_segments_fini(void *data)
 	ttm_device_fini(&vidmm->ttm);
 }
 
-/* Segments without a stream: moves change TTM's books only. */
+/* Segments without a stream: moves change TTM's state only. */
 struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 					   const struct pagoda_kunit_shape *shape)
 {
@@ -200,7 +200,7 @@ struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 	return vidmm;
 }
 
-/* Takes the segments down before the test ends, to look at what is left. */
+/* Destroys the segments before the test ends, to check what is left. */
 void pagoda_kunit_segments_end(struct kunit *test, struct pagoda_vidmm *vidmm)
 {
 	kunit_release_action(test, kunit_segments_fini, vidmm);
@@ -208,7 +208,7 @@ void pagoda_kunit_segments_end(struct kunit *test, struct pagoda_vidmm *vidmm)
 
 /* ---- Objects ------------------------------------------------------------------ */
 
-/* As much of an object as a segment manager looks at; its maker ends it. */
+/* Makes the part of an object that a segment manager uses; the caller ends it. */
 struct ttm_buffer_object *pagoda_kunit_object(struct kunit *test, struct pagoda_vidmm *vidmm,
 					      u32 pages, u32 align)
 {
@@ -227,7 +227,7 @@ void pagoda_kunit_object_end(struct ttm_buffer_object *bo)
 	kfree(bo);
 }
 
-/* What ttm_resource_alloc(), which modules can't call, comes down to. */
+/* Does what ttm_resource_alloc() does, which modules can't call. */
 int pagoda_kunit_alloc(struct ttm_buffer_object *bo, u32 type, const struct ttm_place *place,
 		       struct ttm_resource **res)
 {
@@ -249,7 +249,7 @@ static void kunit_bo_put(void *data)
 	ttm_bo_fini(data);
 }
 
-/* A real object, placed; TTM may move it. NULL if there is no place. */
+/* Returns a placed object that TTM may move, or NULL if there is no room. */
 struct ttm_buffer_object *pagoda_kunit_bo(struct kunit *test, struct pagoda_vidmm *vidmm,
 					  u32 pages, const struct ttm_place *place)
 {
@@ -267,7 +267,7 @@ struct ttm_buffer_object *pagoda_kunit_bo(struct kunit *test, struct pagoda_vidm
 	return bo;
 }
 
-/* Has TTM move an object where @place is. */
+/* Has TTM move an object to @place. */
 int pagoda_kunit_validate(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
 	struct ttm_placement placement = { .num_placement = 1, .placement = place };
@@ -282,7 +282,7 @@ int pagoda_kunit_validate(struct ttm_buffer_object *bo, const struct ttm_place *
 
 /* ---- Random numbers ------------------------------------------------------------ */
 
-/* A new seed every run; the log says which, for a run that failed. */
+/* Uses a new seed in each run, and logs it to repeat a failure. */
 u32 pagoda_kunit_seed(struct kunit *test, struct rnd_state *rnd)
 {
 	u32 seed = get_random_u32();

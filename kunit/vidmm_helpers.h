@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A DRM device, a device description and segments for the suites of vidmm/.
- * Everything made here goes away with the test, last made first, but for what
- * pagoda_kunit_object() makes.
+ * A DRM device, a device description and segments for the suites of vidmm/. All that these
+ * functions make is freed with the test, last made first, except what pagoda_kunit_object() makes.
  */
 #ifndef PAGODA_KUNIT_VIDMM_HELPERS_H
 #define PAGODA_KUNIT_VIDMM_HELPERS_H
@@ -14,14 +13,14 @@
 
 /**
  * struct pagoda_kunit_shape - Description of a device, in pages
- * @vram: VRAM
- * @visible: Its CPU-visible part
- * @aperture: Aperture; 0 = 64
- * @alignment: Of VRAM addresses; 0 = 1
- * @zeroed: VRAM starts with zeros
- * @reserve: Of VRAM, for page tables and save areas
- * @nr_invalid: Entries of @invalid
- * @invalid: First page and number of pages of invalid ranges
+ * @vram: Size of VRAM
+ * @visible: Size of the CPU-visible part of VRAM
+ * @aperture: Size of the aperture; 0 = 64
+ * @alignment: Alignment of VRAM addresses; 0 = 1
+ * @zeroed: VRAM contains zeros at first
+ * @reserve: Size of the reserve, for page tables and save areas
+ * @nr_invalid: Number of ranges in @invalid
+ * @invalid: First page and number of pages of each invalid range
  */
 struct pagoda_kunit_shape {
 	u32 vram;

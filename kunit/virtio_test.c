@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the driver believes of what a device says, and what not. */
+/* Which of a device's claims the driver accepts, and which it refuses. */
 #include <kunit/test.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
@@ -64,7 +64,7 @@ struct pagoda_config_case {
 	.drop_features = (_features), \
 }
 
-/* Each field just inside and just outside of what it may be. */
+/* Values of each field just inside and just outside of the valid range. */
 static const struct pagoda_config_case pagoda_config_cases[] = {
 	PAGODA_CONFIG(vram_size, 0, false),
 	PAGODA_CONFIG(vram_size, SZ_64M + 1, false),
@@ -114,11 +114,11 @@ static const struct pagoda_config_case pagoda_config_cases[] = {
 	PAGODA_CONFIG(va_bits, 64, false),
 	PAGODA_CONFIG_WITHOUT(va_bits, 48, PAGODA_OP_BIT(UPDATE_PAGE_TABLE)),
 	PAGODA_CONFIG_WITHOUT(va_bits, 48, PAGODA_OP_BIT(FLUSH_TLB)),
-	PAGODA_CONFIG(pt_levels, 0, false),	/* addresses that nothing translates */
+	PAGODA_CONFIG(pt_levels, 0, false),	/* va_bits without levels */
 	PAGODA_CONFIG(pt_levels, 1, false),
 	PAGODA_CONFIG(pt_levels, 2, true),	/* with a long root */
 	PAGODA_CONFIG(pt_levels, 3, false),	/* 39 bits */
-	PAGODA_CONFIG(pt_levels, 5, false),	/* the root would have no index */
+	PAGODA_CONFIG(pt_levels, 5, false),	/* no index bits left for the root */
 	PAGODA_CONFIG(pt_levels, 6, false),
 	PAGODA_CONFIG(pt_levels, 7, false),
 	PAGODA_CONFIG(page_sizes, 0, false),
@@ -175,7 +175,7 @@ static void pagoda_virtio_config_field(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->good ? 0 : -EINVAL, ret);
 	if (c->good)
 		return;
-	/* Told by name; a list's length is judged by the size it belongs to. */
+	/* The refusal names the field; a list that is too long for a size is blamed on the list. */
 	KUNIT_ASSERT_NOT_NULL(test, refusal.field);
 	KUNIT_ASSERT_NOT_NULL(test, refusal.why);
 	KUNIT_EXPECT_STREQ(test, c->field, refusal.field);
@@ -198,7 +198,7 @@ static void pagoda_expect_tables(struct kunit *test, const struct pagoda_device_
 	KUNIT_EXPECT_TRUE(test, info->features & BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU));
 }
 
-/* A device may do without any of it. */
+/* A device may have none of the optional features; fields of a missing feature must be 0. */
 static void pagoda_virtio_config_bare(struct kunit *test)
 {
 	const u64 none = PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER) | PAGODA_OP_BIT(UPDATE_PAGE_TABLE) |
@@ -233,7 +233,7 @@ static void pagoda_virtio_config_bare(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "pt_levels", refusal.field);
 }
 
-/* Widths and levels that the header says fit, and no others. */
+/* Only combinations of va_bits and pt_levels that the header allows are accepted. */
 static void pagoda_virtio_config_levels(struct kunit *test)
 {
 	static const struct {
@@ -264,7 +264,7 @@ static void pagoda_virtio_config_levels(struct kunit *test)
 	}
 }
 
-/* What the second word of an entry is for. */
+/* DUAL_PTE is refused without 64 KiB pages, which the second word of an entry is for. */
 static void pagoda_virtio_config_dual(struct kunit *test)
 {
 	const u64 features = pagoda_test_features();
@@ -306,7 +306,7 @@ static void pagoda_virtio_config_good(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, info.features & BIT_ULL(VIRTIO_F_VERSION_1));
 	pagoda_expect_tables(test, &info, &counts);
 
-	/* Lists are bounded however large VRAM is. */
+	/* Lists are limited even if VRAM is larger. */
 	config.vram_size = cpu_to_le64((VIRTIO_PAGODA_MAX_EXTENTS + 1ull) * SZ_4K);
 	config.visible_size = config.vram_size;
 	config.window_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS);
@@ -322,6 +322,7 @@ static void pagoda_virtio_config_good(struct kunit *test)
 							   &counts, &refusal));
 }
 
+/* Without a required feature the device is refused with -ENODEV and the feature's name. */
 static void pagoda_virtio_features(struct kunit *test)
 {
 	const u64 maps = PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) |
@@ -356,7 +357,7 @@ static void pagoda_virtio_features(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, false, &refusal));
 	all ^= maps;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_features_check(all, false, &refusal));
-	/* Its addresses are physical ones, and there are others. */
+	/* With an IOMMU, a device that uses physical addresses is refused. */
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_features_check(all, true, &refusal));
 	KUNIT_EXPECT_STREQ(test, "ACCESS_PLATFORM", refusal.field);
 	all |= BIT_ULL(VIRTIO_F_ACCESS_PLATFORM);
@@ -434,7 +435,7 @@ static void pagoda_expect_memory(struct kunit *test, const struct pagoda_extent 
 	KUNIT_EXPECT_EQ(test, good ? 0 : count - 1, refusal.value);
 }
 
-/* Memory of the machine is VRAM of the GPU in the kernel only, and nothing else is. */
+/* Machine memory is accepted as VRAM only from a GPU in the kernel, which may use nothing else. */
 static void pagoda_virtio_extents_memory(struct kunit *test)
 {
 	unsigned long address = __get_free_pages(GFP_KERNEL, 1);
@@ -451,7 +452,7 @@ static void pagoda_virtio_extents_memory(struct kunit *test)
 	pagoda_expect_memory(test, list, 2, false, false);
 	pagoda_expect_memory(test, &list[1], 1, true, true);
 	pagoda_expect_memory(test, list, 1, true, false);
-	/* From the machine's memory on to where there is none. */
+	/* The range begins in the machine's memory and ends outside. */
 	list[1].size = (1ull << 45) - list[1].address;
 	pagoda_expect_memory(test, &list[1], 1, true, false);
 	free_pages(address, 1);
@@ -510,7 +511,10 @@ static void pagoda_virtio_completion_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0x7000, fault.command);
 }
 
-/* Commands may be executed more than once, and a fault names their context. */
+/*
+ * Commands may be executed more than once, so their number isn't limited; a fault must name the
+ * request's context and queue.
+ */
 static void pagoda_virtio_completion_execute(struct kunit *test)
 {
 	const struct pagoda_request request = {
@@ -535,7 +539,7 @@ static void pagoda_virtio_completion_execute(struct kunit *test)
 			pagoda_completion_check(&c, sizeof(c), queue - 1, &request, &fault));
 }
 
-/* Every length but the right one, every status but the known ones. */
+/* Only the exact length and the known statuses are accepted. */
 static void pagoda_virtio_completion_lengths(struct kunit *test)
 {
 	struct virtio_pagoda_completion c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_OK);
@@ -553,7 +557,7 @@ static void pagoda_virtio_completion_lengths(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
 				pagoda_test_outcome(&c, sizeof(c), &fault));
 	}
-	/* What a device that wrote nothing leaves behind. */
+	/* As if the device had written nothing. */
 	memset(&c, 0, sizeof(c));
 	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
 			pagoda_test_outcome(&c, sizeof(c), &fault));
@@ -567,6 +571,7 @@ static void pagoda_virtio_completion_lengths(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(&fault, 0, sizeof(fault))); \
 } while (0)
 
+/* A completion that contradicts its request is a bad answer and gives no fault. */
 static void pagoda_virtio_completion_impossible(struct kunit *test)
 {
 	struct virtio_pagoda_completion c;
@@ -625,6 +630,7 @@ static void pagoda_virtio_events(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_event_check(&raw, sizeof(raw), &event));
 }
 
+/* Answers of the control queue are checked for length and status. */
 static void pagoda_virtio_answers(struct kunit *test)
 {
 	const u32 entry = sizeof(struct virtio_pagoda_extent);
@@ -651,7 +657,7 @@ static void pagoda_virtio_answers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPROTO, pagoda_answer_check(&answer, sizeof(answer)));
 }
 
-/* Of the eight combinations of the preserve flags four make sense; no other bit does. */
+/* Of the eight combinations of the preserve flags only four are accepted, and no other bit. */
 static void pagoda_virtio_config_preserved(struct kunit *test)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Moves by virtual addresses: scratch windows, their order in the stream, what fails. */
+/* Moves by virtual addresses: scratch windows, their order in the stream, failures. */
 #include <linux/sizes.h>
 #include <drm/drm_gem.h>
 
@@ -22,7 +22,7 @@ static struct pagoda_rig *virtual_rig(struct kunit *test, struct pagoda_rig_opti
 	return pagoda_rig_create(test, &options);
 }
 
-/* No entry of a window is valid. */
+/* Expects no entry of a window to be valid. */
 static void expect_windows_empty(struct kunit *test, struct pagoda_rig *rig)
 {
 	u64 va, entry, page;
@@ -34,11 +34,9 @@ static void expect_windows_empty(struct kunit *test, struct pagoda_rig *rig)
 	KUNIT_EXPECT_EQ(test, va, pagoda_slot_address(PAGODA_SLOT_COUNT));
 }
 
-/**
- * struct window - What the log said so far of a slot
- * @mapped: Entries from its first on that were written
- * @valid: They were written with memory
- * @dirty: And not flushed since
+/*
+ * State of a slot according to the log: @mapped entries were written, with memory if @valid, and
+ * not flushed since if @dirty.
  */
 struct window {
 	u32 mapped;
@@ -76,7 +74,7 @@ static void window_flush(struct window *windows, const struct pagoda_rig_note *n
 	}
 }
 
-/* Is all of the range mapped and flushed, with pages of that size? */
+/* Returns whether the whole range is mapped and flushed, with pages of the right size. */
 static bool window_is_ready(const struct window *windows, u64 va, u64 size, bool large)
 {
 	u32 slot = va / PAGODA_BLOCK_BYTES;
@@ -95,9 +93,8 @@ static bool window_is_ready(const struct window *windows, u64 va, u64 size, bool
 }
 
 /*
- * The packets in the order of their execution: what a virtual operation uses was
- * mapped and flushed before, and when a fence could tell that all is done, it is
- * unmapped and flushed.
+ * Checks the packets in order of execution: the windows of a virtual operation were mapped and
+ * flushed before, and at the end all are unmapped and flushed.
  */
 static void expect_order(struct kunit *test, struct pagoda_rig *rig)
 {
@@ -137,7 +134,10 @@ static void expect_order(struct kunit *test, struct pagoda_rig *rig)
 		KUNIT_EXPECT_FALSE(test, windows[slot].valid || windows[slot].dirty);
 }
 
-/* Scratch entries and a flush come first, and windows are empty behind the fence. */
+/*
+ * Before a copy or fill its windows are mapped and flushed, and when the fence has signalled they
+ * are empty.
+ */
 static void virtual_order(struct kunit *test)
 {
 	struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) { });
@@ -160,7 +160,7 @@ static void virtual_order(struct kunit *test)
 		pagoda_rig_settle(rig);
 		flush_workqueue(rig->vidmm->ttm.wq);
 	}
-	/* Now that all of it was used, zeros take a fill. */
+	/* Now that all of VRAM was used, zeros need a fill. */
 	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
@@ -172,7 +172,9 @@ static void virtual_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, 0), 0);
 }
 
-/* Pieces follow each other, cover the allocation once, and say where they go. */
+/*
+ * Expects copies that follow each other, cover the allocation once, and have the right direction.
+ */
 static void expect_covered_once(struct kunit *test, struct pagoda_rig *rig, struct pagoda_bo *bo,
 				u32 skip, u32 pieces, u32 direction)
 {
@@ -188,7 +190,7 @@ static void expect_covered_once(struct kunit *test, struct pagoda_rig *rig, stru
 		KUNIT_EXPECT_EQ(test, note->offset, next);
 		KUNIT_EXPECT_EQ(test, note->src, direction);
 		KUNIT_EXPECT_LE(test, note->size, PAGODA_SCRATCH_BYTES);
-		/* The windows' first bytes, whatever the offset. */
+		/* A window is used from its first byte on, whatever the offset. */
 		KUNIT_EXPECT_EQ(test, note->src_address % PAGODA_BLOCK_BYTES, 0);
 		KUNIT_EXPECT_EQ(test, note->address % PAGODA_BLOCK_BYTES, 0);
 		next += note->size;
@@ -196,7 +198,7 @@ static void expect_covered_once(struct kunit *test, struct pagoda_rig *rig, stru
 	KUNIT_EXPECT_EQ(test, next, bo->ttm.base.size);
 }
 
-/* Scattered memory is one range of addresses, and with small buffers still one copy. */
+/* Scattered memory is one range of virtual addresses, and one copy even with small buffers. */
 static void virtual_scattered(struct kunit *test)
 {
 	static const u32 buffers[] = { 0, PAGE_SIZE };
@@ -252,7 +254,10 @@ static void virtual_local(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* More than a window holds: pieces, in 64 KiB entries where memory allows. */
+/*
+ * An allocation larger than a window is copied in pieces, in 64 KiB entries where its memory
+ * allows.
+ */
 static void virtual_chunks(struct kunit *test)
 {
 	const struct ttm_place one_range = {
@@ -286,7 +291,10 @@ static void virtual_chunks(struct kunit *test)
 #define SIDE_BITS	(VIRTIO_PAGODA_PTE_READ_ONLY | VIRTIO_PAGODA_PTE_NO_EXECUTE | \
 			 VIRTIO_PAGODA_PTE_COHERENT)
 
-/* Updates of a window before the copy at @nth say which bytes they show, and what may be done. */
+/*
+ * Expects updates of a window before the copy @nth to name the bytes shown, with the bits @want;
+ * returns their number.
+ */
 static u32 expect_side(struct kunit *test, struct pagoda_rig *rig, u32 nth, u64 window, u64 want)
 {
 	const struct pagoda_rig_note *copy = &rig->log[nth], *note;
@@ -304,7 +312,7 @@ static u32 expect_side(struct kunit *test, struct pagoda_rig *rig, u32 nth, u64 
 	return count;
 }
 
-/* Nothing writes to a source or executes anything; pages are snooped that caches may hold. */
+/* Sources are read-only, no entry is executable, and entries of cached pages are coherent. */
 static void virtual_bits(struct kunit *test, u32 flags, bool not_coherent, bool snooped)
 {
 	const u64 rights = VIRTIO_PAGODA_PTE_NO_EXECUTE, read = VIRTIO_PAGODA_PTE_READ_ONLY;
@@ -332,11 +340,12 @@ static void virtual_bits(struct kunit *test, u32 flags, bool not_coherent, bool 
 		sides += expect_side(test, rig, i, note->address, rights | (out ? snoop : 0));
 	}
 	KUNIT_EXPECT_EQ(test, copies, 4);
-	/* Both sides of each, and more than one leaf table for a whole piece. */
+	/* Both sides of each copy, with more than one leaf table for a whole piece. */
 	KUNIT_EXPECT_GE(test, sides, 2 * (2 * PAGODA_PIECE_BYTES / PAGODA_BLOCK_BYTES + 2));
 	pagoda_rig_close(bo);
 }
 
+/* Window entries have the access bits that each kind of pages needs. */
 static void virtual_entries(struct kunit *test)
 {
 	PAGODA_PROVES(C86);
@@ -345,7 +354,7 @@ static void virtual_entries(struct kunit *test)
 	virtual_bits(test, CPU | DRM_PAGODA_ALLOCATION_CACHED, true, false);
 }
 
-/* Packets of a submission. */
+/* Returns the number of packets of a submission. */
 static u32 virtual_packets(struct pagoda_rig *rig, u64 seqno)
 {
 	u32 i, count = 0;
@@ -355,7 +364,10 @@ static u32 virtual_packets(struct pagoda_rig *rig, u64 seqno)
 	return count;
 }
 
-/* The device fails once, or for good, at the @nth packet of a move. */
+/*
+ * Makes the device fail once, or for good, at the @nth packet of a move: content stays, and windows
+ * are empty.
+ */
 static void virtual_fail(struct kunit *test, u32 nth, u32 times, bool middle, u32 *packets)
 {
 	struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) { });
@@ -384,20 +396,20 @@ static void virtual_fail(struct kunit *test, u32 nth, u32 times, bool middle, u3
 	KUNIT_EXPECT_EQ(test, stats.rescued, times > 1 && nth < *packets ? 1 : 0);
 	if (!*packets)
 		*packets = virtual_packets(rig, seqno);
-	/* What comes next finds all in order. */
+	/* The next move finds everything in order. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, nth));
 	pagoda_rig_close(bo);
 }
 
-/* A buffer goes on from any packet; what the device can't do the CPU does. */
+/* A buffer is resumed at any packet; the CPU executes what the device can't. */
 static void virtual_replay(struct kunit *test)
 {
 	u32 packets = 0, nth;
 
 	PAGODA_PROVES(C78);
 	virtual_fail(test, U32_MAX, 1, false, &packets);
-	/* Map, map, flush, copy, flush it out, unmap, unmap, flush, and the fence. */
+	/* Map, map, flush, copy, flush of the copy, unmap, unmap, flush, and the fence. */
 	KUNIT_ASSERT_GT(test, packets, 7);
 	for (nth = 0; nth < packets; nth++) {
 		virtual_fail(test, nth, 1, false, &packets);
@@ -407,8 +419,8 @@ static void virtual_replay(struct kunit *test)
 }
 
 /*
- * A submission that is lost takes its unmapping with it: what comes behind it, here
- * the copy of the same move in the next buffer, finds nothing in the windows.
+ * A lost submission takes its unmap with it: later operations, here a copy in the next buffer, find
+ * empty windows.
  */
 static void virtual_lost(struct kunit *test)
 {
@@ -447,7 +459,7 @@ static void virtual_lost(struct kunit *test)
 		pagoda_rig_close(odd[i]);
 }
 
-/* What can be busy keeps the operation that can say so. */
+/* A move that may be busy uses the operation that can report it. */
 static void virtual_needs_idle(struct kunit *test)
 {
 	struct pagoda_rig *rig = virtual_rig(test, (struct pagoda_rig_options) { });

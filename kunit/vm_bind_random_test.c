@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random arrays of VM_BIND against a list of pages that says what each should be: which
- * are refused, with which error, and what the GPU finds afterwards, while allocations
- * move, handles are closed and page tables come and go.
+ * Random arrays of VM_BIND against a list of pages with the expected mapping of each: which arrays
+ * are refused, with which error, and what the GPU finds afterwards, while allocations move, handles
+ * are closed and page tables are evicted.
  */
 #include <linux/prandom.h>
 #include "vm_helpers.h"
@@ -18,12 +18,9 @@
 
 enum model_kind { MODEL_FREE, MODEL_RESERVED, MODEL_NO_ACCESS, MODEL_ZERO, MODEL_MAP };
 
-/**
- * struct model_page - What a page should be
- * @kind: enum model_kind
- * @bo: MAP: which allocation
- * @page: MAP: page of it
- * @reservation: Number of its reservation, 0 = none
+/*
+ * Expected state of a page. For MODEL_MAP, @bo and @page tell what is mapped; @reservation is a
+ * number, 0 = none.
  */
 struct model_page {
 	u8 kind;
@@ -57,7 +54,7 @@ static u32 base_of(u32 bo)
 
 /* ---- The model ----------------------------------------------------------------- */
 
-/* Is a range all in one reservation or in none? */
+/* Returns whether a range is entirely in one reservation or in none. */
 static bool model_is_one_place(const struct model_page *pages, u32 first, u32 nr)
 {
 	u32 i;
@@ -190,7 +187,7 @@ static int model_entry(struct random_test *t, const struct pagoda_bind *entry, u
 
 /* ---- Steps ---------------------------------------------------------------------- */
 
-/* Mostly a few pages; an update stays around where it began. */
+/* Mostly a few pages; ranges of an update are near its first one. */
 static void random_range(struct random_test *t, struct pagoda_bind *entry, u32 around)
 {
 	u32 unit = entry->type == DRM_PAGODA_BIND_RESERVE ? CHUNK : 1;
@@ -235,7 +232,7 @@ static void random_entry(struct random_test *t, struct pagoda_bind *entry, bool 
 		entry->offset = BASE + below(t, PAGES - entry->size / PAGE_SIZE) * PAGE_SIZE;
 }
 
-/* A page in a reservation, or PAGES if there is none near a random place. */
+/* Returns a page in a reservation at or after a random one, or PAGES. */
 static u32 random_reserved(struct random_test *t)
 {
 	u32 first = below(t, PAGES), i;
@@ -277,7 +274,7 @@ static void step_array(struct random_test *t)
 	memcpy(t->next, t->pages, sizeof(t->pages));
 	for (i = 0; i < nr; i++)
 		random_entry(t, &binds[i], copy, around);
-	/* An update is about the reservation its first entry is in. */
+	/* An update is for the reservation of its first entry. */
 	if (update)
 		update = t->next[(binds[0].address - BASE) / PAGE_SIZE].reservation ?: ~0u;
 	for (i = 0; i < nr && !want; i++)
@@ -337,6 +334,7 @@ static void check_pages(struct random_test *t)
 	}
 }
 
+/* After each random array the errno and the GPU's view agree with the model. */
 static void vm_bind_random(struct kunit *test)
 {
 	const struct pagoda_rig_mode *mode = test->param_value;
@@ -363,7 +361,7 @@ static void vm_bind_random(struct kunit *test)
 			step_close(t);
 		check_pages(t);
 	}
-	/* Neither all nor nothing was to be refused. */
+	/* Some arrays were accepted, some refused. */
 	KUNIT_EXPECT_GT(test, t->accepted, STEPS / 6);
 	KUNIT_EXPECT_GT(test, t->refused, STEPS / 12);
 	for (i = 0; i < BOS; i++)

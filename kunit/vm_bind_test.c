@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rules of VM_BIND: which addresses an entry may change, what it makes of them, and
- * what a refused array leaves.
+ * Rules of VM_BIND: which addresses an entry may change, what it makes of them, and what a refused
+ * array leaves behind.
  */
 #include <pagoda/mfence.h>
 #include "vm_helpers.h"
@@ -39,7 +39,7 @@ static void expect_fault(struct pagoda_rig *rig, struct pagoda_vm *vm, u64 va)
 			    vmt_fault(rig, vm->id, va), "address %#llx", va);
 }
 
-/* An array with its flags; @address, if not NULL: where the first entry ended up. */
+/* Binds an array with @update; @address, if not NULL, returns the first entry's address. */
 static int bind_array(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32 count,
 		      bool update, u64 *address)
 {
@@ -63,6 +63,7 @@ static int bind_array(struct pagoda_vm *vm, const struct pagoda_bind *binds, u32
 	return ret;
 }
 
+/* A MAP stays within one reservation or outside of all (C131). */
 static void vm_maps_in_one_place(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -79,7 +80,7 @@ static void vm_maps_in_one_place(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, end, KIB64));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_map(vm, bo, end - PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	expect_fault(rig, vm, end - PAGE_SIZE);
-	/* In it, on what is mapped, and where nothing is. */
+	/* Inside, over mapped pages, and where nothing is mapped. */
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, KIB64, 0));
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE + PAGE_SIZE, 0, 2 * PAGE_SIZE, 0));
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE + SZ_2M, 0, PAGE_SIZE, 0));
@@ -92,6 +93,7 @@ static void vm_maps_in_one_place(struct kunit *test)
 	vmt_drop(vm);
 }
 
+/* MAP_ZERO and NO_ACCESS are refused over mapped pages outside of reservations (C132). */
 static void vm_mapped_is_not_zero(struct kunit *test)
 {
 	static const u32 types[] = { DRM_PAGODA_BIND_MAP_ZERO, DRM_PAGODA_BIND_NO_ACCESS };
@@ -110,7 +112,7 @@ static void vm_mapped_is_not_zero(struct kunit *test)
 				vmt_set(vm, types[i], HERE + PAGE_SIZE, 2 * PAGE_SIZE));
 		KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, types[i], HERE + 2 * PAGE_SIZE, PAGE_SIZE));
 		vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 7 + VM_WORDS);
-		/* What was reserved first isn't a range that MAP got. */
+		/* A reserved range isn't protected like one that MAP created. */
 		KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, there, 0, PAGE_SIZE, 0));
 		vmt_expect(rig, vm->id, there, 7);
 		KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, types[i], there, PAGE_SIZE));
@@ -120,7 +122,7 @@ static void vm_mapped_is_not_zero(struct kunit *test)
 			expect_fault(rig, vm, there);
 	}
 	expect_fault(rig, vm, HERE + 2 * PAGE_SIZE);
-	/* No-access is taken, and MAP may have it. */
+	/* NO_ACCESS isn't free for RESERVE, but for MAP. */
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
 	KUNIT_EXPECT_EQ(test, 0, vmt_map(vm, bo, HERE + 2 * PAGE_SIZE, 0, PAGE_SIZE, 0));
 	vmt_expect(rig, vm->id, HERE + 2 * PAGE_SIZE, 7);
@@ -128,6 +130,7 @@ static void vm_mapped_is_not_zero(struct kunit *test)
 	vmt_drop(vm);
 }
 
+/* RESERVE is refused where addresses are mapped, zero, without access or reserved (C133). */
 static void vm_reserves_what_is_free(struct kunit *test)
 {
 	static const u32 types[] = {
@@ -156,7 +159,7 @@ static void vm_reserves_what_is_free(struct kunit *test)
 		expect_fault(rig, vm, HERE);
 		KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, 2 * KIB64));
 	}
-	/* A part that was given back isn't reserved any more. */
+	/* A part that was unmapped isn't reserved any more. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, 3 * KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE + KIB64, KIB64));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE + KIB64, KIB64));
@@ -166,6 +169,7 @@ static void vm_reserves_what_is_free(struct kunit *test)
 	vmt_drop(vm);
 }
 
+/* An update changes one reservation only, and all its addresses are in that (C134). */
 static void vm_updates_one_reservation(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -181,7 +185,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, second, KIB64));
 	KUNIT_EXPECT_EQ(test, -EINVAL, bind_array(vm, binds, 2, true, NULL));
 	expect_fault(rig, vm, first);
-	/* Without the flag it is fine; and with it in one, but not outside. */
+	/* Without the flag two reservations are fine; with the flag, two entries in one are. */
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, false, NULL));
 	binds[1].address = first + PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, true, NULL));
@@ -192,7 +196,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	binds[0].size = 2 * PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, -EINVAL, bind_array(vm, binds, 1, true, NULL));
 
-	/* Sources too, of which the reservation may be another. */
+	/* Sources of COPY must be in one reservation, too, possibly another one. */
 	binds[0] = bind_of(DRM_PAGODA_BIND_COPY, first + 4 * PAGE_SIZE, PAGE_SIZE);
 	binds[0].offset = second;
 	binds[1] = bind_of(DRM_PAGODA_BIND_COPY, first + 5 * PAGE_SIZE, PAGE_SIZE);
@@ -205,7 +209,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 2, true, NULL));
 	vmt_expect(rig, vm->id, first + 5 * PAGE_SIZE, 50);
 
-	/* What an update unmaps stays reserved. */
+	/* Addresses that an update unmaps stay reserved. */
 	binds[0] = bind_of(DRM_PAGODA_BIND_UNMAP, first, KIB64);
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, binds, 1, true, NULL));
 	expect_fault(rig, vm, first);
@@ -216,7 +220,7 @@ static void vm_updates_one_reservation(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Each on top of those before; and all or nothing. */
+/* Entries apply in order, each on top of those before, and all or none. */
 static void vm_arrays_are_in_order(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -236,7 +240,7 @@ static void vm_arrays_are_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_do(vm, binds, 5));
 	for (i = 0; i < 8; i++)
 		expect_fault(rig, vm, HERE + i * PAGE_SIZE);
-	/* Nothing of what was refused is planned with. */
+	/* A refused array leaves nothing in the plan. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &binds[4], 1));
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, binds, 4));
@@ -246,7 +250,7 @@ static void vm_arrays_are_in_order(struct kunit *test)
 		else
 			vmt_expect(rig, vm->id, HERE + i * PAGE_SIZE, want[i]);
 	}
-	/* The other way round the last one wins. */
+	/* In reverse order the last entry wins. */
 	swap(binds[0], binds[3]);
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, binds, 4));
@@ -262,6 +266,7 @@ static void expect_window(struct pagoda_rig *rig, struct pagoda_vm *vm, u64 va, 
 		vmt_expect(rig, vm->id, va + from * PAGE_SIZE, 60 + (1 + from % 3) * VM_WORDS);
 }
 
+/* A window repeats over the range, also after cuts, copies and moves (C136). */
 static void vm_windows_repeat(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -282,7 +287,7 @@ static void vm_windows_repeat(struct kunit *test)
 	expect_fault(rig, vm, HERE + 4 * PAGE_SIZE);
 	expect_window(rig, vm, HERE, 5, 12);
 	expect_window(rig, vm, other - 5 * PAGE_SIZE, 5, 12);
-	/* It moves, and all of it comes back. */
+	/* The allocation moves, and all mappings come back. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	expect_fault(rig, vm, HERE + 11 * PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
@@ -295,7 +300,7 @@ static void vm_windows_repeat(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* As memmove on mappings, both ways, with holes, and the books agree when things move. */
+/* An overlapping copy works like memmove(), in both directions and with holes, also after moves. */
 static void vm_copies_over_itself(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -334,7 +339,7 @@ static void vm_copies_over_itself(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* A fence, or the addresses can be used at once. */
+/* The call returns a fence, or the addresses can be used at once. */
 static void vm_says_when(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -344,7 +349,7 @@ static void vm_says_when(struct kunit *test)
 	struct dma_fence *fence;
 	u32 value = 0;
 
-	/* There are tables: nothing has to be waited for in the call. */
+	/* The tables exist: the call itself waits for nothing. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
 	pagoda_rig_settle(rig);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
@@ -360,7 +365,7 @@ static void vm_says_when(struct kunit *test)
 			vmt_peek(rig, vm->id, bind.address, VIRTIO_PAGODA_ACCESS_READ, &value));
 	KUNIT_EXPECT_EQ(test, 1u, value);
 	pagoda_rig_settle(rig);
-	/* Nothing was to be done: nothing is to be waited for. */
+	/* Nothing changed, so there is no fence. */
 	bind = bind_of(DRM_PAGODA_BIND_UNMAP, HERE + SZ_1G, PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vm_bind(vm, &bind, 1, &fence));
 	KUNIT_EXPECT_NULL(test, fence);
@@ -368,7 +373,7 @@ static void vm_says_when(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* The device hasn't executed anything yet: what was freed can be had again. */
+/* Freed addresses can be used again before the device has executed anything. */
 static void vm_frees_at_once(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -391,6 +396,7 @@ static void vm_frees_at_once(struct kunit *test)
 	vmt_drop(vm);
 }
 
+/* Closing a handle frees its addresses, except that those of a reservation stay reserved (C139). */
 static void vm_handles_take_their_addresses(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -408,7 +414,10 @@ static void vm_handles_take_their_addresses(struct kunit *test)
 	expect_fault(rig, vm, HERE + 2 * PAGE_SIZE);
 	expect_fault(rig, vm, far);
 	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 40);
-	/* They are free, those of a reservation are its own again, and the other's aren't. */
+	/*
+	 * The addresses are free, the reservation's belong to it again, and the other mapping
+	 * stays.
+	 */
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, far, KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE + PAGE_SIZE, PAGE_SIZE));
@@ -427,6 +436,7 @@ static struct pagoda_bind bind_unique(struct pagoda_bo *bo, u64 address, u64 off
 	return bind;
 }
 
+/* A unique protection is the only one of its pages, over all VMs (C142). */
 static void vm_protection_is_unique(struct kunit *test)
 {
 	const u64 one = PAGODA_PROTECTION_UNIQUE | 1, two = PAGODA_PROTECTION_UNIQUE | 2;
@@ -439,7 +449,9 @@ static void vm_protection_is_unique(struct kunit *test)
 	PAGODA_PROVES(C142);
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &bind, 1));
-	/* The same value anywhere, others elsewhere, other allocations with any. */
+	/*
+	 * The same value anywhere, another value for other pages, any value for other allocations.
+	 */
 	bind = bind_unique(bo, far, 0, one);
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, &bind, 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(other, &bind, 1));
@@ -447,7 +459,9 @@ static void vm_protection_is_unique(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, &bind, 1));
 	bind = bind_unique(apart, far + 2 * KIB64, 0, two);
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, &bind, 1));
-	/* Another value, in this VM or another, over the range itself or beside it. */
+	/*
+	 * Another value for these pages is refused, in either VM, even if the ranges only overlap.
+	 */
 	bind = bind_unique(bo, far + 3 * KIB64, 3 * PAGE_SIZE, two);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(other, &bind, 1));
@@ -455,14 +469,14 @@ static void vm_protection_is_unique(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
 	bind = bind_unique(bo, HERE, 0, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
-	/* One after the other until none is left. */
+	/* Another value is refused until the last mapping with the old value is gone. */
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_NO_ACCESS, HERE, 4 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, far, 4 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, &bind, 1));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(other, DRM_PAGODA_BIND_UNMAP, far, 4 * PAGE_SIZE));
 	KUNIT_EXPECT_EQ(test, 0, vmt_do(vm, &bind, 1));
-	/* Within an array; what it takes away first isn't in the way. */
+	/* Within an array; mappings that it removes first don't count. */
 	binds[0] = bind_unique(apart, far + 4 * KIB64, 4 * PAGE_SIZE, one);
 	binds[1] = bind_unique(apart, far + 5 * KIB64, 4 * PAGE_SIZE, two);
 	KUNIT_EXPECT_EQ(test, -EINVAL, vmt_do(vm, binds, 2));
@@ -476,7 +490,7 @@ static void vm_protection_is_unique(struct kunit *test)
 	vmt_drop(other);
 }
 
-/* Driver protection of a byte of the allocation below, in 12 bits. */
+/* Returns the driver protection of a byte of the allocation below, in 12 bits. */
 static u64 window_protection(u64 offset)
 {
 	if (offset >= 6 * PAGE_SIZE && offset < 9 * PAGE_SIZE)
@@ -484,7 +498,7 @@ static u64 window_protection(u64 offset)
 	return offset >= 2 * PAGE_SIZE && offset < 6 * PAGE_SIZE ? 0x111 : 0;
 }
 
-/* What windows were mapped with since note @from, and in how many pieces content moved. */
+/* Expects windows mapped since note @from to have that protection; returns the number of copies. */
 static u32 expect_windows(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 from)
 {
 	u32 op = pagoda_rig_copy_op(rig), pieces = 0, updates = 0;
@@ -512,7 +526,7 @@ static u32 expect_windows(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 from
 	return pieces;
 }
 
-/* Paging maps what is unique with its value, everything else with none, piece by piece. */
+/* Paging maps unique pages with their value and others with none, one piece per value. */
 static void vm_protection_in_windows(struct kunit *test)
 {
 	static const struct pagoda_rig_mode mode = { VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL };
@@ -546,6 +560,7 @@ static void vm_protection_in_windows(struct kunit *test)
 	vmt_drop(vm);
 }
 
+/* With CHOOSE the VM picks a free address, from the given one on, aligned for large pages. */
 static void vm_chooses_addresses(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -561,7 +576,7 @@ static void vm_chooses_addresses(struct kunit *test)
 	vmt_expect(rig, vm->id, before, 70);
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_NE(test, before, at);
-	/* From an address on; large enough for large pages. */
+	/* From an address on, aligned for large pages. */
 	bind.address = HERE + PAGE_SIZE;
 	bind.size = KIB64;
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
@@ -576,7 +591,7 @@ static void vm_chooses_addresses(struct kunit *test)
 	bind.size = KIB64;
 	KUNIT_ASSERT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_EQ(test, HERE + 2 * KIB64, at);
-	/* No room: nothing that large, or nothing behind the address. */
+	/* No room: none is that large, or none behind the address. */
 	bind.address = end - KIB64;
 	KUNIT_EXPECT_EQ(test, 0, bind_array(vm, &bind, 1, false, &at));
 	KUNIT_EXPECT_EQ(test, end - KIB64, at);
@@ -590,7 +605,7 @@ static void vm_chooses_addresses(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* A refused array still says what it wanted: it may be asked for again as it is. */
+/* A refused array keeps its requested addresses, so it can be submitted again unchanged. */
 static void vm_refuses_and_keeps_the_choice(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -611,7 +626,7 @@ static void vm_refuses_and_keeps_the_choice(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* The page of a monitored fence is mapped like an allocation. */
+/* The page of a monitored fence can be mapped, read and written, and shows its value. */
 static void vm_shows_fences(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -631,7 +646,7 @@ static void vm_shows_fences(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
 	pagoda_mfence_signal_paging(signal);
 	vmt_expect(rig, vm->id, HERE, 78);
-	/* Destroyed, its page stays as long as it is mapped. */
+	/* After the fence is destroyed its page stays as long as it is mapped. */
 	pagoda_mfence_put(mfence);
 	vmt_expect(rig, vm->id, HERE, 78);
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE, PAGE_SIZE));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See vm_helpers.h. */
+/* VMs on the rig; see vm_helpers.h. */
 #include <linux/highmem.h>
 
 #include "../drivers/vgpu/engine/internal.h"

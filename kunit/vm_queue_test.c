@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arrays of VM_BIND that wait: for points nobody has submitted, for each other, for
- * room; and what becomes of them when they fail or their VM goes.
+ * Arrays of VM_BIND that wait: for points that aren't submitted yet, for each other, for room in
+ * the queue; and what becomes of them when they fail or their VM is closed.
  *
- * Nothing here depends on time: what must not happen yet is looked at when the worker has
- * looked at the queue and gone to sleep.
+ * No result depends on time: a change that must not have happened yet is checked for after the
+ * worker has run and has nothing to do.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/kthread.h>
@@ -23,7 +23,7 @@ static struct drm_syncobj *queue_syncobj(struct kunit *test)
 	return syncobj;
 }
 
-/* Somebody submits a point; NULL: which is over already. */
+/* Submits a point; with NULL the point has already signalled. */
 static void queue_submit(struct pagoda_rig *rig, struct drm_syncobj *syncobj, u64 point,
 			 struct dma_fence *fence)
 {
@@ -46,8 +46,8 @@ static bool queue_has_point(struct drm_syncobj *syncobj, u64 point)
 }
 
 /*
- * 1 when it is signalled without an error, or its error; -EAGAIN if it doesn't come. It is
- * the timeline's last point: what is behind it may be forgotten once it is through.
+ * Waits for the last point of the timeline: returns 1 if it signalled without an error, its error,
+ * or -EAGAIN if it doesn't come.
  */
 static int queue_wait_point(struct drm_syncobj *syncobj, u64 point)
 {
@@ -67,7 +67,7 @@ static int queue_wait_point(struct drm_syncobj *syncobj, u64 point)
 	return ret;
 }
 
-/* The worker has seen all that happened so far. */
+/* Returns when the worker has run after all that happened so far. */
 static void queue_settle(struct pagoda_vm *vm)
 {
 	mod_delayed_work(system_dfl_wq, &vm->queue.work, 0);
@@ -98,7 +98,7 @@ static struct pagoda_bind_job *queue_job(struct pagoda_rig *rig, u32 type, struc
 	return job;
 }
 
-/* Asks for it; @in and @out are points of the timelines, 0 = none. */
+/* Requests the job; @in_point and @out_point are points of @in and @out, NULL = none. */
 static int queue_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bind_job *job,
 		      struct drm_syncobj *in, u64 in_point, struct drm_syncobj *out,
 		      u64 out_point)
@@ -160,7 +160,7 @@ static void expect_fault(struct queue_test *t, u64 va)
 			    vmt_fault(t->rig, t->vm->id, va), "address %#llx", va);
 }
 
-/* A copy waits for N, and N + 1 is there only when it is done. */
+/* A copy that waits for point N is done after N was submitted, and N + 1 signals only then. */
 static void queue_waits_for_points(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -174,7 +174,7 @@ static void queue_waits_for_points(struct kunit *test)
 	queue_settle(t.vm);
 	KUNIT_EXPECT_FALSE(test, queue_has_point(t.in, 6));
 	expect_fault(&t, HERE + PAGE_SIZE);
-	/* An earlier point isn't it. */
+	/* An earlier point isn't enough. */
 	queue_submit(t.rig, t.in, 4, NULL);
 	queue_settle(t.vm);
 	expect_fault(&t, HERE + PAGE_SIZE);
@@ -197,7 +197,7 @@ static const struct dma_fence_ops queue_fence_ops = {
 
 static DEFINE_SPINLOCK(queue_fence_lock);
 
-/* Submitted isn't done: the change takes effect behind the fence, and not before. */
+/* A point that is submitted isn't enough: the change takes effect after its fence signalled. */
 static void queue_waits_for_fences(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -213,7 +213,7 @@ static void queue_waits_for_fences(struct kunit *test)
 	dma_fence_signal(fence);
 	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
 	vmt_expect(t.rig, t.vm->id, HERE, 300);
-	/* What is there already needs no queue, once that is empty. */
+	/* Once the queue is empty, a point that has signalled doesn't make a job wait. */
 	queue_settle(t.vm);
 	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE + PAGE_SIZE, t.in, 1, t.out, 2));
 	KUNIT_EXPECT_TRUE(test, queue_has_point(t.out, 2));
@@ -223,7 +223,10 @@ static void queue_waits_for_fences(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* User space may keep the fence of what failed when this module is gone. */
+/*
+ * Fences of failed jobs are the DRM core's own, because user space may keep them when the module is
+ * gone.
+ */
 static void queue_failure_isnt_ours(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -240,7 +243,10 @@ static void queue_failure_isnt_ours(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* In the order of calls, whatever is there first; and what is freed can be planned with. */
+/*
+ * Jobs take effect in the order of calls, in whatever order their points come; a later job may use
+ * addresses that an earlier one will free.
+ */
 static void queue_keeps_order(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -256,7 +262,7 @@ static void queue_keeps_order(struct kunit *test)
 	job = queue_job(t.rig, DRM_PAGODA_BIND_MAP, t.bo, HERE, PAGE_SIZE);
 	job->binds[0].offset = 7 * PAGE_SIZE;
 	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 3));
-	/* The second one's turn hasn't come. */
+	/* The second job's turn hasn't come. */
 	queue_submit(t.rig, later, 1, NULL);
 	queue_settle(t.vm);
 	KUNIT_EXPECT_FALSE(test, queue_has_point(t.out, 1));
@@ -270,7 +276,7 @@ static void queue_keeps_order(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* Refused when it is asked for, not when its turn comes: the VM stays usable. */
+/* A job that conflicts with queued ones is refused by the call, so that the VM stays usable. */
 static void queue_refuses_early(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -291,7 +297,10 @@ static void queue_refuses_early(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* What can't be made any more, by what happened since it was accepted. */
+/*
+ * A job that fails because of what happened after it was queued makes the VM unusable: its point
+ * and those of later jobs signal with errors.
+ */
 static void queue_failure_is_final(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -309,7 +318,7 @@ static void queue_failure_is_final(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(other, &unique, 1));
 	queue_submit(t.rig, t.in, 1, NULL);
 	KUNIT_EXPECT_EQ(test, -EINVAL, queue_wait_point(t.out, 1));
-	/* Those behind it don't wait for what never comes. */
+	/* Jobs behind the failed one don't wait for points that never come. */
 	KUNIT_EXPECT_EQ(test, -ECANCELED, queue_wait_point(t.next, 2));
 	KUNIT_EXPECT_EQ(test, (int)DRM_PAGODA_VM_BIND_FAILED, pagoda_vm_condition(t.vm, &error));
 	KUNIT_EXPECT_EQ(test, EINVAL, error);
@@ -323,7 +332,7 @@ static void queue_failure_is_final(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* The VM goes: nobody waits for ever for what it would have signalled. */
+/* When the VM is closed, the points of waiting jobs signal with -ECANCELED. */
 static void queue_ends_with_the_vm(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -339,7 +348,7 @@ static void queue_ends_with_the_vm(struct kunit *test)
 	queue_test_end(&t);
 }
 
-/* The handle is closed: the memory stays for those that wait, and isn't mapped by them. */
+/* When the handle is closed, waiting jobs keep the memory, but won't map it. */
 static void queue_keeps_allocations(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -353,13 +362,13 @@ static void queue_keeps_allocations(struct kunit *test)
 	job = queue_job(t.rig, DRM_PAGODA_BIND_COPY, NULL, HERE + SZ_2M, 2 * PAGE_SIZE);
 	job->binds[0].offset = HERE;
 	KUNIT_ASSERT_EQ(test, 0, queue_bind(t.rig, t.vm, job, NULL, 0, t.out, 1));
-	/* Nothing maps it so far: only the queue knows of it. */
+	/* The allocation isn't mapped yet: only the queue refers to it. */
 	KUNIT_ASSERT_EQ(test, 0, xa_insert(&t.rig->client->vms, 1, t.vm, GFP_KERNEL));
 	pagoda_client_forget(t.rig->client, t.bo);
 	xa_erase(&t.rig->client->vms, 1);
-	/* The last reference but those of the queue. */
+	/* The queue has the only references. */
 	pagoda_rig_close(stays);
-	/* The plan knows that the addresses are free. */
+	/* The addresses are already planned as free. */
 	KUNIT_EXPECT_EQ(test, -EEXIST, vmt_set(t.vm, DRM_PAGODA_BIND_RESERVE, HERE, KIB64));
 	KUNIT_EXPECT_EQ(test, 0, vmt_set(t.vm, DRM_PAGODA_BIND_MAP_ZERO, HERE, PAGE_SIZE));
 	queue_submit(t.rig, t.in, 1, NULL);
@@ -389,7 +398,10 @@ static int queue_resident(struct pagoda_rig *rig, struct pagoda_bo *bo, bool res
 	return ret;
 }
 
-/* What waits to be mapped stays where it is, until somebody can't be served otherwise. */
+/*
+ * An allocation that waits to be mapped stays in VRAM, unless another request can't be satisfied
+ * otherwise.
+ */
 static void queue_keeps_residency(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -408,11 +420,11 @@ static void queue_keeps_residency(struct kunit *test)
 	queue_submit(t.rig, t.in, 1, NULL);
 	KUNIT_EXPECT_EQ(test, 1, queue_wait_point(t.out, 1));
 	vmt_expect(t.rig, t.vm->id, HERE, 300);
-	/* Not any longer. */
+	/* The job is done. */
 	queue_settle(t.vm);
 	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, false));
 	KUNIT_EXPECT_FALSE(test, queue_is_in_vram(t.bo));
-	/* What it waits for may never come. */
+	/* The job may wait forever. */
 	KUNIT_ASSERT_EQ(test, 0, queue_resident(t.rig, t.bo, true));
 	KUNIT_ASSERT_EQ(test, 0, queue_map(t.rig, t.vm, t.bo, HERE, t.in, 2, t.next, 1));
 	KUNIT_EXPECT_EQ(test, 0, queue_resident(t.rig, all, true));
@@ -446,7 +458,7 @@ static int queue_call(void *data)
 	return 0;
 }
 
-/* A rebuild or a sleep begins, and is over. */
+/* Shuts the gate and opens it, as a rebuild or a sleep does. */
 static int queue_shut(void *data)
 {
 	struct queue_caller *caller = data;
@@ -457,7 +469,10 @@ static int queue_shut(void *data)
 	return 0;
 }
 
-/* A client that queues one more than the limit waits until one is done; a rebuild doesn't wait. */
+/*
+ * A call that exceeds DRM_PAGODA_MAX_QUEUED_BINDS waits until a job is done; a rebuild doesn't wait
+ * for the call.
+ */
 static void queue_is_bounded(struct kunit *test)
 {
 	struct queue_test t = queue_test_make(test);
@@ -475,7 +490,7 @@ static void queue_is_bounded(struct kunit *test)
 	task = kthread_run(queue_call, &caller, "pagoda-queue-test");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_ASSERT_NE(test, 0ul, wait_for_completion_timeout(&caller.called, LIMIT));
-	/* It is in the call, or about to be: the queue doesn't grow. */
+	/* The thread is in the call, or about to be: the queue doesn't grow. */
 	schedule_timeout_uninterruptible(HZ / 20 ?: 1);
 	KUNIT_EXPECT_FALSE(test, completion_done(&caller.done));
 	KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_MAX_QUEUED_BINDS, READ_ONCE(t.vm->queue.count));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What clients must never reach through their address spaces, and what has to stay as
- * it is while it moves or changes: page tables, save areas, fences.
+ * What clients must never reach through their address spaces, and what has to stay as it is while
+ * it moves or changes: page tables, save areas, fences.
  */
 #include <linux/highmem.h>
 #include <linux/kthread.h>
@@ -37,7 +37,10 @@ static void safety_drop(struct pagoda_vm *vm)
 	pagoda_vm_put(vm);
 }
 
-/* MAP with an allocation, UNMAP without; and everything that moved is shown again. */
+/*
+ * MAP with an allocation, UNMAP without; then the VM is validated, so that moved allocations are
+ * mapped again.
+ */
 static void safety_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo, u64 va)
 {
 	const struct pagoda_bind bind = {
@@ -55,7 +58,10 @@ static void safety_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pag
 	dma_fence_put(fence);
 }
 
-/* Where the device writes at an address of a space, or NULL. The paging queue is idle. */
+/*
+ * Returns where the device writes at an address of a space, or NULL if it faults. The paging queue
+ * must be idle.
+ */
 static void *safety_target(struct pagoda_rig *rig, u32 space, u64 va)
 {
 	struct pagoda_engine_run run;
@@ -71,7 +77,7 @@ static void *safety_target(struct pagoda_rig *rig, u32 space, u64 va)
 	return reason ? NULL : span.here;
 }
 
-/* Kernel address of a page of an allocation, as the device reaches it. */
+/* Returns the kernel address of the page of an allocation that the device accesses. */
 static void *safety_page(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 page)
 {
 	if (bo->ttm.resource->mem_type == TTM_PL_VRAM)
@@ -79,7 +85,7 @@ static void *safety_page(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 page)
 	return page_address(bo->ttm.ttm->pages[page]);
 }
 
-/* Tables are allocations, or system pages that the CPU writes. */
+/* Tables are allocations in VRAM, or system pages that the CPU writes. */
 static bool safety_is_table(struct pagoda_rig *rig, void *target)
 {
 	void *here = (void *)((unsigned long)target & PAGE_MASK);
@@ -101,7 +107,7 @@ static bool safety_is_table(struct pagoda_rig *rig, void *target)
 	return false;
 }
 
-/* The root is known to be one. */
+/* safety_is_table() recognizes the VM's root as a table. */
 static bool safety_knows_root(struct pagoda_rig *rig, struct pagoda_vm *vm)
 {
 	struct pagoda_root root;
@@ -111,7 +117,7 @@ static bool safety_knows_root(struct pagoda_rig *rig, struct pagoda_vm *vm)
 			       rig->engine.vram + root.address : phys_to_virt(root.address));
 }
 
-/* Every address that was ever bound. Returns how many pages can be written. */
+/* Expects no bound address to lead to a page table; returns the number of writable pages. */
 static u32 safety_walk(struct pagoda_rig *rig, struct pagoda_vm *vm)
 {
 	u32 written = 0, i;
@@ -131,7 +137,10 @@ static u32 safety_walk(struct pagoda_rig *rig, struct pagoda_vm *vm)
 	return written;
 }
 
-/* Tables take memory that was mapped a moment ago, and the other way round. */
+/*
+ * When tables take memory that was mapped a moment ago, and the other way round, no address that
+ * was ever bound leads the device to a page of a table.
+ */
 static void vm_tables_stay_hidden(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -149,7 +158,7 @@ static void vm_tables_stay_hidden(struct kunit *test)
 	for (round = 0; round < PLACES; round++) {
 		u64 va = HERE + round * PAGES * PAGE_SIZE;
 
-		/* Gone, moved, or unbound; then somebody needs tables. */
+		/* The allocation is forgotten, moved or unbound; then another VM needs tables. */
 		if (round % 3 == 0)
 			pagoda_vm_forget(vm, bos[round]);
 		else if (round % 3 == 1)
@@ -169,7 +178,7 @@ static void vm_tables_stay_hidden(struct kunit *test)
 	safety_drop(vm);
 }
 
-/* The save area of the VM's only context. */
+/* Returns the save area of the VM's only context. */
 static struct pagoda_bo *safety_save_area(struct pagoda_rig *rig, struct pagoda_vm *vm)
 {
 	struct pagoda_bo *bo;
@@ -182,6 +191,10 @@ static struct pagoda_bo *safety_save_area(struct pagoda_rig *rig, struct pagoda_
 	return NULL;
 }
 
+/*
+ * A save area keeps its content while it leaves VRAM, although another allocation takes its place,
+ * and when it returns to another address.
+ */
 static void vm_contexts_keep_their_content(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -198,7 +211,7 @@ static void vm_contexts_keep_their_content(struct kunit *test)
 	before = save->ttm.resource->start;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(save));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, save, 3));
-	/* Somebody else takes the place it had, which TTM gives up behind the copy. */
+	/* Another allocation takes the old place, which TTM frees after the copy. */
 	pagoda_rig_settle(rig);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	taker = pagoda_rig_bo(rig, pages, CPU, VRAM, 0);
@@ -219,11 +232,7 @@ static void vm_contexts_keep_their_content(struct kunit *test)
 
 #define FENCE_WRITES	4000u
 
-/**
- * struct fence_watch - Who looks at a fence while it is signalled
- * @value: The fence
- * @torn: Values that were never signalled
- */
+/* Reads a fence while it is signalled; @torn counts values that were never signalled. */
 struct fence_watch {
 	const u64 *value;
 	u32 torn;
@@ -243,7 +252,10 @@ static int fence_watcher(void *data)
 	return 0;
 }
 
-/* With one processor it shows little; the sanitizer kernel's machine has two. */
+/*
+ * A 64-bit fence value is written at once: a second thread never reads half of it. With one
+ * processor this shows little; the sanitizer kernel's machine has two.
+ */
 static void fence_is_never_torn(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -280,7 +292,7 @@ static u64 vram_used(struct pagoda_rig *rig)
 	return ttm_resource_manager_usage(ttm_manager_type(&rig->vidmm->ttm, TTM_PL_VRAM));
 }
 
-/* A page that was mapped isn't anybody else's before nobody can reach it. */
+/* A page of VRAM that was mapped is freed only after the mapping was removed and flushed. */
 static void vm_pages_wait_for_the_flush(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
@@ -298,7 +310,7 @@ static void vm_pages_wait_for_the_flush(struct kunit *test)
 	pagoda_rig_close(bo);
 	PAGODA_PROVES(C101);
 	KUNIT_EXPECT_EQ(test, used, vram_used(rig));
-	/* The device, which has executed nothing of it, still reaches the page. */
+	/* The device hasn't executed the change yet and still reaches the page. */
 	KUNIT_EXPECT_PTR_EQ(test, (void *)(rig->engine.vram + page * PAGE_SIZE),
 			    safety_target(rig, vm->id, HERE));
 	pagoda_rig_settle(rig);
@@ -306,7 +318,7 @@ static void vm_pages_wait_for_the_flush(struct kunit *test)
 	safety_drop(vm);
 }
 
-/* What unplugging finds: mappings, a context, a fence, and a VM without tables. */
+/* State in which the device is unplugged: mappings, a context, a fence, and a VM without tables. */
 struct unplugged {
 	struct pagoda_vm *vm, *empty;
 	struct pagoda_bo *vram, *aperture;
@@ -344,7 +356,7 @@ static void unplug_close(struct unplugged *what)
 	safety_drop(what->empty);
 }
 
-/* Closing needs no device: it gives everything back and says nothing to anybody. */
+/* Closing after the device was unplugged frees all objects and sends nothing to the device. */
 static void vm_outlives_the_device(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -355,9 +367,9 @@ static void vm_outlives_the_device(struct kunit *test)
 
 	unplug_make(rig, &what);
 	pagoda_rig_settle(rig);
-	/* What doesn't arrive is given up after this, several times over. */
+	/* After this timeout the queue gives up operations, several times over. */
 	pagoda_test_queue_timeout(rig->vidmm->stream.queue, 200);
-	/* A change and a signal are on their way, and don't arrive. */
+	/* A page table change and a signal are queued, and never executed. */
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	signal = pagoda_mfence_promise(what.fence, 2);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
@@ -375,7 +387,10 @@ static void vm_outlives_the_device(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, used, vram_used(rig));
 }
 
-/* What was evicted while a VM showed it, and isn't shown any more, isn't looked for there. */
+/*
+ * A private allocation that was evicted while it was mapped and then unmapped and closed leaves the
+ * VM's list of evicted allocations.
+ */
 static void vm_forgets_private(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -404,8 +419,8 @@ static void vm_forgets_private(struct kunit *test)
 }
 
 /*
- * Somebody has plugged the stream for long. A VM and a context are there all the same, and a
- * VM that is gone left nothing that is still to be executed when its number is free.
+ * While the stream is plugged, a VM and a context can be created at once; a VM that is destroyed
+ * leaves nothing in the open buffer that would be executed when its number is reused.
  */
 static void vm_waits_for_nobody(struct kunit *test)
 {
@@ -443,8 +458,8 @@ static int closer_run(void *data)
 }
 
 /*
- * A VM is closed while a job runs that stores to what no list names. The allocation moves: the
- * device doesn't reach where it was from then on.
+ * A VM is closed while a job runs that stores to an allocation no list names. When the allocation
+ * moves, the device doesn't reach its old place any more.
  */
 static void vm_close_hides_first(struct kunit *test)
 {
@@ -477,7 +492,7 @@ static void vm_close_hides_first(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* What kfree_rcu() was called for is free then; modules can't wait for that. */
+/* Waits until all memory passed to kfree_rcu() is free; modules can't wait for that. */
 static void wait_for_rcu(void)
 {
 	rcu_barrier();
@@ -486,7 +501,7 @@ static void wait_for_rcu(void)
 #endif
 }
 
-/* A context that was destroyed meanwhile answers, and has no work to be done. */
+/* A context that was destroyed still reports its state and has no deferred work. */
 static void context_asked_when_gone(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, &(struct pagoda_rig_options) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The VRAM segment and a map of its pages, see the header. */
+/* The VRAM segment and a map of its pages; see vram_helpers.h. */
 #include <linux/highmem.h>
 #include "vram_helpers.h"
 
@@ -51,7 +51,7 @@ void vram_drop_all(struct vram_fixture *fix)
 		vram_drop(fix, i);
 }
 
-/* A case that was given up must not leave resources to segments that go. */
+/* A case that failed midway must not leave resources in segments that are being destroyed. */
 static void vram_fixture_end(void *fix)
 {
 	vram_drop_all(fix);
@@ -85,7 +85,7 @@ static bool vram_is_reserve(struct vram_fixture *fix, u32 page)
 	return pagoda_reserve_has(&fix->vidmm->vram.reserve, (u64)page << PAGE_SHIFT);
 }
 
-/* The reserve is for those only who ask for it. */
+/* Pages of the reserve are given only to placements inside the reserve. */
 static bool vram_page_free(struct vram_fixture *fix, const struct ttm_place *place, u32 page,
 			   bool when_empty)
 {
@@ -124,7 +124,7 @@ static bool vram_has_range(struct vram_fixture *fix, const struct ttm_place *pla
 	return false;
 }
 
-/* What the manager has to be able to do: exactly what the map has room for. */
+/* Returns whether the map has room for the placement; the manager must then find room, too. */
 bool vram_has_room(struct vram_fixture *fix, const struct ttm_place *place, u32 pages,
 		   u32 align, bool when_empty)
 {
@@ -146,7 +146,9 @@ static u32 vram_largest_free(struct vram_fixture *fix)
 	return largest;
 }
 
-/* Free, inside the placement, and if it is said to be zero then never used. */
+/*
+ * Expects the range to be free, inside the placement, and never used before if it counts as zeroed.
+ */
 static void vram_claim_range(struct kunit *test, struct vram_fixture *fix, u32 slot,
 			     const struct ttm_place *place, const struct pagoda_vram_cursor *cur)
 {
@@ -167,7 +169,7 @@ static void vram_claim_range(struct kunit *test, struct vram_fixture *fix, u32 s
 	}
 }
 
-/* Nobody else's pages are in it, and no zeros that aren't. */
+/* Enters all ranges of a resource into the map; returns their bytes. */
 static u64 vram_claim_ranges(struct kunit *test, struct vram_fixture *fix, u32 slot,
 			     const struct ttm_place *place)
 {
@@ -184,8 +186,8 @@ static u64 vram_claim_ranges(struct kunit *test, struct vram_fixture *fix, u32 s
 }
 
 /*
- * Enters a new resource into the map; nothing of it may have been taken. Who makes a list of
- * its ranges allocates as many entries as there are said to be.
+ * Enters a new resource into the map and expects that no page of it was taken. The number of ranges
+ * must be exact, because callers allocate lists of that length.
  */
 void vram_claim(struct kunit *test, struct vram_fixture *fix, u32 slot,
 		const struct ttm_place *place)
@@ -210,7 +212,7 @@ void vram_claim(struct kunit *test, struct vram_fixture *fix, u32 slot,
 		KUNIT_EXPECT_EQ(test, ranges, 1);
 }
 
-/* The books agree with the map. */
+/* Expects the manager's counters to agree with the map. */
 void vram_check_books(struct kunit *test, struct vram_fixture *fix)
 {
 	struct pagoda_vram *vram = &fix->vidmm->vram;
@@ -237,7 +239,7 @@ void vram_check_books(struct kunit *test, struct vram_fixture *fix)
 			(u64)vram_largest_free(fix) << PAGE_SHIFT);
 }
 
-/* A page's frame is the one the window has at the page's address. */
+/* Expects the page's frame to be the one that the CPU window shows at the page's address. */
 void vram_check_window(struct kunit *test, struct vram_fixture *fix, u32 slot, u32 page)
 {
 	struct ttm_resource *res = fix->slots[slot].res;

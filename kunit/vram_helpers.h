@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Objects in the VRAM segment, and a map that says of every page whose it is: what the
- * suites compare the segment with.
+ * Objects in the VRAM segment, and a map that says for every page which object it belongs to. The
+ * suites compare the segment with that map.
  */
 #ifndef PAGODA_KUNIT_VRAM_HELPERS_H
 #define PAGODA_KUNIT_VRAM_HELPERS_H
@@ -19,11 +19,11 @@ struct vram_slot {
 /**
  * struct vram_fixture - State of a case
  * @vidmm: Segments
- * @shape: Their description
- * @slots: Objects that have a resource
- * @owner: For every page the slot it belongs to plus one, 0 = free
- * @used: The page was given to somebody before
- * @populated: What an object with content points to
+ * @shape: Description of the device
+ * @slots: Objects and their resources
+ * @owner: For every page the number of its slot plus one, 0 = free
+ * @used: The page belonged to an object before
+ * @populated: &ttm_tt of objects that have content
  */
 struct vram_fixture {
 	struct pagoda_vidmm *vidmm;
@@ -35,7 +35,7 @@ struct vram_fixture {
 };
 
 struct vram_fixture *vram_fixture(struct kunit *test, const struct pagoda_kunit_shape *shape);
-/* A resource for a slot that has none; 0 or what the manager answered. */
+/* Allocates a resource for an empty slot; returns 0 or the manager's error. */
 int vram_put_content(struct kunit *test, struct vram_fixture *fix, u32 slot, u32 pages,
 		     u32 align, const struct ttm_place *place, bool content);
 int vram_put(struct kunit *test, struct vram_fixture *fix, u32 slot, u32 pages,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The VRAM segment against a map of its pages.
- */
+/* The VRAM segment against a map of its pages. */
 #include <kunit/static_stub.h>
 #include "prove.h"
 #include "vram_helpers.h"
@@ -84,6 +82,7 @@ static void vram_random_put(struct kunit *test, struct vram_fixture *fix, u32 sl
 	vram_check_window(test, fix, slot, pagoda_kunit_below(rnd, pages));
 }
 
+/* After each random allocation or free, the segment's answers and counters agree with the map. */
 static void vram_random(struct kunit *test)
 {
 	struct vram_fixture *fix = vram_fixture(test, test->param_value);
@@ -107,7 +106,9 @@ static void vram_random(struct kunit *test)
 
 /* ---- Single properties ------------------------------------------------------------ */
 
-/* Every valid page can be had, none of the others, and failing costs nothing. */
+/*
+ * Every valid page can be allocated, no invalid page is, and a failed allocation changes nothing.
+ */
 static void vram_exhaustion(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = {
@@ -129,13 +130,13 @@ static void vram_exhaustion(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_vram_largest_free(fix->vidmm), 0);
 	vram_drop_all(fix);
 	vram_check_books(test, fix);
-	/* One object gets all of it again, around the invalid ranges. */
+	/* One object gets all pages again, around the invalid ranges. */
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 59 - 4, &anywhere), 0);
 	vram_claim(test, fix, 0, &anywhere);
 	vram_drop_all(fix);
 }
 
-/* No rounding to powers of two: what is there can be had. */
+/* Sizes aren't rounded to powers of two: all of VRAM can be allocated. */
 static void vram_contiguous_exact(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 1000, .visible = 1000 };
@@ -157,7 +158,7 @@ static void vram_contiguous_exact(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* Plenty of space, none of it in one piece. */
+/* Enough free pages, but not in one range. */
 static void vram_fragmented(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 64 };
@@ -178,14 +179,14 @@ static void vram_fragmented(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pagoda_vram_count_ranges(fix->slots[0].res), 30);
 	KUNIT_EXPECT_FALSE(test, pagoda_vram_is_contiguous(fix->slots[0].res));
 	vram_drop(fix, 0);
-	/* 8, 9, 10: one hole of three, and the only one. */
+	/* Pages 8, 9 and 10 are the only hole of three. */
 	vram_drop(fix, 9);
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 3, &contiguous), 0);
 	KUNIT_EXPECT_EQ(test, fix->slots[0].res->start, 8);
 	vram_drop_all(fix);
 }
 
-/* The smallest hole that will do is used, so that the large ones stay. */
+/* The smallest sufficient hole is used, so that large holes stay. */
 static void vram_best_hole(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 64 };
@@ -218,7 +219,7 @@ static u32 vram_clean_pages(struct ttm_resource *res)
 	return clean >> PAGE_SHIFT;
 }
 
-/* Zeros go to who would have to be filled, and only as long as they are zeros. */
+/* Zeroed pages go to allocations that would have to be filled, and are zeroed only until used. */
 static void vram_zeros(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .zeroed = true };
@@ -227,10 +228,10 @@ static void vram_zeros(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 16, &anywhere), 0);
 	KUNIT_EXPECT_EQ(test, vram_clean_pages(fix->slots[0].res), 16);
 	vram_drop(fix, 0);
-	/* 16 dirty pages now: content takes those ... */
+	/* 16 dirty pages now: an allocation with content takes those ... */
 	KUNIT_ASSERT_EQ(test, vram_put_content(test, fix, 0, 16, 1, &anywhere, true), 0);
 	KUNIT_EXPECT_EQ(test, vram_clean_pages(fix->slots[0].res), 0);
-	/* ... and the 48 clean ones are still there for an empty allocation. */
+	/* ... and the 48 clean ones are left for an empty allocation. */
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 1, 48, &anywhere), 0);
 	KUNIT_EXPECT_EQ(test, vram_clean_pages(fix->slots[1].res), 48);
 	vram_drop_all(fix);
@@ -239,7 +240,7 @@ static void vram_zeros(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* Content is where the object's pages, swap or resource are. */
+/* An object has content if it has pages, swap or a resource; then it gets dirty pages. */
 static void vram_zeros_not_for_content(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .zeroed = true };
@@ -272,7 +273,7 @@ static void vram_zeros_not_for_content(struct kunit *test)
 
 /* ---- The cursor -------------------------------------------------------------------- */
 
-/* Any offset, size and step visits the bytes a page-by-page walk does. */
+/* Any offset, size and step visits the same bytes as a walk page by page. */
 static void vram_cursor_steps(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 256, .zeroed = true };
@@ -316,7 +317,7 @@ static void vram_cursor_steps(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* Blocks that touch are one range; only who asks for zeros is told where those end. */
+/* Adjacent blocks are one range; only a cursor for zeros also ends where these end. */
 static void vram_cursor_merges(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .zeroed = true };
@@ -334,7 +335,7 @@ static void vram_cursor_merges(struct kunit *test)
 	pagoda_vram_first(&cur, fix->slots[0].res, 0, 64 << PAGE_SHIFT);
 	KUNIT_EXPECT_EQ(test, cur.size, 64 << PAGE_SHIFT);
 	KUNIT_EXPECT_FALSE(test, cur.clean);
-	/* After a reset nothing is known to be zero. */
+	/* After a reset no page is known to be zero. */
 	pagoda_vram_first_clean(&cur, fix->slots[0].res, 64 << PAGE_SHIFT, 1);
 	KUNIT_EXPECT_EQ(test, cur.size, 64 << PAGE_SHIFT);
 	KUNIT_EXPECT_FALSE(test, cur.clean);
@@ -351,8 +352,9 @@ static void vram_cursor_merges(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* ---- TTM's questions ------------------------------------------------------------------ */
+/* ---- Callbacks of TTM ----------------------------------------------------------------- */
 
+/* intersects() and compatible() agree with where a resource is. */
 static void vram_matches(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 32 };
@@ -385,7 +387,7 @@ static void vram_matches(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* A demand for the visible part evicts from there only. */
+/* A request for the visible part evicts only from that part. */
 static void vram_eviction(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 32 };
@@ -403,15 +405,16 @@ static void vram_eviction(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first->resource->mem_type, TTM_PL_VRAM);
 	KUNIT_EXPECT_EQ(test, second->resource->mem_type, TTM_PL_SYSTEM);
 	KUNIT_EXPECT_TRUE(test, pagoda_vram_is_visible(fix->vidmm, third->resource));
-	/* What can never fit must not empty the segment first. */
+	/* An object that can never fit must not empty the segment first. */
 	KUNIT_EXPECT_NULL(test, pagoda_kunit_bo(test, fix->vidmm, 33, &visible));
 	KUNIT_EXPECT_EQ(test, third->resource->mem_type, TTM_PL_VRAM);
-	/* TTM moves what is not where the placement wants it. */
+	/* TTM moves an object that isn't where the placement wants it. */
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(first, &visible), 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_vram_is_visible(fix->vidmm, first->resource));
 	KUNIT_EXPECT_EQ(test, third->resource->mem_type, TTM_PL_SYSTEM);
 }
 
+/* -E2BIG for an object that could never fit, -ENOSPC for one that could if others left. */
 static void vram_too_large(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = {
@@ -433,7 +436,7 @@ static void vram_too_large(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* A device that wants coarse alignment gets whole chunks. */
+/* With a coarse alignment an allocation gets whole chunks. */
 static void vram_coarse(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = {
@@ -469,7 +472,10 @@ static bool vram_is_there(struct vram_fixture *fix, u32 slot, const struct ttm_p
 	return man->func->compatible(man, fix->slots[slot].res, place, PAGE_SIZE);
 }
 
-/* Neither helps the other by leaving, but who is in the reserve may stay in VRAM. */
+/*
+ * Leaving the reserve makes no room elsewhere, nor the other way round, but an object in the
+ * reserve is in VRAM.
+ */
 static void vram_reserve_is_apart(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = {
@@ -505,6 +511,7 @@ static struct pagoda_vram_resource *vram_no_resource(void)
 	return NULL;
 }
 
+/* Without kernel memory the manager returns -ENOMEM and changes nothing. */
 static void vram_no_memory(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 64 };
@@ -531,7 +538,7 @@ static void vram_no_window(struct kunit *test)
 	vram_drop_all(fix);
 }
 
-/* Taking the segment down moves out who is still in it. */
+/* Destroying the segment evicts the objects in it. */
 static void vram_taken_down(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 64 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whatever changes where an allocation's memory is, or gives that memory back, is executed behind
- * all that was added to the allocation's reservation object, of each usage.
+ * Operations that change where an allocation's memory is, or free that memory, are executed after
+ * all fences in the allocation's reservation, of each usage.
  */
 #include <linux/delay.h>
 #include <linux/dma-resv.h>
@@ -16,11 +16,9 @@
 #define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 #define PAGES		9
 
-/**
- * struct wait_step - Something that has to wait
- * @name: For people
- * @from: TTM's number of where the allocation is
- * @to: And where it goes to; negative: it is closed
+/*
+ * A move, between TTM's memory types, that has to wait; @to is negative if the allocation is
+ * closed.
  */
 struct wait_step {
 	const char *name;
@@ -62,7 +60,7 @@ static struct dma_fence *wait_attach(struct kunit *test, struct pagoda_bo *bo,
 	return fence;
 }
 
-/* Operations of an allocation that do something to its memory. */
+/* Returns the number of executed operations on an allocation's memory. */
 static u32 wait_operations(struct pagoda_rig *rig, u64 id)
 {
 	return pagoda_rig_count(rig, pagoda_rig_copy_op(rig), id) +
@@ -72,7 +70,7 @@ static u32 wait_operations(struct pagoda_rig *rig, u64 id)
 	       pagoda_rig_count(rig, VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT, id);
 }
 
-/* The call may wait itself, so it is made by a thread. */
+/* A thread for the call, which may wait itself. */
 struct waiter {
 	struct pagoda_bo *bo;
 	const struct wait_step *step;
@@ -132,6 +130,7 @@ static void wait_one(struct pagoda_rig *rig, const struct wait_step *step,
 	pagoda_rig_close(waiter.bo);
 }
 
+/* Each kind of move, and closing, waits for fences of each usage. */
 static void wait_for_usages(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -152,8 +151,8 @@ static int releaser_run(void *data)
 }
 
 /*
- * TTM found no memory to give a dying allocation a reservation object of its own, and looks at the
- * shared one: no fence there says that the aperture still maps the pages, so that is waited for.
+ * TTM found no memory for a dying allocation's own reservation and checks the shared one. No fence
+ * in there says that the aperture still maps the pages, so the release waits for the unmap.
  */
 static void wait_for_shared_unmap(struct kunit *test)
 {
@@ -180,7 +179,7 @@ static void wait_for_shared_unmap(struct kunit *test)
 	pagoda_rig_close(bo);
 }
 
-/* ---- What has a way of its own --------------------------------------------------------- */
+/* ---- Other ways to change memory ---------------------------------------------------- */
 
 static int act_to_system(struct pagoda_bo *bo)
 {
@@ -192,7 +191,10 @@ static int act_offer(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	return pagoda_offer(rig->vidmm, &bo, 1, DRM_PAGODA_OFFER_LOW, 0);
 }
 
-/* The client brings it, and says that it wasn't written: the pages that were kept are as good. */
+/*
+ * Has the client bring the allocation to VRAM and release it as not written, so that the pages kept
+ * in system memory are still a valid copy.
+ */
 static int act_keep(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
 	u64 trim;
@@ -224,7 +226,7 @@ static int act_clear(struct pagoda_bo *bo)
 	return ret;
 }
 
-/* By the device: the CPU sees nothing of VRAM. */
+/* The device writes, because the CPU sees nothing of VRAM. */
 static int act_write(struct pagoda_bo *bo)
 {
 	u64 value = 5;
@@ -236,11 +238,8 @@ static int act_write(struct pagoda_bo *bo)
 	return ret == sizeof(value) ? 0 : -EIO;
 }
 
-/**
- * struct wait_act - What else changes memory, or leaves it
- * @name: For people
- * @prepare: What is done before, or NULL
- * @act: What has to wait
+/*
+ * A way to change memory besides moves; @prepare, if not NULL, is called before, @act has to wait.
  */
 struct wait_act {
 	const char *name;
@@ -255,7 +254,7 @@ static const struct wait_act acts[] = {
 	{ "a debugger writes", NULL, act_write },
 };
 
-/* Packets that were executed for an allocation. */
+/* Returns the number of packets executed for an allocation. */
 static u32 act_packets(struct pagoda_rig *rig, u64 id)
 {
 	u32 i, count = 0;
@@ -316,6 +315,7 @@ static void wait_for_act(struct pagoda_rig *rig, const struct wait_act *act,
 	flush_workqueue(rig->vidmm->ttm.wq);
 }
 
+/* Discarding, clearing and a debugger's write wait for fences of each usage, too. */
 static void wait_for_acts(struct kunit *test)
 {
 	const struct pagoda_rig_options blind = { .no_window = true, .mode = test->param_value };

@@ -278,7 +278,7 @@ TEST_F(vm, waits_without_blocking)
 	ASSERT_EQ(0, map_behind(self, handle, self->here, in, 3, out, 1));
 	/* Behind it, without a wait of its own. */
 	ASSERT_EQ(0, map_behind(self, handle, self->here + self->dev.page, 0, 0, out, 2));
-	/* The calls are over, and nobody has brought the point. */
+	/* The calls have returned, and the point isn't signalled yet. */
 	EXPECT_REFUSED(ETIME, pagoda_syncobj_wait(self->fd, out, 2, PAGODA_SEC / 10));
 	EXPECT_FAULT(self->here);
 	/* What is asked for now already counts with it. */
@@ -309,7 +309,7 @@ TEST_F(vm, what_never_comes_is_no_trouble)
 		ASSERT_EQ(0, map_behind(&other, handle, self->here, in, 99, out, n));
 	ASSERT_EQ(0, pagoda_close(self->fd, handle));
 	ASSERT_EQ(0, pagoda_vm_destroy(self->fd, second.vm));
-	/* Nobody waits for ever for what it would have signalled. */
+	/* The points that the destroyed VM's binds would have signalled come all the same. */
 	EXPECT_EQ(0, pagoda_syncobj_wait(self->fd, out, 3, LIMIT));
 	pid = test_fork(&full);
 	ASSERT_LE(0, pid);

@@ -146,7 +146,7 @@ TEST_F(budget, usage_has_tables_and_save_areas)
 	all = usage(self->fd, LOCAL) + usage(self->fd, NON_LOCAL);
 	PAGODA_PROVES(C165);
 	EXPECT_LT(self->size + CODE_SIZE + 2 * self->dev.page, all);
-	/* Nobody else has any: VRAM holds this client's and nothing else. */
+	/* No other client uses VRAM: all that was added belongs to this client. */
 	EXPECT_EQ(pagoda_usage(self->fd, DRM_PAGODA_SEGMENT_VRAM) - self->vram,
 		  usage(self->fd, LOCAL));
 	ASSERT_EQ(0, pagoda_close(self->fd, handle));
@@ -162,7 +162,7 @@ TEST_F(budget, others_and_the_budget)
 	uint64_t pool = budget(self->other, LOCAL);
 	uint32_t handles[MOST], n;
 
-	/* Who is alone may have all that isn't the kernel's. */
+	/* A single client may have all that isn't the kernel's. */
 	EXPECT_GE(self->dev.vram.size, pool);
 	EXPECT_LE(self->dev.vram.size / 32 * 31 - self->dev.page, pool);
 	EXPECT_LE(32 * PAGODA_MIB, budget(self->other, NON_LOCAL));

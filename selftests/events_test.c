@@ -45,7 +45,7 @@ FIXTURE_SETUP(events)
 	self->fd = self->dev.fd;
 	self->other = pagoda_open();
 	ASSERT_LE(0, self->other);
-	/* Nobody else gives back anything: budgets change when the test does something. */
+	/* No other client gives back anything: budgets change when the test does something. */
 	ASSERT_EQ(0, test_vram_settled(self->other, 0));
 	ASSERT_EQ(0, test_aperture_settled(self->other, 0));
 	self->size = self->dev.vram.size / 32;
@@ -181,7 +181,7 @@ static int list_make(const struct list *list, const uint32_t *handles, uint32_t 
 	return ret || !value ? ret : pagoda_syncobj_wait(list->fd, list->timeline, value, LIMIT);
 }
 
-/* Brings something to VRAM, on nobody's list, that is so large that half of it has to go. */
+/* Brings an allocation to VRAM, on no list, that is so large that half of VRAM has to leave. */
 static int press(int fd, const struct test_device *dev, uint32_t *handle)
 {
 	int ret = pagoda_create_vram(fd, dev->vram.size / 4 * 3, handle);
@@ -189,7 +189,10 @@ static int press(int fd, const struct test_device *dev, uint32_t *handle)
 	return ret ? ret : pagoda_make_resident_wait(fd, *handle);
 }
 
-/* Whatever of a list leaves for somebody else, its owner is told when that has room. */
+/*
+ * When allocations of a list leave for another client, the list's owner is told of their bytes
+ * once the other client has its room.
+ */
 TEST_F(events, evicted)
 {
 	int theirs = pagoda_events(self->other, 0);
@@ -209,12 +212,12 @@ TEST_F(events, evicted)
 	ASSERT_EQ(0, pagoda_fdinfo_self(self->fd, &info));
 	EXPECT_LE(PIECES / 4, info.evictions);
 	EXPECT_EQ(info.evictions * self->size, read_evicted(self->events));
-	/* It comes back; what isn't on a list is nobody's who would be told. */
+	/* The list comes back; the large allocation is on no list, so its leaving is no event. */
 	ASSERT_EQ(0, list_make(&list, self->bos, PIECES));
 	EXPECT_NE(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->other, large));
 	EXPECT_EQ(0, read_evicted(theirs));
 	EXPECT_EQ(0, read_evicted(self->events));
-	/* Nobody is told of what he asked for. Nor does anybody come back for it. */
+	/* A removal that the owner asked for is no event, and nothing else comes to VRAM for it. */
 	ASSERT_EQ(0, pagoda_close(self->other, large));
 	for (n = 0; n < 2; n++)
 		ASSERT_EQ(0, pagoda_list_remove(self->fd, list.queue, self->bos, PIECES, 0,
@@ -225,7 +228,7 @@ TEST_F(events, evicted)
 	close(theirs);
 }
 
-/* Who has it on his list is told, whoever pays, and nobody else. */
+/* Only clients with the allocation on their list are told, whichever client is charged. */
 TEST_F(events, evicted_shared)
 {
 	int third = pagoda_open(), dma_buf, theirs;
@@ -270,7 +273,7 @@ TEST_F(events, reset)
 	ASSERT_EQ(0, wait_for(self->events, DRM_PAGODA_EVENT_CONTENT_LOST, &event));
 	EXPECT_EQ(1, event.count);
 	close(self->events);
-	/* Who comes later isn't told of what was. */
+	/* A new event file doesn't report older events. */
 	self->events = pagoda_events(self->fd, 0);
 	ASSERT_LE(0, self->events);
 	EXPECT_FALSE(is_readable(self->events, 0));
@@ -280,7 +283,7 @@ TEST_F(events, reset)
 	EXPECT_LE(2, event.value);
 }
 
-/* Each listener is told; one that nobody reads costs nobody anything. */
+/* Each event file reports; one that isn't read holds up no other. */
 TEST_F(events, several)
 {
 	struct drm_pagoda_event event, all[8];

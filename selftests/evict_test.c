@@ -355,7 +355,7 @@ TEST_F(evict, killed_in_the_middle)
 		EXPECT_EQ(self->vram, test_vram_settled(self->fd, self->vram));
 		EXPECT_EQ(self->aperture, test_aperture_settled(self->fd, self->aperture));
 	}
-	/* Whoever comes next finds a device that works. */
+	/* The next client finds a device that works. */
 	EXPECT_EQ(0, client(5, self->dev.vram.size, self->dev.vram.size / 4, false));
 }
 

@@ -35,8 +35,8 @@ static void kept_close(int fd, uint64_t page)
 }
 
 /*
- * Where the answer couldn't be written there is a handle all the same, and who asks again is
- * given it.
+ * If the answer couldn't be written the handle exists all the same, and a second import returns
+ * that handle.
  */
 static int import_certainly(int fd, int dma_buf, uint32_t *handle)
 {

@@ -69,7 +69,7 @@ TEST_F(fdinfo, has_all_keys)
 		EXPECT_EQ(0, info.segments[id].resident);
 		EXPECT_EQ(0, info.segments[id].purgeable);
 		EXPECT_EQ(0, info.segments[id].active);
-		/* Nobody has a budget for system memory that the GPU doesn't use. */
+		/* There is no budget for system memory that the GPU doesn't use. */
 		EXPECT_EQ(id ? 0 : NONE, info.segments[id].usage);
 		EXPECT_EQ(id ? 0 : NONE, info.segments[id].spilled);
 		EXPECT_EQ(!id, info.segments[id].budget == NONE);
@@ -122,7 +122,7 @@ TEST_F(fdinfo, offered_is_purgeable)
 	EXPECT_EQ(self->size, of(self->fd, SYSTEM).total);
 }
 
-/* Copies and evictions are counted for who pays, whoever asks for them. */
+/* Copies and evictions count for the client that is charged, whichever client asks. */
 TEST_F(fdinfo, counts_traffic)
 {
 	int other = pagoda_open(), dma_buf;
@@ -177,7 +177,7 @@ TEST_F(fdinfo, says_budget_and_usage)
 	EXPECT_EQ(0, of(self->fd, GTT).usage);
 }
 
-/* Both have it; who made it is charged. */
+/* Both clients have the allocation; the one that created it is charged. */
 TEST_F(fdinfo, shared)
 {
 	int other = pagoda_open(), dma_buf;

@@ -171,7 +171,7 @@ TEST_F(fence, wait_refusals)
 	PAGODA_PROVES(C183);
 	EXPECT_REFUSED(EPERM, pagoda_fence_wait_list(self->fd, list, 2, ANY, 0, NULL));
 	EXPECT_REFUSED(EPERM, pagoda_fence_notify(self->fd, list, 2, ANY, event));
-	/* Nobody was told anything. */
+	/* The refused calls signalled no eventfd. */
 	EXPECT_EQ(-1, read(event, &told, sizeof(told)));
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, blind, 6));
 	close(event);
@@ -214,7 +214,7 @@ TEST_F(fence, values_go_back)
 	EXPECT_EQ(0, pagoda_fence_signal(self->fd, fence, 3));
 }
 
-/* Whoever the CPU overtakes doesn't take it back. */
+/* A GPU signal with a value below the CPU's doesn't lower the fence's value. */
 TEST_F(fence, the_gpu_comes_second)
 {
 	uint64_t value = 5, seen = 5, now;
@@ -373,7 +373,7 @@ TEST_F(fence, threads_wait_for_several)
 	EXPECT_EQ(0, sleeper[0].ret);
 }
 
-/* The GPU releases who sleeps, behind the work that it stands for. */
+/* A GPU signal wakes sleeping threads, after the work in front of the signal is done. */
 TEST_F(fence, the_gpu_wakes_threads)
 {
 	uint64_t value = 5, size = 64 * self->dev.page;
@@ -401,7 +401,7 @@ TEST_F(fence, the_gpu_wakes_threads)
 	munmap(map, size);
 }
 
-/* Halves of each value are equal: whoever sees others saw half a store. */
+/* Halves of each value are equal: a reader of unequal halves saw half a store. */
 struct reader {
 	const uint64_t *map;
 	atomic_int stop;
@@ -467,7 +467,7 @@ static void ignore(int number)
 {
 }
 
-/* Who is interrupted again and again, until that is enough. */
+/* A thread that is interrupted by signals again and again, until @stop. */
 struct knocker {
 	pthread_t who;
 	pthread_t thread;
@@ -686,7 +686,7 @@ TEST_F(fence, eventfds_are_left)
 	}
 }
 
-/* --- the value is nobody's to write --------------------------------------------------------- */
+/* --- the value is read-only ----------------------------------------------------------------- */
 
 #define FAULTED	99
 

@@ -147,7 +147,7 @@ TEST_F(inject, content_survives)
 		uint32_t state = state_of(self->fd, self->handles[n]);
 
 		if (state == DRM_PAGODA_CONTENT_LOST && variant->may_lose) {
-			/* Nobody sees what half a copy has left. */
+			/* The bytes of half a copy aren't seen. */
 			EXPECT_EQ(-1, pagoda_check_zero(self->maps[n], self->size));
 			lost++;
 			continue;
@@ -272,7 +272,7 @@ TEST_F(slow, faults_wait_for_the_copy)
 	munmap(map, PAGODA_MIB);
 }
 
-/* Pages of a source aren't anybody else's before the copy from them is done. */
+/* Pages of a source aren't reused before the copy from them is done. */
 TEST_F(slow, sources_stay_until_copied)
 {
 	uint64_t size = self->dev.vram.size / 4, key = pagoda_key(SEED, 77, 0);
@@ -339,7 +339,7 @@ TEST_F(slow, killed_while_it_moves)
 	EXPECT_EQ(usage, test_vram_settled(self->dev.fd, usage));
 }
 
-/* Discarded content is overwritten by this GPU, so that nobody can mistake it for zeros. */
+/* Discarded content is overwritten by this GPU, so that it can't be mistaken for zeros. */
 TEST_F(slow, poisoned_vram_is_zeroed)
 {
 	uint64_t size = self->dev.vram.size / 8;
@@ -427,7 +427,7 @@ TEST_F(slow, flushed_before_the_point)
 
 /*
  * An allocation in the aperture, cached by the CPU: what the CPU writes there is what the GPU
- * reads when it takes the content to VRAM, without anybody flushing anything.
+ * reads when it takes the content to VRAM, without any flush.
  */
 TEST_F(slow, cached_writes_are_snooped)
 {

@@ -285,7 +285,7 @@ TEST_F(input, addresses_that_overflow)
 	FAULT_OF(pagoda_reduce, VIRTIO_PAGODA_REDUCE_SUM, UINT64_MAX, code, code, 0);
 	FAULT_OF(pagoda_branch, -8ull, 4096);
 	FAULT_OF(pagoda_branch, code, -code);
-	/* Nobody else heard of any of it. */
+	/* None of these faults reached another client: its job runs. */
 	pagoda_store(&self->client.program, self->at, 4);
 	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
 	EXPECT_EQ(4, word_of(self->map));
@@ -406,7 +406,7 @@ TEST_F(input, closed_before_it_runs)
 
 /* --- points ---------------------------------------------------------------------------------- */
 
-/* Nobody promised that they grow; who waits for one isn't left alone. */
+/* Points may be given in any order: each wait for a point ends. */
 TEST_F(input, points_out_of_order)
 {
 	static const uint64_t points[] = { 5, 3, 4, 4, 1, 6 };

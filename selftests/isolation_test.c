@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nobody sees what was somebody else's (C200). A client fills memory of all kinds with a word that
- * nothing else has, and its tables and save areas with what the driver writes there. It loses
+ * No client sees what was another client's (C200). A client fills memory of all kinds with a word
+ * that nothing else has, and its tables and save areas with what the driver writes there. It loses
  * all of that in one of the ways there are. Then another client gets memory of all kinds, looks
  * at it in all ways, and finds zeros.
  */
@@ -19,10 +19,10 @@
 #define ANYWHERE	(PAGODA_IN_VRAM | PAGODA_IN_APERTURE)
 #define SHRINK		"/sys/kernel/debug/ttm/tt_shrink"
 
-/* How the other one's memory becomes free, or is taken from him. */
+/* How the owner's memory becomes free, or is taken from the owner. */
 enum way { CLOSED, KILLED, EVICTED, OFFERED, DECOMMITTED, SWAPPED, PRESSED, RESET };
 
-/* How one's own is looked at. */
+/* How the second client looks at its own memory. */
 enum sight { FAULT, RESIDENT, LEFT, DEBUGGER, COPY, SUM, REFUSED };
 
 struct kind {
@@ -55,7 +55,7 @@ struct piece {
 	uint64_t at;
 };
 
-/* Somebody with a piece of VRAM and one of system memory for each number. */
+/* A client with a piece of VRAM and one of system memory for each number. */
 struct owner {
 	struct test_device dev;
 	struct client client;
@@ -235,7 +235,7 @@ static int owner_write(struct owner *owner, uint32_t round, bool share)
 	return ret || !share ? ret : owner_share(owner);
 }
 
-/* It has what it had. What was discarded is zeros, and nobody else's bytes either. */
+/* The owner's content is unchanged; discarded content is zeros, not another client's bytes. */
 static int owner_check(const struct owner *owner, const uint32_t *results)
 {
 	uint64_t *map, n, value;
@@ -334,13 +334,13 @@ static int victim(enum way way, uint32_t round, int say, int told)
 		return 1;
 	}
 	test_say(say);
-	/* Nothing is ever said: it ends, or never does for who is killed. */
+	/* The pipe only ever ends; a process that is to be killed waits for its death. */
 	while (way == KILLED || read(told, &byte, 1) > 0)
 		pause();
 	return stays(way) && owner_return(&owner, way) ? 2 : 0;
 }
 
-/* ---- the one who looks -------------------------------------------------------------------- */
+/* ---- the client that looks ---------------------------------------------------------------- */
 
 static int look(const uint64_t *words, uint64_t size)
 {
@@ -395,7 +395,7 @@ static int look_sum(struct owner *owner, const struct piece *piece)
 	return ret ? ret : look(owner->words, 8);
 }
 
-/* As a debugger does. Nobody has touched the mapping. */
+/* Reads as a debugger does, through a mapping that no thread has touched. */
 static int look_debugger(struct owner *owner, const struct piece *piece)
 {
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC), ret;

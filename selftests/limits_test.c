@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Limits: what a client and a user may have at once, each with its errno, and that other users
- * don't notice. Who the user is: the opener of the file, by its real id, whatever ids a user
- * namespace has given it.
+ * don't notice. The user is the opener of the file, by its real id, whatever ids a user namespace
+ * has given it.
  */
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -174,7 +174,7 @@ static pid_t mapped_child(struct __test_metadata *_metadata, uid_t uid, bool fir
 	return pid;
 }
 
-/* A user who can give itself many ids is one user. */
+/* A user that gives itself many ids in namespaces is still one user. */
 TEST_F(limits, ids_of_a_namespace)
 {
 	struct drm_pagoda_vm_create args;

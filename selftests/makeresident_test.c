@@ -297,7 +297,10 @@ TEST_F(list, nothing_to_wait_for)
 	EXPECT_EQ(before.moved, after.moved);
 }
 
-/* What only stays because nobody needs its place leaves when somebody does. */
+/*
+ * An allocation that was removed with ONLY_IF_NECESSARY leaves VRAM when other allocations need
+ * its place, seen by its segment; all content is right.
+ */
 TEST_F(list, until_it_is_necessary)
 {
 	uint64_t value;
@@ -486,7 +489,7 @@ TEST_F(list, cant_trim_further)
 		EXPECT_EQ(0, pagoda_list_count(fd, bos[0]));
 		ASSERT_EQ(0, pagoda_paging_queue_state(fd, 1, &paging));
 		EXPECT_EQ(ENOMEM, paging.client_error);
-		/* It is nobody else's. */
+		/* The error is of that client alone: another client's job runs. */
 		EXPECT_EQ(0, client_run(&bystander, NULL, 0));
 		client_close(&bystander);
 		munmap(client.program.memory, CODE_SIZE);

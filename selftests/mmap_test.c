@@ -162,7 +162,7 @@ TEST_F(map, shown_in_system_memory_only)
 
 /* --- while it moves ---------------------------------------------------------------------- */
 
-/* One writer and reader that remembers what it has written where, and one who moves it. */
+/* A thread writes, and reads back the words it wrote, while another moves the allocation. */
 TEST_F(map, survives_moves)
 {
 	struct test_mover mover = { .fd = self->fd, .handle = self->handle };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offered content and residency priorities: who leaves VRAM first, what is left of it, and
- * what can't be done meanwhile.
+ * Offered content and residency priorities: which allocation leaves VRAM first, what is left of
+ * its content, and which requests an offered allocation refuses.
  */
 #include <setjmp.h>
 
@@ -142,7 +142,7 @@ static int who_leaves(int fd, uint64_t size, const uint32_t *handles, uint32_t c
 	return left;
 }
 
-/* --- who leaves first ------------------------------------------------------------------------ */
+/* --- which leaves first ----------------------------------------------------------------------- */
 
 TEST_F(offer, by_priority)
 {
@@ -186,7 +186,7 @@ TEST_F(offer, by_rank)
 		left++;
 	}
 	EXPECT_EQ(6, left);
-	/* Nobody else had to go. */
+	/* No other allocation had to leave. */
 	for (n = 6; n < used; n++)
 		EXPECT_TRUE(in_vram(self->fd, self->pieces[n]));
 }
@@ -212,13 +212,16 @@ TEST_F(offer, ok_or_discarded)
 	EXPECT_TRUE(holds(self->fd, handles[1], self->size, 2));
 	ASSERT_EQ(0, pagoda_info(self->fd, handles[0], &info));
 	EXPECT_EQ(0, info.state);
-	/* Nobody has to ask what became of it. */
+	/* RECLAIM may be called without asking for results. */
 	ASSERT_EQ(0, pagoda_offer(self->fd, handles, 2, NORMAL, DRM_PAGODA_OFFER_ALLOW_DECOMMIT));
 	EXPECT_EQ(0, pagoda_reclaim(self->fd, handles, 2, 0, 0, NULL));
 	EXPECT_TRUE(holds(self->fd, handles[1], self->size, 2));
 }
 
-/* What was taken is where it was again, if it had been made resident; and nobody sees what was. */
+/*
+ * A discarded allocation that was resident is in VRAM again after RECLAIM, and reads as zeros
+ * there: none of its old bytes is seen.
+ */
 TEST_F(offer, comes_back)
 {
 	uint32_t handle, big, syncobj, results;
@@ -313,7 +316,7 @@ TEST_F(offer, not_used_meanwhile)
 	/* The mapping that was there shows it again. */
 	EXPECT_EQ(-1, pagoda_check(map, pagoda_key(SEED, 4, 0), 0, size));
 	EXPECT_EQ(0, pagoda_submit(self->fd, client.context, 0, 0, &handle, 1, 0, 0));
-	/* Others who have it don't know of offers. */
+	/* A dma-buf's importers don't know of offers. */
 	fd = prime_export(self->fd, handle);
 	ASSERT_LE(0, fd);
 	EXPECT_REFUSED(EPERM, pagoda_offer(self->fd, &handle, 1, HIGH, 0));

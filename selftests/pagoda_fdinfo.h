@@ -32,7 +32,8 @@ struct pagoda_fdinfo_segment {
 };
 
 /*
- * @client: number that the file, and who has a copy of it, has alone. Bytes, and counts.
+ * @client: number of the open file: all descriptors of that file show the same number.
+ *	    The members after it are bytes and counts.
  * @engine_ns: of each that there is
  */
 struct pagoda_fdinfo {

@@ -184,7 +184,7 @@ uint8_t pagoda_byte(uint64_t key, uint64_t offset);
 /* Offset from @src of the first byte that isn't zero, or -1. */
 int64_t pagoda_check_zero(const void *src, uint64_t size);
 
-/* A small generator for tests: seeded, printed by those who use it. */
+/* A small generator of random numbers; the tests that use it print its seed. */
 uint64_t pagoda_random(uint64_t *state);
 
 #endif

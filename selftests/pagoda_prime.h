@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * dma-bufs and their fences, and others who have some: vgem and udmabuf. As in pagoda_lib.h what
- * can fail returns a negative errno.
+ * dma-bufs and their fences, and other exporters of them: vgem and udmabuf. As in pagoda_lib.h a
+ * function that can fail returns a negative errno.
  */
 #ifndef PAGODA_PRIME_H
 #define PAGODA_PRIME_H
@@ -124,7 +124,7 @@ static inline bool prime_signalled(int sync_file, int timeout_ms)
 	return poll(&poll_fd, 1, timeout_ms) == 1;
 }
 
-/* --- who else has memory -------------------------------------------------------------------- */
+/* --- other exporters ------------------------------------------------------------------------ */
 
 /* The first card of a driver. */
 static inline int card_open(const char *driver)
@@ -162,7 +162,7 @@ static inline int vgem_create(int vgem, uint64_t size, uint32_t *handle)
 	return ret;
 }
 
-/* Fence that whoever uses the buffer waits for. */
+/* Fence that each user of the buffer waits for. */
 static inline int vgem_fence(int vgem, uint32_t handle, uint32_t *fence)
 {
 	struct drm_vgem_fence_attach args = { .handle = handle, .flags = VGEM_FENCE_WRITE };

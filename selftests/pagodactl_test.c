@@ -340,7 +340,7 @@ TEST_F(pagodactl, top_as_json)
 	EXPECT_EQ(self->size, number(segment, "usage"));
 	EXPECT_EQ(self->size, number(segment, "resident"));
 	EXPECT_EQ(info->segments[DRM_PAGODA_SEGMENT_VRAM].budget, number(segment, "budget"));
-	/* Evicted on request: nobody misses it there. */
+	/* Evicted on request: that counts neither as spilled nor as over the budget. */
 	EXPECT_EQ(0, number(segment, "spilled"));
 	EXPECT_EQ(0, number(segment, "over"));
 	segment = find_text(mine, "name", "system");
@@ -348,7 +348,7 @@ TEST_F(pagodactl, top_as_json)
 	EXPECT_EQ(2 * self->size, number(segment, "resident"));
 }
 
-/* Whoever has a copy of a file is the same client. */
+/* Processes with copies of one file are one client. */
 TEST_F(pagodactl, top_shows_a_client_once)
 {
 	const char *mine;
@@ -497,7 +497,7 @@ TEST_F(pagodactl, ls_lists_allocations)
 		TH_LOG("%s", self->text);
 }
 
-/* How the driver calls an allocation of a size that no other has; NOT_THERE if nobody tells. */
+/* How the driver calls an allocation of a size that no other has; NOT_THERE if no line says. */
 static uint64_t id_of(uint64_t size, char *text)
 {
 	const char *at;
@@ -664,7 +664,7 @@ TEST_F(pagodactl, needs_debugfs_for_some)
 	EXPECT_NE(NULL, strstr(self->text, "isn't mounted"));
 	EXPECT_EQ(1, run(words, WITHOUT_DEBUGFS, self->text));
 	EXPECT_NE(NULL, strstr(self->text, "isn't mounted"));
-	/* Nobody may read the one or the other. */
+	/* Without permission to read debugfs the error says so. */
 	EXPECT_EQ(1, run("journal", AS_NOBODY, self->text));
 	EXPECT_NE(NULL, strstr(self->text, "no permission")) TH_LOG("%s", self->text);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory is short: what clients keep in system memory is swapped out and comes back, and who
- * wants more than there is gets an errno. Nobody else is killed for it. For machines with little
- * memory: it is all used up.
+ * Memory is short: what clients keep in system memory is swapped out and comes back, and a
+ * client that wants more than there is gets an errno. No other process is killed for it.
+ * For machines with little memory: it is all used up.
  */
 #include <setjmp.h>
 #include <sys/swap.h>
@@ -49,7 +49,7 @@ static uint64_t bytes(const char *name)
 	return number_of("/proc/meminfo", name) * PAGODA_KIB;
 }
 
-/* ---- somebody who has nothing to do with it ----------------------------------------------- */
+/* ---- a process that has nothing to do with it -------------------------------------------- */
 
 struct stranger {
 	pid_t pid;
@@ -351,7 +351,7 @@ static int greedy(uint64_t id, uint64_t all, int say, int told)
 	if (!ret)
 		ret = hoard_fill(&hoard, PAGODA_IN_APERTURE, all);
 	test_say(say);
-	/* What others give back isn't for who comes later. */
+	/* Holds its memory until all are refused: none gets what another one gave back. */
 	while (read(told, &byte, 1) > 0)
 		;
 	if (ret != -ENOMEM)

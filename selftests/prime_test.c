@@ -9,8 +9,8 @@
 #define SEED		907
 #define UNKNOWN		0x7fffu
 /*
- * vgem's fences signal by themselves after ten seconds: what happens meanwhile is in time. Who
- * got no processor for so long tries again.
+ * vgem's fences signal by themselves after ten seconds: what happens meanwhile is in time. A
+ * test that got no processor for so long tries again.
  */
 #define VGEM_SECONDS	9
 #define VGEM_TRIES	6u
@@ -235,7 +235,7 @@ TEST_F(prime, self_import)
 		EXPECT_EQ(0, prime_write(dma_buf, self->size, 16, SEED - i));
 		pagoda_compare(&self->client.program, at + 16, SEED - i);
 		EXPECT_EQ(0, share_run(&self->client, handle, 0));
-		/* Whoever is left has it. */
+		/* The other client still has the allocation. */
 		EXPECT_EQ(0, pagoda_close(self->fd, handle));
 		close(dma_buf);
 		dma_buf = prime_export(self->other, theirs);
@@ -356,7 +356,7 @@ TEST_F(prime, refusals)
 	EXPECT_EQ(NULL, pagoda_map(self->fd, hidden, self->size));
 	EXPECT_EQ(EACCES, errno);
 	close(dma_buf);
-	/* Longer than it is, and flags that nobody knows. */
+	/* Longer than the dma-buf, and unknown flags. */
 	dma_buf = prime_export(self->fd, handle);
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, self->size + self->dev.page, PROT_READ, MAP_SHARED,
 				   dma_buf, 0));
@@ -428,7 +428,7 @@ TEST_F(prime, fences_are_shared)
 	close(theirs);
 }
 
-/* A fence of somebody else is put into our dma-buf: jobs that want to know wait for it. */
+/* Another device's fence is put into our dma-buf: jobs with implicit sync wait for it. */
 TEST_F(prime, fences_are_imported)
 {
 	struct client *client = &self->client;
@@ -558,7 +558,7 @@ TEST_F(prime, global_names)
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-/* A client that has everything shared, and a job that waits for somebody else. */
+/* A client that has everything shared, and a job that waits for another device's fence. */
 static void doomed(uint64_t size, int ready)
 {
 	struct drm_pagoda_submit_entry entries[2] = {};

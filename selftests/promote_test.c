@@ -278,9 +278,9 @@ static int sets_exhaust(struct sets *sets, struct drm_pagoda_stats *stats)
 }
 
 /*
- * Two sets that don't fit, in turn: nothing is left out before as much as all of VRAM was taken
- * from others; then it is used elsewhere, but who asks for it gets it. Where all but copying is
- * slow there are always tokens.
+ * Jobs use two sets in turn that don't fit: no allocation is left out before as many bytes as VRAM
+ * has were taken from other allocations; then sets are used elsewhere, but a request to make one
+ * resident brings it. Where all but copying is slow there are always tokens.
  */
 TEST_F(promote, jobs_are_paced)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Resets of the whole device, asked for or because an engine or the paging queue can't be reset:
- * what is lost says so and reads as zeros, all else is right, who isn't guilty goes on.
+ * lost content is reported and reads as zeros, all other content is right, clients that aren't
+ * guilty go on.
  */
 #include "pagoda_prime.h"
 #include "reset_fixture.h"
@@ -258,8 +259,8 @@ TEST_F(reset, spaces)
 }
 
 /*
- * Somebody else's memory is as it was and is there again; what others have of ours is lost for
- * them, too, and the same for all.
+ * An imported allocation has its content and is accessible again after a reset. An exported
+ * allocation whose content is lost is lost for importers, too: all see the same bytes.
  */
 TEST_F(reset, shared)
 {
@@ -344,7 +345,7 @@ static void *watcher_run(void *arg)
 	return NULL;
 }
 
-/* Waits until somebody has counted on; he never ends. */
+/* Waits until another thread has added @more to @count. */
 static void wait_for_more(atomic_uint *count, uint32_t more)
 {
 	uint32_t before = atomic_load(count);
@@ -679,7 +680,7 @@ TEST_F(reset, while_evicting)
 
 	printf("# seed %u\n", SEED);
 	memset(movers, 0, sizeof(movers));
-	/* One that nobody moves: what is in system memory there is never lost. */
+	/* An allocation that no thread moves: its content in system memory is never lost. */
 	ASSERT_EQ(0, content_create(&self->client, &content));
 	for (n = 0; n < MOVERS; n++) {
 		struct mover *m = &movers[n];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Storms of programs that fault and hang, among others whose every result is looked at: engines
- * are reset, the guilty are banned and told, nobody else notices, and it is written down.
+ * are reset, the guilty clients are banned and told, no other client notices, and each fault is
+ * written down.
  */
 #include "reset_fixture.h"
 
@@ -9,7 +10,7 @@
 
 /* --- among innocents -------------------------------------------------------------------------- */
 
-/* Somebody whose every result is looked at. */
+/* A client whose every result is looked at. */
 struct innocent {
 	pthread_t thread;
 	struct client client;
@@ -153,7 +154,7 @@ TEST_F(reset, faults_storm)
 	for (n = 0; n < 28; n++)
 		EXPECT_PUNISHED(self->fd, n % engines, false, n);
 	crowd_stop(_metadata, &crowd);
-	/* Nobody needed the whole device. */
+	/* No recovery needed a reset of the whole device. */
 	EXPECT_EQ(before, resets(&self->client));
 }
 
@@ -283,7 +284,7 @@ static void *opener_run(void *arg)
 	return NULL;
 }
 
-/* Who makes a VM and a context has nothing yet that a reset could cost. */
+/* Creating a VM and a context succeeds during resets: there is nothing yet to lose. */
 TEST_F(reset, opened_meanwhile)
 {
 	struct opener opener = { .fd = self->fd };
@@ -384,7 +385,7 @@ TEST_F(reset, is_written_down)
 	char *text;
 
 	ASSERT_EQ(0, client_open(&bad, self->fd, 0));
-	/* Who reads it waits until the last one is written down, and with the core. */
+	/* A read waits until the last failure is written down, and its core dump. */
 	text = read_all(FILES "failure", &size);
 	coredump_forget();
 	pause_after(text);

@@ -381,7 +381,10 @@ TEST_F(submit, points_that_come_late)
 	munmap(map, self->dev.page);
 }
 
-/* Nobody ever signals: the context can be destroyed, and the process killed. */
+/*
+ * Jobs wait for a point that is never signalled: their context can be destroyed, and their
+ * process killed.
+ */
 TEST_F(submit, points_that_never_come)
 {
 	int status, waiting;

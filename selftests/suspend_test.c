@@ -4,7 +4,8 @@
  * client runs that never hears of it.
  *
  * Only the kernel's own rehearsal (/sys/power/pm_test) is used. The folder a test machine shares
- * with its host doesn't survive that: whoever starts this lets go of it before, or all is skipped.
+ * with its host doesn't survive that: the script that starts the test unmounts it
+ * before, or all tests are skipped.
  */
 #include <fcntl.h>
 
@@ -195,7 +196,7 @@ TEST_F(suspend, leaves_alone_what_is_preserved)
 	}
 }
 
-/* Nobody's device loses its power, but processes are frozen wherever they are. */
+/* No device loses its power, but processes are frozen wherever they are. */
 TEST_F(suspend, is_called_off)
 {
 	uint32_t n;

@@ -110,7 +110,7 @@ TEST_F(tiled, rows_everywhere)
 		ASSERT_EQ(0, pagoda_evict(self->fd, &handle, 1, 0, 0));
 		EXPECT_EQ(-1, pagoda_check(map, key + 1, 0, size));
 		EXPECT_EQ(DRM_PAGODA_SEGMENT_SYSTEM, pagoda_where(self->fd, handle));
-		/* Nobody looks while it is in VRAM. */
+		/* The mapping isn't touched while the allocation is in VRAM. */
 		ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 		EXPECT_EQ(-1, pagoda_check(map, key + 1, 0, size));
@@ -148,7 +148,10 @@ TEST_F(tiled, aperture)
 	munmap(map, size);
 }
 
-/* A range is taken from who was longest without a fault, and nobody has to move. */
+/*
+ * With more surfaces than ranges a range is taken from the surface whose last fault is the oldest,
+ * and no allocation moves.
+ */
 TEST_F(tiled, more_than_ranges)
 {
 	uint32_t count = self->dev.info.swizzling_ranges + 3, handles[MAX_SURFACES], n, round;
@@ -249,7 +252,10 @@ static void *steal_loop(void *data)
 	return NULL;
 }
 
-/* The same bytes at the same address: for who moves, for who steals, for who looks. */
+/*
+ * A mapping shows the same bytes at the same address while the allocation moves, while other
+ * surfaces take its range and while threads read it.
+ */
 TEST_F(tiled, live_mapping)
 {
 	uint64_t size, state = SEED, wrong = 0, turns = 0, words;
@@ -425,7 +431,7 @@ TEST_F(tiled, refused)
 	EXPECT_EQ(0, pagoda_create_args(self->fd, &args));
 }
 
-/* Who doesn't know of tiling gets what he got before. */
+/* A program with the structs from before tiling gets the answers from before tiling. */
 TEST_F(tiled, old_structs)
 {
 	struct drm_pagoda_allocation_create create = self->args;

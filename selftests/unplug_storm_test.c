@@ -17,13 +17,13 @@
 #define TOUCHERS	3
 #define ROUNDS		3
 
-/* Somebody whose first job doesn't end. */
+/* A client whose first job doesn't end. */
 struct runner {
 	struct client client;
 	int fences[1 + JOBS];
 };
 
-/* Somebody who wants more VRAM than there is, by paging queue and without, and binds. */
+/* A client that wants more VRAM than there is, by paging queue and without, and binds. */
 struct pager {
 	int fd;
 	uint64_t size;
@@ -263,7 +263,7 @@ static void *listener_run(void *arg)
 	return NULL;
 }
 
-/* An allocation that another device and a mapping have, and memory of somebody else. */
+/* An allocation that another device and a mapping have, and memory of another exporter. */
 static int share(struct _test_data_storm *self, uint64_t **map)
 {
 	uint32_t handle, theirs;
@@ -338,7 +338,7 @@ TEST_F(storm, ends_everything)
 	ASSERT_EQ(0, pthread_join(listener->thread, NULL));
 	EXPECT_EQ(1, listener->lost);
 	EXPECT_TRUE(listener->last & POLLHUP);
-	/* What is left to see can be seen and written, by who did all the time. */
+	/* Mappings can still be read and written, by the threads that did so all the time. */
 	for (n = 0; n < TOUCHERS; n++) {
 		i = atomic_load(&self->touchers[n].rounds);
 		EXPECT_TRUE(reaches(&self->touchers[n].rounds, i + 2));

@@ -150,7 +150,7 @@ TEST_F(unplug, what_is_held_can_be_closed)
 	client.map = pagoda_map(client.fd, client.bos[1], client.size);
 	ASSERT_NE(NULL, client.map);
 	pagoda_fill(client.map, pagoda_key(SEED, 1, 0), 0, client.size);
-	/* Nobody waits for these. */
+	/* No thread waits for these fences. */
 	ASSERT_EQ(0, pagoda_evict(client.fd, client.bos, BOS, client.syncobj, 1));
 	ASSERT_EQ(0, pagoda_make_resident_fence(client.fd, client.bos[2], client.fence, 8));
 	ASSERT_EQ(0, device_unbind(self->name));
@@ -160,7 +160,7 @@ TEST_F(unplug, what_is_held_can_be_closed)
 			TH_LOG("request %d", what);
 		}
 	EXPECT_EQ(19, what);
-	/* Content is gone with the device; looking at what is left kills nobody. */
+	/* The content is gone with the device: the mapping reads as zeros and raises no SIGBUS. */
 	EXPECT_EQ(-1, pagoda_check_zero(client.map, client.size));
 	pagoda_fill(client.map, pagoda_key(SEED, 2, 0), 0, client.size);
 	EXPECT_EQ(UINT64_MAX, *client.value);
@@ -188,7 +188,7 @@ TEST_F(unplug, comes_back_before_it_is_closed)
 	expect_works(_metadata, self);
 }
 
-/* Who listens is told, as the last thing; the file outlives device and client. */
+/* An event file reports DEVICE_LOST once, then end of file; it outlives device and client. */
 TEST_F(unplug, is_told)
 {
 	struct pollfd poll_fd = { .fd = pagoda_events(self->dev.fd, 0), .events = POLLIN };
@@ -355,7 +355,7 @@ TEST_F(unplug, ends_waits)
 		waiter[i].list[0] = list[i == 0 ? 0 : 1];
 		waiter[i].list[1] = list[0];
 		ASSERT_EQ(0, pthread_create(&waiter[i].thread, NULL, waiter_run, &waiter[i]));
-		/* Who calls when the device is gone is only told so. */
+		/* A wait that begins after the device is gone would only return -ENODEV. */
 		ASSERT_TRUE(test_asleep(&waiter[i].id));
 	}
 	ASSERT_EQ(0, device_unbind(self->name));

@@ -253,7 +253,7 @@ static void *work_run(void *arg)
 		default:
 			ret = pagoda_bind_range(self->fd, self->vm.vm, DRM_PAGODA_BIND_MAP_ZERO,
 						va, self->dev.page);
-			/* Somebody else's mapping is there. */
+			/* Another thread's mapping is there. */
 			ret = ret == -EEXIST ? 0 : ret;
 			break;
 		}
@@ -370,7 +370,7 @@ TEST_F(vm, fences_say_that_it_is_there)
 		EXPECT_EQ(value + 3 * n + 1, fence_now(map));
 		ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
 	}
-	/* The page stays as long as somebody looks at it. */
+	/* The page stays as long as it is mapped. */
 	ASSERT_EQ(0, pagoda_fence_destroy(self->fd, fence));
 	EXPECT_EQ(value + 13, fence_now(map));
 	munmap((void *)map, self->dev.page);

@@ -65,7 +65,7 @@ static void job_fence(void *context, const struct pagoda_engine_run *run, u64 ad
 	fuzz_require(run->fault.opcode == VIRTIO_PAGODA_COMMAND_SIGNAL);
 }
 
-/* Whoever wrote the commands changes them while they are executed. */
+/* Changes the commands while they are executed, as a hostile program does. */
 static void job_scribble(u32 seed)
 {
 	u8 *code = job.memory + job.pages[JOB_CODE].data * FUZZ_PAGE;
@@ -77,7 +77,7 @@ static void job_scribble(u32 seed)
 	}
 }
 
-/* No lock is held while it waits. Nobody else is there to write, so it is over. */
+/* The engine waits without a lock. No other thread writes the value: end the wait. */
 static void job_idle(void *context, const struct pagoda_engine_run *run)
 {
 	fuzz_require(!job.engine.translation.readers);

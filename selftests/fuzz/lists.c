@@ -12,7 +12,7 @@
 
 /*
  * The page list of some runs, to be freed: up to the first page that isn't there, then
- * NULL. Whoever names more than @max_pages names some that aren't there.
+ * NULL. Runs of more than @max_pages name some that aren't there.
  */
 static void **list_runs(const struct fuzz_memory *memory, const struct virtio_pagoda_run *runs,
 			u32 nr_runs, bool bus)

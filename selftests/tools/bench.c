@@ -110,7 +110,7 @@ static void copy_words(void *to, const void *from, size_t size)
 static void copy_library(void *to, const void *from, size_t size)
 {
 	memcpy(to, from, size);
-	/* So that nobody finds out that the copy isn't needed. */
+	/* Keeps the compiler from dropping the copy as unused. */
 	__asm__ volatile("" : : "r"(to) : "memory");
 }
 

@@ -5,8 +5,8 @@
  * how many jobs does a third client get through meanwhile, against as much time after the same
  * without a way back.
  *
- * On one processor there is nothing to measure: who looks holds up who pages, and the device is
- * a thread as any other, so that what one does the other one can't.
+ * On one processor there is nothing to measure: the thread that looks holds up paging, and the
+ * device is a thread as any other, so that only one of them runs at a time.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,7 @@
 
 #define PAGE		4096ull
 #define PIECES		8u
-#define CROWD		31u		/* of parts of VRAM, of which nobody else gets a piece in */
+#define CROWD		31u		/* of parts of VRAM, into which no other piece fits */
 #define PARTS		32u
 #define JOB_BYTES	PAGODA_MIB	/* its copies take time, and there are many */
 #define WINDOWS		15
@@ -91,7 +91,7 @@ static void wait_back(const struct spilled *spilled)
 						BENCH_WAIT_LIMIT));
 }
 
-/* Looks as often as who waits does: that takes time from others, too. */
+/* Looks as often as a waiting client does: that takes time from others, too. */
 static void wait_seconds(const struct spilled *spilled, double seconds)
 {
 	int64_t start = pagoda_now();
@@ -128,7 +128,7 @@ static void spilled_create(struct spilled *spilled, uint64_t vram)
 	make_back(spilled);
 }
 
-/* Somebody comes who needs nearly all of VRAM. */
+/* Opens a client that needs nearly all of VRAM. */
 static int crowd_in(uint64_t vram)
 {
 	uint32_t handles[CROWD], n;

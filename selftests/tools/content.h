@@ -46,7 +46,7 @@ void content_exit(struct content *content);
 /* Gives [offset, offset + length) its next version and writes it through @map. */
 int content_write(struct content *content, void *map, uint64_t offset, uint64_t length);
 
-/* Gives a range, in whole words, its next version: @word all over, which somebody else writes. */
+/* Gives a range, in whole words, its next version: @word all over, which the caller has written. */
 int content_fill(struct content *content, uint64_t offset, uint64_t length, uint32_t *word);
 
 /* What REDUCE HASH makes of all of it, beginning with 0. */

@@ -118,7 +118,7 @@ static uint32_t *allocate(uint32_t count)
 	return handles;
 }
 
-/* They have the highest priority: whoever is a victim, they aren't. */
+/* Their priority is the highest: they are no victims. */
 static void fill(struct crowd *crowd)
 {
 	struct drm_pagoda_segment_info vram;
@@ -166,7 +166,7 @@ static void crowd_open(struct crowd *crowd)
 	crowd->handles = allocate(counts[ARRAY_SIZE(counts) - 1]);
 }
 
-/* Those who were there stay: what is measured of them is measured of the same again. */
+/* Keeps the clients there are, so that later measurements are of the same ones. */
 static void crowd_grow(struct crowd *crowd, uint32_t count)
 {
 	uint32_t n, first = crowd->count;
@@ -203,7 +203,7 @@ static double time_call(const struct crowd *crowd, make_fn make, uint32_t first,
 	return bench_seconds(start);
 }
 
-/* All of it. A sample is a call, so that whoever else wants the processor spoils few of them. */
+/* All of it. A sample is a call, so that other processes spoil few of them. */
 static void time_all(const struct crowd *crowd, struct figures *f, enum figure which, make_fn make)
 {
 	uint32_t n;
@@ -273,7 +273,7 @@ static void measure_resident(const struct crowd *crowd, struct figures *f)
 	}
 }
 
-/* Whoever left comes back, so that each round finds as many; what was created first is full. */
+/* Victims come back, so that each round finds as many; what was created first is full. */
 static void measure_victims(struct crowd *crowd, struct figures *f)
 {
 	uint32_t n;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl: looks at devices of the driver, and at who uses their memory.
+ * pagodactl: looks at devices of the driver, and at the clients that use their memory.
  *
- * Sizes, budgets and traffic are what the driver tells everybody: ioctls and fdinfo. Who isn't root
- * sees only the clients that are his own. Allocations, the journal and trim need debugfs.
+ * Sizes, budgets and traffic come from ioctls and fdinfo, which need no privilege: a user that
+ * isn't root sees only its own clients. Allocations, the journal and trim need debugfs.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -53,7 +53,7 @@ struct ctl_client {
 	struct pagoda_fdinfo info;
 };
 
-/* @hidden: processes that nobody but root may look at. @time: CLOCK_MONOTONIC in nanoseconds. */
+/* @hidden: processes that only root may look at. @time: CLOCK_MONOTONIC in nanoseconds. */
 struct ctl_view {
 	struct ctl_device *devices;
 	size_t nr_devices;

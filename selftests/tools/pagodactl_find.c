@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl: which devices there are, and who has them open.
+ * pagodactl: which devices there are, and which processes have them open.
  *
  * A device is known by the minor of its render node. Clients are found by looking at what all
  * processes have open; several descriptors, and several processes, may have the same one.

@@ -2,8 +2,8 @@
 /*
  * pagodactl journal: the last paging operations, from the driver's file of that name.
  *
- * The driver keeps so many; each has a number. Who follows looks again and again, and is told
- * what he missed if he looked too late.
+ * The driver keeps so many; each has a number. With -f the journal is read again and again, and a
+ * line says how many operations were missed if a read came too late.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -82,7 +82,7 @@ static void show_allocations(const struct ctl_device *device, FILE *file, bool j
 	}
 }
 
-/* Who isn't root is told the rest. */
+/* Without debugfs prints why, and the program goes on with the rest. */
 static void list_allocations(const struct ctl_device *device, bool json)
 {
 	FILE *file = ctl_debugfs_open(device, "lru", "re");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl trim: pressure on VRAM without anybody who needs it. Clients aren't asked: what of
- * theirs the policy chooses leaves, as if somebody wanted the room, and comes back when it is used.
+ * pagodactl trim: pressure on VRAM without a client that needs it. Clients aren't asked: the
+ * allocations that the policy chooses leave, as if a client wanted the room, and come back when
+ * they are used.
  *
  * pagodactl plot: runs the script that draws, with the recording.
  */

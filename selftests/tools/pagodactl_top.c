@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagodactl top: who uses what of which segment, what is moved for him, and what time the engines
- * spend on his jobs.
+ * pagodactl top: what each client uses of each segment, what is moved for it, and what time the
+ * engines spend on its jobs.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #define HOME_AND_CLEAR	"\033[H\033[J"
 
-/* A new look is compared with the one before, if there was one: who had moved what by then. */
+/* The look before this one, if any, to compare with: what was moved for each client by then. */
 struct before {
 	struct ctl_client *clients;
 	size_t nr_clients;

@@ -32,7 +32,7 @@ static int rival_main(int pipe)
 	int fd = pagoda_open(), ret;
 
 	ret = fd < 0 ? fd : rival_make(fd, handles);
-	/* What it is told shows in traces of who listens: it never reads. */
+	/* Its events show in the trace of its event file, which it never reads. */
 	if (!ret)
 		ret = pagoda_events(fd, DRM_PAGODA_EVENTS_NONBLOCK);
 	ret = ret < 0 ? ret : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * simulate: how many bytes a residency trace moves between VRAM and system memory when plain
- * LRU, the driver's policy or an optimum that knows the future chooses who leaves, all under the
+ * LRU, the driver's policy or an optimum that knows the future chooses what leaves, all under the
  * driver's rules.
  *
  * What counts is the share of the gap between LRU and the optimum that the policy closes:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What a residency trace moves between VRAM and system memory under the driver's rules, and a
- * choice of who decides what leaves. See simulate_run.c for the rules.
+ * choice of policies for what leaves. See simulate_run.c for the rules.
  */
 #ifndef PAGODA_SIMULATE_H
 #define PAGODA_SIMULATE_H

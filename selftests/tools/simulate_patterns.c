@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs that nobody recorded, as traces: what a policy could be wrong about. They are the same
- * in every run. Sizes are those of textures: 64 KiB to 4 MiB, small ones more often.
+ * Invented programs as traces, not recorded ones: what a policy could be wrong about. They are
+ * the same in every run. Sizes are those of textures: 64 KiB to 4 MiB, small ones more often.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -6,11 +6,11 @@
  *	  and nothing that it names is a victim.
  *	- An allocation is whole in VRAM or isn't there. Leaving costs its bytes: the driver keeps
  *	  no copy behind, so a clean one is copied like any other.
- *	- Coming costs its bytes too, but for what nobody has written yet: that is filled.
+ *	- Coming costs its bytes too, but for what wasn't written yet: that is filled.
  *	- What the CPU touches stays where it is; what was nowhere becomes system memory.
  *	- What is freed costs nothing.
  *
- * Who decides is one of three: the longest unused goes; the driver's policy, whose source is
+ * One of three policies decides: the longest unused goes; the driver's policy, whose source is
  * linked; or the one that is used again last, by looking ahead.
  */
 #define _GNU_SOURCE
@@ -22,7 +22,7 @@
 #include <pagoda/policy.h>
 #include "simulate.h"
 
-/* Nobody wrote it; the CPU or an eviction did; in VRAM. */
+/* Not written yet; written by the CPU or an eviction; in VRAM. */
 enum place {
 	NOWHERE,
 	SYSTEM,

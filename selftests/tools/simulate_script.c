@@ -113,7 +113,7 @@ static void script_event(struct writer *w, const struct trace_event *event)
 	}
 }
 
-/* The CPU's touches bring nothing to VRAM, so that nobody waits for them. */
+/* The CPU's touches bring nothing to VRAM, so that no submission waits for them. */
 static int script_look_ahead(struct sim_script *script)
 {
 	uint32_t *coming = malloc((script->max_id + 1ul) * sizeof(*coming));

@@ -5,7 +5,7 @@
  * them other words; now and then it makes some resident for a while, or looks itself. What was
  * found is compared with what was written.
  *
- * Nobody has a higher priority than others, so nobody may get much more done than others.
+ * All clients have the same priority, so none may get much more done than others.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +32,7 @@
 #define LIST_EVERY	8u
 
 #define WAIT_LIMIT	(300 * PAGODA_SEC)
-/* Refusals are documented for when others use the memory; for that long nobody may be refused. */
+/* Refusals are documented for when others use the memory; no client may be refused for so long. */
 #define REFUSED_LIMIT	(120 * PAGODA_SEC)
 
 static const char usage_text[] =
