@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Allocations that are somebody else's memory, on the rig. */
+/* Imported dma-bufs as allocations, on the rig. */
 #include <linux/delay.h>
 
 #include <pagoda/compat.h>
@@ -11,7 +11,7 @@
 #define SIZE	(PRIME_PAGES * PAGE_SIZE)
 #define LAST	(SIZE - sizeof(u64))
 
-/* Device addresses that lead to a page of the memory; without an MMU there are none. */
+/* Returns the number of device addresses that lead to the memory; 0 without a device MMU. */
 static u32 import_reached(struct pagoda_rig *rig, struct prime_memory *memory)
 {
 	u32 i, page, count = 0;
@@ -34,7 +34,10 @@ static void import_drop(struct submit_client *client, struct pagoda_bo *bo)
 	prime_settle(client->rig);
 }
 
-/* Page by page: what the CPU wrote, the GPU finds; what the GPU wrote, the CPU finds. */
+/*
+ * The GPU reads in each page what the CPU wrote, and the other way round; the memory is used in
+ * place, without a fill or a copy.
+ */
 static void import_is_memory(struct kunit *test, bool dynamic)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -59,7 +62,7 @@ static void import_is_memory(struct kunit *test, bool dynamic)
 	KUNIT_EXPECT_EQ(test, 300ull, *prime_word(memory, LAST));
 	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? PRIME_PAGES : 0, import_reached(rig, memory));
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, bo->ttm.resource->mem_type);
-	/* It is used where it is: nothing is filled, nothing copied. */
+	/* The memory is used where it is: no fill, no copy. */
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bo->id));
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), bo->id));
 	import_drop(client, bo);
@@ -79,7 +82,10 @@ static void import_dynamic(struct kunit *test)
 	import_is_memory(test, true);
 }
 
-/* A device that doesn't snoop: what the CPU writes to cached memory is found all the same. */
+/*
+ * A device that doesn't snoop still reads what the CPU wrote to cached memory (and the other way
+ * round).
+ */
 static void import_not_coherent(struct kunit *test)
 {
 	const struct pagoda_rig_options options = {
@@ -106,7 +112,7 @@ static void import_not_coherent(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Bus address that a page of the aperture leads to. */
+/* Returns the bus address that a page of the aperture leads to. */
 static u64 import_aperture_bus(struct pagoda_rig *rig, u64 page)
 {
 	u32 generation;
@@ -117,7 +123,10 @@ static u64 import_aperture_bus(struct pagoda_rig *rig, u64 page)
 	return pagoda_rig_bus(rig, bus);
 }
 
-/* With an address in the aperture, which leads to the memory and to nothing afterwards. */
+/*
+ * An import can have an address in the aperture, which leads to the memory until the import is
+ * closed.
+ */
 static void import_in_aperture(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -140,7 +149,7 @@ static void import_in_aperture(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
-/* Residency ends and comes back; the content is where it always was. */
+/* An import can be evicted and made resident again; its content stays in the memory. */
 static void import_is_evicted(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -159,7 +168,7 @@ static void import_is_evicted(struct kunit *test)
 		pagoda_bo_info(bo, &info);
 		KUNIT_EXPECT_EQ(test, (u32)DRM_PAGODA_NOT_RESIDENT, info.residency);
 		KUNIT_EXPECT_TRUE(test, info.flags & DRM_PAGODA_ALLOCATION_IMPORTED);
-		/* Neither swapped out nor told to be lost. */
+		/* An import is neither swapped out nor marked lost. */
 		prime_swap_out(client);
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		pagoda_bo_mark_lost(bo);
@@ -174,7 +183,10 @@ static void import_is_evicted(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Its maker moves it: the next job finds it where it is then. */
+/*
+ * When the exporter moves the memory, the import leaves the aperture, and the next job that lists
+ * it uses the new pages.
+ */
 static void import_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -198,7 +210,7 @@ static void import_moves(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, round, (u32)*prime_word(memory, LAST));
 		KUNIT_EXPECT_EQ(test, 0, prime_compare(client, bo, LAST, round));
 	}
-	/* Nobody listed it: an access is a fault, and not what had been there. */
+	/* A job that doesn't list the import faults instead of using the old pages. */
 	if (PAGODA_HAVE_MOVE_NOTIFY) {
 		prime_move(memory);
 		submit_store(client, PRIME_HERE, 1);
@@ -220,7 +232,7 @@ static void import_move_work(struct work_struct *work)
 	prime_move(container_of(work, struct import_mover, work)->memory);
 }
 
-/* A move waits for jobs that were submitted before it: they see what had been there. */
+/* A move by the exporter waits for jobs that were submitted before: they use the old pages. */
 static void import_moves_behind_jobs(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -249,7 +261,10 @@ static void import_moves_behind_jobs(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* Twice on one device: two allocations, one reservation, one job that uses both. */
+/*
+ * One dma-buf imported twice: two allocations with one reservation, both usable in one job, and the
+ * dma-buf lives as long as either.
+ */
 static void import_twice(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -294,6 +309,10 @@ static void import_refused(struct kunit *test, struct pagoda_rig *rig, size_t si
 	prime_put(memory->dma_buf);
 }
 
+/*
+ * Memory of a bad size isn't imported; bad mappings fail when they are made and leave nothing
+ * behind.
+ */
 static void import_bad(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -305,7 +324,7 @@ static void import_bad(struct kunit *test)
 	import_refused(test, rig, SIZE - 1, -EINVAL);
 	import_refused(test, rig, 0, -EINVAL);
 	import_refused(test, rig, (PAGODA_RIG_APERTURE_PAGES + 1) * PAGE_SIZE, -E2BIG);
-	/* What is wrong with it may show only when it is mapped. */
+	/* Other faults show only when the memory is mapped. */
 	memory->error = -EDQUOT;
 	KUNIT_EXPECT_EQ(test, -EDQUOT, pagoda_rig_to_aperture(bo, false));
 	memory->error = -EPERM;
@@ -317,7 +336,7 @@ static void import_bad(struct kunit *test)
 	memory->shift = 0;
 	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_rig_to_aperture(short_bo, false));
 	KUNIT_EXPECT_EQ(test, 0u, short_memory->maps);
-	/* Nothing of that is left. */
+	/* The failures left nothing behind. */
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	KUNIT_EXPECT_EQ(test, 1u, memory->maps);
 	pagoda_rig_close(bo);
@@ -327,7 +346,10 @@ static void import_bad(struct kunit *test)
 	prime_put(short_memory->dma_buf);
 }
 
-/* The CPU does all that the device would, and has no pages of what is imported. */
+/*
+ * If the CPU executes packets, an import is refused with a device MMU, because the CPU has no
+ * struct pages of it.
+ */
 static void import_by_cpu(struct kunit *test)
 {
 	const struct pagoda_rig_options options = { .mode = test->param_value, .by_cpu = true };
@@ -349,7 +371,7 @@ static void import_by_cpu(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
-/* The device is reset: what it had of the memory is mapped again, its content is as it was. */
+/* After a reset of the device the memory is mapped again with its content. */
 static void import_survives_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -371,7 +393,7 @@ static void import_survives_reset(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* The device goes: it has nothing of the memory from then on. */
+/* When the device is unplugged, nothing is mapped or attached any more. */
 static void import_unplug(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -389,11 +411,13 @@ static void import_unplug(struct kunit *test)
 	submit_client_end(client);
 }
 
-/* The device doesn't let go of addresses: the memory stays until it is reset. */
+/*
+ * When the device doesn't release its addresses, the memory stays mapped until the device is reset.
+ */
 static void import_abandoned(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct prime_memory *memory = prime_memory(test, false, SIZE);
+	struct prime_memory *memory = prime_memory(test, true, SIZE);
 	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
@@ -403,6 +427,8 @@ static void import_abandoned(struct kunit *test)
 	pagoda_rig_close(bo);
 	prime_settle(rig);
 	rig->fail.times = 0;
+	/* The exporter still tells the attachment of its move, although the allocation is gone. */
+	prime_move(memory);
 	prime_put(memory->dma_buf);
 	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? 1 : 0, memory->maps);
 	KUNIT_EXPECT_EQ(test, !rig->engine.mmu, memory->released);
@@ -411,16 +437,41 @@ static void import_abandoned(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, memory->released);
 }
 
-/* ---- Its maker moves it while it goes -------------------------------------------- */
+/*
+ * The exporter moves the memory and the device doesn't release its addresses. The import is
+ * unusable then, and the DRM core still finds the dma-buf of the import, also after the reset has
+ * freed the pages.
+ */
+static void import_kept_has_a_dma_buf(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct prime_memory *memory = prime_memory(test, true, SIZE);
+	struct pagoda_bo *bo = prime_import(rig, memory->dma_buf);
+	struct dma_buf_attachment *attach = bo->ttm.base.import_attach;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	rig->fail.opcode = VIRTIO_PAGODA_OP_UNMAP_MMU;
+	rig->fail.allocation = bo->id;
+	rig->fail.times = 1000;
+	prime_move(memory);
+	rig->fail.times = 0;
+	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? 1 : 0, memory->maps);
+	KUNIT_EXPECT_EQ(test, rig->engine.mmu ? -ENODEV : 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_EXPECT_PTR_EQ(test, attach, bo->ttm.base.import_attach);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_ASSERT_PTR_EQ(test, attach, bo->ttm.base.import_attach);
+	KUNIT_EXPECT_PTR_EQ(test, memory->dma_buf, attach->dmabuf);
+	pagoda_rig_close(bo);
+	prime_settle(rig);
+	prime_put(memory->dma_buf);
+	KUNIT_EXPECT_TRUE(test, memory->released);
+}
+
+/* ---- The exporter moves the memory while the import is destroyed ------------------- */
 
 #define LIMIT	(300 * HZ)
 
-/**
- * struct import_maker - A thread that moves the memory
- * @memory: Memory
- * @work: The thread
- * @done: When it has
- */
+/* A thread of the exporter that moves the memory; @done completes afterwards. */
 struct import_maker {
 	struct prime_memory *memory;
 	struct work_struct work;
@@ -435,7 +486,7 @@ static void import_maker_run(struct work_struct *work)
 	complete(&maker->done);
 }
 
-/* Returns when it has the reservation, which it keeps until importers let go of the memory. */
+/* Returns when the thread holds the reservation, until importers have released the memory. */
 static struct import_maker *import_maker_start(struct kunit *test, struct prime_memory *memory)
 {
 	struct import_maker *maker = kunit_kzalloc(test, sizeof(*maker), GFP_KERNEL);
@@ -452,7 +503,10 @@ static struct import_maker *import_maker_start(struct kunit *test, struct prime_
 	return maker;
 }
 
-/* Closed and still used: TTM deletes it later, and for that needs what the maker holds. */
+/*
+ * An import that is closed and still used is deleted by TTM later, which needs the reservation: the
+ * exporter's move releases the memory all the same, after the last use.
+ */
 static void import_moves_behind_its_end(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -483,7 +537,7 @@ static void import_moves_behind_its_end(struct kunit *test)
 	prime_put(memory->dma_buf);
 }
 
-/* What the maker waits for may be collected by another thread, for a while. */
+/* The exporter's move flushes the stream: it doesn't wait for a thread that has plugged it. */
 static void import_moves_plugged(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -517,8 +571,8 @@ static void import_pin(struct pagoda_bo *bo, bool pin)
 }
 
 /*
- * It can't leave the aperture: no address leads to where the memory was all the same, then or
- * after a job listed it.
+ * An import that is pinned in the aperture can't leave it. After the exporter's move no address
+ * leads to the old pages, not even after a job listed the import.
  */
 static void import_moves_though_it_cant(struct kunit *test)
 {
@@ -562,6 +616,7 @@ static struct kunit_case import_cases[] = {
 	KUNIT_CASE_PARAM(import_survives_reset, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(import_unplug, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(import_abandoned, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(import_kept_has_a_dma_buf, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(import_moves_behind_its_end, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(import_moves_though_it_cant, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(import_moves_plugged, pagoda_rig_mmu_modes),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations, and what may become of them. */
+/* Allocations and their placements. */
 #ifndef PAGODA_BO_H
 #define PAGODA_BO_H
 
@@ -24,10 +24,10 @@ struct pagoda_requirement;
 struct pagoda_swizzle_range;
 struct pagoda_vm;
 
-/* ---- Offered content (offer.c), who leaves first (priority.c) ---------------- */
+/* ---- Offered content (offer.c), order of eviction (priority.c) ---------------- */
 
 /**
- * enum pagoda_offer - Who of those that are offered is taken first
+ * enum pagoda_offer - Order in which offered allocations are discarded
  * @PAGODA_OFFER_NONE: isn't offered
  * @PAGODA_OFFER_LOW: first
  * @PAGODA_OFFER_NORMAL: then
@@ -43,10 +43,10 @@ enum pagoda_offer {
 };
 
 /**
- * struct pagoda_offers - What is offered and in VRAM
+ * struct pagoda_offers - Offered allocations in VRAM
  * @lock: Protects @ranks and @count; innermost
- * @ranks: Allocations by rank, those that were offered first in front
- * @count: Their number
+ * @ranks: Allocations by rank, in the order in which they were offered
+ * @count: Number of allocations in @ranks
  */
 struct pagoda_offers {
 	spinlock_t lock;	/* ranks, count */
@@ -64,7 +64,7 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 int pagoda_offer_drop(struct pagoda_bo *bo);
 void pagoda_offer_swap_notify(struct pagoda_bo *bo);
 
-/** PAGODA_PRIORITY_STEPS: answers pagoda_priority_step() has */
+/** PAGODA_PRIORITY_STEPS: number of values that pagoda_priority_step() returns */
 #define PAGODA_PRIORITY_STEPS	18
 
 u32 pagoda_priority_level(const struct pagoda_bo *bo);
@@ -72,9 +72,9 @@ u32 pagoda_priority_step(const struct pagoda_bo *bo);
 void pagoda_priority_apply(struct pagoda_bo *bo);
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg);
 
-/* What a reset of the device did to paging that names an allocation. */
-#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* some of it was given up */
-#define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* it was what the device couldn't do (C190) */
+/* Flags of &pagoda_bo.aborted: how a reset of the device ended paging of an allocation. */
+#define PAGODA_ABORTED_BY_RESET	BIT(0)	/* some of the paging was given up */
+#define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* the device failed at that paging (C190) */
 
 /* ---- Allocations (bo.c, ttm.c) ------------------------------------------- */
 
@@ -82,79 +82,88 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * struct pagoda_bo - An allocation
  * @ttm: TTM's part, with the GEM object in it
  * @vidmm: Manager
- * @client: Who pays; NULL until an imported one has a handle
+ * @client: Client that is charged; NULL for an imported allocation until it has a handle
  * @id: Number for traces and packets; never 0, never reused
- * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do, 0 = something
- *	is; written with the reservation held, read by anybody
- * @named: Number of the last call that found it settled; the lock of the client's residency list
- * @owned: Its entry in the residency list of @client, or NULL; the lock of that list
- * @flags: DRM_PAGODA_ALLOCATION_ flags
+ * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do, 0 otherwise;
+ *	written with the reservation held, read without a lock
+ * @named: Number of the last call that found it settled; protected by the lock of the client's
+ *	residency list
+ * @owned: Its entry in the residency list of @client, or NULL; protected by the lock of that list
+ * @flags: DRM_PAGODA_ALLOCATION_* flags
  * @supported: Segment set
  * @eviction: Eviction segment set
  * @preferred: Supported segments it could fit in, preferred ones first, then zeros
  * @alignment: Bytes
- * @layout: Geometry of a tiled surface, all zeros for what isn't
+ * @layout: Geometry of a tiled surface, all zeros otherwise
  * @range: Swizzling range it has, or NULL; only in VRAM. Changed with the reservation and
  *	pagoda_swizzle.lock held
- * @system_tiled: Evicted as it is in VRAM, not as rows; protected by the reservation
- * @alternate_view: Evicted out of a range the CPU was shown; the same
- * @lost: Content was lost to a device failure; set from the fence path, sticky
- * @unclean: Lost, and not cleared since; set from the fence path, cleared with the
- *	reservation held
- * @epoch: pagoda_reset_epoch() when its content got into VRAM; the same
- * @aborted: PAGODA_ABORTED_ bits; set from the fence path, taken by the rebuild
+ * @system_tiled: The evicted content is tiled as in VRAM, not in rows; protected by the reservation
+ * @alternate_view: Evicted out of a swizzling range that the CPU was shown; protected by the
+ *	reservation
+ * @lost: Content was lost to a device failure; set in the dma_fence signalling path, sticky
+ * @unclean: Content was lost, and not cleared since; set in the dma_fence signalling path, cleared
+ *	with the reservation held
+ * @epoch: pagoda_reset_epoch() when its content got into VRAM; protected by the reservation
+ * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, taken by the rebuild
  * @needs_idle: Has set-up that can't be queued besides its range (fault injection sets it);
  *	protected by the reservation
- * @discardable: Its content isn't needed: eviction is DISCARD_CONTENT;
- *	protected by the reservation
- * @told: The device was told where it is, and not that it left; the same
- * @resident: Was made resident and not evicted on request since; protected by the
+ * @discardable: Its content isn't needed: eviction is DISCARD_CONTENT; protected by the reservation
+ * @told: The device was told where it is, and not that it left; protected by the reservation
+ * @resident: Was made resident and not evicted on request since; protected by the reservation
+ * @released: No client requires it any more, or its place was taken by request: it is evicted only
+ *	when its place is needed, and isn't promoted afterwards. Set without a lock, cleared with
+ *	the reservation held
+ * @promote: Its entry among the allocations that wait for promotion to VRAM
+ * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM; protected by the
  *	reservation
- * @released: Nobody requires it any more, and it only leaves when its place is needed, or its
- *	place was asked for: it doesn't come back by itself. Set without a lock, cleared with the
- *	reservation held
- * @promote: What waits to come back to VRAM
- * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM; the same
- * @opened: Has a handle; the same, kept for what is private only
- * @had_handle: Has or had one; as @opened
- * @handed_out: Has or had several handles, which other clients may have; pagoda_victims.lock
- * @offer: Rank as what is offered, %PAGODA_OFFER_NONE = it isn't; the same
- * @decommit: Offered with its pages in system memory; the same
- * @discarded: Its content was dropped since it was offered; the same
- * @offered: In pagoda_offers.ranks while it is offered and in VRAM; pagoda_offers.lock
- * @queued: Submissions that wait and list it, and requests that are to make it resident
- * @unique: Was mapped with unique driver protection once; the same
- * @required: Clients that have it on their residency lists: it leaves only for want of
- *	anything else that could
- * @requirements: Its entries in these lists; pagoda_vidmm.required_lock
- * @waits: Entries of VM_BIND that wait and map it; it leaves only for want of anything
- *	else that could
- * @is_fence: It is the page of a monitored fence: the device is told where it is
- * @fence_left: Value that is seen of the fence when the device is gone (C184)
- * @shared: Whose reservation it shares, or NULL; a reference, because what a move leaves
- *	behind may keep the allocation longer than its VM
- * @table_of: VM whose page table it is, or NULL; protected by the reservation
- * @save_of: VM whose context's save area it is, or NULL; the same
- * @keep: Who holds the reservation needs it where it is; the same
- * @victim: What the policy knows of it; pagoda_victims.lock
- * @tried: In a list of somebody who looks for room and found it; the same
- * @in_vram: For the policy it is in VRAM; the same
- * @makes_room: It leaves for somebody else; protected by the reservation
- * @copy: Pages that were kept while it is in VRAM, or NULL; the same
- * @keeps_copy: They will be, on a list: no client gave it up yet, or the last said that it wasn't
- *	written
- * @written: What is in VRAM may be something else than what was kept, or nothing was;
+ * @opened: Has a handle; kept for private allocations only; protected by the reservation
+ * @had_handle: Has or had a handle; kept for private allocations only; protected by the reservation
+ * @handed_out: Has or had several handles, which other clients may have; protected by
  *	pagoda_victims.lock
- * @jobs: &pagoda_vm.jobs of the VM it is private to, when that was last not so; the same
+ * @offer: Rank of the offer, %PAGODA_OFFER_NONE if it isn't offered; written with the reservation
+ *	held, read without a lock
+ * @decommit: Offered with its pages in system memory; protected by the reservation
+ * @discarded: Its content was dropped since it was offered; protected by the reservation
+ * @offered: Entry in pagoda_offers.ranks while it is offered and in VRAM; protected by
+ *	pagoda_offers.lock
+ * @queued: Number of waiting submissions that list it, and of requests that are to make it resident
+ * @unique: Was mapped with unique driver protection at some time; protected by the reservation
+ * @required: Number of clients that have it on their residency lists: while there is one it is
+ *	evicted only if nothing else can be
+ * @requirements: Its entries in these lists; protected by pagoda_vidmm.required_lock
+ * @waits: Number of waiting VM_BIND entries that map it: while there is one it is evicted only if
+ *	nothing else can be
+ * @is_fence: It is the page of a monitored fence: the device is told where it is
+ * @fence_left: Value that the fence page shows when the device is gone (C184)
+ * @shared: Object that shares its reservation with it, or NULL; a reference, because the resource
+ *	that a move leaves behind may keep the allocation longer than its VM
+ * @table_of: VM that it is a page table of, or NULL; protected by the reservation
+ * @save_of: VM with the context that it is the save area of, or NULL; protected by the reservation
+ * @keep: The call that holds the reservation needs it where it is; changed with the reservation and
+ *	pagoda_victims.lock held
+ * @victim: The policy's item; protected by pagoda_victims.lock
+ * @tried: Entry in a caller's list of victims that were tried; protected by pagoda_victims.lock
+ * @in_vram: The policy was told that it is in VRAM; protected by pagoda_victims.lock
+ * @makes_room: It is being evicted for another allocation; protected by the reservation
+ * @copy: Copy in system memory while it is in VRAM (copy.c), or NULL; protected by the reservation
+ * @keeps_copy: Keep a copy while it is on a residency list: no client gave it up yet, or the last
+ *	client to do so said that it wasn't written
+ * @written: The content in VRAM may differ from the copy, or there is no copy; protected by
+ *	pagoda_victims.lock
+ * @jobs: &pagoda_vm.jobs of its VM when @written or the policy's clean flag was last set; protected
+ *	by pagoda_victims.lock
  * @private_to: VM it is private to, a reference; or NULL
- * @evicted: In &pagoda_vm.evicted of that, or another list of it; protected by the reservation
- * @left_out: In &pagoda_vm.left_out of that, if it is in a list; the same
- * @imported: dma-buf whose memory it is, a reference; or NULL
- * @exported: dma-buf that is made of it, or NULL; protected by the reservation
- * @detach: Ends an import
- * @part: What it is to the budget of @client; @part.segment is changed with the reservation
- *	held
- * @evict_places: What TTM was last told about eviction; the same
+ * @evicted: Entry in &pagoda_vm.evicted of @private_to, or in another list of that VM; protected by
+ *	the reservation
+ * @left_out: If @evicted is in a list, the list is &pagoda_vm.left_out; protected by the
+ *	reservation
+ * @imported: dma-buf that it was imported from, a reference; or NULL
+ * @import: Attachment to @imported, a reference; NULL before it is attached and once it is
+ *	detached, which happens with the core's object_name_lock held
+ * @exported: dma-buf that was made of it, or NULL; protected by the reservation
+ * @detach: Work that ends an import
+ * @part: Its part of the budget of @client; @part.segment is changed with the reservation held
+ * @evict_places: Placement that TTM was last given for an eviction; protected by the reservation
  */
 struct pagoda_bo {
 	struct ttm_buffer_object ttm;
@@ -214,19 +223,20 @@ struct pagoda_bo {
 	struct list_head evicted;
 	bool left_out;
 	struct dma_buf *imported;
+	struct pagoda_import *import;
 	struct dma_buf *exported;
 	struct work_struct detach;
 	struct pagoda_budget_part part;
 	struct ttm_place evict_places[4];
 };
 
-/** pagoda_bo_of_ttm() - Allocation around a TTM object that is one of ours. */
+/* Returns the allocation around a TTM object for which pagoda_bo_is_ours(). */
 static inline struct pagoda_bo *pagoda_bo_of_ttm(struct ttm_buffer_object *bo)
 {
 	return container_of(bo, struct pagoda_bo, ttm);
 }
 
-/** pagoda_bo_is_in_vram() - Is an allocation in VRAM? Its reservation is held. */
+/* Returns whether an allocation is in VRAM. Caller holds its reservation. */
 static inline bool pagoda_bo_is_in_vram(const struct pagoda_bo *bo)
 {
 	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
@@ -253,14 +263,14 @@ struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
 void pagoda_suspend_kept(struct pagoda_bo *bo);
 void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
 u32 pagoda_bo_vram_flags(u32 flags);
-/* Fill places[] (at least 4) for the allocation; returns the number of them. */
+/* Each fills places[] (at least 4) for the allocation and returns the number of places. */
 u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
 u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
-/** typedef pagoda_take_fn - Who makes room: see pagoda_bo_place_taking() */
+/** typedef pagoda_take_fn - Evicts a victim; see pagoda_bo_place_taking() */
 typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
 			       const struct ttm_operation_ctx *ctx,
 			       struct pagoda_dmem_claim *claim, struct list_head *tried);

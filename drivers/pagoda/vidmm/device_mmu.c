@@ -2,22 +2,22 @@
 /*
  * Device-MMU mode: the device translates addresses of system memory itself.
  *
- * Whatever the device is told of system memory is then a device address, and pages
- * are behind it from MAP_MMU to UNMAP_MMU only. A range is one piece however its pages
- * are scattered, so a page list becomes a first address and a length.
+ * The device is then only told device addresses of system memory, and pages are behind such an
+ * address from MAP_MMU to UNMAP_MMU only. A range is contiguous even if its pages are scattered,
+ * so a page list becomes a first address and a length.
  *
- *	tt of an allocation	mapped when TTM gives it pages, in the stream, before
- *				anything that uses them; unmapped when TTM takes them
- *				away (swap-out, eviction, free), and waited for: no page
- *				is freed that the device still reaches (C62, C121)
- *	pages of the driver	mapped and unmapped with a wait: page tables may be
- *				walked by whoever doesn't wait for the stream
+ *	pages of an allocation	mapped in the stream when TTM populates the tt, before any
+ *				operation that uses the pages; unmapped when TTM unpopulates
+ *				the tt (swap-out, eviction, free), with a wait: no page is
+ *				freed that the device still reaches (C62, C121)
+ *	pages of the driver	mapped and unmapped with a wait: page tables may be walked
+ *				for jobs that don't wait for the stream
  *
- * Page 0 is given to nobody. Ranges are given back when UNMAP_MMU is through, which
- * is why TTM's own order of things is enough for them. Pages whose UNMAP_MMU failed are
- * kept, with their range, until the device is gone or was reset.
+ * Page 0 is never given out. A range is freed when its UNMAP_MMU was executed, so TTM's order of
+ * frees and allocations is enough for ranges, too. If UNMAP_MMU fails, pages and range are kept
+ * until the device is gone or was reset.
  *
- * A device without an MMU takes bus addresses and all of this does nothing.
+ * A device without an MMU takes bus addresses, and the functions here do nothing.
  */
 #include <linux/delay.h>
 #include <linux/dma-fence.h>
@@ -29,9 +29,9 @@
 #include "prime.h"
 #include "vidmm.h"
 
-/* An UNMAP_MMU may have been given up with the buffer it was in: one more try. */
+/* UNMAP_MMU may have been given up together with its buffer: then try once more. */
 #define UNMAP_TRIES	2
-/* What moves left behind goes soon after the device is through with it. */
+/* Ranges that moves leave behind are freed soon after the device has executed the moves. */
 #define ROOM_TRIES	50
 
 static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
@@ -39,7 +39,7 @@ static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
 	return vidmm->info->mmu_pages;
 }
 
-/* As pages that follow each other can be one large page behind a virtual address. */
+/* Consecutive pages can be one large page behind a virtual address if they are aligned. */
 static u64 mmu_alignment(u64 nr_pages)
 {
 	if (nr_pages >= SZ_2M >> PAGE_SHIFT)
@@ -66,7 +66,7 @@ static void mmu_remove(struct pagoda_vidmm *vidmm, struct drm_mm_node *node)
 	mutex_unlock(&vidmm->device_mmu.lock);
 }
 
-/* TTM's worker gives ranges back that moves left behind; it needs nothing of ours. */
+/* TTM's worker frees the ranges that moves left behind; it needs no lock held here. */
 static void mmu_wait_for_room(struct pagoda_vidmm *vidmm)
 {
 	pagoda_stream_wait_idle(vidmm, HZ);
@@ -74,11 +74,11 @@ static void mmu_wait_for_room(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_is_gone() - Is there no device any more that uses system memory?
- * @vidmm: The manager
+ * pagoda_device_mmu_is_gone() - Whether the device never uses system memory again
+ * @vidmm: Memory manager
  *
  * Context: Any.
- * Return: Whether it is gone, or never executes anything again.
+ * Return: true if the device is gone or never executes anything again.
  */
 bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm)
 {
@@ -98,7 +98,7 @@ static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
 	};
 }
 
-/* Through and without an answer that means "no memory". */
+/* Emits @op and waits; begin can't fail with -ENOMEM. Returns 0 or how @op failed. */
 static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
 {
 	struct pagoda_stream *stream = &vidmm->stream;
@@ -112,15 +112,15 @@ static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op
 	return ret ?: done;
 }
 
-/* Has the device forgotten what was mapped then? */
+/* Returns whether the device has forgotten mappings of @epoch. */
 static bool mmu_is_past(struct pagoda_vidmm *vidmm, u64 epoch)
 {
 	return pagoda_device_mmu_is_gone(vidmm) || epoch != pagoda_reset_epoch(vidmm);
 }
 
 /*
- * Takes a range from the device that was mapped in @epoch. Returns when no access reaches
- * its pages (C121).
+ * Unmaps a range that was mapped in @epoch. On success no access reaches its pages any more
+ * (C121).
  */
 static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct drm_mm_node *node,
 		     u64 epoch)
@@ -136,10 +136,10 @@ static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct dr
 /* ---- Allocations ---------------------------------------------------------- */
 
 /*
- * Who asked is told that its pages leave the device's address space, and all paging
- * operations are through before they do (C121). Not at once with the unmapping
- * (C118). No process is named: one MMU serves them all. A notice that couldn't be given
- * doesn't keep memory from being freed.
+ * An allocation that asked for it gets a notice that its pages leave the device's address space;
+ * all paging operations are executed before the pages leave (C121). The notice isn't part of the
+ * transaction that unmaps (C118). No process is named: one MMU serves all processes. A notice
+ * that fails doesn't keep memory from being freed.
  */
 static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 {
@@ -156,7 +156,7 @@ static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 		mmu_emit_must(vidmm, &op);
 }
 
-/* When it was is noted with the stream's lock held, which who restarts it wants. */
+/* @tt's epoch and restarts are set under the stream's lock, which a restart takes, too. */
 static int tt_emit(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt, struct pagoda_paging_op *op)
 {
 	struct pagoda_stream *stream = &vidmm->stream;
@@ -191,8 +191,8 @@ static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 }
 
 /*
- * Device addresses for pages. Where there are none, others' pages are swapped out until
- * there are, as TTM does when it has no pages.
+ * Reserves device addresses for @tt. Where none are free, other allocations are swapped out
+ * until some are, as TTM does when it has no pages.
  */
 static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 		     struct ttm_operation_ctx *ctx)
@@ -220,13 +220,13 @@ static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 }
 
 /**
- * pagoda_device_mmu_map() - Let the device reach pages that aren't TTM's
- * @vidmm: The manager
- * @tt: Its bus addresses are filled in
+ * pagoda_device_mmu_map() - Map pages of an imported allocation for the device
+ * @vidmm: Memory manager
+ * @tt: Page array with its bus addresses filled in
  * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
- * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; then nothing has changed.
+ * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; on failure nothing has changed.
  */
 int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 			  struct ttm_operation_ctx *ctx)
@@ -247,12 +247,12 @@ int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
 /**
  * pagoda_device_mmu_populate() - ttm_device_funcs.ttm_tt_populate
  * @bdev: TTM's device
- * @ttm: Gets pages, and device addresses for them; what is imported gets them when it is
- *	moved to where the GPU uses it
+ * @ttm: Page array; gets pages, and device addresses for them. An imported allocation gets
+ *	both only when it moves to where the GPU uses it
  * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Context: May sleep and allocate; the allocation's reservation is held.
- * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; then nothing has changed.
+ * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; on failure nothing has changed.
  */
 int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 			       struct ttm_operation_ctx *ctx)
@@ -281,15 +281,16 @@ err_node:
 }
 
 /**
- * pagoda_device_mmu_is_stale() - Were pages mapped for a device that has forgotten it?
- * @vidmm: The manager
- * @ttm: Pages of an allocation whose reservation is held, or NULL
+ * pagoda_device_mmu_is_stale() - Whether the device has forgotten the mapping of pages
+ * @vidmm: Memory manager
+ * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held
  *
- * What was emitted before the stream was restarted is forgotten, or was given up. What is
- * emitted between a reset and the restart is given up too, and needs no other mapping.
+ * A MAP_MMU emitted before the stream was restarted is forgotten by the device, or was given up.
+ * Operations emitted between a reset and the restart are given up as well, so they need no
+ * other mapping.
  *
- * Context: Any; the answer stays as long as the stream's lock is held.
- * Return: Whether pagoda_device_mmu_repair() has to map them.
+ * Context: Any; the result doesn't change while the stream's lock is held.
+ * Return: true if pagoda_device_mmu_repair() has to map the pages.
  */
 bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 {
@@ -301,14 +302,14 @@ bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 
 /**
  * pagoda_device_mmu_repair() - Map pages again if the device doesn't reach them
- * @vidmm: The manager
- * @ttm: Populated, or NULL; reservation of its allocation held
+ * @vidmm: Memory manager
+ * @ttm: Populated pages of an allocation, or NULL; the allocation's reservation is held
  *
- * A MAP_MMU that was given up, alone or with the buffer it was in, leaves pages that
- * the device doesn't reach, as a reset does until the rebuild comes to them. Before they are
- * used next they are mapped once more.
+ * If MAP_MMU was given up, alone or with its buffer, the device doesn't reach the pages; nor after
+ * a reset, until the rebuild has mapped them. Such pages are mapped once more before their next
+ * use.
  *
- * Context: May sleep and allocate. Doesn't wait.
+ * Context: May sleep and allocate; doesn't wait for the device.
  * Return: 0 or -ENOMEM.
  */
 int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
@@ -325,11 +326,11 @@ int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 }
 
 /**
- * pagoda_device_mmu_remap() - Map pages again that the device forgot
- * @vidmm: The manager
- * @ttm: Pages of an allocation whose reservation is held, or NULL
+ * pagoda_device_mmu_remap() - Map pages again that the device forgot at a reset
+ * @vidmm: Memory manager
+ * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held
  *
- * Context: May sleep and allocate. Doesn't wait.
+ * Context: May sleep and allocate; doesn't wait for the device.
  * Return: 0 or -ENOMEM.
  */
 int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
@@ -340,12 +341,14 @@ int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 	return tt_map(vidmm, pagoda_tt_of(ttm));
 }
 
-/* As TTM allocates them: in one piece. What is imported has no pages. */
+#define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
+
+/* Allocates @tt's arrays as TTM does: one block for both. An imported allocation has no @pages. */
 static void *tt_alloc_arrays(const struct ttm_tt *tt)
 {
 	size_t entry = sizeof(*tt->dma_address) + (tt->pages ? sizeof(*tt->pages) : 0);
 
-	return kvcalloc(tt->num_pages, entry, GFP_KERNEL_ACCOUNT);
+	return kvcalloc(tt->num_pages, entry, KEEP_GFP);
 }
 
 static void tt_set_arrays(struct ttm_tt *tt, void *arrays)
@@ -366,44 +369,38 @@ static void tt_free_arrays(struct ttm_tt *tt)
 }
 
 /*
- * The device may still reach the pages: @tt gets new arrays, and what is in the old ones
- * waits until the device is gone. Without memory even for that the pages are lost.
+ * The device may still reach the pages: @tt gets new arrays, and the pages in the old ones are
+ * kept, with their range, until the device is gone or was reset. Allocations don't fail here: a
+ * range that isn't kept would be given to other pages while the device maps the old ones.
  */
 static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
 	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
-	u32 nr_pages = tt->base.num_pages;
-	struct pagoda_tt *kept = kmemdup(tt, sizeof(*tt), GFP_KERNEL_ACCOUNT);
+	struct pagoda_tt *kept = kmemdup(tt, sizeof(*tt), KEEP_GFP);
 	void *arrays = tt_alloc_arrays(&tt->base);
 
-	drm_err(vidmm->drm, "the device keeps %u pages of allocation %llu\n", nr_pages,
+	drm_err(vidmm->drm, "the device keeps %u pages of allocation %llu\n", tt->base.num_pages,
 		tt->allocation);
 	mutex_lock(&mmu->lock);
 	drm_mm_remove_node(&tt->node);
-	if (arrays && kept) {
-		kept->node = (struct drm_mm_node) {
-			.start = tt->node.start,
-			.size = nr_pages,
-		};
-		WARN_ON(drm_mm_reserve_node(&mmu->mm, &kept->node));
-		list_add(&kept->kept, &mmu->kept);
-	}
+	kept->node = (struct drm_mm_node) {
+		.start = tt->node.start,
+		.size = tt->base.num_pages,
+	};
+	WARN_ON(drm_mm_reserve_node(&mmu->mm, &kept->node));
+	list_add(&kept->kept, &mmu->kept);
 	mutex_unlock(&mmu->lock);
-	if (arrays && kept) {
-		tt_set_arrays(&tt->base, arrays);
-		return;
-	}
-	kvfree(arrays);
-	kfree(kept);
+	tt_set_arrays(&tt->base, arrays);
 }
 
 /**
- * pagoda_device_mmu_unmap() - Take pages from the device
- * @vidmm: The manager
- * @tt: Pages; nothing uses them any more
+ * pagoda_device_mmu_unmap() - Unmap pages from the device
+ * @vidmm: Memory manager
+ * @tt: Pages that have no users any more
  *
- * Context: May sleep for long: it waits for the device.
- * Return: Whether the pages can be given back. If not, @tt doesn't have them any more.
+ * Context: May sleep for long: waits for the device.
+ * Return: true if the pages can be freed; false if the device keeps them: @tt doesn't own them
+ * any more.
  */
 bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
@@ -425,12 +422,12 @@ bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 /**
  * pagoda_device_mmu_unpopulate() - ttm_device_funcs.ttm_tt_unpopulate
  * @bdev: TTM's device
- * @ttm: Populated; nobody uses its pages any more or will, but for other devices when
- *	this one goes: pages that are pinned for them stay
+ * @ttm: Populated pages without users on this device; pages that are pinned for other
+ *	devices stay allocated
  *
- * The allocation may be gone: all that is needed is in @ttm.
+ * The allocation may be gone already: only @ttm is used.
  *
- * Context: May sleep for long: it waits for the device. TTM's work queue too.
+ * Context: May sleep for long: waits for the device. Also on TTM's work queue.
  */
 void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
 {
@@ -447,11 +444,11 @@ void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
 /* ---- Pages of the driver -------------------------------------------------- */
 
 /**
- * pagoda_sysmem_reserve() - Get an address for pages of the driver
- * @vidmm: The manager
- * @mem: Filled; the device doesn't reach the pages yet
- * @dma: Bus address of the first one; they are consecutive
- * @nr_pages: Their number; a power of two
+ * pagoda_sysmem_reserve() - Reserve device addresses for pages of the driver
+ * @vidmm: Memory manager
+ * @mem: Filled in; the device doesn't reach the pages yet
+ * @dma: Bus address of the first page; the pages are consecutive
+ * @nr_pages: Number of pages, a power of two
  *
  * Context: May sleep.
  * Return: 0, -ENOMEM or -ENOSPC.
@@ -492,12 +489,12 @@ static void sysmem_note(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 }
 
 /**
- * pagoda_sysmem_map() - Let the device reach pages of the driver
- * @vidmm: The manager; its stream works
- * @mem: Reserved
- * @pages: The pages, for the CPU executor; stays as long as the mapping
+ * pagoda_sysmem_map() - Map pages of the driver for the device
+ * @vidmm: Memory manager; its stream works
+ * @mem: Filled in by pagoda_sysmem_reserve()
+ * @pages: Page array for the CPU executor; must stay valid as long as the mapping
  *
- * When the device is reset meanwhile, the rebuild maps them.
+ * If the device is reset meanwhile, the rebuild maps the pages.
  *
  * Context: May sleep; waits for the device.
  * Return: 0 or a negative errno.
@@ -519,10 +516,10 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 }
 
 /**
- * pagoda_device_mmu_own_cost() - What pagoda_device_mmu_remap_own() emits at most
- * @vidmm: The manager
+ * pagoda_device_mmu_own_cost() - Cost of pagoda_device_mmu_remap_own()
+ * @vidmm: Memory manager
  *
- * Context: May sleep. Nobody maps pages of the driver's own until it was emitted.
+ * Context: May sleep. No other thread maps pages of the driver until the remap was emitted.
  * Return: Upper bounds.
  */
 struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
@@ -544,13 +541,14 @@ struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_remap_own() - Map the driver's own pages on a device that was reset
- * @vidmm: The manager
+ * pagoda_device_mmu_remap_own() - Map the driver's pages on a device that was reset
+ * @vidmm: Memory manager
  * @txn: Transaction begun with pagoda_device_mmu_own_cost()
  *
- * In the order they were mapped first: what each buffer writes to at its end is the first.
+ * The pages are mapped in the order of their first mapping: the fence page, which each buffer
+ * writes at its end, comes first.
  *
- * Context: Between begin and end.
+ * Context: Between begin and end of @txn.
  */
 void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn)
 {
@@ -568,13 +566,13 @@ void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_strea
 	mutex_unlock(&vidmm->device_mmu.lock);
 }
 
-/* Until the device is gone or was reset: false if it is, or was. */
+/* Keeps pages until the device is gone or was reset; returns false if that is so already. */
 static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
 	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
 	bool keep;
 
-	/* Who drops what is kept takes the lock after it has become so. */
+	/* drop_kept_own() runs after the epoch has changed, and finds all that is kept. */
 	mutex_lock(&mmu->lock);
 	keep = !mmu_is_past(vidmm, mem->epoch);
 	if (keep)
@@ -586,11 +584,11 @@ static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 }
 
 /**
- * pagoda_sysmem_release() - Give an address back, and the pages
- * @vidmm: The manager
+ * pagoda_sysmem_release() - Free device addresses and pages of the driver
+ * @vidmm: Memory manager
  * @mem: Reserved, mapped or not
- * @free: Called with @mem to free it: now, or where the device can't be kept from using the
- *	pages, when it is gone or was reset
+ * @free: Frees @mem and its pages. Called at once, or if UNMAP_MMU failed, when the device is
+ *	gone or was reset
  *
  * Context: May sleep; waits for the device.
  */
@@ -601,7 +599,7 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 
 	mem->free = free;
 	if (drm_mm_node_allocated(&mem->node)) {
-		/* From here on nobody maps it again. */
+		/* From here on no rebuild maps the pages again. */
 		mutex_lock(&vidmm->device_mmu.lock);
 		list_del_init(&mem->link);
 		mutex_unlock(&vidmm->device_mmu.lock);
@@ -614,9 +612,9 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 }
 
 /**
- * pagoda_sysmem_alloc() - Get a page of the driver's own, and an address for it
- * @vidmm: The manager
- * @mem: Filled, its page is all zeros; pagoda_sysmem_map() is still to come
+ * pagoda_sysmem_alloc() - Allocate a page of the driver, and reserve an address for it
+ * @vidmm: Memory manager
+ * @mem: Filled in; the page is zeroed, but not mapped yet: see pagoda_sysmem_map()
  *
  * Context: May sleep.
  * Return: 0, -ENOMEM or -ENOSPC.
@@ -627,7 +625,7 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 	dma_addr_t dma;
 	int ret;
 
-	/* Zeroed, and where the device reaches it: a page that the DMA API bounces is another. */
+	/* Zeroed, and reached by the device directly: the DMA API may bounce other pages. */
 	page = dma_alloc_pages(vidmm->info->dma_dev, PAGE_SIZE, &dma, DMA_BIDIRECTIONAL,
 			       GFP_KERNEL);
 	if (!page)
@@ -640,9 +638,9 @@ int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 }
 
 /**
- * pagoda_sysmem_free_page() - For pagoda_sysmem_release(): undo pagoda_sysmem_alloc()
- * @vidmm: The manager
- * @mem: From pagoda_sysmem_alloc(), part of something that stays
+ * pagoda_sysmem_free_page() - Callback of pagoda_sysmem_release(): undo pagoda_sysmem_alloc()
+ * @vidmm: Memory manager
+ * @mem: From pagoda_sysmem_alloc(); only its page is freed
  *
  * Context: Any but interrupts.
  */
@@ -655,7 +653,7 @@ void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *m
 
 /**
  * pagoda_device_mmu_init() - Set up the allocator of device addresses
- * @vidmm: The manager; @info is set
+ * @vidmm: Memory manager with @info set
  *
  * Context: Probe; may sleep.
  */
@@ -672,10 +670,10 @@ void pagoda_device_mmu_init(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_start() - Map what the driver always needs
- * @vidmm: The manager; its stream works
+ * pagoda_device_mmu_start() - Map the pages that the driver always needs
+ * @vidmm: Memory manager; its stream works
  *
- * The fence page goes first: every buffer ends with a write to it.
+ * The fence page is mapped first, because every buffer ends with a write to it.
  *
  * Context: Probe; may sleep.
  * Return: 0 or a negative errno.
@@ -708,7 +706,7 @@ static void drop_kept_own(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_device_mmu_drop_kept() - Free pages that the device doesn't reach any more
- * @vidmm: The manager; the device is gone, or was reset and forgot them
+ * @vidmm: Memory manager; its device is gone, or was reset and forgot its mappings
  *
  * Context: May sleep.
  */
@@ -727,7 +725,7 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 	}
 	mutex_unlock(&mmu->lock);
 	list_for_each_entry_safe(tt, next, &kept, kept) {
-		if (tt->attach)
+		if (tt->import)
 			pagoda_import_release(tt);
 		else
 			pagoda_pages_free(vidmm, &tt->base);
@@ -738,10 +736,10 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_device_mmu_stop() - The device is gone or never executes anything again
- * @vidmm: The manager
+ * pagoda_device_mmu_stop() - Note that the device never uses system memory again
+ * @vidmm: Memory manager; its device is gone or never executes anything again
  *
- * Nothing has to be unmapped any more, and what was kept can be freed.
+ * Nothing has to be unmapped any more, and pages that were kept are freed.
  *
  * Context: May sleep.
  */
@@ -753,7 +751,7 @@ void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_device_mmu_fini() - Undo pagoda_device_mmu_init()
- * @vidmm: The manager; all addresses were given back
+ * @vidmm: Memory manager; all addresses were freed
  *
  * Context: May sleep.
  */

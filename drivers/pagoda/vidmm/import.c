@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sharing: allocations that are somebody else's memory.
+ * Sharing: allocations of another device's memory.
  *
  * An import is an allocation of the aperture without pages of its own. It shares the
- * dma-buf's reservation, so one lock and one set of fences is everybody's. Its memory is
+ * dma-buf's reservation: one lock and one set of fences for all users. Its memory is
  *
  *	mapped		when it is moved to where the GPU uses it: bus addresses come from the
  *			attachment, and behind a device MMU they get device addresses, so that
  *			the device reaches what was mapped and nothing else
- *	unmapped	when its maker moves it, when it is freed, when the device goes; not
+ *	unmapped	when its exporter moves it, when it is freed, when the device goes; not
  *			before all work on it is done and all mappings of it are gone
  *
  * Eviction alone doesn't unmap it. The CPU never reaches it through us: what is shown is
@@ -23,6 +23,34 @@
 #include <pagoda/virtio.h>
 #include "prime.h"
 #include "vm.h"
+
+/**
+ * struct pagoda_import - Attachment to a dma-buf
+ * @ref: References: the allocation's until it is detached, and one of its pages' while they are
+ *	mapped, which the device may keep longer than there is an allocation
+ * @attach: Attachment; its importer_priv is the allocation, or NULL once the device keeps the
+ *	pages: then the exporter's moves concern no allocation
+ */
+struct pagoda_import {
+	struct kref ref;
+	struct dma_buf_attachment *attach;
+};
+
+/* The last put takes the dma-buf's reservation. */
+static void import_free(struct kref *ref)
+{
+	struct pagoda_import *import = container_of(ref, struct pagoda_import, ref);
+	struct dma_buf *dma_buf = import->attach->dmabuf;
+
+	dma_buf_detach(dma_buf, import->attach);
+	dma_buf_put(dma_buf);
+	kfree(import);
+}
+
+static void import_put(struct pagoda_import *import)
+{
+	kref_put(&import->ref, import_free);
+}
 
 static bool import_is_mapped(const struct pagoda_bo *bo)
 {
@@ -74,15 +102,17 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
-	struct dma_buf_attachment *attach = bo->ttm.base.import_attach;
+	struct pagoda_import *import = READ_ONCE(bo->import);
+	struct dma_buf_attachment *attach;
 	struct sg_table *sgt;
 	struct pagoda_tt *tt;
 	int ret;
 
 	if (!bo->imported || import_is_mapped(bo))
 		return 0;
-	if (!attach || pagoda_device_mmu_is_gone(bo->vidmm))
+	if (!import || !import->attach->importer_priv || pagoda_device_mmu_is_gone(bo->vidmm))
 		return -ENODEV;
+	attach = import->attach;
 	tt = pagoda_tt_of(bo->ttm.ttm);
 	sgt = dma_buf_map_attachment(attach, DMA_BIDIRECTIONAL);
 	if (IS_ERR(sgt))
@@ -96,19 +126,10 @@ int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 		dma_buf_unmap_attachment(attach, sgt, DMA_BIDIRECTIONAL);
 		return ret;
 	}
+	kref_get(&import->ref);
 	tt->base.sg = sgt;
-	tt->attach = attach;
+	tt->import = import;
 	return 0;
-}
-
-/*
- * The device may still reach the memory: the dma-buf and the attachment stay with it
- * until it is gone. The allocation is of no use any more.
- */
-static void import_abandon(struct pagoda_bo *bo)
-{
-	get_dma_buf(bo->imported);
-	bo->ttm.base.import_attach = NULL;
 }
 
 /**
@@ -132,12 +153,15 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 	pagoda_stream_wait_resv(bo->vidmm, obj->resv, DMA_RESV_USAGE_BOOKKEEP);
 	pagoda_stream_wait_resv(bo->vidmm, &obj->_resv, DMA_RESV_USAGE_BOOKKEEP);
 	tt = pagoda_tt_of(bo->ttm.ttm);
-	if (pagoda_device_mmu_unmap(bo->vidmm, tt))
-		dma_buf_unmap_attachment(tt->attach, tt->base.sg, DMA_BIDIRECTIONAL);
-	else
-		import_abandon(bo);
+	if (pagoda_device_mmu_unmap(bo->vidmm, tt)) {
+		dma_buf_unmap_attachment(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
+		import_put(tt->import);
+	} else {
+		/* The kept pages have the mapping now, and their exporter tells no allocation. */
+		tt->import->attach->importer_priv = NULL;
+	}
 	tt->base.sg = NULL;
-	tt->attach = NULL;
+	tt->import = NULL;
 }
 
 /**
@@ -148,11 +172,8 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
  */
 void pagoda_import_release(struct pagoda_tt *tt)
 {
-	struct dma_buf *dma_buf = tt->attach->dmabuf;
-
-	dma_buf_unmap_attachment_unlocked(tt->attach, tt->base.sg, DMA_BIDIRECTIONAL);
-	dma_buf_detach(dma_buf, tt->attach);
-	dma_buf_put(dma_buf);
+	dma_buf_unmap_attachment_unlocked(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
+	import_put(tt->import);
 }
 
 /*
@@ -192,8 +213,11 @@ static void import_leave(struct pagoda_bo *bo)
  */
 static void import_invalidate_mappings(struct dma_buf_attachment *attach)
 {
-	struct pagoda_bo *bo = pagoda_bo_of_gem(attach->importer_priv);
+	struct pagoda_bo *bo;
 
+	if (!attach->importer_priv)
+		return;
+	bo = pagoda_bo_of_gem(attach->importer_priv);
 	if (!import_is_mapped(bo))
 		return;
 	import_hold(bo);
@@ -225,10 +249,29 @@ static int import_check(struct pagoda_vidmm *vidmm, const struct dma_buf *dma_bu
 	return 0;
 }
 
+static struct pagoda_import *import_attach(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf,
+					   struct drm_gem_object *obj)
+{
+	struct pagoda_import *import = kzalloc(sizeof(*import), GFP_KERNEL_ACCOUNT);
+	struct dma_buf_attachment *attach;
+
+	if (!import)
+		return ERR_PTR(-ENOMEM);
+	attach = dma_buf_dynamic_attach(dma_buf, vidmm->info->dma_dev, &import_ops, obj);
+	if (IS_ERR(attach)) {
+		kfree(import);
+		return ERR_CAST(attach);
+	}
+	get_dma_buf(dma_buf);
+	kref_init(&import->ref);
+	import->attach = attach;
+	return import;
+}
+
 /* The object is there first: attached, it may be told of a move at any time. */
 static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
 {
-	struct dma_buf_attachment *attach;
+	struct pagoda_import *import;
 	struct drm_gem_object *obj;
 	struct pagoda_bo *bo;
 	int ret = import_check(vidmm, dma_buf);
@@ -239,12 +282,13 @@ static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct d
 	if (IS_ERR(bo))
 		return ERR_CAST(bo);
 	obj = pagoda_bo_gem(bo);
-	attach = dma_buf_dynamic_attach(dma_buf, vidmm->info->dma_dev, &import_ops, obj);
-	if (IS_ERR(attach)) {
+	import = import_attach(vidmm, dma_buf, obj);
+	if (IS_ERR(import)) {
 		drm_gem_object_put(obj);
-		return ERR_CAST(attach);
+		return ERR_CAST(import);
 	}
-	obj->import_attach = attach;
+	WRITE_ONCE(bo->import, import);
+	obj->import_attach = import->attach;
 	return obj;
 }
 
@@ -284,22 +328,23 @@ struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dm
 void pagoda_import_detach(struct pagoda_bo *bo)
 {
 	struct drm_gem_object *obj = &bo->ttm.base;
-	struct dma_buf_attachment *attach;
+	struct pagoda_import *import;
 
 	/* The core looks there for the dma-buf; it finds it in the object as well. */
 	mutex_lock(&obj->dev->object_name_lock);
-	attach = obj->import_attach;
+	import = bo->import;
+	WRITE_ONCE(bo->import, NULL);
 	obj->import_attach = NULL;
 	mutex_unlock(&obj->dev->object_name_lock);
-	if (attach)
-		dma_buf_detach(bo->imported, attach);
+	if (import)
+		import_put(import);
 }
 
 /**
  * pagoda_prime_stop() - The device that an allocation is shared with, or by, goes
  * @bo: Allocation; the device does nothing any more
  *
- * What it imported is given back, who imported from it is told.
+ * Gives imported memory back, and tells importers of the allocation that it leaves.
  *
  * Context: May sleep. Outside of reservations.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory behind allocations: what the device reaches, and what the CPU sees of it. */
+/* Memory behind allocations: as the device reaches it, and as the CPU sees it. */
 #ifndef PAGODA_MEMORY_H
 #define PAGODA_MEMORY_H
 
@@ -17,20 +17,22 @@
 
 struct pagoda_stream_txn;
 
-/* ---- Tiled allocations and the ranges the CPU sees them in (swizzle.c) ------- */
+/* ---- Tiled allocations and the CPU's windows of them (swizzle.c) ------------ */
 
 /**
  * struct pagoda_swizzle_range - A swizzling range
  * @link: In pagoda_swizzle.lru
- * @id: Its number; constant
- * @bo: Allocation that has it, or NULL
- * @fence: Copy through the window that must be through before another allocation can have it,
- *	or NULL
- * @shown: The CPU may have written to the window: that is what counts, and the device uses
- *	neither it nor @bo; changed with the reservation of @bo held
- * @dead: The device left a command about it unanswered: never used again
+ * @id: Number of the range; constant
+ * @bo: Allocation that the range is assigned to, or NULL; also protected by the allocation's
+ *	reservation
+ * @fence: Copy through the window that must be finished before another allocation can get the
+ *	range, or NULL
+ * @shown: The CPU may have written to the window: the content is in the window, and the device
+ *	uses neither the window nor @bo; protected by the reservation of @bo
+ * @dead: The device left a command about the range unanswered: the range is never used again,
+ *	until a reset
  *
- * Protected by pagoda_swizzle.lock; @bo changes with its reservation held too.
+ * Protected by pagoda_swizzle.lock but for what is said above.
  */
 struct pagoda_swizzle_range {
 	struct list_head link;
@@ -43,12 +45,12 @@ struct pagoda_swizzle_range {
 
 /**
  * struct pagoda_swizzle - All swizzling ranges
- * @lock: Protects the ranges and @lru. Nests in reservations; commands aren't waited
- *	for with it held
- * @lru: Ranges: free ones first, the one with the latest page fault last
- * @ranges: The ranges
- * @cpu: The same as the CPU executor sees them; whoever has a range fills its entry
- *	in while no packet that names it is under way
+ * @lock: Protects the ranges and @lru. Nests in reservations. Not held while a command waits for
+ *	the device
+ * @lru: Ranges: free ones first, the range with the latest page fault last
+ * @ranges: Array of all ranges
+ * @cpu: Ranges as the CPU executor sees them; the owner of a range fills its entry in while no
+ *	packet that names the range is under way
  * @window: Kernel address of all windows
  */
 struct pagoda_swizzle {
@@ -83,15 +85,15 @@ void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);
 
 /**
  * struct pagoda_sysmem - Consecutive pages of the driver's own that the device uses
- * @address: What the device is told: a device address, or @dma if it has no MMU
+ * @address: Address for the device: a device address, or @dma if the device has no MMU
  * @dma: Bus address of the first page
- * @nr_pages: Their number
+ * @nr_pages: Number of pages
  * @node: Device addresses, in pages; not allocated without a device MMU
- * @page: The only one, if pagoda_sysmem_alloc() got it
- * @pages: The pages, while mapped
- * @link: In pagoda_device_mmu.own while mapped, in .kept_own when they couldn't be unmapped
- * @epoch: When it was mapped, pagoda_reset_epoch()
- * @free: Frees the pages, and what this is a part of; see pagoda_sysmem_release()
+ * @page: The single page that pagoda_sysmem_alloc() allocated
+ * @pages: Page array, valid while the pages are mapped
+ * @link: In pagoda_device_mmu.own while mapped, in .kept_own after a failed UNMAP_MMU
+ * @epoch: pagoda_reset_epoch() when the pages were mapped
+ * @free: Frees the pages and the struct around this one; see pagoda_sysmem_release()
  */
 struct pagoda_sysmem {
 	u64 address;
@@ -108,19 +110,19 @@ struct pagoda_sysmem {
 /**
  * struct pagoda_tt - Pages of an allocation
  * @base: TTM's part
- * @allocation: Its number; the pages may outlive it
- * @notify: NOTIFY_ALLOC before the pages leave the device's address space
+ * @allocation: Id of the allocation; the pages may outlive the allocation
+ * @notify: Emit NOTIFY_ALLOC before the pages leave the device's address space
  * @node: Device addresses in pages; allocated while populated, with a device MMU
- * @mapped: Fence behind the MAP_MMU, or NULL
+ * @mapped: Fence of the MAP_MMU, or NULL
  * @kept: In pagoda_device_mmu.kept
- * @epoch: When they were mapped, pagoda_reset_epoch()
- * @restarts: The same, &pagoda_stream.restarts
- * @attach: Of an imported allocation whose memory is mapped for the device (TTM's part
- *	has the sg list), else NULL
- * @pinned: Other devices have them
- * @left: Taken away while other devices had them: freed with this
+ * @epoch: pagoda_reset_epoch() when the pages were mapped
+ * @restarts: &pagoda_stream.restarts when the pages were mapped
+ * @import: Attachment of an imported allocation while its memory is mapped for the device
+ *	(TTM's part has the sg list), a reference; else NULL
+ * @pinned: Other devices use the pages
+ * @left: TTM unpopulated the pages while other devices used them: they are freed with this struct
  *
- * Protected as TTM's part is: by the reservation, or nobody else has it any more.
+ * Protected as @base is: by the reservation, or by being the last user.
  */
 struct pagoda_tt {
 	struct ttm_tt base;
@@ -131,12 +133,12 @@ struct pagoda_tt {
 	struct list_head kept;
 	u64 epoch;
 	u64 restarts;
-	struct dma_buf_attachment *attach;
+	struct pagoda_import *import;
 	bool pinned;
 	bool left;
 };
 
-/** pagoda_tt_of() - Pages around TTM's part; pagoda_ttm_funcs made it. */
+/* Returns the struct pagoda_tt of a struct ttm_tt, which pagoda_ttm_funcs created. */
 static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
 {
 	return container_of(tt, struct pagoda_tt, base);
@@ -144,13 +146,13 @@ static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
 
 /**
  * struct pagoda_device_mmu - Device addresses
- * @lock: Protects @mm, @own, @kept and @kept_own; innermost but for TTM's. Taken under the
- *	stream's lock: nobody allocates under it
- * @mm: Addresses in pages; page 0 isn't in it
- * @own: struct pagoda_sysmem that are mapped, in the order they were
- * @kept: pagoda_tt whose UNMAP_MMU failed
- * @kept_own: struct pagoda_sysmem whose did
- * @gone: There is no device that would have to be told
+ * @lock: Protects @mm, @own, @kept and @kept_own. Innermost but for TTM's locks. Taken under the
+ *	stream's lock: no memory is allocated with it held
+ * @mm: Addresses in pages; page 0 is excluded
+ * @own: struct pagoda_sysmem that are mapped, in the order of mapping
+ * @kept: struct pagoda_tt with a failed UNMAP_MMU
+ * @kept_own: struct pagoda_sysmem with a failed UNMAP_MMU
+ * @gone: The device is gone or never executes anything again
  */
 struct pagoda_device_mmu {
 	struct mutex lock;	/* mm, own, kept, kept_own */
