@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces of clients on the rig: what the GPU finds behind an address, asked of
- * the engine, while allocations, page tables, save areas and fences come and go.
+ * Address spaces of clients on the rig: what the engine finds at an address while allocations, page
+ * tables, save areas and fences come and go.
  */
 #include <linux/delay.h>
 #include <linux/highmem.h>
 #include <drm/drm_file.h>
+#include <kunit/static_stub.h>
 
 #include <pagoda/compat.h>
 #include "../drivers/pagoda/ioctl.h"
@@ -19,6 +20,7 @@ static bool vm_by_cpu(struct pagoda_rig *rig)
 	return pagoda_mmu_mode(rig->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
 }
 
+/* Mapped pages have the allocation's content and the access requested; unmapped pages fault. */
 static void vm_shows_what_is_mapped(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -37,7 +39,7 @@ static void vm_shows_what_is_mapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_READ_ONLY,
 			vmt_read(rig, vm->id, HERE + SZ_1G, VIRTIO_PAGODA_ACCESS_WRITE, &value));
 
-	/* Cut a hole, and put zeros into half of it. */
+	/* Cut a hole, and map zeros into half of it. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE + 2 * PAGE_SIZE,
 					 2 * PAGE_SIZE));
 	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &(struct pagoda_bind) {
@@ -54,7 +56,7 @@ static void vm_shows_what_is_mapped(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* The address stays, what it means follows the allocation. */
+/* The address stays and leads to the allocation's current place. */
 static void vm_follows_moves(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -81,7 +83,7 @@ static void vm_follows_moves(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* A handle's mappings go with it from all VMs of its client, and from nobody else's. */
+/* When a handle is closed, its mappings go from all VMs of that client, and from no other's. */
 static void vm_forgets_with_the_handle(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -132,6 +134,109 @@ static u32 vm_evict_tables(struct pagoda_rig *rig)
 	return count;
 }
 
+/* Resources of VRAM that can still be allocated in vm_root_is_named_later(). */
+static u32 vm_resources_left;
+
+static struct pagoda_vram_resource *vm_few_vram(void)
+{
+	if (!vm_resources_left)
+		return NULL;
+	vm_resources_left--;
+	return kzalloc(sizeof(struct pagoda_vram_resource), GFP_KERNEL);
+}
+
+static struct pagoda_aperture_resource *vm_no_aperture(void)
+{
+	return NULL;
+}
+
+/* Brings the VM's page tables, and a context's save area, back as SUBMIT does. */
+static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
+{
+	int ret;
+
+	mutex_lock(&vm->lock);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ret = pagoda_vm_make_tables_resident(vm);
+	if (!ret && context)
+		ret = pagoda_context_validate(context);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+/* Brings the page tables back with memory for so many resources. */
+static int vm_bring_with(struct kunit *test, struct pagoda_vm *vm, u32 resources)
+{
+	int ret;
+
+	vm_resources_left = resources;
+	kunit_activate_static_stub(test, pagoda_vram_new_resource, vm_few_vram);
+	kunit_activate_static_stub(test, pagoda_aperture_new_resource, vm_no_aperture);
+	ret = vm_bring(vm, NULL);
+	kunit_deactivate_static_stub(test, pagoda_aperture_new_resource);
+	kunit_deactivate_static_stub(test, pagoda_vram_new_resource);
+	return ret;
+}
+
+/* Expects the save area, resident as for a job, to name the root of the VM's page tables. */
+static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *context)
+{
+	const u64 offset = offsetof(struct virtio_pagoda_context_image, root_address);
+	struct pagoda_vm *vm = context->vm;
+	struct pagoda_bo *save = context->save;
+	struct pagoda_root root;
+	void *image;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, vm_bring(vm, context));
+	pagoda_rig_settle(rig);
+	image = save->ttm.resource->mem_type == TTM_PL_VRAM ?
+		rig->engine.vram + ((u64)save->ttm.resource->start << PAGE_SHIFT) :
+		page_address(save->ttm.ttm->pages[0]);
+	pagoda_space_root(vm->space, &root);
+	KUNIT_EXPECT_EQ(rig->test, root.address, le64_to_cpup(image + offset));
+}
+
+/*
+ * The page tables return to other addresses while there is no memory for the save area: its next
+ * user finds the new root in it.
+ */
+static void vm_root_is_named_later(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 2, 7), *takers[8];
+	struct pagoda_context *context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	struct ttm_place place = { .mem_type = TTM_PL_VRAM };
+	struct pagoda_root root;
+	u32 n, brought = 0;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 2 * PAGE_SIZE, 0));
+	for (n = 0; n < ARRAY_SIZE(takers); n++) {
+		pagoda_space_root(vm->space, &root);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(context->save));
+		takers[n] = vmt_bo(rig, 1, n);
+		if (vm_evict_tables(rig)) {
+			pagoda_rig_settle(rig);
+			flush_workqueue(rig->vidmm->ttm.wq);
+			/* The root returns to another place. */
+			place.fpfn = root.address >> PAGE_SHIFT;
+			place.lpfn = place.fpfn + 1;
+			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(takers[n], &place, false));
+		}
+		brought += !vm_bring_with(test, vm, n);
+		vm_expect_root(rig, context);
+	}
+	KUNIT_EXPECT_LT(test, 0u, brought);
+	for (n = 0; n < ARRAY_SIZE(takers); n++)
+		pagoda_rig_close(takers[n]);
+	pagoda_context_destroy(context);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
 static const char *vm_fence_name(struct dma_fence *fence)
 {
 	return "vm_test";
@@ -144,7 +249,7 @@ static const struct dma_fence_ops vm_fence_ops = {
 
 static DEFINE_SPINLOCK(vm_fence_lock);
 
-/* Tables that TTM may take, as it would ask. */
+/* Returns the number of tables that TTM may evict, and of all @tables. */
 static u32 vm_count_evictable(struct pagoda_rig *rig, u32 *tables)
 {
 	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
@@ -181,6 +286,7 @@ static void vm_tables_stay_while_busy(struct pagoda_rig *rig, struct pagoda_vm *
 	KUNIT_EXPECT_EQ(rig->test, tables, vm_count_evictable(rig, &tables));
 }
 
+/* Evicted tables fault until the next change of the VM restores them. */
 static void vm_tables_come_back(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -191,20 +297,21 @@ static void vm_tables_come_back(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
 	vmt_expect(rig, vm->id, HERE, 77);
-	/* Not while something of the space may run; afterwards nothing leads to them. */
+	/* Tables aren't evicted while jobs of the space may run. */
 	PAGODA_PROVES(C123);
 	vm_tables_stay_while_busy(rig, vm);
 	evictable = vm_evict_tables(rig);
 	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
 	if (evictable)
 		KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
-	/* Any change brings them back. */
+	/* Any change restores the tables. */
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
 	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 77 + 1024);
 	pagoda_rig_close(bo);
 	vmt_drop(vm);
 }
 
+/* A COPY takes the mappings there when it is executed, and the copies follow moves, too. */
 static void vm_copies_late(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -226,7 +333,7 @@ static void vm_copies_late(struct kunit *test)
 	PAGODA_PROVES(C112);
 	KUNIT_EXPECT_EQ(test, !pagoda_rig_count(rig, VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 0),
 			vm_by_cpu(rig));
-	/* Both follow. */
+	/* Original and copy follow moves. */
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
 			vmt_fault(rig, vm->id, HERE + SZ_2M + PAGE_SIZE));
@@ -237,7 +344,7 @@ static void vm_copies_late(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* A copy of a copy of many mappings: each needs as many nodes as the first. */
+/* Copies of copies of many mappings need as many nodes each as the first. */
 static void vm_copies_of_copies(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -264,7 +371,7 @@ static void vm_copies_of_copies(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* The image of a save area in VRAM; NULL elsewhere. */
+/* Returns the image of a context's save area in VRAM, or NULL. */
 static const struct virtio_pagoda_context_image *vm_image(struct pagoda_rig *rig, u64 context)
 {
 	const struct pagoda_rig_note *note;
@@ -282,7 +389,7 @@ static const struct virtio_pagoda_context_image *vm_image(struct pagoda_rig *rig
 	return NULL;
 }
 
-/* A save area names the root from the start and whenever it moves. */
+/* A save area names the root when it is created and after the root has moved. */
 static void vm_contexts_know_the_root(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -308,7 +415,7 @@ static void vm_contexts_know_the_root(struct kunit *test)
 	evictable = vm_evict_tables(rig);
 	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
 	if (evictable) {
-		/* Somebody takes the place the root had. */
+		/* Another allocation takes the root's old place. */
 		struct pagoda_bo *other = vmt_bo(rig, 1, 9);
 		u64 before = root.address;
 
@@ -326,17 +433,11 @@ static void vm_contexts_know_the_root(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* ---- Locks that paging has for long ------------------------------------------------ */
+/* ---- Locks that paging holds for long ------------------------------------------------- */
 
 #define LIMIT		(300 * HZ)
 
-/**
- * struct vm_call - A thread that is about to wait for a VM
- * @rig: Rig
- * @destroy: It destroys the VM, else it makes its mappings valid again
- * @ret: Answer
- * @work: The thread
- */
+/* A thread that waits for a VM: to destroy it, or to validate its mappings. */
 struct vm_call {
 	struct pagoda_rig *rig;
 	bool destroy;
@@ -359,7 +460,7 @@ static void vm_call_run(struct work_struct *work)
 	dma_fence_put(fence);
 }
 
-/* Two threads that wait for the VM, whose lock is held, and so have references. */
+/* Starts two threads that wait for the VM's lock, which the test holds; they hold references. */
 static void vm_begin(struct vm_call *calls, struct pagoda_vm *vm)
 {
 	struct kunit *test = calls->rig->test;
@@ -375,7 +476,7 @@ static void vm_begin(struct vm_call *calls, struct pagoda_vm *vm)
 	KUNIT_EXPECT_EQ(test, before + 2, kref_read(&vm->base.kref));
 }
 
-/* All that the client looks up by number is found meanwhile. */
+/* Expects the client's lock, for look-ups by id, to be free. */
 static void vm_expect_lookups(struct kunit *test, struct pagoda_client *client)
 {
 	unsigned long end = jiffies + HZ;
@@ -398,7 +499,7 @@ static void vm_end(struct vm_call *calls)
 	}
 }
 
-/* A VM is worked on for long: what else its client does waits for that VM only. */
+/* While one VM is locked for long, look-ups of its client don't wait for it. */
 static void vm_lookups_wait_for_no_vm(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -423,7 +524,7 @@ static void vm_lookups_wait_for_no_vm(struct kunit *test)
 	vmt_drop(vm);
 }
 
-/* Nor does it when the VM is destroyed, which one thread does. */
+/* Nor do look-ups wait while the VM is destroyed, which only one of two threads does. */
 static void vm_is_destroyed_once(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -449,7 +550,7 @@ static void vm_is_destroyed_once(struct kunit *test)
 	pagoda_vm_put(vm);
 }
 
-/* Each save area says where the VM's tables begin now. */
+/* Expects each save area to name the current root. */
 static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
 			    struct pagoda_context **contexts, u32 count)
 {
@@ -472,7 +573,10 @@ static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
 	}
 }
 
-/* Each context of a VM, when it is made, when the root has moved, and after resets. */
+/*
+ * Each context's save area names the root when it is created, after the root moved, and after
+ * resets.
+ */
 static void vm_contexts_all_know_the_root(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -513,6 +617,7 @@ static struct kunit_case vm_cases[] = {
 	KUNIT_CASE_PARAM(vm_tables_come_back, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_copies_late, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_copies_of_copies, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_root_is_named_later, pagoda_rig_modes),
 	KUNIT_CASE_PARAM(vm_lookups_wait_for_no_vm, pagoda_rig_mmu_modes),
 	KUNIT_CASE_PARAM(vm_is_destroyed_once, pagoda_rig_mmu_modes),
 	{ }

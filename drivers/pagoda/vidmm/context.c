@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Execution contexts: their save areas, and what became of them.
+ * Execution contexts: their save areas and states.
  *
- * A save area is an allocation with its VM's reservation. INIT_CONTEXT_RESOURCE
- * writes it once, before anything of the context can run (C81); where it moves, its
- * content goes along (C82). It names the root of the page tables, and when that
- * changes, UPDATE_CONTEXT_ALLOCATION tells it through the scratch window (C84).
+ * A save area is an allocation that shares its VM's reservation. INIT_CONTEXT_RESOURCE writes
+ * the save area once, before a job of the context can run (C81). A move of the save area copies
+ * its content (C82). The save area contains the root of the page tables. When the root changes,
+ * UPDATE_CONTEXT_ALLOCATION writes the new root through the scratch window (C84).
  */
 #include <linux/slab.h>
 #include <drm/drm_exec.h>
@@ -15,7 +15,7 @@
 #include "context.h"
 #include "vm.h"
 
-/* Root fields of the image, as one piece of private data. */
+/* Root fields of the save area's image, written as one piece of private data. */
 struct context_root {
 	__le64 root_address;
 	__le64 root_entries;
@@ -27,19 +27,10 @@ static_assert(offsetof(struct virtio_pagoda_context_image, saved) -
 	      offsetof(struct virtio_pagoda_context_image, root_address) ==
 	      sizeof(struct context_root));
 
-/**
- * pagoda_context_validate() - Bring a save area to where the device finds it
- * @context: Context, the VM's reservation held
- *
- * Context: May sleep and allocate.
- * Return: 0 or -ENOMEM.
+/*
+ * Returns where the save area is: contiguous in VRAM, or a page list (C83: no kernel address).
+ * Fills @adl for a page list.
  */
-int pagoda_context_validate(struct pagoda_context *context)
-{
-	return pagoda_room_take(context->vm, context->save);
-}
-
-/* The save area is in one piece in VRAM or a list of pages (C83: no kernel address). */
 static struct pagoda_side context_side(struct pagoda_bo *save, struct pagoda_adl *adl)
 {
 	if (save->ttm.resource->mem_type == TTM_PL_VRAM)
@@ -51,7 +42,7 @@ static struct pagoda_side context_side(struct pagoda_bo *save, struct pagoda_adl
 	return (struct pagoda_side) { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = adl };
 }
 
-/* Nothing is protected, so that none has a CPU address (C83). */
+/* No save area is protected, so that none has a CPU address (C83). */
 static u32 context_save_flags(const struct pagoda_bo *save)
 {
 	u32 flags = 0;
@@ -63,7 +54,7 @@ static u32 context_save_flags(const struct pagoda_bo *save)
 	return flags;
 }
 
-/* Waits: the context may be used when its creation returns. */
+/* Waits for the device, because a context may be used as soon as its creation returns. */
 static int context_init(struct pagoda_context *context)
 {
 	struct pagoda_vidmm *vidmm = context->vm->vidmm;
@@ -118,8 +109,9 @@ static struct pagoda_map context_map(struct pagoda_bo *save, struct pagoda_map_e
 }
 
 /*
- * In CPU_VIRTUAL mode the scratch entries change while they are built: whatever used
- * them before must be through, and this update before anybody else changes them.
+ * Writes the root into the save area. In CPU_VIRTUAL mode the CPU changes the scratch entries
+ * while the operation is built: wait until the device has executed earlier uses of the entries,
+ * and this update before the lock is dropped.
  */
 static void context_update_root(struct pagoda_context *context, const struct context_root *root)
 {
@@ -164,42 +156,75 @@ static void context_update_root(struct pagoda_context *context, const struct con
 	mutex_unlock(&vidmm->scratch_lock);
 }
 
-static struct context_root context_root_of(struct pagoda_vm *vm)
+static bool context_root_is(const struct pagoda_root *a, const struct pagoda_root *b)
 {
-	return (struct context_root) {
+	return a->address == b->address && a->entries == b->entries && a->segment == b->segment;
+}
+
+/* Has the save area, which is resident, name the root of the VM's page tables (C84). */
+static void context_name_root(struct pagoda_context *context)
+{
+	struct pagoda_vm *vm = context->vm;
+	const struct context_root data = {
 		.root_address = cpu_to_le64(vm->root.address),
 		.root_entries = cpu_to_le64(vm->root.entries),
 		.root_segment = cpu_to_le32(vm->root.segment),
 		.address_space = cpu_to_le32(vm->id),
 	};
+
+	if (context_root_is(&context->root, &vm->root))
+		return;
+	context->root = vm->root;
+	context_update_root(context, &data);
+}
+
+/* Makes the save area resident. Returns 0, -ENOMEM, or another error of pagoda_bo_place(). */
+static int context_bring(struct pagoda_context *context)
+{
+	return pagoda_room_take(context->vm, context->save);
 }
 
 /**
- * pagoda_context_update_roots() - The page tables changed: did the root move?
- * @vm: VM, locked, its reservation held
+ * pagoda_context_validate() - Make the save area of a context resident
+ * @context: Context, the VM's lock and reservation held
  *
- * Returns when all save areas of the VM name the root there is (C84).
+ * The save area names the root of the VM's page tables afterwards, also if it couldn't be
+ * resident when the root moved.
  *
- * Context: May sleep and allocate.
+ * Context: May sleep, allocate and evict other allocations.
+ * Return: 0, -ENOMEM, or another error of pagoda_bo_place().
+ */
+int pagoda_context_validate(struct pagoda_context *context)
+{
+	int ret = context_bring(context);
+
+	if (!ret)
+		context_name_root(context);
+	return ret;
+}
+
+/*
+ * Has the save areas of the VM name the current root of its page tables (C84). A save area that
+ * can't be made resident names it when its context is next validated. Caller holds the VM's lock
+ * and reservation.
  */
 void pagoda_context_update_roots(struct pagoda_vm *vm)
 {
 	struct pagoda_context *context;
-	struct context_root data;
 	struct pagoda_root root;
 
 	pagoda_space_root(vm->space, &root);
-	if (root.address == vm->root.address && root.entries == vm->root.entries &&
-	    root.segment == vm->root.segment)
+	if (context_root_is(&root, &vm->root))
 		return;
 	vm->root = root;
-	data = context_root_of(vm);
 	list_for_each_entry(context, &vm->contexts, entry)
-		if (!pagoda_context_validate(context))
-			context_update_root(context, &data);
+		pagoda_context_validate(context);
 }
 
-/* Paging of what it has mapped was given up; if that broke the device, it is banned (C190). */
+/*
+ * Paging of an allocation that the context's VM maps was given up. If that paging broke the
+ * device, the context is banned (C190).
+ */
 static void context_aborted(struct pagoda_context *context, u32 aborted)
 {
 	if (!aborted)
@@ -211,7 +236,7 @@ static void context_aborted(struct pagoda_context *context, u32 aborted)
 		pagoda_context_give_up(context);
 }
 
-/* A save area whose content was lost begins anew: zero registers. */
+/* Initialises the save area again if its content was lost: its registers are zero then. */
 static int context_rebuild(struct pagoda_context *context)
 {
 	struct pagoda_bo *save = context->save;
@@ -219,7 +244,7 @@ static int context_rebuild(struct pagoda_context *context)
 
 	if (!READ_ONCE(save->lost))
 		return 0;
-	ret = pagoda_context_validate(context);
+	ret = context_bring(context);
 	if (!ret)
 		ret = pagoda_lost_clear(save);
 	if (!ret)
@@ -229,15 +254,10 @@ static int context_rebuild(struct pagoda_context *context)
 	return ret;
 }
 
-/**
- * pagoda_context_rebuild() - The device lost save areas
- * @vm: VM, locked, its reservation held; its tables are rebuilt
- *
- * All save areas of the VM name the root afterwards, which an update that was given up
- * may not have told them.
- *
- * Context: May sleep and allocate.
- * Return: 0, -ENOMEM or -EIO.
+/*
+ * Rebuilds the save areas of the VM after a reset of the device. Afterwards all of them name the
+ * root, which an update that was given up may have missed. Caller holds the VM's lock and
+ * reservation; the VM's page tables are rebuilt. Returns 0, -ENOMEM or -EIO.
  */
 int pagoda_context_rebuild(struct pagoda_vm *vm)
 {
@@ -245,7 +265,10 @@ int pagoda_context_rebuild(struct pagoda_vm *vm)
 	struct pagoda_context *context;
 	int ret;
 
-	/* All of them, before anything may fail: what was taken isn't there when it is repeated. */
+	/*
+	 * Tell all contexts before anything can fail: vm->aborted is cleared, a repeated call
+	 * wouldn't find it.
+	 */
 	list_for_each_entry(context, &vm->contexts, entry)
 		context_aborted(context, aborted);
 	list_for_each_entry(context, &vm->contexts, entry) {
@@ -254,6 +277,8 @@ int pagoda_context_rebuild(struct pagoda_vm *vm)
 			return ret;
 	}
 	vm->root = (struct pagoda_root) {};
+	list_for_each_entry(context, &vm->contexts, entry)
+		context->root = vm->root;
 	pagoda_context_update_roots(vm);
 	return 0;
 }
@@ -270,7 +295,7 @@ static struct pagoda_bo *context_create_save(struct pagoda_vm *vm)
 	return pagoda_bo_create_kernel(vm->vidmm, vm->client, &params, vm->base.r_obj, NULL);
 }
 
-/* Nothing of the context runs. It isn't of the VM any more for who makes room. */
+/* No job of the context runs: pagoda_vm_may_evict() needn't protect the save area any more. */
 static void context_drop_save(struct pagoda_context *context)
 {
 	context->save->save_of = NULL;
@@ -280,14 +305,13 @@ static void context_drop_save(struct pagoda_context *context)
 static int context_make_save(struct pagoda_context *context)
 {
 	struct pagoda_vm *vm = context->vm;
-	struct context_root root;
 	int ret;
 
 	context->save = context_create_save(vm);
 	if (IS_ERR(context->save))
 		return PTR_ERR(context->save);
 	context->save->save_of = vm;
-	ret = pagoda_context_validate(context);
+	ret = context_bring(context);
 	if (!ret)
 		ret = pagoda_vm_make_tables_resident(vm);
 	if (!ret)
@@ -296,9 +320,8 @@ static int context_make_save(struct pagoda_context *context)
 		context_drop_save(context);
 		return ret;
 	}
-	pagoda_space_root(vm->space, &vm->root);
-	root = context_root_of(vm);
-	context_update_root(context, &root);
+	pagoda_context_update_roots(vm);
+	context_name_root(context);
 	return 0;
 }
 
@@ -316,7 +339,7 @@ static int context_make_exec(struct pagoda_context *context, u32 priority)
 	return 0;
 }
 
-/* The VM and its reservation are locked. */
+/* Caller holds the VM's lock and reservation. */
 static int context_set_up(struct pagoda_context *context, u32 priority)
 {
 	int ret = context_make_save(context);
@@ -366,7 +389,7 @@ static void context_release(struct kref *kref)
 }
 
 /**
- * pagoda_context_get() - Take a reference
+ * pagoda_context_get() - Take a reference to a context
  * @context: Context
  */
 void pagoda_context_get(struct pagoda_context *context)
@@ -375,7 +398,7 @@ void pagoda_context_get(struct pagoda_context *context)
 }
 
 /**
- * pagoda_context_put() - Drop a reference
+ * pagoda_context_put() - Drop a reference to a context
  * @context: Context
  *
  * Context: May sleep.
@@ -400,8 +423,8 @@ static int context_try(struct pagoda_context *context, u32 priority)
 }
 
 /*
- * Was it a reset that cost the save area its first content? Who is inside of the gate sees it
- * pending until then. Returns when the device is rebuilt.
+ * Returns true if a reset made the save area's initialisation fail and the device is rebuilt now.
+ * A caller inside of the gate sees the reset pending until the caller pauses.
  */
 static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 {
@@ -416,18 +439,18 @@ static bool context_lost_to_reset(struct pagoda_vidmm *vidmm, u64 epoch)
 }
 
 /**
- * pagoda_context_create() - Make a context
- * @vm: Where it runs
+ * pagoda_context_create() - Create an execution context
+ * @vm: VM with the address space of the context
  * @engine: Execution engine, checked
  * @priority: enum drm_pagoda_priority, checked
  *
- * Its save area is initialised and names the VM's page tables when this returns. Whoever
- * makes one while the device is reset isn't told of that: there is nothing yet to lose (C190).
+ * When this function returns, the save area is initialised and names the VM's page tables. A reset
+ * during the creation isn't reported to the new context, which had no content to lose (C190).
  *
  * Context: May sleep and allocate; for as long as a rebuild takes. Outside of reservations.
- * Return: The context, pagoda_context_destroy() it; or ERR_PTR: -ENOMEM, -ENOENT (the VM
- * was closed), -EIO (the device failed, without a reset), -EMFILE (the client or its user has too
- * many), -EINTR.
+ * Return: The context, to be released with pagoda_context_destroy(); or ERR_PTR: -ENOMEM; -ENOENT
+ * if the VM was closed; -EIO if the device failed without a reset; -EMFILE if the client or its
+ * user has too many contexts; -EINTR.
  */
 struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority)
 {
@@ -448,7 +471,7 @@ struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u
 }
 
 /**
- * pagoda_context_vm() - Where a context runs
+ * pagoda_context_vm() - Get the VM of a context
  * @context: Context
  *
  * Return: The VM; no reference is taken.
@@ -459,11 +482,11 @@ struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context)
 }
 
 /**
- * pagoda_context_kill() - Nothing more of a context shall run
+ * pagoda_context_kill() - Refuse and cancel further work of a context
  * @context: Context
  *
- * What hasn't begun is cancelled, what runs may end; nothing is waited for. Who has many
- * contexts to destroy does this to all of them first.
+ * Jobs that haven't begun are cancelled, jobs that run may end. Nothing is waited for: a caller
+ * that destroys many contexts kills all of them first.
  *
  * Context: May sleep.
  */
@@ -478,10 +501,10 @@ void pagoda_context_kill(struct pagoda_context *context)
 }
 
 /**
- * pagoda_context_destroy() - The context has no handle any more
- * @context: Context; used up
+ * pagoda_context_destroy() - Destroy a context
+ * @context: Context without a handle; the caller's reference is dropped
  *
- * What runs may end; its fence keeps the save area and the VM's tables where they are.
+ * Jobs that run may end: their fences keep the save area and the VM's page tables in place.
  *
  * Context: May sleep. Outside of reservations.
  */
@@ -502,14 +525,9 @@ void pagoda_context_destroy(struct pagoda_context *context)
 	pagoda_context_put(context);
 }
 
-/* ---- What became of it ----------------------------------------------------------- */
+/* ---- States ------------------------------------------------------------------------ */
 
-/**
- * pagoda_context_give_up() - What was accepted can't be made
- * @context: Context: it is banned
- *
- * Context: May sleep.
- */
+/* Bans a context because a job that was accepted can't be made. May sleep. */
 void pagoda_context_give_up(struct pagoda_context *context)
 {
 	spin_lock(&context->state_lock);
@@ -529,11 +547,11 @@ static void context_fail(struct pagoda_context *context)
 }
 
 /**
- * pagoda_client_fail() - What had to succeed didn't: the client is in error
- * @client: Client
- * @error: Negative errno; the first one counts
+ * pagoda_client_fail() - Put a client in error
+ * @client: Client, for which an operation failed that had to succeed
+ * @error: Negative errno; the first error of a client is kept
  *
- * All its contexts are banned, and nothing is accepted any more (C151).
+ * All contexts of the client are banned, and no work of it is accepted any more (C151).
  *
  * Context: May sleep. Outside of VMs' and contexts' locks.
  */
@@ -550,7 +568,7 @@ void pagoda_client_fail(struct pagoda_client *client, int error)
 	mutex_unlock(&client->lock);
 }
 
-/* Fence path. The first report is the one that says why. */
+/* dma_fence signalling path. The first report is kept: it has the cause. */
 static void context_banned(void *owner, const struct pagoda_exec_report *report)
 {
 	struct pagoda_context *context = owner;
@@ -572,9 +590,9 @@ static void context_banned(void *owner, const struct pagoda_exec_report *report)
 }
 
 /*
- * Fence path, without the reservation: a save area doesn't move while a job of its
- * context is under way. What was brought for the job may not have arrived: it must not
- * see what was there before.
+ * dma_fence signalling path, without the reservation: a save area doesn't move while a job of its
+ * context is in flight. Paging that placed an allocation for the job may have failed: then the
+ * job must not see the old content of its memory, and this function returns an error.
  */
 static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
 {
@@ -585,7 +603,7 @@ static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *ex
 
 	if (ret)
 		return ret;
-	/* Whatever uses what the job wrote waits for its fence only. */
+	/* Consumers of the job's writes wait for the job's fence only. */
 	if (context->vm->vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER))
 		execute->flags = cpu_to_le32(VIRTIO_PAGODA_EXECUTE_DRAIN);
 	side = context_side(context->save, &adl);
@@ -595,13 +613,13 @@ static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *ex
 	return 0;
 }
 
-/* Fence path. */
+/* dma_fence signalling path. */
 static int context_reset_adapter(void *owner)
 {
 	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
 }
 
-/* Commands may have stored values of fences and not have sent an event. */
+/* Commands of the job may have stored values of monitored fences without an event. */
 static void context_done(void *owner)
 {
 	pagoda_mfences_changed(owner);
@@ -627,7 +645,7 @@ static void context_progress(struct pagoda_context *context,
 
 	mutex_lock(&context->lock);
 	waiting = !pagoda_deferred_is_empty(&context->deferred);
-	/* A context without a handle has no jobs that could be asked for. */
+	/* A destroyed context has no jobs that could be counted. */
 	if (context->exec && !context->dead)
 		pagoda_exec_context_progress(context->exec, &state->submitted, &state->completed);
 	if (!waiting && state->completed == state->submitted)
@@ -636,11 +654,9 @@ static void context_progress(struct pagoda_context *context,
 	mutex_unlock(&context->lock);
 }
 
-/**
- * pagoda_context_queued() - How many jobs of a context were accepted and aren't done
- * @context: Context, locked, and not dead
- *
- * Return: Their number, counting one twice that is just being made after it has waited.
+/*
+ * Returns the number of jobs that were accepted and aren't done; a job that waited and is being
+ * made may count twice. Caller holds the lock of the context, which isn't dead.
  */
 u64 pagoda_context_queued(struct pagoda_context *context)
 {
@@ -652,9 +668,9 @@ u64 pagoda_context_queued(struct pagoda_context *context)
 }
 
 /**
- * pagoda_context_state() - What became of a context
+ * pagoda_context_state() - Get the state of a context
  * @context: Context
- * @state: Filled but for the context's id
+ * @state: Out: all members but @context, the id, which the caller has set
  *
  * Context: May sleep.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files about execution contexts share. */
+/* Execution contexts: the struct that submission, paging and reports of failures share. */
 #ifndef PAGODA_VIDMM_CONTEXT_H
 #define PAGODA_VIDMM_CONTEXT_H
 
@@ -14,27 +14,28 @@
 
 /**
  * struct pagoda_context - An execution context
- * @kref: The client's, and who submits
- * @vm: Where it runs; a reference
- * @entry: In the VM's list
- * @save: Its save area. It stays where it is while a job of the context is under way:
- *	that is what pagoda_vm_may_evict() is for
+ * @kref: References of the client's handle and of submissions
+ * @vm: VM, a reference
+ * @entry: In &pagoda_vm.contexts
+ * @save: Save area. pagoda_vm_may_evict() keeps it in place while a job of the context is in flight
+ * @root: Root that the save area names; protected by the VM's reservation
  * @id: Number, never 0, never reused
  * @engine: Execution engine
- * @exec: Its jobs; NULL if the device executes none
- * @lock: One submission at a time; protects @accepted and @dead
- * @accepted: Jobs accepted so far
- * @dead: Destroyed: nothing is accepted any more
- * @deferred: Submissions that wait for what isn't there
- * @state_lock: Protects @state and @report; taken on the way to signalling a fence
- * @state: DRM_PAGODA_CONTEXT_ flags
- * @report: The fault or hang it was banned for
+ * @exec: Jobs of the context; NULL if the device executes none
+ * @lock: Held during a submission; protects @accepted and @dead
+ * @accepted: Number of jobs accepted so far
+ * @dead: The context was destroyed: no job is accepted any more
+ * @deferred: Submissions that wait for fences or values that don't exist yet
+ * @state_lock: Protects @state and @report; taken in the dma_fence signalling path
+ * @state: DRM_PAGODA_CONTEXT_* flags
+ * @report: Fault or hang that the context was banned for
  */
 struct pagoda_context {
 	struct kref kref;
 	struct pagoda_vm *vm;
 	struct list_head entry;
 	struct pagoda_bo *save;
+	struct pagoda_root root;
 	u64 id;
 	u32 engine;
 	struct pagoda_exec_context *exec;
