@@ -125,12 +125,11 @@ static int sequence_queries(int fd, uint64_t page, uint32_t *handles)
  * What couldn't be destroyed for want of memory can be the next time. What was made, and its
  * number couldn't be copied out, is the first of its client.
  */
-static void destroy(int (*call)(int fd, uint32_t id), int fd, uint32_t id)
+static bool destroy(int (*call)(int fd, uint32_t id), int fd, uint32_t id)
 {
 	if (!id)
 		id = 1;
-	if (call(fd, id))
-		call(fd, id);
+	return !call(fd, id) || !call(fd, id);
 }
 
 /* Changes of addresses, and everything undone again. */
@@ -198,6 +197,7 @@ static int sequence_list(int fd, uint64_t page, uint32_t *handles)
 	uint32_t queue = 0, timeline = 0;
 	uint64_t value = 0;
 	int ret = pagoda_paging_queue_create(fd, 1, &queue, &timeline);
+	bool made = !ret;
 
 	if (!ret)
 		ret = pagoda_create_vram(fd, 8 * page, &handles[0]);
@@ -211,9 +211,21 @@ static int sequence_list(int fd, uint64_t page, uint32_t *handles)
 		ret = pagoda_list_remove(fd, queue, handles, 1, 0, &value);
 	if (!ret)
 		ret = pagoda_paging_queue_state(fd, queue, &state);
-	destroy(pagoda_paging_queue_destroy, fd, queue);
-	destroy(pagoda_syncobj_destroy, fd, timeline);
+	/* A refused call has made neither; one whose last copy failed has done its work. */
+	if (destroy(pagoda_paging_queue_destroy, fd, queue) || made)
+		destroy(pagoda_syncobj_destroy, fd, timeline);
 	return ret;
+}
+
+/* No syncobj is left behind: the next one has the first handle. */
+static int after_list(int fd, uint64_t page, int failed)
+{
+	uint32_t handle = 0;
+	int ret = pagoda_syncobj_create(fd, &handle);
+
+	if (!ret)
+		ret = pagoda_syncobj_destroy(fd, handle);
+	return !ret && handle != 1 ? -EPROTO : ret;
 }
 
 TEST_F(fail, create)
@@ -228,7 +240,9 @@ TEST_F(fail, residency)
 
 TEST_F(fail, list)
 {
+	after = after_list;
 	WALK(sequence_list);
+	after = NULL;
 }
 
 TEST_F(fail, offer)

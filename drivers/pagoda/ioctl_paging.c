@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ioctls about paging queues, and MAKE_RESIDENT and EVICT with one.
+ * ioctls about paging queues, and MAKE_RESIDENT and EVICT with a paging queue.
  */
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
@@ -37,24 +37,20 @@ static int paging_queue_add(struct drm_device *drm, struct drm_file *file,
 					   args->priority, syncobj);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	/* The last thing that can fail: what has an id may be found by others. */
-	ret = drm_syncobj_get_handle(file, syncobj, &args->syncobj);
-	if (!ret)
-		ret = pagoda_client_add(&client->paging_queues, queue, &args->queue);
+	/* Other threads find the queue when the lock is dropped; a handle can't be undone. */
+	mutex_lock(&client->lock);
+	ret = pagoda_client_add(&client->paging_queues, queue, &args->queue);
+	if (!ret) {
+		ret = drm_syncobj_get_handle(file, syncobj, &args->syncobj);
+		if (ret)
+			xa_erase(&client->paging_queues, args->queue);
+	}
+	mutex_unlock(&client->lock);
 	if (ret)
 		pagoda_paging_queue_put(queue);
 	return ret;
 }
 
-/**
- * pagoda_ioctl_paging_queue_create() - DRM_IOCTL_PAGODA_PAGING_QUEUE_CREATE
- * @drm: Device
- * @data: struct drm_pagoda_paging_queue_create
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_paging_queue_create(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_paging_queue_create *args = data;
@@ -72,15 +68,6 @@ int pagoda_ioctl_paging_queue_create(struct drm_device *drm, void *data, struct 
 	return ret;
 }
 
-/**
- * pagoda_ioctl_paging_queue_destroy() - DRM_IOCTL_PAGODA_PAGING_QUEUE_DESTROY
- * @drm: Device
- * @data: struct drm_pagoda_paging_queue_destroy
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_paging_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_client *client = file->driver_priv;
@@ -98,15 +85,6 @@ int pagoda_ioctl_paging_queue_destroy(struct drm_device *drm, void *data, struct
 	return 0;
 }
 
-/**
- * pagoda_ioctl_paging_queue_state() - DRM_IOCTL_PAGODA_PAGING_QUEUE_STATE
- * @drm: Device
- * @data: struct drm_pagoda_paging_queue_state
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_paging_queue_state(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_paging_queue_state *args = data;
@@ -124,14 +102,7 @@ int pagoda_ioctl_paging_queue_state(struct drm_device *drm, void *data, struct d
 
 /* ---- Lists -------------------------------------------------------------------------- */
 
-/**
- * struct paging_call - A MAKE_RESIDENT or EVICT with a paging queue
- * @drm: Device
- * @file: Caller
- * @queue: Paging queue, a reference
- * @list: Allocations
- * @args: What the queue is given
- */
+/* A MAKE_RESIDENT or EVICT with a paging queue; has a reference to the queue. */
 struct paging_call {
 	struct drm_device *drm;
 	struct drm_file *file;
@@ -188,7 +159,7 @@ static int paging_call_add_fence(struct paging_call *call, u32 fence, u64 value)
 	return ret;
 }
 
-/* What the call is about, with references. */
+/* Looks up the allocations of the call, with references. */
 static int paging_call_lookup(struct paging_call *call, u32 count)
 {
 	int ret = pagoda_bo_list_lookup(call->drm, call->file, count, &call->list);
@@ -198,7 +169,7 @@ static int paging_call_lookup(struct paging_call *call, u32 count)
 	return ret;
 }
 
-/* Does the handle still name what it named when it was looked up? A reference is held. */
+/* Returns whether a handle still names the allocation it did at the lookup; a reference is held. */
 static bool paging_call_is_open(struct paging_call *call, u32 index)
 {
 	struct drm_gem_object *obj;
@@ -210,8 +181,8 @@ static bool paging_call_is_open(struct paging_call *call, u32 index)
 }
 
 /*
- * A handle that another thread closed after it was looked up took its counts with it before
- * these were made: they go now.
+ * If another thread closed a handle after the lookup, the close dropped the allocation's counts
+ * before these were added: drop them now.
  */
 static void paging_call_forget_closed(struct paging_call *call)
 {
@@ -235,7 +206,7 @@ static int paging_call_make_unsettled(struct paging_call *call, u32 count)
 	return ret;
 }
 
-/* Mostly the list was resident before, and still is. */
+/* Usually the list was resident before, and still is. */
 static int paging_call_make(struct paging_call *call, u32 count)
 {
 	struct pagoda_client *client = call->file->driver_priv;
@@ -247,15 +218,7 @@ static int paging_call_make(struct paging_call *call, u32 count)
 	return 0;
 }
 
-/**
- * pagoda_make_resident_queued() - MAKE_RESIDENT with a paging queue
- * @drm: Device
- * @file: Caller
- * @args: Arguments, flags and padding checked
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
+/* MAKE_RESIDENT with a paging queue; flags and padding of @args are checked. */
 int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 				struct drm_pagoda_make_resident *args)
 {
@@ -278,15 +241,7 @@ int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 	return ret;
 }
 
-/**
- * pagoda_evict_queued() - EVICT with a paging queue
- * @drm: Device
- * @file: Caller
- * @args: Arguments, flags and padding checked
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
+/* EVICT with a paging queue; flags and padding of @args are checked. */
 int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
 			struct drm_pagoda_evict *args)
 {
@@ -331,15 +286,6 @@ static int list_status_get(struct drm_device *drm, struct drm_file *file, const 
 	return 0;
 }
 
-/**
- * pagoda_ioctl_query_residency_list() - DRM_IOCTL_PAGODA_QUERY_RESIDENCY_LIST
- * @drm: Device
- * @data: struct drm_pagoda_query_residency_list
- * @file: Caller
- *
- * Context: May sleep.
- * Return: See include/uapi/drm/pagoda_drm.h.
- */
 int pagoda_ioctl_query_residency_list(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_query_residency_list *args = data;
