@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device's own MMU: the GPU sees what was mapped for it, and nothing else.
+ * The device's own MMU: the GPU reaches the pages that were mapped for it, and no others.
  *
- * Device addresses look like the bus addresses of the fixture, but none of those the
- * tests map is the address of the same page.
+ * Device addresses look like the bus addresses of the fixture, but none of those that the tests map
+ * is the address of its own page.
  */
 #include <linux/vmalloc.h>
 
@@ -25,7 +25,7 @@ static struct virtio_pagoda_map_mmu *mmu_packet(struct engine_fixture *fix, u16 
 	return map;
 }
 
-/* Device pages from @first on become the system's from @page on. */
+/* Maps device pages from @first on to system pages from @page on. */
 static void mmu_add_map(struct engine_fixture *fix, u32 first, u32 nr_pages, u32 page, u16 flags)
 {
 	struct virtio_pagoda_map_mmu *map;
@@ -43,7 +43,7 @@ static void mmu_add_unmap(struct engine_fixture *fix, u32 first, u32 nr_pages)
 	mmu_packet(fix, VIRTIO_PAGODA_OP_UNMAP_MMU, first, nr_pages, 0);
 }
 
-/* One page from device page @page to page @to of VRAM, or back. */
+/* Copies from device page @page to page @vram of VRAM, or back if @write. */
 static void mmu_add_copy(struct engine_fixture *fix, u8 page, u32 vram, bool write)
 {
 	const struct engine_side system = { .nr_runs = 1, .pages = &page };
@@ -67,7 +67,10 @@ static bool mmu_same(struct engine_fixture *fix, u32 vram, u32 page)
 	return !memcmp(fix->vram + vram * ENGINE_PAGE, mmu_system(fix, page), ENGINE_PAGE);
 }
 
-/* Runs that are far apart for the bus and neighbours for the device, and the reverse. */
+/*
+ * Runs that are apart for the bus and neighbours for the device, and the reverse: the right pages
+ * are copied.
+ */
 static void mmu_transfer_test(struct kunit *test)
 {
 	static const u8 pages[] = { 8, 12, 9 };
@@ -89,7 +92,7 @@ static void mmu_transfer_test(struct kunit *test)
 	engine_expect_guards(test, fix, "transfer");
 }
 
-/* A run of many pages whose mappings follow each other only in part. */
+/* A run of many pages of which only some are mapped to neighbours. */
 static void mmu_long_run_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -113,7 +116,7 @@ static void mmu_long_run_test(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, mmu_same(fix, i, i < 5 ? 30 + i : 5 + i), "page %u", i);
 }
 
-/* What isn't mapped isn't there: neighbours, bus addresses, the end of the table. */
+/* Device pages that aren't mapped fault: neighbours, bus addresses, the end of the table. */
 static void mmu_unmapped_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -131,7 +134,7 @@ static void mmu_unmapped_test(struct kunit *test)
 	engine_add_physical(fix, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, VIRTIO_PAGODA_SEGMENT_SYSTEM,
 			    engine_bus(21), 8);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_NOT_MAPPED, "physical");
-	/* Without the feature the same addresses are the bus'. */
+	/* Without the feature device addresses are bus addresses. */
 	fix->engine.features &= ~BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU);
 	mmu_add_copy(fix, 8, 0, false);
 	engine_expect_done(test, fix);
@@ -140,6 +143,9 @@ static void mmu_unmapped_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_UNSUPPORTED, "not negotiated");
 }
 
+/*
+ * Writes to a read-only mapping fault, of every kind; another mapping of the page may be writable.
+ */
 static void mmu_read_only_test(struct kunit *test)
 {
 	static const u8 read[] = { 8, 9 }, written[] = { 9, 10 };
@@ -153,14 +159,14 @@ static void mmu_read_only_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mmu_same(fix, 0, 20));
 	mmu_add_copy(fix, 8, 1, true);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "write");
-	/* What was found for reading isn't good for writing; page 9 is at hand then. */
+	/* Page 9 has been looked up for reading before the write to it. */
 	mmu_add_map(fix, 10, 1, 22, 0);
 	engine_expect_done(test, fix);
 	engine_add_transfer(fix, 2 * ENGINE_PAGE, &src, &dst);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read, then write");
 	engine_add_signal(fix, VIRTIO_PAGODA_SEGMENT_SYSTEM, engine_bus(9), 1, 0);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "fence");
-	/* The same pages may be writable elsewhere, and here later. */
+	/* The page may be writable at another address, and at this one later. */
 	mmu_add_map(fix, 40, 1, 20, 0);
 	mmu_add_copy(fix, 40, 1, true);
 	mmu_add_map(fix, 8, 1, 20, 0);
@@ -169,7 +175,31 @@ static void mmu_read_only_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mmu_same(fix, 2, 20));
 }
 
-/* One buffer, so that nothing between the packets makes the engine look again. */
+/* Of two pages that follow each other on the bus the second is read-only: a run of both faults. */
+static void mmu_read_only_run_test(struct kunit *test)
+{
+	struct engine_fixture *fix = test->priv;
+	struct virtio_pagoda_transfer *transfer;
+	struct virtio_pagoda_run *run;
+
+	mmu_add_map(fix, 8, 1, 20, 0);
+	mmu_add_map(fix, 9, 1, 21, VIRTIO_PAGODA_MAP_MMU_READ_ONLY);
+	engine_expect_done(test, fix);
+	transfer = engine_packet(fix, VIRTIO_PAGODA_OP_TRANSFER,
+				 sizeof(*transfer) + sizeof(*run));
+	transfer->size = cpu_to_le64(2 * ENGINE_PAGE);
+	transfer->src.segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM);
+	transfer->dst.nr_runs = cpu_to_le32(1);
+	run = (void *)(transfer + 1);
+	run->address = cpu_to_le64(engine_bus(8));
+	run->nr_pages = cpu_to_le32(2);
+	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "second page");
+}
+
+/*
+ * A mapping takes effect within a buffer, and so does unmapping, although the engine looked the
+ * page up before.
+ */
 static void mmu_replace_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -189,7 +219,7 @@ static void mmu_replace_test(struct kunit *test)
 	engine_snapshot(fix);
 	mmu_add_copy(fix, 8, 30, false);
 	mmu_add_unmap(fix, 8, 2);
-	mmu_add_unmap(fix, 8, 2);	/* does nothing */
+	mmu_add_unmap(fix, 8, 2);	/* no effect */
 	mmu_add_copy(fix, 8, 3, true);
 	KUNIT_EXPECT_EQ(test, engine_run(fix, &run, PAGODA_ENGINE_QUEUE_PAGING, 0),
 			PAGODA_ENGINE_FAULT);
@@ -199,14 +229,14 @@ static void mmu_replace_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mmu_same(fix, 30, 30));
 	KUNIT_EXPECT_MEMEQ(test, mmu_system(fix, 30), engine_before(fix, mmu_system(fix, 30)),
 			   ENGINE_PAGE);
-	/* Other queues neither. */
+	/* The page isn't mapped for other queues either. */
 	mmu_add_copy(fix, 9, 3, true);
 	KUNIT_EXPECT_EQ(test, engine_run(fix, &run, PAGODA_ENGINE_QUEUE_EXEC, 0),
 			PAGODA_ENGINE_FAULT);
 	KUNIT_EXPECT_EQ(test, run.fault.reason, VIRTIO_PAGODA_FAULT_NOT_MAPPED);
 }
 
-/* The aperture holds device addresses, and they are looked up when it is used. */
+/* The aperture holds device addresses, which are translated at each use. */
 static void mmu_aperture_test(struct kunit *test)
 {
 	const struct engine_side aperture = {
@@ -239,6 +269,7 @@ static void mmu_aperture_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_NOT_MAPPED, "aperture");
 }
 
+/* A fence in system memory is written through the device MMU. */
 static void mmu_fence_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -254,7 +285,7 @@ static void mmu_fence_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_NOT_MAPPED, "fence");
 }
 
-/* Tables and the pages they name are behind the MMU as well. */
+/* Page tables in system memory, and the pages they map, are reached through the device MMU. */
 static void mmu_tables_test(struct kunit *test)
 {
 	const u64 va = ENGINE_VA + (ENGINE_PAGES + 8) * ENGINE_PAGE;
@@ -278,7 +309,7 @@ static void mmu_tables_test(struct kunit *test)
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_READ_ONLY, "read-only page");
 }
 
-/* A packet with one thing wrong with it has no effect. */
+/* A packet with one bad field has no effect. */
 static void mmu_malformed_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -314,6 +345,7 @@ static void mmu_malformed_test(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(fix->engine.mmu, 0, MMU_PAGES * sizeof(u64)));
 }
 
+/* A failed MAP_MMU or UNMAP_MMU succeeds when it is repeated. */
 static void mmu_failure_test(struct kunit *test)
 {
 	struct engine_fixture *fix = test->priv;
@@ -326,7 +358,7 @@ static void mmu_failure_test(struct kunit *test)
 							  &address, &read_only));
 	mmu_add_map(fix, 8, 4, 20, 0);
 	engine_expect_failure(test, fix, true);
-	/* Whatever was done of it, doing it again does it. */
+	/* Half of the map may be done: repeated, it is done. */
 	mmu_add_map(fix, 8, 4, 20, 0);
 	mmu_add_copy(fix, 11, 0, false);
 	engine_expect_done(test, fix);
@@ -337,7 +369,7 @@ static void mmu_failure_test(struct kunit *test)
 	engine_expect_done(test, fix);
 	mmu_add_copy(fix, 11, 0, false);
 	engine_expect_fault(test, fix, VIRTIO_PAGODA_FAULT_NOT_MAPPED, "unmapped");
-	/* A reset forgets. */
+	/* A reset of the device unmaps everything. */
 	mmu_add_map(fix, 8, 4, 20, 0);
 	engine_expect_done(test, fix);
 	pagoda_engine_reset(&fix->engine);
@@ -365,6 +397,7 @@ static struct kunit_case mmu_cases[] = {
 	KUNIT_CASE(mmu_long_run_test),
 	KUNIT_CASE(mmu_unmapped_test),
 	KUNIT_CASE(mmu_read_only_test),
+	KUNIT_CASE(mmu_read_only_run_test),
 	KUNIT_CASE(mmu_replace_test),
 	KUNIT_CASE(mmu_aperture_test),
 	KUNIT_CASE(mmu_fence_test),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Jobs that fault or hang, engines that can't be reset, devices that go. */
+/* Jobs that fault or hang, engines that can't be reset, and devices that go. */
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/prandom.h>
@@ -9,8 +9,8 @@
 #include "queue_helpers.h"
 
 /*
- * Context 0's second job goes wrong while jobs of contexts 0, 1 and 2 are behind it, on
- * the device and waiting.
+ * Pushes jobs so that context 0's second job goes wrong while jobs of contexts 0, 1 and 2 are
+ * behind it, some on the device and some waiting. Returns the number of that job.
  */
 static u32 pagoda_exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
 {
@@ -26,7 +26,7 @@ static u32 pagoda_exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec
 	pagoda_exec_test_wait_given(t, 0, 3);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_wait_given(t, 0, 4);
-	/* The first is through, so that one more fits. */
+	/* The first job is complete, so one more fits. */
 	pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(t->test, 0, pagoda_exec_test_wait(t, 1));
@@ -58,6 +58,10 @@ static void pagoda_exec_expect_only_guilty(struct pagoda_exec_test *t, u32 guilt
 	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
 }
 
+/*
+ * A fault costs its context only: its job fails with -EFAULT, later jobs of the context with
+ * -ECANCELED, and jobs of other contexts are executed again under new numbers.
+ */
 static void pagoda_exec_reset_fault(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -73,7 +77,7 @@ static void pagoda_exec_reset_fault(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_READ_ONLY, report->fault.reason);
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_ACCESS_WRITE, report->fault.access);
 	KUNIT_EXPECT_EQ(test, guilty * 0x1000, report->fault.address);
-	/* Five were given; what is given again has a number behind those. */
+	/* Five numbers were used; jobs that are submitted again get numbers behind those. */
 	KUNIT_EXPECT_EQ(test, 6, t->job[3].seqno);
 	KUNIT_EXPECT_EQ(test, 7, t->job[5].seqno);
 	stats = pagoda_exec_test_stats(t, 0);
@@ -84,7 +88,7 @@ static void pagoda_exec_reset_fault(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* The neighbour engine doesn't notice. */
+/* A hang costs its context only, and the other engine isn't reset. */
 static void pagoda_exec_reset_hang(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -108,7 +112,7 @@ static void pagoda_exec_reset_hang(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Fault after fault: each costs its own context. */
+/* Each of several faults bans its own context; the others' jobs all succeed. */
 static void pagoda_exec_reset_faults(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -130,7 +134,7 @@ static void pagoda_exec_reset_faults(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* Work that comes while the engine is being reset waits for that. */
+/* Jobs that are pushed during a reset of the engine are submitted after it. */
 static void pagoda_exec_reset_meanwhile(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -155,7 +159,10 @@ static void pagoda_exec_reset_meanwhile(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* The job was executed, the device told nobody, or nonsense: nobody is to blame. */
+/*
+ * A job was executed but its answer is lost or nonsense: all jobs succeed, once each, and no
+ * context is banned.
+ */
 static void pagoda_exec_expect_forgotten(struct pagoda_exec_test *t,
 					 enum pagoda_fake_trouble trouble)
 {
@@ -167,7 +174,7 @@ static void pagoda_exec_expect_forgotten(struct pagoda_exec_test *t,
 	for (i = 1; i <= 8; i++)
 		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
 	if (trouble == PAGODA_FAKE_DROP) {
-		/* As many as it is given while the second one isn't through. */
+		/* The engine is given five jobs while the second isn't complete. */
 		pagoda_exec_test_wait_given(t, 0, 5);
 		pagoda_exec_test_expire(t, 0);
 	}
@@ -182,19 +189,21 @@ static void pagoda_exec_expect_forgotten(struct pagoda_exec_test *t,
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* The answer is lost: the reset finds that the job was executed. */
 static void pagoda_exec_reset_forgotten(struct kunit *test)
 {
 	pagoda_exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_DROP);
 }
 
+/* The answer is nonsense: the reset finds that the job was executed. */
 static void pagoda_exec_reset_corrupt(struct kunit *test)
 {
 	pagoda_exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_CORRUPT);
 }
 
 /*
- * As pagoda_exec_push_trouble(), with a neighbour that the other engine has, and job 8,
- * which no engine has.
+ * As pagoda_exec_push_trouble(), with a job on the other engine, and job 8, which no engine has
+ * yet. Returns the number of the job that goes wrong.
  */
 static u32 pagoda_exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
 {
@@ -220,7 +229,7 @@ static u32 pagoda_exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_de
 	return 2;
 }
 
-/* Everything the engines had is lost, and who isn't to blame is told so. */
+/* All jobs that the engines had are lost; contexts that aren't to blame are told of the reset. */
 static void pagoda_exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int error)
 {
 	static const u32 lost[] = { 0, 1, 1, 1 };
@@ -240,6 +249,10 @@ static void pagoda_exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int 
 	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
 }
 
+/*
+ * If the engine's reset fails, the adapter is reset: jobs on all engines are lost, jobs that
+ * weren't submitted run after the owner resumes.
+ */
 static void pagoda_exec_reset_fails(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -252,7 +265,7 @@ static void pagoda_exec_reset_fails(struct kunit *test)
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, guilty));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 5));
-	/* The owner isn't ready yet: what is left waits for it. */
+	/* The owner hasn't resumed yet: remaining jobs wait. */
 	t->fake[0]->reset_error = 0;
 	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
 	msleep(20);
@@ -260,7 +273,7 @@ static void pagoda_exec_reset_fails(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 8));
 	pagoda_engines_resume(t->engines);
 	pagoda_exec_expect_lost(t, guilty, -EFAULT);
-	/* All that was given counts as executed, on each engine. */
+	/* All numbers that were used count as executed, on each engine. */
 	KUNIT_EXPECT_EQ(test, 6, t->job[8].seqno);
 	i = pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
@@ -268,7 +281,7 @@ static void pagoda_exec_reset_fails(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* An engine that hangs so well that it can't be reset. */
+/* The reset of a hanging engine fails: the adapter is reset, and both contexts are told. */
 static void pagoda_exec_reset_hang_fails(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -293,7 +306,7 @@ static void pagoda_exec_reset_hang_fails(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* An answer that comes when the engine was given up changes nothing. */
+/* An answer that comes after the engine was given up doesn't save the job. */
 static void pagoda_exec_reset_late_answer(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -310,7 +323,9 @@ static void pagoda_exec_reset_late_answer(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* One was acknowledged, five were given, the second faulted. */
+/*
+ * One job was acknowledged, five were given, and the second faulted: these numbers are impossible.
+ */
 static const u64 pagoda_exec_lies[] = { 0, 2, 5, 6, U64_MAX };
 
 static void pagoda_exec_lie_name(const u64 *lie, char *name)
@@ -320,7 +335,7 @@ static void pagoda_exec_lie_name(const u64 *lie, char *name)
 
 KUNIT_ARRAY_PARAM(pagoda_exec_lies, pagoda_exec_lies, pagoda_exec_lie_name);
 
-/* Numbers an engine can't have come to are as good as no answer. */
+/* A reset that answers with an impossible number counts as failed: the adapter is reset. */
 static void pagoda_exec_reset_lies(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -337,7 +352,7 @@ static void pagoda_exec_reset_lies(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* It hangs, and says it did more than it was asked for. */
+/* A reset after a hang that reports more jobs than were given counts as failed, too. */
 static void pagoda_exec_reset_boasts(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -357,6 +372,7 @@ static void pagoda_exec_reset_boasts(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* If the adapter's reset fails, all remaining and later jobs fail with -ENODEV. */
 static void pagoda_exec_reset_adapter_fails(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -374,7 +390,7 @@ static void pagoda_exec_reset_adapter_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
 	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
 	KUNIT_EXPECT_EQ(test, 5, t->fake[0]->submits);
-	/* What the device still has it may give back when everything else is gone. */
+	/* The device gives its requests back only after contexts and engines are gone. */
 	for (i = 0; i < 4; i++)
 		pagoda_exec_test_context_destroy(t, i);
 	pagoda_engines_destroy(t->engines);
@@ -384,7 +400,28 @@ static void pagoda_exec_reset_adapter_fails(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* An engine that fails at a job for no reason isn't asked for ever. */
+/* The tries of a job that the engine fails at are counted, also after the reset for a hang. */
+static void pagoda_exec_reset_nonsense_after_hang(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_CONFUSES, NULL);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 3, t->job[2].started);
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	pagoda_exec_test_wait_reset(t, 1);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * After three tries a job that the engine fails at for no reason is lost, and the adapter is reset.
+ */
 static void pagoda_exec_reset_nonsense(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -396,7 +433,9 @@ static void pagoda_exec_reset_nonsense(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_EQ(test, 3, t->job[1].started);
 	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
-	/* Engines are through one after another: a job of the other one would be lost too. */
+	/*
+	 * Engines become ready one after another, and a job of the other engine would be lost, too.
+	 */
 	pagoda_exec_test_wait_reset(t, 1);
 	t->fake[1]->submit_error = -ENOSPC;
 	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
@@ -405,7 +444,7 @@ static void pagoda_exec_reset_nonsense(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, t->adapter_resets);
 	pagoda_exec_test_wait_reset(t, 2);
 	t->fake[1]->submit_error = 0;
-	/* The owner decides what comes of it, nobody is banned. */
+	/* The owner decides about the loss; no context is banned. */
 	for (i = 0; i < 2; i++) {
 		KUNIT_EXPECT_EQ(test, 0, t->context[i].nr_banned);
 		KUNIT_EXPECT_EQ(test, 1, t->context[i].nr_lost);
@@ -414,7 +453,10 @@ static void pagoda_exec_reset_nonsense(struct kunit *test)
 	}
 }
 
-/* The adapter is reset for somebody else's reasons. */
+/*
+ * The owner resets the adapter on its own account: given jobs are lost, waiting jobs run
+ * afterwards.
+ */
 static void pagoda_exec_reset_by_owner(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -447,6 +489,10 @@ static void pagoda_exec_reset_by_owner(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/*
+ * When the engines are stopped, all jobs fail with -ENODEV, and the transports aren't used any
+ * more.
+ */
 static void pagoda_exec_unplug(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -473,7 +519,7 @@ static void pagoda_exec_unplug(struct kunit *test)
 	i = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
 	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
 	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
-	/* The transports may be gone now, whatever the owner still does. */
+	/* From here on the transports may be gone, whatever the owner calls. */
 	pagoda_engines_hold(t->engines);
 	pagoda_engines_lost(t->engines);
 	pagoda_engines_resume(t->engines);
@@ -483,7 +529,10 @@ static void pagoda_exec_unplug(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A client is killed while its jobs hang: nobody of it is told, nobody else suffers. */
+/*
+ * A context is destroyed while its job hangs: no report is made of it, and other contexts' jobs
+ * succeed.
+ */
 static void pagoda_exec_kill_hanging(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -501,7 +550,10 @@ static void pagoda_exec_kill_hanging(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* What a storm knows of a job when it is over. */
+/*
+ * Returns whether the end of a job fits what was to happen to it; an innocent context's job
+ * succeeds.
+ */
 static bool pagoda_exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocent)
 {
 	const struct pagoda_exec_test_job *job = &t->job[number];
@@ -529,8 +581,8 @@ static bool pagoda_exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool 
 #define PAGODA_EXEC_STORM_HANGS	3
 
 /*
- * Contexts 6 and 7 do nothing wrong and must get all their work done; the others fault,
- * hang, are banned and killed, and come back.
+ * One step at random: contexts 6 and 7 are innocent, and all of their jobs must succeed; the others
+ * fault, hang, are banned, destroyed and made again.
  */
 static void pagoda_exec_storm_step(struct pagoda_exec_test *t, struct rnd_state *rnd, u32 *hangs)
 {
@@ -555,7 +607,7 @@ static void pagoda_exec_storm_step(struct pagoda_exec_test *t, struct rnd_state 
 	pagoda_exec_test_push(t, i, deed, after);
 }
 
-/* Only jobs that hang are silent for too long. */
+/* Lets the timeout of an engine expire if its job hangs. */
 static void pagoda_exec_storm_look(struct pagoda_exec_test *t)
 {
 	u32 i;
@@ -565,6 +617,10 @@ static void pagoda_exec_storm_look(struct pagoda_exec_test *t)
 	usleep_range(50, 100);
 }
 
+/*
+ * Random faults, hangs, bans and destructions: each job is executed once or fails for its own or
+ * its context's reason, and the adapter is never reset.
+ */
 static void pagoda_exec_storm(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -610,6 +666,7 @@ static struct kunit_case pagoda_exec_reset_cases[] = {
 	KUNIT_CASE_SLOW(pagoda_exec_reset_boasts),
 	KUNIT_CASE(pagoda_exec_reset_adapter_fails),
 	KUNIT_CASE(pagoda_exec_reset_nonsense),
+	KUNIT_CASE(pagoda_exec_reset_nonsense_after_hang),
 	KUNIT_CASE(pagoda_exec_reset_by_owner),
 	KUNIT_CASE(pagoda_exec_unplug),
 	KUNIT_CASE_SLOW(pagoda_exec_kill_hanging),

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nobody sees what was somebody else's (C200), where user space can't look or has to be very
- * lucky: memory of page tables and save areas, pages that a lost copy should have filled.
+ * No client sees another client's bytes (C200), in places that user space can't look at or only
+ * with luck: memory of page tables and save areas, and pages that a lost copy should have filled.
  */
 #include "offer_helpers.h"
 #include "vm_helpers.h"
 
 #define SECRET		0x5ec2e75ec2e75ec2ull
-#define FAR		SZ_1G		/* between mappings: each has tables of its own */
+#define FAR		SZ_1G		/* between mappings: each mapping has tables of its own */
 #define MAPPINGS	5u
 
-/* All of VRAM as the next allocation finds it. */
+/* Allocates all of VRAM, so that any old byte would be seen. */
 static struct pagoda_bo *take_all(struct pagoda_rig *rig)
 {
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, SUBMIT_VRAM, 0);
 
-	/* What was closed comes back when it is idle. */
+	/* A closed allocation's VRAM is free when it is idle. */
 	pagoda_rig_settle(rig);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
@@ -35,7 +35,7 @@ static u32 words_in_use(struct pagoda_rig *rig)
 	return used;
 }
 
-/* Tables grow and go, by unmapping and with their VM. */
+/* Tables that were freed by unmapping and with their VM are zero for the next allocation. */
 static void isolation_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
@@ -51,7 +51,7 @@ static void isolation_tables(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, (1 + i) * (u64)FAR, 0, 3 * PAGE_SIZE, 0));
 	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
 	pagoda_rig_settle(rig);
-	/* Entries of every level, at least, or nowhere the next one could see them. */
+	/* Each mapping needs entries, which in CPU_VIRTUAL mode aren't in VRAM. */
 	KUNIT_EXPECT_EQ(test, words_in_use(rig) >= MAPPINGS, in_vram);
 	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, FAR, 2 * (u64)FAR));
 	vmt_drop(vm);
@@ -63,7 +63,10 @@ static void isolation_tables(struct kunit *test)
 	pagoda_rig_close(next);
 }
 
-/* A save area holds registers: the client's own data. */
+/*
+ * A save area holds registers, which are the client's data; freed, it is zero for the next
+ * allocation.
+ */
 static void isolation_save_area(struct kunit *test)
 {
 	struct pagoda_rig *rig = submit_rig(test);
@@ -84,8 +87,8 @@ static void isolation_save_area(struct kunit *test)
 }
 
 /*
- * Pages that are to be filled by a copy aren't zeroed first. When the copy is lost, nobody
- * looks, and they are swapped out, it is somebody else's bytes that come back.
+ * Pages that a copy is to fill aren't zeroed first. If the copy is lost and the pages are swapped
+ * out before any access, they must come back as zeros, not with the bytes of their former user.
  */
 static void isolation_lost_and_swapped(struct kunit *test)
 {
@@ -110,7 +113,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	swap_out_all(rig);
 	KUNIT_EXPECT_TRUE(test, bo->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
 
-	/* As a page fault does. */
+	/* As in a page fault. */
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(bo));
 	KUNIT_EXPECT_EQ(test, 0, ttm_bo_populate(&bo->ttm, &ctx));
@@ -123,8 +126,8 @@ static void isolation_lost_and_swapped(struct kunit *test)
 #define HERE	SZ_4M
 
 /*
- * An allocation that a VM shows and no list has comes to VRAM, and its copy is given up: a job that
- * reads by its address doesn't find what the memory held before.
+ * The copy of an allocation into VRAM is lost while the allocation is mapped in a VM and in no
+ * list: a job that reads its address finds zeros, not the memory's old bytes.
  */
 static void isolation_lost_and_bound(struct kunit *test)
 {
@@ -150,17 +153,18 @@ static void isolation_lost_and_bound(struct kunit *test)
 	flush_workqueue(rig->vidmm->ttm.wq);
 	pagoda_rig_settle(rig);
 
-	/* Refused as often as the device is asked. */
+	/* The device refuses every attempt. */
 	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
 				    0, 10);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shown));
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(shown->lost));
-	KUNIT_ASSERT_EQ(test, 0, vmt_validate(client->vm));
+	/* While the device is rebuilt, a VM is validated only through the gate. */
 	pagoda_reset_wait(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(client->vm));
 	submit_copy(client, HERE, HERE + SZ_2M, 3 * PAGE_SIZE);
-	submit_job(client, NULL);
-	submit_wait(client);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	PAGODA_PROVES(C200);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, out));
 	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The paging timeline when the device refuses, loses, forgets or dies. In every
- * case each packet is executed exactly once and in order, whoever executes it.
+ * The paging timeline when the device refuses, loses, forgets or dies. In every case each packet is
+ * executed exactly once and in order, by the device or by the CPU.
  */
 #include <linux/debug_locks.h>
 #include <linux/delay.h>
@@ -11,7 +11,7 @@
 
 #define PAGODA_UNITS	4
 
-/* Has the device take @count submissions while it holds still, then lets it go. */
+/* Holds the device until it has @count submissions, then lets it execute them. */
 static void pagoda_recovery_push(struct pagoda_queue_test *t, struct dma_fence **fences,
 				 u32 count)
 {
@@ -25,7 +25,7 @@ static void pagoda_recovery_push(struct pagoda_queue_test *t, struct dma_fence *
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
 }
 
-/* All are through without an error, each packet once. */
+/* Expects all fences to signal without an error, and each packet to be executed once. */
 static void pagoda_recovery_expect_all(struct pagoda_queue_test *t, struct dma_fence **fences,
 				       u32 count)
 {
@@ -40,6 +40,7 @@ static void pagoda_recovery_expect_all(struct pagoda_queue_test *t, struct dma_f
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* A lost interrupt costs a poll by the watchdog and no reset. */
 static void pagoda_recovery_interrupt_lost(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -50,7 +51,9 @@ static void pagoda_recovery_interrupt_lost(struct kunit *test)
 	pagoda_recovery_push(t, fences, 4);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(dma_fence_get(fences[0])));
 	pagoda_fake_transport_wait_silent(t->fake);
-	/* The device answered 3 and 4, but their fences wait for their turn. */
+	/*
+	 * The device answered 3 and 4, but fences signal in order: theirs wait for the fence of 2.
+	 */
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[1]));
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[3]));
 	pagoda_queue_test_expire(t);
@@ -61,7 +64,7 @@ static void pagoda_recovery_interrupt_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
 }
 
-/* What the device did and forgot to tell isn't done again. */
+/* A submission that was executed but never completed isn't executed again after the reset. */
 static void pagoda_recovery_drop(struct kunit *test, u32 which)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -87,6 +90,7 @@ static void pagoda_recovery_last_completion_dropped(struct kunit *test)
 	pagoda_recovery_drop(test, 4);
 }
 
+/* A completion that can't be right leads to one reset, and nothing is executed twice. */
 static void pagoda_recovery_answer_corrupt(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -115,7 +119,10 @@ static void pagoda_recovery_fault_name(const struct pagoda_recovery_fault *fault
 
 KUNIT_ARRAY_PARAM(pagoda_recovery_fault, pagoda_recovery_faults, pagoda_recovery_fault_name);
 
-/* A packet of the second of four submissions fails, as often as is forgiven. */
+/*
+ * One packet of the second of four submissions fails as often as retries are allowed: the
+ * submission is resumed at that packet, and nothing is executed twice.
+ */
 static void pagoda_recovery_fault_resumes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -128,13 +135,14 @@ static void pagoda_recovery_fault_resumes(struct kunit *test)
 	pagoda_recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, fault->times, stats.resets);
-	/* The one that failed and the two behind it, each time. */
+	/* The submission that failed and the two behind it are submitted again, each time. */
 	KUNIT_EXPECT_EQ(test, 3 * fault->times, stats.replayed);
 	KUNIT_EXPECT_EQ(test, 0, stats.rescued + stats.lost);
-	/* The bytes were the same each time: nobody patched them. */
+	/* Each attempt had the same bytes: the driver doesn't patch packets. */
 	PAGODA_PROVES(C22);
 }
 
+/* A submission that hangs is resumed after one reset at the packet that wasn't executed. */
 static void pagoda_recovery_hang_resumes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -150,7 +158,7 @@ static void pagoda_recovery_hang_resumes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, stats.polled);
 }
 
-/* Until the device is being reset, because it said that it failed or is found out. */
+/* Waits until the device is being reset, after it reported a fault or the watchdog expired. */
 static void pagoda_recovery_wait_reset(struct pagoda_queue_test *t,
 				       enum pagoda_fake_trouble trouble)
 {
@@ -163,7 +171,10 @@ static void pagoda_recovery_wait_reset(struct pagoda_queue_test *t,
 	KUNIT_EXPECT_TRUE(t->test, t->fake->resetting);
 }
 
-/* Whether the device said that it failed or was found out: nothing is sent meanwhile. */
+/*
+ * Nothing is sent to the device while it is being reset, whether after a fault that it reported or
+ * a hang that the watchdog found.
+ */
 static void pagoda_recovery_hold(struct kunit *test, enum pagoda_fake_trouble trouble)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -187,7 +198,7 @@ static void pagoda_recovery_hold(struct kunit *test, enum pagoda_fake_trouble tr
 static void pagoda_recovery_new_work_waits(struct kunit *test)
 {
 	pagoda_recovery_hold(test, PAGODA_FAKE_FAULT);
-	/* The fake counts submit, poll and reset that overlap as violations. */
+	/* The fake transport counts overlapping calls of submit, poll and reset as violations. */
 	PAGODA_PROVES(C23);
 }
 
@@ -197,7 +208,10 @@ static void pagoda_recovery_new_work_waits_for_watchdog(struct kunit *test)
 	PAGODA_PROVES(C23);
 }
 
-/* What the device had comes first again, as it was: numbers, order and bytes (C186). */
+/*
+ * After a reset the submissions the device had come first again, with their numbers, order and
+ * bytes (C186).
+ */
 static void pagoda_recovery_resubmit(struct kunit *test, enum pagoda_fake_trouble trouble)
 {
 	static const u64 want[] = { 1, 2, 3, 4, 2, 3, 4, 5, 6, 7 };
@@ -215,7 +229,7 @@ static void pagoda_recovery_resubmit(struct kunit *test, enum pagoda_fake_troubl
 	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(want), t->fake->submits);
 	for (i = 0; i < ARRAY_SIZE(want); i++)
 		KUNIT_EXPECT_EQ(test, want[i], t->fake->log[i].seqno);
-	/* From the packet that wasn't executed, and from the start. */
+	/* The resumed submission starts at the packet that wasn't executed, the others at 0. */
 	for (i = 4; i < 7; i++) {
 		KUNIT_EXPECT_PTR_EQ(test, t->fake->log[i - 3].data, t->fake->log[i].data);
 		KUNIT_EXPECT_EQ(test, i == 4 ? 16 : 0, t->fake->log[i].start);
@@ -234,6 +248,10 @@ static void pagoda_recovery_hang_resubmits(struct kunit *test)
 	PAGODA_PROVES(C186);
 }
 
+/*
+ * When retries are used up, the CPU executes the rest of the submission, and the device continues
+ * with the next one.
+ */
 static void pagoda_recovery_cpu_rescues(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -246,13 +264,36 @@ static void pagoda_recovery_cpu_rescues(struct kunit *test)
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.rescued);
 	KUNIT_EXPECT_EQ(test, 0, stats.lost);
-	/* What the device did before, it did; the CPU did the rest. */
+	/* The device executed the packets before the faulty one, the CPU the rest. */
 	KUNIT_EXPECT_EQ(test, 1, t->device[2][1]);
 	KUNIT_EXPECT_EQ(test, 1, t->cpu[2][2]);
 	KUNIT_EXPECT_EQ(test, 1, t->cpu[2][3]);
 	KUNIT_EXPECT_EQ(test, 1, t->device[3][0]);
 }
 
+/*
+ * Two packets of a submission fail, each as often as retries are allowed: they are counted apart,
+ * and the device executes both.
+ */
+static void pagoda_recovery_faults_apart(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct pagoda_queue_stats stats;
+	struct dma_fence *fences[4];
+
+	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 0, PAGODA_QUEUE_REPLAYS);
+	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 16, PAGODA_QUEUE_REPLAYS);
+	pagoda_recovery_push(t, fences, 4);
+	pagoda_recovery_expect_all(t, fences, 4);
+	stats = pagoda_queue_test_stats(t);
+	KUNIT_EXPECT_EQ(test, 2 * PAGODA_QUEUE_REPLAYS, stats.resets);
+	KUNIT_EXPECT_EQ(test, 0, stats.rescued);
+}
+
+/*
+ * When the CPU fails, too, the submission's fence signals with -EIO after the owner was told from
+ * which offset on it is lost; later submissions are executed.
+ */
 static void pagoda_recovery_lost(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -279,7 +320,7 @@ static void pagoda_recovery_lost(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* Every submission fails at every packet: the CPU does it all, in order. */
+/* Every submission fails at every packet: the CPU executes all of them, in order. */
 static void pagoda_recovery_all_fail(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -293,7 +334,10 @@ static void pagoda_recovery_all_fail(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4, pagoda_queue_test_stats(t).rescued);
 }
 
-/* The device doesn't answer the reset and keeps what it has. */
+/*
+ * The device doesn't answer the reset and keeps its requests: the CPU executes all work, now and
+ * later.
+ */
 static void pagoda_recovery_device_dies(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -310,7 +354,7 @@ static void pagoda_recovery_device_dies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, stats.resets);
 	KUNIT_EXPECT_EQ(test, 3, t->fake->nr_ring);
 
-	/* Later work never goes near it. */
+	/* Later submissions aren't sent to the device. */
 	pagoda_queue_test_push_many(t, &fences[4], 2, PAGODA_UNITS);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[4]));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[5]));
@@ -318,7 +362,7 @@ static void pagoda_recovery_device_dies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, pagoda_queue_test_stats(t).resets);
 	pagoda_queue_test_expect_clean(t);
 
-	/* What it kept comes back when the queue is long gone. */
+	/* The requests the device kept are completed after the queue was destroyed. */
 	pagoda_queue_destroy(t->queue);
 	t->queue = NULL;
 	KUNIT_EXPECT_EQ(test, 3, t->fake->nr_ring);
@@ -326,7 +370,10 @@ static void pagoda_recovery_device_dies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, t->fake->nr_ring);
 }
 
-/* The same, and the device comes to life again while the queue still exists. */
+/*
+ * The device doesn't answer the reset, but completes its old requests while the queue still exists:
+ * nothing is executed twice.
+ */
 static void pagoda_recovery_late_answers(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -346,6 +393,7 @@ static void pagoda_recovery_late_answers(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
+/* When the device is gone and the CPU fails, every fence signals with -EIO, after lost(). */
 static void pagoda_recovery_device_gone(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -364,10 +412,10 @@ static void pagoda_recovery_device_gone(struct kunit *test)
 
 static const struct pagoda_reset_result pagoda_recovery_lies[] = {
 	{ .seqno = 5, .offset = 0 },		/* never submitted */
-	{ .seqno = 0, .offset = 0 },		/* 1 was acknowledged */
-	{ .seqno = 1, .offset = 40 },		/* past the end of the second */
+	{ .seqno = 0, .offset = 0 },		/* but 1 was completed */
+	{ .seqno = 1, .offset = 40 },		/* beyond the end of submission 2 */
 	{ .seqno = 1, .offset = 4 },		/* in the middle of a packet */
-	{ .seqno = 4, .offset = 8 },		/* in a request that isn't there */
+	{ .seqno = 4, .offset = 8 },		/* in a submission that doesn't exist */
 	{ .seqno = U64_MAX, .offset = U32_MAX },
 };
 
@@ -378,7 +426,7 @@ static void pagoda_recovery_lie_name(const struct pagoda_reset_result *lie, char
 
 KUNIT_ARRAY_PARAM(pagoda_recovery_lie, pagoda_recovery_lies, pagoda_recovery_lie_name);
 
-/* An impossible answer to a reset is none: the CPU takes over. */
+/* An impossible answer to a reset counts as no answer: the CPU takes over. */
 static void pagoda_recovery_reset_lies(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -394,13 +442,16 @@ static void pagoda_recovery_reset_lies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, t->cpu[2][0]);
 }
 
+/*
+ * pagoda_queue_stop() returns only after the recovery: all fences have signalled, without an error.
+ */
 static void pagoda_recovery_stop_in_trouble(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[4];
 	u32 i;
 
-	/* The watchdog has to come by itself; nobody counts how often. */
+	/* The watchdog has to expire by itself; the number of resets isn't checked. */
 	pagoda_test_queue_timeout(t->queue, 100);
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_HANG, 8, 1);
 	pagoda_recovery_push(t, fences, 4);
@@ -410,7 +461,7 @@ static void pagoda_recovery_stop_in_trouble(struct kunit *test)
 	pagoda_recovery_expect_all(t, fences, 4);
 }
 
-/* All the troubles at once, many times; the seed decides who gets which. */
+/* All troubles at once, many times; the seed decides which submission gets which. */
 static void pagoda_recovery_storm(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -418,7 +469,7 @@ static void pagoda_recovery_storm(struct kunit *test)
 	u32 seed = 20240917, i;
 
 	kunit_info(test, "seed %u\n", seed);
-	/* Whom it hits by mistake is only executed in another way. */
+	/* A timeout that comes too early only changes how a submission is executed. */
 	pagoda_test_queue_timeout(t->queue, 500);
 	for (i = 0; i < PAGODA_FAKE_ORDERS; i++) {
 		seed = seed * 1664525 + 1013904223;
@@ -432,7 +483,9 @@ static void pagoda_recovery_storm(struct kunit *test)
 	pagoda_recovery_expect_all(t, fences, ARRAY_SIZE(fences));
 }
 
-/* Last: an allocation or a lock in the wrong place has turned lockdep off by now. */
+/*
+ * Runs last: lockdep turns itself off when it reports an allocation or a lock in the wrong place.
+ */
 static void pagoda_recovery_lockdep_is_content(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_PROVE_LOCKING))
@@ -453,6 +506,7 @@ static struct kunit_case pagoda_recovery_cases[] = {
 	KUNIT_CASE(pagoda_recovery_fault_resubmits),
 	KUNIT_CASE(pagoda_recovery_hang_resubmits),
 	KUNIT_CASE(pagoda_recovery_cpu_rescues),
+	KUNIT_CASE(pagoda_recovery_faults_apart),
 	KUNIT_CASE(pagoda_recovery_lost),
 	KUNIT_CASE(pagoda_recovery_all_fail),
 	KUNIT_CASE(pagoda_recovery_device_dies),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Trouble that comes in twos, and time that is measured from the wrong begin: what the paging
- * queue and the engines do between a failure and the end of its recovery, and which silence
- * counts. Nothing here depends on how long a test takes.
+ * Trouble that comes in pairs, and time that is measured from the wrong moment: what the paging
+ * queue and the engines do between a failure and the end of its recovery, and which silence of the
+ * device counts. No result depends on how long a test takes.
  */
 #include <linux/delay.h>
 #include <linux/ktime.h>
@@ -15,7 +15,7 @@
 #define UNITS	4
 #define TRIES	60000
 
-/* A work item that keeps an ordered work queue busy until the test lets it go. */
+/* A work item that keeps an ordered workqueue busy until the test releases it. */
 struct blocker {
 	struct work_struct work;
 	struct completion begun;
@@ -61,7 +61,7 @@ static u32 nr_in_flight(struct pagoda_queue *queue)
 	return nr;
 }
 
-/* The device refused something and nothing was done about it yet: nothing is sent. */
+/* Nothing is sent after a fault was reported and before recovery has begun. */
 static void trouble_waits_for_recovery(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -90,7 +90,7 @@ static void trouble_waits_for_recovery(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* What the watchdog finds first is a lost interrupt: it looks again, and finds the hang. */
+/* When the watchdog first finds a lost interrupt, it stays armed, and finds the hang behind it. */
 static void trouble_behind_lost_interrupt(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -105,7 +105,7 @@ static void trouble_behind_lost_interrupt(struct kunit *test)
 		usleep_range(100, 200);
 	pagoda_fake_transport_let(t->fake, 4);
 	pagoda_fake_transport_wait_silent(t->fake);
-	/* From now on by itself. */
+	/* From now on the watchdog expires by itself. */
 	t->queue->args.timeout_ms = 50;
 	pagoda_queue_test_expire(t);
 	for (i = 0; i < TRIES && !dma_fence_is_signaled(fences[1]); i++)
@@ -119,7 +119,7 @@ static void trouble_behind_lost_interrupt(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* As if nothing had been heard of the device for longer than it may be silent. */
+/* Pretends that the device has been silent for longer than the timeout. */
 static void long_ago(struct pagoda_queue *queue)
 {
 	spin_lock_irq(&queue->lock);
@@ -133,7 +133,10 @@ static void look(struct pagoda_queue *queue)
 	flush_delayed_work(&queue->watchdog);
 }
 
-/* Silence is counted from the last answer, and from when the device got something to do. */
+/*
+ * Silence is counted from the last answer, or from the submission to an idle device: neither idle
+ * time nor the time of the previous submission leads to a reset.
+ */
 static void trouble_silence(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -148,13 +151,13 @@ static void trouble_silence(struct kunit *test)
 		usleep_range(100, 200);
 	look(t->queue);
 	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
-	/* The first took long. */
+	/* The first submission took long. */
 	long_ago(t->queue);
 	pagoda_fake_transport_let(t->fake, 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fences[0]));
 	look(t->queue);
 	KUNIT_EXPECT_EQ(test, 0, t->fake->resets);
-	/* And now it is silent. */
+	/* Now the device is silent. */
 	long_ago(t->queue);
 	look(t->queue);
 	KUNIT_EXPECT_EQ(test, 1, t->fake->resets);
@@ -164,7 +167,7 @@ static void trouble_silence(struct kunit *test)
 	pagoda_queue_test_expect_clean(t);
 }
 
-/* What was measured, all together, took no longer than it took. */
+/* The sum of the times given to measured() is never more than the time that passed. */
 static void trouble_measured(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -173,7 +176,7 @@ static void trouble_measured(struct kunit *test)
 	u32 i;
 
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_HELD);
-	/* Time that a submission waits for others isn't the device's. */
+	/* The time a submission waits for its dependencies doesn't count. */
 	fence = pagoda_queue_test_push(t, UNITS, gate);
 	msleep(50);
 	begun = ktime_get();
@@ -182,7 +185,7 @@ static void trouble_measured(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
 	KUNIT_EXPECT_LE(test, t->measured_ns, ktime_to_ns(ktime_sub(ktime_get(), begun)));
 	KUNIT_EXPECT_EQ(test, UNITS * 8, t->measured_bytes);
-	/* Nor is the time of those before it. */
+	/* The time of earlier submissions doesn't count either. */
 	t->measured_ns = 0;
 	begun = ktime_get();
 	pagoda_queue_test_push_many(t, fences, ARRAY_SIZE(fences), UNITS);
@@ -194,6 +197,23 @@ static void trouble_measured(struct kunit *test)
 	KUNIT_EXPECT_LE(test, t->measured_ns, ktime_to_ns(ktime_sub(ktime_get(), begun)));
 	KUNIT_EXPECT_GE(test, t->measured_ns, 4 * 20 * NSEC_PER_MSEC * 3 / 4);
 	dma_fence_put(gate);
+	pagoda_queue_test_expect_clean(t);
+}
+
+/* A submission that had to be repeated says nothing about the device's bandwidth. */
+static void trouble_isnt_measured(struct kunit *test)
+{
+	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
+	struct dma_fence *fence;
+
+	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_FAULT, 8, 1);
+	fence = pagoda_queue_test_push(t, UNITS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	KUNIT_EXPECT_EQ(test, 1, pagoda_queue_test_stats(t).resets);
+	KUNIT_EXPECT_EQ(test, 0, t->measured_bytes);
+	fence = pagoda_queue_test_push(t, UNITS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(fence));
+	KUNIT_EXPECT_EQ(test, UNITS * 8, t->measured_bytes);
 	pagoda_queue_test_expect_clean(t);
 }
 
@@ -209,6 +229,7 @@ static u32 nr_on_engine(struct pagoda_exec_engine *engine)
 	return nr;
 }
 
+/* An engine sends no job after a fault was reported and before recovery has begun. */
 static void engine_waits_for_recovery(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -236,6 +257,7 @@ static void engine_waits_for_recovery(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
+/* An engine's watchdog finds a hang behind a lost interrupt, too. */
 static void engine_behind_lost_interrupt(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -274,7 +296,7 @@ static void engine_look(struct pagoda_exec_test *t)
 	flush_delayed_work(&t->engines->engine[0].watchdog);
 }
 
-/* A job has its whole time, whatever the engine did, or didn't do, before the job began. */
+/* A job has its whole timeout, whatever the engine did, or didn't do, before the job began. */
 static void engine_silence(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -293,7 +315,7 @@ static void engine_silence(struct kunit *test)
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
 	engine_look(t);
-	/* The adapter is reset for another reason: that time isn't the second one's. */
+	/* The time of a reset for another reason doesn't count for the second job. */
 	pagoda_engines_hold(t->engines);
 	engine_long_ago(t);
 	pagoda_engines_resume(t->engines);
@@ -308,7 +330,26 @@ static void engine_silence(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-/* A job that was executed and not told of isn't lost to a reset of the adapter. */
+/* The watchdog looks after jobs that an engine had before it was held. */
+static void engine_is_watched_again(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 1);
+	pagoda_engines_hold(t->engines);
+	engine_look(t);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&t->engines->engine[0].watchdog));
+	pagoda_engines_resume(t->engines);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&t->engines->engine[0].watchdog));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A job that was executed but not yet completed isn't lost when the adapter is reset. */
 static void engine_untold_isnt_lost(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -325,7 +366,7 @@ static void engine_untold_isnt_lost(struct kunit *test)
 	pagoda_fake_transport_let(t->fake[0], 2);
 	pagoda_fake_transport_wait_silent(t->fake[0]);
 	pagoda_engines_hold(t->engines);
-	/* As the recovery of paging does. */
+	/* As the recovery of the paging queue does. */
 	cookie = dma_fence_begin_signalling();
 	pagoda_engines_lost(t->engines);
 	dma_fence_end_signalling(cookie);
@@ -337,7 +378,7 @@ static void engine_untold_isnt_lost(struct kunit *test)
 	pagoda_engines_resume(t->engines);
 }
 
-/* An engine is busy while it has something to do: neither twice as long, nor while it is idle. */
+/* An engine's busy time counts time with several jobs once, and idle time not at all. */
 static void engine_busy_time(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
@@ -363,7 +404,7 @@ static void engine_busy_time(struct kunit *test)
 		busy = pagoda_exec_test_stats(t, 0).busy_ns;
 		KUNIT_EXPECT_LE(test, busy, total);
 		KUNIT_EXPECT_GE(test, busy, (n + 1) * 3 * 20 * NSEC_PER_MSEC * 3 / 4);
-		/* Nothing to do. */
+		/* idle */
 		msleep(50);
 		KUNIT_EXPECT_EQ(test, busy, pagoda_exec_test_stats(t, 0).busy_ns);
 	}
@@ -375,9 +416,11 @@ static struct kunit_case trouble_cases[] = {
 	KUNIT_CASE(trouble_behind_lost_interrupt),
 	KUNIT_CASE(trouble_silence),
 	KUNIT_CASE(trouble_measured),
+	KUNIT_CASE(trouble_isnt_measured),
 	KUNIT_CASE(engine_waits_for_recovery),
 	KUNIT_CASE(engine_behind_lost_interrupt),
 	KUNIT_CASE(engine_silence),
+	KUNIT_CASE(engine_is_watched_again),
 	KUNIT_CASE(engine_untold_isnt_lost),
 	KUNIT_CASE(engine_busy_time),
 	{}
