@@ -12,7 +12,7 @@ export KERNEL DESTDIR TRACE TRACES FRAMES VRAM RIVAL FILTER CELLS SHARE FUZZ_SEC
 RIG := $(if $(filter new,$(KERNEL)),new,stock)
 
 .DEFAULT_GOAL := help
-.PHONY: run sum check check-long quick setup modules install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak fuzz lint clean clean-cache help
+.PHONY: run sum check check-long quick setup modules install-dkms uninstall-dkms kunit selftests matrix sleep debug bench simulate soak fuzz lint docs clean clean-cache help
 
 help:
 	@echo 'make run              replay a real trace through the driver in a stock kernel; out/residency.svg'
@@ -37,6 +37,7 @@ help:
 	@echo 'make soak             four clients over-commit VRAM three times on the sanitizer kernel; SOAK_SECONDS=300'
 	@echo 'make fuzz             feed the engine and the CPU executor packets and compare them; FUZZ_SECONDS=60'
 	@echo 'make lint             checkpatch, W=1, sparse, kernel-doc, names at the top'
+	@echo 'make docs             render DOC sections and kernel-doc; out/docs/index.html; fails on any warning'
 	@echo 'make setup            install and fetch what the others need (they do so themselves)'
 	@echo 'make clean            remove out/'
 	@echo 'make clean-cache      remove kernels and sources kept in $${PAGODA_CACHE:-~/.cache/pagoda}'
@@ -99,6 +100,9 @@ fuzz:
 
 lint: setup
 	@$(VM)/lint.sh
+
+docs:
+	@$(VM)/docs.sh
 
 clean:
 	rm -rf out

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Writes the README's table of operations from the sources.
+"""Writes the table of operations in drivers/pagoda/paging/README.md from the sources.
 
 The numbers come from VIRTIO_PAGODA_OPS() in the device ABI, what event needs an operation and
 which conformance points say what it must do from its row in drivers/pagoda/paging/table.c.
 
-    optable.py          rewrites what stands between the markers in README.md
-    optable.py --check  says how README.md differs from that and fails if it does
+    optable.py          rewrites what stands between the markers
+    optable.py --check  says how the file differs from that and fails if it does
 """
 import difflib
 import pathlib
@@ -16,7 +16,7 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[2]
 ABI = TOP / "include/uapi/linux/virtio_pagoda.h"
 ROWS = TOP / "drivers/pagoda/paging/table.c"
-README = TOP / "README.md"
+README = TOP / "drivers/pagoda/paging/README.md"
 BEGIN = "<!-- operations: written by selftests/tools/optable.py -->\n"
 END = "<!-- end of operations -->\n"
 
@@ -45,11 +45,12 @@ def rows():
 
 
 def left_out():
-    """Why the opcodes that are kept free have no operation: a comment in the table."""
-    match = re.search(r"/\*\n\t? \* (24, 25, 26): (.*?)\*/", ROWS.read_text(), re.S)
-    if not match:
-        sys.exit(f"{ROWS}: doesn't say why 24 to 26 are left out")
-    return match[1], " ".join(re.sub(r"\n\s*\*", " ", match[2]).split())
+    """Why the opcodes that are kept free have no operation: the table's comment about them."""
+    for comment in re.findall(r"^/\*\n(.*?)\*/", ROWS.read_text(), re.M | re.S):
+        text = " ".join(re.sub(r"^\s*\* ?", "", comment, flags=re.M).split())
+        if re.match(r"Opcodes 24, 25 and 26\b", text):
+            return text
+    sys.exit(f"{ROWS}: no comment says why opcodes 24, 25 and 26 are left out")
 
 
 def make():
@@ -60,8 +61,7 @@ def make():
         if not trigger or not points:
             sys.exit(f"{ROWS}: {name} lacks its trigger or its points")
         lines.append(f"| {opcode} | {name} | {trigger} | {points} |\n")
-    opcodes, why = left_out()
-    lines.append(f"| {opcodes} | (TRANSFER2, FILL2, DISCARD_CONTENT2) | {why} | |\n")
+    lines.append(f"| 24, 25, 26 | (TRANSFER2, FILL2, DISCARD_CONTENT2) | {left_out()} | |\n")
     return lines
 
 
@@ -76,7 +76,7 @@ def main():
         README.write_text(wanted)
         return 0
     diff = difflib.unified_diff(text.splitlines(True), wanted.splitlines(True),
-                                "README.md", "what optable.py writes")
+                                str(README.relative_to(TOP)), "what optable.py writes")
     sys.stdout.writelines(diff)
     return text != wanted
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Draws what a run moved: residency.py --trace TRACE.txt [--log REPLAY.log] -o OUT.svg
+"""Draws what a run moved: residency.py --trace TRACE.txt [--log REPLAY.log] [--columns N] -o OUT.svg
 
 TRACE.txt is what tracefs gives of the events pagoda_bo_move, pagoda_bo_free, pagoda_op, pagoda_budget and
 pagoda_trim, and of the marks "frame N" that replay writes. REPLAY.log, if there is one, is replay's output: its name,
@@ -9,6 +9,9 @@ numbers and VRAM size.
 Above: bytes resident by segment over time; the budget for VRAM of the program that wrote the marks, and what it and
 others use of it. Between: when it was told to trim, and evictions by reason. Below: bytes a second into and out of
 VRAM.
+
+With --columns time is divided into N columns for a smaller file, and each column shows the average of its part of
+the run, of the lines, too. The numbers in the texts stay those of the whole trace.
 """
 import argparse
 import re
@@ -23,7 +26,6 @@ MIB = 1024 * 1024
 
 WIDTH, LEFT, RIGHT = 1280, 84, 28
 PLOT = WIDTH - LEFT - RIGHT
-COLUMNS = PLOT
 AREA_TOP, AREA_HEIGHT = 152, 300
 TRIMS_TOP, TRIMS_HEIGHT = 486, 18
 TICKS_TOP, TICKS_HEIGHT = 534, 16
@@ -43,7 +45,8 @@ REASONS = {"evict": "to make room for others", "request": "on request", None: "f
 class Run:
     """What the trace says, as lists of (time, ...); budgets: of (time, pid, budget, usage), trims: of (time, pid)."""
 
-    def __init__(self, path):
+    def __init__(self, path, columns=None):
+        self.columns, self.thin = columns or PLOT, columns is not None
         self.levels, self.flows, self.evictions, self.frames = [], [], [], []
         self.budgets, self.trims, self.pid = [], [], None
         self.where, self.bytes = {}, dict.fromkeys(SEGMENTS, 0)
@@ -110,14 +113,14 @@ class Run:
             self.flows.append((time, "in" if target == "vram" else "out", int(fields["bytes"])))
 
 
-def averages(run):
-    """Bytes by segment for each column, weighted by time."""
-    span = (run.last - run.first) / COLUMNS
-    sums = [[0.0] * len(SEGMENTS) for _ in range(COLUMNS)]
-    now, at = (0,) * len(SEGMENTS), 0.0
-    for time, level in run.levels + [(run.last, None)]:
-        end = min((time - run.first) / span, COLUMNS)
-        for column in range(int(at), min(int(end) + 1, COLUMNS)):
+def averages(run, levels, width):
+    """For each column the averages of (time, tuple of width numbers), weighted by time."""
+    span = (run.last - run.first) / run.columns
+    sums = [[0.0] * width for _ in range(run.columns)]
+    now, at = (0,) * width, 0.0
+    for time, level in levels + [(run.last, None)]:
+        end = min(max(time - run.first, 0) / span, run.columns)
+        for column in range(int(at), min(int(end) + 1, run.columns)):
             part = min(end, column + 1) - max(at, column)
             if part > 0:
                 for n, value in enumerate(now):
@@ -162,12 +165,20 @@ class Svg:
     def line(self, x1, y1, x2, y2, stroke=GRID, extra=""):
         self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" {extra}/>')
 
+    @staticmethod
+    def corners(points):
+        """Without points that lie on a horizontal line between their neighbours."""
+        rows = [f"{y:.1f}" for _, y in points]
+        return [p for n, p in enumerate(points)
+                if not 0 < n < len(points) - 1 or not rows[n - 1] == rows[n] == rows[n + 1]]
+
     def area(self, lower, upper, fill):
+        lower, upper = self.corners(lower), self.corners(upper)
         points = [f"{LEFT + x:.1f},{y:.1f}" for x, y in upper] + [f"{LEFT + x:.1f},{y:.1f}" for x, y in reversed(lower)]
         self.parts.append(f'<polygon points="{" ".join(points)}" fill="{fill}"/>')
 
     def polyline(self, points, stroke, extra=""):
-        text = " ".join(f"{LEFT + x:.1f},{y:.1f}" for x, y in points)
+        text = " ".join(f"{LEFT + x:.1f},{y:.1f}" for x, y in self.corners(points))
         self.parts.append(f'<polyline points="{text}" fill="none" stroke="{stroke}" {extra}/>')
 
     def rect(self, x, y, width, height, fill, extra=""):
@@ -198,7 +209,13 @@ def step_points(values, y_of):
 
 
 def line_points(run, values, y_of):
-    """The outline of (time, value): each holds until the next."""
+    """The outline of (time, value): each holds until the next, or is averaged over the columns from the first on."""
+    if run.thin:
+        before = int((values[0][0] - run.first) / (run.last - run.first) * run.columns)
+        # The column that begins before the first value has no average of its own.
+        means = averages(run, [(time, (value,)) for time, value in values], 1)[max(before + 1, 0):]
+        left = PLOT * (run.columns - len(means)) / run.columns
+        return [(left + x * len(means) / run.columns, y) for x, y in step_points([m[0] for m in means], y_of)]
     points, x_of = [], lambda time: PLOT * (time - run.first) / (run.last - run.first)
     for n, (time, value) in enumerate(values):
         end = values[n + 1][0] if n + 1 < len(values) else run.last
@@ -231,7 +248,7 @@ def draw_budgets(svg, run, y_of):
 
 
 def draw_residency(svg, run, vram):
-    columns = averages(run)
+    columns = averages(run, run.levels, len(SEGMENTS))
     highest = max([sum(c) for c in columns] + [vram or 0, MIB]) / MIB
     grid = ticks(highest * 1.02, 6)
     top = max(highest * 1.04, grid[-1])
@@ -242,7 +259,7 @@ def draw_residency(svg, run, vram):
     for value in grid:
         svg.line(LEFT, y_of(value), LEFT + PLOT, y_of(value))
         svg.text(LEFT - 10, y_of(value) + 4.5, number(value), "end", SOFT)
-    below = [0.0] * COLUMNS
+    below = [0.0] * run.columns
     for n, segment in enumerate(SEGMENTS):
         above = [b + c[n] / MIB for b, c in zip(below, columns)]
         if max(a - b for a, b in zip(above, below)) > 0:
@@ -259,12 +276,12 @@ def draw_residency(svg, run, vram):
 
 
 def column_of(run, time):
-    return min(int((time - run.first) / (run.last - run.first) * COLUMNS), COLUMNS - 1)
+    return min(int((time - run.first) / (run.last - run.first) * run.columns), run.columns - 1)
 
 
 def draw_strip(svg, run, top, height, times, colour):
     """A tick for each time; the darker, the more. Returns the most in one column."""
-    counts = [0] * COLUMNS
+    counts, width = [0] * run.columns, PLOT / run.columns
     for time in times:
         counts[column_of(run, time)] += 1
     most = max(counts + [1])
@@ -272,7 +289,7 @@ def draw_strip(svg, run, top, height, times, colour):
     for n, count in enumerate(counts):
         if count:
             shade = 0.25 + 0.75 * count / most
-            svg.rect(LEFT + n, top, 1, height, colour, f'fill-opacity="{shade:.2f}"')
+            svg.rect(LEFT + n * width, top, width, height, colour, f'fill-opacity="{shade:.2f}"')
     return most
 
 
@@ -288,13 +305,13 @@ def draw_evictions(svg, run):
         top = TICKS_TOP + n * (TICKS_HEIGHT + 22)
         times = [time for time, why in run.evictions if why == reason]
         most = draw_strip(svg, run, top, TICKS_HEIGHT, times, COLOURS["evict"])
-        width = (run.last - run.first) / COLUMNS * 1000
+        width = (run.last - run.first) / run.columns * 1000
         scale = f", each a tick; the darker, the more (up to {most:,} in {width:.0f} ms)" if times else ""
         svg.text(LEFT, top - 5, f"evictions {text}: {len(times):,}{scale}", fill=SOFT)
 
 
 def draw_flow(svg, run):
-    buckets = 320
+    buckets = min(320, run.columns)
     seconds = (run.last - run.first) / buckets
     rates = {"in": [0.0] * buckets, "out": [0.0] * buckets}
     for time, way, amount in run.flows:
@@ -372,8 +389,9 @@ def main():
     p.add_argument("--trace", required=True)
     p.add_argument("--log")
     p.add_argument("-o", "--output", required=True)
+    p.add_argument("--columns", type=int, help="columns of time (default: one a point of the picture's width)")
     args = p.parse_args()
-    run, facts, svg = Run(args.trace), log_facts(args.log), Svg()
+    run, facts, svg = Run(args.trace, args.columns), log_facts(args.log), Svg()
     draw_title(svg, run, facts)
     draw_residency(svg, run, facts.get("vram"))
     draw_trims(svg, run)

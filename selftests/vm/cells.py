@@ -42,8 +42,8 @@ EXECUTION = ("bind_test",) + ALONE
 COST = {"evict_test": 8, "inject_test": 8, "submit_test": 8, "vmbind_test": 6, "overcommit_test": 6, "storm_test": 6,
         "tiled_test": 4, "mmap_test": 3, "reset_test": 3, "modules": 12, "soak": 5}
 # Parts of what the sanitizer kernel runs, and how many of them are with four processors.
-SHARES = 16
-FOUR_SHARES = 4
+SHARES = 24
+FOUR_SHARES = 6
 
 
 def programs():

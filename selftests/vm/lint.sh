@@ -61,9 +61,17 @@ checkpatch_sources() {
 	return 0
 }
 
+# A file that nothing was found in isn't read again until it, checkpatch or what is ignored changes: checksums of
+# those are kept in the cache.
 run_checkpatch() {
-	xargs -r perl "$src/scripts/checkpatch.pl" --root="$src" --no-tree --strict --quiet --terse \
-		--no-summary --show-types --max-line-length=100 --ignore "$1" -f
+	local clean list=$OUT/build/checkpatch.list
+	clean=$CACHE/checkpatch-$(key "$src/scripts/checkpatch.pl" "$src/scripts/spelling.txt" "$1")
+	touch "$clean"
+	xargs -r sha256sum | { grep -vxFf "$clean" || true; } >"$list"
+	cut -c67- "$list" | xargs -r perl "$src/scripts/checkpatch.pl" --root="$src" --no-tree --strict --quiet \
+		--terse --no-summary --show-types --max-line-length=100 --ignore "$1" -f >"$list.found" || true
+	cut -d: -f1 "$list.found" | sort -u | { grep -vFf - "$list" || true; } >>"$clean"
+	cat "$list.found"
 }
 
 # The compiler with W=1 and sparse, in what the machines load, too. The suites are built for the newest kernel,
@@ -94,7 +102,7 @@ readme_client() {
 	awk '/^```c$/ {on = 1; next} /^```$/ {on = 0} on' README.md | diff - selftests/tools/client.c
 }
 
-# The README's table of operations is the one in the sources.
+# The table of operations in drivers/pagoda/paging/README.md is the one in the sources.
 readme_operations() { selftests/tools/optable.py --check; }
 
 check checkpatch checkpatch_sources
@@ -104,5 +112,8 @@ check names-at-the-top names_at_the_top
 check readme-client readme_client
 check readme-operations readme_operations
 check report "$TOP/selftests/vm/report_test.py"
+check words "$TOP/selftests/vm/words_test.py"
+check points "$TOP/selftests/vm/words.py" points
+check language "$TOP/selftests/vm/words.py" language
 sed -i "1i 1..$count" "$tap"
 exit "$failed"

@@ -11,8 +11,10 @@ A test proves a conformance point by executing PAGODA_PROVES(Cn), which leaves a
 its result; a script or tool by a line `# proves Cn: ok`. What a test that was skipped claimed counts for nothing. A
 point passes if a test that passed claimed it, in any rig, and no test failed that claimed it or has the claim in its
 source; conformance.tsv names the rigs. Claims in the sources that no passed test executed are printed: all of them, or
-with --some those in tests that ran. Points in selftests/vm/required-points must pass, but for those in
-selftests/vm/waived-points, one a line with the reason why it can't be proven yet.
+with --some those in tests that ran.
+
+selftests/points.tsv has a row for each point. A point of state `proven` must pass. One that is `different by design` is
+waived, its note being the reason, and must not pass. One that is `open` may do either; if it passes, that is printed.
 """
 import glob
 import os
@@ -26,7 +28,7 @@ import cells  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 OUT = os.path.join(TOP, "out")
-POINTS = 207
+PROVEN, BY_DESIGN, OPEN = "proven", "different by design", "open"
 # Rigs without a machine that gives a verdict.
 NO_MACHINE = {"lint", "fuzz", "simulate", "dkms", "in-tree"}
 
@@ -39,6 +41,8 @@ MARK = re.compile(r"^\s*# (?:\w+: )?proves (C\d+(?:,\s*C\d+)*) at ([\w.-]+):(\d+
 STAMP = re.compile(r"^\[ *\d+\.\d+\](?:\[ *[TC]\d+\])? ")
 
 
+# A row of selftests/points.tsv without its number.
+Point = namedtuple("Point", "promise documented test state note")
 # An executed claim: where it stands. Files of the same name are told apart by their folder.
 Mark = namedtuple("Mark", "points file line")
 
@@ -60,6 +64,13 @@ class Leaf:
 
 def point_numbers(text):
     return tuple(int(n) for n in re.findall(r"\bC(\d+)\b", text))
+
+
+def read_points():
+    """Number -> row of selftests/points.tsv."""
+    with open(os.path.join(TOP, "selftests/points.tsv")) as f:
+        rows = [line.rstrip("\n").split("\t") for line in f][1:]
+    return {int(row[0][1:]): Point(*row[1:]) for row in rows}
 
 
 class Tap:
@@ -231,8 +242,9 @@ def results_by_test(leaves):
 class Conformance:
     """What becomes of each point. tests: who claimed it; unproven: claims in the sources that no passed test made."""
 
-    def __init__(self, leaves, taps, some):
-        self.status = dict.fromkeys(range(1, POINTS + 1), "missing")
+    def __init__(self, leaves, taps, some, points):
+        self.points = points
+        self.status = dict.fromkeys(points, "missing")
         self.tests, self.rigs, self.stray = defaultdict(set), defaultdict(set), []
         self.claims, executed = source_claims(), set()
         for leaf in leaves:
@@ -260,7 +272,7 @@ class Conformance:
                 self.status[point] = "fail"
             elif verdict == "pass":
                 self.rigs[point].add(run)
-                if self.status[point] == "missing":
+                if self.status.get(point, "missing") == "missing":
                     self.status[point] = "pass"
             if verdict != "skip":
                 self.tests[point].add(name)
@@ -270,47 +282,51 @@ class Conformance:
         return sorted({claim.name for claim in self.claims.values() if point in claim.points})
 
 
-def required_points():
-    points = []
-    for part in read(os.path.join(TOP, "selftests/vm/required-points")).split():
-        first, _, last = part.replace("C", "").partition("-")
-        points += range(int(first), int(last or first) + 1)
-    return points
-
-
-def waived_points():
-    """Point -> why nothing proves it yet."""
-    lines = read(os.path.join(TOP, "selftests/vm/waived-points")).split("\n")
-    found = [re.fullmatch(r"C(\d+)\s+(\S.*)", line) for line in lines if line and not line.startswith("#")]
-    return {int(m[1]): m[2] for m in found}
-
-
-def required_failures(found, required, waived):
+def required_failures(found):
     """What stands between the points and what is asked of them."""
     def failure(n, text):
         return Leaf("conformance", "required", (f"C{n}",), "fail", [text])
 
-    for n in required:
-        if n in waived and found.status[n] == "pass":
-            yield failure(n, "passes, but is waived: take it from selftests/vm/waived-points")
-        elif found.status[n] == "fail":
+    for n, status in found.status.items():
+        state = found.points[n].state if n in found.points else None
+        if state is None:
+            yield failure(n, "is claimed, but has no row in selftests/points.tsv")
+        elif state == BY_DESIGN and status == "pass":
+            yield failure(n, "passes, but is different by design: change its state in selftests/points.tsv")
+        elif state != OPEN and status == "fail":
             yield failure(n, "fail: " + ", ".join(sorted(found.tests[n])))
-        elif found.status[n] == "missing" and n not in waived:
+        elif state not in (OPEN, BY_DESIGN) and status == "missing":
             names = ", ".join(found.claimed(n))
             yield failure(n, f"missing: claimed by {names}, but by nothing that passed" if names else
                           "missing: no test claims it")
 
 
-def write_conformance(found, waived):
+def write_conformance(found):
     def row(*fields):
         return "\t".join(", ".join(sorted(f)) or "-" if isinstance(f, set) else f for f in fields) + "\n"
 
     with open(os.path.join(OUT, "conformance.tsv"), "w") as f:
-        f.write(row("point", "status", "rigs", "tests", "reason"))
-        for n, verdict in found.status.items():
-            if verdict == "missing" and n in waived:
-                verdict = "waived"
-            f.write(row(f"C{n}", verdict, found.rigs[n], found.tests[n], waived.get(n, "-")))
+        f.write(row("point", "status", "promise", "rigs", "tests", "reason"))
+        for n, point in found.points.items():
+            status = found.status[n]
+            if status == "missing":
+                status = {BY_DESIGN: "waived", OPEN: "open"}.get(point.state, status)
+            f.write(row(f"C{n}", status, point.promise, found.rigs[n], found.tests[n],
+                        "-" if point.state == PROVEN else point.note))
+
+
+def print_conformance(found, some):
+    required = [n for n, point in found.points.items() if point.state != OPEN and not some]
+    waived = [n for n in required if found.points[n].state == BY_DESIGN]
+    for n in waived:
+        print(f"waived: C{n}: {found.points[n].note}")
+    for n, point in found.points.items():
+        if point.state == OPEN and found.status[n] == "pass":
+            print(f"open, but passes: C{n}: {', '.join(sorted(found.tests[n]))}")
+    count = {v: sum(s == v for s in found.status.values()) for v in ("pass", "fail", "missing")}
+    print(f"conformance: {count['pass']} pass, {count['fail']} fail, {count['missing']} missing of "
+          f"{len(found.status)}; {sum(found.status[n] == 'pass' for n in required)} of the {len(required)} required "
+          f"now, {len(waived)} waived (out/conformance.tsv)")
 
 
 def print_failures(leaves):
@@ -385,23 +401,17 @@ def main():
         print_failures(leaves)
         print_matrix(leaves)
         return int(any(leaf.verdict == "fail" for leaf in leaves))
-    found = Conformance(leaves, taps, some)
-    required, waived = [] if some else required_points(), waived_points()
-    write_conformance(found, waived)
+    found = Conformance(leaves, taps, some, read_points())
+    write_conformance(found)
     leaves += [Leaf("conformance", "claims", (text,), "fail") for text in found.stray]
-    leaves += required_failures(found, required, waived)
+    leaves += [] if some else required_failures(found)
 
     print_failures(leaves)
     print_matrix(leaves)
     print_table(runs + ["conformance"], leaves)
     for claim in found.unproven:
         print(f"NOT EXECUTED {claim}")
-    count = {v: sum(s == v for s in found.status.values()) for v in ("pass", "fail", "missing")}
-    for n in sorted(set(required) & set(waived)):
-        print(f"waived: C{n}: {waived[n]}")
-    print(f"conformance: {count['pass']} pass, {count['fail']} fail, {count['missing']} missing of {POINTS}; "
-          f"{sum(found.status[n] == 'pass' for n in required)} of the {len(required)} required now, "
-          f"{len(set(required) & set(waived))} waived (out/conformance.tsv)")
+    print_conformance(found, some)
     total = {v: sum(leaf.verdict == v for leaf in leaves) for v in ("pass", "fail", "skip")}
     print(f"{total['pass']} passed, {total['fail']} failed" + (f", {total['skip']} skipped" if total["skip"] else ""))
     return 1 if total["fail"] else 0

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests report.py: what counts as proof of a conformance point. Prints nothing if all is well.
+"""Tests report.py: what counts as proof of a conformance point, and what is asked of it. Prints nothing if all is well.
 
 Each test writes sources with claims and what a run of them left into a folder of its own; the lines of the sources
 that were executed are marked in the results as PAGODA_PROVES marks them.
 """
+import contextlib
+import io
 import os
 import sys
 import tempfile
 import textwrap
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 import report  # noqa: E402
@@ -51,12 +54,20 @@ class Report(unittest.TestCase):
         self.write("kunit/walk_test.c", KUNIT)
         self.write("kunit/helpers.c", HELPER)
         self.write("selftests/bound_test.c", PROGRAM)
+        self.points(**{f"C{n}": report.PROVEN for n in range(1, 11)})
 
     def write(self, path, text):
         path = os.path.join(self.top, path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as f:
             f.write(textwrap.dedent(text).lstrip("\n"))
+
+    def points(self, **states):
+        """Writes points.tsv."""
+        rows = [("point", *report.Point._fields)]
+        rows += [(point, f"Promise {point}.", "Somewhere", "-", state, f"Note {point}.")
+                 for point, state in states.items()]
+        self.write("selftests/points.tsv", "".join("\t".join(row) + "\n" for row in rows))
 
     def judge(self, some=False, **runs):
         """Conformance of runs: TAP by the name of its file, with _ for the point between run and file."""
@@ -66,7 +77,7 @@ class Report(unittest.TestCase):
             self.write(f"out/vm/{run}/{file}.tap", text)
             taps.append(report.Tap(run, os.path.join(report.OUT, "vm", run, file + ".tap")))
             leaves += taps[-1].leaves
-        return report.Conformance(leaves, taps, some)
+        return report.Conformance(leaves, taps, some, report.read_points())
 
     def expect(self, found, **points):
         for point, status in points.items():
@@ -164,12 +175,64 @@ class Report(unittest.TestCase):
         found = self.judge(fuzz_fuzz="1..1\n# proves C7: ok\n# proves C8: not ok, 3 differ\nok 1 fuzz\n")
         self.expect(found, C7="pass", C8="fail")
 
+    def fails(self, found):
+        return [(leaf.path[0], leaf.text[0]) for leaf in report.required_failures(found)]
+
     def test_required(self):
+        self.points(C1=report.PROVEN, C2=report.PROVEN, C9=report.PROVEN, C10=report.BY_DESIGN, C11="prooven")
         found = self.judge(uml_kunit=self.kunit("    # walks: proves C1 at walk_test.c:3"))
-        failures = list(report.required_failures(found, [1, 2, 9, 10], {10: "there is no other"}))
-        self.assertEqual([(leaf.path, leaf.text) for leaf in failures],
-                         [(("C2",), ["missing: claimed by walk_test.walks, but by nothing that passed"]),
-                          (("C9",), ["missing: no test claims it"])])
+        self.assertEqual(self.fails(found),
+                         [("C2", "missing: claimed by walk_test.walks, but by nothing that passed"),
+                          ("C9", "missing: no test claims it"),
+                          # A state that is none asks for as much as can be asked for.
+                          ("C11", "missing: no test claims it")])
+
+    def test_required_and_failed(self):
+        self.points(C7=report.PROVEN, C8=report.BY_DESIGN, C9=report.OPEN)
+        found = self.judge(fuzz_fuzz="1..1\n# proves C7, C8, C9: not ok\nok 1 fuzz\n")
+        self.assertEqual(self.fails(found), [("C7", "fail: fuzz.fuzz"), ("C8", "fail: fuzz.fuzz")])
+
+    def test_different_by_design_and_proven(self):
+        self.points(C7=report.BY_DESIGN)
+        found = self.judge(fuzz_fuzz="1..1\n# proves C7: ok\nok 1 fuzz\n")
+        self.assertEqual(self.fails(found), [("C7", "passes, but is different by design: change its state in "
+                                              "selftests/points.tsv")])
+
+    def test_without_a_row(self):
+        self.points(C7=report.PROVEN)
+        found = self.judge(fuzz_fuzz="1..1\n# proves C7, C8: ok\nok 1 fuzz\n")
+        self.assertEqual(self.fails(found), [("C8", "is claimed, but has no row in selftests/points.tsv")])
+
+    def run_all(self, *options):
+        """Exit status and output of a run of the fuzzer that claims C7 and C8."""
+        self.write("out/vm/fuzz/fuzz.tap", "1..1\n# proves C7, C8: ok\nok 1 fuzz\n")
+        out = io.StringIO()
+        with mock.patch.object(sys, "argv", ["report.py", *options, "fuzz"]), contextlib.redirect_stdout(out):
+            status = report.main()
+        return status, out.getvalue().split("\n")
+
+    def test_all_of_it(self):
+        self.points(C7=report.PROVEN, C8=report.OPEN, C9=report.BY_DESIGN, C10=report.OPEN)
+        status, out = self.run_all()
+        self.assertEqual(status, 0)
+        self.assertIn("open, but passes: C8: fuzz.fuzz", out)
+        self.assertIn("waived: C9: Note C9.", out)
+        self.assertIn("conformance: 2 pass, 0 fail, 2 missing of 4; 1 of the 2 required now, 1 waived "
+                      "(out/conformance.tsv)", out)
+        with open(os.path.join(report.OUT, "conformance.tsv")) as f:
+            self.assertEqual(f.read().split("\n"), [
+                "point\tstatus\tpromise\trigs\ttests\treason",
+                "C7\tpass\tPromise C7.\tfuzz\tfuzz.fuzz\t-",
+                "C8\tpass\tPromise C8.\tfuzz\tfuzz.fuzz\tNote C8.",
+                "C9\twaived\tPromise C9.\t-\t-\tNote C9.",
+                "C10\topen\tPromise C10.\t-\t-\tNote C10.", ""])
+
+    def test_a_proven_point_that_nothing_proves(self):
+        self.points(C7=report.PROVEN, C8=report.PROVEN, C9=report.PROVEN)
+        status, out = self.run_all()
+        self.assertEqual(status, 1)
+        self.assertIn("FAILED conformance: required: C9 (missing: no test claims it)", out)
+        self.assertEqual(self.run_all("--some")[0], 0)
 
 
 if __name__ == "__main__":

@@ -372,6 +372,8 @@ def run_started(args, cmd, console, share):
         if (has_line(console, START) and not stumbled) or attempt == boots:
             return why
         shutil.copy(console, f"{console}.{attempt}")
+        # What the programs had said by then is no result, but a failure among it shouldn't be lost.
+        shutil.copytree(share, f"{console}.{attempt}.results", dirs_exist_ok=True)
         say(f"[{args.name}] the {'emulator stumbled' if stumbled else 'kernel did not come up'}, "
             f"see {console}.{attempt}; once more")
         for name in os.listdir(share):
