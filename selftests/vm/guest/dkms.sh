@@ -46,8 +46,8 @@ same_as_source() {
 	diff <(cd "$TOP" && find Kbuild Kconfig LICENSE include drivers \
 		\( -name '*.[ch]' ! -name '*.mod.c' -o -name 'K*' -o -name LICENSE \) -type f | sort; echo dkms.conf) \
 		<(cd "$dir" && find . -type f -printf '%P\n' | grep -vx dkms.conf | sort; cd "$dir" && ls dkms.conf) >&2
-	diff -r "$TOP/drivers" "$dir/drivers" >&2
-	diff -r "$TOP/include" "$dir/include" >&2
+	diff -r -x README.md "$TOP/drivers" "$dir/drivers" >&2
+	diff -r -x README.md "$TOP/include" "$dir/include" >&2
 }
 
 install_copies() {
