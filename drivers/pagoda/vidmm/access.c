@@ -240,7 +240,7 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 	if (!ret && bo->system_tiled)
 		ret = -EACCES;
 	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)
-		ret = ttm_bo_populate(&bo->ttm, &ctx);
+		ret = pagoda_pages_populate(bo, &ctx);
 	if (ret)
 		return ret;
 	if (write)

@@ -169,6 +169,20 @@ static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
 	return retry ? VM_FAULT_RETRY : VM_FAULT_NOPAGE;
 }
 
+/* TTM would populate by itself, but not in turn; ends as TTM does. */
+static vm_fault_t fault_populate(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = true };
+	int ret = 0;
+
+	if (bo->ttm.resource->mem_type != TTM_PL_VRAM)
+		ret = pagoda_pages_populate(bo, &ctx);
+	if (!ret)
+		return 0;
+	return ret == -EINTR || ret == -ERESTARTSYS || ret == -EAGAIN ? VM_FAULT_NOPAGE :
+								      VM_FAULT_SIGBUS;
+}
+
 static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 				 struct dma_fence **busy)
 {
@@ -198,6 +212,9 @@ static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
 	/* From now on the mapping may be made writable without a call of the driver. */
 	if (vmf->vma->vm_flags & VM_MAYWRITE)
 		pagoda_copy_written(bo);
+	ret = fault_populate(bo);
+	if (ret)
+		return ret;
 	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
 }
 

@@ -193,6 +193,7 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 
 int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
 		       const struct ttm_operation_ctx *ctx);
+int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
 void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
 
 #endif

@@ -314,7 +314,7 @@ static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 	int ret = 0;
 
 	if (m->steps & POPULATE)
-		ret = ttm_bo_populate(ttm_bo, ctx);
+		ret = pagoda_pages_populate(m->bo, ctx);
 	if (!ret && m->dst->mem_type == TTM_PL_TT)
 		ret = pagoda_import_map(m->bo, ctx);
 	if (!ret)

@@ -11,6 +11,8 @@
  * swap out: for a moment the allocation exists twice. So the memory that must remain includes the
  * size of the largest allocation that has pages, rounded up to a power of two. Swapping an
  * allocation in again needs no more than it frees in shared memory, and may use that memory.
+ * Both hold for one allocation at a time, so threads that populate allocations take turns while
+ * memory is short.
  *
  * Nothing is reserved: between check and allocation other users may take the pages. The
  * margin is for them, and the page allocator is told to fail rather than to invoke the OOM killer.
@@ -18,6 +20,7 @@
 #include <kunit/static_stub.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/swap.h>
 #include <drm/drm_device.h>
@@ -27,6 +30,9 @@
 
 /* Share of memory that must remain available, as a shift. */
 #define PAGES_MARGIN	4
+
+/* Held while an allocation is populated in a machine that is short of memory. */
+static DEFINE_MUTEX(pages_turn);
 
 /* Returns the pages that the kernel could find without the OOM killer. */
 static long pages_available(void)
@@ -109,6 +115,42 @@ static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
 	ttm_pool_fini(pool);
 	kfree(pool);
 	return true;
+}
+
+/* Returns whether the pages that must remain available are all but used up. */
+static bool pages_are_short(struct pagoda_vidmm *vidmm)
+{
+	return pages_available() < 2 * pages_kept(vidmm);
+}
+
+static int pages_populate_alone(struct ttm_buffer_object *bo, struct ttm_operation_ctx *ctx)
+{
+	int ret;
+
+	if (!ctx->interruptible)
+		mutex_lock(&pages_turn);
+	else if (mutex_lock_interruptible(&pages_turn))
+		return -ERESTARTSYS;
+	ret = ttm_bo_populate(bo, ctx);
+	mutex_unlock(&pages_turn);
+	return ret;
+}
+
+/**
+ * pagoda_pages_populate() - Give an allocation its pages, or swap it in
+ * @bo: Allocation, reservation held
+ * @ctx: TTM's context; if interruptible, a signal ends the wait for another thread's turn
+ *
+ * Context: May sleep and allocate; swaps other allocations out.
+ * Return: 0, also if there is nothing to do; -ENOMEM, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
+{
+	struct ttm_tt *tt = bo->ttm.ttm;
+
+	if (!tt || ttm_tt_is_populated(tt) || !pages_are_short(bo->vidmm))
+		return ttm_bo_populate(&bo->ttm, ctx);
+	return pages_populate_alone(&bo->ttm, ctx);
 }
 
 /**

@@ -46,7 +46,7 @@ static int reclaim_commit(struct pagoda_bo *bo)
 	if (ret || !pagoda_bo_may_be_mapped(bo) ||
 	    bo->ttm.resource->mem_type == TTM_PL_VRAM)
 		return ret;
-	return ttm_bo_populate(&bo->ttm, &ctx);
+	return pagoda_pages_populate(bo, &ctx);
 }
 
 /* Content that a failure or a reset cost is cleared before it is shown. */
