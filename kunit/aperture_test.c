@@ -140,7 +140,7 @@ static void aperture_random_put(struct kunit *test, struct aperture_fixture *fix
 static void aperture_random(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
-	struct pagoda_aperture *aperture = &fix->vidmm->aperture;
+	struct pagoda_aperture *aperture = fix->vidmm->aperture;
 	struct rnd_state rnd;
 	u32 i;
 
@@ -168,7 +168,7 @@ static void aperture_random(struct kunit *test)
 static void aperture_no_address(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
-	struct pagoda_aperture *aperture = &fix->vidmm->aperture;
+	struct pagoda_aperture *aperture = fix->vidmm->aperture;
 	u32 i;
 
 	PAGODA_PROVES(C163);
@@ -195,7 +195,7 @@ static void aperture_no_address(struct kunit *test)
 static void aperture_full(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
-	struct pagoda_aperture *aperture = &fix->vidmm->aperture;
+	struct pagoda_aperture *aperture = fix->vidmm->aperture;
 	u64 usage;
 
 	PAGODA_PROVES(C68);
@@ -237,7 +237,7 @@ static void aperture_generation_wraps(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
 
-	fix->vidmm->aperture.generation = VIRTIO_PAGODA_MAX_GENERATION - 1;
+	fix->vidmm->aperture->generation = VIRTIO_PAGODA_MAX_GENERATION - 1;
 	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 0, 1, 1, &mapped), 0);
 	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 1, 1, 1, &anywhere), 0);
 	KUNIT_ASSERT_EQ(test, aperture_put(test, fix, 2, 1, 1, &mapped), 0);
@@ -254,7 +254,7 @@ static void aperture_generation_wraps(struct kunit *test)
 static void aperture_matches(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
-	struct ttm_resource_manager *man = &fix->vidmm->aperture.manager;
+	struct ttm_resource_manager *man = &fix->vidmm->aperture->manager;
 	const struct ttm_place low = { .lpfn = 100 };
 	const struct ttm_place high = { .fpfn = 104, .lpfn = APERTURE };
 	const struct ttm_place at = { .fpfn = 96, .lpfn = 104 };
@@ -300,7 +300,7 @@ static void aperture_eviction(struct kunit *test)
 	/* Late assignment: a resident allocation gets its address when it is validated for one. */
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bare, &tt_mapped), 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(bare->resource));
-	KUNIT_EXPECT_EQ(test, fix->vidmm->aperture.mapped, 108);
+	KUNIT_EXPECT_EQ(test, fix->vidmm->aperture->mapped, 108);
 }
 
 /* After a failed second hop the stopover is compatible with no placement: validation leaves it. */
@@ -326,7 +326,7 @@ static struct pagoda_aperture_resource *aperture_no_resource(void)
 static void aperture_no_memory(struct kunit *test)
 {
 	struct aperture_fixture *fix = test->priv;
-	struct pagoda_aperture *aperture = &fix->vidmm->aperture;
+	struct pagoda_aperture *aperture = fix->vidmm->aperture;
 
 	kunit_activate_static_stub(test, pagoda_aperture_new_resource, aperture_no_resource);
 	KUNIT_EXPECT_EQ(test, aperture_put(test, fix, 0, 4, 1, &mapped), -ENOMEM);
@@ -349,7 +349,7 @@ static void aperture_taken_down(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, bo);
 	pagoda_aperture_fini(fix->vidmm);
 	KUNIT_EXPECT_EQ(test, bo->resource->mem_type, TTM_PL_SYSTEM);
-	KUNIT_EXPECT_EQ(test, fix->vidmm->aperture.mapped, 0);
+	KUNIT_EXPECT_EQ(test, fix->vidmm->aperture->mapped, 0);
 	KUNIT_ASSERT_EQ(test, pagoda_aperture_init(fix->vidmm), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bo, &tt_mapped), 0);
 }

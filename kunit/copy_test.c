@@ -76,7 +76,7 @@ static void copy_keep(struct copy_test *t)
 	copy_bring(t);
 	KUNIT_ASSERT_NOT_NULL(t->test, t->bo->copy);
 	KUNIT_ASSERT_EQ(t->test, t->bo->ttm.base.size,
-			(size_t)atomic64_read(&t->rig->vidmm->copies.bytes));
+			(size_t)atomic64_read(&t->rig->vidmm->copies->bytes));
 }
 
 static struct copy_test copy_begin(struct pagoda_rig *rig, u32 eviction)
@@ -92,7 +92,7 @@ static void copy_end(struct copy_test *t)
 	pagoda_rig_close(t->bo);
 	copy_settle(t);
 	flush_workqueue(t->rig->vidmm->ttm.wq);
-	KUNIT_EXPECT_EQ(t->test, 0ll, (s64)atomic64_read(&t->rig->vidmm->copies.bytes));
+	KUNIT_EXPECT_EQ(t->test, 0ll, (s64)atomic64_read(&t->rig->vidmm->copies->bytes));
 }
 
 static u64 copied_out(struct copy_test *t)
@@ -440,14 +440,14 @@ static void copy_has_a_limit(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
 
-	t.rig->vidmm->copies.limit = PAGES * PAGE_SIZE - 1;
+	t.rig->vidmm->copies->limit = PAGES * PAGE_SIZE - 1;
 	copy_bring(&t);
 	copy_leave(&t, UNWRITTEN);
 	copy_bring(&t);
 	KUNIT_EXPECT_NULL(test, t.bo->copy);
-	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies.bytes));
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
 	copy_expect(&t, true, 1);
-	t.rig->vidmm->copies.limit++;
+	t.rig->vidmm->copies->limit++;
 	copy_bring(&t);
 	copy_expect(&t, false, 1);
 	copy_end(&t);
@@ -461,7 +461,7 @@ static void copy_is_given_up(struct kunit *test)
 	copy_keep(&t);
 	pagoda_rig_settle(t.rig);
 	swap_out_all(t.rig);
-	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies.bytes));
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
 	copy_expect(&t, true, 1);
 	copy_bring(&t);
 	copy_expect(&t, false, 1);
@@ -471,7 +471,7 @@ static void copy_is_given_up(struct kunit *test)
 /* Calls the shrinker as if @pages pages were wanted; returns the pages that it gave. */
 static u64 copies_shrink(struct copy_test *t, u64 pages)
 {
-	struct pagoda_copies *copies = &t->rig->vidmm->copies;
+	struct pagoda_copies *copies = t->rig->vidmm->copies;
 	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = pages };
 	u64 given = copies->shrinker->scan_objects(copies->shrinker, &sc);
 
@@ -485,7 +485,7 @@ static u64 copies_shrink(struct copy_test *t, u64 pages)
 static void copy_shrinks(struct kunit *test)
 {
 	struct copy_test t = copy_begin(submit_rig(test), 0);
-	struct pagoda_copies *copies = &t.rig->vidmm->copies;
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
 	struct shrink_control sc = { .gfp_mask = GFP_KERNEL };
 
 	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));

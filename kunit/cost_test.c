@@ -189,7 +189,7 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 		.operation = VIRTIO_PAGODA_OP_FILL,
 		.fill = { .pattern = 7, .size = SZ_4K, .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
 	};
-	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct pagoda_stream *stream = rig->vidmm->stream;
 	struct pagoda_paging_cost none = {};
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;
@@ -237,7 +237,7 @@ static void cost_overrun_without_memory(struct kunit *test)
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, emit_too_much(rig, false, &emitted));
 	KUNIT_EXPECT_LT(test, emitted, OPERATIONS);
-	flush_work(&rig->vidmm->stream.overrun);
+	flush_work(&rig->vidmm->stream->overrun);
 	pagoda_reset_wait(rig->vidmm);
 	KUNIT_EXPECT_GT(test, pagoda_reset_epoch(rig->vidmm), epoch);
 	KUNIT_EXPECT_EQ(test, 1ll, atomic64_read(&rig->vidmm->stats.overruns));

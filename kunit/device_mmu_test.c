@@ -36,10 +36,10 @@ static u64 mmu_used(struct pagoda_rig *rig)
 	struct drm_mm_node *node;
 	u64 used = 0;
 
-	mutex_lock(&rig->vidmm->device_mmu.lock);
-	drm_mm_for_each_node(node, &rig->vidmm->device_mmu.mm)
+	mutex_lock(&rig->vidmm->device_mmu->lock);
+	drm_mm_for_each_node(node, &rig->vidmm->device_mmu->mm)
 		used += node->size;
-	mutex_unlock(&rig->vidmm->device_mmu.lock);
+	mutex_unlock(&rig->vidmm->device_mmu->lock);
 	return used;
 }
 
@@ -360,7 +360,7 @@ static void mmu_map_fails(struct kunit *test)
 /* Waits until the rebuild has opened the queue: from now on pushed jobs are executed. */
 static void mmu_wait_open(struct pagoda_rig *rig)
 {
-	while (pagoda_queue_is_closed(rig->vidmm->stream.queue))
+	while (pagoda_queue_is_closed(rig->vidmm->stream->queue))
 		fsleep(100);
 }
 
@@ -414,7 +414,7 @@ static void mmu_moves_before_the_loss(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 7, CPU | CACHED, VRAM | APERTURE, 0);
-	struct pagoda_queue *queue = rig->vidmm->stream.queue;
+	struct pagoda_queue *queue = rig->vidmm->stream->queue;
 	struct mmu_blocker blocker;
 	struct pagoda_gate gate;
 

@@ -68,7 +68,7 @@ static void events_end(struct events_test *t)
 /* Waits for the work item that reports events of budgets and of the device. */
 static void events_settle(struct events_test *t)
 {
-	flush_work(&t->rig->vidmm->listeners.work);
+	flush_work(&t->rig->vidmm->listeners->work);
 }
 
 /* Reads at most @room events; returns their number or a negative errno. */
@@ -328,7 +328,7 @@ static void events_end_with_the_device(struct kunit *test)
 	struct drm_pagoda_event event;
 	u32 i;
 
-	pagoda_listeners_stop(&t.rig->vidmm->listeners);
+	pagoda_listeners_stop(t.rig->vidmm->listeners);
 	for (i = 0; i < EARS; i++) {
 		events_expect(&t, i, DRM_PAGODA_EVENT_DEVICE_LOST, 1, 0);
 		KUNIT_EXPECT_EQ(test, 0, events_read(&t, i, &event, 1));

@@ -173,7 +173,7 @@ static void fence_random_signal(struct fence_random *r)
 			break;
 		WRITE_ONCE(*fence_memory(r->mfence[fence]), value);
 		pagoda_mfences_changed(r->rig->vidmm);
-		flush_workqueue(r->rig->vidmm->mfences.wq);
+		flush_workqueue(r->rig->vidmm->mfences->wq);
 		r->value[fence] = value;
 		break;
 	default:
@@ -523,7 +523,7 @@ static void fence_unplug_releases(struct kunit *test)
 
 	pagoda_rig_settle(rig);
 	/* Jobs that don't complete are given up after this time, several times over. */
-	pagoda_test_queue_timeout(rig->vidmm->stream.queue, 50);
+	pagoda_test_queue_timeout(rig->vidmm->stream->queue, 50);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	fence_signal_paging(rig, stays, 7);
 	fence_watch(test, &watch[0], max, 6);
@@ -686,7 +686,7 @@ static void fence_in_syncs(struct kunit *test)
 		pagoda_syncs_put(&syncs);
 		KUNIT_EXPECT_EQ(test, i ? 2ull : 0, fence_value(out));
 	}
-	flush_workqueue(rig->vidmm->mfences.wq);
+	flush_workqueue(rig->vidmm->mfences->wq);
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&in->holds));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&out->holds));
 	pagoda_mfence_put(in);

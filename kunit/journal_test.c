@@ -77,7 +77,7 @@ static void journal_keeps_the_last(struct kunit *test)
 
 	bo = pagoda_rig_bo(rig, 1, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
 			   DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
-	while (READ_ONCE(rig->vidmm->journal.recorded) <= PAGODA_JOURNAL_ENTRIES + 10) {
+	while (READ_ONCE(rig->vidmm->journal->recorded) <= PAGODA_JOURNAL_ENTRIES + 10) {
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 		rig->nr_log = 0;
@@ -134,7 +134,7 @@ static u32 journal_items(struct pagoda_rig *rig, u32 kind,
 				       const struct pagoda_recording_item *item, void *arg),
 			 void *arg)
 {
-	struct pagoda_journal *journal = &rig->vidmm->journal;
+	struct pagoda_journal *journal = rig->vidmm->journal;
 	const struct pagoda_recording_item *item;
 	u32 count = 0;
 	u64 at;
@@ -174,7 +174,7 @@ static void journal_buffer_executed(struct pagoda_rig *rig,
 static void journal_records_buffers(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_journal *journal = &rig->vidmm->journal;
+	struct pagoda_journal *journal = rig->vidmm->journal;
 	u32 first = rig->nr_log, next = first;
 	struct pagoda_bo *bo;
 
@@ -238,7 +238,7 @@ static void journal_root_matches(struct pagoda_rig *rig, const struct pagoda_rec
 static void journal_records_tables(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_journal *journal = &rig->vidmm->journal;
+	struct pagoda_journal *journal = rig->vidmm->journal;
 	const u64 value = VIRTIO_PAGODA_PTE_VALID | 0x7000;
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
@@ -259,7 +259,7 @@ static void journal_records_tables(struct kunit *test)
 	op.update_page_table.cpu_table = table;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, SZ_4K));
 	KUNIT_ASSERT_EQ(test, PAGODA_BUILD_SUCCESS,
-			pagoda_paging_build(&rig->vidmm->stream.limits, &op, &cursor, NULL));
+			pagoda_paging_build(&rig->vidmm->stream->limits, &op, &cursor, NULL));
 	pagoda_journal_written(journal, &op);
 	pagoda_journal_root(journal, 3, &root);
 	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_CPU, journal_cpu_matches,
@@ -279,7 +279,7 @@ static void journal_loss_matches(struct pagoda_rig *rig, const struct pagoda_rec
 				 void *arg)
 {
 	const struct pagoda_recording_lost *lost = (const void *)(item + 1);
-	const struct pagoda_journal_loss *loss = rig->vidmm->journal.losses;
+	const struct pagoda_journal_loss *loss = rig->vidmm->journal->losses;
 
 	KUNIT_ASSERT_EQ(rig->test, le32_to_cpu(item->size), (u32)sizeof(*lost));
 	KUNIT_EXPECT_EQ(rig->test, le64_to_cpu(item->seqno), loss->seqno);
@@ -291,7 +291,7 @@ static void journal_loss_matches(struct pagoda_rig *rig, const struct pagoda_rec
 static void journal_records_losses(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_journal *journal = &rig->vidmm->journal;
+	struct pagoda_journal *journal = rig->vidmm->journal;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, SZ_4K));
 	pagoda_journal_lost(journal, 77, 0x40, -EIO);
@@ -313,13 +313,13 @@ static void journal_item_side(struct pagoda_rig *rig, const struct pagoda_record
 
 	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(item->kind) == PAGODA_RECORDING_RESET,
 			!le32_to_cpu(item->size));
-	sides[rig->vidmm->journal.recording + sides[2] < (const u8 *)item]++;
+	sides[rig->vidmm->journal->recording + sides[2] < (const u8 *)item]++;
 }
 
 static void journal_reset_at(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
 			     void *arg)
 {
-	*(u32 *)arg = (const u8 *)item - rig->vidmm->journal.recording;
+	*(u32 *)arg = (const u8 *)item - rig->vidmm->journal->recording;
 }
 
 /*

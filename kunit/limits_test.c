@@ -155,7 +155,7 @@ static void limits_halves(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(vms[0]));
 	while (at--)
 		vmt_drop(vms[at]);
-	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits.used[PAGODA_SCARCE_SPACES]);
+	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits->used[PAGODA_SCARCE_SPACES]);
 	for (n = 0; n <= 2 * uid; n++)
 		pagoda_client_put(clients[n]);
 }
@@ -182,7 +182,7 @@ static void limits_pinned_pages(struct kunit *test)
 	limits_uncharge(bob, PAGODA_LIMIT_SHARED, quarter);
 	limits_uncharge(ann[0], PAGODA_LIMIT_SHARED, half - 1);
 	limits_uncharge(ann[1], PAGODA_LIMIT_FENCES, 1);
-	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits.used[PAGODA_SCARCE_PAGES]);
+	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits->used[PAGODA_SCARCE_PAGES]);
 	pagoda_client_put(ann[0]);
 	pagoda_client_put(ann[1]);
 	pagoda_client_put(bob);
@@ -350,11 +350,11 @@ static void limits_fences(struct kunit *test)
 	pagoda_client_put(ann);
 	pagoda_mfence_put(more);
 	pagoda_mfence_put(held);
-	KUNIT_EXPECT_EQ(test, 1ull, rig->vidmm->limits.used[PAGODA_SCARCE_PAGES]);
+	KUNIT_EXPECT_EQ(test, 1ull, rig->vidmm->limits->used[PAGODA_SCARCE_PAGES]);
 	pagoda_mfence_signal_paging(promise);
 	pagoda_rig_settle(rig);
-	flush_workqueue(rig->vidmm->mfences.wq);
-	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits.used[PAGODA_SCARCE_PAGES]);
+	flush_workqueue(rig->vidmm->mfences->wq);
+	KUNIT_EXPECT_EQ(test, 0ull, rig->vidmm->limits->used[PAGODA_SCARCE_PAGES]);
 }
 
 static struct kunit_case limits_test_cases[] = {

@@ -164,28 +164,28 @@ static void move_finds_stray_writes(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, APERTURE, 0);
-	u64 *page = page_address(rig->vidmm->dummy.mem.page);
-	u64 found = rig->vidmm->dummy.found;
+	u64 *page = page_address(rig->vidmm->dummy->mem.page);
+	u64 found = rig->vidmm->dummy->found;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
-	KUNIT_EXPECT_EQ(test, found, rig->vidmm->dummy.found);
+	KUNIT_EXPECT_EQ(test, found, rig->vidmm->dummy->found);
 	/* The device's flushes write to another page. */
-	KUNIT_EXPECT_NE(test, rig->vidmm->dummy.mem.address, rig->vidmm->dummy.flush.address);
+	KUNIT_EXPECT_NE(test, rig->vidmm->dummy->mem.address, rig->vidmm->dummy->flush.address);
 	page[7] = 0x1234;
 	PAGODA_PROVES(C59);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
-	KUNIT_EXPECT_EQ(test, found + 1, rig->vidmm->dummy.found);
-	KUNIT_EXPECT_EQ(test, 7 * sizeof(u64), rig->vidmm->dummy.offset);
-	KUNIT_EXPECT_EQ(test, 0x1234, rig->vidmm->dummy.value);
+	KUNIT_EXPECT_EQ(test, found + 1, rig->vidmm->dummy->found);
+	KUNIT_EXPECT_EQ(test, 7 * sizeof(u64), rig->vidmm->dummy->offset);
+	KUNIT_EXPECT_EQ(test, 0x1234, rig->vidmm->dummy->value);
 	/* A stray write is also found at the unmap of an allocation that is freed. */
 	page[0] = 1;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	pagoda_rig_close(bo);
 	flush_workqueue(rig->vidmm->ttm.wq);
-	KUNIT_EXPECT_EQ(test, found + 2, rig->vidmm->dummy.found);
+	KUNIT_EXPECT_EQ(test, found + 2, rig->vidmm->dummy->found);
 	KUNIT_EXPECT_EQ(test, 0, page[0]);
 }
 
@@ -354,7 +354,7 @@ static void move_eviction_segment(struct kunit *test)
 	pagoda_rig_write(rig, plain, 1);
 	pagoda_rig_write(rig, mapped, 2);
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
-								&rig->vidmm->vram.manager));
+								&rig->vidmm->vram->manager));
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C37);
 	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, plain->id, 0);
@@ -369,7 +369,7 @@ static void move_eviction_segment(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, note->dst, VIRTIO_PAGODA_SEGMENT_APERTURE);
 	PAGODA_PROVES(C162, C163);
 	KUNIT_EXPECT_TRUE(test, pagoda_aperture_has_address(mapped->ttm.resource));
-	KUNIT_EXPECT_EQ(test, rig->vidmm->aperture.mapped, 7);
+	KUNIT_EXPECT_EQ(test, rig->vidmm->aperture->mapped, 7);
 	PAGODA_PROVES(C51);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, plain, 1));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, mapped, 2));
@@ -507,7 +507,7 @@ static void move_discard(struct kunit *test)
 	pagoda_rig_write(rig, bo, 4);
 	bo->discardable = true;
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
-								&rig->vidmm->vram.manager));
+								&rig->vidmm->vram->manager));
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C46, C48);
 	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, bo->id), 0);
@@ -570,7 +570,7 @@ static void move_aperture(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, pagoda_engine_aperture_lookup(&rig->engine, first + i,
 								      &address, &generation));
 		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
-				page_to_phys(rig->vidmm->dummy.mem.page));
+				page_to_phys(rig->vidmm->dummy->mem.page));
 	}
 	/* The other allocation is still mapped. */
 	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, cached->id, 0);
@@ -682,11 +682,11 @@ static void move_undone(struct kunit *test)
 								      map->address + i,
 								      &address, &generation));
 		KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, address),
-				page_to_phys(rig->vidmm->dummy.mem.page));
+				page_to_phys(rig->vidmm->dummy->mem.page));
 	}
 	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
-	KUNIT_EXPECT_EQ(test, rig->vidmm->aperture.mapped, 0);
+	KUNIT_EXPECT_EQ(test, rig->vidmm->aperture->mapped, 0);
 	pagoda_rig_close(bo);
 }
 

@@ -176,7 +176,7 @@ static void notice_discard(struct kunit *test)
 	pagoda_rig_close(closed);
 	gutted->discardable = true;
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
-								&rig->vidmm->vram.manager));
+								&rig->vidmm->vram->manager));
 	pagoda_rig_settle(rig);
 	for (i = 0; i < ARRAY_SIZE(id); i++) {
 		const struct pagoda_rig_note *discard, *left;
@@ -292,7 +292,7 @@ static void notice_flush(struct kunit *test)
 	write = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, plain->id, 0);
 	KUNIT_ASSERT_NOT_NULL(test, write);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_bus(rig, write->address),
-			page_to_phys(rig->vidmm->dummy.flush.page));
+			page_to_phys(rig->vidmm->dummy->flush.page));
 	KUNIT_EXPECT_TRUE(test, write > pagoda_rig_find(rig, pagoda_rig_copy_op(rig),
 							plain->id, 0));
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, 0), 1);

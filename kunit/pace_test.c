@@ -383,8 +383,8 @@ static void pace_promoted(struct kunit *test)
 	close_all(&t.crowd[CROWD - 1], 1);
 	t.crowd[CROWD - 1] = NULL;
 	flush_workqueue(t.rig->vidmm->ttm.wq);
-	while (!in && READ_ONCE(t.rig->vidmm->promotion.count)) {
-		flush_delayed_work(&t.rig->vidmm->promotion.work);
+	while (!in && READ_ONCE(t.rig->vidmm->promotion->count)) {
+		flush_delayed_work(&t.rig->vidmm->promotion->work);
 		pagoda_rig_settle(t.rig);
 		in = in_vram(bo);
 	}

@@ -165,9 +165,9 @@ static void process_stays(struct kunit *test)
 	pagoda_rig_write(rig, bo, 1);
 	pagoda_process_root(rig->vidmm->mmu, &before);
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
-								&rig->vidmm->vram.manager));
+								&rig->vidmm->vram->manager));
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
-								&rig->vidmm->aperture.manager));
+								&rig->vidmm->aperture->manager));
 	pagoda_rig_settle(rig);
 	pagoda_process_root(rig->vidmm->mmu, &after);
 	PAGODA_PROVES(C75);
@@ -326,7 +326,7 @@ static void process_windows(struct kunit *test)
 		for (window = 0; window < 2; window++)
 			process_case_make(&c[window], &rnd);
 		cost = pagoda_process_cost(mmu, max(c[0].map.size, c[1].map.size),
-					   rig->vidmm->stream.room);
+					   rig->vidmm->stream->room);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&user.txn, rig->vidmm, NULL, NULL,
 							     DMA_RESV_USAGE_KERNEL, &cost));
 		for (window = 0; window < 2; window++)
@@ -363,7 +363,7 @@ static void process_table_windows(struct kunit *test)
 		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .size = SZ_8K, .address = SZ_1G,
 	};
 	struct pagoda_paging_cost cost = pagoda_process_table_cost(rig->vidmm->mmu, 2,
-								   rig->vidmm->stream.room);
+								   rig->vidmm->stream->room);
 	struct process_user user = {};
 	const struct pagoda_emit emit = { .emit = process_user_emit, .arg = &user };
 	u64 first, last, entry, page;

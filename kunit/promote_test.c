@@ -32,7 +32,7 @@ static struct pagoda_rig *promote_rig(struct kunit *test)
 
 static struct pagoda_promotion *promotion_of(struct pagoda_rig *rig)
 {
-	return &rig->vidmm->promotion;
+	return rig->vidmm->promotion;
 }
 
 static void promote_hold(struct pagoda_rig *rig)
@@ -333,7 +333,7 @@ static void promote_budget(struct kunit *test)
 	/* Room for two pieces is left in the budget. */
 	pagoda_budget_info(&rig->client->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL, &info);
 	KUNIT_EXPECT_EQ(test, 0ull, info.usage);
-	rig->vidmm->budgets.pool[DRM_PAGODA_SEGMENT_GROUP_LOCAL] = 5 * PIECE << PAGE_SHIFT;
+	rig->vidmm->budgets->pool[DRM_PAGODA_SEGMENT_GROUP_LOCAL] = 5 * PIECE << PAGE_SHIFT;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_budget_reserve(&other->budget,
 						       DRM_PAGODA_SEGMENT_GROUP_LOCAL,
 						       5 * PIECE << PAGE_SHIFT >> 1));
@@ -499,7 +499,7 @@ static int promote_model_order(const void *left, const void *right)
 static void promote_model_expect(struct pagoda_rig *rig, struct promote_model *model)
 {
 	struct pagoda_budget_info info;
-	u64 room = rig->vidmm->vram.mm.avail;
+	u64 room = rig->vidmm->vram->mm.avail;
 	u32 i;
 
 	pagoda_budget_info(&rig->client->budget, DRM_PAGODA_SEGMENT_GROUP_LOCAL, &info);
@@ -655,7 +655,7 @@ static void promote_unplug(struct kunit *test)
 	close_all(crowd, CROWD);
 	pagoda_rig_settle(rig);
 	/* After this timeout the queue gives up operations, several times over. */
-	pagoda_test_queue_timeout(rig->vidmm->stream.queue, 200);
+	pagoda_test_queue_timeout(rig->vidmm->stream->queue, 200);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	promote_let(rig);
 	while (!atomic64_read(&promotion_of(rig)->promotions))

@@ -328,7 +328,7 @@ static void model_check(struct model *m)
 		if (!m->offered[i])
 			KUNIT_EXPECT_FALSE(m->rig->test, bo->lost);
 	}
-	KUNIT_EXPECT_EQ(m->rig->test, m->rig->vidmm->offers.count, listed);
+	KUNIT_EXPECT_EQ(m->rig->test, m->rig->vidmm->offers->count, listed);
 }
 
 /* Random offers, reclaims, evictions and priorities keep content as the model says. */

@@ -60,8 +60,8 @@ static void reserve_where(struct kunit *test)
 	vidmm->info = pagoda_kunit_info(test, drm->dev, &plan->shape);
 	KUNIT_EXPECT_EQ(test, plan->size ? 0 : -EINVAL,
 			pagoda_reserve_plan(vidmm, (u64)plan->shape.reserve << PAGE_SHIFT));
-	KUNIT_EXPECT_EQ(test, (u64)plan->size << PAGE_SHIFT, vidmm->vram.reserve.size);
-	KUNIT_EXPECT_EQ(test, (u64)plan->start << PAGE_SHIFT, vidmm->vram.reserve.start);
+	KUNIT_EXPECT_EQ(test, (u64)plan->size << PAGE_SHIFT, vidmm->reserve_size);
+	KUNIT_EXPECT_EQ(test, (u64)plan->start << PAGE_SHIFT, vidmm->reserve_start);
 	KUNIT_EXPECT_EQ(test, (u64)(plan->shape.vram - plan->size) << PAGE_SHIFT,
 			pagoda_vidmm_segment_size(vidmm));
 }
@@ -127,7 +127,7 @@ static struct drm_pagoda_segment_info reserve_info(struct pagoda_rig *rig)
 /* Returns the pages of all allocations in the reserve, and expects the statistics to agree. */
 static u32 reserve_pages(struct reserve_test *t)
 {
-	struct pagoda_reserve *reserve = &t->rig->vidmm->vram.reserve;
+	struct pagoda_reserve *reserve = &t->rig->vidmm->vram->reserve;
 	struct pagoda_bo *bo;
 	unsigned long id = 0;
 	u64 bytes = 0;
@@ -167,7 +167,7 @@ static void reserve_drop_hog(void *hog)
 static struct reserve_test reserve_fill(struct kunit *test)
 {
 	struct reserve_test t = { .test = test, .rig = submit_rig_reserve(test, RESERVE) };
-	struct pagoda_reserve *reserve = &t.rig->vidmm->vram.reserve;
+	struct pagoda_reserve *reserve = &t.rig->vidmm->vram->reserve;
 	struct drm_pagoda_segment_info info = reserve_info(t.rig);
 
 	KUNIT_ASSERT_EQ(test, (PAGODA_RIG_VRAM_PAGES - RESERVE) << PAGE_SHIFT, info.size);

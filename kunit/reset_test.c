@@ -304,7 +304,7 @@ static void reset_by_the_device(struct kunit *test)
 	pagoda_rig_settle(rig);
 	memset(rig->engine.vram, 0x5a, PAGODA_RIG_VRAM_PAGES * PAGE_SIZE);
 	pagoda_reset_told(rig->vidmm);
-	flush_work(&rig->vidmm->reset.told);
+	flush_work(&rig->vidmm->reset->told);
 	pagoda_reset_wait(rig->vidmm);
 	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
 	reset_expect_lost(rig, bo);
@@ -482,7 +482,7 @@ static void reset_fails(struct kunit *test)
 static void reset_limit(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_reset *reset = &rig->vidmm->reset;
+	struct pagoda_reset *reset = rig->vidmm->reset;
 	u32 i;
 
 	for (i = 0; i < PAGODA_RESET_LIMIT; i++)
@@ -512,9 +512,9 @@ static void reset_frees_pages(struct kunit *test)
 	pagoda_reset_wait(rig->vidmm);
 	flush_workqueue(rig->vidmm->ttm.wq);
 	pagoda_rig_settle(rig);
-	mutex_lock(&rig->vidmm->device_mmu.lock);
-	KUNIT_EXPECT_TRUE(test, list_empty(&rig->vidmm->device_mmu.kept));
-	mutex_unlock(&rig->vidmm->device_mmu.lock);
+	mutex_lock(&rig->vidmm->device_mmu->lock);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rig->vidmm->device_mmu->kept));
+	mutex_unlock(&rig->vidmm->device_mmu->lock);
 }
 
 /*

@@ -259,7 +259,7 @@ static void work_notify(struct pagoda_rig *rig, const struct pagoda_bo *bo)
 			.flags = VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP,
 		},
 	};
-	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct pagoda_stream *stream = rig->vidmm->stream;
 	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	struct pagoda_stream_txn txn;
 
@@ -323,10 +323,10 @@ static void work_opens(struct kunit *test)
 /* Waits for the pending coredump and returns its text. */
 static const char *work_text(struct pagoda_rig *rig)
 {
-	flush_work(&rig->vidmm->coredump.work);
+	flush_work(&rig->vidmm->coredump->work);
 	KUNIT_EXPECT_EQ(rig->test, PAGODA_COREDUMP_IDLE,
-			atomic_read(&rig->vidmm->coredump.state));
-	return rig->vidmm->coredump.text.data;
+			atomic_read(&rig->vidmm->coredump->state));
+	return rig->vidmm->coredump->text.data;
 }
 
 __printf(3, 4)
@@ -399,7 +399,7 @@ static void work_writes_faults_down(struct kunit *test)
 	work_expect_line(test, text, " UPDATE_PAGE_TABLE alloc=");
 	work_expect_line(test, text, "resets: 0\n");
 	/* A second failure within the pause writes no coredump, however long the first one took. */
-	rig->vidmm->coredump.after = jiffies + MAX_JIFFY_OFFSET;
+	rig->vidmm->coredump->after = jiffies + MAX_JIFFY_OFFSET;
 	work_fault(worse, HERE);
 	KUNIT_EXPECT_NULL(test, strstr(work_text(rig), "on engine 0"));
 	pagoda_rig_close(bo);
@@ -436,7 +436,7 @@ static void work_writes_not_too_much(struct kunit *test)
 	work_fault(bad, HERE + PAGE_SIZE);
 	text = work_text(rig);
 	KUNIT_EXPECT_LT(test, strlen(text), 256u << 10);
-	KUNIT_EXPECT_EQ(test, strlen(text), rig->vidmm->coredump.text.len);
+	KUNIT_EXPECT_EQ(test, strlen(text), rig->vidmm->coredump->text.len);
 	work_expect_line(test, text, "...\nengine 0:");
 	work_expect_line(test, text, "paging queue:\n");
 	work_expect_line(test, text, "resets: 0\n");
@@ -493,7 +493,7 @@ static void work_asker_run(struct work_struct *work)
 static void work_wait_for_askers(struct work_struct *work)
 {
 	struct work_asker *all = container_of(work, struct work_asker, work);
-	struct pagoda_queue *queue = all->rig->vidmm->stream.queue;
+	struct pagoda_queue *queue = all->rig->vidmm->stream->queue;
 	u32 want = BIT(PAGODA_RESET_ENGINE) | BIT(PAGODA_RESET_ASKED);
 	unsigned long end = jiffies + LIMIT;
 
@@ -506,7 +506,7 @@ static void work_wait_for_askers(struct work_struct *work)
 static void work_keeps_reasons(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
-	struct pagoda_reset *reset = &rig->vidmm->reset;
+	struct pagoda_reset *reset = rig->vidmm->reset;
 	struct work_asker askers[] = {
 		{ .rig = rig, .reason = PAGODA_RESET_ENGINE, .ret = 1 },
 		{ .rig = rig, .reason = PAGODA_RESET_ASKED, .ret = 1 },
@@ -515,7 +515,7 @@ static void work_keeps_reasons(struct kunit *test)
 	u32 i;
 
 	INIT_WORK_ONSTACK(&all.work, work_wait_for_askers);
-	queue_work(rig->vidmm->stream.queue->recover_wq, &all.work);
+	queue_work(rig->vidmm->stream->queue->recover_wq, &all.work);
 	for (i = 0; i < ARRAY_SIZE(askers); i++) {
 		INIT_WORK_ONSTACK(&askers[i].work, work_asker_run);
 		queue_work(system_dfl_wq, &askers[i].work);

@@ -401,7 +401,7 @@ struct pagoda_rig *pagoda_rig_create(struct kunit *test,
 	};
 	rig->vidmm = pagoda_vidmm_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rig->vidmm));
-	rig->patience = rig->vidmm->stream.patience;
+	rig->patience = rig->vidmm->stream->patience;
 	rig->client = pagoda_client_create(rig->vidmm);
 	KUNIT_ASSERT_NOT_NULL(test, rig->client);
 	return rig;
@@ -491,7 +491,7 @@ u32 pagoda_rig_fill_op(struct pagoda_rig *rig)
 
 void pagoda_rig_share(struct pagoda_rig *rig, bool share)
 {
-	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct pagoda_stream *stream = rig->vidmm->stream;
 
 	stream->patience = share ? 100 * HZ : rig->patience;
 	/* Sends what was waiting for the old timeout. */
@@ -508,8 +508,8 @@ void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig)
 
 static void rig_settle_queue(struct pagoda_rig *rig)
 {
-	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->stream.queue));
-	flush_workqueue(rig->vidmm->mfences.wq);
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->stream->queue));
+	flush_workqueue(rig->vidmm->mfences->wq);
 }
 
 void pagoda_rig_settle(struct pagoda_rig *rig)

@@ -29,7 +29,7 @@ static void spy_see(const struct pagoda_paging_op *op, struct pagoda_spy_note se
 	*note = seen;
 	note->op = *op;
 	note->executed = READ_ONCE(spy->rig->fake->seqno);
-	note->locked = spy_stream_is_locked(&spy->rig->vidmm->stream);
+	note->locked = spy_stream_is_locked(spy->rig->vidmm->stream);
 	if (spy->bo) {
 		note->reserved = dma_resv_is_locked(spy->bo->ttm.base.resv);
 		note->idle = dma_resv_test_signaled(spy->bo->ttm.base.resv,

@@ -346,7 +346,7 @@ static void stream_small(struct kunit *test)
 	pagoda_rig_write(rig, bo, 1);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
-	KUNIT_EXPECT_NOT_NULL(test, rig->vidmm->stream.reserve);
+	KUNIT_EXPECT_NOT_NULL(test, rig->vidmm->stream->reserve);
 	pagoda_stream_plug(rig->vidmm);
 	for (i = 0; i < 10; i++) {
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
@@ -361,7 +361,7 @@ static void stream_small(struct kunit *test)
 static void stream_no_owner(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
-	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct pagoda_stream *stream = rig->vidmm->stream;
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_FILL,
 		.fill = {
@@ -434,7 +434,7 @@ static void stream_split(struct kunit *test)
 {
 	const struct pagoda_rig_options small = { .buffer_size = PAGE_SIZE };
 	struct pagoda_rig *rig = pagoda_rig_create(test, &small);
-	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct pagoda_stream *stream = rig->vidmm->stream;
 	struct page *pages = alloc_pages(GFP_KERNEL, 2);
 	struct pagoda_adl adl;
 	struct pagoda_paging_op op = {
@@ -521,7 +521,7 @@ static struct pagoda_submission *get_failing(struct pagoda_queue *queue)
 /* Drops the reserved submission, which small moves would use. */
 static void drop_reserve(struct pagoda_rig *rig)
 {
-	struct pagoda_stream *stream = &rig->vidmm->stream;
+	struct pagoda_stream *stream = rig->vidmm->stream;
 
 	if (stream->reserve)
 		pagoda_submission_put(stream->reserve);

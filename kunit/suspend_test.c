@@ -616,7 +616,7 @@ static void suspend_meets_a_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
-	struct suspend_meeting meeting = { .queue = rig->vidmm->stream.queue };
+	struct suspend_meeting meeting = { .queue = rig->vidmm->stream->queue };
 	u32 controls;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));
@@ -626,11 +626,11 @@ static void suspend_meets_a_reset(struct kunit *test)
 	flush_work(&meeting.work);
 	destroy_work_on_stack(&meeting.work);
 	KUNIT_EXPECT_TRUE(test, meeting.met);
-	KUNIT_EXPECT_TRUE(test, rig->vidmm->reset.asleep);
+	KUNIT_EXPECT_TRUE(test, rig->vidmm->reset->asleep);
 	KUNIT_EXPECT_EQ(test, 2ull, pagoda_reset_epoch(rig->vidmm));
 	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_count(rig->vidmm));
 	/* Nothing is sent to the device until it wakes. */
-	flush_work(&rig->vidmm->reset.rebuild);
+	flush_work(&rig->vidmm->reset->rebuild);
 	controls = rig->fake->controls;
 	suspend_power(rig, 0);
 	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
@@ -657,7 +657,7 @@ static void suspend_isnt_reset(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_sleep(rig->vidmm));
 	controls = rig->fake->controls;
 	pagoda_reset_told(rig->vidmm);
-	flush_work(&rig->vidmm->reset.told);
+	flush_work(&rig->vidmm->reset->told);
 	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
 	KUNIT_EXPECT_EQ(test, 1ull, pagoda_reset_epoch(rig->vidmm));
 	suspend_power(rig, 0);

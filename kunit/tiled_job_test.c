@@ -450,7 +450,7 @@ static bool busy_is_bound(struct pagoda_rig *rig, struct pagoda_bo *bo)
 	u32 i;
 
 	for (i = 0; i < PAGODA_RIG_RANGES; i++)
-		if (rig->vidmm->swizzle.ranges[i].bo == bo)
+		if (rig->vidmm->swizzle->ranges[i].bo == bo)
 			return true;
 	return false;
 }

@@ -253,7 +253,7 @@ static struct pagoda_submission *get_interrupted(struct pagoda_queue *queue)
 
 static int place_interrupted(struct pagoda_bo *bo)
 {
-	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct pagoda_stream *stream = bo->vidmm->stream;
 	struct ttm_operation_ctx ctx = { .interruptible = true };
 	struct kunit *test = kunit_get_current_test();
 	int ret;

@@ -194,6 +194,7 @@ struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 						     drm->anon_inode->i_mapping,
 						     drm->vma_offset_manager, false), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_reserve_plan(vidmm, (u64)shape->reserve << PAGE_SHIFT), 0);
+	KUNIT_ASSERT_EQ(test, pagoda_promote_init(vidmm, 0, 1), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_aperture_init(vidmm), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_vram_init(vidmm), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kunit_segments_fini, vidmm), 0);

@@ -368,7 +368,7 @@ static void vm_outlives_the_device(struct kunit *test)
 	unplug_make(rig, &what);
 	pagoda_rig_settle(rig);
 	/* After this timeout the queue gives up operations, several times over. */
-	pagoda_test_queue_timeout(rig->vidmm->stream.queue, 200);
+	pagoda_test_queue_timeout(rig->vidmm->stream->queue, 200);
 	/* A page table change and a signal are queued, and never executed. */
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	signal = pagoda_mfence_promise(what.fence, 2);
@@ -438,7 +438,7 @@ static void vm_waits_for_nobody(struct kunit *test)
 	safety_bind(rig, vm, bo, HERE);
 	pagoda_context_destroy(context);
 	safety_drop(vm);
-	KUNIT_EXPECT_NULL(test, rig->vidmm->stream.open);
+	KUNIT_EXPECT_NULL(test, rig->vidmm->stream->open);
 	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_close(bo);
 }

@@ -82,7 +82,7 @@ static u32 vram_place_end(struct vram_fixture *fix, const struct ttm_place *plac
 
 static bool vram_is_reserve(struct vram_fixture *fix, u32 page)
 {
-	return pagoda_reserve_has(&fix->vidmm->vram.reserve, (u64)page << PAGE_SHIFT);
+	return pagoda_reserve_has(&fix->vidmm->vram->reserve, (u64)page << PAGE_SHIFT);
 }
 
 /* Pages of the reserve are given only to placements inside the reserve. */
@@ -215,7 +215,7 @@ void vram_claim(struct kunit *test, struct vram_fixture *fix, u32 slot,
 /* Expects the manager's counters to agree with the map. */
 void vram_check_books(struct kunit *test, struct vram_fixture *fix)
 {
-	struct pagoda_vram *vram = &fix->vidmm->vram;
+	struct pagoda_vram *vram = fix->vidmm->vram;
 	u32 used = 0;
 	u32 visible = 0;
 	u32 reserve = 0;
@@ -252,10 +252,10 @@ void vram_check_window(struct kunit *test, struct vram_fixture *fix, u32 slot, u
 	pagoda_vram_first(&cur, res, (u64)page << PAGE_SHIFT, PAGE_SIZE);
 	KUNIT_ASSERT_EQ(test, cur.size, PAGE_SIZE);
 	frame = pfn_to_page(pagoda_vram_pfn(fix->vidmm, res, page));
-	fix->vidmm->vram.window[cur.address] ^= 0x5a;
+	fix->vidmm->vram->window[cur.address] ^= 0x5a;
 	data = kmap_local_page(frame);
-	KUNIT_EXPECT_EQ(test, *data, fix->vidmm->vram.window[cur.address]);
+	KUNIT_EXPECT_EQ(test, *data, fix->vidmm->vram->window[cur.address]);
 	*data ^= 0xff;
-	KUNIT_EXPECT_EQ(test, *data, fix->vidmm->vram.window[cur.address]);
+	KUNIT_EXPECT_EQ(test, *data, fix->vidmm->vram->window[cur.address]);
 	kunmap_local(data);
 }

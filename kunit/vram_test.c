@@ -32,7 +32,7 @@ KUNIT_ARRAY_PARAM(vram_shape, vram_shapes, vram_shape_name);
 
 static struct ttm_place vram_random_place(struct vram_fixture *fix, struct rnd_state *rnd)
 {
-	const struct pagoda_reserve *reserve = &fix->vidmm->vram.reserve;
+	const struct pagoda_reserve *reserve = &fix->vidmm->vram->reserve;
 	struct ttm_place place = {};
 
 	switch (pagoda_kunit_below(rnd, 7)) {
@@ -359,7 +359,7 @@ static void vram_matches(struct kunit *test)
 {
 	static const struct pagoda_kunit_shape shape = { .vram = 64, .visible = 32 };
 	struct vram_fixture *fix = vram_fixture(test, &shape);
-	struct ttm_resource_manager *man = &fix->vidmm->vram.manager;
+	struct ttm_resource_manager *man = &fix->vidmm->vram->manager;
 	const struct ttm_place visible = { .lpfn = 32 };
 	const struct ttm_place hidden = { .fpfn = 32 };
 	const struct ttm_place both = { .fpfn = 30, .lpfn = 34 };
@@ -453,21 +453,21 @@ static void vram_coarse(struct kunit *test)
 		KUNIT_EXPECT_GE(test, fix->slots[i].res->start, 32);
 	}
 	KUNIT_EXPECT_EQ(test, vram_put(test, fix, i, 1, &anywhere), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, fix->vidmm->vram.visible_used, (128 - 32) << PAGE_SHIFT);
+	KUNIT_EXPECT_EQ(test, fix->vidmm->vram->visible_used, (128 - 32) << PAGE_SHIFT);
 	vram_drop_all(fix);
-	KUNIT_EXPECT_EQ(test, fix->vidmm->vram.visible_used, 0);
+	KUNIT_EXPECT_EQ(test, fix->vidmm->vram->visible_used, 0);
 }
 
 static bool vram_helps(struct vram_fixture *fix, u32 slot, const struct ttm_place *place)
 {
-	struct ttm_resource_manager *man = &fix->vidmm->vram.manager;
+	struct ttm_resource_manager *man = &fix->vidmm->vram->manager;
 
 	return man->func->intersects(man, fix->slots[slot].res, place, PAGE_SIZE);
 }
 
 static bool vram_is_there(struct vram_fixture *fix, u32 slot, const struct ttm_place *place)
 {
-	struct ttm_resource_manager *man = &fix->vidmm->vram.manager;
+	struct ttm_resource_manager *man = &fix->vidmm->vram->manager;
 
 	return man->func->compatible(man, fix->slots[slot].res, place, PAGE_SIZE);
 }
@@ -531,10 +531,10 @@ static void vram_no_window(struct kunit *test)
 	static const struct pagoda_kunit_shape shape = { .vram = 64 };
 	struct vram_fixture *fix = vram_fixture(test, &shape);
 
-	KUNIT_EXPECT_NULL(test, fix->vidmm->vram.window);
+	KUNIT_EXPECT_NULL(test, fix->vidmm->vram->window);
 	KUNIT_ASSERT_EQ(test, vram_put(test, fix, 0, 1, &anywhere), 0);
 	KUNIT_EXPECT_FALSE(test, pagoda_vram_is_visible(fix->vidmm, fix->slots[0].res));
-	KUNIT_EXPECT_EQ(test, fix->vidmm->vram.visible_used, 0);
+	KUNIT_EXPECT_EQ(test, fix->vidmm->vram->visible_used, 0);
 	vram_drop_all(fix);
 }
 
@@ -549,7 +549,7 @@ static void vram_taken_down(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, bo);
 	pagoda_vram_fini(fix->vidmm);
 	KUNIT_EXPECT_EQ(test, bo->resource->mem_type, TTM_PL_SYSTEM);
-	KUNIT_EXPECT_NULL(test, fix->vidmm->vram.window);
+	KUNIT_EXPECT_NULL(test, fix->vidmm->vram->window);
 	KUNIT_ASSERT_EQ(test, pagoda_vram_init(fix->vidmm), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bo, &vram), 0);
 }

@@ -261,7 +261,7 @@ static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
 /* Times one transfer on its own. */
 int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns)
 {
-	struct pagoda_stream *stream = &b->vidmm->stream;
+	struct pagoda_stream *stream = b->vidmm->stream;
 	struct pagoda_paging_op op = pagoda_bench_op(transfer->pages, transfer->address, 0,
 						     transfer->size, transfer->out);
 	struct pagoda_paging_op flush = pagoda_bench_flush_op(transfer->pages);
@@ -283,7 +283,7 @@ u64 pagoda_bench_address(const struct pagoda_bo *bo)
 static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
 		      bool out)
 {
-	u8 *vram = b->vidmm->vram.window + address;
+	u8 *vram = b->vidmm->vram->window + address;
 	u64 start = ktime_get_ns();
 	u64 done, piece;
 	u32 i;
@@ -477,7 +477,7 @@ static int bench_end_to_end(struct bench *b, u64 size)
 /* Builders: time and bytes per command, into a buffer that is used over and over. */
 static int bench_builder(struct bench *b, u64 size, bool scattered)
 {
-	struct pagoda_stream *stream = &b->vidmm->stream;
+	struct pagoda_stream *stream = b->vidmm->stream;
 	u32 buffer_size = b->pagoda->info.max_buffer_bytes;
 	u64 values[BENCH_RUNS], bytes = 0, commands = 0, start;
 	char metric[48];
@@ -578,7 +578,7 @@ static int bench_all(struct bench *b)
 	int ret = 0;
 	u32 i, way;
 
-	if (!b->vidmm->vram.window)
+	if (!b->vidmm->vram->window)
 		return -EOPNOTSUPP;
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		for (way = 0; way < 4 && !ret; way++)

@@ -67,7 +67,7 @@ static int beside_copy_emit(struct pagoda_stream_txn *txn, void *arg)
 
 static int beside_copy(struct bench *b, struct pagoda_bo *bo, u64 *ns)
 {
-	struct pagoda_stream *stream = &b->vidmm->stream;
+	struct pagoda_stream *stream = b->vidmm->stream;
 	const struct pagoda_paging_op op = beside_copy_op(bo, 0);
 	struct pagoda_paging_cost cost = {};
 

@@ -135,7 +135,7 @@ static int bench_virtual_transfer(struct bench *b, const struct bench_transfer *
 	};
 	struct bench_virtual virtual = { .b = b, .transfer = transfer };
 	u32 pieces = DIV_ROUND_UP_ULL(transfer->size, PAGODA_PIECE_BYTES);
-	struct pagoda_stream *stream = &b->vidmm->stream;
+	struct pagoda_stream *stream = b->vidmm->stream;
 	struct pagoda_paging_op flush = pagoda_bench_flush_op(transfer->pages);
 	struct pagoda_paging_cost cost;
 
@@ -237,7 +237,7 @@ int pagoda_bench_tiled(struct bench *b)
 	int ret = 0;
 	u32 way;
 
-	if (!(b->vidmm->stream.limits.features & op))
+	if (!(b->vidmm->stream->limits.features & op))
 		return 0;
 	for (way = 0; way < 8 && !ret; way++)
 		ret = bench_tiled_way(b, way & 1 ? VIRTIO_PAGODA_TILING_64K :

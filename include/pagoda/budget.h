@@ -44,6 +44,7 @@
  * @clients: struct pagoda_budget
  * @pool: Bytes of each group that clients share
  * @reserved: Bytes of the pool that clients have reserved
+ * @owner: Argument of @changed; constant
  * @changed: Called when usage or a reservation changed, in any context; constant, may be NULL
  */
 struct pagoda_budgets {
@@ -51,7 +52,8 @@ struct pagoda_budgets {
 	struct list_head clients;
 	u64 pool[PAGODA_BUDGET_GROUPS];
 	u64 reserved[PAGODA_BUDGET_GROUPS];
-	void (*changed)(struct pagoda_budgets *budgets);
+	void *owner;
+	void (*changed)(void *owner);
 };
 
 /**

@@ -51,7 +51,7 @@ struct pagoda_ears {
 	struct list_head listeners;
 };
 
-void pagoda_listeners_init(struct pagoda_listeners *all);
+int pagoda_listeners_init(struct pagoda_vidmm *vidmm);
 void pagoda_listeners_gone(struct pagoda_listeners *all);
 void pagoda_listeners_stop(struct pagoda_listeners *all);
 void pagoda_listeners_fini(struct pagoda_listeners *all);

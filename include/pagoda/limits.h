@@ -18,6 +18,7 @@
 
 struct drm_device;
 struct pagoda_user;
+struct pagoda_vidmm;
 
 /**
  * enum pagoda_limit - Limited things
@@ -87,8 +88,7 @@ struct pagoda_quota {
 	u64 counts[PAGODA_LIMITS];
 };
 
-void pagoda_limits_init(struct pagoda_limits *limits, struct drm_device *drm, u64 spaces,
-			u64 shared_bytes);
+int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes);
 struct pagoda_quota *pagoda_quota_create(struct pagoda_limits *limits);
 void pagoda_quota_put(struct pagoda_quota *quota);
 int pagoda_quota_charge(struct pagoda_quota *quota, enum pagoda_limit limit, u64 count);

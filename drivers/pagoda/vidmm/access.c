@@ -95,7 +95,7 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 		},
 	};
 	struct pagoda_paging_op flush = bounce_flush_op(b);
-	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct pagoda_stream *stream = bo->vidmm->stream;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 	int ret, done;
@@ -199,7 +199,7 @@ struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
 /* Within one page, so within one range of VRAM. */
 static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
 {
-	struct pagoda_vram *vram = &bo->vidmm->vram;
+	struct pagoda_vram *vram = bo->vidmm->vram;
 	struct pagoda_vram_cursor cur;
 
 	if (bo->ttm.resource->mem_type != TTM_PL_VRAM)

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
@@ -244,13 +245,15 @@ static const struct ttm_resource_manager_func aperture_manager_func = {
  */
 int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_aperture *aperture = &vidmm->aperture;
+	struct pagoda_aperture *aperture;
 	int ret;
 
+	aperture = drmm_kzalloc(vidmm->drm, sizeof(*aperture), GFP_KERNEL);
+	if (!aperture)
+		return -ENOMEM;
+	vidmm->aperture = aperture;
 	mutex_init(&aperture->lock);
 	drm_mm_init(&aperture->mm, 0, vidmm->info->aperture_pages);
-	aperture->mapped = 0;
-	aperture->generation = 0;
 	aperture->manager.func = &aperture_manager_func;
 	aperture->manager.use_tt = true;
 	ttm_resource_manager_init(&aperture->manager, &vidmm->ttm,
@@ -278,7 +281,7 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
  */
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_aperture *aperture = &vidmm->aperture;
+	struct pagoda_aperture *aperture = vidmm->aperture;
 
 	pagoda_dmem_unregister(vidmm, &aperture->manager, TTM_PL_TT);
 	if (ttm_resource_manager_evict_all(&vidmm->ttm, &aperture->manager)) {

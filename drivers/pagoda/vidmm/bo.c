@@ -37,7 +37,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 		return NULL;
 	client->requirements = pagoda_requirements_create();
 	client->account = pagoda_exec_account_create();
-	client->quota = pagoda_quota_create(&vidmm->limits);
+	client->quota = pagoda_quota_create(vidmm->limits);
 	if (!client->requirements || !client->account || !client->quota) {
 		pagoda_quota_put(client->quota);
 		pagoda_exec_account_put(client->account);
@@ -56,7 +56,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	pagoda_closing_init(&client->closing, vidmm);
 	pagoda_ears_init(&client->ears);
 	pagoda_pace_init(vidmm, &client->pace);
-	pagoda_budget_join(&vidmm->budgets, &client->budget);
+	pagoda_budget_join(vidmm->budgets, &client->budget);
 	return client;
 }
 
@@ -457,7 +457,7 @@ void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl)
 bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
 {
 	return bo->ttm.ttm->caching == ttm_cached &&
-	       bo->vidmm->stream.limits.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	       bo->vidmm->stream->limits.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 }
 
 /**

@@ -54,7 +54,7 @@ struct pagoda_offers {
 	u32 count;
 };
 
-void pagoda_offers_init(struct pagoda_offers *offers);
+int pagoda_offers_init(struct pagoda_vidmm *vidmm);
 bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to);
 void pagoda_offer_discarded(struct pagoda_bo *bo);
 void pagoda_offer_torn(struct pagoda_bo *bo);

@@ -55,7 +55,7 @@ u64 pagoda_budget_usage(const struct pagoda_budget *budget, u32 group)
 static void budgets_changed(struct pagoda_budgets *budgets)
 {
 	if (budgets->changed)
-		budgets->changed(budgets);
+		budgets->changed(budgets->owner);
 }
 
 static u64 budget_beyond(u64 bytes, u64 limit)

@@ -58,7 +58,7 @@ static u32 context_save_flags(const struct pagoda_bo *save)
 static int context_init(struct pagoda_context *context)
 {
 	struct pagoda_vidmm *vidmm = context->vm->vidmm;
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_stream_txn txn;
 	struct pagoda_paging_cost cost;
 	struct pagoda_adl adl;
@@ -116,7 +116,7 @@ static struct pagoda_map context_map(struct pagoda_bo *save, struct pagoda_map_e
 static void context_update_root(struct pagoda_context *context, const struct context_root *root)
 {
 	struct pagoda_vidmm *vidmm = context->vm->vidmm;
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
 	struct pagoda_map_extent extent;

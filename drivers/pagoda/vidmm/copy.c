@@ -30,6 +30,7 @@
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
+#include <drm/drm_managed.h>
 #include <pagoda/residency.h>
 #include "victims.h"
 #include "vm.h"
@@ -52,7 +53,7 @@ static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
 
 static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 {
-	struct pagoda_copies *copies = &vidmm->copies;
+	struct pagoda_copies *copies = vidmm->copies;
 
 	if (atomic64_add_return(bytes, &copies->bytes) <= READ_ONCE(copies->limit))
 		return true;
@@ -64,7 +65,7 @@ static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
 static void copy_uncharge(struct pagoda_copy *copy)
 {
 	if (copy->charged)
-		atomic64_sub(copy->ttm.base.size, &copy->vidmm->copies.bytes);
+		atomic64_sub(copy->ttm.base.size, &copy->vidmm->copies->bytes);
 	copy->charged = false;
 }
 
@@ -75,7 +76,7 @@ static u64 copy_pages(const struct pagoda_copy *copy)
 
 static void copy_link(struct pagoda_copy *copy)
 {
-	struct pagoda_copies *copies = &copy->vidmm->copies;
+	struct pagoda_copies *copies = copy->vidmm->copies;
 
 	spin_lock(&copies->lock);
 	list_add_tail(&copy->link, &copies->list);
@@ -84,7 +85,7 @@ static void copy_link(struct pagoda_copy *copy)
 
 static void copy_unlink(struct pagoda_copy *copy)
 {
-	struct pagoda_copies *copies = &copy->vidmm->copies;
+	struct pagoda_copies *copies = copy->vidmm->copies;
 
 	spin_lock(&copies->lock);
 	list_del_init(&copy->link);
@@ -315,7 +316,7 @@ static unsigned long copies_count(struct shrinker *shrinker, struct shrink_contr
 {
 	const struct pagoda_vidmm *vidmm = shrinker->private_data;
 
-	return atomic64_read(&vidmm->copies.bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
+	return atomic64_read(&vidmm->copies->bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
 }
 
 /*
@@ -325,7 +326,7 @@ static unsigned long copies_count(struct shrinker *shrinker, struct shrink_contr
 static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	struct pagoda_vidmm *vidmm = shrinker->private_data;
-	struct pagoda_copies *copies = &vidmm->copies;
+	struct pagoda_copies *copies = vidmm->copies;
 	struct pagoda_copy *copy, *next;
 	unsigned long pages = 0;
 
@@ -380,8 +381,12 @@ static void copies_work(struct work_struct *work)
  */
 int pagoda_copies_init(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_copies *copies = &vidmm->copies;
+	struct pagoda_copies *copies;
 
+	copies = drmm_kzalloc(vidmm->drm, sizeof(*copies), GFP_KERNEL);
+	if (!copies)
+		return -ENOMEM;
+	vidmm->copies = copies;
 	spin_lock_init(&copies->lock);
 	INIT_LIST_HEAD(&copies->list);
 	INIT_LIST_HEAD(&copies->unwanted);
@@ -406,9 +411,9 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm)
  */
 void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
 {
-	shrinker_free(vidmm->copies.shrinker);
-	vidmm->copies.shrinker = NULL;
-	flush_work(&vidmm->copies.work);
+	shrinker_free(vidmm->copies->shrinker);
+	vidmm->copies->shrinker = NULL;
+	flush_work(&vidmm->copies->work);
 }
 
 /* ---- Validity of a copy ----------------------------------------------------------- */

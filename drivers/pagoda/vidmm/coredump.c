@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <pagoda/compat.h>
 #include <pagoda/exec.h>
@@ -170,7 +171,7 @@ static void coredump_queue(struct pagoda_paging_text *text, struct pagoda_vidmm 
 	struct drm_printer p = coredump_printer(&part);
 
 	drm_puts(&p, "paging queue:\n");
-	pagoda_queue_print(vidmm->stream.queue, &p);
+	pagoda_queue_print(vidmm->stream->queue, &p);
 	coredump_part_end(text, &part);
 }
 
@@ -215,7 +216,7 @@ static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidm
 {
 	coredump_engines(&dump->text, vidmm);
 	coredump_queue(&dump->text, vidmm);
-	pagoda_queue_visit_recent(vidmm->stream.queue, coredump_buffer, &dump->text);
+	pagoda_queue_visit_recent(vidmm->stream->queue, coredump_buffer, &dump->text);
 	dump->after = jiffies + HZ;
 	atomic_set_release(&dump->state, PAGODA_COREDUMP_TAKEN);
 	queue_work(system_dfl_wq, &dump->work);
@@ -232,7 +233,7 @@ static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidm
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report)
 {
 	struct pagoda_vidmm *vidmm = context->vm->vidmm;
-	struct pagoda_coredump *dump = &vidmm->coredump;
+	struct pagoda_coredump *dump = vidmm->coredump;
 	struct drm_printer p = coredump_printer(&dump->text);
 
 	if (!coredump_begin(dump))
@@ -253,7 +254,7 @@ void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exe
  */
 void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error)
 {
-	struct pagoda_coredump *dump = &vidmm->coredump;
+	struct pagoda_coredump *dump = vidmm->coredump;
 	struct drm_printer p = coredump_printer(&dump->text);
 
 	if (!coredump_begin(dump))
@@ -269,7 +270,7 @@ void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, i
  */
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason)
 {
-	struct pagoda_coredump *dump = &vidmm->coredump;
+	struct pagoda_coredump *dump = vidmm->coredump;
 	struct drm_printer p = coredump_printer(&dump->text);
 
 	if (!coredump_begin(dump))
@@ -321,7 +322,7 @@ static void coredump_offer(struct pagoda_coredump *dump, struct pagoda_vidmm *vi
 static void coredump_work(struct work_struct *work)
 {
 	struct pagoda_coredump *dump = container_of(work, struct pagoda_coredump, work);
-	struct pagoda_vidmm *vidmm = container_of(dump, struct pagoda_vidmm, coredump);
+	struct pagoda_vidmm *vidmm = dump->vidmm;
 
 	if (atomic_read_acquire(&dump->state) != PAGODA_COREDUMP_TAKEN)
 		return;
@@ -347,7 +348,7 @@ static void coredump_own(struct pagoda_coredump *dump)
  */
 void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
-	struct pagoda_coredump *dump = &vidmm->coredump;
+	struct pagoda_coredump *dump = vidmm->coredump;
 
 	coredump_own(dump);
 	drm_puts(p, dump->text.data);
@@ -357,13 +358,19 @@ void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer 
 
 /**
  * pagoda_coredump_init() - Set up a coredump
- * @dump: Coredump, zeroed
+ * @vidmm: Manager
  *
  * Context: Probe; may sleep and allocate.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_coredump_init(struct pagoda_coredump *dump)
+int pagoda_coredump_init(struct pagoda_vidmm *vidmm)
 {
+	struct pagoda_coredump *dump = drmm_kzalloc(vidmm->drm, sizeof(*dump), GFP_KERNEL);
+
+	if (!dump)
+		return -ENOMEM;
+	dump->vidmm = vidmm;
+	vidmm->coredump = dump;
 	INIT_WORK(&dump->work, coredump_work);
 	init_waitqueue_head(&dump->released);
 	dump->after = jiffies;
@@ -373,26 +380,26 @@ int pagoda_coredump_init(struct pagoda_coredump *dump)
 
 /**
  * pagoda_coredump_stop() - Write no further dumps because the hardware is being removed
- * @dump: Coredump
+ * @vidmm: Manager
  *
  * Also withdraws a dump that devcoredump still keeps.
  *
  * Context: May sleep.
  */
-void pagoda_coredump_stop(struct pagoda_coredump *dump)
+void pagoda_coredump_stop(struct pagoda_vidmm *vidmm)
 {
-	coredump_own(dump);
-	dev_coredump_put(container_of(dump, struct pagoda_vidmm, coredump)->drm->dev);
+	coredump_own(vidmm->coredump);
+	dev_coredump_put(vidmm->drm->dev);
 }
 
 /**
  * pagoda_coredump_fini() - Undo pagoda_coredump_init()
- * @dump: Coredump, stopped or never used
+ * @vidmm: Manager
  *
  * Context: May sleep.
  */
-void pagoda_coredump_fini(struct pagoda_coredump *dump)
+void pagoda_coredump_fini(struct pagoda_vidmm *vidmm)
 {
-	cancel_work_sync(&dump->work);
-	kvfree(dump->text.data);
+	cancel_work_sync(&vidmm->coredump->work);
+	kvfree(vidmm->coredump->text.data);
 }

@@ -28,6 +28,7 @@ enum pagoda_coredump_state {
 
 /**
  * struct pagoda_coredump - Text about the last failure
+ * @vidmm: Manager
  * @state: enum pagoda_coredump_state: owner of @after, @text and @vm
  * @released: Woken when @state is %PAGODA_COREDUMP_IDLE again
  * @after: Jiffies before which further failures aren't written down
@@ -36,6 +37,7 @@ enum pagoda_coredump_state {
  * @work: Completes the text and hands it to devcoredump
  */
 struct pagoda_coredump {
+	struct pagoda_vidmm *vidmm;
 	atomic_t state;
 	wait_queue_head_t released;
 	unsigned long after;
@@ -44,9 +46,9 @@ struct pagoda_coredump {
 	struct work_struct work;
 };
 
-int pagoda_coredump_init(struct pagoda_coredump *dump);
-void pagoda_coredump_stop(struct pagoda_coredump *dump);
-void pagoda_coredump_fini(struct pagoda_coredump *dump);
+int pagoda_coredump_init(struct pagoda_vidmm *vidmm);
+void pagoda_coredump_stop(struct pagoda_vidmm *vidmm);
+void pagoda_coredump_fini(struct pagoda_vidmm *vidmm);
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report);
 void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error);
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason);

@@ -24,6 +24,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
 #include "prime.h"
@@ -50,7 +51,7 @@ static u64 mmu_alignment(u64 nr_pages)
 static int mmu_insert(struct pagoda_vidmm *vidmm, struct drm_mm_node *node, u64 nr_pages,
 		      u64 align)
 {
-	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	int ret;
 
 	mutex_lock(&mmu->lock);
@@ -61,9 +62,9 @@ static int mmu_insert(struct pagoda_vidmm *vidmm, struct drm_mm_node *node, u64 
 
 static void mmu_remove(struct pagoda_vidmm *vidmm, struct drm_mm_node *node)
 {
-	mutex_lock(&vidmm->device_mmu.lock);
+	mutex_lock(&vidmm->device_mmu->lock);
 	drm_mm_remove_node(node);
-	mutex_unlock(&vidmm->device_mmu.lock);
+	mutex_unlock(&vidmm->device_mmu->lock);
 }
 
 /* TTM's worker frees the ranges that moves left behind; it needs no lock held here. */
@@ -82,7 +83,7 @@ static void mmu_wait_for_room(struct pagoda_vidmm *vidmm)
  */
 bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm)
 {
-	return READ_ONCE(vidmm->device_mmu.gone);
+	return READ_ONCE(vidmm->device_mmu->gone);
 }
 
 static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
@@ -101,7 +102,7 @@ static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
 /* Emits @op and waits; begin can't fail with -ENOMEM. Returns 0 or how @op failed. */
 static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
 {
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
 	struct pagoda_stream_txn txn;
 	int ret, done;
@@ -159,7 +160,7 @@ static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 /* @tt's epoch and restarts are set under the stream's lock, which a restart takes, too. */
 static int tt_emit(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt, struct pagoda_paging_op *op)
 {
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
 	struct pagoda_stream_txn txn;
 	int ret;
@@ -297,7 +298,7 @@ bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 	if (!mmu_is_used(vidmm) || pagoda_device_mmu_is_gone(vidmm) || !ttm ||
 	    !ttm_tt_is_populated(ttm) || !pagoda_tt_of(ttm)->mapped)
 		return false;
-	return pagoda_tt_of(ttm)->restarts != READ_ONCE(vidmm->stream.restarts);
+	return pagoda_tt_of(ttm)->restarts != READ_ONCE(vidmm->stream->restarts);
 }
 
 /**
@@ -375,7 +376,7 @@ static void tt_free_arrays(struct ttm_tt *tt)
  */
 static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
 {
-	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	struct pagoda_tt *kept = kmemdup(tt, sizeof(*tt), KEEP_GFP);
 	void *arrays = tt_alloc_arrays(&tt->base);
 
@@ -483,9 +484,9 @@ static void sysmem_note(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
 {
 	mem->pages = pages;
 	mem->epoch = pagoda_reset_epoch(vidmm);
-	mutex_lock(&vidmm->device_mmu.lock);
-	list_add_tail(&mem->link, &vidmm->device_mmu.own);
-	mutex_unlock(&vidmm->device_mmu.lock);
+	mutex_lock(&vidmm->device_mmu->lock);
+	list_add_tail(&mem->link, &vidmm->device_mmu->own);
+	mutex_unlock(&vidmm->device_mmu->lock);
 }
 
 /**
@@ -524,19 +525,19 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
  */
 struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_paging_cost sum = {};
 	struct pagoda_sysmem *mem;
 
-	mutex_lock(&vidmm->device_mmu.lock);
-	list_for_each_entry(mem, &vidmm->device_mmu.own, link) {
+	mutex_lock(&vidmm->device_mmu->lock);
+	list_for_each_entry(mem, &vidmm->device_mmu->own, link) {
 		struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
 		struct pagoda_adl adl = sysmem_adl(mem);
 
 		op.map_mmu.adl = &adl;
 		pagoda_cost_add(&sum, pagoda_paging_cost(&stream->limits, &op, stream->room), 1);
 	}
-	mutex_unlock(&vidmm->device_mmu.lock);
+	mutex_unlock(&vidmm->device_mmu->lock);
 	return sum;
 }
 
@@ -554,8 +555,8 @@ void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_strea
 {
 	struct pagoda_sysmem *mem;
 
-	mutex_lock(&vidmm->device_mmu.lock);
-	list_for_each_entry(mem, &vidmm->device_mmu.own, link) {
+	mutex_lock(&vidmm->device_mmu->lock);
+	list_for_each_entry(mem, &vidmm->device_mmu->own, link) {
 		struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
 		struct pagoda_adl adl = sysmem_adl(mem);
 
@@ -563,13 +564,13 @@ void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_strea
 		mem->epoch = pagoda_reset_epoch(vidmm);
 		pagoda_stream_emit_valid(txn, &op);
 	}
-	mutex_unlock(&vidmm->device_mmu.lock);
+	mutex_unlock(&vidmm->device_mmu->lock);
 }
 
 /* Keeps pages until the device is gone or was reset; returns false if that is so already. */
 static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
 {
-	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	bool keep;
 
 	/* drop_kept_own() runs after the epoch has changed, and finds all that is kept. */
@@ -600,9 +601,9 @@ void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem
 	mem->free = free;
 	if (drm_mm_node_allocated(&mem->node)) {
 		/* From here on no rebuild maps the pages again. */
-		mutex_lock(&vidmm->device_mmu.lock);
+		mutex_lock(&vidmm->device_mmu->lock);
 		list_del_init(&mem->link);
-		mutex_unlock(&vidmm->device_mmu.lock);
+		mutex_unlock(&vidmm->device_mmu->lock);
 		ret = mmu_unmap(vidmm, 0, &mem->node, mem->epoch);
 		if (ret && sysmem_keep(vidmm, mem))
 			return;
@@ -656,17 +657,23 @@ void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *m
  * @vidmm: Memory manager with @info set
  *
  * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void pagoda_device_mmu_init(struct pagoda_vidmm *vidmm)
+int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	struct pagoda_device_mmu *mmu;
 
+	mmu = drmm_kzalloc(vidmm->drm, sizeof(*mmu), GFP_KERNEL);
+	if (!mmu)
+		return -ENOMEM;
+	vidmm->device_mmu = mmu;
 	mutex_init(&mmu->lock);
 	INIT_LIST_HEAD(&mmu->own);
 	INIT_LIST_HEAD(&mmu->kept);
 	INIT_LIST_HEAD(&mmu->kept_own);
 	if (mmu_is_used(vidmm))
 		drm_mm_init(&mmu->mm, 1, vidmm->info->mmu_pages - 1);
+	return 0;
 }
 
 /**
@@ -682,13 +689,13 @@ int pagoda_device_mmu_start(struct pagoda_vidmm *vidmm)
 {
 	int ret;
 
-	ret = pagoda_sysmem_map(vidmm, &vidmm->stream.fence_mem, &vidmm->stream.fence_mem.page);
+	ret = pagoda_sysmem_map(vidmm, &vidmm->stream->fence_mem, &vidmm->stream->fence_mem.page);
 	return ret ?: pagoda_dummy_map(vidmm);
 }
 
 static void drop_kept_own(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	struct pagoda_sysmem *mem, *next;
 	LIST_HEAD(kept);
 
@@ -712,7 +719,7 @@ static void drop_kept_own(struct pagoda_vidmm *vidmm)
  */
 void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_device_mmu *mmu = &vidmm->device_mmu;
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
 	struct pagoda_tt *tt, *next;
 	LIST_HEAD(kept);
 
@@ -745,7 +752,7 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
  */
 void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm)
 {
-	WRITE_ONCE(vidmm->device_mmu.gone, true);
+	WRITE_ONCE(vidmm->device_mmu->gone, true);
 	pagoda_device_mmu_drop_kept(vidmm);
 }
 
@@ -758,6 +765,6 @@ void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm)
 void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm)
 {
 	if (mmu_is_used(vidmm))
-		drm_mm_takedown(&vidmm->device_mmu.mm);
-	mutex_destroy(&vidmm->device_mmu.lock);
+		drm_mm_takedown(&vidmm->device_mmu->mm);
+	mutex_destroy(&vidmm->device_mmu->lock);
 }

@@ -84,7 +84,7 @@ static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool
 
 	if (done)
 		return 0;
-	return ttm_resource_manager_dmem_reclaim(pool, bytes, &vidmm->vram.manager);
+	return ttm_resource_manager_dmem_reclaim(pool, bytes, &vidmm->vram->manager);
 }
 
 static int dmem_reclaim(struct dmem_cgroup_pool_state *pool, u64 bytes, void *priv)
@@ -98,7 +98,7 @@ static int dmem_reclaim(struct dmem_cgroup_pool_state *pool, u64 bytes, void *pr
 		return -ENODEV;
 	ret = pagoda_gate_enter(vidmm, &gate, true);
 	if (!ret) {
-		ret = man == &vidmm->vram.manager ? dmem_reclaim_vram(vidmm, pool, bytes) :
+		ret = man == &vidmm->vram->manager ? dmem_reclaim_vram(vidmm, pool, bytes) :
 		      ttm_resource_manager_dmem_reclaim(pool, bytes, priv);
 		pagoda_gate_leave(vidmm, &gate);
 	}
@@ -410,14 +410,14 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
  */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
-	struct dmem_cgroup_region *region = pagoda_dmem_region(&vidmm->vram.manager);
+	struct dmem_cgroup_region *region = pagoda_dmem_region(&vidmm->vram->manager);
 	struct pagoda_payer *payer = &client->payer;
 	struct dmem_cgroup_pool_state *pool;
 	int ret;
 
 	if (!region)
 		return 0;
-	pool = dmem_own_pool(&vidmm->vram.manager);
+	pool = dmem_own_pool(&vidmm->vram->manager);
 	if (pool && READ_ONCE(payer->pool) == pool) {
 		dmem_put_pool(pool);
 		return 0;

@@ -6,6 +6,7 @@
  * the same way, and when the device goes (C59); debugfs `failure` has what was found.
  */
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "vidmm.h"
 
@@ -18,9 +19,13 @@
  */
 int pagoda_dummy_init(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_dummy *dummy = &vidmm->dummy;
+	struct pagoda_dummy *dummy;
 	int ret;
 
+	dummy = drmm_kzalloc(vidmm->drm, sizeof(*dummy), GFP_KERNEL);
+	if (!dummy)
+		return -ENOMEM;
+	vidmm->dummy = dummy;
 	spin_lock_init(&dummy->lock);
 	ret = pagoda_sysmem_alloc(vidmm, &dummy->mem);
 	if (ret)
@@ -40,7 +45,7 @@ int pagoda_dummy_init(struct pagoda_vidmm *vidmm)
  */
 int pagoda_dummy_map(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_dummy *dummy = &vidmm->dummy;
+	struct pagoda_dummy *dummy = vidmm->dummy;
 	int ret = pagoda_sysmem_map(vidmm, &dummy->mem, &dummy->mem.page);
 
 	return ret ?: pagoda_sysmem_map(vidmm, &dummy->flush, &dummy->flush.page);
@@ -68,7 +73,7 @@ static void dummy_note(struct pagoda_dummy *dummy, u32 word)
  */
 void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_dummy *dummy = &vidmm->dummy;
+	struct pagoda_dummy *dummy = vidmm->dummy;
 	u32 word;
 
 	spin_lock(&dummy->lock);
@@ -92,7 +97,7 @@ void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm)
  */
 void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
-	struct pagoda_dummy *dummy = &vidmm->dummy;
+	struct pagoda_dummy *dummy = vidmm->dummy;
 	u64 found, value;
 	u32 offset;
 
@@ -115,7 +120,7 @@ void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p)
  */
 void pagoda_dummy_fini(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_dummy *dummy = &vidmm->dummy;
+	struct pagoda_dummy *dummy = vidmm->dummy;
 
 	pagoda_dummy_inspect(vidmm);
 	if (dummy->found)

@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 #include <linux/wait.h>
 #include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
 #include <pagoda/compat.h>
 #include <pagoda/events.h>
 #include <pagoda/trace.h>
@@ -125,7 +126,7 @@ static void listener_look_at_budget(struct pagoda_listener *listener, u32 group)
 static void listener_look_at_device(struct pagoda_listener *listener)
 {
 	u64 resets = pagoda_reset_count(listener->vidmm);
-	bool gone = READ_ONCE(listener->vidmm->listeners.gone);
+	bool gone = READ_ONCE(listener->vidmm->listeners->gone);
 
 	if (resets != listener->resets || gone != listener->gone)
 		listener_tell(listener, DRM_PAGODA_EVENT_DEVICE_LOST, 0, resets);
@@ -219,13 +220,22 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 
 /**
  * pagoda_listeners_init() - Set up the list of listeners
- * @all: The device's listeners
+ * @vidmm: Manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void pagoda_listeners_init(struct pagoda_listeners *all)
+int pagoda_listeners_init(struct pagoda_vidmm *vidmm)
 {
+	struct pagoda_listeners *all = drmm_kzalloc(vidmm->drm, sizeof(*all), GFP_KERNEL);
+
+	if (!all)
+		return -ENOMEM;
+	vidmm->listeners = all;
 	mutex_init(&all->lock);
 	INIT_LIST_HEAD(&all->list);
 	INIT_WORK(&all->work, listeners_work);
+	return 0;
 }
 
 /**
@@ -294,7 +304,7 @@ static void listener_begin(struct pagoda_listener *listener)
 
 static void listener_join(struct pagoda_listener *listener)
 {
-	struct pagoda_listeners *all = &listener->vidmm->listeners;
+	struct pagoda_listeners *all = listener->vidmm->listeners;
 	struct pagoda_ears *ears = &listener->client->ears;
 
 	mutex_lock(&all->lock);
@@ -311,7 +321,7 @@ static void listener_join(struct pagoda_listener *listener)
 
 static void listener_leave(struct pagoda_listener *listener)
 {
-	struct pagoda_listeners *all = &listener->vidmm->listeners;
+	struct pagoda_listeners *all = listener->vidmm->listeners;
 	struct pagoda_ears *ears = &listener->client->ears;
 	const struct pagoda_budget_info over = {};
 	u32 group;

@@ -190,7 +190,7 @@ static void mfence_uncharge(struct pagoda_mfence *mfence)
 /* Pins the page for the first hold. Caller holds the page's reservation. */
 static int mfence_pin(struct pagoda_mfence *mfence)
 {
-	struct pagoda_mfences *mfences = &mfence->bo->vidmm->mfences;
+	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
 	struct ttm_buffer_object *ttm = &mfence->bo->ttm;
 	int ret = pagoda_quota_charge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
 
@@ -250,7 +250,7 @@ void pagoda_mfence_leave(struct pagoda_mfence *mfence)
 /* Ends a hold: after the last one the page may move. Takes the page's reservation; may sleep. */
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
 {
-	struct pagoda_mfences *mfences = &mfence->bo->vidmm->mfences;
+	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
 	struct dma_resv *resv = mfence->bo->ttm.base.resv;
 
 	if (atomic_add_unless(&mfence->holds, -1, 1))

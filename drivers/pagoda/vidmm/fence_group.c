@@ -38,7 +38,7 @@ static void group_over(struct pagoda_mfence_group *group)
 	}
 	if (!group->error)
 		eventfd_signal(group->event);
-	queue_work(group->vidmm->mfences.wq, &group->work);
+	queue_work(group->vidmm->mfences->wq, &group->work);
 }
 
 static void group_wait_ended(struct pagoda_mfence_wait *wait, int error)
@@ -218,5 +218,5 @@ void pagoda_mfence_client_close(struct pagoda_vidmm *vidmm, struct pagoda_client
 		pagoda_mfence_group_destroy(group);
 	}
 	/* Work items free the groups that were over before. */
-	flush_workqueue(vidmm->mfences.wq);
+	flush_workqueue(vidmm->mfences->wq);
 }

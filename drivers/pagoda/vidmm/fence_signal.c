@@ -114,8 +114,8 @@ static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callba
 	spin_unlock_irqrestore(&mfence->lock, flags);
 	pagoda_deferred_kick(vidmm);
 	/* Last: the manager may be destroyed once the promise is freed. */
-	if (llist_add(&signal->done, &vidmm->mfences.kept))
-		queue_work(vidmm->mfences.wq, &vidmm->mfences.reap);
+	if (llist_add(&signal->done, &vidmm->mfences->kept))
+		queue_work(vidmm->mfences->wq, &vidmm->mfences->reap);
 }
 
 /*
@@ -138,7 +138,7 @@ void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_
 static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 {
 	struct pagoda_bo *bo = mfence->bo;
-	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct pagoda_stream *stream = bo->vidmm->stream;
 	struct pagoda_stream_txn txn;
 	struct pagoda_paging_cost cost;
 	struct pagoda_adl adl;
@@ -240,12 +240,12 @@ int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence
 	for (held = 0; held < count && !ret; held += !ret)
 		ret = pagoda_mfence_hold(list[held].mfence);
 	/* Exclude other callers: a checked value is still valid when it is stored. */
-	mutex_lock(&vidmm->mfences.lock);
+	mutex_lock(&vidmm->mfences->lock);
 	for (i = 0; i < count && !ret; i++)
 		ret = signal_check(&list[i]);
 	for (i = 0; i < count && !ret; i++)
 		signal_store(&list[i]);
-	mutex_unlock(&vidmm->mfences.lock);
+	mutex_unlock(&vidmm->mfences->lock);
 	while (held--)
 		pagoda_mfence_unhold(list[held].mfence);
 	if (!ret)

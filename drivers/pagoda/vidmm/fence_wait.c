@@ -7,6 +7,7 @@
  * without an event: pagoda_mfences_changed() therefore looks at all fences that are held.
  */
 #include <linux/slab.h>
+#include <drm/drm_managed.h>
 #include <pagoda/sync.h>
 #include "fence.h"
 
@@ -236,8 +237,8 @@ void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
 {
 	/* Pairs with mfence_pin(): a caller that holds a fence from now on looks itself. */
 	smp_mb();
-	if (!list_empty(&vidmm->mfences.held))
-		queue_work(vidmm->mfences.wq, &vidmm->mfences.look);
+	if (!list_empty(&vidmm->mfences->held))
+		queue_work(vidmm->mfences->wq, &vidmm->mfences->look);
 	pagoda_deferred_kick(vidmm);
 }
 
@@ -271,11 +272,11 @@ void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_mfence *mfence;
 
-	mutex_lock(&vidmm->mfences.lock);
-	list_for_each_entry(mfence, &vidmm->mfences.held, held)
+	mutex_lock(&vidmm->mfences->lock);
+	list_for_each_entry(mfence, &vidmm->mfences->held, held)
 		if (!mfence->lost)
 			mfence_lose(mfence);
-	mutex_unlock(&vidmm->mfences.lock);
+	mutex_unlock(&vidmm->mfences->lock);
 	pagoda_deferred_kick(vidmm);
 }
 
@@ -313,11 +314,11 @@ void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm)
 	struct pagoda_mfence *mfence;
 
 	do {
-		mutex_lock(&vidmm->mfences.lock);
-		mfence = mfences_next_lost(&vidmm->mfences);
+		mutex_lock(&vidmm->mfences->lock);
+		mfence = mfences_next_lost(vidmm->mfences);
 		if (mfence)
 			mfence_restore(mfence);
-		mutex_unlock(&vidmm->mfences.lock);
+		mutex_unlock(&vidmm->mfences->lock);
 		if (mfence) {
 			pagoda_mfence_unhold(mfence);
 			pagoda_mfence_put(mfence);
@@ -351,20 +352,20 @@ void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_mfence *mfence;
 
-	mutex_lock(&vidmm->mfences.lock);
+	mutex_lock(&vidmm->mfences->lock);
 	/*
 	 * A wait for any of several fences of both kinds is released, not refused: these go
 	 * first.
 	 */
-	list_for_each_entry(mfence, &vidmm->mfences.held, held)
+	list_for_each_entry(mfence, &vidmm->mfences->held, held)
 		if (!(mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET))
 			mfence_gone(mfence);
-	list_for_each_entry(mfence, &vidmm->mfences.held, held)
+	list_for_each_entry(mfence, &vidmm->mfences->held, held)
 		if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)
 			mfence_gone(mfence);
-	mutex_unlock(&vidmm->mfences.lock);
+	mutex_unlock(&vidmm->mfences->lock);
 	pagoda_mfence_restore_all(vidmm);
-	flush_workqueue(vidmm->mfences.wq);
+	flush_workqueue(vidmm->mfences->wq);
 }
 
 /**
@@ -376,8 +377,12 @@ void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
  */
 int pagoda_mfences_init(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_mfences *mfences = &vidmm->mfences;
+	struct pagoda_mfences *mfences;
 
+	mfences = drmm_kzalloc(vidmm->drm, sizeof(*mfences), GFP_KERNEL);
+	if (!mfences)
+		return -ENOMEM;
+	vidmm->mfences = mfences;
 	mutex_init(&mfences->lock);
 	INIT_LIST_HEAD(&mfences->held);
 	init_llist_head(&mfences->kept);
@@ -395,6 +400,6 @@ int pagoda_mfences_init(struct pagoda_vidmm *vidmm)
  */
 void pagoda_mfences_fini(struct pagoda_vidmm *vidmm)
 {
-	destroy_workqueue(vidmm->mfences.wq);
-	mutex_destroy(&vidmm->mfences.lock);
+	destroy_workqueue(vidmm->mfences->wq);
+	mutex_destroy(&vidmm->mfences->lock);
 }

@@ -49,7 +49,7 @@ static void gate_forget(struct pagoda_reset *reset, struct pagoda_gate *gate)
  */
 bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm)
 {
-	return gate_find(&vidmm->reset);
+	return gate_find(vidmm->reset);
 }
 
 /* Also closed before a rebuild that is due: operations begun there would be given up. */
@@ -104,7 +104,7 @@ static int gate_read(struct pagoda_reset *reset, bool interruptible)
  */
 int pagoda_gate_enter(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate, bool interruptible)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 	int ret;
 
 	gate->task = NULL;
@@ -128,7 +128,7 @@ int pagoda_gate_enter(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate, bool
  */
 bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	if (!down_read_trylock(&reset->gate))
 		return false;
@@ -150,7 +150,7 @@ bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
  */
 void pagoda_gate_leave(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	if (!gate->task)
 		return;
@@ -167,11 +167,11 @@ void pagoda_gate_leave(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
  */
 struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_gate *gate = gate_find(&vidmm->reset);
+	struct pagoda_gate *gate = gate_find(vidmm->reset);
 
 	if (gate) {
-		gate_forget(&vidmm->reset, gate);
-		up_read(&vidmm->reset.gate);
+		gate_forget(vidmm->reset, gate);
+		up_read(&vidmm->reset->gate);
 	}
 	return gate;
 }
@@ -185,7 +185,7 @@ struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm)
  */
 void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	if (!gate)
 		return;
@@ -208,7 +208,7 @@ void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate)
  */
 void pagoda_gate_shut(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	down_write(&reset->gate);
 	WRITE_ONCE(reset->shut, true);
@@ -223,7 +223,7 @@ void pagoda_gate_shut(struct pagoda_vidmm *vidmm)
  */
 void pagoda_gate_open(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	down_write(&reset->gate);
 	WRITE_ONCE(reset->shut, false);

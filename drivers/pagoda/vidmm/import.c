@@ -242,7 +242,7 @@ static int import_check(struct pagoda_vidmm *vidmm, const struct dma_buf *dma_bu
 		drm_dbg_driver(vidmm->drm, "the device doesn't reach all memory\n");
 		return -EOPNOTSUPP;
 	}
-	if (vidmm->executor.mmu) {
+	if (vidmm->executor->mmu) {
 		drm_dbg_driver(vidmm->drm, "the CPU executes, and has no pages of imports\n");
 		return -EOPNOTSUPP;
 	}

@@ -15,17 +15,13 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <kunit/static_stub.h>
 #include <pagoda/virtio.h>
 #include "vidmm.h"
 
 #define JOURNAL_NO_SEGMENT	255
-
-static struct pagoda_vidmm *journal_vidmm(struct pagoda_journal *journal)
-{
-	return container_of(journal, struct pagoda_vidmm, journal);
-}
 
 static u8 journal_segment_number(u32 segment)
 {
@@ -135,7 +131,7 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 					      const struct pagoda_paging_op *op,
 					      struct pagoda_paging_buffer *buf)
 {
-	const struct pagoda_paging_limits *limits = &journal_vidmm(journal)->stream.limits;
+	const struct pagoda_paging_limits *limits = &journal->vidmm->stream->limits;
 	struct pagoda_paging_private priv[4];
 	struct pagoda_paging_cursor cursor = {};
 	enum pagoda_build result;
@@ -272,7 +268,7 @@ static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset,
 /* Each submission writes its number into the fence page when it was executed. */
 static u64 journal_completed(struct pagoda_journal *journal)
 {
-	struct pagoda_stream *stream = &journal_vidmm(journal)->stream;
+	struct pagoda_stream *stream = journal->vidmm->stream;
 	u64 *here = kmap_local_page(stream->fence_mem.page);
 	u64 value = READ_ONCE(*here);
 
@@ -309,7 +305,7 @@ static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 complet
  */
 void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size)
 {
-	struct pagoda_journal *journal = &vidmm->journal;
+	struct pagoda_journal *journal = vidmm->journal;
 	u64 recorded = READ_ONCE(journal->recorded);
 	u64 number = recorded - min_t(u64, recorded, PAGODA_JOURNAL_ENTRIES);
 	u64 completed = journal_completed(journal);
@@ -397,7 +393,7 @@ void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *
  */
 int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size)
 {
-	struct pagoda_journal *journal = &vidmm->journal;
+	struct pagoda_journal *journal = vidmm->journal;
 	u8 *fresh = NULL, *old;
 
 	if (size > PAGODA_RECORDING_MAX)
@@ -423,8 +419,8 @@ int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size)
 
 static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
 {
-	const struct pagoda_paging_limits *limits = &vidmm->stream.limits;
-	struct pagoda_journal *journal = &vidmm->journal;
+	const struct pagoda_paging_limits *limits = &vidmm->stream->limits;
+	struct pagoda_journal *journal = vidmm->journal;
 	struct pagoda_recording_head head = {
 		.magic = cpu_to_le64(PAGODA_RECORDING_MAGIC),
 		.features = cpu_to_le64(limits->features),
@@ -462,7 +458,7 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 				    loff_t *pos)
 {
 	struct pagoda_recording_head head = recording_head(vidmm);
-	struct pagoda_journal *journal = &vidmm->journal;
+	struct pagoda_journal *journal = vidmm->journal;
 	loff_t inside = *pos - (loff_t)sizeof(head);
 	ssize_t ret;
 
@@ -482,14 +478,21 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 }
 
 /**
- * pagoda_journal_init() - Set up the journal
- * @journal: Journal, zeroed
+ * pagoda_journal_init() - Make the journal
+ * @vidmm: Manager
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_journal_init(struct pagoda_journal *journal)
+int pagoda_journal_init(struct pagoda_vidmm *vidmm)
 {
+	struct pagoda_journal *journal;
+
+	journal = drmm_kzalloc(vidmm->drm, sizeof(*journal), GFP_KERNEL);
+	if (!journal)
+		return -ENOMEM;
+	vidmm->journal = journal;
+	journal->vidmm = vidmm;
 	spin_lock_init(&journal->recording_lock);
 	mutex_init(&journal->recording_mutex);
 	journal->entries = kvcalloc(PAGODA_JOURNAL_ENTRIES, sizeof(*journal->entries),
@@ -499,12 +502,14 @@ int pagoda_journal_init(struct pagoda_journal *journal)
 
 /**
  * pagoda_journal_fini() - Undo pagoda_journal_init()
- * @journal: Journal that isn't written any more
+ * @vidmm: Manager
  *
  * Context: May sleep.
  */
-void pagoda_journal_fini(struct pagoda_journal *journal)
+void pagoda_journal_fini(struct pagoda_vidmm *vidmm)
 {
+	struct pagoda_journal *journal = vidmm->journal;
+
 	vfree(journal->recording);
 	kvfree(journal->entries);
 	mutex_destroy(&journal->recording_mutex);

@@ -20,9 +20,11 @@
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <drm/pagoda_drm.h>
 #include <pagoda/limits.h>
+#include "vidmm.h"
 
 /*
  * Part of the machine's pages that may be pinned for clients: half of the pages that TTM
@@ -82,16 +84,22 @@ struct pagoda_user {
 
 /**
  * pagoda_limits_init() - Set up limits without users
- * @limits: Limits
- * @drm: Device
+ * @vidmm: Manager
  * @spaces: Number of address spaces that clients can have
  * @shared_bytes: Bytes of one client's allocations that may be pinned for other devices
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void pagoda_limits_init(struct pagoda_limits *limits, struct drm_device *drm, u64 spaces,
-			u64 shared_bytes)
+int pagoda_limits_init(struct pagoda_vidmm *vidmm, u64 spaces, u64 shared_bytes)
 {
+	struct pagoda_limits *limits = drmm_kzalloc(vidmm->drm, sizeof(*limits), GFP_KERNEL);
+
+	if (!limits)
+		return -ENOMEM;
+	vidmm->limits = limits;
 	*limits = (struct pagoda_limits) {
-		.drm = drm,
+		.drm = vidmm->drm,
 		.most_shared = shared_bytes >> PAGE_SHIFT,
 		.total = {
 			[PAGODA_SCARCE_SPACES] = spaces,
@@ -100,6 +108,7 @@ void pagoda_limits_init(struct pagoda_limits *limits, struct drm_device *drm, u6
 	};
 	spin_lock_init(&limits->lock);
 	INIT_LIST_HEAD(&limits->users);
+	return 0;
 }
 
 static kuid_t limits_uid(const struct cred *cred)

@@ -163,7 +163,7 @@ struct pagoda_device_mmu {
 	bool gone;
 };
 
-void pagoda_device_mmu_init(struct pagoda_vidmm *vidmm);
+int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm);
 int pagoda_device_mmu_start(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm);
 void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm);

@@ -11,7 +11,7 @@
 /* Emits an operation, or adds its cost on the first run. */
 static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
 {
-	struct pagoda_stream *stream = &m->vidmm->stream;
+	struct pagoda_stream *stream = m->vidmm->stream;
 
 	op->allocation = m->bo->id;
 	if (m->txn)
@@ -249,9 +249,9 @@ static int move_flush_write(struct pagoda_move *m)
 		.operation = VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
 		.access_physical = {
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-			.address = m->vidmm->dummy.flush.address,
+			.address = m->vidmm->dummy->flush.address,
 			.size = sizeof(u64),
-			.cpu_pages = &m->vidmm->dummy.flush.page,
+			.cpu_pages = &m->vidmm->dummy->flush.page,
 		},
 	};
 

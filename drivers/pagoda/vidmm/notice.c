@@ -29,7 +29,7 @@ static u32 notice_opcode(const struct pagoda_bo *bo)
 static bool notice_wanted(const struct pagoda_bo *bo)
 {
 	return bo->flags & DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION &&
-	       bo->vidmm->stream.limits.features & BIT_ULL(VIRTIO_PAGODA_F_OP(notice_opcode(bo)));
+	       bo->vidmm->stream->limits.features & BIT_ULL(VIRTIO_PAGODA_F_OP(notice_opcode(bo)));
 }
 
 /* Can the GPU use the allocation there, as it is used? */
@@ -186,7 +186,7 @@ static bool eviction_is_written_by_cpu(struct pagoda_vidmm *vidmm)
 
 static struct pagoda_paging_cost eviction_piece_cost(struct pagoda_bo *bo, u64 size)
 {
-	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct pagoda_stream *stream = bo->vidmm->stream;
 	struct pagoda_paging_op op = eviction_op(bo, 0, size);
 	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	struct pagoda_paging_cost window;

@@ -19,6 +19,7 @@
  * submission after the offer makes their addresses invalid, not the offer itself, because page
  * tables change in the order of paging, behind the jobs.
  */
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
 #include "dmem.h"
@@ -27,15 +28,24 @@
 
 /**
  * pagoda_offers_init() - Set up the lists of offered allocations
- * @offers: Lists
+ * @vidmm: Manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void pagoda_offers_init(struct pagoda_offers *offers)
+int pagoda_offers_init(struct pagoda_vidmm *vidmm)
 {
+	struct pagoda_offers *offers;
 	u32 rank;
 
+	offers = drmm_kzalloc(vidmm->drm, sizeof(*offers), GFP_KERNEL);
+	if (!offers)
+		return -ENOMEM;
+	vidmm->offers = offers;
 	spin_lock_init(&offers->lock);
 	for (rank = 0; rank < PAGODA_OFFER_RANKS; rank++)
 		INIT_LIST_HEAD(&offers->ranks[rank]);
+	return 0;
 }
 
 /**
@@ -177,7 +187,7 @@ void pagoda_offer_torn(struct pagoda_bo *bo)
  */
 void pagoda_offer_left_vram(struct pagoda_bo *bo)
 {
-	struct pagoda_offers *offers = &bo->vidmm->offers;
+	struct pagoda_offers *offers = bo->vidmm->offers;
 
 	if (!pagoda_bo_is_offered(bo))
 		return;
@@ -191,7 +201,7 @@ void pagoda_offer_left_vram(struct pagoda_bo *bo)
 
 static void offer_enter(struct pagoda_bo *bo)
 {
-	struct pagoda_offers *offers = &bo->vidmm->offers;
+	struct pagoda_offers *offers = bo->vidmm->offers;
 
 	spin_lock(&offers->lock);
 	list_add_tail(&bo->offered, &offers->ranks[bo->offer]);
@@ -283,7 +293,7 @@ static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *plac
 	struct pagoda_bo *bo;
 	bool done = false;
 
-	while (!done && !claim->interrupted && (bo = offer_next(&want->vidmm->offers, tried))) {
+	while (!done && !claim->interrupted && (bo = offer_next(want->vidmm->offers, tried))) {
 		done = offer_take(bo, want, place, ctx, claim);
 		drm_gem_object_put(&bo->ttm.base);
 	}
@@ -300,10 +310,10 @@ int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placeme
 	LIST_HEAD(tried);
 	int ret;
 
-	if (!READ_ONCE(bo->vidmm->offers.count))
+	if (!READ_ONCE(bo->vidmm->offers->count))
 		return -ENOMEM;
 	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, claim, &tried);
-	offer_put_back(&bo->vidmm->offers, &tried);
+	offer_put_back(bo->vidmm->offers, &tried);
 	return ret;
 }
 

@@ -38,7 +38,7 @@
  */
 void pagoda_pace_init(struct pagoda_vidmm *vidmm, struct pagoda_client_pace *pace)
 {
-	pagoda_traffic_init(&pace->traffic, &vidmm->bandwidth, vidmm->submit_share,
+	pagoda_traffic_init(&pace->traffic, vidmm->bandwidth, vidmm->submit_share,
 			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
 }
 

@@ -161,7 +161,7 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	const struct ttm_place visible = {
 		.mem_type = TTM_PL_VRAM,
-		.lpfn = bo->vidmm->vram.visible_size >> PAGE_SHIFT,
+		.lpfn = bo->vidmm->vram->visible_size >> PAGE_SHIFT,
 		.flags = pagoda_bo_vram_flags(bo->flags) | TTM_PL_FLAG_DESIRED,
 	};
 	u32 n = 0;
@@ -207,7 +207,7 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
 			   struct pagoda_dmem_claim *claim, struct list_head *tried)
 {
-	struct ttm_resource_manager *man = &bo->vidmm->vram.manager;
+	struct ttm_resource_manager *man = &bo->vidmm->vram->manager;
 	const struct ttm_place *place = placement->placement;
 	struct ttm_place calm = *place;
 	struct ttm_placement only = { .num_placement = 1, .placement = &calm };

@@ -25,6 +25,7 @@
  */
 #include <linux/ktime.h>
 #include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <pagoda/compat.h>
 #include <pagoda/exec.h>
@@ -72,7 +73,7 @@ static bool promote_waits(const struct pagoda_bo *bo)
 
 static bool promote_is_wanted(const struct pagoda_bo *bo)
 {
-	return bo->vidmm->promotion.period && bo->resident && !READ_ONCE(bo->released) &&
+	return bo->vidmm->promotion->period && bo->resident && !READ_ONCE(bo->released) &&
 	       bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && !pagoda_bo_is_in_vram(bo) &&
 	       !pagoda_bo_is_offered(bo) && !bo->ttm.pin_count &&
 	       bo->ttm.type == ttm_bo_type_device;
@@ -111,7 +112,7 @@ static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *
  */
 void pagoda_promote_look(struct pagoda_bo *bo)
 {
-	struct pagoda_promotion *promotion = &bo->vidmm->promotion;
+	struct pagoda_promotion *promotion = bo->vidmm->promotion;
 	bool wanted = promote_is_wanted(bo);
 	struct pagoda_promote_key key = { .id = bo->id };
 
@@ -142,7 +143,7 @@ void pagoda_promote_look(struct pagoda_bo *bo)
  */
 void pagoda_promote_forget(struct pagoda_bo *bo)
 {
-	struct pagoda_promotion *promotion = &bo->vidmm->promotion;
+	struct pagoda_promotion *promotion = bo->vidmm->promotion;
 
 	if (!promote_waits(bo))
 		return;
@@ -208,12 +209,12 @@ static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 
 /* Returns the next allocation of the walk with a reference, or NULL if the walk is over. */
 static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 	struct pagoda_bo *bo;
 	bool end;
 
 	do {
-		bo = promote_search(promotion, READ_ONCE(vidmm->vram.mm.avail), &end);
+		bo = promote_search(promotion, READ_ONCE(vidmm->vram->mm.avail), &end);
 		cond_resched();
 	} while (!bo && !end);
 	promotion->walking = bo;
@@ -283,7 +284,7 @@ static void promote_turn(void *arg)
 /* Returns the number of bytes that came back. */
 static u64 promote_one(struct pagoda_bo *bo, struct dma_fence **fence)
 {
-	struct pagoda_promotion *promotion = &bo->vidmm->promotion;
+	struct pagoda_promotion *promotion = bo->vidmm->promotion;
 	struct promote_turn turn = { .bo = bo, .fence = *fence, .ret = -EBUSY };
 	u64 bytes = bo->ttm.base.size;
 
@@ -304,7 +305,7 @@ static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *call
 	struct pagoda_promote_slice *slice = container_of(callback, struct pagoda_promote_slice,
 							  callback);
 
-	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion.work, 0);
+	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion->work, 0);
 }
 
 /* A callback that is running is waited for: the fence may have just signalled. */
@@ -352,7 +353,7 @@ static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *f
  */
 static bool promote_slice_send(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 	struct dma_fence *fence = NULL;
 	struct pagoda_bo *bo;
 	u64 bytes = 0;
@@ -402,7 +403,7 @@ static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
  */
 static bool promote_has_others(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 	u64 commands = atomic64_read(&vidmm->stats.commands);
 	u64 busy_ns = pagoda_engines_busy_ns(vidmm->engines);
 	bool others = promotion->commands != commands || promotion->busy_ns != busy_ns;
@@ -415,7 +416,7 @@ static bool promote_has_others(struct pagoda_vidmm *vidmm)
 /* Returns the nanoseconds until there is a token. */
 static u64 promote_wait(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_traffic *traffic = &vidmm->promotion.traffic;
+	struct pagoda_traffic *traffic = &vidmm->promotion->traffic;
 	bool others = promote_has_others(vidmm);
 	u64 now = ktime_get_ns();
 
@@ -433,7 +434,7 @@ static void promote_again(struct pagoda_promotion *promotion, unsigned long dela
 
 static bool promote_begin(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 
 	if (promotion->walking)
 		return true;
@@ -465,7 +466,7 @@ static void promote_end(struct pagoda_promotion *promotion)
 
 static void promote_walk(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 	bool sent = true;
 	u64 wait;
 
@@ -490,7 +491,7 @@ static void promote_work(struct work_struct *work)
 {
 	struct pagoda_promotion *promotion = container_of(to_delayed_work(work),
 							  struct pagoda_promotion, work);
-	struct pagoda_vidmm *vidmm = container_of(promotion, struct pagoda_vidmm, promotion);
+	struct pagoda_vidmm *vidmm = promotion->vidmm;
 	int idx;
 
 	promote_reap(promotion);
@@ -503,8 +504,8 @@ static void promote_work(struct work_struct *work)
 /* Ignores room that an eviction freed for another allocation and that is about to be used. */
 static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
 {
-	return READ_ONCE(vidmm->vram.mm.avail) >=
-	       min(READ_ONCE(vidmm->promotion.bytes), vidmm->info->vram_size / PROMOTE_LARGE);
+	return READ_ONCE(vidmm->vram->mm.avail) >=
+	       min(READ_ONCE(vidmm->promotion->bytes), vidmm->info->vram_size / PROMOTE_LARGE);
 }
 
 /**
@@ -515,7 +516,7 @@ static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
  */
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 
 	if (!READ_ONCE(promotion->count))
 		return;
@@ -534,12 +535,23 @@ void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
  * @vidmm: The manager
  * @period_ms: Milliseconds that room has to last; 0 disables promotion
  * @share: Percent of the bandwidth that promotion may use while other clients use the device
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
+int pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion;
 	u32 i;
 
+	vidmm->bandwidth = drmm_kzalloc(vidmm->drm, sizeof(*vidmm->bandwidth), GFP_KERNEL);
+	if (!vidmm->bandwidth)
+		return -ENOMEM;
+	promotion = drmm_kzalloc(vidmm->drm, sizeof(*promotion), GFP_KERNEL);
+	if (!promotion)
+		return -ENOMEM;
+	vidmm->promotion = promotion;
+	promotion->vidmm = vidmm;
 	spin_lock_init(&promotion->lock);
 	promotion->waiting = RB_ROOT;
 	promotion->period = msecs_to_jiffies(period_ms);
@@ -547,8 +559,9 @@ void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
 	INIT_DELAYED_WORK(&promotion->work, promote_work);
 	for (i = 0; i < PAGODA_PROMOTE_SLICES; i++)
 		promotion->slices[i].vidmm = vidmm;
-	pagoda_traffic_init(&promotion->traffic, &vidmm->bandwidth, share, PAGODA_TRAFFIC_ALONE,
+	pagoda_traffic_init(&promotion->traffic, vidmm->bandwidth, share, PAGODA_TRAFFIC_ALONE,
 			    PROMOTE_BURST, ktime_get_ns());
+	return 0;
 }
 
 /**
@@ -561,7 +574,7 @@ void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
  */
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 
 	disable_delayed_work_sync(&promotion->work);
 	for (; promotion->ended != promotion->sent; promotion->ended++)
@@ -577,7 +590,7 @@ void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 	struct pagoda_traffic_state state;
 	u64 bytes;
 	u32 count;
@@ -591,7 +604,7 @@ void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer
 	drm_printf(p, "promoted: %lld allocations, %lld bytes\n",
 		   atomic64_read(&promotion->promotions), atomic64_read(&promotion->promoted));
 	drm_printf(p, "bandwidth: %lld bytes/s, share %u %%\n",
-		   atomic64_read(&vidmm->bandwidth.rate), promotion->traffic.share);
+		   atomic64_read(&vidmm->bandwidth->rate), promotion->traffic.share);
 	drm_printf(p, "tokens: %lld of %lld, %llu bytes/s, spent %llu, refused %llu\n",
 		   state.tokens, state.burst, state.rate, state.spent, state.refused);
 }

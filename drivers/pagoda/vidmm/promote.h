@@ -58,6 +58,7 @@ struct pagoda_promote_slice {
 
 /**
  * struct pagoda_promotion - Allocations that wait for promotion to VRAM, and the walk
+ * @vidmm: Manager
  * @lock: Protects @waiting, @count and @bytes; nests in reservations
  * @waiting: &pagoda_bo.promote by key
  * @count: Number of entries in @waiting; also read without the lock
@@ -80,6 +81,7 @@ struct pagoda_promote_slice {
  * @promotions: Number of allocations that came back; read by any thread
  */
 struct pagoda_promotion {
+	struct pagoda_vidmm *vidmm;
 	spinlock_t lock;	/* waiting, count, bytes */
 	struct rb_root waiting;
 	u32 count;
@@ -101,7 +103,7 @@ struct pagoda_promotion {
 	atomic64_t promotions;
 };
 
-void pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share);
+int pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share);
 void pagoda_promote_stop(struct pagoda_vidmm *vidmm);
 void pagoda_promote_kick(struct pagoda_vidmm *vidmm);
 void pagoda_promote_look(struct pagoda_bo *bo);

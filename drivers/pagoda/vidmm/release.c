@@ -29,8 +29,8 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 		.unmap_aperture = {
 			.first_page = from->node.start,
 			.nr_pages = from->node.size,
-			.dummy_page = vidmm->dummy.mem.address,
-			.cpu_pages = &vidmm->dummy.mem.page,
+			.dummy_page = vidmm->dummy->mem.address,
+			.cpu_pages = &vidmm->dummy->mem.page,
 		},
 	};
 }
@@ -64,7 +64,7 @@ static struct pagoda_paging_cost release_discard_cost(struct pagoda_bo *bo,
 /* The device is told first that the allocation isn't there any more. */
 static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 {
-	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct pagoda_stream *stream = bo->vidmm->stream;
 	struct pagoda_paging_op op;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
@@ -130,7 +130,7 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 	struct pagoda_paging_op op = pagoda_release_unmap_op(bo->vidmm, res);
-	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct pagoda_stream *stream = bo->vidmm->stream;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;

@@ -28,7 +28,7 @@ static u64 report_visible_size(const struct pagoda_vram *vram)
 
 static void report_vram(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
 {
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 
 	info->size = pagoda_vidmm_segment_size(vidmm);
 	info->visible_size = report_visible_size(vram);
@@ -50,7 +50,7 @@ static void report_vram(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_in
 
 static void report_aperture(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
 {
-	struct pagoda_aperture *aperture = &vidmm->aperture;
+	struct pagoda_aperture *aperture = vidmm->aperture;
 	struct drm_mm_node *node;
 	u64 start, end;
 
@@ -192,12 +192,12 @@ u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *v
 void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats)
 {
 	struct pagoda_counters *from = &vidmm->stats;
-	struct pagoda_promotion *promotion = &vidmm->promotion;
+	struct pagoda_promotion *promotion = vidmm->promotion;
 	struct pagoda_traffic_state state;
 	struct pagoda_queue_stats queue;
 
 	pagoda_traffic_look(&promotion->traffic, ktime_get_ns(), &state);
-	pagoda_queue_stats(vidmm->stream.queue, &queue);
+	pagoda_queue_stats(vidmm->stream->queue, &queue);
 	*stats = (struct drm_pagoda_stats) {
 		.paged_in = atomic64_read(&from->paged_in),
 		.paged_out = atomic64_read(&from->paged_out),
@@ -217,7 +217,7 @@ void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *sta
 		.lost = atomic64_read(&from->lost),
 		.range_acquires = atomic64_read(&from->range_acquires),
 		.range_steals = atomic64_read(&from->range_steals),
-		.bandwidth = atomic64_read(&vidmm->bandwidth.rate),
+		.bandwidth = atomic64_read(&vidmm->bandwidth->rate),
 		.promote_tokens = state.tokens,
 		.promote_rate = state.rate,
 		.promote_spent = state.spent,
@@ -240,8 +240,8 @@ void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer 
 			   info.visible_usage);
 		drm_printf(p, " mapped %llu largest_free %llu\n", info.mapped, info.largest_free);
 	}
-	ttm_resource_manager_debug(&vidmm->vram.manager, p);
-	ttm_resource_manager_debug(&vidmm->aperture.manager, p);
+	ttm_resource_manager_debug(&vidmm->vram->manager, p);
+	ttm_resource_manager_debug(&vidmm->aperture->manager, p);
 }
 
 static void report_resource(struct ttm_resource *res, u32 priority, struct drm_printer *p)
@@ -297,7 +297,7 @@ void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 /* Prints state and counters of the paging queue; the printer must not sleep. */
 void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
-	pagoda_queue_print(vidmm->stream.queue, p);
+	pagoda_queue_print(vidmm->stream->queue, p);
 }
 
 /* struct report_buffers - printer and memory for the text of one buffer */
@@ -343,6 +343,6 @@ void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *
 		drm_puts(p, "no memory\n");
 		return;
 	}
-	pagoda_queue_visit_recent(vidmm->stream.queue, report_buffer, &report);
+	pagoda_queue_visit_recent(vidmm->stream->queue, report_buffer, &report);
 	kvfree(report.text.data);
 }

@@ -74,7 +74,7 @@ u64 pagoda_reserve_default(const struct pagoda_device_info *info)
  * @vidmm: Memory manager with drm and info set up
  * @size: Size wanted in bytes; 0 = no reserve
  *
- * Sets &pagoda_reserve.start and &pagoda_reserve.size, which don't change any more.
+ * Sets &pagoda_vidmm.reserve_start and &pagoda_vidmm.reserve_size, which don't change any more.
  *
  * Context: Probe; before pagoda_vram_init().
  * Return: 0, or -EINVAL if @size is more than half of VRAM or fits nowhere in one piece.
@@ -82,7 +82,6 @@ u64 pagoda_reserve_default(const struct pagoda_device_info *info)
 int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	struct pagoda_reserve *reserve = &vidmm->vram.reserve;
 
 	size = round_up(size, pagoda_vram_chunk(info));
 	if (size > info->vram_size / RESERVE_LIMIT || reserve_find(info, size) == U64_MAX) {
@@ -90,8 +89,8 @@ int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size)
 			size >> 10);
 		return -EINVAL;
 	}
-	reserve->size = size;
-	reserve->start = size ? reserve_find(info, size) : 0;
+	vidmm->reserve_size = size;
+	vidmm->reserve_start = size ? reserve_find(info, size) : 0;
 	return 0;
 }
 
@@ -165,7 +164,7 @@ u64 pagoda_reserve_used(struct pagoda_vram *vram)
  */
 int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
-	struct pagoda_reserve *reserve = &bo->vidmm->vram.reserve;
+	struct pagoda_reserve *reserve = &bo->vidmm->vram->reserve;
 	const struct ttm_place place = {
 		.mem_type = TTM_PL_VRAM,
 		.fpfn = reserve->start >> PAGE_SHIFT,

@@ -24,6 +24,7 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <pagoda/compat.h>
 #include <pagoda/exec.h>
@@ -76,7 +77,7 @@ u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
  */
 u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
 {
-	return atomic64_read(&vidmm->reset.counted);
+	return atomic64_read(&vidmm->reset->counted);
 }
 
 /**
@@ -90,7 +91,7 @@ u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
  */
 bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
 {
-	return READ_ONCE(vidmm->reset.pending);
+	return READ_ONCE(vidmm->reset->pending);
 }
 
 /**
@@ -108,7 +109,7 @@ bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
 {
 	/* Pairs with reset_hide(). */
 	smp_mb();
-	return READ_ONCE(vidmm->reset.hidden);
+	return READ_ONCE(vidmm->reset->hidden);
 }
 
 /*
@@ -117,7 +118,7 @@ bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
  */
 u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	if (!pagoda_reset_is_pending(vidmm))
 		return 0;
@@ -166,7 +167,7 @@ static int reset_command(struct pagoda_vidmm *vidmm, u32 reasons)
 		return 0;
 	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
 		return -EOPNOTSUPP;
-	if (reset_is_too_many(&vidmm->reset, reasons)) {
+	if (reset_is_too_many(vidmm->reset, reasons)) {
 		drm_err(vidmm->drm, "%u resets in %u seconds are enough\n", PAGODA_RESET_LIMIT,
 			PAGODA_RESET_SECONDS);
 		return -ENODEV;
@@ -177,7 +178,7 @@ static int reset_command(struct pagoda_vidmm *vidmm, u32 reasons)
 static void reset_hide_work(struct work_struct *work)
 {
 	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, hide);
-	struct pagoda_vidmm *vidmm = container_of(reset, struct pagoda_vidmm, reset);
+	struct pagoda_vidmm *vidmm = reset->vidmm;
 
 	unmap_mapping_range(vidmm->ttm.dev_mapping, 0, 0, 1);
 	complete_all(&reset->hid);
@@ -190,7 +191,7 @@ static void reset_hide_work(struct work_struct *work)
  */
 static void reset_hide(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	lockdep_assert_held(&reset->lock);
 	WRITE_ONCE(reset->hidden, true);
@@ -209,35 +210,35 @@ static void reset_show(struct pagoda_reset *reset)
 
 static void reset_hold(struct pagoda_vidmm *vidmm)
 {
-	if (!vidmm->reset.held && vidmm->engines)
+	if (!vidmm->reset->held && vidmm->engines)
 		pagoda_engines_hold(vidmm->engines);
-	vidmm->reset.held = true;
+	vidmm->reset->held = true;
 }
 
 static void reset_release(struct pagoda_vidmm *vidmm)
 {
-	if (vidmm->reset.held && vidmm->engines)
+	if (vidmm->reset->held && vidmm->engines)
 		pagoda_engines_resume(vidmm->engines);
-	vidmm->reset.held = false;
+	vidmm->reset->held = false;
 }
 
 static void reset_died(struct pagoda_vidmm *vidmm)
 {
-	vidmm->reset.dead = true;
-	pagoda_listeners_gone(&vidmm->listeners);
+	vidmm->reset->dead = true;
+	pagoda_listeners_gone(vidmm->listeners);
 	pagoda_mfence_device_lost(vidmm);
 	if (vidmm->engines)
 		pagoda_engines_gone(vidmm->engines);
 	reset_release(vidmm);
-	reset_show(&vidmm->reset);
+	reset_show(vidmm->reset);
 }
 
 /* Tells listeners and waiters of monitored fences that content, and maybe values, were lost. */
 static void reset_tell(struct pagoda_vidmm *vidmm)
 {
-	vidmm->reset.kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
-	atomic64_inc(&vidmm->reset.counted);
-	pagoda_listeners_kick(&vidmm->listeners);
+	vidmm->reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
+	atomic64_inc(&vidmm->reset->counted);
+	pagoda_listeners_kick(vidmm->listeners);
 	pagoda_mfence_device_lost(vidmm);
 }
 
@@ -254,14 +255,14 @@ static void reset_fall_asleep(struct pagoda_reset *reset, u64 epoch)
 /* Phase 1 after the reset: the device holds no work of the driver any more and is quiet (C191). */
 static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	reset->blaming = reasons & BIT(PAGODA_RESET_PAGING);
 	WRITE_ONCE(reset->pending, true);
 	if (reset_is_sleep(reasons))
 		reset_fall_asleep(reset, pagoda_reset_epoch(vidmm));
 	atomic64_inc_return_release(&vidmm->resets);
-	pagoda_journal_reset(&vidmm->journal);
+	pagoda_journal_reset(vidmm->journal);
 	if (!reset_is_sleep(reasons))
 		reset_tell(vidmm);
 	if (vidmm->engines) {
@@ -295,7 +296,7 @@ static void reset_announce(struct pagoda_vidmm *vidmm, u32 reasons)
 
 static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 	int ret;
 
 	if (reset->dead || reset->stopped)
@@ -323,7 +324,7 @@ static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
  */
 int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 	int ret;
 
 	if (!reset_is_sleep(reasons))
@@ -350,12 +351,12 @@ int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
  */
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
 {
-	return pagoda_queue_reset_adapter(vidmm->stream.queue, BIT(reason));
+	return pagoda_queue_reset_adapter(vidmm->stream->queue, BIT(reason));
 }
 
 static void reset_told_work(struct work_struct *work)
 {
-	struct pagoda_vidmm *vidmm = container_of(work, struct pagoda_vidmm, reset.told);
+	struct pagoda_vidmm *vidmm = container_of(work, struct pagoda_reset, told)->vidmm;
 
 	pagoda_reset_request(vidmm, PAGODA_RESET_DEVICE);
 }
@@ -371,7 +372,7 @@ static void reset_told_work(struct work_struct *work)
  */
 void pagoda_reset_told(struct pagoda_vidmm *vidmm)
 {
-	queue_work(system_dfl_wq, &vidmm->reset.told);
+	queue_work(system_dfl_wq, &vidmm->reset->told);
 }
 
 /*
@@ -381,11 +382,11 @@ void pagoda_reset_told(struct pagoda_vidmm *vidmm)
  */
 bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 	struct pagoda_queue_stats stats;
 	struct pagoda_reset_note *note;
 
-	pagoda_queue_stats(vidmm->stream.queue, &stats);
+	pagoda_queue_stats(vidmm->stream->queue, &stats);
 	mutex_lock(&reset->lock);
 	if (!failed && !reset->dead && epoch != pagoda_reset_epoch(vidmm)) {
 		mutex_unlock(&reset->lock);
@@ -414,7 +415,7 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
  */
 int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 	bool slept;
 
 	mutex_lock(&reset->lock);
@@ -439,7 +440,7 @@ int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
  */
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm)
 {
-	wait_event_killable(vidmm->reset.rebuilt, !pagoda_reset_is_hidden(vidmm));
+	wait_event_killable(vidmm->reset->rebuilt, !pagoda_reset_is_hidden(vidmm));
 }
 
 /**
@@ -469,7 +470,7 @@ int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 	u32 i;
 
 	mutex_lock(&reset->lock);
@@ -490,13 +491,21 @@ void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p
 }
 
 /**
- * pagoda_reset_init() - Set up the members of &pagoda_vidmm.reset
+ * pagoda_reset_init() - Set up resets
  * @vidmm: Manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void pagoda_reset_init(struct pagoda_vidmm *vidmm)
+int pagoda_reset_init(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset;
 
+	reset = drmm_kzalloc(vidmm->drm, sizeof(*reset), GFP_KERNEL);
+	if (!reset)
+		return -ENOMEM;
+	vidmm->reset = reset;
+	reset->vidmm = vidmm;
 	reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
 	init_rwsem(&reset->gate);
 	spin_lock_init(&reset->inside_lock);
@@ -509,6 +518,7 @@ void pagoda_reset_init(struct pagoda_vidmm *vidmm)
 	init_waitqueue_head(&reset->rebuilt);
 	mutex_init(&reset->vms_lock);
 	INIT_LIST_HEAD(&reset->vms);
+	return 0;
 }
 
 /**
@@ -521,7 +531,7 @@ void pagoda_reset_init(struct pagoda_vidmm *vidmm)
  */
 void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_reset *reset = &vidmm->reset;
+	struct pagoda_reset *reset = vidmm->reset;
 
 	mutex_lock(&reset->lock);
 	reset->stopped = true;
@@ -539,9 +549,9 @@ void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
  */
 void pagoda_reset_fini(struct pagoda_vidmm *vidmm)
 {
-	cancel_work_sync(&vidmm->reset.told);
-	cancel_work_sync(&vidmm->reset.rebuild);
-	cancel_work_sync(&vidmm->reset.hide);
-	mutex_destroy(&vidmm->reset.vms_lock);
-	mutex_destroy(&vidmm->reset.lock);
+	cancel_work_sync(&vidmm->reset->told);
+	cancel_work_sync(&vidmm->reset->rebuild);
+	cancel_work_sync(&vidmm->reset->hide);
+	mutex_destroy(&vidmm->reset->vms_lock);
+	mutex_destroy(&vidmm->reset->lock);
 }

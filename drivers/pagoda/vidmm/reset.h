@@ -80,6 +80,7 @@ struct pagoda_reset_note {
 
 /**
  * struct pagoda_reset - Resets of a device
+ * @vidmm: Manager
  * @gate: Held for reading by threads that work on the device's memory in normal context, for
  *	writing by phase 2. Outermost lock
  * @inside_lock: Protects @inside
@@ -112,6 +113,7 @@ struct pagoda_reset_note {
  * @vms: All VMs of clients, &pagoda_vm.entry
  */
 struct pagoda_reset {
+	struct pagoda_vidmm *vidmm;
 	struct rw_semaphore gate;
 	spinlock_t inside_lock;	/* inside */
 	struct list_head inside;
@@ -141,7 +143,7 @@ struct pagoda_reset {
 };
 
 /* reset.c */
-void pagoda_reset_init(struct pagoda_vidmm *vidmm);
+int pagoda_reset_init(struct pagoda_vidmm *vidmm);
 void pagoda_reset_stop(struct pagoda_vidmm *vidmm);
 void pagoda_reset_fini(struct pagoda_vidmm *vidmm);
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason);

@@ -40,7 +40,7 @@ struct rebuild {
 static int rebuild_op(void *arg, struct pagoda_paging_op *op)
 {
 	struct rebuild *r = arg;
-	struct pagoda_stream *stream = &r->vidmm->stream;
+	struct pagoda_stream *stream = r->vidmm->stream;
 
 	op->allocation = r->bo->id;
 	if (r->txn)
@@ -183,13 +183,13 @@ static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 	struct pagoda_vm *vm;
 	int ret = 0;
 
-	mutex_lock(&vidmm->reset.vms_lock);
-	list_for_each_entry(vm, &vidmm->reset.vms, entry) {
+	mutex_lock(&vidmm->reset->vms_lock);
+	list_for_each_entry(vm, &vidmm->reset->vms, entry) {
 		ret = pagoda_vm_rebuild(vm);
 		if (ret)
 			break;
 	}
-	mutex_unlock(&vidmm->reset.vms_lock);
+	mutex_unlock(&vidmm->reset->vms_lock);
 	return ret;
 }
 
@@ -200,10 +200,10 @@ static void rebuild_forget(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vm *vm;
 
-	mutex_lock(&vidmm->reset.vms_lock);
-	list_for_each_entry(vm, &vidmm->reset.vms, entry)
+	mutex_lock(&vidmm->reset->vms_lock);
+	list_for_each_entry(vm, &vidmm->reset->vms, entry)
 		pagoda_space_forget(vm->space);
-	mutex_unlock(&vidmm->reset.vms_lock);
+	mutex_unlock(&vidmm->reset->vms_lock);
 	pagoda_tables_forget(vidmm);
 	pagoda_swizzle_forget(vidmm);
 }
@@ -252,7 +252,7 @@ static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 void pagoda_reset_rebuild(struct work_struct *work)
 {
 	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, rebuild);
-	struct pagoda_vidmm *vidmm = container_of(reset, struct pagoda_vidmm, reset);
+	struct pagoda_vidmm *vidmm = reset->vidmm;
 	u32 tries = REBUILD_TRIES;
 
 	down_write(&reset->gate);

@@ -191,7 +191,7 @@ struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_
 	struct dma_fence *fence;
 
 	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_KERNEL, fence) {
-		if (!pagoda_queue_owns(vidmm->stream.queue, fence))
+		if (!pagoda_queue_owns(vidmm->stream->queue, fence))
 			dma_fence_wait(fence, false);
 		if (dma_fence_is_signaled(fence))
 			continue;

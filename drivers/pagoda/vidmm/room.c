@@ -181,7 +181,7 @@ int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
 	atomic_inc(&vm->vidmm->pressing);
 	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
 	atomic_dec(&vm->vidmm->pressing);
-	if (ret != -ENOMEM || !vm->vidmm->vram.reserve.size)
+	if (ret != -ENOMEM || !vm->vidmm->reserve_size)
 		return ret;
 	if (vm->keep == PAGODA_VM_KEEP_NOTHING || vm->reserve == PAGODA_VM_RESERVE_OPEN)
 		return pagoda_reserve_place(bo, &ctx);
@@ -272,13 +272,13 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 	struct pagoda_vm *vm;
 	long left = timeout;
 
-	mutex_lock(&vidmm->reset.vms_lock);
-	list_for_each_entry(vm, &vidmm->reset.vms, entry) {
+	mutex_lock(&vidmm->reset->vms_lock);
+	list_for_each_entry(vm, &vidmm->reset->vms, entry) {
 		left = dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP,
 					     interruptible, left);
 		if (left <= 0)
 			break;
 	}
-	mutex_unlock(&vidmm->reset.vms_lock);
+	mutex_unlock(&vidmm->reset->vms_lock);
 	return left ? min(left, 0l) : -ETIME;
 }

@@ -41,6 +41,7 @@ struct pagoda_reserve {
 
 /**
  * struct pagoda_vram - The VRAM segment
+ * @vidmm: Manager
  * @manager: TTM's view; usage in bytes
  * @lock: Protects @mm, the reserve's allocator, @visible_used and the block lists of resources
  * @mm: Allocator; pages reported invalid and the reserve are allocated for good
@@ -51,6 +52,7 @@ struct pagoda_reserve {
  * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
  */
 struct pagoda_vram {
+	struct pagoda_vidmm *vidmm;
 	struct ttm_resource_manager manager;
 	struct mutex lock;	/* mm, visible_used, block lists */
 	struct gpu_buddy mm;

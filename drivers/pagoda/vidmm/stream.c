@@ -17,6 +17,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <pagoda/compat.h>
 #include <pagoda/trace.h>
@@ -49,11 +50,6 @@ static void stream_unlock(struct pagoda_stream *stream, bool cookie)
 {
 	mutex_unlock(&stream->lock);
 	dma_fence_end_signalling(cookie);
-}
-
-static struct pagoda_vidmm *stream_vidmm(struct pagoda_stream *stream)
-{
-	return container_of(stream, struct pagoda_vidmm, stream);
 }
 
 /*
@@ -98,9 +94,9 @@ static void stream_push(struct pagoda_stream *stream)
 	sub->priv_built = stream->buf.priv - sub->priv;
 	sub->operations++;
 	sub->moved = stream->open_cost;
-	atomic64_inc(&stream_vidmm(stream)->stats.commands);
+	atomic64_inc(&stream->vidmm->stats.commands);
 	stream->open = NULL;
-	pagoda_journal_record(&stream_vidmm(stream)->journal, sub);
+	pagoda_journal_record(stream->vidmm->journal, sub);
 	pagoda_submission_push(sub);
 }
 
@@ -128,7 +124,7 @@ static void stream_flush_work(struct work_struct *work)
  */
 void pagoda_stream_flush(struct pagoda_vidmm *vidmm)
 {
-	stream_flush(&vidmm->stream);
+	stream_flush(vidmm->stream);
 }
 
 /**
@@ -179,7 +175,7 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout)
 {
 	pagoda_stream_flush(vidmm);
-	return pagoda_queue_wait_idle(vidmm->stream.queue, timeout);
+	return pagoda_queue_wait_idle(vidmm->stream->queue, timeout);
 }
 
 /* Returns the number of packets with private data, without the fence write at the end. */
@@ -194,7 +190,7 @@ static u32 stream_sub_packets(const struct pagoda_submission *sub)
  */
 static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
-	struct pagoda_vidmm *vidmm = stream_vidmm(stream);
+	struct pagoda_vidmm *vidmm = stream->vidmm;
 	unsigned int flags = memalloc_noreclaim_save();
 	struct pagoda_submission *sub = pagoda_queue_get(stream->queue);
 
@@ -239,7 +235,7 @@ static void stream_overrun_work(struct work_struct *work)
 {
 	struct pagoda_stream *stream = container_of(work, struct pagoda_stream, overrun);
 
-	pagoda_reset_request(stream_vidmm(stream), PAGODA_RESET_PAGING);
+	pagoda_reset_request(stream->vidmm, PAGODA_RESET_PAGING);
 }
 
 /**
@@ -259,7 +255,7 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 	struct dma_fence *fence;
 
 	dma_resv_for_each_fence(&cursor, resv, usage, fence)
-		if (!pagoda_queue_owns(vidmm->stream.queue, fence) &&
+		if (!pagoda_queue_owns(vidmm->stream->queue, fence) &&
 		    !dma_fence_is_signaled(fence))
 			return true;
 	return false;
@@ -349,7 +345,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 			struct pagoda_bo *bo, struct dma_resv *resv,
 			enum dma_resv_usage usage, const struct pagoda_paging_cost *cost)
 {
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	bool foreign = resv && pagoda_stream_has_foreign(vidmm, resv, usage);
 	int ret;
 
@@ -391,7 +387,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 int pagoda_stream_restart(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_paging_cost cost = pagoda_device_mmu_own_cost(vidmm);
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_stream_txn txn = { .vidmm = vidmm };
 	int ret = txn_get_spares(&txn, stream, &cost);
 
@@ -458,7 +454,7 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 
 	if (txn->nr_spare || !txn->spare)
 		return 0;
-	sub = pagoda_queue_get(txn->vidmm->stream.queue);
+	sub = pagoda_queue_get(txn->vidmm->stream->queue);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	txn->spare[txn->nr_spare++] = sub;
@@ -471,7 +467,7 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
  */
 static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 {
-	struct pagoda_stream *stream = &txn->vidmm->stream;
+	struct pagoda_stream *stream = txn->vidmm->stream;
 	int ret;
 
 	if (txn->no_wait || !txn->bo)
@@ -517,7 +513,7 @@ static void stream_trace(struct pagoda_stream *stream, const struct pagoda_pagin
 	if (!trace_pagoda_op_enabled())
 		return;
 	ends = pagoda_paging_ends(op);
-	trace_pagoda_op(dev_name(stream_vidmm(stream)->drm->dev), op->allocation,
+	trace_pagoda_op(dev_name(stream->vidmm->drm->dev), op->allocation,
 			op->operation, moved, ends.src_segment, ends.dst_segment,
 			stream->open->seqno, encoded, pass);
 }
@@ -527,7 +523,7 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
 				      const struct pagoda_paging_op *op, u64 moved,
 				      struct pagoda_paging_cursor *cursor, int pass)
 {
-	struct pagoda_vidmm *vidmm = stream_vidmm(stream);
+	struct pagoda_vidmm *vidmm = stream->vidmm;
 	u8 *priv = stream->buf.priv;
 	u32 offset = stream->buf.write_offset;
 	enum pagoda_build result;
@@ -536,11 +532,11 @@ static enum pagoda_build stream_build(struct pagoda_stream *stream,
 	atomic64_add((stream->buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE,
 		     &vidmm->stats.commands);
 	stream_trace(stream, op, moved, stream->buf.write_offset - offset, pass);
-	pagoda_journal_note(&vidmm->journal, op, stream->open->seqno, offset,
+	pagoda_journal_note(vidmm->journal, op, stream->open->seqno, offset,
 			    stream->buf.write_offset - offset, pass);
 	if (op->operation == VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE &&
 	    op->update_page_table.mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
-		pagoda_journal_written(&vidmm->journal, op);
+		pagoda_journal_written(vidmm->journal, op);
 	return result;
 }
 
@@ -566,7 +562,7 @@ static void txn_keep_fence(struct pagoda_stream_txn *txn, struct pagoda_stream *
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op)
 {
 	struct pagoda_vidmm *vidmm = txn->vidmm;
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_paging_cursor cursor = {};
 	enum pagoda_build result;
 	const char *why = NULL;
@@ -637,7 +633,7 @@ void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op)
  */
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
 {
-	struct pagoda_stream *stream = &txn->vidmm->stream;
+	struct pagoda_stream *stream = txn->vidmm->stream;
 
 	if (stream->open && !stream->plugs)
 		stream_push(stream);
@@ -662,7 +658,7 @@ struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn)
  */
 int pagoda_stream_end_wait(struct pagoda_stream_txn *txn)
 {
-	struct pagoda_stream *stream = &txn->vidmm->stream;
+	struct pagoda_stream *stream = txn->vidmm->stream;
 	struct dma_fence *fence;
 	int ret;
 
@@ -685,7 +681,7 @@ int pagoda_stream_end_wait(struct pagoda_stream_txn *txn)
  */
 void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	bool cookie = stream_lock(stream);
 
 	stream->plugs++;
@@ -700,7 +696,7 @@ void pagoda_stream_plug(struct pagoda_vidmm *vidmm)
  */
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 	bool cookie = stream_lock(stream);
 
 	if (!--stream->plugs && stream->open)
@@ -719,7 +715,6 @@ void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	struct pagoda_stream *stream = &vidmm->stream;
 	const struct pagoda_queue_args queue = {
 		.dev = vidmm->drm->dev,
 		.transport = args->transport,
@@ -730,8 +725,14 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.timeout_ms = args->timeout_ms,
 		.use_cpu = args->use_cpu,
 	};
+	struct pagoda_stream *stream;
 	int ret;
 
+	stream = drmm_kzalloc(vidmm->drm, sizeof(*stream), GFP_KERNEL);
+	if (!stream)
+		return -ENOMEM;
+	vidmm->stream = stream;
+	stream->vidmm = vidmm;
 	stream->limits = (struct pagoda_paging_limits) {
 		.features = info->features,
 		.vram_size = info->vram_size,
@@ -783,7 +784,7 @@ err_page:
  */
 void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_stream *stream = &vidmm->stream;
+	struct pagoda_stream *stream = vidmm->stream;
 
 	cancel_delayed_work_sync(&stream->flush);
 	cancel_work_sync(&stream->overrun);

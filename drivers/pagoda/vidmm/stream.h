@@ -21,6 +21,7 @@
 
 /**
  * struct pagoda_stream - The paging buffer being filled
+ * @vidmm: Manager
  * @queue: Queue that full submissions go to
  * @limits: Limits of the device, for the builders
  * @lock: Protects the members below. Taken on the dma_fence signalling path
@@ -42,6 +43,7 @@
  * @packets: Packets the smallest submission has private data for, but for the fence write
  */
 struct pagoda_stream {
+	struct pagoda_vidmm *vidmm;
 	struct pagoda_queue *queue;
 	struct pagoda_paging_limits limits;
 	struct mutex lock;	/* all below */
@@ -132,6 +134,7 @@ struct pagoda_journal_loss {
 
 /**
  * struct pagoda_journal - The last operations, and a recording of all paging buffers
+ * @vidmm: Manager
  * @entries: Ring; written under the stream's lock, read without a lock
  * @recorded: Number of the last entry
  * @losses: Ring of the last submissions that failed
@@ -147,6 +150,7 @@ struct pagoda_journal_loss {
  * @last_seqno: Number of the last submission
  */
 struct pagoda_journal {
+	struct pagoda_vidmm *vidmm;
 	struct pagoda_journal_entry *entries;
 	u64 recorded;
 	struct pagoda_journal_loss losses[64];
@@ -161,8 +165,8 @@ struct pagoda_journal {
 	u64 last_seqno;
 };
 
-int pagoda_journal_init(struct pagoda_journal *journal);
-void pagoda_journal_fini(struct pagoda_journal *journal);
+int pagoda_journal_init(struct pagoda_vidmm *vidmm);
+void pagoda_journal_fini(struct pagoda_vidmm *vidmm);
 void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
 			 u64 seqno, u32 offset, u32 encoded, int pass);
 void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub);

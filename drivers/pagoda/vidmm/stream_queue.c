@@ -16,7 +16,7 @@ static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
 	struct pagoda_vidmm *vidmm = owner;
 	int ret;
 
-	ret = pagoda_cpu_execute(&vidmm->executor, sub->data, sub->built, start,
+	ret = pagoda_cpu_execute(vidmm->executor, sub->data, sub->built, start,
 				 sub->priv, sub->priv_built, stopped_at);
 	pagoda_tables_rescued(vidmm, sub, start);
 	return ret;
@@ -131,7 +131,7 @@ static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, 
 	struct stream_loss loss = { .vidmm = vidmm, .aborts = pagoda_reset_aborts(vidmm) };
 
 	pagoda_paging_walk(sub->data, sub->built, offset, stream_lost_packet, &loss);
-	pagoda_journal_lost(&vidmm->journal, sub->seqno, offset, error);
+	pagoda_journal_lost(vidmm->journal, sub->seqno, offset, error);
 	pagoda_coredump_paging(vidmm, sub->seqno, offset, error);
 	if (vidmm->mmu)
 		pagoda_process_lost(vidmm->mmu);
@@ -149,7 +149,7 @@ static void stream_measured(void *owner, u64 bytes, u64 ns)
 	struct pagoda_vidmm *vidmm = owner;
 
 	if (bytes >= STREAM_MEASURE)
-		pagoda_bandwidth_measure(&vidmm->bandwidth, bytes, ns);
+		pagoda_bandwidth_measure(vidmm->bandwidth, bytes, ns);
 }
 
 const struct pagoda_queue_ops pagoda_stream_queue_ops = {

@@ -42,7 +42,7 @@ static u64 suspend_preserved(const struct pagoda_vidmm *vidmm, enum pagoda_sleep
 /* Returns true if all of the allocation is in VRAM that outlives the sleep. */
 static bool suspend_keeps(struct pagoda_bo *bo)
 {
-	u64 kept = bo->vidmm->reset.kept;
+	u64 kept = bo->vidmm->reset->kept;
 	struct pagoda_vram_cursor cur;
 
 	pagoda_vram_first(&cur, bo->ttm.resource, 0, bo->ttm.base.size);
@@ -105,7 +105,7 @@ static int suspend_leave_all(struct pagoda_vidmm *vidmm)
  */
 static void suspend_settle(struct pagoda_vidmm *vidmm)
 {
-	wait_event(vidmm->reset.rebuilt, !pagoda_reset_is_pending(vidmm));
+	wait_event(vidmm->reset->rebuilt, !pagoda_reset_is_pending(vidmm));
 }
 
 /*
@@ -165,7 +165,7 @@ int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kin
 	int ret;
 
 	pagoda_gate_shut(vidmm);
-	vidmm->reset.kept = suspend_preserved(vidmm, kind);
+	vidmm->reset->kept = suspend_preserved(vidmm, kind);
 	ret = suspend_prepare(vidmm);
 	if (ret)
 		suspend_go_on(vidmm);
@@ -186,21 +186,21 @@ int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
 {
 	int ret;
 
-	if (!READ_ONCE(vidmm->reset.shut)) {
+	if (!READ_ONCE(vidmm->reset->shut)) {
 		drm_err(vidmm->drm, "nobody said that the machine would sleep\n");
 		return -EBUSY;
 	}
 	/* Still asleep from the last call. */
-	if (READ_ONCE(vidmm->reset.asleep))
+	if (READ_ONCE(vidmm->reset->asleep))
 		return 0;
 	/* A reset for another reason may come first: then its rebuild uses the device. */
 	do {
 		ret = suspend_empty(vidmm);
 		/* A device that is never used again holds nothing that it could lose. */
-		if (ret || READ_ONCE(vidmm->reset.dead))
+		if (ret || READ_ONCE(vidmm->reset->dead))
 			return ret;
 		ret = pagoda_reset_request(vidmm, PAGODA_RESET_SLEEP);
-	} while (!ret && !READ_ONCE(vidmm->reset.asleep));
+	} while (!ret && !READ_ONCE(vidmm->reset->asleep));
 	return ret;
 }
 
@@ -243,6 +243,6 @@ void pagoda_suspend_kept(struct pagoda_bo *bo)
 {
 	struct pagoda_vidmm *vidmm = bo->vidmm;
 
-	if (bo->epoch == READ_ONCE(vidmm->reset.kept_epoch) && pagoda_lost_is_stale(bo))
+	if (bo->epoch == READ_ONCE(vidmm->reset->kept_epoch) && pagoda_lost_is_stale(bo))
 		bo->epoch = pagoda_reset_epoch(vidmm);
 }

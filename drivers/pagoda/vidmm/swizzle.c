@@ -25,6 +25,7 @@
  * device's binding of a free range doesn't matter: the next binding replaces it.
  */
 #include <linux/slab.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <pagoda/virtio.h>
 #include "vidmm.h"
@@ -44,7 +45,7 @@ static bool swizzle_wants_rows(const struct pagoda_bo *bo)
 static struct pagoda_cpu_range *swizzle_cpu(struct pagoda_vidmm *vidmm,
 					    const struct pagoda_swizzle_range *range)
 {
-	return &vidmm->swizzle.cpu[range->id];
+	return &vidmm->swizzle->cpu[range->id];
 }
 
 /* ---- Assignment of ranges --------------------------------------------------- */
@@ -68,7 +69,7 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
  */
 static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
-	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
 	struct pagoda_swizzle_range *range = bo->range;
 
 	mutex_lock(&swizzle->lock);
@@ -82,7 +83,7 @@ static void swizzle_put(struct pagoda_bo *bo, bool dead)
 /* Sets the copy through the window that the range can't be reused before. */
 static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
 {
-	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
 
 	mutex_lock(&swizzle->lock);
 	dma_fence_put(bo->range->fence);
@@ -201,7 +202,7 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 /* Moves @range from its allocation, which is reserved and referenced, to @bo. */
 static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *range)
 {
-	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
 	struct pagoda_bo *victim = range->bo;
 	int ret = swizzle_write_back(victim);
 
@@ -226,7 +227,7 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
  */
 static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
 {
-	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
 	struct pagoda_swizzle_range *victim = NULL, *left, *range;
 
 	mutex_lock(&swizzle->lock);
@@ -251,7 +252,7 @@ static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
  */
 static int swizzle_show(struct pagoda_bo *bo)
 {
-	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
 	int ret = 0;
 
 	if (!bo->range->shown && swizzle_cpu(bo->vidmm, bo->range)->size)
@@ -453,7 +454,7 @@ int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_v
 
 	if (!vidmm->info->swizzling_ranges)
 		return 0;
-	while (!ret && (bo = swizzle_find_private(&vidmm->swizzle, vm))) {
+	while (!ret && (bo = swizzle_find_private(vidmm->swizzle, vm))) {
 		ret = pagoda_swizzle_use(bo);
 		drm_gem_object_put(&bo->ttm.base);
 	}
@@ -465,7 +466,7 @@ int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_v
 /* Gives @bo, evicted from a window, a free range that needs no waiting; returns whether it did. */
 static bool swizzle_claim(struct pagoda_bo *bo)
 {
-	struct pagoda_swizzle *swizzle = &bo->vidmm->swizzle;
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
 	struct pagoda_swizzle_range *range;
 
 	mutex_lock(&swizzle->lock);
@@ -620,10 +621,10 @@ void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_swizzle_range *range;
 
-	mutex_lock(&vidmm->swizzle.lock);
-	list_for_each_entry(range, &vidmm->swizzle.lru, link)
+	mutex_lock(&vidmm->swizzle->lock);
+	list_for_each_entry(range, &vidmm->swizzle->lru, link)
 		range->dead = false;
-	mutex_unlock(&vidmm->swizzle.lock);
+	mutex_unlock(&vidmm->swizzle->lock);
 }
 
 /* ---- Init and fini ---------------------------------------------------------- */
@@ -659,7 +660,7 @@ int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_p
 static void swizzle_free(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	struct pagoda_swizzle *swizzle = &vidmm->swizzle;
+	struct pagoda_swizzle *swizzle = vidmm->swizzle;
 
 	if (swizzle->window)
 		pagoda_extents_unmap(info->swizzling, info->nr_swizzling, swizzle->window);
@@ -678,10 +679,14 @@ static void swizzle_free(struct pagoda_vidmm *vidmm)
 int pagoda_swizzle_init(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	struct pagoda_swizzle *swizzle = &vidmm->swizzle;
+	struct pagoda_swizzle *swizzle;
 	u32 i, count = info->swizzling_ranges;
 	int ret = 0;
 
+	swizzle = drmm_kzalloc(vidmm->drm, sizeof(*swizzle), GFP_KERNEL);
+	if (!swizzle)
+		return -ENOMEM;
+	vidmm->swizzle = swizzle;
 	mutex_init(&swizzle->lock);
 	INIT_LIST_HEAD(&swizzle->lru);
 	if (!count)
@@ -712,7 +717,7 @@ int pagoda_swizzle_init(struct pagoda_vidmm *vidmm)
  */
 void pagoda_swizzle_fini(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_swizzle *swizzle = &vidmm->swizzle;
+	struct pagoda_swizzle *swizzle = vidmm->swizzle;
 	struct pagoda_swizzle_range *range;
 
 	list_for_each_entry(range, &swizzle->lru, link)

@@ -168,7 +168,7 @@ static int tables_set_root(void *owner, u32 space, const struct pagoda_root *roo
 	ret = tables_command_root(vidmm, space, root);
 	if (!ret) {
 		vidmm->roots[space] = *root;
-		pagoda_journal_root(&vidmm->journal, space, root);
+		pagoda_journal_root(vidmm->journal, space, root);
 	}
 	mutex_unlock(&vidmm->control_lock);
 	return ret;
@@ -178,7 +178,7 @@ static void tables_written(void *owner, const struct pagoda_paging_op *op)
 {
 	struct pagoda_vidmm *vidmm = owner;
 
-	pagoda_journal_written(&vidmm->journal, op);
+	pagoda_journal_written(vidmm->journal, op);
 }
 
 /*
@@ -211,7 +211,7 @@ static const void *tables_page(void *context, u64 bus)
 
 static bool tables_has_ops(const struct pagoda_vidmm *vidmm, u64 ops)
 {
-	return (vidmm->stream.limits.features & ops) == ops;
+	return (vidmm->stream->limits.features & ops) == ops;
 }
 
 #define OP(name)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##name))
@@ -301,7 +301,7 @@ void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submi
 	 * The executor has an aperture only if it executes all buffers: the device has no TLB
 	 * then.
 	 */
-	if (!vidmm->mmu || vidmm->executor.aperture)
+	if (!vidmm->mmu || vidmm->executor->aperture)
 		return;
 	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);
 	mutex_lock(&vidmm->control_lock);
@@ -343,9 +343,9 @@ void pagoda_tables_forget(struct pagoda_vidmm *vidmm)
  */
 int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
-	struct pagoda_cpu_executor *exec = &vidmm->executor;
+	struct pagoda_cpu_executor *exec = vidmm->executor;
 	const struct pagoda_mmu_args mmu = {
-		.limits = &vidmm->stream.limits,
+		.limits = &vidmm->stream->limits,
 		.mode = args->update_mode,
 		.invalid_not_cached = vidmm->info->invalid_not_cached,
 		.ops = &tables_ops,

@@ -210,7 +210,7 @@ static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *r
 	} else if (!pagoda_vram_is_visible(vidmm, res)) {
 		return -EINVAL;
 	} else if (pagoda_vram_is_contiguous(res)) {
-		res->bus.addr = vidmm->vram.window + ((u64)res->start << PAGE_SHIFT);
+		res->bus.addr = vidmm->vram->window + ((u64)res->start << PAGE_SHIFT);
 	}
 	res->bus.is_iomem = true;
 	res->bus.caching = ttm_cached;

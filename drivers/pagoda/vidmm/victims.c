@@ -123,7 +123,7 @@ static void victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
  */
 static bool victims_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {
-	return vidmm->vram.visible_size < vidmm->info->vram_size &&
+	return vidmm->vram->visible_size < vidmm->info->vram_size &&
 	       pagoda_vram_is_visible(vidmm, res);
 }
 
@@ -482,7 +482,7 @@ int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
 	struct pagoda_dmem_claim claim = {};
 	u64 done;
 
-	pagoda_dmem_claim_look(&claim, &vidmm->vram.manager, 0);
+	pagoda_dmem_claim_look(&claim, &vidmm->vram->manager, 0);
 	done = pagoda_victims_trim(vidmm, bytes, &claim);
 	pagoda_dmem_claim_end(&claim);
 	return done < bytes && signal_pending(current) ? -EINTR : 0;

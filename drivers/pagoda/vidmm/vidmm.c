@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <drm/drm_cache.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <pagoda/transport.h>
 #include <pagoda/virtio.h>
 #include "context.h"
@@ -43,9 +44,9 @@ static const void *vidmm_page_at(const void *pages, u64 index)
 
 static void vidmm_fini_executor(struct pagoda_vidmm *vidmm)
 {
-	kvfree(vidmm->executor.aperture);
-	kvfree(vidmm->executor.generations);
-	kvfree(vidmm->executor.mmu);
+	kvfree(vidmm->executor->aperture);
+	kvfree(vidmm->executor->generations);
+	kvfree(vidmm->executor->mmu);
 }
 
 /*
@@ -56,17 +57,20 @@ static void vidmm_fini_executor(struct pagoda_vidmm *vidmm)
  */
 static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
 {
-	struct pagoda_cpu_executor *exec = &vidmm->executor;
+	struct pagoda_cpu_executor *exec = drmm_kzalloc(vidmm->drm, sizeof(*exec), GFP_KERNEL);
 	u64 pages = vidmm->info->aperture_pages;
 
+	if (!exec)
+		return -ENOMEM;
+	vidmm->executor = exec;
 	*exec = (struct pagoda_cpu_executor) {
-		.vram = vidmm->vram.window,
-		.vram_size = vidmm->vram.window ? vidmm->vram.visible_size : 0,
+		.vram = vidmm->vram->window,
+		.vram_size = vidmm->vram->window ? vidmm->vram->visible_size : 0,
 		.map_page = vidmm_map_page,
 		.unmap_page = vidmm_unmap_page,
 		.page_at = vidmm_page_at,
-		.limits = &vidmm->stream.limits,
-		.ranges = vidmm->swizzle.cpu,
+		.limits = &vidmm->stream->limits,
+		.ranges = vidmm->swizzle->cpu,
 	};
 	if (!use_cpu)
 		return 0;
@@ -120,7 +124,9 @@ static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidm
 {
 	int ret;
 
-	pagoda_device_mmu_init(vidmm);
+	ret = pagoda_device_mmu_init(vidmm);
+	if (ret)
+		return ret;
 	ret = pagoda_dummy_init(vidmm);
 	if (ret)
 		goto err_mmu;
@@ -136,10 +142,10 @@ static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidm
 	ret = vidmm_init_executor(vidmm, args->use_cpu);
 	if (ret)
 		goto err_swizzle;
-	ret = pagoda_journal_init(&vidmm->journal);
+	ret = pagoda_journal_init(vidmm);
 	if (ret)
 		goto err_executor;
-	ret = pagoda_coredump_init(&vidmm->coredump);
+	ret = pagoda_coredump_init(vidmm);
 	if (ret)
 		goto err_journal;
 	/* Recording begins before the stream's first buffer; debugfs would be too late. */
@@ -149,7 +155,7 @@ static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidm
 	ret = pagoda_stream_init(vidmm, args);
 	if (ret)
 		goto err_coredump;
-	vidmm->executor.limits = &vidmm->stream.limits;
+	vidmm->executor->limits = &vidmm->stream->limits;
 	ret = pagoda_device_mmu_start(vidmm);
 	if (!ret)
 		ret = pagoda_tables_init(vidmm, args);
@@ -166,9 +172,9 @@ err_stream:
 	pagoda_device_mmu_stop(vidmm);
 	pagoda_stream_fini(vidmm);
 err_coredump:
-	pagoda_coredump_fini(&vidmm->coredump);
+	pagoda_coredump_fini(vidmm);
 err_journal:
-	pagoda_journal_fini(&vidmm->journal);
+	pagoda_journal_fini(vidmm);
 err_executor:
 	vidmm_fini_executor(vidmm);
 err_swizzle:
@@ -192,7 +198,7 @@ err_mmu:
  */
 u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm)
 {
-	return vidmm->info->vram_size - vidmm->vram.reserve.size;
+	return vidmm->info->vram_size - vidmm->reserve_size;
 }
 
 /**
@@ -211,16 +217,16 @@ u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
 	return size;
 }
 
-static void vidmm_budgets_changed(struct pagoda_budgets *budgets)
+static void vidmm_budgets_changed(void *owner)
 {
-	struct pagoda_vidmm *vidmm = container_of(budgets, struct pagoda_vidmm, budgets);
+	struct pagoda_vidmm *vidmm = owner;
 
-	pagoda_listeners_kick(&vidmm->listeners);
+	pagoda_listeners_kick(vidmm->listeners);
 	pagoda_promote_kick(vidmm);
 }
 
 /* System memory for graphics is half of the machine's memory, as with WDDM (7.5). */
-static void vidmm_init_budgets(struct pagoda_vidmm *vidmm)
+static int vidmm_init_budgets(struct pagoda_vidmm *vidmm)
 {
 	const u64 sizes[PAGODA_BUDGET_GROUPS] = {
 		[DRM_PAGODA_SEGMENT_GROUP_LOCAL] = pagoda_vidmm_vram_size(vidmm),
@@ -228,8 +234,33 @@ static void vidmm_init_budgets(struct pagoda_vidmm *vidmm)
 			max_t(u64, (u64)totalram_pages() << PAGE_SHIFT >> 1, SZ_64M),
 	};
 
-	pagoda_budgets_init(&vidmm->budgets, sizes);
-	vidmm->budgets.changed = vidmm_budgets_changed;
+	vidmm->budgets = drmm_kzalloc(vidmm->drm, sizeof(*vidmm->budgets), GFP_KERNEL);
+	if (!vidmm->budgets)
+		return -ENOMEM;
+	pagoda_budgets_init(vidmm->budgets, sizes);
+	vidmm->budgets->owner = vidmm;
+	vidmm->budgets->changed = vidmm_budgets_changed;
+	return 0;
+}
+
+/* Sets up what needs no undoing. */
+static int vidmm_init_ledger(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	/* Address space 0 belongs to the paging process. */
+	const u64 spaces = max(vidmm->info->max_address_spaces, 1u) - 1;
+	int ret = pagoda_limits_init(vidmm, spaces, vidmm->pin_limit);
+
+	if (!ret)
+		ret = pagoda_offers_init(vidmm);
+	if (!ret)
+		ret = pagoda_listeners_init(vidmm);
+	if (!ret)
+		ret = pagoda_promote_init(vidmm, args->promote_ms, args->traffic_share);
+	if (!ret)
+		ret = vidmm_init_budgets(vidmm);
+	if (!ret)
+		ret = pagoda_reset_init(vidmm);
+	return ret;
 }
 
 static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
@@ -247,23 +278,18 @@ static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
 	if (ret)
 		goto err_free;
 	vidmm->pin_limit = args->pin_limit ?: pagoda_vidmm_segment_size(vidmm) / 2;
-	/* Address space 0 belongs to the paging process. */
-	pagoda_limits_init(&vidmm->limits, vidmm->drm,
-			   max(vidmm->info->max_address_spaces, 1u) - 1, vidmm->pin_limit);
 	mutex_init(&vidmm->control_lock);
 	mutex_init(&vidmm->scratch_lock);
 	xa_init(&vidmm->bos);
 	ida_init(&vidmm->spaces);
 	init_rwsem(&vidmm->residency);
-	pagoda_offers_init(&vidmm->offers);
+	vidmm->submit_share = args->submit_share;
+	ret = vidmm_init_ledger(vidmm, args);
+	if (ret)
+		goto err_free;
 	ret = pagoda_victims_init(vidmm, args->lru);
 	if (ret)
 		goto err_free;
-	pagoda_listeners_init(&vidmm->listeners);
-	pagoda_promote_init(vidmm, args->promote_ms, args->traffic_share);
-	vidmm->submit_share = args->submit_share;
-	vidmm_init_budgets(vidmm);
-	pagoda_reset_init(vidmm);
 	spin_lock_init(&vidmm->required_lock);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);
@@ -288,7 +314,7 @@ err_free:
 static void vidmm_free(struct pagoda_vidmm *vidmm)
 {
 	pagoda_copies_stop(vidmm);
-	pagoda_listeners_fini(&vidmm->listeners);
+	pagoda_listeners_fini(vidmm->listeners);
 	pagoda_reset_fini(vidmm);
 	put_device(vidmm->info->dma_dev);
 	pagoda_mfences_fini(vidmm);
@@ -425,23 +451,23 @@ static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 {
 	/* Readers of events needn't wait for the rest of the shutdown. */
-	pagoda_listeners_gone(&vidmm->listeners);
+	pagoda_listeners_gone(vidmm->listeners);
 	pagoda_promote_stop(vidmm);
 	pagoda_reset_stop(vidmm);
 	/* Paging waits for jobs. */
 	if (vidmm->engines)
 		pagoda_engines_stop(vidmm->engines);
 	pagoda_deferred_kick(vidmm);
-	flush_delayed_work(&vidmm->stream.flush);
-	pagoda_queue_stop(vidmm->stream.queue);
-	cancel_work_sync(&vidmm->stream.overrun);
+	flush_delayed_work(&vidmm->stream->flush);
+	pagoda_queue_stop(vidmm->stream->queue);
+	cancel_work_sync(&vidmm->stream->overrun);
 	pagoda_mfences_stop(vidmm);
 	pagoda_device_mmu_stop(vidmm);
-	pagoda_coredump_stop(&vidmm->coredump);
+	pagoda_coredump_stop(vidmm);
 	mutex_lock(&vidmm->control_lock);
 	vidmm->transport = NULL;
 	mutex_unlock(&vidmm->control_lock);
-	pagoda_listeners_stop(&vidmm->listeners);
+	pagoda_listeners_stop(vidmm->listeners);
 	pagoda_copies_stop(vidmm);
 	while (!vidmm_hold_all(vidmm)) {
 		flush_workqueue(vidmm->ttm.wq);
@@ -472,8 +498,8 @@ void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 	pagoda_device_mmu_stop(vidmm);
 	pagoda_stream_fini(vidmm);
 	pagoda_tables_fini(vidmm);
-	pagoda_coredump_fini(&vidmm->coredump);
-	pagoda_journal_fini(&vidmm->journal);
+	pagoda_coredump_fini(vidmm);
+	pagoda_journal_fini(vidmm);
 	vidmm_fini_executor(vidmm);
 	pagoda_swizzle_fini(vidmm);
 	pagoda_dummy_fini(vidmm);

@@ -345,6 +345,8 @@ void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
  * @ttm: TTM's device
  * @drm: DRM device
  * @info: What the device reported about itself
+ * @reserve_start: First byte of the part of VRAM for page tables and save areas only; constant
+ * @reserve_size: Bytes of that part, 0 = there is none; constant
  * @vram: Segment 1
  * @aperture: Segment 2
  * @swizzle: Swizzling ranges
@@ -406,21 +408,23 @@ struct pagoda_vidmm {
 	struct ttm_device ttm;
 	struct drm_device *drm;
 	const struct pagoda_device_info *info;
-	struct pagoda_vram vram;
-	struct pagoda_aperture aperture;
-	struct pagoda_swizzle swizzle;
-	struct pagoda_device_mmu device_mmu;
-	struct pagoda_stream stream;
-	struct pagoda_journal journal;
-	struct pagoda_coredump coredump;
-	struct pagoda_cpu_executor executor;
+	u64 reserve_start;
+	u64 reserve_size;
+	struct pagoda_vram *vram;
+	struct pagoda_aperture *aperture;
+	struct pagoda_swizzle *swizzle;
+	struct pagoda_device_mmu *device_mmu;
+	struct pagoda_stream *stream;
+	struct pagoda_journal *journal;
+	struct pagoda_coredump *coredump;
+	struct pagoda_cpu_executor *executor;
 	struct pagoda_mmu *mmu;
 	struct pagoda_root *roots;
 	struct mutex control_lock;	/* transport, deaf, roots */
 	struct mutex scratch_lock;	/* scratch windows outside of moves */
 	struct pagoda_transport *transport;
 	bool deaf;
-	struct pagoda_dummy dummy;
+	struct pagoda_dummy *dummy;
 	struct xarray bos;
 	atomic64_t next_id;
 	struct ida spaces;
@@ -430,27 +434,27 @@ struct pagoda_vidmm {
 	spinlock_t required_lock;	/* pagoda_bo.requirements */
 	atomic_t taking;
 	atomic_t pressing;
-	struct pagoda_mfences mfences;
+	struct pagoda_mfences *mfences;
 	struct pagoda_engines *engines;
 	atomic64_t resets;
-	struct pagoda_reset reset;
+	struct pagoda_reset *reset;
 	spinlock_t deferred_lock;	/* deferred */
 	struct list_head deferred;
 	atomic64_t losses;
 	atomic64_t aborts;
-	struct pagoda_offers offers;
+	struct pagoda_offers *offers;
 	struct pagoda_victims *victims;
-	struct pagoda_promotion promotion;
-	struct pagoda_bandwidth bandwidth;
+	struct pagoda_promotion *promotion;
+	struct pagoda_bandwidth *bandwidth;
 	u32 submit_share;
-	struct pagoda_copies copies;
-	struct pagoda_budgets budgets;
-	struct pagoda_listeners listeners;
+	struct pagoda_copies *copies;
+	struct pagoda_budgets *budgets;
+	struct pagoda_listeners *listeners;
 	struct pagoda_counters stats;
 	atomic_t nr_populated[PAGODA_TT_ORDERS];
 	bool reaches_part;
 	u64 pin_limit;
-	struct pagoda_limits limits;
+	struct pagoda_limits *limits;
 #ifdef CONFIG_DRM_PAGODA_BENCH
 	bool moves_by_cpu;
 #endif
@@ -482,7 +486,7 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
 {
 	u32 op = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2;
 
-	if (vidmm->stream.limits.features & BIT_ULL(VIRTIO_PAGODA_F_OP(op)))
+	if (vidmm->stream->limits.features & BIT_ULL(VIRTIO_PAGODA_F_OP(op)))
 		return op;
 	return VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT;
 }

@@ -207,7 +207,7 @@ static u32 virtual_direction(const struct pagoda_virtual *virtual)
 /* The costs of a piece, in the pass that adds them up; or the piece itself. */
 static int virtual_piece(struct pagoda_virtual *virtual, struct pagoda_paging_op *op, u64 size)
 {
-	struct pagoda_stream *stream = &virtual->bo->vidmm->stream;
+	struct pagoda_stream *stream = virtual->bo->vidmm->stream;
 	int ret;
 
 	op->allocation = virtual->bo->id;

@@ -115,7 +115,7 @@ void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
 int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
 		     struct dma_fence **fence)
 {
-	struct pagoda_stream *stream = &vm->vidmm->stream;
+	struct pagoda_stream *stream = vm->vidmm->stream;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
 	struct pagoda_paging_cost cost = pagoda_pt_update_cost(update, stream->room);
@@ -201,7 +201,7 @@ static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
 
 static void vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
 {
-	struct pagoda_stream *stream = &vm->vidmm->stream;
+	struct pagoda_stream *stream = vm->vidmm->stream;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
@@ -400,7 +400,7 @@ int pagoda_vm_rebuild(struct pagoda_vm *vm)
 static int vm_take_id(struct pagoda_vm *vm)
 {
 	struct pagoda_vidmm *vidmm = vm->vidmm;
-	u32 most = vidmm->stream.limits.max_address_spaces;
+	u32 most = vidmm->stream->limits.max_address_spaces;
 	int id, ret = pagoda_quota_charge(vm->client->quota, PAGODA_LIMIT_VMS, 1);
 
 	if (ret)
@@ -452,7 +452,7 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	struct pagoda_vm *vm;
 	int ret;
 
-	if (!vidmm->mmu || vidmm->stream.limits.max_address_spaces < 2)
+	if (!vidmm->mmu || vidmm->stream->limits.max_address_spaces < 2)
 		return ERR_PTR(-EOPNOTSUPP);
 	vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	resv = drm_gpuvm_resv_object_alloc(vidmm->drm);
@@ -478,9 +478,9 @@ struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	drm_gem_object_put(resv);
 	ret = vm_init_space(vm);
 	if (!ret) {
-		mutex_lock(&vidmm->reset.vms_lock);
-		list_add_tail(&vm->entry, &vidmm->reset.vms);
-		mutex_unlock(&vidmm->reset.vms_lock);
+		mutex_lock(&vidmm->reset->vms_lock);
+		list_add_tail(&vm->entry, &vidmm->reset->vms);
+		mutex_unlock(&vidmm->reset->vms_lock);
 		return vm;
 	}
 	drm_gpuvm_put(&vm->base);
@@ -601,9 +601,9 @@ void pagoda_vm_close(struct pagoda_vm *vm)
 	struct pagoda_gate gate;
 
 	pagoda_gate_enter(vm->vidmm, &gate, false);
-	mutex_lock(&vm->vidmm->reset.vms_lock);
+	mutex_lock(&vm->vidmm->reset->vms_lock);
 	list_del(&vm->entry);
-	mutex_unlock(&vm->vidmm->reset.vms_lock);
+	mutex_unlock(&vm->vidmm->reset->vms_lock);
 	pagoda_deferred_cancel(&vm->queue, -ECANCELED);
 	mutex_lock(&vm->lock);
 	vm->closed = true;

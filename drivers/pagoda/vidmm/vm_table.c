@@ -121,7 +121,7 @@ static void vm_table_detach(struct pagoda_vm *vm)
 void pagoda_vm_table_evict(struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm = bo->table_of;
-	struct pagoda_stream *stream = &bo->vidmm->stream;
+	struct pagoda_stream *stream = bo->vidmm->stream;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
 	struct pagoda_paging_cost cost;

@@ -14,6 +14,7 @@
 #include <linux/list_sort.h>
 #include <linux/slab.h>
 #include <drm/drm_device.h>
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
@@ -177,7 +178,7 @@ static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size
  */
 u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 	struct vram_holes holes;
 	struct vram_range hole;
 	u64 largest = 0;
@@ -207,7 +208,7 @@ u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
 bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
 			    u64 size, u64 align)
 {
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 	struct vram_range range = vram_place_range(vram, place);
 	struct list_head *taken = vram_taken(vram, range.start);
 	bool contiguous = place->flags & TTM_PL_FLAG_CONTIGUOUS;
@@ -377,7 +378,7 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	gpu_buddy_free_list(vram_buddy(vram, vram_address(res)), &vres->blocks, 0);
 	mutex_unlock(&vram->lock);
 	kfree(vres);
-	pagoda_promote_kick(container_of(vram, struct pagoda_vidmm, vram));
+	pagoda_promote_kick(vram->vidmm);
 }
 
 /* Returns whether evicting @res can help @place: a range in the reserve helps only the reserve. */
@@ -499,7 +500,7 @@ static int vram_compare_blocks(void *priv, const struct list_head *a, const stru
 static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 	struct gpu_buddy *mm = &vram->mm;
 	u32 i;
 
@@ -524,7 +525,7 @@ static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
 /* Takes the invalid ranges and the reserve out of VRAM's allocator, and sets up the reserve's. */
 static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 	const struct vram_range range = {
 		.start = vram->reserve.start,
 		.end = vram->reserve.start + vram->reserve.size,
@@ -557,7 +558,7 @@ static void vram_fini_blocks(struct pagoda_vram *vram)
 static int vram_init_blocks(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 	int ret;
 
 	ret = gpu_buddy_init(&vram->mm, info->vram_size, pagoda_vram_chunk(info));
@@ -584,14 +585,19 @@ static int vram_init_blocks(struct pagoda_vidmm *vidmm)
  */
 int pagoda_vram_init(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram;
 	int ret;
 
+	vram = drmm_kzalloc(vidmm->drm, sizeof(*vram), GFP_KERNEL);
+	if (!vram)
+		return -ENOMEM;
+	vidmm->vram = vram;
+	vram->vidmm = vidmm;
 	mutex_init(&vram->lock);
 	INIT_LIST_HEAD(&vram->reserved);
+	vram->reserve.start = vidmm->reserve_start;
+	vram->reserve.size = vidmm->reserve_size;
 	vram->visible_size = vidmm->info->visible_size;
-	vram->visible_used = 0;
-	vram->window = NULL;
 	ret = vram_init_blocks(vidmm);
 	if (ret)
 		goto err_lock;
@@ -629,7 +635,7 @@ err_lock:
  */
 void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 
 	pagoda_dmem_unregister(vidmm, &vram->manager, TTM_PL_VRAM);
 	if (ttm_resource_manager_evict_all(&vidmm->ttm, &vram->manager)) {

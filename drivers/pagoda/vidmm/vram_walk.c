@@ -14,7 +14,7 @@ static struct pagoda_vram_resource *walk_resource(struct ttm_resource *res)
 
 static struct gpu_buddy *walk_buddy(struct ttm_resource *res)
 {
-	return &pagoda_vidmm_of_ttm(res->bo->bdev)->vram.mm;
+	return &pagoda_vidmm_of_ttm(res->bo->bdev)->vram->mm;
 }
 
 static u64 walk_block_end(struct gpu_buddy *mm, struct gpu_buddy_block *block)
@@ -65,7 +65,7 @@ bool pagoda_vram_is_contiguous(struct ttm_resource *res)
  */
 bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
 {
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 	struct gpu_buddy_block *block;
 
 	list_for_each_entry(block, &walk_resource(res)->blocks, link) {

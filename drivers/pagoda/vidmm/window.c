@@ -133,13 +133,13 @@ int pagoda_vram_map_window(struct pagoda_vidmm *vidmm)
 
 	if (!info->visible_size)
 		return 0;
-	return pagoda_extents_map(info->window, info->nr_window, &vidmm->vram.window);
+	return pagoda_extents_map(info->window, info->nr_window, &vidmm->vram->window);
 }
 
 void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm)
 {
 	const struct pagoda_device_info *info = vidmm->info;
-	struct pagoda_vram *vram = &vidmm->vram;
+	struct pagoda_vram *vram = vidmm->vram;
 
 	if (!vram->window)
 		return;
