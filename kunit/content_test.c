@@ -455,7 +455,7 @@ static void content_short_isnt_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_bo_place(out, pagoda_bo_placement_resident, &ctx));
 	dma_resv_unlock(out->ttm.base.resv);
 	kunit_deactivate_static_stub(test, pagoda_pages_alloc);
-	KUNIT_EXPECT_FALSE(test, offered->discarded);
+	KUNIT_EXPECT_FALSE(test, offered->offer.discarded);
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, offered->ttm.resource->mem_type);
 	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, other->ttm.resource->mem_type);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));

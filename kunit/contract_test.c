@@ -73,7 +73,7 @@ static struct pagoda_bo *busy_bo(struct pagoda_rig *rig)
 	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
 	pagoda_rig_settle(rig);
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	return bo;
 }
 
@@ -230,7 +230,7 @@ static void contract_idle_keeps_jobs_out(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, job.client->sent);
 	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rig->engines[0].executed));
 	/* The way back isn't part of this test. */
-	WRITE_ONCE(bo->needs_idle, false);
+	WRITE_ONCE(bo->content.needs_idle, false);
 	user_end(fence);
 	pagoda_worker_end(test, &mover);
 	pagoda_worker_end(test, &submitter);

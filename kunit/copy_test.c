@@ -74,7 +74,7 @@ static void copy_keep(struct copy_test *t)
 	copy_leave(t, UNWRITTEN);
 	copy_settle(t);
 	copy_bring(t);
-	KUNIT_ASSERT_NOT_NULL(t->test, t->bo->copy);
+	KUNIT_ASSERT_NOT_NULL(t->test, t->bo->content.copy);
 	KUNIT_ASSERT_EQ(t->test, t->bo->ttm.base.size,
 			(size_t)atomic64_read(&t->rig->vidmm->copies->bytes));
 }
@@ -217,7 +217,7 @@ static void copy_shared_is_written(struct kunit *test)
 	copy_expect(&t, true, 2);
 	/* A shared allocation keeps no copy later either. */
 	copy_bring(&t);
-	KUNIT_EXPECT_NULL(test, t.bo->copy);
+	KUNIT_EXPECT_NULL(test, t.bo->content.copy);
 	pagoda_rig_write(t.rig, t.bo, 3);
 	copy_expect(&t, true, 3);
 	copy_end(&t);
@@ -277,11 +277,11 @@ static void copy_is_put_back(struct kunit *test)
 	copy_keep(&t);
 	copy_leave(&t, UNWRITTEN | STAYS);
 	before = copied_out(&t);
-	t.bo->needs_idle = true;
+	t.bo->content.needs_idle = true;
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(t.bo, &system, true));
 	KUNIT_EXPECT_TRUE(test, in_vram(t.bo));
-	KUNIT_EXPECT_FALSE(test, t.bo->lost);
-	KUNIT_EXPECT_NOT_NULL(test, t.bo->copy);
+	KUNIT_EXPECT_FALSE(test, t.bo->content.lost);
+	KUNIT_EXPECT_NOT_NULL(test, t.bo->content.copy);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(t.bo));
 	KUNIT_EXPECT_EQ(test, before, copied_out(&t));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, 1));
@@ -304,7 +304,7 @@ static void copy_is_stale_if_nobody_says(struct kunit *test)
 	copy_bring(&t);
 	copy_leave(&t, 0);
 	copy_bring(&t);
-	KUNIT_EXPECT_NULL(test, t.bo->copy);
+	KUNIT_EXPECT_NULL(test, t.bo->content.copy);
 	copy_expect(&t, true, 2);
 	copy_end(&t);
 }
@@ -444,7 +444,7 @@ static void copy_has_a_limit(struct kunit *test)
 	copy_bring(&t);
 	copy_leave(&t, UNWRITTEN);
 	copy_bring(&t);
-	KUNIT_EXPECT_NULL(test, t.bo->copy);
+	KUNIT_EXPECT_NULL(test, t.bo->content.copy);
 	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
 	copy_expect(&t, true, 1);
 	t.rig->vidmm->copies->limit++;

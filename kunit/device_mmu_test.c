@@ -390,7 +390,7 @@ static void mmu_moves_before_the_rebuild(struct kunit *test)
 	mmu_wait_open(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	mmu_expect_calm(rig);
-	KUNIT_EXPECT_FALSE(test, bo->lost);
+	KUNIT_EXPECT_FALSE(test, bo->content.lost);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 	pagoda_rig_close(bo);
 }
@@ -436,7 +436,7 @@ static void mmu_moves_before_the_loss(struct kunit *test)
 	flush_work(&blocker.work);
 	destroy_work_on_stack(&blocker.work);
 	mmu_expect_calm(rig);
-	KUNIT_EXPECT_FALSE(test, bo->lost);
+	KUNIT_EXPECT_FALSE(test, bo->content.lost);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
 	pagoda_rig_close(bo);
 }

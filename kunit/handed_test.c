@@ -37,11 +37,11 @@ static void handed_lost_has_no_place(struct kunit *test)
 
 	pagoda_rig_settle(rig);
 	copies = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
-	KUNIT_ASSERT_NOT_NULL(test, bo->range);
+	KUNIT_ASSERT_NOT_NULL(test, bo->tiling.range);
 	spy = pagoda_spy_begin(rig, bo);
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	/* As if the device had been reset since then. */
-	bo->epoch--;
+	bo->content.epoch--;
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
 	dma_resv_unlock(bo->ttm.base.resv);
 	pagoda_spy_end(spy);
@@ -55,7 +55,7 @@ static void handed_lost_has_no_place(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copies, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id));
 	KUNIT_EXPECT_NULL(test, pagoda_spy_find(spy, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 1));
 	/* The range is free, and the old bytes of its window aren't seen when it is bound again. */
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	KUNIT_EXPECT_FALSE(test, pagoda_swizzle_is_shown(bo));
 	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_swizzle_is_shown(bo));

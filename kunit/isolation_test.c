@@ -107,7 +107,7 @@ static void isolation_lost_and_swapped(struct kunit *test)
 	pagoda_rig_refuse_copy_out(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
-	KUNIT_EXPECT_TRUE(test, READ_ONCE(bo->unclean));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(bo->content.unclean));
 	for (i = 0; i < bo->ttm.ttm->num_pages; i++)
 		memset64(page_address(bo->ttm.ttm->pages[i]), SECRET, PAGE_SIZE / sizeof(u64));
 	swap_out_all(rig);
@@ -158,7 +158,7 @@ static void isolation_lost_and_bound(struct kunit *test)
 				    0, 10);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shown));
 	pagoda_rig_settle(rig);
-	KUNIT_EXPECT_TRUE(test, READ_ONCE(shown->lost));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(shown->content.lost));
 	/* While the device is rebuilt, a VM is validated only through the gate. */
 	pagoda_reset_wait(rig->vidmm);
 	KUNIT_ASSERT_EQ(test, 0, vmt_validate(client->vm));

@@ -123,7 +123,7 @@ static void journal_tells_pending_and_lost(struct kunit *test)
 	entry = journal_find(head, entries, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
 	KUNIT_ASSERT_NOT_NULL(test, entry);
 	KUNIT_EXPECT_LT(test, (s32)le32_to_cpu(entry->result), 0);
-	KUNIT_EXPECT_TRUE(test, bo->lost);
+	KUNIT_EXPECT_TRUE(test, bo->content.lost);
 	kvfree(head);
 	pagoda_rig_close(bo);
 }

@@ -295,7 +295,7 @@ static void limits_waiting_jobs(struct kunit *test)
 	/* A job behind a waiting job would wait, too. */
 	KUNIT_EXPECT_EQ(test, -EBUSY, submit_empty(client, NULL));
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&client->vm->queued));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&client->code->queued));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&client->code->wish.queued));
 	KUNIT_EXPECT_FALSE(test, submit_point(out, 1, &fence));
 	KUNIT_EXPECT_EQ(test, 1ull, limits_count(rig->client, PAGODA_LIMIT_JOBS));
 	submit_signal(client, in, 1);

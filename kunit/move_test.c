@@ -244,7 +244,7 @@ static void move_threads(struct kunit *test)
 		pagoda_rig_write(rig, movers[i].bo, i);
 	}
 	/* The first allocation waits between its pieces. */
-	movers[0].bo->needs_idle = true;
+	movers[0].bo->content.needs_idle = true;
 	for (i = 0; i < ARRAY_SIZE(movers); i++) {
 		struct task_struct *task = kthread_run(mover_run, &movers[i], "pagoda-mover");
 
@@ -505,14 +505,14 @@ static void move_discard(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 4);
-	bo->discardable = true;
+	bo->content.discardable = true;
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
 								&rig->vidmm->vram->manager));
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C46, C48);
 	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, bo->id), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bo->id), 0);
-	bo->discardable = false;
+	bo->content.discardable = false;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	PAGODA_PROVES(C47);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
@@ -671,7 +671,7 @@ static void move_undone(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &aperture, true));
 	pagoda_rig_settle(rig);
 	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, bo->id, 0);

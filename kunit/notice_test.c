@@ -174,7 +174,7 @@ static void notice_discard(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(gutted));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(closed));
 	pagoda_rig_close(closed);
-	gutted->discardable = true;
+	gutted->content.discardable = true;
 	KUNIT_ASSERT_EQ(test, 0, ttm_resource_manager_evict_all(&rig->vidmm->ttm,
 								&rig->vidmm->vram->manager));
 	pagoda_rig_settle(rig);
@@ -203,7 +203,7 @@ static void notice_undone(struct kunit *test)
 	u32 last;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &system, true));
 	pagoda_rig_settle(rig);
 	last = pagoda_rig_count(rig, ONE, bo->id) - 1;

@@ -87,15 +87,15 @@ static void offer_order(struct kunit *test)
 
 		PAGODA_PROVES(C168, C169);
 		KUNIT_ASSERT_EQ_MSG(test, left, expected[i], "for number %u", i);
-		KUNIT_EXPECT_EQ(test, bos[left]->discarded, left != 0 && left != 3);
+		KUNIT_EXPECT_EQ(test, bos[left]->offer.discarded, left != 0 && left != 3);
 	}
 	pagoda_rig_settle(rig);
 	for (i = 0; i < 7; i++) {
 		u32 copies = pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bos[i]->id);
 		u32 discards = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, bos[i]->id);
 
-		KUNIT_EXPECT_EQ(test, !copies, bos[i]->discarded);
-		KUNIT_EXPECT_EQ(test, !discards, !bos[i]->discarded);
+		KUNIT_EXPECT_EQ(test, !copies, bos[i]->offer.discarded);
+		KUNIT_EXPECT_EQ(test, !discards, !bos[i]->offer.discarded);
 	}
 	close_all(fresh, ARRAY_SIZE(expected));
 	close_all(bos, 7);
@@ -132,7 +132,7 @@ static void priority_order(struct kunit *test)
 	close_all(fresh, ARRAY_SIZE(expected));
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[1]));
 	KUNIT_EXPECT_EQ(test, bos[1]->ttm.priority, 0u);
-	KUNIT_EXPECT_EQ(test, bos[1]->priority, DRM_PAGODA_RESIDENCY_MINIMUM);
+	KUNIT_EXPECT_EQ(test, bos[1]->wish.priority, DRM_PAGODA_RESIDENCY_MINIMUM);
 	KUNIT_EXPECT_EQ(test, pagoda_priority_step(bos[1]), 1u);
 	KUNIT_EXPECT_EQ(test, pagoda_priority_step(bos[5]), 5u);
 	KUNIT_EXPECT_EQ(test, pagoda_priority_step(bos[6]), PAGODA_PRIORITY_STEPS - 1);
@@ -174,12 +174,12 @@ static void offer_waits_for_jobs(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, rest[i]));
 	}
 	PAGODA_PROVES(C170);
-	KUNIT_EXPECT_TRUE(test, other->discarded);
+	KUNIT_EXPECT_TRUE(test, other->offer.discarded);
 	KUNIT_EXPECT_TRUE(test, in_vram(used));
 	/* Now only the used allocation is left. The CPU doesn't wait for it: the stream does. */
 	rest[7] = pagoda_rig_bo(rig, PIECE, 0, SUBMIT_VRAM, 0);
 	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, rest[7]));
-	KUNIT_EXPECT_TRUE(test, used->discarded);
+	KUNIT_EXPECT_TRUE(test, used->offer.discarded);
 	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(used));
 	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT,
 						   used->id));
@@ -244,7 +244,7 @@ static void offer_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
 	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
 	submit_client_end(client);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&bos[0]->queued));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&bos[0]->wish.queued));
 	KUNIT_EXPECT_EQ(test, 0, offer(rig, bos[0], DRM_PAGODA_OFFER_LOW));
 	close_all(bos, 2);
 }

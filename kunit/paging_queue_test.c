@@ -432,11 +432,11 @@ static void paging_failure_of_one_entry(struct kunit *test)
 	/*
 	 * Set directly, because OFFER would refuse: the entry fails when the request is executed.
 	 */
-	WRITE_ONCE(t.bos[2]->offer, PAGODA_OFFER_NORMAL);
+	WRITE_ONCE(t.bos[2]->offer.rank, PAGODA_OFFER_NORMAL);
 	paging_let(&t);
 	KUNIT_EXPECT_EQ(test, -ENODATA, paging_wait(&t, NORMAL, value));
 	flush_delayed_work(&t.rig->client->pager->work);
-	WRITE_ONCE(t.bos[2]->offer, PAGODA_OFFER_NONE);
+	WRITE_ONCE(t.bos[2]->offer.rank, PAGODA_OFFER_NONE);
 	pagoda_paging_queue_state(t.queues[NORMAL], &state);
 	KUNIT_EXPECT_EQ(test, (u32)ENODATA, state.error);
 	KUNIT_EXPECT_EQ(test, value, state.failed);
@@ -495,14 +495,14 @@ static void paging_failure_cancels_jobs(struct kunit *test)
 	outs[1] = paging_job(&t, client, own, 1, 2);
 	outs[2] = paging_job(&t, client, t.points[NORMAL], good, 3);
 	/* Set directly, because OFFER would refuse: the first request fails in its turn. */
-	WRITE_ONCE(t.bos[1]->offer, PAGODA_OFFER_NORMAL);
+	WRITE_ONCE(t.bos[1]->offer.rank, PAGODA_OFFER_NORMAL);
 	paging_let(&t);
 	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait_point(outs[0], 0));
 	KUNIT_EXPECT_EQ(test, -ECANCELED, submit_wait_point(outs[1], 0));
 	KUNIT_EXPECT_EQ(test, 0, submit_wait_point(outs[2], 0));
 	KUNIT_EXPECT_EQ(test, 3ull, submit_word(t.rig, bo, 0));
 	flush_delayed_work(&t.rig->client->pager->work);
-	WRITE_ONCE(t.bos[1]->offer, PAGODA_OFFER_NONE);
+	WRITE_ONCE(t.bos[1]->offer.rank, PAGODA_OFFER_NONE);
 	pagoda_paging_queue_state(t.queues[NORMAL], &state);
 	KUNIT_EXPECT_EQ(test, (u32)ENODATA, state.error);
 	KUNIT_EXPECT_EQ(test, failed, state.failed);
@@ -687,7 +687,7 @@ static struct paging_race paging_race;
 /* Right after the first question is answered, the other client requires the allocation. */
 static u32 paging_race_clients(const struct pagoda_bo *bo)
 {
-	u32 count = atomic_read(&bo->required);
+	u32 count = atomic_read(&bo->wish.required);
 	u64 trim;
 
 	if (paging_race.asked++)
@@ -721,13 +721,13 @@ static void paging_given_up_and_required(struct kunit *test)
 	kunit_deactivate_static_stub(test, pagoda_require_clients);
 	KUNIT_EXPECT_EQ(test, 0, paging_race.ret);
 	KUNIT_EXPECT_EQ(test, 1u, pagoda_require_clients(t.bos[0]));
-	KUNIT_EXPECT_FALSE(test, t.bos[0]->released);
+	KUNIT_EXPECT_FALSE(test, t.bos[0]->wish.released);
 	/* An allocation that no client requires isn't promoted. */
 	pagoda_client_drop_lists(paging_race.client);
 	KUNIT_ASSERT_EQ(test, 0, paging_resident(&t, NORMAL, 0, 1, 0, &value));
 	KUNIT_ASSERT_EQ(test, 0, value ? paging_wait(&t, NORMAL, value) : 0);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_paging_evict(t.queues[NORMAL], &args));
-	KUNIT_EXPECT_TRUE(test, t.bos[0]->released);
+	KUNIT_EXPECT_TRUE(test, t.bos[0]->wish.released);
 	pagoda_client_put(paging_race.client);
 	paging_end(&t);
 }

@@ -57,7 +57,7 @@ static void prime_self(struct kunit *test)
 	prime_put(dma_buf);
 	/* The reference of its creation. */
 	KUNIT_EXPECT_EQ(test, 1u, kref_read(&bo->ttm.base.refcount));
-	KUNIT_EXPECT_NULL(test, bo->exported);
+	KUNIT_EXPECT_NULL(test, bo->share.exported);
 	pagoda_rig_close(bo);
 }
 

@@ -105,7 +105,7 @@ static void reclaim_decommitted(struct kunit *test)
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_FALSE(test, ttm_tt_is_populated(bos[i]->ttm.ttm));
 		KUNIT_EXPECT_EQ(test, !(bos[i]->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED), i > 0);
-		KUNIT_EXPECT_EQ(test, bos[i]->discarded, i > 0);
+		KUNIT_EXPECT_EQ(test, bos[i]->offer.discarded, i > 0);
 	}
 	PAGODA_PROVES(C172, C173);
 	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bos[0]));
@@ -161,8 +161,9 @@ static void offer_tiled(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, 0, offer(rig, shown, DRM_PAGODA_OFFER_LOW));
 		KUNIT_ASSERT_EQ(test, 0, offer(rig, kept, DRM_PAGODA_OFFER_LOW));
 		KUNIT_ASSERT_EQ(test, 0, evict(rig, shown));
-		KUNIT_EXPECT_NULL(test, shown->range);
-		KUNIT_EXPECT_FALSE(test, shown->system_tiled || shown->alternate_view);
+		KUNIT_EXPECT_NULL(test, shown->tiling.range);
+		KUNIT_EXPECT_FALSE(test, shown->tiling.is_tiled_in_system ||
+						 shown->tiling.alternate_view);
 		KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_DISCARDED, reclaim(rig, shown));
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, shown));
 		KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(shown));
@@ -259,7 +260,7 @@ static bool model_holds(struct model *m, u32 i)
 static void model_reclaim(struct model *m, u32 i)
 {
 	struct pagoda_bo *bo = m->bos[i];
-	int expected = bo->discarded ? DRM_PAGODA_RECLAIM_DISCARDED : DRM_PAGODA_RECLAIM_OK;
+	int expected = bo->offer.discarded ? DRM_PAGODA_RECLAIM_DISCARDED : DRM_PAGODA_RECLAIM_OK;
 	int ret = reclaim(m->rig, bo);
 
 	if (!m->offered[i]) {
@@ -322,11 +323,11 @@ static void model_check(struct model *m)
 
 		KUNIT_EXPECT_EQ(m->rig->test, pagoda_bo_is_offered(bo), m->offered[i]);
 		KUNIT_EXPECT_EQ(m->rig->test, bo->ttm.priority, pagoda_priority_level(bo));
-		KUNIT_EXPECT_EQ(m->rig->test, !list_empty(&bo->offered),
+		KUNIT_EXPECT_EQ(m->rig->test, !list_empty(&bo->offer.entry),
 				m->offered[i] && in_vram(bo));
-		listed += !list_empty(&bo->offered);
+		listed += !list_empty(&bo->offer.entry);
 		if (!m->offered[i])
-			KUNIT_EXPECT_FALSE(m->rig->test, bo->lost);
+			KUNIT_EXPECT_FALSE(m->rig->test, bo->content.lost);
 	}
 	KUNIT_EXPECT_EQ(m->rig->test, m->rig->vidmm->offers->count, listed);
 }

@@ -136,7 +136,7 @@ static u32 reserve_pages(struct reserve_test *t)
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		if (pagoda_bo_is_in_vram(bo) &&
 		    pagoda_reserve_has(reserve, (u64)bo->ttm.resource->start << PAGE_SHIFT)) {
-			KUNIT_EXPECT_TRUE(t->test, bo->table_of || bo->save_of);
+			KUNIT_EXPECT_TRUE(t->test, bo->vm.table_of || bo->vm.save_of);
 			bytes += bo->ttm.base.size;
 		}
 		dma_resv_unlock(bo->ttm.base.resv);

@@ -146,7 +146,7 @@ static void reset_expect_works(struct pagoda_rig *rig, struct pagoda_bo *bo, u32
 
 static void reset_expect_lost(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
-	KUNIT_EXPECT_TRUE(rig->test, READ_ONCE(bo->lost));
+	KUNIT_EXPECT_TRUE(rig->test, READ_ONCE(bo->content.lost));
 	KUNIT_EXPECT_FALSE(rig->test, pagoda_lost_is_stale(bo));
 	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_is_zero(rig, bo));
 }
@@ -179,7 +179,8 @@ static void reset_idle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, reset_notices(rig, system->id) + reset_notices(rig, bound->id));
 	KUNIT_EXPECT_EQ(test, 1, reset_unmaps(rig, page, before));
 	reset_expect_lost(rig, vram);
-	KUNIT_EXPECT_FALSE(test, system->lost || bound->lost || pages->lost);
+	KUNIT_EXPECT_FALSE(test,
+			   system->content.lost || bound->content.lost || pages->content.lost);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bound, 3));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, pages, 4));
@@ -207,7 +208,7 @@ static void reset_leaves_nothing_clean(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	PAGODA_PROVES(C195);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
-	KUNIT_EXPECT_FALSE(test, bo->lost);
+	KUNIT_EXPECT_FALSE(test, bo->content.lost);
 	pagoda_rig_close(bo);
 }
 
@@ -243,7 +244,7 @@ static void reset_in_flight(struct kunit *test)
 	reset_expect_lost(rig, out);
 	reset_expect_lost(rig, vram);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, stays, 3));
-	KUNIT_EXPECT_FALSE(test, stays->lost);
+	KUNIT_EXPECT_FALSE(test, stays->content.lost);
 	reset_expect_mapped(rig, vm, vram, HERE + PAGES * PAGE_SIZE);
 	KUNIT_EXPECT_NULL(test, reset_look(rig, vm->id, HERE));
 	reset_expect_works(rig, in, 5);
@@ -633,8 +634,8 @@ static void reset_check(struct reset_random *r)
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false, 30 * HZ);
 		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_lost_settle(bo));
-		lost = bo->lost;
-		bo->lost = false;
+		lost = bo->content.lost;
+		bo->content.lost = false;
 		dma_resv_unlock(bo->ttm.base.resv);
 		if (lost) {
 			KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_is_zero(rig, bo));

@@ -90,7 +90,7 @@ static void work_evicting(struct kunit *test)
 		KUNIT_EXPECT_GE(test, rig->log[at].seqno, seqno);
 		seqno = rig->log[at].seqno;
 		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, out[i], i));
-		KUNIT_EXPECT_FALSE(test, out[i]->lost);
+		KUNIT_EXPECT_FALSE(test, out[i]->content.lost);
 	}
 	KUNIT_EXPECT_GT(test, work_copied(rig, in, before), last);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, in, 9));
@@ -132,13 +132,13 @@ static void work_evicting_adapter(struct kunit *test)
 	for (i = 0; i < BOS; i++) {
 		dma_resv_lock(out[i]->ttm.base.resv, NULL);
 		KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(out[i]));
-		lost = out[i]->lost;
+		lost = out[i]->content.lost;
 		dma_resv_unlock(out[i]->ttm.base.resv);
 		KUNIT_EXPECT_TRUE(test, lost ? pagoda_rig_is_zero(rig, out[i]) :
 				  pagoda_rig_holds(rig, out[i], i));
 	}
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, stays, 9));
-	KUNIT_EXPECT_FALSE(test, stays->lost);
+	KUNIT_EXPECT_FALSE(test, stays->content.lost);
 	KUNIT_EXPECT_EQ(test, 0, rig->fake->violations);
 	for (i = 0; i < BOS; i++)
 		pagoda_rig_close(out[i]);

@@ -111,7 +111,7 @@ static void end_loss(struct pagoda_rig *rig, struct pagoda_bo *bo)
 /* Released: no client requires the allocation, and it leaves only when its room is needed. */
 static void end_release(struct pagoda_rig *rig, struct pagoda_bo *bo)
 {
-	WRITE_ONCE(bo->released, true);
+	WRITE_ONCE(bo->wish.released, true);
 }
 
 /* Each of these events ends an allocation's being settled. */
@@ -197,7 +197,7 @@ static void settled_lists(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2u, settled_look(rig, twice, 3, true, false));
 	KUNIT_EXPECT_EQ(test, 2u, pagoda_require_count(rig->client, bos[0]));
 	/* A count that can't grow. */
-	bos[0]->owned->count = U32_MAX;
+	bos[0]->wish.owned->count = U32_MAX;
 	KUNIT_EXPECT_EQ(test, 0u, settled_look(rig, bos, MOST - 1, true, true));
 	pagoda_client_drop_lists(rig->client);
 	KUNIT_EXPECT_EQ(test, 0u, settled_look(rig, bos, 1, true, true));

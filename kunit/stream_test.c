@@ -79,7 +79,7 @@ static void stream_busy(struct kunit *test)
 	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
 	pagoda_rig_write(rig, bo, 1);
 	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	init_completion(&evictor.done);
 	task = kthread_run(evictor_run, &evictor, "pagoda-evictor");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
@@ -121,7 +121,7 @@ static void stream_busy_pieces(struct kunit *test)
 	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
 	KUNIT_ASSERT_GT(test, pieces, 1);
 	pagoda_rig_write(rig, bo, 1);
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	PAGODA_PROVES(C15);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
@@ -152,7 +152,7 @@ static void stream_busy_own(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	init_completion(&evictor.done);
 	task = kthread_run(evictor_run, &evictor, "pagoda-evictor");
@@ -182,7 +182,7 @@ static void stream_busy_no_wait(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &system, true));
 	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));

@@ -86,7 +86,7 @@ bool tiled_content(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed, bool 
 
 	pagoda_rig_settle(rig);
 	for (offset = 0; offset < bo->ttm.base.size; offset++) {
-		u64 at = tiles ? tiled_offset(&bo->layout, offset) : offset;
+		u64 at = tiles ? tiled_offset(&bo->tiling.layout, offset) : offset;
 		u8 *byte = tiled_memory(rig, bo, at);
 
 		if (!byte)

@@ -81,7 +81,7 @@ static void job_world_end(struct job_world *world)
 /* Returns the address at which a job finds a word of the rows. */
 static u64 job_address(struct job_world *world, u32 i, u64 offset)
 {
-	return HERE(i) + tiled_offset(&world->bo[i]->layout, offset);
+	return HERE(i) + tiled_offset(&world->bo[i]->tiling.layout, offset);
 }
 
 /* Returns the arguments of a job that uses surface @i. */
@@ -89,7 +89,7 @@ static struct submit_args job_args(struct job_world *world, u32 i)
 {
 	struct submit_args args = {};
 
-	if (!world->bo[i]->private_to) {
+	if (!world->bo[i]->vm.private_to) {
 		args.bos[0] = world->bo[i];
 		args.flags[0] = DRM_PAGODA_SUBMIT_WRITE;
 		args.nr_bos = 1;
@@ -292,7 +292,7 @@ static void job_is_waited_for(struct kunit *test)
 						     &last));
 		dma_resv_lock(world.bo[i]->ttm.base.resv, NULL);
 		KUNIT_EXPECT_EQ(test, -EAGAIN, pagoda_swizzle_acquire(world.bo[i], &busy));
-		KUNIT_EXPECT_NULL(test, world.bo[i]->range);
+		KUNIT_EXPECT_NULL(test, world.bo[i]->tiling.range);
 		dma_resv_unlock(world.bo[i]->ttm.base.resv);
 		KUNIT_ASSERT_NOT_NULL(test, busy);
 		KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(busy));
@@ -320,9 +320,9 @@ static void job_after_view(struct kunit *test)
 		cpu_set(&world, i, 0, 1);
 		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(world.bo[i]));
 		KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(world.bo[i]));
-		KUNIT_ASSERT_NOT_NULL(test, world.bo[i]->range);
+		KUNIT_ASSERT_NOT_NULL(test, world.bo[i]->tiling.range);
 		job_write(&world, i, 0, 2);
-		KUNIT_EXPECT_NULL(test, world.bo[i]->range);
+		KUNIT_EXPECT_NULL(test, world.bo[i]->tiling.range);
 		KUNIT_EXPECT_EQ(test, 2ull, cpu_get(&world, i, 0));
 		cpu_set(&world, i, 8, 3);
 
@@ -416,16 +416,16 @@ static void job_fills_ranges(struct kunit *test)
 	pagoda_fake_transport_mode(world.rig->fake, PAGODA_FAKE_HELD);
 	for (i = 0; i < world.nr; i++) {
 		KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(world.bo[i]));
-		KUNIT_ASSERT_NOT_NULL(test, world.bo[i]->range);
+		KUNIT_ASSERT_NOT_NULL(test, world.bo[i]->tiling.range);
 	}
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, -EAGAIN, pagoda_swizzle_acquire(bo, &busy));
 	dma_resv_unlock(bo->ttm.base.resv);
 	KUNIT_EXPECT_NOT_NULL(test, busy);
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	dma_fence_put(busy);
 	for (i = 0; i < world.nr; i++)
-		KUNIT_EXPECT_NOT_NULL(test, world.bo[i]->range);
+		KUNIT_EXPECT_NOT_NULL(test, world.bo[i]->tiling.range);
 	pagoda_rig_settle(world.rig);
 	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
 	for (i = 0; i < world.nr; i++)
@@ -517,7 +517,7 @@ static void busy_in_vram_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, pagoda_rig_place(bo, &high, false));
 	rig->fake->control_error = 0;
 	KUNIT_EXPECT_GT(test, 512, bo->ttm.resource->start);
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	pagoda_bo_info(bo, &info);
 	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &high, false));

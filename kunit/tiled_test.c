@@ -139,7 +139,7 @@ static void ranges_lru(struct kunit *test)
 	bos[i + 1] = tiled_shown(rig, &tiled_layouts[0], i + 1);
 	for (i = 0; i < ARRAY_SIZE(bos); i++) {
 		if (i == 1 || i == 2) {
-			KUNIT_EXPECT_NULL(test, bos[i]->range);
+			KUNIT_EXPECT_NULL(test, bos[i]->tiling.range);
 			KUNIT_EXPECT_TRUE(test, tiled_is(rig, bos[i], i));
 		} else {
 			KUNIT_EXPECT_TRUE(test, window_content(rig, bos[i], i, false));
@@ -170,7 +170,7 @@ static void ranges_come_back(struct kunit *test)
 			dma_resv_lock(bo->ttm.base.resv, NULL);
 			pagoda_move_discard(bo);
 			dma_resv_unlock(bo->ttm.base.resv);
-			KUNIT_EXPECT_NULL(test, bo->range);
+			KUNIT_EXPECT_NULL(test, bo->tiling.range);
 		}
 		pagoda_rig_close(bo);
 	}
@@ -199,11 +199,11 @@ static void ranges_exhausted(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, dma_resv_trylock(bo->ttm.base.resv));
 	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_swizzle_acquire(bo, &busy));
 	KUNIT_EXPECT_NULL(test, busy);
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	dma_resv_unlock(bos[2]->ttm.base.resv);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_swizzle_acquire(bo, &busy));
 	dma_resv_unlock(bo->ttm.base.resv);
-	KUNIT_EXPECT_NULL(test, bos[2]->range);
+	KUNIT_EXPECT_NULL(test, bos[2]->tiling.range);
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bos[2], 2));
 	for (i = 0; i < PAGODA_RIG_RANGES; i++) {
 		if (i != 2)
@@ -225,7 +225,7 @@ static void ranges_refused(struct kunit *test)
 	for (i = 0; i < 2 * PAGODA_RIG_RANGES; i++) {
 		rig->fake->control_error = -EINVAL;
 		KUNIT_EXPECT_EQ(test, -EINVAL, tiled_acquire(bo));
-		KUNIT_EXPECT_NULL(test, bo->range);
+		KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	}
 	rig->fake->control_error = 0;
 	KUNIT_EXPECT_EQ(test, 0, tiled_acquire(bo));
@@ -253,7 +253,7 @@ static void ranges_lost_write_back(struct kunit *test)
 	rig->fake->control_error = -ETIMEDOUT;
 	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, tiled_release(bo));
 	rig->fake->control_error = 0;
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	pagoda_bo_info(bo, &info);
 	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
 	KUNIT_EXPECT_EQ(test, info.tiling, tiled_layouts[0].tiling);
@@ -341,7 +341,7 @@ static void failure_lost(struct kunit *test)
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
 	dma_resv_unlock(bo->ttm.base.resv);
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
 	KUNIT_EXPECT_EQ(test, 0, pagoda_swizzle_window(bo)[0]);
 	KUNIT_EXPECT_NULL(test, memchr_inv(pagoda_swizzle_window(bo), 0, bo->ttm.base.size));
@@ -364,7 +364,7 @@ static void debugger_access(struct kunit *test)
 		if (state == 2) {
 			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 			KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
-			KUNIT_EXPECT_NOT_NULL(test, bo->range);
+			KUNIT_EXPECT_NOT_NULL(test, bo->tiling.range);
 		}
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, buf, length, 0));

@@ -28,8 +28,8 @@ static void view_survives(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, 0, tiled_place(bo, place));
 			PAGODA_PROVES(C34);
 			KUNIT_EXPECT_TRUE(test, rows_are(rig, bo, seed));
-			KUNIT_EXPECT_NULL(test, bo->range);
-			KUNIT_EXPECT_TRUE(test, bo->alternate_view);
+			KUNIT_EXPECT_NULL(test, bo->tiling.range);
+			KUNIT_EXPECT_TRUE(test, bo->tiling.alternate_view);
 			KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, SPECIAL, bo->id), special);
 			special = pagoda_rig_count(rig, SPECIAL, bo->id);
 			/* The CPU goes on writing rows while the allocation is out of VRAM. */
@@ -38,7 +38,7 @@ static void view_survives(struct kunit *test)
 			memset(rig->windows, 0x77, rig->swizzling.size);
 			KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
 			KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, seed));
-			KUNIT_EXPECT_NOT_NULL(test, bo->range);
+			KUNIT_EXPECT_NOT_NULL(test, bo->tiling.range);
 			PAGODA_PROVES(C38);
 			KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, SPECIAL, bo->id), special);
 			special = pagoda_rig_count(rig, SPECIAL, bo->id);
@@ -60,16 +60,16 @@ static void view_unused(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
-	KUNIT_EXPECT_NOT_NULL(test, bo->range);
+	KUNIT_EXPECT_NOT_NULL(test, bo->tiling.range);
 	pagoda_rig_settle(rig);
 	special = pagoda_rig_count(rig, SPECIAL, 0);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_TRUE(test, rows_are(rig, bo, 3));
-	KUNIT_EXPECT_FALSE(test, bo->alternate_view);
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_FALSE(test, bo->tiling.alternate_view);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 3));
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	PAGODA_PROVES(C38);
 	KUNIT_EXPECT_EQ(test, special, pagoda_rig_count(rig, SPECIAL, 0));
 	pagoda_rig_close(bo);
@@ -89,8 +89,8 @@ static void view_without_range(struct kunit *test)
 	special = pagoda_rig_count(rig, SPECIAL, 0);
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 7));
-	KUNIT_EXPECT_NULL(test, bo->range);
-	KUNIT_EXPECT_FALSE(test, bo->alternate_view);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
+	KUNIT_EXPECT_FALSE(test, bo->tiling.alternate_view);
 	PAGODA_PROVES(C38);
 	KUNIT_EXPECT_EQ(test, special, pagoda_rig_count(rig, SPECIAL, 0));
 	for (i = 0; i < PAGODA_RIG_RANGES; i++) {
@@ -117,7 +117,7 @@ static void view_fence(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
 	/* The range isn't free yet, and moves don't wait. */
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 7));
 	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));
@@ -204,13 +204,13 @@ static void view_fence_dropped(struct kunit *test)
 	pagoda_rig_settle(rig);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
-	KUNIT_ASSERT_NOT_NULL(test, bo->range);
+	KUNIT_ASSERT_NOT_NULL(test, bo->tiling.range);
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	pagoda_swizzle_drop(bo);
 	dma_resv_unlock(bo->ttm.base.resv);
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(other));
-	KUNIT_EXPECT_NULL(test, other->range);
+	KUNIT_EXPECT_NULL(test, other->tiling.range);
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, other, 8));
 	for (i = 0; i < ARRAY_SIZE(others); i++)
@@ -236,7 +236,7 @@ static void view_moves_in_vram(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, window_content(rig, bo, 4, false));
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &high, false));
 	KUNIT_EXPECT_GE(test, bo->ttm.resource->start, 512);
-	KUNIT_EXPECT_NULL(test, bo->range);
+	KUNIT_EXPECT_NULL(test, bo->tiling.range);
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 4));
 	KUNIT_EXPECT_EQ(test, tiled_conversion(rig, bo), 0);
 	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));

@@ -396,14 +396,14 @@ static void expect_known(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 ste
 
 	spin_lock(&victims->lock);
 	for (i = 0; i < PIECES; i++) {
-		const struct pagoda_policy_item *item = &bos[i]->victim;
+		const struct pagoda_policy_item *item = &bos[i]->choice.item;
 
-		KUNIT_EXPECT_EQ_MSG(rig->test, bos[i]->in_vram, in_vram(bos[i]),
+		KUNIT_EXPECT_EQ_MSG(rig->test, bos[i]->choice.in_vram, in_vram(bos[i]),
 				    "allocation %u, step %u", i, step);
 		KUNIT_EXPECT_EQ_MSG(rig->test, !list_empty(&item->order), in_vram(bos[i]),
 				    "allocation %u, step %u", i, step);
-		KUNIT_EXPECT_TRUE(rig->test, list_empty(&bos[i]->tried));
-		KUNIT_EXPECT_FALSE(rig->test, bos[i]->keep || bos[i]->makes_room);
+		KUNIT_EXPECT_TRUE(rig->test, list_empty(&bos[i]->choice.tried));
+		KUNIT_EXPECT_FALSE(rig->test, bos[i]->choice.keep || bos[i]->choice.makes_room);
 		pages += in_vram(bos[i]) ? item->pages : 0;
 	}
 	spin_unlock(&victims->lock);

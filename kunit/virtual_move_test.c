@@ -449,8 +449,8 @@ static void virtual_lost(struct kunit *test)
 	pagoda_stream_unplug(rig->vidmm);
 	pagoda_rig_settle(rig);
 	PAGODA_PROVES(C78);
-	KUNIT_EXPECT_TRUE(test, READ_ONCE(first->lost));
-	KUNIT_EXPECT_TRUE(test, READ_ONCE(second->lost));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(first->content.lost));
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(second->content.lost));
 	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, TRANSFER, 0), 0);
 	expect_windows_empty(test, rig);
 	pagoda_rig_close(first);
@@ -467,7 +467,7 @@ static void virtual_needs_idle(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
 	pagoda_rig_write(rig, bo, 1);
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
 	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);

@@ -97,7 +97,7 @@ static bool safety_is_table(struct pagoda_rig *rig, void *target)
 	    here >= (void *)rig->engine.vram + rig->engine.vram_size)
 		return pagoda_mmu_table_page(rig->vidmm->mmu, virt_to_phys(here));
 	xa_for_each(&rig->vidmm->bos, id, bo) {
-		if (!bo->table_of || !bo->ttm.resource ||
+		if (!bo->vm.table_of || !bo->ttm.resource ||
 		    bo->ttm.resource->mem_type != TTM_PL_VRAM)
 			continue;
 		for (page = 0; page < bo->ttm.base.size / PAGE_SIZE; page++)
@@ -185,7 +185,7 @@ static struct pagoda_bo *safety_save_area(struct pagoda_rig *rig, struct pagoda_
 	unsigned long id;
 
 	xa_for_each(&rig->vidmm->bos, id, bo)
-		if (!bo->table_of && bo->ttm.base.resv == pagoda_vm_resv(vm))
+		if (!bo->vm.table_of && bo->ttm.base.resv == pagoda_vm_resv(vm))
 			return bo;
 	KUNIT_ASSERT_TRUE_MSG(rig->test, false, "no save area");
 	return NULL;

@@ -121,7 +121,7 @@ static u32 vm_evict_tables(struct pagoda_rig *rig)
 	u32 count = 0;
 
 	xa_for_each(&rig->vidmm->bos, id, bo) {
-		if (!bo->table_of)
+		if (!bo->vm.table_of)
 			continue;
 		drm_gem_object_get(&bo->ttm.base);
 		dma_resv_lock(bo->ttm.base.resv, NULL);
@@ -259,7 +259,7 @@ static u32 vm_count_evictable(struct pagoda_rig *rig, u32 *tables)
 
 	*tables = 0;
 	xa_for_each(&rig->vidmm->bos, id, bo) {
-		if (!bo->table_of)
+		if (!bo->vm.table_of)
 			continue;
 		dma_resv_lock(bo->ttm.base.resv, NULL);
 		count += rig->vidmm->ttm.funcs->eviction_valuable(&bo->ttm, &vram);

@@ -112,7 +112,7 @@ static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		READ_ONCE(bos[i]->victim.last);
+		READ_ONCE(bos[i]->choice.item.last);
 	return 0;
 }
 

@@ -33,8 +33,8 @@ void pagoda_require_left(struct pagoda_bo *bo, u32 group);
  * struct pagoda_settling - A call that finds out whether anything is left to do
  * @client: Client with the residency list that is locked
  * @counted: Each of the call's allocations is required once more
- * @settled: Value of &pagoda_bo.settled for a settled allocation
- * @call: Value of &pagoda_bo.named for an allocation that this call named
+ * @settled: Value of &pagoda_bo.wish.settled for a settled allocation
+ * @call: Value of &pagoda_bo.wish.named for an allocation that this call named
  */
 struct pagoda_settling {
 	struct pagoda_client *client;

@@ -30,7 +30,7 @@ struct pagoda_quota;
  * @quota: Quota charged for the job until the job takes the charge over; NULL before and after
  * @waits: The quota is also charged for a job that waits
  * @queued: The submission is counted as waiting in its VM and allocations
- * @nr_queued: Number of @bos that count this submission in &pagoda_bo.queued
+ * @nr_queued: Number of @bos that count this submission in &pagoda_bo.wish.queued
  * @held_up: In &pagoda_closing.jobs while @queued
  * @number: Sequence number in &pagoda_closing.jobs
  */

@@ -71,7 +71,7 @@ static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
 static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
 		       bool to_vram)
 {
-	bool tiled = bo->layout.tiling;
+	bool tiled = bo->tiling.layout.tiling;
 	const struct pagoda_side vram = {
 		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 		.address = tiled ? address - offset : address,
@@ -83,14 +83,14 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_TRANSFER,
 		.allocation = bo->id,
-		.needs_idle = bo->needs_idle,
+		.needs_idle = bo->content.needs_idle,
 		.transfer = {
 			.offset = tiled ? offset : 0,
 			.size = PAGE_SIZE,
 			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
 			.src = to_vram ? system : vram,
 			.dst = to_vram ? vram : system,
-			.layout = bo->layout,
+			.layout = bo->tiling.layout,
 			.surface_size = tiled ? bo->ttm.base.size : 0,
 		},
 	};
@@ -179,7 +179,7 @@ struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage u
 static bool access_is_bounced(struct pagoda_bo *bo)
 {
 	return pagoda_bo_is_in_vram(bo) &&
-	       (bo->layout.tiling ? !pagoda_swizzle_is_shown(bo) :
+	       (bo->tiling.layout.tiling ? !pagoda_swizzle_is_shown(bo) :
 				    !pagoda_vram_is_visible(bo->vidmm, bo->ttm.resource));
 }
 
@@ -207,7 +207,7 @@ static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, boo
 	if (pagoda_swizzle_is_shown(bo))
 		return access_memory(pagoda_swizzle_window(bo) + offset, buf, len, write);
 	pagoda_vram_first(&cur, bo->ttm.resource, offset, len);
-	if (bo->layout.tiling || !vram->window || cur.address + len > vram->visible_size)
+	if (bo->tiling.layout.tiling || !vram->window || cur.address + len > vram->visible_size)
 		return access_bounced(bo, cur.address, offset, buf, len, write);
 	return access_memory(vram->window + cur.address, buf, len, write);
 }
@@ -237,7 +237,7 @@ int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int
 	if (!ret && !pagoda_swizzle_is_shown(bo))
 		ret = pagoda_swizzle_release(bo);
 	/* What only the device looks at isn't kept in rows. */
-	if (!ret && bo->system_tiled)
+	if (!ret && bo->tiling.is_tiled_in_system)
 		ret = -EACCES;
 	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)
 		ret = pagoda_pages_populate(bo, &ctx);

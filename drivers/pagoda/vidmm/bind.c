@@ -307,8 +307,8 @@ void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo)
 		pagoda_books_unmap(&books, address, size);
 		pagoda_plan_forget(vm, address, size, bo);
 	}
-	if (bo->private_to == vm)
-		list_del_init(&bo->evicted);
+	if (bo->vm.private_to == vm)
+		list_del_init(&bo->vm.evicted);
 	dma_resv_unlock(bo->ttm.base.resv);
 	pagoda_bind_forget_waiting(vm, bo);
 	mutex_unlock(&vm->lock);

@@ -148,7 +148,7 @@ static void job_count_waits(struct pagoda_bind_job *job, int add)
 
 	for (i = 0; i < job->count; i++)
 		if (job->binds[i].bo)
-			atomic_add(add, &job->binds[i].bo->waits);
+			atomic_add(add, &job->binds[i].bo->wish.waits);
 }
 
 static void queue_put(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)

@@ -40,7 +40,7 @@ struct unique {
 static bool unique_concerns(const struct pagoda_bind *entry)
 {
 	return pagoda_bind_is_map(entry) &&
-	       (entry->driver_protection & PAGODA_PROTECTION_UNIQUE || entry->bo->unique);
+	       (entry->driver_protection & PAGODA_PROTECTION_UNIQUE || entry->bo->vm.unique);
 }
 
 static bool unique_is_needed(const struct pagoda_bind *binds, u32 count)
@@ -365,7 +365,7 @@ static u32 unique_list(struct pagoda_bo *bo, struct pagoda_unique *list)
 int pagoda_unique_of(struct pagoda_bo *bo, struct pagoda_unique **list, u32 *count)
 {
 	*list = NULL;
-	*count = bo->unique ? unique_list(bo, NULL) : 0;
+	*count = bo->vm.unique ? unique_list(bo, NULL) : 0;
 	if (!*count)
 		return 0;
 	*list = kvmalloc_array(*count, sizeof(**list), GFP_KERNEL_ACCOUNT);

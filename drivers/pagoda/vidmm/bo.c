@@ -149,25 +149,25 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 {
 	if (!resident)
 		pagoda_settled_clear(bo);
-	WRITE_ONCE(bo->resident, resident);
+	WRITE_ONCE(bo->wish.resident, resident);
 	/*
 	 * The client's requirement is counted before @released is cleared. Pairs with
 	 * paging_let_go().
 	 */
 	smp_mb();
-	WRITE_ONCE(bo->released, false);
+	WRITE_ONCE(bo->wish.released, false);
 	pagoda_promote_look(bo);
 }
 
 static void bo_free(struct pagoda_bo *bo)
 {
 	drm_gem_object_release(&bo->ttm.base);
-	if (bo->imported)
-		dma_buf_put(bo->imported);
-	if (bo->shared)
-		drm_gem_object_put(bo->shared);
-	if (bo->private_to)
-		pagoda_vm_put(bo->private_to);
+	if (bo->share.imported)
+		dma_buf_put(bo->share.imported);
+	if (bo->vm.shared)
+		drm_gem_object_put(bo->vm.shared);
+	if (bo->vm.private_to)
+		pagoda_vm_put(bo->vm.private_to);
 	if (bo->client)
 		pagoda_client_put(bo->client);
 	kfree(bo);
@@ -175,7 +175,7 @@ static void bo_free(struct pagoda_bo *bo)
 
 static void bo_detach_work(struct work_struct *work)
 {
-	struct pagoda_bo *bo = container_of(work, struct pagoda_bo, detach);
+	struct pagoda_bo *bo = container_of(work, struct pagoda_bo, share.detach);
 
 	pagoda_import_detach(bo);
 	bo_free(bo);
@@ -193,12 +193,12 @@ static void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
 	pagoda_copy_drop(bo);
 	pagoda_promote_forget(bo);
 	pagoda_victims_remove(bo);
-	if (!bo->imported) {
+	if (!bo->share.imported) {
 		bo_free(bo);
 		return;
 	}
-	INIT_WORK(&bo->detach, bo_detach_work);
-	queue_work(bo->vidmm->ttm.wq, &bo->detach);
+	INIT_WORK(&bo->share.detach, bo_detach_work);
+	queue_work(bo->vidmm->ttm.wq, &bo->share.detach);
 }
 
 /**
@@ -290,16 +290,16 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	bo->supported = params->supported;
 	bo->eviction = params->eviction;
 	bo->alignment = params->alignment;
-	bo->layout = params->layout;
-	bo->priority = DRM_PAGODA_RESIDENCY_NORMAL;
-	bo->written = true;
-	bo->keeps_copy = true;
+	bo->tiling.layout = params->layout;
+	bo->wish.priority = DRM_PAGODA_RESIDENCY_NORMAL;
+	bo->choice.written = true;
+	bo->content.keeps_copy = true;
 	bo->ttm.priority = pagoda_priority_level(bo);
-	INIT_LIST_HEAD(&bo->requirements);
-	INIT_LIST_HEAD(&bo->evicted);
-	INIT_LIST_HEAD(&bo->offered);
-	INIT_LIST_HEAD(&bo->tried);
-	RB_CLEAR_NODE(&bo->promote.node);
+	INIT_LIST_HEAD(&bo->wish.requirements);
+	INIT_LIST_HEAD(&bo->vm.evicted);
+	INIT_LIST_HEAD(&bo->offer.entry);
+	INIT_LIST_HEAD(&bo->choice.tried);
+	RB_CLEAR_NODE(&bo->wish.promote.node);
 	bo_set_order(bo, params);
 	bo->part = (struct pagoda_budget_part) {
 		.bytes = params->size,
@@ -314,7 +314,7 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 		kref_get(&client->kref);
 	bo->client = client;
 	if (params->vm)
-		bo->private_to = pagoda_vm_get(params->vm);
+		bo->vm.private_to = pagoda_vm_get(params->vm);
 	return bo;
 }
 
@@ -352,13 +352,13 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	bo = bo_alloc(vidmm, client, params);
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
-	bo->table_of = origin->table_of;
+	bo->vm.table_of = origin->table_of;
 	if (origin->shared)
 		drm_gem_object_get(origin->shared);
-	bo->shared = origin->shared;
+	bo->vm.shared = origin->shared;
 	if (origin->imported)
 		get_dma_buf(origin->imported);
-	bo->imported = origin->imported;
+	bo->share.imported = origin->imported;
 	bo->ttm.base.funcs = &pagoda_bo_gem_funcs;
 	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
 	pagoda_victims_add(bo);
@@ -498,7 +498,7 @@ struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
  */
 bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
 {
-	return !bo->private_to || bo->private_to == vm;
+	return !bo->vm.private_to || bo->vm.private_to == vm;
 }
 
 /**
@@ -531,7 +531,7 @@ static u32 bo_residency(struct pagoda_bo *bo)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
-	if (!bo->resident || !res || res->mem_type == TTM_PL_SYSTEM)
+	if (!bo->wish.resident || !res || res->mem_type == TTM_PL_SYSTEM)
 		return DRM_PAGODA_NOT_RESIDENT;
 	if (res->mem_type == TTM_PL_VRAM)
 		return DRM_PAGODA_RESIDENT_IN_GPU_MEMORY;
@@ -568,14 +568,14 @@ void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *inf
 	info->size = bo->ttm.base.size;
 	info->supported = bo->supported;
 	info->eviction = bo->eviction;
-	info->tiling = bo->layout.tiling;
-	info->pitch = bo->layout.pitch;
-	info->height = bo->layout.height;
-	info->mips = bo->layout.mips;
+	info->tiling = bo->tiling.layout.tiling;
+	info->pitch = bo->tiling.layout.pitch;
+	info->height = bo->tiling.layout.height;
+	info->mips = bo->tiling.layout.mips;
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	info->residency = bo_residency(bo);
-	info->state = READ_ONCE(bo->lost) ? DRM_PAGODA_CONTENT_LOST : 0;
+	info->state = READ_ONCE(bo->content.lost) ? DRM_PAGODA_CONTENT_LOST : 0;
 	if (pagoda_bo_is_offered(bo))
 		info->state |= DRM_PAGODA_CONTENT_OFFERED;
 	bo_describe_place(bo, info);
@@ -647,7 +647,7 @@ static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
 		return ret;
 	}
 	pagoda_closing_undo(file->driver_priv, bo);
-	if (bo->imported)
+	if (bo->share.imported)
 		bo_set_client(bo, file->driver_priv);
 	/* The count includes the handle that is being opened. */
 	if (READ_ONCE(obj->handle_count) > 1)
@@ -673,7 +673,7 @@ static int bo_mmap_imported(struct pagoda_bo *bo, struct vm_area_struct *vma)
 
 	vma->vm_private_data = NULL;
 	vma->vm_ops = NULL;
-	ret = dma_buf_mmap(bo->imported, vma, 0);
+	ret = dma_buf_mmap(bo->share.imported, vma, 0);
 	if (ret)
 		return ret;
 	vm_flags_set(vma, VM_DONTEXPAND);
@@ -701,7 +701,7 @@ static int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct 
 {
 	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
 
-	if (bo->imported)
+	if (bo->share.imported)
 		return bo_mmap_imported(bo, vma);
 	if (!pagoda_bo_may_be_mapped(bo))
 		return -EACCES;

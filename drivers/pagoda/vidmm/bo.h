@@ -72,11 +72,176 @@ u32 pagoda_priority_step(const struct pagoda_bo *bo);
 void pagoda_priority_apply(struct pagoda_bo *bo);
 int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg);
 
-/* Flags of &pagoda_bo.aborted: how a reset of the device ended paging of an allocation. */
+/* Flags of &pagoda_bo.content.aborted: how a reset of the device ended paging of an allocation. */
 #define PAGODA_ABORTED_BY_RESET	BIT(0)	/* some of the paging was given up */
 #define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* the device failed at that paging (C190) */
 
 /* ---- Allocations (bo.c, ttm.c) ------------------------------------------- */
+
+/**
+ * struct pagoda_bo_content - Content of an allocation, and what the device knows of it
+ * @epoch: pagoda_reset_epoch() when the content got into VRAM
+ * @copy: Copy in system memory while the allocation is in VRAM (copy.c), or NULL
+ * @keeps_copy: Keep a copy while the allocation is on a residency list: no client gave it up yet,
+ *	or the last client to do so said that it wasn't written
+ * @told: The device was told where the allocation is, and not that it left
+ * @discardable: The content isn't needed: eviction is DISCARD_CONTENT
+ * @needs_idle: There is set-up that can't be queued besides the swizzling range (fault injection
+ *	sets it)
+ * @lost: Content was lost to a device failure; set in the dma_fence signalling path, sticky
+ * @unclean: Content was lost, and not cleared since; set in the dma_fence signalling path
+ * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, taken by the rebuild
+ *
+ * Protected by the reservation but for what is said above.
+ */
+struct pagoda_bo_content {
+	u64 epoch;
+	struct pagoda_copy *copy;
+	bool keeps_copy;
+	bool told;
+	bool discardable;
+	bool needs_idle;
+	bool lost;
+	bool unclean;
+	atomic_t aborted;
+};
+
+/**
+ * struct pagoda_bo_tiling - Geometry of a tiled surface, and how the CPU is shown it
+ * @layout: Geometry, all zeros for an allocation that isn't tiled; constant
+ * @range: Swizzling range it has, or NULL; only in VRAM. Changed with the reservation and
+ *	pagoda_swizzle.lock held
+ * @is_tiled_in_system: The evicted content is tiled as in VRAM, not in rows
+ * @alternate_view: Evicted out of a swizzling range that the CPU was shown
+ *
+ * Protected by the reservation but for what is said above.
+ */
+struct pagoda_bo_tiling {
+	struct pagoda_layout layout;
+	struct pagoda_swizzle_range *range;
+	bool is_tiled_in_system;
+	bool alternate_view;
+};
+
+/**
+ * struct pagoda_bo_choice - What the policy knows of an allocation
+ * @item: The policy's item
+ * @tried: Entry in a caller's list of victims that were tried
+ * @jobs: &pagoda_vm.jobs of its VM when @written or the policy's clean flag was last set
+ * @in_vram: The policy was told that the allocation is in VRAM
+ * @written: The content in VRAM may differ from the copy, or there is no copy
+ * @handed_out: The allocation has or had several handles, which other clients may have
+ * @keep: The call that holds the reservation needs the allocation where it is; changed with the
+ *	reservation held, too
+ * @makes_room: The allocation is being evicted for another one; protected by the reservation
+ *
+ * Protected by pagoda_victims.lock but for what is said above.
+ */
+struct pagoda_bo_choice {
+	struct pagoda_policy_item item;
+	struct list_head tried;
+	u64 jobs;
+	bool in_vram;
+	bool written;
+	bool handed_out;
+	bool keep;
+	bool makes_room;
+};
+
+/**
+ * struct pagoda_bo_wish - Where clients want an allocation to be
+ * @resident: Was made resident and not evicted on request since
+ * @released: No client requires it any more, or its place was taken by request: it is evicted only
+ *	when its place is needed, and isn't promoted afterwards. Set without a lock
+ * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM
+ * @promote: Its entry among the allocations that wait for promotion to VRAM
+ * @queued: Number of waiting submissions that list it, and of requests that are to make it resident
+ * @waits: Number of waiting VM_BIND entries that map it: while there is one it is evicted only if
+ *	nothing else can be
+ * @required: Number of clients that have it on their residency lists: while there is one it is
+ *	evicted only if nothing else can be
+ * @requirements: Its entries in these lists; protected by pagoda_vidmm.required_lock
+ * @owned: Its entry in the residency list of its client, or NULL; protected by the lock of that
+ *	list
+ * @named: Number of the last call that found it settled; protected by the lock of that list
+ * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do, 0 otherwise;
+ *	read without a lock
+ *
+ * Protected by the reservation but for what is said above; counters are atomic.
+ */
+struct pagoda_bo_wish {
+	bool resident;
+	bool released;
+	u32 priority;
+	struct pagoda_promote_item promote;
+	atomic_t queued;
+	atomic_t waits;
+	atomic_t required;
+	struct list_head requirements;
+	struct pagoda_requirement *owned;
+	u64 named;
+	u64 settled;
+};
+
+/**
+ * struct pagoda_bo_offer - Offer of an allocation's content
+ * @rank: Rank of the offer, %PAGODA_OFFER_NONE if it isn't offered; read without a lock
+ * @decommit: Offered with its pages in system memory
+ * @discarded: The content was dropped since it was offered
+ * @entry: In pagoda_offers.ranks while it is offered and in VRAM; protected by pagoda_offers.lock
+ *
+ * Protected by the reservation but for what is said above.
+ */
+struct pagoda_bo_offer {
+	enum pagoda_offer rank;
+	bool decommit;
+	bool discarded;
+	struct list_head entry;
+};
+
+/**
+ * struct pagoda_bo_vm - Ties of an allocation to address spaces
+ * @private_to: VM it is private to, a reference; or NULL. Constant
+ * @shared: Object that shares its reservation with it, or NULL; a reference, because the resource
+ *	that a move leaves behind may keep the allocation longer than its VM. Constant
+ * @table_of: VM that it is a page table of, or NULL
+ * @save_of: VM with the context that it is the save area of, or NULL
+ * @evicted: Entry in &pagoda_vm.evicted of @private_to, or in another list of that VM
+ * @left_out: If @evicted is in a list, the list is &pagoda_vm.left_out
+ * @unique: Was mapped with unique driver protection at some time
+ * @opened: Has a handle; kept for private allocations only
+ * @had_handle: Has or had a handle; kept for private allocations only
+ *
+ * Protected by the reservation, which is the VM's for all but @unique.
+ */
+struct pagoda_bo_vm {
+	struct pagoda_vm *private_to;
+	struct drm_gem_object *shared;
+	struct pagoda_vm *table_of;
+	struct pagoda_vm *save_of;
+	struct list_head evicted;
+	bool left_out;
+	bool unique;
+	bool opened;
+	bool had_handle;
+};
+
+/**
+ * struct pagoda_bo_share - Sharing of an allocation with other devices
+ * @imported: dma-buf that it was imported from, a reference; or NULL. Constant
+ * @import: Attachment to @imported, a reference; NULL before it is attached and once it is
+ *	detached, which happens with the core's object_name_lock held
+ * @exported: dma-buf that was made of it, or NULL
+ * @detach: Work that ends an import
+ *
+ * Protected by the reservation but for what is said above.
+ */
+struct pagoda_bo_share {
+	struct dma_buf *imported;
+	struct pagoda_import *import;
+	struct dma_buf *exported;
+	struct work_struct detach;
+};
 
 /**
  * struct pagoda_bo - An allocation
@@ -84,148 +249,44 @@ int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), voi
  * @vidmm: Manager
  * @client: Client that is charged; NULL for an imported allocation until it has a handle
  * @id: Number for traces and packets; never 0, never reused
- * @settled: 1 + pagoda_reset_epoch() when MAKE_RESIDENT found nothing left to do, 0 otherwise;
- *	written with the reservation held, read without a lock
- * @named: Number of the last call that found it settled; protected by the lock of the client's
- *	residency list
- * @owned: Its entry in the residency list of @client, or NULL; protected by the lock of that list
  * @flags: DRM_PAGODA_ALLOCATION_* flags
  * @supported: Segment set
  * @eviction: Eviction segment set
  * @preferred: Supported segments it could fit in, preferred ones first, then zeros
  * @alignment: Bytes
- * @layout: Geometry of a tiled surface, all zeros otherwise
- * @range: Swizzling range it has, or NULL; only in VRAM. Changed with the reservation and
- *	pagoda_swizzle.lock held
- * @system_tiled: The evicted content is tiled as in VRAM, not in rows; protected by the reservation
- * @alternate_view: Evicted out of a swizzling range that the CPU was shown; protected by the
- *	reservation
- * @lost: Content was lost to a device failure; set in the dma_fence signalling path, sticky
- * @unclean: Content was lost, and not cleared since; set in the dma_fence signalling path, cleared
- *	with the reservation held
- * @epoch: pagoda_reset_epoch() when its content got into VRAM; protected by the reservation
- * @aborted: PAGODA_ABORTED_* bits; set in the dma_fence signalling path, taken by the rebuild
- * @needs_idle: Has set-up that can't be queued besides its range (fault injection sets it);
- *	protected by the reservation
- * @discardable: Its content isn't needed: eviction is DISCARD_CONTENT; protected by the reservation
- * @told: The device was told where it is, and not that it left; protected by the reservation
- * @resident: Was made resident and not evicted on request since; protected by the reservation
- * @released: No client requires it any more, or its place was taken by request: it is evicted only
- *	when its place is needed, and isn't promoted afterwards. Set without a lock, cleared with
- *	the reservation held
- * @promote: Its entry among the allocations that wait for promotion to VRAM
- * @priority: Residency priority, DRM_PAGODA_RESIDENCY_MINIMUM to _MAXIMUM; protected by the
- *	reservation
- * @opened: Has a handle; kept for private allocations only; protected by the reservation
- * @had_handle: Has or had a handle; kept for private allocations only; protected by the reservation
- * @handed_out: Has or had several handles, which other clients may have; protected by
- *	pagoda_victims.lock
- * @offer: Rank of the offer, %PAGODA_OFFER_NONE if it isn't offered; written with the reservation
- *	held, read without a lock
- * @decommit: Offered with its pages in system memory; protected by the reservation
- * @discarded: Its content was dropped since it was offered; protected by the reservation
- * @offered: Entry in pagoda_offers.ranks while it is offered and in VRAM; protected by
- *	pagoda_offers.lock
- * @queued: Number of waiting submissions that list it, and of requests that are to make it resident
- * @unique: Was mapped with unique driver protection at some time; protected by the reservation
- * @required: Number of clients that have it on their residency lists: while there is one it is
- *	evicted only if nothing else can be
- * @requirements: Its entries in these lists; protected by pagoda_vidmm.required_lock
- * @waits: Number of waiting VM_BIND entries that map it: while there is one it is evicted only if
- *	nothing else can be
  * @is_fence: It is the page of a monitored fence: the device is told where it is
  * @fence_left: Value that the fence page shows when the device is gone (C184)
- * @shared: Object that shares its reservation with it, or NULL; a reference, because the resource
- *	that a move leaves behind may keep the allocation longer than its VM
- * @table_of: VM that it is a page table of, or NULL; protected by the reservation
- * @save_of: VM with the context that it is the save area of, or NULL; protected by the reservation
- * @keep: The call that holds the reservation needs it where it is; changed with the reservation and
- *	pagoda_victims.lock held
- * @victim: The policy's item; protected by pagoda_victims.lock
- * @tried: Entry in a caller's list of victims that were tried; protected by pagoda_victims.lock
- * @in_vram: The policy was told that it is in VRAM; protected by pagoda_victims.lock
- * @makes_room: It is being evicted for another allocation; protected by the reservation
- * @copy: Copy in system memory while it is in VRAM (copy.c), or NULL; protected by the reservation
- * @keeps_copy: Keep a copy while it is on a residency list: no client gave it up yet, or the last
- *	client to do so said that it wasn't written
- * @written: The content in VRAM may differ from the copy, or there is no copy; protected by
- *	pagoda_victims.lock
- * @jobs: &pagoda_vm.jobs of its VM when @written or the policy's clean flag was last set; protected
- *	by pagoda_victims.lock
- * @private_to: VM it is private to, a reference; or NULL
- * @evicted: Entry in &pagoda_vm.evicted of @private_to, or in another list of that VM; protected by
- *	the reservation
- * @left_out: If @evicted is in a list, the list is &pagoda_vm.left_out; protected by the
- *	reservation
- * @imported: dma-buf that it was imported from, a reference; or NULL
- * @import: Attachment to @imported, a reference; NULL before it is attached and once it is
- *	detached, which happens with the core's object_name_lock held
- * @exported: dma-buf that was made of it, or NULL; protected by the reservation
- * @detach: Work that ends an import
+ * @content: Content
+ * @tiling: Geometry of a tiled surface
+ * @choice: What the policy knows
+ * @wish: Where clients want it
+ * @offer: Offer of its content
+ * @vm: Ties to address spaces
+ * @share: Sharing with other devices
  * @part: Its part of the budget of @client; @part.segment is changed with the reservation held
  * @evict_places: Placement that TTM was last given for an eviction; protected by the reservation
+ *
+ * Members without a lock of their own are constant once there is a handle.
  */
 struct pagoda_bo {
 	struct ttm_buffer_object ttm;
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_client *client;
 	u64 id;
-	u64 settled;
-	u64 named;
-	struct pagoda_requirement *owned;
 	u32 flags;
 	u32 supported;
 	u32 eviction;
 	u32 preferred[DRM_PAGODA_MAX_PREFERRED];
 	u32 alignment;
-	struct pagoda_layout layout;
-	struct pagoda_swizzle_range *range;
-	bool system_tiled;
-	bool alternate_view;
-	bool lost;
-	bool unclean;
-	u64 epoch;
-	atomic_t aborted;
-	bool needs_idle;
-	bool discardable;
-	bool told;
-	bool resident;
-	bool released;
-	struct pagoda_promote_item promote;
-	u32 priority;
-	bool opened;
-	bool had_handle;
-	bool handed_out;
-	enum pagoda_offer offer;
-	bool decommit;
-	bool discarded;
-	struct list_head offered;
-	atomic_t queued;
-	bool unique;
-	atomic_t required;
-	struct list_head requirements;
-	atomic_t waits;
 	bool is_fence;
 	u64 fence_left;
-	struct drm_gem_object *shared;
-	struct pagoda_vm *table_of;
-	struct pagoda_vm *save_of;
-	bool keep;
-	struct pagoda_policy_item victim;
-	struct list_head tried;
-	bool in_vram;
-	bool makes_room;
-	struct pagoda_copy *copy;
-	bool keeps_copy;
-	bool written;
-	u64 jobs;
-	struct pagoda_vm *private_to;
-	struct list_head evicted;
-	bool left_out;
-	struct dma_buf *imported;
-	struct pagoda_import *import;
-	struct dma_buf *exported;
-	struct work_struct detach;
+	struct pagoda_bo_content content;
+	struct pagoda_bo_tiling tiling;
+	struct pagoda_bo_choice choice;
+	struct pagoda_bo_wish wish;
+	struct pagoda_bo_offer offer;
+	struct pagoda_bo_vm vm;
+	struct pagoda_bo_share share;
 	struct pagoda_budget_part part;
 	struct ttm_place evict_places[4];
 };

@@ -199,7 +199,7 @@ static bool closing_is_needed(struct pagoda_client *client, struct pagoda_bo *bo
 	if (pagoda_require_count(client, bo))
 		return true;
 	list_for_each_entry(submit, &client->closing.jobs, held_up)
-		if (bo->private_to ? bo->private_to == submit->context->vm :
+		if (bo->vm.private_to ? bo->vm.private_to == submit->context->vm :
 				     closing_is_listed(submit, bo))
 			return true;
 	return false;

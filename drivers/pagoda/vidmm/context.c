@@ -242,7 +242,7 @@ static int context_rebuild(struct pagoda_context *context)
 	struct pagoda_bo *save = context->save;
 	int ret;
 
-	if (!READ_ONCE(save->lost))
+	if (!READ_ONCE(save->content.lost))
 		return 0;
 	ret = context_bring(context);
 	if (!ret)
@@ -250,7 +250,7 @@ static int context_rebuild(struct pagoda_context *context)
 	if (!ret)
 		ret = context_init(context);
 	if (!ret)
-		WRITE_ONCE(save->lost, false);
+		WRITE_ONCE(save->content.lost, false);
 	return ret;
 }
 
@@ -298,7 +298,7 @@ static struct pagoda_bo *context_create_save(struct pagoda_vm *vm)
 /* No job of the context runs: pagoda_vm_may_evict() needn't protect the save area any more. */
 static void context_drop_save(struct pagoda_context *context)
 {
-	context->save->save_of = NULL;
+	context->save->vm.save_of = NULL;
 	drm_gem_object_put(pagoda_bo_gem(context->save));
 }
 
@@ -310,7 +310,7 @@ static int context_make_save(struct pagoda_context *context)
 	context->save = context_create_save(vm);
 	if (IS_ERR(context->save))
 		return PTR_ERR(context->save);
-	context->save->save_of = vm;
+	context->save->vm.save_of = vm;
 	ret = context_bring(context);
 	if (!ret)
 		ret = pagoda_vm_make_tables_resident(vm);

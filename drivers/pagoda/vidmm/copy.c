@@ -167,7 +167,7 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 /* Returns the VM's number of jobs for a private allocation, because jobs don't list it; else 0. */
 static u64 copy_jobs(const struct pagoda_bo *bo)
 {
-	return bo->private_to ? bo->private_to->jobs : 0;
+	return bo->vm.private_to ? bo->vm.private_to->jobs : 0;
 }
 
 /* Starts to track whether the content differs from the copy. */
@@ -176,8 +176,8 @@ static void copy_begin(struct pagoda_bo *bo)
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
-	bo->written = false;
-	bo->jobs = copy_jobs(bo);
+	bo->choice.written = false;
+	bo->choice.jobs = copy_jobs(bo);
 	spin_unlock(&victims->lock);
 }
 
@@ -188,9 +188,10 @@ static void copy_begin(struct pagoda_bo *bo)
  */
 static bool copy_is_wanted(const struct pagoda_bo *bo)
 {
-	return READ_ONCE(bo->keeps_copy) && atomic_read(&bo->required) && !bo->layout.tiling &&
-	       !bo->imported && !READ_ONCE(bo->handed_out) && bo->ttm.type == ttm_bo_type_device &&
-	       !READ_ONCE(bo->unclean);
+	return READ_ONCE(bo->content.keeps_copy) && atomic_read(&bo->wish.required) &&
+	       !bo->tiling.layout.tiling && !bo->share.imported &&
+	       !READ_ONCE(bo->choice.handed_out) && bo->ttm.type == ttm_bo_type_device &&
+	       !READ_ONCE(bo->content.unclean);
 }
 
 /**
@@ -206,7 +207,7 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
 {
 	struct pagoda_copy *copy;
 
-	if (!copy_is_wanted(bo) || WARN_ON(bo->copy))
+	if (!copy_is_wanted(bo) || WARN_ON(bo->content.copy))
 		return;
 	copy = copy_create(bo);
 	if (!copy)
@@ -214,7 +215,7 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
 	swap(copy->ttm.ttm, bo->ttm.ttm);
 	dma_resv_add_fence(copy->ttm.base.resv, reader, DMA_RESV_USAGE_KERNEL);
 	dma_resv_unlock(copy->ttm.base.resv);
-	bo->copy = copy;
+	bo->content.copy = copy;
 	copy_link(copy);
 	copy_begin(bo);
 }
@@ -229,7 +230,7 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
  */
 struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 {
-	struct pagoda_copy *copy = bo->copy;
+	struct pagoda_copy *copy = bo->content.copy;
 
 	if (!copy || !dma_resv_trylock(copy->ttm.base.resv))
 		return NULL;
@@ -237,7 +238,7 @@ struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 		dma_resv_unlock(copy->ttm.base.resv);
 		return NULL;
 	}
-	bo->copy = NULL;
+	bo->content.copy = NULL;
 	swap(copy->ttm.ttm, bo->ttm.ttm);
 	return copy;
 }
@@ -253,7 +254,7 @@ struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
 void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy)
 {
 	swap(copy->ttm.ttm, bo->ttm.ttm);
-	bo->copy = copy;
+	bo->content.copy = copy;
 	dma_resv_unlock(copy->ttm.base.resv);
 }
 
@@ -285,11 +286,11 @@ void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
  */
 void pagoda_copy_drop(struct pagoda_bo *bo)
 {
-	struct pagoda_copy *copy = bo->copy;
+	struct pagoda_copy *copy = bo->content.copy;
 
 	if (!copy)
 		return;
-	bo->copy = NULL;
+	bo->content.copy = NULL;
 	copy_free(copy);
 }
 
@@ -423,13 +424,13 @@ static void copy_set_clean(struct pagoda_bo *bo, bool clean)
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	lockdep_assert_held(&victims->lock);
-	bo->jobs = copy_jobs(bo);
-	pagoda_policy_set_clean(&victims->policy, &bo->victim, clean);
+	bo->choice.jobs = copy_jobs(bo);
+	pagoda_policy_set_clean(&victims->policy, &bo->choice.item, clean);
 }
 
 static void copy_set_written(struct pagoda_bo *bo)
 {
-	bo->written = true;
+	bo->choice.written = true;
 	copy_set_clean(bo, false);
 }
 
@@ -439,7 +440,8 @@ static void copy_set_written(struct pagoda_bo *bo)
  */
 static bool copy_is_clean(const struct pagoda_bo *bo)
 {
-	return bo->victim.clean && !atomic_read(&bo->required) && bo->jobs == copy_jobs(bo);
+	return bo->choice.item.clean && !atomic_read(&bo->wish.required) &&
+	       bo->choice.jobs == copy_jobs(bo);
 }
 
 /**
@@ -468,7 +470,7 @@ bool pagoda_copy_is_clean(struct pagoda_bo *bo)
  */
 void pagoda_copy_settle(struct pagoda_bo *bo)
 {
-	if (bo->victim.clean && !copy_is_clean(bo))
+	if (bo->choice.item.clean && !copy_is_clean(bo))
 		copy_set_written(bo);
 }
 
@@ -489,7 +491,7 @@ void pagoda_copy_moved(struct pagoda_bo *bo)
  */
 void pagoda_copy_used(struct pagoda_bo *bo)
 {
-	if (!atomic_read(&bo->required))
+	if (!atomic_read(&bo->wish.required))
 		copy_set_written(bo);
 }
 
@@ -504,7 +506,7 @@ void pagoda_copy_written(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
-	if (!bo->copy)
+	if (!bo->content.copy)
 		return;
 	spin_lock(&victims->lock);
 	copy_set_written(bo);
@@ -520,7 +522,7 @@ void pagoda_copy_shared(struct pagoda_bo *bo)
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
-	WRITE_ONCE(bo->handed_out, true);
+	WRITE_ONCE(bo->choice.handed_out, true);
 	copy_set_written(bo);
 	spin_unlock(&victims->lock);
 }
@@ -531,10 +533,10 @@ void pagoda_copy_required(struct pagoda_bo *bo)
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
-	if (bo->jobs != copy_jobs(bo) && atomic_read(&bo->required) == 1)
+	if (bo->choice.jobs != copy_jobs(bo) && atomic_read(&bo->wish.required) == 1)
 		copy_set_written(bo);
 	else
-		pagoda_policy_set_clean(&victims->policy, &bo->victim, false);
+		pagoda_policy_set_clean(&victims->policy, &bo->choice.item, false);
 	spin_unlock(&victims->lock);
 }
 
@@ -547,10 +549,10 @@ void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
-	WRITE_ONCE(bo->keeps_copy, unwritten);
-	if (!unwritten || bo->handed_out)
+	WRITE_ONCE(bo->content.keeps_copy, unwritten);
+	if (!unwritten || bo->choice.handed_out)
 		copy_set_written(bo);
-	else if (!bo->written && !atomic_read(&bo->required))
+	else if (!bo->choice.written && !atomic_read(&bo->wish.required))
 		copy_set_clean(bo, true);
 	spin_unlock(&victims->lock);
 }

@@ -34,7 +34,7 @@ static bool fault_must_move(struct pagoda_bo *bo)
 	/* In VRAM it isn't shown (C175). */
 	if (!(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
 		return true;
-	return !bo->layout.tiling && !pagoda_vram_is_visible(bo->vidmm, res);
+	return !bo->tiling.layout.tiling && !pagoda_vram_is_visible(bo->vidmm, res);
 }
 
 static int fault_validate(struct pagoda_bo *bo, bool interruptible)
@@ -110,7 +110,7 @@ static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
 
 static bool fault_is_tiled(struct pagoda_bo *bo)
 {
-	return bo->layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM;
+	return bo->tiling.layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM;
 }
 
 /* A job that uses the allocation, or NULL; when the fault is tried again, after a short wait. */

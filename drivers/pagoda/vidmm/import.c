@@ -54,7 +54,7 @@ static void import_put(struct pagoda_import *import)
 
 static bool import_is_mapped(const struct pagoda_bo *bo)
 {
-	return bo->imported && bo->ttm.ttm && bo->ttm.ttm->sg;
+	return bo->share.imported && bo->ttm.ttm && bo->ttm.ttm->sg;
 }
 
 /**
@@ -68,7 +68,7 @@ static bool import_is_mapped(const struct pagoda_bo *bo)
  */
 bool pagoda_import_is_away(const struct pagoda_bo *bo)
 {
-	return bo->imported && !import_is_mapped(bo);
+	return bo->share.imported && !import_is_mapped(bo);
 }
 
 /* Bus addresses of its pages, if they are pages the device can have. */
@@ -102,13 +102,13 @@ static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt
  */
 int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 {
-	struct pagoda_import *import = READ_ONCE(bo->import);
+	struct pagoda_import *import = READ_ONCE(bo->share.import);
 	struct dma_buf_attachment *attach;
 	struct sg_table *sgt;
 	struct pagoda_tt *tt;
 	int ret;
 
-	if (!bo->imported || import_is_mapped(bo))
+	if (!bo->share.imported || import_is_mapped(bo))
 		return 0;
 	if (!import || !import->attach->importer_priv || pagoda_device_mmu_is_gone(bo->vidmm))
 		return -ENODEV;
@@ -287,7 +287,7 @@ static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct d
 		drm_gem_object_put(obj);
 		return ERR_CAST(import);
 	}
-	WRITE_ONCE(bo->import, import);
+	WRITE_ONCE(bo->share.import, import);
 	obj->import_attach = import->attach;
 	return obj;
 }
@@ -332,8 +332,8 @@ void pagoda_import_detach(struct pagoda_bo *bo)
 
 	/* The core looks there for the dma-buf; it finds it in the object as well. */
 	mutex_lock(&obj->dev->object_name_lock);
-	import = bo->import;
-	WRITE_ONCE(bo->import, NULL);
+	import = bo->share.import;
+	WRITE_ONCE(bo->share.import, NULL);
 	obj->import_attach = NULL;
 	mutex_unlock(&obj->dev->object_name_lock);
 	if (import)
@@ -350,7 +350,7 @@ void pagoda_import_detach(struct pagoda_bo *bo)
  */
 void pagoda_prime_stop(struct pagoda_bo *bo)
 {
-	if (!bo->imported && !READ_ONCE(bo->exported))
+	if (!bo->share.imported && !READ_ONCE(bo->share.exported))
 		return;
 	dma_resv_lock(bo->ttm.base.resv, NULL);
 	pagoda_import_unmap(bo);

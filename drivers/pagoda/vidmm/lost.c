@@ -22,17 +22,17 @@ void pagoda_bo_mark_lost(struct pagoda_bo *bo)
 {
 	bool news;
 
-	if (bo->imported)
+	if (bo->share.imported)
 		return;
-	news = !READ_ONCE(bo->lost);
+	news = !READ_ONCE(bo->content.lost);
 	if (news)
 		atomic64_inc(&bo->vidmm->stats.lost);
-	WRITE_ONCE(bo->lost, true);
+	WRITE_ONCE(bo->content.lost, true);
 	/* Pairs with pagoda_lost_clear(), for a thread that saw the fence signal. */
-	smp_store_release(&bo->unclean, true);
+	smp_store_release(&bo->content.unclean, true);
 	/* Pairs with pagoda_lost_acknowledge(), which may have run between the two stores. */
 	smp_mb();
-	WRITE_ONCE(bo->lost, true);
+	WRITE_ONCE(bo->content.lost, true);
 	if (news && bo->client)
 		pagoda_ears_content_lost(&bo->client->ears);
 }
@@ -88,7 +88,7 @@ int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
  */
 bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
 {
-	return pagoda_bo_is_in_vram(bo) && bo->epoch != pagoda_reset_epoch(bo->vidmm);
+	return pagoda_bo_is_in_vram(bo) && bo->content.epoch != pagoda_reset_epoch(bo->vidmm);
 }
 
 /* The notice that content was lost: a transfer without size and destination (C35, C192). */
@@ -137,7 +137,7 @@ static int lost_fill(struct pagoda_bo *bo, bool tell)
 		.allocation = bo->id,
 		.fill.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
 	};
-	u64 size = bo->table_of ? 0 : bo->ttm.base.size;
+	u64 size = bo->vm.table_of ? 0 : bo->ttm.base.size;
 	const struct pagoda_paging_cost cost = lost_cost(bo, size);
 	struct pagoda_vram_cursor cur;
 	struct pagoda_stream_txn txn;
@@ -189,30 +189,30 @@ static void lost_clear_pages(struct ttm_tt *tt)
 int pagoda_lost_clear(struct pagoda_bo *bo)
 {
 	bool stale = pagoda_lost_is_stale(bo);
-	u64 epoch = bo->epoch;
+	u64 epoch = bo->content.epoch;
 	int ret = 0;
 
 	if (stale)
 		pagoda_bo_mark_lost(bo);
 	/* Pairs with pagoda_bo_mark_lost(). */
-	if (!smp_load_acquire(&bo->unclean))
+	if (!smp_load_acquire(&bo->content.unclean))
 		return 0;
 	if (!stale)
 		pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
-	WRITE_ONCE(bo->unclean, false);
+	WRITE_ONCE(bo->content.unclean, false);
 	pagoda_settled_clear(bo);
 	pagoda_copy_written(bo);
 	/* Zeros are the same in rows and in tiles. */
 	pagoda_swizzle_drop(bo);
 	if (pagoda_bo_is_in_vram(bo)) {
-		bo->epoch = pagoda_reset_epoch(bo->vidmm);
+		bo->content.epoch = pagoda_reset_epoch(bo->vidmm);
 		ret = lost_fill(bo, stale);
 	} else {
 		lost_clear_pages(bo->ttm.ttm);
 	}
 	if (ret) {
-		bo->epoch = epoch;
-		WRITE_ONCE(bo->unclean, true);
+		bo->content.epoch = epoch;
+		WRITE_ONCE(bo->content.unclean, true);
 	}
 	return ret;
 }
@@ -234,12 +234,12 @@ int pagoda_lost_acknowledge(struct pagoda_bo *bo)
 		return -ERESTARTSYS;
 	/* Clear now: content that is cleared later would count as lost once more. */
 	ret = pagoda_lost_clear(bo);
-	if (!ret && READ_ONCE(bo->lost)) {
-		WRITE_ONCE(bo->lost, false);
+	if (!ret && READ_ONCE(bo->content.lost)) {
+		WRITE_ONCE(bo->content.lost, false);
 		/* Pairs with pagoda_bo_mark_lost(). */
 		smp_mb();
-		if (READ_ONCE(bo->unclean))
-			WRITE_ONCE(bo->lost, true);
+		if (READ_ONCE(bo->content.unclean))
+			WRITE_ONCE(bo->content.lost, true);
 		ret = -EIO;
 	}
 	dma_resv_unlock(bo->ttm.base.resv);
@@ -260,11 +260,11 @@ int pagoda_lost_settle(struct pagoda_bo *bo)
 	int ret;
 
 	/* Pairs with pagoda_bo_mark_lost(). */
-	if (!smp_load_acquire(&bo->unclean) && !pagoda_lost_is_stale(bo))
+	if (!smp_load_acquire(&bo->content.unclean) && !pagoda_lost_is_stale(bo))
 		return 0;
 	ret = pagoda_lost_clear(bo);
 	if (ret)
 		return ret;
 	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
-	return READ_ONCE(bo->unclean) || pagoda_lost_is_stale(bo) ? -EIO : 0;
+	return READ_ONCE(bo->content.unclean) || pagoda_lost_is_stale(bo) ? -EIO : 0;
 }

@@ -237,7 +237,7 @@ static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fenc
 {
 	struct ttm_buffer_object *bo = &m->bo->ttm;
 
-	m->bo->epoch = m->epoch;
+	m->bo->content.epoch = m->epoch;
 	if (m->steps & TRANSFER && pagoda_move_is_page_in(m))
 		pagoda_copy_keep(m->bo, fence);
 	if (m->steps & (TRANSFER | DISCARD)) {
@@ -323,8 +323,8 @@ static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
 		return ret;
 	if (ttm_bo->ttm)
 		pagoda_bo_adl(m->bo, &m->pages);
-	m->was_told = m->bo->told;
-	m->stays = m->bo->told && !m->steps;
+	m->was_told = m->bo->content.told;
+	m->stays = m->bo->content.told && !m->steps;
 	if (m->steps & NOTIFY)
 		ret = pagoda_notice_eviction_wait(m->bo, ctx->no_wait_gpu);
 	if (!ret && m->steps & MAP)
@@ -395,9 +395,9 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 	if (WARN_ON_ONCE(ttm_bo->deleted))
 		return -EBUSY;
 	pagoda_settled_clear(bo);
-	evict |= bo->makes_room;
+	evict |= bo->choice.makes_room;
 	/* A page table needs no zeros: its first update sets every entry (C90). */
-	if (bo->table_of)
+	if (bo->vm.table_of)
 		m.steps &= ~FILL;
 	if (pagoda_offer_can_discard(bo, new_mem))
 		m.steps = DISCARD;
@@ -405,10 +405,10 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		ret = pagoda_lost_clear(bo);
 		if (ret)
 			return ret;
-		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->layout.tiling) {
+		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->tiling.layout.tiling) {
 			pagoda_vm_bo_moves(bo);
 			pagoda_copy_drop(bo);
-			bo->epoch = m.epoch;
+			bo->content.epoch = m.epoch;
 			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);
 		}
 	}

@@ -23,7 +23,7 @@
  * @dst: Resource that it moves to
  * @steps: PAGODA_STEP_* bits
  * @stays: The pages don't move, and the device knows that they are resident: no notice
- * @was_told: &pagoda_bo.told before the move
+ * @was_told: &pagoda_bo.content.told before the move
  * @epoch: pagoda_reset_epoch() before anything was emitted
  * @pages: Pages in system memory, if the allocation has a tt
  * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the fields that all pieces share

@@ -30,7 +30,7 @@ static int move_notice_left(struct pagoda_move *m)
 		return 0;
 	ret = move_op(m, &op);
 	if (!ret && m->txn)
-		m->bo->told = false;
+		m->bo->content.told = false;
 	return ret;
 }
 
@@ -44,7 +44,7 @@ static int move_notice_arrived(struct pagoda_move *m, struct ttm_resource *res)
 	int ret = pagoda_notice_arrived(m->bo, res, move_notice_op, m);
 
 	if (ret > 0 && m->txn)
-		m->bo->told = true;
+		m->bo->content.told = true;
 	return min(ret, 0);
 }
 
@@ -373,7 +373,7 @@ int pagoda_move_run(struct pagoda_move *m)
  */
 void pagoda_move_undo(struct pagoda_move *m)
 {
-	if (m->was_told && !m->bo->told)
+	if (m->was_told && !m->bo->content.told)
 		move_notice_arrived(m, m->src);
 	if (m->unflushed)
 		move_flush(m);

@@ -47,7 +47,7 @@ static bool notice_is_resident(const struct pagoda_bo *bo, struct ttm_resource *
  * @op: Filled if true is returned
  *
  * To be emitted before anything happens to the content (C115), and before
- * DISCARD_CONTENT. The caller that emits it clears &pagoda_bo.told.
+ * DISCARD_CONTENT. The caller that emits it clears &pagoda_bo.content.told.
  *
  * Context: Any.
  * Return: Whether there is one to give.
@@ -60,7 +60,7 @@ bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op)
 	};
 	if (op->operation == VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2)
 		op->notify_residency.nr_pages = bo->ttm.base.size >> PAGE_SHIFT;
-	return bo->told;
+	return bo->content.told;
 }
 
 /**
@@ -117,7 +117,7 @@ static u64 notice_range(struct notice_place *place, u64 first,
  * @emit: Takes the operations
  * @arg: Its first argument
  *
- * The caller that emits them sets &pagoda_bo.told if there were any.
+ * The caller that emits them sets &pagoda_bo.content.told if there were any.
  *
  * Context: As @emit allows.
  * Return: Number of operations, 0 if there is nothing to tell; or what @emit answered.

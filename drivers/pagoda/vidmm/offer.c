@@ -57,7 +57,7 @@ int pagoda_offers_init(struct pagoda_vidmm *vidmm)
  */
 bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
 {
-	return READ_ONCE(bo->offer) != PAGODA_OFFER_NONE;
+	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;
 }
 
 /**
@@ -88,7 +88,7 @@ bool pagoda_offer_refuses(const struct pagoda_bo *bo)
 void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
 {
 	while (count)
-		atomic_dec(&bos[--count]->queued);
+		atomic_dec(&bos[--count]->wish.queued);
 }
 
 /**
@@ -108,7 +108,7 @@ int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		atomic_inc(&bos[i]->queued);
+		atomic_inc(&bos[i]->wish.queued);
 		/* Pairs with offer_mark_all(). */
 		smp_mb__after_atomic();
 		if (pagoda_offer_refuses(bos[i])) {
@@ -147,8 +147,8 @@ bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
 /* The content is zeros from now on, and the state of a tiled surface is forgotten. */
 static void offer_forget_content(struct pagoda_bo *bo)
 {
-	bo->discarded = true;
-	WRITE_ONCE(bo->unclean, false);
+	bo->offer.discarded = true;
+	WRITE_ONCE(bo->content.unclean, false);
 	pagoda_swizzle_drop(bo);
 }
 
@@ -174,9 +174,9 @@ void pagoda_offer_discarded(struct pagoda_bo *bo)
  */
 void pagoda_offer_torn(struct pagoda_bo *bo)
 {
-	bo->discarded = true;
+	bo->offer.discarded = true;
 	/* Pairs with pagoda_lost_clear(). */
-	smp_store_release(&bo->unclean, true);
+	smp_store_release(&bo->content.unclean, true);
 }
 
 /**
@@ -192,8 +192,8 @@ void pagoda_offer_left_vram(struct pagoda_bo *bo)
 	if (!pagoda_bo_is_offered(bo))
 		return;
 	spin_lock(&offers->lock);
-	if (!list_empty(&bo->offered)) {
-		list_del_init(&bo->offered);
+	if (!list_empty(&bo->offer.entry)) {
+		list_del_init(&bo->offer.entry);
 		WRITE_ONCE(offers->count, offers->count - 1);
 	}
 	spin_unlock(&offers->lock);
@@ -204,7 +204,7 @@ static void offer_enter(struct pagoda_bo *bo)
 	struct pagoda_offers *offers = bo->vidmm->offers;
 
 	spin_lock(&offers->lock);
-	list_add_tail(&bo->offered, &offers->ranks[bo->offer]);
+	list_add_tail(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
 	WRITE_ONCE(offers->count, offers->count + 1);
 	spin_unlock(&offers->lock);
 }
@@ -220,11 +220,11 @@ static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_he
 
 	spin_lock(&offers->lock);
 	for (rank = PAGODA_OFFER_LOW; rank < PAGODA_OFFER_RANKS && !found; rank++) {
-		list_for_each_entry(bo, &offers->ranks[rank], offered) {
+		list_for_each_entry(bo, &offers->ranks[rank], offer.entry) {
 			/* An allocation without references is being destroyed. */
 			if (!kref_get_unless_zero(&bo->ttm.base.refcount))
 				continue;
-			list_move_tail(&bo->offered, tried);
+			list_move_tail(&bo->offer.entry, tried);
 			found = bo;
 			break;
 		}
@@ -242,8 +242,8 @@ static void offer_put_back(struct pagoda_offers *offers, struct list_head *tried
 	struct pagoda_bo *bo, *next;
 
 	spin_lock(&offers->lock);
-	list_for_each_entry_safe_reverse(bo, next, tried, offered)
-		list_move(&bo->offered, &offers->ranks[bo->offer]);
+	list_for_each_entry_safe_reverse(bo, next, tried, offer.entry)
+		list_move(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
 	spin_unlock(&offers->lock);
 }
 
@@ -349,7 +349,7 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 	struct ttm_placement nowhere = {};
 	struct ttm_operation_ctx ctx = {};
 
-	if (!pagoda_bo_is_offered(bo) || !bo->decommit)
+	if (!pagoda_bo_is_offered(bo) || !bo->offer.decommit)
 		return;
 	if (ttm_bo_validate(&bo->ttm, &nowhere, &ctx))
 		return;
@@ -373,8 +373,8 @@ void pagoda_offer_hide(struct pagoda_vm *vm)
 {
 	struct pagoda_bo *bo, *next;
 
-	list_for_each_entry_safe(bo, next, &vm->offered, evicted) {
-		list_del_init(&bo->evicted);
+	list_for_each_entry_safe(bo, next, &vm->offered, vm.evicted) {
+		list_del_init(&bo->vm.evicted);
 		pagoda_vm_bo_moves(bo);
 	}
 }
@@ -404,11 +404,12 @@ static int offer_check(const struct pagoda_bo *bo)
 	if (pagoda_bo_is_offered(bo))
 		return offer_refuse(bo, "is offered already", -EALREADY);
 	/* A global name (GEM_FLINK) lasts as long as the allocation has a handle. */
-	if (bo->imported || bo->exported || READ_ONCE(bo->ttm.base.name))
+	if (bo->share.imported || bo->share.exported || READ_ONCE(bo->ttm.base.name))
 		return offer_refuse(bo, "is shared", -EPERM);
-	if (atomic_read(&bo->waits))
+	if (atomic_read(&bo->wish.waits))
 		return offer_refuse(bo, "will be mapped", -EBUSY);
-	if (atomic_read(&bo->queued) || (bo->private_to && atomic_read(&bo->private_to->queued)))
+	if (atomic_read(&bo->wish.queued) ||
+	    (bo->vm.private_to && atomic_read(&bo->vm.private_to->queued)))
 		return offer_refuse(bo, "is used by what waits", -EBUSY);
 	return 0;
 }
@@ -423,9 +424,10 @@ static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
 	case DRM_PAGODA_OFFER_HIGH:
 		return PAGODA_OFFER_HIGH;
 	}
-	if (bo->priority < DRM_PAGODA_RESIDENCY_NORMAL)
+	if (bo->wish.priority < DRM_PAGODA_RESIDENCY_NORMAL)
 		return PAGODA_OFFER_LOW;
-	return bo->priority < DRM_PAGODA_RESIDENCY_HIGH ? PAGODA_OFFER_NORMAL : PAGODA_OFFER_HIGH;
+	return bo->wish.priority < DRM_PAGODA_RESIDENCY_HIGH ? PAGODA_OFFER_NORMAL :
+							       PAGODA_OFFER_HIGH;
 }
 
 /* A request that was accepted after offer_check() needs the allocations that it names. */
@@ -435,14 +437,14 @@ static int offer_mark_all(const struct offer_list *list)
 	u32 i;
 
 	for (i = 0; i < list->count; i++)
-		WRITE_ONCE(list->bos[i]->offer, offer_rank(list->bos[i], list->priority));
+		WRITE_ONCE(list->bos[i]->offer.rank, offer_rank(list->bos[i], list->priority));
 	/* Pairs with pagoda_offer_prevent(). */
 	smp_mb();
 	for (i = 0; i < list->count && !ret; i++)
-		if (atomic_read(&list->bos[i]->queued))
+		if (atomic_read(&list->bos[i]->wish.queued))
 			ret = offer_refuse(list->bos[i], "is used by what waits", -EBUSY);
 	for (i = 0; i < list->count && ret; i++)
-		WRITE_ONCE(list->bos[i]->offer, PAGODA_OFFER_NONE);
+		WRITE_ONCE(list->bos[i]->offer.rank, PAGODA_OFFER_NONE);
 	return ret;
 }
 
@@ -450,15 +452,15 @@ static int offer_mark_all(const struct offer_list *list)
 static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
 {
 	pagoda_settled_clear(bo);
-	bo->decommit = list->decommit;
-	bo->discarded = false;
+	bo->offer.decommit = list->decommit;
+	bo->offer.discarded = false;
 	ttm_bo_unmap_virtual(&bo->ttm);
 	if (pagoda_bo_is_in_vram(bo))
 		offer_enter(bo);
-	if (bo->private_to) {
-		list_del_init(&bo->evicted);
+	if (bo->vm.private_to) {
+		list_del_init(&bo->vm.evicted);
 		if (!list_empty(&pagoda_bo_gem(bo)->gpuva.list))
-			list_add_tail(&bo->evicted, &bo->private_to->offered);
+			list_add_tail(&bo->vm.evicted, &bo->vm.private_to->offered);
 	}
 	pagoda_priority_apply(bo);
 }

@@ -110,12 +110,12 @@ void pagoda_pace_again(struct pagoda_vm *vm)
 		return;
 	pagoda_traffic_look(&vm->client->pace.traffic, ktime_get_ns(), &state);
 	left = state.rate ? state.tokens : S64_MAX;
-	list_for_each_entry_safe(bo, next, &vm->left_out, evicted) {
+	list_for_each_entry_safe(bo, next, &vm->left_out, vm.evicted) {
 		if (left <= 0)
 			break;
 		left -= bo->ttm.base.size;
-		bo->left_out = false;
-		list_move_tail(&bo->evicted, &vm->evicted);
+		bo->vm.left_out = false;
+		list_move_tail(&bo->vm.evicted, &vm->evicted);
 	}
 }
 
@@ -127,12 +127,12 @@ static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
 {
 	struct pagoda_bo *bo, *next;
 
-	list_for_each_entry_safe(bo, next, &vm->evicted, evicted) {
-		bo->left_out = pace->left && pace_limits(bo);
-		if (bo->left_out)
-			list_move_tail(&bo->evicted, &vm->left_out);
+	list_for_each_entry_safe(bo, next, &vm->evicted, vm.evicted) {
+		bo->vm.left_out = pace->left && pace_limits(bo);
+		if (bo->vm.left_out)
+			list_move_tail(&bo->vm.evicted, &vm->left_out);
 		else
-			list_del_init(&bo->evicted);
+			list_del_init(&bo->vm.evicted);
 	}
 }
 

@@ -660,11 +660,11 @@ static void paging_let_go(const struct pagoda_paging_args *args)
 
 		if (pagoda_require_clients(bo))
 			continue;
-		WRITE_ONCE(bo->released, true);
+		WRITE_ONCE(bo->wish.released, true);
 		/* Pairs with pagoda_bo_set_resident(). */
 		smp_mb();
 		if (pagoda_require_clients(bo))
-			WRITE_ONCE(bo->released, false);
+			WRITE_ONCE(bo->wish.released, false);
 	}
 }
 

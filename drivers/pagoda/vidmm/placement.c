@@ -167,7 +167,7 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 	u32 n = 0;
 
 	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) && visible.lpfn &&
-	    bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE && !bo->layout.tiling &&
+	    bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE && !bo->tiling.layout.tiling &&
 	    pagoda_vram_could_hold(bo->vidmm, &visible, bo->ttm.base.size, bo->alignment))
 		places[n++] = visible;
 	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))

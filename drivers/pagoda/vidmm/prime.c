@@ -46,7 +46,7 @@ static int prime_check(struct pagoda_bo *bo)
 
 	if (pagoda_device_mmu_is_gone(bo->vidmm))
 		return -ENODEV;
-	if (bo->layout.tiling)
+	if (bo->tiling.layout.tiling)
 		why = "tiled";
 	else if (!(bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)))
 		why = "in VRAM only";
@@ -226,7 +226,7 @@ static void prime_release(struct dma_buf *dma_buf)
 	struct pagoda_bo *bo = prime_bo(dma_buf);
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
-	bo->exported = NULL;
+	bo->share.exported = NULL;
 	dma_resv_unlock(bo->ttm.base.resv);
 	drm_gem_dmabuf_release(dma_buf);
 }
@@ -267,7 +267,7 @@ struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 	};
 	struct dma_buf *dma_buf;
 
-	if (bo->private_to) {
+	if (bo->vm.private_to) {
 		drm_dbg_driver(bo->vidmm->drm, "allocation %llu is private to a VM\n", bo->id);
 		return ERR_PTR(-EPERM);
 	}
@@ -277,7 +277,7 @@ struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
 	if (IS_ERR(dma_buf))
 		return dma_buf;
 	dma_resv_lock(obj->resv, NULL);
-	bo->exported = dma_buf;
+	bo->share.exported = dma_buf;
 	dma_resv_unlock(obj->resv);
 	return dma_buf;
 }
@@ -307,6 +307,6 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
  */
 void pagoda_prime_moves(struct pagoda_bo *bo)
 {
-	if (bo->exported)
-		dma_buf_invalidate_mappings(bo->exported);
+	if (bo->share.exported)
+		dma_buf_invalidate_mappings(bo->share.exported);
 }

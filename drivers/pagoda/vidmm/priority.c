@@ -23,11 +23,11 @@ static_assert(TTM_MAX_BO_PRIORITY >= 4);
  */
 u32 pagoda_priority_level(const struct pagoda_bo *bo)
 {
-	if (pagoda_bo_is_offered(bo) || bo->priority < DRM_PAGODA_RESIDENCY_LOW)
+	if (pagoda_bo_is_offered(bo) || bo->wish.priority < DRM_PAGODA_RESIDENCY_LOW)
 		return 0;
-	if (bo->priority < DRM_PAGODA_RESIDENCY_NORMAL)
+	if (bo->wish.priority < DRM_PAGODA_RESIDENCY_NORMAL)
 		return 1;
-	return bo->priority < DRM_PAGODA_RESIDENCY_HIGH ? 2 : 3;
+	return bo->wish.priority < DRM_PAGODA_RESIDENCY_HIGH ? 2 : 3;
 }
 
 /**
@@ -40,7 +40,7 @@ u32 pagoda_priority_step(const struct pagoda_bo *bo)
 {
 	if (pagoda_bo_is_offered(bo))
 		return 0;
-	return 1 + (bo->priority - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST;
+	return 1 + (bo->wish.priority - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST;
 }
 
 /*
@@ -49,9 +49,9 @@ u32 pagoda_priority_step(const struct pagoda_bo *bo)
  */
 static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
 {
-	if (!bo->private_to || !bo->opened || pagoda_bo_is_offered(bo))
+	if (!bo->vm.private_to || !bo->vm.opened || pagoda_bo_is_offered(bo))
 		return NULL;
-	return &bo->private_to->bulk;
+	return &bo->vm.private_to->bulk;
 }
 
 /**
@@ -132,7 +132,7 @@ static int priority_set_all(void *arg)
 	u32 i;
 
 	for (i = 0; i < list->count; i++) {
-		list->bos[i]->priority = list->priorities[i];
+		list->bos[i]->wish.priority = list->priorities[i];
 		pagoda_priority_apply(list->bos[i]);
 	}
 	return 0;

@@ -61,19 +61,19 @@ static bool promote_is_before(const struct pagoda_promote_key *a,
 
 static struct pagoda_bo *promote_bo(struct rb_node *node)
 {
-	return rb_entry(node, struct pagoda_bo, promote.node);
+	return rb_entry(node, struct pagoda_bo, wish.promote.node);
 }
 
 /* ---- Allocations that wait -------------------------------------------------------- */
 
 static bool promote_waits(const struct pagoda_bo *bo)
 {
-	return !RB_EMPTY_NODE(&bo->promote.node);
+	return !RB_EMPTY_NODE(&bo->wish.promote.node);
 }
 
 static bool promote_is_wanted(const struct pagoda_bo *bo)
 {
-	return bo->vidmm->promotion->period && bo->resident && !READ_ONCE(bo->released) &&
+	return bo->vidmm->promotion->period && bo->wish.resident && !READ_ONCE(bo->wish.released) &&
 	       bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && !pagoda_bo_is_in_vram(bo) &&
 	       !pagoda_bo_is_offered(bo) && !bo->ttm.pin_count &&
 	       bo->ttm.type == ttm_bo_type_device;
@@ -86,11 +86,13 @@ static void promote_insert(struct pagoda_promotion *promotion, struct pagoda_bo 
 	lockdep_assert_held(&promotion->lock);
 	while (*link) {
 		parent = *link;
-		link = promote_is_before(&bo->promote.key, &promote_bo(parent)->promote.key) ?
-		       &parent->rb_left : &parent->rb_right;
+		link = promote_is_before(&bo->wish.promote.key,
+					 &promote_bo(parent)->wish.promote.key) ?
+			       &parent->rb_left :
+			       &parent->rb_right;
 	}
-	rb_link_node(&bo->promote.node, parent, link);
-	rb_insert_color(&bo->promote.node, &promotion->waiting);
+	rb_link_node(&bo->wish.promote.node, parent, link);
+	rb_insert_color(&bo->wish.promote.node, &promotion->waiting);
 	WRITE_ONCE(promotion->count, promotion->count + 1);
 	promotion->bytes += bo->ttm.base.size;
 }
@@ -98,8 +100,8 @@ static void promote_insert(struct pagoda_promotion *promotion, struct pagoda_bo 
 static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&promotion->lock);
-	rb_erase(&bo->promote.node, &promotion->waiting);
-	RB_CLEAR_NODE(&bo->promote.node);
+	rb_erase(&bo->wish.promote.node, &promotion->waiting);
+	RB_CLEAR_NODE(&bo->wish.promote.node);
 	WRITE_ONCE(promotion->count, promotion->count - 1);
 	promotion->bytes -= bo->ttm.base.size;
 }
@@ -127,7 +129,7 @@ void pagoda_promote_look(struct pagoda_bo *bo)
 	if (promote_waits(bo))
 		promote_erase(promotion, bo);
 	if (wanted) {
-		bo->promote.key = key;
+		bo->wish.promote.key = key;
 		promote_insert(promotion, bo);
 	}
 	spin_unlock(&promotion->lock);
@@ -161,7 +163,7 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 
 	lockdep_assert_held(&promotion->lock);
 	while (node) {
-		if (promote_is_before(key, &promote_bo(node)->promote.key)) {
+		if (promote_is_before(key, &promote_bo(node)->wish.promote.key)) {
 			found = node;
 			node = node->rb_left;
 		} else {
@@ -196,7 +198,7 @@ static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 
 	while (node && !bo && looked++ < PROMOTE_LOOK) {
 		struct pagoda_bo *next = promote_bo(node);
 
-		promotion->at = next->promote.key;
+		promotion->at = next->wish.promote.key;
 		if (promote_take(next, room))
 			bo = next;
 		node = rb_next(node);

@@ -52,7 +52,7 @@ static int reclaim_commit(struct pagoda_bo *bo)
 /* Content that a failure or a reset cost is cleared before it is shown. */
 static bool reclaim_is_discarded(const struct pagoda_bo *bo)
 {
-	return bo->discarded || READ_ONCE(bo->unclean) || pagoda_lost_is_stale(bo);
+	return bo->offer.discarded || READ_ONCE(bo->content.unclean) || pagoda_lost_is_stale(bo);
 }
 
 static int reclaim_commit_all(struct reclaim *list)
@@ -103,7 +103,7 @@ static int reclaim_bring_all(struct reclaim *list)
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, true);
 	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
 		for (i = 0; i < list->count && !ret; i++)
-			if (list->bos[i]->resident && reclaim_succeeds(list, i) &&
+			if (list->bos[i]->wish.resident && reclaim_succeeds(list, i) &&
 			    pagoda_room_rank(list->bos[i]) == rank)
 				ret = reclaim_bring(list->bos[i]);
 	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
@@ -116,7 +116,7 @@ static void reclaim_show(struct pagoda_bo *bo)
 {
 	struct drm_gpuvm_bo *vm_bo;
 
-	list_del_init(&bo->evicted);
+	list_del_init(&bo->vm.evicted);
 	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
 		if (vm_bo->evicted)
 			pagoda_vm_bo_evicted(vm_bo);
@@ -125,12 +125,12 @@ static void reclaim_show(struct pagoda_bo *bo)
 static void reclaim_one(struct reclaim *list, struct pagoda_bo *bo)
 {
 	pagoda_offer_left_vram(bo);
-	WRITE_ONCE(bo->offer, PAGODA_OFFER_NONE);
-	bo->discarded = false;
-	if (bo->private_to)
+	WRITE_ONCE(bo->offer.rank, PAGODA_OFFER_NONE);
+	bo->offer.discarded = false;
+	if (bo->vm.private_to)
 		reclaim_show(bo);
 	pagoda_priority_apply(bo);
-	if (bo->resident)
+	if (bo->wish.resident)
 		list->fence = pagoda_residency_later(list->vidmm, list->fence,
 						     bo->ttm.base.resv);
 }

@@ -74,7 +74,7 @@ static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
 	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
 	pagoda_stream_emit(&txn, &op);
-	bo->told = false;
+	bo->content.told = false;
 	dma_fence_put(pagoda_stream_end(&txn));
 }
 
@@ -146,7 +146,7 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 	 * TTM looks at the shared reservation where there was no memory to take its fences over.
 	 * Of what is imported both are looked at before its memory goes, see import.c.
 	 */
-	if (fence && (bo->imported || bo->ttm.base.resv == resv) &&
+	if (fence && (bo->share.imported || bo->ttm.base.resv == resv) &&
 	    !dma_resv_reserve_fences(resv, 1))
 		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_KERNEL);
 	else if (fence)
@@ -210,7 +210,7 @@ void pagoda_move_release(struct pagoda_bo *bo)
 	if (!res)
 		return;
 	mapped = pagoda_release_is_mapped(res);
-	if (res->mem_type != TTM_PL_VRAM && !mapped && !bo->told)
+	if (res->mem_type != TTM_PL_VRAM && !mapped && !bo->content.told)
 		return;
 
 	while (!dma_resv_trylock(resv))

@@ -116,8 +116,9 @@ static bool report_is_resident(const struct pagoda_bo *bo)
  */
 static bool report_is_spilled(const struct pagoda_bo *bo)
 {
-	return (bo->resident || atomic_read(&bo->required)) && !pagoda_bo_is_offered(bo) &&
-	       bo->preferred[0] && report_segment(bo) != bo->preferred[0];
+	return (bo->wish.resident || atomic_read(&bo->wish.required)) &&
+	       !pagoda_bo_is_offered(bo) && bo->preferred[0] &&
+	       report_segment(bo) != bo->preferred[0];
 }
 
 /*
@@ -252,8 +253,8 @@ static void report_resource(struct ttm_resource *res, u32 priority, struct drm_p
 		struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
 
 		drm_printf(p, "  priority %u bo %llu size %zu page %lu%s%s\n", priority, bo->id,
-			   res->size, res->start, READ_ONCE(bo->resident) ? " resident" : "",
-			   READ_ONCE(bo->lost) ? " lost" : "");
+			   res->size, res->start, READ_ONCE(bo->wish.resident) ? " resident" : "",
+			   READ_ONCE(bo->content.lost) ? " lost" : "");
 	} else {
 		drm_printf(p, "  priority %u leaving size %zu page %lu\n", priority, res->size,
 			   res->start);

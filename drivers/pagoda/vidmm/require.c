@@ -9,7 +9,7 @@
  * so that the cost of a call doesn't depend on the length of the list.
  *
  * Nothing is moved here. An eviction that a client asks for leaves out allocations that are still
- * on a list (&pagoda_bo.required).
+ * on a list (&pagoda_bo.wish.required).
  */
 #include <linux/slab.h>
 
@@ -109,10 +109,10 @@ static void require_count(struct pagoda_requirements *reqs, struct pagoda_requir
 		return;
 	drm_gem_object_get(pagoda_bo_gem(req->bo));
 	if (req->client == req->bo->client)
-		req->bo->owned = req;
-	atomic_inc(&req->bo->required);
+		req->bo->wish.owned = req;
+	atomic_inc(&req->bo->wish.required);
 	spin_lock(&req->bo->vidmm->required_lock);
-	list_add_tail(&req->of_bo, &req->bo->requirements);
+	list_add_tail(&req->of_bo, &req->bo->wish.requirements);
 	spin_unlock(&req->bo->vidmm->required_lock);
 	pagoda_copy_required(req->bo);
 	list_add_tail(&req->entry, &reqs->list);
@@ -125,15 +125,15 @@ static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requi
 			   struct list_head *gone)
 {
 	xa_erase(&reqs->by_id, req->bo->id);
-	if (req->bo->owned == req)
-		req->bo->owned = NULL;
+	if (req->bo->wish.owned == req)
+		req->bo->wish.owned = NULL;
 	list_move_tail(&req->entry, gone);
 	WRITE_ONCE(reqs->count, reqs->count - 1);
 	pagoda_demand_remove(&reqs->demand, req->bo);
 	spin_lock(&req->bo->vidmm->required_lock);
 	list_del(&req->of_bo);
 	spin_unlock(&req->bo->vidmm->required_lock);
-	atomic_dec(&req->bo->required);
+	atomic_dec(&req->bo->wish.required);
 }
 
 static void require_discount(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
@@ -359,7 +359,7 @@ u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
 u32 pagoda_require_clients(const struct pagoda_bo *bo)
 {
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_require_clients, bo);
-	return atomic_read(&bo->required);
+	return atomic_read(&bo->wish.required);
 }
 
 /**
@@ -379,7 +379,7 @@ void pagoda_require_left(struct pagoda_bo *bo, u32 group)
 	if (!pagoda_require_clients(bo))
 		return;
 	spin_lock(&bo->vidmm->required_lock);
-	list_for_each_entry(req, &bo->requirements, of_bo)
+	list_for_each_entry(req, &bo->wish.requirements, of_bo)
 		pagoda_ears_evicted(&req->client->ears, group, bo->ttm.base.size);
 	spin_unlock(&bo->vidmm->required_lock);
 }

@@ -12,7 +12,7 @@
 /**
  * struct pagoda_requirement - An allocation on a client's residency list
  * @entry: In &pagoda_requirements.list; empty until @count isn't 0
- * @of_bo: In &pagoda_bo.requirements while @entry is in the list
+ * @of_bo: In &pagoda_bo.wish.requirements while @entry is in the list
  * @client: Client that has the list
  * @bo: Allocation; a reference once @count isn't 0
  * @count: MAKE_RESIDENT calls for the allocation that weren't taken back

@@ -68,7 +68,7 @@ static int rebuild_aperture(struct rebuild *r)
 /* Repeats the residency notices, which the device forgot, too. */
 static int rebuild_notices(struct rebuild *r)
 {
-	if (!r->bo->told)
+	if (!r->bo->content.told)
 		return 0;
 	return min(pagoda_notice_arrived(r->bo, r->bo->ttm.resource, rebuild_op, r), 0);
 }
@@ -101,15 +101,15 @@ static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
  */
 static void rebuild_blame(struct pagoda_bo *bo)
 {
-	u32 aborted = atomic_xchg(&bo->aborted, 0);
+	u32 aborted = atomic_xchg(&bo->content.aborted, 0);
 	struct drm_gpuvm_bo *vm_bo;
 
 	if (!aborted)
 		return;
 	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
 		atomic_or(aborted, &pagoda_vm_of(vm_bo->vm)->aborted);
-	if (bo->private_to)
-		atomic_or(aborted, &bo->private_to->aborted);
+	if (bo->vm.private_to)
+		atomic_or(aborted, &bo->vm.private_to->aborted);
 }
 
 static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
@@ -124,7 +124,7 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 		return ret;
 	stale = pagoda_lost_is_stale(bo);
 	/* The allocation may also be unclean because the fill that cleared it was given up. */
-	clear = stale || READ_ONCE(bo->unclean);
+	clear = stale || READ_ONCE(bo->content.unclean);
 	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
 	if (!ret && bo->ttm.resource)
 		ret = rebuild_mappings(vidmm, bo);

@@ -6,7 +6,7 @@
  * evicted meanwhile: TTM first tries to lock a reservation, then waits for it with the ticket
  * of the list, and recognizes a reservation that the ticket holds already. Allocations private
  * to one VM share one reservation: those outside of the list may be evicted, and those in it
- * are marked (&pagoda_bo.keep).
+ * are marked (&pagoda_bo.choice.keep).
  *
  * When TTM finds no room although the list fits, other lists are in the way, or allocations
  * that were closed but aren't gone yet. The list is tried again alone, after TTM's own work,
@@ -126,7 +126,7 @@ static int residency_process_make(struct pagoda_bo *bo)
 static int residency_process_evict(struct pagoda_bo *bo)
 {
 	if (!bo->ttm.resource || bo->ttm.resource->mem_type == TTM_PL_SYSTEM ||
-	    atomic_read(&bo->waits) || atomic_read(&bo->required))
+	    atomic_read(&bo->wish.waits) || atomic_read(&bo->wish.required))
 		return 0;
 	return residency_validate(bo, pagoda_bo_placement_evicted);
 }
@@ -215,7 +215,7 @@ static struct dma_fence *residency_commit(struct residency_list *list)
 	for (i = 0; i < list->count; i++) {
 		struct pagoda_bo *bo = list->bos[i];
 
-		if (list->resident || !atomic_read(&bo->required))
+		if (list->resident || !atomic_read(&bo->wish.required))
 			pagoda_bo_set_resident(bo, list->resident);
 		fence = pagoda_residency_later(list->vidmm, fence, bo->ttm.base.resv);
 		if (list->resident)
@@ -430,7 +430,7 @@ static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *b
 /* Returns whether the allocation was made resident before and is in the segment it prefers. */
 static bool residency_is_made_again(const struct pagoda_bo *bo)
 {
-	return bo->resident && !pagoda_bo_is_offered(bo) &&
+	return bo->wish.resident && !pagoda_bo_is_offered(bo) &&
 	       (bo->ttm.pin_count || pagoda_segment_of(bo->ttm.resource) == bo->preferred[0]);
 }
 

@@ -69,7 +69,7 @@ static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va
 {
 	struct pagoda_bo *bo = va->gem.obj ? pagoda_bo_of_gem(va->gem.obj) : NULL;
 
-	if (!bo || bo->private_to != vm)
+	if (!bo || bo->vm.private_to != vm)
 		return NULL;
 	return list_first_entry(&va->vm_bo->list.gpuva, struct drm_gpuva, gem.entry) == va ?
 	       bo : NULL;

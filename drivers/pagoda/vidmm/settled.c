@@ -6,7 +6,7 @@
  * resident, is where it prefers to be, nothing is on its way, and every address of it is mapped
  * there. The caller that finds it settled holds the reservation, as does the caller that ends
  * it: a move, an offer, an eviction on request, a loss of content. A reset ends it for all at
- * once, because &pagoda_bo.settled has the reset epoch.
+ * once, because &pagoda_bo.wish.settled has the reset epoch.
  *
  * A call about settled allocations takes no reservation and no reference: it looks at each and
  * counts. It holds the lock of the client's residency list, which serializes the calls of a
@@ -52,9 +52,9 @@ static bool settled_is_shown(struct pagoda_bo *bo)
 void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
 {
 	dma_resv_assert_held(bo->ttm.base.resv);
-	if (bo->resident && !bo->imported && !pagoda_bo_is_offered(bo) &&
+	if (bo->wish.resident && !bo->share.imported && !pagoda_bo_is_offered(bo) &&
 	    pagoda_segment_of(bo->ttm.resource) == bo->preferred[0] && settled_is_shown(bo))
-		WRITE_ONCE(bo->settled, epoch + 1);
+		WRITE_ONCE(bo->wish.settled, epoch + 1);
 }
 
 /**
@@ -65,7 +65,7 @@ void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
  */
 void pagoda_settled_clear(struct pagoda_bo *bo)
 {
-	WRITE_ONCE(bo->settled, 0);
+	WRITE_ONCE(bo->wish.settled, 0);
 }
 
 /**
@@ -107,7 +107,7 @@ static struct pagoda_requirement *settling_find(struct pagoda_settling *settling
 						struct pagoda_bo *bo)
 {
 	if (bo->client == settling->client)
-		return bo->owned;
+		return bo->wish.owned;
 	return xa_load(&settling->client->requirements->by_id, bo->id);
 }
 
@@ -126,11 +126,11 @@ static bool settling_count(struct pagoda_settling *settling, struct pagoda_bo *b
 
 static bool settling_one(struct pagoda_settling *settling, struct pagoda_bo *bo)
 {
-	if (READ_ONCE(bo->settled) != settling->settled || READ_ONCE(bo->released) ||
-	    READ_ONCE(pagoda_bo_gem(bo)->handle_count) > 1 || bo->named == settling->call ||
+	if (READ_ONCE(bo->wish.settled) != settling->settled || READ_ONCE(bo->wish.released) ||
+	    READ_ONCE(pagoda_bo_gem(bo)->handle_count) > 1 || bo->wish.named == settling->call ||
 	    !settling_count(settling, bo))
 		return false;
-	bo->named = settling->call;
+	bo->wish.named = settling->call;
 	return true;
 }
 
@@ -172,7 +172,7 @@ void pagoda_settling_undo(struct pagoda_settling *settling, struct pagoda_bo **b
 
 	lockdep_assert_held(&settling->client->requirements->lock);
 	for (i = 0; i < count && settling->counted; i++) {
-		if (!bos[i] || bos[i]->named != settling->call)
+		if (!bos[i] || bos[i]->wish.named != settling->call)
 			continue;
 		req = settling_find(settling, bos[i]);
 		if (req)

@@ -81,7 +81,8 @@ static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
  */
 static bool stream_shows(const struct pagoda_bo *bo)
 {
-	return !bo->imported && !bo->private_to && !list_empty_careful(&bo->ttm.base.gpuva.list);
+	return !bo->share.imported && !bo->vm.private_to &&
+	       !list_empty_careful(&bo->ttm.base.gpuva.list);
 }
 
 static void stream_lost_content(struct stream_loss *loss, struct pagoda_bo *bo)
@@ -115,7 +116,7 @@ static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *pac
 	if (bo && content)
 		stream_lost_content(loss, bo);
 	if (bo)
-		atomic_or(aborts, &bo->aborted);
+		atomic_or(aborts, &bo->content.aborted);
 	xa_unlock(&loss->vidmm->bos);
 }
 

@@ -74,7 +74,7 @@ static int submit_count_bo(struct pagoda_bo *bo)
 	if (pagoda_offer_refuses(bo))
 		ret = -ENODATA;
 	else
-		atomic_inc(&bo->queued);
+		atomic_inc(&bo->wish.queued);
 	dma_resv_unlock(bo->ttm.base.resv);
 	return ret;
 }
@@ -84,7 +84,7 @@ static void submit_uncount(struct pagoda_submit *submit)
 	if (!submit->queued)
 		return;
 	while (submit->nr_queued)
-		atomic_dec(&submit->bos[--submit->nr_queued]->queued);
+		atomic_dec(&submit->bos[--submit->nr_queued]->wish.queued);
 	atomic_dec(&submit->context->vm->queued);
 	pagoda_closing_let_go(submit);
 	submit->queued = false;
@@ -233,7 +233,7 @@ static int submit_clear_lost(struct submit_run *run)
 	drm_gpuvm_for_each_va(va, &vm->base) {
 		struct pagoda_bo *bo = va->gem.obj ? pagoda_bo_of_gem(va->gem.obj) : NULL;
 
-		if (bo && bo->private_to == vm)
+		if (bo && bo->vm.private_to == vm)
 			ret = pagoda_lost_clear(bo);
 		if (ret)
 			return ret;
@@ -257,7 +257,7 @@ static int submit_bring_rank(struct submit_run *run, u32 rank)
 	for (i = 0; i < run->nr_bos && !ret; i++)
 		if (submit_uses(run, i) && pagoda_room_rank(run->bos[i]) == rank)
 			ret = submit_bring(run, run->bos[i]);
-	list_for_each_entry(bo, &run->vm->evicted, evicted) {
+	list_for_each_entry(bo, &run->vm->evicted, vm.evicted) {
 		if (ret)
 			break;
 		if (submit_is_bound(bo) && pagoda_room_rank(bo) == rank)
@@ -285,9 +285,9 @@ static int submit_rebind_all(struct submit_run *run)
 	u32 i;
 
 	for (i = 0; i < run->nr_bos && !ret; i++)
-		if (!run->bos[i]->private_to && submit_uses(run, i))
+		if (!run->bos[i]->vm.private_to && submit_uses(run, i))
 			ret = submit_rebind_bo(run, run->bos[i]);
-	list_for_each_entry(bo, &run->vm->evicted, evicted) {
+	list_for_each_entry(bo, &run->vm->evicted, vm.evicted) {
 		if (ret)
 			break;
 		ret = submit_rebind_bo(run, bo);
@@ -346,7 +346,7 @@ static int submit_check_demand(struct submit_run *run)
 	pagoda_room_demand_all(run->vm, &demand);
 	for (i = 0; i < run->nr_bos; i++)
 		if (submit_uses(run, i) &&
-		    (!run->bos[i]->private_to || !submit_is_bound(run->bos[i])))
+		    (!run->bos[i]->vm.private_to || !submit_is_bound(run->bos[i])))
 			pagoda_demand_add(&demand, run->bos[i]);
 	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
 }
@@ -443,7 +443,7 @@ static u32 submit_flags(const struct submit_run *run, u32 index)
 static bool submit_is_implicit(const struct submit_run *run, u32 index)
 {
 	return submit_flags(run, index) & DRM_PAGODA_SUBMIT_IMPLICIT &&
-	       !run->bos[index]->private_to;
+	       !run->bos[index]->vm.private_to;
 }
 
 static int submit_depend_on_bo(struct submit_run *run, u32 index)
@@ -493,7 +493,7 @@ static void submit_push(struct submit_run *run)
 	for (i = 0; i < run->nr_bos; i++) {
 		bool write = submit_flags(run, i) & DRM_PAGODA_SUBMIT_WRITE;
 
-		if (run->bos[i]->private_to)
+		if (run->bos[i]->vm.private_to)
 			continue;
 		dma_resv_add_fence(pagoda_bo_gem(run->bos[i])->resv, run->fence,
 				   !submit_is_implicit(run, i) ? DMA_RESV_USAGE_BOOKKEEP :
@@ -716,7 +716,7 @@ static bool submit_has_implicit(const struct pagoda_submit *submit)
 	u32 i;
 
 	for (i = 0; i < submit->nr_bos; i++)
-		if (submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT && !submit->bos[i]->private_to)
+		if (submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT && !submit->bos[i]->vm.private_to)
 			return true;
 	return false;
 }

@@ -243,6 +243,6 @@ void pagoda_suspend_kept(struct pagoda_bo *bo)
 {
 	struct pagoda_vidmm *vidmm = bo->vidmm;
 
-	if (bo->epoch == READ_ONCE(vidmm->reset->kept_epoch) && pagoda_lost_is_stale(bo))
-		bo->epoch = pagoda_reset_epoch(vidmm);
+	if (bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch) && pagoda_lost_is_stale(bo))
+		bo->content.epoch = pagoda_reset_epoch(vidmm);
 }

@@ -59,7 +59,7 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 	dma_fence_put(range->fence);
 	range->fence = NULL;
 	list_move_tail(&range->link, &swizzle->lru);
-	bo->range = range;
+	bo->tiling.range = range;
 }
 
 /*
@@ -70,10 +70,10 @@ static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle
 static void swizzle_put(struct pagoda_bo *bo, bool dead)
 {
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
-	struct pagoda_swizzle_range *range = bo->range;
+	struct pagoda_swizzle_range *range = bo->tiling.range;
 
 	mutex_lock(&swizzle->lock);
-	bo->range = NULL;
+	bo->tiling.range = NULL;
 	range->bo = NULL;
 	range->dead |= dead;
 	list_move(&range->link, &swizzle->lru);
@@ -86,8 +86,8 @@ static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
 
 	mutex_lock(&swizzle->lock);
-	dma_fence_put(bo->range->fence);
-	bo->range->fence = dma_fence_get(fence);
+	dma_fence_put(bo->tiling.range->fence);
+	bo->tiling.range->fence = dma_fence_get(fence);
 	mutex_unlock(&swizzle->lock);
 }
 
@@ -145,11 +145,11 @@ static bool swizzle_answered(int ret)
 /* Tells the CPU executor, too, which surface the range shows. */
 static void swizzle_tell_cpu(struct pagoda_bo *bo)
 {
-	struct pagoda_cpu_range *cpu = swizzle_cpu(bo->vidmm, bo->range);
+	struct pagoda_cpu_range *cpu = swizzle_cpu(bo->vidmm, bo->tiling.range);
 
 	cpu->address = (u64)bo->ttm.resource->start << PAGE_SHIFT;
 	cpu->size = bo->ttm.base.size;
-	cpu->layout = bo->layout;
+	cpu->layout = bo->tiling.layout;
 }
 
 /* ACQUIRE_RANGE: the surface's rows appear in the window. On failure @bo has no range any more. */
@@ -157,13 +157,13 @@ static int swizzle_bind(struct pagoda_bo *bo)
 {
 	const struct pagoda_command command = {
 		.type = VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE,
-		.index = bo->range->id,
+		.index = bo->tiling.range->id,
 		.address = (u64)bo->ttm.resource->start << PAGE_SHIFT,
 		.size = bo->ttm.base.size,
-		.tiling = bo->layout.tiling,
-		.pitch = bo->layout.pitch,
-		.height = bo->layout.height,
-		.mips = bo->layout.mips,
+		.tiling = bo->tiling.layout.tiling,
+		.pitch = bo->tiling.layout.pitch,
+		.height = bo->tiling.layout.height,
+		.mips = bo->tiling.layout.mips,
 	};
 	int ret = pagoda_vidmm_command(bo->vidmm, &command);
 
@@ -183,12 +183,12 @@ static int swizzle_write_back(struct pagoda_bo *bo)
 {
 	const struct pagoda_command command = {
 		.type = VIRTIO_PAGODA_CONTROL_RELEASE_RANGE,
-		.index = bo->range->id,
+		.index = bo->tiling.range->id,
 		.size = 1,
 	};
 	int ret;
 
-	if (!bo->range->shown)
+	if (!bo->tiling.range->shown)
 		return 0;
 	ttm_bo_unmap_virtual(&bo->ttm);
 	ret = pagoda_vidmm_command(bo->vidmm, &command);
@@ -210,7 +210,7 @@ static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *rang
 		swizzle_put(victim, !swizzle_answered(ret));
 	} else {
 		mutex_lock(&swizzle->lock);
-		victim->range = NULL;
+		victim->tiling.range = NULL;
 		swizzle_assign(swizzle, range, bo);
 		mutex_unlock(&swizzle->lock);
 		atomic64_inc(&bo->vidmm->stats.range_steals);
@@ -255,15 +255,15 @@ static int swizzle_show(struct pagoda_bo *bo)
 	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
 	int ret = 0;
 
-	if (!bo->range->shown && swizzle_cpu(bo->vidmm, bo->range)->size)
+	if (!bo->tiling.range->shown && swizzle_cpu(bo->vidmm, bo->tiling.range)->size)
 		ret = swizzle_bind(bo);
-	else if (!bo->range->shown)
+	else if (!bo->tiling.range->shown)
 		swizzle_tell_cpu(bo);
 	if (ret)
 		return ret;
-	bo->range->shown = true;
+	bo->tiling.range->shown = true;
 	mutex_lock(&swizzle->lock);
-	list_move_tail(&bo->range->link, &swizzle->lru);
+	list_move_tail(&bo->tiling.range->link, &swizzle->lru);
 	mutex_unlock(&swizzle->lock);
 	return 0;
 }
@@ -276,7 +276,7 @@ static int swizzle_show(struct pagoda_bo *bo)
  */
 bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
 {
-	return bo->range && bo->range->shown;
+	return bo->tiling.range && bo->tiling.range->shown;
 }
 
 /**
@@ -304,14 +304,14 @@ int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
 	*busy = pagoda_access_user(bo, DMA_RESV_USAGE_BOOKKEEP);
 	if (*busy)
 		return -EAGAIN;
-	if (bo->range)
+	if (bo->tiling.range)
 		return swizzle_show(bo);
 	ret = swizzle_get(bo, busy);
 	if (!ret)
 		ret = swizzle_bind(bo);
 	if (ret)
 		return ret;
-	bo->range->shown = true;
+	bo->tiling.range->shown = true;
 	atomic64_inc(&bo->vidmm->stats.range_acquires);
 	return 0;
 }
@@ -330,7 +330,7 @@ int pagoda_swizzle_release(struct pagoda_bo *bo)
 {
 	int ret;
 
-	if (!bo->range)
+	if (!bo->tiling.range)
 		return 0;
 	ret = swizzle_write_back(bo);
 	swizzle_put(bo, !swizzle_answered(ret));
@@ -348,9 +348,9 @@ int pagoda_swizzle_release(struct pagoda_bo *bo)
  */
 void pagoda_swizzle_drop(struct pagoda_bo *bo)
 {
-	bo->system_tiled = false;
-	bo->alternate_view = false;
-	if (!bo->range)
+	bo->tiling.is_tiled_in_system = false;
+	bo->tiling.alternate_view = false;
+	if (!bo->tiling.range)
 		return;
 	ttm_bo_unmap_virtual(&bo->ttm);
 	swizzle_put(bo, false);
@@ -368,7 +368,7 @@ unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset
 	const struct pagoda_device_info *info = bo->vidmm->info;
 
 	return pagoda_extents_pfn(info->swizzling, info->nr_swizzling,
-				  bo->range->id * info->swizzling_bytes +
+				  bo->tiling.range->id * info->swizzling_bytes +
 				  ((u64)page_offset << PAGE_SHIFT));
 }
 
@@ -380,7 +380,7 @@ unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset
  */
 u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
 {
-	return swizzle_cpu(bo->vidmm, bo->range)->window;
+	return swizzle_cpu(bo->vidmm, bo->tiling.range)->window;
 }
 
 /* ---- For jobs --------------------------------------------------------------- */
@@ -395,7 +395,7 @@ u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
  */
 void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 {
-	bo->alternate_view = false;
+	bo->tiling.alternate_view = false;
 }
 
 /**
@@ -427,7 +427,7 @@ static struct pagoda_bo *swizzle_find_private(struct pagoda_swizzle *swizzle,
 		bo = range->bo;
 		if (!bo)
 			break;
-		if (bo->private_to == vm && kref_get_unless_zero(&bo->ttm.base.refcount)) {
+		if (bo->vm.private_to == vm && kref_get_unless_zero(&bo->ttm.base.refcount)) {
 			found = bo;
 			break;
 		}
@@ -490,9 +490,9 @@ static void swizzle_plan_out(struct pagoda_bo *bo, struct pagoda_paging_op *copy
 
 static void swizzle_plan_in(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
 {
-	if (bo->alternate_view && swizzle_claim(bo))
+	if (bo->tiling.alternate_view && swizzle_claim(bo))
 		copy->operation = VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
-	else if (!bo->system_tiled)
+	else if (!bo->tiling.is_tiled_in_system)
 		copy->transfer.flags = VIRTIO_PAGODA_TRANSFER_SWIZZLE;
 }
 
@@ -512,10 +512,10 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
 			 struct pagoda_paging_op *copy)
 {
 	*copy = (struct pagoda_paging_op) { .operation = VIRTIO_PAGODA_OP_TRANSFER };
-	if (!bo->layout.tiling)
+	if (!bo->tiling.layout.tiling)
 		return;
 	if (swizzle_in_vram(bo->ttm.resource) && swizzle_in_vram(to)) {
-		if (bo->range && !bo->range->shown)
+		if (bo->tiling.range && !bo->tiling.range->shown)
 			swizzle_put(bo, false);
 		return;
 	}
@@ -526,10 +526,10 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
 		swizzle_plan_out(bo, copy);
 	if (copy->operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER && !copy->transfer.flags)
 		return;
-	copy->transfer.layout = bo->layout;
+	copy->transfer.layout = bo->tiling.layout;
 	copy->transfer.surface_size = bo->ttm.base.size;
 	if (copy->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER) {
-		copy->transfer.range_id = bo->range->id;
+		copy->transfer.range_id = bo->tiling.range->id;
 		copy->transfer.range_data = lower_32_bits(bo->id);
 	}
 }
@@ -547,7 +547,7 @@ void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
  */
 bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
 {
-	return bo->needs_idle || (operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER &&
+	return bo->content.needs_idle || (operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER &&
 				  pagoda_swizzle_is_shown(bo));
 }
 
@@ -581,14 +581,15 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
 			  const struct pagoda_paging_op *copy, struct dma_fence *fence)
 {
 	if (swizzle_in_vram(to)) {
-		bo->alternate_view = false;
-		bo->system_tiled = false;
-		if (bo->range)
+		bo->tiling.alternate_view = false;
+		bo->tiling.is_tiled_in_system = false;
+		if (bo->tiling.range)
 			swizzle_set_fence(bo, fence);
-	} else if (bo->layout.tiling && swizzle_in_vram(bo->ttm.resource)) {
-		bo->alternate_view = copy->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
-		bo->system_tiled = !bo->alternate_view && !copy->transfer.flags;
-		if (!bo->range)
+	} else if (bo->tiling.layout.tiling && swizzle_in_vram(bo->ttm.resource)) {
+		bo->tiling.alternate_view = copy->operation ==
+					    VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
+		bo->tiling.is_tiled_in_system = !bo->tiling.alternate_view && !copy->transfer.flags;
+		if (!bo->tiling.range)
 			return;
 		swizzle_set_fence(bo, fence);
 		swizzle_put(bo, false);
@@ -604,7 +605,7 @@ void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
  */
 void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to)
 {
-	if (bo->range && swizzle_in_vram(to) && !swizzle_in_vram(bo->ttm.resource))
+	if (bo->tiling.range && swizzle_in_vram(to) && !swizzle_in_vram(bo->ttm.resource))
 		swizzle_put(bo, false);
 }
 

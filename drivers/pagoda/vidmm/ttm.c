@@ -74,10 +74,10 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 
-	if (bo->table_of) {
+	if (bo->vm.table_of) {
 		pagoda_vm_table_evict(bo);
 		pagoda_bo_account(bo, res, NULL);
-	} else if (bo->discardable) {
+	} else if (bo->content.discardable) {
 		pagoda_vm_bo_moves(bo);
 		pagoda_move_discard(bo);
 		pagoda_bo_account(bo, res, NULL);
@@ -193,7 +193,7 @@ static void pagoda_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
 
 static bool io_mem_is_tiled(struct ttm_buffer_object *bo)
 {
-	return pagoda_bo_is_ours(bo) && pagoda_bo_of_ttm(bo)->layout.tiling;
+	return pagoda_bo_is_ours(bo) && pagoda_bo_of_ttm(bo)->tiling.layout.tiling;
 }
 
 /* The CPU maps VRAM of this device cached, like RAM; io_mem_pfn returns its pages. */

@@ -38,7 +38,7 @@
  */
 static bool victims_is_busy(struct pagoda_policy_item *item)
 {
-	struct pagoda_bo *bo = container_of(item, struct pagoda_bo, victim);
+	struct pagoda_bo *bo = container_of(item, struct pagoda_bo, choice.item);
 
 	return !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
 }
@@ -92,7 +92,7 @@ void pagoda_victims_add(struct pagoda_bo *bo)
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
-	pagoda_policy_add(&victims->policy, &bo->victim, bo->ttm.base.size);
+	pagoda_policy_add(&victims->policy, &bo->choice.item, bo->ttm.base.size);
 	spin_unlock(&victims->lock);
 }
 
@@ -105,7 +105,7 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 	struct pagoda_victims *victims = bo->vidmm->victims;
 
 	spin_lock(&victims->lock);
-	pagoda_policy_remove(&victims->policy, &bo->victim);
+	pagoda_policy_remove(&victims->policy, &bo->choice.item);
 	spin_unlock(&victims->lock);
 }
 
@@ -113,8 +113,8 @@ void pagoda_victims_remove(struct pagoda_bo *bo)
 static void victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&victims->lock);
-	if (bo->in_vram && !bo->keep)
-		pagoda_policy_enter(&victims->policy, &bo->victim);
+	if (bo->choice.in_vram && !bo->choice.keep)
+		pagoda_policy_enter(&victims->policy, &bo->choice.item);
 }
 
 /*
@@ -138,21 +138,21 @@ static bool victims_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *
 void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
-	bool in_vram = to && to->mem_type == TTM_PL_VRAM, came = in_vram != bo->in_vram;
+	bool in_vram = to && to->mem_type == TTM_PL_VRAM, came = in_vram != bo->choice.in_vram;
 
 	if (!victims_knows(bo) || (!came && !in_vram))
 		return;
 	spin_lock(&victims->lock);
-	bo->in_vram = in_vram;
+	bo->choice.in_vram = in_vram;
 	if (came)
 		pagoda_copy_moved(bo);
 	if (in_vram)
-		pagoda_policy_set_visible(&victims->policy, &bo->victim,
+		pagoda_policy_set_visible(&victims->policy, &bo->choice.item,
 					  victims_is_visible(bo->vidmm, to));
 	if (in_vram && came)
 		victims_enter(victims, bo);
 	else if (!in_vram)
-		pagoda_policy_leave(&victims->policy, &bo->victim);
+		pagoda_policy_leave(&victims->policy, &bo->choice.item);
 	spin_unlock(&victims->lock);
 }
 
@@ -170,11 +170,11 @@ void pagoda_victims_changed(struct pagoda_bo *bo)
 	if (!victims_knows(bo))
 		return;
 	spin_lock(&victims->lock);
-	pagoda_policy_set_priority(policy, &bo->victim, bo->priority);
+	pagoda_policy_set_priority(policy, &bo->choice.item, bo->wish.priority);
 	if (pagoda_bo_is_offered(bo))
-		pagoda_policy_offer(policy, &bo->victim, bo->offer - PAGODA_OFFER_LOW);
+		pagoda_policy_offer(policy, &bo->choice.item, bo->offer.rank - PAGODA_OFFER_LOW);
 	else
-		pagoda_policy_reclaim(policy, &bo->victim);
+		pagoda_policy_reclaim(policy, &bo->choice.item);
 	spin_unlock(&victims->lock);
 }
 
@@ -183,7 +183,7 @@ void pagoda_victims_changed(struct pagoda_bo *bo)
  * @vidmm: The manager
  * @bos: Allocations, reservations held
  * @count: Number of allocations
- * @keep: None of them is evicted from now on (&pagoda_bo.keep), or each may be again
+ * @keep: None of them is evicted from now on (&pagoda_bo.choice.keep), or each may be again
  *
  * Context: Any but interrupts.
  */
@@ -195,11 +195,11 @@ void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32
 
 	spin_lock(&victims->lock);
 	for (i = 0; i < count; i++) {
-		if (bos[i]->keep == keep)
+		if (bos[i]->choice.keep == keep)
 			continue;
-		bos[i]->keep = keep;
+		bos[i]->choice.keep = keep;
 		if (keep)
-			pagoda_policy_hold(&victims->policy, &bos[i]->victim);
+			pagoda_policy_hold(&victims->policy, &bos[i]->choice.item);
 		else
 			victims_enter(victims, bos[i]);
 	}
@@ -221,9 +221,9 @@ void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count
 
 	spin_lock(&victims->lock);
 	for (i = 0; i < count; i++) {
-		if (!bos[i]->in_vram)
+		if (!bos[i]->choice.in_vram)
 			continue;
-		pagoda_policy_use(&victims->policy, &bos[i]->victim);
+		pagoda_policy_use(&victims->policy, &bos[i]->choice.item);
 		pagoda_copy_used(bos[i]);
 	}
 	vm->jobs++;
@@ -241,11 +241,11 @@ void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count
 u64 pagoda_victims_last_use(struct pagoda_bo *bo)
 {
 	struct pagoda_victims *victims = bo->vidmm->victims;
-	struct pagoda_vm *vm = bo->private_to;
+	struct pagoda_vm *vm = bo->vm.private_to;
 	u64 last;
 
 	spin_lock(&victims->lock);
-	last = bo->victim.last;
+	last = bo->choice.item.last;
 	if (vm && (s64)(vm->used_at - last) > 0)
 		last = vm->used_at;
 	spin_unlock(&victims->lock);
@@ -260,12 +260,12 @@ u64 pagoda_victims_last_use(struct pagoda_bo *bo)
  */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
-	struct pagoda_vm *vm = bo->private_to;
+	struct pagoda_vm *vm = bo->vm.private_to;
 
 	pagoda_copy_settle(bo);
-	if (!vm || (s64)(vm->used_at - bo->victim.last) <= 0)
+	if (!vm || (s64)(vm->used_at - bo->choice.item.last) <= 0)
 		return false;
-	pagoda_policy_use_late(&victims->policy, &bo->victim, vm->used_at);
+	pagoda_policy_use_late(&victims->policy, &bo->choice.item, vm->used_at);
 	return true;
 }
 
@@ -278,7 +278,7 @@ static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
 
 	do {
 		item = pagoda_policy_pick(&victims->policy, need);
-		bo = item ? container_of(item, struct pagoda_bo, victim) : NULL;
+		bo = item ? container_of(item, struct pagoda_bo, choice.item) : NULL;
 	} while (bo && late++ < LATE_MAX && victims_is_late(victims, bo));
 	return bo;
 }
@@ -296,9 +296,10 @@ static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
 	spin_lock(&victims->lock);
 	do {
 		bo = victims_pick(victims, need);
-	} while (bo && (!list_empty(&bo->tried) || !kref_get_unless_zero(&bo->ttm.base.refcount)));
+	} while (bo &&
+		 (!list_empty(&bo->choice.tried) || !kref_get_unless_zero(&bo->ttm.base.refcount)));
 	if (bo)
-		list_add_tail(&bo->tried, tried);
+		list_add_tail(&bo->choice.tried, tried);
 	spin_unlock(&victims->lock);
 	return bo;
 }
@@ -311,9 +312,9 @@ static void victims_put_back(struct pagoda_victims *victims, struct list_head *t
 {
 	struct pagoda_bo *bo, *next;
 
-	list_for_each_entry_safe_reverse(bo, next, tried, tried) {
+	list_for_each_entry_safe_reverse(bo, next, tried, choice.tried) {
 		spin_lock(&victims->lock);
-		list_del_init(&bo->tried);
+		list_del_init(&bo->choice.tried);
 		victims_enter(victims, bo);
 		spin_unlock(&victims->lock);
 		drm_gem_object_put(&bo->ttm.base);
@@ -352,31 +353,31 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 	};
 	int ret;
 
-	if (!pagoda_bo_is_in_vram(bo) || bo->discardable || bo->ttm.pin_count ||
+	if (!pagoda_bo_is_in_vram(bo) || bo->content.discardable || bo->ttm.pin_count ||
 	    !pagoda_dmem_may_take(claim, bo) ||
 	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
 		return false;
-	bo->makes_room = true;
+	bo->choice.makes_room = true;
 	ret = pagoda_bo_place(bo, pagoda_bo_placement_evicted, &mine);
-	bo->makes_room = false;
+	bo->choice.makes_room = false;
 	claim->taken |= !ret;
 	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
 	return !ret;
 }
 
 /*
- * Evicts a victim although no allocation waits for the room: &pagoda_bo.released keeps
+ * Evicts a victim although no allocation waits for the room: &pagoda_bo.wish.released keeps
  * promotion from bringing it back.
  */
 static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
 			 const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
 {
-	bool released = bo->released;
+	bool released = bo->wish.released;
 
-	WRITE_ONCE(bo->released, true);
+	WRITE_ONCE(bo->wish.released, true);
 	if (victims_evict(bo, place, ctx, claim))
 		return true;
-	WRITE_ONCE(bo->released, released);
+	WRITE_ONCE(bo->wish.released, released);
 	return false;
 }
 

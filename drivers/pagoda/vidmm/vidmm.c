@@ -531,7 +531,7 @@ int pagoda_vidmm_set_needs_idle(struct pagoda_vidmm *vidmm, u64 id)
 		return -ENOENT;
 
 	dma_resv_lock(bo->ttm.base.resv, NULL);
-	bo->needs_idle = true;
+	bo->content.needs_idle = true;
 	dma_resv_unlock(bo->ttm.base.resv);
 	drm_gem_object_put(&bo->ttm.base);
 	return 0;

@@ -371,8 +371,8 @@ void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
  * @residency: Held while lists of allocations are locked; for writing if other lists must not
  *	interfere. Outside of all reservations and VMs' locks
  * @settling_calls: Number of calls that looked for settled allocations
- * @required_lock: Protects &pagoda_bo.requirements of all allocations; nothing is allocated with it
- *	held
+ * @required_lock: Protects &pagoda_bo.wish.requirements of all allocations; nothing is allocated
+ *	with it held
  * @taking: Number of threads that place an allocation by evicting others from VRAM
  * @pressing: Number of threads that can't place an allocation otherwise: they evict memory that
  *	queued changes of VMs keep in place (C145), and page tables that only wait for paging
@@ -431,7 +431,7 @@ struct pagoda_vidmm {
 	atomic64_t next_context;
 	struct rw_semaphore residency;
 	atomic64_t settling_calls;
-	spinlock_t required_lock;	/* pagoda_bo.requirements */
+	spinlock_t required_lock;	/* pagoda_bo.wish.requirements */
 	atomic_t taking;
 	atomic_t pressing;
 	struct pagoda_mfences *mfences;

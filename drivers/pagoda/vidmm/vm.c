@@ -260,20 +260,20 @@ void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
  */
 int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
 {
-	struct pagoda_vm *vm = bo->private_to;
+	struct pagoda_vm *vm = bo->vm.private_to;
 
 	if (!vm)
 		return 0;
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
-	if (opened && bo->had_handle) {
+	if (opened && bo->vm.had_handle) {
 		dma_resv_unlock(pagoda_vm_resv(vm));
 		return -EPERM;
 	}
-	bo->had_handle = true;
-	bo->opened = opened;
+	bo->vm.had_handle = true;
+	bo->vm.opened = opened;
 	/* pagoda_client_forget() doesn't find allocations that have no mappings any more. */
 	if (!opened)
-		list_del_init(&bo->evicted);
+		list_del_init(&bo->vm.evicted);
 	pagoda_priority_apply(bo);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	return 0;
@@ -293,10 +293,10 @@ void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
 
 	pagoda_settled_clear(bo);
 	drm_gpuvm_bo_evict(vm_bo, true);
-	if (bo->private_to && !pagoda_bo_is_offered(bo) &&
-	    (bo->left_out || list_empty(&bo->evicted))) {
-		bo->left_out = false;
-		list_move_tail(&bo->evicted, &vm->evicted);
+	if (bo->vm.private_to && !pagoda_bo_is_offered(bo) &&
+	    (bo->vm.left_out || list_empty(&bo->vm.evicted))) {
+		bo->vm.left_out = false;
+		list_move_tail(&bo->vm.evicted, &vm->evicted);
 	}
 }
 
@@ -579,7 +579,7 @@ static void vm_empty_books(struct pagoda_vm *vm)
 		drm_gpuva_remove(va);
 		drm_gpuva_unlink(va);
 		if (obj) {
-			list_del_init(&pagoda_bo_of_gem(obj)->evicted);
+			list_del_init(&pagoda_bo_of_gem(obj)->vm.evicted);
 			dma_resv_unlock(obj->resv);
 			drm_gem_object_put(obj);
 		}
@@ -711,7 +711,7 @@ void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm;
 
-	if (atomic_read(&bo->waits))
+	if (atomic_read(&bo->wish.waits))
 		client_forget_waiting(client, bo);
 	while ((vm = client_vm_mapping(client, bo))) {
 		pagoda_vm_forget(vm, bo);

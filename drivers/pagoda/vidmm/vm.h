@@ -68,9 +68,9 @@ enum pagoda_vm_reserve {
  * @evicted: Private allocations with mappings that became invalid since the last submission;
  *	protected by the VM's reservation
  * @offered: Private allocations that were offered since the last submission, by
- *	&pagoda_bo.evicted; protected by the VM's reservation
+ *	&pagoda_bo.vm.evicted; protected by the VM's reservation
  * @left_out: Private allocations that a submission couldn't bring to VRAM because its client
- *	lacked tokens (pace.c), by &pagoda_bo.evicted; protected by the VM's reservation
+ *	lacked tokens (pace.c), by &pagoda_bo.vm.evicted; protected by the VM's reservation
  * @queued: Number of submissions that wait
  * @bulk: Private allocations with a handle in LRU order; each job moves all of them to the tail
  *	at once

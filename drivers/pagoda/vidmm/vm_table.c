@@ -48,7 +48,7 @@ void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memo
 {
 	struct pagoda_bo *bo = memory->cookie;
 
-	bo->table_of = NULL;
+	bo->vm.table_of = NULL;
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
 
@@ -78,20 +78,20 @@ static bool vm_is_idle(struct pagoda_vm *vm)
  * signal.
  *
  * Return: Whether @bo may be evicted; true unless a VM keeps it in place or it may not move at
- * all (&pagoda_bo.keep).
+ * all (&pagoda_bo.choice.keep).
  */
 bool pagoda_vm_may_evict(struct pagoda_bo *bo)
 {
 	struct drm_gem_object *obj = pagoda_bo_gem(bo);
-	struct pagoda_vm *vm = bo->table_of ?: bo->save_of;
+	struct pagoda_vm *vm = bo->vm.table_of ?: bo->vm.save_of;
 
 	if (vm)
 		return vm->keep != PAGODA_VM_KEEP_BOUND && vm_is_idle(vm);
-	if (atomic_read(&bo->waits) && !atomic_read(&bo->vidmm->pressing))
+	if (atomic_read(&bo->wish.waits) && !atomic_read(&bo->vidmm->pressing))
 		return false;
-	if (bo->private_to && bo->private_to->keep != PAGODA_VM_KEEP_NOTHING)
+	if (bo->vm.private_to && bo->vm.private_to->keep != PAGODA_VM_KEEP_NOTHING)
 		return list_empty(&obj->gpuva.list);
-	return !bo->keep;
+	return !bo->choice.keep;
 }
 
 /*
@@ -120,7 +120,7 @@ static void vm_table_detach(struct pagoda_vm *vm)
  */
 void pagoda_vm_table_evict(struct pagoda_bo *bo)
 {
-	struct pagoda_vm *vm = bo->table_of;
+	struct pagoda_vm *vm = bo->vm.table_of;
 	struct pagoda_stream *stream = bo->vidmm->stream;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
@@ -141,6 +141,6 @@ void pagoda_vm_table_evict(struct pagoda_bo *bo)
 	pagoda_vm_note_last(vm, fence);
 	dma_fence_put(fence);
 	pagoda_space_unlock(vm->space);
-	bo->table_of = NULL;
+	bo->vm.table_of = NULL;
 	drm_gem_object_put(pagoda_bo_gem(bo));
 }
