@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a person types. Each target is a script in selftests/vm, which says more about itself;
+# What a person types. Each target is a script in selftests/rigs, which says more about itself;
 # everything that is built lands in out/, everything that is fetched or built once in the cache.
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
-VM := selftests/vm
+RIGS := selftests/rigs
 
 export KERNEL DESTDIR TRACE TRACES FRAMES VRAM RIVAL FILTER CELLS SHARE FUZZ_SECONDS SOAK_SECONDS
 
@@ -43,66 +43,66 @@ help:
 	@echo 'make clean-cache      remove kernels and sources kept in $${PAGODA_CACHE:-~/.cache/pagoda}'
 
 setup:
-	@$(VM)/setup.sh
+	@$(RIGS)/setup.sh
 
 run: setup
-	@$(VM)/run.sh
+	@$(RIGS)/run.sh
 
 sum: setup
-	@$(VM)/machine.sh $(RIG) sum
+	@$(RIGS)/machine.sh $(RIG) sum
 
 check:
-	@$(VM)/check.sh
+	@$(RIGS)/check.sh
 
 check-long:
-	@$(VM)/check.sh long
+	@$(RIGS)/check.sh long
 
 quick:
-	@$(VM)/quick.sh
+	@$(RIGS)/quick.sh
 
 # Other headers than the default need no set-up, and no Debian. CC counts only on make's command line: the
 # environment's is for programs.
 modules: $(if $(KDIR),,setup)
 	@kdir='$(KDIR)'; [ "$$kdir" ] || { . out/rig.env; kdir=$$STOCK_KDIR; }; \
-		dir=$$($(VM)/modules.sh "$$kdir" $(foreach v,CC LLVM,$(and $(filter command,$(origin $v)),$($v),$v='$($v)'))) && \
+		dir=$$($(RIGS)/modules.sh "$$kdir" $(foreach v,CC LLVM,$(and $(filter command,$(origin $v)),$($v),$v='$($v)'))) && \
 		ls -l "$$dir"/*.ko
 
 install-dkms uninstall-dkms:
-	@$(VM)/dkms-source.sh $(@:-dkms=)
+	@$(RIGS)/dkms-source.sh $(@:-dkms=)
 
 kunit: setup
-	@$(VM)/kunit.sh
+	@$(RIGS)/kunit.sh
 
 selftests: setup
-	@$(VM)/machine.sh $(RIG) selftests
+	@$(RIGS)/machine.sh $(RIG) selftests
 
 matrix: setup
-	@$(VM)/machine.sh $(RIG) selftests-mmu0 selftests-mmu1; \
-		$(VM)/report.py --matrix $(RIG).selftests-mmu0 $(RIG).selftests-mmu1
+	@$(RIGS)/machine.sh $(RIG) selftests-mmu0 selftests-mmu1; \
+		$(RIGS)/report.py --matrix $(RIG).selftests-mmu0 $(RIG).selftests-mmu1
 
 sleep: setup
-	@$(VM)/machine.sh stock suspend
+	@$(RIGS)/machine.sh stock suspend
 
 debug: setup
-	@$(VM)/machine.sh debug kunit selftests selftests-smp4
+	@$(RIGS)/machine.sh debug kunit selftests selftests-smp4
 
 bench: setup
-	@$(VM)/bench.sh
+	@$(RIGS)/bench.sh
 
 simulate: setup
-	@$(VM)/simulate.sh
+	@$(RIGS)/simulate.sh
 
 soak: setup
-	@$(VM)/machine.sh debug soak
+	@$(RIGS)/machine.sh debug soak
 
 fuzz:
-	@$(VM)/fuzz.sh
+	@$(RIGS)/fuzz.sh
 
 lint: setup
-	@$(VM)/lint.sh
+	@$(RIGS)/lint.sh
 
 docs:
-	@$(VM)/docs.sh
+	@$(RIGS)/docs.sh
 
 clean:
 	rm -rf out

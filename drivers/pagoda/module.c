@@ -8,9 +8,9 @@
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
-#include <pagoda/journal.h>
-#include <pagoda/vidmm.h>
-#include "device.h"
+#include "core/device.h"
+#include "core/vidmm.h"
+#include "vidmm/stream/recording.h"
 
 /* TTM waits at most 15 s for an eviction: recovery has to be done well before. */
 #define PAGODA_TIMEOUT_MIN_MS	10u

@@ -4,11 +4,10 @@
 #define PAGODA_FUZZ_H
 
 #include <stdnoreturn.h>
-
-#include "engine.h"
 #include <linux/virtio_pagoda.h>
 #include <linux/kernel.h>
-#include <pagoda/paging.h>
+#include "paging/paging.h"
+#include "engine.h"
 
 #define FUZZ_PAGE	((u64)VIRTIO_PAGODA_PAGE_SIZE)
 #define FUZZ_VRAM	64	/* pages */

@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "../../kunit/command_model.h"
+#include "../../kunit/engine/command_model.h"
 #include "job.h"
 
 #define JOB_CONTEXT	0x77ull

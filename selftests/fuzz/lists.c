@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "../../drivers/pagoda/paging/cpu_walk.h"
+#include "../../drivers/pagoda/paging/cpu/walk.h"
 #include "fuzz.h"
 
 /*

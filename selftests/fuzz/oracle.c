@@ -19,7 +19,7 @@
  */
 #include <stdlib.h>
 
-#include "../../drivers/pagoda/paging/cpu_walk.h"
+#include "../../drivers/pagoda/paging/cpu/walk.h"
 #include "fuzz.h"
 
 #define ORACLE_WALKS	1024		/* most pages of one packet */

@@ -16,9 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-
-#include <pagoda/journal.h>
-
+#include "vidmm/stream/recording.h"
 #include "restream.h"
 
 #define RESTREAM_HASH	(1u << 16)

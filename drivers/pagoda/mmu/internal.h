@@ -20,7 +20,7 @@
 #include <linux/rbtree.h>
 #include <linux/sizes.h>
 #include <linux/xarray.h>
-#include <pagoda/mmu.h>
+#include "mmu.h"
 
 struct pagoda_process;
 

@@ -7,7 +7,7 @@
 #include <linux/limits.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
-#include <pagoda/paging.h>
+#include "paging.h"
 
 #define PAGODA_PAGE_MASK	((u64)VIRTIO_PAGODA_PAGE_SIZE - 1)
 

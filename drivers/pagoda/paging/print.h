@@ -4,7 +4,7 @@
 #define PAGODA_PAGING_PRINT_H
 
 #include <linux/compiler.h>
-#include <pagoda/paging.h>
+#include "paging.h"
 
 /* Name of a packet flag; an empty entry ends a list. */
 struct pagoda_flag_name {

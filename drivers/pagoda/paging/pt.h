@@ -6,7 +6,7 @@
 #include <linux/minmax.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
-#include <pagoda/paging.h>
+#include "paging.h"
 
 /* Returns the byte behind the last virtual address, 0 without virtual addresses. */
 static inline u64 pagoda_va_end(const struct pagoda_paging_limits *limits)

@@ -4,7 +4,7 @@
 #define PAGODA_PAGING_RUNS_H
 
 #include <linux/types.h>
-#include <pagoda/paging.h>
+#include "paging.h"
 
 /**
  * struct pagoda_runs_packet - A packet that has a head and the runs of one list

@@ -13,7 +13,7 @@
 #define PAGODA_PAGING_TABLE_H
 
 #include <linux/types.h>
-#include <pagoda/paging.h>
+#include "paging.h"
 
 struct pagoda_cpu_packet;
 
@@ -319,7 +319,7 @@ void pagoda_notify_residency_print(struct pagoda_paging_text *text, const void *
 void pagoda_notify_fences_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_map_mmu_print(struct pagoda_paging_text *text, const void *packet);
 
-/* cpu_transfer.c, cpu_aperture.c, cpu_access.c */
+/* cpu/transfer.c, cpu/aperture.c, cpu/access.c */
 u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu);
@@ -329,14 +329,14 @@ u32 pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu);
 
-/* cpu_virtual.c, cpu_table.c */
+/* cpu/virtual.c, cpu/table.c */
 u32 pagoda_virtual_transfer_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_virtual_fill_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu);
 
-/* cpu_swizzle.c, cpu_context.c, cpu_notify.c, cpu_mmu.c */
+/* cpu/swizzle.c, cpu/context.c, cpu/notify.c, cpu/mmu.c */
 u32 pagoda_special_lock_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_init_context_execute(const struct pagoda_cpu_packet *cpu);
 u32 pagoda_update_context_execute(const struct pagoda_cpu_packet *cpu);

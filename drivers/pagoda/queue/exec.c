@@ -6,9 +6,7 @@
 #include <linux/dma-fence.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
-
-#include <pagoda/compat.h>
-
+#include "core/compat.h"
 #include "exec_internal.h"
 #include "fence.h"
 

@@ -9,9 +9,7 @@
  */
 #include <linux/device.h>
 #include <linux/dma-fence.h>
-
-#include <pagoda/trace.h>
-
+#include "core/trace.h"
 #include "exec_internal.h"
 #include "fence.h"
 

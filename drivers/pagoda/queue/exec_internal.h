@@ -36,10 +36,8 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-
 #include <drm/gpu_scheduler.h>
-
-#include <pagoda/exec.h>
+#include "exec.h"
 
 /*
  * Jobs the device has at once: enough to keep it busy, few enough that a job of high priority

@@ -9,9 +9,7 @@
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
-
-#include <pagoda/compat.h>
-
+#include "core/compat.h"
 #include "exec_internal.h"
 #include "fence.h"
 

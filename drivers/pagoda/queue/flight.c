@@ -9,9 +9,7 @@
 #include <linux/device.h>
 #include <linux/dma-fence.h>
 #include <linux/timekeeping.h>
-
-#include <pagoda/trace.h>
-
+#include "core/trace.h"
 #include "internal.h"
 
 static const char *pagoda_queue_name(struct pagoda_queue *queue)

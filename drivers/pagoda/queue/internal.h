@@ -27,11 +27,9 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-
 #include <drm/gpu_scheduler.h>
-
-#include <pagoda/queue.h>
-#include <pagoda/transport.h>
+#include "core/transport.h"
+#include "queue.h"
 
 /*
  * Free jobs kept: as many as are needed to map a GiB of scattered pages. A larger burst allocates

@@ -13,11 +13,8 @@
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
-
 #include <kunit/static_stub.h>
-
-#include <pagoda/compat.h>
-
+#include "core/compat.h"
 #include "fence.h"
 #include "internal.h"
 

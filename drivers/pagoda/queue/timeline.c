@@ -11,9 +11,7 @@
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
-
-#include <pagoda/compat.h>
-
+#include "core/compat.h"
 #include "fence.h"
 #include "internal.h"
 

@@ -9,8 +9,7 @@
 
 #include <linux/types.h>
 #include <linux/virtio_pagoda.h>
-
-#include <pagoda/virtio.h>
+#include "virtio.h"
 
 /**
  * struct pagoda_refusal - Reason why a device is not accepted

@@ -22,8 +22,7 @@
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/virtio.h>
-
-#include <pagoda/virtio.h>
+#include "virtio.h"
 
 #define PAGODA_MAX_QUEUES	(VIRTIO_PAGODA_QUEUE_EXEC0 + VIRTIO_PAGODA_MAX_ENGINES)
 

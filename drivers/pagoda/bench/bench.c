@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * In-kernel measurements: a paging operation alone, the builders, and TTM's own copy for the
+ * same moves. Reading the debugfs file runs them all, on the device as it is; the device should
+ * have no other users meanwhile. Not for production (CONFIG_DRM_PAGODA_BENCH). The benchmark's
+ * files are the only ones that look into all layers.
+ *
+ * Each value is the median of several runs, and the runs alternate with those that the value is
+ * compared to. Ratios are better when higher.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include "core/device.h"
+#include "bench.h"
+#include "lib.h"
+
+/* Pages of a "contiguous" list come in pieces of this order: 2 MiB. */
+#define BENCH_ORDER	9
+
+static int bench_compare(const void *a, const void *b)
+{
+	u64 left = *(const u64 *)a, right = *(const u64 *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+u64 pagoda_bench_median(u64 *values)
+{
+	sort(values, BENCH_RUNS, sizeof(*values), bench_compare, NULL);
+	return max(values[BENCH_RUNS / 2], 1ull);
+}
+
+/*
+ * Prints a run's work as a rate, with @amount shifted by @shift, and the rate compared to.
+ * Returns the ratio in thousandths.
+ */
+static u64 bench_report(struct bench *b, const char *metric, const char *unit, u64 amount,
+			u32 shift, u64 *ours, u64 *theirs)
+{
+	u64 ns = pagoda_bench_median(ours), base = pagoda_bench_median(theirs);
+	u64 ratio = div64_u64(base * 1000, ns);
+
+	seq_printf(b->m, "%s\t%llu\t%s\t%llu\t%llu.%03llu\n", metric,
+		   mul_u64_u64_div_u64(amount, NSEC_PER_SEC, ns) >> shift, unit,
+		   mul_u64_u64_div_u64(amount, NSEC_PER_SEC, base) >> shift,
+		   ratio / 1000, ratio % 1000);
+	return ratio;
+}
+
+u64 pagoda_bench_rate(struct bench *b, const char *metric, const char *unit, u64 amount,
+		      u64 *ours, u64 *theirs)
+{
+	return bench_report(b, metric, unit, amount, 0, ours, theirs);
+}
+
+u64 pagoda_bench_bandwidth(struct bench *b, const char *metric, u64 size, u64 *ours, u64 *theirs)
+{
+	return bench_report(b, metric, "MiB/s", size, 20, ours, theirs);
+}
+
+static void bench_rate(struct bench *b, const char *metric, const char *shape, u64 size,
+		       u32 count, u64 *ours, u64 *theirs)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s.%lluKiB%s", metric, size >> 10, shape);
+	pagoda_bench_bandwidth(b, name, size * count, ours, theirs);
+}
+
+void pagoda_bench_value(struct bench *b, const char *metric, u64 value, const char *unit)
+{
+	seq_printf(b->m, "%s\t%llu\t%s\t-\t-\n", metric, value, unit);
+}
+
+/* Prints a verdict: the goal for @ratio, in thousandths, is reached if the last column is >= 1. */
+void pagoda_bench_goal(struct bench *b, const char *metric, u64 ratio, u64 goal)
+{
+	u64 reached = div64_u64(ratio * 1000, goal);
+
+	seq_printf(b->m, "goal.%s\t%llu\tthousandths\t%llu\t%llu.%03llu\n", metric, ratio, goal,
+		   reached / 1000, reached % 1000);
+}
+
+void pagoda_bench_pages_free(struct bench_pages *p)
+{
+	u32 i;
+
+	for (i = 0; p->pages && i < p->nr_pages; i += 1u << p->order)
+		if (p->pages[i])
+			__free_pages(p->pages[i], p->order);
+	kvfree(p->pages);
+	kvfree(p->dma);
+}
+
+/* Permutes the pages of a block so that consecutive entries are never adjacent pages. */
+static u32 bench_scatter(u32 i, u32 count)
+{
+	return (i & ~511u) + ((i & 511u) * 167 & 511u) < count ?
+	       (i & ~511u) + ((i & 511u) * 167 & 511u) : i;
+}
+
+int pagoda_bench_pages_alloc(struct bench_pages *p, u32 nr_pages, bool scattered)
+{
+	u32 i, block;
+
+	*p = (struct bench_pages) { .nr_pages = nr_pages };
+	p->order = min(BENCH_ORDER, ilog2(nr_pages));
+	p->pages = kvcalloc(nr_pages, sizeof(*p->pages), GFP_KERNEL);
+	p->dma = kvcalloc(nr_pages, sizeof(*p->dma), GFP_KERNEL);
+	if (!p->pages || !p->dma)
+		return -ENOMEM;
+	for (block = 0; block < nr_pages; block += 1u << p->order) {
+		struct page *pages = alloc_pages(GFP_KERNEL, p->order);
+
+		if (!pages)
+			return -ENOMEM;
+		for (i = 0; i < 1u << p->order; i++)
+			p->pages[block + i] = pages + i;
+	}
+	for (i = 0; i < nr_pages; i++)
+		p->dma[i] = page_to_phys(p->pages[scattered ? bench_scatter(i, nr_pages) : i]);
+	p->adl = (struct pagoda_adl) { .nr_pages = nr_pages, .pages = p->dma };
+	return 0;
+}
+
+struct pagoda_bo *pagoda_bench_bo(struct bench *b, u64 size, u32 flags)
+{
+	const struct pagoda_bo_params params = {
+		.size = size,
+		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED | flags,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM),
+	};
+
+	return pagoda_bo_create(b->vidmm, b->client, &params);
+}
+
+static int bench_start_move(struct pagoda_bo *bo, u32 mem_type)
+{
+	const struct ttm_place place = {
+		.mem_type = mem_type,
+		.flags = mem_type == TTM_PL_VRAM ? TTM_PL_FLAG_CONTIGUOUS : 0,
+	};
+	struct ttm_placement placement = { .num_placement = 1, .placement = &place };
+	struct ttm_operation_ctx ctx = {};
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+static int bench_wait(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {};
+	int ret;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	ret = ttm_bo_wait_ctx(&bo->ttm, &ctx);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+int pagoda_bench_move(struct pagoda_bo *bo, u32 mem_type)
+{
+	return bench_start_move(bo, mem_type) ?: bench_wait(bo);
+}
+
+void pagoda_bench_close(struct pagoda_bo *bo)
+{
+	drm_gem_object_put(pagoda_bo_gem(bo));
+}
+
+/* Returns the piece of the transfer between pages and VRAM at @address that begins at @done. */
+struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,
+					u64 size, bool out)
+{
+	const struct pagoda_side vram = {
+		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		.address = address,
+	};
+	const struct pagoda_side system = {
+		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+		.adl = &p->adl,
+	};
+
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.offset = done,
+			.mdl_offset = done >> PAGE_SHIFT,
+			.size = min_t(u64, size - done, PAGODA_PIECE_BYTES),
+			.src = out ? vram : system,
+			.dst = out ? system : vram,
+		},
+	};
+}
+
+/* Operation behind the last write to the pages, as in a move: the pages are freed afterwards. */
+struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
+		.access_physical = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = pagoda_adl_page(&p->adl, 0),
+			.size = sizeof(u64),
+			.cpu_pages = p->pages,
+		},
+	};
+}
+
+/* Times a transaction on its own: built, submitted, waited for. */
+int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
+		     void *arg, u64 *ns)
+{
+	struct pagoda_stream_txn txn;
+	struct dma_fence *fence;
+	u64 start = ktime_get_ns();
+	int ret;
+
+	ret = pagoda_stream_begin(&txn, b->vidmm, NULL, NULL, DMA_RESV_USAGE_BOOKKEEP, cost);
+	if (ret)
+		return ret;
+	ret = emit(&txn, arg);
+	fence = pagoda_stream_end(&txn);
+	if (fence) {
+		dma_fence_wait(fence, false);
+		ret = ret ?: fence->error;
+		dma_fence_put(fence);
+	}
+	*ns = ktime_get_ns() - start;
+	return ret;
+}
+
+static int bench_transfer_emit(struct pagoda_stream_txn *txn, void *arg)
+{
+	const struct bench_transfer *transfer = arg;
+	struct pagoda_paging_op flush = pagoda_bench_flush_op(transfer->pages);
+	u64 done;
+	int ret = 0;
+
+	for (done = 0; done < transfer->size && !ret; done += PAGODA_PIECE_BYTES) {
+		struct pagoda_paging_op op = pagoda_bench_op(transfer->pages, transfer->address,
+							     done, transfer->size, transfer->out);
+
+		op.allocation = 1;
+		op.transfer.flags = transfer->flags;
+		op.transfer.layout = transfer->layout;
+		op.transfer.surface_size = transfer->layout.pitch ? transfer->size : 0;
+		ret = pagoda_stream_emit(txn, &op);
+	}
+	return ret ?: pagoda_stream_emit(txn, &flush);
+}
+
+/* Times one transfer on its own. */
+int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns)
+{
+	struct pagoda_stream *stream = b->vidmm->stream;
+	struct pagoda_paging_op op = pagoda_bench_op(transfer->pages, transfer->address, 0,
+						     transfer->size, transfer->out);
+	struct pagoda_paging_op flush = pagoda_bench_flush_op(transfer->pages);
+	struct pagoda_paging_cost cost;
+
+	op.transfer.flags = transfer->flags;
+	cost = pagoda_paging_cost(&stream->limits, &flush, stream->room);
+	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room),
+			DIV_ROUND_UP_ULL(transfer->size, PAGODA_PIECE_BYTES));
+	return pagoda_bench_run(b, &cost, bench_transfer_emit, transfer, ns);
+}
+
+u64 pagoda_bench_address(const struct pagoda_bo *bo)
+{
+	return (u64)bo->ttm.resource->start << PAGE_SHIFT;
+}
+
+/* Copies the same bytes by the CPU, in the largest contiguous pieces. */
+static u64 bench_copy(struct bench *b, const struct bench_pages *p, u64 address, u64 size,
+		      bool out)
+{
+	u8 *vram = b->vidmm->vram->window + address;
+	u64 start = ktime_get_ns();
+	u64 done, piece;
+	u32 i;
+
+	for (done = 0; done < size; done += piece) {
+		u32 first = done >> PAGE_SHIFT;
+		u8 *system = __va(p->dma[first]);
+
+		for (i = first + 1, piece = PAGE_SIZE; done + piece < size; i++) {
+			if (p->dma[i] != p->dma[i - 1] + PAGE_SIZE)
+				break;
+			piece += PAGE_SIZE;
+		}
+		if (out)
+			memcpy(system, vram + done, piece);
+		else
+			memcpy(vram + done, system, piece);
+	}
+	return ktime_get_ns() - start;
+}
+
+static int bench_bandwidth(struct bench *b, u64 size, bool scattered, bool out)
+{
+	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], address;
+	struct bench_transfer transfer;
+	struct bench_pages pages;
+	struct pagoda_bo *bo;
+	u32 run;
+	int ret;
+
+	bo = pagoda_bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = pagoda_bench_pages_alloc(&pages, size >> PAGE_SHIFT, scattered);
+	if (!ret)
+		ret = pagoda_bench_move(bo, TTM_PL_VRAM);
+	if (ret)
+		goto out;
+	address = pagoda_bench_address(bo);
+	transfer = (struct bench_transfer) {
+		.pages = &pages, .address = address, .size = size, .out = out,
+	};
+	for (run = 0; run < BENCH_RUNS && !ret; run++) {
+		ret = pagoda_bench_transfer(b, &transfer, &ours[run]);
+		theirs[run] = bench_copy(b, &pages, address, size, out);
+	}
+	if (!ret)
+		bench_rate(b, out ? "operation.out" : "operation.in",
+			   scattered ? ".scattered" : ".contiguous", size, 1, ours, theirs);
+out:
+	pagoda_bench_pages_free(&pages);
+	pagoda_bench_close(bo);
+	return ret;
+}
+
+/* Bytes moved in a run, in allocations of the size that is measured. */
+#define BENCH_MOVED	(32ull << 20)
+
+struct bench_set {
+	struct pagoda_bo **bos;
+	u32 count;
+};
+
+static void bench_set_free(struct bench_set *set)
+{
+	u32 i;
+
+	for (i = 0; i < set->count; i++)
+		pagoda_bench_close(set->bos[i]);
+	kvfree(set->bos);
+}
+
+static int bench_set_alloc(struct bench *b, struct bench_set *set, u64 size)
+{
+	u32 count = max_t(u64, div64_u64(BENCH_MOVED, size), 1);
+
+	*set = (struct bench_set) { .bos = kvcalloc(count, sizeof(*set->bos), GFP_KERNEL) };
+	if (!set->bos)
+		return -ENOMEM;
+	for (; set->count < count; set->count++) {
+		struct pagoda_bo *bo = pagoda_bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+
+		if (IS_ERR(bo))
+			return PTR_ERR(bo);
+		set->bos[set->count] = bo;
+	}
+	return 0;
+}
+
+/* Moves all allocations of @set in turn; with @cpu by TTM's own copy, which is synchronous. */
+static int bench_set_move(struct bench *b, struct bench_set *set, u32 mem_type, bool cpu, u64 *ns)
+{
+	u64 start = ktime_get_ns();
+	int ret = 0;
+	u32 i;
+
+	WRITE_ONCE(b->vidmm->moves_by_cpu, cpu);
+	pagoda_stream_plug(b->vidmm);
+	for (i = 0; i < set->count && !ret; i++)
+		ret = bench_start_move(set->bos[i], mem_type);
+	pagoda_stream_unplug(b->vidmm);
+	WRITE_ONCE(b->vidmm->moves_by_cpu, false);
+	for (i = 0; i < set->count && !ret; i++)
+		ret = bench_wait(set->bos[i]);
+	*ns = ktime_get_ns() - start;
+	return ret;
+}
+
+/* Whole moves through TTM, alternately by the device and by TTM's own copy. */
+static int bench_moves(struct bench *b, u64 size)
+{
+	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS];
+	struct bench_set set;
+	u64 unused;
+	u32 run;
+	int ret;
+
+	ret = bench_set_alloc(b, &set, size);
+	if (!ret)
+		ret = bench_set_move(b, &set, TTM_PL_VRAM, false, &unused);
+	for (run = 0; run < 2 * BENCH_RUNS && !ret; run++) {
+		bool cpu = run & 1;
+
+		ret = bench_set_move(b, &set, TTM_PL_SYSTEM, cpu, &out[cpu][run / 2]);
+		if (!ret)
+			ret = bench_set_move(b, &set, TTM_PL_VRAM, cpu, &in[cpu][run / 2]);
+	}
+	if (!ret) {
+		bench_rate(b, "moves-by-memcpy.out", "", size, set.count, out[0], out[1]);
+		bench_rate(b, "moves-by-memcpy.in", "", size, set.count, in[0], in[1]);
+	}
+	bench_set_free(&set);
+	return ret;
+}
+
+/* Times allocating or freeing pages as TTM's pool does, and the copy; nothing around it. */
+static int bench_allocate_and_copy(struct bench *b, u64 address, u64 size, bool out, u64 *ns)
+{
+	struct bench_pages pages;
+	u64 start = ktime_get_ns();
+	int ret = 0;
+
+	if (out)
+		ret = pagoda_bench_pages_alloc(&pages, size >> PAGE_SHIFT, false);
+	*ns = ktime_get_ns() - start;
+	if (!out)
+		ret = pagoda_bench_pages_alloc(&pages, size >> PAGE_SHIFT, false);
+	if (!ret)
+		*ns += bench_copy(b, &pages, address, size, out);
+	start = ktime_get_ns();
+	pagoda_bench_pages_free(&pages);
+	if (!out)
+		*ns += ktime_get_ns() - start;
+	return ret;
+}
+
+/* One allocation out and in, compared with its pages allocated or freed and a copy. */
+static int bench_end_to_end(struct bench *b, u64 size)
+{
+	u64 out[2][BENCH_RUNS], in[2][BENCH_RUNS], start, address;
+	struct pagoda_bo *bo;
+	u32 run;
+	int ret;
+
+	bo = pagoda_bench_bo(b, size, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = pagoda_bench_move(bo, TTM_PL_VRAM);
+	for (run = 0; run < BENCH_RUNS && !ret; run++) {
+		address = pagoda_bench_address(bo);
+		ret = bench_allocate_and_copy(b, address, size, true, &out[1][run]);
+		if (!ret)
+			ret = bench_allocate_and_copy(b, address, size, false, &in[1][run]);
+		start = ktime_get_ns();
+		if (!ret)
+			ret = pagoda_bench_move(bo, TTM_PL_SYSTEM);
+		out[0][run] = ktime_get_ns() - start;
+		start = ktime_get_ns();
+		if (!ret)
+			ret = pagoda_bench_move(bo, TTM_PL_VRAM);
+		in[0][run] = ktime_get_ns() - start;
+	}
+	if (!ret) {
+		bench_rate(b, "end-to-end.out", "", size, 1, out[0], out[1]);
+		bench_rate(b, "end-to-end.in", "", size, 1, in[0], in[1]);
+	}
+	pagoda_bench_close(bo);
+	return ret;
+}
+
+/* Builders: time and bytes per command, into a buffer that is used over and over. */
+static int bench_builder(struct bench *b, u64 size, bool scattered)
+{
+	struct pagoda_stream *stream = b->vidmm->stream;
+	u32 buffer_size = b->pagoda->info.max_buffer_bytes;
+	u64 values[BENCH_RUNS], bytes = 0, commands = 0, start;
+	char metric[48];
+	struct bench_pages pages;
+	u8 *data, *priv;
+	u32 run;
+	int ret;
+
+	ret = pagoda_bench_pages_alloc(&pages, size >> PAGE_SHIFT, scattered);
+	data = kvmalloc(buffer_size, GFP_KERNEL);
+	priv = kvmalloc(buffer_size, GFP_KERNEL);
+	if (!data || !priv)
+		ret = -ENOMEM;
+	for (run = 0; run < BENCH_RUNS && !ret; run++) {
+		u64 done;
+
+		bytes = 0;
+		commands = 0;
+		start = ktime_get_ns();
+		for (done = 0; done < size; done += PAGODA_PIECE_BYTES) {
+			const struct pagoda_paging_op op =
+				pagoda_bench_op(&pages, 0, done, size, true);
+			struct pagoda_paging_cursor cursor = {};
+			enum pagoda_build result;
+
+			do {
+				struct pagoda_paging_buffer buf = {
+					.pos = data,
+					.size = buffer_size,
+					.priv = priv,
+					.priv_size = buffer_size,
+				};
+
+				result = pagoda_paging_build(&stream->limits, &op, &cursor, &buf);
+				bytes += buf.write_offset;
+				commands += (buf.priv - priv) / PAGODA_PAGING_MIN_PRIVATE;
+			} while (result == PAGODA_BUILD_INSUFFICIENT_BUFFER);
+		}
+		values[run] = ktime_get_ns() - start;
+	}
+	if (!ret) {
+		const char *shape = scattered ? "scattered" : "contiguous";
+
+		snprintf(metric, sizeof(metric), "builder.command.%s", shape);
+		pagoda_bench_value(b, metric,
+				   div64_u64(pagoda_bench_median(values), commands), "ns");
+		snprintf(metric, sizeof(metric), "builder.command-size.%s", shape);
+		pagoda_bench_value(b, metric, div64_u64(bytes, commands), "bytes");
+		snprintf(metric, sizeof(metric), "builder.size-per-MiB.%s", shape);
+		pagoda_bench_value(b, metric, div64_u64(bytes, size >> 20), "bytes");
+		snprintf(metric, sizeof(metric), "builder.commands-per-64MiB.%s", shape);
+		pagoda_bench_value(b, metric, commands, "commands");
+	}
+	kvfree(priv);
+	kvfree(data);
+	pagoda_bench_pages_free(&pages);
+	return ret;
+}
+
+/* A page out and in again, compared with as many empty round trips. */
+static int bench_latency(struct bench *b)
+{
+	u64 ours[BENCH_RUNS], theirs[BENCH_RUNS], start;
+	struct pagoda_bo *bo = pagoda_bench_bo(b, PAGE_SIZE, 0);
+	u32 run;
+	int ret;
+
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	ret = pagoda_bench_move(bo, TTM_PL_VRAM);
+	for (run = 0; run < BENCH_RUNS && !ret; run++) {
+		start = ktime_get_ns();
+		ret = pagoda_bench_move(bo, TTM_PL_SYSTEM);
+		if (!ret)
+			ret = pagoda_bench_move(bo, TTM_PL_VRAM);
+		ours[run] = ktime_get_ns() - start;
+		start = ktime_get_ns();
+		if (!ret)
+			ret = pagoda_virtio_nop(b->pagoda->virtio);
+		if (!ret)
+			ret = pagoda_virtio_nop(b->pagoda->virtio);
+		theirs[run] = ktime_get_ns() - start;
+	}
+	if (!ret) {
+		u64 ns = pagoda_bench_median(ours), base = pagoda_bench_median(theirs);
+		u64 ratio = div64_u64(base * 1000, ns);
+
+		seq_printf(b->m, "latency.evict-restore-4KiB\t%llu\tns\t%llu\t%llu.%03llu\n", ns,
+			   base, ratio / 1000, ratio % 1000);
+	}
+	pagoda_bench_close(bo);
+	return ret;
+}
+
+static int bench_all(struct bench *b)
+{
+	static const u64 sizes[] = { 64 << 10, 2 << 20, 64 << 20 };
+	int ret = 0;
+	u32 i, way;
+
+	if (!b->vidmm->vram->window)
+		return -EOPNOTSUPP;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (way = 0; way < 4 && !ret; way++)
+			ret = bench_bandwidth(b, sizes[i], way & 1, way & 2);
+		if (!ret)
+			ret = bench_end_to_end(b, sizes[i]);
+		if (!ret)
+			ret = bench_moves(b, sizes[i]);
+	}
+	if (!ret)
+		ret = bench_builder(b, 64 << 20, false);
+	if (!ret)
+		ret = bench_builder(b, 64 << 20, true);
+	if (!ret)
+		ret = pagoda_bench_virtual(b);
+	if (!ret)
+		ret = pagoda_bench_tiled(b);
+	if (!ret)
+		ret = pagoda_bench_tables(b);
+	return ret ?: bench_latency(b);
+}
+
+/* Read of a file of the benchmark: its data is the function to run. */
+static int pagoda_bench_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	int (*run)(struct bench *b) = entry->file.data;
+	struct bench b = {
+		.m = m,
+		.pagoda = pagoda_device_of_drm(entry->dev),
+	};
+	int ret, idx;
+
+	b.vidmm = b.pagoda->vidmm;
+	b.client = pagoda_client_create(b.vidmm);
+	if (!b.client)
+		return -ENOMEM;
+	if (!drm_dev_enter(entry->dev, &idx)) {
+		pagoda_client_put(b.client);
+		return -ENODEV;
+	}
+	ret = run(&b);
+	drm_dev_exit(idx);
+	pagoda_client_put(b.client);
+	return ret;
+}
+
+/* Adds the files that run a measurement when they are read. */
+void pagoda_bench_debugfs_init(struct drm_minor *minor)
+{
+	static const struct {
+		const char *name;
+		int (*run)(struct bench *b);
+	} files[] = {
+		{ "pagoda_bench", bench_all },
+		{ "pagoda_bench_trip", pagoda_bench_trip },
+		{ "pagoda_bench_copy", pagoda_bench_copy },
+		{ "pagoda_bench_lock", pagoda_bench_lock },
+		{ "pagoda_bench_walk", pagoda_bench_walk },
+		{ "pagoda_bench_pick", pagoda_bench_pick },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(files); i++)
+		drm_debugfs_add_file(minor->dev, files[i].name, pagoda_bench_show, files[i].run);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Work that the benchmark of long lists compares its results with (see beside.c). The work
+ * is done on the allocations that are on the residency lists of the process that reads the file,
+ * in the order in which they were added.
+ */
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/vmalloc.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_file.h>
+#include "core/device.h"
+#include "vidmm/bo/victims.h"
+#include "vidmm/ledger/require.h"
+#include "lib.h"
+
+/* Allocations locked at once; the program's lists have this length, too. */
+#define CROWD_LIST	1000
+/* Victims chosen in one measurement. */
+#define CROWD_PICKS	1000
+/* More bytes than caches hold. */
+#define CROWD_COLD	SZ_64M
+
+/* A list of referenced allocations. */
+struct crowd {
+	struct pagoda_bo **bos;
+	u32 count;
+};
+
+static void crowd_take(struct crowd *crowd, struct pagoda_requirements *reqs, u32 room)
+{
+	struct pagoda_requirement *req;
+
+	mutex_lock(&reqs->lock);
+	list_for_each_entry(req, &reqs->list, entry) {
+		if (crowd->count == room)
+			break;
+		drm_gem_object_get(pagoda_bo_gem(req->bo));
+		crowd->bos[crowd->count++] = req->bo;
+	}
+	mutex_unlock(&reqs->lock);
+}
+
+/* Counts the allocations on the lists of the current process; with @crowd also takes them. */
+static u32 crowd_look(struct bench *b, struct crowd *crowd, u32 room)
+{
+	struct drm_device *drm = &b->pagoda->drm;
+	struct drm_file *file;
+	u32 count = 0;
+
+	mutex_lock(&drm->filelist_mutex);
+	list_for_each_entry(file, &drm->filelist, lhead) {
+		struct pagoda_client *client = file->driver_priv;
+
+		if (rcu_access_pointer(file->pid) != task_tgid(current))
+			continue;
+		count += READ_ONCE(client->requirements->count);
+		if (crowd)
+			crowd_take(crowd, client->requirements, room);
+	}
+	mutex_unlock(&drm->filelist_mutex);
+	return count;
+}
+
+static void crowd_put(struct crowd *crowd)
+{
+	while (crowd->count)
+		pagoda_bench_close(crowd->bos[--crowd->count]);
+	kvfree(crowd->bos);
+}
+
+static int crowd_get(struct bench *b, struct crowd *crowd)
+{
+	u32 room = crowd_look(b, NULL, 0);
+
+	*crowd = (struct crowd) {};
+	if (!room)
+		return -ENOENT;
+	crowd->bos = kvmalloc_array(room, sizeof(*crowd->bos), GFP_KERNEL);
+	if (!crowd->bos)
+		return -ENOMEM;
+	crowd_look(b, crowd, room);
+	return 0;
+}
+
+/* The least work for holding a list: locking all reservations. */
+static int crowd_lock_list(struct pagoda_bo **bos, u32 count)
+{
+	struct drm_exec exec;
+	int ret = 0;
+	u32 i;
+
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, count);
+	drm_exec_until_all_locked(&exec) {
+		for (i = 0, ret = 0; i < count && !ret; i++)
+			ret = drm_exec_lock_obj(&exec, &bos[i]->ttm.base);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+	}
+	drm_exec_fini(&exec);
+	return ret;
+}
+
+/* The least work for looking at each allocation that isn't in a cache any more. */
+static int crowd_walk_list(struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		READ_ONCE(bos[i]->choice.item.last);
+	return 0;
+}
+
+typedef int (*crowd_fn)(struct pagoda_bo **bos, u32 count);
+
+static int crowd_compare(const void *a, const void *b)
+{
+	u64 left = *(const u64 *)a, right = *(const u64 *)b;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Runs @run on one list after the other; @times gets the sorted times. */
+static int crowd_time(struct crowd *crowd, crowd_fn run, u64 *times)
+{
+	u32 i, lists = crowd->count / CROWD_LIST;
+	int ret = 0;
+
+	for (i = 0; i < lists && !ret; i++) {
+		times[i] = ktime_get_ns();
+		ret = run(crowd->bos + i * CROWD_LIST, CROWD_LIST);
+		times[i] = ktime_get_ns() - times[i];
+	}
+	sort(times, lists, sizeof(*times), crowd_compare, NULL);
+	return ret;
+}
+
+/* Runs @run on the allocations of the process and reports the median of its lists. */
+static int crowd_run(struct bench *b, crowd_fn run)
+{
+	struct crowd crowd;
+	int ret = crowd_get(b, &crowd);
+	u32 lists = crowd.count / CROWD_LIST;
+	u64 *times;
+
+	if (ret)
+		return ret;
+	times = kvcalloc(lists + 1, sizeof(*times), GFP_KERNEL);
+	ret = times ? crowd_time(&crowd, run, times) : -ENOMEM;
+	if (!ret && lists)
+		pagoda_bench_report(b, CROWD_LIST, times[lists / 2]);
+	kvfree(times);
+	crowd_put(&crowd);
+	return ret;
+}
+
+/*
+ * Takes and drops the reservations of each list of the process. Returns -ENOENT if the process
+ * has no lists.
+ */
+int pagoda_bench_lock(struct bench *b)
+{
+	return crowd_run(b, crowd_lock_list);
+}
+
+/* Reads each allocation on the lists of the process. Returns -ENOENT if there are none. */
+int pagoda_bench_walk(struct bench *b)
+{
+	return crowd_run(b, crowd_walk_list);
+}
+
+/* Empties the caches: real searches for room run on cold caches, too. */
+static int crowd_chill(void)
+{
+	void *other = vmalloc(CROWD_COLD);
+
+	if (!other)
+		return -ENOMEM;
+	memset(other, 1, CROWD_COLD);
+	vfree(other);
+	return 0;
+}
+
+/* Picks victims, one after the other, on cold caches, and puts them back. */
+int pagoda_bench_pick(struct bench *b)
+{
+	struct pagoda_victims *victims = b->vidmm->victims;
+	struct pagoda_policy_item **items;
+	u32 count = 0, left;
+	u64 start;
+
+	items = kvmalloc_array(CROWD_PICKS, sizeof(*items), GFP_KERNEL);
+	if (!items || crowd_chill()) {
+		kvfree(items);
+		return -ENOMEM;
+	}
+	spin_lock(&victims->lock);
+	start = ktime_get_ns();
+	for (; count < CROWD_PICKS; count++) {
+		items[count] = pagoda_policy_pick(&victims->policy, PAGODA_POLICY_NEED_ANY);
+		if (!items[count])
+			break;
+	}
+	start = ktime_get_ns() - start;
+	for (left = count; left; left--)
+		pagoda_policy_enter(&victims->policy, items[left - 1]);
+	spin_unlock(&victims->lock);
+	kvfree(items);
+	pagoda_bench_report(b, count, start);
+	return 0;
+}

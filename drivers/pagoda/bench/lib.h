@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Shared parts of the benchmark: reports, and memory to move. */
+#ifndef PAGODA_BENCH_LIB_H
+#define PAGODA_BENCH_LIB_H
+
+#include "core/core.h"
+#include "paging/paging.h"
+
+#define BENCH_RUNS	9
+
+struct seq_file;
+struct pagoda_device;
+struct pagoda_client;
+
+/* Where results are printed, and the device that is measured. */
+struct bench {
+	struct seq_file *m;
+	struct pagoda_device *pagoda;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+};
+
+/* A list of system pages, contiguous or with no two neighbours adjacent. */
+struct bench_pages {
+	u32 nr_pages;
+	u32 order;
+	struct page **pages;
+	dma_addr_t *dma;
+	struct pagoda_adl adl;
+};
+
+/* @size bytes between pages and VRAM; with a layout, VRAM holds a tiled surface. */
+struct bench_transfer {
+	const struct bench_pages *pages;
+	u64 address;
+	u64 size;
+	u32 flags;
+	bool out;
+	struct pagoda_layout layout;
+};
+
+/* Emits operations into a transaction. */
+typedef int bench_emit(struct pagoda_stream_txn *txn, void *arg);
+
+/* bench.c. Arrays have BENCH_RUNS times in nanoseconds, and get sorted. Ratios: 1000 = 1. */
+u64 pagoda_bench_median(u64 *values);
+u64 pagoda_bench_rate(struct bench *b, const char *metric, const char *unit, u64 amount,
+		      u64 *ours, u64 *theirs);
+u64 pagoda_bench_bandwidth(struct bench *b, const char *metric, u64 size, u64 *ours,
+			   u64 *theirs);
+void pagoda_bench_goal(struct bench *b, const char *metric, u64 ratio, u64 goal);
+void pagoda_bench_value(struct bench *b, const char *metric, u64 value, const char *unit);
+int pagoda_bench_pages_alloc(struct bench_pages *p, u32 nr_pages, bool scattered);
+void pagoda_bench_pages_free(struct bench_pages *p);
+struct pagoda_bo *pagoda_bench_bo(struct bench *b, u64 size, u32 flags);
+int pagoda_bench_move(struct pagoda_bo *bo, u32 mem_type);
+void pagoda_bench_close(struct pagoda_bo *bo);
+u64 pagoda_bench_address(const struct pagoda_bo *bo);
+struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,
+					u64 size, bool out);
+struct pagoda_paging_op pagoda_bench_flush_op(const struct bench_pages *p);
+int pagoda_bench_run(struct bench *b, const struct pagoda_paging_cost *cost, bench_emit *emit,
+		     void *arg, u64 *ns);
+int pagoda_bench_transfer(struct bench *b, struct bench_transfer *transfer, u64 *ns);
+
+/* virtual.c, tables.c */
+int pagoda_bench_virtual(struct bench *b);
+int pagoda_bench_tiled(struct bench *b);
+int pagoda_bench_tables(struct bench *b);
+
+/* beside.c */
+void pagoda_bench_report(struct bench *b, u64 amount, u64 ns);
+int pagoda_bench_trip(struct bench *b);
+int pagoda_bench_copy(struct bench *b);
+
+/* crowd.c */
+int pagoda_bench_lock(struct bench *b);
+int pagoda_bench_walk(struct bench *b);
+int pagoda_bench_pick(struct bench *b);
+
+#endif

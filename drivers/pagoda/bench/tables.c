@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page tables: a GiB is mapped to other memory again and again, through prepare, commit and the
+ * queue, by tables in VRAM that the device writes by physical addresses.
+ *
+ * The benchmark has an address space and page-table bookkeeping of its own: no job uses the address
+ * space, so the mapped memory belongs to no allocation. Each change changes every entry and so
+ * needs the flush. A change is compared with the CPU writing as many bytes of the same VRAM, and
+ * with one operation per page.
+ */
+#include <linux/err.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include "core/device.h"
+#include "core/transport.h"
+#include "mmu/mmu.h"
+#include "lib.h"
+
+#define BENCH_MAPPED		((u64)SZ_1G)
+#define BENCH_PTES		((u32)(BENCH_MAPPED >> PAGE_SHIFT))
+/* Room for the tables, and as much for the tables that are written for comparison. */
+#define BENCH_TABLE_BYTES	(16ull << 20)
+/* Number of single-page operations that are measured. */
+#define BENCH_SINGLES		4096
+/* Entries per operation if the entries are given: a table's. */
+#define BENCH_PTES_EACH		VIRTIO_PAGODA_PT_ENTRIES
+
+/*
+ * Goal of the queue compared with memset64, in thousandths. The limit is the number of times that
+ * an entry is touched: checked, copied into the buffer, copied out of the reach of the driver by
+ * the device, and stored, each entry atomically because of concurrent page-table walks.
+ */
+#define BENCH_QUEUE_GOAL	250
+
+/* Layout of the memory that is mapped. */
+enum bench_shape {
+	BENCH_SCATTERED,
+	BENCH_CONTIGUOUS,
+	BENCH_LARGE,
+	BENCH_SHAPES
+};
+
+static const char * const bench_shape_names[] = {
+	[BENCH_SCATTERED] = "4KiB-scattered",
+	[BENCH_CONTIGUOUS] = "4KiB-contiguous",
+	[BENCH_LARGE] = "2MiB",
+};
+
+/* A table of the paging process in system memory; it is never used. */
+struct bench_table {
+	struct page *pages[2];
+	u32 order;
+};
+
+struct bench_tables {
+	struct bench *b;
+	struct pagoda_mmu *mmu;
+	struct pagoda_space *space;
+	struct pagoda_bo *bo;
+	u64 used;
+	struct pagoda_map_extent *extents;
+	struct pagoda_stream_txn *txn;
+	struct pagoda_pt_update *update;
+	u32 flushes;
+	int ret;
+};
+
+/* ---- Memory of tables ------------------------------------------------------- */
+
+static int bench_table_system(u32 size, struct pagoda_table_memory *memory)
+{
+	struct bench_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
+
+	if (!table)
+		return -ENOMEM;
+	table->order = get_order(size);
+	table->pages[0] = alloc_pages(GFP_KERNEL | __GFP_ZERO, table->order);
+	if (!table->pages[0]) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	table->pages[1] = table->pages[0] + 1;
+	*memory = (struct pagoda_table_memory) {
+		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+		.size = size,
+		.address = page_to_phys(table->pages[0]),
+		.cpu = page_address(table->pages[0]),
+		.pages = table->pages,
+		.cookie = table,
+	};
+	return 0;
+}
+
+static int bench_table_alloc(void *owner, void *space_data, u32 level, u32 size,
+			     struct pagoda_table_memory *memory)
+{
+	struct bench_tables *t = owner;
+	u64 at = ALIGN(t->used, size);
+
+	if (!space_data)
+		return bench_table_system(size, memory);
+	if (at + size > BENCH_TABLE_BYTES / 2)
+		return -ENOMEM;
+	t->used = at + size;
+	*memory = (struct pagoda_table_memory) {
+		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		.size = size,
+		.address = pagoda_bench_address(t->bo) + at,
+		.cookie = t,
+	};
+	return 0;
+}
+
+/* Tables in VRAM are freed together, with their allocation. */
+static void bench_table_free(void *owner, void *space_data, struct pagoda_table_memory *memory,
+			     struct dma_fence *fence)
+{
+	struct bench_table *table = memory->cookie;
+
+	if (space_data)
+		return;
+	__free_pages(table->pages[0], table->order);
+	kfree(table);
+}
+
+/* Space 0, the paging process, is the driver's: the device keeps the driver's root. */
+static int bench_set_root(void *owner, u32 space, const struct pagoda_root *root)
+{
+	const struct pagoda_command command = {
+		.type = VIRTIO_PAGODA_CONTROL_SET_ROOT,
+		.index = space,
+		.address = root->entries ? root->address : 0,
+		.size = root->entries,
+		.segment = root->entries ? root->segment : 0,
+	};
+	struct pagoda_vidmm *vidmm = ((struct bench_tables *)owner)->b->vidmm;
+	int ret;
+
+	if (!space)
+		return 0;
+	mutex_lock(&vidmm->control_lock);
+	ret = vidmm->transport ? vidmm->transport->ops->control(vidmm->transport, &command) :
+				 -ENODEV;
+	mutex_unlock(&vidmm->control_lock);
+	return ret;
+}
+
+static const struct pagoda_mmu_ops bench_mmu_ops = {
+	.table_alloc = bench_table_alloc,
+	.table_free = bench_table_free,
+	.set_root = bench_set_root,
+};
+
+/* ---- A change ---------------------------------------------------------------- */
+
+/*
+ * Permutes the pages of a table so that no three consecutive entries are equally far apart, which
+ * is what a builder would look for. Triangular numbers do that, and meet every page once.
+ */
+static u64 bench_scatter(u32 i)
+{
+	return ((u64)i * (i + 1) / 2) % VIRTIO_PAGODA_PT_ENTRIES;
+}
+
+/* Returns the address of a shape's mapping; never 0, which can't be mapped. */
+static u64 bench_shape_va(enum bench_shape shape)
+{
+	return (shape + 1) * 4 * BENCH_MAPPED;
+}
+
+/* Fills in the extents of @shape, at other addresses in each @turn. Returns their number. */
+static u32 bench_shape_fill(struct bench_tables *t, enum bench_shape shape, u32 turn)
+{
+	u64 blocks = t->b->vidmm->stream->limits.vram_size / SZ_2M;
+	u64 base = SZ_4G + (turn & 1) * BENCH_MAPPED;
+	u32 i, nr = shape == BENCH_SCATTERED ? BENCH_PTES :
+		    shape == BENCH_CONTIGUOUS ? 1 : BENCH_MAPPED / SZ_2M;
+
+	for (i = 0; i < nr; i++) {
+		struct pagoda_map_extent *extent = &t->extents[i];
+
+		extent->size = BENCH_MAPPED / nr;
+		extent->segment = shape == BENCH_LARGE ? VIRTIO_PAGODA_SEGMENT_VRAM :
+							 VIRTIO_PAGODA_SEGMENT_SYSTEM;
+		if (shape == BENCH_LARGE)
+			extent->address = (i * 3 + turn) % blocks * SZ_2M;
+		else if (shape == BENCH_SCATTERED)
+			extent->address = base + (ALIGN_DOWN((u64)i, VIRTIO_PAGODA_PT_ENTRIES) +
+						  bench_scatter(i)) * PAGE_SIZE;
+		else
+			extent->address = base + PAGE_SIZE;	/* no large page fits */
+	}
+	return nr;
+}
+
+static int bench_prepare(struct bench_tables *t, enum bench_shape shape, u32 turn, u64 *ns)
+{
+	const struct pagoda_map map = {
+		.va = bench_shape_va(shape),
+		.size = BENCH_MAPPED,
+		.kind = PAGODA_MAP_MEMORY,
+		.allocation = 1,
+		.extents = t->extents,
+		.nr_extents = bench_shape_fill(t, shape, turn),
+	};
+	u64 start = ktime_get_ns();
+	int ret = pagoda_space_prepare(t->space, &map, 1, &t->update);
+
+	*ns = ktime_get_ns() - start;
+	return ret;
+}
+
+static void bench_take(void *arg, struct pagoda_paging_op *op)
+{
+	struct bench_tables *t = arg;
+	int ret = pagoda_stream_emit(t->txn, op);
+
+	t->flushes += op->operation == VIRTIO_PAGODA_OP_FLUSH_TLB;
+	t->ret = t->ret ?: ret;
+}
+
+static int bench_commit(struct pagoda_stream_txn *txn, void *arg)
+{
+	struct bench_tables *t = arg;
+	const struct pagoda_emit emit = { .emit = bench_take, .arg = t };
+
+	t->txn = txn;
+	t->ret = 0;
+	t->flushes = 0;
+	pagoda_pt_update_commit(t->update, &emit);
+	return t->ret;
+}
+
+/* Times the prepared change through the queue. */
+static int bench_change(struct bench_tables *t, u64 *ns)
+{
+	struct pagoda_paging_cost cost = pagoda_pt_update_cost(t->update,
+							       t->b->vidmm->stream->room);
+	int ret;
+
+	t->txn = NULL;
+	pagoda_space_lock(t->space);
+	ret = pagoda_bench_run(t->b, &cost, bench_commit, t, ns);
+	pagoda_space_unlock(t->space);
+	if (t->txn)
+		pagoda_pt_update_finish(t->update, NULL);
+	else
+		pagoda_pt_update_abort(t->update);
+	return ret;
+}
+
+/* ---- Comparisons ----------------------------------------------------------------- */
+
+/* Returns the address of the half of the allocation that has no tables. */
+static u64 bench_spare(struct bench_tables *t)
+{
+	return pagoda_bench_address(t->bo) + BENCH_TABLE_BYTES / 2;
+}
+
+static u64 bench_memset(struct bench_tables *t, u64 ptes, u64 value)
+{
+	u64 *here = (u64 *)(t->b->vidmm->vram->window + bench_spare(t));
+	u64 start = ktime_get_ns();
+
+	memset64(here, value, ptes);
+	return ktime_get_ns() - start;
+}
+
+/* Returns an update of @nr entries of a leaf table that isn't part of the address space. */
+static struct pagoda_paging_op bench_update_op(struct bench_tables *t, u32 i, u32 nr,
+					       const u64 *values)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+		.allocation = 1,
+		.update_page_table = {
+			.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
+			.first_entry = i % VIRTIO_PAGODA_PT_ENTRIES,
+			.nr_entries = nr,
+			.address_space = pagoda_space_id(t->space),
+			.table_entries = VIRTIO_PAGODA_PT_ENTRIES,
+			.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.table_address = bench_spare(t) + ALIGN_DOWN(i * 8, PAGE_SIZE),
+			.first_va = bench_shape_va(BENCH_SCATTERED) + (u64)i * PAGE_SIZE,
+			.allocation_offset = (u64)i * PAGE_SIZE,
+			.values = values,
+		},
+	};
+}
+
+/* @count entries in no order, in operations of @each. */
+struct bench_updates {
+	struct bench_tables *t;
+	const u64 *values;
+	u32 count;
+	u32 each;
+};
+
+static int bench_updates_emit(struct pagoda_stream_txn *txn, void *arg)
+{
+	const struct bench_updates *updates = arg;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < updates->count && !ret; i += updates->each) {
+		struct pagoda_paging_op op = bench_update_op(updates->t, i, updates->each,
+							     updates->values);
+
+		ret = pagoda_stream_emit(txn, &op);
+	}
+	return ret;
+}
+
+static int bench_updates_run(struct bench_updates *updates, u64 *ns)
+{
+	struct bench *b = updates->t->b;
+	struct pagoda_stream *stream = b->vidmm->stream;
+	const struct pagoda_paging_op op = bench_update_op(updates->t, 0, updates->each,
+							   updates->values);
+	struct pagoda_paging_cost cost = {};
+
+	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room),
+			updates->count / updates->each);
+	return pagoda_bench_run(b, &cost, bench_updates_emit, updates, ns);
+}
+
+/* Times @count entries and scales the time to BENCH_PTES. */
+static int bench_updates(struct bench_tables *t, u32 count, u32 each, u64 *ns)
+{
+	struct bench_updates updates = { .t = t, .count = count, .each = each };
+	u64 *values = kmalloc_array(each, sizeof(*values), GFP_KERNEL);
+	int ret;
+	u32 i;
+
+	if (!values)
+		return -ENOMEM;
+	for (i = 0; i < each; i++)
+		values[i] = VIRTIO_PAGODA_PTE_VALID |
+			    (SZ_4G + bench_scatter(i) * PAGE_SIZE);
+	updates.values = values;
+	ret = bench_updates_run(&updates, ns);
+	*ns *= BENCH_PTES / count;
+	kfree(values);
+	return ret;
+}
+
+/* ---- Shapes --------------------------------------------------------------------- */
+
+struct bench_table_times {
+	u64 queue[BENCH_RUNS];
+	u64 whole[BENCH_RUNS];
+	u64 memset[BENCH_RUNS];
+	u64 singles[BENCH_RUNS];
+	u64 updates[BENCH_RUNS];
+	u64 bytes;
+	u32 flushes;
+};
+
+static int bench_shape_run(struct bench_tables *t, enum bench_shape shape, u32 run, u64 ptes,
+			   struct bench_table_times *times)
+{
+	struct pagoda_queue *queue = t->b->vidmm->stream->queue;
+	struct pagoda_queue_stats before, after;
+	u64 prepared;
+	int ret;
+
+	ret = bench_prepare(t, shape, run + 1, &prepared);
+	if (ret)
+		return ret;
+	pagoda_queue_stats(queue, &before);
+	ret = bench_change(t, &times->queue[run]);
+	pagoda_queue_stats(queue, &after);
+	times->whole[run] = times->queue[run] + prepared;
+	times->bytes = after.bytes - before.bytes;
+	times->flushes = max(times->flushes, t->flushes);
+	times->memset[run] = bench_memset(t, ptes, run);
+	ret = ret ?: bench_updates(t, BENCH_SINGLES, 1, &times->singles[run]);
+	return ret ?: bench_updates(t, BENCH_PTES, BENCH_PTES_EACH, &times->updates[run]);
+}
+
+/* Sorts the times it is given, so @theirs is copied. */
+static u64 bench_table_rate(struct bench *b, enum bench_shape shape, const char *what, u64 ptes,
+			    u64 *ours, const u64 *theirs)
+{
+	u64 base[BENCH_RUNS];
+	char metric[64];
+
+	memcpy(base, theirs, sizeof(base));
+	snprintf(metric, sizeof(metric), "pte.%s.%s", bench_shape_names[shape], what);
+	return pagoda_bench_rate(b, metric, "PTE/s", ptes, ours, base);
+}
+
+static void bench_shape_report(struct bench *b, enum bench_shape shape, u64 ptes,
+			       struct bench_table_times *times)
+{
+	char metric[64];
+
+	if (shape == BENCH_SCATTERED)
+		pagoda_bench_goal(b, "pte.queue-by-memset64",
+				  bench_table_rate(b, shape, "queue-by-memset64", ptes,
+						   times->updates, times->memset),
+				  BENCH_QUEUE_GOAL);
+	bench_table_rate(b, shape, "commit-and-queue-by-memset64", ptes, times->queue,
+			 times->memset);
+	bench_table_rate(b, shape, "prepare-commit-queue-by-memset64", ptes, times->whole,
+			 times->memset);
+	/* Both count pages of 4 KiB. */
+	bench_table_rate(b, shape, "commit-and-queue-by-operation-a-page", BENCH_PTES, times->queue,
+			 times->singles);
+	snprintf(metric, sizeof(metric), "pte.%s.buffer-bytes-per-MiB", bench_shape_names[shape]);
+	pagoda_bench_value(b, metric, DIV_ROUND_UP_ULL(times->bytes, BENCH_MAPPED >> 20), "bytes");
+	snprintf(metric, sizeof(metric), "pte.%s.flushes-per-batch", bench_shape_names[shape]);
+	pagoda_bench_value(b, metric, times->flushes, "flushes");
+}
+
+static int bench_shape(struct bench_tables *t, enum bench_shape shape)
+{
+	u64 ptes = shape == BENCH_LARGE ? BENCH_MAPPED / SZ_2M : BENCH_PTES;
+	struct bench_table_times times = {};
+	u64 unused;
+	u32 run;
+	int ret;
+
+	/* The first change allocates the tables, so it isn't measured. */
+	ret = bench_prepare(t, shape, 0, &unused);
+	if (!ret)
+		ret = bench_change(t, &unused);
+	for (run = 0; run < BENCH_RUNS && !ret; run++)
+		ret = bench_shape_run(t, shape, run, ptes, &times);
+	if (!ret)
+		bench_shape_report(t->b, shape, ptes, &times);
+	return ret;
+}
+
+static int bench_space(struct bench_tables *t)
+{
+	enum bench_shape shape;
+	u64 unused;
+	int ret = 0;
+
+	t->space = pagoda_space_create(t->mmu, t->b->vidmm->info->max_address_spaces - 1, t);
+	if (IS_ERR(t->space))
+		return PTR_ERR(t->space);
+	for (shape = 0; shape < BENCH_SHAPES && !ret; shape++)
+		ret = bench_shape(t, shape);
+	if (!ret)
+		ret = pagoda_space_prepare_close(t->space, &t->update);
+	if (!ret)
+		ret = bench_change(t, &unused);
+	pagoda_space_destroy(t->space);
+	return ret;
+}
+
+static int bench_books(struct bench_tables *t)
+{
+	const struct pagoda_mmu_args args = {
+		.limits = &t->b->vidmm->stream->limits,
+		.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
+		.invalid_not_cached = t->b->vidmm->info->invalid_not_cached,
+		.ops = &bench_mmu_ops,
+		.owner = t,
+	};
+	int ret;
+
+	t->mmu = pagoda_mmu_create(&args);
+	if (IS_ERR(t->mmu))
+		return PTR_ERR(t->mmu);
+	ret = bench_space(t);
+	pagoda_mmu_destroy(t->mmu);
+	return ret;
+}
+
+int pagoda_bench_tables(struct bench *b)
+{
+	struct bench_tables t = { .b = b };
+	int ret = -ENOMEM;
+
+	if (!b->vidmm->mmu)
+		return 0;
+	t.bo = pagoda_bench_bo(b, BENCH_TABLE_BYTES, DRM_PAGODA_ALLOCATION_CONTIGUOUS);
+	if (IS_ERR(t.bo))
+		return PTR_ERR(t.bo);
+	t.extents = kvmalloc_array(BENCH_PTES, sizeof(*t.extents), GFP_KERNEL);
+	if (t.extents)
+		ret = pagoda_bench_move(t.bo, TTM_PL_VRAM);
+	if (!ret)
+		ret = bench_books(&t);
+	kvfree(t.extents);
+	pagoda_bench_close(t.bo);
+	return ret;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Interfaces that differ between the kernels the driver is built for. Stable releases backport
+ * such changes, so Kbuild probes the headers and no version is compared. No other file may depend
+ * on the kernel version.
+ */
+#ifndef PAGODA_COMPAT_H
+#define PAGODA_COMPAT_H
+
+#include <linux/dma-buf.h>
+#include <linux/kthread.h>
+#include <linux/mmzone.h>
+#include <linux/module.h>
+#include <linux/nodemask.h>
+#include <linux/workqueue.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_gem_ttm_helper.h>
+#include <drm/drm_gpuvm.h>
+#include <drm/gpu_scheduler.h>
+#include <drm/ttm/ttm_bo.h>
+#include <drm/ttm/ttm_device.h>
+#include <drm/ttm/ttm_pool.h>
+#include <drm/ttm/ttm_resource.h>
+#include <drm/ttm/ttm_tt.h>
+
+/* Namespace of the exported dma-buf functions: an identifier in older kernels, now a string. */
+#ifdef PAGODA_HAVE_NS_IDENTIFIER
+#define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define PAGODA_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
+/* Defined if importers of dma-bufs are told of moves. If not, their mappings are pinned. */
+#ifdef PAGODA_HAVE_INVALIDATE_MAPPINGS
+#define PAGODA_HAVE_MOVE_NOTIFY		1
+#else
+#define PAGODA_HAVE_MOVE_NOTIFY		IS_ENABLED(CONFIG_DMABUF_MOVE_NOTIFY)
+#define invalidate_mappings		move_notify
+#define dma_buf_invalidate_mappings	dma_buf_move_notify
+#endif
+
+#ifdef PAGODA_HAVE_GPU_BUDDY
+#include <linux/gpu_buddy.h>
+#include <drm/drm_buddy.h>
+#ifndef PAGODA_HAVE_BUDDY_IS_SPLIT
+static inline bool gpu_buddy_block_is_split(struct gpu_buddy_block *block)
+{
+	return (block->header & GPU_BUDDY_HEADER_STATE) == GPU_BUDDY_SPLIT;
+}
+#endif
+#else
+#include <drm/drm_buddy.h>
+#define gpu_buddy			drm_buddy
+#define gpu_buddy_block			drm_buddy_block
+#define gpu_buddy_init			drm_buddy_init
+#define gpu_buddy_fini			drm_buddy_fini
+#define gpu_buddy_alloc_blocks		drm_buddy_alloc_blocks
+#define gpu_buddy_block_trim		drm_buddy_block_trim
+#define gpu_buddy_free_list		drm_buddy_free_list
+#define gpu_buddy_free_block		drm_buddy_free_block
+#define gpu_buddy_block_offset		drm_buddy_block_offset
+#define gpu_buddy_block_size		drm_buddy_block_size
+#define gpu_buddy_block_is_clear	drm_buddy_block_is_clear
+#define gpu_buddy_block_is_split	drm_buddy_block_is_split
+#define GPU_BUDDY_RANGE_ALLOCATION	DRM_BUDDY_RANGE_ALLOCATION
+#define GPU_BUDDY_TOPDOWN_ALLOCATION	DRM_BUDDY_TOPDOWN_ALLOCATION
+#define GPU_BUDDY_CONTIGUOUS_ALLOCATION	DRM_BUDDY_CONTIGUOUS_ALLOCATION
+#define GPU_BUDDY_CLEAR_ALLOCATION	DRM_BUDDY_CLEAR_ALLOCATION
+#define GPU_BUDDY_CLEARED		DRM_BUDDY_CLEARED
+#define GPU_BUDDY_TRIM_DISABLE		DRM_BUDDY_TRIM_DISABLE
+#endif
+
+/* ---- TTM: references, pages, devices and pools -------------------------------- */
+
+/*
+ * Where TTM exports no reference of its own, drivers count references of the GEM object and drop
+ * TTM's reference when the last of those is gone. Pagoda does so on all kernels: a user-space
+ * mapping holds the GEM object too, see pagoda_gem_ttm_mmap().
+ */
+#ifndef PAGODA_HAVE_TTM_BO_FINI
+static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
+{
+	ttm_bo_put(bo);
+}
+#endif
+
+/*
+ * drm_gem_ttm_mmap() of all kernels: on success the caller's reference of @obj belongs to @vma, and
+ * the operations of @vma count references of the GEM object. Caller holds mmap_lock for writing.
+ */
+static inline int pagoda_gem_ttm_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+#ifdef PAGODA_HAVE_TTM_BO_FINI
+	return drm_gem_ttm_mmap(obj, vma);
+#else
+	int ret = ttm_bo_mmap_obj(vma, drm_gem_ttm_of_gem(obj));
+
+	/* Drop the reference of TTM's that ttm_bo_mmap_obj() took; the caller's reference stays. */
+	if (!ret)
+		ttm_bo_put(drm_gem_ttm_of_gem(obj));
+	return ret;
+#endif
+}
+
+#ifndef PAGODA_HAVE_TTM_BO_POPULATE
+static inline int ttm_bo_populate(struct ttm_buffer_object *bo, struct ttm_operation_ctx *ctx)
+{
+	return bo->ttm ? ttm_tt_populate(bo->bdev, bo->ttm, ctx) : 0;
+}
+#endif
+
+/*
+ * ttm_device_init() of all kernels. With @dma_alloc pages come from the DMA API, which allocates
+ * memory that @dev reaches.
+ */
+static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
+					 const struct ttm_device_funcs *funcs, struct device *dev,
+					 struct address_space *mapping,
+					 struct drm_vma_offset_manager *manager,
+					 bool dma_alloc)
+{
+#ifdef PAGODA_HAVE_TTM_ALLOC_FLAGS
+	return ttm_device_init(bdev, funcs, dev, mapping, manager,
+			       dma_alloc ? TTM_ALLOCATION_POOL_USE_DMA_ALLOC : 0);
+#else
+	return ttm_device_init(bdev, funcs, dev, mapping, manager, dma_alloc, false);
+#endif
+}
+
+/*
+ * Initializes the zeroed @pool as a pool of TTM's that isn't shared; ttm_pool_fini() frees its
+ * pages to the kernel. Returns false on kernels that count pooled pages: these have one pool for
+ * all devices, and pagoda_pool_reclaimable() to know its size.
+ */
+static inline bool pagoda_pool_init_private(struct ttm_pool *pool, struct device *dev)
+{
+#ifdef PAGODA_HAVE_GPU_RECLAIM
+	return false;
+#else
+	/* A pool with a node doesn't use TTM's global lists. */
+	ttm_pool_init(pool, dev, first_online_node, false, false);
+	return true;
+#endif
+}
+
+/*
+ * Returns the number of pages in TTM's pools, which are freed when memory is short, or 0 if the
+ * kernel doesn't count them. si_mem_available() doesn't include these pages.
+ */
+static inline unsigned long pagoda_pool_reclaimable(void)
+{
+#ifdef PAGODA_HAVE_GPU_RECLAIM
+	return global_node_page_state(NR_GPU_RECLAIM);
+#else
+	return 0;
+#endif
+}
+
+/* ---- Address spaces ------------------------------------------------------------ */
+
+#ifdef PAGODA_HAVE_GEM_GPUVA_FLAG
+#define PAGODA_DRIVER_GEM_GPUVA		DRIVER_GEM_GPUVA
+#else
+#define PAGODA_DRIVER_GEM_GPUVA		0
+#endif
+
+/* The lock is that of the object's gpuva list: its reservation. */
+#ifndef PAGODA_HAVE_GPUVM_OBTAIN_LOCKED
+#define drm_gpuvm_bo_obtain_locked	drm_gpuvm_bo_obtain
+#endif
+
+#ifndef PAGODA_HAVE_GPUVM_MAP_REQ
+struct drm_gpuvm_map_req {
+	struct drm_gpuva_op_map map;
+};
+#endif
+
+/* drm_gpuvm_sm_map() of all kernels; the context is that of the callbacks. */
+static inline int pagoda_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv,
+				      const struct drm_gpuvm_map_req *req)
+{
+#ifdef PAGODA_HAVE_GPUVM_MAP_REQ
+	return drm_gpuvm_sm_map(gpuvm, priv, req);
+#else
+	return drm_gpuvm_sm_map(gpuvm, priv, req->map.va.addr, req->map.va.range,
+				req->map.gem.obj, req->map.gem.offset);
+#endif
+}
+
+/* ---- Limits of control groups --------------------------------------------------- */
+
+/*
+ * Without the dmem controller no segment is a region: each function returns what the kernel's own
+ * stubs return if the controller isn't configured. vidmm/bo/dmem.c is the only caller.
+ */
+#ifdef PAGODA_HAVE_DMEM
+#include <linux/cgroup_dmem.h>
+
+#ifndef PAGODA_HAVE_DMEM_INIT
+struct dmem_cgroup_ops {
+	int (*reclaim)(struct dmem_cgroup_pool_state *pool, u64 target_bytes, void *priv);
+};
+
+struct dmem_cgroup_init {
+	u64 size;
+	const struct dmem_cgroup_ops *ops;
+	void *reclaim_priv;
+};
+
+#define pagoda_dmem_register_region(init, ...) \
+	dmem_cgroup_register_region((init)->size, __VA_ARGS__)
+
+static inline int ttm_resource_manager_dmem_reclaim(struct dmem_cgroup_pool_state *pool,
+						    u64 target_bytes, void *priv)
+{
+	return -EOPNOTSUPP;
+}
+#else
+#define pagoda_dmem_register_region	dmem_cgroup_register_region
+#endif
+
+/* Without a common ancestor, protection counts from the root of the whole tree. */
+#ifndef PAGODA_HAVE_DMEM_ANCESTOR
+static inline struct dmem_cgroup_pool_state *
+dmem_cgroup_get_common_ancestor(struct dmem_cgroup_pool_state *a, struct dmem_cgroup_pool_state *b)
+{
+	return NULL;
+}
+#endif
+
+#define pagoda_dmem_region(man)			((man)->cg)
+#define pagoda_dmem_set_region(man, region)	((man)->cg = (region))
+#define pagoda_dmem_of_resource(res)		((res)->css)
+#else
+struct dmem_cgroup_region;
+struct dmem_cgroup_pool_state;
+
+struct dmem_cgroup_ops {
+	int (*reclaim)(struct dmem_cgroup_pool_state *pool, u64 target_bytes, void *priv);
+};
+
+struct dmem_cgroup_init {
+	u64 size;
+	const struct dmem_cgroup_ops *ops;
+	void *reclaim_priv;
+};
+
+static inline __printf(2, 3) struct dmem_cgroup_region *
+pagoda_dmem_register_region(const struct dmem_cgroup_init *init, const char *name, ...)
+{
+	return NULL;
+}
+
+static inline void dmem_cgroup_unregister_region(struct dmem_cgroup_region *region)
+{
+}
+
+static inline int dmem_cgroup_try_charge(struct dmem_cgroup_region *region, u64 size,
+					 struct dmem_cgroup_pool_state **pool,
+					 struct dmem_cgroup_pool_state **limit)
+{
+	*pool = NULL;
+	return 0;
+}
+
+static inline void dmem_cgroup_uncharge(struct dmem_cgroup_pool_state *pool, u64 size)
+{
+}
+
+static inline bool dmem_cgroup_state_evict_valuable(struct dmem_cgroup_pool_state *limit,
+						    struct dmem_cgroup_pool_state *pool,
+						    bool ignore_low, bool *hit_low)
+{
+	return true;
+}
+
+static inline struct dmem_cgroup_pool_state *
+dmem_cgroup_get_common_ancestor(struct dmem_cgroup_pool_state *a, struct dmem_cgroup_pool_state *b)
+{
+	return NULL;
+}
+
+static inline void dmem_cgroup_pool_state_put(struct dmem_cgroup_pool_state *pool)
+{
+}
+
+static inline int ttm_resource_manager_dmem_reclaim(struct dmem_cgroup_pool_state *pool,
+						    u64 target_bytes, void *priv)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline struct dmem_cgroup_region *pagoda_dmem_region(struct ttm_resource_manager *man)
+{
+	return NULL;
+}
+
+static inline void pagoda_dmem_set_region(struct ttm_resource_manager *man,
+					  struct dmem_cgroup_region *region)
+{
+}
+
+static inline struct dmem_cgroup_pool_state *pagoda_dmem_of_resource(struct ttm_resource *res)
+{
+	return NULL;
+}
+#endif
+
+/* In older kernels kthread_create_worker() starts the worker as well. */
+#ifndef kthread_run_worker
+#define kthread_run_worker	kthread_create_worker
+#endif
+
+/* ---- The scheduler -------------------------------------------------------------- */
+
+/**
+ * struct pagoda_sched_args - Parameters of a scheduler
+ * @ops: Backend
+ * @submit_wq: Ordered work queue that runs jobs
+ * @priorities: Number of run queues, from the kernel's priority down
+ * @credit_limit: Number of jobs the backend takes at once
+ * @name: Name of the timeline; must stay valid as long as a fence may
+ * @dev: Device for messages
+ *
+ * The scheduler has no timeout.
+ */
+struct pagoda_sched_args {
+	const struct drm_sched_backend_ops *ops;
+	struct workqueue_struct *submit_wq;
+	u32 priorities;
+	u32 credit_limit;
+	const char *name;
+	struct device *dev;
+};
+
+/* drm_sched_init() of all kernels; @sched is zeroed. Returns 0 or a negative errno. */
+static inline int pagoda_sched_init(struct drm_gpu_scheduler *sched,
+				    const struct pagoda_sched_args *args)
+{
+#ifdef PAGODA_HAVE_SCHED_INIT_ARGS
+	const struct drm_sched_init_args init = {
+		.ops = args->ops,
+		.submit_wq = args->submit_wq,
+		.num_rqs = args->priorities,
+		.credit_limit = args->credit_limit,
+		.timeout = MAX_SCHEDULE_TIMEOUT,
+		.name = args->name,
+		.dev = args->dev,
+	};
+
+	return drm_sched_init(sched, &init);
+#else
+	return drm_sched_init(sched, args->ops, args->submit_wq, args->priorities,
+			      args->credit_limit, 0, MAX_SCHEDULE_TIMEOUT, NULL, NULL, args->name,
+			      args->dev);
+#endif
+}
+
+/*
+ * drm_sched_job_init() of all kernels: a job takes one credit, and its client is the kernel. @owner
+ * is a tag for the scheduler's traces.
+ */
+static inline int pagoda_sched_job_init(struct drm_sched_job *job,
+					struct drm_sched_entity *entity, void *owner)
+{
+#ifdef PAGODA_HAVE_SCHED_CLIENT_ID
+	return drm_sched_job_init(job, entity, 1, owner, 0);
+#else
+	return drm_sched_job_init(job, entity, 1, owner);
+#endif
+}
+
+/* ---- Usage by clients -------------------------------------------------------------- */
+
+/* If the flag isn't known, active memory is always printed. */
+#ifndef PAGODA_HAVE_GEM_OBJECT_ACTIVE
+#define DRM_GEM_OBJECT_ACTIVE	0
+#endif
+
+/* ---- Work queues ------------------------------------------------------------------ */
+
+/* WQ_PERCPU is the default of older kernels, and has to be set in newer ones. */
+#ifndef PAGODA_HAVE_WQ_PERCPU
+#define WQ_PERCPU	0
+#endif
+
+/* New name of the unbound work queue; each use of the old name warns of its deprecation. */
+#ifndef PAGODA_HAVE_DFL_WQ
+#define system_dfl_wq	system_unbound_wq
+#endif
+
+/* ---- Tests ------------------------------------------------------------------------ */
+
+/* Declares a generator of parameters PAGODA_KUNIT_PARAMS(name), with arguments @prev and @desc. */
+#ifdef PAGODA_HAVE_KUNIT_PARAM_TEST
+#define PAGODA_KUNIT_PARAMS(name) \
+	const void *(name)(struct kunit *test, const void *prev, char *desc)
+#else
+#define PAGODA_KUNIT_PARAMS(name)	const void *(name)(const void *prev, char *desc)
+#endif
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Resets of the whole device.
+ *
+ *	phase 1	reset.c, in the dma_fence signalling path: the engines are held, the device is
+ *		reset, jobs and paging that it had or is given from then on are given up
+ *	phase 2	rebuild.c, a work item that allocates, locks and waits without
+ *		restrictions: the device's state is rebuilt from the driver's records
+ *	gate	gate.c: ioctls stay out of phase 2
+ *
+ * A sleep of the machine is a reset, too. The device has no power between the two phases, and
+ * all content that matters leaves VRAM before phase 1 (sleep.c): nothing is lost.
+ *
+ * Content of VRAM that was written before a reset counts as garbage. Each allocation records
+ * the epoch in which its content was written to VRAM. If that isn't the current epoch, the
+ * allocation is cleared before the CPU or a job can see it (lost.c). This rule alone makes
+ * evictions and page-ins during a reset correct.
+ */
+#ifndef PAGODA_VIDMM_RESET_H
+#define PAGODA_VIDMM_RESET_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+struct drm_printer;
+struct pagoda_bo;
+struct pagoda_vidmm;
+
+/* One reset more than PAGODA_RESET_LIMIT in PAGODA_RESET_SECONDS, and the device is dead. */
+#define PAGODA_RESET_LIMIT	5
+#define PAGODA_RESET_SECONDS	60
+/* Value of &pagoda_reset.kept_epoch that no epoch has: VRAM kept nothing. */
+#define PAGODA_RESET_KEEPS_NOTHING	U64_MAX
+/* Number of resets remembered for debugfs and coredumps. */
+#define PAGODA_RESET_NOTES	16
+
+/**
+ * enum pagoda_reset_reason - Why the device is reset
+ * @PAGODA_RESET_PAGING: The paging queue couldn't be reset (C189)
+ * @PAGODA_RESET_ENGINE: An engine couldn't be reset
+ * @PAGODA_RESET_DEVICE: The device reported that it was reset, or doesn't work any more
+ * @PAGODA_RESET_ASKED: Requested through debugfs; doesn't count for the limit
+ * @PAGODA_RESET_SLEEP: The device loses its power, after all content that matters left VRAM;
+ *	doesn't count for the limit
+ * @PAGODA_RESET_REASONS: Number of reasons
+ */
+enum pagoda_reset_reason {
+	PAGODA_RESET_PAGING,
+	PAGODA_RESET_ENGINE,
+	PAGODA_RESET_DEVICE,
+	PAGODA_RESET_ASKED,
+	PAGODA_RESET_SLEEP,
+	PAGODA_RESET_REASONS
+};
+
+/**
+ * struct pagoda_reset_note - A remembered reset
+ * @begun_ns: CLOCK_MONOTONIC of the reset
+ * @rebuilt_ns: CLOCK_MONOTONIC when jobs went on; 0 = not yet, or never
+ * @reasons: A bit for each &enum pagoda_reset_reason
+ * @result: 0, or negative errno if the reset failed
+ * @given_up: Number of paging submissions given up since probe, when the device was rebuilt
+ * @lost: Number of allocations that lost their content in VRAM
+ */
+struct pagoda_reset_note {
+	u64 begun_ns;
+	u64 rebuilt_ns;
+	u32 reasons;
+	int result;
+	u64 given_up;
+	u32 lost;
+};
+
+/**
+ * struct pagoda_reset - Resets of a device
+ * @vidmm: Manager
+ * @gate: Held for reading by threads that work on the device's memory in normal context, for
+ *	writing by phase 2. Outermost lock
+ * @inside_lock: Protects @inside
+ * @inside: Threads that hold @gate for reading, struct pagoda_gate
+ * @lock: Protects all members from @hidden to @nr_notes. Taken in the dma_fence signalling path:
+ *	nothing is allocated under this lock
+ * @hidden: CPU mappings show nothing: a reset is under way or not rebuilt yet; also read without
+ * @lock
+ * @held: The reset holds the engines
+ * @pending: The device was reset and isn't rebuilt yet; also read without @lock
+ * @shut: No thread gets through the gate, because the machine is about to sleep; written with @gate
+ *	held for writing, read without a lock
+ * @asleep: The device has no power: nothing is rebuilt; also read without @lock
+ * @kept: Number of bytes from the start of VRAM that outlive the sleep; written with the gate shut
+ * @kept_epoch: pagoda_reset_epoch() of the content in @kept bytes, or %PAGODA_RESET_KEEPS_NOTHING
+ * @dead: The device is never used again
+ * @stopped: The hardware is being removed
+ * @blaming: The next paging submission that is given up is the one that broke the device (C190)
+ * @counted: Number of resets, sleeps excepted, as reported to user space; also read without @lock
+ * @times: Jiffies of the last resets that count for the limit, a ring
+ * @nr_times: Number of resets that count for the limit
+ * @notes: The last resets, a ring
+ * @nr_notes: Number of resets noted so far
+ * @hide: Work item that takes CPU mappings away
+ * @hid: Completed when @hide has run
+ * @told: Work item that resets the device after the device reported a reset
+ * @rebuild: Work item of phase 2
+ * @rebuilt: Woken when the device is neither pending nor hidden any more
+ * @vms_lock: Protects @vms; outside of pagoda_vm.lock
+ * @vms: All VMs of clients, &pagoda_vm.entry
+ */
+struct pagoda_reset {
+	struct pagoda_vidmm *vidmm;
+	struct rw_semaphore gate;
+	spinlock_t inside_lock;	/* inside */
+	struct list_head inside;
+	struct mutex lock;	/* all below */
+	bool hidden;
+	bool held;
+	bool pending;
+	bool shut;
+	bool asleep;
+	u64 kept;
+	u64 kept_epoch;
+	bool dead;
+	bool stopped;
+	bool blaming;
+	atomic64_t counted;
+	unsigned long times[PAGODA_RESET_LIMIT];
+	u32 nr_times;
+	struct pagoda_reset_note notes[PAGODA_RESET_NOTES];
+	u32 nr_notes;
+	struct work_struct hide;
+	struct completion hid;
+	struct work_struct told;
+	struct work_struct rebuild;
+	wait_queue_head_t rebuilt;
+	struct mutex vms_lock;	/* vms */
+	struct list_head vms;
+};
+
+/* reset.c */
+int pagoda_reset_init(struct pagoda_vidmm *vidmm);
+void pagoda_reset_stop(struct pagoda_vidmm *vidmm);
+void pagoda_reset_fini(struct pagoda_vidmm *vidmm);
+int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason);
+int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons);
+bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed);
+void pagoda_reset_wait(struct pagoda_vidmm *vidmm);
+bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm);
+bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm);
+u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm);
+u64 pagoda_reset_count(struct pagoda_vidmm *vidmm);
+int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);
+u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm);
+
+/* rebuild.c */
+void pagoda_reset_rebuild(struct work_struct *work);
+
+/* gate.c */
+bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm);
+void pagoda_gate_shut(struct pagoda_vidmm *vidmm);
+void pagoda_gate_open(struct pagoda_vidmm *vidmm);
+
+#endif

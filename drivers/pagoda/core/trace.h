@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM pagoda
+
+#if !defined(PAGODA_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define PAGODA_TRACE_H
+
+#include <linux/tracepoint.h>
+#include <linux/types.h>
+#include <linux/virtio_pagoda.h>
+#include <drm/pagoda_drm.h>
+
+#ifndef PAGODA_TRACE_NAMES
+#define PAGODA_TRACE_NAMES
+
+#define PAGODA_TRACE_OP(NAME, name, opcode) { opcode, #NAME },
+/* Opcodes by name; the last entry matches no opcode. */
+#define pagoda_trace_show_op(op) \
+	__print_symbolic(op, VIRTIO_PAGODA_OPS(PAGODA_TRACE_OP) { 0, "none" })
+
+#define pagoda_trace_show_segment(segment) \
+	__print_symbolic(segment, \
+			 { VIRTIO_PAGODA_SEGMENT_SYSTEM, "system" }, \
+			 { VIRTIO_PAGODA_SEGMENT_VRAM, "vram" }, \
+			 { VIRTIO_PAGODA_SEGMENT_APERTURE, "aperture" }, \
+			 { VIRTIO_PAGODA_SEGMENT_COUNT, "none" })
+
+#define pagoda_trace_show_group(group) \
+	__print_symbolic(group, \
+			 { DRM_PAGODA_SEGMENT_GROUP_LOCAL, "local" }, \
+			 { DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, "non-local" })
+
+/* Reasons for the move of an allocation; shown by name. */
+#define PAGODA_MOVE_REASONS(X) \
+	X(VALIDATE, "validate") \
+	X(EVICT, "evict") \
+	X(FAULT, "fault") \
+	X(REQUEST, "request") \
+	X(RELEASE, "release")
+enum pagoda_move_reason {
+#define PAGODA_TRACE_REASON(NAME, text) PAGODA_MOVE_##NAME,
+	PAGODA_MOVE_REASONS(PAGODA_TRACE_REASON)
+#undef PAGODA_TRACE_REASON
+};
+#define PAGODA_TRACE_REASON_NAME(NAME, text) { PAGODA_MOVE_##NAME, text },
+#define pagoda_trace_show_reason(reason) \
+	__print_symbolic(reason, PAGODA_MOVE_REASONS(PAGODA_TRACE_REASON_NAME) { -1, "none" })
+
+#endif
+
+/* A builder made a pass over an operation. */
+TRACE_EVENT(pagoda_op,
+	TP_PROTO(const char *dev, u64 bo, u32 op, u64 bytes, u32 src, u32 dst,
+		 u64 seqno, u32 encoded, int pass),
+	TP_ARGS(dev, bo, op, bytes, src, dst, seqno, encoded, pass),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, bo)
+		__field(u32, op)
+		__field(u64, bytes)
+		__field(u32, src)
+		__field(u32, dst)
+		__field(u64, seqno)
+		__field(u32, encoded)
+		__field(int, pass)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->bo = bo;
+		__entry->op = op;
+		__entry->bytes = bytes;
+		__entry->src = src;
+		__entry->dst = dst;
+		__entry->seqno = seqno;
+		__entry->encoded = encoded;
+		__entry->pass = pass;
+	),
+	TP_printk("dev=%s bo=%llu op=%s bytes=%llu src=%s dst=%s seqno=%llu encoded=%u pass=%d",
+		  __get_str(dev), __entry->bo, pagoda_trace_show_op(__entry->op),
+		  __entry->bytes, pagoda_trace_show_segment(__entry->src),
+		  pagoda_trace_show_segment(__entry->dst), __entry->seqno,
+		  __entry->encoded, __entry->pass)
+);
+
+/* An allocation changed its segment; size in bytes. */
+TRACE_EVENT(pagoda_bo_move,
+	TP_PROTO(const char *dev, u64 bo, u64 size, u32 from, u32 to, bool evict, int reason),
+	TP_ARGS(dev, bo, size, from, to, evict, reason),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, bo)
+		__field(u64, size)
+		__field(u32, from)
+		__field(u32, to)
+		__field(bool, evict)
+		__field(int, reason)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->bo = bo;
+		__entry->size = size;
+		__entry->from = from;
+		__entry->to = to;
+		__entry->evict = evict;
+		__entry->reason = reason;
+	),
+	TP_printk("dev=%s bo=%llu size=%llu from=%s to=%s evict=%d reason=%s",
+		  __get_str(dev), __entry->bo, __entry->size,
+		  pagoda_trace_show_segment(__entry->from),
+		  pagoda_trace_show_segment(__entry->to), __entry->evict,
+		  pagoda_trace_show_reason(__entry->reason))
+);
+
+/* The memory of an allocation is freed. */
+TRACE_EVENT(pagoda_bo_free,
+	TP_PROTO(const char *dev, u64 bo, u64 size, u32 segment),
+	TP_ARGS(dev, bo, size, segment),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, bo)
+		__field(u64, size)
+		__field(u32, segment)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->bo = bo;
+		__entry->size = size;
+		__entry->segment = segment;
+	),
+	TP_printk("dev=%s bo=%llu size=%llu segment=%s", __get_str(dev), __entry->bo,
+		  __entry->size, pagoda_trace_show_segment(__entry->segment))
+);
+
+/*
+ * The budget of a client that listens, or its usage, has changed; in bytes. Two zeros: the client
+ * has stopped listening.
+ */
+TRACE_EVENT(pagoda_budget,
+	TP_PROTO(const char *dev, int pid, u32 group, u64 budget, u64 usage),
+	TP_ARGS(dev, pid, group, budget, usage),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, budget)
+		__field(u64, usage)
+		__field(int, pid)
+		__field(u32, group)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->budget = budget;
+		__entry->usage = usage;
+		__entry->pid = pid;
+		__entry->group = group;
+	),
+	TP_printk("dev=%s pid=%d group=%s budget=%llu usage=%llu", __get_str(dev),
+		  __entry->pid, pagoda_trace_show_group(__entry->group), __entry->budget,
+		  __entry->usage)
+);
+
+/* A client that listens is asked to trim: it exceeds its budget by @excess bytes in @group. */
+TRACE_EVENT(pagoda_trim,
+	TP_PROTO(const char *dev, int pid, u32 group, u64 excess),
+	TP_ARGS(dev, pid, group, excess),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, excess)
+		__field(int, pid)
+		__field(u32, group)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->excess = excess;
+		__entry->pid = pid;
+		__entry->group = group;
+	),
+	TP_printk("dev=%s pid=%d group=%s excess=%llu", __get_str(dev), __entry->pid,
+		  pagoda_trace_show_group(__entry->group), __entry->excess)
+);
+
+/* A submission left @bytes out of VRAM: its client has used up its share of evictions. */
+TRACE_EVENT(pagoda_left_out,
+	TP_PROTO(const char *dev, u64 context, u64 bytes),
+	TP_ARGS(dev, context, bytes),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, context)
+		__field(u64, bytes)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->bytes = bytes;
+	),
+	TP_printk("dev=%s context=%llu bytes=%llu", __get_str(dev), __entry->context,
+		  __entry->bytes)
+);
+
+/* A CPU page fault; @moved: the allocation had to move to memory that the CPU can access. */
+TRACE_EVENT(pagoda_cpu_fault,
+	TP_PROTO(const char *dev, u64 bo, u64 offset, u32 segment, bool moved),
+	TP_ARGS(dev, bo, offset, segment, moved),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, bo)
+		__field(u64, offset)
+		__field(u32, segment)
+		__field(bool, moved)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->bo = bo;
+		__entry->offset = offset;
+		__entry->segment = segment;
+		__entry->moved = moved;
+	),
+	TP_printk("dev=%s bo=%llu offset=%llu segment=%s moved=%d", __get_str(dev),
+		  __entry->bo, __entry->offset,
+		  pagoda_trace_show_segment(__entry->segment), __entry->moved)
+);
+
+/* A paging buffer goes to the device or to the CPU executor. */
+TRACE_EVENT(pagoda_submit,
+	TP_PROTO(const char *dev, u64 seqno, u32 size, u32 start, u32 operations),
+	TP_ARGS(dev, seqno, size, start, operations),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, seqno)
+		__field(u32, size)
+		__field(u32, start)
+		__field(u32, operations)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->seqno = seqno;
+		__entry->size = size;
+		__entry->start = start;
+		__entry->operations = operations;
+	),
+	TP_printk("dev=%s seqno=%llu size=%u start=%u operations=%u", __get_str(dev),
+		  __entry->seqno, __entry->size, __entry->start, __entry->operations)
+);
+
+/* A paging buffer was executed, or failed. */
+TRACE_EVENT(pagoda_complete,
+	TP_PROTO(const char *dev, u64 seqno, int error),
+	TP_ARGS(dev, seqno, error),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, seqno)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->seqno = seqno;
+		__entry->error = error;
+	),
+	TP_printk("dev=%s seqno=%llu error=%d", __get_str(dev), __entry->seqno,
+		  __entry->error)
+);
+
+/* A job goes to an engine, for the first time or again. */
+TRACE_EVENT(pagoda_job_submit,
+	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, u64 seqno),
+	TP_ARGS(dev, engine, context, job, seqno),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, context)
+		__field(u64, job)
+		__field(u64, seqno)
+		__field(u32, engine)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->job = job;
+		__entry->seqno = seqno;
+		__entry->engine = engine;
+	),
+	TP_printk("dev=%s engine=%u context=%llu job=%llu seqno=%llu", __get_str(dev),
+		  __entry->engine, __entry->context, __entry->job, __entry->seqno)
+);
+
+/* A job has ended, executed or not. */
+TRACE_EVENT(pagoda_job_complete,
+	TP_PROTO(const char *dev, u32 engine, u64 context, u64 job, int error),
+	TP_ARGS(dev, engine, context, job, error),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, context)
+		__field(u64, job)
+		__field(u32, engine)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->context = context;
+		__entry->job = job;
+		__entry->engine = engine;
+		__entry->error = error;
+	),
+	TP_printk("dev=%s engine=%u context=%llu job=%llu error=%d", __get_str(dev),
+		  __entry->engine, __entry->context, __entry->job, __entry->error)
+);
+
+#define PAGODA_TRACE_FAULT(NAME, number, text) { number, text },
+
+/* The device refused a packet. */
+TRACE_EVENT(pagoda_fault,
+	TP_PROTO(const char *dev, u64 seqno, u32 reason, u32 op, u32 offset, u64 address),
+	TP_ARGS(dev, seqno, reason, op, offset, address),
+	TP_STRUCT__entry(
+		__string(dev, dev)
+		__field(u64, seqno)
+		__field(u32, reason)
+		__field(u32, op)
+		__field(u32, offset)
+		__field(u64, address)
+	),
+	TP_fast_assign(
+		__assign_str(dev);
+		__entry->seqno = seqno;
+		__entry->reason = reason;
+		__entry->op = op;
+		__entry->offset = offset;
+		__entry->address = address;
+	),
+	TP_printk("dev=%s seqno=%llu reason=\"%s\" op=%s offset=%u address=0x%llx",
+		  __get_str(dev), __entry->seqno,
+		  __print_symbolic(__entry->reason,
+				   VIRTIO_PAGODA_FAULTS(PAGODA_TRACE_FAULT) { -1, "?" }),
+		  pagoda_trace_show_op(__entry->op), __entry->offset, __entry->address)
+);
+
+#endif
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH core
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * debugfs: placement of allocations, recent work of the queue, and switches for tests.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_print.h>
+#include "bench/bench.h"
+#include "core/device.h"
+#include "core/vidmm.h"
+
+typedef void (*pagoda_print_fn)(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+
+static int pagoda_debugfs_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct drm_printer p = drm_seq_file_printer(m);
+	pagoda_print_fn print = entry->file.data;
+	int idx;
+
+	if (!drm_dev_enter(entry->dev, &idx))
+		return -ENODEV;
+	print(pagoda_device_of_drm(entry->dev)->vidmm, &p);
+	drm_dev_exit(idx);
+	return 0;
+}
+
+static void debugfs_show_client(struct seq_file *m, struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+
+	rcu_read_lock();
+	seq_printf(m, "pid %d system %lld vram %lld aperture %lld\n",
+		   pid_nr(rcu_dereference(file->pid)),
+		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_SYSTEM]),
+		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_VRAM]),
+		   atomic64_read(&client->budget.segment_bytes[DRM_PAGODA_SEGMENT_APERTURE]));
+	rcu_read_unlock();
+}
+
+static int pagoda_debugfs_usage(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct drm_device *drm = entry->dev;
+	struct drm_file *file;
+
+	mutex_lock(&drm->filelist_mutex);
+	list_for_each_entry(file, &drm->filelist, lhead)
+		debugfs_show_client(m, file);
+	mutex_unlock(&drm->filelist_mutex);
+	return 0;
+}
+
+static const struct drm_debugfs_info pagoda_debugfs_files[] = {
+	{ "segments", pagoda_debugfs_show, 0, pagoda_vidmm_print_segments },
+	{ "lru", pagoda_debugfs_show, 0, pagoda_vidmm_print_lru },
+	{ "queue", pagoda_debugfs_show, 0, pagoda_vidmm_print_queue },
+	{ "engines", pagoda_debugfs_show, 0, pagoda_vidmm_print_engines },
+	{ "buffers", pagoda_debugfs_show, 0, pagoda_vidmm_print_buffers },
+	{ "journal", pagoda_debugfs_show, 0, pagoda_vidmm_print_journal },
+	{ "resets", pagoda_debugfs_show, 0, pagoda_vidmm_print_resets },
+	{ "promotion", pagoda_debugfs_show, 0, pagoda_vidmm_print_promotion },
+	{ "failure", pagoda_debugfs_show, 0, pagoda_vidmm_print_coredump },
+	{ "usage", pagoda_debugfs_usage },
+};
+
+/* Write: id of an allocation; from then on its set-up can't be queued. */
+static ssize_t pagoda_debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
+					 loff_t *pos)
+{
+	struct drm_device *drm = filp->private_data;
+	int ret, idx;
+	u64 id;
+
+	ret = kstrtou64_from_user(buf, size, 0, &id);
+	if (ret)
+		return ret;
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_vidmm_set_needs_idle(pagoda_device_of_drm(drm)->vidmm, id);
+	drm_dev_exit(idx);
+	return ret ?: size;
+}
+
+static const struct file_operations pagoda_debugfs_busy_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = pagoda_debugfs_busy_write,
+};
+
+/* Write 1: reset the device, and wait until it is rebuilt. */
+static ssize_t pagoda_debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
+					  loff_t *pos)
+{
+	struct drm_device *drm = filp->private_data;
+	bool wanted;
+	int ret, idx;
+
+	ret = kstrtobool_from_user(buf, size, &wanted);
+	if (ret)
+		return ret;
+	if (!wanted)
+		return -EINVAL;
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_vidmm_reset(pagoda_device_of_drm(drm)->vidmm);
+	drm_dev_exit(idx);
+	return ret ?: size;
+}
+
+static const struct file_operations pagoda_debugfs_reset_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = pagoda_debugfs_reset_write,
+};
+
+/* Write: bytes to evict from VRAM. Read: bytes evicted by such writes since probe. */
+static int pagoda_debugfs_trim_set(void *data, u64 bytes)
+{
+	struct drm_device *drm = data;
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_gate gate;
+	int ret, idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_gate_enter(vidmm, &gate, true);
+	if (!ret) {
+		ret = pagoda_vidmm_trim(vidmm, bytes);
+		pagoda_gate_leave(vidmm, &gate);
+	}
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static int pagoda_debugfs_trim_get(void *data, u64 *bytes)
+{
+	struct drm_device *drm = data;
+	int idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	*bytes = pagoda_vidmm_trimmed(pagoda_device_of_drm(drm)->vidmm);
+	drm_dev_exit(idx);
+	return 0;
+}
+
+DEFINE_DEBUGFS_ATTRIBUTE(pagoda_debugfs_trim_fops, pagoda_debugfs_trim_get,
+			 pagoda_debugfs_trim_set, "%llu\n");
+
+/* Write: bytes to record at most; 0 stops the recording. */
+static ssize_t pagoda_debugfs_record_write(struct file *filp, const char __user *buf,
+					   size_t size, loff_t *pos)
+{
+	struct drm_device *drm = filp->private_data;
+	int ret, idx;
+	u64 bytes;
+
+	ret = kstrtou64_from_user(buf, size, 0, &bytes);
+	if (ret)
+		return ret;
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_vidmm_record(pagoda_device_of_drm(drm)->vidmm, bytes);
+	drm_dev_exit(idx);
+	return ret ?: size;
+}
+
+static ssize_t pagoda_debugfs_record_read(struct file *filp, char __user *buf, size_t size,
+					  loff_t *pos)
+{
+	struct drm_device *drm = filp->private_data;
+	ssize_t ret;
+	int idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = pagoda_vidmm_read_recording(pagoda_device_of_drm(drm)->vidmm, buf, size, pos);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static const struct file_operations pagoda_debugfs_record_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = pagoda_debugfs_record_read,
+	.write = pagoda_debugfs_record_write,
+	.llseek = default_llseek,
+};
+
+/* Open takes a snapshot, which doesn't change while it is read. */
+static int pagoda_debugfs_journal_open(struct inode *inode, struct file *filp)
+{
+	struct drm_device *drm = inode->i_private;
+	struct debugfs_blob_wrapper *blob;
+	size_t size;
+	int idx;
+
+	blob = kzalloc(sizeof(*blob), GFP_KERNEL);
+	if (!blob)
+		return -ENOMEM;
+	if (!drm_dev_enter(drm, &idx)) {
+		kfree(blob);
+		return -ENODEV;
+	}
+	blob->data = pagoda_vidmm_journal(pagoda_device_of_drm(drm)->vidmm, &size);
+	blob->size = size;
+	drm_dev_exit(idx);
+	if (!blob->data) {
+		kfree(blob);
+		return -ENOMEM;
+	}
+	filp->private_data = blob;
+	return 0;
+}
+
+static ssize_t pagoda_debugfs_journal_read(struct file *filp, char __user *buf, size_t size,
+					   loff_t *pos)
+{
+	const struct debugfs_blob_wrapper *blob = filp->private_data;
+
+	return simple_read_from_buffer(buf, size, pos, blob->data, blob->size);
+}
+
+static int pagoda_debugfs_journal_release(struct inode *inode, struct file *filp)
+{
+	struct debugfs_blob_wrapper *blob = filp->private_data;
+
+	kvfree(blob->data);
+	kfree(blob);
+	return 0;
+}
+
+static const struct file_operations pagoda_debugfs_journal_fops = {
+	.owner = THIS_MODULE,
+	.open = pagoda_debugfs_journal_open,
+	.read = pagoda_debugfs_journal_read,
+	.release = pagoda_debugfs_journal_release,
+	.llseek = default_llseek,
+};
+
+/**
+ * pagoda_debugfs_init() - drm_driver.debugfs_init
+ * @minor: DRM minor
+ *
+ * Context: Registration; may sleep.
+ */
+void pagoda_debugfs_init(struct drm_minor *minor)
+{
+	drm_debugfs_add_files(minor->dev, pagoda_debugfs_files, ARRAY_SIZE(pagoda_debugfs_files));
+	debugfs_create_file("busy", 0200, minor->debugfs_root, minor->dev,
+			    &pagoda_debugfs_busy_fops);
+	debugfs_create_file("reset", 0200, minor->debugfs_root, minor->dev,
+			    &pagoda_debugfs_reset_fops);
+	debugfs_create_file_unsafe("trim", 0600, minor->debugfs_root, minor->dev,
+				   &pagoda_debugfs_trim_fops);
+	debugfs_create_file("recording", 0600, minor->debugfs_root, minor->dev,
+			    &pagoda_debugfs_record_fops);
+	debugfs_create_file("journal_raw", 0400, minor->debugfs_root, minor->dev,
+			    &pagoda_debugfs_journal_fops);
+	pagoda_bench_debugfs_init(minor);
+}

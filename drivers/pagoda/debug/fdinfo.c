@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /proc/<pid>/fdinfo/<fd>, in the keys of Documentation/gpu/drm-usage-stats.rst.
+ *
+ * The regions are segments, by the names that other drivers use:
+ *
+ *	vram	VRAM
+ *	gtt	system memory the GPU uses, in the aperture or by its own address
+ *	system	allocations that were evicted, or never were resident; the resident value counts
+ *		those that have pages
+ *
+ * The engines are exec0, exec1, ... by the numbers that contexts use: a program sees each engine
+ * as separate. The time of a job is from its start on the engine to its end.
+ *
+ * Each allocation counts in the segment where it is now, and in no other. The driver's own memory
+ * for the client, page tables and context save areas, is in the totals, as in QUERY_MEMORY_INFO.
+ *
+ * Keys of the driver's own, where no standard key exists; in KiB unless they are counts:
+ *
+ *	pagoda-budget-<region>	what the client should use at most (vram and gtt)
+ *	pagoda-usage-<region>	what the client is charged for (vram and gtt)
+ *	pagoda-spilled-<region>	allocations that the client made resident, that prefer this region
+ *				and that are elsewhere (vram and gtt)
+ *	pagoda-paged-in		copied to VRAM since the file was opened, for charged allocations
+ *	pagoda-paged-out	copied out of VRAM, for charged allocations
+ *	pagoda-evictions	how often a charged allocation left VRAM
+ *	pagoda-paced		evicted from VRAM for the client's jobs, for allocations that could
+ *				have been used elsewhere, too (vidmm/residency/pace.c)
+ *	pagoda-left-out		left out of VRAM because pagoda-paced was too much; adds up
+ *	pagoda-held		how many jobs had allocations left out
+ */
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_print.h>
+#include "core/compat.h"
+#include "core/device.h"
+#include "core/vidmm.h"
+
+static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
+	[DRM_PAGODA_SEGMENT_SYSTEM] = "system",
+	[DRM_PAGODA_SEGMENT_VRAM] = "vram",
+	[DRM_PAGODA_SEGMENT_APERTURE] = "gtt",
+};
+
+/* Returns the first object from @handle on, with a reference. */
+static struct drm_gem_object *fdinfo_next(struct drm_file *file, int *handle)
+{
+	struct drm_gem_object *obj;
+
+	spin_lock(&file->table_lock);
+	obj = idr_get_next(&file->object_idr, handle);
+	if (obj)
+		drm_gem_object_get(obj);
+	spin_unlock(&file->table_lock);
+	return obj;
+}
+
+static void fdinfo_print(struct drm_printer *p, const struct pagoda_memory *memory,
+			 const char *region)
+{
+	const struct drm_memory_stats stats = {
+		.shared = memory->shared,
+		.private = memory->total - memory->shared,
+		.resident = memory->resident,
+		.purgeable = memory->purgeable,
+		.active = memory->active,
+	};
+
+	drm_print_memory_stats(p, &stats, DRM_GEM_OBJECT_RESIDENT | DRM_GEM_OBJECT_PURGEABLE |
+			       DRM_GEM_OBJECT_ACTIVE, region);
+}
+
+static void fdinfo_print_kib(struct drm_printer *p, const char *key, const char *region, u64 bytes)
+{
+	drm_printf(p, "pagoda-%s%s%s:\t%llu KiB\n", key, *region ? "-" : "", region, bytes >> 10);
+}
+
+/* Prints the budget of a segment; only VRAM and the aperture have one. */
+static void fdinfo_print_budget(struct drm_printer *p, struct pagoda_client *client, u32 id,
+				const struct pagoda_memory *memory)
+{
+	u32 group = pagoda_budget_group(id);
+	struct pagoda_budget_info info;
+
+	if (group == PAGODA_BUDGET_GROUPS)
+		return;
+	pagoda_budget_info(&client->budget, group, &info);
+	fdinfo_print_kib(p, "budget", fdinfo_regions[id], info.budget);
+	fdinfo_print_kib(p, "usage", fdinfo_regions[id], info.usage);
+	fdinfo_print_kib(p, "spilled", fdinfo_regions[id], memory->spilled);
+}
+
+static void fdinfo_print_traffic(struct drm_printer *p, struct pagoda_client_traffic *traffic)
+{
+	fdinfo_print_kib(p, "paged-in", "", atomic64_read(&traffic->paged_in));
+	fdinfo_print_kib(p, "paged-out", "", atomic64_read(&traffic->paged_out));
+	drm_printf(p, "pagoda-evictions:\t%lld\n", atomic64_read(&traffic->evictions));
+}
+
+static void fdinfo_print_pace(struct drm_printer *p, struct pagoda_client *client)
+{
+	struct drm_pagoda_stats stats = {};
+
+	pagoda_client_stats(client, &stats);
+	fdinfo_print_kib(p, "paced", "", stats.submit_spent);
+	fdinfo_print_kib(p, "left-out", "", stats.submit_left);
+	drm_printf(p, "pagoda-held:\t%llu\n", stats.submit_held);
+}
+
+static void fdinfo_print_engines(struct drm_printer *p, struct pagoda_device *pagoda,
+				 struct pagoda_client *client)
+{
+	u32 i;
+
+	if (!pagoda_vidmm_has_engines(pagoda->vidmm))
+		return;
+	for (i = 0; i < pagoda->info.num_engines; i++)
+		drm_printf(p, "drm-engine-exec%u:\t%llu ns\n", i,
+			   pagoda_client_engine_ns(client, pagoda->vidmm, i));
+}
+
+/**
+ * pagoda_show_fdinfo() - drm_driver.show_fdinfo
+ * @p: Printer
+ * @file: DRM file
+ *
+ * Context: Takes reservations, one after another; may sleep.
+ */
+void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file)
+{
+	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
+	struct pagoda_client *client = file->driver_priv;
+	struct drm_gem_object *obj;
+	int handle = 0;
+	u32 id;
+
+	for (; (obj = fdinfo_next(file, &handle)); handle++) {
+		pagoda_memory_add(memory, client, pagoda_bo_of_gem(obj),
+				  drm_gem_object_is_shared_for_memory_stats(obj));
+		drm_gem_object_put(obj);
+	}
+	pagoda_memory_add_client(memory, client);
+	fdinfo_print_engines(p, pagoda_device_of_drm(file->minor->dev), client);
+	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
+		fdinfo_print(p, &memory[id], fdinfo_regions[id]);
+	for (id = 0; id < PAGODA_BUDGET_SEGMENTS; id++)
+		fdinfo_print_budget(p, client, id, &memory[id]);
+	fdinfo_print_traffic(p, &client->traffic);
+	fdinfo_print_pace(p, client);
+}

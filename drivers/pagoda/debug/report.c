@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Reports of the memory manager: for ioctls and debugfs. */
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <drm/drm_print.h>
+#include "core/core.h"
+#include "queue/exec.h"
+#include "virtio/virtio.h"
+
+/* Size of the decoded text of one paging buffer. */
+#define REPORT_TEXT_SIZE	SZ_64K
+
+static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
+	[VIRTIO_PAGODA_SEGMENT_SYSTEM] = "system",
+	[VIRTIO_PAGODA_SEGMENT_VRAM] = "vram",
+	[VIRTIO_PAGODA_SEGMENT_APERTURE] = "aperture",
+};
+
+/* Returns the size of visible VRAM without the reserve. */
+static u64 report_visible_size(const struct pagoda_vram *vram)
+{
+	const struct pagoda_reserve *reserve = &vram->reserve;
+	u64 end = reserve->start + reserve->size, size = vram->visible_size;
+
+	return size - (min(size, end) - min(size, reserve->start));
+}
+
+static void report_vram(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
+{
+	struct pagoda_vram *vram = vidmm->vram;
+
+	info->size = pagoda_vidmm_segment_size(vidmm);
+	info->visible_size = report_visible_size(vram);
+	if (info->visible_size == info->size)
+		info->flags |= DRM_PAGODA_SEGMENT_CPU_VISIBLE;
+	else if (info->visible_size)
+		info->flags |= DRM_PAGODA_SEGMENT_CPU_PARTIAL;
+	info->largest_free = pagoda_vram_largest_free(vidmm);
+	info->reserve_size = vram->reserve.size;
+	info->reserve_refused = atomic64_read(&vram->reserve.refused);
+	mutex_lock(&vram->lock);
+	info->visible_usage = vram->visible_used;
+	info->reserve_usage = pagoda_reserve_used(vram);
+	mutex_unlock(&vram->lock);
+	/* TTM doesn't know the reserve, and its count changes a moment later. */
+	info->usage = ttm_resource_manager_usage(&vram->manager);
+	info->usage -= min(info->usage, info->reserve_usage);
+}
+
+static void report_aperture(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
+{
+	struct pagoda_aperture *aperture = vidmm->aperture;
+	struct drm_mm_node *node;
+	u64 start, end;
+
+	info->flags = DRM_PAGODA_SEGMENT_APERTURE_FLAG | DRM_PAGODA_SEGMENT_CPU_VISIBLE;
+	info->size = vidmm->info->aperture_pages << PAGE_SHIFT;
+	info->visible_size = info->size;
+	info->usage = ttm_resource_manager_usage(&aperture->manager);
+	info->visible_usage = info->usage;
+	info->pin_limit = vidmm->pin_limit;
+	mutex_lock(&aperture->lock);
+	info->mapped = aperture->mapped << PAGE_SHIFT;
+	drm_mm_for_each_hole(node, &aperture->mm, start, end)
+		info->largest_free = max_t(u64, info->largest_free, (end - start) << PAGE_SHIFT);
+	mutex_unlock(&aperture->lock);
+}
+
+/**
+ * pagoda_vidmm_segment_info() - Describe a segment
+ * @vidmm: The manager
+ * @client: Client to report usage of, or NULL
+ * @id: Segment id, 1 or 2
+ * @info: Filled
+ *
+ * Context: May sleep.
+ * Return: 0 or -ENOENT.
+ */
+int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
+			      u32 id, struct drm_pagoda_segment_info *info)
+{
+	*info = (struct drm_pagoda_segment_info) { .id = id };
+	if (id == DRM_PAGODA_SEGMENT_VRAM)
+		report_vram(vidmm, info);
+	else if (id == DRM_PAGODA_SEGMENT_APERTURE)
+		report_aperture(vidmm, info);
+	else
+		return -ENOENT;
+	if (vidmm->info->coherent)
+		info->flags |= DRM_PAGODA_SEGMENT_CACHE_COHERENT;
+	if (client)
+		info->client_usage = atomic64_read(&client->budget.segment_bytes[id]);
+	if (client && id == DRM_PAGODA_SEGMENT_APERTURE)
+		info->client_pinned = pagoda_quota_count(client->quota, PAGODA_LIMIT_SHARED) <<
+				      PAGE_SHIFT;
+	return 0;
+}
+
+static u32 report_segment(const struct pagoda_bo *bo)
+{
+	return bo->part.segment < PAGODA_BUDGET_SEGMENTS ? bo->part.segment :
+							   VIRTIO_PAGODA_SEGMENT_SYSTEM;
+}
+
+/* In the system segment an allocation takes no memory before it has pages. */
+static bool report_is_resident(const struct pagoda_bo *bo)
+{
+	return report_segment(bo) != VIRTIO_PAGODA_SEGMENT_SYSTEM ||
+	       (bo->ttm.ttm && ttm_tt_is_populated(bo->ttm.ttm));
+}
+
+/*
+ * Returns true if the allocation isn't in the segment it prefers most, and should be; an
+ * offered one never should.
+ */
+static bool report_is_spilled(const struct pagoda_bo *bo)
+{
+	return (bo->wish.resident || atomic_read(&bo->wish.required)) &&
+	       !pagoda_bo_is_offered(bo) && bo->preferred[0] &&
+	       report_segment(bo) != bo->preferred[0];
+}
+
+/*
+ * Adds an allocation that the client has a handle of. @shared: other clients have a handle too.
+ * The totals count only allocations that are charged to another client;
+ * pagoda_memory_add_client() adds the rest. Takes the reservation.
+ */
+void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
+		       struct pagoda_bo *bo, bool shared)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+	u64 size = bo->ttm.base.size;
+	bool active;
+
+	dma_resv_lock(resv, NULL);
+	active = !dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP);
+	if (report_is_spilled(bo))
+		memory[bo->preferred[0]].spilled += size;
+	memory += report_segment(bo);
+	if (bo->client != client)
+		memory->total += size;
+	if (shared)
+		memory->shared += size;
+	if (active)
+		memory->active += size;
+	if (report_is_resident(bo)) {
+		memory->resident += size;
+		if (pagoda_bo_is_offered(bo) && !active)
+			memory->purgeable += size;
+	}
+	dma_resv_unlock(resv);
+}
+
+/*
+ * Adds what is charged to the client, with handles or without; called after pagoda_memory_add()
+ * for all of them. An allocation that moves meanwhile may be counted in one place and be
+ * charged to another.
+ */
+void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client)
+{
+	const struct pagoda_budget *budget = &client->budget;
+	u32 id, group;
+
+	for (id = 0; id < VIRTIO_PAGODA_SEGMENT_COUNT; id++) {
+		group = pagoda_budget_group(id);
+		if (group < PAGODA_BUDGET_GROUPS) {
+			memory[id].total += pagoda_budget_usage(budget, group);
+			memory[id].resident = memory[id].total;
+		} else {
+			memory[id].total += atomic64_read(&budget->segment_bytes[id]);
+		}
+		memory[id].shared = min(memory[id].shared, memory[id].total);
+	}
+}
+
+/*
+ * Returns the nanoseconds that an engine has spent on the client's jobs since the client was
+ * created; never less than before. The sum over all clients is the time the engine was busy.
+ */
+u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *vidmm, u32 engine)
+{
+	return pagoda_exec_account_busy_ns(client->account, vidmm->engines, engine);
+}
+
+/**
+ * pagoda_vidmm_stats() - Report counters since probe
+ * @vidmm: The manager
+ * @stats: Filled; the client's members are zeros, for pagoda_client_stats()
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats)
+{
+	struct pagoda_counters *from = &vidmm->stats;
+	struct pagoda_promotion *promotion = vidmm->promotion;
+	struct pagoda_traffic_state state;
+	struct pagoda_queue_stats queue;
+
+	pagoda_traffic_look(&promotion->traffic, ktime_get_ns(), &state);
+	pagoda_queue_stats(vidmm->stream->queue, &queue);
+	*stats = (struct drm_pagoda_stats) {
+		.paged_in = atomic64_read(&from->paged_in),
+		.paged_out = atomic64_read(&from->paged_out),
+		.moved = atomic64_read(&from->moved),
+		.filled = atomic64_read(&from->filled),
+		.discarded = atomic64_read(&from->discarded),
+		.evictions = atomic64_read(&from->evictions),
+		.page_ins = atomic64_read(&from->page_ins),
+		.cpu_waits = atomic64_read(&from->cpu_waits),
+		.busy_retries = atomic64_read(&from->busy_retries),
+		.insufficient = atomic64_read(&from->insufficient),
+		.commands = atomic64_read(&from->commands),
+		.buffer_bytes = queue.bytes,
+		.submissions = queue.submissions,
+		.doorbells = queue.doorbells,
+		.faults = atomic64_read(&from->faults),
+		.lost = atomic64_read(&from->lost),
+		.range_acquires = atomic64_read(&from->range_acquires),
+		.range_steals = atomic64_read(&from->range_steals),
+		.bandwidth = atomic64_read(&vidmm->bandwidth->rate),
+		.promote_tokens = state.tokens,
+		.promote_rate = state.rate,
+		.promote_spent = state.spent,
+		.promote_refused = state.refused,
+		.promoted = atomic64_read(&promotion->promoted),
+		.promotions = atomic64_read(&promotion->promotions),
+	};
+}
+
+/* Prints sizes and usage of the segments. May sleep. */
+void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct drm_pagoda_segment_info info;
+	u32 id;
+
+	for (id = DRM_PAGODA_SEGMENT_VRAM; id <= DRM_PAGODA_SEGMENT_APERTURE; id++) {
+		pagoda_vidmm_segment_info(vidmm, NULL, id, &info);
+		drm_printf(p, "%u %s: size %llu visible %llu usage %llu visible_usage %llu",
+			   id, report_segment_names[id], info.size, info.visible_size, info.usage,
+			   info.visible_usage);
+		drm_printf(p, " mapped %llu largest_free %llu\n", info.mapped, info.largest_free);
+	}
+	ttm_resource_manager_debug(&vidmm->vram->manager, p);
+	ttm_resource_manager_debug(&vidmm->aperture->manager, p);
+}
+
+static void report_resource(struct ttm_resource *res, u32 priority, struct drm_printer *p)
+{
+	struct ttm_buffer_object *ttm_bo = res->bo;
+
+	if (pagoda_bo_is_ours(ttm_bo)) {
+		struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
+
+		drm_printf(p, "  priority %u bo %llu size %zu page %lu%s%s\n", priority, bo->id,
+			   res->size, res->start, READ_ONCE(bo->wish.resident) ? " resident" : "",
+			   READ_ONCE(bo->content.lost) ? " lost" : "");
+	} else {
+		drm_printf(p, "  priority %u leaving size %zu page %lu\n", priority, res->size,
+			   res->start);
+	}
+}
+
+/* Prints the oldest first. TTM's lock keeps the resource and its allocation. */
+static void report_lru(struct ttm_resource_manager *man, struct drm_printer *p)
+{
+	struct ttm_lru_item *item;
+	u32 priority;
+
+	spin_lock(&man->bdev->lru_lock);
+	for (priority = 0; priority < TTM_MAX_BO_PRIORITY; priority++)
+		list_for_each_entry(item, &man->lru[priority], link)
+			if (ttm_lru_item_is_res(item))
+				report_resource(ttm_lru_item_to_res(item), priority, p);
+	spin_unlock(&man->bdev->lru_lock);
+}
+
+/*
+ * Prints the allocations by segment, next victim first. The printer must not sleep: TTM's LRU
+ * lock is held.
+ */
+void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	static const u32 types[] = { TTM_PL_VRAM, TTM_PL_TT, TTM_PL_SYSTEM };
+	static const u32 segments[] = {
+		VIRTIO_PAGODA_SEGMENT_VRAM,
+		VIRTIO_PAGODA_SEGMENT_APERTURE,
+		VIRTIO_PAGODA_SEGMENT_SYSTEM,
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		drm_printf(p, "%s\n", report_segment_names[segments[i]]);
+		report_lru(ttm_manager_type(&vidmm->ttm, types[i]), p);
+	}
+}
+
+/* Prints state and counters of the paging queue; the printer must not sleep. */
+void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	pagoda_queue_print(vidmm->stream->queue, p);
+}
+
+/* struct report_buffers - printer and memory for the text of one buffer */
+struct report_buffers {
+	struct drm_printer *p;
+	struct pagoda_paging_text text;
+};
+
+static void report_buffer(void *arg, const void *data, u32 size, u64 seqno, int error)
+{
+	struct report_buffers *report = arg;
+
+	report->text.len = 0;
+	report->text.data[0] = '\0';
+	pagoda_paging_print(data, size, &report->text);
+	drm_printf(report->p, "seqno %llu size %u error %d\n", seqno, size, error);
+	drm_puts(report->p, report->text.data);
+}
+
+/**
+ * pagoda_vidmm_print_engines() - Print counters and jobs of the engines
+ * @vidmm: The manager
+ * @p: Printer
+ *
+ * Context: May sleep.
+ */
+void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	if (vidmm->engines)
+		pagoda_engines_print(vidmm->engines, p);
+}
+
+/* Prints the last paging buffers decoded. May sleep. */
+void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct report_buffers report = {
+		.p = p,
+		.text.data = kvmalloc(REPORT_TEXT_SIZE, GFP_KERNEL),
+		.text.size = REPORT_TEXT_SIZE,
+	};
+
+	if (!report.text.data) {
+		drm_puts(p, "no memory\n");
+		return;
+	}
+	pagoda_queue_visit_recent(vidmm->stream->queue, report_buffer, &report);
+	kvfree(report.text.data);
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The DRM device: between the transport, which appears and disappears with the hardware, and the
+ * memory manager, which exists as long as a file is open.
+ *
+ *	probe	virtio -> drm device -> vidmm -> registered
+ *	remove	unplugged -> vidmm stopped: the hardware may go
+ *	sleep	VRAM is evacuated while memory can still be allocated; later, when user space
+ *		doesn't run any more, the hardware loses its power
+ *	release	last file closed, last mapping gone -> vidmm destroyed
+ *
+ * From unplug on no ioctl gets in, and CPU faults get an empty page.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/suspend.h>
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include "core/compat.h"
+#include "core/device.h"
+#include "core/vidmm.h"
+#include "uapi/args.h"
+#include "vidmm/fence/fence.h"
+
+/* How long closing a file waits for jobs that usually end soon. */
+#define CLOSE_PATIENCE	(HZ / 50 ?: 1)
+
+/* Set by module.c before any device is probed. */
+struct pagoda_options pagoda_options;
+
+/* Ends clients with jobs that still run when their file is closed; set by module.c, or NULL. */
+struct workqueue_struct *pagoda_ends;
+
+static int pagoda_open(struct drm_device *drm, struct drm_file *file)
+{
+	file->driver_priv = pagoda_client_create(pagoda_device_of_drm(drm)->vidmm);
+	return file->driver_priv ? 0 : -ENOMEM;
+}
+
+static void client_end(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct pagoda_gate gate;
+
+	pagoda_gate_enter(vidmm, &gate, false);
+	pagoda_client_close_vms(client);
+	pagoda_gate_leave(vidmm, &gate);
+	pagoda_payer_end(client);
+	pagoda_client_put(client);
+}
+
+static void client_end_work(struct work_struct *work)
+{
+	struct pagoda_client *client = container_of(work, struct pagoda_client, end);
+	struct drm_device *drm = client->drm;
+
+	/* Outside of the gate: a rebuild of the device doesn't wait for jobs of a closed file. */
+	pagoda_client_wait_idle(client, MAX_SCHEDULE_TIMEOUT);
+	client_end(pagoda_device_of_drm(drm)->vidmm, client);
+	drm_dev_put(drm);
+}
+
+/*
+ * Jobs that hang are left to the watchdog: closing the file, or exiting, doesn't wait for them.
+ * The client's memory and object counts are charged to the user until then.
+ */
+static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
+{
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	struct pagoda_client *client = file->driver_priv;
+	struct pagoda_gate gate;
+
+	pagoda_ears_close(&client->ears);
+	pagoda_gate_enter(vidmm, &gate, false);
+	pagoda_client_close(file);
+	pagoda_gate_leave(vidmm, &gate);
+	if (!pagoda_ends || pagoda_client_wait_idle(client, CLOSE_PATIENCE)) {
+		client_end(vidmm, client);
+		return;
+	}
+	drm_dev_get(drm);
+	client->drm = drm;
+	INIT_WORK(&client->end, client_end_work);
+	queue_work(pagoda_ends, &client->end);
+}
+
+/* Kills the client first, because drm_release() closes handles before pagoda_postclose(). */
+static int pagoda_release(struct inode *inode, struct file *filp)
+{
+	struct drm_file *file = filp->private_data;
+
+	pagoda_client_kill(file->driver_priv);
+	return drm_release(inode, filp);
+}
+
+static struct drm_gem_object *pagoda_gem_prime_import(struct drm_device *drm,
+						      struct dma_buf *dma_buf)
+{
+	return pagoda_prime_import(pagoda_device_of_drm(drm)->vidmm, dma_buf);
+}
+
+static const struct file_operations pagoda_fops = {
+	.owner = THIS_MODULE,
+	.open = drm_open,
+	.release = pagoda_release,
+	.unlocked_ioctl = pagoda_ioctl,
+	.compat_ioctl = pagoda_compat_ioctl,
+	.mmap = drm_gem_mmap,
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.show_fdinfo = drm_show_fdinfo,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+};
+
+static const struct drm_driver pagoda_driver = {
+	.driver_features = DRIVER_GEM | PAGODA_DRIVER_GEM_GPUVA | DRIVER_RENDER | DRIVER_SYNCOBJ |
+			   DRIVER_SYNCOBJ_TIMELINE,
+	.open = pagoda_open,
+	.postclose = pagoda_postclose,
+	.show_fdinfo = pagoda_show_fdinfo,
+	.gem_prime_import = pagoda_gem_prime_import,
+#ifdef CONFIG_DEBUG_FS
+	.debugfs_init = pagoda_debugfs_init,
+#endif
+	.ioctls = pagoda_ioctls,
+	.num_ioctls = PAGODA_NUM_IOCTLS,
+	.fops = &pagoda_fops,
+	.name = "pagoda",
+	.desc = "GPU with WDDM-style video memory",
+	.major = 1,
+	.minor = 0,
+};
+
+static int pagoda_copy_extents(struct drm_device *drm, const struct pagoda_extent **list,
+			       u32 count)
+{
+	struct pagoda_extent *copy;
+
+	copy = drmm_kmalloc_array(drm, max(count, 1u), sizeof(*copy), GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, *list, count * sizeof(*copy));
+	*list = copy;
+	return 0;
+}
+
+/* The lists are copied, because the transport's copy goes with the hardware. */
+static int pagoda_device_copy_info(struct pagoda_device *pagoda,
+				   const struct pagoda_device_info *info)
+{
+	int ret;
+
+	pagoda->info = *info;
+	ret = pagoda_copy_extents(&pagoda->drm, &pagoda->info.window, info->nr_window);
+	if (ret)
+		return ret;
+	ret = pagoda_copy_extents(&pagoda->drm, &pagoda->info.swizzling, info->nr_swizzling);
+	if (ret)
+		return ret;
+	return pagoda_copy_extents(&pagoda->drm, &pagoda->info.invalid, info->nr_invalid);
+}
+
+static void pagoda_device_release(struct drm_device *drm, void *arg)
+{
+	pagoda_vidmm_destroy(arg);
+}
+
+static int pagoda_device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio,
+				    struct pagoda_transport **engines)
+{
+	const struct pagoda_vidmm_args args = {
+		.drm = &pagoda->drm,
+		.info = &pagoda->info,
+		.transport = pagoda_virtio_transport(virtio),
+		.use_cpu = pagoda_options.use_cpu,
+		.timeout_ms = pagoda_options.timeout_ms,
+		.update_mode = pagoda_options.update_mode,
+		.record_kb = pagoda_options.record_kb,
+		.engines = engines,
+		.job_timeout_ms = pagoda_options.job_timeout_ms,
+		.pin_limit = (u64)pagoda_options.pin_limit_mb << 20,
+		.lru = pagoda_options.lru,
+		.promote_ms = pagoda_options.promote_ms,
+		.traffic_share = pagoda_options.traffic_share,
+		.submit_share = pagoda_options.submit_share,
+		.reserve = pagoda_options.reserve_kb < 0 ? pagoda_reserve_default(&pagoda->info) :
+			   (u64)pagoda_options.reserve_kb << 10,
+	};
+
+	if (args.use_cpu && pagoda->info.visible_size < pagoda->info.vram_size) {
+		drm_err(&pagoda->drm, "executor=cpu: the CPU reaches only %llu of %llu bytes of VRAM\n",
+			pagoda->info.visible_size, pagoda->info.vram_size);
+		return -ENODEV;
+	}
+	pagoda->vidmm = pagoda_vidmm_create(&args);
+	if (IS_ERR(pagoda->vidmm))
+		return PTR_ERR(pagoda->vidmm);
+	return drmm_add_action_or_reset(&pagoda->drm, pagoda_device_release, pagoda->vidmm);
+}
+
+static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio)
+{
+	u32 i, count = pagoda->info.num_engines;
+	struct pagoda_transport **engines = kcalloc(count, sizeof(*engines), GFP_KERNEL);
+	int ret;
+
+	if (!engines)
+		return -ENOMEM;
+	for (i = 0; i < count; i++)
+		engines[i] = pagoda_virtio_engine_transport(virtio, i);
+	ret = pagoda_device_make_vidmm(pagoda, virtio, engines);
+	kfree(engines);
+	return ret;
+}
+
+/*
+ * Called before processes are frozen. A kernel that is about to be replaced by a hibernated image
+ * stops its devices as for hibernation, because the image may fail to load.
+ */
+static int pagoda_device_notify(struct notifier_block *nb, unsigned long event, void *data)
+{
+	struct pagoda_device *pagoda = container_of(nb, struct pagoda_device, sleep);
+	enum pagoda_sleep kind = PAGODA_SLEEP_STANDBY;
+
+	switch (event) {
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		kind = PAGODA_SLEEP_HIBERNATE;
+		fallthrough;
+	case PM_SUSPEND_PREPARE:
+		return notifier_from_errno(pagoda_vidmm_prepare_sleep(pagoda->vidmm, kind));
+	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
+	case PM_POST_SUSPEND:
+		pagoda_vidmm_end_sleep(pagoda->vidmm);
+		return NOTIFY_OK;
+	default:
+		return NOTIFY_DONE;
+	}
+}
+
+static int pagoda_device_sleep(void *priv)
+{
+	struct pagoda_device *pagoda = priv;
+
+	return pagoda_vidmm_sleep(pagoda->vidmm);
+}
+
+static int pagoda_device_wake(void *priv, int error)
+{
+	struct pagoda_device *pagoda = priv;
+
+	return pagoda_vidmm_wake(pagoda->vidmm, error);
+}
+
+/* Without the notifier the end of a sleep isn't announced any more, so the sleep ends here. */
+static void pagoda_device_stay_awake(struct pagoda_device *pagoda)
+{
+	unregister_pm_notifier(&pagoda->sleep);
+	pagoda_vidmm_end_sleep(pagoda->vidmm);
+}
+
+/* From here on the device is visible to user space. */
+static int pagoda_device_register(struct pagoda_device *pagoda)
+{
+	int ret;
+
+	pagoda->sleep.notifier_call = pagoda_device_notify;
+	ret = register_pm_notifier(&pagoda->sleep);
+	if (ret)
+		return ret;
+	ret = drm_dev_register(&pagoda->drm, 0);
+	if (ret)
+		pagoda_device_stay_awake(pagoda);
+	return ret;
+}
+
+static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
+{
+	struct pagoda_device *pagoda;
+	int ret;
+
+	pagoda = devm_drm_dev_alloc(pagoda_virtio_device(virtio), &pagoda_driver,
+				    struct pagoda_device, drm);
+	if (IS_ERR(pagoda))
+		return PTR_ERR(pagoda);
+	pagoda->virtio = virtio;
+	ret = pagoda_device_copy_info(pagoda, pagoda_virtio_info(virtio));
+	if (ret)
+		return ret;
+	ret = pagoda_device_init_vidmm(pagoda, virtio);
+	if (ret)
+		return ret;
+	ret = pagoda_device_register(pagoda);
+	if (ret) {
+		pagoda_vidmm_stop(pagoda->vidmm);
+		return ret;
+	}
+	*priv = pagoda;
+	drm_info(&pagoda->drm, "VRAM %llu MiB (%llu MiB visible), aperture %llu MiB, executor %s, page tables %s\n",
+		 pagoda->info.vram_size >> 20, pagoda->info.visible_size >> 20,
+		 pagoda->info.aperture_pages >> (20 - PAGE_SHIFT),
+		 pagoda_options.use_cpu ? "cpu" : "device",
+		 pagoda_vidmm_has_tables(pagoda->vidmm) ?
+		 pagoda_vidmm_mode_name(pagoda_options.update_mode) : "none");
+	return 0;
+}
+
+static void pagoda_device_remove(void *priv)
+{
+	struct pagoda_device *pagoda = priv;
+
+	pagoda_device_stay_awake(pagoda);
+	drm_dev_unplug(&pagoda->drm);
+	pagoda_vidmm_stop(pagoda->vidmm);
+}
+
+static void pagoda_device_event(void *priv, const struct pagoda_event *event)
+{
+	struct pagoda_device *pagoda = priv;
+
+	if (event->lost)
+		dev_warn_ratelimited(pagoda->drm.dev, "%u events lost\n", event->lost);
+	if (event->lost || event->type == VIRTIO_PAGODA_EVENT_FENCE)
+		pagoda_mfences_changed(pagoda->vidmm);
+	if (event->type == VIRTIO_PAGODA_EVENT_RESET)
+		pagoda_reset_told(pagoda->vidmm);
+	if (event->type == VIRTIO_PAGODA_EVENT_FAULT)
+		dev_dbg_ratelimited(pagoda->drm.dev,
+				    "queue %u request %llu: reason %u at byte %u, opcode %u, address 0x%llx\n",
+				    event->queue, event->seqno, event->fault.reason,
+				    event->fault.offset, event->fault.opcode,
+				    event->fault.address);
+}
+
+const struct pagoda_virtio_callbacks pagoda_device_callbacks = {
+	.probe = pagoda_device_probe,
+	.remove = pagoda_device_remove,
+	.sleep = pagoda_device_sleep,
+	.wake = pagoda_device_wake,
+	.event = pagoda_device_event,
+};

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPU executor: MAP_MMU and UNMAP_MMU, and the checks against them. The CPU reaches pages
+ * without the device's MMU, but refuses what the device would refuse.
+ */
+#include "paging/table.h"
+#include "cpu.h"
+
+/*
+ * Checks that the device may access @size bytes, not 0, of system memory. Returns
+ * VIRTIO_PAGODA_FAULT_NONE (always without a device MMU), NOT_MAPPED or READ_ONLY.
+ */
+u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
+			    bool write)
+{
+	u64 limit = exec->mmu_pages << VIRTIO_PAGODA_PAGE_SHIFT, page, end;
+
+	if (!exec->mmu)
+		return VIRTIO_PAGODA_FAULT_NONE;
+	if (!pagoda_within(address, size, limit))
+		return VIRTIO_PAGODA_FAULT_NOT_MAPPED;
+	end = pagoda_pages(address + size);
+	for (page = address >> VIRTIO_PAGODA_PAGE_SHIFT; page < end; page++) {
+		if (!exec->mmu[page])
+			return VIRTIO_PAGODA_FAULT_NOT_MAPPED;
+		if (write && exec->mmu_read_only && exec->mmu_read_only[page])
+			return VIRTIO_PAGODA_FAULT_READ_ONLY;
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Returns whether the CPU has struct pages for a run, from index @first of the list on. */
+static bool pagoda_run_has_pages(const struct pagoda_cpu_executor *exec,
+				 const struct pagoda_cpu_runs *list, u64 first, u32 nr_pages)
+{
+	u32 i;
+
+	for (i = 0; i < nr_pages && list->pages; i++)
+		if (!exec->page_at(list->pages, first + i))
+			return false;
+	return list->pages;
+}
+
+static u32 pagoda_run_check(const struct pagoda_cpu_executor *exec,
+			    const struct pagoda_cpu_runs *list,
+			    const struct virtio_pagoda_run *run, u64 first)
+{
+	u64 address = le64_to_cpu(run->address);
+	u32 nr_pages = le32_to_cpu(run->nr_pages), reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	if (run->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (!nr_pages || !pagoda_within(first, nr_pages, list->nr_pages))
+		return VIRTIO_PAGODA_FAULT_BAD_RUNS;
+	if (address & PAGODA_PAGE_MASK)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	if (!list->bus)
+		reason = pagoda_cpu_system_check(exec, address,
+						 (u64)nr_pages << VIRTIO_PAGODA_PAGE_SHIFT,
+						 list->write);
+	if (!reason && !pagoda_run_has_pages(exec, list, first, nr_pages))
+		reason = VIRTIO_PAGODA_FAULT_UNREACHABLE;
+	return reason;
+}
+
+/*
+ * Checks that runs are well-formed, and that the device may access their pages. Returns a fault
+ * reason.
+ */
+u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
+			  const struct pagoda_cpu_runs *list)
+{
+	u64 sum = 0;
+	u32 i, reason;
+
+	if (!list->nr_runs || (exec->limits && list->nr_runs > exec->limits->max_runs))
+		return VIRTIO_PAGODA_FAULT_BAD_RUNS;
+	for (i = 0; i < list->nr_runs; i++) {
+		reason = pagoda_run_check(exec, list, &list->runs[i], sum);
+		if (reason)
+			return reason;
+		sum += le32_to_cpu(list->runs[i].nr_pages);
+	}
+	return sum == list->nr_pages ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_RUNS;
+}
+
+static u32 pagoda_mmu_range_check(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_map_mmu *map = cpu->data;
+	u64 address = le64_to_cpu(map->address), nr_pages = le64_to_cpu(map->nr_pages);
+
+	if (!cpu->exec->mmu)
+		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
+	if (map->mmu)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (address & PAGODA_PAGE_MASK)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	return nr_pages && pagoda_within(address >> VIRTIO_PAGODA_PAGE_SHIFT, nr_pages,
+					 cpu->exec->mmu_pages) ?
+	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+}
+
+static void pagoda_mmu_entry_set(struct pagoda_cpu_executor *exec, u64 page, const void *entry,
+				 bool read_only)
+{
+	exec->mmu[page] = entry;
+	if (exec->mmu_read_only)
+		exec->mmu_read_only[page] = read_only;
+}
+
+u32 pagoda_map_mmu_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_map_mmu *map = cpu->data;
+	u64 first = le64_to_cpu(map->address) >> VIRTIO_PAGODA_PAGE_SHIFT, i;
+	u32 flags = le16_to_cpu(map->packet.flags), reason;
+	const struct pagoda_cpu_runs runs = {
+		.runs = (const void *)(map + 1),
+		.nr_runs = le32_to_cpu(map->nr_runs),
+		.nr_pages = le64_to_cpu(map->nr_pages),
+		.pages = cpu->dst_pages,
+		.bus = true,
+	};
+
+	if (flags & ~VIRTIO_PAGODA_MAP_MMU_READ_ONLY)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	reason = pagoda_mmu_range_check(cpu);
+	if (!reason)
+		reason = pagoda_cpu_runs_check(cpu->exec, &runs);
+	for (i = 0; i < runs.nr_pages && !reason; i++)
+		pagoda_mmu_entry_set(cpu->exec, first + i, cpu->exec->page_at(cpu->dst_pages, i),
+				     flags & VIRTIO_PAGODA_MAP_MMU_READ_ONLY);
+	return reason;
+}
+
+u32 pagoda_unmap_mmu_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_map_mmu *map = cpu->data;
+	u64 first = le64_to_cpu(map->address) >> VIRTIO_PAGODA_PAGE_SHIFT;
+	u64 nr_pages = le64_to_cpu(map->nr_pages), i;
+	u32 reason;
+
+	if (map->packet.flags)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if (map->nr_runs)
+		return VIRTIO_PAGODA_FAULT_BAD_RUNS;
+	reason = pagoda_mmu_range_check(cpu);
+	for (i = 0; i < nr_pages && !reason; i++)
+		pagoda_mmu_entry_set(cpu->exec, first + i, NULL, false);
+	return reason;
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0
+/* CPU executor: UPDATE_PAGE_TABLE, FLUSH_TLB, COPY_PAGE_TABLE_ENTRIES. */
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+#include "paging/pt.h"
+#include "paging/table.h"
+#include "walk.h"
+
+#define PAGODA_ENTRY		VIRTIO_PAGODA_PT_ENTRY_BYTES
+
+/* A page table about to be written: at virtual addresses, in VRAM, or in system pages. */
+struct pagoda_cpu_table {
+	struct pagoda_cpu_virtual memory;
+	struct pagoda_cpu_side side;
+	bool is_virtual;
+};
+
+static u32 pagoda_update_flags_check(const struct virtio_pagoda_update_page_table *update)
+{
+	return le16_to_cpu(update->packet.flags) &
+	       ~(VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL |
+		 VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION | VIRTIO_PAGODA_UPDATE_USE_64K) ?
+	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Checks the mode and the segment of the table. */
+static u32 pagoda_update_mode_check(const struct virtio_pagoda_update_page_table *update)
+{
+	u32 segment = le32_to_cpu(update->table_segment);
+
+	switch (le32_to_cpu(update->mode)) {
+	case VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL:
+		return segment ? VIRTIO_PAGODA_FAULT_RESERVED : VIRTIO_PAGODA_FAULT_NONE;
+	case VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL:
+		return segment == VIRTIO_PAGODA_SEGMENT_SYSTEM ||
+		       segment == VIRTIO_PAGODA_SEGMENT_VRAM ?
+		       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
+	default:
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	}
+}
+
+static u32 pagoda_update_place_check(const struct pagoda_paging_limits *limits,
+				     const struct virtio_pagoda_update_page_table *update)
+{
+	bool use_64k = le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K;
+	u32 level = le32_to_cpu(update->level), reason;
+
+	if (le32_to_cpu(update->address_space) >= limits->max_address_spaces)
+		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
+	reason = pagoda_update_mode_check(update);
+	if (reason)
+		return reason;
+	if (le64_to_cpu(update->table_address) & PAGODA_PAGE_MASK)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	if (level >= limits->pt_levels)
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	if (use_64k && !pagoda_pt_may_use_64k(limits, level))
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	return level && update->driver_protection ? VIRTIO_PAGODA_FAULT_RESERVED :
+						    VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Checks the numbers of entries and values, and the increment. */
+static u32 pagoda_update_values_check(const struct pagoda_paging_limits *limits,
+				      const struct virtio_pagoda_update_page_table *update)
+{
+	bool use_64k = le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K;
+	bool repeat = le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_REPEAT;
+	u32 nr_entries = le32_to_cpu(update->nr_entries);
+	u64 increment = le32_to_cpu(update->increment), address;
+	u64 most = pagoda_pt_entries(limits, le32_to_cpu(update->level), use_64k);
+
+	if (!nr_entries || !pagoda_within(le32_to_cpu(update->first_entry), nr_entries, most))
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	if (increment & PAGODA_PAGE_MASK)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	if (repeat && increment)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (le32_to_cpu(update->nr_values) != (repeat || increment ? 1 : nr_entries))
+		return VIRTIO_PAGODA_FAULT_BAD_LENGTH;
+	/* The address of the last entry has to fit, too. */
+	address = le64_to_cpu(*(const __le64 *)(update + 1)) & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
+	return pagoda_within(address, (nr_entries - 1) * increment,
+			     VIRTIO_PAGODA_PTE_ADDRESS_MASK) ?
+	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+}
+
+/* Checks a table in system memory page by page; the first page that is missing decides. */
+static u32 pagoda_table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, u64 end)
+{
+	u64 next;
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	for (; address < end && !reason; address = next) {
+		next = min(end, address + pagoda_page_left(address));
+		reason = pagoda_cpu_system_check(cpu->exec, address, next - address, true);
+	}
+	return reason || cpu->dst_pages ? reason : VIRTIO_PAGODA_FAULT_UNREACHABLE;
+}
+
+/* Checks that bytes [@first, @end) of the table can be written, and sets @table. */
+static u32 pagoda_table_prepare(const struct pagoda_cpu_packet *cpu,
+				const struct virtio_pagoda_update_page_table *update, u64 first,
+				u64 end, struct pagoda_cpu_table *table)
+{
+	u64 address = le64_to_cpu(update->table_address), at;
+	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
+	struct pagoda_cpu_leaf leaf;
+
+	*table = (struct pagoda_cpu_table) {
+		.memory = {
+			.exec = cpu->exec,
+			.pages = cpu->dst_pages,
+			.base = address,
+			.write = true,
+			.tables = true,
+		},
+		.side = { .exec = cpu->exec, .pages = cpu->dst_pages },
+		.is_virtual = le32_to_cpu(update->mode) == VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL,
+	};
+	/* The table must not wrap around the end of the address range. */
+	if (!pagoda_within(address, end, U64_MAX))
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	if (table->is_virtual) {
+		for (at = first; at < end && !reason; at += pagoda_page_left(at))
+			reason = pagoda_cpu_virtual_find(&table->memory, address + at, &leaf);
+		return reason;
+	}
+	if (le32_to_cpu(update->table_segment) == VIRTIO_PAGODA_SEGMENT_SYSTEM)
+		return pagoda_table_system_check(cpu, address + first, address + end);
+	reason = pagoda_cpu_vram_check(cpu->exec, address, end);
+	if (!reason)
+		table->side.vram = cpu->exec->vram + address;
+	return reason;
+}
+
+static u32 pagoda_table_map(const struct pagoda_cpu_table *table, u64 offset,
+			    struct pagoda_cpu_mapping *mapping)
+{
+	if (table->is_virtual)
+		return pagoda_cpu_virtual_map(&table->memory, table->memory.base + offset, mapping);
+	mapping->page = pagoda_cpu_side_map(&table->side, offset & ~PAGODA_PAGE_MASK);
+	mapping->at = mapping->page + (offset & PAGODA_PAGE_MASK);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+static void pagoda_table_unmap(const struct pagoda_cpu_table *table,
+			       const struct pagoda_cpu_mapping *mapping)
+{
+	if (table->is_virtual)
+		pagoda_cpu_virtual_unmap(&table->memory, mapping);
+	else
+		pagoda_cpu_side_unmap(&table->side, mapping->page);
+}
+
+/* Returns hardware entry @i of the packet; only the address grows with the increment. */
+static __le64 pagoda_update_value(const struct virtio_pagoda_update_page_table *update, u32 i)
+{
+	const __le64 *values = (const void *)(update + 1);
+	u64 increment = le32_to_cpu(update->increment), address, value;
+
+	if (le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_REPEAT)
+		return values[0];
+	if (!increment)
+		return values[i];
+	value = le64_to_cpu(values[0]);
+	address = (value + i * increment) & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
+	return cpu_to_le64((value & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK) | address);
+}
+
+/* Writes the entries from @offset on that begin in one page. */
+static u32 pagoda_update_page(const struct pagoda_cpu_table *table,
+			      const struct virtio_pagoda_update_page_table *update, u64 offset,
+			      u32 stride, u32 *done)
+{
+	u32 end = min_t(u64, le32_to_cpu(update->nr_entries),
+			*done + (pagoda_page_left(offset) + stride - 1) / stride);
+	struct pagoda_cpu_mapping mapping;
+	u32 reason = pagoda_table_map(table, offset, &mapping);
+	u8 *at = mapping.at;
+
+	if (reason)
+		return reason;
+	/* A table at addresses mapped to zeros has no memory to write. */
+	for (; *done < end; (*done)++) {
+		if (!at)
+			continue;
+		WRITE_ONCE(*(__le64 *)at, pagoda_update_value(update, *done));
+		at += stride;
+	}
+	pagoda_table_unmap(table, &mapping);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_update_page_table *update = cpu->data;
+	const struct pagoda_paging_limits *limits = cpu->exec->limits;
+	u32 nr_entries = le32_to_cpu(update->nr_entries), done = 0, stride;
+	struct pagoda_cpu_table table;
+	u64 first;
+	u32 reason;
+
+	if (!limits)
+		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
+	reason = pagoda_update_flags_check(update);
+	if (!reason)
+		reason = pagoda_update_place_check(limits, update);
+	if (!reason)
+		reason = pagoda_update_values_check(limits, update);
+	if (reason)
+		return reason;
+	stride = pagoda_pt_stride(limits, le32_to_cpu(update->level));
+	first = (u64)le32_to_cpu(update->first_entry) * stride +
+		pagoda_pt_word(limits, le32_to_cpu(update->level),
+			       le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K);
+	reason = pagoda_table_prepare(cpu, update, first, first + PAGODA_ENTRY +
+				      (u64)(nr_entries - 1) * stride, &table);
+	while (!reason && done < nr_entries)
+		reason = pagoda_update_page(&table, update, first + (u64)done * stride, stride,
+					    &done);
+	return reason;
+}
+
+/* A flush of a root that isn't the space's root shows that the driver lost track of the tables. */
+static bool pagoda_is_root(const struct pagoda_cpu_executor *exec,
+			   const struct virtio_pagoda_flush_tlb *flush)
+{
+	const struct pagoda_root *root = &exec->roots[le32_to_cpu(flush->address_space)];
+
+	return !root->entries || (root->segment == le32_to_cpu(flush->root_segment) &&
+				  root->address == le64_to_cpu(flush->root_address));
+}
+
+/* The CPU walks the tables for every page, so it has no translations to drop. */
+u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_flush_tlb *flush = cpu->data;
+	u64 start = le64_to_cpu(flush->start), end = le64_to_cpu(flush->end);
+
+	if (!cpu->exec->limits)
+		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
+	if (flush->packet.flags)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if (le32_to_cpu(flush->address_space) >= cpu->exec->limits->max_address_spaces)
+		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
+	if (!cpu->exec->roots)
+		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
+	if (start > end || end > pagoda_va_end(cpu->exec->limits))
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	return pagoda_is_root(cpu->exec, flush) ? VIRTIO_PAGODA_FAULT_NONE :
+						  VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
+}
+
+/* Checks a table of a range: the entries have to be in one page. */
+static u32 pagoda_range_table_check(const struct pagoda_cpu_packet *cpu, u64 table, u32 first,
+				    u32 nr_entries, bool write)
+{
+	const struct pagoda_cpu_virtual memory = {
+		.exec = cpu->exec,
+		.tables = true,
+		.write = write,
+	};
+	struct pagoda_cpu_leaf leaf;
+
+	if (table & PAGODA_PAGE_MASK)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	if (!nr_entries || !pagoda_within(first, nr_entries, VIRTIO_PAGODA_PT_ENTRIES))
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	return pagoda_cpu_virtual_find(&memory, table, &leaf);
+}
+
+static u32 pagoda_range_check(const struct pagoda_cpu_packet *cpu,
+			      const struct virtio_pagoda_copy_range *range)
+{
+	u32 nr_entries = le32_to_cpu(range->nr_entries);
+	u32 reason;
+
+	if (range->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	reason = pagoda_range_table_check(cpu, le64_to_cpu(range->src_table),
+					  le32_to_cpu(range->src_entry), nr_entries, false);
+	return reason ? reason : pagoda_range_table_check(cpu, le64_to_cpu(range->dst_table),
+							  le32_to_cpu(range->dst_entry),
+							  nr_entries, true);
+}
+
+/* memmove() with one access per entry. */
+static void pagoda_entries_move(__le64 *to, const __le64 *from, u32 nr_entries)
+{
+	u32 i;
+
+	for (i = 0; i < nr_entries; i++) {
+		u32 at = to > from ? nr_entries - 1 - i : i;
+
+		WRITE_ONCE(to[at], from ? READ_ONCE(from[at]) : 0);
+	}
+}
+
+static u32 pagoda_range_copy(const struct pagoda_cpu_packet *cpu,
+			     const struct virtio_pagoda_copy_range *range)
+{
+	struct pagoda_cpu_virtual src = { .exec = cpu->exec, .tables = true };
+	struct pagoda_cpu_virtual dst = { .exec = cpu->exec, .tables = true, .write = true };
+	u64 src_at = le32_to_cpu(range->src_entry) * PAGODA_ENTRY;
+	u64 dst_at = le32_to_cpu(range->dst_entry) * PAGODA_ENTRY;
+	struct pagoda_cpu_mapping from, to;
+	u32 reason;
+
+	reason = pagoda_cpu_virtual_map(&src, le64_to_cpu(range->src_table) + src_at, &from);
+	if (reason)
+		return reason;
+	reason = pagoda_cpu_virtual_map(&dst, le64_to_cpu(range->dst_table) + dst_at, &to);
+	if (!reason) {
+		if (to.at)
+			pagoda_entries_move((void *)to.at, (void *)from.at,
+					    le32_to_cpu(range->nr_entries));
+		pagoda_cpu_virtual_unmap(&dst, &to);
+	}
+	pagoda_cpu_virtual_unmap(&src, &from);
+	return reason;
+}
+
+/* Reads entries at execution, not as they were when the packet was built (C111). */
+u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_copy_page_table_entries *copy = cpu->data;
+	const struct virtio_pagoda_copy_range *ranges = (const void *)(copy + 1);
+	u32 nr_ranges = le32_to_cpu(copy->nr_ranges), i, reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	if (!cpu->exec->limits)
+		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
+	if (copy->packet.flags)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if (le32_to_cpu(copy->address_space) >= cpu->exec->limits->max_address_spaces)
+		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
+	if (!nr_ranges)
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	for (i = 0; i < nr_ranges && !reason; i++)
+		reason = pagoda_range_check(cpu, &ranges[i]);
+	for (i = 0; i < nr_ranges && !reason; i++)
+		reason = pagoda_range_copy(cpu, &ranges[i]);
+	return reason;
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/* CPU executor: TRANSFER, FILL, DISCARD_CONTENT. swizzle.c copies tiled sides. */
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include "paging/table.h"
+#include "cpu.h"
+
+/* Checks the fields of one side; fields without a meaning have to be zero. */
+static u32 pagoda_location_check(const struct virtio_pagoda_location *location)
+{
+	u32 segment = le32_to_cpu(location->segment);
+
+	if (segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
+	if (location->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (location->generation && segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (le32_to_cpu(location->generation) > VIRTIO_PAGODA_MAX_GENERATION)
+		return VIRTIO_PAGODA_FAULT_STALE_GENERATION;
+	if (segment == VIRTIO_PAGODA_SEGMENT_SYSTEM ? !!location->address : !!location->nr_runs)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	return le64_to_cpu(location->address) & PAGODA_PAGE_MASK ?
+	       VIRTIO_PAGODA_FAULT_MISALIGNED : VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * Checks one side of a packet and sets @side; @runs and @pages are used for system memory.
+ * Returns a fault reason.
+ */
+u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
+			    const struct virtio_pagoda_location *location, u64 size,
+			    const struct virtio_pagoda_run *runs, const void *pages, bool write,
+			    struct pagoda_cpu_side *side)
+{
+	const struct pagoda_cpu_runs list = {
+		.runs = runs,
+		.nr_runs = le32_to_cpu(location->nr_runs),
+		.nr_pages = pagoda_pages(size),
+		.pages = pages,
+		.write = write,
+	};
+	u64 address = le64_to_cpu(location->address);
+	u32 reason = pagoda_location_check(location);
+
+	*side = (struct pagoda_cpu_side) { .exec = exec };
+	if (reason)
+		return reason;
+	switch (le32_to_cpu(location->segment)) {
+	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		side->pages = pages;
+		return pagoda_cpu_runs_check(exec, &list);
+	case VIRTIO_PAGODA_SEGMENT_VRAM:
+		reason = pagoda_cpu_vram_check(exec, address, size);
+		if (!reason)
+			side->vram = exec->vram + address;
+		return reason;
+	default:
+		side->pages = exec->aperture;
+		side->first = address >> VIRTIO_PAGODA_PAGE_SHIFT;
+		return pagoda_cpu_aperture_check(exec, address, size,
+						 le32_to_cpu(location->generation));
+	}
+}
+
+static bool pagoda_runs_meet(const struct virtio_pagoda_run *a, const struct virtio_pagoda_run *b)
+{
+	u64 a_page = le64_to_cpu(a->address) >> VIRTIO_PAGODA_PAGE_SHIFT;
+	u64 b_page = le64_to_cpu(b->address) >> VIRTIO_PAGODA_PAGE_SHIFT;
+
+	return a_page < b_page ? b_page - a_page < le32_to_cpu(a->nr_pages) :
+				 a_page - b_page < le32_to_cpu(b->nr_pages);
+}
+
+/* Parts of a TRANSFER behind its head. */
+struct pagoda_cpu_transfer {
+	const struct virtio_pagoda_tiled *tiled;	/* NULL: neither side is a surface */
+	const struct virtio_pagoda_run *src_runs;
+	const struct virtio_pagoda_run *dst_runs;
+	bool swizzle;
+};
+
+static void pagoda_transfer_parse(const struct virtio_pagoda_transfer *transfer,
+				  struct pagoda_cpu_transfer *parts)
+{
+	u32 flags = le16_to_cpu(transfer->packet.flags);
+	const void *behind = transfer + 1;
+
+	*parts = (struct pagoda_cpu_transfer) {
+		.swizzle = flags & VIRTIO_PAGODA_TRANSFER_SWIZZLE,
+		.src_runs = behind,
+	};
+	if (flags & (VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE)) {
+		parts->tiled = behind;
+		parts->src_runs = behind + sizeof(*parts->tiled);
+	}
+	parts->dst_runs = parts->src_runs + le32_to_cpu(transfer->src.nr_runs);
+}
+
+/* Returns whether the addresses in the packet overlap. */
+static bool pagoda_transfer_overlaps(const struct virtio_pagoda_transfer *transfer,
+				     const struct pagoda_cpu_transfer *parts)
+{
+	const struct virtio_pagoda_run *end = parts->dst_runs + le32_to_cpu(transfer->dst.nr_runs);
+	const struct virtio_pagoda_run *s, *d;
+	u64 from = le64_to_cpu(transfer->src.address), to = le64_to_cpu(transfer->dst.address);
+	u64 from_size = le64_to_cpu(transfer->size), to_size = from_size;
+
+	if (transfer->src.segment != transfer->dst.segment)
+		return false;
+	if (parts->tiled && parts->swizzle)
+		to_size = le64_to_cpu(parts->tiled->surface_size);
+	else if (parts->tiled)
+		from_size = le64_to_cpu(parts->tiled->surface_size);
+	if (le32_to_cpu(transfer->src.segment) != VIRTIO_PAGODA_SEGMENT_SYSTEM)
+		return from < to + to_size && to < from + from_size;
+	for (s = parts->src_runs; s < parts->dst_runs; s++) {
+		for (d = parts->dst_runs; d < end; d++) {
+			if (pagoda_runs_meet(s, d))
+				return true;
+		}
+	}
+	return false;
+}
+
+static u32 pagoda_transfer_flags_check(const struct pagoda_cpu_executor *exec,
+				       const struct virtio_pagoda_transfer *transfer)
+{
+	u32 tiling = VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
+	u64 feature = 1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER);
+	u32 flags = le16_to_cpu(transfer->packet.flags);
+
+	if (flags & ~(tiling | VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END) ||
+	    (flags & tiling) == tiling)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	return flags & tiling && exec->limits && !(exec->limits->features & feature) ?
+	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Checks sizes and number of runs of TRANSFER and SPECIAL_LOCK_TRANSFER. Returns a fault reason. */
+u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
+				   const struct virtio_pagoda_transfer *transfer)
+{
+	u64 nr_runs = (u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs);
+	u64 size = le64_to_cpu(transfer->size);
+
+	if (!size)
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	if (size % 4)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	return exec->limits && nr_runs > exec->limits->max_runs ? VIRTIO_PAGODA_FAULT_BAD_RUNS :
+								  VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Copies page by page, because not both sides are consecutive for the CPU. */
+static void pagoda_copy_pages(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
+			      u64 size)
+{
+	u64 done;
+
+	for (done = 0; done < size; done += VIRTIO_PAGODA_PAGE_SIZE) {
+		size_t bytes = min_t(u64, size - done, VIRTIO_PAGODA_PAGE_SIZE);
+		u8 *from = pagoda_cpu_side_map(src, done);
+		u8 *to = pagoda_cpu_side_map(dst, done);
+
+		/* Two unmapped aperture pages are both the dummy page (C58). */
+		if (from != to)
+			memcpy(to, from, bytes);
+		pagoda_cpu_side_unmap(dst, to);
+		pagoda_cpu_side_unmap(src, from);
+	}
+}
+
+/* Copies between two linear sides. */
+static void pagoda_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
+			u64 size)
+{
+	if (src->vram && dst->vram)
+		memcpy(dst->vram, src->vram, size);
+	else
+		pagoda_copy_pages(dst, src, size);
+}
+
+/* Checks both sides, the source first; one of them may be a surface. */
+static u32 pagoda_transfer_prepare(const struct pagoda_cpu_packet *cpu,
+				   const struct pagoda_cpu_transfer *parts,
+				   struct pagoda_cpu_surface *surface,
+				   struct pagoda_cpu_side *src, struct pagoda_cpu_side *dst)
+{
+	const struct virtio_pagoda_transfer *transfer = cpu->data;
+	u64 size = le64_to_cpu(transfer->size);
+	u32 reason;
+
+	if (parts->tiled && !parts->swizzle)
+		reason = pagoda_cpu_surface_prepare(cpu->exec, &transfer->src, parts->tiled, size,
+						    surface);
+	else
+		reason = pagoda_cpu_side_prepare(cpu->exec, &transfer->src, size, parts->src_runs,
+						 cpu->src_pages, false, src);
+	if (reason)
+		return reason;
+	if (parts->tiled && parts->swizzle)
+		reason = pagoda_cpu_surface_prepare(cpu->exec, &transfer->dst, parts->tiled, size,
+						    surface);
+	else
+		reason = pagoda_cpu_side_prepare(cpu->exec, &transfer->dst, size, parts->dst_runs,
+						 cpu->dst_pages, true, dst);
+	if (!reason && pagoda_transfer_overlaps(transfer, parts))
+		reason = VIRTIO_PAGODA_FAULT_OVERLAP;
+	return reason;
+}
+
+u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_transfer *transfer = cpu->data;
+	u64 size = le64_to_cpu(transfer->size);
+	struct pagoda_cpu_transfer parts;
+	struct pagoda_cpu_surface surface;
+	struct pagoda_cpu_side src, dst;
+	u32 reason;
+
+	reason = pagoda_transfer_flags_check(cpu->exec, transfer);
+	if (!reason)
+		reason = pagoda_cpu_transfer_size_check(cpu->exec, transfer);
+	if (reason)
+		return reason;
+	pagoda_transfer_parse(transfer, &parts);
+	reason = pagoda_transfer_prepare(cpu, &parts, &surface, &src, &dst);
+	if (reason)
+		return reason;
+	if (parts.tiled && transfer->packet.allocation) {
+		pagoda_cpu_surface_copy(&surface, NULL, parts.swizzle ? &src : &dst, size,
+					parts.swizzle);
+		return VIRTIO_PAGODA_FAULT_NONE;
+	}
+	/* Without an allocation the tiling has no meaning: a linear copy (C31). */
+	if (parts.tiled)
+		*(parts.swizzle ? &dst : &src) = (struct pagoda_cpu_side) {
+			.exec = cpu->exec,
+			.vram = surface.vram + surface.offset,
+		};
+	pagoda_copy(&dst, &src, size);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_fill *fill = cpu->data;
+	u64 address = le64_to_cpu(fill->address), size = le64_to_cpu(fill->size);
+	u32 pattern = le32_to_cpu(fill->pattern);
+	u32 reason;
+
+	if (fill->packet.flags)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if ((address | size) % 4)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	if (le32_to_cpu(fill->segment) != VIRTIO_PAGODA_SEGMENT_VRAM)
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
+	reason = pagoda_cpu_vram_check(cpu->exec, address, size);
+	if (reason)
+		return reason;
+	if (pattern == 0x01010101u * (u8)pattern)
+		memset(cpu->exec->vram + address, (u8)pattern, size);
+	else
+		memset32((u32 *)(cpu->exec->vram + address), (__force u32)fill->pattern, size / 4);
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* The content is undefined afterwards, so it is left alone (C46). */
+u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu)
+{
+	const struct virtio_pagoda_discard_content *discard = cpu->data;
+	u64 address = le64_to_cpu(discard->address), size = le64_to_cpu(discard->size);
+
+	if (discard->packet.flags)
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	if (discard->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if ((address | size) & PAGODA_PAGE_MASK)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	if (le32_to_cpu(discard->segment) != VIRTIO_PAGODA_SEGMENT_VRAM)
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
+	return pagoda_cpu_vram_check(cpu->exec, address, size);
+}

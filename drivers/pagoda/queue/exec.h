@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The execution part of the queue layer: jobs of contexts on engines.
+ *
+ * Every engine has a scheduler (drm_sched), every context an entity of one engine's scheduler.
+ * A job is one request to execute command buffers in the context's address space. Its life is
+ * that of a paging submission: create allocates all the memory that the job will ever need, add
+ * collects dependencies, arm publishes the fence, push hands the job to the scheduler; put
+ * instead of arm frees the job.
+ *
+ * A job that faults, or takes longer than the timeout, costs only its own context: the engine
+ * is reset, the guilty context is banned, its other jobs fail with -ECANCELED, and jobs of other
+ * contexts that the engine had are submitted again with new numbers (C187). When an engine can't
+ * be reset, the owner resets the adapter: then all jobs that the engines had fail, and only the
+ * context of the job that caused the reset is guilty.
+ *
+ * A job's fence always signals, with an error if the work wasn't done: -EFAULT (fault), -ETIME
+ * (hang), -ECANCELED (the context was banned before the job ran, or the job was lost to a reset
+ * that another job caused), -ENODEV (the device is gone), -ESRCH (the context was destroyed), or
+ * an error of the owner's @image.
+ */
+#ifndef PAGODA_EXEC_H
+#define PAGODA_EXEC_H
+
+#include <linux/dma-resv.h>
+#include <linux/types.h>
+#include "core/transport.h"
+
+struct device;
+struct dma_fence;
+struct drm_printer;
+struct pagoda_engines;
+struct pagoda_exec_account;
+struct pagoda_exec_context;
+
+/* Priorities of contexts, equal to those of the user ABI. */
+enum pagoda_exec_priority {
+	PAGODA_EXEC_NORMAL,
+	PAGODA_EXEC_LOW,
+	PAGODA_EXEC_HIGH,
+};
+
+/**
+ * struct pagoda_exec_report - Why a context was banned, or which job it lost
+ * @job: Number of the job in its context, 0 = none
+ * @engine: Engine
+ * @hung: The job took too long; else @fault has the reason
+ * @reset: The context isn't guilty: the job was lost to a reset of the adapter
+ * @fault: Coordinates of the fault
+ */
+struct pagoda_exec_report {
+	u64 job;
+	u32 engine;
+	bool hung;
+	bool reset;
+	struct pagoda_fault fault;
+};
+
+/**
+ * struct pagoda_exec_ops - Calls of the engines to their owner (vidmm)
+ * @image: Fills in where a context's save area is: only @image_address, @image_segment and the
+ *	flags of the request. Called once for a job, when the job goes to the device, in the
+ *	scheduler's work item: dma_fence signalling path, doesn't allocate or take a reservation.
+ *	The answer stays true until the job's fence signals, because a move of the save area waits
+ *	for the fence; it isn't asked for again when the job is submitted again. May return an
+ *	error instead: the job ends with the error and isn't executed; -ECANCELED means that the
+ *	job was lost to a reset, which @banned is told
+ * @banned: A job failed and its context is banned, or a job was lost (@report->reset). Called in
+ *	the dma_fence signalling path, before the fence signals; may sleep, but must not allocate,
+ *	nor take a lock under which engines are held or a context is destroyed. Not called after
+ *	pagoda_exec_context_destroy() has returned. May be NULL
+ * @done: A job has ended, executed or not, and its fence is about to signal: its writes can be seen
+ *	without waiting for the fence. Called in any context, interrupts off; takes spinlocks
+ *	only. May be NULL
+ * @freed: A job with a &pagoda_exec_job.payer is freed: its fence has signalled. May sleep; not in
+ *	the dma_fence signalling path. May be NULL
+ * @reset_adapter: An engine couldn't be reset. Holds the engines, resets the whole device, calls
+ *	pagoda_engines_lost() and returns 0, and resumes the engines as soon as they may execute
+ *	again, then or later; or returns a negative errno if the device is gone. Work item
+ *	context, dma_fence signalling path: doesn't allocate or take a reservation. Not called
+ *	while the engines are held, because the holder is resetting the device already
+ */
+struct pagoda_exec_ops {
+	int (*image)(void *context_owner, u64 mark, struct virtio_pagoda_execute *execute);
+	void (*banned)(void *context_owner, const struct pagoda_exec_report *report);
+	void (*done)(void *owner);
+	void (*freed)(void *payer);
+	int (*reset_adapter)(void *owner);
+};
+
+/**
+ * struct pagoda_engines_args - How to create the engines of a device
+ * @dev: For messages and schedulers
+ * @transports: Transport of each engine, @count of them; the array may be freed after creation. The
+ *	transports aren't used any more once pagoda_engines_stop() has returned
+ * @count: Number of engines
+ * @timeout_ms: Milliseconds that a job may run
+ * @ops: Calls to the owner
+ * @owner: Argument of @ops
+ */
+struct pagoda_engines_args {
+	struct device *dev;
+	struct pagoda_transport **transports;
+	u32 count;
+	u32 timeout_ms;
+	const struct pagoda_exec_ops *ops;
+	void *owner;
+};
+
+/**
+ * struct pagoda_exec_job - The part of a job that its submitter may use
+ * @buffers: Command buffers, filled in by the caller between create and push
+ * @nr_buffers: Number of command buffers
+ * @mark: Set by the caller between create and push; argument of &pagoda_exec_ops.image
+ * @payer: Set by the caller after arm: argument of &pagoda_exec_ops.freed; NULL = no call
+ * @fence: After arm: signals when the job is done; the reference is the job's, callers take their
+ *	own
+ * @number: After arm: number of the job in its context, from 1
+ */
+struct pagoda_exec_job {
+	struct virtio_pagoda_command_buffer *buffers;
+	u32 nr_buffers;
+	u64 mark;
+	void *payer;
+	struct dma_fence *fence;
+	u64 number;
+};
+
+/**
+ * struct pagoda_engine_stats - Counters of an engine since its creation
+ * @jobs: Jobs given to the device
+ * @faults: Jobs that faulted
+ * @timeouts: Jobs that took too long
+ * @resets: Resets of the engine
+ * @resubmitted: Jobs given to the device again
+ * @polled: Completions found by a timeout, without an interrupt
+ * @busy_ns: Nanoseconds in which the engine had jobs
+ */
+struct pagoda_engine_stats {
+	u64 jobs;
+	u64 faults;
+	u64 timeouts;
+	u64 resets;
+	u64 resubmitted;
+	u64 polled;
+	u64 busy_ns;
+};
+
+struct pagoda_engines *pagoda_engines_create(const struct pagoda_engines_args *args);
+void pagoda_engines_stop(struct pagoda_engines *engines);
+void pagoda_engines_destroy(struct pagoda_engines *engines);
+void pagoda_engines_hold(struct pagoda_engines *engines);
+void pagoda_engines_lost(struct pagoda_engines *engines);
+void pagoda_engines_refuse(struct pagoda_engines *engines);
+void pagoda_engines_resume(struct pagoda_engines *engines);
+void pagoda_engines_gone(struct pagoda_engines *engines);
+void pagoda_engines_stats(struct pagoda_engines *engines, u32 engine,
+			  struct pagoda_engine_stats *stats);
+void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p);
+u64 pagoda_engines_busy_ns(struct pagoda_engines *engines);
+
+struct pagoda_exec_account *pagoda_exec_account_create(void);
+void pagoda_exec_account_put(struct pagoda_exec_account *account);
+u64 pagoda_exec_account_busy_ns(struct pagoda_exec_account *account,
+				struct pagoda_engines *engines, u32 engine);
+
+struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *engines, u32 engine,
+						       enum pagoda_exec_priority priority, u64 id,
+						       u32 address_space, void *owner);
+void pagoda_exec_context_set_account(struct pagoda_exec_context *context,
+				     struct pagoda_exec_account *account);
+void pagoda_exec_context_destroy(struct pagoda_exec_context *context);
+void pagoda_exec_context_ban(struct pagoda_exec_context *context);
+bool pagoda_exec_context_is_banned(struct pagoda_exec_context *context);
+void pagoda_exec_context_progress(struct pagoda_exec_context *context, u64 *submitted,
+				  u64 *completed);
+int pagoda_exec_context_wait_idle(struct pagoda_exec_context *context, long timeout);
+
+struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *context,
+					       u32 nr_buffers);
+void pagoda_exec_job_put(struct pagoda_exec_job *job);
+int pagoda_exec_job_add_fence(struct pagoda_exec_job *job, struct dma_fence *fence);
+int pagoda_exec_job_add_resv(struct pagoda_exec_job *job, struct dma_resv *resv,
+			     enum dma_resv_usage usage);
+void pagoda_exec_job_arm(struct pagoda_exec_job *job);
+void pagoda_exec_job_push(struct pagoda_exec_job *job);
+
+#endif

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ioctls about monitored fences.
+ */
+#include <linux/eventfd.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_utils.h>
+#include <drm/drm_vma_manager.h>
+#include "core/device.h"
+#include "core/vidmm.h"
+#include "vidmm/fence/fence.h"
+#include "vidmm/vm/vm.h"
+#include "args.h"
+
+#define FENCE_FLAGS \
+	(DRM_PAGODA_FENCE_NO_SIGNAL | DRM_PAGODA_FENCE_NO_WAIT | \
+	 DRM_PAGODA_FENCE_NO_MAX_ON_RESET | DRM_PAGODA_FENCE_ALLOW_REWIND)
+
+/* Returns the fence with a reference, for pagoda_mfence_put(); or NULL. */
+struct pagoda_mfence *pagoda_fence_lookup(struct pagoda_client *client, u32 id)
+{
+	struct pagoda_mfence *mfence;
+
+	mutex_lock(&client->lock);
+	mfence = xa_load(&client->fences, id);
+	if (mfence)
+		pagoda_mfence_get(mfence);
+	mutex_unlock(&client->lock);
+	return mfence;
+}
+
+int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+	struct drm_pagoda_fence_create *args = data;
+	struct pagoda_mfence *mfence;
+	struct drm_gem_object *obj;
+	int ret;
+
+	if (pagoda_refuse(drm, args->flags & ~FENCE_FLAGS))
+		return -EINVAL;
+	mfence = pagoda_mfence_create(pagoda_device_of_drm(drm)->vidmm, client, args->flags,
+				      args->value);
+	if (IS_ERR(mfence))
+		return PTR_ERR(mfence);
+	obj = pagoda_bo_gem(pagoda_mfence_bo(mfence));
+	ret = drm_vma_node_allow(&obj->vma_node, file);
+	if (!ret) {
+		/* The offset before the id: with an id, another thread may destroy the fence. */
+		args->offset = drm_vma_node_offset_addr(&obj->vma_node);
+		ret = pagoda_client_add(&client->fences, mfence, &args->fence);
+		if (ret)
+			drm_vma_node_revoke(&obj->vma_node, file);
+	}
+	if (ret)
+		pagoda_mfence_put(mfence);
+	return ret;
+}
+
+/* Drops the client's reference and CPU mapping right of a fence that has no id any more. */
+void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence)
+{
+	drm_vma_node_revoke(&pagoda_bo_gem(pagoda_mfence_bo(mfence))->vma_node, file);
+	pagoda_mfence_put(mfence);
+}
+
+int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+	struct drm_pagoda_fence_destroy *args = data;
+	struct pagoda_mfence *mfence;
+	int ret;
+
+	if (pagoda_refuse(drm, args->pad))
+		return -EINVAL;
+	mutex_lock(&client->lock);
+	mfence = xa_load(&client->fences, args->fence);
+	ret = mfence ? pagoda_mfence_close(mfence) : -ENOENT;
+	if (!ret)
+		xa_erase(&client->fences, args->fence);
+	mutex_unlock(&client->lock);
+	if (pagoda_refuse(drm, ret))
+		return ret;
+	/* GPU mappings end with the id, as those of an allocation end with its handle. */
+	pagoda_client_forget(client, pagoda_mfence_bo(mfence));
+	pagoda_client_drop_fence(file, mfence);
+	return 0;
+}
+
+/* Fences and values of a call; each fence has a reference. */
+struct fence_list {
+	struct pagoda_mfence_value *entries;
+	u32 count;
+};
+
+static void list_put(struct fence_list *list)
+{
+	while (list->count)
+		pagoda_mfence_put(list->entries[--list->count].mfence);
+	kvfree(list->entries);
+}
+
+static int list_get_entry(struct drm_device *drm, struct pagoda_client *client,
+			  const struct drm_pagoda_array *array, struct fence_list *list)
+{
+	struct pagoda_mfence_value *to = &list->entries[list->count];
+	struct drm_pagoda_fence_value entry;
+	int ret;
+
+	ret = copy_struct_from_user(&entry, sizeof(entry), pagoda_array_entry(array, list->count),
+				    array->stride);
+	if (pagoda_refuse(drm, ret))
+		return ret;
+	if (pagoda_refuse(drm, entry.pad))
+		return -EINVAL;
+	to->mfence = pagoda_fence_lookup(client, entry.fence);
+	to->value = entry.value;
+	if (pagoda_refuse(drm, !to->mfence))
+		return -ENOENT;
+	list->count++;
+	return 0;
+}
+
+static int list_check_unique(struct drm_device *drm, const struct fence_list *list)
+{
+	void **fences = kvmalloc_array(list->count, sizeof(*fences), GFP_KERNEL_ACCOUNT);
+	int ret;
+	u32 i;
+
+	if (!fences)
+		return -ENOMEM;
+	for (i = 0; i < list->count; i++)
+		fences[i] = list->entries[i].mfence;
+	ret = pagoda_check_unique(drm, fences, list->count);
+	kvfree(fences);
+	return ret;
+}
+
+static int list_get(struct drm_device *drm, struct pagoda_client *client,
+		    const struct drm_pagoda_array *array, struct fence_list *list)
+{
+	int ret = pagoda_array_check(drm, array, sizeof(struct drm_pagoda_fence_value));
+
+	if (ret)
+		return ret;
+	list->count = 0;
+	list->entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL_ACCOUNT);
+	if (!list->entries)
+		return -ENOMEM;
+	while (list->count < array->count && !ret)
+		ret = list_get_entry(drm, client, array, list);
+	if (!ret)
+		ret = list_check_unique(drm, list);
+	if (ret)
+		list_put(list);
+	return ret;
+}
+
+int pagoda_ioctl_fence_signal(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_fence_signal *args = data;
+	struct fence_list list;
+	int ret;
+
+	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->pad))
+		return -EINVAL;
+	ret = list_get(drm, file->driver_priv, &args->entries, &list);
+	if (ret)
+		return ret;
+	ret = pagoda_mfences_signal(pagoda_device_of_drm(drm)->vidmm, list.entries, list.count);
+	pagoda_refuse(drm, ret);
+	list_put(&list);
+	return ret;
+}
+
+static int wait_check(struct drm_device *drm, const struct drm_pagoda_fence_wait *args)
+{
+	bool event = args->flags & DRM_PAGODA_FENCE_WAIT_EVENTFD;
+
+	if (pagoda_refuse(drm, args->flags & ~(DRM_PAGODA_FENCE_WAIT_ANY |
+					       DRM_PAGODA_FENCE_WAIT_EVENTFD)) ||
+	    pagoda_refuse(drm, args->pad) ||
+	    pagoda_refuse(drm, !event && args->eventfd) ||
+	    pagoda_refuse(drm, event && args->timeout_ns))
+		return -EINVAL;
+	return 0;
+}
+
+/* Only the set-up needs the device. */
+static struct pagoda_mfence_group *wait_prepare(struct drm_device *drm, struct drm_file *file,
+						const struct drm_pagoda_fence_wait *args)
+{
+	struct pagoda_mfence_group *group;
+	struct fence_list list;
+	int ret, idx;
+
+	ret = list_get(drm, file->driver_priv, &args->entries, &list);
+	if (ret)
+		return ERR_PTR(ret);
+	if (drm_dev_enter(drm, &idx)) {
+		group = pagoda_mfence_group_create(list.entries, list.count,
+						   args->flags & DRM_PAGODA_FENCE_WAIT_ANY);
+		drm_dev_exit(idx);
+	} else {
+		group = ERR_PTR(-ENODEV);
+	}
+	list_put(&list);
+	return group;
+}
+
+static int wait_notify(struct drm_device *drm, struct drm_file *file,
+		       const struct drm_pagoda_fence_wait *args)
+{
+	struct eventfd_ctx *event = eventfd_ctx_fdget(args->eventfd);
+	struct pagoda_mfence_group *group;
+
+	if (pagoda_refuse(drm, IS_ERR(event)))
+		return PTR_ERR(event);
+	group = wait_prepare(drm, file, args);
+	if (pagoda_refuse(drm, IS_ERR(group))) {
+		eventfd_ctx_put(event);
+		return PTR_ERR(group);
+	}
+	pagoda_mfence_group_notify(group, file->driver_priv, event);
+	return 0;
+}
+
+/* Doesn't keep the device from being removed during the wait: removal ends the wait. */
+int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_fence_wait *args = data;
+	struct pagoda_mfence_group *group;
+	long timeout = 0;
+	int ret;
+
+	ret = wait_check(drm, args);
+	if (ret)
+		return ret;
+	if (args->flags & DRM_PAGODA_FENCE_WAIT_EVENTFD)
+		return wait_notify(drm, file, args);
+	group = wait_prepare(drm, file, args);
+	if (pagoda_refuse(drm, IS_ERR(group)))
+		return PTR_ERR(group);
+	if (args->timeout_ns > 0)
+		timeout = drm_timeout_abs_to_jiffies(args->timeout_ns);
+	ret = pagoda_mfence_group_wait(group, timeout, &args->first);
+	pagoda_mfence_group_destroy(group);
+	return ret;
+}
+
+/*
+ * Promises that monitored fence @fence gets @value; @signal is NULL if @fence is 0. Returns 0,
+ * -ENOENT, -EINVAL if the value isn't larger than all before, -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ */
+int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
+			  u64 value, struct pagoda_mfence_signal **signal)
+{
+	struct pagoda_mfence *mfence;
+
+	*signal = NULL;
+	if (!fence)
+		return 0;
+	mfence = pagoda_fence_lookup(client, fence);
+	if (pagoda_refuse(drm, !mfence))
+		return -ENOENT;
+	*signal = pagoda_mfence_promise(mfence, value);
+	pagoda_mfence_put(mfence);
+	return pagoda_refuse(drm, IS_ERR(*signal)) ? PTR_ERR(*signal) : 0;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ioctls that say how much allocations are needed: offers and priorities.
+ */
+#include <linux/dma-fence.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/drm_file.h>
+#include "core/device.h"
+#include "core/vidmm.h"
+#include "vidmm/fence/fence.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/vm/vm.h"
+#include "args.h"
+
+/* A priority entry is read as an entry of handle and flags. */
+static_assert(sizeof(struct drm_pagoda_priority_entry) ==
+	      sizeof(struct drm_pagoda_residency_entry));
+static_assert(offsetof(struct drm_pagoda_priority_entry, priority) ==
+	      offsetof(struct drm_pagoda_residency_entry, flags));
+
+int pagoda_ioctl_offer(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_offer *args = data;
+	struct pagoda_bo_list list;
+	int ret;
+
+	if (pagoda_refuse(drm, args->flags & ~DRM_PAGODA_OFFER_ALLOW_DECOMMIT) ||
+	    pagoda_refuse(drm, args->priority < DRM_PAGODA_OFFER_LOW) ||
+	    pagoda_refuse(drm, args->priority > DRM_PAGODA_OFFER_AUTO))
+		return -EINVAL;
+	ret = pagoda_bo_list_get(drm, file, &args->entries, 0, &list);
+	if (ret)
+		return ret;
+	ret = pagoda_offer(pagoda_device_of_drm(drm)->vidmm, list.bos, list.count, args->priority,
+			   args->flags);
+	pagoda_bo_list_put(&list);
+	return ret;
+}
+
+/* Results are optional; if the caller wants them, their memory must be writable. */
+static int reclaim_check_results(struct drm_device *drm, const struct drm_pagoda_reclaim *args)
+{
+	const struct drm_pagoda_array *results = &args->results;
+	int ret;
+
+	if (!results->count) {
+		if (pagoda_refuse(drm, results->array) || pagoda_refuse(drm, results->stride))
+			return -EINVAL;
+		return 0;
+	}
+	ret = pagoda_array_check(drm, results, sizeof(struct drm_pagoda_reclaim_result_entry));
+	if (ret)
+		return ret;
+	if (pagoda_refuse(drm, results->count != args->entries.count))
+		return -EINVAL;
+	if (fault_in_safe_writeable(pagoda_array_entry(results, 0),
+				    (size_t)results->count * results->stride))
+		return -EFAULT;
+	return 0;
+}
+
+static int reclaim_answer(const struct drm_pagoda_array *array, const u32 *results)
+{
+	struct drm_pagoda_reclaim_result_entry entry = {};
+	u32 i;
+
+	for (i = 0; i < array->count; i++) {
+		entry.result = results[i];
+		if (copy_to_user(pagoda_array_entry(array, i), &entry, sizeof(entry)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* If a mapping can't be made valid now, the submission that uses it makes it valid. */
+static int reclaim_list(struct drm_device *drm, struct drm_file *file,
+			struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,
+			struct pagoda_out_point *out)
+{
+	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
+	u32 *results = kvcalloc(list->count, sizeof(*results), GFP_KERNEL_ACCOUNT);
+	struct dma_fence *fence;
+	int ret;
+
+	if (!results)
+		return -ENOMEM;
+	ret = pagoda_reclaim(vidmm, list->bos, list->count, results, !args->results.count, &fence);
+	if (!ret) {
+		pagoda_client_validate(file->driver_priv, &fence);
+		args->pending = fence && !dma_fence_is_signaled(fence);
+		pagoda_point_add(out, fence);
+		pagoda_deferred_kick(vidmm);
+		ret = reclaim_answer(&args->results, results);
+		dma_fence_put(fence);
+	}
+	kvfree(results);
+	return ret;
+}
+
+static int reclaim_signal(struct drm_device *drm, struct drm_file *file,
+			  struct drm_pagoda_reclaim *args, const struct pagoda_bo_list *list,
+			  struct pagoda_out_point *out)
+{
+	struct pagoda_mfence_signal *signal;
+	int ret;
+
+	ret = pagoda_client_promise(drm, file->driver_priv, args->fence, args->fence_value,
+				    &signal);
+	if (ret)
+		return ret;
+	ret = reclaim_list(drm, file, args, list, out);
+	if (signal && !ret)
+		pagoda_mfence_signal_paging(signal);
+	else if (signal)
+		pagoda_mfence_take_back(signal);
+	return ret;
+}
+
+int pagoda_ioctl_reclaim(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_reclaim *args = data;
+	struct pagoda_out_point out;
+	struct pagoda_bo_list list;
+	int ret;
+
+	if (pagoda_refuse(drm, args->flags) ||
+	    pagoda_refuse(drm, !args->fence && args->fence_value))
+		return -EINVAL;
+	ret = reclaim_check_results(drm, args);
+	if (ret)
+		return ret;
+	ret = pagoda_bo_list_get(drm, file, &args->entries, 0, &list);
+	if (ret)
+		return ret;
+	args->pending = 0;
+	ret = pagoda_point_get(drm, file, args->syncobj, args->point, &out);
+	if (!ret) {
+		ret = reclaim_signal(drm, file, args, &list, &out);
+		pagoda_point_put(&out);
+	}
+	pagoda_bo_list_put(&list);
+	return ret;
+}
+
+int pagoda_ioctl_set_priority(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_set_priority *args = data;
+	struct pagoda_bo_list list;
+	int ret;
+	u32 i;
+
+	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->pad))
+		return -EINVAL;
+	ret = pagoda_bo_list_get(drm, file, &args->entries, U32_MAX, &list);
+	if (ret)
+		return ret;
+	for (i = 0; i < list.count && !ret; i++)
+		if (pagoda_refuse(drm, list.flags[i] < DRM_PAGODA_RESIDENCY_MINIMUM) ||
+		    pagoda_refuse(drm, list.flags[i] > DRM_PAGODA_RESIDENCY_MAXIMUM))
+			ret = -EINVAL;
+	if (!ret)
+		ret = pagoda_set_priority(pagoda_device_of_drm(drm)->vidmm, list.bos, list.flags,
+					  list.count);
+	pagoda_bo_list_put(&list);
+	return ret;
+}

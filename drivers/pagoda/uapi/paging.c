@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ioctls about paging queues, and MAKE_RESIDENT and EVICT with a paging queue.
+ */
+#include <linux/uaccess.h>
+#include <drm/drm_file.h>
+#include <drm/drm_syncobj.h>
+#include "core/device.h"
+#include "core/vidmm.h"
+#include "vidmm/fence/fence.h"
+#include "vidmm/ledger/lists.h"
+#include "args.h"
+
+static struct pagoda_paging_queue *paging_queue_lookup(struct pagoda_client *client, u32 id)
+{
+	struct pagoda_paging_queue *queue;
+
+	mutex_lock(&client->lock);
+	queue = xa_load(&client->paging_queues, id);
+	if (queue)
+		pagoda_paging_queue_get(queue);
+	mutex_unlock(&client->lock);
+	return queue;
+}
+
+/* ---- Paging queues ---------------------------------------------------------------- */
+
+static int paging_queue_add(struct drm_device *drm, struct drm_file *file,
+			    struct drm_pagoda_paging_queue_create *args,
+			    struct drm_syncobj *syncobj)
+{
+	struct pagoda_client *client = file->driver_priv;
+	struct pagoda_paging_queue *queue;
+	int ret;
+
+	queue = pagoda_paging_queue_create(pagoda_device_of_drm(drm)->vidmm, client,
+					   args->priority, syncobj);
+	if (IS_ERR(queue))
+		return PTR_ERR(queue);
+	/* Other threads find the queue when the lock is dropped; a handle can't be undone. */
+	mutex_lock(&client->lock);
+	ret = pagoda_client_add(&client->paging_queues, queue, &args->queue);
+	if (!ret) {
+		ret = drm_syncobj_get_handle(file, syncobj, &args->syncobj);
+		if (ret)
+			xa_erase(&client->paging_queues, args->queue);
+	}
+	mutex_unlock(&client->lock);
+	if (ret)
+		pagoda_paging_queue_put(queue);
+	return ret;
+}
+
+int pagoda_ioctl_paging_queue_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_paging_queue_create *args = data;
+	struct drm_syncobj *syncobj;
+	int ret;
+
+	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->priority < -1) ||
+	    pagoda_refuse(drm, args->priority > 1))
+		return -EINVAL;
+	ret = drm_syncobj_create(&syncobj, 0, NULL);
+	if (ret)
+		return ret;
+	ret = paging_queue_add(drm, file, args, syncobj);
+	drm_syncobj_put(syncobj);
+	return ret;
+}
+
+int pagoda_ioctl_paging_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+	struct drm_pagoda_paging_queue_destroy *args = data;
+	struct pagoda_paging_queue *queue;
+
+	if (pagoda_refuse(drm, args->pad))
+		return -EINVAL;
+	mutex_lock(&client->lock);
+	queue = xa_erase(&client->paging_queues, args->queue);
+	mutex_unlock(&client->lock);
+	if (pagoda_refuse(drm, !queue))
+		return -ENOENT;
+	pagoda_paging_queue_put(queue);
+	return 0;
+}
+
+int pagoda_ioctl_paging_queue_state(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_paging_queue_state *args = data;
+	struct pagoda_paging_queue *queue;
+
+	if (pagoda_refuse(drm, args->pad))
+		return -EINVAL;
+	queue = paging_queue_lookup(file->driver_priv, args->queue);
+	if (pagoda_refuse(drm, !queue))
+		return -ENOENT;
+	pagoda_paging_queue_state(queue, args);
+	pagoda_paging_queue_put(queue);
+	return 0;
+}
+
+/* ---- Lists -------------------------------------------------------------------------- */
+
+/* A MAKE_RESIDENT or EVICT with a paging queue; has a reference to the queue. */
+struct paging_call {
+	struct drm_device *drm;
+	struct drm_file *file;
+	struct pagoda_paging_queue *queue;
+	struct pagoda_bo_list list;
+	struct pagoda_paging_args args;
+};
+
+static void paging_call_end(struct paging_call *call)
+{
+	pagoda_syncs_put(&call->args.syncs);
+	pagoda_bo_list_put(&call->list);
+	pagoda_paging_queue_put(call->queue);
+}
+
+static int paging_call_begin(struct paging_call *call, u32 queue, u32 flags,
+			     const struct drm_pagoda_array *entries)
+{
+	int ret;
+
+	call->queue = paging_queue_lookup(call->file->driver_priv, queue);
+	if (pagoda_refuse(call->drm, !call->queue))
+		return -ENOENT;
+	ret = pagoda_bo_list_copy(call->drm, entries, 0, &call->list);
+	if (ret)
+		pagoda_paging_queue_put(call->queue);
+	call->args = (struct pagoda_paging_args) { .flags = flags };
+	return ret;
+}
+
+static int paging_call_add_point(struct paging_call *call, u32 syncobj, u64 point)
+{
+	struct pagoda_out_point out;
+	int ret = pagoda_point_get(call->drm, call->file, syncobj, point, &out);
+
+	if (ret || !out.syncobj)
+		return ret;
+	ret = pagoda_syncs_add(&call->args.syncs, out.syncobj, out.point, out.chain);
+	if (ret)
+		pagoda_point_put(&out);
+	return ret;
+}
+
+static int paging_call_add_fence(struct paging_call *call, u32 fence, u64 value)
+{
+	struct pagoda_mfence_signal *promise;
+	int ret = pagoda_client_promise(call->drm, call->file->driver_priv, fence, value, &promise);
+
+	if (ret || !promise)
+		return ret;
+	ret = pagoda_syncs_add_promise(&call->args.syncs, promise);
+	if (ret)
+		pagoda_mfence_take_back(promise);
+	return ret;
+}
+
+/* Looks up the allocations of the call, with references. */
+static int paging_call_lookup(struct paging_call *call, u32 count)
+{
+	int ret = pagoda_bo_list_lookup(call->drm, call->file, count, &call->list);
+
+	call->args.bos = call->list.bos;
+	call->args.count = call->list.count;
+	return ret;
+}
+
+/* Returns whether a handle still names the allocation it did at the lookup; a reference is held. */
+static bool paging_call_is_open(struct paging_call *call, u32 index)
+{
+	struct drm_gem_object *obj;
+
+	spin_lock(&call->file->table_lock);
+	obj = idr_find(&call->file->object_idr, call->list.entries[index].handle);
+	spin_unlock(&call->file->table_lock);
+	return obj == pagoda_bo_gem(call->list.bos[index]);
+}
+
+/*
+ * If another thread closed a handle after the lookup, the close dropped the allocation's counts
+ * before these were added: drop them now.
+ */
+static void paging_call_forget_closed(struct paging_call *call)
+{
+	u32 i;
+
+	for (i = 0; i < call->list.count; i++)
+		if (!paging_call_is_open(call, i))
+			pagoda_require_forget(call->file->driver_priv, call->list.bos[i]);
+}
+
+static int paging_call_make_unsettled(struct paging_call *call, u32 count)
+{
+	int ret = paging_call_lookup(call, count);
+
+	if (ret)
+		return ret;
+	ret = pagoda_paging_make_resident(call->queue, &call->args);
+	pagoda_refuse(call->drm, ret);
+	if (!ret)
+		paging_call_forget_closed(call);
+	return ret;
+}
+
+/* Usually the list was resident before, and still is. */
+static int paging_call_make(struct paging_call *call, u32 count)
+{
+	struct pagoda_client *client = call->file->driver_priv;
+
+	if (READ_ONCE(client->error) ||
+	    !pagoda_bo_list_is_settled(call->drm, call->file, call->list.entries, count, true))
+		return paging_call_make_unsettled(call, count);
+	pagoda_paging_is_made(call->queue, &call->args);
+	return 0;
+}
+
+/* MAKE_RESIDENT with a paging queue; flags and padding of @args are checked. */
+int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
+				struct drm_pagoda_make_resident *args)
+{
+	struct paging_call call = { .drm = drm, .file = file };
+	int ret;
+
+	ret = paging_call_begin(&call, args->paging_queue, args->flags, &args->entries);
+	if (ret)
+		return ret;
+	ret = paging_call_add_point(&call, args->syncobj, args->point);
+	if (!ret)
+		ret = paging_call_add_fence(&call, args->fence, args->fence_value);
+	if (!ret)
+		ret = paging_call_make(&call, args->entries.count);
+	args->bytes_to_trim = call.args.bytes_to_trim;
+	args->num_resident = ret ? 0 : args->entries.count;
+	args->paging_value = ret ? 0 : call.args.value;
+	args->pending = args->paging_value != 0;
+	paging_call_end(&call);
+	return ret;
+}
+
+/* EVICT with a paging queue; flags and padding of @args are checked. */
+int pagoda_evict_queued(struct drm_device *drm, struct drm_file *file,
+			struct drm_pagoda_evict *args)
+{
+	struct paging_call call = { .drm = drm, .file = file };
+	int ret;
+
+	ret = paging_call_begin(&call, args->paging_queue, args->flags, &args->entries);
+	if (ret)
+		return ret;
+	ret = paging_call_lookup(&call, args->entries.count);
+	if (!ret)
+		ret = paging_call_add_point(&call, args->syncobj, args->point);
+	if (!ret) {
+		ret = pagoda_paging_evict(call.queue, &call.args);
+		pagoda_refuse(drm, ret);
+	}
+	args->bytes_to_trim = call.args.bytes_to_trim;
+	args->paging_value = ret ? 0 : call.args.value;
+	paging_call_end(&call);
+	return ret;
+}
+
+static int list_status_get(struct drm_device *drm, struct drm_file *file, const char __user *from,
+			   u32 stride, void *answer)
+{
+	struct drm_pagoda_list_status *status = answer;
+	struct drm_pagoda_allocation_info info;
+	struct pagoda_bo *bo;
+	int ret;
+
+	ret = copy_struct_from_user(status, sizeof(*status), from, stride);
+	if (pagoda_refuse(drm, ret))
+		return ret;
+	bo = pagoda_bo_lookup(file, status->handle);
+	if (pagoda_refuse(drm, !bo))
+		return -ENOENT;
+	pagoda_bo_info(bo, &info);
+	status->count = pagoda_require_count(file->driver_priv, bo);
+	status->clients = pagoda_require_clients(bo);
+	status->residency = info.residency;
+	pagoda_bo_put(bo);
+	return 0;
+}
+
+int pagoda_ioctl_query_residency_list(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_pagoda_query_residency_list *args = data;
+
+	if (pagoda_refuse(drm, args->flags) || pagoda_refuse(drm, args->pad))
+		return -EINVAL;
+	return pagoda_array_answer(drm, file, &args->entries,
+				   sizeof(struct drm_pagoda_list_status), list_status_get);
+}

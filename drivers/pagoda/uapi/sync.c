@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * struct drm_pagoda_sync: from user memory to references.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/drm_device.h>
+#include <drm/drm_file.h>
+#include <drm/drm_syncobj.h>
+#include "vidmm/fence/fence.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/lists.h"
+#include "args.h"
+
+static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
+{
+	struct pagoda_mfence_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!wait)
+		return -ENOMEM;
+	/* Never armed: deferred work is told of each change of a monitored fence. */
+	ret = pagoda_mfence_wait_init(wait, mfence, value, NULL, NULL);
+	if (ret)
+		kfree(wait);
+	else
+		sync->value = wait;
+	return ret;
+}
+
+static int sync_get_promise(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
+{
+	struct pagoda_mfence_signal *promise = pagoda_mfence_promise(mfence, value);
+
+	if (IS_ERR(promise))
+		return PTR_ERR(promise);
+	sync->promise = promise;
+	return 0;
+}
+
+static int sync_get_fence(struct drm_device *drm, struct drm_file *file,
+			  const struct drm_pagoda_sync *args, struct pagoda_sync *sync)
+{
+	struct pagoda_mfence *mfence = pagoda_fence_lookup(file->driver_priv, args->handle);
+	int ret;
+
+	if (pagoda_refuse(drm, !mfence))
+		return -ENOENT;
+	if (sync->signal)
+		ret = sync_get_promise(mfence, args->point, sync);
+	else
+		ret = sync_get_wait(mfence, args->point, sync);
+	pagoda_mfence_put(mfence);
+	pagoda_refuse(drm, ret);
+	return ret;
+}
+
+static int sync_get(struct drm_device *drm, struct drm_file *file,
+		    const struct drm_pagoda_sync *args, struct pagoda_sync *sync)
+{
+	sync->point = args->point;
+	sync->signal = args->flags & DRM_PAGODA_SYNC_SIGNAL;
+	if (args->flags & DRM_PAGODA_SYNC_FENCE)
+		return sync_get_fence(drm, file, args, sync);
+	if (sync->signal && sync->point) {
+		sync->chain = dma_fence_chain_alloc();
+		if (!sync->chain)
+			return -ENOMEM;
+	}
+	sync->syncobj = drm_syncobj_find(file, args->handle);
+	if (pagoda_refuse(drm, !sync->syncobj)) {
+		dma_fence_chain_free(sync->chain);
+		return -ENOENT;
+	}
+	if (!sync->signal)
+		sync->paging = pagoda_paging_queue_of(file->driver_priv, sync->syncobj);
+	return 0;
+}
+
+static int sync_copy(struct drm_device *drm, const struct drm_pagoda_array *array, u32 index,
+		     struct drm_pagoda_sync *sync)
+{
+	int ret = copy_struct_from_user(sync, sizeof(*sync), pagoda_array_entry(array, index),
+					array->stride);
+
+	if (pagoda_refuse(drm, ret))
+		return ret;
+	if (pagoda_refuse(drm, sync->flags & ~(DRM_PAGODA_SYNC_SIGNAL | DRM_PAGODA_SYNC_FENCE)))
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * Copies and checks a list of struct drm_pagoda_sync, which may be empty; pagoda_syncs_put() frees
+ * it. The device is present. Returns 0, -E2BIG, -EINVAL, -EFAULT, -ENOENT, -ENOMEM, -EPERM,
+ * -EDQUOT or -ERESTARTSYS.
+ */
+int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,
+		     const struct drm_pagoda_array *array, struct pagoda_syncs *syncs)
+{
+	struct drm_pagoda_sync args;
+	int ret;
+
+	*syncs = (struct pagoda_syncs) {};
+	if (!array->count)
+		return 0;
+	ret = pagoda_array_check(drm, array, sizeof(args));
+	if (ret)
+		return ret;
+	syncs->list = kvcalloc(array->count, sizeof(*syncs->list), GFP_KERNEL_ACCOUNT);
+	if (!syncs->list)
+		return -ENOMEM;
+	for (; syncs->count < array->count; syncs->count++) {
+		ret = sync_copy(drm, array, syncs->count, &args);
+		if (!ret)
+			ret = sync_get(drm, file, &args, &syncs->list[syncs->count]);
+		if (ret) {
+			pagoda_syncs_put(syncs);
+			return ret;
+		}
+	}
+	return 0;
+}

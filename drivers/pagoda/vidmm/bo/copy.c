@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copies: the system pages an allocation was brought to VRAM from, kept while it is there.
+ *
+ * A client that evicts the allocation and says that it wasn't written gets these pages back as
+ * they are. Nothing is copied out, and the device is told that the content in VRAM is discarded
+ * (C155). Copies are kept for allocations on a residency list, unless the client's last EVICT
+ * didn't say so: for an allocation that is written anyway a copy would only cost memory.
+ *
+ * Clients and jobs decide what a copy is worth, in order:
+ *
+ *	the allocation comes to VRAM			as good as the content there
+ *	it leaves a list, and isn't said to be unwritten	nothing: it may have been written
+ *	a job uses it while it is on no list		nothing: a later statement covers
+ *	a private one's VM has a job then		only the time since it was made resident
+ *	the CPU writes, or may from now on		nothing
+ *	its content is lost				nothing
+ *	it leaves the last list, said to be unwritten	clean: until it is used or made
+ *							resident again, it leaves without a copy
+ *
+ * If the GPU writes in spite of the client's statement, the data is gone when the allocation
+ * leaves, as with WDDM: the content is that client's own. No client knows what the other
+ * clients' jobs wrote to an allocation that several clients have handles of, so it has no copy.
+ *
+ * A copy is an object of TTM's own around the pages: TTM frees them when their readers are
+ * through, and takes them before all other pages when too many are in use. Where memory is
+ * short, the oldest copies are given up. The pages of a worthless copy are still those that the
+ * content is copied out to.
+ */
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_managed.h>
+#include "vidmm/ledger/lists.h"
+#include "vidmm/vm/internal.h"
+#include "victims.h"
+
+/* struct pagoda_copy - Pages that are kept; with a reservation of its own */
+struct pagoda_copy {
+	struct ttm_buffer_object ttm;
+	struct pagoda_vidmm *vidmm;
+	const struct pagoda_bo *bo;
+	struct list_head link;
+	bool charged;
+};
+
+static struct pagoda_copy *copy_of_ttm(struct ttm_buffer_object *bo)
+{
+	return container_of(bo, struct pagoda_copy, ttm);
+}
+
+/* ---- Pages -------------------------------------------------------------------- */
+
+static bool copy_charge(struct pagoda_vidmm *vidmm, u64 bytes)
+{
+	struct pagoda_copies *copies = vidmm->copies;
+
+	if (atomic64_add_return(bytes, &copies->bytes) <= READ_ONCE(copies->limit))
+		return true;
+	atomic64_sub(bytes, &copies->bytes);
+	return false;
+}
+
+/* Called when the copy has no pages any more. */
+static void copy_uncharge(struct pagoda_copy *copy)
+{
+	if (copy->charged)
+		atomic64_sub(copy->ttm.base.size, &copy->vidmm->copies->bytes);
+	copy->charged = false;
+}
+
+static u64 copy_pages(const struct pagoda_copy *copy)
+{
+	return copy->ttm.base.size >> PAGE_SHIFT;
+}
+
+static void copy_link(struct pagoda_copy *copy)
+{
+	struct pagoda_copies *copies = copy->vidmm->copies;
+
+	spin_lock(&copies->lock);
+	list_add_tail(&copy->link, &copies->list);
+	spin_unlock(&copies->lock);
+}
+
+static void copy_unlink(struct pagoda_copy *copy)
+{
+	struct pagoda_copies *copies = copy->vidmm->copies;
+
+	spin_lock(&copies->lock);
+	list_del_init(&copy->link);
+	spin_unlock(&copies->lock);
+}
+
+static void copy_destroy(struct ttm_buffer_object *ttm_bo)
+{
+	struct pagoda_copy *copy = copy_of_ttm(ttm_bo);
+
+	copy_unlink(copy);
+	copy_uncharge(copy);
+	drm_gem_object_release(&ttm_bo->base);
+	kfree(copy);
+}
+
+static void copy_gem_free(struct drm_gem_object *obj)
+{
+	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
+}
+
+/* A copy has no handle; GEM counts its references. */
+static const struct drm_gem_object_funcs copy_gem_funcs = {
+	.free = copy_gem_free,
+};
+
+/*
+ * Unlinks the copy first: TTM frees the object only after its fences, and until then the
+ * shrinker finds nothing to give up in it.
+ */
+static void copy_free(struct pagoda_copy *copy)
+{
+	copy_unlink(copy);
+	drm_gem_object_put(&copy->ttm.base);
+}
+
+/**
+ * pagoda_copy_owner() - Allocation that a copy is being made for
+ * @bo: TTM object
+ *
+ * Return: The allocation if @bo is a copy under construction, else NULL.
+ */
+const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo)
+{
+	return bo->destroy == copy_destroy ? copy_of_ttm(bo)->bo : NULL;
+}
+
+/* Returns a copy without pages, with its reservation held and room for a fence, or NULL. */
+static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
+{
+	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
+	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
+	struct ttm_operation_ctx ctx = {};
+	struct pagoda_copy *copy;
+
+	copy = kzalloc(sizeof(*copy), GFP_KERNEL_ACCOUNT);
+	if (!copy || !copy_charge(bo->vidmm, bo->ttm.base.size)) {
+		kfree(copy);
+		return NULL;
+	}
+	copy->vidmm = bo->vidmm;
+	copy->bo = bo;
+	copy->charged = true;
+	INIT_LIST_HEAD(&copy->link);
+	copy->ttm.base.funcs = &copy_gem_funcs;
+	drm_gem_private_object_init(bo->vidmm->drm, &copy->ttm.base, bo->ttm.base.size);
+	/* On failure ttm_bo_init_reserved() calls copy_destroy(). */
+	if (ttm_bo_init_reserved(&bo->vidmm->ttm, &copy->ttm, ttm_bo_type_kernel, &placement, 1,
+				 &ctx, NULL, NULL, copy_destroy))
+		return NULL;
+	copy->bo = NULL;
+	if (!dma_resv_reserve_fences(copy->ttm.base.resv, 1))
+		return copy;
+	dma_resv_unlock(copy->ttm.base.resv);
+	drm_gem_object_put(&copy->ttm.base);
+	return NULL;
+}
+
+/* Returns the VM's number of jobs for a private allocation, because jobs don't list it; else 0. */
+static u64 copy_jobs(const struct pagoda_bo *bo)
+{
+	return bo->vm.private_to ? bo->vm.private_to->jobs : 0;
+}
+
+/* Starts to track whether the content differs from the copy. */
+static void copy_begin(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	bo->choice.written = false;
+	bo->choice.jobs = copy_jobs(bo);
+	spin_unlock(&victims->lock);
+}
+
+/*
+ * An allocation that is on no residency list has no client that could say whether it was
+ * written. Tiles aren't kept in rows; an import, and an allocation with other clients' handles,
+ * aren't the client's alone to evict.
+ */
+static bool copy_is_wanted(const struct pagoda_bo *bo)
+{
+	return READ_ONCE(bo->content.keeps_copy) && atomic_read(&bo->wish.required) &&
+	       !bo->tiling.layout.tiling && !bo->share.imported &&
+	       !READ_ONCE(bo->choice.handed_out) && bo->ttm.type == ttm_bo_type_device &&
+	       !READ_ONCE(bo->content.unclean);
+}
+
+/**
+ * pagoda_copy_keep() - Keep the pages that an allocation is brought to VRAM from
+ * @bo: Allocation with populated pages, reservation held; TTM isn't told of the move yet
+ * @reader: Fence of the copy that reads the pages
+ *
+ * If they are wanted and not too many are kept already, @bo has a new, unpopulated tt afterwards.
+ *
+ * Context: May sleep and allocate.
+ */
+void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
+{
+	struct pagoda_copy *copy;
+
+	if (!copy_is_wanted(bo) || WARN_ON(bo->content.copy))
+		return;
+	copy = copy_create(bo);
+	if (!copy)
+		return;
+	swap(copy->ttm.ttm, bo->ttm.ttm);
+	dma_resv_add_fence(copy->ttm.base.resv, reader, DMA_RESV_USAGE_KERNEL);
+	dma_resv_unlock(copy->ttm.base.resv);
+	bo->content.copy = copy;
+	copy_link(copy);
+	copy_begin(bo);
+}
+
+/**
+ * pagoda_copy_take() - Give an allocation that leaves VRAM the pages that were kept
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ * Return: The copy, which now has the pages that TTM made for @bo, to be released with
+ * pagoda_copy_put() or pagoda_copy_put_back(); NULL if there is none, or TTM has freed its pages.
+ */
+struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo)
+{
+	struct pagoda_copy *copy = bo->content.copy;
+
+	if (!copy || !dma_resv_trylock(copy->ttm.base.resv))
+		return NULL;
+	if (!ttm_tt_is_populated(copy->ttm.ttm)) {
+		dma_resv_unlock(copy->ttm.base.resv);
+		return NULL;
+	}
+	bo->content.copy = NULL;
+	swap(copy->ttm.ttm, bo->ttm.ttm);
+	return copy;
+}
+
+/**
+ * pagoda_copy_put_back() - Undo pagoda_copy_take(): the allocation stays, and its pages weren't
+ * written
+ * @bo: Allocation, reservation held
+ * @copy: From pagoda_copy_take()
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy)
+{
+	swap(copy->ttm.ttm, bo->ttm.ttm);
+	bo->content.copy = copy;
+	dma_resv_unlock(copy->ttm.base.resv);
+}
+
+/**
+ * pagoda_copy_put() - End a copy, whether the allocation left with its pages or their content is
+ * lost
+ * @bo: Allocation, reservation held
+ * @copy: From pagoda_copy_take(); its pages are unused
+ * @left: The allocation left VRAM and keeps the pages
+ *
+ * Context: May sleep for long: TTM may wait for the device.
+ */
+void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left)
+{
+	if (!left)
+		swap(copy->ttm.ttm, bo->ttm.ttm);
+	/*
+	 * TTM takes pages of idle objects without waiting for the device; the fences say when
+	 * the pages are idle.
+	 */
+	dma_resv_copy_fences(copy->ttm.base.resv, bo->ttm.base.resv);
+	dma_resv_unlock(copy->ttm.base.resv);
+	copy_free(copy);
+}
+
+/*
+ * Frees the copy of an allocation, if there is one. May sleep for long: TTM may wait for the
+ * device. The reservation is held, or no reference is left.
+ */
+void pagoda_copy_drop(struct pagoda_bo *bo)
+{
+	struct pagoda_copy *copy = bo->content.copy;
+
+	if (!copy)
+		return;
+	bo->content.copy = NULL;
+	copy_free(copy);
+}
+
+/**
+ * pagoda_copy_swap_notify() - ttm_device_funcs.swap_notify for objects that aren't allocations
+ * @bo: TTM object that shall give up its pages; reservation held
+ *
+ * The content is in VRAM: the pages of a copy are freed, and TTM finds nothing to swap.
+ *
+ * Context: May sleep.
+ */
+void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
+{
+	struct ttm_placement nowhere = {};
+	struct ttm_operation_ctx ctx = {};
+
+	if (bo->destroy == copy_destroy && !ttm_bo_validate(bo, &nowhere, &ctx))
+		copy_uncharge(copy_of_ttm(bo));
+}
+
+/* ---- Shrinker ------------------------------------------------------------------ */
+
+static unsigned long copies_count(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	const struct pagoda_vidmm *vidmm = shrinker->private_data;
+
+	return atomic64_read(&vidmm->copies->bytes) >> PAGE_SHIFT ?: SHRINK_EMPTY;
+}
+
+/*
+ * Called from reclaim, where no reservation may be taken: it moves copies to a list for the
+ * worker.
+ */
+static unsigned long copies_scan(struct shrinker *shrinker, struct shrink_control *sc)
+{
+	struct pagoda_vidmm *vidmm = shrinker->private_data;
+	struct pagoda_copies *copies = vidmm->copies;
+	struct pagoda_copy *copy, *next;
+	unsigned long pages = 0;
+
+	spin_lock(&copies->lock);
+	list_for_each_entry_safe(copy, next, &copies->list, link) {
+		if (pages >= sc->nr_to_scan)
+			break;
+		list_move_tail(&copy->link, &copies->unwanted);
+		pages += copy_pages(copy);
+	}
+	spin_unlock(&copies->lock);
+	if (!pages)
+		return SHRINK_STOP;
+	queue_work(vidmm->ttm.wq, &copies->work);
+	return pages;
+}
+
+/* Returns the next copy to give up, with a reference; a copy without references is being freed. */
+static struct pagoda_copy *copies_next(struct pagoda_copies *copies)
+{
+	struct pagoda_copy *copy;
+
+	spin_lock(&copies->lock);
+	do {
+		copy = list_first_entry_or_null(&copies->unwanted, struct pagoda_copy, link);
+		if (copy)
+			list_del_init(&copy->link);
+	} while (copy && !kref_get_unless_zero(&copy->ttm.base.refcount));
+	spin_unlock(&copies->lock);
+	return copy;
+}
+
+static void copies_work(struct work_struct *work)
+{
+	struct pagoda_copies *copies = container_of(work, struct pagoda_copies, work);
+	struct pagoda_copy *copy;
+
+	while ((copy = copies_next(copies))) {
+		dma_resv_lock(copy->ttm.base.resv, NULL);
+		pagoda_copy_swap_notify(&copy->ttm);
+		dma_resv_unlock(copy->ttm.base.resv);
+		drm_gem_object_put(&copy->ttm.base);
+	}
+}
+
+/**
+ * pagoda_copies_init() - Set up the copies of a device, with none kept
+ * @vidmm: The manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_copies_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_copies *copies;
+
+	copies = drmm_kzalloc(vidmm->drm, sizeof(*copies), GFP_KERNEL);
+	if (!copies)
+		return -ENOMEM;
+	vidmm->copies = copies;
+	spin_lock_init(&copies->lock);
+	INIT_LIST_HEAD(&copies->list);
+	INIT_LIST_HEAD(&copies->unwanted);
+	INIT_WORK(&copies->work, copies_work);
+	/* A quarter of the pages that TTM may use. */
+	copies->limit = (u64)totalram_pages() << PAGE_SHIFT >> 3;
+	copies->shrinker = shrinker_alloc(0, "drm-pagoda-copies");
+	if (!copies->shrinker)
+		return -ENOMEM;
+	copies->shrinker->count_objects = copies_count;
+	copies->shrinker->scan_objects = copies_scan;
+	copies->shrinker->private_data = vidmm;
+	shrinker_register(copies->shrinker);
+	return 0;
+}
+
+/**
+ * pagoda_copies_stop() - Unregister the shrinker: no copy is given up any more
+ * @vidmm: The manager
+ *
+ * Context: May sleep.
+ */
+void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
+{
+	shrinker_free(vidmm->copies->shrinker);
+	vidmm->copies->shrinker = NULL;
+	flush_work(&vidmm->copies->work);
+}
+
+/* ---- Validity of a copy ----------------------------------------------------------- */
+
+static void copy_set_clean(struct pagoda_bo *bo, bool clean)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	lockdep_assert_held(&victims->lock);
+	bo->choice.jobs = copy_jobs(bo);
+	pagoda_policy_set_clean(&victims->policy, &bo->choice.item, clean);
+}
+
+static void copy_set_written(struct pagoda_bo *bo)
+{
+	bo->choice.written = true;
+	copy_set_clean(bo, false);
+}
+
+/*
+ * Returns whether the copy is as good as VRAM's content: no client and no job has it since it
+ * was last marked clean.
+ */
+static bool copy_is_clean(const struct pagoda_bo *bo)
+{
+	return bo->choice.item.clean && !atomic_read(&bo->wish.required) &&
+	       bo->choice.jobs == copy_jobs(bo);
+}
+
+/**
+ * pagoda_copy_is_clean() - Test whether an allocation's copy is as good as its content in VRAM
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ * Return: Whether the allocation can leave without a copy to system memory.
+ */
+bool pagoda_copy_is_clean(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	bool clean;
+
+	spin_lock(&victims->lock);
+	clean = copy_is_clean(bo);
+	spin_unlock(&victims->lock);
+	return clean;
+}
+
+/**
+ * pagoda_copy_settle() - Note that an allocation isn't clean any more, if so
+ * @bo: Allocation; pagoda_victims.lock is held
+ *
+ * Jobs that didn't list the allocation are found here.
+ */
+void pagoda_copy_settle(struct pagoda_bo *bo)
+{
+	if (bo->choice.item.clean && !copy_is_clean(bo))
+		copy_set_written(bo);
+}
+
+/**
+ * pagoda_copy_moved() - Note that an allocation came to VRAM or left it
+ * @bo: Allocation; pagoda_victims.lock is held
+ *
+ * pagoda_copy_keep() is called after this function.
+ */
+void pagoda_copy_moved(struct pagoda_bo *bo)
+{
+	copy_set_written(bo);
+}
+
+/**
+ * pagoda_copy_used() - Note that a job uses an allocation that it lists
+ * @bo: Allocation; pagoda_victims.lock is held
+ */
+void pagoda_copy_used(struct pagoda_bo *bo)
+{
+	if (!atomic_read(&bo->wish.required))
+		copy_set_written(bo);
+}
+
+/**
+ * pagoda_copy_written() - Note that the CPU wrote, or may write from now on, or that content is
+ * lost
+ * @bo: Allocation, with a copy or without one; reservation held
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_copy_written(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	if (!bo->content.copy)
+		return;
+	spin_lock(&victims->lock);
+	copy_set_written(bo);
+	spin_unlock(&victims->lock);
+}
+
+/*
+ * Notes that another client may use the allocation from now on: its copy is worth nothing any
+ * more.
+ */
+void pagoda_copy_shared(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	WRITE_ONCE(bo->choice.handed_out, true);
+	copy_set_written(bo);
+	spin_unlock(&victims->lock);
+}
+
+/* Notes that a client put the allocation on its list; it is counted in @required already. */
+void pagoda_copy_required(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	if (bo->choice.jobs != copy_jobs(bo) && atomic_read(&bo->wish.required) == 1)
+		copy_set_written(bo);
+	else
+		pagoda_policy_set_clean(&victims->policy, &bo->choice.item, false);
+	spin_unlock(&victims->lock);
+}
+
+/*
+ * Notes that a client gave up the allocation, once or for good; @required is the new count.
+ * @unwritten: the client said that it wasn't written since it was made resident.
+ */
+void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	WRITE_ONCE(bo->content.keeps_copy, unwritten);
+	if (!unwritten || bo->choice.handed_out)
+		copy_set_written(bo);
+	else if (!bo->choice.written && !atomic_read(&bo->wish.required))
+		copy_set_clean(bo, true);
+	spin_unlock(&victims->lock);
+}

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Limits and protection by control groups: the dmem controller.
+ *
+ * VRAM and the aperture are regions, "drm/<device>/vram" and "drm/<device>/aperture". System pages
+ * that need no address in the aperture are charged to that region, too: they are memory that the
+ * GPU uses, and may exceed the region's capacity. TTM charges the cgroup of the current task when
+ * it creates a resource, and uncharges when the resource is freed, after the move.
+ *
+ *	max	a caller in a cgroup that is at its maximum, or has an ancestor that is, takes
+ *		victims only of that cgroup and its descendants (&pagoda_dmem_claim.limit).
+ *		Without such a victim it is as if VRAM were full: the next supported segment, or
+ *		-ENOMEM
+ *	min	memory of a cgroup below its minimum is never taken for another cgroup
+ *	low	memory below it is taken last, when offers and the policy give no other victim
+ *	lowered	writing a maximum below the current usage evicts, in the policy's order first
+ *
+ * Protection counts from the closest common ancestor of both cgroups, as in TTM. The kernel takes
+ * the root cgroup for no ancestor at all and finds nothing protected; so for cgroups below
+ * different children of the root the kernel is asked without an ancestor. TTM's own walk comes
+ * last and asks the kernel in its own way; pagoda_dmem_protects() keeps that walk off memory that
+ * a minimum protects.
+ *
+ * The charge of a move is right if the current task is in the cgroup that wants the move:
+ *
+ *	ioctls, page faults	the caller's cgroup, also in a process that was given the file
+ *	work items for a	run by a thread in the cgroup of the client's last call
+ *	client, promotion	(&pagoda_payer.worker). After its file is closed a client has no
+ *				thread: allocations still shared are charged to the root
+ *	evictions for others	leave the aperture out if the victim is another cgroup's: in
+ *				the system segment nothing is charged
+ *	imports by other	the cgroup of the importer's process
+ *	devices
+ */
+#include <linux/cgroup.h>
+#include <linux/kthread.h>
+#include <linux/workqueue.h>
+#include <drm/drm_drv.h>
+#include "core/compat.h"
+#include "core/core.h"
+#include "dmem.h"
+#include "victims.h"
+
+/* ---- Regions ------------------------------------------------------------------- */
+
+/* Asks for the root cgroup's share of @region from a work item, which runs in the root cgroup. */
+struct dmem_root {
+	struct work_struct work;
+	struct dmem_cgroup_region *region;
+	struct dmem_cgroup_pool_state *pool;
+	int ret;
+};
+
+static void dmem_root_work(struct work_struct *work)
+{
+	struct dmem_root *root = container_of(work, struct dmem_root, work);
+
+	root->ret = dmem_cgroup_try_charge(root->region, 0, &root->pool, NULL);
+}
+
+static int dmem_find_root(struct pagoda_vidmm *vidmm, struct dmem_cgroup_region *region,
+			  struct dmem_cgroup_pool_state **pool)
+{
+	struct dmem_root root = { .region = region };
+
+	INIT_WORK_ONSTACK(&root.work, dmem_root_work);
+	queue_work(vidmm->ttm.wq, &root.work);
+	flush_work(&root.work);
+	destroy_work_on_stack(&root.work);
+	*pool = root.pool;
+	return root.ret;
+}
+
+/* Evicts in the policy's order; TTM's own walk follows only if the policy evicted nothing. */
+static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool_state *pool,
+			     u64 bytes)
+{
+	struct pagoda_dmem_claim claim = {
+		.pool = pool,
+		.limit = pool,
+		.root = vidmm->dmem_roots[TTM_PL_VRAM],
+	};
+	u64 done = pagoda_victims_trim(vidmm, bytes, &claim);
+
+	if (done)
+		return 0;
+	return ttm_resource_manager_dmem_reclaim(pool, bytes, &vidmm->vram->manager);
+}
+
+static int dmem_reclaim(struct dmem_cgroup_pool_state *pool, u64 bytes, void *priv)
+{
+	struct ttm_resource_manager *man = priv;
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(man->bdev);
+	struct pagoda_gate gate;
+	int idx, ret;
+
+	if (!drm_dev_enter(vidmm->drm, &idx))
+		return -ENODEV;
+	ret = pagoda_gate_enter(vidmm, &gate, true);
+	if (!ret) {
+		ret = man == &vidmm->vram->manager ? dmem_reclaim_vram(vidmm, pool, bytes) :
+		      ttm_resource_manager_dmem_reclaim(pool, bytes, priv);
+		pagoda_gate_leave(vidmm, &gate);
+	}
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static const struct dmem_cgroup_ops dmem_ops = {
+	.reclaim = dmem_reclaim,
+};
+
+/*
+ * Makes segment @type a region of the dmem cgroup controller, before @man is used. Returns 0, also
+ * on kernels without the controller, or a negative errno. May sleep and allocate.
+ */
+int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type)
+{
+	const struct dmem_cgroup_init init = {
+		.size = man->size,
+		.ops = &dmem_ops,
+		.reclaim_priv = man,
+	};
+	struct dmem_cgroup_region *region;
+	int ret;
+
+	region = pagoda_dmem_register_region(&init, "drm/%s/%s", vidmm->drm->unique,
+					     type == TTM_PL_VRAM ? "vram" : "aperture");
+	if (IS_ERR_OR_NULL(region))
+		return PTR_ERR_OR_ZERO(region);
+	ret = dmem_find_root(vidmm, region, &vidmm->dmem_roots[type]);
+	if (ret) {
+		dmem_cgroup_unregister_region(region);
+		return ret;
+	}
+	pagoda_dmem_set_region(man, region);
+	return 0;
+}
+
+/*
+ * Undoes pagoda_dmem_register(); resources of @man may still be charged. Waits for reclaim that is
+ * under way, while the segment can still evict. Charges hold their own references to the region.
+ */
+void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man,
+			    u32 type)
+{
+	struct dmem_cgroup_region *region = pagoda_dmem_region(man);
+
+	if (!region)
+		return;
+	pagoda_dmem_set_region(man, NULL);
+	dmem_cgroup_unregister_region(region);
+	dmem_cgroup_uncharge(vidmm->dmem_roots[type], 0);
+	vidmm->dmem_roots[type] = NULL;
+}
+
+/* ---- Claims -------------------------------------------------------------------- */
+
+/* Returns a reference to the current task's share of a segment; NULL = no limits. */
+static struct dmem_cgroup_pool_state *dmem_own_pool(struct ttm_resource_manager *man)
+{
+	struct dmem_cgroup_region *region = pagoda_dmem_region(man);
+	struct dmem_cgroup_pool_state *pool = NULL;
+
+	if (region && dmem_cgroup_try_charge(region, 0, &pool, NULL))
+		return NULL;
+	return pool;
+}
+
+static void dmem_put_pool(struct dmem_cgroup_pool_state *pool)
+{
+	if (pool)
+		dmem_cgroup_uncharge(pool, 0);
+}
+
+/**
+ * pagoda_dmem_claim_look() - Find out from which cgroups the current task may take memory
+ * @claim: Claim, zeroed before the first call
+ * @man: Manager of the segment that has no room
+ * @size: Bytes wanted
+ *
+ * Called again after each victim: a limit may not be in the way any more.
+ *
+ * Context: May sleep and allocate.
+ */
+void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
+			    u64 size)
+{
+	struct dmem_cgroup_region *region = pagoda_dmem_region(man);
+	struct dmem_cgroup_pool_state *pool;
+
+	if (!region)
+		return;
+	pagoda_dmem_claim_end(claim);
+	claim->root = pagoda_vidmm_of_ttm(man->bdev)->dmem_roots[man->use_tt ? TTM_PL_TT :
+									   TTM_PL_VRAM];
+	claim->pool = dmem_own_pool(man);
+	if (!dmem_cgroup_try_charge(region, size, &pool, &claim->limit))
+		dmem_cgroup_uncharge(pool, size);
+}
+
+/**
+ * pagoda_dmem_claim_end() - Drop the references of a claim
+ * @claim: Claim; its results about victims stay
+ */
+void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim)
+{
+	dmem_put_pool(claim->pool);
+	if (claim->limit)
+		dmem_cgroup_pool_state_put(claim->limit);
+	claim->pool = NULL;
+	claim->limit = NULL;
+}
+
+/**
+ * pagoda_dmem_claim_again() - Whether victims that were left alone may be taken after all
+ * @claim: Claim; no victim that it allows is left
+ *
+ * After evictions the limit may have changed, and in the last round dmem.low doesn't count.
+ *
+ * Return: true if it is worth while to try all victims again.
+ */
+bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim)
+{
+	bool again = claim->refused && claim->taken;
+
+	if (!again && claim->hit_low && !claim->low) {
+		claim->low = true;
+		again = true;
+	}
+	claim->refused = false;
+	claim->hit_low = false;
+	claim->taken = false;
+	return again;
+}
+
+/* Protection counts from the common ancestor; for the kernel, NULL is the root. */
+static bool dmem_may_take(const struct pagoda_dmem_claim *claim,
+			  struct dmem_cgroup_pool_state *victim, bool *hit_low)
+{
+	struct dmem_cgroup_pool_state *ancestor = NULL, *from = claim->limit;
+	bool may;
+
+	/* An allocation of the caller's own cgroup, whatever protects it from other cgroups. */
+	if (!from && victim == claim->pool)
+		return true;
+	if (!from)
+		ancestor = dmem_cgroup_get_common_ancestor(victim, claim->pool);
+	if (ancestor && ancestor != claim->root)
+		from = ancestor;
+	may = dmem_cgroup_state_evict_valuable(from, victim, claim->low, hit_low);
+	if (ancestor)
+		dmem_cgroup_pool_state_put(ancestor);
+	return may;
+}
+
+/**
+ * pagoda_dmem_may_take() - Whether a claim allows to evict an allocation
+ * @claim: Claim; remembers the reason of a refusal
+ * @bo: Allocation, reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: true if @bo may be evicted.
+ */
+bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo)
+{
+	struct dmem_cgroup_pool_state *victim;
+	bool may;
+
+	victim = bo->ttm.resource ? pagoda_dmem_of_resource(bo->ttm.resource) : NULL;
+	if (!victim || (!claim->pool && !claim->limit))
+		return true;
+	may = dmem_may_take(claim, victim, &claim->hit_low);
+	claim->refused |= !may;
+	return may;
+}
+
+/**
+ * pagoda_dmem_protects() - Whether dmem.min protects an allocation from the current task
+ * @bo: Allocation, reservation held
+ * @place: Place that is wanted; NULL = for a limit that was lowered
+ *
+ * System pages that are swapped out, or wanted without an address, aren't protected by the
+ * region.
+ *
+ * Context: May sleep and allocate.
+ * Return: true if @bo must stay.
+ */
+bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+	struct dmem_cgroup_pool_state *victim = res ? pagoda_dmem_of_resource(res) : NULL;
+	struct pagoda_dmem_claim claim = { .low = true };
+	struct ttm_resource_manager *man;
+	bool hit_low, may;
+
+	if (!victim || !place || (res->mem_type == TTM_PL_TT && !place->lpfn))
+		return false;
+	man = ttm_manager_type(bo->ttm.bdev, res->mem_type);
+	claim.root = bo->vidmm->dmem_roots[res->mem_type];
+	claim.pool = dmem_own_pool(man);
+	may = !claim.pool || dmem_may_take(&claim, victim, &hit_low);
+	pagoda_dmem_claim_end(&claim);
+	return !may;
+}
+
+/**
+ * pagoda_dmem_is_own() - Whether a move leaves an allocation's charge in the same cgroup
+ * @bo: Allocation, reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: true if the current task's cgroup is charged for @bo now, or no cgroup is.
+ */
+bool pagoda_dmem_is_own(struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+	struct dmem_cgroup_pool_state *pool = res ? pagoda_dmem_of_resource(res) : NULL, *own;
+	bool same;
+
+	if (!pool)
+		return true;
+	own = dmem_own_pool(ttm_manager_type(bo->ttm.bdev, res->mem_type));
+	same = own == pool;
+	dmem_put_pool(own);
+	return same;
+}
+
+/* ---- The cgroup that is charged ------------------------------------------------- */
+
+/* A function that a client's thread calls, with its argument. */
+struct payer_turn {
+	struct kthread_work work;
+	void (*run)(void *arg);
+	void *arg;
+};
+
+static void payer_work(struct kthread_work *work)
+{
+	struct payer_turn *turn = container_of(work, struct payer_turn, work);
+
+	turn->run(turn->arg);
+}
+
+static void payer_stop(struct pagoda_payer *payer)
+{
+	lockdep_assert_held(&payer->lock);
+	if (payer->worker)
+		kthread_destroy_worker(payer->worker);
+	payer->worker = NULL;
+}
+
+/*
+ * Each client has a thread of its own, so that no client waits for another one. @pool is NULL
+ * for a cgroup that is above its maximum, which the root cgroup never is.
+ */
+static int payer_move(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
+		      struct dmem_cgroup_pool_state *pool)
+{
+	struct kthread_worker *worker;
+	int ret;
+
+	lockdep_assert_held(&payer->lock);
+	if (pool == vidmm->dmem_roots[TTM_PL_VRAM]) {
+		payer_stop(payer);
+		return 0;
+	}
+	if (!payer->worker) {
+		worker = kthread_run_worker(0, "pagoda-payer");
+		if (IS_ERR(worker))
+			return PTR_ERR(worker);
+		payer->worker = worker;
+	}
+	ret = cgroup_attach_task_all(current, payer->worker->task);
+	if (ret)
+		payer_stop(payer);
+	return ret;
+}
+
+static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *payer,
+			       struct dmem_cgroup_pool_state *pool)
+{
+	int ret;
+
+	lockdep_assert_held(&payer->lock);
+	if (pool ? payer->pool == pool : !!payer->worker) {
+		dmem_put_pool(pool);
+		return 0;
+	}
+	ret = payer_move(vidmm, payer, pool);
+	if (ret) {
+		dmem_put_pool(pool);
+		pool = NULL;
+	}
+	dmem_put_pool(payer->pool);
+	WRITE_ONCE(payer->pool, pool);
+	return ret;
+}
+
+/**
+ * pagoda_payer_follow() - Charge a client's work to the cgroup of the current call
+ * @vidmm: Memory manager
+ * @client: Client
+ *
+ * Moves the client's thread if the cgroup has changed, which takes long; else does nothing. Two
+ * cgroups that are above their maximum can't be told apart: then an existing thread stays in its
+ * cgroup.
+ *
+ * Context: May sleep and allocate. Outside of all locks and of the gate.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct dmem_cgroup_region *region = pagoda_dmem_region(&vidmm->vram->manager);
+	struct pagoda_payer *payer = &client->payer;
+	struct dmem_cgroup_pool_state *pool;
+	int ret;
+
+	if (!region)
+		return 0;
+	pool = dmem_own_pool(&vidmm->vram->manager);
+	if (pool && READ_ONCE(payer->pool) == pool) {
+		dmem_put_pool(pool);
+		return 0;
+	}
+	mutex_lock(&payer->lock);
+	ret = payer_follow_locked(vidmm, payer, pool);
+	mutex_unlock(&payer->lock);
+	return ret;
+}
+
+/**
+ * pagoda_payer_end() - End a client's thread when its file is closed
+ * @client: Client
+ *
+ * The thread leaves its cgroup, which may then be removed.
+ *
+ * Context: Sleeps. Outside of all locks and of the gate.
+ */
+void pagoda_payer_end(struct pagoda_client *client)
+{
+	struct pagoda_payer *payer = &client->payer;
+
+	mutex_lock(&payer->lock);
+	payer_stop(payer);
+	dmem_put_pool(payer->pool);
+	payer->pool = NULL;
+	mutex_unlock(&payer->lock);
+}
+
+/**
+ * pagoda_payer_run() - Call a function in the cgroup of a client
+ * @payer: The client's thread
+ * @run: Function; takes the locks it needs itself
+ * @arg: Argument of @run
+ *
+ * Context: In a work item; holds no lock that @run takes. Sleeps until @run has returned.
+ */
+void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg)
+{
+	struct payer_turn turn = { .run = run, .arg = arg };
+
+	if (!READ_ONCE(payer->worker)) {
+		run(arg);
+		return;
+	}
+	mutex_lock(&payer->lock);
+	if (payer->worker) {
+		kthread_init_work(&turn.work, payer_work);
+		kthread_queue_work(payer->worker, &turn.work);
+		kthread_flush_work(&turn.work);
+	} else {
+		run(arg);
+	}
+	mutex_unlock(&payer->lock);
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lost content: the case that neither the device nor the CPU could finish a copy or a fill.
+ *
+ * The dma_fence signalling path can only set a flag. Page faults, ptrace and moves clear the
+ * memory first, before they show or move the content. A reset of the device needs no flag for
+ * VRAM: the content belongs to an earlier reset epoch then.
+ */
+#include <linux/highmem.h>
+#include "core/core.h"
+#include "virtio/virtio.h"
+
+/**
+ * pagoda_bo_mark_lost() - Mark an allocation's content as lost
+ * @bo: Allocation; alive, but otherwise not locked
+ *
+ * The content of imported memory isn't the driver's to lose.
+ *
+ * Context: Any, including the dma_fence signalling path.
+ */
+void pagoda_bo_mark_lost(struct pagoda_bo *bo)
+{
+	bool news;
+
+	if (bo->share.imported)
+		return;
+	news = !READ_ONCE(bo->content.lost);
+	if (news)
+		atomic64_inc(&bo->vidmm->stats.lost);
+	WRITE_ONCE(bo->content.lost, true);
+	/* Pairs with pagoda_lost_clear(), for a thread that saw the fence signal. */
+	smp_store_release(&bo->content.unclean, true);
+	/* Pairs with pagoda_lost_acknowledge(), which may have run between the two stores. */
+	smp_mb();
+	WRITE_ONCE(bo->content.lost, true);
+	if (news && bo->client)
+		pagoda_ears_content_lost(&bo->client->ears);
+}
+
+/**
+ * pagoda_lost_mark() - Number of losses by failed paging and of resets so far
+ * @vidmm: The manager
+ *
+ * A loss is counted when the allocation is marked, before the fence of the lost operation signals.
+ * Resets are the device's, and the operations that it refused because of one; those may come much
+ * later, because everything is given up until the device is rebuilt.
+ *
+ * Context: Any.
+ * Return: A mark for pagoda_lost_since().
+ */
+u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm)
+{
+	/* Pairs with stream_lost_packet(): the losses of a reset are counted after the reset. */
+	u32 losses = atomic64_read_acquire(&vidmm->losses);
+	u64 resets = pagoda_reset_epoch(vidmm) + atomic64_read(&vidmm->aborts);
+
+	return resets << 32 | losses;
+}
+
+/**
+ * pagoda_lost_since() - Test whether content was lost since a mark
+ * @vidmm: The manager
+ * @mark: From pagoda_lost_mark(), taken before allocations were looked at
+ *
+ * A caller that asks after the fences of the paging under way have signalled sees no memory that
+ * isn't cleared.
+ *
+ * Context: Any.
+ * Return: 0, -ECANCELED if the device was reset meanwhile or paging was cancelled by a reset, else
+ * -EIO.
+ */
+int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark)
+{
+	u64 differ = pagoda_lost_mark(vidmm) ^ mark;
+
+	if (!lower_32_bits(differ))
+		return 0;
+	return upper_32_bits(differ) ? -ECANCELED : -EIO;
+}
+
+/**
+ * pagoda_lost_is_stale() - Test whether an allocation has been in VRAM since before a reset of the
+ * device
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any.
+ * Return: Whether it has; its content is undefined then.
+ */
+bool pagoda_lost_is_stale(const struct pagoda_bo *bo)
+{
+	return pagoda_bo_is_in_vram(bo) && bo->content.epoch != pagoda_reset_epoch(bo->vidmm);
+}
+
+/* The notice that content was lost: a transfer without size and destination (C35, C192). */
+static int lost_tell(struct pagoda_bo *bo, struct pagoda_stream_txn *txn)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.allocation = bo->id,
+		.transfer = {
+			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+			.src.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		},
+	};
+
+	return pagoda_stream_emit(txn, &op);
+}
+
+/* A piece of the fill takes no longer than a piece of a move. */
+static u64 lost_piece(const struct pagoda_vram_cursor *cur)
+{
+	return min_t(u64, cur->size, PAGODA_PIECE_BYTES);
+}
+
+/* The cost of the pieces and the notice. */
+static struct pagoda_paging_cost lost_cost(struct pagoda_bo *bo, u64 size)
+{
+	struct pagoda_vram_cursor cur;
+	u32 pieces = 1;
+
+	pagoda_vram_first(&cur, bo->ttm.resource, 0, size);
+	for (; cur.size; pagoda_vram_next(&cur, lost_piece(&cur)))
+		pieces++;
+	return (struct pagoda_paging_cost) {
+		.moved = bo->ttm.base.size,
+		.encoded = (u64)pieces * sizeof(struct virtio_pagoda_fill),
+		.packets = pieces,
+	};
+}
+
+/* Clears an allocation in VRAM. Page tables aren't filled: every entry of them is written anew. */
+static int lost_fill(struct pagoda_bo *bo, bool tell)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_FILL,
+		.allocation = bo->id,
+		.fill.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+	};
+	u64 size = bo->vm.table_of ? 0 : bo->ttm.base.size;
+	const struct pagoda_paging_cost cost = lost_cost(bo, size);
+	struct pagoda_vram_cursor cur;
+	struct pagoda_stream_txn txn;
+	struct dma_fence *fence;
+	int ret;
+
+	ret = dma_resv_reserve_fences(resv, 1);
+	if (!ret)
+		ret = pagoda_stream_begin(&txn, bo->vidmm, bo, resv, DMA_RESV_USAGE_BOOKKEEP,
+					  &cost);
+	if (ret)
+		return ret;
+	if (tell)
+		ret = lost_tell(bo, &txn);
+	pagoda_vram_first(&cur, bo->ttm.resource, 0, size);
+	while (cur.size && !ret) {
+		op.fill.address = cur.address;
+		op.fill.size = lost_piece(&cur);
+		ret = pagoda_stream_emit(&txn, &op);
+		pagoda_vram_next(&cur, op.fill.size);
+	}
+	fence = pagoda_stream_end(&txn);
+	if (fence)
+		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_KERNEL);
+	dma_fence_put(fence);
+	return ret;
+}
+
+static void lost_clear_pages(struct ttm_tt *tt)
+{
+	u32 i;
+
+	if (!tt || !ttm_tt_is_populated(tt))
+		return;
+	for (i = 0; i < tt->num_pages; i++)
+		clear_highpage(tt->pages[i]);
+}
+
+/**
+ * pagoda_lost_clear() - Clear an allocation with lost content
+ * @bo: Allocation, reservation held
+ *
+ * Nothing happens unless content was lost since the last call. The loss may be that of a copy under
+ * way: callers that show content wait for it first.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or a negative errno; after an error the allocation is still to be cleared.
+ */
+int pagoda_lost_clear(struct pagoda_bo *bo)
+{
+	bool stale = pagoda_lost_is_stale(bo);
+	u64 epoch = bo->content.epoch;
+	int ret = 0;
+
+	if (stale)
+		pagoda_bo_mark_lost(bo);
+	/* Pairs with pagoda_bo_mark_lost(). */
+	if (!smp_load_acquire(&bo->content.unclean))
+		return 0;
+	if (!stale)
+		pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
+	WRITE_ONCE(bo->content.unclean, false);
+	pagoda_settled_clear(bo);
+	pagoda_copy_written(bo);
+	/* Zeros are the same in rows and in tiles. */
+	pagoda_swizzle_drop(bo);
+	if (pagoda_bo_is_in_vram(bo)) {
+		bo->content.epoch = pagoda_reset_epoch(bo->vidmm);
+		ret = lost_fill(bo, stale);
+	} else {
+		lost_clear_pages(bo->ttm.ttm);
+	}
+	if (ret) {
+		bo->content.epoch = epoch;
+		WRITE_ONCE(bo->content.unclean, true);
+	}
+	return ret;
+}
+
+/**
+ * pagoda_lost_acknowledge() - Report lost content to the client and reset the flag
+ * @bo: Allocation
+ *
+ * Context: Takes the reservation; may sleep and allocate. The device is there, and isn't being
+ * rebuilt.
+ * Return: 0 if no content was lost; -EIO if it was: the flag is reset; another negative errno: the
+ * flag stays.
+ */
+int pagoda_lost_acknowledge(struct pagoda_bo *bo)
+{
+	int ret = dma_resv_lock_interruptible(bo->ttm.base.resv, NULL);
+
+	if (ret)
+		return -ERESTARTSYS;
+	/* Clear now: content that is cleared later would count as lost once more. */
+	ret = pagoda_lost_clear(bo);
+	if (!ret && READ_ONCE(bo->content.lost)) {
+		WRITE_ONCE(bo->content.lost, false);
+		/* Pairs with pagoda_bo_mark_lost(). */
+		smp_mb();
+		if (READ_ONCE(bo->content.unclean))
+			WRITE_ONCE(bo->content.lost, true);
+		ret = -EIO;
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+/**
+ * pagoda_lost_settle() - Make sure that an allocation's content can be shown
+ * @bo: Allocation, reservation held
+ *
+ * As pagoda_lost_clear(), but waits until the clearing is done.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, a negative errno, or -EIO if the clearing was lost too.
+ */
+int pagoda_lost_settle(struct pagoda_bo *bo)
+{
+	int ret;
+
+	/* Pairs with pagoda_bo_mark_lost(). */
+	if (!smp_load_acquire(&bo->content.unclean) && !pagoda_lost_is_stale(bo))
+		return 0;
+	ret = pagoda_lost_clear(bo);
+	if (ret)
+		return ret;
+	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
+	return READ_ONCE(bo->content.unclean) || pagoda_lost_is_stale(bo) ? -EIO : 0;
+}

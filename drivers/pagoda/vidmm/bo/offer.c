@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Offered content, which may be discarded without asking its client.
+ *
+ * An offer is a mark. It has an effect when another allocation needs the place:
+ *
+ *	in VRAM		an allocation that is placed there takes room from offered and idle ones,
+ *			by rank and age, before TTM looks for victims; those that aren't idle are
+ *			in the list TTM looks at first. Either way it is a move to the system
+ *			segment without content: DISCARD_CONTENT instead of a copy, in the
+ *			stream behind the work that uses the allocation (C170). Nothing waits
+ *	system pages	are swapped out as any others; with decommit they are freed instead
+ *	a reset		an offered allocation in VRAM leaves it: there is nothing to build anew
+ *
+ * A discarded allocation is in the system segment without pages; pages that it gets later are
+ * zeros. reclaim.c takes an offer back.
+ *
+ * Every job of a VM uses the allocations that are private to the VM and bound. The first
+ * submission after the offer makes their addresses invalid, not the offer itself, because page
+ * tables change in the order of paging, behind the jobs.
+ */
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include "vidmm/vm/internal.h"
+#include "virtio/virtio.h"
+#include "dmem.h"
+#include "victims.h"
+
+/**
+ * pagoda_offers_init() - Set up the lists of offered allocations
+ * @vidmm: Manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_offers_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_offers *offers;
+	u32 rank;
+
+	offers = drmm_kzalloc(vidmm->drm, sizeof(*offers), GFP_KERNEL);
+	if (!offers)
+		return -ENOMEM;
+	vidmm->offers = offers;
+	spin_lock_init(&offers->lock);
+	for (rank = 0; rank < PAGODA_OFFER_RANKS; rank++)
+		INIT_LIST_HEAD(&offers->ranks[rank]);
+	return 0;
+}
+
+/**
+ * pagoda_bo_is_offered() - Test whether an allocation's content may be discarded
+ * @bo: Allocation; the answer may change unless its reservation is held
+ *
+ * Context: Any.
+ * Return: Whether it is offered.
+ */
+bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
+{
+	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;
+}
+
+/**
+ * pagoda_offer_refuses() - Test whether the use of an allocation is refused because it is offered
+ * (C171)
+ * @bo: Allocation; the answer may change unless its reservation is held
+ *
+ * A refusal is written to the debug log.
+ *
+ * Context: Any.
+ * Return: Whether the use is refused.
+ */
+bool pagoda_offer_refuses(const struct pagoda_bo *bo)
+{
+	if (!pagoda_bo_is_offered(bo))
+		return false;
+	drm_dbg_driver(bo->vidmm->drm, "allocation %llu can't be used: it is offered\n", bo->id);
+	return true;
+}
+
+/**
+ * pagoda_offer_allow() - Undo pagoda_offer_prevent()
+ * @bos: Allocations
+ * @count: Number of allocations
+ *
+ * Context: Any.
+ */
+void pagoda_offer_allow(struct pagoda_bo **bos, u32 count)
+{
+	while (count)
+		atomic_dec(&bos[--count]->wish.queued);
+}
+
+/**
+ * pagoda_offer_prevent() - Prevent that allocations are offered, for work that is about to be
+ * accepted
+ * @bos: Allocations; none of them can be offered until pagoda_offer_allow()
+ * @count: Number of allocations
+ *
+ * No reservation is taken, because one may be held for as long as paging takes. Either this
+ * function sees an offer, or the offer sees the count.
+ *
+ * Context: Any.
+ * Return: 0, or -ENODATA if an allocation is offered; then nothing has changed.
+ */
+int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		atomic_inc(&bos[i]->wish.queued);
+		/* Pairs with offer_mark_all(). */
+		smp_mb__after_atomic();
+		if (pagoda_offer_refuses(bos[i])) {
+			pagoda_offer_allow(bos, i + 1);
+			return -ENODATA;
+		}
+	}
+	return 0;
+}
+
+/* ---- Discarding --------------------------------------------------------------- */
+
+/*
+ * Fills the system segment. There are no backing pages there, and an allocation that gets them
+ * without a copy is zeros.
+ */
+static u32 offer_placement(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	places[0] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
+	return 1;
+}
+
+/**
+ * pagoda_offer_can_discard() - Test whether a move discards offered content
+ * @bo: Allocation, reservation held; TTM made its tt for @to
+ * @to: Resource it moves to
+ *
+ * Return: Whether nothing has to be copied.
+ */
+bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to)
+{
+	return pagoda_bo_is_offered(bo) && pagoda_bo_is_in_vram(bo) &&
+	       pagoda_move_place(&bo->ttm, to) == PAGODA_PLACE_SYSTEM_EMPTY;
+}
+
+/* The content is zeros from now on, and the state of a tiled surface is forgotten. */
+static void offer_forget_content(struct pagoda_bo *bo)
+{
+	bo->offer.discarded = true;
+	WRITE_ONCE(bo->content.unclean, false);
+	pagoda_swizzle_drop(bo);
+}
+
+/**
+ * pagoda_offer_discarded() - Note that a move discards an allocation's content
+ * @bo: Allocation, reservation held; still in VRAM
+ *
+ * TTM expects a copy to fill the pages of the new place; they are zeroed instead.
+ *
+ * Context: May sleep.
+ */
+void pagoda_offer_discarded(struct pagoda_bo *bo)
+{
+	offer_forget_content(bo);
+	bo->ttm.ttm->page_flags |= TTM_TT_FLAG_ZERO_ALLOC;
+}
+
+/**
+ * pagoda_offer_torn() - Note that an allocation stays although some of its content may be discarded
+ * @bo: Allocation, reservation held
+ *
+ * The allocation is cleared before its content is shown.
+ */
+void pagoda_offer_torn(struct pagoda_bo *bo)
+{
+	bo->offer.discarded = true;
+	/* Pairs with pagoda_lost_clear(). */
+	smp_store_release(&bo->content.unclean, true);
+}
+
+/**
+ * pagoda_offer_left_vram() - Remove an allocation from the lists of offered allocations in VRAM
+ * @bo: Allocation, offered or not; its reservation is held, or no other reference is left
+ *
+ * Context: Takes pagoda_offers.lock.
+ */
+void pagoda_offer_left_vram(struct pagoda_bo *bo)
+{
+	struct pagoda_offers *offers = bo->vidmm->offers;
+
+	if (!pagoda_bo_is_offered(bo))
+		return;
+	spin_lock(&offers->lock);
+	if (!list_empty(&bo->offer.entry)) {
+		list_del_init(&bo->offer.entry);
+		WRITE_ONCE(offers->count, offers->count - 1);
+	}
+	spin_unlock(&offers->lock);
+}
+
+static void offer_enter(struct pagoda_bo *bo)
+{
+	struct pagoda_offers *offers = bo->vidmm->offers;
+
+	spin_lock(&offers->lock);
+	list_add_tail(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
+	WRITE_ONCE(offers->count, offers->count + 1);
+	spin_unlock(&offers->lock);
+}
+
+/*
+ * Returns the next offered allocation in order with a reference, moved to @tried; NULL if there
+ * is none.
+ */
+static struct pagoda_bo *offer_next(struct pagoda_offers *offers, struct list_head *tried)
+{
+	struct pagoda_bo *bo, *found = NULL;
+	u32 rank;
+
+	spin_lock(&offers->lock);
+	for (rank = PAGODA_OFFER_LOW; rank < PAGODA_OFFER_RANKS && !found; rank++) {
+		list_for_each_entry(bo, &offers->ranks[rank], offer.entry) {
+			/* An allocation without references is being destroyed. */
+			if (!kref_get_unless_zero(&bo->ttm.base.refcount))
+				continue;
+			list_move_tail(&bo->offer.entry, tried);
+			found = bo;
+			break;
+		}
+	}
+	spin_unlock(&offers->lock);
+	return found;
+}
+
+/*
+ * Moves the allocations back to the front of their ranks, the last one first: the order is the
+ * original one.
+ */
+static void offer_put_back(struct pagoda_offers *offers, struct list_head *tried)
+{
+	struct pagoda_bo *bo, *next;
+
+	spin_lock(&offers->lock);
+	list_for_each_entry_safe_reverse(bo, next, tried, offer.entry)
+		list_move(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
+	spin_unlock(&offers->lock);
+}
+
+/*
+ * An allocation with unsignalled fences isn't taken: work submitted before the offer still uses
+ * its content.
+ */
+static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *place,
+			      const struct ttm_operation_ctx *ctx,
+			      struct pagoda_dmem_claim *claim)
+{
+	struct ttm_operation_ctx mine = {
+		.interruptible = ctx->interruptible,
+		.no_wait_gpu = ctx->no_wait_gpu,
+	};
+	int ret;
+
+	if (!pagoda_bo_is_offered(bo) || !pagoda_bo_is_in_vram(bo) ||
+	    !pagoda_dmem_may_take(claim, bo) ||
+	    !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP) ||
+	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
+		return false;
+	ret = pagoda_bo_place(bo, offer_placement, &mine);
+	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
+	return !ret;
+}
+
+static bool offer_take(struct pagoda_bo *bo, struct pagoda_bo *want,
+		       const struct ttm_place *place, const struct ttm_operation_ctx *ctx,
+		       struct pagoda_dmem_claim *claim)
+{
+	const struct dma_resv *mine = want->ttm.base.resv;
+	bool done;
+
+	if (!pagoda_victims_lock(bo, mine, ctx))
+		return false;
+	done = offer_take_locked(bo, place, ctx, claim);
+	claim->taken |= done;
+	pagoda_victims_unlock(bo, mine);
+	return done;
+}
+
+static bool offer_take_next(struct pagoda_bo *want, const struct ttm_place *place,
+			    const struct ttm_operation_ctx *ctx,
+			    struct pagoda_dmem_claim *claim, struct list_head *tried)
+{
+	struct pagoda_bo *bo;
+	bool done = false;
+
+	while (!done && !claim->interrupted && (bo = offer_next(want->vidmm->offers, tried))) {
+		done = offer_take(bo, want, place, ctx, claim);
+		drm_gem_object_put(&bo->ttm.base);
+	}
+	return done;
+}
+
+/*
+ * Brings an allocation to VRAM in room that offered allocations leave. Doesn't wait for the
+ * device. Returns as pagoda_bo_place_taking(). Caller holds the reservation.
+ */
+int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
+		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
+{
+	LIST_HEAD(tried);
+	int ret;
+
+	if (!READ_ONCE(bo->vidmm->offers->count))
+		return -ENOMEM;
+	ret = pagoda_bo_place_taking(bo, placement, ctx, offer_take_next, claim, &tried);
+	offer_put_back(bo->vidmm->offers, &tried);
+	return ret;
+}
+
+/**
+ * pagoda_offer_drop() - Move an offered allocation out of VRAM, which is about to lose its content,
+ * or has lost it
+ * @bo: Allocation, offered or not, reservation held
+ *
+ * Nothing is copied (C198).
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_offer_drop(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {};
+
+	if (!pagoda_bo_is_offered(bo) || !pagoda_bo_is_in_vram(bo))
+		return 0;
+	return pagoda_bo_place(bo, offer_placement, &ctx);
+}
+
+/**
+ * pagoda_offer_swap_notify() - ttm_device_funcs.swap_notify for allocations
+ * @bo: Allocation in the system segment, idle, about to be swapped out; reservation held
+ *
+ * The pages of an allocation offered with decommit are freed, and TTM finds nothing to swap.
+ *
+ * Context: May sleep and allocate.
+ */
+void pagoda_offer_swap_notify(struct pagoda_bo *bo)
+{
+	struct ttm_placement nowhere = {};
+	struct ttm_operation_ctx ctx = {};
+
+	if (!pagoda_bo_is_offered(bo) || !bo->offer.decommit)
+		return;
+	if (ttm_bo_validate(&bo->ttm, &nowhere, &ctx))
+		return;
+	offer_forget_content(bo);
+	atomic64_add(bo->ttm.base.size, &bo->vidmm->stats.discarded);
+	/*
+	 * Without memory for the placement the allocation has no resource; reclaim_commit()
+	 * places it.
+	 */
+	if (pagoda_bo_place(bo, offer_placement, &ctx))
+		pagoda_bo_account(bo, NULL, NULL);
+}
+
+/**
+ * pagoda_offer_hide() - Make the addresses of allocations offered since the last submission invalid
+ * @vm: VM, its reservation held
+ *
+ * Context: May sleep and allocate. Not in a stream transaction.
+ */
+void pagoda_offer_hide(struct pagoda_vm *vm)
+{
+	struct pagoda_bo *bo, *next;
+
+	list_for_each_entry_safe(bo, next, &vm->offered, vm.evicted) {
+		list_del_init(&bo->vm.evicted);
+		pagoda_vm_bo_moves(bo);
+	}
+}
+
+/* ---- Offering ------------------------------------------------------------------ */
+
+/*
+ * struct offer_list - allocations that are offered, enum drm_pagoda_offer_priority, and whether
+ * their pages may be freed
+ */
+struct offer_list {
+	struct pagoda_bo **bos;
+	u32 count;
+	u32 priority;
+	bool decommit;
+};
+
+static int offer_refuse(const struct pagoda_bo *bo, const char *why, int error)
+{
+	drm_dbg_driver(bo->vidmm->drm, "allocation %llu can't be offered: it %s\n", bo->id, why);
+	return error;
+}
+
+/* Accepted work needs the allocations that it names: an allocation is offered if none does. */
+static int offer_check(const struct pagoda_bo *bo)
+{
+	if (pagoda_bo_is_offered(bo))
+		return offer_refuse(bo, "is offered already", -EALREADY);
+	/* A global name (GEM_FLINK) lasts as long as the allocation has a handle. */
+	if (bo->share.imported || bo->share.exported || READ_ONCE(bo->ttm.base.name))
+		return offer_refuse(bo, "is shared", -EPERM);
+	if (atomic_read(&bo->wish.waits))
+		return offer_refuse(bo, "will be mapped", -EBUSY);
+	if (atomic_read(&bo->wish.queued) ||
+	    (bo->vm.private_to && atomic_read(&bo->vm.private_to->queued)))
+		return offer_refuse(bo, "is used by what waits", -EBUSY);
+	return 0;
+}
+
+static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
+{
+	switch (priority) {
+	case DRM_PAGODA_OFFER_LOW:
+		return PAGODA_OFFER_LOW;
+	case DRM_PAGODA_OFFER_NORMAL:
+		return PAGODA_OFFER_NORMAL;
+	case DRM_PAGODA_OFFER_HIGH:
+		return PAGODA_OFFER_HIGH;
+	}
+	if (bo->wish.priority < DRM_PAGODA_RESIDENCY_NORMAL)
+		return PAGODA_OFFER_LOW;
+	return bo->wish.priority < DRM_PAGODA_RESIDENCY_HIGH ? PAGODA_OFFER_NORMAL :
+							       PAGODA_OFFER_HIGH;
+}
+
+/* A request that was accepted after offer_check() needs the allocations that it names. */
+static int offer_mark_all(const struct offer_list *list)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < list->count; i++)
+		WRITE_ONCE(list->bos[i]->offer.rank, offer_rank(list->bos[i], list->priority));
+	/* Pairs with pagoda_offer_prevent(). */
+	smp_mb();
+	for (i = 0; i < list->count && !ret; i++)
+		if (atomic_read(&list->bos[i]->wish.queued))
+			ret = offer_refuse(list->bos[i], "is used by what waits", -EBUSY);
+	for (i = 0; i < list->count && ret; i++)
+		WRITE_ONCE(list->bos[i]->offer.rank, PAGODA_OFFER_NONE);
+	return ret;
+}
+
+/* Completes the offer of an allocation that offer_mark_all() has marked. */
+static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
+{
+	pagoda_settled_clear(bo);
+	bo->offer.decommit = list->decommit;
+	bo->offer.discarded = false;
+	ttm_bo_unmap_virtual(&bo->ttm);
+	if (pagoda_bo_is_in_vram(bo))
+		offer_enter(bo);
+	if (bo->vm.private_to) {
+		list_del_init(&bo->vm.evicted);
+		if (!list_empty(&pagoda_bo_gem(bo)->gpuva.list))
+			list_add_tail(&bo->vm.evicted, &bo->vm.private_to->offered);
+	}
+	pagoda_priority_apply(bo);
+}
+
+static int offer_all(void *arg)
+{
+	struct offer_list *list = arg;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < list->count && !ret; i++)
+		ret = offer_check(list->bos[i]);
+	if (!ret)
+		ret = offer_mark_all(list);
+	for (i = 0; i < list->count && !ret; i++)
+		offer_one(list->bos[i], list);
+	return ret;
+}
+
+/**
+ * pagoda_offer() - Offer allocations: their content isn't needed until they are reclaimed
+ * @vidmm: The manager
+ * @bos: Allocations, each only once; references held
+ * @count: Number of allocations
+ * @priority: enum drm_pagoda_offer_priority
+ * @flags: DRM_PAGODA_OFFER_* flags
+ *
+ * All of them are offered or none.
+ *
+ * Context: May sleep; waits for nothing but reservations. Outside of those.
+ * Return: 0, -EALREADY if one is offered already, -EPERM if one is shared, -EBUSY if work that
+ * waits needs one, -EINTR, -ERESTARTSYS or -ENOMEM.
+ */
+int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
+		 u32 flags)
+{
+	struct offer_list list = {
+		.bos = bos,
+		.count = count,
+		.priority = priority,
+		.decommit = flags & DRM_PAGODA_OFFER_ALLOW_DECOMMIT,
+	};
+
+	return pagoda_bos_run(bos, count, offer_all, &list);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Placements: the only place where the segments that an allocation was created with become
+ * placements for TTM.
+ */
+#include "core/core.h"
+#include "virtio/virtio.h"
+#include "dmem.h"
+#include "victims.h"
+
+/**
+ * pagoda_bo_vram_flags() - How VRAM is searched for an allocation
+ * @flags: DRM_PAGODA_ALLOCATION_* flags
+ *
+ * Return: TTM_PL_FLAG_* flags.
+ */
+u32 pagoda_bo_vram_flags(u32 flags)
+{
+	u32 vram = 0;
+
+	if (flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS)
+		vram |= TTM_PL_FLAG_CONTIGUOUS;
+	if (flags & DRM_PAGODA_ALLOCATION_FROM_END)
+		vram |= TTM_PL_FLAG_TOPDOWN;
+	return vram;
+}
+
+/*
+ * Only an allocation that the GPU reaches by physical address gets an address in the aperture
+ * (C162, C163).
+ */
+static struct ttm_place place_aperture(struct pagoda_bo *bo)
+{
+	struct ttm_place place = { .mem_type = TTM_PL_TT };
+
+	if (bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY)
+		place.lpfn = bo->vidmm->info->aperture_pages;
+	return place;
+}
+
+/* A pinned allocation stays in its segment, whatever placement is asked for. */
+static u32 place_pinned(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	places[0] = (struct ttm_place) { .mem_type = bo->ttm.resource->mem_type };
+	return 1;
+}
+
+/**
+ * pagoda_bo_placement_shared() - Placement in which other devices can reach an allocation
+ * @bo: Allocation that is supported in the aperture
+ * @places: Filled; at least 4 elements
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	places[0] = place_aperture(bo);
+	return 1;
+}
+
+/**
+ * pagoda_bo_placement_resident() - Placement in which the GPU can use an allocation
+ * @bo: Allocation
+ * @places: Filled; at least 4 elements
+ *
+ * Supported segments (C160) in the order of preference (C161). Room is made in the first one; the
+ * other segments are used if that fails.
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	u32 n;
+
+	if (bo->ttm.pin_count)
+		return place_pinned(bo, places);
+	for (n = 0; n < DRM_PAGODA_MAX_PREFERRED && bo->preferred[n]; n++) {
+		if (bo->preferred[n] == DRM_PAGODA_SEGMENT_VRAM)
+			places[n] = (struct ttm_place) {
+				.mem_type = TTM_PL_VRAM,
+				.flags = pagoda_bo_vram_flags(bo->flags),
+			};
+		else
+			places[n] = place_aperture(bo);
+		if (n)
+			places[n].flags |= TTM_PL_FLAG_FALLBACK;
+	}
+	return n;
+}
+
+/**
+ * pagoda_bo_placement_free() - Placement in free room of VRAM, for an allocation that prefers VRAM
+ * @bo: Allocation
+ * @places: Filled; at least 4 elements
+ *
+ * No other allocation is evicted for it.
+ *
+ * Return: Number of places; 0 if the allocation prefers another segment.
+ */
+u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	if (!pagoda_bo_placement_resident(bo, places) || places[0].mem_type != TTM_PL_VRAM)
+		return 0;
+	places[0].flags |= TTM_PL_FLAG_DESIRED;
+	return 1;
+}
+
+/**
+ * pagoda_bo_placement_modest() - Placement for the GPU that evicts no other allocation from VRAM
+ * @bo: Allocation that prefers VRAM and could be used in another segment
+ * @places: Filled; at least 4 elements
+ *
+ * Free room in VRAM, then the other segments in the order of preference.
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	u32 n = pagoda_bo_placement_resident(bo, places);
+
+	places[0].flags |= TTM_PL_FLAG_DESIRED;
+	return n;
+}
+
+/**
+ * pagoda_bo_placement_evicted() - Placement that an allocation is evicted to
+ * @bo: Allocation
+ * @places: Filled; at least 4 elements
+ *
+ * The eviction segment (C37), then the system segment, which always has room. An offered allocation
+ * goes to the system segment without its content. An allocation that is charged to another cgroup
+ * than the caller's doesn't go to the aperture, because TTM would charge the caller for it.
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	u32 n = 0;
+
+	if (bo->ttm.pin_count)
+		return place_pinned(bo, places);
+	if (bo->eviction & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE) &&
+	    !pagoda_bo_is_offered(bo) && pagoda_dmem_is_own(bo))
+		places[n++] = place_aperture(bo);
+	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
+	return n;
+}
+
+/**
+ * pagoda_bo_placement_cpu() - Placement in which the CPU can reach an allocation
+ * @bo: Allocation
+ * @places: Filled; at least 4 elements
+ *
+ * The visible part of VRAM if the device has one with enough free room, else system memory: the
+ * aperture segment if that is supported. No other allocation is evicted for a CPU access. A tiled
+ * surface isn't shown in VRAM, nor is an allocation that isn't declared CPU-visible (C175).
+ *
+ * Return: Number of places.
+ */
+u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	const struct ttm_place visible = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = bo->vidmm->vram->visible_size >> PAGE_SHIFT,
+		.flags = pagoda_bo_vram_flags(bo->flags) | TTM_PL_FLAG_DESIRED,
+	};
+	u32 n = 0;
+
+	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) && visible.lpfn &&
+	    bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE && !bo->tiling.layout.tiling &&
+	    pagoda_vram_could_hold(bo->vidmm, &visible, bo->ttm.base.size, bo->alignment))
+		places[n++] = visible;
+	if (bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
+		places[n++] = place_aperture(bo);
+	places[n++] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
+	return n;
+}
+
+/*
+ * As ttm_bo_validate(), which returns -ENOMEM in two cases. Here -ENOSPC is a lack of room in
+ * the segment, which evicting other allocations could end; -ENOMEM is a lack of system memory,
+ * which evicting them would make worse.
+ */
+static int place_try(struct pagoda_bo *bo, struct ttm_placement *placement,
+		     struct ttm_operation_ctx *ctx)
+{
+	int ret = ttm_bo_validate(&bo->ttm, placement, ctx);
+	struct ttm_resource *res = NULL;
+
+	if (ret != -ENOMEM)
+		return ret;
+	ret = ttm_bo_mem_space(&bo->ttm, placement, &res, ctx);
+	if (ret)
+		return ret;
+	ttm_resource_free(&bo->ttm, &res);
+	return -ENOMEM;
+}
+
+/*
+ * Brings an allocation to VRAM. While there is no room, @take evicts a victim from @place that
+ * @claim allows, or returns false; it keeps victims that aren't to be tried again in @tried.
+ * Doesn't wait for the device. Returns -ENOMEM if there isn't enough room or memory, or if
+ * @placement isn't one that evicts from VRAM, -ERESTARTSYS if a victim's move was interrupted,
+ * else the result of ttm_bo_validate(). Caller holds the reservation.
+ */
+int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
+			   struct pagoda_dmem_claim *claim, struct list_head *tried)
+{
+	struct ttm_resource_manager *man = &bo->vidmm->vram->manager;
+	const struct ttm_place *place = placement->placement;
+	struct ttm_place calm = *place;
+	struct ttm_placement only = { .num_placement = 1, .placement = &calm };
+	int ret;
+
+	if (place->mem_type != TTM_PL_VRAM || place->flags & TTM_PL_FLAG_DESIRED)
+		return -ENOMEM;
+	/* TTM evicts nothing by itself: place_try() fails without free room. */
+	calm.flags |= TTM_PL_FLAG_DESIRED;
+	atomic_inc(&bo->vidmm->taking);
+	do {
+		ret = place_try(bo, &only, ctx);
+		if (ret == -ENOSPC)
+			pagoda_dmem_claim_look(claim, man, bo->ttm.base.size);
+	} while (ret == -ENOSPC && take(bo, place, ctx, claim, tried));
+	atomic_dec(&bo->vidmm->taking);
+	if (ret != -ENOSPC)
+		return ret;
+	return claim->interrupted ? -ERESTARTSYS : -ENOMEM;
+}
+
+/**
+ * pagoda_bo_place() - Bring an allocation to a placement
+ * @bo: Allocation, reservation held
+ * @where: A function that fills a placement, as those above. No place at all is refused, because
+ *	TTM would drop the content
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Room in VRAM is made by evicting offered allocations, then victims that the policy chooses, then
+ * allocations that dmem.low protects, in the same order; at last TTM chooses.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOSPC if @where fills no place, or the result of ttm_bo_validate().
+ */
+int pagoda_bo_place(struct pagoda_bo *bo,
+		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
+		    struct ttm_operation_ctx *ctx)
+{
+	struct ttm_place places[4];
+	struct ttm_placement placement = { .placement = places };
+	struct pagoda_dmem_claim claim = {};
+	int ret;
+
+	placement.num_placement = where(bo, places);
+	if (!placement.num_placement)
+		return -ENOSPC;
+	do {
+		ret = pagoda_offer_place(bo, &placement, ctx, &claim);
+		if (ret == -ENOMEM)
+			ret = pagoda_victims_place(bo, &placement, ctx, &claim);
+	} while (ret == -ENOMEM && pagoda_dmem_claim_again(&claim));
+	pagoda_dmem_claim_end(&claim);
+	if (ret != -ENOMEM)
+		return ret;
+	return ttm_bo_validate(&bo->ttm, &placement, ctx);
+}

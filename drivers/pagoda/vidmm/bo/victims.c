@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Victims in VRAM: the policy chooses them before TTM takes the least recently used.
+ *
+ * The policy (policy.c) knows neither locks nor allocations. This file tells it of events:
+ *
+ *	an allocation came to VRAM or left it		pagoda_victims_moved()
+ *	a submission lists allocations			pagoda_victims_used()
+ *	a call needs allocations at the same time	pagoda_victims_keep()
+ *	a priority or an offer changed			pagoda_victims_changed()
+ *
+ * A job uses every bound allocation that is private to its VM, without listing it. Telling the
+ * policy of each of them would make a submission more expensive the more there are. The VM notes
+ * the time of its last job instead, and the policy is told when it chooses such an allocation.
+ *
+ * A victim stays, set aside, while another thread holds its reservation. TTM comes last, with an
+ * order of its own: it waits for reservations, and evicts page tables and save areas too, which
+ * the policy isn't told of because their VM decides when they may leave.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <drm/ttm/ttm_bo.h>
+#include "vidmm/vm/internal.h"
+#include "virtio/virtio.h"
+#include "dmem.h"
+#include "victims.h"
+
+/*
+ * Limit of private allocations per choice that turn out to be used late; after that the next
+ * one is the victim, used late or not. Allocations of one VM are equally good victims; the
+ * check keeps those of a VM in use from leaving before those of an idle VM.
+ */
+#define LATE_MAX	64
+
+/*
+ * Is the allocation in use? Called under pagoda_victims.lock: a fence may be found signalled
+ * here and run its callbacks, which must not take that lock.
+ */
+static bool victims_is_busy(struct pagoda_policy_item *item)
+{
+	struct pagoda_bo *bo = container_of(item, struct pagoda_bo, choice.item);
+
+	return !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/**
+ * pagoda_victims_init() - Set up the choice of victims; VRAM is empty
+ * @vidmm: The manager
+ * @lru: Don't ask the policy: TTM evicts the least recently used allocation
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_victims_init(struct pagoda_vidmm *vidmm, bool lru)
+{
+	struct pagoda_victims *victims = kvzalloc(sizeof(*victims), GFP_KERNEL);
+
+	if (!victims)
+		return -ENOMEM;
+	spin_lock_init(&victims->lock);
+	victims->asked = !lru;
+	pagoda_policy_init(&victims->policy, pagoda_vidmm_vram_size(vidmm));
+	victims->policy.is_busy = victims_is_busy;
+	vidmm->victims = victims;
+	return 0;
+}
+
+/**
+ * pagoda_victims_fini() - Undo pagoda_victims_init(); no allocation is left
+ * @vidmm: The manager
+ */
+void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
+{
+	kvfree(vidmm->victims);
+}
+
+/*
+ * The policy knows allocations of clients only: no page tables, save areas, imports or objects
+ * that TTM creates.
+ */
+static bool victims_knows(const struct pagoda_bo *bo)
+{
+	return bo->ttm.type == ttm_bo_type_device;
+}
+
+/**
+ * pagoda_victims_add() - Tell the policy of a new allocation
+ * @bo: Allocation, not placed yet
+ */
+void pagoda_victims_add(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	pagoda_policy_add(&victims->policy, &bo->choice.item, bo->ttm.base.size);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_remove() - Tell the policy that an allocation is destroyed
+ * @bo: Allocation without references
+ */
+void pagoda_victims_remove(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	pagoda_policy_remove(&victims->policy, &bo->choice.item);
+	spin_unlock(&victims->lock);
+}
+
+/* An allocation that the current call needs (@keep) becomes a candidate when the call is over. */
+static void victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&victims->lock);
+	if (bo->choice.in_vram && !bo->choice.keep)
+		pagoda_policy_enter(&victims->policy, &bo->choice.item);
+}
+
+/*
+ * Returns whether the CPU can see the resource; false on devices where all of VRAM is visible,
+ * because there the policy needs no distinction.
+ */
+static bool victims_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
+{
+	return vidmm->vram->visible_size < vidmm->info->vram_size &&
+	       pagoda_vram_is_visible(vidmm, res);
+}
+
+/**
+ * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved in
+ * VRAM
+ * @bo: Allocation; its reservation is held, or no reference is left
+ * @to: Resource it has now; NULL if it has none or can't be evicted any more
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	bool in_vram = to && to->mem_type == TTM_PL_VRAM, came = in_vram != bo->choice.in_vram;
+
+	if (!victims_knows(bo) || (!came && !in_vram))
+		return;
+	spin_lock(&victims->lock);
+	bo->choice.in_vram = in_vram;
+	if (came)
+		pagoda_copy_moved(bo);
+	if (in_vram)
+		pagoda_policy_set_visible(&victims->policy, &bo->choice.item,
+					  victims_is_visible(bo->vidmm, to));
+	if (in_vram && came)
+		victims_enter(victims, bo);
+	else if (!in_vram)
+		pagoda_policy_leave(&victims->policy, &bo->choice.item);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_changed() - Tell the policy an allocation's priority and offer
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_changed(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	struct pagoda_policy *policy = &victims->policy;
+
+	if (!victims_knows(bo))
+		return;
+	spin_lock(&victims->lock);
+	pagoda_policy_set_priority(policy, &bo->choice.item, bo->wish.priority);
+	if (pagoda_bo_is_offered(bo))
+		pagoda_policy_offer(policy, &bo->choice.item, bo->offer.rank - PAGODA_OFFER_LOW);
+	else
+		pagoda_policy_reclaim(policy, &bo->choice.item);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_keep() - Protect the allocations of a call from eviction, or end that
+ * @vidmm: The manager
+ * @bos: Allocations, reservations held
+ * @count: Number of allocations
+ * @keep: None of them is evicted from now on (&pagoda_bo.choice.keep), or each may be again
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			 bool keep)
+{
+	struct pagoda_victims *victims = vidmm->victims;
+	u32 i;
+
+	spin_lock(&victims->lock);
+	for (i = 0; i < count; i++) {
+		if (bos[i]->choice.keep == keep)
+			continue;
+		bos[i]->choice.keep = keep;
+		if (keep)
+			pagoda_policy_hold(&victims->policy, &bos[i]->choice.item);
+		else
+			victims_enter(victims, bos[i]);
+	}
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_used() - Tell the policy that a submission uses allocations
+ * @vm: VM of the submission, which uses the VM's private allocations too
+ * @bos: Allocations that the submission lists, reservations held
+ * @count: Number of allocations
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_victims *victims = vm->vidmm->victims;
+	u32 i;
+
+	spin_lock(&victims->lock);
+	for (i = 0; i < count; i++) {
+		if (!bos[i]->choice.in_vram)
+			continue;
+		pagoda_policy_use(&victims->policy, &bos[i]->choice.item);
+		pagoda_copy_used(bos[i]);
+	}
+	vm->jobs++;
+	vm->used_at = victims->policy.clock;
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_last_use() - Time of an allocation's last use
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ * Return: Value of &pagoda_policy.clock.
+ */
+u64 pagoda_victims_last_use(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	struct pagoda_vm *vm = bo->vm.private_to;
+	u64 last;
+
+	spin_lock(&victims->lock);
+	last = bo->choice.item.last;
+	if (vm && (s64)(vm->used_at - last) > 0)
+		last = vm->used_at;
+	spin_unlock(&victims->lock);
+	return last;
+}
+
+/* ---- Eviction ------------------------------------------------------------------ */
+
+/*
+ * Returns true if a job that didn't list the private allocation used it since, and tells the
+ * policy.
+ */
+static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
+{
+	struct pagoda_vm *vm = bo->vm.private_to;
+
+	pagoda_copy_settle(bo);
+	if (!vm || (s64)(vm->used_at - bo->choice.item.last) <= 0)
+		return false;
+	pagoda_policy_use_late(&victims->policy, &bo->choice.item, vm->used_at);
+	return true;
+}
+
+static struct pagoda_bo *victims_pick(struct pagoda_victims *victims,
+				      enum pagoda_policy_need need)
+{
+	struct pagoda_policy_item *item;
+	struct pagoda_bo *bo = NULL;
+	u32 late = 0;
+
+	do {
+		item = pagoda_policy_pick(&victims->policy, need);
+		bo = item ? container_of(item, struct pagoda_bo, choice.item) : NULL;
+	} while (bo && late++ < LATE_MAX && victims_is_late(victims, bo));
+	return bo;
+}
+
+/*
+ * Returns the next victim with a reference and adds it to @tried, or NULL. Skipped are
+ * allocations without references, and those in another caller's list of tried
+ * victims: that caller puts them back.
+ */
+static struct pagoda_bo *victims_next(struct pagoda_victims *victims,
+				      enum pagoda_policy_need need, struct list_head *tried)
+{
+	struct pagoda_bo *bo;
+
+	spin_lock(&victims->lock);
+	do {
+		bo = victims_pick(victims, need);
+	} while (bo &&
+		 (!list_empty(&bo->choice.tried) || !kref_get_unless_zero(&bo->ttm.base.refcount)));
+	if (bo)
+		list_add_tail(&bo->choice.tried, tried);
+	spin_unlock(&victims->lock);
+	return bo;
+}
+
+/*
+ * A victim that could not be evicted becomes a candidate again, behind the candidates that were
+ * before it. Drops the references.
+ */
+static void victims_put_back(struct pagoda_victims *victims, struct list_head *tried)
+{
+	struct pagoda_bo *bo, *next;
+
+	list_for_each_entry_safe_reverse(bo, next, tried, choice.tried) {
+		spin_lock(&victims->lock);
+		list_del_init(&bo->choice.tried);
+		victims_enter(victims, bo);
+		spin_unlock(&victims->lock);
+		drm_gem_object_put(&bo->ttm.base);
+	}
+}
+
+/*
+ * Tries to lock the reservation of a victim. @mine is the reservation of the allocation that
+ * needs room, which is held; a victim may share it, and then @ctx says whether the victim may
+ * be evicted.
+ */
+bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
+			 const struct ttm_operation_ctx *ctx)
+{
+	if (bo->ttm.base.resv == mine)
+		return ctx->allow_res_evict && ctx->resv == mine;
+	return dma_resv_trylock(bo->ttm.base.resv);
+}
+
+void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine)
+{
+	if (bo->ttm.base.resv != mine)
+		dma_resv_unlock(bo->ttm.base.resv);
+}
+
+/*
+ * Evicts one victim. TTM discards allocations with content that isn't needed, instead of moving
+ * them: such an allocation is no victim here.
+ */
+static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
+			  const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
+{
+	struct ttm_operation_ctx mine = {
+		.interruptible = ctx->interruptible,
+		.no_wait_gpu = ctx->no_wait_gpu,
+	};
+	int ret;
+
+	if (!pagoda_bo_is_in_vram(bo) || bo->content.discardable || bo->ttm.pin_count ||
+	    !pagoda_dmem_may_take(claim, bo) ||
+	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
+		return false;
+	bo->choice.makes_room = true;
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_evicted, &mine);
+	bo->choice.makes_room = false;
+	claim->taken |= !ret;
+	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
+	return !ret;
+}
+
+/*
+ * Evicts a victim although no allocation waits for the room: &pagoda_bo.wish.released keeps
+ * promotion from bringing it back.
+ */
+static bool victims_trim(struct pagoda_bo *bo, const struct ttm_place *place,
+			 const struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
+{
+	bool released = bo->wish.released;
+
+	WRITE_ONCE(bo->wish.released, true);
+	if (victims_evict(bo, place, ctx, claim))
+		return true;
+	WRITE_ONCE(bo->wish.released, released);
+	return false;
+}
+
+/*
+ * Returns the victim that was evicted, with the reference that @tried holds, or NULL if none
+ * can be. @mine: reservation that the caller holds, or NULL.
+ */
+static struct pagoda_bo *victims_take(struct pagoda_vidmm *vidmm, const struct dma_resv *mine,
+				      const struct ttm_place *place,
+				      const struct ttm_operation_ctx *ctx,
+				      struct pagoda_dmem_claim *claim, struct list_head *tried)
+{
+	bool visible = place->lpfn && place->lpfn < vidmm->info->vram_size >> PAGE_SHIFT;
+	enum pagoda_policy_need need = visible ? PAGODA_POLICY_NEED_VISIBLE :
+						 PAGODA_POLICY_NEED_ANY;
+	struct pagoda_bo *bo = NULL;
+	bool done = false;
+
+	while (!done && !claim->interrupted && (bo = victims_next(vidmm->victims, need, tried))) {
+		if (!pagoda_victims_lock(bo, mine, ctx))
+			continue;
+		done = mine ? victims_evict(bo, place, ctx, claim) :
+			      victims_trim(bo, place, ctx, claim);
+		pagoda_victims_unlock(bo, mine);
+	}
+	return done ? bo : NULL;
+}
+
+static bool victims_take_next(struct pagoda_bo *want, const struct ttm_place *place,
+			      const struct ttm_operation_ctx *ctx,
+			      struct pagoda_dmem_claim *claim, struct list_head *tried)
+{
+	return victims_take(want->vidmm, want->ttm.base.resv, place, ctx, claim, tried);
+}
+
+/*
+ * Brings an allocation to VRAM in room that the policy's victims leave. Doesn't wait for the
+ * device. Returns as pagoda_bo_place_taking(). Caller holds the reservation.
+ */
+int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim)
+{
+	LIST_HEAD(tried);
+	int ret;
+
+	if (!bo->vidmm->victims->asked)
+		return -ENOMEM;
+	ret = pagoda_bo_place_taking(bo, placement, ctx, victims_take_next, claim, &tried);
+	victims_put_back(bo->vidmm->victims, &tried);
+	return ret;
+}
+
+static u64 victims_trim_pass(struct pagoda_vidmm *vidmm, u64 bytes,
+			     struct pagoda_dmem_claim *claim)
+{
+	const struct ttm_place place = { .mem_type = TTM_PL_VRAM };
+	const struct ttm_operation_ctx ctx = { .interruptible = true };
+	struct pagoda_victims *victims = vidmm->victims;
+	struct pagoda_bo *bo;
+	LIST_HEAD(tried);
+	u64 done = 0;
+
+	while (done < bytes && !signal_pending(current)) {
+		bo = victims_take(vidmm, NULL, &place, &ctx, claim, &tried);
+		if (!bo)
+			break;
+		done += bo->ttm.base.size;
+		atomic64_add(bo->ttm.base.size, &victims->trimmed);
+	}
+	victims_put_back(victims, &tried);
+	return done;
+}
+
+/*
+ * Evicts victims that @claim allows until at least @bytes have left VRAM, there is no victim
+ * left, or a signal is pending; returns the number of bytes. The policy chooses even if TTM
+ * chooses otherwise; memory that dmem.low protects comes last. Called inside the gate; locks
+ * one reservation at a time and doesn't wait for the device.
+ */
+u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim)
+{
+	u64 done = 0;
+
+	do {
+		done += victims_trim_pass(vidmm, bytes - done, claim);
+	} while (done < bytes && !signal_pending(current) && pagoda_dmem_claim_again(claim));
+	return done;
+}
+
+/**
+ * pagoda_vidmm_trim() - Evict allocations as if the caller needed their VRAM
+ * @vidmm: The manager
+ * @bytes: Minimum number of bytes; fewer if no victim is left
+ *
+ * A victim stays out of VRAM until it is used or made resident.
+ *
+ * Context: Inside the gate; takes reservations, one after another. May sleep and allocate. Doesn't
+ * wait for the device.
+ * Return: 0, or -EINTR after a signal; victims evicted before the signal stay out.
+ */
+int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
+{
+	struct pagoda_dmem_claim claim = {};
+	u64 done;
+
+	pagoda_dmem_claim_look(&claim, &vidmm->vram->manager, 0);
+	done = pagoda_victims_trim(vidmm, bytes, &claim);
+	pagoda_dmem_claim_end(&claim);
+	return done < bytes && signal_pending(current) ? -EINTR : 0;
+}
+
+/**
+ * pagoda_vidmm_trimmed() - Bytes evicted by pagoda_victims_trim() since probe
+ * @vidmm: The manager
+ *
+ * Context: Any.
+ * Return: Bytes.
+ */
+u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm)
+{
+	return atomic64_read(&vidmm->victims->trimmed);
+}

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Work that can't be made yet, see sync.h.
+ *
+ * A syncobj doesn't tell the kernel when it gets a point. pagoda_deferred_kick() covers the
+ * points that ioctls of this driver add; for points from elsewhere the worker looks again and
+ * again, at growing intervals.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <drm/drm_drv.h>
+#include "core/compat.h"
+#include "core/core.h"
+#include "vidmm/bo/dmem.h"
+#include "sync.h"
+
+/* Shortest and longest interval between two looks, in jiffies. */
+#define PATIENCE_MIN	1
+#define PATIENCE_MAX	(HZ / 20 ?: 1)
+
+/* Flag of the failure fence of an item: the item is paging. */
+#define DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
+
+/**
+ * pagoda_deferred_prepare() - Prepare an item for a queue
+ * @item: Item; @item->is_paging is set
+ * @syncs: Fences that the item waits for and signals
+ *
+ * User space may keep the fence of a failed item until after this module is unloaded. The fence
+ * therefore has the operations of the dma-buf core.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syncs *syncs)
+{
+	item->failure = dma_fence_allocate_private_stub(ktime_get());
+	if (!item->failure)
+		return -ENOMEM;
+	if (item->is_paging)
+		set_bit(DEFERRED_IS_PAGING, &item->failure->flags);
+	item->syncs = syncs;
+	return 0;
+}
+
+/*
+ * Returns true if a dma_fence, or timeline point, is the failure fence of a paging request. May
+ * be called in any context.
+ */
+bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
+{
+	struct dma_fence *stub = dma_fence_get_stub();
+	bool is_stub;
+
+	fence = dma_fence_chain_contained(fence);
+	/* In other fences the flag has another meaning. */
+	is_stub = fence->ops == stub->ops;
+	dma_fence_put(stub);
+	return is_stub && fence->error && test_bit(DEFERRED_IS_PAGING, &fence->flags);
+}
+
+/* Ends an item that was removed from the queue; signals its failure fence if @error. */
+static void deferred_end(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
+			 int error)
+{
+	if (error) {
+		/* The fence was created signalled, but isn't published before this assignment. */
+		item->failure->error = error;
+		pagoda_syncs_signal(item->syncs, item->failure);
+		pagoda_deferred_kick(queue->vidmm);
+	}
+	dma_fence_put(item->failure);
+	queue->ops->put(queue, item);
+	wake_up_all(&queue->room);
+}
+
+static void deferred_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
+{
+	struct pagoda_deferred *queue = container_of(callback, struct pagoda_deferred, callback);
+
+	mod_delayed_work(system_dfl_wq, &queue->work, 0);
+}
+
+/* Drops the fence that the next item waited for. Called by the worker only. */
+static void deferred_drop_fence(struct pagoda_deferred *queue)
+{
+	if (!queue->fence)
+		return;
+	dma_fence_remove_callback(queue->fence, &queue->callback);
+	dma_fence_put(queue->fence);
+	queue->fence = NULL;
+}
+
+/*
+ * Returns true if all dma_fences that an item waits for have signalled. Else the callback of an
+ * unsignalled one starts the worker again.
+ */
+static bool deferred_is_done(struct pagoda_deferred *queue, const struct pagoda_syncs *syncs)
+{
+	struct dma_fence *fence;
+	u32 index = 0;
+
+	if (!queue->until_done)
+		return true;
+	while ((fence = pagoda_syncs_next(syncs, &index))) {
+		if (dma_fence_add_callback(fence, &queue->callback, deferred_callback))
+			continue;
+		queue->fence = dma_fence_get(fence);
+		return false;
+	}
+	return true;
+}
+
+static struct pagoda_deferred_item *deferred_first(struct pagoda_deferred *queue, int *error)
+{
+	struct pagoda_deferred_item *item;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	item = list_first_entry_or_null(&queue->items, struct pagoda_deferred_item, entry);
+	*error = queue->error;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return item;
+}
+
+/* Removes an item. pagoda_deferred_kick() reaches the queue as long as it has items. */
+static void deferred_remove(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_vidmm *vidmm = queue->vidmm;
+	unsigned long flags;
+
+	spin_lock_irqsave(&vidmm->deferred_lock, flags);
+	spin_lock(&queue->lock);
+	list_del(&item->entry);
+	if (!--queue->count)
+		list_del_init(&queue->entry);
+	spin_unlock(&queue->lock);
+	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
+}
+
+/*
+ * Returns false if the item is to be made later: the gate is closed for a rebuild, or the owner
+ * returned -EAGAIN.
+ */
+static bool deferred_try(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
+			 int *error)
+{
+	struct pagoda_gate gate;
+	int idx;
+
+	*error = -ENODEV;
+	if (!drm_dev_enter(queue->vidmm->drm, &idx))
+		return true;
+	if (!pagoda_gate_try(queue->vidmm, &gate)) {
+		*error = 0;
+		drm_dev_exit(idx);
+		return false;
+	}
+	*error = queue->ops->make(queue, item);
+	pagoda_gate_leave(queue->vidmm, &gate);
+	drm_dev_exit(idx);
+	if (*error != -EAGAIN)
+		return true;
+	*error = 0;
+	return false;
+}
+
+/* A call of deferred_try() that runs in the owner's cgroup. */
+struct deferred_turn {
+	struct pagoda_deferred *queue;
+	struct pagoda_deferred_item *item;
+	int error;	/* out: 0 or a negative errno */
+	bool done;	/* out: false = later */
+};
+
+static void deferred_turn(void *arg)
+{
+	struct deferred_turn *turn = arg;
+
+	turn->done = deferred_try(turn->queue, turn->item, &turn->error);
+}
+
+static bool deferred_make(struct pagoda_deferred *queue, struct pagoda_deferred_item *item,
+			  int *error)
+{
+	struct deferred_turn turn = { .queue = queue, .item = item };
+
+	pagoda_payer_run(queue->payer, deferred_turn, &turn);
+	*error = turn.error;
+	return turn.done;
+}
+
+/* Returns true if the worker is to look again after a delay. */
+static bool deferred_run(struct pagoda_deferred *queue)
+{
+	struct pagoda_deferred_item *item;
+	bool there;
+	int error;
+
+	WRITE_ONCE(queue->runs, queue->runs + 1);
+	/* Order the counter before the lookup. Pairs with pagoda_deferred_settle(). */
+	smp_mb();
+	deferred_drop_fence(queue);
+	while ((item = deferred_first(queue, &error))) {
+		if (!error && !drm_dev_is_unplugged(queue->vidmm->drm)) {
+			there = pagoda_syncs_look(item->syncs);
+			WRITE_ONCE(queue->held_up, there ? 0 : queue->runs);
+			if (!there)
+				return true;
+			if (!deferred_is_done(queue, item->syncs))
+				return false;
+		}
+		if (!error && !deferred_make(queue, item, &error))
+			return true;
+		deferred_remove(queue, item);
+		deferred_end(queue, item, error);
+		queue->patience = PATIENCE_MIN;
+	}
+	return false;
+}
+
+static void deferred_work(struct work_struct *work)
+{
+	struct pagoda_deferred *queue = container_of(to_delayed_work(work),
+						     struct pagoda_deferred, work);
+
+	if (!deferred_run(queue))
+		return;
+	queue_delayed_work(system_dfl_wq, &queue->work, queue->patience);
+	queue->patience = min_t(unsigned long, 2 * queue->patience, PATIENCE_MAX);
+}
+
+/**
+ * pagoda_deferred_init() - Initialise a queue of deferred work
+ * @queue: Queue, to be emptied with pagoda_deferred_cancel()
+ * @vidmm: Manager
+ * @payer: The client's payer, which outlives the queue
+ * @ops: Calls to the owner
+ * @until_done: Dma_fences must have signalled before an item is made
+ */
+void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
+			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
+			  bool until_done)
+{
+	*queue = (struct pagoda_deferred) {
+		.vidmm = vidmm,
+		.payer = payer,
+		.ops = ops,
+		.until_done = until_done,
+		.patience = PATIENCE_MIN,
+	};
+	INIT_LIST_HEAD(&queue->entry);
+	INIT_LIST_HEAD(&queue->items);
+	spin_lock_init(&queue->lock);
+	INIT_DELAYED_WORK(&queue->work, deferred_work);
+	init_waitqueue_head(&queue->room);
+}
+
+/**
+ * pagoda_deferred_is_empty() - Tell whether work can be made at once
+ * @queue: Queue; the caller excludes other threads that add items
+ *
+ * Context: Any, takes no lock.
+ * Return: True if no earlier item waits.
+ */
+bool pagoda_deferred_is_empty(struct pagoda_deferred *queue)
+{
+	return !READ_ONCE(queue->count);
+}
+
+/* Inserts an item by priority. An item that is being made may get others before it. */
+static void deferred_insert(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_deferred_item *before;
+
+	list_for_each_entry_reverse(before, &queue->items, entry)
+		if (before->priority >= item->priority)
+			break;
+	list_add(&item->entry, &before->entry);
+}
+
+/**
+ * pagoda_deferred_add() - Add an item behind those of its priority or a higher one
+ * @queue: Queue; the caller excludes pagoda_deferred_cancel()
+ * @item: Prepared item, owned by the queue afterwards
+ *
+ * Empties the binary syncobjs that the item signals, and therefore can't fail: if the queue was
+ * stopped meanwhile, the item ends with the queue's error and signals its syncobjs.
+ *
+ * Context: Takes spinlocks.
+ */
+void pagoda_deferred_add(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_vidmm *vidmm = queue->vidmm;
+	unsigned long flags;
+
+	pagoda_syncs_promise(item->syncs);
+	spin_lock_irqsave(&vidmm->deferred_lock, flags);
+	spin_lock(&queue->lock);
+	deferred_insert(queue, item);
+	if (!queue->count++)
+		list_add_tail(&queue->entry, &vidmm->deferred);
+	spin_unlock(&queue->lock);
+	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
+	mod_delayed_work(system_dfl_wq, &queue->work, 0);
+}
+
+/*
+ * Returns true if a run of the worker that began after @before runs found the next item held up.
+ * flush_delayed_work() alone doesn't guarantee such a run: it may find nothing to flush while
+ * another thread is queueing the work.
+ */
+static bool deferred_is_held_up(struct pagoda_deferred *queue, u32 before)
+{
+	u32 run = READ_ONCE(queue->held_up);
+
+	return run && (s32)(run - before) > 0;
+}
+
+/**
+ * pagoda_deferred_settle() - Have all items made that can be made
+ * @queue: Queue
+ *
+ * Afterwards the queue is empty, or its first item waits for a point or value that doesn't exist.
+ *
+ * Context: Sleeps, outside of all locks; waits for a rebuild and a sleep of the machine.
+ * Return: 0 or -ERESTARTSYS.
+ */
+int pagoda_deferred_settle(struct pagoda_deferred *queue)
+{
+	struct pagoda_gate *gate;
+	u32 before;
+
+	/*
+	 * Order the caller's signals before the counter: only a run that begins now must have
+	 * seen them.
+	 */
+	smp_mb();
+	before = READ_ONCE(queue->runs);
+	do {
+		gate = pagoda_gate_pause(queue->vidmm);
+		flush_delayed_work(&queue->work);
+		pagoda_gate_resume(queue->vidmm, gate);
+		if (pagoda_deferred_is_empty(queue) || deferred_is_held_up(queue, before))
+			return 0;
+	} while (!schedule_timeout_interruptible(1));
+	return -ERESTARTSYS;
+}
+
+/**
+ * pagoda_deferred_wait_room() - Wait until a queue has fewer than @most items
+ * @queue: Queue
+ * @most: Number of items
+ *
+ * Context: Sleeps.
+ * Return: 0 or -ERESTARTSYS.
+ */
+int pagoda_deferred_wait_room(struct pagoda_deferred *queue, u32 most)
+{
+	struct pagoda_gate *gate;
+	int ret;
+
+	if (READ_ONCE(queue->count) < most)
+		return 0;
+	gate = pagoda_gate_pause(queue->vidmm);
+	ret = wait_event_interruptible(queue->room, READ_ONCE(queue->count) < most);
+	pagoda_gate_resume(queue->vidmm, gate);
+	return ret;
+}
+
+/**
+ * pagoda_deferred_stop() - End all items of a queue with an error
+ * @queue: Queue
+ * @error: Negative errno for items that wait or are added later; the first one of a queue counts
+ *
+ * Doesn't wait: &pagoda_deferred_ops.make may call this function.
+ *
+ * Context: Any, the dma_fence signalling path included.
+ */
+void pagoda_deferred_stop(struct pagoda_deferred *queue, int error)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	if (!queue->error)
+		queue->error = error;
+	/* A queue without items may be freed soon, after pagoda_deferred_cancel(). */
+	if (queue->count)
+		mod_delayed_work(system_dfl_wq, &queue->work, 0);
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/**
+ * pagoda_deferred_cancel() - Stop a queue and wait until it is empty
+ * @queue: Queue
+ * @error: Negative errno, as for pagoda_deferred_stop()
+ *
+ * Waits for an item that is being made.
+ *
+ * Context: Sleeps. The caller holds no lock that &pagoda_deferred_ops.make takes.
+ */
+void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error)
+{
+	pagoda_deferred_stop(queue, error);
+	flush_delayed_work(&queue->work);
+	/* deferred_callback() may have queued the work once more. */
+	cancel_delayed_work_sync(&queue->work);
+}
+
+/**
+ * pagoda_deferred_kick() - Have all queues look up again what their next items wait for
+ * @vidmm: Manager
+ *
+ * Context: Any.
+ */
+void pagoda_deferred_kick(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_deferred *queue;
+	unsigned long flags;
+
+	if (list_empty_careful(&vidmm->deferred))
+		return;
+	spin_lock_irqsave(&vidmm->deferred_lock, flags);
+	list_for_each_entry(queue, &vidmm->deferred, entry)
+		mod_delayed_work(system_dfl_wq, &queue->work, 0);
+	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
+}

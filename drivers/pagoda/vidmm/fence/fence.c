@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Monitored fences, see fence.h: the page and the value in it.
+ *
+ * The GPU can always access the page while the page is resident; NOTIFY_FENCE_RESIDENCY tells the
+ * device each time the page comes or goes. TTM may evict the page while the fence isn't held.
+ */
+#include <linux/highmem.h>
+#include <linux/slab.h>
+#include "virtio/virtio.h"
+#include "internal.h"
+
+static int mfence_validate(struct pagoda_bo *bo, bool interruptible)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = interruptible };
+
+	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+}
+
+/*
+ * Stores a value with release semantics. The GPU may store at the same time, so a fence that may
+ * not rewind is increased by compare-and-exchange.
+ */
+static void mfence_store(struct pagoda_mfence *mfence, struct page *page, u64 value)
+{
+	u64 *here = kmap_local_page(page);
+	u64 old = READ_ONCE(*here);
+
+	if (pagoda_mfence_may_rewind(mfence))
+		smp_store_release(here, value);	/* pairs with pagoda_mfence_read() */
+	else
+		while (old < value && !try_cmpxchg(here, &old, value))
+			;
+	kunmap_local(here);
+}
+
+/*
+ * Returns the value of a held fence. While the device is lost, and when it is gone, this is the
+ * maximum value, unless the fence was created with NO_MAX_ON_RESET (C184).
+ */
+u64 pagoda_mfence_read(struct pagoda_mfence *mfence)
+{
+	u64 value, *here;
+
+	lockdep_assert_held(&mfence->lock);
+	if (mfence->lost || (mfence->gone && !(mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)))
+		return U64_MAX;
+	if (!mfence->page)
+		return mfence->saved;
+	here = kmap_local_page(mfence->page);
+	value = smp_load_acquire(here);	/* pairs with mfence_store() and the GPU's store */
+	kunmap_local(here);
+	return value;
+}
+
+/*
+ * Stores a value in a held fence. A value that isn't larger changes nothing, unless the fence may
+ * rewind.
+ */
+void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value)
+{
+	lockdep_assert_held(&mfence->lock);
+	if (mfence->page && !mfence->lost)
+		mfence_store(mfence, mfence->page, value);
+	else if (pagoda_mfence_may_rewind(mfence) || value > mfence->saved)
+		mfence->saved = value;
+}
+
+/*
+ * Stores a value in a held fence unconditionally, and returns the previous one. The fence has its
+ * page: the device is there.
+ */
+u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value)
+{
+	u64 *here = kmap_local_page(mfence->page);
+	u64 old = xchg(here, value);
+
+	lockdep_assert_held(&mfence->lock);
+	kunmap_local(here);
+	return old;
+}
+
+/* Records a value that the fence was told to take. */
+void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value)
+{
+	lockdep_assert_held(&mfence->lock);
+	if (pagoda_mfence_may_rewind(mfence) || value > mfence->last)
+		mfence->last = value;
+}
+
+/**
+ * pagoda_mfence_create() - Create a monitored fence
+ * @vidmm: Manager
+ * @client: Client that is charged for the fence
+ * @flags: DRM_PAGODA_FENCE_* flags
+ * @value: Initial value
+ *
+ * Context: May sleep and allocate.
+ * Return: The fence, to be released with pagoda_mfence_put(); or ERR_PTR(-ENOMEM).
+ */
+struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
+					   struct pagoda_client *client, u32 flags, u64 value)
+{
+	const struct pagoda_bo_params params = {
+		.size = PAGE_SIZE,
+		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE | DRM_PAGODA_ALLOCATION_CACHED,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE),
+	};
+	struct pagoda_mfence *mfence = kzalloc(sizeof(*mfence), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!mfence)
+		return ERR_PTR(-ENOMEM);
+	mfence->bo = pagoda_bo_create(vidmm, client, &params);
+	if (IS_ERR(mfence->bo)) {
+		kfree(mfence);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&mfence->kref);
+	INIT_LIST_HEAD(&mfence->held);
+	spin_lock_init(&mfence->lock);
+	mfence->flags = flags;
+	mfence->last = value;
+	mfence->waits = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&mfence->waiters);
+	mfence->bo->is_fence = true;
+	mfence->bo->fence_left = U64_MAX;
+	if (flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)
+		mfence->bo->fence_left = value;
+	dma_resv_lock(mfence->bo->ttm.base.resv, NULL);
+	ret = mfence_validate(mfence->bo, false);
+	if (!ret)
+		mfence_store(mfence, mfence->bo->ttm.ttm->pages[0], value);
+	dma_resv_unlock(mfence->bo->ttm.base.resv);
+	if (!ret)
+		return mfence;
+	pagoda_mfence_put(mfence);
+	return ERR_PTR(-ENOMEM);
+}
+
+static void mfence_release(struct kref *kref)
+{
+	struct pagoda_mfence *mfence = container_of(kref, struct pagoda_mfence, kref);
+
+	drm_gem_object_put(pagoda_bo_gem(mfence->bo));
+	kfree(mfence);
+}
+
+/**
+ * pagoda_mfence_get() - Take a reference to a monitored fence
+ * @mfence: Fence
+ *
+ * Return: @mfence.
+ */
+struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence)
+{
+	kref_get(&mfence->kref);
+	return mfence;
+}
+
+/**
+ * pagoda_mfence_put() - Drop a reference to a monitored fence
+ * @mfence: Fence
+ *
+ * The page stays allocated as long as it is mapped or the GPU may write to it.
+ *
+ * Context: May sleep.
+ */
+void pagoda_mfence_put(struct pagoda_mfence *mfence)
+{
+	kref_put(&mfence->kref, mfence_release);
+}
+
+/**
+ * pagoda_mfence_bo() - Get the page of a monitored fence
+ * @mfence: Fence
+ *
+ * Return: The allocation; no reference is taken.
+ */
+struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence)
+{
+	return mfence->bo;
+}
+
+static void mfence_uncharge(struct pagoda_mfence *mfence)
+{
+	pagoda_quota_uncharge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
+}
+
+/* Pins the page for the first hold. Caller holds the page's reservation. */
+static int mfence_pin(struct pagoda_mfence *mfence)
+{
+	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
+	struct ttm_buffer_object *ttm = &mfence->bo->ttm;
+	int ret = pagoda_quota_charge(mfence->bo->client->quota, PAGODA_LIMIT_FENCES, 1);
+
+	if (ret)
+		return ret;
+	ret = mfence_validate(mfence->bo, true);
+	if (ret) {
+		mfence_uncharge(mfence);
+		return ret;
+	}
+	ttm_bo_pin(ttm);
+	mutex_lock(&mfences->lock);
+	spin_lock_irq(&mfence->lock);
+	mfence->page = ttm->ttm->pages[0];
+	spin_unlock_irq(&mfence->lock);
+	list_add(&mfence->held, &mfences->held);
+	atomic_set(&mfence->holds, 1);
+	mutex_unlock(&mfences->lock);
+	/*
+	 * Order the list before the caller's look at the value. Pairs with
+	 * pagoda_mfences_changed().
+	 */
+	smp_mb();
+	return 0;
+}
+
+/*
+ * Keeps the page of a fence in place until pagoda_mfence_unhold(). The caller keeps the device
+ * from going away. Takes the page's reservation; may sleep and allocate. Returns 0, -EDQUOT (the
+ * client that created the fence, or its user, has too many pinned), -ENOMEM or -ERESTARTSYS.
+ */
+int pagoda_mfence_hold(struct pagoda_mfence *mfence)
+{
+	struct dma_resv *resv = mfence->bo->ttm.base.resv;
+	int ret = 0;
+
+	if (atomic_inc_not_zero(&mfence->holds))
+		return 0;
+	if (dma_resv_lock_interruptible(resv, NULL))
+		return -ERESTARTSYS;
+	if (!atomic_inc_not_zero(&mfence->holds))
+		ret = mfence_pin(mfence);
+	dma_resv_unlock(resv);
+	return ret;
+}
+
+/*
+ * Records the value that CPU mappings show after the device is gone. Called when the last hold
+ * ends and when the device goes.
+ */
+void pagoda_mfence_leave(struct pagoda_mfence *mfence)
+{
+	if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)
+		WRITE_ONCE(mfence->bo->fence_left, pagoda_mfence_read(mfence));
+}
+
+/* Ends a hold: after the last one the page may move. Takes the page's reservation; may sleep. */
+void pagoda_mfence_unhold(struct pagoda_mfence *mfence)
+{
+	struct pagoda_mfences *mfences = mfence->bo->vidmm->mfences;
+	struct dma_resv *resv = mfence->bo->ttm.base.resv;
+
+	if (atomic_add_unless(&mfence->holds, -1, 1))
+		return;
+	dma_resv_lock(resv, NULL);
+	mutex_lock(&mfences->lock);
+	if (atomic_dec_and_test(&mfence->holds)) {
+		list_del_init(&mfence->held);
+		spin_lock_irq(&mfence->lock);
+		WARN_ON_ONCE(!RB_EMPTY_ROOT(&mfence->waits.rb_root));
+		pagoda_mfence_leave(mfence);
+		mfence->page = NULL;
+		spin_unlock_irq(&mfence->lock);
+		ttm_bo_unpin(&mfence->bo->ttm);
+		mfence_uncharge(mfence);
+	}
+	mutex_unlock(&mfences->lock);
+	dma_resv_unlock(resv);
+}

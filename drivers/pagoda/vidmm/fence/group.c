@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Waits for several monitored fences, all or any of them (C181): by a thread that sleeps, or with
+ * an eventfd that is signalled when the thread would have woken up.
+ *
+ * A group with an eventfd has no owner that waits: the group frees itself when it is over, or is
+ * freed with the client.
+ */
+#include <linux/completion.h>
+#include <linux/eventfd.h>
+#include <linux/slab.h>
+#include "internal.h"
+
+#define NOBODY	U32_MAX
+
+/* Several waits, all or any of which have to end. */
+struct pagoda_mfence_group {
+	struct pagoda_vidmm *vidmm;
+	struct completion over;		/* the group is over */
+	atomic_t left;			/* waits that must still end before the group is over */
+	u32 first;			/* index of a satisfied wait, or U32_MAX */
+	bool any;			/* the first end suffices */
+	int error;			/* error of a wait, or 0 */
+	struct eventfd_ctx *event;	/* signalled when over without an error, or NULL */
+	struct pagoda_client *client;	/* with an eventfd: a reference */
+	struct list_head link;		/* in &pagoda_client.groups, under the client's lock */
+	struct work_struct work;	/* with an eventfd: frees the group */
+	u32 count;
+	struct pagoda_mfence_wait waits[] __counted_by(count);
+};
+
+/* Caller holds &pagoda_mfence.lock. */
+static void group_over(struct pagoda_mfence_group *group)
+{
+	if (!group->event) {
+		complete_all(&group->over);
+		return;
+	}
+	if (!group->error)
+		eventfd_signal(group->event);
+	queue_work(group->vidmm->mfences->wq, &group->work);
+}
+
+static void group_wait_ended(struct pagoda_mfence_wait *wait, int error)
+{
+	struct pagoda_mfence_group *group = wait->arg;
+
+	if (error)
+		cmpxchg(&group->error, 0, error);
+	else
+		cmpxchg(&group->first, NOBODY, wait - group->waits);
+	if (atomic_dec_and_test(&group->left))
+		group_over(group);
+}
+
+/**
+ * pagoda_mfence_group_destroy() - End the waits of a group and free it
+ * @group: Group
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group)
+{
+	while (group->count)
+		pagoda_mfence_wait_fini(&group->waits[--group->count]);
+	if (group->event)
+		eventfd_ctx_put(group->event);
+	if (group->client)
+		pagoda_client_put(group->client);
+	kvfree(group);
+}
+
+/* Frees the group, unless client_take_group() took it: that thread cancels this work item. */
+static void group_work(struct work_struct *work)
+{
+	struct pagoda_mfence_group *group = container_of(work, struct pagoda_mfence_group, work);
+	struct pagoda_client *client = group->client;
+	bool ours;
+
+	mutex_lock(&client->lock);
+	ours = !list_empty(&group->link);
+	list_del_init(&group->link);
+	mutex_unlock(&client->lock);
+	if (ours)
+		pagoda_mfence_group_destroy(group);
+}
+
+/**
+ * pagoda_mfence_group_create() - Prepare to wait for several values
+ * @list: Fences and values
+ * @count: Number of entries, not 0
+ * @any: One value suffices, else all are waited for
+ *
+ * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
+ * away.
+ * Return: The group, to be used in one call of pagoda_mfence_group_wait() or
+ * pagoda_mfence_group_notify(); or ERR_PTR: -EPERM if a fence was created with NO_WAIT; -ENOENT if
+ * a fence has no id any more; -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ */
+struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
+						       u32 count, bool any)
+{
+	struct pagoda_mfence_group *group;
+	int ret;
+
+	group = kvzalloc(struct_size(group, waits, count), GFP_KERNEL_ACCOUNT);
+	if (!group)
+		return ERR_PTR(-ENOMEM);
+	group->vidmm = list->mfence->bo->vidmm;
+	group->first = NOBODY;
+	group->any = any;
+	atomic_set(&group->left, any ? 1 : count);
+	init_completion(&group->over);
+	INIT_LIST_HEAD(&group->link);
+	INIT_WORK(&group->work, group_work);
+	while (group->count < count) {
+		const struct pagoda_mfence_value *entry = &list[group->count++];
+
+		ret = pagoda_mfence_wait_init(&group->waits[group->count - 1], entry->mfence,
+					      entry->value, group_wait_ended, group);
+		if (!ret) {
+			WRITE_ONCE(group->waits[group->count - 1].left, &group->left);
+			continue;
+		}
+		group->count--;
+		pagoda_mfence_group_destroy(group);
+		return ERR_PTR(ret);
+	}
+	return group;
+}
+
+static void group_arm(struct pagoda_mfence_group *group)
+{
+	u32 i;
+
+	for (i = 0; i < group->count; i++)
+		pagoda_mfence_wait_arm(&group->waits[i]);
+}
+
+/**
+ * pagoda_mfence_group_wait() - Wait for the values of a group
+ * @group: Group that wasn't waited for yet; the caller destroys it
+ * @timeout: Jiffies; 0 only looks
+ * @first: Out: index of an entry with a satisfied wait
+ *
+ * Context: Sleeps. If the device goes away meanwhile, the wait ends.
+ * Return: 0; -ETIME; -ENODEV if the device is gone and a value won't come; or -ERESTARTSYS.
+ */
+int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u32 *first)
+{
+	long ret = timeout;
+
+	group_arm(group);
+	if (timeout > 0)
+		ret = wait_for_completion_interruptible_timeout(&group->over, timeout);
+	if (!completion_done(&group->over))
+		return ret < 0 ? ret : -ETIME;
+	if (group->first == NOBODY || (group->error && !group->any))
+		return group->error;
+	*first = group->first;
+	return 0;
+}
+
+/**
+ * pagoda_mfence_group_notify() - Signal an eventfd when a wait for the group would end
+ * @group: Group that wasn't waited for yet; consumed
+ * @client: Client; the group takes a reference
+ * @event: Eventfd; the group takes the caller's reference
+ *
+ * Context: May sleep. Takes the client's lock.
+ */
+void pagoda_mfence_group_notify(struct pagoda_mfence_group *group, struct pagoda_client *client,
+				struct eventfd_ctx *event)
+{
+	group->event = event;
+	kref_get(&client->kref);
+	group->client = client;
+	/*
+	 * group_work() takes the lock: a group that is over at once isn't freed before its last
+	 * wait is armed.
+	 */
+	mutex_lock(&client->lock);
+	list_add(&group->link, &client->groups);
+	group_arm(group);
+	mutex_unlock(&client->lock);
+}
+
+static struct pagoda_mfence_group *client_take_group(struct pagoda_client *client)
+{
+	struct pagoda_mfence_group *group;
+
+	mutex_lock(&client->lock);
+	group = list_first_entry_or_null(&client->groups, struct pagoda_mfence_group, link);
+	if (group)
+		list_del_init(&group->link);
+	mutex_unlock(&client->lock);
+	return group;
+}
+
+/**
+ * pagoda_mfence_client_close() - Free all groups with an eventfd of a client
+ * @vidmm: Manager
+ * @client: Client, closed
+ *
+ * Afterwards no eventfd of the client is signalled any more.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_mfence_client_close(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct pagoda_mfence_group *group;
+	u32 i;
+
+	while ((group = client_take_group(client))) {
+		for (i = 0; i < group->count; i++)
+			pagoda_mfence_wait_disarm(&group->waits[i]);
+		cancel_work_sync(&group->work);
+		pagoda_mfence_group_destroy(group);
+	}
+	/* Work items free the groups that were over before. */
+	flush_workqueue(vidmm->mfences->wq);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Monitored fences get values: from the GPU behind paging, from the CPU behind a dma_fence, and
+ * from FENCE_SIGNAL at once.
+ *
+ * The CPU doesn't wait for values that the GPU still has to store, because the GPU doesn't store
+ * smaller values (FORWARD). If the work fails, the CPU stores the value that the GPU should have
+ * stored: a promise is kept even if the device fails.
+ */
+#include <linux/slab.h>
+#include "virtio/virtio.h"
+#include "internal.h"
+#include "sync.h"
+
+/* A promise that a fence gets a value. */
+struct pagoda_mfence_signal {
+	struct dma_fence_cb callback;	/* on the fence of the work */
+	struct llist_node done;		/* in &pagoda_mfences.kept */
+	struct pagoda_mfence *mfence;	/* a reference, held */
+	u64 value;
+	u64 before;			/* &pagoda_mfence.last before the promise */
+	bool by_gpu;			/* the GPU stores the value, unless the work fails */
+};
+
+/* Frees a promise that was kept or taken back. */
+static void signal_free(struct pagoda_mfence_signal *signal)
+{
+	pagoda_mfence_unhold(signal->mfence);
+	pagoda_mfence_put(signal->mfence);
+	kfree(signal);
+}
+
+/* Frees the promises that were kept. Work item. */
+void pagoda_mfences_reap(struct work_struct *work)
+{
+	struct pagoda_mfences *mfences = container_of(work, struct pagoda_mfences, reap);
+	struct pagoda_mfence_signal *signal, *next;
+
+	llist_for_each_entry_safe(signal, next, llist_del_all(&mfences->kept), done)
+		signal_free(signal);
+}
+
+/**
+ * pagoda_mfence_promise() - Check a value and allocate all that signalling it needs
+ * @mfence: Fence
+ * @value: Value that will be signalled
+ *
+ * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
+ * away.
+ * Return: The promise; or ERR_PTR: -EINVAL if @value isn't larger than all values before and the
+ * fence may not rewind; -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ */
+struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value)
+{
+	struct pagoda_mfence_signal *signal = kzalloc(sizeof(*signal), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!signal)
+		return ERR_PTR(-ENOMEM);
+	signal->value = value;
+	signal->mfence = pagoda_mfence_get(mfence);
+	ret = pagoda_mfence_hold(mfence);
+	if (ret)
+		goto err_put;
+	spin_lock_irq(&mfence->lock);
+	signal->before = mfence->last;
+	if (value > mfence->last || pagoda_mfence_may_rewind(mfence))
+		mfence->last = value;
+	else
+		ret = -EINVAL;
+	spin_unlock_irq(&mfence->lock);
+	if (!ret)
+		return signal;
+	pagoda_mfence_unhold(mfence);
+err_put:
+	pagoda_mfence_put(mfence);
+	kfree(signal);
+	return ERR_PTR(ret);
+}
+
+/**
+ * pagoda_mfence_take_back() - Free a promise without signalling its value
+ * @signal: Promise; freed
+ *
+ * The value may be promised again, unless a larger one was promised meanwhile.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal)
+{
+	struct pagoda_mfence *mfence = signal->mfence;
+
+	spin_lock_irq(&mfence->lock);
+	if (mfence->last == signal->value)
+		mfence->last = signal->before;
+	spin_unlock_irq(&mfence->lock);
+	signal_free(signal);
+}
+
+/* dma_fence signalling path. */
+static void signal_callback(struct dma_fence *fence, struct dma_fence_cb *callback)
+{
+	struct pagoda_mfence_signal *signal = container_of(callback, struct pagoda_mfence_signal,
+							   callback);
+	struct pagoda_mfence *mfence = signal->mfence;
+	struct pagoda_vidmm *vidmm = mfence->bo->vidmm;
+	unsigned long flags;
+
+	spin_lock_irqsave(&mfence->lock, flags);
+	/* A value that the GPU stores while the fence shows the maximum value is lost. */
+	if (!signal->by_gpu || fence->error || mfence->lost)
+		pagoda_mfence_write(mfence, signal->value);
+	pagoda_mfence_look(mfence);
+	spin_unlock_irqrestore(&mfence->lock, flags);
+	pagoda_deferred_kick(vidmm);
+	/* Last: the manager may be destroyed once the promise is freed. */
+	if (llist_add(&signal->done, &vidmm->mfences->kept))
+		queue_work(vidmm->mfences->wq, &vidmm->mfences->reap);
+}
+
+/*
+ * Has the CPU store the promised value when @fence has signalled, at once if @fence is NULL. The
+ * value is also stored if the work ends with an error, so that no waiter waits for ever. Frees
+ * the promise, can't fail, may be called in any context.
+ */
+void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence)
+{
+	struct dma_fence *stub;
+
+	if (fence && !dma_fence_add_callback(fence, &signal->callback, signal_callback))
+		return;
+	/* The fence has signalled: its error is final. */
+	stub = fence ? NULL : dma_fence_get_stub();
+	signal_callback(fence ?: stub, &signal->callback);
+	dma_fence_put(stub);
+}
+
+static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
+{
+	struct pagoda_bo *bo = mfence->bo;
+	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_stream_txn txn;
+	struct pagoda_paging_cost cost;
+	struct pagoda_adl adl;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
+		.allocation = bo->id,
+	};
+
+	pagoda_bo_adl(bo, &adl);
+	op.signal_fence.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
+	op.signal_fence.address = adl.contiguous ? adl.base : adl.pages[0];
+	op.signal_fence.value = value;
+	op.signal_fence.flags = VIRTIO_PAGODA_SIGNAL_EVENT;
+	if (!pagoda_mfence_may_rewind(mfence))
+		op.signal_fence.flags |= VIRTIO_PAGODA_SIGNAL_FORWARD;
+	op.signal_fence.cpu_pages = adl.cpu_pages;
+	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
+	WARN_ON_ONCE(pagoda_stream_emit(&txn, &op));
+	return pagoda_stream_end(&txn);
+}
+
+/**
+ * pagoda_mfence_signal_paging() - Have the GPU store a value behind all paging work so far (C116)
+ * @signal: Promise; freed
+ *
+ * Can't fail: without memory this function waits for the work and the CPU stores the value. Readers
+ * of the page through a CPU mapping don't wait for the GPU.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ */
+void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal)
+{
+	struct pagoda_bo *bo = signal->mfence->bo;
+	struct dma_resv *resv = bo->ttm.base.resv;
+	struct dma_fence *fence = NULL;
+
+	dma_resv_lock(resv, NULL);
+	if (!dma_resv_reserve_fences(resv, 1)) {
+		fence = signal_emit(signal->mfence, signal->value);
+		if (fence)
+			dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	}
+	dma_resv_unlock(resv);
+	signal->by_gpu = fence;
+	if (!fence)
+		pagoda_stream_wait_idle(bo->vidmm, MAX_SCHEDULE_TIMEOUT);
+	pagoda_mfence_signal_after(signal, fence);
+	dma_fence_put(fence);
+}
+
+static int signal_check(const struct pagoda_mfence_value *entry)
+{
+	struct pagoda_mfence *mfence = entry->mfence;
+	u64 now;
+
+	spin_lock_irq(&mfence->lock);
+	now = mfence->lost ? mfence->saved : pagoda_mfence_read(mfence);
+	spin_unlock_irq(&mfence->lock);
+	if (entry->value <= now && !pagoda_mfence_may_rewind(mfence))
+		return -EINVAL;
+	return 0;
+}
+
+static void signal_store(const struct pagoda_mfence_value *entry)
+{
+	struct pagoda_mfence *mfence = entry->mfence;
+
+	spin_lock_irq(&mfence->lock);
+	pagoda_mfence_note(mfence, entry->value);
+	pagoda_mfence_write(mfence, entry->value);
+	pagoda_mfence_look(mfence);
+	spin_unlock_irq(&mfence->lock);
+}
+
+/**
+ * pagoda_mfences_signal() - Set the values of fences at once (FENCE_SIGNAL)
+ * @vidmm: Manager
+ * @list: Fences, each once, and their values
+ * @count: Number of entries
+ *
+ * Sets all values or none. Waits that the values satisfy end before this function returns, in the
+ * order of the list.
+ *
+ * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
+ * away.
+ * Return: 0; -EPERM if a fence was created with NO_SIGNAL; -EINVAL if a value isn't larger than the
+ * fence's and the fence may not rewind; -EDQUOT, -ENOMEM or -ERESTARTSYS.
+ */
+int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
+			  u32 count)
+{
+	u32 held, i;
+	int ret = 0;
+
+	for (i = 0; i < count; i++)
+		if (list[i].mfence->flags & DRM_PAGODA_FENCE_NO_SIGNAL)
+			return -EPERM;
+	for (held = 0; held < count && !ret; held += !ret)
+		ret = pagoda_mfence_hold(list[held].mfence);
+	/* Exclude other callers: a checked value is still valid when it is stored. */
+	mutex_lock(&vidmm->mfences->lock);
+	for (i = 0; i < count && !ret; i++)
+		ret = signal_check(&list[i]);
+	for (i = 0; i < count && !ret; i++)
+		signal_store(&list[i]);
+	mutex_unlock(&vidmm->mfences->lock);
+	while (held--)
+		pagoda_mfence_unhold(list[held].mfence);
+	if (!ret)
+		pagoda_deferred_kick(vidmm);
+	return ret;
+}

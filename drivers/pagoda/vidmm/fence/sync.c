@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Fences that work waits for and signals: binary syncobjs, timeline points and monitored fences.
+ *
+ * A wait is looked up until the lookup succeeds: the dma_fence found then counts, even if the
+ * syncobj is reused later. A value that a monitored fence had once counts, too, even if the fence
+ * rewinds.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/slab.h>
+#include <drm/drm_syncobj.h>
+#include "vidmm/ledger/lists.h"
+#include "fence.h"
+#include "sync.h"
+
+static void sync_put(struct pagoda_sync *sync)
+{
+	dma_fence_put(sync->fence);
+	dma_fence_chain_free(sync->chain);
+	if (sync->syncobj)
+		drm_syncobj_put(sync->syncobj);
+	if (sync->paging)
+		pagoda_paging_queue_put(sync->paging);
+	if (sync->value)
+		pagoda_mfence_wait_fini(sync->value);
+	kfree(sync->value);
+	if (sync->promise)
+		pagoda_mfence_take_back(sync->promise);
+}
+
+/**
+ * pagoda_syncs_put() - Release a list
+ * @syncs: Filled by pagoda_syncs_get(); empty afterwards
+ *
+ * Values of monitored fences that weren't signalled may be promised again.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_syncs_put(struct pagoda_syncs *syncs)
+{
+	/* Take promises of one fence back in reverse order. */
+	while (syncs->count)
+		sync_put(&syncs->list[--syncs->count]);
+	kvfree(syncs->list);
+	*syncs = (struct pagoda_syncs) {};
+}
+
+static int syncs_append(struct pagoda_syncs *syncs, const struct pagoda_sync *sync)
+{
+	struct pagoda_sync *list;
+
+	list = kvmalloc_array(syncs->count + 1, sizeof(*list), GFP_KERNEL_ACCOUNT);
+	if (!list)
+		return -ENOMEM;
+	if (syncs->count)
+		memcpy(list, syncs->list, syncs->count * sizeof(*list));
+	list[syncs->count++] = *sync;
+	kvfree(syncs->list);
+	syncs->list = list;
+	return 0;
+}
+
+/**
+ * pagoda_syncs_add() - Add a syncobj that is signalled
+ * @syncs: List
+ * @syncobj: Syncobj; the list takes the caller's reference
+ * @point: Timeline point, 0 = binary
+ * @chain: Chain node for the point, owned by the list afterwards; NULL for a binary syncobj
+ *
+ * Context: May sleep.
+ * Return: 0 or -ENOMEM; then the caller keeps @syncobj and @chain.
+ */
+int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
+		     struct dma_fence_chain *chain)
+{
+	const struct pagoda_sync sync = {
+		.syncobj = syncobj, .point = point, .signal = true, .chain = chain,
+	};
+
+	return syncs_append(syncs, &sync);
+}
+
+/**
+ * pagoda_syncs_add_promise() - Add a monitored fence that is signalled
+ * @syncs: List
+ * @promise: Promise of the fence's value, owned by the list afterwards
+ *
+ * Context: May sleep.
+ * Return: 0 or -ENOMEM; then the caller keeps @promise.
+ */
+int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise)
+{
+	const struct pagoda_sync sync = { .signal = true, .promise = promise };
+
+	return syncs_append(syncs, &sync);
+}
+
+static bool sync_look(struct pagoda_sync *sync)
+{
+	struct dma_fence *fence;
+
+	if (sync->value) {
+		sync->found = pagoda_mfence_wait_is_over(sync->value);
+		return sync->found;
+	}
+	fence = drm_syncobj_fence_get(sync->syncobj);
+	if (!fence)
+		return false;
+	if (dma_fence_chain_find_seqno(&fence, sync->point)) {
+		dma_fence_put(fence);
+		return false;
+	}
+	sync->fence = fence;
+	sync->found = true;
+	sync->failed = fence && pagoda_deferred_is_failed_paging(fence);
+	if (sync->paging)
+		sync->failed |= pagoda_paging_queue_failed(sync->paging, sync->point);
+	return true;
+}
+
+/**
+ * pagoda_syncs_look() - Look up the fences and values that are waited for
+ * @syncs: List
+ *
+ * Entries that were found once are kept, for pagoda_syncs_next(), and aren't looked up again.
+ *
+ * Context: Takes spinlocks. One thread at a time.
+ * Return: Whether all dma_fences that are waited for exist and all values have come.
+ */
+bool pagoda_syncs_look(struct pagoda_syncs *syncs)
+{
+	bool all = true;
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++) {
+		struct pagoda_sync *sync = &syncs->list[i];
+
+		if (!sync->signal && !sync->found && !sync_look(sync))
+			all = false;
+	}
+	return all;
+}
+
+/**
+ * pagoda_syncs_failed() - Tell whether paging that is waited for failed
+ * @syncs: List for which pagoda_syncs_look() returned true
+ *
+ * Return: Whether an entry stands for a paging request that failed.
+ */
+bool pagoda_syncs_failed(const struct pagoda_syncs *syncs)
+{
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++)
+		if (syncs->list[i].failed)
+			return true;
+	return false;
+}
+
+/* Returns true if an entry is waited for. */
+bool pagoda_syncs_wait(const struct pagoda_syncs *syncs)
+{
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++)
+		if (!syncs->list[i].signal)
+			return true;
+	return false;
+}
+
+/**
+ * pagoda_syncs_next() - Walk the dma_fences that pagoda_syncs_look() found
+ * @syncs: List
+ * @index: Position of the walk, 0 to begin with
+ *
+ * Return: The next fence, no reference is taken; or NULL.
+ */
+struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index)
+{
+	while (*index < syncs->count) {
+		struct dma_fence *fence = syncs->list[(*index)++].fence;
+
+		if (fence)
+			return fence;
+	}
+	return NULL;
+}
+
+/*
+ * Empties the binary syncobjs that work signals, because the work was accepted and will be made
+ * later: a wait that begins now doesn't find an old fence. Takes spinlocks.
+ */
+void pagoda_syncs_promise(struct pagoda_syncs *syncs)
+{
+	u32 i;
+
+	for (i = 0; i < syncs->count; i++)
+		if (syncs->list[i].signal && syncs->list[i].syncobj && !syncs->list[i].point)
+			drm_syncobj_replace_fence(syncs->list[i].syncobj, NULL);
+}
+
+/**
+ * pagoda_syncs_signal() - Publish the fence of work in all that the work signals
+ * @syncs: List
+ * @fence: Fence of the work; NULL = signalled
+ *
+ * Context: Takes spinlocks, can't fail.
+ */
+void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence)
+{
+	u32 i;
+
+	fence = fence ? dma_fence_get(fence) : dma_fence_get_stub();
+	for (i = 0; i < syncs->count; i++) {
+		struct pagoda_sync *sync = &syncs->list[i];
+
+		if (!sync->signal)
+			continue;
+		if (sync->promise) {
+			pagoda_mfence_signal_after(sync->promise, fence);
+			sync->promise = NULL;
+			continue;
+		}
+		if (!sync->chain) {
+			drm_syncobj_replace_fence(sync->syncobj, fence);
+			continue;
+		}
+		drm_syncobj_add_point(sync->syncobj, sync->chain, fence, sync->point);
+		sync->chain = NULL;
+	}
+	dma_fence_put(fence);
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Waits for values of monitored fences.
+ *
+ * A store by the CPU looks at the waits at once. The GPU tells of its stores by an event, if the
+ * operation asked for one and the event isn't lost, and commands of a job may store values
+ * without an event: pagoda_mfences_changed() therefore looks at all fences that are held.
+ */
+#include <linux/slab.h>
+#include <drm/drm_managed.h>
+#include "internal.h"
+#include "sync.h"
+
+static void wait_end(struct pagoda_mfence *mfence, struct pagoda_mfence_wait *wait, int error)
+{
+	rb_erase_cached(&wait->node, &mfence->waits);
+	RB_CLEAR_NODE(&wait->node);
+	wait->func(wait, error);
+}
+
+static struct pagoda_mfence_wait *wait_first(struct pagoda_mfence *mfence)
+{
+	return rb_entry_safe(rb_first_cached(&mfence->waits), struct pagoda_mfence_wait, node);
+}
+
+/* Ends the waits of a held fence that its value satisfies; all waits if the device is gone. */
+void pagoda_mfence_look(struct pagoda_mfence *mfence)
+{
+	struct pagoda_mfence_wait *wait = wait_first(mfence);
+	u64 value;
+
+	if (!wait)
+		return;
+	value = pagoda_mfence_read(mfence);
+	while (wait && wait->value <= value) {
+		wait_end(mfence, wait, 0);
+		wait = wait_first(mfence);
+	}
+	while (mfence->gone && (wait = wait_first(mfence)))
+		wait_end(mfence, wait, -ENODEV);
+}
+
+static bool wait_enter(struct pagoda_mfence_wait *wait)
+{
+	struct pagoda_mfence *mfence = wait->mfence;
+	bool closed;
+
+	spin_lock_irq(&mfence->lock);
+	closed = mfence->closed;
+	if (!closed)
+		list_add(&wait->waiter, &mfence->waiters);
+	spin_unlock_irq(&mfence->lock);
+	return !closed;
+}
+
+static void wait_leave(struct pagoda_mfence_wait *wait)
+{
+	spin_lock_irq(&wait->mfence->lock);
+	list_del(&wait->waiter);
+	spin_unlock_irq(&wait->mfence->lock);
+}
+
+/* Returns true if the wait belongs to a group that is over. */
+static bool wait_is_moot(const struct pagoda_mfence_wait *wait)
+{
+	const atomic_t *left = READ_ONCE(wait->left);
+
+	return left && atomic_read(left) <= 0;
+}
+
+/*
+ * Returns true if a wait isn't satisfied. The maximum value that a lost adapter shows doesn't
+ * satisfy any wait: the saved value comes back.
+ */
+static bool mfence_is_awaited(struct pagoda_mfence *mfence)
+{
+	struct pagoda_mfence_wait *wait;
+	u64 value;
+
+	if (list_empty(&mfence->waiters))
+		return false;
+	value = mfence->lost ? mfence->saved : pagoda_mfence_read(mfence);
+	list_for_each_entry(wait, &mfence->waiters, waiter)
+		if (wait->value > value && !wait_is_moot(wait))
+			return true;
+	return false;
+}
+
+/**
+ * pagoda_mfence_close() - Close a fence that loses its id and can't be given a value any more
+ * @mfence: Fence
+ *
+ * Context: Takes a spinlock.
+ * Return: 0, and no new wait is accepted; or -EBUSY if a wait isn't satisfied yet.
+ */
+int pagoda_mfence_close(struct pagoda_mfence *mfence)
+{
+	int ret = 0;
+
+	spin_lock_irq(&mfence->lock);
+	if (mfence_is_awaited(mfence))
+		ret = -EBUSY;
+	else
+		mfence->closed = true;
+	spin_unlock_irq(&mfence->lock);
+	return ret;
+}
+
+/**
+ * pagoda_mfence_wait_init() - Prepare to wait for a value
+ * @wait: Wait, to be released with pagoda_mfence_wait_fini()
+ * @mfence: Fence; the wait takes a reference and a hold
+ * @value: Value
+ * @func: Called when the fence has the value, see &pagoda_mfence_wait.func
+ * @arg: &pagoda_mfence_wait.arg
+ *
+ * Context: May sleep and allocate. Outside of reservations. The caller keeps the device from going
+ * away.
+ * Return: 0; -EPERM if the fence was created with NO_WAIT; -ENOENT if the fence is closed; -EDQUOT,
+ * -ENOMEM or -ERESTARTSYS.
+ */
+int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
+			    u64 value,
+			    void (*func)(struct pagoda_mfence_wait *wait, int error), void *arg)
+{
+	int ret;
+
+	if (mfence->flags & DRM_PAGODA_FENCE_NO_WAIT)
+		return -EPERM;
+	ret = pagoda_mfence_hold(mfence);
+	if (ret)
+		return ret;
+	wait->mfence = mfence;
+	wait->value = value;
+	wait->func = func;
+	wait->arg = arg;
+	wait->left = NULL;
+	RB_CLEAR_NODE(&wait->node);
+	if (wait_enter(wait)) {
+		pagoda_mfence_get(mfence);
+		return 0;
+	}
+	pagoda_mfence_unhold(mfence);
+	return -ENOENT;
+}
+
+static bool wait_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct pagoda_mfence_wait, node)->value <
+	       rb_entry(b, struct pagoda_mfence_wait, node)->value;
+}
+
+/*
+ * Arms an initialised wait, once. If the fence has the value, the wait's function is called
+ * before this function returns. May be called in any context.
+ */
+void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait)
+{
+	struct pagoda_mfence *mfence = wait->mfence;
+	unsigned long flags;
+
+	spin_lock_irqsave(&mfence->lock, flags);
+	rb_add_cached(&wait->node, &mfence->waits, wait_less);
+	pagoda_mfence_look(mfence);
+	spin_unlock_irqrestore(&mfence->lock, flags);
+}
+
+/*
+ * Disarms a wait. Afterwards its function isn't running and won't be called. May be called in any
+ * context.
+ */
+void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait)
+{
+	struct pagoda_mfence *mfence = wait->mfence;
+	unsigned long flags;
+
+	spin_lock_irqsave(&mfence->lock, flags);
+	if (!RB_EMPTY_NODE(&wait->node))
+		rb_erase_cached(&wait->node, &mfence->waits);
+	RB_CLEAR_NODE(&wait->node);
+	spin_unlock_irqrestore(&mfence->lock, flags);
+}
+
+/*
+ * Undoes pagoda_mfence_wait_init() for a wait, armed or not. Afterwards its function isn't
+ * running and won't be called. May sleep; outside of reservations.
+ */
+void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait)
+{
+	struct pagoda_mfence *mfence = wait->mfence;
+
+	pagoda_mfence_wait_disarm(wait);
+	wait_leave(wait);
+	pagoda_mfence_unhold(mfence);
+	pagoda_mfence_put(mfence);
+}
+
+/*
+ * Returns true if the fence has at least the value (C180). For waits that aren't armed and are
+ * looked at again after pagoda_deferred_kick(). May be called in any context.
+ */
+bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
+{
+	struct pagoda_mfence *mfence = wait->mfence;
+	unsigned long flags;
+	bool over;
+
+	spin_lock_irqsave(&mfence->lock, flags);
+	over = wait->value <= pagoda_mfence_read(mfence);
+	spin_unlock_irqrestore(&mfence->lock, flags);
+	return over;
+}
+
+static void mfences_look(struct work_struct *work)
+{
+	struct pagoda_mfences *mfences = container_of(work, struct pagoda_mfences, look);
+	struct pagoda_mfence *mfence;
+
+	mutex_lock(&mfences->lock);
+	list_for_each_entry(mfence, &mfences->held, held) {
+		spin_lock_irq(&mfence->lock);
+		pagoda_mfence_look(mfence);
+		spin_unlock_irq(&mfence->lock);
+	}
+	mutex_unlock(&mfences->lock);
+}
+
+/**
+ * pagoda_mfences_changed() - Look at the waits after the GPU may have stored values
+ * @vidmm: Manager, not destroyed
+ *
+ * To be called for events of fences, for lost events, and when work is done.
+ *
+ * Context: Any.
+ */
+void pagoda_mfences_changed(struct pagoda_vidmm *vidmm)
+{
+	/* Pairs with mfence_pin(): a caller that holds a fence from now on looks itself. */
+	smp_mb();
+	if (!list_empty(&vidmm->mfences->held))
+		queue_work(vidmm->mfences->wq, &vidmm->mfences->look);
+	pagoda_deferred_kick(vidmm);
+}
+
+/*
+ * Saves the value and shows the maximum one instead. The extra hold keeps the fence in the list
+ * until mfence_restore() finds it.
+ */
+static void mfence_lose(struct pagoda_mfence *mfence)
+{
+	if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET || !mfence->page ||
+	    !atomic_inc_not_zero(&mfence->holds))
+		return;
+	pagoda_mfence_get(mfence);
+	spin_lock_irq(&mfence->lock);
+	mfence->saved = pagoda_mfence_swap(mfence, U64_MAX);
+	mfence->lost = true;
+	pagoda_mfence_look(mfence);
+	spin_unlock_irq(&mfence->lock);
+}
+
+/**
+ * pagoda_mfence_device_lost() - Show the maximum value while the adapter is being reset
+ * @vidmm: Manager
+ *
+ * The maximum value ends all waits, unless the fence was created with NO_MAX_ON_RESET (C184).
+ * Fences have the maximum value until pagoda_mfence_restore_all().
+ *
+ * Context: dma_fence signalling path; may sleep, doesn't allocate or take reservations.
+ */
+void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_mfence *mfence;
+
+	mutex_lock(&vidmm->mfences->lock);
+	list_for_each_entry(mfence, &vidmm->mfences->held, held)
+		if (!mfence->lost)
+			mfence_lose(mfence);
+	mutex_unlock(&vidmm->mfences->lock);
+	pagoda_deferred_kick(vidmm);
+}
+
+static void mfence_restore(struct pagoda_mfence *mfence)
+{
+	spin_lock_irq(&mfence->lock);
+	mfence->lost = false;
+	if (mfence->page)
+		pagoda_mfence_swap(mfence, mfence->saved);
+	pagoda_mfence_look(mfence);
+	spin_unlock_irq(&mfence->lock);
+}
+
+static struct pagoda_mfence *mfences_next_lost(struct pagoda_mfences *mfences)
+{
+	struct pagoda_mfence *mfence;
+
+	list_for_each_entry(mfence, &mfences->held, held)
+		if (mfence->lost)
+			return mfence;
+	return NULL;
+}
+
+/**
+ * pagoda_mfence_restore_all() - Give fences their values back after a reset of the adapter
+ * @vidmm: Manager; the fences of lost work have signalled
+ *
+ * Every lost fence gets the value it had before the reset, or the last value promised by lost work:
+ * the CPU keeps the promise. This function doesn't access the device.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_mfence *mfence;
+
+	do {
+		mutex_lock(&vidmm->mfences->lock);
+		mfence = mfences_next_lost(vidmm->mfences);
+		if (mfence)
+			mfence_restore(mfence);
+		mutex_unlock(&vidmm->mfences->lock);
+		if (mfence) {
+			pagoda_mfence_unhold(mfence);
+			pagoda_mfence_put(mfence);
+		}
+	} while (mfence);
+	pagoda_deferred_kick(vidmm);
+}
+
+static void mfence_gone(struct pagoda_mfence *mfence)
+{
+	spin_lock_irq(&mfence->lock);
+	if (!mfence->lost)
+		mfence->saved = pagoda_mfence_read(mfence);
+	pagoda_mfence_leave(mfence);
+	mfence->page = NULL;
+	mfence->gone = true;
+	pagoda_mfence_look(mfence);
+	spin_unlock_irq(&mfence->lock);
+}
+
+/**
+ * pagoda_mfences_stop() - End all waits because the device is gone
+ * @vidmm: Manager; all work has ended, no wait begins
+ *
+ * Waits are released by the maximum value, or end with -ENODEV if the fence was created with
+ * NO_MAX_ON_RESET (C184). The pages aren't accessed any more.
+ *
+ * Context: May sleep.
+ */
+void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_mfence *mfence;
+
+	mutex_lock(&vidmm->mfences->lock);
+	/*
+	 * A wait for any of several fences of both kinds is released, not refused: these go
+	 * first.
+	 */
+	list_for_each_entry(mfence, &vidmm->mfences->held, held)
+		if (!(mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET))
+			mfence_gone(mfence);
+	list_for_each_entry(mfence, &vidmm->mfences->held, held)
+		if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)
+			mfence_gone(mfence);
+	mutex_unlock(&vidmm->mfences->lock);
+	pagoda_mfence_restore_all(vidmm);
+	flush_workqueue(vidmm->mfences->wq);
+}
+
+/**
+ * pagoda_mfences_init() - Set up the monitored fences of a manager
+ * @vidmm: Manager
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_mfences_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_mfences *mfences;
+
+	mfences = drmm_kzalloc(vidmm->drm, sizeof(*mfences), GFP_KERNEL);
+	if (!mfences)
+		return -ENOMEM;
+	vidmm->mfences = mfences;
+	mutex_init(&mfences->lock);
+	INIT_LIST_HEAD(&mfences->held);
+	init_llist_head(&mfences->kept);
+	INIT_WORK(&mfences->look, mfences_look);
+	INIT_WORK(&mfences->reap, pagoda_mfences_reap);
+	mfences->wq = alloc_workqueue("pagoda-fences", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	return mfences->wq ? 0 : -ENOMEM;
+}
+
+/**
+ * pagoda_mfences_fini() - Undo pagoda_mfences_init()
+ * @vidmm: Manager; there is no fence any more
+ *
+ * Context: May sleep.
+ */
+void pagoda_mfences_fini(struct pagoda_vidmm *vidmm)
+{
+	destroy_workqueue(vidmm->mfences->wq);
+	mutex_destroy(&vidmm->mfences->lock);
+}

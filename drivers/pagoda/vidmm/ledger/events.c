@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events that clients receive without asking, see events.h.
+ *
+ * A listener's file keeps references to the DRM device, and with it the manager, and to the
+ * client, so that its numbers can be read when the DRM file is long closed.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/fcntl.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/wait.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
+#include "core/compat.h"
+#include "core/core.h"
+#include "core/trace.h"
+#include "events.h"
+
+/* The kinds of events that a listener receives, each counted on its own. */
+static const struct {
+	u32 type;
+	u32 group;
+} listener_slots[] = {
+	{ DRM_PAGODA_EVENT_DEVICE_LOST },
+	{ DRM_PAGODA_EVENT_CONTENT_LOST },
+	{ DRM_PAGODA_EVENT_EVICTED, DRM_PAGODA_SEGMENT_GROUP_LOCAL },
+	{ DRM_PAGODA_EVENT_EVICTED, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL },
+	{ DRM_PAGODA_EVENT_TRIM, DRM_PAGODA_SEGMENT_GROUP_LOCAL },
+	{ DRM_PAGODA_EVENT_TRIM, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL },
+	{ DRM_PAGODA_EVENT_BUDGET_CHANGED, DRM_PAGODA_SEGMENT_GROUP_LOCAL },
+	{ DRM_PAGODA_EVENT_BUDGET_CHANGED, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL },
+};
+
+#define LISTENER_SLOTS	ARRAY_SIZE(listener_slots)
+
+/*
+ * struct listener_slot - events of one kind that weren't read; @value: the last value, or the
+ * sum if listener_adds_up()
+ */
+struct listener_slot {
+	u64 count;
+	u64 value;
+};
+
+/*
+ * struct pagoda_listener - A file that reports events. @reading serializes readers; @wait.lock
+ * protects @slots; @budget, @usage, @excess, @resets and @gone are the last reported state,
+ * protected by pagoda_listeners.lock; @closed: the client's file was closed and no event
+ * follows; @pid: process that opened the file, for traces.
+ */
+struct pagoda_listener {
+	struct list_head link;
+	struct list_head of_client;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	struct mutex reading;	/* one reader at a time */
+	wait_queue_head_t wait;
+	struct listener_slot slots[LISTENER_SLOTS];
+	int pid;
+	u64 budget[PAGODA_BUDGET_GROUPS];
+	u64 usage[PAGODA_BUDGET_GROUPS];
+	u64 excess[PAGODA_BUDGET_GROUPS];
+	u64 resets;
+	bool gone;
+	bool closed;
+};
+
+/* ---- Reporting ---------------------------------------------------------------------- */
+
+static bool listener_adds_up(u32 type)
+{
+	return type == DRM_PAGODA_EVENT_EVICTED;
+}
+
+static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group, u64 value)
+{
+	unsigned long flags;
+	u32 i;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	for (i = 0; i < LISTENER_SLOTS; i++) {
+		if (listener_slots[i].type != type || listener_slots[i].group != group)
+			continue;
+		listener->slots[i].count++;
+		if (listener_adds_up(type))
+			value += listener->slots[i].value;
+		listener->slots[i].value = value;
+	}
+	wake_up_locked_poll(&listener->wait, EPOLLIN | EPOLLRDNORM);
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+}
+
+/* The trace shows each change, reported to the client or not. */
+static void listener_trace(struct pagoda_listener *listener, u32 group,
+			   const struct pagoda_budget_info *info)
+{
+	if (info->budget != listener->budget[group] || info->usage != listener->usage[group])
+		trace_pagoda_budget(dev_name(listener->vidmm->drm->dev), listener->pid, group,
+				    info->budget, info->usage);
+	listener->usage[group] = info->usage;
+}
+
+static void listener_look_at_budget(struct pagoda_listener *listener, u32 group)
+{
+	struct pagoda_budget_info info;
+	u64 excess;
+
+	pagoda_budget_info(&listener->client->budget, group, &info);
+	listener_trace(listener, group, &info);
+	if (info.budget != listener->budget[group])
+		listener_tell(listener, DRM_PAGODA_EVENT_BUDGET_CHANGED, group, info.budget);
+	excess = info.usage > info.budget ? info.usage - info.budget : 0;
+	if (excess > listener->excess[group]) {
+		listener_tell(listener, DRM_PAGODA_EVENT_TRIM, group, excess);
+		trace_pagoda_trim(dev_name(listener->vidmm->drm->dev), listener->pid, group,
+				  excess);
+	}
+	listener->budget[group] = info.budget;
+	listener->excess[group] = excess;
+}
+
+static void listener_look_at_device(struct pagoda_listener *listener)
+{
+	u64 resets = pagoda_reset_count(listener->vidmm);
+	bool gone = READ_ONCE(listener->vidmm->listeners->gone);
+
+	if (resets != listener->resets || gone != listener->gone)
+		listener_tell(listener, DRM_PAGODA_EVENT_DEVICE_LOST, 0, resets);
+	listener->resets = resets;
+	if (!gone)
+		return;
+	/* A reader that sees @gone has been told before. */
+	smp_store_release(&listener->gone, true);
+	wake_up_all(&listener->wait);
+}
+
+static void listeners_work(struct work_struct *work)
+{
+	struct pagoda_listeners *all = container_of(work, struct pagoda_listeners, work);
+	struct pagoda_listener *listener;
+	u32 group;
+
+	mutex_lock(&all->lock);
+	list_for_each_entry(listener, &all->list, link) {
+		listener_look_at_device(listener);
+		for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+			listener_look_at_budget(listener, group);
+	}
+	mutex_unlock(&all->lock);
+}
+
+/**
+ * pagoda_listeners_kick() - Look at the budgets and at the device's state again
+ * @all: The device's listeners
+ *
+ * Context: Any, including the dma_fence signalling path.
+ */
+void pagoda_listeners_kick(struct pagoda_listeners *all)
+{
+	/* Pairs with listener_join(): a listener that joins later looks at the state itself. */
+	smp_mb();
+	if (atomic_read(&all->count))
+		queue_work(system_dfl_wq, &all->work);
+}
+
+static void ears_tell(struct pagoda_ears *ears, u32 type, u32 group, u64 value)
+{
+	struct pagoda_listener *listener;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ears->lock, flags);
+	list_for_each_entry(listener, &ears->listeners, of_client)
+		listener_tell(listener, type, group, value);
+	spin_unlock_irqrestore(&ears->lock, flags);
+}
+
+/**
+ * pagoda_ears_content_lost() - Report that a client lost content
+ * @ears: The client's listeners
+ *
+ * Context: Any, including the dma_fence signalling path.
+ */
+void pagoda_ears_content_lost(struct pagoda_ears *ears)
+{
+	ears_tell(ears, DRM_PAGODA_EVENT_CONTENT_LOST, 0, 0);
+}
+
+/*
+ * Reports that an allocation the client made resident leaves for want of room; @group is enum
+ * drm_pagoda_segment_group of the place it leaves, @bytes its size.
+ */
+void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes)
+{
+	ears_tell(ears, DRM_PAGODA_EVENT_EVICTED, group, bytes);
+}
+
+/**
+ * pagoda_ears_close() - Report the end of a client's events when its file is closed
+ * @ears: The client's listeners
+ *
+ * Context: Any.
+ */
+void pagoda_ears_close(struct pagoda_ears *ears)
+{
+	struct pagoda_listener *listener;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ears->lock, flags);
+	list_for_each_entry(listener, &ears->listeners, of_client) {
+		/* A reader that sees @closed finds all events reported before. */
+		smp_store_release(&listener->closed, true);
+		wake_up_all(&listener->wait);
+	}
+	spin_unlock_irqrestore(&ears->lock, flags);
+}
+
+/**
+ * pagoda_listeners_init() - Set up the list of listeners
+ * @vidmm: Manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_listeners_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_listeners *all = drmm_kzalloc(vidmm->drm, sizeof(*all), GFP_KERNEL);
+
+	if (!all)
+		return -ENOMEM;
+	vidmm->listeners = all;
+	mutex_init(&all->lock);
+	INIT_LIST_HEAD(&all->list);
+	INIT_WORK(&all->work, listeners_work);
+	return 0;
+}
+
+/**
+ * pagoda_listeners_gone() - Report that the device is gone, or won't be used again
+ * @all: The device's listeners
+ *
+ * Context: Any, including the dma_fence signalling path.
+ */
+void pagoda_listeners_gone(struct pagoda_listeners *all)
+{
+	WRITE_ONCE(all->gone, true);
+	pagoda_listeners_kick(all);
+}
+
+/**
+ * pagoda_listeners_stop() - pagoda_listeners_gone(), and wait until all clients have been told
+ * @all: The device's listeners
+ *
+ * Context: May sleep.
+ */
+void pagoda_listeners_stop(struct pagoda_listeners *all)
+{
+	pagoda_listeners_gone(all);
+	flush_work(&all->work);
+}
+
+/**
+ * pagoda_listeners_fini() - Undo pagoda_listeners_init()
+ * @all: The list, empty by now
+ *
+ * Context: May sleep.
+ */
+void pagoda_listeners_fini(struct pagoda_listeners *all)
+{
+	cancel_work_sync(&all->work);
+	mutex_destroy(&all->lock);
+}
+
+/**
+ * pagoda_ears_init() - Set up a client's list of listeners
+ * @ears: List
+ */
+void pagoda_ears_init(struct pagoda_ears *ears)
+{
+	spin_lock_init(&ears->lock);
+	INIT_LIST_HEAD(&ears->listeners);
+}
+
+/* ---- Listening ------------------------------------------------------------------------ */
+
+/* The present state is recorded, not reported. */
+static void listener_begin(struct pagoda_listener *listener)
+{
+	struct pagoda_budget_info info;
+	u32 group;
+
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++) {
+		pagoda_budget_info(&listener->client->budget, group, &info);
+		listener_trace(listener, group, &info);
+		listener->budget[group] = info.budget;
+		if (info.usage > info.budget)
+			listener->excess[group] = info.usage - info.budget;
+	}
+	listener->resets = pagoda_reset_count(listener->vidmm);
+}
+
+static void listener_join(struct pagoda_listener *listener)
+{
+	struct pagoda_listeners *all = listener->vidmm->listeners;
+	struct pagoda_ears *ears = &listener->client->ears;
+
+	mutex_lock(&all->lock);
+	atomic_inc(&all->count);
+	/* Pairs with pagoda_listeners_kick(): a change is either kicked or seen here. */
+	smp_mb__after_atomic();
+	listener_begin(listener);
+	list_add_tail(&listener->link, &all->list);
+	mutex_unlock(&all->lock);
+	spin_lock_irq(&ears->lock);
+	list_add_tail(&listener->of_client, &ears->listeners);
+	spin_unlock_irq(&ears->lock);
+}
+
+static void listener_leave(struct pagoda_listener *listener)
+{
+	struct pagoda_listeners *all = listener->vidmm->listeners;
+	struct pagoda_ears *ears = &listener->client->ears;
+	const struct pagoda_budget_info over = {};
+	u32 group;
+
+	spin_lock_irq(&ears->lock);
+	list_del(&listener->of_client);
+	spin_unlock_irq(&ears->lock);
+	mutex_lock(&all->lock);
+	list_del(&listener->link);
+	atomic_dec(&all->count);
+	for (group = 0; group < PAGODA_BUDGET_GROUPS; group++)
+		listener_trace(listener, group, &over);
+	mutex_unlock(&all->lock);
+}
+
+static void listener_free(struct pagoda_listener *listener)
+{
+	struct drm_device *drm = listener->vidmm->drm;
+
+	listener_leave(listener);
+	pagoda_quota_uncharge(listener->client->quota, PAGODA_LIMIT_LISTENERS, 1);
+	pagoda_client_put(listener->client);
+	mutex_destroy(&listener->reading);
+	kfree(listener);
+	drm_dev_put(drm);
+}
+
+static bool listener_has_news(struct pagoda_listener *listener)
+{
+	unsigned long flags;
+	bool news = false;
+	u32 i;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	for (i = 0; i < LISTENER_SLOTS; i++)
+		news |= listener->slots[i].count;
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+	return news;
+}
+
+/* Copies the news, most important first, into @news. They stay until they have been written. */
+static u32 listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
+{
+	unsigned long flags;
+	u32 i, n = 0;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	for (i = 0; i < LISTENER_SLOTS && n < room; i++) {
+		if (!listener->slots[i].count)
+			continue;
+		news[n++] = (struct drm_pagoda_event) {
+			.type = listener_slots[i].type,
+			.group = listener_slots[i].group,
+			.count = listener->slots[i].count,
+			.value = listener->slots[i].value,
+		};
+	}
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+	return n;
+}
+
+static void listener_consume(struct pagoda_listener *listener,
+			     const struct drm_pagoda_event *news, u32 count)
+{
+	unsigned long flags;
+	u32 i, n = 0;
+
+	spin_lock_irqsave(&listener->wait.lock, flags);
+	for (i = 0; i < LISTENER_SLOTS && n < count; i++) {
+		if (listener_slots[i].type != news[n].type ||
+		    listener_slots[i].group != news[n].group)
+			continue;
+		if (listener_adds_up(news[n].type))
+			listener->slots[i].value -= news[n].value;
+		listener->slots[i].count -= news[n++].count;
+	}
+	spin_unlock_irqrestore(&listener->wait.lock, flags);
+}
+
+static ssize_t listener_read_now(struct pagoda_listener *listener, char __user *buf, size_t size)
+{
+	struct drm_pagoda_event news[LISTENER_SLOTS];
+	u32 count;
+
+	count = listener_peek(listener, news, min(size / sizeof(*news), LISTENER_SLOTS));
+	if (copy_to_user(buf, news, count * sizeof(*news)))
+		return -EFAULT;
+	listener_consume(listener, news, count);
+	return count * sizeof(*news);
+}
+
+static bool listener_is_over(struct pagoda_listener *listener)
+{
+	/* Pairs with listener_look_at_device() and pagoda_ears_close(). */
+	return smp_load_acquire(&listener->gone) || smp_load_acquire(&listener->closed);
+}
+
+/*
+ * Returns the end of file when the device or the client is gone and all earlier news have been
+ * read.
+ */
+static ssize_t listener_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
+{
+	struct pagoda_listener *listener = file->private_data;
+	ssize_t ret;
+	bool over;
+
+	if (size < sizeof(struct drm_pagoda_event))
+		return -EINVAL;
+	do {
+		ret = mutex_lock_interruptible(&listener->reading);
+		if (ret)
+			return ret;
+		over = listener_is_over(listener);
+		ret = listener_read_now(listener, buf, size);
+		mutex_unlock(&listener->reading);
+		if (ret || over)
+			return ret;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		ret = wait_event_interruptible(listener->wait, listener_has_news(listener) ||
+					       listener_is_over(listener));
+	} while (!ret);
+	return ret;
+}
+
+static __poll_t listener_poll(struct file *file, poll_table *table)
+{
+	struct pagoda_listener *listener = file->private_data;
+	__poll_t events = 0;
+
+	poll_wait(file, &listener->wait, table);
+	if (listener_has_news(listener))
+		events |= EPOLLIN | EPOLLRDNORM;
+	if (listener_is_over(listener))
+		events |= EPOLLHUP;
+	return events;
+}
+
+static int listener_release(struct inode *inode, struct file *file)
+{
+	listener_free(file->private_data);
+	return 0;
+}
+
+static const struct file_operations listener_fops = {
+	.owner = THIS_MODULE,
+	.read = listener_read,
+	.poll = listener_poll,
+	.release = listener_release,
+	.llseek = noop_llseek,
+};
+
+static struct pagoda_listener *listener_create(struct pagoda_vidmm *vidmm,
+					       struct pagoda_client *client)
+{
+	struct pagoda_listener *listener;
+	int ret = pagoda_quota_charge(client->quota, PAGODA_LIMIT_LISTENERS, 1);
+
+	if (ret)
+		return ERR_PTR(ret);
+	listener = kzalloc(sizeof(*listener), GFP_KERNEL_ACCOUNT);
+	if (!listener) {
+		pagoda_quota_uncharge(client->quota, PAGODA_LIMIT_LISTENERS, 1);
+		return ERR_PTR(-ENOMEM);
+	}
+	mutex_init(&listener->reading);
+	init_waitqueue_head(&listener->wait);
+	drm_dev_get(vidmm->drm);
+	listener->vidmm = vidmm;
+	kref_get(&client->kref);
+	listener->client = client;
+	listener->pid = task_tgid_nr(current);
+	listener_join(listener);
+	return listener;
+}
+
+/*
+ * Opens a file that reports a client's events and returns its descriptor, or -EMFILE if the
+ * client or its user has too many. @nonblock: reading doesn't wait.
+ */
+int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock)
+{
+	struct pagoda_listener *listener = listener_create(vidmm, client);
+	int fd;
+
+	if (IS_ERR(listener))
+		return PTR_ERR(listener);
+	fd = anon_inode_getfd("pagoda-events", &listener_fops, listener,
+			      O_RDONLY | O_CLOEXEC | (nonblock ? O_NONBLOCK : 0));
+	if (fd < 0)
+		listener_free(listener);
+	return fd;
+}

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Residency lists: allocations that have to be resident while a client's jobs are executed,
+ * each with the number of calls that asked for it.
+ *
+ * A call changes all of its counts or none (C147): all steps that can fail come before the
+ * first count changes. Entries made for a call start with a count of 0 and are removed, or
+ * counted, before the lock is dropped. The demand of all entries together is kept up to date,
+ * so that the cost of a call doesn't depend on the length of the list.
+ *
+ * Nothing is moved here. An eviction that a client asks for leaves out allocations that are still
+ * on a list (&pagoda_bo.wish.required).
+ */
+#include <linux/slab.h>
+#include <kunit/static_stub.h>
+#include "vidmm/vm/internal.h"
+#include "require.h"
+
+/**
+ * pagoda_requirements_create() - Allocate an empty residency list
+ *
+ * Context: May sleep and allocate.
+ * Return: The list, for pagoda_requirements_destroy(); NULL without memory.
+ */
+struct pagoda_requirements *pagoda_requirements_create(void)
+{
+	struct pagoda_requirements *reqs = kzalloc(sizeof(*reqs), GFP_KERNEL_ACCOUNT);
+
+	if (!reqs)
+		return NULL;
+	mutex_init(&reqs->lock);
+	xa_init(&reqs->by_id);
+	INIT_LIST_HEAD(&reqs->list);
+	return reqs;
+}
+
+/**
+ * pagoda_requirements_destroy() - Free the residency list of a client
+ * @reqs: List, empty; or NULL
+ */
+void pagoda_requirements_destroy(struct pagoda_requirements *reqs)
+{
+	if (!reqs)
+		return;
+	WARN_ON(!list_empty(&reqs->list));
+	xa_destroy(&reqs->by_id);
+	mutex_destroy(&reqs->lock);
+	kfree(reqs);
+}
+
+static struct pagoda_requirement *require_find(struct pagoda_requirements *reqs,
+					       const struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&reqs->lock);
+	return xa_load(&reqs->by_id, bo->id);
+}
+
+static int require_prepare_one(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req = require_find(reqs, bo);
+	int ret;
+
+	if (req)
+		return req->count == U32_MAX ? -EOVERFLOW : 0;
+	req = kzalloc(sizeof(*req), GFP_KERNEL_ACCOUNT);
+	if (!req)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&req->entry);
+	req->client = client;
+	req->bo = bo;
+	ret = xa_err(xa_store(&reqs->by_id, bo->id, req, GFP_KERNEL_ACCOUNT));
+	if (ret)
+		kfree(req);
+	return ret;
+}
+
+/* Removes entries that were prepared and have no count. */
+static void require_unprepare(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirement *req;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		req = require_find(reqs, bos[i]);
+		if (!req || req->count)
+			continue;
+		xa_erase(&reqs->by_id, bos[i]->id);
+		kfree(req);
+	}
+}
+
+static u64 require_excess(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_demand demand = reqs->demand;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (!require_find(reqs, bos[i])->count)
+			pagoda_demand_add(&demand, bos[i]);
+	return pagoda_demand_misfit(bos[0]->vidmm, &demand);
+}
+
+static void require_count(struct pagoda_requirements *reqs, struct pagoda_requirement *req)
+{
+	if (req->count++)
+		return;
+	drm_gem_object_get(pagoda_bo_gem(req->bo));
+	if (req->client == req->bo->client)
+		req->bo->wish.owned = req;
+	atomic_inc(&req->bo->wish.required);
+	spin_lock(&req->bo->vidmm->required_lock);
+	list_add_tail(&req->of_bo, &req->bo->wish.requirements);
+	spin_unlock(&req->bo->vidmm->required_lock);
+	pagoda_copy_required(req->bo);
+	list_add_tail(&req->entry, &reqs->list);
+	WRITE_ONCE(reqs->count, reqs->count + 1);
+	pagoda_demand_add(&reqs->demand, req->bo);
+}
+
+/* Moves the entry to @gone: its reference may be the last, and is dropped after the lock. */
+static void require_remove(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
+			   struct list_head *gone)
+{
+	xa_erase(&reqs->by_id, req->bo->id);
+	if (req->bo->wish.owned == req)
+		req->bo->wish.owned = NULL;
+	list_move_tail(&req->entry, gone);
+	WRITE_ONCE(reqs->count, reqs->count - 1);
+	pagoda_demand_remove(&reqs->demand, req->bo);
+	spin_lock(&req->bo->vidmm->required_lock);
+	list_del(&req->of_bo);
+	spin_unlock(&req->bo->vidmm->required_lock);
+	atomic_dec(&req->bo->wish.required);
+}
+
+static void require_discount(struct pagoda_requirements *reqs, struct pagoda_requirement *req,
+			     u32 times, bool unwritten, struct list_head *gone)
+{
+	req->count -= times;
+	if (!req->count)
+		require_remove(reqs, req, gone);
+	pagoda_copy_released(req->bo, unwritten);
+}
+
+static void require_free(struct list_head *gone)
+{
+	struct pagoda_requirement *req, *next;
+
+	list_for_each_entry_safe(req, next, gone, entry) {
+		drm_gem_object_put(pagoda_bo_gem(req->bo));
+		kfree(req);
+	}
+}
+
+/*
+ * Counts the first allocations as long as they are on the list already, which changes nothing
+ * else. Returns how many.
+ */
+static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirement *req;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		req = require_find(reqs, bos[i]);
+		if (!req || req->count == U32_MAX)
+			break;
+		req->count++;
+	}
+	return i;
+}
+
+static void require_not_again(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		require_find(reqs, bos[i])->count--;
+}
+
+static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			u64 *bytes_to_trim)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < count && !ret; i++)
+		ret = require_prepare_one(client, bos[i]);
+	if (!ret)
+		*bytes_to_trim = require_excess(reqs, bos, count);
+	if (*bytes_to_trim)
+		ret = -ENOMEM;
+	if (ret)
+		require_unprepare(reqs, bos, count);
+	for (i = 0; i < count && !ret; i++)
+		require_count(reqs, require_find(reqs, bos[i]));
+	return ret;
+}
+
+/**
+ * pagoda_require() - Count a call for each of several allocations
+ * @client: Client
+ * @bos: Allocations, each only once; the caller has references
+ * @count: Number of allocations, not 0
+ * @bytes_to_trim: Set with -ENOMEM: bytes by which the client's list would exceed the device; 0
+ *	if memory for entries is missing
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOMEM or -EOVERFLOW; on failure no count has changed.
+ */
+int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+		   u64 *bytes_to_trim)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	int ret = 0;
+	u32 again;
+
+	*bytes_to_trim = 0;
+	mutex_lock(&reqs->lock);
+	again = require_again(reqs, bos, count);
+	if (again < count) {
+		require_not_again(reqs, bos, again);
+		ret = require_anew(client, bos, count, bytes_to_trim);
+	}
+	mutex_unlock(&reqs->lock);
+	return ret;
+}
+
+/**
+ * pagoda_require_release() - Take back one call for each of several allocations
+ * @client: Client
+ * @bos: Allocations, each only once; the caller has references
+ * @count: Number of allocations
+ * @unwritten: The content hasn't changed since the allocations were made resident (C155)
+ *
+ * Context: May sleep.
+ * Return: 0, or -ENOENT if an allocation isn't on the client's list; then no count has changed.
+ */
+int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			   bool unwritten)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	LIST_HEAD(gone);
+	int ret = 0;
+	u32 i;
+
+	mutex_lock(&reqs->lock);
+	for (i = 0; i < count && !ret; i++)
+		ret = require_find(reqs, bos[i]) ? 0 : -ENOENT;
+	for (i = 0; i < count && !ret; i++)
+		require_discount(reqs, require_find(reqs, bos[i]), 1, unwritten, &gone);
+	mutex_unlock(&reqs->lock);
+	require_free(&gone);
+	return ret;
+}
+
+/**
+ * pagoda_require_take_back() - Undo a pagoda_require() after its paging failed
+ * @client: Client
+ * @bos: Allocations as given to pagoda_require()
+ * @count: Number of allocations
+ *
+ * Allocations that were evicted or closed by their client meanwhile aren't on the list and are
+ * skipped.
+ *
+ * Context: May sleep.
+ */
+void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req;
+	LIST_HEAD(gone);
+	u32 i;
+
+	mutex_lock(&reqs->lock);
+	for (i = 0; i < count; i++) {
+		req = require_find(reqs, bos[i]);
+		if (req)
+			require_discount(reqs, req, 1, false, &gone);
+	}
+	mutex_unlock(&reqs->lock);
+	require_free(&gone);
+}
+
+/**
+ * pagoda_require_forget() - Remove an allocation from a client's list when its handle is closed
+ * @client: Client
+ * @bo: Allocation
+ *
+ * Context: May sleep.
+ */
+void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req;
+	LIST_HEAD(gone);
+
+	if (!READ_ONCE(reqs->count))
+		return;
+	mutex_lock(&reqs->lock);
+	req = require_find(reqs, bo);
+	if (req)
+		require_discount(reqs, req, req->count, false, &gone);
+	mutex_unlock(&reqs->lock);
+	require_free(&gone);
+}
+
+/**
+ * pagoda_require_forget_all() - Empty a client's list
+ * @client: Client; its list isn't used any more
+ *
+ * Context: May sleep.
+ */
+void pagoda_require_forget_all(struct pagoda_client *client)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req, *next;
+	LIST_HEAD(gone);
+
+	mutex_lock(&reqs->lock);
+	list_for_each_entry_safe(req, next, &reqs->list, entry)
+		require_discount(reqs, req, req->count, false, &gone);
+	mutex_unlock(&reqs->lock);
+	require_free(&gone);
+}
+
+/**
+ * pagoda_require_count() - How often is an allocation on a client's list?
+ * @client: Client
+ * @bo: Allocation
+ *
+ * Context: May sleep.
+ * Return: The count; 0 = not on the list.
+ */
+u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	struct pagoda_requirement *req;
+	u32 count;
+
+	mutex_lock(&reqs->lock);
+	req = require_find(reqs, bo);
+	count = req ? req->count : 0;
+	mutex_unlock(&reqs->lock);
+	return count;
+}
+
+/**
+ * pagoda_require_clients() - On how many clients' lists is an allocation?
+ * @bo: Allocation
+ *
+ * Context: Any.
+ * Return: The number of clients.
+ */
+u32 pagoda_require_clients(const struct pagoda_bo *bo)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_require_clients, bo);
+	return atomic_read(&bo->wish.required);
+}
+
+/**
+ * pagoda_require_left() - Notify clients that an allocation was evicted for want of room
+ * @bo: Allocation, reservation held
+ * @group: Segment group that the allocation left: enum drm_pagoda_segment_group
+ *
+ * Notifies all clients that have the allocation on their residency lists, before a client can
+ * find the allocation evicted.
+ *
+ * Context: Any but interrupts; allocates nothing.
+ */
+void pagoda_require_left(struct pagoda_bo *bo, u32 group)
+{
+	struct pagoda_requirement *req;
+
+	if (!pagoda_require_clients(bo))
+		return;
+	spin_lock(&bo->vidmm->required_lock);
+	list_for_each_entry(req, &bo->wish.requirements, of_bo)
+		pagoda_ears_evicted(&req->client->ears, group, bo->ttm.base.size);
+	spin_unlock(&bo->vidmm->required_lock);
+}
+
+/**
+ * pagoda_require_select() - Select the allocations of an array that are on a client's list
+ * @client: Client
+ * @bos: Array; allocations on the list come first afterwards, in order
+ * @count: Entries
+ *
+ * Context: May sleep.
+ * Return: How many of them are on the list.
+ */
+u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_requirements *reqs = client->requirements;
+	u32 i, n = 0;
+
+	mutex_lock(&reqs->lock);
+	for (i = 0; i < count; i++) {
+		if (!require_find(reqs, bos[i]))
+			continue;
+		swap(bos[n], bos[i]);
+		n++;
+	}
+	mutex_unlock(&reqs->lock);
+	return n;
+}
+
+/*
+ * Collects allocations on the list that the VM maps, that aren't private to it and that aren't
+ * @named, with references if @bos is there. Returns how many.
+ */
+static u32 require_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
+			   struct pagoda_bo **bos, u32 room)
+{
+	struct pagoda_requirement *req;
+	struct drm_gpuvm_bo *vm_bo;
+	u32 n = 0;
+
+	spin_lock(&vm->base.extobj.lock);
+	list_for_each_entry(vm_bo, &vm->base.extobj.list, list.entry.extobj) {
+		req = require_find(reqs, pagoda_bo_of_gem(vm_bo->obj));
+		if (!req || req->named)
+			continue;
+		if (bos && n == room)
+			break;
+		if (bos) {
+			drm_gem_object_get(vm_bo->obj);
+			bos[n] = req->bo;
+		}
+		n++;
+	}
+	spin_unlock(&vm->base.extobj.lock);
+	return n;
+}
+
+static int require_bound(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
+			 struct pagoda_bo **named, u32 nr_named, struct pagoda_bo ***bos,
+			 u32 *count)
+{
+	u32 room = require_collect(reqs, vm, NULL, 0);
+
+	if (!room)
+		return 0;
+	*bos = kvmalloc_array(nr_named + room, sizeof(**bos), GFP_KERNEL_ACCOUNT);
+	if (!*bos)
+		return -ENOMEM;
+	if (nr_named)
+		memcpy(*bos, named, nr_named * sizeof(**bos));
+	*count += require_collect(reqs, vm, *bos + nr_named, room);
+	return 0;
+}
+
+static void require_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count,
+			 bool named)
+{
+	struct pagoda_requirement *req;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		req = require_find(reqs, bos[i]);
+		if (req)
+			req->named = named;
+	}
+}
+
+/**
+ * pagoda_require_bound() - Allocations on the client's list that a VM maps
+ * @vm: VM, locked: nothing is bound meanwhile
+ * @named: Allocations that the caller has anyway
+ * @nr_named: Number of @named
+ * @bos: If the list has others, set to an array for kvfree(): @named, then the others with
+ *	references; else to NULL
+ * @count: Set to the length of *@bos, or to @nr_named
+ *
+ * Allocations that are private to the VM are left out: they share its reservation.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_named,
+			 struct pagoda_bo ***bos, u32 *count)
+{
+	struct pagoda_requirements *reqs = vm->client->requirements;
+	int ret;
+
+	lockdep_assert_held(&vm->lock);
+	*bos = NULL;
+	*count = nr_named;
+	if (!READ_ONCE(reqs->count))
+		return 0;
+	mutex_lock(&reqs->lock);
+	require_name(reqs, named, nr_named, true);
+	ret = require_bound(reqs, vm, named, nr_named, bos, count);
+	require_name(reqs, named, nr_named, false);
+	mutex_unlock(&reqs->lock);
+	return ret;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Allocations that have to be resident while a client's jobs are executed. */
+#ifndef PAGODA_VIDMM_REQUIRE_H
+#define PAGODA_VIDMM_REQUIRE_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/xarray.h>
+#include "core/core.h"
+#include "lists.h"
+
+/**
+ * struct pagoda_requirement - An allocation on a client's residency list
+ * @entry: In &pagoda_requirements.list; empty until @count isn't 0
+ * @of_bo: In &pagoda_bo.wish.requirements while @entry is in the list
+ * @client: Client that has the list
+ * @bo: Allocation; a reference once @count isn't 0
+ * @count: MAKE_RESIDENT calls for the allocation that weren't taken back
+ * @named: Skip the entry in the present walk: the caller has the allocation anyway
+ */
+struct pagoda_requirement {
+	struct list_head entry;
+	struct list_head of_bo;
+	struct pagoda_client *client;
+	struct pagoda_bo *bo;
+	u32 count;
+	bool named;
+};
+
+/**
+ * struct pagoda_requirements - A client's residency list
+ * @lock: Protects all members below; only spinlocks are taken with @lock held
+ * @by_id: &struct pagoda_requirement by id of the allocation
+ * @list: Entries in the order they were added
+ * @count: Number of entries; also read without @lock, to find out whether there are any
+ * @demand: Room that all entries need together
+ */
+struct pagoda_requirements {
+	struct mutex lock;	/* all below */
+	struct xarray by_id;
+	struct list_head list;
+	u32 count;
+	struct pagoda_demand demand;
+};
+
+int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+		   u64 *bytes_to_trim);
+int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			   bool unwritten);
+void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
+void pagoda_require_forget_all(struct pagoda_client *client);
+u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
+int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_named,
+			 struct pagoda_bo ***bos, u32 *count);
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The paging-traffic budget: token buckets for paging that no client asked for.
+ *
+ *	promotion	allocations that come back to VRAM by themselves; one bucket a device
+ *	submissions	allocations that leave VRAM because a job uses another one that no client
+ *			made resident (pace.c); one bucket a client
+ *
+ * A token is a byte. A bucket is filled at a part of the rate that paging was measured to run
+ * at: promotion's with all of it while no other client uses the device, with a small share while
+ * another one pages or has jobs executed, and tokens saved up before aren't spent then. So
+ * promotion holds up other work by no more than the share, and gets on all the same. With a
+ * token left, more may be spent than there are, because an allocation moves as a whole; the next
+ * one waits until the debt is paid.
+ *
+ * Requests of clients aren't paid for from any bucket: they are done at once.
+ *
+ * Time is an argument, in nanoseconds: nothing here sleeps or reads a clock.
+ */
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+#include "traffic.h"
+
+/* A sample's weight is an eighth. */
+#define MEASURE_SHIFT	3
+/* A rate of more than this many times the present average counts as this fast. */
+#define MEASURE_TIMES	2
+/*
+ * Time that other clients count as using the device after their last use: frames come more
+ * often.
+ */
+#define OTHERS_NS	(50 * NSEC_PER_MSEC)
+/* Longest time that is filled in at once, so that no product is too large. */
+#define FILL_NS_MAX	(10ull * NSEC_PER_SEC)
+
+/**
+ * pagoda_bandwidth_measure() - Add a sample to the measured bandwidth
+ * @bandwidth: Changed
+ * @bytes: Bytes that paging moved
+ * @ns: Nanoseconds it took, without waits for other work
+ *
+ * A sample reported late makes the next one look faster: the rate of one is limited.
+ *
+ * Context: Any; one caller at a time.
+ */
+void pagoda_bandwidth_measure(struct pagoda_bandwidth *bandwidth, u64 bytes, u64 ns)
+{
+	u64 rate = mul_u64_u64_div_u64(bytes, NSEC_PER_SEC, max(ns, 1ull));
+	u64 believed = atomic64_read(&bandwidth->rate);
+
+	if (believed)
+		rate = believed - (believed >> MEASURE_SHIFT) +
+		       (min(rate, MEASURE_TIMES * believed) >> MEASURE_SHIFT);
+	atomic64_set(&bandwidth->rate, max(rate, 1ull));
+}
+
+/**
+ * pagoda_traffic_init() - Set up a full bucket
+ * @traffic: Filled
+ * @bandwidth: Measured bandwidth; outlives the bucket
+ * @share: Percent of the bandwidth while other clients use the device, up to 100
+ * @alone: Percent of the bandwidth while none does; 0: no limit. More than 100 lets a rate that was
+ *	once measured too low recover
+ * @burst: Number of tokens that the bucket holds
+ * @now: Time
+ */
+void pagoda_traffic_init(struct pagoda_traffic *traffic, const struct pagoda_bandwidth *bandwidth,
+			 u32 share, u32 alone, s64 burst, u64 now)
+{
+	*traffic = (struct pagoda_traffic) {
+		.bandwidth = bandwidth,
+		.share = share,
+		.alone = alone,
+		.burst = burst,
+		.tokens = burst,
+		.filled_ns = now,
+	};
+	spin_lock_init(&traffic->lock);
+}
+
+/**
+ * pagoda_traffic_others() - Note that another client uses the device
+ * @traffic: Bucket
+ * @now: Time
+ *
+ * Tokens saved up before are dropped except for one: the next user of the bucket gets on, and pays
+ * in full.
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_traffic_others(struct pagoda_traffic *traffic, u64 now)
+{
+	spin_lock(&traffic->lock);
+	traffic->busy_ns = now + OTHERS_NS;
+	if (!traffic->fixed)
+		traffic->tokens = min(traffic->tokens, 1);
+	spin_unlock(&traffic->lock);
+}
+
+/* Returns the bytes per second that paging moves; 0: nothing is known, or nothing is limited. */
+static u64 traffic_base(const struct pagoda_traffic *traffic)
+{
+	return traffic->alone ? atomic64_read(&traffic->bandwidth->rate) : 0;
+}
+
+/* Returns the bytes per second at which the bucket fills; 0: it isn't limited. */
+static u64 traffic_rate(const struct pagoda_traffic *traffic, u64 now)
+{
+	u32 percent = now < traffic->busy_ns ? traffic->share : traffic->alone;
+	u64 base = traffic_base(traffic);
+
+	lockdep_assert_held(&traffic->lock);
+	if (traffic->fixed || !base)
+		return traffic->fixed;
+	return max(div_u64(base * percent, 100), 1ull);
+}
+
+/*
+ * Ignores a time before the last one: a caller may have read the clock before another filled
+ * the bucket.
+ */
+static void traffic_fill(struct pagoda_traffic *traffic, u64 rate, u64 now)
+{
+	u64 ns = now > traffic->filled_ns ? min(now - traffic->filled_ns, FILL_NS_MAX) : 0;
+	u64 more = mul_u64_u64_div_u64(ns, rate, NSEC_PER_SEC), paid;
+
+	lockdep_assert_held(&traffic->lock);
+	if (!ns)
+		return;
+	traffic->tokens = min_t(s64, traffic->tokens + more, traffic->burst);
+	/* Time that is too short for a token isn't lost, except for a nanosecond. */
+	if (traffic->tokens < traffic->burst)
+		paid = more ? min(mul_u64_u64_div_u64(more, NSEC_PER_SEC, rate) + 1, ns) : 0;
+	else
+		paid = now - traffic->filled_ns;
+	traffic->filled_ns += paid;
+}
+
+/**
+ * pagoda_traffic_wait() - Test whether there is a token
+ * @traffic: Bucket
+ * @now: Time
+ *
+ * Context: Takes a spinlock.
+ * Return: 0 if there is a token, else nanoseconds until there will be one at the present rate.
+ */
+u64 pagoda_traffic_wait(struct pagoda_traffic *traffic, u64 now)
+{
+	u64 rate, wait = 0;
+
+	spin_lock(&traffic->lock);
+	rate = traffic_rate(traffic, now);
+	if (rate)
+		traffic_fill(traffic, rate, now);
+	if (rate && traffic->tokens <= 0) {
+		wait = mul_u64_u64_div_u64(1 - traffic->tokens, NSEC_PER_SEC, rate) + 1;
+		traffic->refused++;
+	}
+	spin_unlock(&traffic->lock);
+	return wait;
+}
+
+/**
+ * pagoda_traffic_spend() - Take tokens for paging
+ * @traffic: Bucket
+ * @bytes: Bytes that were paged
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_traffic_spend(struct pagoda_traffic *traffic, u64 bytes)
+{
+	spin_lock(&traffic->lock);
+	/* Nothing is owed for paging before the bucket is limited. */
+	if (traffic->fixed || traffic_base(traffic))
+		traffic->tokens -= bytes;
+	traffic->spent += bytes;
+	spin_unlock(&traffic->lock);
+}
+
+/**
+ * pagoda_traffic_look() - Report the state of a bucket
+ * @traffic: Bucket
+ * @now: Time
+ * @state: Filled
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_traffic_look(struct pagoda_traffic *traffic, u64 now,
+			 struct pagoda_traffic_state *state)
+{
+	u64 rate;
+
+	spin_lock(&traffic->lock);
+	rate = traffic_rate(traffic, now);
+	if (rate)
+		traffic_fill(traffic, rate, now);
+	*state = (struct pagoda_traffic_state) {
+		.tokens = traffic->tokens,
+		.burst = traffic->burst,
+		.rate = rate,
+		.spent = traffic->spent,
+		.refused = traffic->refused,
+	};
+	spin_unlock(&traffic->lock);
+}

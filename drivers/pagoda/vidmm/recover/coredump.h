@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Text about the last failure of the device, for devcoredump and debugfs; see coredump.c. */
+#ifndef PAGODA_VIDMM_COREDUMP_H
+#define PAGODA_VIDMM_COREDUMP_H
+
+#include <linux/atomic.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include "paging/paging.h"
+
+struct pagoda_context;
+struct pagoda_exec_report;
+struct pagoda_vidmm;
+struct pagoda_vm;
+
+/**
+ * enum pagoda_coredump_state - Owner of a coredump
+ * @PAGODA_COREDUMP_IDLE: None; the text is that of the last failure
+ * @PAGODA_COREDUMP_BUSY: The thread that set this state; writes or reads the text
+ * @PAGODA_COREDUMP_TAKEN: The work item, which completes the text and hands it to devcoredump
+ */
+enum pagoda_coredump_state {
+	PAGODA_COREDUMP_IDLE,
+	PAGODA_COREDUMP_BUSY,
+	PAGODA_COREDUMP_TAKEN,
+};
+
+/**
+ * struct pagoda_coredump - Text about the last failure
+ * @vidmm: Manager
+ * @state: enum pagoda_coredump_state: owner of @after, @text and @vm
+ * @released: Woken when @state is %PAGODA_COREDUMP_IDLE again
+ * @after: Jiffies before which further failures aren't written down
+ * @text: Text
+ * @vm: VM of which the map is still to be written, a reference, or NULL
+ * @work: Completes the text and hands it to devcoredump
+ */
+struct pagoda_coredump {
+	struct pagoda_vidmm *vidmm;
+	atomic_t state;
+	wait_queue_head_t released;
+	unsigned long after;
+	struct pagoda_paging_text text;
+	struct pagoda_vm *vm;
+	struct work_struct work;
+};
+
+int pagoda_coredump_init(struct pagoda_vidmm *vidmm);
+void pagoda_coredump_stop(struct pagoda_vidmm *vidmm);
+void pagoda_coredump_fini(struct pagoda_vidmm *vidmm);
+void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report);
+void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error);
+void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason);
+
+#endif

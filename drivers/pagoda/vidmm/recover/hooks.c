@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Callbacks of the paging queue: execute a submission on the CPU, account a submission that is
+ * lost, reset the device, and measure how fast paging was.
+ */
+#include "core/core.h"
+#include "virtio/virtio.h"
+
+/* Fewest bytes that measure the bandwidth. */
+#define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
+
+/* Executes a submission on the CPU, one at a time, in order. dma_fence signalling path. */
+static int stream_execute(void *owner, struct pagoda_submission *sub, u32 start,
+			  u32 *stopped_at)
+{
+	struct pagoda_vidmm *vidmm = owner;
+	int ret;
+
+	ret = pagoda_cpu_execute(vidmm->executor, sub->data, sub->built, start,
+				 sub->priv, sub->priv_built, stopped_at);
+	pagoda_tables_rescued(vidmm, sub, start);
+	return ret;
+}
+
+/*
+ * A submission that is lost: PAGODA_ABORTED_* bits for the allocations that the submission names,
+ * and whether mappings of the device are wrong now.
+ */
+struct stream_loss {
+	struct pagoda_vidmm *vidmm;
+	u32 aborts;
+	bool mappings;
+};
+
+static bool stream_is_content(u32 opcode)
+{
+	switch (opcode) {
+	case VIRTIO_PAGODA_OP_TRANSFER:
+	case VIRTIO_PAGODA_OP_FILL:
+	case VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER:
+	case VIRTIO_PAGODA_OP_VIRTUAL_FILL:
+	case VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Returns true if the device would use a wrong mapping without the packet: of memory that belongs
+ * to another allocation by then, or of memory that was never mapped. The paging process' own
+ * windows don't count: the CPU initialises them anew. Neither does the device MMU, which maps on
+ * demand (device_mmu.c).
+ */
+static bool stream_is_mapping(const struct virtio_pagoda_packet *packet)
+{
+	const struct virtio_pagoda_update_page_table *update = (const void *)packet;
+	const struct virtio_pagoda_flush_tlb *flush = (const void *)packet;
+
+	switch (le16_to_cpu(packet->opcode)) {
+	case VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE:
+		return update->address_space;
+	case VIRTIO_PAGODA_OP_FLUSH_TLB:
+		return flush->address_space;
+	case VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES:
+	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT:
+	case VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2:
+	case VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT:
+	case VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE:
+	case VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Returns true if page tables may map an allocation for jobs that don't list it. Listed, required
+ * and private allocations are cleared before a job runs; for others the mapping is as wrong as a
+ * mapping that was lost.
+ */
+static bool stream_shows(const struct pagoda_bo *bo)
+{
+	return !bo->share.imported && !bo->vm.private_to &&
+	       !list_empty_careful(&bo->ttm.base.gpuva.list);
+}
+
+static void stream_lost_content(struct stream_loss *loss, struct pagoda_bo *bo)
+{
+	pagoda_bo_mark_lost(bo);
+	loss->mappings |= stream_shows(bo);
+	if (loss->aborts)
+		atomic64_inc(&loss->vidmm->aborts);
+	/* Pairs with pagoda_lost_mark(). */
+	atomic64_inc_return_release(&loss->vidmm->losses);
+}
+
+/*
+ * Marks the allocation of a lost packet. Only lost content counts as aborted by a reset, because
+ * mappings are rebuilt and flushed state is gone anyway; a packet that is to blame for the reset
+ * counts whatever it was (C190).
+ */
+static void stream_lost_packet(void *arg, const struct virtio_pagoda_packet *packet)
+{
+	u64 allocation = le64_to_cpu(packet->allocation);
+	bool content = stream_is_content(le16_to_cpu(packet->opcode));
+	struct stream_loss *loss = arg;
+	u32 aborts = content ? loss->aborts : loss->aborts & PAGODA_ABORTED_TO_BLAME;
+	struct pagoda_bo *bo;
+
+	loss->mappings |= stream_is_mapping(packet);
+	if (!allocation || (!aborts && !content))
+		return;
+	xa_lock(&loss->vidmm->bos);
+	bo = xa_load(&loss->vidmm->bos, allocation);
+	if (bo && content)
+		stream_lost_content(loss, bo);
+	if (bo)
+		atomic_or(aborts, &bo->content.aborted);
+	xa_unlock(&loss->vidmm->bos);
+}
+
+/*
+ * Accounts a submission that is lost from @offset on. Jobs and CPUs must not see the former
+ * content of memory that couldn't be written: allocations are marked here, where no lock can be
+ * taken, and cleared before they are used (lost.c). Returns true if the device needs a reset,
+ * because its mappings are wrong. dma_fence signalling path.
+ */
+static bool stream_lost(void *owner, struct pagoda_submission *sub, u32 offset, int error)
+{
+	struct pagoda_vidmm *vidmm = owner;
+	struct stream_loss loss = { .vidmm = vidmm, .aborts = pagoda_reset_aborts(vidmm) };
+
+	pagoda_paging_walk(sub->data, sub->built, offset, stream_lost_packet, &loss);
+	pagoda_journal_lost(vidmm->journal, sub->seqno, offset, error);
+	pagoda_coredump_paging(vidmm, sub->seqno, offset, error);
+	if (vidmm->mmu)
+		pagoda_process_lost(vidmm->mmu);
+	return loss.mappings;
+}
+
+static int stream_reset_adapter(void *owner, u32 asked, bool broken)
+{
+	return pagoda_reset_device(owner, asked | (broken ? BIT(PAGODA_RESET_PAGING) : 0));
+}
+
+/* Small transfers measure the latency of the device, not its bandwidth. */
+static void stream_measured(void *owner, u64 bytes, u64 ns)
+{
+	struct pagoda_vidmm *vidmm = owner;
+
+	if (bytes >= STREAM_MEASURE)
+		pagoda_bandwidth_measure(vidmm->bandwidth, bytes, ns);
+}
+
+const struct pagoda_queue_ops pagoda_stream_queue_ops = {
+	.execute = stream_execute,
+	.lost = stream_lost,
+	.reset_adapter = stream_reset_adapter,
+	.measured = stream_measured,
+};

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Resets of the whole device, phase 2: the device's state is rebuilt from the driver's records.
+ *
+ *	1. gate		no thread is inside of the gate, no address space has a root
+ *	2. stream	the driver's own pages in the device MMU, the paging process and its
+ *			root (C80); from then on paging works
+ *	3. allocations	device addresses of their pages; mappings of the aperture, each
+ *			unmapped first (C192); content that was in VRAM: one notice that it is
+ *			lost, zeros (C195); offered allocations leave VRAM
+ *	4. spaces	page tables where they are, roots, save areas of contexts
+ *	5. fences	monitored fences get their promised values, and the engines go on
+ *
+ * The gate doesn't keep out TTM's worker, page faults and swapping by other threads. These take
+ * reservations, locks of address spaces and the stream one by one as always. Their paging is
+ * correct because step 1 comes before step 2, and because a move before step 3 maps the
+ * moved pages in the device MMU itself.
+ *
+ * Jobs and paging of before the reset never wait for the rebuild, which allocates memory.
+ */
+#include <linux/delay.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include "vidmm/fence/fence.h"
+#include "vidmm/vm/internal.h"
+#include "virtio/virtio.h"
+
+/* A rebuild that finds no memory is tried again. */
+#define REBUILD_TRIES	200
+#define REBUILD_WAIT_MS	10
+
+/* Paging operations that rebuild one allocation. */
+struct rebuild {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_bo *bo;			/* reservation held */
+	struct pagoda_stream_txn *txn;		/* NULL while costs are added up */
+	struct pagoda_paging_cost cost;
+};
+
+static int rebuild_op(void *arg, struct pagoda_paging_op *op)
+{
+	struct rebuild *r = arg;
+	struct pagoda_stream *stream = r->vidmm->stream;
+
+	op->allocation = r->bo->id;
+	if (r->txn)
+		return pagoda_stream_emit(r->txn, op);
+	pagoda_cost_add(&r->cost, pagoda_paging_cost(&stream->limits, op, stream->room), 1);
+	return 0;
+}
+
+static int rebuild_aperture(struct rebuild *r)
+{
+	struct ttm_resource *res = r->bo->ttm.resource;
+	struct pagoda_paging_op op;
+	struct pagoda_adl pages;
+	int ret;
+
+	if (!pagoda_release_is_mapped(res))
+		return 0;
+	pagoda_bo_adl(r->bo, &pages);
+	op = pagoda_release_unmap_op(r->vidmm, res);
+	ret = rebuild_op(r, &op);
+	op = pagoda_move_map_op(r->bo, res, &pages);
+	return ret ?: rebuild_op(r, &op);
+}
+
+/* Repeats the residency notices, which the device forgot, too. */
+static int rebuild_notices(struct rebuild *r)
+{
+	if (!r->bo->content.told)
+		return 0;
+	return min(pagoda_notice_arrived(r->bo, r->bo->ttm.resource, rebuild_op, r), 0);
+}
+
+static int rebuild_run(struct rebuild *r)
+{
+	return rebuild_aperture(r) ?: rebuild_notices(r);
+}
+
+static int rebuild_mappings(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo)
+{
+	struct rebuild r = { .vidmm = vidmm, .bo = bo };
+	struct pagoda_stream_txn txn;
+	int ret = rebuild_run(&r);
+
+	if (ret || !r.cost.packets)
+		return ret;
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, 0, &r.cost);
+	if (ret)
+		return ret;
+	r.txn = &txn;
+	ret = rebuild_run(&r);
+	dma_fence_put(pagoda_stream_end(&txn));
+	return ret;
+}
+
+/*
+ * Paging of the allocation was given up: contexts of VMs that map it are marked as reset, or
+ * banned (C190).
+ */
+static void rebuild_blame(struct pagoda_bo *bo)
+{
+	u32 aborted = atomic_xchg(&bo->content.aborted, 0);
+	struct drm_gpuvm_bo *vm_bo;
+
+	if (!aborted)
+		return;
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
+		atomic_or(aborted, &pagoda_vm_of(vm_bo->vm)->aborted);
+	if (bo->vm.private_to)
+		atomic_or(aborted, &bo->vm.private_to->aborted);
+}
+
+static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u32 *lost)
+{
+	bool stale, clear;
+	int ret;
+
+	pagoda_suspend_kept(bo);
+	stale = pagoda_lost_is_stale(bo);
+	ret = stale ? pagoda_offer_drop(bo) : 0;
+	if (ret)
+		return ret;
+	stale = pagoda_lost_is_stale(bo);
+	/* The allocation may also be unclean because the fill that cleared it was given up. */
+	clear = stale || READ_ONCE(bo->content.unclean);
+	ret = pagoda_device_mmu_remap(vidmm, bo->ttm.ttm);
+	if (!ret && bo->ttm.resource)
+		ret = rebuild_mappings(vidmm, bo);
+	/* The next CPU access faults and waits for the zeros. */
+	if (!ret && clear)
+		ttm_bo_unmap_virtual(&bo->ttm);
+	if (!ret && clear)
+		ret = pagoda_lost_clear(bo);
+	*lost += !ret && stale;
+	rebuild_blame(bo);
+	return ret;
+}
+
+/**
+ * pagoda_bo_next() - Walk all allocations by number
+ * @vidmm: Manager
+ * @id: In: smallest number; out: number of the allocation found
+ *
+ * Context: Any but interrupts.
+ * Return: The allocation with the number, or the next one, a reference; or NULL.
+ */
+struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
+{
+	struct pagoda_bo *bo;
+
+	xa_lock(&vidmm->bos);
+	/*
+	 * An allocation without a reference is being freed, maybe deferred until it is idle. It
+	 * is neither moved nor mapped for user space any more, and needs no mapping on a device
+	 * that was reset.
+	 */
+	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
+	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
+		bo = xa_find_after(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
+	xa_unlock(&vidmm->bos);
+	return bo;
+}
+
+static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
+{
+	struct pagoda_bo *bo;
+	unsigned long id = 0;
+	int ret = 0;
+
+	for (; !ret && (bo = pagoda_bo_next(vidmm, &id)); id++) {
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		ret = rebuild_reserved(vidmm, bo, lost);
+		dma_resv_unlock(bo->ttm.base.resv);
+		drm_gem_object_put(&bo->ttm.base);
+	}
+	return ret;
+}
+
+static int rebuild_spaces(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vm *vm;
+	int ret = 0;
+
+	mutex_lock(&vidmm->reset->vms_lock);
+	list_for_each_entry(vm, &vidmm->reset->vms, entry) {
+		ret = pagoda_vm_rebuild(vm);
+		if (ret)
+			break;
+	}
+	mutex_unlock(&vidmm->reset->vms_lock);
+	return ret;
+}
+
+/*
+ * Forgets the roots and mappings that the device lost; no operation names a lost root afterwards.
+ */
+static void rebuild_forget(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vm *vm;
+
+	mutex_lock(&vidmm->reset->vms_lock);
+	list_for_each_entry(vm, &vidmm->reset->vms, entry)
+		pagoda_space_forget(vm->space);
+	mutex_unlock(&vidmm->reset->vms_lock);
+	pagoda_tables_forget(vidmm);
+	pagoda_swizzle_forget(vidmm);
+}
+
+static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
+{
+	int ret;
+
+	rebuild_forget(vidmm);
+	ret = pagoda_stream_restart(vidmm);
+	if (ret)
+		return ret;
+	/* Submissions of before the reset are given up now, and have marked their allocations. */
+	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
+	pagoda_device_mmu_drop_kept(vidmm);
+	pagoda_stream_plug(vidmm);
+	ret = rebuild_allocations(vidmm, lost);
+	pagoda_stream_unplug(vidmm);
+	if (!ret)
+		ret = rebuild_spaces(vidmm);
+	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
+	if (!ret)
+		pagoda_mfence_restore_all(vidmm);
+	return ret;
+}
+
+/* Returns true if the rebuild is to be tried again. */
+static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
+{
+	u64 epoch = pagoda_reset_epoch(vidmm);
+	u32 lost = 0;
+	int ret = rebuild_all(vidmm, &lost);
+
+	if (epoch != pagoda_reset_epoch(vidmm))
+		return true;
+	if (ret == -EAGAIN || (ret && --*tries)) {
+		msleep(REBUILD_WAIT_MS);
+		return true;
+	}
+	if (ret)
+		drm_err(vidmm->drm, "the device can't be built anew (%d)\n", ret);
+	return !pagoda_reset_end(vidmm, epoch, lost, ret);
+}
+
+/* Phase 2: work item of &pagoda_reset.rebuild. */
+void pagoda_reset_rebuild(struct work_struct *work)
+{
+	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, rebuild);
+	struct pagoda_vidmm *vidmm = reset->vidmm;
+	u32 tries = REBUILD_TRIES;
+
+	down_write(&reset->gate);
+	/* The reset may be rebuilt already: a second reset queues the work once more. */
+	while (pagoda_reset_is_pending(vidmm) && !READ_ONCE(reset->asleep) &&
+	       rebuild_try(vidmm, &tries))
+		;
+	up_write(&reset->gate);
+}

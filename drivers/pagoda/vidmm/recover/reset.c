@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Resets of the whole device: phase 1, and the requests for a reset.
+ *
+ *	an engine can't be reset	&pagoda_exec_ops.reset_adapter
+ *	the paging queue can't be	requested by the queue, before the CPU executes
+ *	reset				paging: submissions in flight are aborted (C189). A
+ *					submission that is lost although the queue works
+ *					costs only its allocations
+ *	the device			reports that it was reset, or doesn't work any more
+ *	a person or a test		debugfs
+ *	the machine sleeps		sleep.c; the loss of power resets the device
+ *
+ * All requests meet in the paging queue's recovery, which calls pagoda_reset_device() once for
+ * all requests made until then, with all their reasons. A single reason that is the device's
+ * fault is enough for the reset to count for the limit and to be dumped. A sleep is always a
+ * reset of its own, because the rebuild after another reset uses the device: where a sleep meets
+ * other requests, the sleep is left out and sleep.c requests it again.
+ *
+ * A device that needs more than five resets in a minute is dead, as is a device that can't be
+ * reset: its engines refuse all jobs, and the CPU executes paging.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <drm/drm_device.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include "core/compat.h"
+#include "core/core.h"
+#include "core/transport.h"
+#include "queue/exec.h"
+#include "vidmm/fence/fence.h"
+#include "virtio/virtio.h"
+
+/* Longest wait for CPU mappings to be taken away, in jiffies. */
+#define RESET_HIDE_WAIT		HZ
+/* Bytes for the names of all reasons. */
+#define RESET_NAMES		64
+/* Reasons that are the device's fault. */
+#define RESET_FAULTS \
+	(BIT(PAGODA_RESET_PAGING) | BIT(PAGODA_RESET_ENGINE) | BIT(PAGODA_RESET_DEVICE))
+
+static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
+	[PAGODA_RESET_PAGING] = "paging",
+	[PAGODA_RESET_ENGINE] = "engine",
+	[PAGODA_RESET_DEVICE] = "device",
+	[PAGODA_RESET_ASKED] = "asked for",
+	[PAGODA_RESET_SLEEP] = "sleep",
+};
+
+static bool reset_is_sleep(u32 reasons)
+{
+	return reasons == BIT(PAGODA_RESET_SLEEP);
+}
+
+/**
+ * pagoda_reset_epoch() - Get the epoch: the number of resets, sleeps included
+ * @vidmm: Manager
+ *
+ * Content that was written to VRAM in an earlier epoch is lost.
+ *
+ * Context: Any.
+ * Return: The number of resets.
+ */
+u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
+{
+	return atomic64_read_acquire(&vidmm->resets);
+}
+
+/**
+ * pagoda_reset_count() - Get the number of resets that cost content, as reported to user space
+ * @vidmm: Manager
+ *
+ * Context: Any.
+ * Return: The number of resets, without sleeps.
+ */
+u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
+{
+	return atomic64_read(&vidmm->reset->counted);
+}
+
+/**
+ * pagoda_reset_is_pending() - Tell whether the device was reset and isn't rebuilt yet
+ * @vidmm: Manager
+ *
+ * Meanwhile other paging operations are given up, or wait behind those of the rebuild.
+ *
+ * Context: Any.
+ * Return: True from the reset until the end of the rebuild.
+ */
+bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
+{
+	return READ_ONCE(vidmm->reset->pending);
+}
+
+/**
+ * pagoda_reset_is_hidden() - Tell whether VRAM must not be mapped for the CPU
+ * @vidmm: Manager
+ *
+ * The CPU must not see VRAM between a reset and the end of its rebuild. The caller first makes the
+ * mapping, then calls this function: either it returns true, or reset_hide_work() finds the
+ * mapping.
+ *
+ * Context: Any.
+ * Return: True while CPU mappings must show nothing; pagoda_reset_wait() waits for the end.
+ */
+bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
+{
+	/* Pairs with reset_hide(). */
+	smp_mb();
+	return READ_ONCE(vidmm->reset->hidden);
+}
+
+/*
+ * Returns the PAGODA_ABORTED_* bits for allocations of a paging submission that is given up; 0 if
+ * no reset is the cause. Called by the paging queue only, one call at a time.
+ */
+u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	if (!pagoda_reset_is_pending(vidmm))
+		return 0;
+	if (!reset->blaming)
+		return PAGODA_ABORTED_BY_RESET;
+	reset->blaming = false;
+	return PAGODA_ABORTED_BY_RESET | PAGODA_ABORTED_TO_BLAME;
+}
+
+static void reset_names(u32 reasons, char *names)
+{
+	int i, len = 0;
+
+	names[0] = '\0';
+	for (i = 0; i < PAGODA_RESET_REASONS; i++)
+		if (reasons & BIT(i))
+			len += scnprintf(names + len, RESET_NAMES - len, "%s%s", len ? "+" : "",
+					 reset_reasons[i]);
+}
+
+/*
+ * Returns true if the limit is reached. Resets without a reason that is the device's fault don't
+ * count.
+ */
+static bool reset_is_too_many(struct pagoda_reset *reset, u32 reasons)
+{
+	unsigned long *oldest = &reset->times[reset->nr_times % PAGODA_RESET_LIMIT];
+
+	lockdep_assert_held(&reset->lock);
+	if (!(reasons & RESET_FAULTS))
+		return false;
+	if (reset->nr_times >= PAGODA_RESET_LIMIT &&
+	    time_before(jiffies, *oldest + PAGODA_RESET_SECONDS * HZ))
+		return true;
+	*oldest = jiffies;
+	reset->nr_times++;
+	return false;
+}
+
+static int reset_command(struct pagoda_vidmm *vidmm, u32 reasons)
+{
+	const struct pagoda_command command = { .type = VIRTIO_PAGODA_CONTROL_RESET_ADAPTER };
+
+	/* The device is idle, and the loss of power that resets it is still to come. */
+	if (reset_is_sleep(reasons))
+		return 0;
+	if (!(vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_EXECUTE)))
+		return -EOPNOTSUPP;
+	if (reset_is_too_many(vidmm->reset, reasons)) {
+		drm_err(vidmm->drm, "%u resets in %u seconds are enough\n", PAGODA_RESET_LIMIT,
+			PAGODA_RESET_SECONDS);
+		return -ENODEV;
+	}
+	return pagoda_vidmm_command(vidmm, &command);
+}
+
+static void reset_hide_work(struct work_struct *work)
+{
+	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, hide);
+	struct pagoda_vidmm *vidmm = reset->vidmm;
+
+	unmap_mapping_range(vidmm->ttm.dev_mapping, 0, 0, 1);
+	complete_all(&reset->hid);
+}
+
+/*
+ * Takes all CPU mappings away. unmap_mapping_range() may wait for MMU notifiers of other drivers,
+ * and those for fences behind this reset. A work item therefore does it, and is waited for only
+ * for a bounded time.
+ */
+static void reset_hide(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	lockdep_assert_held(&reset->lock);
+	WRITE_ONCE(reset->hidden, true);
+	/* Order the flag before the search for mappings. Pairs with pagoda_reset_is_hidden(). */
+	smp_mb();
+	reinit_completion(&reset->hid);
+	queue_work(system_dfl_wq, &reset->hide);
+	wait_for_completion_timeout(&reset->hid, RESET_HIDE_WAIT);
+}
+
+static void reset_show(struct pagoda_reset *reset)
+{
+	lockdep_assert_held(&reset->lock);
+	WRITE_ONCE(reset->hidden, false);
+}
+
+static void reset_hold(struct pagoda_vidmm *vidmm)
+{
+	if (!vidmm->reset->held && vidmm->engines)
+		pagoda_engines_hold(vidmm->engines);
+	vidmm->reset->held = true;
+}
+
+static void reset_release(struct pagoda_vidmm *vidmm)
+{
+	if (vidmm->reset->held && vidmm->engines)
+		pagoda_engines_resume(vidmm->engines);
+	vidmm->reset->held = false;
+}
+
+static void reset_died(struct pagoda_vidmm *vidmm)
+{
+	vidmm->reset->dead = true;
+	pagoda_listeners_gone(vidmm->listeners);
+	pagoda_mfence_device_lost(vidmm);
+	if (vidmm->engines)
+		pagoda_engines_gone(vidmm->engines);
+	reset_release(vidmm);
+	reset_show(vidmm->reset);
+}
+
+/* Tells listeners and waiters of monitored fences that content, and maybe values, were lost. */
+static void reset_tell(struct pagoda_vidmm *vidmm)
+{
+	vidmm->reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
+	atomic64_inc(&vidmm->reset->counted);
+	pagoda_listeners_kick(vidmm->listeners);
+	pagoda_mfence_device_lost(vidmm);
+}
+
+/*
+ * Marks the device as without power. There was nothing to lose, and nothing is rebuilt until it
+ * wakes.
+ */
+static void reset_fall_asleep(struct pagoda_reset *reset, u64 epoch)
+{
+	WRITE_ONCE(reset->asleep, true);
+	reset->kept_epoch = reset->kept ? epoch : PAGODA_RESET_KEEPS_NOTHING;
+}
+
+/* Phase 1 after the reset: the device holds no work of the driver any more and is quiet (C191). */
+static void reset_done(struct pagoda_vidmm *vidmm, u32 reasons)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	reset->blaming = reasons & BIT(PAGODA_RESET_PAGING);
+	WRITE_ONCE(reset->pending, true);
+	if (reset_is_sleep(reasons))
+		reset_fall_asleep(reset, pagoda_reset_epoch(vidmm));
+	atomic64_inc_return_release(&vidmm->resets);
+	pagoda_journal_reset(vidmm->journal);
+	if (!reset_is_sleep(reasons))
+		reset_tell(vidmm);
+	if (vidmm->engines) {
+		pagoda_engines_refuse(vidmm->engines);
+		pagoda_engines_lost(vidmm->engines);
+	}
+	if (!reset->asleep)
+		queue_work(system_dfl_wq, &reset->rebuild);
+}
+
+static void reset_note(struct pagoda_reset *reset, u32 reasons, int result)
+{
+	reset->notes[reset->nr_notes++ % PAGODA_RESET_NOTES] = (struct pagoda_reset_note) {
+		.begun_ns = ktime_get_ns(),
+		.reasons = reasons,
+		.result = result,
+	};
+}
+
+static void reset_announce(struct pagoda_vidmm *vidmm, u32 reasons)
+{
+	char names[RESET_NAMES];
+
+	if (reset_is_sleep(reasons))
+		return;
+	reset_names(reasons, names);
+	drm_warn(vidmm->drm, "resetting the device (%s)\n", names);
+	if (reasons & RESET_FAULTS)
+		pagoda_coredump_reset(vidmm, names);
+}
+
+static int reset_perform(struct pagoda_vidmm *vidmm, u32 reasons)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+	int ret;
+
+	if (reset->dead || reset->stopped)
+		return -ENODEV;
+	/* The device holds nothing, and is rebuilt when it wakes. */
+	if (reset->asleep)
+		return 0;
+	reset_announce(vidmm, reasons);
+	reset_hold(vidmm);
+	reset_hide(vidmm);
+	ret = reset_command(vidmm, reasons);
+	reset_note(reset, reasons, ret);
+	if (ret)
+		reset_died(vidmm);
+	else
+		reset_done(vidmm, reasons);
+	return ret;
+}
+
+/*
+ * Performs phase 1, see &pagoda_queue_ops.reset_adapter; does nothing while the device is asleep.
+ * @reasons has a bit for each &enum pagoda_reset_reason. Returns 0, or a negative errno if the
+ * device is never used again. dma_fence signalling path: allocates nothing. Takes
+ * pagoda_reset.lock.
+ */
+int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+	int ret;
+
+	if (!reset_is_sleep(reasons))
+		reasons &= ~BIT(PAGODA_RESET_SLEEP);
+	mutex_lock(&reset->lock);
+	ret = reset_perform(vidmm, reasons);
+	mutex_unlock(&reset->lock);
+	if (ret)
+		wake_up_all(&reset->rebuilt);
+	return ret;
+}
+
+/**
+ * pagoda_reset_request() - Have the device reset, up to the end of phase 1
+ * @vidmm: Manager
+ * @reason: Reason
+ *
+ * Simultaneous requests get one reset, unless @reason is a sleep, which may be left out:
+ * &pagoda_reset.asleep says whether the device fell asleep.
+ *
+ * Context: As pagoda_queue_reset_adapter(): may sleep for some seconds, doesn't allocate, may be in
+ * the dma_fence signalling path.
+ * Return: 0, or a negative errno if the device is never used again.
+ */
+int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
+{
+	return pagoda_queue_reset_adapter(vidmm->stream->queue, BIT(reason));
+}
+
+static void reset_told_work(struct work_struct *work)
+{
+	struct pagoda_vidmm *vidmm = container_of(work, struct pagoda_reset, told)->vidmm;
+
+	pagoda_reset_request(vidmm, PAGODA_RESET_DEVICE);
+}
+
+/**
+ * pagoda_reset_told() - Handle the device's report that it was reset or doesn't work any more
+ * @vidmm: Manager
+ *
+ * The device lost all work that it had. A work item resets it once more, so that it keeps no work
+ * that was sent before the driver knew. If that isn't possible, the device is never used again.
+ *
+ * Context: Any.
+ */
+void pagoda_reset_told(struct pagoda_vidmm *vidmm)
+{
+	queue_work(system_dfl_wq, &vidmm->reset->told);
+}
+
+/*
+ * Ends phase 2: jobs go on, or the device is never used again if @failed. @epoch is the epoch
+ * when phase 2 began, @lost the number of allocations that lost their content. Returns false if
+ * the device was reset meanwhile and must be rebuilt once more. Takes pagoda_reset.lock.
+ */
+bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+	struct pagoda_queue_stats stats;
+	struct pagoda_reset_note *note;
+
+	pagoda_queue_stats(vidmm->stream->queue, &stats);
+	mutex_lock(&reset->lock);
+	if (!failed && !reset->dead && epoch != pagoda_reset_epoch(vidmm)) {
+		mutex_unlock(&reset->lock);
+		return false;
+	}
+	if (failed)
+		reset_died(vidmm);
+	note = &reset->notes[(reset->nr_notes - 1) % PAGODA_RESET_NOTES];
+	note->rebuilt_ns = failed ? 0 : ktime_get_ns();
+	note->given_up = stats.given_up;
+	note->lost = lost;
+	reset->blaming = false;
+	WRITE_ONCE(reset->pending, false);
+	reset_show(reset);
+	reset_release(vidmm);
+	mutex_unlock(&reset->lock);
+	wake_up_all(&reset->rebuilt);
+	pagoda_promote_kick(vidmm);
+	return true;
+}
+
+/*
+ * Rebuilds a device that has power again, or never uses it again if @error. Does nothing if the
+ * device isn't asleep. Returns 0, or -ENODEV if the device is never used again. Sleeps for as
+ * long as a rebuild takes; outside of the gate.
+ */
+int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+	bool slept;
+
+	mutex_lock(&reset->lock);
+	slept = reset->asleep;
+	WRITE_ONCE(reset->asleep, false);
+	mutex_unlock(&reset->lock);
+	if (!slept)
+		return 0;
+	if (error)
+		pagoda_reset_end(vidmm, pagoda_reset_epoch(vidmm), 0, true);
+	else
+		queue_work(system_dfl_wq, &reset->rebuild);
+	wait_event(reset->rebuilt, !pagoda_reset_is_pending(vidmm));
+	return READ_ONCE(reset->dead) ? -ENODEV : 0;
+}
+
+/**
+ * pagoda_reset_wait() - Wait until the device is rebuilt
+ * @vidmm: Manager
+ *
+ * Context: Sleeps; not inside of the gate. A fatal signal ends the wait.
+ */
+void pagoda_reset_wait(struct pagoda_vidmm *vidmm)
+{
+	wait_event_killable(vidmm->reset->rebuilt, !pagoda_reset_is_hidden(vidmm));
+}
+
+/**
+ * pagoda_vidmm_reset() - Reset the device and rebuild it
+ * @vidmm: Manager
+ *
+ * For debugfs. All content of VRAM and all jobs of the engines are lost.
+ *
+ * Context: Sleeps for long; outside of the gate. A fatal signal ends the wait for the rebuild.
+ * Return: 0, or a negative errno if the device is never used again.
+ */
+int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
+{
+	int ret = pagoda_reset_request(vidmm, PAGODA_RESET_ASKED);
+
+	if (!ret)
+		pagoda_reset_wait(vidmm);
+	return ret;
+}
+
+/**
+ * pagoda_vidmm_print_resets() - Print the last resets
+ * @vidmm: Manager
+ * @p: Printer
+ *
+ * Context: May sleep.
+ */
+void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+	u32 i;
+
+	mutex_lock(&reset->lock);
+	drm_printf(p, "resets: %llu%s%s\n", pagoda_reset_count(vidmm),
+		   reset->pending ? ", not rebuilt" : "", reset->dead ? ", dead" : "");
+	for (i = reset->nr_notes - min_t(u32, reset->nr_notes, PAGODA_RESET_NOTES);
+	     i < reset->nr_notes; i++) {
+		const struct pagoda_reset_note *note = &reset->notes[i % PAGODA_RESET_NOTES];
+		char names[RESET_NAMES];
+
+		reset_names(note->reasons, names);
+		drm_printf(p, "%u: %s, at %llu ns, rebuilt at %llu ns, ", i + 1, names,
+			   note->begun_ns, note->rebuilt_ns);
+		drm_printf(p, "result %d, given up %llu, lost %u\n", note->result,
+			   note->given_up, note->lost);
+	}
+	mutex_unlock(&reset->lock);
+}
+
+/**
+ * pagoda_reset_init() - Set up resets
+ * @vidmm: Manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_reset_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset;
+
+	reset = drmm_kzalloc(vidmm->drm, sizeof(*reset), GFP_KERNEL);
+	if (!reset)
+		return -ENOMEM;
+	vidmm->reset = reset;
+	reset->vidmm = vidmm;
+	reset->kept_epoch = PAGODA_RESET_KEEPS_NOTHING;
+	init_rwsem(&reset->gate);
+	spin_lock_init(&reset->inside_lock);
+	INIT_LIST_HEAD(&reset->inside);
+	mutex_init(&reset->lock);
+	INIT_WORK(&reset->hide, reset_hide_work);
+	init_completion(&reset->hid);
+	INIT_WORK(&reset->told, reset_told_work);
+	INIT_WORK(&reset->rebuild, pagoda_reset_rebuild);
+	init_waitqueue_head(&reset->rebuilt);
+	mutex_init(&reset->vms_lock);
+	INIT_LIST_HEAD(&reset->vms);
+	return 0;
+}
+
+/**
+ * pagoda_reset_stop() - Refuse further resets because the hardware is being removed
+ * @vidmm: Manager
+ *
+ * Waits for a rebuild that has begun.
+ *
+ * Context: May sleep for long; outside of the gate.
+ */
+void pagoda_reset_stop(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_reset *reset = vidmm->reset;
+
+	mutex_lock(&reset->lock);
+	reset->stopped = true;
+	mutex_unlock(&reset->lock);
+	cancel_work_sync(&reset->told);
+	flush_work(&reset->rebuild);
+	flush_work(&reset->hide);
+}
+
+/**
+ * pagoda_reset_fini() - Undo pagoda_reset_init()
+ * @vidmm: Manager, stopped or never used
+ *
+ * Context: May sleep.
+ */
+void pagoda_reset_fini(struct pagoda_vidmm *vidmm)
+{
+	cancel_work_sync(&vidmm->reset->told);
+	cancel_work_sync(&vidmm->reset->rebuild);
+	cancel_work_sync(&vidmm->reset->hide);
+	mutex_destroy(&vidmm->reset->vms_lock);
+	mutex_destroy(&vidmm->reset->lock);
+}

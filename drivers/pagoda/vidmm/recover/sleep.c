@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sleep of the machine: VRAM loses its content, allocations don't.
+ *
+ *	prepare		user space still runs, or is about to be frozen, and memory can be
+ *			allocated: the gate is shut, jobs end, allocations in VRAM are evicted
+ *			to system memory. Failures happen in this step, and leave the device as
+ *			it was
+ *	sleep		user space is frozen: phase 1 of a reset (reset.h). Allocates no memory
+ *			unless allocations came back to VRAM
+ *	wake		the device has power again: phase 2. Hibernation wakes the device to
+ *			write the image, then has it sleep again: allocations that the rebuild
+ *			placed in VRAM are evicted once more
+ *	end		the gate is opened
+ *
+ * Evicted allocations come back as after any eviction: with the next submission that lists
+ * them, or by promotion when the gate is open (promote.c); a page fault maps them where they
+ * are. Offered allocations are dropped instead (C198). Page tables are gutted, because mmu/ can
+ * write their entries again. VRAM that the device preserves isn't evicted (C197); its content
+ * belongs to the new epoch when the device wakes.
+ *
+ * Deferred work (deferred.c) stays queued: its workers don't get through the gate.
+ */
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include "core/core.h"
+#include "virtio/virtio.h"
+
+/*
+ * Longest wait for accepted jobs to end. The job timeout ends a hung job much earlier; jobs that
+ * wait for other devices may take their time.
+ */
+#define SUSPEND_JOBS_WAIT	(60 * HZ)
+
+static u64 suspend_preserved(const struct pagoda_vidmm *vidmm, enum pagoda_sleep kind)
+{
+	if (kind == PAGODA_SLEEP_STANDBY)
+		return vidmm->info->preserved_standby;
+	return vidmm->info->preserved_hibernate;
+}
+
+/* Returns true if all of the allocation is in VRAM that outlives the sleep. */
+static bool suspend_keeps(struct pagoda_bo *bo)
+{
+	u64 kept = bo->vidmm->reset->kept;
+	struct pagoda_vram_cursor cur;
+
+	pagoda_vram_first(&cur, bo->ttm.resource, 0, bo->ttm.base.size);
+	while (cur.size && cur.address + cur.size <= kept)
+		pagoda_vram_next(&cur, cur.size);
+	return !cur.size;
+}
+
+static bool suspend_must_leave(struct pagoda_bo *bo)
+{
+	return pagoda_bo_is_in_vram(bo) && !suspend_keeps(bo);
+}
+
+/* Evicts an allocation as TTM does to make room. */
+static int suspend_evict(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {};
+	struct ttm_placement placement = {};
+	int ret;
+
+	pagoda_ttm_funcs.evict_flags(&bo->ttm, &placement);
+	ret = ttm_bo_validate(&bo->ttm, &placement, &ctx);
+	pagoda_promote_look(bo);
+	return ret;
+}
+
+static int suspend_leave(struct pagoda_bo *bo)
+{
+	int ret;
+
+	/* CPU writes to a window of a tiled allocation aren't in VRAM yet: copy them there. */
+	if (!suspend_must_leave(bo))
+		return pagoda_swizzle_release(bo);
+	ret = bo->ttm.pin_count ? -EBUSY : pagoda_offer_drop(bo);
+	if (!ret && suspend_must_leave(bo))
+		ret = suspend_evict(bo);
+	if (ret)
+		drm_err(bo->vidmm->drm, "allocation %llu can't leave VRAM (%d)\n", bo->id, ret);
+	return ret;
+}
+
+static int suspend_leave_all(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_bo *bo;
+	unsigned long id = 0;
+	int ret = 0;
+
+	for (; !ret && (bo = pagoda_bo_next(vidmm, &id)); id++) {
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		ret = suspend_leave(bo);
+		dma_resv_unlock(bo->ttm.base.resv);
+		drm_gem_object_put(&bo->ttm.base);
+	}
+	return ret;
+}
+
+/*
+ * Waits for the rebuild after a reset: one that is due comes before the sleep, and a copy that
+ * breaks the device causes another.
+ */
+static void suspend_settle(struct pagoda_vidmm *vidmm)
+{
+	wait_event(vidmm->reset->rebuilt, !pagoda_reset_is_pending(vidmm));
+}
+
+/*
+ * Evicts allocations, then waits until all copies are executed and TTM's worker has freed the
+ * buffer objects that were deferred until idle.
+ */
+static int suspend_empty(struct pagoda_vidmm *vidmm)
+{
+	int ret;
+
+	suspend_settle(vidmm);
+	pagoda_stream_plug(vidmm);
+	ret = suspend_leave_all(vidmm);
+	pagoda_stream_unplug(vidmm);
+	pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
+	flush_workqueue(vidmm->ttm.wq);
+	suspend_settle(vidmm);
+	return ret;
+}
+
+/* Opens the gate and promotes evicted allocations: VRAM is free for them. */
+static void suspend_go_on(struct pagoda_vidmm *vidmm)
+{
+	pagoda_gate_open(vidmm);
+	pagoda_promote_kick(vidmm);
+}
+
+static int suspend_prepare(struct pagoda_vidmm *vidmm)
+{
+	int ret;
+
+	suspend_settle(vidmm);
+	pagoda_stream_flush(vidmm);
+	ret = pagoda_room_wait_idle(vidmm, false, SUSPEND_JOBS_WAIT);
+	if (ret) {
+		drm_err(vidmm->drm, "jobs don't end: the machine can't sleep\n");
+		return -EBUSY;
+	}
+	return suspend_empty(vidmm);
+}
+
+/**
+ * pagoda_vidmm_prepare_sleep() - Evict VRAM before it loses its content
+ * @vidmm: Manager
+ * @kind: How the machine will sleep; determines which part of VRAM the device preserves (C197)
+ *
+ * Afterwards no thread gets through the gate, all jobs have ended, and VRAM contains only what
+ * outlives the sleep.
+ *
+ * Context: Sleeps for long, allocates, waits for disks: to be called before other devices sleep.
+ * Outside of the gate and of reservations.
+ * Return: 0, to be undone with pagoda_vidmm_end_sleep(); or an error after which only the places of
+ * allocations have changed: -EBUSY if jobs don't end or an allocation is pinned, or -ENOMEM.
+ */
+int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind)
+{
+	int ret;
+
+	pagoda_gate_shut(vidmm);
+	vidmm->reset->kept = suspend_preserved(vidmm, kind);
+	ret = suspend_prepare(vidmm);
+	if (ret)
+		suspend_go_on(vidmm);
+	return ret;
+}
+
+/**
+ * pagoda_vidmm_sleep() - Quiesce the device before it loses its power
+ * @vidmm: Manager, prepared
+ *
+ * Afterwards nothing is sent to the device until pagoda_vidmm_wake().
+ *
+ * Context: Sleeps; allocates only for allocations that came back to VRAM. User space is frozen.
+ * Return: 0; or an error, and nothing is lost: -EBUSY if the manager isn't prepared, or an error of
+ * pagoda_vidmm_prepare_sleep() for allocations that came back to VRAM.
+ */
+int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm)
+{
+	int ret;
+
+	if (!READ_ONCE(vidmm->reset->shut)) {
+		drm_err(vidmm->drm, "nobody said that the machine would sleep\n");
+		return -EBUSY;
+	}
+	/* Still asleep from the last call. */
+	if (READ_ONCE(vidmm->reset->asleep))
+		return 0;
+	/* A reset for another reason may come first: then its rebuild uses the device. */
+	do {
+		ret = suspend_empty(vidmm);
+		/* A device that is never used again holds nothing that it could lose. */
+		if (ret || READ_ONCE(vidmm->reset->dead))
+			return ret;
+		ret = pagoda_reset_request(vidmm, PAGODA_RESET_SLEEP);
+	} while (!ret && !READ_ONCE(vidmm->reset->asleep));
+	return ret;
+}
+
+/**
+ * pagoda_vidmm_wake() - Rebuild the device after it got power again
+ * @vidmm: Manager
+ * @error: 0; or negative errno if the device can't be used, and then never is again
+ *
+ * To be called even if the machine didn't sleep in the end. Does nothing unless
+ * pagoda_vidmm_sleep() put the device to sleep.
+ *
+ * Context: Sleeps for as long as a rebuild takes; allocates, without disks.
+ * Return: 0, or -ENODEV if the device is never used again.
+ */
+int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error)
+{
+	return pagoda_reset_wake(vidmm, error);
+}
+
+/**
+ * pagoda_vidmm_end_sleep() - Open the gate after a sleep of the machine
+ * @vidmm: Manager, prepared, whether it slept or not
+ *
+ * A device that is still asleep is never used again, so that no thread waits for ever.
+ *
+ * Context: May sleep.
+ */
+void pagoda_vidmm_end_sleep(struct pagoda_vidmm *vidmm)
+{
+	pagoda_reset_wake(vidmm, -ENODEV);
+	suspend_go_on(vidmm);
+}
+
+/*
+ * Moves the content of an allocation in preserved VRAM to the current epoch. All other content
+ * had left VRAM: what is there of the epoch that ended with the sleep was preserved. Caller holds
+ * the reservation, during the rebuild.
+ */
+void pagoda_suspend_kept(struct pagoda_bo *bo)
+{
+	struct pagoda_vidmm *vidmm = bo->vidmm;
+
+	if (bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch) && pagoda_lost_is_stale(bo))
+		bo->content.epoch = pagoda_reset_epoch(vidmm);
+}

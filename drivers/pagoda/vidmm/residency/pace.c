@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pace: how many other allocations leave VRAM because submissions use one.
+ *
+ * Each client has a token bucket (traffic.c) that holds as many tokens as VRAM has bytes without
+ * the reserve: a client that comes to the foreground may have all of it at once. It is filled
+ * with a part of the bandwidth.
+ *
+ *	limited		an allocation that prefers VRAM, could be used elsewhere, and is on no
+ *			residency list. Without a token no other leaves VRAM for it: it takes free
+ *			room, else it is used where it is, or in the next segment that it prefers
+ *	not limited	an allocation that can be used in VRAM only, or that a client asked to be
+ *			resident: it is on a residency list, and has to be where it was promised to
+ *			be (C152). It isn't paid for either: no client could decide otherwise, and
+ *			a debt for it would keep out the rest
+ *	paid for	the bytes of limited allocations, when others left VRAM for them; about as
+ *			many bytes left
+ *
+ * An allocation that was left out comes later: by promotion (promote.c) if room gets free, or with
+ * a submission that finds tokens. Each submission looks at the allocations it lists anyway; the
+ * VM remembers private ones, and submissions try as many of them again as there are tokens.
+ *
+ * A place at all comes first: if the other segments are full, an allocation leaves VRAM.
+ */
+#include <linux/ktime.h>
+#include <drm/drm_device.h>
+#include "core/trace.h"
+#include "vidmm/ledger/lists.h"
+#include "vidmm/submit/context.h"
+#include "vidmm/vm/internal.h"
+#include "virtio/virtio.h"
+#include "pace.h"
+
+/**
+ * pagoda_pace_init() - Set up the bucket of a client that may have all of VRAM at once
+ * @vidmm: The manager
+ * @pace: Filled
+ */
+void pagoda_pace_init(struct pagoda_vidmm *vidmm, struct pagoda_client_pace *pace)
+{
+	pagoda_traffic_init(&pace->traffic, vidmm->bandwidth, vidmm->submit_share,
+			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
+}
+
+/* Returns whether other allocations don't have to leave VRAM for this one. */
+static bool pace_limits(const struct pagoda_bo *bo)
+{
+	return bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && bo->preferred[1] &&
+	       !bo->ttm.pin_count && !pagoda_require_clients(bo) && !pagoda_bo_is_in_vram(bo);
+}
+
+/* Free room costs no other allocation anything: it is tried first, without tokens. */
+static int pace_bring(struct pagoda_pace *pace, struct pagoda_bo *bo,
+		      struct ttm_operation_ctx *ctx)
+{
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_free, ctx);
+
+	if (ret != -ENOMEM)
+		return ret;
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, ctx);
+	if (!ret && pagoda_bo_is_in_vram(bo))
+		pagoda_traffic_spend(&pace->client->pace.traffic, bo->ttm.base.size);
+	return ret;
+}
+
+static int pace_leave_out(struct pagoda_pace *pace, struct pagoda_bo *bo,
+			  struct ttm_operation_ctx *ctx)
+{
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_modest, ctx);
+
+	if (ret == -ENOMEM)
+		return pace_bring(pace, bo, ctx);
+	if (!ret && !pagoda_bo_is_in_vram(bo))
+		pace->left += bo->ttm.base.size;
+	return ret;
+}
+
+/**
+ * pagoda_pace_place() - Bring an allocation to where the GPU can use it, for a submission
+ * @pace: The submission's
+ * @bo: Allocation, reservation held
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate.
+ * Return: As pagoda_bo_place().
+ */
+int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
+		      struct ttm_operation_ctx *ctx)
+{
+	if (!pace_limits(bo))
+		return pagoda_bo_place(bo, pagoda_bo_placement_resident, ctx);
+	if (pagoda_traffic_wait(&pace->client->pace.traffic, ktime_get_ns()))
+		return pace_leave_out(pace, bo, ctx);
+	return pace_bring(pace, bo, ctx);
+}
+
+/**
+ * pagoda_pace_again() - Bring allocations that earlier submissions left out, if there are tokens
+ * @vm: VM, its reservation held
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_pace_again(struct pagoda_vm *vm)
+{
+	struct pagoda_traffic_state state;
+	struct pagoda_bo *bo, *next;
+	s64 left;
+
+	if (list_empty(&vm->left_out))
+		return;
+	pagoda_traffic_look(&vm->client->pace.traffic, ktime_get_ns(), &state);
+	left = state.rate ? state.tokens : S64_MAX;
+	list_for_each_entry_safe(bo, next, &vm->left_out, vm.evicted) {
+		if (left <= 0)
+			break;
+		left -= bo->ttm.base.size;
+		bo->vm.left_out = false;
+		list_move_tail(&bo->vm.evicted, &vm->evicted);
+	}
+}
+
+/*
+ * Allocations that are still in the list are in another segment, because no other allocation
+ * left VRAM for them.
+ */
+static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
+{
+	struct pagoda_bo *bo, *next;
+
+	list_for_each_entry_safe(bo, next, &vm->evicted, vm.evicted) {
+		bo->vm.left_out = pace->left && pace_limits(bo);
+		if (bo->vm.left_out)
+			list_move_tail(&bo->vm.evicted, &vm->left_out);
+		else
+			list_del_init(&bo->vm.evicted);
+	}
+}
+
+/**
+ * pagoda_pace_settle() - Finish placing the allocations that a submission uses
+ * @pace: The submission's
+ * @context: Its context; the VM's reservation is held
+ *
+ * Private allocations of the VM that had moved are in no list afterwards but the one of those left
+ * out.
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_context *context)
+{
+	struct pagoda_client_pace *client = &pace->client->pace;
+
+	pace_remember(pace, context->vm);
+	if (!pace->left)
+		return;
+	atomic64_inc(&client->held);
+	atomic64_add(pace->left, &client->left);
+	trace_pagoda_left_out(dev_name(context->vm->vidmm->drm->dev), context->id, pace->left);
+}
+
+/**
+ * pagoda_client_stats() - Report a client's submission traffic
+ * @client: Client
+ * @stats: The client's members of it are filled
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats)
+{
+	struct pagoda_client_pace *pace = &client->pace;
+	struct pagoda_traffic_state state;
+
+	pagoda_traffic_look(&pace->traffic, ktime_get_ns(), &state);
+	stats->submit_tokens = state.tokens;
+	stats->submit_rate = state.rate;
+	stats->submit_spent = state.spent;
+	stats->submit_held = atomic64_read(&pace->held);
+	stats->submit_left = atomic64_read(&pace->left);
+}

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Promotion: allocations that were evicted from VRAM come back by themselves when there is room.
+ *
+ *	waits	an allocation that was made resident, prefers VRAM, isn't there, and wasn't told
+ *		to leave since: evicted on request, released or offered. Looked at whenever one
+ *		of these changes
+ *	order	residency priority, then the latest use
+ *	room	free VRAM. No allocation is evicted, not even an offered one: else promoting one
+ *		would evict another, and the policy wasn't asked
+ *	when	room appears (VRAM is freed, a budget grows, the device is rebuilt) and lasts for
+ *		a period; again after a while for allocations that were in use
+ *
+ * A work item walks through the waiting allocations, in order. It waits for nothing that a
+ * client may hold or wait for: it only tries to lock reservations and the semaphore of lists,
+ * and leaves alone what the GPU uses, because its copy would hold up all paging behind it. The
+ * next submission that uses the allocation brings it back. The work pages in slices of about a
+ * millisecond, of which two are under way, so that other paging comes in between, and pays for
+ * them from the paging-traffic budget (traffic.c): all that the device can do while no other
+ * client uses it, a small share while one pages or has jobs executed.
+ *
+ * The cgroup of the client is charged, as for a move in a call of the client (dmem.c).
+ *
+ * Addresses become valid with the next submission, as after any move: no job uses them before.
+ */
+#include <linux/ktime.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include "core/compat.h"
+#include "queue/exec.h"
+#include "vidmm/bo/dmem.h"
+#include "vidmm/bo/victims.h"
+#include "vidmm/vm/internal.h"
+#include "virtio/virtio.h"
+
+/* Tokens the bucket holds: the slices under way, and as many that follow at once. */
+#define PROMOTE_BURST		(2 * PAGODA_PROMOTE_SLICES * (s64)PAGODA_PIECE_BYTES)
+/* Number of waiting allocations that are looked at with the lock held. */
+#define PROMOTE_LOOK		64
+/* Factor by which the walks become rarer when no allocation comes back. */
+#define PROMOTE_PATIENCE	32
+/* Divisor of VRAM's size: free room of this part starts a walk soon, however often walks failed. */
+#define PROMOTE_LARGE		8
+/*
+ * Longest wait for tokens, in jiffies: other paging may stop earlier, and the rate is higher
+ * then.
+ */
+#define PROMOTE_POOR		(HZ / 20 ?: 1)
+
+/* The key before all others. */
+static const struct pagoda_promote_key promote_first = { .step = U32_MAX, .used = U64_MAX };
+
+static bool promote_is_before(const struct pagoda_promote_key *a,
+			      const struct pagoda_promote_key *b)
+{
+	if (a->step != b->step)
+		return a->step > b->step;
+	return a->used != b->used ? a->used > b->used : a->id < b->id;
+}
+
+static struct pagoda_bo *promote_bo(struct rb_node *node)
+{
+	return rb_entry(node, struct pagoda_bo, wish.promote.node);
+}
+
+/* ---- Allocations that wait -------------------------------------------------------- */
+
+static bool promote_waits(const struct pagoda_bo *bo)
+{
+	return !RB_EMPTY_NODE(&bo->wish.promote.node);
+}
+
+static bool promote_is_wanted(const struct pagoda_bo *bo)
+{
+	return bo->vidmm->promotion->period && bo->wish.resident && !READ_ONCE(bo->wish.released) &&
+	       bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && !pagoda_bo_is_in_vram(bo) &&
+	       !pagoda_bo_is_offered(bo) && !bo->ttm.pin_count &&
+	       bo->ttm.type == ttm_bo_type_device;
+}
+
+static void promote_insert(struct pagoda_promotion *promotion, struct pagoda_bo *bo)
+{
+	struct rb_node **link = &promotion->waiting.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&promotion->lock);
+	while (*link) {
+		parent = *link;
+		link = promote_is_before(&bo->wish.promote.key,
+					 &promote_bo(parent)->wish.promote.key) ?
+			       &parent->rb_left :
+			       &parent->rb_right;
+	}
+	rb_link_node(&bo->wish.promote.node, parent, link);
+	rb_insert_color(&bo->wish.promote.node, &promotion->waiting);
+	WRITE_ONCE(promotion->count, promotion->count + 1);
+	promotion->bytes += bo->ttm.base.size;
+}
+
+static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&promotion->lock);
+	rb_erase(&bo->wish.promote.node, &promotion->waiting);
+	RB_CLEAR_NODE(&bo->wish.promote.node);
+	WRITE_ONCE(promotion->count, promotion->count - 1);
+	promotion->bytes -= bo->ttm.base.size;
+}
+
+/**
+ * pagoda_promote_look() - Note that an allocation's place, residency or priority changed
+ * @bo: Allocation, reservation held
+ *
+ * Context: Takes spinlocks.
+ */
+void pagoda_promote_look(struct pagoda_bo *bo)
+{
+	struct pagoda_promotion *promotion = bo->vidmm->promotion;
+	bool wanted = promote_is_wanted(bo);
+	struct pagoda_promote_key key = { .id = bo->id };
+
+	dma_resv_assert_held(bo->ttm.base.resv);
+	if (!wanted && !promote_waits(bo))
+		return;
+	if (wanted) {
+		key.step = pagoda_priority_step(bo);
+		key.used = pagoda_victims_last_use(bo);
+	}
+	spin_lock(&promotion->lock);
+	if (promote_waits(bo))
+		promote_erase(promotion, bo);
+	if (wanted) {
+		bo->wish.promote.key = key;
+		promote_insert(promotion, bo);
+	}
+	spin_unlock(&promotion->lock);
+	if (wanted)
+		pagoda_promote_kick(bo->vidmm);
+}
+
+/**
+ * pagoda_promote_forget() - Note that an allocation is destroyed
+ * @bo: Allocation without references
+ *
+ * Context: Takes a spinlock.
+ */
+void pagoda_promote_forget(struct pagoda_bo *bo)
+{
+	struct pagoda_promotion *promotion = bo->vidmm->promotion;
+
+	if (!promote_waits(bo))
+		return;
+	spin_lock(&promotion->lock);
+	promote_erase(promotion, bo);
+	spin_unlock(&promotion->lock);
+}
+
+/* ---- Walking through them ---------------------------------------------------------- */
+
+static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
+				      const struct pagoda_promote_key *key)
+{
+	struct rb_node *node = promotion->waiting.rb_node, *found = NULL;
+
+	lockdep_assert_held(&promotion->lock);
+	while (node) {
+		if (promote_is_before(key, &promote_bo(node)->wish.promote.key)) {
+			found = node;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+/*
+ * Returns true with a reference if it is worth while to lock the allocation. An allocation
+ * without references is being freed, maybe only when it is idle: VRAM that it got would never
+ * be evicted.
+ */
+static bool promote_take(struct pagoda_bo *bo, u64 room)
+{
+	return bo->ttm.base.size <= room && kref_get_unless_zero(&bo->ttm.base.refcount);
+}
+
+/*
+ * Looks at the next few allocations: returns one with a reference, or NULL; @end: they were the
+ * last.
+ */
+static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 room, bool *end)
+{
+	struct pagoda_bo *bo = NULL;
+	struct rb_node *node;
+	u32 looked = 0;
+
+	spin_lock(&promotion->lock);
+	node = promote_behind(promotion, &promotion->at);
+	while (node && !bo && looked++ < PROMOTE_LOOK) {
+		struct pagoda_bo *next = promote_bo(node);
+
+		promotion->at = next->wish.promote.key;
+		if (promote_take(next, room))
+			bo = next;
+		node = rb_next(node);
+	}
+	*end = !node && !bo;
+	spin_unlock(&promotion->lock);
+	return bo;
+}
+
+/* Returns the next allocation of the walk with a reference, or NULL if the walk is over. */
+static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = vidmm->promotion;
+	struct pagoda_bo *bo;
+	bool end;
+
+	do {
+		bo = promote_search(promotion, READ_ONCE(vidmm->vram->mm.avail), &end);
+		cond_resched();
+	} while (!bo && !end);
+	promotion->walking = bo;
+	return bo;
+}
+
+/* Returns -EDQUOT if the client would be over its budget. */
+static int promote_place(struct pagoda_bo *bo)
+{
+	struct pagoda_budget_part *part = &bo->part;
+	struct pagoda_budget_growth growth = { .parts = &part, .count = 1, .asked = 1 };
+	struct ttm_operation_ctx ctx = { .no_wait_gpu = true };
+	int ret;
+
+	if (pagoda_budget_expect(&bo->client->budget, &growth, true))
+		return -EDQUOT;
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_free, &ctx);
+	pagoda_budget_arrived(&bo->client->budget, &growth);
+	return ret;
+}
+
+/* Returns -EBUSY if the allocation can't be moved now. */
+static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
+{
+	struct pagoda_vidmm *vidmm = bo->vidmm;
+	struct dma_resv *resv = bo->ttm.base.resv;
+	int ret;
+
+	/* The state may have changed since the search. */
+	if (!promote_waits(bo) || !promote_is_wanted(bo))
+		return -ESTALE;
+	if (pagoda_stream_has_foreign(vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
+		return -EBUSY;
+	ret = promote_place(bo);
+	if (!ret)
+		*fence = pagoda_residency_later(vidmm, *fence, resv);
+	return ret;
+}
+
+/*
+ * struct promote_turn - one allocation, placed where its client's cgroup is charged; @fence:
+ * fence behind the paging of the allocations so far, a reference, or NULL; @ret: -EBUSY if it
+ * can't be moved now
+ */
+struct promote_turn {
+	struct pagoda_bo *bo;
+	struct dma_fence *fence;
+	int ret;
+};
+
+/* Runs in a thread of its own if the client has one, which must enter the gate by itself. */
+static void promote_turn(void *arg)
+{
+	struct promote_turn *turn = arg;
+	struct pagoda_bo *bo = turn->bo;
+	struct pagoda_gate gate = {};
+
+	if (!pagoda_gate_is_inside(bo->vidmm) && !pagoda_gate_try(bo->vidmm, &gate))
+		return;
+	if (dma_resv_trylock(bo->ttm.base.resv)) {
+		turn->ret = promote_locked(bo, &turn->fence);
+		dma_resv_unlock(bo->ttm.base.resv);
+	}
+	pagoda_gate_leave(bo->vidmm, &gate);
+}
+
+/* Returns the number of bytes that came back. */
+static u64 promote_one(struct pagoda_bo *bo, struct dma_fence **fence)
+{
+	struct pagoda_promotion *promotion = bo->vidmm->promotion;
+	struct promote_turn turn = { .bo = bo, .fence = *fence, .ret = -EBUSY };
+	u64 bytes = bo->ttm.base.size;
+
+	pagoda_payer_run(&bo->client->payer, promote_turn, &turn);
+	*fence = turn.fence;
+	promotion->skipped |= turn.ret == -EBUSY;
+	if (turn.ret)
+		return 0;
+	atomic64_add(bytes, &promotion->promoted);
+	atomic64_inc(&promotion->promotions);
+	return bytes;
+}
+
+/* ---- Slices ------------------------------------------------------------------------- */
+
+static void promote_signalled(struct dma_fence *fence, struct dma_fence_cb *callback)
+{
+	struct pagoda_promote_slice *slice = container_of(callback, struct pagoda_promote_slice,
+							  callback);
+
+	mod_delayed_work(system_dfl_wq, &slice->vidmm->promotion->work, 0);
+}
+
+/* A callback that is running is waited for: the fence may have just signalled. */
+static void promote_drop(struct pagoda_promote_slice *slice)
+{
+	dma_fence_remove_callback(slice->fence, &slice->callback);
+	dma_fence_put(slice->fence);
+	slice->fence = NULL;
+}
+
+static struct pagoda_promote_slice *promote_slice(struct pagoda_promotion *promotion, u32 number)
+{
+	return &promotion->slices[number % PAGODA_PROMOTE_SLICES];
+}
+
+/* Drops the slices that have ended; they end in the order in which they were sent. */
+static void promote_reap(struct pagoda_promotion *promotion)
+{
+	for (; promotion->ended != promotion->sent; promotion->ended++) {
+		struct pagoda_promote_slice *slice = promote_slice(promotion, promotion->ended);
+
+		if (!dma_fence_is_signaled(slice->fence))
+			break;
+		promote_drop(slice);
+	}
+}
+
+static void promote_note(struct pagoda_promotion *promotion, struct dma_fence *fence, u64 bytes)
+{
+	struct pagoda_promote_slice *slice = promote_slice(promotion, promotion->sent);
+
+	pagoda_traffic_spend(&promotion->traffic, bytes);
+	WRITE_ONCE(promotion->patience, promotion->period);
+	if (!fence)
+		return;
+	slice->fence = fence;
+	promotion->sent++;
+	if (dma_fence_add_callback(fence, &slice->callback, promote_signalled))
+		mod_delayed_work(system_dfl_wq, &promotion->work, 0);
+}
+
+/*
+ * Sends about a paging buffer full. Stops while an allocation is being placed with room made
+ * for it: the room is that allocation's.
+ */
+static bool promote_slice_send(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = vidmm->promotion;
+	struct dma_fence *fence = NULL;
+	struct pagoda_bo *bo;
+	u64 bytes = 0;
+
+	pagoda_stream_plug(vidmm);
+	while (bytes < PAGODA_PIECE_BYTES && !atomic_read(&vidmm->taking) &&
+	       (bo = promote_next(vidmm))) {
+		bytes += promote_one(bo, &fence);
+		drm_gem_object_put(&bo->ttm.base);
+	}
+	pagoda_stream_unplug(vidmm);
+	promotion->commands = atomic64_read(&vidmm->stats.commands);
+	if (bytes)
+		promote_note(promotion, fence, bytes);
+	return bytes;
+}
+
+/* Returns false without waiting if a reset, a placement or a list that runs alone is in the way. */
+static bool promote_slice_try(struct pagoda_vidmm *vidmm, bool *sent)
+{
+	bool entered = !pagoda_reset_is_pending(vidmm) && !atomic_read(&vidmm->taking) &&
+		       down_read_trylock(&vidmm->residency);
+
+	if (!entered)
+		return false;
+	*sent = promote_slice_send(vidmm);
+	up_read(&vidmm->residency);
+	return true;
+}
+
+/* A rebuild waits for all threads inside the gate, and has paging of its own. */
+static bool promote_slice_inside(struct pagoda_vidmm *vidmm, bool *sent)
+{
+	struct pagoda_gate gate;
+	bool entered;
+
+	if (!pagoda_gate_try(vidmm, &gate))
+		return false;
+	entered = promote_slice_try(vidmm, sent);
+	pagoda_gate_leave(vidmm, &gate);
+	return entered;
+}
+
+/*
+ * Returns whether another client used the device since the last call: its paging waits behind
+ * promotion, and its jobs share the memory with it.
+ */
+static bool promote_has_others(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = vidmm->promotion;
+	u64 commands = atomic64_read(&vidmm->stats.commands);
+	u64 busy_ns = pagoda_engines_busy_ns(vidmm->engines);
+	bool others = promotion->commands != commands || promotion->busy_ns != busy_ns;
+
+	promotion->commands = commands;
+	promotion->busy_ns = busy_ns;
+	return others;
+}
+
+/* Returns the nanoseconds until there is a token. */
+static u64 promote_wait(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_traffic *traffic = &vidmm->promotion->traffic;
+	bool others = promote_has_others(vidmm);
+	u64 now = ktime_get_ns();
+
+	if (others)
+		pagoda_traffic_others(traffic, now);
+	return pagoda_traffic_wait(traffic, now);
+}
+
+static void promote_again(struct pagoda_promotion *promotion, unsigned long delay)
+{
+	queue_delayed_work(system_dfl_wq, &promotion->work, delay);
+}
+
+/* ---- The walk ------------------------------------------------------------------------- */
+
+static bool promote_begin(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = vidmm->promotion;
+
+	if (promotion->walking)
+		return true;
+	/*
+	 * Clear the flag first: a change that happens during the walk sets it again. Pairs with
+	 * pagoda_promote_kick().
+	 */
+	if (!xchg(&promotion->news, false) || !READ_ONCE(promotion->count))
+		return false;
+	promotion->walking = true;
+	promotion->skipped = false;
+	promotion->at = promote_first;
+	/* Uses before the walk don't count. */
+	promote_has_others(vidmm);
+	WRITE_ONCE(promotion->patience,
+		   min(2 * promotion->patience, PROMOTE_PATIENCE * promotion->period));
+	return true;
+}
+
+/* Ends the walk, or gives it up: the next one comes later, and less and less often. */
+static void promote_end(struct pagoda_promotion *promotion)
+{
+	if (promotion->skipped || promotion->walking)
+		WRITE_ONCE(promotion->news, true);
+	promotion->walking = false;
+	if (READ_ONCE(promotion->news))
+		promote_again(promotion, promotion->patience);
+}
+
+static void promote_walk(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = vidmm->promotion;
+	bool sent = true;
+	u64 wait;
+
+	if (!promote_begin(vidmm))
+		return;
+	while (sent && promotion->sent - promotion->ended < PAGODA_PROMOTE_SLICES) {
+		wait = promote_wait(vidmm);
+		if (wait) {
+			promote_again(promotion, min_t(unsigned long, nsecs_to_jiffies(wait) + 1,
+						       PROMOTE_POOR));
+			return;
+		}
+		if (!promote_slice_inside(vidmm, &sent))
+			break;
+	}
+	/* Otherwise the end of a slice under way queues the work again. */
+	if (!promotion->walking || promotion->sent == promotion->ended)
+		promote_end(promotion);
+}
+
+static void promote_work(struct work_struct *work)
+{
+	struct pagoda_promotion *promotion = container_of(to_delayed_work(work),
+							  struct pagoda_promotion, work);
+	struct pagoda_vidmm *vidmm = promotion->vidmm;
+	int idx;
+
+	promote_reap(promotion);
+	if (!drm_dev_enter(vidmm->drm, &idx))
+		return;
+	promote_walk(vidmm);
+	drm_dev_exit(idx);
+}
+
+/* Ignores room that an eviction freed for another allocation and that is about to be used. */
+static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
+{
+	return READ_ONCE(vidmm->vram->mm.avail) >=
+	       min(READ_ONCE(vidmm->promotion->bytes), vidmm->info->vram_size / PROMOTE_LARGE);
+}
+
+/**
+ * pagoda_promote_kick() - Start a walk, because there may be room for a waiting allocation
+ * @vidmm: The manager
+ *
+ * Context: Any.
+ */
+void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = vidmm->promotion;
+
+	if (!READ_ONCE(promotion->count))
+		return;
+	/* Pairs with promote_begin(). */
+	xchg(&promotion->news, true);
+	if (READ_ONCE(promotion->patience) > promotion->period && promote_room_is_large(vidmm)) {
+		WRITE_ONCE(promotion->patience, promotion->period);
+		mod_delayed_work(system_dfl_wq, &promotion->work, promotion->period);
+	} else {
+		promote_again(promotion, READ_ONCE(promotion->patience));
+	}
+}
+
+/**
+ * pagoda_promote_init() - Set up promotion; no allocation waits
+ * @vidmm: The manager
+ * @period_ms: Milliseconds that room has to last; 0 disables promotion
+ * @share: Percent of the bandwidth that promotion may use while other clients use the device
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
+{
+	struct pagoda_promotion *promotion;
+	u32 i;
+
+	vidmm->bandwidth = drmm_kzalloc(vidmm->drm, sizeof(*vidmm->bandwidth), GFP_KERNEL);
+	if (!vidmm->bandwidth)
+		return -ENOMEM;
+	promotion = drmm_kzalloc(vidmm->drm, sizeof(*promotion), GFP_KERNEL);
+	if (!promotion)
+		return -ENOMEM;
+	vidmm->promotion = promotion;
+	promotion->vidmm = vidmm;
+	spin_lock_init(&promotion->lock);
+	promotion->waiting = RB_ROOT;
+	promotion->period = msecs_to_jiffies(period_ms);
+	promotion->patience = promotion->period;
+	INIT_DELAYED_WORK(&promotion->work, promote_work);
+	for (i = 0; i < PAGODA_PROMOTE_SLICES; i++)
+		promotion->slices[i].vidmm = vidmm;
+	pagoda_traffic_init(&promotion->traffic, vidmm->bandwidth, share, PAGODA_TRAFFIC_ALONE,
+			    PROMOTE_BURST, ktime_get_ns());
+	return 0;
+}
+
+/**
+ * pagoda_promote_stop() - End promotion
+ * @vidmm: The manager; may be stopped already
+ *
+ * Paging under way isn't waited for.
+ *
+ * Context: May sleep.
+ */
+void pagoda_promote_stop(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_promotion *promotion = vidmm->promotion;
+
+	disable_delayed_work_sync(&promotion->work);
+	for (; promotion->ended != promotion->sent; promotion->ended++)
+		promote_drop(promote_slice(promotion, promotion->ended));
+}
+
+/**
+ * pagoda_vidmm_print_promotion() - Print the allocations that wait and the traffic budget
+ * @vidmm: The manager
+ * @p: Printer
+ *
+ * Context: Takes spinlocks.
+ */
+void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct pagoda_promotion *promotion = vidmm->promotion;
+	struct pagoda_traffic_state state;
+	u64 bytes;
+	u32 count;
+
+	spin_lock(&promotion->lock);
+	count = promotion->count;
+	bytes = promotion->bytes;
+	spin_unlock(&promotion->lock);
+	pagoda_traffic_look(&promotion->traffic, ktime_get_ns(), &state);
+	drm_printf(p, "waiting: %u allocations, %llu bytes\n", count, bytes);
+	drm_printf(p, "promoted: %lld allocations, %lld bytes\n",
+		   atomic64_read(&promotion->promotions), atomic64_read(&promotion->promoted));
+	drm_printf(p, "bandwidth: %lld bytes/s, share %u %%\n",
+		   atomic64_read(&vidmm->bandwidth->rate), promotion->traffic.share);
+	drm_printf(p, "tokens: %lld of %lld, %llu bytes/s, spent %llu, refused %llu\n",
+		   state.tokens, state.burst, state.rate, state.spent, state.refused);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reclaim: offers that are taken back.
+ *
+ * Everything that may fail comes first, with all of the list still offered: memory for
+ * allocations that the CPU may look at, and a place for those that had been made resident. Only
+ * then the offers end. After a failure some allocations may be in other places, and nothing has
+ * to be undone.
+ */
+#include <drm/drm_print.h>
+#include "vidmm/bo/victims.h"
+#include "vidmm/vm/internal.h"
+#include "virtio/virtio.h"
+
+/*
+ * struct reclaim - allocations that are reclaimed; @all: a failed commit fails the call;
+ * @results: enum drm_pagoda_reclaim_result of each; @fence: fence behind those made resident,
+ * or NULL
+ */
+struct reclaim {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_bo **bos;
+	u32 count;
+	u32 *results;
+	bool all;
+	struct dma_fence *fence;
+};
+
+static u32 reclaim_system(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	places[0] = (struct ttm_place) { .mem_type = TTM_PL_SYSTEM };
+	return 1;
+}
+
+/*
+ * The CPU may look at the content at once (C173); other allocations need no memory before they
+ * are resident.
+ */
+static int reclaim_commit(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = true };
+	int ret = 0;
+
+	if (!bo->ttm.resource)
+		ret = pagoda_bo_place(bo, reclaim_system, &ctx);
+	if (ret || !pagoda_bo_may_be_mapped(bo) ||
+	    bo->ttm.resource->mem_type == TTM_PL_VRAM)
+		return ret;
+	return pagoda_pages_populate(bo, &ctx);
+}
+
+/* Content that a failure or a reset cost is cleared before it is shown. */
+static bool reclaim_is_discarded(const struct pagoda_bo *bo)
+{
+	return bo->offer.discarded || READ_ONCE(bo->content.unclean) || pagoda_lost_is_stale(bo);
+}
+
+static int reclaim_commit_all(struct reclaim *list)
+{
+	int ret;
+	u32 i;
+
+	for (i = 0; i < list->count; i++) {
+		struct pagoda_bo *bo = list->bos[i];
+
+		if (!pagoda_bo_is_offered(bo)) {
+			drm_dbg_driver(bo->vidmm->drm, "allocation %llu isn't offered\n", bo->id);
+			return -EINVAL;
+		}
+		ret = reclaim_commit(bo);
+		if (ret && (ret != -ENOMEM || list->all))
+			return ret;
+		list->results[i] = ret ? DRM_PAGODA_RECLAIM_NOT_COMMITTED :
+				   reclaim_is_discarded(bo) ? DRM_PAGODA_RECLAIM_DISCARDED :
+				   DRM_PAGODA_RECLAIM_OK;
+	}
+	return 0;
+}
+
+static bool reclaim_succeeds(const struct reclaim *list, u32 index)
+{
+	return list->results[index] != DRM_PAGODA_RECLAIM_NOT_COMMITTED;
+}
+
+static int reclaim_bring(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {
+		.interruptible = true,
+		.resv = bo->ttm.base.resv,
+		.allow_res_evict = true,
+	};
+
+	return pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx) ?: pagoda_lost_clear(bo);
+}
+
+/* An allocation that was made resident still is, as far as its client knows (C174). */
+static int reclaim_bring_all(struct reclaim *list)
+{
+	int ret = 0;
+	u32 i, rank;
+
+	pagoda_stream_plug(list->vidmm);
+	pagoda_victims_keep(list->vidmm, list->bos, list->count, true);
+	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
+		for (i = 0; i < list->count && !ret; i++)
+			if (list->bos[i]->wish.resident && reclaim_succeeds(list, i) &&
+			    pagoda_room_rank(list->bos[i]) == rank)
+				ret = reclaim_bring(list->bos[i]);
+	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
+	pagoda_stream_unplug(list->vidmm);
+	return ret;
+}
+
+/* The next submission makes addresses valid that were made invalid. */
+static void reclaim_show(struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+
+	list_del_init(&bo->vm.evicted);
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
+		if (vm_bo->evicted)
+			pagoda_vm_bo_evicted(vm_bo);
+}
+
+static void reclaim_one(struct reclaim *list, struct pagoda_bo *bo)
+{
+	pagoda_offer_left_vram(bo);
+	WRITE_ONCE(bo->offer.rank, PAGODA_OFFER_NONE);
+	bo->offer.discarded = false;
+	if (bo->vm.private_to)
+		reclaim_show(bo);
+	pagoda_priority_apply(bo);
+	if (bo->wish.resident)
+		list->fence = pagoda_residency_later(list->vidmm, list->fence,
+						     bo->ttm.base.resv);
+}
+
+static int reclaim_locked(void *arg)
+{
+	struct reclaim *list = arg;
+	int ret = reclaim_commit_all(list);
+	u32 i;
+
+	if (!ret)
+		ret = reclaim_bring_all(list);
+	for (i = 0; i < list->count && !ret; i++)
+		if (reclaim_succeeds(list, i))
+			reclaim_one(list, list->bos[i]);
+	return ret;
+}
+
+/*
+ * Tries the SHARED and ALONE attempts only: EMPTIED moves allocations out of VRAM, and the
+ * content would be discarded.
+ */
+static int reclaim_try(struct reclaim *list, enum pagoda_attempt attempt)
+{
+	int ret = pagoda_residency_enter(list->vidmm, attempt, true);
+
+	if (ret)
+		return ret;
+	ret = pagoda_bos_run(list->bos, list->count, reclaim_locked, list);
+	pagoda_residency_leave(list->vidmm, attempt);
+	return ret;
+}
+
+/**
+ * pagoda_reclaim() - Reclaim a list of offered allocations: their content is needed
+ * @vidmm: The manager
+ * @bos: Allocations, each only once; references held
+ * @count: Number of allocations
+ * @results: Filled on success: enum drm_pagoda_reclaim_result of each
+ * @all: An allocation that can't be committed makes the call fail
+ * @fence: Out: signals when the GPU can use those that had been made resident; NULL = now. A
+ *	reference for the caller
+ *
+ * Context: May sleep and allocate; waits for no copy. Outside of reservations.
+ * Return: 0; -EINVAL if one isn't offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS; after an error
+ * all are offered as before.
+ */
+int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
+		   bool all, struct dma_fence **fence)
+{
+	struct reclaim list = {
+		.vidmm = vidmm,
+		.bos = bos,
+		.count = count,
+		.results = results,
+		.all = all,
+	};
+	int ret;
+
+	ret = reclaim_try(&list, PAGODA_ATTEMPT_SHARED);
+	if (ret == -ENOMEM || ret == -EBUSY)
+		ret = reclaim_try(&list, PAGODA_ATTEMPT_ALONE);
+	*fence = list.fence;
+	return ret;
+}

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Residency of lists: all or nothing (C147).
+ *
+ * A list is locked as a whole, then brought in piece by piece. None of its allocations can be
+ * evicted meanwhile: TTM first tries to lock a reservation, then waits for it with the ticket
+ * of the list, and recognizes a reservation that the ticket holds already. Allocations private
+ * to one VM share one reservation: those outside of the list may be evicted, and those in it
+ * are marked (&pagoda_bo.choice.keep).
+ *
+ * When TTM finds no room although the list fits, other lists are in the way, or allocations
+ * that were closed but aren't gone yet. The list is tried again alone, after TTM's own work,
+ * and then once more after the list's own allocations have left VRAM, because they may lie
+ * where a contiguous one has to go, and while nothing is executed that keeps page tables in
+ * place.
+ */
+#include <drm/drm_exec.h>
+#include "vidmm/bo/victims.h"
+#include "vidmm/vm/internal.h"
+#include "virtio/virtio.h"
+
+#define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+
+/*
+ * struct residency_list - a list being made resident or evicted; @process is called for each
+ * allocation
+ */
+struct residency_list {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_bo **bos;
+	u32 count;
+	int (*process)(struct pagoda_bo *bo);
+	bool resident;
+	enum pagoda_attempt attempt;
+};
+
+static u64 residency_excess(u64 need, u64 room)
+{
+	return need > room ? need - room : 0;
+}
+
+/* Returns the part of a demand that an allocation belongs to, or NULL. */
+static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	if (bo->supported == VRAM_BIT)
+		return &demand->only_vram;
+	if (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
+		return NULL; /* needs no address: system pages will do */
+	if (bo->supported == APERTURE_BIT)
+		return &demand->only_aperture;
+	return &demand->either;
+}
+
+/**
+ * pagoda_demand_add() - Add an allocation's size to a demand
+ * @demand: Added to
+ * @bo: Allocation
+ */
+void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	u64 *part = demand_part(demand, bo);
+
+	if (part)
+		*part += bo->ttm.base.size;
+}
+
+/* Undoes an earlier pagoda_demand_add() of the allocation. */
+void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	u64 *part = demand_part(demand, bo);
+
+	if (part)
+		*part -= bo->ttm.base.size;
+}
+
+/**
+ * pagoda_demand_misfit() - Size by which a demand exceeds the device's memory
+ * @vidmm: The manager
+ * @demand: Sizes that are needed at the same time
+ *
+ * Return: Bytes; 0 = it fits.
+ */
+u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
+{
+	u64 aperture = vidmm->info->aperture_pages << PAGE_SHIFT;
+	u64 vram = pagoda_vidmm_vram_size(vidmm);
+	u64 all = demand->only_vram + demand->only_aperture + demand->either;
+
+	return max3(residency_excess(demand->only_vram, vram),
+		    residency_excess(demand->only_aperture, aperture),
+		    residency_excess(all, vram + aperture));
+}
+
+static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_demand demand = {};
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		pagoda_demand_add(&demand, bos[i]);
+	return pagoda_demand_misfit(vidmm, &demand);
+}
+
+static int residency_validate(struct pagoda_bo *bo,
+			      u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places))
+{
+	struct ttm_operation_ctx ctx = {
+		.interruptible = true,
+		.resv = bo->ttm.base.resv,
+		.allow_res_evict = true,
+	};
+
+	return pagoda_bo_place(bo, where, &ctx);
+}
+
+static int residency_process_make(struct pagoda_bo *bo)
+{
+	return residency_validate(bo, pagoda_bo_placement_resident);
+}
+
+/*
+ * Allocations that waiting VM_BIND entries will map stay for them (C145), and so do those on a
+ * residency list.
+ */
+static int residency_process_evict(struct pagoda_bo *bo)
+{
+	if (!bo->ttm.resource || bo->ttm.resource->mem_type == TTM_PL_SYSTEM ||
+	    atomic_read(&bo->wish.waits) || atomic_read(&bo->wish.required))
+		return 0;
+	return residency_validate(bo, pagoda_bo_placement_evicted);
+}
+
+static int residency_leave_vram(struct residency_list *list)
+{
+	u32 i;
+	int ret;
+
+	for (i = 0; i < list->count; i++) {
+		ret = pagoda_room_leave(list->bos[i]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int residency_process_all(struct residency_list *list)
+{
+	u32 i, rank;
+	int ret = 0;
+
+	for (rank = 0; rank < PAGODA_ROOM_RANKS; rank++)
+		for (i = 0; i < list->count && !ret; i++)
+			if (pagoda_room_rank(list->bos[i]) == rank)
+				ret = list->process(list->bos[i]);
+	return ret;
+}
+
+/* Many moves share paging buffers while the stream is plugged. */
+static int residency_process(struct residency_list *list)
+{
+	int ret = 0;
+
+	pagoda_stream_plug(list->vidmm);
+	pagoda_victims_keep(list->vidmm, list->bos, list->count, list->resident);
+	if (list->attempt == PAGODA_ATTEMPT_EMPTIED)
+		ret = residency_leave_vram(list);
+	if (!ret)
+		ret = residency_process_all(list);
+	pagoda_victims_keep(list->vidmm, list->bos, list->count, false);
+	pagoda_stream_unplug(list->vidmm);
+	return ret;
+}
+
+/**
+ * pagoda_residency_later() - Fence behind the paging of several allocations
+ * @vidmm: The manager
+ * @latest: Fence of the allocations before, a reference that is consumed; or NULL
+ * @resv: Reservation of one more allocation, held
+ *
+ * All kernel fences are on the paging timeline, so that the latest stands for all. A fence of
+ * another device that shares the allocation is waited for.
+ *
+ * Context: May sleep.
+ * Return: The fence, a reference; NULL if all have signalled.
+ */
+struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
+					 struct dma_resv *resv)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_KERNEL, fence) {
+		if (!pagoda_queue_owns(vidmm->stream->queue, fence))
+			dma_fence_wait(fence, false);
+		if (dma_fence_is_signaled(fence))
+			continue;
+		if (latest && !dma_fence_is_later(fence, latest))
+			continue;
+		dma_fence_put(latest);
+		latest = dma_fence_get(fence);
+	}
+	return latest;
+}
+
+/*
+ * Point of no return: from here on the list is as asked for. Returns the fence behind its
+ * paging.
+ */
+static struct dma_fence *residency_commit(struct residency_list *list)
+{
+	struct dma_fence *fence = NULL;
+	u32 i;
+
+	for (i = 0; i < list->count; i++) {
+		struct pagoda_bo *bo = list->bos[i];
+
+		if (list->resident || !atomic_read(&bo->wish.required))
+			pagoda_bo_set_resident(bo, list->resident);
+		fence = pagoda_residency_later(list->vidmm, fence, bo->ttm.base.resv);
+		if (list->resident)
+			ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
+	}
+	return fence;
+}
+
+static int residency_lock_list(struct drm_exec *exec, struct residency_list *list)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < list->count && !ret; i++) {
+		ret = drm_exec_prepare_obj(exec, &list->bos[i]->ttm.base, 1);
+		if (!ret && list->resident && pagoda_offer_refuses(list->bos[i]))
+			ret = -ENODATA;
+	}
+	return ret;
+}
+
+/* The work is inside the loop, where the ticket may still be used to lock victims. */
+static int residency_run_locked(struct residency_list *list, struct dma_fence **fence)
+{
+	struct drm_exec exec;
+	int ret = 0;
+
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+		      list->count);
+	drm_exec_until_all_locked(&exec) {
+		ret = residency_lock_list(&exec, list);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+		ret = residency_process(list);
+		if (ret)
+			break;
+	}
+	if (!ret)
+		*fence = residency_commit(list);
+	drm_exec_fini(&exec);
+	return ret;
+}
+
+static int residency_enter_alone(struct pagoda_vidmm *vidmm, bool interruptible)
+{
+	int ret = 0;
+
+	if (interruptible)
+		ret = down_write_killable(&vidmm->residency);
+	else
+		down_write(&vidmm->residency);
+	if (ret)
+		return ret;
+	atomic_inc(&vidmm->pressing);
+	flush_workqueue(vidmm->ttm.wq);
+	return 0;
+}
+
+/**
+ * pagoda_residency_enter() - Take the semaphore of lists, as the attempt needs it
+ * @vidmm: The manager
+ * @attempt: How hard it is tried
+ * @interruptible: Signals end the wait
+ *
+ * Context: May sleep; for EMPTIED as long as jobs last. Outside of reservations and VMs' locks.
+ * Return: 0, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
+			   bool interruptible)
+{
+	int ret;
+
+	if (attempt == PAGODA_ATTEMPT_SHARED) {
+		if (interruptible)
+			return down_read_interruptible(&vidmm->residency);
+		down_read(&vidmm->residency);
+		return 0;
+	}
+	ret = residency_enter_alone(vidmm, interruptible);
+	if (ret || attempt != PAGODA_ATTEMPT_EMPTIED)
+		return ret;
+	ret = pagoda_room_wait_idle(vidmm, interruptible, MAX_SCHEDULE_TIMEOUT);
+	if (ret)
+		pagoda_residency_leave(vidmm, attempt);
+	return ret;
+}
+
+/**
+ * pagoda_residency_leave() - Release the semaphore of lists
+ * @vidmm: The manager
+ * @attempt: As with pagoda_residency_enter()
+ */
+void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt)
+{
+	if (attempt == PAGODA_ATTEMPT_SHARED) {
+		up_read(&vidmm->residency);
+		return;
+	}
+	atomic_dec(&vidmm->pressing);
+	up_write(&vidmm->residency);
+}
+
+static int residency_try(struct residency_list *list, struct dma_fence **fence)
+{
+	int ret = pagoda_residency_enter(list->vidmm, list->attempt, true);
+
+	if (ret)
+		return ret;
+	ret = residency_run_locked(list, fence);
+	pagoda_residency_leave(list->vidmm, list->attempt);
+	return ret;
+}
+
+static int residency_run(struct residency_list *list, struct dma_fence **fence)
+{
+	int ret;
+
+	*fence = NULL;
+	for (list->attempt = PAGODA_ATTEMPT_SHARED; list->attempt < PAGODA_ATTEMPTS;
+	     list->attempt++) {
+		ret = residency_try(list, fence);
+		if (ret != -ENOMEM && ret != -EBUSY)
+			break;
+	}
+	return ret;
+}
+
+/**
+ * pagoda_residency_make() - Bring a list to where the GPU can use it
+ * @vidmm: The manager
+ * @bos: Allocations, each only once; references held
+ * @count: Number of allocations
+ * @fence: Out: signals when all of them can be used; NULL = now. A reference for the caller
+ * @bytes_to_trim: Out with -ENOMEM: bytes that don't fit even without other allocations
+ *
+ * On failure no allocation becomes resident that wasn't, although some may have been moved or
+ * evicted for it.
+ *
+ * Context: May sleep and allocate; waits for no copy. Outside of reservations.
+ * Return: 0, -ENODATA if one is offered, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			  struct dma_fence **fence, u64 *bytes_to_trim)
+{
+	struct residency_list list = {
+		.vidmm = vidmm,
+		.bos = bos,
+		.count = count,
+		.process = residency_process_make,
+		.resident = true,
+	};
+
+	*fence = NULL;
+	*bytes_to_trim = residency_misfit(vidmm, bos, count);
+	if (*bytes_to_trim)
+		return -ENOMEM;
+	return residency_run(&list, fence);
+}
+
+/**
+ * pagoda_residency_evict() - Give up residency of a list
+ * @vidmm: The manager
+ * @bos: Allocations, each only once; references held
+ * @count: Number of allocations
+ * @fence: Out: signals when all of them have left; NULL = they have. A reference for the caller
+ *
+ * Each goes to its eviction segment (C37); an allocation that was never placed stays where it is.
+ *
+ * Context: May sleep and allocate; waits for no copy. Outside of reservations.
+ * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			   struct dma_fence **fence)
+{
+	struct residency_list list = {
+		.vidmm = vidmm,
+		.bos = bos,
+		.count = count,
+		.process = residency_process_evict,
+	};
+
+	return residency_run(&list, fence);
+}
+
+/* Returns whether the GPU can use the allocation in its present place. */
+static bool residency_is_placed(const struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	if (!res || res->placement & TTM_PL_FLAG_TEMPORARY)
+		return false;
+	if (res->mem_type == TTM_PL_VRAM)
+		return bo->supported & VRAM_BIT;
+	if (res->mem_type != TTM_PL_TT || !(bo->supported & APERTURE_BIT))
+		return false;
+	return !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
+	       pagoda_aperture_has_address(res);
+}
+
+/* Returns whether the client's GPU addresses of the allocation are mapped to that place. */
+static bool residency_is_shown(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo))
+		if (pagoda_vm_of(vm_bo->vm)->client == client && vm_bo->evicted)
+			return false;
+	return true;
+}
+
+/* Returns whether the allocation was made resident before and is in the segment it prefers. */
+static bool residency_is_made_again(const struct pagoda_bo *bo)
+{
+	return bo->wish.resident && !pagoda_bo_is_offered(bo) &&
+	       (bo->ttm.pin_count || pagoda_segment_of(bo->ttm.resource) == bo->preferred[0]);
+}
+
+static bool residency_is_made_one(struct pagoda_client *client, struct pagoda_bo *bo, bool again)
+{
+	u64 epoch = pagoda_reset_epoch(bo->vidmm);
+	bool made;
+
+	if (!dma_resv_trylock(bo->ttm.base.resv))
+		return false;
+	made = residency_is_placed(bo) && (!again || residency_is_made_again(bo)) &&
+	       residency_is_shown(client, bo) &&
+	       dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
+	if (made) {
+		pagoda_bo_set_resident(bo, true);
+		pagoda_settled_mark(bo, epoch);
+		ttm_bo_move_to_lru_tail_unlocked(&bo->ttm);
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+	return made;
+}
+
+/**
+ * pagoda_residency_is_made() - Test whether nothing is left to do to make a list resident
+ * @client: Client that wants to use the list
+ * @bos: Allocations
+ * @count: Number of allocations
+ * @again: Require that each was made resident before and is in the segment it prefers; nothing but
+ *	the order of last use changes then, even if the answer is false
+ *
+ * Allocations that are resident count as used now. Returns false if another thread holds one of the
+ * reservations.
+ *
+ * Context: Takes reservations, one after another; waits for none.
+ * Return: Whether all of them can be used now.
+ */
+bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			      bool again)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (!residency_is_made_one(client, bos[i], again))
+			return false;
+	return true;
+}

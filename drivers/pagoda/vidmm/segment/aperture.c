@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The aperture segment, TTM_PL_TT: system pages the GPU uses in place.
+ *
+ * Only a placement with an upper limit (lpfn) gets a range of the aperture (C163). A placement
+ * without a limit takes no addresses: only TTM's limit for system pages applies.
+ *
+ * A range is given back as soon as TTM frees the resource. UNMAP was emitted before, and since
+ * every change of the aperture's entries goes through the one paging timeline, the range may be
+ * given out again at once. A kernel address of the resource's pages (C67) stays valid until the
+ * UNMAP was executed.
+ *
+ * pagoda_aperture.lock protects the ranges, the number of mapped pages and the last generation.
+ */
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <drm/drm_device.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
+#include "core/core.h"
+#include "vidmm/bo/dmem.h"
+#include "virtio/virtio.h"
+
+static struct pagoda_aperture *aperture_of_manager(struct ttm_resource_manager *man)
+{
+	return container_of(man, struct pagoda_aperture, manager);
+}
+
+static struct pagoda_aperture_resource *aperture_resource(struct ttm_resource *res)
+{
+	return container_of(res, struct pagoda_aperture_resource, base);
+}
+
+static u64 aperture_pages(struct pagoda_aperture *aperture)
+{
+	return aperture->manager.size >> PAGE_SHIFT;
+}
+
+/* Returns the first page behind the range that the placement allows; C63. */
+static u64 aperture_place_end(struct pagoda_aperture *aperture, const struct ttm_place *place)
+{
+	return min_t(u64, place->lpfn, aperture_pages(aperture));
+}
+
+/**
+ * pagoda_aperture_has_address() - Whether the GPU can reach a resource's pages
+ *	through the aperture
+ * @res: Resource in any segment
+ *
+ * Context: Caller holds the reservation of the allocation.
+ * Return: true if the resource has aperture addresses; @res->start is then its first page there.
+ */
+bool pagoda_aperture_has_address(struct ttm_resource *res)
+{
+	return res->mem_type == TTM_PL_TT &&
+	       drm_mm_node_allocated(&aperture_resource(res)->node);
+}
+
+VISIBLE_IF_KUNIT struct pagoda_aperture_resource *pagoda_aperture_new_resource(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_aperture_new_resource);
+	return kzalloc(sizeof(struct pagoda_aperture_resource), GFP_KERNEL_ACCOUNT);
+}
+
+/* The number of mapped pages never exceeds the segment's commit limit (C68). */
+static int aperture_insert(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
+			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
+{
+	u64 pages = PFN_UP(bo->base.size);
+	int ret;
+
+	lockdep_assert_held(&aperture->lock);
+	if (aperture->mapped + pages > aperture_pages(aperture))
+		return -ENOSPC;
+	ret = drm_mm_insert_node_in_range(&aperture->mm, &ares->node, pages, bo->page_alignment,
+					  0, place->fpfn, aperture_place_end(aperture, place),
+					  place->flags & TTM_PL_FLAG_TOPDOWN ?
+						DRM_MM_INSERT_HIGH : DRM_MM_INSERT_BEST);
+	if (ret)
+		return ret;
+	aperture->mapped += pages;
+	aperture->generation = aperture->generation % VIRTIO_PAGODA_MAX_GENERATION + 1;
+	ares->generation = aperture->generation;
+	return 0;
+}
+
+static int aperture_assign(struct pagoda_aperture *aperture, struct ttm_buffer_object *bo,
+			   const struct ttm_place *place, struct pagoda_aperture_resource *ares)
+{
+	u64 end = aperture_place_end(aperture, place);
+	int ret;
+
+	if (place->fpfn >= end || PFN_UP(bo->base.size) > end - place->fpfn)
+		return -E2BIG;
+	mutex_lock(&aperture->lock);
+	ret = aperture_insert(aperture, bo, place, ares);
+	mutex_unlock(&aperture->lock);
+	return ret;
+}
+
+/*
+ * At -ENOSPC TTM evicts a victim and tries again; a request that could not succeed even then is
+ * refused as -E2BIG. A bounce between VRAM and system memory (TTM_PL_FLAG_TEMPORARY) asks for no
+ * address and so is never refused.
+ */
+static int aperture_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
+			  const struct ttm_place *place, struct ttm_resource **res)
+{
+	struct pagoda_aperture *aperture = aperture_of_manager(man);
+	struct pagoda_aperture_resource *ares;
+
+	ares = pagoda_aperture_new_resource();
+	if (!ares)
+		return -ENOMEM;
+	if (place->lpfn) {
+		int ret = aperture_assign(aperture, bo, place, ares);
+
+		if (ret) {
+			kfree(ares);
+			return ret;
+		}
+	}
+	ttm_resource_init(bo, place, &ares->base);
+	ares->base.start = ares->node.start;
+	/* A range of addresses is contiguous, and without an address there is no order to keep. */
+	ares->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
+	*res = &ares->base;
+	return 0;
+}
+
+/**
+ * pagoda_aperture_unmapped() - Note that the UNMAP of a range was emitted
+ * @res: Resource of the range, reservation held
+ * @fence: Fence behind the UNMAP, or NULL
+ *
+ * The resource's kernel address, if there is one, is kept until @fence is signalled.
+ *
+ * Context: Any.
+ */
+void pagoda_aperture_unmapped(struct ttm_resource *res, struct dma_fence *fence)
+{
+	struct pagoda_aperture_resource *ares = aperture_resource(res);
+
+	if (!ares->cpu || !fence)
+		return;
+	dma_fence_put(ares->unmapped);
+	ares->unmapped = dma_fence_get(fence);
+}
+
+static void aperture_release(struct pagoda_aperture_resource *ares)
+{
+	vunmap(ares->cpu);
+	dma_fence_put(ares->unmapped);
+	kfree(ares);
+}
+
+static void aperture_release_work(struct work_struct *work)
+{
+	aperture_release(container_of(work, struct pagoda_aperture_resource, work));
+}
+
+/* vunmap() may sleep, the callback of a fence may not. */
+static void aperture_release_later(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct pagoda_aperture_resource *ares =
+		container_of(cb, struct pagoda_aperture_resource, cb);
+
+	queue_work(ares->wq, &ares->work);
+}
+
+/* Runs in any context that may sleep, also on TTM's work queue; allocates nothing. */
+static void aperture_free(struct ttm_resource_manager *man, struct ttm_resource *res)
+{
+	struct pagoda_aperture *aperture = aperture_of_manager(man);
+	struct pagoda_aperture_resource *ares = aperture_resource(res);
+
+	ttm_resource_fini(man, res);
+	if (drm_mm_node_allocated(&ares->node)) {
+		mutex_lock(&aperture->lock);
+		aperture->mapped -= ares->node.size;
+		drm_mm_remove_node(&ares->node);
+		mutex_unlock(&aperture->lock);
+	}
+	INIT_WORK(&ares->work, aperture_release_work);
+	ares->wq = man->bdev->wq;
+	if (!ares->unmapped ||
+	    dma_fence_add_callback(ares->unmapped, &ares->cb, aperture_release_later))
+		aperture_release(ares);
+}
+
+/* Evicting a resource without an address doesn't help a placement that needs one. */
+static bool aperture_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
+				const struct ttm_place *place, size_t size)
+{
+	struct drm_mm_node *node = &aperture_resource(res)->node;
+
+	if (!place->lpfn)
+		return true;
+	return drm_mm_node_allocated(node) && node->start < place->lpfn &&
+	       node->start + node->size > place->fpfn;
+}
+
+static bool aperture_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
+				const struct ttm_place *place, size_t size)
+{
+	struct drm_mm_node *node = &aperture_resource(res)->node;
+
+	if (!place->lpfn)
+		return true;
+	return drm_mm_node_allocated(node) && node->start >= place->fpfn &&
+	       node->start + node->size <= place->lpfn;
+}
+
+static void aperture_debug(struct ttm_resource_manager *man, struct drm_printer *p)
+{
+	struct pagoda_aperture *aperture = aperture_of_manager(man);
+	struct drm_mm_node *node;
+	u64 count = 0;
+
+	mutex_lock(&aperture->lock);
+	drm_mm_for_each_node(node, &aperture->mm)
+		count++;
+	drm_printf(p, "  mapped: %llu of %llu pages in %llu ranges\n", aperture->mapped,
+		   aperture_pages(aperture), count);
+	drm_printf(p, "  last generation: %u\n", aperture->generation);
+	mutex_unlock(&aperture->lock);
+}
+
+static const struct ttm_resource_manager_func aperture_manager_func = {
+	.alloc = aperture_alloc,
+	.free = aperture_free,
+	.intersects = aperture_intersects,
+	.compatible = aperture_compatible,
+	.debug = aperture_debug,
+};
+
+/**
+ * pagoda_aperture_init() - Make the aperture segment
+ * @vidmm: Memory manager with drm, info and ttm set up
+ *
+ * Context: May sleep; before the device is registered.
+ * Return: 0 or a negative error code.
+ */
+int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_aperture *aperture;
+	int ret;
+
+	aperture = drmm_kzalloc(vidmm->drm, sizeof(*aperture), GFP_KERNEL);
+	if (!aperture)
+		return -ENOMEM;
+	vidmm->aperture = aperture;
+	mutex_init(&aperture->lock);
+	drm_mm_init(&aperture->mm, 0, vidmm->info->aperture_pages);
+	aperture->manager.func = &aperture_manager_func;
+	aperture->manager.use_tt = true;
+	ttm_resource_manager_init(&aperture->manager, &vidmm->ttm,
+				  vidmm->info->aperture_pages << PAGE_SHIFT);
+	ret = pagoda_dmem_register(vidmm, &aperture->manager, TTM_PL_TT);
+	if (ret) {
+		drm_mm_takedown(&aperture->mm);
+		mutex_destroy(&aperture->lock);
+		return ret;
+	}
+	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_TT, &aperture->manager);
+	ttm_resource_manager_set_used(&aperture->manager, true);
+	return 0;
+}
+
+/**
+ * pagoda_aperture_fini() - Empty the aperture segment and take it down
+ * @vidmm: Memory manager, after pagoda_aperture_init()
+ *
+ * Called after pagoda_vram_fini(), because allocations that leave VRAM may bounce through the
+ * aperture. Resources that are still here move out, so the device must still answer. If the
+ * segment can't be emptied it is leaked, which keeps its resources valid.
+ *
+ * Context: May sleep; the segment has no other users any more.
+ */
+void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_aperture *aperture = vidmm->aperture;
+
+	pagoda_dmem_unregister(vidmm, &aperture->manager, TTM_PL_TT);
+	if (ttm_resource_manager_evict_all(&vidmm->ttm, &aperture->manager)) {
+		drm_err(vidmm->drm, "the aperture can't be emptied\n");
+		return;
+	}
+	ttm_resource_manager_set_used(&aperture->manager, false);
+	ttm_resource_manager_cleanup(&aperture->manager);
+	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_TT, NULL);
+	drm_WARN_ON(vidmm->drm, aperture->mapped);
+	drm_mm_takedown(&aperture->mm);
+	mutex_destroy(&aperture->lock);
+}

@@ -1,0 +1,770 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Device-MMU mode: the device translates addresses of system memory itself.
+ *
+ * The device is then only told device addresses of system memory, and pages are behind such an
+ * address from MAP_MMU to UNMAP_MMU only. A range is contiguous even if its pages are scattered,
+ * so a page list becomes a first address and a length.
+ *
+ *	pages of an allocation	mapped in the stream when TTM populates the tt, before any
+ *				operation that uses the pages; unmapped when TTM unpopulates
+ *				the tt (swap-out, eviction, free), with a wait: no page is
+ *				freed that the device still reaches (C62, C121)
+ *	pages of the driver	mapped and unmapped with a wait: page tables may be walked
+ *				for jobs that don't wait for the stream
+ *
+ * Page 0 is never given out. A range is freed when its UNMAP_MMU was executed, so TTM's order of
+ * frees and allocations is enough for ranges, too. If UNMAP_MMU fails, pages and range are kept
+ * until the device is gone or was reset.
+ *
+ * A device without an MMU takes bus addresses, and the functions here do nothing.
+ */
+#include <linux/delay.h>
+#include <linux/dma-fence.h>
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include "core/core.h"
+#include "vidmm/ttm/prime.h"
+#include "virtio/virtio.h"
+
+/* UNMAP_MMU may have been given up together with its buffer: then try once more. */
+#define UNMAP_TRIES	2
+/* Ranges that moves leave behind are freed soon after the device has executed the moves. */
+#define ROOM_TRIES	50
+
+static bool mmu_is_used(const struct pagoda_vidmm *vidmm)
+{
+	return vidmm->info->mmu_pages;
+}
+
+/* Consecutive pages can be one large page behind a virtual address if they are aligned. */
+static u64 mmu_alignment(u64 nr_pages)
+{
+	if (nr_pages >= SZ_2M >> PAGE_SHIFT)
+		return SZ_2M >> PAGE_SHIFT;
+	return nr_pages >= SZ_64K >> PAGE_SHIFT ? SZ_64K >> PAGE_SHIFT : 1;
+}
+
+static int mmu_insert(struct pagoda_vidmm *vidmm, struct drm_mm_node *node, u64 nr_pages,
+		      u64 align)
+{
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
+	int ret;
+
+	mutex_lock(&mmu->lock);
+	ret = drm_mm_insert_node_generic(&mmu->mm, node, nr_pages, align, 0, DRM_MM_INSERT_BEST);
+	mutex_unlock(&mmu->lock);
+	return ret;
+}
+
+static void mmu_remove(struct pagoda_vidmm *vidmm, struct drm_mm_node *node)
+{
+	mutex_lock(&vidmm->device_mmu->lock);
+	drm_mm_remove_node(node);
+	mutex_unlock(&vidmm->device_mmu->lock);
+}
+
+/* TTM's worker frees the ranges that moves left behind; it needs no lock held here. */
+static void mmu_wait_for_room(struct pagoda_vidmm *vidmm)
+{
+	pagoda_stream_wait_idle(vidmm, HZ);
+	fsleep(2 * USEC_PER_MSEC);
+}
+
+/**
+ * pagoda_device_mmu_is_gone() - Whether the device never uses system memory again
+ * @vidmm: Memory manager
+ *
+ * Context: Any.
+ * Return: true if the device is gone or never executes anything again.
+ */
+bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm)
+{
+	return READ_ONCE(vidmm->device_mmu->gone);
+}
+
+static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
+				      const struct drm_mm_node *node)
+{
+	return (struct pagoda_paging_op) {
+		.operation = operation,
+		.allocation = allocation,
+		.map_mmu = {
+			.address = node->start << PAGE_SHIFT,
+			.nr_pages = node->size,
+		},
+	};
+}
+
+/* Emits @op and waits; begin can't fail with -ENOMEM. Returns 0 or how @op failed. */
+static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
+{
+	struct pagoda_stream *stream = vidmm->stream;
+	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	struct pagoda_stream_txn txn;
+	int ret, done;
+
+	pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+	ret = pagoda_stream_emit(&txn, op);
+	done = pagoda_stream_end_wait(&txn);
+	return ret ?: done;
+}
+
+/* Returns whether the device has forgotten mappings of @epoch. */
+static bool mmu_is_past(struct pagoda_vidmm *vidmm, u64 epoch)
+{
+	return pagoda_device_mmu_is_gone(vidmm) || epoch != pagoda_reset_epoch(vidmm);
+}
+
+/*
+ * Unmaps a range that was mapped in @epoch. On success no access reaches its pages any more
+ * (C121).
+ */
+static int mmu_unmap(struct pagoda_vidmm *vidmm, u64 allocation, const struct drm_mm_node *node,
+		     u64 epoch)
+{
+	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_UNMAP_MMU, allocation, node);
+	int tries, ret = -EIO;
+
+	for (tries = 0; tries < UNMAP_TRIES && ret && !mmu_is_past(vidmm, epoch); tries++)
+		ret = mmu_emit_must(vidmm, &op);
+	return mmu_is_past(vidmm, epoch) ? 0 : ret;
+}
+
+/* ---- Allocations ---------------------------------------------------------- */
+
+/*
+ * An allocation that asked for it gets a notice that its pages leave the device's address space;
+ * all paging operations are executed before the pages leave (C121). The notice isn't part of the
+ * transaction that unmaps (C118). No process is named: one MMU serves all processes. A notice
+ * that fails doesn't keep memory from being freed.
+ */
+static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
+		.allocation = tt->allocation,
+		.notify_alloc = {
+			.size = (u64)tt->base.num_pages << PAGE_SHIFT,
+			.flags = VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP,
+		},
+	};
+
+	if (tt->notify && !pagoda_device_mmu_is_gone(vidmm))
+		mmu_emit_must(vidmm, &op);
+}
+
+/* @tt's epoch and restarts are set under the stream's lock, which a restart takes, too. */
+static int tt_emit(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt, struct pagoda_paging_op *op)
+{
+	struct pagoda_stream *stream = vidmm->stream;
+	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	struct pagoda_stream_txn txn;
+	int ret;
+
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, NULL, DMA_RESV_USAGE_KERNEL, &cost);
+	if (ret)
+		return ret;
+	tt->epoch = pagoda_reset_epoch(vidmm);
+	tt->restarts = stream->restarts;
+	ret = pagoda_stream_emit(&txn, op);
+	dma_fence_put(tt->mapped);
+	tt->mapped = pagoda_stream_end(&txn);
+	return ret;
+}
+
+static int tt_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
+{
+	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, tt->allocation, &tt->node);
+	const struct pagoda_adl pages = {
+		.nr_pages = tt->base.num_pages,
+		.pages = tt->base.dma_address,
+		.cpu_pages = tt->base.pages,
+	};
+
+	if (pagoda_device_mmu_is_gone(vidmm))
+		return 0;
+	op.map_mmu.adl = &pages;
+	return tt_emit(vidmm, tt, &op);
+}
+
+/*
+ * Reserves device addresses for @tt. Where none are free, other allocations are swapped out
+ * until some are, as TTM does when it has no pages.
+ */
+static int tt_insert(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
+		     struct ttm_operation_ctx *ctx)
+{
+	u64 nr_pages = tt->base.num_pages;
+	u32 tries = ROOM_TRIES;
+	int ret;
+
+	if (nr_pages >= vidmm->info->mmu_pages)
+		return -ENOMEM;
+	for (;;) {
+		ret = mmu_insert(vidmm, &tt->node, nr_pages, mmu_alignment(nr_pages));
+		if (ret == -ENOSPC)
+			ret = mmu_insert(vidmm, &tt->node, nr_pages, 0);
+		if (ret != -ENOSPC)
+			return ret;
+		ret = ttm_device_swapout(&vidmm->ttm, ctx, GFP_KERNEL);
+		if (ret < 0)
+			return ret;
+		if (!ret && (ctx->no_wait_gpu || !tries--))
+			return -ENOMEM;
+		if (!ret)
+			mmu_wait_for_room(vidmm);
+	}
+}
+
+/**
+ * pagoda_device_mmu_map() - Map pages of an imported allocation for the device
+ * @vidmm: Memory manager
+ * @tt: Page array with its bus addresses filled in
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate; the allocation's reservation is held.
+ * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; on failure nothing has changed.
+ */
+int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
+			  struct ttm_operation_ctx *ctx)
+{
+	int ret;
+
+	if (!mmu_is_used(vidmm))
+		return 0;
+	ret = tt_insert(vidmm, tt, ctx);
+	if (ret)
+		return ret;
+	ret = tt_map(vidmm, tt);
+	if (ret)
+		mmu_remove(vidmm, &tt->node);
+	return ret;
+}
+
+/**
+ * pagoda_device_mmu_populate() - ttm_device_funcs.ttm_tt_populate
+ * @bdev: TTM's device
+ * @ttm: Page array; gets pages, and device addresses for them. An imported allocation gets
+ *	both only when it moves to where the GPU uses it
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate; the allocation's reservation is held.
+ * Return: 0, -ENOMEM, -EINTR or -ERESTARTSYS; on failure nothing has changed.
+ */
+int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
+			       struct ttm_operation_ctx *ctx)
+{
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
+	struct pagoda_tt *tt = pagoda_tt_of(ttm);
+	int ret;
+
+	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL)
+		return 0;
+	if (!mmu_is_used(vidmm))
+		return pagoda_pages_alloc(vidmm, ttm, ctx);
+	ret = tt_insert(vidmm, tt, ctx);
+	if (ret)
+		return ret;
+	ret = pagoda_pages_alloc(vidmm, ttm, ctx);
+	if (ret)
+		goto err_node;
+	ret = tt_map(vidmm, tt);
+	if (!ret)
+		return 0;
+	pagoda_pages_free(vidmm, ttm);
+err_node:
+	mmu_remove(vidmm, &tt->node);
+	return ret;
+}
+
+/**
+ * pagoda_device_mmu_is_stale() - Whether the device has forgotten the mapping of pages
+ * @vidmm: Memory manager
+ * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held
+ *
+ * A MAP_MMU emitted before the stream was restarted is forgotten by the device, or was given up.
+ * Operations emitted between a reset and the restart are given up as well, so they need no
+ * other mapping.
+ *
+ * Context: Any; the result doesn't change while the stream's lock is held.
+ * Return: true if pagoda_device_mmu_repair() has to map the pages.
+ */
+bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
+{
+	if (!mmu_is_used(vidmm) || pagoda_device_mmu_is_gone(vidmm) || !ttm ||
+	    !ttm_tt_is_populated(ttm) || !pagoda_tt_of(ttm)->mapped)
+		return false;
+	return pagoda_tt_of(ttm)->restarts != READ_ONCE(vidmm->stream->restarts);
+}
+
+/**
+ * pagoda_device_mmu_repair() - Map pages again if the device doesn't reach them
+ * @vidmm: Memory manager
+ * @ttm: Populated pages of an allocation, or NULL; the allocation's reservation is held
+ *
+ * If MAP_MMU was given up, alone or with its buffer, the device doesn't reach the pages; nor after
+ * a reset, until the rebuild has mapped them. Such pages are mapped once more before their next
+ * use.
+ *
+ * Context: May sleep and allocate; doesn't wait for the device.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
+{
+	struct pagoda_tt *tt;
+
+	if (!mmu_is_used(vidmm) || !ttm || !ttm_tt_is_populated(ttm))
+		return 0;
+	tt = pagoda_tt_of(ttm);
+	if (!tt->mapped || (dma_fence_get_status(tt->mapped) >= 0 &&
+			    !pagoda_device_mmu_is_stale(vidmm, ttm)))
+		return 0;
+	return tt_map(vidmm, tt);
+}
+
+/**
+ * pagoda_device_mmu_remap() - Map pages again that the device forgot at a reset
+ * @vidmm: Memory manager
+ * @ttm: Pages of an allocation, or NULL; the allocation's reservation is held
+ *
+ * Context: May sleep and allocate; doesn't wait for the device.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
+{
+	if (!mmu_is_used(vidmm) || !ttm || !ttm_tt_is_populated(ttm) ||
+	    !drm_mm_node_allocated(&pagoda_tt_of(ttm)->node))
+		return 0;
+	return tt_map(vidmm, pagoda_tt_of(ttm));
+}
+
+#define KEEP_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)
+
+/* Allocates @tt's arrays as TTM does: one block for both. An imported allocation has no @pages. */
+static void *tt_alloc_arrays(const struct ttm_tt *tt)
+{
+	size_t entry = sizeof(*tt->dma_address) + (tt->pages ? sizeof(*tt->pages) : 0);
+
+	return kvcalloc(tt->num_pages, entry, KEEP_GFP);
+}
+
+static void tt_set_arrays(struct ttm_tt *tt, void *arrays)
+{
+	if (tt->pages) {
+		tt->pages = arrays;
+		arrays = tt->pages + tt->num_pages;
+	}
+	tt->dma_address = arrays;
+}
+
+static void tt_free_arrays(struct ttm_tt *tt)
+{
+	if (tt->pages)
+		kvfree(tt->pages);
+	else
+		kvfree(tt->dma_address);
+}
+
+/*
+ * The device may still reach the pages: @tt gets new arrays, and the pages in the old ones are
+ * kept, with their range, until the device is gone or was reset. Allocations don't fail here: a
+ * range that isn't kept would be given to other pages while the device maps the old ones.
+ */
+static void tt_abandon(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
+{
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
+	struct pagoda_tt *kept = kmemdup(tt, sizeof(*tt), KEEP_GFP);
+	void *arrays = tt_alloc_arrays(&tt->base);
+
+	drm_err(vidmm->drm, "the device keeps %u pages of allocation %llu\n", tt->base.num_pages,
+		tt->allocation);
+	mutex_lock(&mmu->lock);
+	drm_mm_remove_node(&tt->node);
+	kept->node = (struct drm_mm_node) {
+		.start = tt->node.start,
+		.size = tt->base.num_pages,
+	};
+	WARN_ON(drm_mm_reserve_node(&mmu->mm, &kept->node));
+	list_add(&kept->kept, &mmu->kept);
+	mutex_unlock(&mmu->lock);
+	tt_set_arrays(&tt->base, arrays);
+}
+
+/**
+ * pagoda_device_mmu_unmap() - Unmap pages from the device
+ * @vidmm: Memory manager
+ * @tt: Pages that have no users any more
+ *
+ * Context: May sleep for long: waits for the device.
+ * Return: true if the pages can be freed; false if the device keeps them: @tt doesn't own them
+ * any more.
+ */
+bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt)
+{
+	int ret;
+
+	if (!mmu_is_used(vidmm))
+		return true;
+	mmu_notify(vidmm, tt);
+	ret = mmu_unmap(vidmm, tt->allocation, &tt->node, tt->epoch);
+	dma_fence_put(tt->mapped);
+	tt->mapped = NULL;
+	if (ret)
+		tt_abandon(vidmm, tt);
+	else
+		mmu_remove(vidmm, &tt->node);
+	return !ret;
+}
+
+/**
+ * pagoda_device_mmu_unpopulate() - ttm_device_funcs.ttm_tt_unpopulate
+ * @bdev: TTM's device
+ * @ttm: Populated pages without users on this device; pages that are pinned for other
+ *	devices stay allocated
+ *
+ * The allocation may be gone already: only @ttm is used.
+ *
+ * Context: May sleep for long: waits for the device. Also on TTM's work queue.
+ */
+void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm)
+{
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
+	struct pagoda_tt *tt = pagoda_tt_of(ttm);
+
+	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL || !pagoda_device_mmu_unmap(vidmm, tt))
+		return;
+	tt->left = READ_ONCE(tt->pinned);
+	if (!tt->left)
+		pagoda_pages_free(vidmm, ttm);
+}
+
+/* ---- Pages of the driver -------------------------------------------------- */
+
+/**
+ * pagoda_sysmem_reserve() - Reserve device addresses for pages of the driver
+ * @vidmm: Memory manager
+ * @mem: Filled in; the device doesn't reach the pages yet
+ * @dma: Bus address of the first page; the pages are consecutive
+ * @nr_pages: Number of pages, a power of two
+ *
+ * Context: May sleep.
+ * Return: 0, -ENOMEM or -ENOSPC.
+ */
+int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			  dma_addr_t dma, u32 nr_pages)
+{
+	int ret;
+
+	*mem = (struct pagoda_sysmem) { .address = dma, .dma = dma, .nr_pages = nr_pages };
+	INIT_LIST_HEAD(&mem->link);
+	if (!mmu_is_used(vidmm))
+		return 0;
+	ret = mmu_insert(vidmm, &mem->node, nr_pages, nr_pages);
+	if (!ret)
+		mem->address = mem->node.start << PAGE_SHIFT;
+	return ret;
+}
+
+static struct pagoda_adl sysmem_adl(const struct pagoda_sysmem *mem)
+{
+	return (struct pagoda_adl) {
+		.nr_pages = mem->nr_pages,
+		.contiguous = true,
+		.base = mem->dma,
+		.cpu_pages = mem->pages,
+	};
+}
+
+static void sysmem_note(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			struct page *const *pages)
+{
+	mem->pages = pages;
+	mem->epoch = pagoda_reset_epoch(vidmm);
+	mutex_lock(&vidmm->device_mmu->lock);
+	list_add_tail(&mem->link, &vidmm->device_mmu->own);
+	mutex_unlock(&vidmm->device_mmu->lock);
+}
+
+/**
+ * pagoda_sysmem_map() - Map pages of the driver for the device
+ * @vidmm: Memory manager; its stream works
+ * @mem: Filled in by pagoda_sysmem_reserve()
+ * @pages: Page array for the CPU executor; must stay valid as long as the mapping
+ *
+ * If the device is reset meanwhile, the rebuild maps the pages.
+ *
+ * Context: May sleep; waits for the device.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+		      struct page *const *pages)
+{
+	struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
+	struct pagoda_adl adl;
+	int ret;
+
+	if (!mmu_is_used(vidmm) || pagoda_device_mmu_is_gone(vidmm))
+		return 0;
+	sysmem_note(vidmm, mem, pages);
+	adl = sysmem_adl(mem);
+	op.map_mmu.adl = &adl;
+	ret = mmu_emit_must(vidmm, &op);
+	return pagoda_reset_is_pending(vidmm) ? 0 : ret;
+}
+
+/**
+ * pagoda_device_mmu_own_cost() - Cost of pagoda_device_mmu_remap_own()
+ * @vidmm: Memory manager
+ *
+ * Context: May sleep. No other thread maps pages of the driver until the remap was emitted.
+ * Return: Upper bounds.
+ */
+struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_stream *stream = vidmm->stream;
+	struct pagoda_paging_cost sum = {};
+	struct pagoda_sysmem *mem;
+
+	mutex_lock(&vidmm->device_mmu->lock);
+	list_for_each_entry(mem, &vidmm->device_mmu->own, link) {
+		struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
+		struct pagoda_adl adl = sysmem_adl(mem);
+
+		op.map_mmu.adl = &adl;
+		pagoda_cost_add(&sum, pagoda_paging_cost(&stream->limits, &op, stream->room), 1);
+	}
+	mutex_unlock(&vidmm->device_mmu->lock);
+	return sum;
+}
+
+/**
+ * pagoda_device_mmu_remap_own() - Map the driver's pages on a device that was reset
+ * @vidmm: Memory manager
+ * @txn: Transaction begun with pagoda_device_mmu_own_cost()
+ *
+ * The pages are mapped in the order of their first mapping: the fence page, which each buffer
+ * writes at its end, comes first.
+ *
+ * Context: Between begin and end of @txn.
+ */
+void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn)
+{
+	struct pagoda_sysmem *mem;
+
+	mutex_lock(&vidmm->device_mmu->lock);
+	list_for_each_entry(mem, &vidmm->device_mmu->own, link) {
+		struct pagoda_paging_op op = mmu_op(VIRTIO_PAGODA_OP_MAP_MMU, 0, &mem->node);
+		struct pagoda_adl adl = sysmem_adl(mem);
+
+		op.map_mmu.adl = &adl;
+		mem->epoch = pagoda_reset_epoch(vidmm);
+		pagoda_stream_emit_valid(txn, &op);
+	}
+	mutex_unlock(&vidmm->device_mmu->lock);
+}
+
+/* Keeps pages until the device is gone or was reset; returns false if that is so already. */
+static bool sysmem_keep(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
+{
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
+	bool keep;
+
+	/* drop_kept_own() runs after the epoch has changed, and finds all that is kept. */
+	mutex_lock(&mmu->lock);
+	keep = !mmu_is_past(vidmm, mem->epoch);
+	if (keep)
+		list_add(&mem->link, &mmu->kept_own);
+	mutex_unlock(&mmu->lock);
+	if (keep)
+		drm_err(vidmm->drm, "the device keeps %u pages of the driver\n", mem->nr_pages);
+	return keep;
+}
+
+/**
+ * pagoda_sysmem_release() - Free device addresses and pages of the driver
+ * @vidmm: Memory manager
+ * @mem: Reserved, mapped or not
+ * @free: Frees @mem and its pages. Called at once, or if UNMAP_MMU failed, when the device is
+ *	gone or was reset
+ *
+ * Context: May sleep; waits for the device.
+ */
+void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			   void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem))
+{
+	int ret;
+
+	mem->free = free;
+	if (drm_mm_node_allocated(&mem->node)) {
+		/* From here on no rebuild maps the pages again. */
+		mutex_lock(&vidmm->device_mmu->lock);
+		list_del_init(&mem->link);
+		mutex_unlock(&vidmm->device_mmu->lock);
+		ret = mmu_unmap(vidmm, 0, &mem->node, mem->epoch);
+		if (ret && sysmem_keep(vidmm, mem))
+			return;
+		mmu_remove(vidmm, &mem->node);
+	}
+	free(vidmm, mem);
+}
+
+/**
+ * pagoda_sysmem_alloc() - Allocate a page of the driver, and reserve an address for it
+ * @vidmm: Memory manager
+ * @mem: Filled in; the page is zeroed, but not mapped yet: see pagoda_sysmem_map()
+ *
+ * Context: May sleep.
+ * Return: 0, -ENOMEM or -ENOSPC.
+ */
+int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
+{
+	struct page *page;
+	dma_addr_t dma;
+	int ret;
+
+	/* Zeroed, and reached by the device directly: the DMA API may bounce other pages. */
+	page = dma_alloc_pages(vidmm->info->dma_dev, PAGE_SIZE, &dma, DMA_BIDIRECTIONAL,
+			       GFP_KERNEL);
+	if (!page)
+		return -ENOMEM;
+	ret = pagoda_sysmem_reserve(vidmm, mem, dma, 1);
+	mem->page = page;
+	if (ret)
+		pagoda_sysmem_free_page(vidmm, mem);
+	return ret;
+}
+
+/**
+ * pagoda_sysmem_free_page() - Callback of pagoda_sysmem_release(): undo pagoda_sysmem_alloc()
+ * @vidmm: Memory manager
+ * @mem: From pagoda_sysmem_alloc(); only its page is freed
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
+{
+	dma_free_pages(vidmm->info->dma_dev, PAGE_SIZE, mem->page, mem->dma, DMA_BIDIRECTIONAL);
+}
+
+/* ---- The whole ------------------------------------------------------------- */
+
+/**
+ * pagoda_device_mmu_init() - Set up the allocator of device addresses
+ * @vidmm: Memory manager with @info set
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_device_mmu *mmu;
+
+	mmu = drmm_kzalloc(vidmm->drm, sizeof(*mmu), GFP_KERNEL);
+	if (!mmu)
+		return -ENOMEM;
+	vidmm->device_mmu = mmu;
+	mutex_init(&mmu->lock);
+	INIT_LIST_HEAD(&mmu->own);
+	INIT_LIST_HEAD(&mmu->kept);
+	INIT_LIST_HEAD(&mmu->kept_own);
+	if (mmu_is_used(vidmm))
+		drm_mm_init(&mmu->mm, 1, vidmm->info->mmu_pages - 1);
+	return 0;
+}
+
+/**
+ * pagoda_device_mmu_start() - Map the pages that the driver always needs
+ * @vidmm: Memory manager; its stream works
+ *
+ * The fence page is mapped first, because every buffer ends with a write to it.
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_device_mmu_start(struct pagoda_vidmm *vidmm)
+{
+	int ret;
+
+	ret = pagoda_sysmem_map(vidmm, &vidmm->stream->fence_mem, &vidmm->stream->fence_mem.page);
+	return ret ?: pagoda_dummy_map(vidmm);
+}
+
+static void drop_kept_own(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
+	struct pagoda_sysmem *mem, *next;
+	LIST_HEAD(kept);
+
+	mutex_lock(&mmu->lock);
+	list_for_each_entry_safe(mem, next, &mmu->kept_own, link) {
+		if (!mmu_is_past(vidmm, mem->epoch))
+			continue;
+		list_move(&mem->link, &kept);
+		drm_mm_remove_node(&mem->node);
+	}
+	mutex_unlock(&mmu->lock);
+	list_for_each_entry_safe(mem, next, &kept, link)
+		mem->free(vidmm, mem);
+}
+
+/**
+ * pagoda_device_mmu_drop_kept() - Free pages that the device doesn't reach any more
+ * @vidmm: Memory manager; its device is gone, or was reset and forgot its mappings
+ *
+ * Context: May sleep.
+ */
+void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_device_mmu *mmu = vidmm->device_mmu;
+	struct pagoda_tt *tt, *next;
+	LIST_HEAD(kept);
+
+	mutex_lock(&mmu->lock);
+	list_for_each_entry_safe(tt, next, &mmu->kept, kept) {
+		if (!mmu_is_past(vidmm, tt->epoch))
+			continue;
+		list_move(&tt->kept, &kept);
+		drm_mm_remove_node(&tt->node);
+	}
+	mutex_unlock(&mmu->lock);
+	list_for_each_entry_safe(tt, next, &kept, kept) {
+		if (tt->import)
+			pagoda_import_release(tt);
+		else
+			pagoda_pages_free(vidmm, &tt->base);
+		tt_free_arrays(&tt->base);
+		kfree(tt);
+	}
+	drop_kept_own(vidmm);
+}
+
+/**
+ * pagoda_device_mmu_stop() - Note that the device never uses system memory again
+ * @vidmm: Memory manager; its device is gone or never executes anything again
+ *
+ * Nothing has to be unmapped any more, and pages that were kept are freed.
+ *
+ * Context: May sleep.
+ */
+void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm)
+{
+	WRITE_ONCE(vidmm->device_mmu->gone, true);
+	pagoda_device_mmu_drop_kept(vidmm);
+}
+
+/**
+ * pagoda_device_mmu_fini() - Undo pagoda_device_mmu_init()
+ * @vidmm: Memory manager; all addresses were freed
+ *
+ * Context: May sleep.
+ */
+void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm)
+{
+	if (mmu_is_used(vidmm))
+		drm_mm_takedown(&vidmm->device_mmu->mm);
+	mutex_destroy(&vidmm->device_mmu->lock);
+}

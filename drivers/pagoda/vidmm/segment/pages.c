@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pages of allocations: TTM's pool, and how much memory allocations leave to the machine.
+ *
+ * When the kernel has no pages left, the OOM killer ends the process with the most memory. The
+ * pages of a client's allocations aren't in the size of any process, so an unrelated process would
+ * be ended. Therefore an allocation only gets new pages if enough memory, RAM or swap, remains
+ * available, and -ENOMEM otherwise.
+ *
+ * TTM swaps out one allocation at a time by a copy to shared memory, which the kernel can then
+ * swap out: for a moment the allocation exists twice. So the memory that must remain includes the
+ * size of the largest allocation that has pages, rounded up to a power of two. Swapping an
+ * allocation in again needs no more than it frees in shared memory, and may use that memory.
+ * Both hold for one allocation at a time, so threads that populate allocations take turns while
+ * memory is short.
+ *
+ * Nothing is reserved: between check and allocation other users may take the pages. The
+ * margin is for them, and the page allocator is told to fail rather than to invoke the OOM killer.
+ */
+#include <kunit/static_stub.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/swap.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include <drm/ttm/ttm_pool.h>
+#include "core/core.h"
+
+/* Share of memory that must remain available, as a shift. */
+#define PAGES_MARGIN	4
+
+/* Held while an allocation is populated in a machine that is short of memory. */
+static DEFINE_MUTEX(pages_turn);
+
+/* Returns the pages that the kernel could find without the OOM killer. */
+static long pages_available(void)
+{
+	return si_mem_available() + pagoda_pool_reclaimable() + get_nr_swap_pages();
+}
+
+static atomic_t *pages_of_size(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
+{
+	return &vidmm->nr_populated[order_base_2(tt->num_pages)];
+}
+
+/* Returns an upper bound of the size of all allocations that have pages, in pages. */
+static long pages_largest(struct pagoda_vidmm *vidmm)
+{
+	int order;
+
+	for (order = PAGODA_TT_ORDERS - 1; order >= 0; order--)
+		if (atomic_read(&vidmm->nr_populated[order]))
+			return 1l << order;
+	return 0;
+}
+
+static long pages_kept(struct pagoda_vidmm *vidmm)
+{
+	return (totalram_pages() >> PAGES_MARGIN) + pages_largest(vidmm);
+}
+
+/* The content of a swapped-out allocation takes memory already: it may always come back. */
+static bool pages_may_grow(struct pagoda_vidmm *vidmm, const struct ttm_tt *tt)
+{
+	long available = pages_available();
+	long kept = pages_kept(vidmm);
+
+	if (tt->page_flags & TTM_TT_FLAG_SWAPPED || available >= kept + (long)tt->num_pages)
+		return true;
+	drm_dbg_driver(vidmm->drm, "%u pages can't be had: %ld of %ld are kept\n", tt->num_pages,
+		       kept, available);
+	return false;
+}
+
+/*
+ * Gets all pages of @tt. Caller holds the allocation's reservation. Returns 0, -ENOMEM, -EINTR or
+ * -ERESTARTSYS; on failure nothing has changed.
+ */
+int pagoda_pages_alloc(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+		       const struct ttm_operation_ctx *ctx)
+{
+	struct ttm_operation_ctx mine = *ctx;
+	int ret;
+
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_pages_alloc, vidmm, tt, ctx);
+	if (!pages_may_grow(vidmm, tt))
+		return -ENOMEM;
+	mine.gfp_retry_mayfail = true;
+	ret = ttm_pool_alloc(&vidmm->ttm.pool, tt, &mine);
+	if (!ret)
+		atomic_inc(pages_of_size(vidmm, tt));
+	return ret;
+}
+
+/*
+ * TTM pools pages that the CPU doesn't cache for the next allocation of that caching mode, and a
+ * kernel that doesn't count pooled pages takes them for used. A pool that only lives for this
+ * call gives the pages back. Returns false if the caller has to use TTM's pool.
+ */
+static bool pages_free_to_system(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
+{
+	struct ttm_pool *pool;
+
+	/* Pages of the DMA API go back to the DMA API. */
+	if (vidmm->reaches_part)
+		return false;
+	pool = kzalloc(sizeof(*pool), GFP_KERNEL | __GFP_NOWARN);
+	if (!pool || !pagoda_pool_init_private(pool, vidmm->ttm.pool.dev)) {
+		kfree(pool);
+		return false;
+	}
+	ttm_pool_free(pool, tt);
+	ttm_pool_fini(pool);
+	kfree(pool);
+	return true;
+}
+
+/* Returns whether the pages that must remain available are all but used up. */
+static bool pages_are_short(struct pagoda_vidmm *vidmm)
+{
+	return pages_available() < 2 * pages_kept(vidmm);
+}
+
+static int pages_populate_alone(struct ttm_buffer_object *bo, struct ttm_operation_ctx *ctx)
+{
+	int ret;
+
+	if (!ctx->interruptible)
+		mutex_lock(&pages_turn);
+	else if (mutex_lock_interruptible(&pages_turn))
+		return -ERESTARTSYS;
+	ret = ttm_bo_populate(bo, ctx);
+	mutex_unlock(&pages_turn);
+	return ret;
+}
+
+/**
+ * pagoda_pages_populate() - Give an allocation its pages, or swap it in
+ * @bo: Allocation, reservation held
+ * @ctx: TTM's context; if interruptible, a signal ends the wait for another thread's turn
+ *
+ * Context: May sleep and allocate; swaps other allocations out.
+ * Return: 0, also if there is nothing to do; -ENOMEM, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
+{
+	struct ttm_tt *tt = bo->ttm.ttm;
+
+	if (!tt || ttm_tt_is_populated(tt) || !pages_are_short(bo->vidmm))
+		return ttm_bo_populate(&bo->ttm, ctx);
+	return pages_populate_alone(&bo->ttm, ctx);
+}
+
+/**
+ * pagoda_pages_free() - Free the pages of an allocation
+ * @vidmm: Memory manager
+ * @tt: Page array with pages that have no users any more
+ *
+ * If less than half of memory is available, the pages go back to the kernel at once, not to
+ * TTM's pool.
+ *
+ * Context: May sleep.
+ */
+void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt)
+{
+	bool plenty = pages_available() >= (long)totalram_pages() / 2;
+
+	atomic_dec(pages_of_size(vidmm, tt));
+	if (plenty || tt->caching == ttm_cached || !pages_free_to_system(vidmm, tt))
+		ttm_pool_free(&vidmm->ttm.pool, tt);
+}

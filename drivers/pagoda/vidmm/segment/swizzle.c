@@ -1,0 +1,727 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tiled allocations and the ranges in which the CPU sees them as rows.
+ *
+ * A range is a linear window of the device. Once an allocation's range was shown to the CPU, the
+ * content is in the window and not in the tiles in VRAM. The allocation then leaves VRAM by
+ * SPECIAL_LOCK_TRANSFER, which takes the window's bytes as the CPU saw them, and comes back by
+ * SPECIAL_LOCK_TRANSFER if a range is free without waiting (C34, C38). All other copies are
+ * TRANSFER with just the conversion that is needed (C33).
+ *
+ * The content is in one place at any time. Before a job uses the tiles, the submission gives the
+ * range back: CPU mappings are revoked, and the CPU's writes go into the tiles. A window is shown
+ * only while no job or copy uses the tiles; a CPU access behind a job waits for the job. So
+ * neither window nor tiles of a shown range have to be waited for:
+ *
+ *	shown		the content is in the window; no job and no copy uses the allocation
+ *	not shown	the range came with content that had been evicted from a window; the
+ *			range's fence is the copy that fills the window, and a job or an
+ *			eviction makes the window worthless
+ *	no range	the content is in the tiles
+ *
+ * There are few ranges. The use of a range changes with the allocation's reservation and
+ * pagoda_swizzle.lock held. Taking a range away from another allocation means a trylock of that
+ * allocation's reservation under the lock, because the caller holds a reservation already. The
+ * device's binding of a free range doesn't matter: the next binding replaces it.
+ */
+#include <linux/slab.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include "core/core.h"
+#include "virtio/virtio.h"
+
+static bool swizzle_in_vram(const struct ttm_resource *res)
+{
+	return res && res->mem_type == TTM_PL_VRAM;
+}
+
+/* Returns whether the content must be rows outside of VRAM: the CPU or the aperture reads it. */
+static bool swizzle_wants_rows(const struct pagoda_bo *bo)
+{
+	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
+	       bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE);
+}
+
+static struct pagoda_cpu_range *swizzle_cpu(struct pagoda_vidmm *vidmm,
+					    const struct pagoda_swizzle_range *range)
+{
+	return &vidmm->swizzle->cpu[range->id];
+}
+
+/* ---- Assignment of ranges --------------------------------------------------- */
+
+static void swizzle_assign(struct pagoda_swizzle *swizzle, struct pagoda_swizzle_range *range,
+			   struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&swizzle->lock);
+	range->bo = bo;
+	range->shown = false;
+	dma_fence_put(range->fence);
+	range->fence = NULL;
+	list_move_tail(&range->link, &swizzle->lru);
+	bo->tiling.range = range;
+}
+
+/*
+ * Takes @bo's range away; the range is free once its fence has signalled. If the device left a
+ * command unanswered (@dead), the range is never used again: the device may still execute the
+ * command.
+ */
+static void swizzle_put(struct pagoda_bo *bo, bool dead)
+{
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
+	struct pagoda_swizzle_range *range = bo->tiling.range;
+
+	mutex_lock(&swizzle->lock);
+	bo->tiling.range = NULL;
+	range->bo = NULL;
+	range->dead |= dead;
+	list_move(&range->link, &swizzle->lru);
+	mutex_unlock(&swizzle->lock);
+}
+
+/* Sets the copy through the window that the range can't be reused before. */
+static void swizzle_set_fence(struct pagoda_bo *bo, struct dma_fence *fence)
+{
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
+
+	mutex_lock(&swizzle->lock);
+	dma_fence_put(bo->tiling.range->fence);
+	bo->tiling.range->fence = dma_fence_get(fence);
+	mutex_unlock(&swizzle->lock);
+}
+
+static bool swizzle_is_ready(const struct pagoda_swizzle_range *range)
+{
+	return !range->fence || dma_fence_is_signaled(range->fence);
+}
+
+/* Returns a range without an allocation, or NULL; with @wait also one with a pending fence. */
+static struct pagoda_swizzle_range *swizzle_find_free(struct pagoda_swizzle *swizzle, bool wait)
+{
+	struct pagoda_swizzle_range *range;
+
+	lockdep_assert_held(&swizzle->lock);
+	list_for_each_entry(range, &swizzle->lru, link)
+		if (!range->bo && !range->dead && (wait || swizzle_is_ready(range)))
+			return range;
+	return NULL;
+}
+
+/*
+ * Returns the range with the oldest page fault, of those with an allocation that can be reserved
+ * and with a window that no copy uses: the allocation is then reserved and referenced. An
+ * allocation that is about to be freed gives its range back under the lock, so its memory stays
+ * valid while the lock is held. @busy is set to a range with a window that a copy uses.
+ */
+static struct pagoda_swizzle_range *swizzle_find_victim(struct pagoda_swizzle *swizzle,
+							struct pagoda_swizzle_range **busy)
+{
+	struct pagoda_swizzle_range *range;
+
+	lockdep_assert_held(&swizzle->lock);
+	list_for_each_entry(range, &swizzle->lru, link) {
+		struct pagoda_bo *bo = range->bo;
+
+		if (bo && !swizzle_is_ready(range) && !*busy)
+			*busy = range;
+		if (!bo || !swizzle_is_ready(range) || !dma_resv_trylock(bo->ttm.base.resv))
+			continue;
+		if (kref_get_unless_zero(&bo->ttm.base.refcount))
+			return range;
+		dma_resv_unlock(bo->ttm.base.resv);
+	}
+	return NULL;
+}
+
+/* ---- Commands to the device ------------------------------------------------- */
+
+/* Returns whether the device answered, so that it won't execute the command later. */
+static bool swizzle_answered(int ret)
+{
+	return !ret || ret == -EINVAL || ret == -ENOMEM;
+}
+
+/* Tells the CPU executor, too, which surface the range shows. */
+static void swizzle_tell_cpu(struct pagoda_bo *bo)
+{
+	struct pagoda_cpu_range *cpu = swizzle_cpu(bo->vidmm, bo->tiling.range);
+
+	cpu->address = (u64)bo->ttm.resource->start << PAGE_SHIFT;
+	cpu->size = bo->ttm.base.size;
+	cpu->layout = bo->tiling.layout;
+}
+
+/* ACQUIRE_RANGE: the surface's rows appear in the window. On failure @bo has no range any more. */
+static int swizzle_bind(struct pagoda_bo *bo)
+{
+	const struct pagoda_command command = {
+		.type = VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE,
+		.index = bo->tiling.range->id,
+		.address = (u64)bo->ttm.resource->start << PAGE_SHIFT,
+		.size = bo->ttm.base.size,
+		.tiling = bo->tiling.layout.tiling,
+		.pitch = bo->tiling.layout.pitch,
+		.height = bo->tiling.layout.height,
+		.mips = bo->tiling.layout.mips,
+	};
+	int ret = pagoda_vidmm_command(bo->vidmm, &command);
+
+	if (ret)
+		swizzle_put(bo, !swizzle_answered(ret));
+	else
+		swizzle_tell_cpu(bo);
+	return ret;
+}
+
+/*
+ * Moves the content from the window to the tiles; the window's CPU mappings are removed. Only a
+ * shown window can have been written by the CPU, and then the device uses neither tiles nor
+ * window. If the device fails or doesn't answer, the content is lost.
+ */
+static int swizzle_write_back(struct pagoda_bo *bo)
+{
+	const struct pagoda_command command = {
+		.type = VIRTIO_PAGODA_CONTROL_RELEASE_RANGE,
+		.index = bo->tiling.range->id,
+		.size = 1,
+	};
+	int ret;
+
+	if (!bo->tiling.range->shown)
+		return 0;
+	ttm_bo_unmap_virtual(&bo->ttm);
+	ret = pagoda_vidmm_command(bo->vidmm, &command);
+	if (ret)
+		pagoda_bo_mark_lost(bo);
+	return ret;
+}
+
+/* ---- For the CPU ----------------------------------------------------------- */
+
+/* Moves @range from its allocation, which is reserved and referenced, to @bo. */
+static int swizzle_steal(struct pagoda_bo *bo, struct pagoda_swizzle_range *range)
+{
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
+	struct pagoda_bo *victim = range->bo;
+	int ret = swizzle_write_back(victim);
+
+	if (ret) {
+		swizzle_put(victim, !swizzle_answered(ret));
+	} else {
+		mutex_lock(&swizzle->lock);
+		victim->tiling.range = NULL;
+		swizzle_assign(swizzle, range, bo);
+		mutex_unlock(&swizzle->lock);
+		atomic64_inc(&bo->vidmm->stats.range_steals);
+	}
+	dma_resv_unlock(victim->ttm.base.resv);
+	drm_gem_object_put(&victim->ttm.base);
+	return ret;
+}
+
+/*
+ * Gives @bo a range: a free one, or that of another allocation. Returns 0 or the device's error; or
+ * -EAGAIN if no range can be had before fence @busy, of a copy, has signalled, or -EBUSY: nothing
+ * has changed then.
+ */
+static int swizzle_get(struct pagoda_bo *bo, struct dma_fence **busy)
+{
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
+	struct pagoda_swizzle_range *victim = NULL, *left, *range;
+
+	mutex_lock(&swizzle->lock);
+	range = swizzle_find_free(swizzle, false);
+	left = range ? NULL : swizzle_find_free(swizzle, true);
+	if (range)
+		swizzle_assign(swizzle, range, bo);
+	else if (!left)
+		victim = swizzle_find_victim(swizzle, &left);
+	if (!range && !victim && left)
+		*busy = dma_fence_get(left->fence);
+	mutex_unlock(&swizzle->lock);
+
+	if (victim)
+		return swizzle_steal(bo, victim);
+	return range ? 0 : *busy ? -EAGAIN : -EBUSY;
+}
+
+/*
+ * The device bound a range that came with the content when it executed START. If the CPU executor
+ * executed START instead, the device has to be told.
+ */
+static int swizzle_show(struct pagoda_bo *bo)
+{
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
+	int ret = 0;
+
+	if (!bo->tiling.range->shown && swizzle_cpu(bo->vidmm, bo->tiling.range)->size)
+		ret = swizzle_bind(bo);
+	else if (!bo->tiling.range->shown)
+		swizzle_tell_cpu(bo);
+	if (ret)
+		return ret;
+	bo->tiling.range->shown = true;
+	mutex_lock(&swizzle->lock);
+	list_move_tail(&bo->tiling.range->link, &swizzle->lru);
+	mutex_unlock(&swizzle->lock);
+	return 0;
+}
+
+/**
+ * pagoda_swizzle_is_shown() - Whether the window of a tiled allocation in VRAM is shown
+ * @bo: Allocation, reservation held
+ *
+ * Return: true if the CPU can access the window without pagoda_swizzle_acquire().
+ */
+bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo)
+{
+	return bo->tiling.range && bo->tiling.range->shown;
+}
+
+/**
+ * pagoda_swizzle_acquire() - Give a tiled allocation a range and show its window to the CPU
+ * @bo: Tiled allocation in VRAM, reservation held; its content isn't lost
+ * @busy: Out: reference to the fence to wait for, without any lock held, because the fence can
+ *	be that of a job or of another client's copy
+ *
+ * If no range is free, another allocation's range is taken, unless a range is about to be free.
+ * If no range can be had at all, the CPU can access the allocation in system memory only.
+ *
+ * Context: May sleep; also called under mmap_lock. Waits for the device's answer only.
+ * Return: 0, -EAGAIN with @busy set, -E2BIG if no range is large enough, -EBUSY if all ranges
+ * belong to allocations that are reserved by other threads, or the device's error.
+ */
+int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy)
+{
+	int ret;
+
+	*busy = NULL;
+	if (bo->ttm.base.size > bo->vidmm->info->swizzling_bytes)
+		return -E2BIG;
+	if (pagoda_swizzle_is_shown(bo))
+		return swizzle_show(bo);
+	*busy = pagoda_access_user(bo, DMA_RESV_USAGE_BOOKKEEP);
+	if (*busy)
+		return -EAGAIN;
+	if (bo->tiling.range)
+		return swizzle_show(bo);
+	ret = swizzle_get(bo, busy);
+	if (!ret)
+		ret = swizzle_bind(bo);
+	if (ret)
+		return ret;
+	bo->tiling.range->shown = true;
+	atomic64_inc(&bo->vidmm->stats.range_acquires);
+	return 0;
+}
+
+/**
+ * pagoda_swizzle_release() - Bring the content of an allocation into its tiles in VRAM
+ * @bo: Allocation, reservation held
+ *
+ * Called before a use of the tiles: CPU mappings are removed, the CPU's writes go into the tiles,
+ * and the range becomes free. Does nothing if the allocation has no range.
+ *
+ * Context: May sleep. Waits for the device's answer only.
+ * Return: 0, or the device's error; the content is lost then.
+ */
+int pagoda_swizzle_release(struct pagoda_bo *bo)
+{
+	int ret;
+
+	if (!bo->tiling.range)
+		return 0;
+	ret = swizzle_write_back(bo);
+	swizzle_put(bo, !swizzle_answered(ret));
+	return ret;
+}
+
+/**
+ * pagoda_swizzle_drop() - Forget the content of a tiled allocation
+ * @bo: Allocation; reservation held, or no other user is left
+ *
+ * The allocation's range, if any, becomes free when a copy through its window is finished. The
+ * window's content and the storage form of the content outside of VRAM are forgotten.
+ *
+ * Context: May sleep.
+ */
+void pagoda_swizzle_drop(struct pagoda_bo *bo)
+{
+	bo->tiling.is_tiled_in_system = false;
+	bo->tiling.alternate_view = false;
+	if (!bo->tiling.range)
+		return;
+	ttm_bo_unmap_virtual(&bo->ttm);
+	swizzle_put(bo, false);
+}
+
+/**
+ * pagoda_swizzle_pfn() - Page frame of a page of an allocation's window
+ * @bo: Allocation with a shown window, reservation held
+ * @page_offset: Page, relative to the allocation
+ *
+ * Return: Page frame number to map for the CPU.
+ */
+unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset)
+{
+	const struct pagoda_device_info *info = bo->vidmm->info;
+
+	return pagoda_extents_pfn(info->swizzling, info->nr_swizzling,
+				  bo->tiling.range->id * info->swizzling_bytes +
+				  ((u64)page_offset << PAGE_SHIFT));
+}
+
+/**
+ * pagoda_swizzle_window() - Kernel address of an allocation's window
+ * @bo: Allocation with a shown window, reservation held
+ *
+ * Return: Address of the first byte.
+ */
+u8 *pagoda_swizzle_window(struct pagoda_bo *bo)
+{
+	return swizzle_cpu(bo->vidmm, bo->tiling.range)->window;
+}
+
+/* ---- For jobs --------------------------------------------------------------- */
+
+/**
+ * pagoda_swizzle_expect_job() - Note that an allocation is brought to VRAM for a job
+ * @bo: Allocation, reservation held
+ *
+ * The job is going to use the tiles, so the move needs no range.
+ *
+ * Context: Any.
+ */
+void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
+{
+	bo->tiling.alternate_view = false;
+}
+
+/**
+ * pagoda_swizzle_use() - Bring the CPU's writes into the tiles before a job uses them
+ * @bo: Allocation listed by the job; reservation held until the job's fence is added
+ *
+ * If the device fails to write the window back, the content is lost and the allocation cleared.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, or a negative errno if lost content can't be cleared.
+ */
+int pagoda_swizzle_use(struct pagoda_bo *bo)
+{
+	return pagoda_swizzle_release(bo) ? pagoda_lost_clear(bo) : 0;
+}
+
+/*
+ * Returns a referenced private allocation of @vm that has a range, or NULL. Free ranges are at the
+ * front of the list, so the walk from the back ends at the first one.
+ */
+static struct pagoda_bo *swizzle_find_private(struct pagoda_swizzle *swizzle,
+					      const struct pagoda_vm *vm)
+{
+	struct pagoda_swizzle_range *range;
+	struct pagoda_bo *bo, *found = NULL;
+
+	mutex_lock(&swizzle->lock);
+	list_for_each_entry_reverse(range, &swizzle->lru, link) {
+		bo = range->bo;
+		if (!bo)
+			break;
+		if (bo->vm.private_to == vm && kref_get_unless_zero(&bo->ttm.base.refcount)) {
+			found = bo;
+			break;
+		}
+	}
+	mutex_unlock(&swizzle->lock);
+	return found;
+}
+
+/**
+ * pagoda_swizzle_use_private() - pagoda_swizzle_use() for a VM's private allocations
+ * @vidmm: Memory manager
+ * @vm: VM of the job; its reservation is held until the job's fence is added
+ *
+ * Covers each private allocation that has a range, mapped in the VM or not: the job may wait for
+ * a VM_BIND that maps the allocation later.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, or a negative errno if lost content can't be cleared.
+ */
+int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_vm *vm)
+{
+	struct pagoda_bo *bo;
+	int ret = 0;
+
+	if (!vidmm->info->swizzling_ranges)
+		return 0;
+	while (!ret && (bo = swizzle_find_private(vidmm->swizzle, vm))) {
+		ret = pagoda_swizzle_use(bo);
+		drm_gem_object_put(&bo->ttm.base);
+	}
+	return ret;
+}
+
+/* ---- For moves -------------------------------------------------------------- */
+
+/* Gives @bo, evicted from a window, a free range that needs no waiting; returns whether it did. */
+static bool swizzle_claim(struct pagoda_bo *bo)
+{
+	struct pagoda_swizzle *swizzle = bo->vidmm->swizzle;
+	struct pagoda_swizzle_range *range;
+
+	mutex_lock(&swizzle->lock);
+	range = swizzle_find_free(swizzle, false);
+	if (range) {
+		swizzle_assign(swizzle, range, bo);
+		swizzle_cpu(bo->vidmm, range)->size = 0;
+	}
+	mutex_unlock(&swizzle->lock);
+	return range;
+}
+
+/* The content is in the window if the CPU may have written to it, else in the tiles. */
+static void swizzle_plan_out(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
+{
+	if (pagoda_swizzle_is_shown(bo))
+		copy->operation = VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
+	else if (swizzle_wants_rows(bo))
+		copy->transfer.flags = VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
+}
+
+static void swizzle_plan_in(struct pagoda_bo *bo, struct pagoda_paging_op *copy)
+{
+	if (bo->tiling.alternate_view && swizzle_claim(bo))
+		copy->operation = VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
+	else if (!bo->tiling.is_tiled_in_system)
+		copy->transfer.flags = VIRTIO_PAGODA_TRANSFER_SWIZZLE;
+}
+
+/**
+ * pagoda_swizzle_plan() - Choose the operation and conversion that copy an allocation
+ * @bo: Allocation, reservation held
+ * @to: Destination of the move
+ * @copy: Filled in; the caller adds source, destination and the members that differ between pieces
+ *
+ * The move ends with pagoda_swizzle_moved() or pagoda_swizzle_undo(). A move within VRAM copies
+ * the tiles as they are, and needs the range to be given back: the operation is busy until
+ * pagoda_swizzle_make_idle().
+ *
+ * Context: May sleep.
+ */
+void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
+			 struct pagoda_paging_op *copy)
+{
+	*copy = (struct pagoda_paging_op) { .operation = VIRTIO_PAGODA_OP_TRANSFER };
+	if (!bo->tiling.layout.tiling)
+		return;
+	if (swizzle_in_vram(bo->ttm.resource) && swizzle_in_vram(to)) {
+		if (bo->tiling.range && !bo->tiling.range->shown)
+			swizzle_put(bo, false);
+		return;
+	}
+
+	if (swizzle_in_vram(to))
+		swizzle_plan_in(bo, copy);
+	else
+		swizzle_plan_out(bo, copy);
+	if (copy->operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER && !copy->transfer.flags)
+		return;
+	copy->transfer.layout = bo->tiling.layout;
+	copy->transfer.surface_size = bo->ttm.base.size;
+	if (copy->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER) {
+		copy->transfer.range_id = bo->tiling.range->id;
+		copy->transfer.range_data = lower_32_bits(bo->id);
+	}
+}
+
+/**
+ * pagoda_swizzle_needs_idle() - Whether an operation needs a set-up that can't be queued
+ * @bo: Allocation, reservation held
+ * @operation: VIRTIO_PAGODA_OP_* that is to copy or discard the content
+ *
+ * A shown range is released by a command, not by a packet, before the content in VRAM is used or
+ * discarded. SPECIAL_LOCK_TRANSFER uses the range itself.
+ *
+ * Context: Any.
+ * Return: Value for &pagoda_paging_op.needs_idle.
+ */
+bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation)
+{
+	return bo->content.needs_idle || (operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER &&
+				  pagoda_swizzle_is_shown(bo));
+}
+
+/**
+ * pagoda_swizzle_make_idle() - Do the set-up that couldn't be queued
+ * @bo: Idle allocation, reservation held
+ * @operation: VIRTIO_PAGODA_OP_* that was busy
+ *
+ * Context: May sleep.
+ * Return: 0, or the device's error; the content is lost then.
+ */
+int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation)
+{
+	if (operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT)
+		pagoda_swizzle_drop(bo);
+	else if (operation == VIRTIO_PAGODA_OP_TRANSFER)
+		return pagoda_swizzle_release(bo);
+	return 0;
+}
+
+/**
+ * pagoda_swizzle_moved() - Update a range after the copy of a move was emitted
+ * @bo: Allocation, reservation held; its resource is still the old one
+ * @to: Destination of the move
+ * @copy: As filled in by pagoda_swizzle_plan()
+ * @fence: Signals when the copy is done
+ *
+ * Context: May sleep.
+ */
+void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
+			  const struct pagoda_paging_op *copy, struct dma_fence *fence)
+{
+	if (swizzle_in_vram(to)) {
+		bo->tiling.alternate_view = false;
+		bo->tiling.is_tiled_in_system = false;
+		if (bo->tiling.range)
+			swizzle_set_fence(bo, fence);
+	} else if (bo->tiling.layout.tiling && swizzle_in_vram(bo->ttm.resource)) {
+		bo->tiling.alternate_view = copy->operation ==
+					    VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
+		bo->tiling.is_tiled_in_system = !bo->tiling.alternate_view && !copy->transfer.flags;
+		if (!bo->tiling.range)
+			return;
+		swizzle_set_fence(bo, fence);
+		swizzle_put(bo, false);
+	}
+}
+
+/**
+ * pagoda_swizzle_undo() - Give a planned range back because the copy won't be done
+ * @bo: Allocation, reservation held; its resource is the old one
+ * @to: Destination of the move
+ *
+ * Context: May sleep.
+ */
+void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to)
+{
+	if (bo->tiling.range && swizzle_in_vram(to) && !swizzle_in_vram(bo->ttm.resource))
+		swizzle_put(bo, false);
+}
+
+/**
+ * pagoda_swizzle_forget() - Make all ranges usable after a reset of the device
+ * @vidmm: Memory manager
+ *
+ * The device won't execute commands any more that it left unanswered. Allocations give up their
+ * ranges when they are cleared.
+ *
+ * Context: May sleep.
+ */
+void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_swizzle_range *range;
+
+	mutex_lock(&vidmm->swizzle->lock);
+	list_for_each_entry(range, &vidmm->swizzle->lru, link)
+		range->dead = false;
+	mutex_unlock(&vidmm->swizzle->lock);
+}
+
+/* ---- Init and fini ---------------------------------------------------------- */
+
+/**
+ * pagoda_swizzle_validate() - Check the layout of a new allocation
+ * @vidmm: Memory manager
+ * @params: Parameters of the allocation, checked but for the layout
+ * @why: Out: reason of a refusal
+ *
+ * Context: Any.
+ * Return: 0, -EINVAL, or -EOPNOTSUPP if the device has no tiling.
+ */
+int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
+			    const char **why)
+{
+	const struct pagoda_layout *layout = &params->layout;
+
+	if (!layout->tiling) {
+		*why = "layout of what isn't tiled";
+		return layout->pitch || layout->height || layout->mips ? -EINVAL : 0;
+	}
+	if (pagoda_layout_validate(layout, params->size, why))
+		return -EINVAL;
+	if (!(params->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM))) {
+		*why = "tiled, but not in VRAM";
+		return -EINVAL;
+	}
+	*why = "the device has no tiling";
+	return vidmm->info->swizzling_ranges ? 0 : -EOPNOTSUPP;
+}
+
+static void swizzle_free(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	struct pagoda_swizzle *swizzle = vidmm->swizzle;
+
+	if (swizzle->window)
+		pagoda_extents_unmap(info->swizzling, info->nr_swizzling, swizzle->window);
+	kfree(swizzle->ranges);
+	kfree(swizzle->cpu);
+	mutex_destroy(&swizzle->lock);
+}
+
+/**
+ * pagoda_swizzle_init() - Set up the ranges, all of them free
+ * @vidmm: Memory manager with info set
+ *
+ * Context: Probe; may sleep.
+ * Return: 0, -EINVAL if only some of the windows are RAM with struct pages, or -ENOMEM.
+ */
+int pagoda_swizzle_init(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	struct pagoda_swizzle *swizzle;
+	u32 i, count = info->swizzling_ranges;
+	int ret = 0;
+
+	swizzle = drmm_kzalloc(vidmm->drm, sizeof(*swizzle), GFP_KERNEL);
+	if (!swizzle)
+		return -ENOMEM;
+	vidmm->swizzle = swizzle;
+	mutex_init(&swizzle->lock);
+	INIT_LIST_HEAD(&swizzle->lru);
+	if (!count)
+		return 0;
+	swizzle->ranges = kcalloc(count, sizeof(*swizzle->ranges), GFP_KERNEL);
+	swizzle->cpu = kcalloc(count, sizeof(*swizzle->cpu), GFP_KERNEL);
+	if (swizzle->ranges && swizzle->cpu)
+		ret = pagoda_extents_map(info->swizzling, info->nr_swizzling, &swizzle->window);
+	else
+		ret = -ENOMEM;
+	if (ret) {
+		swizzle_free(vidmm);
+		return ret;
+	}
+	for (i = 0; i < count; i++) {
+		swizzle->ranges[i].id = i;
+		list_add_tail(&swizzle->ranges[i].link, &swizzle->lru);
+		swizzle->cpu[i].window = swizzle->window + i * info->swizzling_bytes;
+	}
+	return 0;
+}
+
+/**
+ * pagoda_swizzle_fini() - Undo pagoda_swizzle_init()
+ * @vidmm: Memory manager; all allocations are gone, the queue is stopped
+ *
+ * Context: May sleep.
+ */
+void pagoda_swizzle_fini(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_swizzle *swizzle = vidmm->swizzle;
+	struct pagoda_swizzle_range *range;
+
+	list_for_each_entry(range, &swizzle->lru, link)
+		dma_fence_put(range->fence);
+	swizzle_free(vidmm);
+}

@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The VRAM segment: TTM's resource manager for the device's memory.
+ *
+ * Blocks come from a buddy allocator that also knows which blocks read as zeros. The engine
+ * may still read space that a move gave back when the space is given out again: the order of
+ * the one paging timeline makes that right. For the same reason freed blocks are never marked
+ * as clear.
+ *
+ * pagoda_vram.lock protects the allocator and visible_used. The blocks of a resource don't
+ * change while the resource lives, so a caller that holds the reservation of the allocation
+ * may walk them without the lock.
+ */
+#include <linux/list_sort.h>
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include <kunit/static_stub.h>
+#include <kunit/visibility.h>
+#include "core/core.h"
+#include "vidmm/bo/dmem.h"
+#include "virtio/virtio.h"
+
+/* A range of VRAM in bytes; @end is exclusive. */
+struct vram_range {
+	u64 start;
+	u64 end;
+};
+
+/* Walk over the free ranges in the order of their addresses; caller holds pagoda_vram.lock. */
+struct vram_holes {
+	struct gpu_buddy *mm;
+	struct gpu_buddy_block *leaf;
+	unsigned int root;
+};
+
+static struct pagoda_vram *vram_of_manager(struct ttm_resource_manager *man)
+{
+	return container_of(man, struct pagoda_vram, manager);
+}
+
+static struct pagoda_vram_resource *vram_resource(struct ttm_resource *res)
+{
+	return container_of(res, struct pagoda_vram_resource, base);
+}
+
+/* Returns the allocator of @address: the reserve's own (with VRAM's addresses) or VRAM's. */
+static struct gpu_buddy *vram_buddy(struct pagoda_vram *vram, u64 address)
+{
+	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.mm : &vram->mm;
+}
+
+/* Returns the blocks that are never given out by the allocator of @address, sorted by address. */
+static struct list_head *vram_taken(struct pagoda_vram *vram, u64 address)
+{
+	return pagoda_reserve_has(&vram->reserve, address) ? &vram->reserve.outside :
+							     &vram->reserved;
+}
+
+static u64 vram_address(struct ttm_resource *res)
+{
+	return (u64)res->start << PAGE_SHIFT;
+}
+
+static struct vram_range vram_block_range(struct gpu_buddy *mm, struct gpu_buddy_block *block)
+{
+	u64 start = gpu_buddy_block_offset(block);
+
+	return (struct vram_range){ start, start + gpu_buddy_block_size(mm, block) };
+}
+
+/* Returns the range that a placement allows, in whole chunks of the allocator. */
+static struct vram_range vram_place_range(struct pagoda_vram *vram, const struct ttm_place *place)
+{
+	struct gpu_buddy *mm = &vram->mm;
+	u64 start = (u64)place->fpfn << PAGE_SHIFT;
+	u64 end = place->lpfn ? (u64)place->lpfn << PAGE_SHIFT : mm->size;
+
+	start = min(round_up(start, mm->chunk_size), mm->size);
+	end = round_down(min(end, mm->size), mm->chunk_size);
+	return (struct vram_range){ start, max(start, end) };
+}
+
+/* ---- Free ranges ----------------------------------------------------------- */
+
+static struct gpu_buddy_block *vram_first_leaf(struct gpu_buddy_block *block)
+{
+	while (gpu_buddy_block_is_split(block))
+		block = block->left;
+	return block;
+}
+
+static void vram_next_leaf(struct vram_holes *holes)
+{
+	struct gpu_buddy_block *block = holes->leaf;
+
+	while (block->parent && block == block->parent->right)
+		block = block->parent;
+	if (block->parent)
+		holes->leaf = vram_first_leaf(block->parent->right);
+	else if (++holes->root < holes->mm->n_roots)
+		holes->leaf = vram_first_leaf(holes->mm->roots[holes->root]);
+	else
+		holes->leaf = NULL;
+}
+
+static void vram_first_hole(struct vram_holes *holes, struct gpu_buddy *mm)
+{
+	holes->mm = mm;
+	holes->root = 0;
+	holes->leaf = vram_first_leaf(mm->roots[0]);
+}
+
+/* Returns the next free range; adjacent free blocks are one hole, even if not merged. */
+static bool vram_next_hole(struct vram_holes *holes, struct vram_range *hole)
+{
+	while (holes->leaf && !gpu_buddy_block_is_free(holes->leaf))
+		vram_next_leaf(holes);
+	if (!holes->leaf)
+		return false;
+	*hole = vram_block_range(holes->mm, holes->leaf);
+	for (vram_next_leaf(holes); holes->leaf; vram_next_leaf(holes)) {
+		if (!gpu_buddy_block_is_free(holes->leaf))
+			break;
+		hole->end += gpu_buddy_block_size(holes->mm, holes->leaf);
+	}
+	return true;
+}
+
+/* Returns the start of an aligned range of @size in @hole, or U64_MAX if none fits. */
+static u64 vram_fit(struct vram_range hole, u64 size, u64 align, bool from_end)
+{
+	u64 start;
+
+	if (hole.start >= hole.end || hole.end - hole.start < size)
+		return U64_MAX;
+	start = from_end ? round_down(hole.end - size, align) : round_up(hole.start, align);
+	if (start < hole.start || start > hole.end - size)
+		return U64_MAX;
+	return start;
+}
+
+/* Returns a start in the smallest hole that fits, so that large holes stay whole; or U64_MAX. */
+static u64 vram_best_fit(struct gpu_buddy *mm, struct vram_range range, u64 size, u64 align,
+			 bool from_end)
+{
+	struct vram_holes holes;
+	struct vram_range hole;
+	u64 best = U64_MAX;
+	u64 smallest = U64_MAX;
+
+	vram_first_hole(&holes, mm);
+	while (vram_next_hole(&holes, &hole)) {
+		u64 start;
+
+		hole.start = max(hole.start, range.start);
+		hole.end = min(hole.end, range.end);
+		start = vram_fit(hole, size, align, from_end);
+		if (start == U64_MAX || hole.end - hole.start > smallest)
+			continue;
+		if (hole.end - hole.start == smallest && !from_end)
+			continue;
+		smallest = hole.end - hole.start;
+		best = start;
+	}
+	return best;
+}
+
+/**
+ * pagoda_vram_largest_free() - Size of the largest contiguous free range of VRAM
+ * @vidmm: Memory manager
+ *
+ * Free space of the reserve isn't considered.
+ *
+ * Context: May sleep; takes pagoda_vram.lock.
+ * Return: Bytes.
+ */
+u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vram *vram = vidmm->vram;
+	struct vram_holes holes;
+	struct vram_range hole;
+	u64 largest = 0;
+
+	mutex_lock(&vram->lock);
+	vram_first_hole(&holes, &vram->mm);
+	while (vram_next_hole(&holes, &hole))
+		largest = max(largest, hole.end - hole.start);
+	mutex_unlock(&vram->lock);
+	return largest;
+}
+
+/**
+ * pagoda_vram_could_hold() - Whether a placement could be met if VRAM were empty
+ * @vidmm: Memory manager
+ * @place: Range and contiguity
+ * @size: Size in bytes
+ * @align: Alignment of a contiguous range in bytes; a power of two or 0
+ *
+ * TTM gives up all other placements at an error that isn't -ENOSPC, and evicts everything at
+ * -ENOSPC. A caller that has a choice of segments therefore leaves VRAM out where this
+ * function returns false.
+ *
+ * Context: Any; the lists that the function reads don't change after pagoda_vram_init().
+ * Return: true if only other allocations can be in the way.
+ */
+bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
+			    u64 size, u64 align)
+{
+	struct pagoda_vram *vram = vidmm->vram;
+	struct vram_range range = vram_place_range(vram, place);
+	struct list_head *taken = vram_taken(vram, range.start);
+	bool contiguous = place->flags & TTM_PL_FLAG_CONTIGUOUS;
+	struct gpu_buddy_block *block;
+	struct vram_range hole = range;
+	u64 sum = 0;
+
+	align = max(align, vram->mm.chunk_size);
+	list_for_each_entry(block, taken, link) {
+		struct vram_range invalid = vram_block_range(&vram->mm, block);
+
+		hole.end = clamp(invalid.start, hole.start, range.end);
+		if (contiguous && vram_fit(hole, size, align, false) != U64_MAX)
+			return true;
+		sum += hole.end - hole.start;
+		hole.start = clamp(invalid.end, hole.start, range.end);
+	}
+	hole.end = range.end;
+	if (contiguous)
+		return vram_fit(hole, size, align, false) != U64_MAX;
+	return sum + hole.end - hole.start >= size;
+}
+
+/* ---- TTM's calls ----------------------------------------------------------- */
+
+/*
+ * Content that will be copied in needs no clear block: leave clear blocks, which save a FILL, to
+ * allocations that start with zeros. @bo may be a ghost of TTM's, without a struct pagoda_bo.
+ */
+static bool vram_wants_zeros(struct ttm_buffer_object *bo)
+{
+	if (bo->resource && bo->resource->mem_type == TTM_PL_VRAM)
+		return false;
+	if (!bo->ttm)
+		return true;
+	return !ttm_tt_is_populated(bo->ttm) && !(bo->ttm->page_flags & TTM_TT_FLAG_SWAPPED);
+}
+
+/*
+ * Allocates exactly @size: nothing is rounded up to a power of two and trimmed again. The
+ * largest power of two that divides @size is tried as alignment first, which takes fewer blocks
+ * and leaves no gaps between allocations of equal size.
+ */
+static int vram_alloc_contiguous(struct gpu_buddy *mm, struct vram_range range, u64 size,
+				 u64 align, bool from_end, struct list_head *blocks)
+{
+	u64 natural = max(align, size & -size);
+	u64 start = vram_best_fit(mm, range, size, natural, from_end);
+
+	if (start == U64_MAX)
+		start = vram_best_fit(mm, range, size, align, from_end);
+	if (start == U64_MAX)
+		return -ENOSPC;
+	return gpu_buddy_alloc_blocks(mm, start, start + size, size, mm->chunk_size, blocks, 0);
+}
+
+static int vram_alloc_scattered(struct gpu_buddy *mm, struct vram_range range, u64 size,
+				u64 align, unsigned long flags, struct list_head *blocks)
+{
+	int ret;
+
+	if (range.start || range.end != mm->size)
+		flags |= GPU_BUDDY_RANGE_ALLOCATION;
+	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, align, blocks, flags);
+	/* Alignment of scattered pieces is optional: without it the allocation may fit. */
+	if ((ret == -ENOSPC || ret == -EINVAL) && align > mm->chunk_size)
+		ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, size, mm->chunk_size,
+					     blocks, flags);
+	return ret;
+}
+
+static int vram_alloc_blocks(struct pagoda_vram *vram, struct ttm_buffer_object *bo,
+			     const struct ttm_place *place, struct list_head *blocks)
+{
+	struct vram_range range = vram_place_range(vram, place);
+	struct gpu_buddy *mm = vram_buddy(vram, range.start);
+	u64 size = round_up((u64)bo->base.size, mm->chunk_size);
+	u64 align = max((u64)bo->page_alignment << PAGE_SHIFT, mm->chunk_size);
+	bool from_end = place->flags & TTM_PL_FLAG_TOPDOWN;
+	unsigned long flags = 0;
+
+	lockdep_assert_held(&vram->lock);
+	if (place->flags & TTM_PL_FLAG_CONTIGUOUS)
+		return vram_alloc_contiguous(mm, range, size, align, from_end, blocks);
+	if (from_end)
+		flags |= GPU_BUDDY_TOPDOWN_ALLOCATION;
+	if (vram_wants_zeros(bo))
+		flags |= GPU_BUDDY_CLEAR_ALLOCATION;
+	return vram_alloc_scattered(mm, range, size, align, flags, blocks);
+}
+
+/* The reserve counts as invisible: it takes no space from allocations that must be visible. */
+static u64 vram_visible_bytes(struct pagoda_vram *vram, struct list_head *blocks)
+{
+	struct gpu_buddy_block *block;
+	u64 bytes = 0;
+
+	list_for_each_entry(block, blocks, link) {
+		struct vram_range range = vram_block_range(&vram->mm, block);
+
+		if (pagoda_reserve_has(&vram->reserve, range.start))
+			break;
+		if (range.start < vram->visible_size)
+			bytes += min(range.end, vram->visible_size) - range.start;
+	}
+	return bytes;
+}
+
+VISIBLE_IF_KUNIT struct pagoda_vram_resource *pagoda_vram_new_resource(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_vram_new_resource);
+	return kzalloc(sizeof(struct pagoda_vram_resource), GFP_KERNEL_ACCOUNT);
+}
+
+/*
+ * At -ENOSPC TTM evicts a victim and tries again; a request that could not succeed even then is
+ * refused as -E2BIG. ttm_resource_init() comes last: from then on the resource is on TTM's lists.
+ */
+static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object *bo,
+		      const struct ttm_place *place, struct ttm_resource **res)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct pagoda_vram_resource *vres;
+	int ret;
+
+	if (!bo->base.size ||
+	    !pagoda_vram_could_hold(pagoda_vidmm_of_ttm(bo->bdev), place, bo->base.size,
+				    (u64)bo->page_alignment << PAGE_SHIFT))
+		return -E2BIG;
+	vres = pagoda_vram_new_resource();
+	if (!vres)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&vres->blocks);
+
+	mutex_lock(&vram->lock);
+	ret = vram_alloc_blocks(vram, bo, place, &vres->blocks);
+	if (!ret) {
+		vres->visible = vram_visible_bytes(vram, &vres->blocks);
+		vram->visible_used += vres->visible;
+	}
+	mutex_unlock(&vram->lock);
+	if (ret) {
+		kfree(vres);
+		return ret;
+	}
+
+	ttm_resource_init(bo, place, &vres->base);
+	vres->base.start = gpu_buddy_block_offset(list_first_entry(&vres->blocks,
+								   struct gpu_buddy_block,
+								   link)) >> PAGE_SHIFT;
+	/* A contiguous resource satisfies a later request for contiguity, too. */
+	if (pagoda_vram_is_contiguous(&vres->base))
+		vres->base.placement |= TTM_PL_FLAG_CONTIGUOUS;
+	*res = &vres->base;
+	return 0;
+}
+
+/* Runs in any context that may sleep, also on TTM's work queue; allocates nothing. */
+static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct pagoda_vram_resource *vres = vram_resource(res);
+
+	ttm_resource_fini(man, res);
+	mutex_lock(&vram->lock);
+	vram->visible_used -= vres->visible;
+	gpu_buddy_free_list(vram_buddy(vram, vram_address(res)), &vres->blocks, 0);
+	mutex_unlock(&vram->lock);
+	kfree(vres);
+	pagoda_promote_kick(vram->vidmm);
+}
+
+/* Returns whether evicting @res can help @place: a range in the reserve helps only the reserve. */
+static bool vram_intersects(struct ttm_resource_manager *man, struct ttm_resource *res,
+			    const struct ttm_place *place, size_t size)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct vram_range range = vram_place_range(vram, place);
+	struct gpu_buddy_block *block;
+
+	if (vram_buddy(vram, vram_address(res)) != vram_buddy(vram, range.start))
+		return false;
+	list_for_each_entry(block, &vram_resource(res)->blocks, link) {
+		struct vram_range used = vram_block_range(&vram->mm, block);
+
+		if (used.start < range.end && used.end > range.start)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns whether @res lies within @place; TTM compares the flag for contiguity. A resource in
+ * the reserve may stay there, as its addresses are addresses of VRAM.
+ */
+static bool vram_compatible(struct ttm_resource_manager *man, struct ttm_resource *res,
+			    const struct ttm_place *place, size_t size)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct vram_range range = vram_place_range(vram, place);
+	struct gpu_buddy_block *block;
+
+	list_for_each_entry(block, &vram_resource(res)->blocks, link) {
+		struct vram_range used = vram_block_range(&vram->mm, block);
+
+		if (used.start < range.start || used.end > range.end)
+			return false;
+	}
+	return true;
+}
+
+static void vram_debug(struct ttm_resource_manager *man, struct drm_printer *p)
+{
+	struct pagoda_vram *vram = vram_of_manager(man);
+	struct vram_holes holes;
+	struct vram_range hole;
+	u64 largest = 0;
+	u64 count = 0;
+
+	mutex_lock(&vram->lock);
+	vram_first_hole(&holes, &vram->mm);
+	while (vram_next_hole(&holes, &hole)) {
+		largest = max(largest, hole.end - hole.start);
+		count++;
+	}
+	drm_printf(p, "  visible: %llu bytes, %llu in use\n", vram->visible_size,
+		   vram->visible_used);
+	drm_printf(p, "  free: %llu bytes, %llu known to be zero\n", vram->mm.avail,
+		   vram->mm.clear_avail);
+	drm_printf(p, "  holes: %llu, largest %llu bytes\n", count, largest);
+	drm_printf(p, "  reserve: %llu bytes, %llu in use, placed %lld, refused %lld\n",
+		   vram->reserve.size, pagoda_reserve_used(vram),
+		   atomic64_read(&vram->reserve.placed), atomic64_read(&vram->reserve.refused));
+	mutex_unlock(&vram->lock);
+}
+
+static const struct ttm_resource_manager_func vram_manager_func = {
+	.alloc = vram_alloc,
+	.free = vram_free,
+	.intersects = vram_intersects,
+	.compatible = vram_compatible,
+	.debug = vram_debug,
+};
+
+/* ---- Life ------------------------------------------------------------------ */
+
+/* If the device starts with zeroed VRAM, the first use of each block saves a FILL. */
+static int vram_mark_all_clean(struct pagoda_vram *vram)
+{
+	struct gpu_buddy *mm = &vram->mm;
+	LIST_HEAD(blocks);
+	int ret;
+
+	ret = gpu_buddy_alloc_blocks(mm, 0, mm->size, mm->size, mm->chunk_size, &blocks, 0);
+	if (!ret)
+		gpu_buddy_free_list(mm, &blocks, GPU_BUDDY_CLEARED);
+	return ret;
+}
+
+/* Two invalid ranges may touch one chunk: then the other chunks are taken one at a time. */
+static int vram_reserve(struct pagoda_vram *vram, struct vram_range range)
+{
+	struct gpu_buddy *mm = &vram->mm;
+	u64 chunk = mm->chunk_size;
+	int ret;
+
+	ret = gpu_buddy_alloc_blocks(mm, range.start, range.end, range.end - range.start,
+				     chunk, &vram->reserved, 0);
+	if (ret != -ENOSPC)
+		return ret;
+	for (; range.start < range.end; range.start += chunk) {
+		ret = gpu_buddy_alloc_blocks(mm, range.start, range.start + chunk, chunk, chunk,
+					     &vram->reserved, 0);
+		if (ret && ret != -ENOSPC)
+			return ret;
+	}
+	return 0;
+}
+
+static int vram_compare_blocks(void *priv, const struct list_head *a, const struct list_head *b)
+{
+	u64 left = gpu_buddy_block_offset(list_entry(a, struct gpu_buddy_block, link));
+	u64 right = gpu_buddy_block_offset(list_entry(b, struct gpu_buddy_block, link));
+
+	return left < right ? -1 : left > right;
+}
+
+/* C164: ranges that the device reports as invalid are never given out. */
+static int vram_reserve_invalid(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	struct pagoda_vram *vram = vidmm->vram;
+	struct gpu_buddy *mm = &vram->mm;
+	u32 i;
+
+	for (i = 0; i < info->nr_invalid; i++) {
+		u64 start = info->invalid[i].offset;
+		struct vram_range range = {
+			.start = round_down(start, mm->chunk_size),
+			.end = min(round_up(start + info->invalid[i].size, mm->chunk_size),
+				   mm->size),
+		};
+		int ret;
+
+		if (range.start >= range.end)
+			continue;
+		ret = vram_reserve(vram, range);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Takes the invalid ranges and the reserve out of VRAM's allocator, and sets up the reserve's. */
+static int vram_reserve_all(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vram *vram = vidmm->vram;
+	const struct vram_range range = {
+		.start = vram->reserve.start,
+		.end = vram->reserve.start + vram->reserve.size,
+	};
+	int ret = vram_reserve_invalid(vidmm);
+
+	INIT_LIST_HEAD(&vram->reserve.outside);
+	if (!ret && vram->reserve.size)
+		ret = vram_reserve(vram, range);
+	if (!ret)
+		ret = pagoda_reserve_init(vram);
+	list_sort(NULL, &vram->reserved, vram_compare_blocks);
+	list_sort(NULL, &vram->reserve.outside, vram_compare_blocks);
+	return ret;
+}
+
+/* Returns the allocation granularity of VRAM in bytes, a power of two. */
+u64 pagoda_vram_chunk(const struct pagoda_device_info *info)
+{
+	return max_t(u64, PAGE_SIZE, info->alignment);
+}
+
+static void vram_fini_blocks(struct pagoda_vram *vram)
+{
+	pagoda_reserve_fini(vram);
+	gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
+	gpu_buddy_fini(&vram->mm);
+}
+
+static int vram_init_blocks(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	struct pagoda_vram *vram = vidmm->vram;
+	int ret;
+
+	ret = gpu_buddy_init(&vram->mm, info->vram_size, pagoda_vram_chunk(info));
+	if (ret)
+		return ret;
+	if (info->vram_zeroed)
+		ret = vram_mark_all_clean(vram);
+	if (!ret)
+		ret = vram_reserve_all(vidmm);
+	if (ret) {
+		gpu_buddy_free_list(&vram->mm, &vram->reserved, 0);
+		gpu_buddy_fini(&vram->mm);
+	}
+	return ret;
+}
+
+/**
+ * pagoda_vram_init() - Make the VRAM segment
+ * @vidmm: Memory manager with drm, info and ttm set up, and the reserve planned
+ *
+ * Context: May sleep and allocate; before the device is registered.
+ * Return: 0, -EINVAL if only a part of the window is RAM that the kernel has struct pages for,
+ * or -ENOMEM. Nothing is left behind on failure.
+ */
+int pagoda_vram_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vram *vram;
+	int ret;
+
+	vram = drmm_kzalloc(vidmm->drm, sizeof(*vram), GFP_KERNEL);
+	if (!vram)
+		return -ENOMEM;
+	vidmm->vram = vram;
+	vram->vidmm = vidmm;
+	mutex_init(&vram->lock);
+	INIT_LIST_HEAD(&vram->reserved);
+	vram->reserve.start = vidmm->reserve_start;
+	vram->reserve.size = vidmm->reserve_size;
+	vram->visible_size = vidmm->info->visible_size;
+	ret = vram_init_blocks(vidmm);
+	if (ret)
+		goto err_lock;
+	ret = pagoda_vram_map_window(vidmm);
+	if (ret)
+		goto err_blocks;
+
+	vram->manager.func = &vram_manager_func;
+	vram->manager.use_tt = false;
+	ttm_resource_manager_init(&vram->manager, &vidmm->ttm, vidmm->info->vram_size);
+	ret = pagoda_dmem_register(vidmm, &vram->manager, TTM_PL_VRAM);
+	if (ret)
+		goto err_window;
+	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_VRAM, &vram->manager);
+	ttm_resource_manager_set_used(&vram->manager, true);
+	return 0;
+
+err_window:
+	pagoda_vram_unmap_window(vidmm);
+err_blocks:
+	vram_fini_blocks(vram);
+err_lock:
+	mutex_destroy(&vram->lock);
+	return ret;
+}
+
+/**
+ * pagoda_vram_fini() - Empty the VRAM segment and take it down
+ * @vidmm: Memory manager, after pagoda_vram_init()
+ *
+ * Resources that are still in VRAM move out, so the device must still answer. If VRAM can't be
+ * emptied, an error is logged and the segment isn't freed; the caller continues all the same.
+ *
+ * Context: May sleep; the segment has no other users any more.
+ */
+void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_vram *vram = vidmm->vram;
+
+	pagoda_dmem_unregister(vidmm, &vram->manager, TTM_PL_VRAM);
+	if (ttm_resource_manager_evict_all(&vidmm->ttm, &vram->manager)) {
+		drm_err(vidmm->drm, "VRAM can't be emptied\n");
+		return;
+	}
+	ttm_resource_manager_set_used(&vram->manager, false);
+	ttm_resource_manager_cleanup(&vram->manager);
+	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_VRAM, NULL);
+	drm_WARN_ON(vidmm->drm, vram->visible_used);
+	pagoda_vram_unmap_window(vidmm);
+	vram_fini_blocks(vram);
+	mutex_destroy(&vram->lock);
+}

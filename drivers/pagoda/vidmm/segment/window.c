@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPU access to VRAM: page frames for page faults, and one mapping for the kernel.
+ *
+ * The device describes its window as a list of extents, because memory that the device borrows
+ * from the machine is scattered. Nothing changes after the window was mapped, so there is no lock.
+ */
+#include <linux/io.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include "core/core.h"
+#include "virtio/virtio.h"
+
+/* Returns the page frame number at @offset; @list is sorted and has no gaps. */
+unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset)
+{
+	u32 low = 0;
+	u32 high = count;
+
+	while (high - low > 1) {
+		u32 mid = low + (high - low) / 2;
+
+		if (list[mid].offset <= offset)
+			low = mid;
+		else
+			high = mid;
+	}
+	return PHYS_PFN(list[low].address + (offset - list[low].offset));
+}
+
+/**
+ * pagoda_vram_pfn() - Page frame of a page of a resource
+ * @vidmm: Memory manager
+ * @res: Resource in VRAM, all of it CPU-visible
+ * @page_offset: Page, relative to the resource
+ *
+ * Context: Caller holds the reservation of the allocation.
+ * Return: Page frame number to map for the CPU.
+ */
+unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
+			      unsigned long page_offset)
+{
+	struct pagoda_vram_cursor cur;
+
+	pagoda_vram_first(&cur, res, (u64)page_offset << PAGE_SHIFT, PAGE_SIZE);
+	return pagoda_extents_pfn(vidmm->info->window, vidmm->info->nr_window, cur.address);
+}
+
+/* The extents are RAM with struct pages: the mapping is cached. */
+static void *window_map_pages(const struct pagoda_extent *list, u32 count, u64 nr_pages)
+{
+	struct page **pages = kvmalloc_array(nr_pages, sizeof(*pages), GFP_KERNEL);
+	void *window;
+	u64 i;
+
+	if (!pages)
+		return NULL;
+	for (i = 0; i < nr_pages; i++)
+		pages[i] = pfn_to_page(pagoda_extents_pfn(list, count, i << PAGE_SHIFT));
+	window = vmap(pages, nr_pages, VM_MAP, PAGE_KERNEL);
+	kvfree(pages);
+	return window;
+}
+
+/* The extents are several pieces of I/O memory; few configurations have vmap_pfn(). */
+static void *window_map_pfns(const struct pagoda_extent *list, u32 count, u64 nr_pages)
+{
+#ifdef CONFIG_VMAP_PFN
+	unsigned long *pfns = kvmalloc_array(nr_pages, sizeof(*pfns), GFP_KERNEL);
+	void *window;
+	u64 i;
+
+	if (!pfns)
+		return NULL;
+	for (i = 0; i < nr_pages; i++)
+		pfns[i] = pagoda_extents_pfn(list, count, i << PAGE_SHIFT);
+	window = vmap_pfn(pfns, nr_pages, PAGE_KERNEL);
+	kvfree(pfns);
+	return window;
+#else
+	return NULL;
+#endif
+}
+
+static u32 window_count_ram(const struct pagoda_extent *list, u32 count)
+{
+	u32 ram = 0;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		ram += pfn_valid(PHYS_PFN(list[i].address));
+	return ram;
+}
+
+/*
+ * Maps @list for the kernel; the extents are sorted, begin at offset 0 and have no gaps. @count
+ * isn't 0. Returns 0, -EINVAL if only some extents are RAM with struct pages, or -ENOMEM; on
+ * failure @window is NULL.
+ */
+int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window)
+{
+	u64 size = list[count - 1].offset + list[count - 1].size;
+	u32 ram = window_count_ram(list, count);
+
+	*window = NULL;
+	if (ram == count)
+		*window = window_map_pages(list, count, size >> PAGE_SHIFT);
+	else if (ram)
+		return -EINVAL;
+	else if (count == 1)
+		*window = memremap(list[0].address, size, MEMREMAP_WB);
+	else
+		*window = window_map_pfns(list, count, size >> PAGE_SHIFT);
+	return *window ? 0 : -ENOMEM;
+}
+
+/* Undoes pagoda_extents_map(), which set @window; may sleep. */
+void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window)
+{
+	if (count == 1 && !window_count_ram(list, count))
+		memunmap(window);
+	else
+		vunmap(window);
+}
+
+/*
+ * Maps the visible part of VRAM for the kernel; vram.window stays NULL if nothing is visible.
+ * Returns the errors of pagoda_extents_map().
+ */
+int pagoda_vram_map_window(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+
+	if (!info->visible_size)
+		return 0;
+	return pagoda_extents_map(info->window, info->nr_window, &vidmm->vram->window);
+}
+
+void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_device_info *info = vidmm->info;
+	struct pagoda_vram *vram = vidmm->vram;
+
+	if (!vram->window)
+		return;
+	pagoda_extents_unmap(info->window, info->nr_window, vram->window);
+	vram->window = NULL;
+}

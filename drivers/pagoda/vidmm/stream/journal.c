@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The journal: the last operations of the stream, and on request a recording of every paging
+ * buffer, together with the CPU's writes to page tables and changes of roots.
+ *
+ * Entries are written under the stream's lock, on the dma_fence signalling path: nothing is
+ * allocated there. Readers take no lock; an entry that was overwritten while it was copied is left
+ * out. The result of an operation is not in the entry but follows from two things: the number of
+ * the last completed submission, which the device writes into the stream's fence page, and the
+ * list of submissions that were lost.
+ */
+#include <linux/fs.h>
+#include <linux/highmem.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <drm/drm_device.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include <kunit/static_stub.h>
+#include "core/core.h"
+#include "virtio/virtio.h"
+
+#define JOURNAL_NO_SEGMENT	255
+
+static u8 journal_segment_number(u32 segment)
+{
+	return segment == VIRTIO_PAGODA_SEGMENT_COUNT ? JOURNAL_NO_SEGMENT : segment;
+}
+
+static void journal_describe(const struct pagoda_paging_op *op, struct pagoda_journal_entry *entry)
+{
+	struct pagoda_paging_ends ends = pagoda_paging_ends(op);
+
+	entry->address = cpu_to_le64(ends.address);
+	entry->source = cpu_to_le64(ends.source);
+	entry->size = cpu_to_le64(ends.size);
+	entry->src_segment = journal_segment_number(ends.src_segment);
+	entry->dst_segment = journal_segment_number(ends.dst_segment);
+}
+
+/*
+ * Adds an entry for one pass of a builder over @op. The packets are @encoded bytes at @offset of
+ * submission @seqno. Caller holds the stream's lock, on the dma_fence signalling path.
+ */
+void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
+			 u64 seqno, u32 offset, u32 encoded, int pass)
+{
+	u64 number = journal->recorded + 1;
+	struct pagoda_journal_entry *entry;
+
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_journal_note, journal, op, seqno, offset, encoded, pass);
+	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
+	WRITE_ONCE(entry->number, 0);
+	/* Invalidate the number before any field changes: pairs with journal_copy(). */
+	smp_wmb();
+	entry->time_ns = cpu_to_le64(ktime_get_ns());
+	entry->seqno = cpu_to_le64(seqno);
+	entry->allocation = cpu_to_le64(op->allocation);
+	entry->offset = cpu_to_le32(offset);
+	entry->encoded = cpu_to_le32(encoded);
+	entry->operation = cpu_to_le32(op->operation);
+	entry->pass = cpu_to_le16(pass);
+	journal_describe(op, entry);
+	/* Set the number after all fields: pairs with journal_copy(). */
+	smp_store_release(&entry->number, cpu_to_le64(number));
+	WRITE_ONCE(journal->recorded, number);
+}
+
+/*
+ * Returns the place of the next item, or NULL if there is no room. If one item were left out, the
+ * items behind it couldn't be understood: a recording that is full ends, and has no gaps. Caller
+ * holds recording_lock.
+ */
+static void *journal_item_room(struct pagoda_journal *journal, u32 *room)
+{
+	u64 left = journal->recording_size - journal->recording_used;
+
+	lockdep_assert_held(&journal->recording_lock);
+	if (!journal->recording)
+		return NULL;
+	if (journal->recording_dropped || left < sizeof(struct pagoda_recording_item)) {
+		journal->recording_dropped++;
+		return NULL;
+	}
+	*room = left - sizeof(struct pagoda_recording_item);
+	return journal->recording + journal->recording_used +
+	       sizeof(struct pagoda_recording_item);
+}
+
+/* Adds the item that the caller has written into the room. Caller holds recording_lock. */
+static void journal_item_add(struct pagoda_journal *journal, u32 kind, u64 seqno, u32 size)
+{
+	const struct pagoda_recording_item item = {
+		.seqno = cpu_to_le64(seqno),
+		.size = cpu_to_le32(size),
+		.kind = cpu_to_le32(kind),
+	};
+
+	memcpy(journal->recording + journal->recording_used, &item, sizeof(item));
+	journal->recording_used += sizeof(item) + size;
+}
+
+static bool journal_item_copy(struct pagoda_journal *journal, u32 kind, u64 seqno,
+			      const void *data, u32 size)
+{
+	u32 room;
+	void *here = journal_item_room(journal, &room);
+
+	if (here && room >= size) {
+		if (size)
+			memcpy(here, data, size);
+		journal_item_add(journal, kind, seqno, size);
+		return true;
+	}
+	journal->recording_dropped += here ? 1 : 0;
+	return false;
+}
+
+/* Records the paging buffer of @sub. Caller holds the stream's lock; must not allocate. */
+void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub)
+{
+	spin_lock(&journal->recording_lock);
+	journal->last_seqno = sub->seqno;
+	journal_item_copy(journal, PAGODA_RECORDING_BUFFER, sub->seqno, sub->data, sub->built);
+	spin_unlock(&journal->recording_lock);
+}
+
+/* Builds the packets that would have written the entries that the CPU wrote. */
+static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
+					      const struct pagoda_paging_op *op,
+					      struct pagoda_paging_buffer *buf)
+{
+	const struct pagoda_paging_limits *limits = &journal->vidmm->stream->limits;
+	struct pagoda_paging_private priv[4];
+	struct pagoda_paging_cursor cursor = {};
+	enum pagoda_build result;
+	u32 before;
+
+	/* A buffer that is full adds nothing; private data is for the executor only. */
+	do {
+		before = buf->write_offset;
+		buf->priv = (u8 *)priv;
+		buf->priv_size = sizeof(priv);
+		result = pagoda_paging_build(limits, op, &cursor, buf);
+	} while (result == PAGODA_BUILD_INSUFFICIENT_BUFFER && buf->write_offset != before);
+	return result;
+}
+
+/**
+ * pagoda_journal_written() - Record that the CPU wrote entries of a page table directly
+ * @journal: Journal
+ * @op: UPDATE_PAGE_TABLE in CPU_VIRTUAL mode, with the table's bus address
+ *
+ * The writer has waited for all earlier users of the entries, so the item is recorded in the
+ * right place.
+ *
+ * Context: Any, the dma_fence signalling path included.
+ */
+void pagoda_journal_written(struct pagoda_journal *journal, const struct pagoda_paging_op *op)
+{
+	struct pagoda_paging_op update = *op;
+	struct pagoda_paging_buffer buf = {};
+
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_journal_written, journal, op);
+	update.update_page_table.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL;
+	update.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
+	update.update_page_table.cpu_table = NULL;
+	spin_lock(&journal->recording_lock);
+	buf.pos = journal_item_room(journal, &buf.size);
+	if (!buf.pos)
+		goto unlock;
+	buf.size = round_down(buf.size, VIRTIO_PAGODA_PACKET_ALIGN);
+	if (journal_build_update(journal, &update, &buf) == PAGODA_BUILD_SUCCESS)
+		journal_item_add(journal, PAGODA_RECORDING_CPU, journal->last_seqno,
+				 buf.write_offset);
+	else
+		journal->recording_dropped++;
+unlock:
+	spin_unlock(&journal->recording_lock);
+}
+
+/**
+ * pagoda_journal_root() - Record that an address space has another root
+ * @journal: Journal
+ * @space: Address space
+ * @root: New root; without entries if the address space has no root any more
+ *
+ * Context: May sleep.
+ */
+void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
+			 const struct pagoda_root *root)
+{
+	const struct pagoda_recording_root item = {
+		.address = cpu_to_le64(root->entries ? root->address : 0),
+		.entries = cpu_to_le64(root->entries),
+		.segment = cpu_to_le32(root->entries ? root->segment : 0),
+		.space = cpu_to_le32(space),
+	};
+
+	spin_lock(&journal->recording_lock);
+	journal_item_copy(journal, PAGODA_RECORDING_ROOT, journal->last_seqno, &item,
+			  sizeof(item));
+	spin_unlock(&journal->recording_lock);
+}
+
+/**
+ * pagoda_journal_reset() - Record that the device was reset
+ * @journal: Journal
+ *
+ * Submissions that the device hadn't executed are recorded by pagoda_journal_lost() when they are
+ * given up.
+ *
+ * Context: On the dma_fence signalling path; doesn't sleep or allocate.
+ */
+void pagoda_journal_reset(struct pagoda_journal *journal)
+{
+	spin_lock(&journal->recording_lock);
+	journal_item_copy(journal, PAGODA_RECORDING_RESET, journal->last_seqno, NULL, 0);
+	spin_unlock(&journal->recording_lock);
+}
+
+/**
+ * pagoda_journal_lost() - Note and record that a submission failed for good
+ * @journal: Journal
+ * @seqno: Number of the submission
+ * @offset: First byte that wasn't executed
+ * @error: Negative errno
+ *
+ * Context: On the dma_fence signalling path; doesn't sleep or allocate. Calls don't overlap: the
+ * queue finishes submissions in order.
+ */
+void pagoda_journal_lost(struct pagoda_journal *journal, u64 seqno, u32 offset, int error)
+{
+	const struct pagoda_recording_lost item = {
+		.offset = cpu_to_le32(offset),
+		.error = cpu_to_le32(error),
+	};
+	struct pagoda_journal_loss *loss;
+
+	spin_lock(&journal->recording_lock);
+	/* The recording may have had room for the submission's buffer, but not for its loss. */
+	if (!journal_item_copy(journal, PAGODA_RECORDING_LOST, seqno, &item, sizeof(item)))
+		journal->recording_missed++;
+	spin_unlock(&journal->recording_lock);
+	loss = &journal->losses[journal->nr_losses % ARRAY_SIZE(journal->losses)];
+	*loss = (struct pagoda_journal_loss) {
+		.seqno = seqno,
+		.offset = offset,
+		.error = error,
+	};
+	/* Pairs with journal_result(). */
+	smp_store_release(&journal->nr_losses, journal->nr_losses + 1);
+}
+
+static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset, u64 completed)
+{
+	/* Pairs with pagoda_journal_lost(). */
+	u32 count = smp_load_acquire(&journal->nr_losses);
+	u32 i;
+
+	for (i = 0; i < min_t(u32, count, ARRAY_SIZE(journal->losses)); i++)
+		if (journal->losses[i].seqno == seqno && offset >= journal->losses[i].offset)
+			return journal->losses[i].error;
+	return seqno <= completed ? 0 : PAGODA_JOURNAL_PENDING;
+}
+
+/* Each submission writes its number into the fence page when it was executed. */
+static u64 journal_completed(struct pagoda_journal *journal)
+{
+	struct pagoda_stream *stream = journal->vidmm->stream;
+	u64 *here = kmap_local_page(stream->fence_mem.page);
+	u64 value = READ_ONCE(*here);
+
+	kunmap_local(here);
+	return value;
+}
+
+static bool journal_copy(struct pagoda_journal *journal, u64 number, u64 completed,
+			 struct pagoda_journal_entry *copy)
+{
+	struct pagoda_journal_entry *entry;
+
+	entry = &journal->entries[number % PAGODA_JOURNAL_ENTRIES];
+	/* Pairs with pagoda_journal_note(). */
+	if (le64_to_cpu(smp_load_acquire(&entry->number)) != number)
+		return false;
+	*copy = *entry;
+	/* Copy before the second look at the number: pairs with pagoda_journal_note(), too. */
+	smp_rmb();
+	if (le64_to_cpu(READ_ONCE(entry->number)) != number)
+		return false;
+	copy->result = cpu_to_le32(journal_result(journal, le64_to_cpu(copy->seqno),
+						  le32_to_cpu(copy->offset), completed));
+	return true;
+}
+
+/**
+ * pagoda_vidmm_journal() - Copy the journal in the format of debugfs and coredumps
+ * @vidmm: Memory manager
+ * @size: Out: size in bytes
+ *
+ * Context: May sleep and allocate.
+ * Return: struct pagoda_journal_head and its entries, to be freed by kvfree(); or NULL.
+ */
+void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size)
+{
+	struct pagoda_journal *journal = vidmm->journal;
+	u64 recorded = READ_ONCE(journal->recorded);
+	u64 number = recorded - min_t(u64, recorded, PAGODA_JOURNAL_ENTRIES);
+	u64 completed = journal_completed(journal);
+	struct pagoda_journal_entry *entries;
+	struct pagoda_journal_head *head;
+	u32 count = 0;
+
+	head = kvzalloc(sizeof(*head) + PAGODA_JOURNAL_ENTRIES * sizeof(*entries), GFP_KERNEL);
+	if (!head)
+		return NULL;
+	entries = (void *)(head + 1);
+	while (number++ < recorded)
+		if (journal_copy(journal, number, completed, &entries[count]))
+			count++;
+	head->magic = cpu_to_le64(PAGODA_JOURNAL_MAGIC);
+	head->count = cpu_to_le32(count);
+	head->entry_bytes = cpu_to_le32(sizeof(*entries));
+	head->recorded = cpu_to_le64(recorded);
+	head->completed = cpu_to_le64(completed);
+	head->clock_ns = cpu_to_le64(ktime_get_ns());
+	*size = sizeof(*head) + count * sizeof(*entries);
+	return head;
+}
+
+static const char *journal_segment(u32 segment)
+{
+	static const char *const names[] = { "system", "vram", "aperture" };
+
+	return segment < ARRAY_SIZE(names) ? names[segment] : "-";
+}
+
+static void journal_print_entry(const struct pagoda_journal_entry *entry, struct drm_printer *p)
+{
+	int result = le32_to_cpu(entry->result);
+	u64 ns = le64_to_cpu(entry->time_ns);
+	u32 us = do_div(ns, NSEC_PER_SEC) / NSEC_PER_USEC;
+
+	drm_printf(p, "%llu %llu.%06u seqno %llu+0x%x %s alloc %llu ",
+		   le64_to_cpu(entry->number), ns, us, le64_to_cpu(entry->seqno),
+		   le32_to_cpu(entry->offset), pagoda_paging_name(le32_to_cpu(entry->operation)),
+		   le64_to_cpu(entry->allocation));
+	drm_printf(p, "%s:0x%llx -> %s:0x%llx size 0x%llx bytes %u pass %u ",
+		   journal_segment(entry->src_segment), le64_to_cpu(entry->source),
+		   journal_segment(entry->dst_segment), le64_to_cpu(entry->address),
+		   le64_to_cpu(entry->size), le32_to_cpu(entry->encoded),
+		   le16_to_cpu(entry->pass));
+	if (result == PAGODA_JOURNAL_PENDING)
+		drm_puts(p, "pending\n");
+	else
+		drm_printf(p, "%d\n", result);
+}
+
+/**
+ * pagoda_vidmm_print_journal() - Print the last operations, oldest first
+ * @vidmm: Memory manager
+ * @p: Printer
+ *
+ * Context: May sleep and allocate.
+ */
+void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	struct pagoda_journal_entry *entries;
+	struct pagoda_journal_head *head;
+	size_t size;
+	u32 i;
+
+	head = pagoda_vidmm_journal(vidmm, &size);
+	if (!head) {
+		drm_puts(p, "no memory\n");
+		return;
+	}
+	entries = (void *)(head + 1);
+	for (i = 0; i < le32_to_cpu(head->count); i++)
+		journal_print_entry(&entries[i], p);
+	kvfree(head);
+}
+
+/**
+ * pagoda_vidmm_record() - Start or stop recording paging buffers
+ * @vidmm: Memory manager
+ * @size: Most bytes to record, up to %PAGODA_RECORDING_MAX; 0 = stop and free the recording
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -EINVAL or -ENOMEM.
+ */
+int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size)
+{
+	struct pagoda_journal *journal = vidmm->journal;
+	u8 *fresh = NULL, *old;
+
+	if (size > PAGODA_RECORDING_MAX)
+		return -EINVAL;
+	if (size) {
+		fresh = vmalloc(size);
+		if (!fresh)
+			return -ENOMEM;
+	}
+	mutex_lock(&journal->recording_mutex);
+	spin_lock(&journal->recording_lock);
+	old = journal->recording;
+	journal->recording = fresh;
+	journal->recording_size = size;
+	journal->recording_used = 0;
+	journal->recording_dropped = 0;
+	journal->recording_missed = journal->last_seqno;
+	spin_unlock(&journal->recording_lock);
+	mutex_unlock(&journal->recording_mutex);
+	vfree(old);
+	return 0;
+}
+
+static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
+{
+	const struct pagoda_paging_limits *limits = &vidmm->stream->limits;
+	struct pagoda_journal *journal = vidmm->journal;
+	struct pagoda_recording_head head = {
+		.magic = cpu_to_le64(PAGODA_RECORDING_MAGIC),
+		.features = cpu_to_le64(limits->features),
+		.vram_size = cpu_to_le64(limits->vram_size),
+		.aperture_pages = cpu_to_le64(limits->aperture_pages),
+		.mmu_pages = cpu_to_le64(limits->mmu_pages),
+		.swizzling_bytes = cpu_to_le64(limits->swizzling_bytes),
+		.max_runs = cpu_to_le32(limits->max_runs),
+		.va_bits = cpu_to_le32(limits->va_bits),
+		.pt_levels = cpu_to_le32(limits->pt_levels),
+		.page_sizes = cpu_to_le32(limits->page_sizes),
+		.max_address_spaces = cpu_to_le32(limits->max_address_spaces),
+		.swizzling_ranges = cpu_to_le32(limits->swizzling_ranges),
+	};
+
+	spin_lock(&journal->recording_lock);
+	head.bytes = cpu_to_le64(journal->recording_used);
+	head.dropped = cpu_to_le64(journal->recording_dropped);
+	head.missed = cpu_to_le64(journal->recording_missed);
+	spin_unlock(&journal->recording_lock);
+	return head;
+}
+
+/**
+ * pagoda_vidmm_read_recording() - Read the recording
+ * @vidmm: Memory manager
+ * @buf: User memory
+ * @size: Size of @buf in bytes
+ * @pos: Position in the file: a struct pagoda_recording_head, then the items
+ *
+ * Context: May sleep.
+ * Return: Bytes read, -ENODATA if nothing is recorded, or -EFAULT.
+ */
+ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
+				    loff_t *pos)
+{
+	struct pagoda_recording_head head = recording_head(vidmm);
+	struct pagoda_journal *journal = vidmm->journal;
+	loff_t inside = *pos - (loff_t)sizeof(head);
+	ssize_t ret;
+
+	if (inside < 0)
+		return simple_read_from_buffer(buf, size, pos, &head, sizeof(head));
+	/* Keeps the buffer allocated; bytes below head.bytes don't change any more. */
+	mutex_lock(&journal->recording_mutex);
+	if (journal->recording)
+		ret = simple_read_from_buffer(buf, size, &inside, journal->recording,
+					      le64_to_cpu(head.bytes));
+	else
+		ret = -ENODATA;
+	mutex_unlock(&journal->recording_mutex);
+	if (ret > 0)
+		*pos += ret;
+	return ret;
+}
+
+/**
+ * pagoda_journal_init() - Make the journal
+ * @vidmm: Manager
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_journal_init(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_journal *journal;
+
+	journal = drmm_kzalloc(vidmm->drm, sizeof(*journal), GFP_KERNEL);
+	if (!journal)
+		return -ENOMEM;
+	vidmm->journal = journal;
+	journal->vidmm = vidmm;
+	spin_lock_init(&journal->recording_lock);
+	mutex_init(&journal->recording_mutex);
+	journal->entries = kvcalloc(PAGODA_JOURNAL_ENTRIES, sizeof(*journal->entries),
+				    GFP_KERNEL);
+	return journal->entries ? 0 : -ENOMEM;
+}
+
+/**
+ * pagoda_journal_fini() - Undo pagoda_journal_init()
+ * @vidmm: Manager
+ *
+ * Context: May sleep.
+ */
+void pagoda_journal_fini(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_journal *journal = vidmm->journal;
+
+	vfree(journal->recording);
+	kvfree(journal->entries);
+	mutex_destroy(&journal->recording_mutex);
+}

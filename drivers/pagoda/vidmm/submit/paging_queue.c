@@ -1,0 +1,702 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Paging queues: MAKE_RESIDENT and EVICT with WDDM's semantics.
+ *
+ * A call changes the client's residency list (require.c). If the allocations are where they
+ * shall be, the call is done. Else it queues a request for the client's pager, which is one
+ * queue of work for all paging queues of the client. The pager runs requests by priority, then
+ * in the order of arrival; a request that has begun isn't overtaken, and the requests of one
+ * paging queue run in order. A value becomes a point of the queue's timeline when its request
+ * has been given to the GPU: every fence that can be waited for has work behind it, and the
+ * timeline signals in order even if requests fail.
+ *
+ * A request that fails for want of memory is repeated for a bounded time, because residency
+ * lists of other clients may have been in the way. A request that fails for good sets the error
+ * of its point, takes its counts back from the residency list, and puts the client in error if
+ * the request had to succeed.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <drm/drm_print.h>
+#include <drm/drm_syncobj.h>
+#include "vidmm/ledger/require.h"
+#include "vidmm/vm/internal.h"
+#include "paging_queue.h"
+
+/* Jiffies for which a request that finds no memory is repeated. */
+#define PATIENCE	(HZ / 2)
+#define PATIENCE_MUST	(5 * HZ)
+
+/* A request of MAKE_RESIDENT or EVICT for the pager. */
+struct paging_request {
+	struct pagoda_deferred_item item;
+	struct pagoda_paging_queue *queue;	/* a reference */
+	struct pagoda_syncs syncs;
+	struct pagoda_bo **bos;			/* references */
+	u32 count;
+	bool make;				/* MAKE_RESIDENT, else EVICT */
+	bool held;				/* pagoda_offer_prevent() was called for @bos */
+	u32 flags;				/* DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* */
+	u64 value;				/* point of the queue's timeline */
+	struct pagoda_budget_growth growth;	/* expected growth of the client's usage */
+	bool tried;				/* failed before, @give_up is set */
+	unsigned long give_up;			/* jiffies */
+};
+
+static struct paging_request *request_of(struct pagoda_deferred_item *item)
+{
+	return container_of(item, struct paging_request, item);
+}
+
+/* ---- Requests ------------------------------------------------------------------- */
+
+/* Ends the expectation of growth. A waiter of the request may query the budget next. */
+static void request_settle(struct paging_request *request)
+{
+	pagoda_budget_arrived(&request->queue->client->budget, &request->growth);
+}
+
+/* Allows OFFER again. Called before the point signals, as a waiter may offer then. */
+static void request_let_go(struct paging_request *request)
+{
+	if (request->held)
+		pagoda_offer_allow(request->bos, request->count);
+	request->held = false;
+}
+
+static void request_free(struct paging_request *request)
+{
+	request_settle(request);
+	request_let_go(request);
+	while (request->count)
+		drm_gem_object_put(pagoda_bo_gem(request->bos[--request->count]));
+	kvfree(request->bos);
+	kvfree(request->growth.parts);
+	pagoda_syncs_put(&request->syncs);
+	pagoda_paging_queue_put(request->queue);
+	kfree(request);
+}
+
+static int request_copy(struct paging_request *request, const struct pagoda_paging_args *args)
+{
+	request->bos = kvmemdup(args->bos, args->count * sizeof(*args->bos), GFP_KERNEL_ACCOUNT);
+	if (!request->bos)
+		return -ENOMEM;
+	for (; request->count < args->count; request->count++)
+		drm_gem_object_get(pagoda_bo_gem(request->bos[request->count]));
+	return 0;
+}
+
+/* Adds the point of the queue's timeline as last entry; paging_queue_add() fills in its value. */
+static int request_add_point(struct pagoda_paging_queue *queue, struct pagoda_syncs *syncs)
+{
+	struct dma_fence_chain *chain = dma_fence_chain_alloc();
+	int ret;
+
+	if (!chain)
+		return -ENOMEM;
+	drm_syncobj_get(queue->syncobj);
+	ret = pagoda_syncs_add(syncs, queue->syncobj, 0, chain);
+	if (ret) {
+		drm_syncobj_put(queue->syncobj);
+		dma_fence_chain_free(chain);
+	}
+	return ret;
+}
+
+static struct pagoda_sync *request_point(struct paging_request *request)
+{
+	return &request->syncs.list[request->syncs.count - 1];
+}
+
+/* Hands the caller's syncs over to the request after the last step that can fail. */
+static int request_fill(struct paging_request *request, struct pagoda_paging_args *args)
+{
+	int ret = request_copy(request, args);
+
+	if (!ret)
+		ret = pagoda_deferred_prepare(&request->item, &request->syncs);
+	if (ret)
+		return ret;
+	ret = request_add_point(request->queue, &args->syncs);
+	if (ret) {
+		dma_fence_put(request->item.failure);
+		return ret;
+	}
+	request->syncs = args->syncs;
+	args->syncs = (struct pagoda_syncs) {};
+	return 0;
+}
+
+static struct paging_request *request_create(struct pagoda_paging_queue *queue,
+					     struct pagoda_paging_args *args, bool make)
+{
+	struct paging_request *request = kzalloc(sizeof(*request), GFP_KERNEL_ACCOUNT);
+
+	if (!request)
+		return NULL;
+	pagoda_paging_queue_get(queue);
+	request->queue = queue;
+	request->make = make;
+	request->flags = args->flags;
+	request->item.priority = queue->priority;
+	request->item.is_paging = true;
+	if (!request_fill(request, args))
+		return request;
+	request_free(request);
+	return NULL;
+}
+
+/* ---- The pager -------------------------------------------------------------------- */
+
+static bool paging_lacks_memory(int error)
+{
+	return error == -ENOMEM || error == -EBUSY;
+}
+
+/* Returns true if the failure puts the client in error. */
+static bool paging_is_fatal(u32 flags, bool lacks_memory)
+{
+	if (flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED)
+		return true;
+	return flags & DRM_PAGODA_RESIDENT_CANT_TRIM_FURTHER && lacks_memory;
+}
+
+static int request_make(struct paging_request *request, struct pagoda_bo **bos,
+			struct dma_fence **fence)
+{
+	struct pagoda_client *client = request->queue->client;
+	u32 count = pagoda_require_select(client, bos, request->count);
+	u64 trim;
+	int ret = 0;
+
+	if (count)
+		ret = pagoda_residency_make(request->queue->vidmm, bos, count, fence, &trim);
+	return ret ?: pagoda_client_validate(client, fence);
+}
+
+/* Callees reorder the array, hence the copy. */
+static int request_run(struct paging_request *request, struct dma_fence **fence)
+{
+	struct pagoda_bo **bos;
+	int ret;
+
+	bos = kvmemdup(request->bos, request->count * sizeof(*bos), GFP_KERNEL_ACCOUNT);
+	if (!bos)
+		return -ENOMEM;
+	if (request->make)
+		ret = request_make(request, bos, fence);
+	else
+		ret = pagoda_residency_evict(request->queue->vidmm, bos, request->count, fence);
+	kvfree(bos);
+	return ret;
+}
+
+static bool request_may_wait(struct paging_request *request)
+{
+	bool must = request->make && request->flags & DRM_PAGODA_RESIDENT_MUST_SUCCEED;
+	const struct pagoda_paging_queue *queue = request->queue;
+
+	if (!request->tried)
+		request->give_up = jiffies + (must ? queue->patience_must : queue->patience);
+	request->tried = true;
+	return time_before(jiffies, request->give_up);
+}
+
+/*
+ * A lack of memory is a failure of the whole list, which loses its counts. Any other error
+ * belongs to an entry: only entries that can't be made resident by themselves lose their counts.
+ */
+static void request_take_back(struct paging_request *request, int error)
+{
+	struct pagoda_paging_queue *queue = request->queue;
+	struct dma_fence *fence;
+	u64 trim;
+	u32 i;
+
+	if (paging_lacks_memory(error)) {
+		pagoda_require_take_back(queue->client, request->bos, request->count);
+		return;
+	}
+	for (i = 0; i < request->count; i++) {
+		struct pagoda_bo *bo = request->bos[i];
+
+		if (!pagoda_require_count(queue->client, bo))
+			continue;
+		if (pagoda_residency_make(queue->vidmm, &bo, 1, &fence, &trim))
+			pagoda_require_take_back(queue->client, &bo, 1);
+		dma_fence_put(fence);
+	}
+}
+
+/* Called before the point exists: waiters that find the point look for the failure. */
+static void paging_queue_note_failure(struct pagoda_paging_queue *queue, u64 value)
+{
+	spin_lock(&queue->failures_lock);
+	queue->failures[queue->nr_failures++ % PAGODA_PAGING_FAILURES] = value;
+	spin_unlock(&queue->failures_lock);
+}
+
+static void request_fail(struct paging_request *request, int error)
+{
+	struct pagoda_paging_queue *queue = request->queue;
+
+	drm_dbg_driver(queue->vidmm->drm, "value %llu of a paging queue failed: %d\n",
+		       request->value, error);
+	request_settle(request);
+	paging_queue_note_failure(queue, request->value);
+	mutex_lock(&queue->lock);
+	queue->error = error;
+	queue->failed = request->value;
+	mutex_unlock(&queue->lock);
+	if (!request->make)
+		return;
+	request_take_back(request, error);
+	request_let_go(request);
+	if (paging_is_fatal(request->flags, paging_lacks_memory(error)))
+		pagoda_client_fail(queue->client, error);
+}
+
+static int paging_make(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
+{
+	struct paging_request *request = request_of(item);
+	struct dma_fence *fence = NULL;
+	int ret = request_run(request, &fence);
+
+	if (!paging_lacks_memory(ret))
+		request_settle(request);
+	if (!ret) {
+		request_let_go(request);
+		pagoda_syncs_signal(&request->syncs, fence);
+	}
+	dma_fence_put(fence);
+	if (paging_lacks_memory(ret) && request_may_wait(request))
+		return -EAGAIN;
+	if (ret)
+		request_fail(request, ret);
+	else
+		pagoda_deferred_kick(pager->vidmm);
+	return ret;
+}
+
+static void paging_put(struct pagoda_deferred *pager, struct pagoda_deferred_item *item)
+{
+	request_free(request_of(item));
+}
+
+static const struct pagoda_deferred_ops paging_ops = {
+	.make = paging_make,
+	.put = paging_put,
+};
+
+/* Creates the client's pager. Caller holds the client's lock. */
+static int paging_start(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	if (client->pager)
+		return 0;
+	client->pager = kzalloc(sizeof(*client->pager), GFP_KERNEL_ACCOUNT);
+	if (!client->pager)
+		return -ENOMEM;
+	pagoda_deferred_init(client->pager, vidmm, &client->payer, &paging_ops, false);
+	return 0;
+}
+
+/**
+ * pagoda_client_drop_lists() - Stop the pager of a client and empty its residency list
+ * @client: Client that uses its paging queues and residency list no more
+ *
+ * Requests that the pager hasn't begun are given up.
+ *
+ * Context: Sleeps. Outside of all locks that paging takes.
+ */
+void pagoda_client_drop_lists(struct pagoda_client *client)
+{
+	if (client->pager)
+		pagoda_deferred_cancel(client->pager, -ECANCELED);
+	pagoda_require_forget_all(client);
+}
+
+/* ---- Paging queues ------------------------------------------------------------------ */
+
+/**
+ * pagoda_paging_queue_create() - Create a paging queue
+ * @vidmm: Manager
+ * @client: Client
+ * @priority: -1, 0 or 1, checked
+ * @syncobj: Timeline of the queue's values; the queue takes its own reference
+ *
+ * Context: May sleep and allocate. Takes the client's lock.
+ * Return: The queue, to be released with pagoda_paging_queue_put(); or ERR_PTR(-ENOMEM).
+ */
+struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidmm,
+						       struct pagoda_client *client, int priority,
+						       struct drm_syncobj *syncobj)
+{
+	struct pagoda_paging_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!queue)
+		return ERR_PTR(-ENOMEM);
+	mutex_lock(&client->lock);
+	ret = paging_start(vidmm, client);
+	mutex_unlock(&client->lock);
+	if (ret) {
+		kfree(queue);
+		return ERR_PTR(ret);
+	}
+	kref_init(&queue->kref);
+	mutex_init(&queue->lock);
+	spin_lock_init(&queue->failures_lock);
+	queue->vidmm = vidmm;
+	queue->client = client;
+	queue->priority = priority;
+	queue->patience = PATIENCE;
+	queue->patience_must = PATIENCE_MUST;
+	drm_syncobj_get(syncobj);
+	queue->syncobj = syncobj;
+	return queue;
+}
+
+static void paging_queue_release(struct kref *kref)
+{
+	struct pagoda_paging_queue *queue = container_of(kref, struct pagoda_paging_queue, kref);
+
+	drm_syncobj_put(queue->syncobj);
+	mutex_destroy(&queue->lock);
+	kfree(queue);
+}
+
+/**
+ * pagoda_paging_queue_get() - Take a reference to a paging queue
+ * @queue: Paging queue
+ */
+void pagoda_paging_queue_get(struct pagoda_paging_queue *queue)
+{
+	kref_get(&queue->kref);
+}
+
+/**
+ * pagoda_paging_queue_put() - Drop a reference to a paging queue
+ * @queue: Paging queue
+ *
+ * Context: May sleep.
+ */
+void pagoda_paging_queue_put(struct pagoda_paging_queue *queue)
+{
+	kref_put(&queue->kref, paging_queue_release);
+}
+
+/**
+ * pagoda_paging_queue_of() - Find the paging queue that a timeline belongs to
+ * @client: Client
+ * @syncobj: Timeline
+ *
+ * Context: May sleep. Takes the client's lock.
+ * Return: The client's paging queue, to be released with pagoda_paging_queue_put(); or NULL.
+ */
+struct pagoda_paging_queue *pagoda_paging_queue_of(struct pagoda_client *client,
+						   const struct drm_syncobj *syncobj)
+{
+	struct pagoda_paging_queue *queue;
+	unsigned long id;
+
+	if (xa_empty(&client->paging_queues))
+		return NULL;
+	mutex_lock(&client->lock);
+	xa_for_each(&client->paging_queues, id, queue)
+		if (queue->syncobj == syncobj)
+			break;
+	if (queue)
+		pagoda_paging_queue_get(queue);
+	mutex_unlock(&client->lock);
+	return queue;
+}
+
+/**
+ * pagoda_paging_queue_failed() - Tell whether the request behind a value failed
+ * @queue: Paging queue
+ * @value: Value of which the point exists
+ *
+ * The timeline itself loses the error of a point when a later point is added.
+ *
+ * Context: Takes a spinlock.
+ * Return: True if the request failed and is one of the last %PAGODA_PAGING_FAILURES that did.
+ */
+bool pagoda_paging_queue_failed(struct pagoda_paging_queue *queue, u64 value)
+{
+	bool failed = false;
+	u32 i;
+
+	if (!READ_ONCE(queue->nr_failures))
+		return false;
+	spin_lock(&queue->failures_lock);
+	for (i = 0; i < PAGODA_PAGING_FAILURES && !failed; i++)
+		failed = value && queue->failures[i] == value;
+	spin_unlock(&queue->failures_lock);
+	return failed;
+}
+
+/**
+ * pagoda_paging_queue_state() - Get the state of a paging queue
+ * @queue: Paging queue
+ * @state: Out: all members but @queue, the id, which the caller has set
+ *
+ * Context: May sleep.
+ */
+void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
+			       struct drm_pagoda_paging_queue_state *state)
+{
+	*state = (struct drm_pagoda_paging_queue_state) { .queue = state->queue };
+	mutex_lock(&queue->lock);
+	state->error = -queue->error;
+	state->failed = queue->failed;
+	state->given = queue->given;
+	mutex_unlock(&queue->lock);
+	state->client_error = -READ_ONCE(queue->client->error);
+}
+
+/* The lock gives values and requests the same order. */
+static void paging_queue_add(struct pagoda_paging_queue *queue, struct paging_request *request,
+			     u64 *value)
+{
+	mutex_lock(&queue->lock);
+	request->value = ++queue->given;
+	request_point(request)->point = request->value;
+	*value = request->value;
+	pagoda_deferred_add(queue->client->pager, &request->item);
+	mutex_unlock(&queue->lock);
+}
+
+/*
+ * Queues a request: MAKE_RESIDENT if @growth isn't NULL, else EVICT. On success the request owns
+ * @growth.
+ */
+static int paging_enqueue(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
+			  const struct pagoda_budget_growth *growth)
+{
+	struct paging_request *request = request_create(queue, args, growth);
+
+	if (!request)
+		return -ENOMEM;
+	if (growth) {
+		request->growth = *growth;
+		request->held = true;
+	}
+	paging_queue_add(queue, request, &args->value);
+	return 0;
+}
+
+/*
+ * Adds an allocation that the request may move to its preferred segment. The first @asked parts
+ * are new on the residency list. The other allocations of the list are resident, on their way, or
+ * were evicted for others; their growth was checked when they entered the list.
+ */
+static void paging_growth_add(struct pagoda_budget_growth *growth, struct pagoda_client *client,
+			      struct pagoda_bo *bo)
+{
+	u32 at = growth->count;
+
+	if (bo->client != client || READ_ONCE(bo->ttm.pin_count))
+		return;
+	growth->parts[at] = &bo->part;
+	growth->count++;
+	if (pagoda_require_count(client, bo))
+		return;
+	swap(growth->parts[at], growth->parts[growth->asked]);
+	growth->asked++;
+}
+
+static int paging_growth(struct pagoda_client *client, const struct pagoda_paging_args *args,
+			 struct pagoda_budget_growth *growth)
+{
+	u32 i;
+
+	*growth = (struct pagoda_budget_growth) {
+		.parts = kvmalloc_array(args->count, sizeof(*growth->parts), GFP_KERNEL_ACCOUNT),
+	};
+	if (!growth->parts)
+		return -ENOMEM;
+	for (i = 0; i < args->count; i++)
+		paging_growth_add(growth, client, args->bos[i]);
+	return 0;
+}
+
+/**
+ * pagoda_paging_is_made() - Signal a request that leaves the pager nothing to do
+ * @queue: Paging queue
+ * @args: Request; its list of allocations isn't used
+ *
+ * Context: May sleep.
+ */
+void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+{
+	pagoda_syncs_signal(&args->syncs, NULL);
+	pagoda_syncs_put(&args->syncs);
+	pagoda_deferred_kick(queue->vidmm);
+}
+
+/* Returns 1 if the allocations are resident already. */
+static int paging_list_and_enqueue(struct pagoda_paging_queue *queue,
+				   struct pagoda_paging_args *args,
+				   const struct pagoda_budget_growth *growth)
+{
+	struct pagoda_client *client = queue->client;
+	int ret = pagoda_require(client, args->bos, args->count, &args->bytes_to_trim);
+
+	if (ret)
+		return ret;
+	if (pagoda_residency_is_made(client, args->bos, args->count, false))
+		return 1;
+	ret = paging_enqueue(queue, args, growth);
+	if (ret)
+		pagoda_require_take_back(client, args->bos, args->count);
+	return ret;
+}
+
+/* Returns as paging_list_and_enqueue(); if 0, the request owns the growth. */
+static int paging_expect(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args,
+			 struct pagoda_budget_growth *growth)
+{
+	bool deny = args->flags & DRM_PAGODA_RESIDENT_DENY_OVERBUDGET;
+	struct pagoda_budget *budget = &queue->client->budget;
+	int ret;
+
+	args->bytes_to_trim = pagoda_budget_expect(budget, growth, deny);
+	if (args->bytes_to_trim)
+		return -ENOMEM;
+	ret = paging_list_and_enqueue(queue, args, growth);
+	if (ret)
+		pagoda_budget_arrived(budget, growth);
+	return ret;
+}
+
+static int paging_try_unoffered(struct pagoda_paging_queue *queue,
+				struct pagoda_paging_args *args)
+{
+	struct pagoda_budget_growth growth;
+	int ret = paging_growth(queue->client, args, &growth);
+
+	if (ret)
+		return ret;
+	ret = paging_expect(queue, args, &growth);
+	if (ret)
+		kvfree(growth.parts);
+	return ret;
+}
+
+/* Entries of a queued request can't be offered. */
+static int paging_try_make(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+{
+	int ret = pagoda_offer_prevent(args->bos, args->count);
+
+	if (ret)
+		return ret;
+	ret = paging_try_unoffered(queue, args);
+	if (ret)
+		pagoda_offer_allow(args->bos, args->count);
+	if (ret > 0)
+		pagoda_paging_is_made(queue, args);
+	return min(ret, 0);
+}
+
+/**
+ * pagoda_paging_make_resident() - Add allocations to the client's residency list (MAKE_RESIDENT)
+ * @queue: Paging queue
+ * @args: Allocations, flags and syncs; @args->value and @args->bytes_to_trim are filled
+ *
+ * @args->value is 0 if the allocations are resident already.
+ *
+ * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
+ * reservations.
+ * Return: 0; -ENOMEM, with @args->bytes_to_trim not 0 if the list would be too long or the client
+ * would exceed its budget with DENY_OVERBUDGET; -EOVERFLOW; -ENODATA if an allocation is offered,
+ * which never puts the client in error; -ECANCELED if the client is in error; -ERESTARTSYS. After
+ * an error no count has changed.
+ */
+int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
+				struct pagoda_paging_args *args)
+{
+	struct pagoda_client *client = queue->client;
+	int ret;
+
+	args->value = 0;
+	args->bytes_to_trim = 0;
+	if (READ_ONCE(client->error))
+		return -ECANCELED;
+	ret = pagoda_deferred_wait_room(client->pager, DRM_PAGODA_MAX_QUEUED_PAGING);
+	if (ret)
+		return ret;
+	ret = paging_try_make(queue, args);
+	if (ret && ret != -ENODATA && paging_is_fatal(args->flags, args->bytes_to_trim))
+		pagoda_client_fail(client, ret);
+	return ret;
+}
+
+/* Returns true if an allocation has to leave now: no client requires it any more. */
+static bool paging_must_leave(const struct pagoda_paging_args *args)
+{
+	u32 i;
+
+	if (args->flags & DRM_PAGODA_EVICT_ONLY_IF_NECESSARY)
+		return false;
+	for (i = 0; i < args->count; i++)
+		if (!pagoda_require_clients(args->bos[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Marks allocations that no client requires any more, so that they don't come back once they were
+ * evicted. Another client that requires an allocation at this moment first counts it, then makes
+ * it resident: if both came before the mark is set here, the second look finds the count.
+ */
+static void paging_let_go(const struct pagoda_paging_args *args)
+{
+	u32 i;
+
+	for (i = 0; i < args->count; i++) {
+		struct pagoda_bo *bo = args->bos[i];
+
+		if (pagoda_require_clients(bo))
+			continue;
+		WRITE_ONCE(bo->wish.released, true);
+		/* Pairs with pagoda_bo_set_resident(). */
+		smp_mb();
+		if (pagoda_require_clients(bo))
+			WRITE_ONCE(bo->wish.released, false);
+	}
+}
+
+/**
+ * pagoda_paging_evict() - Remove allocations from the client's residency list (EVICT)
+ * @queue: Paging queue
+ * @args: Allocations, flags and syncs; @args->value and @args->bytes_to_trim are filled
+ *
+ * If there is no memory for a request, the allocations stay until their memory is needed, as EVICT
+ * permits anyway.
+ *
+ * Context: May sleep and allocate; waits for other requests only if too many are queued. Outside of
+ * reservations.
+ * Return: 0; -ENOENT if an allocation isn't on the list; -ERESTARTSYS. After an error no count has
+ * changed.
+ */
+int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args)
+{
+	struct pagoda_client *client = queue->client;
+	int ret;
+
+	args->value = 0;
+	args->bytes_to_trim = 0;
+	ret = pagoda_deferred_wait_room(client->pager, DRM_PAGODA_MAX_QUEUED_PAGING);
+	if (!ret)
+		ret = pagoda_require_release(client, args->bos, args->count,
+					     args->flags & DRM_PAGODA_EVICT_NOT_WRITTEN_TO);
+	if (ret)
+		return ret;
+	paging_let_go(args);
+	if (!paging_must_leave(args) || paging_enqueue(queue, args, NULL))
+		pagoda_paging_is_made(queue, args);
+	args->bytes_to_trim = pagoda_budget_excess(&client->budget);
+	return 0;
+}

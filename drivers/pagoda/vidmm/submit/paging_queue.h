@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Paging queues: the struct, for paging_queue.c and the KUnit suites. */
+#ifndef PAGODA_VIDMM_PAGING_QUEUE_H
+#define PAGODA_VIDMM_PAGING_QUEUE_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include "vidmm/ledger/lists.h"
+
+/* Number of failed values that a paging queue remembers. */
+#define PAGODA_PAGING_FAILURES	64
+
+/**
+ * struct pagoda_paging_queue - A paging queue
+ * @kref: References of the client's handle and of requests
+ * @vidmm: Manager
+ * @client: Client that has the queue; no reference
+ * @syncobj: Timeline of the queue's values, a reference
+ * @priority: -1, 0 or 1
+ * @patience: Jiffies for which a request that finds no memory is repeated
+ * @patience_must: Jiffies for which a request that has to succeed is repeated
+ * @failures: Values that failed, 0 = none; a new one replaces the oldest
+ * @nr_failures: Number of values that failed so far
+ * @failures_lock: Protects @failures and @nr_failures
+ * @lock: Protects @given, @error and @failed; keeps requests in the order of their values
+ * @given: Last value given
+ * @error: Negative errno of the last request that failed in the pager, or 0
+ * @failed: Value of the request with @error
+ */
+struct pagoda_paging_queue {
+	struct kref kref;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	struct drm_syncobj *syncobj;
+	int priority;
+	unsigned long patience;
+	unsigned long patience_must;
+	u64 failures[PAGODA_PAGING_FAILURES];
+	u64 nr_failures;
+	spinlock_t failures_lock;	/* failures, nr_failures */
+	struct mutex lock;	/* all below */
+	u64 given;
+	int error;
+	u64 failed;
+};
+
+#endif

@@ -1,0 +1,815 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Submission of jobs. With the VM's reservation and those of the listed allocations held:
+ *
+ *	1. Page tables and the save area are made resident if they were evicted.
+ *	2. Listed allocations, those of the client's residency list that the VM maps (C152),
+ *	   and private allocations that moved are placed where the GPU can use them, or the
+ *	   submission is refused. The victims evicted from VRAM for allocations that could be
+ *	   used elsewhere are limited (pace.c).
+ *	3. Invalid mappings become valid again. If steps 1 to 3 find no memory, the last attempt
+ *	   takes all the allocations out of VRAM and places them anew.
+ *	4. CPU windows onto tiled allocations are taken away.
+ *	5. The job gets its dependencies, is armed, its fence is published, and it is pushed.
+ *
+ * Until the job is armed, a submission that fails has changed nothing visible but the places of
+ * allocations. The cost of a submission doesn't depend on the number of private allocations:
+ * those that didn't move aren't visited, whether they are on the residency list or not.
+ *
+ * Paging waits for the job's fence before it moves an allocation that the job may use. The
+ * fence is in the VM's reservation for private allocations, page tables and the save area, and
+ * in its own reservation for each listed allocation that isn't private.
+ */
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_print.h>
+#include "queue/exec.h"
+#include "vidmm/bo/victims.h"
+#include "vidmm/ledger/require.h"
+#include "vidmm/residency/pace.h"
+#include "vidmm/vm/internal.h"
+#include "context.h"
+#include "submit.h"
+
+/* Fences that one reservation may get from a job, if several allocations share the reservation. */
+#define SUBMIT_SLOTS	3
+
+/* A submission that is being made. */
+struct submit_run {
+	struct pagoda_submit *submit;
+	struct pagoda_vm *vm;			/* locked */
+	struct pagoda_bo **bos;			/* listed ones, then those of @required */
+	u32 nr_bos;
+	struct pagoda_bo **required;		/* @bos if the residency list adds any */
+	struct pagoda_exec_job *job;
+	enum pagoda_attempt attempt;
+	struct pagoda_room room;		/* private allocations that made room */
+	struct pagoda_pace pace;
+	struct pagoda_rebind rebind;
+	struct dma_fence *tables;		/* behind the page table updates, or NULL */
+	struct ttm_operation_ctx ctx;
+	u64 losses;				/* pagoda_lost_mark() before validation */
+	struct dma_fence *fence;		/* out: the job's, a reference */
+};
+
+/*
+ * An allocation can't be offered while a waiting submission may use it. OFFER holds the
+ * reservation, too: it comes before the counter is incremented, or sees the counter.
+ */
+static void submit_count_vm(struct pagoda_submit *submit)
+{
+	struct pagoda_vm *vm = submit->context->vm;
+
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	atomic_inc(&vm->queued);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+}
+
+static int submit_count_bo(struct pagoda_bo *bo)
+{
+	int ret = 0;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (pagoda_offer_refuses(bo))
+		ret = -ENODATA;
+	else
+		atomic_inc(&bo->wish.queued);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return ret;
+}
+
+static void submit_uncount(struct pagoda_submit *submit)
+{
+	if (!submit->queued)
+		return;
+	while (submit->nr_queued)
+		atomic_dec(&submit->bos[--submit->nr_queued]->wish.queued);
+	atomic_dec(&submit->context->vm->queued);
+	pagoda_closing_let_go(submit);
+	submit->queued = false;
+}
+
+static int submit_count(struct pagoda_submit *submit)
+{
+	int ret = 0;
+
+	pagoda_closing_hold_up(submit);
+	submit_count_vm(submit);
+	submit->queued = true;
+	while (!ret && submit->nr_queued < submit->nr_bos) {
+		ret = submit_count_bo(submit->bos[submit->nr_queued]);
+		submit->nr_queued += !ret;
+	}
+	if (ret)
+		submit_uncount(submit);
+	return ret;
+}
+
+static int submit_charge(struct pagoda_submit *submit)
+{
+	struct pagoda_context *context = submit->context;
+	struct pagoda_quota *quota = context->vm->client->quota;
+	int ret;
+
+	if (pagoda_context_queued(context) >= DRM_PAGODA_MAX_QUEUED_JOBS) {
+		drm_dbg_driver(context->vm->vidmm->drm, "context %llu has too many jobs queued\n",
+			       context->id);
+		return -EBUSY;
+	}
+	ret = pagoda_quota_charge(quota, PAGODA_LIMIT_JOBS, 1);
+	if (!ret)
+		submit->quota = quota;
+	return ret;
+}
+
+static int submit_charge_wait(struct pagoda_submit *submit)
+{
+	int ret = pagoda_quota_charge(submit->quota, PAGODA_LIMIT_WAITING, 1);
+
+	submit->waits = !ret;
+	return ret;
+}
+
+static void submit_uncharge(struct pagoda_submit *submit)
+{
+	struct pagoda_quota *quota = submit->context ? submit->context->vm->client->quota : NULL;
+
+	if (submit->waits)
+		pagoda_quota_uncharge(quota, PAGODA_LIMIT_WAITING, 1);
+	if (submit->quota)
+		pagoda_quota_uncharge(quota, PAGODA_LIMIT_JOBS, 1);
+}
+
+/* From here on the job holds the charge, not the submission. */
+static void submit_pass_charge(struct pagoda_submit *submit, struct pagoda_exec_job *job)
+{
+	job->payer = submit->quota;
+	submit->quota = NULL;
+}
+
+/**
+ * pagoda_submit_free() - Free a submission
+ * @submit: Submission; members that were not filled yet are zero
+ *
+ * Drops the references to allocations and the context, the charges, and the promises of monitored
+ * fences that weren't signalled.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_submit_free(struct pagoda_submit *submit)
+{
+	submit_uncount(submit);
+	submit_uncharge(submit);
+	while (submit->nr_bos)
+		drm_gem_object_put(pagoda_bo_gem(submit->bos[--submit->nr_bos]));
+	kvfree(submit->bos);
+	kvfree(submit->flags);
+	kfree(submit->buffers);
+	pagoda_syncs_put(&submit->syncs);
+	if (submit->context)
+		pagoda_context_put(submit->context);
+	kfree(submit);
+}
+
+static int submit_lock(struct submit_run *run, struct drm_exec *exec)
+{
+	int ret = drm_gpuvm_prepare_vm(&run->vm->base, exec, 1);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && !ret; i++) {
+		ret = drm_exec_prepare_obj(exec, pagoda_bo_gem(run->bos[i]), 1);
+		if (!ret && i < run->submit->nr_bos && pagoda_offer_refuses(run->bos[i]))
+			ret = -ENODATA;
+	}
+	return ret;
+}
+
+/* ---- Residency -------------------------------------------------------------- */
+
+static int submit_bring(struct submit_run *run, struct pagoda_bo *bo)
+{
+	int ret;
+
+	pagoda_swizzle_expect_job(bo);
+	ret = pagoda_pace_place(&run->pace, bo, &run->ctx);
+	if (!ret)
+		ret = pagoda_lost_clear(bo);
+	if (!ret)
+		pagoda_bo_set_resident(bo, true);
+	return ret;
+}
+
+static int submit_rebind_bo(struct submit_run *run, struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_find(&run->vm->base, pagoda_bo_gem(bo));
+	int ret = 0;
+
+	if (!vm_bo)
+		return 0;
+	if (vm_bo->evicted)
+		ret = pagoda_rebind_add(&run->rebind, vm_bo);
+	drm_gpuvm_bo_put(vm_bo);
+	return ret;
+}
+
+static bool submit_is_bound(struct pagoda_bo *bo)
+{
+	return !list_empty(&pagoda_bo_gem(bo)->gpuva.list);
+}
+
+/*
+ * A private allocation that didn't move isn't visited by the validation, but its content may be
+ * another allocation's if paging lost a fill or copy since the last job of the VM.
+ */
+static int submit_clear_lost(struct submit_run *run)
+{
+	struct pagoda_vm *vm = run->vm;
+	struct drm_gpuva *va;
+	int ret = 0;
+
+	if (vm->losses == run->losses)
+		return 0;
+	drm_gpuvm_for_each_va(va, &vm->base) {
+		struct pagoda_bo *bo = va->gem.obj ? pagoda_bo_of_gem(va->gem.obj) : NULL;
+
+		if (bo && bo->vm.private_to == vm)
+			ret = pagoda_lost_clear(bo);
+		if (ret)
+			return ret;
+	}
+	vm->losses = run->losses;
+	return 0;
+}
+
+/* An offered allocation of the residency list stays where it is until it is reclaimed. */
+static bool submit_uses(const struct submit_run *run, u32 index)
+{
+	return index < run->submit->nr_bos || !pagoda_bo_is_offered(run->bos[index]);
+}
+
+static int submit_bring_rank(struct submit_run *run, u32 rank)
+{
+	struct pagoda_bo *bo;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		if (submit_uses(run, i) && pagoda_room_rank(run->bos[i]) == rank)
+			ret = submit_bring(run, run->bos[i]);
+	list_for_each_entry(bo, &run->vm->evicted, vm.evicted) {
+		if (ret)
+			break;
+		if (submit_is_bound(bo) && pagoda_room_rank(bo) == rank)
+			ret = submit_bring(run, bo);
+	}
+	return ret;
+}
+
+static int submit_bring_all(struct submit_run *run)
+{
+	int ret = 0;
+	u32 rank;
+
+	run->pace = (struct pagoda_pace) { .client = run->vm->client };
+	for (rank = 0; rank < PAGODA_ROOM_RANKS && !ret; rank++)
+		ret = submit_bring_rank(run, rank);
+	return ret;
+}
+
+/* Placing is done: nothing leaves while the reservations are held. */
+static int submit_rebind_all(struct submit_run *run)
+{
+	struct pagoda_bo *bo;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		if (!run->bos[i]->vm.private_to && submit_uses(run, i))
+			ret = submit_rebind_bo(run, run->bos[i]);
+	list_for_each_entry(bo, &run->vm->evicted, vm.evicted) {
+		if (ret)
+			break;
+		ret = submit_rebind_bo(run, bo);
+	}
+	if (!ret)
+		ret = pagoda_rebind_run(&run->rebind, &run->tables);
+	pagoda_rebind_fini(&run->rebind);
+	return ret;
+}
+
+static void submit_keep(struct submit_run *run, enum pagoda_vm_keep keep)
+{
+	pagoda_room_keep(run->vm, keep);
+	pagoda_victims_keep(run->vm->vidmm, run->bos, run->nr_bos, keep != PAGODA_VM_KEEP_NOTHING);
+}
+
+static void submit_settle(struct submit_run *run)
+{
+	u32 i;
+
+	pagoda_pace_settle(&run->pace, run->submit->context);
+	for (i = 0; i < run->nr_bos; i++)
+		ttm_bo_move_to_lru_tail_unlocked(&run->bos[i]->ttm);
+	spin_lock(&run->vm->vidmm->ttm.lru_lock);
+	ttm_lru_bulk_move_tail(&run->vm->bulk);
+	spin_unlock(&run->vm->vidmm->ttm.lru_lock);
+	pagoda_victims_used(run->vm, run->bos, run->nr_bos);
+}
+
+/*
+ * VRAM may be full of private allocations of this VM, which hold the reservation: those that can
+ * be used elsewhere make room.
+ */
+static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run *run))
+{
+	int ret;
+
+	do {
+		ret = step(run);
+	} while (ret == -ENOMEM && pagoda_room_make(&run->room));
+	return ret;
+}
+
+static int submit_bring_tables(struct submit_run *run)
+{
+	return pagoda_vm_make_tables_resident(run->vm) ?:
+	       pagoda_context_validate(run->submit->context);
+}
+
+/* Returns -ENOSPC if the allocations wouldn't fit even with no others resident. */
+static int submit_check_demand(struct submit_run *run)
+{
+	struct pagoda_demand demand = {};
+	u32 i;
+
+	pagoda_room_demand_all(run->vm, &demand);
+	for (i = 0; i < run->nr_bos; i++)
+		if (submit_uses(run, i) &&
+		    (!run->bos[i]->vm.private_to || !submit_is_bound(run->bos[i])))
+			pagoda_demand_add(&demand, run->bos[i]);
+	return pagoda_demand_misfit(run->vm->vidmm, &demand) ? -ENOSPC : 0;
+}
+
+static int submit_leave_vram(struct submit_run *run)
+{
+	int ret = pagoda_room_leave_all(run->vm);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = pagoda_room_leave(run->bos[i]);
+	return ret;
+}
+
+/*
+ * Fragmentation may allow all of it only when everything is placed anew, the page tables, which
+ * fit anywhere, last.
+ */
+static int submit_place_anew(struct submit_run *run)
+{
+	int ret;
+
+	submit_keep(run, PAGODA_VM_KEEP_PRIVATE);
+	ret = submit_leave_vram(run);
+	return ret ?: submit_bring_all(run);
+}
+
+static int submit_place(struct submit_run *run)
+{
+	int ret = 0;
+
+	if (run->attempt != PAGODA_ATTEMPT_SHARED)
+		ret = submit_check_demand(run);
+	if (!ret && run->attempt == PAGODA_ATTEMPT_EMPTIED)
+		ret = submit_place_anew(run);
+	if (ret)
+		return ret;
+	submit_keep(run, PAGODA_VM_KEEP_BOUND);
+	ret = submit_in_room(run, submit_bring_tables);
+	if (!ret)
+		ret = submit_in_room(run, submit_bring_all);
+	return ret ?: submit_in_room(run, submit_rebind_all);
+}
+
+/* The stream is plugged so that many moves share paging buffers. */
+static int submit_validate(struct submit_run *run)
+{
+	int ret;
+
+	run->room = (struct pagoda_room) {
+		.vm = run->vm,
+		.last = run->attempt != PAGODA_ATTEMPT_SHARED,
+	};
+	run->tables = NULL;
+	run->losses = pagoda_lost_mark(run->vm->vidmm);
+	pagoda_stream_plug(run->vm->vidmm);
+	pagoda_offer_hide(run->vm);
+	pagoda_pace_again(run->vm);
+	ret = submit_clear_lost(run);
+	if (!ret)
+		ret = submit_place(run);
+	submit_keep(run, PAGODA_VM_KEEP_NOTHING);
+	pagoda_stream_unplug(run->vm->vidmm);
+	if (!ret)
+		submit_settle(run);
+	dma_fence_put(run->tables);
+	return ret;
+}
+
+/* ---- The job ---------------------------------------------------------------- */
+
+/* Adds the fence of the last page table update. */
+static int submit_depend_on_tables(struct submit_run *run)
+{
+	struct dma_fence *last;
+	int ret = 0;
+
+	pagoda_space_lock(run->vm->space);
+	last = run->vm->last ? dma_fence_get(run->vm->last) : NULL;
+	pagoda_space_unlock(run->vm->space);
+	if (last)
+		ret = pagoda_exec_job_add_fence(run->job, last);
+	dma_fence_put(last);
+	return ret;
+}
+
+/* Allocations of the residency list have no flags. */
+static u32 submit_flags(const struct submit_run *run, u32 index)
+{
+	return index < run->submit->nr_bos ? run->submit->flags[index] : 0;
+}
+
+/* A private allocation is used by its VM only: there is no other party to synchronise with. */
+static bool submit_is_implicit(const struct submit_run *run, u32 index)
+{
+	return submit_flags(run, index) & DRM_PAGODA_SUBMIT_IMPLICIT &&
+	       !run->bos[index]->vm.private_to;
+}
+
+static int submit_depend_on_bo(struct submit_run *run, u32 index)
+{
+	bool write = submit_flags(run, index) & DRM_PAGODA_SUBMIT_WRITE;
+
+	return pagoda_exec_job_add_resv(run->job, pagoda_bo_gem(run->bos[index])->resv,
+					submit_is_implicit(run, index) ?
+					dma_resv_usage_rw(write) : DMA_RESV_USAGE_KERNEL);
+}
+
+static int submit_depend(struct submit_run *run)
+{
+	const struct pagoda_submit *submit = run->submit;
+	struct dma_fence *fence;
+	u32 i, index = 0;
+	int ret;
+
+	ret = pagoda_exec_job_add_resv(run->job, pagoda_vm_resv(run->vm), DMA_RESV_USAGE_KERNEL);
+	if (!ret)
+		ret = submit_depend_on_tables(run);
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = submit_depend_on_bo(run, i);
+	while (!ret && (fence = pagoda_syncs_next(&submit->syncs, &index)))
+		ret = pagoda_exec_job_add_fence(run->job, fence);
+	return ret;
+}
+
+static int submit_reserve(struct submit_run *run)
+{
+	int ret = dma_resv_reserve_fences(pagoda_vm_resv(run->vm), SUBMIT_SLOTS);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = dma_resv_reserve_fences(pagoda_bo_gem(run->bos[i])->resv, SUBMIT_SLOTS);
+	return ret;
+}
+
+/* Point of no return. */
+static void submit_push(struct submit_run *run)
+{
+	u32 i;
+
+	pagoda_exec_job_arm(run->job);
+	run->fence = dma_fence_get(run->job->fence);
+	dma_resv_add_fence(pagoda_vm_resv(run->vm), run->fence, DMA_RESV_USAGE_BOOKKEEP);
+	for (i = 0; i < run->nr_bos; i++) {
+		bool write = submit_flags(run, i) & DRM_PAGODA_SUBMIT_WRITE;
+
+		if (run->bos[i]->vm.private_to)
+			continue;
+		dma_resv_add_fence(pagoda_bo_gem(run->bos[i])->resv, run->fence,
+				   !submit_is_implicit(run, i) ? DMA_RESV_USAGE_BOOKKEEP :
+				   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
+	}
+	submit_pass_charge(run->submit, run->job);
+	pagoda_exec_job_push(run->job);
+	run->job = NULL;
+}
+
+/*
+ * Copies CPU writes to windows into the tiled allocations; the CPU's next access waits for the
+ * job.
+ */
+static int submit_take_windows(struct submit_run *run)
+{
+	int ret = pagoda_swizzle_use_private(run->vm->vidmm, run->vm);
+	u32 i;
+
+	for (i = 0; i < run->nr_bos && !ret; i++)
+		ret = pagoda_swizzle_use(run->bos[i]);
+	return ret;
+}
+
+static int submit_create_job(struct submit_run *run)
+{
+	const struct pagoda_submit *submit = run->submit;
+
+	run->job = pagoda_exec_job_create(submit->context->exec, submit->nr_buffers);
+	if (IS_ERR(run->job))
+		return PTR_ERR(run->job);
+	run->job->mark = run->losses;
+	memcpy(run->job->buffers, submit->buffers, submit->nr_buffers * sizeof(*submit->buffers));
+	return 0;
+}
+
+static int submit_locked(struct submit_run *run)
+{
+	int ret = submit_validate(run);
+
+	if (!ret)
+		ret = submit_take_windows(run);
+	if (ret)
+		return ret;
+	ret = submit_create_job(run);
+	if (ret)
+		return ret;
+	ret = submit_depend(run);
+	if (!ret)
+		ret = submit_reserve(run);
+	if (ret)
+		pagoda_exec_job_put(run->job);
+	else
+		submit_push(run);
+	return ret;
+}
+
+/* The work is done inside of the loop, where the ww ticket may still lock victims. */
+static int submit_in_vm(struct submit_run *run)
+{
+	struct drm_exec exec;
+	int ret = 0;
+
+	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES |
+		      (run->ctx.interruptible ? DRM_EXEC_INTERRUPTIBLE_WAIT : 0),
+		      run->nr_bos + 1);
+	drm_exec_until_all_locked(&exec) {
+		ret = submit_lock(run, &exec);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+		ret = submit_locked(run);
+		if (ret)
+			break;
+	}
+	drm_exec_fini(&exec);
+	return ret;
+}
+
+/* pagoda_require_bound() allocates no list if the residency list adds nothing. */
+static int submit_collect(struct submit_run *run)
+{
+	const struct pagoda_submit *submit = run->submit;
+	int ret;
+
+	ret = pagoda_require_bound(run->vm, submit->bos, submit->nr_bos, &run->required,
+				   &run->nr_bos);
+	run->bos = run->required ?: submit->bos;
+	return ret;
+}
+
+static void submit_drop_required(struct submit_run *run)
+{
+	if (!run->required)
+		return;
+	while (run->nr_bos > run->submit->nr_bos)
+		drm_gem_object_put(pagoda_bo_gem(run->required[--run->nr_bos]));
+	kvfree(run->required);
+	run->required = NULL;
+}
+
+/* Caller holds the VM's lock: its mappings don't change. */
+static int submit_run_locked(struct submit_run *run)
+{
+	int ret = run->vm->error ? -ECANCELED : submit_collect(run);
+
+	return ret ?: submit_in_vm(run);
+}
+
+static int submit_try(struct submit_run *run)
+{
+	struct pagoda_vidmm *vidmm = run->vm->vidmm;
+	int ret = pagoda_residency_enter(vidmm, run->attempt, run->ctx.interruptible);
+
+	if (ret)
+		return ret;
+	if (!run->ctx.interruptible)
+		mutex_lock(&run->vm->lock);
+	else
+		ret = mutex_lock_interruptible(&run->vm->lock);
+	if (!ret) {
+		ret = submit_run_locked(run);
+		mutex_unlock(&run->vm->lock);
+		submit_drop_required(run);
+	}
+	pagoda_residency_leave(vidmm, run->attempt);
+	return ret;
+}
+
+/*
+ * Everything that the submission waits for exists. As with MAKE_RESIDENT, other residency lists,
+ * or the places of resident allocations, may be in the way of an allocation that would fit.
+ */
+static int submit_make(struct pagoda_submit *submit, bool interruptible)
+{
+	struct pagoda_vm *vm = submit->context->vm;
+	struct submit_run run = {
+		.submit = submit,
+		.vm = vm,
+		.rebind.vm = vm,
+		.ctx = {
+			.interruptible = interruptible,
+			.resv = pagoda_vm_resv(vm),
+			.allow_res_evict = true,
+		},
+	};
+	int ret;
+
+	for (; run.attempt < PAGODA_ATTEMPTS; run.attempt++) {
+		ret = submit_try(&run);
+		if (ret != -ENOMEM && ret != -EBUSY)
+			break;
+	}
+	if (ret)
+		return ret == -ENOSPC ? -ENOMEM : ret;
+	/* A waiter of the job may offer allocations that the job used. */
+	submit_uncount(submit);
+	pagoda_syncs_signal(&submit->syncs, run.fence);
+	dma_fence_put(run.fence);
+	pagoda_deferred_kick(vm->vidmm);
+	return 0;
+}
+
+/* ---- Submissions that wait ---------------------------------------------------- */
+
+static struct pagoda_submit *submit_of(struct pagoda_deferred_item *item)
+{
+	return container_of(item, struct pagoda_submit, item);
+}
+
+/*
+ * Makes a job that was accepted before. If that fails, the context is given up. If paging that
+ * the job waits for failed, only the job is cancelled: the paging was the client's request, and
+ * the job would fault.
+ */
+static int submit_make_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	struct pagoda_submit *submit = submit_of(item);
+	int ret;
+
+	if (pagoda_syncs_failed(&submit->syncs)) {
+		drm_dbg_driver(queue->vidmm->drm,
+			       "a job is cancelled: the paging it waits for failed\n");
+		return -ECANCELED;
+	}
+	ret = submit_make(submit, false);
+	if (ret)
+		pagoda_context_give_up(submit->context);
+	return ret;
+}
+
+/* The caller of pagoda_deferred_cancel() still has a reference to the context. */
+static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_deferred_item *item)
+{
+	pagoda_submit_free(submit_of(item));
+}
+
+const struct pagoda_deferred_ops pagoda_submit_deferred_ops = {
+	.make = submit_make_deferred,
+	.put = submit_put_deferred,
+};
+
+static int submit_defer(struct pagoda_submit *submit)
+{
+	int ret = submit_charge_wait(submit);
+
+	if (!ret)
+		ret = submit_count(submit);
+	if (ret)
+		return ret;
+	ret = pagoda_deferred_prepare(&submit->item, &submit->syncs);
+	if (ret)
+		return ret;
+	pagoda_deferred_add(&submit->context->deferred, &submit->item);
+	return 0;
+}
+
+static bool submit_has_implicit(const struct pagoda_submit *submit)
+{
+	u32 i;
+
+	for (i = 0; i < submit->nr_bos; i++)
+		if (submit->flags[i] & DRM_PAGODA_SUBMIT_IMPLICIT && !submit->bos[i]->vm.private_to)
+			return true;
+	return false;
+}
+
+/*
+ * Later jobs synchronise with the fence of a job with implicit sync, which must exist when SUBMIT
+ * returns. Returns -EAGAIN if queued submissions must be made first, as far as they can be.
+ */
+static int submit_check_implicit(struct pagoda_submit *submit, bool settled)
+{
+	struct pagoda_context *context = submit->context;
+
+	if (!submit_has_implicit(submit))
+		return 0;
+	if (!pagoda_syncs_look(&submit->syncs)) {
+		drm_dbg_driver(context->vm->vidmm->drm,
+			       "implicit sync of a job that waits for what isn't submitted\n");
+		return -EINVAL;
+	}
+	if (pagoda_deferred_is_empty(&context->deferred))
+		return 0;
+	if (!settled)
+		return -EAGAIN;
+	drm_dbg_driver(context->vm->vidmm->drm,
+		       "implicit sync behind a job that waits for what isn't submitted\n");
+	return -EINVAL;
+}
+
+/* Caller holds the context's lock. Consumes the submission if 0 is returned. */
+static int submit_accept(struct pagoda_submit *submit, bool settled)
+{
+	struct pagoda_context *context = submit->context;
+	int ret;
+
+	if (context->dead)
+		return -ENOENT;
+	if (pagoda_exec_context_is_banned(context->exec) || READ_ONCE(context->vm->client->error))
+		return -ECANCELED;
+	ret = submit_check_implicit(submit, settled);
+	if (ret)
+		return ret;
+	ret = submit_charge(submit);
+	if (ret)
+		return ret;
+	if (!pagoda_syncs_look(&submit->syncs) || pagoda_syncs_failed(&submit->syncs) ||
+	    !pagoda_deferred_is_empty(&context->deferred))
+		return submit_defer(submit);
+	ret = submit_make(submit, true);
+	if (!ret)
+		pagoda_submit_free(submit);
+	return ret;
+}
+
+static int submit_in_turn(struct pagoda_submit *submit, bool settled, u64 *job)
+{
+	struct pagoda_context *context = submit->context;
+	int ret = mutex_lock_interruptible(&context->lock);
+
+	if (ret)
+		return ret;
+	ret = submit_accept(submit, settled);
+	if (!ret)
+		*job = ++context->accepted;
+	mutex_unlock(&context->lock);
+	return ret;
+}
+
+/**
+ * pagoda_submit() - Submit commands of a context (SUBMIT)
+ * @submit: Checked submission; consumed
+ * @job: Out: number of the job in its context
+ *
+ * If a syncobj point or fence value that the job waits for doesn't exist yet, or an earlier
+ * submission of the context waits, the submission is kept in the context's queue and made later.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0; -ENOMEM if an allocation can't be made resident; -ENODATA if a listed allocation is
+ * offered; -EBUSY if too many jobs are queued; -EINVAL if the job uses implicit sync and would be
+ * kept; -ECANCELED if the context is banned, the client in error or the VM unusable; -ENOENT if the
+ * context is destroyed; -ENODEV, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_submit(struct pagoda_submit *submit, u64 *job)
+{
+	struct pagoda_context *context = submit->context;
+	int ret;
+
+	pagoda_context_get(context);
+	ret = submit_in_turn(submit, false, job);
+	if (ret == -EAGAIN)
+		ret = pagoda_deferred_settle(&context->deferred) ?:
+		      submit_in_turn(submit, true, job);
+	if (ret)
+		pagoda_submit_free(submit);
+	pagoda_context_put(context);
+	return ret;
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Looking in from outside: ptrace and /proc/<pid>/mem.
+ *
+ * VRAM that the CPU can reach is copied through the window. The rest of it is fetched
+ * page by page by the device, into a bounce page and back; so are the rows of tiled
+ * allocations that the CPU wasn't shown.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/highmem.h>
+#include <linux/slab.h>
+#include "core/core.h"
+#include "virtio/virtio.h"
+
+/**
+ * struct bounce - A page the device copies to or from
+ * @mem: The page
+ * @adl: List of just this page
+ */
+struct bounce {
+	struct pagoda_sysmem mem;
+	struct pagoda_adl adl;
+};
+
+static void bounce_free(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
+{
+	pagoda_sysmem_free_page(vidmm, mem);
+	kfree(container_of(mem, struct bounce, mem));
+}
+
+static struct bounce *bounce_create(struct pagoda_vidmm *vidmm)
+{
+	struct bounce *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!b)
+		return ERR_PTR(-ENOMEM);
+	ret = pagoda_sysmem_alloc(vidmm, &b->mem);
+	if (ret) {
+		kfree(b);
+		return ERR_PTR(ret);
+	}
+	b->adl = (struct pagoda_adl) {
+		.nr_pages = 1,
+		.contiguous = true,
+		.base = b->mem.address,
+		.cpu_pages = &b->mem.page,
+	};
+	ret = pagoda_sysmem_map(vidmm, &b->mem, &b->mem.page);
+	if (!ret)
+		return b;
+	pagoda_sysmem_release(vidmm, &b->mem, bounce_free);
+	return ERR_PTR(ret);
+}
+
+/* The device may keep the last of what it wrote until it reads (C51). */
+static struct pagoda_paging_op bounce_flush_op(struct bounce *b)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
+		.access_physical = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = b->mem.address,
+			.size = sizeof(u64),
+			.cpu_pages = &b->mem.page,
+		},
+	};
+}
+
+/* One page from or to VRAM, waited for. */
+static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 offset,
+		       bool to_vram)
+{
+	bool tiled = bo->tiling.layout.tiling;
+	const struct pagoda_side vram = {
+		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		.address = tiled ? address - offset : address,
+	};
+	const struct pagoda_side system = {
+		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+		.adl = &b->adl,
+	};
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.allocation = bo->id,
+		.needs_idle = bo->content.needs_idle,
+		.transfer = {
+			.offset = tiled ? offset : 0,
+			.size = PAGE_SIZE,
+			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+			.src = to_vram ? system : vram,
+			.dst = to_vram ? vram : system,
+			.layout = bo->tiling.layout,
+			.surface_size = tiled ? bo->ttm.base.size : 0,
+		},
+	};
+	struct pagoda_paging_op flush = bounce_flush_op(b);
+	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+	int ret, done;
+
+	if (tiled)
+		op.transfer.flags |= to_vram ? VIRTIO_PAGODA_TRANSFER_SWIZZLE :
+					       VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
+	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &flush, stream->room), 1);
+	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, bo->ttm.base.resv,
+				  DMA_RESV_USAGE_BOOKKEEP, &cost);
+	if (ret)
+		return ret;
+	ret = pagoda_stream_emit(&txn, &op);
+	if (!ret && !to_vram)
+		ret = pagoda_stream_emit(&txn, &flush);
+	done = pagoda_stream_end_wait(&txn);
+	return ret ?: done;
+}
+
+static int access_bounced(struct pagoda_bo *bo, u64 address, u64 offset, void *buf, u32 len,
+			  bool write)
+{
+	u32 in_page = offset_in_page(address);
+	struct bounce *b = bounce_create(bo->vidmm);
+	int ret;
+
+	if (IS_ERR(b))
+		return PTR_ERR(b);
+	ret = bounce_copy(b, bo, address - in_page, offset - in_page, false);
+	if (!ret && write) {
+		memcpy_to_page(b->mem.page, in_page, buf, len);
+		ret = bounce_copy(b, bo, address - in_page, offset - in_page, true);
+	} else if (!ret) {
+		memcpy_from_page(buf, b->mem.page, in_page, len);
+	}
+	pagoda_sysmem_release(bo->vidmm, &b->mem, bounce_free);
+	return ret;
+}
+
+static int access_system(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
+{
+	struct page *page = bo->ttm.ttm->pages[offset >> PAGE_SHIFT];
+
+	if (write)
+		memcpy_to_page(page, offset_in_page(offset), buf, len);
+	else
+		memcpy_from_page(buf, page, offset_in_page(offset), len);
+	return 0;
+}
+
+static int access_memory(u8 *memory, void *buf, u32 len, bool write)
+{
+	if (write)
+		memcpy(memory, buf, len);
+	else
+		memcpy(buf, memory, len);
+	return 0;
+}
+
+/**
+ * pagoda_access_user() - Something under way that uses an allocation
+ * @bo: Allocation, reservation held
+ * @usage: What counts as a use
+ *
+ * Context: Any but interrupts.
+ * Return: A reference to its fence, there may be others; or NULL.
+ */
+struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, bo->ttm.base.resv, usage, fence)
+		if (!dma_fence_is_signaled(fence))
+			return dma_fence_get(fence);
+	return NULL;
+}
+
+/* Is some of it only reached by copies of the device, behind what uses the allocation? */
+static bool access_is_bounced(struct pagoda_bo *bo)
+{
+	return pagoda_bo_is_in_vram(bo) &&
+	       (bo->tiling.layout.tiling ? !pagoda_swizzle_is_shown(bo) :
+				    !pagoda_vram_is_visible(bo->vidmm, bo->ttm.resource));
+}
+
+/**
+ * pagoda_access_blocker() - What pagoda_move_access() would wait for, uninterruptibly
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ * Return: As pagoda_access_user().
+ */
+struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
+{
+	return pagoda_access_user(bo, access_is_bounced(bo) ? DMA_RESV_USAGE_BOOKKEEP :
+							      DMA_RESV_USAGE_KERNEL);
+}
+
+/* Within one page, so within one range of VRAM. */
+static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
+{
+	struct pagoda_vram *vram = bo->vidmm->vram;
+	struct pagoda_vram_cursor cur;
+
+	if (bo->ttm.resource->mem_type != TTM_PL_VRAM)
+		return access_system(bo, offset, buf, len, write);
+	if (pagoda_swizzle_is_shown(bo))
+		return access_memory(pagoda_swizzle_window(bo) + offset, buf, len, write);
+	pagoda_vram_first(&cur, bo->ttm.resource, offset, len);
+	if (bo->tiling.layout.tiling || !vram->window || cur.address + len > vram->visible_size)
+		return access_bounced(bo, cur.address, offset, buf, len, write);
+	return access_memory(vram->window + cur.address, buf, len, write);
+}
+
+/**
+ * pagoda_move_access() - Read or write an allocation's bytes, wherever they are
+ * @bo: Allocation, reservation held
+ * @offset: First byte
+ * @buf: Kernel buffer
+ * @len: Bytes
+ * @write: From @buf to the allocation, else the other way
+ *
+ * Context: May sleep and allocate.
+ * Return: @len, or a negative errno.
+ */
+int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write)
+{
+	struct ttm_operation_ctx ctx = {};
+	int done, ret;
+	u32 piece;
+
+	if (pagoda_offer_refuses(bo))
+		return -ENODATA;
+	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
+	ret = pagoda_lost_settle(bo);
+	/* A window the CPU wasn't shown must not be left behind by what is written here. */
+	if (!ret && !pagoda_swizzle_is_shown(bo))
+		ret = pagoda_swizzle_release(bo);
+	/* What only the device looks at isn't kept in rows. */
+	if (!ret && bo->tiling.is_tiled_in_system)
+		ret = -EACCES;
+	if (!ret && bo->ttm.resource->mem_type != TTM_PL_VRAM)
+		ret = pagoda_pages_populate(bo, &ctx);
+	if (ret)
+		return ret;
+	if (write)
+		pagoda_copy_written(bo);
+	for (done = 0; done < len; done += piece) {
+		piece = min_t(u32, len - done, PAGE_SIZE - offset_in_page(offset + done));
+		ret = access_page(bo, offset + done, buf + done, piece, write);
+		if (ret)
+			return ret;
+	}
+	return len;
+}

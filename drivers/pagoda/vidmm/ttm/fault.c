@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CPU page faults. A mapping shows the allocation wherever it is (C34): TTM takes
+ * the entries away before a move, the fault after it puts them back. What lies
+ * in the part of VRAM that the CPU can't reach has to move first; what is tiled it sees
+ * in a swizzling range, or moved when there is none to have.
+ *
+ * mmap_lock is held: the reservation may only be tried for, and everything that
+ * TTM waits for with mmap_lock dropped ends in VM_FAULT_RETRY, with the
+ * reservation dropped too and neither the area nor the object to be touched again.
+ *
+ * A tiled allocation is shown in VRAM when no job uses it. Jobs take as long as their client
+ * wants: they are waited for without any lock.
+ */
+#include <linux/mm.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_vma_manager.h>
+#include "core/core.h"
+#include "core/trace.h"
+
+/*
+ * Longest wait for jobs with locks held: a client that always has some queued would otherwise
+ * queue the next ones before the fault is tried again.
+ */
+#define FAULT_LINGER	(HZ / 10 ?: 1)
+
+static bool fault_must_move(struct pagoda_bo *bo)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+
+	if (res->mem_type != TTM_PL_VRAM)
+		return false;
+	/* In VRAM it isn't shown (C175). */
+	if (!(bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE))
+		return true;
+	return !bo->tiling.layout.tiling && !pagoda_vram_is_visible(bo->vidmm, res);
+}
+
+static int fault_validate(struct pagoda_bo *bo, bool interruptible)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = interruptible };
+
+	return pagoda_bo_place(bo, pagoda_bo_placement_cpu, &ctx);
+}
+
+/**
+ * pagoda_fault_bring() - Bring an allocation to where a page fault would bring it
+ * @bo: Allocation, reservation held
+ * @interruptible: Signals end waits
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible)
+{
+	return fault_must_move(bo) ? fault_validate(bo, interruptible) : 0;
+}
+
+/* Not interruptible: the fault can't be undone halfway. */
+static vm_fault_t fault_move(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	int ret;
+
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	ret = fault_validate(bo, false);
+	if (ret == -EBUSY)
+		return VM_FAULT_NOPAGE;
+	if (ret)
+		return VM_FAULT_SIGBUS;
+	atomic64_inc(&bo->vidmm->stats.faults);
+	return 0;
+}
+
+/*
+ * Waits for what is still on its way to the allocation. Done here and not left to
+ * TTM, because what is lost on that way must be cleared before it is shown.
+ */
+static vm_fault_t fault_wait(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL))
+		return 0;
+	if (!fault_flag_allow_retry_first(vmf->flags)) {
+		pagoda_stream_flush(bo->vidmm);
+		return dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
+					     MAX_SCHEDULE_TIMEOUT) < 0 ? VM_FAULT_NOPAGE : 0;
+	}
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+
+	pagoda_stream_flush(bo->vidmm);
+	drm_gem_object_get(&bo->ttm.base);
+	mmap_read_unlock(vmf->vma->vm_mm);
+	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true, MAX_SCHEDULE_TIMEOUT);
+	dma_resv_unlock(resv);
+	drm_gem_object_put(&bo->ttm.base);
+	return VM_FAULT_RETRY;
+}
+
+static void fault_trace(struct pagoda_bo *bo, struct vm_fault *vmf, bool moved)
+{
+	unsigned long page = vmf->pgoff - drm_vma_node_start(&bo->ttm.base.vma_node);
+
+	trace_pagoda_cpu_fault(dev_name(bo->vidmm->drm->dev), bo->id, (u64)page << PAGE_SHIFT,
+			       pagoda_segment_of(bo->ttm.resource), moved);
+}
+
+static bool fault_is_tiled(struct pagoda_bo *bo)
+{
+	return bo->tiling.layout.tiling && bo->ttm.resource->mem_type == TTM_PL_VRAM;
+}
+
+/* A job that uses the allocation, or NULL; when the fault is tried again, after a short wait. */
+static struct dma_fence *fault_find_user(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	if (pagoda_swizzle_is_shown(bo))
+		return NULL;
+	if (!fault_flag_allow_retry_first(vmf->flags))
+		dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP, true,
+				      FAULT_LINGER);
+	return pagoda_access_user(bo, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/*
+ * What is on its way must be there before it can be shown in rows. VM_FAULT_RETRY with @busy
+ * set: no lock was dropped yet.
+ */
+static vm_fault_t fault_show(struct pagoda_bo *bo, struct vm_fault *vmf, bool *move,
+			     struct dma_fence **busy)
+{
+	vm_fault_t ret;
+	int error;
+
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT && !pagoda_swizzle_is_shown(bo))
+		return VM_FAULT_RETRY;
+	ret = fault_wait(bo, vmf);
+	if (ret)
+		return ret;
+	*busy = fault_find_user(bo, vmf);
+	if (*busy)
+		return VM_FAULT_RETRY;
+	if (pagoda_lost_settle(bo))
+		return VM_FAULT_SIGBUS;
+	error = pagoda_swizzle_acquire(bo, busy);
+	*move = error;
+	return error == -EAGAIN ? VM_FAULT_RETRY : 0;
+}
+
+/*
+ * Waits for a job, or for the copy of another allocation. The locks are dropped; the caller of
+ * a fault that can't be tried again keeps mmap_lock, and the fault happens anew.
+ */
+static vm_fault_t fault_wait_busy(struct pagoda_bo *bo, struct vm_fault *vmf,
+				  struct dma_fence *busy)
+{
+	bool retry = vmf->flags & FAULT_FLAG_ALLOW_RETRY;
+	struct drm_gem_object *gem = &bo->ttm.base;
+
+	drm_gem_object_get(gem);
+	dma_resv_unlock(gem->resv);
+	if (retry)
+		mmap_read_unlock(vmf->vma->vm_mm);
+	dma_fence_wait(busy, true);
+	dma_fence_put(busy);
+	drm_gem_object_put(gem);
+	return retry ? VM_FAULT_RETRY : VM_FAULT_NOPAGE;
+}
+
+/* TTM would populate by itself, but not in turn; ends as TTM does. */
+static vm_fault_t fault_populate(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = true };
+	int ret = 0;
+
+	if (bo->ttm.resource->mem_type != TTM_PL_VRAM)
+		ret = pagoda_pages_populate(bo, &ctx);
+	if (!ret)
+		return 0;
+	return ret == -EINTR || ret == -ERESTARTSYS || ret == -EAGAIN ? VM_FAULT_NOPAGE :
+								      VM_FAULT_SIGBUS;
+}
+
+static vm_fault_t fault_reserved(struct pagoda_bo *bo, struct vm_fault *vmf,
+				 struct dma_fence **busy)
+{
+	vm_fault_t ret;
+	bool move;
+
+	/* Offering an allocation promises that its content isn't looked at (C171). */
+	if (pagoda_offer_refuses(bo))
+		return VM_FAULT_SIGBUS;
+	move = fault_must_move(bo);
+	if (!move && fault_is_tiled(bo)) {
+		ret = fault_show(bo, vmf, &move, busy);
+		if (ret)
+			return ret;
+	}
+	if (move) {
+		ret = fault_move(bo, vmf);
+		if (ret)
+			return ret;
+	}
+	fault_trace(bo, vmf, move);
+	ret = fault_wait(bo, vmf);
+	if (ret)
+		return ret;
+	if (pagoda_lost_settle(bo))
+		return VM_FAULT_SIGBUS;
+	/* From now on the mapping may be made writable without a call of the driver. */
+	if (vmf->vma->vm_flags & VM_MAYWRITE)
+		pagoda_copy_written(bo);
+	ret = fault_populate(bo);
+	if (ret)
+		return ret;
+	return ttm_bo_vm_fault_reserved(vmf, vmf->vma->vm_page_prot, TTM_BO_VM_NUM_PREFAULT);
+}
+
+static void fault_free_page(struct drm_device *drm, void *page)
+{
+	__free_page(page);
+}
+
+/* A fence page isn't empty without a device: a program that polls it must notice. */
+static vm_fault_t fault_gone_fence(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	struct drm_device *drm = bo->ttm.base.dev;
+	struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	u64 *here;
+
+	if (!page || drmm_add_action_or_reset(drm, fault_free_page, page))
+		return VM_FAULT_OOM;
+	here = kmap_local_page(page);
+	*here = READ_ONCE(bo->fence_left);
+	kunmap_local(here);
+	return vmf_insert_pfn_prot(vmf->vma, vmf->address, page_to_pfn(page),
+				   vmf->vma->vm_page_prot);
+}
+
+static vm_fault_t fault_gone(struct pagoda_bo *bo, struct vm_fault *vmf)
+{
+	if (bo->is_fence)
+		return fault_gone_fence(bo, vmf);
+	return ttm_bo_vm_dummy_page(vmf, vmf->vma->vm_page_prot);
+}
+
+/*
+ * While the device is reset and rebuilt nothing can be shown. An ioctl that touches a mapping
+ * isn't waited with: the rebuild waits for it. Values of fences tell of the reset.
+ */
+static bool fault_is_hidden(struct ttm_buffer_object *ttm_bo)
+{
+	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(ttm_bo->bdev);
+
+	return pagoda_reset_is_hidden(vidmm) && !pagoda_gate_is_inside(vidmm) &&
+	       !pagoda_bo_of_ttm(ttm_bo)->is_fence;
+}
+
+static vm_fault_t fault_wait_rebuilt(struct ttm_buffer_object *ttm_bo, struct vm_fault *vmf)
+{
+	if (!fault_is_hidden(ttm_bo))
+		return 0;
+	if (!fault_flag_allow_retry_first(vmf->flags))
+		return VM_FAULT_NOPAGE;
+	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+		return VM_FAULT_RETRY;
+	drm_gem_object_get(&ttm_bo->base);
+	mmap_read_unlock(vmf->vma->vm_mm);
+	pagoda_reset_wait(pagoda_vidmm_of_ttm(ttm_bo->bdev));
+	drm_gem_object_put(&ttm_bo->base);
+	return VM_FAULT_RETRY;
+}
+
+static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
+{
+	struct ttm_buffer_object *ttm_bo = vmf->vma->vm_private_data;
+	bool nowait = vmf->flags & FAULT_FLAG_RETRY_NOWAIT;
+	struct dma_fence *busy = NULL;
+	vm_fault_t ret;
+	int idx;
+
+	ret = fault_wait_rebuilt(ttm_bo, vmf);
+	if (!ret)
+		ret = ttm_bo_vm_reserve(ttm_bo, vmf);
+	if (ret)
+		return ret;
+	if (drm_dev_enter(ttm_bo->base.dev, &idx)) {
+		ret = fault_reserved(pagoda_bo_of_ttm(ttm_bo), vmf, &busy);
+		drm_dev_exit(idx);
+	} else {
+		ret = fault_gone(pagoda_bo_of_ttm(ttm_bo), vmf);
+	}
+	if (busy && !nowait)
+		return fault_wait_busy(pagoda_bo_of_ttm(ttm_bo), vmf, busy);
+	dma_fence_put(busy);
+	if (ret == VM_FAULT_RETRY && !nowait)
+		return ret;
+	/* A reset that didn't see what was just mapped. */
+	if (fault_is_hidden(ttm_bo))
+		ttm_bo_unmap_virtual(ttm_bo);
+	dma_resv_unlock(ttm_bo->base.resv);
+	return ret;
+}
+
+/* Copies, and what the device has to fetch, may be behind jobs: waited for without a lock. */
+static int fault_access_lock(struct pagoda_bo *bo)
+{
+	struct dma_resv *resv = bo->ttm.base.resv;
+	struct dma_fence *user;
+	int ret;
+
+	for (;;) {
+		ret = dma_resv_lock_interruptible(resv, NULL);
+		user = ret ? NULL : pagoda_access_blocker(bo);
+		if (!user)
+			return ret;
+		dma_resv_unlock(resv);
+		ret = dma_fence_wait(user, true);
+		dma_fence_put(user);
+		if (ret)
+			return ret;
+	}
+}
+
+/*
+ * ptrace and /proc/<pid>/mem. Not TTM's own: where memory is pages, that looks at them
+ * without waiting for the copy that fills them.
+ */
+static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len,
+			    int write)
+{
+	struct ttm_buffer_object *ttm_bo = vma->vm_private_data;
+	u64 first = vma->vm_pgoff - drm_vma_node_start(&ttm_bo->base.vma_node);
+	u64 offset = addr - vma->vm_start + (first << PAGE_SHIFT);
+	int ret, idx;
+
+	if (len < 1 || offset + len > ttm_bo->base.size)
+		return -EIO;
+	/* A debugger may write what is read-only now, not what always is (C182). */
+	if (write && !(vma->vm_flags & VM_MAYWRITE))
+		return -EACCES;
+	ret = fault_access_lock(pagoda_bo_of_ttm(ttm_bo));
+	if (ret)
+		return ret;
+	ret = -ENODEV;
+	if (drm_dev_enter(ttm_bo->base.dev, &idx)) {
+		ret = pagoda_move_access(pagoda_bo_of_ttm(ttm_bo), offset, buf, len, write);
+		if (fault_is_hidden(ttm_bo))
+			ret = -EIO;
+		drm_dev_exit(idx);
+	}
+	dma_resv_unlock(ttm_bo->base.resv);
+	return ret;
+}
+
+const struct vm_operations_struct pagoda_bo_vm_ops = {
+	.fault = pagoda_bo_fault,
+	.open = drm_gem_vm_open,
+	.close = drm_gem_vm_close,
+	.access = pagoda_bo_access,
+};

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sharing: allocations of another device's memory.
+ *
+ * An import is an allocation of the aperture without pages of its own. It shares the
+ * dma-buf's reservation: one lock and one set of fences for all users. Its memory is
+ *
+ *	mapped		when it is moved to where the GPU uses it: bus addresses come from the
+ *			attachment, and behind a device MMU they get device addresses, so that
+ *			the device reaches what was mapped and nothing else
+ *	unmapped	when its exporter moves it, when it is freed, when the device goes; not
+ *			before all work on it is done and all mappings of it are gone
+ *
+ * Eviction alone doesn't unmap it. The CPU never reaches it through us: what is shown is
+ * a mapping of the dma-buf.
+ */
+#include <linux/delay.h>
+#include <linux/dma-buf.h>
+#include <linux/scatterlist.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_print.h>
+#include "vidmm/vm/internal.h"
+#include "virtio/virtio.h"
+#include "prime.h"
+
+/**
+ * struct pagoda_import - Attachment to a dma-buf
+ * @ref: References: the allocation's until it is detached, and one of its pages' while they are
+ *	mapped, which the device may keep longer than there is an allocation
+ * @attach: Attachment; its importer_priv is the allocation, or NULL once the device keeps the
+ *	pages: then the exporter's moves concern no allocation
+ */
+struct pagoda_import {
+	struct kref ref;
+	struct dma_buf_attachment *attach;
+};
+
+/* The last put takes the dma-buf's reservation. */
+static void import_free(struct kref *ref)
+{
+	struct pagoda_import *import = container_of(ref, struct pagoda_import, ref);
+	struct dma_buf *dma_buf = import->attach->dmabuf;
+
+	dma_buf_detach(dma_buf, import->attach);
+	dma_buf_put(dma_buf);
+	kfree(import);
+}
+
+static void import_put(struct pagoda_import *import)
+{
+	kref_put(&import->ref, import_free);
+}
+
+static bool import_is_mapped(const struct pagoda_bo *bo)
+{
+	return bo->share.imported && bo->ttm.ttm && bo->ttm.ttm->sg;
+}
+
+/**
+ * pagoda_import_is_away() - Was the memory of an import given back?
+ * @bo: Allocation, reservation held
+ *
+ * Its pages have no bus addresses then, wherever TTM has it.
+ *
+ * Context: Any.
+ * Return: Whether it is imported and not mapped.
+ */
+bool pagoda_import_is_away(const struct pagoda_bo *bo)
+{
+	return bo->share.imported && !import_is_mapped(bo);
+}
+
+/* Bus addresses of its pages, if they are pages the device can have. */
+static int import_set_addresses(struct pagoda_bo *bo, const struct sg_table *sgt)
+{
+	u64 end = BIT_ULL(bo->vidmm->info->system_address_bits);
+	struct ttm_tt *tt = bo->ttm.ttm;
+	struct scatterlist *sg;
+	u32 i, n = 0;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		u64 address = sg_dma_address(sg), size = sg_dma_len(sg);
+
+		if (!PAGE_ALIGNED(address) || !PAGE_ALIGNED(size) || address >= end ||
+		    size > end - address)
+			return -EINVAL;
+		for (; size && n < tt->num_pages; size -= PAGE_SIZE, address += PAGE_SIZE)
+			tt->dma_address[n++] = address;
+	}
+	return n == tt->num_pages ? 0 : -EINVAL;
+}
+
+/**
+ * pagoda_import_map() - Get at the memory of an allocation that is imported
+ * @bo: Allocation, reservation held; it has a tt. One that isn't imported, or is mapped,
+ *	stays as it is
+ * @ctx: Whether waits may be interrupted, or happen at all
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, -ENODEV, -ENOMEM, -EINVAL if it isn't whole pages, or what its maker answers.
+ */
+int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
+{
+	struct pagoda_import *import = READ_ONCE(bo->share.import);
+	struct dma_buf_attachment *attach;
+	struct sg_table *sgt;
+	struct pagoda_tt *tt;
+	int ret;
+
+	if (!bo->share.imported || import_is_mapped(bo))
+		return 0;
+	if (!import || !import->attach->importer_priv || pagoda_device_mmu_is_gone(bo->vidmm))
+		return -ENODEV;
+	attach = import->attach;
+	tt = pagoda_tt_of(bo->ttm.ttm);
+	sgt = dma_buf_map_attachment(attach, DMA_BIDIRECTIONAL);
+	if (IS_ERR(sgt))
+		return PTR_ERR(sgt);
+	ret = import_set_addresses(bo, sgt);
+	if (ret)
+		drm_dbg_driver(bo->vidmm->drm, "allocation %llu: not whole pages\n", bo->id);
+	else
+		ret = pagoda_device_mmu_map(bo->vidmm, tt, ctx);
+	if (ret) {
+		dma_buf_unmap_attachment(attach, sgt, DMA_BIDIRECTIONAL);
+		return ret;
+	}
+	kref_get(&import->ref);
+	tt->base.sg = sgt;
+	tt->import = import;
+	return 0;
+}
+
+/**
+ * pagoda_import_unmap() - Let go of the memory of an allocation that is imported
+ * @bo: Allocation, reservation held; addresses don't show it any more, or will not when
+ *	the fences in the reservation have signalled. One that isn't imported, or not
+ *	mapped, stays as it is
+ *
+ * Waits for all that uses it. When TTM has no reference any more, what it was unmapped
+ * from the aperture with is in a reservation of the allocation's own.
+ *
+ * Context: May sleep for long.
+ */
+void pagoda_import_unmap(struct pagoda_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->ttm.base;
+	struct pagoda_tt *tt;
+
+	if (!import_is_mapped(bo))
+		return;
+	pagoda_stream_wait_resv(bo->vidmm, obj->resv, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_stream_wait_resv(bo->vidmm, &obj->_resv, DMA_RESV_USAGE_BOOKKEEP);
+	tt = pagoda_tt_of(bo->ttm.ttm);
+	if (pagoda_device_mmu_unmap(bo->vidmm, tt)) {
+		dma_buf_unmap_attachment(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
+		import_put(tt->import);
+	} else {
+		/* The kept pages have the mapping now, and their exporter tells no allocation. */
+		tt->import->attach->importer_priv = NULL;
+	}
+	tt->base.sg = NULL;
+	tt->import = NULL;
+}
+
+/**
+ * pagoda_import_release() - Nothing reaches memory any more that had been abandoned
+ * @tt: Its pages
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_import_release(struct pagoda_tt *tt)
+{
+	dma_buf_unmap_attachment_unlocked(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
+	import_put(tt->import);
+}
+
+/*
+ * A reference of TTM's. An import without references is being released by another thread, which
+ * doesn't need the reservation: TTM takes a reference of its own for the time until it deletes
+ * the object, and from then on nothing changes but with the reservation held.
+ */
+static void import_hold(struct pagoda_bo *bo)
+{
+	while (!kref_get_unless_zero(&bo->ttm.kref))
+		fsleep(10);
+}
+
+/*
+ * The allocation leaves the aperture, and so all page tables. Without memory for what that takes
+ * it is tried again, as everything is that gives memory back. Where it can't leave, its maker
+ * takes the memory away all the same: then it is taken from the page tables only.
+ */
+static void import_leave(struct pagoda_bo *bo)
+{
+	static const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
+	struct ttm_placement placement = { .num_placement = 1, .placement = &system };
+	struct ttm_operation_ctx ctx = {};
+	int ret;
+
+	while ((ret = ttm_bo_validate(&bo->ttm, &placement, &ctx)) == -ENOMEM || ret == -EBUSY)
+		fsleep(USEC_PER_MSEC);
+	if (!ret)
+		return;
+	drm_err(bo->vidmm->drm, "allocation %llu is imported and can't leave (%d)\n", bo->id, ret);
+	pagoda_vm_bo_moves(bo);
+}
+
+/*
+ * The memory is about to be somewhere else. What TTM deletes has left all page tables with its
+ * handle, and isn't moved any more: it is only waited for.
+ */
+static void import_invalidate_mappings(struct dma_buf_attachment *attach)
+{
+	struct pagoda_bo *bo;
+
+	if (!attach->importer_priv)
+		return;
+	bo = pagoda_bo_of_gem(attach->importer_priv);
+	if (!import_is_mapped(bo))
+		return;
+	import_hold(bo);
+	if (!bo->ttm.deleted)
+		import_leave(bo);
+	pagoda_import_unmap(bo);
+	/* TTM doesn't need the reservation to release an import. */
+	ttm_bo_fini(&bo->ttm);
+}
+
+static const struct dma_buf_attach_ops import_ops = {
+	.invalidate_mappings = import_invalidate_mappings,
+};
+
+static int import_check(struct pagoda_vidmm *vidmm, const struct dma_buf *dma_buf)
+{
+	if (!dma_buf->size || !PAGE_ALIGNED(dma_buf->size)) {
+		drm_dbg_driver(vidmm->drm, "%zu bytes aren't whole pages\n", dma_buf->size);
+		return -EINVAL;
+	}
+	if (vidmm->reaches_part) {
+		drm_dbg_driver(vidmm->drm, "the device doesn't reach all memory\n");
+		return -EOPNOTSUPP;
+	}
+	if (vidmm->executor->mmu) {
+		drm_dbg_driver(vidmm->drm, "the CPU executes, and has no pages of imports\n");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static struct pagoda_import *import_attach(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf,
+					   struct drm_gem_object *obj)
+{
+	struct pagoda_import *import = kzalloc(sizeof(*import), GFP_KERNEL_ACCOUNT);
+	struct dma_buf_attachment *attach;
+
+	if (!import)
+		return ERR_PTR(-ENOMEM);
+	attach = dma_buf_dynamic_attach(dma_buf, vidmm->info->dma_dev, &import_ops, obj);
+	if (IS_ERR(attach)) {
+		kfree(import);
+		return ERR_CAST(attach);
+	}
+	get_dma_buf(dma_buf);
+	kref_init(&import->ref);
+	import->attach = attach;
+	return import;
+}
+
+/* The object is there first: attached, it may be told of a move at any time. */
+static struct drm_gem_object *import_create(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
+{
+	struct pagoda_import *import;
+	struct drm_gem_object *obj;
+	struct pagoda_bo *bo;
+	int ret = import_check(vidmm, dma_buf);
+
+	if (ret)
+		return ERR_PTR(ret);
+	bo = pagoda_bo_create_import(vidmm, dma_buf);
+	if (IS_ERR(bo))
+		return ERR_CAST(bo);
+	obj = pagoda_bo_gem(bo);
+	import = import_attach(vidmm, dma_buf, obj);
+	if (IS_ERR(import)) {
+		drm_gem_object_put(obj);
+		return ERR_CAST(import);
+	}
+	WRITE_ONCE(bo->share.import, import);
+	obj->import_attach = import->attach;
+	return obj;
+}
+
+/**
+ * pagoda_prime_import() - Make an allocation of a dma-buf
+ * @vidmm: The manager
+ * @dma_buf: dma-buf; one of our own is the allocation it is of
+ *
+ * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
+ * Return: The GEM object with a reference, or ERR_PTR: -ENODEV, -ENOMEM, -EINVAL if it
+ * isn't whole pages, -E2BIG if it is larger than the aperture, -EOPNOTSUPP if it can't be
+ * reached, or what its maker answers.
+ */
+struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf)
+{
+	struct drm_gem_object *obj;
+	int idx;
+
+	if (pagoda_prime_is_ours(dma_buf, vidmm->drm)) {
+		obj = dma_buf->priv;
+		drm_gem_object_get(obj);
+		return obj;
+	}
+	if (!drm_dev_enter(vidmm->drm, &idx))
+		return ERR_PTR(-ENODEV);
+	obj = import_create(vidmm, dma_buf);
+	drm_dev_exit(idx);
+	return obj;
+}
+
+/**
+ * pagoda_import_detach() - Nothing is done with a dma-buf's memory any more
+ * @bo: Allocation, not mapped. One that isn't imported stays as it is
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_import_detach(struct pagoda_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->ttm.base;
+	struct pagoda_import *import;
+
+	/* The core looks there for the dma-buf; it finds it in the object as well. */
+	mutex_lock(&obj->dev->object_name_lock);
+	import = bo->share.import;
+	WRITE_ONCE(bo->share.import, NULL);
+	obj->import_attach = NULL;
+	mutex_unlock(&obj->dev->object_name_lock);
+	if (import)
+		import_put(import);
+}
+
+/**
+ * pagoda_prime_stop() - The device that an allocation is shared with, or by, goes
+ * @bo: Allocation; the device does nothing any more
+ *
+ * Gives imported memory back, and tells importers of the allocation that it leaves.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_prime_stop(struct pagoda_bo *bo)
+{
+	if (!bo->share.imported && !READ_ONCE(bo->share.exported))
+		return;
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	pagoda_import_unmap(bo);
+	pagoda_prime_moves(bo);
+	dma_resv_unlock(bo->ttm.base.resv);
+	pagoda_import_detach(bo);
+}

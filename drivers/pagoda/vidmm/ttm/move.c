@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moves: TTM's decisions as paging operations.
+ *
+ * One table holds the steps of a move from one place to another. The steps (move_steps.c) run
+ * twice through the same code: the first run adds up their costs, so that all memory is allocated
+ * before the first operation is encoded, and the second run emits the operations. A move copies
+ * nothing by the CPU, and doesn't wait, unless the builder answers that the allocation is busy.
+ *
+ * The point of no return is pagoda_stream_begin(): a failure before it changes nothing; after it
+ * the operations run, and TTM learns of the move.
+ *
+ * Called by TTM with the allocation's reservation held.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <drm/drm_device.h>
+#include "core/trace.h"
+#include "vidmm/ledger/lists.h"
+#include "virtio/virtio.h"
+#include "move.h"
+#include "prime.h"
+
+/*
+ * The decision table. Rows: place that the allocation is in. Columns: place that TTM wants; the two
+ * system columns have equal steps. 0: only the state of TTM changes.
+ *
+ * TTM populates the tt before it calls when the target is the aperture, but not when it is the
+ * system segment. VRAM to VRAM happens when the CPU needs the allocation in the visible part.
+ */
+static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
+#define ROW(from, system, aperture, bound, vram) \
+	[PAGODA_PLACE_##from] = { \
+		[PAGODA_PLACE_NONE] = NEVER, \
+		[PAGODA_PLACE_SYSTEM_EMPTY] = (system), \
+		[PAGODA_PLACE_SYSTEM] = (system), \
+		[PAGODA_PLACE_APERTURE] = (aperture), \
+		[PAGODA_PLACE_APERTURE_BOUND] = (bound), \
+		[PAGODA_PLACE_VRAM] = (vram), \
+	}
+	/*  from            system          aperture        bound        vram */
+	ROW(NONE,           0,              0,              MAP,         FILL),
+	ROW(SYSTEM_EMPTY,   0,              0,              MAP,         FILL),
+	ROW(SYSTEM,         0,              0,              MAP,         POPULATE | TRANSFER),
+	ROW(APERTURE,       NOTIFY,         0,              MAP,         TRANSFER),
+	ROW(APERTURE_BOUND, NOTIFY | UNMAP, NOTIFY | UNMAP, MAP | UNMAP, TRANSFER | UNMAP),
+	ROW(VRAM, POPULATE | TRANSFER | FLUSH, TRANSFER | FLUSH, MAP | TRANSFER | FLUSH,
+	    TRANSFER),
+#undef ROW
+};
+
+/* Returns the steps of a move as PAGODA_STEP_* bits; 0 if only the state of TTM changes. */
+u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
+{
+	return move_table[from][to];
+}
+
+/**
+ * pagoda_move_place() - Get the place of a resource in the decision table
+ * @bo: Object that the resource belongs to; reservation held
+ * @res: Resource or NULL
+ *
+ * Context: Any; reservation of @bo held.
+ * Return: The place; PAGODA_PLACE_NONE without a resource.
+ */
+enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res)
+{
+	if (!res)
+		return PAGODA_PLACE_NONE;
+	if (res->mem_type == TTM_PL_VRAM)
+		return PAGODA_PLACE_VRAM;
+	if (res->mem_type == TTM_PL_TT)
+		return pagoda_aperture_has_address(res) ? PAGODA_PLACE_APERTURE_BOUND :
+							  PAGODA_PLACE_APERTURE;
+	if (bo->ttm && (ttm_tt_is_populated(bo->ttm) ||
+			bo->ttm->page_flags & TTM_TT_FLAG_SWAPPED))
+		return PAGODA_PLACE_SYSTEM;
+	return PAGODA_PLACE_SYSTEM_EMPTY;
+}
+
+/* Notes that a discard failed halfway: the allocation stays, but some of its content is lost. */
+static void move_tear(struct pagoda_move *m)
+{
+	if (!m->kept)
+		pagoda_offer_torn(m->bo);
+	else if (m->torn)
+		pagoda_bo_mark_lost(m->bo);
+}
+
+/*
+ * Begins the transaction; the stream isn't restarted until it ends. If a rebuild restarted the
+ * stream just before, the device doesn't reach the pages that were mapped earlier: map them again.
+ */
+static int move_begin(struct pagoda_move *m, struct pagoda_stream_txn *txn, struct dma_resv *resv,
+		      enum dma_resv_usage usage)
+{
+	struct ttm_tt *tt = m->bo->ttm.ttm;
+	int ret;
+
+	do {
+		ret = pagoda_stream_begin(txn, m->vidmm, m->bo, resv, usage, &m->cost);
+		if (ret || !pagoda_device_mmu_is_stale(m->vidmm, tt))
+			return ret;
+		dma_fence_put(pagoda_stream_end(txn));
+		ret = pagoda_device_mmu_repair(m->vidmm, tt);
+	} while (!ret);
+	return ret;
+}
+
+/*
+ * Returns which fences of the reservation the first operation waits for: those of all uses, so that
+ * the allocation is idle when its content is copied, filled (C42), discarded or unmapped. The
+ * reservation of an allocation that is private to a VM has the fences of all of the VM's jobs. A
+ * fill doesn't wait for these: a job before the fill can't use memory that the allocation doesn't
+ * have yet, and if the allocation had memory earlier, the DISCARD_CONTENT of that memory came
+ * before in the stream and waited.
+ */
+static enum dma_resv_usage move_usage(const struct pagoda_move *m)
+{
+	const struct dma_resv *resv = m->bo->ttm.base.resv;
+
+	if (m->steps & (TRANSFER | UNMAP | DISCARD) ||
+	    (m->steps & FILL && resv == &m->bo->ttm.base._resv))
+		return DMA_RESV_USAGE_BOOKKEEP;
+	return DMA_RESV_USAGE_KERNEL;
+}
+
+/*
+ * Adds up the costs of the steps, then emits the operations. Sets *@fence to the last operation's
+ * fence, or to NULL if there was nothing to emit.
+ *
+ * When an operation can't be emitted, the operations before it are waited for: they have changed
+ * nothing but the target, which the caller frees.
+ */
+static int move_submit(struct pagoda_move *m, struct dma_resv *resv, bool no_wait,
+		       struct dma_fence **fence)
+{
+	struct pagoda_stream_txn txn;
+	int ret;
+
+	*fence = NULL;
+	ret = pagoda_move_run(m);
+	if (ret)
+		return ret;
+	if (!m->cost.packets)
+		return 0;
+	ret = move_begin(m, &txn, resv, move_usage(m));
+	if (ret)
+		return ret;
+	/* The device was reset since the content was checked: the copy will be garbage. */
+	if (m->steps & TRANSFER && pagoda_lost_is_stale(m->bo))
+		pagoda_bo_mark_lost(m->bo);
+	txn.no_wait = no_wait;
+	m->txn = &txn;
+	ret = pagoda_move_run(m);
+	if (ret)
+		pagoda_move_undo(m);
+	if (ret && m->steps & DISCARD)
+		move_tear(m);
+	m->txn = NULL;
+	*fence = pagoda_stream_end(&txn);
+	if (ret && *fence) {
+		pagoda_stream_wait_fence(m->bo->vidmm, *fence);
+		dma_fence_put(*fence);
+		*fence = NULL;
+	}
+	return ret;
+}
+
+/* Counts for the device, and for the client that is charged for the allocation, if there is one. */
+static void move_count_traffic(struct pagoda_move *m, u64 in, u64 out, bool eviction)
+{
+	struct pagoda_counters *stats = &m->vidmm->stats;
+	struct pagoda_client *client = m->bo->client;
+
+	atomic64_add(in, &stats->paged_in);
+	atomic64_add(out, &stats->paged_out);
+	atomic64_add(eviction, &stats->evictions);
+	if (!client)
+		return;
+	atomic64_add(in, &client->traffic.paged_in);
+	atomic64_add(out, &client->traffic.paged_out);
+	atomic64_add(eviction, &client->traffic.evictions);
+}
+
+static void move_count(struct pagoda_move *m)
+{
+	struct pagoda_counters *stats = &m->vidmm->stats;
+	u64 copied = m->steps & TRANSFER ? m->bo->ttm.base.size : 0;
+	bool in = pagoda_move_is_page_in(m), out = pagoda_move_leaves_vram(m);
+
+	if (!in && !out) {
+		atomic64_add(copied, &stats->moved);
+		return;
+	}
+	if (in && copied)
+		atomic64_inc(&stats->page_ins);
+	move_count_traffic(m, in ? copied : 0, out ? copied : 0, out);
+}
+
+/* Tells clients of an eviction; a client that offered the allocation expects the eviction. */
+static void move_tell(struct pagoda_move *m, bool evict)
+{
+	u32 group = m->src ? pagoda_budget_group(pagoda_segment_of(m->src)) :
+			     PAGODA_BUDGET_GROUPS;
+
+	if (evict && group != PAGODA_BUDGET_GROUPS && !pagoda_bo_is_offered(m->bo) &&
+	    group != pagoda_budget_group(pagoda_segment_of(m->dst)))
+		pagoda_require_left(m->bo, group);
+}
+
+static int move_reason(const struct pagoda_move *m, bool evict)
+{
+	if (evict)
+		return PAGODA_MOVE_EVICT;
+	if (m->src && m->src->mem_type == TTM_PL_VRAM)
+		return m->dst->mem_type == TTM_PL_VRAM ? PAGODA_MOVE_FAULT : PAGODA_MOVE_REQUEST;
+	return PAGODA_MOVE_VALIDATE;
+}
+
+static void move_trace(struct pagoda_move *m, bool evict)
+{
+	trace_pagoda_bo_move(dev_name(m->vidmm->drm->dev), m->bo->id, m->bo->ttm.base.size,
+			     m->src ? pagoda_segment_of(m->src) : VIRTIO_PAGODA_SEGMENT_COUNT,
+			     pagoda_segment_of(m->dst), evict, move_reason(m, evict));
+}
+
+/*
+ * Tells TTM of the move. After a copy the old resource stays allocated until the copy's fence;
+ * without a copy the pages stay, and only the state of TTM changes. After a discard the old
+ * resource is freed at once, because a discard happens to make room.
+ *
+ * The tt of an allocation in VRAM will next be overwritten as a whole: its pages needn't be zeroed.
+ */
+static int move_finish(struct pagoda_move *m, bool evict, struct dma_fence *fence)
+{
+	struct ttm_buffer_object *bo = &m->bo->ttm;
+
+	m->bo->content.epoch = m->epoch;
+	if (m->steps & TRANSFER && pagoda_move_is_page_in(m))
+		pagoda_copy_keep(m->bo, fence);
+	if (m->steps & (TRANSFER | DISCARD)) {
+		bool at_once = evict || m->steps & DISCARD;
+		int ret = ttm_bo_move_accel_cleanup(bo, fence, at_once, true, m->dst);
+
+		if (!ret)
+			return 0;
+		pagoda_stream_wait_fence(m->bo->vidmm, fence);
+	} else if (fence) {
+		dma_resv_add_fence(bo->base.resv, fence, DMA_RESV_USAGE_KERNEL);
+	}
+	if (m->dst->mem_type == TTM_PL_VRAM && bo->ttm)
+		bo->ttm->page_flags &= ~TTM_TT_FLAG_ZERO_ALLOC;
+	ttm_bo_move_null(bo, m->dst);
+	return 0;
+}
+
+/* Transfers that convert between tiles and rows, or may be busy, have no virtual operation. */
+static int move_plan_virtual(struct pagoda_move *m)
+{
+	m->is_virtual = pagoda_virtual_wanted(m->vidmm, m->bo) && !m->copy.transfer.flags &&
+			m->copy.operation != VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
+	return m->is_virtual ? pagoda_virtual_init(&m->virtual, m->bo, m->src, m->dst) : 0;
+}
+
+/*
+ * Uses the pages that were kept when the allocation came to VRAM instead of those that TTM
+ * allocated. If the kept pages still have the current content, nothing is copied.
+ */
+static void move_take_copy(struct pagoda_move *m)
+{
+	if (!(m->steps & TRANSFER) || !pagoda_move_leaves_vram(m))
+		return;
+	m->kept = pagoda_copy_take(m->bo);
+	if (m->kept && pagoda_copy_is_clean(m->bo))
+		m->steps = DISCARD | (m->steps & MAP);
+}
+
+/*
+ * Kept pages are put back after a failed move only if nothing was copied to them and no content in
+ * VRAM was discarded.
+ */
+static void move_end_copy(struct pagoda_move *m, int error)
+{
+	if (!m->kept)
+		return;
+	if (error && m->steps & DISCARD && !m->torn)
+		pagoda_copy_put_back(m->bo, m->kept);
+	else
+		pagoda_copy_put(m->bo, m->kept, !error);
+}
+
+/*
+ * MAP_APERTURE_SEGMENT2 may hand out a kernel address: a mapping of the pages, never derived
+ * from their bus addresses (C66), and only for allocations with APERTURE_CPU_VISIBLE (C67).
+ */
+static int move_map_cpu(struct pagoda_move *m)
+{
+	struct pagoda_aperture_resource *to = pagoda_aperture_of(m->dst);
+	struct ttm_tt *tt = m->bo->ttm.ttm;
+
+	if (!(m->bo->flags & DRM_PAGODA_ALLOCATION_APERTURE_CPU_VISIBLE) || to->cpu)
+		return 0;
+	to->cpu = vmap(tt->pages, tt->num_pages, VM_MAP,
+		       ttm_io_prot(&m->bo->ttm, m->dst, PAGE_KERNEL));
+	return to->cpu ? 0 : -ENOMEM;
+}
+
+/* Does what allocates, waits or may fail, before anything is emitted. */
+static int move_prepare(struct pagoda_move *m, struct ttm_operation_ctx *ctx)
+{
+	struct ttm_buffer_object *ttm_bo = &m->bo->ttm;
+	int ret = 0;
+
+	if (m->steps & POPULATE)
+		ret = pagoda_pages_populate(m->bo, ctx);
+	if (!ret && m->dst->mem_type == TTM_PL_TT)
+		ret = pagoda_import_map(m->bo, ctx);
+	if (!ret)
+		ret = pagoda_device_mmu_repair(m->vidmm, ttm_bo->ttm);
+	if (ret)
+		return ret;
+	if (ttm_bo->ttm)
+		pagoda_bo_adl(m->bo, &m->pages);
+	m->was_told = m->bo->content.told;
+	m->stays = m->bo->content.told && !m->steps;
+	if (m->steps & NOTIFY)
+		ret = pagoda_notice_eviction_wait(m->bo, ctx->no_wait_gpu);
+	if (!ret && m->steps & MAP)
+		ret = move_map_cpu(m);
+	if (!ret && m->steps & TRANSFER)
+		pagoda_swizzle_plan(m->bo, m->dst, &m->copy);
+	return ret;
+}
+
+static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_ctx *ctx)
+{
+	struct pagoda_bo *bo = m->bo;
+	struct dma_fence *fence;
+	int ret = move_prepare(m, ctx);
+
+	if (ret)
+		return ret;
+	/* If the move fails after this, mappings of VMs stay invalid until the next validation. */
+	pagoda_vm_bo_moves(bo);
+	ret = move_plan_virtual(m);
+	if (!ret)
+		ret = move_submit(m, bo->ttm.base.resv, ctx->no_wait_gpu, &fence);
+	pagoda_virtual_fini(&m->virtual);
+	if (ret) {
+		pagoda_swizzle_undo(bo, m->dst);
+		return ret;
+	}
+	if (m->steps & UNMAP)
+		pagoda_aperture_unmapped(m->src, fence);
+	if (!(m->steps & DISCARD))
+		pagoda_swizzle_moved(bo, m->dst, &m->copy, fence);
+	else if (!m->kept)
+		pagoda_offer_discarded(bo);
+	pagoda_offer_left_vram(bo);
+
+	move_count(m);
+	move_tell(m, evict);
+	move_trace(m, evict);
+	pagoda_bo_account(bo, m->src, m->dst);
+	ret = move_finish(m, evict, fence);
+	dma_fence_put(fence);
+	return ret;
+}
+
+/*
+ * ttm_device_funcs.move for allocations. Returns 0, or a negative errno; the allocation then stays
+ * where it is. Caller holds the reservation and has reserved one fence slot. @hop isn't used: the
+ * device reaches unbound pages, so that no move needs two steps (C37).
+ */
+int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
+		struct ttm_resource *new_mem, struct ttm_place *hop)
+{
+	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
+	struct pagoda_move m = {
+		.vidmm = bo->vidmm,
+		.bo = bo,
+		.src = ttm_bo->resource,
+		.dst = new_mem,
+		.epoch = pagoda_reset_epoch(bo->vidmm),
+		.steps = pagoda_move_steps(pagoda_move_place(ttm_bo, ttm_bo->resource),
+					   pagoda_move_place(ttm_bo, new_mem)),
+	};
+	int ret;
+
+	if (WARN_ON_ONCE(m.steps & NEVER))
+		return -EINVAL;
+	/* TTM frees the pages of a deleted object without waiting for operations emitted now. */
+	if (WARN_ON_ONCE(ttm_bo->deleted))
+		return -EBUSY;
+	pagoda_settled_clear(bo);
+	evict |= bo->choice.makes_room;
+	/* A page table needs no zeros: its first update sets every entry (C90). */
+	if (bo->vm.table_of)
+		m.steps &= ~FILL;
+	if (pagoda_offer_can_discard(bo, new_mem))
+		m.steps = DISCARD;
+	if (m.steps & TRANSFER) {
+		ret = pagoda_lost_clear(bo);
+		if (ret)
+			return ret;
+		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->tiling.layout.tiling) {
+			pagoda_vm_bo_moves(bo);
+			pagoda_copy_drop(bo);
+			bo->content.epoch = m.epoch;
+			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);
+		}
+	}
+	move_take_copy(&m);
+	ret = move_perform(&m, evict, ctx);
+	move_end_copy(&m, ret);
+	/* An evicted allocation becomes a candidate for promotion; one in VRAM ceases to be. */
+	if (!ret && (evict || pagoda_bo_is_in_vram(bo)))
+		pagoda_promote_look(bo);
+	return ret;
+}

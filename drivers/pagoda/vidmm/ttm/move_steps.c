@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The steps of a move as paging operations. Each step runs twice: the first run adds up its costs,
+ * the second run emits its operations. See move.c.
+ */
+#include <linux/dma-mapping.h>
+#include <drm/drm_device.h>
+#include "virtio/virtio.h"
+#include "move.h"
+
+/* Emits an operation, or adds its cost on the first run. */
+static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
+{
+	struct pagoda_stream *stream = m->vidmm->stream;
+
+	op->allocation = m->bo->id;
+	if (m->txn)
+		return pagoda_stream_emit(m->txn, op);
+	pagoda_cost_add(&m->cost, pagoda_paging_cost(&stream->limits, op, stream->room), 1);
+	return 0;
+}
+
+/* Residency ends before the first operation on the content, and begins after the last (C115). */
+static int move_notice_left(struct pagoda_move *m)
+{
+	struct pagoda_paging_op op;
+	int ret;
+
+	if (!pagoda_notice_left(m->bo, &op))
+		return 0;
+	ret = move_op(m, &op);
+	if (!ret && m->txn)
+		m->bo->content.told = false;
+	return ret;
+}
+
+static int move_notice_op(void *arg, struct pagoda_paging_op *op)
+{
+	return move_op(arg, op);
+}
+
+static int move_notice_arrived(struct pagoda_move *m, struct ttm_resource *res)
+{
+	int ret = pagoda_notice_arrived(m->bo, res, move_notice_op, m);
+
+	if (ret > 0 && m->txn)
+		m->bo->content.told = true;
+	return min(ret, 0);
+}
+
+/**
+ * pagoda_move_map_op() - Fill in the operation that maps an aperture range
+ * @bo: Allocation with a populated tt; reservation held
+ * @res: Aperture resource with an address
+ * @pages: Pages of the allocation; must exist as long as the operation
+ *
+ * Context: Any; reservation of @bo held.
+ * Return: MAP_APERTURE_SEGMENT or MAP_APERTURE_SEGMENT2 of the whole range.
+ */
+struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
+					   const struct pagoda_adl *pages)
+{
+	struct pagoda_aperture_resource *to = pagoda_aperture_of(res);
+	struct pagoda_paging_op op = {
+		.operation = pagoda_vidmm_map_op(bo->vidmm),
+		.map_aperture = {
+			.first_page = to->node.start,
+			.nr_pages = pages->nr_pages,
+			.adl = pages,
+			.flags = pagoda_bo_is_coherent(bo) ? VIRTIO_PAGODA_MAP_CACHE_COHERENT : 0,
+			.generation = to->generation,
+		},
+	};
+
+	if (op.operation == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
+		op.map_aperture.cpu_visible_address = to->cpu;
+	return op;
+}
+
+static int move_map(struct pagoda_move *m, struct ttm_resource *res)
+{
+	struct pagoda_paging_op op = pagoda_move_map_op(m->bo, res, &m->pages);
+	int ret = move_op(m, &op);
+
+	if (!ret && m->txn)
+		pagoda_aperture_of(res)->bound = true;
+	return ret;
+}
+
+static int move_unmap(struct pagoda_move *m, struct ttm_resource *res)
+{
+	struct pagoda_aperture_resource *from = pagoda_aperture_of(res);
+	struct pagoda_paging_op op = pagoda_release_unmap_op(m->vidmm, res);
+	int ret;
+
+	if (!from->bound)
+		return 0;
+	ret = move_op(m, &op);
+	if (!ret && m->txn) {
+		pagoda_dummy_inspect(m->vidmm);
+		from->bound = false;
+	}
+	return ret;
+}
+
+/* Fills the target with zeros, except for blocks that are known to hold zeros already (C45). */
+static int move_fill(struct pagoda_move *m)
+{
+	struct pagoda_vram_cursor cur;
+	int ret = 0;
+
+	if (m->is_virtual)
+		return pagoda_virtual_fill(&m->virtual, m->txn, m->epoch, &m->cost);
+	pagoda_vram_first_clean(&cur, m->dst, m->bo->ttm.base.size, m->epoch);
+	while (cur.size && !ret) {
+		struct pagoda_paging_op op = {
+			.operation = VIRTIO_PAGODA_OP_FILL,
+			.fill = {
+				.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+				.address = cur.address,
+				.size = min_t(u64, cur.size, PAGODA_PIECE_BYTES),
+			},
+		};
+
+		if (cur.clean) {
+			pagoda_vram_next(&cur, cur.size);
+			continue;
+		}
+		ret = move_op(m, &op);
+		if (m->txn && !ret)
+			atomic64_add(op.fill.size, &m->vidmm->stats.filled);
+		pagoda_vram_next(&cur, op.fill.size);
+	}
+	return ret;
+}
+
+/* One side of a transfer, walked piece by piece; @vram is the walk over a VRAM resource. */
+struct move_side {
+	struct ttm_resource *res;
+	struct pagoda_vram_cursor vram;
+};
+
+static void side_first(struct move_side *side, struct ttm_resource *res, u64 size)
+{
+	side->res = res;
+	if (res->mem_type == TTM_PL_VRAM)
+		pagoda_vram_first(&side->vram, res, 0, size);
+}
+
+static u64 side_contiguous(const struct move_side *side, u64 left)
+{
+	return side->res->mem_type == TTM_PL_VRAM ? min(side->vram.size, left) : left;
+}
+
+static void side_next(struct move_side *side, u64 size)
+{
+	if (side->res->mem_type == TTM_PL_VRAM)
+		pagoda_vram_next(&side->vram, size);
+}
+
+/*
+ * Returns how the device reaches the piece that begins @done bytes into the allocation. For a side
+ * that is described by a segment, TransferOffset adds @offset to the address (C30).
+ */
+static struct pagoda_side side_describe(struct pagoda_move *m, const struct move_side *side,
+					u64 done, u64 offset)
+{
+	if (side->res->mem_type == TTM_PL_VRAM)
+		return (struct pagoda_side) {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = side->vram.address - offset,
+		};
+	if (pagoda_aperture_has_address(side->res))
+		return (struct pagoda_side) {
+			.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
+			.address = (pagoda_aperture_of(side->res)->node.start << PAGE_SHIFT) +
+				   done - offset,
+			.generation = pagoda_aperture_of(side->res)->generation,
+		};
+	return (struct pagoda_side) {
+		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+		.adl = &m->pages,
+	};
+}
+
+static bool side_in_one_piece(struct ttm_resource *res)
+{
+	return res->mem_type != TTM_PL_VRAM || pagoda_vram_is_contiguous(res);
+}
+
+/*
+ * Transfers the whole content, in consecutive pieces of about a millisecond each (C27 - C29).
+ * WDDM's segments hold an allocation in one range, and TransferOffset counts from the start of
+ * the range; in fragmented VRAM each piece has its own address instead, with offset 0. A tiled
+ * allocation is never fragmented.
+ */
+static int move_transfer(struct pagoda_move *m)
+{
+	bool whole = side_in_one_piece(m->src) && side_in_one_piece(m->dst);
+	u64 size = m->bo->ttm.base.size;
+	struct move_side src, dst;
+	u64 done, piece;
+	int ret;
+
+	if (m->is_virtual)
+		return pagoda_virtual_transfer(&m->virtual, m->txn, &m->cost);
+	side_first(&src, m->src, size);
+	side_first(&dst, m->dst, size);
+	for (done = 0; done < size; done += piece) {
+		u64 offset = whole ? done : 0;
+		struct pagoda_paging_op op = m->copy;
+
+		op.needs_idle = pagoda_swizzle_needs_idle(m->bo, op.operation);
+		op.transfer.offset = offset;
+		op.transfer.mdl_offset = done >> PAGE_SHIFT;
+		op.transfer.src = side_describe(m, &src, done, offset);
+		op.transfer.dst = side_describe(m, &dst, done, offset);
+		if (!done)
+			op.transfer.flags |= VIRTIO_PAGODA_TRANSFER_START;
+		piece = min_t(u64, size - done, PAGODA_PIECE_BYTES);
+		piece = side_contiguous(&src, piece);
+		piece = side_contiguous(&dst, piece);
+		if (done + piece == size)
+			op.transfer.flags |= VIRTIO_PAGODA_TRANSFER_END;
+		op.transfer.size = piece;
+		ret = move_op(m, &op);
+		if (ret)
+			return ret;
+		side_next(&src, piece);
+		side_next(&dst, piece);
+	}
+	return 0;
+}
+
+/* Entries of page tables and of the aperture have a flag for snooping, runs of pages don't. */
+static bool move_is_snooped(const struct pagoda_move *m)
+{
+	return pagoda_bo_is_coherent(m->bo) &&
+	       (m->is_virtual || pagoda_aperture_has_address(m->dst));
+}
+
+/*
+ * Pages that aren't cached aren't read just for a flush: a write drains the device's write combiner
+ * as well. The write goes to a page that has no other use.
+ */
+static int move_flush_write(struct pagoda_move *m)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
+		.access_physical = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = m->vidmm->dummy->flush.address,
+			.size = sizeof(u64),
+			.cpu_pages = &m->vidmm->dummy->flush.page,
+		},
+	};
+
+	return move_op(m, &op);
+}
+
+static int move_flush_read(struct pagoda_move *m)
+{
+	struct ttm_tt *tt = m->bo->ttm.ttm;
+	u32 last = tt->num_pages - 1;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_READ_PHYSICAL,
+		.access_physical = {
+			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+			.address = pagoda_adl_page(&m->pages, last),
+			.size = sizeof(u64),
+			.cpu_pages = &tt->pages[last],
+		},
+	};
+
+	return move_op(m, &op);
+}
+
+/*
+ * The device's write combiner keeps the last bytes written to pages that aren't snooped, until a
+ * read or a write drains it. After the flush's fence the CPU may read the pages (C51), and the
+ * pages may be freed.
+ */
+static int move_flush(struct pagoda_move *m)
+{
+	int ret = 0;
+
+	if (!move_is_snooped(m))
+		ret = m->bo->ttm.ttm->caching == ttm_cached ? move_flush_read(m) :
+							      move_flush_write(m);
+	if (!ret)
+		m->unflushed = false;
+	return ret;
+}
+
+static int move_discard_op(void *arg, struct pagoda_paging_op *op)
+{
+	struct pagoda_move *m = arg;
+	int ret = move_op(m, op);
+
+	if (!ret && m->txn)
+		m->torn = true;
+	return ret;
+}
+
+/*
+ * Discards the content in VRAM instead of copying it: the allocation was offered (C170: after all
+ * uses of it have ended), or its kept pages in system memory have the current content (C155).
+ */
+static int move_discard(struct pagoda_move *m)
+{
+	int ret = pagoda_release_discard_ops(m->bo, m->src, move_discard_op, m);
+
+	if (!ret && m->txn)
+		atomic64_add(m->bo->ttm.base.size, &m->vidmm->stats.discarded);
+	return ret;
+}
+
+/* Tells the device the address of a monitored fence's page when the page comes or goes. */
+static int move_notify_fence(struct pagoda_move *m)
+{
+	struct pagoda_fence_residency fence = { .fence = m->bo->id };
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY,
+		.notify_fences = { .nr_fences = 1, .fences = &fence },
+	};
+
+	if (m->dst->mem_type == TTM_PL_TT)
+		fence.current_value = pagoda_adl_page(&m->pages, 0);
+	else if (!m->src || m->src->mem_type != TTM_PL_TT)
+		return 0;
+	return move_op(m, &op);
+}
+
+/*
+ * Runs all steps once: emits their operations if @m->txn is set, else adds up their costs and those
+ * of pagoda_move_undo(). Returns 0 or a negative errno.
+ */
+int pagoda_move_run(struct pagoda_move *m)
+{
+	int ret = 0;
+
+	if (m->bo->is_fence)
+		ret = move_notify_fence(m);
+	if (!ret && m->steps & NOTIFY)
+		ret = pagoda_notice_eviction(m->bo, m->txn, &m->cost);
+	if (!ret && !m->stays)
+		ret = move_notice_left(m);
+	if (!ret && m->steps & MAP)
+		ret = move_map(m, m->dst);
+	if (!ret && m->steps & FILL)
+		ret = move_fill(m);
+	m->unflushed = m->txn && m->steps & FLUSH;
+	if (!ret && m->steps & TRANSFER)
+		ret = move_transfer(m);
+	if (!ret && m->steps & DISCARD)
+		ret = move_discard(m);
+	if (!ret && m->steps & FLUSH)
+		ret = move_flush(m);
+	if (!ret && m->steps & UNMAP)
+		ret = move_unmap(m, m->src);
+	if (!ret && !m->stays)
+		ret = move_notice_arrived(m, m->dst);
+	/* Costs of pagoda_move_undo(), which tells again that the allocation is resident. */
+	if (!ret && !m->txn && m->was_told)
+		ret = move_notice_arrived(m, m->src);
+	return ret;
+}
+
+/*
+ * Undoes a move of which some operations were emitted; the allocation stays in its source. A target
+ * that was mapped already is unmapped, and the device's write combiner drained, before the target's
+ * pages are freed (C62). Caller is in the move's transaction.
+ */
+void pagoda_move_undo(struct pagoda_move *m)
+{
+	if (m->was_told && !m->bo->content.told)
+		move_notice_arrived(m, m->src);
+	if (m->unflushed)
+		move_flush(m);
+	if (m->steps & MAP && pagoda_aperture_of(m->dst)->bound)
+		move_unmap(m, m->dst);
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sharing: dma-bufs of our allocations.
+ *
+ * VRAM has no address on any bus, so other devices find an allocation in
+ * system memory. Two kinds of importers:
+ *
+ *	told of moves	what they map is brought to system memory and may leave again; they
+ *			are told before (pagoda_prime_moves()), and their fences in the
+ *			reservation order what they still do and what the move does
+ *	all others	it is pinned in system memory as long as they have it mapped, on
+ *			older kernels from attaching to detaching; TTM's count of pins is ours
+ *			alone then. Bytes are charged to the client that made the allocation,
+ *			up to a limit
+ *
+ * Which ones are which is decided by the dma-buf core.
+ *
+ * The dma-buf holds the GEM object and the DRM device, so that everything here works as
+ * long as there is a file descriptor, a mapping or an attachment. When the hardware is
+ * gone nothing is brought anywhere any more, and pinned pages stay until their last
+ * importer has gone (&pagoda_tt.left).
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_prime.h>
+#include <drm/drm_print.h>
+#include "core/core.h"
+#include "virtio/virtio.h"
+#include "prime.h"
+
+PAGODA_IMPORT_DMA_BUF;
+
+static struct pagoda_bo *prime_bo(const struct dma_buf *dma_buf)
+{
+	return pagoda_bo_of_gem(dma_buf->priv);
+}
+
+/* Checks that other devices can use the allocation: only this one knows its tiles. */
+static int prime_check(struct pagoda_bo *bo)
+{
+	const char *why = NULL;
+
+	if (pagoda_device_mmu_is_gone(bo->vidmm))
+		return -ENODEV;
+	if (bo->tiling.layout.tiling)
+		why = "tiled";
+	else if (!(bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)))
+		why = "in VRAM only";
+	if (!why)
+		return 0;
+	drm_dbg_driver(bo->vidmm->drm, "others can't reach allocation %llu: it is %s\n", bo->id,
+		       why);
+	return -EOPNOTSUPP;
+}
+
+static int prime_attach(struct dma_buf *dma_buf, struct dma_buf_attachment *attach)
+{
+	struct pagoda_bo *bo = prime_bo(dma_buf);
+
+	pagoda_reset_wait(bo->vidmm);
+	return prime_check(bo);
+}
+
+/* To where others reach it, with content that may be seen. */
+static int prime_bring(struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = { .interruptible = true };
+
+	if (pagoda_offer_refuses(bo))
+		return -ENODATA;
+	return pagoda_bo_place(bo, pagoda_bo_placement_shared, &ctx) ?: pagoda_lost_settle(bo);
+}
+
+/* ---- Pins ------------------------------------------------------------------- */
+
+static int prime_charge(struct pagoda_bo *bo)
+{
+	return pagoda_quota_charge(bo->client->quota, PAGODA_LIMIT_SHARED,
+				   bo->ttm.base.size >> PAGE_SHIFT);
+}
+
+static void prime_uncharge(struct pagoda_bo *bo)
+{
+	pagoda_quota_uncharge(bo->client->quota, PAGODA_LIMIT_SHARED,
+			      bo->ttm.base.size >> PAGE_SHIFT);
+}
+
+static int prime_bo_pin(struct pagoda_bo *bo)
+{
+	int ret = 0;
+
+	if (pagoda_device_mmu_is_gone(bo->vidmm))
+		return -ENODEV;
+	if (!bo->ttm.pin_count) {
+		ret = prime_charge(bo);
+		if (ret)
+			return ret;
+		ret = prime_bring(bo);
+		if (ret) {
+			prime_uncharge(bo);
+			return ret;
+		}
+	}
+	ttm_bo_pin(&bo->ttm);
+	WRITE_ONCE(pagoda_tt_of(bo->ttm.ttm)->pinned, true);
+	return 0;
+}
+
+static void prime_bo_unpin(struct pagoda_bo *bo)
+{
+	ttm_bo_unpin(&bo->ttm);
+	if (bo->ttm.pin_count)
+		return;
+	WRITE_ONCE(pagoda_tt_of(bo->ttm.ttm)->pinned, false);
+	prime_uncharge(bo);
+}
+
+/* The core takes -EBUSY for content that is kept from importers for good, and warns. */
+static int prime_pin(struct dma_buf_attachment *attach)
+{
+	int ret = prime_bo_pin(prime_bo(attach->dmabuf));
+
+	return ret == -EBUSY ? -EAGAIN : ret;
+}
+
+static void prime_unpin(struct dma_buf_attachment *attach)
+{
+	prime_bo_unpin(prime_bo(attach->dmabuf));
+}
+
+/* ---- Mappings ---------------------------------------------------------------- */
+
+static struct sg_table *prime_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
+{
+	struct pagoda_bo *bo = prime_bo(attach->dmabuf);
+	struct sg_table *sgt;
+	int ret;
+
+	if (pagoda_device_mmu_is_gone(bo->vidmm))
+		return ERR_PTR(-ENODEV);
+	ret = prime_bring(bo);
+	if (ret)
+		return ERR_PTR(ret);
+	sgt = drm_prime_pages_to_sg(bo->vidmm->drm, bo->ttm.ttm->pages, bo->ttm.ttm->num_pages);
+	if (IS_ERR(sgt))
+		return sgt;
+	ret = dma_map_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	if (!ret)
+		return sgt;
+	sg_free_table(sgt);
+	kfree(sgt);
+	return ERR_PTR(ret);
+}
+
+static void prime_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
+			enum dma_data_direction dir)
+{
+	dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+/*
+ * Page faults do all that is needed. What is going to be read is brought where the CPU
+ * reaches it beforehand, in one piece; the core waits for the implicit fences.
+ */
+static int prime_show(struct pagoda_bo *bo, enum dma_data_direction dir)
+{
+	int ret = 0;
+
+	if (dir != DMA_TO_DEVICE && pagoda_bo_may_be_mapped(bo))
+		ret = pagoda_fault_bring(bo, true);
+	return ret ?: pagoda_lost_settle(bo);
+}
+
+static int prime_begin_cpu_access(struct dma_buf *dma_buf, enum dma_data_direction dir)
+{
+	struct pagoda_bo *bo = prime_bo(dma_buf);
+	struct drm_device *drm = bo->vidmm->drm;
+	int ret, idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	pagoda_reset_wait(bo->vidmm);
+	ret = dma_resv_lock_interruptible(dma_buf->resv, NULL);
+	if (!ret) {
+		ret = prime_show(bo, dir);
+		dma_resv_unlock(dma_buf->resv);
+	}
+	drm_dev_exit(idx);
+	return ret;
+}
+
+/* A kernel address must stay what it is: as for an importer that isn't told of moves. */
+static int prime_vmap(struct dma_buf *dma_buf, struct iosys_map *map)
+{
+	struct pagoda_bo *bo = prime_bo(dma_buf);
+	int ret = prime_check(bo);
+
+	if (!ret)
+		ret = prime_bo_pin(bo);
+	if (ret)
+		return ret;
+	pagoda_stream_wait_resv(bo->vidmm, dma_buf->resv, DMA_RESV_USAGE_KERNEL);
+	ret = ttm_bo_vmap(&bo->ttm, map);
+	if (ret)
+		prime_bo_unpin(bo);
+	return ret;
+}
+
+static void prime_vunmap(struct dma_buf *dma_buf, struct iosys_map *map)
+{
+	struct pagoda_bo *bo = prime_bo(dma_buf);
+
+	ttm_bo_vunmap(&bo->ttm, map);
+	prime_bo_unpin(bo);
+}
+
+/* Its attachments are gone; the object is still there. */
+static void prime_release(struct dma_buf *dma_buf)
+{
+	struct pagoda_bo *bo = prime_bo(dma_buf);
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	bo->share.exported = NULL;
+	dma_resv_unlock(bo->ttm.base.resv);
+	drm_gem_dmabuf_release(dma_buf);
+}
+
+static const struct dma_buf_ops prime_ops = {
+	.attach = prime_attach,
+	.pin = prime_pin,
+	.unpin = prime_unpin,
+	.map_dma_buf = prime_map,
+	.unmap_dma_buf = prime_unmap,
+	.begin_cpu_access = prime_begin_cpu_access,
+	.mmap = drm_gem_dmabuf_mmap,
+	.vmap = prime_vmap,
+	.vunmap = prime_vunmap,
+	.release = prime_release,
+};
+
+/**
+ * pagoda_prime_export() - Make a dma-buf of an allocation
+ * @bo: Allocation that has none
+ * @flags: Of the file
+ *
+ * Context: May sleep and allocate; the DRM core's locks of names and handles are held.
+ * Return: The dma-buf, or ERR_PTR: -EPERM if the allocation is private to a VM, whose
+ * reservation other devices couldn't get, -ENODATA if it is offered, -ENOMEM.
+ */
+struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags)
+{
+	struct drm_gem_object *obj = pagoda_bo_gem(bo);
+	struct dma_buf_export_info info = {
+		.exp_name = "pagoda",
+		.owner = THIS_MODULE,
+		.ops = &prime_ops,
+		.size = obj->size,
+		.flags = flags,
+		.priv = obj,
+		.resv = obj->resv,
+	};
+	struct dma_buf *dma_buf;
+
+	if (bo->vm.private_to) {
+		drm_dbg_driver(bo->vidmm->drm, "allocation %llu is private to a VM\n", bo->id);
+		return ERR_PTR(-EPERM);
+	}
+	if (pagoda_offer_refuses(bo))
+		return ERR_PTR(-ENODATA);
+	dma_buf = drm_gem_dmabuf_export(bo->vidmm->drm, &info);
+	if (IS_ERR(dma_buf))
+		return dma_buf;
+	dma_resv_lock(obj->resv, NULL);
+	bo->share.exported = dma_buf;
+	dma_resv_unlock(obj->resv);
+	return dma_buf;
+}
+
+/**
+ * pagoda_prime_is_ours() - Is a dma-buf of an allocation of a device?
+ * @dma_buf: dma-buf
+ * @drm: Device
+ *
+ * Context: Any.
+ * Return: Whether it is; &dma_buf.priv is the allocation's GEM object then.
+ */
+bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm)
+{
+	const struct drm_gem_object *obj = dma_buf->priv;
+
+	return dma_buf->ops == &prime_ops && obj->dev == drm;
+}
+
+/**
+ * pagoda_prime_moves() - An allocation is about to leave its place
+ * @bo: Allocation, reservation held
+ *
+ * Importers give up their mappings, now or behind fences in the reservation.
+ *
+ * Context: May sleep and allocate. Not in a stream transaction.
+ */
+void pagoda_prime_moves(struct pagoda_bo *bo)
+{
+	if (bo->share.exported)
+		dma_buf_invalidate_mappings(bo->share.exported);
+}

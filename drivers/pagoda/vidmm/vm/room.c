@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Room in VRAM for a VM that fills VRAM by itself.
+ *
+ * Private allocations share the reservation of their VM. A change of the VM holds the
+ * reservation and relies on where the allocations are: allocations with mappings don't leave
+ * VRAM meanwhile (&pagoda_vm.keep). When nothing is staged, some of them may leave, to make
+ * room for page tables or for allocations that can't be used elsewhere. Allocations that the
+ * GPU can use at their new place go first; then, if the caller executes nothing, allocations
+ * that the next submission brings back. When no candidate is left, page tables and save areas
+ * are placed in the reserve (reserve.c).
+ */
+#include "internal.h"
+
+/* Bytes to free at the first attempt; page tables are small. */
+#define ROOM_FIRST	SZ_64K
+
+/* Returns whether VRAM is the only place where the GPU can use the allocation. */
+static bool room_is_choosy(const struct pagoda_bo *bo)
+{
+	return bo->supported == DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM);
+}
+
+/**
+ * pagoda_room_rank() - Order in which the allocations of a list are brought to VRAM
+ * @bo: Allocation
+ *
+ * Allocations that have to be contiguous go first, then other allocations that only VRAM
+ * supports, then allocations that can be used elsewhere, too.
+ *
+ * Return: Below %PAGODA_ROOM_RANKS; 0 goes first.
+ */
+u32 pagoda_room_rank(const struct pagoda_bo *bo)
+{
+	if (!room_is_choosy(bo))
+		return 2;
+	return bo->flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS ? 0 : 1;
+}
+
+/*
+ * Fills in the place other than VRAM where the GPU can use the allocation; returns 0 if there
+ * is none.
+ */
+static u32 room_elsewhere(struct pagoda_bo *bo, struct ttm_place *places)
+{
+	u32 n = pagoda_bo_placement_resident(bo, places);
+
+	while (n && places[n - 1].mem_type == TTM_PL_VRAM)
+		n--;
+	if (n)
+		places[0] = places[n - 1];
+	return n ? 1 : 0;
+}
+
+static int room_move(struct pagoda_bo *bo, bool away)
+{
+	struct ttm_operation_ctx ctx = {};
+	int ret = pagoda_bo_place(bo, away ? pagoda_bo_placement_evicted : room_elsewhere, &ctx);
+
+	pagoda_promote_look(bo);
+	return ret;
+}
+
+/*
+ * Returns the private allocation that a mapping shows, if the mapping is the allocation's
+ * first; else NULL.
+ */
+static struct pagoda_bo *room_private(struct pagoda_vm *vm, struct drm_gpuva *va)
+{
+	struct pagoda_bo *bo = va->gem.obj ? pagoda_bo_of_gem(va->gem.obj) : NULL;
+
+	if (!bo || bo->vm.private_to != vm)
+		return NULL;
+	return list_first_entry(&va->vm_bo->list.gpuva, struct drm_gpuva, gem.entry) == va ?
+	       bo : NULL;
+}
+
+/* Returns a bit for each pagoda_priority_step() that a private allocation in VRAM has. */
+static u32 room_steps(struct pagoda_vm *vm)
+{
+	struct drm_gpuva *va;
+	u32 steps = 0;
+
+	drm_gpuvm_for_each_va(va, &vm->base) {
+		struct pagoda_bo *bo = room_private(vm, va);
+
+		if (bo && pagoda_bo_is_in_vram(bo))
+			steps |= BIT(pagoda_priority_step(bo));
+	}
+	return steps;
+}
+
+static u64 room_spill_step(struct pagoda_vm *vm, u32 step, u64 bytes, bool away)
+{
+	struct drm_gpuva *va;
+	u64 done = 0;
+
+	drm_gpuvm_for_each_va(va, &vm->base) {
+		struct pagoda_bo *bo = room_private(vm, va);
+
+		if (done >= bytes)
+			break;
+		if (bo && pagoda_bo_is_in_vram(bo) && pagoda_priority_step(bo) == step &&
+		    !room_move(bo, away || pagoda_bo_is_offered(bo)))
+			done += bo->ttm.base.size;
+	}
+	return done;
+}
+
+/* Offered allocations go first, then allocations of lower priority (C168). */
+static u64 room_spill(struct pagoda_vm *vm, u64 bytes, bool away)
+{
+	unsigned long steps = room_steps(vm);
+	u64 done = 0;
+	u32 step;
+
+	for_each_set_bit(step, &steps, PAGODA_PRIORITY_STEPS) {
+		if (done >= bytes)
+			break;
+		done += room_spill_step(vm, step, bytes - done, away);
+	}
+	return done;
+}
+
+/*
+ * Opens the reserve, and returns true, if a page table or save area was refused because it was
+ * shut.
+ */
+static bool room_open_reserve(struct pagoda_room *room)
+{
+	if (!room->last || room->vm->reserve != PAGODA_VM_RESERVE_MISSED)
+		return false;
+	room->vm->reserve = PAGODA_VM_RESERVE_OPEN;
+	return true;
+}
+
+/**
+ * pagoda_room_make() - Move private allocations out of VRAM, each time more of them
+ * @room: The VM and how to make room; @room->bytes is 0 the first time. The VM's reservation
+ *	and &pagoda_vm.lock are held, nothing is being staged
+ *
+ * Moves only allocations with mappings: TTM evicts the others. When nothing could be moved, the
+ * reserve is opened to page tables and save areas if one of them found no place.
+ *
+ * Context: May sleep and allocate.
+ * Return: Whether there is more room than before.
+ */
+bool pagoda_room_make(struct pagoda_room *room)
+{
+	u64 done;
+
+	room->bytes = room->bytes ? 2 * room->bytes : ROOM_FIRST;
+	done = room_spill(room->vm, room->bytes, false);
+	if (!done && room->away)
+		done = room_spill(room->vm, room->bytes, true);
+	return done || room_open_reserve(room);
+}
+
+/**
+ * pagoda_room_take() - Bring a page table or save area to where the device finds it
+ * @vm: Its VM, reservation held
+ * @bo: Table or save area, with the VM's reservation
+ *
+ * Of the allocations that share the reservation only those that &pagoda_vm.keep allows are
+ * evicted. The reserve is used only if the caller can't make room by pagoda_room_make() any
+ * more.
+ *
+ * Context: May sleep, allocate and evict other allocations.
+ * Return: 0, -ENOMEM, or another error of pagoda_bo_place().
+ */
+int pagoda_room_take(struct pagoda_vm *vm, struct pagoda_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {
+		.resv = pagoda_vm_resv(vm),
+		.allow_res_evict = vm->keep == PAGODA_VM_KEEP_BOUND,
+	};
+	int ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+
+	if (!ret)
+		return 0;
+	atomic_inc(&vm->vidmm->pressing);
+	ret = pagoda_bo_place(bo, pagoda_bo_placement_resident, &ctx);
+	atomic_dec(&vm->vidmm->pressing);
+	if (ret != -ENOMEM || !vm->vidmm->reserve_size)
+		return ret;
+	if (vm->keep == PAGODA_VM_KEEP_NOTHING || vm->reserve == PAGODA_VM_RESERVE_OPEN)
+		return pagoda_reserve_place(bo, &ctx);
+	vm->reserve = PAGODA_VM_RESERVE_MISSED;
+	return ret;
+}
+
+/**
+ * pagoda_room_keep() - Set which of a VM's allocations don't leave VRAM
+ * @vm: VM, its reservation held
+ * @keep: Which; pagoda_room_make() may be called unless %PAGODA_VM_KEEP_NOTHING
+ *
+ * Shuts the reserve.
+ */
+void pagoda_room_keep(struct pagoda_vm *vm, enum pagoda_vm_keep keep)
+{
+	vm->keep = keep;
+	vm->reserve = PAGODA_VM_RESERVE_SHUT;
+}
+
+/**
+ * pagoda_room_leave() - Evict an allocation from VRAM
+ * @bo: Allocation, reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_room_leave(struct pagoda_bo *bo)
+{
+	return pagoda_bo_is_in_vram(bo) ? room_move(bo, true) : 0;
+}
+
+/**
+ * pagoda_room_leave_all() - Evict all private allocations with mappings from VRAM
+ * @vm: VM, locked, its reservation held
+ *
+ * The next submission brings them back.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_room_leave_all(struct pagoda_vm *vm)
+{
+	struct drm_gpuva *va;
+	int ret = 0;
+
+	drm_gpuvm_for_each_va(va, &vm->base) {
+		struct pagoda_bo *bo = room_private(vm, va);
+
+		ret = bo ? pagoda_room_leave(bo) : 0;
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+/**
+ * pagoda_room_demand_all() - Add up what all private allocations with mappings need
+ * @vm: VM, locked, its reservation held
+ * @demand: Demand of all that aren't offered is added to it
+ */
+void pagoda_room_demand_all(struct pagoda_vm *vm, struct pagoda_demand *demand)
+{
+	struct drm_gpuva *va;
+
+	drm_gpuvm_for_each_va(va, &vm->base) {
+		struct pagoda_bo *bo = room_private(vm, va);
+
+		if (bo && !pagoda_bo_is_offered(bo))
+			pagoda_demand_add(demand, bo);
+	}
+}
+
+/**
+ * pagoda_room_wait_idle() - Wait until page tables and save areas may leave
+ * @vidmm: The manager; the caller keeps new submissions out
+ * @interruptible: Signals end the wait
+ * @timeout: For all VMs together, in jiffies
+ *
+ * Page tables and save areas stay while a job of their VM executes (C85, C123), and may be
+ * evicted afterwards.
+ *
+ * Context: Sleeps, as long as jobs last. Outside of reservations.
+ * Return: 0, -ERESTARTSYS or -ETIME.
+ */
+int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long timeout)
+{
+	struct pagoda_vm *vm;
+	long left = timeout;
+
+	mutex_lock(&vidmm->reset->vms_lock);
+	list_for_each_entry(vm, &vidmm->reset->vms, entry) {
+		left = dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP,
+					     interruptible, left);
+		if (left <= 0)
+			break;
+	}
+	mutex_unlock(&vidmm->reset->vms_lock);
+	return left ? min(left, 0l) : -ETIME;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page tables as allocations: each table is a kernel allocation in VRAM with the reservation of
+ * its VM, contiguous and aligned to its size. Only eviction moves a table, and copies nothing,
+ * because mmu/ keeps the content of each table.
+ */
+#include <linux/slab.h>
+#include "virtio/virtio.h"
+#include "internal.h"
+
+/*
+ * Allocates VRAM for a page table of @size bytes, and fills @memory. May evict other
+ * allocations. Caller holds the VM's reservation. Returns 0 or -ENOMEM.
+ */
+int pagoda_vm_table_alloc(struct pagoda_vm *vm, u32 size, struct pagoda_table_memory *memory)
+{
+	const struct pagoda_bo_params params = {
+		.size = size,
+		.flags = DRM_PAGODA_ALLOCATION_CONTIGUOUS,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM),
+		.alignment = size,
+	};
+	struct pagoda_bo *bo;
+
+	bo = pagoda_bo_create_kernel(vm->vidmm, vm->client, &params, vm->base.r_obj, vm);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	if (pagoda_room_take(vm, bo)) {
+		drm_gem_object_put(pagoda_bo_gem(bo));
+		return -ENOMEM;
+	}
+	*memory = (struct pagoda_table_memory) {
+		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		.size = size,
+		.address = (u64)bo->ttm.resource->start << PAGE_SHIFT,
+		.cookie = bo,
+	};
+	return 0;
+}
+
+/*
+ * Frees, at once, a page table that the device may reach until @fence signals: the next owner
+ * of the VRAM writes it on the same timeline, behind the flush. Caller holds the VM's
+ * reservation.
+ */
+void pagoda_vm_table_free(struct pagoda_vm *vm, struct pagoda_table_memory *memory,
+			  struct dma_fence *fence)
+{
+	struct pagoda_bo *bo = memory->cookie;
+
+	bo->vm.table_of = NULL;
+	drm_gem_object_put(pagoda_bo_gem(bo));
+}
+
+/*
+ * Returns whether nothing of a VM executes. Moves of the VM's save areas count as execution for
+ * a while: if an operation can't be served otherwise (&pagoda_vidmm.pressing), they are ignored
+ * here, and the eviction of a table waits for them.
+ */
+static bool vm_is_idle(struct pagoda_vm *vm)
+{
+	struct dma_resv *resv = pagoda_vm_resv(vm);
+
+	if (dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP))
+		return true;
+	return atomic_read(&vm->vidmm->pressing) &&
+	       !pagoda_stream_has_foreign(vm->vidmm, resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/**
+ * pagoda_vm_may_evict() - May an allocation be evicted now, as far as VMs are concerned?
+ * @bo: Allocation, reservation held
+ *
+ * Page tables may move only while nothing of their space executes (WDDM 5.4), save areas only
+ * while their context doesn't (C85): a submitted job finds both where they were at submission.
+ * Allocations that queued VM_BIND arrays will map stay for these arrays (C145) until an
+ * operation can't be served otherwise, because the fences that an array waits for may never
+ * signal.
+ *
+ * Return: Whether @bo may be evicted; true unless a VM keeps it in place or it may not move at
+ * all (&pagoda_bo.choice.keep).
+ */
+bool pagoda_vm_may_evict(struct pagoda_bo *bo)
+{
+	struct drm_gem_object *obj = pagoda_bo_gem(bo);
+	struct pagoda_vm *vm = bo->vm.table_of ?: bo->vm.save_of;
+
+	if (vm)
+		return vm->keep != PAGODA_VM_KEEP_BOUND && vm_is_idle(vm);
+	if (atomic_read(&bo->wish.waits) && !atomic_read(&bo->vidmm->pressing))
+		return false;
+	if (bo->vm.private_to && bo->vm.private_to->keep != PAGODA_VM_KEEP_NOTHING)
+		return list_empty(&obj->gpuva.list);
+	return !bo->choice.keep;
+}
+
+/*
+ * The device drops the root at once, and refuses flushes that name the root from then on:
+ * flushes already in the stream have to complete first, and the space's lock, which the caller
+ * holds, keeps further ones back. The space's lock is never taken in a dma_fence signalling
+ * path.
+ */
+static void vm_table_detach(struct pagoda_vm *vm)
+{
+	pagoda_stream_flush(vm->vidmm);
+	if (vm->last)
+		dma_fence_wait(vm->last, false);
+	pagoda_space_detach(vm->space);
+}
+
+/**
+ * pagoda_vm_table_evict() - Unhook a page table that is about to be gutted
+ * @bo: Table, reservation held; other allocations are left alone
+ *
+ * Puts the last update of the table, the update of its parent's entry and a flush into the
+ * stream (C91). Drops the reference of the page tables: a table that comes back is a new
+ * allocation.
+ *
+ * Context: May sleep and allocate.
+ */
+void pagoda_vm_table_evict(struct pagoda_bo *bo)
+{
+	struct pagoda_vm *vm = bo->vm.table_of;
+	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct pagoda_paging_cost cost;
+	struct pagoda_root root;
+	struct dma_fence *fence;
+
+	if (!vm)
+		return;
+	pagoda_space_root(vm->space, &root);
+	pagoda_space_lock(vm->space);
+	if (root.address == (u64)bo->ttm.resource->start << PAGE_SHIFT)
+		vm_table_detach(vm);
+	cost = pagoda_space_evict_cost(vm->space, stream->room);
+	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
+	pagoda_space_evict_table(vm->space, bo, &emit);
+	fence = pagoda_stream_end(&txn);
+	pagoda_vm_note_last(vm, fence);
+	dma_fence_put(fence);
+	pagoda_space_unlock(vm->space);
+	bo->vm.table_of = NULL;
+	drm_gem_object_put(pagoda_bo_gem(bo));
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What mmu/ needs of the memory manager: memory for page tables, and commands that announce
+ * roots to the device.
+ *
+ * Tables of the paging process are system memory that the device reaches by a bus address for
+ * as long as the device exists. They are no allocations: TTM doesn't know them and can't evict
+ * them (C75). In CPU_VIRTUAL mode all tables are system memory, because the CPU writes them.
+ */
+#include <linux/dma-fence.h>
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+#include <drm/drm_device.h>
+#include <drm/drm_print.h>
+#include "core/transport.h"
+#include "mmu/mmu.h"
+#include "virtio/virtio.h"
+#include "internal.h"
+
+/*
+ * A page table in system memory. @client, if not NULL, is charged for it; @behind and @work
+ * free the table behind the fence of its last use.
+ */
+struct table_pages {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	struct pagoda_sysmem mem;
+	u32 size;
+	struct dma_fence_cb behind;
+	struct work_struct work;
+	struct page *pages[];
+};
+
+static void table_charge(struct table_pages *table, struct pagoda_client *client)
+{
+	if (!client)
+		return;
+	kref_get(&client->kref);
+	table->client = client;
+	pagoda_budget_charge_tables(&client->budget, table->size);
+}
+
+static void table_discharge(struct table_pages *table)
+{
+	struct pagoda_client *client = table->client;
+
+	if (!client)
+		return;
+	pagoda_budget_charge_tables(&client->budget, -(s64)table->size);
+	pagoda_client_put(client);
+}
+
+static void table_free_pages(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem)
+{
+	struct table_pages *table = container_of(mem, struct table_pages, mem);
+
+	dma_free_pages(vidmm->info->dma_dev, table->size, table->pages[0], mem->dma,
+		       DMA_BIDIRECTIONAL);
+	kfree(table);
+}
+
+static void table_free_now(struct table_pages *table)
+{
+	table_discharge(table);
+	pagoda_sysmem_release(table->vidmm, &table->mem, table_free_pages);
+}
+
+static void table_free_work(struct work_struct *work)
+{
+	table_free_now(container_of(work, struct table_pages, work));
+}
+
+/* dma_fence signalling path: memory can't be freed here. */
+static void table_free_behind(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct table_pages *table = container_of(cb, struct table_pages, behind);
+
+	queue_work(table->vidmm->ttm.wq, &table->work);
+}
+
+/* dma_alloc_pages() aligns the bus address to the size, as page tables require. */
+static int tables_alloc_system(struct pagoda_vidmm *vidmm, struct pagoda_client *client, u32 size,
+			       struct pagoda_table_memory *memory)
+{
+	u32 i, nr = size >> PAGE_SHIFT;
+	struct table_pages *table = kzalloc(struct_size(table, pages, nr), GFP_KERNEL_ACCOUNT);
+	dma_addr_t dma;
+	int ret;
+
+	if (!table)
+		return -ENOMEM;
+	table->vidmm = vidmm;
+	table->size = size;
+	table->pages[0] = dma_alloc_pages(vidmm->info->dma_dev, size, &dma,
+					  DMA_BIDIRECTIONAL, GFP_KERNEL_ACCOUNT);
+	if (!table->pages[0]) {
+		kfree(table);
+		return -ENOMEM;
+	}
+	for (i = 1; i < nr; i++)
+		table->pages[i] = table->pages[0] + i;
+	INIT_WORK(&table->work, table_free_work);
+	ret = pagoda_sysmem_reserve(vidmm, &table->mem, dma, nr);
+	if (ret) {
+		table_free_pages(vidmm, &table->mem);
+		return ret;
+	}
+	ret = pagoda_sysmem_map(vidmm, &table->mem, table->pages);
+	if (ret) {
+		table_free_now(table);
+		return ret;
+	}
+	table_charge(table, client);
+	*memory = (struct pagoda_table_memory) {
+		.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
+		.size = size,
+		.address = table->mem.address,
+		.cpu = page_address(table->pages[0]),
+		.pages = table->pages,
+		.cookie = table,
+	};
+	return 0;
+}
+
+static int tables_alloc(void *owner, void *space_data, u32 level, u32 size,
+			struct pagoda_table_memory *memory)
+{
+	struct pagoda_vidmm *vidmm = owner;
+	struct pagoda_vm *vm = space_data;
+
+	if (vm && pagoda_mmu_mode(vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		return pagoda_vm_table_alloc(vm, size, memory);
+	return tables_alloc_system(vidmm, vm ? vm->client : NULL, size, memory);
+}
+
+static void tables_free(void *owner, void *space_data, struct pagoda_table_memory *memory,
+			struct dma_fence *fence)
+{
+	struct table_pages *table = memory->cookie;
+
+	if (memory->segment == VIRTIO_PAGODA_SEGMENT_VRAM)
+		pagoda_vm_table_free(space_data, memory, fence);
+	else if (!fence || dma_fence_add_callback(fence, &table->behind, table_free_behind))
+		table_free_now(table);
+}
+
+static int tables_command_root(struct pagoda_vidmm *vidmm, u32 space,
+			       const struct pagoda_root *root)
+{
+	const struct pagoda_command command = {
+		.type = VIRTIO_PAGODA_CONTROL_SET_ROOT,
+		.index = space,
+		.address = root->entries ? root->address : 0,
+		.size = root->entries,
+		.segment = root->entries ? root->segment : 0,
+	};
+
+	return pagoda_vidmm_command_locked(vidmm, &command);
+}
+
+/* The CPU executor walks from @vidmm->roots, with or without a device. */
+static int tables_set_root(void *owner, u32 space, const struct pagoda_root *root)
+{
+	struct pagoda_vidmm *vidmm = owner;
+	int ret;
+
+	mutex_lock(&vidmm->control_lock);
+	ret = tables_command_root(vidmm, space, root);
+	if (!ret) {
+		vidmm->roots[space] = *root;
+		pagoda_journal_root(vidmm->journal, space, root);
+	}
+	mutex_unlock(&vidmm->control_lock);
+	return ret;
+}
+
+static void tables_written(void *owner, const struct pagoda_paging_op *op)
+{
+	struct pagoda_vidmm *vidmm = owner;
+
+	pagoda_journal_written(vidmm->journal, op);
+}
+
+/*
+ * The VM's reservation is held, so no job of the VM begins. Waits until all jobs of the VM have
+ * completed: their fences signal without the reservation.
+ */
+static void tables_suspend(void *owner, void *space_data)
+{
+	if (!space_data)
+		return;
+	pagoda_stream_flush(owner);
+	dma_resv_wait_timeout(pagoda_vm_shared(space_data)->resv, DMA_RESV_USAGE_BOOKKEEP, false,
+			      MAX_SCHEDULE_TIMEOUT);
+}
+
+static const struct pagoda_mmu_ops tables_ops = {
+	.table_alloc = tables_alloc,
+	.table_free = tables_free,
+	.set_root = tables_set_root,
+	.written = tables_written,
+	.suspend = tables_suspend,
+};
+
+static const void *tables_page(void *context, u64 bus)
+{
+	struct pagoda_vidmm *vidmm = context;
+
+	return pagoda_mmu_table_page(vidmm->mmu, bus);
+}
+
+static bool tables_has_ops(const struct pagoda_vidmm *vidmm, u64 ops)
+{
+	return (vidmm->stream->limits.features & ops) == ops;
+}
+
+#define OP(name)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##name))
+
+/* Returns whether the device has address spaces and the operations that change page tables. */
+static bool tables_possible(const struct pagoda_vidmm *vidmm)
+{
+	return vidmm->info->va_bits && tables_has_ops(vidmm, OP(UPDATE_PAGE_TABLE) | OP(FLUSH_TLB));
+}
+
+/* Returns 0 if the device supports the update mode, else -ENODEV and an error in the log. */
+static int tables_check_mode(struct pagoda_vidmm *vidmm, enum virtio_pagoda_update_mode mode)
+{
+	const char *name = pagoda_vidmm_mode_name(mode);
+
+	if (!tables_possible(vidmm)) {
+		/* gpu_physical is the default: don't fail if the user asked for nothing else. */
+		if (mode == VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL)
+			return 0;
+		drm_err(vidmm->drm, "update_mode=%s: the device has no address spaces\n", name);
+		return -ENODEV;
+	}
+	if (mode != VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL ||
+	    tables_has_ops(vidmm, OP(VIRTUAL_TRANSFER) | OP(VIRTUAL_FILL)))
+		return 0;
+	drm_err(vidmm->drm, "update_mode=%s: the device can't page by virtual addresses\n", name);
+	return -ENODEV;
+}
+
+/**
+ * pagoda_vidmm_mode_name() - Name of an update mode, as the module parameter spells it
+ * @mode: Any value
+ *
+ * Context: Any.
+ * Return: The name, or NULL if there is no such mode.
+ */
+const char *pagoda_vidmm_mode_name(u32 mode)
+{
+	static const char * const names[] = {
+		[VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL] = "cpu_virtual",
+		[VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL] = "gpu_virtual",
+		[VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL] = "gpu_physical",
+	};
+
+	return mode < ARRAY_SIZE(names) ? names[mode] : NULL;
+}
+
+/**
+ * pagoda_vidmm_has_tables() - Does the device have address spaces that the driver can use?
+ * @vidmm: The manager
+ *
+ * Context: Any.
+ * Return: Whether it does.
+ */
+bool pagoda_vidmm_has_tables(struct pagoda_vidmm *vidmm)
+{
+	return vidmm->mmu;
+}
+
+static void tables_note_flush(void *arg, const struct virtio_pagoda_packet *packet)
+{
+	bool *flushes = arg;
+
+	*flushes |= le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_FLUSH_TLB;
+}
+
+/**
+ * pagoda_tables_rescued() - Repair the device's TLB after the CPU executed paging packets
+ * @vidmm: The manager
+ * @sub: The buffer
+ * @start: First packet that the CPU executed
+ *
+ * A FLUSH_TLB among the packets didn't reach the device, which still caches translations.
+ * Setting a root again makes the device drop the translations of the space.
+ *
+ * Context: dma_fence signalling path: doesn't allocate. The device executes nothing of the
+ * paging queue meanwhile.
+ */
+void pagoda_tables_rescued(struct pagoda_vidmm *vidmm, const struct pagoda_submission *sub,
+			   u32 start)
+{
+	bool flushes = false;
+	u32 space, count = vidmm->info->max_address_spaces;
+	int ret = 0;
+
+	/*
+	 * The executor has an aperture only if it executes all buffers: the device has no TLB
+	 * then.
+	 */
+	if (!vidmm->mmu || vidmm->executor->aperture)
+		return;
+	pagoda_paging_walk(sub->data, sub->built, start, tables_note_flush, &flushes);
+	mutex_lock(&vidmm->control_lock);
+	for (space = 0; flushes && !vidmm->deaf && space < count; space++) {
+		if (vidmm->roots[space].entries)
+			ret = tables_command_root(vidmm, space, &vidmm->roots[space]);
+		/* A device that refuses a command won't execute jobs either. */
+		vidmm->deaf = ret;
+	}
+	mutex_unlock(&vidmm->control_lock);
+}
+
+/**
+ * pagoda_tables_forget() - Note that the device was reset and has no roots
+ * @vidmm: The manager
+ *
+ * Context: May sleep.
+ */
+void pagoda_tables_forget(struct pagoda_vidmm *vidmm)
+{
+	if (!vidmm->mmu)
+		return;
+	mutex_lock(&vidmm->control_lock);
+	memset(vidmm->roots, 0, vidmm->info->max_address_spaces * sizeof(*vidmm->roots));
+	vidmm->deaf = false;
+	mutex_unlock(&vidmm->control_lock);
+}
+
+/**
+ * pagoda_tables_init() - Set up page tables and the paging process
+ * @vidmm: The manager; its stream and executor are set up
+ * @args: Update mode asked for
+ *
+ * If the device has no address spaces, &pagoda_vidmm.mmu stays NULL.
+ *
+ * Context: Probe; may sleep.
+ * Return: 0; -ENODEV if the device doesn't support the update mode; -ENOMEM; or the device's
+ * answer to SET_ROOT.
+ */
+int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	struct pagoda_cpu_executor *exec = vidmm->executor;
+	const struct pagoda_mmu_args mmu = {
+		.limits = &vidmm->stream->limits,
+		.mode = args->update_mode,
+		.invalid_not_cached = vidmm->info->invalid_not_cached,
+		.ops = &tables_ops,
+		.owner = vidmm,
+	};
+	int ret = tables_check_mode(vidmm, args->update_mode);
+
+	if (ret || !tables_possible(vidmm))
+		return ret;
+	vidmm->roots = kvcalloc(vidmm->info->max_address_spaces, sizeof(*vidmm->roots),
+				GFP_KERNEL);
+	if (!vidmm->roots)
+		return -ENOMEM;
+	vidmm->mmu = pagoda_mmu_create(&mmu);
+	if (IS_ERR(vidmm->mmu)) {
+		ret = PTR_ERR(vidmm->mmu);
+		kvfree(vidmm->roots);
+		return ret;
+	}
+	exec->roots = vidmm->roots;
+	exec->context = vidmm;
+	exec->table_page = tables_page;
+	return 0;
+}
+
+/**
+ * pagoda_tables_fini() - Undo pagoda_tables_init()
+ * @vidmm: The manager; nothing is in flight and all spaces but the first are gone
+ *
+ * Context: May sleep.
+ */
+void pagoda_tables_fini(struct pagoda_vidmm *vidmm)
+{
+	if (!vidmm->mmu)
+		return;
+	pagoda_mmu_destroy(vidmm->mmu);
+	flush_workqueue(vidmm->ttm.wq);
+	kvfree(vidmm->roots);
+}

@@ -1,0 +1,744 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address spaces of clients: creation and destruction, page tables, and the effect of moves on
+ * mappings.
+ *
+ * Page tables are allocations in VRAM (system memory in CPU_VIRTUAL mode) that share the VM's
+ * reservation. The tables of an idle VM may be evicted; mmu/ keeps the content of each table,
+ * so eviction copies nothing, and the next change brings the tables back.
+ *
+ * The mappings of an allocation are invalidated before the allocation moves, earlier in the
+ * stream than the move. The mappings become valid again when the allocation is where the GPU
+ * can use it and MAKE_RESIDENT, VM_BIND or SUBMIT asks for that: page tables may have to be
+ * allocated then, which a move must not do.
+ */
+#include <linux/slab.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_print.h>
+#include "vidmm/ttm/prime.h"
+#include "virtio/virtio.h"
+#include "bind.h"
+
+/* The first addresses of a space are never valid (C77). */
+#define VM_START	SZ_2M
+
+/*
+ * Describes in @map the bytes [@offset, @offset + @size) of @bo as a mapping needs them (for a
+ * window that repeats, @size is the window's). Fills kind, allocation and memory, completes the
+ * flags; where the GPU can't use the allocation, the kind is INVALID. Caller holds the
+ * reservation of @bo, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0
+ * or -ENOMEM.
+ */
+int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
+			struct pagoda_vm_place *place, struct pagoda_map *map)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+	struct pagoda_vram_cursor cur;
+	u32 n = 0;
+
+	map->kind = PAGODA_MAP_MEMORY;
+	map->allocation = bo->id;
+	map->allocation_offset = offset;
+	if (!res || res->mem_type == TTM_PL_SYSTEM || pagoda_import_is_away(bo)) {
+		*map = (struct pagoda_map) { .va = map->va, .size = map->size };
+		return 0;
+	}
+	if (res->mem_type != TTM_PL_VRAM) {
+		pagoda_bo_adl(bo, &place->adl);
+		map->adl = &place->adl;
+		map->adl_offset = offset >> PAGE_SHIFT;
+		if (pagoda_bo_is_coherent(bo))
+			map->flags |= PAGODA_PTE_CACHE_COHERENT;
+		return 0;
+	}
+	place->extents = kvmalloc_array(pagoda_vram_count_ranges(res), sizeof(*place->extents),
+					GFP_KERNEL_ACCOUNT);
+	if (!place->extents)
+		return -ENOMEM;
+	pagoda_vram_first(&cur, res, offset, size);
+	for (; cur.size; pagoda_vram_next(&cur, cur.size))
+		place->extents[n++] = (struct pagoda_map_extent) {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = cur.address,
+			.size = cur.size,
+		};
+	place->nr_extents = n;
+	map->extents = place->extents;
+	map->nr_extents = n;
+	return 0;
+}
+
+/*
+ * Fills @map with @va as the page tables have to show it. Caller holds the reservation of the
+ * allocation, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or
+ * -ENOMEM.
+ */
+int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
+			   struct pagoda_map *map)
+{
+	*map = (struct pagoda_map) {
+		.va = va->base.va.addr,
+		.size = va->base.va.range,
+		.driver_protection = va->driver_protection,
+		.flags = pagoda_bind_pte_flags(va->flags),
+		.window = va->window,
+		.first = va->first,
+	};
+	return pagoda_vm_place_get(pagoda_bo_of_gem(va->base.gem.obj), va->base.gem.offset,
+				   va->window ?: va->base.va.range, place, map);
+}
+
+/* Frees the extents in @place, which pagoda_vm_place_get() filled or which is all zeros. */
+void pagoda_vm_place_put(struct pagoda_vm_place *place)
+{
+	kvfree(place->extents);
+	place->extents = NULL;
+}
+
+/*
+ * Remembers @fence as the last operation on the space, unless @fence is NULL. Caller holds the
+ * space's lock.
+ */
+void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
+{
+	if (!fence)
+		return;
+	dma_fence_put(vm->last);
+	vm->last = dma_fence_get(fence);
+}
+
+/*
+ * Carries out a staged change and consumes @update, also on failure. Replaces *@fence, which
+ * may be NULL, by the fence behind the change if operations were emitted. Caller holds the VM's
+ * reservation. Returns 0, or -ENOMEM if nothing has changed.
+ */
+int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
+		     struct dma_fence **fence)
+{
+	struct pagoda_stream *stream = vm->vidmm->stream;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct pagoda_paging_cost cost = pagoda_pt_update_cost(update, stream->room);
+	struct dma_fence *done;
+	int ret;
+
+	ret = dma_resv_reserve_fences(pagoda_vm_resv(vm), 1);
+	if (ret) {
+		pagoda_pt_update_abort(update);
+		return ret;
+	}
+	pagoda_space_lock(vm->space);
+	ret = pagoda_stream_begin(&txn, vm->vidmm, NULL, NULL, 0, &cost);
+	if (ret) {
+		pagoda_space_unlock(vm->space);
+		pagoda_pt_update_abort(update);
+		return ret;
+	}
+	pagoda_pt_update_commit(update, &emit);
+	done = pagoda_stream_end(&txn);
+	pagoda_vm_note_last(vm, done);
+	pagoda_space_unlock(vm->space);
+	if (pagoda_pt_update_waits(update))
+		pagoda_stream_flush(vm->vidmm);
+	pagoda_pt_update_finish(update, done);
+	if (done) {
+		dma_resv_add_fence(pagoda_vm_resv(vm), done, DMA_RESV_USAGE_BOOKKEEP);
+		dma_fence_put(*fence);
+		*fence = done;
+	}
+	pagoda_context_update_roots(vm);
+	return 0;
+}
+
+/**
+ * pagoda_vm_make_tables_resident() - Bring back page tables that were evicted
+ * @vm: VM, its reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
+{
+	struct pagoda_pt_update *update;
+	struct dma_fence *fence = NULL;
+	int ret;
+
+	if (pagoda_space_is_resident(vm->space))
+		return 0;
+	ret = pagoda_space_prepare_restore(vm->space, &update);
+	if (!ret)
+		ret = pagoda_vm_commit(vm, update, &fence);
+	dma_fence_put(fence);
+	return ret;
+}
+
+/*
+ * No other allocation may get the pages or the VRAM of an allocation before the TLB flush has
+ * completed (C101). Two slots are reserved: the second is for the fence of the move that
+ * follows.
+ */
+static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dma_fence *fence)
+{
+	if (!resv || !fence)
+		return;
+	if (dma_resv_reserve_fences(resv, 2))
+		pagoda_stream_wait_fence(vm->vidmm, fence);
+	else
+		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/*
+ * In CPU_VIRTUAL mode the CPU changes entries immediately instead of in stream order: all jobs
+ * that use the entries must have completed first.
+ */
+static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
+{
+	if (!resv || pagoda_mmu_mode(vm->vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		return;
+	pagoda_stream_flush(vm->vidmm);
+	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
+}
+
+static void vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
+{
+	struct pagoda_stream *stream = vm->vidmm->stream;
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct dma_fence *fence;
+
+	vm_wait_for_users(vm, resv);
+	pagoda_space_lock(vm->space);
+	cost = pagoda_space_invalidate_cost(vm->space, va, size, stream->room);
+	if (cost.packets) {
+		pagoda_stream_begin_must(&txn, vm->vidmm, NULL, resv, &cost);
+		pagoda_space_invalidate(vm->space, va, size, &emit);
+		fence = pagoda_stream_end(&txn);
+		pagoda_vm_note_last(vm, fence);
+		vm_keep_until(vm, resv, fence);
+		dma_fence_put(fence);
+	}
+	pagoda_space_unlock(vm->space);
+}
+
+static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo)
+{
+	struct drm_gpuva *va;
+
+	drm_gpuvm_bo_for_each_va(va, vm_bo) {
+		if (drm_gpuva_invalidated(va))
+			continue;
+		vm_invalidate_range(vm, vm_bo->obj->resv, va->va.addr, va->va.range);
+		drm_gpuva_invalidate(va, true);
+	}
+}
+
+/*
+ * Invalidates all mappings of @bo in @vm. Caller holds the reservation of @bo. May sleep and
+ * allocate.
+ */
+void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_find(&vm->base, pagoda_bo_gem(bo));
+
+	if (!vm_bo)
+		return;
+	vm_bo_invalidate(vm, vm_bo);
+	drm_gpuvm_bo_put(vm_bo);
+}
+
+/**
+ * pagoda_vm_bo_opened() - Note that an allocation got a handle, or lost its last
+ * @bo: Allocation
+ * @opened: True if a handle is created, false if the last handle is closed
+ *
+ * A private allocation has at most one handle ever: DRM's global names (GEM_FLINK) would give
+ * the allocation further handles, also in other clients.
+ *
+ * Context: May sleep. Outside of reservations.
+ * Return: 0, or -EPERM if @bo is private and has, or had, a handle.
+ */
+int pagoda_vm_bo_opened(struct pagoda_bo *bo, bool opened)
+{
+	struct pagoda_vm *vm = bo->vm.private_to;
+
+	if (!vm)
+		return 0;
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	if (opened && bo->vm.had_handle) {
+		dma_resv_unlock(pagoda_vm_resv(vm));
+		return -EPERM;
+	}
+	bo->vm.had_handle = true;
+	bo->vm.opened = opened;
+	/* pagoda_client_forget() doesn't find allocations that have no mappings any more. */
+	if (!opened)
+		list_del_init(&bo->vm.evicted);
+	pagoda_priority_apply(bo);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	return 0;
+}
+
+/**
+ * pagoda_vm_bo_evicted() - Note that an allocation's mappings aren't in the page tables
+ * @vm_bo: Mappings of the allocation in one VM; the reservation of the allocation is held
+ *
+ * The next submission to the VM looks at the allocation again, if it is private and not
+ * offered.
+ */
+void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
+{
+	struct pagoda_vm *vm = pagoda_vm_of(vm_bo->vm);
+	struct pagoda_bo *bo = pagoda_bo_of_gem(vm_bo->obj);
+
+	pagoda_settled_clear(bo);
+	drm_gpuvm_bo_evict(vm_bo, true);
+	if (bo->vm.private_to && !pagoda_bo_is_offered(bo) &&
+	    (bo->vm.left_out || list_empty(&bo->vm.evicted))) {
+		bo->vm.left_out = false;
+		list_move_tail(&bo->vm.evicted, &vm->evicted);
+	}
+}
+
+/**
+ * pagoda_vm_bo_moves() - Invalidate the mappings of an allocation that is about to move
+ * @bo: Allocation, reservation held
+ *
+ * The invalidation is in the stream before the move: a job that uses one of the addresses
+ * afterwards faults instead of reaching memory that belongs to another allocation by then
+ * (C101, C105). Importing devices are notified first, because the move has to wait for what
+ * they do about the notification.
+ *
+ * Context: May sleep and allocate. Not in a stream transaction.
+ */
+void pagoda_vm_bo_moves(struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+
+	pagoda_prime_moves(bo);
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
+		vm_bo_invalidate(pagoda_vm_of(vm_bo->vm), vm_bo);
+		pagoda_vm_bo_evicted(vm_bo);
+	}
+}
+
+static int vm_validate_try(struct pagoda_vm *vm, struct dma_fence **fence)
+{
+	return pagoda_vm_make_tables_resident(vm) ?: pagoda_rebind_all(vm, fence);
+}
+
+/*
+ * Makes the mappings of resident allocations valid again, and replaces *@fence by the fence
+ * behind the updates if there were any. Called without reservations held. Returns 0, -ENOMEM,
+ * -EBUSY, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_vm_validate(struct pagoda_vm *vm, struct dma_fence **fence)
+{
+	struct pagoda_room room = { .vm = vm, .last = true };
+	struct drm_exec exec;
+	int ret;
+
+	if (list_empty_careful(&vm->base.evict.list))
+		return 0;
+	ret = mutex_lock_interruptible(&vm->lock);
+	if (ret)
+		return ret;
+	/* A closed VM loses its mappings and its page tables, or has lost them already. */
+	if (vm->closed) {
+		mutex_unlock(&vm->lock);
+		return 0;
+	}
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES, 0);
+	drm_exec_until_all_locked(&exec) {
+		ret = drm_gpuvm_prepare_vm(&vm->base, &exec, 1);
+		if (!ret)
+			ret = drm_gpuvm_prepare_objects(&vm->base, &exec, 1);
+		drm_exec_retry_on_contention(&exec);
+		if (ret)
+			break;
+		pagoda_room_keep(vm, PAGODA_VM_KEEP_BOUND);
+		do {
+			ret = vm_validate_try(vm, fence);
+		} while (ret == -ENOMEM && pagoda_room_make(&room));
+		pagoda_room_keep(vm, PAGODA_VM_KEEP_NOTHING);
+		if (ret)
+			break;
+	}
+	drm_exec_fini(&exec);
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+/**
+ * pagoda_vm_rebuild() - Write page tables and save areas that the device lost
+ * @vm: VM; the device forgot its space
+ *
+ * Tables are written at their present addresses; tables that were evicted stay evicted.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0, -ENOMEM or -EIO.
+ */
+int pagoda_vm_rebuild(struct pagoda_vm *vm)
+{
+	struct pagoda_pt_update *update;
+	struct dma_fence *fence = NULL;
+	int ret;
+
+	mutex_lock(&vm->lock);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ret = pagoda_space_prepare_rebuild(vm->space, &update);
+	if (!ret)
+		ret = pagoda_vm_commit(vm, update, &fence);
+	if (!ret)
+		ret = pagoda_context_rebuild(vm);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	dma_fence_put(fence);
+	return ret;
+}
+
+static int vm_take_id(struct pagoda_vm *vm)
+{
+	struct pagoda_vidmm *vidmm = vm->vidmm;
+	u32 most = vidmm->stream->limits.max_address_spaces;
+	int id, ret = pagoda_quota_charge(vm->client->quota, PAGODA_LIMIT_VMS, 1);
+
+	if (ret)
+		return ret;
+	/* Space 0 belongs to the paging process. */
+	id = ida_alloc_range(&vidmm->spaces, 1, most - 1, GFP_KERNEL_ACCOUNT);
+	if (id < 0) {
+		pagoda_quota_uncharge(vm->client->quota, PAGODA_LIMIT_VMS, 1);
+		return id;
+	}
+	vm->id = id;
+	return 0;
+}
+
+static void vm_give_id(struct pagoda_vm *vm)
+{
+	ida_free(&vm->vidmm->spaces, vm->id);
+	pagoda_quota_uncharge(vm->client->quota, PAGODA_LIMIT_VMS, 1);
+}
+
+static int vm_init_space(struct pagoda_vm *vm)
+{
+	int ret = vm_take_id(vm);
+
+	if (ret)
+		return ret;
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	vm->space = pagoda_space_create(vm->vidmm->mmu, vm->id, vm);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	if (!IS_ERR(vm->space))
+		return 0;
+	vm_give_id(vm);
+	return PTR_ERR(vm->space);
+}
+
+/**
+ * pagoda_vm_create() - Make an address space
+ * @vidmm: The manager
+ * @client: Client that is charged for page tables and save areas
+ *
+ * Context: May sleep and allocate.
+ * Return: The VM, to be given up by pagoda_vm_close() and pagoda_vm_put(); or ERR_PTR:
+ * -EOPNOTSUPP if the device has no page tables, -EMFILE if the client has too many VMs, -ENOSPC
+ * if the client's user has its share of the device's spaces, -ENOMEM.
+ */
+struct pagoda_vm *pagoda_vm_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
+{
+	struct drm_gem_object *resv;
+	struct pagoda_vm *vm;
+	int ret;
+
+	if (!vidmm->mmu || vidmm->stream->limits.max_address_spaces < 2)
+		return ERR_PTR(-EOPNOTSUPP);
+	vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
+	resv = drm_gpuvm_resv_object_alloc(vidmm->drm);
+	if (!vm || !resv) {
+		if (resv)
+			drm_gem_object_put(resv);
+		kfree(vm);
+		return ERR_PTR(-ENOMEM);
+	}
+	vm->vidmm = vidmm;
+	kref_get(&client->kref);
+	vm->client = client;
+	mutex_init(&vm->lock);
+	INIT_LIST_HEAD(&vm->contexts);
+	pagoda_plan_init(vm);
+	pagoda_bind_queue_init(vm);
+	INIT_LIST_HEAD(&vm->evicted);
+	INIT_LIST_HEAD(&vm->offered);
+	INIT_LIST_HEAD(&vm->left_out);
+	ttm_lru_bulk_move_init(&vm->bulk);
+	drm_gpuvm_init(&vm->base, "pagoda", 0, vidmm->drm, resv, VM_START,
+		       pagoda_mmu_reach(vidmm->mmu) - VM_START, 0, 0, &pagoda_vm_ops);
+	drm_gem_object_put(resv);
+	ret = vm_init_space(vm);
+	if (!ret) {
+		mutex_lock(&vidmm->reset->vms_lock);
+		list_add_tail(&vm->entry, &vidmm->reset->vms);
+		mutex_unlock(&vidmm->reset->vms_lock);
+		return vm;
+	}
+	drm_gpuvm_put(&vm->base);
+	return ERR_PTR(ret);
+}
+
+/**
+ * pagoda_vm_get() - Take a reference to a VM
+ * @vm: VM
+ *
+ * Return: @vm.
+ */
+struct pagoda_vm *pagoda_vm_get(struct pagoda_vm *vm)
+{
+	drm_gpuvm_get(&vm->base);
+	return vm;
+}
+
+/**
+ * pagoda_vm_put() - Drop a reference to a VM
+ * @vm: VM
+ *
+ * Context: May sleep.
+ */
+void pagoda_vm_put(struct pagoda_vm *vm)
+{
+	drm_gpuvm_put(&vm->base);
+}
+
+/**
+ * pagoda_vm_shared() - Object with the reservation that a VM's private allocations share
+ * @vm: VM
+ *
+ * Return: The object; no reference is taken.
+ */
+struct drm_gem_object *pagoda_vm_shared(struct pagoda_vm *vm)
+{
+	return vm->base.r_obj;
+}
+
+/**
+ * pagoda_vm_range() - Range of addresses that can be mapped
+ * @vm: VM
+ * @start: Set to the first address
+ * @end: Set to the address behind the last one
+ */
+void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end)
+{
+	*start = vm->base.mm_start;
+	*end = vm->base.mm_start + vm->base.mm_range;
+}
+
+/**
+ * pagoda_vm_range_valid() - Is a range one that can be mapped?
+ * @vm: VM
+ * @address: First byte
+ * @size: Bytes
+ *
+ * Return: Whether the range is not empty, page aligned and inside pagoda_vm_range().
+ */
+bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size)
+{
+	u64 start, end;
+
+	pagoda_vm_range(vm, &start, &end);
+	return size && PAGE_ALIGNED(address) && PAGE_ALIGNED(size) && address >= start &&
+	       address < end && size <= end - address;
+}
+
+/*
+ * Makes every entry invalid before its table is freed (C107). Without memory for the change the
+ * tables stay until the stream is idle.
+ */
+static void vm_empty_tables(struct pagoda_vm *vm)
+{
+	struct pagoda_pt_update *update;
+	struct dma_fence *fence = NULL;
+
+	if (pagoda_space_prepare_close(vm->space, &update) || pagoda_vm_commit(vm, update, &fence))
+		vm_invalidate_range(vm, NULL, vm->base.mm_start, vm->base.mm_range);
+	dma_fence_put(fence);
+	pagoda_stream_wait_idle(vm->vidmm, MAX_SCHEDULE_TIMEOUT);
+}
+
+static void vm_empty_books(struct pagoda_vm *vm)
+{
+	struct drm_gpuva *va, *next;
+
+	drm_gpuvm_for_each_va_safe(va, next, &vm->base) {
+		struct drm_gem_object *obj = va->gem.obj;
+
+		if (obj) {
+			drm_gem_object_get(obj);
+			dma_resv_lock(obj->resv, NULL);
+		}
+		drm_gpuva_remove(va);
+		drm_gpuva_unlink(va);
+		if (obj) {
+			list_del_init(&pagoda_bo_of_gem(obj)->vm.evicted);
+			dma_resv_unlock(obj->resv);
+			drm_gem_object_put(obj);
+		}
+		kfree(pagoda_va_of(va));
+	}
+}
+
+/**
+ * pagoda_vm_close() - Destroy an address space that has no handle any more
+ * @vm: VM without contexts
+ *
+ * Frees mappings and page tables, and cancels the VM_BIND arrays that wait. Holders of a
+ * reference find the VM closed.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_vm_close(struct pagoda_vm *vm)
+{
+	struct pagoda_gate gate;
+
+	pagoda_gate_enter(vm->vidmm, &gate, false);
+	mutex_lock(&vm->vidmm->reset->vms_lock);
+	list_del(&vm->entry);
+	mutex_unlock(&vm->vidmm->reset->vms_lock);
+	pagoda_deferred_cancel(&vm->queue, -ECANCELED);
+	mutex_lock(&vm->lock);
+	vm->closed = true;
+	pagoda_plan_fini(vm);
+	/*
+	 * Mappings go last: as long as the device translates, they say what has to be
+	 * invalidated.
+	 */
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	pagoda_stream_flush(vm->vidmm);
+	dma_resv_wait_timeout(pagoda_vm_resv(vm), DMA_RESV_USAGE_BOOKKEEP, false,
+			      MAX_SCHEDULE_TIMEOUT);
+	vm_empty_tables(vm);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	vm_empty_books(vm);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	pagoda_space_destroy(vm->space);
+	vm->space = NULL;
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	vm_give_id(vm);
+	pagoda_gate_leave(vm->vidmm, &gate);
+}
+
+/*
+ * Returns the client's first VM with an id of at least *@id, with a reference; NULL if there is
+ * none. The client's lock isn't held while a VM is worked on, which may take long: all lookups
+ * of the client need the lock.
+ */
+static struct pagoda_vm *client_next_vm(struct pagoda_client *client, unsigned long *id)
+{
+	struct pagoda_vm *vm;
+
+	mutex_lock(&client->lock);
+	vm = xa_find(&client->vms, id, ULONG_MAX, XA_PRESENT);
+	if (vm)
+		pagoda_vm_get(vm);
+	mutex_unlock(&client->lock);
+	return vm;
+}
+
+/**
+ * pagoda_client_validate() - Make mappings of resident allocations valid in all VMs
+ * @client: Client
+ * @fence: *@fence is replaced by the fence behind the updates, if there were any
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ * Return: 0, -ENOMEM, -EBUSY, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_client_validate(struct pagoda_client *client, struct dma_fence **fence)
+{
+	struct pagoda_vm *vm;
+	unsigned long id = 0;
+	int ret = 0;
+
+	for (; !ret && (vm = client_next_vm(client, &id)); id++) {
+		ret = pagoda_vm_validate(vm, fence);
+		pagoda_vm_put(vm);
+	}
+	return ret;
+}
+
+/* Returns one of the client's VMs that map the allocation, with a reference; NULL if none does. */
+static struct pagoda_vm *client_vm_mapping(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_vm *found = NULL;
+	struct drm_gpuvm_bo *vm_bo;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
+		struct pagoda_vm *vm = pagoda_vm_of(vm_bo->vm);
+
+		if (vm->client == client && !list_empty(&vm_bo->list.gpuva)) {
+			found = pagoda_vm_get(vm);
+			break;
+		}
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+	return found;
+}
+
+/* Which of the client's VMs have the allocation in their queue isn't known: looks at all queues. */
+static void client_forget_waiting(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_vm *vm;
+	unsigned long id = 0;
+
+	for (; (vm = client_next_vm(client, &id)); id++) {
+		if (!pagoda_deferred_is_empty(&vm->queue))
+			pagoda_vm_forget(vm, bo);
+		pagoda_vm_put(vm);
+	}
+}
+
+/**
+ * pagoda_client_forget() - Unmap an allocation when the client closes its handle
+ * @client: Client
+ * @bo: Allocation
+ *
+ * Visits only the VMs that map the allocation, unless queued VM_BIND arrays name it.
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_client_forget(struct pagoda_client *client, struct pagoda_bo *bo)
+{
+	struct pagoda_vm *vm;
+
+	if (atomic_read(&bo->wish.waits))
+		client_forget_waiting(client, bo);
+	while ((vm = client_vm_mapping(client, bo))) {
+		pagoda_vm_forget(vm, bo);
+		pagoda_vm_put(vm);
+	}
+}
+
+/**
+ * pagoda_vm_retire() - Refuse further bindings and contexts
+ * @vm: VM; pagoda_vm_close() follows
+ *
+ * Holders of a reference can't create contexts in the VM any more.
+ *
+ * Context: May sleep.
+ * Return: 0; -EBUSY while the VM has contexts, -ENOENT if it was retired before.
+ */
+int pagoda_vm_retire(struct pagoda_vm *vm)
+{
+	int ret = 0;
+
+	mutex_lock(&vm->lock);
+	if (vm->closed)
+		ret = -ENOENT;
+	else if (list_empty(&vm->contexts))
+		vm->closed = true;
+	else
+		ret = -EBUSY;
+	mutex_unlock(&vm->lock);
+	return ret;
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Placements: the places that TTM is asked for on behalf of an allocation. */
+#include <drm/drm_gem.h>
+
+#include "rig/rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+
+static struct pagoda_bo *bo_make(struct pagoda_rig *rig, struct pagoda_bo_params params)
+{
+	struct pagoda_bo *bo;
+
+	params.size = params.size ?: 3 * PAGE_SIZE;
+	bo = pagoda_bo_create(rig->vidmm, rig->client, &params);
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(bo));
+	return bo;
+}
+
+/* A list of places as a number: one digit for each, the place that is tried first in front. */
+#define IN_SYSTEM	1
+#define IN_VRAM		2
+#define IN_APERTURE	3
+#define THEN(a, b)	((a) << 4 | (b))
+
+static u32 bo_places(struct pagoda_bo *bo, u32 (*fill)(struct pagoda_bo *, struct ttm_place *))
+{
+	struct ttm_place places[4] = {};
+	u32 order = 0;
+	u32 i, n = fill(bo, places);
+
+	for (i = 0; i < n; i++)
+		order = THEN(order, places[i].mem_type == TTM_PL_VRAM ? IN_VRAM :
+				    places[i].mem_type == TTM_PL_TT ? IN_APERTURE : IN_SYSTEM);
+	return order;
+}
+
+struct bo_order {
+	u32 supported;
+	u32 preferred[2];
+	u32 size;
+	u32 resident;
+};
+
+/*
+ * Preferred segments come first, all are supported ones, and a segment that is too small is left
+ * out.
+ */
+static void bo_resident(struct kunit *test)
+{
+	static const struct bo_order orders[] = {
+		{ VRAM, { }, 1, IN_VRAM },
+		{ APERTURE, { }, 1, IN_APERTURE },
+		{ VRAM | APERTURE, { }, 1, THEN(IN_VRAM, IN_APERTURE) },
+		{ VRAM | APERTURE, { DRM_PAGODA_SEGMENT_VRAM }, 1, THEN(IN_VRAM, IN_APERTURE) },
+		{ VRAM | APERTURE, { DRM_PAGODA_SEGMENT_APERTURE }, 1, THEN(IN_APERTURE, IN_VRAM) },
+		{ VRAM | APERTURE,
+		  { DRM_PAGODA_SEGMENT_APERTURE, DRM_PAGODA_SEGMENT_VRAM }, 1,
+		  THEN(IN_APERTURE, IN_VRAM) },
+		{ VRAM | APERTURE,
+		  { DRM_PAGODA_SEGMENT_VRAM, DRM_PAGODA_SEGMENT_APERTURE }, 1,
+		  THEN(IN_VRAM, IN_APERTURE) },
+		{ VRAM, { DRM_PAGODA_SEGMENT_APERTURE }, 1, IN_VRAM },
+		{ APERTURE, { DRM_PAGODA_SEGMENT_VRAM }, 1, IN_APERTURE },
+		{ VRAM | APERTURE, { }, PAGODA_RIG_APERTURE_PAGES + 1, IN_VRAM },
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(orders); i++) {
+		const struct bo_order *order = &orders[i];
+		struct pagoda_bo *bo = bo_make(rig, (struct pagoda_bo_params) {
+			.size = (u64)order->size << PAGE_SHIFT,
+			.flags = CPU,
+			.supported = order->supported,
+			.preferred = { order->preferred[0], order->preferred[1] },
+		});
+
+		PAGODA_PROVES(C160, C161);
+		KUNIT_EXPECT_EQ_MSG(test, bo_places(bo, pagoda_bo_placement_resident),
+				    order->resident, "order %u", i);
+		pagoda_rig_close(bo);
+	}
+}
+
+/*
+ * The eviction segment comes before system memory if it is the aperture; else it is system memory.
+ */
+static void bo_evicted(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *pages = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = VRAM | APERTURE,
+	});
+	struct pagoda_bo *aperture = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = VRAM | APERTURE, .eviction = APERTURE,
+	});
+
+	PAGODA_PROVES(C37);
+	KUNIT_EXPECT_EQ(test, bo_places(pages, pagoda_bo_placement_evicted), IN_SYSTEM);
+	KUNIT_EXPECT_EQ(test, bo_places(aperture, pagoda_bo_placement_evicted),
+			THEN(IN_APERTURE, IN_SYSTEM));
+	pagoda_rig_close(pages);
+	pagoda_rig_close(aperture);
+}
+
+/*
+ * For access by the CPU an allocation goes to a supported segment where the CPU reaches it, or to
+ * system memory.
+ */
+static void bo_cpu(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct ttm_place places[4] = {};
+	struct pagoda_bo *vram = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = VRAM,
+	});
+	struct pagoda_bo *aperture = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = APERTURE,
+	});
+	struct pagoda_bo *large = bo_make(rig, (struct pagoda_bo_params) {
+		.size = (PAGODA_RIG_VISIBLE_PAGES + 1) << PAGE_SHIFT,
+		.flags = CPU, .supported = VRAM,
+	});
+
+	PAGODA_PROVES(C160);
+	KUNIT_EXPECT_EQ(test, bo_places(vram, pagoda_bo_placement_cpu), THEN(IN_VRAM, IN_SYSTEM));
+	KUNIT_EXPECT_EQ(test, bo_places(aperture, pagoda_bo_placement_cpu),
+			THEN(IN_APERTURE, IN_SYSTEM));
+	KUNIT_EXPECT_EQ(test, bo_places(large, pagoda_bo_placement_cpu), IN_SYSTEM);
+	pagoda_bo_placement_cpu(vram, places);
+	KUNIT_EXPECT_EQ(test, places[0].lpfn, PAGODA_RIG_VISIBLE_PAGES);
+	pagoda_rig_close(vram);
+	pagoda_rig_close(aperture);
+	pagoda_rig_close(large);
+}
+
+/* CONTIGUOUS asks for one range of VRAM; AccessedPhysically also for an address in the aperture. */
+static void bo_contiguous(struct kunit *test)
+{
+	static const u32 flags[] = { DRM_PAGODA_ALLOCATION_CONTIGUOUS, PHYSICAL };
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = bo_make(rig, (struct pagoda_bo_params) {
+		.flags = CPU, .supported = VRAM | APERTURE,
+	});
+	struct ttm_place places[4] = {};
+	u32 i;
+
+	PAGODA_PROVES(C162, C163);
+	KUNIT_EXPECT_EQ(test, 2, pagoda_bo_placement_resident(bo, places));
+	KUNIT_EXPECT_EQ(test, places[0].flags & TTM_PL_FLAG_CONTIGUOUS, 0);
+	KUNIT_EXPECT_EQ(test, places[1].lpfn, 0);
+	pagoda_rig_close(bo);
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		bo = bo_make(rig, (struct pagoda_bo_params) {
+			.flags = CPU | flags[i], .supported = VRAM | APERTURE,
+		});
+		KUNIT_EXPECT_EQ(test, 2, pagoda_bo_placement_resident(bo, places));
+		KUNIT_EXPECT_NE(test, places[0].flags & TTM_PL_FLAG_CONTIGUOUS, 0);
+		KUNIT_EXPECT_EQ(test, places[1].lpfn,
+				flags[i] == PHYSICAL ? PAGODA_RIG_APERTURE_PAGES : 0);
+		pagoda_rig_close(bo);
+	}
+}
+
+static struct kunit_case bo_cases[] = {
+	KUNIT_CASE(bo_resident),
+	KUNIT_CASE(bo_evicted),
+	KUNIT_CASE(bo_cpu),
+	KUNIT_CASE(bo_contiguous),
+	{}
+};
+
+static struct kunit_suite bo_suite = {
+	.name = "pagoda_bo",
+	.test_cases = bo_cases,
+};
+
+kunit_test_suite(bo_suite);

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Content of allocations when the device or memory fails, and access to it from outside of the
+ * driver.
+ */
+#include <kunit/static_stub.h>
+#include <linux/kthread.h>
+#include <linux/log2.h>
+#include <linux/timekeeping.h>
+#include <drm/drm_gem.h>
+
+#include "rig/rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+
+/*
+ * A device that can't copy, and VRAM that the CPU can't reach: the content is lost, the
+ * allocation's state says so, reads find zeros instead of old bytes, and other allocations keep
+ * their content.
+ */
+static void content_lost(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = {
+		.no_window = true,
+		.mode = test->param_value,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bad = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *good = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct drm_pagoda_allocation_info info;
+	struct drm_pagoda_stats stats;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(good));
+	pagoda_rig_write(rig, bad, 1);
+	pagoda_rig_write(rig, good, 2);
+	pagoda_rig_settle(rig);
+	pagoda_rig_refuse_copy_out(rig);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(good));
+	pagoda_rig_settle(rig);
+
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, good, 2));
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
+	pagoda_bo_info(good, &info);
+	KUNIT_EXPECT_EQ(test, info.state, 0);
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.lost, 1);
+
+	dma_resv_lock(bad->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bad));
+	dma_resv_unlock(bad->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bad));
+	/* The state stays until it is acknowledged; only the first acknowledgment returns -EIO. */
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, DRM_PAGODA_CONTENT_LOST);
+	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_acknowledge(bad));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_acknowledge(good));
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, 0);
+	pagoda_rig_write(rig, bad, 7);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bad));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bad, 7));
+	/* Acknowledged before it is cleared: the acknowledgment clears the allocation. */
+	pagoda_bo_mark_lost(bad);
+	KUNIT_EXPECT_EQ(test, -EIO, pagoda_lost_acknowledge(bad));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bad));
+	pagoda_bo_info(bad, &info);
+	KUNIT_EXPECT_EQ(test, info.state, 0);
+	pagoda_rig_close(bad);
+	pagoda_rig_close(good);
+}
+
+/*
+ * A copy into VRAM is lost: another client's bytes that are still in that memory must not be seen.
+ */
+static void content_lost_in_vram(struct kunit *test)
+{
+	const struct pagoda_rig_options blind = {
+		.no_window = true,
+		.mode = test->param_value,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &blind);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
+	pagoda_rig_write(rig, old, 1);
+	pagoda_rig_close(old);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	memset(rig->engine.vram, 0x5a, rig->engine.vram_size);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_is_zero(rig, bo));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	PAGODA_PROVES(C45);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
+/*
+ * Access by a debugger reads and writes the right bytes of VRAM, inside and outside of the window.
+ */
+static void content_access(struct kunit *test)
+{
+	static const struct pagoda_rig_options windows[] = { { }, { .no_window = true } };
+	static const struct ttm_place one_range = {
+		.mem_type = TTM_PL_VRAM,
+		.flags = TTM_PL_FLAG_CONTIGUOUS,
+	};
+	static const u32 offsets[] = { 0, 1, 8, PAGE_SIZE - 3, PAGE_SIZE + 17, 3 * PAGE_SIZE - 5 };
+	u8 *out = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	u8 *in = kunit_kzalloc(test, 2 * PAGE_SIZE, GFP_KERNEL);
+	u32 i, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, out);
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	for (n = 0; n < 2 * ARRAY_SIZE(offsets); n++) {
+		struct pagoda_rig *rig = pagoda_rig_create(test, &windows[n % 2]);
+		struct pagoda_bo *bo = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+		u32 offset = offsets[n / 2], length = PAGE_SIZE + 9;
+		u8 *vram;
+
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+		pagoda_rig_settle(rig);
+		vram = rig->engine.vram + ((u64)bo->ttm.resource->start << PAGE_SHIFT);
+		for (i = 0; i < 5 * PAGE_SIZE; i++)
+			vram[i] = i * 7 + i / 251;
+		for (i = 0; i < length; i++)
+			out[i] = ~i;
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, in, length, 0));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(in, vram + offset, length));
+		KUNIT_EXPECT_EQ(test, length, pagoda_move_access(bo, offset, out, length, 1));
+		dma_resv_unlock(bo->ttm.base.resv);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(out, vram + offset, length));
+		for (i = 0; i < 5 * PAGE_SIZE; i++)
+			if (i < offset || i >= offset + length)
+				KUNIT_ASSERT_EQ(test, vram[i], (u8)(i * 7 + i / 251));
+		pagoda_rig_close(bo);
+	}
+}
+
+struct reader {
+	struct pagoda_bo *bo;
+	u64 word;
+	int ret;
+	struct completion done;
+};
+
+static int reader_run(void *data)
+{
+	struct reader *reader = data;
+
+	dma_resv_lock(reader->bo->ttm.base.resv, NULL);
+	reader->ret = pagoda_move_access(reader->bo, 0, &reader->word, sizeof(reader->word), 0);
+	dma_resv_unlock(reader->bo->ttm.base.resv);
+	complete(&reader->done);
+	return 0;
+}
+
+/* Access by a debugger waits for a copy to the allocation's pages that isn't complete. */
+static void content_access_waits(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct reader reader = { .bo = bo };
+	struct task_struct *task;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 77);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	init_completion(&reader.done);
+	task = kthread_run(reader_run, &reader, "pagoda-reader");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&reader.done, HZ / 10));
+	pagoda_rig_settle(rig);
+	wait_for_completion(&reader.done);
+	KUNIT_EXPECT_EQ(test, reader.ret, (int)sizeof(reader.word));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 77));
+	KUNIT_EXPECT_EQ(test, reader.word, *(u64 *)page_address(bo->ttm.ttm->pages[0]));
+	pagoda_rig_close(bo);
+}
+
+/*
+ * After a fault in the middle of a buffer the device is reset once, and the buffer goes on at the
+ * packet that failed.
+ */
+static void content_replay(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *a = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	struct pagoda_bo *b = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	u64 next;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(a));
+	pagoda_rig_write(rig, a, 1);
+	pagoda_rig_settle(rig);
+	next = rig->fake->last_submitted + 1;
+	pagoda_fake_transport_order(rig->fake, next, PAGODA_FAKE_FAULT, 72, 1);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	/* One buffer: the copy out of VRAM, and zeros for the next allocation in its place. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(b));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C22);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, a, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, b));
+	KUNIT_EXPECT_EQ(test, rig->fake->resets, 1);
+	pagoda_rig_close(a);
+	pagoda_rig_close(b);
+}
+
+/*
+ * Content is lost while the stream is plugged by the caller and the copy hasn't been sent. Clearing
+ * has to follow that copy, so the copy is sent at once instead of waited for in vain.
+ */
+static void content_lost_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	unsigned long begun;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_bo_mark_lost(bo);
+	begun = jiffies;
+	KUNIT_ASSERT_EQ(test, 0, dma_resv_lock(bo->ttm.base.resv, NULL));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_clear(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_share(rig, false);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
+/*
+ * pagoda_bo_wait() sends paging operations that another thread's plug holds back before it waits.
+ */
+static void content_wait_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_bo_wait(bo, 0));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_wait(bo, ktime_get_ns() + 50 * NSEC_PER_SEC));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_bo_wait(bo, 0));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_share(rig, false);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/*
+ * The CPU executor can't change the device's aperture: a MAP that fails counts as lost, not as
+ * rescued.
+ */
+static void content_map_is_not_rescued(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU | PHYSICAL, APERTURE, 0);
+	struct pagoda_queue_stats stats;
+
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 10);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	pagoda_rig_settle(rig);
+	pagoda_queue_stats(rig->vidmm->stream->queue, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rescued, 0);
+	KUNIT_EXPECT_EQ(test, stats.lost, 1);
+	pagoda_rig_close(bo);
+}
+
+/* A copy that the device refuses is done by the CPU if the CPU reaches both ends. */
+static void content_copy_is_rescued(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 3, CPU, VRAM, 0);
+	const struct ttm_place visible = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = PAGODA_RIG_VISIBLE_PAGES,
+	};
+	struct pagoda_queue_stats stats;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &visible, false));
+	pagoda_rig_write(rig, bo, 3);
+	pagoda_rig_settle(rig);
+	pagoda_rig_refuse_copy_out(rig);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_queue_stats(rig->vidmm->stream->queue, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rescued, 1);
+	KUNIT_EXPECT_EQ(test, stats.lost, 0);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));
+	pagoda_rig_close(bo);
+}
+
+/* All moves by the CPU, in every update mode: content arrives and no buffer is submitted. */
+static void content_by_cpu(struct kunit *test)
+{
+	const struct pagoda_rig_options options = { .mode = test->param_value, .by_cpu = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 45, CPU | PHYSICAL, VRAM | APERTURE, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 9);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 9));
+	KUNIT_EXPECT_EQ(test, rig->fake->submits, 0);
+	pagoda_rig_close(bo);
+	/* The closed allocation's VRAM is free when TTM's worker has seen that it is idle. */
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	bo = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	pagoda_rig_close(bo);
+}
+
+/*
+ * Short of memory, requests for pages fail with -ENOMEM and lose no content; a swapped out
+ * allocation still comes back.
+ */
+static void content_short_of_memory(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *new = pagoda_rig_bo(rig, 5, CPU, APERTURE, 0);
+	struct pagoda_bo *vram = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+	struct pagoda_bo *out = pagoda_rig_bo(rig, 5, CPU, APERTURE, 0);
+	struct ttm_operation_ctx ctx = {};
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
+	pagoda_rig_write(rig, vram, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(out, false));
+	pagoda_rig_write(rig, out, 2);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
+	while (ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL) > 0)
+		;
+	KUNIT_ASSERT_TRUE(test, out->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
+
+	/* As if another allocation used all memory that there is. */
+	atomic_inc(&rig->vidmm->nr_populated[PAGODA_TT_ORDERS - 1]);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_aperture(new, false));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_rig_to_system(vram));
+	KUNIT_EXPECT_EQ(test, vram->ttm.resource->mem_type, (u32)TTM_PL_VRAM);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(out, false));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, vram, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, out, 2));
+
+	atomic_dec(&rig->vidmm->nr_populated[PAGODA_TT_ORDERS - 1]);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(new, false));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(vram));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, vram, 1));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, new));
+	pagoda_rig_close(new);
+	pagoda_rig_close(vram);
+	pagoda_rig_close(out);
+}
+
+static u32 content_populated(struct pagoda_rig *rig)
+{
+	u32 order, nr = 0;
+
+	for (order = 0; order < PAGODA_TT_ORDERS; order++)
+		nr += atomic_read(&rig->vidmm->nr_populated[order]);
+	return nr;
+}
+
+/*
+ * Memory that is kept for swapping an allocation out is kept as long as the allocation has pages.
+ */
+static void content_large_goes(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *large = pagoda_rig_bo(rig, 33, CPU, APERTURE, 0);
+	struct pagoda_bo *small = pagoda_rig_bo(rig, 4, CPU, APERTURE, 0);
+	u32 before = content_populated(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(large, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(small, false));
+	KUNIT_EXPECT_EQ(test, before + 2, content_populated(rig));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&rig->vidmm->nr_populated[order_base_2(33)]));
+	pagoda_rig_close(large);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, before + 1, content_populated(rig));
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&rig->vidmm->nr_populated[order_base_2(33)]));
+	pagoda_rig_close(small);
+}
+
+static int no_pages(struct pagoda_vidmm *vidmm, struct ttm_tt *tt,
+		    const struct ttm_operation_ctx *ctx)
+{
+	return -ENOMEM;
+}
+
+/* A move to VRAM that fails for want of pages (-ENOMEM) evicts or discards no other allocation. */
+static void content_short_isnt_full(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *out = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+	struct pagoda_bo *offered = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+	struct pagoda_bo *other = pagoda_rig_bo(rig, 5, CPU, VRAM, 0);
+	struct ttm_operation_ctx ctx = {};
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));
+	pagoda_rig_write(rig, out, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(offered));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+	pagoda_rig_settle(rig);
+	while (ttm_device_swapout(&rig->vidmm->ttm, &ctx, GFP_KERNEL) > 0)
+		;
+	KUNIT_ASSERT_TRUE(test, out->ttm.ttm->page_flags & TTM_TT_FLAG_SWAPPED);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_offer(rig->vidmm, &offered, 1, DRM_PAGODA_OFFER_LOW, 0));
+
+	kunit_activate_static_stub(test, pagoda_pages_alloc, no_pages);
+	dma_resv_lock(out->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_bo_place(out, pagoda_bo_placement_resident, &ctx));
+	dma_resv_unlock(out->ttm.base.resv);
+	kunit_deactivate_static_stub(test, pagoda_pages_alloc);
+	KUNIT_EXPECT_FALSE(test, offered->offer.discarded);
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, offered->ttm.resource->mem_type);
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, other->ttm.resource->mem_type);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, out, 1));
+	pagoda_rig_close(out);
+	pagoda_rig_close(offered);
+	pagoda_rig_close(other);
+}
+
+static struct kunit_case content_cases[] = {
+	KUNIT_CASE_PARAM(content_lost, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_lost_in_vram, pagoda_rig_modes),
+	KUNIT_CASE(content_access),
+	KUNIT_CASE_PARAM(content_access_waits, pagoda_rig_modes),
+	KUNIT_CASE(content_replay),
+	KUNIT_CASE(content_lost_plugged),
+	KUNIT_CASE(content_wait_plugged),
+	KUNIT_CASE(content_map_is_not_rescued),
+	KUNIT_CASE_PARAM(content_copy_is_rescued, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_by_cpu, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_short_of_memory, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_large_goes, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(content_short_isnt_full, pagoda_rig_modes),
+	{}
+};
+
+static struct kunit_suite content_suite = {
+	.name = "pagoda_content",
+	.test_cases = content_cases,
+};
+
+kunit_test_suite(content_suite);

@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Kept copies: allocations that leave VRAM without being copied, and those that must be copied. */
+#include <linux/shrinker.h>
+#include <linux/sizes.h>
+#include "vidmm/ledger/require.h"
+#include "vidmm/submit/paging_queue.h"
+#include "vidmm/vm/internal.h"
+#include "residency/offer_helpers.h"
+#include "vm/vm_helpers.h"
+
+#define UNWRITTEN	DRM_PAGODA_EVICT_NOT_WRITTEN_TO
+#define STAYS		DRM_PAGODA_EVICT_ONLY_IF_NECESSARY
+#define PAGES		7u
+#define HERE		SZ_4M
+
+struct copy_test {
+	struct kunit *test;
+	struct pagoda_rig *rig;
+	struct drm_syncobj *timeline;
+	struct pagoda_paging_queue *queue;
+	struct pagoda_bo *bo;
+};
+
+static void copy_wait(struct copy_test *t, const struct pagoda_paging_args *args)
+{
+	KUNIT_ASSERT_EQ(t->test, 0, args->value ? submit_wait_point(t->timeline, args->value) : 0);
+}
+
+static void copy_bring(struct copy_test *t)
+{
+	struct pagoda_paging_args args = { .bos = &t->bo, .count = 1 };
+
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_paging_make_resident(t->queue, &args));
+	copy_wait(t, &args);
+	KUNIT_ASSERT_TRUE(t->test, in_vram(t->bo));
+}
+
+static void copy_leave(struct copy_test *t, u32 flags)
+{
+	struct pagoda_paging_args args = { .bos = &t->bo, .count = 1, .flags = flags };
+
+	KUNIT_ASSERT_EQ(t->test, 0, pagoda_paging_evict(t->queue, &args));
+	copy_wait(t, &args);
+	KUNIT_ASSERT_EQ(t->test, !!(flags & STAYS), in_vram(t->bo));
+}
+
+/* Waits until the memory that the allocation left is free. */
+static void copy_settle(struct copy_test *t)
+{
+	pagoda_rig_settle(t->rig);
+	flush_workqueue(t->rig->vidmm->ttm.wq);
+}
+
+static struct copy_test copy_begin_on(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct copy_test t = {
+		.test = rig->test, .rig = rig, .bo = bo, .timeline = submit_syncobj(rig->test),
+	};
+
+	t.queue = pagoda_paging_queue_create(rig->vidmm, rig->client, 0, t.timeline);
+	KUNIT_ASSERT_FALSE(t.test, IS_ERR(t.queue));
+	KUNIT_ASSERT_EQ(t.test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	KUNIT_ASSERT_EQ(t.test, 0, pagoda_rig_to_system(bo));
+	copy_settle(&t);
+	return t;
+}
+
+/* Brings the allocation, which holds 1, to VRAM; its pages are kept as a copy. */
+static void copy_keep(struct copy_test *t)
+{
+	copy_bring(t);
+	copy_leave(t, UNWRITTEN);
+	copy_settle(t);
+	copy_bring(t);
+	KUNIT_ASSERT_NOT_NULL(t->test, t->bo->content.copy);
+	KUNIT_ASSERT_EQ(t->test, t->bo->ttm.base.size,
+			(size_t)atomic64_read(&t->rig->vidmm->copies->bytes));
+}
+
+static struct copy_test copy_begin(struct pagoda_rig *rig, u32 eviction)
+{
+	return copy_begin_on(rig, pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, eviction));
+}
+
+/* Ends the test: no copy is left when TTM's worker is through. */
+static void copy_end(struct copy_test *t)
+{
+	pagoda_client_drop_lists(t->rig->client);
+	pagoda_paging_queue_put(t->queue);
+	pagoda_rig_close(t->bo);
+	copy_settle(t);
+	flush_workqueue(t->rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(t->test, 0ll, (s64)atomic64_read(&t->rig->vidmm->copies->bytes));
+}
+
+static u64 copied_out(struct copy_test *t)
+{
+	return atomic64_read(&t->rig->vidmm->stats.paged_out);
+}
+
+/* Returns the bytes of the allocation in VRAM that were given up by DISCARD_CONTENT. */
+static u64 copy_discarded(struct copy_test *t)
+{
+	const struct pagoda_rig_note *note;
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; (note = pagoda_rig_find(t->rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, t->bo->id,
+					    i)); i++) {
+		KUNIT_EXPECT_EQ(t->test, VIRTIO_PAGODA_SEGMENT_VRAM, note->src);
+		sum += note->size;
+	}
+	return sum;
+}
+
+/* Counters of the device, and those of the paying client that fdinfo shows. */
+struct copy_counts {
+	u64 evictions;
+	u64 client_evictions;
+	u64 client_out;
+	u64 client_in;
+};
+
+static struct copy_counts copy_count(struct copy_test *t)
+{
+	struct pagoda_client_traffic *traffic = &t->rig->client->traffic;
+
+	return (struct copy_counts) {
+		.evictions = atomic64_read(&t->rig->vidmm->stats.evictions),
+		.client_evictions = atomic64_read(&traffic->evictions),
+		.client_out = atomic64_read(&traffic->paged_out),
+		.client_in = atomic64_read(&traffic->paged_in),
+	};
+}
+
+/* The allocation leaves VRAM, with a copy or without (@copied), and then holds @seed. */
+static void copy_expect(struct copy_test *t, bool copied, u32 seed)
+{
+	struct copy_counts counts = copy_count(t), now;
+	u64 before = copied_out(t);
+
+	pagoda_rig_settle(t->rig);
+	t->rig->nr_log = 0;
+	copy_leave(t, UNWRITTEN);
+	now = copy_count(t);
+	KUNIT_EXPECT_EQ(t->test, counts.evictions + 1, now.evictions);
+	KUNIT_EXPECT_EQ(t->test, counts.client_evictions + 1, now.client_evictions);
+	KUNIT_EXPECT_EQ(t->test, counts.client_out + (copied ? t->bo->ttm.base.size : 0),
+			now.client_out);
+	KUNIT_EXPECT_EQ(t->test, counts.client_in, now.client_in);
+	KUNIT_EXPECT_EQ(t->test, copied ? t->bo->ttm.base.size : 0,
+			(size_t)(copied_out(t) - before));
+	KUNIT_EXPECT_EQ(t->test, copied, !!pagoda_rig_count(t->rig, pagoda_rig_copy_op(t->rig),
+							    t->bo->id));
+	KUNIT_EXPECT_EQ(t->test, copied ? 0 : t->bo->ttm.base.size, (size_t)copy_discarded(t));
+	KUNIT_EXPECT_TRUE(t->test, pagoda_rig_holds(t->rig, t->bo, seed));
+}
+
+/* ---- Nothing is copied ---------------------------------------------------------- */
+
+static void copy_saves_in(struct pagoda_rig *rig, u32 eviction, u32 type)
+{
+	struct copy_test t = copy_begin(rig, eviction);
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		copy_bring(&t);
+		copy_expect(&t, false, 1);
+		KUNIT_EXPECT_EQ(rig->test, type, t.bo->ttm.resource->mem_type);
+	}
+	copy_bring(&t);
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, t.bo, 1));
+	copy_end(&t);
+}
+
+/*
+ * An unmodified allocation leaves VRAM by DISCARD_CONTENT, not by a copy, and comes back with its
+ * content.
+ */
+static void copy_saves(struct kunit *test)
+{
+	/* PermanentSysMem of WDDM: the kept pages, as long as they are clean. */
+	PAGODA_PROVES(C48, C155);
+	copy_saves_in(pagoda_rig_create_mode(test), 0, TTM_PL_SYSTEM);
+}
+
+/* With the aperture as its eviction segment an unmodified allocation goes there without a copy. */
+static void copy_saves_in_aperture(struct kunit *test)
+{
+	PAGODA_PROVES(C155);
+	copy_saves_in(pagoda_rig_create_mode(test), SUBMIT_APERTURE, TTM_PL_TT);
+}
+
+/* NotWrittenTo is believed: content that was written all the same is gone, now and later. */
+static void copy_takes_the_word(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	copy_keep(&t);
+	pagoda_rig_write(t.rig, t.bo, 2);
+	copy_expect(&t, false, 1);
+	copy_bring(&t);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, 1));
+	copy_end(&t);
+}
+
+/* Another client may have written a shared allocation: NotWrittenTo of one client isn't enough. */
+static void copy_shared_is_written(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	copy_keep(&t);
+	pagoda_copy_shared(t.bo);
+	pagoda_rig_write(t.rig, t.bo, 2);
+	copy_expect(&t, true, 2);
+	/* A shared allocation keeps no copy later either. */
+	copy_bring(&t);
+	KUNIT_EXPECT_NULL(test, t.bo->content.copy);
+	pagoda_rig_write(t.rig, t.bo, 3);
+	copy_expect(&t, true, 3);
+	copy_end(&t);
+}
+
+/*
+ * An evicted allocation that stayed in VRAM, unused, is made resident again: its copy is still
+ * valid.
+ */
+static void copy_stays(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	copy_keep(&t);
+	copy_leave(&t, UNWRITTEN | STAYS);
+	KUNIT_EXPECT_TRUE(test, pagoda_copy_is_clean(t.bo));
+	copy_bring(&t);
+	KUNIT_EXPECT_FALSE(test, pagoda_copy_is_clean(t.bo));
+	copy_expect(&t, false, 1);
+	copy_end(&t);
+}
+
+/* When room is needed, an allocation with a clean copy is evicted first, although it came last. */
+static void copy_leaves_first(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct pagoda_bo *bos[3];
+	struct copy_test t;
+	u64 before;
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		bos[i] = pagoda_rig_bo(rig, 3 * PIECE, CPU, SUBMIT_VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[1]));
+	t = copy_begin_on(rig, bos[0]);
+	copy_keep(&t);
+	copy_leave(&t, UNWRITTEN | STAYS);
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_TRUE(test, in_vram(bos[1]));
+	before = copied_out(&t);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[2]));
+	KUNIT_EXPECT_FALSE(test, in_vram(bos[0]));
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[1]));
+	KUNIT_EXPECT_EQ(test, before, copied_out(&t));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[0], 1));
+	close_all(&bos[1], 2);
+	copy_end(&t);
+}
+
+/* A move that fails with -EBUSY keeps the copy and the content. */
+static void copy_is_put_back(struct kunit *test)
+{
+	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	u64 before;
+
+	copy_keep(&t);
+	copy_leave(&t, UNWRITTEN | STAYS);
+	before = copied_out(&t);
+	t.bo->content.needs_idle = true;
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(t.bo, &system, true));
+	KUNIT_EXPECT_TRUE(test, in_vram(t.bo));
+	KUNIT_EXPECT_FALSE(test, t.bo->content.lost);
+	KUNIT_EXPECT_NOT_NULL(test, t.bo->content.copy);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(t.bo));
+	KUNIT_EXPECT_EQ(test, before, copied_out(&t));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(t.rig, t.bo, 1));
+	copy_end(&t);
+}
+
+/* ---- It is copied after all --------------------------------------------------------- */
+
+/* An eviction without NotWrittenTo says nothing of the time before: the allocation is copied. */
+static void copy_is_stale_if_nobody_says(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	copy_keep(&t);
+	pagoda_rig_write(t.rig, t.bo, 2);
+	copy_leave(&t, STAYS);
+	copy_bring(&t);
+	copy_expect(&t, true, 2);
+	/* No copy is kept of content that may have been written. */
+	copy_bring(&t);
+	copy_leave(&t, 0);
+	copy_bring(&t);
+	KUNIT_EXPECT_NULL(test, t.bo->content.copy);
+	copy_expect(&t, true, 2);
+	copy_end(&t);
+}
+
+/* Of two clients that list the allocation only one says NotWrittenTo: it is copied. */
+static void copy_is_stale_for_another(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_client *other = pagoda_client_create(t.rig->vidmm);
+	u64 trim;
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	copy_keep(&t);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_require(other, &t.bo, 1, &trim));
+	pagoda_rig_write(t.rig, t.bo, 2);
+	copy_leave(&t, UNWRITTEN | STAYS);
+	KUNIT_EXPECT_FALSE(test, pagoda_copy_is_clean(t.bo));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_require_release(other, &t.bo, 1, false));
+	copy_bring(&t);
+	copy_expect(&t, true, 2);
+	pagoda_client_put(other);
+	copy_end(&t);
+}
+
+/* NotWrittenTo is about the GPU: bytes that the CPU wrote are never lost. */
+static void copy_is_stale_for_the_cpu(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	u64 value = 0x1234, offset = PAGES / 2 * PAGE_SIZE;
+
+	copy_keep(&t);
+	dma_resv_lock(t.bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 8, pagoda_move_access(t.bo, offset, &value, sizeof(value), true));
+	dma_resv_unlock(t.bo->ttm.base.resv);
+	copy_leave(&t, UNWRITTEN);
+	KUNIT_EXPECT_EQ(test, value, submit_word(t.rig, t.bo, offset));
+	copy_end(&t);
+}
+
+/* Lost content doesn't come back from the copy: the allocation reads as zeros. */
+static void copy_is_stale_if_lost(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	copy_keep(&t);
+	pagoda_bo_mark_lost(t.bo);
+	copy_leave(&t, UNWRITTEN);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(t.rig, t.bo));
+	copy_bring(&t);
+	copy_leave(&t, UNWRITTEN);
+	copy_bring(&t);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(t.rig->vidmm));
+	copy_leave(&t, UNWRITTEN);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(t.rig, t.bo));
+	copy_end(&t);
+}
+
+/*
+ * A job runs after the eviction, in a VM that the allocation is private to, or with the allocation
+ * in its list: the copy is stale, so the content that the job wrote is copied.
+ */
+static void copy_is_stale_after_job(struct kunit *test, bool private)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct submit_args args = {};
+	struct pagoda_bo *bo;
+	struct copy_test t;
+
+	if (private) {
+		bo = submit_private(client, PAGES, SUBMIT_VRAM, HERE);
+	} else {
+		bo = pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, HERE));
+		args.bos[args.nr_bos++] = bo;
+	}
+	t = copy_begin_on(rig, bo);
+	copy_keep(&t);
+	copy_leave(&t, UNWRITTEN | STAYS);
+	KUNIT_EXPECT_TRUE(test, pagoda_copy_is_clean(bo));
+	submit_store(client, HERE + 16, 5);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_FALSE(test, pagoda_copy_is_clean(bo));
+	copy_bring(&t);
+	copy_leave(&t, UNWRITTEN);
+	KUNIT_EXPECT_EQ(test, 5ull, submit_word(rig, bo, 16));
+	pagoda_vm_forget(client->vm, bo);
+	copy_end(&t);
+	submit_client_end(client);
+}
+
+static void copy_is_stale_if_private(struct kunit *test)
+{
+	copy_is_stale_after_job(test, true);
+}
+
+static void copy_is_stale_if_listed(struct kunit *test)
+{
+	copy_is_stale_after_job(test, false);
+}
+
+/* An allocation that leaves without being copied is invalid at its virtual addresses. */
+static void copy_is_not_shown(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, SUBMIT_VRAM, 0);
+	struct submit_args args = { .bos = { bo }, .nr_bos = 1 };
+	struct copy_test t;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, HERE));
+	t = copy_begin_on(rig, bo);
+	copy_keep(&t);
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(client->vm));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, client->vm->id, HERE));
+	copy_expect(&t, false, 1);
+	KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, client->vm->id, HERE));
+	/* The allocation is mapped again when a job lists it. */
+	submit_store(client, HERE + 8, 6);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 6ull, submit_word(rig, bo, 8));
+	pagoda_vm_forget(client->vm, bo);
+	copy_end(&t);
+	submit_client_end(client);
+}
+
+/* ---- How much is kept ------------------------------------------------------------ */
+
+/* A copy that would exceed the limit isn't kept. */
+static void copy_has_a_limit(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	t.rig->vidmm->copies->limit = PAGES * PAGE_SIZE - 1;
+	copy_bring(&t);
+	copy_leave(&t, UNWRITTEN);
+	copy_bring(&t);
+	KUNIT_EXPECT_NULL(test, t.bo->content.copy);
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
+	copy_expect(&t, true, 1);
+	t.rig->vidmm->copies->limit++;
+	copy_bring(&t);
+	copy_expect(&t, false, 1);
+	copy_end(&t);
+}
+
+/* Short of pages, TTM frees copies instead of swapping them out. */
+static void copy_is_given_up(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+
+	copy_keep(&t);
+	pagoda_rig_settle(t.rig);
+	swap_out_all(t.rig);
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&t.rig->vidmm->copies->bytes));
+	copy_expect(&t, true, 1);
+	copy_bring(&t);
+	copy_expect(&t, false, 1);
+	copy_end(&t);
+}
+
+/* Calls the shrinker as if @pages pages were wanted; returns the pages that it gave. */
+static u64 copies_shrink(struct copy_test *t, u64 pages)
+{
+	struct pagoda_copies *copies = t->rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL, .nr_to_scan = pages };
+	u64 given = copies->shrinker->scan_objects(copies->shrinker, &sc);
+
+	flush_work(&copies->work);
+	return given;
+}
+
+/*
+ * The shrinker counts and frees copies, but no content, and a copy that is in use isn't waited for.
+ */
+static void copy_shrinks(struct kunit *test)
+{
+	struct copy_test t = copy_begin(submit_rig(test), 0);
+	struct pagoda_copies *copies = t.rig->vidmm->copies;
+	struct shrink_control sc = { .gfp_mask = GFP_KERNEL };
+
+	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_keep(&t);
+	KUNIT_EXPECT_EQ(test, PAGES, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, PAGES, copies_shrink(&t, 1));
+	/* The allocation stays in VRAM, and another allocation's copy finds room. */
+	KUNIT_EXPECT_TRUE(test, in_vram(t.bo));
+	KUNIT_EXPECT_EQ(test, 0ll, (s64)atomic64_read(&copies->bytes));
+	KUNIT_EXPECT_EQ(test, SHRINK_EMPTY, copies->shrinker->count_objects(copies->shrinker, &sc));
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_expect(&t, true, 1);
+	/* The next copy can be freed, too; the shrinker stops if none is left. */
+	copy_bring(&t);
+	copy_expect(&t, false, 1);
+	KUNIT_EXPECT_EQ(test, SHRINK_STOP, copies_shrink(&t, 1));
+	copy_end(&t);
+}
+
+static struct kunit_case copy_cases[] = {
+	KUNIT_CASE_PARAM(copy_saves, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(copy_saves_in_aperture, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(copy_takes_the_word, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_shared_is_written, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_stays, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_leaves_first, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_put_back, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_stale_if_nobody_says, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_stale_for_another, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_stale_for_the_cpu, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_stale_if_lost, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_stale_if_private, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_stale_if_listed, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_not_shown, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(copy_has_a_limit, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_is_given_up, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(copy_shrinks, pagoda_rig_mmu_modes),
+	{ }
+};
+
+static struct kunit_suite copy_suite = {
+	.name = "pagoda_copy",
+	.test_cases = copy_cases,
+};
+
+kunit_test_suite(copy_suite);

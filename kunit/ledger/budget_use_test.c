@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Budgets of clients: usage compared with the allocations that are resident, and requests that must
+ * not exceed a budget.
+ */
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <drm/drm_syncobj.h>
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/require.h"
+#include "vidmm/submit/context.h"
+#include "vidmm/submit/paging_queue.h"
+#include "vidmm/vm/internal.h"
+#include "residency/offer_helpers.h"
+#include "rig/vidmm_helpers.h"
+
+#define LOCAL		DRM_PAGODA_SEGMENT_GROUP_LOCAL
+#define NON_LOCAL	DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL
+#define HERE		SZ_4M
+
+/* ---- Usage ---------------------------------------------------------------------------- */
+
+static u64 usage_of(struct pagoda_client *client, u32 group)
+{
+	struct pagoda_budget_info info;
+
+	pagoda_budget_info(&client->budget, group, &info);
+	return info.usage;
+}
+
+/* The client's usage of VRAM, with the bytes that accepted requests are expected to bring. */
+static u64 usage_counted_on(struct pagoda_client *client)
+{
+	struct pagoda_budget *budget = &client->budget;
+	u64 bytes;
+
+	spin_lock(&budget->budgets->lock);
+	bytes = pagoda_budget_usage(budget, LOCAL) + budget->expected[LOCAL];
+	spin_unlock(&budget->budgets->lock);
+	return bytes;
+}
+
+/*
+ * Bytes of the rig's client that are resident, summed up over its allocations, page tables and save
+ * areas.
+ */
+static u64 usage_counted(struct pagoda_rig *rig, u32 type)
+{
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u64 bytes = 0;
+
+	xa_for_each(&rig->vidmm->bos, id, bo)
+		if (bo->client == rig->client && bo->ttm.resource &&
+		    bo->ttm.resource->mem_type == type)
+			bytes += bo->ttm.base.size;
+	return bytes;
+}
+
+static void usage_expect(struct pagoda_rig *rig, u64 vram, u64 aperture)
+{
+	KUNIT_EXPECT_EQ(rig->test, usage_of(rig->client, LOCAL), vram);
+	KUNIT_EXPECT_EQ(rig->test, usage_of(rig->client, NON_LOCAL), aperture);
+	KUNIT_EXPECT_EQ(rig->test, usage_counted(rig, TTM_PL_VRAM), vram);
+	KUNIT_EXPECT_EQ(rig->test, usage_counted(rig, TTM_PL_TT), aperture);
+}
+
+/* Usage follows each move: it is the sum of the client's allocations that are in a segment. */
+static void budget_usage_moves(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[] = {
+		pagoda_rig_bo(rig, 5, CPU, EITHER, 0),
+		pagoda_rig_bo(rig, 7, CPU, EITHER, SUBMIT_APERTURE),
+		pagoda_rig_bo(rig, 11, 0, SUBMIT_VRAM, 0),
+		pagoda_rig_bo(rig, 13, CPU, SUBMIT_APERTURE, 0),
+	};
+	u64 vram = usage_of(rig->client, LOCAL);
+	u32 i;
+
+	PAGODA_PROVES(C165);
+	/* An allocation that was never resident counts nowhere. */
+	usage_expect(rig, vram, 0);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[i]));
+	usage_expect(rig, vram + 23 * PAGE_SIZE, 13 * PAGE_SIZE);
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[i]));
+	/* The aperture is the second allocation's eviction segment. */
+	usage_expect(rig, vram, 20 * PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[2]));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[2], DRM_PAGODA_OFFER_LOW));
+	usage_expect(rig, vram + 11 * PAGE_SIZE, 20 * PAGE_SIZE);
+	/* A discarded allocation counts nowhere. */
+	KUNIT_ASSERT_EQ(test, 0, evict(rig, bos[2]));
+	usage_expect(rig, vram, 20 * PAGE_SIZE);
+	swap_out_all(rig);
+	usage_expect(rig, vram, usage_counted(rig, TTM_PL_TT));
+	close_all(bos, ARRAY_SIZE(bos));
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	usage_expect(rig, vram, 0);
+}
+
+/* Page tables of a VM and save areas of contexts count as usage of their client. */
+static void budget_usage_tables(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	bool by_cpu = pagoda_mmu_mode(rig->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
+	u64 before = usage_of(rig->client, LOCAL), local, non_local;
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = submit_private(client, 4, SUBMIT_VRAM, HERE);
+
+	submit_store(client, HERE, 3);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	local = usage_of(rig->client, LOCAL);
+	non_local = usage_of(rig->client, NON_LOCAL);
+	PAGODA_PROVES(C165);
+	KUNIT_EXPECT_EQ(test, local, usage_counted(rig, TTM_PL_VRAM));
+	/* Tables that the CPU writes are in pages that belong to no allocation. */
+	if (by_cpu)
+		KUNIT_EXPECT_GE(test, non_local, usage_counted(rig, TTM_PL_TT) + 4 * PAGE_SIZE);
+	else
+		KUNIT_EXPECT_EQ(test, non_local, usage_counted(rig, TTM_PL_TT));
+	/* The allocation, the code, the save area, and a page table of each level. */
+	KUNIT_EXPECT_GE(test, local + non_local, before + (4 + SUBMIT_PAGES + 4) * PAGE_SIZE +
+						 VIRTIO_PAGODA_CONTEXT_BYTES);
+	pagoda_vm_forget(client->vm, bo);
+	submit_client_end(client);
+	pagoda_rig_close(bo);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), usage_counted(rig, TTM_PL_VRAM));
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, LOCAL), before);
+	KUNIT_EXPECT_EQ(test, usage_of(rig->client, NON_LOCAL), 0ull);
+}
+
+/* The numbers of fdinfo: bytes in use by jobs, and bytes that are purgeable or shared. */
+static void budget_memory(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *busy = pagoda_rig_bo(rig, 4, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_bo *idle = pagoda_rig_bo(rig, 8, CPU, SUBMIT_VRAM, 0);
+	struct submit_args args = { .bos = { busy }, .nr_bos = 1 };
+	struct pagoda_memory memory[PAGODA_BUDGET_SEGMENTS] = {};
+	struct pagoda_memory *vram = &memory[DRM_PAGODA_SEGMENT_VRAM];
+	u64 others;
+
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, idle));
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, busy, HERE));
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	pagoda_rig_settle(rig);
+	others = usage_of(rig->client, LOCAL) - 12 * PAGE_SIZE;
+	/* A job that doesn't complete yet. */
+	pagoda_rig_hold(rig, 0, true);
+	submit_store(client, HERE, 3);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, busy, DRM_PAGODA_OFFER_LOW));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, idle, DRM_PAGODA_OFFER_LOW));
+	pagoda_memory_add(memory, rig->client, busy, false);
+	pagoda_memory_add(memory, rig->client, idle, true);
+	KUNIT_EXPECT_EQ(test, vram->total, 0ull);
+	KUNIT_EXPECT_EQ(test, vram->active, 4 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, vram->purgeable, 8 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, vram->shared, 8 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, vram->resident, 12 * PAGE_SIZE);
+	pagoda_memory_add_client(memory, rig->client);
+	KUNIT_EXPECT_EQ(test, vram->total, 12 * PAGE_SIZE + others);
+	KUNIT_EXPECT_EQ(test, vram->resident, vram->total);
+	pagoda_rig_hold(rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	pagoda_rig_settle(rig);
+	/* The second client has a handle of an allocation that another client made. */
+	memset(memory, 0, sizeof(memory));
+	pagoda_memory_add(memory, NULL, busy, true);
+	KUNIT_EXPECT_EQ(test, vram->total, 4 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, vram->active, 0ull);
+	KUNIT_EXPECT_EQ(test, vram->purgeable, 4 * PAGE_SIZE);
+	/* A discarded allocation has no pages. */
+	memset(memory, 0, sizeof(memory));
+	KUNIT_ASSERT_EQ(test, 0, evict(rig, idle));
+	pagoda_memory_add(memory, NULL, idle, false);
+	KUNIT_EXPECT_EQ(test, vram->total, 0ull);
+	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].total, 8 * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].resident, 0ull);
+	KUNIT_EXPECT_EQ(test, memory[DRM_PAGODA_SEGMENT_SYSTEM].purgeable, 0ull);
+	pagoda_vm_forget(client->vm, busy);
+	submit_client_end(client);
+	pagoda_rig_close(busy);
+	pagoda_rig_close(idle);
+}
+
+/* ---- Not over the budget ------------------------------------------------------------------ */
+
+#define DENY	DRM_PAGODA_RESIDENT_DENY_OVERBUDGET
+#define PAGES	64u
+#define BOS	12u
+#define WALL	(PAGODA_RIG_VRAM_PAGES - 5 * PAGES - PAGES / 2)	/* five allocations fit beside it */
+
+struct deny_test {
+	struct pagoda_rig *rig;
+	struct pagoda_client *other;
+	struct drm_syncobj *timeline;
+	struct pagoda_paging_queue *queue;
+	struct pagoda_bo *bos[BOS];
+	struct pagoda_paging_args last;
+};
+
+/* Another client's reservation leaves a budget of @budget allocations and a half. */
+static struct deny_test deny_begin(struct kunit *test, u32 budget)
+{
+	struct deny_test t = { .rig = submit_rig(test), .timeline = submit_syncobj(test) };
+	struct pagoda_budget_info info;
+	u32 i;
+
+	t.other = pagoda_client_create(t.rig->vidmm);
+	KUNIT_ASSERT_NOT_NULL(test, t.other);
+	t.queue = pagoda_paging_queue_create(t.rig->vidmm, t.rig->client, 0, t.timeline);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t.queue));
+	for (i = 0; i < BOS; i++)
+		t.bos[i] = pagoda_rig_bo(t.rig, PAGES, CPU, SUBMIT_VRAM, 0);
+	pagoda_budget_info(&t.rig->client->budget, LOCAL, &info);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL,
+						       info.budget - info.usage -
+						       (budget * PAGES + PAGES / 2) * PAGE_SIZE));
+	return t;
+}
+
+static void deny_end(struct deny_test *t)
+{
+	pagoda_client_drop_lists(t->rig->client);
+	pagoda_paging_queue_put(t->queue);
+	pagoda_client_put(t->other);
+	close_all(t->bos, BOS);
+}
+
+static int deny_make(struct deny_test *t, u32 first, u32 count, u32 flags)
+{
+	t->last = (struct pagoda_paging_args) {
+		.bos = &t->bos[first], .count = count, .flags = flags,
+	};
+	return pagoda_paging_make_resident(t->queue, &t->last);
+}
+
+static int deny_evict(struct deny_test *t, u32 first, u32 count)
+{
+	t->last = (struct pagoda_paging_args) { .bos = &t->bos[first], .count = count };
+	return pagoda_paging_evict(t->queue, &t->last);
+}
+
+static int deny_wait(struct deny_test *t)
+{
+	return t->last.value ? submit_wait_point(t->timeline, t->last.value) : 0;
+}
+
+/* The request is refused by @over bytes, without any effect. */
+static void deny_refused(struct deny_test *t, u32 first, u32 count, u64 over)
+{
+	struct kunit *test = t->rig->test;
+	u64 usage = usage_of(t->rig->client, LOCAL), given = t->queue->given;
+	u32 i, counts[BOS];
+
+	for (i = 0; i < BOS; i++)
+		counts[i] = pagoda_require_count(t->rig->client, t->bos[i]);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, deny_make(t, first, count, DENY));
+	KUNIT_EXPECT_EQ(test, t->last.bytes_to_trim, over);
+	KUNIT_EXPECT_EQ(test, t->last.value, 0ull);
+	KUNIT_EXPECT_EQ(test, t->queue->given, given);
+	KUNIT_EXPECT_EQ(test, usage_of(t->rig->client, LOCAL), usage);
+	KUNIT_EXPECT_EQ(test, t->rig->client->error, 0);
+	for (i = 0; i < BOS; i++)
+		KUNIT_EXPECT_EQ(test, counts[i], pagoda_require_count(t->rig->client, t->bos[i]));
+}
+
+/*
+ * A request with DENY_OVERBUDGET that exceeds the budget fails with -ENOMEM, has no effect, and
+ * says by how much.
+ */
+static void budget_denies(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+	const u64 half = PAGES / 2 * PAGE_SIZE, one = PAGES * PAGE_SIZE;
+
+	PAGODA_PROVES(C167);
+	deny_refused(&t, 0, 9, half);
+	deny_refused(&t, 0, 12, 3 * one + half);
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 6, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	/* An allocation that is already on the residency list asks for nothing more. */
+	deny_refused(&t, 3, 6, half);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	deny_refused(&t, 11, 1, half);
+	/* Without the flag no request is refused; the excess is reported. */
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 8, 2, 0));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	deny_refused(&t, 11, 1, 2 * one + half);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 10, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 0, 1));
+	KUNIT_EXPECT_EQ(test, t.last.bytes_to_trim, one + half);
+	/* With that much less the request succeeds. */
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 0, 1));
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 8, 2));
+	KUNIT_ASSERT_EQ(test, 0, deny_evict(&t, 8, 2));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 11, 1, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	KUNIT_EXPECT_TRUE(test, in_vram(t.bos[11]));
+	deny_end(&t);
+}
+
+/* An accepted request counts before its allocations are resident, and not again when they are. */
+static void budget_denies_ahead(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+	const u64 half = PAGES / 2 * PAGE_SIZE;
+	u64 value;
+
+	/* The pager blocks at the first allocation until its reservation is unlocked. */
+	dma_resv_lock(t.bos[0]->ttm.base.resv, NULL);
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 0, 5, DENY));
+	KUNIT_ASSERT_NE(test, t.last.value, 0ull);
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 5, 3, 0));
+	value = t.last.value;
+	deny_refused(&t, 8, 1, half);
+	KUNIT_EXPECT_EQ(test, pagoda_budget_excess(&t.rig->client->budget), 0ull);
+	dma_resv_unlock(t.bos[0]->ttm.base.resv);
+	KUNIT_ASSERT_EQ(test, 0, submit_wait_point(t.timeline, value));
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	deny_refused(&t, 8, 1, half);
+	/* Without the other client's reservation the budget is larger. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_budget_reserve(&t.other->budget, LOCAL, 0));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 8, 1, DENY));
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	deny_end(&t);
+}
+
+/*
+ * The last allocations of a request find no place before a reservation is unlocked: until then the
+ * allocations that came are used, the others are expected, and none is both.
+ */
+static void budget_counts_once(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+	const struct pagoda_bo_params params = {
+		.size = WALL * PAGE_SIZE, .flags = CPU, .supported = SUBMIT_VRAM,
+	};
+	struct pagoda_bo *wall = pagoda_bo_create(t.rig->vidmm, NULL, &params);
+	const u64 half = PAGES / 2 * PAGE_SIZE, one = PAGES * PAGE_SIZE;
+	u64 before = usage_of(t.rig->client, LOCAL), room, value;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wall));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(wall));
+	pagoda_rig_settle(t.rig);
+	room = pagoda_vidmm_vram_size(t.rig->vidmm) -
+	       ttm_resource_manager_usage(ttm_manager_type(&t.rig->vidmm->ttm, TTM_PL_VRAM));
+	KUNIT_ASSERT_GE(test, room, one);
+	KUNIT_ASSERT_LT(test, room, 6 * one);
+	dma_resv_lock(wall->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 6, DENY));
+	while (t.last.value && usage_of(t.rig->client, LOCAL) < before + rounddown(room, one))
+		fsleep(100);
+	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 6 * one);
+	deny_refused(&t, 6, 3, half);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
+	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 8 * one);
+	/*
+	 * Evicted and requested again, the allocations are part of two requests and become resident
+	 * once.
+	 */
+	KUNIT_EXPECT_EQ(test, 0, deny_evict(&t, 6, 2));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 6, 2, DENY));
+	value = t.last.value;
+	KUNIT_EXPECT_EQ(test, usage_counted_on(t.rig->client), before + 8 * one);
+	deny_refused(&t, 8, 1, half);
+	dma_resv_unlock(wall->ttm.base.resv);
+	KUNIT_ASSERT_EQ(test, 0, submit_wait_point(t.timeline, value));
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), before + 8 * one);
+	deny_end(&t);
+	pagoda_rig_close(wall);
+}
+
+/* An allocation that is evicted before its request's turn isn't expected any more. */
+static void budget_expects_no_longer(struct kunit *test)
+{
+	struct deny_test t = deny_begin(test, 8);
+
+	dma_resv_lock(t.bos[0]->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 0, 2, DENY));
+	KUNIT_EXPECT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 8 * PAGES * PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, 0, deny_evict(&t, 2, 6));
+	dma_resv_unlock(t.bos[0]->ttm.base.resv);
+	KUNIT_ASSERT_EQ(test, 0, deny_wait(&t));
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	KUNIT_EXPECT_EQ(test, usage_of(t.rig->client, LOCAL), usage_counted(t.rig, TTM_PL_VRAM));
+	KUNIT_EXPECT_FALSE(test, in_vram(t.bos[2]));
+	deny_refused(&t, 2, 7, PAGES / 2 * PAGE_SIZE);
+	/* The file is closed: nothing stays expected. */
+	KUNIT_ASSERT_EQ(test, 0, deny_make(&t, 2, 6, DENY));
+	pagoda_client_drop_lists(t.rig->client);
+	KUNIT_EXPECT_EQ(test, t.rig->client->budget.expected[LOCAL], 0ull);
+	deny_end(&t);
+}
+
+static struct kunit_case budget_use_cases[] = {
+	KUNIT_CASE_PARAM(budget_usage_moves, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(budget_usage_tables, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(budget_memory, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(budget_denies, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_denies_ahead, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_counts_once, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(budget_expects_no_longer, pagoda_rig_mmu_modes),
+	{ }
+};
+
+static struct kunit_suite budget_use_suite = {
+	.name = "pagoda_budget_use",
+	.test_cases = budget_use_cases,
+};
+
+kunit_test_suite(budget_use_suite);

@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Choice of victims: which goes before which, in single cases and against a plain, slow model. */
+#include <kunit/test.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/prandom.h>
+#include <linux/sizes.h>
+#include "vidmm/ledger/policy.h"
+
+/* ---- Few items ---------------------------------------------------------------- */
+
+#define FEW	48
+
+/* An allocation; @busy is what the policy's callback returns. */
+struct few_item {
+	struct pagoda_policy_item base;
+	bool busy;
+};
+
+/* A policy and some items, one page each unless said otherwise; they are in VRAM once used. */
+struct policy_few {
+	struct pagoda_policy policy;
+	struct few_item items[FEW];
+};
+
+static bool few_is_busy(struct pagoda_policy_item *item)
+{
+	return container_of(item, struct few_item, base)->busy;
+}
+
+/* VRAM is so large that predictions are never given up. */
+static struct policy_few *few_make(struct kunit *test, u64 clock)
+{
+	struct policy_few *few = kunit_kzalloc(test, sizeof(*few), GFP_KERNEL);
+	u32 n;
+
+	KUNIT_ASSERT_NOT_NULL(test, few);
+	pagoda_policy_init(&few->policy, SZ_1T);
+	few->policy.is_busy = few_is_busy;
+	few->policy.clock = clock;
+	for (n = 0; n < FEW; n++)
+		pagoda_policy_add(&few->policy, &few->items[n].base, SZ_4K);
+	return few;
+}
+
+static void few_use(struct policy_few *few, u32 first, u32 count)
+{
+	for (; count; count--, first++)
+		pagoda_policy_use(&few->policy, &few->items[first].base);
+}
+
+/* Lets time pass: another item uses so many pages and is no candidate afterwards. */
+static void few_pass_time(struct policy_few *few, u32 pages)
+{
+	struct pagoda_policy_item *other = &few->items[FEW - 1].base;
+
+	while (pages--)
+		pagoda_policy_use(&few->policy, other);
+	pagoda_policy_leave(&few->policy, other);
+}
+
+static int few_pick(struct policy_few *few, enum pagoda_policy_need need)
+{
+	struct pagoda_policy_item *item = pagoda_policy_pick(&few->policy, need);
+
+	return item ? container_of(item, struct few_item, base) - few->items : -1;
+}
+
+/* Expects these victims in this order, and then no further candidate. */
+static void few_expect(struct kunit *test, struct policy_few *few, const int *order, u32 count)
+{
+	u32 n;
+
+	for (n = 0; n < count; n++)
+		KUNIT_EXPECT_EQ_MSG(test, few_pick(few, PAGODA_POLICY_NEED_ANY), order[n],
+				    "victim %u", n);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), -1);
+}
+
+/* Only items in VRAM are candidates, and a victim is picked once until it is entered again. */
+static void policy_candidates(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	struct pagoda_policy *policy = &few->policy;
+
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), -1);
+	few_use(few, 0, 4);
+	pagoda_policy_hold(policy, &few->items[0].base);
+	pagoda_policy_leave(policy, &few->items[2].base);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 3);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), -1);
+
+	pagoda_policy_enter(policy, &few->items[3].base);
+	pagoda_policy_enter(policy, &few->items[0].base);
+	KUNIT_EXPECT_EQ(test, policy->recent_pages, 3);
+	pagoda_policy_remove(policy, &few->items[1].base);
+	KUNIT_EXPECT_EQ(test, policy->recent_pages, 2);
+	few_expect(test, few, (const int[]){ 0, 3 }, 2);
+	KUNIT_EXPECT_EQ(test, policy->filled, 0);
+}
+
+/* Items used once each: the one unused for longest goes first. */
+static void policy_recency(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 3, 1);
+	few_use(few, 0, 3);
+	few_use(few, 4, 2);
+	few_expect(test, few, (const int[]){ 3, 0, 1, 2, 4, 5 }, 6);
+}
+
+/* Offered items of any age go before all others, by rank (C169); then by priority (C168). */
+static void policy_ranks(struct kunit *test)
+{
+	static const u32 priorities[] = {
+		DRM_PAGODA_RESIDENCY_MAXIMUM, DRM_PAGODA_RESIDENCY_HIGH,
+		DRM_PAGODA_RESIDENCY_NORMAL, DRM_PAGODA_RESIDENCY_LOW,
+		DRM_PAGODA_RESIDENCY_MINIMUM, DRM_PAGODA_RESIDENCY_NORMAL + PAGODA_POLICY_FINEST,
+		DRM_PAGODA_RESIDENCY_NORMAL - PAGODA_POLICY_FINEST, U32_MAX, 0,
+	};
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < ARRAY_SIZE(priorities); n++)
+		pagoda_policy_set_priority(&few->policy, &few->items[n].base, priorities[n]);
+	few_use(few, 0, 12);
+	for (n = 0; n < PAGODA_POLICY_OFFERS; n++)
+		pagoda_policy_offer(&few->policy, &few->items[9 + n].base,
+				    PAGODA_POLICY_OFFERS - 1 - n);
+	few_expect(test, few, (const int[]){ 11, 10, 9, 4, 8, 3, 6, 2, 5, 1, 0, 7 }, 12);
+}
+
+/* An offer that is taken back: a priority that was set meanwhile takes effect. */
+static void policy_reclaim(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 4);
+	pagoda_policy_offer(&few->policy, &few->items[3].base, 0);
+	pagoda_policy_offer(&few->policy, &few->items[2].base, 0);
+	pagoda_policy_set_priority(&few->policy, &few->items[2].base, DRM_PAGODA_RESIDENCY_HIGH);
+	pagoda_policy_reclaim(&few->policy, &few->items[2].base);
+	few_expect(test, few, (const int[]){ 3, 0, 1, 2 }, 4);
+}
+
+/* Priorities that differ too little are equal, and recency decides. */
+static void policy_fine_priorities(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	pagoda_policy_set_priority(&few->policy, &few->items[0].base,
+				   DRM_PAGODA_RESIDENCY_HIGH + SZ_64K);
+	pagoda_policy_set_priority(&few->policy, &few->items[1].base, DRM_PAGODA_RESIDENCY_HIGH);
+	few_use(few, 0, 2);
+	few_expect(test, few, (const int[]){ 0, 1 }, 2);
+}
+
+/*
+ * Among items used at about the same time, busy ones go last, dirty ones before clean ones, and
+ * visible ones before others.
+ */
+static void policy_ties(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 4);
+	few->items[0].busy = true;
+	pagoda_policy_set_visible(&few->policy, &few->items[2].base, true);
+	pagoda_policy_set_clean(&few->policy, &few->items[2].base, true);
+	pagoda_policy_set_clean(&few->policy, &few->items[3].base, true);
+	few_pass_time(few, 16);
+	few_expect(test, few, (const int[]){ 3, 2, 1, 0 }, 4);
+}
+
+/* An item that is expected to be used much later goes first, busy or not. */
+static void policy_ties_end(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 1);
+	few_pass_time(few, 16);
+	few_use(few, 1, 1);
+	few->items[0].busy = true;
+	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
+	few_pass_time(few, 1);
+	few_expect(test, few, (const int[]){ 0, 1 }, 2);
+}
+
+/* A fifth later counts as later. */
+static void policy_ties_near(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 1);
+	few_pass_time(few, 4);
+	few_use(few, 1, 1);
+	few->items[0].busy = true;
+	few_pass_time(few, 20);
+	few_expect(test, few, (const int[]){ 0, 1 }, 2);
+}
+
+/*
+ * Clean items cost half a move: one goes before a dirty item unless it is expected to be used twice
+ * as soon.
+ */
+static void policy_clean(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 1);
+	few_pass_time(few, 10);
+	few_use(few, 1, 1);
+	few_pass_time(few, 15);
+	few_use(few, 2, 1);
+	few_pass_time(few, 14);
+	/* Last used 40, 29 and 14 pages ago. */
+	pagoda_policy_set_clean(&few->policy, &few->items[1].base, true);
+	pagoda_policy_set_clean(&few->policy, &few->items[2].base, true);
+	few_expect(test, few, (const int[]){ 1, 0, 2 }, 3);
+}
+
+/* For visible room only visible items are picked, by priority. */
+static void policy_visible(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+
+	few_use(few, 0, 4);
+	pagoda_policy_offer(&few->policy, &few->items[0].base, 0);
+	pagoda_policy_set_visible(&few->policy, &few->items[2].base, true);
+	pagoda_policy_set_visible(&few->policy, &few->items[3].base, true);
+	pagoda_policy_set_priority(&few->policy, &few->items[2].base, DRM_PAGODA_RESIDENCY_HIGH);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), 3);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), 2);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_VISIBLE), -1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+}
+
+/* In a cycle the item used last is used again last, so it goes first. */
+static void policy_cycle(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 3; n++)
+		few_use(few, 0, 8);
+	few_expect(test, few, (const int[]){ 7, 6, 5, 4, 3, 2, 1, 0 }, 8);
+}
+
+/*
+ * A frame uses one item twice, at near and far distances in turn, and another at equal distances of
+ * 12. The first item is used again after 22 pages following the near use, and after 2 following the
+ * far use.
+ */
+static void policy_alternates(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 5; n++) {
+		few_use(few, 0, 1);
+		few_pass_time(few, 1);
+		few_use(few, 0, 1);
+		few_pass_time(few, 3);
+		few_use(few, 1, 1);
+		few_pass_time(few, 11);
+		few_use(few, 1, 1);
+		few_pass_time(few, 5);
+	}
+	few_use(few, 0, 1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+	pagoda_policy_enter(&few->policy, &few->items[1].base);
+	few_pass_time(few, 1);
+	few_use(few, 0, 1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+}
+
+/* As policy_cycle(), while predictions aren't trusted: plain LRU. */
+static void policy_distrusts(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 3; n++)
+		few_use(few, 0, 8);
+	few->policy.distrusts = true;
+	few->policy.rest = U64_MAX;
+	few_expect(test, few, (const int[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, 8);
+}
+
+/* An item that wasn't used when expected isn't waited for any longer. */
+static void policy_overdue(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 0);
+	u32 n;
+
+	for (n = 0; n < 3; n++)
+		few_use(few, 0, 8);
+	for (n = 0; n < 3; n++)
+		few_use(few, 1, 7);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+}
+
+/* ---- Against a model ----------------------------------------------------------- */
+
+/* Number of uses of an item the model can hold; it forgets none. */
+#define USES	512
+#define STEPS	6000
+
+/*
+ * An item of the model. @place is its place in its row: rows are sorted by place. @home_rank is its
+ * rank while it isn't offered.
+ */
+struct model_item {
+	u64 uses[USES];
+	u32 nr_uses;
+	s64 place;
+	u32 rank;
+	u32 home_rank;
+	bool candidate;
+	bool visible;
+	bool clean;
+};
+
+struct model {
+	struct policy_few *few;
+	struct model_item items[FEW];
+	u64 clock;
+	s64 places;
+};
+
+static u64 model_interval(const struct model_item *it, u32 back)
+{
+	return it->uses[it->nr_uses - 1 - back] - it->uses[it->nr_uses - 2 - back];
+}
+
+static bool model_same(u64 a, u64 b)
+{
+	return max(a, b) - min(a, b) <= max(a, b) / 8;
+}
+
+static u64 model_predict(const struct model_item *it)
+{
+	u64 shortest = U64_MAX;
+	u32 n;
+
+	if (it->nr_uses < 2)
+		return 0;
+	if (it->nr_uses >= 5 && model_same(model_interval(it, 0), model_interval(it, 2)) &&
+	    model_same(model_interval(it, 1), model_interval(it, 3)) &&
+	    !model_same(model_interval(it, 0), model_interval(it, 1)))
+		return model_interval(it, 1);
+	for (n = 0; n < 3 && n + 2 <= it->nr_uses; n++)
+		shortest = min(shortest, model_interval(it, n));
+	return shortest;
+}
+
+static u64 model_distance(const struct model *model, const struct model_item *it)
+{
+	u64 interval = model_predict(it);
+	u64 age = model->clock - it->uses[it->nr_uses - 1];
+	u32 cheaper = it->clean ? 2 : 1;
+
+	if (it->rank < PAGODA_POLICY_OFFERS)
+		return age;
+	if (interval && age <= interval)
+		return cheaper * (interval - age);
+	return interval && age <= interval + interval / 8 ? 0 : cheaper * 2 * age;
+}
+
+/* Returns equal values for distances in the same eighth of a power of two. */
+static u64 model_step(u64 distance)
+{
+	u32 power = distance ? ilog2(distance) : 0;
+
+	return distance ? 1 + 8 * power + ((8 * distance >> power) - 8) : 0;
+}
+
+static u32 model_row(const struct model_item *it)
+{
+	u64 interval = it->rank < PAGODA_POLICY_OFFERS ? 0 : model_predict(it);
+
+	return (interval ? ilog2(interval) + 1 : 0) << 8 | it->rank << 1 | it->visible;
+}
+
+/* Returns whether the item is among the first or last two of its row. */
+static bool model_is_at_end(const struct model *model, const struct model_item *it)
+{
+	u32 n, before = 0, behind = 0;
+
+	for (n = 0; n < FEW; n++) {
+		const struct model_item *other = &model->items[n];
+
+		if (!other->candidate || model_row(other) != model_row(it))
+			continue;
+		before += other->place < it->place;
+		behind += other->place > it->place;
+	}
+	return before < 2 || behind < 2;
+}
+
+/*
+ * Returns a value that is larger for earlier victims, and equal for items that may go in either
+ * order.
+ */
+static u64 model_merit(const struct model *model, u32 n)
+{
+	const struct model_item *it = &model->items[n];
+	u64 distance = model_distance(model, it);
+	u64 merit = model_step(distance);
+
+	merit = 2 * merit + !model->few->items[n].busy;
+	merit = 2 * merit + it->clean;
+	merit = 2 * merit + !it->visible;
+	return merit << 48 | distance;
+}
+
+static bool model_may_go(const struct model *model, u32 n, enum pagoda_policy_need need)
+{
+	const struct model_item *it = &model->items[n];
+
+	return it->candidate && (it->visible || need == PAGODA_POLICY_NEED_ANY);
+}
+
+static u32 model_lowest_rank(const struct model *model, enum pagoda_policy_need need)
+{
+	u32 n, lowest = U32_MAX;
+
+	for (n = 0; n < FEW; n++)
+		if (model_may_go(model, n, need))
+			lowest = min(lowest, model->items[n].rank);
+	return lowest;
+}
+
+static void model_expect(struct kunit *test, struct model *model, int victim,
+			 enum pagoda_policy_need need)
+{
+	u32 n, rank = model_lowest_rank(model, need);
+	u64 best = 0;
+
+	if (rank == U32_MAX) {
+		KUNIT_EXPECT_EQ(test, victim, -1);
+		return;
+	}
+	for (n = 0; n < FEW; n++)
+		if (model_may_go(model, n, need) && model->items[n].rank == rank &&
+		    model_is_at_end(model, &model->items[n]))
+			best = max(best, model_merit(model, n));
+	KUNIT_ASSERT_GE(test, victim, 0);
+	KUNIT_EXPECT_TRUE(test, model_may_go(model, victim, need));
+	KUNIT_EXPECT_EQ(test, model->items[victim].rank, rank);
+	KUNIT_EXPECT_EQ(test, model_merit(model, victim), best);
+}
+
+static void model_link(struct model *model, struct model_item *it)
+{
+	const struct model_item *first = NULL;
+	u32 n;
+
+	it->candidate = false;
+	for (n = 0; n < FEW; n++) {
+		const struct model_item *other = &model->items[n];
+
+		if (other->candidate && model_row(other) == model_row(it) &&
+		    (!first || other->place < first->place))
+			first = other;
+	}
+	it->candidate = true;
+	model->places++;
+	it->place = model->places;
+	if (first && it->uses[it->nr_uses - 1] < first->uses[first->nr_uses - 1])
+		it->place = -it->place;
+}
+
+static void model_relink(struct model *model, struct model_item *it)
+{
+	if (it->candidate)
+		model_link(model, it);
+}
+
+static void model_use(struct model *model, u32 n)
+{
+	struct model_item *it = &model->items[n];
+
+	if (it->nr_uses == USES)
+		return;
+	pagoda_policy_use(&model->few->policy, &model->few->items[n].base);
+	model->clock += model->few->items[n].base.pages;
+	it->uses[it->nr_uses++] = model->clock;
+	model_link(model, it);
+}
+
+static void model_change(struct model *model, u32 n, struct rnd_state *random)
+{
+	struct pagoda_policy *policy = &model->few->policy;
+	struct pagoda_policy_item *item = &model->few->items[n].base;
+	struct model_item *it = &model->items[n];
+	u32 value = prandom_u32_state(random) % 17;
+
+	switch (prandom_u32_state(random) % 6) {
+	case 0:
+		pagoda_policy_offer(policy, item, value % 3);
+		it->rank = value % 3;
+		break;
+	case 1:
+		pagoda_policy_reclaim(policy, item);
+		it->rank = it->home_rank;
+		break;
+	case 2:
+		pagoda_policy_set_priority(policy, item, DRM_PAGODA_RESIDENCY_MINIMUM +
+					   value * PAGODA_POLICY_FINEST);
+		it->home_rank = PAGODA_POLICY_OFFERS + value;
+		if (it->rank < PAGODA_POLICY_OFFERS)
+			return;
+		it->rank = it->home_rank;
+		break;
+	case 3:
+		pagoda_policy_set_visible(policy, item, value & 1);
+		it->visible = value & 1;
+		break;
+	case 4:
+		pagoda_policy_set_clean(policy, item, value & 1);
+		it->clean = value & 1;
+		return;
+	default:
+		model->few->items[n].busy = value & 1;
+		return;
+	}
+	model_relink(model, it);
+}
+
+static void model_pick(struct kunit *test, struct model *model, struct rnd_state *random)
+{
+	enum pagoda_policy_need need = prandom_u32_state(random) % 2;
+	struct pagoda_policy *policy = &model->few->policy;
+	int victim = few_pick(model->few, need);
+
+	model_expect(test, model, victim, need);
+	if (victim < 0)
+		return;
+	model->items[victim].candidate = false;
+	if (prandom_u32_state(random) % 4) {
+		pagoda_policy_leave(policy, &model->few->items[victim].base);
+	} else {
+		pagoda_policy_enter(policy, &model->few->items[victim].base);
+		model_link(model, &model->items[victim]);
+	}
+}
+
+static void model_free(void *model)
+{
+	kvfree(model);
+}
+
+static struct model *model_make(struct kunit *test, struct rnd_state *random)
+{
+	struct model *model = kvzalloc(sizeof(*model), GFP_KERNEL);
+	u32 n;
+
+	KUNIT_ASSERT_NOT_NULL(test, model);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, model_free, model));
+	model->clock = prandom_u32_state(random);
+	model->few = few_make(test, model->clock);
+	for (n = 0; n < FEW; n++) {
+		pagoda_policy_add(&model->few->policy, &model->few->items[n].base,
+				  (1 + prandom_u32_state(random) % 9) * SZ_4K);
+		model->items[n].rank = model->few->items[n].base.rank;
+		model->items[n].home_rank = model->items[n].rank;
+	}
+	return model;
+}
+
+/*
+ * Random uses, mostly in the order of items, so that there is something to predict: each victim is
+ * one that the model allows.
+ */
+static void policy_random(struct kunit *test)
+{
+	struct rnd_state random;
+	struct model *model;
+	u32 n, at = 0;
+
+	prandom_seed_state(&random, 5);
+	model = model_make(test, &random);
+	for (n = 0; n < STEPS; n++) {
+		u32 what = prandom_u32_state(&random) % 8;
+
+		at = prandom_u32_state(&random) % 16 ? at + 1 : prandom_u32_state(&random);
+		if (what < 5)
+			model_use(model, at % FEW);
+		else if (what < 7)
+			model_pick(test, model, &random);
+		else
+			model_change(model, prandom_u32_state(&random) % FEW, &random);
+	}
+}
+
+/* A use that is reported late counts from when it happened, and gives no interval. */
+static void policy_late(struct kunit *test)
+{
+	struct policy_few *few = few_make(test, 100);
+	u64 when;
+
+	few_use(few, 0, 2);
+	when = few->policy.clock;
+	few_use(few, 2, 2);
+	pagoda_policy_use_late(&few->policy, &few->items[0].base, when);
+	KUNIT_EXPECT_FALSE(test, few->items[0].base.nr_intervals);
+	KUNIT_EXPECT_EQ(test, few->items[0].base.last, when);
+	KUNIT_EXPECT_EQ(test, few->policy.clock, when + 2);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 1);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 0);
+	KUNIT_EXPECT_EQ(test, few_pick(few, PAGODA_POLICY_NEED_ANY), 2);
+}
+
+static struct kunit_case policy_cases[] = {
+	KUNIT_CASE(policy_candidates),
+	KUNIT_CASE(policy_recency),
+	KUNIT_CASE(policy_ranks),
+	KUNIT_CASE(policy_reclaim),
+	KUNIT_CASE(policy_fine_priorities),
+	KUNIT_CASE(policy_ties),
+	KUNIT_CASE(policy_ties_end),
+	KUNIT_CASE(policy_ties_near),
+	KUNIT_CASE(policy_clean),
+	KUNIT_CASE(policy_visible),
+	KUNIT_CASE(policy_cycle),
+	KUNIT_CASE(policy_alternates),
+	KUNIT_CASE(policy_distrusts),
+	KUNIT_CASE(policy_overdue),
+	KUNIT_CASE(policy_late),
+	KUNIT_CASE(policy_random),
+	{}
+};
+
+static struct kunit_suite policy_suite = {
+	.name = "pagoda_policy",
+	.test_cases = policy_cases,
+};
+
+kunit_test_suite(policy_suite);

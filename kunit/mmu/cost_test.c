@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The cost that is announced to the stream is an upper bound of the operations that are emitted:
+ * for page tables with the patterns that take the most operations. An overrun breaks nothing.
+ */
+#include <kunit/static_stub.h>
+
+#include "../drivers/pagoda/mmu/internal.h"
+#include "mmu_helpers.h"
+#include "rig/rig.h"
+
+#define VA	((u64)SZ_1G - SZ_2M)
+#define LEAVES	2
+#define PAGES	(LEAVES * VIRTIO_PAGODA_PT_ENTRIES)
+#define MAPS	64
+
+/* ---- Page tables ------------------------------------------------------------ */
+
+/* Mappings of consecutive pages, in this order in each period; the rest of a period is invalid. */
+struct cost_pattern {
+	const char *name;	/* for messages */
+	u32 period;	/* in pages */
+	u32 zeros;	/* pages that read as zeros */
+	u32 memory;	/* pages of memory, all in one piece */
+	u32 pages;	/* pages of memory, each in a piece of its own */
+	u32 window;	/* if not 0: only this many pages, repeated over the whole range */
+};
+
+static const struct cost_pattern patterns[] = {
+	{ "zeros on every other page", 2, 1, 0, 0 },
+	{ "zeros on every third page", 3, 1, 0, 0 },
+	{ "zeros beside memory", 2, 1, 1, 0 },
+	{ "a page in three", 3, 0, 1, 0 },
+	{ "runs of 22 and a zero", 23, 1, 22, 0 },
+	{ "runs of 22 apart", 24, 1, 22, 0 },
+	{ "chunks of all kinds", 48, 5, 16, 11 },
+	{ "a window of a page", .window = 1 },
+	{ "a window of three pages", .window = 3 },
+};
+
+struct cost_maps {
+	struct pagoda_map maps[MAPS];
+	struct pagoda_map_extent extents[MAPS];
+	u32 nr;
+};
+
+static void maps_send(struct mmu_rig *rig, struct cost_maps *some)
+{
+	if (some->nr)
+		KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, some->maps, some->nr));
+	some->nr = 0;
+}
+
+static void maps_add(struct mmu_rig *rig, struct cost_maps *some, u32 page, u32 nr, bool memory)
+{
+	struct pagoda_map_extent *extent = &some->extents[some->nr];
+	struct pagoda_map *map = &some->maps[some->nr++];
+	u64 va = VA + page * (u64)SZ_4K, size = nr * (u64)SZ_4K;
+
+	/* Pages that are neighbours in the address space aren't neighbours in memory. */
+	*extent = (struct pagoda_map_extent) {
+		VIRTIO_PAGODA_SEGMENT_VRAM, SZ_512M + (page * 7 % PAGES) * (u64)SZ_4K, size,
+	};
+	if (memory)
+		*map = mmu_map_vram(extent, va);
+	else
+		*map = (struct pagoda_map) { .kind = PAGODA_MAP_ZERO, .va = va, .size = size };
+	map->allocation = memory ? 1 + page % 5 : 0;
+	if (some->nr == MAPS)
+		maps_send(rig, some);
+}
+
+static void map_window(struct mmu_rig *rig, u64 window)
+{
+	struct pagoda_map_extent extent = { VIRTIO_PAGODA_SEGMENT_VRAM, SZ_512M, window };
+	struct pagoda_map map = mmu_map_vram(&extent, VA);
+
+	map.size = LEAVES * SZ_2M;
+	map.window = window;
+	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &map, 1));
+}
+
+static void map_pattern(struct mmu_rig *rig, const struct cost_pattern *pattern)
+{
+	struct cost_maps *some;
+	u32 page, i;
+
+	if (pattern->window) {
+		map_window(rig, pattern->window * (u64)SZ_4K);
+		return;
+	}
+	some = kunit_kzalloc(rig->test, sizeof(*some), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(rig->test, some);
+	for (page = 0; page + pattern->period <= PAGES; page += pattern->period) {
+		u32 at = page;
+
+		if (pattern->zeros)
+			maps_add(rig, some, at, pattern->zeros, false);
+		at += pattern->zeros;
+		if (pattern->memory)
+			maps_add(rig, some, at, pattern->memory, true);
+		at += pattern->memory;
+		for (i = 0; i < pattern->pages; i++)
+			maps_add(rig, some, at + i, 1, true);
+	}
+	maps_send(rig, some);
+}
+
+static void evict_all(struct mmu_rig *rig)
+{
+	void *table;
+
+	while ((table = mmu_rig_any_table(rig, 1, false)))
+		mmu_rig_evict(rig, 1, table);
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_space_detach(rig->spaces[1]));
+	while ((table = mmu_rig_any_table(rig, 1, true)))
+		mmu_rig_evict(rig, 1, table);
+}
+
+static void unmap_all(struct mmu_rig *rig)
+{
+	struct pagoda_map none = { .kind = PAGODA_MAP_INVALID, .va = VA, .size = LEAVES * SZ_2M };
+
+	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &none, 1));
+}
+
+/* The rig compares each transaction with its cost; the end closes a space with all pages mapped. */
+static void tables_run(struct kunit *test, const struct mmu_variant *variant,
+		       const struct cost_pattern *pattern)
+{
+	struct mmu_rig *rig = mmu_rig_make(test, variant, 0x9a60da);
+
+	kunit_info(test, "%s", pattern->name);
+	map_pattern(rig, pattern);
+	mmu_rig_check(rig, 1, VA, LEAVES * SZ_2M);
+	evict_all(rig);
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
+	mmu_rig_check(rig, 1, VA, LEAVES * SZ_2M);
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_rebuild(rig, 1));
+	mmu_rig_check(rig, 1, VA, LEAVES * SZ_2M);
+	mmu_rig_invalidate(rig, 1, VA, LEAVES * SZ_2M);
+	mmu_rig_check(rig, 1, VA, LEAVES * SZ_2M);
+	map_pattern(rig, pattern);
+	unmap_all(rig);
+	mmu_rig_check(rig, 1, VA, LEAVES * SZ_2M);
+	map_pattern(rig, pattern);
+}
+
+/* For every pattern, no change of the page tables emits more than its cost. */
+static void cost_of_tables(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(patterns); i++)
+		tables_run(test, test->param_value, &patterns[i]);
+}
+
+static const struct mmu_variant variants[] = {
+#define MODES(levels, dual) \
+	{ VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL, levels, dual, false }, \
+	{ VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, levels, dual, false }, \
+	{ VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, levels, dual, false }
+	MODES(2, false), MODES(2, true), MODES(4, false), MODES(4, true), MODES(3, true),
+};
+
+static void variant_name(const struct mmu_variant *variant, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "mode %u, %u levels%s", variant->mode,
+		 variant->levels, variant->dual ? ", dual" : "");
+}
+
+KUNIT_ARRAY_PARAM(variants, variants, variant_name);
+
+/* ---- The stream ------------------------------------------------------------- */
+
+#define OPERATIONS	4000
+
+static const struct pagoda_rig_options small_buffers = { .buffer_size = PAGE_SIZE };
+
+static struct pagoda_submission *get_nothing(struct pagoda_queue *queue)
+{
+	return ERR_PTR(-ENOMEM);
+}
+
+/* Emits so many fills of a page that several buffers are full, none of them announced. */
+static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
+{
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_FILL,
+		.fill = { .pattern = 7, .size = SZ_4K, .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+	};
+	struct pagoda_stream *stream = rig->vidmm->stream;
+	struct pagoda_paging_cost none = {};
+	struct pagoda_stream_txn txn;
+	struct dma_fence *fence;
+	int ret = 0;
+
+	if (!stream->reserve)
+		stream->reserve = pagoda_queue_get(stream->queue);
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(stream->reserve));
+	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
+	if (!memory)
+		kunit_activate_static_stub(rig->test, pagoda_queue_get, get_nothing);
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+							  DMA_RESV_USAGE_KERNEL, &none));
+	for (*emitted = 0; !ret && *emitted < OPERATIONS; ++*emitted)
+		ret = pagoda_stream_emit(&txn, &op);
+	fence = pagoda_stream_end(&txn);
+	dma_fence_put(fence);
+	if (!memory)
+		kunit_deactivate_static_stub(rig->test, pagoda_queue_get);
+	return ret;
+}
+
+/* An overrun finds memory: all of its operations are executed. */
+static void cost_overrun(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, &small_buffers);
+	u32 emitted;
+
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0, emit_too_much(rig, true, &emitted));
+	KUNIT_EXPECT_EQ(test, OPERATIONS, emitted);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, OPERATIONS, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, 0));
+	KUNIT_EXPECT_GT(test, atomic64_read(&rig->vidmm->stats.overruns), 0);
+	rig->overruns = atomic64_read(&rig->vidmm->stats.overruns);
+}
+
+/* An overrun without memory stops between two packets, and the device is rebuilt. */
+static void cost_overrun_without_memory(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, &small_buffers);
+	u64 epoch = pagoda_reset_epoch(rig->vidmm);
+	u32 emitted;
+
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, emit_too_much(rig, false, &emitted));
+	KUNIT_EXPECT_LT(test, emitted, OPERATIONS);
+	flush_work(&rig->vidmm->stream->overrun);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_GT(test, pagoda_reset_epoch(rig->vidmm), epoch);
+	KUNIT_EXPECT_EQ(test, 1ll, atomic64_read(&rig->vidmm->stats.overruns));
+	rig->overruns = 1;
+}
+
+static struct kunit_case cost_cases[] = {
+	KUNIT_CASE_PARAM(cost_of_tables, variants_gen_params),
+	KUNIT_CASE(cost_overrun),
+	KUNIT_CASE(cost_overrun_without_memory),
+	{}
+};
+
+static struct kunit_suite cost_suite = {
+	.name = "pagoda_cost",
+	.test_cases = cost_cases,
+};
+
+kunit_test_suite(cost_suite);

@@ -1,0 +1,563 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page tables where mistakes are likely: at the ends of ranges, while tables are evicted, when a
+ * change is aborted, and allocations that updates name long after a mapping was made.
+ */
+#include <linux/dma-fence.h>
+
+#include "../drivers/pagoda/mmu/internal.h"
+#include "mmu_helpers.h"
+#include "rig/prove.h"
+
+#define VA	((u64)SZ_4M)
+#define FAR	(16ull * SZ_1G)
+#define VRAM	((u64)SZ_512M)
+#define NOTED	VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION
+
+static const struct mmu_variant physical = {
+	VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, false, true
+};
+
+static struct mmu_rig *make(struct kunit *test, u32 mode, u32 levels, bool dual, bool not_cached)
+{
+	const struct mmu_variant variant = { mode, levels, dual, not_cached };
+
+	return mmu_rig_make(test, &variant, 0x9a60da);
+}
+
+static struct pagoda_map map_of(struct pagoda_map_extent *extent, u64 va, u64 address, u64 size)
+{
+	*extent = (struct pagoda_map_extent) { VIRTIO_PAGODA_SEGMENT_VRAM, address, size };
+	return mmu_map_vram(extent, va);
+}
+
+static void map_vram(struct mmu_rig *rig, u64 va, u64 address, u64 size)
+{
+	struct pagoda_map_extent extent;
+	struct pagoda_map map = map_of(&extent, va, address, size);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &map, 1));
+}
+
+static void unmap(struct mmu_rig *rig, u64 va, u64 size)
+{
+	const struct pagoda_map map = { .va = va, .size = size };
+
+	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_change(rig, 1, &map, 1));
+}
+
+/* Returns the update of space 1 at index @n of the emitted operations, or NULL. */
+static const struct pagoda_op_update_page_table *update_at(struct mmu_rig *rig, u32 n)
+{
+	const struct pagoda_paging_op *op = &rig->seen[n].op;
+
+	if (op->operation != VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE ||
+	    op->update_page_table.address_space != 1)
+		return NULL;
+	return &op->update_page_table;
+}
+
+/* Returns the number of updates of a level that have all of these flags. */
+static u32 updates(struct mmu_rig *rig, u32 level, u32 flags)
+{
+	u32 n, nr = 0;
+
+	KUNIT_ASSERT_LE(rig->test, rig->nr_seen, MMU_RIG_SEEN);
+	for (n = 0; n < rig->nr_seen; n++) {
+		const struct pagoda_op_update_page_table *update = update_at(rig, n);
+
+		nr += update && update->level == level && (update->flags & flags) == flags;
+	}
+	return nr;
+}
+
+static void *leaf_of(struct mmu_rig *rig, u64 va)
+{
+	struct pagoda_table *table = rig->spaces[1]->root;
+
+	while (table->level)
+		table = table->words[0].children[pagoda_table_index(table, va)];
+	return table->memory.cookie;
+}
+
+static u32 reason_at(struct mmu_rig *rig, u64 va)
+{
+	u64 found;
+
+	return mmu_rig_access(rig, 1, va, VIRTIO_PAGODA_ACCESS_READ, &found);
+}
+
+/* ---- Order ----------------------------------------------------------------- */
+
+/*
+ * A table is filled before an entry leads to it, and a table that isn't needed any more gets its
+ * last update after the entry that led to it has changed.
+ */
+static void edge_order(struct kunit *test)
+{
+	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
+	bool changed = false;
+	u32 n, level = 0;
+
+	PAGODA_PROVES(C122);
+	map_vram(rig, VA, VRAM + SZ_4K, SZ_2M);
+	for (n = 0; n < rig->nr_seen; n++) {
+		const struct pagoda_op_update_page_table *update = update_at(rig, n);
+
+		if (!update)
+			continue;
+		KUNIT_EXPECT_GE(test, update->level, level);
+		level = update->level;
+	}
+	KUNIT_EXPECT_EQ(test, level, 2);
+	map_vram(rig, VA, VRAM, SZ_2M);
+	for (n = 0; n < rig->nr_seen; n++) {
+		const struct pagoda_op_update_page_table *update = update_at(rig, n);
+
+		if (!update)
+			continue;
+		changed |= update->level;
+		if (!update->level)
+			KUNIT_EXPECT_TRUE(test, changed);
+	}
+	KUNIT_EXPECT_EQ(test, 1, updates(rig, 0, NOTED));
+	mmu_rig_check(rig, 1, VA, SZ_2M);
+	/* Mapping the same memory again emits the update again. */
+	map_vram(rig, VA, VRAM, SZ_2M);
+	KUNIT_EXPECT_EQ(test, 1, updates(rig, 1, 0));
+}
+
+/*
+ * With two words per entry the first update has INITIAL once, and the last update NOTIFY_EVICTION
+ * once.
+ */
+static void edge_dual_notes(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, true, true);
+	u32 n, last = 0;
+
+	PAGODA_PROVES(C90, C91, C102);
+	map_vram(rig, VA, VRAM, SZ_64K);
+	KUNIT_EXPECT_EQ(test, 1, updates(rig, 1, VIRTIO_PAGODA_UPDATE_INITIAL));
+	KUNIT_EXPECT_EQ(test, 0, rig->nr_suspends);
+	map_vram(rig, VA + SZ_4K, VRAM, SZ_4K);
+	KUNIT_EXPECT_EQ(test, 1, rig->nr_suspends);
+	unmap(rig, VA, SZ_64K);
+	KUNIT_EXPECT_EQ(test, 1, updates(rig, 1, NOTED));
+	for (n = 0; n < rig->nr_seen; n++)
+		if (update_at(rig, n) && update_at(rig, n)->level == 1)
+			last = update_at(rig, n)->flags;
+	KUNIT_EXPECT_TRUE(test, last & NOTED);
+}
+
+/* ---- Roots of two levels --------------------------------------------------- */
+
+static u64 root_entries(struct mmu_rig *rig)
+{
+	struct pagoda_root root;
+
+	pagoda_space_root(rig->spaces[1], &root);
+	return root.entries;
+}
+
+static void edge_root(struct kunit *test, bool dual)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, dual, true);
+	const struct pagoda_map far = { .va = FAR, .size = SZ_2M };
+	struct pagoda_pt_update *update;
+	u64 last = (u64)SZ_1G - SZ_2M;
+	struct pagoda_map more = far;
+	u32 tables;
+
+	map_vram(rig, last, VRAM, SZ_2M);
+	unmap(rig, FAR, SZ_2M);
+	KUNIT_EXPECT_EQ(test, 512, root_entries(rig));
+	more.kind = PAGODA_MAP_ZERO;
+	tables = rig->nr_tables;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_space_prepare(rig->spaces[1], &more, 1, &update));
+	KUNIT_EXPECT_EQ(test, 1, rig->suspended);
+	pagoda_pt_update_abort(update);
+	KUNIT_EXPECT_EQ(test, 0, rig->suspended);
+	KUNIT_EXPECT_EQ(test, tables, rig->nr_tables);
+	/* The root grows with a valid last entry, and its old memory gets a last update. */
+	map_vram(rig, FAR, VRAM, SZ_64K);
+	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
+	KUNIT_EXPECT_EQ(test, 1, updates(rig, 1, NOTED));
+	mmu_rig_check(rig, 1, last, SZ_2M);
+	/* A mapping far away keeps the root large, and so does one at half the distance. */
+	map_vram(rig, VA, VRAM, SZ_4K);
+	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
+	mmu_rig_check(rig, 1, FAR, SZ_128K);
+	map_vram(rig, FAR, VRAM, SZ_2M);
+	map_vram(rig, VA, VRAM, SZ_8K);
+	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
+	map_vram(rig, 10ull * SZ_1G, VRAM, SZ_2M);
+	unmap(rig, FAR, SZ_2M);
+	map_vram(rig, VA, VRAM, SZ_4K);
+	KUNIT_EXPECT_EQ(test, 16384, root_entries(rig));
+	mmu_rig_check(rig, 1, 10ull * SZ_1G, SZ_4M);
+	mmu_rig_check(rig, 1, last, SZ_4M);
+}
+
+/*
+ * A change of the root that is aborted changes nothing; the root grows and shrinks with its
+ * content.
+ */
+static void edge_roots(struct kunit *test)
+{
+	edge_root(test, false);
+	edge_root(test, true);
+}
+
+/* If a larger root can't be allocated, the old one stays and the kernel keeps no memory. */
+static void edge_root_fails(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
+	const struct pagoda_map far = { .va = FAR, .size = SZ_2M, .kind = PAGODA_MAP_ZERO };
+	struct pagoda_pt_update *update;
+	u32 tables;
+
+	map_vram(rig, VA, VRAM, SZ_8K);
+	KUNIT_ASSERT_EQ(test, 512, rig->spaces[1]->root->room);
+	tables = rig->nr_tables;
+	rig->fail_alloc = 1;
+	KUNIT_EXPECT_EQ(test, -ENOMEM, pagoda_space_prepare(rig->spaces[1], &far, 1, &update));
+	KUNIT_EXPECT_EQ(test, 512, rig->spaces[1]->root->room);
+	KUNIT_EXPECT_EQ(test, tables, rig->nr_tables);
+	KUNIT_EXPECT_EQ(test, 0, rig->suspended);
+	mmu_rig_check(rig, 1, VA, SZ_16K);
+}
+
+/* A root larger than VRAM could hold is refused without an allocation. */
+static void edge_root_vram(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
+	struct pagoda_map map = { .kind = PAGODA_MAP_ZERO, .size = SZ_4K };
+	u32 allocs = rig->nr_allocs;
+
+	/* 16384 entries take 128 KiB. */
+	rig->limits.vram_size = SZ_256K + SZ_128K;
+	map.va = 16384ull * SZ_2M;
+	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
+	KUNIT_EXPECT_EQ(test, allocs, rig->nr_allocs);
+	map.va -= SZ_4K;
+	KUNIT_EXPECT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	rig->limits.vram_size = MMU_RIG_VRAM;
+}
+
+/* An evicted root may be resized. */
+static void edge_root_away(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
+
+	map_vram(rig, VA, VRAM, SZ_8K);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_space_detach(rig->spaces[1]));
+	mmu_rig_evict(rig, 1, mmu_rig_any_table(rig, 1, true));
+	map_vram(rig, FAR, VRAM, SZ_2M);
+	KUNIT_EXPECT_TRUE(test, pagoda_space_is_resident(rig->spaces[1]));
+	mmu_rig_check(rig, 1, VA, SZ_16K);
+	mmu_rig_check(rig, 1, FAR, SZ_2M);
+}
+
+/* More large pages than one operation has entries: they are split. */
+static void edge_many_large(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 2, false, true);
+	const struct pagoda_map_extent extents[] = {
+		{ VIRTIO_PAGODA_SEGMENT_VRAM, 0, SZ_1G }, { VIRTIO_PAGODA_SEGMENT_VRAM, 0, SZ_1G },
+	};
+	struct pagoda_map map = mmu_map_vram(extents, VA);
+	u32 n;
+
+	map.size = 2ull * SZ_1G;
+	map.nr_extents = 2;
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	for (n = 0; n < rig->nr_seen; n++)
+		if (update_at(rig, n) && !(update_at(rig, n)->flags & VIRTIO_PAGODA_UPDATE_REPEAT))
+			KUNIT_EXPECT_LE(test, update_at(rig, n)->nr_entries,
+					VIRTIO_PAGODA_PT_ENTRIES);
+	mmu_rig_check(rig, 1, VA + SZ_1G - SZ_2M, SZ_4M);
+}
+
+/* ---- Evicted tables ----------------------------------------------------------------- */
+
+/* An evicted table faults, can be restored, and is the source of copies meanwhile. */
+static void edge_evicted(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, 3, false, false);
+	const struct pagoda_space_copy copy = {
+		.src = VA + SZ_4K, .dst = VA + SZ_1G + SZ_16K, .size = SZ_4K
+	};
+
+	PAGODA_PROVES(C91, C105, C106);
+	map_vram(rig, VA, VRAM, SZ_8K);
+	KUNIT_EXPECT_EQ(test, 0, reason_at(rig, VA));
+	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
+	KUNIT_EXPECT_EQ(test, 1, updates(rig, 0, NOTED));
+	/* Cached translations are flushed; now the device caches that the entry is invalid. */
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, reason_at(rig, VA));
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
+	KUNIT_EXPECT_EQ(test, 0, reason_at(rig, VA));
+	mmu_rig_check(rig, 1, VA, SZ_16K);
+	/* Entries of an evicted table are copied from the driver's own record of mappings. */
+	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_copy(rig, 1, &copy, 1));
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
+	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_64K);
+	/* An evicted table that is empty by then needn't be restored. */
+	unmap(rig, copy.dst, SZ_4K);
+	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
+	unmap(rig, VA, SZ_8K);
+	KUNIT_EXPECT_TRUE(test, pagoda_space_is_resident(rig->spaces[1]));
+	KUNIT_EXPECT_EQ(test, SZ_4K, pagoda_space_table_bytes(rig->spaces[1]));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_records_count(rig->spaces[1], 0, U64_MAX));
+}
+
+/*
+ * The device lost its memory, and the tables' garbage would translate: a rebuild writes valid and
+ * invalid entries.
+ */
+static void rebuild_run(struct mmu_rig *rig)
+{
+	u32 page;
+
+	for (page = 0; page < 64; page += 3)
+		map_vram(rig, VA + page * SZ_4K, VRAM + page * SZ_8K, SZ_4K);
+	unmap(rig, VA + 9 * SZ_4K, SZ_4K);
+	map_vram(rig, VA + SZ_2M, VRAM, SZ_2M);
+	map_vram(rig, VA + SZ_1G, VRAM + SZ_4M, SZ_64K);
+	mmu_rig_scribble(rig);
+	KUNIT_ASSERT_EQ(rig->test, 0, mmu_rig_rebuild(rig, 1));
+	mmu_rig_check(rig, 1, VA - SZ_2M, SZ_2M * 4);
+	mmu_rig_check(rig, 1, VA + SZ_1G - SZ_2M, SZ_2M * 2);
+	/* Entries unmapped before the loss, and mapped after it. */
+	map_vram(rig, VA + 9 * SZ_4K, VRAM + SZ_8M, SZ_4K);
+	unmap(rig, VA, SZ_4K);
+	mmu_rig_check(rig, 1, VA, SZ_2M);
+}
+
+static void edge_rebuild(struct kunit *test)
+{
+	u32 levels;
+
+	for (levels = 2; levels <= 4; levels++) {
+		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, levels, false, false));
+		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL, levels, true, false));
+		rebuild_run(make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, levels, true, true));
+	}
+}
+
+/* ---- Allocations named by updates --------------------------------------------------- */
+
+/*
+ * Expects updates of leaves to name the allocation and offset that were mapped at their addresses;
+ * returns the number of pages.
+ */
+static u32 expect_quotes(struct mmu_rig *rig, u64 va, u64 size, u64 allocation, u64 at)
+{
+	u32 n, pages = 0;
+
+	for (n = 0; n < rig->nr_seen; n++) {
+		const struct pagoda_op_update_page_table *update = update_at(rig, n);
+
+		if (!update || update->level || update->first_va < va ||
+		    update->first_va >= va + size || !(rig->seen[n].value & 1))
+			continue;
+		KUNIT_EXPECT_EQ(rig->test, allocation, rig->seen[n].op.allocation);
+		KUNIT_EXPECT_EQ(rig->test, at + update->first_va - va, update->allocation_offset);
+		pages += update->nr_entries;
+	}
+	return pages;
+}
+
+/*
+ * Pieces of a mapping that was cut and copied still name their allocation and offset when tables
+ * are restored.
+ */
+static void edge_records(struct kunit *test)
+{
+	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
+	const struct pagoda_space_copy copy = {
+		.src = VA + SZ_4K, .dst = VA + SZ_2M + SZ_16K, .size = SZ_4K
+	};
+	struct pagoda_map_extent extent;
+	struct pagoda_map map;
+
+	PAGODA_PROVES(C100);
+	map = map_of(&extent, VA, VRAM, SZ_32K);
+	map.allocation_offset = SZ_1M;
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	map = map_of(&extent, VA + SZ_16K, VRAM + SZ_2M, SZ_4K);
+	map.allocation = 8;
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	map = map_of(&extent, VA + SZ_2M, VRAM + SZ_4M, SZ_64K);
+	map.allocation = 9;
+	map.extents = &extent;
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_copy(rig, 1, &copy, 1));
+	mmu_rig_evict(rig, 1, leaf_of(rig, VA));
+	mmu_rig_evict(rig, 1, leaf_of(rig, VA + SZ_2M));
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_restore(rig, 1));
+	KUNIT_EXPECT_EQ(test, 4, expect_quotes(rig, VA, SZ_16K, 7, SZ_1M));
+	KUNIT_EXPECT_EQ(test, 1, expect_quotes(rig, VA + SZ_16K, SZ_4K, 8, 0));
+	KUNIT_EXPECT_EQ(test, 3, expect_quotes(rig, VA + SZ_16K + SZ_4K, SZ_4K * 3, 7,
+					       SZ_1M + SZ_16K + SZ_4K));
+	KUNIT_EXPECT_EQ(test, 4, expect_quotes(rig, VA + SZ_2M, SZ_16K, 9, 0));
+	KUNIT_EXPECT_EQ(test, 1, expect_quotes(rig, copy.dst, SZ_4K, 7, SZ_1M + SZ_4K));
+	KUNIT_EXPECT_EQ(test, 11, expect_quotes(rig, copy.dst + SZ_4K, SZ_64K - SZ_16K - SZ_4K, 9,
+						SZ_16K + SZ_4K));
+}
+
+/* ---- Many tables ----------------------------------------------------------- */
+
+/* A copy over more blocks than an operation has ranges, with one page each, is split. */
+static void edge_long_copy(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 3, false, true);
+	const struct pagoda_space_copy copy = {
+		.src = VA, .dst = VA + SZ_1G, .size = 20 * SZ_2M
+	};
+	u32 i;
+
+	PAGODA_PROVES(C108, C109);
+	for (i = 0; i < 20; i++)
+		map_vram(rig, VA + i * SZ_2M, VRAM + i * SZ_64K, SZ_4K);
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_copy(rig, 1, &copy, 1));
+	for (i = 0; i < 20; i++)
+		mmu_rig_check(rig, 1, copy.dst + i * SZ_2M, SZ_8K);
+}
+
+/* One change of more tables than there are windows uses windows several times. */
+static void edge_many_tables(struct kunit *test)
+{
+	struct mmu_rig *rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 3, false, true);
+	u32 nr = PAGODA_TABLE_WINDOWS + 20, i;
+	struct pagoda_map_extent extent;
+	struct pagoda_map *maps = kunit_kcalloc(test, nr, sizeof(*maps), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, maps);
+	for (i = 0; i < nr; i++)
+		maps[i] = map_of(&extent, VA + (u64)i * SZ_2M, VRAM, SZ_4K);
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, maps, nr));
+	for (i = 0; i < nr; i++)
+		mmu_rig_check(rig, 1, VA + (u64)i * SZ_2M, SZ_8K);
+	unmap(rig, VA, (u64)nr * SZ_2M);
+	for (i = 0; i < nr; i++)
+		mmu_rig_check(rig, 1, VA + (u64)i * SZ_2M, SZ_4K);
+	KUNIT_EXPECT_EQ(test, SZ_4K, pagoda_space_table_bytes(rig->spaces[1]));
+}
+
+/* ---- Aborted and refused changes ---------------------------------------------------- */
+
+/* An aborted change leaves contexts running and no trace. */
+static void edge_abort(struct kunit *test)
+{
+	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
+	struct pagoda_map_extent extent;
+	const struct pagoda_map map = map_of(&extent, VA + SZ_1M, VRAM, SZ_4K);
+	struct pagoda_pt_update *update;
+	u32 i;
+
+	PAGODA_PROVES(C102);
+	map_vram(rig, VA, VRAM, SZ_64K);
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_space_prepare(rig->spaces[1], &map, 1, &update));
+		KUNIT_EXPECT_EQ(test, 1, rig->suspended);
+		pagoda_pt_update_abort(update);
+		KUNIT_EXPECT_EQ(test, 0, rig->suspended);
+	}
+	KUNIT_ASSERT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	mmu_rig_check(rig, 1, VA, SZ_2M);
+}
+
+static void edge_refusals(struct kunit *test)
+{
+	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
+	struct pagoda_map_extent extents[] = {
+		{ VIRTIO_PAGODA_SEGMENT_VRAM, VRAM, SZ_8K }, { VIRTIO_PAGODA_SEGMENT_VRAM },
+	};
+	dma_addr_t pages[2] = { MMU_RIG_DATA_BUS, MMU_RIG_DATA_BUS + SZ_64K };
+	const struct pagoda_adl adl = { .nr_pages = 2, .pages = pages };
+	const struct pagoda_map good = mmu_map_vram(extents, VA);
+	struct pagoda_map map = good;
+
+	map.nr_extents = 2;
+	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
+	extents[0].segment = VIRTIO_PAGODA_SEGMENT_COUNT;
+	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &good, 1));
+	extents[0].segment = VIRTIO_PAGODA_SEGMENT_VRAM;
+	extents[0].address++;
+	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &good, 1));
+	extents[0].address--;
+	map = good;
+	map.adl = &adl;
+	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
+	map.extents = NULL;
+	map.adl_offset = 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
+	map.adl_offset = 0;
+	KUNIT_EXPECT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	map = good;
+	map.va = (1ull << 39) - SZ_8K;
+	KUNIT_EXPECT_EQ(test, 0, mmu_rig_change(rig, 1, &map, 1));
+	mmu_rig_check(rig, 1, map.va, SZ_8K);
+}
+
+/* A root must fit into the windows as a whole: addresses that need a larger one are refused. */
+static void edge_reach(struct kunit *test)
+{
+	struct pagoda_map map = { .kind = PAGODA_MAP_ZERO, .size = SZ_4K };
+	struct mmu_rig *rig;
+	u32 dual;
+
+	for (dual = 0; dual < 2; dual++) {
+		rig = make(test, VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL, 2, dual, true);
+		map.va = 512ull * SZ_1G >> dual;
+		KUNIT_EXPECT_EQ(test, -EINVAL, mmu_rig_change(rig, 1, &map, 1));
+	}
+}
+
+/* Only page sizes of the device are used. */
+static void edge_page_sizes(struct kunit *test)
+{
+	struct mmu_rig *rig = mmu_rig_make(test, &physical, 1);
+	u32 n;
+
+	PAGODA_PROVES(C99);
+	rig->limits.page_sizes = SZ_4K;
+	map_vram(rig, VA, VRAM, SZ_2M);
+	map_vram(rig, VA + SZ_2M, VRAM, SZ_64K);
+	map_vram(rig, VA, VRAM + SZ_2M, SZ_2M);
+	for (n = 0; n < rig->nr_seen; n++)
+		KUNIT_EXPECT_FALSE(test, rig->seen[n].value & VIRTIO_PAGODA_PTE_LARGE);
+	mmu_rig_check(rig, 1, VA, SZ_4M);
+	KUNIT_EXPECT_EQ(test, 0, updates(rig, 0, VIRTIO_PAGODA_UPDATE_USE_64K));
+	unmap(rig, VA, SZ_4M);
+}
+
+static struct kunit_case mmu_edge_cases[] = {
+	KUNIT_CASE(edge_order),
+	KUNIT_CASE(edge_dual_notes),
+	KUNIT_CASE(edge_roots),
+	KUNIT_CASE(edge_root_fails),
+	KUNIT_CASE(edge_root_vram),
+	KUNIT_CASE(edge_root_away),
+	KUNIT_CASE(edge_many_large),
+	KUNIT_CASE(edge_evicted),
+	KUNIT_CASE(edge_rebuild),
+	KUNIT_CASE(edge_records),
+	KUNIT_CASE(edge_long_copy),
+	KUNIT_CASE(edge_many_tables),
+	KUNIT_CASE(edge_abort),
+	KUNIT_CASE(edge_refusals),
+	KUNIT_CASE(edge_reach),
+	KUNIT_CASE(edge_page_sizes),
+	{}
+};
+
+static struct kunit_suite mmu_edge_suite = {
+	.name = "pagoda_mmu_edge",
+	.test_cases = mmu_edge_cases,
+};
+
+kunit_test_suite(mmu_edge_suite);

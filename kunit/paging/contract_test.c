@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Promises of the memory manager to the builders at the time of a call: an allocation that is
+ * called idle is idle, so is one that is filled, and only one builder runs at a time.
+ */
+#include <linux/delay.h>
+#include <linux/sizes.h>
+#include <drm/drm_gem.h>
+
+#include "rig/spy.h"
+#include "submit/submit_helpers.h"
+
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define HERE		SZ_4M
+/* Blocks of 8, 2 and 1 page. */
+#define PAGES		11
+/* How long the test checks that a blocked thread stays blocked. */
+#define LOOK		(HZ / 10)
+
+static const enum dma_resv_usage usages[] = {
+	DMA_RESV_USAGE_KERNEL, DMA_RESV_USAGE_WRITE, DMA_RESV_USAGE_READ, DMA_RESV_USAGE_BOOKKEEP,
+};
+
+static const char *fence_name(struct dma_fence *fence)
+{
+	return "pagoda-kunit";
+}
+
+static const struct dma_fence_ops fence_ops = {
+	.get_driver_name = fence_name,
+	.get_timeline_name = fence_name,
+};
+
+struct user_fence {
+	struct dma_fence base;
+	spinlock_t lock; /* required by dma_fence_init() */
+};
+
+/* Adds a fence to the allocation's reservation that signals when the test says so. */
+static struct dma_fence *user_begin(struct kunit *test, struct pagoda_bo *bo,
+				    enum dma_resv_usage usage)
+{
+	struct user_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	spin_lock_init(&fence->lock);
+	dma_fence_init(&fence->base, &fence_ops, &fence->lock, dma_fence_context_alloc(1), 1);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(bo->ttm.base.resv, 1));
+	dma_resv_add_fence(bo->ttm.base.resv, &fence->base, usage);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return &fence->base;
+}
+
+static void user_end(struct dma_fence *fence)
+{
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+}
+
+static int to_system(void *bo)
+{
+	return pagoda_rig_to_system(bo);
+}
+
+/* ---- Allocations that are idle ---------------------------------------------------- */
+
+static struct pagoda_bo *busy_bo(struct pagoda_rig *rig)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	bo->content.needs_idle = true;
+	return bo;
+}
+
+/* Waits until the builder has answered ALLOCATION_BUSY @times times. */
+static void busy_wait(struct pagoda_rig *rig, s64 times)
+{
+	u32 i;
+
+	for (i = 0; i < 6000 && atomic64_read(&rig->vidmm->stats.busy_retries) < times; i++)
+		fsleep(5 * USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(rig->test, times, atomic64_read(&rig->vidmm->stats.busy_retries));
+}
+
+/* Each build call with AllocationIsIdle found the allocation idle and its reservation locked. */
+static void busy_expect(struct kunit *test, struct pagoda_spy *spy, u32 pieces)
+{
+	u32 i, calls = 0;
+	u64 before = 0;
+
+	for (i = 0; i < spy->nr; i++) {
+		const struct pagoda_spy_note *note = &spy->notes[i];
+
+		if (note->op.operation != VIRTIO_PAGODA_OP_TRANSFER)
+			continue;
+		KUNIT_EXPECT_TRUE(test, note->reserved);
+		if (!(note->op.transfer.flags & PAGODA_ALLOCATION_IS_IDLE)) {
+			KUNIT_EXPECT_EQ(test, 0, note->encoded);
+			continue;
+		}
+		KUNIT_EXPECT_TRUE(test, note->idle);
+		/* An earlier piece of this move is a use of the allocation, too. */
+		KUNIT_EXPECT_GE(test, note->executed, before);
+		before = note->seqno;
+		calls++;
+	}
+	KUNIT_EXPECT_EQ(test, pieces, calls);
+}
+
+/*
+ * AllocationIsIdle waits for a fence of any usage: the move doesn't return before the fence
+ * signals.
+ */
+static void contract_idle_of_any_usage(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(usages); i++) {
+		struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+		struct pagoda_bo *bo = busy_bo(rig);
+		u32 pieces = pagoda_vram_count_ranges(bo->ttm.resource);
+		struct pagoda_worker worker = { .run = to_system, .arg = bo };
+		struct dma_fence *fence = user_begin(test, bo, usages[i]);
+
+		worker.spy = pagoda_spy_begin(rig, bo);
+		pagoda_worker_start(test, &worker);
+		busy_wait(rig, 1);
+		KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, LOOK));
+		user_end(fence);
+		pagoda_worker_end(test, &worker);
+		PAGODA_PROVES(C15);
+		busy_expect(test, worker.spy, pieces);
+		pagoda_spy_end(worker.spy);
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+		pagoda_rig_close(bo);
+		pagoda_rig_settle(rig);
+	}
+}
+
+static bool busy_is_reserved(struct pagoda_bo *bo)
+{
+	if (!dma_resv_trylock(bo->ttm.base.resv))
+		return true;
+	dma_resv_unlock(bo->ttm.base.resv);
+	return false;
+}
+
+/* Lets the device complete all submissions up to the one in which a piece was found busy. */
+static void busy_let(struct pagoda_rig *rig, const struct pagoda_spy *spy)
+{
+	u64 seqno = spy->notes[spy->nr - 1].seqno;
+	u32 i;
+
+	for (i = 0; i < 6000 && READ_ONCE(rig->fake->last_submitted) < seqno; i++)
+		fsleep(5 * USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(rig->test, seqno, rig->fake->last_submitted);
+	pagoda_fake_transport_let(rig->fake, rig->fake->nr_ring);
+}
+
+/* The device completes one piece at a time: the next isn't built before the last is complete. */
+static void contract_idle_of_each_piece(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = busy_bo(rig);
+	u32 pieces = pagoda_vram_count_ranges(bo->ttm.resource), i;
+	struct pagoda_worker worker = { .run = to_system, .arg = bo };
+
+	KUNIT_ASSERT_GT(test, pieces, 2);
+	worker.spy = pagoda_spy_begin(rig, bo);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	pagoda_worker_start(test, &worker);
+	for (i = 1; i < pieces; i++) {
+		busy_wait(rig, i + 1);
+		KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&worker, LOOK));
+		KUNIT_EXPECT_EQ(test, i + 1, atomic64_read(&rig->vidmm->stats.busy_retries));
+		KUNIT_EXPECT_TRUE(test, busy_is_reserved(bo));
+		busy_let(rig, worker.spy);
+	}
+	pagoda_worker_end(test, &worker);
+	pagoda_rig_settle(rig);
+	PAGODA_PROVES(C15, C16);
+	busy_expect(test, worker.spy, pieces);
+	pagoda_spy_end(worker.spy);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+struct busy_job {
+	struct submit_client *client;
+	struct submit_args args;
+};
+
+static int busy_submit(void *arg)
+{
+	struct busy_job *job = arg;
+
+	return submit_job(job->client, &job->args);
+}
+
+/* A job that uses the allocation is queued only after the move, and runs with the moved content. */
+static void contract_idle_keeps_jobs_out(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct busy_job job = { .client = submit_client(rig, 0) };
+	struct pagoda_bo *bo = busy_bo(rig);
+	struct pagoda_worker mover = { .run = to_system, .arg = bo };
+	struct pagoda_worker submitter = { .run = busy_submit, .arg = &job };
+	struct dma_fence *fence;
+	u64 before;
+
+	job.args = (struct submit_args) {
+		.bos = { bo }, .flags = { DRM_PAGODA_SUBMIT_WRITE }, .nr_bos = 1,
+	};
+	KUNIT_ASSERT_EQ(test, 0, submit_map(job.client, bo, HERE));
+	pagoda_rig_settle(rig);
+	before = submit_word(rig, bo, 8);
+	submit_store(job.client, HERE, 5);
+	fence = user_begin(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_worker_start(test, &mover);
+	busy_wait(rig, 1);
+	pagoda_worker_start(test, &submitter);
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&submitter, LOOK));
+	KUNIT_EXPECT_FALSE(test, pagoda_worker_is_done(&mover, 0));
+	PAGODA_PROVES(C16);
+	KUNIT_EXPECT_EQ(test, 0, job.client->sent);
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rig->engines[0].executed));
+	/* The way back isn't part of this test. */
+	WRITE_ONCE(bo->content.needs_idle, false);
+	user_end(fence);
+	pagoda_worker_end(test, &mover);
+	pagoda_worker_end(test, &submitter);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(job.client));
+	KUNIT_EXPECT_EQ(test, 5, submit_word(rig, bo, 0));
+	KUNIT_EXPECT_EQ(test, before, submit_word(rig, bo, 8));
+	pagoda_vm_forget(job.client->vm, bo);
+	pagoda_rig_close(bo);
+	submit_client_end(job.client);
+}
+
+/* Fills all of VRAM, so that no block of it is known to hold zeros. */
+static void make_dirty(struct pagoda_rig *rig)
+{
+	struct pagoda_bo *dirt = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(dirt));
+	pagoda_rig_write(rig, dirt, 9);
+	pagoda_rig_close(dirt);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle(rig);
+}
+
+/*
+ * A FILL isn't built before the fences of any usage in the allocation's reservation have signalled.
+ */
+static void contract_fill_waits_for_all(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo;
+	struct dma_fence *fence;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(usages); i++) {
+		make_dirty(rig);
+		bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+		fence = user_begin(test, bo, usages[i]);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+		msleep(50);
+		PAGODA_PROVES(C42);
+		KUNIT_EXPECT_EQ_MSG(test, 0, pagoda_rig_count(rig, pagoda_rig_fill_op(rig),
+							      bo->id), "usage %u", usages[i]);
+		user_end(fence);
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+		KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), bo->id), 0);
+		pagoda_rig_close(bo);
+		pagoda_rig_settle(rig);
+	}
+}
+
+/* A new private allocation is used by no job yet: its FILL doesn't wait for jobs of its VM. */
+static void contract_fill_passes_jobs(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client;
+	struct pagoda_bo *bo;
+
+	make_dirty(rig);
+	client = submit_client(rig, 0);
+	pagoda_rig_hold(rig, 0, true);
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, NULL));
+	bo = submit_private(client, PAGES, VRAM, HERE);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, pagoda_rig_fill_op(rig), bo->id), 0);
+	KUNIT_EXPECT_EQ(test, 0, READ_ONCE(rig->engines[0].executed));
+	pagoda_rig_hold(rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	pagoda_vm_forget(client->vm, bo);
+	pagoda_rig_close(bo);
+	submit_client_end(client);
+}
+
+/* ---- One thing at a time ------------------------------------------------------------ */
+
+#define ROUNDS		24u
+#define MOVERS		2u
+
+struct shuttle {
+	struct pagoda_bo *bo;
+	u32 rounds;
+};
+
+static int shuttle_run(void *arg)
+{
+	struct shuttle *shuttle = arg;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < shuttle->rounds && !ret; i++)
+		ret = i & 1 ? pagoda_rig_to_vram(shuttle->bo) : pagoda_rig_to_system(shuttle->bo);
+	return ret;
+}
+
+/* Each build held the stream's lock, and builds are in the order of submissions. */
+static void expect_one_builder(struct kunit *test, const struct pagoda_spy *spy)
+{
+	u64 seqno = 0;
+	u32 i;
+
+	for (i = 0; i < spy->nr; i++) {
+		KUNIT_EXPECT_TRUE(test, spy->notes[i].locked);
+		KUNIT_EXPECT_GE(test, spy->notes[i].seqno, seqno);
+		seqno = spy->notes[i].seqno;
+	}
+}
+
+/*
+ * Threads build while the device fails and is reset again and again: the fake counts submit, poll
+ * and reset that overlap, and what is submitted out of order, as violations.
+ */
+static void contract_one_at_a_time(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct shuttle shuttles[MOVERS];
+	struct pagoda_worker workers[MOVERS] = { };
+	struct pagoda_spy *spy;
+	u32 i;
+
+	for (i = 0; i < MOVERS; i++) {
+		shuttles[i] = (struct shuttle) {
+			.bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0), .rounds = ROUNDS,
+		};
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(shuttles[i].bo));
+		pagoda_rig_write(rig, shuttles[i].bo, i);
+	}
+	pagoda_rig_settle(rig);
+	for (i = 0; i < 4; i++)
+		pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 3 + 5 * i,
+					    PAGODA_FAKE_FAULT, 0, 1);
+	spy = pagoda_spy_begin(rig, NULL);
+	for (i = 0; i < MOVERS; i++) {
+		workers[i] = (struct pagoda_worker) {
+			.spy = spy, .run = shuttle_run, .arg = &shuttles[i],
+		};
+		pagoda_worker_start(test, &workers[i]);
+	}
+	for (i = 0; i < MOVERS; i++)
+		pagoda_worker_end(test, &workers[i]);
+	pagoda_rig_settle(rig);
+	pagoda_spy_end(spy);
+	PAGODA_PROVES(C23);
+	expect_one_builder(test, spy);
+	KUNIT_EXPECT_GE(test, rig->fake->resets, 1);
+	KUNIT_EXPECT_EQ(test, 0, rig->fake->violations);
+	for (i = 0; i < MOVERS; i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, shuttles[i].bo, i));
+		pagoda_rig_close(shuttles[i].bo);
+	}
+}
+
+/* During a reset builders go on; their buffers aren't submitted before its end. */
+static void contract_build_beside_reset(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bos[4];
+	struct pagoda_spy *spy;
+	u32 submits, i;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		bos[i] = pagoda_rig_bo(rig, 2, CPU, VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+		pagoda_rig_write(rig, bos[i], i);
+	}
+	pagoda_rig_settle(rig);
+	rig->fake->reset_held = true;
+	pagoda_fake_transport_order(rig->fake, rig->fake->last_submitted + 1, PAGODA_FAKE_FAULT,
+				    0, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[0]));
+	for (i = 0; i < 6000 && !READ_ONCE(rig->fake->resetting); i++)
+		fsleep(5 * USEC_PER_MSEC);
+	submits = rig->fake->submits;
+	spy = pagoda_spy_begin(rig, NULL);
+	for (i = 1; i < ARRAY_SIZE(bos); i++)
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
+	pagoda_spy_end(spy);
+	msleep(20);
+	PAGODA_PROVES(C23);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(rig->fake->resetting));
+	KUNIT_EXPECT_EQ(test, submits, rig->fake->submits);
+	expect_one_builder(test, spy);
+	for (i = 1; i < ARRAY_SIZE(bos); i++)
+		KUNIT_EXPECT_NOT_NULL(test, pagoda_spy_find(spy, VIRTIO_PAGODA_OP_TRANSFER,
+							    bos[i]->id, 0));
+	WRITE_ONCE(rig->fake->reset_held, false);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0, rig->fake->violations);
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+		pagoda_rig_close(bos[i]);
+	}
+}
+
+static struct kunit_case contract_cases[] = {
+	KUNIT_CASE(contract_idle_of_any_usage),
+	KUNIT_CASE(contract_idle_of_each_piece),
+	KUNIT_CASE(contract_idle_keeps_jobs_out),
+	KUNIT_CASE_PARAM(contract_fill_waits_for_all, pagoda_rig_update_modes),
+	KUNIT_CASE(contract_fill_passes_jobs),
+	KUNIT_CASE(contract_one_at_a_time),
+	KUNIT_CASE(contract_build_beside_reset),
+	{ }
+};
+
+static struct kunit_suite contract_suite = {
+	.name = "pagoda_contract",
+	.test_cases = contract_cases,
+};
+
+kunit_test_suite(contract_suite);

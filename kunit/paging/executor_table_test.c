@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Operations on page tables, executed by the device's engine and by the CPU executor, which walk
+ * the tables in their own ways and must agree on memory and refusals.
+ *
+ * The space has 4 MiB. Its tables are the first pages of VRAM, but for one leaf table in system
+ * memory. If page v of the space is system memory, it is always page v % 32 of it, so that its
+ * struct page is known.
+ */
+#include <kunit/test.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "coverage.h"
+#include "executor_world.h"
+#include "rig/prove.h"
+
+#define PAGE		PAGODA_WORLD_PAGE
+#define SEED		20261122
+#define ROOT		(0 * PAGE)
+#define LEVEL2		(1 * PAGE)
+#define LEVEL1		(2 * PAGE)	/* two pages with dual tables */
+#define LEAF		(4 * PAGE)
+#define LEAF_64K	(5 * PAGE)
+#define FREE		16		/* first page of VRAM that isn't a table */
+#define SYSTEM_LEAF	40		/* page of system memory that is a table */
+#define SYSTEM_PAGES	32
+#define VA_PAGES	1024
+#define TO_VRAM		(VIRTIO_PAGODA_PTE_VALID | 1ull << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT)
+#define TO_SYSTEM	VIRTIO_PAGODA_PTE_VALID
+#define TO_APERTURE	(VIRTIO_PAGODA_PTE_VALID | 2ull << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT)
+#define ZEROS		(VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO)
+
+struct pagoda_table_world {
+	struct pagoda_world *world;
+	struct pagoda_engine_space spaces[2];
+	struct pagoda_root roots[2];
+	struct rnd_state rnd;
+	const void *pages[VA_PAGES];
+	u64 expected[2][VIRTIO_PAGODA_PT_ENTRIES];
+	bool dual;
+};
+
+/* Returns the page at a bus address; a damaged entry may point to any page as to a table. */
+static const void *pagoda_world_table_page(void *context, u64 bus)
+{
+	struct pagoda_world *world = context;
+	u64 page = (bus - pagoda_world_bus(0)) / PAGE;
+
+	return bus >= pagoda_world_bus(0) && page < PAGODA_WORLD_SYSTEM ? world->cpu_pages[page] :
+									  NULL;
+}
+
+static struct pagoda_paging_op pagoda_update(u32 level, u64 table, u32 first, u32 nr_entries,
+					     const u64 *values)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+		.update_page_table = {
+			.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
+			.level = level,
+			.first_entry = first,
+			.nr_entries = nr_entries,
+			.table_entries = level == 3 ? 256 : 512,
+			.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.table_address = table,
+			.values = values,
+		},
+	};
+}
+
+static void pagoda_do_update(struct pagoda_table_world *t, u32 level, u64 table, u32 first,
+			     u64 value)
+{
+	struct pagoda_paging_op op = pagoda_update(level, table, first, 1, &value);
+
+	pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
+}
+
+/* Makes all entries of a table invalid. */
+static void pagoda_do_clear(struct pagoda_table_world *t, u32 level, u64 table, u32 flags)
+{
+	struct pagoda_pte invalid = { };
+	struct pagoda_paging_op op = pagoda_update(level, table, 0, level == 3 ? 256 : 512, NULL);
+
+	op.update_page_table.flags = flags | VIRTIO_PAGODA_UPDATE_REPEAT;
+	op.update_page_table.ptes = &invalid;
+	if (!level && flags & VIRTIO_PAGODA_UPDATE_USE_64K) {
+		op.update_page_table.table_entries = 32;
+		op.update_page_table.nr_entries = 32;
+	}
+	pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
+}
+
+static void pagoda_tables_link(struct pagoda_table_world *t)
+{
+	u64 system = TO_SYSTEM | pagoda_world_bus(SYSTEM_LEAF);
+	u64 second = TO_VRAM | LEAF_64K;
+	struct pagoda_paging_op op;
+
+	pagoda_do_clear(t, 3, ROOT, 0);
+	pagoda_do_clear(t, 2, LEVEL2, 0);
+	pagoda_do_clear(t, 1, LEVEL1, 0);
+	pagoda_do_clear(t, 0, LEAF, 0);
+	pagoda_do_clear(t, 0, LEAF_64K, VIRTIO_PAGODA_UPDATE_USE_64K);
+	pagoda_do_update(t, 3, ROOT, 0, TO_VRAM | LEVEL2);
+	pagoda_do_update(t, 2, LEVEL2, 0, TO_VRAM | LEVEL1);
+	pagoda_do_update(t, 1, LEVEL1, 0, TO_VRAM | LEAF);
+	if (t->dual) {
+		pagoda_do_clear(t, 1, LEVEL1, VIRTIO_PAGODA_UPDATE_USE_64K);
+		op = pagoda_update(1, LEVEL1, 0, 1, &second);
+		op.update_page_table.flags = VIRTIO_PAGODA_UPDATE_USE_64K;
+		pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
+	}
+	pagoda_do_update(t, 1, LEVEL1, 1, system);
+	memset(t->world->engine_system + SYSTEM_LEAF * PAGE, 0, PAGE);
+	memset(t->world->cpu_system + SYSTEM_LEAF * PAGE, 0, PAGE);
+}
+
+static struct pagoda_table_world *pagoda_table_world_make(struct kunit *test, bool dual)
+{
+	struct pagoda_table_world *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct pagoda_world *world;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	prandom_seed_state(&t->rnd, SEED);
+	world = pagoda_world_make(test, &t->rnd);
+	t->world = world;
+	t->dual = dual;
+	world->engine.va_bits = 47;
+	world->engine.pt_levels = 4;
+	world->engine.page_sizes = 0x1000 | 0x10000 | 0x200000;
+	world->engine.spaces = t->spaces;
+	world->engine.nr_spaces = 2;
+	world->engine.features &= ~(1ull << VIRTIO_PAGODA_F_DUAL_PTE);
+	if (dual)
+		world->engine.features |= 1ull << VIRTIO_PAGODA_F_DUAL_PTE;
+	world->limits.features = world->engine.features;
+	world->limits.va_bits = 47;
+	world->limits.pt_levels = 4;
+	world->limits.page_sizes = world->engine.page_sizes;
+	world->limits.max_address_spaces = 2;
+	world->exec.limits = &world->limits;
+	world->exec.roots = t->roots;
+	world->exec.table_page = pagoda_world_table_page;
+	world->exec.context = world;
+	KUNIT_ASSERT_EQ(test, pagoda_engine_root_set(&world->engine, 0, VIRTIO_PAGODA_SEGMENT_VRAM,
+						     ROOT, 256), 0);
+	t->roots[0] = (struct pagoda_root) { ROOT, 256, VIRTIO_PAGODA_SEGMENT_VRAM };
+	for (i = 0; i < VA_PAGES; i++)
+		t->pages[i] = world->cpu_pages[i % SYSTEM_PAGES];
+	pagoda_tables_link(t);
+	return t;
+}
+
+static struct pagoda_paging_op pagoda_vfill(struct pagoda_table_world *t, u64 va, u64 size,
+					    u32 pattern)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_VIRTUAL_FILL,
+		.virtual_fill = {
+			.size = size,
+			.address = va,
+			.allocation_offset = 0x7000,
+			.pattern = pattern,
+			.dst_pages = &t->pages[va / PAGE],
+		},
+	};
+}
+
+static struct pagoda_paging_op pagoda_vtransfer(struct pagoda_table_world *t, u64 src, u64 dst,
+						u64 size, u32 direction, u32 flags)
+{
+	return (struct pagoda_paging_op) {
+		.operation = VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER,
+		.virtual_transfer = {
+			.size = size,
+			.src_address = src,
+			.dst_address = dst,
+			.allocation_offset = 0x9000,
+			.direction = direction,
+			.flags = flags,
+			.src_pages = &t->pages[src / PAGE],
+			.dst_pages = &t->pages[dst / PAGE],
+		},
+	};
+}
+
+/* Executes an operation on both machines; returns the error on which they agree. */
+static int pagoda_try(struct pagoda_table_world *t, const struct pagoda_paging_op *op)
+{
+	struct pagoda_paging_cursor cursor = { };
+	const char *why = "";
+	int error;
+
+	KUNIT_ASSERT_EQ_MSG(t->world->test, pagoda_paging_validate(&t->world->limits, op, &why), 0,
+			    "%s", why);
+	pagoda_world_fresh(t->world, PAGODA_WORLD_BUFFER);
+	KUNIT_ASSERT_EQ(t->world->test, pagoda_paging_build(&t->world->limits, op, &cursor,
+							    &t->world->buf),
+			PAGODA_BUILD_SUCCESS);
+	error = pagoda_world_submit(t->world).error;
+	pagoda_world_compare(t->world);
+	return error;
+}
+
+/*
+ * Virtual transfers and fills find each page by its entry, honour ZERO and READ_ONLY, and are
+ * refused for a wrong direction or page size.
+ */
+static void pagoda_virtual_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
+	u8 *vram = t->world->exec.vram, *system = t->world->cpu_system;
+	struct pagoda_paging_op op;
+	u8 before[16];
+	u32 i;
+
+	/* Four pages that are scattered in VRAM, and four in order in system memory. */
+	for (i = 0; i < 4; i++) {
+		pagoda_do_update(t, 0, LEAF, 8 + i, TO_VRAM | (FREE + (i ^ 3)) * PAGE);
+		pagoda_do_update(t, 0, LEAF, 18 + i, TO_SYSTEM | pagoda_world_bus(18 + i));
+	}
+	op = pagoda_vtransfer(t, 8 * PAGE + 4, 18 * PAGE + 8, 3 * PAGE,
+			      VIRTIO_PAGODA_LOCAL_TO_SYSTEM, 0);
+	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	for (i = 4; i < 3 * PAGE + 4; i++)
+		KUNIT_ASSERT_EQ(test, system[18 * PAGE + 4 + i],
+				vram[(FREE + (i / PAGE ^ 3)) * PAGE + i % PAGE]);
+	PAGODA_PROVES(C69, C71);
+
+	op = pagoda_vfill(t, 9 * PAGE - 8, 16, 0xcafe1234);
+	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 3) * PAGE + PAGE - 4), 0xcafe1234);
+	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 2) * PAGE), 0xcafe1234);
+	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 2) * PAGE + 4), 0xcafe1234);
+
+	/* Entries with ZERO read as zeros, and writes to them are dropped. */
+	pagoda_do_update(t, 0, LEAF, 30, ZEROS);
+	op = pagoda_vtransfer(t, 30 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM, 0);
+	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(system + 18 * PAGE, 0, PAGE));
+	op = pagoda_vfill(t, 30 * PAGE, PAGE, 1);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
+	PAGODA_PROVES(C94);
+
+	/* A read-only page is refused without a byte written; an invalid one, too. */
+	pagoda_do_update(t, 0, LEAF, 9, TO_VRAM | VIRTIO_PAGODA_PTE_READ_ONLY | FREE * PAGE);
+	memcpy(before, vram + (FREE + 3) * PAGE + PAGE - 16, 16);
+	op = pagoda_vfill(t, 9 * PAGE - 16, 32, 0x55555555);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	KUNIT_EXPECT_MEMEQ(test, vram + (FREE + 3) * PAGE + PAGE - 16, before, 16);
+	PAGODA_PROVES(C96);
+	pagoda_do_update(t, 0, LEAF, 9, 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	/* The direction names other segments, or the flag another page size. */
+	op = pagoda_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_SYSTEM_TO_LOCAL, 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EINVAL);
+	op = pagoda_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
+			      VIRTIO_PAGODA_VIRTUAL_SRC_64K);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+}
+
+static void pagoda_poke_system(struct pagoda_table_world *t, u32 index, u64 value)
+{
+	u64 at = SYSTEM_LEAF * PAGE + index * 8;
+
+	*(__le64 *)(t->world->engine_system + at) = cpu_to_le64(value);
+	*(__le64 *)(t->world->cpu_system + at) = cpu_to_le64(value);
+}
+
+/*
+ * Ranges are copied in order, each as if through a buffer, also within a table; if one is bad, none
+ * is copied.
+ */
+static void pagoda_copy_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
+	u64 window = 64 * PAGE;
+	struct pagoda_copy_range ranges[] = {
+		{ window, window + PAGE, 0, 100, 8 },
+		/* The entries that the first range wrote, not the older ones. */
+		{ window + PAGE, window + PAGE, 100, 103, 8 },
+		{ window + PAGE, window, 100, 200, 11 },
+	};
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES,
+		.copy_entries = { 0, ARRAY_SIZE(ranges), ranges },
+	};
+	u8 *a = t->world->exec.vram + 20 * PAGE, *b = a + PAGE;
+	u64 *a_after = t->expected[0], *b_after = t->expected[1];
+
+	pagoda_do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
+	pagoda_do_update(t, 0, LEAF, 65, TO_VRAM | 21 * PAGE);
+	memcpy(a_after, a, PAGE);
+	memcpy(b_after, b, PAGE);
+	memcpy(b_after + 100, a_after, 64);
+	memmove(b_after + 103, b_after + 100, 64);
+	memcpy(a_after + 200, b_after + 100, 88);
+	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	KUNIT_EXPECT_MEMEQ(test, b, (u8 *)b_after, PAGE);
+	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
+	PAGODA_PROVES(C108, C109);
+
+	/* One range is unreachable: no range is copied. */
+	ranges[2].src_table = 70 * PAGE;
+	ranges[0].src_entry = 300;
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	KUNIT_EXPECT_MEMEQ(test, b, (u8 *)b_after, PAGE);
+	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
+}
+
+/* One range is copied into a leaf table, which translates the source address of the next range. */
+static void pagoda_copy_into_tables_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
+	u64 window = 64 * PAGE;
+	struct pagoda_copy_range ranges[] = {
+		{ window, window + PAGE, 0, 0, 4 },
+		{ SZ_2M + 100 * PAGE, window, 0, 300, 4 },
+	};
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES,
+		.copy_entries = { 0, ARRAY_SIZE(ranges), ranges },
+	};
+
+	pagoda_do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
+	pagoda_do_update(t, 0, LEAF, 65, TO_SYSTEM | pagoda_world_bus(SYSTEM_LEAF));
+	pagoda_poke_system(t, 100, TO_VRAM | 21 * PAGE);
+	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	KUNIT_EXPECT_MEMEQ(test, t->world->cpu_system + SYSTEM_LEAF * PAGE,
+			   t->world->exec.vram + 20 * PAGE, 32);
+	KUNIT_EXPECT_MEMEQ(test, t->world->exec.vram + 20 * PAGE + 300 * 8,
+			   t->world->exec.vram + 21 * PAGE, 32);
+}
+
+/*
+ * An update writes exactly its entries, by physical and by virtual address of the table, in VRAM
+ * and in system memory.
+ */
+static void pagoda_update_modes_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
+	u8 *vram = t->world->exec.vram, *system = t->world->cpu_system;
+	struct pagoda_paging_op op;
+	u64 values[40], *expected = t->expected[0];
+	u32 i;
+
+	for (i = 0; i < 40; i++)
+		values[i] = TO_VRAM | (i < 30 ? i + 1 : 40 - i) * PAGE << (i == 35);
+	pagoda_do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
+	pagoda_do_update(t, 0, LEAF, 65, TO_SYSTEM | pagoda_world_bus(65 % SYSTEM_PAGES));
+	memcpy(expected, vram + 20 * PAGE, PAGE);
+	memcpy(expected + 77, values, sizeof(values));
+
+	op = pagoda_update(0, 20 * PAGE, 77, 40, values);
+	t->world->limits.vram_size = 1ull << 30;
+	pagoda_world_do(t->world, &op, 200);
+	KUNIT_EXPECT_MEMEQ(test, vram + 20 * PAGE, (u8 *)expected, PAGE);
+
+	memset(expected + 77, 0, sizeof(values));
+	op.update_page_table.mode = VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
+	op.update_page_table.table_segment = 0;
+	op.update_page_table.table_address = 64 * PAGE;
+	for (i = 0; i < 40; i++)
+		values[i] = 0;
+	pagoda_world_do(t->world, &op, 200);
+	KUNIT_EXPECT_MEMEQ(test, vram + 20 * PAGE, (u8 *)expected, PAGE);
+
+	/* In system memory, by bus address and by virtual address. */
+	memcpy(expected, system + 1 * PAGE, PAGE);
+	for (i = 0; i < 40; i++)
+		values[i] = TO_VRAM | (i ^ 1) * PAGE;
+	memcpy(expected + 77, values, sizeof(values));
+	op.update_page_table.table_address = 65 * PAGE;
+	op.update_page_table.table_pages = &t->pages[65];
+	pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
+	KUNIT_EXPECT_MEMEQ(test, system + 1 * PAGE, (u8 *)expected, PAGE);
+	memcpy(expected + 177, values, sizeof(values));
+	op.update_page_table.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL;
+	op.update_page_table.first_entry = 177;
+	op.update_page_table.table_address = pagoda_world_bus(1);
+	pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
+	KUNIT_EXPECT_MEMEQ(test, system + 1 * PAGE, (u8 *)expected, PAGE);
+	pagoda_world_compare(t->world);
+	PAGODA_PROVES(C86);
+}
+
+/* A random entry for page @v (or for @each pages), most often a valid one. */
+static u64 pagoda_random_entry(struct pagoda_table_world *t, u32 v, u32 each)
+{
+	u64 flags = pagoda_random(&t->rnd, 0, 9) ? 0 : VIRTIO_PAGODA_PTE_READ_ONLY;
+
+	/* Never another page of VRAM: the tables are there. */
+	if (!pagoda_random(&t->rnd, 0, 15))
+		flags |= 1ull << pagoda_random(&t->rnd, 1, 63) & ~(PAGODA_WORLD_VRAM * PAGE - PAGE);
+	switch (pagoda_random(&t->rnd, 0, 5)) {
+	case 0:
+		return flags & ~VIRTIO_PAGODA_PTE_VALID;
+	case 1:
+		return ZEROS | flags;
+	case 2:
+		/* Also never a page that the CPU can't tell from the right one (C66). */
+		return TO_SYSTEM | (flags & ~VIRTIO_PAGODA_PTE_ADDRESS_MASK) |
+		       pagoda_world_bus(v % SYSTEM_PAGES);
+	case 3:
+		return TO_APERTURE | flags | (each > 1 ? 0 : v % PAGODA_WORLD_APERTURE) * PAGE;
+	default:
+		return TO_VRAM | flags | (each > 1 ? FREE : FREE + v % 16) * PAGE;
+	}
+}
+
+/* Writes to the memory of both machines directly, as a damaged table would be written. */
+static void pagoda_poke(struct pagoda_table_world *t, u64 address, u64 value)
+{
+	*(__le64 *)(t->world->engine_vram + address) = cpu_to_le64(value);
+	*(__le64 *)(t->world->exec.vram + address) = cpu_to_le64(value);
+}
+
+/* Fills a small part of each leaf table at random; sometimes a level above is damaged. */
+static void pagoda_random_tables(struct pagoda_table_world *t)
+{
+	u64 above[] = { ROOT, LEVEL2, LEVEL1 };
+	u32 i, j;
+
+	pagoda_poke(t, ROOT, TO_VRAM | LEVEL2);
+	pagoda_poke(t, LEVEL2, TO_VRAM | LEVEL1);
+	pagoda_poke(t, LEVEL1, TO_VRAM | LEAF);
+	if (t->dual) {
+		pagoda_poke(t, LEVEL1 + 8, TO_VRAM | LEAF_64K);
+		pagoda_poke(t, LEVEL1 + 16, TO_SYSTEM | pagoda_world_bus(SYSTEM_LEAF));
+	} else if (pagoda_random(&t->rnd, 0, 1)) {
+		pagoda_poke(t, LEVEL1, TO_VRAM | VIRTIO_PAGODA_PTE_TABLE_64K | LEAF_64K);
+	}
+	for (i = 0; i < 32; i++) {
+		pagoda_poke(t, LEAF + i * 8, pagoda_random_entry(t, i, 1));
+		pagoda_poke_system(t, i, pagoda_random_entry(t, 512 + i, 1));
+	}
+	for (i = 0; i < 2; i++) {
+		u64 entry = t->dual && pagoda_random(&t->rnd, 0, 1) ? 0 :
+			    pagoda_random_entry(t, i * 16, 16);
+
+		pagoda_poke(t, LEAF_64K + i * 8, entry);
+		/*
+		 * Entries in both tables at once are refused (C93), so most of the time one is
+		 * removed.
+		 */
+		for (j = 0; j < 16 && entry & VIRTIO_PAGODA_PTE_VALID; j++)
+			if (pagoda_random(&t->rnd, 0, 31))
+				pagoda_poke(t, LEAF + (i * 16 + j) * 8, 0);
+	}
+	if (!pagoda_random(&t->rnd, 0, 4))
+		pagoda_poke(t, above[pagoda_random(&t->rnd, 0, 2)],
+			    (pagoda_random(&t->rnd, 0, 1) ? TO_VRAM | LEAF : ZEROS) ^
+			    1ull << pagoda_random(&t->rnd, 0, 63));
+}
+
+static struct pagoda_paging_op pagoda_random_virtual(struct pagoda_table_world *t)
+{
+	u64 far = (pagoda_random(&t->rnd, 0, 3) ? 0 : 512) * PAGE;
+	u64 src = far + pagoda_random(&t->rnd, 0, 7) * PAGE + pagoda_random(&t->rnd, 0, 1) * 12;
+	u64 dst = pagoda_random(&t->rnd, 16, 30) * PAGE + pagoda_random(&t->rnd, 0, 1) * 2048;
+	u64 size = 4 * pagoda_random(&t->rnd, 1, 1500);
+
+	if (pagoda_random(&t->rnd, 0, 2)) {
+		/* Drawn one after another, so that only the seed decides. */
+		u32 direction = pagoda_random(&t->rnd, 0, 2);
+		u32 flags = pagoda_random(&t->rnd, 0, 3) ? 0 : pagoda_random(&t->rnd, 0, 3);
+
+		/*
+		 * Pages from 16 on are pages from 0 on of VRAM again: a copy of them may overlap,
+		 * and then has no result to compare.
+		 */
+		dst = pagoda_random(&t->rnd, 26, 30) * PAGE + dst % PAGE;
+		return pagoda_vtransfer(t, src, dst, size, direction, flags);
+	}
+	return pagoda_vfill(t, dst, size, prandom_u32_state(&t->rnd));
+}
+
+/*
+ * Tables of random content: after each operation the machines have equal memory and agree on its
+ * verdict.
+ */
+static void pagoda_random_walk_test(struct kunit *test)
+{
+	u32 round, i, good, bad;
+
+	for (round = 0; round < 2; round++) {
+		struct pagoda_table_world *t = pagoda_table_world_make(test, round);
+		struct pagoda_world_list *list = pagoda_world_list(t->world, 8, 20);
+		struct pagoda_paging_op map = {
+			.operation = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
+			.map_aperture = { .nr_pages = 20, .generation = 1, .adl = &list->adl },
+		};
+
+		kunit_info(test, "seed %u\n", SEED);
+		pagoda_world_do(t->world, &map, PAGODA_WORLD_BUFFER);
+		for (i = 0, good = 0, bad = 0; i < 1000; i++) {
+			struct pagoda_paging_op op;
+
+			pagoda_random_tables(t);
+			op = pagoda_random_virtual(t);
+			if (pagoda_try(t, &op))
+				bad++;
+			else
+				good++;
+		}
+		KUNIT_EXPECT_GT(test, good, 50);
+		KUNIT_EXPECT_GT(test, bad, 50);
+	}
+}
+
+const u32 pagoda_executor_table_compared[] = {
+	VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE, VIRTIO_PAGODA_OP_FLUSH_TLB,
+	VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER,
+	VIRTIO_PAGODA_OP_VIRTUAL_FILL, 0
+};
+
+/* A level-1 entry with ZERO is refused if it is marked as a 64 KiB table or as a large page. */
+static void pagoda_zero_marks_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
+	struct pagoda_paging_op op = pagoda_vfill(t, 0, 64, 1);
+
+	pagoda_poke(t, LEVEL1, ZEROS);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
+	pagoda_poke(t, LEVEL1, ZEROS | VIRTIO_PAGODA_PTE_TABLE_64K);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	pagoda_poke(t, LEVEL1, ZEROS | VIRTIO_PAGODA_PTE_LARGE);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	pagoda_poke(t, LEVEL1, (ZEROS | VIRTIO_PAGODA_PTE_TABLE_64K) & ~VIRTIO_PAGODA_PTE_VALID);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+}
+
+/* If both leaf tables translate an address, the access is refused. */
+static void pagoda_dual_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
+	struct pagoda_paging_op first = pagoda_vfill(t, 0, 64, 1);
+	struct pagoda_paging_op all = pagoda_vfill(t, 0, SZ_64K, 2);
+	struct pagoda_paging_op both = pagoda_vfill(t, 5 * PAGE, 64, 3);
+	struct pagoda_paging_op next = pagoda_vfill(t, 19 * PAGE, 64, 4);
+
+	pagoda_poke(t, LEAF_64K, TO_VRAM | FREE * PAGE);
+	pagoda_poke(t, LEAF + 19 * 8, TO_VRAM | (FREE + 2) * PAGE);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &all), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &next), 0);
+	/* One of the sixteen small entries is enough, wherever the access begins. */
+	pagoda_poke(t, LEAF + 5 * 8, TO_VRAM | (FREE + 1) * PAGE);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &both), -EFAULT);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &all), -EFAULT);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &next), 0);
+	pagoda_poke(t, LEAF_64K, 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &both), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
+	/* ZERO for the whole block on one side, and an entry on the other. */
+	pagoda_poke(t, LEVEL1 + 8, ZEROS);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
+	pagoda_poke(t, LEAF + 5 * 8, 0);
+	pagoda_poke(t, LEAF + 19 * 8, 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), 0);
+	pagoda_poke(t, LEVEL1, ZEROS);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
+	pagoda_poke(t, LEVEL1 + 8, TO_VRAM | LEAF_64K);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), 0);
+	pagoda_poke(t, LEAF_64K + 31 * 8, TO_VRAM | FREE * PAGE);
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
+	PAGODA_PROVES(C93);
+}
+
+/* Executes the packet built from @op with @start and @end put in. */
+static int pagoda_try_flush(struct pagoda_table_world *t, const struct pagoda_paging_op *op,
+			    u64 start, u64 end)
+{
+	struct virtio_pagoda_flush_tlb *flush = (void *)t->world->data;
+	struct pagoda_paging_cursor cursor = { };
+
+	pagoda_world_fresh(t->world, PAGODA_WORLD_BUFFER);
+	KUNIT_ASSERT_EQ(t->world->test, pagoda_paging_build(&t->world->limits, op, &cursor,
+							    &t->world->buf),
+			PAGODA_BUILD_SUCCESS);
+	flush->start = cpu_to_le64(start);
+	flush->end = cpu_to_le64(end);
+	return pagoda_world_submit(t->world).error;
+}
+
+/* The CPU has no TLB to flush, but refuses what the device refuses. */
+static void pagoda_flush_test(struct kunit *test)
+{
+	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
+	u64 end = 1ull << t->world->limits.va_bits;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_FLUSH_TLB,
+		.flush_tlb = { .root_address = ROOT, .root_segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+	};
+
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, PAGE, end), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, PAGE, PAGE), 0);
+	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, PAGE, 0), -EFAULT);
+	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, 2 * PAGE, PAGE), -EFAULT);
+	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, 0, end + 1), -EFAULT);
+	op.flush_tlb.root_address = LEVEL1;
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EINVAL);
+	op.flush_tlb.root_address = ROOT;
+	op.flush_tlb.root_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EINVAL);
+	/* A space without a root accepts any root. */
+	op.flush_tlb.address_space = 1;
+	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
+	((struct virtio_pagoda_flush_tlb *)t->world->data)->address_space = cpu_to_le32(2);
+	KUNIT_EXPECT_EQ(test, pagoda_world_submit(t->world).error, -EINVAL);
+}
+
+static struct kunit_case pagoda_executor_table_cases[] = {
+	KUNIT_CASE(pagoda_virtual_test),
+	KUNIT_CASE(pagoda_copy_test),
+	KUNIT_CASE(pagoda_copy_into_tables_test),
+	KUNIT_CASE(pagoda_update_modes_test),
+	KUNIT_CASE(pagoda_zero_marks_test),
+	KUNIT_CASE(pagoda_dual_test),
+	KUNIT_CASE(pagoda_flush_test),
+	KUNIT_CASE(pagoda_random_walk_test),
+	{ }
+};
+
+static struct kunit_suite pagoda_executor_table_suite = {
+	.name = "pagoda_executor_tables",
+	.test_cases = pagoda_executor_table_cases,
+};
+
+kunit_test_suite(pagoda_executor_table_suite);

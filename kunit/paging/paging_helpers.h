@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the suites of paging/ share: operations, guarded buffers, a decoder. */
+#ifndef PAGODA_KUNIT_PAGING_HELPERS_H
+#define PAGODA_KUNIT_PAGING_HELPERS_H
+
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include "paging/paging.h"
+
+/* Bytes on each side of a guarded area, and their value. */
+#define PAGODA_GUARD_BYTES	64
+#define PAGODA_GUARD_VALUE	0xa5
+
+/**
+ * struct pagoda_guarded - A paging buffer between guards that reveal stray writes
+ * @block: Guard, buffer, guard
+ * @priv_block: Guard, private data, guard
+ * @capacity: Largest size of the buffer
+ * @priv_capacity: Largest size of the private data
+ * @size: Current size of the buffer
+ * @priv_size: Current size of the private data
+ * @buf: Passed to the builder
+ */
+struct pagoda_guarded {
+	u8 *block;
+	u8 *priv_block;
+	u32 capacity;
+	u32 priv_capacity;
+	u32 size;
+	u32 priv_size;
+	struct pagoda_paging_buffer buf;
+};
+
+void pagoda_guarded_init(struct kunit *test, struct pagoda_guarded *guarded, u32 capacity,
+			 u32 priv_capacity);
+void pagoda_guarded_fresh(struct pagoda_guarded *guarded, u32 size, u32 priv_size);
+void pagoda_guarded_check(struct kunit *test, const struct pagoda_guarded *guarded);
+const u8 *pagoda_guarded_data(const struct pagoda_guarded *guarded);
+const struct pagoda_paging_private *pagoda_guarded_priv(const struct pagoda_guarded *guarded);
+
+/**
+ * struct pagoda_pages - A page list with invented addresses
+ * @adl: The list
+ * @addresses: Bus addresses if the list isn't contiguous
+ * @cpu_pages: Made-up struct page pointers that are never dereferenced
+ */
+struct pagoda_pages {
+	struct pagoda_adl adl;
+	dma_addr_t *addresses;
+	const void **cpu_pages;
+};
+
+void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64 base,
+			     u32 nr_pages);
+void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 base,
+			    u32 nr_pages, u32 max_run, struct rnd_state *rnd);
+u64 pagoda_pages_at(const struct pagoda_pages *pages, u64 index);
+
+/* Returns limits of a device with every feature and the largest possible VRAM. */
+struct pagoda_paging_limits pagoda_test_limits(u32 max_runs);
+
+/* An address and its segment, or a bus address, as one number. */
+#define PAGODA_PLACE(segment, address)	((u64)(segment) << 56 | (address))
+
+/**
+ * struct pagoda_image - Effect of the packets of one operation, page by page
+ * @nr_pages: Pages seen so far
+ * @capacity: Length of @src and @dst
+ * @bytes: Bytes of TRANSFER packets so far
+ * @src: TRANSFER: PAGODA_PLACE() of the source of each page
+ * @dst: PAGODA_PLACE() of the destination; for maps, of the aperture page
+ * @packets: Number of packets
+ * @encoded: Bytes of the packets
+ * @starts: Packets with START
+ * @ends: Packets with END
+ * @start_first: The first packet has START
+ * @end_last: The last packet has END
+ */
+struct pagoda_image {
+	u64 nr_pages;
+	u64 capacity;
+	u64 bytes;
+	u64 *src;
+	u64 *dst;
+	u32 packets;
+	u32 encoded;
+	u32 starts;
+	u32 ends;
+	bool start_first;
+	bool end_last;
+};
+
+void pagoda_image_init(struct kunit *test, struct pagoda_image *image, u64 capacity);
+void pagoda_image_reset(struct pagoda_image *image);
+bool pagoda_image_add(struct pagoda_image *image, const u8 *data, u32 size, u32 max_runs);
+
+void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits *limits,
+			   const struct pagoda_paging_op *op, int error, const char *text,
+			   int line);
+
+/*
+ * Applies @change to a copy of @op and expects the validation to refuse it with @error and @text,
+ * or to accept it. Uses the caller's variables t and limits.
+ */
+#define PAGODA_REFUSED(op, change, error, text) do { \
+	struct pagoda_paging_op o = (op); \
+	\
+	change; \
+	pagoda_expect_verdict(test, &limits, &o, error, text, __LINE__); \
+} while (0)
+#define PAGODA_ACCEPTED(op, change)	PAGODA_REFUSED(op, change, 0, NULL)
+
+u32 pagoda_test_seed(struct kunit *test, struct rnd_state *rnd);
+u32 pagoda_random(struct rnd_state *rnd, u32 low, u32 high);
+
+#endif

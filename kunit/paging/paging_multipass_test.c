@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The multipass property: however an operation is split over buffers, the packets of all buffers
+ * have the effect of one unlimited buffer's; every partial buffer is complete in itself; nothing is
+ * written outside of a buffer.
+ */
+#include <kunit/test.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "coverage.h"
+#include "paging_helpers.h"
+#include "rig/prove.h"
+
+#define PAGODA_LIST_PAGES	48
+#define PAGODA_LIST_SKIP	3
+#define PAGODA_PAGES_MOVED	(PAGODA_LIST_PAGES - PAGODA_LIST_SKIP)
+/* The operation covers 20 bytes of the last page. */
+#define PAGODA_BYTES_MOVED	((PAGODA_PAGES_MOVED - 1) * 4096ull + 20)
+#define PAGODA_CAPACITY		8192
+#define PAGODA_PRIV_CAPACITY	(64 * PAGODA_PAGING_MIN_PRIVATE)
+
+enum pagoda_list { SCATTERED, CONTIGUOUS, VRAM, APERTURE };
+
+/* An operation that may need several packets. */
+struct pagoda_case {
+	const char *name;
+	u32 operation;
+	enum pagoda_list src;
+	enum pagoda_list dst;
+};
+
+static const struct pagoda_case pagoda_cases[] = {
+	{ "vram to scattered", VIRTIO_PAGODA_OP_TRANSFER, VRAM, SCATTERED },
+	{ "scattered to vram", VIRTIO_PAGODA_OP_TRANSFER, SCATTERED, VRAM },
+	{ "vram to contiguous", VIRTIO_PAGODA_OP_TRANSFER, VRAM, CONTIGUOUS },
+	{ "contiguous to vram", VIRTIO_PAGODA_OP_TRANSFER, CONTIGUOUS, VRAM },
+	{ "vram to vram", VIRTIO_PAGODA_OP_TRANSFER, VRAM, VRAM },
+	{ "aperture to scattered", VIRTIO_PAGODA_OP_TRANSFER, APERTURE, SCATTERED },
+	{ "vram to aperture", VIRTIO_PAGODA_OP_TRANSFER, VRAM, APERTURE },
+	{ "scattered to scattered", VIRTIO_PAGODA_OP_TRANSFER, SCATTERED, SCATTERED },
+	{ "contiguous to scattered", VIRTIO_PAGODA_OP_TRANSFER, CONTIGUOUS, SCATTERED },
+	{ "scattered to contiguous", VIRTIO_PAGODA_OP_TRANSFER, SCATTERED, CONTIGUOUS },
+	{ "contiguous to contiguous", VIRTIO_PAGODA_OP_TRANSFER, CONTIGUOUS, CONTIGUOUS },
+	{ "map scattered", VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, SCATTERED },
+	{ "map contiguous", VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, CONTIGUOUS },
+	{ "map2 scattered", VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, SCATTERED },
+	{ "map2 contiguous", VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, CONTIGUOUS },
+};
+
+static void pagoda_case_desc(const struct pagoda_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(pagoda_case, pagoda_cases, pagoda_case_desc);
+
+/* A case with its lists, and everything needed to run it over and over. */
+struct pagoda_setup {
+	struct kunit *test;
+	struct pagoda_paging_limits limits;
+	struct pagoda_paging_op op;
+	struct pagoda_pages src;
+	struct pagoda_pages dst;
+	struct pagoda_guarded guarded;
+	struct pagoda_image image;
+	struct rnd_state rnd;
+	u32 min_size;
+	u32 passes;
+};
+
+static void pagoda_list_make(struct pagoda_setup *s, enum pagoda_list list, u64 base,
+			     struct pagoda_pages *pages)
+{
+	if (list == CONTIGUOUS)
+		pagoda_pages_contiguous(s->test, pages, base, PAGODA_LIST_PAGES);
+	else
+		pagoda_pages_scattered(s->test, pages, base, PAGODA_LIST_PAGES, 3, &s->rnd);
+}
+
+static struct pagoda_side pagoda_side_make(enum pagoda_list list, u64 base,
+					   const struct pagoda_pages *pages)
+{
+	if (list == VRAM)
+		return (struct pagoda_side) {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = base,
+		};
+	if (list == APERTURE)
+		return (struct pagoda_side) {
+			.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
+			.generation = 5,
+			.address = 0x8000,
+		};
+	return (struct pagoda_side) { .adl = &pages->adl };
+}
+
+static bool pagoda_list_is_pages(enum pagoda_list list)
+{
+	return list == SCATTERED || list == CONTIGUOUS;
+}
+
+static void pagoda_transfer_setup(struct pagoda_setup *s, const struct pagoda_case *c)
+{
+	s->op.transfer = (struct pagoda_op_transfer) {
+		.offset = 5 * 4096,
+		.size = PAGODA_BYTES_MOVED,
+		.mdl_offset = PAGODA_LIST_SKIP,
+		.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+		.src = pagoda_side_make(c->src, 0x200000000, &s->src),
+		.dst = pagoda_side_make(c->dst, 0x600000000, &s->dst),
+	};
+	s->min_size = 72 + 16 * (pagoda_list_is_pages(c->src) + pagoda_list_is_pages(c->dst));
+}
+
+static void pagoda_map_setup(struct pagoda_setup *s)
+{
+	s->op.map_aperture = (struct pagoda_op_map_aperture) {
+		.first_page = 100,
+		.nr_pages = PAGODA_PAGES_MOVED,
+		.adl_offset = PAGODA_LIST_SKIP,
+		.adl = &s->src.adl,
+		.generation = 7,
+	};
+	s->min_size = 48 + 16;
+}
+
+static void pagoda_setup_init(struct kunit *test, struct pagoda_setup *s, u32 max_runs)
+{
+	const struct pagoda_case *c = test->param_value;
+	const char *why = "";
+
+	memset(s, 0, sizeof(*s));
+	s->test = test;
+	pagoda_test_seed(test, &s->rnd);
+	s->limits = pagoda_test_limits(max_runs);
+	pagoda_list_make(s, c->src, 0x100000000, &s->src);
+	pagoda_list_make(s, c->dst, 0x900000000, &s->dst);
+	s->op.operation = c->operation;
+	s->op.allocation = 42;
+	if (c->operation == VIRTIO_PAGODA_OP_TRANSFER)
+		pagoda_transfer_setup(s, c);
+	else
+		pagoda_map_setup(s);
+	pagoda_guarded_init(test, &s->guarded, PAGODA_CAPACITY, PAGODA_PRIV_CAPACITY);
+	pagoda_image_init(test, &s->image, PAGODA_LIST_PAGES);
+	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&s->limits, &s->op, &why), 0, "%s", why);
+}
+
+/* Returns PAGODA_PLACE() of page @i of the operation, according to C30. */
+static u64 pagoda_side_place(const struct pagoda_op_transfer *transfer,
+			     const struct pagoda_side *side, const struct pagoda_pages *pages,
+			     u64 i)
+{
+	if (!side->segment)
+		return PAGODA_PLACE(0, pagoda_pages_at(pages, transfer->mdl_offset + i));
+	return PAGODA_PLACE(side->segment, side->address + transfer->offset + i * 4096);
+}
+
+/*
+ * Expects the image to be the operation: every page once, in order, with its source and
+ * destination.
+ */
+static void pagoda_image_check(struct pagoda_setup *s)
+{
+	const struct pagoda_op_transfer *transfer = &s->op.transfer;
+	const struct pagoda_op_map_aperture *map = &s->op.map_aperture;
+	bool move = s->op.operation == VIRTIO_PAGODA_OP_TRANSFER;
+	u64 i;
+
+	KUNIT_ASSERT_EQ(s->test, s->image.nr_pages, PAGODA_PAGES_MOVED);
+	for (i = 0; i < PAGODA_PAGES_MOVED; i++) {
+		u64 src = move ? pagoda_side_place(transfer, &transfer->src, &s->src, i) :
+				 PAGODA_PLACE(0, pagoda_pages_at(&s->src, map->adl_offset + i));
+		u64 dst = move ? pagoda_side_place(transfer, &transfer->dst, &s->dst, i) :
+				 PAGODA_PLACE(2, (map->first_page + i) * 4096);
+
+		KUNIT_ASSERT_EQ(s->test, s->image.src[i], src);
+		KUNIT_ASSERT_EQ(s->test, s->image.dst[i], dst);
+	}
+	if (!move)
+		return;
+	KUNIT_ASSERT_EQ(s->test, s->image.bytes, PAGODA_BYTES_MOVED);
+	KUNIT_ASSERT_EQ(s->test, s->image.starts, 1);
+	KUNIT_ASSERT_EQ(s->test, s->image.ends, 1);
+	KUNIT_ASSERT_TRUE(s->test, s->image.start_first && s->image.end_last);
+}
+
+/* Expects each packet's private data to point to the struct page its runs begin with. */
+static void pagoda_priv_check(struct pagoda_setup *s, u64 done)
+{
+	const struct pagoda_paging_private *priv = pagoda_guarded_priv(&s->guarded);
+	const u8 *data = pagoda_guarded_data(&s->guarded);
+	bool move = s->op.operation == VIRTIO_PAGODA_OP_TRANSFER;
+	u64 page = PAGODA_LIST_SKIP + (move ? done / 4096 : done);
+	u32 offset = 0;
+
+	while (offset < s->guarded.buf.write_offset) {
+		const struct virtio_pagoda_transfer *packet = (const void *)(data + offset);
+		const struct virtio_pagoda_map_aperture_segment *map = (const void *)packet;
+		const void *src = s->src.cpu_pages + page, *dst = s->dst.cpu_pages + page;
+
+		if (!move)
+			dst = src;
+		if (!move || s->op.transfer.src.segment)
+			src = NULL;
+		if (move && s->op.transfer.dst.segment)
+			dst = NULL;
+		KUNIT_ASSERT_EQ(s->test, priv->offset, offset);
+		KUNIT_ASSERT_PTR_EQ(s->test, priv->src_pages, src);
+		KUNIT_ASSERT_PTR_EQ(s->test, priv->dst_pages, dst);
+		page += move ? DIV_ROUND_UP(le64_to_cpu(packet->size), 4096) :
+			       le64_to_cpu(map->nr_pages);
+		offset += le32_to_cpu(packet->packet.length);
+		priv++;
+	}
+	KUNIT_ASSERT_PTR_EQ(s->test, (void *)s->guarded.buf.priv, (void *)priv);
+}
+
+/* Makes one build call with a fresh buffer and checks what must hold after any call. */
+static enum pagoda_build pagoda_pass(struct pagoda_setup *s, struct pagoda_paging_cursor *cursor,
+				     u32 size, u32 priv_size)
+{
+	struct pagoda_paging_op before = s->op;
+	u64 done = cursor->done;
+	enum pagoda_build ret;
+	bool progress;
+
+	pagoda_guarded_fresh(&s->guarded, size, priv_size);
+	ret = pagoda_paging_build(&s->limits, &s->op, cursor, &s->guarded.buf);
+	KUNIT_ASSERT_TRUE(s->test, ret == PAGODA_BUILD_SUCCESS ||
+			  ret == PAGODA_BUILD_INSUFFICIENT_BUFFER);
+	pagoda_guarded_check(s->test, &s->guarded);
+	KUNIT_ASSERT_EQ(s->test, memcmp(&before, &s->op, sizeof(before)), 0);
+	KUNIT_ASSERT_TRUE(s->test, pagoda_image_add(&s->image, pagoda_guarded_data(&s->guarded),
+						    s->guarded.buf.write_offset,
+						    s->limits.max_runs));
+	pagoda_priv_check(s, done);
+	progress = cursor->done > done;
+	KUNIT_ASSERT_EQ(s->test, progress, !!s->guarded.buf.write_offset);
+	KUNIT_ASSERT_EQ(s->test, progress,
+			size >= s->min_size && priv_size >= PAGODA_PAGING_MIN_PRIVATE);
+	s->passes++;
+	return ret;
+}
+
+/* Builds the whole operation, with a first buffer and then fresh ones of @low to @high bytes. */
+static void pagoda_passes(struct pagoda_setup *s, u32 first, u32 low, u32 high, u32 priv_size)
+{
+	struct pagoda_paging_cursor cursor = { };
+	u32 size = first;
+
+	pagoda_image_reset(&s->image);
+	s->passes = 0;
+	while (pagoda_pass(s, &cursor, size, priv_size) == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
+		KUNIT_ASSERT_LE(s->test, s->passes, 2 * PAGODA_LIST_PAGES);
+		size = pagoda_random(&s->rnd, low, high);
+	}
+	pagoda_image_check(s);
+}
+
+/* Every buffer size works, from 0 to more than the whole operation needs. */
+static void pagoda_every_size_test(struct kunit *test)
+{
+	static const u32 max_runs[] = { 2, 5, 1000 };
+	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	u32 i, size, past;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	for (i = 0; i < ARRAY_SIZE(max_runs); i++) {
+		pagoda_setup_init(test, s, max_runs[i]);
+		for (size = 0, past = 0; past < 40; size++) {
+			struct pagoda_paging_cursor cursor = { };
+
+			KUNIT_ASSERT_LE(test, size, PAGODA_CAPACITY);
+			if (size < s->min_size) {
+				pagoda_image_reset(&s->image);
+				KUNIT_ASSERT_EQ(test, pagoda_pass(s, &cursor, size,
+								  PAGODA_PRIV_CAPACITY),
+						PAGODA_BUILD_INSUFFICIENT_BUFFER);
+				continue;
+			}
+			pagoda_passes(s, size, size, size, PAGODA_PRIV_CAPACITY);
+			past += s->passes == 1;
+			PAGODA_PROVES(C1, C2, C3, C4, C5, C30);
+		}
+		KUNIT_EXPECT_LE(test, s->min_size, PAGODA_PAGING_MIN_BUFFER);
+	}
+}
+
+/* Buffers of random sizes, the first one as small as the end of a used buffer may be. */
+static void pagoda_random_split_test(struct kunit *test)
+{
+	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	pagoda_setup_init(test, s, 6);
+	for (i = 0; i < 400; i++) {
+		s->limits.max_runs = pagoda_random(&s->rnd, 2, 40);
+		pagoda_passes(s, pagoda_random(&s->rnd, 0, 600), s->min_size,
+			      pagoda_random(&s->rnd, s->min_size, 1500), PAGODA_PRIV_CAPACITY);
+	}
+	PAGODA_PROVES(C5);
+}
+
+/* The smallest buffer allowed, with private data for one packet, is enough. */
+static void pagoda_min_buffer_test(struct kunit *test)
+{
+	static const u32 max_runs[] = { 2, 3, 1000 };
+	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	for (i = 0; i < ARRAY_SIZE(max_runs); i++) {
+		pagoda_setup_init(test, s, max_runs[i]);
+		pagoda_passes(s, PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_BUFFER,
+			      PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_PRIVATE);
+		PAGODA_PROVES(C9);
+	}
+}
+
+/*
+ * The packets and bytes that cost() announces are never exceeded, and hardly more than one large
+ * buffer needs.
+ */
+static void pagoda_cost_test(struct kunit *test)
+{
+	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	u32 i, low;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	pagoda_setup_init(test, s, 6);
+	for (i = 0; i < 400; i++) {
+		struct pagoda_paging_cost cost;
+
+		s->limits.max_runs = pagoda_random(&s->rnd, 2, 60);
+		low = pagoda_random(&s->rnd, 0, 900);
+		cost = pagoda_paging_cost(&s->limits, &s->op, low);
+		low = max(low, PAGODA_PAGING_MIN_BUFFER);
+		pagoda_passes(s, pagoda_random(&s->rnd, 0, 2000), low, low + 600,
+			      PAGODA_PRIV_CAPACITY);
+		KUNIT_ASSERT_LE(test, s->image.packets, cost.packets);
+		KUNIT_ASSERT_LE(test, s->image.encoded, cost.encoded);
+		KUNIT_ASSERT_EQ(test, cost.moved, s->image.bytes);
+	}
+	s->limits.max_runs = 1000;
+	pagoda_passes(s, PAGODA_CAPACITY, 1, 1, PAGODA_PRIV_CAPACITY);
+	KUNIT_EXPECT_EQ(test, s->image.packets, 1);
+	KUNIT_EXPECT_LE(test, pagoda_paging_cost(&s->limits, &s->op, PAGODA_CAPACITY).packets, 2);
+	KUNIT_EXPECT_LE(test, pagoda_paging_cost(&s->limits, &s->op, PAGODA_CAPACITY).encoded,
+			s->image.encoded + 72 + 16);
+}
+
+/* A contiguous list is one run of any length, and so are consecutive pages of a list. */
+static void pagoda_contiguous_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(1000);
+	struct pagoda_pages contiguous, list;
+	struct pagoda_image images[2];
+	struct rnd_state rnd;
+	u32 i, page;
+
+	prandom_seed_state(&rnd, 1);
+	pagoda_pages_contiguous(test, &contiguous, 0x100002000, 1000);
+	pagoda_pages_scattered(test, &list, 0x100000000, 1000, 1, &rnd);
+	for (page = 0; page < 1000; page++)
+		list.addresses[page] = 0x100002000 + page * 4096ull;
+	for (i = 0; i < 2; i++) {
+		struct pagoda_paging_op op = {
+			.operation = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2,
+			.map_aperture = {
+				.first_page = 9,
+				.nr_pages = 900,
+				.adl_offset = 50,
+				.adl = i ? &contiguous.adl : &list.adl,
+				.generation = 3,
+			},
+		};
+		struct pagoda_paging_cursor cursor = { };
+		struct pagoda_guarded guarded;
+
+		pagoda_guarded_init(test, &guarded, 512, 64);
+		pagoda_guarded_fresh(&guarded, 512, 64);
+		pagoda_image_init(test, &images[i], 1000);
+		KUNIT_ASSERT_EQ(test, pagoda_paging_build(&limits, &op, &cursor, &guarded.buf),
+				PAGODA_BUILD_SUCCESS);
+		KUNIT_EXPECT_EQ(test, guarded.buf.write_offset, 48 + 16);
+		KUNIT_ASSERT_TRUE(test, pagoda_image_add(&images[i], pagoda_guarded_data(&guarded),
+							 guarded.buf.write_offset, 1000));
+		KUNIT_EXPECT_EQ(test, images[i].nr_pages, 900);
+	}
+	KUNIT_EXPECT_MEMEQ(test, images[0].src, images[1].src, 900 * sizeof(u64));
+	KUNIT_EXPECT_MEMEQ(test, images[0].dst, images[1].dst, 900 * sizeof(u64));
+	PAGODA_PROVES(C65);
+}
+
+/* Builds one packet from @cursor on and returns it. */
+static const struct virtio_pagoda_transfer *
+pagoda_one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max_runs, u32 room,
+		  struct pagoda_paging_cursor *cursor, enum pagoda_build expected)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(max_runs);
+	struct pagoda_guarded *guarded = kunit_kzalloc(test, sizeof(*guarded), GFP_KERNEL);
+	const char *why = "";
+
+	KUNIT_ASSERT_NOT_NULL(test, guarded);
+	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&limits, op, &why), 0, "%s", why);
+	pagoda_guarded_init(test, guarded, 512, 64);
+	pagoda_guarded_fresh(guarded, room, PAGODA_PAGING_MIN_PRIVATE);
+	KUNIT_ASSERT_EQ(test, pagoda_paging_build(&limits, op, cursor, &guarded->buf), expected);
+	pagoda_guarded_check(test, guarded);
+	KUNIT_ASSERT_GE(test, guarded->buf.write_offset, 72);
+	return (const void *)pagoda_guarded_data(guarded);
+}
+
+/* Sizes and offsets beyond 4 GiB, of VRAM and of a contiguous list. */
+static void pagoda_beyond_4g_test(struct kunit *test)
+{
+	struct pagoda_adl adl = { .nr_pages = U32_MAX, .contiguous = true, .base = 1ull << 40 };
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.offset = 10ull << 30,
+			.size = (6ull << 30) + 8,
+			.mdl_offset = 3,
+			.src = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, 0x1000 },
+			.dst = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, 1ull << 39 },
+		},
+	};
+	struct pagoda_paging_cursor cursor = { };
+	const struct virtio_pagoda_transfer *packet;
+	const struct virtio_pagoda_run *run;
+
+	packet = pagoda_one_packet(test, &op, 2, 72, &cursor, PAGODA_BUILD_SUCCESS);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->size), (6ull << 30) + 8);
+	KUNIT_EXPECT_EQ(test, cursor.done, (6ull << 30) + 8);
+
+	op.transfer.dst = (struct pagoda_side) { .adl = &adl };
+	cursor.done = 5ull << 30;
+	packet = pagoda_one_packet(test, &op, 2, 88, &cursor, PAGODA_BUILD_SUCCESS);
+	run = (const void *)(packet + 1);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->size), (1ull << 30) + 8);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->src.address), 0x1000 + (15ull << 30));
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(run->address), (1ull << 40) + 3 * 4096 + (5ull << 30));
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(run->nr_pages), (1u << 18) + 1);
+	KUNIT_EXPECT_EQ(test, cursor.done, (6ull << 30) + 8);
+	PAGODA_PROVES(C5);
+}
+
+/* Six runs of 1 GiB, one packet each: the cursor and addresses stay right beyond 4 GiB. */
+static void pagoda_progress_beyond_4g_test(struct kunit *test)
+{
+	u64 nr_pages = 6ull << 18, i;
+	dma_addr_t *addresses = kvmalloc_array(nr_pages, sizeof(*addresses), GFP_KERNEL);
+	struct pagoda_adl adl = { .nr_pages = nr_pages, .pages = addresses };
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.size = 6ull << 30,
+			.src = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, 0x1000 },
+			.dst = { .adl = &adl },
+		},
+	};
+	struct pagoda_paging_cursor cursor = { };
+
+	KUNIT_ASSERT_NOT_NULL(test, addresses);
+	for (i = 0; i < nr_pages; i++)
+		addresses[i] = (1ull << 40) + i * 4096 + (i >> 18) * 0x100000;
+	for (i = 0; i < 6; i++) {
+		const struct virtio_pagoda_transfer *packet =
+			pagoda_one_packet(test, &op, 2, 88, &cursor,
+					  i == 5 ? PAGODA_BUILD_SUCCESS :
+					  PAGODA_BUILD_INSUFFICIENT_BUFFER);
+		const struct virtio_pagoda_run *run = (const void *)(packet + 1);
+
+		KUNIT_EXPECT_EQ(test, cursor.done, (i + 1) << 30);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->size), 1ull << 30);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->src.address), 0x1000 + (i << 30));
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(run->address), addresses[i << 18]);
+	}
+	kvfree(addresses);
+	PAGODA_PROVES(C5);
+}
+
+const u32 pagoda_multipass_multipass[] = {
+	VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
+	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, 0
+};
+
+static struct kunit_case pagoda_multipass_cases[] = {
+	KUNIT_CASE_PARAM(pagoda_every_size_test, pagoda_case_gen_params),
+	KUNIT_CASE_PARAM(pagoda_random_split_test, pagoda_case_gen_params),
+	KUNIT_CASE_PARAM(pagoda_min_buffer_test, pagoda_case_gen_params),
+	KUNIT_CASE_PARAM(pagoda_cost_test, pagoda_case_gen_params),
+	KUNIT_CASE(pagoda_contiguous_test),
+	KUNIT_CASE(pagoda_beyond_4g_test),
+	KUNIT_CASE(pagoda_progress_beyond_4g_test),
+	{ }
+};
+
+static struct kunit_suite pagoda_multipass_suite = {
+	.name = "pagoda_multipass",
+	.test_cases = pagoda_multipass_cases,
+};
+
+kunit_test_suite(pagoda_multipass_suite);

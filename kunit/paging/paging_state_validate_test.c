@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every reason to refuse an operation on tiled surfaces, contexts, residency and the device's MMU.
+ * Each check changes one thing in an operation that is accepted, and tries the nearest value that
+ * is still accepted.
+ */
+#include <kunit/test.h>
+#include <linux/sizes.h>
+
+#include "coverage.h"
+#include "paging_helpers.h"
+#include "rig/prove.h"
+
+#define PAGODA_VRAM_SIZE	0x40000000ull
+#define PAGODA_VA_END		BIT_ULL(47)
+#define PAGODA_MMU_PAGES	64
+#define PAGODA_RUNS		28	/* of an INIT_CONTEXT_RESOURCE in the smallest buffer */
+
+static const struct pagoda_adl pagoda_block = {
+	.nr_pages = 16,
+	.contiguous = true,
+	.base = 0x100000,
+};
+
+static struct pagoda_paging_limits pagoda_state_limits(void)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+
+	limits.vram_size = PAGODA_VRAM_SIZE;
+	limits.aperture_pages = 1024;
+	limits.mmu_pages = PAGODA_MMU_PAGES;
+	limits.swizzling_bytes = SZ_64K;
+	limits.swizzling_ranges = 2;
+	return limits;
+}
+
+/* Pages 2 to 5 of a surface of 16 pages, 12 of which have a layout. */
+static const struct pagoda_paging_op pagoda_swizzle_ok = {
+	.operation = VIRTIO_PAGODA_OP_TRANSFER,
+	.allocation = 7,
+	.transfer = {
+		.offset = 0x2000,
+		.size = 0x4000,
+		.mdl_offset = 2,
+		.flags = VIRTIO_PAGODA_TRANSFER_SWIZZLE,
+		.src = { .adl = &pagoda_block },
+		.dst = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM, .address = 0x8000 },
+		.layout = { VIRTIO_PAGODA_TILING_4K, 256, 192, 1 },
+		.surface_size = SZ_64K,
+	},
+};
+
+static void pagoda_refuse_surface_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_op ok = pagoda_swizzle_ok;
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.transfer.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE, -EINVAL,
+		       "surface: not in VRAM");
+	PAGODA_REFUSED(ok, o.transfer.flags = VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, -EINVAL,
+		       "surface: not in VRAM");
+	PAGODA_REFUSED(ok, o.transfer.dst.generation = 1, -EINVAL,
+		       "side: generation outside the aperture");
+	PAGODA_REFUSED(ok, o.transfer.dst.address += 8, -EINVAL, "side: address misaligned");
+	/* The whole surface must be inside, not just the piece. */
+	PAGODA_ACCEPTED(ok, o.transfer.dst.address = PAGODA_VRAM_SIZE - SZ_64K);
+	PAGODA_REFUSED(ok, o.transfer.dst.address = PAGODA_VRAM_SIZE - SZ_32K, -ERANGE,
+		       "side: outside the segment");
+	PAGODA_ACCEPTED(ok, o.transfer.offset = SZ_64K - 0x4000);
+	PAGODA_REFUSED(ok, o.transfer.offset = SZ_64K - 0x3000, -ERANGE, "surface: piece outside");
+	PAGODA_REFUSED(ok, o.transfer.offset = -0x1000ull, -ERANGE, "surface: piece outside");
+	PAGODA_REFUSED(ok, o.transfer.layout.mips = 2; o.transfer.surface_size = SZ_32K + SZ_16K,
+		       -ERANGE, "layout: more than the surface has");
+	PAGODA_REFUSED(ok, o.transfer.layout.pitch = 100, -EINVAL, "layout: pitch");
+	/* The linear side may overlap no byte of the whole surface. */
+	ok.transfer.src = (struct pagoda_side) { VIRTIO_PAGODA_SEGMENT_VRAM, 0, SZ_64K + 0x6000 };
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.transfer.src.address -= 0x1000, -EINVAL,
+		       "transfer: source and destination overlap");
+	swap(ok.transfer.src, ok.transfer.dst);
+	ok.transfer.flags = VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.transfer.dst.address -= 0x1000, -EINVAL,
+		       "transfer: source and destination overlap");
+}
+
+static void pagoda_refuse_lock_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_op ok = pagoda_swizzle_ok;
+
+	ok.operation = VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
+	ok.transfer.flags = VIRTIO_PAGODA_TRANSFER_START;
+	ok.transfer.range_id = 1;
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_ACCEPTED(ok, swap(o.transfer.src, o.transfer.dst));
+	PAGODA_REFUSED(ok, o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE, -EINVAL,
+		       "lock: swizzle flag");
+	PAGODA_REFUSED(ok, o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, -EINVAL,
+		       "lock: swizzle flag");
+	PAGODA_REFUSED(ok, o.transfer.range_id++, -ERANGE, "lock: no such swizzling range");
+	PAGODA_REFUSED(ok, o.transfer.surface_size += SZ_4K, -ERANGE,
+		       "lock: surface larger than the range");
+	PAGODA_REFUSED(ok, o.transfer.src = o.transfer.dst, -EINVAL, "lock: both sides in VRAM");
+	PAGODA_REFUSED(ok, o.transfer.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE, -EINVAL,
+		       "surface: not in VRAM");
+	PAGODA_REFUSED(ok, o.transfer.layout.tiling = 0, -EINVAL, "layout: tiling");
+	/* Whether there is an allocation makes no difference here. */
+	PAGODA_REFUSED(ok, o.allocation = 0; o.transfer.layout.tiling = 0, -EINVAL,
+		       "layout: tiling");
+}
+
+/*
+ * A CPU address is given only for a context allocation that is visible, protected and in the
+ * aperture.
+ */
+static void pagoda_refuse_context_address(struct kunit *test,
+					  const struct pagoda_paging_limits *at,
+					  const struct pagoda_paging_op ok)
+{
+	struct pagoda_paging_limits limits = *at;
+	u32 flags;
+
+	PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits, -EINVAL,
+		       "context: CPU address outside the aperture");
+	PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits;
+		       o.init_context.flags = PAGODA_SAVE_CPU_ADDRESS, -EINVAL,
+		       "context: CPU address outside the aperture");
+	for (flags = 0; flags < PAGODA_SAVE_CPU_ADDRESS; flags++) {
+		PAGODA_REFUSED(ok, o.init_context.cpu_address = &limits;
+			       o.init_context.dst.address = 0;
+			       o.init_context.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE;
+			       o.init_context.flags = flags, -EINVAL,
+			       "context: CPU address of what has none");
+		PAGODA_ACCEPTED(ok, o.init_context.flags = flags);
+	}
+	PAGODA_PROVES(C83);
+	PAGODA_ACCEPTED(ok, o.init_context.cpu_address = &limits; o.init_context.dst.address = 0;
+			o.init_context.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE;
+			o.init_context.flags = PAGODA_SAVE_CPU_ADDRESS);
+}
+
+static void pagoda_refuse_init_context_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	dma_addr_t pages[PAGODA_RUNS + 1];
+	struct pagoda_adl list = { .nr_pages = PAGODA_RUNS, .pages = pages };
+	struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE,
+		.init_context = {
+			.context = 5,
+			.size = SZ_16K,
+			.gpu_address = PAGODA_VA_END - SZ_16K,
+			.dst = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, PAGODA_VRAM_SIZE - SZ_16K },
+		},
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(pages); i++)
+		pages[i] = 2 * i * SZ_4K;
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.init_context.size = 0, -EINVAL, "context: size zero");
+	PAGODA_REFUSED(ok, o.init_context.size -= 8, -EINVAL, "context: size misaligned");
+	PAGODA_REFUSED(ok, o.init_context.gpu_address -= 8, -EINVAL, "context: address misaligned");
+	PAGODA_REFUSED(ok, o.init_context.gpu_address += SZ_4K, -ERANGE,
+		       "context: address too large");
+	PAGODA_REFUSED(ok, o.init_context.dst.address += SZ_4K, -ERANGE,
+		       "side: outside the segment");
+	PAGODA_REFUSED(ok, o.init_context.flags = BIT(3), -EINVAL, "context: unknown flag");
+	pagoda_refuse_context_address(test, &limits, ok);
+	/* One packet: its list has exactly these pages, in no more runs than fit. */
+	ok.init_context.gpu_address = 0;
+	ok.init_context.size = PAGODA_RUNS * SZ_4K;
+	ok.init_context.dst = (struct pagoda_side) { .adl = &list };
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.init_context.size -= SZ_4K, -EINVAL, "context: page list too long");
+	PAGODA_REFUSED(ok, o.init_context.size += SZ_4K, -ERANGE, "page list too short");
+	list.nr_pages++;
+	PAGODA_REFUSED(ok, o.init_context.size += SZ_4K, -ERANGE,
+		       "context: more runs than one packet");
+}
+
+static void pagoda_refuse_update_context_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	const u64 data[2] = { };
+	const struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
+		.update_context = {
+			.address = PAGODA_VA_END - SZ_4K,
+			.size = 0x100,
+			.data = data,
+			.data_size = sizeof(data),
+			.data_offset = 0x100 - sizeof(data),
+		},
+	};
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.update_context.data = NULL, -EINVAL, "context: no data");
+	PAGODA_REFUSED(ok, o.update_context.data_size = 0, -EINVAL, "context: no data");
+	PAGODA_REFUSED(ok, o.update_context.data_size = 12, -EINVAL, "context: data misaligned");
+	PAGODA_REFUSED(ok, o.update_context.data_offset = 4, -EINVAL, "context: data misaligned");
+	PAGODA_REFUSED(ok, o.update_context.data_offset += 8, -ERANGE, "context: data outside");
+	PAGODA_REFUSED(ok, o.update_context.address -= 8, -EINVAL, "context: address misaligned");
+	PAGODA_ACCEPTED(ok, o.update_context.size = SZ_4K);
+	PAGODA_REFUSED(ok, o.update_context.size = SZ_4K + 8, -ERANGE,
+		       "context: address too large");
+	limits.va_bits = 0;
+	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "context: no virtual addresses");
+}
+
+static void pagoda_refuse_map_mmu_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_MAP_MMU,
+		.map_mmu = {
+			.address = (PAGODA_MMU_PAGES - 12) * SZ_4K,
+			.nr_pages = 12,
+			.adl_offset = 4,
+			.adl = &pagoda_block,
+			.flags = VIRTIO_PAGODA_MAP_MMU_READ_ONLY,
+		},
+	};
+	u32 op;
+
+	PAGODA_REFUSED(ok, o.map_mmu.flags = 2, -EINVAL, "mmu: unknown flag");
+	PAGODA_REFUSED(ok, o.map_mmu.adl = NULL, -EINVAL, "page list missing");
+	PAGODA_REFUSED(ok, o.map_mmu.adl_offset++, -ERANGE, "page list too short");
+	ok.operation = VIRTIO_PAGODA_OP_UNMAP_MMU;
+	PAGODA_REFUSED(ok, (void)o, -EINVAL, "mmu: unknown flag");
+	for (op = VIRTIO_PAGODA_OP_MAP_MMU; op <= VIRTIO_PAGODA_OP_UNMAP_MMU; op++) {
+		ok.operation = op;
+		if (op == VIRTIO_PAGODA_OP_UNMAP_MMU)
+			ok.map_mmu.flags = 0;
+		PAGODA_ACCEPTED(ok, (void)o);
+		PAGODA_REFUSED(ok, o.map_mmu.mmu = 1, -EINVAL, "mmu: no such MMU");
+		PAGODA_REFUSED(ok, o.map_mmu.address -= 8, -EINVAL, "mmu: address misaligned");
+		PAGODA_REFUSED(ok, o.map_mmu.nr_pages = 0, -EINVAL, "mmu: no pages");
+		PAGODA_REFUSED(ok, o.map_mmu.address += SZ_4K, -ERANGE,
+			       "mmu: range crosses the end");
+		PAGODA_REFUSED(ok, o.map_mmu.nr_pages = U64_MAX, -ERANGE,
+			       "mmu: range crosses the end");
+	}
+	limits.mmu_pages = 0;
+	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "mmu: device has none");
+}
+
+static void pagoda_refuse_residency_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY,
+		.allocation = 3,
+		.notify_residency = {
+			.address = PAGODA_VRAM_SIZE - SZ_4K,
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.flags = VIRTIO_PAGODA_NOTIFY_RESIDENT,
+		},
+	};
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.allocation = 0, -EINVAL, "residency: allocation missing");
+	PAGODA_REFUSED(ok, o.notify_residency.flags |= 2, -EINVAL, "residency: unknown flag");
+	PAGODA_REFUSED(ok, o.notify_residency.nr_pages = 1, -EINVAL, "residency: pages");
+	PAGODA_REFUSED(ok, o.notify_residency.offset = 1, -EINVAL, "residency: pages");
+	PAGODA_REFUSED(ok, o.notify_residency.segment = 3, -EINVAL, "residency: no such segment");
+	PAGODA_REFUSED(ok, o.notify_residency.address -= 8, -EINVAL,
+		       "residency: address misaligned");
+	PAGODA_REFUSED(ok, o.notify_residency.address += SZ_4K, -ERANGE,
+		       "residency: outside the segment");
+	PAGODA_REFUSED(ok, o.notify_residency.flags = 0, -EINVAL,
+		       "residency: place of what was evicted");
+	PAGODA_REFUSED(ok, o.notify_residency.flags = 0; o.notify_residency.segment = 0, -EINVAL,
+		       "residency: place of what was evicted");
+	PAGODA_ACCEPTED(ok, o.notify_residency.flags = 0; o.notify_residency.segment = 0;
+			o.notify_residency.address = 0);
+	ok.operation = VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2;
+	PAGODA_REFUSED(ok, (void)o, -EINVAL, "residency: no pages");
+	ok.notify_residency.nr_pages = 1;
+	PAGODA_ACCEPTED(ok, o.notify_residency.offset = (U64_MAX >> 12) - 1);
+	PAGODA_REFUSED(ok, o.notify_residency.offset = U64_MAX >> 12, -ERANGE,
+		       "residency: pages wrap");
+	PAGODA_REFUSED(ok, o.notify_residency.nr_pages = U64_MAX, -ERANGE,
+		       "residency: pages wrap");
+	PAGODA_REFUSED(ok, o.notify_residency.nr_pages = 2, -ERANGE,
+		       "residency: outside the segment");
+}
+
+static void pagoda_refuse_fences_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_fence_residency fences[] = {
+		{ 1, 0x1008, 0 },
+		{ 2, 0, PAGODA_MMU_PAGES * SZ_4K - 8 },
+	};
+	const struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY,
+		.notify_fences = { ARRAY_SIZE(fences), fences },
+	};
+
+	limits.features |= BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU);
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.notify_fences.nr_fences = 0, -EINVAL, "fences: none");
+	PAGODA_REFUSED(ok, o.notify_fences.fences = NULL, -EINVAL, "fences: none");
+	PAGODA_REFUSED(ok, fences[0].current_value += 4, -EINVAL, "fences: address misaligned");
+	fences[0].current_value -= 4;
+	PAGODA_REFUSED(ok, fences[1].monitored_value += 8, -ERANGE, "fences: address too large");
+}
+
+static void pagoda_refuse_signal_virtual_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	const struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
+		.signal_fence = {
+			.address = PAGODA_VA_END - 8,
+			.flags = VIRTIO_PAGODA_SIGNAL_VIRTUAL,
+		},
+	};
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.signal_fence.segment = VIRTIO_PAGODA_SEGMENT_VRAM, -EINVAL,
+		       "signal: segment of a virtual address");
+	PAGODA_REFUSED(ok, o.signal_fence.address -= 4, -EINVAL, "access: address misaligned");
+	PAGODA_REFUSED(ok, o.signal_fence.address += 8, -ERANGE,
+		       "signal: virtual address too large");
+	limits.va_bits = 0;
+	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "signal: no virtual addresses");
+}
+
+/* With a device MMU, addresses of system memory are limited to those it can map. */
+static void pagoda_refuse_device_address_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_state_limits();
+	dma_addr_t pages[] = { 0, (PAGODA_MMU_PAGES - 1) * SZ_4K };
+	struct pagoda_adl list = { .nr_pages = 2, .pages = pages };
+	struct pagoda_adl block = { .nr_pages = 2, .contiguous = true };
+	struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.size = 0x2000,
+			.src = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+			.dst = { .adl = &list },
+		},
+	};
+	const struct pagoda_paging_op unmap = {
+		.operation = VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT,
+		.unmap_aperture = { 0, 0, 1, (PAGODA_MMU_PAGES - 1) * SZ_4K },
+	};
+
+	block.base = (PAGODA_MMU_PAGES - 2) * SZ_4K;
+	limits.features |= BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU);
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &block);
+	block.base += SZ_4K;
+	PAGODA_REFUSED(ok, o.transfer.dst.adl = &block, -ERANGE, "page address too large");
+	pages[1] += SZ_4K;
+	PAGODA_REFUSED(ok, (void)o, -ERANGE, "page address too large");
+	PAGODA_ACCEPTED(unmap, (void)o);
+	PAGODA_REFUSED(unmap, o.unmap_aperture.dummy_page += SZ_4K, -ERANGE,
+		       "unmap: dummy page too large");
+}
+
+const u32 pagoda_state_refused[] = {
+	VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER,
+	VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE, VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
+	VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY, VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2,
+	VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY, VIRTIO_PAGODA_OP_MAP_MMU,
+	VIRTIO_PAGODA_OP_UNMAP_MMU, VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE, 0
+};
+
+static struct kunit_case pagoda_state_validate_cases[] = {
+	KUNIT_CASE(pagoda_refuse_surface_test),
+	KUNIT_CASE(pagoda_refuse_lock_test),
+	KUNIT_CASE(pagoda_refuse_init_context_test),
+	KUNIT_CASE(pagoda_refuse_update_context_test),
+	KUNIT_CASE(pagoda_refuse_map_mmu_test),
+	KUNIT_CASE(pagoda_refuse_residency_test),
+	KUNIT_CASE(pagoda_refuse_fences_test),
+	KUNIT_CASE(pagoda_refuse_signal_virtual_test),
+	KUNIT_CASE(pagoda_refuse_device_address_test),
+	{ }
+};
+
+static struct kunit_suite pagoda_state_validate_suite = {
+	.name = "pagoda_paging_state_validate",
+	.test_cases = pagoda_state_validate_cases,
+};
+
+kunit_test_suite(pagoda_state_validate_suite);

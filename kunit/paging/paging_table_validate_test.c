@@ -1,0 +1,638 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every reason to refuse an operation on page tables, a virtual address or a tiled surface's
+ * geometry. Each check changes one thing in an operation that is accepted, and tries the nearest
+ * value that is still accepted.
+ */
+#include <kunit/test.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+
+#include "coverage.h"
+#include "paging_helpers.h"
+#include "rig/prove.h"
+
+#define PAGODA_VRAM_SIZE	0x40000000ull
+#define PAGODA_VA_END		BIT_ULL(47)
+#define PAGODA_SPACES		16
+#define PAGODA_IN(segment)	((u64)(segment) << PAGODA_PTE_SEGMENT_SHIFT)
+#define PAGODA_TO_SYSTEM	PAGODA_PTE_VALID
+#define PAGODA_TO_VRAM		(PAGODA_PTE_VALID | PAGODA_IN(VIRTIO_PAGODA_SEGMENT_VRAM))
+#define PAGODA_TO_APERTURE	(PAGODA_PTE_VALID | PAGODA_IN(VIRTIO_PAGODA_SEGMENT_APERTURE))
+#define PAGODA_ZEROS		(PAGODA_PTE_VALID | PAGODA_PTE_ZERO)
+#define PAGODA_IS_64K		BIT_ULL(PAGODA_PTE_PAGE_SIZE_SHIFT)
+#define PAGODA_64K		VIRTIO_PAGODA_UPDATE_USE_64K
+
+static struct pagoda_paging_limits pagoda_table_limits(void)
+{
+	struct pagoda_paging_limits limits = pagoda_test_limits(64);
+
+	limits.vram_size = PAGODA_VRAM_SIZE;
+	limits.aperture_pages = 1024;
+	limits.max_address_spaces = PAGODA_SPACES;
+	return limits;
+}
+
+static const struct pagoda_pte pagoda_two_ptes[] = {
+	{ PAGODA_TO_VRAM, 0x7000 },
+	{ PAGODA_TO_VRAM, 0x9000 },
+};
+
+static const struct pagoda_paging_op pagoda_update_ok = {
+	.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+	.update_page_table = {
+		.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
+		.first_entry = 10,
+		.nr_entries = 2,
+		.address_space = 3,
+		.table_entries = VIRTIO_PAGODA_PT_ENTRIES,
+		.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+		.table_address = 0x11000,
+		.first_va = 0xa000,
+		.allocation_offset = 0x4000,
+		.ptes = pagoda_two_ptes,
+	},
+};
+
+static void pagoda_refuse_update_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	const struct pagoda_paging_op ok = pagoda_update_ok;
+	const char *no_64k = "update: device has no 64 KiB tables there";
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.update_page_table.mode = 3, -EINVAL, "update: no such mode");
+	PAGODA_REFUSED(ok, o.update_page_table.flags = 1u << 4, -EINVAL, "update: unknown flag");
+	PAGODA_REFUSED(ok, o.update_page_table.flags = 1u << 31, -EINVAL, "update: unknown flag");
+	PAGODA_REFUSED(ok, o.update_page_table.level = 4, -EINVAL, "update: no such level");
+	PAGODA_REFUSED(ok, o.update_page_table.level = 2; o.update_page_table.flags = PAGODA_64K,
+		       -EINVAL, "update: 64 KiB pages above level 1");
+	PAGODA_ACCEPTED(ok, o.update_page_table.address_space = PAGODA_SPACES - 1);
+	PAGODA_REFUSED(ok, o.update_page_table.address_space = PAGODA_SPACES, -ERANGE,
+		       "update: no such address space");
+	/* Second words of level 1 with dual PTEs; the other leaf table without. */
+	PAGODA_ACCEPTED(ok, o.update_page_table.level = 1; o.update_page_table.flags = PAGODA_64K;
+			o.update_page_table.table_address = 0x12000);
+	limits.features &= ~BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE);
+	PAGODA_REFUSED(ok, o.update_page_table.level = 1; o.update_page_table.flags = PAGODA_64K,
+		       -EOPNOTSUPP, no_64k);
+	PAGODA_ACCEPTED(ok, o.update_page_table.flags = PAGODA_64K;
+			o.update_page_table.table_entries = 32;
+			o.update_page_table.nr_entries = 1;
+			o.update_page_table.ptes = &(struct pagoda_pte) { });
+	limits.page_sizes &= ~SZ_64K;
+	PAGODA_REFUSED(ok, o.update_page_table.flags = PAGODA_64K, -EOPNOTSUPP, no_64k);
+}
+
+static void pagoda_refuse_entries_range_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	const struct pagoda_paging_op ok = pagoda_update_ok;
+	const u64 values[] = { 0, 0 };
+	struct pagoda_paging_op root = ok;
+
+	PAGODA_REFUSED(ok, o.update_page_table.table_entries = 0, -EINVAL,
+		       "update: size of the table");
+	PAGODA_REFUSED(ok, o.update_page_table.table_entries = 513, -EINVAL,
+		       "update: size of the table");
+	PAGODA_REFUSED(ok, o.update_page_table.table_entries = 33;
+		       o.update_page_table.flags = PAGODA_64K, -EINVAL,
+		       "update: size of the table");
+	/* 47 bits leave 256 entries for the root. */
+	root.update_page_table.level = 3;
+	root.update_page_table.table_entries = 256;
+	PAGODA_ACCEPTED(root, (void)o);
+	PAGODA_REFUSED(root, o.update_page_table.table_entries = 257, -EINVAL,
+		       "update: size of the table");
+	PAGODA_REFUSED(ok, o.update_page_table.nr_entries = 0, -EINVAL, "update: no entries");
+	PAGODA_ACCEPTED(ok, o.update_page_table.first_entry = 510);
+	PAGODA_REFUSED(ok, o.update_page_table.first_entry = 511, -ERANGE,
+		       "update: entries outside the table");
+	PAGODA_REFUSED(ok, o.update_page_table.first_entry = U32_MAX, -ERANGE,
+		       "update: entries outside the table");
+	PAGODA_REFUSED(ok, o.update_page_table.first_va += 0x800, -EINVAL,
+		       "update: address misaligned");
+	PAGODA_REFUSED(ok, o.update_page_table.allocation_offset += 8, -EINVAL,
+		       "update: address misaligned");
+	PAGODA_ACCEPTED(ok, o.update_page_table.first_va = PAGODA_VA_END - 0x1000);
+	PAGODA_REFUSED(ok, o.update_page_table.first_va = PAGODA_VA_END, -ERANGE,
+		       "update: outside the address space");
+	PAGODA_REFUSED(ok, o.update_page_table.ptes = NULL, -EINVAL,
+		       "update: not exactly one list of entries");
+	PAGODA_REFUSED(ok, o.update_page_table.values = values, -EINVAL,
+		       "update: not exactly one list of entries");
+	PAGODA_ACCEPTED(ok, o.update_page_table.values = values; o.update_page_table.ptes = NULL);
+}
+
+static void pagoda_refuse_table_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_op ok = pagoda_update_ok;
+	u64 table[4];
+
+	PAGODA_REFUSED(ok, o.update_page_table.cpu_table = table, -EINVAL,
+		       "update: CPU address of a GPU update");
+	PAGODA_REFUSED(ok, o.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
+		       -EINVAL, "update: table neither in VRAM nor in system memory");
+	PAGODA_REFUSED(ok, o.update_page_table.table_address += 0x800, -EINVAL,
+		       "update: table misaligned");
+	PAGODA_ACCEPTED(ok, o.update_page_table.table_address = PAGODA_VRAM_SIZE - 0x1000);
+	PAGODA_REFUSED(ok, o.update_page_table.table_address = PAGODA_VRAM_SIZE, -ERANGE,
+		       "update: table out of range");
+	PAGODA_ACCEPTED(ok, o.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
+			o.update_page_table.table_address = 1ull << 50);
+	/* With dual PTEs a table of level 1 has two pages and is aligned to them physically. */
+	PAGODA_REFUSED(ok, o.update_page_table.level = 1, -EINVAL, "update: table misaligned");
+	ok.update_page_table.mode = VIRTIO_PAGODA_UPDATE_GPU_VIRTUAL;
+	PAGODA_REFUSED(ok, (void)o, -EINVAL, "update: segment of a virtual address");
+	ok.update_page_table.table_segment = 0;
+	PAGODA_ACCEPTED(ok, o.update_page_table.level = 1);
+	PAGODA_REFUSED(ok, o.update_page_table.table_address += 8, -EINVAL,
+		       "update: table misaligned");
+	PAGODA_ACCEPTED(ok, o.update_page_table.table_address = PAGODA_VA_END - 0x1000);
+	PAGODA_REFUSED(ok, o.update_page_table.table_address = PAGODA_VA_END, -ERANGE,
+		       "update: table out of range");
+	PAGODA_REFUSED(ok, o.update_page_table.level = 1;
+		       o.update_page_table.table_address = PAGODA_VA_END - 0x1000, -ERANGE,
+		       "update: table out of range");
+	ok.update_page_table.mode = VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
+	ok.update_page_table.cpu_table = table;
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.update_page_table.table_address += 8, -EINVAL,
+		       "update: table misaligned");
+	ok.update_page_table.table_address = 0;
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.update_page_table.cpu_table = NULL, -EINVAL,
+		       "update: CPU address missing");
+	PAGODA_REFUSED(ok, o.update_page_table.cpu_table = (u8 *)table + 4, -EINVAL,
+		       "update: CPU address misaligned");
+	PAGODA_REFUSED(ok, o.update_page_table.table_segment = VIRTIO_PAGODA_SEGMENT_VRAM, -EINVAL,
+		       "update: segment of a virtual address");
+}
+
+/* Returns an update of one entry. */
+static struct pagoda_paging_op pagoda_entry_op(u32 level, u32 flags, const struct pagoda_pte *pte)
+{
+	struct pagoda_paging_op op = pagoda_update_ok;
+
+	op.update_page_table.level = level;
+	op.update_page_table.flags = flags;
+	op.update_page_table.table_address = 0x12000;
+	op.update_page_table.table_entries = level == 3 ? 256 : 512;
+	if (!level && flags & PAGODA_64K)
+		op.update_page_table.table_entries = 32;
+	op.update_page_table.nr_entries = 1;
+	op.update_page_table.ptes = pte;
+	return op;
+}
+
+struct pagoda_entry_case {
+	u32 level;
+	u32 flags;
+	struct pagoda_pte pte;
+	int error;
+	const char *why;
+};
+
+static void pagoda_entries_check(struct kunit *test, const struct pagoda_paging_limits *limits,
+				 const struct pagoda_entry_case *cases, u32 nr_cases)
+{
+	u32 i;
+
+	for (i = 0; i < nr_cases; i++) {
+		const struct pagoda_entry_case *c = &cases[i];
+		struct pagoda_paging_op op = pagoda_entry_op(c->level, c->flags, &c->pte);
+
+		pagoda_expect_verdict(test, limits, &op, c->error, c->why, i);
+	}
+}
+
+static const struct pagoda_entry_case pagoda_leaf_cases[] = {
+	{ 0, 0, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE - SZ_4K } },
+	{ 0, 0, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE }, -ERANGE, "entry: outside the segment" },
+	{ 0, 0, { PAGODA_TO_VRAM, 0x7800 }, -EINVAL, "entry: address misaligned" },
+	{ 0, 0, { PAGODA_TO_APERTURE, 1023 * SZ_4K } },
+	{ 0, 0, { PAGODA_TO_APERTURE, 1024 * SZ_4K }, -ERANGE, "entry: outside the segment" },
+	{ 0, 0, { PAGODA_TO_SYSTEM, (1ull << 52) - SZ_4K } },
+	{ 0, 0, { PAGODA_TO_SYSTEM, 1ull << 52 }, -ERANGE, "entry: outside the segment" },
+	{ 0, 0, { PAGODA_PTE_VALID | PAGODA_IN(3), 0 }, -EINVAL, "entry: no such segment" },
+	{ 0, 0, { PAGODA_PTE_VALID | PAGODA_IN(31), 0 }, -EINVAL, "entry: no such segment" },
+	{ 0, 0, { PAGODA_TO_VRAM | PAGODA_IS_64K, 0 }, -EINVAL,
+	  "entry: page-table size in a leaf" },
+	{ 0, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, 0 }, -EINVAL,
+	  "entry: large page at the wrong level" },
+	{ 0, PAGODA_64K, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE - SZ_64K } },
+	{ 0, PAGODA_64K, { PAGODA_TO_VRAM, 0xf000 }, -EINVAL, "entry: address misaligned" },
+	{ 0, PAGODA_64K, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE }, -ERANGE,
+	  "entry: outside the segment" },
+	{ 0, 0, { PAGODA_ZEROS, 0 } },
+	{ 2, 0, { PAGODA_ZEROS, 0 } },
+	{ 0, 0, { PAGODA_ZEROS | PAGODA_PTE_LARGE_PAGE, 0 }, -EINVAL,
+	  "entry: zeros with a page size" },
+	{ 1, 0, { PAGODA_ZEROS | PAGODA_IS_64K, 0 }, -EINVAL, "entry: zeros with a page size" },
+	{ 0, 0, { PAGODA_ZEROS | PAGODA_PTE_READ_ONLY, 0 }, -EINVAL,
+	  "entry: zeros that are read-only" },
+	/* An invalid entry may have any flag that has a name. */
+	{ 0, 0, { PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_READ_ONLY | PAGODA_IN(9), 0x123 } },
+	{ 0, 0, { BIT_ULL(11), 0 }, -EINVAL, "entry: another adapter" },
+	{ 0, 0, { PAGODA_TO_VRAM | BIT_ULL(16), 0 }, -EINVAL, "entry: another adapter" },
+	{ 0, 0, { PAGODA_TO_VRAM | BIT_ULL(18), 0 }, -EINVAL, "entry: unknown flag" },
+	{ 0, 0, { BIT_ULL(63), 0 }, -EINVAL, "entry: unknown flag" },
+};
+
+static const struct pagoda_entry_case pagoda_level_cases[] = {
+	{ 1, 0, { PAGODA_TO_VRAM, 0x5000 } },
+	{ 1, 0, { PAGODA_TO_SYSTEM, 0x5000 } },
+	{ 1, PAGODA_64K, { PAGODA_TO_VRAM, 0x5000 } },
+	{ 1, 0, { PAGODA_TO_VRAM, 0x5100 }, -EINVAL, "entry: address misaligned" },
+	{ 1, 0, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE }, -ERANGE, "entry: outside the segment" },
+	{ 1, 0, { PAGODA_TO_APERTURE, 0x5000 }, -EINVAL,
+	  "entry: table neither in VRAM nor in system memory" },
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_READ_ONLY, 0x5000 }, -EINVAL,
+	  "entry: leaf flag above the leaves" },
+	{ 2, 0, { PAGODA_TO_VRAM | PAGODA_PTE_CACHE_COHERENT, 0x6000 }, -EINVAL,
+	  "entry: leaf flag above the leaves" },
+	{ 3, 0, { PAGODA_TO_VRAM | PAGODA_PTE_NO_EXECUTE, 0x6000 }, -EINVAL,
+	  "entry: leaf flag above the leaves" },
+	/* With dual PTEs a table of level 1 has two pages. */
+	{ 2, 0, { PAGODA_TO_VRAM, 0x6000 } },
+	{ 2, 0, { PAGODA_TO_VRAM, 0x5000 }, -EINVAL, "entry: address misaligned" },
+	{ 3, 0, { PAGODA_TO_VRAM, 0x5000 } },
+	{ 2, 0, { PAGODA_TO_VRAM | PAGODA_IS_64K, 0x6000 }, -EINVAL,
+	  "entry: page-table size above level 1" },
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_IS_64K, 0x6000 }, -EINVAL,
+	  "entry: page-table size with dual tables" },
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, PAGODA_VRAM_SIZE - SZ_2M } },
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_READ_ONLY, 0 } },
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, SZ_1M }, -EINVAL,
+	  "entry: address misaligned" },
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, PAGODA_VRAM_SIZE }, -ERANGE,
+	  "entry: outside the segment" },
+	{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE | PAGODA_IS_64K, 0 }, -EINVAL,
+	  "entry: page-table size in a leaf" },
+	{ 1, PAGODA_64K, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, 0 }, -EINVAL,
+	  "entry: large page among 64 KiB tables" },
+	{ 2, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, 0 }, -EINVAL,
+	  "entry: large page at the wrong level" },
+};
+
+static void pagoda_refuse_entry_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	static const struct pagoda_entry_case coherent[] = {
+		{ 0, 0, { PAGODA_TO_SYSTEM | PAGODA_PTE_CACHE_COHERENT, 0 }, -EOPNOTSUPP,
+		  "entry: device isn't coherent" },
+	}, single[] = {
+		{ 1, 0, { PAGODA_TO_VRAM | PAGODA_IS_64K, 0x5000 } },
+		{ 2, 0, { PAGODA_TO_VRAM, 0x5000 } },
+	}, small[] = {
+		{ 1, 0, { PAGODA_TO_VRAM | PAGODA_IS_64K, 0x5000 }, -EOPNOTSUPP,
+		  "entry: device has no 64 KiB pages" },
+		{ 1, 0, { PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE, 0 }, -EOPNOTSUPP,
+		  "entry: device has no 2 MiB pages" },
+	};
+
+	pagoda_entries_check(test, &limits, pagoda_leaf_cases, ARRAY_SIZE(pagoda_leaf_cases));
+	pagoda_entries_check(test, &limits, pagoda_level_cases, ARRAY_SIZE(pagoda_level_cases));
+	limits.features &= ~BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	pagoda_entries_check(test, &limits, coherent, ARRAY_SIZE(coherent));
+	limits.features &= ~BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE);
+	pagoda_entries_check(test, &limits, single, ARRAY_SIZE(single));
+	limits.page_sizes = SZ_4K;
+	pagoda_entries_check(test, &limits, small, ARRAY_SIZE(small));
+	PAGODA_PROVES(C99);
+}
+
+/* Each entry that is used is checked, others aren't. */
+static void pagoda_refuse_each_entry_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_pte ptes[17] = { { PAGODA_TO_VRAM, 0 } };
+	struct pagoda_paging_op ok = pagoda_update_ok;
+
+	ok.update_page_table.ptes = ptes;
+	ok.update_page_table.table_address = 0x12000;
+	ptes[1] = (struct pagoda_pte) { PAGODA_TO_VRAM, 0x10 };
+	PAGODA_REFUSED(ok, (void)o, -EINVAL, "entry: address misaligned");
+	PAGODA_ACCEPTED(ok, o.update_page_table.flags = VIRTIO_PAGODA_UPDATE_REPEAT);
+	/* Only every sixteenth entry of 64 KiB pages is used (C88). */
+	ok.update_page_table.flags = PAGODA_64K;
+	ok.update_page_table.table_entries = 32;
+	PAGODA_ACCEPTED(ok, (void)o);
+	ptes[16] = ptes[1];
+	PAGODA_REFUSED(ok, (void)o, -EINVAL, "entry: address misaligned");
+	PAGODA_PROVES(C88);
+}
+
+#define PAGODA_MANY_VALUES	200
+
+/* Returns an entry at or near a border of what is allowed. */
+static u64 pagoda_some_value(struct rnd_state *rnd)
+{
+	static const u64 kinds[] = {
+		0, PAGODA_ZEROS, PAGODA_TO_VRAM, PAGODA_TO_APERTURE, PAGODA_TO_SYSTEM,
+		PAGODA_TO_VRAM | PAGODA_PTE_READ_ONLY, PAGODA_TO_VRAM | PAGODA_PTE_CACHE_COHERENT,
+		PAGODA_ZEROS | PAGODA_PTE_READ_ONLY, PAGODA_TO_VRAM | PAGODA_PTE_LARGE_PAGE,
+		PAGODA_PTE_VALID | PAGODA_IN(3),
+	};
+	const u64 places[] = {
+		0, SZ_64K, PAGODA_VRAM_SIZE - SZ_64K, PAGODA_VRAM_SIZE - SZ_4K, PAGODA_VRAM_SIZE,
+		1008ull * SZ_4K, 1023ull * SZ_4K, 1024ull * SZ_4K,
+		VIRTIO_PAGODA_PTE_ADDRESS_MASK & ~(u64)(SZ_64K - 1), VIRTIO_PAGODA_PTE_ADDRESS_MASK,
+		(u64)pagoda_random(rnd, 0, 1023) * SZ_4K,
+	};
+	u64 driver = pagoda_random(rnd, 0, 7) ? 0 : pagoda_random(rnd, 0, 4095);
+	struct pagoda_pte pte = {
+		.flags = kinds[pagoda_random(rnd, 0, ARRAY_SIZE(kinds) - 1)],
+		.address = places[pagoda_random(rnd, 0, ARRAY_SIZE(places) - 1)],
+	};
+
+	return pagoda_pte_encode(&pte, driver);
+}
+
+/* Returns the verdict on the values one by one, as entries in the driver's form. */
+static int pagoda_values_verdict(const struct pagoda_paging_limits *limits,
+				 struct pagoda_paging_op op, const u64 *values, u32 count,
+				 const char **why)
+{
+	struct pagoda_pte pte;
+	int ret = 0;
+	u32 i;
+
+	op.update_page_table.values = NULL;
+	op.update_page_table.ptes = &pte;
+	op.update_page_table.nr_entries = 1;
+	for (i = 0; i < count && !ret; i++) {
+		pte = pagoda_pte_decode(values[i]);
+		ret = pagoda_paging_validate(limits, &op, why);
+	}
+	return ret;
+}
+
+/* Similar values are checked together: the verdict is the same as one by one. */
+static void pagoda_refuse_values_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	u64 *values = kunit_kcalloc(test, PAGODA_MANY_VALUES, sizeof(*values), GFP_KERNEL);
+	struct pagoda_paging_op op = pagoda_update_ok;
+	u32 round, i, n, refused = 0;
+	struct rnd_state rnd;
+	const char *why;
+	int ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, values);
+	pagoda_test_seed(test, &rnd);
+	op.update_page_table.first_entry = 0;
+	op.update_page_table.ptes = NULL;
+	op.update_page_table.values = values;
+	for (round = 0; round < 2000; round++) {
+		bool is_64k = round % 4 == 3;
+
+		op.update_page_table.flags = is_64k ? PAGODA_64K : 0;
+		op.update_page_table.table_entries = is_64k ? 32 : VIRTIO_PAGODA_PT_ENTRIES;
+		n = pagoda_random(&rnd, 1, is_64k ? 32 : PAGODA_MANY_VALUES);
+		op.update_page_table.nr_entries = n;
+		memset64(values, pagoda_some_value(&rnd), n);
+		for (i = pagoda_random(&rnd, 0, 3); i; i--)
+			values[pagoda_random(&rnd, 0, n - 1)] = pagoda_some_value(&rnd);
+		why = NULL;
+		ret = pagoda_values_verdict(&limits, op, values, n, &why);
+		refused += !!ret;
+		pagoda_expect_verdict(test, &limits, &op, ret, ret ? why : NULL, round);
+	}
+	/* Neither all nor none. */
+	KUNIT_EXPECT_GT(test, refused, 200);
+	KUNIT_EXPECT_LT(test, refused, 1800);
+}
+
+/* The driver protection of a mapping is for leaf entries, and may have any value there. */
+static void pagoda_refuse_protection_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	u64 values[] = { 0, 1ull << VIRTIO_PAGODA_PTE_DRIVER_SHIFT };
+	struct pagoda_paging_op ok = pagoda_update_ok;
+	u32 level;
+
+	PAGODA_ACCEPTED(ok, o.update_page_table.driver_protection = U64_MAX);
+	ok.update_page_table.table_address = 0x12000;
+	ok.update_page_table.table_entries = 256;
+	for (level = 1; level < limits.pt_levels; level++) {
+		ok.update_page_table.level = level;
+		PAGODA_REFUSED(ok, o.update_page_table.driver_protection = 1, -EINVAL,
+			       "update: driver's protection above level 0");
+		PAGODA_REFUSED(ok, o.update_page_table.driver_protection = 1ull << 63, -EINVAL,
+			       "update: driver's protection above level 0");
+		PAGODA_REFUSED(ok, o.update_page_table.ptes = NULL;
+			       o.update_page_table.values = values, -EINVAL,
+			       "entry: driver's bits above level 0");
+	}
+	ok.update_page_table.level = 0;
+	PAGODA_ACCEPTED(ok, o.update_page_table.ptes = NULL; o.update_page_table.values = values);
+	PAGODA_PROVES(C98);
+}
+
+static void pagoda_refuse_virtual_transfer_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	const struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER,
+		.virtual_transfer = {
+			.size = 0x2000,
+			.src_address = 0x1000004,
+			.dst_address = 0x1002004,
+			.direction = VIRTIO_PAGODA_LOCAL_TO_LOCAL,
+			.flags = VIRTIO_PAGODA_VIRTUAL_SRC_64K,
+		},
+	};
+	const char *overlap = "virtual: source and destination overlap";
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.virtual_transfer.flags |= 4, -EINVAL, "virtual: unknown flag");
+	PAGODA_REFUSED(ok, o.virtual_transfer.direction = 3, -EINVAL, "virtual: no such direction");
+	PAGODA_REFUSED(ok, o.virtual_transfer.size = 0, -EINVAL, "virtual: size zero");
+	PAGODA_REFUSED(ok, o.virtual_transfer.size = 0x1ffe, -EINVAL, "virtual: size misaligned");
+	PAGODA_ACCEPTED(ok, o.virtual_transfer.size = VIRTIO_PAGODA_MAX_VIRTUAL;
+			o.virtual_transfer.src_address = VIRTIO_PAGODA_MAX_VIRTUAL * 2);
+	PAGODA_REFUSED(ok, o.virtual_transfer.size = VIRTIO_PAGODA_MAX_VIRTUAL + 4;
+		       o.virtual_transfer.src_address = VIRTIO_PAGODA_MAX_VIRTUAL * 2, -ERANGE,
+		       "virtual: size too large");
+	PAGODA_REFUSED(ok, o.virtual_transfer.src_address += 2, -EINVAL,
+		       "virtual: address misaligned");
+	PAGODA_REFUSED(ok, o.virtual_transfer.dst_address += 1, -EINVAL,
+		       "virtual: address misaligned");
+	PAGODA_ACCEPTED(ok, o.virtual_transfer.src_address = PAGODA_VA_END - 0x2000);
+	PAGODA_REFUSED(ok, o.virtual_transfer.src_address = PAGODA_VA_END - 0x1ffc, -ERANGE,
+		       "virtual: outside the address space");
+	PAGODA_REFUSED(ok, o.virtual_transfer.dst_address = PAGODA_VA_END - 0x1ffc, -ERANGE,
+		       "virtual: outside the address space");
+	PAGODA_REFUSED(ok, o.virtual_transfer.dst_address = -4ull, -ERANGE,
+		       "virtual: outside the address space");
+	PAGODA_REFUSED(ok, o.virtual_transfer.dst_address -= 4, -EINVAL, overlap);
+	PAGODA_REFUSED(ok, o.virtual_transfer.src_address += 0x3ffc, -EINVAL, overlap);
+	PAGODA_ACCEPTED(ok, o.virtual_transfer.src_address += 0x4000);
+	limits.page_sizes &= ~SZ_64K;
+	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "virtual: device has no 64 KiB pages");
+	PAGODA_ACCEPTED(ok, o.virtual_transfer.flags = 0);
+}
+
+static void pagoda_refuse_virtual_fill_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	const struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_VIRTUAL_FILL,
+		.virtual_fill = { .size = 8, .address = PAGODA_VA_END - 8 },
+	};
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.virtual_fill.size = 0, -EINVAL, "virtual: size zero");
+	PAGODA_REFUSED(ok, o.virtual_fill.size = 6, -EINVAL, "virtual: size misaligned");
+	PAGODA_REFUSED(ok, o.virtual_fill.size = -4ull, -ERANGE, "virtual: size too large");
+	PAGODA_REFUSED(ok, o.virtual_fill.address -= 2, -EINVAL, "virtual: address misaligned");
+	PAGODA_REFUSED(ok, o.virtual_fill.address += 4, -ERANGE,
+		       "virtual: outside the address space");
+	/* A device without virtual addresses. */
+	limits.va_bits = 0;
+	PAGODA_REFUSED(ok, o.virtual_fill.address = 0, -ERANGE,
+		       "virtual: outside the address space");
+}
+
+static void pagoda_refuse_flush_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	const struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_FLUSH_TLB,
+		.flush_tlb = {
+			.root_address = PAGODA_VRAM_SIZE - SZ_4K,
+			.root_segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address_space = PAGODA_SPACES - 1,
+			.start = PAGODA_VA_END - SZ_4K,
+			.end = PAGODA_VA_END,
+		},
+	};
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.flush_tlb.address_space++, -ERANGE, "flush: no such address space");
+	PAGODA_REFUSED(ok, o.flush_tlb.root_segment = VIRTIO_PAGODA_SEGMENT_APERTURE, -EINVAL,
+		       "flush: root neither in VRAM nor in system memory");
+	PAGODA_REFUSED(ok, o.flush_tlb.root_address -= 8, -EINVAL, "flush: root misaligned");
+	PAGODA_REFUSED(ok, o.flush_tlb.root_address += SZ_4K, -ERANGE,
+		       "flush: root outside the segment");
+	PAGODA_ACCEPTED(ok, o.flush_tlb.root_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
+			o.flush_tlb.root_address = 1ull << 50);
+	PAGODA_REFUSED(ok, o.flush_tlb.start = o.flush_tlb.end, -EINVAL, "flush: empty range");
+	PAGODA_REFUSED(ok, o.flush_tlb.end = 0, -EINVAL, "flush: empty range");
+	PAGODA_REFUSED(ok, o.flush_tlb.end++, -ERANGE, "flush: outside the address space");
+	PAGODA_ACCEPTED(ok, o.flush_tlb.start = 0);
+	PAGODA_ACCEPTED(ok, o.flush_tlb.start = 0; o.flush_tlb.end = 0);
+}
+
+static void pagoda_refuse_copy_test(struct kunit *test)
+{
+	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_copy_range ranges[] = {
+		{ PAGODA_VA_END - SZ_4K, SZ_4K, 511, 0, 1 },
+		{ SZ_4K, PAGODA_VA_END - SZ_4K, 0, 0, 512 },
+	};
+	const struct pagoda_copy_range good = ranges[1];
+	const struct pagoda_paging_op ok = {
+		.operation = VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES,
+		.copy_entries = { PAGODA_SPACES - 1, ARRAY_SIZE(ranges), ranges },
+	};
+
+	PAGODA_ACCEPTED(ok, (void)o);
+	PAGODA_REFUSED(ok, o.copy_entries.address_space++, -ERANGE, "copy: no such address space");
+	PAGODA_REFUSED(ok, o.copy_entries.nr_ranges = 0, -EINVAL, "copy: ranges missing");
+	PAGODA_REFUSED(ok, o.copy_entries.ranges = NULL, -EINVAL, "copy: ranges missing");
+	/* The last range is checked like the first. */
+	PAGODA_REFUSED(ok, ranges[1].nr_entries = 0, -EINVAL, "copy: range without entries");
+	ranges[1] = good;
+	PAGODA_REFUSED(ok, ranges[1].src_entry = 1, -ERANGE, "copy: entries outside the table");
+	ranges[1] = good;
+	PAGODA_REFUSED(ok, ranges[1].dst_entry = U32_MAX, -ERANGE,
+		       "copy: entries outside the table");
+	ranges[1] = good;
+	PAGODA_REFUSED(ok, ranges[1].src_table += 8, -EINVAL, "copy: table misaligned");
+	ranges[1] = good;
+	PAGODA_REFUSED(ok, ranges[1].dst_table -= 8, -EINVAL, "copy: table misaligned");
+	ranges[1] = good;
+	PAGODA_REFUSED(ok, ranges[1].dst_table += SZ_4K, -ERANGE,
+		       "copy: table outside the address space");
+	ranges[1] = good;
+	PAGODA_REFUSED(ok, ranges[1].src_table = -0x1000ull, -ERANGE,
+		       "copy: table outside the address space");
+}
+
+static void pagoda_layout_expect(struct kunit *test, const struct pagoda_layout *layout, u64 size,
+				 int error, const char *text)
+{
+	const char *why = NULL;
+
+	KUNIT_EXPECT_EQ_MSG(test, pagoda_layout_validate(layout, size, &why), error, "%s", text);
+	KUNIT_EXPECT_STREQ(test, why ? why : "accepted", text);
+}
+
+static void pagoda_refuse_layout_test(struct kunit *test)
+{
+	static const struct {
+		struct pagoda_layout layout;
+		u64 size;
+		int error;
+		const char *text;
+	} cases[] = {
+		{ { VIRTIO_PAGODA_TILING_4K, 128, 192, 1 }, 128 * 192, 0, "accepted" },
+		{ { VIRTIO_PAGODA_TILING_LINEAR, 128, 192, 1 }, SZ_1M, -EINVAL, "layout: tiling" },
+		{ { VIRTIO_PAGODA_TILING_COUNT, 128, 192, 1 }, SZ_1M, -EINVAL, "layout: tiling" },
+		{ { VIRTIO_PAGODA_TILING_4K, 0, 192, 1 }, SZ_1M, -EINVAL, "layout: pitch" },
+		{ { VIRTIO_PAGODA_TILING_4K, 32, 192, 1 }, SZ_1M, -EINVAL, "layout: pitch" },
+		{ { VIRTIO_PAGODA_TILING_64K, 128, 256, 1 }, SZ_1M, -EINVAL, "layout: pitch" },
+		{ { VIRTIO_PAGODA_TILING_4K, 65536, 64, 1 }, SZ_4M, 0, "accepted" },
+		{ { VIRTIO_PAGODA_TILING_4K, 65600, 64, 1 }, SZ_8M, -EINVAL, "layout: pitch" },
+		{ { VIRTIO_PAGODA_TILING_4K, 128, 0, 1 }, SZ_1M, -EINVAL, "layout: height" },
+		{ { VIRTIO_PAGODA_TILING_64K, 256, 192, 1 }, SZ_1M, -EINVAL, "layout: height" },
+		{ { VIRTIO_PAGODA_TILING_4K, 128, 192, 0 }, SZ_1M, -EINVAL, "layout: mips" },
+		{ { VIRTIO_PAGODA_TILING_4K, 64, 64, 16 }, SZ_64K, 0, "accepted" },
+		{ { VIRTIO_PAGODA_TILING_4K, 64, 64, 17 }, SZ_1M, -EINVAL, "layout: mips" },
+		{ { VIRTIO_PAGODA_TILING_4K, 128, 192, 1 }, 128 * 192 - 1, -ERANGE,
+		  "layout: more than the surface has" },
+		/* 3 x 3 tiles, then 2 x 2 and 1 x 1. */
+		{ { VIRTIO_PAGODA_TILING_4K, 192, 192, 3 }, 14 * SZ_4K, 0, "accepted" },
+		{ { VIRTIO_PAGODA_TILING_4K, 192, 192, 3 }, 13 * SZ_4K, -ERANGE,
+		  "layout: more than the surface has" },
+		{ { VIRTIO_PAGODA_TILING_64K, 65536, 0xffffff00, 16 }, SZ_1G, -ERANGE,
+		  "layout: more than the surface has" },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		pagoda_layout_expect(test, &cases[i].layout, cases[i].size, cases[i].error,
+				     cases[i].text);
+}
+
+const u32 pagoda_table_refused[] = {
+	VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER, VIRTIO_PAGODA_OP_VIRTUAL_FILL,
+	VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE, VIRTIO_PAGODA_OP_FLUSH_TLB,
+	VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 0
+};
+
+static struct kunit_case pagoda_table_validate_cases[] = {
+	KUNIT_CASE(pagoda_refuse_update_test),
+	KUNIT_CASE(pagoda_refuse_entries_range_test),
+	KUNIT_CASE(pagoda_refuse_table_test),
+	KUNIT_CASE(pagoda_refuse_entry_test),
+	KUNIT_CASE(pagoda_refuse_each_entry_test),
+	KUNIT_CASE(pagoda_refuse_values_test),
+	KUNIT_CASE(pagoda_refuse_protection_test),
+	KUNIT_CASE(pagoda_refuse_virtual_transfer_test),
+	KUNIT_CASE(pagoda_refuse_virtual_fill_test),
+	KUNIT_CASE(pagoda_refuse_flush_test),
+	KUNIT_CASE(pagoda_refuse_copy_test),
+	KUNIT_CASE(pagoda_refuse_layout_test),
+	{ }
+};
+
+static struct kunit_suite pagoda_table_validate_suite = {
+	.name = "pagoda_paging_table_validate",
+	.test_cases = pagoda_table_validate_cases,
+};
+
+kunit_test_suite(pagoda_table_validate_suite);

@@ -1,0 +1,682 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Jobs that fault or hang, engines that can't be reset, and devices that go. */
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/prandom.h>
+
+#include "exec_helpers.h"
+#include "rig/prove.h"
+#include "queue_helpers.h"
+
+/*
+ * Pushes jobs so that context 0's second job goes wrong while jobs of contexts 0, 1 and 2 are
+ * behind it, some on the device and some waiting. Returns the number of that job.
+ */
+static u32 pagoda_exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
+{
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 0, deed, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 3);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	/* The first job is complete, so one more fits. */
+	pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(t->test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_exec_test_wait_given(t, 0, 5);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	return 2;
+}
+
+static void pagoda_exec_expect_only_guilty(struct pagoda_exec_test *t, u32 guilty, int error)
+{
+	struct kunit *test = t->test;
+	u32 i;
+
+	for (i = 1; i <= t->nr_jobs; i++) {
+		bool fails = !t->job[i].context && i > guilty;
+
+		KUNIT_EXPECT_EQ(test, i == guilty ? error : fails ? -ECANCELED : 0,
+				pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, i != guilty && !fails, t->job[i].executed);
+		KUNIT_EXPECT_EQ(test, !fails, t->job[i].started);
+	}
+	KUNIT_EXPECT_TRUE(test, pagoda_exec_context_is_banned(t->context[0].context));
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_context_is_banned(t->context[1].context));
+	KUNIT_EXPECT_EQ(test, 1, t->context[0].nr_banned);
+	KUNIT_EXPECT_EQ(test, 0, t->context[1].nr_banned + t->context[2].nr_banned);
+	KUNIT_EXPECT_EQ(test, 0, t->context[1].nr_lost + t->context[2].nr_lost);
+	KUNIT_EXPECT_EQ(test, guilty, t->context[0].report.job);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+}
+
+/*
+ * A fault costs its context only: its job fails with -EFAULT, later jobs of the context with
+ * -ECANCELED, and jobs of other contexts are executed again under new numbers.
+ */
+static void pagoda_exec_reset_fault(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	const struct pagoda_exec_report *report = &t->context[0].report;
+	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_FAULTS);
+	struct pagoda_engine_stats stats;
+
+	PAGODA_PROVES(C187);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	pagoda_exec_expect_only_guilty(t, guilty, -EFAULT);
+	KUNIT_EXPECT_FALSE(test, report->hung || report->reset);
+	KUNIT_EXPECT_EQ(test, 0, report->engine);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_READ_ONLY, report->fault.reason);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_ACCESS_WRITE, report->fault.access);
+	KUNIT_EXPECT_EQ(test, guilty * 0x1000, report->fault.address);
+	/* Five numbers were used; jobs that are submitted again get numbers behind those. */
+	KUNIT_EXPECT_EQ(test, 6, t->job[3].seqno);
+	KUNIT_EXPECT_EQ(test, 7, t->job[5].seqno);
+	stats = pagoda_exec_test_stats(t, 0);
+	KUNIT_EXPECT_EQ(test, 1, stats.faults);
+	KUNIT_EXPECT_EQ(test, 0, stats.timeouts);
+	KUNIT_EXPECT_EQ(test, 1, stats.resets);
+	KUNIT_EXPECT_EQ(test, 2, stats.resubmitted);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A hang costs its context only, and the other engine isn't reset. */
+static void pagoda_exec_reset_hang(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_HANGS);
+	struct pagoda_engine_stats stats;
+	u32 other;
+
+	pagoda_fake_transport_mode(t->fake[1], PAGODA_FAKE_DEFERRED);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	pagoda_exec_test_context(t, 3, 1, PAGODA_EXEC_NORMAL);
+	other = pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
+	pagoda_exec_test_expire(t, 0);
+	pagoda_exec_expect_only_guilty(t, guilty, -ETIME);
+	KUNIT_EXPECT_TRUE(test, t->context[0].report.hung);
+	stats = pagoda_exec_test_stats(t, 0);
+	KUNIT_EXPECT_EQ(test, 1, stats.timeouts);
+	KUNIT_EXPECT_EQ(test, 0, stats.faults);
+	KUNIT_EXPECT_EQ(test, 1, stats.resets);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_stats(t, 1).resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Each of several faults bans its own context; the others' jobs all succeed. */
+static void pagoda_exec_reset_faults(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 6; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 60; i++)
+		pagoda_exec_test_push(t, i % 6, i % 6 < 4 && i >= 12 && i < 18 ?
+				      PAGODA_EXEC_FAULTS : PAGODA_EXEC_RUNS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	for (i = 0; i < 60; i++)
+		KUNIT_EXPECT_EQ(test, i % 6 >= 4 || i < 12 ? 0 : i < 18 ? -EFAULT : -ECANCELED,
+				pagoda_exec_test_wait(t, i + 1));
+	KUNIT_EXPECT_EQ(test, 4, pagoda_exec_test_stats(t, 0).faults);
+	KUNIT_EXPECT_EQ(test, 4, pagoda_exec_test_stats(t, 0).resets);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Jobs that are pushed during a reset of the engine are submitted after it. */
+static void pagoda_exec_reset_meanwhile(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	t->fake[0]->reset_held = true;
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
+	while (!READ_ONCE(t->fake[0]->resets))
+		usleep_range(500, 1000);
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 1, t->fake[0]->submits);
+	WRITE_ONCE(t->fake[0]->reset_held, false);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, 1));
+	for (i = 2; i <= 4; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, i, t->job[i].seqno);
+	}
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * A job was executed but its answer is lost or nonsense: all jobs succeed, once each, and no
+ * context is banned.
+ */
+static void pagoda_exec_expect_forgotten(struct pagoda_exec_test *t,
+					 enum pagoda_fake_trouble trouble)
+{
+	struct kunit *test = t->test;
+	u32 i;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_fake_transport_order(t->fake[0], 2, trouble, 0, 1);
+	for (i = 1; i <= 8; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	if (trouble == PAGODA_FAKE_DROP) {
+		/* The engine is given five jobs while the second isn't complete. */
+		pagoda_exec_test_wait_given(t, 0, 5);
+		pagoda_exec_test_expire(t, 0);
+	}
+	for (i = 1; i <= 8; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, 1, t->job[i].executed);
+	}
+	KUNIT_EXPECT_EQ(test, 1, pagoda_exec_test_stats(t, 0).resets);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_stats(t, 0).timeouts);
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* The answer is lost: the reset finds that the job was executed. */
+static void pagoda_exec_reset_forgotten(struct kunit *test)
+{
+	pagoda_exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_DROP);
+}
+
+/* The answer is nonsense: the reset finds that the job was executed. */
+static void pagoda_exec_reset_corrupt(struct kunit *test)
+{
+	pagoda_exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_CORRUPT);
+}
+
+/*
+ * As pagoda_exec_push_trouble(), with a job on the other engine, and job 8, which no engine has
+ * yet. Returns the number of the job that goes wrong.
+ */
+static u32 pagoda_exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
+{
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_context(t, i, i == 3, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 0, deed, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 1, 1);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(t->test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 5);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
+	return 2;
+}
+
+/* All jobs that the engines had are lost; contexts that aren't to blame are told of the reset. */
+static void pagoda_exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int error)
+{
+	static const u32 lost[] = { 0, 1, 1, 1 };
+	struct kunit *test = t->test;
+	u32 i;
+
+	for (i = 1; i <= 8; i++)
+		KUNIT_EXPECT_EQ(test, i == guilty ? error : i > guilty && i < 8 ? -ECANCELED : 0,
+				pagoda_exec_test_wait(t, i));
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, !i, t->context[i].nr_banned);
+		KUNIT_EXPECT_EQ(test, !i, pagoda_exec_context_is_banned(t->context[i].context));
+		KUNIT_EXPECT_EQ(test, lost[i], t->context[i].nr_lost);
+		KUNIT_EXPECT_EQ(test, lost[i], t->context[i].report.reset);
+		KUNIT_EXPECT_EQ(test, i ? 1 : guilty, t->context[i].report.job);
+	}
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+}
+
+/*
+ * If the engine's reset fails, the adapter is reset: jobs on all engines are lost, jobs that
+ * weren't submitted run after the owner resumes.
+ */
+static void pagoda_exec_reset_fails(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+	u32 i;
+
+	PAGODA_PROVES(C193);
+	t->fake[0]->reset_error = -ETIMEDOUT;
+	t->resume_later = true;
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, guilty));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 5));
+	/* The owner hasn't resumed yet: remaining jobs wait. */
+	t->fake[0]->reset_error = 0;
+	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 5, t->fake[0]->submits);
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 8));
+	pagoda_engines_resume(t->engines);
+	pagoda_exec_expect_lost(t, guilty, -EFAULT);
+	/* All numbers that were used count as executed, on each engine. */
+	KUNIT_EXPECT_EQ(test, 6, t->job[8].seqno);
+	i = pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 2, t->job[i].seqno);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* The reset of a hanging engine fails: the adapter is reset, and both contexts are told. */
+static void pagoda_exec_reset_hang_fails(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+	t->fake[0]->reset_error = -ETIMEDOUT;
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 1);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_TRUE(test, t->context[0].report.hung);
+	KUNIT_EXPECT_TRUE(test, t->context[1].report.reset);
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	t->fake[0]->reset_error = 0;
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 3));
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* An answer that comes after the engine was given up doesn't save the job. */
+static void pagoda_exec_reset_late_answer(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	t->fake[0]->reset_error = -ETIMEDOUT;
+	t->answers_late = true;
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 1, t->job[1].executed);
+	KUNIT_EXPECT_EQ(test, 1, t->context[0].nr_banned);
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * One job was acknowledged, five were given, and the second faulted: these numbers are impossible.
+ */
+static const u64 pagoda_exec_lies[] = { 0, 2, 5, 6, U64_MAX };
+
+static void pagoda_exec_lie_name(const u64 *lie, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%llu", *lie);
+}
+
+KUNIT_ARRAY_PARAM(pagoda_exec_lies, pagoda_exec_lies, pagoda_exec_lie_name);
+
+/* A reset that answers with an impossible number counts as failed: the adapter is reset. */
+static void pagoda_exec_reset_lies(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+
+	PAGODA_PROVES(C188);
+	t->fake[0]->reset_lies = true;
+	t->fake[0]->lie.seqno = *(const u64 *)test->param_value;
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, guilty));
+	t->fake[0]->reset_lies = false;
+	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
+	pagoda_exec_expect_lost(t, guilty, -EFAULT);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A reset after a hang that reports more jobs than were given counts as failed, too. */
+static void pagoda_exec_reset_boasts(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	PAGODA_PROVES(C188);
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	t->fake[0]->reset_lies = true;
+	t->fake[0]->lie.seqno = 3;
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* If the adapter's reset fails, all remaining and later jobs fail with -ENODEV. */
+static void pagoda_exec_reset_adapter_fails(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+	u32 i;
+
+	t->fake[0]->reset_error = -ETIMEDOUT;
+	t->adapter_error = -ETIMEDOUT;
+	pagoda_fake_transport_let(t->fake[0], 1);
+	pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
+	for (i = guilty; i <= t->nr_jobs; i++)
+		KUNIT_EXPECT_EQ(test, i == guilty ? -EFAULT : -ENODEV,
+				pagoda_exec_test_wait(t, i));
+	i = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	KUNIT_EXPECT_EQ(test, 5, t->fake[0]->submits);
+	/* The device gives its requests back only after contexts and engines are gone. */
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_context_destroy(t, i);
+	pagoda_engines_destroy(t->engines);
+	t->engines = NULL;
+	for (i = 0; i < PAGODA_EXEC_TEST_ENGINES; i++)
+		pagoda_fake_transport_drain(t->fake[i]);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* The tries of a job that the engine fails at are counted, also after the reset for a hang. */
+static void pagoda_exec_reset_nonsense_after_hang(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_CONFUSES, NULL);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 3, t->job[2].started);
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	pagoda_exec_test_wait_reset(t, 1);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * After three tries a job that the engine fails at for no reason is lost, and the adapter is reset.
+ */
+static void pagoda_exec_reset_nonsense(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 1, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_CONFUSES, NULL);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 3, t->job[1].started);
+	KUNIT_EXPECT_EQ(test, 1, t->adapter_resets);
+	/*
+	 * Engines become ready one after another, and a job of the other engine would be lost, too.
+	 */
+	pagoda_exec_test_wait_reset(t, 1);
+	t->fake[1]->submit_error = -ENOSPC;
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 3, t->fake[1]->submits);
+	KUNIT_EXPECT_EQ(test, 2, t->adapter_resets);
+	pagoda_exec_test_wait_reset(t, 2);
+	t->fake[1]->submit_error = 0;
+	/* The owner decides about the loss; no context is banned. */
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, 0, t->context[i].nr_banned);
+		KUNIT_EXPECT_EQ(test, 1, t->context[i].nr_lost);
+		pagoda_exec_test_push(t, i, PAGODA_EXEC_RUNS, NULL);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 3 + i));
+	}
+}
+
+/*
+ * The owner resets the adapter on its own account: given jobs are lost, waiting jobs run
+ * afterwards.
+ */
+static void pagoda_exec_reset_by_owner(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_context(t, i, i, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 8; i++)
+		pagoda_exec_test_push(t, i % 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	pagoda_exec_test_wait_given(t, 1, 4);
+	for (i = 0; i < 8; i++)
+		pagoda_exec_test_push(t, i % 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_engines_hold(t->engines);
+	for (i = 0; i < PAGODA_EXEC_TEST_ENGINES; i++)
+		pagoda_fake_transport_lose(t->fake[i]);
+	pagoda_engines_lost(t->engines);
+	for (i = 2; i <= 8; i++)
+		KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 4, t->context[1].nr_lost);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
+	pagoda_engines_resume(t->engines);
+	for (i = 10; i <= 16; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned + t->context[1].nr_banned);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * When the engines are stopped, all jobs fail with -ENODEV, and the transports aren't used any
+ * more.
+ */
+static void pagoda_exec_unplug(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *gate = pagoda_test_fence(test);
+	u32 i, polls;
+
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_context(t, i, i % 2, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_HANGS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 2);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	for (i = 0; i < 40; i++)
+		pagoda_exec_test_push(t, i % 4, PAGODA_EXEC_RUNS, i == 30 ? gate : NULL);
+	dma_fence_signal(gate);
+	pagoda_engines_stop(t->engines);
+	for (i = 2; i <= t->nr_jobs; i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_exec_test_is_done(t, i));
+		KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, 0, t->job[i].executed);
+	}
+	polls = t->fake[0]->polls;
+	i = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
+	/* From here on the transports may be gone, whatever the owner calls. */
+	pagoda_engines_hold(t->engines);
+	pagoda_engines_lost(t->engines);
+	pagoda_engines_resume(t->engines);
+	KUNIT_EXPECT_EQ(test, polls, t->fake[0]->polls);
+	KUNIT_EXPECT_EQ(test, 1, t->fake[0]->resets);
+	dma_fence_put(gate);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * A context is destroyed while its job hangs: no report is made of it, and other contexts' jobs
+ * succeed.
+ */
+static void pagoda_exec_kill_hanging(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_HANGS);
+	u32 i;
+
+	pagoda_exec_test_context_destroy(t, 0);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	pagoda_exec_test_expire(t, 0);
+	for (i = 1; i <= t->nr_jobs; i++)
+		KUNIT_EXPECT_EQ(test, i == guilty ? -ETIME :
+				!t->job[i].context && i > guilty ? -ESRCH : 0,
+				pagoda_exec_test_wait(t, i));
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * Returns whether the end of a job fits what was to happen to it; an innocent context's job
+ * succeeds.
+ */
+static bool pagoda_exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocent)
+{
+	const struct pagoda_exec_test_job *job = &t->job[number];
+	int error = pagoda_exec_test_wait(t, number);
+
+	if (job->executed != !error)
+		return false;
+	switch (error) {
+	case 0:
+		return job->deed == PAGODA_EXEC_RUNS;
+	case -EFAULT:
+		return job->deed == PAGODA_EXEC_FAULTS && job->started;
+	case -ETIME:
+		return job->deed == PAGODA_EXEC_HANGS && job->started;
+	case -ECANCELED:
+	case -ESRCH:
+		return !innocent;
+	default:
+		return false;
+	}
+}
+
+#define PAGODA_EXEC_STORM_SEED	0x55af2b4a
+#define PAGODA_EXEC_STORM_JOBS	3000
+#define PAGODA_EXEC_STORM_HANGS	3
+
+/*
+ * One step at random: contexts 6 and 7 are innocent, and all of their jobs must succeed; the others
+ * fault, hang, are banned, destroyed and made again.
+ */
+static void pagoda_exec_storm_step(struct pagoda_exec_test *t, struct rnd_state *rnd, u32 *hangs)
+{
+	u32 i = prandom_u32_state(rnd) % PAGODA_EXEC_TEST_CONTEXTS;
+	u32 what = prandom_u32_state(rnd) % 64;
+	enum pagoda_exec_deed deed = PAGODA_EXEC_RUNS;
+	struct dma_fence *after = NULL;
+
+	if (i < 6 && what < 3) {
+		deed = PAGODA_EXEC_FAULTS;
+	} else if (i < 6 && what == 3 && *hangs) {
+		deed = PAGODA_EXEC_HANGS;
+		--*hangs;
+	} else if (i < 6 && what == 4) {
+		pagoda_exec_context_ban(t->context[i].context);
+	} else if (i < 6 && (what == 5 || pagoda_exec_context_is_banned(t->context[i].context))) {
+		pagoda_exec_test_context_destroy(t, i);
+		pagoda_exec_test_context(t, i, prandom_u32_state(rnd) % 2, what % 3);
+	}
+	if (t->nr_jobs && what % 8 == 7)
+		after = t->job[1 + prandom_u32_state(rnd) % t->nr_jobs].fence;
+	pagoda_exec_test_push(t, i, deed, after);
+}
+
+/* Lets the timeout of an engine expire if its job hangs. */
+static void pagoda_exec_storm_look(struct pagoda_exec_test *t)
+{
+	u32 i;
+
+	for (i = 0; i < PAGODA_EXEC_TEST_ENGINES; i++)
+		pagoda_test_engine_expire(t->engines, i, &t->fake[i]->hangs);
+	usleep_range(50, 100);
+}
+
+/*
+ * Random faults, hangs, bans and destructions: each job is executed once or fails for its own or
+ * its context's reason, and the adapter is never reset.
+ */
+static void pagoda_exec_storm(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i, hangs = PAGODA_EXEC_STORM_HANGS;
+	struct rnd_state rnd;
+
+	kunit_info(test, "seed 0x%x\n", PAGODA_EXEC_STORM_SEED);
+	prandom_seed_state(&rnd, PAGODA_EXEC_STORM_SEED);
+	for (i = 0; i < PAGODA_EXEC_TEST_CONTEXTS; i++)
+		pagoda_exec_test_context(t, i, i % 2, i % 3);
+	for (i = 0; i < PAGODA_EXEC_STORM_JOBS; i++) {
+		pagoda_exec_storm_step(t, &rnd, &hangs);
+		if (prandom_u32_state(&rnd) % 16 == 0)
+			pagoda_exec_storm_look(t);
+	}
+	for (i = 1; i <= t->nr_jobs; i++)
+		while (!pagoda_exec_test_is_done(t, i))
+			pagoda_exec_storm_look(t);
+	for (i = 1; i <= t->nr_jobs; i++)
+		KUNIT_EXPECT_TRUE_MSG(test, pagoda_exec_storm_fits(t, i, t->job[i].context >= 6),
+				      "job %u of context %u, deed %u, executed %u, error %d", i,
+				      t->job[i].context, t->job[i].deed, t->job[i].executed,
+				      t->job[i].fence->error);
+	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 0).faults +
+			pagoda_exec_test_stats(t, 1).faults, 0);
+	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 0).resubmitted +
+			pagoda_exec_test_stats(t, 1).resubmitted, 0);
+	KUNIT_EXPECT_EQ(test, 0, t->adapter_resets);
+	pagoda_exec_test_expect_clean(t);
+}
+
+static struct kunit_case pagoda_exec_reset_cases[] = {
+	KUNIT_CASE(pagoda_exec_reset_fault),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_hang),
+	KUNIT_CASE(pagoda_exec_reset_faults),
+	KUNIT_CASE(pagoda_exec_reset_meanwhile),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_forgotten),
+	KUNIT_CASE(pagoda_exec_reset_corrupt),
+	KUNIT_CASE(pagoda_exec_reset_fails),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_hang_fails),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_late_answer),
+	KUNIT_CASE_PARAM(pagoda_exec_reset_lies, pagoda_exec_lies_gen_params),
+	KUNIT_CASE_SLOW(pagoda_exec_reset_boasts),
+	KUNIT_CASE(pagoda_exec_reset_adapter_fails),
+	KUNIT_CASE(pagoda_exec_reset_nonsense),
+	KUNIT_CASE(pagoda_exec_reset_nonsense_after_hang),
+	KUNIT_CASE(pagoda_exec_reset_by_owner),
+	KUNIT_CASE(pagoda_exec_unplug),
+	KUNIT_CASE_SLOW(pagoda_exec_kill_hanging),
+	KUNIT_CASE_SLOW(pagoda_exec_storm),
+	{}
+};
+
+static struct kunit_suite pagoda_exec_reset_suite = {
+	.name = "pagoda_exec_reset",
+	.test_cases = pagoda_exec_reset_cases,
+};
+
+kunit_test_suite(pagoda_exec_reset_suite);

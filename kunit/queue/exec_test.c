@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Jobs of contexts, on engines that work. */
+#include <kunit/test.h>
+#include <linux/delay.h>
+
+#include "exec_helpers.h"
+#include "rig/prove.h"
+#include "queue_helpers.h"
+
+/* Jobs of three contexts on two engines all run once, in the order of their context. */
+static void pagoda_exec_order(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u64 submitted, completed;
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		pagoda_exec_test_context(t, i, i / 2, PAGODA_EXEC_NORMAL);
+	for (i = 0; i < 96; i++)
+		pagoda_exec_test_push(t, i % 3, PAGODA_EXEC_RUNS, NULL);
+	for (i = 1; i <= t->nr_jobs; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, 1, t->job[i].executed);
+	}
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_context_wait_idle(t->context[i].context, 1));
+		pagoda_exec_context_progress(t->context[i].context, &submitted, &completed);
+		KUNIT_EXPECT_EQ(test, 32, submitted);
+		KUNIT_EXPECT_EQ(test, 32, completed);
+	}
+	KUNIT_EXPECT_EQ(test, 64, pagoda_exec_test_stats(t, 0).jobs);
+	KUNIT_EXPECT_EQ(test, 32, pagoda_exec_test_stats(t, 1).jobs);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_stats(t, 0).resets);
+	KUNIT_EXPECT_GT(test, pagoda_exec_test_stats(t, 0).busy_ns, 0);
+	pagoda_exec_test_expect_clean(t);
+}
+
+struct pagoda_exec_watch {
+	struct dma_fence_cb cb;
+	struct pagoda_exec_test *t;
+	u32 earlier;
+	u32 early;
+};
+
+static void pagoda_exec_watch_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct pagoda_exec_watch *watch = container_of(cb, struct pagoda_exec_watch, cb);
+
+	watch->early += !dma_fence_is_signaled(watch->t->job[watch->earlier].fence);
+}
+
+/*
+ * The first job's interrupt is lost, and the jobs behind it answer at once: their fences don't
+ * signal before the watchdog found the first job. No engine is reset for that.
+ */
+static void pagoda_exec_lost_interrupt(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_watch watch[3] = {};
+	struct pagoda_engine_stats stats;
+	u32 i;
+
+	PAGODA_PROVES(C185);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	pagoda_fake_transport_order(t->fake[0], 1, PAGODA_FAKE_SILENT, 0, 1);
+	for (i = 0; i < 4; i++) {
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+		pagoda_exec_test_push(t, i, PAGODA_EXEC_RUNS, NULL);
+		pagoda_exec_test_wait_given(t, 0, i + 1);
+	}
+	for (i = 0; i < 3; i++) {
+		watch[i].t = t;
+		watch[i].earlier = i + 1;
+		KUNIT_ASSERT_EQ(test, 0, dma_fence_add_callback(t->job[i + 2].fence, &watch[i].cb,
+								pagoda_exec_watch_signalled));
+	}
+	pagoda_fake_transport_let(t->fake[0], 4);
+	pagoda_exec_test_expire(t, 0);
+	for (i = 4; i; i--)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	for (i = 0; i < 3; i++) {
+		/* Waits for a callback that is just running. */
+		dma_fence_remove_callback(t->job[i + 2].fence, &watch[i].cb);
+		KUNIT_EXPECT_EQ(test, 0, watch[i].early);
+	}
+	stats = pagoda_exec_test_stats(t, 0);
+	KUNIT_EXPECT_EQ(test, 1, stats.polled);
+	KUNIT_EXPECT_EQ(test, 0, stats.resets);
+	KUNIT_EXPECT_EQ(test, 0, stats.timeouts);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Jobs that the device has go first, then those of the highest priority, however late they came. */
+static void pagoda_exec_priorities(struct kunit *test)
+{
+	static const enum pagoda_exec_priority priorities[] = {
+		PAGODA_EXEC_NORMAL, PAGODA_EXEC_LOW, PAGODA_EXEC_NORMAL, PAGODA_EXEC_HIGH,
+	};
+	static const u8 order[] = { 0, 0, 0, 0, 3, 3, 3, 2, 2, 2, 1, 1, 1 };
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(priorities); i++)
+		pagoda_exec_test_context(t, i, 0, priorities[i]);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	for (i = 0; i < 9; i++)
+		pagoda_exec_test_push(t, 1 + i / 3, PAGODA_EXEC_RUNS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 13);
+	for (i = 1; i <= t->nr_jobs; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(order), t->nr_log);
+	for (i = 0; i < ARRAY_SIZE(order); i++)
+		KUNIT_EXPECT_EQ(test, order[i], t->job[t->log[i]].context);
+	/* The device has only few jobs at once, so that an important job waits for few. */
+	KUNIT_EXPECT_EQ(test, 4, t->fake[0]->most);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * A job starts after the fences it depends on: of its own context, of another engine, and from
+ * elsewhere.
+ */
+static void pagoda_exec_dependencies(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *gate = pagoda_test_fence(test);
+	u32 first, second, third, free;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 1, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 2, 0, PAGODA_EXEC_LOW);
+	first = pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, gate);
+	second = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, t->job[first].fence);
+	/* A dependency on a job of its own context changes nothing. */
+	third = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, t->job[second].fence);
+	free = pagoda_exec_test_push(t, 2, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, free));
+	KUNIT_EXPECT_EQ(test, 0, t->job[first].started);
+	KUNIT_EXPECT_EQ(test, 0, t->job[second].started);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_context_wait_idle(t->context[1].context, 1));
+	dma_fence_signal(gate);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, third));
+	KUNIT_ASSERT_EQ(test, 4, t->nr_log);
+	KUNIT_EXPECT_EQ(test, first, t->log[1]);
+	KUNIT_EXPECT_EQ(test, second, t->log[2]);
+	KUNIT_EXPECT_EQ(test, third, t->log[3]);
+	dma_fence_put(gate);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A job waits for the fences of a reservation; a job that is dropped keeps no reference to them. */
+static void pagoda_exec_dependencies_resv(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *gate = pagoda_test_fence(test), *done;
+	struct pagoda_exec_job *job;
+	struct dma_resv resv;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	dma_resv_init(&resv);
+	dma_resv_lock(&resv, NULL);
+	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(&resv, 1));
+	dma_resv_add_fence(&resv, gate, DMA_RESV_USAGE_BOOKKEEP);
+	/* A job that is given back keeps no reference. */
+	job = pagoda_exec_job_create(t->context[0].context, 0);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_resv(job, &resv, DMA_RESV_USAGE_BOOKKEEP));
+	pagoda_exec_job_put(job);
+	KUNIT_EXPECT_EQ(test, 2, kref_read(&gate->refcount));
+
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	job = pagoda_exec_job_create(t->context[0].context, 1);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_resv(job, &resv, DMA_RESV_USAGE_BOOKKEEP));
+	dma_resv_unlock(&resv);
+	t->job[1].context = 0;
+	job->buffers[0].address = cpu_to_le64(1);
+	pagoda_exec_job_arm(job);
+	KUNIT_EXPECT_EQ(test, 1, job->number);
+	done = dma_fence_get(job->fence);
+	pagoda_exec_job_push(job);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, t->fake[0]->submits);
+	dma_fence_signal(gate);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(done));
+	KUNIT_EXPECT_EQ(test, 1, t->job[1].executed);
+	dma_resv_fini(&resv);
+	dma_fence_put(gate);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* Arguments out of range are refused with -EINVAL. */
+static void pagoda_exec_arguments(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	const u32 most = VIRTIO_PAGODA_MAX_COMMAND_BUFFERS;
+	struct pagoda_exec_job *job;
+
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(pagoda_exec_context_create(t->engines, PAGODA_EXEC_TEST_ENGINES,
+							   PAGODA_EXEC_NORMAL, 1, 1, t)));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(pagoda_exec_context_create(t->engines, 0, PAGODA_EXEC_HIGH + 1, 1,
+							   1, t)));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			PTR_ERR(pagoda_exec_context_create(t->engines, 0, PAGODA_EXEC_NORMAL, 0, 1,
+							   t)));
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	job = pagoda_exec_job_create(t->context[0].context, most + 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(job));
+	job = pagoda_exec_job_create(t->context[0].context, most);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, job);
+	KUNIT_EXPECT_EQ(test, most, job->nr_buffers);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_job_add_fence(job, NULL));
+	memset(job->buffers, 0xff, most * sizeof(job->buffers[0]));
+	pagoda_exec_job_put(job);
+}
+
+/* A number of engines out of range, and missing operations, are refused with -EINVAL. */
+static void pagoda_exec_engines_refuse(struct kunit *test)
+{
+	const struct pagoda_exec_ops none = {};
+	struct pagoda_engines_args args = { .timeout_ms = 1, .ops = &none };
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_engines_create(&args)));
+	args.count = VIRTIO_PAGODA_MAX_ENGINES + 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_engines_create(&args)));
+	args.count = 1;
+	KUNIT_EXPECT_EQ(test, -EINVAL, PTR_ERR(pagoda_engines_create(&args)));
+	pagoda_engines_destroy(NULL);
+	pagoda_exec_context_destroy(NULL);
+}
+
+/* Thousands of jobs are queued without a wait in between, and each runs once. */
+static void pagoda_exec_thousands(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_context(t, i, i % 2, PAGODA_EXEC_NORMAL + i % 3);
+	for (i = 0; i < 6000; i++)
+		pagoda_exec_test_push(t, i % 4, PAGODA_EXEC_RUNS, i > 7 && i % 5 == 0 ?
+				      t->job[i - 6].fence : NULL);
+	for (i = 1; i <= t->nr_jobs; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+		KUNIT_ASSERT_EQ(test, 1, t->job[i].executed);
+	}
+	KUNIT_EXPECT_EQ(test, 6000, atomic_read(&t->nr_done));
+	KUNIT_EXPECT_LE(test, t->fake[0]->most, 4);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A fence is valid after its context and the engines are gone. */
+static void pagoda_exec_fence_outlives_engines(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *fence;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	fence = t->job[pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL)].fence;
+	KUNIT_EXPECT_STREQ(test, "pagoda-exec", fence->ops->get_timeline_name(fence));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	pagoda_exec_test_context_destroy(t, 0);
+	pagoda_engines_destroy(t->engines);
+	t->engines = NULL;
+	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(fence));
+	KUNIT_EXPECT_STREQ(test, "pagoda-exec", fence->ops->get_timeline_name(fence));
+}
+
+/*
+ * A context is destroyed, as when a process is killed: jobs that the engine has complete, the rest
+ * never start.
+ */
+static void pagoda_exec_kill(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct dma_fence *gate = pagoda_test_fence(test);
+	u32 i, other;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 2; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	for (i = 0; i < 100; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, gate);
+	other = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_context_destroy(t, 0);
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 1));
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
+	/*
+	 * The job's memory may still be in use by the work behind the gate, so its fence doesn't
+	 * signal yet.
+	 */
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 3));
+	dma_fence_signal(gate);
+	for (i = 3; i < other; i++) {
+		KUNIT_EXPECT_EQ(test, -ESRCH, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, 0, t->job[i].started);
+	}
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned + t->context[0].nr_lost);
+	dma_fence_put(gate);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A banned context's given jobs complete; its other jobs, and new ones, fail with -ECANCELED. */
+static void pagoda_exec_ban(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u64 submitted, completed;
+	u32 i, other;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	for (i = 0; i < 8; i++)
+		pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	other = pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_FALSE(test, pagoda_exec_context_is_banned(t->context[0].context));
+	pagoda_exec_context_ban(t->context[0].context);
+	KUNIT_EXPECT_TRUE(test, pagoda_exec_context_is_banned(t->context[0].context));
+	pagoda_exec_context_progress(t->context[0].context, &submitted, &completed);
+	KUNIT_EXPECT_EQ(test, 12, submitted);
+	KUNIT_EXPECT_EQ(test, 0, completed);
+	pagoda_fake_transport_let(t->fake[0], 1000);
+	for (i = 1; i < other; i++) {
+		KUNIT_EXPECT_EQ(test, i <= 4 ? 0 : -ECANCELED, pagoda_exec_test_wait(t, i));
+		KUNIT_EXPECT_EQ(test, i <= 4, t->job[i].started);
+	}
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
+	i = pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	KUNIT_EXPECT_EQ(test, -ECANCELED, pagoda_exec_test_wait(t, i));
+	pagoda_exec_context_progress(t->context[0].context, &submitted, &completed);
+	KUNIT_EXPECT_EQ(test, 13, completed);
+	/* The caller of the ban isn't told of it. */
+	KUNIT_EXPECT_EQ(test, 0, t->context[0].nr_banned);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* No job is submitted before the engines are resumed as often as they were held. */
+static void pagoda_exec_hold(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	u32 i;
+
+	pagoda_exec_test_context(t, 0, 0, PAGODA_EXEC_NORMAL);
+	pagoda_exec_test_context(t, 1, 1, PAGODA_EXEC_NORMAL);
+	pagoda_engines_hold(t->engines);
+	pagoda_engines_hold(t->engines);
+	for (i = 0; i < 16; i++)
+		pagoda_exec_test_push(t, i % 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_engines_resume(t->engines);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, t->fake[0]->submits + t->fake[1]->submits);
+	pagoda_engines_resume(t->engines);
+	for (i = 1; i <= 16; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i));
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* ---- Accounts --------------------------------------------------------------------- */
+
+#define ACCOUNTS	2
+
+/* Context i of engine 0 pays into account i; no account has any time yet. */
+static void pagoda_exec_make_accounts(struct pagoda_exec_test *t,
+				      struct pagoda_exec_account **accounts)
+{
+	u32 i;
+
+	for (i = 0; i < ACCOUNTS; i++) {
+		accounts[i] = pagoda_exec_account_create();
+		KUNIT_ASSERT_NOT_NULL(t->test, accounts[i]);
+		pagoda_exec_test_context(t, i, 0, PAGODA_EXEC_NORMAL);
+		pagoda_exec_context_set_account(t->context[i].context, accounts[i]);
+		KUNIT_EXPECT_EQ(t->test, 0,
+				pagoda_exec_account_busy_ns(accounts[i], t->engines, 0));
+	}
+	pagoda_exec_test_modes(t, PAGODA_FAKE_HELD);
+}
+
+/* The engine is idle: the accounts have all of its busy time, to the nanosecond. */
+static void pagoda_exec_expect_sum(struct pagoda_exec_test *t,
+				   struct pagoda_exec_account **accounts)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < ACCOUNTS; i++)
+		sum += pagoda_exec_account_busy_ns(accounts[i], t->engines, 0);
+	KUNIT_EXPECT_EQ(t->test, pagoda_exec_test_stats(t, 0).busy_ns, sum);
+}
+
+static void pagoda_exec_put_accounts(struct pagoda_exec_account **accounts)
+{
+	u32 i;
+
+	for (i = 0; i < ACCOUNTS; i++)
+		pagoda_exec_account_put(accounts[i]);
+}
+
+/* Returns the time of engine 0 that account @i gets while the test does nothing. */
+static u64 pagoda_exec_account_gets(struct pagoda_exec_test *t,
+				    struct pagoda_exec_account **accounts, u32 i)
+{
+	u64 before = pagoda_exec_account_busy_ns(accounts[i], t->engines, 0);
+
+	usleep_range(1000, 2000);
+	return pagoda_exec_account_busy_ns(accounts[i], t->engines, 0) - before;
+}
+
+/*
+ * The account of the job that the engine executes gets the time, and no account of a job behind it.
+ */
+static void pagoda_exec_accounts(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_account *accounts[ACCOUNTS];
+	u32 i, k;
+
+	pagoda_exec_make_accounts(t, accounts);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, 0));
+	for (i = 0; i < 4; i++)
+		pagoda_exec_test_push(t, i / 2, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	for (i = 0; i < 4; i++) {
+		for (k = 0; k < ACCOUNTS; k++)
+			KUNIT_EXPECT_EQ(test, k == i / 2,
+					!!pagoda_exec_account_gets(t, accounts, k));
+		pagoda_fake_transport_let(t->fake[0], 1);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i + 1));
+	}
+	for (k = 0; k < ACCOUNTS; k++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, k));
+		KUNIT_EXPECT_EQ(test, 0,
+				pagoda_exec_account_busy_ns(accounts[k], t->engines, 1));
+	}
+	pagoda_exec_expect_sum(t, accounts);
+	pagoda_exec_put_accounts(accounts);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/*
+ * The accounts' sum is right after a lost interrupt, a hang, a fault and jobs that are executed
+ * again.
+ */
+static void pagoda_exec_accounts_trouble(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_account *accounts[ACCOUNTS];
+
+	pagoda_exec_make_accounts(t, accounts);
+	/* The first job's interrupt is lost. */
+	pagoda_fake_transport_order(t->fake[0], 1, PAGODA_FAKE_SILENT, 0, 1);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_fake_transport_let(t->fake[0], 2);
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
+	pagoda_exec_expect_sum(t, accounts);
+	/* The second account's job hangs: the time of the hang is that account's. */
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_HANGS, NULL);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 4);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, 0));
+	KUNIT_EXPECT_LT(test, 0, pagoda_exec_account_gets(t, accounts, 1));
+	pagoda_exec_test_expire(t, 0);
+	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 3));
+	/* The job was submitted again, and is alone on the device. */
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 4));
+	pagoda_exec_expect_sum(t, accounts);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, 5));
+	pagoda_exec_expect_sum(t, accounts);
+	pagoda_exec_put_accounts(accounts);
+	pagoda_exec_test_expect_clean(t);
+}
+
+/* A destroyed context pays for its job on the engine, and its account lives until then. */
+static void pagoda_exec_account_outlives_owner(struct kunit *test)
+{
+	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
+	struct pagoda_exec_account *accounts[ACCOUNTS];
+	u64 before;
+
+	pagoda_exec_make_accounts(t, accounts);
+	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
+	pagoda_exec_test_wait_given(t, 0, 2);
+	pagoda_exec_test_context_destroy(t, 0);
+	pagoda_exec_test_context_destroy(t, 1);
+	before = pagoda_exec_account_busy_ns(accounts[0], t->engines, 0);
+	KUNIT_EXPECT_LT(test, 0, pagoda_exec_account_gets(t, accounts, 0));
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
+	KUNIT_EXPECT_LT(test, before, pagoda_exec_account_busy_ns(accounts[0], t->engines, 0));
+	pagoda_exec_put_accounts(accounts);
+	pagoda_fake_transport_let(t->fake[0], 1);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
+	pagoda_exec_test_expect_clean(t);
+}
+
+static struct kunit_case pagoda_exec_cases[] = {
+	KUNIT_CASE(pagoda_exec_order),
+	KUNIT_CASE(pagoda_exec_lost_interrupt),
+	KUNIT_CASE(pagoda_exec_priorities),
+	KUNIT_CASE(pagoda_exec_dependencies),
+	KUNIT_CASE(pagoda_exec_dependencies_resv),
+	KUNIT_CASE(pagoda_exec_arguments),
+	KUNIT_CASE(pagoda_exec_engines_refuse),
+	KUNIT_CASE_SLOW(pagoda_exec_thousands),
+	KUNIT_CASE(pagoda_exec_fence_outlives_engines),
+	KUNIT_CASE(pagoda_exec_kill),
+	KUNIT_CASE(pagoda_exec_ban),
+	KUNIT_CASE(pagoda_exec_hold),
+	KUNIT_CASE(pagoda_exec_accounts),
+	KUNIT_CASE(pagoda_exec_accounts_trouble),
+	KUNIT_CASE(pagoda_exec_account_outlives_owner),
+	{}
+};
+
+static struct kunit_suite pagoda_exec_suite = {
+	.name = "pagoda_exec",
+	.test_cases = pagoda_exec_cases,
+};
+
+kunit_test_suite(pagoda_exec_suite);

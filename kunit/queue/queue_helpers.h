@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef PAGODA_KUNIT_QUEUE_HELPERS_H
+#define PAGODA_KUNIT_QUEUE_HELPERS_H
+
+#include <kunit/test.h>
+#include <linux/dma-fence.h>
+#include "queue/queue.h"
+#include "rig/fake_transport.h"
+
+#define PAGODA_TEST_MAX_SEQNO	64
+#define PAGODA_TEST_MAX_UNITS	8
+/*
+ * Long enough that a slow machine is never mistaken for a silent device. Tests make the watchdog
+ * expire themselves once the device is silent.
+ */
+#define PAGODA_TEST_TIMEOUT_MS	120000
+
+/*
+ * A queue on a fake device that executes "packets" of 8 bytes and counts how often each was
+ * executed, by the device and by the CPU.
+ */
+struct pagoda_queue_test {
+	struct kunit *test;
+	struct pagoda_queue *queue;
+	struct pagoda_fake_transport *fake;
+
+	/* executions by sequence number and packet */
+	u8 device[PAGODA_TEST_MAX_SEQNO][PAGODA_TEST_MAX_UNITS];
+	u8 cpu[PAGODA_TEST_MAX_SEQNO][PAGODA_TEST_MAX_UNITS];
+	/* all packets executed, in order */
+	u64 last_unit;
+	u32 disorder;
+	u64 executed;
+	u32 wrong_bytes;
+
+	/* what execute() returns, and the arguments of lost() */
+	int cpu_error;
+	u32 cpu_stops_at;
+	u32 nr_lost;
+	u64 lost_seqno;
+	u32 lost_offset;
+	int lost_error;
+	u32 late_lost;		/* calls of lost() after the fence signalled */
+
+	/* sums of the arguments of measured() */
+	u64 measured_bytes;
+	u64 measured_ns;
+};
+
+struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_cpu);
+/* Pushes an armed submission of @units packets; returns a reference to its fence. */
+struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
+					 struct dma_fence *after);
+void pagoda_queue_test_push_many(struct pagoda_queue_test *t, struct dma_fence **fences,
+				 u32 count, u32 units);
+/* Waits for a fence and drops it; returns its error or -ETIME. */
+int pagoda_queue_test_wait(struct dma_fence *fence);
+/* Waits until the device is silent, and makes the watchdog expire. */
+void pagoda_queue_test_expire(struct pagoda_queue_test *t);
+struct pagoda_queue_stats pagoda_queue_test_stats(struct pagoda_queue_test *t);
+/* Expects each packet of @seqno to be executed once, by the device or by the CPU. */
+void pagoda_queue_test_expect_once(struct pagoda_queue_test *t, u64 seqno, u32 units);
+/* Expects no packet out of order and no violation of the transport's rules. */
+void pagoda_queue_test_expect_clean(struct pagoda_queue_test *t);
+
+/* Sets the timeout for later submissions; the device must have none now. */
+void pagoda_test_queue_timeout(struct pagoda_queue *queue, u32 timeout_ms);
+/*
+ * Waits until all submissions pushed so far have signalled and the callbacks of the last fence have
+ * run: a waiter on that fence alone may return before its callbacks ran. Returns 0 or -ETIME.
+ */
+int pagoda_test_queue_settle(struct pagoda_queue *queue);
+
+/* Returns a fence that the test signals. */
+struct dma_fence *pagoda_test_fence(struct kunit *test);
+
+#endif

@@ -1,0 +1,734 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Resets of the whole device on the rig, where VRAM holds poison afterwards: what is lost, what
+ * isn't, and that everything works again, in every update mode.
+ */
+#include <linux/delay.h>
+#include <linux/prandom.h>
+#include <linux/sizes.h>
+#include "../drivers/vgpu/engine/internal.h"
+#include "vidmm/vm/internal.h"
+#include "vidmm/vm/vm.h"
+#include "residency/offer_helpers.h"
+#include "queue/queue_helpers.h"
+#include "rig/rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+#define HERE		SZ_4M
+#define PAGES		8
+#define SEED		0x7e5e7u
+
+static struct pagoda_bo *reset_bo(struct pagoda_rig *rig, u32 flags, u32 seed)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU | flags, VRAM | APERTURE, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_write(rig, bo, seed);
+	return bo;
+}
+
+static struct pagoda_vm *reset_vm(struct pagoda_rig *rig)
+{
+	struct pagoda_vm *vm = pagoda_vm_create(rig->vidmm, rig->client);
+
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(vm));
+	return vm;
+}
+
+static void reset_map(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo,
+		      u64 address)
+{
+	const struct pagoda_bind bind = {
+		.type = DRM_PAGODA_BIND_MAP,
+		.bo = bo,
+		.address = address,
+		.size = PAGES * PAGE_SIZE,
+	};
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_bind(vm, &bind, 1, &fence));
+	dma_fence_put(fence);
+}
+
+static void reset_drop(struct pagoda_vm *vm)
+{
+	pagoda_vm_close(vm);
+	pagoda_vm_put(vm);
+}
+
+/* Returns where an address of a space leads the device, or NULL if it faults. */
+static const u64 *reset_look(struct pagoda_rig *rig, u32 space, u64 va)
+{
+	struct pagoda_engine_run run;
+	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
+	struct pagoda_virtual_span span;
+	u32 reason;
+
+	pagoda_rig_settle(rig);
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
+	pagoda_shim_read_lock(&rig->engine.translation);
+	reason = pagoda_engine_virtual_span(&exec, space, va, PAGE_SIZE,
+					    VIRTIO_PAGODA_ACCESS_READ, &span);
+	pagoda_shim_read_unlock(&rig->engine.translation);
+	return reason ? NULL : (const u64 *)span.here;
+}
+
+/* Expects the address to lead to the allocation, page by page. */
+static void reset_expect_mapped(struct pagoda_rig *rig, struct pagoda_vm *vm,
+				struct pagoda_bo *bo, u64 va)
+{
+	struct pagoda_vram_cursor cur;
+	const void *want, *here;
+	u32 page;
+
+	for (page = 0; page < PAGES; page++) {
+		if (bo->ttm.resource->mem_type == TTM_PL_VRAM) {
+			pagoda_vram_first(&cur, bo->ttm.resource, page * PAGE_SIZE, PAGE_SIZE);
+			want = rig->engine.vram + cur.address;
+		} else {
+			want = page_address(bo->ttm.ttm->pages[page]);
+		}
+		here = reset_look(rig, vm->id, va + page * PAGE_SIZE);
+		KUNIT_EXPECT_PTR_EQ(rig->test, want, here);
+	}
+}
+
+/* Returns how many notices of lost content the journal has for an allocation. */
+static u32 reset_notices(struct pagoda_rig *rig, u64 allocation)
+{
+	struct pagoda_journal_head *head;
+	struct pagoda_journal_entry *entries;
+	u32 i, count = 0;
+	size_t size;
+
+	head = pagoda_vidmm_journal(rig->vidmm, &size);
+	KUNIT_ASSERT_NOT_NULL(rig->test, head);
+	entries = (void *)(head + 1);
+	for (i = 0; i < le32_to_cpu(head->count); i++)
+		count += le32_to_cpu(entries[i].operation) == VIRTIO_PAGODA_OP_TRANSFER &&
+			 !entries[i].size && le64_to_cpu(entries[i].allocation) == allocation;
+	kvfree(head);
+	return count;
+}
+
+static u32 reset_unmaps(struct pagoda_rig *rig, u64 page, u32 from)
+{
+	u32 i, count = 0;
+
+	for (i = from; i < rig->nr_log; i++)
+		count += rig->log[i].opcode == VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT &&
+			 rig->log[i].address == page;
+	return count;
+}
+
+/* Expects that the allocation can be moved everywhere and keeps its content. */
+static void reset_expect_works(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed)
+{
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_lost_settle(bo));
+	dma_resv_unlock(bo->ttm.base.resv);
+	pagoda_rig_write(rig, bo, seed);
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bo, seed));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_aperture(bo, true));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bo, seed));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bo, seed));
+	KUNIT_EXPECT_EQ(rig->test, 0, rig->fake->violations);
+}
+
+static void reset_expect_lost(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	KUNIT_EXPECT_TRUE(rig->test, READ_ONCE(bo->content.lost));
+	KUNIT_EXPECT_FALSE(rig->test, pagoda_lost_is_stale(bo));
+	KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_is_zero(rig, bo));
+}
+
+/*
+ * A reset of the idle device: content of VRAM is lost, announced once and zero; other content
+ * stays, and all mappings of VMs and the aperture are there again.
+ */
+static void reset_idle(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *vram = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
+	struct pagoda_bo *bound = reset_bo(rig, PHYSICAL, 3), *pages = reset_bo(rig, 0, 4);
+	struct pagoda_vm *vm = reset_vm(rig);
+	u32 before;
+	u64 page;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bound, true));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(pages, false));
+	reset_map(rig, vm, vram, HERE);
+	reset_map(rig, vm, pages, HERE + SZ_1G);
+	pagoda_rig_settle(rig);
+	before = rig->nr_log;
+	page = pagoda_aperture_of(bound->ttm.resource)->node.start;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+
+	PAGODA_PROVES(C192, C194, C195);
+	KUNIT_EXPECT_EQ(test, 1, reset_notices(rig, vram->id));
+	KUNIT_EXPECT_EQ(test, 0, reset_notices(rig, system->id) + reset_notices(rig, bound->id));
+	KUNIT_EXPECT_EQ(test, 1, reset_unmaps(rig, page, before));
+	reset_expect_lost(rig, vram);
+	KUNIT_EXPECT_FALSE(test,
+			   system->content.lost || bound->content.lost || pages->content.lost);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bound, 3));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, pages, 4));
+	reset_expect_mapped(rig, vm, vram, HERE);
+	reset_expect_mapped(rig, vm, pages, HERE + SZ_1G);
+	/* Through the mapping of the aperture, too. */
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_vram(bound));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bound, 3));
+	reset_expect_works(rig, vram, 5);
+	reset_expect_works(rig, bound, 6);
+	reset_drop(vm);
+	pagoda_rig_close(vram);
+	pagoda_rig_close(system);
+	pagoda_rig_close(bound);
+	pagoda_rig_close(pages);
+}
+
+/* After a reset, unused VRAM doesn't count as zeroed any more: a new allocation is zero. */
+static void reset_leaves_nothing_clean(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	PAGODA_PROVES(C195);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_FALSE(test, bo->content.lost);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * A reset while moves in both directions and page table changes are under way: their content is
+ * lost, their fences signal, and the tables are right again.
+ */
+static void reset_in_flight(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *in = reset_bo(rig, 0, 1), *out = reset_bo(rig, 0, 2);
+	struct pagoda_bo *stays = reset_bo(rig, 0, 3), *vram = reset_bo(rig, 0, 4);
+	struct pagoda_vm *vm = reset_vm(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(out));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(vram));
+	reset_map(rig, vm, out, HERE);
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(in));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(out));
+	reset_map(rig, vm, vram, HERE + PAGES * PAGE_SIZE);
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(in));
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(out));
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	PAGODA_PROVES(C193, C194);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_idle(in) && pagoda_rig_idle(out));
+	dma_resv_lock(out->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_lost_settle(out));
+	dma_resv_unlock(out->ttm.base.resv);
+	reset_expect_lost(rig, in);
+	reset_expect_lost(rig, out);
+	reset_expect_lost(rig, vram);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, stays, 3));
+	KUNIT_EXPECT_FALSE(test, stays->content.lost);
+	reset_expect_mapped(rig, vm, vram, HERE + PAGES * PAGE_SIZE);
+	KUNIT_EXPECT_NULL(test, reset_look(rig, vm->id, HERE));
+	reset_expect_works(rig, in, 5);
+	reset_expect_works(rig, out, 6);
+	reset_drop(vm);
+	pagoda_rig_close(in);
+	pagoda_rig_close(out);
+	pagoda_rig_close(stays);
+	pagoda_rig_close(vram);
+}
+
+/* After a reset save areas are initialized again, with the current root of the VM. */
+static void reset_contexts(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	struct pagoda_vm *vm = reset_vm(rig);
+	struct virtio_pagoda_context_image *image = NULL;
+	struct pagoda_context *context;
+	struct pagoda_root root;
+	u64 at;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	reset_map(rig, vm, bo, HERE);
+	context = pagoda_context_create(vm, 0, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_rig_settle(rig);
+	for (at = 0; at < rig->engine.vram_size; at += PAGE_SIZE) {
+		image = (void *)(rig->engine.vram + at);
+		if (le64_to_cpu(image->magic) == VIRTIO_PAGODA_CONTEXT_MAGIC)
+			break;
+	}
+	KUNIT_ASSERT_LT(test, at, rig->engine.vram_size);
+	pagoda_space_root(vm->space, &root);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_address), root.address);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_entries), root.entries);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->address_space), vm->id);
+	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].address, root.address);
+	KUNIT_EXPECT_EQ(test, rig->engine.spaces[vm->id].entries, root.entries);
+	pagoda_context_destroy(context);
+	reset_drop(vm);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * The device's own notice of a reset leads to a rebuild at once: content of VRAM is lost, mappings
+ * are there again.
+ */
+static void reset_by_the_device(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
+	struct pagoda_vm *vm = reset_vm(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	reset_map(rig, vm, bo, HERE);
+	pagoda_rig_settle(rig);
+	memset(rig->engine.vram, 0x5a, PAGODA_RIG_VRAM_PAGES * PAGE_SIZE);
+	pagoda_reset_told(rig->vidmm);
+	flush_work(&rig->vidmm->reset->told);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	reset_expect_lost(rig, bo);
+	reset_expect_mapped(rig, vm, bo, HERE);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
+	reset_drop(vm);
+	pagoda_rig_close(bo);
+	pagoda_rig_close(system);
+}
+
+/*
+ * Resets that follow each other at once, with the rebuild still under way, are all counted, and
+ * after the last everything works.
+ */
+static void reset_twice(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *system = reset_bo(rig, 0, 2);
+	struct pagoda_vm *vm = reset_vm(rig);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	reset_map(rig, vm, bo, HERE);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, 3, pagoda_reset_epoch(rig->vidmm));
+	reset_expect_lost(rig, bo);
+	reset_expect_mapped(rig, vm, bo, HERE);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, system, 2));
+	reset_expect_works(rig, bo, 3);
+	reset_drop(vm);
+	pagoda_rig_close(bo);
+	pagoda_rig_close(system);
+}
+
+/*
+ * When the paging queue can't be reset, the device is. Contexts of a VM that maps the allocation in
+ * the failed operation are banned, others aren't.
+ */
+static void reset_escalates(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1), *other = reset_bo(rig, 0, 2);
+	struct pagoda_vm *guilty = reset_vm(rig), *innocent = reset_vm(rig);
+	struct pagoda_context *contexts[2];
+	struct drm_pagoda_context_state state;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+	reset_map(rig, guilty, bo, HERE);
+	reset_map(rig, innocent, other, HERE);
+	contexts[0] = pagoda_context_create(guilty, 0, 0);
+	contexts[1] = pagoda_context_create(innocent, 0, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(contexts[0]) || IS_ERR(contexts[1]));
+	pagoda_rig_settle(rig);
+	rig->fake->reset_error = -EIO;
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = pagoda_rig_copy_op(rig),
+		.allocation = bo->id,
+		.times = 1,
+	};
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	pagoda_reset_wait(rig->vidmm);
+	PAGODA_PROVES(C189, C190);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	pagoda_context_state(contexts[0], &state);
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET, state.state);
+	pagoda_context_state(contexts[1], &state);
+	KUNIT_EXPECT_EQ(test, 0, state.state);
+	/* The CPU hasn't taken over. */
+	reset_expect_works(rig, bo, 3);
+	reset_expect_works(rig, other, 4);
+	KUNIT_EXPECT_EQ(test, 1, rig->fake->resets);
+	pagoda_context_destroy(contexts[0]);
+	pagoda_context_destroy(contexts[1]);
+	reset_drop(guilty);
+	reset_drop(innocent);
+	pagoda_rig_close(bo);
+	pagoda_rig_close(other);
+}
+
+/*
+ * Each context of each VM that maps the allocation in the failed operation is banned, even if the
+ * rebuild fails at the first context and is repeated as a whole.
+ */
+static void reset_blame_each(struct kunit *test, bool again)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	struct pagoda_vm *vms[2] = { reset_vm(rig), reset_vm(rig) };
+	struct pagoda_context *contexts[4];
+	struct drm_pagoda_context_state state;
+	struct pagoda_gate gate;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	for (i = 0; i < ARRAY_SIZE(vms); i++)
+		reset_map(rig, vms[i], bo, HERE);
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		contexts[i] = pagoda_context_create(vms[i / 2], 0, 0);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(contexts[i]));
+	}
+	pagoda_rig_settle(rig);
+	rig->fake->reset_error = -EIO;
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = pagoda_rig_copy_op(rig), .allocation = bo->id, .times = 1,
+	};
+	/* The rebuild can't begin while the test holds the gate. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_gate_enter(rig->vidmm, &gate, false));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	while (!pagoda_reset_epoch(rig->vidmm))
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
+	rig->fail = (struct pagoda_rig_fail) {
+		.opcode = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE, .times = again,
+	};
+	pagoda_gate_leave(rig->vidmm, &gate);
+	pagoda_reset_wait(rig->vidmm);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, 0u, rig->fail.times);
+	KUNIT_EXPECT_EQ(test, 1 + again, pagoda_reset_epoch(rig->vidmm));
+	PAGODA_PROVES(C190);
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		pagoda_context_state(contexts[i], &state);
+		KUNIT_EXPECT_EQ_MSG(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET,
+				    state.state, "context %u", i);
+		/* The state is the same when it is read again. */
+		pagoda_context_state(contexts[i], &state);
+		KUNIT_EXPECT_EQ_MSG(test, DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_RESET,
+				    state.state, "context %u", i);
+	}
+	for (i = 0; i < ARRAY_SIZE(contexts); i++)
+		pagoda_context_destroy(contexts[i]);
+	for (i = 0; i < ARRAY_SIZE(vms); i++)
+		reset_drop(vms[i]);
+	pagoda_rig_close(bo);
+}
+
+static void reset_blames_each(struct kunit *test)
+{
+	reset_blame_each(test, false);
+}
+
+static void reset_blames_each_again(struct kunit *test)
+{
+	reset_blame_each(test, true);
+}
+
+/* When the reset fails, the CPU does the paging, and the device isn't asked again. */
+static void reset_fails(struct kunit *test)
+{
+	const struct ttm_place seen = {
+		.mem_type = TTM_PL_VRAM,
+		.lpfn = PAGODA_RIG_VISIBLE_PAGES,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = reset_bo(rig, 0, 1);
+	u32 controls;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &seen, false));
+	rig->reset_error = -ETIMEDOUT;
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, pagoda_vidmm_reset(rig->vidmm));
+	controls = rig->fake->controls;
+	rig->reset_error = 0;
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_epoch(rig->vidmm));
+	pagoda_rig_close(bo);
+}
+
+/* More than PAGODA_RESET_LIMIT resets in PAGODA_RESET_SECONDS end with -ENODEV. */
+static void reset_limit(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_reset *reset = rig->vidmm->reset;
+	u32 i;
+
+	for (i = 0; i < PAGODA_RESET_LIMIT; i++)
+		KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
+	/* The oldest reset is too long ago to count. */
+	reset->times[0] = jiffies - (PAGODA_RESET_SECONDS + 1) * HZ;
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
+	/* A reset on request is allowed, but counts. */
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ENGINE));
+	KUNIT_EXPECT_EQ(test, -ENODEV, pagoda_vidmm_reset(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, PAGODA_RESET_LIMIT + 2, pagoda_reset_epoch(rig->vidmm));
+}
+
+/* Pages in the device MMU of allocations that are freed during a reset are freed, too. */
+static void reset_frees_pages(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[16];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		bos[i] = reset_bo(rig, 0, i);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		pagoda_rig_close(bos[i]);
+	pagoda_reset_wait(rig->vidmm);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	pagoda_rig_settle(rig);
+	mutex_lock(&rig->vidmm->device_mmu->lock);
+	KUNIT_EXPECT_TRUE(test, list_empty(&rig->vidmm->device_mmu->kept));
+	mutex_unlock(&rig->vidmm->device_mmu->lock);
+}
+
+/*
+ * An allocation that is offered, closed and still used is left to TTM by the rebuild, and not
+ * discarded.
+ */
+static void reset_leaves_the_dead(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *dead = reset_bo(rig, 0, 1), *bo = reset_bo(rig, 0, 2);
+	struct dma_fence *fence = pagoda_test_fence(test);
+	u64 discarded;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(dead));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, dead, DRM_PAGODA_OFFER_LOW));
+	settle_moves(rig);
+	make_busy(rig, dead, fence);
+	pagoda_rig_close(dead);
+	discarded = atomic64_read(&rig->vidmm->stats.discarded);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_reset_request(rig->vidmm, PAGODA_RESET_ASKED));
+	/* The rebuild leaves it out. Its last notice to the device waits for the fence. */
+	schedule_timeout_uninterruptible(HZ / 10 ?: 1);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	KUNIT_EXPECT_EQ(test, discarded, atomic64_read(&rig->vidmm->stats.discarded));
+	flush_workqueue(rig->vidmm->ttm.wq);
+	reset_expect_works(rig, bo, 3);
+	pagoda_rig_close(bo);
+}
+
+/* If an engine can't be reset, the device is. Only the context of the faulty job is banned. */
+static void reset_of_an_engine(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *guilty = submit_client(rig, 0), *other = submit_client(rig, 1);
+	struct pagoda_bo *bo = submit_private(other, 1, SUBMIT_VRAM, HERE);
+	u32 state;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(other, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(other));
+	rig->engines[0].reset_error = -ETIMEDOUT;
+	submit_store(guilty, HERE + SZ_1G / 2, 1);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(guilty, NULL));
+	KUNIT_EXPECT_EQ(test, -EFAULT, submit_wait(guilty));
+	pagoda_reset_wait(rig->vidmm);
+	KUNIT_EXPECT_EQ(test, 1, pagoda_reset_epoch(rig->vidmm));
+	state = submit_state(guilty).state;
+	KUNIT_EXPECT_NE(test, 0, state & DRM_PAGODA_CONTEXT_BANNED);
+	KUNIT_EXPECT_EQ(test, 0, submit_state(other).state & DRM_PAGODA_CONTEXT_BANNED);
+	/* The other client's code was in VRAM, too. */
+	KUNIT_EXPECT_EQ(test, 0, submit_word(rig, bo, 0));
+	other->used = 0;
+	other->start = 0;
+	submit_store(other, HERE, 0x1234);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(other, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(other));
+	KUNIT_EXPECT_EQ(test, 0x1234, submit_word(rig, bo, 0));
+	pagoda_rig_close(bo);
+	submit_client_end(guilty);
+	submit_client_end(other);
+}
+
+#define RANDOM_BOS	12
+#define RANDOM_STEPS	120
+
+struct reset_random {
+	struct pagoda_rig *rig;
+	struct rnd_state rnd;
+	struct pagoda_vm *vm;
+	struct pagoda_bo *bo[RANDOM_BOS];
+	u32 seed[RANDOM_BOS];
+};
+
+static u32 reset_below(struct reset_random *r, u32 limit)
+{
+	return prandom_u32_state(&r->rnd) % limit;
+}
+
+static void reset_step(struct reset_random *r)
+{
+	struct pagoda_bo *bo = r->bo[reset_below(r, RANDOM_BOS)];
+	struct pagoda_rig *rig = r->rig;
+
+	switch (reset_below(r, 8)) {
+	case 0:
+	case 1:
+		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_system(bo));
+		break;
+	case 2:
+		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_aperture(bo, reset_below(r, 2)));
+		break;
+	case 3:
+		reset_map(rig, r->vm, bo, HERE + reset_below(r, 64) * SZ_64K);
+		break;
+	case 4:
+		pagoda_fake_transport_let(rig->fake, reset_below(r, 8));
+		break;
+	default:
+		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_rig_to_vram(bo));
+	}
+}
+
+/* Each allocation has its content, or was lost and has zeros. */
+static void reset_check(struct reset_random *r)
+{
+	struct pagoda_rig *rig = r->rig;
+	u32 i;
+
+	for (i = 0; i < RANDOM_BOS; i++) {
+		struct pagoda_bo *bo = r->bo[i];
+		bool lost;
+
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL, false, 30 * HZ);
+		KUNIT_EXPECT_EQ(rig->test, 0, pagoda_lost_settle(bo));
+		lost = bo->content.lost;
+		bo->content.lost = false;
+		dma_resv_unlock(bo->ttm.base.resv);
+		if (lost) {
+			KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_is_zero(rig, bo));
+			r->seed[i] += 100;
+			pagoda_rig_write(rig, bo, r->seed[i]);
+		} else {
+			KUNIT_EXPECT_TRUE(rig->test, pagoda_rig_holds(rig, bo, r->seed[i]));
+		}
+	}
+}
+
+/*
+ * Random moves, maps and resets: after each reset each allocation has its content, or is marked
+ * lost and has zeros.
+ */
+static void reset_at_random(struct kunit *test)
+{
+	struct reset_random r = { .rig = pagoda_rig_create_mode(test) };
+	u32 i, round;
+
+	kunit_info(test, "seed 0x%x", SEED);
+	prandom_seed_state(&r.rnd, SEED);
+	r.vm = reset_vm(r.rig);
+	for (i = 0; i < RANDOM_BOS; i++) {
+		r.seed[i] = i + 1;
+		r.bo[i] = reset_bo(r.rig, 0, r.seed[i]);
+	}
+	for (round = 0; round < 8; round++) {
+		for (i = 0; i < RANDOM_STEPS / 8; i++)
+			reset_step(&r);
+		KUNIT_EXPECT_EQ(test, 0, pagoda_vidmm_reset(r.rig->vidmm));
+		reset_check(&r);
+	}
+	KUNIT_EXPECT_EQ(test, 0, r.rig->fake->violations);
+	reset_drop(r.vm);
+	for (i = 0; i < RANDOM_BOS; i++)
+		pagoda_rig_close(r.bo[i]);
+}
+
+/* Lost content is cleared in pieces no larger than those of a move. */
+static void reset_clears_in_pieces(struct kunit *test)
+{
+	const struct pagoda_rig_options large = { .large = true, .mode = test->param_value };
+	const struct ttm_place one_range = {
+		.mem_type = TTM_PL_VRAM,
+		.flags = TTM_PL_FLAG_CONTIGUOUS,
+	};
+	struct pagoda_rig *rig = pagoda_rig_create(test, &large);
+	u32 pages = 2 * (PAGODA_PIECE_BYTES >> PAGE_SHIFT) + 77, before, n;
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, pages, CPU, VRAM, 0);
+	const struct pagoda_rig_note *fill;
+	u64 bytes = 0;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(bo, &one_range, false));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_settle(rig);
+	before = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	reset_expect_lost(rig, bo);
+	for (n = before; (fill = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_FILL, bo->id, n)); n++) {
+		KUNIT_EXPECT_LE(test, fill->size, (u64)PAGODA_PIECE_BYTES);
+		bytes += fill->size;
+	}
+	KUNIT_EXPECT_EQ(test, bo->ttm.base.size, bytes);
+	KUNIT_EXPECT_EQ(test, 0, atomic64_read(&rig->vidmm->stats.overruns));
+	pagoda_rig_close(bo);
+}
+
+static struct kunit_case reset_cases[] = {
+	KUNIT_CASE_PARAM(reset_idle, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_leaves_nothing_clean, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_in_flight, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_clears_in_pieces, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_contexts, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_by_the_device, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_twice, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_escalates, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_blames_each, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_blames_each_again, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(reset_of_an_engine, pagoda_rig_modes),
+	KUNIT_CASE(reset_fails),
+	KUNIT_CASE(reset_limit),
+	KUNIT_CASE_PARAM(reset_frees_pages, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(reset_leaves_the_dead, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(reset_at_random, pagoda_rig_modes),
+	{}
+};
+
+static struct kunit_suite reset_suite = {
+	.name = "pagoda_reset",
+	.test_cases = reset_cases,
+};
+
+kunit_test_suite(reset_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("KUnit suite of the whole device's resets");

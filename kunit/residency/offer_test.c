@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Offered allocations: evicted before any other and in order, never while they are used, without a
+ * copy of their content; and priorities, which order the other allocations.
+ */
+#include <linux/sizes.h>
+#include "vidmm/vm/internal.h"
+#include "offer_helpers.h"
+
+#define HERE		SZ_4M
+
+static void fill_vram(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		bos[i] = piece(rig, CPU, SUBMIT_VRAM, i);
+}
+
+/*
+ * Makes half a piece resident for good: beside seven pieces, and the rig's page tables if they are
+ * in VRAM, there is no room for another one.
+ */
+static struct pagoda_bo *plug_vram(struct pagoda_rig *rig)
+{
+	static const u32 highest = DRM_PAGODA_RESIDENCY_MAXIMUM;
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PIECE / 2, 0, SUBMIT_VRAM, 0);
+
+	KUNIT_ASSERT_EQ(rig->test, 0, make_resident(rig, bo));
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_set_priority(rig->vidmm, &bo, &highest, 1));
+	return bo;
+}
+
+/* Makes a new piece resident; returns the index of the piece that left, or @count. */
+static u32 who_leaves(struct pagoda_rig *rig, struct pagoda_bo **bos, u32 count,
+		      struct pagoda_bo **fresh)
+{
+	u32 i, left = count;
+	bool was[8];
+
+	for (i = 0; i < count; i++)
+		was[i] = in_vram(bos[i]);
+	*fresh = pagoda_rig_bo(rig, PIECE, 0, SUBMIT_VRAM, 0);
+	KUNIT_ASSERT_EQ(rig->test, 0, make_resident(rig, *fresh));
+	for (i = 0; i < count; i++) {
+		if (!was[i] || in_vram(bos[i]))
+			continue;
+		KUNIT_EXPECT_EQ(rig->test, left, count);
+		left = i;
+	}
+	return left;
+}
+
+/* ---- Order --------------------------------------------------------------------- */
+
+/*
+ * Offered allocations leave first, by rank and then in the order of offers, without a copy; the
+ * others leave by priority, with their content copied.
+ */
+static void offer_order(struct kunit *test)
+{
+	static const u32 ranks[] = {
+		[1] = DRM_PAGODA_OFFER_HIGH, [2] = DRM_PAGODA_OFFER_LOW,
+		[4] = DRM_PAGODA_OFFER_NORMAL, [5] = DRM_PAGODA_OFFER_LOW,
+		[6] = DRM_PAGODA_OFFER_AUTO,
+	};
+	static const u32 expected[] = { 5, 2, 4, 6, 1, 0, 3 };
+	static const u32 lowest = DRM_PAGODA_RESIDENCY_MINIMUM;
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[7], *fresh[ARRAY_SIZE(expected)], *plug;
+	u32 i;
+
+	fill_vram(rig, bos, 7);
+	plug = plug_vram(rig);
+	pagoda_rig_settle(rig);
+	/* Offered first of two with the same rank; the others are offered in order. */
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[5], ranks[5]));
+	for (i = 0; i < ARRAY_SIZE(ranks); i++)
+		if (ranks[i] && i != 5)
+			KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[i], ranks[i]));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(rig->vidmm, &bos[0], &lowest, 1));
+	/* Makes the allocation no older than the other candidates. */
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[0]));
+	for (i = 0; i < ARRAY_SIZE(expected); i++) {
+		u32 left = who_leaves(rig, bos, 7, &fresh[i]);
+
+		PAGODA_PROVES(C168, C169);
+		KUNIT_ASSERT_EQ_MSG(test, left, expected[i], "for number %u", i);
+		KUNIT_EXPECT_EQ(test, bos[left]->offer.discarded, left != 0 && left != 3);
+	}
+	pagoda_rig_settle(rig);
+	for (i = 0; i < 7; i++) {
+		u32 copies = pagoda_rig_count(rig, pagoda_rig_copy_op(rig), bos[i]->id);
+		u32 discards = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT, bos[i]->id);
+
+		KUNIT_EXPECT_EQ(test, !copies, bos[i]->offer.discarded);
+		KUNIT_EXPECT_EQ(test, !discards, !bos[i]->offer.discarded);
+	}
+	close_all(fresh, ARRAY_SIZE(expected));
+	close_all(bos, 7);
+	pagoda_rig_close(plug);
+}
+
+/* Allocations leave in the order of their priorities, whose steps are finer than TTM's. */
+static void priority_order(struct kunit *test)
+{
+	static const u32 priorities[] = {
+		DRM_PAGODA_RESIDENCY_HIGH, DRM_PAGODA_RESIDENCY_MINIMUM,
+		DRM_PAGODA_RESIDENCY_NORMAL + 1, DRM_PAGODA_RESIDENCY_NORMAL - 1,
+		DRM_PAGODA_RESIDENCY_LOW - 1, DRM_PAGODA_RESIDENCY_LOW,
+		DRM_PAGODA_RESIDENCY_MAXIMUM,
+	};
+	static const u32 expected[] = { 1, 4, 5, 3, 2, 0 };
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bos[7], *fresh[ARRAY_SIZE(expected)] = {}, *plug;
+	static const u32 highest = DRM_PAGODA_RESIDENCY_MAXIMUM;
+	u32 i;
+
+	fill_vram(rig, bos, 7);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(rig->vidmm, bos, priorities, 7));
+	plug = plug_vram(rig);
+	for (i = 0; i < ARRAY_SIZE(expected); i++) {
+		PAGODA_PROVES(C168);
+		KUNIT_EXPECT_EQ_MSG(test, who_leaves(rig, bos, 7, &fresh[i]), expected[i],
+				    "for number %u", i);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_set_priority(rig->vidmm, &fresh[i], &highest, 1));
+	}
+	KUNIT_EXPECT_TRUE(test, in_vram(bos[6]));
+	/* Moves don't change the priority. */
+	KUNIT_EXPECT_EQ(test, bos[1]->ttm.priority, 0u);
+	close_all(fresh, ARRAY_SIZE(expected));
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, bos[1]));
+	KUNIT_EXPECT_EQ(test, bos[1]->ttm.priority, 0u);
+	KUNIT_EXPECT_EQ(test, bos[1]->wish.priority, DRM_PAGODA_RESIDENCY_MINIMUM);
+	KUNIT_EXPECT_EQ(test, pagoda_priority_step(bos[1]), 1u);
+	KUNIT_EXPECT_EQ(test, pagoda_priority_step(bos[5]), 5u);
+	KUNIT_EXPECT_EQ(test, pagoda_priority_step(bos[6]), PAGODA_PRIORITY_STEPS - 1);
+	close_all(bos, 7);
+	pagoda_rig_close(plug);
+}
+
+/* ---- Fences ---------------------------------------------------------------------- */
+
+/* An allocation that is offered while a queued job uses it keeps its content for that job. */
+static void offer_waits_for_jobs(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *used = pagoda_rig_bo(rig, PIECE, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_bo *out = pagoda_rig_bo(rig, 1, CPU, SUBMIT_APERTURE, 0);
+	struct submit_args args = { .bos = { used, out }, .nr_bos = 2 };
+	struct pagoda_bo *other = pagoda_rig_bo(rig, PIECE, CPU, SUBMIT_VRAM, 0);
+	struct pagoda_bo *rest[8] = {};
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, used, HERE));
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, out, HERE + SZ_2M));
+	submit_store(client, HERE, 77);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, other));
+	pagoda_rig_write(rig, other, 5);
+	pagoda_rig_settle(rig);
+
+	pagoda_rig_hold(rig, 0, true);
+	submit_copy(client, HERE, HERE + SZ_2M, 8);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, &args));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, used, DRM_PAGODA_OFFER_LOW));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, other, DRM_PAGODA_OFFER_HIGH));
+	/* The job isn't done: only the other allocation is discarded. */
+	for (i = 0; in_vram(other) && i < ARRAY_SIZE(rest); i++) {
+		rest[i] = pagoda_rig_bo(rig, PIECE, 0, SUBMIT_VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, make_resident(rig, rest[i]));
+	}
+	PAGODA_PROVES(C170);
+	KUNIT_EXPECT_TRUE(test, other->offer.discarded);
+	KUNIT_EXPECT_TRUE(test, in_vram(used));
+	/* Now only the used allocation is left. The CPU doesn't wait for it: the stream does. */
+	rest[7] = pagoda_rig_bo(rig, PIECE, 0, SUBMIT_VRAM, 0);
+	KUNIT_ASSERT_EQ(test, 0, make_resident(rig, rest[7]));
+	KUNIT_EXPECT_TRUE(test, used->offer.discarded);
+	KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(used));
+	KUNIT_EXPECT_EQ(test, 0u, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT,
+						   used->id));
+	pagoda_rig_hold(rig, 0, false);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 77ull, submit_word(rig, out, 0));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_NE(test, 0u, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_DISCARD_CONTENT,
+						   used->id));
+	close_all(rest, ARRAY_SIZE(rest));
+	pagoda_vm_forget(client->vm, used);
+	pagoda_vm_forget(client->vm, out);
+	submit_client_end(client);
+	pagoda_rig_close(used);
+	pagoda_rig_close(out);
+	pagoda_rig_close(other);
+}
+
+/* ---- Refusals ---------------------------------------------------------------------- */
+
+/*
+ * Offered allocations can't be made resident, submitted or accessed (-ENODATA), nor offered twice
+ * (-EALREADY), and jobs that wait keep their allocations from being offered (-EBUSY).
+ */
+static void offer_refused(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bos[2] = {
+		pagoda_rig_bo(rig, 2, CPU, EITHER, 0), pagoda_rig_bo(rig, 2, CPU, EITHER, 0),
+	};
+	struct submit_args args = { .bos = { bos[0] }, .nr_bos = 1 };
+	u8 byte;
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, reclaim(rig, bos[0]));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, bos[0], DRM_PAGODA_OFFER_NORMAL));
+	KUNIT_EXPECT_EQ(test, -EALREADY, offer(rig, bos[0], DRM_PAGODA_OFFER_LOW));
+	/* All or none of a list is offered. */
+	swap(bos[0], bos[1]);
+	KUNIT_EXPECT_EQ(test, -EALREADY, pagoda_offer(rig->vidmm, bos, 2, DRM_PAGODA_OFFER_LOW, 0));
+	KUNIT_EXPECT_FALSE(test, pagoda_bo_is_offered(bos[0]));
+	swap(bos[0], bos[1]);
+	PAGODA_PROVES(C171);
+	KUNIT_EXPECT_EQ(test, -ENODATA, make_resident(rig, bos[0]));
+	KUNIT_EXPECT_EQ(test, -ENODATA, submit_empty(client, &args));
+	dma_resv_lock(bos[0]->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, -ENODATA, pagoda_move_access(bos[0], 0, &byte, 1, false));
+	dma_resv_unlock(bos[0]->ttm.base.resv);
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, bos[0]));
+	KUNIT_EXPECT_EQ(test, 0, submit_empty(client, &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+
+	/* A job that was accepted and waits needs the allocation. */
+	args.in = submit_syncobj(test);
+	args.in_point = 1;
+	KUNIT_ASSERT_EQ(test, 0, submit_empty(client, &args));
+	KUNIT_EXPECT_EQ(test, -EBUSY, offer(rig, bos[0], DRM_PAGODA_OFFER_LOW));
+	KUNIT_EXPECT_EQ(test, 0, offer(rig, bos[1], DRM_PAGODA_OFFER_LOW));
+	args.bos[0] = bos[1];
+	KUNIT_EXPECT_EQ(test, -ENODATA, submit_empty(client, &args));
+	submit_signal(client, args.in, 1);
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
+	submit_client_end(client);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&bos[0]->wish.queued));
+	KUNIT_EXPECT_EQ(test, 0, offer(rig, bos[0], DRM_PAGODA_OFFER_LOW));
+	close_all(bos, 2);
+}
+
+/* ---- Private to a VM ------------------------------------------------------------------- */
+
+/*
+ * While a private allocation is offered, jobs of its VM go on without it: an access to its
+ * addresses faults. Reclaimed, it is back there, with its content or zeros.
+ */
+static void offer_private(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *mine = submit_private(client, 4, SUBMIT_VRAM, HERE);
+	struct pagoda_bo *beside = submit_private(client, 4, SUBMIT_VRAM, HERE + SZ_2M);
+
+	submit_store(client, HERE, 5);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_ASSERT_EQ(test, 0, submit_wait(client));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, mine, DRM_PAGODA_OFFER_LOW));
+	/* Jobs can use the VM's other allocations. */
+	submit_store(client, HERE + SZ_2M, 6);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 6ull, submit_word(rig, beside, 0));
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_OK, reclaim(rig, mine));
+	/* Jobs can use the allocation again after it is reclaimed, with its content or without. */
+	submit_compare(client, HERE, 5);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, mine, DRM_PAGODA_OFFER_LOW));
+	KUNIT_ASSERT_EQ(test, 0, evict(rig, mine));
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_RECLAIM_DISCARDED, reclaim(rig, mine));
+	submit_compare(client, HERE, 0);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(client));
+	KUNIT_EXPECT_EQ(test, 0u, submit_state(client).state);
+	/* While it is offered, its addresses fault. */
+	KUNIT_ASSERT_EQ(test, 0, offer(rig, mine, DRM_PAGODA_OFFER_LOW));
+	submit_store(client, HERE, 8);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(client, NULL));
+	PAGODA_PROVES(C171);
+	KUNIT_EXPECT_NE(test, 0, submit_wait(client));
+	KUNIT_EXPECT_NE(test, 0u, submit_state(client).state & DRM_PAGODA_CONTEXT_FAULTED);
+	KUNIT_EXPECT_EQ(test, submit_state(client).address, (u64)HERE);
+	pagoda_vm_forget(client->vm, mine);
+	pagoda_vm_forget(client->vm, beside);
+	submit_client_end(client);
+	pagoda_rig_close(mine);
+	pagoda_rig_close(beside);
+}
+
+static struct kunit_case offer_cases[] = {
+	KUNIT_CASE_PARAM(offer_order, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(priority_order, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(offer_waits_for_jobs, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(offer_refused, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(offer_private, pagoda_rig_modes),
+	{ }
+};
+
+static struct kunit_suite offer_suite = {
+	.name = "pagoda_offer",
+	.test_cases = offer_cases,
+};
+
+kunit_test_suite(offer_suite);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef PAGODA_KUNIT_RIG_H
+#define PAGODA_KUNIT_RIG_H
+
+#include <kunit/test.h>
+#include "../drivers/vgpu/engine/engine.h"
+#include "core/core.h"
+#include "vidmm/fence/fence.h"
+#include "virtio/virtio.h"
+#include "fake_transport.h"
+#include "prove.h"
+
+/*
+ * The driver's memory manager on a GPU inside the test. TTM, segments, stream and queue are the
+ * driver's own, the engine is the software GPU's, and the fake transport connects both. Every
+ * packet that the engine executes is noted in a log.
+ */
+
+#define PAGODA_RIG_VRAM_PAGES		1024
+#define PAGODA_RIG_LARGE_PAGES		5120
+#define PAGODA_RIG_VISIBLE_PAGES	512
+#define PAGODA_RIG_APERTURE_PAGES	256
+#define PAGODA_RIG_LOG			4096
+#define PAGODA_RIG_MMU_PAGES		8192
+#define PAGODA_RIG_PT_LEVELS		4
+#define PAGODA_RIG_SPACES		64
+#define PAGODA_RIG_RANGES		4
+#define PAGODA_RIG_RANGE_BYTES		(256u << 10)
+
+/**
+ * struct pagoda_rig_mode - A way to write page tables, as a parameter of tests
+ * @update_mode: enum virtio_pagoda_update_mode
+ * @device_mmu: The device has an MMU of its own that translates addresses of system memory
+ */
+struct pagoda_rig_mode {
+	u32 update_mode;
+	bool device_mmu;
+};
+
+/* Generator for KUNIT_CASE_PARAM(): every update mode, with and without a device MMU. */
+PAGODA_KUNIT_PARAMS(pagoda_rig_modes);
+/* All update modes without a device MMU, for tests that invent bus addresses. */
+PAGODA_KUNIT_PARAMS(pagoda_rig_update_modes);
+/* With and without a device MMU, in one update mode: for tests that don't depend on that. */
+PAGODA_KUNIT_PARAMS(pagoda_rig_mmu_modes);
+
+/**
+ * struct pagoda_rig_note - A packet that the engine executed
+ * @opcode: Operation of the packet
+ * @flags: Flags of the packet
+ * @seqno: Number of the submission that contained the packet
+ * @allocation: Allocation
+ * @size: Bytes; or pages for MAP, UNMAP and notices of residency; or entries for
+ *	UPDATE_PAGE_TABLE
+ * @src: Source segment of a TRANSFER or DISCARD_CONTENT, direction of a VIRTUAL_TRANSFER,
+ *	mode of an UPDATE_PAGE_TABLE
+ * @dst: Destination segment of a TRANSFER, FILL, MAP or UNMAP
+ * @address: Destination: VRAM address, or page of the aperture, or virtual address, or the
+ *	address that UPDATE_PAGE_TABLE changes
+ * @src_address: Source address of a TRANSFER or VIRTUAL_TRANSFER
+ * @offset: Byte of the allocation, for virtual operations, UPDATE_PAGE_TABLE and
+ *	NOTIFY_ALLOC; page of the allocation for notices of residency
+ * @generation: Generation of a MAP; address space of UPDATE_PAGE_TABLE and FLUSH_TLB
+ * @value: First word that UPDATE_PAGE_TABLE writes
+ */
+struct pagoda_rig_note {
+	u32 opcode;
+	u32 flags;
+	u64 seqno;
+	u64 allocation;
+	u64 size;
+	u32 src;
+	u32 dst;
+	u64 address;
+	u64 src_address;
+	u64 offset;
+	u32 generation;
+	u64 value;
+};
+
+/**
+ * struct pagoda_rig_fail - A packet that the device reports as faulty
+ * @seqno: Submission of the packet, 0 = any
+ * @packet: Number of the packet in its buffer; used only if @opcode is 0
+ * @opcode: Operation of the packet, 0 = any
+ * @allocation: Allocation of the packet, 0 = any
+ * @times: How often such a packet fails
+ * @middle: The packet fails after half of its effect
+ */
+struct pagoda_rig_fail {
+	u64 seqno;
+	u32 packet;
+	u32 opcode;
+	u64 allocation;
+	u32 times;
+	bool middle;
+};
+
+/* Bus addresses of the first and the last page that the address in a NOTIFY_ALLOC maps. */
+struct pagoda_rig_shown {
+	u64 first;
+	u64 last;
+};
+
+#define PAGODA_RIG_ENGINES		2
+
+/**
+ * struct pagoda_rig_engine - An execution engine of the rig and its transport
+ * @base: Transport
+ * @rig: The rig
+ * @index: Number of the engine
+ * @wq: Workqueue for @work
+ * @work: Executes the requests in @ring
+ * @stop: Asks the request that is being executed to stop
+ * @reset_error: Set by tests: error that resets return
+ * @lock: Protects all members below
+ * @ring: Requests in order
+ * @nr_ring: Number of requests in @ring
+ * @seqno: Last request that was executed to its end
+ * @running: A request is being executed
+ * @halted: A request failed or was stopped; nothing is executed until the engine is reset
+ * @held: Set by tests: nothing is executed; see pagoda_rig_hold()
+ * @executed: Number of requests executed to their end
+ * @resets: Number of resets
+ */
+struct pagoda_rig_engine {
+	struct pagoda_transport base;
+	struct pagoda_rig *rig;
+	u32 index;
+	struct workqueue_struct *wq;
+	struct work_struct work;
+	bool stop;
+	int reset_error;
+	spinlock_t lock;	/* protects all below */
+	struct pagoda_request *ring[8];
+	u32 nr_ring;
+	u64 seqno;
+	bool running;
+	bool halted;
+	bool held;
+	u32 executed;
+	u32 resets;
+};
+
+struct pagoda_rig {
+	struct kunit *test;
+	struct platform_device *pdev;
+	struct drm_device *drm;
+	struct pagoda_device_info info;
+	struct pagoda_extent window;
+	struct pagoda_extent swizzling;
+	void *windows;
+	struct pagoda_engine_swizzling ranges[PAGODA_RIG_RANGES];
+	struct pagoda_engine engine;
+	struct pagoda_fake_transport *fake;
+	struct pagoda_rig_engine engines[PAGODA_RIG_ENGINES];
+	struct pagoda_transport *transports[PAGODA_RIG_ENGINES];
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	struct pagoda_rig_note *log;
+	u32 nr_log;
+	struct pagoda_rig_shown shown[8];
+	u32 nr_shown;
+	struct pagoda_rig_fail fail;
+	bool loses_events;	/* events that tell of changed fences */
+	enum pagoda_engine_vram reset_vram;
+	int reset_error;	/* error of RESET_ADAPTER */
+	atomic_t accesses;	/* executions begun, and accesses to system memory */
+	bool unplugged;
+	unsigned long patience;		/* the stream's default */
+	s64 overruns;		/* costs announced too low on purpose */
+};
+
+/* How a rig differs from the default. */
+struct pagoda_rig_options {
+	u64 without;		/* features to hide from the driver */
+	u32 buffer_size;	/* 0: 64 KiB */
+	bool no_window;		/* no part of VRAM is CPU visible */
+	bool not_coherent;	/* the device doesn't snoop */
+	bool large;		/* PAGODA_RIG_LARGE_PAGES of VRAM, no window */
+	bool by_cpu;		/* the CPU executes packets, and all of VRAM is CPU visible */
+	const struct pagoda_rig_mode *mode;	/* NULL: GPU_PHYSICAL */
+	u32 pt_levels;		/* 0: PAGODA_RIG_PT_LEVELS */
+	u32 page_sizes;		/* 0: 4 KiB, 64 KiB and 2 MiB */
+	bool dual_pte;		/* level-1 entries hold two tables */
+	u32 mmu_pages;		/* with a device MMU; 0: PAGODA_RIG_MMU_PAGES */
+	enum pagoda_engine_vram reset_vram;	/* what RESET_ADAPTER leaves in VRAM */
+	bool engines;		/* PAGODA_RIG_ENGINES execution engines */
+	u64 pin_limit;		/* 0: half of VRAM's size */
+	bool promotes;		/* evicted allocations are promoted */
+	u32 reserve;		/* pages of VRAM for page tables and save areas */
+};
+
+struct pagoda_rig *pagoda_rig_create(struct kunit *test,
+				     const struct pagoda_rig_options *options);
+/* Returns a default rig in the mode that is the test's parameter. */
+struct pagoda_rig *pagoda_rig_create_mode(struct kunit *test);
+/* The opcodes that copy and fill content in the rig's mode. */
+u32 pagoda_rig_copy_op(struct pagoda_rig *rig);
+u32 pagoda_rig_fill_op(struct pagoda_rig *rig);
+/* Returns the bus address that an address the driver gave for system memory leads to, or 0. */
+u64 pagoda_rig_bus(struct pagoda_rig *rig, u64 address);
+/*
+ * With @share set, the stream keeps small operations back, so that operations plugged from now on
+ * share a buffer however slow the machine is. The caller must not do so while another thread may
+ * wait for one of these operations and holds a lock that the plugger needs.
+ */
+void pagoda_rig_share(struct pagoda_rig *rig, bool share);
+/*
+ * Makes the device refuse, for good, the submission that copies content out of VRAM next. With a
+ * device MMU the submission before, which maps the pages, succeeds. The caller must start the copy
+ * at once.
+ */
+void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig);
+/*
+ * Waits until the paging queue is idle and no held write of the engine remains. Also runs at the
+ * end of the test.
+ */
+void pagoda_rig_settle(struct pagoda_rig *rig);
+/* Removes the hardware with everything the device holds back. Objects can only be closed then. */
+void pagoda_rig_unplug(struct pagoda_rig *rig);
+
+/* Initializes an execution engine, for pagoda_rig_create(). */
+void pagoda_rig_engine_init(struct pagoda_rig *rig, u32 index);
+/* A held engine keeps its requests without executing them. _engines_lose() resets all engines. */
+void pagoda_rig_engines_lose(struct pagoda_rig *rig);
+void pagoda_rig_hold(struct pagoda_rig *rig, u32 index, bool hold);
+
+struct pagoda_bo *pagoda_rig_bo(struct pagoda_rig *rig, u32 pages, u32 flags, u32 supported,
+				u32 eviction);
+void pagoda_rig_close(struct pagoda_bo *bo);
+int pagoda_rig_place(struct pagoda_bo *bo, const struct ttm_place *place, bool no_wait);
+int pagoda_rig_to_vram(struct pagoda_bo *bo);
+int pagoda_rig_to_system(struct pagoda_bo *bo);
+int pagoda_rig_to_aperture(struct pagoda_bo *bo, bool address);
+/* Fills VRAM so that every other page is taken, by @count allocations of one page each. */
+void pagoda_rig_fragment(struct pagoda_rig *rig, struct pagoda_bo **odd, u32 count);
+/* Wait until the allocation's moves are done; write, or check, every byte where it is. */
+void pagoda_rig_write(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
+bool pagoda_rig_holds(struct pagoda_rig *rig, struct pagoda_bo *bo, u32 seed);
+bool pagoda_rig_is_zero(struct pagoda_rig *rig, struct pagoda_bo *bo);
+bool pagoda_rig_idle(struct pagoda_bo *bo);
+void pagoda_rig_note(struct pagoda_rig *rig, u64 seqno, const void *data);
+/* Returns the @nth note (from 0) with that opcode and allocation (0 = any), or NULL. */
+const struct pagoda_rig_note *pagoda_rig_find(struct pagoda_rig *rig, u32 opcode,
+					      u64 allocation, u32 nth);
+u32 pagoda_rig_count(struct pagoda_rig *rig, u32 opcode, u64 allocation);
+
+#endif

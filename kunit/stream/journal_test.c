@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The journal, compared with the packets that the device executed, and its results of pending,
+ * complete and lost operations.
+ */
+#include <linux/slab.h>
+#include "rig/rig.h"
+
+static struct pagoda_journal_head *journal_read(struct pagoda_rig *rig,
+						struct pagoda_journal_entry **entries)
+{
+	struct pagoda_journal_head *head;
+	size_t size;
+
+	head = pagoda_vidmm_journal(rig->vidmm, &size);
+	KUNIT_ASSERT_NOT_NULL(rig->test, head);
+	*entries = (void *)(head + 1);
+	KUNIT_ASSERT_EQ(rig->test, size,
+			sizeof(*head) + le32_to_cpu(head->count) * sizeof(**entries));
+	return head;
+}
+
+/* Returns the first entry of an operation for an allocation, or NULL. */
+static struct pagoda_journal_entry *journal_find(struct pagoda_journal_head *head,
+						 struct pagoda_journal_entry *entries,
+						 u32 operation, u64 allocation)
+{
+	u32 i;
+
+	for (i = 0; i < le32_to_cpu(head->count); i++)
+		if (le32_to_cpu(entries[i].operation) == operation &&
+		    le64_to_cpu(entries[i].allocation) == allocation)
+			return &entries[i];
+	return NULL;
+}
+
+/* An entry has the number, size, segments and address of the packet that was executed. */
+static void journal_agrees_with_packets(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_journal_entry *entries, *entry;
+	const struct pagoda_rig_note *note;
+	struct pagoda_journal_head *head;
+	struct pagoda_bo *bo;
+
+	bo = pagoda_rig_bo(rig, 8, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+			   DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_ASSERT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+
+	head = journal_read(rig, &entries);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(head->recorded), (u64)le32_to_cpu(head->count));
+	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 0);
+	entry = journal_find(head, entries, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
+	KUNIT_ASSERT_NOT_NULL(test, note);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(entry->seqno), note->seqno);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(entry->size), note->size);
+	KUNIT_EXPECT_EQ(test, entry->src_segment, (u8)note->src);
+	KUNIT_EXPECT_EQ(test, entry->dst_segment, (u8)note->dst);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(entry->source), note->src_address);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(entry->result), 0u);
+	kvfree(head);
+	pagoda_rig_close(bo);
+}
+
+/* Of more operations than it has entries the journal keeps the last ones, in order. */
+static void journal_keeps_the_last(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_journal_entry *entries;
+	struct pagoda_journal_head *head;
+	struct pagoda_bo *bo;
+	u32 count, i;
+
+	bo = pagoda_rig_bo(rig, 1, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+			   DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	while (READ_ONCE(rig->vidmm->journal->recorded) <= PAGODA_JOURNAL_ENTRIES + 10) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+		rig->nr_log = 0;
+	}
+	head = journal_read(rig, &entries);
+	count = le32_to_cpu(head->count);
+	KUNIT_ASSERT_EQ(test, count, PAGODA_JOURNAL_ENTRIES);
+	for (i = 0; i < count; i++)
+		KUNIT_ASSERT_EQ(test, le64_to_cpu(entries[i].number),
+				le64_to_cpu(head->recorded) - count + 1 + i);
+	kvfree(head);
+	pagoda_rig_close(bo);
+}
+
+/* The result of an operation is PENDING until it was executed, and an error if it was lost. */
+static void journal_tells_pending_and_lost(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, &(struct pagoda_rig_options) {
+		.no_window = true,
+	});
+	struct pagoda_journal_entry *entries, *entry;
+	struct pagoda_journal_head *head;
+	struct pagoda_bo *bo;
+	u64 seqno;
+
+	bo = pagoda_rig_bo(rig, 4, 0, DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	head = journal_read(rig, &entries);
+	entry = journal_find(head, entries, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(entry->result), PAGODA_JOURNAL_PENDING);
+	seqno = le64_to_cpu(entry->seqno);
+	/* Neither the device nor the CPU can execute the operation. */
+	pagoda_fake_transport_order(rig->fake, seqno, PAGODA_FAKE_FAULT,
+				    le32_to_cpu(entry->offset), 100);
+	kvfree(head);
+	pagoda_rig_settle(rig);
+
+	head = journal_read(rig, &entries);
+	entry = journal_find(head, entries, VIRTIO_PAGODA_OP_TRANSFER, bo->id);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	KUNIT_EXPECT_LT(test, (s32)le32_to_cpu(entry->result), 0);
+	KUNIT_EXPECT_TRUE(test, bo->content.lost);
+	kvfree(head);
+	pagoda_rig_close(bo);
+}
+
+/* Calls @visit for each item of a kind; returns their number. */
+static u32 journal_items(struct pagoda_rig *rig, u32 kind,
+			 void (*visit)(struct pagoda_rig *rig,
+				       const struct pagoda_recording_item *item, void *arg),
+			 void *arg)
+{
+	struct pagoda_journal *journal = rig->vidmm->journal;
+	const struct pagoda_recording_item *item;
+	u32 count = 0;
+	u64 at;
+
+	for (at = 0; at < journal->recording_used; at += sizeof(*item) + le32_to_cpu(item->size)) {
+		item = (const void *)(journal->recording + at);
+		if (le32_to_cpu(item->kind) != kind)
+			continue;
+		visit(rig, item, arg);
+		count++;
+	}
+	KUNIT_EXPECT_EQ(rig->test, at, journal->recording_used);
+	return count;
+}
+
+/* The packets of a recorded buffer are the next ones in the log of executed packets. */
+static void journal_buffer_executed(struct pagoda_rig *rig,
+				    const struct pagoda_recording_item *item, void *arg)
+{
+	const struct virtio_pagoda_packet *packet;
+	u32 *next = arg, offset;
+
+	for (offset = 0; offset < le32_to_cpu(item->size); offset += le32_to_cpu(packet->length)) {
+		packet = (const void *)(item + 1) + offset;
+		KUNIT_ASSERT_LT(rig->test, *next, rig->nr_log);
+		KUNIT_EXPECT_EQ(rig->test, (u32)le16_to_cpu(packet->opcode),
+				rig->log[*next].opcode);
+		KUNIT_EXPECT_EQ(rig->test, le64_to_cpu(item->seqno), rig->log[*next].seqno);
+		(*next)++;
+	}
+}
+
+/*
+ * A recording has the buffers that were executed, packet by packet and in order; one that is full
+ * takes no more.
+ */
+static void journal_records_buffers(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_journal *journal = rig->vidmm->journal;
+	u32 first = rig->nr_log, next = first;
+	struct pagoda_bo *bo;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, SZ_64K));
+	bo = pagoda_rig_bo(rig, 8, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+			   DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	journal_items(rig, PAGODA_RECORDING_BUFFER, journal_buffer_executed, &next);
+	KUNIT_EXPECT_EQ(test, next, rig->nr_log);
+	KUNIT_EXPECT_GT(test, next - first, 2u);
+	KUNIT_EXPECT_EQ(test, journal->recording_dropped, 0ull);
+
+	/* A recording that was full once takes no more items, so it has no gaps. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 80));
+	KUNIT_EXPECT_EQ(test, journal->recording_missed, journal->last_seqno);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(test, journal->recording_used, 0ull);
+	KUNIT_EXPECT_GT(test, journal->recording_dropped, 0ull);
+	pagoda_journal_root(journal, 1, &(struct pagoda_root) { });
+	KUNIT_EXPECT_EQ(test, journal->recording_used, 0ull);
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			pagoda_vidmm_record(rig->vidmm, PAGODA_RECORDING_MAX + 1));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 0));
+	pagoda_rig_close(bo);
+}
+
+/* A recorded packet that stands for a write by the CPU; @arg: the table that was written. */
+static void journal_cpu_matches(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
+				void *arg)
+{
+	const struct virtio_pagoda_update_page_table *update = (const void *)(item + 1);
+	const __le64 *table = arg, *value = (const void *)(update + 1);
+
+	KUNIT_EXPECT_EQ(rig->test, (u32)le16_to_cpu(update->packet.opcode),
+			(u32)VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE);
+	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(update->packet.length), le32_to_cpu(item->size));
+	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(update->mode),
+			(u32)VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL);
+	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(update->table_segment),
+			(u32)VIRTIO_PAGODA_SEGMENT_SYSTEM);
+	KUNIT_EXPECT_EQ(rig->test, le64_to_cpu(update->table_address), 0x12345000ull);
+	KUNIT_EXPECT_EQ(rig->test, le64_to_cpu(*value),
+			le64_to_cpu(table[le32_to_cpu(update->first_entry)]));
+}
+
+static void journal_root_matches(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
+				 void *arg)
+{
+	const struct pagoda_recording_root *root = (const void *)(item + 1);
+
+	KUNIT_ASSERT_EQ(rig->test, le32_to_cpu(item->size), (u32)sizeof(*root));
+	KUNIT_EXPECT_EQ(rig->test, le64_to_cpu(root->address), 0x5000ull);
+	KUNIT_EXPECT_EQ(rig->test, le64_to_cpu(root->entries), 16ull);
+	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(root->segment), (u32)VIRTIO_PAGODA_SEGMENT_VRAM);
+	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(root->space), 3u);
+}
+
+/* Table writes by the CPU and new roots, which are in no buffer, are recorded, too. */
+static void journal_records_tables(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_journal *journal = rig->vidmm->journal;
+	const u64 value = VIRTIO_PAGODA_PTE_VALID | 0x7000;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
+		.update_page_table = {
+			.mode = VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL,
+			.first_entry = 6,
+			.nr_entries = 1,
+			.table_entries = VIRTIO_PAGODA_PT_ENTRIES,
+			.table_address = 0x12345000,
+			.values = &value,
+		},
+	};
+	const struct pagoda_root root = { 0x5000, 16, VIRTIO_PAGODA_SEGMENT_VRAM };
+	struct pagoda_paging_cursor cursor = { };
+	__le64 *table = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, table);
+	op.update_page_table.cpu_table = table;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, SZ_4K));
+	KUNIT_ASSERT_EQ(test, PAGODA_BUILD_SUCCESS,
+			pagoda_paging_build(&rig->vidmm->stream->limits, &op, &cursor, NULL));
+	pagoda_journal_written(journal, &op);
+	pagoda_journal_root(journal, 3, &root);
+	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_CPU, journal_cpu_matches,
+						table));
+	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_ROOT,
+						journal_root_matches, NULL));
+	KUNIT_EXPECT_EQ(test, journal->recording_dropped, 0ull);
+	/* An update that doesn't fit is dropped as a whole. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 48));
+	pagoda_journal_written(journal, &op);
+	KUNIT_EXPECT_EQ(test, journal->recording_used, 0ull);
+	KUNIT_EXPECT_EQ(test, journal->recording_dropped, 1ull);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 0));
+}
+
+static void journal_loss_matches(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
+				 void *arg)
+{
+	const struct pagoda_recording_lost *lost = (const void *)(item + 1);
+	const struct pagoda_journal_loss *loss = rig->vidmm->journal->losses;
+
+	KUNIT_ASSERT_EQ(rig->test, le32_to_cpu(item->size), (u32)sizeof(*lost));
+	KUNIT_EXPECT_EQ(rig->test, le64_to_cpu(item->seqno), loss->seqno);
+	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(lost->offset), loss->offset);
+	KUNIT_EXPECT_EQ(rig->test, (int)le32_to_cpu(lost->error), loss->error);
+}
+
+/* A lost operation is recorded; without room for it the recording says that it isn't complete. */
+static void journal_records_losses(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_journal *journal = rig->vidmm->journal;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, SZ_4K));
+	pagoda_journal_lost(journal, 77, 0x40, -EIO);
+	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_LOST, journal_loss_matches,
+						NULL));
+	/* There is no room, and the reader of the recording has to know. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 16));
+	KUNIT_EXPECT_EQ(test, journal->recording_missed, journal->last_seqno);
+	pagoda_journal_lost(journal, 78, 0x40, -EIO);
+	KUNIT_EXPECT_EQ(test, journal->recording_missed, journal->last_seqno + 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 0));
+}
+
+/* Counts the item as before or behind the reset; only a reset has no content. */
+static void journal_item_side(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
+			      void *arg)
+{
+	u32 *sides = arg;
+
+	KUNIT_EXPECT_EQ(rig->test, le32_to_cpu(item->kind) == PAGODA_RECORDING_RESET,
+			!le32_to_cpu(item->size));
+	sides[rig->vidmm->journal->recording + sides[2] < (const u8 *)item]++;
+}
+
+static void journal_reset_at(struct pagoda_rig *rig, const struct pagoda_recording_item *item,
+			     void *arg)
+{
+	*(u32 *)arg = (const u8 *)item - rig->vidmm->journal->recording;
+}
+
+/*
+ * A recording has the buffers before a reset, the reset, and the roots and buffers of the rebuild,
+ * in this order.
+ */
+static void journal_records_resets(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	u32 buffers[3] = {}, roots[3] = {};
+	struct pagoda_bo *bo;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, SZ_1M));
+	bo = pagoda_rig_bo(rig, 8, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+			   DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM), 0);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_write(rig, bo, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_RESET, journal_reset_at,
+						&buffers[2]));
+	roots[2] = buffers[2];
+	journal_items(rig, PAGODA_RECORDING_BUFFER, journal_item_side, buffers);
+	journal_items(rig, PAGODA_RECORDING_ROOT, journal_item_side, roots);
+	KUNIT_EXPECT_LT(test, 0, buffers[0]);
+	KUNIT_EXPECT_LT(test, 0, buffers[1]);
+	KUNIT_EXPECT_LT(test, 0, roots[1]);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, 0));
+	pagoda_rig_close(bo);
+}
+
+static struct kunit_case journal_cases[] = {
+	KUNIT_CASE(journal_agrees_with_packets),
+	KUNIT_CASE_SLOW(journal_keeps_the_last),
+	KUNIT_CASE(journal_tells_pending_and_lost),
+	KUNIT_CASE(journal_records_buffers),
+	KUNIT_CASE(journal_records_tables),
+	KUNIT_CASE(journal_records_losses),
+	KUNIT_CASE(journal_records_resets),
+	{ }
+};
+
+static struct kunit_suite journal_suite = {
+	.name = "pagoda_journal",
+	.test_cases = journal_cases,
+};
+
+kunit_test_suite(journal_suite);

@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The stream: busy allocations, shared buffers, lost content, missing memory. */
+#include <linux/delay.h>
+#include <linux/kthread.h>
+#include <kunit/static_stub.h>
+#include <kunit/test-bug.h>
+#include <drm/drm_gem.h>
+
+#include "rig/rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
+
+/* A fence of another driver that the test signals. */
+static const char *foreign_name(struct dma_fence *fence)
+{
+	return "pagoda-kunit";
+}
+
+static const struct dma_fence_ops foreign_ops = {
+	.get_driver_name = foreign_name,
+	.get_timeline_name = foreign_name,
+};
+
+struct foreign_fence {
+	struct dma_fence base;
+	spinlock_t lock; /* required by dma_fence_init() */
+};
+
+static struct dma_fence *foreign_fence_attach(struct kunit *test, struct pagoda_bo *bo,
+					      enum dma_resv_usage usage)
+{
+	struct foreign_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	spin_lock_init(&fence->lock);
+	dma_fence_init(&fence->base, &foreign_ops, &fence->lock, dma_fence_context_alloc(1), 1);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_EQ(test, 0, dma_resv_reserve_fences(bo->ttm.base.resv, 1));
+	dma_resv_add_fence(bo->ttm.base.resv, &fence->base, usage);
+	dma_resv_unlock(bo->ttm.base.resv);
+	return &fence->base;
+}
+
+struct evictor {
+	struct pagoda_bo *bo;
+	bool mapped;
+	struct completion done;
+	int ret;
+};
+
+static int evictor_run(void *data)
+{
+	struct evictor *evictor = data;
+
+	evictor->ret = evictor->mapped ? pagoda_rig_to_aperture(evictor->bo, true) :
+					 pagoda_rig_to_system(evictor->bo);
+	complete(&evictor->done);
+	return 0;
+}
+
+/*
+ * The builder reports busy until it is told that the allocation is idle, which it is told only when
+ * all fences, of any usage, have signalled. The reservation is held meanwhile.
+ */
+static void stream_busy(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct evictor evictor = { .bo = bo };
+	struct drm_pagoda_stats stats;
+	struct task_struct *task;
+	struct dma_fence *fence;
+	u32 i, pieces;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
+	pagoda_rig_write(rig, bo, 1);
+	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	bo->content.needs_idle = true;
+	init_completion(&evictor.done);
+	task = kthread_run(evictor_run, &evictor, "pagoda-evictor");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	for (i = 0; i < 1000 && !atomic64_read(&rig->vidmm->stats.busy_retries); i++)
+		msleep(20);
+
+	PAGODA_PROVES(C14, C15, C16);
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&evictor.done, HZ / 5));
+	KUNIT_EXPECT_FALSE(test, dma_resv_trylock(bo->ttm.base.resv));
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.busy_retries, 1);
+
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&evictor.done, 30 * HZ));
+	KUNIT_EXPECT_EQ(test, evictor.ret, 0);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.busy_retries, pieces);
+	KUNIT_EXPECT_EQ(test, stats.cpu_waits, pieces);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * Each piece of a move uses the allocation, so the next piece waits for it: an operation that says
+ * the allocation is idle is executed after everything before it.
+ */
+static void stream_busy_pieces(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	const struct pagoda_rig_note *piece;
+	struct drm_pagoda_stats stats;
+	u32 pieces, i;
+	u64 last = 0;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pieces = pagoda_vram_count_ranges(bo->ttm.resource);
+	KUNIT_ASSERT_GT(test, pieces, 1);
+	pagoda_rig_write(rig, bo, 1);
+	bo->content.needs_idle = true;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	PAGODA_PROVES(C15);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	for (i = 0; i < pieces; i++) {
+		piece = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, i);
+		KUNIT_ASSERT_NOT_NULL(test, piece);
+		KUNIT_EXPECT_LT(test, last, piece->seqno);
+		last = piece->seqno;
+	}
+	pagoda_vidmm_stats(rig->vidmm, &stats);
+	KUNIT_EXPECT_EQ(test, stats.busy_retries, pieces);
+	KUNIT_EXPECT_EQ(test, stats.cpu_waits, pieces);
+	KUNIT_EXPECT_EQ(test, 0, atomic64_read(&rig->vidmm->stats.overruns));
+	pagoda_rig_close(bo);
+}
+
+/*
+ * Earlier operations of the same move count as uses, too, although their fence isn't in the
+ * reservation yet.
+ */
+static void stream_busy_own(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU | PHYSICAL, VRAM | APERTURE, 0);
+	struct evictor evictor = { .bo = bo, .mapped = true };
+	const struct pagoda_rig_note *map, *copy;
+	struct task_struct *task;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	bo->content.needs_idle = true;
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	init_completion(&evictor.done);
+	task = kthread_run(evictor_run, &evictor, "pagoda-evictor");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+
+	PAGODA_PROVES(C14);
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&evictor.done, HZ / 5));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&evictor.done, 30 * HZ));
+	KUNIT_EXPECT_EQ(test, evictor.ret, 0);
+	pagoda_rig_settle(rig);
+	map = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, bo->id, 0);
+	copy = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	KUNIT_EXPECT_LT(test, map->seqno, copy->seqno);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* With no_wait_gpu a busy allocation gives -EBUSY, and the move has no effect. */
+static void stream_busy_no_wait(struct kunit *test)
+{
+	const struct ttm_place system = { .mem_type = TTM_PL_SYSTEM };
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	bo->content.needs_idle = true;
+	KUNIT_EXPECT_EQ(test, -EBUSY, pagoda_rig_place(bo, &system, true));
+	KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, TTM_PL_VRAM);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* A copy waits for all fences of the allocation in the queue, not in the CPU. */
+static void stream_dependency(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* A fill also waits for pending writes to the allocation, although there is nothing to copy. */
+static void stream_fill_waits(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *old = pagoda_rig_bo(rig, PAGODA_RIG_VRAM_PAGES, CPU, VRAM, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct dma_fence *fence;
+
+	/* No clean blocks are left. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(old));
+	pagoda_rig_close(old);
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_KERNEL);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	msleep(50);
+	PAGODA_PROVES(C42);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_is_zero(rig, bo));
+	KUNIT_EXPECT_GT(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, bo->id), 0);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * While buffers are shared, an operation that waits gets into no buffer of operations that don't.
+ */
+static void stream_dependency_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *other = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 11, CPU, VRAM, 0);
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, other, 1);
+	pagoda_rig_write(rig, bo, 2);
+	fence = foreign_fence_attach(test, bo, DMA_RESV_USAGE_BOOKKEEP);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(other));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_stream_unplug(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, other, 1));
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, bo->id), 0);
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 2));
+	pagoda_rig_close(other);
+	pagoda_rig_close(bo);
+}
+
+/* Plugged moves share submissions and doorbells, and are executed in order. */
+static void stream_batch(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	const struct pagoda_rig_note *first, *note;
+	struct pagoda_bo *bos[20];
+	u64 doorbells;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		bos[i] = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+		pagoda_rig_write(rig, bos[i], i);
+	}
+	pagoda_rig_settle(rig);
+	doorbells = rig->fake->doorbells;
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	for (i = 0; i < ARRAY_SIZE(bos); i++)
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[i]));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_LT(test, rig->fake->doorbells - doorbells, 5);
+	first = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bos[0]->id, 0);
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	PAGODA_PROVES(C19);
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bos[i], i));
+		note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, bos[i]->id, 0);
+		KUNIT_EXPECT_TRUE(test, note >= first);
+		first = note;
+		pagoda_rig_close(bos[i]);
+	}
+}
+
+/* A plug is limited in time: the fence signals although the stream stays plugged. */
+static void stream_plug_is_bounded(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	KUNIT_EXPECT_GT(test, dma_resv_wait_timeout(bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL,
+						    false, 30 * HZ), 0);
+	dma_resv_unlock(bo->ttm.base.resv);
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_close(bo);
+}
+
+/* pagoda_stream_wait_idle() sends the open buffer instead of waiting for the unplug. */
+static void stream_wait_sends(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	struct dma_resv *resv = bo->ttm.base.resv;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_FALSE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_wait_idle(rig->vidmm, 30 * HZ));
+	KUNIT_EXPECT_TRUE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_close(bo);
+}
+
+/* Small moves allocate no submission: they use the reserved one, or an open buffer. */
+static void stream_small(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 4, CPU, VRAM, 0);
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 1);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_NOT_NULL(test, rig->vidmm->stream->reserve);
+	pagoda_stream_plug(rig->vidmm);
+	for (i = 0; i < 10; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	}
+	pagoda_stream_unplug(rig->vidmm);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 1));
+	pagoda_rig_close(bo);
+}
+
+/* Operations without an allocation are executed, too: a fill of all of VRAM. */
+static void stream_no_owner(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_stream *stream = rig->vidmm->stream;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_FILL,
+		.fill = {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.size = rig->info.vram_size,
+			.pattern = 0x600d600d,
+		},
+	};
+	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	struct pagoda_stream_txn txn;
+	struct dma_fence *fence;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+						     DMA_RESV_USAGE_BOOKKEEP, &cost));
+	PAGODA_PROVES(C25);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_emit(&txn, &op));
+	fence = pagoda_stream_end(&txn);
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	KUNIT_EXPECT_GT(test, dma_fence_wait_timeout(fence, false, 30 * HZ), 0);
+	KUNIT_EXPECT_EQ(test, fence->error, 0);
+	dma_fence_put(fence);
+	PAGODA_PROVES(C39, C43);
+	KUNIT_EXPECT_NULL(test, memchr_inv(rig->engine.vram, 0x600d600d & 0xff, 1));
+	KUNIT_EXPECT_EQ(test, *(u32 *)rig->engine.vram, 0x600d600d);
+	KUNIT_EXPECT_EQ(test, *(u32 *)(rig->engine.vram + rig->info.vram_size - 4), 0x600d600d);
+}
+
+#define SPLIT_PAGES	600
+
+/* Makes a page list without neighbours, so that each page is a run. */
+static void split_list(struct kunit *test, struct page *pages, struct pagoda_adl *adl)
+{
+	dma_addr_t *list = kunit_kcalloc(test, SPLIT_PAGES, sizeof(*list), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, list);
+	for (i = 0; i < SPLIT_PAGES; i++)
+		list[i] = page_to_phys(pages + i % 2 * 2);
+	memset(page_address(pages), 0xaa, PAGE_SIZE);
+	memset(page_address(pages + 2), 0xbb, PAGE_SIZE);
+	*adl = (struct pagoda_adl) { .nr_pages = SPLIT_PAGES, .pages = list };
+}
+
+static void expect_split(struct kunit *test, struct pagoda_rig *rig)
+{
+	u32 i, count = pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, 0);
+	u64 next = 0, seqno = 0;
+
+	KUNIT_EXPECT_GE(test, count, 3);
+	for (i = 0; i < count; i++) {
+		const struct pagoda_rig_note *note =
+			pagoda_rig_find(rig, VIRTIO_PAGODA_OP_TRANSFER, 0, i);
+
+		KUNIT_EXPECT_EQ(test, !!(note->flags & VIRTIO_PAGODA_TRANSFER_START), i == 0);
+		KUNIT_EXPECT_EQ(test, !!(note->flags & VIRTIO_PAGODA_TRANSFER_END),
+				i == count - 1);
+		KUNIT_EXPECT_EQ(test, note->address, next);
+		KUNIT_EXPECT_GT(test, note->seqno, seqno);
+		next += note->size;
+		seqno = note->seqno;
+	}
+	KUNIT_EXPECT_EQ(test, next, SPLIT_PAGES * PAGE_SIZE);
+}
+
+/*
+ * One operation over several buffers: each is a submission, no byte is left out or moved twice, and
+ * the fence signals after the last submission.
+ */
+static void stream_split(struct kunit *test)
+{
+	const struct pagoda_rig_options small = { .buffer_size = PAGE_SIZE };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &small);
+	struct pagoda_stream *stream = rig->vidmm->stream;
+	struct page *pages = alloc_pages(GFP_KERNEL, 2);
+	struct pagoda_adl adl;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_TRANSFER,
+		.transfer = {
+			.size = SPLIT_PAGES * PAGE_SIZE,
+			.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
+			.src = { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = &adl },
+			.dst = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM },
+		},
+	};
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+	struct dma_fence *fence;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	split_list(test, pages, &adl);
+	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+						     DMA_RESV_USAGE_BOOKKEEP, &cost));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_stream_emit(&txn, &op));
+	fence = pagoda_stream_end(&txn);
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	pagoda_fake_transport_let(rig->fake, 2);
+	for (i = 0; i < 1000 && !pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, 0); i++)
+		msleep(20);
+	PAGODA_PROVES(C10);
+	KUNIT_EXPECT_GE(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_TRANSFER, 0), 1);
+	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fence));
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_DEFERRED);
+	KUNIT_EXPECT_GT(test, dma_fence_wait_timeout(fence, false, 30 * HZ), 0);
+	KUNIT_EXPECT_EQ(test, fence->error, 0);
+	dma_fence_put(fence);
+	PAGODA_PROVES(C6, C8);
+	expect_split(test, rig);
+	for (i = 0; i < SPLIT_PAGES; i++)
+		KUNIT_EXPECT_NULL(test, memchr_inv(rig->engine.vram + i * PAGE_SIZE,
+						   i % 2 ? 0xbb : 0xaa, PAGE_SIZE));
+	__free_pages(pages, 2);
+}
+
+/* An operation that is refused leaves nothing in the buffer. */
+static void stream_refused(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_FILL,
+		.fill = {
+			.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
+			.size = PAGE_SIZE,
+		},
+	};
+	struct pagoda_paging_cost cost = { .encoded = 512, .packets = 2 };
+	struct pagoda_stream_txn txn;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_stream_begin(&txn, rig->vidmm, NULL, NULL,
+						     DMA_RESV_USAGE_BOOKKEEP, &cost));
+	PAGODA_PROVES(C41);
+	KUNIT_EXPECT_NE(test, 0, pagoda_stream_emit(&txn, &op));
+	KUNIT_EXPECT_NULL(test, pagoda_stream_end(&txn));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_EQ(test, pagoda_rig_count(rig, VIRTIO_PAGODA_OP_FILL, 0), 0);
+}
+
+/* Number of the pagoda_queue_get() call that fails; later calls succeed. */
+static u32 gets_until_failure;
+
+static struct pagoda_submission *get_failing(struct pagoda_queue *queue)
+{
+	struct pagoda_submission *sub = ERR_PTR(-ENOMEM);
+
+	if (--gets_until_failure) {
+		struct kunit *test = kunit_get_current_test();
+
+		kunit_deactivate_static_stub(test, pagoda_queue_get);
+		sub = pagoda_queue_get(queue);
+		kunit_activate_static_stub(test, pagoda_queue_get, get_failing);
+	}
+	return sub;
+}
+
+/* Drops the reserved submission, which small moves would use. */
+static void drop_reserve(struct pagoda_rig *rig)
+{
+	struct pagoda_stream *stream = rig->vidmm->stream;
+
+	if (stream->reserve)
+		pagoda_submission_put(stream->reserve);
+	stream->reserve = NULL;
+}
+
+/*
+ * Each submission that a move allocates fails once: the move returns -ENOMEM, has no effect, and
+ * succeeds when tried again. (fail_nth_test.c tests failures of other allocations: failslab leaves
+ * sleeping allocations alone unless debugfs says otherwise.)
+ */
+static void stream_no_memory(struct kunit *test)
+{
+	const struct ttm_place to_vram = { .mem_type = TTM_PL_VRAM };
+	const struct ttm_place to_tt = { .mem_type = TTM_PL_TT, .lpfn = PAGODA_RIG_APERTURE_PAGES };
+	const struct ttm_place to_system = { .mem_type = TTM_PL_SYSTEM };
+	const struct ttm_place *round[] = { &to_vram, &to_system, &to_tt, &to_vram, &to_tt,
+					    &to_system, &to_vram };
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, 77, CPU, VRAM | APERTURE, 0);
+	u32 i, nth, place, failures = 0;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, 42);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	for (i = 0; i < ARRAY_SIZE(round); i++) {
+		place = bo->ttm.resource->mem_type;
+		for (nth = 1; nth < 20; nth++) {
+			int ret;
+
+			drop_reserve(rig);
+			gets_until_failure = nth;
+			kunit_activate_static_stub(test, pagoda_queue_get, get_failing);
+			ret = pagoda_rig_place(bo, round[i], false);
+			kunit_deactivate_static_stub(test, pagoda_queue_get);
+			if (!ret)
+				break;
+			failures++;
+			KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
+			KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, place);
+			KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 42));
+		}
+		KUNIT_EXPECT_EQ(test, bo->ttm.resource->mem_type, round[i]->mem_type);
+		KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 42));
+	}
+	KUNIT_EXPECT_GE(test, failures, 3 * ARRAY_SIZE(round));
+	pagoda_rig_close(bo);
+}
+
+static struct kunit_case stream_cases[] = {
+	KUNIT_CASE(stream_busy),
+	KUNIT_CASE(stream_busy_pieces),
+	KUNIT_CASE(stream_busy_own),
+	KUNIT_CASE(stream_busy_no_wait),
+	KUNIT_CASE(stream_dependency),
+	KUNIT_CASE(stream_fill_waits),
+	KUNIT_CASE(stream_dependency_plugged),
+	KUNIT_CASE(stream_batch),
+	KUNIT_CASE(stream_plug_is_bounded),
+	KUNIT_CASE(stream_wait_sends),
+	KUNIT_CASE(stream_small),
+	KUNIT_CASE(stream_no_owner),
+	KUNIT_CASE(stream_split),
+	KUNIT_CASE(stream_refused),
+	KUNIT_CASE(stream_no_memory),
+	{}
+};
+
+static struct kunit_suite stream_suite = {
+	.name = "pagoda_stream",
+	.test_cases = stream_cases,
+};
+
+kunit_test_suite(stream_suite);

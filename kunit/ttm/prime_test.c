@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Exported allocations, on the rig: what importers find, what the GPU finds meanwhile, two GPUs
+ * that share one, and every order in which references are dropped.
+ */
+#include "vidmm/vm/internal.h"
+#include "prime_helpers.h"
+
+#define SIZE	(PRIME_PAGES * PAGE_SIZE)
+#define LAST	(SIZE - sizeof(u64))
+#define BOTH	(SUBMIT_VRAM | SUBMIT_APERTURE)
+#define CPU	DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define CACHED	DRM_PAGODA_ALLOCATION_CACHED
+#define SEED	0x5a4eu
+
+static u32 prime_where(struct pagoda_bo *bo)
+{
+	return bo->ttm.resource->mem_type;
+}
+
+static int prime_make_resident(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct dma_fence *fence;
+	u64 trim;
+	int ret = pagoda_residency_make(rig->vidmm, &bo, 1, &fence, &trim);
+
+	dma_fence_put(fence);
+	return ret;
+}
+
+static int prime_evict(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct dma_fence *fence;
+	int ret = pagoda_residency_evict(rig->vidmm, &bo, 1, &fence);
+
+	dma_fence_put(fence);
+	return ret;
+}
+
+/* Imported by its own device, a dma-buf is the allocation itself. */
+static void prime_self(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, SUBMIT_VRAM, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	KUNIT_EXPECT_EQ(test, SIZE, dma_buf->size);
+	KUNIT_EXPECT_PTR_EQ(test, bo->ttm.base.resv, dma_buf->resv);
+	KUNIT_EXPECT_PTR_EQ(test, bo, prime_import(rig, dma_buf));
+	KUNIT_EXPECT_PTR_EQ(test, bo, prime_import(rig, dma_buf));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bo));
+	KUNIT_EXPECT_TRUE(test, list_empty(&dma_buf->attachments));
+	pagoda_rig_close(bo);
+	pagoda_rig_close(bo);
+	prime_put(dma_buf);
+	/* The reference of its creation. */
+	KUNIT_EXPECT_EQ(test, 1u, kref_read(&bo->ttm.base.refcount));
+	KUNIT_EXPECT_NULL(test, bo->share.exported);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * For an importer that can't be told of moves, the allocation is moved out of VRAM with its content
+ * and pinned. The GPU uses it there until the importer detaches.
+ */
+static void prime_pinned(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU | CACHED, BOTH, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+	struct dma_buf_attachment *attach;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	KUNIT_ASSERT_EQ(test, 0, submit_map(client, bo, PRIME_HERE));
+	for (i = 0; i < PRIME_PAGES; i++)
+		KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, i * PAGE_SIZE, 50 + i));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bo));
+	attach = prime_attach(rig, dma_buf);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(attach));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bo));
+	for (i = 0; i < PRIME_PAGES; i++)
+		KUNIT_EXPECT_EQ(test, 50ull + i, *prime_attached_word(attach, i * PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, 0, prime_make_resident(rig, bo));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bo));
+	*prime_attached_word(attach, LAST) = 99;
+	KUNIT_EXPECT_EQ(test, 0, prime_compare(client, bo, LAST, 99));
+	KUNIT_EXPECT_EQ(test, 0, prime_store(client, bo, 8, 98));
+	KUNIT_EXPECT_EQ(test, 98ull, *prime_attached_word(attach, 8));
+	KUNIT_EXPECT_EQ(test, 0, prime_evict(rig, bo));
+	prime_swap_out(client);
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bo));
+	KUNIT_EXPECT_EQ(test, 98ull, *prime_attached_word(attach, 8));
+	prime_detach(dma_buf, attach);
+	KUNIT_EXPECT_EQ(test, 0, prime_make_resident(rig, bo));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bo));
+	KUNIT_EXPECT_EQ(test, 98ull, submit_word(rig, bo, 8));
+	KUNIT_EXPECT_EQ(test, 99ull, submit_word(rig, bo, LAST));
+	prime_put(dma_buf);
+	pagoda_vm_forget(client->vm, bo);
+	pagoda_rig_close(bo);
+	submit_client_end(client);
+}
+
+/*
+ * A client's pinned bytes are limited exactly (-EDQUOT); an allocation counts once, however often
+ * it is attached.
+ */
+static void prime_limit(struct kunit *test)
+{
+	const struct pagoda_rig_options options = { .pin_limit = 2 * SIZE };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct dma_buf_attachment *attach[3], *again;
+	struct drm_pagoda_segment_info info;
+	struct pagoda_bo *bos[3];
+	struct dma_buf *bufs[3];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		bos[i] = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+		bufs[i] = prime_export(bos[i]);
+		KUNIT_ASSERT_NOT_NULL(test, bufs[i]);
+		attach[i] = prime_attach(rig, bufs[i]);
+	}
+	KUNIT_ASSERT_FALSE(test, IS_ERR(attach[0]) || IS_ERR(attach[1]));
+	KUNIT_EXPECT_EQ(test, -EDQUOT, PTR_ERR_OR_ZERO(attach[2]));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bos[2]));
+	again = prime_attach(rig, bufs[0]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(again));
+	pagoda_vidmm_segment_info(rig->vidmm, rig->client, DRM_PAGODA_SEGMENT_APERTURE, &info);
+	KUNIT_EXPECT_EQ(test, 2 * SIZE, info.client_pinned);
+	KUNIT_EXPECT_EQ(test, 2 * SIZE, info.pin_limit);
+	prime_detach(bufs[0], attach[0]);
+	KUNIT_EXPECT_EQ(test, -EDQUOT, PTR_ERR_OR_ZERO(prime_attach(rig, bufs[2])));
+	prime_detach(bufs[0], again);
+	attach[2] = prime_attach(rig, bufs[2]);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(attach[2]));
+	for (i = 0; i < ARRAY_SIZE(bos); i++) {
+		if (i)
+			prime_detach(bufs[i], attach[i]);
+		prime_put(bufs[i]);
+		pagoda_rig_close(bos[i]);
+	}
+	pagoda_vidmm_segment_info(rig->vidmm, rig->client, DRM_PAGODA_SEGMENT_APERTURE, &info);
+	KUNIT_EXPECT_EQ(test, 0ull, info.client_pinned);
+}
+
+static void prime_expect_refused(struct pagoda_rig *rig, struct pagoda_bo *bo)
+{
+	struct dma_buf *dma_buf = prime_export(bo);
+	struct iosys_map map;
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, dma_buf);
+	KUNIT_EXPECT_EQ(rig->test, -EOPNOTSUPP, PTR_ERR_OR_ZERO(prime_attach(rig, dma_buf)));
+	dma_resv_lock(dma_buf->resv, NULL);
+	KUNIT_EXPECT_EQ(rig->test, -EOPNOTSUPP, dma_buf->ops->vmap(dma_buf, &map));
+	dma_resv_unlock(dma_buf->resv);
+	KUNIT_EXPECT_EQ(rig->test, 0u, bo->ttm.pin_count);
+	/* The device itself can access the allocation. */
+	KUNIT_EXPECT_PTR_EQ(rig->test, bo, prime_import(rig, dma_buf));
+	pagoda_rig_close(bo);
+	prime_put(dma_buf);
+	pagoda_rig_close(bo);
+}
+
+/*
+ * Tiled allocations and ones that support VRAM only can't be attached or mapped (-EOPNOTSUPP);
+ * private allocations can't be exported (-EPERM).
+ */
+static void prime_refused(struct kunit *test)
+{
+	struct pagoda_rig *rig = submit_rig(test);
+	struct submit_client *client = submit_client(rig, 0);
+	struct pagoda_bo *private = submit_private(client, 1, BOTH, PRIME_HERE);
+	const struct pagoda_bo_params tiled = {
+		.size = SZ_64K,
+		.flags = CPU,
+		.supported = BOTH,
+		.layout = {
+			.tiling = DRM_PAGODA_TILING_4K,
+			.pitch = 256,
+			.height = 64,
+			.mips = 1,
+		},
+	};
+	struct pagoda_bo *bo = pagoda_bo_create(rig->vidmm, rig->client, &tiled);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(bo));
+	prime_expect_refused(rig, bo);
+	prime_expect_refused(rig, pagoda_rig_bo(rig, 1, CPU, SUBMIT_VRAM, 0));
+	KUNIT_EXPECT_EQ(test, -EPERM, PTR_ERR_OR_ZERO(pagoda_prime_export(private, O_RDWR)));
+	pagoda_vm_forget(client->vm, private);
+	pagoda_rig_close(private);
+	submit_client_end(client);
+}
+
+/* The kernel's CPU access flushes the stream: it doesn't wait for a thread that has plugged it. */
+static void prime_kernel_access_plugged(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+	struct iosys_map map;
+	unsigned long begun;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, SEED);
+	pagoda_rig_settle(rig);
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	begun = jiffies;
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_vmap_unlocked(dma_buf, &map));
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, begun + 50 * HZ));
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_share(rig, false);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, SEED));
+	dma_buf_vunmap_unlocked(dma_buf, &map);
+	prime_put(dma_buf);
+	pagoda_rig_close(bo);
+}
+
+/* The kernel's CPU access: the address stays while it is mapped, and shows the content. */
+static void prime_kernel_access(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+	struct iosys_map map;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, SEED);
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(dma_buf, DMA_BIDIRECTIONAL));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, SEED));
+	KUNIT_ASSERT_EQ(test, 0, dma_buf_vmap_unlocked(dma_buf, &map));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, SEED));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(map.vaddr + 3 * PAGE_SIZE,
+					page_address(bo->ttm.ttm->pages[3]), PAGE_SIZE));
+	*(u64 *)(map.vaddr + LAST) = 1234;
+	KUNIT_EXPECT_EQ(test, 0, prime_make_resident(rig, bo));
+	KUNIT_EXPECT_EQ(test, 1u, bo->ttm.pin_count);
+	dma_buf_vunmap_unlocked(dma_buf, &map);
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_end_cpu_access(dma_buf, DMA_BIDIRECTIONAL));
+	KUNIT_EXPECT_EQ(test, 0u, bo->ttm.pin_count);
+	KUNIT_EXPECT_EQ(test, 0, prime_make_resident(rig, bo));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bo));
+	KUNIT_EXPECT_EQ(test, 1234ull, submit_word(rig, bo, LAST));
+	prime_put(dma_buf);
+	pagoda_rig_close(bo);
+}
+
+/* CPU access for reading brings content that is hidden from the CPU to system memory first. */
+static void prime_cpu_reads_hidden(struct kunit *test)
+{
+	const struct pagoda_rig_options options = { .no_window = true };
+	struct pagoda_rig *rig = pagoda_rig_create(test, &options);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	pagoda_rig_write(rig, bo, SEED);
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(dma_buf, DMA_TO_DEVICE));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_VRAM, prime_where(bo));
+	KUNIT_EXPECT_EQ(test, 0, dma_buf_begin_cpu_access(dma_buf, DMA_FROM_DEVICE));
+	KUNIT_EXPECT_EQ(test, (u32)TTM_PL_TT, prime_where(bo));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, SEED));
+	prime_put(dma_buf);
+	pagoda_rig_close(bo);
+}
+
+/* ---- Two GPUs ------------------------------------------------------------------- */
+
+/* An allocation of one GPU, and its import on another one; index 0 is the exporter. */
+struct prime_pair {
+	struct pagoda_rig *rig[2];
+	struct submit_client *client[2];
+	struct pagoda_bo *bo[2];
+	struct dma_buf *dma_buf;
+};
+
+static void prime_pair(struct kunit *test, struct prime_pair *pair)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		pair->rig[i] = submit_rig(test);
+		pair->client[i] = submit_client(pair->rig[i], 0);
+	}
+	pair->bo[0] = pagoda_rig_bo(pair->rig[0], PRIME_PAGES, CPU | CACHED, BOTH, 0);
+	pair->dma_buf = prime_export(pair->bo[0]);
+	KUNIT_ASSERT_NOT_NULL(test, pair->dma_buf);
+	pair->bo[1] = prime_import(pair->rig[1], pair->dma_buf);
+	KUNIT_EXPECT_PTR_NE(test, pair->bo[0], pair->bo[1]);
+	for (i = 0; i < 2; i++)
+		KUNIT_ASSERT_EQ(test, 0, submit_map(pair->client[i], pair->bo[i], PRIME_HERE));
+}
+
+static void prime_pair_end(struct prime_pair *pair)
+{
+	s32 i;
+
+	for (i = 1; i >= 0; i--) {
+		pagoda_vm_forget(pair->client[i]->vm, pair->bo[i]);
+		pagoda_rig_close(pair->bo[i]);
+		prime_settle(pair->rig[i]);
+		if (i)
+			prime_put(pair->dma_buf);
+		submit_client_end(pair->client[i]);
+	}
+}
+
+/* Two GPUs in turn: each adds to the value the other one left, where it prefers the memory. */
+static void prime_two_take_turns(struct kunit *test)
+{
+	struct prime_pair pair;
+	u32 round, which;
+
+	prime_pair(test, &pair);
+	for (round = 0; round < 6; round++) {
+		which = round % 2;
+		submit_add(pair.client[which], PRIME_HERE + LAST, 1);
+		KUNIT_EXPECT_EQ(test, 0, prime_compare(pair.client[which], pair.bo[which], LAST,
+						       round + 1));
+		/* If the importer can't be told of moves, the allocation stays out of VRAM. */
+		if (PAGODA_HAVE_MOVE_NOTIFY)
+			KUNIT_EXPECT_EQ(test, which ? (u32)TTM_PL_TT : (u32)TTM_PL_VRAM,
+					prime_where(pair.bo[0]));
+	}
+	KUNIT_EXPECT_EQ(test, 6ull, submit_word(pair.rig[0], pair.bo[0], LAST));
+	prime_pair_end(&pair);
+}
+
+static u32 prime_executed(struct prime_pair *pair, u32 which)
+{
+	flush_work(&pair->rig[which]->engines[0].work);
+	return pair->rig[which]->engines[0].executed;
+}
+
+/* With implicit sync the reader waits for the writer on another GPU. */
+static void prime_two_implicit(struct kunit *test)
+{
+	struct submit_args args = { .nr_bos = 1 };
+	struct prime_pair pair;
+	u32 before;
+
+	prime_pair(test, &pair);
+	pagoda_rig_hold(pair.rig[0], 0, true);
+	args.bos[0] = pair.bo[0];
+	args.flags[0] = DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE;
+	submit_store(pair.client[0], PRIME_HERE, 41);
+	KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[0], &args));
+	args.bos[0] = pair.bo[1];
+	args.flags[0] = DRM_PAGODA_SUBMIT_IMPLICIT;
+	/* Without move_notify the move would wait in the call. */
+	before = prime_executed(&pair, 1);
+	submit_compare(pair.client[1], PRIME_HERE, 41);
+	if (PAGODA_HAVE_MOVE_NOTIFY) {
+		/* The allocation is in VRAM: moving it waits in the queue, not in the call. */
+		KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[1], &args));
+		KUNIT_EXPECT_EQ(test, before, prime_executed(&pair, 1));
+		KUNIT_EXPECT_FALSE(test, pagoda_rig_idle(pair.bo[1]));
+	}
+	pagoda_rig_hold(pair.rig[0], 0, false);
+	if (!PAGODA_HAVE_MOVE_NOTIFY)
+		KUNIT_ASSERT_EQ(test, 0, submit_job(pair.client[1], &args));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(pair.client[1]));
+	KUNIT_EXPECT_EQ(test, 0, submit_wait(pair.client[0]));
+	KUNIT_EXPECT_EQ(test, 41ull, submit_word(pair.rig[0], pair.bo[0], 0));
+	prime_pair_end(&pair);
+}
+
+/* MAKE_RESIDENT on both GPUs: fences of two timelines are in one reservation. */
+static void prime_two_resident(struct kunit *test)
+{
+	struct prime_pair pair;
+	u32 round;
+
+	prime_pair(test, &pair);
+	for (round = 0; round < 3; round++) {
+		KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_aperture(pair.bo[1], round & 1));
+		KUNIT_EXPECT_EQ(test, 0, prime_make_resident(pair.rig[1], pair.bo[1]));
+		KUNIT_EXPECT_EQ(test, 0, prime_make_resident(pair.rig[0], pair.bo[0]));
+		KUNIT_EXPECT_EQ(test, 0, prime_store(pair.client[1], pair.bo[1], 0, round));
+		KUNIT_EXPECT_EQ(test, round, (u32)submit_word(pair.rig[0], pair.bo[0], 0));
+		KUNIT_EXPECT_EQ(test, 0, prime_evict(pair.rig[1], pair.bo[1]));
+	}
+	prime_pair_end(&pair);
+}
+
+/* When either GPU is reset, content in system memory stays, and both continue. */
+static void prime_two_reset(struct kunit *test)
+{
+	struct drm_pagoda_allocation_info info;
+	struct prime_pair pair;
+	u32 which;
+
+	prime_pair(test, &pair);
+	for (which = 0; which < 2; which++) {
+		KUNIT_EXPECT_EQ(test, 0, prime_store(pair.client[1], pair.bo[1], LAST, 60 + which));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(pair.rig[which]->vidmm));
+		pagoda_bo_info(pair.bo[0], &info);
+		KUNIT_EXPECT_EQ(test, 0u, info.state);
+		pagoda_bo_info(pair.bo[1], &info);
+		KUNIT_EXPECT_EQ(test, 0u, info.state);
+		KUNIT_EXPECT_EQ(test, 60ull + which, submit_word(pair.rig[0], pair.bo[0], LAST));
+		KUNIT_EXPECT_EQ(test, 0, prime_compare(pair.client[1], pair.bo[1], LAST,
+						       60 + which));
+		KUNIT_EXPECT_EQ(test, 0, prime_compare(pair.client[0], pair.bo[0], LAST,
+						       60 + which));
+	}
+	prime_pair_end(&pair);
+}
+
+/*
+ * When the exporter's VRAM is lost, importers find zeros, and the exporter's allocation is marked
+ * lost.
+ */
+static void prime_lost_in_vram(struct kunit *test)
+{
+	struct drm_pagoda_allocation_info info;
+	struct prime_pair pair;
+
+	prime_pair(test, &pair);
+	KUNIT_EXPECT_EQ(test, 0, prime_store(pair.client[0], pair.bo[0], LAST, 5));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(pair.rig[0]->vidmm));
+	KUNIT_EXPECT_EQ(test, 0, prime_compare(pair.client[1], pair.bo[1], LAST, 0));
+	pagoda_bo_info(pair.bo[0], &info);
+	KUNIT_EXPECT_EQ(test, DRM_PAGODA_CONTENT_LOST, info.state);
+	pagoda_bo_info(pair.bo[1], &info);
+	KUNIT_EXPECT_EQ(test, 0u, info.state);
+	prime_pair_end(&pair);
+}
+
+/* ---- Teardown ------------------------------------------------------------------------ */
+
+/*
+ * When the device is unplugged, pinned pages stay until the last importer detaches; new ones get
+ * -ENODEV.
+ */
+static void prime_unplug_pinned(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+	struct dma_buf_attachment *attach;
+	struct iosys_map map;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dma_buf);
+	attach = prime_attach(rig, dma_buf);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(attach));
+	for (i = 0; i < PRIME_PAGES; i++)
+		*prime_attached_word(attach, i * PAGE_SIZE) = 70 + i;
+	pagoda_rig_unplug(rig);
+	for (i = 0; i < PRIME_PAGES; i++) {
+		KUNIT_EXPECT_EQ(test, 70ull + i, *prime_attached_word(attach, i * PAGE_SIZE));
+		*prime_attached_word(attach, i * PAGE_SIZE) = i;
+	}
+	KUNIT_EXPECT_EQ(test, -ENODEV, PTR_ERR_OR_ZERO(prime_attach(rig, dma_buf)));
+	dma_resv_lock(dma_buf->resv, NULL);
+	KUNIT_EXPECT_EQ(test, -ENODEV, dma_buf->ops->vmap(dma_buf, &map));
+	dma_resv_unlock(dma_buf->resv);
+	pagoda_rig_close(bo);
+	prime_detach(dma_buf, attach);
+	prime_put(dma_buf);
+}
+
+/*
+ * When one of two GPUs is unplugged, the exporter goes on, the importer gets -ENODEV, and both can
+ * be torn down.
+ */
+static void prime_two_unplug(struct kunit *test, u32 which)
+{
+	struct prime_pair pair;
+
+	prime_pair(test, &pair);
+	KUNIT_EXPECT_EQ(test, 0, prime_store(pair.client[1], pair.bo[1], LAST, 3));
+	pagoda_rig_unplug(pair.rig[which]);
+	if (which) {
+		KUNIT_EXPECT_EQ(test, 0, prime_compare(pair.client[0], pair.bo[0], LAST, 3));
+	} else {
+		KUNIT_EXPECT_EQ(test, -ENODEV,
+				prime_store(pair.client[1], pair.bo[1], LAST, 4));
+	}
+	prime_pair_end(&pair);
+}
+
+static void prime_exporter_goes(struct kunit *test)
+{
+	prime_two_unplug(test, 0);
+}
+
+static void prime_importer_goes(struct kunit *test)
+{
+	prime_two_unplug(test, 1);
+}
+
+enum prime_holder {
+	PRIME_MAKER,
+	PRIME_FILE,
+	PRIME_IMPORT,
+	PRIME_ATTACHMENT,
+	PRIME_HOLDERS
+};
+
+/* Drops the references in the order that @order's digits say. */
+static void prime_close_in_order(struct pagoda_rig *rig, struct pagoda_rig *other, u32 order)
+{
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PRIME_PAGES, CPU, BOTH, 0);
+	struct dma_buf *dma_buf = prime_export(bo);
+	struct dma_buf_attachment *attach;
+	struct pagoda_bo *import;
+	u32 left = PRIME_HOLDERS, done = 0, which;
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, dma_buf);
+	import = prime_import(other, dma_buf);
+	get_dma_buf(dma_buf);
+	attach = prime_attach(other, dma_buf);
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(attach));
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_rig_to_aperture(import, true));
+	for (; left; order /= left--) {
+		u32 skip = order % left;
+
+		for (which = 0; done & BIT(which) || skip; which++)
+			skip -= !(done & BIT(which));
+		done |= BIT(which);
+		if (which == PRIME_MAKER)
+			pagoda_rig_close(bo);
+		else if (which == PRIME_IMPORT)
+			pagoda_rig_close(import);
+		else if (which == PRIME_ATTACHMENT)
+			prime_detach(dma_buf, attach);
+		if (which == PRIME_FILE || which == PRIME_ATTACHMENT)
+			prime_put(dma_buf);
+		prime_settle(other);
+		prime_settle(rig);
+	}
+}
+
+/*
+ * References of the maker, the file, an import and an attachment, dropped in each order: nothing is
+ * left.
+ */
+static void prime_every_order(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_rig *other = pagoda_rig_create_mode(test);
+	u32 order;
+
+	for (order = 0; order < 24; order++)
+		prime_close_in_order(rig, other, order);
+	KUNIT_EXPECT_EQ(test, 0ull,
+			pagoda_quota_count(rig->client->quota, PAGODA_LIMIT_SHARED));
+	KUNIT_EXPECT_TRUE(test, xa_empty(&rig->vidmm->bos));
+	KUNIT_EXPECT_TRUE(test, xa_empty(&other->vidmm->bos));
+}
+
+static struct kunit_case prime_cases[] = {
+	KUNIT_CASE_PARAM(prime_self, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_pinned, pagoda_rig_modes),
+	KUNIT_CASE(prime_limit),
+	KUNIT_CASE_PARAM(prime_refused, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_kernel_access_plugged, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_kernel_access, pagoda_rig_mmu_modes),
+	KUNIT_CASE(prime_cpu_reads_hidden),
+	KUNIT_CASE_PARAM(prime_two_take_turns, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(prime_two_implicit, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_two_resident, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_two_reset, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(prime_lost_in_vram, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_unplug_pinned, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_exporter_goes, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_importer_goes, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(prime_every_order, pagoda_rig_mmu_modes),
+	{}
+};
+
+static struct kunit_suite prime_suite = {
+	.name = "pagoda_prime",
+	.test_cases = prime_cases,
+};
+
+kunit_test_suite(prime_suite);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("KUnit suite of shared allocations");

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What clients must never reach through their address spaces, and what has to stay as it is while
+ * it moves or changes: page tables, save areas, fences.
+ */
+#include <linux/highmem.h>
+#include <linux/kthread.h>
+#include <linux/rcupdate.h>
+#include <linux/sizes.h>
+#include "../drivers/vgpu/engine/internal.h"
+#include "vidmm/submit/context.h"
+#include "vidmm/vm/internal.h"
+#include "vidmm/vm/vm.h"
+#include "rig/prove.h"
+#include "queue/queue_helpers.h"
+#include "rig/rig.h"
+
+#define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define APERTURE	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
+#define HERE		((u64)SZ_4M)
+#define PAGES		16u
+#define PLACES		6u
+
+static struct pagoda_vm *safety_vm(struct pagoda_rig *rig)
+{
+	struct pagoda_vm *vm = pagoda_vm_create(rig->vidmm, rig->client);
+
+	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(vm));
+	return vm;
+}
+
+static void safety_drop(struct pagoda_vm *vm)
+{
+	pagoda_vm_close(vm);
+	pagoda_vm_put(vm);
+}
+
+/*
+ * MAP with an allocation, UNMAP without; then the VM is validated, so that moved allocations are
+ * mapped again.
+ */
+static void safety_bind(struct pagoda_rig *rig, struct pagoda_vm *vm, struct pagoda_bo *bo, u64 va)
+{
+	const struct pagoda_bind bind = {
+		.type = bo ? DRM_PAGODA_BIND_MAP : DRM_PAGODA_BIND_UNMAP,
+		.bo = bo,
+		.address = va,
+		.size = PAGES * PAGE_SIZE,
+	};
+	struct dma_fence *fence = NULL;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_bind(vm, &bind, 1, &fence));
+	dma_fence_put(fence);
+	fence = NULL;
+	KUNIT_ASSERT_EQ(rig->test, 0, pagoda_vm_validate(vm, &fence));
+	dma_fence_put(fence);
+}
+
+/*
+ * Returns where the device writes at an address of a space, or NULL if it faults. The paging queue
+ * must be idle.
+ */
+static void *safety_target(struct pagoda_rig *rig, u32 space, u64 va)
+{
+	struct pagoda_engine_run run;
+	struct pagoda_exec exec = { .engine = &rig->engine, .run = &run };
+	struct pagoda_virtual_span span;
+	u32 reason;
+
+	pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, VIRTIO_PAGODA_QUEUE_PAGING, 1);
+	pagoda_shim_read_lock(&rig->engine.translation);
+	reason = pagoda_engine_virtual_span(&exec, space, va, 4, VIRTIO_PAGODA_ACCESS_WRITE,
+					    &span);
+	pagoda_shim_read_unlock(&rig->engine.translation);
+	return reason ? NULL : span.here;
+}
+
+/* Returns the kernel address of the page of an allocation that the device accesses. */
+static void *safety_page(struct pagoda_rig *rig, struct pagoda_bo *bo, u64 page)
+{
+	if (bo->ttm.resource->mem_type == TTM_PL_VRAM)
+		return rig->engine.vram + ((u64)bo->ttm.resource->start + page) * PAGE_SIZE;
+	return page_address(bo->ttm.ttm->pages[page]);
+}
+
+/* Tables are allocations in VRAM, or system pages that the CPU writes. */
+static bool safety_is_table(struct pagoda_rig *rig, void *target)
+{
+	void *here = (void *)((unsigned long)target & PAGE_MASK);
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u64 page;
+
+	if (here < (void *)rig->engine.vram ||
+	    here >= (void *)rig->engine.vram + rig->engine.vram_size)
+		return pagoda_mmu_table_page(rig->vidmm->mmu, virt_to_phys(here));
+	xa_for_each(&rig->vidmm->bos, id, bo) {
+		if (!bo->vm.table_of || !bo->ttm.resource ||
+		    bo->ttm.resource->mem_type != TTM_PL_VRAM)
+			continue;
+		for (page = 0; page < bo->ttm.base.size / PAGE_SIZE; page++)
+			if (safety_page(rig, bo, page) == here)
+				return true;
+	}
+	return false;
+}
+
+/* safety_is_table() recognizes the VM's root as a table. */
+static bool safety_knows_root(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	struct pagoda_root root;
+
+	pagoda_space_root(vm->space, &root);
+	return safety_is_table(rig, root.segment == VIRTIO_PAGODA_SEGMENT_VRAM ?
+			       rig->engine.vram + root.address : phys_to_virt(root.address));
+}
+
+/* Expects no bound address to lead to a page table; returns the number of writable pages. */
+static u32 safety_walk(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	u32 written = 0, i;
+
+	pagoda_rig_settle(rig);
+	for (i = 0; i < PLACES * PAGES; i++) {
+		void *target = safety_target(rig, vm->id, HERE + i * PAGE_SIZE);
+
+		if (!target)
+			continue;
+		written++;
+		KUNIT_EXPECT_FALSE_MSG(rig->test, safety_is_table(rig, target),
+				       "page %u of space %u is a page table", i, vm->id);
+	}
+	if (written)
+		KUNIT_EXPECT_TRUE(rig->test, safety_knows_root(rig, vm));
+	return written;
+}
+
+/*
+ * When tables take memory that was mapped a moment ago, and the other way round, no address that
+ * was ever bound leads the device to a page of a table.
+ */
+static void vm_tables_stay_hidden(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = safety_vm(rig), *other = NULL;
+	struct pagoda_bo *bos[PLACES];
+	u32 i, round;
+
+	PAGODA_PROVES(C79);
+	for (i = 0; i < PLACES; i++) {
+		bos[i] = pagoda_rig_bo(rig, PAGES, CPU, VRAM | APERTURE, 0);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bos[i]));
+		safety_bind(rig, vm, bos[i], HERE + i * PAGES * PAGE_SIZE);
+	}
+	KUNIT_EXPECT_EQ(test, PLACES * PAGES, safety_walk(rig, vm));
+	for (round = 0; round < PLACES; round++) {
+		u64 va = HERE + round * PAGES * PAGE_SIZE;
+
+		/* The allocation is forgotten, moved or unbound; then another VM needs tables. */
+		if (round % 3 == 0)
+			pagoda_vm_forget(vm, bos[round]);
+		else if (round % 3 == 1)
+			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bos[round]));
+		else
+			safety_bind(rig, vm, NULL, va);
+		pagoda_rig_close(bos[round]);
+		if (other)
+			safety_drop(other);
+		other = safety_vm(rig);
+		if (round + 1 < PLACES)
+			safety_bind(rig, other, bos[round + 1], va);
+		KUNIT_EXPECT_EQ(test, round + 1 < PLACES ? PAGES : 0, safety_walk(rig, other));
+		safety_walk(rig, vm);
+	}
+	safety_drop(other);
+	safety_drop(vm);
+}
+
+/* Returns the save area of the VM's only context. */
+static struct pagoda_bo *safety_save_area(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	struct pagoda_bo *bo;
+	unsigned long id;
+
+	xa_for_each(&rig->vidmm->bos, id, bo)
+		if (!bo->vm.table_of && bo->ttm.base.resv == pagoda_vm_resv(vm))
+			return bo;
+	KUNIT_ASSERT_TRUE_MSG(rig->test, false, "no save area");
+	return NULL;
+}
+
+/*
+ * A save area keeps its content while it leaves VRAM, although another allocation takes its place,
+ * and when it returns to another address.
+ */
+static void vm_contexts_keep_their_content(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_context *context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	const u32 pages = VIRTIO_PAGODA_CONTEXT_BYTES / PAGE_SIZE;
+	struct pagoda_bo *save, *taker;
+	struct ttm_place place = { .mem_type = TTM_PL_VRAM };
+	u64 before;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	save = safety_save_area(rig, vm);
+	pagoda_rig_write(rig, save, 3);
+	before = save->ttm.resource->start;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(save));
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, save, 3));
+	/* Another allocation takes the old place, which TTM frees after the copy. */
+	pagoda_rig_settle(rig);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	taker = pagoda_rig_bo(rig, pages, CPU, VRAM, 0);
+	place.fpfn = before;
+	place.lpfn = before + pages;
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(taker, &place, false));
+	pagoda_rig_write(rig, taker, 4);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(save));
+	PAGODA_PROVES(C82);
+	KUNIT_EXPECT_NE(test, before, (u64)save->ttm.resource->start);
+	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, save, 3));
+	pagoda_context_destroy(context);
+	pagoda_rig_close(taker);
+	safety_drop(vm);
+}
+
+/* ---- Fences ------------------------------------------------------------------ */
+
+#define FENCE_WRITES	4000u
+
+/* Reads a fence while it is signalled; @torn counts values that were never signalled. */
+struct fence_watch {
+	const u64 *value;
+	u32 torn;
+};
+
+static int fence_watcher(void *data)
+{
+	struct fence_watch *watch = data;
+
+	while (!kthread_should_stop()) {
+		u64 value = READ_ONCE(*watch->value);
+
+		if (value && value != ~0ull)
+			watch->torn++;
+		cond_resched();
+	}
+	return 0;
+}
+
+/*
+ * A 64-bit fence value is written at once: a second thread never reads half of it. With one
+ * processor this shows little; the sanitizer kernel's machine has two.
+ */
+static void fence_is_never_torn(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct virtio_pagoda_signal_monitored_fence signal = {
+		.packet.opcode = cpu_to_le16(VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE),
+		.packet.length = cpu_to_le32(sizeof(signal)),
+		.segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM),
+		.address = cpu_to_le64(PAGE_SIZE - 8),
+	};
+	struct fence_watch watch = { .value = (u64 *)(rig->engine.vram + PAGE_SIZE - 8) };
+	struct task_struct *watcher = kthread_run(fence_watcher, &watch, "pagoda-fence-watch");
+	struct pagoda_engine_run run;
+	u32 i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(watcher));
+	for (i = 0; i < FENCE_WRITES; i++) {
+		signal.value = cpu_to_le64(i % 2 ? ~0ull : 0);
+		pagoda_engine_run_init(&run, PAGODA_ENGINE_QUEUE_PAGING, 1, 1);
+		run.buffer = &signal;
+		run.size = sizeof(signal);
+		KUNIT_EXPECT_EQ(test, PAGODA_ENGINE_DONE,
+				pagoda_engine_execute(&rig->engine, &run));
+		if (i % 64 == 0)
+			cond_resched();
+	}
+	kthread_stop(watcher);
+	PAGODA_PROVES(C117);
+	KUNIT_EXPECT_EQ(test, 0u, watch.torn);
+	KUNIT_EXPECT_EQ(test, ~0ull, *watch.value);
+}
+
+static u64 vram_used(struct pagoda_rig *rig)
+{
+	return ttm_resource_manager_usage(ttm_manager_type(&rig->vidmm->ttm, TTM_PL_VRAM));
+}
+
+/* A page of VRAM that was mapped is freed only after the mapping was removed and flushed. */
+static void vm_pages_wait_for_the_flush(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, NULL);
+	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	u64 page, used;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	safety_bind(rig, vm, bo, HERE);
+	pagoda_rig_settle(rig);
+	used = vram_used(rig);
+	page = bo->ttm.resource->start;
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	pagoda_vm_forget(vm, bo);
+	pagoda_rig_close(bo);
+	PAGODA_PROVES(C101);
+	KUNIT_EXPECT_EQ(test, used, vram_used(rig));
+	/* The device hasn't executed the change yet and still reaches the page. */
+	KUNIT_EXPECT_PTR_EQ(test, (void *)(rig->engine.vram + page * PAGE_SIZE),
+			    safety_target(rig, vm->id, HERE));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, safety_target(rig, vm->id, HERE));
+	safety_drop(vm);
+}
+
+/* State in which the device is unplugged: mappings, a context, a fence, and a VM without tables. */
+struct unplugged {
+	struct pagoda_vm *vm, *empty;
+	struct pagoda_bo *vram, *aperture;
+	struct pagoda_context *context;
+	struct pagoda_mfence *fence;
+};
+
+static void unplug_make(struct pagoda_rig *rig, struct unplugged *what)
+{
+	struct kunit *test = rig->test;
+
+	what->vm = safety_vm(rig);
+	what->empty = safety_vm(rig);
+	what->vram = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	what->aperture = pagoda_rig_bo(rig, PAGES, CPU, APERTURE, 0);
+	what->context = pagoda_context_create(what->vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(what->context));
+	what->fence = pagoda_mfence_create(rig->vidmm, rig->client, 0, 1);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(what->fence));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(what->vram));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(what->aperture, true));
+	safety_bind(rig, what->vm, what->vram, HERE);
+	safety_bind(rig, what->vm, what->vram, HERE + SZ_1G);
+	safety_bind(rig, what->vm, what->aperture, HERE + SZ_2M);
+}
+
+static void unplug_close(struct unplugged *what)
+{
+	pagoda_context_destroy(what->context);
+	pagoda_mfence_put(what->fence);
+	pagoda_vm_forget(what->vm, what->aperture);
+	pagoda_rig_close(what->aperture);
+	pagoda_rig_close(what->vram);
+	safety_drop(what->vm);
+	safety_drop(what->empty);
+}
+
+/* Closing after the device was unplugged frees all objects and sends nothing to the device. */
+static void vm_outlives_the_device(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_mfence_signal *signal;
+	u64 used = vram_used(rig);
+	u32 submits, controls;
+	struct unplugged what;
+
+	unplug_make(rig, &what);
+	pagoda_rig_settle(rig);
+	/* After this timeout the queue gives up operations, several times over. */
+	pagoda_test_queue_timeout(rig->vidmm->stream->queue, 200);
+	/* A page table change and a signal are queued, and never executed. */
+	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
+	signal = pagoda_mfence_promise(what.fence, 2);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(signal));
+	pagoda_mfence_signal_paging(signal);
+	safety_bind(rig, what.vm, NULL, HERE);
+	pagoda_rig_unplug(rig);
+	submits = rig->fake->submits;
+	controls = rig->fake->controls;
+	unplug_close(&what);
+	flush_workqueue(rig->vidmm->ttm.wq);
+	KUNIT_EXPECT_EQ(test, submits, rig->fake->submits);
+	KUNIT_EXPECT_EQ(test, controls, rig->fake->controls);
+	KUNIT_EXPECT_TRUE(test, xa_empty(&rig->vidmm->bos));
+	KUNIT_EXPECT_TRUE(test, ida_is_empty(&rig->vidmm->spaces));
+	KUNIT_EXPECT_EQ(test, used, vram_used(rig));
+}
+
+/*
+ * A private allocation that was evicted while it was mapped and then unmapped and closed leaves the
+ * VM's list of evicted allocations.
+ */
+static void vm_forgets_private(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = safety_vm(rig);
+	const struct pagoda_bo_params params = {
+		.size = PAGES * PAGE_SIZE,
+		.flags = CPU,
+		.supported = VRAM,
+		.vm = vm,
+	};
+	struct pagoda_bo *bo = pagoda_bo_create(rig->vidmm, rig->client, &params);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(bo));
+	pagoda_vm_bo_opened(bo, true);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	safety_bind(rig, vm, bo, HERE);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_FALSE(test, list_empty(&vm->evicted));
+	safety_bind(rig, vm, NULL, HERE);
+	/* As when the last handle is closed. */
+	pagoda_client_forget(rig->client, bo);
+	pagoda_vm_bo_opened(bo, false);
+	KUNIT_EXPECT_TRUE(test, list_empty(&vm->evicted));
+	pagoda_rig_close(bo);
+	safety_drop(vm);
+}
+
+/*
+ * While the stream is plugged, a VM and a context can be created at once; a VM that is destroyed
+ * leaves nothing in the open buffer that would be executed when its number is reused.
+ */
+static void vm_waits_for_nobody(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	struct pagoda_context *context;
+	struct pagoda_vm *vm;
+
+	pagoda_rig_share(rig, true);
+	pagoda_stream_plug(rig->vidmm);
+	vm = safety_vm(rig);
+	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	safety_bind(rig, vm, bo, HERE);
+	pagoda_context_destroy(context);
+	safety_drop(vm);
+	KUNIT_EXPECT_NULL(test, rig->vidmm->stream->open);
+	pagoda_stream_unplug(rig->vidmm);
+	pagoda_rig_close(bo);
+}
+
+struct closer {
+	struct pagoda_vm *vm;
+	struct completion done;
+};
+
+static int closer_run(void *data)
+{
+	struct closer *closer = data;
+
+	pagoda_vm_close(closer->vm);
+	complete(&closer->done);
+	return 0;
+}
+
+/*
+ * A VM is closed while a job runs that stores to an allocation no list names. When the allocation
+ * moves, the device doesn't reach its old place any more.
+ */
+static void vm_close_hides_first(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_bo *bo = pagoda_rig_bo(rig, PAGES, CPU, VRAM, 0);
+	struct dma_fence *job = pagoda_test_fence(test);
+	struct closer closer = { .vm = safety_vm(rig) };
+	u32 id = closer.vm->id;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	safety_bind(rig, closer.vm, bo, HERE);
+	pagoda_rig_settle(rig);
+	KUNIT_ASSERT_NOT_NULL(test, safety_target(rig, id, HERE));
+	dma_resv_lock(pagoda_vm_resv(closer.vm), NULL);
+	KUNIT_ASSERT_EQ(test, 0, dma_resv_reserve_fences(pagoda_vm_resv(closer.vm), 1));
+	dma_resv_add_fence(pagoda_vm_resv(closer.vm), job, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(pagoda_vm_resv(closer.vm));
+
+	init_completion(&closer.done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(closer_run, &closer, "pagoda-closer")));
+	/* The closing thread waits for the job. */
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&closer.done, HZ / 5));
+	KUNIT_EXPECT_EQ(test, 0, pagoda_rig_to_system(bo));
+	pagoda_rig_settle(rig);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, safety_target(rig, id, HERE));
+	dma_fence_signal(job);
+	dma_fence_put(job);
+	wait_for_completion(&closer.done);
+	pagoda_vm_put(closer.vm);
+	pagoda_rig_close(bo);
+}
+
+/* Waits until all memory passed to kfree_rcu() is free; modules can't wait for that. */
+static void wait_for_rcu(void)
+{
+	rcu_barrier();
+#ifndef MODULE
+	kvfree_rcu_barrier();
+#endif
+}
+
+/* A context that was destroyed still reports its state and has no deferred work. */
+static void context_asked_when_gone(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create(test, &(struct pagoda_rig_options) {
+		.engines = true,
+	});
+	struct pagoda_vm *vm = safety_vm(rig);
+	struct pagoda_context *context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	struct drm_pagoda_context_state state = {};
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	kref_get(&context->kref);
+	pagoda_context_destroy(context);
+	wait_for_rcu();
+	pagoda_context_state(context, &state);
+	KUNIT_EXPECT_EQ(test, state.submitted, state.completed);
+	pagoda_deferred_stop(&context->deferred, -ECANCELED);
+	KUNIT_EXPECT_FALSE(test, delayed_work_pending(&context->deferred.work));
+	pagoda_context_put(context);
+	safety_drop(vm);
+}
+
+static struct kunit_case vm_safety_cases[] = {
+	KUNIT_CASE_PARAM(vm_close_hides_first, pagoda_rig_modes),
+	KUNIT_CASE(context_asked_when_gone),
+	KUNIT_CASE(vm_pages_wait_for_the_flush),
+	KUNIT_CASE_PARAM(vm_forgets_private, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_waits_for_nobody, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_outlives_the_device, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_tables_stay_hidden, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_contexts_keep_their_content, pagoda_rig_modes),
+	KUNIT_CASE(fence_is_never_torn),
+	{ }
+};
+
+static struct kunit_suite vm_safety_suite = {
+	.name = "pagoda_vm_safety",
+	.test_cases = vm_safety_cases,
+};
+
+kunit_test_suite(vm_safety_suite);

@@ -1,0 +1,630 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address spaces of clients on the rig: what the engine finds at an address while allocations, page
+ * tables, save areas and fences come and go.
+ */
+#include <linux/delay.h>
+#include <linux/highmem.h>
+#include <drm/drm_file.h>
+#include <kunit/static_stub.h>
+#include "core/compat.h"
+#include "uapi/args.h"
+#include "vidmm/submit/context.h"
+#include "vm_helpers.h"
+
+#define HERE		SZ_4M
+
+static bool vm_by_cpu(struct pagoda_rig *rig)
+{
+	return pagoda_mmu_mode(rig->vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
+}
+
+/* Mapped pages have the allocation's content and the access requested; unmapped pages fault. */
+static void vm_shows_what_is_mapped(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 8, 1000);
+	u32 value;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 8 * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE + SZ_1G, 2 * PAGE_SIZE, PAGE_SIZE,
+					 DRM_PAGODA_BIND_READ_ONLY));
+	vmt_expect(rig, vm->id, HERE + 3 * PAGE_SIZE, 1000 + 3 * 1024);
+	vmt_expect(rig, vm->id, HERE + SZ_1G + 8, 1000 + 2 * 1024 + 2);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vm->id, HERE + 8 * PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_READ_ONLY,
+			vmt_read(rig, vm->id, HERE + SZ_1G, VIRTIO_PAGODA_ACCESS_WRITE, &value));
+
+	/* Cut a hole, and map zeros into half of it. */
+	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, HERE + 2 * PAGE_SIZE,
+					 2 * PAGE_SIZE));
+	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &(struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_MAP_ZERO,
+		.address = HERE + 2 * PAGE_SIZE,
+		.size = PAGE_SIZE,
+	}, 1));
+	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 1000 + 1024);
+	vmt_expect(rig, vm->id, HERE + 2 * PAGE_SIZE, 0);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vm->id, HERE + 3 * PAGE_SIZE));
+	vmt_expect(rig, vm->id, HERE + 4 * PAGE_SIZE, 1000 + 4 * 1024);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* The address stays and leads to the allocation's current place. */
+static void vm_follows_moves(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 5);
+
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, vmt_fault(rig, vm->id, HERE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	PAGODA_PROVES(C105, C140, C141);
+	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 5 + 1024);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, vmt_fault(rig, vm->id, HERE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, false));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 5 + 1024);
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	vmt_expect(rig, vm->id, HERE + 3 * PAGE_SIZE, 5 + 3 * 1024);
+	pagoda_vm_forget(vm, bo);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY, vmt_fault(rig, vm->id, HERE));
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* When a handle is closed, its mappings go from all VMs of that client, and from no other's. */
+static void vm_forgets_with_the_handle(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_client *client = pagoda_client_create(rig->vidmm);
+	struct pagoda_vm *vms[3] = { vmt_make(rig), vmt_make(rig) };
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 5);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, client);
+	vms[2] = pagoda_vm_create(rig->vidmm, client);
+	pagoda_client_put(client);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(vms[2]));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	for (i = 0; i < ARRAY_SIZE(vms); i++)
+		KUNIT_ASSERT_EQ(test, 0, vmt_map(vms[i], bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vms[1], bo, HERE + SZ_2M, 0, 4 * PAGE_SIZE, 0));
+	pagoda_client_forget(rig->client, bo);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+				vmt_fault(rig, vms[i]->id, HERE));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vms[1]->id, HERE + SZ_2M));
+	vmt_expect(rig, vms[2]->id, HERE, 5);
+	pagoda_rig_close(bo);
+	for (i = 0; i < ARRAY_SIZE(vms); i++)
+		vmt_drop(vms[i]);
+}
+
+static u32 vm_evict_tables(struct pagoda_rig *rig)
+{
+	struct ttm_placement nowhere = {};
+	struct ttm_operation_ctx ctx = {};
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u32 count = 0;
+
+	xa_for_each(&rig->vidmm->bos, id, bo) {
+		if (!bo->vm.table_of)
+			continue;
+		drm_gem_object_get(&bo->ttm.base);
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		pagoda_vm_table_evict(bo);
+		KUNIT_EXPECT_EQ(rig->test, 0, ttm_bo_validate(&bo->ttm, &nowhere, &ctx));
+		dma_resv_unlock(bo->ttm.base.resv);
+		drm_gem_object_put(&bo->ttm.base);
+		count++;
+	}
+	return count;
+}
+
+/* Resources of VRAM that can still be allocated in vm_root_is_named_later(). */
+static u32 vm_resources_left;
+
+static struct pagoda_vram_resource *vm_few_vram(void)
+{
+	if (!vm_resources_left)
+		return NULL;
+	vm_resources_left--;
+	return kzalloc(sizeof(struct pagoda_vram_resource), GFP_KERNEL);
+}
+
+static struct pagoda_aperture_resource *vm_no_aperture(void)
+{
+	return NULL;
+}
+
+/* Brings the VM's page tables, and a context's save area, back as SUBMIT does. */
+static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
+{
+	int ret;
+
+	mutex_lock(&vm->lock);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	ret = pagoda_vm_make_tables_resident(vm);
+	if (!ret && context)
+		ret = pagoda_context_validate(context);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+/* Brings the page tables back with memory for so many resources. */
+static int vm_bring_with(struct kunit *test, struct pagoda_vm *vm, u32 resources)
+{
+	int ret;
+
+	vm_resources_left = resources;
+	kunit_activate_static_stub(test, pagoda_vram_new_resource, vm_few_vram);
+	kunit_activate_static_stub(test, pagoda_aperture_new_resource, vm_no_aperture);
+	ret = vm_bring(vm, NULL);
+	kunit_deactivate_static_stub(test, pagoda_aperture_new_resource);
+	kunit_deactivate_static_stub(test, pagoda_vram_new_resource);
+	return ret;
+}
+
+/* Expects the save area, resident as for a job, to name the root of the VM's page tables. */
+static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *context)
+{
+	const u64 offset = offsetof(struct virtio_pagoda_context_image, root_address);
+	struct pagoda_vm *vm = context->vm;
+	struct pagoda_bo *save = context->save;
+	struct pagoda_root root;
+	void *image;
+
+	KUNIT_ASSERT_EQ(rig->test, 0, vm_bring(vm, context));
+	pagoda_rig_settle(rig);
+	image = save->ttm.resource->mem_type == TTM_PL_VRAM ?
+		rig->engine.vram + ((u64)save->ttm.resource->start << PAGE_SHIFT) :
+		page_address(save->ttm.ttm->pages[0]);
+	pagoda_space_root(vm->space, &root);
+	KUNIT_EXPECT_EQ(rig->test, root.address, le64_to_cpup(image + offset));
+}
+
+/*
+ * The page tables return to other addresses while there is no memory for the save area: its next
+ * user finds the new root in it.
+ */
+static void vm_root_is_named_later(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 2, 7), *takers[8];
+	struct pagoda_context *context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	struct ttm_place place = { .mem_type = TTM_PL_VRAM };
+	struct pagoda_root root;
+	u32 n, brought = 0;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 2 * PAGE_SIZE, 0));
+	for (n = 0; n < ARRAY_SIZE(takers); n++) {
+		pagoda_space_root(vm->space, &root);
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(context->save));
+		takers[n] = vmt_bo(rig, 1, n);
+		if (vm_evict_tables(rig)) {
+			pagoda_rig_settle(rig);
+			flush_workqueue(rig->vidmm->ttm.wq);
+			/* The root returns to another place. */
+			place.fpfn = root.address >> PAGE_SHIFT;
+			place.lpfn = place.fpfn + 1;
+			KUNIT_ASSERT_EQ(test, 0, pagoda_rig_place(takers[n], &place, false));
+		}
+		brought += !vm_bring_with(test, vm, n);
+		vm_expect_root(rig, context);
+	}
+	KUNIT_EXPECT_LT(test, 0u, brought);
+	for (n = 0; n < ARRAY_SIZE(takers); n++)
+		pagoda_rig_close(takers[n]);
+	pagoda_context_destroy(context);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+static const char *vm_fence_name(struct dma_fence *fence)
+{
+	return "vm_test";
+}
+
+static const struct dma_fence_ops vm_fence_ops = {
+	.get_driver_name = vm_fence_name,
+	.get_timeline_name = vm_fence_name,
+};
+
+static DEFINE_SPINLOCK(vm_fence_lock);
+
+/* Returns the number of tables that TTM may evict, and of all @tables. */
+static u32 vm_count_evictable(struct pagoda_rig *rig, u32 *tables)
+{
+	static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
+	struct pagoda_bo *bo;
+	unsigned long id;
+	u32 count = 0;
+
+	*tables = 0;
+	xa_for_each(&rig->vidmm->bos, id, bo) {
+		if (!bo->vm.table_of)
+			continue;
+		dma_resv_lock(bo->ttm.base.resv, NULL);
+		count += rig->vidmm->ttm.funcs->eviction_valuable(&bo->ttm, &vram);
+		dma_resv_unlock(bo->ttm.base.resv);
+		++*tables;
+	}
+	return count;
+}
+
+static void vm_tables_stay_while_busy(struct pagoda_rig *rig, struct pagoda_vm *vm)
+{
+	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	u32 tables;
+
+	KUNIT_ASSERT_NOT_NULL(rig->test, fence);
+	dma_fence_init(fence, &vm_fence_ops, &vm_fence_lock, dma_fence_context_alloc(1), 1);
+	dma_resv_lock(pagoda_vm_resv(vm), NULL);
+	KUNIT_ASSERT_EQ(rig->test, 0, dma_resv_reserve_fences(pagoda_vm_resv(vm), 1));
+	dma_resv_add_fence(pagoda_vm_resv(vm), fence, DMA_RESV_USAGE_BOOKKEEP);
+	dma_resv_unlock(pagoda_vm_resv(vm));
+	KUNIT_EXPECT_EQ(rig->test, 0u, vm_count_evictable(rig, &tables));
+	dma_fence_signal(fence);
+	dma_fence_put(fence);
+	KUNIT_EXPECT_EQ(rig->test, tables, vm_count_evictable(rig, &tables));
+}
+
+/* Evicted tables fault until the next change of the VM restores them. */
+static void vm_tables_come_back(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 77);
+	bool evictable;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	vmt_expect(rig, vm->id, HERE, 77);
+	/* Tables aren't evicted while jobs of the space may run. */
+	PAGODA_PROVES(C123);
+	vm_tables_stay_while_busy(rig, vm);
+	evictable = vm_evict_tables(rig);
+	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
+	if (evictable)
+		KUNIT_EXPECT_NE(test, VIRTIO_PAGODA_FAULT_NONE, vmt_fault(rig, vm->id, HERE));
+	/* Any change restores the tables. */
+	KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
+	vmt_expect(rig, vm->id, HERE + PAGE_SIZE, 77 + 1024);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* A COPY takes the mappings there when it is executed, and the copies follow moves, too. */
+static void vm_copies_late(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 400);
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, &(struct pagoda_bind) {
+		.type = DRM_PAGODA_BIND_COPY,
+		.address = HERE + SZ_2M + PAGE_SIZE,
+		.offset = HERE + PAGE_SIZE,
+		.size = 2 * PAGE_SIZE,
+	}, 1));
+	vmt_expect(rig, vm->id, HERE + SZ_2M + PAGE_SIZE, 400 + 1024);
+	vmt_expect(rig, vm->id, HERE + SZ_2M + 2 * PAGE_SIZE, 400 + 2 * 1024);
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vm->id, HERE + SZ_2M + 3 * PAGE_SIZE));
+	PAGODA_PROVES(C112);
+	KUNIT_EXPECT_EQ(test, !pagoda_rig_count(rig, VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 0),
+			vm_by_cpu(rig));
+	/* Original and copy follow moves. */
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
+	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_INVALID_ENTRY,
+			vmt_fault(rig, vm->id, HERE + SZ_2M + PAGE_SIZE));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_validate(vm));
+	vmt_expect(rig, vm->id, HERE + SZ_2M + 2 * PAGE_SIZE, 400 + 2 * 1024);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* Copies of copies of many mappings need as many nodes each as the first. */
+static void vm_copies_of_copies(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 16, 500);
+	struct pagoda_bind binds[6];
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	for (i = 0; i < 16; i++)
+		KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE + i * PAGE_SIZE,
+						 (15 - i) * PAGE_SIZE, PAGE_SIZE, 0));
+	for (i = 0; i < ARRAY_SIZE(binds); i++)
+		binds[i] = (struct pagoda_bind) {
+			.type = DRM_PAGODA_BIND_COPY,
+			.offset = HERE + i * SZ_2M,
+			.address = HERE + (i + 1) * SZ_2M,
+			.size = 16 * PAGE_SIZE,
+		};
+	KUNIT_ASSERT_EQ(test, 0, vmt_do(vm, binds, ARRAY_SIZE(binds)));
+	for (i = 0; i < 16; i++)
+		vmt_expect(rig, vm->id, HERE + 6 * SZ_2M + i * PAGE_SIZE, 500 + (15 - i) * 1024);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* Returns the image of a context's save area in VRAM, or NULL. */
+static const struct virtio_pagoda_context_image *vm_image(struct pagoda_rig *rig, u64 context)
+{
+	const struct pagoda_rig_note *note;
+	const struct virtio_pagoda_context_image *image;
+	u64 at;
+
+	note = pagoda_rig_find(rig, VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE, 0, 0);
+	KUNIT_ASSERT_NOT_NULL(rig->test, note);
+	for (at = 0; at < rig->engine.vram_size; at += PAGE_SIZE) {
+		image = (const void *)(rig->engine.vram + at);
+		if (le64_to_cpu(image->magic) == VIRTIO_PAGODA_CONTEXT_MAGIC &&
+		    le64_to_cpu(image->context) == context)
+			return image;
+	}
+	return NULL;
+}
+
+/* A save area names the root when it is created and after the root has moved. */
+static void vm_contexts_know_the_root(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	const struct virtio_pagoda_context_image *image;
+	struct pagoda_bo *bo = vmt_bo(rig, 1, 3);
+	struct pagoda_context *context;
+	struct pagoda_root root;
+	bool evictable;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
+	context = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(context));
+	image = vm_image(rig, 1);
+	KUNIT_ASSERT_NOT_NULL(test, image);
+	pagoda_space_root(vm->space, &root);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_address), root.address);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_entries), root.entries);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->root_segment), root.segment);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(image->address_space), vm->id);
+
+	evictable = vm_evict_tables(rig);
+	KUNIT_EXPECT_EQ(test, evictable, !vm_by_cpu(rig));
+	if (evictable) {
+		/* Another allocation takes the root's old place. */
+		struct pagoda_bo *other = vmt_bo(rig, 1, 9);
+		u64 before = root.address;
+
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+		KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
+		pagoda_space_root(vm->space, &root);
+		PAGODA_PROVES(C84);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(image->root_address), root.address);
+		kunit_info(test, "root moved from 0x%llx to 0x%llx", before, root.address);
+		pagoda_rig_close(other);
+	}
+	vmt_expect(rig, vm->id, HERE, 3);
+	pagoda_context_destroy(context);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* ---- Locks that paging holds for long ------------------------------------------------- */
+
+#define LIMIT		(300 * HZ)
+
+/* A thread that waits for a VM: to destroy it, or to validate its mappings. */
+struct vm_call {
+	struct pagoda_rig *rig;
+	bool destroy;
+	int ret;
+	struct work_struct work;
+};
+
+static void vm_call_run(struct work_struct *work)
+{
+	struct vm_call *call = container_of(work, struct vm_call, work);
+	struct pagoda_rig *rig = call->rig;
+	struct drm_pagoda_vm_destroy args = { .vm = 1 };
+	struct drm_file file = { .driver_priv = rig->client };
+	struct dma_fence *fence = NULL;
+
+	if (call->destroy)
+		call->ret = pagoda_ioctl_vm_destroy(rig->drm, &args, &file);
+	else
+		call->ret = pagoda_client_validate(rig->client, &fence);
+	dma_fence_put(fence);
+}
+
+/* Starts two threads that wait for the VM's lock, which the test holds; they hold references. */
+static void vm_begin(struct vm_call *calls, struct pagoda_vm *vm)
+{
+	struct kunit *test = calls->rig->test;
+	u32 i, before = kref_read(&vm->base.kref);
+	unsigned long end = jiffies + LIMIT;
+
+	for (i = 0; i < 2; i++) {
+		INIT_WORK_ONSTACK(&calls[i].work, vm_call_run);
+		queue_work(system_dfl_wq, &calls[i].work);
+	}
+	while (kref_read(&vm->base.kref) < before + 2 && time_before(jiffies, end))
+		fsleep(100);
+	KUNIT_EXPECT_EQ(test, before + 2, kref_read(&vm->base.kref));
+}
+
+/* Expects the client's lock, for look-ups by id, to be free. */
+static void vm_expect_lookups(struct kunit *test, struct pagoda_client *client)
+{
+	unsigned long end = jiffies + HZ;
+	bool locked;
+
+	while (!(locked = mutex_trylock(&client->lock)) && time_before(jiffies, end))
+		fsleep(100);
+	KUNIT_EXPECT_TRUE(test, locked);
+	if (locked)
+		mutex_unlock(&client->lock);
+}
+
+static void vm_end(struct vm_call *calls)
+{
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		flush_work(&calls[i].work);
+		destroy_work_on_stack(&calls[i].work);
+	}
+}
+
+/* While one VM is locked for long, look-ups of its client don't wait for it. */
+static void vm_lookups_wait_for_no_vm(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct vm_call calls[2] = { { .rig = rig, .ret = 1 }, { .rig = rig, .ret = 1 } };
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 4, 5);
+
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 4 * PAGE_SIZE, 0));
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_FALSE(test, list_empty(&vm->base.evict.list));
+	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&rig->client->vms, 1, vm, GFP_KERNEL)));
+	mutex_lock(&vm->lock);
+	vm_begin(calls, vm);
+	vm_expect_lookups(test, rig->client);
+	mutex_unlock(&vm->lock);
+	vm_end(calls);
+	KUNIT_EXPECT_EQ(test, 0, calls[0].ret);
+	KUNIT_EXPECT_EQ(test, 0, calls[1].ret);
+	vmt_expect(rig, vm->id, HERE, 5);
+	xa_erase(&rig->client->vms, 1);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+/* Nor do look-ups wait while the VM is destroyed, which only one of two threads does. */
+static void vm_is_destroyed_once(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct vm_call calls[2] = {
+		{ .rig = rig, .destroy = true, .ret = 1 },
+		{ .rig = rig, .destroy = true, .ret = 1 },
+	};
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct dma_fence *fence = NULL;
+
+	KUNIT_ASSERT_EQ(test, 0, xa_err(xa_store(&rig->client->vms, 1, vm, GFP_KERNEL)));
+	pagoda_vm_get(vm);
+	mutex_lock(&vm->lock);
+	vm_begin(calls, vm);
+	vm_expect_lookups(test, rig->client);
+	mutex_unlock(&vm->lock);
+	vm_end(calls);
+	KUNIT_EXPECT_EQ(test, -ENOENT, calls[0].ret + calls[1].ret);
+	KUNIT_EXPECT_TRUE(test, !calls[0].ret || !calls[1].ret);
+	KUNIT_EXPECT_NULL(test, xa_load(&rig->client->vms, 1));
+	KUNIT_EXPECT_TRUE(test, vm->closed);
+	KUNIT_EXPECT_EQ(test, 0, pagoda_vm_validate(vm, &fence));
+	pagoda_vm_put(vm);
+}
+
+/* Expects each save area to name the current root. */
+static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
+			    struct pagoda_context **contexts, u32 count)
+{
+	const struct virtio_pagoda_context_image *image;
+	struct pagoda_root root;
+	u32 i;
+
+	pagoda_rig_settle(rig);
+	pagoda_space_root(vm->space, &root);
+	for (i = 0; i < count; i++) {
+		struct ttm_resource *res = contexts[i]->save->ttm.resource;
+
+		KUNIT_ASSERT_EQ(rig->test, TTM_PL_VRAM, res->mem_type);
+		image = (const void *)(rig->engine.vram + (res->start << PAGE_SHIFT));
+		KUNIT_EXPECT_EQ(rig->test, contexts[i]->id, le64_to_cpu(image->context));
+		KUNIT_EXPECT_EQ_MSG(rig->test, root.address, le64_to_cpu(image->root_address),
+				    "context %u", i);
+		KUNIT_EXPECT_EQ_MSG(rig->test, root.entries, le64_to_cpu(image->root_entries),
+				    "context %u", i);
+	}
+}
+
+/*
+ * Each context's save area names the root when it is created, after the root moved, and after
+ * resets.
+ */
+static void vm_contexts_all_know_the_root(struct kunit *test)
+{
+	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
+	struct pagoda_vm *vm = vmt_make(rig);
+	struct pagoda_bo *bo = vmt_bo(rig, 1, 3), *other = vmt_bo(rig, 1, 9);
+	struct pagoda_context *contexts[3];
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(bo));
+	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, PAGE_SIZE, 0));
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		contexts[i] = pagoda_context_create(vm, 0, DRM_PAGODA_PRIORITY_NORMAL);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(contexts[i]));
+		vm_expect_roots(rig, vm, contexts, i + 1);
+	}
+	if (vm_evict_tables(rig)) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_vram(other));
+		KUNIT_ASSERT_EQ(test, 0, vmt_set(vm, DRM_PAGODA_BIND_UNMAP, SZ_1G, PAGE_SIZE));
+		vm_expect_roots(rig, vm, contexts, ARRAY_SIZE(contexts));
+	}
+	for (i = 0; i < 2; i++) {
+		KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_reset(rig->vidmm));
+		vm_expect_roots(rig, vm, contexts, ARRAY_SIZE(contexts));
+	}
+	for (i = 0; i < ARRAY_SIZE(contexts); i++)
+		pagoda_context_destroy(contexts[i]);
+	pagoda_rig_close(other);
+	pagoda_rig_close(bo);
+	vmt_drop(vm);
+}
+
+static struct kunit_case vm_cases[] = {
+	KUNIT_CASE_PARAM(vm_contexts_know_the_root, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_contexts_all_know_the_root, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_shows_what_is_mapped, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_follows_moves, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_forgets_with_the_handle, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_tables_come_back, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_copies_late, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_copies_of_copies, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_root_is_named_later, pagoda_rig_modes),
+	KUNIT_CASE_PARAM(vm_lookups_wait_for_no_vm, pagoda_rig_mmu_modes),
+	KUNIT_CASE_PARAM(vm_is_destroyed_once, pagoda_rig_mmu_modes),
+	{ }
+};
+
+static struct kunit_suite vm_suite = {
+	.name = "pagoda_vm",
+	.test_cases = vm_cases,
+};
+
+kunit_test_suite(vm_suite);

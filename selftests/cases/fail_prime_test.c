@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Sharing while allocations of the kernel fail; see the fixture.
+ */
+#include "lib/fail_fixture.h"
+#include "lib/pagoda_prime.h"
+
+#define PAGES	12
+
+/* Others that stay through all failures. */
+static struct {
+	int vgem;
+	int memory;
+	uint64_t *map;
+	struct drm_pagoda_vm_create vm;
+} kept;
+
+static int kept_open(int fd, uint64_t page)
+{
+	int ret = pagoda_vm_create(fd, &kept.vm);
+
+	if (ret)
+		return ret;
+	kept.vgem = vgem_open();
+	kept.memory = udmabuf_create(PAGES * page, &kept.map);
+	return kept.vgem < 0 ? kept.vgem : kept.memory < 0 ? kept.memory : 0;
+}
+
+static void kept_close(int fd, uint64_t page)
+{
+	pagoda_vm_destroy(fd, kept.vm.vm);
+	munmap(kept.map, PAGES * page);
+	close(kept.memory);
+	close(kept.vgem);
+}
+
+/*
+ * If the answer couldn't be written the handle exists all the same, and a second import returns
+ * that handle.
+ */
+static int import_certainly(int fd, int dma_buf, uint32_t *handle)
+{
+	int ret = prime_import(fd, dma_buf, handle);
+
+	if (ret == -EFAULT && !prime_import(fd, dma_buf, handle))
+		return ret;
+	if (ret)
+		*handle = 0;
+	return ret;
+}
+
+/* There is a file, too: the one with the lowest number that was free. */
+static int export_certainly(int fd, uint32_t handle)
+{
+	int next = dup(fd), dma_buf;
+
+	close(next);
+	dma_buf = prime_export(fd, handle);
+	if (dma_buf == -EFAULT)
+		close(next);
+	return dma_buf;
+}
+
+/* Memory of others is imported, used, and given back; its addresses go with the handle. */
+static int sequence_import(int fd, uint64_t page, uint32_t *handles)
+{
+	int ret = import_certainly(fd, kept.memory, &handles[0]);
+
+	if (!ret)
+		ret = pagoda_make_resident(fd, handles, 1, 0, 0, NULL);
+	if (!ret)
+		ret = pagoda_bind_map(fd, kept.vm.vm, handles[0], kept.vm.start, 0, PAGES * page);
+	return ret ? ret : pagoda_evict(fd, handles, 1, 0, 0);
+}
+
+TEST_F(fail, import)
+{
+	ASSERT_EQ(0, kept_open(self->dev.fd, self->dev.page));
+	kept.map[3] = 7;
+	WALK(sequence_import);
+	EXPECT_EQ(7, kept.map[3]);
+	kept_close(self->dev.fd, self->dev.page);
+}
+
+/* An allocation in VRAM is pinned in system memory for others, and let go of again. */
+static int sequence_export(int fd, uint64_t page, uint32_t *handles)
+{
+	uint32_t theirs;
+	int ret, dma_buf;
+
+	ret = pagoda_create(fd, PAGES * page, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+			    PAGODA_IN_VRAM | PAGODA_IN_APERTURE, &handles[0]);
+	if (!ret)
+		ret = pagoda_make_resident(fd, handles, 1, 0, 0, NULL);
+	if (ret)
+		return ret;
+	dma_buf = export_certainly(fd, handles[0]);
+	if (dma_buf < 0)
+		return dma_buf;
+	ret = import_certainly(kept.vgem, dma_buf, &theirs);
+	/* Closing may be what fails. */
+	if (theirs && pagoda_close(kept.vgem, theirs))
+		pagoda_close(kept.vgem, theirs);
+	close(dma_buf);
+	return ret;
+}
+
+TEST_F(fail, export)
+{
+	struct drm_pagoda_segment_info info;
+
+	ASSERT_EQ(0, kept_open(self->dev.fd, self->dev.page));
+	WALK(sequence_export);
+	ASSERT_EQ(0, pagoda_segment(self->dev.fd, DRM_PAGODA_SEGMENT_APERTURE, &info));
+	EXPECT_EQ(0, info.client_pinned);
+	kept_close(self->dev.fd, self->dev.page);
+}
+
+TEST_HARNESS_MAIN

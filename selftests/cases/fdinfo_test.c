@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /proc/self/fdinfo: memory by region and time by engine, in the keys that tools for all GPUs
+ * read.
+ */
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "lib/pagoda_fdinfo.h"
+#include "lib/pagoda_prime.h"
+#include "lib/submit_client.h"
+
+#define LOCAL	DRM_PAGODA_SEGMENT_GROUP_LOCAL
+#define NONE	PAGODA_FDINFO_NONE
+#define SYSTEM	DRM_PAGODA_SEGMENT_SYSTEM
+#define VRAM	DRM_PAGODA_SEGMENT_VRAM
+#define GTT	DRM_PAGODA_SEGMENT_APERTURE
+
+FIXTURE(fdinfo) {
+	struct test_device dev;
+	int fd;
+	uint64_t size;
+};
+
+FIXTURE_SETUP(fdinfo)
+{
+	ASSERT_EQ(0, test_device_open(&self->dev));
+	self->fd = self->dev.fd;
+	self->size = 3 * self->dev.page;
+}
+
+FIXTURE_TEARDOWN(fdinfo)
+{
+	close(self->fd);
+}
+
+/* Nothing of it is there if it can't be read. */
+static struct pagoda_fdinfo read_info(int fd)
+{
+	struct pagoda_fdinfo info;
+
+	if (pagoda_fdinfo_self(fd, &info))
+		memset(&info, 0xff, sizeof(info));
+	return info;
+}
+
+static struct pagoda_fdinfo_segment of(int fd, uint32_t segment)
+{
+	return read_info(fd).segments[segment];
+}
+
+TEST_F(fdinfo, has_all_keys)
+{
+	struct pagoda_fdinfo info = read_info(self->fd);
+	uint32_t id;
+
+	EXPECT_NE(NONE, info.client);
+	EXPECT_EQ(0, info.paged_in);
+	EXPECT_EQ(0, info.paged_out);
+	EXPECT_EQ(0, info.evictions);
+	EXPECT_EQ(0, info.paced);
+	EXPECT_EQ(0, info.left_out);
+	EXPECT_EQ(0, info.held);
+	for (id = 0; id < PAGODA_FDINFO_ENGINES; id++)
+		EXPECT_EQ(id < self->dev.info.num_engines ? 0 : NONE, info.engine_ns[id]);
+	for (id = 0; id < PAGODA_FDINFO_SEGMENTS; id++) {
+		EXPECT_EQ(0, info.segments[id].total);
+		EXPECT_EQ(0, info.segments[id].shared);
+		EXPECT_EQ(0, info.segments[id].resident);
+		EXPECT_EQ(0, info.segments[id].purgeable);
+		EXPECT_EQ(0, info.segments[id].active);
+		/* There is no budget for system memory that the GPU doesn't use. */
+		EXPECT_EQ(id ? 0 : NONE, info.segments[id].usage);
+		EXPECT_EQ(id ? 0 : NONE, info.segments[id].spilled);
+		EXPECT_EQ(!id, info.segments[id].budget == NONE);
+	}
+}
+
+TEST_F(fdinfo, follows_moves)
+{
+	uint32_t vram, gtt;
+
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &vram));
+	ASSERT_EQ(0, pagoda_create(self->fd, 2 * self->size, CPU, PAGODA_IN_APERTURE, &gtt));
+	/* Made, they are nowhere. */
+	EXPECT_EQ(3 * self->size, of(self->fd, SYSTEM).total);
+	EXPECT_EQ(0, of(self->fd, SYSTEM).resident);
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, vram));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, gtt));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).total);
+	EXPECT_EQ(self->size, of(self->fd, VRAM).resident);
+	EXPECT_EQ(2 * self->size, of(self->fd, GTT).total);
+	EXPECT_EQ(2 * self->size, of(self->fd, GTT).resident);
+	EXPECT_EQ(0, of(self->fd, SYSTEM).total);
+	EXPECT_EQ(0, of(self->fd, VRAM).active);
+	/* Evicted, with its pages. */
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, vram));
+	EXPECT_EQ(0, of(self->fd, VRAM).total);
+	EXPECT_EQ(self->size, of(self->fd, SYSTEM).total);
+	EXPECT_EQ(self->size, of(self->fd, SYSTEM).resident);
+}
+
+TEST_F(fdinfo, offered_is_purgeable)
+{
+	uint32_t handle;
+
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
+	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
+	ASSERT_EQ(0, pagoda_offer(self->fd, &handle, 1, DRM_PAGODA_OFFER_LOW, 0));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).purgeable);
+	EXPECT_EQ(self->size, of(self->fd, VRAM).resident);
+	ASSERT_EQ(0, pagoda_reclaim_one(self->fd, handle));
+	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
+	ASSERT_EQ(0, pagoda_offer(self->fd, &handle, 1, DRM_PAGODA_OFFER_LOW, 0));
+	/* Taken, there is nothing left to purge. */
+	ASSERT_EQ(0, pagoda_evict(self->fd, &handle, 1, 0, 0));
+	EXPECT_EQ(0, of(self->fd, VRAM).purgeable);
+	EXPECT_EQ(0, of(self->fd, SYSTEM).purgeable);
+	EXPECT_EQ(0, of(self->fd, VRAM).resident);
+	EXPECT_EQ(0, of(self->fd, SYSTEM).resident);
+	EXPECT_EQ(self->size, of(self->fd, SYSTEM).total);
+}
+
+/* Copies and evictions count for the client that is charged, whichever client asks. */
+TEST_F(fdinfo, counts_traffic)
+{
+	int other = pagoda_open(), dma_buf;
+	uint32_t handle, theirs;
+	struct pagoda_fdinfo counts;
+	char *map;
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
+	map = pagoda_map(self->fd, handle, self->size);
+	ASSERT_NE(NULL, map);
+	memset(map, 1, self->size);
+	munmap(map, self->size);
+	/* The CPU may have found it in VRAM: there is nothing to copy there then. */
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
+	counts = read_info(self->fd);
+	EXPECT_LE(self->size, counts.paged_in);
+	ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
+	EXPECT_EQ(counts.paged_in, read_info(self->fd).paged_in);
+	EXPECT_EQ(counts.paged_out + self->size, read_info(self->fd).paged_out);
+	EXPECT_EQ(counts.evictions + 1, read_info(self->fd).evictions);
+	dma_buf = prime_export(self->fd, handle);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, prime_import(other, dma_buf, &theirs));
+	ASSERT_EQ(0, pagoda_make_resident_wait(other, theirs));
+	EXPECT_EQ(counts.paged_in + self->size, read_info(self->fd).paged_in);
+	ASSERT_EQ(0, pagoda_evict_wait(other, theirs));
+	EXPECT_EQ(counts.paged_out + 2 * self->size, read_info(self->fd).paged_out);
+	EXPECT_EQ(counts.evictions + 2, read_info(self->fd).evictions);
+	EXPECT_EQ(0, read_info(other).paged_in);
+	EXPECT_EQ(0, read_info(other).paged_out);
+	EXPECT_EQ(0, read_info(other).evictions);
+	close(dma_buf);
+	close(other);
+}
+
+TEST_F(fdinfo, says_budget_and_usage)
+{
+	struct drm_pagoda_query_memory_info info;
+	uint32_t handle;
+
+	/* What others leave behind has an influence on budgets. */
+	ASSERT_EQ(0, test_vram_settled(self->fd, 0));
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).usage);
+	ASSERT_EQ(0, pagoda_memory_info(self->fd, LOCAL, &info));
+	EXPECT_EQ(info.budget, of(self->fd, VRAM).budget);
+	ASSERT_EQ(0, pagoda_memory_info(self->fd, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, &info));
+	EXPECT_EQ(info.budget, of(self->fd, GTT).budget);
+	EXPECT_EQ(0, of(self->fd, GTT).usage);
+}
+
+/* Both clients have the allocation; the one that created it is charged. */
+TEST_F(fdinfo, shared)
+{
+	int other = pagoda_open(), dma_buf;
+	uint32_t handle, theirs;
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->size, &handle));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, handle));
+	EXPECT_EQ(0, of(self->fd, VRAM).shared);
+	dma_buf = prime_export(self->fd, handle);
+	ASSERT_LE(0, dma_buf);
+	ASSERT_EQ(0, prime_import(other, dma_buf, &theirs));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).shared);
+	EXPECT_EQ(self->size, of(self->fd, VRAM).total);
+	EXPECT_EQ(self->size, of(other, VRAM).shared);
+	EXPECT_EQ(self->size, of(other, VRAM).total);
+	EXPECT_EQ(self->size, of(other, VRAM).resident);
+	/* Kernels may say of what was exported once that it is shared for good. */
+	ASSERT_EQ(0, pagoda_close(other, theirs));
+	EXPECT_EQ(self->size, of(self->fd, VRAM).total);
+	EXPECT_EQ(0, of(other, VRAM).total);
+	close(dma_buf);
+	close(other);
+}
+
+/* What the driver allocates for the client, too. */
+TEST_F(fdinfo, has_tables_and_save_areas)
+{
+	struct drm_pagoda_query_memory_info info;
+	struct client client;
+
+	if (!self->dev.info.num_engines)
+		SKIP(return, "no engines");
+	ASSERT_EQ(0, client_open(&client, self->fd, 0));
+	ASSERT_EQ(0, client_run(&client, NULL, 0));
+	ASSERT_EQ(0, pagoda_memory_info(self->fd, LOCAL, &info));
+	EXPECT_LT(0, info.current_usage);
+	EXPECT_EQ(info.current_usage, of(self->fd, VRAM).total);
+	ASSERT_EQ(0, pagoda_memory_info(self->fd, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL, &info));
+	EXPECT_LE(CODE_SIZE, info.current_usage);
+	EXPECT_EQ(info.current_usage, of(self->fd, GTT).total);
+	client_close(&client);
+}
+
+/* ---- Engines ---------------------------------------------------------------------- */
+
+#define WORK	(CODE_SIZE / 2)
+
+/* Fills the second half of the client's code, again and again. */
+static int start_work(struct client *client)
+{
+	uint32_t n;
+
+	for (n = 0; n < 64; n++)
+		pagoda_fill_words(&client->program, client->program.address + CODE_SIZE - WORK,
+				  WORK, n);
+	return client_submit(client, NULL, 0);
+}
+
+/* While it has work a client's time doesn't go back; 0 if it ends, with more time. */
+static int watch_work(struct client *client)
+{
+	uint64_t first = read_info(client->fd).engine_ns[0], before = first, now;
+	int ret = start_work(client), busy = ret ? 0 : -ETIME;
+
+	while (busy == -ETIME) {
+		busy = pagoda_syncobj_wait(client->fd, client->syncobj, client->point, 0);
+		now = read_info(client->fd).engine_ns[0];
+		if (now < before)
+			return -ERANGE;
+		before = now;
+	}
+	if (ret || busy)
+		return ret ? ret : busy;
+	return before > first ? 0 : -ENODATA;
+}
+
+/* Microseconds that engine 0 had something to do, by its own count; 0 if it doesn't say. */
+static uint64_t engine_busy_us(int fd)
+{
+	unsigned long long busy = 0;
+	char path[64], line[256];
+	struct stat st;
+	FILE *file;
+
+	if (fstat(fd, &st))
+		return 0;
+	snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%u/engines", minor(st.st_rdev));
+	file = fopen(path, "re");
+	while (file && !busy && fgets(line, sizeof(line), file))
+		if (strstr(line, "busy: "))
+			sscanf(strstr(line, "busy: "), "busy: %llu us", &busy);
+	if (file)
+		fclose(file);
+	return busy;
+}
+
+TEST_F(fdinfo, counts_engine_time)
+{
+	uint64_t busy, mine, theirs, both;
+	struct client clients[2];
+	int other = pagoda_open();
+
+	if (!self->dev.info.num_engines)
+		SKIP(return, "no engines");
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, client_open(&clients[0], self->fd, 0));
+	ASSERT_EQ(0, client_open(&clients[1], other, 0));
+	/* Until it was used it says nothing that could be compared. */
+	ASSERT_EQ(0, watch_work(&clients[0]));
+	busy = engine_busy_us(self->fd);
+	mine = read_info(self->fd).engine_ns[0];
+	/* Each has its own. */
+	EXPECT_EQ(0, read_info(other).engine_ns[0]);
+	EXPECT_EQ(0, watch_work(&clients[1]));
+	EXPECT_EQ(mine, read_info(self->fd).engine_ns[0]);
+	theirs = read_info(other).engine_ns[0];
+	EXPECT_EQ(0, watch_work(&clients[0]));
+	EXPECT_EQ(theirs, read_info(other).engine_ns[0]);
+	/* Both at once, and none of another engine. */
+	EXPECT_EQ(0, start_work(&clients[0]));
+	EXPECT_EQ(0, watch_work(&clients[1]));
+	EXPECT_EQ(0, client_wait(&clients[0]));
+	EXPECT_EQ(self->dev.info.num_engines > 1 ? 0 : NONE, read_info(other).engine_ns[1]);
+	both = read_info(self->fd).engine_ns[0] - mine + read_info(other).engine_ns[0];
+	/* What the engine says has no nanoseconds. */
+	if (busy) {
+		busy = (engine_busy_us(self->fd) - busy) * 1000;
+		EXPECT_LE(busy, both + 1000);
+		EXPECT_LE(both, busy + 1000);
+	}
+	client_close(&clients[0]);
+	client_close(&clients[1]);
+	close(other);
+}
+
+/* What a job uses is active while the job is executed, and neither before nor after that. */
+TEST_F(fdinfo, what_jobs_use_is_active)
+{
+	struct client client;
+	uint32_t other;
+
+	if (!self->dev.info.num_engines)
+		SKIP(return, "no engines");
+	ASSERT_EQ(0, client_open(&client, self->fd, 0));
+	ASSERT_EQ(0, client_run(&client, NULL, 0));
+	/* Memory in the same region that no job uses. */
+	ASSERT_EQ(0, pagoda_create(self->fd, self->size, CPU, PAGODA_IN_APERTURE, &other));
+	ASSERT_EQ(0, pagoda_make_resident_wait(self->fd, other));
+	EXPECT_EQ(0, of(self->fd, GTT).active);
+	ASSERT_EQ(0, client_hang(&client, false));
+	ASSERT_EQ(0, client_hangs(&client));
+	EXPECT_EQ(CODE_SIZE, of(self->fd, GTT).active);
+	EXPECT_LE(CODE_SIZE + self->size, of(self->fd, GTT).total);
+	__atomic_store_n(client_word(&client), 2, __ATOMIC_RELEASE);
+	EXPECT_EQ(0, client_wait(&client));
+	EXPECT_EQ(0, of(self->fd, GTT).active);
+	client_close(&client);
+}
+
+TEST_HARNESS_MAIN

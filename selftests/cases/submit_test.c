@@ -1,0 +1,783 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Submission: programs that the GPU executes through the page tables of their VM, what they wait
+ * for and signal, and what becomes of a client whose program goes wrong.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "lib/submit_client.h"
+
+#define SEED		1401
+
+FIXTURE(submit) {
+	struct test_device dev;
+	int fd;
+	int other;
+	struct client client;
+	uint64_t vram;
+};
+
+FIXTURE_SETUP(submit)
+{
+	ASSERT_EQ(0, test_device_open(&self->dev));
+	self->fd = self->dev.fd;
+	self->other = pagoda_open();
+	ASSERT_LE(0, self->other);
+	self->vram = test_vram_settled(self->other, 0);
+	ASSERT_EQ(0, client_open(&self->client, self->fd, 0));
+}
+
+FIXTURE_TEARDOWN(submit)
+{
+	munmap(self->client.program.memory, CODE_SIZE);
+	close(self->fd);
+	EXPECT_EQ(self->vram, test_vram_settled(self->other, self->vram));
+	close(self->other);
+}
+
+/* --- what programs do ------------------------------------------------------------------------- */
+
+TEST_F(submit, stores_anywhere)
+{
+	static const struct {
+		uint32_t flags;
+		uint32_t supported;
+	} kinds[] = {
+		{ CPU, PAGODA_IN_VRAM },
+		{ CPU | CACHED, PAGODA_IN_VRAM },
+		{ CPU, PAGODA_IN_APERTURE },
+		{ CPU | CACHED, PAGODA_IN_APERTURE },
+		{ CPU, PAGODA_IN_VRAM | PAGODA_IN_APERTURE },
+	};
+	uint64_t size = 16 * self->dev.page, n, round;
+	uint32_t handle, i;
+	uint64_t *map;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		uint64_t at = client_data(&self->client, i);
+
+		ASSERT_EQ(0, pagoda_create(self->fd, size, kinds[i].flags, kinds[i].supported,
+					   &handle));
+		ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, size));
+		map = pagoda_map(self->fd, handle, size);
+		ASSERT_NE(NULL, map);
+		for (round = 0; round < 3; round++) {
+			/* The CPU's stores are there for the GPU, and the other way round. */
+			for (n = 0; n < 16; n++)
+				map[n * 512 + round] = 1000 * i + n;
+			for (n = 0; n < 16; n++) {
+				pagoda_compare(&self->client.program, at + n * 4096 + round * 8,
+					       1000 * i + n);
+				pagoda_store(&self->client.program, at + n * 4096 + 1024,
+					     (round << 32) + n);
+			}
+			ASSERT_EQ(0, client_run(&self->client, &handle, 1));
+			for (n = 0; n < 16; n++)
+				EXPECT_EQ((round << 32) + n, map[n * 512 + 128]);
+			client_rewind(&self->client);
+			if (round)
+				ASSERT_EQ(0, pagoda_evict_wait(self->fd, handle));
+		}
+		munmap(map, size);
+		ASSERT_EQ(0, pagoda_close(self->fd, handle));
+	}
+}
+
+/*
+ * A model of what programs do to memory, for random ones: regions of words that move about while
+ * the GPU works on them.
+ */
+#define REGIONS		6
+#define REGION_WORDS	(16 * 1024)
+#define REGION_BYTES	(REGION_WORDS * 4ull)
+
+struct model {
+	uint32_t *words[REGIONS];
+	uint32_t *maps[REGIONS];
+	uint32_t handles[REGIONS];
+};
+
+static uint64_t model_address(const struct client *client, uint32_t region, uint32_t word)
+{
+	return client_data(client, region) + 4ull * word;
+}
+
+static void model_step(struct model *model, struct client *client, uint64_t *random)
+{
+	struct pagoda_program *program = &client->program;
+	uint32_t a = pagoda_random(random) % REGIONS, b = pagoda_random(random) % REGIONS;
+	uint32_t count = 1 + pagoda_random(random) % 3000, n;
+	uint32_t i = pagoda_random(random) % (REGION_WORDS - count);
+	uint32_t j = pagoda_random(random) % (REGION_WORDS - count);
+	uint32_t value = pagoda_random(random);
+	uint64_t wide;
+
+	switch (pagoda_random(random) % 6) {
+	case 0:
+		pagoda_fill_words(program, model_address(client, a, i), 4 * count, value);
+		for (n = 0; n < count; n++)
+			model->words[a][i + n] = value;
+		break;
+	case 1:
+		if (a == b)
+			break;
+		pagoda_copy(program, model_address(client, a, i), model_address(client, b, j),
+			    4 * count);
+		memcpy(&model->words[b][j], &model->words[a][i], 4 * count);
+		break;
+	case 2:
+		i &= ~1u;
+		pagoda_store(program, model_address(client, a, i), value * 3ull << 7);
+		wide = value * 3ull << 7;
+		memcpy(&model->words[a][i], &wide, 8);
+		break;
+	case 3:
+		i &= ~1u;
+		j &= ~1u;
+		if (a == b)
+			break;
+		pagoda_add(program, model_address(client, a, i), value,
+			   model_address(client, b, j));
+		memcpy(&wide, &model->words[a][i], 8);
+		memcpy(&model->words[b][j], &wide, 8);
+		wide += value;
+		memcpy(&model->words[a][i], &wide, 8);
+		break;
+	case 4:
+		pagoda_compute(program, VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD, count,
+			       model_address(client, a, i), model_address(client, a, i),
+			       model_address(client, a, i), model_address(client, a, i));
+		for (n = 0; n < count; n++)
+			model->words[a][i + n] = model->words[a][i + n] * model->words[a][i + n] +
+						 model->words[a][i + n];
+		break;
+	case 5:
+		j &= ~1u;
+		if (a == b)
+			break;
+		pagoda_reduce(program, VIRTIO_PAGODA_REDUCE_SUM, count,
+			      model_address(client, a, i), model_address(client, b, j), value);
+		wide = value;
+		for (n = 0; n < count; n++)
+			wide += model->words[a][i + n];
+		memcpy(&model->words[b][j], &wide, 8);
+		break;
+	}
+}
+
+TEST_F(submit, random_programs)
+{
+	uint64_t random = SEED;
+	struct model model;
+	uint32_t r, job, n;
+
+	printf("# seed %u\n", SEED);
+	for (r = 0; r < REGIONS; r++) {
+		uint32_t supported = r % 3 == 0 ? PAGODA_IN_VRAM : r % 3 == 1 ?
+				     PAGODA_IN_APERTURE : PAGODA_IN_VRAM | PAGODA_IN_APERTURE;
+
+		model.words[r] = calloc(REGION_WORDS, 4);
+		ASSERT_NE(NULL, model.words[r]);
+		/* The first half is listed by each job. */
+		ASSERT_EQ(0, pagoda_create_private(self->fd, r < 3 ? 0 : self->client.vm.vm,
+						   REGION_BYTES, CPU, supported,
+						   &model.handles[r]));
+		ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, model.handles[r],
+					     client_data(&self->client, r), 0, REGION_BYTES));
+		model.maps[r] = pagoda_map(self->fd, model.handles[r], REGION_BYTES);
+		ASSERT_NE(NULL, model.maps[r]);
+	}
+	for (job = 0; job < 120; job++) {
+		for (n = pagoda_random(&random) % 12; n; n--)
+			model_step(&model, &self->client, &random);
+		ASSERT_EQ(0, client_submit(&self->client, model.handles, 3));
+		r = pagoda_random(&random) % REGIONS;
+		if (job % 4 == 3)
+			ASSERT_EQ(0, pagoda_evict(self->fd, &model.handles[r], 1, 0, 0));
+		if (job % 10 != 9)
+			continue;
+		ASSERT_EQ(0, client_wait(&self->client));
+		client_rewind(&self->client);
+		for (r = 0; r < REGIONS; r++)
+			ASSERT_EQ(0, memcmp(model.maps[r], model.words[r], REGION_BYTES));
+	}
+	for (r = 0; r < REGIONS; r++) {
+		munmap(model.maps[r], REGION_BYTES);
+		free(model.words[r]);
+	}
+}
+
+/* Private allocations come back by themselves; listed ones because they are listed. */
+static void overcommit(struct __test_metadata *_metadata, struct client *client,
+		       const struct test_device *dev, uint32_t percent)
+{
+	uint64_t size = dev->vram.size / 16, random = SEED + percent;
+	uint32_t count = 16 * percent / 100, handles[64], n, job;
+	uint64_t values[64] = {}, *map;
+
+	ASSERT_GE(64, count);
+	for (n = 0; n < count; n++) {
+		ASSERT_EQ(0, pagoda_create_vram(client->fd, size, &handles[n]));
+		ASSERT_EQ(0, pagoda_bind_map(client->fd, client->vm.vm, handles[n],
+					     client_data(client, n), 0, size));
+	}
+	for (job = 0; job < 6 * count; job++) {
+		uint32_t pair[2];
+
+		n = pagoda_random(&random) % (count - 1);
+		pair[0] = handles[n];
+		pair[1] = handles[n + 1];
+		pagoda_compare(&client->program, client_data(client, n) + size - 8, values[n]);
+		pagoda_compare(&client->program, client_data(client, n + 1) + size - 8,
+			       values[n + 1]);
+		values[n] = pagoda_random(&random);
+		pagoda_store(&client->program, client_data(client, n) + size - 8, values[n]);
+		ASSERT_EQ(0, client_submit(client, pair, 2));
+	}
+	ASSERT_EQ(0, client_wait(client));
+	for (n = 0; n < count; n++) {
+		map = pagoda_map(client->fd, handles[n], size);
+		ASSERT_NE(NULL, map);
+		EXPECT_EQ(values[n], map[size / 8 - 1]);
+		munmap(map, size);
+		ASSERT_EQ(0, pagoda_close(client->fd, handles[n]));
+	}
+	client_rewind(client);
+}
+
+TEST_F(submit, overcommit)
+{
+	struct drm_pagoda_context_state state;
+
+	overcommit(_metadata, &self->client, &self->dev, 150);
+	overcommit(_metadata, &self->client, &self->dev, 300);
+	ASSERT_EQ(0, pagoda_context_state(self->fd, self->client.context, &state));
+	EXPECT_EQ(0, state.state);
+	EXPECT_EQ(state.submitted, state.completed);
+}
+
+/* It can be nowhere else: the page tables that show all of it have no place but the reserve. */
+TEST_F(submit, all_of_vram_at_once)
+{
+	uint64_t size = self->dev.vram.size, at = client_data(&self->client, 0);
+	const uint64_t offsets[] = { 0, size / 2, size - 8 };
+	struct drm_pagoda_segment_info info;
+	uint32_t handle, round, n;
+
+	EXPECT_LT(0, self->dev.vram.reserve_size);
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, size, 0, PAGODA_IN_VRAM,
+					   &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, size));
+	for (round = 0; round < 3; round++) {
+		for (n = 0; n < 3; n++) {
+			pagoda_compare(&self->client.program, at + offsets[n],
+				       round ? round * 8 + n : 0);
+			pagoda_store(&self->client.program, at + offsets[n], round * 8 + 8 + n);
+		}
+		ASSERT_EQ(0, client_run(&self->client, NULL, 0));
+		EXPECT_EQ(DRM_PAGODA_SEGMENT_VRAM, pagoda_where(self->fd, handle));
+	}
+	ASSERT_EQ(0, pagoda_segment(self->fd, DRM_PAGODA_SEGMENT_VRAM, &info));
+	EXPECT_EQ(size, info.size);
+	EXPECT_EQ(size, info.usage);
+	EXPECT_EQ(0, info.largest_free);
+	EXPECT_GE(info.reserve_size, info.reserve_usage);
+	ASSERT_EQ(0, pagoda_close(self->fd, handle));
+}
+
+TEST_F(submit, thousands)
+{
+	uint64_t at = client_data(&self->client, 0), *map;
+	int64_t end = pagoda_now() + 20 * PAGODA_SEC;
+	uint32_t handle, n, full = 0;
+	int ret;
+
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
+					   PAGODA_IN_VRAM, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
+	map = pagoda_map(self->fd, handle, self->dev.page);
+	ASSERT_NE(NULL, map);
+	pagoda_add(&self->client.program, at, 1, 0);
+	/* More than the rings have room for; slow machines do less of it. */
+	for (n = 0; n < 5000 && (n < 1000 || pagoda_now() < end); n++) {
+		self->client.start = 0;
+		ret = client_submit(&self->client, NULL, 0);
+		if (ret != -EBUSY) {
+			ASSERT_EQ(0, ret);
+			continue;
+		}
+		/* So many may be queued: when they are through, there is room. */
+		self->client.point--;
+		ASSERT_EQ(0, client_wait(&self->client));
+		n--;
+		full++;
+	}
+	ASSERT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(n, map[0]);
+	EXPECT_LE(full, n / (DRM_PAGODA_MAX_QUEUED_JOBS / 2));
+	munmap(map, self->dev.page);
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+/* @args: has the entries. */
+static int submit_waiting_args(struct client *client, uint32_t in, uint64_t point,
+			       struct drm_pagoda_submit *args)
+{
+	struct drm_pagoda_sync syncs[2] = {
+		{ .handle = in, .point = point },
+		{ client->syncobj, DRM_PAGODA_SYNC_SIGNAL, client->point + 1 },
+	};
+	struct drm_pagoda_command_buffer buffer = {
+		client->program.address + client->start, client->program.used - client->start,
+	};
+	int ret;
+
+	args->buffers = (struct drm_pagoda_array) {
+		(uintptr_t)&buffer, buffer.size ? 1 : 0, sizeof(buffer)
+	};
+	args->syncs = (struct drm_pagoda_array) { (uintptr_t)syncs, 2, sizeof(*syncs) };
+	args->context = client->context;
+	ret = pagoda_submit_args(client->fd, args);
+	if (ret)
+		return ret;
+	client->point++;
+	client->start = client->program.used;
+	return 0;
+}
+
+static int submit_waiting(struct client *client, uint32_t in, uint64_t point)
+{
+	struct drm_pagoda_submit args = {};
+
+	return submit_waiting_args(client, in, point, &args);
+}
+
+TEST_F(submit, points_that_come_late)
+{
+	uint64_t at = client_data(&self->client, 0), *map;
+	uint32_t in, handle;
+
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
+					   PAGODA_IN_VRAM, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
+	map = pagoda_map(self->fd, handle, self->dev.page);
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
+	pagoda_store(&self->client.program, at, 1);
+	ASSERT_EQ(0, submit_waiting(&self->client, in, 7));
+	pagoda_compare(&self->client.program, at, 1);
+	pagoda_store(&self->client.program, at, 2);
+	ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
+					      PAGODA_SEC / 5));
+	EXPECT_EQ(0, map[0]);
+	ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, 6));
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
+					      PAGODA_SEC / 5));
+	ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, 7));
+	ASSERT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(2, map[0]);
+	munmap(map, self->dev.page);
+}
+
+/*
+ * Jobs wait for a point that is never signalled: their context can be destroyed, and their
+ * process killed.
+ */
+TEST_F(submit, points_that_never_come)
+{
+	int status, waiting;
+	uint32_t in, n;
+	pid_t pid;
+
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
+	for (n = 0; n < DRM_PAGODA_MAX_WAITING_JOBS; n++)
+		ASSERT_EQ(0, submit_waiting(&self->client, in, 1));
+	EXPECT_REFUSED(EBUSY, pagoda_vm_destroy(self->fd, self->client.vm.vm));
+	ASSERT_EQ(0, pagoda_context_destroy(self->fd, self->client.context));
+	EXPECT_EQ(0, client_wait(&self->client));
+
+	pid = test_fork(&waiting);
+	ASSERT_LE(0, pid);
+	if (!pid) {
+		struct client child;
+		int fd = pagoda_open();
+
+		if (fd < 0 || client_open(&child, fd, 0) || pagoda_syncobj_create(fd, &in))
+			_exit(1);
+		for (n = 0; n < 100; n++)
+			if (submit_waiting(&child, in, 1))
+				_exit(1);
+		test_say(waiting);
+		pause();
+	}
+	EXPECT_TRUE(test_heard(waiting));
+	close(waiting);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+/* Later jobs find the job's fence: so it has one when the call returns. */
+TEST_F(submit, implicit_sync_is_never_held_up)
+{
+	struct drm_pagoda_submit_entry entry = {
+		.flags = DRM_PAGODA_SUBMIT_IMPLICIT | DRM_PAGODA_SUBMIT_WRITE,
+	};
+	struct drm_pagoda_submit args = { .entries = { (uintptr_t)&entry, 1, sizeof(entry) } };
+	struct drm_pagoda_sync sync = { .flags = DRM_PAGODA_SYNC_FENCE, .point = 1 };
+	struct drm_pagoda_submit fenced = {
+		.entries = { (uintptr_t)&entry, 1, sizeof(entry) },
+		.syncs = { (uintptr_t)&sync, 1, sizeof(sync) },
+		.context = self->client.context,
+	};
+	uint32_t in, private, shared, n;
+
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
+	ASSERT_EQ(0, pagoda_fence_create(self->fd, 0, &sync.handle, NULL));
+	ASSERT_EQ(0, pagoda_create_vram(self->fd, self->dev.page, &shared));
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, 0,
+					   PAGODA_IN_VRAM, &private));
+	entry.handle = shared;
+	EXPECT_REFUSED(EINVAL, submit_waiting_args(&self->client, in, 1, &args));
+	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
+	entry.flags = DRM_PAGODA_SUBMIT_IMPLICIT;
+	EXPECT_REFUSED(EINVAL, submit_waiting_args(&self->client, in, 1, &args));
+	/* It means nothing for what is private, and without it a job may wait. */
+	entry.handle = private;
+	ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
+	entry.handle = shared;
+	entry.flags = 0;
+	ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
+	/* That the job before it waits is the same. */
+	entry.flags = DRM_PAGODA_SUBMIT_IMPLICIT;
+	fenced.syncs.count = 0;
+	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
+	for (n = 1; n < 50; n++) {
+		/* What is there now counts, whether the kernel has noticed or not. */
+		ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, n));
+		ASSERT_EQ(0, pagoda_submit_args(self->fd, &fenced));
+		entry.flags = 0;
+		ASSERT_EQ(0, submit_waiting_args(&self->client, in, n + 1, &args));
+		entry.flags = DRM_PAGODA_SUBMIT_IMPLICIT;
+		EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
+	}
+	fenced.syncs.count = 1;
+	ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, n));
+	EXPECT_REFUSED(EINVAL, pagoda_submit_args(self->fd, &fenced));
+	ASSERT_EQ(0, pagoda_fence_signal(self->fd, sync.handle, 1));
+	EXPECT_EQ(0, pagoda_submit_args(self->fd, &fenced));
+	EXPECT_EQ(0, client_wait(&self->client));
+}
+
+/* A job that is held up holds what it names, as one does that an engine has. */
+struct named {
+	uint32_t handle;
+	uint64_t at;
+	uint64_t *map;
+};
+
+static int named_create(struct client *client, uint32_t which, uint32_t vm, struct named *named)
+{
+	uint64_t size = 4096;
+	int ret = pagoda_create_private(client->fd, vm, size, CPU, PAGODA_IN_VRAM, &named->handle);
+
+	named->at = client_data(client, which);
+	if (!ret)
+		ret = pagoda_bind_map(client->fd, client->vm.vm, named->handle, named->at, 0,
+				      size);
+	if (ret)
+		return ret;
+	named->map = pagoda_map(client->fd, named->handle, size);
+	return named->map ? 0 : -errno;
+}
+
+/* Whether the range can be reserved, once the kernel is through with what was there. */
+static int named_is_free(const struct client *client, const struct named *named)
+{
+	int64_t end = pagoda_now() + LIMIT;
+	uint64_t at = named->at & ~(DRM_PAGODA_RESERVE_ALIGN - 1ull);
+	int ret;
+
+	do {
+		ret = pagoda_bind_range(client->fd, client->vm.vm, DRM_PAGODA_BIND_RESERVE, at,
+					DRM_PAGODA_RESERVE_ALIGN);
+		usleep(1000);
+	} while (ret == -EEXIST && pagoda_now() < end);
+	return ret;
+}
+
+TEST_F(submit, jobs_hold_what_they_name)
+{
+	struct drm_pagoda_context_state state;
+	uint32_t in, queue, timeline, round, n;
+	struct named named[3];
+	uint64_t value;
+
+	ASSERT_EQ(0, pagoda_syncobj_create(self->fd, &in));
+	ASSERT_EQ(0, pagoda_paging_queue_create(self->fd, 0, &queue, &timeline));
+	for (round = 0; round < 2; round++) {
+		struct drm_pagoda_submit_entry entry = {};
+		struct drm_pagoda_submit args = {
+			.entries = { (uintptr_t)&entry, 1, sizeof(entry) },
+		};
+
+		/* Private, listed, and on the client's residency list. */
+		for (n = 0; n < 3; n++)
+			ASSERT_EQ(0, named_create(&self->client, 3 * round + n,
+						  n ? 0 : self->client.vm.vm, &named[n]));
+		ASSERT_EQ(0, pagoda_list_add(self->fd, queue, &named[2].handle, 1, 0, &value,
+					     NULL));
+		if (value)
+			ASSERT_EQ(0, pagoda_syncobj_wait(self->fd, timeline, value, LIMIT));
+		entry.handle = named[1].handle;
+		/* The second time the point is there: an engine has the job. */
+		for (n = 0; n < 3; n++)
+			pagoda_store(&self->client.program, named[n].at, 10 * round + n + 1);
+		ASSERT_EQ(0, submit_waiting_args(&self->client, in, 1, &args));
+		for (n = 0; n < 3; n++)
+			ASSERT_EQ(0, pagoda_close(self->fd, named[n].handle));
+		if (!round)
+			ASSERT_EQ(0, pagoda_syncobj_signal(self->fd, in, 1));
+		EXPECT_EQ(0, client_wait(&self->client));
+		ASSERT_EQ(0, pagoda_context_state(self->fd, self->client.context, &state));
+		EXPECT_EQ(0, state.state);
+		for (n = 0; n < 3; n++) {
+			EXPECT_EQ(10 * round + n + 1, named[n].map[0]);
+			/* ... and no longer. */
+			EXPECT_EQ(0, named_is_free(&self->client, &named[n]));
+			munmap(named[n].map, 4096);
+		}
+	}
+	ASSERT_EQ(0, pagoda_paging_queue_destroy(self->fd, queue));
+}
+
+/* --- what goes wrong -------------------------------------------------------------------------- */
+
+TEST_F(submit, faults_cost_the_guilty)
+{
+	struct drm_pagoda_context_state state;
+	uint64_t at = client_data(&self->client, 0), command, *map;
+	struct client bad;
+	uint32_t handle, n;
+
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
+					   PAGODA_IN_VRAM, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
+	map = pagoda_map(self->fd, handle, self->dev.page);
+	for (n = 0; n < 20; n++) {
+		ASSERT_EQ(0, client_open(&bad, self->fd, 0));
+		pagoda_add(&self->client.program, at, 1, 0);
+		ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+		command = bad.program.address + bad.program.used;
+		pagoda_store(&bad.program, at + 8 * n, 1);
+		ASSERT_EQ(0, client_submit(&bad, NULL, 0));
+		ASSERT_EQ(0, client_wait(&bad));
+		ASSERT_EQ(0, pagoda_context_state(self->fd, bad.context, &state));
+		EXPECT_EQ(DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_FAULTED, state.state);
+		EXPECT_EQ(1, state.job);
+		EXPECT_EQ(1, state.completed);
+		EXPECT_EQ(at + 8 * n, state.address);
+		EXPECT_EQ(command, state.command);
+		EXPECT_EQ(2, state.access);
+		EXPECT_EQ(0, state.engine);
+		EXPECT_REFUSED(ECANCELED, client_submit(&bad, NULL, 0));
+		client_close(&bad);
+	}
+	ASSERT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(20, map[0]);
+	ASSERT_EQ(0, pagoda_context_state(self->fd, self->client.context, &state));
+	EXPECT_EQ(0, state.state);
+	munmap(map, self->dev.page);
+}
+
+/* One guilty client stays until its job is over, another has destroyed its context. */
+TEST_F(submit, hangs_cost_the_guilty)
+{
+	struct drm_pagoda_context_state state;
+	uint64_t at = client_data(&self->client, 0), *map;
+	struct client bad, destroyed;
+	uint32_t handle, n;
+	int ret = 0;
+
+	ASSERT_EQ(0, pagoda_create_private(self->fd, self->client.vm.vm, self->dev.page, CPU,
+					   PAGODA_IN_VRAM, &handle));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handle, at, 0, self->dev.page));
+	map = pagoda_map(self->fd, handle, self->dev.page);
+	ASSERT_EQ(0, client_open(&bad, self->fd, 0));
+	ASSERT_EQ(0, client_open(&destroyed, self->fd, self->dev.info.num_engines - 1));
+	ASSERT_EQ(0, client_hang(&bad, true));
+	ASSERT_EQ(0, client_hang(&destroyed, false));
+	/* A slow machine may find that the first hangs before all of them are there. */
+	for (n = 0; n < 50 && !ret; n++) {
+		ret = client_submit(&destroyed, NULL, 0);
+		destroyed.point -= !!ret;
+	}
+	EXPECT_TRUE(!ret || ret == -ECANCELED);
+	pagoda_store(&self->client.program, at, 5);
+	ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+	ASSERT_EQ(0, pagoda_context_destroy(self->fd, destroyed.context));
+	ASSERT_EQ(0, pagoda_vm_destroy(self->fd, destroyed.vm.vm));
+	EXPECT_EQ(0, client_wait(&destroyed));
+	munmap(destroyed.program.memory, CODE_SIZE);
+	ASSERT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(5, map[0]);
+	ASSERT_EQ(0, client_wait(&bad));
+	ASSERT_EQ(0, pagoda_context_state(self->fd, bad.context, &state));
+	EXPECT_EQ(DRM_PAGODA_CONTEXT_BANNED | DRM_PAGODA_CONTEXT_HUNG, state.state);
+	EXPECT_EQ(1, state.job);
+	EXPECT_EQ(0, state.address);
+	client_close(&bad);
+	munmap(map, self->dev.page);
+}
+
+/* The first of an engine says that it hangs when its program has begun. */
+static void hang_until_killed(const struct test_device *dev, uint32_t number, int hanging)
+{
+	uint32_t engines = dev->info.num_engines;
+	struct client client;
+
+	if (client_open(&client, pagoda_open(), number % engines) ||
+	    client_hang(&client, number % 2 == 0) || (number < engines && client_hangs(&client)))
+		_exit(1);
+	test_say(hanging);
+	pause();
+}
+
+TEST_F(submit, killed_while_hanging)
+{
+	int status, hanging;
+	pid_t pids[4];
+	int64_t began;
+	uint32_t n;
+
+	/* Processes of their own: all of them end at once. */
+	for (n = 0; n < ARRAY_SIZE(pids); n++) {
+		pids[n] = test_fork(&hanging);
+		ASSERT_LE(0, pids[n]);
+		if (!pids[n])
+			hang_until_killed(&self->dev, n, hanging);
+		EXPECT_TRUE(test_heard(hanging));
+		close(hanging);
+	}
+	began = pagoda_now();
+	for (n = 0; n < ARRAY_SIZE(pids); n++)
+		kill(pids[n], SIGKILL);
+	for (n = 0; n < ARRAY_SIZE(pids); n++) {
+		ASSERT_EQ(pids[n], waitpid(pids[n], &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
+	/* A job may run some seconds; what stood behind it never began. */
+	EXPECT_GT(LIMIT, pagoda_now() - began);
+	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
+}
+
+/* What stands behind the job that hangs isn't through: so its client wasn't waited for. */
+TEST_F(submit, closed_while_hanging)
+{
+	const int64_t limit = self->dev.info.job_timeout_ms * (PAGODA_SEC / 1000);
+	uint64_t size = 64 * self->dev.page;
+	struct client bad;
+	uint32_t handles[2], n;
+	int64_t began;
+	int fd;
+
+	fd = pagoda_open();
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, client_open(&bad, fd, 0));
+	for (n = 0; n < 2; n++) {
+		ASSERT_EQ(0, pagoda_create_private(fd, n ? 0 : bad.vm.vm, size, 0, PAGODA_IN_VRAM,
+						   &handles[n]));
+		ASSERT_EQ(0, pagoda_bind_map(fd, bad.vm.vm, handles[n], client_data(&bad, n), 0,
+					     size));
+	}
+	ASSERT_EQ(0, client_run(&bad, &handles[1], 1));
+	ASSERT_EQ(0, client_hang(&bad, true));
+	ASSERT_EQ(0, client_hangs(&bad));
+	began = pagoda_now();
+	ASSERT_EQ(0, client_submit(&self->client, NULL, 0));
+	munmap(bad.program.memory, CODE_SIZE);
+	ASSERT_EQ(0, close(fd));
+	EXPECT_GT(limit / 2, pagoda_now() - began);
+	EXPECT_EQ(-ETIME, pagoda_syncobj_wait(self->fd, self->client.syncobj, self->client.point,
+					      0));
+	/* Others are served meanwhile, and then. */
+	ASSERT_EQ(0, pagoda_create(self->fd, size, CPU, PAGODA_IN_APERTURE, &handles[0]));
+	ASSERT_EQ(0, pagoda_bind_map(self->fd, self->client.vm.vm, handles[0],
+				     client_data(&self->client, 0), 0, size));
+	EXPECT_EQ(0, client_wait(&self->client));
+	EXPECT_EQ(0, client_run(&self->client, &handles[0], 1));
+}
+
+TEST_F(submit, a_child_has_the_same_ids)
+{
+	pid_t pid;
+
+	ASSERT_EQ(0, client_run(&self->client, NULL, 0));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		_exit(!!client_run(&self->client, NULL, 0));
+	EXPECT_EQ(0, test_child_status(pid));
+	self->client.point++;
+	EXPECT_EQ(0, client_run(&self->client, NULL, 0));
+}
+
+struct worker {
+	struct client client;
+	uint32_t handle;
+	uint64_t at;
+	int ret;
+};
+
+#define WORKER_JOBS	200
+
+static void *worker_run(void *arg)
+{
+	struct worker *worker = arg;
+	uint32_t n;
+
+	pagoda_add(&worker->client.program, worker->at, 1, 0);
+	for (n = 0; n < WORKER_JOBS && !worker->ret; n++) {
+		worker->client.start = 0;
+		worker->ret = client_submit(&worker->client, &worker->handle, 1);
+		if (n % 16 == 15 && !worker->ret)
+			worker->ret = pagoda_evict(worker->client.fd, &worker->handle, 1, 0, 0);
+	}
+	if (!worker->ret)
+		worker->ret = client_wait(&worker->client);
+	return NULL;
+}
+
+TEST_F(submit, threads)
+{
+	struct worker workers[4] = {};
+	pthread_t threads[4];
+	uint64_t size = test_round_up(self->dev.vram.size / 3, PAGODA_MIB), *map;
+	uint32_t n;
+
+	for (n = 0; n < ARRAY_SIZE(workers); n++) {
+		struct worker *worker = &workers[n];
+
+		ASSERT_EQ(0, client_open(&worker->client, self->fd,
+					 n % self->dev.info.num_engines));
+		worker->at = client_data(&worker->client, 0);
+		ASSERT_EQ(0, pagoda_create_vram(self->fd, size, &worker->handle));
+		ASSERT_EQ(0, pagoda_bind_map(self->fd, worker->client.vm.vm, worker->handle,
+					     worker->at, 0, size));
+	}
+	for (n = 0; n < ARRAY_SIZE(workers); n++)
+		ASSERT_EQ(0, pthread_create(&threads[n], NULL, worker_run, &workers[n]));
+	for (n = 0; n < ARRAY_SIZE(workers); n++) {
+		pthread_join(threads[n], NULL);
+		EXPECT_EQ(0, workers[n].ret);
+		map = pagoda_map(self->fd, workers[n].handle, size);
+		ASSERT_NE(NULL, map);
+		EXPECT_EQ(WORKER_JOBS, map[0]);
+		munmap(map, size);
+		client_close(&workers[n].client);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What /proc/<pid>/fdinfo/<fd> says of a file of the driver: standard keys and the driver's own.
+ * drivers/pagoda/fdinfo.c says what each means.
+ */
+#ifndef PAGODA_FDINFO_H
+#define PAGODA_FDINFO_H
+
+#include <stdint.h>
+
+#include "../../include/uapi/drm/pagoda_drm.h"
+#include "../../include/uapi/linux/virtio_pagoda.h"
+
+/* Segments by enum drm_pagoda_segment_id, with the system segment. */
+#define PAGODA_FDINFO_SEGMENTS	(DRM_PAGODA_SEGMENT_APERTURE + 1)
+
+#define PAGODA_FDINFO_ENGINES	VIRTIO_PAGODA_MAX_ENGINES
+
+/* A key that isn't there. */
+#define PAGODA_FDINFO_NONE	UINT64_MAX
+
+/* Bytes. */
+struct pagoda_fdinfo_segment {
+	uint64_t total;
+	uint64_t shared;
+	uint64_t resident;
+	uint64_t purgeable;
+	uint64_t active;
+	uint64_t budget;
+	uint64_t usage;
+	uint64_t spilled;
+};
+
+/*
+ * @client: number of the open file: all descriptors of that file show the same number.
+ *	    The members after it are bytes and counts.
+ * @engine_ns: of each that there is
+ */
+struct pagoda_fdinfo {
+	uint64_t client;
+	uint64_t paged_in;
+	uint64_t paged_out;
+	uint64_t evictions;
+	uint64_t paced;
+	uint64_t left_out;
+	uint64_t held;
+	uint64_t engine_ns[PAGODA_FDINFO_ENGINES];
+	struct pagoda_fdinfo_segment segments[PAGODA_FDINFO_SEGMENTS];
+};
+
+/* 0, a negative errno of the file, or -ENODEV if it is no open device of ours. */
+int pagoda_fdinfo_read(const char *path, struct pagoda_fdinfo *info);
+/* Of a file of this process. */
+int pagoda_fdinfo_self(int fd, struct pagoda_fdinfo *info);
+/* Nanoseconds of all engines together; NONE if there are none. */
+uint64_t pagoda_fdinfo_engines(const struct pagoda_fdinfo *info);
+
+#endif

@@ -1,0 +1,195 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Kernels from Debian's sources, in the cache. KERNEL says of which: 6.12, from the package linux-source-6.12,
+# or new, the newest there is (backports.sh).
+#
+#   kernels.sh source              the unpacked tree, in which the driver is a drop-in; prints its path
+#   kernels.sh headers             its headers for user space, installed; prints their folder
+#   kernels.sh image plain|debug   a kernel for QEMU, as it is or with sanitizers; prints its build folder
+#   kernels.sh uml CONFIG...       a UML kernel with the driver built in, configured by kunit/CONFIG.kunitconfig
+#                                  (none: kunit/.kunitconfig alone); prints its build folder
+#
+# Only paths go to stdout; what is going on goes to stderr.
+. "$(dirname "$0")/lib.sh"
+KERNEL=${KERNEL:-6.12}
+vm=$TOP/selftests/rigs
+
+# locked_build <folder of the cache> <function>: calls it once for each content of the folder's name.
+locked_build() {
+	local dir=$CACHE/$1
+	shift
+	if [[ ! -e $dir/ready ]]; then
+		cache_lock "$(basename "$dir")"
+		if [[ ! -e $dir/ready ]]; then
+			rm -rf "$dir"
+			mkdir -p "$dir"
+			"$@" "$dir"
+			touch "$dir/ready"
+		fi
+		flock -u 9
+	fi
+	echo "$dir"
+}
+
+# The driver is a drop-in: two lines make any tree build it. The helpers without a prompt are
+# only built if something selects them, and kernels for QEMU are built without the driver
+# (its modules are compiled against them later), hence PAGODA_RIG.
+hook_tree() {
+	cat >>"$1/drivers/gpu/drm/Kconfig" <<-'KCONFIG'
+
+	source "drivers/gpu/drm/pagoda/Kconfig"
+
+	config PAGODA_RIG
+		bool "The helpers pagoda.ko needs, without pagoda.ko"
+		depends on DRM
+		select DRM_TTM
+		select DRM_TTM_HELPER
+		select DRM_EXEC
+		select DRM_GPUVM
+		select DRM_SCHED
+		select GPU_BUDDY
+		select DRM_BUDDY
+		select DRM_SUBALLOC_HELPER
+		select DMA_SHARED_BUFFER
+		select VIRTIO
+	KCONFIG
+	echo 'obj-y += pagoda/' >>"$1/drivers/gpu/drm/Makefile"
+	mkdir -p "$1/drivers/gpu/drm/pagoda"
+}
+
+# unpack <archive> <folder>: a package of the sources as a file, or what an installed one has.
+unpack() {
+	case $1 in
+	*.deb)
+		dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+			tar -C "$2" -xJ --strip-components=1
+		;;
+	*) tar -C "$2" -xf "$1" --strip-components=1 ;;
+	esac
+}
+
+unpack_and_hook() {
+	with_progress "unpacking $(basename "$1")" "$2/unpack.log" unpack "$1" "$2"
+	hook_tree "$2"
+}
+
+source_tree() {
+	local archive version
+	case $KERNEL in
+	6.12)
+		archive=/usr/src/linux-source-6.12.tar.xz
+		version=$(dpkg-query -W -f '${Version}' linux-source-6.12)
+		;;
+	new)
+		archive=$("$vm/backports.sh")
+		version=$(basename "$archive")
+		;;
+	*) die "KERNEL=$KERNEL: there are 6.12 and new" ;;
+	esac
+	locked_build "source-$KERNEL-$(key "$version" "$(declare -f hook_tree)")" unpack_and_hook "$archive"
+}
+
+install_headers() {
+	mkdir "$2/build"
+	with_progress "installing the kernel's user headers ($KERNEL)" "$2/install.log" \
+		make -C "$1" O="$2/build" -j"$JOBS" INSTALL_HDR_PATH="$2" headers_install
+	rm -rf "$2/build"
+}
+
+user_headers() {
+	local src
+	src=$(source_tree)
+	locked_build "headers-$KERNEL-$(key "$src")" install_headers "$src"
+}
+
+# Kconfig and the Makefile name the driver's folder: put it there, as it is now. Checksums keep the times of
+# unchanged files.
+sync_driver() {
+	rsync -rc --delete "$TOP/Kbuild" "$TOP/Kconfig" "$TOP/include" "$TOP/drivers" "$TOP/kunit" \
+		"$1/drivers/gpu/drm/pagoda/"
+}
+
+# Kconfig drops what it cannot satisfy without a word.
+check_fragment() {
+	local line missing=0
+	while read -r line; do
+		[[ $line == CONFIG_* ]] || continue
+		[[ $line == *=n ]] && continue
+		grep -qxF "$line" "$2" || { say "not in the kernel's configuration: $line"; missing=1; }
+	done <"$1"
+	return "$missing"
+}
+
+# has_option <tree> <folder> <option without CONFIG_>
+has_option() { grep -rqsE --include='Kconfig*' "^(menu)?config $3\$" "$1/$2"; }
+
+# What only some kernels have is asked for where they have it.
+fragments() {
+	cat "$vm/machine.config"
+	[[ $2 != debug ]] || cat "$vm/debug.config"
+	if has_option "$1" init CGROUP_DMEM; then cat "$vm/dmem.config"; fi
+	if has_option "$1" drivers/dma-buf DMABUF_MOVE_NOTIFY; then echo CONFIG_DMABUF_MOVE_NOTIFY=y; fi
+}
+
+build_image() {
+	local src=$1 flavour=$2 dir=$3
+	fragments "$src" "$flavour" >"$dir/fragment"
+	(
+		exec 8>"$CACHE/$(basename "$src").lock"
+		flock 8
+		sync_driver "$src"
+		make -C "$src" O="$dir" KCONFIG_ALLCONFIG="$dir/fragment" allnoconfig >"$dir/config.log" 2>&1 8>&- 9>&-
+	) || die "$flavour kernel: see $dir/config.log"
+	check_fragment "$dir/fragment" "$dir/.config"
+	with_progress "building the $flavour kernel ($KERNEL)" "$dir/build.log" \
+		nice -n 5 make -C "$src" O="$dir" -j"$JOBS" bzImage modules
+}
+
+image() {
+	local src
+	[[ $1 == plain || $1 == debug ]] || die "usage: kernels.sh image plain|debug"
+	src=$(source_tree)
+	locked_build "$1-$KERNEL-$(key "$(fragments "$src" "$1")" "$src" "$(declare -f build_image)")" \
+		build_image "$src" "$1"
+}
+
+# Options that a kernel has or hasn't got, and that say nothing about the driver: the number of the bus that is emulated
+# where KUnit has none of its own, without which that bus prints a warning, and that importers of dma-bufs are told of
+# moves.
+uml_options() {
+	if ! has_option "$1" lib/kunit KUNIT_UML_PCI; then
+		echo CONFIG_UML_PCI_OVER_VIRTIO_DEVICE_ID=61166
+	fi
+	if has_option "$1" drivers/dma-buf DMABUF_MOVE_NOTIFY; then echo CONFIG_DMABUF_MOVE_NOTIFY=y; fi
+}
+
+# kunit.py only configures, which it checks: its own build shows no progress.
+uml_kernel() {
+	local src dir name configs=(--kunitconfig "$TOP/kunit/.kunitconfig") option
+	for name in "$@"; do
+		[[ $name != bench ]] || configs=()
+		configs+=(--kunitconfig "$TOP/kunit/$name.kunitconfig")
+	done
+	src=$(source_tree)
+	for option in $(uml_options "$src"); do configs+=(--kconfig_add "$option"); done
+	dir=$CACHE/uml-$KERNEL-$(key "$src" "${configs[@]}")
+	mkdir -p "$dir"
+	cache_lock "$(basename "$src")"
+	sync_driver "$src"
+	(cd "$src" && tools/testing/kunit/kunit.py config --build_dir "$dir" "${configs[@]}") \
+		>"$dir/config.log" 2>&1 9>&- ||
+		{ cat "$dir/config.log" >&2; die "UML kernel ($KERNEL $*): not configured"; }
+	with_progress "building the UML kernel ($KERNEL${*:+ $*})" "$dir/build.log" \
+		nice -n 5 make -C "$src" O="$dir" ARCH=um -j"$JOBS" linux
+	flock -u 9
+	echo "$dir"
+}
+
+case ${1:-} in
+source) source_tree ;;
+headers) user_headers ;;
+image) image "${2:-}" ;;
+uml) uml_kernel "${@:2}" ;;
+*) die "usage: kernels.sh source|headers|image plain|debug|uml [CONFIG...]" ;;
+esac

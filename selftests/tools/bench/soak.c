@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * soak: clients that together want more than VRAM has, for as long as one likes. Each is a process
+ * with allocations of its own, of which it has the GPU look at some, chosen at random, and give
+ * them other words; now and then it makes some resident for a while, or looks itself. What was
+ * found is compared with what was written.
+ *
+ * All clients have the same priority, so none may get much more done than others.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/pagoda_lib.h"
+#include "tools/replay/gpu.h"
+
+#define CLIENTS_MAX	16u
+/* Allocations that VRAM has room for, and of one job. */
+#define PIECES		64u
+#define PER_JOB		3u
+#define MOST		(16 * PIECES)
+/* Turns of which one is by the CPU, and one with a residency list. */
+#define LOOK_EVERY	16u
+#define LIST_EVERY	8u
+
+#define WAIT_LIMIT	(300 * PAGODA_SEC)
+/* Refusals are documented for when others use the memory; no client may be refused for so long. */
+#define REFUSED_LIMIT	(120 * PAGODA_SEC)
+
+static const char usage_text[] =
+"usage: soak [options]\n"
+"Has clients use more than VRAM has, and compares what they find with what they wrote. TAP.\n"
+"\n"
+"  --seconds N   for so long (default 20)\n"
+"  --clients N   processes (default 4)\n"
+"  --percent N   of VRAM that they use together (default 300)\n"
+"  --ratio F     the slowest does at least this part of what the fastest does (default 0)\n";
+
+struct options {
+	uint32_t seconds;
+	uint32_t clients;
+	uint32_t percent;
+	double ratio;
+};
+
+/* What a client did; in memory shared with its parent. @error: negative errno of what failed. */
+struct outcome {
+	uint64_t uses;
+	uint64_t lists;
+	uint64_t looks;
+	uint64_t refused;
+	uint64_t mismatches;
+	int64_t longest_ns;
+	int error;
+	char what[48];
+};
+
+struct piece {
+	uint64_t address;
+	uint32_t handle;
+	uint32_t word;
+};
+
+struct client {
+	struct gpu gpu;
+	struct piece pieces[MOST];
+	struct outcome *outcome;
+	uint64_t size;
+	uint64_t random;
+	uint64_t point;
+	uint32_t count;
+	uint32_t syncobj;
+	uint32_t queue;
+	uint32_t queue_syncobj;
+	uint32_t number;
+	int fd;
+};
+
+static int failed(struct client *c, const char *what, int ret)
+{
+	if (ret && !c->outcome->error) {
+		c->outcome->error = ret;
+		snprintf(c->outcome->what, sizeof(c->outcome->what), "%s", what);
+	}
+	return ret;
+}
+
+static bool is_refusal(int ret)
+{
+	return ret == -ENOMEM || ret == -EBUSY;
+}
+
+/* Words differ from those before and from those of others. */
+static uint32_t next_word(struct client *c)
+{
+	return (uint32_t)pagoda_random(&c->random) << 4 | c->number;
+}
+
+static struct piece *any_piece(struct client *c)
+{
+	return &c->pieces[pagoda_random(&c->random) % c->count];
+}
+
+/* --- turns ----------------------------------------------------------------------------------- */
+
+/* Has the slot executed, when it can be: the others' turns end. */
+static int execute(struct client *c, const uint32_t *handles, uint32_t count)
+{
+	int64_t end = pagoda_now() + REFUSED_LIMIT;
+	int ret;
+
+	c->point++;
+	do {
+		ret = gpu_submit(&c->gpu, &c->gpu.slots[0], handles, count, c->syncobj, c->point);
+		if (!is_refusal(ret))
+			break;
+		c->outcome->refused++;
+		usleep(1000);
+	} while (pagoda_now() < end);
+	if (!ret)
+		ret = pagoda_syncobj_wait(c->fd, c->syncobj, c->point, WAIT_LIMIT);
+	return ret;
+}
+
+/* The GPU adds up the words of pieces, and writes others. */
+static int use(struct client *c, struct piece **pieces, uint32_t count)
+{
+	uint64_t words = c->size / sizeof(uint32_t);
+	struct gpu_slot *slot = &c->gpu.slots[0];
+	uint32_t handles[PER_JOB], next[PER_JOB], n;
+	int ret;
+
+	gpu_begin(slot);
+	for (n = 0; n < count; n++) {
+		handles[n] = pieces[n]->handle;
+		next[n] = next_word(c);
+		slot->results[n] = UINT64_MAX;
+		pagoda_reduce(&slot->program, VIRTIO_PAGODA_REDUCE_SUM, words, pieces[n]->address,
+			      slot->address + n * sizeof(*slot->results), 0);
+		pagoda_fill_words(&slot->program, pieces[n]->address, c->size, next[n]);
+	}
+	ret = execute(c, handles, count);
+	for (n = 0; n < count && !ret; n++) {
+		if (slot->results[n] != words * pieces[n]->word)
+			c->outcome->mismatches++;
+		pieces[n]->word = next[n];
+	}
+	return failed(c, "job", ret);
+}
+
+/* Different ones: a third of the set lies between them. */
+static int turn_of_gpu(struct client *c)
+{
+	uint32_t first = pagoda_random(&c->random) % c->count, n;
+	struct piece *pieces[PER_JOB];
+	int ret;
+
+	for (n = 0; n < PER_JOB; n++)
+		pieces[n] = &c->pieces[(first + n * (c->count / PER_JOB)) % c->count];
+	ret = use(c, pieces, PER_JOB);
+	c->outcome->uses += ret ? 0 : PER_JOB;
+	return ret;
+}
+
+/* The CPU looks at all words of one. */
+static int look(struct client *c, struct piece *piece)
+{
+	uint64_t words = c->size / sizeof(uint32_t), n;
+	const uint32_t *map = pagoda_map(c->fd, piece->handle, c->size);
+
+	if (!map)
+		return failed(c, "mmap", -errno);
+	for (n = 0; n < words && map[n] == piece->word; n++)
+		;
+	if (n < words)
+		c->outcome->mismatches++;
+	munmap((void *)map, c->size);
+	return 0;
+}
+
+/* One is on the residency list for a moment; that there is no room for it now is an answer. */
+static int turn_of_list(struct client *c)
+{
+	uint32_t handle = any_piece(c)->handle;
+	uint64_t value;
+	int ret;
+
+	ret = pagoda_list_add(c->fd, c->queue, &handle, 1, 0, &value, NULL);
+	if (!ret && value)
+		ret = pagoda_syncobj_wait(c->fd, c->queue_syncobj, value, WAIT_LIMIT);
+	if (!ret && pagoda_list_count(c->fd, handle) > 0)
+		ret = pagoda_list_remove(c->fd, c->queue, &handle, 1, 0, &value);
+	if (is_refusal(ret)) {
+		c->outcome->refused++;
+		ret = 0;
+	}
+	c->outcome->lists++;
+	return failed(c, "residency list", ret);
+}
+
+static int turn(struct client *c, uint32_t number)
+{
+	int64_t start = pagoda_now(), taken;
+	int ret = turn_of_gpu(c);
+
+	if (!ret && number % LIST_EVERY == 0)
+		ret = turn_of_list(c);
+	if (!ret && number % LOOK_EVERY == 0) {
+		ret = look(c, any_piece(c));
+		c->outcome->looks++;
+	}
+	taken = pagoda_now() - start;
+	if (taken > c->outcome->longest_ns)
+		c->outcome->longest_ns = taken;
+	return ret;
+}
+
+/* --- a client -------------------------------------------------------------------------------- */
+
+/* What it never wrote is zeros. */
+static int client_open(struct client *c, const struct options *o)
+{
+	struct drm_pagoda_segment_info vram;
+	uint32_t n;
+	int ret;
+
+	c->fd = pagoda_open();
+	if (c->fd < 0)
+		return c->fd;
+	ret = pagoda_segment(c->fd, DRM_PAGODA_SEGMENT_VRAM, &vram);
+	if (!ret)
+		ret = gpu_open(&c->gpu, c->fd);
+	if (!ret)
+		ret = pagoda_syncobj_create(c->fd, &c->syncobj);
+	if (!ret)
+		ret = pagoda_paging_queue_create(c->fd, 0, &c->queue, &c->queue_syncobj);
+	c->size = vram.size / PIECES;
+	c->count = (PIECES * o->percent / 100 + o->clients - 1) / o->clients;
+	for (n = 0; n < c->count && !ret; n++) {
+		ret = pagoda_create(c->fd, c->size, DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
+				    PAGODA_IN_VRAM, &c->pieces[n].handle);
+		if (!ret)
+			ret = gpu_bind(&c->gpu, c->pieces[n].handle, c->size,
+				       &c->pieces[n].address);
+	}
+	return ret;
+}
+
+/* Everything was used once before the time begins, and is looked at when it is over. */
+static int client_run(struct client *c, const struct options *o, int ready, int go)
+{
+	struct piece *piece;
+	int64_t end;
+	uint32_t n;
+	char byte = 0;
+	int ret = 0;
+
+	for (n = 0; n < c->count && !ret; n++) {
+		piece = &c->pieces[n];
+		ret = use(c, &piece, 1);
+	}
+	if (write(ready, &byte, 1) != 1 || read(go, &byte, 1) < 0)
+		return failed(c, "start", -EPIPE);
+	end = pagoda_now() + o->seconds * PAGODA_SEC;
+	for (n = 1; !ret && pagoda_now() < end; n++)
+		ret = turn(c, n);
+	for (n = 0; n < c->count && !ret; n++)
+		ret = look(c, &c->pieces[n]);
+	return ret;
+}
+
+/* A page of an allocation that couldn't be provided. */
+static void on_bus_error(int number)
+{
+	static const char text[] = "# an access through mmap failed (SIGBUS)\n";
+
+	(void)number;
+	_exit(write(STDOUT_FILENO, text, sizeof(text) - 1) < 0 ? 3 : 1);
+}
+
+static int client_process(const struct options *o, uint32_t number, struct outcome *outcome,
+			  int ready, int go)
+{
+	static struct client c;
+	char byte = 0;
+
+	c.number = number;
+	c.random = number + 1;
+	c.outcome = outcome;
+	if (failed(&c, "set-up", client_open(&c, o))) {
+		/* Others needn't wait for it. */
+		return write(ready, &byte, 1) == 1 ? 1 : 3;
+	}
+	return client_run(&c, o, ready, go) ? 1 : 0;
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+/* They begin at once, when the last is ready: by the end of the pipe @go that they read. */
+static int run(const struct options *o, struct outcome *outcomes)
+{
+	int ready[2], go[2], status, ret = 0;
+	uint32_t n;
+	char byte;
+
+	if (pipe(ready) || pipe(go))
+		return -errno;
+	fflush(stdout);
+	for (n = 0; n < o->clients; n++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			return -errno;
+		if (pid)
+			continue;
+		close(ready[0]);
+		close(go[1]);
+		_exit(client_process(o, n, &outcomes[n], ready[1], go[0]));
+	}
+	close(ready[1]);
+	for (n = 0; n < o->clients; n++)
+		if (read(ready[0], &byte, 1) != 1)
+			ret = -EPIPE;
+	close(go[1]);
+	while (wait(&status) > 0)
+		if (status)
+			ret = -ECHILD;
+	return ret;
+}
+
+static void report_client(uint32_t number, const struct outcome *r)
+{
+	printf("# client %u: uses=%llu lists=%llu looks=%llu refused=%llu mismatches=%llu ",
+	       number, (unsigned long long)r->uses, (unsigned long long)r->lists,
+	       (unsigned long long)r->looks, (unsigned long long)r->refused,
+	       (unsigned long long)r->mismatches);
+	printf("longest_turn_ms=%lld", (long long)(r->longest_ns / 1000000));
+	if (r->error)
+		printf(" %s failed: %s", r->what, strerror(-r->error));
+	printf("\n");
+}
+
+static bool report(const struct options *o, const struct outcome *outcomes)
+{
+	uint64_t mismatches = 0, slowest = UINT64_MAX, fastest = 0;
+	uint32_t n;
+	double ratio;
+
+	for (n = 0; n < o->clients; n++) {
+		report_client(n, &outcomes[n]);
+		mismatches += outcomes[n].mismatches;
+		slowest = outcomes[n].uses < slowest ? outcomes[n].uses : slowest;
+		fastest = outcomes[n].uses > fastest ? outcomes[n].uses : fastest;
+	}
+	ratio = fastest ? (double)slowest / fastest : 0;
+	printf("# soak: clients=%u percent=%u seconds=%u mismatches=%llu slowest=%llu ",
+	       o->clients, o->percent, o->seconds, (unsigned long long)mismatches,
+	       (unsigned long long)slowest);
+	printf("fastest=%llu ratio=%.3f wanted=%.2f\n", (unsigned long long)fastest, ratio,
+	       o->ratio);
+	return !mismatches && slowest && ratio >= o->ratio;
+}
+
+static int usage(int status)
+{
+	fputs(usage_text, status ? stderr : stdout);
+	exit(status);
+}
+
+static double number(const char *text, double least, double most)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (*end || end == text || !(value >= least && value <= most)) {
+		fprintf(stderr, "soak: %s: not from %g to %g\n", text, least, most);
+		exit(2);
+	}
+	return value;
+}
+
+static void parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option options[] = {
+		{ "seconds", required_argument, NULL, 's' },
+		{ "clients", required_argument, NULL, 'c' },
+		{ "percent", required_argument, NULL, 'p' },
+		{ "ratio", required_argument, NULL, 'r' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+		if (c == 's')
+			o->seconds = number(optarg, 1, 86400);
+		else if (c == 'c')
+			o->clients = number(optarg, 1, CLIENTS_MAX);
+		else if (c == 'p')
+			o->percent = number(optarg, 10, 1600);
+		else if (c == 'r')
+			o->ratio = number(optarg, 0, 1);
+		else
+			usage(c == 'h' ? 0 : 2);
+	}
+	if (optind != argc)
+		usage(2);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .seconds = 20, .clients = 4, .percent = 300 };
+	struct outcome *outcomes;
+	bool good;
+	int ret;
+
+	parse_options(argc, argv, &options);
+	signal(SIGBUS, on_bus_error);
+	outcomes = mmap(NULL, CLIENTS_MAX * sizeof(*outcomes), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (outcomes == MAP_FAILED)
+		return 1;
+	printf("TAP version 13\n1..1\n");
+	ret = run(&options, outcomes);
+	good = report(&options, outcomes) && !ret;
+	printf("%s 1 %u clients on %u %% of VRAM\n", good ? "ok" : "not ok", options.clients,
+	       options.percent);
+	return good ? 0 : 1;
+}

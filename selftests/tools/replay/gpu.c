@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The GPU's part of a replay; see the header. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../../../include/uapi/linux/virtio_pagoda.h"
+#include "gpu.h"
+
+/* Commands and results of a slot: the largest command is room for a result and more. */
+#define READS_MAX	4096u
+#define WRITE_BYTES	(sizeof(struct virtio_pagoda_fill_words) + \
+			 sizeof(struct virtio_pagoda_copy) + sizeof(struct virtio_pagoda_store))
+#define PROGRAM_BYTES	(READS_MAX * sizeof(struct virtio_pagoda_reduce))
+#define SLOT_BYTES	(PROGRAM_BYTES + READS_MAX * sizeof(uint64_t))
+
+/*
+ * Addresses begin where the largest page that could be used does. Small allocations share page
+ * tables: one for each would be a good part of what is in VRAM.
+ */
+#define LARGE_PAGE	(2 * PAGODA_MIB)
+#define MIDDLE_PAGE	(64 * PAGODA_KIB)
+
+int gpu_is_there(int fd)
+{
+	static const uint64_t needed = 1ull << VIRTIO_PAGODA_F_EXECUTE |
+		1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE);
+	struct drm_pagoda_device_info info;
+	int ret = pagoda_device(fd, &info);
+
+	return ret ? ret : (info.features & needed) == needed;
+}
+
+/* What the program and its results are in is private, so that no batch has to name it. */
+static int memory_make(struct gpu *gpu)
+{
+	uint64_t address;
+	uint32_t n;
+	int ret;
+
+	ret = pagoda_create_private(gpu->fd, gpu->vm, GPU_SLOTS * SLOT_BYTES,
+				    DRM_PAGODA_ALLOCATION_CPU_VISIBLE |
+				    DRM_PAGODA_ALLOCATION_CACHED, PAGODA_IN_APERTURE, &gpu->memory);
+	if (!ret)
+		ret = gpu_bind(gpu, gpu->memory, GPU_SLOTS * SLOT_BYTES, &address);
+	if (ret)
+		return ret;
+	gpu->map = pagoda_map(gpu->fd, gpu->memory, GPU_SLOTS * SLOT_BYTES);
+	if (!gpu->map)
+		return -errno;
+	for (n = 0; n < GPU_SLOTS; n++) {
+		struct gpu_slot *slot = &gpu->slots[n];
+
+		slot->program.memory = (uint8_t *)gpu->map + n * SLOT_BYTES;
+		slot->program.address = address + n * SLOT_BYTES;
+		slot->program.room = PROGRAM_BYTES;
+		slot->results = (uint64_t *)(slot->program.memory + PROGRAM_BYTES);
+		slot->address = slot->program.address + PROGRAM_BYTES;
+		slot->reads = calloc(READS_MAX, sizeof(*slot->reads));
+		if (!slot->reads)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int gpu_open(struct gpu *gpu, int fd)
+{
+	struct drm_pagoda_vm_create vm = { 0 };
+	int ret;
+
+	gpu->fd = fd;
+	ret = pagoda_vm_create(fd, &vm);
+	if (ret)
+		return ret;
+	gpu->vm = vm.vm;
+	gpu->next = vm.start;
+	ret = pagoda_context_create(fd, gpu->vm, &gpu->context);
+	return ret ? ret : memory_make(gpu);
+}
+
+void gpu_close(struct gpu *gpu)
+{
+	uint32_t n;
+
+	for (n = 0; n < GPU_SLOTS; n++)
+		free(gpu->slots[n].reads);
+	if (gpu->context)
+		pagoda_context_destroy(gpu->fd, gpu->context);
+	if (gpu->map)
+		munmap(gpu->map, GPU_SLOTS * SLOT_BYTES);
+	if (gpu->memory)
+		pagoda_close(gpu->fd, gpu->memory);
+	if (gpu->vm)
+		pagoda_vm_destroy(gpu->fd, gpu->vm);
+}
+
+int gpu_bind(struct gpu *gpu, uint32_t handle, uint64_t size, uint64_t *address)
+{
+	uint64_t page = size < LARGE_PAGE ? MIDDLE_PAGE : LARGE_PAGE;
+
+	*address = (gpu->next + page - 1) / page * page;
+	gpu->next = *address + size;
+	return pagoda_bind_map(gpu->fd, gpu->vm, handle, *address, 0, size);
+}
+
+void gpu_begin(struct gpu_slot *slot)
+{
+	slot->program.used = 0;
+	slot->count = 0;
+}
+
+bool gpu_has_room(const struct gpu_slot *slot)
+{
+	return slot->count < READS_MAX && slot->program.room - slot->program.used >= WRITE_BYTES;
+}
+
+void gpu_read(struct gpu_slot *slot, const struct gpu_read *read, uint64_t address)
+{
+	uint32_t n = slot->count++;
+
+	slot->reads[n] = *read;
+	/* A command that isn't executed hasn't found it. */
+	slot->results[n] = ~read->expected;
+	pagoda_reduce(&slot->program, VIRTIO_PAGODA_REDUCE_HASH, read->size / sizeof(uint32_t),
+		      address, slot->address + n * sizeof(*slot->results), 0);
+}
+
+void gpu_write(struct gpu_slot *slot, uint64_t address, uint64_t size, uint32_t word,
+	       uint64_t offset, uint32_t mark)
+{
+	uint64_t half = size / 2;
+
+	pagoda_fill_words(&slot->program, address, half, word);
+	pagoda_copy(&slot->program, address, address + half, half);
+	pagoda_store(&slot->program, address + offset, (uint64_t)mark << 32 | mark);
+}
+
+int gpu_submit(struct gpu *gpu, const struct gpu_slot *slot, const uint32_t *handles,
+	       uint32_t count, uint32_t syncobj, uint64_t point)
+{
+	return pagoda_submit(gpu->fd, gpu->context, slot->program.address, slot->program.used,
+			     handles, count, syncobj, point);
+}
+
+void gpu_explain(const struct gpu *gpu)
+{
+	struct drm_pagoda_context_state state;
+
+	if (pagoda_context_state(gpu->fd, gpu->context, &state) || !state.state)
+		return;
+	fprintf(stderr, "replay: the context's state is %x: job %llu of %llu, reason %u, ",
+		state.state, (unsigned long long)state.job, (unsigned long long)state.submitted,
+		state.reason);
+	fprintf(stderr, "access %u to 0x%llx, level %u, by the command at 0x%llx\n", state.access,
+		(unsigned long long)state.address, state.level, (unsigned long long)state.command);
+}

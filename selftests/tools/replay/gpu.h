@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The GPU's part of a replay: an address space in which every allocation has its address, a
+ * context, and a few slots, each with the program of one batch and what its reads must find.
+ */
+#ifndef PAGODA_GPU_H
+#define PAGODA_GPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/pagoda_commands.h"
+
+#define GPU_SLOTS	4
+
+/* A read of all of an allocation by the GPU; @expected is the hash it must find. */
+struct gpu_read {
+	uint64_t expected;
+	uint64_t size;
+	uint32_t id;
+};
+
+/* @results: the hash that each of @count reads found, which the GPU has at @address. */
+struct gpu_slot {
+	struct pagoda_program program;
+	struct gpu_read *reads;
+	uint64_t *results;
+	uint64_t address;
+	uint32_t count;
+};
+
+struct gpu {
+	struct gpu_slot slots[GPU_SLOTS];
+	uint64_t next;
+	void *map;
+	uint32_t vm;
+	uint32_t context;
+	uint32_t memory;
+	int fd;
+};
+
+/* Whether the device has page tables and executes commands, or a negative errno. */
+int gpu_is_there(int fd);
+
+int gpu_open(struct gpu *gpu, int fd);
+void gpu_close(struct gpu *gpu);
+
+/* Gives an allocation an address for as long as it is there. */
+int gpu_bind(struct gpu *gpu, uint32_t handle, uint64_t size, uint64_t *address);
+
+/* Empties a slot whose batch is done. */
+void gpu_begin(struct gpu_slot *slot);
+/* Whether another read or write fits. */
+bool gpu_has_room(const struct gpu_slot *slot);
+void gpu_read(struct gpu_slot *slot, const struct gpu_read *read, uint64_t address);
+/* Fills @size bytes with @word, then 8 bytes at @offset with @mark. */
+void gpu_write(struct gpu_slot *slot, uint64_t address, uint64_t size, uint32_t word,
+	       uint64_t offset, uint32_t mark);
+/* Has the slot executed with @count allocations resident; signals @point of @syncobj. */
+int gpu_submit(struct gpu *gpu, const struct gpu_slot *slot, const uint32_t *handles,
+	       uint32_t count, uint32_t syncobj, uint64_t point);
+
+/* Says on stderr why the context doesn't execute any more, if that is so. */
+void gpu_explain(const struct gpu *gpu);
+
+#endif
