@@ -20,11 +20,25 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
+#include "bench/bench.h"
 #include "core/compat.h"
+#include "core/core.h"
 #include "core/device.h"
-#include "core/vidmm.h"
+#include "core/life.h"
+#include "debug/debug.h"
 #include "uapi/args.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/fence/fence.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/events.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/manager/manager.h"
+#include "vidmm/recover/recover.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/ttm/ttm.h"
+#include "vidmm/vm/vm.h"
+#include "virtio/virtio.h"
+#include "driver.h"
 
 /* How long closing a file waits for jobs that usually end soon. */
 #define CLOSE_PATIENCE	(HZ / 50 ?: 1)
@@ -96,6 +110,12 @@ static int pagoda_release(struct inode *inode, struct file *filp)
 	return drm_release(inode, filp);
 }
 
+static void debugfs_init(struct drm_minor *minor)
+{
+	pagoda_debugfs_init(minor);
+	pagoda_bench_debugfs_init(minor);
+}
+
 static struct drm_gem_object *pagoda_gem_prime_import(struct drm_device *drm,
 						      struct dma_buf *dma_buf)
 {
@@ -124,7 +144,7 @@ static const struct drm_driver pagoda_driver = {
 	.show_fdinfo = pagoda_show_fdinfo,
 	.gem_prime_import = pagoda_gem_prime_import,
 #ifdef CONFIG_DEBUG_FS
-	.debugfs_init = pagoda_debugfs_init,
+	.debugfs_init = debugfs_init,
 #endif
 	.ioctls = pagoda_ioctls,
 	.num_ioctls = PAGODA_NUM_IOCTLS,
@@ -192,7 +212,8 @@ static int pagoda_device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_
 	};
 
 	if (args.use_cpu && pagoda->info.visible_size < pagoda->info.vram_size) {
-		drm_err(&pagoda->drm, "executor=cpu: the CPU reaches only %llu of %llu bytes of VRAM\n",
+		drm_err(&pagoda->drm,
+			"executor=cpu: the CPU reaches only %llu of %llu bytes of VRAM\n",
 			pagoda->info.visible_size, pagoda->info.vram_size);
 		return -ENODEV;
 	}
@@ -301,12 +322,15 @@ static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
 		return ret;
 	}
 	*priv = pagoda;
-	drm_info(&pagoda->drm, "VRAM %llu MiB (%llu MiB visible), aperture %llu MiB, executor %s, page tables %s\n",
-		 pagoda->info.vram_size >> 20, pagoda->info.visible_size >> 20,
-		 pagoda->info.aperture_pages >> (20 - PAGE_SHIFT),
-		 pagoda_options.use_cpu ? "cpu" : "device",
-		 pagoda_vidmm_has_tables(pagoda->vidmm) ?
-		 pagoda_vidmm_mode_name(pagoda_options.update_mode) : "none");
+	drm_info(
+		&pagoda->drm,
+		"VRAM %llu MiB (%llu MiB visible), aperture %llu MiB, executor %s, page tables %s\n",
+		pagoda->info.vram_size >> 20, pagoda->info.visible_size >> 20,
+		pagoda->info.aperture_pages >> (20 - PAGE_SHIFT),
+		pagoda_options.use_cpu ? "cpu" : "device",
+		pagoda_vidmm_has_tables(pagoda->vidmm) ?
+			pagoda_vidmm_mode_name(pagoda_options.update_mode) :
+			"none");
 	return 0;
 }
 
@@ -330,11 +354,11 @@ static void pagoda_device_event(void *priv, const struct pagoda_event *event)
 	if (event->type == VIRTIO_PAGODA_EVENT_RESET)
 		pagoda_reset_told(pagoda->vidmm);
 	if (event->type == VIRTIO_PAGODA_EVENT_FAULT)
-		dev_dbg_ratelimited(pagoda->drm.dev,
-				    "queue %u request %llu: reason %u at byte %u, opcode %u, address 0x%llx\n",
-				    event->queue, event->seqno, event->fault.reason,
-				    event->fault.offset, event->fault.opcode,
-				    event->fault.address);
+		dev_dbg_ratelimited(
+			pagoda->drm.dev,
+			"queue %u request %llu: reason %u at byte %u, opcode %u, address 0x%llx\n",
+			event->queue, event->seqno, event->fault.reason, event->fault.offset,
+			event->fault.opcode, event->fault.address);
 }
 
 const struct pagoda_virtio_callbacks pagoda_device_callbacks = {

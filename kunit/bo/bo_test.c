@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Placements: the places that TTM is asked for on behalf of an allocation. */
 #include <drm/drm_gem.h>
-
 #include "rig/rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)

@@ -8,7 +8,7 @@
 #include <linux/log2.h>
 #include <linux/timekeeping.h>
 #include <drm/drm_gem.h>
-
+#include "debug/debug.h"
 #include "rig/rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -296,7 +296,7 @@ static void content_map_is_not_rescued(struct kunit *test)
 				    0, 10);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_aperture(bo, true));
 	pagoda_rig_settle(rig);
-	pagoda_queue_stats(rig->vidmm->stream->queue, &stats);
+	pagoda_queue_stats(rig->vidmm->queue, &stats);
 	KUNIT_EXPECT_EQ(test, stats.rescued, 0);
 	KUNIT_EXPECT_EQ(test, stats.lost, 1);
 	pagoda_rig_close(bo);
@@ -319,7 +319,7 @@ static void content_copy_is_rescued(struct kunit *test)
 	pagoda_rig_refuse_copy_out(rig);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	pagoda_rig_settle(rig);
-	pagoda_queue_stats(rig->vidmm->stream->queue, &stats);
+	pagoda_queue_stats(rig->vidmm->queue, &stats);
 	KUNIT_EXPECT_EQ(test, stats.rescued, 1);
 	KUNIT_EXPECT_EQ(test, stats.lost, 0);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, 3));

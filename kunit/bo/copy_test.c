@@ -2,9 +2,6 @@
 /* Kept copies: allocations that leave VRAM without being copied, and those that must be copied. */
 #include <linux/shrinker.h>
 #include <linux/sizes.h>
-#include "vidmm/ledger/require.h"
-#include "vidmm/submit/paging_queue.h"
-#include "vidmm/vm/internal.h"
 #include "residency/offer_helpers.h"
 #include "vm/vm_helpers.h"
 

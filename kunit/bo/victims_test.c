@@ -8,10 +8,9 @@
 #include <linux/completion.h>
 #include <linux/prandom.h>
 #include <linux/workqueue.h>
-#include "vidmm/bo/victims.h"
-#include "vidmm/vm/internal.h"
-#include "residency/offer_helpers.h"
+#include "debug/debug.h"
 #include "queue/queue_helpers.h"
+#include "residency/offer_helpers.h"
 
 #define HERE		SZ_4M
 #define PIECES		9	/* two or three more than fit into VRAM */

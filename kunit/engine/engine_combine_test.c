@@ -4,7 +4,7 @@
  * there, and that no write comes after that.
  */
 #include <linux/random.h>
-
+#include "vidmm/ttm/internal.h"
 #include "engine_command_helpers.h"
 #include "engine_helpers.h"
 

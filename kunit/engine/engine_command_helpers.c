@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Sets up a context, and commands for it. */
 #include <linux/vmalloc.h>
-
 #include "engine_command_helpers.h"
 
 #define VRAM		VIRTIO_PAGODA_SEGMENT_VRAM

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Commands with one bad field: each is refused for the right reason, before any effect. */
+#include "vidmm/ttm/internal.h"
 #include "engine_command_helpers.h"
 
 /* A valid command with one field changed. */

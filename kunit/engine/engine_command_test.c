@@ -4,7 +4,6 @@
  * every shape.
  */
 #include <linux/ktime.h>
-
 #include "command_model.h"
 #include "engine_command_helpers.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Save areas of contexts, notices, and monitored fences. */
 #include <kunit/test-bug.h>
-
 #include "paging/coverage.h"
 #include "engine_helpers.h"
 

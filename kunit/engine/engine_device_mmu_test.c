@@ -6,7 +6,6 @@
  * is the address of its own page.
  */
 #include <linux/vmalloc.h>
-
 #include "paging/coverage.h"
 #include "engine_helpers.h"
 

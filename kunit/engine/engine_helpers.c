@@ -3,7 +3,6 @@
 #include <linux/random.h>
 #include <linux/sizes.h>
 #include <linux/vmalloc.h>
-
 #include "engine_helpers.h"
 
 #define ENGINE_APERTURE	(ENGINE_PAGES * sizeof(u64))

@@ -5,7 +5,7 @@
 #include <linux/prandom.h>
 #include <linux/random.h>
 #include <linux/sched.h>
-
+#include "vidmm/ttm/internal.h"
 #include "engine_helpers.h"
 
 #define MAP	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT

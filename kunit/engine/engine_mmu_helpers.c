@@ -5,7 +5,6 @@
  */
 #include <linux/random.h>
 #include <linux/vmalloc.h>
-
 #include "engine_mmu_helpers.h"
 
 #define MMU_GUARD	0xa5

@@ -2,8 +2,8 @@
 /* The GPU's engine: the effect of each operation, and its refusals. */
 #include <linux/random.h>
 #include <linux/sizes.h>
-
 #include "paging/coverage.h"
+#include "vidmm/ttm/internal.h"
 #include "engine_helpers.h"
 
 static const u16 engine_supported[] = {

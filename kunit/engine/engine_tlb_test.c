@@ -2,7 +2,6 @@
 /* The GPU's TLBs: an old translation may be used until it is flushed, and never after that. */
 #include <linux/kthread.h>
 #include <linux/sched.h>
-
 #include "engine_mmu_helpers.h"
 
 #define VRAM	VIRTIO_PAGODA_SEGMENT_VRAM

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The GPU's operations on virtual addresses and on page tables. */
 #include <linux/random.h>
-
 #include "paging/coverage.h"
 #include "engine_mmu_helpers.h"
 

@@ -5,7 +5,6 @@
  */
 #include <linux/prandom.h>
 #include <linux/random.h>
-
 #include "engine_mmu_helpers.h"
 
 #define RD	VIRTIO_PAGODA_ACCESS_READ

@@ -5,7 +5,6 @@
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
-#include "vidmm/fence/sync.h"
 #include "rig/rig.h"
 
 #define ROUNDS	4000

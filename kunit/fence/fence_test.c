@@ -3,8 +3,7 @@
 #include <kunit/test.h>
 #include <linux/kthread.h>
 #include <linux/prandom.h>
-#include "vidmm/fence/internal.h"
-#include "vidmm/fence/sync.h"
+#include <drm/drm_gem.h>
 #include "queue/queue_helpers.h"
 #include "rig/rig.h"
 
@@ -522,7 +521,7 @@ static void fence_unplug_releases(struct kunit *test)
 
 	pagoda_rig_settle(rig);
 	/* Jobs that don't complete are given up after this time, several times over. */
-	pagoda_test_queue_timeout(rig->vidmm->stream->queue, 50);
+	pagoda_test_queue_timeout(rig->vidmm->queue, 50);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	fence_signal_paging(rig, stays, 7);
 	fence_watch(test, &watch[0], max, 6);

@@ -6,7 +6,6 @@
 #include <linux/delay.h>
 #include <linux/dma-resv.h>
 #include <linux/kthread.h>
-#include "vidmm/ledger/require.h"
 #include "queue/queue_helpers.h"
 #include "rig/rig.h"
 

@@ -5,7 +5,6 @@
  */
 #include <linux/list.h>
 #include <linux/sizes.h>
-#include "vidmm/ledger/budget.h"
 #include "rig/prove.h"
 #include "rig/vidmm_helpers.h"
 

@@ -7,11 +7,7 @@
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <drm/drm_syncobj.h>
-#include "vidmm/ledger/budget.h"
-#include "vidmm/ledger/require.h"
-#include "vidmm/submit/context.h"
-#include "vidmm/submit/paging_queue.h"
-#include "vidmm/vm/internal.h"
+#include "debug/debug.h"
 #include "residency/offer_helpers.h"
 #include "rig/vidmm_helpers.h"
 

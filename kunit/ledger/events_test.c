@@ -9,9 +9,9 @@
 #include <linux/mman.h>
 #include <linux/poll.h>
 #include <linux/uaccess.h>
-#include "vidmm/ledger/require.h"
 #include "residency/offer_helpers.h"
 #include "rig/vidmm_helpers.h"
+#include "uapi/args.h"
 
 #define LOCAL	DRM_PAGODA_SEGMENT_GROUP_LOCAL
 #define BYTES	((u64)PIECE << PAGE_SHIFT)

@@ -10,9 +10,8 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <drm/drm_syncobj.h>
-#include "vidmm/fence/internal.h"
-#include "vidmm/submit/context.h"
 #include "submit/submit_helpers.h"
+#include "uapi/args.h"
 #include "vm/vm_helpers.h"
 
 #define ANN	1001u

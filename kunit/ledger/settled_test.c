@@ -4,9 +4,6 @@
  * MAKE_RESIDENT would have work to do, and counts agree with those of calls that lock.
  */
 #include <linux/prandom.h>
-#include "vidmm/bo/victims.h"
-#include "vidmm/ledger/require.h"
-#include "vidmm/vm/internal.h"
 #include "residency/offer_helpers.h"
 #include "vm/vm_helpers.h"
 

@@ -3,7 +3,6 @@
 #include <linux/prandom.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
-#include "vidmm/ledger/traffic.h"
 #include "rig/vidmm_helpers.h"
 
 #define SECOND	((u64)NSEC_PER_SEC)

@@ -4,10 +4,9 @@
  * for page tables with the patterns that take the most operations. An overrun breaks nothing.
  */
 #include <kunit/static_stub.h>
-
 #include "../drivers/pagoda/mmu/internal.h"
-#include "mmu_helpers.h"
 #include "rig/rig.h"
+#include "mmu_helpers.h"
 
 #define VA	((u64)SZ_1G - SZ_2M)
 #define LEAVES	2
@@ -196,7 +195,7 @@ static int emit_too_much(struct pagoda_rig *rig, bool memory, u32 *emitted)
 	int ret = 0;
 
 	if (!stream->reserve)
-		stream->reserve = pagoda_queue_get(stream->queue);
+		stream->reserve = pagoda_queue_get(stream->vidmm->queue);
 	KUNIT_ASSERT_FALSE(rig->test, IS_ERR(stream->reserve));
 	/* Nothing is allocated under the stream's lock, so the reserve is made before. */
 	if (!memory)

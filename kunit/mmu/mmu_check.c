@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The expected mappings, as a plain list of pages, and the device's translations. */
+#include "mmu/mmu.h"
+#include "paging/paging.h"
 #include "mmu_helpers.h"
 
 /* Returns an entry of the plain list: segment and address, protection, kind. */

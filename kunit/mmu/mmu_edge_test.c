@@ -4,10 +4,11 @@
  * change is aborted, and allocations that updates name long after a mapping was made.
  */
 #include <linux/dma-fence.h>
-
 #include "../drivers/pagoda/mmu/internal.h"
-#include "mmu_helpers.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
 #include "rig/prove.h"
+#include "mmu_helpers.h"
 
 #define VA	((u64)SZ_4M)
 #define FAR	(16ull * SZ_1G)

@@ -3,8 +3,9 @@
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
-
 #include "../drivers/pagoda/mmu/process.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
 #include "mmu_helpers.h"
 
 #define MMU_RIG_NR	(MMU_RIG_TABLES / VIRTIO_PAGODA_PAGE_SIZE)

@@ -4,8 +4,10 @@
  * as a plain list of pages says: checked in one zone after each change, in all zones after each
  * fourth change and at the end.
  */
-#include "mmu_helpers.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
 #include "rig/prove.h"
+#include "mmu_helpers.h"
 
 #define STEPS		40
 #define ZONE_BLOCKS	3

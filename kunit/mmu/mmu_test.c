@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What is emitted for changes of page tables, in which order, and what isn't. */
 #include <linux/dma-fence.h>
-
-#include "mmu_helpers.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
 #include "rig/prove.h"
+#include "mmu_helpers.h"
 
 #define VA	((u64)SZ_4M)
 #define VRAM	((u64)SZ_512M)

@@ -3,7 +3,6 @@
 #include <linux/dma-fence.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
-
 #include "../drivers/pagoda/mmu/process.h"
 #include "rig/rig.h"
 

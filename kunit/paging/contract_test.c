@@ -6,7 +6,6 @@
 #include <linux/delay.h>
 #include <linux/sizes.h>
 #include <drm/drm_gem.h>
-
 #include "rig/spy.h"
 #include "submit/submit_helpers.h"
 

@@ -5,10 +5,10 @@
  */
 #include <kunit/test.h>
 #include <linux/string.h>
-
 #include "../drivers/vgpu/engine/engine.h"
-#include "coverage.h"
+#include "paging/paging.h"
 #include "paging/table.h"
+#include "coverage.h"
 #include "paging_golden.h"
 
 static bool pagoda_listed(const u32 *ops, u32 opcode)

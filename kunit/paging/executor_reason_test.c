@@ -5,7 +5,8 @@
  */
 #include <kunit/test.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
+#include "vidmm/ttm/internal.h"
 #include "executor_world.h"
 
 #define PAGE		PAGODA_WORLD_PAGE

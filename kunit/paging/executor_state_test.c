@@ -6,10 +6,11 @@
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
+#include "paging/cpu/cpu.h"
+#include "paging/paging.h"
+#include "rig/prove.h"
 #include "coverage.h"
 #include "executor_world.h"
-#include "rig/prove.h"
 
 #define PAGE		PAGODA_WORLD_PAGE
 #define SEED		20261123

@@ -11,10 +11,10 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
+#include "rig/prove.h"
 #include "coverage.h"
 #include "executor_world.h"
-#include "rig/prove.h"
 
 #define PAGE		PAGODA_WORLD_PAGE
 #define SEED		20261122

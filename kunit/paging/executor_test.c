@@ -5,10 +5,12 @@
  */
 #include <kunit/test.h>
 #include <linux/string.h>
-
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "rig/prove.h"
+#include "vidmm/segment/internal.h"
 #include "coverage.h"
 #include "executor_world.h"
-#include "rig/prove.h"
 
 #define PAGE		PAGODA_WORLD_PAGE
 #define DUMMY_BYTES(w)	((w)->cpu_system + PAGODA_WORLD_DUMMY * PAGE)

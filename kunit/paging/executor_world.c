@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Two equal machines, and what drives both; see the header. */
 #include <linux/string.h>
-
+#include "paging/cpu/cpu.h"
+#include "paging/paging.h"
 #include "executor_world.h"
 
 static void *pagoda_world_span(void *context, u64 bus, u64 want, u64 *got)

@@ -8,6 +8,7 @@
 
 #include <kunit/test.h>
 #include "../drivers/vgpu/engine/engine.h"
+#include "paging/cpu/cpu.h"
 #include "paging/paging.h"
 #include "paging_helpers.h"
 

@@ -4,7 +4,7 @@
  * that the printer makes of it.
  */
 #include <linux/kernel.h>
-
+#include "paging/paging.h"
 #include "paging_golden.h"
 #include "paging_golden_bytes.h"
 

@@ -7,7 +7,8 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
+#include "vidmm/segment/internal.h"
 #include "paging_helpers.h"
 
 /* Seeds a generator with a random number, which is printed and returned. */
@@ -138,7 +139,7 @@ void pagoda_guarded_check(struct kunit *test, const struct pagoda_guarded *guard
 					   priv_end + PAGODA_GUARD_BYTES - buf->priv));
 }
 
-static void pagoda_pages_alloc(struct kunit *test, struct pagoda_pages *pages, u32 nr_pages)
+static void paging_pages_alloc(struct kunit *test, struct pagoda_pages *pages, u32 nr_pages)
 {
 	u32 i;
 
@@ -159,7 +160,7 @@ static void pagoda_pages_alloc(struct kunit *test, struct pagoda_pages *pages, u
 void pagoda_pages_contiguous(struct kunit *test, struct pagoda_pages *pages, u64 base,
 			     u32 nr_pages)
 {
-	pagoda_pages_alloc(test, pages, nr_pages);
+	paging_pages_alloc(test, pages, nr_pages);
 	pages->adl.contiguous = true;
 	pages->adl.base = base;
 	pages->adl.pages = NULL;
@@ -180,7 +181,7 @@ void pagoda_pages_scattered(struct kunit *test, struct pagoda_pages *pages, u64 
 	u32 i, run = 0, nr_runs = 0;
 	u64 address = base;
 
-	pagoda_pages_alloc(test, pages, nr_pages);
+	paging_pages_alloc(test, pages, nr_pages);
 	for (i = 0; i < nr_pages; i++) {
 		/* Each run has a slot with a page to spare; pairs of slots are swapped. */
 		if (!run) {

@@ -7,10 +7,10 @@
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
+#include "rig/prove.h"
 #include "coverage.h"
 #include "paging_helpers.h"
-#include "rig/prove.h"
 
 #define PAGODA_LIST_PAGES	48
 #define PAGODA_LIST_SKIP	3

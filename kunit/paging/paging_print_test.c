@@ -3,7 +3,7 @@
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
 #include "paging_golden.h"
 #include "paging_helpers.h"
 

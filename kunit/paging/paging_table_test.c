@@ -7,10 +7,10 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
+#include "rig/prove.h"
 #include "coverage.h"
 #include "paging_helpers.h"
-#include "rig/prove.h"
 
 #define PAGODA_FIRST		5
 #define PAGODA_ENTRIES		200

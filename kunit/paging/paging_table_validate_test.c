@@ -7,10 +7,10 @@
 #include <kunit/test.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
+#include "rig/prove.h"
 #include "coverage.h"
 #include "paging_helpers.h"
-#include "rig/prove.h"
 
 #define PAGODA_VRAM_SIZE	0x40000000ull
 #define PAGODA_VA_END		BIT_ULL(47)

@@ -5,11 +5,12 @@
  */
 #include <kunit/test.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
+#include "paging/cpu/cpu.h"
 #include "paging/table.h"
+#include "rig/prove.h"
 #include "paging_golden.h"
 #include "paging_helpers.h"
-#include "rig/prove.h"
 
 static void pagoda_golden_desc(const struct pagoda_golden *golden, char *desc)
 {

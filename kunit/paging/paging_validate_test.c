@@ -6,10 +6,10 @@
 #include <kunit/test.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-
+#include "paging/paging.h"
+#include "rig/prove.h"
 #include "coverage.h"
 #include "paging_helpers.h"
-#include "rig/prove.h"
 
 #define PAGODA_VRAM_SIZE	0x40000000ull
 #define PAGODA_VRAM(at)		{ .segment = VIRTIO_PAGODA_SEGMENT_VRAM, .address = (at) }

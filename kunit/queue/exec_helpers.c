@@ -2,8 +2,9 @@
 #include <kunit/device.h>
 #include <linux/delay.h>
 #include <linux/slab.h>
-
 #include "../drivers/pagoda/queue/exec_internal.h"
+#include "queue/exec.h"
+#include "vidmm/submit/context.h"
 #include "exec_helpers.h"
 #include "queue_helpers.h"
 

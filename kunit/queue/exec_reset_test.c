@@ -3,9 +3,9 @@
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/prandom.h>
-
-#include "exec_helpers.h"
+#include "queue/exec.h"
 #include "rig/prove.h"
+#include "exec_helpers.h"
 #include "queue_helpers.h"
 
 /*

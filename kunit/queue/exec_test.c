@@ -2,9 +2,9 @@
 /* Jobs of contexts, on engines that work. */
 #include <kunit/test.h>
 #include <linux/delay.h>
-
-#include "exec_helpers.h"
+#include "queue/exec.h"
 #include "rig/prove.h"
+#include "exec_helpers.h"
 #include "queue_helpers.h"
 
 /* Jobs of three contexts on two engines all run once, in the order of their context. */

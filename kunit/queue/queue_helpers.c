@@ -2,8 +2,8 @@
 #include <kunit/device.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
-
 #include "../drivers/pagoda/queue/internal.h"
+#include "queue/queue.h"
 #include "queue_helpers.h"
 
 /* Returns the value of packet @unit of submission @seqno. */

@@ -5,7 +5,7 @@
  */
 #include <linux/debug_locks.h>
 #include <linux/delay.h>
-
+#include "queue/queue.h"
 #include "rig/prove.h"
 #include "queue_helpers.h"
 

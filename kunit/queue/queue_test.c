@@ -4,7 +4,7 @@
 #include <linux/dma-resv.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
-
+#include "queue/queue.h"
 #include "rig/prove.h"
 #include "queue_helpers.h"
 

@@ -6,9 +6,9 @@
  */
 #include <linux/delay.h>
 #include <linux/ktime.h>
-
 #include "../drivers/pagoda/queue/exec_internal.h"
 #include "../drivers/pagoda/queue/internal.h"
+#include "queue/exec.h"
 #include "exec_helpers.h"
 #include "queue_helpers.h"
 

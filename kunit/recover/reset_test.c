@@ -7,10 +7,8 @@
 #include <linux/prandom.h>
 #include <linux/sizes.h>
 #include "../drivers/vgpu/engine/internal.h"
-#include "vidmm/vm/internal.h"
-#include "vidmm/vm/vm.h"
-#include "residency/offer_helpers.h"
 #include "queue/queue_helpers.h"
+#include "residency/offer_helpers.h"
 #include "rig/rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)

@@ -6,10 +6,6 @@
 #include <linux/delay.h>
 #include <linux/string.h>
 #include "../drivers/pagoda/queue/internal.h"
-#include "core/compat.h"
-#include "queue/exec.h"
-#include "vidmm/submit/context.h"
-#include "vidmm/vm/internal.h"
 #include "rig/rig.h"
 #include "submit/submit_helpers.h"
 
@@ -492,7 +488,7 @@ static void work_asker_run(struct work_struct *work)
 static void work_wait_for_askers(struct work_struct *work)
 {
 	struct work_asker *all = container_of(work, struct work_asker, work);
-	struct pagoda_queue *queue = all->rig->vidmm->stream->queue;
+	struct pagoda_queue *queue = all->rig->vidmm->queue;
 	u32 want = BIT(PAGODA_RESET_ENGINE) | BIT(PAGODA_RESET_ASKED);
 	unsigned long end = jiffies + LIMIT;
 
@@ -514,7 +510,7 @@ static void work_keeps_reasons(struct kunit *test)
 	u32 i;
 
 	INIT_WORK_ONSTACK(&all.work, work_wait_for_askers);
-	queue_work(rig->vidmm->stream->queue->recover_wq, &all.work);
+	queue_work(rig->vidmm->queue->recover_wq, &all.work);
 	for (i = 0; i < ARRAY_SIZE(askers); i++) {
 		INIT_WORK_ONSTACK(&askers[i].work, work_asker_run);
 		queue_work(system_dfl_wq, &askers[i].work);

@@ -6,11 +6,10 @@
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/sizes.h>
+#include <drm/ttm/ttm_tt.h>
 #include "../drivers/pagoda/queue/internal.h"
-#include "vidmm/fence/fence.h"
-#include "vidmm/vm/internal.h"
-#include "residency/offer_helpers.h"
 #include "queue/queue_helpers.h"
+#include "residency/offer_helpers.h"
 #include "segment/tiled_helpers.h"
 
 #define HERE		SZ_4M
@@ -615,7 +614,7 @@ static void suspend_meets_a_reset(struct kunit *test)
 {
 	struct pagoda_rig *rig = pagoda_rig_create_mode(test);
 	struct pagoda_bo *bo = suspend_bo(rig, CPU, 1);
-	struct suspend_meeting meeting = { .queue = rig->vidmm->stream->queue };
+	struct suspend_meeting meeting = { .queue = rig->vidmm->queue };
 	u32 controls;
 
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_prepare_sleep(rig->vidmm, PAGODA_SLEEP_STANDBY));

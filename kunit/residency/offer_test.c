@@ -4,7 +4,6 @@
  * copy of their content; and priorities, which order the other allocations.
  */
 #include <linux/sizes.h>
-#include "vidmm/vm/internal.h"
 #include "offer_helpers.h"
 
 #define HERE		SZ_4M

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Pace: which evictions from VRAM a submission may cause, with tokens and without. */
 #include <linux/sizes.h>
-#include "vidmm/ledger/require.h"
-#include "vidmm/vm/internal.h"
-#include "offer_helpers.h"
+#include "debug/debug.h"
 #include "ledger/traffic_helpers.h"
+#include "offer_helpers.h"
 
 #define HERE	SZ_4M
 #define THERE	(HERE + SZ_2M)

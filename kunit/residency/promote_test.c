@@ -7,11 +7,10 @@
 #include <linux/prandom.h>
 #include <linux/sizes.h>
 #include <linux/sort.h>
-#include "vidmm/vm/internal.h"
-#include "offer_helpers.h"
-#include "queue/queue_helpers.h"
 #include "ledger/traffic_helpers.h"
+#include "queue/queue_helpers.h"
 #include "rig/vidmm_helpers.h"
+#include "offer_helpers.h"
 
 #define HERE		SZ_4M
 #define PIECES		4
@@ -654,7 +653,7 @@ static void promote_unplug(struct kunit *test)
 	close_all(crowd, CROWD);
 	pagoda_rig_settle(rig);
 	/* After this timeout the queue gives up operations, several times over. */
-	pagoda_test_queue_timeout(rig->vidmm->stream->queue, 200);
+	pagoda_test_queue_timeout(rig->vidmm->queue, 200);
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	promote_let(rig);
 	while (!atomic64_read(&promotion_of(rig)->promotions))

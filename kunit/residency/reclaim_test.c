@@ -4,9 +4,9 @@
  * whatever the device did meanwhile; and the same at random, against a model.
  */
 #include <linux/prandom.h>
-
-#include "offer_helpers.h"
+#include <drm/ttm/ttm_tt.h>
 #include "segment/tiled_helpers.h"
+#include "offer_helpers.h"
 
 /* ---- Reclaim ------------------------------------------------------------------------- */
 

@@ -8,11 +8,9 @@
 #include <linux/fs.h>
 #include <linux/poll.h>
 #include <linux/sizes.h>
-#include "vidmm/ledger/require.h"
-#include "vidmm/submit/context.h"
-#include "vidmm/vm/internal.h"
-#include "submit/submit_helpers.h"
 #include "rig/vidmm_helpers.h"
+#include "submit/submit_helpers.h"
+#include "uapi/args.h"
 
 #define HERE	SZ_4M
 #define MOST	12u

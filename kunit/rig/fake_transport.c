@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/delay.h>
 #include <linux/string.h>
-
+#include "core/transport.h"
 #include "fake_transport.h"
 
 static struct pagoda_fake_transport *to_fake(struct pagoda_transport *transport)

@@ -7,7 +7,6 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 #include "mmu/process.h"
-#include "vidmm/ledger/lists.h"
 #include "queue/queue_helpers.h"
 #include "rig.h"
 
@@ -507,7 +506,7 @@ void pagoda_rig_refuse_copy_out(struct pagoda_rig *rig)
 
 static void rig_settle_queue(struct pagoda_rig *rig)
 {
-	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->stream->queue));
+	KUNIT_EXPECT_EQ(rig->test, 0, pagoda_test_queue_settle(rig->vidmm->queue));
 	flush_workqueue(rig->vidmm->mfences->wq);
 }
 

@@ -4,8 +4,7 @@
 
 #include <kunit/test.h>
 #include "../drivers/vgpu/engine/engine.h"
-#include "core/core.h"
-#include "vidmm/fence/fence.h"
+#include "vidmm.h"
 #include "virtio/virtio.h"
 #include "fake_transport.h"
 #include "prove.h"

@@ -2,7 +2,6 @@
 /* Execution engines of the rig: transports that run commands on its software GPU; see rig.h. */
 #include <linux/delay.h>
 #include <linux/slab.h>
-
 #include "rig.h"
 
 static struct pagoda_rig_engine *rig_engine_of(struct pagoda_transport *transport)

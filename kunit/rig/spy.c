@@ -3,7 +3,10 @@
 #include <linux/kthread.h>
 #include <linux/lockdep.h>
 #include <kunit/static_stub.h>
-
+#include "core/core.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/stream/internal.h"
+#include "vidmm/stream/stream.h"
 #include "spy.h"
 
 /* Stubs get no argument of the test's, so the spy is global. */

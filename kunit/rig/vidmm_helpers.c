@@ -186,6 +186,7 @@ struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 {
 	struct pagoda_vidmm *vidmm = kunit_kzalloc(test, sizeof(*vidmm), GFP_KERNEL);
 	struct drm_device *drm = pagoda_kunit_drm(test);
+	const struct pagoda_vidmm_args args = { .traffic_share = 1 };
 
 	KUNIT_ASSERT_NOT_NULL(test, vidmm);
 	vidmm->drm = drm;
@@ -194,9 +195,9 @@ struct pagoda_vidmm *pagoda_kunit_segments(struct kunit *test,
 						     drm->anon_inode->i_mapping,
 						     drm->vma_offset_manager, false), 0);
 	KUNIT_ASSERT_EQ(test, pagoda_reserve_plan(vidmm, (u64)shape->reserve << PAGE_SHIFT), 0);
-	KUNIT_ASSERT_EQ(test, pagoda_promote_init(vidmm, 0, 1), 0);
-	KUNIT_ASSERT_EQ(test, pagoda_aperture_init(vidmm), 0);
-	KUNIT_ASSERT_EQ(test, pagoda_vram_init(vidmm), 0);
+	KUNIT_ASSERT_EQ(test, pagoda_promote_init(vidmm, &args), 0);
+	KUNIT_ASSERT_EQ(test, pagoda_aperture_init(vidmm, &args), 0);
+	KUNIT_ASSERT_EQ(test, pagoda_vram_init(vidmm, &args), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, kunit_segments_fini, vidmm), 0);
 	return vidmm;
 }

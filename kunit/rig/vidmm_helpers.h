@@ -8,7 +8,7 @@
 
 #include <linux/prandom.h>
 #include <kunit/test.h>
-#include "core/core.h"
+#include "vidmm.h"
 #include "virtio/virtio.h"
 
 /**

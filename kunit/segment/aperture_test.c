@@ -350,7 +350,7 @@ static void aperture_taken_down(struct kunit *test)
 	pagoda_aperture_fini(fix->vidmm);
 	KUNIT_EXPECT_EQ(test, bo->resource->mem_type, TTM_PL_SYSTEM);
 	KUNIT_EXPECT_EQ(test, fix->vidmm->aperture->mapped, 0);
-	KUNIT_ASSERT_EQ(test, pagoda_aperture_init(fix->vidmm), 0);
+	KUNIT_ASSERT_EQ(test, pagoda_aperture_init(fix->vidmm, NULL), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bo, &tt_mapped), 0);
 }
 

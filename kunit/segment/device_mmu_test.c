@@ -6,7 +6,6 @@
 #include <linux/delay.h>
 #include <linux/mm.h>
 #include <linux/workqueue.h>
-
 #include "../drivers/pagoda/queue/internal.h"
 #include "rig/rig.h"
 
@@ -360,7 +359,7 @@ static void mmu_map_fails(struct kunit *test)
 /* Waits until the rebuild has opened the queue: from now on pushed jobs are executed. */
 static void mmu_wait_open(struct pagoda_rig *rig)
 {
-	while (pagoda_queue_is_closed(rig->vidmm->stream->queue))
+	while (pagoda_queue_is_closed(rig->vidmm->queue))
 		fsleep(100);
 }
 
@@ -414,7 +413,7 @@ static void mmu_moves_before_the_loss(struct kunit *test)
 {
 	struct pagoda_rig *rig = mmu_rig(test, 0);
 	struct pagoda_bo *bo = pagoda_rig_bo(rig, 7, CPU | CACHED, VRAM | APERTURE, 0);
-	struct pagoda_queue *queue = rig->vidmm->stream->queue;
+	struct pagoda_queue *queue = rig->vidmm->queue;
 	struct mmu_blocker blocker;
 	struct pagoda_gate gate;
 

@@ -6,13 +6,13 @@
 #include <linux/sizes.h>
 #include <linux/timer.h>
 #include <linux/vmalloc.h>
+#include "paging/cpu/cpu.h"
 #include "../drivers/pagoda/mmu/process.h"
 #include "../drivers/vgpu/engine/internal.h"
-#include "vidmm/submit/context.h"
 #include "rig/spy.h"
 #include "submit/submit_helpers.h"
-#include "tiled_helpers.h"
 #include "vm/vm_helpers.h"
+#include "tiled_helpers.h"
 
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE
 #define PHYSICAL	DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY
@@ -289,7 +289,7 @@ static void handed_context_waits(struct kunit *test)
 	pagoda_worker_start(test, &worker);
 	maker_let(rig, &worker);
 	pagoda_worker_end(test, &worker);
-	save = maker.context->save;
+	save = maker.context->save.bo;
 	PAGODA_PROVES(C84);
 	KUNIT_EXPECT_EQ(test, 1, pagoda_rig_count(rig, update, save->id));
 	pagoda_rig_settle(rig);

@@ -6,10 +6,9 @@
  */
 #include <kunit/static_stub.h>
 #include <linux/sizes.h>
-#include "vidmm/submit/context.h"
-#include "vidmm/vm/internal.h"
-#include "submit/submit_helpers.h"
+#include "debug/debug.h"
 #include "rig/vidmm_helpers.h"
+#include "submit/submit_helpers.h"
 #include "vm/vm_helpers.h"
 
 #define RESERVE	16u	/* pages */
@@ -352,12 +351,12 @@ static void reserve_for_save_areas(struct kunit *test)
 		contexts[count] = reserve_context(&t, vm);
 		if (IS_ERR(contexts[count]))
 			break;
-		KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(contexts[count]->save));
+		KUNIT_EXPECT_TRUE(test, pagoda_bo_is_in_vram(contexts[count]->save.bo));
 	}
 	KUNIT_EXPECT_GT(test, count, 0u);
 	KUNIT_ASSERT_LT(test, count, ARRAY_SIZE(contexts));
 	KUNIT_EXPECT_EQ(test, -ENOMEM, PTR_ERR(contexts[count]));
-	KUNIT_EXPECT_EQ(test, count, list_count_nodes(&vm->contexts));
+	KUNIT_EXPECT_EQ(test, count, list_count_nodes(&vm->saves));
 	reserve_settle(&t);
 	KUNIT_EXPECT_GT(test, reserve_pages(&t) + VIRTIO_PAGODA_CONTEXT_BYTES / PAGE_SIZE, RESERVE);
 	pagoda_context_destroy(contexts[--count]);

@@ -2,7 +2,7 @@
 /* Tiled allocations: conversions by moves, and the limited number of ranges. */
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
-
+#include "debug/debug.h"
 #include "tiled_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -283,7 +283,7 @@ static void failure_out(struct kunit *test)
 				    0, 10);
 	KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(bo));
 	KUNIT_EXPECT_TRUE(test, rows_are(rig, bo, 9));
-	pagoda_queue_stats(rig->vidmm->stream->queue, &stats);
+	pagoda_queue_stats(rig->vidmm->queue, &stats);
 	KUNIT_EXPECT_EQ(test, stats.rescued, 1);
 	KUNIT_EXPECT_EQ(test, stats.lost, 0);
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
@@ -309,7 +309,7 @@ static void failure_in(struct kunit *test)
 				    0, 10);
 	KUNIT_ASSERT_EQ(test, 0, tiled_to_vram(bo));
 	KUNIT_EXPECT_TRUE(test, tiled_is(rig, bo, 9));
-	pagoda_queue_stats(rig->vidmm->stream->queue, &stats);
+	pagoda_queue_stats(rig->vidmm->queue, &stats);
 	KUNIT_EXPECT_EQ(test, stats.rescued, 1);
 	controls = rig->fake->controls;
 	KUNIT_ASSERT_EQ(test, 0, tiled_acquire(bo));

@@ -2,7 +2,7 @@
 /* Windows with rows of tiled allocations, and what becomes of them in moves. */
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
-
+#include "debug/debug.h"
 #include "tiled_helpers.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)

@@ -550,7 +550,7 @@ static void vram_taken_down(struct kunit *test)
 	pagoda_vram_fini(fix->vidmm);
 	KUNIT_EXPECT_EQ(test, bo->resource->mem_type, TTM_PL_SYSTEM);
 	KUNIT_EXPECT_NULL(test, fix->vidmm->vram->window);
-	KUNIT_ASSERT_EQ(test, pagoda_vram_init(fix->vidmm), 0);
+	KUNIT_ASSERT_EQ(test, pagoda_vram_init(fix->vidmm, NULL), 0);
 	KUNIT_EXPECT_EQ(test, pagoda_kunit_validate(bo, &vram), 0);
 }
 

@@ -259,7 +259,7 @@ static void journal_records_tables(struct kunit *test)
 	op.update_page_table.cpu_table = table;
 	KUNIT_ASSERT_EQ(test, 0, pagoda_vidmm_record(rig->vidmm, SZ_4K));
 	KUNIT_ASSERT_EQ(test, PAGODA_BUILD_SUCCESS,
-			pagoda_paging_build(&rig->vidmm->stream->limits, &op, &cursor, NULL));
+			pagoda_paging_build(rig->vidmm->paging_limits, &op, &cursor, NULL));
 	pagoda_journal_written(journal, &op);
 	pagoda_journal_root(journal, 3, &root);
 	KUNIT_EXPECT_EQ(test, 1u, journal_items(rig, PAGODA_RECORDING_CPU, journal_cpu_matches,

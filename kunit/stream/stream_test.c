@@ -5,7 +5,7 @@
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
 #include <drm/drm_gem.h>
-
+#include "debug/debug.h"
 #include "rig/rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)

@@ -11,10 +11,6 @@
 #include <linux/sizes.h>
 #include <linux/workqueue.h>
 #include <drm/drm_syncobj.h>
-#include "vidmm/ledger/require.h"
-#include "vidmm/submit/context.h"
-#include "vidmm/submit/paging_queue.h"
-#include "vidmm/vm/internal.h"
 #include "submit_helpers.h"
 
 #define HERE		SZ_4M

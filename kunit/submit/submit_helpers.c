@@ -4,9 +4,6 @@
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <drm/drm_syncobj.h>
-#include "vidmm/ledger/lists.h"
-#include "vidmm/submit/context.h"
-#include "vidmm/vm/internal.h"
 #include "submit_helpers.h"
 
 struct pagoda_rig *submit_rig_reserve(struct kunit *test, u32 pages)
@@ -78,6 +75,7 @@ struct pagoda_bo *submit_private(struct submit_client *client, u32 pages, u32 su
 		.flags = DRM_PAGODA_ALLOCATION_CPU_VISIBLE,
 		.supported = supported,
 		.vm = client->vm,
+		.uses = &client->vm->uses,
 	};
 	struct pagoda_bo *bo = pagoda_bo_create(rig->vidmm, rig->client, &params);
 
@@ -216,7 +214,7 @@ static void submit_add_sync(struct pagoda_submit *submit, struct drm_syncobj *sy
 		.point = point,
 		.signal = signal,
 		.chain = signal && point ? dma_fence_chain_alloc() : NULL,
-		.paging = signal ? NULL : pagoda_paging_queue_of(submit->context->vm->client,
+		.source = signal ? NULL : pagoda_paging_queue_of(submit->context->vm->client,
 								 syncobj),
 	};
 }
@@ -309,7 +307,7 @@ int submit_wait(struct submit_client *client)
 
 struct pagoda_bo *submit_save_area(struct submit_client *client)
 {
-	return client->context->save;
+	return client->context->save.bo;
 }
 
 struct drm_pagoda_context_state submit_state(struct submit_client *client)

@@ -4,8 +4,6 @@
 #define PAGODA_KUNIT_SUBMIT_HELPERS_H
 
 #include <linux/virtio_pagoda_commands.h>
-#include "vidmm/submit/submit.h"
-#include "vidmm/vm/vm.h"
 #include "rig/rig.h"
 
 #define SUBMIT_VRAM	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)

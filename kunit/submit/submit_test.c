@@ -6,7 +6,6 @@
 #include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/sizes.h>
-#include "vidmm/vm/internal.h"
 #include "queue/exec_helpers.h"
 #include "submit_helpers.h"
 

@@ -9,8 +9,6 @@
 #include <linux/kthread.h>
 #include <linux/sizes.h>
 #include <drm/drm_syncobj.h>
-#include "vidmm/submit/context.h"
-#include "vidmm/vm/internal.h"
 #include "submit_helpers.h"
 
 #define HERE	SZ_4M

@@ -9,9 +9,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
-#include "vidmm/ledger/lists.h"
-#include "vidmm/ledger/require.h"
-#include "vidmm/vm/internal.h"
+#include "debug/debug.h"
 #include "residency/offer_helpers.h"
 #include "segment/tiled_helpers.h"
 
@@ -42,6 +40,7 @@ static struct pagoda_bo *job_surface(struct job_world *world, u32 number)
 		.supported = VRAM,
 		.layout = *layout,
 		.vm = number % 2 ? world->client->vm : NULL,
+		.uses = number % 2 ? &world->client->vm->uses : NULL,
 	};
 	struct pagoda_rig *rig = world->rig;
 	struct pagoda_bo *bo = pagoda_bo_create(rig->vidmm, rig->client, &params);

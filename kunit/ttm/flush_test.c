@@ -3,8 +3,6 @@
  * What the driver does about the device's write combiner: behind the fence the CPU finds all bytes,
  * and nothing is written to memory that was freed.
  */
-#include "vidmm/ttm/move.h"
-#include "vidmm/vm/internal.h"
 #include "submit/submit_helpers.h"
 
 #define CPU		DRM_PAGODA_ALLOCATION_CPU_VISIBLE

@@ -3,7 +3,7 @@
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <drm/drm_gem.h>
-
+#include "debug/debug.h"
 #include "queue/queue_helpers.h"
 #include "rig/rig.h"
 

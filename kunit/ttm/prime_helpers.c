@@ -5,7 +5,6 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <drm/ttm/ttm_device.h>
-
 #include "prime_helpers.h"
 
 static struct sg_table *memory_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)

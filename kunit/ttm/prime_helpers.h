@@ -5,7 +5,6 @@
 
 #include <linux/dma-buf.h>
 #include <linux/sizes.h>
-#include "vidmm/ttm/prime.h"
 #include "submit/submit_helpers.h"
 
 #define PRIME_PAGES	6u

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Imported dma-bufs as allocations, on the rig. */
 #include <linux/delay.h>
-#include "core/compat.h"
-#include "vidmm/vm/internal.h"
+#include "queue/queue_helpers.h"
 #include "residency/offer_helpers.h"
 #include "prime_helpers.h"
-#include "queue/queue_helpers.h"
 
 #define SIZE	(PRIME_PAGES * PAGE_SIZE)
 #define LAST	(SIZE - sizeof(u64))

@@ -3,7 +3,7 @@
  * Exported allocations, on the rig: what importers find, what the GPU finds meanwhile, two GPUs
  * that share one, and every order in which references are dropped.
  */
-#include "vidmm/vm/internal.h"
+#include "debug/debug.h"
 #include "prime_helpers.h"
 
 #define SIZE	(PRIME_PAGES * PAGE_SIZE)

@@ -2,7 +2,6 @@
 /* Moves by virtual addresses: scratch windows, their order in the stream, failures. */
 #include <linux/sizes.h>
 #include <drm/drm_gem.h>
-
 #include "../drivers/pagoda/mmu/process.h"
 #include "rig/rig.h"
 
@@ -391,7 +390,7 @@ static void virtual_fail(struct kunit *test, u32 nth, u32 times, bool middle, u3
 	pagoda_rig_settle(rig);
 	KUNIT_EXPECT_TRUE(test, pagoda_rig_holds(rig, bo, nth));
 	expect_windows_empty(test, rig);
-	pagoda_queue_stats(rig->vidmm->stream->queue, &stats);
+	pagoda_queue_stats(rig->vidmm->queue, &stats);
 	KUNIT_EXPECT_EQ(test, stats.lost, 0);
 	KUNIT_EXPECT_EQ(test, stats.rescued, times > 1 && nth < *packets ? 1 : 0);
 	if (!*packets)

@@ -11,7 +11,7 @@
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
-
+#include "core/transport.h"
 #include "virtio/internal.h"
 
 #define RING_SIZE	16u

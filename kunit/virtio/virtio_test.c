@@ -5,9 +5,12 @@
 #include <linux/io.h>
 #include <linux/sizes.h>
 #include <linux/virtio_config.h>
-
+#include "core/info.h"
+#include "core/transport.h"
 #include "rig/prove.h"
+#include "vidmm/ttm/internal.h"
 #include "virtio/check.h"
+#include "virtio/virtio.h"
 
 #define PAGODA_OP_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##NAME))
 

@@ -5,7 +5,6 @@
  */
 #include <linux/kthread.h>
 #include <linux/sizes.h>
-#include "vidmm/vm/internal.h"
 #include "submit/submit_helpers.h"
 
 #define HERE	SZ_4M
@@ -170,6 +169,7 @@ static void room_in_one_piece(struct kunit *test)
 		.flags = DRM_PAGODA_ALLOCATION_CONTIGUOUS,
 		.supported = SUBMIT_VRAM,
 		.vm = t.client->vm,
+		.uses = &t.client->vm->uses,
 	};
 	struct pagoda_bo *piece;
 	u32 i;

@@ -3,7 +3,6 @@
  * Rules of VM_BIND: which addresses an entry may change, what it makes of them, and what a refused
  * array leaves behind.
  */
-#include "vidmm/fence/fence.h"
 #include "vm_helpers.h"
 
 #define HERE		((u64)SZ_4M)

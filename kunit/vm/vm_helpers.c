@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* VMs on the rig; see vm_helpers.h. */
 #include <linux/highmem.h>
-
 #include "../drivers/vgpu/engine/internal.h"
 #include "vm_helpers.h"
 

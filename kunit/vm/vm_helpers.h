@@ -3,8 +3,6 @@
 #define PAGODA_KUNIT_VM_HELPERS_H
 
 #include <linux/sizes.h>
-#include "vidmm/vm/internal.h"
-#include "vidmm/vm/vm.h"
 #include "rig/rig.h"
 
 /* VMs on the rig, and what the GPU finds at a virtual address, as the engine translates it. */

@@ -465,6 +465,7 @@ static int queue_shut(void *data)
 
 	pagoda_gate_shut(caller->t->rig->vidmm);
 	pagoda_gate_open(caller->t->rig->vidmm);
+	pagoda_deferred_kick(caller->t->rig->vidmm);
 	complete(&caller->done);
 	return 0;
 }

@@ -7,12 +7,10 @@
 #include <linux/kthread.h>
 #include <linux/rcupdate.h>
 #include <linux/sizes.h>
+#include <drm/ttm/ttm_tt.h>
 #include "../drivers/vgpu/engine/internal.h"
-#include "vidmm/submit/context.h"
-#include "vidmm/vm/internal.h"
-#include "vidmm/vm/vm.h"
-#include "rig/prove.h"
 #include "queue/queue_helpers.h"
+#include "rig/prove.h"
 #include "rig/rig.h"
 
 #define VRAM		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
@@ -367,7 +365,7 @@ static void vm_outlives_the_device(struct kunit *test)
 	unplug_make(rig, &what);
 	pagoda_rig_settle(rig);
 	/* After this timeout the queue gives up operations, several times over. */
-	pagoda_test_queue_timeout(rig->vidmm->stream->queue, 200);
+	pagoda_test_queue_timeout(rig->vidmm->queue, 200);
 	/* A page table change and a signal are queued, and never executed. */
 	pagoda_fake_transport_mode(rig->fake, PAGODA_FAKE_HELD);
 	signal = pagoda_mfence_promise(what.fence, 2);
@@ -399,6 +397,7 @@ static void vm_forgets_private(struct kunit *test)
 		.flags = CPU,
 		.supported = VRAM,
 		.vm = vm,
+		.uses = &vm->uses,
 	};
 	struct pagoda_bo *bo = pagoda_bo_create(rig->vidmm, rig->client, &params);
 

@@ -7,9 +7,8 @@
 #include <linux/highmem.h>
 #include <drm/drm_file.h>
 #include <kunit/static_stub.h>
-#include "core/compat.h"
 #include "uapi/args.h"
-#include "vidmm/submit/context.h"
+#include "vidmm/vm/vm.h"
 #include "vm_helpers.h"
 
 #define HERE		SZ_4M
@@ -158,7 +157,7 @@ static int vm_bring(struct pagoda_vm *vm, struct pagoda_context *context)
 	dma_resv_lock(pagoda_vm_resv(vm), NULL);
 	ret = pagoda_vm_make_tables_resident(vm);
 	if (!ret && context)
-		ret = pagoda_context_validate(context);
+		ret = pagoda_save_validate(&context->save);
 	dma_resv_unlock(pagoda_vm_resv(vm));
 	mutex_unlock(&vm->lock);
 	return ret;
@@ -183,7 +182,7 @@ static void vm_expect_root(struct pagoda_rig *rig, struct pagoda_context *contex
 {
 	const u64 offset = offsetof(struct virtio_pagoda_context_image, root_address);
 	struct pagoda_vm *vm = context->vm;
-	struct pagoda_bo *save = context->save;
+	struct pagoda_bo *save = context->save.bo;
 	struct pagoda_root root;
 	void *image;
 
@@ -215,7 +214,7 @@ static void vm_root_is_named_later(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, vmt_map(vm, bo, HERE, 0, 2 * PAGE_SIZE, 0));
 	for (n = 0; n < ARRAY_SIZE(takers); n++) {
 		pagoda_space_root(vm->space, &root);
-		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(context->save));
+		KUNIT_ASSERT_EQ(test, 0, pagoda_rig_to_system(context->save.bo));
 		takers[n] = vmt_bo(rig, 1, n);
 		if (vm_evict_tables(rig)) {
 			pagoda_rig_settle(rig);
@@ -560,7 +559,7 @@ static void vm_expect_roots(struct pagoda_rig *rig, struct pagoda_vm *vm,
 	pagoda_rig_settle(rig);
 	pagoda_space_root(vm->space, &root);
 	for (i = 0; i < count; i++) {
-		struct ttm_resource *res = contexts[i]->save->ttm.resource;
+		struct ttm_resource *res = contexts[i]->save.bo->ttm.resource;
 
 		KUNIT_ASSERT_EQ(rig->test, TTM_PL_VRAM, res->mem_type);
 		image = (const void *)(rig->engine.vram + (res->start << PAGE_SHIFT));

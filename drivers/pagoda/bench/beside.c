@@ -7,17 +7,15 @@
 #include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/seq_file.h>
+#include <drm/pagoda_drm.h>
+#include "core/core.h"
 #include "core/device.h"
+#include "paging/paging.h"
+#include "vidmm/stream/stream.h"
 #include "virtio/virtio.h"
 #include "lib.h"
 
 #define BESIDE_COPY_BYTES	(32ull << 20)
-
-/* Prints the amount of work and its time, as the program reads them. */
-void pagoda_bench_report(struct bench *b, u64 amount, u64 ns)
-{
-	seq_printf(b->m, "%llu %llu\n", amount, ns);
-}
 
 /* One empty round trip through a virtqueue. */
 int pagoda_bench_trip(struct bench *b)
@@ -67,11 +65,11 @@ static int beside_copy_emit(struct pagoda_stream_txn *txn, void *arg)
 
 static int beside_copy(struct bench *b, struct pagoda_bo *bo, u64 *ns)
 {
-	struct pagoda_stream *stream = b->vidmm->stream;
+	struct pagoda_vidmm *vidmm = b->vidmm;
 	const struct pagoda_paging_op op = beside_copy_op(bo, 0);
 	struct pagoda_paging_cost cost = {};
 
-	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room),
+	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &op),
 			DIV_ROUND_UP_ULL(BESIDE_COPY_BYTES, PAGODA_PIECE_BYTES));
 	return pagoda_bench_run(b, &cost, beside_copy_emit, bo, ns);
 }

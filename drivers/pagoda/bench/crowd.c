@@ -11,10 +11,15 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/vmalloc.h>
+#include <drm/drm_device.h>
 #include <drm/drm_exec.h>
 #include <drm/drm_file.h>
+#include "core/core.h"
 #include "core/device.h"
-#include "vidmm/bo/victims.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/policy.h"
 #include "vidmm/ledger/require.h"
 #include "lib.h"
 

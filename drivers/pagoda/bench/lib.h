@@ -11,6 +11,7 @@
 struct seq_file;
 struct pagoda_device;
 struct pagoda_client;
+struct pagoda_stream_txn;
 
 /* Where results are printed, and the device that is measured. */
 struct bench {
@@ -54,6 +55,8 @@ int pagoda_bench_pages_alloc(struct bench_pages *p, u32 nr_pages, bool scattered
 void pagoda_bench_pages_free(struct bench_pages *p);
 struct pagoda_bo *pagoda_bench_bo(struct bench *b, u64 size, u32 flags);
 int pagoda_bench_move(struct pagoda_bo *bo, u32 mem_type);
+int pagoda_bench_start_move(struct pagoda_bo *bo, u32 mem_type);
+int pagoda_bench_wait(struct pagoda_bo *bo);
 void pagoda_bench_close(struct pagoda_bo *bo);
 u64 pagoda_bench_address(const struct pagoda_bo *bo);
 struct pagoda_paging_op pagoda_bench_op(const struct bench_pages *p, u64 address, u64 done,

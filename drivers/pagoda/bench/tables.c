@@ -12,9 +12,15 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include "core/device.h"
+#include <drm/pagoda_drm.h>
+#include "core/core.h"
+#include "core/info.h"
 #include "core/transport.h"
 #include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "queue/queue.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
 #include "lib.h"
 
 #define BENCH_MAPPED		((u64)SZ_1G)
@@ -172,7 +178,7 @@ static u64 bench_shape_va(enum bench_shape shape)
 /* Fills in the extents of @shape, at other addresses in each @turn. Returns their number. */
 static u32 bench_shape_fill(struct bench_tables *t, enum bench_shape shape, u32 turn)
 {
-	u64 blocks = t->b->vidmm->stream->limits.vram_size / SZ_2M;
+	u64 blocks = t->b->vidmm->paging_limits->vram_size / SZ_2M;
 	u64 base = SZ_4G + (turn & 1) * BENCH_MAPPED;
 	u32 i, nr = shape == BENCH_SCATTERED ? BENCH_PTES :
 		    shape == BENCH_CONTIGUOUS ? 1 : BENCH_MAPPED / SZ_2M;
@@ -235,8 +241,8 @@ static int bench_commit(struct pagoda_stream_txn *txn, void *arg)
 /* Times the prepared change through the queue. */
 static int bench_change(struct bench_tables *t, u64 *ns)
 {
-	struct pagoda_paging_cost cost = pagoda_pt_update_cost(t->update,
-							       t->b->vidmm->stream->room);
+	struct pagoda_paging_cost cost =
+		pagoda_pt_update_cost(t->update, pagoda_stream_room(t->b->vidmm));
 	int ret;
 
 	t->txn = NULL;
@@ -260,7 +266,7 @@ static u64 bench_spare(struct bench_tables *t)
 
 static u64 bench_memset(struct bench_tables *t, u64 ptes, u64 value)
 {
-	u64 *here = (u64 *)(t->b->vidmm->vram->window + bench_spare(t));
+	u64 *here = (u64 *)(pagoda_vram_window(t->b->vidmm) + bench_spare(t));
 	u64 start = ktime_get_ns();
 
 	memset64(here, value, ptes);
@@ -315,12 +321,12 @@ static int bench_updates_emit(struct pagoda_stream_txn *txn, void *arg)
 static int bench_updates_run(struct bench_updates *updates, u64 *ns)
 {
 	struct bench *b = updates->t->b;
-	struct pagoda_stream *stream = b->vidmm->stream;
+	struct pagoda_vidmm *vidmm = b->vidmm;
 	const struct pagoda_paging_op op = bench_update_op(updates->t, 0, updates->each,
 							   updates->values);
 	struct pagoda_paging_cost cost = {};
 
-	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room),
+	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &op),
 			updates->count / updates->each);
 	return pagoda_bench_run(b, &cost, bench_updates_emit, updates, ns);
 }
@@ -360,7 +366,7 @@ struct bench_table_times {
 static int bench_shape_run(struct bench_tables *t, enum bench_shape shape, u32 run, u64 ptes,
 			   struct bench_table_times *times)
 {
-	struct pagoda_queue *queue = t->b->vidmm->stream->queue;
+	struct pagoda_queue *queue = t->b->vidmm->queue;
 	struct pagoda_queue_stats before, after;
 	u64 prepared;
 	int ret;
@@ -455,7 +461,7 @@ static int bench_space(struct bench_tables *t)
 static int bench_books(struct bench_tables *t)
 {
 	const struct pagoda_mmu_args args = {
-		.limits = &t->b->vidmm->stream->limits,
+		.limits = t->b->vidmm->paging_limits,
 		.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
 		.invalid_not_cached = t->b->vidmm->info->invalid_not_cached,
 		.ops = &bench_mmu_ops,

@@ -5,7 +5,11 @@
  */
 #include <linux/err.h>
 #include <linux/sizes.h>
+#include <drm/pagoda_drm.h>
+#include "core/core.h"
 #include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "vidmm/stream/stream.h"
 #include "lib.h"
 
 #define BENCH_VIRTUAL_BYTES	(64ull << 20)
@@ -135,13 +139,15 @@ static int bench_virtual_transfer(struct bench *b, const struct bench_transfer *
 	};
 	struct bench_virtual virtual = { .b = b, .transfer = transfer };
 	u32 pieces = DIV_ROUND_UP_ULL(transfer->size, PAGODA_PIECE_BYTES);
-	struct pagoda_stream *stream = b->vidmm->stream;
+	struct pagoda_vidmm *vidmm = b->vidmm;
 	struct pagoda_paging_op flush = pagoda_bench_flush_op(transfer->pages);
 	struct pagoda_paging_cost cost;
 
-	cost = pagoda_paging_cost(&stream->limits, &flush, stream->room);
-	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &op, stream->room), pieces);
-	pagoda_cost_add(&cost, pagoda_process_cost(b->vidmm->mmu, PAGODA_PIECE_BYTES, stream->room),
+	cost = pagoda_stream_cost(vidmm, &flush);
+	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &op), pieces);
+	pagoda_cost_add(&cost,
+			pagoda_process_cost(b->vidmm->mmu, PAGODA_PIECE_BYTES,
+					    pagoda_stream_room(vidmm)),
 			pieces);
 	return pagoda_bench_run(b, &cost, bench_virtual_emit, &virtual, ns);
 }
@@ -237,7 +243,7 @@ int pagoda_bench_tiled(struct bench *b)
 	int ret = 0;
 	u32 way;
 
-	if (!(b->vidmm->stream->limits.features & op))
+	if (!(b->vidmm->paging_limits->features & op))
 		return 0;
 	for (way = 0; way < 8 && !ret; way++)
 		ret = bench_tiled_way(b, way & 1 ? VIRTIO_PAGODA_TILING_64K :

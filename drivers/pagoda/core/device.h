@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef PAGODA_DEVICE_H
-#define PAGODA_DEVICE_H
+#ifndef PAGODA_CORE_DEVICE_H
+#define PAGODA_CORE_DEVICE_H
 
+#include <linux/container_of.h>
 #include <linux/notifier.h>
+#include <linux/types.h>
 #include <drm/drm_device.h>
-#include "virtio/virtio.h"
+#include "info.h"
 
-struct drm_file;
-struct drm_minor;
-struct drm_printer;
-struct pagoda_client;
+struct drm_device;
 struct pagoda_vidmm;
-struct workqueue_struct;
+struct pagoda_virtio;
 
 /**
  * struct pagoda_options - The module's parameters, checked
@@ -44,9 +43,6 @@ struct pagoda_options {
 	int reserve_kb;
 };
 
-extern struct pagoda_options pagoda_options;
-extern struct workqueue_struct *pagoda_ends;
-
 /**
  * struct pagoda_device - A Pagoda GPU
  * @drm: DRM device; its release frees this struct
@@ -70,9 +66,6 @@ static inline struct pagoda_device *pagoda_device_of_drm(struct drm_device *drm)
 	return container_of(drm, struct pagoda_device, drm);
 }
 
-extern const struct pagoda_virtio_callbacks pagoda_device_callbacks;
-
-void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file);
-void pagoda_debugfs_init(struct drm_minor *minor);
+extern struct pagoda_options pagoda_options;
 
 #endif

@@ -8,8 +8,8 @@
  * waited for only try to enter, and a thread that waits for a worker leaves meanwhile.
  */
 #include <linux/sched.h>
-#include "vidmm/fence/sync.h"
 #include "core.h"
+#include "life.h"
 
 static struct pagoda_gate *gate_find(struct pagoda_reset *reset)
 {
@@ -217,7 +217,7 @@ void pagoda_gate_shut(struct pagoda_vidmm *vidmm)
 
 /**
  * pagoda_gate_open() - Undo pagoda_gate_shut()
- * @vidmm: Memory manager
+ * @vidmm: Memory manager; the caller kicks deferred work afterwards
  *
  * Context: May sleep.
  */
@@ -229,5 +229,4 @@ void pagoda_gate_open(struct pagoda_vidmm *vidmm)
 	WRITE_ONCE(reset->shut, false);
 	up_write(&reset->gate);
 	wake_up_all(&reset->rebuilt);
-	pagoda_deferred_kick(vidmm);
 }

@@ -10,9 +10,15 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_print.h>
-#include "bench/bench.h"
 #include "core/device.h"
-#include "core/vidmm.h"
+#include "core/life.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/manager/manager.h"
+#include "vidmm/recover/recover.h"
+#include "vidmm/residency/residency.h"
+#include "vidmm/stream/stream.h"
+#include "debug.h"
 
 typedef void (*pagoda_print_fn)(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 
@@ -263,5 +269,4 @@ void pagoda_debugfs_init(struct drm_minor *minor)
 			    &pagoda_debugfs_record_fops);
 	debugfs_create_file("journal_raw", 0400, minor->debugfs_root, minor->dev,
 			    &pagoda_debugfs_journal_fops);
-	pagoda_bench_debugfs_init(minor);
 }

@@ -34,7 +34,12 @@
 #include <drm/drm_print.h>
 #include "core/compat.h"
 #include "core/device.h"
-#include "core/vidmm.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/manager/manager.h"
+#include "vidmm/residency/residency.h"
+#include "debug.h"
 
 static const char * const fdinfo_regions[PAGODA_BUDGET_SEGMENTS] = {
 	[DRM_PAGODA_SEGMENT_SYSTEM] = "system",

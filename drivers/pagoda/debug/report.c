@@ -5,8 +5,18 @@
 #include <linux/sizes.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
+#include "core/info.h"
+#include "paging/paging.h"
 #include "queue/exec.h"
-#include "virtio/virtio.h"
+#include "queue/queue.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/limits.h"
+#include "vidmm/ledger/traffic.h"
+#include "vidmm/segment/segment.h"
+#include "debug.h"
 
 /* Size of the decoded text of one paging buffer. */
 #define REPORT_TEXT_SIZE	SZ_64K
@@ -16,56 +26,6 @@ static const char * const report_segment_names[VIRTIO_PAGODA_SEGMENT_COUNT] = {
 	[VIRTIO_PAGODA_SEGMENT_VRAM] = "vram",
 	[VIRTIO_PAGODA_SEGMENT_APERTURE] = "aperture",
 };
-
-/* Returns the size of visible VRAM without the reserve. */
-static u64 report_visible_size(const struct pagoda_vram *vram)
-{
-	const struct pagoda_reserve *reserve = &vram->reserve;
-	u64 end = reserve->start + reserve->size, size = vram->visible_size;
-
-	return size - (min(size, end) - min(size, reserve->start));
-}
-
-static void report_vram(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
-{
-	struct pagoda_vram *vram = vidmm->vram;
-
-	info->size = pagoda_vidmm_segment_size(vidmm);
-	info->visible_size = report_visible_size(vram);
-	if (info->visible_size == info->size)
-		info->flags |= DRM_PAGODA_SEGMENT_CPU_VISIBLE;
-	else if (info->visible_size)
-		info->flags |= DRM_PAGODA_SEGMENT_CPU_PARTIAL;
-	info->largest_free = pagoda_vram_largest_free(vidmm);
-	info->reserve_size = vram->reserve.size;
-	info->reserve_refused = atomic64_read(&vram->reserve.refused);
-	mutex_lock(&vram->lock);
-	info->visible_usage = vram->visible_used;
-	info->reserve_usage = pagoda_reserve_used(vram);
-	mutex_unlock(&vram->lock);
-	/* TTM doesn't know the reserve, and its count changes a moment later. */
-	info->usage = ttm_resource_manager_usage(&vram->manager);
-	info->usage -= min(info->usage, info->reserve_usage);
-}
-
-static void report_aperture(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
-{
-	struct pagoda_aperture *aperture = vidmm->aperture;
-	struct drm_mm_node *node;
-	u64 start, end;
-
-	info->flags = DRM_PAGODA_SEGMENT_APERTURE_FLAG | DRM_PAGODA_SEGMENT_CPU_VISIBLE;
-	info->size = vidmm->info->aperture_pages << PAGE_SHIFT;
-	info->visible_size = info->size;
-	info->usage = ttm_resource_manager_usage(&aperture->manager);
-	info->visible_usage = info->usage;
-	info->pin_limit = vidmm->pin_limit;
-	mutex_lock(&aperture->lock);
-	info->mapped = aperture->mapped << PAGE_SHIFT;
-	drm_mm_for_each_hole(node, &aperture->mm, start, end)
-		info->largest_free = max_t(u64, info->largest_free, (end - start) << PAGE_SHIFT);
-	mutex_unlock(&aperture->lock);
-}
 
 /**
  * pagoda_vidmm_segment_info() - Describe a segment
@@ -82,9 +42,9 @@ int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *
 {
 	*info = (struct drm_pagoda_segment_info) { .id = id };
 	if (id == DRM_PAGODA_SEGMENT_VRAM)
-		report_vram(vidmm, info);
+		pagoda_vram_report(vidmm, info);
 	else if (id == DRM_PAGODA_SEGMENT_APERTURE)
-		report_aperture(vidmm, info);
+		pagoda_aperture_report(vidmm, info);
 	else
 		return -ENOENT;
 	if (vidmm->info->coherent)
@@ -198,7 +158,7 @@ void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *sta
 	struct pagoda_queue_stats queue;
 
 	pagoda_traffic_look(&promotion->traffic, ktime_get_ns(), &state);
-	pagoda_queue_stats(vidmm->stream->queue, &queue);
+	pagoda_queue_stats(vidmm->queue, &queue);
 	*stats = (struct drm_pagoda_stats) {
 		.paged_in = atomic64_read(&from->paged_in),
 		.paged_out = atomic64_read(&from->paged_out),
@@ -241,8 +201,8 @@ void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer 
 			   info.visible_usage);
 		drm_printf(p, " mapped %llu largest_free %llu\n", info.mapped, info.largest_free);
 	}
-	ttm_resource_manager_debug(&vidmm->vram->manager, p);
-	ttm_resource_manager_debug(&vidmm->aperture->manager, p);
+	ttm_resource_manager_debug(ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM), p);
+	ttm_resource_manager_debug(ttm_manager_type(&vidmm->ttm, TTM_PL_TT), p);
 }
 
 static void report_resource(struct ttm_resource *res, u32 priority, struct drm_printer *p)
@@ -298,7 +258,7 @@ void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 /* Prints state and counters of the paging queue; the printer must not sleep. */
 void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
-	pagoda_queue_print(vidmm->stream->queue, p);
+	pagoda_queue_print(vidmm->queue, p);
 }
 
 /* struct report_buffers - printer and memory for the text of one buffer */
@@ -318,19 +278,6 @@ static void report_buffer(void *arg, const void *data, u32 size, u64 seqno, int 
 	drm_puts(report->p, report->text.data);
 }
 
-/**
- * pagoda_vidmm_print_engines() - Print counters and jobs of the engines
- * @vidmm: The manager
- * @p: Printer
- *
- * Context: May sleep.
- */
-void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p)
-{
-	if (vidmm->engines)
-		pagoda_engines_print(vidmm->engines, p);
-}
-
 /* Prints the last paging buffers decoded. May sleep. */
 void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 {
@@ -344,6 +291,6 @@ void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *
 		drm_puts(p, "no memory\n");
 		return;
 	}
-	pagoda_queue_visit_recent(vidmm->stream->queue, report_buffer, &report);
+	pagoda_queue_visit_recent(vidmm->queue, report_buffer, &report);
 	kvfree(report.text.data);
 }

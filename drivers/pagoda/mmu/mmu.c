@@ -3,7 +3,8 @@
 #include <linux/err.h>
 #include <linux/slab.h>
 
-#include "../paging/pt.h"
+#include "core/check.h"
+#include "core/check.h"
 #include "internal.h"
 
 /* Can the tables the device describes translate anything? */

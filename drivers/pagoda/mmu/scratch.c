@@ -325,3 +325,24 @@ struct pagoda_paging_cost pagoda_process_table_cost(struct pagoda_mmu *mmu, u32 
 		    PAGODA_TABLE_WINDOW_BYTES / VIRTIO_PAGODA_PAGE_SIZE, nr_tables, buffer_size);
 	return sum;
 }
+
+/**
+ * pagoda_cost_unknown() - Upper bound for an update whose entries aren't known yet
+ * @mmu: Page tables of the device
+ * @op: UPDATE_PAGE_TABLE with &pagoda_mmu.scattered for values
+ * @buffer_size: Bytes of the smallest buffer
+ *
+ * Scattered entries take the most bytes; most packets there are if all of them are small.
+ *
+ * Return: the cost.
+ */
+struct pagoda_paging_cost pagoda_cost_unknown(struct pagoda_mmu *mmu,
+					      const struct pagoda_paging_op *op,
+					      u32 buffer_size)
+{
+	u32 least = sizeof(struct virtio_pagoda_update_page_table) + VIRTIO_PAGODA_PT_ENTRY_BYTES;
+	struct pagoda_paging_cost cost = pagoda_paging_cost(mmu->args.limits, op, buffer_size);
+
+	cost.packets = max_t(u32, cost.packets, cost.encoded / least);
+	return cost;
+}

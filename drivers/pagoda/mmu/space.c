@@ -353,25 +353,6 @@ bool pagoda_space_lookup(struct pagoda_space *space, u64 va, u64 *entry, u64 *pa
 }
 
 /**
- * pagoda_space_root() - The root table of a space
- * @space: Space
- * @root: Set; no entries if there is none or it isn't resident
- *
- * Context: may sleep, takes the space's lock.
- */
-void pagoda_space_root(struct pagoda_space *space, struct pagoda_root *root)
-{
-	*root = (struct pagoda_root) {};
-	mutex_lock(&space->lock);
-	if (space->root && space->root->resident) {
-		root->address = space->root->memory.address;
-		root->segment = space->root->memory.segment;
-		root->entries = space->root->nr_entries;
-	}
-	mutex_unlock(&space->lock);
-}
-
-/**
  * pagoda_space_id() - Number of a space
  * @space: Space
  *

@@ -3,47 +3,10 @@
 #ifndef PAGODA_PAGING_EMIT_H
 #define PAGODA_PAGING_EMIT_H
 
-#include <linux/errno.h>
-#include <linux/limits.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
+#include "core/check.h"
 #include "paging.h"
-
-#define PAGODA_PAGE_MASK	((u64)VIRTIO_PAGODA_PAGE_SIZE - 1)
-
-static inline int pagoda_refuse(const char **why, int error, const char *text)
-{
-	*why = text;
-	return error;
-}
-
-static inline u64 pagoda_pages(u64 bytes)
-{
-	return (bytes >> VIRTIO_PAGODA_PAGE_SHIFT) + !!(bytes & PAGODA_PAGE_MASK);
-}
-
-/* Returns whether [start, start + size) is within [0, limit). */
-static inline bool pagoda_within(u64 start, u64 size, u64 limit)
-{
-	return start <= limit && size <= limit - start;
-}
-
-/* Returns the bytes of a segment; for system memory, the end of the device's address range. */
-static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits, u32 segment)
-{
-	switch (segment) {
-	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
-		if (limits->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU)
-			return limits->mmu_pages << VIRTIO_PAGODA_PAGE_SHIFT;
-		return U64_MAX;
-	case VIRTIO_PAGODA_SEGMENT_VRAM:
-		return limits->vram_size;
-	case VIRTIO_PAGODA_SEGMENT_APERTURE:
-		return limits->aperture_pages << VIRTIO_PAGODA_PAGE_SHIFT;
-	default:
-		return 0;
-	}
-}
 
 /* Returns whether there is room for a packet and its private data. */
 static inline bool pagoda_buffer_has(const struct pagoda_paging_buffer *buf, u32 bytes)

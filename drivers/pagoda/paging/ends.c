@@ -160,19 +160,3 @@ struct pagoda_paging_ends pagoda_notify_alloc_ends(const struct pagoda_paging_op
 	return ends_between(op->notify_alloc.offset, op->notify_alloc.address,
 			    op->notify_alloc.size);
 }
-
-/**
- * pagoda_paging_ends() - Source and destination of an operation
- * @op: The operation, of any kind
- *
- * For traces and the journal only.
- *
- * Context: any.
- * Return: the ends; without segments and addresses for an unknown operation.
- */
-struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op)
-{
-	const struct pagoda_paging_row *row = pagoda_paging_row(op->operation);
-
-	return row ? row->ends(op) : ends_none();
-}

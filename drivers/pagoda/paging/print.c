@@ -217,37 +217,18 @@ void pagoda_notify_alloc_print(struct pagoda_paging_text *text, const void *pack
 	pagoda_print_flags(text, packet, pagoda_notify_flag_names);
 }
 
-/**
- * pagoda_paging_print() - Print a paging buffer
- * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN; any content
- * @size: Bytes of the buffer
- * @text: Text to append to; cut off when full
- *
- * Context: any.
- * Return: packets printed, or -EINVAL after a line that says where and why a packet is
- * malformed.
- */
-int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *text)
+void pagoda_print_tiled(struct pagoda_paging_text *text, const struct virtio_pagoda_tiled *tiled)
 {
-	const struct pagoda_paging_row *row;
-	const char *why;
-	int packets = 0;
-	u32 offset = 0;
+	static const char *const names[] = { "linear", "4K", "64K" };
+	u32 tiling = le32_to_cpu(tiled->layout.tiling);
 
-	while (offset < size && text->len + 1 < text->size) {
-		const struct virtio_pagoda_packet *packet = data + offset;
-
-		row = pagoda_packet_check(packet, size - offset, &why);
-		if (!row) {
-			pagoda_text_add(text, "0x%04x malformed: %s\n", offset, why);
-			return -EINVAL;
-		}
-		pagoda_text_add(text, "0x%04x %s alloc=%llu", offset, row->name,
-				(unsigned long long)le64_to_cpu(packet->allocation));
-		row->print(text, packet);
-		pagoda_text_add(text, "\n");
-		offset += le32_to_cpu(packet->length);
-		packets++;
-	}
-	return packets;
+	pagoda_text_add(text, " from byte 0x%llx of", pagoda_number(tiled->offset));
+	pagoda_print_bytes(text, le64_to_cpu(tiled->surface_size));
+	if (tiling < VIRTIO_PAGODA_TILING_COUNT)
+		pagoda_text_add(text, " tiles %s", names[tiling]);
+	else
+		pagoda_text_add(text, " tiles %u", tiling);
+	pagoda_text_add(text, " %u x %u", le32_to_cpu(tiled->layout.pitch),
+			le32_to_cpu(tiled->layout.height));
+	pagoda_print_count(text, le32_to_cpu(tiled->layout.mips), "mip");
 }

@@ -4,6 +4,7 @@
 #define PAGODA_PAGING_PRINT_H
 
 #include <linux/compiler.h>
+#include <asm/byteorder.h>
 #include "paging.h"
 
 /* Name of a packet flag; an empty entry ends a list. */
@@ -25,6 +26,11 @@ void pagoda_print_location(struct pagoda_paging_text *text,
 void pagoda_print_transfer(struct pagoda_paging_text *text,
 			   const struct virtio_pagoda_transfer *transfer);
 void pagoda_print_tiled(struct pagoda_paging_text *text, const struct virtio_pagoda_tiled *tiled);
+
+static inline unsigned long long pagoda_number(__le64 value)
+{
+	return le64_to_cpu(value);
+}
 
 extern const struct pagoda_flag_name pagoda_transfer_flag_names[];
 

@@ -14,27 +14,6 @@ static const struct pagoda_flag_name pagoda_map_mmu_flag_names[] = {
 	{ }
 };
 
-static unsigned long long pagoda_number(__le64 value)
-{
-	return le64_to_cpu(value);
-}
-
-void pagoda_print_tiled(struct pagoda_paging_text *text, const struct virtio_pagoda_tiled *tiled)
-{
-	static const char *const names[] = { "linear", "4K", "64K" };
-	u32 tiling = le32_to_cpu(tiled->layout.tiling);
-
-	pagoda_text_add(text, " from byte 0x%llx of", pagoda_number(tiled->offset));
-	pagoda_print_bytes(text, le64_to_cpu(tiled->surface_size));
-	if (tiling < VIRTIO_PAGODA_TILING_COUNT)
-		pagoda_text_add(text, " tiles %s", names[tiling]);
-	else
-		pagoda_text_add(text, " tiles %u", tiling);
-	pagoda_text_add(text, " %u x %u", le32_to_cpu(tiled->layout.pitch),
-			le32_to_cpu(tiled->layout.height));
-	pagoda_print_count(text, le32_to_cpu(tiled->layout.mips), "mip");
-}
-
 void pagoda_special_lock_print(struct pagoda_paging_text *text, const void *packet)
 {
 	const struct virtio_pagoda_special_lock_transfer *lock = packet;

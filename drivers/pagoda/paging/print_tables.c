@@ -20,11 +20,6 @@ static const struct pagoda_flag_name pagoda_update_flag_names[] = {
 	{ }
 };
 
-static unsigned long long pagoda_number(__le64 value)
-{
-	return le64_to_cpu(value);
-}
-
 void pagoda_virtual_transfer_print(struct pagoda_paging_text *text, const void *packet)
 {
 	const struct virtio_pagoda_virtual_transfer *transfer = packet;

@@ -11,6 +11,7 @@
 #include <linux/string.h>
 
 #include "emit.h"
+#include "cpu/cpu.h"
 #include "table.h"
 
 static const struct pagoda_paging_row pagoda_paging_table[VIRTIO_PAGODA_OP_COUNT] = {
@@ -441,4 +442,62 @@ u64 pagoda_paging_moved(const struct pagoda_paging_limits *limits,
 	if (row && row->moved)
 		return row->moved(op);
 	return pagoda_paging_cost(limits, op, 0).moved;
+}
+
+/**
+ * pagoda_paging_ends() - Source and destination of an operation
+ * @op: The operation, of any kind
+ *
+ * For traces and the journal only.
+ *
+ * Context: any.
+ * Return: the ends; without segments and addresses for an unknown operation.
+ */
+struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op)
+{
+	const struct pagoda_paging_row *row = pagoda_paging_row(op->operation);
+
+	if (row)
+		return row->ends(op);
+	return (struct pagoda_paging_ends) {
+		.src_segment = VIRTIO_PAGODA_SEGMENT_COUNT,
+		.dst_segment = VIRTIO_PAGODA_SEGMENT_COUNT,
+	};
+}
+
+/**
+ * pagoda_packet_check() - Check that bytes begin with a complete packet
+ * @data: Bytes, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
+ * @left: Number of bytes
+ * @why: Set to a constant text if there is no complete packet
+ *
+ * Context: any.
+ * Return: the row of a packet that has the length its counts call for, or NULL.
+ */
+const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
+						    const char **why)
+{
+	const struct virtio_pagoda_packet *packet = data;
+	const struct pagoda_paging_row *row;
+	u32 length;
+	u64 tail;
+
+	*why = "packet head cut off";
+	if (left < sizeof(*packet))
+		return NULL;
+	*why = "unknown opcode";
+	row = pagoda_paging_row(le16_to_cpu(packet->opcode));
+	if (!row)
+		return NULL;
+	*why = "packet longer than the buffer";
+	length = le32_to_cpu(packet->length);
+	if (length > left)
+		return NULL;
+	*why = "packet length";
+	if (length < sizeof(*packet) || length % VIRTIO_PAGODA_PACKET_ALIGN || length < row->head)
+		return NULL;
+	tail = row->tail ? row->tail(data) : 0;
+	if (length != row->head + tail)
+		return NULL;
+	return row;
 }

@@ -4,7 +4,7 @@
  * this file.
  *
  * The file of an operation's family holds the columns for operations (validate, build, cost);
- * print*.c and cpu*.c hold the columns for finished packets, which are untrusted input. No
+ * print*.c and cpu/ hold the columns for finished packets, which are untrusted input. No
  * function here takes a lock or allocates, and the only state is a counter of unknown
  * operations: every function may be called from any context, those of the CPU executor if the
  * callbacks of struct pagoda_cpu_executor may.
@@ -318,32 +318,5 @@ void pagoda_update_context_print(struct pagoda_paging_text *text, const void *pa
 void pagoda_notify_residency_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_notify_fences_print(struct pagoda_paging_text *text, const void *packet);
 void pagoda_map_mmu_print(struct pagoda_paging_text *text, const void *packet);
-
-/* cpu/transfer.c, cpu/aperture.c, cpu/access.c */
-u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_map_aperture_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_unmap_aperture_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu);
-
-/* cpu/virtual.c, cpu/table.c */
-u32 pagoda_virtual_transfer_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_virtual_fill_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu);
-
-/* cpu/swizzle.c, cpu/context.c, cpu/notify.c, cpu/mmu.c */
-u32 pagoda_special_lock_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_init_context_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_update_context_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_notify_residency_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_notify_fences_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_map_mmu_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_unmap_mmu_execute(const struct pagoda_cpu_packet *cpu);
-u32 pagoda_notify_alloc_execute(const struct pagoda_cpu_packet *cpu);
 
 #endif

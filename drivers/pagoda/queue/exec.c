@@ -15,12 +15,6 @@ static const struct drm_sched_backend_ops pagoda_exec_sched_ops = {
 	.free_job = pagoda_flight_free_job,
 };
 
-/* Frees the engines when the last reference is dropped. */
-void pagoda_engines_release(struct kref *kref)
-{
-	kfree(container_of(kref, struct pagoda_engines, kref));
-}
-
 static int pagoda_exec_engine_init(struct pagoda_engines *engines, u32 index, const char *name)
 {
 	struct pagoda_transport *transport = engines->args.transports[index];

@@ -109,22 +109,18 @@ u64 pagoda_exec_account_busy_ns(struct pagoda_exec_account *account,
 	return ns;
 }
 
-/**
- * pagoda_engines_busy_ns() - Get the sum of the times that each engine was busy
- * @engines: The engines, or NULL
- *
- * Context: any process context.
- * Return: Nanoseconds; never less than before.
+/*
+ * Returns the first job that the device was given and hasn't finished, if the device has executed
+ * all requests up to @seqno, or NULL. With @seqno 0 only the device's answers count. Caller holds
+ * engine->lock.
  */
-u64 pagoda_engines_busy_ns(struct pagoda_engines *engines)
+struct pagoda_exec_flight *pagoda_exec_stuck(struct pagoda_exec_engine *engine, u64 seqno)
 {
-	struct pagoda_engine_stats stats;
-	u64 ns = 0;
-	u32 i;
+	struct pagoda_exec_flight *job;
 
-	for (i = 0; engines && i < engines->count; i++) {
-		pagoda_engines_stats(engines, i, &stats);
-		ns += stats.busy_ns;
-	}
-	return ns;
+	lockdep_assert_held(&engine->lock);
+	list_for_each_entry(job, &engine->inflight, node)
+		if (job->state != PAGODA_EXEC_DONE && job->seqno > seqno)
+			return job;
+	return NULL;
 }

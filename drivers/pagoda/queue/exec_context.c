@@ -200,3 +200,9 @@ int pagoda_exec_context_wait_idle(struct pagoda_exec_context *context, long time
 	dma_fence_put(last);
 	return left > 0 ? 0 : left ? left : -ETIME;
 }
+
+/* Frees the engines when the last reference is dropped. */
+void pagoda_engines_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct pagoda_engines, kref));
+}

@@ -84,3 +84,23 @@ void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p)
 		spin_unlock_irq(&engines->engine[i].lock);
 	}
 }
+
+/**
+ * pagoda_engines_busy_ns() - Get the sum of the times that each engine was busy
+ * @engines: The engines, or NULL
+ *
+ * Context: any process context.
+ * Return: Nanoseconds; never less than before.
+ */
+u64 pagoda_engines_busy_ns(struct pagoda_engines *engines)
+{
+	struct pagoda_engine_stats stats;
+	u64 ns = 0;
+	u32 i;
+
+	for (i = 0; engines && i < engines->count; i++) {
+		pagoda_engines_stats(engines, i, &stats);
+		ns += stats.busy_ns;
+	}
+	return ns;
+}

@@ -50,22 +50,6 @@ static void pagoda_exec_go_on(struct pagoda_exec_engine *engine)
 }
 
 /*
- * Returns the first job that the device was given and hasn't finished, if the device has executed
- * all requests up to @seqno, or NULL. With @seqno 0 only the device's answers count. Caller holds
- * engine->lock.
- */
-struct pagoda_exec_flight *pagoda_exec_stuck(struct pagoda_exec_engine *engine, u64 seqno)
-{
-	struct pagoda_exec_flight *job;
-
-	lockdep_assert_held(&engine->lock);
-	list_for_each_entry(job, &engine->inflight, node)
-		if (job->state != PAGODA_EXEC_DONE && job->seqno > seqno)
-			return job;
-	return NULL;
-}
-
-/*
  * Returns true if @seqno, reported by a reset, fits the requests sent, acknowledged and refused
  * before (C188).
  */

@@ -225,13 +225,10 @@ void pagoda_queue_retire(struct pagoda_queue *queue);
 /* recovery.c */
 u64 pagoda_queue_hold(struct pagoda_queue *queue, bool polling);
 void pagoda_queue_resume(struct pagoda_queue *queue);
-void pagoda_queue_take_back(struct pagoda_queue *queue);
 void pagoda_queue_run_cpu(struct pagoda_queue *queue);
+int pagoda_queue_escalate(struct pagoda_queue *queue);
 void pagoda_queue_work(struct work_struct *work);
 void pagoda_queue_watchdog(struct work_struct *work);
 
-/* adapter.c */
-int pagoda_queue_escalate(struct pagoda_queue *queue);
-bool pagoda_queue_answer_asked(struct pagoda_queue *queue);
 
 #endif

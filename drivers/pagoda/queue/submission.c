@@ -329,3 +329,9 @@ void pagoda_submission_push(struct pagoda_submission *submission)
 	drm_sched_entity_push_job(&job->sched);
 	dma_fence_end_signalling(cookie);
 }
+
+/* Frees the queue when the last reference is dropped. */
+void pagoda_queue_release(struct kref *kref)
+{
+	kfree(container_of(kref, struct pagoda_queue, kref));
+}

@@ -37,12 +37,6 @@ static const struct drm_sched_backend_ops pagoda_sched_ops = {
 	.free_job = pagoda_queue_free_job,
 };
 
-/* Frees the queue when the last reference is dropped. */
-void pagoda_queue_release(struct kref *kref)
-{
-	kfree(container_of(kref, struct pagoda_queue, kref));
-}
-
 static int pagoda_queue_init_workers(struct pagoda_queue *queue)
 {
 	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit",

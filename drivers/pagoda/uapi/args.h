@@ -17,9 +17,9 @@ struct pagoda_bo;
 struct pagoda_client;
 struct pagoda_mfence;
 struct pagoda_mfence_signal;
+struct pagoda_vidmm;
 struct pagoda_vm;
 struct xarray;
-struct pagoda_vm;
 
 /* Returns whether @cond is true, and then logs it to debug the caller; evaluates @cond once. */
 #define pagoda_refuse(drm, cond) ({ \
@@ -109,6 +109,8 @@ void pagoda_client_kill(struct pagoda_client *client);
 void pagoda_client_close(struct drm_file *file);
 bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout);
 void pagoda_client_close_vms(struct pagoda_client *client);
+
+int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock);
 
 int pagoda_make_resident_queued(struct drm_device *drm, struct drm_file *file,
 				struct drm_pagoda_make_resident *args);

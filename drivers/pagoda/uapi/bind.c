@@ -12,11 +12,12 @@
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
-#include "core/device.h"
-#include "core/vidmm.h"
 #include "vidmm/fence/fence.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/ledger.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
+#include "uapi.h"
 
 #define PROTECTION_FLAGS	(DRM_PAGODA_BIND_READ_ONLY | DRM_PAGODA_BIND_NO_EXECUTE)
 

@@ -4,8 +4,9 @@
  */
 #include <drm/drm_file.h>
 #include "core/device.h"
-#include "core/vidmm.h"
 #include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/events.h"
 #include "args.h"
 
 static struct pagoda_budget *budget_of(struct drm_file *file)

@@ -11,27 +11,15 @@
 #include <drm/drm_utils.h>
 #include <drm/drm_vma_manager.h>
 #include "core/device.h"
-#include "core/vidmm.h"
 #include "vidmm/fence/fence.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
 #define FENCE_FLAGS \
 	(DRM_PAGODA_FENCE_NO_SIGNAL | DRM_PAGODA_FENCE_NO_WAIT | \
 	 DRM_PAGODA_FENCE_NO_MAX_ON_RESET | DRM_PAGODA_FENCE_ALLOW_REWIND)
-
-/* Returns the fence with a reference, for pagoda_mfence_put(); or NULL. */
-struct pagoda_mfence *pagoda_fence_lookup(struct pagoda_client *client, u32 id)
-{
-	struct pagoda_mfence *mfence;
-
-	mutex_lock(&client->lock);
-	mfence = xa_load(&client->fences, id);
-	if (mfence)
-		pagoda_mfence_get(mfence);
-	mutex_unlock(&client->lock);
-	return mfence;
-}
 
 int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -59,13 +47,6 @@ int pagoda_ioctl_fence_create(struct drm_device *drm, void *data, struct drm_fil
 	if (ret)
 		pagoda_mfence_put(mfence);
 	return ret;
-}
-
-/* Drops the client's reference and CPU mapping right of a fence that has no id any more. */
-void pagoda_client_drop_fence(struct drm_file *file, struct pagoda_mfence *mfence)
-{
-	drm_vma_node_revoke(&pagoda_bo_gem(pagoda_mfence_bo(mfence))->vma_node, file);
-	pagoda_mfence_put(mfence);
 }
 
 int pagoda_ioctl_fence_destroy(struct drm_device *drm, void *data, struct drm_file *file)
@@ -250,24 +231,4 @@ int pagoda_ioctl_fence_wait(struct drm_device *drm, void *data, struct drm_file 
 	ret = pagoda_mfence_group_wait(group, timeout, &args->first);
 	pagoda_mfence_group_destroy(group);
 	return ret;
-}
-
-/*
- * Promises that monitored fence @fence gets @value; @signal is NULL if @fence is 0. Returns 0,
- * -ENOENT, -EINVAL if the value isn't larger than all before, -EDQUOT, -ENOMEM or -ERESTARTSYS.
- */
-int pagoda_client_promise(struct drm_device *drm, struct pagoda_client *client, u32 fence,
-			  u64 value, struct pagoda_mfence_signal **signal)
-{
-	struct pagoda_mfence *mfence;
-
-	*signal = NULL;
-	if (!fence)
-		return 0;
-	mfence = pagoda_fence_lookup(client, fence);
-	if (pagoda_refuse(drm, !mfence))
-		return -ENOENT;
-	*signal = pagoda_mfence_promise(mfence, value);
-	pagoda_mfence_put(mfence);
-	return pagoda_refuse(drm, IS_ERR(*signal)) ? PTR_ERR(*signal) : 0;
 }

@@ -8,9 +8,10 @@
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include "core/device.h"
-#include "core/vidmm.h"
 #include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/residency/residency.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 

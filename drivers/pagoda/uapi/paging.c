@@ -6,9 +6,13 @@
 #include <drm/drm_file.h>
 #include <drm/drm_syncobj.h>
 #include "core/device.h"
-#include "core/vidmm.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/fence/fence.h"
-#include "vidmm/ledger/lists.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/submit/paging_queue.h"
+#include "vidmm/submit/submit.h"
 #include "args.h"
 
 static struct pagoda_paging_queue *paging_queue_lookup(struct pagoda_client *client, u32 id)

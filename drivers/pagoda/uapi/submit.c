@@ -7,10 +7,13 @@
 #include <linux/uaccess.h>
 #include <drm/drm_file.h>
 #include "core/device.h"
-#include "core/vidmm.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/manager/manager.h"
 #include "vidmm/submit/submit.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
+#include "uapi.h"
 
 static_assert(DRM_PAGODA_MAX_COMMAND_BUFFERS == VIRTIO_PAGODA_MAX_COMMAND_BUFFERS);
 

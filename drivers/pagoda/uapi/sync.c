@@ -10,8 +10,9 @@
 #include <drm/drm_syncobj.h>
 #include "vidmm/fence/fence.h"
 #include "vidmm/fence/sync.h"
-#include "vidmm/ledger/lists.h"
+#include "vidmm/submit/submit.h"
 #include "args.h"
+#include "uapi.h"
 
 static int sync_get_wait(struct pagoda_mfence *mfence, u64 value, struct pagoda_sync *sync)
 {
@@ -74,7 +75,7 @@ static int sync_get(struct drm_device *drm, struct drm_file *file,
 		return -ENOENT;
 	}
 	if (!sync->signal)
-		sync->paging = pagoda_paging_queue_of(file->driver_priv, sync->syncobj);
+		sync->source = pagoda_paging_queue_of(file->driver_priv, sync->syncobj);
 	return 0;
 }
 

@@ -15,9 +15,16 @@
 #include <drm/drm_ioctl.h>
 #include <drm/drm_syncobj.h>
 #include <drm/drm_vma_manager.h>
+#include "core/core.h"
 #include "core/device.h"
-#include "core/vidmm.h"
+#include "core/life.h"
+#include "debug/debug.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/fence/sync.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/residency/residency.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/ttm/ttm.h"
 #include "vidmm/vm/vm.h"
 #include "args.h"
 
@@ -32,19 +39,6 @@
 #define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
 #define APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
-/* Returns the allocation with a reference, for pagoda_bo_put(); or NULL. */
-struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle)
-{
-	struct drm_gem_object *obj = drm_gem_object_lookup(file, handle);
-
-	return obj ? pagoda_bo_of_gem(obj) : NULL;
-}
-
-void pagoda_bo_put(struct pagoda_bo *bo)
-{
-	drm_gem_object_put(pagoda_bo_gem(bo));
-}
-
 static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_info *info)
 {
 	*info = (struct drm_pagoda_device_info) {
@@ -54,7 +48,7 @@ static void query_device(struct pagoda_device *pagoda, struct drm_pagoda_device_
 		.num_segments = DRM_PAGODA_SEGMENT_APERTURE,
 		.num_engines = pagoda->info.num_engines,
 		.max_entries = DRM_PAGODA_MAX_ENTRIES,
-		.job_timeout_ms = pagoda_options.job_timeout_ms,
+		.job_timeout_ms = pagoda->vidmm->job_timeout_ms,
 		.swizzling_ranges = pagoda->info.swizzling_ranges,
 		.swizzling_bytes = pagoda->info.swizzling_bytes,
 	};
@@ -211,6 +205,7 @@ static int pagoda_ioctl_allocation_create(struct drm_device *drm, void *data,
 		params.vm = pagoda_client_vm(file->driver_priv, args->vm);
 		if (pagoda_refuse(drm, !params.vm))
 			return -ENOENT;
+		params.uses = &params.vm->uses;
 	}
 	ret = create_with_handle(pagoda, file, &params, &args->handle);
 	if (params.vm)

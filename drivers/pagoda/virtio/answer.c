@@ -4,11 +4,14 @@
  * function gets the driver's own copy and the number of bytes that the device claims to have
  * written.
  */
+#include <linux/virtio.h>
+#include <kunit/static_stub.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "check.h"
+#include "internal.h"
 
 static bool pagoda_fault_check(const struct virtio_pagoda_fault *raw,
 			       struct pagoda_fault *fault)
@@ -129,4 +132,15 @@ int pagoda_answer_check(const struct virtio_pagoda_answer *answer, u32 len)
 	    len != sizeof(*answer) + count * sizeof(struct virtio_pagoda_extent))
 		return -EPROTO;
 	return 0;
+}
+
+/*
+ * Switches the interrupts of a queue on after it was found empty. Caller holds the lock that
+ * serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no interrupt is
+ * raised: the caller looks again. Returns true also for a broken device, which sends nothing more.
+ */
+bool pagoda_virtio_listen(struct virtqueue *vq)
+{
+	KUNIT_STATIC_STUB_REDIRECT(pagoda_virtio_listen, vq);
+	return virtqueue_enable_cb(vq) || virtqueue_is_broken(vq);
 }

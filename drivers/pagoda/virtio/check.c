@@ -14,7 +14,8 @@
 #include <linux/sizes.h>
 #include <linux/virtio_config.h>
 
-#include "../paging/pt.h"
+#include "core/check.h"
+#include "core/info.h"
 #include "check.h"
 
 #define PAGODA_OP_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##NAME))
@@ -47,7 +48,7 @@ static const char * const pagoda_op_names[] = {
 #undef PAGODA_OP_NAME
 };
 
-static int pagoda_refuse(struct pagoda_refusal *refusal, const char *field, u64 value,
+static int refuse_field(struct pagoda_refusal *refusal, const char *field, u64 value,
 			 const char *why)
 {
 	refusal->field = field;
@@ -75,7 +76,7 @@ int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *
 	u32 opcode;
 
 	if (!(features & BIT_ULL(VIRTIO_F_VERSION_1))) {
-		pagoda_refuse(refusal, "VERSION_1", features, "feature missing");
+		refuse_field(refusal, "VERSION_1", features, "feature missing");
 		return -ENODEV;
 	}
 	for (opcode = 1; opcode < VIRTIO_PAGODA_OP_COUNT; opcode++) {
@@ -83,20 +84,20 @@ int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *
 
 		if (!(PAGODA_OPS_REQUIRED & bit) || features & bit)
 			continue;
-		pagoda_refuse(refusal, pagoda_op_names[opcode], features, "feature missing");
+		refuse_field(refusal, pagoda_op_names[opcode], features, "feature missing");
 		return -ENODEV;
 	}
 	if (!(features & PAGODA_OPS_MAP)) {
-		pagoda_refuse(refusal, "MAP_APERTURE_SEGMENT", features, "feature missing");
+		refuse_field(refusal, "MAP_APERTURE_SEGMENT", features, "feature missing");
 		return -ENODEV;
 	}
 	/* System memory is cached, and its caches are never flushed for the device. */
 	if (!(features & PAGODA_F_BIT(COHERENT))) {
-		pagoda_refuse(refusal, "COHERENT", features, "feature missing");
+		refuse_field(refusal, "COHERENT", features, "feature missing");
 		return -ENODEV;
 	}
 	if (translated && !(features & BIT_ULL(VIRTIO_F_ACCESS_PLATFORM))) {
-		pagoda_refuse(refusal, "ACCESS_PLATFORM", features,
+		refuse_field(refusal, "ACCESS_PLATFORM", features,
 			      "feature missing, and addresses are translated");
 		return -ENODEV;
 	}
@@ -113,22 +114,22 @@ static int pagoda_config_check_memory(const struct pagoda_device_info *info, u64
 {
 	if (!pagoda_page_multiple(info->vram_size) ||
 	    info->vram_size > VIRTIO_PAGODA_MAX_VRAM)
-		return pagoda_refuse(refusal, "vram_size", info->vram_size,
+		return refuse_field(refusal, "vram_size", info->vram_size,
 				     "not whole pages, or too much");
 	if (info->visible_size % VIRTIO_PAGODA_PAGE_SIZE ||
 	    info->visible_size > info->vram_size)
-		return pagoda_refuse(refusal, "visible_size", info->visible_size,
+		return refuse_field(refusal, "visible_size", info->visible_size,
 				     "not whole pages, or more than VRAM");
 	if (info->visible_size && !(features & BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW)))
-		return pagoda_refuse(refusal, "visible_size", info->visible_size,
+		return refuse_field(refusal, "visible_size", info->visible_size,
 				     "without the CPU_WINDOW feature");
 	if (!info->aperture_pages ||
 	    info->aperture_pages > VIRTIO_PAGODA_MAX_APERTURE_PAGES)
-		return pagoda_refuse(refusal, "aperture_pages", info->aperture_pages,
+		return refuse_field(refusal, "aperture_pages", info->aperture_pages,
 				     "out of range");
 	if (!is_power_of_2(info->alignment) || info->alignment < VIRTIO_PAGODA_PAGE_SIZE ||
 	    info->alignment > SZ_2M)
-		return pagoda_refuse(refusal, "alignment", info->alignment,
+		return refuse_field(refusal, "alignment", info->alignment,
 				     "no power of two from a page to 2 MiB");
 	return 0;
 }
@@ -139,15 +140,15 @@ static int pagoda_config_check_queues(const struct pagoda_device_info *info,
 	if (!pagoda_page_multiple(info->max_buffer_bytes) ||
 	    info->max_buffer_bytes < VIRTIO_PAGODA_MIN_BUFFER ||
 	    info->max_buffer_bytes > VIRTIO_PAGODA_MAX_BUFFER)
-		return pagoda_refuse(refusal, "max_buffer_bytes", info->max_buffer_bytes,
+		return refuse_field(refusal, "max_buffer_bytes", info->max_buffer_bytes,
 				     "not whole pages, or out of range");
 	if (info->max_runs < 2)
-		return pagoda_refuse(refusal, "max_runs", info->max_runs, "less than 2");
+		return refuse_field(refusal, "max_runs", info->max_runs, "less than 2");
 	if (!info->num_engines || info->num_engines > VIRTIO_PAGODA_MAX_ENGINES)
-		return pagoda_refuse(refusal, "num_engines", info->num_engines,
+		return refuse_field(refusal, "num_engines", info->num_engines,
 				     "out of range");
 	if (info->system_address_bits < 32 || info->system_address_bits > 52)
-		return pagoda_refuse(refusal, "system_address_bits",
+		return refuse_field(refusal, "system_address_bits",
 				     info->system_address_bits, "out of range");
 	return 0;
 }
@@ -157,24 +158,24 @@ static int pagoda_config_check_tables(const struct pagoda_device_info *info, u64
 {
 	if (info->va_bits && (info->va_bits < VIRTIO_PAGODA_MIN_VA_BITS ||
 			      info->va_bits > VIRTIO_PAGODA_MAX_VA_BITS))
-		return pagoda_refuse(refusal, "va_bits", info->va_bits, "out of range");
+		return refuse_field(refusal, "va_bits", info->va_bits, "out of range");
 	if (info->va_bits ? !pagoda_pt_levels_fit(info->va_bits, info->pt_levels) :
 			    !!info->pt_levels)
-		return pagoda_refuse(refusal, "pt_levels", info->pt_levels,
+		return refuse_field(refusal, "pt_levels", info->pt_levels,
 				     "out of range, or doesn't fit va_bits");
 	if (info->page_sizes & ~PAGODA_PAGE_SIZES ||
 	    (info->va_bits && !(info->page_sizes & SZ_4K)))
-		return pagoda_refuse(refusal, "page_sizes", info->page_sizes,
+		return refuse_field(refusal, "page_sizes", info->page_sizes,
 				     "without 4 KiB pages, or with unknown ones");
 	if (!info->max_address_spaces != !info->va_bits ||
 	    info->max_address_spaces > VIRTIO_PAGODA_MAX_SPACES)
-		return pagoda_refuse(refusal, "max_address_spaces", info->max_address_spaces,
+		return refuse_field(refusal, "max_address_spaces", info->max_address_spaces,
 				     "too many, or doesn't fit va_bits");
 	if (info->dual_pte && !(info->page_sizes & SZ_64K))
-		return pagoda_refuse(refusal, "DUAL_PTE", info->page_sizes,
+		return refuse_field(refusal, "DUAL_PTE", info->page_sizes,
 				     "without 64 KiB pages");
 	if (info->va_bits && (features & PAGODA_OPS_TABLES) != PAGODA_OPS_TABLES)
-		return pagoda_refuse(refusal, "va_bits", info->va_bits,
+		return refuse_field(refusal, "va_bits", info->va_bits,
 				     "without the operations of page tables");
 	return 0;
 }
@@ -184,11 +185,11 @@ static int pagoda_config_check_ranges(const struct pagoda_device_info *info, u64
 {
 	if (info->swizzling_ranges > VIRTIO_PAGODA_MAX_SWIZZLING_RANGES ||
 	    (info->swizzling_ranges && !(features & PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER))))
-		return pagoda_refuse(refusal, "swizzling_ranges", info->swizzling_ranges,
+		return refuse_field(refusal, "swizzling_ranges", info->swizzling_ranges,
 				     "too many, or without SPECIAL_LOCK_TRANSFER");
 	if (!info->swizzling_bytes != !info->swizzling_ranges ||
 	    info->swizzling_bytes % SZ_64K || info->swizzling_bytes > VIRTIO_PAGODA_MAX_VRAM)
-		return pagoda_refuse(refusal, "swizzling_bytes", info->swizzling_bytes,
+		return refuse_field(refusal, "swizzling_bytes", info->swizzling_bytes,
 				     "not a multiple of 64 KiB, or doesn't fit swizzling_ranges");
 	return 0;
 }
@@ -198,10 +199,10 @@ static int pagoda_config_check_mmu(const struct pagoda_device_info *info, u64 fe
 {
 	if (!info->mmu_pages != !(features & PAGODA_F_BIT(DEVICE_MMU)) ||
 	    info->mmu_pages > VIRTIO_PAGODA_MAX_MMU_PAGES)
-		return pagoda_refuse(refusal, "mmu_pages", info->mmu_pages,
+		return refuse_field(refusal, "mmu_pages", info->mmu_pages,
 				     "too many, or doesn't fit the DEVICE_MMU feature");
 	if (info->mmu_pages && (features & PAGODA_OPS_MMU) != PAGODA_OPS_MMU)
-		return pagoda_refuse(refusal, "mmu_pages", info->mmu_pages,
+		return refuse_field(refusal, "mmu_pages", info->mmu_pages,
 				     "without MAP_MMU and UNMAP_MMU");
 	return 0;
 }
@@ -232,10 +233,10 @@ static int pagoda_config_check_preserved(const struct virtio_pagoda_config *conf
 	bool part = preserved & VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART;
 
 	if (!pagoda_preserved_valid(preserved))
-		return pagoda_refuse(refusal, "preserved", preserved,
+		return refuse_field(refusal, "preserved", preserved,
 				     "flags that contradict each other, or unknown ones");
 	if (!bytes != !part || bytes % VIRTIO_PAGODA_PAGE_SIZE || bytes >= info->vram_size)
-		return pagoda_refuse(refusal, "preserved_bytes", bytes,
+		return refuse_field(refusal, "preserved_bytes", bytes,
 				     "not whole pages, all of VRAM, or doesn't fit preserved");
 	info->preserved_standby = preserved ? info->vram_size : 0;
 	info->preserved_hibernate = bytes;
@@ -251,17 +252,17 @@ static int pagoda_config_check_counts(const struct pagoda_device_info *info,
 	if (counts->window > VIRTIO_PAGODA_MAX_EXTENTS ||
 	    counts->window > info->visible_size / VIRTIO_PAGODA_PAGE_SIZE ||
 	    !counts->window != !info->visible_size)
-		return pagoda_refuse(refusal, "window_extents", counts->window,
+		return refuse_field(refusal, "window_extents", counts->window,
 				     "doesn't fit visible_size");
 	if (counts->invalid > VIRTIO_PAGODA_MAX_EXTENTS ||
 	    counts->invalid > info->vram_size / VIRTIO_PAGODA_PAGE_SIZE)
-		return pagoda_refuse(refusal, "invalid_extents", counts->invalid,
+		return refuse_field(refusal, "invalid_extents", counts->invalid,
 				     "doesn't fit vram_size");
 	if (counts->swizzling > VIRTIO_PAGODA_MAX_EXTENTS ||
 	    counts->swizzling > info->swizzling_bytes / VIRTIO_PAGODA_PAGE_SIZE *
 				info->swizzling_ranges ||
 	    !counts->swizzling != !info->swizzling_ranges)
-		return pagoda_refuse(refusal, "swizzling_extents", counts->swizzling,
+		return refuse_field(refusal, "swizzling_extents", counts->swizzling,
 				     "doesn't fit the swizzling ranges");
 	return 0;
 }
@@ -346,19 +347,19 @@ int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, 
 
 	for (i = 0; i < count; i++) {
 		if (!pagoda_extent_valid(&extents[i], covered, size))
-			return pagoda_refuse(refusal, name, i,
+			return refuse_field(refusal, name, i,
 					     "entry misaligned, out of order or out of range");
 		if (extents[i].offset != covered)
-			return pagoda_refuse(refusal, name, i, "gap before entry");
+			return refuse_field(refusal, name, i, "gap before entry");
 		if (extents[i].address % VIRTIO_PAGODA_PAGE_SIZE ||
 		    check_add_overflow(extents[i].address, extents[i].size, &end) ||
 		    end - 1 > PHYS_ADDR_MAX)
-			return pagoda_refuse(refusal, name, i,
+			return refuse_field(refusal, name, i,
 					     "entry with an impossible address");
 		covered += extents[i].size;
 	}
 	if (covered != size)
-		return pagoda_refuse(refusal, name, covered, "bytes covered, not all there is");
+		return refuse_field(refusal, name, covered, "bytes covered, not all there is");
 	return 0;
 }
 
@@ -405,9 +406,9 @@ int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, 
 
 	for (i = 0; i < count; i++) {
 		if (in_kernel && !pagoda_extent_is_known(&extents[i]))
-			return pagoda_refuse(refusal, name, i, "entry with pages that are missing");
+			return refuse_field(refusal, name, i, "entry with pages that are missing");
 		if (!in_kernel && !pagoda_extent_is_foreign(&extents[i]))
-			return pagoda_refuse(refusal, name, i, "entry in memory of the machine");
+			return refuse_field(refusal, name, i, "entry in memory of the machine");
 		cond_resched();
 	}
 	return 0;
@@ -425,10 +426,10 @@ int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
 
 	for (i = 0; i < count; i++) {
 		if (!pagoda_extent_valid(&extents[i], end, vram_size))
-			return pagoda_refuse(refusal, "invalid ranges", i,
+			return refuse_field(refusal, "invalid ranges", i,
 					     "entry misaligned, out of order or out of range");
 		if (extents[i].address)
-			return pagoda_refuse(refusal, "invalid ranges", i,
+			return refuse_field(refusal, "invalid ranges", i,
 					     "entry with an address");
 		end = extents[i].offset + extents[i].size;
 	}

@@ -10,6 +10,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
+#include "core/info.h"
 #include "check.h"
 #include "internal.h"
 

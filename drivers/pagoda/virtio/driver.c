@@ -14,14 +14,13 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
 
+#include "core/info.h"
 #include "check.h"
 #include "internal.h"
 
 /* Size of the feature table, which has an entry for each bit that the driver supports. */
 #define PAGODA_MAX_FEATURES	64
 
-/* Set before the driver is registered, constant while it is registered. */
-static const struct pagoda_virtio_callbacks *pagoda_callbacks;
 static unsigned int pagoda_feature_table[PAGODA_MAX_FEATURES];
 
 /**
@@ -58,29 +57,12 @@ struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio)
 	return &virtio->paging.base;
 }
 
-/* Passes a checked event to the top of the driver. Caller holds events.lock, interrupts are off. */
-void pagoda_virtio_tell(struct pagoda_virtio *virtio, const struct pagoda_event *event)
-{
-	if (pagoda_callbacks->event)
-		pagoda_callbacks->event(virtio->priv, event);
-}
-
 static int pagoda_virtio_refuse(struct pagoda_virtio *virtio,
 				const struct pagoda_refusal *refusal, int ret)
 {
 	dev_err(&virtio->vdev->dev, "device refused: %s: %s (0x%llx)\n", refusal->field,
 		refusal->why, refusal->value);
 	return ret;
-}
-
-/*
- * Reads the configuration space, with 32-bit accesses, by which fields of 32 and of 64 bits may be
- * read. May sleep.
- */
-void pagoda_virtio_read_space(struct virtio_device *vdev, struct virtio_pagoda_config *config)
-{
-	BUILD_BUG_ON(sizeof(*config) % sizeof(u32));
-	__virtio_cread_many(vdev, 0, config, sizeof(*config) / sizeof(u32), sizeof(u32));
 }
 
 /*
@@ -115,29 +97,6 @@ static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 	return ret;
 }
 
-/*
- * Creates the virtqueues, %PAGODA_MAX_QUEUES at most, of a device without any. Returns 0 or a
- * negative error code. May sleep and allocate.
- */
-int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **vqs)
-{
-	struct virtqueue_info infos[PAGODA_MAX_QUEUES] = {
-		[VIRTIO_PAGODA_QUEUE_CONTROL] = { "control", pagoda_control_interrupt },
-		[VIRTIO_PAGODA_QUEUE_PAGING] = { "paging", pagoda_paging_interrupt },
-		[VIRTIO_PAGODA_QUEUE_EVENT] = { "event", pagoda_event_interrupt },
-	};
-	u32 count = VIRTIO_PAGODA_QUEUE_EXEC0 + virtio->info.num_engines;
-	u32 i;
-	int ret;
-
-	for (i = VIRTIO_PAGODA_QUEUE_EXEC0; i < count; i++)
-		infos[i] = (struct virtqueue_info) { "exec", pagoda_exec_interrupt };
-	ret = virtio_find_vqs(virtio->vdev, count, vqs, infos, NULL);
-	if (ret)
-		dev_err(&virtio->vdev->dev, "no virtqueues: %d\n", ret);
-	return ret;
-}
-
 static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
 {
 	struct virtqueue *vqs[PAGODA_MAX_QUEUES];
@@ -155,26 +114,6 @@ static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
 		dev_err(&virtio->vdev->dev, "paging ring without room for a request\n");
 		ret = -EINVAL;
 	}
-	return ret;
-}
-
-/*
- * Reads an extent list (enum virtio_pagoda_extents) of @count entries from a ready device. Returns
- * 0, -ENOMEM or an error of pagoda_control_get_extents(); the caller frees *@extents with kvfree()
- * in any case. May sleep and allocate.
- */
-int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
-			    struct pagoda_extent **extents)
-{
-	int ret;
-
-	*extents = kvcalloc(max(count, 1U), sizeof(**extents), GFP_KERNEL);
-	if (!*extents)
-		return -ENOMEM;
-	ret = pagoda_control_get_extents(virtio, list, *extents, count);
-	if (ret)
-		dev_err(&virtio->vdev->dev, "device refused: extent list %u can't be read: %d\n",
-			list, ret);
 	return ret;
 }
 
@@ -261,38 +200,6 @@ static void pagoda_virtio_free(struct pagoda_virtio *virtio)
 	kfree(virtio);
 }
 
-/*
- * Resets the device, which can't reach memory any more afterwards, and takes all requests back.
- * Called in any state of the device; may sleep.
- */
-void pagoda_virtio_quiet(struct pagoda_virtio *virtio)
-{
-	virtio_reset_device(virtio->vdev);
-	virtio_synchronize_cbs(virtio->vdev);
-	pagoda_ring_detach(&virtio->paging);
-	pagoda_exec_detach(virtio);
-	pagoda_events_detach(&virtio->events);
-	pagoda_control_detach(&virtio->control);
-}
-
-/*
- * Tells the top of the driver that the device will lose its power. Returns 0, or an error if the
- * device must keep its power. May sleep.
- */
-int pagoda_virtio_sleep_top(struct pagoda_virtio *virtio)
-{
-	return pagoda_callbacks->sleep(virtio->priv);
-}
-
-/*
- * Tells the top of the driver that the device has power again, or the @error for which the device
- * can't be used. Returns 0, or an error if the top won't use the device. May sleep.
- */
-int pagoda_virtio_wake_top(struct pagoda_virtio *virtio, int error)
-{
-	return pagoda_callbacks->wake(virtio->priv, error);
-}
-
 static void pagoda_virtio_down(struct pagoda_virtio *virtio)
 {
 	pagoda_virtio_quiet(virtio);
@@ -341,7 +248,7 @@ static int pagoda_virtio_probe(struct virtio_device *vdev)
 	ret = pagoda_virtio_up(virtio);
 	if (ret)
 		goto err_free;
-	ret = pagoda_callbacks->probe(virtio, &virtio->priv);
+	ret = pagoda_virtio_top->probe(virtio, &virtio->priv);
 	if (ret)
 		goto err_down;
 	pagoda_events_enable(virtio, true);
@@ -360,7 +267,7 @@ static void pagoda_virtio_remove(struct virtio_device *vdev)
 	struct pagoda_virtio *virtio = vdev->priv;
 
 	pagoda_events_enable(virtio, false);
-	pagoda_callbacks->remove(virtio->priv);
+	pagoda_virtio_top->remove(virtio->priv);
 	pagoda_virtio_down(virtio);
 	pagoda_virtio_free(virtio);
 }
@@ -406,7 +313,7 @@ int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks)
 		if (wanted & BIT_ULL(bit))
 			pagoda_feature_table[count++] = bit;
 	pagoda_virtio_driver.feature_table_size = count;
-	pagoda_callbacks = callbacks;
+	pagoda_virtio_top = callbacks;
 	return register_virtio_driver(&pagoda_virtio_driver);
 }
 

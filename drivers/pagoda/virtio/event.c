@@ -10,6 +10,9 @@
 #include "check.h"
 #include "internal.h"
 
+/* Set before the driver is registered, constant while it is registered. */
+const struct pagoda_virtio_callbacks *pagoda_virtio_top;
+
 static int pagoda_event_post(struct pagoda_event_queue *events,
 			     struct virtio_pagoda_event *buffer)
 {
@@ -36,8 +39,8 @@ static void pagoda_event_take(struct pagoda_virtio *virtio,
 		dev_warn_ratelimited(dev, "%u events lost\n", event.lost);
 	if (event.type == VIRTIO_PAGODA_EVENT_RESET)
 		dev_err_ratelimited(dev, "the device reset itself\n");
-	if (virtio->events.enabled)
-		pagoda_virtio_tell(virtio, &event);
+	if (virtio->events.enabled && pagoda_virtio_top->event)
+		pagoda_virtio_top->event(virtio->priv, &event);
 }
 
 /* Virtqueue callback: handles all events that arrived. */
@@ -80,8 +83,8 @@ static void events_broken_work(struct work_struct *work)
 	dev_err(&virtio->vdev->dev, "the device doesn't work any more\n");
 	virtio_break_device(virtio->vdev);
 	spin_lock_irq(&virtio->events.lock);
-	if (virtio->events.enabled)
-		pagoda_virtio_tell(virtio, &event);
+	if (virtio->events.enabled && pagoda_virtio_top->event)
+		pagoda_virtio_top->event(virtio->priv, &event);
 	spin_unlock_irq(&virtio->events.lock);
 }
 

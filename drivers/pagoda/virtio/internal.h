@@ -156,8 +156,6 @@ int pagoda_virtio_find_queues(struct pagoda_virtio *virtio, struct virtqueue **v
 int pagoda_virtio_read_list(struct pagoda_virtio *virtio, u32 list, u32 count,
 			    struct pagoda_extent **extents);
 void pagoda_virtio_quiet(struct pagoda_virtio *virtio);
-int pagoda_virtio_sleep_top(struct pagoda_virtio *virtio);
-int pagoda_virtio_wake_top(struct pagoda_virtio *virtio, int error);
 
 /* power.c */
 int pagoda_power_freeze(struct virtio_device *vdev);
@@ -202,6 +200,6 @@ void pagoda_events_enable(struct pagoda_virtio *virtio, bool enable);
 void pagoda_event_interrupt(struct virtqueue *vq);
 
 /* driver.c */
-void pagoda_virtio_tell(struct pagoda_virtio *virtio, const struct pagoda_event *event);
+extern const struct pagoda_virtio_callbacks *pagoda_virtio_top;
 
 #endif

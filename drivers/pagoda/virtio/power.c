@@ -10,6 +10,7 @@
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 
+#include "core/info.h"
 #include "internal.h"
 
 /* Attaches the virtqueues, or detaches them with @vqs NULL. Returns 0 or -ENODEV. */
@@ -89,7 +90,7 @@ static int power_up(struct pagoda_virtio *virtio)
 int pagoda_power_freeze(struct virtio_device *vdev)
 {
 	struct pagoda_virtio *virtio = vdev->priv;
-	int ret = pagoda_virtio_sleep_top(virtio);
+	int ret = pagoda_virtio_top->sleep(virtio->priv);
 
 	if (ret)
 		return ret;
@@ -114,6 +115,6 @@ int pagoda_power_restore(struct virtio_device *vdev)
 		dev_err(&vdev->dev, "the device didn't come back as it was: %d\n", error);
 	else
 		pagoda_events_enable(virtio, true);
-	ret = pagoda_virtio_wake_top(virtio, error);
+	ret = pagoda_virtio_top->wake(virtio->priv, error);
 	return error ?: ret;
 }

@@ -44,17 +44,6 @@ static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request
 	atomic_dec(&ring->outstanding);
 }
 
-/*
- * Switches the interrupts of a queue on after it was found empty. Caller holds the lock that
- * serializes users of @vq. Returns false if a buffer arrived meanwhile, for which no interrupt is
- * raised: the caller looks again. Returns true also for a broken device, which sends nothing more.
- */
-bool pagoda_virtio_listen(struct virtqueue *vq)
-{
-	KUNIT_STATIC_STUB_REDIRECT(pagoda_virtio_listen, vq);
-	return virtqueue_enable_cb(vq) || virtqueue_is_broken(vq);
-}
-
 static struct pagoda_request *pagoda_ring_take(struct pagoda_ring *ring, u32 *len)
 {
 	struct pagoda_request *request = NULL;

@@ -3,7 +3,6 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <asm/barrier.h>
-#include "paging/table.h"
 #include "walk.h"
 
 /*

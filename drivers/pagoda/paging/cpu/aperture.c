@@ -5,8 +5,7 @@
  * An entry is a struct page pointer, so that the copy can be passed to map_page() as a struct
  * page array.
  */
-#include "paging/table.h"
-#include "cpu.h"
+#include "internal.h"
 
 static u32 pagoda_cpu_range_check(const struct pagoda_cpu_executor *exec, u32 segment,
 				  u64 first_page, u64 nr_pages)

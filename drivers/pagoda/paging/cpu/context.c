@@ -2,8 +2,6 @@
 /* CPU executor: INIT_CONTEXT_RESOURCE and UPDATE_CONTEXT_ALLOCATION. */
 #include <linux/minmax.h>
 #include <linux/string.h>
-#include "paging/pt.h"
-#include "paging/table.h"
 #include "walk.h"
 
 /* Returns a fault reason unless the range is page aligned and in the paging address space. */

@@ -5,8 +5,7 @@
  * refuse.
  */
 #include <linux/minmax.h>
-#include "paging/table.h"
-#include "cpu.h"
+#include "internal.h"
 
 /* Checks that an allocation can be in these pages; nothing is accessed. */
 static u32 pagoda_place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,

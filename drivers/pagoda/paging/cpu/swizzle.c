@@ -8,8 +8,7 @@
 #include <linux/math.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
-#include "paging/table.h"
-#include "cpu.h"
+#include "internal.h"
 
 static struct pagoda_layout pagoda_layout_decode(const struct virtio_pagoda_layout *layout)
 {

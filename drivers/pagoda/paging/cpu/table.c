@@ -2,8 +2,6 @@
 /* CPU executor: UPDATE_PAGE_TABLE, FLUSH_TLB, COPY_PAGE_TABLE_ENTRIES. */
 #include <linux/compiler.h>
 #include <linux/minmax.h>
-#include "paging/pt.h"
-#include "paging/table.h"
 #include "walk.h"
 
 #define PAGODA_ENTRY		VIRTIO_PAGODA_PT_ENTRY_BYTES

@@ -2,66 +2,7 @@
 /* CPU executor: TRANSFER, FILL, DISCARD_CONTENT. swizzle.c copies tiled sides. */
 #include <linux/minmax.h>
 #include <linux/string.h>
-#include "paging/table.h"
-#include "cpu.h"
-
-/* Checks the fields of one side; fields without a meaning have to be zero. */
-static u32 pagoda_location_check(const struct virtio_pagoda_location *location)
-{
-	u32 segment = le32_to_cpu(location->segment);
-
-	if (segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
-		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
-	if (location->reserved)
-		return VIRTIO_PAGODA_FAULT_RESERVED;
-	if (location->generation && segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
-		return VIRTIO_PAGODA_FAULT_RESERVED;
-	if (le32_to_cpu(location->generation) > VIRTIO_PAGODA_MAX_GENERATION)
-		return VIRTIO_PAGODA_FAULT_STALE_GENERATION;
-	if (segment == VIRTIO_PAGODA_SEGMENT_SYSTEM ? !!location->address : !!location->nr_runs)
-		return VIRTIO_PAGODA_FAULT_RESERVED;
-	return le64_to_cpu(location->address) & PAGODA_PAGE_MASK ?
-	       VIRTIO_PAGODA_FAULT_MISALIGNED : VIRTIO_PAGODA_FAULT_NONE;
-}
-
-/*
- * Checks one side of a packet and sets @side; @runs and @pages are used for system memory.
- * Returns a fault reason.
- */
-u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
-			    const struct virtio_pagoda_location *location, u64 size,
-			    const struct virtio_pagoda_run *runs, const void *pages, bool write,
-			    struct pagoda_cpu_side *side)
-{
-	const struct pagoda_cpu_runs list = {
-		.runs = runs,
-		.nr_runs = le32_to_cpu(location->nr_runs),
-		.nr_pages = pagoda_pages(size),
-		.pages = pages,
-		.write = write,
-	};
-	u64 address = le64_to_cpu(location->address);
-	u32 reason = pagoda_location_check(location);
-
-	*side = (struct pagoda_cpu_side) { .exec = exec };
-	if (reason)
-		return reason;
-	switch (le32_to_cpu(location->segment)) {
-	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
-		side->pages = pages;
-		return pagoda_cpu_runs_check(exec, &list);
-	case VIRTIO_PAGODA_SEGMENT_VRAM:
-		reason = pagoda_cpu_vram_check(exec, address, size);
-		if (!reason)
-			side->vram = exec->vram + address;
-		return reason;
-	default:
-		side->pages = exec->aperture;
-		side->first = address >> VIRTIO_PAGODA_PAGE_SHIFT;
-		return pagoda_cpu_aperture_check(exec, address, size,
-						 le32_to_cpu(location->generation));
-	}
-}
+#include "internal.h"
 
 static bool pagoda_runs_meet(const struct virtio_pagoda_run *a, const struct virtio_pagoda_run *b)
 {
@@ -135,21 +76,6 @@ static u32 pagoda_transfer_flags_check(const struct pagoda_cpu_executor *exec,
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	return flags & tiling && exec->limits && !(exec->limits->features & feature) ?
 	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
-}
-
-/* Checks sizes and number of runs of TRANSFER and SPECIAL_LOCK_TRANSFER. Returns a fault reason. */
-u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
-				   const struct virtio_pagoda_transfer *transfer)
-{
-	u64 nr_runs = (u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs);
-	u64 size = le64_to_cpu(transfer->size);
-
-	if (!size)
-		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	if (size % 4)
-		return VIRTIO_PAGODA_FAULT_MISALIGNED;
-	return exec->limits && nr_runs > exec->limits->max_runs ? VIRTIO_PAGODA_FAULT_BAD_RUNS :
-								  VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /* Copies page by page, because not both sides are consecutive for the CPU. */

@@ -2,8 +2,6 @@
 /* CPU executor: VIRTUAL_TRANSFER and VIRTUAL_FILL. */
 #include <linux/minmax.h>
 #include <linux/string.h>
-#include "paging/pt.h"
-#include "paging/table.h"
 #include "walk.h"
 
 /* Checks that the flags and the direction of the packet allow the page (C73, C74). */

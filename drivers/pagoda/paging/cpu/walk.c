@@ -9,7 +9,6 @@
  */
 #include <linux/align.h>
 #include <linux/compiler.h>
-#include "paging/pt.h"
 #include "walk.h"
 
 #define PAGODA_PTE_SEGMENT(entry) \

@@ -3,7 +3,7 @@
 #ifndef PAGODA_PAGING_CPU_WALK_H
 #define PAGODA_PAGING_CPU_WALK_H
 
-#include "cpu.h"
+#include "internal.h"
 
 /**
  * struct pagoda_cpu_leaf - Translation of a virtual address

@@ -11,109 +11,39 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_gem_ttm_helper.h>
+#include <drm/drm_gpuvm.h>
 #include <drm/drm_print.h>
 #include <drm/drm_utils.h>
 #include "core/core.h"
+#include "core/info.h"
+#include "paging/paging.h"
 #include "queue/exec.h"
-#include "vidmm/ledger/lists.h"
-#include "vidmm/residency/pace.h"
-#include "vidmm/ttm/prime.h"
-#include "vidmm/vm/vm.h"
-#include "virtio/virtio.h"
-#include "victims.h"
-
-/**
- * pagoda_client_create() - Create the accounting of a new DRM file
- * @vidmm: The manager; outlives the client
- *
- * Context: May sleep.
- * Return: The client, to be released with pagoda_client_put(), or NULL without memory.
- */
-struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
-
-	if (!client)
-		return NULL;
-	client->requirements = pagoda_requirements_create();
-	client->account = pagoda_exec_account_create();
-	client->quota = pagoda_quota_create(vidmm->limits);
-	if (!client->requirements || !client->account || !client->quota) {
-		pagoda_quota_put(client->quota);
-		pagoda_exec_account_put(client->account);
-		pagoda_requirements_destroy(client->requirements);
-		kfree(client);
-		return NULL;
-	}
-	kref_init(&client->kref);
-	mutex_init(&client->lock);
-	mutex_init(&client->payer.lock);
-	xa_init_flags(&client->paging_queues, XA_FLAGS_ALLOC1);
-	xa_init_flags(&client->vms, XA_FLAGS_ALLOC1);
-	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
-	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
-	INIT_LIST_HEAD(&client->groups);
-	pagoda_closing_init(&client->closing, vidmm);
-	pagoda_ears_init(&client->ears);
-	pagoda_pace_init(vidmm, &client->pace);
-	pagoda_budget_join(vidmm->budgets, &client->budget);
-	return client;
-}
-
-static void pagoda_client_release(struct kref *kref)
-{
-	struct pagoda_client *client = container_of(kref, struct pagoda_client, kref);
-
-	pagoda_budget_leave(&client->budget);
-	pagoda_requirements_destroy(client->requirements);
-	pagoda_exec_account_put(client->account);
-	pagoda_quota_put(client->quota);
-	kfree(client->pager);
-	mutex_destroy(&client->closing.lock);
-	mutex_destroy(&client->payer.lock);
-	mutex_destroy(&client->lock);
-	kfree(client);
-}
-
-/**
- * pagoda_client_put() - Drop a reference to a client
- * @client: Client; its DRM file holds a reference, as do its allocations, VMs, waits and listeners
- *
- * Context: Any but interrupts.
- */
-void pagoda_client_put(struct pagoda_client *client)
-{
-	kref_put(&client->kref, pagoda_client_release);
-}
-
-/**
- * pagoda_segment_of() - Segment of a TTM resource
- * @res: Resource
- *
- * System pages that the GPU uses count as the aperture segment, with or without an address in the
- * aperture.
- *
- * Return: enum virtio_pagoda_segment.
- */
-u32 pagoda_segment_of(const struct ttm_resource *res)
-{
-	switch (res->mem_type) {
-	case TTM_PL_VRAM:
-		return VIRTIO_PAGODA_SEGMENT_VRAM;
-	case TTM_PL_TT:
-		return VIRTIO_PAGODA_SEGMENT_APERTURE;
-	default:
-		return VIRTIO_PAGODA_SEGMENT_SYSTEM;
-	}
-}
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "bo.h"
 
 /* No client is charged for an imported allocation before it has its first handle. */
-static void bo_charge(struct pagoda_bo *bo, u32 segment)
+void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment)
 {
 	if (bo->client)
 		pagoda_budget_charge(&bo->client->budget, &bo->part, segment);
 	else
 		bo->part.segment = segment;
+}
+
+/*
+ * Returns whether a resource is VRAM that the CPU can see; false on devices where all of VRAM is
+ * visible, because there the policy needs no distinction.
+ */
+static bool is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
+{
+	return res && res->mem_type == TTM_PL_VRAM &&
+	       vidmm->info->visible_size < vidmm->info->vram_size &&
+	       pagoda_vram_is_visible(vidmm, res);
 }
 
 /**
@@ -131,11 +61,11 @@ void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct t
 {
 	u32 segment = to ? pagoda_segment_of(to) : PAGODA_BUDGET_SEGMENTS;
 
-	pagoda_victims_moved(bo, to);
+	pagoda_victims_moved(bo, to, is_visible(bo->vidmm, to));
 	if (segment != VIRTIO_PAGODA_SEGMENT_VRAM)
 		pagoda_copy_drop(bo);
 	if (segment != bo->part.segment)
-		bo_charge(bo, segment);
+		pagoda_bo_charge(bo, segment);
 }
 
 /**
@@ -157,62 +87,6 @@ void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident)
 	smp_mb();
 	WRITE_ONCE(bo->wish.released, false);
 	pagoda_promote_look(bo);
-}
-
-static void bo_free(struct pagoda_bo *bo)
-{
-	drm_gem_object_release(&bo->ttm.base);
-	if (bo->share.imported)
-		dma_buf_put(bo->share.imported);
-	if (bo->vm.shared)
-		drm_gem_object_put(bo->vm.shared);
-	if (bo->vm.private_to)
-		pagoda_vm_put(bo->vm.private_to);
-	if (bo->client)
-		pagoda_client_put(bo->client);
-	kfree(bo);
-}
-
-static void bo_detach_work(struct work_struct *work)
-{
-	struct pagoda_bo *bo = container_of(work, struct pagoda_bo, share.detach);
-
-	pagoda_import_detach(bo);
-	bo_free(bo);
-}
-
-/*
- * Detaching takes the reservation of the dma-buf, which the caller that drops the last
- * reference may hold: a work item detaches.
- */
-static void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo)
-{
-	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
-
-	xa_erase(&bo->vidmm->bos, bo->id);
-	pagoda_copy_drop(bo);
-	pagoda_promote_forget(bo);
-	pagoda_victims_remove(bo);
-	if (!bo->share.imported) {
-		bo_free(bo);
-		return;
-	}
-	INIT_WORK(&bo->share.detach, bo_detach_work);
-	queue_work(bo->vidmm->ttm.wq, &bo->share.detach);
-}
-
-/**
- * pagoda_bo_is_ours() - Test whether a TTM object is an allocation of this driver
- * @bo: TTM object
- *
- * TTM creates objects of its own for resources that a move leaves behind; there is no struct
- * pagoda_bo around those.
- *
- * Return: Whether pagoda_bo_of_ttm() may be used.
- */
-bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
-{
-	return bo->destroy == pagoda_bo_destroy;
 }
 
 /* Returns the requested flags and the flags that they imply. */
@@ -313,8 +187,11 @@ static struct pagoda_bo *bo_alloc(struct pagoda_vidmm *vidmm, struct pagoda_clie
 	if (client)
 		kref_get(&client->kref);
 	bo->client = client;
-	if (params->vm)
-		bo->vm.private_to = pagoda_vm_get(params->vm);
+	if (params->vm) {
+		drm_gpuvm_get(params->uses->gpuvm);
+		bo->vm.private_to = params->vm;
+		bo->vm.uses = params->uses;
+	}
 	return bo;
 }
 
@@ -359,14 +236,14 @@ static struct pagoda_bo *bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	if (origin->imported)
 		get_dma_buf(origin->imported);
 	bo->share.imported = origin->imported;
-	bo->ttm.base.funcs = &pagoda_bo_gem_funcs;
+	bo->ttm.base.funcs = vidmm->gem_funcs;
 	drm_gem_private_object_init(vidmm->drm, &bo->ttm.base, params->size);
 	pagoda_victims_add(bo);
 
-	/* On failure ttm_bo_init_reserved() calls pagoda_bo_destroy(). */
+	/* On failure ttm_bo_init_reserved() calls it. */
 	ret = ttm_bo_init_reserved(&vidmm->ttm, &bo->ttm, origin->type, &placement,
 				   params->alignment >> PAGE_SHIFT, &ctx, NULL, resv,
-				   pagoda_bo_destroy);
+				   vidmm->bo_destroy);
 	return ret ? ERR_PTR(ret) : bo;
 }
 
@@ -457,7 +334,7 @@ void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl)
 bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
 {
 	return bo->ttm.ttm->caching == ttm_cached &&
-	       bo->vidmm->stream->limits.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
+	       bo->vidmm->paging_limits->features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
 }
 
 /**
@@ -475,7 +352,7 @@ bool pagoda_bo_is_coherent(struct pagoda_bo *bo)
 struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
 				   const struct pagoda_bo_params *params)
 {
-	struct drm_gem_object *shared = params->vm ? pagoda_vm_shared(params->vm) : NULL;
+	struct drm_gem_object *shared = params->vm ? params->uses->gpuvm->r_obj : NULL;
 	const struct bo_origin origin = { .type = ttm_bo_type_device, .shared = shared };
 	struct pagoda_bo *bo;
 
@@ -487,40 +364,6 @@ struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_cli
 	else if (!IS_ERR(bo))
 		dma_resv_unlock(bo->ttm.base.resv);
 	return bo;
-}
-
-/**
- * pagoda_bo_is_usable_in() - Test whether an allocation may be used in a VM
- * @bo: Allocation
- * @vm: VM
- *
- * Return: False if the allocation is private to another VM.
- */
-bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
-{
-	return !bo->vm.private_to || bo->vm.private_to == vm;
-}
-
-/**
- * pagoda_bo_of_gem() - Allocation around a GEM object of this driver
- * @obj: GEM object
- *
- * Return: The allocation; no reference is taken.
- */
-struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj)
-{
-	return pagoda_bo_of_ttm(drm_gem_ttm_of_gem(obj));
-}
-
-/**
- * pagoda_bo_gem() - GEM object of an allocation
- * @bo: Allocation
- *
- * Return: The object; no reference is taken.
- */
-struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo)
-{
-	return &bo->ttm.base;
 }
 
 /*
@@ -610,121 +453,41 @@ int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns)
 	return ret ? 0 : -ETIME;
 }
 
-static void pagoda_bo_gem_free(struct drm_gem_object *obj)
-{
-	ttm_bo_fini(drm_gem_ttm_of_gem(obj));
-}
-
-/*
- * An imported allocation has no client before its first handle: the first client to open it is
- * charged.
+/**
+ * pagoda_bo_next() - Walk all allocations by number
+ * @vidmm: Manager
+ * @id: In: smallest number; out: number of the allocation found
+ *
+ * Context: Any but interrupts.
+ * Return: The allocation with the number, or the next one, a reference; or NULL.
  */
-static void bo_set_client(struct pagoda_bo *bo, struct pagoda_client *client)
+struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
 {
-	u32 segment;
+	struct pagoda_bo *bo;
 
-	dma_resv_lock(bo->ttm.base.resv, NULL);
-	if (!bo->client) {
-		segment = bo->part.segment;
-		bo->part.segment = PAGODA_BUDGET_SEGMENTS;
-		kref_get(&client->kref);
-		bo->client = client;
-		bo_charge(bo, segment);
-	}
-	dma_resv_unlock(bo->ttm.base.resv);
-}
-
-static int pagoda_bo_gem_open(struct drm_gem_object *obj, struct drm_file *file)
-{
-	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
-	int ret = -EPERM;
-
-	/* A handle by a global name (GEM_FLINK): an offered allocation has no other users. */
-	if (!pagoda_bo_is_offered(bo))
-		ret = pagoda_vm_bo_opened(bo, true);
-	if (ret) {
-		drm_dbg_driver(obj->dev, "allocation %llu can't be opened by name\n", bo->id);
-		return ret;
-	}
-	pagoda_closing_undo(file->driver_priv, bo);
-	if (bo->share.imported)
-		bo_set_client(bo, file->driver_priv);
-	/* The count includes the handle that is being opened. */
-	if (READ_ONCE(obj->handle_count) > 1)
-		pagoda_copy_shared(bo);
-	return 0;
-}
-
-/* GPU addresses and residency counts end with the handle (in WDDM: with the allocation). */
-static void pagoda_bo_gem_close(struct drm_gem_object *obj, struct drm_file *file)
-{
-	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
-	struct pagoda_gate gate;
-
-	pagoda_gate_enter(bo->vidmm, &gate, false);
-	pagoda_closing_handle(file->driver_priv, bo);
-	pagoda_gate_leave(bo->vidmm, &gate);
-}
-
-/* The exporter of the dma-buf makes the mapping, which holds the dma-buf instead of the object. */
-static int bo_mmap_imported(struct pagoda_bo *bo, struct vm_area_struct *vma)
-{
-	int ret;
-
-	vma->vm_private_data = NULL;
-	vma->vm_ops = NULL;
-	ret = dma_buf_mmap(bo->share.imported, vma, 0);
-	if (ret)
-		return ret;
-	vm_flags_set(vma, VM_DONTEXPAND);
-	drm_gem_object_put(&bo->ttm.base);
-	return 0;
+	xa_lock(&vidmm->bos);
+	/*
+	 * An allocation without a reference is being freed, maybe deferred until it is idle. It
+	 * is neither moved nor mapped for user space any more, and needs no mapping on a device
+	 * that was reset.
+	 */
+	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
+	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
+		bo = xa_find_after(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
+	xa_unlock(&vidmm->bos);
+	return bo;
 }
 
 /**
- * pagoda_bo_may_be_mapped() - Test whether the CPU may map an allocation (C175)
- * @bo: Allocation
+ * pagoda_import_is_away() - Was the memory of an import given back?
+ * @bo: Allocation, reservation held
  *
- * An allocation that isn't declared CPU-visible is mapped in system memory only, where
- * pagoda_bo_placement_cpu() moves it: it can't be mapped if the GPU may not use it there.
+ * Its pages have no bus addresses then, wherever TTM has it.
  *
  * Context: Any.
- * Return: Whether it may be mapped.
+ * Return: Whether it is imported and not mapped.
  */
-bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo)
+bool pagoda_import_is_away(const struct pagoda_bo *bo)
 {
-	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
-	       bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE);
+	return bo->share.imported && !(bo->ttm.ttm && bo->ttm.ttm->sg);
 }
-
-static int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
-{
-	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
-
-	if (bo->share.imported)
-		return bo_mmap_imported(bo, vma);
-	if (!pagoda_bo_may_be_mapped(bo))
-		return -EACCES;
-	if (pagoda_offer_refuses(bo))
-		return -ENODATA;
-	if (bo->is_fence) {
-		if (vma->vm_flags & VM_WRITE)
-			return -EACCES;
-		vm_flags_clear(vma, VM_MAYWRITE);
-	}
-	return pagoda_gem_ttm_mmap(obj, vma);
-}
-
-static struct dma_buf *pagoda_bo_gem_export(struct drm_gem_object *obj, int flags)
-{
-	return pagoda_prime_export(pagoda_bo_of_gem(obj), flags);
-}
-
-const struct drm_gem_object_funcs pagoda_bo_gem_funcs = {
-	.free = pagoda_bo_gem_free,
-	.open = pagoda_bo_gem_open,
-	.close = pagoda_bo_gem_close,
-	.mmap = pagoda_bo_gem_mmap,
-	.export = pagoda_bo_gem_export,
-	.vm_ops = &pagoda_bo_vm_ops,
-};

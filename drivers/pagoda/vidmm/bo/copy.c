@@ -31,9 +31,12 @@
 #include <linux/slab.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_managed.h>
-#include "vidmm/ledger/lists.h"
-#include "vidmm/vm/internal.h"
-#include "victims.h"
+#include "core/compat.h"
+#include "core/core.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "bo.h"
+#include "internal.h"
 
 /* struct pagoda_copy - Pages that are kept; with a reservation of its own */
 struct pagoda_copy {
@@ -164,23 +167,6 @@ static struct pagoda_copy *copy_create(struct pagoda_bo *bo)
 	return NULL;
 }
 
-/* Returns the VM's number of jobs for a private allocation, because jobs don't list it; else 0. */
-static u64 copy_jobs(const struct pagoda_bo *bo)
-{
-	return bo->vm.private_to ? bo->vm.private_to->jobs : 0;
-}
-
-/* Starts to track whether the content differs from the copy. */
-static void copy_begin(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-
-	spin_lock(&victims->lock);
-	bo->choice.written = false;
-	bo->choice.jobs = copy_jobs(bo);
-	spin_unlock(&victims->lock);
-}
-
 /*
  * An allocation that is on no residency list has no client that could say whether it was
  * written. Tiles aren't kept in rows; an import, and an allocation with other clients' handles,
@@ -217,7 +203,7 @@ void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader)
 	dma_resv_unlock(copy->ttm.base.resv);
 	bo->content.copy = copy;
 	copy_link(copy);
-	copy_begin(bo);
+	pagoda_copy_begin(bo);
 }
 
 /**
@@ -376,11 +362,12 @@ static void copies_work(struct work_struct *work)
 /**
  * pagoda_copies_init() - Set up the copies of a device, with none kept
  * @vidmm: The manager
+ * @args: Unused
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_copies_init(struct pagoda_vidmm *vidmm)
+int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_copies *copies;
 
@@ -418,141 +405,3 @@ void pagoda_copies_stop(struct pagoda_vidmm *vidmm)
 }
 
 /* ---- Validity of a copy ----------------------------------------------------------- */
-
-static void copy_set_clean(struct pagoda_bo *bo, bool clean)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-
-	lockdep_assert_held(&victims->lock);
-	bo->choice.jobs = copy_jobs(bo);
-	pagoda_policy_set_clean(&victims->policy, &bo->choice.item, clean);
-}
-
-static void copy_set_written(struct pagoda_bo *bo)
-{
-	bo->choice.written = true;
-	copy_set_clean(bo, false);
-}
-
-/*
- * Returns whether the copy is as good as VRAM's content: no client and no job has it since it
- * was last marked clean.
- */
-static bool copy_is_clean(const struct pagoda_bo *bo)
-{
-	return bo->choice.item.clean && !atomic_read(&bo->wish.required) &&
-	       bo->choice.jobs == copy_jobs(bo);
-}
-
-/**
- * pagoda_copy_is_clean() - Test whether an allocation's copy is as good as its content in VRAM
- * @bo: Allocation, reservation held
- *
- * Context: Any but interrupts.
- * Return: Whether the allocation can leave without a copy to system memory.
- */
-bool pagoda_copy_is_clean(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-	bool clean;
-
-	spin_lock(&victims->lock);
-	clean = copy_is_clean(bo);
-	spin_unlock(&victims->lock);
-	return clean;
-}
-
-/**
- * pagoda_copy_settle() - Note that an allocation isn't clean any more, if so
- * @bo: Allocation; pagoda_victims.lock is held
- *
- * Jobs that didn't list the allocation are found here.
- */
-void pagoda_copy_settle(struct pagoda_bo *bo)
-{
-	if (bo->choice.item.clean && !copy_is_clean(bo))
-		copy_set_written(bo);
-}
-
-/**
- * pagoda_copy_moved() - Note that an allocation came to VRAM or left it
- * @bo: Allocation; pagoda_victims.lock is held
- *
- * pagoda_copy_keep() is called after this function.
- */
-void pagoda_copy_moved(struct pagoda_bo *bo)
-{
-	copy_set_written(bo);
-}
-
-/**
- * pagoda_copy_used() - Note that a job uses an allocation that it lists
- * @bo: Allocation; pagoda_victims.lock is held
- */
-void pagoda_copy_used(struct pagoda_bo *bo)
-{
-	if (!atomic_read(&bo->wish.required))
-		copy_set_written(bo);
-}
-
-/**
- * pagoda_copy_written() - Note that the CPU wrote, or may write from now on, or that content is
- * lost
- * @bo: Allocation, with a copy or without one; reservation held
- *
- * Context: Any but interrupts.
- */
-void pagoda_copy_written(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-
-	if (!bo->content.copy)
-		return;
-	spin_lock(&victims->lock);
-	copy_set_written(bo);
-	spin_unlock(&victims->lock);
-}
-
-/*
- * Notes that another client may use the allocation from now on: its copy is worth nothing any
- * more.
- */
-void pagoda_copy_shared(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-
-	spin_lock(&victims->lock);
-	WRITE_ONCE(bo->choice.handed_out, true);
-	copy_set_written(bo);
-	spin_unlock(&victims->lock);
-}
-
-/* Notes that a client put the allocation on its list; it is counted in @required already. */
-void pagoda_copy_required(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-
-	spin_lock(&victims->lock);
-	if (bo->choice.jobs != copy_jobs(bo) && atomic_read(&bo->wish.required) == 1)
-		copy_set_written(bo);
-	else
-		pagoda_policy_set_clean(&victims->policy, &bo->choice.item, false);
-	spin_unlock(&victims->lock);
-}
-
-/*
- * Notes that a client gave up the allocation, once or for good; @required is the new count.
- * @unwritten: the client said that it wasn't written since it was made resident.
- */
-void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-
-	spin_lock(&victims->lock);
-	WRITE_ONCE(bo->content.keeps_copy, unwritten);
-	if (!unwritten || bo->choice.handed_out)
-		copy_set_written(bo);
-	else if (!bo->choice.written && !atomic_read(&bo->wish.required))
-		copy_set_clean(bo, true);
-	spin_unlock(&victims->lock);
-}

@@ -38,8 +38,11 @@
 #include <drm/drm_drv.h>
 #include "core/compat.h"
 #include "core/core.h"
-#include "dmem.h"
-#include "victims.h"
+#include "core/life.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "bo.h"
+#include "internal.h"
 
 /* ---- Regions ------------------------------------------------------------------- */
 
@@ -84,7 +87,8 @@ static int dmem_reclaim_vram(struct pagoda_vidmm *vidmm, struct dmem_cgroup_pool
 
 	if (done)
 		return 0;
-	return ttm_resource_manager_dmem_reclaim(pool, bytes, &vidmm->vram->manager);
+	return ttm_resource_manager_dmem_reclaim(pool, bytes,
+						 ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM));
 }
 
 static int dmem_reclaim(struct dmem_cgroup_pool_state *pool, u64 bytes, void *priv)
@@ -98,8 +102,9 @@ static int dmem_reclaim(struct dmem_cgroup_pool_state *pool, u64 bytes, void *pr
 		return -ENODEV;
 	ret = pagoda_gate_enter(vidmm, &gate, true);
 	if (!ret) {
-		ret = man == &vidmm->vram->manager ? dmem_reclaim_vram(vidmm, pool, bytes) :
-		      ttm_resource_manager_dmem_reclaim(pool, bytes, priv);
+		ret = man == ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM) ?
+			      dmem_reclaim_vram(vidmm, pool, bytes) :
+			      ttm_resource_manager_dmem_reclaim(pool, bytes, priv);
 		pagoda_gate_leave(vidmm, &gate);
 	}
 	drm_dev_exit(idx);
@@ -410,14 +415,15 @@ static int payer_follow_locked(struct pagoda_vidmm *vidmm, struct pagoda_payer *
  */
 int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client)
 {
-	struct dmem_cgroup_region *region = pagoda_dmem_region(&vidmm->vram->manager);
+	struct dmem_cgroup_region *region =
+		pagoda_dmem_region(ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM));
 	struct pagoda_payer *payer = &client->payer;
 	struct dmem_cgroup_pool_state *pool;
 	int ret;
 
 	if (!region)
 		return 0;
-	pool = dmem_own_pool(&vidmm->vram->manager);
+	pool = dmem_own_pool(ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM));
 	if (pool && READ_ONCE(payer->pool) == pool) {
 		dmem_put_pool(pool);
 		return 0;

@@ -8,34 +8,13 @@
  */
 #include <linux/highmem.h>
 #include "core/core.h"
-#include "virtio/virtio.h"
-
-/**
- * pagoda_bo_mark_lost() - Mark an allocation's content as lost
- * @bo: Allocation; alive, but otherwise not locked
- *
- * The content of imported memory isn't the driver's to lose.
- *
- * Context: Any, including the dma_fence signalling path.
- */
-void pagoda_bo_mark_lost(struct pagoda_bo *bo)
-{
-	bool news;
-
-	if (bo->share.imported)
-		return;
-	news = !READ_ONCE(bo->content.lost);
-	if (news)
-		atomic64_inc(&bo->vidmm->stats.lost);
-	WRITE_ONCE(bo->content.lost, true);
-	/* Pairs with pagoda_lost_clear(), for a thread that saw the fence signal. */
-	smp_store_release(&bo->content.unclean, true);
-	/* Pairs with pagoda_lost_acknowledge(), which may have run between the two stores. */
-	smp_mb();
-	WRITE_ONCE(bo->content.lost, true);
-	if (news && bo->client)
-		pagoda_ears_content_lost(&bo->client->ears);
-}
+#include "core/life.h"
+#include "paging/paging.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "bo.h"
 
 /**
  * pagoda_lost_mark() - Number of losses by failed paging and of resets so far
@@ -267,4 +246,43 @@ int pagoda_lost_settle(struct pagoda_bo *bo)
 		return ret;
 	pagoda_stream_wait_resv(bo->vidmm, bo->ttm.base.resv, DMA_RESV_USAGE_KERNEL);
 	return READ_ONCE(bo->content.unclean) || pagoda_lost_is_stale(bo) ? -EIO : 0;
+}
+
+/**
+ * pagoda_swizzle_use() - Bring the CPU's writes into the tiles before a job uses them
+ * @bo: Allocation listed by the job; reservation held until the job's fence is added
+ *
+ * If the device fails to write the window back, the content is lost and the allocation cleared.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, or a negative errno if lost content can't be cleared.
+ */
+int pagoda_swizzle_use(struct pagoda_bo *bo)
+{
+	return pagoda_swizzle_release(bo) ? pagoda_lost_clear(bo) : 0;
+}
+
+/**
+ * pagoda_swizzle_use_private() - pagoda_swizzle_use() for a VM's private allocations
+ * @vidmm: Memory manager
+ * @vm: VM of the job; its reservation is held until the job's fence is added
+ *
+ * Covers each private allocation that has a range, mapped in the VM or not: the job may wait for
+ * a VM_BIND that maps the allocation later.
+ *
+ * Context: May sleep and allocate.
+ * Return: 0, or a negative errno if lost content can't be cleared.
+ */
+int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_vm *vm)
+{
+	struct pagoda_bo *bo;
+	int ret = 0;
+
+	if (!vidmm->info->swizzling_ranges)
+		return 0;
+	while (!ret && (bo = pagoda_swizzle_find_private(vidmm, vm))) {
+		ret = pagoda_swizzle_use(bo);
+		drm_gem_object_put(&bo->ttm.base);
+	}
+	return ret;
 }

@@ -19,21 +19,25 @@
  * submission after the offer makes their addresses invalid, not the offer itself, because page
  * tables change in the order of paging, behind the jobs.
  */
+#include <drm/drm_device.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
-#include "dmem.h"
-#include "victims.h"
+#include "core/core.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "bo.h"
+#include "internal.h"
 
 /**
  * pagoda_offers_init() - Set up the lists of offered allocations
  * @vidmm: Manager
+ * @args: Unused
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_offers_init(struct pagoda_vidmm *vidmm)
+int pagoda_offers_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_offers *offers;
 	u32 rank;
@@ -46,18 +50,6 @@ int pagoda_offers_init(struct pagoda_vidmm *vidmm)
 	for (rank = 0; rank < PAGODA_OFFER_RANKS; rank++)
 		INIT_LIST_HEAD(&offers->ranks[rank]);
 	return 0;
-}
-
-/**
- * pagoda_bo_is_offered() - Test whether an allocation's content may be discarded
- * @bo: Allocation; the answer may change unless its reservation is held
- *
- * Context: Any.
- * Return: Whether it is offered.
- */
-bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
-{
-	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;
 }
 
 /**
@@ -199,16 +191,6 @@ void pagoda_offer_left_vram(struct pagoda_bo *bo)
 	spin_unlock(&offers->lock);
 }
 
-static void offer_enter(struct pagoda_bo *bo)
-{
-	struct pagoda_offers *offers = bo->vidmm->offers;
-
-	spin_lock(&offers->lock);
-	list_add_tail(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
-	WRITE_ONCE(offers->count, offers->count + 1);
-	spin_unlock(&offers->lock);
-}
-
 /*
  * Returns the next offered allocation in order with a reference, moved to @tried; NULL if there
  * is none.
@@ -264,9 +246,9 @@ static bool offer_take_locked(struct pagoda_bo *bo, const struct ttm_place *plac
 	if (!pagoda_bo_is_offered(bo) || !pagoda_bo_is_in_vram(bo) ||
 	    !pagoda_dmem_may_take(claim, bo) ||
 	    !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP) ||
-	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
+	    !bo->ttm.bdev->funcs->eviction_valuable(&bo->ttm, place))
 		return false;
-	ret = pagoda_bo_place(bo, offer_placement, &mine);
+	ret = pagoda_bo_move(bo, offer_placement, &mine);
 	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
 	return !ret;
 }
@@ -333,7 +315,7 @@ int pagoda_offer_drop(struct pagoda_bo *bo)
 
 	if (!pagoda_bo_is_offered(bo) || !pagoda_bo_is_in_vram(bo))
 		return 0;
-	return pagoda_bo_place(bo, offer_placement, &ctx);
+	return pagoda_bo_move(bo, offer_placement, &ctx);
 }
 
 /**
@@ -359,150 +341,22 @@ void pagoda_offer_swap_notify(struct pagoda_bo *bo)
 	 * Without memory for the placement the allocation has no resource; reclaim_commit()
 	 * places it.
 	 */
-	if (pagoda_bo_place(bo, offer_placement, &ctx))
+	if (pagoda_bo_move(bo, offer_placement, &ctx))
 		pagoda_bo_account(bo, NULL, NULL);
-}
-
-/**
- * pagoda_offer_hide() - Make the addresses of allocations offered since the last submission invalid
- * @vm: VM, its reservation held
- *
- * Context: May sleep and allocate. Not in a stream transaction.
- */
-void pagoda_offer_hide(struct pagoda_vm *vm)
-{
-	struct pagoda_bo *bo, *next;
-
-	list_for_each_entry_safe(bo, next, &vm->offered, vm.evicted) {
-		list_del_init(&bo->vm.evicted);
-		pagoda_vm_bo_moves(bo);
-	}
 }
 
 /* ---- Offering ------------------------------------------------------------------ */
 
-/*
- * struct offer_list - allocations that are offered, enum drm_pagoda_offer_priority, and whether
- * their pages may be freed
- */
-struct offer_list {
-	struct pagoda_bo **bos;
-	u32 count;
-	u32 priority;
-	bool decommit;
-};
-
-static int offer_refuse(const struct pagoda_bo *bo, const char *why, int error)
-{
-	drm_dbg_driver(bo->vidmm->drm, "allocation %llu can't be offered: it %s\n", bo->id, why);
-	return error;
-}
-
-/* Accepted work needs the allocations that it names: an allocation is offered if none does. */
-static int offer_check(const struct pagoda_bo *bo)
-{
-	if (pagoda_bo_is_offered(bo))
-		return offer_refuse(bo, "is offered already", -EALREADY);
-	/* A global name (GEM_FLINK) lasts as long as the allocation has a handle. */
-	if (bo->share.imported || bo->share.exported || READ_ONCE(bo->ttm.base.name))
-		return offer_refuse(bo, "is shared", -EPERM);
-	if (atomic_read(&bo->wish.waits))
-		return offer_refuse(bo, "will be mapped", -EBUSY);
-	if (atomic_read(&bo->wish.queued) ||
-	    (bo->vm.private_to && atomic_read(&bo->vm.private_to->queued)))
-		return offer_refuse(bo, "is used by what waits", -EBUSY);
-	return 0;
-}
-
-static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
-{
-	switch (priority) {
-	case DRM_PAGODA_OFFER_LOW:
-		return PAGODA_OFFER_LOW;
-	case DRM_PAGODA_OFFER_NORMAL:
-		return PAGODA_OFFER_NORMAL;
-	case DRM_PAGODA_OFFER_HIGH:
-		return PAGODA_OFFER_HIGH;
-	}
-	if (bo->wish.priority < DRM_PAGODA_RESIDENCY_NORMAL)
-		return PAGODA_OFFER_LOW;
-	return bo->wish.priority < DRM_PAGODA_RESIDENCY_HIGH ? PAGODA_OFFER_NORMAL :
-							       PAGODA_OFFER_HIGH;
-}
-
-/* A request that was accepted after offer_check() needs the allocations that it names. */
-static int offer_mark_all(const struct offer_list *list)
-{
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; i < list->count; i++)
-		WRITE_ONCE(list->bos[i]->offer.rank, offer_rank(list->bos[i], list->priority));
-	/* Pairs with pagoda_offer_prevent(). */
-	smp_mb();
-	for (i = 0; i < list->count && !ret; i++)
-		if (atomic_read(&list->bos[i]->wish.queued))
-			ret = offer_refuse(list->bos[i], "is used by what waits", -EBUSY);
-	for (i = 0; i < list->count && ret; i++)
-		WRITE_ONCE(list->bos[i]->offer.rank, PAGODA_OFFER_NONE);
-	return ret;
-}
-
-/* Completes the offer of an allocation that offer_mark_all() has marked. */
-static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
-{
-	pagoda_settled_clear(bo);
-	bo->offer.decommit = list->decommit;
-	bo->offer.discarded = false;
-	ttm_bo_unmap_virtual(&bo->ttm);
-	if (pagoda_bo_is_in_vram(bo))
-		offer_enter(bo);
-	if (bo->vm.private_to) {
-		list_del_init(&bo->vm.evicted);
-		if (!list_empty(&pagoda_bo_gem(bo)->gpuva.list))
-			list_add_tail(&bo->vm.evicted, &bo->vm.private_to->offered);
-	}
-	pagoda_priority_apply(bo);
-}
-
-static int offer_all(void *arg)
-{
-	struct offer_list *list = arg;
-	int ret = 0;
-	u32 i;
-
-	for (i = 0; i < list->count && !ret; i++)
-		ret = offer_check(list->bos[i]);
-	if (!ret)
-		ret = offer_mark_all(list);
-	for (i = 0; i < list->count && !ret; i++)
-		offer_one(list->bos[i], list);
-	return ret;
-}
-
 /**
- * pagoda_offer() - Offer allocations: their content isn't needed until they are reclaimed
- * @vidmm: The manager
- * @bos: Allocations, each only once; references held
- * @count: Number of allocations
- * @priority: enum drm_pagoda_offer_priority
- * @flags: DRM_PAGODA_OFFER_* flags
- *
- * All of them are offered or none.
- *
- * Context: May sleep; waits for nothing but reservations. Outside of those.
- * Return: 0, -EALREADY if one is offered already, -EPERM if one is shared, -EBUSY if work that
- * waits needs one, -EINTR, -ERESTARTSYS or -ENOMEM.
+ * pagoda_offer_enter() - Add an offered allocation in VRAM to those that are discarded first
+ * @bo: Allocation, its reservation held
  */
-int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
-		 u32 flags)
+void pagoda_offer_enter(struct pagoda_bo *bo)
 {
-	struct offer_list list = {
-		.bos = bos,
-		.count = count,
-		.priority = priority,
-		.decommit = flags & DRM_PAGODA_OFFER_ALLOW_DECOMMIT,
-	};
+	struct pagoda_offers *offers = bo->vidmm->offers;
 
-	return pagoda_bos_run(bos, count, offer_all, &list);
+	spin_lock(&offers->lock);
+	list_add_tail(&bo->offer.entry, &offers->ranks[bo->offer.rank]);
+	WRITE_ONCE(offers->count, offers->count + 1);
+	spin_unlock(&offers->lock);
 }

@@ -4,26 +4,12 @@
  * placements for TTM.
  */
 #include "core/core.h"
-#include "virtio/virtio.h"
-#include "dmem.h"
-#include "victims.h"
-
-/**
- * pagoda_bo_vram_flags() - How VRAM is searched for an allocation
- * @flags: DRM_PAGODA_ALLOCATION_* flags
- *
- * Return: TTM_PL_FLAG_* flags.
- */
-u32 pagoda_bo_vram_flags(u32 flags)
-{
-	u32 vram = 0;
-
-	if (flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS)
-		vram |= TTM_PL_FLAG_CONTIGUOUS;
-	if (flags & DRM_PAGODA_ALLOCATION_FROM_END)
-		vram |= TTM_PL_FLAG_TOPDOWN;
-	return vram;
-}
+#include "core/info.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "bo.h"
+#include "internal.h"
 
 /*
  * Only an allocation that the GPU reaches by physical address gets an address in the aperture
@@ -161,7 +147,7 @@ u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places)
 {
 	const struct ttm_place visible = {
 		.mem_type = TTM_PL_VRAM,
-		.lpfn = bo->vidmm->vram->visible_size >> PAGE_SHIFT,
+		.lpfn = bo->vidmm->info->visible_size >> PAGE_SHIFT,
 		.flags = pagoda_bo_vram_flags(bo->flags) | TTM_PL_FLAG_DESIRED,
 	};
 	u32 n = 0;
@@ -207,7 +193,7 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
 			   struct pagoda_dmem_claim *claim, struct list_head *tried)
 {
-	struct ttm_resource_manager *man = &bo->vidmm->vram->manager;
+	struct ttm_resource_manager *man = ttm_manager_type(&bo->vidmm->ttm, TTM_PL_VRAM);
 	const struct ttm_place *place = placement->placement;
 	struct ttm_place calm = *place;
 	struct ttm_placement only = { .num_placement = 1, .placement = &calm };
@@ -229,38 +215,60 @@ int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *pla
 	return claim->interrupted ? -ERESTARTSYS : -ENOMEM;
 }
 
+/*
+ * A private and offered allocation isn't used by its VM's jobs: it isn't part of what they move
+ * to the end of the LRU list at once.
+ */
+static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
+{
+	if (!bo->vm.private_to || !bo->vm.opened || pagoda_bo_is_offered(bo))
+		return NULL;
+	return &bo->vm.uses->bulk;
+}
+
 /**
- * pagoda_bo_place() - Bring an allocation to a placement
+ * pagoda_priority_apply() - Put an allocation into its list after a change of priority, handle or
+ * offer
  * @bo: Allocation, reservation held
- * @where: A function that fills a placement, as those above. No place at all is refused, because
- *	TTM would drop the content
- * @ctx: Whether waits may be interrupted, or happen at all
  *
- * Room in VRAM is made by evicting offered allocations, then victims that the policy chooses, then
- * allocations that dmem.low protects, in the same order; at last TTM chooses.
+ * It is the last of its new list.
+ *
+ * Context: Takes TTM's LRU lock.
+ */
+void pagoda_priority_apply(struct pagoda_bo *bo)
+{
+	u32 level = pagoda_priority_level(bo);
+
+	pagoda_victims_changed(bo);
+	pagoda_promote_look(bo);
+	if (level == bo->ttm.priority && priority_bulk(bo) == bo->ttm.bulk_move)
+		return;
+	ttm_bo_set_bulk_move(&bo->ttm, NULL);
+	spin_lock(&bo->vidmm->ttm.lru_lock);
+	bo->ttm.priority = level;
+	ttm_bo_move_to_lru_tail(&bo->ttm);
+	spin_unlock(&bo->vidmm->ttm.lru_lock);
+	ttm_bo_set_bulk_move(&bo->ttm, priority_bulk(bo));
+}
+
+/**
+ * pagoda_bo_move() - Move an allocation to a placement in which no room is made
+ * @bo: Allocation, reservation held
+ * @where: A function that fills a placement, as those above
+ * @ctx: Whether waits may be interrupted, or happen at all
  *
  * Context: May sleep and allocate.
  * Return: 0, -ENOSPC if @where fills no place, or the result of ttm_bo_validate().
  */
-int pagoda_bo_place(struct pagoda_bo *bo,
-		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
-		    struct ttm_operation_ctx *ctx)
+int pagoda_bo_move(struct pagoda_bo *bo,
+		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
+		   struct ttm_operation_ctx *ctx)
 {
 	struct ttm_place places[4];
 	struct ttm_placement placement = { .placement = places };
-	struct pagoda_dmem_claim claim = {};
-	int ret;
 
 	placement.num_placement = where(bo, places);
 	if (!placement.num_placement)
 		return -ENOSPC;
-	do {
-		ret = pagoda_offer_place(bo, &placement, ctx, &claim);
-		if (ret == -ENOMEM)
-			ret = pagoda_victims_place(bo, &placement, ctx, &claim);
-	} while (ret == -ENOMEM && pagoda_dmem_claim_again(&claim));
-	pagoda_dmem_claim_end(&claim);
-	if (ret != -ENOMEM)
-		return ret;
 	return ttm_bo_validate(&bo->ttm, &placement, ctx);
 }

@@ -20,10 +20,13 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <drm/ttm/ttm_bo.h>
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
-#include "dmem.h"
-#include "victims.h"
+#include "core/core.h"
+#include "core/info.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/policy.h"
+#include "bo.h"
+#include "internal.h"
 
 /*
  * Limit of private allocations per choice that turn out to be used late; after that the next
@@ -31,226 +34,6 @@
  * check keeps those of a VM in use from leaving before those of an idle VM.
  */
 #define LATE_MAX	64
-
-/*
- * Is the allocation in use? Called under pagoda_victims.lock: a fence may be found signalled
- * here and run its callbacks, which must not take that lock.
- */
-static bool victims_is_busy(struct pagoda_policy_item *item)
-{
-	struct pagoda_bo *bo = container_of(item, struct pagoda_bo, choice.item);
-
-	return !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
-}
-
-/**
- * pagoda_victims_init() - Set up the choice of victims; VRAM is empty
- * @vidmm: The manager
- * @lru: Don't ask the policy: TTM evicts the least recently used allocation
- *
- * Context: Probe; may sleep.
- * Return: 0 or -ENOMEM.
- */
-int pagoda_victims_init(struct pagoda_vidmm *vidmm, bool lru)
-{
-	struct pagoda_victims *victims = kvzalloc(sizeof(*victims), GFP_KERNEL);
-
-	if (!victims)
-		return -ENOMEM;
-	spin_lock_init(&victims->lock);
-	victims->asked = !lru;
-	pagoda_policy_init(&victims->policy, pagoda_vidmm_vram_size(vidmm));
-	victims->policy.is_busy = victims_is_busy;
-	vidmm->victims = victims;
-	return 0;
-}
-
-/**
- * pagoda_victims_fini() - Undo pagoda_victims_init(); no allocation is left
- * @vidmm: The manager
- */
-void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
-{
-	kvfree(vidmm->victims);
-}
-
-/*
- * The policy knows allocations of clients only: no page tables, save areas, imports or objects
- * that TTM creates.
- */
-static bool victims_knows(const struct pagoda_bo *bo)
-{
-	return bo->ttm.type == ttm_bo_type_device;
-}
-
-/**
- * pagoda_victims_add() - Tell the policy of a new allocation
- * @bo: Allocation, not placed yet
- */
-void pagoda_victims_add(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-
-	spin_lock(&victims->lock);
-	pagoda_policy_add(&victims->policy, &bo->choice.item, bo->ttm.base.size);
-	spin_unlock(&victims->lock);
-}
-
-/**
- * pagoda_victims_remove() - Tell the policy that an allocation is destroyed
- * @bo: Allocation without references
- */
-void pagoda_victims_remove(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-
-	spin_lock(&victims->lock);
-	pagoda_policy_remove(&victims->policy, &bo->choice.item);
-	spin_unlock(&victims->lock);
-}
-
-/* An allocation that the current call needs (@keep) becomes a candidate when the call is over. */
-static void victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
-{
-	lockdep_assert_held(&victims->lock);
-	if (bo->choice.in_vram && !bo->choice.keep)
-		pagoda_policy_enter(&victims->policy, &bo->choice.item);
-}
-
-/*
- * Returns whether the CPU can see the resource; false on devices where all of VRAM is visible,
- * because there the policy needs no distinction.
- */
-static bool victims_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res)
-{
-	return vidmm->vram->visible_size < vidmm->info->vram_size &&
-	       pagoda_vram_is_visible(vidmm, res);
-}
-
-/**
- * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved in
- * VRAM
- * @bo: Allocation; its reservation is held, or no reference is left
- * @to: Resource it has now; NULL if it has none or can't be evicted any more
- *
- * Context: Any but interrupts.
- */
-void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-	bool in_vram = to && to->mem_type == TTM_PL_VRAM, came = in_vram != bo->choice.in_vram;
-
-	if (!victims_knows(bo) || (!came && !in_vram))
-		return;
-	spin_lock(&victims->lock);
-	bo->choice.in_vram = in_vram;
-	if (came)
-		pagoda_copy_moved(bo);
-	if (in_vram)
-		pagoda_policy_set_visible(&victims->policy, &bo->choice.item,
-					  victims_is_visible(bo->vidmm, to));
-	if (in_vram && came)
-		victims_enter(victims, bo);
-	else if (!in_vram)
-		pagoda_policy_leave(&victims->policy, &bo->choice.item);
-	spin_unlock(&victims->lock);
-}
-
-/**
- * pagoda_victims_changed() - Tell the policy an allocation's priority and offer
- * @bo: Allocation, reservation held
- *
- * Context: Any but interrupts.
- */
-void pagoda_victims_changed(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-	struct pagoda_policy *policy = &victims->policy;
-
-	if (!victims_knows(bo))
-		return;
-	spin_lock(&victims->lock);
-	pagoda_policy_set_priority(policy, &bo->choice.item, bo->wish.priority);
-	if (pagoda_bo_is_offered(bo))
-		pagoda_policy_offer(policy, &bo->choice.item, bo->offer.rank - PAGODA_OFFER_LOW);
-	else
-		pagoda_policy_reclaim(policy, &bo->choice.item);
-	spin_unlock(&victims->lock);
-}
-
-/**
- * pagoda_victims_keep() - Protect the allocations of a call from eviction, or end that
- * @vidmm: The manager
- * @bos: Allocations, reservations held
- * @count: Number of allocations
- * @keep: None of them is evicted from now on (&pagoda_bo.choice.keep), or each may be again
- *
- * Context: Any but interrupts.
- */
-void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
-			 bool keep)
-{
-	struct pagoda_victims *victims = vidmm->victims;
-	u32 i;
-
-	spin_lock(&victims->lock);
-	for (i = 0; i < count; i++) {
-		if (bos[i]->choice.keep == keep)
-			continue;
-		bos[i]->choice.keep = keep;
-		if (keep)
-			pagoda_policy_hold(&victims->policy, &bos[i]->choice.item);
-		else
-			victims_enter(victims, bos[i]);
-	}
-	spin_unlock(&victims->lock);
-}
-
-/**
- * pagoda_victims_used() - Tell the policy that a submission uses allocations
- * @vm: VM of the submission, which uses the VM's private allocations too
- * @bos: Allocations that the submission lists, reservations held
- * @count: Number of allocations
- *
- * Context: Any but interrupts.
- */
-void pagoda_victims_used(struct pagoda_vm *vm, struct pagoda_bo **bos, u32 count)
-{
-	struct pagoda_victims *victims = vm->vidmm->victims;
-	u32 i;
-
-	spin_lock(&victims->lock);
-	for (i = 0; i < count; i++) {
-		if (!bos[i]->choice.in_vram)
-			continue;
-		pagoda_policy_use(&victims->policy, &bos[i]->choice.item);
-		pagoda_copy_used(bos[i]);
-	}
-	vm->jobs++;
-	vm->used_at = victims->policy.clock;
-	spin_unlock(&victims->lock);
-}
-
-/**
- * pagoda_victims_last_use() - Time of an allocation's last use
- * @bo: Allocation, reservation held
- *
- * Context: Any but interrupts.
- * Return: Value of &pagoda_policy.clock.
- */
-u64 pagoda_victims_last_use(struct pagoda_bo *bo)
-{
-	struct pagoda_victims *victims = bo->vidmm->victims;
-	struct pagoda_vm *vm = bo->vm.private_to;
-	u64 last;
-
-	spin_lock(&victims->lock);
-	last = bo->choice.item.last;
-	if (vm && (s64)(vm->used_at - last) > 0)
-		last = vm->used_at;
-	spin_unlock(&victims->lock);
-	return last;
-}
 
 /* ---- Eviction ------------------------------------------------------------------ */
 
@@ -260,12 +43,12 @@ u64 pagoda_victims_last_use(struct pagoda_bo *bo)
  */
 static bool victims_is_late(struct pagoda_victims *victims, struct pagoda_bo *bo)
 {
-	struct pagoda_vm *vm = bo->vm.private_to;
+	const struct pagoda_vm_uses *uses = bo->vm.uses;
 
 	pagoda_copy_settle(bo);
-	if (!vm || (s64)(vm->used_at - bo->choice.item.last) <= 0)
+	if (!uses || (s64)(uses->used_at - bo->choice.item.last) <= 0)
 		return false;
-	pagoda_policy_use_late(&victims->policy, &bo->choice.item, vm->used_at);
+	pagoda_policy_use_late(&victims->policy, &bo->choice.item, uses->used_at);
 	return true;
 }
 
@@ -315,7 +98,7 @@ static void victims_put_back(struct pagoda_victims *victims, struct list_head *t
 	list_for_each_entry_safe_reverse(bo, next, tried, choice.tried) {
 		spin_lock(&victims->lock);
 		list_del_init(&bo->choice.tried);
-		victims_enter(victims, bo);
+		pagoda_victims_enter(victims, bo);
 		spin_unlock(&victims->lock);
 		drm_gem_object_put(&bo->ttm.base);
 	}
@@ -355,10 +138,10 @@ static bool victims_evict(struct pagoda_bo *bo, const struct ttm_place *place,
 
 	if (!pagoda_bo_is_in_vram(bo) || bo->content.discardable || bo->ttm.pin_count ||
 	    !pagoda_dmem_may_take(claim, bo) ||
-	    !pagoda_ttm_funcs.eviction_valuable(&bo->ttm, place))
+	    !bo->ttm.bdev->funcs->eviction_valuable(&bo->ttm, place))
 		return false;
 	bo->choice.makes_room = true;
-	ret = pagoda_bo_place(bo, pagoda_bo_placement_evicted, &mine);
+	ret = pagoda_bo_move(bo, pagoda_bo_placement_evicted, &mine);
 	bo->choice.makes_room = false;
 	claim->taken |= !ret;
 	claim->interrupted |= ret == -ERESTARTSYS || ret == -EINTR;
@@ -483,7 +266,7 @@ int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes)
 	struct pagoda_dmem_claim claim = {};
 	u64 done;
 
-	pagoda_dmem_claim_look(&claim, &vidmm->vram->manager, 0);
+	pagoda_dmem_claim_look(&claim, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM), 0);
 	done = pagoda_victims_trim(vidmm, bytes, &claim);
 	pagoda_dmem_claim_end(&claim);
 	return done < bytes && signal_pending(current) ? -EINTR : 0;

@@ -12,15 +12,14 @@
 #include <drm/drm_drv.h>
 #include "core/compat.h"
 #include "core/core.h"
-#include "vidmm/bo/dmem.h"
+#include "core/life.h"
+#include "vidmm/bo/bo.h"
 #include "sync.h"
 
 /* Shortest and longest interval between two looks, in jiffies. */
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
-/* Flag of the failure fence of an item: the item is paging. */
-#define DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
 
 /**
  * pagoda_deferred_prepare() - Prepare an item for a queue
@@ -39,25 +38,9 @@ int pagoda_deferred_prepare(struct pagoda_deferred_item *item, struct pagoda_syn
 	if (!item->failure)
 		return -ENOMEM;
 	if (item->is_paging)
-		set_bit(DEFERRED_IS_PAGING, &item->failure->flags);
+		set_bit(PAGODA_DEFERRED_IS_PAGING, &item->failure->flags);
 	item->syncs = syncs;
 	return 0;
-}
-
-/*
- * Returns true if a dma_fence, or timeline point, is the failure fence of a paging request. May
- * be called in any context.
- */
-bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
-{
-	struct dma_fence *stub = dma_fence_get_stub();
-	bool is_stub;
-
-	fence = dma_fence_chain_contained(fence);
-	/* In other fences the flag has another meaning. */
-	is_stub = fence->ops == stub->ops;
-	dma_fence_put(stub);
-	return is_stub && fence->error && test_bit(DEFERRED_IS_PAGING, &fence->flags);
 }
 
 /* Ends an item that was removed from the queue; signals its failure fence if @error. */
@@ -406,23 +389,4 @@ void pagoda_deferred_cancel(struct pagoda_deferred *queue, int error)
 	flush_delayed_work(&queue->work);
 	/* deferred_callback() may have queued the work once more. */
 	cancel_delayed_work_sync(&queue->work);
-}
-
-/**
- * pagoda_deferred_kick() - Have all queues look up again what their next items wait for
- * @vidmm: Manager
- *
- * Context: Any.
- */
-void pagoda_deferred_kick(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_deferred *queue;
-	unsigned long flags;
-
-	if (list_empty_careful(&vidmm->deferred))
-		return;
-	spin_lock_irqsave(&vidmm->deferred_lock, flags);
-	list_for_each_entry(queue, &vidmm->deferred, entry)
-		mod_delayed_work(system_dfl_wq, &queue->work, 0);
-	spin_unlock_irqrestore(&vidmm->deferred_lock, flags);
 }

@@ -7,7 +7,14 @@
  */
 #include <linux/highmem.h>
 #include <linux/slab.h>
-#include "virtio/virtio.h"
+#include <drm/ttm/ttm_tt.h>
+#include "core/core.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/limits.h"
+#include "fence.h"
 #include "internal.h"
 
 static int mfence_validate(struct pagoda_bo *bo, bool interruptible)

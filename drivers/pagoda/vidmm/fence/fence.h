@@ -25,9 +25,11 @@
  * Lock order, outermost first: reservations, pagoda_mfences.lock, locks of dma_fences,
  * pagoda_mfence.lock, locks of a wait's function.
  */
-#ifndef PAGODA_MFENCE_H
-#define PAGODA_MFENCE_H
+#ifndef PAGODA_VIDMM_FENCE_FENCE_H
+#define PAGODA_VIDMM_FENCE_FENCE_H
 
+#include <linux/atomic.h>
+#include <linux/list.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
@@ -39,17 +41,7 @@ struct pagoda_mfence;
 struct pagoda_mfence_group;
 struct pagoda_mfence_signal;
 struct pagoda_vidmm;
-
-struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
-					   struct pagoda_client *client, u32 flags, u64 value);
-struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence);
-void pagoda_mfence_put(struct pagoda_mfence *mfence);
-struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence);
-
-struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value);
-void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal);
-void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal);
-void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence);
+struct pagoda_vidmm_args;
 
 /**
  * struct pagoda_mfence_value - A fence and a value
@@ -60,9 +52,6 @@ struct pagoda_mfence_value {
 	struct pagoda_mfence *mfence;
 	u64 value;
 };
-
-int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
-			  u32 count);
 
 /**
  * struct pagoda_mfence_wait - A wait for a value of a monitored fence; embedded
@@ -86,6 +75,27 @@ struct pagoda_mfence_wait {
 	void *arg;
 };
 
+/* fences.c */
+int pagoda_mfences_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_mfences_stop(struct pagoda_vidmm *vidmm);
+void pagoda_mfences_fini(struct pagoda_vidmm *vidmm);
+
+/* fence.c */
+struct pagoda_mfence *pagoda_mfence_create(struct pagoda_vidmm *vidmm,
+					   struct pagoda_client *client, u32 flags, u64 value);
+struct pagoda_mfence *pagoda_mfence_get(struct pagoda_mfence *mfence);
+void pagoda_mfence_put(struct pagoda_mfence *mfence);
+struct pagoda_bo *pagoda_mfence_bo(struct pagoda_mfence *mfence);
+
+/* signal.c */
+struct pagoda_mfence_signal *pagoda_mfence_promise(struct pagoda_mfence *mfence, u64 value);
+void pagoda_mfence_take_back(struct pagoda_mfence_signal *signal);
+void pagoda_mfence_signal_paging(struct pagoda_mfence_signal *signal);
+void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_fence *fence);
+int pagoda_mfences_signal(struct pagoda_vidmm *vidmm, const struct pagoda_mfence_value *list,
+			  u32 count);
+
+/* wait.c */
 int pagoda_mfence_wait_init(struct pagoda_mfence_wait *wait, struct pagoda_mfence *mfence,
 			    u64 value,
 			    void (*func)(struct pagoda_mfence_wait *wait, int error), void *arg);
@@ -94,7 +104,11 @@ void pagoda_mfence_wait_arm(struct pagoda_mfence_wait *wait);
 void pagoda_mfence_wait_disarm(struct pagoda_mfence_wait *wait);
 void pagoda_mfence_wait_fini(struct pagoda_mfence_wait *wait);
 bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait);
+void pagoda_mfences_changed(struct pagoda_vidmm *vidmm);
+void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm);
+void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm);
 
+/* group.c */
 struct pagoda_mfence_group *pagoda_mfence_group_create(const struct pagoda_mfence_value *list,
 						       u32 count, bool any);
 int pagoda_mfence_group_wait(struct pagoda_mfence_group *group, long timeout, u32 *first);
@@ -102,9 +116,5 @@ void pagoda_mfence_group_destroy(struct pagoda_mfence_group *group);
 void pagoda_mfence_group_notify(struct pagoda_mfence_group *group, struct pagoda_client *client,
 				struct eventfd_ctx *event);
 void pagoda_mfence_client_close(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
-
-void pagoda_mfences_changed(struct pagoda_vidmm *vidmm);
-void pagoda_mfence_device_lost(struct pagoda_vidmm *vidmm);
-void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm);
 
 #endif

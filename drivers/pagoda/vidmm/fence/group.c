@@ -9,6 +9,11 @@
 #include <linux/completion.h>
 #include <linux/eventfd.h>
 #include <linux/slab.h>
+#include "core/core.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "fence.h"
 #include "internal.h"
 
 #define NOBODY	U32_MAX

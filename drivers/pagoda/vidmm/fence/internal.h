@@ -1,11 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Monitored fences: the struct and functions that the fence_*.c files share. */
-#ifndef PAGODA_VIDMM_FENCE_H
-#define PAGODA_VIDMM_FENCE_H
+#ifndef PAGODA_VIDMM_FENCE_INTERNAL_H
+#define PAGODA_VIDMM_FENCE_INTERNAL_H
 
+#include <linux/atomic.h>
 #include <linux/kref.h>
-#include "core/core.h"
-#include "fence.h"
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include <drm/pagoda_drm.h>
+
+struct page;
+struct pagoda_bo;
+struct work_struct;
+struct workqueue_struct;
+
+/**
+ * struct pagoda_mfences - All monitored fences
+ * @lock: Protects @held; also held while the CPU checks and stores fence values. Inside of
+ *	reservations; taken in the dma_fence signalling path
+ * @held: Fences with a page that is pinned in its place
+ * @kept: Kept promises, to be released
+ * @look: Work that looks at all of @held
+ * @reap: Work that releases @kept
+ * @wq: For both, and for waits without a sleeping thread
+ */
+struct pagoda_mfences {
+	struct mutex lock;	/* held */
+	struct list_head held;
+	struct llist_head kept;
+	struct work_struct look;
+	struct work_struct reap;
+	struct workqueue_struct *wq;
+};
 
 /**
  * struct pagoda_mfence - A monitored fence
@@ -49,15 +80,20 @@ static inline bool pagoda_mfence_may_rewind(const struct pagoda_mfence *mfence)
 	return mfence->flags & DRM_PAGODA_FENCE_ALLOW_REWIND;
 }
 
+/* signal.c */
+void pagoda_mfences_reap(struct work_struct *work);
+
+/* fence.c */
 int pagoda_mfence_hold(struct pagoda_mfence *mfence);
 void pagoda_mfence_unhold(struct pagoda_mfence *mfence);
-
 /* Callers of the functions below hold pagoda_mfence.lock. */
 u64 pagoda_mfence_read(struct pagoda_mfence *mfence);
 void pagoda_mfence_write(struct pagoda_mfence *mfence, u64 value);
 u64 pagoda_mfence_swap(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_note(struct pagoda_mfence *mfence, u64 value);
 void pagoda_mfence_leave(struct pagoda_mfence *mfence);
+
+/* wait.c */
 void pagoda_mfence_look(struct pagoda_mfence *mfence);
 
 #endif

@@ -8,7 +8,12 @@
  * stored: a promise is kept even if the device fails.
  */
 #include <linux/slab.h>
-#include "virtio/virtio.h"
+#include "core/core.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/stream/stream.h"
+#include "fence.h"
 #include "internal.h"
 #include "sync.h"
 
@@ -138,7 +143,7 @@ void pagoda_mfence_signal_after(struct pagoda_mfence_signal *signal, struct dma_
 static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 {
 	struct pagoda_bo *bo = mfence->bo;
-	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_stream_txn txn;
 	struct pagoda_paging_cost cost;
 	struct pagoda_adl adl;
@@ -155,7 +160,7 @@ static struct dma_fence *signal_emit(struct pagoda_mfence *mfence, u64 value)
 	if (!pagoda_mfence_may_rewind(mfence))
 		op.signal_fence.flags |= VIRTIO_PAGODA_SIGNAL_FORWARD;
 	op.signal_fence.cpu_pages = adl.cpu_pages;
-	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	cost = pagoda_stream_cost(vidmm, &op);
 	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
 	WARN_ON_ONCE(pagoda_stream_emit(&txn, &op));
 	return pagoda_stream_end(&txn);

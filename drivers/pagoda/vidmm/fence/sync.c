@@ -9,7 +9,6 @@
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <drm/drm_syncobj.h>
-#include "vidmm/ledger/lists.h"
 #include "fence.h"
 #include "sync.h"
 
@@ -19,8 +18,8 @@ static void sync_put(struct pagoda_sync *sync)
 	dma_fence_chain_free(sync->chain);
 	if (sync->syncobj)
 		drm_syncobj_put(sync->syncobj);
-	if (sync->paging)
-		pagoda_paging_queue_put(sync->paging);
+	if (sync->source)
+		sync->source->put(sync->source);
 	if (sync->value)
 		pagoda_mfence_wait_fini(sync->value);
 	kfree(sync->value);
@@ -113,8 +112,8 @@ static bool sync_look(struct pagoda_sync *sync)
 	sync->fence = fence;
 	sync->found = true;
 	sync->failed = fence && pagoda_deferred_is_failed_paging(fence);
-	if (sync->paging)
-		sync->failed |= pagoda_paging_queue_failed(sync->paging, sync->point);
+	if (sync->source)
+		sync->failed |= sync->source->failed(sync->source, sync->point);
 	return true;
 }
 
@@ -229,4 +228,20 @@ void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence)
 		sync->chain = NULL;
 	}
 	dma_fence_put(fence);
+}
+
+/*
+ * Returns true if a dma_fence, or timeline point, is the failure fence of a paging request. May
+ * be called in any context.
+ */
+bool pagoda_deferred_is_failed_paging(struct dma_fence *fence)
+{
+	struct dma_fence *stub = dma_fence_get_stub();
+	bool is_stub;
+
+	fence = dma_fence_chain_contained(fence);
+	/* In other fences the flag has another meaning. */
+	is_stub = fence->ops == stub->ops;
+	dma_fence_put(stub);
+	return is_stub && fence->error && test_bit(PAGODA_DEFERRED_IS_PAGING, &fence->flags);
 }

@@ -12,8 +12,8 @@
  *	pagoda_syncs_signal	publishes the fence of the work that was made
  *	pagoda_syncs_put	releases the list, signalled or not
  */
-#ifndef PAGODA_SYNC_H
-#define PAGODA_SYNC_H
+#ifndef PAGODA_VIDMM_FENCE_SYNC_H
+#define PAGODA_VIDMM_FENCE_SYNC_H
 
 #include <linux/dma-fence.h>
 #include <linux/list.h>
@@ -21,17 +21,28 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-#include <drm/pagoda_drm.h>
 
+/* Flag of the failure fence of an item: the item is paging. */
+#define PAGODA_DEFERRED_IS_PAGING	DMA_FENCE_FLAG_USER_BITS
+
+struct dma_fence;
 struct dma_fence_chain;
-struct drm_device;
-struct drm_file;
 struct drm_syncobj;
+struct pagoda_deferred;
 struct pagoda_mfence_signal;
 struct pagoda_mfence_wait;
-struct pagoda_paging_queue;
 struct pagoda_payer;
 struct pagoda_vidmm;
+
+/**
+ * struct pagoda_sync_source - Owner of a timeline, which knows why a point has signalled
+ * @failed: Returns whether what a point stands for failed. Any context
+ * @put: Drops a reference. May sleep
+ */
+struct pagoda_sync_source {
+	bool (*failed)(struct pagoda_sync_source *source, u64 point);
+	void (*put)(struct pagoda_sync_source *source);
+};
 
 /**
  * struct pagoda_sync - A checked struct drm_pagoda_sync
@@ -40,7 +51,7 @@ struct pagoda_vidmm;
  * @signal: The work signals the entry; else the work waits for it
  * @found: Wait: the lookup succeeded, and @fence or the value is final
  * @fence: Wait: the dma_fence that was found, a reference; NULL = signalled, or a monitored fence
- * @paging: Wait: the client's paging queue with the timeline, a reference, or NULL
+ * @source: Wait: owner of the timeline that knows which points failed, a reference, or NULL
  * @failed: Wait: found, and it stands for paging that failed
  * @chain: Signal: chain node for @point, allocated in advance
  * @value: Wait for a monitored fence
@@ -52,7 +63,7 @@ struct pagoda_sync {
 	bool signal;
 	bool found;
 	struct dma_fence *fence;
-	struct pagoda_paging_queue *paging;
+	struct pagoda_sync_source *source;
 	bool failed;
 	struct dma_fence_chain *chain;
 	struct pagoda_mfence_wait *value;
@@ -69,19 +80,6 @@ struct pagoda_syncs {
 	u32 count;
 };
 
-int pagoda_syncs_get(struct drm_device *drm, struct drm_file *file,
-		     const struct drm_pagoda_array *array, struct pagoda_syncs *syncs);
-int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
-		     struct dma_fence_chain *chain);
-int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise);
-void pagoda_syncs_put(struct pagoda_syncs *syncs);
-bool pagoda_syncs_look(struct pagoda_syncs *syncs);
-bool pagoda_syncs_failed(const struct pagoda_syncs *syncs);
-bool pagoda_syncs_wait(const struct pagoda_syncs *syncs);
-struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index);
-void pagoda_syncs_promise(struct pagoda_syncs *syncs);
-void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence);
-
 /**
  * struct pagoda_deferred_item - Work that can't be made yet; embedded
  * @entry: In &pagoda_deferred.items
@@ -97,8 +95,6 @@ struct pagoda_deferred_item {
 	bool is_paging;
 	struct dma_fence *failure;
 };
-
-struct pagoda_deferred;
 
 /**
  * struct pagoda_deferred_ops - Calls of a queue to its owner
@@ -155,6 +151,19 @@ struct pagoda_deferred {
 	wait_queue_head_t room;
 };
 
+/* sync.c */
+int pagoda_syncs_add(struct pagoda_syncs *syncs, struct drm_syncobj *syncobj, u64 point,
+		     struct dma_fence_chain *chain);
+int pagoda_syncs_add_promise(struct pagoda_syncs *syncs, struct pagoda_mfence_signal *promise);
+void pagoda_syncs_put(struct pagoda_syncs *syncs);
+bool pagoda_syncs_look(struct pagoda_syncs *syncs);
+bool pagoda_syncs_failed(const struct pagoda_syncs *syncs);
+bool pagoda_syncs_wait(const struct pagoda_syncs *syncs);
+struct dma_fence *pagoda_syncs_next(const struct pagoda_syncs *syncs, u32 *index);
+void pagoda_syncs_promise(struct pagoda_syncs *syncs);
+void pagoda_syncs_signal(struct pagoda_syncs *syncs, struct dma_fence *fence);
+
+/* deferred.c */
 void pagoda_deferred_init(struct pagoda_deferred *queue, struct pagoda_vidmm *vidmm,
 			  struct pagoda_payer *payer, const struct pagoda_deferred_ops *ops,
 			  bool until_done);

@@ -8,6 +8,8 @@
  */
 #include <linux/slab.h>
 #include <drm/drm_managed.h>
+#include "core/core.h"
+#include "fence.h"
 #include "internal.h"
 #include "sync.h"
 
@@ -211,20 +213,6 @@ bool pagoda_mfence_wait_is_over(struct pagoda_mfence_wait *wait)
 	return over;
 }
 
-static void mfences_look(struct work_struct *work)
-{
-	struct pagoda_mfences *mfences = container_of(work, struct pagoda_mfences, look);
-	struct pagoda_mfence *mfence;
-
-	mutex_lock(&mfences->lock);
-	list_for_each_entry(mfence, &mfences->held, held) {
-		spin_lock_irq(&mfence->lock);
-		pagoda_mfence_look(mfence);
-		spin_unlock_irq(&mfence->lock);
-	}
-	mutex_unlock(&mfences->lock);
-}
-
 /**
  * pagoda_mfences_changed() - Look at the waits after the GPU may have stored values
  * @vidmm: Manager, not destroyed
@@ -325,81 +313,4 @@ void pagoda_mfence_restore_all(struct pagoda_vidmm *vidmm)
 		}
 	} while (mfence);
 	pagoda_deferred_kick(vidmm);
-}
-
-static void mfence_gone(struct pagoda_mfence *mfence)
-{
-	spin_lock_irq(&mfence->lock);
-	if (!mfence->lost)
-		mfence->saved = pagoda_mfence_read(mfence);
-	pagoda_mfence_leave(mfence);
-	mfence->page = NULL;
-	mfence->gone = true;
-	pagoda_mfence_look(mfence);
-	spin_unlock_irq(&mfence->lock);
-}
-
-/**
- * pagoda_mfences_stop() - End all waits because the device is gone
- * @vidmm: Manager; all work has ended, no wait begins
- *
- * Waits are released by the maximum value, or end with -ENODEV if the fence was created with
- * NO_MAX_ON_RESET (C184). The pages aren't accessed any more.
- *
- * Context: May sleep.
- */
-void pagoda_mfences_stop(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_mfence *mfence;
-
-	mutex_lock(&vidmm->mfences->lock);
-	/*
-	 * A wait for any of several fences of both kinds is released, not refused: these go
-	 * first.
-	 */
-	list_for_each_entry(mfence, &vidmm->mfences->held, held)
-		if (!(mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET))
-			mfence_gone(mfence);
-	list_for_each_entry(mfence, &vidmm->mfences->held, held)
-		if (mfence->flags & DRM_PAGODA_FENCE_NO_MAX_ON_RESET)
-			mfence_gone(mfence);
-	mutex_unlock(&vidmm->mfences->lock);
-	pagoda_mfence_restore_all(vidmm);
-	flush_workqueue(vidmm->mfences->wq);
-}
-
-/**
- * pagoda_mfences_init() - Set up the monitored fences of a manager
- * @vidmm: Manager
- *
- * Context: May sleep and allocate.
- * Return: 0 or -ENOMEM.
- */
-int pagoda_mfences_init(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_mfences *mfences;
-
-	mfences = drmm_kzalloc(vidmm->drm, sizeof(*mfences), GFP_KERNEL);
-	if (!mfences)
-		return -ENOMEM;
-	vidmm->mfences = mfences;
-	mutex_init(&mfences->lock);
-	INIT_LIST_HEAD(&mfences->held);
-	init_llist_head(&mfences->kept);
-	INIT_WORK(&mfences->look, mfences_look);
-	INIT_WORK(&mfences->reap, pagoda_mfences_reap);
-	mfences->wq = alloc_workqueue("pagoda-fences", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	return mfences->wq ? 0 : -ENOMEM;
-}
-
-/**
- * pagoda_mfences_fini() - Undo pagoda_mfences_init()
- * @vidmm: Manager; there is no fence any more
- *
- * Context: May sleep.
- */
-void pagoda_mfences_fini(struct pagoda_vidmm *vidmm)
-{
-	destroy_workqueue(vidmm->mfences->wq);
-	mutex_destroy(&vidmm->mfences->lock);
 }

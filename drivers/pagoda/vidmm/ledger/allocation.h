@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Allocations and their placements. */
-#ifndef PAGODA_BO_H
-#define PAGODA_BO_H
+#ifndef PAGODA_VIDMM_LEDGER_ALLOCATION_H
+#define PAGODA_VIDMM_LEDGER_ALLOCATION_H
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/container_of.h>
 #include <linux/list.h>
-#include <linux/spinlock.h>
+#include <linux/types.h>
 #include <linux/workqueue.h>
+#include <drm/pagoda_drm.h>
 #include <drm/ttm/ttm_bo.h>
-#include <drm/ttm/ttm_device.h>
 #include <drm/ttm/ttm_placement.h>
 #include <drm/ttm/ttm_resource.h>
-#include "core/vidmm.h"
+#include "paging/paging.h"
+#include "budget.h"
 #include "policy.h"
 #include "promotion.h"
 
 struct dma_buf;
-struct pagoda_adl;
+struct drm_gem_object;
+struct drm_gpuvm;
+struct pagoda_client;
 struct pagoda_copy;
-struct pagoda_dmem_claim;
+struct pagoda_import;
 struct pagoda_requirement;
 struct pagoda_swizzle_range;
+struct pagoda_vidmm;
 struct pagoda_vm;
-
-/* ---- Offered content (offer.c), order of eviction (priority.c) ---------------- */
+struct ttm_buffer_object;
 
 /**
  * enum pagoda_offer - Order in which offered allocations are discarded
@@ -42,41 +46,16 @@ enum pagoda_offer {
 	PAGODA_OFFER_RANKS
 };
 
-/**
- * struct pagoda_offers - Offered allocations in VRAM
- * @lock: Protects @ranks and @count; innermost
- * @ranks: Allocations by rank, in the order in which they were offered
- * @count: Number of allocations in @ranks
- */
-struct pagoda_offers {
-	spinlock_t lock;	/* ranks, count */
-	struct list_head ranks[PAGODA_OFFER_RANKS];
-	u32 count;
-};
-
-int pagoda_offers_init(struct pagoda_vidmm *vidmm);
-bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to);
-void pagoda_offer_discarded(struct pagoda_bo *bo);
-void pagoda_offer_torn(struct pagoda_bo *bo);
-void pagoda_offer_left_vram(struct pagoda_bo *bo);
-int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
-		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim);
-int pagoda_offer_drop(struct pagoda_bo *bo);
-void pagoda_offer_swap_notify(struct pagoda_bo *bo);
-
 /** PAGODA_PRIORITY_STEPS: number of values that pagoda_priority_step() returns */
 #define PAGODA_PRIORITY_STEPS	18
 
-u32 pagoda_priority_level(const struct pagoda_bo *bo);
-u32 pagoda_priority_step(const struct pagoda_bo *bo);
-void pagoda_priority_apply(struct pagoda_bo *bo);
-int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg);
+/* Segments as bits of &pagoda_bo.supported and &pagoda_bo.eviction. */
+#define PAGODA_VRAM_BIT		DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
+#define PAGODA_APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
 
 /* Flags of &pagoda_bo.content.aborted: how a reset of the device ended paging of an allocation. */
 #define PAGODA_ABORTED_BY_RESET	BIT(0)	/* some of the paging was given up */
 #define PAGODA_ABORTED_TO_BLAME	BIT(1)	/* the device failed at that paging (C190) */
-
-/* ---- Allocations (bo.c, ttm.c) ------------------------------------------- */
 
 /**
  * struct pagoda_bo_content - Content of an allocation, and what the device knows of it
@@ -200,8 +179,25 @@ struct pagoda_bo_offer {
 };
 
 /**
+ * struct pagoda_vm_uses - What is known of a VM where its private allocations are chosen and placed
+ * @gpuvm: The VM's mappings, which hold the VM; constant
+ * @bulk: Private allocations with a handle in LRU order; each job moves all of them to the tail
+ *	at once
+ * @used_at: &pagoda_policy.clock behind the VM's last submission; protected by
+ *	pagoda_victims.lock
+ * @jobs: Number of submissions so far; protected by pagoda_victims.lock
+ */
+struct pagoda_vm_uses {
+	struct drm_gpuvm *gpuvm;
+	struct ttm_lru_bulk_move bulk;
+	u64 used_at;
+	u64 jobs;
+};
+
+/**
  * struct pagoda_bo_vm - Ties of an allocation to address spaces
  * @private_to: VM it is private to, a reference; or NULL. Constant
+ * @uses: What @private_to shares with all of its allocations, or NULL. Constant
  * @shared: Object that shares its reservation with it, or NULL; a reference, because the resource
  *	that a move leaves behind may keep the allocation longer than its VM. Constant
  * @table_of: VM that it is a page table of, or NULL
@@ -216,6 +212,7 @@ struct pagoda_bo_offer {
  */
 struct pagoda_bo_vm {
 	struct pagoda_vm *private_to;
+	struct pagoda_vm_uses *uses;
 	struct drm_gem_object *shared;
 	struct pagoda_vm *table_of;
 	struct pagoda_vm *save_of;
@@ -241,6 +238,30 @@ struct pagoda_bo_share {
 	struct pagoda_import *import;
 	struct dma_buf *exported;
 	struct work_struct detach;
+};
+
+/**
+ * struct pagoda_bo_params - Parameters of an allocation, as checked by ALLOCATION_CREATE
+ * @size: Bytes, multiple of the page size
+ * @flags: DRM_PAGODA_ALLOCATION_* flags
+ * @supported: Segment set
+ * @eviction: Eviction segment set
+ * @preferred: Segment ids in order, then zeros
+ * @alignment: Bytes, a power of two; 0 = none
+ * @layout: Geometry of a tiled surface, or all zeros
+ * @vm: VM it is private to, a reference is held; or NULL
+ * @uses: &pagoda_vm.uses of @vm, or NULL
+ */
+struct pagoda_bo_params {
+	u64 size;
+	u32 flags;
+	u32 supported;
+	u32 eviction;
+	u32 preferred[DRM_PAGODA_MAX_PREFERRED];
+	u32 alignment;
+	struct pagoda_layout layout;
+	struct pagoda_vm *vm;
+	struct pagoda_vm_uses *uses;
 };
 
 /**
@@ -303,50 +324,9 @@ static inline bool pagoda_bo_is_in_vram(const struct pagoda_bo *bo)
 	return bo->ttm.resource && bo->ttm.resource->mem_type == TTM_PL_VRAM;
 }
 
-struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
-					  struct pagoda_client *client,
-					  const struct pagoda_bo_params *params,
-					  struct drm_gem_object *shared,
-					  struct pagoda_vm *table_of);
-struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
-void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl);
-bool pagoda_bo_is_coherent(struct pagoda_bo *bo);
-u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm);
-int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark);
-bool pagoda_lost_is_stale(const struct pagoda_bo *bo);
-int pagoda_lost_clear(struct pagoda_bo *bo);
-int pagoda_lost_settle(struct pagoda_bo *bo);
-bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
-void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
-void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch);
-void pagoda_settled_clear(struct pagoda_bo *bo);
-struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
-void pagoda_suspend_kept(struct pagoda_bo *bo);
-void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
-u32 pagoda_bo_vram_flags(u32 flags);
-/* Each fills places[] (at least 4) for the allocation and returns the number of places. */
-u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
-u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places);
-u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places);
-u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
-u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
-u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
-/** typedef pagoda_take_fn - Evicts a victim; see pagoda_bo_place_taking() */
-typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
-			       const struct ttm_operation_ctx *ctx,
-			       struct pagoda_dmem_claim *claim, struct list_head *tried);
+int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
+		 u32 flags);
 
-int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
-			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
-			   struct pagoda_dmem_claim *claim, struct list_head *tried);
-int pagoda_bo_place(struct pagoda_bo *bo,
-		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
-		    struct ttm_operation_ctx *ctx);
-int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible);
-
-extern const struct ttm_device_funcs pagoda_ttm_funcs;
-extern const struct drm_gem_object_funcs pagoda_bo_gem_funcs;
-extern const struct vm_operations_struct pagoda_bo_vm_ops;
-u32 pagoda_segment_of(const struct ttm_resource *res);
+struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage);
 
 #endif

@@ -22,8 +22,8 @@
  *
  * The functions depend on the structs below only, not on the driver's objects.
  */
-#ifndef PAGODA_BUDGET_H
-#define PAGODA_BUDGET_H
+#ifndef PAGODA_VIDMM_LEDGER_BUDGET_H
+#define PAGODA_VIDMM_LEDGER_BUDGET_H
 
 #include <linux/atomic.h>
 #include <linux/list.h>
@@ -33,8 +33,10 @@
 
 /** PAGODA_BUDGET_GROUPS: number of segment groups. */
 #define PAGODA_BUDGET_GROUPS	(DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL + 1)
+
 /** PAGODA_BUDGET_SEGMENTS: number of segments, including the system segment. */
 #define PAGODA_BUDGET_SEGMENTS	(DRM_PAGODA_SEGMENT_APERTURE + 1)
+
 /** PAGODA_BUDGET_KERNEL: the kernel keeps one part in this many of each group. */
 #define PAGODA_BUDGET_KERNEL	32
 

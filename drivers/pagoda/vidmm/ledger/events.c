@@ -17,8 +17,13 @@
 #include <drm/drm_managed.h>
 #include "core/compat.h"
 #include "core/core.h"
+#include "core/life.h"
 #include "core/trace.h"
+#include "budget.h"
+#include "client.h"
 #include "events.h"
+#include "ledger.h"
+#include "limits.h"
 
 /* The kinds of events that a listener receives, each counted on its own. */
 static const struct {
@@ -35,39 +40,7 @@ static const struct {
 	{ DRM_PAGODA_EVENT_BUDGET_CHANGED, DRM_PAGODA_SEGMENT_GROUP_NON_LOCAL },
 };
 
-#define LISTENER_SLOTS	ARRAY_SIZE(listener_slots)
-
-/*
- * struct listener_slot - events of one kind that weren't read; @value: the last value, or the
- * sum if listener_adds_up()
- */
-struct listener_slot {
-	u64 count;
-	u64 value;
-};
-
-/*
- * struct pagoda_listener - A file that reports events. @reading serializes readers; @wait.lock
- * protects @slots; @budget, @usage, @excess, @resets and @gone are the last reported state,
- * protected by pagoda_listeners.lock; @closed: the client's file was closed and no event
- * follows; @pid: process that opened the file, for traces.
- */
-struct pagoda_listener {
-	struct list_head link;
-	struct list_head of_client;
-	struct pagoda_vidmm *vidmm;
-	struct pagoda_client *client;
-	struct mutex reading;	/* one reader at a time */
-	wait_queue_head_t wait;
-	struct listener_slot slots[LISTENER_SLOTS];
-	int pid;
-	u64 budget[PAGODA_BUDGET_GROUPS];
-	u64 usage[PAGODA_BUDGET_GROUPS];
-	u64 excess[PAGODA_BUDGET_GROUPS];
-	u64 resets;
-	bool gone;
-	bool closed;
-};
+static_assert(ARRAY_SIZE(listener_slots) == PAGODA_LISTENER_SLOTS);
 
 /* ---- Reporting ---------------------------------------------------------------------- */
 
@@ -82,7 +55,7 @@ static void listener_tell(struct pagoda_listener *listener, u32 type, u32 group,
 	u32 i;
 
 	spin_lock_irqsave(&listener->wait.lock, flags);
-	for (i = 0; i < LISTENER_SLOTS; i++) {
+	for (i = 0; i < PAGODA_LISTENER_SLOTS; i++) {
 		if (listener_slots[i].type != type || listener_slots[i].group != group)
 			continue;
 		listener->slots[i].count++;
@@ -161,7 +134,7 @@ static void listeners_work(struct work_struct *work)
  */
 void pagoda_listeners_kick(struct pagoda_listeners *all)
 {
-	/* Pairs with listener_join(): a listener that joins later looks at the state itself. */
+	/* Pairs with pagoda_listener_join(): a listener that joins later looks at the state itself. */
 	smp_mb();
 	if (atomic_read(&all->count))
 		queue_work(system_dfl_wq, &all->work);
@@ -221,11 +194,12 @@ void pagoda_ears_close(struct pagoda_ears *ears)
 /**
  * pagoda_listeners_init() - Set up the list of listeners
  * @vidmm: Manager
+ * @args: Unused
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_listeners_init(struct pagoda_vidmm *vidmm)
+int pagoda_listeners_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_listeners *all = drmm_kzalloc(vidmm->drm, sizeof(*all), GFP_KERNEL);
 
@@ -302,7 +276,13 @@ static void listener_begin(struct pagoda_listener *listener)
 	listener->resets = pagoda_reset_count(listener->vidmm);
 }
 
-static void listener_join(struct pagoda_listener *listener)
+/**
+ * pagoda_listener_join() - Have a listener told from now on
+ * @listener: Listener with its references
+ *
+ * Context: May sleep.
+ */
+void pagoda_listener_join(struct pagoda_listener *listener)
 {
 	struct pagoda_listeners *all = listener->vidmm->listeners;
 	struct pagoda_ears *ears = &listener->client->ears;
@@ -319,7 +299,8 @@ static void listener_join(struct pagoda_listener *listener)
 	spin_unlock_irq(&ears->lock);
 }
 
-static void listener_leave(struct pagoda_listener *listener)
+/* Undoes pagoda_listener_join(). */
+void pagoda_listener_leave(struct pagoda_listener *listener)
 {
 	struct pagoda_listeners *all = listener->vidmm->listeners;
 	struct pagoda_ears *ears = &listener->client->ears;
@@ -337,39 +318,28 @@ static void listener_leave(struct pagoda_listener *listener)
 	mutex_unlock(&all->lock);
 }
 
-static void listener_free(struct pagoda_listener *listener)
-{
-	struct drm_device *drm = listener->vidmm->drm;
-
-	listener_leave(listener);
-	pagoda_quota_uncharge(listener->client->quota, PAGODA_LIMIT_LISTENERS, 1);
-	pagoda_client_put(listener->client);
-	mutex_destroy(&listener->reading);
-	kfree(listener);
-	drm_dev_put(drm);
-}
-
-static bool listener_has_news(struct pagoda_listener *listener)
+/* Returns whether there are events to read. Any context. */
+bool pagoda_listener_has_news(struct pagoda_listener *listener)
 {
 	unsigned long flags;
 	bool news = false;
 	u32 i;
 
 	spin_lock_irqsave(&listener->wait.lock, flags);
-	for (i = 0; i < LISTENER_SLOTS; i++)
+	for (i = 0; i < PAGODA_LISTENER_SLOTS; i++)
 		news |= listener->slots[i].count;
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
 	return news;
 }
 
 /* Copies the news, most important first, into @news. They stay until they have been written. */
-static u32 listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
+u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room)
 {
 	unsigned long flags;
 	u32 i, n = 0;
 
 	spin_lock_irqsave(&listener->wait.lock, flags);
-	for (i = 0; i < LISTENER_SLOTS && n < room; i++) {
+	for (i = 0; i < PAGODA_LISTENER_SLOTS && n < room; i++) {
 		if (!listener->slots[i].count)
 			continue;
 		news[n++] = (struct drm_pagoda_event) {
@@ -383,14 +353,15 @@ static u32 listener_peek(struct pagoda_listener *listener, struct drm_pagoda_eve
 	return n;
 }
 
-static void listener_consume(struct pagoda_listener *listener,
+/* Forgets events that pagoda_listener_peek() returned. */
+void pagoda_listener_consume(struct pagoda_listener *listener,
 			     const struct drm_pagoda_event *news, u32 count)
 {
 	unsigned long flags;
 	u32 i, n = 0;
 
 	spin_lock_irqsave(&listener->wait.lock, flags);
-	for (i = 0; i < LISTENER_SLOTS && n < count; i++) {
+	for (i = 0; i < PAGODA_LISTENER_SLOTS && n < count; i++) {
 		if (listener_slots[i].type != news[n].type ||
 		    listener_slots[i].group != news[n].group)
 			continue;
@@ -399,120 +370,4 @@ static void listener_consume(struct pagoda_listener *listener,
 		listener->slots[i].count -= news[n++].count;
 	}
 	spin_unlock_irqrestore(&listener->wait.lock, flags);
-}
-
-static ssize_t listener_read_now(struct pagoda_listener *listener, char __user *buf, size_t size)
-{
-	struct drm_pagoda_event news[LISTENER_SLOTS];
-	u32 count;
-
-	count = listener_peek(listener, news, min(size / sizeof(*news), LISTENER_SLOTS));
-	if (copy_to_user(buf, news, count * sizeof(*news)))
-		return -EFAULT;
-	listener_consume(listener, news, count);
-	return count * sizeof(*news);
-}
-
-static bool listener_is_over(struct pagoda_listener *listener)
-{
-	/* Pairs with listener_look_at_device() and pagoda_ears_close(). */
-	return smp_load_acquire(&listener->gone) || smp_load_acquire(&listener->closed);
-}
-
-/*
- * Returns the end of file when the device or the client is gone and all earlier news have been
- * read.
- */
-static ssize_t listener_read(struct file *file, char __user *buf, size_t size, loff_t *pos)
-{
-	struct pagoda_listener *listener = file->private_data;
-	ssize_t ret;
-	bool over;
-
-	if (size < sizeof(struct drm_pagoda_event))
-		return -EINVAL;
-	do {
-		ret = mutex_lock_interruptible(&listener->reading);
-		if (ret)
-			return ret;
-		over = listener_is_over(listener);
-		ret = listener_read_now(listener, buf, size);
-		mutex_unlock(&listener->reading);
-		if (ret || over)
-			return ret;
-		if (file->f_flags & O_NONBLOCK)
-			return -EAGAIN;
-		ret = wait_event_interruptible(listener->wait, listener_has_news(listener) ||
-					       listener_is_over(listener));
-	} while (!ret);
-	return ret;
-}
-
-static __poll_t listener_poll(struct file *file, poll_table *table)
-{
-	struct pagoda_listener *listener = file->private_data;
-	__poll_t events = 0;
-
-	poll_wait(file, &listener->wait, table);
-	if (listener_has_news(listener))
-		events |= EPOLLIN | EPOLLRDNORM;
-	if (listener_is_over(listener))
-		events |= EPOLLHUP;
-	return events;
-}
-
-static int listener_release(struct inode *inode, struct file *file)
-{
-	listener_free(file->private_data);
-	return 0;
-}
-
-static const struct file_operations listener_fops = {
-	.owner = THIS_MODULE,
-	.read = listener_read,
-	.poll = listener_poll,
-	.release = listener_release,
-	.llseek = noop_llseek,
-};
-
-static struct pagoda_listener *listener_create(struct pagoda_vidmm *vidmm,
-					       struct pagoda_client *client)
-{
-	struct pagoda_listener *listener;
-	int ret = pagoda_quota_charge(client->quota, PAGODA_LIMIT_LISTENERS, 1);
-
-	if (ret)
-		return ERR_PTR(ret);
-	listener = kzalloc(sizeof(*listener), GFP_KERNEL_ACCOUNT);
-	if (!listener) {
-		pagoda_quota_uncharge(client->quota, PAGODA_LIMIT_LISTENERS, 1);
-		return ERR_PTR(-ENOMEM);
-	}
-	mutex_init(&listener->reading);
-	init_waitqueue_head(&listener->wait);
-	drm_dev_get(vidmm->drm);
-	listener->vidmm = vidmm;
-	kref_get(&client->kref);
-	listener->client = client;
-	listener->pid = task_tgid_nr(current);
-	listener_join(listener);
-	return listener;
-}
-
-/*
- * Opens a file that reports a client's events and returns its descriptor, or -EMFILE if the
- * client or its user has too many. @nonblock: reading doesn't wait.
- */
-int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock)
-{
-	struct pagoda_listener *listener = listener_create(vidmm, client);
-	int fd;
-
-	if (IS_ERR(listener))
-		return PTR_ERR(listener);
-	fd = anon_inode_getfd("pagoda-events", &listener_fops, listener,
-			      O_RDONLY | O_CLOEXEC | (nonblock ? O_NONBLOCK : 0));
-	if (fd < 0)
-		listener_free(listener);
-	return fd;
 }

@@ -12,18 +12,22 @@
  * and so does an eviction. A worker looks at budgets and resets; the code that changes them
  * kicks it.
  */
-#ifndef PAGODA_EVENTS_H
-#define PAGODA_EVENTS_H
+#ifndef PAGODA_VIDMM_LEDGER_EVENTS_H
+#define PAGODA_VIDMM_LEDGER_EVENTS_H
 
 #include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
+#include "budget.h"
 
+struct drm_pagoda_event;
 struct pagoda_client;
 struct pagoda_vidmm;
+struct pagoda_vidmm_args;
 
 /**
  * struct pagoda_listeners - All listeners of a device
@@ -51,7 +55,54 @@ struct pagoda_ears {
 	struct list_head listeners;
 };
 
-int pagoda_listeners_init(struct pagoda_vidmm *vidmm);
+/* Kinds of events that a listener receives, each counted on its own. */
+#define PAGODA_LISTENER_SLOTS	8
+
+/**
+ * struct pagoda_listener_slot - Events of a kind that weren't read
+ * @count: Number of events
+ * @value: The last value, or the sum of the bytes of EVICTED
+ */
+struct pagoda_listener_slot {
+	u64 count;
+	u64 value;
+};
+
+/**
+ * struct pagoda_listener - A file that reports events
+ * @link: Entry of &pagoda_listeners.list
+ * @of_client: Entry of &pagoda_ears.listeners
+ * @vidmm: Manager
+ * @client: Client, a reference
+ * @reading: Serializes readers
+ * @wait: Readers; its lock protects @slots
+ * @slots: Events that weren't read
+ * @pid: Process that opened the file, for traces
+ * @budget: Reported budgets; protected, like the next four, by &pagoda_listeners.lock
+ * @usage: Reported usage
+ * @excess: Reported excess of usage over the budget
+ * @resets: Reported number of resets
+ * @gone: The device's loss was reported
+ * @closed: The client's file was closed and no event follows
+ */
+struct pagoda_listener {
+	struct list_head link;
+	struct list_head of_client;
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_client *client;
+	struct mutex reading;	/* one reader at a time */
+	wait_queue_head_t wait;
+	struct pagoda_listener_slot slots[PAGODA_LISTENER_SLOTS];
+	int pid;
+	u64 budget[PAGODA_BUDGET_GROUPS];
+	u64 usage[PAGODA_BUDGET_GROUPS];
+	u64 excess[PAGODA_BUDGET_GROUPS];
+	u64 resets;
+	bool gone;
+	bool closed;
+};
+
+int pagoda_listeners_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_listeners_gone(struct pagoda_listeners *all);
 void pagoda_listeners_stop(struct pagoda_listeners *all);
 void pagoda_listeners_fini(struct pagoda_listeners *all);
@@ -60,6 +111,11 @@ void pagoda_ears_init(struct pagoda_ears *ears);
 void pagoda_ears_close(struct pagoda_ears *ears);
 void pagoda_ears_content_lost(struct pagoda_ears *ears);
 void pagoda_ears_evicted(struct pagoda_ears *ears, u32 group, u64 bytes);
-int pagoda_listener_open(struct pagoda_vidmm *vidmm, struct pagoda_client *client, bool nonblock);
+void pagoda_listener_join(struct pagoda_listener *listener);
+void pagoda_listener_leave(struct pagoda_listener *listener);
+bool pagoda_listener_has_news(struct pagoda_listener *listener);
+u32 pagoda_listener_peek(struct pagoda_listener *listener, struct drm_pagoda_event *news, u32 room);
+void pagoda_listener_consume(struct pagoda_listener *listener,
+			     const struct drm_pagoda_event *news, u32 count);
 
 #endif

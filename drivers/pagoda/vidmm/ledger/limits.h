@@ -8,8 +8,8 @@
  * a reference to the quota, so that a fence, a job or a listener that outlives its file goes on
  * counting for the user that made it.
  */
-#ifndef PAGODA_LIMITS_H
-#define PAGODA_LIMITS_H
+#ifndef PAGODA_VIDMM_LEDGER_LIMITS_H
+#define PAGODA_VIDMM_LEDGER_LIMITS_H
 
 #include <linux/kref.h>
 #include <linux/list.h>

@@ -18,8 +18,8 @@
  *
  * Context: any; callers hold one lock of their own around every call with the same policy.
  */
-#ifndef PAGODA_POLICY_H
-#define PAGODA_POLICY_H
+#ifndef PAGODA_VIDMM_LEDGER_POLICY_H
+#define PAGODA_VIDMM_LEDGER_POLICY_H
 
 #include <linux/list.h>
 #include <linux/types.h>
@@ -34,6 +34,7 @@
 
 /** PAGODA_POLICY_OFFERS: number of offer priorities; 0 leaves first. */
 #define PAGODA_POLICY_OFFERS	3
+
 /**
  * PAGODA_POLICY_RANKS: number of ranks: offers, then residency priorities; a lower rank leaves
  * first.
@@ -41,10 +42,13 @@
 #define PAGODA_POLICY_RANKS \
 	(PAGODA_POLICY_OFFERS + \
 	 (DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST + 1)
+
 /** PAGODA_POLICY_SIDES: number of sides: items that the CPU can't see, and items that it can. */
 #define PAGODA_POLICY_SIDES	2
+
 /** PAGODA_POLICY_CLASSES: number of intervals by their power of two; class 0 has no interval. */
 #define PAGODA_POLICY_CLASSES	33
+
 /**
  * PAGODA_POLICY_HISTORY: number of intervals remembered, enough to see two turns of an
  * alternation.
@@ -143,7 +147,6 @@ struct pagoda_policy {
 };
 
 void pagoda_policy_init(struct pagoda_policy *policy, u64 vram_size);
-
 void pagoda_policy_add(struct pagoda_policy *policy, struct pagoda_policy_item *item, u64 size);
 void pagoda_policy_remove(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_use(struct pagoda_policy *policy, struct pagoda_policy_item *item);
@@ -152,7 +155,6 @@ void pagoda_policy_use_late(struct pagoda_policy *policy, struct pagoda_policy_i
 void pagoda_policy_enter(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_leave(struct pagoda_policy *policy, struct pagoda_policy_item *item);
 void pagoda_policy_hold(struct pagoda_policy *policy, struct pagoda_policy_item *item);
-
 void pagoda_policy_offer(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			 unsigned int priority);
 void pagoda_policy_reclaim(struct pagoda_policy *policy, struct pagoda_policy_item *item);
@@ -162,7 +164,6 @@ void pagoda_policy_set_visible(struct pagoda_policy *policy, struct pagoda_polic
 			       bool visible);
 void pagoda_policy_set_clean(struct pagoda_policy *policy, struct pagoda_policy_item *item,
 			     bool clean);
-
 struct pagoda_policy_item *pagoda_policy_pick(struct pagoda_policy *policy,
 					      enum pagoda_policy_need need);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Promotion to VRAM; see promote.c. */
-#ifndef PAGODA_PROMOTE_H
-#define PAGODA_PROMOTE_H
+#ifndef PAGODA_VIDMM_LEDGER_PROMOTION_H
+#define PAGODA_VIDMM_LEDGER_PROMOTION_H
 
+#include <linux/atomic.h>
 #include <linux/dma-fence.h>
 #include <linux/rbtree.h>
 #include <linux/spinlock.h>
+#include <linux/types.h>
 #include <linux/workqueue.h>
 #include "traffic.h"
 
-struct drm_printer;
-struct pagoda_bo;
+struct dma_fence;
 struct pagoda_vidmm;
 
 /**
@@ -103,10 +104,17 @@ struct pagoda_promotion {
 	atomic64_t promotions;
 };
 
-int pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share);
-void pagoda_promote_stop(struct pagoda_vidmm *vidmm);
-void pagoda_promote_kick(struct pagoda_vidmm *vidmm);
-void pagoda_promote_look(struct pagoda_bo *bo);
-void pagoda_promote_forget(struct pagoda_bo *bo);
+/*
+ * Longest wait for tokens, in jiffies: other paging may stop earlier, and the rate is higher
+ * then.
+ */
+#define PAGODA_PROMOTE_POOR		(HZ / 20 ?: 1)
+
+bool pagoda_promote_is_before(const struct pagoda_promote_key *a,
+			      const struct pagoda_promote_key *b);
+struct pagoda_bo *pagoda_promote_bo(struct rb_node *node);
+bool pagoda_promote_waits(const struct pagoda_bo *bo);
+bool pagoda_promote_is_wanted(const struct pagoda_bo *bo);
+void pagoda_promote_again(struct pagoda_promotion *promotion, unsigned long delay);
 
 #endif

@@ -13,7 +13,12 @@
  */
 #include <linux/slab.h>
 #include <kunit/static_stub.h>
-#include "vidmm/vm/internal.h"
+#include "core/core.h"
+#include "allocation.h"
+#include "client.h"
+#include "events.h"
+#include "internal.h"
+#include "ledger.h"
 #include "require.h"
 
 /**
@@ -48,7 +53,7 @@ void pagoda_requirements_destroy(struct pagoda_requirements *reqs)
 	kfree(reqs);
 }
 
-static struct pagoda_requirement *require_find(struct pagoda_requirements *reqs,
+struct pagoda_requirement *pagoda_require_find(struct pagoda_requirements *reqs,
 					       const struct pagoda_bo *bo)
 {
 	lockdep_assert_held(&reqs->lock);
@@ -58,7 +63,7 @@ static struct pagoda_requirement *require_find(struct pagoda_requirements *reqs,
 static int require_prepare_one(struct pagoda_client *client, struct pagoda_bo *bo)
 {
 	struct pagoda_requirements *reqs = client->requirements;
-	struct pagoda_requirement *req = require_find(reqs, bo);
+	struct pagoda_requirement *req = pagoda_require_find(reqs, bo);
 	int ret;
 
 	if (req)
@@ -82,7 +87,7 @@ static void require_unprepare(struct pagoda_requirements *reqs, struct pagoda_bo
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		req = require_find(reqs, bos[i]);
+		req = pagoda_require_find(reqs, bos[i]);
 		if (!req || req->count)
 			continue;
 		xa_erase(&reqs->by_id, bos[i]->id);
@@ -96,7 +101,7 @@ static u64 require_excess(struct pagoda_requirements *reqs, struct pagoda_bo **b
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (!require_find(reqs, bos[i])->count)
+		if (!pagoda_require_find(reqs, bos[i])->count)
 			pagoda_demand_add(&demand, bos[i]);
 	return pagoda_demand_misfit(bos[0]->vidmm, &demand);
 }
@@ -163,7 +168,7 @@ static u32 require_again(struct pagoda_requirements *reqs, struct pagoda_bo **bo
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		req = require_find(reqs, bos[i]);
+		req = pagoda_require_find(reqs, bos[i]);
 		if (!req || req->count == U32_MAX)
 			break;
 		req->count++;
@@ -176,7 +181,7 @@ static void require_not_again(struct pagoda_requirements *reqs, struct pagoda_bo
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		require_find(reqs, bos[i])->count--;
+		pagoda_require_find(reqs, bos[i])->count--;
 }
 
 static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
@@ -195,7 +200,7 @@ static int require_anew(struct pagoda_client *client, struct pagoda_bo **bos, u3
 	if (ret)
 		require_unprepare(reqs, bos, count);
 	for (i = 0; i < count && !ret; i++)
-		require_count(reqs, require_find(reqs, bos[i]));
+		require_count(reqs, pagoda_require_find(reqs, bos[i]));
 	return ret;
 }
 
@@ -248,9 +253,9 @@ int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos,
 
 	mutex_lock(&reqs->lock);
 	for (i = 0; i < count && !ret; i++)
-		ret = require_find(reqs, bos[i]) ? 0 : -ENOENT;
+		ret = pagoda_require_find(reqs, bos[i]) ? 0 : -ENOENT;
 	for (i = 0; i < count && !ret; i++)
-		require_discount(reqs, require_find(reqs, bos[i]), 1, unwritten, &gone);
+		require_discount(reqs, pagoda_require_find(reqs, bos[i]), 1, unwritten, &gone);
 	mutex_unlock(&reqs->lock);
 	require_free(&gone);
 	return ret;
@@ -276,7 +281,7 @@ void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **b
 
 	mutex_lock(&reqs->lock);
 	for (i = 0; i < count; i++) {
-		req = require_find(reqs, bos[i]);
+		req = pagoda_require_find(reqs, bos[i]);
 		if (req)
 			require_discount(reqs, req, 1, false, &gone);
 	}
@@ -300,7 +305,7 @@ void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo)
 	if (!READ_ONCE(reqs->count))
 		return;
 	mutex_lock(&reqs->lock);
-	req = require_find(reqs, bo);
+	req = pagoda_require_find(reqs, bo);
 	if (req)
 		require_discount(reqs, req, req->count, false, &gone);
 	mutex_unlock(&reqs->lock);
@@ -341,7 +346,7 @@ u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo)
 	u32 count;
 
 	mutex_lock(&reqs->lock);
-	req = require_find(reqs, bo);
+	req = pagoda_require_find(reqs, bo);
 	count = req ? req->count : 0;
 	mutex_unlock(&reqs->lock);
 	return count;
@@ -398,102 +403,11 @@ u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, 
 
 	mutex_lock(&reqs->lock);
 	for (i = 0; i < count; i++) {
-		if (!require_find(reqs, bos[i]))
+		if (!pagoda_require_find(reqs, bos[i]))
 			continue;
 		swap(bos[n], bos[i]);
 		n++;
 	}
 	mutex_unlock(&reqs->lock);
 	return n;
-}
-
-/*
- * Collects allocations on the list that the VM maps, that aren't private to it and that aren't
- * @named, with references if @bos is there. Returns how many.
- */
-static u32 require_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
-			   struct pagoda_bo **bos, u32 room)
-{
-	struct pagoda_requirement *req;
-	struct drm_gpuvm_bo *vm_bo;
-	u32 n = 0;
-
-	spin_lock(&vm->base.extobj.lock);
-	list_for_each_entry(vm_bo, &vm->base.extobj.list, list.entry.extobj) {
-		req = require_find(reqs, pagoda_bo_of_gem(vm_bo->obj));
-		if (!req || req->named)
-			continue;
-		if (bos && n == room)
-			break;
-		if (bos) {
-			drm_gem_object_get(vm_bo->obj);
-			bos[n] = req->bo;
-		}
-		n++;
-	}
-	spin_unlock(&vm->base.extobj.lock);
-	return n;
-}
-
-static int require_bound(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
-			 struct pagoda_bo **named, u32 nr_named, struct pagoda_bo ***bos,
-			 u32 *count)
-{
-	u32 room = require_collect(reqs, vm, NULL, 0);
-
-	if (!room)
-		return 0;
-	*bos = kvmalloc_array(nr_named + room, sizeof(**bos), GFP_KERNEL_ACCOUNT);
-	if (!*bos)
-		return -ENOMEM;
-	if (nr_named)
-		memcpy(*bos, named, nr_named * sizeof(**bos));
-	*count += require_collect(reqs, vm, *bos + nr_named, room);
-	return 0;
-}
-
-static void require_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count,
-			 bool named)
-{
-	struct pagoda_requirement *req;
-	u32 i;
-
-	for (i = 0; i < count; i++) {
-		req = require_find(reqs, bos[i]);
-		if (req)
-			req->named = named;
-	}
-}
-
-/**
- * pagoda_require_bound() - Allocations on the client's list that a VM maps
- * @vm: VM, locked: nothing is bound meanwhile
- * @named: Allocations that the caller has anyway
- * @nr_named: Number of @named
- * @bos: If the list has others, set to an array for kvfree(): @named, then the others with
- *	references; else to NULL
- * @count: Set to the length of *@bos, or to @nr_named
- *
- * Allocations that are private to the VM are left out: they share its reservation.
- *
- * Context: May sleep and allocate.
- * Return: 0 or -ENOMEM.
- */
-int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_named,
-			 struct pagoda_bo ***bos, u32 *count)
-{
-	struct pagoda_requirements *reqs = vm->client->requirements;
-	int ret;
-
-	lockdep_assert_held(&vm->lock);
-	*bos = NULL;
-	*count = nr_named;
-	if (!READ_ONCE(reqs->count))
-		return 0;
-	mutex_lock(&reqs->lock);
-	require_name(reqs, named, nr_named, true);
-	ret = require_bound(reqs, vm, named, nr_named, bos, count);
-	require_name(reqs, named, nr_named, false);
-	mutex_unlock(&reqs->lock);
-	return ret;
 }

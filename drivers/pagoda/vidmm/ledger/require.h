@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Allocations that have to be resident while a client's jobs are executed. */
-#ifndef PAGODA_VIDMM_REQUIRE_H
-#define PAGODA_VIDMM_REQUIRE_H
+#ifndef PAGODA_VIDMM_LEDGER_REQUIRE_H
+#define PAGODA_VIDMM_LEDGER_REQUIRE_H
 
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/types.h>
 #include <linux/xarray.h>
-#include "core/core.h"
-#include "lists.h"
+#include "ledger.h"
+
+struct pagoda_bo;
+struct pagoda_client;
 
 /**
  * struct pagoda_requirement - An allocation on a client's residency list
@@ -43,6 +46,8 @@ struct pagoda_requirements {
 	struct pagoda_demand demand;
 };
 
+struct pagoda_requirement *pagoda_require_find(struct pagoda_requirements *reqs,
+					       const struct pagoda_bo *bo);
 int pagoda_require(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
 		   u64 *bytes_to_trim);
 int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
@@ -50,7 +55,5 @@ int pagoda_require_release(struct pagoda_client *client, struct pagoda_bo **bos,
 void pagoda_require_take_back(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
 void pagoda_require_forget_all(struct pagoda_client *client);
 u32 pagoda_require_select(struct pagoda_client *client, struct pagoda_bo **bos, u32 count);
-int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_named,
-			 struct pagoda_bo ***bos, u32 *count);
 
 #endif

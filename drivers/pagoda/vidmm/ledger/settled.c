@@ -21,9 +21,12 @@
  * doesn't choose; where TTM chooses alone, no allocation is settled.
  */
 #include <linux/xarray.h>
-#include "core/reset.h"
-#include "vidmm/bo/victims.h"
-#include "vidmm/vm/internal.h"
+#include <drm/drm_gpuvm.h>
+#include "core/core.h"
+#include "core/life.h"
+#include "allocation.h"
+#include "client.h"
+#include "ledger.h"
 #include "require.h"
 
 /* Returns a value that is never 0, the value of a new allocation. */
@@ -55,17 +58,6 @@ void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch)
 	if (bo->wish.resident && !bo->share.imported && !pagoda_bo_is_offered(bo) &&
 	    pagoda_segment_of(bo->ttm.resource) == bo->preferred[0] && settled_is_shown(bo))
 		WRITE_ONCE(bo->wish.settled, epoch + 1);
-}
-
-/**
- * pagoda_settled_clear() - Note that an allocation isn't settled any more
- * @bo: Allocation, reservation held
- *
- * Context: Any.
- */
-void pagoda_settled_clear(struct pagoda_bo *bo)
-{
-	WRITE_ONCE(bo->wish.settled, 0);
 }
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Limits of paging that no client asked for; see traffic.c. */
-#ifndef PAGODA_TRAFFIC_H
-#define PAGODA_TRAFFIC_H
+#ifndef PAGODA_VIDMM_LEDGER_TRAFFIC_H
+#define PAGODA_VIDMM_LEDGER_TRAFFIC_H
 
 #include <linux/atomic.h>
 #include <linux/spinlock.h>

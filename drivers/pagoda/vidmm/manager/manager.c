@@ -13,36 +13,55 @@
 #include <drm/drm_cache.h>
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include "core/compat.h"
 #include "core/core.h"
+#include "core/info.h"
 #include "core/transport.h"
-#include "vidmm/bo/victims.h"
-#include "vidmm/submit/context.h"
-#include "vidmm/ttm/prime.h"
-#include "virtio/virtio.h"
+#include "paging/cpu/cpu.h"
+#include "paging/paging.h"
+#include "queue/exec.h"
+#include "queue/queue.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/fence/fence.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/events.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/limits.h"
+#include "vidmm/recover/recover.h"
+#include "vidmm/residency/residency.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/submit/submit.h"
+#include "vidmm/ttm/ttm.h"
+#include "vidmm/vm/vm.h"
+#include "manager.h"
 
 /* Marks allocations that pagoda_vidmm_stop() holds a reference of. */
 #define VIDMM_HELD	XA_MARK_0
 
-static void *vidmm_map_page(const void *pages, u64 index)
+static void *executor_map_page(const void *pages, u64 index)
 {
 	struct page * const *array = pages;
 
 	return kmap_local_page(array[index]);
 }
 
-static void vidmm_unmap_page(void *address)
+static void executor_unmap_page(void *address)
 {
 	kunmap_local(address);
 }
 
-static const void *vidmm_page_at(const void *pages, u64 index)
+static const void *executor_page_at(const void *pages, u64 index)
 {
 	struct page * const *array = pages;
 
 	return array[index];
 }
 
-static void vidmm_fini_executor(struct pagoda_vidmm *vidmm)
+static void executor_fini(struct pagoda_vidmm *vidmm)
 {
 	kvfree(vidmm->executor->aperture);
 	kvfree(vidmm->executor->generations);
@@ -55,7 +74,7 @@ static void vidmm_fini_executor(struct pagoda_vidmm *vidmm)
  * not report that it did. Without them it takes any address of system memory: it reaches pages
  * by other means.
  */
-static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
+static int executor_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_cpu_executor *exec = drmm_kzalloc(vidmm->drm, sizeof(*exec), GFP_KERNEL);
 	u64 pages = vidmm->info->aperture_pages;
@@ -64,15 +83,15 @@ static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
 		return -ENOMEM;
 	vidmm->executor = exec;
 	*exec = (struct pagoda_cpu_executor) {
-		.vram = vidmm->vram->window,
-		.vram_size = vidmm->vram->window ? vidmm->vram->visible_size : 0,
-		.map_page = vidmm_map_page,
-		.unmap_page = vidmm_unmap_page,
-		.page_at = vidmm_page_at,
-		.limits = &vidmm->stream->limits,
-		.ranges = vidmm->swizzle->cpu,
+		.vram = pagoda_vram_window(vidmm),
+		.vram_size = pagoda_vram_window(vidmm) ? vidmm->info->visible_size : 0,
+		.map_page = executor_map_page,
+		.unmap_page = executor_unmap_page,
+		.page_at = executor_page_at,
+		.limits = vidmm->paging_limits,
+		.ranges = pagoda_swizzle_cpu_ranges(vidmm),
 	};
-	if (!use_cpu)
+	if (!args->use_cpu)
 		return 0;
 	exec->aperture = kvcalloc(pages, sizeof(*exec->aperture), GFP_KERNEL);
 	exec->generations = kvcalloc(pages, sizeof(*exec->generations), GFP_KERNEL);
@@ -82,12 +101,12 @@ static int vidmm_init_executor(struct pagoda_vidmm *vidmm, bool use_cpu)
 		exec->mmu = kvcalloc(exec->mmu_pages, sizeof(*exec->mmu), GFP_KERNEL);
 	if (exec->aperture && exec->generations && !exec->mmu == !exec->mmu_pages)
 		return 0;
-	vidmm_fini_executor(vidmm);
+	executor_fini(vidmm);
 	return -ENOMEM;
 }
 
 /* Jobs need page tables: without them there are no engines. */
-static int vidmm_init_engines(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+static int engines_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const struct pagoda_engines_args engines = {
 		.dev = vidmm->drm->dev,
@@ -119,105 +138,21 @@ bool pagoda_vidmm_has_engines(struct pagoda_vidmm *vidmm)
 	return vidmm->engines;
 }
 
-/* Sets up the segments and the stream; TTM's device exists already. */
-static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+static void engines_stop(struct pagoda_vidmm *vidmm)
 {
-	int ret;
-
-	ret = pagoda_device_mmu_init(vidmm);
-	if (ret)
-		return ret;
-	ret = pagoda_dummy_init(vidmm);
-	if (ret)
-		goto err_mmu;
-	ret = pagoda_vram_init(vidmm);
-	if (ret)
-		goto err_dummy;
-	ret = pagoda_aperture_init(vidmm);
-	if (ret)
-		goto err_vram;
-	ret = pagoda_swizzle_init(vidmm);
-	if (ret)
-		goto err_aperture;
-	ret = vidmm_init_executor(vidmm, args->use_cpu);
-	if (ret)
-		goto err_swizzle;
-	ret = pagoda_journal_init(vidmm);
-	if (ret)
-		goto err_executor;
-	ret = pagoda_coredump_init(vidmm);
-	if (ret)
-		goto err_journal;
-	/* Recording begins before the stream's first buffer; debugfs would be too late. */
-	ret = pagoda_vidmm_record(vidmm, (u64)args->record_kb << 10);
-	if (ret)
-		goto err_coredump;
-	ret = pagoda_stream_init(vidmm, args);
-	if (ret)
-		goto err_coredump;
-	vidmm->executor->limits = &vidmm->stream->limits;
-	ret = pagoda_device_mmu_start(vidmm);
-	if (!ret)
-		ret = pagoda_tables_init(vidmm, args);
-	if (ret)
-		goto err_stream;
-	ret = vidmm_init_engines(vidmm, args);
-	if (ret)
-		goto err_tables;
-	return 0;
-
-err_tables:
-	pagoda_tables_fini(vidmm);
-err_stream:
-	pagoda_device_mmu_stop(vidmm);
-	pagoda_stream_fini(vidmm);
-err_coredump:
-	pagoda_coredump_fini(vidmm);
-err_journal:
-	pagoda_journal_fini(vidmm);
-err_executor:
-	vidmm_fini_executor(vidmm);
-err_swizzle:
-	pagoda_swizzle_fini(vidmm);
-err_aperture:
-	pagoda_aperture_fini(vidmm);
-err_vram:
-	pagoda_vram_fini(vidmm);
-err_dummy:
-	pagoda_dummy_fini(vidmm);
-err_mmu:
-	pagoda_device_mmu_fini(vidmm);
-	return ret;
+	if (vidmm->engines)
+		pagoda_engines_stop(vidmm->engines);
+	/* Deferred work fails from now on. */
+	pagoda_deferred_kick(vidmm);
 }
 
-/**
- * pagoda_vidmm_segment_size() - Size of VRAM without the reserve
- * @vidmm: The manager
- *
- * Return: Bytes.
- */
-u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm)
+static void engines_fini(struct pagoda_vidmm *vidmm)
 {
-	return vidmm->info->vram_size - vidmm->reserve_size;
+	if (vidmm->engines)
+		pagoda_engines_destroy(vidmm->engines);
 }
 
-/**
- * pagoda_vidmm_vram_size() - Size of VRAM that clients can use
- * @vidmm: The manager
- *
- * Return: Bytes; pagoda_vidmm_segment_size() without invalid ranges.
- */
-u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
-{
-	u64 size = pagoda_vidmm_segment_size(vidmm);
-	u32 i;
-
-	for (i = 0; i < vidmm->info->nr_invalid; i++)
-		size -= vidmm->info->invalid[i].size;
-	return size;
-}
-
-static void vidmm_budgets_changed(void *owner)
+static void budgets_changed(void *owner)
 {
 	struct pagoda_vidmm *vidmm = owner;
 
@@ -226,7 +161,7 @@ static void vidmm_budgets_changed(void *owner)
 }
 
 /* System memory for graphics is half of the machine's memory, as with WDDM (7.5). */
-static int vidmm_init_budgets(struct pagoda_vidmm *vidmm)
+static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const u64 sizes[PAGODA_BUDGET_GROUPS] = {
 		[DRM_PAGODA_SEGMENT_GROUP_LOCAL] = pagoda_vidmm_vram_size(vidmm),
@@ -239,91 +174,232 @@ static int vidmm_init_budgets(struct pagoda_vidmm *vidmm)
 		return -ENOMEM;
 	pagoda_budgets_init(vidmm->budgets, sizes);
 	vidmm->budgets->owner = vidmm;
-	vidmm->budgets->changed = vidmm_budgets_changed;
+	vidmm->budgets->changed = budgets_changed;
 	return 0;
 }
 
-/* Sets up what needs no undoing. */
-static int vidmm_init_ledger(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+/* What GEM calls for an allocation. */
+static const struct drm_gem_object_funcs gem_funcs = {
+	.free = pagoda_bo_gem_free,
+	.open = pagoda_handle_open,
+	.close = pagoda_handle_close,
+	.export = pagoda_bo_gem_export,
+	.mmap = pagoda_bo_gem_mmap,
+	.vm_ops = &pagoda_bo_vm_ops,
+};
+
+static int control_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
-	/* Address space 0 belongs to the paging process. */
-	const u64 spaces = max(vidmm->info->max_address_spaces, 1u) - 1;
-	int ret = pagoda_limits_init(vidmm, spaces, vidmm->pin_limit);
-
-	if (!ret)
-		ret = pagoda_offers_init(vidmm);
-	if (!ret)
-		ret = pagoda_listeners_init(vidmm);
-	if (!ret)
-		ret = pagoda_promote_init(vidmm, args->promote_ms, args->traffic_share);
-	if (!ret)
-		ret = vidmm_init_budgets(vidmm);
-	if (!ret)
-		ret = pagoda_reset_init(vidmm);
-	return ret;
-}
-
-static struct pagoda_vidmm *vidmm_alloc(const struct pagoda_vidmm_args *args)
-{
-	struct pagoda_vidmm *vidmm = kzalloc(sizeof(*vidmm), GFP_KERNEL);
-	int ret;
-
-	if (!vidmm)
-		return ERR_PTR(-ENOMEM);
-	vidmm->drm = args->drm;
-	vidmm->info = args->info;
 	vidmm->transport = args->transport;
-	/* The reserve is planned first: the parts set up later are told how much VRAM is left. */
-	ret = pagoda_reserve_plan(vidmm, args->reserve);
-	if (ret)
-		goto err_free;
-	vidmm->pin_limit = args->pin_limit ?: pagoda_vidmm_segment_size(vidmm) / 2;
+	vidmm->bo_destroy = pagoda_bo_destroy;
+	vidmm->gem_funcs = &gem_funcs;
+	vidmm->closing_work = pagoda_closing_work;
+	vidmm->job_timeout_ms = args->job_timeout_ms;
+	vidmm->submit_share = args->submit_share;
+	/* Pages that the DMA API bounces would have two contents. */
+	vidmm->reaches_part = drm_need_swiotlb(vidmm->info->system_address_bits);
 	mutex_init(&vidmm->control_lock);
 	mutex_init(&vidmm->scratch_lock);
 	xa_init(&vidmm->bos);
 	ida_init(&vidmm->spaces);
 	init_rwsem(&vidmm->residency);
-	vidmm->submit_share = args->submit_share;
-	ret = vidmm_init_ledger(vidmm, args);
-	if (ret)
-		goto err_free;
-	ret = pagoda_victims_init(vidmm, args->lru);
-	if (ret)
-		goto err_free;
 	spin_lock_init(&vidmm->required_lock);
 	spin_lock_init(&vidmm->deferred_lock);
 	INIT_LIST_HEAD(&vidmm->deferred);
-	ret = pagoda_mfences_init(vidmm);
-	if (ret)
-		goto err_victims;
-	ret = pagoda_copies_init(vidmm);
-	if (ret)
-		goto err_mfences;
 	get_device(vidmm->info->dma_dev);
-	return vidmm;
-
-err_mfences:
-	pagoda_mfences_fini(vidmm);
-err_victims:
-	pagoda_victims_fini(vidmm);
-err_free:
-	kfree(vidmm);
-	return ERR_PTR(ret);
+	return 0;
 }
 
-static void vidmm_free(struct pagoda_vidmm *vidmm)
+static void control_stop(struct pagoda_vidmm *vidmm)
 {
-	pagoda_copies_stop(vidmm);
-	pagoda_listeners_fini(vidmm->listeners);
-	pagoda_reset_fini(vidmm);
+	mutex_lock(&vidmm->control_lock);
+	vidmm->transport = NULL;
+	mutex_unlock(&vidmm->control_lock);
+}
+
+static void control_fini(struct pagoda_vidmm *vidmm)
+{
 	put_device(vidmm->info->dma_dev);
-	pagoda_mfences_fini(vidmm);
-	pagoda_victims_fini(vidmm);
+	ida_destroy(&vidmm->spaces);
 	xa_destroy(&vidmm->bos);
 	mutex_destroy(&vidmm->scratch_lock);
 	mutex_destroy(&vidmm->control_lock);
-	ida_destroy(&vidmm->spaces);
-	kfree(vidmm);
+}
+
+static int limits_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	/* Address space 0 belongs to the paging process. */
+	const u64 spaces = max(vidmm->info->max_address_spaces, 1u) - 1;
+
+	vidmm->pin_limit = args->pin_limit ?: pagoda_vidmm_segment_size(vidmm) / 2;
+	return pagoda_limits_init(vidmm, spaces, vidmm->pin_limit);
+}
+
+static void listeners_stop(struct pagoda_vidmm *vidmm)
+{
+	pagoda_listeners_stop(vidmm->listeners);
+}
+
+static void listeners_fini(struct pagoda_vidmm *vidmm)
+{
+	pagoda_listeners_fini(vidmm->listeners);
+}
+
+static int ttm_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	return pagoda_ttm_device_init(&vidmm->ttm, &pagoda_ttm_funcs, vidmm->info->dma_dev,
+				      vidmm->drm->anon_inode->i_mapping,
+				      vidmm->drm->vma_offset_manager, vidmm->reaches_part);
+}
+
+static void ttm_fini(struct pagoda_vidmm *vidmm)
+{
+	ttm_device_fini(&vidmm->ttm);
+}
+
+/* The segments are regions of the dmem controller. */
+static int dmem_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	int ret = pagoda_dmem_register(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM),
+				       TTM_PL_VRAM);
+
+	if (ret)
+		return ret;
+	ret = pagoda_dmem_register(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_TT), TTM_PL_TT);
+	if (ret)
+		pagoda_dmem_unregister(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM),
+				       TTM_PL_VRAM);
+	return ret;
+}
+
+static void dmem_fini(struct pagoda_vidmm *vidmm)
+{
+	pagoda_dmem_unregister(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_TT), TTM_PL_TT);
+	pagoda_dmem_unregister(vidmm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM), TTM_PL_VRAM);
+}
+
+/* Recording begins before the stream's first buffer; debugfs would be too late. */
+static int recording_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	return pagoda_vidmm_record(vidmm, (u64)args->record_kb << 10);
+}
+
+static void stream_overrun(struct pagoda_vidmm *vidmm)
+{
+	pagoda_reset_request(vidmm, PAGODA_RESET_PAGING);
+}
+
+static int stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	struct pagoda_stream_args stream = {
+		.ops = &pagoda_stream_queue_ops,
+		.needs_idle = pagoda_swizzle_needs_idle,
+		.make_idle = pagoda_swizzle_make_idle,
+		.overrun = stream_overrun,
+	};
+	int ret;
+
+	stream.fence_page = pagoda_dummy_fence_page(vidmm, &stream.fence_address);
+	ret = pagoda_stream_init(vidmm, args, &stream);
+	vidmm->executor->limits = vidmm->paging_limits;
+	return ret;
+}
+
+static int mapped_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	return pagoda_dummy_map(vidmm);
+}
+
+/*
+ * Allocations that are still in a segment move out, which takes the stream. After that the device
+ * executes nothing, and page tables are freed without being unmapped.
+ */
+static void content_fini(struct pagoda_vidmm *vidmm)
+{
+	flush_workqueue(vidmm->ttm.wq);
+	ttm_resource_manager_evict_all(&vidmm->ttm, ttm_manager_type(&vidmm->ttm, TTM_PL_TT));
+	ttm_resource_manager_evict_all(&vidmm->ttm, ttm_manager_type(&vidmm->ttm, TTM_PL_VRAM));
+	flush_workqueue(vidmm->ttm.wq);
+	pagoda_stream_stop(vidmm);
+	pagoda_device_mmu_stop(vidmm);
+}
+
+static void recovery_stop(struct pagoda_vidmm *vidmm)
+{
+	/* Readers of events needn't wait for the rest of the shutdown. */
+	pagoda_listeners_gone(vidmm->listeners);
+	pagoda_promote_stop(vidmm);
+	pagoda_reset_stop(vidmm);
+}
+
+static void recovery_fini(struct pagoda_vidmm *vidmm)
+{
+	pagoda_promote_stop(vidmm);
+	pagoda_copies_stop(vidmm);
+}
+
+/*
+ * The parts of the manager, bottom to top. They are set up in this order. When the hardware goes
+ * they are stopped from the top down, and freed from the top down when the last file is closed;
+ * the parts below one that can't be set up are freed likewise.
+ */
+static const struct vidmm_part {
+	const char *name;
+	int (*init)(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+	void (*stop)(struct pagoda_vidmm *vidmm);
+	void (*fini)(struct pagoda_vidmm *vidmm);
+} vidmm_parts[] = {
+	{ "control", control_init, control_stop, control_fini },
+	{ "limits", limits_init },
+	{ "offers", pagoda_offers_init },
+	{ "listeners", pagoda_listeners_init, listeners_stop, listeners_fini },
+	{ "victims", pagoda_victims_init, NULL, pagoda_victims_fini },
+	{ "promotion", pagoda_promote_init, NULL, pagoda_promote_stop },
+	{ "budgets", budgets_init },
+	{ "reset", pagoda_reset_init, NULL, pagoda_reset_fini },
+	{ "rebuild", pagoda_rebuild_init },
+	{ "copies", pagoda_copies_init, pagoda_copies_stop, pagoda_copies_stop },
+	{ "TTM", ttm_init, NULL, ttm_fini },
+	{ "device MMU", pagoda_device_mmu_init, pagoda_device_mmu_stop, pagoda_device_mmu_fini },
+	{ "own pages", pagoda_dummy_init, NULL, pagoda_dummy_fini },
+	{ "fences", pagoda_mfences_init, pagoda_mfences_stop, pagoda_mfences_fini },
+	{ "VRAM", pagoda_vram_init, NULL, pagoda_vram_fini },
+	{ "aperture", pagoda_aperture_init, NULL, pagoda_aperture_fini },
+	{ "dmem regions", dmem_init, NULL, dmem_fini },
+	{ "swizzling ranges", pagoda_swizzle_init, NULL, pagoda_swizzle_fini },
+	{ "CPU executor", executor_init, NULL, executor_fini },
+	{ "journal", pagoda_journal_init, NULL, pagoda_journal_fini },
+	{ "coredump", pagoda_coredump_init, pagoda_coredump_stop, pagoda_coredump_fini },
+	{ "recording", recording_init },
+	{ "stream", stream_init, pagoda_stream_stop, pagoda_stream_fini },
+	{ "mapped pages", mapped_init, NULL, pagoda_device_mmu_stop },
+	{ "page tables", pagoda_tables_init, NULL, pagoda_tables_fini },
+	{ "content", NULL, NULL, content_fini },
+	{ "engines", engines_init, engines_stop, engines_fini },
+	{ "recovery", NULL, recovery_stop, recovery_fini },
+};
+
+static void vidmm_fini_parts(struct pagoda_vidmm *vidmm, u32 count)
+{
+	while (count--)
+		if (vidmm_parts[count].fini)
+			vidmm_parts[count].fini(vidmm);
+}
+
+static int vidmm_init_parts(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	const struct vidmm_part *part = vidmm_parts;
+	int ret;
+
+	for (; part < vidmm_parts + ARRAY_SIZE(vidmm_parts); part++) {
+		ret = part->init ? part->init(vidmm, args) : 0;
+		if (!ret)
+			continue;
+		drm_dbg_driver(vidmm->drm, "%s can't be set up (%d)\n", part->name, ret);
+		vidmm_fini_parts(vidmm, part - vidmm_parts);
+		return ret;
+	}
+	return 0;
 }
 
 /**
@@ -335,62 +411,21 @@ static void vidmm_free(struct pagoda_vidmm *vidmm)
  */
 struct pagoda_vidmm *pagoda_vidmm_create(const struct pagoda_vidmm_args *args)
 {
-	struct pagoda_vidmm *vidmm = vidmm_alloc(args);
+	struct pagoda_vidmm *vidmm = kzalloc(sizeof(*vidmm), GFP_KERNEL);
 	int ret;
 
-	if (IS_ERR(vidmm))
+	if (!vidmm)
+		return ERR_PTR(-ENOMEM);
+	vidmm->drm = args->drm;
+	vidmm->info = args->info;
+	/* The reserve is planned first: the parts are told how much VRAM is left. */
+	ret = pagoda_reserve_plan(vidmm, args->reserve);
+	if (!ret)
+		ret = vidmm_init_parts(vidmm, args);
+	if (!ret)
 		return vidmm;
-	/* Pages that the DMA API bounces would have two contents. */
-	vidmm->reaches_part = drm_need_swiotlb(vidmm->info->system_address_bits);
-	ret = pagoda_ttm_device_init(&vidmm->ttm, &pagoda_ttm_funcs, vidmm->info->dma_dev,
-				     vidmm->drm->anon_inode->i_mapping,
-				     vidmm->drm->vma_offset_manager, vidmm->reaches_part);
-	if (ret)
-		goto err_free;
-	ret = vidmm_init_parts(vidmm, args);
-	if (ret)
-		goto err_ttm;
-	return vidmm;
-
-err_ttm:
-	ttm_device_fini(&vidmm->ttm);
-err_free:
-	vidmm_free(vidmm);
+	kfree(vidmm);
 	return ERR_PTR(ret);
-}
-
-/**
- * pagoda_vidmm_command_locked() - Have the device execute a command
- * @vidmm: The manager
- * @command: Command
- *
- * Context: pagoda_vidmm.control_lock is held; sleeps until the device answered.
- * Return: Result of the transport; -ENODEV once the device is gone.
- */
-int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
-{
-	lockdep_assert_held(&vidmm->control_lock);
-	if (!vidmm->transport)
-		return -ENODEV;
-	return vidmm->transport->ops->control(vidmm->transport, command);
-}
-
-/**
- * pagoda_vidmm_command() - Have the device execute a command
- * @vidmm: The manager
- * @command: Command
- *
- * Context: Takes pagoda_vidmm.control_lock; sleeps until the device answered.
- * Return: Result of the transport; -ENODEV once the device is gone.
- */
-int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
-{
-	int ret;
-
-	mutex_lock(&vidmm->control_lock);
-	ret = pagoda_vidmm_command_locked(vidmm, command);
-	mutex_unlock(&vidmm->control_lock);
-	return ret;
 }
 
 /*
@@ -450,25 +485,11 @@ static void vidmm_drop_all(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
 {
-	/* Readers of events needn't wait for the rest of the shutdown. */
-	pagoda_listeners_gone(vidmm->listeners);
-	pagoda_promote_stop(vidmm);
-	pagoda_reset_stop(vidmm);
-	/* Paging waits for jobs. */
-	if (vidmm->engines)
-		pagoda_engines_stop(vidmm->engines);
-	pagoda_deferred_kick(vidmm);
-	flush_delayed_work(&vidmm->stream->flush);
-	pagoda_queue_stop(vidmm->stream->queue);
-	cancel_work_sync(&vidmm->stream->overrun);
-	pagoda_mfences_stop(vidmm);
-	pagoda_device_mmu_stop(vidmm);
-	pagoda_coredump_stop(vidmm);
-	mutex_lock(&vidmm->control_lock);
-	vidmm->transport = NULL;
-	mutex_unlock(&vidmm->control_lock);
-	pagoda_listeners_stop(vidmm->listeners);
-	pagoda_copies_stop(vidmm);
+	u32 n = ARRAY_SIZE(vidmm_parts);
+
+	while (n--)
+		if (vidmm_parts[n].stop)
+			vidmm_parts[n].stop(vidmm);
 	while (!vidmm_hold_all(vidmm)) {
 		flush_workqueue(vidmm->ttm.wq);
 		fsleep(USEC_PER_MSEC);
@@ -487,25 +508,8 @@ void pagoda_vidmm_stop(struct pagoda_vidmm *vidmm)
  */
 void pagoda_vidmm_destroy(struct pagoda_vidmm *vidmm)
 {
-	pagoda_promote_stop(vidmm);
-	if (vidmm->engines)
-		pagoda_engines_destroy(vidmm->engines);
-	pagoda_copies_stop(vidmm);
-	flush_workqueue(vidmm->ttm.wq);
-	pagoda_aperture_fini(vidmm);
-	pagoda_vram_fini(vidmm);
-	flush_workqueue(vidmm->ttm.wq);
-	pagoda_device_mmu_stop(vidmm);
-	pagoda_stream_fini(vidmm);
-	pagoda_tables_fini(vidmm);
-	pagoda_coredump_fini(vidmm);
-	pagoda_journal_fini(vidmm);
-	vidmm_fini_executor(vidmm);
-	pagoda_swizzle_fini(vidmm);
-	pagoda_dummy_fini(vidmm);
-	pagoda_device_mmu_fini(vidmm);
-	ttm_device_fini(&vidmm->ttm);
-	vidmm_free(vidmm);
+	vidmm_fini_parts(vidmm, ARRAY_SIZE(vidmm_parts));
+	kfree(vidmm);
 }
 
 /**

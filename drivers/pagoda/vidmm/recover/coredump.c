@@ -21,11 +21,19 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/compat.h"
+#include "core/core.h"
+#include "paging/paging.h"
 #include "queue/exec.h"
+#include "queue/queue.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
 #include "vidmm/stream/recording.h"
+#include "vidmm/stream/stream.h"
 #include "vidmm/submit/context.h"
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "recover.h"
 
 /* Bytes of the text, of its parts without a fixed length, and of one paging buffer. */
 #define COREDUMP_TEXT		(256u << 10)
@@ -171,7 +179,7 @@ static void coredump_queue(struct pagoda_paging_text *text, struct pagoda_vidmm 
 	struct drm_printer p = coredump_printer(&part);
 
 	drm_puts(&p, "paging queue:\n");
-	pagoda_queue_print(vidmm->stream->queue, &p);
+	pagoda_queue_print(vidmm->queue, &p);
 	coredump_part_end(text, &part);
 }
 
@@ -216,7 +224,7 @@ static void coredump_end(struct pagoda_coredump *dump, struct pagoda_vidmm *vidm
 {
 	coredump_engines(&dump->text, vidmm);
 	coredump_queue(&dump->text, vidmm);
-	pagoda_queue_visit_recent(vidmm->stream->queue, coredump_buffer, &dump->text);
+	pagoda_queue_visit_recent(vidmm->queue, coredump_buffer, &dump->text);
 	dump->after = jiffies + HZ;
 	atomic_set_release(&dump->state, PAGODA_COREDUMP_TAKEN);
 	queue_work(system_dfl_wq, &dump->work);
@@ -359,11 +367,12 @@ void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer 
 /**
  * pagoda_coredump_init() - Set up a coredump
  * @vidmm: Manager
+ * @args: Unused
  *
  * Context: Probe; may sleep and allocate.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_coredump_init(struct pagoda_vidmm *vidmm)
+int pagoda_coredump_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_coredump *dump = drmm_kzalloc(vidmm->drm, sizeof(*dump), GFP_KERNEL);
 
@@ -402,4 +411,17 @@ void pagoda_coredump_fini(struct pagoda_vidmm *vidmm)
 {
 	cancel_work_sync(&vidmm->coredump->work);
 	kvfree(vidmm->coredump->text.data);
+}
+
+/**
+ * pagoda_vidmm_print_engines() - Print counters and jobs of the engines
+ * @vidmm: The manager
+ * @p: Printer
+ *
+ * Context: May sleep.
+ */
+void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p)
+{
+	if (vidmm->engines)
+		pagoda_engines_print(vidmm->engines, p);
 }

@@ -4,7 +4,24 @@
  * lost, reset the device, and measure how fast paging was.
  */
 #include "core/core.h"
-#include "virtio/virtio.h"
+#include "core/info.h"
+#include "core/life.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "queue/exec.h"
+#include "queue/queue.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/fence/fence.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/limits.h"
+#include "vidmm/ledger/traffic.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/submit/context.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "recover.h"
 
 /* Fewest bytes that measure the bandwidth. */
 #define STREAM_MEASURE		(PAGODA_PIECE_BYTES / 8)
@@ -158,4 +175,74 @@ const struct pagoda_queue_ops pagoda_stream_queue_ops = {
 	.lost = stream_lost,
 	.reset_adapter = stream_reset_adapter,
 	.measured = stream_measured,
+};
+
+/* dma_fence signalling path. The first report is kept: it has the cause. */
+static void context_banned(void *owner, const struct pagoda_exec_report *report)
+{
+	struct pagoda_context *context = owner;
+
+	if (!report->reset)
+		pagoda_coredump_job(context, report);
+	spin_lock(&context->state_lock);
+	if (report->reset) {
+		context->state |= DRM_PAGODA_CONTEXT_RESET;
+	} else if (!(context->state & DRM_PAGODA_CONTEXT_BANNED)) {
+		context->state |= DRM_PAGODA_CONTEXT_BANNED |
+				  (report->hung ? DRM_PAGODA_CONTEXT_HUNG :
+						  DRM_PAGODA_CONTEXT_FAULTED);
+		context->report = *report;
+	}
+	spin_unlock(&context->state_lock);
+	if (!report->reset)
+		pagoda_deferred_stop(&context->deferred, -ECANCELED);
+}
+
+/* Commands of the job may have stored values of monitored fences without an event. */
+static void context_done(void *owner)
+{
+	pagoda_mfences_changed(owner);
+}
+
+/*
+ * dma_fence signalling path, without the reservation: a save area doesn't move while a job of its
+ * context is in flight. Paging that placed an allocation for the job may have failed: then the
+ * job must not see the old content of its memory, and this function returns an error.
+ */
+static int context_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
+{
+	struct pagoda_context *context = owner;
+	struct pagoda_side side;
+	int ret = pagoda_lost_since(context->vm->vidmm, mark);
+	struct pagoda_adl adl;
+
+	if (ret)
+		return ret;
+	/* Consumers of the job's writes wait for the job's fence only. */
+	if (context->vm->vidmm->info->features & BIT_ULL(VIRTIO_PAGODA_F_WRITE_COMBINER))
+		execute->flags = cpu_to_le32(VIRTIO_PAGODA_EXECUTE_DRAIN);
+	side = pagoda_save_side(context->save.bo, &adl);
+	execute->image_segment = cpu_to_le32(side.segment);
+	execute->image_address = cpu_to_le64(side.adl ? pagoda_adl_page(side.adl, 0) :
+							side.address);
+	return 0;
+}
+
+/* dma_fence signalling path. */
+static int context_reset_adapter(void *owner)
+{
+	return pagoda_reset_request(owner, PAGODA_RESET_ENGINE);
+}
+
+static void context_job_freed(void *payer)
+{
+	pagoda_quota_uncharge(payer, PAGODA_LIMIT_JOBS, 1);
+}
+
+const struct pagoda_exec_ops pagoda_context_exec_ops = {
+	.image = context_image,
+	.banned = context_banned,
+	.done = context_done,
+	.freed = context_job_freed,
+	.reset_adapter = context_reset_adapter,
 };

@@ -21,9 +21,22 @@
 #include <linux/delay.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
+#include "core/core.h"
+#include "core/life.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
 #include "vidmm/fence/fence.h"
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/submit/context.h"
+#include "vidmm/submit/submit.h"
+#include "vidmm/ttm/ttm.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "recover.h"
 
 /* A rebuild that finds no memory is tried again. */
 #define REBUILD_TRIES	200
@@ -40,12 +53,12 @@ struct rebuild {
 static int rebuild_op(void *arg, struct pagoda_paging_op *op)
 {
 	struct rebuild *r = arg;
-	struct pagoda_stream *stream = r->vidmm->stream;
+	struct pagoda_vidmm *vidmm = r->vidmm;
 
 	op->allocation = r->bo->id;
 	if (r->txn)
 		return pagoda_stream_emit(r->txn, op);
-	pagoda_cost_add(&r->cost, pagoda_paging_cost(&stream->limits, op, stream->room), 1);
+	pagoda_cost_add(&r->cost, pagoda_stream_cost(vidmm, op), 1);
 	return 0;
 }
 
@@ -138,31 +151,6 @@ static int rebuild_reserved(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo, u3
 	return ret;
 }
 
-/**
- * pagoda_bo_next() - Walk all allocations by number
- * @vidmm: Manager
- * @id: In: smallest number; out: number of the allocation found
- *
- * Context: Any but interrupts.
- * Return: The allocation with the number, or the next one, a reference; or NULL.
- */
-struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id)
-{
-	struct pagoda_bo *bo;
-
-	xa_lock(&vidmm->bos);
-	/*
-	 * An allocation without a reference is being freed, maybe deferred until it is idle. It
-	 * is neither moved nor mapped for user space any more, and needs no mapping on a device
-	 * that was reset.
-	 */
-	bo = xa_find(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
-	while (bo && !kref_get_unless_zero(&bo->ttm.base.refcount))
-		bo = xa_find_after(&vidmm->bos, id, ULONG_MAX, XA_PRESENT);
-	xa_unlock(&vidmm->bos);
-	return bo;
-}
-
 static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 {
 	struct pagoda_bo *bo;
@@ -178,6 +166,33 @@ static int rebuild_allocations(struct pagoda_vidmm *vidmm, u32 *lost)
 	return ret;
 }
 
+/*
+ * Paging of an allocation that the context's VM maps was given up. If that paging broke the
+ * device, the context is banned (C190).
+ */
+static void rebuild_tell_context(struct pagoda_context *context, u32 aborted)
+{
+	spin_lock(&context->state_lock);
+	context->state |= DRM_PAGODA_CONTEXT_RESET;
+	spin_unlock(&context->state_lock);
+	if (aborted & PAGODA_ABORTED_TO_BLAME)
+		pagoda_context_give_up(context);
+}
+
+/* All contexts are told before anything can fail: a repeated rebuild wouldn't find vm->aborted. */
+static void rebuild_tell(struct pagoda_vm *vm)
+{
+	u32 aborted = atomic_xchg(&vm->aborted, 0);
+	struct pagoda_save *save;
+
+	if (!aborted)
+		return;
+	mutex_lock(&vm->lock);
+	list_for_each_entry(save, &vm->saves, entry)
+		rebuild_tell_context(container_of(save, struct pagoda_context, save), aborted);
+	mutex_unlock(&vm->lock);
+}
+
 static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vm *vm;
@@ -185,6 +200,7 @@ static int rebuild_spaces(struct pagoda_vidmm *vidmm)
 
 	mutex_lock(&vidmm->reset->vms_lock);
 	list_for_each_entry(vm, &vidmm->reset->vms, entry) {
+		rebuild_tell(vm);
 		ret = pagoda_vm_rebuild(vm);
 		if (ret)
 			break;
@@ -210,10 +226,13 @@ static void rebuild_forget(struct pagoda_vidmm *vidmm)
 
 static int rebuild_all(struct pagoda_vidmm *vidmm, u32 *lost)
 {
+	struct pagoda_paging_cost cost;
 	int ret;
 
 	rebuild_forget(vidmm);
-	ret = pagoda_stream_restart(vidmm);
+	cost = pagoda_device_mmu_own_cost(vidmm);
+	/* The fence page, which every buffer writes at its end, is mapped before all others. */
+	ret = pagoda_stream_restart(vidmm, &cost, pagoda_device_mmu_remap_own);
 	if (ret)
 		return ret;
 	/* Submissions of before the reset are given up now, and have marked their allocations. */
@@ -249,7 +268,7 @@ static bool rebuild_try(struct pagoda_vidmm *vidmm, u32 *tries)
 }
 
 /* Phase 2: work item of &pagoda_reset.rebuild. */
-void pagoda_reset_rebuild(struct work_struct *work)
+static void reset_rebuild(struct work_struct *work)
 {
 	struct pagoda_reset *reset = container_of(work, struct pagoda_reset, rebuild);
 	struct pagoda_vidmm *vidmm = reset->vidmm;
@@ -261,4 +280,31 @@ void pagoda_reset_rebuild(struct work_struct *work)
 	       rebuild_try(vidmm, &tries))
 		;
 	up_write(&reset->gate);
+}
+
+/**
+ * pagoda_rebuild_init() - Set up the rebuild after a reset
+ * @vidmm: Manager, after pagoda_reset_init()
+ * @args: Unused
+ *
+ * Context: Probe.
+ * Return: 0.
+ */
+int pagoda_rebuild_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	INIT_WORK(&vidmm->reset->rebuild, reset_rebuild);
+	return 0;
+}
+
+/*
+ * Moves the content of an allocation in preserved VRAM to the current epoch. All other content
+ * had left VRAM: what is there of the epoch that ended with the sleep was preserved. Caller holds
+ * the reservation, during the rebuild.
+ */
+void pagoda_suspend_kept(struct pagoda_bo *bo)
+{
+	struct pagoda_vidmm *vidmm = bo->vidmm;
+
+	if (bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch) && pagoda_lost_is_stale(bo))
+		bo->content.epoch = pagoda_reset_epoch(vidmm);
 }

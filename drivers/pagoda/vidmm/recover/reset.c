@@ -28,88 +28,28 @@
 #include <drm/drm_print.h>
 #include "core/compat.h"
 #include "core/core.h"
+#include "core/info.h"
+#include "core/life.h"
 #include "core/transport.h"
 #include "queue/exec.h"
+#include "queue/queue.h"
 #include "vidmm/fence/fence.h"
-#include "virtio/virtio.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/events.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "recover.h"
 
 /* Longest wait for CPU mappings to be taken away, in jiffies. */
 #define RESET_HIDE_WAIT		HZ
-/* Bytes for the names of all reasons. */
-#define RESET_NAMES		64
 /* Reasons that are the device's fault. */
 #define RESET_FAULTS \
 	(BIT(PAGODA_RESET_PAGING) | BIT(PAGODA_RESET_ENGINE) | BIT(PAGODA_RESET_DEVICE))
 
-static const char * const reset_reasons[PAGODA_RESET_REASONS] = {
-	[PAGODA_RESET_PAGING] = "paging",
-	[PAGODA_RESET_ENGINE] = "engine",
-	[PAGODA_RESET_DEVICE] = "device",
-	[PAGODA_RESET_ASKED] = "asked for",
-	[PAGODA_RESET_SLEEP] = "sleep",
-};
-
 static bool reset_is_sleep(u32 reasons)
 {
 	return reasons == BIT(PAGODA_RESET_SLEEP);
-}
-
-/**
- * pagoda_reset_epoch() - Get the epoch: the number of resets, sleeps included
- * @vidmm: Manager
- *
- * Content that was written to VRAM in an earlier epoch is lost.
- *
- * Context: Any.
- * Return: The number of resets.
- */
-u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm)
-{
-	return atomic64_read_acquire(&vidmm->resets);
-}
-
-/**
- * pagoda_reset_count() - Get the number of resets that cost content, as reported to user space
- * @vidmm: Manager
- *
- * Context: Any.
- * Return: The number of resets, without sleeps.
- */
-u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
-{
-	return atomic64_read(&vidmm->reset->counted);
-}
-
-/**
- * pagoda_reset_is_pending() - Tell whether the device was reset and isn't rebuilt yet
- * @vidmm: Manager
- *
- * Meanwhile other paging operations are given up, or wait behind those of the rebuild.
- *
- * Context: Any.
- * Return: True from the reset until the end of the rebuild.
- */
-bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm)
-{
-	return READ_ONCE(vidmm->reset->pending);
-}
-
-/**
- * pagoda_reset_is_hidden() - Tell whether VRAM must not be mapped for the CPU
- * @vidmm: Manager
- *
- * The CPU must not see VRAM between a reset and the end of its rebuild. The caller first makes the
- * mapping, then calls this function: either it returns true, or reset_hide_work() finds the
- * mapping.
- *
- * Context: Any.
- * Return: True while CPU mappings must show nothing; pagoda_reset_wait() waits for the end.
- */
-bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm)
-{
-	/* Pairs with reset_hide(). */
-	smp_mb();
-	return READ_ONCE(vidmm->reset->hidden);
 }
 
 /*
@@ -126,17 +66,6 @@ u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm)
 		return PAGODA_ABORTED_BY_RESET;
 	reset->blaming = false;
 	return PAGODA_ABORTED_BY_RESET | PAGODA_ABORTED_TO_BLAME;
-}
-
-static void reset_names(u32 reasons, char *names)
-{
-	int i, len = 0;
-
-	names[0] = '\0';
-	for (i = 0; i < PAGODA_RESET_REASONS; i++)
-		if (reasons & BIT(i))
-			len += scnprintf(names + len, RESET_NAMES - len, "%s%s", len ? "+" : "",
-					 reset_reasons[i]);
 }
 
 /*
@@ -284,11 +213,11 @@ static void reset_note(struct pagoda_reset *reset, u32 reasons, int result)
 
 static void reset_announce(struct pagoda_vidmm *vidmm, u32 reasons)
 {
-	char names[RESET_NAMES];
+	char names[PAGODA_RESET_NAMES];
 
 	if (reset_is_sleep(reasons))
 		return;
-	reset_names(reasons, names);
+	pagoda_reset_names(reasons, names);
 	drm_warn(vidmm->drm, "resetting the device (%s)\n", names);
 	if (reasons & RESET_FAULTS)
 		pagoda_coredump_reset(vidmm, names);
@@ -351,7 +280,7 @@ int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons)
  */
 int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason)
 {
-	return pagoda_queue_reset_adapter(vidmm->stream->queue, BIT(reason));
+	return pagoda_queue_reset_adapter(vidmm->queue, BIT(reason));
 }
 
 static void reset_told_work(struct work_struct *work)
@@ -386,7 +315,7 @@ bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool fail
 	struct pagoda_queue_stats stats;
 	struct pagoda_reset_note *note;
 
-	pagoda_queue_stats(vidmm->stream->queue, &stats);
+	pagoda_queue_stats(vidmm->queue, &stats);
 	mutex_lock(&reset->lock);
 	if (!failed && !reset->dead && epoch != pagoda_reset_epoch(vidmm)) {
 		mutex_unlock(&reset->lock);
@@ -433,17 +362,6 @@ int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error)
 }
 
 /**
- * pagoda_reset_wait() - Wait until the device is rebuilt
- * @vidmm: Manager
- *
- * Context: Sleeps; not inside of the gate. A fatal signal ends the wait.
- */
-void pagoda_reset_wait(struct pagoda_vidmm *vidmm)
-{
-	wait_event_killable(vidmm->reset->rebuilt, !pagoda_reset_is_hidden(vidmm));
-}
-
-/**
  * pagoda_vidmm_reset() - Reset the device and rebuild it
  * @vidmm: Manager
  *
@@ -462,42 +380,14 @@ int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm)
 }
 
 /**
- * pagoda_vidmm_print_resets() - Print the last resets
- * @vidmm: Manager
- * @p: Printer
- *
- * Context: May sleep.
- */
-void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p)
-{
-	struct pagoda_reset *reset = vidmm->reset;
-	u32 i;
-
-	mutex_lock(&reset->lock);
-	drm_printf(p, "resets: %llu%s%s\n", pagoda_reset_count(vidmm),
-		   reset->pending ? ", not rebuilt" : "", reset->dead ? ", dead" : "");
-	for (i = reset->nr_notes - min_t(u32, reset->nr_notes, PAGODA_RESET_NOTES);
-	     i < reset->nr_notes; i++) {
-		const struct pagoda_reset_note *note = &reset->notes[i % PAGODA_RESET_NOTES];
-		char names[RESET_NAMES];
-
-		reset_names(note->reasons, names);
-		drm_printf(p, "%u: %s, at %llu ns, rebuilt at %llu ns, ", i + 1, names,
-			   note->begun_ns, note->rebuilt_ns);
-		drm_printf(p, "result %d, given up %llu, lost %u\n", note->result,
-			   note->given_up, note->lost);
-	}
-	mutex_unlock(&reset->lock);
-}
-
-/**
  * pagoda_reset_init() - Set up resets
  * @vidmm: Manager
+ * @args: Unused
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_reset_init(struct pagoda_vidmm *vidmm)
+int pagoda_reset_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_reset *reset;
 
@@ -514,7 +404,6 @@ int pagoda_reset_init(struct pagoda_vidmm *vidmm)
 	INIT_WORK(&reset->hide, reset_hide_work);
 	init_completion(&reset->hid);
 	INIT_WORK(&reset->told, reset_told_work);
-	INIT_WORK(&reset->rebuild, pagoda_reset_rebuild);
 	init_waitqueue_head(&reset->rebuilt);
 	mutex_init(&reset->vms_lock);
 	INIT_LIST_HEAD(&reset->vms);

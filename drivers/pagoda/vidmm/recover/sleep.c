@@ -24,7 +24,17 @@
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
-#include "virtio/virtio.h"
+#include "core/info.h"
+#include "core/life.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/ttm/ttm.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "recover.h"
 
 /*
  * Longest wait for accepted jobs to end. The job timeout ends a hung job much earlier; jobs that
@@ -130,6 +140,7 @@ static int suspend_empty(struct pagoda_vidmm *vidmm)
 static void suspend_go_on(struct pagoda_vidmm *vidmm)
 {
 	pagoda_gate_open(vidmm);
+	pagoda_deferred_kick(vidmm);
 	pagoda_promote_kick(vidmm);
 }
 
@@ -232,17 +243,4 @@ void pagoda_vidmm_end_sleep(struct pagoda_vidmm *vidmm)
 {
 	pagoda_reset_wake(vidmm, -ENODEV);
 	suspend_go_on(vidmm);
-}
-
-/*
- * Moves the content of an allocation in preserved VRAM to the current epoch. All other content
- * had left VRAM: what is there of the epoch that ended with the sleep was preserved. Caller holds
- * the reservation, during the rebuild.
- */
-void pagoda_suspend_kept(struct pagoda_bo *bo)
-{
-	struct pagoda_vidmm *vidmm = bo->vidmm;
-
-	if (bo->content.epoch == READ_ONCE(vidmm->reset->kept_epoch) && pagoda_lost_is_stale(bo))
-		bo->content.epoch = pagoda_reset_epoch(vidmm);
 }

@@ -24,23 +24,15 @@
  */
 #include <linux/ktime.h>
 #include <drm/drm_device.h>
+#include "core/core.h"
 #include "core/trace.h"
-#include "vidmm/ledger/lists.h"
-#include "vidmm/submit/context.h"
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
-#include "pace.h"
-
-/**
- * pagoda_pace_init() - Set up the bucket of a client that may have all of VRAM at once
- * @vidmm: The manager
- * @pace: Filled
- */
-void pagoda_pace_init(struct pagoda_vidmm *vidmm, struct pagoda_client_pace *pace)
-{
-	pagoda_traffic_init(&pace->traffic, vidmm->bandwidth, vidmm->submit_share,
-			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
-}
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/traffic.h"
+#include "vidmm/vm/vm.h"
+#include "residency.h"
 
 /* Returns whether other allocations don't have to leave VRAM for this one. */
 static bool pace_limits(const struct pagoda_bo *bo)
@@ -139,23 +131,24 @@ static void pace_remember(struct pagoda_pace *pace, struct pagoda_vm *vm)
 /**
  * pagoda_pace_settle() - Finish placing the allocations that a submission uses
  * @pace: The submission's
- * @context: Its context; the VM's reservation is held
+ * @vm: Its VM, the reservation is held
+ * @context: Number of its context
  *
  * Private allocations of the VM that had moved are in no list afterwards but the one of those left
  * out.
  *
  * Context: Any but interrupts.
  */
-void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_context *context)
+void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 context)
 {
 	struct pagoda_client_pace *client = &pace->client->pace;
 
-	pace_remember(pace, context->vm);
+	pace_remember(pace, vm);
 	if (!pace->left)
 		return;
 	atomic64_inc(&client->held);
 	atomic64_add(pace->left, &client->left);
-	trace_pagoda_left_out(dev_name(context->vm->vidmm->drm->dev), context->id, pace->left);
+	trace_pagoda_left_out(dev_name(vm->vidmm->drm->dev), context, pace->left);
 }
 
 /**

@@ -7,77 +7,16 @@
  * change of its place needs no work here. The driver's own choices use finer steps.
  */
 #include <drm/drm_exec.h>
-#include "vidmm/bo/victims.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/policy.h"
-#include "vidmm/vm/internal.h"
+#include "internal.h"
+#include "residency.h"
 
 static_assert((DRM_PAGODA_RESIDENCY_MAXIMUM - DRM_PAGODA_RESIDENCY_MINIMUM) /
 	      PAGODA_POLICY_FINEST + 2 == PAGODA_PRIORITY_STEPS);
 static_assert(TTM_MAX_BO_PRIORITY >= 4);
-
-/**
- * pagoda_priority_level() - TTM's list that an allocation belongs to
- * @bo: Allocation; its reservation is held, or the allocation isn't visible to other threads yet
- *
- * Return: Below %TTM_MAX_BO_PRIORITY; 0 is evicted first.
- */
-u32 pagoda_priority_level(const struct pagoda_bo *bo)
-{
-	if (pagoda_bo_is_offered(bo) || bo->wish.priority < DRM_PAGODA_RESIDENCY_LOW)
-		return 0;
-	if (bo->wish.priority < DRM_PAGODA_RESIDENCY_NORMAL)
-		return 1;
-	return bo->wish.priority < DRM_PAGODA_RESIDENCY_HIGH ? 2 : 3;
-}
-
-/**
- * pagoda_priority_step() - Order in which the driver evicts allocations
- * @bo: Allocation, reservation held
- *
- * Return: Below %PAGODA_PRIORITY_STEPS; 0 for an offered allocation.
- */
-u32 pagoda_priority_step(const struct pagoda_bo *bo)
-{
-	if (pagoda_bo_is_offered(bo))
-		return 0;
-	return 1 + (bo->wish.priority - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST;
-}
-
-/*
- * A private and offered allocation isn't used by its VM's jobs: it isn't part of what they move
- * to the end of the LRU list at once.
- */
-static struct ttm_lru_bulk_move *priority_bulk(const struct pagoda_bo *bo)
-{
-	if (!bo->vm.private_to || !bo->vm.opened || pagoda_bo_is_offered(bo))
-		return NULL;
-	return &bo->vm.private_to->bulk;
-}
-
-/**
- * pagoda_priority_apply() - Put an allocation into its list after a change of priority, handle or
- * offer
- * @bo: Allocation, reservation held
- *
- * It is the last of its new list.
- *
- * Context: Takes TTM's LRU lock.
- */
-void pagoda_priority_apply(struct pagoda_bo *bo)
-{
-	u32 level = pagoda_priority_level(bo);
-
-	pagoda_victims_changed(bo);
-	pagoda_promote_look(bo);
-	if (level == bo->ttm.priority && priority_bulk(bo) == bo->ttm.bulk_move)
-		return;
-	ttm_bo_set_bulk_move(&bo->ttm, NULL);
-	spin_lock(&bo->vidmm->ttm.lru_lock);
-	bo->ttm.priority = level;
-	ttm_bo_move_to_lru_tail(&bo->ttm);
-	spin_unlock(&bo->vidmm->ttm.lru_lock);
-	ttm_bo_set_bulk_move(&bo->ttm, priority_bulk(bo));
-}
 
 static int bos_lock(struct drm_exec *exec, struct pagoda_bo **bos, u32 count)
 {

@@ -28,11 +28,17 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/compat.h"
+#include "core/core.h"
+#include "core/life.h"
 #include "queue/exec.h"
-#include "vidmm/bo/dmem.h"
-#include "vidmm/bo/victims.h"
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/promotion.h"
+#include "vidmm/ledger/traffic.h"
+#include "vidmm/stream/stream.h"
+#include "residency.h"
 
 /* Tokens the bucket holds: the slices under way, and as many that follow at once. */
 #define PROMOTE_BURST		(2 * PAGODA_PROMOTE_SLICES * (s64)PAGODA_PIECE_BYTES)
@@ -40,119 +46,11 @@
 #define PROMOTE_LOOK		64
 /* Factor by which the walks become rarer when no allocation comes back. */
 #define PROMOTE_PATIENCE	32
-/* Divisor of VRAM's size: free room of this part starts a walk soon, however often walks failed. */
-#define PROMOTE_LARGE		8
-/*
- * Longest wait for tokens, in jiffies: other paging may stop earlier, and the rate is higher
- * then.
- */
-#define PROMOTE_POOR		(HZ / 20 ?: 1)
 
 /* The key before all others. */
 static const struct pagoda_promote_key promote_first = { .step = U32_MAX, .used = U64_MAX };
 
-static bool promote_is_before(const struct pagoda_promote_key *a,
-			      const struct pagoda_promote_key *b)
-{
-	if (a->step != b->step)
-		return a->step > b->step;
-	return a->used != b->used ? a->used > b->used : a->id < b->id;
-}
-
-static struct pagoda_bo *promote_bo(struct rb_node *node)
-{
-	return rb_entry(node, struct pagoda_bo, wish.promote.node);
-}
-
 /* ---- Allocations that wait -------------------------------------------------------- */
-
-static bool promote_waits(const struct pagoda_bo *bo)
-{
-	return !RB_EMPTY_NODE(&bo->wish.promote.node);
-}
-
-static bool promote_is_wanted(const struct pagoda_bo *bo)
-{
-	return bo->vidmm->promotion->period && bo->wish.resident && !READ_ONCE(bo->wish.released) &&
-	       bo->preferred[0] == DRM_PAGODA_SEGMENT_VRAM && !pagoda_bo_is_in_vram(bo) &&
-	       !pagoda_bo_is_offered(bo) && !bo->ttm.pin_count &&
-	       bo->ttm.type == ttm_bo_type_device;
-}
-
-static void promote_insert(struct pagoda_promotion *promotion, struct pagoda_bo *bo)
-{
-	struct rb_node **link = &promotion->waiting.rb_node, *parent = NULL;
-
-	lockdep_assert_held(&promotion->lock);
-	while (*link) {
-		parent = *link;
-		link = promote_is_before(&bo->wish.promote.key,
-					 &promote_bo(parent)->wish.promote.key) ?
-			       &parent->rb_left :
-			       &parent->rb_right;
-	}
-	rb_link_node(&bo->wish.promote.node, parent, link);
-	rb_insert_color(&bo->wish.promote.node, &promotion->waiting);
-	WRITE_ONCE(promotion->count, promotion->count + 1);
-	promotion->bytes += bo->ttm.base.size;
-}
-
-static void promote_erase(struct pagoda_promotion *promotion, struct pagoda_bo *bo)
-{
-	lockdep_assert_held(&promotion->lock);
-	rb_erase(&bo->wish.promote.node, &promotion->waiting);
-	RB_CLEAR_NODE(&bo->wish.promote.node);
-	WRITE_ONCE(promotion->count, promotion->count - 1);
-	promotion->bytes -= bo->ttm.base.size;
-}
-
-/**
- * pagoda_promote_look() - Note that an allocation's place, residency or priority changed
- * @bo: Allocation, reservation held
- *
- * Context: Takes spinlocks.
- */
-void pagoda_promote_look(struct pagoda_bo *bo)
-{
-	struct pagoda_promotion *promotion = bo->vidmm->promotion;
-	bool wanted = promote_is_wanted(bo);
-	struct pagoda_promote_key key = { .id = bo->id };
-
-	dma_resv_assert_held(bo->ttm.base.resv);
-	if (!wanted && !promote_waits(bo))
-		return;
-	if (wanted) {
-		key.step = pagoda_priority_step(bo);
-		key.used = pagoda_victims_last_use(bo);
-	}
-	spin_lock(&promotion->lock);
-	if (promote_waits(bo))
-		promote_erase(promotion, bo);
-	if (wanted) {
-		bo->wish.promote.key = key;
-		promote_insert(promotion, bo);
-	}
-	spin_unlock(&promotion->lock);
-	if (wanted)
-		pagoda_promote_kick(bo->vidmm);
-}
-
-/**
- * pagoda_promote_forget() - Note that an allocation is destroyed
- * @bo: Allocation without references
- *
- * Context: Takes a spinlock.
- */
-void pagoda_promote_forget(struct pagoda_bo *bo)
-{
-	struct pagoda_promotion *promotion = bo->vidmm->promotion;
-
-	if (!promote_waits(bo))
-		return;
-	spin_lock(&promotion->lock);
-	promote_erase(promotion, bo);
-	spin_unlock(&promotion->lock);
-}
 
 /* ---- Walking through them ---------------------------------------------------------- */
 
@@ -163,7 +61,7 @@ static struct rb_node *promote_behind(struct pagoda_promotion *promotion,
 
 	lockdep_assert_held(&promotion->lock);
 	while (node) {
-		if (promote_is_before(key, &promote_bo(node)->wish.promote.key)) {
+		if (pagoda_promote_is_before(key, &pagoda_promote_bo(node)->wish.promote.key)) {
 			found = node;
 			node = node->rb_left;
 		} else {
@@ -196,7 +94,7 @@ static struct pagoda_bo *promote_search(struct pagoda_promotion *promotion, u64 
 	spin_lock(&promotion->lock);
 	node = promote_behind(promotion, &promotion->at);
 	while (node && !bo && looked++ < PROMOTE_LOOK) {
-		struct pagoda_bo *next = promote_bo(node);
+		struct pagoda_bo *next = pagoda_promote_bo(node);
 
 		promotion->at = next->wish.promote.key;
 		if (promote_take(next, room))
@@ -216,7 +114,7 @@ static struct pagoda_bo *promote_next(struct pagoda_vidmm *vidmm)
 	bool end;
 
 	do {
-		bo = promote_search(promotion, READ_ONCE(vidmm->vram->mm.avail), &end);
+		bo = promote_search(promotion, READ_ONCE(vidmm->vram_free), &end);
 		cond_resched();
 	} while (!bo && !end);
 	promotion->walking = bo;
@@ -246,7 +144,7 @@ static int promote_locked(struct pagoda_bo *bo, struct dma_fence **fence)
 	int ret;
 
 	/* The state may have changed since the search. */
-	if (!promote_waits(bo) || !promote_is_wanted(bo))
+	if (!pagoda_promote_waits(bo) || !pagoda_promote_is_wanted(bo))
 		return -ESTALE;
 	if (pagoda_stream_has_foreign(vidmm, resv, DMA_RESV_USAGE_BOOKKEEP))
 		return -EBUSY;
@@ -427,11 +325,6 @@ static u64 promote_wait(struct pagoda_vidmm *vidmm)
 	return pagoda_traffic_wait(traffic, now);
 }
 
-static void promote_again(struct pagoda_promotion *promotion, unsigned long delay)
-{
-	queue_delayed_work(system_dfl_wq, &promotion->work, delay);
-}
-
 /* ---- The walk ------------------------------------------------------------------------- */
 
 static bool promote_begin(struct pagoda_vidmm *vidmm)
@@ -463,7 +356,7 @@ static void promote_end(struct pagoda_promotion *promotion)
 		WRITE_ONCE(promotion->news, true);
 	promotion->walking = false;
 	if (READ_ONCE(promotion->news))
-		promote_again(promotion, promotion->patience);
+		pagoda_promote_again(promotion, promotion->patience);
 }
 
 static void promote_walk(struct pagoda_vidmm *vidmm)
@@ -477,8 +370,9 @@ static void promote_walk(struct pagoda_vidmm *vidmm)
 	while (sent && promotion->sent - promotion->ended < PAGODA_PROMOTE_SLICES) {
 		wait = promote_wait(vidmm);
 		if (wait) {
-			promote_again(promotion, min_t(unsigned long, nsecs_to_jiffies(wait) + 1,
-						       PROMOTE_POOR));
+			pagoda_promote_again(promotion,
+					     min_t(unsigned long, nsecs_to_jiffies(wait) + 1,
+						   PAGODA_PROMOTE_POOR));
 			return;
 		}
 		if (!promote_slice_inside(vidmm, &sent))
@@ -503,45 +397,15 @@ static void promote_work(struct work_struct *work)
 	drm_dev_exit(idx);
 }
 
-/* Ignores room that an eviction freed for another allocation and that is about to be used. */
-static bool promote_room_is_large(struct pagoda_vidmm *vidmm)
-{
-	return READ_ONCE(vidmm->vram->mm.avail) >=
-	       min(READ_ONCE(vidmm->promotion->bytes), vidmm->info->vram_size / PROMOTE_LARGE);
-}
-
-/**
- * pagoda_promote_kick() - Start a walk, because there may be room for a waiting allocation
- * @vidmm: The manager
- *
- * Context: Any.
- */
-void pagoda_promote_kick(struct pagoda_vidmm *vidmm)
-{
-	struct pagoda_promotion *promotion = vidmm->promotion;
-
-	if (!READ_ONCE(promotion->count))
-		return;
-	/* Pairs with promote_begin(). */
-	xchg(&promotion->news, true);
-	if (READ_ONCE(promotion->patience) > promotion->period && promote_room_is_large(vidmm)) {
-		WRITE_ONCE(promotion->patience, promotion->period);
-		mod_delayed_work(system_dfl_wq, &promotion->work, promotion->period);
-	} else {
-		promote_again(promotion, READ_ONCE(promotion->patience));
-	}
-}
-
 /**
  * pagoda_promote_init() - Set up promotion; no allocation waits
  * @vidmm: The manager
- * @period_ms: Milliseconds that room has to last; 0 disables promotion
- * @share: Percent of the bandwidth that promotion may use while other clients use the device
+ * @args: For how long room has to last, and what part of the bandwidth promotion may use
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
+int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_promotion *promotion;
 	u32 i;
@@ -556,13 +420,13 @@ int pagoda_promote_init(struct pagoda_vidmm *vidmm, u32 period_ms, u32 share)
 	promotion->vidmm = vidmm;
 	spin_lock_init(&promotion->lock);
 	promotion->waiting = RB_ROOT;
-	promotion->period = msecs_to_jiffies(period_ms);
+	promotion->period = msecs_to_jiffies(args->promote_ms);
 	promotion->patience = promotion->period;
 	INIT_DELAYED_WORK(&promotion->work, promote_work);
 	for (i = 0; i < PAGODA_PROMOTE_SLICES; i++)
 		promotion->slices[i].vidmm = vidmm;
-	pagoda_traffic_init(&promotion->traffic, vidmm->bandwidth, share, PAGODA_TRAFFIC_ALONE,
-			    PROMOTE_BURST, ktime_get_ns());
+	pagoda_traffic_init(&promotion->traffic, vidmm->bandwidth, args->traffic_share,
+			    PAGODA_TRAFFIC_ALONE, PROMOTE_BURST, ktime_get_ns());
 	return 0;
 }
 

@@ -7,10 +7,18 @@
  * then the offers end. After a failure some allocations may be in other places, and nothing has
  * to be undone.
  */
+#include <drm/drm_device.h>
 #include <drm/drm_print.h>
-#include "vidmm/bo/victims.h"
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
+#include "core/core.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/ttm/ttm.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "residency.h"
 
 /*
  * struct reclaim - allocations that are reclaimed; @all: a failed commit fails the call;

@@ -15,12 +15,14 @@
  * place.
  */
 #include <drm/drm_exec.h>
-#include "vidmm/bo/victims.h"
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
-
-#define VRAM_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM)
-#define APERTURE_BIT	DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE)
+#include "core/life.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/vm/vm.h"
+#include "residency.h"
 
 /*
  * struct residency_list - a list being made resident or evicted; @process is called for each
@@ -34,63 +36,6 @@ struct residency_list {
 	bool resident;
 	enum pagoda_attempt attempt;
 };
-
-static u64 residency_excess(u64 need, u64 room)
-{
-	return need > room ? need - room : 0;
-}
-
-/* Returns the part of a demand that an allocation belongs to, or NULL. */
-static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo)
-{
-	if (bo->supported == VRAM_BIT)
-		return &demand->only_vram;
-	if (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
-		return NULL; /* needs no address: system pages will do */
-	if (bo->supported == APERTURE_BIT)
-		return &demand->only_aperture;
-	return &demand->either;
-}
-
-/**
- * pagoda_demand_add() - Add an allocation's size to a demand
- * @demand: Added to
- * @bo: Allocation
- */
-void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
-{
-	u64 *part = demand_part(demand, bo);
-
-	if (part)
-		*part += bo->ttm.base.size;
-}
-
-/* Undoes an earlier pagoda_demand_add() of the allocation. */
-void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo)
-{
-	u64 *part = demand_part(demand, bo);
-
-	if (part)
-		*part -= bo->ttm.base.size;
-}
-
-/**
- * pagoda_demand_misfit() - Size by which a demand exceeds the device's memory
- * @vidmm: The manager
- * @demand: Sizes that are needed at the same time
- *
- * Return: Bytes; 0 = it fits.
- */
-u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
-{
-	u64 aperture = vidmm->info->aperture_pages << PAGE_SHIFT;
-	u64 vram = pagoda_vidmm_vram_size(vidmm);
-	u64 all = demand->only_vram + demand->only_aperture + demand->either;
-
-	return max3(residency_excess(demand->only_vram, vram),
-		    residency_excess(demand->only_aperture, aperture),
-		    residency_excess(all, vram + aperture));
-}
 
 static u64 residency_misfit(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count)
 {
@@ -172,37 +117,6 @@ static int residency_process(struct residency_list *list)
 	return ret;
 }
 
-/**
- * pagoda_residency_later() - Fence behind the paging of several allocations
- * @vidmm: The manager
- * @latest: Fence of the allocations before, a reference that is consumed; or NULL
- * @resv: Reservation of one more allocation, held
- *
- * All kernel fences are on the paging timeline, so that the latest stands for all. A fence of
- * another device that shares the allocation is waited for.
- *
- * Context: May sleep.
- * Return: The fence, a reference; NULL if all have signalled.
- */
-struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
-					 struct dma_resv *resv)
-{
-	struct dma_resv_iter cursor;
-	struct dma_fence *fence;
-
-	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_KERNEL, fence) {
-		if (!pagoda_queue_owns(vidmm->stream->queue, fence))
-			dma_fence_wait(fence, false);
-		if (dma_fence_is_signaled(fence))
-			continue;
-		if (latest && !dma_fence_is_later(fence, latest))
-			continue;
-		dma_fence_put(latest);
-		latest = dma_fence_get(fence);
-	}
-	return latest;
-}
-
 /*
  * Point of no return: from here on the list is as asked for. Returns the fence behind its
  * paging.
@@ -258,65 +172,6 @@ static int residency_run_locked(struct residency_list *list, struct dma_fence **
 		*fence = residency_commit(list);
 	drm_exec_fini(&exec);
 	return ret;
-}
-
-static int residency_enter_alone(struct pagoda_vidmm *vidmm, bool interruptible)
-{
-	int ret = 0;
-
-	if (interruptible)
-		ret = down_write_killable(&vidmm->residency);
-	else
-		down_write(&vidmm->residency);
-	if (ret)
-		return ret;
-	atomic_inc(&vidmm->pressing);
-	flush_workqueue(vidmm->ttm.wq);
-	return 0;
-}
-
-/**
- * pagoda_residency_enter() - Take the semaphore of lists, as the attempt needs it
- * @vidmm: The manager
- * @attempt: How hard it is tried
- * @interruptible: Signals end the wait
- *
- * Context: May sleep; for EMPTIED as long as jobs last. Outside of reservations and VMs' locks.
- * Return: 0, -EINTR or -ERESTARTSYS.
- */
-int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
-			   bool interruptible)
-{
-	int ret;
-
-	if (attempt == PAGODA_ATTEMPT_SHARED) {
-		if (interruptible)
-			return down_read_interruptible(&vidmm->residency);
-		down_read(&vidmm->residency);
-		return 0;
-	}
-	ret = residency_enter_alone(vidmm, interruptible);
-	if (ret || attempt != PAGODA_ATTEMPT_EMPTIED)
-		return ret;
-	ret = pagoda_room_wait_idle(vidmm, interruptible, MAX_SCHEDULE_TIMEOUT);
-	if (ret)
-		pagoda_residency_leave(vidmm, attempt);
-	return ret;
-}
-
-/**
- * pagoda_residency_leave() - Release the semaphore of lists
- * @vidmm: The manager
- * @attempt: As with pagoda_residency_enter()
- */
-void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt)
-{
-	if (attempt == PAGODA_ATTEMPT_SHARED) {
-		up_read(&vidmm->residency);
-		return;
-	}
-	atomic_dec(&vidmm->pressing);
-	up_write(&vidmm->residency);
 }
 
 static int residency_try(struct residency_list *list, struct dma_fence **fence)
@@ -409,8 +264,8 @@ static bool residency_is_placed(const struct pagoda_bo *bo)
 	if (!res || res->placement & TTM_PL_FLAG_TEMPORARY)
 		return false;
 	if (res->mem_type == TTM_PL_VRAM)
-		return bo->supported & VRAM_BIT;
-	if (res->mem_type != TTM_PL_TT || !(bo->supported & APERTURE_BIT))
+		return bo->supported & PAGODA_VRAM_BIT;
+	if (res->mem_type != TTM_PL_TT || !(bo->supported & PAGODA_APERTURE_BIT))
 		return false;
 	return !(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY) ||
 	       pagoda_aperture_has_address(res);

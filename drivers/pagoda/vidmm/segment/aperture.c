@@ -20,8 +20,10 @@
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 #include "core/core.h"
-#include "vidmm/bo/dmem.h"
-#include "virtio/virtio.h"
+#include "core/info.h"
+#include "vidmm/ledger/allocation.h"
+#include "internal.h"
+#include "segment.h"
 
 static struct pagoda_aperture *aperture_of_manager(struct ttm_resource_manager *man)
 {
@@ -239,14 +241,14 @@ static const struct ttm_resource_manager_func aperture_manager_func = {
 /**
  * pagoda_aperture_init() - Make the aperture segment
  * @vidmm: Memory manager with drm, info and ttm set up
+ * @args: Unused
  *
  * Context: May sleep; before the device is registered.
  * Return: 0 or a negative error code.
  */
-int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
+int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_aperture *aperture;
-	int ret;
 
 	aperture = drmm_kzalloc(vidmm->drm, sizeof(*aperture), GFP_KERNEL);
 	if (!aperture)
@@ -258,12 +260,6 @@ int pagoda_aperture_init(struct pagoda_vidmm *vidmm)
 	aperture->manager.use_tt = true;
 	ttm_resource_manager_init(&aperture->manager, &vidmm->ttm,
 				  vidmm->info->aperture_pages << PAGE_SHIFT);
-	ret = pagoda_dmem_register(vidmm, &aperture->manager, TTM_PL_TT);
-	if (ret) {
-		drm_mm_takedown(&aperture->mm);
-		mutex_destroy(&aperture->lock);
-		return ret;
-	}
 	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_TT, &aperture->manager);
 	ttm_resource_manager_set_used(&aperture->manager, true);
 	return 0;
@@ -283,7 +279,6 @@ void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_aperture *aperture = vidmm->aperture;
 
-	pagoda_dmem_unregister(vidmm, &aperture->manager, TTM_PL_TT);
 	if (ttm_resource_manager_evict_all(&vidmm->ttm, &aperture->manager)) {
 		drm_err(vidmm->drm, "the aperture can't be emptied\n");
 		return;
@@ -294,4 +289,53 @@ void pagoda_aperture_fini(struct pagoda_vidmm *vidmm)
 	drm_WARN_ON(vidmm->drm, aperture->mapped);
 	drm_mm_takedown(&aperture->mm);
 	mutex_destroy(&aperture->lock);
+}
+
+/**
+ * pagoda_move_place() - Get the place of a resource in the decision table
+ * @bo: Object that the resource belongs to; reservation held
+ * @res: Resource or NULL
+ *
+ * Context: Any; reservation of @bo held.
+ * Return: The place; PAGODA_PLACE_NONE without a resource.
+ */
+enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res)
+{
+	if (!res)
+		return PAGODA_PLACE_NONE;
+	if (res->mem_type == TTM_PL_VRAM)
+		return PAGODA_PLACE_VRAM;
+	if (res->mem_type == TTM_PL_TT)
+		return pagoda_aperture_has_address(res) ? PAGODA_PLACE_APERTURE_BOUND :
+							  PAGODA_PLACE_APERTURE;
+	if (bo->ttm && (ttm_tt_is_populated(bo->ttm) ||
+			bo->ttm->page_flags & TTM_TT_FLAG_SWAPPED))
+		return PAGODA_PLACE_SYSTEM;
+	return PAGODA_PLACE_SYSTEM_EMPTY;
+}
+
+/**
+ * pagoda_aperture_report() - Describe the aperture
+ * @vidmm: Memory manager
+ * @info: Zeroed but for its id; what the aperture has is filled in
+ *
+ * Context: May sleep.
+ */
+void pagoda_aperture_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
+{
+	struct pagoda_aperture *aperture = vidmm->aperture;
+	struct drm_mm_node *node;
+	u64 start, end;
+
+	info->flags = DRM_PAGODA_SEGMENT_APERTURE_FLAG | DRM_PAGODA_SEGMENT_CPU_VISIBLE;
+	info->size = vidmm->info->aperture_pages << PAGE_SHIFT;
+	info->visible_size = info->size;
+	info->usage = ttm_resource_manager_usage(&aperture->manager);
+	info->visible_usage = info->usage;
+	info->pin_limit = vidmm->pin_limit;
+	mutex_lock(&aperture->lock);
+	info->mapped = aperture->mapped << PAGE_SHIFT;
+	drm_mm_for_each_hole(node, &aperture->mm, start, end)
+		info->largest_free = max_t(u64, info->largest_free, (end - start) << PAGE_SHIFT);
+	mutex_unlock(&aperture->lock);
 }

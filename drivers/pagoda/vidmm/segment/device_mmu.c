@@ -27,8 +27,12 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
-#include "vidmm/ttm/prime.h"
-#include "virtio/virtio.h"
+#include "core/info.h"
+#include "core/life.h"
+#include "paging/paging.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "segment.h"
 
 /* UNMAP_MMU may have been given up together with its buffer: then try once more. */
 #define UNMAP_TRIES	2
@@ -102,8 +106,7 @@ static struct pagoda_paging_op mmu_op(u32 operation, u64 allocation,
 /* Emits @op and waits; begin can't fail with -ENOMEM. Returns 0 or how @op failed. */
 static int mmu_emit_must(struct pagoda_vidmm *vidmm, struct pagoda_paging_op *op)
 {
-	struct pagoda_stream *stream = vidmm->stream;
-	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	struct pagoda_paging_cost cost = pagoda_stream_cost(vidmm, op);
 	struct pagoda_stream_txn txn;
 	int ret, done;
 
@@ -160,8 +163,7 @@ static void mmu_notify(struct pagoda_vidmm *vidmm, const struct pagoda_tt *tt)
 /* @tt's epoch and restarts are set under the stream's lock, which a restart takes, too. */
 static int tt_emit(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt, struct pagoda_paging_op *op)
 {
-	struct pagoda_stream *stream = vidmm->stream;
-	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, op, stream->room);
+	struct pagoda_paging_cost cost = pagoda_stream_cost(vidmm, op);
 	struct pagoda_stream_txn txn;
 	int ret;
 
@@ -169,7 +171,7 @@ static int tt_emit(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt, struct pago
 	if (ret)
 		return ret;
 	tt->epoch = pagoda_reset_epoch(vidmm);
-	tt->restarts = stream->restarts;
+	tt->restarts = pagoda_stream_restarts(vidmm);
 	ret = pagoda_stream_emit(&txn, op);
 	dma_fence_put(tt->mapped);
 	tt->mapped = pagoda_stream_end(&txn);
@@ -298,7 +300,7 @@ bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm)
 	if (!mmu_is_used(vidmm) || pagoda_device_mmu_is_gone(vidmm) || !ttm ||
 	    !ttm_tt_is_populated(ttm) || !pagoda_tt_of(ttm)->mapped)
 		return false;
-	return pagoda_tt_of(ttm)->restarts != READ_ONCE(vidmm->stream->restarts);
+	return pagoda_tt_of(ttm)->restarts != pagoda_stream_restarts(vidmm);
 }
 
 /**
@@ -525,7 +527,6 @@ int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
  */
 struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 {
-	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_paging_cost sum = {};
 	struct pagoda_sysmem *mem;
 
@@ -535,7 +536,7 @@ struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm)
 		struct pagoda_adl adl = sysmem_adl(mem);
 
 		op.map_mmu.adl = &adl;
-		pagoda_cost_add(&sum, pagoda_paging_cost(&stream->limits, &op, stream->room), 1);
+		pagoda_cost_add(&sum, pagoda_stream_cost(vidmm, &op), 1);
 	}
 	mutex_unlock(&vidmm->device_mmu->lock);
 	return sum;
@@ -655,11 +656,12 @@ void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *m
 /**
  * pagoda_device_mmu_init() - Set up the allocator of device addresses
  * @vidmm: Memory manager with @info set
+ * @args: Unused
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm)
+int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_device_mmu *mmu;
 
@@ -674,23 +676,6 @@ int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm)
 	if (mmu_is_used(vidmm))
 		drm_mm_init(&mmu->mm, 1, vidmm->info->mmu_pages - 1);
 	return 0;
-}
-
-/**
- * pagoda_device_mmu_start() - Map the pages that the driver always needs
- * @vidmm: Memory manager; its stream works
- *
- * The fence page is mapped first, because every buffer ends with a write to it.
- *
- * Context: Probe; may sleep.
- * Return: 0 or a negative errno.
- */
-int pagoda_device_mmu_start(struct pagoda_vidmm *vidmm)
-{
-	int ret;
-
-	ret = pagoda_sysmem_map(vidmm, &vidmm->stream->fence_mem, &vidmm->stream->fence_mem.page);
-	return ret ?: pagoda_dummy_map(vidmm);
 }
 
 static void drop_kept_own(struct pagoda_vidmm *vidmm)
@@ -733,7 +718,7 @@ void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm)
 	mutex_unlock(&mmu->lock);
 	list_for_each_entry_safe(tt, next, &kept, kept) {
 		if (tt->import)
-			pagoda_import_release(tt);
+			tt->release_import(tt);
 		else
 			pagoda_pages_free(vidmm, &tt->base);
 		tt_free_arrays(&tt->base);

@@ -9,15 +9,18 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
+#include "internal.h"
+#include "segment.h"
 
 /**
- * pagoda_dummy_init() - Get the page, and the one that flushes write to
+ * pagoda_dummy_init() - Get the page, that which flushes write to, and the fence page
  * @vidmm: The manager
+ * @args: Unused
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_dummy_init(struct pagoda_vidmm *vidmm)
+int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_dummy *dummy;
 	int ret;
@@ -32,13 +35,24 @@ int pagoda_dummy_init(struct pagoda_vidmm *vidmm)
 		return ret;
 	ret = pagoda_sysmem_alloc(vidmm, &dummy->flush);
 	if (ret)
-		pagoda_sysmem_release(vidmm, &dummy->mem, pagoda_sysmem_free_page);
+		goto err_mem;
+	ret = pagoda_sysmem_alloc(vidmm, &dummy->fence);
+	if (ret)
+		goto err_flush;
+	return 0;
+
+err_flush:
+	pagoda_sysmem_release(vidmm, &dummy->flush, pagoda_sysmem_free_page);
+err_mem:
+	pagoda_sysmem_release(vidmm, &dummy->mem, pagoda_sysmem_free_page);
 	return ret;
 }
 
 /**
- * pagoda_dummy_map() - Let a device with an MMU reach both pages
+ * pagoda_dummy_map() - Let a device with an MMU reach the pages
  * @vidmm: The manager; its stream works
+ *
+ * The fence page is mapped first, because every buffer ends with a write to it.
  *
  * Context: Probe; may sleep.
  * Return: 0 or a negative errno.
@@ -46,9 +60,46 @@ int pagoda_dummy_init(struct pagoda_vidmm *vidmm)
 int pagoda_dummy_map(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_dummy *dummy = vidmm->dummy;
-	int ret = pagoda_sysmem_map(vidmm, &dummy->mem, &dummy->mem.page);
+	int ret = pagoda_sysmem_map(vidmm, &dummy->fence, &dummy->fence.page);
 
+	if (!ret)
+		ret = pagoda_sysmem_map(vidmm, &dummy->mem, &dummy->mem.page);
 	return ret ?: pagoda_sysmem_map(vidmm, &dummy->flush, &dummy->flush.page);
+}
+
+/**
+ * pagoda_dummy_fence_page() - Page that paging buffers write their numbers to
+ * @vidmm: The manager, after pagoda_dummy_init()
+ * @address: Out: its address for the device
+ *
+ * Return: The page.
+ */
+struct page *pagoda_dummy_fence_page(struct pagoda_vidmm *vidmm, u64 *address)
+{
+	*address = vidmm->dummy->fence.address;
+	return vidmm->dummy->fence.page;
+}
+
+/**
+ * pagoda_dummy_mem() - The page behind unmapped addresses of the aperture
+ * @vidmm: The manager, after pagoda_dummy_init()
+ *
+ * Return: The page.
+ */
+struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm)
+{
+	return &vidmm->dummy->mem;
+}
+
+/**
+ * pagoda_dummy_flush() - The page that WRITE_PHYSICAL writes to
+ * @vidmm: The manager, after pagoda_dummy_init()
+ *
+ * Return: The page.
+ */
+struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm)
+{
+	return &vidmm->dummy->flush;
 }
 
 static u64 *dummy_words(struct pagoda_dummy *dummy)
@@ -113,7 +164,7 @@ void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p)
 }
 
 /**
- * pagoda_dummy_fini() - Look at the page for the last time and free both
+ * pagoda_dummy_fini() - Look at the page for the last time and free all three
  * @vidmm: The manager; the device executes nothing any more
  *
  * Context: May sleep.
@@ -128,4 +179,5 @@ void pagoda_dummy_fini(struct pagoda_vidmm *vidmm)
 			 dummy->found, dummy->offset);
 	pagoda_sysmem_release(vidmm, &dummy->flush, pagoda_sysmem_free_page);
 	pagoda_sysmem_release(vidmm, &dummy->mem, pagoda_sysmem_free_page);
+	pagoda_sysmem_release(vidmm, &dummy->fence, pagoda_sysmem_free_page);
 }

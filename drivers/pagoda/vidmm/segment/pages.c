@@ -26,7 +26,11 @@
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
 #include <drm/ttm/ttm_pool.h>
+#include "core/compat.h"
 #include "core/core.h"
+#include "vidmm/ledger/allocation.h"
+#include "internal.h"
+#include "segment.h"
 
 /* Share of memory that must remain available, as a shift. */
 #define PAGES_MARGIN	4

@@ -23,8 +23,11 @@
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
 #include <drm/ttm/ttm_bo.h>
+#include "core/compat.h"
 #include "core/core.h"
-#include "virtio/virtio.h"
+#include "vidmm/ledger/allocation.h"
+#include "internal.h"
+#include "segment.h"
 
 /* Page tables of 4 KiB pages for all of VRAM take a 512th of VRAM, one chain of tables little. */
 #define RESERVE_SHARE	64
@@ -85,7 +88,8 @@ int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size)
 
 	size = round_up(size, pagoda_vram_chunk(info));
 	if (size > info->vram_size / RESERVE_LIMIT || reserve_find(info, size) == U64_MAX) {
-		drm_err(vidmm->drm, "reserve_kb=%llu: more than half of VRAM, or nowhere in one piece\n",
+		drm_err(vidmm->drm,
+			"reserve_kb=%llu: more than half of VRAM, or nowhere in one piece\n",
 			size >> 10);
 		return -EINVAL;
 	}

@@ -1,67 +1,124 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The memory segments as TTM's resource managers; members of struct pagoda_vidmm. */
-#ifndef PAGODA_VIDMM_SEGMENTS_H
-#define PAGODA_VIDMM_SEGMENTS_H
+/* The memory segments as TTM's resource managers, and system memory as the device reaches it. */
+#ifndef PAGODA_VIDMM_SEGMENT_SEGMENT_H
+#define PAGODA_VIDMM_SEGMENT_SEGMENT_H
 
-#include <linux/atomic.h>
+#include <linux/container_of.h>
 #include <linux/dma-fence.h>
 #include <linux/list.h>
-#include <linux/mutex.h>
+#include <linux/types.h>
 #include <linux/workqueue.h>
 #include <drm/drm_mm.h>
-#include <drm/ttm/ttm_placement.h>
 #include <drm/ttm/ttm_resource.h>
-#include "core/compat.h"
+#include <drm/ttm/ttm_tt.h>
+#include "paging/paging.h"
 
+struct dma_fence;
+struct drm_pagoda_segment_info;
+struct drm_printer;
+struct gpu_buddy_block;
+struct page;
 struct pagoda_bo;
+struct pagoda_bo_params;
+struct pagoda_cpu_range;
 struct pagoda_device_info;
-struct pagoda_extent;
+struct pagoda_import;
+struct pagoda_paging_op;
+struct pagoda_stream_txn;
 struct pagoda_vidmm;
+struct pagoda_vidmm_args;
+struct pagoda_vm;
+struct pagoda_vram;
+struct ttm_buffer_object;
+struct ttm_device;
 struct ttm_operation_ctx;
-
-/* ---- VRAM segment (vram.c) ---------------------------------------------- */
+struct ttm_place;
+struct ttm_resource;
+struct ttm_tt;
+struct workqueue_struct;
 
 /**
- * struct pagoda_reserve - The part of VRAM for page tables and save areas only (reserve.c)
- * @start: First byte, constant
- * @size: Bytes, constant; 0 = no reserve
- * @mm: Allocator of the reserve; VRAM outside of the reserve is allocated for good
- * @outside: Blocks of @mm outside of the reserve, sorted by address
- * @placed: Number of allocations placed in the reserve since probe
- * @refused: Number of allocations that found no room in the reserve, nor elsewhere
+ * enum pagoda_place - Places of content in the decision table of moves
+ * @PAGODA_PLACE_NONE: no resource yet
+ * @PAGODA_PLACE_SYSTEM_EMPTY: system segment, no pages, no swap
+ * @PAGODA_PLACE_SYSTEM: system segment with content
+ * @PAGODA_PLACE_APERTURE: aperture without an address
+ * @PAGODA_PLACE_APERTURE_BOUND: aperture with an address
+ * @PAGODA_PLACE_VRAM: VRAM
+ * @PAGODA_PLACE_COUNT: number of places
  */
-struct pagoda_reserve {
-	u64 start;
-	u64 size;
-	struct gpu_buddy mm;
-	struct list_head outside;
-	atomic64_t placed;
-	atomic64_t refused;
+enum pagoda_place {
+	PAGODA_PLACE_NONE,
+	PAGODA_PLACE_SYSTEM_EMPTY,
+	PAGODA_PLACE_SYSTEM,
+	PAGODA_PLACE_APERTURE,
+	PAGODA_PLACE_APERTURE_BOUND,
+	PAGODA_PLACE_VRAM,
+	PAGODA_PLACE_COUNT
 };
 
 /**
- * struct pagoda_vram - The VRAM segment
- * @vidmm: Manager
- * @manager: TTM's view; usage in bytes
- * @lock: Protects @mm, the reserve's allocator, @visible_used and the block lists of resources
- * @mm: Allocator; pages reported invalid and the reserve are allocated for good
- * @reserved: Blocks of invalid pages and of the reserve, sorted by address
- * @reserve: Room for page tables and save areas that find no other place
- * @visible_size: Bytes from 0 the CPU can reach
- * @visible_used: CPU-visible bytes in use, without those of the reserve
- * @window: Kernel address of VRAM's visible part, virtually contiguous, or NULL
+ * struct pagoda_sysmem - Consecutive pages of the driver's own that the device uses
+ * @address: Address for the device: a device address, or @dma if the device has no MMU
+ * @dma: Bus address of the first page
+ * @nr_pages: Number of pages
+ * @node: Device addresses, in pages; not allocated without a device MMU
+ * @page: The single page that pagoda_sysmem_alloc() allocated
+ * @pages: Page array, valid while the pages are mapped
+ * @link: In pagoda_device_mmu.own while mapped, in .kept_own after a failed UNMAP_MMU
+ * @epoch: pagoda_reset_epoch() when the pages were mapped
+ * @free: Frees the pages and the struct around this one; see pagoda_sysmem_release()
  */
-struct pagoda_vram {
-	struct pagoda_vidmm *vidmm;
-	struct ttm_resource_manager manager;
-	struct mutex lock;	/* mm, visible_used, block lists */
-	struct gpu_buddy mm;
-	struct list_head reserved;
-	struct pagoda_reserve reserve;
-	u64 visible_size;
-	u64 visible_used;
-	u8 *window;
+struct pagoda_sysmem {
+	u64 address;
+	dma_addr_t dma;
+	u32 nr_pages;
+	struct drm_mm_node node;
+	struct page *page;
+	struct page *const *pages;
+	struct list_head link;
+	u64 epoch;
+	void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
 };
+
+/**
+ * struct pagoda_tt - Pages of an allocation
+ * @base: TTM's part
+ * @allocation: Id of the allocation; the pages may outlive the allocation
+ * @notify: Emit NOTIFY_ALLOC before the pages leave the device's address space
+ * @node: Device addresses in pages; allocated while populated, with a device MMU
+ * @mapped: Fence of the MAP_MMU, or NULL
+ * @kept: In pagoda_device_mmu.kept
+ * @epoch: pagoda_reset_epoch() when the pages were mapped
+ * @restarts: &pagoda_stream.restarts when the pages were mapped
+ * @import: Attachment of an imported allocation while its memory is mapped for the device
+ *	(TTM's part has the sg list), a reference; else NULL
+ * @release_import: Called when nothing reaches memory any more that had been abandoned with @import
+ * @pinned: Other devices use the pages
+ * @left: TTM unpopulated the pages while other devices used them: they are freed with this struct
+ *
+ * Protected as @base is: by the reservation, or by being the last user.
+ */
+struct pagoda_tt {
+	struct ttm_tt base;
+	u64 allocation;
+	bool notify;
+	struct drm_mm_node node;
+	struct dma_fence *mapped;
+	struct list_head kept;
+	u64 epoch;
+	u64 restarts;
+	struct pagoda_import *import;
+	void (*release_import)(struct pagoda_tt *tt);
+	bool pinned;
+	bool left;
+};
+
+/* Returns the struct pagoda_tt of a struct ttm_tt, which pagoda_ttm_funcs created. */
+static inline struct pagoda_tt *pagoda_tt_of(struct ttm_tt *tt)
+{
+	return container_of(tt, struct pagoda_tt, base);
+}
 
 /**
  * struct pagoda_vram_resource - An allocation's place in VRAM
@@ -93,58 +150,6 @@ struct pagoda_vram_cursor {
 	struct pagoda_vram_resource *resource;
 	struct gpu_buddy_block *block;
 	u64 left;
-};
-
-/* Returns whether @address is in the reserve. */
-static inline bool pagoda_reserve_has(const struct pagoda_reserve *reserve, u64 address)
-{
-	return address >= reserve->start && address - reserve->start < reserve->size;
-}
-
-int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
-int pagoda_reserve_init(struct pagoda_vram *vram);
-void pagoda_reserve_fini(struct pagoda_vram *vram);
-u64 pagoda_reserve_used(struct pagoda_vram *vram);
-int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
-
-u64 pagoda_vram_chunk(const struct pagoda_device_info *info);
-int pagoda_vram_init(struct pagoda_vidmm *vidmm);
-void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
-bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);
-bool pagoda_vram_is_contiguous(struct ttm_resource *res);
-u32 pagoda_vram_count_ranges(struct ttm_resource *res);
-u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
-bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
-			    u64 size, u64 align);
-void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
-		       u64 offset, u64 size);
-void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
-			     u64 size, u64 epoch);
-void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size);
-unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
-			      unsigned long page_offset);
-int pagoda_vram_map_window(struct pagoda_vidmm *vidmm);
-void pagoda_vram_unmap_window(struct pagoda_vidmm *vidmm);
-unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset);
-int pagoda_extents_map(const struct pagoda_extent *list, u32 count, u8 **window);
-void pagoda_extents_unmap(const struct pagoda_extent *list, u32 count, u8 *window);
-
-/* ---- Aperture segment (aperture.c) --------------------------------------- */
-
-/**
- * struct pagoda_aperture - The aperture segment, TTM_PL_TT
- * @manager: TTM's view. System pages without an address count only in usage
- * @lock: Protects @mm, @mapped and @generation
- * @mm: Addresses in pages
- * @mapped: Pages that have an address, never more than the segment's size (C68)
- * @generation: Last generation given to a mapping
- */
-struct pagoda_aperture {
-	struct ttm_resource_manager manager;
-	struct mutex lock;	/* mm, mapped, generation */
-	struct drm_mm mm;
-	u64 mapped;
-	u32 generation;
 };
 
 /**
@@ -179,15 +184,105 @@ static inline struct pagoda_aperture_resource *pagoda_aperture_of(struct ttm_res
 	return container_of(res, struct pagoda_aperture_resource, base);
 }
 
-int pagoda_aperture_init(struct pagoda_vidmm *vidmm);
+/* aperture.c */
+enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res);
+int pagoda_aperture_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_aperture_fini(struct pagoda_vidmm *vidmm);
+void pagoda_aperture_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
 bool pagoda_aperture_has_address(struct ttm_resource *res);
 void pagoda_aperture_unmapped(struct ttm_resource *res, struct dma_fence *fence);
 
-#if IS_ENABLED(CONFIG_KUNIT)
-/* Allocations for KUnit to redirect; NULL means -ENOMEM. */
-struct pagoda_vram_resource *pagoda_vram_new_resource(void);
-struct pagoda_aperture_resource *pagoda_aperture_new_resource(void);
-#endif
+/* dummy.c */
+int pagoda_dummy_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+int pagoda_dummy_map(struct pagoda_vidmm *vidmm);
+struct pagoda_sysmem *pagoda_dummy_mem(struct pagoda_vidmm *vidmm);
+struct pagoda_sysmem *pagoda_dummy_flush(struct pagoda_vidmm *vidmm);
+struct page *pagoda_dummy_fence_page(struct pagoda_vidmm *vidmm, u64 *address);
+void pagoda_dummy_inspect(struct pagoda_vidmm *vidmm);
+void pagoda_dummy_print(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_dummy_fini(struct pagoda_vidmm *vidmm);
+
+/* reserve.c */
+u64 pagoda_reserve_default(const struct pagoda_device_info *info);
+int pagoda_reserve_plan(struct pagoda_vidmm *vidmm, u64 size);
+int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
+
+/* swizzle.c */
+int pagoda_swizzle_validate(struct pagoda_vidmm *vidmm, const struct pagoda_bo_params *params,
+			    const char **why);
+int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_swizzle_forget(struct pagoda_vidmm *vidmm);
+struct pagoda_cpu_range *pagoda_swizzle_cpu_ranges(struct pagoda_vidmm *vidmm);
+void pagoda_swizzle_fini(struct pagoda_vidmm *vidmm);
+bool pagoda_swizzle_is_shown(const struct pagoda_bo *bo);
+int pagoda_swizzle_acquire(struct pagoda_bo *bo, struct dma_fence **busy);
+int pagoda_swizzle_release(struct pagoda_bo *bo);
+void pagoda_swizzle_drop(struct pagoda_bo *bo);
+unsigned long pagoda_swizzle_pfn(struct pagoda_bo *bo, unsigned long page_offset);
+u8 *pagoda_swizzle_window(struct pagoda_bo *bo);
+void pagoda_swizzle_expect_job(struct pagoda_bo *bo);
+struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
+					      const struct pagoda_vm *vm);
+void pagoda_swizzle_plan(struct pagoda_bo *bo, struct ttm_resource *to,
+			 struct pagoda_paging_op *copy);
+bool pagoda_swizzle_needs_idle(const struct pagoda_bo *bo, u32 operation);
+int pagoda_swizzle_make_idle(struct pagoda_bo *bo, u32 operation);
+void pagoda_swizzle_moved(struct pagoda_bo *bo, struct ttm_resource *to,
+			  const struct pagoda_paging_op *copy, struct dma_fence *fence);
+void pagoda_swizzle_undo(struct pagoda_bo *bo, struct ttm_resource *to);
+
+/* vram.c */
+u32 pagoda_bo_vram_flags(u32 flags);
+int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_vram_fini(struct pagoda_vidmm *vidmm);
+u64 pagoda_vram_largest_free(struct pagoda_vidmm *vidmm);
+bool pagoda_vram_could_hold(struct pagoda_vidmm *vidmm, const struct ttm_place *place,
+			    u64 size, u64 align);
+
+/* device_mmu.c */
+int pagoda_device_mmu_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_device_mmu_stop(struct pagoda_vidmm *vidmm);
+void pagoda_device_mmu_fini(struct pagoda_vidmm *vidmm);
+int pagoda_device_mmu_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
+			       struct ttm_operation_ctx *ctx);
+void pagoda_device_mmu_unpopulate(struct ttm_device *bdev, struct ttm_tt *ttm);
+int pagoda_device_mmu_map(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt,
+			  struct ttm_operation_ctx *ctx);
+bool pagoda_device_mmu_unmap(struct pagoda_vidmm *vidmm, struct pagoda_tt *tt);
+bool pagoda_device_mmu_is_gone(struct pagoda_vidmm *vidmm);
+bool pagoda_device_mmu_is_stale(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
+int pagoda_device_mmu_repair(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
+int pagoda_device_mmu_remap(struct pagoda_vidmm *vidmm, struct ttm_tt *ttm);
+void pagoda_device_mmu_drop_kept(struct pagoda_vidmm *vidmm);
+struct pagoda_paging_cost pagoda_device_mmu_own_cost(struct pagoda_vidmm *vidmm);
+void pagoda_device_mmu_remap_own(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn);
+int pagoda_sysmem_alloc(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
+void pagoda_sysmem_free_page(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem);
+int pagoda_sysmem_reserve(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			  dma_addr_t dma, u32 nr_pages);
+int pagoda_sysmem_map(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+		      struct page *const *pages);
+void pagoda_sysmem_release(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem,
+			   void (*free)(struct pagoda_vidmm *vidmm, struct pagoda_sysmem *mem));
+
+/* pages.c */
+int pagoda_pages_populate(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
+void pagoda_pages_free(struct pagoda_vidmm *vidmm, struct ttm_tt *tt);
+
+/* vram_walk.c */
+void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info);
+u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm);
+bool pagoda_vram_is_visible(struct pagoda_vidmm *vidmm, struct ttm_resource *res);
+bool pagoda_vram_is_contiguous(struct ttm_resource *res);
+u32 pagoda_vram_count_ranges(struct ttm_resource *res);
+void pagoda_vram_first(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
+		       u64 offset, u64 size);
+void pagoda_vram_first_clean(struct pagoda_vram_cursor *cur, struct ttm_resource *res,
+			     u64 size, u64 epoch);
+void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size);
+
+/* window.c */
+unsigned long pagoda_vram_pfn(struct pagoda_vidmm *vidmm, struct ttm_resource *res,
+			      unsigned long page_offset);
 
 #endif

@@ -28,7 +28,14 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include "core/core.h"
-#include "virtio/virtio.h"
+#include "core/info.h"
+#include "core/transport.h"
+#include "paging/cpu/cpu.h"
+#include "paging/paging.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "internal.h"
+#include "segment.h"
 
 static bool swizzle_in_vram(const struct ttm_resource *res)
 {
@@ -398,27 +405,14 @@ void pagoda_swizzle_expect_job(struct pagoda_bo *bo)
 	bo->tiling.alternate_view = false;
 }
 
-/**
- * pagoda_swizzle_use() - Bring the CPU's writes into the tiles before a job uses them
- * @bo: Allocation listed by the job; reservation held until the job's fence is added
- *
- * If the device fails to write the window back, the content is lost and the allocation cleared.
- *
- * Context: May sleep and allocate.
- * Return: 0, or a negative errno if lost content can't be cleared.
- */
-int pagoda_swizzle_use(struct pagoda_bo *bo)
-{
-	return pagoda_swizzle_release(bo) ? pagoda_lost_clear(bo) : 0;
-}
-
 /*
  * Returns a referenced private allocation of @vm that has a range, or NULL. Free ranges are at the
  * front of the list, so the walk from the back ends at the first one.
  */
-static struct pagoda_bo *swizzle_find_private(struct pagoda_swizzle *swizzle,
+struct pagoda_bo *pagoda_swizzle_find_private(struct pagoda_vidmm *vidmm,
 					      const struct pagoda_vm *vm)
 {
+	struct pagoda_swizzle *swizzle = vidmm->swizzle;
 	struct pagoda_swizzle_range *range;
 	struct pagoda_bo *bo, *found = NULL;
 
@@ -434,31 +428,6 @@ static struct pagoda_bo *swizzle_find_private(struct pagoda_swizzle *swizzle,
 	}
 	mutex_unlock(&swizzle->lock);
 	return found;
-}
-
-/**
- * pagoda_swizzle_use_private() - pagoda_swizzle_use() for a VM's private allocations
- * @vidmm: Memory manager
- * @vm: VM of the job; its reservation is held until the job's fence is added
- *
- * Covers each private allocation that has a range, mapped in the VM or not: the job may wait for
- * a VM_BIND that maps the allocation later.
- *
- * Context: May sleep and allocate.
- * Return: 0, or a negative errno if lost content can't be cleared.
- */
-int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_vm *vm)
-{
-	struct pagoda_bo *bo;
-	int ret = 0;
-
-	if (!vidmm->info->swizzling_ranges)
-		return 0;
-	while (!ret && (bo = swizzle_find_private(vidmm->swizzle, vm))) {
-		ret = pagoda_swizzle_use(bo);
-		drm_gem_object_put(&bo->ttm.base);
-	}
-	return ret;
 }
 
 /* ---- For moves -------------------------------------------------------------- */
@@ -673,11 +642,12 @@ static void swizzle_free(struct pagoda_vidmm *vidmm)
 /**
  * pagoda_swizzle_init() - Set up the ranges, all of them free
  * @vidmm: Memory manager with info set
+ * @args: Unused
  *
  * Context: Probe; may sleep.
  * Return: 0, -EINVAL if only some of the windows are RAM with struct pages, or -ENOMEM.
  */
-int pagoda_swizzle_init(struct pagoda_vidmm *vidmm)
+int pagoda_swizzle_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	const struct pagoda_device_info *info = vidmm->info;
 	struct pagoda_swizzle *swizzle;
@@ -708,6 +678,17 @@ int pagoda_swizzle_init(struct pagoda_vidmm *vidmm)
 		swizzle->cpu[i].window = swizzle->window + i * info->swizzling_bytes;
 	}
 	return 0;
+}
+
+/**
+ * pagoda_swizzle_cpu_ranges() - Ranges as the CPU executor sees them
+ * @vidmm: Memory manager
+ *
+ * Return: Array of as many ranges as the device has, or NULL.
+ */
+struct pagoda_cpu_range *pagoda_swizzle_cpu_ranges(struct pagoda_vidmm *vidmm)
+{
+	return vidmm->swizzle->cpu;
 }
 
 /**

@@ -18,9 +18,13 @@
 #include <drm/drm_print.h>
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
+#include "core/compat.h"
 #include "core/core.h"
-#include "vidmm/bo/dmem.h"
-#include "virtio/virtio.h"
+#include "core/info.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "internal.h"
+#include "segment.h"
 
 /* A range of VRAM in bytes; @end is exclusive. */
 struct vram_range {
@@ -323,6 +327,12 @@ VISIBLE_IF_KUNIT struct pagoda_vram_resource *pagoda_vram_new_resource(void)
 	return kzalloc(sizeof(struct pagoda_vram_resource), GFP_KERNEL_ACCOUNT);
 }
 
+static void vram_note_free(struct pagoda_vram *vram)
+{
+	lockdep_assert_held(&vram->lock);
+	WRITE_ONCE(vram->vidmm->vram_free, vram->mm.avail);
+}
+
 /*
  * At -ENOSPC TTM evicts a victim and tries again; a request that could not succeed even then is
  * refused as -E2BIG. ttm_resource_init() comes last: from then on the resource is on TTM's lists.
@@ -348,6 +358,7 @@ static int vram_alloc(struct ttm_resource_manager *man, struct ttm_buffer_object
 	if (!ret) {
 		vres->visible = vram_visible_bytes(vram, &vres->blocks);
 		vram->visible_used += vres->visible;
+		vram_note_free(vram);
 	}
 	mutex_unlock(&vram->lock);
 	if (ret) {
@@ -376,6 +387,7 @@ static void vram_free(struct ttm_resource_manager *man, struct ttm_resource *res
 	mutex_lock(&vram->lock);
 	vram->visible_used -= vres->visible;
 	gpu_buddy_free_list(vram_buddy(vram, vram_address(res)), &vres->blocks, 0);
+	vram_note_free(vram);
 	mutex_unlock(&vram->lock);
 	kfree(vres);
 	pagoda_promote_kick(vram->vidmm);
@@ -542,12 +554,6 @@ static int vram_reserve_all(struct pagoda_vidmm *vidmm)
 	return ret;
 }
 
-/* Returns the allocation granularity of VRAM in bytes, a power of two. */
-u64 pagoda_vram_chunk(const struct pagoda_device_info *info)
-{
-	return max_t(u64, PAGE_SIZE, info->alignment);
-}
-
 static void vram_fini_blocks(struct pagoda_vram *vram)
 {
 	pagoda_reserve_fini(vram);
@@ -576,14 +582,26 @@ static int vram_init_blocks(struct pagoda_vidmm *vidmm)
 }
 
 /**
+ * pagoda_vram_window() - VRAM as the CPU sees it
+ * @vidmm: Memory manager
+ *
+ * Return: Kernel address of the visible part, virtually contiguous, or NULL if there is none.
+ */
+u8 *pagoda_vram_window(struct pagoda_vidmm *vidmm)
+{
+	return vidmm->vram->window;
+}
+
+/**
  * pagoda_vram_init() - Make the VRAM segment
  * @vidmm: Memory manager with drm, info and ttm set up, and the reserve planned
+ * @args: Unused
  *
  * Context: May sleep and allocate; before the device is registered.
  * Return: 0, -EINVAL if only a part of the window is RAM that the kernel has struct pages for,
  * or -ENOMEM. Nothing is left behind on failure.
  */
-int pagoda_vram_init(struct pagoda_vidmm *vidmm)
+int pagoda_vram_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_vram *vram;
 	int ret;
@@ -601,6 +619,7 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm)
 	ret = vram_init_blocks(vidmm);
 	if (ret)
 		goto err_lock;
+	WRITE_ONCE(vidmm->vram_free, vram->mm.avail);
 	ret = pagoda_vram_map_window(vidmm);
 	if (ret)
 		goto err_blocks;
@@ -608,15 +627,10 @@ int pagoda_vram_init(struct pagoda_vidmm *vidmm)
 	vram->manager.func = &vram_manager_func;
 	vram->manager.use_tt = false;
 	ttm_resource_manager_init(&vram->manager, &vidmm->ttm, vidmm->info->vram_size);
-	ret = pagoda_dmem_register(vidmm, &vram->manager, TTM_PL_VRAM);
-	if (ret)
-		goto err_window;
 	ttm_set_driver_manager(&vidmm->ttm, TTM_PL_VRAM, &vram->manager);
 	ttm_resource_manager_set_used(&vram->manager, true);
 	return 0;
 
-err_window:
-	pagoda_vram_unmap_window(vidmm);
 err_blocks:
 	vram_fini_blocks(vram);
 err_lock:
@@ -637,7 +651,6 @@ void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
 {
 	struct pagoda_vram *vram = vidmm->vram;
 
-	pagoda_dmem_unregister(vidmm, &vram->manager, TTM_PL_VRAM);
 	if (ttm_resource_manager_evict_all(&vidmm->ttm, &vram->manager)) {
 		drm_err(vidmm->drm, "VRAM can't be emptied\n");
 		return;
@@ -649,4 +662,42 @@ void pagoda_vram_fini(struct pagoda_vidmm *vidmm)
 	pagoda_vram_unmap_window(vidmm);
 	vram_fini_blocks(vram);
 	mutex_destroy(&vram->lock);
+}
+
+/* Returns the size of visible VRAM without the reserve. */
+static u64 vram_visible_size(const struct pagoda_vram *vram)
+{
+	const struct pagoda_reserve *reserve = &vram->reserve;
+	u64 end = reserve->start + reserve->size, size = vram->visible_size;
+
+	return size - (min(size, end) - min(size, reserve->start));
+}
+
+/**
+ * pagoda_vram_report() - Describe VRAM
+ * @vidmm: Memory manager
+ * @info: Zeroed but for its id; what VRAM has is filled in
+ *
+ * Context: May sleep.
+ */
+void pagoda_vram_report(struct pagoda_vidmm *vidmm, struct drm_pagoda_segment_info *info)
+{
+	struct pagoda_vram *vram = vidmm->vram;
+
+	info->size = pagoda_vidmm_segment_size(vidmm);
+	info->visible_size = vram_visible_size(vram);
+	if (info->visible_size == info->size)
+		info->flags |= DRM_PAGODA_SEGMENT_CPU_VISIBLE;
+	else if (info->visible_size)
+		info->flags |= DRM_PAGODA_SEGMENT_CPU_PARTIAL;
+	info->largest_free = pagoda_vram_largest_free(vidmm);
+	info->reserve_size = vram->reserve.size;
+	info->reserve_refused = atomic64_read(&vram->reserve.refused);
+	mutex_lock(&vram->lock);
+	info->visible_usage = vram->visible_used;
+	info->reserve_usage = pagoda_reserve_used(vram);
+	mutex_unlock(&vram->lock);
+	/* TTM doesn't know the reserve, and its count changes a moment later. */
+	info->usage = ttm_resource_manager_usage(&vram->manager);
+	info->usage -= min(info->usage, info->reserve_usage);
 }

@@ -5,7 +5,11 @@
  * The blocks of a resource don't change while the resource lives. All functions here are called
  * with the reservation of the allocation held and take no lock.
  */
+#include "core/compat.h"
 #include "core/core.h"
+#include "vidmm/ledger/allocation.h"
+#include "internal.h"
+#include "segment.h"
 
 static struct pagoda_vram_resource *walk_resource(struct ttm_resource *res)
 {
@@ -194,4 +198,27 @@ void pagoda_vram_next(struct pagoda_vram_cursor *cur, u64 size)
 		walk_load(cur, list_next_entry(cur->block, link), 0);
 	else
 		walk_end(cur);
+}
+
+/* Returns the allocation granularity of VRAM in bytes, a power of two. */
+u64 pagoda_vram_chunk(const struct pagoda_device_info *info)
+{
+	return max_t(u64, PAGE_SIZE, info->alignment);
+}
+
+/**
+ * pagoda_bo_vram_flags() - How VRAM is searched for an allocation
+ * @flags: DRM_PAGODA_ALLOCATION_* flags
+ *
+ * Return: TTM_PL_FLAG_* flags.
+ */
+u32 pagoda_bo_vram_flags(u32 flags)
+{
+	u32 vram = 0;
+
+	if (flags & DRM_PAGODA_ALLOCATION_CONTIGUOUS)
+		vram |= TTM_PL_FLAG_CONTIGUOUS;
+	if (flags & DRM_PAGODA_ALLOCATION_FROM_END)
+		vram |= TTM_PL_FLAG_TOPDOWN;
+	return vram;
 }

@@ -9,7 +9,9 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "core/core.h"
-#include "virtio/virtio.h"
+#include "core/info.h"
+#include "internal.h"
+#include "segment.h"
 
 /* Returns the page frame number at @offset; @list is sorted and has no gaps. */
 unsigned long pagoda_extents_pfn(const struct pagoda_extent *list, u32 count, u64 offset)

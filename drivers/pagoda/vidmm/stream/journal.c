@@ -19,7 +19,11 @@
 #include <drm/drm_print.h>
 #include <kunit/static_stub.h>
 #include "core/core.h"
-#include "virtio/virtio.h"
+#include "paging/paging.h"
+#include "queue/queue.h"
+#include "internal.h"
+#include "recording.h"
+#include "stream.h"
 
 #define JOURNAL_NO_SEGMENT	255
 
@@ -131,7 +135,7 @@ static enum pagoda_build journal_build_update(struct pagoda_journal *journal,
 					      const struct pagoda_paging_op *op,
 					      struct pagoda_paging_buffer *buf)
 {
-	const struct pagoda_paging_limits *limits = &journal->vidmm->stream->limits;
+	const struct pagoda_paging_limits *limits = journal->vidmm->paging_limits;
 	struct pagoda_paging_private priv[4];
 	struct pagoda_paging_cursor cursor = {};
 	enum pagoda_build result;
@@ -268,8 +272,7 @@ static int journal_result(struct pagoda_journal *journal, u64 seqno, u32 offset,
 /* Each submission writes its number into the fence page when it was executed. */
 static u64 journal_completed(struct pagoda_journal *journal)
 {
-	struct pagoda_stream *stream = journal->vidmm->stream;
-	u64 *here = kmap_local_page(stream->fence_mem.page);
+	u64 *here = kmap_local_page(journal->vidmm->stream->args.fence_page);
 	u64 value = READ_ONCE(*here);
 
 	kunmap_local(here);
@@ -419,7 +422,7 @@ int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size)
 
 static struct pagoda_recording_head recording_head(struct pagoda_vidmm *vidmm)
 {
-	const struct pagoda_paging_limits *limits = &vidmm->stream->limits;
+	const struct pagoda_paging_limits *limits = vidmm->paging_limits;
 	struct pagoda_journal *journal = vidmm->journal;
 	struct pagoda_recording_head head = {
 		.magic = cpu_to_le64(PAGODA_RECORDING_MAGIC),
@@ -480,11 +483,12 @@ ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf
 /**
  * pagoda_journal_init() - Make the journal
  * @vidmm: Manager
+ * @args: Unused
  *
  * Context: Probe; may sleep.
  * Return: 0 or -ENOMEM.
  */
-int pagoda_journal_init(struct pagoda_vidmm *vidmm)
+int pagoda_journal_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
 {
 	struct pagoda_journal *journal;
 

@@ -21,8 +21,14 @@
 #include <drm/drm_print.h>
 #include "core/compat.h"
 #include "core/core.h"
+#include "core/life.h"
 #include "core/trace.h"
-#include "virtio/virtio.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "queue/queue.h"
+#include "vidmm/ledger/allocation.h"
+#include "internal.h"
+#include "stream.h"
 
 /* Longest wait for a busy allocation; like TTM's own waits. */
 #define PAGODA_BUSY_TIMEOUT	(15 * HZ)
@@ -77,9 +83,9 @@ static void stream_push(struct pagoda_stream *stream)
 		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
 		.signal_fence = {
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-			.address = stream->fence_mem.address,
+			.address = stream->args.fence_address,
 			.value = sub->seqno,
-			.cpu_pages = &stream->fence_mem.page,
+			.cpu_pages = &stream->args.fence_page,
 		},
 	};
 	enum pagoda_build result;
@@ -175,7 +181,7 @@ void pagoda_stream_wait_resv(struct pagoda_vidmm *vidmm, struct dma_resv *resv,
 int pagoda_stream_wait_idle(struct pagoda_vidmm *vidmm, long timeout)
 {
 	pagoda_stream_flush(vidmm);
-	return pagoda_queue_wait_idle(vidmm->stream->queue, timeout);
+	return pagoda_queue_wait_idle(vidmm->queue, timeout);
 }
 
 /* Returns the number of packets with private data, without the fence write at the end. */
@@ -192,7 +198,7 @@ static struct pagoda_submission *stream_get_more(struct pagoda_stream *stream)
 {
 	struct pagoda_vidmm *vidmm = stream->vidmm;
 	unsigned int flags = memalloc_noreclaim_save();
-	struct pagoda_submission *sub = pagoda_queue_get(stream->queue);
+	struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
 
 	memalloc_noreclaim_restore(flags);
 	if (!atomic64_fetch_inc(&vidmm->stats.overruns))
@@ -235,7 +241,7 @@ static void stream_overrun_work(struct work_struct *work)
 {
 	struct pagoda_stream *stream = container_of(work, struct pagoda_stream, overrun);
 
-	pagoda_reset_request(stream->vidmm, PAGODA_RESET_PAGING);
+	stream->args.overrun(stream->vidmm);
 }
 
 /**
@@ -255,7 +261,7 @@ bool pagoda_stream_has_foreign(struct pagoda_vidmm *vidmm, struct dma_resv *resv
 	struct dma_fence *fence;
 
 	dma_resv_for_each_fence(&cursor, resv, usage, fence)
-		if (!pagoda_queue_owns(vidmm->stream->queue, fence) &&
+		if (!pagoda_queue_owns(vidmm->queue, fence) &&
 		    !dma_fence_is_signaled(fence))
 			return true;
 	return false;
@@ -311,7 +317,7 @@ static int txn_get_spares(struct pagoda_stream_txn *txn, struct pagoda_stream *s
 	if (!txn->spare)
 		return -ENOMEM;
 	while (extra || bytes < cost->encoded || packets < cost->packets) {
-		struct pagoda_submission *sub = pagoda_queue_get(stream->queue);
+		struct pagoda_submission *sub = pagoda_queue_get(stream->vidmm->queue);
 
 		if (IS_ERR(sub)) {
 			txn_drop_spares(txn);
@@ -350,7 +356,7 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 	int ret;
 
 	*txn = (struct pagoda_stream_txn) { .vidmm = vidmm, .bo = bo };
-	if (!foreign && !(bo && pagoda_swizzle_needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
+	if (!foreign && !(bo && stream->args.needs_idle(bo, VIRTIO_PAGODA_OP_TRANSFER))) {
 		txn_lock(txn, stream);
 		if (txn_start_small(txn, stream, cost))
 			return 0;
@@ -375,35 +381,36 @@ int pagoda_stream_begin(struct pagoda_stream_txn *txn, struct pagoda_vidmm *vidm
 /**
  * pagoda_stream_restart() - Start paging again on a device that was reset
  * @vidmm: Memory manager; no address space of the device has a root
+ * @cost: Upper bound of what @first emits
+ * @first: Emits the first new operations
  *
- * Operations collected before are given up. The first new operations map the driver's own pages
- * for the device MMU, and the fence page, which every buffer writes at its end, before all
- * others. The paging process exists before any operation can use it (C80).
+ * Operations collected before are given up. The paging process exists before any operation can use
+ * it (C80).
  *
  * Context: May sleep and allocate.
  * Return: 0, also if paging works already; -ENOMEM, -EAGAIN if the device is being reset once
  * more, or the device's error; on failure nothing has changed.
  */
-int pagoda_stream_restart(struct pagoda_vidmm *vidmm)
+int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,
+			  void (*first)(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn))
 {
-	struct pagoda_paging_cost cost = pagoda_device_mmu_own_cost(vidmm);
 	struct pagoda_stream *stream = vidmm->stream;
 	struct pagoda_stream_txn txn = { .vidmm = vidmm };
-	int ret = txn_get_spares(&txn, stream, &cost);
+	int ret = txn_get_spares(&txn, stream, cost);
 
 	if (ret)
 		return ret;
 	txn.cookie = stream_lock(stream);
-	if (pagoda_queue_is_closed(stream->queue)) {
+	if (pagoda_queue_is_closed(stream->vidmm->queue)) {
 		if (stream->open)
 			stream_push(stream);
 		if (vidmm->mmu)
 			ret = pagoda_process_rebuild(vidmm->mmu);
-		if (!ret && !pagoda_queue_restart(stream->queue))
+		if (!ret && !pagoda_queue_restart(stream->vidmm->queue))
 			ret = -EAGAIN;
 		if (!ret) {
 			WRITE_ONCE(stream->restarts, stream->restarts + 1);
-			pagoda_device_mmu_remap_own(vidmm, &txn);
+			first(vidmm, &txn);
 		}
 	}
 	dma_fence_put(pagoda_stream_end(&txn));
@@ -454,7 +461,7 @@ static int txn_get_spare(struct pagoda_stream_txn *txn)
 
 	if (txn->nr_spare || !txn->spare)
 		return 0;
-	sub = pagoda_queue_get(txn->vidmm->stream->queue);
+	sub = pagoda_queue_get(txn->vidmm->queue);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
 	txn->spare[txn->nr_spare++] = sub;
@@ -478,7 +485,7 @@ static int txn_wait_idle(struct pagoda_stream_txn *txn, u32 operation)
 	stream_unlock(stream, txn->cookie);
 	ret = txn_wait_fences(txn);
 	if (!ret)
-		ret = pagoda_swizzle_make_idle(txn->bo, operation);
+		ret = stream->args.make_idle(txn->bo, operation);
 	if (!ret)
 		ret = txn_get_spare(txn);
 	txn->cookie = stream_lock(stream);
@@ -705,20 +712,60 @@ void pagoda_stream_unplug(struct pagoda_vidmm *vidmm)
 }
 
 /**
+ * pagoda_stream_room() - Size of the smallest paging buffer
+ * @vidmm: Memory manager
+ *
+ * Return: Bytes that operations may use of it.
+ */
+u32 pagoda_stream_room(struct pagoda_vidmm *vidmm)
+{
+	return vidmm->stream->room;
+}
+
+/**
+ * pagoda_stream_cost() - What an operation takes at most
+ * @vidmm: Memory manager
+ * @op: Valid operation
+ *
+ * Return: Cost, in whatever buffers it is built.
+ */
+struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
+					     const struct pagoda_paging_op *op)
+{
+	return pagoda_paging_cost(vidmm->paging_limits, op, vidmm->stream->room);
+}
+
+/**
+ * pagoda_stream_restarts() - Number of times that paging was started again after a reset
+ * @vidmm: Memory manager
+ *
+ * An operation emitted before the last restart was given up, or the device has forgotten it.
+ *
+ * Context: Any.
+ * Return: The number.
+ */
+u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm)
+{
+	return READ_ONCE(vidmm->stream->restarts);
+}
+
+/**
  * pagoda_stream_init() - Set up the stream and its queue
  * @vidmm: Memory manager with @info set
  * @args: Parameters of the memory manager
+ * @stream_args: Calls and memory; copied
  *
  * Context: Probe; may sleep.
  * Return: 0 or a negative errno.
  */
-int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
+		       const struct pagoda_stream_args *stream_args)
 {
 	const struct pagoda_device_info *info = vidmm->info;
 	const struct pagoda_queue_args queue = {
 		.dev = vidmm->drm->dev,
 		.transport = args->transport,
-		.ops = &pagoda_stream_queue_ops,
+		.ops = stream_args->ops,
 		.owner = vidmm,
 		.buffer_size = info->max_buffer_bytes,
 		.priv_size = max_t(u32, info->max_buffer_bytes / 2, PAGE_SIZE),
@@ -726,13 +773,13 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.use_cpu = args->use_cpu,
 	};
 	struct pagoda_stream *stream;
-	int ret;
 
 	stream = drmm_kzalloc(vidmm->drm, sizeof(*stream), GFP_KERNEL);
 	if (!stream)
 		return -ENOMEM;
 	vidmm->stream = stream;
 	stream->vidmm = vidmm;
+	stream->args = *stream_args;
 	stream->limits = (struct pagoda_paging_limits) {
 		.features = info->features,
 		.vram_size = info->vram_size,
@@ -746,6 +793,7 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 		.max_address_spaces = info->max_address_spaces,
 		.swizzling_ranges = info->swizzling_ranges,
 	};
+	vidmm->paging_limits = &stream->limits;
 	stream->room = PAGE_SIZE - PAGODA_STREAM_TAIL;
 	stream->packets = PAGE_SIZE / PAGODA_PAGING_MIN_PRIVATE - 1;
 	mutex_init(&stream->lock);
@@ -754,26 +802,27 @@ int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	INIT_WORK(&stream->overrun, stream_overrun_work);
 	stream->patience = msecs_to_jiffies(PAGODA_PLUG_MS);
 
-	ret = pagoda_sysmem_alloc(vidmm, &stream->fence_mem);
-	if (ret)
-		return ret;
 	stream->wq = alloc_workqueue("pagoda-stream", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 1);
-	if (!stream->wq) {
-		ret = -ENOMEM;
-		goto err_page;
-	}
-	stream->queue = pagoda_queue_create(&queue);
-	if (IS_ERR(stream->queue)) {
-		ret = PTR_ERR(stream->queue);
-		goto err_wq;
-	}
-	return 0;
-
-err_wq:
+	if (!stream->wq)
+		return -ENOMEM;
+	vidmm->queue = pagoda_queue_create(&queue);
+	if (!IS_ERR(vidmm->queue))
+		return 0;
 	destroy_workqueue(stream->wq);
-err_page:
-	pagoda_sysmem_release(vidmm, &stream->fence_mem, pagoda_sysmem_free_page);
-	return ret;
+	return PTR_ERR(vidmm->queue);
+}
+
+/**
+ * pagoda_stream_stop() - Finish what was emitted, because the hardware goes
+ * @vidmm: Memory manager; no thread emits operations any more
+ *
+ * Context: May sleep for long.
+ */
+void pagoda_stream_stop(struct pagoda_vidmm *vidmm)
+{
+	flush_delayed_work(&vidmm->stream->flush);
+	pagoda_queue_stop(vidmm->queue);
+	cancel_work_sync(&vidmm->stream->overrun);
 }
 
 /**
@@ -790,8 +839,38 @@ void pagoda_stream_fini(struct pagoda_vidmm *vidmm)
 	cancel_work_sync(&stream->overrun);
 	if (stream->reserve)
 		pagoda_submission_put(stream->reserve);
-	pagoda_queue_destroy(stream->queue);
+	pagoda_queue_destroy(stream->vidmm->queue);
 	destroy_workqueue(stream->wq);
-	pagoda_sysmem_release(vidmm, &stream->fence_mem, pagoda_sysmem_free_page);
 	mutex_destroy(&stream->lock);
+}
+
+/**
+ * pagoda_residency_later() - Fence behind the paging of several allocations
+ * @vidmm: The manager
+ * @latest: Fence of the allocations before, a reference that is consumed; or NULL
+ * @resv: Reservation of one more allocation, held
+ *
+ * All kernel fences are on the paging timeline, so that the latest stands for all. A fence of
+ * another device that shares the allocation is waited for.
+ *
+ * Context: May sleep.
+ * Return: The fence, a reference; NULL if all have signalled.
+ */
+struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
+					 struct dma_resv *resv)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, resv, DMA_RESV_USAGE_KERNEL, fence) {
+		if (!pagoda_queue_owns(vidmm->queue, fence))
+			dma_fence_wait(fence, false);
+		if (dma_fence_is_signaled(fence))
+			continue;
+		if (latest && !dma_fence_is_later(fence, latest))
+			continue;
+		dma_fence_put(latest);
+		latest = dma_fence_get(fence);
+	}
+	return latest;
 }

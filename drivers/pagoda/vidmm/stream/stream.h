@@ -1,67 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The stream of paging buffers, and the journal of its operations. */
-#ifndef PAGODA_STREAM_H
-#define PAGODA_STREAM_H
+#ifndef PAGODA_VIDMM_STREAM_STREAM_H
+#define PAGODA_VIDMM_STREAM_STREAM_H
 
 #include <linux/dma-resv.h>
-#include <linux/mutex.h>
-#include <linux/spinlock.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
-#include "mmu/mmu.h"
-#include "paging/paging.h"
-#include "queue/queue.h"
-#include "vidmm/segment/memory.h"
-#include "recording.h"
+#include <linux/types.h>
+
+struct dma_fence;
+struct dma_resv;
+struct drm_printer;
+struct pagoda_bo;
+struct pagoda_journal;
+struct pagoda_paging_cost;
+struct pagoda_paging_op;
+struct pagoda_root;
+struct pagoda_submission;
+struct pagoda_vidmm;
+struct pagoda_vidmm_args;
 
 /* Most bytes of one TRANSFER or FILL: about a millisecond. */
 #define PAGODA_PIECE_BYTES	(8u << 20)
 
-/* ---- Stream (stream.c): the loop of the OS side around the builder ------- */
-
 /**
- * struct pagoda_stream - The paging buffer being filled
- * @vidmm: Manager
- * @queue: Queue that full submissions go to
- * @limits: Limits of the device, for the builders
- * @lock: Protects the members below. Taken on the dma_fence signalling path
- * @open: Armed submission being filled, or NULL
- * @reserve: Submission kept ready for small operations, or NULL
- * @buf: Write position in @open
- * @open_cost: Bytes the operations in @open move
- * @plugs: Number of callers that will add more soon
- * @in_transfer: A transaction waits between two pieces of a transfer, without @lock
- * @turn: Woken when that transaction goes on
- * @restarts: Number of times that paging was started again after a reset of the device. An
- *	operation emitted before the last restart was given up, or the device has forgotten it
- * @flush: Pushes @open after @patience; this bound makes an armed and open fence legal
- * @overrun: Requests a reset: more was emitted than was announced, and there was no memory for it
- * @patience: Jiffies until @flush; constant
- * @wq: Work queue of @flush, usable in reclaim
- * @fence_mem: Fence page: each submission writes its number there at its end
- * @room: Bytes operations may use of the smallest buffer: all but the fence write
- * @packets: Packets the smallest submission has private data for, but for the fence write
+ * struct pagoda_stream_args - What the stream is given by the rooms above it
+ * @ops: Calls of the paging queue
+ * @needs_idle: &pagoda_paging_op.needs_idle of an operation on an allocation; reservation held
+ * @make_idle: Does the set-up of an idle allocation that couldn't be queued; reservation held. May
+ *	sleep; returns 0 or a negative errno
+ * @overrun: Called when operations were lost, because more was emitted than announced and there was
+ *	no memory for it. May sleep
+ * @fence_address: Address at which each submission writes its number at its end
+ * @fence_page: The page at that address
  */
-struct pagoda_stream {
-	struct pagoda_vidmm *vidmm;
-	struct pagoda_queue *queue;
-	struct pagoda_paging_limits limits;
-	struct mutex lock;	/* all below */
-	struct pagoda_submission *open;
-	struct pagoda_submission *reserve;
-	struct pagoda_paging_buffer buf;
-	u64 open_cost;
-	unsigned int plugs;
-	bool in_transfer;
-	wait_queue_head_t turn;
-	u64 restarts;
-	struct delayed_work flush;
-	struct work_struct overrun;
-	unsigned long patience;
-	struct workqueue_struct *wq;
-	struct pagoda_sysmem fence_mem;
-	u32 room;
-	u32 packets;
+struct pagoda_stream_args {
+	const struct pagoda_queue_ops *ops;
+	bool (*needs_idle)(const struct pagoda_bo *bo, u32 operation);
+	int (*make_idle)(struct pagoda_bo *bo, u32 operation);
+	void (*overrun)(struct pagoda_vidmm *vidmm);
+	u64 fence_address;
+	struct page *fence_page;
 };
 
 /**
@@ -94,8 +71,16 @@ struct pagoda_stream_txn {
 	bool cookie;
 };
 
-extern const struct pagoda_queue_ops pagoda_stream_queue_ops;
-int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+/* stream.c */
+struct dma_fence *pagoda_residency_later(struct pagoda_vidmm *vidmm, struct dma_fence *latest,
+					 struct dma_resv *resv);
+int pagoda_stream_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args,
+		       const struct pagoda_stream_args *stream_args);
+void pagoda_stream_stop(struct pagoda_vidmm *vidmm);
+struct pagoda_paging_cost pagoda_stream_cost(struct pagoda_vidmm *vidmm,
+					     const struct pagoda_paging_op *op);
+u32 pagoda_stream_room(struct pagoda_vidmm *vidmm);
+u64 pagoda_stream_restarts(struct pagoda_vidmm *vidmm);
 void pagoda_stream_fini(struct pagoda_vidmm *vidmm);
 void pagoda_stream_plug(struct pagoda_vidmm *vidmm);
 void pagoda_stream_unplug(struct pagoda_vidmm *vidmm);
@@ -114,62 +99,19 @@ void pagoda_stream_begin_must(struct pagoda_stream_txn *txn, struct pagoda_vidmm
 			      const struct pagoda_paging_cost *cost);
 int pagoda_stream_emit(struct pagoda_stream_txn *txn, struct pagoda_paging_op *op);
 void pagoda_stream_emit_valid(void *txn, struct pagoda_paging_op *op);
-int pagoda_stream_restart(struct pagoda_vidmm *vidmm);
+int pagoda_stream_restart(struct pagoda_vidmm *vidmm, const struct pagoda_paging_cost *cost,
+			  void (*first)(struct pagoda_vidmm *vidmm, struct pagoda_stream_txn *txn));
 struct dma_fence *pagoda_stream_end(struct pagoda_stream_txn *txn);
 int pagoda_stream_end_wait(struct pagoda_stream_txn *txn);
 
-/* ---- Journal (journal.c): the stream's last operations -------------------- */
-
-/**
- * struct pagoda_journal_loss - A submission that failed for good
- * @seqno: Number of the submission
- * @offset: First byte that wasn't executed
- * @error: Negative errno
- */
-struct pagoda_journal_loss {
-	u64 seqno;
-	u32 offset;
-	int error;
-};
-
-/**
- * struct pagoda_journal - The last operations, and a recording of all paging buffers
- * @vidmm: Manager
- * @entries: Ring; written under the stream's lock, read without a lock
- * @recorded: Number of the last entry
- * @losses: Ring of the last submissions that failed
- * @nr_losses: Number of submissions that failed so far
- * @recording_mutex: Keeps @recording from being freed
- * @recording_lock: Protects the members below
- * @recording: Recorded items, one after another; NULL = not recording
- * @recording_size: Size of @recording in bytes
- * @recording_used: Bytes in use of @recording
- * @recording_dropped: Number of items that had no room
- * @recording_missed: Number of the last submission before the recording began, plus the number
- *	of losses that had no room: the recording lacks them
- * @last_seqno: Number of the last submission
- */
-struct pagoda_journal {
-	struct pagoda_vidmm *vidmm;
-	struct pagoda_journal_entry *entries;
-	u64 recorded;
-	struct pagoda_journal_loss losses[64];
-	u32 nr_losses;
-	struct mutex recording_mutex;	/* life of recording */
-	spinlock_t recording_lock;	/* all below */
-	u8 *recording;
-	u64 recording_size;
-	u64 recording_used;
-	u64 recording_dropped;
-	u64 recording_missed;
-	u64 last_seqno;
-};
-
-int pagoda_journal_init(struct pagoda_vidmm *vidmm);
+/* journal.c */
+void pagoda_vidmm_print_journal(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+int pagoda_vidmm_record(struct pagoda_vidmm *vidmm, u64 size);
+ssize_t pagoda_vidmm_read_recording(struct pagoda_vidmm *vidmm, char __user *buf, size_t size,
+				    loff_t *pos);
+void *pagoda_vidmm_journal(struct pagoda_vidmm *vidmm, size_t *size);
+int pagoda_journal_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
 void pagoda_journal_fini(struct pagoda_vidmm *vidmm);
-void pagoda_journal_note(struct pagoda_journal *journal, const struct pagoda_paging_op *op,
-			 u64 seqno, u32 offset, u32 encoded, int pass);
-void pagoda_journal_record(struct pagoda_journal *journal, const struct pagoda_submission *sub);
 void pagoda_journal_written(struct pagoda_journal *journal, const struct pagoda_paging_op *op);
 void pagoda_journal_root(struct pagoda_journal *journal, u32 space,
 			 const struct pagoda_root *root);

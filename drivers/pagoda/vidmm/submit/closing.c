@@ -15,9 +15,17 @@
  * a handle of it again before has what it had.
  */
 #include <linux/slab.h>
-#include "vidmm/ledger/require.h"
-#include "vidmm/vm/internal.h"
+#include <drm/drm_file.h>
+#include <drm/drm_print.h>
+#include "core/compat.h"
+#include "core/life.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/vm/vm.h"
 #include "context.h"
+#include "internal.h"
 #include "submit.h"
 
 /* Time until it is tried again, in front of a rebuild of the device. */
@@ -81,7 +89,8 @@ static void closing_run(struct pagoda_closing *closing)
 }
 
 /* The end of the client waits for it, inside of the gate. */
-static void closing_work(struct work_struct *work)
+/* Work item of &pagoda_closing.work. */
+void pagoda_closing_work(struct work_struct *work)
 {
 	struct pagoda_closing *closing = container_of(to_delayed_work(work),
 						      struct pagoda_closing, work);
@@ -93,20 +102,6 @@ static void closing_work(struct work_struct *work)
 	}
 	closing_run(closing);
 	pagoda_gate_leave(closing->vidmm, &gate);
-}
-
-/**
- * pagoda_closing_init() - No job is held up and no handle was closed
- * @closing: Of a new client
- * @vidmm: The manager
- */
-void pagoda_closing_init(struct pagoda_closing *closing, struct pagoda_vidmm *vidmm)
-{
-	closing->vidmm = vidmm;
-	mutex_init(&closing->lock);
-	INIT_LIST_HEAD(&closing->jobs);
-	INIT_LIST_HEAD(&closing->handles);
-	INIT_DELAYED_WORK(&closing->work, closing_work);
 }
 
 /**
@@ -220,7 +215,7 @@ static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_closing_handle() - A client closes its handle of an allocation
+ * closing_handle() - A client closes its handle of an allocation
  * @client: Client
  * @bo: Allocation
  *
@@ -242,7 +237,7 @@ void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /**
- * pagoda_closing_undo() - A client has a handle of an allocation again
+ * closing_undo() - A client has a handle of an allocation again
  * @client: Client
  * @bo: Allocation
  *
@@ -259,4 +254,71 @@ void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo)
 		if (handle->bo == bo)
 			closing_free(handle);
 	mutex_unlock(&client->closing.lock);
+}
+
+/*
+ * An imported allocation has no client before its first handle: the first client to open it is
+ * charged.
+ */
+static void handle_set_client(struct pagoda_bo *bo, struct pagoda_client *client)
+{
+	u32 segment;
+
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	if (!bo->client) {
+		segment = bo->part.segment;
+		bo->part.segment = PAGODA_BUDGET_SEGMENTS;
+		kref_get(&client->kref);
+		bo->client = client;
+		pagoda_bo_charge(bo, segment);
+	}
+	dma_resv_unlock(bo->ttm.base.resv);
+}
+
+/**
+ * pagoda_handle_open() - &drm_gem_object_funcs.open of allocations
+ * @obj: Allocation
+ * @file: File that gets a handle
+ *
+ * Context: May sleep.
+ * Return: 0 or -EPERM.
+ */
+int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file)
+{
+	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
+	int ret = -EPERM;
+
+	/* A handle by a global name (GEM_FLINK): an offered allocation has no other users. */
+	if (!pagoda_bo_is_offered(bo))
+		ret = pagoda_vm_bo_opened(bo, true);
+	if (ret) {
+		drm_dbg_driver(obj->dev, "allocation %llu can't be opened by name\n", bo->id);
+		return ret;
+	}
+	pagoda_closing_undo(file->driver_priv, bo);
+	if (bo->share.imported)
+		handle_set_client(bo, file->driver_priv);
+	/* The count includes the handle that is being opened. */
+	if (READ_ONCE(obj->handle_count) > 1)
+		pagoda_copy_shared(bo);
+	return 0;
+}
+
+/**
+ * pagoda_handle_close() - &drm_gem_object_funcs.close of allocations
+ * @obj: Allocation
+ * @file: File that loses its last handle
+ *
+ * GPU addresses and residency counts end with the handle (in WDDM: with the allocation).
+ *
+ * Context: May sleep. Outside of reservations.
+ */
+void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file)
+{
+	struct pagoda_bo *bo = pagoda_bo_of_gem(obj);
+	struct pagoda_gate gate;
+
+	pagoda_gate_enter(bo->vidmm, &gate, false);
+	pagoda_closing_handle(file->driver_priv, bo);
+	pagoda_gate_leave(bo->vidmm, &gate);
 }

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Execution contexts: the struct that submission, paging and reports of failures share. */
-#ifndef PAGODA_VIDMM_CONTEXT_H
-#define PAGODA_VIDMM_CONTEXT_H
+#ifndef PAGODA_VIDMM_SUBMIT_CONTEXT_H
+#define PAGODA_VIDMM_SUBMIT_CONTEXT_H
 
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
-#include "core/core.h"
+#include <linux/types.h>
+#include "paging/paging.h"
 #include "queue/exec.h"
 #include "vidmm/fence/sync.h"
 #include "vidmm/vm/vm.h"
+
+struct pagoda_exec_context;
+struct pagoda_vm;
 
 /**
  * struct pagoda_context - An execution context
  * @kref: References of the client's handle and of submissions
  * @vm: VM, a reference
- * @entry: In &pagoda_vm.contexts
- * @save: Save area. pagoda_vm_may_evict() keeps it in place while a job of the context is in flight
- * @root: Root that the save area names; protected by the VM's reservation
+ * @save: Save area
  * @id: Number, never 0, never reused
  * @engine: Execution engine
  * @exec: Jobs of the context; NULL if the device executes none
@@ -33,9 +35,7 @@
 struct pagoda_context {
 	struct kref kref;
 	struct pagoda_vm *vm;
-	struct list_head entry;
-	struct pagoda_bo *save;
-	struct pagoda_root root;
+	struct pagoda_save save;
 	u64 id;
 	u32 engine;
 	struct pagoda_exec_context *exec;
@@ -47,12 +47,5 @@ struct pagoda_context {
 	u32 state;
 	struct pagoda_exec_report report;
 };
-
-int pagoda_context_validate(struct pagoda_context *context);
-u64 pagoda_context_queued(struct pagoda_context *context);
-void pagoda_context_give_up(struct pagoda_context *context);
-
-extern const struct pagoda_exec_ops pagoda_context_exec_ops;
-extern const struct pagoda_deferred_ops pagoda_submit_deferred_ops;
 
 #endif

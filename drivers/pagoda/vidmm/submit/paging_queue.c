@@ -18,11 +18,21 @@
 #include <linux/dma-fence-chain.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <drm/drm_device.h>
 #include <drm/drm_print.h>
 #include <drm/drm_syncobj.h>
+#include "core/core.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
 #include "vidmm/ledger/require.h"
-#include "vidmm/vm/internal.h"
+#include "vidmm/residency/residency.h"
+#include "vidmm/vm/vm.h"
 #include "paging_queue.h"
+#include "submit.h"
 
 /* Jiffies for which a request that finds no memory is repeated. */
 #define PATIENCE	(HZ / 2)
@@ -319,6 +329,32 @@ void pagoda_client_drop_lists(struct pagoda_client *client)
 
 /* ---- Paging queues ------------------------------------------------------------------ */
 
+/*
+ * &pagoda_sync_source.failed: the timeline itself loses the error of a point when a later point is
+ * added. True if the request failed and is one of the last %PAGODA_PAGING_FAILURES that did.
+ */
+static bool paging_queue_failed(struct pagoda_sync_source *source, u64 value)
+{
+	struct pagoda_paging_queue *queue =
+		container_of(source, struct pagoda_paging_queue, source);
+	bool failed = false;
+	u32 i;
+
+	if (!READ_ONCE(queue->nr_failures))
+		return false;
+	spin_lock(&queue->failures_lock);
+	for (i = 0; i < PAGODA_PAGING_FAILURES && !failed; i++)
+		failed = value && queue->failures[i] == value;
+	spin_unlock(&queue->failures_lock);
+	return failed;
+}
+
+/* &pagoda_sync_source.put */
+static void paging_queue_put(struct pagoda_sync_source *source)
+{
+	pagoda_paging_queue_put(container_of(source, struct pagoda_paging_queue, source));
+}
+
 /**
  * pagoda_paging_queue_create() - Create a paging queue
  * @vidmm: Manager
@@ -345,6 +381,8 @@ struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidm
 		kfree(queue);
 		return ERR_PTR(ret);
 	}
+	queue->source.failed = paging_queue_failed;
+	queue->source.put = paging_queue_put;
 	kref_init(&queue->kref);
 	mutex_init(&queue->lock);
 	spin_lock_init(&queue->failures_lock);
@@ -393,10 +431,10 @@ void pagoda_paging_queue_put(struct pagoda_paging_queue *queue)
  * @syncobj: Timeline
  *
  * Context: May sleep. Takes the client's lock.
- * Return: The client's paging queue, to be released with pagoda_paging_queue_put(); or NULL.
+ * Return: The client's paging queue as a reference of a list of syncs; or NULL.
  */
-struct pagoda_paging_queue *pagoda_paging_queue_of(struct pagoda_client *client,
-						   const struct drm_syncobj *syncobj)
+struct pagoda_sync_source *pagoda_paging_queue_of(struct pagoda_client *client,
+						  const struct drm_syncobj *syncobj)
 {
 	struct pagoda_paging_queue *queue;
 	unsigned long id;
@@ -410,31 +448,7 @@ struct pagoda_paging_queue *pagoda_paging_queue_of(struct pagoda_client *client,
 	if (queue)
 		pagoda_paging_queue_get(queue);
 	mutex_unlock(&client->lock);
-	return queue;
-}
-
-/**
- * pagoda_paging_queue_failed() - Tell whether the request behind a value failed
- * @queue: Paging queue
- * @value: Value of which the point exists
- *
- * The timeline itself loses the error of a point when a later point is added.
- *
- * Context: Takes a spinlock.
- * Return: True if the request failed and is one of the last %PAGODA_PAGING_FAILURES that did.
- */
-bool pagoda_paging_queue_failed(struct pagoda_paging_queue *queue, u64 value)
-{
-	bool failed = false;
-	u32 i;
-
-	if (!READ_ONCE(queue->nr_failures))
-		return false;
-	spin_lock(&queue->failures_lock);
-	for (i = 0; i < PAGODA_PAGING_FAILURES && !failed; i++)
-		failed = value && queue->failures[i] == value;
-	spin_unlock(&queue->failures_lock);
-	return failed;
+	return queue ? &queue->source : NULL;
 }
 
 /**

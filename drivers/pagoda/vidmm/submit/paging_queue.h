@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Paging queues: the struct, for paging_queue.c and the KUnit suites. */
-#ifndef PAGODA_VIDMM_PAGING_QUEUE_H
-#define PAGODA_VIDMM_PAGING_QUEUE_H
+#ifndef PAGODA_VIDMM_SUBMIT_PAGING_QUEUE_H
+#define PAGODA_VIDMM_SUBMIT_PAGING_QUEUE_H
 
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
-#include "vidmm/ledger/lists.h"
+#include <linux/types.h>
+#include "vidmm/fence/sync.h"
+
+struct drm_syncobj;
+struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_vidmm;
+
+/**
+ * struct pagoda_paging_args - Arguments and results of a paging queue's call
+ * @bos: Allocations, each once; the caller's
+ * @count: Number of allocations, not 0
+ * @flags: DRM_PAGODA_RESIDENT_* or DRM_PAGODA_EVICT_* flags, checked
+ * @syncs: Syncobjs that are signalled besides the queue's own. Consumed if 0 is returned
+ * @bytes_to_trim: Out with -ENOMEM: bytes by which the client's list would be too long, or the
+ *	client over its budget; 0: another reason. Out of an eviction: bytes by which the client is
+ *	over its budgets
+ * @value: Out: value to wait for; 0 = there is nothing to wait for
+ */
+struct pagoda_paging_args {
+	struct pagoda_bo **bos;
+	u32 count;
+	u32 flags;
+	struct pagoda_syncs syncs;
+	u64 bytes_to_trim;
+	u64 value;
+};
 
 /* Number of failed values that a paging queue remembers. */
 #define PAGODA_PAGING_FAILURES	64
 
 /**
  * struct pagoda_paging_queue - A paging queue
+ * @source: The queue as the owner of its timeline
  * @kref: References of the client's handle and of requests
  * @vidmm: Manager
  * @client: Client that has the queue; no reference
@@ -29,6 +56,7 @@
  * @failed: Value of the request with @error
  */
 struct pagoda_paging_queue {
+	struct pagoda_sync_source source;
 	struct kref kref;
 	struct pagoda_vidmm *vidmm;
 	struct pagoda_client *client;

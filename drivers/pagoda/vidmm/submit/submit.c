@@ -22,14 +22,24 @@
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <drm/drm_device.h>
 #include <drm/drm_exec.h>
 #include <drm/drm_print.h>
+#include "core/core.h"
+#include "mmu/mmu.h"
 #include "queue/exec.h"
-#include "vidmm/bo/victims.h"
-#include "vidmm/ledger/require.h"
-#include "vidmm/residency/pace.h"
-#include "vidmm/vm/internal.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/limits.h"
+#include "vidmm/residency/residency.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/vm/vm.h"
 #include "context.h"
+#include "internal.h"
 #include "submit.h"
 
 /* Fences that one reservation may get from a job, if several allocations share the reservation. */
@@ -308,13 +318,13 @@ static void submit_settle(struct submit_run *run)
 {
 	u32 i;
 
-	pagoda_pace_settle(&run->pace, run->submit->context);
+	pagoda_pace_settle(&run->pace, run->vm, run->submit->context->id);
 	for (i = 0; i < run->nr_bos; i++)
 		ttm_bo_move_to_lru_tail_unlocked(&run->bos[i]->ttm);
 	spin_lock(&run->vm->vidmm->ttm.lru_lock);
-	ttm_lru_bulk_move_tail(&run->vm->bulk);
+	ttm_lru_bulk_move_tail(&run->vm->uses.bulk);
 	spin_unlock(&run->vm->vidmm->ttm.lru_lock);
-	pagoda_victims_used(run->vm, run->bos, run->nr_bos);
+	pagoda_victims_used(run->vm->vidmm, &run->vm->uses, run->bos, run->nr_bos);
 }
 
 /*
@@ -334,7 +344,7 @@ static int submit_in_room(struct submit_run *run, int (*step)(struct submit_run 
 static int submit_bring_tables(struct submit_run *run)
 {
 	return pagoda_vm_make_tables_resident(run->vm) ?:
-	       pagoda_context_validate(run->submit->context);
+	       pagoda_save_validate(&run->submit->context->save);
 }
 
 /* Returns -ENOSPC if the allocations wouldn't fit even with no others resident. */
@@ -691,7 +701,7 @@ static void submit_put_deferred(struct pagoda_deferred *queue, struct pagoda_def
 	pagoda_submit_free(submit_of(item));
 }
 
-const struct pagoda_deferred_ops pagoda_submit_deferred_ops = {
+static const struct pagoda_deferred_ops submit_deferred_ops = {
 	.make = submit_make_deferred,
 	.put = submit_put_deferred,
 };
@@ -812,4 +822,23 @@ int pagoda_submit(struct pagoda_submit *submit, u64 *job)
 		pagoda_submit_free(submit);
 	pagoda_context_put(context);
 	return ret;
+}
+
+/**
+ * pagoda_context_create() - Create an execution context
+ * @vm: VM with the address space of the context
+ * @engine: Execution engine, checked
+ * @priority: enum drm_pagoda_priority, checked
+ *
+ * When this function returns, the save area is initialised and names the VM's page tables. A reset
+ * during the creation isn't reported to the new context, which had no content to lose (C190).
+ *
+ * Context: May sleep and allocate; for as long as a rebuild takes. Outside of reservations.
+ * Return: The context, to be released with pagoda_context_destroy(); or ERR_PTR: -ENOMEM; -ENOENT
+ * if the VM was closed; -EIO if the device failed without a reset; -EMFILE if the client or its
+ * user has too many contexts; -EINTR.
+ */
+struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority)
+{
+	return pagoda_context_make(vm, engine, priority, &submit_deferred_ops);
 }

@@ -6,16 +6,29 @@
  * Lock order, outermost first: pagoda_context.lock, pagoda_vidmm.residency, then the order in
  * vm.h.
  */
-#ifndef PAGODA_SUBMIT_H
-#define PAGODA_SUBMIT_H
+#ifndef PAGODA_VIDMM_SUBMIT_SUBMIT_H
+#define PAGODA_VIDMM_SUBMIT_SUBMIT_H
 
+#include <linux/list.h>
 #include <linux/types.h>
-#include <linux/virtio_pagoda.h>
 #include "vidmm/fence/sync.h"
 
+struct drm_pagoda_context_state;
+struct drm_pagoda_paging_queue_state;
+struct drm_syncobj;
 struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_closing;
 struct pagoda_context;
+struct pagoda_paging_args;
+struct pagoda_paging_queue;
 struct pagoda_quota;
+struct pagoda_vidmm;
+struct pagoda_vm;
+struct drm_file;
+struct drm_gem_object;
+struct work_struct;
+struct virtio_pagoda_command_buffer;
 
 /**
  * struct pagoda_submit - A checked SUBMIT
@@ -51,6 +64,41 @@ struct pagoda_submit {
 	u64 number;
 };
 
+/* closing.c */
+void pagoda_closing_work(struct work_struct *work);
+int pagoda_handle_open(struct drm_gem_object *obj, struct drm_file *file);
+void pagoda_handle_close(struct drm_gem_object *obj, struct drm_file *file);
+void pagoda_closing_begin_end(struct pagoda_client *client);
+void pagoda_closing_end(struct pagoda_client *client);
+
+/* paging_queue.c */
+struct pagoda_paging_queue *pagoda_paging_queue_create(struct pagoda_vidmm *vidmm,
+						       struct pagoda_client *client, int priority,
+						       struct drm_syncobj *syncobj);
+void pagoda_paging_queue_get(struct pagoda_paging_queue *queue);
+void pagoda_paging_queue_put(struct pagoda_paging_queue *queue);
+struct pagoda_sync_source *pagoda_paging_queue_of(struct pagoda_client *client,
+						  const struct drm_syncobj *syncobj);
+int pagoda_paging_make_resident(struct pagoda_paging_queue *queue,
+				struct pagoda_paging_args *args);
+void pagoda_paging_is_made(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args);
+int pagoda_paging_evict(struct pagoda_paging_queue *queue, struct pagoda_paging_args *args);
+void pagoda_paging_queue_state(struct pagoda_paging_queue *queue,
+			       struct drm_pagoda_paging_queue_state *state);
+void pagoda_client_drop_lists(struct pagoda_client *client);
+
+/* context.c */
+void pagoda_context_give_up(struct pagoda_context *context);
+void pagoda_client_fail(struct pagoda_client *client, int error);
+struct pagoda_context *pagoda_context_create(struct pagoda_vm *vm, u32 engine, u32 priority);
+void pagoda_context_get(struct pagoda_context *context);
+void pagoda_context_put(struct pagoda_context *context);
+void pagoda_context_kill(struct pagoda_context *context);
+void pagoda_context_destroy(struct pagoda_context *context);
+struct pagoda_vm *pagoda_context_vm(struct pagoda_context *context);
+void pagoda_context_state(struct pagoda_context *context, struct drm_pagoda_context_state *state);
+
+/* submit.c */
 int pagoda_submit(struct pagoda_submit *submit, u64 *job);
 void pagoda_submit_free(struct pagoda_submit *submit);
 

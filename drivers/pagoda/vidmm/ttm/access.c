@@ -10,7 +10,14 @@
 #include <linux/highmem.h>
 #include <linux/slab.h>
 #include "core/core.h"
-#include "virtio/virtio.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "ttm.h"
 
 /**
  * struct bounce - A page the device copies to or from
@@ -95,7 +102,7 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 		},
 	};
 	struct pagoda_paging_op flush = bounce_flush_op(b);
-	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 	int ret, done;
@@ -103,8 +110,8 @@ static int bounce_copy(struct bounce *b, struct pagoda_bo *bo, u64 address, u64 
 	if (tiled)
 		op.transfer.flags |= to_vram ? VIRTIO_PAGODA_TRANSFER_SWIZZLE :
 					       VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
-	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
-	pagoda_cost_add(&cost, pagoda_paging_cost(&stream->limits, &flush, stream->room), 1);
+	cost = pagoda_stream_cost(vidmm, &op);
+	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &flush), 1);
 	ret = pagoda_stream_begin(&txn, bo->vidmm, bo, bo->ttm.base.resv,
 				  DMA_RESV_USAGE_BOOKKEEP, &cost);
 	if (ret)
@@ -156,25 +163,6 @@ static int access_memory(u8 *memory, void *buf, u32 len, bool write)
 	return 0;
 }
 
-/**
- * pagoda_access_user() - Something under way that uses an allocation
- * @bo: Allocation, reservation held
- * @usage: What counts as a use
- *
- * Context: Any but interrupts.
- * Return: A reference to its fence, there may be others; or NULL.
- */
-struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage)
-{
-	struct dma_resv_iter cursor;
-	struct dma_fence *fence;
-
-	dma_resv_for_each_fence(&cursor, bo->ttm.base.resv, usage, fence)
-		if (!dma_fence_is_signaled(fence))
-			return dma_fence_get(fence);
-	return NULL;
-}
-
 /* Is some of it only reached by copies of the device, behind what uses the allocation? */
 static bool access_is_bounced(struct pagoda_bo *bo)
 {
@@ -199,7 +187,8 @@ struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo)
 /* Within one page, so within one range of VRAM. */
 static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, bool write)
 {
-	struct pagoda_vram *vram = bo->vidmm->vram;
+	const struct pagoda_device_info *info = bo->vidmm->info;
+	u8 *window = pagoda_vram_window(bo->vidmm);
 	struct pagoda_vram_cursor cur;
 
 	if (bo->ttm.resource->mem_type != TTM_PL_VRAM)
@@ -207,9 +196,9 @@ static int access_page(struct pagoda_bo *bo, u64 offset, void *buf, u32 len, boo
 	if (pagoda_swizzle_is_shown(bo))
 		return access_memory(pagoda_swizzle_window(bo) + offset, buf, len, write);
 	pagoda_vram_first(&cur, bo->ttm.resource, offset, len);
-	if (bo->tiling.layout.tiling || !vram->window || cur.address + len > vram->visible_size)
+	if (bo->tiling.layout.tiling || !window || cur.address + len > info->visible_size)
 		return access_bounced(bo, cur.address, offset, buf, len, write);
-	return access_memory(vram->window + cur.address, buf, len, write);
+	return access_memory(window + cur.address, buf, len, write);
 }
 
 /**

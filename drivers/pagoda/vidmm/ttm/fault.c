@@ -17,7 +17,15 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_vma_manager.h>
 #include "core/core.h"
+#include "core/life.h"
 #include "core/trace.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "ttm.h"
 
 /*
  * Longest wait for jobs with locks held: a client that always has some queued would otherwise

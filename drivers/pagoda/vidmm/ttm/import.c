@@ -20,9 +20,18 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_print.h>
-#include "vidmm/vm/internal.h"
-#include "virtio/virtio.h"
-#include "prime.h"
+#include "core/compat.h"
+#include "core/core.h"
+#include "core/info.h"
+#include "paging/cpu/cpu.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "ttm.h"
 
 /**
  * struct pagoda_import - Attachment to a dma-buf
@@ -52,23 +61,16 @@ static void import_put(struct pagoda_import *import)
 	kref_put(&import->ref, import_free);
 }
 
+/* &pagoda_tt.release_import. */
+static void import_release(struct pagoda_tt *tt)
+{
+	dma_buf_unmap_attachment_unlocked(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
+	import_put(tt->import);
+}
+
 static bool import_is_mapped(const struct pagoda_bo *bo)
 {
 	return bo->share.imported && bo->ttm.ttm && bo->ttm.ttm->sg;
-}
-
-/**
- * pagoda_import_is_away() - Was the memory of an import given back?
- * @bo: Allocation, reservation held
- *
- * Its pages have no bus addresses then, wherever TTM has it.
- *
- * Context: Any.
- * Return: Whether it is imported and not mapped.
- */
-bool pagoda_import_is_away(const struct pagoda_bo *bo)
-{
-	return bo->share.imported && !import_is_mapped(bo);
 }
 
 /* Bus addresses of its pages, if they are pages the device can have. */
@@ -129,6 +131,7 @@ int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx)
 	kref_get(&import->ref);
 	tt->base.sg = sgt;
 	tt->import = import;
+	tt->release_import = import_release;
 	return 0;
 }
 
@@ -164,18 +167,6 @@ void pagoda_import_unmap(struct pagoda_bo *bo)
 	tt->import = NULL;
 }
 
-/**
- * pagoda_import_release() - Nothing reaches memory any more that had been abandoned
- * @tt: Its pages
- *
- * Context: May sleep. Outside of reservations.
- */
-void pagoda_import_release(struct pagoda_tt *tt)
-{
-	dma_buf_unmap_attachment_unlocked(tt->import->attach, tt->base.sg, DMA_BIDIRECTIONAL);
-	import_put(tt->import);
-}
-
 /*
  * A reference of TTM's. An import without references is being released by another thread, which
  * doesn't need the reservation: TTM takes a reference of its own for the time until it deletes
@@ -204,7 +195,7 @@ static void import_leave(struct pagoda_bo *bo)
 	if (!ret)
 		return;
 	drm_err(bo->vidmm->drm, "allocation %llu is imported and can't leave (%d)\n", bo->id, ret);
-	pagoda_vm_bo_moves(bo);
+	pagoda_move_begins(bo);
 }
 
 /*

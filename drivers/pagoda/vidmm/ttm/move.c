@@ -16,11 +16,30 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <drm/drm_device.h>
+#include "core/core.h"
+#include "core/life.h"
 #include "core/trace.h"
-#include "vidmm/ledger/lists.h"
-#include "virtio/virtio.h"
-#include "move.h"
-#include "prime.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "ttm.h"
+
+/* Steps, as the table spells them. */
+#define POPULATE	PAGODA_STEP_POPULATE
+#define NOTIFY		PAGODA_STEP_NOTIFY
+#define MAP		PAGODA_STEP_MAP
+#define FILL		PAGODA_STEP_FILL
+#define TRANSFER	PAGODA_STEP_TRANSFER
+#define FLUSH		PAGODA_STEP_FLUSH
+#define UNMAP		PAGODA_STEP_UNMAP
+#define NEVER		PAGODA_STEP_NEVER
+#define DISCARD		PAGODA_STEP_DISCARD
 
 /*
  * The decision table. Rows: place that the allocation is in. Columns: place that TTM wants; the two
@@ -54,29 +73,6 @@ static const u8 move_table[PAGODA_PLACE_COUNT][PAGODA_PLACE_COUNT] = {
 u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to)
 {
 	return move_table[from][to];
-}
-
-/**
- * pagoda_move_place() - Get the place of a resource in the decision table
- * @bo: Object that the resource belongs to; reservation held
- * @res: Resource or NULL
- *
- * Context: Any; reservation of @bo held.
- * Return: The place; PAGODA_PLACE_NONE without a resource.
- */
-enum pagoda_place pagoda_move_place(struct ttm_buffer_object *bo, struct ttm_resource *res)
-{
-	if (!res)
-		return PAGODA_PLACE_NONE;
-	if (res->mem_type == TTM_PL_VRAM)
-		return PAGODA_PLACE_VRAM;
-	if (res->mem_type == TTM_PL_TT)
-		return pagoda_aperture_has_address(res) ? PAGODA_PLACE_APERTURE_BOUND :
-							  PAGODA_PLACE_APERTURE;
-	if (bo->ttm && (ttm_tt_is_populated(bo->ttm) ||
-			bo->ttm->page_flags & TTM_TT_FLAG_SWAPPED))
-		return PAGODA_PLACE_SYSTEM;
-	return PAGODA_PLACE_SYSTEM_EMPTY;
 }
 
 /* Notes that a discard failed halfway: the allocation stays, but some of its content is lost. */
@@ -343,7 +339,7 @@ static int move_perform(struct pagoda_move *m, bool evict, struct ttm_operation_
 	if (ret)
 		return ret;
 	/* If the move fails after this, mappings of VMs stay invalid until the next validation. */
-	pagoda_vm_bo_moves(bo);
+	pagoda_move_begins(bo);
 	ret = move_plan_virtual(m);
 	if (!ret)
 		ret = move_submit(m, bo->ttm.base.resv, ctx->no_wait_gpu, &fence);
@@ -406,7 +402,7 @@ int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operati
 		if (ret)
 			return ret;
 		if (pagoda_vidmm_moves_by_cpu(bo->vidmm) && !bo->tiling.layout.tiling) {
-			pagoda_vm_bo_moves(bo);
+			pagoda_move_begins(bo);
 			pagoda_copy_drop(bo);
 			bo->content.epoch = m.epoch;
 			return ttm_bo_move_memcpy(ttm_bo, ctx, new_mem);

@@ -5,18 +5,24 @@
  */
 #include <linux/dma-mapping.h>
 #include <drm/drm_device.h>
-#include "virtio/virtio.h"
-#include "move.h"
+#include "core/core.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "ttm.h"
 
 /* Emits an operation, or adds its cost on the first run. */
 static int move_op(struct pagoda_move *m, struct pagoda_paging_op *op)
 {
-	struct pagoda_stream *stream = m->vidmm->stream;
+	struct pagoda_vidmm *vidmm = m->vidmm;
 
 	op->allocation = m->bo->id;
 	if (m->txn)
 		return pagoda_stream_emit(m->txn, op);
-	pagoda_cost_add(&m->cost, pagoda_paging_cost(&stream->limits, op, stream->room), 1);
+	pagoda_cost_add(&m->cost, pagoda_stream_cost(vidmm, op), 1);
 	return 0;
 }
 
@@ -249,9 +255,9 @@ static int move_flush_write(struct pagoda_move *m)
 		.operation = VIRTIO_PAGODA_OP_WRITE_PHYSICAL,
 		.access_physical = {
 			.segment = VIRTIO_PAGODA_SEGMENT_SYSTEM,
-			.address = m->vidmm->dummy->flush.address,
+			.address = pagoda_dummy_flush(m->vidmm)->address,
 			.size = sizeof(u64),
-			.cpu_pages = &m->vidmm->dummy->flush.page,
+			.cpu_pages = &pagoda_dummy_flush(m->vidmm)->page,
 		},
 	};
 
@@ -341,22 +347,22 @@ int pagoda_move_run(struct pagoda_move *m)
 
 	if (m->bo->is_fence)
 		ret = move_notify_fence(m);
-	if (!ret && m->steps & NOTIFY)
+	if (!ret && m->steps & PAGODA_STEP_NOTIFY)
 		ret = pagoda_notice_eviction(m->bo, m->txn, &m->cost);
 	if (!ret && !m->stays)
 		ret = move_notice_left(m);
-	if (!ret && m->steps & MAP)
+	if (!ret && m->steps & PAGODA_STEP_MAP)
 		ret = move_map(m, m->dst);
-	if (!ret && m->steps & FILL)
+	if (!ret && m->steps & PAGODA_STEP_FILL)
 		ret = move_fill(m);
-	m->unflushed = m->txn && m->steps & FLUSH;
-	if (!ret && m->steps & TRANSFER)
+	m->unflushed = m->txn && m->steps & PAGODA_STEP_FLUSH;
+	if (!ret && m->steps & PAGODA_STEP_TRANSFER)
 		ret = move_transfer(m);
-	if (!ret && m->steps & DISCARD)
+	if (!ret && m->steps & PAGODA_STEP_DISCARD)
 		ret = move_discard(m);
-	if (!ret && m->steps & FLUSH)
+	if (!ret && m->steps & PAGODA_STEP_FLUSH)
 		ret = move_flush(m);
-	if (!ret && m->steps & UNMAP)
+	if (!ret && m->steps & PAGODA_STEP_UNMAP)
 		ret = move_unmap(m, m->src);
 	if (!ret && !m->stays)
 		ret = move_notice_arrived(m, m->dst);
@@ -377,6 +383,6 @@ void pagoda_move_undo(struct pagoda_move *m)
 		move_notice_arrived(m, m->src);
 	if (m->unflushed)
 		move_flush(m);
-	if (m->steps & MAP && pagoda_aperture_of(m->dst)->bound)
+	if (m->steps & PAGODA_STEP_MAP && pagoda_aperture_of(m->dst)->bound)
 		move_unmap(m, m->dst);
 }

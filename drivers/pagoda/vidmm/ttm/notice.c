@@ -18,7 +18,13 @@
 #include <linux/slab.h>
 #include "core/core.h"
 #include "mmu/mmu.h"
-#include "virtio/virtio.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "ttm.h"
 
 static u32 notice_opcode(const struct pagoda_bo *bo)
 {
@@ -29,7 +35,7 @@ static u32 notice_opcode(const struct pagoda_bo *bo)
 static bool notice_wanted(const struct pagoda_bo *bo)
 {
 	return bo->flags & DRM_PAGODA_ALLOCATION_RESIDENCY_NOTIFICATION &&
-	       bo->vidmm->stream->limits.features & BIT_ULL(VIRTIO_PAGODA_F_OP(notice_opcode(bo)));
+	       bo->vidmm->paging_limits->features & BIT_ULL(VIRTIO_PAGODA_F_OP(notice_opcode(bo)));
 }
 
 /* Can the GPU use the allocation there, as it is used? */
@@ -186,14 +192,14 @@ static bool eviction_is_written_by_cpu(struct pagoda_vidmm *vidmm)
 
 static struct pagoda_paging_cost eviction_piece_cost(struct pagoda_bo *bo, u64 size)
 {
-	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_paging_op op = eviction_op(bo, 0, size);
-	struct pagoda_paging_cost cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	struct pagoda_paging_cost cost = pagoda_stream_cost(vidmm, &op);
 	struct pagoda_paging_cost window;
 
 	if (!bo->vidmm->mmu)
 		return cost;
-	window = pagoda_process_cost(bo->vidmm->mmu, size, stream->room);
+	window = pagoda_process_cost(bo->vidmm->mmu, size, pagoda_stream_room(vidmm));
 	cost.encoded += window.encoded;
 	cost.packets += window.packets;
 	return cost;

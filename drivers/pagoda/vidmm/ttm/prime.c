@@ -6,7 +6,7 @@
  * system memory. Two kinds of importers:
  *
  *	told of moves	what they map is brought to system memory and may leave again; they
- *			are told before (pagoda_prime_moves()), and their fences in the
+ *			are told before (pagoda_move_begins()), and their fences in the
  *			reservation order what they still do and what the move does
  *	all others	it is pinned in system memory as long as they have it mapped, on
  *			older kernels from attaching to detaching; TTM's count of pins is ours
@@ -28,9 +28,19 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
 #include <drm/drm_print.h>
+#include "core/compat.h"
 #include "core/core.h"
-#include "virtio/virtio.h"
-#include "prime.h"
+#include "core/life.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/ledger/limits.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "ttm.h"
 
 PAGODA_IMPORT_DMA_BUF;
 
@@ -298,7 +308,7 @@ bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device
 }
 
 /**
- * pagoda_prime_moves() - An allocation is about to leave its place
+ * pagoda_prime_moves() - Tell importing devices that an allocation is about to leave its place
  * @bo: Allocation, reservation held
  *
  * Importers give up their mappings, now or behind fences in the reservation.
@@ -309,4 +319,19 @@ void pagoda_prime_moves(struct pagoda_bo *bo)
 {
 	if (bo->share.exported)
 		dma_buf_invalidate_mappings(bo->share.exported);
+}
+
+/**
+ * pagoda_move_begins() - An allocation is about to leave its place
+ * @bo: Allocation, reservation held
+ *
+ * Importing devices are told first, because the move has to wait for what they do about it. Then
+ * the addresses of all VMs are invalidated.
+ *
+ * Context: May sleep and allocate. Not in a stream transaction.
+ */
+void pagoda_move_begins(struct pagoda_bo *bo)
+{
+	pagoda_prime_moves(bo);
+	pagoda_vm_bo_moves(bo);
 }

@@ -10,7 +10,12 @@
 #include <linux/delay.h>
 #include "core/core.h"
 #include "core/trace.h"
-#include "virtio/virtio.h"
+#include "paging/paging.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "ttm.h"
 
 /**
  * pagoda_release_unmap_op() - The operation that leaves the dummy page behind
@@ -29,8 +34,8 @@ struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
 		.unmap_aperture = {
 			.first_page = from->node.start,
 			.nr_pages = from->node.size,
-			.dummy_page = vidmm->dummy->mem.address,
-			.cpu_pages = &vidmm->dummy->mem.page,
+			.dummy_page = pagoda_dummy_mem(vidmm)->address,
+			.cpu_pages = &pagoda_dummy_mem(vidmm)->page,
 		},
 	};
 }
@@ -64,14 +69,14 @@ static struct pagoda_paging_cost release_discard_cost(struct pagoda_bo *bo,
 /* The device is told first that the allocation isn't there any more. */
 static void release_tell(struct pagoda_bo *bo, struct dma_resv *resv)
 {
-	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_paging_op op;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 
 	if (!pagoda_notice_left(bo, &op))
 		return;
-	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	cost = pagoda_stream_cost(vidmm, &op);
 	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
 	pagoda_stream_emit(&txn, &op);
 	bo->content.told = false;
@@ -130,14 +135,14 @@ static void release_unmap(struct pagoda_bo *bo, struct dma_resv *resv)
 {
 	struct ttm_resource *res = bo->ttm.resource;
 	struct pagoda_paging_op op = pagoda_release_unmap_op(bo->vidmm, res);
-	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_paging_cost cost;
 	struct pagoda_stream_txn txn;
 	struct dma_fence *fence;
 
 	pagoda_dummy_inspect(bo->vidmm);
 	op.allocation = bo->id;
-	cost = pagoda_paging_cost(&stream->limits, &op, stream->room);
+	cost = pagoda_stream_cost(vidmm, &op);
 	pagoda_stream_begin_must(&txn, bo->vidmm, bo, resv, &cost);
 	if (!pagoda_stream_emit(&txn, &op))
 		pagoda_aperture_of(res)->bound = false;

@@ -10,9 +10,14 @@
 #include <drm/drm_drv.h>
 #include "core/core.h"
 #include "core/trace.h"
-#include "vidmm/bo/dmem.h"
-#include "vidmm/bo/victims.h"
-#include "prime.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+#include "ttm.h"
 
 /*
  * Without CPU_VISIBLE the backing pages are hardly used but by the device, and changing the caching
@@ -78,7 +83,7 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 		pagoda_vm_table_evict(bo);
 		pagoda_bo_account(bo, res, NULL);
 	} else if (bo->content.discardable) {
-		pagoda_vm_bo_moves(bo);
+		pagoda_move_begins(bo);
 		pagoda_move_discard(bo);
 		pagoda_bo_account(bo, res, NULL);
 	} else if (res->mem_type == TTM_PL_VRAM) {
@@ -159,7 +164,7 @@ static void pagoda_release_notify(struct ttm_buffer_object *bo)
 	if (!pagoda_bo_is_ours(bo))
 		return;
 	pagoda_offer_left_vram(pagoda_bo_of_ttm(bo));
-	pagoda_victims_moved(pagoda_bo_of_ttm(bo), NULL);
+	pagoda_victims_moved(pagoda_bo_of_ttm(bo), NULL, false);
 	pagoda_move_release(pagoda_bo_of_ttm(bo));
 }
 
@@ -210,7 +215,7 @@ static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *r
 	} else if (!pagoda_vram_is_visible(vidmm, res)) {
 		return -EINVAL;
 	} else if (pagoda_vram_is_contiguous(res)) {
-		res->bus.addr = vidmm->vram->window + ((u64)res->start << PAGE_SHIFT);
+		res->bus.addr = pagoda_vram_window(vidmm) + ((u64)res->start << PAGE_SHIFT);
 	}
 	res->bus.is_iomem = true;
 	res->bus.caching = ttm_cached;

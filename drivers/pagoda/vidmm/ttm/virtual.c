@@ -29,7 +29,13 @@
 #include <linux/slab.h>
 #include "core/core.h"
 #include "mmu/mmu.h"
-#include "virtio/virtio.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
 
 static_assert(PAGODA_PIECE_BYTES <= PAGODA_SCRATCH_BYTES);
 static_assert(PAGODA_PIECE_BYTES % SZ_64K == 0);
@@ -207,7 +213,7 @@ static u32 virtual_direction(const struct pagoda_virtual *virtual)
 /* The costs of a piece, in the pass that adds them up; or the piece itself. */
 static int virtual_piece(struct pagoda_virtual *virtual, struct pagoda_paging_op *op, u64 size)
 {
-	struct pagoda_stream *stream = virtual->bo->vidmm->stream;
+	struct pagoda_vidmm *vidmm = virtual->bo->vidmm;
 	int ret;
 
 	op->allocation = virtual->bo->id;
@@ -215,9 +221,10 @@ static int virtual_piece(struct pagoda_virtual *virtual, struct pagoda_paging_op
 		ret = pagoda_stream_emit(virtual->txn, op);
 		return virtual->ret ?: ret;
 	}
-	pagoda_cost_add(virtual->cost,
-			pagoda_process_cost(virtual->bo->vidmm->mmu, size, stream->room), 1);
-	pagoda_cost_add(virtual->cost, pagoda_paging_cost(&stream->limits, op, stream->room), 1);
+	pagoda_cost_add(
+		virtual->cost,
+		pagoda_process_cost(virtual->bo->vidmm->mmu, size, pagoda_stream_room(vidmm)), 1);
+	pagoda_cost_add(virtual->cost, pagoda_stream_cost(vidmm, op), 1);
 	return 0;
 }
 

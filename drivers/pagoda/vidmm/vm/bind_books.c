@@ -12,7 +12,13 @@
  * cut; &pagoda_va.first says at which byte of the window the mapping begins.
  */
 #include <linux/slab.h>
-#include "bind.h"
+#include "core/compat.h"
+#include "core/core.h"
+#include "paging/paging.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "internal.h"
+#include "vm.h"
 
 #define BOOKS_SPARES	3
 /* Most nodes that one array may need: chains of copies can multiply them. */
@@ -210,7 +216,7 @@ static void vm_free(struct drm_gpuvm *base)
 {
 	struct pagoda_vm *vm = pagoda_vm_of(base);
 
-	ttm_lru_bulk_move_fini(&vm->vidmm->ttm, &vm->bulk);
+	ttm_lru_bulk_move_fini(&vm->vidmm->ttm, &vm->uses.bulk);
 	dma_fence_put(vm->last);
 	pagoda_client_put(vm->client);
 	mutex_destroy(&vm->lock);

@@ -18,8 +18,12 @@
  */
 #include <linux/maple_tree.h>
 #include <linux/slab.h>
+#include <drm/drm_device.h>
 #include <drm/drm_print.h>
-#include "bind.h"
+#include "core/core.h"
+#include "vidmm/ledger/allocation.h"
+#include "internal.h"
+#include "vm.h"
 
 /* The undo log must not fail. */
 #define PLAN_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOFAIL)

@@ -15,7 +15,14 @@
 #include <drm/drm_device.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
-#include "bind.h"
+#include "core/core.h"
+#include "core/life.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "internal.h"
+#include "vm.h"
 
 /* Attempts at a deferred array while no other list is locked. */
 #define QUEUE_TRIES	8
@@ -381,4 +388,52 @@ int pagoda_vm_condition(struct pagoda_vm *vm, int *error)
 	*error = -vm->error;
 	mutex_unlock(&vm->lock);
 	return *error ? DRM_PAGODA_VM_BIND_FAILED : DRM_PAGODA_VM_USABLE;
+}
+
+static bool forget_next(struct pagoda_vm *vm, struct pagoda_bo *bo, u64 *address, u64 *size)
+{
+	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_find(&vm->base, pagoda_bo_gem(bo));
+	struct drm_gpuva *va;
+
+	if (!vm_bo)
+		return false;
+	va = list_first_entry_or_null(&vm_bo->list.gpuva, struct drm_gpuva, gem.entry);
+	if (va) {
+		*address = va->va.addr;
+		*size = va->va.range;
+	}
+	drm_gpuvm_bo_put(vm_bo);
+	return va;
+}
+
+/**
+ * pagoda_vm_forget() - Unmap an allocation after the client closed its handle
+ * @vm: One of the client's VMs
+ * @bo: Allocation; the caller has a reference
+ *
+ * Invalidates the mappings, which needs no memory, and removes them from the gpuva tree (WDDM:
+ * addresses are freed with the allocation, C139). Queued arrays don't map the allocation any
+ * more.
+ *
+ * Context: May sleep and allocate. Outside of reservations.
+ */
+void pagoda_vm_forget(struct pagoda_vm *vm, struct pagoda_bo *bo)
+{
+	struct pagoda_books books;
+	u64 address, size;
+
+	mutex_lock(&vm->lock);
+	pagoda_books_init(&books, vm, NULL, 0);
+	dma_resv_lock(bo->ttm.base.resv, NULL);
+	pagoda_vm_bo_invalidate(vm, bo);
+	while (forget_next(vm, bo, &address, &size)) {
+		pagoda_books_unmap(&books, address, size);
+		pagoda_plan_forget(vm, address, size, bo);
+	}
+	if (bo->vm.private_to == vm)
+		list_del_init(&bo->vm.evicted);
+	dma_resv_unlock(bo->ttm.base.resv);
+	pagoda_bind_forget_waiting(vm, bo);
+	mutex_unlock(&vm->lock);
+	pagoda_books_fini(&books);
 }

@@ -10,8 +10,14 @@
 #include <linux/maple_tree.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
+#include <drm/drm_device.h>
 #include <drm/drm_print.h>
-#include "bind.h"
+#include "core/core.h"
+#include "paging/paging.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "internal.h"
+#include "vm.h"
 
 /* Bytes [@start, @end) of an allocation and the driver protection they are mapped with. */
 struct unique_part {

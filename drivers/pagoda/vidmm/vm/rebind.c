@@ -8,8 +8,12 @@
  * marks them valid.
  */
 #include <linux/slab.h>
-#include "vidmm/ttm/prime.h"
+#include "mmu/mmu.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
 #include "internal.h"
+#include "vm.h"
 
 /* Mappings per change of the page tables: the memory of a change is allocated in one piece. */
 #define REBIND_BATCH	1024
@@ -153,4 +157,20 @@ int pagoda_rebind_all(struct pagoda_vm *vm, struct dma_fence **fence)
 		ret = pagoda_rebind_run(&rebind, fence);
 	pagoda_rebind_fini(&rebind);
 	return ret;
+}
+
+/**
+ * pagoda_offer_hide() - Make the addresses of allocations offered since the last submission invalid
+ * @vm: VM, its reservation held
+ *
+ * Context: May sleep and allocate. Not in a stream transaction.
+ */
+void pagoda_offer_hide(struct pagoda_vm *vm)
+{
+	struct pagoda_bo *bo, *next;
+
+	list_for_each_entry_safe(bo, next, &vm->offered, vm.evicted) {
+		list_del_init(&bo->vm.evicted);
+		pagoda_vm_bo_moves(bo);
+	}
 }

@@ -10,7 +10,13 @@
  * that the next submission brings back. When no candidate is left, page tables and save areas
  * are placed in the reserve (reserve.c).
  */
+#include "core/core.h"
+#include "core/life.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
 #include "internal.h"
+#include "vm.h"
 
 /* Bytes to free at the first attempt; page tables are small. */
 #define ROOM_FIRST	SZ_64K
@@ -281,4 +287,63 @@ int pagoda_room_wait_idle(struct pagoda_vidmm *vidmm, bool interruptible, long t
 	}
 	mutex_unlock(&vidmm->reset->vms_lock);
 	return left ? min(left, 0l) : -ETIME;
+}
+
+static int residency_enter_alone(struct pagoda_vidmm *vidmm, bool interruptible)
+{
+	int ret = 0;
+
+	if (interruptible)
+		ret = down_write_killable(&vidmm->residency);
+	else
+		down_write(&vidmm->residency);
+	if (ret)
+		return ret;
+	atomic_inc(&vidmm->pressing);
+	flush_workqueue(vidmm->ttm.wq);
+	return 0;
+}
+
+/**
+ * pagoda_residency_enter() - Take the semaphore of lists, as the attempt needs it
+ * @vidmm: The manager
+ * @attempt: How hard it is tried
+ * @interruptible: Signals end the wait
+ *
+ * Context: May sleep; for EMPTIED as long as jobs last. Outside of reservations and VMs' locks.
+ * Return: 0, -EINTR or -ERESTARTSYS.
+ */
+int pagoda_residency_enter(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt,
+			   bool interruptible)
+{
+	int ret;
+
+	if (attempt == PAGODA_ATTEMPT_SHARED) {
+		if (interruptible)
+			return down_read_interruptible(&vidmm->residency);
+		down_read(&vidmm->residency);
+		return 0;
+	}
+	ret = residency_enter_alone(vidmm, interruptible);
+	if (ret || attempt != PAGODA_ATTEMPT_EMPTIED)
+		return ret;
+	ret = pagoda_room_wait_idle(vidmm, interruptible, MAX_SCHEDULE_TIMEOUT);
+	if (ret)
+		pagoda_residency_leave(vidmm, attempt);
+	return ret;
+}
+
+/**
+ * pagoda_residency_leave() - Release the semaphore of lists
+ * @vidmm: The manager
+ * @attempt: As with pagoda_residency_enter()
+ */
+void pagoda_residency_leave(struct pagoda_vidmm *vidmm, enum pagoda_attempt attempt)
+{
+	if (attempt == PAGODA_ATTEMPT_SHARED) {
+		up_read(&vidmm->residency);
+		return;
+	}
+	atomic_dec(&vidmm->pressing);
+	up_write(&vidmm->residency);
 }

@@ -5,8 +5,15 @@
  * because mmu/ keeps the content of each table.
  */
 #include <linux/slab.h>
-#include "virtio/virtio.h"
+#include "core/core.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/stream/stream.h"
 #include "internal.h"
+#include "vm.h"
 
 /*
  * Allocates VRAM for a page table of @size bytes, and fills @memory. May evict other
@@ -121,7 +128,7 @@ static void vm_table_detach(struct pagoda_vm *vm)
 void pagoda_vm_table_evict(struct pagoda_bo *bo)
 {
 	struct pagoda_vm *vm = bo->vm.table_of;
-	struct pagoda_stream *stream = bo->vidmm->stream;
+	struct pagoda_vidmm *vidmm = bo->vidmm;
 	struct pagoda_stream_txn txn;
 	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
 	struct pagoda_paging_cost cost;
@@ -134,7 +141,7 @@ void pagoda_vm_table_evict(struct pagoda_bo *bo)
 	pagoda_space_lock(vm->space);
 	if (root.address == (u64)bo->ttm.resource->start << PAGE_SHIFT)
 		vm_table_detach(vm);
-	cost = pagoda_space_evict_cost(vm->space, stream->room);
+	cost = pagoda_space_evict_cost(vm->space, pagoda_stream_room(vidmm));
 	pagoda_stream_begin_must(&txn, bo->vidmm, NULL, NULL, &cost);
 	pagoda_space_evict_table(vm->space, bo, &emit);
 	fence = pagoda_stream_end(&txn);

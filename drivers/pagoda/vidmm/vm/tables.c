@@ -12,10 +12,20 @@
 #include <linux/slab.h>
 #include <drm/drm_device.h>
 #include <drm/drm_print.h>
+#include "core/core.h"
+#include "core/info.h"
 #include "core/transport.h"
 #include "mmu/mmu.h"
-#include "virtio/virtio.h"
+#include "paging/cpu/cpu.h"
+#include "paging/paging.h"
+#include "queue/queue.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
 #include "internal.h"
+#include "vm.h"
 
 /*
  * A page table in system memory. @client, if not NULL, is charged for it; @behind and @work
@@ -211,7 +221,7 @@ static const void *tables_page(void *context, u64 bus)
 
 static bool tables_has_ops(const struct pagoda_vidmm *vidmm, u64 ops)
 {
-	return (vidmm->stream->limits.features & ops) == ops;
+	return (vidmm->paging_limits->features & ops) == ops;
 }
 
 #define OP(name)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##name))
@@ -345,7 +355,7 @@ int pagoda_tables_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 {
 	struct pagoda_cpu_executor *exec = vidmm->executor;
 	const struct pagoda_mmu_args mmu = {
-		.limits = &vidmm->stream->limits,
+		.limits = vidmm->paging_limits,
 		.mode = args->update_mode,
 		.invalid_not_cached = vidmm->info->invalid_not_cached,
 		.ops = &tables_ops,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Text about the last failure of the device, for devcoredump and debugfs; see coredump.c. */
-#ifndef PAGODA_VIDMM_COREDUMP_H
-#define PAGODA_VIDMM_COREDUMP_H
+#ifndef PAGODA_VIDMM_RECOVER_INTERNAL_H
+#define PAGODA_VIDMM_RECOVER_INTERNAL_H
 
 #include <linux/atomic.h>
 #include <linux/types.h>
@@ -9,10 +9,12 @@
 #include <linux/workqueue.h>
 #include "paging/paging.h"
 
+struct pagoda_bo;
 struct pagoda_context;
 struct pagoda_exec_report;
 struct pagoda_vidmm;
 struct pagoda_vm;
+struct work_struct;
 
 /**
  * enum pagoda_coredump_state - Owner of a coredump
@@ -46,11 +48,24 @@ struct pagoda_coredump {
 	struct work_struct work;
 };
 
-int pagoda_coredump_init(struct pagoda_vidmm *vidmm);
-void pagoda_coredump_stop(struct pagoda_vidmm *vidmm);
-void pagoda_coredump_fini(struct pagoda_vidmm *vidmm);
+/* reset.c */
+int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons);
+bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed);
+int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);
+u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm);
+
+/* rebuild.c */
+/* rebuild.c */
+void pagoda_suspend_kept(struct pagoda_bo *bo);
+
+/* coredump.c */
 void pagoda_coredump_job(struct pagoda_context *context, const struct pagoda_exec_report *report);
 void pagoda_coredump_paging(struct pagoda_vidmm *vidmm, u64 seqno, u32 offset, int error);
 void pagoda_coredump_reset(struct pagoda_vidmm *vidmm, const char *reason);
+
+/* Bytes that pagoda_reset_names() writes at most. */
+#define PAGODA_RESET_NAMES	64
+
+void pagoda_reset_names(u32 reasons, char *names);
 
 #endif

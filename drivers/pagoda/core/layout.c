@@ -2,8 +2,9 @@
 /* Geometry of tiled surfaces: checks, and size in bytes. */
 #include <linux/align.h>
 #include <linux/errno.h>
-
-#include "emit.h"
+#include <linux/virtio_pagoda.h>
+#include "check.h"
+#include "layout.h"
 
 /* Returns the bytes per row of a tile, which equal its rows. */
 static u32 pagoda_layout_tile(const struct pagoda_layout *layout)

@@ -16,8 +16,8 @@
  * allocation is cleared before the CPU or a job can see it (lost.c). This rule alone makes
  * evictions and page-ins during a reset correct.
  */
-#ifndef PAGODA_VIDMM_RESET_H
-#define PAGODA_VIDMM_RESET_H
+#ifndef PAGODA_CORE_LIFE_H
+#define PAGODA_CORE_LIFE_H
 
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -29,15 +29,26 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-struct drm_printer;
-struct pagoda_bo;
 struct pagoda_vidmm;
+struct task_struct;
+
+/**
+ * struct pagoda_gate - A thread inside of the gate that keeps the device from being rebuilt
+ * @link: Entry in pagoda_reset.inside
+ * @task: Thread; NULL if it was inside already
+ */
+struct pagoda_gate {
+	struct list_head link;
+	struct task_struct *task;
+};
 
 /* One reset more than PAGODA_RESET_LIMIT in PAGODA_RESET_SECONDS, and the device is dead. */
 #define PAGODA_RESET_LIMIT	5
 #define PAGODA_RESET_SECONDS	60
+
 /* Value of &pagoda_reset.kept_epoch that no epoch has: VRAM kept nothing. */
 #define PAGODA_RESET_KEEPS_NOTHING	U64_MAX
+
 /* Number of resets remembered for debugfs and coredumps. */
 #define PAGODA_RESET_NOTES	16
 
@@ -142,27 +153,22 @@ struct pagoda_reset {
 	struct list_head vms;
 };
 
-/* reset.c */
-int pagoda_reset_init(struct pagoda_vidmm *vidmm);
-void pagoda_reset_stop(struct pagoda_vidmm *vidmm);
-void pagoda_reset_fini(struct pagoda_vidmm *vidmm);
-int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason);
-int pagoda_reset_device(struct pagoda_vidmm *vidmm, u32 reasons);
-bool pagoda_reset_end(struct pagoda_vidmm *vidmm, u64 epoch, u32 lost, bool failed);
+/* gate.c */
+int pagoda_gate_enter(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate, bool interruptible);
+bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
+void pagoda_gate_leave(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
+struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm);
+void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
+/* gate.c */
+bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm);
+void pagoda_gate_shut(struct pagoda_vidmm *vidmm);
+void pagoda_gate_open(struct pagoda_vidmm *vidmm);
+
+/* life.c */
 void pagoda_reset_wait(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_pending(struct pagoda_vidmm *vidmm);
 bool pagoda_reset_is_hidden(struct pagoda_vidmm *vidmm);
 u64 pagoda_reset_epoch(struct pagoda_vidmm *vidmm);
 u64 pagoda_reset_count(struct pagoda_vidmm *vidmm);
-int pagoda_reset_wake(struct pagoda_vidmm *vidmm, int error);
-u32 pagoda_reset_aborts(struct pagoda_vidmm *vidmm);
-
-/* rebuild.c */
-void pagoda_reset_rebuild(struct work_struct *work);
-
-/* gate.c */
-bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm);
-void pagoda_gate_shut(struct pagoda_vidmm *vidmm);
-void pagoda_gate_open(struct pagoda_vidmm *vidmm);
 
 #endif

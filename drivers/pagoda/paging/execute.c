@@ -1,53 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CPU executor: executes paging buffers without the device. It is the fallback when the
- * device fails, resumes after a suspend, and is the model that the device's engine is compared
- * with; therefore the two share no code.
+ * Execution of paging buffers by the CPU, without the device.
  *
- * A buffer may have been damaged since it was built, and the offset to start at comes from the
- * device: every packet is checked like untrusted input, and completely before its first effect.
- * System memory is reached through the struct pages in the private data and never through the
- * bus addresses of the runs, which needn't mean anything to the CPU (C66).
+ * A buffer may have been damaged since it was built, and the offset to start at comes from the device:
+ * the table's row finds each packet complete before the executor of its operation sees it.
  */
-#include <linux/minmax.h>
-#include "paging/table.h"
-#include "cpu.h"
-
-/* Checks that the CPU can reach a range of VRAM. Returns a fault reason. */
-u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
-{
-	if (!exec->vram)
-		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
-	return size && pagoda_within(address, size, exec->vram_size) ?
-	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-}
-
-/*
- * Checks that all pages of an aperture range are mapped, and none by another generation than
- * @generation; 0 matches any generation. Returns a fault reason.
- */
-u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
-			      u32 generation)
-{
-	u64 first = address >> VIRTIO_PAGODA_PAGE_SHIFT;
-	u64 limit = exec->aperture_pages << VIRTIO_PAGODA_PAGE_SHIFT;
-	u64 page, end;
-
-	if (!exec->aperture)
-		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
-	if (!size || !pagoda_within(address, size, limit))
-		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	end = pagoda_pages(address + size);
-	for (page = first; page < end; page++) {
-		u32 mapped = exec->generations ? exec->generations[page] : 0;
-
-		if (!exec->aperture[page])
-			return VIRTIO_PAGODA_FAULT_UNREACHABLE;
-		if (generation && mapped && mapped != generation)
-			return VIRTIO_PAGODA_FAULT_STALE_GENERATION;
-	}
-	return VIRTIO_PAGODA_FAULT_NONE;
-}
+#include <linux/errno.h>
+#include <asm/byteorder.h>
+#include "cpu/cpu.h"
+#include "table.h"
 
 /* Returns the private data of the packet at @offset, or NULL; *@index only moves forward. */
 static const struct pagoda_paging_private *

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Checks of ranges, pages and page-table geometry that operations, packets and tables share. */
+#ifndef PAGODA_CORE_CHECK_H
+#define PAGODA_CORE_CHECK_H
+
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/sizes.h>
+#include <linux/types.h>
+#include <asm/byteorder.h>
+#include <linux/virtio_pagoda.h>
+#include "info.h"
+
+#define PAGODA_PAGE_MASK	((u64)VIRTIO_PAGODA_PAGE_SIZE - 1)
+
+static inline int pagoda_refuse(const char **why, int error, const char *text)
+{
+	*why = text;
+	return error;
+}
+
+static inline u64 pagoda_pages(u64 bytes)
+{
+	return (bytes >> VIRTIO_PAGODA_PAGE_SHIFT) + !!(bytes & PAGODA_PAGE_MASK);
+}
+
+/* Returns whether [start, start + size) is within [0, limit). */
+static inline bool pagoda_within(u64 start, u64 size, u64 limit)
+{
+	return start <= limit && size <= limit - start;
+}
+
+/* Returns the bytes of a segment; for system memory, the end of the device's address range. */
+static inline u64 pagoda_segment_size(const struct pagoda_paging_limits *limits, u32 segment)
+{
+	switch (segment) {
+	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		if (limits->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU)
+			return limits->mmu_pages << VIRTIO_PAGODA_PAGE_SHIFT;
+		return U64_MAX;
+	case VIRTIO_PAGODA_SEGMENT_VRAM:
+		return limits->vram_size;
+	case VIRTIO_PAGODA_SEGMENT_APERTURE:
+		return limits->aperture_pages << VIRTIO_PAGODA_PAGE_SHIFT;
+	default:
+		return 0;
+	}
+}
+
+/* Returns the byte behind the last virtual address, 0 without virtual addresses. */
+static inline u64 pagoda_va_end(const struct pagoda_paging_limits *limits)
+{
+	return limits->va_bits && limits->va_bits < 64 ? 1ull << limits->va_bits : 0;
+}
+
+static inline bool pagoda_has_64k(const struct pagoda_paging_limits *limits)
+{
+	return limits->page_sizes & SZ_64K;
+}
+
+static inline bool pagoda_has_dual(const struct pagoda_paging_limits *limits)
+{
+	return limits->features & 1ull << VIRTIO_PAGODA_F_DUAL_PTE;
+}
+
+/* Returns log2 of the bytes that an entry of a level translates. */
+static inline u32 pagoda_pt_shift(u32 level)
+{
+	return VIRTIO_PAGODA_PAGE_SHIFT + level * VIRTIO_PAGODA_PT_INDEX_BITS;
+}
+
+/*
+ * Returns whether @levels levels can translate addresses of @va_bits. Each level has an index
+ * of at least one bit. The root of two levels may be longer than other tables: 1 GiB at 48
+ * bits.
+ */
+static inline bool pagoda_pt_levels_fit(u32 va_bits, u32 levels)
+{
+	if (levels < 2 || levels > VIRTIO_PAGODA_PT_MAX_LEVELS ||
+	    va_bits > VIRTIO_PAGODA_MAX_VA_BITS)
+		return false;
+	if (levels == 2)
+		return va_bits > pagoda_pt_shift(1) && va_bits <= VIRTIO_PAGODA_MAX_VA_BITS_2;
+	return va_bits > pagoda_pt_shift(levels - 1) && va_bits <= pagoda_pt_shift(levels);
+}
+
+/* Returns the bytes per entry: with dual tables an entry of level 1 has two words. */
+static inline u32 pagoda_pt_stride(const struct pagoda_paging_limits *limits, u32 level)
+{
+	bool two = level == 1 && pagoda_has_dual(limits);
+
+	return two ? 2 * VIRTIO_PAGODA_PT_ENTRY_BYTES : VIRTIO_PAGODA_PT_ENTRY_BYTES;
+}
+
+/* Returns the offset in an entry of the word that an update writes. */
+static inline u32 pagoda_pt_word(const struct pagoda_paging_limits *limits, u32 level, bool use_64k)
+{
+	bool second = use_64k && level == 1 && pagoda_has_dual(limits);
+
+	return second ? VIRTIO_PAGODA_PT_ENTRY_BYTES : 0;
+}
+
+/* Returns the most entries of a table; only the root of two levels is longer than other tables. */
+static inline u64 pagoda_pt_entries(const struct pagoda_paging_limits *limits, u32 level,
+				    bool use_64k)
+{
+	u64 root = pagoda_va_end(limits) >> pagoda_pt_shift(level);
+
+	if (!level)
+		return use_64k ? VIRTIO_PAGODA_PT_ENTRIES_64K : VIRTIO_PAGODA_PT_ENTRIES;
+	if (level == 1 && limits->pt_levels == 2)
+		return root;
+	return min_t(u64, root, VIRTIO_PAGODA_PT_ENTRIES);
+}
+
+/* Returns whether UPDATE_USE_64K makes a difference at a level. */
+static inline bool pagoda_pt_may_use_64k(const struct pagoda_paging_limits *limits, u32 level)
+{
+	if (level)
+		return level == 1 && pagoda_has_dual(limits);
+	return pagoda_has_64k(limits);
+}
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Control commands to the device, and the size of what it has. */
+#include <linux/delay.h>
+#include <linux/device.h>
+#include <linux/dma-mapping.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <drm/drm_cache.h>
+#include <drm/drm_device.h>
+#include <drm/drm_managed.h>
+#include "core/transport.h"
+#include "core.h"
+#include "info.h"
+
+/**
+ * pagoda_vidmm_command_locked() - Have the device execute a command
+ * @vidmm: The manager
+ * @command: Command
+ *
+ * Context: pagoda_vidmm.control_lock is held; sleeps until the device answered.
+ * Return: Result of the transport; -ENODEV once the device is gone.
+ */
+int pagoda_vidmm_command_locked(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
+{
+	lockdep_assert_held(&vidmm->control_lock);
+	if (!vidmm->transport)
+		return -ENODEV;
+	return vidmm->transport->ops->control(vidmm->transport, command);
+}
+
+/**
+ * pagoda_vidmm_command() - Have the device execute a command
+ * @vidmm: The manager
+ * @command: Command
+ *
+ * Context: Takes pagoda_vidmm.control_lock; sleeps until the device answered.
+ * Return: Result of the transport; -ENODEV once the device is gone.
+ */
+int pagoda_vidmm_command(struct pagoda_vidmm *vidmm, const struct pagoda_command *command)
+{
+	int ret;
+
+	mutex_lock(&vidmm->control_lock);
+	ret = pagoda_vidmm_command_locked(vidmm, command);
+	mutex_unlock(&vidmm->control_lock);
+	return ret;
+}
+
+/**
+ * pagoda_vidmm_segment_size() - Size of VRAM without the reserve
+ * @vidmm: The manager
+ *
+ * Return: Bytes.
+ */
+u64 pagoda_vidmm_segment_size(struct pagoda_vidmm *vidmm)
+{
+	return vidmm->info->vram_size - vidmm->reserve_size;
+}
+
+/**
+ * pagoda_vidmm_vram_size() - Size of VRAM that clients can use
+ * @vidmm: The manager
+ *
+ * Return: Bytes; pagoda_vidmm_segment_size() without invalid ranges.
+ */
+u64 pagoda_vidmm_vram_size(struct pagoda_vidmm *vidmm)
+{
+	u64 size = pagoda_vidmm_segment_size(vidmm);
+	u32 i;
+
+	for (i = 0; i < vidmm->info->nr_invalid; i++)
+		size -= vidmm->info->invalid[i].size;
+	return size;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What debugfs, fdinfo and the ioctls that query show of the driver. */
+#ifndef PAGODA_DEBUG_DEBUG_H
+#define PAGODA_DEBUG_DEBUG_H
+
+#include <linux/types.h>
+
+struct drm_file;
+struct drm_minor;
+struct drm_pagoda_segment_info;
+struct drm_pagoda_stats;
+struct drm_printer;
+struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_vidmm;
+
+/**
+ * struct pagoda_memory - Memory of a client in a segment, in bytes
+ * @total: Size of its allocations there
+ * @shared: Bytes of @total that other files have handles of, too
+ * @resident: Bytes of @total that take up memory
+ * @active: Bytes of @total that the GPU has work for
+ * @purgeable: Bytes of @total that are offered, take up memory and aren't active
+ * @spilled: Bytes of allocations elsewhere that were made resident and prefer this segment most
+ */
+struct pagoda_memory {
+	u64 total;
+	u64 shared;
+	u64 resident;
+	u64 active;
+	u64 purgeable;
+	u64 spilled;
+};
+
+/* report.c */
+void pagoda_memory_add(struct pagoda_memory *memory, const struct pagoda_client *client,
+		       struct pagoda_bo *bo, bool shared);
+void pagoda_memory_add_client(struct pagoda_memory *memory, const struct pagoda_client *client);
+u64 pagoda_client_engine_ns(struct pagoda_client *client, struct pagoda_vidmm *vidmm, u32 engine);
+int pagoda_vidmm_segment_info(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
+			      u32 id, struct drm_pagoda_segment_info *info);
+void pagoda_vidmm_stats(struct pagoda_vidmm *vidmm, struct drm_pagoda_stats *stats);
+void pagoda_vidmm_print_segments(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_vidmm_print_lru(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_vidmm_print_queue(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_vidmm_print_buffers(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+
+/* fdinfo.c */
+void pagoda_show_fdinfo(struct drm_printer *p, struct drm_file *file);
+
+/* debugfs.c */
+void pagoda_debugfs_init(struct drm_minor *minor);
+
+#endif

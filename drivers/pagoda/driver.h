@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the top of the driver shares: the module's parameters, and the device's callbacks. */
+#ifndef PAGODA_DRIVER_H
+#define PAGODA_DRIVER_H
+
+#include "virtio/virtio.h"
+
+struct workqueue_struct;
+
+extern struct workqueue_struct *pagoda_ends;
+extern const struct pagoda_virtio_callbacks pagoda_device_callbacks;
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Declarations that the files of the CPU executor share. Its functions return the fault reason
+ * with which the device would refuse the packet: the order of checks is part of the contract
+ * (flags, fields in the order in which the device checks them, memory).
+ */
+#ifndef PAGODA_PAGING_CPU_INTERNAL_H
+#define PAGODA_PAGING_CPU_INTERNAL_H
+
+#include <linux/types.h>
+#include "core/check.h"
+#include "cpu.h"
+
+/**
+ * struct pagoda_cpu_side - Checked memory that can be mapped page by page
+ * @exec: Memory
+ * @vram: First byte if the memory is VRAM, else NULL
+ * @pages: struct page array of other memory
+ * @first: Index of the first page in @pages
+ */
+struct pagoda_cpu_side {
+	struct pagoda_cpu_executor *exec;
+	u8 *vram;
+	const void *pages;
+	u64 first;
+};
+
+/**
+ * struct pagoda_cpu_surface - A checked tiled surface
+ * @vram: First byte of the surface
+ * @layout: Geometry
+ * @offset: First byte of the piece in the surface's linear view
+ */
+struct pagoda_cpu_surface {
+	u8 *vram;
+	struct pagoda_layout layout;
+	u64 offset;
+};
+
+u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size);
+u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
+			      u32 generation);
+
+/* transfer.c */
+u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
+				   const struct virtio_pagoda_transfer *transfer);
+u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
+			    const struct virtio_pagoda_location *location, u64 size,
+			    const struct virtio_pagoda_run *runs, const void *pages, bool write,
+			    struct pagoda_cpu_side *side);
+
+/* swizzle.c */
+u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
+			       const struct virtio_pagoda_location *location,
+			       const struct virtio_pagoda_tiled *tiled, u64 size,
+			       struct pagoda_cpu_surface *surface);
+void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
+			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle);
+
+/* mmu.c */
+u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
+			    bool write);
+
+/**
+ * struct pagoda_cpu_runs - Runs to be checked
+ * @runs: The runs
+ * @nr_runs: Number of runs
+ * @nr_pages: Pages that all runs together have to have
+ * @pages: struct page array of these pages, or NULL
+ * @write: The pages are going to be written
+ * @bus: Addresses are bus addresses even with a device MMU
+ */
+struct pagoda_cpu_runs {
+	const struct virtio_pagoda_run *runs;
+	u32 nr_runs;
+	u64 nr_pages;
+	const void *pages;
+	bool write;
+	bool bus;
+};
+
+u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
+			  const struct pagoda_cpu_runs *list);
+
+/* Returns the mapped page @done bytes into the side; released by pagoda_cpu_side_unmap(). */
+static inline u8 *pagoda_cpu_side_map(const struct pagoda_cpu_side *side, u64 done)
+{
+	if (side->vram)
+		return side->vram + done;
+	return side->exec->map_page(side->pages,
+				    side->first + (done >> VIRTIO_PAGODA_PAGE_SHIFT));
+}
+
+static inline void pagoda_cpu_side_unmap(const struct pagoda_cpu_side *side, u8 *address)
+{
+	if (!side->vram)
+		side->exec->unmap_page(address);
+}
+
+#endif

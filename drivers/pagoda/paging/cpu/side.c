@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Memory that a packet names: checks that the CPU can reach it, and access page by page. */
+#include "internal.h"
+
+/* Checks that the CPU can reach a range of VRAM. Returns a fault reason. */
+u32 pagoda_cpu_vram_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
+{
+	if (!exec->vram)
+		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
+	return size && pagoda_within(address, size, exec->vram_size) ?
+	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+}
+
+/*
+ * Checks that all pages of an aperture range are mapped, and none by another generation than
+ * @generation; 0 matches any generation. Returns a fault reason.
+ */
+u32 pagoda_cpu_aperture_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
+			      u32 generation)
+{
+	u64 first = address >> VIRTIO_PAGODA_PAGE_SHIFT;
+	u64 limit = exec->aperture_pages << VIRTIO_PAGODA_PAGE_SHIFT;
+	u64 page, end;
+
+	if (!exec->aperture)
+		return VIRTIO_PAGODA_FAULT_UNREACHABLE;
+	if (!size || !pagoda_within(address, size, limit))
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	end = pagoda_pages(address + size);
+	for (page = first; page < end; page++) {
+		u32 mapped = exec->generations ? exec->generations[page] : 0;
+
+		if (!exec->aperture[page])
+			return VIRTIO_PAGODA_FAULT_UNREACHABLE;
+		if (generation && mapped && mapped != generation)
+			return VIRTIO_PAGODA_FAULT_STALE_GENERATION;
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * Checks that the device may access @size bytes, not 0, of system memory. Returns
+ * VIRTIO_PAGODA_FAULT_NONE (always without a device MMU), NOT_MAPPED or READ_ONLY.
+ */
+u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size,
+			    bool write)
+{
+	u64 limit = exec->mmu_pages << VIRTIO_PAGODA_PAGE_SHIFT, page, end;
+
+	if (!exec->mmu)
+		return VIRTIO_PAGODA_FAULT_NONE;
+	if (!pagoda_within(address, size, limit))
+		return VIRTIO_PAGODA_FAULT_NOT_MAPPED;
+	end = pagoda_pages(address + size);
+	for (page = address >> VIRTIO_PAGODA_PAGE_SHIFT; page < end; page++) {
+		if (!exec->mmu[page])
+			return VIRTIO_PAGODA_FAULT_NOT_MAPPED;
+		if (write && exec->mmu_read_only && exec->mmu_read_only[page])
+			return VIRTIO_PAGODA_FAULT_READ_ONLY;
+	}
+	return VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/* Returns whether the CPU has struct pages for a run, from index @first of the list on. */
+static bool pagoda_run_has_pages(const struct pagoda_cpu_executor *exec,
+				 const struct pagoda_cpu_runs *list, u64 first, u32 nr_pages)
+{
+	u32 i;
+
+	for (i = 0; i < nr_pages && list->pages; i++)
+		if (!exec->page_at(list->pages, first + i))
+			return false;
+	return list->pages;
+}
+
+static u32 pagoda_run_check(const struct pagoda_cpu_executor *exec,
+			    const struct pagoda_cpu_runs *list,
+			    const struct virtio_pagoda_run *run, u64 first)
+{
+	u64 address = le64_to_cpu(run->address);
+	u32 nr_pages = le32_to_cpu(run->nr_pages), reason = VIRTIO_PAGODA_FAULT_NONE;
+
+	if (run->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (!nr_pages || !pagoda_within(first, nr_pages, list->nr_pages))
+		return VIRTIO_PAGODA_FAULT_BAD_RUNS;
+	if (address & PAGODA_PAGE_MASK)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	if (!list->bus)
+		reason = pagoda_cpu_system_check(exec, address,
+						 (u64)nr_pages << VIRTIO_PAGODA_PAGE_SHIFT,
+						 list->write);
+	if (!reason && !pagoda_run_has_pages(exec, list, first, nr_pages))
+		reason = VIRTIO_PAGODA_FAULT_UNREACHABLE;
+	return reason;
+}
+
+/*
+ * Checks that runs are well-formed, and that the device may access their pages. Returns a fault
+ * reason.
+ */
+u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
+			  const struct pagoda_cpu_runs *list)
+{
+	u64 sum = 0;
+	u32 i, reason;
+
+	if (!list->nr_runs || (exec->limits && list->nr_runs > exec->limits->max_runs))
+		return VIRTIO_PAGODA_FAULT_BAD_RUNS;
+	for (i = 0; i < list->nr_runs; i++) {
+		reason = pagoda_run_check(exec, list, &list->runs[i], sum);
+		if (reason)
+			return reason;
+		sum += le32_to_cpu(list->runs[i].nr_pages);
+	}
+	return sum == list->nr_pages ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_RUNS;
+}
+
+/* Checks the fields of one side; fields without a meaning have to be zero. */
+static u32 pagoda_location_check(const struct virtio_pagoda_location *location)
+{
+	u32 segment = le32_to_cpu(location->segment);
+
+	if (segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
+		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
+	if (location->reserved)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (location->generation && segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	if (le32_to_cpu(location->generation) > VIRTIO_PAGODA_MAX_GENERATION)
+		return VIRTIO_PAGODA_FAULT_STALE_GENERATION;
+	if (segment == VIRTIO_PAGODA_SEGMENT_SYSTEM ? !!location->address : !!location->nr_runs)
+		return VIRTIO_PAGODA_FAULT_RESERVED;
+	return le64_to_cpu(location->address) & PAGODA_PAGE_MASK ?
+	       VIRTIO_PAGODA_FAULT_MISALIGNED : VIRTIO_PAGODA_FAULT_NONE;
+}
+
+/*
+ * Checks one side of a packet and sets @side; @runs and @pages are used for system memory.
+ * Returns a fault reason.
+ */
+u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
+			    const struct virtio_pagoda_location *location, u64 size,
+			    const struct virtio_pagoda_run *runs, const void *pages, bool write,
+			    struct pagoda_cpu_side *side)
+{
+	const struct pagoda_cpu_runs list = {
+		.runs = runs,
+		.nr_runs = le32_to_cpu(location->nr_runs),
+		.nr_pages = pagoda_pages(size),
+		.pages = pages,
+		.write = write,
+	};
+	u64 address = le64_to_cpu(location->address);
+	u32 reason = pagoda_location_check(location);
+
+	*side = (struct pagoda_cpu_side) { .exec = exec };
+	if (reason)
+		return reason;
+	switch (le32_to_cpu(location->segment)) {
+	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
+		side->pages = pages;
+		return pagoda_cpu_runs_check(exec, &list);
+	case VIRTIO_PAGODA_SEGMENT_VRAM:
+		reason = pagoda_cpu_vram_check(exec, address, size);
+		if (!reason)
+			side->vram = exec->vram + address;
+		return reason;
+	default:
+		side->pages = exec->aperture;
+		side->first = address >> VIRTIO_PAGODA_PAGE_SHIFT;
+		return pagoda_cpu_aperture_check(exec, address, size,
+						 le32_to_cpu(location->generation));
+	}
+}
+
+/* Checks sizes and number of runs of TRANSFER and SPECIAL_LOCK_TRANSFER. Returns a fault reason. */
+u32 pagoda_cpu_transfer_size_check(const struct pagoda_cpu_executor *exec,
+				   const struct virtio_pagoda_transfer *transfer)
+{
+	u64 nr_runs = (u64)le32_to_cpu(transfer->src.nr_runs) + le32_to_cpu(transfer->dst.nr_runs);
+	u64 size = le64_to_cpu(transfer->size);
+
+	if (!size)
+		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
+	if (size % 4)
+		return VIRTIO_PAGODA_FAULT_MISALIGNED;
+	return exec->limits && nr_runs > exec->limits->max_runs ? VIRTIO_PAGODA_FAULT_BAD_RUNS :
+								  VIRTIO_PAGODA_FAULT_NONE;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packets in untrusted bytes. Printer and CPU executor read fields only after the check here found the
+ * packet complete.
+ */
+#include "emit.h"
+#include "print.h"
+#include "table.h"
+
+/**
+ * pagoda_paging_walk() - Call a function for the packets of a buffer
+ * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
+ * @size: Bytes built
+ * @start: Packets before this offset are skipped
+ * @visit: Called with each packet, which is readable in its whole length
+ * @arg: First argument of @visit
+ *
+ * Ends at the first malformed packet.
+ *
+ * Context: any that @visit can be called in.
+ */
+void pagoda_paging_walk(const void *data, u32 size, u32 start,
+			void (*visit)(void *arg, const struct virtio_pagoda_packet *packet),
+			void *arg)
+{
+	u32 offset = 0;
+
+	while (offset < size) {
+		const struct virtio_pagoda_packet *packet = data + offset;
+		const char *why;
+
+		if (!pagoda_packet_check(packet, size - offset, &why))
+			return;
+		if (offset >= start)
+			visit(arg, packet);
+		offset += le32_to_cpu(packet->length);
+	}
+}
+
+/**
+ * pagoda_paging_print() - Print a paging buffer
+ * @data: The buffer, aligned to %VIRTIO_PAGODA_PACKET_ALIGN; any content
+ * @size: Bytes of the buffer
+ * @text: Text to append to; cut off when full
+ *
+ * Context: any.
+ * Return: packets printed, or -EINVAL after a line that says where and why a packet is
+ * malformed.
+ */
+int pagoda_paging_print(const void *data, u32 size, struct pagoda_paging_text *text)
+{
+	const struct pagoda_paging_row *row;
+	const char *why;
+	int packets = 0;
+	u32 offset = 0;
+
+	while (offset < size && text->len + 1 < text->size) {
+		const struct virtio_pagoda_packet *packet = data + offset;
+
+		row = pagoda_packet_check(packet, size - offset, &why);
+		if (!row) {
+			pagoda_text_add(text, "0x%04x malformed: %s\n", offset, why);
+			return -EINVAL;
+		}
+		pagoda_text_add(text, "0x%04x %s alloc=%llu", offset, row->name,
+				(unsigned long long)le64_to_cpu(packet->allocation));
+		row->print(text, packet);
+		pagoda_text_add(text, "\n");
+		offset += le32_to_cpu(packet->length);
+		packets++;
+	}
+	return packets;
+}

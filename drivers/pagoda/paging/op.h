@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Operations in WDDM's terms, the input of the paging layer. Addresses are offsets in a segment, bus
+ * addresses in system memory; with a device MMU, device addresses.
+ */
+#ifndef PAGODA_PAGING_OP_H
+#define PAGODA_PAGING_OP_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+#include <linux/virtio_pagoda.h>
+#include "core/layout.h"
+
+/* Flag of TRANSFER and DISCARD_CONTENT: the allocation is idle; WDDM's value. */
+#define PAGODA_ALLOCATION_IS_IDLE	0x4u
+
+/**
+ * struct pagoda_adl - Address descriptor list: pages of system memory
+ * @nr_pages: Pages in the list
+ * @contiguous: The pages are consecutive from @base; @pages isn't used
+ * @base: Bus address of the first page if @contiguous
+ * @pages: Bus address of each page, page aligned, if not @contiguous
+ * @cpu_pages: Array with the struct page pointer of each page for the CPU executor, opaque to
+ *	this layer, valid until the buffer was executed; NULL if the CPU can't reach the pages
+ *	(C66)
+ */
+struct pagoda_adl {
+	u32 nr_pages;
+	bool contiguous;
+	u64 base;
+	const dma_addr_t *pages;
+	const void *cpu_pages;
+};
+
+/* Returns the address of page @page of a list. */
+static inline u64 pagoda_adl_page(const struct pagoda_adl *adl, u64 page)
+{
+	if (adl->contiguous)
+		return adl->base + (page << VIRTIO_PAGODA_PAGE_SHIFT);
+	return adl->pages[page];
+}
+
+/**
+ * struct pagoda_side - Source or destination of a transfer
+ * @segment: enum virtio_pagoda_segment
+ * @generation: Generation of the aperture mapping, 0 in other segments
+ * @address: Offset in the segment of the allocation's first byte; unused for system memory
+ * @adl: Pages of system memory
+ */
+struct pagoda_side {
+	u32 segment;
+	u32 generation;
+	u64 address;
+	const struct pagoda_adl *adl;
+};
+
+/**
+ * struct pagoda_op_transfer - TRANSFER and SPECIAL_LOCK_TRANSFER (C26 - C38)
+ * @offset: TransferOffset in bytes, page aligned: added to segment sides only (C30)
+ * @size: TransferSize in bytes of this piece; 0 = content lost, nothing is encoded (C35)
+ * @mdl_offset: First page of the list that this piece uses, on system sides (C30)
+ * @flags: VIRTIO_PAGODA_TRANSFER_* and %PAGODA_ALLOCATION_IS_IDLE
+ * @src: Source
+ * @dst: Destination
+ * @range_id: SPECIAL_LOCK_TRANSFER: swizzling range
+ * @range_data: SPECIAL_LOCK_TRANSFER: the driver's value for the range
+ * @layout: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: geometry of the surface, which starts
+ *	at the address of the VRAM side
+ * @surface_size: SPECIAL_LOCK_TRANSFER, SWIZZLE and UNSWIZZLE: bytes of the whole surface
+ */
+struct pagoda_op_transfer {
+	u64 offset;
+	u64 size;
+	u64 mdl_offset;
+	u32 flags;
+	struct pagoda_side src;
+	struct pagoda_side dst;
+	u32 range_id;
+	u32 range_data;
+	struct pagoda_layout layout;
+	u64 surface_size;
+};
+
+/**
+ * struct pagoda_op_fill - FILL (C39 - C45)
+ * @size: Bytes, multiple of 4
+ * @address: Offset in the segment
+ * @segment: A memory segment
+ * @pattern: Replicated 32-bit value
+ */
+struct pagoda_op_fill {
+	u64 size;
+	u64 address;
+	u32 segment;
+	u32 pattern;
+};
+
+/**
+ * struct pagoda_op_discard_content - DISCARD_CONTENT (C46 - C48)
+ * @size: Bytes, multiple of the page size
+ * @address: Offset in the segment
+ * @segment: A memory segment
+ * @flags: %PAGODA_ALLOCATION_IS_IDLE
+ */
+struct pagoda_op_discard_content {
+	u64 size;
+	u64 address;
+	u32 segment;
+	u32 flags;
+};
+
+/**
+ * struct pagoda_op_access_physical - READ_PHYSICAL, WRITE_PHYSICAL (C49 - C51)
+ * @address: Offset in the segment, or bus address for system memory
+ * @segment: enum virtio_pagoda_segment
+ * @size: 1, 2, 4 or 8
+ * @cpu_pages: System memory: struct page array of one entry for the CPU executor, valid until
+ *	the buffer was executed; or NULL
+ */
+struct pagoda_op_access_physical {
+	u64 address;
+	u32 segment;
+	u32 size;
+	const void *cpu_pages;
+};
+
+/**
+ * struct pagoda_op_map_aperture - MAP_APERTURE_SEGMENT and 2 (C52 - C67)
+ * @device: Owner, 0 = none (C60); not encoded: all owners share one aperture
+ * @first_page: OffsetInPages: first page of the aperture
+ * @nr_pages: Pages
+ * @adl_offset: First page of @adl
+ * @adl: Pages to map
+ * @flags: %VIRTIO_PAGODA_MAP_CACHE_COHERENT
+ * @generation: Generation of the mapping
+ * @cpu_visible_address: MAP_APERTURE_SEGMENT2: kernel address of the pages if the allocation
+ *	asked for one, else NULL (C67); not encoded: the CPU executor uses @adl
+ */
+struct pagoda_op_map_aperture {
+	u64 device;
+	u64 first_page;
+	u64 nr_pages;
+	u64 adl_offset;
+	const struct pagoda_adl *adl;
+	u32 flags;
+	u32 generation;
+	const void *cpu_visible_address;
+};
+
+/**
+ * struct pagoda_op_unmap_aperture - UNMAP_APERTURE_SEGMENT (C57 - C63)
+ * @device: Owner, 0 = none (C60); not encoded: all owners share one aperture
+ * @first_page: First page of the aperture
+ * @nr_pages: Pages
+ * @dummy_page: Bus address of the page that the range is mapped to
+ * @cpu_pages: struct page array with @dummy_page as the only entry, for the CPU executor, valid
+ *	until the buffer was executed; or NULL
+ */
+struct pagoda_op_unmap_aperture {
+	u64 device;
+	u64 first_page;
+	u64 nr_pages;
+	u64 dummy_page;
+	const void *cpu_pages;
+};
+
+/**
+ * struct pagoda_op_signal_fence - SIGNAL_MONITORED_FENCE (C116, C117)
+ * @address: Offset in the segment, or bus address for system memory, or virtual address in the
+ *	paging address space with %VIRTIO_PAGODA_SIGNAL_VIRTUAL, which the driver doesn't use:
+ *	it names fences by segment and address
+ * @value: Value to write
+ * @segment: enum virtio_pagoda_segment; 0 with SIGNAL_VIRTUAL
+ * @flags: VIRTIO_PAGODA_SIGNAL_* flags
+ * @cpu_pages: System memory: struct page array of one entry for the CPU executor, valid until
+ *	the buffer was executed; or NULL
+ */
+struct pagoda_op_signal_fence {
+	u64 address;
+	u64 value;
+	u32 segment;
+	u32 flags;
+	const void *cpu_pages;
+};
+
+/**
+ * struct pagoda_op_notify_alloc - NOTIFY_ALLOC (C118 - C121)
+ * @process: Owning process, 0 for an eviction
+ * @offset: First byte of the allocation
+ * @size: Bytes
+ * @address: GPU virtual address of @offset or 0
+ * @flags: One of VIRTIO_PAGODA_NOTIFY_EVICTION, VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP
+ */
+struct pagoda_op_notify_alloc {
+	u64 process;
+	u64 offset;
+	u64 size;
+	u64 address;
+	u32 flags;
+};
+
+/**
+ * struct pagoda_op_virtual_transfer - VIRTUAL_TRANSFER (C69 - C74)
+ * @size: Bytes, multiple of 4
+ * @src_address: Virtual address in the paging space; used unchanged (C69)
+ * @dst_address: Virtual address in the paging space; used unchanged (C69)
+ * @allocation_offset: Byte of the allocation at which the piece starts; informational
+ * @direction: enum virtio_pagoda_direction
+ * @flags: VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_VIRTUAL_DST_64K
+ * @src_pages: Source in system memory: struct page array for the CPU executor with the page at
+ *	@src_address as entry 0, valid until the buffer was executed; else NULL
+ * @dst_pages: Destination in system memory: like @src_pages, for @dst_address
+ */
+struct pagoda_op_virtual_transfer {
+	u64 size;
+	u64 src_address;
+	u64 dst_address;
+	u64 allocation_offset;
+	u32 direction;
+	u32 flags;
+	const void *src_pages;
+	const void *dst_pages;
+};
+
+/**
+ * struct pagoda_op_virtual_fill - VIRTUAL_FILL (C69 - C72)
+ * @size: Bytes, multiple of 4
+ * @address: Virtual address in the paging space
+ * @allocation_offset: Informational
+ * @pattern: Replicated 32-bit value
+ * @dst_pages: As in &struct pagoda_op_virtual_transfer
+ */
+struct pagoda_op_virtual_fill {
+	u64 size;
+	u64 address;
+	u64 allocation_offset;
+	u32 pattern;
+	const void *dst_pages;
+};
+
+/**
+ * struct pagoda_op_init_context - INIT_CONTEXT_RESOURCE (C81, C83)
+ * @context: Context, 0 = per device
+ * @size: Bytes of the save area, multiple of the page size
+ * @gpu_address: Virtual address of the save area, 0 = not mapped; informational: the device
+ *	reaches the save area by @dst
+ * @dst: Memory of the save area; the page list of a system side has exactly its pages
+ * @cpu_address: Kernel address of the save area, not NULL only if @flags is
+ *	%PAGODA_SAVE_CPU_ADDRESS (C83); not encoded, and always NULL in this driver, which has
+ *	no such save areas
+ * @flags: Properties of the save area: PAGODA_SAVE_* flags
+ */
+struct pagoda_op_init_context {
+	u64 context;
+	u64 size;
+	u64 gpu_address;
+	struct pagoda_side dst;
+	const void *cpu_address;
+	u32 flags;
+};
+
+/* Save area that the CPU may see. */
+#define PAGODA_SAVE_CPU_VISIBLE		0x1u
+/* Save area that only the device may access. */
+#define PAGODA_SAVE_PROTECTED		0x2u
+/* Save area that is always in the aperture. */
+#define PAGODA_SAVE_APERTURE_ONLY	0x4u
+/* All properties that a save area with a CPU address needs (C83). */
+#define PAGODA_SAVE_CPU_ADDRESS \
+	(PAGODA_SAVE_CPU_VISIBLE | PAGODA_SAVE_PROTECTED | PAGODA_SAVE_APERTURE_ONLY)
+
+/* Entries in the driver's format: bits of WDDM's DXGK_PTE. */
+#define PAGODA_PTE_VALID		BIT_ULL(0)
+#define PAGODA_PTE_ZERO			BIT_ULL(1)
+#define PAGODA_PTE_CACHE_COHERENT	BIT_ULL(2)
+#define PAGODA_PTE_READ_ONLY		BIT_ULL(3)
+#define PAGODA_PTE_NO_EXECUTE		BIT_ULL(4)
+#define PAGODA_PTE_SEGMENT_SHIFT	5
+#define PAGODA_PTE_SEGMENT_MASK		GENMASK_ULL(9, 5)
+#define PAGODA_PTE_LARGE_PAGE		BIT_ULL(10)
+#define PAGODA_PTE_ADAPTER_MASK		GENMASK_ULL(16, 11)	/* must be 0 */
+#define PAGODA_PTE_PAGE_SIZE_SHIFT	17
+#define PAGODA_PTE_PAGE_SIZE_MASK	GENMASK_ULL(18, 17)	/* 1 = 64 KiB leaf table */
+/* WDDM's unique bit of DriverProtection; not sent to the device. */
+#define PAGODA_PROTECTION_UNIQUE	BIT_ULL(63)
+
+/**
+ * struct pagoda_pte - DXGK_PTE
+ * @flags: PAGODA_PTE_* bits
+ * @address: Page or table: offset in the segment, or bus address for segment 0; multiple of the
+ *	page size
+ */
+struct pagoda_pte {
+	u64 flags;
+	u64 address;
+};
+
+u64 pagoda_pte_encode(const struct pagoda_pte *pte, u64 driver_protection);
+struct pagoda_pte pagoda_pte_decode(u64 entry);
+
+/**
+ * struct pagoda_op_update_page_table - UPDATE_PAGE_TABLE (C86 - C100)
+ * @mode: enum virtio_pagoda_update_mode
+ * @level: 0 = leaf
+ * @first_entry: StartIndex
+ * @nr_entries: NumPageTableEntries, in pages of the table: 64 KiB pages with USE_64K
+ * @flags: VIRTIO_PAGODA_UPDATE_* flags
+ * @address_space: Space the table belongs to
+ * @table_entries: Number of entries of the whole table, for checks
+ * @table_segment: GPU_PHYSICAL: VRAM or SYSTEM; else 0
+ * @table_address: GPU_PHYSICAL: offset or bus address of the table. GPU_VIRTUAL: its address in
+ *	the paging space. CPU_VIRTUAL: its bus address, for the journal of CPU writes, or 0
+ * @cpu_table: CPU_VIRTUAL: kernel address of the table; else NULL
+ * @table_pages: Table in system memory: its struct page array for the CPU executor; else NULL
+ * @first_va: FirstPteVirtualAddress; informational, shown in traces
+ * @allocation_offset: AllocationOffsetInBytes: byte of the allocation that the first entry
+ *	maps; informational like &pagoda_paging_op.allocation (hAllocation), shown in traces
+ * @driver_protection: Value of the map call; 0 above level 0 (C98)
+ * @ptes: Entries to write: one with REPEAT; else @nr_entries; or, with USE_64K at level 0,
+ *	sixteen times @nr_entries, one for each 4 KiB, of which every sixteenth is used (C88).
+ *	NULL with @values
+ * @values: Entries to write in hardware format, including @driver_protection, one per entry
+ *	even with USE_64K; NULL with @ptes
+ *
+ * Consecutive entries with consecutive addresses are encoded as one value.
+ */
+struct pagoda_op_update_page_table {
+	u32 mode;
+	u32 level;
+	u32 first_entry;
+	u32 nr_entries;
+	u32 flags;
+	u32 address_space;
+	u32 table_entries;
+	u32 table_segment;
+	u64 table_address;
+	void *cpu_table;
+	const void *table_pages;
+	u64 first_va;
+	u64 allocation_offset;
+	u64 driver_protection;
+	const struct pagoda_pte *ptes;
+	const u64 *values;
+};
+
+/**
+ * struct pagoda_op_flush_tlb - FLUSH_TLB (C103 - C106)
+ * @root_address: Address of the root table in @root_segment
+ * @root_segment: VRAM or SYSTEM
+ * @address_space: Space
+ * @start: First byte
+ * @end: Byte behind the last; both 0 = the whole space (C104)
+ */
+struct pagoda_op_flush_tlb {
+	u64 root_address;
+	u32 root_segment;
+	u32 address_space;
+	u64 start;
+	u64 end;
+};
+
+/**
+ * struct pagoda_op_update_context - UPDATE_CONTEXT_ALLOCATION (C84)
+ * @address: Virtual address of the context allocation in the paging space
+ * @size: Bytes of the context allocation
+ * @data: Driver's private data, written unmodified
+ * @data_size: Bytes of @data, multiple of 8
+ * @data_offset: Byte of the context allocation to write to, multiple of 8
+ * @pages: Context allocation in system memory: its struct page array for the CPU executor; else
+ *	NULL
+ */
+struct pagoda_op_update_context {
+	u64 address;
+	u64 size;
+	const void *data;
+	u32 data_size;
+	u32 data_offset;
+	const void *pages;
+};
+
+/**
+ * struct pagoda_copy_range - A range of COPY_PAGE_TABLE_ENTRIES
+ * @src_table: Virtual address of the source table in the paging space
+ * @dst_table: Virtual address of the destination table in the paging space
+ * @src_entry: First entry read
+ * @dst_entry: First entry written
+ * @nr_entries: Entries
+ */
+struct pagoda_copy_range {
+	u64 src_table;
+	u64 dst_table;
+	u32 src_entry;
+	u32 dst_entry;
+	u32 nr_entries;
+};
+
+/**
+ * struct pagoda_op_copy_entries - COPY_PAGE_TABLE_ENTRIES (C108 - C112)
+ * @address_space: Space the tables belong to
+ * @nr_ranges: Entries of @ranges
+ * @ranges: Applied in order (C109)
+ */
+struct pagoda_op_copy_entries {
+	u32 address_space;
+	u32 nr_ranges;
+	const struct pagoda_copy_range *ranges;
+};
+
+/**
+ * struct pagoda_op_notify_residency - NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2 (C113 - C115)
+ * @address: Present address of the allocation, 0 if it was evicted
+ * @segment: Segment of @address, 0 if the allocation was evicted
+ * @flags: %VIRTIO_PAGODA_NOTIFY_RESIDENT or 0
+ * @offset: NOTIFY_RESIDENCY2: first page of the allocation that the notice is about; else 0
+ * @nr_pages: NOTIFY_RESIDENCY2: pages that the notice is about; else 0
+ */
+struct pagoda_op_notify_residency {
+	u64 address;
+	u32 segment;
+	u32 flags;
+	u64 offset;
+	u64 nr_pages;
+};
+
+/**
+ * struct pagoda_fence_residency - An entry of NOTIFY_FENCE_RESIDENCY
+ * @fence: Driver's name for the fence
+ * @current_value: Bus address of the current value, 0 = not resident
+ * @monitored_value: Bus address of the monitored value, 0 = not resident; informational: no
+ *	event depends on a monitored value
+ */
+struct pagoda_fence_residency {
+	u64 fence;
+	u64 current_value;
+	u64 monitored_value;
+};
+
+/**
+ * struct pagoda_op_notify_fences - NOTIFY_FENCE_RESIDENCY
+ * @nr_fences: Entries of @fences
+ * @fences: Fences with values that moved, came or went
+ */
+struct pagoda_op_notify_fences {
+	u32 nr_fences;
+	const struct pagoda_fence_residency *fences;
+};
+
+/**
+ * struct pagoda_op_map_mmu - MAP_MMU, UNMAP_MMU (Pagoda's own)
+ * @address: Device address of the first page
+ * @nr_pages: Pages
+ * @adl_offset: MAP_MMU: first page of @adl
+ * @adl: MAP_MMU: pages to map, by bus address; else NULL
+ * @mmu: Id of the MMU, 0
+ * @flags: %VIRTIO_PAGODA_MAP_MMU_READ_ONLY or 0
+ */
+struct pagoda_op_map_mmu {
+	u64 address;
+	u64 nr_pages;
+	u64 adl_offset;
+	const struct pagoda_adl *adl;
+	u32 mmu;
+	u32 flags;
+};
+
+/**
+ * struct pagoda_paging_op - An operation, the equivalent of
+ *	DXGKARG_BUILDPAGINGBUFFER
+ * @operation: enum virtio_pagoda_opcode; an unknown value encodes nothing,
+ *	succeeds and is counted (C17)
+ * @needs_idle: The allocation has state that only the CPU can change, so that
+ *	TRANSFER and DISCARD_CONTENT are busy until it is idle (C11 - C14)
+ * @allocation: Driver's name for the allocation, 0 = none
+ * @transfer: TRANSFER, SPECIAL_LOCK_TRANSFER
+ * @fill: FILL
+ * @discard_content: DISCARD_CONTENT
+ * @access_physical: READ_PHYSICAL, WRITE_PHYSICAL
+ * @map_aperture: MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2
+ * @unmap_aperture: UNMAP_APERTURE_SEGMENT
+ * @signal_fence: SIGNAL_MONITORED_FENCE
+ * @notify_alloc: NOTIFY_ALLOC
+ * @virtual_transfer: VIRTUAL_TRANSFER
+ * @virtual_fill: VIRTUAL_FILL
+ * @init_context: INIT_CONTEXT_RESOURCE
+ * @update_page_table: UPDATE_PAGE_TABLE
+ * @flush_tlb: FLUSH_TLB
+ * @update_context: UPDATE_CONTEXT_ALLOCATION
+ * @copy_entries: COPY_PAGE_TABLE_ENTRIES
+ * @notify_residency: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2
+ * @notify_fences: NOTIFY_FENCE_RESIDENCY
+ * @map_mmu: MAP_MMU, UNMAP_MMU
+ */
+struct pagoda_paging_op {
+	u32 operation;
+	bool needs_idle;
+	u64 allocation;
+	union {
+		struct pagoda_op_transfer transfer;
+		struct pagoda_op_fill fill;
+		struct pagoda_op_discard_content discard_content;
+		struct pagoda_op_access_physical access_physical;
+		struct pagoda_op_map_aperture map_aperture;
+		struct pagoda_op_unmap_aperture unmap_aperture;
+		struct pagoda_op_signal_fence signal_fence;
+		struct pagoda_op_notify_alloc notify_alloc;
+		struct pagoda_op_virtual_transfer virtual_transfer;
+		struct pagoda_op_virtual_fill virtual_fill;
+		struct pagoda_op_init_context init_context;
+		struct pagoda_op_update_page_table update_page_table;
+		struct pagoda_op_flush_tlb flush_tlb;
+		struct pagoda_op_update_context update_context;
+		struct pagoda_op_copy_entries copy_entries;
+		struct pagoda_op_notify_residency notify_residency;
+		struct pagoda_op_notify_fences notify_fences;
+		struct pagoda_op_map_mmu map_mmu;
+	};
+};
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Arrays in user memory: checked, read by entry, and answered by entry. */
+#include <linux/dma-fence-chain.h>
+#include <linux/hash.h>
+#include <linux/log2.h>
+#include <linux/prefetch.h>
+#include <linux/uaccess.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_syncobj.h>
+#include "core/device.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/fence/fence.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/residency/residency.h"
+#include "vidmm/vm/vm.h"
+#include "args.h"
+
+/*
+ * Checks an array with at least @entry bytes per entry. Returns 0, -E2BIG or -EINVAL, in the order
+ * of errors that the ABI header documents.
+ */
+int pagoda_array_check(struct drm_device *drm, const struct drm_pagoda_array *array, u32 entry)
+{
+	if (pagoda_refuse(drm, array->count > DRM_PAGODA_MAX_ENTRIES))
+		return -E2BIG;
+	if (pagoda_refuse(drm, !array->count) ||
+	    pagoda_refuse(drm, array->stride < entry) ||
+	    pagoda_refuse(drm, array->stride > PAGE_SIZE) ||
+	    pagoda_refuse(drm, array->stride % sizeof(u64)))
+		return -EINVAL;
+	return 0;
+}
+
+/* Returns the user pointer of an entry of a checked array. */
+char __user *pagoda_array_entry(const struct drm_pagoda_array *array, u32 index)
+{
+	return (char __user *)u64_to_user_ptr(array->array) + (u64)index * array->stride;
+}
+
+/* Answers all entries, or none. */
+static int array_answer(struct drm_device *drm, struct drm_file *file,
+			const struct drm_pagoda_array *array, u32 entry,
+			pagoda_answer_func answer, char *answers)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < array->count && !ret; i++) {
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+		ret = answer(drm, file, pagoda_array_entry(array, i), array->stride,
+			     answers + (size_t)i * entry);
+	}
+	for (i = 0; i < array->count && !ret; i++)
+		if (copy_to_user(pagoda_array_entry(array, i), answers + (size_t)i * entry, entry))
+			ret = -EFAULT;
+	return ret;
+}
+
+/*
+ * Fills in an array of entries in user memory, all or none, by @answer; @entry is the size of an
+ * entry's first version. Returns 0, the error of @answer, -E2BIG, -EINVAL, -EFAULT, -ENOMEM or
+ * -ERESTARTSYS.
+ */
+int pagoda_array_answer(struct drm_device *drm, struct drm_file *file,
+			const struct drm_pagoda_array *array, u32 entry,
+			pagoda_answer_func answer)
+{
+	char *answers;
+	int ret = pagoda_array_check(drm, array, entry);
+
+	if (ret)
+		return ret;
+	answers = kvmalloc_array(array->count, entry, GFP_KERNEL_ACCOUNT);
+	if (!answers)
+		return -ENOMEM;
+	ret = array_answer(drm, file, array, entry, answer, answers);
+	kvfree(answers);
+	return ret;
+}
+
+/* Returns false if @object is in the table already. */
+static bool unique_add(const void **table, u32 bits, const void *object)
+{
+	u32 at = hash_ptr(object, bits);
+
+	for (; table[at]; at = (at + 1) & (BIT(bits) - 1))
+		if (table[at] == object)
+			return false;
+	table[at] = object;
+	return true;
+}
+
+/*
+ * Refuses a list that names an object twice, in linear time. Objects are compared by address, as an
+ * object may have several handles. @count isn't 0. Returns 0, -EINVAL or -ENOMEM.
+ */
+int pagoda_check_unique(struct drm_device *drm, void * const *objects, u32 count)
+{
+	/* The table is at most half full. */
+	u32 bits = ilog2(count) + 2, i;
+	const void **table;
+	int ret = 0;
+
+	if (count == 1)
+		return 0;
+	table = kvcalloc(BIT(bits), sizeof(*table), GFP_KERNEL_ACCOUNT);
+	if (!table)
+		return -ENOMEM;
+	for (i = 0; i < count && !ret; i++)
+		if (pagoda_refuse(drm, !unique_add(table, bits, objects[i])))
+			ret = -EINVAL;
+	kvfree(table);
+	return ret;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The end of a client: what its objects do when its file is closed. */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include "core/device.h"
+#include "vidmm/fence/fence.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/submit/submit.h"
+#include "vidmm/vm/vm.h"
+#include "args.h"
+
+/**
+ * pagoda_client_kill() - Cancel the jobs of a client before its file is closed
+ * @client: Client
+ *
+ * Cancels jobs that haven't begun. The close that follows doesn't wait for the other jobs.
+ *
+ * Context: May sleep.
+ */
+void pagoda_client_kill(struct pagoda_client *client)
+{
+	struct pagoda_context *context;
+	unsigned long id;
+
+	pagoda_closing_begin_end(client);
+	xa_for_each(&client->contexts, id, context)
+		pagoda_context_kill(context);
+}
+
+/**
+ * pagoda_client_close() - Drop all objects of a closed file but its VMs
+ * @file: File, after pagoda_client_kill()
+ *
+ * Doesn't wait for jobs: the VMs are left for pagoda_client_close_vms().
+ *
+ * Context: May sleep.
+ */
+void pagoda_client_close(struct drm_file *file)
+{
+	struct pagoda_client *client = file->driver_priv;
+	struct pagoda_paging_queue *queue;
+	struct pagoda_context *context;
+	struct pagoda_mfence *mfence;
+	unsigned long id;
+
+	pagoda_client_drop_lists(client);
+	pagoda_budget_close(&client->budget);
+	xa_for_each(&client->paging_queues, id, queue)
+		pagoda_paging_queue_put(queue);
+	pagoda_mfence_client_close(pagoda_device_of_drm(file->minor->dev)->vidmm, client);
+	xa_for_each(&client->contexts, id, context)
+		pagoda_context_destroy(context);
+	pagoda_closing_end(client);
+	xa_for_each(&client->fences, id, mfence)
+		pagoda_client_drop_fence(file, mfence);
+	xa_destroy(&client->contexts);
+	xa_destroy(&client->fences);
+	xa_destroy(&client->paging_queues);
+}
+
+/**
+ * pagoda_client_wait_idle() - Wait for all users of memory that a closed client's VMs map
+ * @client: Client, after pagoda_client_close()
+ * @timeout: Jiffies, for all VMs together
+ *
+ * Context: Sleeps, outside of the gate.
+ * Return: true if there are none any more.
+ */
+bool pagoda_client_wait_idle(struct pagoda_client *client, long timeout)
+{
+	struct pagoda_vm *vm;
+	unsigned long id;
+
+	xa_for_each(&client->vms, id, vm) {
+		timeout = dma_resv_wait_timeout(pagoda_vm_shared(vm)->resv, DMA_RESV_USAGE_BOOKKEEP,
+						false, timeout);
+		if (timeout <= 0)
+			return false;
+	}
+	return true;
+}
+
+/**
+ * pagoda_client_close_vms() - Close the VMs that pagoda_client_close() has left
+ * @client: Client
+ *
+ * Context: May sleep; as long as a job runs.
+ */
+void pagoda_client_close_vms(struct pagoda_client *client)
+{
+	struct pagoda_vm *vm;
+	unsigned long id;
+
+	xa_for_each(&client->vms, id, vm) {
+		pagoda_vm_close(vm);
+		pagoda_vm_put(vm);
+	}
+	xa_destroy(&client->vms);
+}

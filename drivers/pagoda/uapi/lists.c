@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Allocations that a caller names by handle, one or a list. */
+#include <linux/compat.h>
+#include <linux/pagemap.h>
+#include <linux/sizes.h>
+#include <linux/uaccess.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_syncobj.h>
+#include <drm/drm_vma_manager.h>
+#include "core/core.h"
+#include "core/device.h"
+#include "core/life.h"
+#include "debug/debug.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/residency/residency.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/ttm/ttm.h"
+#include "vidmm/vm/vm.h"
+#include "args.h"
+
+/* Number of handles that are looked up under one hold of the lock. */
+#define LIST_SOME	64
+
+/* Returns the allocation with a reference, for pagoda_bo_put(); or NULL. */
+struct pagoda_bo *pagoda_bo_lookup(struct drm_file *file, u32 handle)
+{
+	struct drm_gem_object *obj = drm_gem_object_lookup(file, handle);
+
+	return obj ? pagoda_bo_of_gem(obj) : NULL;
+}
+
+void pagoda_bo_put(struct pagoda_bo *bo)
+{
+	drm_gem_object_put(pagoda_bo_gem(bo));
+}
+
+static int list_copy_entry(const struct drm_pagoda_array *array, u32 index,
+			   struct pagoda_bo_entry *entry)
+{
+	return copy_struct_from_user(entry, sizeof(*entry), pagoda_array_entry(array, index),
+				     array->stride);
+}
+
+/* Copies all entries at once if they have the kernel's size. */
+static int list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
+		     u32 known_flags, struct pagoda_bo_entry *entries)
+{
+	int ret = 0;
+	u32 i;
+
+	if (array->stride == sizeof(*entries))
+		ret = copy_from_user(entries, pagoda_array_entry(array, 0),
+				     array->count * sizeof(*entries)) ? -EFAULT : 0;
+	for (i = 0; i < array->count && !ret && array->stride != sizeof(*entries); i++)
+		ret = list_copy_entry(array, i, &entries[i]);
+	if (pagoda_refuse(drm, ret))
+		return ret;
+	for (i = 0; i < array->count; i++)
+		if (pagoda_refuse(drm, entries[i].flags & ~known_flags))
+			return -EINVAL;
+	return 0;
+}
+
+/* Frees a list and its references. */
+void pagoda_bo_list_put(struct pagoda_bo_list *list)
+{
+	while (list->count)
+		pagoda_bo_put(list->bos[--list->count]);
+	kvfree(list->bos);
+	kvfree(list->flags);
+	kvfree(list->entries);
+}
+
+/*
+ * Prefetches the part of each allocation that is used first, for all of them together: in long
+ * lists most of the time is spent waiting for memory.
+ */
+static void list_find(struct drm_file *file, const struct pagoda_bo_entry *entries, u32 count,
+		      struct pagoda_bo **bos)
+{
+	struct drm_gem_object *obj;
+	u32 i;
+
+	lockdep_assert_held(&file->table_lock);
+	for (i = 0; i < count; i++) {
+		obj = idr_find(&file->object_idr, entries[i].handle);
+		bos[i] = obj ? pagoda_bo_of_gem(obj) : NULL;
+		prefetchw(obj);
+	}
+}
+
+/* Returns whether all were found; those found have a reference and are in @list->count. */
+static bool list_lookup_some(struct drm_file *file, u32 count, struct pagoda_bo_list *list)
+{
+	const struct pagoda_bo_entry *entries = list->entries + list->count;
+	struct pagoda_bo **bos = list->bos + list->count;
+	u32 i;
+
+	spin_lock(&file->table_lock);
+	list_find(file, entries, count, bos);
+	for (i = 0; i < count && bos[i]; i++) {
+		drm_gem_object_get(pagoda_bo_gem(bos[i]));
+		list->flags[list->count] = entries[i].flags;
+		list->count++;
+	}
+	spin_unlock(&file->table_lock);
+	return i == count;
+}
+
+static int list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
+		       struct pagoda_bo_list *list)
+{
+	while (list->count < count)
+		if (pagoda_refuse(drm, !list_lookup_some(file, min(count - list->count, LIST_SOME),
+							 list)))
+			return -ENOENT;
+	return pagoda_check_unique(drm, (void **)list->bos, list->count);
+}
+
+/*
+ * Copies a list of handles and flags into @list->entries; only @known_flags may be set. The caller
+ * calls pagoda_bo_list_put() on success. Returns 0, -E2BIG, -EINVAL, -EFAULT or -ENOMEM.
+ */
+int pagoda_bo_list_copy(struct drm_device *drm, const struct drm_pagoda_array *array,
+			u32 known_flags, struct pagoda_bo_list *list)
+{
+	int ret = pagoda_array_check(drm, array, sizeof(*list->entries));
+
+	if (ret)
+		return ret;
+	*list = (struct pagoda_bo_list) {
+		.entries = kvmalloc_array(array->count, sizeof(*list->entries), GFP_KERNEL_ACCOUNT),
+	};
+	if (!list->entries)
+		return -ENOMEM;
+	ret = list_copy(drm, array, known_flags, list->entries);
+	if (ret)
+		pagoda_bo_list_put(list);
+	return ret;
+}
+
+/*
+ * Looks up a copied list, in which no allocation may be named twice. The caller calls
+ * pagoda_bo_list_put() in any case. Returns 0, -EINVAL, -ENOENT or -ENOMEM.
+ */
+int pagoda_bo_list_lookup(struct drm_device *drm, struct drm_file *file, u32 count,
+			  struct pagoda_bo_list *list)
+{
+	list->bos = kvmalloc_array(count, sizeof(*list->bos), GFP_KERNEL_ACCOUNT);
+	list->flags = kvmalloc_array(count, sizeof(*list->flags), GFP_KERNEL_ACCOUNT);
+	if (!list->bos || !list->flags)
+		return -ENOMEM;
+	return list_lookup(drm, file, count, list);
+}
+
+/*
+ * Copies and looks up a list in which no allocation may be named twice. All user memory is read
+ * before the first handle is looked up. Returns 0 (then the caller calls pagoda_bo_list_put()),
+ * -E2BIG, -EINVAL, -EFAULT, -ENOENT or -ENOMEM.
+ */
+int pagoda_bo_list_get(struct drm_device *drm, struct drm_file *file,
+		       const struct drm_pagoda_array *array, u32 known_flags,
+		       struct pagoda_bo_list *list)
+{
+	int ret = pagoda_bo_list_copy(drm, array, known_flags, list);
+
+	if (ret)
+		return ret;
+	ret = pagoda_bo_list_lookup(drm, file, array->count, list);
+	if (ret)
+		pagoda_bo_list_put(list);
+	return ret;
+}
+
+/*
+ * Counts @count entries as settled, or with @undo takes that back. The allocations can't be freed
+ * while the lock is held. Returns the number of entries from the first that are settled.
+ */
+static u32 list_settle_some(struct drm_file *file, const struct pagoda_bo_entry *entries,
+			    u32 count, struct pagoda_settling *settling, bool undo)
+{
+	struct pagoda_bo *bos[LIST_SOME];
+
+	spin_lock(&file->table_lock);
+	list_find(file, entries, count, bos);
+	if (undo)
+		pagoda_settling_undo(settling, bos, count);
+	else
+		count = pagoda_settling_some(settling, bos, count);
+	spin_unlock(&file->table_lock);
+	return count;
+}
+
+static bool list_settle(struct drm_file *file, const struct pagoda_bo_entry *entries, u32 count,
+			struct pagoda_settling *settling)
+{
+	u32 done = 0, some = 0, settled = 0;
+
+	for (; done < count && settled == some; done += settled) {
+		some = min(count - done, LIST_SOME);
+		settled = list_settle_some(file, entries + done, some, settling, false);
+	}
+	if (done == count)
+		return true;
+	for (; done; done -= some) {
+		some = min(done, LIST_SOME);
+		list_settle_some(file, entries + done - some, some, settling, true);
+	}
+	return false;
+}
+
+/*
+ * Returns whether all of a list is resident and wanted already, and no allocation is named twice;
+ * @count isn't 0. With @counted, each allocation must be on the caller's residency list, and is
+ * required once more if the function returns true. Takes no reservation and no reference. If false
+ * is returned, nothing has changed, and the list may contain errors.
+ */
+bool pagoda_bo_list_is_settled(struct drm_device *drm, struct drm_file *file,
+			       const struct pagoda_bo_entry *entries, u32 count, bool counted)
+{
+	struct pagoda_settling settling;
+	bool settled;
+
+	if (!pagoda_settling_begin(&settling, pagoda_device_of_drm(drm)->vidmm, file->driver_priv,
+				   counted))
+		return false;
+	settled = list_settle(file, entries, count, &settling);
+	pagoda_settling_end(&settling);
+	return settled;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The point of a timeline that a call signals when its work is done. */
+#include <linux/dma-fence-chain.h>
+#include <linux/hash.h>
+#include <linux/log2.h>
+#include <linux/prefetch.h>
+#include <linux/uaccess.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_syncobj.h>
+#include "core/device.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/fence/fence.h"
+#include "vidmm/fence/sync.h"
+#include "vidmm/ledger/budget.h"
+#include "vidmm/ledger/client.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/residency/residency.h"
+#include "vidmm/vm/vm.h"
+#include "args.h"
+
+void pagoda_point_put(struct pagoda_out_point *out)
+{
+	if (!out->syncobj)
+		return;
+	dma_fence_chain_free(out->chain);
+	drm_syncobj_put(out->syncobj);
+}
+
+/*
+ * Gets all that signalling a point can need, for pagoda_point_put(). @handle and @point are both 0
+ * or both set. Returns 0, -EINVAL, -ENOENT or -ENOMEM.
+ */
+int pagoda_point_get(struct drm_device *drm, struct drm_file *file, u32 handle, u64 point,
+		     struct pagoda_out_point *out)
+{
+	*out = (struct pagoda_out_point) { .point = point };
+	if (pagoda_refuse(drm, !handle != !point))
+		return -EINVAL;
+	if (!handle)
+		return 0;
+	out->syncobj = drm_syncobj_find(file, handle);
+	if (pagoda_refuse(drm, !out->syncobj))
+		return -ENOENT;
+	out->chain = dma_fence_chain_alloc();
+	if (out->chain)
+		return 0;
+	drm_syncobj_put(out->syncobj);
+	return -ENOMEM;
+}
+
+/* Adds the fence of the submitted work to the point; NULL is a signalled fence. */
+void pagoda_point_add(struct pagoda_out_point *out, struct dma_fence *fence)
+{
+	if (!out->syncobj)
+		return;
+	fence = fence ? dma_fence_get(fence) : dma_fence_get_stub();
+	drm_syncobj_add_point(out->syncobj, out->chain, fence, out->point);
+	out->chain = NULL;
+	dma_fence_put(fence);
+}

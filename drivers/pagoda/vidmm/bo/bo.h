@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Allocations: made, placed, given room, offered, kept copies of, and cleared when content was lost. */
+#ifndef PAGODA_VIDMM_BO_BO_H
+#define PAGODA_VIDMM_BO_BO_H
+
+#include <linux/types.h>
+#include <drm/pagoda_drm.h>
+#include "paging/paging.h"
+
+struct pagoda_bo_params;
+struct dma_buf;
+struct dma_fence;
+struct dmem_cgroup_pool_state;
+struct drm_gem_object;
+struct drm_pagoda_allocation_info;
+struct pagoda_adl;
+struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_copy;
+struct pagoda_payer;
+struct pagoda_vidmm;
+struct pagoda_vidmm_args;
+struct pagoda_vm;
+struct ttm_buffer_object;
+struct ttm_operation_ctx;
+struct ttm_place;
+struct ttm_resource;
+struct ttm_resource_manager;
+
+/**
+ * struct pagoda_dmem_claim - Limits of the search for victims of one allocation
+ * @pool: Share of the segment that the caller's cgroup has, a reference; NULL = no limits
+ * @limit: Share that is at its maximum, of the caller's cgroup or of an ancestor, a reference;
+ *	NULL = no share is
+ * @root: The root cgroup's share of the segment
+ * @low: Allocations that dmem.low protects may be taken, too
+ * @hit_low: A victim was left alone because of dmem.low
+ * @refused: A victim was left alone, for any reason
+ * @taken: A victim was evicted since the victims were last asked from the beginning
+ * @interrupted: A signal ended a victim's move: no other victim is tried
+ */
+struct pagoda_dmem_claim {
+	struct dmem_cgroup_pool_state *pool;
+	struct dmem_cgroup_pool_state *limit;
+	struct dmem_cgroup_pool_state *root;
+	bool low;
+	bool hit_low;
+	bool refused;
+	bool taken;
+	bool interrupted;
+};
+
+/* copy.c */
+int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_copies_stop(struct pagoda_vidmm *vidmm);
+const struct pagoda_bo *pagoda_copy_owner(struct ttm_buffer_object *bo);
+void pagoda_copy_keep(struct pagoda_bo *bo, struct dma_fence *reader);
+struct pagoda_copy *pagoda_copy_take(struct pagoda_bo *bo);
+void pagoda_copy_put_back(struct pagoda_bo *bo, struct pagoda_copy *copy);
+void pagoda_copy_put(struct pagoda_bo *bo, struct pagoda_copy *copy, bool left);
+void pagoda_copy_drop(struct pagoda_bo *bo);
+void pagoda_copy_swap_notify(struct ttm_buffer_object *bo);
+
+/* dmem.c */
+int pagoda_payer_follow(struct pagoda_vidmm *vidmm, struct pagoda_client *client);
+void pagoda_payer_end(struct pagoda_client *client);
+int pagoda_dmem_register(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man, u32 type);
+void pagoda_dmem_unregister(struct pagoda_vidmm *vidmm, struct ttm_resource_manager *man,
+			    u32 type);
+bool pagoda_dmem_protects(struct pagoda_bo *bo, const struct ttm_place *place);
+void pagoda_payer_run(struct pagoda_payer *payer, void (*run)(void *arg), void *arg);
+
+/* bo.c */
+bool pagoda_bo_params_could_fit(struct pagoda_vidmm *vidmm,
+				const struct pagoda_bo_params *params);
+struct pagoda_bo *pagoda_bo_create(struct pagoda_vidmm *vidmm, struct pagoda_client *client,
+				   const struct pagoda_bo_params *params);
+int pagoda_bo_wait(struct pagoda_bo *bo, s64 timeout_ns);
+void pagoda_bo_info(struct pagoda_bo *bo, struct drm_pagoda_allocation_info *info);
+struct pagoda_bo *pagoda_bo_create_kernel(struct pagoda_vidmm *vidmm,
+					  struct pagoda_client *client,
+					  const struct pagoda_bo_params *params,
+					  struct drm_gem_object *shared,
+					  struct pagoda_vm *table_of);
+struct pagoda_bo *pagoda_bo_create_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
+void pagoda_bo_adl(struct pagoda_bo *bo, struct pagoda_adl *adl);
+bool pagoda_bo_is_coherent(struct pagoda_bo *bo);
+void pagoda_bo_set_resident(struct pagoda_bo *bo, bool resident);
+struct pagoda_bo *pagoda_bo_next(struct pagoda_vidmm *vidmm, unsigned long *id);
+void pagoda_bo_charge(struct pagoda_bo *bo, u32 segment);
+void pagoda_bo_account(struct pagoda_bo *bo, struct ttm_resource *from, struct ttm_resource *to);
+
+/* lost.c */
+int pagoda_lost_acknowledge(struct pagoda_bo *bo);
+u64 pagoda_lost_mark(struct pagoda_vidmm *vidmm);
+int pagoda_lost_since(struct pagoda_vidmm *vidmm, u64 mark);
+bool pagoda_lost_is_stale(const struct pagoda_bo *bo);
+int pagoda_swizzle_use(struct pagoda_bo *bo);
+int pagoda_swizzle_use_private(struct pagoda_vidmm *vidmm, const struct pagoda_vm *vm);
+bool pagoda_import_is_away(const struct pagoda_bo *bo);
+int pagoda_lost_clear(struct pagoda_bo *bo);
+int pagoda_lost_settle(struct pagoda_bo *bo);
+
+/* offer.c */
+bool pagoda_offer_refuses(const struct pagoda_bo *bo);
+int pagoda_offer_prevent(struct pagoda_bo **bos, u32 count);
+void pagoda_offer_allow(struct pagoda_bo **bos, u32 count);
+int pagoda_offers_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+bool pagoda_offer_can_discard(struct pagoda_bo *bo, struct ttm_resource *to);
+void pagoda_offer_discarded(struct pagoda_bo *bo);
+void pagoda_offer_torn(struct pagoda_bo *bo);
+void pagoda_offer_enter(struct pagoda_bo *bo);
+void pagoda_offer_left_vram(struct pagoda_bo *bo);
+int pagoda_offer_drop(struct pagoda_bo *bo);
+void pagoda_offer_swap_notify(struct pagoda_bo *bo);
+
+/* victims.c */
+int pagoda_vidmm_trim(struct pagoda_vidmm *vidmm, u64 bytes);
+u64 pagoda_vidmm_trimmed(struct pagoda_vidmm *vidmm);
+
+/* placement.c */
+void pagoda_priority_apply(struct pagoda_bo *bo);
+/* Each fills places[] (at least 4) for the allocation and returns the number of places. */
+u32 pagoda_bo_placement_resident(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_free(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_modest(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_evicted(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_cpu(struct pagoda_bo *bo, struct ttm_place *places);
+u32 pagoda_bo_placement_shared(struct pagoda_bo *bo, struct ttm_place *places);
+
+/* place.c */
+int pagoda_bo_place(struct pagoda_bo *bo,
+		    u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
+		    struct ttm_operation_ctx *ctx);
+int pagoda_reserve_place(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files about allocations share. */
+#ifndef PAGODA_VIDMM_BO_INTERNAL_H
+#define PAGODA_VIDMM_BO_INTERNAL_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+#include "vidmm/ledger/allocation.h"
+
+struct dma_resv;
+struct list_head;
+struct pagoda_dmem_claim;
+struct pagoda_vidmm;
+struct shrinker;
+struct ttm_operation_ctx;
+struct ttm_place;
+struct ttm_placement;
+struct ttm_resource_manager;
+
+/**
+ * struct pagoda_copies - All copies of allocations in VRAM
+ * @bytes: Sum of their sizes, including those that are given up and not freed yet
+ * @limit: Most of @bytes; constant
+ * @lock: Protects the lists; innermost, and taken where memory is reclaimed
+ * @list: struct pagoda_copy, in the order in which they were kept
+ * @unwanted: Copies that @work has to give up
+ * @work: Gives up @unwanted
+ * @shrinker: Called where memory is short; NULL when the hardware is gone
+ */
+struct pagoda_copies {
+	atomic64_t bytes;
+	u64 limit;
+	spinlock_t lock;	/* list, unwanted */
+	struct list_head list;
+	struct list_head unwanted;
+	struct work_struct work;
+	struct shrinker *shrinker;
+};
+
+/**
+ * struct pagoda_offers - Offered allocations in VRAM
+ * @lock: Protects @ranks and @count; innermost
+ * @ranks: Allocations by rank, in the order in which they were offered
+ * @count: Number of allocations in @ranks
+ */
+struct pagoda_offers {
+	spinlock_t lock;	/* ranks, count */
+	struct list_head ranks[PAGODA_OFFER_RANKS];
+	u32 count;
+};
+
+/** typedef pagoda_take_fn - Evicts a victim; see pagoda_bo_place_taking() */
+typedef bool (*pagoda_take_fn)(struct pagoda_bo *want, const struct ttm_place *place,
+			       const struct ttm_operation_ctx *ctx,
+			       struct pagoda_dmem_claim *claim, struct list_head *tried);
+
+/* dmem.c */
+void pagoda_dmem_claim_look(struct pagoda_dmem_claim *claim, struct ttm_resource_manager *man,
+			    u64 size);
+bool pagoda_dmem_claim_again(struct pagoda_dmem_claim *claim);
+void pagoda_dmem_claim_end(struct pagoda_dmem_claim *claim);
+bool pagoda_dmem_may_take(struct pagoda_dmem_claim *claim, struct pagoda_bo *bo);
+bool pagoda_dmem_is_own(struct pagoda_bo *bo);
+
+/* victims.c */
+bool pagoda_victims_lock(struct pagoda_bo *bo, const struct dma_resv *mine,
+			 const struct ttm_operation_ctx *ctx);
+void pagoda_victims_unlock(struct pagoda_bo *bo, const struct dma_resv *mine);
+int pagoda_victims_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			 struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim);
+u64 pagoda_victims_trim(struct pagoda_vidmm *vidmm, u64 bytes, struct pagoda_dmem_claim *claim);
+
+/* offer.c */
+int pagoda_offer_place(struct pagoda_bo *bo, const struct ttm_placement *placement,
+		       struct ttm_operation_ctx *ctx, struct pagoda_dmem_claim *claim);
+
+/* placement.c */
+int pagoda_bo_move(struct pagoda_bo *bo,
+		   u32 (*where)(struct pagoda_bo *bo, struct ttm_place *places),
+		   struct ttm_operation_ctx *ctx);
+int pagoda_bo_place_taking(struct pagoda_bo *bo, const struct ttm_placement *placement,
+			   struct ttm_operation_ctx *ctx, pagoda_take_fn take,
+			   struct pagoda_dmem_claim *claim, struct list_head *tried);
+
+#endif

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What the rooms above ask of an allocation without acting on it. */
+#include <linux/dma-buf.h>
+#include <linux/slab.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_gem_ttm_helper.h>
+#include <drm/drm_print.h>
+#include <drm/drm_utils.h>
+#include "core/core.h"
+#include "queue/exec.h"
+#include "allocation.h"
+#include "client.h"
+#include "events.h"
+#include "ledger.h"
+
+/**
+ * pagoda_segment_of() - Segment of a TTM resource
+ * @res: Resource
+ *
+ * System pages that the GPU uses count as the aperture segment, with or without an address in the
+ * aperture.
+ *
+ * Return: enum virtio_pagoda_segment.
+ */
+u32 pagoda_segment_of(const struct ttm_resource *res)
+{
+	switch (res->mem_type) {
+	case TTM_PL_VRAM:
+		return VIRTIO_PAGODA_SEGMENT_VRAM;
+	case TTM_PL_TT:
+		return VIRTIO_PAGODA_SEGMENT_APERTURE;
+	default:
+		return VIRTIO_PAGODA_SEGMENT_SYSTEM;
+	}
+}
+
+/**
+ * pagoda_bo_of_gem() - Allocation around a GEM object of this driver
+ * @obj: GEM object
+ *
+ * Return: The allocation; no reference is taken.
+ */
+struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj)
+{
+	return pagoda_bo_of_ttm(drm_gem_ttm_of_gem(obj));
+}
+
+/**
+ * pagoda_bo_gem() - GEM object of an allocation
+ * @bo: Allocation
+ *
+ * Return: The object; no reference is taken.
+ */
+struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo)
+{
+	return &bo->ttm.base;
+}
+
+/**
+ * pagoda_bo_is_ours() - Test whether a TTM object is an allocation of this driver
+ * @bo: TTM object
+ *
+ * TTM creates objects of its own for resources that a move leaves behind; there is no struct
+ * pagoda_bo around those.
+ *
+ * Return: Whether pagoda_bo_of_ttm() may be used.
+ */
+bool pagoda_bo_is_ours(struct ttm_buffer_object *bo)
+{
+	return bo->destroy == pagoda_vidmm_of_ttm(bo->bdev)->bo_destroy;
+}
+
+/**
+ * pagoda_bo_is_usable_in() - Test whether an allocation may be used in a VM
+ * @bo: Allocation
+ * @vm: VM
+ *
+ * Return: False if the allocation is private to another VM.
+ */
+bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm)
+{
+	return !bo->vm.private_to || bo->vm.private_to == vm;
+}
+
+/**
+ * pagoda_bo_is_offered() - Test whether an allocation's content may be discarded
+ * @bo: Allocation; the answer may change unless its reservation is held
+ *
+ * Context: Any.
+ * Return: Whether it is offered.
+ */
+bool pagoda_bo_is_offered(const struct pagoda_bo *bo)
+{
+	return READ_ONCE(bo->offer.rank) != PAGODA_OFFER_NONE;
+}
+
+/**
+ * pagoda_bo_mark_lost() - Mark an allocation's content as lost
+ * @bo: Allocation; alive, but otherwise not locked
+ *
+ * The content of imported memory isn't the driver's to lose.
+ *
+ * Context: Any, including the dma_fence signalling path.
+ */
+void pagoda_bo_mark_lost(struct pagoda_bo *bo)
+{
+	bool news;
+
+	if (bo->share.imported)
+		return;
+	news = !READ_ONCE(bo->content.lost);
+	if (news)
+		atomic64_inc(&bo->vidmm->stats.lost);
+	WRITE_ONCE(bo->content.lost, true);
+	/* Pairs with pagoda_lost_clear(), for a thread that saw the fence signal. */
+	smp_store_release(&bo->content.unclean, true);
+	/* Pairs with pagoda_lost_acknowledge(), which may have run between the two stores. */
+	smp_mb();
+	WRITE_ONCE(bo->content.lost, true);
+	if (news && bo->client)
+		pagoda_ears_content_lost(&bo->client->ears);
+}
+
+/**
+ * pagoda_settled_clear() - Note that an allocation isn't settled any more
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any.
+ */
+void pagoda_settled_clear(struct pagoda_bo *bo)
+{
+	WRITE_ONCE(bo->wish.settled, 0);
+}
+
+/**
+ * pagoda_access_user() - Something under way that uses an allocation
+ * @bo: Allocation, reservation held
+ * @usage: What counts as a use
+ *
+ * Context: Any but interrupts.
+ * Return: A reference to its fence, there may be others; or NULL.
+ */
+struct dma_fence *pagoda_access_user(struct pagoda_bo *bo, enum dma_resv_usage usage)
+{
+	struct dma_resv_iter cursor;
+	struct dma_fence *fence;
+
+	dma_resv_for_each_fence(&cursor, bo->ttm.base.resv, usage, fence)
+		if (!dma_fence_is_signaled(fence))
+			return dma_fence_get(fence);
+	return NULL;
+}
+
+/**
+ * pagoda_bo_may_be_mapped() - Test whether the CPU may map an allocation (C175)
+ * @bo: Allocation
+ *
+ * An allocation that isn't declared CPU-visible is mapped in system memory only, where
+ * pagoda_bo_placement_cpu() moves it: it can't be mapped if the GPU may not use it there.
+ *
+ * Context: Any.
+ * Return: Whether it may be mapped.
+ */
+bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo)
+{
+	return bo->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE ||
+	       bo->supported & DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE);
+}

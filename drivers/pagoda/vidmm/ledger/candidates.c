@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The candidates for eviction: the policy is told of what comes to VRAM, leaves it and is used.
+ * bo/victims.c asks it.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <drm/ttm/ttm_bo.h>
+#include "core/core.h"
+#include "core/info.h"
+#include "allocation.h"
+#include "internal.h"
+#include "ledger.h"
+#include "policy.h"
+
+/*
+ * Is the allocation in use? Called under pagoda_victims.lock: a fence may be found signalled
+ * here and run its callbacks, which must not take that lock.
+ */
+static bool victims_is_busy(struct pagoda_policy_item *item)
+{
+	struct pagoda_bo *bo = container_of(item, struct pagoda_bo, choice.item);
+
+	return !dma_resv_test_signaled(bo->ttm.base.resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/**
+ * pagoda_victims_init() - Set up the choice of victims; VRAM is empty
+ * @vidmm: The manager
+ * @args: Whether the policy is asked
+ *
+ * Context: Probe; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args)
+{
+	struct pagoda_victims *victims = kvzalloc(sizeof(*victims), GFP_KERNEL);
+
+	if (!victims)
+		return -ENOMEM;
+	spin_lock_init(&victims->lock);
+	victims->asked = !args->lru;
+	pagoda_policy_init(&victims->policy, pagoda_vidmm_vram_size(vidmm));
+	victims->policy.is_busy = victims_is_busy;
+	vidmm->victims = victims;
+	return 0;
+}
+
+/**
+ * pagoda_victims_fini() - Undo pagoda_victims_init(); no allocation is left
+ * @vidmm: The manager
+ */
+void pagoda_victims_fini(struct pagoda_vidmm *vidmm)
+{
+	kvfree(vidmm->victims);
+}
+
+/*
+ * The policy knows allocations of clients only: no page tables, save areas, imports or objects
+ * that TTM creates.
+ */
+static bool victims_knows(const struct pagoda_bo *bo)
+{
+	return bo->ttm.type == ttm_bo_type_device;
+}
+
+/**
+ * pagoda_victims_add() - Tell the policy of a new allocation
+ * @bo: Allocation, not placed yet
+ */
+void pagoda_victims_add(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	pagoda_policy_add(&victims->policy, &bo->choice.item, bo->ttm.base.size);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_remove() - Tell the policy that an allocation is destroyed
+ * @bo: Allocation without references
+ */
+void pagoda_victims_remove(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	pagoda_policy_remove(&victims->policy, &bo->choice.item);
+	spin_unlock(&victims->lock);
+}
+
+/*
+ * Makes an allocation in VRAM a candidate; one that the current call needs becomes one when the
+ * call is over. pagoda_victims.lock is held.
+ */
+void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo)
+{
+	lockdep_assert_held(&victims->lock);
+	if (bo->choice.in_vram && !bo->choice.keep)
+		pagoda_policy_enter(&victims->policy, &bo->choice.item);
+}
+
+/**
+ * pagoda_victims_moved() - Tell the policy that an allocation came to VRAM, left VRAM or moved in
+ * VRAM
+ * @bo: Allocation; its reservation is held, or no reference is left
+ * @to: Resource it has now; NULL if it has none or can't be evicted any more
+ * @visible: The CPU can see all of @to, which matters to the policy
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool visible)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	bool in_vram = to && to->mem_type == TTM_PL_VRAM, came = in_vram != bo->choice.in_vram;
+
+	if (!victims_knows(bo) || (!came && !in_vram))
+		return;
+	spin_lock(&victims->lock);
+	bo->choice.in_vram = in_vram;
+	if (came)
+		pagoda_copy_moved(bo);
+	if (in_vram)
+		pagoda_policy_set_visible(&victims->policy, &bo->choice.item, visible);
+	if (in_vram && came)
+		pagoda_victims_enter(victims, bo);
+	else if (!in_vram)
+		pagoda_policy_leave(&victims->policy, &bo->choice.item);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_changed() - Tell the policy an allocation's priority and offer
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_changed(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	struct pagoda_policy *policy = &victims->policy;
+
+	if (!victims_knows(bo))
+		return;
+	spin_lock(&victims->lock);
+	pagoda_policy_set_priority(policy, &bo->choice.item, bo->wish.priority);
+	if (pagoda_bo_is_offered(bo))
+		pagoda_policy_offer(policy, &bo->choice.item, bo->offer.rank - PAGODA_OFFER_LOW);
+	else
+		pagoda_policy_reclaim(policy, &bo->choice.item);
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_keep() - Protect the allocations of a call from eviction, or end that
+ * @vidmm: The manager
+ * @bos: Allocations, reservations held
+ * @count: Number of allocations
+ * @keep: None of them is evicted from now on (&pagoda_bo.choice.keep), or each may be again
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			 bool keep)
+{
+	struct pagoda_victims *victims = vidmm->victims;
+	u32 i;
+
+	spin_lock(&victims->lock);
+	for (i = 0; i < count; i++) {
+		if (bos[i]->choice.keep == keep)
+			continue;
+		bos[i]->choice.keep = keep;
+		if (keep)
+			pagoda_policy_hold(&victims->policy, &bos[i]->choice.item);
+		else
+			pagoda_victims_enter(victims, bos[i]);
+	}
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_used() - Tell the policy that a submission uses allocations
+ * @vidmm: Manager
+ * @uses: Of the submission's VM: it uses the VM's private allocations, too
+ * @bos: Allocations that the submission lists, reservations held
+ * @count: Number of allocations
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses,
+			 struct pagoda_bo **bos, u32 count)
+{
+	struct pagoda_victims *victims = vidmm->victims;
+	u32 i;
+
+	spin_lock(&victims->lock);
+	for (i = 0; i < count; i++) {
+		if (!bos[i]->choice.in_vram)
+			continue;
+		pagoda_policy_use(&victims->policy, &bos[i]->choice.item);
+		pagoda_copy_used(bos[i]);
+	}
+	uses->jobs++;
+	uses->used_at = victims->policy.clock;
+	spin_unlock(&victims->lock);
+}
+
+/**
+ * pagoda_victims_last_use() - Time of an allocation's last use
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ * Return: Value of &pagoda_policy.clock.
+ */
+u64 pagoda_victims_last_use(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	const struct pagoda_vm_uses *uses = bo->vm.uses;
+	u64 last;
+
+	spin_lock(&victims->lock);
+	last = bo->choice.item.last;
+	if (uses && (s64)(uses->used_at - last) > 0)
+		last = uses->used_at;
+	spin_unlock(&victims->lock);
+	return last;
+}
+
+/**
+ * pagoda_priority_level() - TTM's list that an allocation belongs to
+ * @bo: Allocation; its reservation is held, or the allocation isn't visible to other threads yet
+ *
+ * Return: Below %TTM_MAX_BO_PRIORITY; 0 is evicted first.
+ */
+u32 pagoda_priority_level(const struct pagoda_bo *bo)
+{
+	if (pagoda_bo_is_offered(bo) || bo->wish.priority < DRM_PAGODA_RESIDENCY_LOW)
+		return 0;
+	if (bo->wish.priority < DRM_PAGODA_RESIDENCY_NORMAL)
+		return 1;
+	return bo->wish.priority < DRM_PAGODA_RESIDENCY_HIGH ? 2 : 3;
+}
+
+/**
+ * pagoda_priority_step() - Order in which the driver evicts allocations
+ * @bo: Allocation, reservation held
+ *
+ * Return: Below %PAGODA_PRIORITY_STEPS; 0 for an offered allocation.
+ */
+u32 pagoda_priority_step(const struct pagoda_bo *bo)
+{
+	if (pagoda_bo_is_offered(bo))
+		return 0;
+	return 1 + (bo->wish.priority - DRM_PAGODA_RESIDENCY_MINIMUM) / PAGODA_POLICY_FINEST;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Clients: created with their file, freed with the last allocation, job or listener that counts for
+ * them.
+ */
+#include <linux/dma-buf.h>
+#include <linux/slab.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_gem_ttm_helper.h>
+#include <drm/drm_print.h>
+#include <drm/drm_utils.h>
+#include "core/core.h"
+#include "queue/exec.h"
+#include "budget.h"
+#include "client.h"
+#include "events.h"
+#include "internal.h"
+#include "ledger.h"
+#include "limits.h"
+#include "traffic.h"
+
+/* No job is held up and no handle was closed. */
+static void client_init_closing(struct pagoda_closing *closing, struct pagoda_vidmm *vidmm)
+{
+	closing->vidmm = vidmm;
+	mutex_init(&closing->lock);
+	INIT_LIST_HEAD(&closing->jobs);
+	INIT_LIST_HEAD(&closing->handles);
+	INIT_DELAYED_WORK(&closing->work, vidmm->closing_work);
+}
+
+/**
+ * pagoda_client_create() - Create the accounting of a new DRM file
+ * @vidmm: The manager; outlives the client
+ *
+ * Context: May sleep.
+ * Return: The client, to be released with pagoda_client_put(), or NULL without memory.
+ */
+struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
+{
+	struct pagoda_client *client = kzalloc(sizeof(*client), GFP_KERNEL_ACCOUNT);
+
+	if (!client)
+		return NULL;
+	client->requirements = pagoda_requirements_create();
+	client->account = pagoda_exec_account_create();
+	client->quota = pagoda_quota_create(vidmm->limits);
+	if (!client->requirements || !client->account || !client->quota) {
+		pagoda_quota_put(client->quota);
+		pagoda_exec_account_put(client->account);
+		pagoda_requirements_destroy(client->requirements);
+		kfree(client);
+		return NULL;
+	}
+	kref_init(&client->kref);
+	mutex_init(&client->lock);
+	mutex_init(&client->payer.lock);
+	xa_init_flags(&client->paging_queues, XA_FLAGS_ALLOC1);
+	xa_init_flags(&client->vms, XA_FLAGS_ALLOC1);
+	xa_init_flags(&client->contexts, XA_FLAGS_ALLOC1);
+	xa_init_flags(&client->fences, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&client->groups);
+	client_init_closing(&client->closing, vidmm);
+	pagoda_ears_init(&client->ears);
+	pagoda_pace_init(vidmm, &client->pace);
+	pagoda_budget_join(vidmm->budgets, &client->budget);
+	return client;
+}
+
+static void pagoda_client_release(struct kref *kref)
+{
+	struct pagoda_client *client = container_of(kref, struct pagoda_client, kref);
+
+	pagoda_budget_leave(&client->budget);
+	pagoda_requirements_destroy(client->requirements);
+	pagoda_exec_account_put(client->account);
+	pagoda_quota_put(client->quota);
+	kfree(client->pager);
+	mutex_destroy(&client->closing.lock);
+	mutex_destroy(&client->payer.lock);
+	mutex_destroy(&client->lock);
+	kfree(client);
+}
+
+/**
+ * pagoda_client_put() - Drop a reference to a client
+ * @client: Client; its DRM file holds a reference, as do its allocations, VMs, waits and listeners
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_client_put(struct pagoda_client *client)
+{
+	kref_put(&client->kref, pagoda_client_release);
+}
+
+/**
+ * pagoda_pace_init() - Set up the bucket of a client that may have all of VRAM at once
+ * @vidmm: The manager
+ * @pace: Filled
+ */
+void pagoda_pace_init(struct pagoda_vidmm *vidmm, struct pagoda_client_pace *pace)
+{
+	pagoda_traffic_init(&pace->traffic, vidmm->bandwidth, vidmm->submit_share,
+			    vidmm->submit_share, pagoda_vidmm_segment_size(vidmm), ktime_get_ns());
+}

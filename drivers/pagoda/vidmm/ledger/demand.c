@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What lists of allocations need at the same time, by where it can be. */
+#include <drm/drm_exec.h>
+#include "core/core.h"
+#include "core/info.h"
+#include "allocation.h"
+#include "internal.h"
+#include "ledger.h"
+
+
+
+static u64 residency_excess(u64 need, u64 room)
+{
+	return need > room ? need - room : 0;
+}
+
+/* Returns the part of a demand that an allocation belongs to, or NULL. */
+static u64 *demand_part(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	if (bo->supported == PAGODA_VRAM_BIT)
+		return &demand->only_vram;
+	if (!(bo->flags & DRM_PAGODA_ALLOCATION_ACCESSED_PHYSICALLY))
+		return NULL; /* needs no address: system pages will do */
+	if (bo->supported == PAGODA_APERTURE_BIT)
+		return &demand->only_aperture;
+	return &demand->either;
+}
+
+/**
+ * pagoda_demand_add() - Add an allocation's size to a demand
+ * @demand: Added to
+ * @bo: Allocation
+ */
+void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	u64 *part = demand_part(demand, bo);
+
+	if (part)
+		*part += bo->ttm.base.size;
+}
+
+/* Undoes an earlier pagoda_demand_add() of the allocation. */
+void pagoda_demand_remove(struct pagoda_demand *demand, const struct pagoda_bo *bo)
+{
+	u64 *part = demand_part(demand, bo);
+
+	if (part)
+		*part -= bo->ttm.base.size;
+}
+
+/**
+ * pagoda_demand_misfit() - Size by which a demand exceeds the device's memory
+ * @vidmm: The manager
+ * @demand: Sizes that are needed at the same time
+ *
+ * Return: Bytes; 0 = it fits.
+ */
+u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand)
+{
+	u64 aperture = vidmm->info->aperture_pages << PAGE_SHIFT;
+	u64 vram = pagoda_vidmm_vram_size(vidmm);
+	u64 all = demand->only_vram + demand->only_aperture + demand->either;
+
+	return max3(residency_excess(demand->only_vram, vram),
+		    residency_excess(demand->only_aperture, aperture),
+		    residency_excess(all, vram + aperture));
+}

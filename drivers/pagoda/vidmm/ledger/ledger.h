@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The ledger: what is known about allocations and clients, for the rooms above that act on it. Its functions take
+ * spinlocks at most, and move nothing.
+ */
+#ifndef PAGODA_VIDMM_LEDGER_LEDGER_H
+#define PAGODA_VIDMM_LEDGER_LEDGER_H
+
+#include <linux/atomic.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include "policy.h"
+
+struct drm_gem_object;
+struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_vidmm;
+struct pagoda_vidmm_args;
+struct pagoda_vm;
+struct pagoda_vm_uses;
+struct ttm_buffer_object;
+struct ttm_resource;
+
+/**
+ * struct pagoda_demand - Bytes that a list needs, by where they can be
+ * @only_vram: in VRAM
+ * @only_aperture: at an address of the aperture
+ * @either: at one of both
+ */
+struct pagoda_demand {
+	u64 only_vram;
+	u64 only_aperture;
+	u64 either;
+};
+
+/**
+ * struct pagoda_victims - The policy, and what goes with it
+ * @lock: Protects @policy and the items of all allocations; nests in reservations. Fences may be
+ *	found signalled under this lock, and their callbacks run
+ * @policy: The policy; its items are &pagoda_bo.choice.item
+ * @asked: The policy chooses victims; if false it is only told of uses, and TTM evicts the least
+ *	recently used allocation
+ * @trimmed: Bytes that pagoda_victims_trim() has evicted
+ */
+struct pagoda_victims {
+	spinlock_t lock;	/* policy, items */
+	struct pagoda_policy policy;
+	bool asked;
+	atomic64_t trimmed;
+};
+
+/**
+ * struct pagoda_settling - A call that finds out whether anything is left to do
+ * @client: Client with the residency list that is locked
+ * @counted: Each of the call's allocations is required once more
+ * @settled: Value of &pagoda_bo.wish.settled for a settled allocation
+ * @call: Value of &pagoda_bo.wish.named for an allocation that this call named
+ */
+struct pagoda_settling {
+	struct pagoda_client *client;
+	bool counted;
+	u64 settled;
+	u64 call;
+};
+
+/* written.c */
+void pagoda_copy_shared(struct pagoda_bo *bo);
+void pagoda_copy_begin(struct pagoda_bo *bo);
+bool pagoda_copy_is_clean(struct pagoda_bo *bo);
+void pagoda_copy_settle(struct pagoda_bo *bo);
+void pagoda_copy_written(struct pagoda_bo *bo);
+
+/* demand.c */
+void pagoda_demand_add(struct pagoda_demand *demand, const struct pagoda_bo *bo);
+u64 pagoda_demand_misfit(struct pagoda_vidmm *vidmm, const struct pagoda_demand *demand);
+
+/* client.c */
+struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm);
+void pagoda_client_put(struct pagoda_client *client);
+
+/* allocation.c */
+struct pagoda_bo *pagoda_bo_of_gem(struct drm_gem_object *obj);
+struct drm_gem_object *pagoda_bo_gem(struct pagoda_bo *bo);
+bool pagoda_bo_is_usable_in(const struct pagoda_bo *bo, const struct pagoda_vm *vm);
+void pagoda_bo_mark_lost(struct pagoda_bo *bo);
+bool pagoda_bo_is_offered(const struct pagoda_bo *bo);
+bool pagoda_bo_is_ours(struct ttm_buffer_object *bo);
+void pagoda_settled_clear(struct pagoda_bo *bo);
+u32 pagoda_segment_of(const struct ttm_resource *res);
+bool pagoda_bo_may_be_mapped(const struct pagoda_bo *bo);
+
+/* candidates.c */
+int pagoda_victims_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_victims_fini(struct pagoda_vidmm *vidmm);
+void pagoda_victims_add(struct pagoda_bo *bo);
+void pagoda_victims_remove(struct pagoda_bo *bo);
+void pagoda_victims_enter(struct pagoda_victims *victims, struct pagoda_bo *bo);
+void pagoda_victims_moved(struct pagoda_bo *bo, struct ttm_resource *to, bool visible);
+void pagoda_victims_changed(struct pagoda_bo *bo);
+void pagoda_victims_keep(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			 bool keep);
+void pagoda_victims_used(struct pagoda_vidmm *vidmm, struct pagoda_vm_uses *uses,
+			 struct pagoda_bo **bos, u32 count);
+u32 pagoda_priority_level(const struct pagoda_bo *bo);
+u32 pagoda_priority_step(const struct pagoda_bo *bo);
+
+/* settled.c */
+void pagoda_settled_mark(struct pagoda_bo *bo, u64 epoch);
+bool pagoda_settling_begin(struct pagoda_settling *settling, struct pagoda_vidmm *vidmm,
+			   struct pagoda_client *client, bool counted);
+u32 pagoda_settling_some(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count);
+void pagoda_settling_undo(struct pagoda_settling *settling, struct pagoda_bo **bos, u32 count);
+void pagoda_settling_end(struct pagoda_settling *settling);
+
+/* require.c */
+void pagoda_require_forget(struct pagoda_client *client, struct pagoda_bo *bo);
+u32 pagoda_require_count(struct pagoda_client *client, struct pagoda_bo *bo);
+u32 pagoda_require_clients(const struct pagoda_bo *bo);
+void pagoda_require_left(struct pagoda_bo *bo, u32 group);
+
+/* waiting.c */
+void pagoda_promote_kick(struct pagoda_vidmm *vidmm);
+void pagoda_promote_look(struct pagoda_bo *bo);
+void pagoda_promote_forget(struct pagoda_bo *bo);
+
+#endif

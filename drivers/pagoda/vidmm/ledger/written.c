@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Whether an allocation was written since its copy in system memory was made (bo/copy.c). */
+#include <linux/shrinker.h>
+#include <linux/slab.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_managed.h>
+#include "core/core.h"
+#include "allocation.h"
+#include "internal.h"
+#include "ledger.h"
+#include "policy.h"
+
+/* Returns the VM's number of jobs for a private allocation, because jobs don't list it; else 0. */
+static u64 copy_jobs(const struct pagoda_bo *bo)
+{
+	return bo->vm.uses ? bo->vm.uses->jobs : 0;
+}
+
+static void copy_set_clean(struct pagoda_bo *bo, bool clean)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	lockdep_assert_held(&victims->lock);
+	bo->choice.jobs = copy_jobs(bo);
+	pagoda_policy_set_clean(&victims->policy, &bo->choice.item, clean);
+}
+
+static void copy_set_written(struct pagoda_bo *bo)
+{
+	bo->choice.written = true;
+	copy_set_clean(bo, false);
+}
+
+/*
+ * Returns whether the copy is as good as VRAM's content: no client and no job has it since it
+ * was last marked clean.
+ */
+static bool copy_is_clean(const struct pagoda_bo *bo)
+{
+	return bo->choice.item.clean && !atomic_read(&bo->wish.required) &&
+	       bo->choice.jobs == copy_jobs(bo);
+}
+
+/**
+ * pagoda_copy_is_clean() - Test whether an allocation's copy is as good as its content in VRAM
+ * @bo: Allocation, reservation held
+ *
+ * Context: Any but interrupts.
+ * Return: Whether the allocation can leave without a copy to system memory.
+ */
+bool pagoda_copy_is_clean(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+	bool clean;
+
+	spin_lock(&victims->lock);
+	clean = copy_is_clean(bo);
+	spin_unlock(&victims->lock);
+	return clean;
+}
+
+/**
+ * pagoda_copy_settle() - Note that an allocation isn't clean any more, if so
+ * @bo: Allocation; pagoda_victims.lock is held
+ *
+ * Jobs that didn't list the allocation are found here.
+ */
+void pagoda_copy_settle(struct pagoda_bo *bo)
+{
+	if (bo->choice.item.clean && !copy_is_clean(bo))
+		copy_set_written(bo);
+}
+
+/**
+ * pagoda_copy_moved() - Note that an allocation came to VRAM or left it
+ * @bo: Allocation; pagoda_victims.lock is held
+ *
+ * pagoda_copy_keep() is called after this function.
+ */
+void pagoda_copy_moved(struct pagoda_bo *bo)
+{
+	copy_set_written(bo);
+}
+
+/**
+ * pagoda_copy_used() - Note that a job uses an allocation that it lists
+ * @bo: Allocation; pagoda_victims.lock is held
+ */
+void pagoda_copy_used(struct pagoda_bo *bo)
+{
+	if (!atomic_read(&bo->wish.required))
+		copy_set_written(bo);
+}
+
+/**
+ * pagoda_copy_written() - Note that the CPU wrote, or may write from now on, or that content is
+ * lost
+ * @bo: Allocation, with a copy or without one; reservation held
+ *
+ * Context: Any but interrupts.
+ */
+void pagoda_copy_written(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	if (!bo->content.copy)
+		return;
+	spin_lock(&victims->lock);
+	copy_set_written(bo);
+	spin_unlock(&victims->lock);
+}
+
+/* Notes that a client put the allocation on its list; it is counted in @required already. */
+void pagoda_copy_required(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	if (bo->choice.jobs != copy_jobs(bo) && atomic_read(&bo->wish.required) == 1)
+		copy_set_written(bo);
+	else
+		pagoda_policy_set_clean(&victims->policy, &bo->choice.item, false);
+	spin_unlock(&victims->lock);
+}
+
+/*
+ * Notes that a client gave up the allocation, once or for good; @required is the new count.
+ * @unwritten: the client said that it wasn't written since it was made resident.
+ */
+void pagoda_copy_released(struct pagoda_bo *bo, bool unwritten)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	WRITE_ONCE(bo->content.keeps_copy, unwritten);
+	if (!unwritten || bo->choice.handed_out)
+		copy_set_written(bo);
+	else if (!bo->choice.written && !atomic_read(&bo->wish.required))
+		copy_set_clean(bo, true);
+	spin_unlock(&victims->lock);
+}
+
+/*
+ * Notes that another client may use the allocation from now on: its copy is worth nothing any
+ * more.
+ */
+void pagoda_copy_shared(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	WRITE_ONCE(bo->choice.handed_out, true);
+	copy_set_written(bo);
+	spin_unlock(&victims->lock);
+}
+
+/* Starts to track whether the content differs from the copy, which was just made. */
+void pagoda_copy_begin(struct pagoda_bo *bo)
+{
+	struct pagoda_victims *victims = bo->vidmm->victims;
+
+	spin_lock(&victims->lock);
+	bo->choice.written = false;
+	bo->choice.jobs = copy_jobs(bo);
+	spin_unlock(&victims->lock);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Recovery: resets of the device, its rebuild, sleep, and reports of failures. */
+#ifndef PAGODA_VIDMM_RECOVER_RECOVER_H
+#define PAGODA_VIDMM_RECOVER_RECOVER_H
+
+#include "core/life.h"
+#include "queue/exec.h"
+#include "queue/queue.h"
+
+struct drm_printer;
+struct pagoda_vidmm;
+struct pagoda_vidmm_args;
+
+/**
+ * enum pagoda_sleep - Kind of sleep of the machine
+ * @PAGODA_SLEEP_STANDBY: memory is kept
+ * @PAGODA_SLEEP_HIBERNATE: only an image of memory is kept; also if both are done at once
+ */
+enum pagoda_sleep {
+	PAGODA_SLEEP_STANDBY,
+	PAGODA_SLEEP_HIBERNATE,
+};
+
+/* coredump.c */
+void pagoda_vidmm_print_engines(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+void pagoda_vidmm_print_coredump(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+int pagoda_coredump_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_coredump_stop(struct pagoda_vidmm *vidmm);
+void pagoda_coredump_fini(struct pagoda_vidmm *vidmm);
+
+/* reset.c */
+void pagoda_reset_told(struct pagoda_vidmm *vidmm);
+int pagoda_vidmm_reset(struct pagoda_vidmm *vidmm);
+/* reset.c */
+int pagoda_reset_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+int pagoda_rebuild_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_reset_stop(struct pagoda_vidmm *vidmm);
+void pagoda_reset_fini(struct pagoda_vidmm *vidmm);
+int pagoda_reset_request(struct pagoda_vidmm *vidmm, enum pagoda_reset_reason reason);
+
+/* sleep.c */
+int pagoda_vidmm_prepare_sleep(struct pagoda_vidmm *vidmm, enum pagoda_sleep kind);
+int pagoda_vidmm_sleep(struct pagoda_vidmm *vidmm);
+int pagoda_vidmm_wake(struct pagoda_vidmm *vidmm, int error);
+void pagoda_vidmm_end_sleep(struct pagoda_vidmm *vidmm);
+
+/* notes.c */
+void pagoda_vidmm_print_resets(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+
+/* hooks.c */
+extern const struct pagoda_queue_ops pagoda_stream_queue_ops;
+extern const struct pagoda_exec_ops pagoda_context_exec_ops;
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef PAGODA_VIDMM_RESIDENCY_INTERNAL_H
+#define PAGODA_VIDMM_RESIDENCY_INTERNAL_H
+
+#include <linux/types.h>
+
+struct pagoda_bo;
+
+int pagoda_bos_run(struct pagoda_bo **bos, u32 count, int (*run)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Offers: content that its client does without for a while. bo/offer.c discards it when its place is needed.
+ */
+#include <drm/drm_device.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+#include "core/core.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/vm/vm.h"
+#include "internal.h"
+
+static int offer_refuse(const struct pagoda_bo *bo, const char *why, int error)
+{
+	drm_dbg_driver(bo->vidmm->drm, "allocation %llu can't be offered: it %s\n", bo->id, why);
+	return error;
+}
+
+/* Accepted work needs the allocations that it names: an allocation is offered if none does. */
+static int offer_check(const struct pagoda_bo *bo)
+{
+	if (pagoda_bo_is_offered(bo))
+		return offer_refuse(bo, "is offered already", -EALREADY);
+	/* A global name (GEM_FLINK) lasts as long as the allocation has a handle. */
+	if (bo->share.imported || bo->share.exported || READ_ONCE(bo->ttm.base.name))
+		return offer_refuse(bo, "is shared", -EPERM);
+	if (atomic_read(&bo->wish.waits))
+		return offer_refuse(bo, "will be mapped", -EBUSY);
+	if (atomic_read(&bo->wish.queued) ||
+	    (bo->vm.private_to && atomic_read(&bo->vm.private_to->queued)))
+		return offer_refuse(bo, "is used by what waits", -EBUSY);
+	return 0;
+}
+
+static enum pagoda_offer offer_rank(const struct pagoda_bo *bo, u32 priority)
+{
+	switch (priority) {
+	case DRM_PAGODA_OFFER_LOW:
+		return PAGODA_OFFER_LOW;
+	case DRM_PAGODA_OFFER_NORMAL:
+		return PAGODA_OFFER_NORMAL;
+	case DRM_PAGODA_OFFER_HIGH:
+		return PAGODA_OFFER_HIGH;
+	}
+	if (bo->wish.priority < DRM_PAGODA_RESIDENCY_NORMAL)
+		return PAGODA_OFFER_LOW;
+	return bo->wish.priority < DRM_PAGODA_RESIDENCY_HIGH ? PAGODA_OFFER_NORMAL :
+							       PAGODA_OFFER_HIGH;
+}
+
+/*
+ * struct offer_list - allocations that are offered, enum drm_pagoda_offer_priority, and whether
+ * their pages may be freed
+ */
+struct offer_list {
+	struct pagoda_bo **bos;
+	u32 count;
+	u32 priority;
+	bool decommit;
+};
+
+/* A request that was accepted after offer_check() needs the allocations that it names. */
+static int offer_mark_all(const struct offer_list *list)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < list->count; i++)
+		WRITE_ONCE(list->bos[i]->offer.rank, offer_rank(list->bos[i], list->priority));
+	/* Pairs with pagoda_offer_prevent(). */
+	smp_mb();
+	for (i = 0; i < list->count && !ret; i++)
+		if (atomic_read(&list->bos[i]->wish.queued))
+			ret = offer_refuse(list->bos[i], "is used by what waits", -EBUSY);
+	for (i = 0; i < list->count && ret; i++)
+		WRITE_ONCE(list->bos[i]->offer.rank, PAGODA_OFFER_NONE);
+	return ret;
+}
+
+/* Completes the offer of an allocation that offer_mark_all() has marked. */
+static void offer_one(struct pagoda_bo *bo, const struct offer_list *list)
+{
+	pagoda_settled_clear(bo);
+	bo->offer.decommit = list->decommit;
+	bo->offer.discarded = false;
+	ttm_bo_unmap_virtual(&bo->ttm);
+	if (pagoda_bo_is_in_vram(bo))
+		pagoda_offer_enter(bo);
+	if (bo->vm.private_to) {
+		list_del_init(&bo->vm.evicted);
+		if (!list_empty(&pagoda_bo_gem(bo)->gpuva.list))
+			list_add_tail(&bo->vm.evicted, &bo->vm.private_to->offered);
+	}
+	pagoda_priority_apply(bo);
+}
+
+static int offer_all(void *arg)
+{
+	struct offer_list *list = arg;
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < list->count && !ret; i++)
+		ret = offer_check(list->bos[i]);
+	if (!ret)
+		ret = offer_mark_all(list);
+	for (i = 0; i < list->count && !ret; i++)
+		offer_one(list->bos[i], list);
+	return ret;
+}
+
+/**
+ * pagoda_offer() - Offer allocations: their content isn't needed until they are reclaimed
+ * @vidmm: The manager
+ * @bos: Allocations, each only once; references held
+ * @count: Number of allocations
+ * @priority: enum drm_pagoda_offer_priority
+ * @flags: DRM_PAGODA_OFFER_* flags
+ *
+ * All of them are offered or none.
+ *
+ * Context: May sleep; waits for nothing but reservations. Outside of those.
+ * Return: 0, -EALREADY if one is offered already, -EPERM if one is shared, -EBUSY if work that
+ * waits needs one, -EINTR, -ERESTARTSYS or -ENOMEM.
+ */
+int pagoda_offer(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 priority,
+		 u32 flags)
+{
+	struct offer_list list = {
+		.bos = bos,
+		.count = count,
+		.priority = priority,
+		.decommit = flags & DRM_PAGODA_OFFER_ALLOW_DECOMMIT,
+	};
+
+	return pagoda_bos_run(bos, count, offer_all, &list);
+}

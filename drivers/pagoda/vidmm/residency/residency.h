@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Residency: lists made resident or evicted, reclaimed, promoted, and the pace at which jobs evict others. */
+#ifndef PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
+#define PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
+
+#include <linux/types.h>
+
+struct dma_fence;
+struct drm_pagoda_stats;
+struct drm_printer;
+struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_vidmm;
+struct pagoda_vidmm_args;
+struct pagoda_vm;
+struct ttm_operation_ctx;
+
+/**
+ * struct pagoda_pace - Pace of a submission
+ * @client: Client that pays
+ * @left: Bytes that were left out of VRAM because there was no token
+ */
+struct pagoda_pace {
+	struct pagoda_client *client;
+	u64 left;
+};
+
+/* residency.c */
+bool pagoda_residency_is_made(struct pagoda_client *client, struct pagoda_bo **bos, u32 count,
+			      bool again);
+int pagoda_residency_make(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			  struct dma_fence **fence, u64 *bytes_to_trim);
+int pagoda_residency_evict(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count,
+			   struct dma_fence **fence);
+
+/* reclaim.c */
+int pagoda_reclaim(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos, u32 count, u32 *results,
+		   bool all, struct dma_fence **fence);
+
+/* priority.c */
+int pagoda_set_priority(struct pagoda_vidmm *vidmm, struct pagoda_bo **bos,
+			const u32 *priorities, u32 count);
+
+/* pace.c */
+void pagoda_client_stats(struct pagoda_client *client, struct drm_pagoda_stats *stats);
+int pagoda_pace_place(struct pagoda_pace *pace, struct pagoda_bo *bo,
+		      struct ttm_operation_ctx *ctx);
+void pagoda_pace_again(struct pagoda_vm *vm);
+void pagoda_pace_settle(struct pagoda_pace *pace, struct pagoda_vm *vm, u64 context);
+
+/* promote.c */
+void pagoda_vidmm_print_promotion(struct pagoda_vidmm *vidmm, struct drm_printer *p);
+int pagoda_promote_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_args *args);
+void pagoda_promote_stop(struct pagoda_vidmm *vidmm);
+
+/* bound.c */
+int pagoda_require_bound(struct pagoda_vm *vm, struct pagoda_bo **named, u32 nr_named,
+			 struct pagoda_bo ***bos, u32 *count);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the files about submissions share. */
+#ifndef PAGODA_VIDMM_SUBMIT_INTERNAL_H
+#define PAGODA_VIDMM_SUBMIT_INTERNAL_H
+
+#include <linux/types.h>
+#include "vidmm/fence/sync.h"
+
+struct pagoda_bo;
+struct pagoda_client;
+struct pagoda_context;
+struct pagoda_submit;
+struct pagoda_vm;
+
+/* closing.c */
+void pagoda_closing_hold_up(struct pagoda_submit *submit);
+void pagoda_closing_let_go(struct pagoda_submit *submit);
+void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo);
+void pagoda_closing_undo(struct pagoda_client *client, struct pagoda_bo *bo);
+
+/* context.c */
+struct pagoda_context *pagoda_context_make(struct pagoda_vm *vm, u32 engine, u32 priority,
+					   const struct pagoda_deferred_ops *ops);
+u64 pagoda_context_queued(struct pagoda_context *context);
+
+#endif

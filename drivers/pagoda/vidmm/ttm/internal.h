@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A move under way: move.c decides its steps, move_steps.c emits their operations. */
+#ifndef PAGODA_VIDMM_TTM_INTERNAL_H
+#define PAGODA_VIDMM_TTM_INTERNAL_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+#include <drm/ttm/ttm_placement.h>
+#include <drm/ttm/ttm_resource.h>
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "vidmm/segment/segment.h"
+
+struct dma_buf;
+struct dma_fence;
+struct drm_device;
+struct pagoda_bo;
+struct pagoda_copy;
+struct pagoda_map_extent;
+struct pagoda_paging_cost;
+struct pagoda_paging_op;
+struct pagoda_stream_txn;
+struct pagoda_unique;
+struct pagoda_vidmm;
+struct ttm_buffer_object;
+struct ttm_operation_ctx;
+struct ttm_place;
+struct ttm_resource;
+
+/* Steps of a move, in the order they are emitted. */
+#define PAGODA_STEP_POPULATE	BIT(0)		/* give the tt pages, or swap it in */
+#define PAGODA_STEP_NOTIFY	BIT(1)		/* NOTIFY_ALLOC(Eviction) if wanted */
+#define PAGODA_STEP_MAP		BIT(2)		/* MAP_APERTURE_SEGMENT(2) of the target */
+#define PAGODA_STEP_FILL	BIT(3)		/* FILL with zeros where not clean */
+#define PAGODA_STEP_TRANSFER	BIT(4)		/* TRANSFER the content */
+#define PAGODA_STEP_FLUSH	BIT(5)		/* READ_*, WRITE_PHYSICAL: the CPU will look */
+#define PAGODA_STEP_UNMAP	BIT(6)		/* UNMAP_APERTURE_SEGMENT of the source */
+#define PAGODA_STEP_NEVER	BIT(7)		/* TTM doesn't ask for this */
+#define PAGODA_STEP_DISCARD	BIT(8)		/* DISCARD_CONTENT instead of all of it */
+
+/**
+ * struct pagoda_virtual_side - Source or destination of a move by virtual addresses
+ * @res: Resource or NULL
+ * @vram: Walk over the resource if it is VRAM
+ * @extents: VRAM: room for all its ranges
+ */
+struct pagoda_virtual_side {
+	struct ttm_resource *res;
+	struct pagoda_vram_cursor vram;
+	struct pagoda_map_extent *extents;
+};
+
+/**
+ * struct pagoda_virtual - A move by virtual addresses
+ * @bo: Allocation
+ * @side: Source and destination, by the window they are mapped in
+ * @unique: Ranges with unique driver protection, by offset
+ * @nr_unique: Number of entries in @unique
+ * @at_unique: First entry that isn't behind the bytes moved so far
+ * @txn: Transaction, or NULL while costs are added up
+ * @cost: Sum of the costs
+ * @ret: First error of mapping or unmapping; there should be none
+ */
+struct pagoda_virtual {
+	struct pagoda_bo *bo;
+	struct pagoda_virtual_side side[PAGODA_SCRATCH_COUNT];
+	struct pagoda_unique *unique;
+	u32 nr_unique;
+	u32 at_unique;
+	struct pagoda_stream_txn *txn;
+	struct pagoda_paging_cost *cost;
+	int ret;
+};
+
+/**
+ * struct pagoda_move - A move under way
+ * @vidmm: Manager
+ * @bo: Allocation
+ * @src: Resource that the allocation has; may be NULL
+ * @dst: Resource that it moves to
+ * @steps: PAGODA_STEP_* bits
+ * @stays: The pages don't move, and the device knows that they are resident: no notice
+ * @was_told: &pagoda_bo.content.told before the move
+ * @epoch: pagoda_reset_epoch() before anything was emitted
+ * @pages: Pages in system memory, if the allocation has a tt
+ * @copy: TRANSFER or SPECIAL_LOCK_TRANSFER with the fields that all pieces share
+ * @kept: The allocation leaves VRAM for pages that were kept, and @kept holds the pages that TTM
+ *	allocated; or NULL
+ * @torn: A DISCARD_CONTENT of some of the content was emitted
+ * @unflushed: The device's write combiner may hold bytes of the system side; cleared by the flush
+ * @virtual: State of the move by virtual addresses, if @is_virtual
+ * @is_virtual: Copies and fills use the paging process' address space
+ * @txn: Transaction, or NULL in the run that adds up costs
+ * @cost: Sum of the costs
+ */
+struct pagoda_move {
+	struct pagoda_vidmm *vidmm;
+	struct pagoda_bo *bo;
+	struct ttm_resource *src;
+	struct ttm_resource *dst;
+	u32 steps;
+	bool stays;
+	bool was_told;
+	u64 epoch;
+	struct pagoda_adl pages;
+	struct pagoda_paging_op copy;
+	struct pagoda_copy *kept;
+	bool torn;
+	bool unflushed;
+	struct pagoda_virtual virtual;
+	bool is_virtual;
+	struct pagoda_stream_txn *txn;
+	struct pagoda_paging_cost cost;
+};
+
+/* Returns whether a move is out of VRAM. */
+static inline bool pagoda_move_leaves_vram(const struct pagoda_move *m)
+{
+	return m->src && m->src->mem_type == TTM_PL_VRAM && m->dst->mem_type != TTM_PL_VRAM;
+}
+
+/* Returns whether a move is into VRAM from elsewhere. */
+static inline bool pagoda_move_is_page_in(const struct pagoda_move *m)
+{
+	return m->dst->mem_type == TTM_PL_VRAM && !(m->src && m->src->mem_type == TTM_PL_VRAM);
+}
+
+/* move.c */
+u32 pagoda_move_steps(enum pagoda_place from, enum pagoda_place to);
+int pagoda_move(struct ttm_buffer_object *ttm_bo, bool evict, struct ttm_operation_ctx *ctx,
+		struct ttm_resource *new_mem, struct ttm_place *hop);
+
+/* virtual.c */
+bool pagoda_virtual_wanted(struct pagoda_vidmm *vidmm, struct pagoda_bo *bo);
+int pagoda_virtual_init(struct pagoda_virtual *virtual, struct pagoda_bo *bo,
+			struct ttm_resource *src, struct ttm_resource *dst);
+void pagoda_virtual_fini(struct pagoda_virtual *virtual);
+int pagoda_virtual_transfer(struct pagoda_virtual *virtual, struct pagoda_stream_txn *txn,
+			    struct pagoda_paging_cost *cost);
+int pagoda_virtual_fill(struct pagoda_virtual *virtual, struct pagoda_stream_txn *txn, u64 epoch,
+			struct pagoda_paging_cost *cost);
+
+/* notice.c */
+bool pagoda_notice_left(const struct pagoda_bo *bo, struct pagoda_paging_op *op);
+int pagoda_notice_eviction(struct pagoda_bo *bo, struct pagoda_stream_txn *txn,
+			   struct pagoda_paging_cost *cost);
+int pagoda_notice_eviction_wait(struct pagoda_bo *bo, bool no_wait);
+
+/* release.c */
+void pagoda_move_release(struct pagoda_bo *bo);
+void pagoda_move_discard(struct pagoda_bo *bo);
+int pagoda_release_discard_ops(struct pagoda_bo *bo, struct ttm_resource *res,
+			       int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
+
+/* access.c */
+struct dma_fence *pagoda_access_blocker(struct pagoda_bo *bo);
+int pagoda_move_access(struct pagoda_bo *bo, u64 offset, void *buf, int len, int write);
+
+/* fault.c */
+int pagoda_fault_bring(struct pagoda_bo *bo, bool interruptible);
+
+/* move_steps.c */
+int pagoda_move_run(struct pagoda_move *m);
+void pagoda_move_undo(struct pagoda_move *m);
+
+/* prime.c */
+struct dma_buf *pagoda_prime_export(struct pagoda_bo *bo, int flags);
+bool pagoda_prime_is_ours(const struct dma_buf *dma_buf, const struct drm_device *drm);
+
+/* import.c */
+int pagoda_import_map(struct pagoda_bo *bo, struct ttm_operation_ctx *ctx);
+void pagoda_import_unmap(struct pagoda_bo *bo);
+void pagoda_import_detach(struct pagoda_bo *bo);
+
+/* prime.c */
+void pagoda_prime_moves(struct pagoda_bo *bo);
+
+#endif

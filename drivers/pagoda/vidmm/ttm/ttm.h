@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What TTM, GEM, page faults and dma-buf call. */
+#ifndef PAGODA_VIDMM_TTM_TTM_H
+#define PAGODA_VIDMM_TTM_TTM_H
+
+#include <linux/dma-resv.h>
+#include <linux/types.h>
+#include "paging/paging.h"
+
+struct dma_buf;
+struct dma_fence;
+struct drm_gem_object;
+struct pagoda_adl;
+struct vm_area_struct;
+struct pagoda_bo;
+struct pagoda_paging_op;
+struct pagoda_vidmm;
+struct ttm_resource;
+
+/* move_steps.c */
+struct pagoda_paging_op pagoda_move_map_op(struct pagoda_bo *bo, struct ttm_resource *res,
+					   const struct pagoda_adl *pages);
+
+/* notice.c */
+int pagoda_notice_arrived(struct pagoda_bo *bo, struct ttm_resource *res,
+			  int (*emit)(void *arg, struct pagoda_paging_op *op), void *arg);
+
+/* release.c */
+struct pagoda_paging_op pagoda_release_unmap_op(struct pagoda_vidmm *vidmm,
+						struct ttm_resource *res);
+bool pagoda_release_is_mapped(struct ttm_resource *res);
+
+/* access.c */
+
+/* gem.c */
+
+/* import.c */
+struct drm_gem_object *pagoda_prime_import(struct pagoda_vidmm *vidmm, struct dma_buf *dma_buf);
+void pagoda_prime_stop(struct pagoda_bo *bo);
+
+/* ttm.c */
+void pagoda_bo_gem_free(struct drm_gem_object *obj);
+int pagoda_bo_gem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma);
+struct dma_buf *pagoda_bo_gem_export(struct drm_gem_object *obj, int flags);
+void pagoda_bo_destroy(struct ttm_buffer_object *ttm_bo);
+extern const struct ttm_device_funcs pagoda_ttm_funcs;
+
+/* fault.c */
+extern const struct vm_operations_struct pagoda_bo_vm_ops;
+
+/* prime.c */
+void pagoda_move_begins(struct pagoda_bo *bo);
+
+#endif

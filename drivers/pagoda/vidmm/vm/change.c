@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Changes of a VM's page tables: places of allocations, commits, invalidation. */
+#include <linux/slab.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_print.h>
+#include "core/core.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/segment/segment.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "vm.h"
+
+/*
+ * In CPU_VIRTUAL mode the CPU changes entries immediately instead of in stream order: all jobs
+ * that use the entries must have completed first.
+ */
+static void vm_wait_for_users(struct pagoda_vm *vm, struct dma_resv *resv)
+{
+	if (!resv || pagoda_mmu_mode(vm->vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		return;
+	pagoda_stream_flush(vm->vidmm);
+	dma_resv_wait_timeout(resv, DMA_RESV_USAGE_BOOKKEEP, false, MAX_SCHEDULE_TIMEOUT);
+}
+
+/*
+ * No other allocation may get the pages or the VRAM of an allocation before the TLB flush has
+ * completed (C101). Two slots are reserved: the second is for the fence of the move that
+ * follows.
+ */
+static void vm_keep_until(struct pagoda_vm *vm, struct dma_resv *resv, struct dma_fence *fence)
+{
+	if (!resv || !fence)
+		return;
+	if (dma_resv_reserve_fences(resv, 2))
+		pagoda_stream_wait_fence(vm->vidmm, fence);
+	else
+		dma_resv_add_fence(resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+void pagoda_vm_invalidate_range(struct pagoda_vm *vm, struct dma_resv *resv, u64 va, u64 size)
+{
+	struct pagoda_vidmm *vidmm = vm->vidmm;
+	struct pagoda_paging_cost cost;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct dma_fence *fence;
+
+	vm_wait_for_users(vm, resv);
+	pagoda_space_lock(vm->space);
+	cost = pagoda_space_invalidate_cost(vm->space, va, size, pagoda_stream_room(vidmm));
+	if (cost.packets) {
+		pagoda_stream_begin_must(&txn, vm->vidmm, NULL, resv, &cost);
+		pagoda_space_invalidate(vm->space, va, size, &emit);
+		fence = pagoda_stream_end(&txn);
+		pagoda_vm_note_last(vm, fence);
+		vm_keep_until(vm, resv, fence);
+		dma_fence_put(fence);
+	}
+	pagoda_space_unlock(vm->space);
+}
+
+/**
+ * pagoda_vm_bo_evicted() - Note that an allocation's mappings aren't in the page tables
+ * @vm_bo: Mappings of the allocation in one VM; the reservation of the allocation is held
+ *
+ * The next submission to the VM looks at the allocation again, if it is private and not
+ * offered.
+ */
+void pagoda_vm_bo_evicted(struct drm_gpuvm_bo *vm_bo)
+{
+	struct pagoda_vm *vm = pagoda_vm_of(vm_bo->vm);
+	struct pagoda_bo *bo = pagoda_bo_of_gem(vm_bo->obj);
+
+	pagoda_settled_clear(bo);
+	drm_gpuvm_bo_evict(vm_bo, true);
+	if (bo->vm.private_to && !pagoda_bo_is_offered(bo) &&
+	    (bo->vm.left_out || list_empty(&bo->vm.evicted))) {
+		bo->vm.left_out = false;
+		list_move_tail(&bo->vm.evicted, &vm->evicted);
+	}
+}
+
+static void vm_bo_invalidate(struct pagoda_vm *vm, struct drm_gpuvm_bo *vm_bo)
+{
+	struct drm_gpuva *va;
+
+	drm_gpuvm_bo_for_each_va(va, vm_bo) {
+		if (drm_gpuva_invalidated(va))
+			continue;
+		pagoda_vm_invalidate_range(vm, vm_bo->obj->resv, va->va.addr, va->va.range);
+		drm_gpuva_invalidate(va, true);
+	}
+}
+
+/*
+ * Invalidates all mappings of @bo in @vm. Caller holds the reservation of @bo. May sleep and
+ * allocate.
+ */
+void pagoda_vm_bo_invalidate(struct pagoda_vm *vm, struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo = drm_gpuvm_bo_find(&vm->base, pagoda_bo_gem(bo));
+
+	if (!vm_bo)
+		return;
+	vm_bo_invalidate(vm, vm_bo);
+	drm_gpuvm_bo_put(vm_bo);
+}
+
+/**
+ * pagoda_vm_bo_moves() - Invalidate the mappings of an allocation that is about to move
+ * @bo: Allocation, reservation held
+ *
+ * The invalidation is in the stream before the move: a job that uses one of the addresses
+ * afterwards faults instead of reaching memory that belongs to another allocation by then
+ * (C101, C105).
+ *
+ * Context: May sleep and allocate. Not in a stream transaction.
+ */
+void pagoda_vm_bo_moves(struct pagoda_bo *bo)
+{
+	struct drm_gpuvm_bo *vm_bo;
+
+	drm_gem_for_each_gpuvm_bo(vm_bo, pagoda_bo_gem(bo)) {
+		vm_bo_invalidate(pagoda_vm_of(vm_bo->vm), vm_bo);
+		pagoda_vm_bo_evicted(vm_bo);
+	}
+}
+
+/*
+ * Carries out a staged change and consumes @update, also on failure. Replaces *@fence, which
+ * may be NULL, by the fence behind the change if operations were emitted. Caller holds the VM's
+ * reservation. Returns 0, or -ENOMEM if nothing has changed.
+ */
+int pagoda_vm_commit(struct pagoda_vm *vm, struct pagoda_pt_update *update,
+		     struct dma_fence **fence)
+{
+	struct pagoda_vidmm *vidmm = vm->vidmm;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct pagoda_paging_cost cost = pagoda_pt_update_cost(update, pagoda_stream_room(vidmm));
+	struct dma_fence *done;
+	int ret;
+
+	ret = dma_resv_reserve_fences(pagoda_vm_resv(vm), 1);
+	if (ret) {
+		pagoda_pt_update_abort(update);
+		return ret;
+	}
+	pagoda_space_lock(vm->space);
+	ret = pagoda_stream_begin(&txn, vm->vidmm, NULL, NULL, 0, &cost);
+	if (ret) {
+		pagoda_space_unlock(vm->space);
+		pagoda_pt_update_abort(update);
+		return ret;
+	}
+	pagoda_pt_update_commit(update, &emit);
+	done = pagoda_stream_end(&txn);
+	pagoda_vm_note_last(vm, done);
+	pagoda_space_unlock(vm->space);
+	if (pagoda_pt_update_waits(update))
+		pagoda_stream_flush(vm->vidmm);
+	pagoda_pt_update_finish(update, done);
+	if (done) {
+		dma_resv_add_fence(pagoda_vm_resv(vm), done, DMA_RESV_USAGE_BOOKKEEP);
+		dma_fence_put(*fence);
+		*fence = done;
+	}
+	pagoda_save_update_roots(vm);
+	return 0;
+}
+
+/**
+ * pagoda_vm_make_tables_resident() - Bring back page tables that were evicted
+ * @vm: VM, its reservation held
+ *
+ * Context: May sleep and allocate.
+ * Return: 0 or -ENOMEM.
+ */
+int pagoda_vm_make_tables_resident(struct pagoda_vm *vm)
+{
+	struct pagoda_pt_update *update;
+	struct dma_fence *fence = NULL;
+	int ret;
+
+	if (pagoda_space_is_resident(vm->space))
+		return 0;
+	ret = pagoda_space_prepare_restore(vm->space, &update);
+	if (!ret)
+		ret = pagoda_vm_commit(vm, update, &fence);
+	dma_fence_put(fence);
+	return ret;
+}
+
+/*
+ * Remembers @fence as the last operation on the space, unless @fence is NULL. Caller holds the
+ * space's lock.
+ */
+void pagoda_vm_note_last(struct pagoda_vm *vm, struct dma_fence *fence)
+{
+	if (!fence)
+		return;
+	dma_fence_put(vm->last);
+	vm->last = dma_fence_get(fence);
+}
+
+/*
+ * Describes in @map the bytes [@offset, @offset + @size) of @bo as a mapping needs them (for a
+ * window that repeats, @size is the window's). Fills kind, allocation and memory, completes the
+ * flags; where the GPU can't use the allocation, the kind is INVALID. Caller holds the
+ * reservation of @bo, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0
+ * or -ENOMEM.
+ */
+int pagoda_vm_place_get(struct pagoda_bo *bo, u64 offset, u64 size,
+			struct pagoda_vm_place *place, struct pagoda_map *map)
+{
+	struct ttm_resource *res = bo->ttm.resource;
+	struct pagoda_vram_cursor cur;
+	u32 n = 0;
+
+	map->kind = PAGODA_MAP_MEMORY;
+	map->allocation = bo->id;
+	map->allocation_offset = offset;
+	if (!res || res->mem_type == TTM_PL_SYSTEM || pagoda_import_is_away(bo)) {
+		*map = (struct pagoda_map) { .va = map->va, .size = map->size };
+		return 0;
+	}
+	if (res->mem_type != TTM_PL_VRAM) {
+		pagoda_bo_adl(bo, &place->adl);
+		map->adl = &place->adl;
+		map->adl_offset = offset >> PAGE_SHIFT;
+		if (pagoda_bo_is_coherent(bo))
+			map->flags |= PAGODA_PTE_CACHE_COHERENT;
+		return 0;
+	}
+	place->extents = kvmalloc_array(pagoda_vram_count_ranges(res), sizeof(*place->extents),
+					GFP_KERNEL_ACCOUNT);
+	if (!place->extents)
+		return -ENOMEM;
+	pagoda_vram_first(&cur, res, offset, size);
+	for (; cur.size; pagoda_vram_next(&cur, cur.size))
+		place->extents[n++] = (struct pagoda_map_extent) {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = cur.address,
+			.size = cur.size,
+		};
+	place->nr_extents = n;
+	map->extents = place->extents;
+	map->nr_extents = n;
+	return 0;
+}
+
+/* Frees the extents in @place, which pagoda_vm_place_get() filled or which is all zeros. */
+void pagoda_vm_place_put(struct pagoda_vm_place *place)
+{
+	kvfree(place->extents);
+	place->extents = NULL;
+}
+
+/**
+ * pagoda_vm_range() - Range of addresses that can be mapped
+ * @vm: VM
+ * @start: Set to the first address
+ * @end: Set to the address behind the last one
+ */
+void pagoda_vm_range(const struct pagoda_vm *vm, u64 *start, u64 *end)
+{
+	*start = vm->base.mm_start;
+	*end = vm->base.mm_start + vm->base.mm_range;
+}
+
+/**
+ * pagoda_vm_range_valid() - Is a range one that can be mapped?
+ * @vm: VM
+ * @address: First byte
+ * @size: Bytes
+ *
+ * Return: Whether the range is not empty, page aligned and inside pagoda_vm_range().
+ */
+bool pagoda_vm_range_valid(const struct pagoda_vm *vm, u64 address, u64 size)
+{
+	u64 start, end;
+
+	pagoda_vm_range(vm, &start, &end);
+	return size && PAGE_ALIGNED(address) && PAGE_ALIGNED(size) && address >= start &&
+	       address < end && size <= end - address;
+}
+
+/*
+ * Fills @map with @va as the page tables have to show it. Caller holds the reservation of the
+ * allocation, and calls pagoda_vm_place_put() on @place once @map was used. Returns 0 or
+ * -ENOMEM.
+ */
+int pagoda_vm_va_place_get(struct pagoda_va *va, struct pagoda_vm_place *place,
+			   struct pagoda_map *map)
+{
+	*map = (struct pagoda_map) {
+		.va = va->base.va.addr,
+		.size = va->base.va.range,
+		.driver_protection = va->driver_protection,
+		.flags = pagoda_bind_pte_flags(va->flags),
+		.window = va->window,
+		.first = va->first,
+	};
+	return pagoda_vm_place_get(pagoda_bo_of_gem(va->base.gem.obj), va->base.gem.offset,
+				   va->window ?: va->base.va.range, place, map);
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Save areas of contexts: the allocation that an engine keeps a context's registers in between
+ * jobs. It names the root of the VM's page tables (C84), and stays in place while a job of its
+ * context is in flight (C85).
+ */
+#include <linux/slab.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_print.h>
+#include "core/core.h"
+#include "mmu/mmu.h"
+#include "paging/paging.h"
+#include "vidmm/bo/bo.h"
+#include "vidmm/ledger/allocation.h"
+#include "vidmm/ledger/ledger.h"
+#include "vidmm/stream/stream.h"
+#include "internal.h"
+#include "vm.h"
+
+/* Root fields of the save area's image, written as one piece of private data. */
+struct save_root {
+	__le64 root_address;
+	__le64 root_entries;
+	__le32 root_segment;
+	__le32 address_space;
+};
+
+static_assert(offsetof(struct virtio_pagoda_context_image, saved) -
+	      offsetof(struct virtio_pagoda_context_image, root_address) ==
+	      sizeof(struct save_root));
+
+/**
+ * pagoda_save_side() - Where a save area is
+ * @save: Its allocation, reservation held, or kept in place by a job's fence
+ * @adl: Filled in if the place is a list of pages
+ *
+ * Return: Contiguous VRAM, or the list of pages (C83: no kernel address).
+ */
+struct pagoda_side pagoda_save_side(struct pagoda_bo *save, struct pagoda_adl *adl)
+{
+	if (save->ttm.resource->mem_type == TTM_PL_VRAM)
+		return (struct pagoda_side) {
+			.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
+			.address = (u64)save->ttm.resource->start << PAGE_SHIFT,
+		};
+	pagoda_bo_adl(save, adl);
+	return (struct pagoda_side) { .segment = VIRTIO_PAGODA_SEGMENT_SYSTEM, .adl = adl };
+}
+
+/* No save area is protected, so that none has a CPU address (C83). */
+static u32 save_flags(const struct pagoda_bo *save)
+{
+	u32 flags = 0;
+
+	if (save->flags & DRM_PAGODA_ALLOCATION_CPU_VISIBLE)
+		flags |= PAGODA_SAVE_CPU_VISIBLE;
+	if (save->supported == DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE))
+		flags |= PAGODA_SAVE_APERTURE_ONLY;
+	return flags;
+}
+
+/* Waits for the device, because a context may be used as soon as its creation returns. */
+static int save_init(struct pagoda_save *save)
+{
+	struct pagoda_vidmm *vidmm = save->vm->vidmm;
+	struct pagoda_stream_txn txn;
+	struct pagoda_paging_cost cost;
+	struct pagoda_adl adl;
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE,
+		.allocation = save->bo->id,
+		.init_context = {
+			.context = save->context,
+			.size = VIRTIO_PAGODA_CONTEXT_BYTES,
+			.dst = pagoda_save_side(save->bo, &adl),
+			.flags = save_flags(save->bo),
+		},
+	};
+	int ret, done;
+
+	cost = pagoda_stream_cost(vidmm, &op);
+	ret = pagoda_stream_begin(&txn, vidmm, NULL, save->bo->ttm.base.resv,
+				  DMA_RESV_USAGE_KERNEL, &cost);
+	if (ret)
+		return ret;
+	ret = pagoda_stream_emit(&txn, &op);
+	done = pagoda_stream_end_wait(&txn);
+	return ret ?: done;
+}
+
+static struct pagoda_map save_map(struct pagoda_bo *save, struct pagoda_map_extent *extent,
+				     struct pagoda_adl *adl)
+{
+	struct pagoda_side side = pagoda_save_side(save, adl);
+	struct pagoda_map map = {
+		.size = VIRTIO_PAGODA_CONTEXT_BYTES,
+		.kind = PAGODA_MAP_MEMORY,
+		.allocation = save->id,
+	};
+
+	if (side.segment == VIRTIO_PAGODA_SEGMENT_SYSTEM) {
+		map.adl = adl;
+	} else {
+		*extent = (struct pagoda_map_extent) {
+			.segment = side.segment,
+			.address = side.address,
+			.size = map.size,
+		};
+		map.extents = extent;
+		map.nr_extents = 1;
+	}
+	return map;
+}
+
+/*
+ * Writes the root into the save area. In CPU_VIRTUAL mode the CPU changes the scratch entries
+ * while the operation is built: wait until the device has executed earlier uses of the entries,
+ * and this update before the lock is dropped.
+ */
+static void save_update_root(struct pagoda_save *save, const struct save_root *root)
+{
+	struct pagoda_vidmm *vidmm = save->vm->vidmm;
+	struct pagoda_stream_txn txn;
+	struct pagoda_emit emit = { .emit = pagoda_stream_emit_valid, .arg = &txn };
+	struct pagoda_map_extent extent;
+	struct pagoda_adl adl = {};
+	struct pagoda_map map = save_map(save->bo, &extent, &adl);
+	struct pagoda_paging_op op = {
+		.operation = VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
+		.allocation = save->bo->id,
+		.update_context = {
+			.size = VIRTIO_PAGODA_CONTEXT_BYTES,
+			.data = root,
+			.data_size = sizeof(*root),
+			.data_offset = offsetof(struct virtio_pagoda_context_image, root_address),
+			.pages = adl.cpu_pages,
+		},
+	};
+	struct pagoda_paging_cost cost =
+		pagoda_process_cost(vidmm->mmu, map.size, pagoda_stream_room(vidmm));
+	bool large;
+
+	pagoda_cost_add(&cost, pagoda_stream_cost(vidmm, &op), 1);
+	mutex_lock(&vidmm->scratch_lock);
+	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		pagoda_stream_wait_idle(vidmm, MAX_SCHEDULE_TIMEOUT);
+	pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+	op.update_context.address = pagoda_process_map(vidmm->mmu, PAGODA_SCRATCH_DESTINATION,
+						       &map, &large, &emit);
+	pagoda_process_flush(vidmm->mmu, &emit);
+	pagoda_stream_emit(&txn, &op);
+	if (pagoda_mmu_mode(vidmm->mmu) != VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
+		pagoda_process_unmap(vidmm->mmu, &emit);
+	pagoda_stream_end_wait(&txn);
+	if (pagoda_mmu_mode(vidmm->mmu) == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL) {
+		pagoda_stream_begin_must(&txn, vidmm, NULL, NULL, &cost);
+		pagoda_process_unmap(vidmm->mmu, &emit);
+		dma_fence_put(pagoda_stream_end(&txn));
+	}
+	mutex_unlock(&vidmm->scratch_lock);
+}
+
+static bool save_root_is(const struct pagoda_root *a, const struct pagoda_root *b)
+{
+	return a->address == b->address && a->entries == b->entries && a->segment == b->segment;
+}
+
+/* Has the save area, which is resident, name the root of the VM's page tables (C84). */
+static void save_name_root(struct pagoda_save *save)
+{
+	struct pagoda_vm *vm = save->vm;
+	const struct save_root data = {
+		.root_address = cpu_to_le64(vm->root.address),
+		.root_entries = cpu_to_le64(vm->root.entries),
+		.root_segment = cpu_to_le32(vm->root.segment),
+		.address_space = cpu_to_le32(vm->id),
+	};
+
+	if (save_root_is(&save->root, &vm->root))
+		return;
+	save->root = vm->root;
+	save_update_root(save, &data);
+}
+
+/* Makes the save area resident. Returns 0, -ENOMEM, or another error of pagoda_bo_place(). */
+static int save_bring(struct pagoda_save *save)
+{
+	return pagoda_room_take(save->vm, save->bo);
+}
+
+/**
+ * pagoda_save_validate() - Make the save area of a context resident
+ * @save: Save area, the VM's lock and reservation held
+ *
+ * The save area names the root of the VM's page tables afterwards, also if it couldn't be
+ * resident when the root moved.
+ *
+ * Context: May sleep, allocate and evict other allocations.
+ * Return: 0, -ENOMEM, or another error of pagoda_bo_place().
+ */
+int pagoda_save_validate(struct pagoda_save *save)
+{
+	int ret = save_bring(save);
+
+	if (!ret)
+		save_name_root(save);
+	return ret;
+}
+
+/*
+ * Has the save areas of the VM name the current root of its page tables (C84). A save area that
+ * can't be made resident names it when its context is next validated. Caller holds the VM's lock
+ * and reservation.
+ */
+void pagoda_save_update_roots(struct pagoda_vm *vm)
+{
+	struct pagoda_save *save;
+	struct pagoda_root root;
+
+	pagoda_space_root(vm->space, &root);
+	if (save_root_is(&root, &vm->root))
+		return;
+	vm->root = root;
+	list_for_each_entry(save, &vm->saves, entry)
+		pagoda_save_validate(save);
+}
+
+/* Initialises the save area again if its content was lost: its registers are zero then. */
+static int save_rebuild(struct pagoda_save *save)
+{
+	int ret;
+
+	if (!READ_ONCE(save->bo->content.lost))
+		return 0;
+	ret = save_bring(save);
+	if (!ret)
+		ret = pagoda_lost_clear(save->bo);
+	if (!ret)
+		ret = save_init(save);
+	if (!ret)
+		WRITE_ONCE(save->bo->content.lost, false);
+	return ret;
+}
+
+/*
+ * Rebuilds the save areas of the VM after a reset of the device. Afterwards all of them name the
+ * root, which an update that was given up may have missed. Caller holds the VM's lock and
+ * reservation; the VM's page tables are rebuilt. Returns 0, -ENOMEM or -EIO.
+ */
+int pagoda_save_rebuild(struct pagoda_vm *vm)
+{
+	struct pagoda_save *save;
+	int ret;
+
+	list_for_each_entry(save, &vm->saves, entry) {
+		ret = save_rebuild(save);
+		if (ret)
+			return ret;
+	}
+	vm->root = (struct pagoda_root) {};
+	list_for_each_entry(save, &vm->saves, entry)
+		save->root = vm->root;
+	pagoda_save_update_roots(vm);
+	return 0;
+}
+
+static struct pagoda_bo *save_create_bo(struct pagoda_vm *vm)
+{
+	const struct pagoda_bo_params params = {
+		.size = VIRTIO_PAGODA_CONTEXT_BYTES,
+		.flags = DRM_PAGODA_ALLOCATION_CONTIGUOUS,
+		.supported = DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_VRAM) |
+			     DRM_PAGODA_SEGMENT_BIT(DRM_PAGODA_SEGMENT_APERTURE),
+	};
+
+	return pagoda_bo_create_kernel(vm->vidmm, vm->client, &params, vm->base.r_obj, NULL);
+}
+
+/**
+ * pagoda_save_drop() - Free a save area that isn't one of the VM's
+ * @save: Save area; no job of its context runs: pagoda_vm_may_evict() needn't protect it any more
+ *
+ * Context: May sleep.
+ */
+void pagoda_save_drop(struct pagoda_save *save)
+{
+	save->bo->vm.save_of = NULL;
+	drm_gem_object_put(pagoda_bo_gem(save->bo));
+}
+
+/**
+ * pagoda_save_create() - Make the save area of a context
+ * @save: Filled in
+ * @vm: VM that the context runs in; its lock and reservation are held
+ * @context: Number of the context
+ *
+ * The caller makes the VM's tables resident and calls pagoda_save_enter(), or pagoda_save_drop().
+ *
+ * Context: May sleep, allocate and evict other allocations; waits for the device.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_save_create(struct pagoda_save *save, struct pagoda_vm *vm, u64 context)
+{
+	int ret;
+
+	save->vm = vm;
+	save->context = context;
+	save->bo = save_create_bo(vm);
+	if (IS_ERR(save->bo))
+		return PTR_ERR(save->bo);
+	save->bo->vm.save_of = vm;
+	ret = save_bring(save);
+	if (ret)
+		pagoda_save_drop(save);
+	return ret;
+}
+
+/**
+ * pagoda_save_enter() - Initialize a save area and add it to those of the VM
+ * @save: Save area in its place
+ * @vm: VM, its lock and reservation held; its page tables are resident
+ *
+ * Context: May sleep and allocate; waits for the device.
+ * Return: 0 or a negative errno.
+ */
+int pagoda_save_enter(struct pagoda_save *save, struct pagoda_vm *vm)
+{
+	int ret = save_init(save);
+
+	if (ret)
+		return ret;
+	pagoda_save_update_roots(vm);
+	save_name_root(save);
+	list_add_tail(&save->entry, &vm->saves);
+	return 0;
+}
+
+/**
+ * pagoda_save_destroy() - Undo pagoda_save_create()
+ * @save: Save area of a context without jobs; the VM's lock and reservation are held
+ *
+ * Context: May sleep.
+ */
+void pagoda_save_destroy(struct pagoda_save *save)
+{
+	list_del(&save->entry);
+	pagoda_save_drop(save);
+}
