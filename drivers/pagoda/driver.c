@@ -49,7 +49,7 @@ struct pagoda_options pagoda_options;
 /* Ends clients with jobs that still run when their file is closed; set by module.c, or NULL. */
 struct workqueue_struct *pagoda_ends;
 
-static int pagoda_open(struct drm_device *drm, struct drm_file *file)
+static int driver_open(struct drm_device *drm, struct drm_file *file)
 {
 	file->driver_priv = pagoda_client_create(pagoda_device_of_drm(drm)->vidmm);
 	return file->driver_priv ? 0 : -ENOMEM;
@@ -81,7 +81,7 @@ static void client_end_work(struct work_struct *work)
  * Jobs that hang are left to the watchdog: closing the file, or exiting, doesn't wait for them.
  * The client's memory and object counts are charged to the user until then.
  */
-static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
+static void driver_postclose(struct drm_device *drm, struct drm_file *file)
 {
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
 	struct pagoda_client *client = file->driver_priv;
@@ -101,8 +101,8 @@ static void pagoda_postclose(struct drm_device *drm, struct drm_file *file)
 	queue_work(pagoda_ends, &client->end);
 }
 
-/* Kills the client first, because drm_release() closes handles before pagoda_postclose(). */
-static int pagoda_release(struct inode *inode, struct file *filp)
+/* Kills the client first, because drm_release() closes handles before driver_postclose(). */
+static int driver_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *file = filp->private_data;
 
@@ -116,16 +116,15 @@ static void debugfs_init(struct drm_minor *minor)
 	pagoda_bench_debugfs_init(minor);
 }
 
-static struct drm_gem_object *pagoda_gem_prime_import(struct drm_device *drm,
-						      struct dma_buf *dma_buf)
+static struct drm_gem_object *driver_prime_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
 	return pagoda_prime_import(pagoda_device_of_drm(drm)->vidmm, dma_buf);
 }
 
-static const struct file_operations pagoda_fops = {
+static const struct file_operations driver_fops = {
 	.owner = THIS_MODULE,
 	.open = drm_open,
-	.release = pagoda_release,
+	.release = driver_release,
 	.unlocked_ioctl = pagoda_ioctl,
 	.compat_ioctl = pagoda_compat_ioctl,
 	.mmap = drm_gem_mmap,
@@ -136,27 +135,26 @@ static const struct file_operations pagoda_fops = {
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 };
 
-static const struct drm_driver pagoda_driver = {
+static const struct drm_driver pagoda_drm_driver = {
 	.driver_features = DRIVER_GEM | PAGODA_DRIVER_GEM_GPUVA | DRIVER_RENDER | DRIVER_SYNCOBJ |
 			   DRIVER_SYNCOBJ_TIMELINE,
-	.open = pagoda_open,
-	.postclose = pagoda_postclose,
+	.open = driver_open,
+	.postclose = driver_postclose,
 	.show_fdinfo = pagoda_show_fdinfo,
-	.gem_prime_import = pagoda_gem_prime_import,
+	.gem_prime_import = driver_prime_import,
 #ifdef CONFIG_DEBUG_FS
 	.debugfs_init = debugfs_init,
 #endif
 	.ioctls = pagoda_ioctls,
 	.num_ioctls = PAGODA_NUM_IOCTLS,
-	.fops = &pagoda_fops,
+	.fops = &driver_fops,
 	.name = "pagoda",
 	.desc = "GPU with WDDM-style video memory",
 	.major = 1,
 	.minor = 0,
 };
 
-static int pagoda_copy_extents(struct drm_device *drm, const struct pagoda_extent **list,
-			       u32 count)
+static int copy_extents(struct drm_device *drm, const struct pagoda_extent **list, u32 count)
 {
 	struct pagoda_extent *copy;
 
@@ -169,28 +167,27 @@ static int pagoda_copy_extents(struct drm_device *drm, const struct pagoda_exten
 }
 
 /* The lists are copied, because the transport's copy goes with the hardware. */
-static int pagoda_device_copy_info(struct pagoda_device *pagoda,
-				   const struct pagoda_device_info *info)
+static int device_copy_info(struct pagoda_device *pagoda, const struct pagoda_device_info *info)
 {
 	int ret;
 
 	pagoda->info = *info;
-	ret = pagoda_copy_extents(&pagoda->drm, &pagoda->info.window, info->nr_window);
+	ret = copy_extents(&pagoda->drm, &pagoda->info.window, info->nr_window);
 	if (ret)
 		return ret;
-	ret = pagoda_copy_extents(&pagoda->drm, &pagoda->info.swizzling, info->nr_swizzling);
+	ret = copy_extents(&pagoda->drm, &pagoda->info.swizzling, info->nr_swizzling);
 	if (ret)
 		return ret;
-	return pagoda_copy_extents(&pagoda->drm, &pagoda->info.invalid, info->nr_invalid);
+	return copy_extents(&pagoda->drm, &pagoda->info.invalid, info->nr_invalid);
 }
 
-static void pagoda_device_release(struct drm_device *drm, void *arg)
+static void device_drop_vidmm(struct drm_device *drm, void *arg)
 {
 	pagoda_vidmm_destroy(arg);
 }
 
-static int pagoda_device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio,
-				    struct pagoda_transport **engines)
+static int device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio,
+			     struct pagoda_transport **engines)
 {
 	const struct pagoda_vidmm_args args = {
 		.drm = &pagoda->drm,
@@ -220,10 +217,10 @@ static int pagoda_device_make_vidmm(struct pagoda_device *pagoda, struct pagoda_
 	pagoda->vidmm = pagoda_vidmm_create(&args);
 	if (IS_ERR(pagoda->vidmm))
 		return PTR_ERR(pagoda->vidmm);
-	return drmm_add_action_or_reset(&pagoda->drm, pagoda_device_release, pagoda->vidmm);
+	return drmm_add_action_or_reset(&pagoda->drm, device_drop_vidmm, pagoda->vidmm);
 }
 
-static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio)
+static int device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_virtio *virtio)
 {
 	u32 i, count = pagoda->info.num_engines;
 	struct pagoda_transport **engines = kcalloc(count, sizeof(*engines), GFP_KERNEL);
@@ -233,7 +230,7 @@ static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_
 		return -ENOMEM;
 	for (i = 0; i < count; i++)
 		engines[i] = pagoda_virtio_engine_transport(virtio, i);
-	ret = pagoda_device_make_vidmm(pagoda, virtio, engines);
+	ret = device_make_vidmm(pagoda, virtio, engines);
 	kfree(engines);
 	return ret;
 }
@@ -242,7 +239,7 @@ static int pagoda_device_init_vidmm(struct pagoda_device *pagoda, struct pagoda_
  * Called before processes are frozen. A kernel that is about to be replaced by a hibernated image
  * stops its devices as for hibernation, because the image may fail to load.
  */
-static int pagoda_device_notify(struct notifier_block *nb, unsigned long event, void *data)
+static int device_notify(struct notifier_block *nb, unsigned long event, void *data)
 {
 	struct pagoda_device *pagoda = container_of(nb, struct pagoda_device, sleep);
 	enum pagoda_sleep kind = PAGODA_SLEEP_STANDBY;
@@ -264,14 +261,14 @@ static int pagoda_device_notify(struct notifier_block *nb, unsigned long event, 
 	}
 }
 
-static int pagoda_device_sleep(void *priv)
+static int device_sleep(void *priv)
 {
 	struct pagoda_device *pagoda = priv;
 
 	return pagoda_vidmm_sleep(pagoda->vidmm);
 }
 
-static int pagoda_device_wake(void *priv, int error)
+static int device_wake(void *priv, int error)
 {
 	struct pagoda_device *pagoda = priv;
 
@@ -279,44 +276,44 @@ static int pagoda_device_wake(void *priv, int error)
 }
 
 /* Without the notifier the end of a sleep isn't announced any more, so the sleep ends here. */
-static void pagoda_device_stay_awake(struct pagoda_device *pagoda)
+static void device_stay_awake(struct pagoda_device *pagoda)
 {
 	unregister_pm_notifier(&pagoda->sleep);
 	pagoda_vidmm_end_sleep(pagoda->vidmm);
 }
 
 /* From here on the device is visible to user space. */
-static int pagoda_device_register(struct pagoda_device *pagoda)
+static int device_publish(struct pagoda_device *pagoda)
 {
 	int ret;
 
-	pagoda->sleep.notifier_call = pagoda_device_notify;
+	pagoda->sleep.notifier_call = device_notify;
 	ret = register_pm_notifier(&pagoda->sleep);
 	if (ret)
 		return ret;
 	ret = drm_dev_register(&pagoda->drm, 0);
 	if (ret)
-		pagoda_device_stay_awake(pagoda);
+		device_stay_awake(pagoda);
 	return ret;
 }
 
-static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
+static int device_probe(struct pagoda_virtio *virtio, void **priv)
 {
 	struct pagoda_device *pagoda;
 	int ret;
 
-	pagoda = devm_drm_dev_alloc(pagoda_virtio_device(virtio), &pagoda_driver,
+	pagoda = devm_drm_dev_alloc(pagoda_virtio_device(virtio), &pagoda_drm_driver,
 				    struct pagoda_device, drm);
 	if (IS_ERR(pagoda))
 		return PTR_ERR(pagoda);
 	pagoda->virtio = virtio;
-	ret = pagoda_device_copy_info(pagoda, pagoda_virtio_info(virtio));
+	ret = device_copy_info(pagoda, pagoda_virtio_info(virtio));
 	if (ret)
 		return ret;
-	ret = pagoda_device_init_vidmm(pagoda, virtio);
+	ret = device_init_vidmm(pagoda, virtio);
 	if (ret)
 		return ret;
-	ret = pagoda_device_register(pagoda);
+	ret = device_publish(pagoda);
 	if (ret) {
 		pagoda_vidmm_stop(pagoda->vidmm);
 		return ret;
@@ -334,16 +331,16 @@ static int pagoda_device_probe(struct pagoda_virtio *virtio, void **priv)
 	return 0;
 }
 
-static void pagoda_device_remove(void *priv)
+static void device_remove(void *priv)
 {
 	struct pagoda_device *pagoda = priv;
 
-	pagoda_device_stay_awake(pagoda);
+	device_stay_awake(pagoda);
 	drm_dev_unplug(&pagoda->drm);
 	pagoda_vidmm_stop(pagoda->vidmm);
 }
 
-static void pagoda_device_event(void *priv, const struct pagoda_event *event)
+static void device_event(void *priv, const struct pagoda_event *event)
 {
 	struct pagoda_device *pagoda = priv;
 
@@ -362,9 +359,9 @@ static void pagoda_device_event(void *priv, const struct pagoda_event *event)
 }
 
 const struct pagoda_virtio_callbacks pagoda_device_callbacks = {
-	.probe = pagoda_device_probe,
-	.remove = pagoda_device_remove,
-	.sleep = pagoda_device_sleep,
-	.wake = pagoda_device_wake,
-	.event = pagoda_device_event,
+	.probe = device_probe,
+	.remove = device_remove,
+	.sleep = device_sleep,
+	.wake = device_wake,
+	.event = device_event,
 };

@@ -83,7 +83,7 @@ MODULE_PARM_DESC(
 	record_kb,
 	"KiB of paging buffers to record from the first one on, for debugfs recording (default 0)");
 
-static int __init pagoda_check_update_mode(void)
+static int __init check_update_mode(void)
 {
 	const char *name;
 	u32 mode;
@@ -99,7 +99,7 @@ static int __init pagoda_check_update_mode(void)
 	return -EINVAL;
 }
 
-static int __init pagoda_check_promotion(void)
+static int __init check_promotion(void)
 {
 	if (promote_ms > PAGODA_PROMOTE_MAX_MS) {
 		pr_err("pagoda: promote_ms=%u: must be at most %u\n", promote_ms,
@@ -120,7 +120,7 @@ static int __init pagoda_check_promotion(void)
 	return 0;
 }
 
-static int __init pagoda_check_parameters(void)
+static int __init check_parameters(void)
 {
 	if (sysfs_streq(executor, "cpu")) {
 		pagoda_options.use_cpu = true;
@@ -159,12 +159,12 @@ static int __init pagoda_check_parameters(void)
 	}
 	pagoda_options.reserve_kb = reserve_kb;
 	pagoda_options.pin_limit_mb = pin_limit_mb;
-	return pagoda_check_promotion() ?: pagoda_check_update_mode();
+	return check_promotion() ?: check_update_mode();
 }
 
-static int __init pagoda_init(void)
+static int __init module_begin(void)
 {
-	int ret = pagoda_check_parameters();
+	int ret = check_parameters();
 
 	if (ret)
 		return ret;
@@ -176,15 +176,15 @@ static int __init pagoda_init(void)
 		destroy_workqueue(pagoda_ends);
 	return ret;
 }
-module_init(pagoda_init);
+module_init(module_begin);
 
-static void __exit pagoda_exit(void)
+static void __exit module_end(void)
 {
 	pagoda_virtio_unregister();
 	/* All jobs ended with their device. */
 	destroy_workqueue(pagoda_ends);
 }
-module_exit(pagoda_exit);
+module_exit(module_end);
 
 MODULE_DESCRIPTION("DRM driver with WDDM-style video memory");
 MODULE_LICENSE("GPL");

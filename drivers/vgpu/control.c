@@ -2,10 +2,9 @@
 /* The control queue: short commands, answered one at a time. */
 #include "vgpu.h"
 
-static bool pagoda_control_extents(struct pagoda_vgpu *vgpu,
-				   const struct virtio_pagoda_control *control,
-				   const struct pagoda_vgpu_chain *chain,
-				   struct virtio_pagoda_answer *answer)
+static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control,
+			    const struct pagoda_vgpu_chain *chain,
+			    struct virtio_pagoda_answer *answer)
 {
 	u32 room = (chain->writable_bytes - sizeof(*answer)) / sizeof(struct virtio_pagoda_extent);
 	const struct virtio_pagoda_extent *extents;
@@ -41,7 +40,7 @@ static bool pagoda_control_extents(struct pagoda_vgpu *vgpu,
  * Hands the reset to the queue's thread: an engine stops at the next packet or after the next piece
  * of a job, and nothing that the thread does blocks for longer.
  */
-static void pagoda_control_reset_begin(struct pagoda_vgpu_queue *queue)
+static void control_reset_begin(struct pagoda_vgpu_queue *queue)
 {
 	reinit_completion(&queue->reset_done);
 	WRITE_ONCE(queue->stop, true);
@@ -50,9 +49,8 @@ static void pagoda_control_reset_begin(struct pagoda_vgpu_queue *queue)
 	wake_up(&queue->wake);
 }
 
-static bool pagoda_control_reset(struct pagoda_vgpu *vgpu,
-				 const struct virtio_pagoda_control *control,
-				 struct virtio_pagoda_answer *answer)
+static bool control_reset(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control,
+			  struct virtio_pagoda_answer *answer)
 {
 	u32 index = le32_to_cpu(control->index);
 	struct pagoda_vgpu_queue *queue;
@@ -63,7 +61,7 @@ static bool pagoda_control_reset(struct pagoda_vgpu *vgpu,
 	queue = &vgpu->queues[index];
 	if (!queue->task || pagoda_vgpu_inject_reset(queue))
 		return false;
-	pagoda_control_reset_begin(queue);
+	control_reset_begin(queue);
 	wait_for_completion(&queue->reset_done);
 	answer->seqno = cpu_to_le64(queue->reset_seqno);
 	answer->offset = cpu_to_le32(queue->reset_offset);
@@ -74,7 +72,7 @@ static bool pagoda_control_reset(struct pagoda_vgpu *vgpu,
  * Stops all queues until all state that the driver gave to the device is reset: requests that the
  * queues find in their rings afterwards are executed after that.
  */
-static bool pagoda_control_reset_adapter(struct pagoda_vgpu *vgpu)
+static bool control_reset_adapter(struct pagoda_vgpu *vgpu)
 {
 	u32 i;
 
@@ -84,7 +82,7 @@ static bool pagoda_control_reset_adapter(struct pagoda_vgpu *vgpu)
 	WRITE_ONCE(vgpu->resetting, true);
 	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
 		if (vgpu->queues[i].task)
-			pagoda_control_reset_begin(&vgpu->queues[i]);
+			control_reset_begin(&vgpu->queues[i]);
 	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
 		if (vgpu->queues[i].task)
 			wait_for_completion(&vgpu->queues[i].reset_done);
@@ -101,7 +99,7 @@ static bool pagoda_control_reset_adapter(struct pagoda_vgpu *vgpu)
 }
 
 /* Returns whether all fields that the command doesn't use are zero. */
-static bool pagoda_control_clean(const struct virtio_pagoda_control *control)
+static bool control_clean(const struct virtio_pagoda_control *control)
 {
 	struct virtio_pagoda_control rest = *control;
 
@@ -131,8 +129,7 @@ static bool pagoda_control_clean(const struct virtio_pagoda_control *control)
 }
 
 /* The engine waits for the packets that other queues execute; no packet runs for ever. */
-static bool pagoda_control_root(struct pagoda_vgpu *vgpu,
-				const struct virtio_pagoda_control *control)
+static bool control_root(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control)
 {
 	u64 op = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE));
 
@@ -143,8 +140,8 @@ static bool pagoda_control_root(struct pagoda_vgpu *vgpu,
 				       le64_to_cpu(control->size));
 }
 
-static bool pagoda_control_range(struct pagoda_vgpu *vgpu,
-				 const struct virtio_pagoda_control *control, bool acquire)
+static bool control_range(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control,
+			  bool acquire)
 {
 	u64 op = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER));
 	u32 range = le32_to_cpu(control->index);
@@ -159,28 +156,27 @@ static bool pagoda_control_range(struct pagoda_vgpu *vgpu,
 	return size <= 1 && !pagoda_engine_range_release(&vgpu->engine, range, size);
 }
 
-static bool pagoda_control_answer(struct pagoda_vgpu *vgpu,
-				  const struct pagoda_vgpu_chain *chain,
-				  const struct virtio_pagoda_control *control,
-				  struct virtio_pagoda_answer *answer)
+static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_chain *chain,
+			   const struct virtio_pagoda_control *control,
+			   struct virtio_pagoda_answer *answer)
 {
-	if (chain->readable != sizeof(*control) || !pagoda_control_clean(control))
+	if (chain->readable != sizeof(*control) || !control_clean(control))
 		return false;
 	switch (le32_to_cpu(control->type)) {
 	case VIRTIO_PAGODA_CONTROL_NOP:
 		return true;
 	case VIRTIO_PAGODA_CONTROL_GET_EXTENTS:
-		return pagoda_control_extents(vgpu, control, chain, answer);
+		return control_extents(vgpu, control, chain, answer);
 	case VIRTIO_PAGODA_CONTROL_RESET_QUEUE:
-		return pagoda_control_reset(vgpu, control, answer);
+		return control_reset(vgpu, control, answer);
 	case VIRTIO_PAGODA_CONTROL_RESET_ADAPTER:
-		return pagoda_control_reset_adapter(vgpu);
+		return control_reset_adapter(vgpu);
 	case VIRTIO_PAGODA_CONTROL_SET_ROOT:
-		return pagoda_control_root(vgpu, control);
+		return control_root(vgpu, control);
 	case VIRTIO_PAGODA_CONTROL_ACQUIRE_RANGE:
-		return pagoda_control_range(vgpu, control, true);
+		return control_range(vgpu, control, true);
 	case VIRTIO_PAGODA_CONTROL_RELEASE_RANGE:
-		return pagoda_control_range(vgpu, control, false);
+		return control_range(vgpu, control, false);
 	default:
 		return false;
 	}
@@ -206,7 +202,7 @@ void pagoda_vgpu_control_execute(struct pagoda_vgpu_queue *queue)
 		return;
 	}
 	atomic64_inc(&queue->requests);
-	if (pagoda_control_answer(queue->vgpu, &chain, control, &answer))
+	if (control_answer(queue->vgpu, &chain, control, &answer))
 		answer.status = cpu_to_le32(VIRTIO_PAGODA_CONTROL_OK);
 	else
 		answer.status = cpu_to_le32(VIRTIO_PAGODA_CONTROL_EINVAL);
@@ -228,6 +224,6 @@ void pagoda_vgpu_control_trouble(struct pagoda_vgpu_queue *queue)
 		return;
 	if (trouble == PAGODA_VGPU_BREAKS)
 		pagoda_vgpu_break(queue, "a test asks for it");
-	if (trouble == PAGODA_VGPU_RESETS && pagoda_control_reset_adapter(vgpu))
+	if (trouble == PAGODA_VGPU_RESETS && control_reset_adapter(vgpu))
 		pagoda_vgpu_event_reset(vgpu);
 }

@@ -11,7 +11,7 @@
 
 #include "vgpu.h"
 
-static void pagoda_stats_queue(struct seq_file *file, const struct pagoda_vgpu_queue *queue)
+static void stats_queue(struct seq_file *file, const struct pagoda_vgpu_queue *queue)
 {
 	seq_printf(file, "queue %s doorbells=%lld requests=%lld packets=%lld bytes=%lld",
 		   queue->name, atomic64_read(&queue->doorbells), atomic64_read(&queue->requests),
@@ -23,13 +23,13 @@ static void pagoda_stats_queue(struct seq_file *file, const struct pagoda_vgpu_q
 		   div_u64(atomic64_read(&queue->busy_ns), NSEC_PER_USEC));
 }
 
-static int pagoda_stats_show(struct seq_file *file, void *unused)
+static int stats_show(struct seq_file *file, void *unused)
 {
 	struct pagoda_vgpu *vgpu = file->private;
 	u32 i;
 
 	for (i = 0; i < vgpu->nr_queues; i++)
-		pagoda_stats_queue(file, &vgpu->queues[i]);
+		stats_queue(file, &vgpu->queues[i]);
 	seq_printf(file, "events sent=%lld dropped=%lld\n", atomic64_read(&vgpu->events_sent),
 		   atomic64_read(&vgpu->events_dropped));
 	for (i = 1; i < VIRTIO_PAGODA_OP_COUNT; i++)
@@ -44,10 +44,10 @@ static int pagoda_stats_show(struct seq_file *file, void *unused)
 				   pagoda_engine_fault_name(i));
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(pagoda_stats);
+DEFINE_SHOW_ATTRIBUTE(stats);
 
 /* Pages that were mapped or unmapped together, shown on one line. */
-struct pagoda_aperture_line {
+struct aperture_line {
 	u64 first;
 	u64 pages;
 	u64 address;
@@ -55,8 +55,7 @@ struct pagoda_aperture_line {
 };
 
 /* Finds the line at or after page @first. Returns false at the end of the aperture. */
-static bool pagoda_aperture_line(const struct pagoda_engine *engine, u64 first,
-				 struct pagoda_aperture_line *line)
+static bool aperture_line(const struct pagoda_engine *engine, u64 first, struct aperture_line *line)
 {
 	u64 address;
 	u32 generation;
@@ -79,37 +78,37 @@ static bool pagoda_aperture_line(const struct pagoda_engine *engine, u64 first,
 	return true;
 }
 
-static void *pagoda_aperture_start(struct seq_file *file, loff_t *pos)
+static void *aperture_start(struct seq_file *file, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private;
-	struct pagoda_aperture_line line;
+	struct aperture_line line;
 
-	if (!pagoda_aperture_line(&vgpu->engine, *pos, &line))
+	if (!aperture_line(&vgpu->engine, *pos, &line))
 		return NULL;
 	*pos = line.first;
 	return pos;
 }
 
-static void *pagoda_aperture_next(struct seq_file *file, void *v, loff_t *pos)
+static void *aperture_next(struct seq_file *file, void *v, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private;
-	struct pagoda_aperture_line line;
+	struct aperture_line line;
 
-	pagoda_aperture_line(&vgpu->engine, *pos, &line);
+	aperture_line(&vgpu->engine, *pos, &line);
 	*pos = line.first + line.pages;
-	return pagoda_aperture_start(file, pos);
+	return aperture_start(file, pos);
 }
 
-static void pagoda_aperture_stop(struct seq_file *file, void *v)
+static void aperture_stop(struct seq_file *file, void *v)
 {
 }
 
-static int pagoda_aperture_show(struct seq_file *file, void *v)
+static int aperture_show(struct seq_file *file, void *v)
 {
 	struct pagoda_vgpu *vgpu = file->private;
-	struct pagoda_aperture_line line;
+	struct aperture_line line;
 
-	if (!pagoda_aperture_line(&vgpu->engine, *(loff_t *)v, &line))
+	if (!aperture_line(&vgpu->engine, *(loff_t *)v, &line))
 		return 0;
 	if (line.generation)
 		seq_printf(file, "page %llu count %llu address %#llx generation %u\n",
@@ -120,15 +119,15 @@ static int pagoda_aperture_show(struct seq_file *file, void *v)
 	return 0;
 }
 
-static const struct seq_operations pagoda_aperture_sops = {
-	.start = pagoda_aperture_start,
-	.next = pagoda_aperture_next,
-	.stop = pagoda_aperture_stop,
-	.show = pagoda_aperture_show,
+static const struct seq_operations aperture_sops = {
+	.start = aperture_start,
+	.next = aperture_next,
+	.stop = aperture_stop,
+	.show = aperture_show,
 };
-DEFINE_SEQ_ATTRIBUTE(pagoda_aperture);
+DEFINE_SEQ_ATTRIBUTE(aperture);
 
-static int pagoda_mmu_show(struct seq_file *file, void *v)
+static int mmu_show(struct seq_file *file, void *v)
 {
 	struct pagoda_vgpu *vgpu = file->private;
 	u64 page = *(loff_t *)v, pages = 1, address, next;
@@ -144,7 +143,7 @@ static int pagoda_mmu_show(struct seq_file *file, void *v)
 	return 0;
 }
 
-static void *pagoda_mmu_start(struct seq_file *file, loff_t *pos)
+static void *mmu_start(struct seq_file *file, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private;
 	bool read_only;
@@ -160,7 +159,7 @@ static void *pagoda_mmu_start(struct seq_file *file, loff_t *pos)
 }
 
 /* Advances to the page after those that were shown on one line. */
-static void *pagoda_mmu_next(struct seq_file *file, void *v, loff_t *pos)
+static void *mmu_next(struct seq_file *file, void *v, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private;
 	u64 address, next;
@@ -172,19 +171,19 @@ static void *pagoda_mmu_next(struct seq_file *file, void *v, loff_t *pos)
 		address += PAGE_SIZE;
 	} while (pagoda_engine_mmu_lookup(&vgpu->engine, *pos, &next, &also) &&
 		 next == address && also == read_only);
-	return pagoda_mmu_start(file, pos);
+	return mmu_start(file, pos);
 }
 
-static const struct seq_operations pagoda_mmu_sops = {
-	.start = pagoda_mmu_start,
-	.next = pagoda_mmu_next,
-	.stop = pagoda_aperture_stop,
-	.show = pagoda_mmu_show,
+static const struct seq_operations mmu_sops = {
+	.start = mmu_start,
+	.next = mmu_next,
+	.stop = aperture_stop,
+	.show = mmu_show,
 };
-DEFINE_SEQ_ATTRIBUTE(pagoda_mmu);
+DEFINE_SEQ_ATTRIBUTE(mmu);
 
 /* Shows roots, the number of entries in the TLBs, and the ranges that are bound. */
-static int pagoda_tables_show(struct seq_file *file, void *unused)
+static int tables_show(struct seq_file *file, void *unused)
 {
 	struct pagoda_vgpu *vgpu = file->private;
 	struct pagoda_engine *engine = &vgpu->engine;
@@ -211,11 +210,10 @@ static int pagoda_tables_show(struct seq_file *file, void *unused)
 	pagoda_shim_read_unlock(&engine->swizzling_lock);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(pagoda_tables);
+DEFINE_SHOW_ATTRIBUTE(tables);
 
 /* Write "space address"; the following read returns "segment address flags level" or the fault. */
-static ssize_t pagoda_translate_write(struct file *file, const char __user *from, size_t size,
-				      loff_t *pos)
+static ssize_t translate_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file_inode(file)->i_private;
 	char *line = simple_transaction_get(file, from, size);
@@ -239,34 +237,33 @@ static ssize_t pagoda_translate_write(struct file *file, const char __user *from
 	return size;
 }
 
-static const struct file_operations pagoda_translate_fops = {
+static const struct file_operations translate_fops = {
 	.owner = THIS_MODULE,
 	.read = simple_transaction_read,
-	.write = pagoda_translate_write,
+	.write = translate_write,
 	.release = simple_transaction_release,
 };
 
-static int pagoda_notices_show(struct seq_file *file, void *unused)
+static int notices_show(struct seq_file *file, void *unused)
 {
 	pagoda_vgpu_notices_show(file->private, file);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(pagoda_notices);
+DEFINE_SHOW_ATTRIBUTE(notices);
 
-static int pagoda_inject_show(struct seq_file *file, void *unused)
+static int inject_show(struct seq_file *file, void *unused)
 {
 	pagoda_vgpu_inject_show(file->private, file);
 	return 0;
 }
 
-static int pagoda_inject_open(struct inode *inode, struct file *file)
+static int inject_open(struct inode *inode, struct file *file)
 {
-	return single_open(file, pagoda_inject_show, inode->i_private);
+	return single_open(file, inject_show, inode->i_private);
 }
 
 /* One write, one rule. */
-static ssize_t pagoda_inject_write(struct file *file, const char __user *from, size_t size,
-				   loff_t *pos)
+static ssize_t inject_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;
 	char line[256];
@@ -281,49 +278,49 @@ static ssize_t pagoda_inject_write(struct file *file, const char __user *from, s
 	return err ? err : size;
 }
 
-static const struct file_operations pagoda_inject_fops = {
+static const struct file_operations inject_fops = {
 	.owner = THIS_MODULE,
-	.open = pagoda_inject_open,
+	.open = inject_open,
 	.read = seq_read,
-	.write = pagoda_inject_write,
+	.write = inject_write,
 	.llseek = seq_lseek,
 	.release = single_release,
 };
 
 /* Reads all of VRAM, including the part that no CPU window shows. */
-static ssize_t pagoda_vram_read(struct file *file, char __user *to, size_t size, loff_t *pos)
+static ssize_t vram_read(struct file *file, char __user *to, size_t size, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file->private_data;
 
 	return simple_read_from_buffer(to, size, pos, vgpu->vram.vaddr, vgpu->engine.vram_size);
 }
 
-static loff_t pagoda_vram_llseek(struct file *file, loff_t offset, int whence)
+static loff_t vram_llseek(struct file *file, loff_t offset, int whence)
 {
 	struct pagoda_vgpu *vgpu = file->private_data;
 
 	return fixed_size_llseek(file, offset, whence, vgpu->engine.vram_size);
 }
 
-static const struct file_operations pagoda_vram_fops = {
+static const struct file_operations vram_fops = {
 	.owner = THIS_MODULE,
 	.open = simple_open,
-	.read = pagoda_vram_read,
-	.llseek = pagoda_vram_llseek,
+	.read = vram_read,
+	.llseek = vram_llseek,
 };
 
 /* Creates the files of a device that is complete except for its registration. */
 void pagoda_vgpu_debugfs_init(struct pagoda_vgpu *vgpu)
 {
 	vgpu->debugfs = debugfs_create_dir("pagoda_vgpu", NULL);
-	debugfs_create_file("stats", 0444, vgpu->debugfs, vgpu, &pagoda_stats_fops);
-	debugfs_create_file("aperture", 0400, vgpu->debugfs, vgpu, &pagoda_aperture_fops);
-	debugfs_create_file("mmu", 0400, vgpu->debugfs, vgpu, &pagoda_mmu_fops);
-	debugfs_create_file("tables", 0400, vgpu->debugfs, vgpu, &pagoda_tables_fops);
-	debugfs_create_file("translate", 0600, vgpu->debugfs, vgpu, &pagoda_translate_fops);
-	debugfs_create_file("notices", 0400, vgpu->debugfs, vgpu, &pagoda_notices_fops);
-	debugfs_create_file("inject", 0600, vgpu->debugfs, vgpu, &pagoda_inject_fops);
-	debugfs_create_file("vram", 0400, vgpu->debugfs, vgpu, &pagoda_vram_fops);
+	debugfs_create_file("stats", 0444, vgpu->debugfs, vgpu, &stats_fops);
+	debugfs_create_file("aperture", 0400, vgpu->debugfs, vgpu, &aperture_fops);
+	debugfs_create_file("mmu", 0400, vgpu->debugfs, vgpu, &mmu_fops);
+	debugfs_create_file("tables", 0400, vgpu->debugfs, vgpu, &tables_fops);
+	debugfs_create_file("translate", 0600, vgpu->debugfs, vgpu, &translate_fops);
+	debugfs_create_file("notices", 0400, vgpu->debugfs, vgpu, &notices_fops);
+	debugfs_create_file("inject", 0600, vgpu->debugfs, vgpu, &inject_fops);
+	debugfs_create_file("vram", 0400, vgpu->debugfs, vgpu, &vram_fops);
 }
 
 /* Removes the files; no file is in use afterwards. */

@@ -17,8 +17,8 @@
 #include "vgpu.h"
 
 /* As hardware may do: fields that aren't read by aligned 32-bit accesses read as ones. */
-static void pagoda_device_get(struct virtio_device *vdev, unsigned int offset,
-			      void *buffer, unsigned int length)
+static void device_get(struct virtio_device *vdev, unsigned int offset, void *buffer,
+		       unsigned int length)
 {
 	const struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
 
@@ -34,19 +34,19 @@ static void pagoda_device_get(struct virtio_device *vdev, unsigned int offset,
 }
 
 /* No field of the configuration space can be written. */
-static void pagoda_device_set(struct virtio_device *vdev, unsigned int offset,
-			      const void *buffer, unsigned int length)
+static void device_set(struct virtio_device *vdev, unsigned int offset, const void *buffer,
+		       unsigned int length)
 {
 	dev_warn_once(&vdev->dev, "write to the configuration space ignored\n");
 }
 
 /* The configuration never changes while it can be read. */
-static u32 pagoda_device_generation(struct virtio_device *vdev)
+static u32 device_generation(struct virtio_device *vdev)
 {
 	return 0;
 }
 
-static u8 pagoda_device_get_status(struct virtio_device *vdev)
+static u8 device_get_status(struct virtio_device *vdev)
 {
 	const struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
 
@@ -54,7 +54,7 @@ static u8 pagoda_device_get_status(struct virtio_device *vdev)
 	       (READ_ONCE(vgpu->broken) ? VIRTIO_CONFIG_S_NEEDS_RESET : 0);
 }
 
-static void pagoda_device_set_status(struct virtio_device *vdev, u8 status)
+static void device_set_status(struct virtio_device *vdev, u8 status)
 {
 	struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
 
@@ -68,7 +68,7 @@ static void pagoda_device_set_status(struct virtio_device *vdev, u8 status)
 		pagoda_vgpu_queues_start(vgpu);
 }
 
-static void pagoda_device_reset(struct virtio_device *vdev)
+static void device_reset(struct virtio_device *vdev)
 {
 	struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
 
@@ -81,12 +81,12 @@ static void pagoda_device_reset(struct virtio_device *vdev)
 	pagoda_vgpu_vram_zero(&vgpu->windows, 0);
 }
 
-static u64 pagoda_device_get_features(struct virtio_device *vdev)
+static u64 device_get_features(struct virtio_device *vdev)
 {
 	return pagoda_vgpu_of(vdev)->features;
 }
 
-static int pagoda_device_finalize_features(struct virtio_device *vdev)
+static int device_finalize_features(struct virtio_device *vdev)
 {
 	struct pagoda_vgpu *vgpu = pagoda_vgpu_of(vdev);
 
@@ -99,38 +99,37 @@ static int pagoda_device_finalize_features(struct virtio_device *vdev)
 	return 0;
 }
 
-static int pagoda_device_find_vqs(struct virtio_device *vdev, unsigned int nvqs,
-				  struct virtqueue *vqs[], struct virtqueue_info info[],
-				  struct irq_affinity *affinity)
+static int device_find_vqs(struct virtio_device *vdev, unsigned int nvqs, struct virtqueue *vqs[],
+			   struct virtqueue_info info[], struct irq_affinity *affinity)
 {
 	return pagoda_vgpu_queues_find(pagoda_vgpu_of(vdev), nvqs, vqs, info);
 }
 
-static void pagoda_device_del_vqs(struct virtio_device *vdev)
+static void device_del_vqs(struct virtio_device *vdev)
 {
 	pagoda_vgpu_queues_delete(pagoda_vgpu_of(vdev));
 }
 
-static const char *pagoda_device_bus_name(struct virtio_device *vdev)
+static const char *device_bus_name(struct virtio_device *vdev)
 {
 	return dev_name(&pagoda_vgpu_of(vdev)->pdev->dev);
 }
 
-static const struct virtio_config_ops pagoda_device_ops = {
-	.get = pagoda_device_get,
-	.set = pagoda_device_set,
-	.generation = pagoda_device_generation,
-	.get_status = pagoda_device_get_status,
-	.set_status = pagoda_device_set_status,
-	.reset = pagoda_device_reset,
-	.find_vqs = pagoda_device_find_vqs,
-	.del_vqs = pagoda_device_del_vqs,
-	.get_features = pagoda_device_get_features,
-	.finalize_features = pagoda_device_finalize_features,
-	.bus_name = pagoda_device_bus_name,
+static const struct virtio_config_ops device_ops = {
+	.get = device_get,
+	.set = device_set,
+	.generation = device_generation,
+	.get_status = device_get_status,
+	.set_status = device_set_status,
+	.reset = device_reset,
+	.find_vqs = device_find_vqs,
+	.del_vqs = device_del_vqs,
+	.get_features = device_get_features,
+	.finalize_features = device_finalize_features,
+	.bus_name = device_bus_name,
 };
 
-static const struct pagoda_engine_ops pagoda_device_engine_ops = {
+static const struct pagoda_engine_ops device_engine_ops = {
 	.system_span = pagoda_vgpu_system_span,
 	.fence = pagoda_vgpu_event_fence,
 	.idle = pagoda_vgpu_request_idle,
@@ -150,7 +149,7 @@ void pagoda_vgpu_break(struct pagoda_vgpu_queue *queue, const char *why)
 	virtio_config_changed(&vgpu->vdev);
 }
 
-static u64 pagoda_device_features(const struct pagoda_vgpu_params *params)
+static u64 device_features(const struct pagoda_vgpu_params *params)
 {
 	u64 features = pagoda_engine_features() |
 		       BIT_ULL(VIRTIO_F_VERSION_1) |
@@ -179,7 +178,7 @@ static u64 pagoda_device_features(const struct pagoda_vgpu_params *params)
  * Returns whether the engine has the operations that walk and change page tables; only then the
  * configuration space describes page tables.
  */
-static bool pagoda_device_has_tables(const struct pagoda_vgpu *vgpu)
+static bool device_has_tables(const struct pagoda_vgpu *vgpu)
 {
 	const u64 ops = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE)) |
 			BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_FLUSH_TLB));
@@ -187,12 +186,12 @@ static bool pagoda_device_has_tables(const struct pagoda_vgpu *vgpu)
 	return (vgpu->features & ops) == ops;
 }
 
-static void pagoda_device_config_tables(struct pagoda_vgpu *vgpu)
+static void device_config_tables(struct pagoda_vgpu *vgpu)
 {
 	const struct pagoda_engine *engine = &vgpu->engine;
 	struct virtio_pagoda_config *config = &vgpu->config;
 
-	if (pagoda_device_has_tables(vgpu)) {
+	if (device_has_tables(vgpu)) {
 		config->va_bits = cpu_to_le32(engine->va_bits);
 		config->pt_levels = cpu_to_le32(engine->pt_levels);
 		config->page_sizes = cpu_to_le32(engine->page_sizes);
@@ -204,12 +203,12 @@ static void pagoda_device_config_tables(struct pagoda_vgpu *vgpu)
 	config->mmu_pages = cpu_to_le64(engine->mmu_pages);
 }
 
-static void pagoda_device_config_init(struct pagoda_vgpu *vgpu)
+static void device_config_init(struct pagoda_vgpu *vgpu)
 {
 	const struct pagoda_vgpu_params *params = vgpu->params;
 	u32 i;
 
-	vgpu->features = pagoda_device_features(params);
+	vgpu->features = device_features(params);
 	vgpu->config = (struct virtio_pagoda_config) {
 		.vram_size = cpu_to_le64(params->vram_size),
 		.visible_size = cpu_to_le64(params->visible_size),
@@ -224,14 +223,14 @@ static void pagoda_device_config_init(struct pagoda_vgpu *vgpu)
 		.preserved = cpu_to_le32(params->preserved),
 		.preserved_bytes = cpu_to_le64(params->preserved_bytes),
 	};
-	pagoda_device_config_tables(vgpu);
+	device_config_tables(vgpu);
 	for (i = 0; i < params->nr_invalid; i++) {
 		vgpu->invalid_extents[i].offset = cpu_to_le64(params->invalid[i].start);
 		vgpu->invalid_extents[i].size = cpu_to_le64(params->invalid[i].size);
 	}
 }
 
-static int pagoda_device_engine_init(struct pagoda_vgpu *vgpu)
+static int device_engine_init(struct pagoda_vgpu *vgpu)
 {
 	const struct pagoda_vgpu_params *params = vgpu->params;
 	struct pagoda_engine *engine = &vgpu->engine;
@@ -250,7 +249,7 @@ static int pagoda_device_engine_init(struct pagoda_vgpu *vgpu)
 	engine->max_buffer = VIRTIO_PAGODA_MAX_BUFFER;
 	engine->system_bits = 52;
 	engine->aperture_pages = params->aperture_pages;
-	engine->ops = &pagoda_device_engine_ops;
+	engine->ops = &device_engine_ops;
 	engine->context = vgpu;
 	err = pagoda_vgpu_tables_init(vgpu);
 	if (err)
@@ -258,12 +257,12 @@ static int pagoda_device_engine_init(struct pagoda_vgpu *vgpu)
 	return pagoda_engine_init(engine) ? 0 : -EINVAL;
 }
 
-static void pagoda_device_release(struct device *dev)
+static void device_release(struct device *dev)
 {
 	complete(&pagoda_vgpu_of(dev_to_virtio(dev))->released);
 }
 
-static int pagoda_device_platform(struct pagoda_vgpu *vgpu)
+static int device_platform(struct pagoda_vgpu *vgpu)
 {
 	const struct platform_device_info info = {
 		.name = PAGODA_VGPU_NAME,
@@ -278,14 +277,14 @@ static int pagoda_device_platform(struct pagoda_vgpu *vgpu)
 	return 0;
 }
 
-static int pagoda_device_register(struct pagoda_vgpu *vgpu)
+static int vgpu_register(struct pagoda_vgpu *vgpu)
 {
 	int err;
 
 	vgpu->vdev.id.device = VIRTIO_ID_PAGODA;
-	vgpu->vdev.config = &pagoda_device_ops;
+	vgpu->vdev.config = &device_ops;
 	vgpu->vdev.dev.parent = &vgpu->pdev->dev;
-	vgpu->vdev.dev.release = pagoda_device_release;
+	vgpu->vdev.dev.release = device_release;
 	err = register_virtio_device(&vgpu->vdev);
 	if (err) {
 		put_device(&vgpu->vdev.dev);
@@ -295,7 +294,7 @@ static int pagoda_device_register(struct pagoda_vgpu *vgpu)
 }
 
 /* Frees a device that was never registered or is unregistered, in any state of completion. */
-static void pagoda_device_free(struct pagoda_vgpu *vgpu)
+static void device_free(struct pagoda_vgpu *vgpu)
 {
 	if (!IS_ERR_OR_NULL(vgpu->pdev))
 		platform_device_unregister(vgpu->pdev);
@@ -333,17 +332,17 @@ struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params)
 	if (!err)
 		err = pagoda_vgpu_vram_init(&vgpu->vram, params->vram_size, params->visible_size);
 	if (!err)
-		err = pagoda_device_engine_init(vgpu);
+		err = device_engine_init(vgpu);
 	if (err)
 		goto err_free;
-	pagoda_device_config_init(vgpu);
+	device_config_init(vgpu);
 	err = pagoda_vgpu_misconfigure(&vgpu->config, &vgpu->features);
 	if (!err)
-		err = pagoda_device_platform(vgpu);
+		err = device_platform(vgpu);
 	if (err)
 		goto err_free;
 	pagoda_vgpu_debugfs_init(vgpu);
-	err = pagoda_device_register(vgpu);
+	err = vgpu_register(vgpu);
 	if (err)
 		goto err_debugfs;
 	return vgpu;
@@ -351,7 +350,7 @@ struct pagoda_vgpu *pagoda_vgpu_create(const struct pagoda_vgpu_params *params)
 err_debugfs:
 	pagoda_vgpu_debugfs_fini(vgpu);
 err_free:
-	pagoda_device_free(vgpu);
+	device_free(vgpu);
 	return ERR_PTR(err);
 }
 
@@ -369,5 +368,5 @@ void pagoda_vgpu_destroy(struct pagoda_vgpu *vgpu)
 		pr_info("waiting for open files of the device to be closed\n");
 		wait_for_completion(&vgpu->released);
 	}
-	pagoda_device_free(vgpu);
+	device_free(vgpu);
 }

@@ -7,7 +7,7 @@
  */
 #include "vgpu.h"
 
-static void pagoda_event_send(struct pagoda_vgpu *vgpu, struct virtio_pagoda_event *event)
+static void event_send(struct pagoda_vgpu *vgpu, struct virtio_pagoda_event *event)
 {
 	struct pagoda_vgpu_queue *queue = &vgpu->queues[VIRTIO_PAGODA_QUEUE_EVENT];
 	struct pagoda_vgpu_chain chain;
@@ -42,7 +42,7 @@ void pagoda_vgpu_event_fault(struct pagoda_vgpu_queue *queue,
 		.fault = *fault,
 	};
 
-	pagoda_event_send(queue->vgpu, &event);
+	event_send(queue->vgpu, &event);
 }
 
 /*
@@ -54,7 +54,7 @@ void pagoda_vgpu_event_reset(struct pagoda_vgpu *vgpu)
 		.type = cpu_to_le32(VIRTIO_PAGODA_EVENT_RESET),
 	};
 
-	pagoda_event_send(vgpu, &event);
+	event_send(vgpu, &event);
 }
 
 /*
@@ -78,5 +78,5 @@ void pagoda_vgpu_event_fence(void *context, const struct pagoda_engine_run *run,
 		},
 	};
 
-	pagoda_event_send(context, &event);
+	event_send(context, &event);
 }

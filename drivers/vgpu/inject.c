@@ -46,7 +46,7 @@ enum pagoda_inject_action {
 	PAGODA_INJECT_BREAK,
 };
 
-static const char *const pagoda_inject_actions[] = {
+static const char *const inject_actions[] = {
 	[PAGODA_INJECT_NONE] = "none",
 	[PAGODA_INJECT_DELAY] = "delay",
 	[PAGODA_INJECT_DROP] = "drop",
@@ -61,7 +61,7 @@ static const char *const pagoda_inject_actions[] = {
 	[PAGODA_INJECT_BREAK] = "break",
 };
 
-static const char *const pagoda_inject_fields[] = {
+static const char *const inject_fields[] = {
 	[PAGODA_VGPU_CORRUPT_NOTHING] = "nothing",
 	[PAGODA_VGPU_CORRUPT_SEQNO] = "seqno",
 	[PAGODA_VGPU_CORRUPT_STATUS] = "status",
@@ -94,7 +94,7 @@ struct pagoda_injection {
 /* The longest delay, shorter than the kernel's hung task timeout. */
 #define PAGODA_INJECT_MAX_US	(30u * USEC_PER_SEC)
 
-static int pagoda_inject_queue(struct pagoda_vgpu *vgpu, const char *name, u32 *index)
+static int inject_queue(struct pagoda_vgpu *vgpu, const char *name, u32 *index)
 {
 	u32 i;
 
@@ -107,7 +107,7 @@ static int pagoda_inject_queue(struct pagoda_vgpu *vgpu, const char *name, u32 *
 	return -EINVAL;
 }
 
-static int pagoda_inject_number(struct pagoda_injection *rule, const char *key, const char *text)
+static int inject_number(struct pagoda_injection *rule, const char *key, const char *text)
 {
 	u64 value;
 
@@ -128,7 +128,7 @@ static int pagoda_inject_number(struct pagoda_injection *rule, const char *key, 
 	return 0;
 }
 
-static int pagoda_inject_word(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule, char *word)
+static int inject_word(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule, char *word)
 {
 	char *value = strchr(word, '=');
 	int index;
@@ -144,10 +144,9 @@ static int pagoda_inject_word(struct pagoda_vgpu *vgpu, struct pagoda_injection 
 	}
 	*value++ = '\0';
 	if (!strcmp(word, "queue"))
-		return pagoda_inject_queue(vgpu, value, &rule->queue);
+		return inject_queue(vgpu, value, &rule->queue);
 	if (!strcmp(word, "action")) {
-		index = match_string(pagoda_inject_actions, ARRAY_SIZE(pagoda_inject_actions),
-				     value);
+		index = match_string(inject_actions, ARRAY_SIZE(inject_actions), value);
 		if (index <= PAGODA_INJECT_NONE)
 			return -EINVAL;
 		rule->action = index;
@@ -156,16 +155,16 @@ static int pagoda_inject_word(struct pagoda_vgpu *vgpu, struct pagoda_injection 
 		return 0;
 	}
 	if (!strcmp(word, "field")) {
-		index = match_string(pagoda_inject_fields, ARRAY_SIZE(pagoda_inject_fields), value);
+		index = match_string(inject_fields, ARRAY_SIZE(inject_fields), value);
 		if (index <= PAGODA_VGPU_CORRUPT_NOTHING)
 			return -EINVAL;
 		rule->field = index;
 		return 0;
 	}
-	return pagoda_inject_number(rule, word, value);
+	return inject_number(rule, word, value);
 }
 
-static int pagoda_inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule, char *line)
+static int inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection *rule, char *line)
 {
 	char *word;
 	int err;
@@ -176,7 +175,7 @@ static int pagoda_inject_parse(struct pagoda_vgpu *vgpu, struct pagoda_injection
 	while ((word = strsep(&line, " \t\n"))) {
 		if (!*word)
 			continue;
-		err = pagoda_inject_word(vgpu, rule, word);
+		err = inject_word(vgpu, rule, word);
 		if (err)
 			return err;
 	}
@@ -204,7 +203,7 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 }
 
 /* Carries out actions that take effect at once and aren't rules. Returns false for rules. */
-static bool pagoda_inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
+static bool inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
 {
 	switch (rule->action) {
 	case PAGODA_INJECT_POISON:
@@ -237,8 +236,8 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 	rule = kzalloc(sizeof(*rule), GFP_KERNEL);
 	if (!rule)
 		return -ENOMEM;
-	err = pagoda_inject_parse(vgpu, rule, line);
-	if (err || pagoda_inject_now(vgpu, rule)) {
+	err = inject_parse(vgpu, rule, line);
+	if (err || inject_now(vgpu, rule)) {
 		kfree(rule);
 		return err;
 	}
@@ -251,7 +250,7 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
  * Returns whether @rule applies to this request or reset. A replayed request is recognized by its
  * number.
  */
-static bool pagoda_inject_hits(struct pagoda_injection *rule, u64 seqno)
+static bool inject_hits(struct pagoda_injection *rule, u64 seqno)
 {
 	bool replays = rule->action == PAGODA_INJECT_FAIL || rule->action == PAGODA_INJECT_HANG;
 
@@ -265,8 +264,7 @@ static bool pagoda_inject_hits(struct pagoda_injection *rule, u64 seqno)
 	return rule->seen >= rule->nth && rule->seen - rule->nth < rule->count;
 }
 
-static void pagoda_inject_apply(const struct pagoda_injection *rule,
-				struct pagoda_vgpu_mischief *mischief)
+static void inject_apply(const struct pagoda_injection *rule, struct pagoda_vgpu_mischief *mischief)
 {
 	switch (rule->action) {
 	case PAGODA_INJECT_DELAY:
@@ -304,8 +302,8 @@ static void pagoda_inject_apply(const struct pagoda_injection *rule,
  * Collects the rules that apply to the next request of a queue, or to a reset; a rule for requests
  * doesn't count resets, and a rule for resets doesn't count requests.
  */
-static void pagoda_inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool reset,
-			       struct pagoda_vgpu_mischief *mischief)
+static void inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool reset,
+			struct pagoda_vgpu_mischief *mischief)
 {
 	struct pagoda_vgpu *vgpu = queue->vgpu;
 	struct pagoda_injection *rule;
@@ -319,11 +317,11 @@ static void pagoda_inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool 
 		bool of_resets = rule->action == PAGODA_INJECT_FAIL_RESET;
 
 		if (rule->queue != queue->index || of_resets != reset ||
-		    !pagoda_inject_hits(rule, seqno))
+		    !inject_hits(rule, seqno))
 			continue;
 		rule->seqno = seqno;
 		rule->hits++;
-		pagoda_inject_apply(rule, mischief);
+		inject_apply(rule, mischief);
 	}
 	spin_unlock(&vgpu->inject_lock);
 }
@@ -335,7 +333,7 @@ static void pagoda_inject_look(struct pagoda_vgpu_queue *queue, u64 seqno, bool 
 void pagoda_vgpu_inject_next(struct pagoda_vgpu_queue *queue, u64 seqno,
 			     struct pagoda_vgpu_mischief *mischief)
 {
-	pagoda_inject_look(queue, seqno, false, mischief);
+	inject_look(queue, seqno, false, mischief);
 }
 
 /*
@@ -346,7 +344,7 @@ bool pagoda_vgpu_inject_reset(struct pagoda_vgpu_queue *queue)
 {
 	struct pagoda_vgpu_mischief mischief;
 
-	pagoda_inject_look(queue, 0, true, &mischief);
+	inject_look(queue, 0, true, &mischief);
 	return mischief.fail_reset;
 }
 
@@ -359,7 +357,7 @@ void pagoda_vgpu_inject_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
 	spin_lock(&vgpu->inject_lock);
 	list_for_each_entry(rule, &vgpu->injections, link)
 		seq_printf(file, "queue=%s action=%s nth=%llu count=%llu seen=%llu hits=%llu\n",
-			   vgpu->queues[rule->queue].name, pagoda_inject_actions[rule->action],
+			   vgpu->queues[rule->queue].name, inject_actions[rule->action],
 			   rule->nth, rule->count, rule->seen, rule->hits);
 	spin_unlock(&vgpu->inject_lock);
 }

@@ -7,35 +7,35 @@
 
 #include "vgpu.h"
 
-static struct pagoda_vgpu_params pagoda_vgpu_params;
-static struct pagoda_vgpu *pagoda_vgpu_device;
+static struct pagoda_vgpu_params vgpu_params;
+static struct pagoda_vgpu *vgpu_device;
 
-static int __init pagoda_vgpu_init(void)
+static int __init vgpu_init(void)
 {
 	int err;
 
-	err = pagoda_vgpu_params_read(&pagoda_vgpu_params);
+	err = pagoda_vgpu_params_read(&vgpu_params);
 	if (err)
 		return err;
 	err = platform_driver_register(&pagoda_vgpu_power);
 	if (err)
 		return err;
-	pagoda_vgpu_device = pagoda_vgpu_create(&pagoda_vgpu_params);
-	err = PTR_ERR_OR_ZERO(pagoda_vgpu_device);
+	vgpu_device = pagoda_vgpu_create(&vgpu_params);
+	err = PTR_ERR_OR_ZERO(vgpu_device);
 	if (err == -ENOMEM)
-		pr_err("vram_mb=%llu: not enough memory\n", pagoda_vgpu_params.vram_size >> 20);
+		pr_err("vram_mb=%llu: not enough memory\n", vgpu_params.vram_size >> 20);
 	if (err)
 		platform_driver_unregister(&pagoda_vgpu_power);
 	return err;
 }
-module_init(pagoda_vgpu_init);
+module_init(vgpu_init);
 
-static void __exit pagoda_vgpu_exit(void)
+static void __exit vgpu_exit(void)
 {
-	pagoda_vgpu_destroy(pagoda_vgpu_device);
+	pagoda_vgpu_destroy(vgpu_device);
 	platform_driver_unregister(&pagoda_vgpu_power);
 }
-module_exit(pagoda_vgpu_exit);
+module_exit(vgpu_exit);
 
 MODULE_DESCRIPTION("Pagoda: the software GPU");
 MODULE_LICENSE("GPL");

@@ -23,7 +23,7 @@ void pagoda_vgpu_notify(void *context, const struct virtio_pagoda_packet *packet
 	spin_unlock(&notices->lock);
 }
 
-static void pagoda_notice_residency(struct seq_file *file, const void *packet)
+static void notice_residency(struct seq_file *file, const void *packet)
 {
 	const struct virtio_pagoda_notify_residency *notice = packet;
 
@@ -32,7 +32,7 @@ static void pagoda_notice_residency(struct seq_file *file, const void *packet)
 		   le64_to_cpu(notice->offset), le64_to_cpu(notice->nr_pages));
 }
 
-static void pagoda_notice_alloc(struct seq_file *file, const void *packet)
+static void notice_alloc(struct seq_file *file, const void *packet)
 {
 	const struct virtio_pagoda_notify_alloc *notice = packet;
 
@@ -41,7 +41,7 @@ static void pagoda_notice_alloc(struct seq_file *file, const void *packet)
 		   le64_to_cpu(notice->address), le64_to_cpu(notice->process));
 }
 
-static void pagoda_notice_fences(struct seq_file *file, const void *packet)
+static void notice_fences(struct seq_file *file, const void *packet)
 {
 	const struct virtio_pagoda_notify_fence_residency *notice = packet;
 	const struct virtio_pagoda_fence_residency *first = (const void *)(notice + 1);
@@ -51,7 +51,7 @@ static void pagoda_notice_fences(struct seq_file *file, const void *packet)
 		   le64_to_cpu(first->current_value), le64_to_cpu(first->monitored_value));
 }
 
-static void pagoda_notice_update(struct seq_file *file, const void *packet)
+static void notice_update(struct seq_file *file, const void *packet)
 {
 	const struct virtio_pagoda_update_page_table *update = packet;
 
@@ -60,7 +60,7 @@ static void pagoda_notice_update(struct seq_file *file, const void *packet)
 		   le64_to_cpu(update->first_va), le32_to_cpu(update->nr_entries));
 }
 
-static void pagoda_notice_show(struct seq_file *file, u64 number, const void *data)
+static void notice_show(struct seq_file *file, u64 number, const void *data)
 {
 	const struct virtio_pagoda_packet *packet = data;
 	u32 opcode = le16_to_cpu(packet->opcode);
@@ -71,16 +71,16 @@ static void pagoda_notice_show(struct seq_file *file, u64 number, const void *da
 	switch (opcode) {
 	case VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY:
 	case VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2:
-		pagoda_notice_residency(file, data);
+		notice_residency(file, data);
 		break;
 	case VIRTIO_PAGODA_OP_NOTIFY_ALLOC:
-		pagoda_notice_alloc(file, data);
+		notice_alloc(file, data);
 		break;
 	case VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY:
-		pagoda_notice_fences(file, data);
+		notice_fences(file, data);
 		break;
 	case VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE:
-		pagoda_notice_update(file, data);
+		notice_update(file, data);
 		break;
 	default:
 		seq_putc(file, '\n');
@@ -101,6 +101,6 @@ void pagoda_vgpu_notices_show(struct pagoda_vgpu *vgpu, struct seq_file *file)
 				   notices->counts[i]);
 	number = notices->total > PAGODA_VGPU_NOTICES ? notices->total - PAGODA_VGPU_NOTICES : 0;
 	for (; number < notices->total; number++)
-		pagoda_notice_show(file, number, notices->last[number % PAGODA_VGPU_NOTICES]);
+		notice_show(file, number, notices->last[number % PAGODA_VGPU_NOTICES]);
 	spin_unlock(&notices->lock);
 }

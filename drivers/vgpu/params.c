@@ -77,7 +77,7 @@ module_param(misconfigure, charp, 0444);
 MODULE_PARM_DESC(misconfigure,
 		 "Test only: falsify the configuration space, field:value[,field:value...]");
 
-static int pagoda_params_range(const char *name, u64 value, u64 low, u64 high)
+static int params_range(const char *name, u64 value, u64 low, u64 high)
 {
 	if (value >= low && value <= high)
 		return 0;
@@ -100,7 +100,7 @@ struct pagoda_params_bound {
 	}
 
 /* Parameters with constant bounds. */
-static const struct pagoda_params_bound pagoda_params_bounds[] = {
+static const struct pagoda_params_bound params_bounds[] = {
 	PAGODA_BOUND(aperture_mb, 1, VIRTIO_PAGODA_MAX_APERTURE_PAGES >> (20 - PAGE_SHIFT)),
 	PAGODA_BOUND(engines, 1, VIRTIO_PAGODA_MAX_ENGINES),
 	PAGODA_BOUND(pt_levels, 2, 6),
@@ -111,23 +111,23 @@ static const struct pagoda_params_bound pagoda_params_bounds[] = {
 	PAGODA_BOUND(ranges, 0, VIRTIO_PAGODA_MAX_SWIZZLING_RANGES),
 };
 
-static int pagoda_params_check_bounds(void)
+static int params_check_bounds(void)
 {
 	const struct pagoda_params_bound *bound;
 	u32 i;
 	int err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(pagoda_params_bounds) && !err; i++) {
-		bound = &pagoda_params_bounds[i];
-		err = pagoda_params_range(bound->name, *bound->value, bound->low, bound->high);
+	for (i = 0; i < ARRAY_SIZE(params_bounds) && !err; i++) {
+		bound = &params_bounds[i];
+		err = params_range(bound->name, *bound->value, bound->low, bound->high);
 	}
 	return err;
 }
 
 /* Splits "a:b,c:d" and passes each pair to @pair, which may refuse it. */
-static int pagoda_params_pairs(const char *name, const char *list,
-			       int (*pair)(void *context, const char *key, const char *value),
-			       void *context)
+static int params_pairs(const char *name, const char *list,
+			int (*pair)(void *context, const char *key, const char *value),
+			void *context)
 {
 	char *copy, *rest, *item;
 	int err = 0;
@@ -152,7 +152,7 @@ static int pagoda_params_pairs(const char *name, const char *list,
 	return err;
 }
 
-static int pagoda_params_invalid(void *context, const char *key, const char *value)
+static int params_invalid(void *context, const char *key, const char *value)
 {
 	struct pagoda_vgpu_params *params = context;
 	struct pagoda_engine_range *range = &params->invalid[params->nr_invalid];
@@ -169,23 +169,23 @@ static int pagoda_params_invalid(void *context, const char *key, const char *val
 	return 0;
 }
 
-static int pagoda_params_range_cmp(const void *a, const void *b)
+static int params_range_cmp(const void *a, const void *b)
 {
 	const struct pagoda_engine_range *left = a, *right = b;
 
 	return left->start < right->start ? -1 : left->start > right->start;
 }
 
-static int pagoda_params_read_invalid(struct pagoda_vgpu_params *params)
+static int params_read_invalid(struct pagoda_vgpu_params *params)
 {
 	u32 i;
 	int err;
 
-	err = pagoda_params_pairs("invalid", invalid, pagoda_params_invalid, params);
+	err = params_pairs("invalid", invalid, params_invalid, params);
 	if (err)
 		return err;
 	sort(params->invalid, params->nr_invalid, sizeof(params->invalid[0]),
-	     pagoda_params_range_cmp, NULL);
+	     params_range_cmp, NULL);
 	for (i = 1; i < params->nr_invalid; i++) {
 		if (params->invalid[i].start <
 		    params->invalid[i - 1].start + params->invalid[i - 1].size) {
@@ -196,7 +196,7 @@ static int pagoda_params_read_invalid(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-static int pagoda_params_read_visible(struct pagoda_vgpu_params *params)
+static int params_read_visible(struct pagoda_vgpu_params *params)
 {
 	int err;
 
@@ -208,7 +208,7 @@ static int pagoda_params_read_visible(struct pagoda_vgpu_params *params)
 		pr_err("visible=%s is unknown, all, some and none are possible\n", visible);
 		return -EINVAL;
 	} else if (visible_mb) {
-		err = pagoda_params_range("visible_mb", visible_mb, 1, vram_mb);
+		err = params_range("visible_mb", visible_mb, 1, vram_mb);
 		if (err)
 			return err;
 		params->visible_size = (u64)visible_mb << 20;
@@ -223,7 +223,7 @@ static int pagoda_params_read_visible(struct pagoda_vgpu_params *params)
 }
 
 /* Three levels don't reach 47 bits; two do, with a long root. */
-static int pagoda_params_read_tables(struct pagoda_vgpu_params *params)
+static int params_read_tables(struct pagoda_vgpu_params *params)
 {
 	if (pt_levels == 3) {
 		pr_err("pt_levels=3 is not enough for 47 bits, 2, 4, 5 and 6 are possible\n");
@@ -239,11 +239,11 @@ static int pagoda_params_read_tables(struct pagoda_vgpu_params *params)
 }
 
 /* All windows together are at most as large as VRAM may be. */
-static int pagoda_params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
+static int params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
 {
 	int err;
 
-	err = pagoda_params_range("range_mb", range_mb, 1, max(half / max(ranges, 1u), 1ull));
+	err = params_range("range_mb", range_mb, 1, max(half / max(ranges, 1u), 1ull));
 	if (err)
 		return err;
 	params->ranges = ranges;
@@ -251,7 +251,7 @@ static int pagoda_params_read_ranges(struct pagoda_vgpu_params *params, u64 half
 	return 0;
 }
 
-static int pagoda_params_read_reset(struct pagoda_vgpu_params *params)
+static int params_read_reset(struct pagoda_vgpu_params *params)
 {
 	static const char *const names[] = {
 		[PAGODA_ENGINE_VRAM_POISON] = "poison",
@@ -269,7 +269,7 @@ static int pagoda_params_read_reset(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-static int pagoda_params_read_preserve(struct pagoda_vgpu_params *params)
+static int params_read_preserve(struct pagoda_vgpu_params *params)
 {
 	static const char *const names[] = { "nothing", "standby", "half", "always" };
 	static const u32 flags[] = {
@@ -301,26 +301,26 @@ int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params)
 	int err;
 
 	memset(params, 0, sizeof(*params));
-	err = pagoda_params_check_bounds();
+	err = params_check_bounds();
 	if (!err)
-		err = pagoda_params_range("vram_mb", vram_mb, 1,
-					  min_t(u64, half, VIRTIO_PAGODA_MAX_VRAM >> 20));
+		err = params_range("vram_mb", vram_mb, 1,
+				   min_t(u64, half, VIRTIO_PAGODA_MAX_VRAM >> 20));
 	if (err)
 		return err;
 	params->vram_size = (u64)vram_mb << 20;
 	params->aperture_pages = (u64)aperture_mb << (20 - PAGE_SHIFT);
 	params->engines = engines;
 	params->mmu_pages = device_mmu ? (u64)mmu_mb << (20 - PAGE_SHIFT) : 0;
-	err = pagoda_params_read_tables(params);
+	err = params_read_tables(params);
 	if (!err)
-		err = pagoda_params_read_ranges(params, half);
+		err = params_read_ranges(params, half);
 	if (!err)
-		err = pagoda_params_read_visible(params);
+		err = params_read_visible(params);
 	if (!err)
-		err = pagoda_params_read_reset(params);
+		err = params_read_reset(params);
 	if (!err)
-		err = pagoda_params_read_preserve(params);
-	return err ? err : pagoda_params_read_invalid(params);
+		err = params_read_preserve(params);
+	return err ? err : params_read_invalid(params);
 }
 
 /* A field of the configuration space that misconfigure= can name. */
@@ -336,7 +336,7 @@ struct pagoda_params_field {
 		.size = sizeof_field(struct virtio_pagoda_config, field), \
 	}
 
-static const struct pagoda_params_field pagoda_params_fields[] = {
+static const struct pagoda_params_field params_fields[] = {
 	PAGODA_FIELD(vram_size),
 	PAGODA_FIELD(visible_size),
 	PAGODA_FIELD(aperture_pages),
@@ -364,7 +364,7 @@ struct pagoda_params_config {
 	u64 *features;
 };
 
-static int pagoda_params_field_set(void *context, const char *key, const char *value)
+static int params_field_set(void *context, const char *key, const char *value)
 {
 	struct pagoda_params_config *to = context;
 	u64 transport = GENMASK_ULL(VIRTIO_TRANSPORT_F_END - 1, VIRTIO_TRANSPORT_F_START);
@@ -379,11 +379,10 @@ static int pagoda_params_field_set(void *context, const char *key, const char *v
 		return 0;
 	}
 	number = cpu_to_le64(parsed);
-	for (i = 0; i < ARRAY_SIZE(pagoda_params_fields); i++) {
-		if (strcmp(key, pagoda_params_fields[i].name))
+	for (i = 0; i < ARRAY_SIZE(params_fields); i++) {
+		if (strcmp(key, params_fields[i].name))
 			continue;
-		memcpy((u8 *)to->config + pagoda_params_fields[i].offset, &number,
-		       pagoda_params_fields[i].size);
+		memcpy((u8 *)to->config + params_fields[i].offset, &number, params_fields[i].size);
 		return 0;
 	}
 	return -EINVAL;
@@ -398,5 +397,5 @@ int pagoda_vgpu_misconfigure(struct virtio_pagoda_config *config, u64 *features)
 {
 	struct pagoda_params_config to = { .config = config, .features = features };
 
-	return pagoda_params_pairs("misconfigure", misconfigure, pagoda_params_field_set, &to);
+	return params_pairs("misconfigure", misconfigure, params_field_set, &to);
 }

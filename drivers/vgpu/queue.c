@@ -16,14 +16,14 @@
 /* Longest time that a swapped completion waits for the next one. */
 #define PAGODA_SWAP_TIMEOUT	HZ
 
-static u32 pagoda_queue_buffer_size(u32 index)
+static u32 queue_buffer_size(u32 index)
 {
 	if (index == VIRTIO_PAGODA_QUEUE_CONTROL)
 		return sizeof(struct virtio_pagoda_control);
 	return sizeof(struct virtio_pagoda_request) + VIRTIO_PAGODA_MAX_BUFFER;
 }
 
-static void pagoda_queue_name(struct pagoda_vgpu_queue *queue)
+static void queue_name(struct pagoda_vgpu_queue *queue)
 {
 	static const char *const names[] = { "control", "paging", "event" };
 
@@ -47,12 +47,12 @@ int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 
 		queue->vgpu = vgpu;
 		queue->index = i;
-		pagoda_queue_name(queue);
+		queue_name(queue);
 		init_waitqueue_head(&queue->wake);
 		init_completion(&queue->reset_done);
 		if (i == VIRTIO_PAGODA_QUEUE_EVENT)
 			continue;
-		queue->buffer = kvzalloc(pagoda_queue_buffer_size(i), GFP_KERNEL);
+		queue->buffer = kvzalloc(queue_buffer_size(i), GFP_KERNEL);
 		queue->held = kvcalloc(PAGODA_VGPU_RING_SIZE, sizeof(*queue->held), GFP_KERNEL);
 		queue->spans = kvcalloc(PAGODA_VGPU_MAX_RUNS, sizeof(*queue->spans), GFP_KERNEL);
 		if (!queue->buffer || !queue->held || !queue->spans)
@@ -98,46 +98,46 @@ void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 w
 	local_irq_restore(flags);
 }
 
-static bool pagoda_queue_runs(const struct pagoda_vgpu_queue *queue)
+static bool queue_runs(const struct pagoda_vgpu_queue *queue)
 {
 	return READ_ONCE(queue->vgpu->status) & VIRTIO_CONFIG_S_DRIVER_OK &&
 	       !READ_ONCE(queue->vgpu->broken) && !queue->halted;
 }
 
 /* Trouble is carried out by the thread that also resets the device for the driver. */
-static bool pagoda_queue_has_trouble(const struct pagoda_vgpu_queue *queue)
+static bool queue_has_trouble(const struct pagoda_vgpu_queue *queue)
 {
 	return queue->index == VIRTIO_PAGODA_QUEUE_CONTROL && READ_ONCE(queue->vgpu->trouble);
 }
 
-static bool pagoda_queue_woken(const struct pagoda_vgpu_queue *queue)
+static bool queue_woken(const struct pagoda_vgpu_queue *queue)
 {
-	return (READ_ONCE(queue->kicked) && pagoda_queue_runs(queue)) ||
-	       READ_ONCE(queue->reset_wanted) || pagoda_queue_has_trouble(queue) ||
+	return (READ_ONCE(queue->kicked) && queue_runs(queue)) ||
+	       READ_ONCE(queue->reset_wanted) || queue_has_trouble(queue) ||
 	       kthread_should_stop();
 }
 
-static void pagoda_queue_sleep(struct pagoda_vgpu_queue *queue)
+static void queue_sleep(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped) {
-		wait_event_idle(queue->wake, pagoda_queue_woken(queue));
+		wait_event_idle(queue->wake, queue_woken(queue));
 		return;
 	}
-	if (!wait_event_idle_timeout(queue->wake, pagoda_queue_woken(queue), PAGODA_SWAP_TIMEOUT))
+	if (!wait_event_idle_timeout(queue->wake, queue_woken(queue), PAGODA_SWAP_TIMEOUT))
 		pagoda_vgpu_request_flush(queue);
 }
 
-static bool pagoda_queue_pending(const struct pagoda_vgpu_queue *queue)
+static bool queue_pending(const struct pagoda_vgpu_queue *queue)
 {
-	return pagoda_queue_runs(queue) &&
+	return queue_runs(queue) &&
 	       __virtio16_to_cpu(true, READ_ONCE(queue->ring.vring.avail->idx)) !=
 	       queue->ring.next_avail;
 }
 
-static void pagoda_queue_drain(struct pagoda_vgpu_queue *queue)
+static void queue_drain(struct pagoda_vgpu_queue *queue)
 {
 	pagoda_vgpu_ring_mute(&queue->ring);
-	while (pagoda_queue_pending(queue) && !pagoda_vgpu_queue_stopping(queue)) {
+	while (queue_pending(queue) && !pagoda_vgpu_queue_stopping(queue)) {
 		if (queue->index == VIRTIO_PAGODA_QUEUE_CONTROL)
 			pagoda_vgpu_control_execute(queue);
 		else
@@ -148,12 +148,12 @@ static void pagoda_queue_drain(struct pagoda_vgpu_queue *queue)
 		WRITE_ONCE(queue->kicked, true);
 }
 
-static int pagoda_queue_thread(void *data)
+static int queue_thread(void *data)
 {
 	struct pagoda_vgpu_queue *queue = data;
 
 	while (!kthread_should_stop()) {
-		pagoda_queue_sleep(queue);
+		queue_sleep(queue);
 		/* Acquire: vgpu->resetting is read after @reset_wanted. */
 		if (smp_load_acquire(&queue->reset_wanted)) {
 			pagoda_vgpu_request_reset(queue);
@@ -163,19 +163,19 @@ static int pagoda_queue_thread(void *data)
 			 */
 			WRITE_ONCE(queue->kicked, true);
 		}
-		if (pagoda_queue_has_trouble(queue))
+		if (queue_has_trouble(queue))
 			pagoda_vgpu_control_trouble(queue);
-		if (pagoda_queue_runs(queue) && READ_ONCE(queue->kicked)) {
+		if (queue_runs(queue) && READ_ONCE(queue->kicked)) {
 			/* Cleared before the ring is read, so that no kick is lost. */
 			smp_store_mb(queue->kicked, false);
-			pagoda_queue_drain(queue);
+			queue_drain(queue);
 		}
 	}
 	return 0;
 }
 
 /* The doorbell: called in any context of the driver. */
-static bool pagoda_queue_notify(struct virtqueue *vq)
+static bool queue_notify(struct virtqueue *vq)
 {
 	struct pagoda_vgpu_queue *queue = vq->priv;
 
@@ -185,7 +185,7 @@ static bool pagoda_queue_notify(struct virtqueue *vq)
 	return true;
 }
 
-static void pagoda_queue_forget(struct pagoda_vgpu_queue *queue)
+static void queue_forget(struct pagoda_vgpu_queue *queue)
 {
 	queue->kicked = true;
 	queue->stop = false;
@@ -199,25 +199,25 @@ static void pagoda_queue_forget(struct pagoda_vgpu_queue *queue)
 	reinit_completion(&queue->reset_done);
 }
 
-static int pagoda_queue_create(struct pagoda_vgpu_queue *queue, const struct virtqueue_info *info)
+static int queue_create(struct pagoda_vgpu_queue *queue, const struct virtqueue_info *info)
 {
 	struct virtio_device *vdev = &queue->vgpu->vdev;
 	struct task_struct *task;
 
 	queue->vq = vring_create_virtqueue(queue->index, PAGODA_VGPU_RING_SIZE, SMP_CACHE_BYTES,
-					   vdev, true, true, info->ctx, pagoda_queue_notify,
+					   vdev, true, true, info->ctx, queue_notify,
 					   info->callback, info->name);
 	if (!queue->vq)
 		return -ENOMEM;
 	queue->vq->num_max = PAGODA_VGPU_RING_SIZE;
 	queue->vq->priv = queue;
 	pagoda_vgpu_ring_init(&queue->ring, queue->vq);
-	pagoda_queue_forget(queue);
+	queue_forget(queue);
 	if (queue->index == VIRTIO_PAGODA_QUEUE_EVENT) {
 		pagoda_vgpu_ring_mute(&queue->ring);
 		return 0;
 	}
-	task = kthread_run(pagoda_queue_thread, queue, "pagoda-%s/%d", queue->name, vdev->index);
+	task = kthread_run(queue_thread, queue, "pagoda-%s/%d", queue->name, vdev->index);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	queue->task = task;
@@ -241,7 +241,7 @@ int pagoda_vgpu_queues_find(struct pagoda_vgpu *vgpu, unsigned int nvqs,
 			continue;
 		}
 		err = index < vgpu->nr_queues && !vgpu->queues[index].vq ?
-		      pagoda_queue_create(&vgpu->queues[index], &info[i]) : -ENOENT;
+		      queue_create(&vgpu->queues[index], &info[i]) : -ENOENT;
 		if (err) {
 			pagoda_vgpu_queues_delete(vgpu);
 			return err;

@@ -12,9 +12,8 @@
 
 #define PAGODA_COMPLETION_SIZE	((u32)sizeof(struct virtio_pagoda_completion))
 
-static void pagoda_request_push(struct pagoda_vgpu_queue *queue,
-				const struct pagoda_vgpu_held *held,
-				const struct pagoda_vgpu_mischief *mischief)
+static void request_push(struct pagoda_vgpu_queue *queue, const struct pagoda_vgpu_held *held,
+			 const struct pagoda_vgpu_mischief *mischief)
 {
 	u32 written = pagoda_vgpu_chain_write(&held->chain, 0, &held->completion,
 					      sizeof(held->completion));
@@ -31,12 +30,11 @@ void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 	if (!queue->has_swapped)
 		return;
 	queue->has_swapped = false;
-	pagoda_request_push(queue, &queue->swapped, NULL);
+	request_push(queue, &queue->swapped, NULL);
 }
 
 /* Keeps a request until the queue is reset. There is room for a ring's worth of requests. */
-static void pagoda_request_hold(struct pagoda_vgpu_queue *queue,
-				const struct pagoda_vgpu_held *held)
+static void request_hold(struct pagoda_vgpu_queue *queue, const struct pagoda_vgpu_held *held)
 {
 	if (queue->nr_held < PAGODA_VGPU_RING_SIZE)
 		queue->held[queue->nr_held++] = *held;
@@ -44,8 +42,8 @@ static void pagoda_request_hold(struct pagoda_vgpu_queue *queue,
 		pagoda_vgpu_break(queue, "more requests than the ring has room for");
 }
 
-static void pagoda_request_corrupt(struct virtio_pagoda_completion *completion,
-				   const struct pagoda_vgpu_mischief *mischief)
+static void request_corrupt(struct virtio_pagoda_completion *completion,
+			    const struct pagoda_vgpu_mischief *mischief)
 {
 	switch (mischief->corrupt) {
 	case PAGODA_VGPU_CORRUPT_SEQNO:
@@ -66,24 +64,24 @@ static void pagoda_request_corrupt(struct virtio_pagoda_completion *completion,
 }
 
 /* Returns a finished request to the driver, or applies the misbehaviour of a rule. */
-static void pagoda_request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held,
-				    const struct pagoda_vgpu_mischief *mischief)
+static void request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held,
+			     const struct pagoda_vgpu_mischief *mischief)
 {
 	if (mischief->drop) {
-		pagoda_request_hold(queue, held);
+		request_hold(queue, held);
 		return;
 	}
-	pagoda_request_corrupt(&held->completion, mischief);
+	request_corrupt(&held->completion, mischief);
 	if (mischief->reorder && !queue->has_swapped) {
 		queue->swapped = *held;
 		queue->has_swapped = true;
 		return;
 	}
-	pagoda_request_push(queue, held, mischief);
+	request_push(queue, held, mischief);
 	pagoda_vgpu_request_flush(queue);
 }
 
-static void pagoda_request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
+static void request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
 {
 	/* Delays by sleeping until the timeout; a reset ends the delay early. */
 	(void)wait_event_hrtimeout(queue->wake, pagoda_vgpu_queue_stopping(queue),
@@ -91,9 +89,8 @@ static void pagoda_request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
 }
 
 /* Checks the head of a request. Returns a fault reason, and the refused value in @value. */
-static u32 pagoda_request_check(const struct pagoda_vgpu_queue *queue,
-				const struct virtio_pagoda_request *request, u64 readable,
-				u64 *value)
+static u32 request_check(const struct pagoda_vgpu_queue *queue,
+			 const struct virtio_pagoda_request *request, u64 readable, u64 *value)
 {
 	u64 seqno = le64_to_cpu(request->seqno);
 	u32 size = le32_to_cpu(request->size);
@@ -116,15 +113,15 @@ static u32 pagoda_request_check(const struct pagoda_vgpu_queue *queue,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static enum pagoda_engine_outcome
-pagoda_request_run(struct pagoda_vgpu_queue *queue, u64 readable, struct pagoda_engine_run *run,
-		   const struct pagoda_vgpu_mischief *mischief)
+static enum pagoda_engine_outcome request_run(struct pagoda_vgpu_queue *queue, u64 readable,
+					      struct pagoda_engine_run *run,
+					      const struct pagoda_vgpu_mischief *mischief)
 {
 	const struct virtio_pagoda_request *request = queue->buffer;
 	u64 value;
 	u32 reason;
 
-	reason = pagoda_request_check(queue, request, readable, &value);
+	reason = request_check(queue, request, readable, &value);
 	if (reason) {
 		run->fault.reason = reason;
 		run->fault.address = value;
@@ -141,16 +138,15 @@ pagoda_request_run(struct pagoda_vgpu_queue *queue, u64 readable, struct pagoda_
 	run->fail_middle = mischief->fail_middle;
 	run->stop_at = mischief->hang_at;
 	if (mischief->delay_us)
-		pagoda_request_sleep(queue, mischief->delay_us);
+		request_sleep(queue, mischief->delay_us);
 	/* An empty buffer has no packet to hang at. */
 	if (!run->size && !mischief->hang_at)
 		return PAGODA_ENGINE_STOPPED;
 	return pagoda_engine_execute(&queue->vgpu->engine, run);
 }
 
-static void pagoda_request_fault(struct pagoda_vgpu_queue *queue,
-				 const struct pagoda_engine_run *run,
-				 struct virtio_pagoda_completion *completion)
+static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_engine_run *run,
+			  struct virtio_pagoda_completion *completion)
 {
 	const struct virtio_pagoda_request *request = queue->buffer;
 
@@ -171,16 +167,15 @@ static void pagoda_request_fault(struct pagoda_vgpu_queue *queue,
 }
 
 /* The engine stopped before the end: waits for the reset that returns the request. */
-static void pagoda_request_interrupted(struct pagoda_vgpu_queue *queue,
-				       struct pagoda_vgpu_held *held)
+static void request_interrupted(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held)
 {
 	held->completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_ABORTED);
 	wait_event_idle(queue->wake, pagoda_vgpu_queue_stopping(queue));
-	pagoda_request_hold(queue, held);
+	request_hold(queue, held);
 }
 
 /* Takes a request from the ring. Returns false if there is none or the ring is invalid. */
-static bool pagoda_request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chain *chain)
+static bool request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chain *chain)
 {
 	struct virtio_pagoda_request *request = queue->buffer;
 	int err;
@@ -199,15 +194,15 @@ static bool pagoda_request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vg
 }
 
 /* Executes a request and counts it. */
-static enum pagoda_engine_outcome
-pagoda_request_measure(struct pagoda_vgpu_queue *queue, u64 readable,
-		       struct pagoda_engine_run *run, const struct pagoda_vgpu_mischief *mischief)
+static enum pagoda_engine_outcome request_measure(struct pagoda_vgpu_queue *queue, u64 readable,
+						  struct pagoda_engine_run *run,
+						  const struct pagoda_vgpu_mischief *mischief)
 {
 	enum pagoda_engine_outcome outcome;
 	u64 began = ktime_get_ns();
 
 	atomic64_inc(&queue->requests);
-	outcome = pagoda_request_run(queue, readable, run, mischief);
+	outcome = request_run(queue, readable, run, mischief);
 	if (run->context)
 		atomic64_inc(&queue->jobs);
 	atomic64_add(run->packets, &queue->packets);
@@ -225,13 +220,13 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 	struct pagoda_vgpu_held held = {};
 	struct pagoda_engine_run run;
 
-	if (!pagoda_request_pop(queue, &held.chain))
+	if (!request_pop(queue, &held.chain))
 		return;
 	pagoda_vgpu_inject_next(queue, le64_to_cpu(request->seqno), &mischief);
 	pagoda_engine_run_init(&run, queue->index == VIRTIO_PAGODA_QUEUE_PAGING ?
 			       PAGODA_ENGINE_QUEUE_PAGING : PAGODA_ENGINE_QUEUE_EXEC,
 			       queue->index, le64_to_cpu(request->seqno));
-	outcome = pagoda_request_measure(queue, held.chain.readable, &run, &mischief);
+	outcome = request_measure(queue, held.chain.readable, &run, &mischief);
 
 	/* A request that was refused as a whole has no offset in the expected request. */
 	if (run.buffer && run.fault.reason != VIRTIO_PAGODA_FAULT_BAD_BUFFER)
@@ -239,7 +234,7 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 	held.completion.seqno = request->seqno;
 	held.completion.packets = cpu_to_le32(run.packets);
 	if (outcome == PAGODA_ENGINE_STOPPED) {
-		pagoda_request_interrupted(queue, &held);
+		request_interrupted(queue, &held);
 		return;
 	}
 	if (outcome == PAGODA_ENGINE_DONE) {
@@ -248,14 +243,14 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 		queue->offset = 0;
 	} else {
 		held.completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_FAULT);
-		pagoda_request_fault(queue, &run, &held.completion);
+		request_fault(queue, &run, &held.completion);
 		pagoda_vgpu_event_fault(queue, &held.completion.fault);
 	}
-	pagoda_request_complete(queue, &held, &mischief);
+	request_complete(queue, &held, &mischief);
 }
 
 /* Returns the requests taken from the ring and those still in the ring. */
-static void pagoda_request_return_all(struct pagoda_vgpu_queue *queue)
+static void request_return_all(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_request *request = queue->buffer;
 	struct pagoda_vgpu_held held = {};
@@ -263,14 +258,14 @@ static void pagoda_request_return_all(struct pagoda_vgpu_queue *queue)
 
 	pagoda_vgpu_request_flush(queue);
 	for (i = 0; i < queue->nr_held; i++)
-		pagoda_request_push(queue, &queue->held[i], NULL);
+		request_push(queue, &queue->held[i], NULL);
 	queue->nr_held = 0;
 	held.completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_ABORTED);
 	for (i = 0; i < queue->ring.vring.num && !READ_ONCE(queue->vgpu->broken); i++) {
-		if (!pagoda_request_pop(queue, &held.chain))
+		if (!request_pop(queue, &held.chain))
 			break;
 		held.completion.seqno = request->seqno;
-		pagoda_request_push(queue, &held, NULL);
+		request_push(queue, &held, NULL);
 	}
 }
 
@@ -279,7 +274,7 @@ static void pagoda_request_return_all(struct pagoda_vgpu_queue *queue)
  * (C186). All requests of an engine, or of any queue if the adapter is reset, count as executed
  * instead, so that the following requests have new numbers (C187, C193).
  */
-static void pagoda_request_count(struct pagoda_vgpu_queue *queue)
+static void request_count(struct pagoda_vgpu_queue *queue)
 {
 	queue->reset_seqno = queue->executed;
 	queue->reset_offset = queue->offset;
@@ -314,8 +309,8 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	pagoda_engine_write_back(&queue->vgpu->engine,
 				 queue->index == VIRTIO_PAGODA_QUEUE_PAGING ? 0 :
 				 1 + queue->index - VIRTIO_PAGODA_QUEUE_EXEC0);
-	pagoda_request_return_all(queue);
-	pagoda_request_count(queue);
+	request_return_all(queue);
+	request_count(queue);
 	queue->halted = false;
 	atomic64_inc(&queue->resets);
 	WRITE_ONCE(queue->stop, false);
@@ -341,7 +336,7 @@ void pagoda_vgpu_request_idle(void *context, const struct pagoda_engine_run *run
 	u32 us = run->looks / 8;
 
 	if (run->looks > PAGODA_IDLE_LOOKS)
-		pagoda_request_sleep(&vgpu->queues[run->queue], min(us, PAGODA_IDLE_MAX_US));
+		request_sleep(&vgpu->queues[run->queue], min(us, PAGODA_IDLE_MAX_US));
 	else
 		cond_resched();
 }

@@ -11,12 +11,12 @@
 
 #include "vgpu.h"
 
-static u16 pagoda_ring_load16(const __virtio16 *from)
+static u16 ring_load16(const __virtio16 *from)
 {
 	return __virtio16_to_cpu(true, READ_ONCE(*from));
 }
 
-static void pagoda_ring_store16(__virtio16 *to, u16 value)
+static void ring_store16(__virtio16 *to, u16 value)
 {
 	WRITE_ONCE(*to, __cpu_to_virtio16(true, value));
 }
@@ -38,17 +38,17 @@ struct pagoda_ring_desc {
 	u16 next;
 };
 
-static struct pagoda_ring_desc pagoda_ring_desc_load(const struct vring_desc *from)
+static struct pagoda_ring_desc ring_desc_load(const struct vring_desc *from)
 {
 	return (struct pagoda_ring_desc) {
 		.address = __virtio64_to_cpu(true, READ_ONCE(from->addr)),
 		.length = __virtio32_to_cpu(true, READ_ONCE(from->len)),
-		.flags = pagoda_ring_load16(&from->flags),
-		.next = pagoda_ring_load16(&from->next),
+		.flags = ring_load16(&from->flags),
+		.next = ring_load16(&from->next),
 	};
 }
 
-static void *pagoda_ring_memory(u64 address, u32 want, u32 *got)
+static void *ring_memory(u64 address, u32 want, u32 *got)
 {
 	u64 size = 0;
 	void *here;
@@ -61,8 +61,8 @@ static void *pagoda_ring_memory(u64 address, u32 want, u32 *got)
 }
 
 /* Copies bytes of the driver as far as they fit; counts them in any case. */
-static int pagoda_chain_read(struct pagoda_vgpu_chain *chain,
-			     const struct pagoda_ring_desc *desc, void *buffer, u32 size)
+static int chain_read(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc,
+		      void *buffer, u32 size)
 {
 	u32 room = chain->readable < size ? size - chain->readable : 0;
 	u32 left = min(desc->length, room);
@@ -72,7 +72,7 @@ static int pagoda_chain_read(struct pagoda_vgpu_chain *chain,
 	buffer += chain->readable;
 	chain->readable += desc->length;
 	for (; left; address += got, buffer += got, left -= got) {
-		const void *here = pagoda_ring_memory(address, left, &got);
+		const void *here = ring_memory(address, left, &got);
 
 		if (!here)
 			return -EFAULT;
@@ -82,7 +82,7 @@ static int pagoda_chain_read(struct pagoda_vgpu_chain *chain,
 }
 
 /* Collects the memory for the answer; no answer needs more than a few pieces. */
-static int pagoda_chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc)
+static int chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc)
 {
 	u64 address = desc->address;
 	u32 left = desc->length;
@@ -90,7 +90,7 @@ static int pagoda_chain_room(struct pagoda_vgpu_chain *chain, const struct pagod
 
 	for (; left && chain->nr_writable < PAGODA_VGPU_CHAIN_WRITABLE;
 	     address += got, left -= got) {
-		void *here = pagoda_ring_memory(address, left, &got);
+		void *here = ring_memory(address, left, &got);
 
 		if (!here || got > U32_MAX - chain->writable_bytes)
 			return -EFAULT;
@@ -103,9 +103,8 @@ static int pagoda_chain_room(struct pagoda_vgpu_chain *chain, const struct pagod
 }
 
 /* Returns the table of an indirect descriptor, which must be contiguous, or NULL. */
-static const struct vring_desc *
-pagoda_chain_indirect(const struct pagoda_vgpu_ring *ring, const struct pagoda_ring_desc *desc,
-		      u32 *size)
+static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ring,
+					       const struct pagoda_ring_desc *desc, u32 *size)
 {
 	u32 got = 0;
 	void *table;
@@ -113,15 +112,15 @@ pagoda_chain_indirect(const struct pagoda_vgpu_ring *ring, const struct pagoda_r
 	if (!ring->indirect || desc->flags & VRING_DESC_F_NEXT || !desc->length ||
 	    desc->length % sizeof(struct vring_desc) || desc->address % 16)
 		return NULL;
-	table = pagoda_ring_memory(desc->address, desc->length, &got);
+	table = ring_memory(desc->address, desc->length, &got);
 	if (!table || got < desc->length)
 		return NULL;
 	*size = desc->length / sizeof(struct vring_desc);
 	return table;
 }
 
-static int pagoda_chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
-			     void *buffer, u32 size)
+static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
+		      void *buffer, u32 size)
 {
 	const struct vring_desc *table = ring->vring.desc;
 	u32 entries = ring->vring.num;
@@ -134,22 +133,22 @@ static int pagoda_chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_
 
 		if (next >= entries)
 			return -EINVAL;
-		desc = pagoda_ring_desc_load(&table[next]);
+		desc = ring_desc_load(&table[next]);
 		if (desc.flags & VRING_DESC_F_INDIRECT) {
 			if (table != ring->vring.desc)
 				return -EINVAL;
-			table = pagoda_chain_indirect(ring, &desc, &entries);
+			table = chain_indirect(ring, &desc, &entries);
 			if (!table)
 				return -EINVAL;
 			next = 0;
 			continue;
 		}
 		if (desc.flags & VRING_DESC_F_WRITE)
-			err = pagoda_chain_room(chain, &desc);
+			err = chain_room(chain, &desc);
 		else if (chain->nr_writable)
 			err = -EINVAL;
 		else
-			err = pagoda_chain_read(chain, &desc, buffer, size);
+			err = chain_read(chain, &desc, buffer, size);
 		if (err || !(desc.flags & VRING_DESC_F_NEXT))
 			return err;
 		next = desc.next;
@@ -165,7 +164,7 @@ static int pagoda_chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_
 int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 			 void *buffer, u32 size)
 {
-	u16 available = pagoda_ring_load16(&ring->vring.avail->idx);
+	u16 available = ring_load16(&ring->vring.avail->idx);
 	u16 pending = available - ring->next_avail;
 	int err;
 
@@ -175,10 +174,9 @@ int pagoda_vgpu_ring_pop(struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain
 		return -EINVAL;
 	virt_rmb();	/* read the entry after the index that announced it */
 	memset(chain, 0, sizeof(*chain));
-	chain->head = pagoda_ring_load16(&ring->vring.avail->ring[ring->next_avail %
-								  ring->vring.num]);
+	chain->head = ring_load16(&ring->vring.avail->ring[ring->next_avail % ring->vring.num]);
 	ring->next_avail++;
-	err = pagoda_chain_walk(ring, chain, buffer, size);
+	err = chain_walk(ring, chain, buffer, size);
 	return err ? err : 1;
 }
 
@@ -190,7 +188,7 @@ void pagoda_vgpu_ring_push(struct pagoda_vgpu_ring *ring, u16 head, u32 written)
 	WRITE_ONCE(entry->id, __cpu_to_virtio32(true, head));
 	WRITE_ONCE(entry->len, __cpu_to_virtio32(true, written));
 	virt_wmb();	/* publish the entry and the answer before the index */
-	pagoda_ring_store16(&ring->vring.used->idx, ++ring->next_used);
+	ring_store16(&ring->vring.used->idx, ++ring->next_used);
 }
 
 /* Returns true if the driver asked for an interrupt for the chains pushed since the last call. */
@@ -201,9 +199,9 @@ bool pagoda_vgpu_ring_interrupts(struct pagoda_vgpu_ring *ring)
 	virt_mb();	/* publish the used index before the driver's flag is read */
 	ring->signalled = ring->next_used;
 	if (ring->event_idx)
-		return vring_need_event(pagoda_ring_load16(&vring_used_event(&ring->vring)),
+		return vring_need_event(ring_load16(&vring_used_event(&ring->vring)),
 					ring->next_used, before);
-	return !(pagoda_ring_load16(&ring->vring.avail->flags) & VRING_AVAIL_F_NO_INTERRUPT);
+	return !(ring_load16(&ring->vring.avail->flags) & VRING_AVAIL_F_NO_INTERRUPT);
 }
 
 /*
@@ -213,7 +211,7 @@ bool pagoda_vgpu_ring_interrupts(struct pagoda_vgpu_ring *ring)
 void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)
 {
 	if (!ring->event_idx)
-		pagoda_ring_store16(&ring->vring.used->flags, VRING_USED_F_NO_NOTIFY);
+		ring_store16(&ring->vring.used->flags, VRING_USED_F_NO_NOTIFY);
 }
 
 /*
@@ -223,11 +221,11 @@ void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)
 bool pagoda_vgpu_ring_listen(struct pagoda_vgpu_ring *ring)
 {
 	if (ring->event_idx)
-		pagoda_ring_store16(&vring_avail_event(&ring->vring), ring->next_avail);
+		ring_store16(&vring_avail_event(&ring->vring), ring->next_avail);
 	else
-		pagoda_ring_store16(&ring->vring.used->flags, 0);
+		ring_store16(&ring->vring.used->flags, 0);
 	virt_mb();	/* publish the request for a doorbell before the index is read again */
-	return pagoda_ring_load16(&ring->vring.avail->idx) != ring->next_avail;
+	return ring_load16(&ring->vring.avail->idx) != ring->next_avail;
 }
 
 /* Writes @data to a chain's answer at @offset. Returns the bytes for which there was room. */

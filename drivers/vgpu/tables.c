@@ -8,8 +8,7 @@
 
 #include "vgpu.h"
 
-static int pagoda_tables_spaces(struct pagoda_engine *engine,
-				const struct pagoda_vgpu_params *params)
+static int tables_spaces(struct pagoda_engine *engine, const struct pagoda_vgpu_params *params)
 {
 	engine->va_bits = params->va_bits;
 	engine->pt_levels = params->pt_levels;
@@ -22,7 +21,7 @@ static int pagoda_tables_spaces(struct pagoda_engine *engine,
 	return engine->spaces && engine->tlbs ? 0 : -ENOMEM;
 }
 
-static int pagoda_tables_ranges(struct pagoda_vgpu *vgpu)
+static int tables_ranges(struct pagoda_vgpu *vgpu)
 {
 	const struct pagoda_vgpu_params *params = vgpu->params;
 	struct pagoda_engine *engine = &vgpu->engine;
@@ -54,9 +53,9 @@ int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 	struct pagoda_engine *engine = &vgpu->engine;
 	int err;
 
-	err = pagoda_tables_spaces(engine, vgpu->params);
+	err = tables_spaces(engine, vgpu->params);
 	if (!err)
-		err = pagoda_tables_ranges(vgpu);
+		err = tables_ranges(vgpu);
 	if (err || !vgpu->params->mmu_pages)
 		return err;
 	engine->mmu = vcalloc(vgpu->params->mmu_pages, sizeof(*engine->mmu));

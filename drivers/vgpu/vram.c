@@ -19,7 +19,7 @@ static_assert(PAGE_SIZE == VIRTIO_PAGODA_PAGE_SIZE, "VRAM is given out page by p
 #define PAGODA_VRAM_MAX_ORDER	min(MAX_PAGE_ORDER, 22 - PAGE_SHIFT)
 
 /* Adds a block to @vram. Returns the block's order, or -ENOMEM. */
-static int pagoda_vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted, int order)
+static int vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted, int order)
 {
 	while ((1ul << order) > wanted - vram->nr_pages)
 		order--;
@@ -43,8 +43,8 @@ static int pagoda_vram_grow(struct pagoda_vgpu_vram *vram, unsigned long wanted,
  * Fills the list of extents, unless @extents is NULL, and returns its length. Visible pages that
  * are contiguous in physical memory form one extent.
  */
-static u32 pagoda_vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
-			       struct virtio_pagoda_extent *extents)
+static u32 vram_extents(const struct pagoda_vgpu_vram *vram, u64 visible,
+			struct virtio_pagoda_extent *extents)
 {
 	u32 nr_extents = 0;
 	u64 start = 0;
@@ -80,7 +80,7 @@ int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_s
 	if (!vram->pages)
 		return -ENOMEM;
 	while (vram->nr_pages < wanted) {
-		order = pagoda_vram_grow(vram, wanted, order);
+		order = vram_grow(vram, wanted, order);
 		if (order < 0)
 			goto err_fini;
 		cond_resched();
@@ -88,11 +88,11 @@ int pagoda_vgpu_vram_init(struct pagoda_vgpu_vram *vram, u64 size, u64 visible_s
 	vram->vaddr = vmap(vram->pages, wanted, VM_MAP, PAGE_KERNEL);
 	if (!vram->vaddr)
 		goto err_fini;
-	vram->nr_extents = pagoda_vram_extents(vram, visible_size, NULL);
+	vram->nr_extents = vram_extents(vram, visible_size, NULL);
 	vram->extents = kvcalloc(vram->nr_extents + 1, sizeof(*vram->extents), GFP_KERNEL);
 	if (!vram->extents)
 		goto err_fini;
-	pagoda_vram_extents(vram, visible_size, vram->extents);
+	vram_extents(vram, visible_size, vram->extents);
 	return 0;
 
 err_fini:
@@ -140,7 +140,7 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
  */
 #define PAGODA_BLOCK_SHIFT	(21 - PAGE_SHIFT)
 #define PAGODA_BLOCK_PAGES	BIT(PAGODA_BLOCK_SHIFT)
-static unsigned long pagoda_memory_blocks[8192];
+static unsigned long memory_blocks[8192];
 
 /*
  * Reserved pages needn't be mapped for the kernel: holes, firmware and the kernel's own text are
@@ -148,7 +148,7 @@ static unsigned long pagoda_memory_blocks[8192];
  * (secretmem, hardware poison, DEBUG_PAGEALLOC): no function tells these apart, and a driver has no
  * such page to name.
  */
-static bool pagoda_pfn_is_memory(unsigned long pfn)
+static bool pfn_is_memory(unsigned long pfn)
 {
 	struct page *page;
 
@@ -158,16 +158,16 @@ static bool pagoda_pfn_is_memory(unsigned long pfn)
 	return !PageReserved(page) && !PageHighMem(page) && !is_zone_device_page(page);
 }
 
-static bool pagoda_block_is_memory(unsigned long block)
+static bool block_is_memory(unsigned long block)
 {
-	unsigned long *known = &pagoda_memory_blocks[block % ARRAY_SIZE(pagoda_memory_blocks)];
+	unsigned long *known = &memory_blocks[block % ARRAY_SIZE(memory_blocks)];
 	unsigned long pfn = block << PAGODA_BLOCK_SHIFT;
 	unsigned long i;
 
 	if (READ_ONCE(*known) == block)
 		return block && pfn_valid(pfn);
 	for (i = 0; i < PAGODA_BLOCK_PAGES; i++) {
-		if (!pagoda_pfn_is_memory(pfn + i))
+		if (!pfn_is_memory(pfn + i))
 			return false;
 	}
 	WRITE_ONCE(*known, block);
@@ -177,11 +177,11 @@ static bool pagoda_block_is_memory(unsigned long block)
 /*
  * Returns the number of pages from @pfn on that are memory according to one check, 0 if @pfn isn't.
  */
-static unsigned long pagoda_pfn_memory(unsigned long pfn)
+static unsigned long pfn_memory(unsigned long pfn)
 {
-	if (pagoda_block_is_memory(pfn >> PAGODA_BLOCK_SHIFT))
+	if (block_is_memory(pfn >> PAGODA_BLOCK_SHIFT))
 		return PAGODA_BLOCK_PAGES - pfn % PAGODA_BLOCK_PAGES;
-	return pagoda_pfn_is_memory(pfn);
+	return pfn_is_memory(pfn);
 }
 
 /*
@@ -197,7 +197,7 @@ void *pagoda_vgpu_system_span(void *context, u64 bus, u64 want, u64 *got)
 	u64 size = 0;
 
 	while (size < inside + want) {
-		pages = pagoda_pfn_memory(pfn);
+		pages = pfn_memory(pfn);
 		if (!pages)
 			break;
 		size += (u64)pages << PAGE_SHIFT;

@@ -245,7 +245,7 @@ static void random_variant(struct kunit *test, const struct mmu_variant *variant
 	check_space(rig, 3);
 }
 
-static void pagoda_mmu_random_modes(struct kunit *test)
+static void mmu_random_modes(struct kunit *test)
 {
 	const struct mmu_variant *variant = test->param_value;
 
@@ -274,14 +274,14 @@ static void variant_name(const struct mmu_variant *variant, char *name)
 
 KUNIT_ARRAY_PARAM(variants, variants, variant_name);
 
-static struct kunit_case pagoda_mmu_random_cases[] = {
-	PAGODA_CASE_PARAM_SLOW(pagoda_mmu_random_modes, variants_gen_params),
+static struct kunit_case mmu_random_cases[] = {
+	PAGODA_CASE_PARAM_SLOW(mmu_random_modes, variants_gen_params),
 	{}
 };
 
-static struct kunit_suite pagoda_mmu_random_suite = {
+static struct kunit_suite mmu_random_suite = {
 	.name = "pagoda_mmu_random",
-	.test_cases = pagoda_mmu_random_cases,
+	.test_cases = mmu_random_cases,
 };
 
-kunit_test_suite(pagoda_mmu_random_suite);
+kunit_test_suite(mmu_random_suite);

@@ -49,7 +49,7 @@ static const struct mmu_seen *update_seen(struct mmu_rig *rig, u32 n)
 }
 
 /* An aligned contiguous range of 2 MiB is one entry of level 1, without a leaf table. */
-static void pagoda_mmu_large(struct kunit *test)
+static void mmu_large(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
 	const struct mmu_seen *seen;
@@ -78,7 +78,7 @@ static void pagoda_mmu_large(struct kunit *test)
 }
 
 /* Updates of leaves name the mapping's allocation, offset and driver protection. */
-static void pagoda_mmu_quotes(struct kunit *test)
+static void mmu_quotes(struct kunit *test)
 {
 	const u64 protection = PAGODA_PROTECTION_UNIQUE | 0xabc;
 	struct mmu_rig *rig = make(test, &physical);
@@ -131,7 +131,7 @@ static bool update_is_edge(struct mmu_rig *rig, u32 n, bool last)
  * The first update of a table clears the whole table with INITIAL, the last one clears it with
  * NOTIFY_EVICTION.
  */
-static void pagoda_mmu_first_and_last(struct kunit *test)
+static void mmu_first_and_last(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
 	const struct mmu_seen *seen;
@@ -172,7 +172,7 @@ static u32 flushes(struct mmu_rig *rig)
 }
 
 /* A TLB flush follows only if valid entries changed, and covers just these. */
-static void pagoda_mmu_flushes(struct kunit *test)
+static void mmu_flushes(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
 	struct mmu_rig *rig;
@@ -196,7 +196,7 @@ static void pagoda_mmu_flushes(struct kunit *test)
 }
 
 /* If the TLB may cache invalid entries, it is flushed when they become valid. */
-static void pagoda_mmu_flushes_invalid(struct kunit *test)
+static void mmu_flushes_invalid(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
 	struct mmu_rig *rig;
@@ -213,7 +213,7 @@ static void pagoda_mmu_flushes_invalid(struct kunit *test)
 }
 
 /* Every update uses the mode of the device. */
-static void pagoda_mmu_modes(struct kunit *test)
+static void mmu_modes(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
 	const struct mmu_seen *seen;
@@ -237,7 +237,7 @@ static void pagoda_mmu_modes(struct kunit *test)
  * A leaf table of 64 KiB pages is replaced by one of 4 KiB pages with the same content, while
  * contexts are suspended.
  */
-static void pagoda_mmu_demotion(struct kunit *test)
+static void mmu_demotion(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
 	struct pagoda_map_extent extent = { VIRTIO_PAGODA_SEGMENT_VRAM, VRAM, SZ_1M };
@@ -267,7 +267,7 @@ static void pagoda_mmu_demotion(struct kunit *test)
 }
 
 /* With dual PTEs the entry of one table is cleared before entries of the other are written. */
-static void pagoda_mmu_dual(struct kunit *test)
+static void mmu_dual(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
 	const struct mmu_seen *seen;
@@ -318,7 +318,7 @@ static u64 root_entries(struct mmu_rig *rig)
 }
 
 /* The root of two levels grows and shrinks with the addresses mapped. */
-static void pagoda_mmu_root_resize(struct kunit *test)
+static void mmu_root_resize(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
 	const u64 far = 16ull * SZ_1G;
@@ -361,7 +361,7 @@ static void pagoda_mmu_root_resize(struct kunit *test)
 }
 
 /* An entry that maps 64 KiB has the same low 16 bits in both addresses: zeros. */
-static void pagoda_mmu_64k(struct kunit *test)
+static void mmu_64k(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
 	u32 step, large[2] = {}, small = 0;
@@ -396,7 +396,7 @@ static void pagoda_mmu_64k(struct kunit *test)
 /*
  * Whichever table allocation fails, the change returns -ENOMEM, emits nothing and changes nothing.
  */
-static void pagoda_mmu_no_memory(struct kunit *test)
+static void mmu_no_memory(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
 	const struct pagoda_map_extent extents[] = {
@@ -436,7 +436,7 @@ static void pagoda_mmu_no_memory(struct kunit *test)
 }
 
 /* The device copies the entries that are there when it executes the copy. */
-static void pagoda_mmu_copy_late(struct kunit *test)
+static void mmu_copy_late(struct kunit *test)
 {
 	const struct pagoda_space_copy copy = { .src = VA, .dst = VA + SZ_1G, .size = SZ_8K };
 	struct mmu_rig *rig = make(test, &physical);
@@ -472,7 +472,7 @@ static void pagoda_mmu_copy_late(struct kunit *test)
 }
 
 /* If the CPU writes tables, it copies entries without an operation. */
-static void pagoda_mmu_copy_by_cpu(struct kunit *test)
+static void mmu_copy_by_cpu(struct kunit *test)
 {
 	const struct pagoda_space_copy copy = { .src = VA, .dst = VA + SZ_1G, .size = SZ_8K };
 	struct mmu_variant variant = physical;
@@ -488,7 +488,7 @@ static void pagoda_mmu_copy_by_cpu(struct kunit *test)
 }
 
 /* A repeated window maps the same pages as a list of the window repeated would. */
-static void pagoda_mmu_repeats(struct kunit *test)
+static void mmu_repeats(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
 	const struct pagoda_map_extent extents[] = {
@@ -541,7 +541,7 @@ static void pagoda_mmu_repeats(struct kunit *test)
  * Overlapping copies in both directions, within a table and across its end; a second copy reads the
  * result of the first.
  */
-static void pagoda_mmu_copy_over_itself(struct kunit *test)
+static void mmu_copy_over_itself(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
 	const struct pagoda_space_copy copies[] = {
@@ -585,7 +585,7 @@ static DEFINE_SPINLOCK(fence_lock);
 /*
  * Tables are freed with the fence of the flush, and their pages count as tables until it signals.
  */
-static void pagoda_mmu_free_behind_flush(struct kunit *test)
+static void mmu_free_behind_flush(struct kunit *test)
 {
 	struct mmu_variant variant = physical;
 	const struct pagoda_map nothing = { .va = VA, .size = SZ_8K };
@@ -618,7 +618,7 @@ static void pagoda_mmu_free_behind_flush(struct kunit *test)
 	mmu_rig_check(rig, 1, VA + SZ_1G, SZ_8K);
 }
 
-static void pagoda_mmu_refusals(struct kunit *test)
+static void mmu_refusals(struct kunit *test)
 {
 	struct mmu_rig *rig = make(test, &physical);
 	struct pagoda_map_extent extent = { VIRTIO_PAGODA_SEGMENT_VRAM, VRAM, SZ_8K };
@@ -650,30 +650,30 @@ static void pagoda_mmu_refusals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, mmu_rig_change(rig, 1, &good, 1));
 }
 
-static struct kunit_case pagoda_mmu_cases[] = {
-	KUNIT_CASE(pagoda_mmu_large),
-	KUNIT_CASE(pagoda_mmu_quotes),
-	KUNIT_CASE(pagoda_mmu_first_and_last),
-	KUNIT_CASE(pagoda_mmu_flushes),
-	KUNIT_CASE(pagoda_mmu_flushes_invalid),
-	KUNIT_CASE(pagoda_mmu_modes),
-	KUNIT_CASE(pagoda_mmu_demotion),
-	KUNIT_CASE(pagoda_mmu_dual),
-	KUNIT_CASE(pagoda_mmu_root_resize),
-	KUNIT_CASE(pagoda_mmu_64k),
-	KUNIT_CASE(pagoda_mmu_no_memory),
-	KUNIT_CASE(pagoda_mmu_copy_late),
-	KUNIT_CASE(pagoda_mmu_copy_by_cpu),
-	KUNIT_CASE(pagoda_mmu_repeats),
-	KUNIT_CASE(pagoda_mmu_copy_over_itself),
-	KUNIT_CASE(pagoda_mmu_free_behind_flush),
-	KUNIT_CASE(pagoda_mmu_refusals),
+static struct kunit_case mmu_cases[] = {
+	KUNIT_CASE(mmu_large),
+	KUNIT_CASE(mmu_quotes),
+	KUNIT_CASE(mmu_first_and_last),
+	KUNIT_CASE(mmu_flushes),
+	KUNIT_CASE(mmu_flushes_invalid),
+	KUNIT_CASE(mmu_modes),
+	KUNIT_CASE(mmu_demotion),
+	KUNIT_CASE(mmu_dual),
+	KUNIT_CASE(mmu_root_resize),
+	KUNIT_CASE(mmu_64k),
+	KUNIT_CASE(mmu_no_memory),
+	KUNIT_CASE(mmu_copy_late),
+	KUNIT_CASE(mmu_copy_by_cpu),
+	KUNIT_CASE(mmu_repeats),
+	KUNIT_CASE(mmu_copy_over_itself),
+	KUNIT_CASE(mmu_free_behind_flush),
+	KUNIT_CASE(mmu_refusals),
 	{}
 };
 
-static struct kunit_suite pagoda_mmu_suite = {
+static struct kunit_suite mmu_suite = {
 	.name = "pagoda_mmu",
-	.test_cases = pagoda_mmu_cases,
+	.test_cases = mmu_cases,
 };
 
-kunit_test_suite(pagoda_mmu_suite);
+kunit_test_suite(mmu_suite);

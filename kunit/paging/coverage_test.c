@@ -11,7 +11,7 @@
 #include "coverage.h"
 #include "paging_golden.h"
 
-static bool pagoda_listed(const u32 *ops, u32 opcode)
+static bool coverage_listed(const u32 *ops, u32 opcode)
 {
 	for (; *ops; ops++) {
 		if (*ops == opcode)
@@ -21,8 +21,8 @@ static bool pagoda_listed(const u32 *ops, u32 opcode)
 }
 
 /* Each operation is in one of the lists. */
-static void pagoda_expect_listed(struct kunit *test, const u32 *const *lists, u32 nr_lists,
-				 const char *what)
+static void expect_listed(struct kunit *test, const u32 *const *lists, u32 nr_lists,
+			  const char *what)
 {
 	u32 opcode, i;
 
@@ -30,7 +30,7 @@ static void pagoda_expect_listed(struct kunit *test, const u32 *const *lists, u3
 		bool listed = false;
 
 		for (i = 0; i < nr_lists; i++)
-			listed |= pagoda_listed(lists[i], opcode);
+			listed |= coverage_listed(lists[i], opcode);
 		KUNIT_EXPECT_TRUE_MSG(test, listed, "%s: %s", pagoda_paging_name(opcode), what);
 	}
 }
@@ -39,7 +39,7 @@ static void pagoda_expect_listed(struct kunit *test, const u32 *const *lists, u3
 	KUNIT_EXPECT_TRUE_MSG(test, !!(row->column), "%s lacks " #column, row->name)
 
 /* The driver's row has all columns, and the device has the operation under its name. */
-static void pagoda_columns_test(struct kunit *test)
+static void columns_test(struct kunit *test)
 {
 	static const char *const names[VIRTIO_PAGODA_OP_COUNT] = {
 #define PAGODA_NAME(NAME, name, opcode)[opcode] = #NAME,
@@ -71,7 +71,7 @@ static void pagoda_columns_test(struct kunit *test)
 }
 
 /* Each operation has golden bytes. */
-static void pagoda_golden_coverage_test(struct kunit *test)
+static void golden_coverage_test(struct kunit *test)
 {
 	u32 opcode, i;
 
@@ -90,7 +90,7 @@ static void pagoda_golden_coverage_test(struct kunit *test)
  * do. Operations without a tail are one packet, whatever the buffer: the suite pagoda_paging has
  * them.
  */
-static void pagoda_multipass_coverage_test(struct kunit *test)
+static void multipass_coverage_test(struct kunit *test)
 {
 	u32 opcode;
 
@@ -100,58 +100,58 @@ static void pagoda_multipass_coverage_test(struct kunit *test)
 			      opcode == VIRTIO_PAGODA_OP_UNMAP_MMU;
 
 		KUNIT_EXPECT_TRUE_MSG(test, single ||
-				      pagoda_listed(pagoda_multipass_multipass, opcode) ||
-				      pagoda_listed(pagoda_table_multipass, opcode) ||
-				      pagoda_listed(pagoda_state_multipass, opcode),
+				      coverage_listed(pagoda_multipass_multipass, opcode) ||
+				      coverage_listed(pagoda_table_multipass, opcode) ||
+				      coverage_listed(pagoda_state_multipass, opcode),
 				      "%s: no buffers of every size", pagoda_paging_name(opcode));
 	}
 }
 
 /* The driver's refusal of each operation has a test. */
-static void pagoda_refusal_coverage_test(struct kunit *test)
+static void refusal_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {
 		pagoda_validate_refused, pagoda_state_refused, pagoda_table_refused,
 	};
 
-	pagoda_expect_listed(test, lists, ARRAY_SIZE(lists), "never refused by the driver");
+	expect_listed(test, lists, ARRAY_SIZE(lists), "never refused by the driver");
 }
 
 /* The device's refusal of each operation has a test. */
-static void pagoda_fault_coverage_test(struct kunit *test)
+static void fault_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {
 		pagoda_engine_faulted, pagoda_context_faulted, pagoda_swizzle_faulted,
 		pagoda_device_mmu_faulted, pagoda_virtual_faulted,
 	};
 
-	pagoda_expect_listed(test, lists, ARRAY_SIZE(lists), "never refused by the device");
+	expect_listed(test, lists, ARRAY_SIZE(lists), "never refused by the device");
 }
 
 /* For each operation the engine has been compared with the CPU executor. */
-static void pagoda_executor_coverage_test(struct kunit *test)
+static void executor_coverage_test(struct kunit *test)
 {
 	static const u32 *const lists[] = {
 		pagoda_executor_compared, pagoda_executor_table_compared,
 		pagoda_executor_state_compared,
 	};
 
-	pagoda_expect_listed(test, lists, ARRAY_SIZE(lists), "engine and executor not compared");
+	expect_listed(test, lists, ARRAY_SIZE(lists), "engine and executor not compared");
 }
 
-static struct kunit_case pagoda_coverage_cases[] = {
-	KUNIT_CASE(pagoda_columns_test),
-	KUNIT_CASE(pagoda_golden_coverage_test),
-	KUNIT_CASE(pagoda_multipass_coverage_test),
-	KUNIT_CASE(pagoda_refusal_coverage_test),
-	KUNIT_CASE(pagoda_fault_coverage_test),
-	KUNIT_CASE(pagoda_executor_coverage_test),
+static struct kunit_case coverage_cases[] = {
+	KUNIT_CASE(columns_test),
+	KUNIT_CASE(golden_coverage_test),
+	KUNIT_CASE(multipass_coverage_test),
+	KUNIT_CASE(refusal_coverage_test),
+	KUNIT_CASE(fault_coverage_test),
+	KUNIT_CASE(executor_coverage_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_coverage_suite = {
+static struct kunit_suite coverage_suite = {
 	.name = "pagoda_coverage",
-	.test_cases = pagoda_coverage_cases,
+	.test_cases = coverage_cases,
 };
 
-kunit_test_suite(pagoda_coverage_suite);
+kunit_test_suite(coverage_suite);

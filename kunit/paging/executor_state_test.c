@@ -36,7 +36,7 @@ struct pagoda_state_world {
 	struct rnd_state rnd;
 };
 
-static u8 *pagoda_state_alloc(struct kunit *test, size_t size)
+static u8 *state_alloc(struct kunit *test, size_t size)
 {
 	u8 *memory = kunit_kzalloc(test, size, GFP_KERNEL);
 
@@ -45,25 +45,26 @@ static u8 *pagoda_state_alloc(struct kunit *test, size_t size)
 }
 
 /* Writes into VRAM of both machines. */
-static void pagoda_state_poke(struct pagoda_state_world *s, u64 address, u64 value)
+static void state_poke(struct pagoda_state_world *s, u64 address, u64 value)
 {
 	*(__le64 *)(s->world->engine_vram + address) = cpu_to_le64(value);
 	*(__le64 *)(s->world->exec.vram + address) = cpu_to_le64(value);
 }
 
-static void pagoda_state_tables(struct pagoda_state_world *s)
+static void state_tables(struct pagoda_state_world *s)
 {
 	u64 vram = VIRTIO_PAGODA_PTE_VALID | 1ull << VIRTIO_PAGODA_PTE_SEGMENT_SHIFT;
 	u32 i;
 
 	for (i = 0; i < VIRTIO_PAGODA_PT_ENTRIES; i++) {
-		pagoda_state_poke(s, ROOT + i * 8, 0);
-		pagoda_state_poke(s, LEAF + i * 8, 0);
+		state_poke(s, ROOT + i * 8, 0);
+		state_poke(s, LEAF + i * 8, 0);
 	}
-	pagoda_state_poke(s, ROOT, vram | LEAF);
+	state_poke(s, ROOT, vram | LEAF);
 	for (i = 0; i < VA_PAGES; i++) {
-		pagoda_state_poke(s, LEAF + i * 8, i < 4 ? vram | (20 + i) * PAGE :
-				  VIRTIO_PAGODA_PTE_VALID | pagoda_world_bus(i));
+		state_poke(s, LEAF + i * 8,
+			   i < 4 ? vram | (20 + i) * PAGE :
+				   VIRTIO_PAGODA_PTE_VALID | pagoda_world_bus(i));
 		s->va_pages[i] = s->world->cpu_pages[i];
 	}
 	s->space = (struct pagoda_engine_space) { ROOT, VIRTIO_PAGODA_PT_ENTRIES,
@@ -72,7 +73,7 @@ static void pagoda_state_tables(struct pagoda_state_world *s)
 					 VIRTIO_PAGODA_SEGMENT_VRAM };
 }
 
-static struct pagoda_state_world *pagoda_state_make(struct kunit *test)
+static struct pagoda_state_world *state_make(struct kunit *test)
 {
 	struct pagoda_state_world *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	struct pagoda_world *world;
@@ -83,8 +84,8 @@ static struct pagoda_state_world *pagoda_state_make(struct kunit *test)
 	world = pagoda_world_make(test, &s->rnd);
 	s->world = world;
 	for (i = 0; i < RANGES; i++) {
-		s->engine_ranges[i].window = pagoda_state_alloc(test, WINDOW);
-		s->cpu_ranges[i].window = pagoda_state_alloc(test, WINDOW);
+		s->engine_ranges[i].window = state_alloc(test, WINDOW);
+		s->cpu_ranges[i].window = state_alloc(test, WINDOW);
 	}
 	world->engine.features &= ~(1ull << VIRTIO_PAGODA_F_DUAL_PTE);
 	world->engine.ranges = s->engine_ranges;
@@ -105,11 +106,11 @@ static struct pagoda_state_world *pagoda_state_make(struct kunit *test)
 	world->exec.limits = &world->limits;
 	world->exec.ranges = s->cpu_ranges;
 	world->exec.roots = &s->root;
-	pagoda_state_tables(s);
+	state_tables(s);
 	return s;
 }
 
-static void pagoda_state_add_mmu(struct pagoda_state_world *s)
+static void state_add_mmu(struct pagoda_state_world *s)
 {
 	struct pagoda_world *world = s->world;
 
@@ -123,7 +124,7 @@ static void pagoda_state_add_mmu(struct pagoda_state_world *s)
 	world->exec.mmu_pages = MMU_PAGES;
 }
 
-static void pagoda_state_compare(struct pagoda_state_world *s)
+static void state_compare(struct pagoda_state_world *s)
 {
 	u32 i;
 
@@ -144,7 +145,7 @@ static void pagoda_state_compare(struct pagoda_state_world *s)
 /*
  * Executes one operation, which may be invalid; both machines agree. Returns whether it succeeded.
  */
-static bool pagoda_state_try(struct pagoda_state_world *s, const struct pagoda_paging_op *op)
+static bool state_try(struct pagoda_state_world *s, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
 	struct pagoda_verdict verdict;
@@ -153,19 +154,20 @@ static bool pagoda_state_try(struct pagoda_state_world *s, const struct pagoda_p
 	KUNIT_ASSERT_EQ(s->world->test, pagoda_paging_build(&s->world->limits, op, &cursor,
 							    &s->world->buf), PAGODA_BUILD_SUCCESS);
 	verdict = pagoda_world_submit(s->world);
-	pagoda_state_compare(s);
+	state_compare(s);
 	return verdict.good;
 }
 
-static const struct pagoda_layout pagoda_layouts[] = {
+static const struct pagoda_layout executor_state_layouts[] = {
 	{ VIRTIO_PAGODA_TILING_4K, 64, 64, 1 },
 	{ VIRTIO_PAGODA_TILING_4K, 256, 128, 2 },
 	{ VIRTIO_PAGODA_TILING_4K, 192, 128, 4 },
 	{ VIRTIO_PAGODA_TILING_64K, 256, 256, 1 },
 };
 
-static struct pagoda_paging_op pagoda_tiled(const struct pagoda_layout *layout, u64 surface_size,
-					    bool in, const struct pagoda_world_list *list)
+static struct pagoda_paging_op executor_state_tiled(const struct pagoda_layout *layout,
+						    u64 surface_size, bool in,
+						    const struct pagoda_world_list *list)
 {
 	const struct pagoda_side surface = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, SURFACE };
 	const struct pagoda_side pages = { .adl = &list->adl };
@@ -186,8 +188,7 @@ static struct pagoda_paging_op pagoda_tiled(const struct pagoda_layout *layout, 
 }
 
 /* A list in which neighbouring pages are swapped, so that it has many runs. */
-static struct pagoda_world_list *pagoda_state_list(struct pagoda_state_world *s, u32 first,
-						   u32 nr_pages)
+static struct pagoda_world_list *state_list(struct pagoda_state_world *s, u32 first, u32 nr_pages)
 {
 	struct pagoda_world_list *list = pagoda_world_list(s->world, first, nr_pages);
 	u32 i;
@@ -203,31 +204,31 @@ static struct pagoda_world_list *pagoda_state_list(struct pagoda_state_world *s,
  * A surface that is swizzled and unswizzled in two pieces, in one packet each or in many, has its
  * old content.
  */
-static void pagoda_swizzle_identity_test(struct kunit *test)
+static void executor_state_swizzle_identity_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
+	struct pagoda_state_world *s = state_make(test);
 	u32 i, j, page;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(pagoda_layouts); i++) {
-		const struct pagoda_layout *layout = &pagoda_layouts[i / 2];
+	for (i = 0; i < 2 * ARRAY_SIZE(executor_state_layouts); i++) {
+		const struct pagoda_layout *layout = &executor_state_layouts[i / 2];
 		u64 size = pagoda_layout_size(layout) + (i % 2) * PAGE;
 		u32 buffer = i % 2 ? PAGODA_WORLD_BUFFER : 72 + 32 + 16;
-		struct pagoda_world_list *from = pagoda_state_list(s, 0, size / PAGE);
-		struct pagoda_world_list *to = pagoda_state_list(s, 20, size / PAGE);
+		struct pagoda_world_list *from = state_list(s, 0, size / PAGE);
+		struct pagoda_world_list *to = state_list(s, 20, size / PAGE);
 		u64 first = size / PAGE / 2 * PAGE;
 
 		prandom_bytes_state(&s->rnd, s->world->cpu_system, 20 * PAGE);
 		memcpy(s->world->engine_system, s->world->cpu_system, 20 * PAGE);
 		for (j = 0; j < 4; j++) {
-			struct pagoda_paging_op op = pagoda_tiled(layout, size, j < 2,
-								  j < 2 ? from : to);
+			struct pagoda_paging_op op =
+				executor_state_tiled(layout, size, j < 2, j < 2 ? from : to);
 
 			op.transfer.offset = j % 2 ? first : 0;
 			op.transfer.mdl_offset = j % 2 ? first / PAGE : 0;
 			op.transfer.size = j % 2 ? size - first : first;
 			pagoda_world_do(s->world, &op, buffer);
 		}
-		pagoda_state_compare(s);
+		state_compare(s);
 		for (page = 0; page < size / PAGE; page++)
 			KUNIT_ASSERT_EQ(test, memcmp(to->cpu_pages[page], from->cpu_pages[page],
 						     PAGE), 0);
@@ -236,7 +237,7 @@ static void pagoda_swizzle_identity_test(struct kunit *test)
 }
 
 /* Some bytes of the linear view are at the tiled addresses that were computed by hand. */
-static void pagoda_swizzle_place_test(struct kunit *test)
+static void swizzle_place_test(struct kunit *test)
 {
 	static const struct {
 		u32 layout;
@@ -249,20 +250,20 @@ static void pagoda_swizzle_place_test(struct kunit *test)
 		{ 1, 32768 + 64, 32768 + 4096 }, { 1, 40960 + 77, 40960 + 77 },
 		{ 3, 256, 256 }, { 3, 65535, 65535 },
 	};
-	struct pagoda_state_world *s = pagoda_state_make(test);
+	struct pagoda_state_world *s = state_make(test);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(places); i++) {
-		const struct pagoda_layout *layout = &pagoda_layouts[places[i].layout];
+		const struct pagoda_layout *layout = &executor_state_layouts[places[i].layout];
 		u64 size = pagoda_layout_size(layout) + PAGE;
 		struct pagoda_world_list *list = pagoda_world_list(s->world, 0, size / PAGE);
-		struct pagoda_paging_op op = pagoda_tiled(layout, size, true, list);
+		struct pagoda_paging_op op = executor_state_tiled(layout, size, true, list);
 
 		memset(s->world->cpu_system, 0, size);
 		s->world->cpu_system[places[i].linear] = 0xa7;
 		memcpy(s->world->engine_system, s->world->cpu_system, size);
 		pagoda_world_do(s->world, &op, PAGODA_WORLD_BUFFER);
-		pagoda_state_compare(s);
+		state_compare(s);
 		KUNIT_EXPECT_EQ_MSG(test, s->world->exec.vram[SURFACE + places[i].tiled], 0xa7,
 				    "%u", i);
 	}
@@ -270,15 +271,15 @@ static void pagoda_swizzle_place_test(struct kunit *test)
 }
 
 /* With SWIZZLE but without an allocation, bytes stay in linear order. */
-static void pagoda_swizzle_linear_test(struct kunit *test)
+static void swizzle_linear_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
-	struct pagoda_paging_op op = pagoda_tiled(&pagoda_layouts[1], 10 * PAGE, true,
-						  pagoda_world_list(s->world, 0, 10));
+	struct pagoda_state_world *s = state_make(test);
+	struct pagoda_paging_op op = executor_state_tiled(&executor_state_layouts[1], 10 * PAGE,
+							  true, pagoda_world_list(s->world, 0, 10));
 
 	op.allocation = 0;
 	pagoda_world_do(s->world, &op, PAGODA_WORLD_BUFFER);
-	pagoda_state_compare(s);
+	state_compare(s);
 	KUNIT_EXPECT_EQ(test, memcmp(s->world->exec.vram + SURFACE, s->world->cpu_system,
 				     10 * PAGE), 0);
 	PAGODA_PROVES(C31);
@@ -288,11 +289,11 @@ static void pagoda_swizzle_linear_test(struct kunit *test)
  * A packet with SWIZZLE but without an allocation, which no builder makes, copies in linear order,
  * too.
  */
-static void pagoda_swizzle_stranger_test(struct kunit *test)
+static void swizzle_stranger_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
-	struct pagoda_paging_op op = pagoda_tiled(&pagoda_layouts[1], 10 * PAGE, true,
-						  pagoda_world_list(s->world, 0, 4));
+	struct pagoda_state_world *s = state_make(test);
+	struct pagoda_paging_op op = executor_state_tiled(&executor_state_layouts[1], 10 * PAGE,
+							  true, pagoda_world_list(s->world, 0, 4));
 	struct virtio_pagoda_packet *packet = (void *)s->world->data;
 	struct pagoda_paging_cursor cursor = { };
 
@@ -304,16 +305,18 @@ static void pagoda_swizzle_stranger_test(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, le16_to_cpu(packet->flags), VIRTIO_PAGODA_TRANSFER_SWIZZLE);
 	packet->allocation = 0;
 	KUNIT_ASSERT_TRUE(test, pagoda_world_submit(s->world).good);
-	pagoda_state_compare(s);
+	state_compare(s);
 	KUNIT_EXPECT_EQ(test, memcmp(s->world->exec.vram + SURFACE + 3 * PAGE,
 				     s->world->cpu_system, 4 * PAGE), 0);
 	PAGODA_PROVES(C31);
 }
 
-static struct pagoda_paging_op pagoda_lock(const struct pagoda_layout *layout, bool in, u32 range,
-					   u32 flags, const struct pagoda_world_list *list)
+static struct pagoda_paging_op executor_state_lock(const struct pagoda_layout *layout, bool in,
+						   u32 range, u32 flags,
+						   const struct pagoda_world_list *list)
 {
-	struct pagoda_paging_op op = pagoda_tiled(layout, pagoda_layout_size(layout), in, list);
+	struct pagoda_paging_op op =
+		executor_state_tiled(layout, pagoda_layout_size(layout), in, list);
 
 	op.operation = VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
 	op.transfer.flags = flags;
@@ -325,50 +328,50 @@ static struct pagoda_paging_op pagoda_lock(const struct pagoda_layout *layout, b
  * A lock transfer in fills window and surface; one out copies the window, whatever the surface
  * holds.
  */
-static void pagoda_lock_test(struct kunit *test)
+static void lock_test(struct kunit *test)
 {
 	u32 both = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END;
-	struct pagoda_state_world *s = pagoda_state_make(test);
-	const struct pagoda_layout *layout = &pagoda_layouts[1];
-	struct pagoda_world_list *from = pagoda_state_list(s, 0, 10);
-	struct pagoda_world_list *to = pagoda_state_list(s, 20, 10);
-	struct pagoda_paging_op in = pagoda_lock(layout, true, 1, both, from);
-	struct pagoda_paging_op out = pagoda_lock(layout, false, 1, both, to);
+	struct pagoda_state_world *s = state_make(test);
+	const struct pagoda_layout *layout = &executor_state_layouts[1];
+	struct pagoda_world_list *from = state_list(s, 0, 10);
+	struct pagoda_world_list *to = state_list(s, 20, 10);
+	struct pagoda_paging_op in = executor_state_lock(layout, true, 1, both, from);
+	struct pagoda_paging_op out = executor_state_lock(layout, false, 1, both, to);
 
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &out));	/* no surface is bound */
+	KUNIT_EXPECT_FALSE(test, state_try(s, &out));	/* no surface is bound */
 	pagoda_world_do(s->world, &in, 112 + 16);
-	pagoda_state_compare(s);
+	state_compare(s);
 	KUNIT_EXPECT_EQ(test, s->cpu_ranges[1].size, 10 * PAGE);
 	KUNIT_EXPECT_EQ(test, memcmp(s->cpu_ranges[1].window, from->cpu_pages[0], PAGE), 0);
 	out.transfer.src.address += PAGE;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &out));	/* another surface is bound */
+	KUNIT_EXPECT_FALSE(test, state_try(s, &out));	/* another surface is bound */
 	out.transfer.src.address -= PAGE;
 	out.transfer.layout.mips = 1;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &out));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &out));
 	out.transfer.layout.mips = 2;
 	s->engine_ranges[1].window[5000] ^= 0xff;
 	s->cpu_ranges[1].window[5000] ^= 0xff;
 	pagoda_world_do(s->world, &out, 112 + 16);
-	pagoda_state_compare(s);
+	state_compare(s);
 	KUNIT_EXPECT_EQ(test, memcmp(s->cpu_ranges[1].window + PAGE, to->cpu_pages[1], PAGE), 0);
 	KUNIT_EXPECT_EQ(test, s->cpu_ranges[1].size, 0);
 	/* Without START a range isn't bound, and without END it isn't freed. */
 	in.transfer.flags = VIRTIO_PAGODA_TRANSFER_END;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &in));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &in));
 	in.transfer.flags = VIRTIO_PAGODA_TRANSFER_START;
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &in));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &in));
 	out.transfer.flags = VIRTIO_PAGODA_TRANSFER_START;
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &out));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &out));
 	KUNIT_EXPECT_EQ(test, s->cpu_ranges[1].size, 10 * PAGE);
 	in.transfer.range_id = RANGES;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &in));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &in));
 }
 
 /* A save area is initialised alike on pages and in VRAM; an area out of range is refused. */
-static void pagoda_context_test(struct kunit *test)
+static void context_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
-	struct pagoda_world_list *list = pagoda_state_list(s, 8, 4);
+	struct pagoda_state_world *s = state_make(test);
+	struct pagoda_world_list *list = state_list(s, 8, 4);
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_INIT_CONTEXT_RESOURCE,
 		.init_context = {
@@ -381,28 +384,28 @@ static void pagoda_context_test(struct kunit *test)
 	const struct virtio_pagoda_context_image *image = list->cpu_pages[0];
 
 	pagoda_world_do(s->world, &op, PAGODA_WORLD_BUFFER);
-	pagoda_state_compare(s);
+	state_compare(s);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->magic), VIRTIO_PAGODA_CONTEXT_MAGIC);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(image->context), 77);
 	KUNIT_EXPECT_NULL(test, memchr_inv((const u8 *)image + 16, 0, PAGE - 16));
 	KUNIT_EXPECT_NULL(test, memchr_inv(list->cpu_pages[3], 0, PAGE));
 	op.init_context.dst = (struct pagoda_side) { VIRTIO_PAGODA_SEGMENT_VRAM, 0, 5 * PAGE };
 	pagoda_world_do(s->world, &op, PAGODA_WORLD_BUFFER);
-	pagoda_state_compare(s);
+	state_compare(s);
 	KUNIT_EXPECT_NULL(test, memchr_inv(s->world->exec.vram + 6 * PAGE, 0, 3 * PAGE));
 	op.init_context.dst.address = 29 * PAGE;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 	op.init_context.dst.address = 5 * PAGE;
 	op.init_context.gpu_address = (1ull << 47) - PAGE;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 }
 
 /*
  * Data is written across the border of VRAM and system memory, and refused where no page is mapped.
  */
-static void pagoda_update_context_test(struct kunit *test)
+static void update_context_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
+	struct pagoda_state_world *s = state_make(test);
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
 		.update_context = {
@@ -413,22 +416,22 @@ static void pagoda_update_context_test(struct kunit *test)
 			.pages = s->va_pages + 1,
 		},
 	};
-	u8 *data = pagoda_state_alloc(test, 2400);
+	u8 *data = state_alloc(test, 2400);
 
 	prandom_bytes_state(&s->rnd, data, 2400);
 	op.update_context.data = data;
 	pagoda_world_do(s->world, &op, PAGODA_PAGING_MIN_BUFFER);
-	pagoda_state_compare(s);
+	state_compare(s);
 	KUNIT_EXPECT_EQ(test, memcmp(s->world->exec.vram + 24 * PAGE - 800, data, 800), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(s->world->cpu_pages[4], data + 800, 1600), 0);
 	op.update_context.size = 9 * PAGE;
 	op.update_context.data_offset = 7 * PAGE - 8;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 	PAGODA_PROVES(C84);
 }
 
 /* A fence at a virtual address gets its value, with FORWARD only a larger one. */
-static void pagoda_signal_virtual_test(struct kunit *test)
+static void signal_virtual_test(struct kunit *test)
 {
 	static const struct {
 		u64 value;
@@ -440,7 +443,7 @@ static void pagoda_signal_virtual_test(struct kunit *test)
 		{ U64_MAX, U64_MAX },
 		{ 0, U64_MAX },
 	};
-	struct pagoda_state_world *s = pagoda_state_make(test);
+	struct pagoda_state_world *s = state_make(test);
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
 		.signal_fence = {
@@ -453,24 +456,24 @@ static void pagoda_signal_virtual_test(struct kunit *test)
 	u32 i;
 
 	pagoda_world_do(s->world, &op, PAGODA_WORLD_BUFFER);
-	pagoda_state_compare(s);
+	state_compare(s);
 	KUNIT_EXPECT_EQ(test, *(u64 *)(s->world->cpu_pages[5] + 8), op.signal_fence.value);
 	for (i = 0; i < ARRAY_SIZE(forward); i++) {
 		op.signal_fence.value = forward[i].value;
 		op.signal_fence.flags |= VIRTIO_PAGODA_SIGNAL_FORWARD;
 		pagoda_world_do(s->world, &op, PAGODA_WORLD_BUFFER);
-		pagoda_state_compare(s);
+		state_compare(s);
 		KUNIT_EXPECT_EQ(test, *(u64 *)(s->world->cpu_pages[5] + 8), forward[i].left);
 	}
 	op.signal_fence.address = VA_PAGES * PAGE;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 	PAGODA_PROVES(C117);
 }
 
 /* Both machines accept and refuse the same notices. */
-static void pagoda_notice_test(struct kunit *test)
+static void notice_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
+	struct pagoda_state_world *s = state_make(test);
 	struct pagoda_fence_residency fences[] = {
 		{ 1, pagoda_world_bus(3) + 8, 0 },
 		{ 2, 0, pagoda_world_bus(4) },
@@ -485,31 +488,31 @@ static void pagoda_notice_test(struct kunit *test)
 		},
 	};
 
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &op));
 	op.notify_residency.address += PAGE;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 	op.notify_residency.flags = 0;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 	op.notify_residency = (struct pagoda_op_notify_residency) { };
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &op));
 	op.operation = VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY2;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 	op.notify_residency.nr_pages = 9;
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &op));
 	op = (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY,
 		.notify_fences = { ARRAY_SIZE(fences), fences },
 	};
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &op));
 	fences[1].current_value = pagoda_world_bus(4) + 4;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &op));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &op));
 }
 
 /* Device pages can be used after MAP_MMU, and neither others nor those after UNMAP_MMU. */
-static void pagoda_mmu_test(struct kunit *test)
+static void mmu_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
-	struct pagoda_world_list *pages = pagoda_state_list(s, 8, 6);
+	struct pagoda_state_world *s = state_make(test);
+	struct pagoda_world_list *pages = state_list(s, 8, 6);
 	struct pagoda_world_list *device = pagoda_world_list(s->world, 8, 6);
 	struct pagoda_paging_op map = {
 		.operation = VIRTIO_PAGODA_OP_MAP_MMU,
@@ -525,34 +528,34 @@ static void pagoda_mmu_test(struct kunit *test)
 	};
 	u32 i;
 
-	pagoda_state_add_mmu(s);
+	state_add_mmu(s);
 	for (i = 0; i < 6; i++) {
 		device->pages[i] = (10 + i) * PAGE;
 		device->cpu_pages[i] = pages->cpu_pages[i];
 	}
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &move));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &move));
 	pagoda_world_do(s->world, &map, 40 + 16);
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &move));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &move));
 	KUNIT_EXPECT_EQ(test, memcmp(pages->cpu_pages[5], s->world->exec.vram + 10 * PAGE, PAGE),
 			0);
 	map.map_mmu.nr_pages = 1;
 	map.map_mmu.address = 15 * PAGE;
 	map.map_mmu.adl_offset = 5;
 	map.map_mmu.flags = VIRTIO_PAGODA_MAP_MMU_READ_ONLY;
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &map));
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &move));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &map));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &move));
 	swap(move.transfer.src, move.transfer.dst);
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &move));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &move));
 	map.operation = VIRTIO_PAGODA_OP_UNMAP_MMU;
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &map));
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &move));
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &map));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &map));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &move));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &map));
 	move.transfer.size -= PAGE;
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &move));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &move));
 }
 
 /* Maps device address @address to page @page, on both machines. */
-static void pagoda_state_map(struct pagoda_state_world *s, u64 address, u32 page, u32 flags)
+static void executor_state_state_map(struct pagoda_state_world *s, u64 address, u32 page, u32 flags)
 {
 	pagoda_world_do(s->world, &(struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_MAP_MMU,
@@ -564,9 +567,9 @@ static void pagoda_state_map(struct pagoda_state_world *s, u64 address, u32 page
 }
 
 /* Aperture and dummy page are device addresses, too. */
-static void pagoda_mmu_aperture_test(struct kunit *test)
+static void executor_state_mmu_aperture_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
+	struct pagoda_state_world *s = state_make(test);
 	struct pagoda_world_list *device = pagoda_world_list(s->world, 8, 2);
 	struct pagoda_paging_op map = {
 		.operation = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
@@ -580,19 +583,19 @@ static void pagoda_mmu_aperture_test(struct kunit *test)
 		},
 	};
 
-	pagoda_state_add_mmu(s);
+	state_add_mmu(s);
 	device->pages[0] = 10 * PAGE;
 	device->pages[1] = 11 * PAGE;
-	pagoda_state_map(s, 10 * PAGE, 8, 0);
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &map));
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &unmap));
+	executor_state_state_map(s, 10 * PAGE, 8, 0);
+	KUNIT_EXPECT_FALSE(test, state_try(s, &map));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &unmap));
 	KUNIT_EXPECT_NULL(test, s->world->exec.aperture[0]);
 }
 
 /* Page tables in system memory are read and written only where the device MMU allows it. */
-static void pagoda_mmu_table_test(struct kunit *test)
+static void mmu_table_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
+	struct pagoda_state_world *s = state_make(test);
 	const u64 value = VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_ZERO;
 	struct pagoda_paging_op update = {
 		.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
@@ -603,19 +606,19 @@ static void pagoda_mmu_table_test(struct kunit *test)
 		},
 	};
 
-	pagoda_state_add_mmu(s);
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &update));
-	pagoda_state_map(s, 10 * PAGE, 8, VIRTIO_PAGODA_MAP_MMU_READ_ONLY);
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &update));
-	pagoda_state_map(s, 10 * PAGE, 8, 0);
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &update));
+	state_add_mmu(s);
+	KUNIT_EXPECT_FALSE(test, state_try(s, &update));
+	executor_state_state_map(s, 10 * PAGE, 8, VIRTIO_PAGODA_MAP_MMU_READ_ONLY);
+	KUNIT_EXPECT_FALSE(test, state_try(s, &update));
+	executor_state_state_map(s, 10 * PAGE, 8, 0);
+	KUNIT_EXPECT_TRUE(test, state_try(s, &update));
 	KUNIT_EXPECT_EQ(test, *(u64 *)s->world->cpu_pages[8], value);
 }
 
 /* A coherent mapping is refused on a device that isn't coherent. */
-static void pagoda_incoherent_test(struct kunit *test)
+static void incoherent_test(struct kunit *test)
 {
-	struct pagoda_state_world *s = pagoda_state_make(test);
+	struct pagoda_state_world *s = state_make(test);
 	struct pagoda_paging_op map = {
 		.operation = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
 		.map_aperture = {
@@ -626,10 +629,10 @@ static void pagoda_incoherent_test(struct kunit *test)
 
 	s->world->engine.features |= 1ull << VIRTIO_PAGODA_F_COHERENT;
 	s->world->limits.features = s->world->engine.features;
-	KUNIT_EXPECT_TRUE(test, pagoda_state_try(s, &map));
+	KUNIT_EXPECT_TRUE(test, state_try(s, &map));
 	s->world->engine.features &= ~(1ull << VIRTIO_PAGODA_F_COHERENT);
 	s->world->limits.features = s->world->engine.features;
-	KUNIT_EXPECT_FALSE(test, pagoda_state_try(s, &map));
+	KUNIT_EXPECT_FALSE(test, state_try(s, &map));
 }
 
 const u32 pagoda_executor_state_compared[] = {
@@ -639,26 +642,26 @@ const u32 pagoda_executor_state_compared[] = {
 	VIRTIO_PAGODA_OP_MAP_MMU, VIRTIO_PAGODA_OP_UNMAP_MMU, 0
 };
 
-static struct kunit_case pagoda_state_cases[] = {
-	KUNIT_CASE(pagoda_swizzle_identity_test),
-	KUNIT_CASE(pagoda_swizzle_place_test),
-	KUNIT_CASE(pagoda_swizzle_linear_test),
-	KUNIT_CASE(pagoda_swizzle_stranger_test),
-	KUNIT_CASE(pagoda_lock_test),
-	KUNIT_CASE(pagoda_context_test),
-	KUNIT_CASE(pagoda_update_context_test),
-	KUNIT_CASE(pagoda_signal_virtual_test),
-	KUNIT_CASE(pagoda_notice_test),
-	KUNIT_CASE(pagoda_mmu_test),
-	KUNIT_CASE(pagoda_mmu_aperture_test),
-	KUNIT_CASE(pagoda_mmu_table_test),
-	KUNIT_CASE(pagoda_incoherent_test),
+static struct kunit_case executor_state_state_cases[] = {
+	KUNIT_CASE(executor_state_swizzle_identity_test),
+	KUNIT_CASE(swizzle_place_test),
+	KUNIT_CASE(swizzle_linear_test),
+	KUNIT_CASE(swizzle_stranger_test),
+	KUNIT_CASE(lock_test),
+	KUNIT_CASE(context_test),
+	KUNIT_CASE(update_context_test),
+	KUNIT_CASE(signal_virtual_test),
+	KUNIT_CASE(notice_test),
+	KUNIT_CASE(mmu_test),
+	KUNIT_CASE(executor_state_mmu_aperture_test),
+	KUNIT_CASE(mmu_table_test),
+	KUNIT_CASE(incoherent_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_state_suite = {
+static struct kunit_suite state_suite = {
 	.name = "pagoda_executor_state",
-	.test_cases = pagoda_state_cases,
+	.test_cases = executor_state_state_cases,
 };
 
-kunit_test_suite(pagoda_state_suite);
+kunit_test_suite(state_suite);

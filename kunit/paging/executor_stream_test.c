@@ -235,7 +235,7 @@ static struct pagoda_paging_op random_op(struct random_stream *s)
  * other memory for the engine, which follows bus addresses, than for the CPU executor, which
  * follows struct pages: page numbers of addresses, and segments.
  */
-static bool pagoda_byte_may_change(const u8 *packet, u32 byte)
+static bool byte_may_change(const u8 *packet, u32 byte)
 {
 	const struct virtio_pagoda_packet *head = (const void *)packet;
 	u32 opcode = le16_to_cpu(head->opcode);
@@ -281,7 +281,7 @@ static void random_damage(struct random_stream *s)
 		byte = random_pick(s, 0, 31);
 	if (byte < 2)
 		packet[0] = random_chance(s, 50) ? 0 : VIRTIO_PAGODA_OP_FLUSH_TLB;
-	else if (pagoda_byte_may_change(packet, byte))
+	else if (byte_may_change(packet, byte))
 		packet[byte] ^= random_chance(s, 50) ? 1u << random_pick(s, 0, 7) :
 				random_pick(s, 1, 255);
 }
@@ -314,7 +314,7 @@ static void random_add(struct random_stream *s, const struct pagoda_paging_op *o
 }
 
 /* Each buffer gets one verdict from both machines, and after each stream their memory is equal. */
-static void pagoda_random_streams_test(struct kunit *test)
+static void random_streams_test(struct kunit *test)
 {
 	struct random_stream *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	u32 stream, i;
@@ -343,7 +343,7 @@ static void pagoda_random_streams_test(struct kunit *test)
 }
 
 static struct kunit_case random_cases[] = {
-	KUNIT_CASE(pagoda_random_streams_test),
+	KUNIT_CASE(random_streams_test),
 	{ }
 };
 

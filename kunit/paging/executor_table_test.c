@@ -43,7 +43,7 @@ struct pagoda_table_world {
 };
 
 /* Returns the page at a bus address; a damaged entry may point to any page as to a table. */
-static const void *pagoda_world_table_page(void *context, u64 bus)
+static const void *world_table_page(void *context, u64 bus)
 {
 	struct pagoda_world *world = context;
 	u64 page = (bus - pagoda_world_bus(0)) / PAGE;
@@ -52,8 +52,8 @@ static const void *pagoda_world_table_page(void *context, u64 bus)
 									  NULL;
 }
 
-static struct pagoda_paging_op pagoda_update(u32 level, u64 table, u32 first, u32 nr_entries,
-					     const u64 *values)
+static struct pagoda_paging_op executor_table_update(u32 level, u64 table, u32 first,
+						     u32 nr_entries, const u64 *values)
 {
 	return (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
@@ -70,19 +70,19 @@ static struct pagoda_paging_op pagoda_update(u32 level, u64 table, u32 first, u3
 	};
 }
 
-static void pagoda_do_update(struct pagoda_table_world *t, u32 level, u64 table, u32 first,
-			     u64 value)
+static void do_update(struct pagoda_table_world *t, u32 level, u64 table, u32 first, u64 value)
 {
-	struct pagoda_paging_op op = pagoda_update(level, table, first, 1, &value);
+	struct pagoda_paging_op op = executor_table_update(level, table, first, 1, &value);
 
 	pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
 }
 
 /* Makes all entries of a table invalid. */
-static void pagoda_do_clear(struct pagoda_table_world *t, u32 level, u64 table, u32 flags)
+static void do_clear(struct pagoda_table_world *t, u32 level, u64 table, u32 flags)
 {
 	struct pagoda_pte invalid = { };
-	struct pagoda_paging_op op = pagoda_update(level, table, 0, level == 3 ? 256 : 512, NULL);
+	struct pagoda_paging_op op =
+		executor_table_update(level, table, 0, level == 3 ? 256 : 512, NULL);
 
 	op.update_page_table.flags = flags | VIRTIO_PAGODA_UPDATE_REPEAT;
 	op.update_page_table.ptes = &invalid;
@@ -93,32 +93,32 @@ static void pagoda_do_clear(struct pagoda_table_world *t, u32 level, u64 table, 
 	pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
 }
 
-static void pagoda_tables_link(struct pagoda_table_world *t)
+static void tables_link(struct pagoda_table_world *t)
 {
 	u64 system = TO_SYSTEM | pagoda_world_bus(SYSTEM_LEAF);
 	u64 second = TO_VRAM | LEAF_64K;
 	struct pagoda_paging_op op;
 
-	pagoda_do_clear(t, 3, ROOT, 0);
-	pagoda_do_clear(t, 2, LEVEL2, 0);
-	pagoda_do_clear(t, 1, LEVEL1, 0);
-	pagoda_do_clear(t, 0, LEAF, 0);
-	pagoda_do_clear(t, 0, LEAF_64K, VIRTIO_PAGODA_UPDATE_USE_64K);
-	pagoda_do_update(t, 3, ROOT, 0, TO_VRAM | LEVEL2);
-	pagoda_do_update(t, 2, LEVEL2, 0, TO_VRAM | LEVEL1);
-	pagoda_do_update(t, 1, LEVEL1, 0, TO_VRAM | LEAF);
+	do_clear(t, 3, ROOT, 0);
+	do_clear(t, 2, LEVEL2, 0);
+	do_clear(t, 1, LEVEL1, 0);
+	do_clear(t, 0, LEAF, 0);
+	do_clear(t, 0, LEAF_64K, VIRTIO_PAGODA_UPDATE_USE_64K);
+	do_update(t, 3, ROOT, 0, TO_VRAM | LEVEL2);
+	do_update(t, 2, LEVEL2, 0, TO_VRAM | LEVEL1);
+	do_update(t, 1, LEVEL1, 0, TO_VRAM | LEAF);
 	if (t->dual) {
-		pagoda_do_clear(t, 1, LEVEL1, VIRTIO_PAGODA_UPDATE_USE_64K);
-		op = pagoda_update(1, LEVEL1, 0, 1, &second);
+		do_clear(t, 1, LEVEL1, VIRTIO_PAGODA_UPDATE_USE_64K);
+		op = executor_table_update(1, LEVEL1, 0, 1, &second);
 		op.update_page_table.flags = VIRTIO_PAGODA_UPDATE_USE_64K;
 		pagoda_world_do(t->world, &op, PAGODA_WORLD_BUFFER);
 	}
-	pagoda_do_update(t, 1, LEVEL1, 1, system);
+	do_update(t, 1, LEVEL1, 1, system);
 	memset(t->world->engine_system + SYSTEM_LEAF * PAGE, 0, PAGE);
 	memset(t->world->cpu_system + SYSTEM_LEAF * PAGE, 0, PAGE);
 }
 
-static struct pagoda_table_world *pagoda_table_world_make(struct kunit *test, bool dual)
+static struct pagoda_table_world *table_world_make(struct kunit *test, bool dual)
 {
 	struct pagoda_table_world *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	struct pagoda_world *world;
@@ -144,19 +144,19 @@ static struct pagoda_table_world *pagoda_table_world_make(struct kunit *test, bo
 	world->limits.max_address_spaces = 2;
 	world->exec.limits = &world->limits;
 	world->exec.roots = t->roots;
-	world->exec.table_page = pagoda_world_table_page;
+	world->exec.table_page = world_table_page;
 	world->exec.context = world;
 	KUNIT_ASSERT_EQ(test, pagoda_engine_root_set(&world->engine, 0, VIRTIO_PAGODA_SEGMENT_VRAM,
 						     ROOT, 256), 0);
 	t->roots[0] = (struct pagoda_root) { ROOT, 256, VIRTIO_PAGODA_SEGMENT_VRAM };
 	for (i = 0; i < VA_PAGES; i++)
 		t->pages[i] = world->cpu_pages[i % SYSTEM_PAGES];
-	pagoda_tables_link(t);
+	tables_link(t);
 	return t;
 }
 
-static struct pagoda_paging_op pagoda_vfill(struct pagoda_table_world *t, u64 va, u64 size,
-					    u32 pattern)
+static struct pagoda_paging_op executor_table_vfill(struct pagoda_table_world *t, u64 va, u64 size,
+						    u32 pattern)
 {
 	return (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_FILL,
@@ -170,8 +170,8 @@ static struct pagoda_paging_op pagoda_vfill(struct pagoda_table_world *t, u64 va
 	};
 }
 
-static struct pagoda_paging_op pagoda_vtransfer(struct pagoda_table_world *t, u64 src, u64 dst,
-						u64 size, u32 direction, u32 flags)
+static struct pagoda_paging_op executor_table_vtransfer(struct pagoda_table_world *t, u64 src,
+							u64 dst, u64 size, u32 direction, u32 flags)
 {
 	return (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER,
@@ -189,7 +189,7 @@ static struct pagoda_paging_op pagoda_vtransfer(struct pagoda_table_world *t, u6
 }
 
 /* Executes an operation on both machines; returns the error on which they agree. */
-static int pagoda_try(struct pagoda_table_world *t, const struct pagoda_paging_op *op)
+static int executor_table_try(struct pagoda_table_world *t, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
 	const char *why = "";
@@ -210,9 +210,9 @@ static int pagoda_try(struct pagoda_table_world *t, const struct pagoda_paging_o
  * Virtual transfers and fills find each page by its entry, honour ZERO and READ_ONLY, and are
  * refused for a wrong direction or page size.
  */
-static void pagoda_virtual_test(struct kunit *test)
+static void virtual_test(struct kunit *test)
 {
-	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
+	struct pagoda_table_world *t = table_world_make(test, true);
 	u8 *vram = t->world->exec.vram, *system = t->world->cpu_system;
 	struct pagoda_paging_op op;
 	u8 before[16];
@@ -220,50 +220,52 @@ static void pagoda_virtual_test(struct kunit *test)
 
 	/* Four pages that are scattered in VRAM, and four in order in system memory. */
 	for (i = 0; i < 4; i++) {
-		pagoda_do_update(t, 0, LEAF, 8 + i, TO_VRAM | (FREE + (i ^ 3)) * PAGE);
-		pagoda_do_update(t, 0, LEAF, 18 + i, TO_SYSTEM | pagoda_world_bus(18 + i));
+		do_update(t, 0, LEAF, 8 + i, TO_VRAM | (FREE + (i ^ 3)) * PAGE);
+		do_update(t, 0, LEAF, 18 + i, TO_SYSTEM | pagoda_world_bus(18 + i));
 	}
-	op = pagoda_vtransfer(t, 8 * PAGE + 4, 18 * PAGE + 8, 3 * PAGE,
-			      VIRTIO_PAGODA_LOCAL_TO_SYSTEM, 0);
-	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	op = executor_table_vtransfer(t, 8 * PAGE + 4, 18 * PAGE + 8, 3 * PAGE,
+				      VIRTIO_PAGODA_LOCAL_TO_SYSTEM, 0);
+	KUNIT_ASSERT_EQ(test, executor_table_try(t, &op), 0);
 	for (i = 4; i < 3 * PAGE + 4; i++)
 		KUNIT_ASSERT_EQ(test, system[18 * PAGE + 4 + i],
 				vram[(FREE + (i / PAGE ^ 3)) * PAGE + i % PAGE]);
 	PAGODA_PROVES(C69, C71);
 
-	op = pagoda_vfill(t, 9 * PAGE - 8, 16, 0xcafe1234);
-	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	op = executor_table_vfill(t, 9 * PAGE - 8, 16, 0xcafe1234);
+	KUNIT_ASSERT_EQ(test, executor_table_try(t, &op), 0);
 	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 3) * PAGE + PAGE - 4), 0xcafe1234);
 	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 2) * PAGE), 0xcafe1234);
 	KUNIT_EXPECT_EQ(test, *(u32 *)(vram + (FREE + 2) * PAGE + 4), 0xcafe1234);
 
 	/* Entries with ZERO read as zeros, and writes to them are dropped. */
-	pagoda_do_update(t, 0, LEAF, 30, ZEROS);
-	op = pagoda_vtransfer(t, 30 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM, 0);
-	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	do_update(t, 0, LEAF, 30, ZEROS);
+	op = executor_table_vtransfer(t, 30 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
+				      0);
+	KUNIT_ASSERT_EQ(test, executor_table_try(t, &op), 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(system + 18 * PAGE, 0, PAGE));
-	op = pagoda_vfill(t, 30 * PAGE, PAGE, 1);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
+	op = executor_table_vfill(t, 30 * PAGE, PAGE, 1);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), 0);
 	PAGODA_PROVES(C94);
 
 	/* A read-only page is refused without a byte written; an invalid one, too. */
-	pagoda_do_update(t, 0, LEAF, 9, TO_VRAM | VIRTIO_PAGODA_PTE_READ_ONLY | FREE * PAGE);
+	do_update(t, 0, LEAF, 9, TO_VRAM | VIRTIO_PAGODA_PTE_READ_ONLY | FREE * PAGE);
 	memcpy(before, vram + (FREE + 3) * PAGE + PAGE - 16, 16);
-	op = pagoda_vfill(t, 9 * PAGE - 16, 32, 0x55555555);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	op = executor_table_vfill(t, 9 * PAGE - 16, 32, 0x55555555);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
 	KUNIT_EXPECT_MEMEQ(test, vram + (FREE + 3) * PAGE + PAGE - 16, before, 16);
 	PAGODA_PROVES(C96);
-	pagoda_do_update(t, 0, LEAF, 9, 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	do_update(t, 0, LEAF, 9, 0);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
 	/* The direction names other segments, or the flag another page size. */
-	op = pagoda_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_SYSTEM_TO_LOCAL, 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EINVAL);
-	op = pagoda_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
-			      VIRTIO_PAGODA_VIRTUAL_SRC_64K);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	op = executor_table_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_SYSTEM_TO_LOCAL,
+				      0);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EINVAL);
+	op = executor_table_vtransfer(t, 8 * PAGE, 18 * PAGE, PAGE, VIRTIO_PAGODA_LOCAL_TO_SYSTEM,
+				      VIRTIO_PAGODA_VIRTUAL_SRC_64K);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
 }
 
-static void pagoda_poke_system(struct pagoda_table_world *t, u32 index, u64 value)
+static void poke_system(struct pagoda_table_world *t, u32 index, u64 value)
 {
 	u64 at = SYSTEM_LEAF * PAGE + index * 8;
 
@@ -275,9 +277,9 @@ static void pagoda_poke_system(struct pagoda_table_world *t, u32 index, u64 valu
  * Ranges are copied in order, each as if through a buffer, also within a table; if one is bad, none
  * is copied.
  */
-static void pagoda_copy_test(struct kunit *test)
+static void copy_test(struct kunit *test)
 {
-	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
+	struct pagoda_table_world *t = table_world_make(test, false);
 	u64 window = 64 * PAGE;
 	struct pagoda_copy_range ranges[] = {
 		{ window, window + PAGE, 0, 100, 8 },
@@ -292,14 +294,14 @@ static void pagoda_copy_test(struct kunit *test)
 	u8 *a = t->world->exec.vram + 20 * PAGE, *b = a + PAGE;
 	u64 *a_after = t->expected[0], *b_after = t->expected[1];
 
-	pagoda_do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
-	pagoda_do_update(t, 0, LEAF, 65, TO_VRAM | 21 * PAGE);
+	do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
+	do_update(t, 0, LEAF, 65, TO_VRAM | 21 * PAGE);
 	memcpy(a_after, a, PAGE);
 	memcpy(b_after, b, PAGE);
 	memcpy(b_after + 100, a_after, 64);
 	memmove(b_after + 103, b_after + 100, 64);
 	memcpy(a_after + 200, b_after + 100, 88);
-	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	KUNIT_ASSERT_EQ(test, executor_table_try(t, &op), 0);
 	KUNIT_EXPECT_MEMEQ(test, b, (u8 *)b_after, PAGE);
 	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
 	PAGODA_PROVES(C108, C109);
@@ -307,15 +309,15 @@ static void pagoda_copy_test(struct kunit *test)
 	/* One range is unreachable: no range is copied. */
 	ranges[2].src_table = 70 * PAGE;
 	ranges[0].src_entry = 300;
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
 	KUNIT_EXPECT_MEMEQ(test, b, (u8 *)b_after, PAGE);
 	KUNIT_EXPECT_MEMEQ(test, a, (u8 *)a_after, PAGE);
 }
 
 /* One range is copied into a leaf table, which translates the source address of the next range. */
-static void pagoda_copy_into_tables_test(struct kunit *test)
+static void copy_into_tables_test(struct kunit *test)
 {
-	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
+	struct pagoda_table_world *t = table_world_make(test, false);
 	u64 window = 64 * PAGE;
 	struct pagoda_copy_range ranges[] = {
 		{ window, window + PAGE, 0, 0, 4 },
@@ -326,10 +328,10 @@ static void pagoda_copy_into_tables_test(struct kunit *test)
 		.copy_entries = { 0, ARRAY_SIZE(ranges), ranges },
 	};
 
-	pagoda_do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
-	pagoda_do_update(t, 0, LEAF, 65, TO_SYSTEM | pagoda_world_bus(SYSTEM_LEAF));
-	pagoda_poke_system(t, 100, TO_VRAM | 21 * PAGE);
-	KUNIT_ASSERT_EQ(test, pagoda_try(t, &op), 0);
+	do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
+	do_update(t, 0, LEAF, 65, TO_SYSTEM | pagoda_world_bus(SYSTEM_LEAF));
+	poke_system(t, 100, TO_VRAM | 21 * PAGE);
+	KUNIT_ASSERT_EQ(test, executor_table_try(t, &op), 0);
 	KUNIT_EXPECT_MEMEQ(test, t->world->cpu_system + SYSTEM_LEAF * PAGE,
 			   t->world->exec.vram + 20 * PAGE, 32);
 	KUNIT_EXPECT_MEMEQ(test, t->world->exec.vram + 20 * PAGE + 300 * 8,
@@ -340,9 +342,9 @@ static void pagoda_copy_into_tables_test(struct kunit *test)
  * An update writes exactly its entries, by physical and by virtual address of the table, in VRAM
  * and in system memory.
  */
-static void pagoda_update_modes_test(struct kunit *test)
+static void update_modes_test(struct kunit *test)
 {
-	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
+	struct pagoda_table_world *t = table_world_make(test, true);
 	u8 *vram = t->world->exec.vram, *system = t->world->cpu_system;
 	struct pagoda_paging_op op;
 	u64 values[40], *expected = t->expected[0];
@@ -350,12 +352,12 @@ static void pagoda_update_modes_test(struct kunit *test)
 
 	for (i = 0; i < 40; i++)
 		values[i] = TO_VRAM | (i < 30 ? i + 1 : 40 - i) * PAGE << (i == 35);
-	pagoda_do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
-	pagoda_do_update(t, 0, LEAF, 65, TO_SYSTEM | pagoda_world_bus(65 % SYSTEM_PAGES));
+	do_update(t, 0, LEAF, 64, TO_VRAM | 20 * PAGE);
+	do_update(t, 0, LEAF, 65, TO_SYSTEM | pagoda_world_bus(65 % SYSTEM_PAGES));
 	memcpy(expected, vram + 20 * PAGE, PAGE);
 	memcpy(expected + 77, values, sizeof(values));
 
-	op = pagoda_update(0, 20 * PAGE, 77, 40, values);
+	op = executor_table_update(0, 20 * PAGE, 77, 40, values);
 	t->world->limits.vram_size = 1ull << 30;
 	pagoda_world_do(t->world, &op, 200);
 	KUNIT_EXPECT_MEMEQ(test, vram + 20 * PAGE, (u8 *)expected, PAGE);
@@ -389,7 +391,7 @@ static void pagoda_update_modes_test(struct kunit *test)
 }
 
 /* A random entry for page @v (or for @each pages), most often a valid one. */
-static u64 pagoda_random_entry(struct pagoda_table_world *t, u32 v, u32 each)
+static u64 executor_table_random_entry(struct pagoda_table_world *t, u32 v, u32 each)
 {
 	u64 flags = pagoda_random(&t->rnd, 0, 9) ? 0 : VIRTIO_PAGODA_PTE_READ_ONLY;
 
@@ -413,51 +415,51 @@ static u64 pagoda_random_entry(struct pagoda_table_world *t, u32 v, u32 each)
 }
 
 /* Writes to the memory of both machines directly, as a damaged table would be written. */
-static void pagoda_poke(struct pagoda_table_world *t, u64 address, u64 value)
+static void executor_table_poke(struct pagoda_table_world *t, u64 address, u64 value)
 {
 	*(__le64 *)(t->world->engine_vram + address) = cpu_to_le64(value);
 	*(__le64 *)(t->world->exec.vram + address) = cpu_to_le64(value);
 }
 
 /* Fills a small part of each leaf table at random; sometimes a level above is damaged. */
-static void pagoda_random_tables(struct pagoda_table_world *t)
+static void random_tables(struct pagoda_table_world *t)
 {
 	u64 above[] = { ROOT, LEVEL2, LEVEL1 };
 	u32 i, j;
 
-	pagoda_poke(t, ROOT, TO_VRAM | LEVEL2);
-	pagoda_poke(t, LEVEL2, TO_VRAM | LEVEL1);
-	pagoda_poke(t, LEVEL1, TO_VRAM | LEAF);
+	executor_table_poke(t, ROOT, TO_VRAM | LEVEL2);
+	executor_table_poke(t, LEVEL2, TO_VRAM | LEVEL1);
+	executor_table_poke(t, LEVEL1, TO_VRAM | LEAF);
 	if (t->dual) {
-		pagoda_poke(t, LEVEL1 + 8, TO_VRAM | LEAF_64K);
-		pagoda_poke(t, LEVEL1 + 16, TO_SYSTEM | pagoda_world_bus(SYSTEM_LEAF));
+		executor_table_poke(t, LEVEL1 + 8, TO_VRAM | LEAF_64K);
+		executor_table_poke(t, LEVEL1 + 16, TO_SYSTEM | pagoda_world_bus(SYSTEM_LEAF));
 	} else if (pagoda_random(&t->rnd, 0, 1)) {
-		pagoda_poke(t, LEVEL1, TO_VRAM | VIRTIO_PAGODA_PTE_TABLE_64K | LEAF_64K);
+		executor_table_poke(t, LEVEL1, TO_VRAM | VIRTIO_PAGODA_PTE_TABLE_64K | LEAF_64K);
 	}
 	for (i = 0; i < 32; i++) {
-		pagoda_poke(t, LEAF + i * 8, pagoda_random_entry(t, i, 1));
-		pagoda_poke_system(t, i, pagoda_random_entry(t, 512 + i, 1));
+		executor_table_poke(t, LEAF + i * 8, executor_table_random_entry(t, i, 1));
+		poke_system(t, i, executor_table_random_entry(t, 512 + i, 1));
 	}
 	for (i = 0; i < 2; i++) {
 		u64 entry = t->dual && pagoda_random(&t->rnd, 0, 1) ? 0 :
-			    pagoda_random_entry(t, i * 16, 16);
+			    executor_table_random_entry(t, i * 16, 16);
 
-		pagoda_poke(t, LEAF_64K + i * 8, entry);
+		executor_table_poke(t, LEAF_64K + i * 8, entry);
 		/*
 		 * Entries in both tables at once are refused (C93), so most of the time one is
 		 * removed.
 		 */
 		for (j = 0; j < 16 && entry & VIRTIO_PAGODA_PTE_VALID; j++)
 			if (pagoda_random(&t->rnd, 0, 31))
-				pagoda_poke(t, LEAF + (i * 16 + j) * 8, 0);
+				executor_table_poke(t, LEAF + (i * 16 + j) * 8, 0);
 	}
 	if (!pagoda_random(&t->rnd, 0, 4))
-		pagoda_poke(t, above[pagoda_random(&t->rnd, 0, 2)],
-			    (pagoda_random(&t->rnd, 0, 1) ? TO_VRAM | LEAF : ZEROS) ^
-			    1ull << pagoda_random(&t->rnd, 0, 63));
+		executor_table_poke(t, above[pagoda_random(&t->rnd, 0, 2)],
+				    (pagoda_random(&t->rnd, 0, 1) ? TO_VRAM | LEAF : ZEROS) ^
+					    1ull << pagoda_random(&t->rnd, 0, 63));
 }
 
-static struct pagoda_paging_op pagoda_random_virtual(struct pagoda_table_world *t)
+static struct pagoda_paging_op random_virtual(struct pagoda_table_world *t)
 {
 	u64 far = (pagoda_random(&t->rnd, 0, 3) ? 0 : 512) * PAGE;
 	u64 src = far + pagoda_random(&t->rnd, 0, 7) * PAGE + pagoda_random(&t->rnd, 0, 1) * 12;
@@ -474,21 +476,21 @@ static struct pagoda_paging_op pagoda_random_virtual(struct pagoda_table_world *
 		 * and then has no result to compare.
 		 */
 		dst = pagoda_random(&t->rnd, 26, 30) * PAGE + dst % PAGE;
-		return pagoda_vtransfer(t, src, dst, size, direction, flags);
+		return executor_table_vtransfer(t, src, dst, size, direction, flags);
 	}
-	return pagoda_vfill(t, dst, size, prandom_u32_state(&t->rnd));
+	return executor_table_vfill(t, dst, size, prandom_u32_state(&t->rnd));
 }
 
 /*
  * Tables of random content: after each operation the machines have equal memory and agree on its
  * verdict.
  */
-static void pagoda_random_walk_test(struct kunit *test)
+static void random_walk_test(struct kunit *test)
 {
 	u32 round, i, good, bad;
 
 	for (round = 0; round < 2; round++) {
-		struct pagoda_table_world *t = pagoda_table_world_make(test, round);
+		struct pagoda_table_world *t = table_world_make(test, round);
 		struct pagoda_world_list *list = pagoda_world_list(t->world, 8, 20);
 		struct pagoda_paging_op map = {
 			.operation = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT,
@@ -500,9 +502,9 @@ static void pagoda_random_walk_test(struct kunit *test)
 		for (i = 0, good = 0, bad = 0; i < 1000; i++) {
 			struct pagoda_paging_op op;
 
-			pagoda_random_tables(t);
-			op = pagoda_random_virtual(t);
-			if (pagoda_try(t, &op))
+			random_tables(t);
+			op = random_virtual(t);
+			if (executor_table_try(t, &op))
 				bad++;
 			else
 				good++;
@@ -519,61 +521,62 @@ const u32 pagoda_executor_table_compared[] = {
 };
 
 /* A level-1 entry with ZERO is refused if it is marked as a 64 KiB table or as a large page. */
-static void pagoda_zero_marks_test(struct kunit *test)
+static void zero_marks_test(struct kunit *test)
 {
-	struct pagoda_table_world *t = pagoda_table_world_make(test, false);
-	struct pagoda_paging_op op = pagoda_vfill(t, 0, 64, 1);
+	struct pagoda_table_world *t = table_world_make(test, false);
+	struct pagoda_paging_op op = executor_table_vfill(t, 0, 64, 1);
 
-	pagoda_poke(t, LEVEL1, ZEROS);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
-	pagoda_poke(t, LEVEL1, ZEROS | VIRTIO_PAGODA_PTE_TABLE_64K);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
-	pagoda_poke(t, LEVEL1, ZEROS | VIRTIO_PAGODA_PTE_LARGE);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
-	pagoda_poke(t, LEVEL1, (ZEROS | VIRTIO_PAGODA_PTE_TABLE_64K) & ~VIRTIO_PAGODA_PTE_VALID);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EFAULT);
+	executor_table_poke(t, LEVEL1, ZEROS);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), 0);
+	executor_table_poke(t, LEVEL1, ZEROS | VIRTIO_PAGODA_PTE_TABLE_64K);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
+	executor_table_poke(t, LEVEL1, ZEROS | VIRTIO_PAGODA_PTE_LARGE);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
+	executor_table_poke(t, LEVEL1,
+			    (ZEROS | VIRTIO_PAGODA_PTE_TABLE_64K) & ~VIRTIO_PAGODA_PTE_VALID);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EFAULT);
 }
 
 /* If both leaf tables translate an address, the access is refused. */
-static void pagoda_dual_test(struct kunit *test)
+static void dual_test(struct kunit *test)
 {
-	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
-	struct pagoda_paging_op first = pagoda_vfill(t, 0, 64, 1);
-	struct pagoda_paging_op all = pagoda_vfill(t, 0, SZ_64K, 2);
-	struct pagoda_paging_op both = pagoda_vfill(t, 5 * PAGE, 64, 3);
-	struct pagoda_paging_op next = pagoda_vfill(t, 19 * PAGE, 64, 4);
+	struct pagoda_table_world *t = table_world_make(test, true);
+	struct pagoda_paging_op first = executor_table_vfill(t, 0, 64, 1);
+	struct pagoda_paging_op all = executor_table_vfill(t, 0, SZ_64K, 2);
+	struct pagoda_paging_op both = executor_table_vfill(t, 5 * PAGE, 64, 3);
+	struct pagoda_paging_op next = executor_table_vfill(t, 19 * PAGE, 64, 4);
 
-	pagoda_poke(t, LEAF_64K, TO_VRAM | FREE * PAGE);
-	pagoda_poke(t, LEAF + 19 * 8, TO_VRAM | (FREE + 2) * PAGE);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &all), 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &next), 0);
+	executor_table_poke(t, LEAF_64K, TO_VRAM | FREE * PAGE);
+	executor_table_poke(t, LEAF + 19 * 8, TO_VRAM | (FREE + 2) * PAGE);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &all), 0);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &next), 0);
 	/* One of the sixteen small entries is enough, wherever the access begins. */
-	pagoda_poke(t, LEAF + 5 * 8, TO_VRAM | (FREE + 1) * PAGE);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &both), -EFAULT);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &all), -EFAULT);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &next), 0);
-	pagoda_poke(t, LEAF_64K, 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &both), 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
+	executor_table_poke(t, LEAF + 5 * 8, TO_VRAM | (FREE + 1) * PAGE);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &both), -EFAULT);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), -EFAULT);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &all), -EFAULT);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &next), 0);
+	executor_table_poke(t, LEAF_64K, 0);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &both), 0);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), -EFAULT);
 	/* ZERO for the whole block on one side, and an entry on the other. */
-	pagoda_poke(t, LEVEL1 + 8, ZEROS);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
-	pagoda_poke(t, LEAF + 5 * 8, 0);
-	pagoda_poke(t, LEAF + 19 * 8, 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), 0);
-	pagoda_poke(t, LEVEL1, ZEROS);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
-	pagoda_poke(t, LEVEL1 + 8, TO_VRAM | LEAF_64K);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), 0);
-	pagoda_poke(t, LEAF_64K + 31 * 8, TO_VRAM | FREE * PAGE);
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &first), -EFAULT);
+	executor_table_poke(t, LEVEL1 + 8, ZEROS);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), -EFAULT);
+	executor_table_poke(t, LEAF + 5 * 8, 0);
+	executor_table_poke(t, LEAF + 19 * 8, 0);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), 0);
+	executor_table_poke(t, LEVEL1, ZEROS);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), -EFAULT);
+	executor_table_poke(t, LEVEL1 + 8, TO_VRAM | LEAF_64K);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), 0);
+	executor_table_poke(t, LEAF_64K + 31 * 8, TO_VRAM | FREE * PAGE);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &first), -EFAULT);
 	PAGODA_PROVES(C93);
 }
 
 /* Executes the packet built from @op with @start and @end put in. */
-static int pagoda_try_flush(struct pagoda_table_world *t, const struct pagoda_paging_op *op,
-			    u64 start, u64 end)
+static int try_flush(struct pagoda_table_world *t, const struct pagoda_paging_op *op, u64 start,
+		     u64 end)
 {
 	struct virtio_pagoda_flush_tlb *flush = (void *)t->world->data;
 	struct pagoda_paging_cursor cursor = { };
@@ -588,48 +591,48 @@ static int pagoda_try_flush(struct pagoda_table_world *t, const struct pagoda_pa
 }
 
 /* The CPU has no TLB to flush, but refuses what the device refuses. */
-static void pagoda_flush_test(struct kunit *test)
+static void flush_test(struct kunit *test)
 {
-	struct pagoda_table_world *t = pagoda_table_world_make(test, true);
+	struct pagoda_table_world *t = table_world_make(test, true);
 	u64 end = 1ull << t->world->limits.va_bits;
 	struct pagoda_paging_op op = {
 		.operation = VIRTIO_PAGODA_OP_FLUSH_TLB,
 		.flush_tlb = { .root_address = ROOT, .root_segment = VIRTIO_PAGODA_SEGMENT_VRAM },
 	};
 
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, PAGE, end), 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, PAGE, PAGE), 0);
-	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, PAGE, 0), -EFAULT);
-	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, 2 * PAGE, PAGE), -EFAULT);
-	KUNIT_EXPECT_EQ(test, pagoda_try_flush(t, &op, 0, end + 1), -EFAULT);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), 0);
+	KUNIT_EXPECT_EQ(test, try_flush(t, &op, PAGE, end), 0);
+	KUNIT_EXPECT_EQ(test, try_flush(t, &op, PAGE, PAGE), 0);
+	KUNIT_EXPECT_EQ(test, try_flush(t, &op, PAGE, 0), -EFAULT);
+	KUNIT_EXPECT_EQ(test, try_flush(t, &op, 2 * PAGE, PAGE), -EFAULT);
+	KUNIT_EXPECT_EQ(test, try_flush(t, &op, 0, end + 1), -EFAULT);
 	op.flush_tlb.root_address = LEVEL1;
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EINVAL);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EINVAL);
 	op.flush_tlb.root_address = ROOT;
 	op.flush_tlb.root_segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), -EINVAL);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), -EINVAL);
 	/* A space without a root accepts any root. */
 	op.flush_tlb.address_space = 1;
-	KUNIT_EXPECT_EQ(test, pagoda_try(t, &op), 0);
+	KUNIT_EXPECT_EQ(test, executor_table_try(t, &op), 0);
 	((struct virtio_pagoda_flush_tlb *)t->world->data)->address_space = cpu_to_le32(2);
 	KUNIT_EXPECT_EQ(test, pagoda_world_submit(t->world).error, -EINVAL);
 }
 
-static struct kunit_case pagoda_executor_table_cases[] = {
-	KUNIT_CASE(pagoda_virtual_test),
-	KUNIT_CASE(pagoda_copy_test),
-	KUNIT_CASE(pagoda_copy_into_tables_test),
-	KUNIT_CASE(pagoda_update_modes_test),
-	KUNIT_CASE(pagoda_zero_marks_test),
-	KUNIT_CASE(pagoda_dual_test),
-	KUNIT_CASE(pagoda_flush_test),
-	KUNIT_CASE(pagoda_random_walk_test),
+static struct kunit_case executor_table_cases[] = {
+	KUNIT_CASE(virtual_test),
+	KUNIT_CASE(copy_test),
+	KUNIT_CASE(copy_into_tables_test),
+	KUNIT_CASE(update_modes_test),
+	KUNIT_CASE(zero_marks_test),
+	KUNIT_CASE(dual_test),
+	KUNIT_CASE(flush_test),
+	KUNIT_CASE(random_walk_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_executor_table_suite = {
+static struct kunit_suite executor_table_suite = {
 	.name = "pagoda_executor_tables",
-	.test_cases = pagoda_executor_table_cases,
+	.test_cases = executor_table_cases,
 };
 
-kunit_test_suite(pagoda_executor_table_suite);
+kunit_test_suite(executor_table_suite);

@@ -15,7 +15,7 @@
 #define PAGE		PAGODA_WORLD_PAGE
 #define DUMMY_BYTES(w)	((w)->cpu_system + PAGODA_WORLD_DUMMY * PAGE)
 
-static struct pagoda_world *pagoda_world_seeded(struct kunit *test)
+static struct pagoda_world *world_seeded(struct kunit *test)
 {
 	struct rnd_state rnd;
 
@@ -23,7 +23,7 @@ static struct pagoda_world *pagoda_world_seeded(struct kunit *test)
 	return pagoda_world_make(test, &rnd);
 }
 
-static struct pagoda_side pagoda_vram(u64 page)
+static struct pagoda_side executor_vram(u64 page)
 {
 	return (struct pagoda_side) {
 		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
@@ -31,7 +31,7 @@ static struct pagoda_side pagoda_vram(u64 page)
 	};
 }
 
-static struct pagoda_side pagoda_aperture(u64 page, u32 generation)
+static struct pagoda_side executor_aperture(u64 page, u32 generation)
 {
 	return (struct pagoda_side) {
 		.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
@@ -40,13 +40,13 @@ static struct pagoda_side pagoda_aperture(u64 page, u32 generation)
 	};
 }
 
-static struct pagoda_side pagoda_system(const struct pagoda_world_list *list)
+static struct pagoda_side executor_system(const struct pagoda_world_list *list)
 {
 	return (struct pagoda_side) { .adl = &list->adl };
 }
 
-static struct pagoda_paging_op pagoda_transfer(struct pagoda_side src, struct pagoda_side dst,
-					       u64 size)
+static struct pagoda_paging_op executor_transfer(struct pagoda_side src, struct pagoda_side dst,
+						 u64 size)
 {
 	return (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_TRANSFER,
@@ -54,7 +54,7 @@ static struct pagoda_paging_op pagoda_transfer(struct pagoda_side src, struct pa
 	};
 }
 
-static struct pagoda_paging_op pagoda_fill(u64 address, u64 size, u32 pattern)
+static struct pagoda_paging_op executor_fill(u64 address, u64 size, u32 pattern)
 {
 	return (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_FILL,
@@ -62,8 +62,8 @@ static struct pagoda_paging_op pagoda_fill(u64 address, u64 size, u32 pattern)
 	};
 }
 
-static struct pagoda_paging_op pagoda_map(u32 opcode, u64 first, u64 nr_pages, u32 generation,
-					  const struct pagoda_world_list *list)
+static struct pagoda_paging_op executor_map(u32 opcode, u64 first, u64 nr_pages, u32 generation,
+					    const struct pagoda_world_list *list)
 {
 	return (struct pagoda_paging_op) {
 		.operation = opcode,
@@ -76,7 +76,7 @@ static struct pagoda_paging_op pagoda_map(u32 opcode, u64 first, u64 nr_pages, u
 	};
 }
 
-static struct pagoda_paging_op pagoda_unmap(struct pagoda_world *world, u64 first, u64 nr_pages)
+static struct pagoda_paging_op executor_unmap(struct pagoda_world *world, u64 first, u64 nr_pages)
 {
 	return (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT,
@@ -90,7 +90,7 @@ static struct pagoda_paging_op pagoda_unmap(struct pagoda_world *world, u64 firs
 }
 
 /* Builds an operation into the buffer behind what is there. */
-static void pagoda_append(struct pagoda_world *world, const struct pagoda_paging_op *op)
+static void executor_append(struct pagoda_world *world, const struct pagoda_paging_op *op)
 {
 	struct pagoda_paging_cursor cursor = { };
 
@@ -100,7 +100,7 @@ static void pagoda_append(struct pagoda_world *world, const struct pagoda_paging
 }
 
 /* Copies VRAM to scattered pages and back to another place, in two pieces, one run per packet. */
-static void pagoda_round_trip(struct pagoda_world *world, u32 nr_pages, u32 buffer)
+static void round_trip(struct pagoda_world *world, u32 nr_pages, u32 buffer)
 {
 	struct pagoda_world_list *list = pagoda_world_list(world, 3, nr_pages);
 	u64 first = nr_pages / 2 * PAGE, size = nr_pages * PAGE;
@@ -117,8 +117,8 @@ static void pagoda_round_trip(struct pagoda_world *world, u32 nr_pages, u32 buff
 		for (piece = first ? 0 : 1; piece < 2; piece++) {
 			struct pagoda_paging_op op;
 
-			op = i ? pagoda_transfer(pagoda_system(list), pagoda_vram(16), 0) :
-				 pagoda_transfer(pagoda_vram(2), pagoda_system(list), 0);
+			op = i ? executor_transfer(executor_system(list), executor_vram(16), 0) :
+				 executor_transfer(executor_vram(2), executor_system(list), 0);
 			op.transfer.size = piece ? size - first : first;
 			op.transfer.offset = piece ? first : 0;
 			op.transfer.mdl_offset = piece ? first / PAGE : 0;
@@ -131,15 +131,15 @@ static void pagoda_round_trip(struct pagoda_world *world, u32 nr_pages, u32 buff
 }
 
 /* Content that was copied out and in again, in any number of packets, is equal. */
-static void pagoda_round_trip_test(struct kunit *test)
+static void round_trip_test(struct kunit *test)
 {
 	static const u32 sizes[] = { 1, 2, 3, 7, 13 };
-	struct pagoda_world *world = pagoda_world_seeded(test);
+	struct pagoda_world *world = world_seeded(test);
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		pagoda_round_trip(world, sizes[i], PAGODA_WORLD_BUFFER);
-		pagoda_round_trip(world, sizes[i], 72 + 16);
+		round_trip(world, sizes[i], PAGODA_WORLD_BUFFER);
+		round_trip(world, sizes[i], 72 + 16);
 	}
 	PAGODA_PROVES(C26, C30);
 }
@@ -148,21 +148,21 @@ static void pagoda_round_trip_test(struct kunit *test)
  * Fills of odd places and sizes write their range only; a buffer that is too small by a byte gets
  * no packet.
  */
-static void pagoda_fill_test(struct kunit *test)
+static void fill_test(struct kunit *test)
 {
 	static const struct { u64 address, size; u32 pattern; } cases[] = {
 		{ 0, 4, 0x01020304 }, { 4, 8, 0xfedcba98 }, { 0x1ffc, 0x1008, 0x11223344 },
 		{ 0x3000, 0x2000, 0 }, { 0x6008, 12, 0x5a5a5a5a }, { 0x8000, 0x10000, 0x80000001 },
 	};
-	struct pagoda_world *world = pagoda_world_seeded(test);
+	struct pagoda_world *world = world_seeded(test);
 	u64 size = PAGODA_WORLD_VRAM * PAGE, byte;
 	u8 *before = kunit_kmalloc(test, size, GFP_KERNEL);
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, before);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct pagoda_paging_op op = pagoda_fill(cases[i].address, cases[i].size,
-							 cases[i].pattern);
+		struct pagoda_paging_op op =
+			executor_fill(cases[i].address, cases[i].size, cases[i].pattern);
 		u64 end = cases[i].address + cases[i].size;
 		struct pagoda_paging_cursor cursor = { };
 
@@ -190,16 +190,16 @@ static void pagoda_fill_test(struct kunit *test)
 /*
  * Operations of one buffer are in order: the second fill wins, and the copy behind it copies that.
  */
-static void pagoda_order_test(struct kunit *test)
+static void order_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
-	struct pagoda_paging_op first = pagoda_fill(0, PAGE, 0x11111111);
-	struct pagoda_paging_op second = pagoda_fill(PAGE / 2, PAGE, 0x22222222);
-	struct pagoda_paging_op copy = pagoda_transfer(pagoda_vram(0), pagoda_vram(9), PAGE);
+	struct pagoda_world *world = world_seeded(test);
+	struct pagoda_paging_op first = executor_fill(0, PAGE, 0x11111111);
+	struct pagoda_paging_op second = executor_fill(PAGE / 2, PAGE, 0x22222222);
+	struct pagoda_paging_op copy = executor_transfer(executor_vram(0), executor_vram(9), PAGE);
 
-	pagoda_append(world, &first);
-	pagoda_append(world, &second);
-	pagoda_append(world, &copy);
+	executor_append(world, &first);
+	executor_append(world, &second);
+	executor_append(world, &copy);
 	KUNIT_EXPECT_TRUE(test, pagoda_world_submit(world).good);
 	pagoda_world_compare(world);
 	KUNIT_EXPECT_NULL(test, memchr_inv(world->exec.vram + 9 * PAGE, 0x11, PAGE / 2));
@@ -208,7 +208,7 @@ static void pagoda_order_test(struct kunit *test)
 }
 
 /* Returns the number of bytes of VRAM and system memory that changed. */
-static u32 pagoda_changed(const struct pagoda_world *world, const u8 *before)
+static u32 executor_changed(const struct pagoda_world *world, const u8 *before)
 {
 	u64 vram = PAGODA_WORLD_VRAM * PAGE, system = PAGODA_WORLD_SYSTEM * PAGE, i;
 	u32 changed = 0;
@@ -221,8 +221,8 @@ static u32 pagoda_changed(const struct pagoda_world *world, const u8 *before)
 }
 
 /* One access on both machines, to page 5 of VRAM, of system memory or of the aperture. */
-static void pagoda_access(struct pagoda_world *world, u32 opcode, u32 segment, u32 size, u64 inside,
-			  u8 *before)
+static void access_bytes(struct pagoda_world *world, u32 opcode, u32 segment, u32 size, u64 inside,
+			 u8 *before)
 {
 	u64 vram = PAGODA_WORLD_VRAM * PAGE, system = PAGODA_WORLD_SYSTEM * PAGE;
 	bool in_vram = segment == VIRTIO_PAGODA_SEGMENT_VRAM;
@@ -245,11 +245,11 @@ static void pagoda_access(struct pagoda_world *world, u32 opcode, u32 segment, u
 }
 
 /* READ_PHYSICAL changes no byte, WRITE_PHYSICAL exactly its own. */
-static void pagoda_access_test(struct kunit *test)
+static void access_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
-	struct pagoda_paging_op map = pagoda_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 5, 1, 1,
-						 pagoda_world_list(world, 5, 1));
+	struct pagoda_world *world = world_seeded(test);
+	struct pagoda_paging_op map = executor_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 5, 1, 1,
+						   pagoda_world_list(world, 5, 1));
 	u8 *before = kunit_kmalloc(test, (PAGODA_WORLD_VRAM + PAGODA_WORLD_SYSTEM) * PAGE,
 				   GFP_KERNEL);
 	u32 segment, size;
@@ -259,22 +259,22 @@ static void pagoda_access_test(struct kunit *test)
 	pagoda_world_do(world, &map, PAGODA_WORLD_BUFFER);
 	for (segment = 0; segment < VIRTIO_PAGODA_SEGMENT_COUNT; segment++) {
 		for (size = 1; size <= 8; size *= 2, inside += 8) {
-			pagoda_access(world, VIRTIO_PAGODA_OP_READ_PHYSICAL, segment, size, inside,
-				      before);
-			KUNIT_EXPECT_EQ(test, pagoda_changed(world, before), 0);
+			access_bytes(world, VIRTIO_PAGODA_OP_READ_PHYSICAL, segment, size, inside,
+				     before);
+			KUNIT_EXPECT_EQ(test, executor_changed(world, before), 0);
 			PAGODA_PROVES(C49);
-			pagoda_access(world, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, segment, size,
-				      inside, before);
-			KUNIT_EXPECT_EQ(test, pagoda_changed(world, before), size);
+			access_bytes(world, VIRTIO_PAGODA_OP_WRITE_PHYSICAL, segment, size, inside,
+				     before);
+			KUNIT_EXPECT_EQ(test, executor_changed(world, before), size);
 			PAGODA_PROVES(C50);
 		}
 	}
 }
 
 /* Page i of the aperture is page offset + i of the list, for both kinds of list. */
-static void pagoda_map_test(struct kunit *test)
+static void map_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
+	struct pagoda_world *world = world_seeded(test);
 	u32 opcode, i, generation;
 	u64 bus;
 
@@ -286,7 +286,7 @@ static void pagoda_map_test(struct kunit *test)
 		opcode = i < 2 ? VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT :
 				 VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2;
 		list->adl.contiguous = i % 2;
-		op = pagoda_map(opcode, 4 + i, 7, 100 + i, list);
+		op = executor_map(opcode, 4 + i, 7, 100 + i, list);
 		op.map_aperture.adl_offset = 2;
 		memset(world->engine.aperture, 0, PAGODA_WORLD_APERTURE * sizeof(u64));
 		memset(world->exec.aperture, 0, PAGODA_WORLD_APERTURE * sizeof(void *));
@@ -307,16 +307,16 @@ static void pagoda_map_test(struct kunit *test)
 }
 
 /* An unmapped range is the dummy page, for reads, for writes and with any generation. */
-static void pagoda_unmap_test(struct kunit *test)
+static void unmap_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
-	struct pagoda_paging_op map = pagoda_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 0, 6, 9,
-						 pagoda_world_list(world, 8, 6));
-	struct pagoda_paging_op unmap = pagoda_unmap(world, 1, 3);
-	struct pagoda_paging_op write = pagoda_transfer(pagoda_vram(0), pagoda_aperture(1, 9),
-							3 * PAGE);
-	struct pagoda_paging_op read = pagoda_transfer(pagoda_aperture(2, 9), pagoda_vram(20),
-						       PAGE);
+	struct pagoda_world *world = world_seeded(test);
+	struct pagoda_paging_op map = executor_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 0, 6, 9,
+						   pagoda_world_list(world, 8, 6));
+	struct pagoda_paging_op unmap = executor_unmap(world, 1, 3);
+	struct pagoda_paging_op write =
+		executor_transfer(executor_vram(0), executor_aperture(1, 9), 3 * PAGE);
+	struct pagoda_paging_op read =
+		executor_transfer(executor_aperture(2, 9), executor_vram(20), PAGE);
 	u64 system = PAGODA_WORLD_SYSTEM * PAGE, dummy = PAGODA_WORLD_DUMMY * PAGE, bus;
 	u8 *before = kunit_kmalloc(test, system, GFP_KERNEL);
 	u32 i, page, generation;
@@ -350,16 +350,16 @@ static void pagoda_unmap_test(struct kunit *test)
 }
 
 /* A buffer that is executed twice has the effect of the first time, and its bytes don't change. */
-static void pagoda_resubmit_test(struct kunit *test)
+static void resubmit_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
+	struct pagoda_world *world = world_seeded(test);
 	struct pagoda_world_list *list = pagoda_world_list(world, 8, 6);
 	struct pagoda_paging_op ops[] = {
-		pagoda_fill(0, 2 * PAGE, 0x12345678),
-		pagoda_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, 3, 6, 7, list),
-		pagoda_transfer(pagoda_vram(0), pagoda_aperture(4, 7), 4 * PAGE),
-		pagoda_transfer(pagoda_system(list), pagoda_vram(12), 5 * PAGE + 4),
-		pagoda_unmap(world, 3, 1),
+		executor_fill(0, 2 * PAGE, 0x12345678),
+		executor_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, 3, 6, 7, list),
+		executor_transfer(executor_vram(0), executor_aperture(4, 7), 4 * PAGE),
+		executor_transfer(executor_system(list), executor_vram(12), 5 * PAGE + 4),
+		executor_unmap(world, 3, 1),
 	};
 	u64 vram = PAGODA_WORLD_VRAM * PAGE, system = PAGODA_WORLD_SYSTEM * PAGE;
 	u8 *memory = kunit_kmalloc(test, vram + system, GFP_KERNEL);
@@ -370,7 +370,7 @@ static void pagoda_resubmit_test(struct kunit *test)
 
 	KUNIT_ASSERT_TRUE(test, memory && bytes && after);
 	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		pagoda_append(world, &ops[i]);
+		executor_append(world, &ops[i]);
 	memcpy(bytes, world->data, PAGODA_WORLD_BUFFER);
 	memcpy(memory, world->engine_vram, vram);
 	memcpy(memory + vram, world->engine_system, system);
@@ -398,19 +398,20 @@ static void pagoda_resubmit_test(struct kunit *test)
 }
 
 /* The CPU ignores bus addresses; without struct pages it refuses. */
-static void pagoda_no_bus_test(struct kunit *test)
+static void no_bus_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
+	struct pagoda_world *world = world_seeded(test);
 	struct pagoda_world_list *list = pagoda_world_list(world, 8, 3);
-	struct pagoda_paging_op op = pagoda_transfer(pagoda_vram(1), pagoda_system(list), 3 * PAGE);
-	struct pagoda_paging_op map = pagoda_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 0, 3, 1,
-						 list);
+	struct pagoda_paging_op op =
+		executor_transfer(executor_vram(1), executor_system(list), 3 * PAGE);
+	struct pagoda_paging_op map =
+		executor_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 0, 3, 1, list);
 	u32 i;
 
 	for (i = 0; i < 3; i++)
 		list->pages[i] = 0xdead0000beef0000 + i * 0x5000;
-	pagoda_append(world, &op);
-	pagoda_append(world, &map);
+	executor_append(world, &op);
+	executor_append(world, &map);
 	KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error, 0);
 	KUNIT_EXPECT_EQ(test, memcmp(world->cpu_system + 8 * PAGE, world->exec.vram + PAGE,
 				     3 * PAGE), 0);
@@ -421,31 +422,31 @@ static void pagoda_no_bus_test(struct kunit *test)
 	list->adl.cpu_pages = NULL;
 	memset(world->exec.aperture, 0, PAGODA_WORLD_APERTURE * sizeof(void *));
 	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
-	pagoda_append(world, &op);
+	executor_append(world, &op);
 	KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error, -EFAULT);
 	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
-	pagoda_append(world, &map);
+	executor_append(world, &map);
 	KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error, -EFAULT);
 	KUNIT_EXPECT_NULL(test, world->exec.aperture[0]);
 	PAGODA_PROVES(C66);
 }
 
 /* Packets before the start aren't executed, and a start within a packet is refused. */
-static void pagoda_start_test(struct kunit *test)
+static void start_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
+	struct pagoda_world *world = world_seeded(test);
 	struct pagoda_paging_op ops[] = {
-		pagoda_fill(0, 8, 0x11111111),
-		pagoda_fill(8, 8, 0x22222222),
-		pagoda_transfer(pagoda_aperture(0, 0), pagoda_vram(3), PAGE),
-		pagoda_fill(16, 8, 0x33333333),
+		executor_fill(0, 8, 0x11111111),
+		executor_fill(8, 8, 0x22222222),
+		executor_transfer(executor_aperture(0, 0), executor_vram(3), PAGE),
+		executor_fill(16, 8, 0x33333333),
 	};
 	struct pagoda_verdict verdict;
 	u8 before[8];
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(ops); i++)
-		pagoda_append(world, &ops[i]);
+		executor_append(world, &ops[i]);
 	memcpy(before, world->exec.vram, 8);
 	verdict = pagoda_world_run_cpu(world, 40);
 	KUNIT_EXPECT_EQ(test, verdict.error, -EFAULT);
@@ -469,13 +470,12 @@ static void pagoda_start_test(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, world->exec.vram, before, 8);
 }
 
-static void pagoda_expect_error(struct pagoda_world *world, const struct pagoda_paging_op *op,
-				int error)
+static void expect_error(struct pagoda_world *world, const struct pagoda_paging_op *op, int error)
 {
 	struct pagoda_verdict verdict;
 
 	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
-	pagoda_append(world, op);
+	executor_append(world, op);
 	verdict = pagoda_world_run_cpu(world, 0);
 	KUNIT_EXPECT_EQ(world->test, verdict.error, error);
 	KUNIT_EXPECT_EQ(world->test, verdict.stopped_at, error ? 0 : world->buf.write_offset);
@@ -485,74 +485,76 @@ static void pagoda_expect_error(struct pagoda_world *world, const struct pagoda_
  * The CPU executor refuses memory that isn't mapped, stale or out of its sight, and unknown
  * packets, without effect.
  */
-static void pagoda_errors_test(struct kunit *test)
+static void errors_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
-	struct pagoda_paging_op fill = pagoda_fill(0, 8, 0x11111111);
-	struct pagoda_paging_op map = pagoda_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 0, 2, 5,
-						 pagoda_world_list(world, 8, 2));
-	struct pagoda_paging_op use = pagoda_transfer(pagoda_aperture(0, 4), pagoda_vram(0), PAGE);
-	struct pagoda_paging_op edge = pagoda_transfer(pagoda_vram(0), pagoda_aperture(1, 5),
-						       2 * PAGE);
+	struct pagoda_world *world = world_seeded(test);
+	struct pagoda_paging_op fill = executor_fill(0, 8, 0x11111111);
+	struct pagoda_paging_op map = executor_map(VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, 0, 2, 5,
+						   pagoda_world_list(world, 8, 2));
+	struct pagoda_paging_op use =
+		executor_transfer(executor_aperture(0, 4), executor_vram(0), PAGE);
+	struct pagoda_paging_op edge =
+		executor_transfer(executor_vram(0), executor_aperture(1, 5), 2 * PAGE);
 	struct virtio_pagoda_packet *packet = (void *)world->data;
 	u8 *vram = world->exec.vram;
 	u8 before[8];
 
 	memcpy(before, vram, 8);
-	pagoda_expect_error(world, &use, -EFAULT);	/* never mapped */
-	pagoda_expect_error(world, &map, 0);
-	pagoda_expect_error(world, &use, -EFAULT);	/* stale */
-	pagoda_expect_error(world, &edge, -EFAULT);	/* its end isn't mapped */
+	expect_error(world, &use, -EFAULT);	/* never mapped */
+	expect_error(world, &map, 0);
+	expect_error(world, &use, -EFAULT);	/* stale */
+	expect_error(world, &edge, -EFAULT);	/* its end isn't mapped */
 	KUNIT_EXPECT_NE(test, memcmp(world->cpu_system + 9 * PAGE, vram, PAGE), 0);
 	use.transfer.src.generation = 5;
 	world->exec.vram_size = 0;
-	pagoda_expect_error(world, &use, -EFAULT);	/* VRAM that the CPU can't see */
-	pagoda_expect_error(world, &fill, -EFAULT);
+	expect_error(world, &use, -EFAULT);	/* VRAM that the CPU can't see */
+	expect_error(world, &fill, -EFAULT);
 	world->exec.vram_size = PAGE;
 	world->exec.vram = NULL;
-	pagoda_expect_error(world, &fill, -EFAULT);
+	expect_error(world, &fill, -EFAULT);
 	world->exec.vram = vram;
 	KUNIT_EXPECT_MEMEQ(test, vram, before, 8);
 
 	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
-	pagoda_append(world, &(struct pagoda_paging_op) {
-		.operation = VIRTIO_PAGODA_OP_UNMAP_MMU,
-		.map_mmu.nr_pages = 1,
-	});
+	executor_append(world, &(struct pagoda_paging_op){
+				       .operation = VIRTIO_PAGODA_OP_UNMAP_MMU,
+				       .map_mmu.nr_pages = 1,
+			       });
 	KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error, -EOPNOTSUPP);
 	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
-	pagoda_append(world, &fill);
+	executor_append(world, &fill);
 	packet->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_COUNT);
 	KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error, -EINVAL);
 	packet->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_FILL);
 	packet->flags = cpu_to_le16(1);
 	KUNIT_EXPECT_EQ(test, pagoda_world_run_cpu(world, 0).error, -EINVAL);
 	KUNIT_EXPECT_MEMEQ(test, vram, before, 8);
-	pagoda_expect_error(world, &use, 0);
+	expect_error(world, &use, 0);
 }
 
 /*
  * Packets in which source and destination share a page, which no builder makes, are refused by
  * both.
  */
-static void pagoda_overlap_test(struct kunit *test)
+static void overlap_test(struct kunit *test)
 {
-	struct pagoda_world *world = pagoda_world_seeded(test);
-	struct pagoda_paging_op vram = pagoda_transfer(pagoda_vram(2), pagoda_vram(9), 3 * PAGE);
+	struct pagoda_world *world = world_seeded(test);
+	struct pagoda_paging_op vram =
+		executor_transfer(executor_vram(2), executor_vram(9), 3 * PAGE);
 	struct pagoda_paging_op system =
-		pagoda_transfer(pagoda_system(pagoda_world_list(world, 4, 3)),
-				pagoda_system(pagoda_world_list(world, 9, 3)), 3 * PAGE);
+		executor_transfer(executor_system(pagoda_world_list(world, 4, 3)),
+				  executor_system(pagoda_world_list(world, 9, 3)), 3 * PAGE);
 	struct virtio_pagoda_transfer *transfer = (void *)world->data;
 	struct virtio_pagoda_run *runs = (void *)(transfer + 1);
 	u32 page;
 
-	pagoda_append(world, &vram);
+	executor_append(world, &vram);
 	for (page = 0; page < 6; page++) {
 		transfer->dst.address = cpu_to_le64(page * PAGE);
 		KUNIT_EXPECT_EQ(test, pagoda_world_submit(world).error, page < 5 ? -EINVAL : 0);
 	}
 	pagoda_world_fresh(world, PAGODA_WORLD_BUFFER);
-	pagoda_append(world, &system);
+	executor_append(world, &system);
 	for (page = 2; page < 8; page++) {
 		/*
 		 * Bus addresses decide whether runs overlap, for the CPU executor, too; it copies
@@ -573,24 +575,24 @@ const u32 pagoda_executor_compared[] = {
 	VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0
 };
 
-static struct kunit_case pagoda_executor_cases[] = {
-	KUNIT_CASE(pagoda_round_trip_test),
-	KUNIT_CASE(pagoda_fill_test),
-	KUNIT_CASE(pagoda_order_test),
-	KUNIT_CASE(pagoda_access_test),
-	KUNIT_CASE(pagoda_map_test),
-	KUNIT_CASE(pagoda_unmap_test),
-	KUNIT_CASE(pagoda_resubmit_test),
-	KUNIT_CASE(pagoda_no_bus_test),
-	KUNIT_CASE(pagoda_start_test),
-	KUNIT_CASE(pagoda_errors_test),
-	KUNIT_CASE(pagoda_overlap_test),
+static struct kunit_case executor_cases[] = {
+	KUNIT_CASE(round_trip_test),
+	KUNIT_CASE(fill_test),
+	KUNIT_CASE(order_test),
+	KUNIT_CASE(access_test),
+	KUNIT_CASE(map_test),
+	KUNIT_CASE(unmap_test),
+	KUNIT_CASE(resubmit_test),
+	KUNIT_CASE(no_bus_test),
+	KUNIT_CASE(start_test),
+	KUNIT_CASE(errors_test),
+	KUNIT_CASE(overlap_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_executor_suite = {
+static struct kunit_suite executor_suite = {
 	.name = "pagoda_executor",
-	.test_cases = pagoda_executor_cases,
+	.test_cases = executor_cases,
 };
 
-kunit_test_suite(pagoda_executor_suite);
+kunit_test_suite(executor_suite);

@@ -5,7 +5,7 @@
 #include "paging/paging.h"
 #include "executor_world.h"
 
-static void *pagoda_world_span(void *context, u64 bus, u64 want, u64 *got)
+static void *world_span(void *context, u64 bus, u64 want, u64 *got)
 {
 	struct pagoda_world *world = context;
 	u64 size = PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE;
@@ -16,25 +16,24 @@ static void *pagoda_world_span(void *context, u64 bus, u64 want, u64 *got)
 	return world->engine_system + (bus - PAGODA_WORLD_BUS);
 }
 
-static void pagoda_world_fence(void *context, const struct pagoda_engine_run *run, u64 address,
-			       u64 value)
+static void world_fence(void *context, const struct pagoda_engine_run *run, u64 address, u64 value)
 {
 	struct pagoda_world *world = context;
 
 	world->fences++;
 }
 
-static const struct pagoda_engine_ops pagoda_world_ops = {
-	.system_span = pagoda_world_span,
-	.fence = pagoda_world_fence,
+static const struct pagoda_engine_ops world_ops = {
+	.system_span = world_span,
+	.fence = world_fence,
 };
 
 /* map_page() gets no context, so there is one world at a time. */
-static struct pagoda_world *pagoda_the_world;
+static struct pagoda_world *the_world;
 
-static void *pagoda_world_map_page(const void *pages, u64 index)
+static void *world_map_page(const void *pages, u64 index)
 {
-	struct pagoda_world *world = pagoda_the_world;
+	struct pagoda_world *world = the_world;
 	void *page = ((void *const *)pages)[index];
 
 	KUNIT_ASSERT_LT(world->test, world->nr_mapped, ARRAY_SIZE(world->mapped));
@@ -43,21 +42,21 @@ static void *pagoda_world_map_page(const void *pages, u64 index)
 }
 
 /* Local mappings are released in reverse order, by any address within the page. */
-static void pagoda_world_unmap_page(void *address)
+static void world_unmap_page(void *address)
 {
-	struct pagoda_world *world = pagoda_the_world;
+	struct pagoda_world *world = the_world;
 
 	KUNIT_ASSERT_GT(world->test, world->nr_mapped, 0);
 	world->nr_mapped--;
 	KUNIT_ASSERT_PTR_EQ(world->test, world->mapped[world->nr_mapped], address);
 }
 
-static const void *pagoda_world_page_at(const void *pages, u64 index)
+static const void *world_page_at(const void *pages, u64 index)
 {
 	return ((const void *const *)pages)[index];
 }
 
-static void *pagoda_world_alloc(struct kunit *test, size_t size)
+static void *world_alloc(struct kunit *test, size_t size)
 {
 	void *memory = kunit_kzalloc(test, size, GFP_KERNEL);
 
@@ -65,7 +64,7 @@ static void *pagoda_world_alloc(struct kunit *test, size_t size)
 	return memory;
 }
 
-static void pagoda_world_make_engine(struct pagoda_world *world)
+static void world_make_engine(struct pagoda_world *world)
 {
 	struct pagoda_engine *engine = &world->engine;
 
@@ -74,29 +73,27 @@ static void pagoda_world_make_engine(struct pagoda_world *world)
 	engine->max_runs = 16;
 	engine->max_buffer = PAGODA_WORLD_BUFFER;
 	engine->system_bits = 40;
-	engine->aperture = pagoda_world_alloc(world->test, PAGODA_WORLD_APERTURE * sizeof(u64));
+	engine->aperture = world_alloc(world->test, PAGODA_WORLD_APERTURE * sizeof(u64));
 	engine->aperture_pages = PAGODA_WORLD_APERTURE;
-	engine->ops = &pagoda_world_ops;
+	engine->ops = &world_ops;
 	engine->context = world;
 	engine->features = pagoda_engine_features() | 1ull << VIRTIO_PAGODA_F_COHERENT;
 	KUNIT_ASSERT_TRUE(world->test, pagoda_engine_init(engine));
 }
 
-static void pagoda_world_make_cpu(struct pagoda_world *world)
+static void world_make_cpu(struct pagoda_world *world)
 {
 	u32 i;
 
-	world->exec = (struct pagoda_cpu_executor) {
-		.vram = pagoda_world_alloc(world->test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE),
+	world->exec = (struct pagoda_cpu_executor){
+		.vram = world_alloc(world->test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE),
 		.vram_size = PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE,
-		.aperture = pagoda_world_alloc(world->test,
-					       PAGODA_WORLD_APERTURE * sizeof(void *)),
-		.generations = pagoda_world_alloc(world->test,
-						  PAGODA_WORLD_APERTURE * sizeof(u32)),
+		.aperture = world_alloc(world->test, PAGODA_WORLD_APERTURE * sizeof(void *)),
+		.generations = world_alloc(world->test, PAGODA_WORLD_APERTURE * sizeof(u32)),
 		.aperture_pages = PAGODA_WORLD_APERTURE,
-		.map_page = pagoda_world_map_page,
-		.unmap_page = pagoda_world_unmap_page,
-		.page_at = pagoda_world_page_at,
+		.map_page = world_map_page,
+		.unmap_page = world_unmap_page,
+		.page_at = world_page_at,
 		.limits = &world->limits,
 	};
 	for (i = 0; i < PAGODA_WORLD_SYSTEM; i++)
@@ -112,17 +109,17 @@ static void pagoda_world_make_cpu(struct pagoda_world *world)
  */
 struct pagoda_world *pagoda_world_make(struct kunit *test, struct rnd_state *rnd)
 {
-	struct pagoda_world *world = pagoda_world_alloc(test, sizeof(*world));
+	struct pagoda_world *world = world_alloc(test, sizeof(*world));
 
-	pagoda_the_world = world;
+	the_world = world;
 	world->test = test;
-	world->engine_vram = pagoda_world_alloc(test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
-	world->engine_system = pagoda_world_alloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
-	world->cpu_system = pagoda_world_alloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
-	world->data = pagoda_world_alloc(test, PAGODA_WORLD_BUFFER);
-	world->priv = pagoda_world_alloc(test, PAGODA_WORLD_BUFFER);
-	pagoda_world_make_engine(world);
-	pagoda_world_make_cpu(world);
+	world->engine_vram = world_alloc(test, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
+	world->engine_system = world_alloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
+	world->cpu_system = world_alloc(test, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
+	world->data = world_alloc(test, PAGODA_WORLD_BUFFER);
+	world->priv = world_alloc(test, PAGODA_WORLD_BUFFER);
+	world_make_engine(world);
+	world_make_cpu(world);
 	prandom_bytes_state(rnd, world->engine_vram, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
 	memcpy(world->exec.vram, world->engine_vram, PAGODA_WORLD_VRAM * PAGODA_WORLD_PAGE);
 	prandom_bytes_state(rnd, world->engine_system, PAGODA_WORLD_SYSTEM * PAGODA_WORLD_PAGE);
@@ -237,7 +234,7 @@ struct pagoda_verdict pagoda_world_submit(struct pagoda_world *world)
 	struct pagoda_paging_text text = { .size = 2048 };
 
 	if (engine.reason != cpu.reason || engine.stopped_at != cpu.stopped_at) {
-		text.data = pagoda_world_alloc(world->test, text.size);
+		text.data = world_alloc(world->test, text.size);
 		pagoda_paging_print(world->data, world->buf.write_offset, &text);
 		kunit_info(world->test, "%s", text.data);
 	}

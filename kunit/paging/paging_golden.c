@@ -8,13 +8,13 @@
 #include "paging_golden.h"
 #include "paging_golden_bytes.h"
 
-static const struct pagoda_pte pagoda_golden_ptes[] = {
+static const struct pagoda_pte golden_ptes[] = {
 	{ PAGODA_PTE_VALID | 1ull << PAGODA_PTE_SEGMENT_SHIFT, 0x12000 },
 	{ PAGODA_PTE_READ_ONLY, 0x13000 },
 	{ PAGODA_PTE_VALID | PAGODA_PTE_ZERO, 0x14000 },
 };
 
-static const u64 pagoda_golden_values[32] = {
+static const u64 golden_values[32] = {
 #define PAGODA_GOLDEN_64K(i)	0x100000011ull + (i) * 0x10000ull
 #define PAGODA_GOLDEN_8(i)	PAGODA_GOLDEN_64K(i), PAGODA_GOLDEN_64K((i) + 1), \
 	PAGODA_GOLDEN_64K((i) + 2), PAGODA_GOLDEN_64K((i) + 3), PAGODA_GOLDEN_64K((i) + 4), \
@@ -22,36 +22,36 @@ static const u64 pagoda_golden_values[32] = {
 	PAGODA_GOLDEN_8(0), PAGODA_GOLDEN_8(8), PAGODA_GOLDEN_8(16), PAGODA_GOLDEN_8(24),
 };
 
-static const struct pagoda_pte pagoda_golden_invalid;
+static const struct pagoda_pte golden_invalid;
 
-static const struct pagoda_copy_range pagoda_golden_ranges[] = {
+static const struct pagoda_copy_range golden_ranges[] = {
 	{ 0x1000, 0x2000, 1, 2, 3 },
 	{ 0x2000, 0x2000, 0, 8, 504 },
 };
 
-static const __le64 pagoda_golden_data[] = {
+static const __le64 golden_data[] = {
 	cpu_to_le64(0x1122334455667788), cpu_to_le64(0x99aabbccddeeff00),
 };
 
-static const struct pagoda_fence_residency pagoda_golden_fence_list[] = {
+static const struct pagoda_fence_residency golden_fence_list[] = {
 	{ 1, 0x100000008, 0 },
 	{ U64_MAX, 0, 0x200000010 },
 };
 
-static const dma_addr_t pagoda_golden_pages[] = { 0x11000, 0x20000, 0x21000, 0x40000, 0x41000 };
-static const dma_addr_t pagoda_golden_others[] = { 0x90000, 0x91000, 0x80000 };
+static const dma_addr_t golden_pages[] = { 0x11000, 0x20000, 0x21000, 0x40000, 0x41000 };
+static const dma_addr_t golden_others[] = { 0x90000, 0x91000, 0x80000 };
 
-static const struct pagoda_adl pagoda_golden_scattered = {
-	.nr_pages = ARRAY_SIZE(pagoda_golden_pages),
-	.pages = pagoda_golden_pages,
+static const struct pagoda_adl golden_scattered = {
+	.nr_pages = ARRAY_SIZE(golden_pages),
+	.pages = golden_pages,
 };
 
-static const struct pagoda_adl pagoda_golden_other = {
-	.nr_pages = ARRAY_SIZE(pagoda_golden_others),
-	.pages = pagoda_golden_others,
+static const struct pagoda_adl golden_other = {
+	.nr_pages = ARRAY_SIZE(golden_others),
+	.pages = golden_others,
 };
 
-static const struct pagoda_adl pagoda_golden_contiguous = {
+static const struct pagoda_adl golden_contiguous = {
 	.nr_pages = 512,
 	.contiguous = true,
 	.base = 0x700000000,
@@ -77,7 +77,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.flags = VIRTIO_PAGODA_TRANSFER_START |
 					 VIRTIO_PAGODA_TRANSFER_END | PAGODA_ALLOCATION_IS_IDLE,
 				.src = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, 0x100000 },
-				.dst = { .adl = &pagoda_golden_scattered },
+				.dst = { .adl = &golden_scattered },
 			},
 		},
 	}, {
@@ -91,7 +91,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.size = 0x100000,
 				.mdl_offset = 2,
 				.flags = VIRTIO_PAGODA_TRANSFER_END,
-				.src = { .adl = &pagoda_golden_contiguous },
+				.src = { .adl = &golden_contiguous },
 				.dst = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, 0xfffff00000 },
 			},
 		},
@@ -121,7 +121,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.size = 0x2000,
 				.flags = VIRTIO_PAGODA_TRANSFER_START,
 				.src = { VIRTIO_PAGODA_SEGMENT_APERTURE, 9, 0x5000 },
-				.dst = { .adl = &pagoda_golden_scattered },
+				.dst = { .adl = &golden_scattered },
 			},
 		},
 	}, {
@@ -136,8 +136,8 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.size = 0x3000,
 				.flags = VIRTIO_PAGODA_TRANSFER_START |
 					 VIRTIO_PAGODA_TRANSFER_END,
-				.src = { .adl = &pagoda_golden_scattered },
-				.dst = { .adl = &pagoda_golden_other },
+				.src = { .adl = &golden_scattered },
+				.dst = { .adl = &golden_other },
 			},
 		},
 	}, {
@@ -183,7 +183,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.first_page = 16,
 				.nr_pages = 4,
 				.adl_offset = 1,
-				.adl = &pagoda_golden_scattered,
+				.adl = &golden_scattered,
 				.flags = VIRTIO_PAGODA_MAP_CACHE_COHERENT,
 				.generation = VIRTIO_PAGODA_MAX_GENERATION,
 			},
@@ -200,9 +200,9 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.first_page = 4095,
 				.nr_pages = 1,
 				.adl_offset = 3,
-				.adl = &pagoda_golden_contiguous,
+				.adl = &golden_contiguous,
 				.generation = 1,
-				.cpu_visible_address = pagoda_golden_pages,
+				.cpu_visible_address = golden_pages,
 			},
 		},
 	}, {
@@ -214,7 +214,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 			.allocation = 6,
 			.map_aperture = {
 				.nr_pages = 2,
-				.adl = &pagoda_golden_scattered,
+				.adl = &golden_scattered,
 				.generation = 1,
 			},
 		},
@@ -301,7 +301,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.first_va = 0x7f0000010000,
 				.allocation_offset = 0x3000,
 				.driver_protection = PAGODA_PROTECTION_UNIQUE | 0xabc,
-				.ptes = pagoda_golden_ptes,
+				.ptes = golden_ptes,
 			},
 		},
 	}, {
@@ -319,7 +319,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.table_address = 0x4000002000,
 				.first_va = 0x200000,
 				.allocation_offset = 0x10000,
-				.values = pagoda_golden_values,
+				.values = golden_values,
 			},
 		},
 	}, {
@@ -337,7 +337,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.address_space = 2,
 				.table_entries = 512,
 				.table_address = 0x3f00000000,
-				.ptes = &pagoda_golden_invalid,
+				.ptes = &golden_invalid,
 			},
 		},
 	}, {
@@ -366,7 +366,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 			.copy_entries = {
 				.address_space = 5,
 				.nr_ranges = 2,
-				.ranges = pagoda_golden_ranges,
+				.ranges = golden_ranges,
 			},
 		},
 	}, {
@@ -382,7 +382,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.mdl_offset = 1,
 				.flags = VIRTIO_PAGODA_TRANSFER_SWIZZLE |
 					 VIRTIO_PAGODA_TRANSFER_START,
-				.src = { .adl = &pagoda_golden_scattered },
+				.src = { .adl = &golden_scattered },
 				.dst = { VIRTIO_PAGODA_SEGMENT_VRAM, 0, 0x100000 },
 				.layout = { VIRTIO_PAGODA_TILING_4K, 256, 128, 2 },
 				.surface_size = 0xb000,
@@ -418,7 +418,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.context = 0x123456789a,
 				.size = 0x3000,
 				.gpu_address = 0x7f0000004000,
-				.dst = { .adl = &pagoda_golden_other },
+				.dst = { .adl = &golden_other },
 			},
 		},
 	}, {
@@ -431,8 +431,8 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 			.update_context = {
 				.address = 0x7f0000004000,
 				.size = 0x4000,
-				.data = pagoda_golden_data,
-				.data_size = sizeof(pagoda_golden_data),
+				.data = golden_data,
+				.data_size = sizeof(golden_data),
 				.data_offset = 0x10,
 			},
 		},
@@ -465,8 +465,8 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 		.op = {
 			.operation = VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY,
 			.notify_fences = {
-				.nr_fences = ARRAY_SIZE(pagoda_golden_fence_list),
-				.fences = pagoda_golden_fence_list,
+				.nr_fences = ARRAY_SIZE(golden_fence_list),
+				.fences = golden_fence_list,
 			},
 		},
 	}, {
@@ -479,7 +479,7 @@ const struct pagoda_golden pagoda_goldens[PAGODA_GOLDENS] = {
 				.address = 0x5000,
 				.nr_pages = 4,
 				.adl_offset = 1,
-				.adl = &pagoda_golden_scattered,
+				.adl = &golden_scattered,
 				.flags = VIRTIO_PAGODA_MAP_MMU_READ_ONLY,
 			},
 		},

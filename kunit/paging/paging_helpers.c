@@ -69,7 +69,7 @@ void pagoda_expect_verdict(struct kunit *test, const struct pagoda_paging_limits
 		KUNIT_EXPECT_STREQ_MSG(test, why ? why : "accepted", text, "line %d", line);
 }
 
-static u8 *pagoda_guard_alloc(struct kunit *test, u32 capacity)
+static u8 *guard_alloc(struct kunit *test, u32 capacity)
 {
 	u8 *block = kunit_kmalloc(test, capacity + 2 * PAGODA_GUARD_BYTES, GFP_KERNEL);
 
@@ -83,8 +83,8 @@ void pagoda_guarded_init(struct kunit *test, struct pagoda_guarded *guarded, u32
 {
 	guarded->capacity = capacity;
 	guarded->priv_capacity = priv_capacity;
-	guarded->block = pagoda_guard_alloc(test, capacity);
-	guarded->priv_block = pagoda_guard_alloc(test, priv_capacity);
+	guarded->block = guard_alloc(test, capacity);
+	guarded->priv_block = guard_alloc(test, priv_capacity);
 }
 
 /* Empties the buffer, sets its sizes and fills it and its guards with the guard value. */
@@ -224,7 +224,7 @@ void pagoda_image_reset(struct pagoda_image *image)
 }
 
 /* Decodes a run list into @places; false unless it has @pages pages in @nr_runs runs. */
-static bool pagoda_image_runs(u64 *places, const u8 *runs, u32 nr_runs, u64 pages)
+static bool image_runs(u64 *places, const u8 *runs, u32 nr_runs, u64 pages)
 {
 	u32 i, page;
 
@@ -241,8 +241,8 @@ static bool pagoda_image_runs(u64 *places, const u8 *runs, u32 nr_runs, u64 page
 	return !pages;
 }
 
-static bool pagoda_image_side(u64 *places, const struct virtio_pagoda_location *location,
-			      const u8 *runs, u64 pages)
+static bool image_side(u64 *places, const struct virtio_pagoda_location *location, const u8 *runs,
+		       u64 pages)
 {
 	u64 page;
 
@@ -250,15 +250,14 @@ static bool pagoda_image_side(u64 *places, const struct virtio_pagoda_location *
 		return false;
 	if (!location->segment)
 		return !location->address && location->nr_runs &&
-		       pagoda_image_runs(places, runs, le32_to_cpu(location->nr_runs), pages);
+		       image_runs(places, runs, le32_to_cpu(location->nr_runs), pages);
 	for (page = 0; page < pages; page++)
 		*places++ = PAGODA_PLACE(le32_to_cpu(location->segment),
 					 le64_to_cpu(location->address) + page * 4096);
 	return !location->nr_runs;
 }
 
-static bool pagoda_image_transfer(struct pagoda_image *image, const u8 *packet, u32 length,
-				  u32 max_runs)
+static bool image_transfer(struct pagoda_image *image, const u8 *packet, u32 length, u32 max_runs)
 {
 	const struct virtio_pagoda_transfer *transfer = (const void *)packet;
 	u32 nr_src = le32_to_cpu(transfer->src.nr_runs);
@@ -271,9 +270,9 @@ static bool pagoda_image_transfer(struct pagoda_image *image, const u8 *packet, 
 	if (length != 72 + (nr_src + nr_dst) * 16 || nr_src + nr_dst > max_runs || !size ||
 	    image->bytes % 4096 || image->nr_pages + pages > image->capacity)
 		return false;
-	if (!pagoda_image_side(image->src + image->nr_pages, &transfer->src, packet + 72, pages) ||
-	    !pagoda_image_side(image->dst + image->nr_pages, &transfer->dst,
-			       packet + 72 + nr_src * 16, pages))
+	if (!image_side(image->src + image->nr_pages, &transfer->src, packet + 72, pages) ||
+	    !image_side(image->dst + image->nr_pages, &transfer->dst, packet + 72 + nr_src * 16,
+			pages))
 		return false;
 	if (!image->packets)
 		image->start_first = flags & VIRTIO_PAGODA_TRANSFER_START;
@@ -285,8 +284,7 @@ static bool pagoda_image_transfer(struct pagoda_image *image, const u8 *packet, 
 	return true;
 }
 
-static bool pagoda_image_map(struct pagoda_image *image, const u8 *packet, u32 length,
-			     u32 max_runs)
+static bool image_map(struct pagoda_image *image, const u8 *packet, u32 length, u32 max_runs)
 {
 	const struct virtio_pagoda_map_aperture_segment *map = (const void *)packet;
 	u32 nr_runs = le32_to_cpu(map->nr_runs);
@@ -297,7 +295,7 @@ static bool pagoda_image_map(struct pagoda_image *image, const u8 *packet, u32 l
 	    image->nr_pages + pages > image->capacity || map->reserved ||
 	    le32_to_cpu(map->segment) != 2)
 		return false;
-	if (!pagoda_image_runs(image->src + image->nr_pages, packet + 48, nr_runs, pages))
+	if (!image_runs(image->src + image->nr_pages, packet + 48, nr_runs, pages))
 		return false;
 	for (page = 0; page < pages; page++)
 		image->dst[image->nr_pages + page] =
@@ -330,10 +328,10 @@ bool pagoda_image_add(struct pagoda_image *image, const u8 *data, u32 size, u32 
 		if (length < 16 || length % 8 || length > size - offset)
 			return false;
 		if (le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_TRANSFER)
-			good = pagoda_image_transfer(image, data + offset, length, max_runs);
+			good = image_transfer(image, data + offset, length, max_runs);
 		else if (le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT ||
 			 le16_to_cpu(packet->opcode) == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
-			good = pagoda_image_map(image, data + offset, length, max_runs);
+			good = image_map(image, data + offset, length, max_runs);
 		if (!good)
 			return false;
 		image->packets++;

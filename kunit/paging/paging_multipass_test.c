@@ -30,7 +30,7 @@ struct pagoda_case {
 	enum pagoda_list dst;
 };
 
-static const struct pagoda_case pagoda_cases[] = {
+static const struct pagoda_case paging_multipass_cases[] = {
 	{ "vram to scattered", VIRTIO_PAGODA_OP_TRANSFER, VRAM, SCATTERED },
 	{ "scattered to vram", VIRTIO_PAGODA_OP_TRANSFER, SCATTERED, VRAM },
 	{ "vram to contiguous", VIRTIO_PAGODA_OP_TRANSFER, VRAM, CONTIGUOUS },
@@ -48,12 +48,12 @@ static const struct pagoda_case pagoda_cases[] = {
 	{ "map2 contiguous", VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, CONTIGUOUS },
 };
 
-static void pagoda_case_desc(const struct pagoda_case *c, char *desc)
+static void case_desc(const struct pagoda_case *c, char *desc)
 {
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_case, pagoda_cases, pagoda_case_desc);
+KUNIT_ARRAY_PARAM(pagoda_case, paging_multipass_cases, case_desc);
 
 /* A case with its lists, and everything needed to run it over and over. */
 struct pagoda_setup {
@@ -69,8 +69,8 @@ struct pagoda_setup {
 	u32 passes;
 };
 
-static void pagoda_list_make(struct pagoda_setup *s, enum pagoda_list list, u64 base,
-			     struct pagoda_pages *pages)
+static void paging_multipass_list_make(struct pagoda_setup *s, enum pagoda_list list, u64 base,
+				       struct pagoda_pages *pages)
 {
 	if (list == CONTIGUOUS)
 		pagoda_pages_contiguous(s->test, pages, base, PAGODA_LIST_PAGES);
@@ -78,8 +78,8 @@ static void pagoda_list_make(struct pagoda_setup *s, enum pagoda_list list, u64 
 		pagoda_pages_scattered(s->test, pages, base, PAGODA_LIST_PAGES, 3, &s->rnd);
 }
 
-static struct pagoda_side pagoda_side_make(enum pagoda_list list, u64 base,
-					   const struct pagoda_pages *pages)
+static struct pagoda_side side_make(enum pagoda_list list, u64 base,
+				    const struct pagoda_pages *pages)
 {
 	if (list == VRAM)
 		return (struct pagoda_side) {
@@ -95,25 +95,26 @@ static struct pagoda_side pagoda_side_make(enum pagoda_list list, u64 base,
 	return (struct pagoda_side) { .adl = &pages->adl };
 }
 
-static bool pagoda_list_is_pages(enum pagoda_list list)
+static bool paging_multipass_list_is_pages(enum pagoda_list list)
 {
 	return list == SCATTERED || list == CONTIGUOUS;
 }
 
-static void pagoda_transfer_setup(struct pagoda_setup *s, const struct pagoda_case *c)
+static void transfer_setup(struct pagoda_setup *s, const struct pagoda_case *c)
 {
 	s->op.transfer = (struct pagoda_op_transfer) {
 		.offset = 5 * 4096,
 		.size = PAGODA_BYTES_MOVED,
 		.mdl_offset = PAGODA_LIST_SKIP,
 		.flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END,
-		.src = pagoda_side_make(c->src, 0x200000000, &s->src),
-		.dst = pagoda_side_make(c->dst, 0x600000000, &s->dst),
+		.src = side_make(c->src, 0x200000000, &s->src),
+		.dst = side_make(c->dst, 0x600000000, &s->dst),
 	};
-	s->min_size = 72 + 16 * (pagoda_list_is_pages(c->src) + pagoda_list_is_pages(c->dst));
+	s->min_size = 72 + 16 * (paging_multipass_list_is_pages(c->src) +
+				 paging_multipass_list_is_pages(c->dst));
 }
 
-static void pagoda_map_setup(struct pagoda_setup *s)
+static void map_setup(struct pagoda_setup *s)
 {
 	s->op.map_aperture = (struct pagoda_op_map_aperture) {
 		.first_page = 100,
@@ -125,7 +126,7 @@ static void pagoda_map_setup(struct pagoda_setup *s)
 	s->min_size = 48 + 16;
 }
 
-static void pagoda_setup_init(struct kunit *test, struct pagoda_setup *s, u32 max_runs)
+static void setup_init(struct kunit *test, struct pagoda_setup *s, u32 max_runs)
 {
 	const struct pagoda_case *c = test->param_value;
 	const char *why = "";
@@ -134,23 +135,22 @@ static void pagoda_setup_init(struct kunit *test, struct pagoda_setup *s, u32 ma
 	s->test = test;
 	pagoda_test_seed(test, &s->rnd);
 	s->limits = pagoda_test_limits(max_runs);
-	pagoda_list_make(s, c->src, 0x100000000, &s->src);
-	pagoda_list_make(s, c->dst, 0x900000000, &s->dst);
+	paging_multipass_list_make(s, c->src, 0x100000000, &s->src);
+	paging_multipass_list_make(s, c->dst, 0x900000000, &s->dst);
 	s->op.operation = c->operation;
 	s->op.allocation = 42;
 	if (c->operation == VIRTIO_PAGODA_OP_TRANSFER)
-		pagoda_transfer_setup(s, c);
+		transfer_setup(s, c);
 	else
-		pagoda_map_setup(s);
+		map_setup(s);
 	pagoda_guarded_init(test, &s->guarded, PAGODA_CAPACITY, PAGODA_PRIV_CAPACITY);
 	pagoda_image_init(test, &s->image, PAGODA_LIST_PAGES);
 	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&s->limits, &s->op, &why), 0, "%s", why);
 }
 
 /* Returns PAGODA_PLACE() of page @i of the operation, according to C30. */
-static u64 pagoda_side_place(const struct pagoda_op_transfer *transfer,
-			     const struct pagoda_side *side, const struct pagoda_pages *pages,
-			     u64 i)
+static u64 side_place(const struct pagoda_op_transfer *transfer, const struct pagoda_side *side,
+		      const struct pagoda_pages *pages, u64 i)
 {
 	if (!side->segment)
 		return PAGODA_PLACE(0, pagoda_pages_at(pages, transfer->mdl_offset + i));
@@ -161,7 +161,7 @@ static u64 pagoda_side_place(const struct pagoda_op_transfer *transfer,
  * Expects the image to be the operation: every page once, in order, with its source and
  * destination.
  */
-static void pagoda_image_check(struct pagoda_setup *s)
+static void image_check(struct pagoda_setup *s)
 {
 	const struct pagoda_op_transfer *transfer = &s->op.transfer;
 	const struct pagoda_op_map_aperture *map = &s->op.map_aperture;
@@ -170,9 +170,9 @@ static void pagoda_image_check(struct pagoda_setup *s)
 
 	KUNIT_ASSERT_EQ(s->test, s->image.nr_pages, PAGODA_PAGES_MOVED);
 	for (i = 0; i < PAGODA_PAGES_MOVED; i++) {
-		u64 src = move ? pagoda_side_place(transfer, &transfer->src, &s->src, i) :
+		u64 src = move ? side_place(transfer, &transfer->src, &s->src, i) :
 				 PAGODA_PLACE(0, pagoda_pages_at(&s->src, map->adl_offset + i));
-		u64 dst = move ? pagoda_side_place(transfer, &transfer->dst, &s->dst, i) :
+		u64 dst = move ? side_place(transfer, &transfer->dst, &s->dst, i) :
 				 PAGODA_PLACE(2, (map->first_page + i) * 4096);
 
 		KUNIT_ASSERT_EQ(s->test, s->image.src[i], src);
@@ -187,7 +187,7 @@ static void pagoda_image_check(struct pagoda_setup *s)
 }
 
 /* Expects each packet's private data to point to the struct page its runs begin with. */
-static void pagoda_priv_check(struct pagoda_setup *s, u64 done)
+static void priv_check(struct pagoda_setup *s, u64 done)
 {
 	const struct pagoda_paging_private *priv = pagoda_guarded_priv(&s->guarded);
 	const u8 *data = pagoda_guarded_data(&s->guarded);
@@ -218,8 +218,9 @@ static void pagoda_priv_check(struct pagoda_setup *s, u64 done)
 }
 
 /* Makes one build call with a fresh buffer and checks what must hold after any call. */
-static enum pagoda_build pagoda_pass(struct pagoda_setup *s, struct pagoda_paging_cursor *cursor,
-				     u32 size, u32 priv_size)
+static enum pagoda_build paging_multipass_pass(struct pagoda_setup *s,
+					       struct pagoda_paging_cursor *cursor, u32 size,
+					       u32 priv_size)
 {
 	struct pagoda_paging_op before = s->op;
 	u64 done = cursor->done;
@@ -235,7 +236,7 @@ static enum pagoda_build pagoda_pass(struct pagoda_setup *s, struct pagoda_pagin
 	KUNIT_ASSERT_TRUE(s->test, pagoda_image_add(&s->image, pagoda_guarded_data(&s->guarded),
 						    s->guarded.buf.write_offset,
 						    s->limits.max_runs));
-	pagoda_priv_check(s, done);
+	priv_check(s, done);
 	progress = cursor->done > done;
 	KUNIT_ASSERT_EQ(s->test, progress, !!s->guarded.buf.write_offset);
 	KUNIT_ASSERT_EQ(s->test, progress,
@@ -245,22 +246,24 @@ static enum pagoda_build pagoda_pass(struct pagoda_setup *s, struct pagoda_pagin
 }
 
 /* Builds the whole operation, with a first buffer and then fresh ones of @low to @high bytes. */
-static void pagoda_passes(struct pagoda_setup *s, u32 first, u32 low, u32 high, u32 priv_size)
+static void paging_multipass_passes(struct pagoda_setup *s, u32 first, u32 low, u32 high,
+				    u32 priv_size)
 {
 	struct pagoda_paging_cursor cursor = { };
 	u32 size = first;
 
 	pagoda_image_reset(&s->image);
 	s->passes = 0;
-	while (pagoda_pass(s, &cursor, size, priv_size) == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
+	while (paging_multipass_pass(s, &cursor, size, priv_size) ==
+	       PAGODA_BUILD_INSUFFICIENT_BUFFER) {
 		KUNIT_ASSERT_LE(s->test, s->passes, 2 * PAGODA_LIST_PAGES);
 		size = pagoda_random(&s->rnd, low, high);
 	}
-	pagoda_image_check(s);
+	image_check(s);
 }
 
 /* Every buffer size works, from 0 to more than the whole operation needs. */
-static void pagoda_every_size_test(struct kunit *test)
+static void paging_multipass_every_size_test(struct kunit *test)
 {
 	static const u32 max_runs[] = { 2, 5, 1000 };
 	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -268,19 +271,20 @@ static void pagoda_every_size_test(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	for (i = 0; i < ARRAY_SIZE(max_runs); i++) {
-		pagoda_setup_init(test, s, max_runs[i]);
+		setup_init(test, s, max_runs[i]);
 		for (size = 0, past = 0; past < 40; size++) {
 			struct pagoda_paging_cursor cursor = { };
 
 			KUNIT_ASSERT_LE(test, size, PAGODA_CAPACITY);
 			if (size < s->min_size) {
 				pagoda_image_reset(&s->image);
-				KUNIT_ASSERT_EQ(test, pagoda_pass(s, &cursor, size,
-								  PAGODA_PRIV_CAPACITY),
+				KUNIT_ASSERT_EQ(test,
+						paging_multipass_pass(s, &cursor, size,
+								      PAGODA_PRIV_CAPACITY),
 						PAGODA_BUILD_INSUFFICIENT_BUFFER);
 				continue;
 			}
-			pagoda_passes(s, size, size, size, PAGODA_PRIV_CAPACITY);
+			paging_multipass_passes(s, size, size, size, PAGODA_PRIV_CAPACITY);
 			past += s->passes == 1;
 			PAGODA_PROVES(C1, C2, C3, C4, C5, C30);
 		}
@@ -289,23 +293,24 @@ static void pagoda_every_size_test(struct kunit *test)
 }
 
 /* Buffers of random sizes, the first one as small as the end of a used buffer may be. */
-static void pagoda_random_split_test(struct kunit *test)
+static void random_split_test(struct kunit *test)
 {
 	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	pagoda_setup_init(test, s, 6);
+	setup_init(test, s, 6);
 	for (i = 0; i < 400; i++) {
 		s->limits.max_runs = pagoda_random(&s->rnd, 2, 40);
-		pagoda_passes(s, pagoda_random(&s->rnd, 0, 600), s->min_size,
-			      pagoda_random(&s->rnd, s->min_size, 1500), PAGODA_PRIV_CAPACITY);
+		paging_multipass_passes(s, pagoda_random(&s->rnd, 0, 600), s->min_size,
+					pagoda_random(&s->rnd, s->min_size, 1500),
+					PAGODA_PRIV_CAPACITY);
 	}
 	PAGODA_PROVES(C5);
 }
 
 /* The smallest buffer allowed, with private data for one packet, is enough. */
-static void pagoda_min_buffer_test(struct kunit *test)
+static void min_buffer_test(struct kunit *test)
 {
 	static const u32 max_runs[] = { 2, 3, 1000 };
 	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
@@ -313,9 +318,9 @@ static void pagoda_min_buffer_test(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	for (i = 0; i < ARRAY_SIZE(max_runs); i++) {
-		pagoda_setup_init(test, s, max_runs[i]);
-		pagoda_passes(s, PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_BUFFER,
-			      PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_PRIVATE);
+		setup_init(test, s, max_runs[i]);
+		paging_multipass_passes(s, PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_BUFFER,
+					PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_PRIVATE);
 		PAGODA_PROVES(C9);
 	}
 }
@@ -324,13 +329,13 @@ static void pagoda_min_buffer_test(struct kunit *test)
  * The packets and bytes that cost() announces are never exceeded, and hardly more than one large
  * buffer needs.
  */
-static void pagoda_cost_test(struct kunit *test)
+static void cost_test(struct kunit *test)
 {
 	struct pagoda_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	u32 i, low;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	pagoda_setup_init(test, s, 6);
+	setup_init(test, s, 6);
 	for (i = 0; i < 400; i++) {
 		struct pagoda_paging_cost cost;
 
@@ -338,14 +343,14 @@ static void pagoda_cost_test(struct kunit *test)
 		low = pagoda_random(&s->rnd, 0, 900);
 		cost = pagoda_paging_cost(&s->limits, &s->op, low);
 		low = max(low, PAGODA_PAGING_MIN_BUFFER);
-		pagoda_passes(s, pagoda_random(&s->rnd, 0, 2000), low, low + 600,
-			      PAGODA_PRIV_CAPACITY);
+		paging_multipass_passes(s, pagoda_random(&s->rnd, 0, 2000), low, low + 600,
+					PAGODA_PRIV_CAPACITY);
 		KUNIT_ASSERT_LE(test, s->image.packets, cost.packets);
 		KUNIT_ASSERT_LE(test, s->image.encoded, cost.encoded);
 		KUNIT_ASSERT_EQ(test, cost.moved, s->image.bytes);
 	}
 	s->limits.max_runs = 1000;
-	pagoda_passes(s, PAGODA_CAPACITY, 1, 1, PAGODA_PRIV_CAPACITY);
+	paging_multipass_passes(s, PAGODA_CAPACITY, 1, 1, PAGODA_PRIV_CAPACITY);
 	KUNIT_EXPECT_EQ(test, s->image.packets, 1);
 	KUNIT_EXPECT_LE(test, pagoda_paging_cost(&s->limits, &s->op, PAGODA_CAPACITY).packets, 2);
 	KUNIT_EXPECT_LE(test, pagoda_paging_cost(&s->limits, &s->op, PAGODA_CAPACITY).encoded,
@@ -353,7 +358,7 @@ static void pagoda_cost_test(struct kunit *test)
 }
 
 /* A contiguous list is one run of any length, and so are consecutive pages of a list. */
-static void pagoda_contiguous_test(struct kunit *test)
+static void contiguous_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(1000);
 	struct pagoda_pages contiguous, list;
@@ -397,8 +402,8 @@ static void pagoda_contiguous_test(struct kunit *test)
 
 /* Builds one packet from @cursor on and returns it. */
 static const struct virtio_pagoda_transfer *
-pagoda_one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max_runs, u32 room,
-		  struct pagoda_paging_cursor *cursor, enum pagoda_build expected)
+one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max_runs, u32 room,
+	   struct pagoda_paging_cursor *cursor, enum pagoda_build expected)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(max_runs);
 	struct pagoda_guarded *guarded = kunit_kzalloc(test, sizeof(*guarded), GFP_KERNEL);
@@ -415,7 +420,7 @@ pagoda_one_packet(struct kunit *test, const struct pagoda_paging_op *op, u32 max
 }
 
 /* Sizes and offsets beyond 4 GiB, of VRAM and of a contiguous list. */
-static void pagoda_beyond_4g_test(struct kunit *test)
+static void beyond_4g_test(struct kunit *test)
 {
 	struct pagoda_adl adl = { .nr_pages = U32_MAX, .contiguous = true, .base = 1ull << 40 };
 	struct pagoda_paging_op op = {
@@ -432,13 +437,13 @@ static void pagoda_beyond_4g_test(struct kunit *test)
 	const struct virtio_pagoda_transfer *packet;
 	const struct virtio_pagoda_run *run;
 
-	packet = pagoda_one_packet(test, &op, 2, 72, &cursor, PAGODA_BUILD_SUCCESS);
+	packet = one_packet(test, &op, 2, 72, &cursor, PAGODA_BUILD_SUCCESS);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->size), (6ull << 30) + 8);
 	KUNIT_EXPECT_EQ(test, cursor.done, (6ull << 30) + 8);
 
 	op.transfer.dst = (struct pagoda_side) { .adl = &adl };
 	cursor.done = 5ull << 30;
-	packet = pagoda_one_packet(test, &op, 2, 88, &cursor, PAGODA_BUILD_SUCCESS);
+	packet = one_packet(test, &op, 2, 88, &cursor, PAGODA_BUILD_SUCCESS);
 	run = (const void *)(packet + 1);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->size), (1ull << 30) + 8);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->src.address), 0x1000 + (15ull << 30));
@@ -449,7 +454,7 @@ static void pagoda_beyond_4g_test(struct kunit *test)
 }
 
 /* Six runs of 1 GiB, one packet each: the cursor and addresses stay right beyond 4 GiB. */
-static void pagoda_progress_beyond_4g_test(struct kunit *test)
+static void progress_beyond_4g_test(struct kunit *test)
 {
 	u64 nr_pages = 6ull << 18, i;
 	dma_addr_t *addresses = kvmalloc_array(nr_pages, sizeof(*addresses), GFP_KERNEL);
@@ -468,10 +473,9 @@ static void pagoda_progress_beyond_4g_test(struct kunit *test)
 	for (i = 0; i < nr_pages; i++)
 		addresses[i] = (1ull << 40) + i * 4096 + (i >> 18) * 0x100000;
 	for (i = 0; i < 6; i++) {
-		const struct virtio_pagoda_transfer *packet =
-			pagoda_one_packet(test, &op, 2, 88, &cursor,
-					  i == 5 ? PAGODA_BUILD_SUCCESS :
-					  PAGODA_BUILD_INSUFFICIENT_BUFFER);
+		const struct virtio_pagoda_transfer *packet = one_packet(
+			test, &op, 2, 88, &cursor,
+			i == 5 ? PAGODA_BUILD_SUCCESS : PAGODA_BUILD_INSUFFICIENT_BUFFER);
 		const struct virtio_pagoda_run *run = (const void *)(packet + 1);
 
 		KUNIT_EXPECT_EQ(test, cursor.done, (i + 1) << 30);
@@ -488,20 +492,20 @@ const u32 pagoda_multipass_multipass[] = {
 	VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2, 0
 };
 
-static struct kunit_case pagoda_multipass_cases[] = {
-	KUNIT_CASE_PARAM(pagoda_every_size_test, pagoda_case_gen_params),
-	KUNIT_CASE_PARAM(pagoda_random_split_test, pagoda_case_gen_params),
-	KUNIT_CASE_PARAM(pagoda_min_buffer_test, pagoda_case_gen_params),
-	KUNIT_CASE_PARAM(pagoda_cost_test, pagoda_case_gen_params),
-	KUNIT_CASE(pagoda_contiguous_test),
-	KUNIT_CASE(pagoda_beyond_4g_test),
-	KUNIT_CASE(pagoda_progress_beyond_4g_test),
+static struct kunit_case multipass_cases[] = {
+	KUNIT_CASE_PARAM(paging_multipass_every_size_test, pagoda_case_gen_params),
+	KUNIT_CASE_PARAM(random_split_test, pagoda_case_gen_params),
+	KUNIT_CASE_PARAM(min_buffer_test, pagoda_case_gen_params),
+	KUNIT_CASE_PARAM(cost_test, pagoda_case_gen_params),
+	KUNIT_CASE(contiguous_test),
+	KUNIT_CASE(beyond_4g_test),
+	KUNIT_CASE(progress_beyond_4g_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_multipass_suite = {
+static struct kunit_suite multipass_suite = {
 	.name = "pagoda_multipass",
-	.test_cases = pagoda_multipass_cases,
+	.test_cases = multipass_cases,
 };
 
-kunit_test_suite(pagoda_multipass_suite);
+kunit_test_suite(multipass_suite);

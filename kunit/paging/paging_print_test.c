@@ -7,14 +7,14 @@
 #include "paging_golden.h"
 #include "paging_helpers.h"
 
-static void pagoda_golden_desc(const struct pagoda_golden *golden, char *desc)
+static void paging_print_golden_desc(const struct pagoda_golden *golden, char *desc)
 {
 	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, pagoda_golden_desc);
+KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, paging_print_golden_desc);
 
-static const u8 *pagoda_golden_find(const char *name)
+static const u8 *golden_find(const char *name)
 {
 	u32 i;
 
@@ -26,7 +26,7 @@ static const u8 *pagoda_golden_find(const char *name)
 }
 
 /* Each golden packet is printed as its text, and a buffer that is too small isn't overrun. */
-static void pagoda_print_golden_test(struct kunit *test)
+static void print_golden_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
 	char data[256], line[256];
@@ -47,7 +47,7 @@ static void pagoda_print_golden_test(struct kunit *test)
 }
 
 /* The first malformed packet ends the printing with -EINVAL and the reason. */
-static void pagoda_print_malformed_test(struct kunit *test)
+static void print_malformed_test(struct kunit *test)
 {
 	u8 *data = kunit_kzalloc(test, 256, GFP_KERNEL);
 	char line[256];
@@ -55,8 +55,8 @@ static void pagoda_print_malformed_test(struct kunit *test)
 	struct virtio_pagoda_packet *second;
 
 	KUNIT_ASSERT_NOT_NULL(test, data);
-	memcpy(data, pagoda_golden_find("fill"), 40);
-	memcpy(data + 40, pagoda_golden_find("read"), 32);
+	memcpy(data, golden_find("fill"), 40);
+	memcpy(data + 40, golden_find("read"), 32);
 	second = (void *)(data + 40);
 	KUNIT_EXPECT_EQ(test, pagoda_paging_print(data, 72, &text), 2);
 	KUNIT_EXPECT_EQ(test, pagoda_paging_print(data, 0, &text), 0);
@@ -81,7 +81,7 @@ static void pagoda_print_malformed_test(struct kunit *test)
 	second->opcode = cpu_to_le16(VIRTIO_PAGODA_OP_COUNT);
 	PAGODA_EXPECT_MALFORMED(72, "unknown opcode");
 	/* Run counts that don't fit the length, or exceed 32 bits of bytes. */
-	memcpy(data + 40, pagoda_golden_find("map2"), 64);
+	memcpy(data + 40, golden_find("map2"), 64);
 	data[40 + 36] = 2;
 	PAGODA_EXPECT_MALFORMED(104, "packet length");
 	data[40 + 39] = 0x10;
@@ -90,7 +90,7 @@ static void pagoda_print_malformed_test(struct kunit *test)
 }
 
 /* Random bytes: nothing is read behind the end, as KASAN checks. */
-static void pagoda_print_random_test(struct kunit *test)
+static void print_random_test(struct kunit *test)
 {
 	struct pagoda_paging_text text = { .size = 4096 };
 	struct rnd_state rnd;
@@ -130,7 +130,7 @@ struct pagoda_visits {
 	u64 allocation[3];
 };
 
-static void pagoda_visit(void *arg, const struct virtio_pagoda_packet *packet)
+static void paging_print_visit(void *arg, const struct virtio_pagoda_packet *packet)
 {
 	struct pagoda_visits *visits = arg;
 
@@ -140,16 +140,16 @@ static void pagoda_visit(void *arg, const struct virtio_pagoda_packet *packet)
 }
 
 /* A walk visits every packet from the start on, up to the first malformed one. */
-static void pagoda_walk_test(struct kunit *test)
+static void walk_test(struct kunit *test)
 {
 	u8 *data = kunit_kzalloc(test, 40 + 40 + 32, GFP_KERNEL);
 	struct pagoda_visits visits = { };
 
 	KUNIT_ASSERT_NOT_NULL(test, data);
-	memcpy(data, pagoda_golden_find("discard"), 40);
-	memcpy(data + 40, pagoda_golden_find("fill"), 40);
-	memcpy(data + 80, pagoda_golden_find("read"), 32);
-	pagoda_paging_walk(data, 112, 0, pagoda_visit, &visits);
+	memcpy(data, golden_find("discard"), 40);
+	memcpy(data + 40, golden_find("fill"), 40);
+	memcpy(data + 80, golden_find("read"), 32);
+	pagoda_paging_walk(data, 112, 0, paging_print_visit, &visits);
 	KUNIT_EXPECT_EQ(test, visits.count, 3);
 	KUNIT_EXPECT_EQ(test, visits.opcode[0], VIRTIO_PAGODA_OP_DISCARD_CONTENT);
 	KUNIT_EXPECT_EQ(test, visits.allocation[0], 5);
@@ -157,22 +157,22 @@ static void pagoda_walk_test(struct kunit *test)
 
 	visits.count = 0;
 	data[80] = 0;
-	pagoda_paging_walk(data, 112, 40, pagoda_visit, &visits);
+	pagoda_paging_walk(data, 112, 40, paging_print_visit, &visits);
 	KUNIT_EXPECT_EQ(test, visits.count, 1);
 	KUNIT_EXPECT_EQ(test, visits.opcode[0], VIRTIO_PAGODA_OP_FILL);
 }
 
-static struct kunit_case pagoda_print_cases[] = {
-	KUNIT_CASE_PARAM(pagoda_print_golden_test, pagoda_golden_gen_params),
-	KUNIT_CASE(pagoda_print_malformed_test),
-	KUNIT_CASE(pagoda_print_random_test),
-	KUNIT_CASE(pagoda_walk_test),
+static struct kunit_case print_cases[] = {
+	KUNIT_CASE_PARAM(print_golden_test, pagoda_golden_gen_params),
+	KUNIT_CASE(print_malformed_test),
+	KUNIT_CASE(print_random_test),
+	KUNIT_CASE(walk_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_print_suite = {
+static struct kunit_suite print_suite = {
 	.name = "pagoda_paging_print",
-	.test_cases = pagoda_print_cases,
+	.test_cases = print_cases,
 };
 
-kunit_test_suite(pagoda_print_suite);
+kunit_test_suite(print_suite);

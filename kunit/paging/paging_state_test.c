@@ -30,7 +30,7 @@ struct pagoda_state_case {
 	bool in;
 };
 
-static const struct pagoda_state_case pagoda_state_cases[] = {
+static const struct pagoda_state_case paging_state_state_cases[] = {
 	{ "swizzle", VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_TRANSFER_SWIZZLE, 104, 16, true },
 	{ "unswizzle", VIRTIO_PAGODA_OP_TRANSFER, VIRTIO_PAGODA_TRANSFER_UNSWIZZLE, 104, 16 },
 	{ "lock in", VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER, 0, 112, 16, true },
@@ -46,12 +46,12 @@ const u32 pagoda_state_multipass[] = {
 	VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION, 0
 };
 
-static void pagoda_state_desc(const struct pagoda_state_case *c, char *desc)
+static void state_desc(const struct pagoda_state_case *c, char *desc)
 {
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_state, pagoda_state_cases, pagoda_state_desc);
+KUNIT_ARRAY_PARAM(pagoda_state, paging_state_state_cases, state_desc);
 
 /* A unit of an operation, as packets have it: a page, a fence, or eight bytes. */
 struct pagoda_unit {
@@ -79,7 +79,7 @@ struct pagoda_state_setup {
 	struct rnd_state rnd;
 };
 
-static void pagoda_state_tiled(struct pagoda_state_setup *s)
+static void state_tiled(struct pagoda_state_setup *s)
 {
 	const struct pagoda_side surface = {
 		.segment = VIRTIO_PAGODA_SEGMENT_VRAM,
@@ -108,7 +108,7 @@ static void pagoda_state_tiled(struct pagoda_state_setup *s)
 		};
 }
 
-static void pagoda_state_map(struct pagoda_state_setup *s)
+static void paging_state_state_map(struct pagoda_state_setup *s)
 {
 	u32 i;
 
@@ -126,7 +126,7 @@ static void pagoda_state_map(struct pagoda_state_setup *s)
 		};
 }
 
-static void pagoda_state_fences(struct pagoda_state_setup *s)
+static void state_fences(struct pagoda_state_setup *s)
 {
 	u32 i;
 
@@ -137,7 +137,7 @@ static void pagoda_state_fences(struct pagoda_state_setup *s)
 	}
 }
 
-static void pagoda_state_context(struct pagoda_state_setup *s)
+static void state_context(struct pagoda_state_setup *s)
 {
 	u32 i;
 
@@ -154,7 +154,7 @@ static void pagoda_state_context(struct pagoda_state_setup *s)
 	}
 }
 
-static void pagoda_state_setup_init(struct kunit *test, struct pagoda_state_setup *s)
+static void state_setup_init(struct kunit *test, struct pagoda_state_setup *s)
 {
 	const char *why = "";
 
@@ -166,18 +166,18 @@ static void pagoda_state_setup_init(struct kunit *test, struct pagoda_state_setu
 	s->op.allocation = 42;
 	pagoda_pages_scattered(test, &s->pages, 0x100000000, PAGODA_LIST_PAGES, 3, &s->rnd);
 	if (s->c->head == 40 && s->c->unit == 8)
-		pagoda_state_context(s);
+		state_context(s);
 	else if (s->c->operation == VIRTIO_PAGODA_OP_MAP_MMU)
-		pagoda_state_map(s);
+		paging_state_state_map(s);
 	else if (s->c->operation == VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY)
-		pagoda_state_fences(s);
+		state_fences(s);
 	else
-		pagoda_state_tiled(s);
+		state_tiled(s);
 	pagoda_guarded_init(test, &s->guarded, PAGODA_CAPACITY, PAGODA_PRIVATE);
 	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&s->limits, &s->op, &why), 0, "%s", why);
 }
 
-static void pagoda_state_unit(struct pagoda_state_setup *s, u64 where, u64 what, u64 more)
+static void state_unit(struct pagoda_state_setup *s, u64 where, u64 what, u64 more)
 {
 	KUNIT_ASSERT_LT(s->test, s->nr_got, PAGODA_UNITS);
 	s->got[s->nr_got++] = (struct pagoda_unit) { where, what, more };
@@ -187,22 +187,22 @@ static void pagoda_state_unit(struct pagoda_state_setup *s, u64 where, u64 what,
  * Records the pages of @nr_runs runs; the first one's offset or address is @where. Returns their
  * number.
  */
-static u64 pagoda_state_runs(struct pagoda_state_setup *s, const struct virtio_pagoda_run *run,
-			     u32 nr_runs, u64 where, u64 more)
+static u64 state_runs(struct pagoda_state_setup *s, const struct virtio_pagoda_run *run,
+		      u32 nr_runs, u64 where, u64 more)
 {
 	u64 pages = 0, page;
 
 	KUNIT_ASSERT_LE(s->test, nr_runs, s->limits.max_runs);
 	for (; nr_runs; nr_runs--, run++) {
 		for (page = 0; page < le32_to_cpu(run->nr_pages); page++, pages++)
-			pagoda_state_unit(s, where + pages * 4096,
-					  le64_to_cpu(run->address) + page * 4096, more);
+			state_unit(s, where + pages * 4096, le64_to_cpu(run->address) + page * 4096,
+				   more);
 	}
 	return pages;
 }
 
-static void pagoda_state_tiled_decode(struct pagoda_state_setup *s,
-				      const struct virtio_pagoda_transfer *transfer)
+static void state_tiled_decode(struct pagoda_state_setup *s,
+			       const struct virtio_pagoda_transfer *transfer)
 {
 	const struct virtio_pagoda_location *surface = s->c->in ? &transfer->dst : &transfer->src;
 	const struct virtio_pagoda_location *list = s->c->in ? &transfer->src : &transfer->dst;
@@ -218,15 +218,15 @@ static void pagoda_state_tiled_decode(struct pagoda_state_setup *s,
 	if (lock)
 		KUNIT_ASSERT_EQ(s->test, le32_to_cpu(((const __le32 *)transfer)[18]), 2);
 	s->starts += flags & VIRTIO_PAGODA_TRANSFER_START && !s->nr_got;
-	pages = pagoda_state_runs(s, (const void *)(tiled + 1), le32_to_cpu(list->nr_runs),
-				  le64_to_cpu(tiled->offset), le64_to_cpu(surface->address));
+	pages = state_runs(s, (const void *)(tiled + 1), le32_to_cpu(list->nr_runs),
+			   le64_to_cpu(tiled->offset), le64_to_cpu(surface->address));
 	KUNIT_ASSERT_EQ(s->test, pages * 4096, le64_to_cpu(transfer->size));
 	s->ends += flags & VIRTIO_PAGODA_TRANSFER_END && s->nr_got == PAGODA_UNITS;
 	KUNIT_ASSERT_EQ(s->test, !!(flags & VIRTIO_PAGODA_TRANSFER_END),
 			s->nr_got == PAGODA_UNITS);
 }
 
-static void pagoda_state_decode(struct pagoda_state_setup *s, const void *packet)
+static void state_decode(struct pagoda_state_setup *s, const void *packet)
 {
 	const struct virtio_pagoda_notify_fence_residency *notify = packet;
 	const struct virtio_pagoda_update_context_allocation *update = packet;
@@ -239,30 +239,29 @@ static void pagoda_state_decode(struct pagoda_state_setup *s, const void *packet
 	case VIRTIO_PAGODA_OP_MAP_MMU:
 		KUNIT_ASSERT_EQ(s->test, le16_to_cpu(map->packet.flags), s->c->flags);
 		KUNIT_ASSERT_EQ(s->test,
-				pagoda_state_runs(s, (const void *)(map + 1),
-						  le32_to_cpu(map->nr_runs),
-						  le64_to_cpu(map->address), 0),
+				state_runs(s, (const void *)(map + 1), le32_to_cpu(map->nr_runs),
+					   le64_to_cpu(map->address), 0),
 				le64_to_cpu(map->nr_pages));
 		break;
 	case VIRTIO_PAGODA_OP_NOTIFY_FENCE_RESIDENCY:
 		for (i = 0; i < le32_to_cpu(notify->nr_fences); i++)
-			pagoda_state_unit(s, le64_to_cpu(fence[i].fence),
-					  le64_to_cpu(fence[i].current_value),
-					  le64_to_cpu(fence[i].monitored_value));
+			state_unit(s, le64_to_cpu(fence[i].fence),
+				   le64_to_cpu(fence[i].current_value),
+				   le64_to_cpu(fence[i].monitored_value));
 		break;
 	case VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION:
 		for (i = 0; i < le32_to_cpu(update->data_size); i += 8)
-			pagoda_state_unit(s, le32_to_cpu(update->data_offset) + i,
-					  le64_to_cpu(word[i / 8]), le64_to_cpu(update->address));
+			state_unit(s, le32_to_cpu(update->data_offset) + i,
+				   le64_to_cpu(word[i / 8]), le64_to_cpu(update->address));
 		break;
 	default:
-		pagoda_state_tiled_decode(s, packet);
+		state_tiled_decode(s, packet);
 	}
 }
 
 /* Makes one build call with a fresh buffer and checks what must hold after any call. */
-static enum pagoda_build pagoda_state_pass(struct pagoda_state_setup *s,
-					   struct pagoda_paging_cursor *cursor, u32 size)
+static enum pagoda_build state_pass(struct pagoda_state_setup *s,
+				    struct pagoda_paging_cursor *cursor, u32 size)
 {
 	const u8 *data = pagoda_guarded_data(&s->guarded);
 	u64 done = cursor->done;
@@ -278,7 +277,7 @@ static enum pagoda_build pagoda_state_pass(struct pagoda_state_setup *s,
 
 		KUNIT_ASSERT_EQ(s->test, le16_to_cpu(packet->opcode), s->c->operation);
 		KUNIT_ASSERT_EQ(s->test, le64_to_cpu(packet->allocation), 42);
-		pagoda_state_decode(s, packet);
+		state_decode(s, packet);
 		offset += le32_to_cpu(packet->length);
 		s->packets++;
 	}
@@ -291,7 +290,7 @@ static enum pagoda_build pagoda_state_pass(struct pagoda_state_setup *s,
  * Builds the whole operation, with a first buffer and then fresh ones of @low to @high bytes, and
  * expects the decoded units to be the operation's units in order.
  */
-static void pagoda_state_passes(struct pagoda_state_setup *s, u32 first, u32 low, u32 high)
+static void state_passes(struct pagoda_state_setup *s, u32 first, u32 low, u32 high)
 {
 	bool tiled = s->c->operation == VIRTIO_PAGODA_OP_TRANSFER ||
 		     s->c->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
@@ -303,7 +302,7 @@ static void pagoda_state_passes(struct pagoda_state_setup *s, u32 first, u32 low
 	s->encoded = 0;
 	s->starts = 0;
 	s->ends = 0;
-	while (pagoda_state_pass(s, &cursor, size) == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
+	while (state_pass(s, &cursor, size) == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
 		KUNIT_ASSERT_LE(s->test, passes++, 2 * PAGODA_UNITS);
 		size = pagoda_random(&s->rnd, low, high);
 	}
@@ -317,24 +316,24 @@ static void pagoda_state_passes(struct pagoda_state_setup *s, u32 first, u32 low
  * Every buffer size works: too small a buffer makes no progress, and otherwise the packets carry
  * all units in order, without a byte written outside of the buffer.
  */
-static void pagoda_state_sizes_test(struct kunit *test)
+static void state_sizes_test(struct kunit *test)
 {
 	struct pagoda_state_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	u32 size;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	pagoda_state_setup_init(test, s);
+	state_setup_init(test, s);
 	for (size = 0; size < s->c->head + s->c->unit; size++) {
 		struct pagoda_paging_cursor cursor = { };
 
-		KUNIT_ASSERT_EQ(test, pagoda_state_pass(s, &cursor, size),
+		KUNIT_ASSERT_EQ(test, state_pass(s, &cursor, size),
 				PAGODA_BUILD_INSUFFICIENT_BUFFER);
 	}
 	for (; size < s->c->head + (PAGODA_UNITS + 2) * s->c->unit; size++)
-		pagoda_state_passes(s, size, size, size);
+		state_passes(s, size, size, size);
 	KUNIT_EXPECT_EQ(test, s->packets, 1);
-	pagoda_state_passes(s, PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_BUFFER,
-			    PAGODA_PAGING_MIN_BUFFER);
+	state_passes(s, PAGODA_PAGING_MIN_BUFFER, PAGODA_PAGING_MIN_BUFFER,
+		     PAGODA_PAGING_MIN_BUFFER);
 	PAGODA_PROVES(C2, C3, C4, C5, C9);
 }
 
@@ -342,35 +341,35 @@ static void pagoda_state_sizes_test(struct kunit *test)
  * For random buffer sizes and few runs per packet, the packets and bytes that cost() announces are
  * never exceeded.
  */
-static void pagoda_state_cost_test(struct kunit *test)
+static void state_cost_test(struct kunit *test)
 {
 	struct pagoda_state_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	pagoda_state_setup_init(test, s);
+	state_setup_init(test, s);
 	for (i = 0; i < 300; i++) {
 		u32 low = pagoda_random(&s->rnd, PAGODA_PAGING_MIN_BUFFER, 900);
 		struct pagoda_paging_cost cost;
 
 		s->limits.max_runs = pagoda_random(&s->rnd, 2, 40);
 		cost = pagoda_paging_cost(&s->limits, &s->op, low);
-		pagoda_state_passes(s, pagoda_random(&s->rnd, 0, 900), low, low + 300);
+		state_passes(s, pagoda_random(&s->rnd, 0, 900), low, low + 300);
 		KUNIT_ASSERT_LE(test, s->packets, cost.packets);
 		KUNIT_ASSERT_LE(test, s->encoded, cost.encoded);
 	}
 	PAGODA_PROVES(C5);
 }
 
-static struct kunit_case pagoda_paging_state_cases[] = {
-	KUNIT_CASE_PARAM(pagoda_state_sizes_test, pagoda_state_gen_params),
-	KUNIT_CASE_PARAM(pagoda_state_cost_test, pagoda_state_gen_params),
+static struct kunit_case paging_state_cases[] = {
+	KUNIT_CASE_PARAM(state_sizes_test, pagoda_state_gen_params),
+	KUNIT_CASE_PARAM(state_cost_test, pagoda_state_gen_params),
 	{ }
 };
 
-static struct kunit_suite pagoda_paging_state_suite = {
+static struct kunit_suite paging_state_suite = {
 	.name = "pagoda_paging_state",
-	.test_cases = pagoda_paging_state_cases,
+	.test_cases = paging_state_cases,
 };
 
-kunit_test_suite(pagoda_paging_state_suite);
+kunit_test_suite(paging_state_suite);

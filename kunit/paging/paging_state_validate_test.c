@@ -16,13 +16,13 @@
 #define PAGODA_MMU_PAGES	64
 #define PAGODA_RUNS		28	/* of an INIT_CONTEXT_RESOURCE in the smallest buffer */
 
-static const struct pagoda_adl pagoda_block = {
+static const struct pagoda_adl paging_state_validate_block = {
 	.nr_pages = 16,
 	.contiguous = true,
 	.base = 0x100000,
 };
 
-static struct pagoda_paging_limits pagoda_state_limits(void)
+static struct pagoda_paging_limits state_limits(void)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 
@@ -35,7 +35,7 @@ static struct pagoda_paging_limits pagoda_state_limits(void)
 }
 
 /* Pages 2 to 5 of a surface of 16 pages, 12 of which have a layout. */
-static const struct pagoda_paging_op pagoda_swizzle_ok = {
+static const struct pagoda_paging_op swizzle_ok = {
 	.operation = VIRTIO_PAGODA_OP_TRANSFER,
 	.allocation = 7,
 	.transfer = {
@@ -43,17 +43,17 @@ static const struct pagoda_paging_op pagoda_swizzle_ok = {
 		.size = 0x4000,
 		.mdl_offset = 2,
 		.flags = VIRTIO_PAGODA_TRANSFER_SWIZZLE,
-		.src = { .adl = &pagoda_block },
+		.src = { .adl = &paging_state_validate_block },
 		.dst = { .segment = VIRTIO_PAGODA_SEGMENT_VRAM, .address = 0x8000 },
 		.layout = { VIRTIO_PAGODA_TILING_4K, 256, 192, 1 },
 		.surface_size = SZ_64K,
 	},
 };
 
-static void pagoda_refuse_surface_test(struct kunit *test)
+static void refuse_surface_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
-	struct pagoda_paging_op ok = pagoda_swizzle_ok;
+	struct pagoda_paging_limits limits = state_limits();
+	struct pagoda_paging_op ok = swizzle_ok;
 
 	PAGODA_ACCEPTED(ok, (void)o);
 	PAGODA_REFUSED(ok, o.transfer.dst.segment = VIRTIO_PAGODA_SEGMENT_APERTURE, -EINVAL,
@@ -85,10 +85,10 @@ static void pagoda_refuse_surface_test(struct kunit *test)
 		       "transfer: source and destination overlap");
 }
 
-static void pagoda_refuse_lock_test(struct kunit *test)
+static void refuse_lock_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
-	struct pagoda_paging_op ok = pagoda_swizzle_ok;
+	struct pagoda_paging_limits limits = state_limits();
+	struct pagoda_paging_op ok = swizzle_ok;
 
 	ok.operation = VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER;
 	ok.transfer.flags = VIRTIO_PAGODA_TRANSFER_START;
@@ -115,9 +115,8 @@ static void pagoda_refuse_lock_test(struct kunit *test)
  * A CPU address is given only for a context allocation that is visible, protected and in the
  * aperture.
  */
-static void pagoda_refuse_context_address(struct kunit *test,
-					  const struct pagoda_paging_limits *at,
-					  const struct pagoda_paging_op ok)
+static void refuse_context_address(struct kunit *test, const struct pagoda_paging_limits *at,
+				   const struct pagoda_paging_op ok)
 {
 	struct pagoda_paging_limits limits = *at;
 	u32 flags;
@@ -141,9 +140,9 @@ static void pagoda_refuse_context_address(struct kunit *test,
 			o.init_context.flags = PAGODA_SAVE_CPU_ADDRESS);
 }
 
-static void pagoda_refuse_init_context_test(struct kunit *test)
+static void refuse_init_context_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_limits limits = state_limits();
 	dma_addr_t pages[PAGODA_RUNS + 1];
 	struct pagoda_adl list = { .nr_pages = PAGODA_RUNS, .pages = pages };
 	struct pagoda_paging_op ok = {
@@ -168,7 +167,7 @@ static void pagoda_refuse_init_context_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.init_context.dst.address += SZ_4K, -ERANGE,
 		       "side: outside the segment");
 	PAGODA_REFUSED(ok, o.init_context.flags = BIT(3), -EINVAL, "context: unknown flag");
-	pagoda_refuse_context_address(test, &limits, ok);
+	refuse_context_address(test, &limits, ok);
 	/* One packet: its list has exactly these pages, in no more runs than fit. */
 	ok.init_context.gpu_address = 0;
 	ok.init_context.size = PAGODA_RUNS * SZ_4K;
@@ -181,9 +180,9 @@ static void pagoda_refuse_init_context_test(struct kunit *test)
 		       "context: more runs than one packet");
 }
 
-static void pagoda_refuse_update_context_test(struct kunit *test)
+static void refuse_update_context_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_limits limits = state_limits();
 	const u64 data[2] = { };
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_UPDATE_CONTEXT_ALLOCATION,
@@ -210,16 +209,16 @@ static void pagoda_refuse_update_context_test(struct kunit *test)
 	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "context: no virtual addresses");
 }
 
-static void pagoda_refuse_map_mmu_test(struct kunit *test)
+static void refuse_map_mmu_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_limits limits = state_limits();
 	struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_MAP_MMU,
 		.map_mmu = {
 			.address = (PAGODA_MMU_PAGES - 12) * SZ_4K,
 			.nr_pages = 12,
 			.adl_offset = 4,
-			.adl = &pagoda_block,
+			.adl = &paging_state_validate_block,
 			.flags = VIRTIO_PAGODA_MAP_MMU_READ_ONLY,
 		},
 	};
@@ -247,9 +246,9 @@ static void pagoda_refuse_map_mmu_test(struct kunit *test)
 	PAGODA_REFUSED(ok, (void)o, -EOPNOTSUPP, "mmu: device has none");
 }
 
-static void pagoda_refuse_residency_test(struct kunit *test)
+static void refuse_residency_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_limits limits = state_limits();
 	struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_NOTIFY_RESIDENCY,
 		.allocation = 3,
@@ -288,9 +287,9 @@ static void pagoda_refuse_residency_test(struct kunit *test)
 		       "residency: outside the segment");
 }
 
-static void pagoda_refuse_fences_test(struct kunit *test)
+static void refuse_fences_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_limits limits = state_limits();
 	struct pagoda_fence_residency fences[] = {
 		{ 1, 0x1008, 0 },
 		{ 2, 0, PAGODA_MMU_PAGES * SZ_4K - 8 },
@@ -309,9 +308,9 @@ static void pagoda_refuse_fences_test(struct kunit *test)
 	PAGODA_REFUSED(ok, fences[1].monitored_value += 8, -ERANGE, "fences: address too large");
 }
 
-static void pagoda_refuse_signal_virtual_test(struct kunit *test)
+static void refuse_signal_virtual_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_limits limits = state_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
 		.signal_fence = {
@@ -331,9 +330,9 @@ static void pagoda_refuse_signal_virtual_test(struct kunit *test)
 }
 
 /* With a device MMU, addresses of system memory are limited to those it can map. */
-static void pagoda_refuse_device_address_test(struct kunit *test)
+static void refuse_device_address_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_state_limits();
+	struct pagoda_paging_limits limits = state_limits();
 	dma_addr_t pages[] = { 0, (PAGODA_MMU_PAGES - 1) * SZ_4K };
 	struct pagoda_adl list = { .nr_pages = 2, .pages = pages };
 	struct pagoda_adl block = { .nr_pages = 2, .contiguous = true };
@@ -371,22 +370,22 @@ const u32 pagoda_state_refused[] = {
 	VIRTIO_PAGODA_OP_UNMAP_MMU, VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE, 0
 };
 
-static struct kunit_case pagoda_state_validate_cases[] = {
-	KUNIT_CASE(pagoda_refuse_surface_test),
-	KUNIT_CASE(pagoda_refuse_lock_test),
-	KUNIT_CASE(pagoda_refuse_init_context_test),
-	KUNIT_CASE(pagoda_refuse_update_context_test),
-	KUNIT_CASE(pagoda_refuse_map_mmu_test),
-	KUNIT_CASE(pagoda_refuse_residency_test),
-	KUNIT_CASE(pagoda_refuse_fences_test),
-	KUNIT_CASE(pagoda_refuse_signal_virtual_test),
-	KUNIT_CASE(pagoda_refuse_device_address_test),
+static struct kunit_case state_validate_cases[] = {
+	KUNIT_CASE(refuse_surface_test),
+	KUNIT_CASE(refuse_lock_test),
+	KUNIT_CASE(refuse_init_context_test),
+	KUNIT_CASE(refuse_update_context_test),
+	KUNIT_CASE(refuse_map_mmu_test),
+	KUNIT_CASE(refuse_residency_test),
+	KUNIT_CASE(refuse_fences_test),
+	KUNIT_CASE(refuse_signal_virtual_test),
+	KUNIT_CASE(refuse_device_address_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_state_validate_suite = {
+static struct kunit_suite state_validate_suite = {
 	.name = "pagoda_paging_state_validate",
-	.test_cases = pagoda_state_validate_cases,
+	.test_cases = state_validate_cases,
 };
 
-kunit_test_suite(pagoda_state_validate_suite);
+kunit_test_suite(state_validate_suite);

@@ -38,7 +38,7 @@ struct pagoda_table_case {
 #define PAGODA_64K	VIRTIO_PAGODA_UPDATE_USE_64K
 #define PAGODA_NOTES	(VIRTIO_PAGODA_UPDATE_INITIAL | VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION)
 
-static const struct pagoda_table_case pagoda_table_cases[] = {
+static const struct pagoda_table_case table_cases[] = {
 	{ "scattered", SCATTERED, PAGODA_PHYSICAL, 0, PAGODA_NOTES },
 	{ "scattered values", SCATTERED, PAGODA_VIRTUAL, 0, 0, true },
 	{ "contiguous", RISING, PAGODA_PHYSICAL, 0, 0 },
@@ -58,12 +58,12 @@ static const struct pagoda_table_case pagoda_table_cases[] = {
 	{ "level 2", SCATTERED, PAGODA_PHYSICAL, 2, PAGODA_NOTES },
 };
 
-static void pagoda_table_desc(const struct pagoda_table_case *c, char *desc)
+static void table_desc(const struct pagoda_table_case *c, char *desc)
 {
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_table, pagoda_table_cases, pagoda_table_desc);
+KUNIT_ARRAY_PARAM(pagoda_table, table_cases, table_desc);
 
 /* A case, the table it must result in, and the table its packets made. */
 struct pagoda_table_setup {
@@ -85,13 +85,13 @@ struct pagoda_table_setup {
 	const void *pages[2];
 };
 
-static u32 pagoda_case_entries(const struct pagoda_table_case *c)
+static u32 case_entries(const struct pagoda_table_case *c)
 {
 	return c->flags & PAGODA_64K && !c->level ? 27 : PAGODA_ENTRIES;
 }
 
 /* Returns the bytes of memory an entry of the case maps, or the alignment of tables. */
-static u64 pagoda_case_unit(const struct pagoda_table_case *c)
+static u64 case_unit(const struct pagoda_table_case *c)
 {
 	if (!c->level)
 		return c->flags & PAGODA_64K ? SZ_64K : SZ_4K;
@@ -99,7 +99,7 @@ static u64 pagoda_case_unit(const struct pagoda_table_case *c)
 }
 
 /* Returns an address in units; with SCATTERED no two follow each other. */
-static u64 pagoda_case_address(struct pagoda_table_setup *s, u32 i)
+static u64 case_address(struct pagoda_table_setup *s, u32 i)
 {
 	u32 block = i / 40, within = i % 40;
 
@@ -122,14 +122,14 @@ static u64 pagoda_case_address(struct pagoda_table_setup *s, u32 i)
 }
 
 /* Encodes an entry according to the header, without pagoda_pte_encode(). */
-static u64 pagoda_case_hardware(const struct pagoda_pte *pte, u64 driver)
+static u64 case_hardware(const struct pagoda_pte *pte, u64 driver)
 {
 	if (!(pte->flags & 1))
 		return 0;
 	return (pte->flags & 0x7ff) | pte->address | (driver & 0xfff) << 52;
 }
 
-static void pagoda_case_entries_make(struct pagoda_table_setup *s)
+static void case_entries_make(struct pagoda_table_setup *s)
 {
 	const struct pagoda_table_case *c = s->c;
 	u32 i, each = c->flags & PAGODA_64K && !c->level ? 16 : 1;
@@ -139,7 +139,7 @@ static void pagoda_case_entries_make(struct pagoda_table_setup *s)
 
 	for (i = 0; i < PAGODA_TABLE_WORDS; i++)
 		s->expected[i] = PAGODA_GARBAGE;
-	for (i = 0; i < pagoda_case_entries(c); i++) {
+	for (i = 0; i < case_entries(c); i++) {
 		struct pagoda_pte *pte = &s->ptes[i * each];
 		u32 j, which = c->flags & VIRTIO_PAGODA_UPDATE_REPEAT ? 0 : i;
 
@@ -147,17 +147,17 @@ static void pagoda_case_entries_make(struct pagoda_table_setup *s)
 			     PAGODA_PTE_VALID | 1ull << PAGODA_PTE_SEGMENT_SHIFT;
 		if (!c->level && c->pattern == MIXED && i % 40 == 30)
 			pte->flags |= PAGODA_PTE_NO_EXECUTE;
-		pte->address = pagoda_case_address(s, i) * pagoda_case_unit(c);
+		pte->address = case_address(s, i) * case_unit(c);
 		/* Other entries of a 64 KiB page are ignored (C88). */
 		for (j = 1; j < each; j++)
 			pte[j] = (struct pagoda_pte) { U64_MAX, 0x123 };
-		s->values[i] = pagoda_case_hardware(pte, driver);
+		s->values[i] = case_hardware(pte, driver);
 		s->expected[(PAGODA_FIRST + i) * stride + word] = s->values[which];
 	}
 	s->op.update_page_table.driver_protection = driver;
 }
 
-static void *pagoda_table_alloc(struct pagoda_table_setup *s, size_t bytes)
+static void *table_alloc(struct pagoda_table_setup *s, size_t bytes)
 {
 	void *memory = kunit_kzalloc(s->test, bytes, GFP_KERNEL);
 
@@ -165,7 +165,7 @@ static void *pagoda_table_alloc(struct pagoda_table_setup *s, size_t bytes)
 	return memory;
 }
 
-static void pagoda_table_setup_init(struct kunit *test, struct pagoda_table_setup *s)
+static void table_setup_init(struct kunit *test, struct pagoda_table_setup *s)
 {
 	const struct pagoda_table_case *c = test->param_value;
 	struct pagoda_op_update_page_table *update = &s->op.update_page_table;
@@ -177,10 +177,10 @@ static void pagoda_table_setup_init(struct kunit *test, struct pagoda_table_setu
 	s->limits = pagoda_test_limits(16);
 	if (c->single)
 		s->limits.features &= ~(1ull << VIRTIO_PAGODA_F_DUAL_PTE);
-	s->ptes = pagoda_table_alloc(s, 16 * PAGODA_ENTRIES * sizeof(*s->ptes));
-	s->values = pagoda_table_alloc(s, PAGODA_ENTRIES * sizeof(u64));
-	s->expected = pagoda_table_alloc(s, PAGODA_TABLE_WORDS * sizeof(u64));
-	s->image = pagoda_table_alloc(s, PAGODA_TABLE_WORDS * sizeof(u64));
+	s->ptes = table_alloc(s, 16 * PAGODA_ENTRIES * sizeof(*s->ptes));
+	s->values = table_alloc(s, PAGODA_ENTRIES * sizeof(u64));
+	s->expected = table_alloc(s, PAGODA_TABLE_WORDS * sizeof(u64));
+	s->image = table_alloc(s, PAGODA_TABLE_WORDS * sizeof(u64));
 	pagoda_guarded_init(test, &s->guarded, PAGODA_BUFFER, PAGODA_PRIVATE);
 	s->op.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE;
 	s->op.allocation = 42;
@@ -188,7 +188,7 @@ static void pagoda_table_setup_init(struct kunit *test, struct pagoda_table_setu
 		.mode = c->mode,
 		.level = c->level,
 		.first_entry = PAGODA_FIRST,
-		.nr_entries = pagoda_case_entries(c),
+		.nr_entries = case_entries(c),
 		.flags = c->flags,
 		.address_space = 3,
 		.table_entries = c->flags & PAGODA_64K && !c->level ? 32 : 512,
@@ -198,7 +198,7 @@ static void pagoda_table_setup_init(struct kunit *test, struct pagoda_table_setu
 		.first_va = 0x600000,
 		.allocation_offset = 0x30000,
 	};
-	pagoda_case_entries_make(s);
+	case_entries_make(s);
 	if (c->values)
 		update->values = s->values;
 	else
@@ -206,13 +206,13 @@ static void pagoda_table_setup_init(struct kunit *test, struct pagoda_table_setu
 	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&s->limits, &s->op, &why), 0, "%s", why);
 }
 
-static u64 pagoda_case_coverage(const struct pagoda_table_case *c)
+static u64 case_coverage(const struct pagoda_table_case *c)
 {
 	return c->level || !(c->flags & PAGODA_64K) ? 4096ull << 9 * c->level : SZ_64K;
 }
 
 /* Checks the fields of a packet and applies its values to the image. */
-static void pagoda_table_apply(struct pagoda_table_setup *s, const u8 *data, u32 done)
+static void table_apply(struct pagoda_table_setup *s, const u8 *data, u32 done)
 {
 	const struct virtio_pagoda_update_page_table *p = (const void *)data;
 	const struct pagoda_op_update_page_table *update = &s->op.update_page_table;
@@ -238,9 +238,9 @@ static void pagoda_table_apply(struct pagoda_table_setup *s, const u8 *data, u32
 			update->driver_protection & ~PAGODA_PROTECTION_UNIQUE);
 	KUNIT_ASSERT_EQ(s->test, le32_to_cpu(p->first_entry), PAGODA_FIRST + done);
 	KUNIT_ASSERT_EQ(s->test, le64_to_cpu(p->first_va),
-			update->first_va + done * pagoda_case_coverage(s->c));
+			update->first_va + done * case_coverage(s->c));
 	KUNIT_ASSERT_EQ(s->test, le64_to_cpu(p->allocation_offset),
-			update->allocation_offset + done * pagoda_case_coverage(s->c));
+			update->allocation_offset + done * case_coverage(s->c));
 	for (i = 0; i < nr_entries; i++) {
 		u64 value = nr_values == 1 ? le64_to_cpu(values[0]) + (u64)i * increment :
 					     le64_to_cpu(values[i]);
@@ -257,8 +257,8 @@ static void pagoda_table_apply(struct pagoda_table_setup *s, const u8 *data, u32
 }
 
 /* Makes one build call with a fresh buffer and checks what must hold after any call. */
-static enum pagoda_build pagoda_table_pass(struct pagoda_table_setup *s,
-					   struct pagoda_paging_cursor *cursor, u32 size)
+static enum pagoda_build table_pass(struct pagoda_table_setup *s,
+				    struct pagoda_paging_cursor *cursor, u32 size)
 {
 	const struct pagoda_paging_private *priv = pagoda_guarded_priv(&s->guarded);
 	const u8 *data = pagoda_guarded_data(&s->guarded);
@@ -273,7 +273,7 @@ static enum pagoda_build pagoda_table_pass(struct pagoda_table_setup *s,
 	while (offset < s->guarded.buf.write_offset) {
 		const struct virtio_pagoda_update_page_table *p = (const void *)(data + offset);
 
-		pagoda_table_apply(s, data + offset, done);
+		table_apply(s, data + offset, done);
 		KUNIT_ASSERT_EQ(s->test, priv->offset, offset);
 		KUNIT_ASSERT_NULL(s->test, priv->src_pages);
 		KUNIT_ASSERT_PTR_EQ(s->test, priv->dst_pages, (const void *)s->pages);
@@ -291,7 +291,7 @@ static enum pagoda_build pagoda_table_pass(struct pagoda_table_setup *s,
 }
 
 /* Builds the whole update, with a first buffer and then fresh ones of another size. */
-static void pagoda_table_passes(struct pagoda_table_setup *s, u32 first, u32 low, u32 high)
+static void table_passes(struct pagoda_table_setup *s, u32 first, u32 low, u32 high)
 {
 	struct pagoda_paging_cursor cursor = { };
 	u32 size = first, i, notes = s->c->flags & PAGODA_NOTES ? 1 : 0;
@@ -303,7 +303,7 @@ static void pagoda_table_passes(struct pagoda_table_setup *s, u32 first, u32 low
 	s->initial = 0;
 	s->evicted = 0;
 	s->passes = 0;
-	while (pagoda_table_pass(s, &cursor, size) == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
+	while (table_pass(s, &cursor, size) == PAGODA_BUILD_INSUFFICIENT_BUFFER) {
 		KUNIT_ASSERT_LE(s->test, s->passes, 2 * PAGODA_ENTRIES);
 		size = pagoda_random(&s->rnd, low, high);
 	}
@@ -314,42 +314,42 @@ static void pagoda_table_passes(struct pagoda_table_setup *s, u32 first, u32 low
 }
 
 /* Every buffer size works, from 0 to more than the whole update needs. */
-static void pagoda_table_sizes_test(struct kunit *test)
+static void table_sizes_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	u32 size, past;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	pagoda_table_setup_init(test, s);
+	table_setup_init(test, s);
 	for (size = 0, past = 0; past < 20; size++) {
 		struct pagoda_paging_cursor cursor = { };
 
 		KUNIT_ASSERT_LE(test, size, PAGODA_BUFFER);
 		if (size < 88) {
-			KUNIT_ASSERT_EQ(test, pagoda_table_pass(s, &cursor, size),
+			KUNIT_ASSERT_EQ(test, table_pass(s, &cursor, size),
 					PAGODA_BUILD_INSUFFICIENT_BUFFER);
 			continue;
 		}
-		pagoda_table_passes(s, size, size, size);
+		table_passes(s, size, size, size);
 		past += s->passes == 1;
 		PAGODA_PROVES(C1, C2, C3, C4, C5, C86, C87, C88, C92, C98);
 	}
 }
 
 /* For random buffer sizes the packets and bytes that cost() announces are never exceeded. */
-static void pagoda_table_cost_test(struct kunit *test)
+static void table_cost_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	struct pagoda_paging_cost cost;
 	u32 i, low;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	pagoda_table_setup_init(test, s);
+	table_setup_init(test, s);
 	for (i = 0; i < 400; i++) {
 		low = pagoda_random(&s->rnd, 0, 900);
 		cost = pagoda_paging_cost(&s->limits, &s->op, low);
 		low = max(low, PAGODA_PAGING_MIN_BUFFER);
-		pagoda_table_passes(s, pagoda_random(&s->rnd, 0, PAGODA_BUFFER), low, low + 600);
+		table_passes(s, pagoda_random(&s->rnd, 0, PAGODA_BUFFER), low, low + 600);
 		KUNIT_ASSERT_LE(test, s->packets, cost.packets);
 		KUNIT_ASSERT_LE(test, s->encoded, cost.encoded);
 		KUNIT_ASSERT_EQ(test, cost.moved, 8 * s->op.update_page_table.nr_entries);
@@ -358,7 +358,7 @@ static void pagoda_table_cost_test(struct kunit *test)
 }
 
 /* If the CPU writes tables, the same table results at once, without a buffer or packets. */
-static void pagoda_table_cpu_test(struct kunit *test)
+static void table_cpu_test(struct kunit *test)
 {
 	struct pagoda_table_setup *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	struct pagoda_op_update_page_table *update;
@@ -368,7 +368,7 @@ static void pagoda_table_cpu_test(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	update = &s->op.update_page_table;
-	pagoda_table_setup_init(test, s);
+	table_setup_init(test, s);
 	update->mode = VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL;
 	update->table_segment = 0;
 	update->table_address = 0;
@@ -394,7 +394,7 @@ static void pagoda_table_cpu_test(struct kunit *test)
 }
 
 /* In buffers of 4 KiB, listed entries take at most 2150 bytes per MiB mapped, a run 64 bytes. */
-static void pagoda_table_density_test(struct kunit *test)
+static void table_density_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(16);
 	u64 *values = kunit_kcalloc(test, 512, sizeof(u64), GFP_KERNEL);
@@ -431,7 +431,7 @@ static void pagoda_table_density_test(struct kunit *test)
 }
 
 /* Entries are encoded and decoded bit by bit; invalid ones become 0. */
-static void pagoda_pte_test(struct kunit *test)
+static void pte_test(struct kunit *test)
 {
 	struct pagoda_pte pte = { PAGODA_PTE_READ_ONLY, 0x5000 }, back;
 	u32 bit;
@@ -457,7 +457,7 @@ static void pagoda_pte_test(struct kunit *test)
 #define PAGODA_RANGES	20
 
 /* Ranges are copied in order, however they are split (C109). */
-static void pagoda_copy_sizes_test(struct kunit *test)
+static void copy_sizes_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(16);
 	struct pagoda_copy_range ranges[PAGODA_RANGES];
@@ -521,19 +521,19 @@ const u32 pagoda_table_multipass[] = {
 	VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE, VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 0
 };
 
-static struct kunit_case pagoda_table_cases_list[] = {
-	KUNIT_CASE_PARAM(pagoda_table_sizes_test, pagoda_table_gen_params),
-	KUNIT_CASE_PARAM(pagoda_table_cost_test, pagoda_table_gen_params),
-	KUNIT_CASE_PARAM(pagoda_table_cpu_test, pagoda_table_gen_params),
-	KUNIT_CASE(pagoda_table_density_test),
-	KUNIT_CASE(pagoda_pte_test),
-	KUNIT_CASE(pagoda_copy_sizes_test),
+static struct kunit_case table_cases_list[] = {
+	KUNIT_CASE_PARAM(table_sizes_test, pagoda_table_gen_params),
+	KUNIT_CASE_PARAM(table_cost_test, pagoda_table_gen_params),
+	KUNIT_CASE_PARAM(table_cpu_test, pagoda_table_gen_params),
+	KUNIT_CASE(table_density_test),
+	KUNIT_CASE(pte_test),
+	KUNIT_CASE(copy_sizes_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_table_suite = {
+static struct kunit_suite table_suite = {
 	.name = "pagoda_paging_tables",
-	.test_cases = pagoda_table_cases_list,
+	.test_cases = table_cases_list,
 };
 
-kunit_test_suite(pagoda_table_suite);
+kunit_test_suite(table_suite);

@@ -23,7 +23,7 @@
 #define PAGODA_IS_64K		BIT_ULL(PAGODA_PTE_PAGE_SIZE_SHIFT)
 #define PAGODA_64K		VIRTIO_PAGODA_UPDATE_USE_64K
 
-static struct pagoda_paging_limits pagoda_table_limits(void)
+static struct pagoda_paging_limits table_limits(void)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 
@@ -33,12 +33,12 @@ static struct pagoda_paging_limits pagoda_table_limits(void)
 	return limits;
 }
 
-static const struct pagoda_pte pagoda_two_ptes[] = {
+static const struct pagoda_pte two_ptes[] = {
 	{ PAGODA_TO_VRAM, 0x7000 },
 	{ PAGODA_TO_VRAM, 0x9000 },
 };
 
-static const struct pagoda_paging_op pagoda_update_ok = {
+static const struct pagoda_paging_op update_ok = {
 	.operation = VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE,
 	.update_page_table = {
 		.mode = VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL,
@@ -50,14 +50,14 @@ static const struct pagoda_paging_op pagoda_update_ok = {
 		.table_address = 0x11000,
 		.first_va = 0xa000,
 		.allocation_offset = 0x4000,
-		.ptes = pagoda_two_ptes,
+		.ptes = two_ptes,
 	},
 };
 
-static void pagoda_refuse_update_test(struct kunit *test)
+static void refuse_update_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
-	const struct pagoda_paging_op ok = pagoda_update_ok;
+	struct pagoda_paging_limits limits = table_limits();
+	const struct pagoda_paging_op ok = update_ok;
 	const char *no_64k = "update: device has no 64 KiB tables there";
 
 	PAGODA_ACCEPTED(ok, (void)o);
@@ -84,10 +84,10 @@ static void pagoda_refuse_update_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.update_page_table.flags = PAGODA_64K, -EOPNOTSUPP, no_64k);
 }
 
-static void pagoda_refuse_entries_range_test(struct kunit *test)
+static void refuse_entries_range_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
-	const struct pagoda_paging_op ok = pagoda_update_ok;
+	struct pagoda_paging_limits limits = table_limits();
+	const struct pagoda_paging_op ok = update_ok;
 	const u64 values[] = { 0, 0 };
 	struct pagoda_paging_op root = ok;
 
@@ -124,10 +124,10 @@ static void pagoda_refuse_entries_range_test(struct kunit *test)
 	PAGODA_ACCEPTED(ok, o.update_page_table.values = values; o.update_page_table.ptes = NULL);
 }
 
-static void pagoda_refuse_table_test(struct kunit *test)
+static void refuse_table_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
-	struct pagoda_paging_op ok = pagoda_update_ok;
+	struct pagoda_paging_limits limits = table_limits();
+	struct pagoda_paging_op ok = update_ok;
 	u64 table[4];
 
 	PAGODA_REFUSED(ok, o.update_page_table.cpu_table = table, -EINVAL,
@@ -171,9 +171,9 @@ static void pagoda_refuse_table_test(struct kunit *test)
 }
 
 /* Returns an update of one entry. */
-static struct pagoda_paging_op pagoda_entry_op(u32 level, u32 flags, const struct pagoda_pte *pte)
+static struct pagoda_paging_op entry_op(u32 level, u32 flags, const struct pagoda_pte *pte)
 {
-	struct pagoda_paging_op op = pagoda_update_ok;
+	struct pagoda_paging_op op = update_ok;
 
 	op.update_page_table.level = level;
 	op.update_page_table.flags = flags;
@@ -194,20 +194,20 @@ struct pagoda_entry_case {
 	const char *why;
 };
 
-static void pagoda_entries_check(struct kunit *test, const struct pagoda_paging_limits *limits,
-				 const struct pagoda_entry_case *cases, u32 nr_cases)
+static void entries_check(struct kunit *test, const struct pagoda_paging_limits *limits,
+			  const struct pagoda_entry_case *cases, u32 nr_cases)
 {
 	u32 i;
 
 	for (i = 0; i < nr_cases; i++) {
 		const struct pagoda_entry_case *c = &cases[i];
-		struct pagoda_paging_op op = pagoda_entry_op(c->level, c->flags, &c->pte);
+		struct pagoda_paging_op op = entry_op(c->level, c->flags, &c->pte);
 
 		pagoda_expect_verdict(test, limits, &op, c->error, c->why, i);
 	}
 }
 
-static const struct pagoda_entry_case pagoda_leaf_cases[] = {
+static const struct pagoda_entry_case leaf_cases[] = {
 	{ 0, 0, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE - SZ_4K } },
 	{ 0, 0, { PAGODA_TO_VRAM, PAGODA_VRAM_SIZE }, -ERANGE, "entry: outside the segment" },
 	{ 0, 0, { PAGODA_TO_VRAM, 0x7800 }, -EINVAL, "entry: address misaligned" },
@@ -240,7 +240,7 @@ static const struct pagoda_entry_case pagoda_leaf_cases[] = {
 	{ 0, 0, { BIT_ULL(63), 0 }, -EINVAL, "entry: unknown flag" },
 };
 
-static const struct pagoda_entry_case pagoda_level_cases[] = {
+static const struct pagoda_entry_case level_cases[] = {
 	{ 1, 0, { PAGODA_TO_VRAM, 0x5000 } },
 	{ 1, 0, { PAGODA_TO_SYSTEM, 0x5000 } },
 	{ 1, PAGODA_64K, { PAGODA_TO_VRAM, 0x5000 } },
@@ -276,9 +276,9 @@ static const struct pagoda_entry_case pagoda_level_cases[] = {
 	  "entry: large page at the wrong level" },
 };
 
-static void pagoda_refuse_entry_test(struct kunit *test)
+static void refuse_entry_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_limits limits = table_limits();
 	static const struct pagoda_entry_case coherent[] = {
 		{ 0, 0, { PAGODA_TO_SYSTEM | PAGODA_PTE_CACHE_COHERENT, 0 }, -EOPNOTSUPP,
 		  "entry: device isn't coherent" },
@@ -292,23 +292,23 @@ static void pagoda_refuse_entry_test(struct kunit *test)
 		  "entry: device has no 2 MiB pages" },
 	};
 
-	pagoda_entries_check(test, &limits, pagoda_leaf_cases, ARRAY_SIZE(pagoda_leaf_cases));
-	pagoda_entries_check(test, &limits, pagoda_level_cases, ARRAY_SIZE(pagoda_level_cases));
+	entries_check(test, &limits, leaf_cases, ARRAY_SIZE(leaf_cases));
+	entries_check(test, &limits, level_cases, ARRAY_SIZE(level_cases));
 	limits.features &= ~BIT_ULL(VIRTIO_PAGODA_F_COHERENT);
-	pagoda_entries_check(test, &limits, coherent, ARRAY_SIZE(coherent));
+	entries_check(test, &limits, coherent, ARRAY_SIZE(coherent));
 	limits.features &= ~BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE);
-	pagoda_entries_check(test, &limits, single, ARRAY_SIZE(single));
+	entries_check(test, &limits, single, ARRAY_SIZE(single));
 	limits.page_sizes = SZ_4K;
-	pagoda_entries_check(test, &limits, small, ARRAY_SIZE(small));
+	entries_check(test, &limits, small, ARRAY_SIZE(small));
 	PAGODA_PROVES(C99);
 }
 
 /* Each entry that is used is checked, others aren't. */
-static void pagoda_refuse_each_entry_test(struct kunit *test)
+static void refuse_each_entry_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_limits limits = table_limits();
 	struct pagoda_pte ptes[17] = { { PAGODA_TO_VRAM, 0 } };
-	struct pagoda_paging_op ok = pagoda_update_ok;
+	struct pagoda_paging_op ok = update_ok;
 
 	ok.update_page_table.ptes = ptes;
 	ok.update_page_table.table_address = 0x12000;
@@ -327,7 +327,7 @@ static void pagoda_refuse_each_entry_test(struct kunit *test)
 #define PAGODA_MANY_VALUES	200
 
 /* Returns an entry at or near a border of what is allowed. */
-static u64 pagoda_some_value(struct rnd_state *rnd)
+static u64 some_value(struct rnd_state *rnd)
 {
 	static const u64 kinds[] = {
 		0, PAGODA_ZEROS, PAGODA_TO_VRAM, PAGODA_TO_APERTURE, PAGODA_TO_SYSTEM,
@@ -351,9 +351,8 @@ static u64 pagoda_some_value(struct rnd_state *rnd)
 }
 
 /* Returns the verdict on the values one by one, as entries in the driver's form. */
-static int pagoda_values_verdict(const struct pagoda_paging_limits *limits,
-				 struct pagoda_paging_op op, const u64 *values, u32 count,
-				 const char **why)
+static int values_verdict(const struct pagoda_paging_limits *limits, struct pagoda_paging_op op,
+			  const u64 *values, u32 count, const char **why)
 {
 	struct pagoda_pte pte;
 	int ret = 0;
@@ -370,11 +369,11 @@ static int pagoda_values_verdict(const struct pagoda_paging_limits *limits,
 }
 
 /* Similar values are checked together: the verdict is the same as one by one. */
-static void pagoda_refuse_values_test(struct kunit *test)
+static void refuse_values_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_limits limits = table_limits();
 	u64 *values = kunit_kcalloc(test, PAGODA_MANY_VALUES, sizeof(*values), GFP_KERNEL);
-	struct pagoda_paging_op op = pagoda_update_ok;
+	struct pagoda_paging_op op = update_ok;
 	u32 round, i, n, refused = 0;
 	struct rnd_state rnd;
 	const char *why;
@@ -392,11 +391,11 @@ static void pagoda_refuse_values_test(struct kunit *test)
 		op.update_page_table.table_entries = is_64k ? 32 : VIRTIO_PAGODA_PT_ENTRIES;
 		n = pagoda_random(&rnd, 1, is_64k ? 32 : PAGODA_MANY_VALUES);
 		op.update_page_table.nr_entries = n;
-		memset64(values, pagoda_some_value(&rnd), n);
+		memset64(values, some_value(&rnd), n);
 		for (i = pagoda_random(&rnd, 0, 3); i; i--)
-			values[pagoda_random(&rnd, 0, n - 1)] = pagoda_some_value(&rnd);
+			values[pagoda_random(&rnd, 0, n - 1)] = some_value(&rnd);
 		why = NULL;
-		ret = pagoda_values_verdict(&limits, op, values, n, &why);
+		ret = values_verdict(&limits, op, values, n, &why);
 		refused += !!ret;
 		pagoda_expect_verdict(test, &limits, &op, ret, ret ? why : NULL, round);
 	}
@@ -406,11 +405,11 @@ static void pagoda_refuse_values_test(struct kunit *test)
 }
 
 /* The driver protection of a mapping is for leaf entries, and may have any value there. */
-static void pagoda_refuse_protection_test(struct kunit *test)
+static void refuse_protection_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_limits limits = table_limits();
 	u64 values[] = { 0, 1ull << VIRTIO_PAGODA_PTE_DRIVER_SHIFT };
-	struct pagoda_paging_op ok = pagoda_update_ok;
+	struct pagoda_paging_op ok = update_ok;
 	u32 level;
 
 	PAGODA_ACCEPTED(ok, o.update_page_table.driver_protection = U64_MAX);
@@ -431,9 +430,9 @@ static void pagoda_refuse_protection_test(struct kunit *test)
 	PAGODA_PROVES(C98);
 }
 
-static void pagoda_refuse_virtual_transfer_test(struct kunit *test)
+static void refuse_virtual_transfer_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_limits limits = table_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_TRANSFER,
 		.virtual_transfer = {
@@ -475,9 +474,9 @@ static void pagoda_refuse_virtual_transfer_test(struct kunit *test)
 	PAGODA_ACCEPTED(ok, o.virtual_transfer.flags = 0);
 }
 
-static void pagoda_refuse_virtual_fill_test(struct kunit *test)
+static void refuse_virtual_fill_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_limits limits = table_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_VIRTUAL_FILL,
 		.virtual_fill = { .size = 8, .address = PAGODA_VA_END - 8 },
@@ -496,9 +495,9 @@ static void pagoda_refuse_virtual_fill_test(struct kunit *test)
 		       "virtual: outside the address space");
 }
 
-static void pagoda_refuse_flush_test(struct kunit *test)
+static void refuse_flush_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_limits limits = table_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_FLUSH_TLB,
 		.flush_tlb = {
@@ -526,9 +525,9 @@ static void pagoda_refuse_flush_test(struct kunit *test)
 	PAGODA_ACCEPTED(ok, o.flush_tlb.start = 0; o.flush_tlb.end = 0);
 }
 
-static void pagoda_refuse_copy_test(struct kunit *test)
+static void refuse_copy_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_table_limits();
+	struct pagoda_paging_limits limits = table_limits();
 	struct pagoda_copy_range ranges[] = {
 		{ PAGODA_VA_END - SZ_4K, SZ_4K, 511, 0, 1 },
 		{ SZ_4K, PAGODA_VA_END - SZ_4K, 0, 0, 512 },
@@ -562,8 +561,8 @@ static void pagoda_refuse_copy_test(struct kunit *test)
 		       "copy: table outside the address space");
 }
 
-static void pagoda_layout_expect(struct kunit *test, const struct pagoda_layout *layout, u64 size,
-				 int error, const char *text)
+static void layout_expect(struct kunit *test, const struct pagoda_layout *layout, u64 size,
+			  int error, const char *text)
 {
 	const char *why = NULL;
 
@@ -571,7 +570,7 @@ static void pagoda_layout_expect(struct kunit *test, const struct pagoda_layout 
 	KUNIT_EXPECT_STREQ(test, why ? why : "accepted", text);
 }
 
-static void pagoda_refuse_layout_test(struct kunit *test)
+static void refuse_layout_test(struct kunit *test)
 {
 	static const struct {
 		struct pagoda_layout layout;
@@ -604,8 +603,7 @@ static void pagoda_refuse_layout_test(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++)
-		pagoda_layout_expect(test, &cases[i].layout, cases[i].size, cases[i].error,
-				     cases[i].text);
+		layout_expect(test, &cases[i].layout, cases[i].size, cases[i].error, cases[i].text);
 }
 
 const u32 pagoda_table_refused[] = {
@@ -614,25 +612,25 @@ const u32 pagoda_table_refused[] = {
 	VIRTIO_PAGODA_OP_COPY_PAGE_TABLE_ENTRIES, 0
 };
 
-static struct kunit_case pagoda_table_validate_cases[] = {
-	KUNIT_CASE(pagoda_refuse_update_test),
-	KUNIT_CASE(pagoda_refuse_entries_range_test),
-	KUNIT_CASE(pagoda_refuse_table_test),
-	KUNIT_CASE(pagoda_refuse_entry_test),
-	KUNIT_CASE(pagoda_refuse_each_entry_test),
-	KUNIT_CASE(pagoda_refuse_values_test),
-	KUNIT_CASE(pagoda_refuse_protection_test),
-	KUNIT_CASE(pagoda_refuse_virtual_transfer_test),
-	KUNIT_CASE(pagoda_refuse_virtual_fill_test),
-	KUNIT_CASE(pagoda_refuse_flush_test),
-	KUNIT_CASE(pagoda_refuse_copy_test),
-	KUNIT_CASE(pagoda_refuse_layout_test),
+static struct kunit_case table_validate_cases[] = {
+	KUNIT_CASE(refuse_update_test),
+	KUNIT_CASE(refuse_entries_range_test),
+	KUNIT_CASE(refuse_table_test),
+	KUNIT_CASE(refuse_entry_test),
+	KUNIT_CASE(refuse_each_entry_test),
+	KUNIT_CASE(refuse_values_test),
+	KUNIT_CASE(refuse_protection_test),
+	KUNIT_CASE(refuse_virtual_transfer_test),
+	KUNIT_CASE(refuse_virtual_fill_test),
+	KUNIT_CASE(refuse_flush_test),
+	KUNIT_CASE(refuse_copy_test),
+	KUNIT_CASE(refuse_layout_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_table_validate_suite = {
+static struct kunit_suite table_validate_suite = {
 	.name = "pagoda_paging_table_validate",
-	.test_cases = pagoda_table_validate_cases,
+	.test_cases = table_validate_cases,
 };
 
-kunit_test_suite(pagoda_table_validate_suite);
+kunit_test_suite(table_validate_suite);

@@ -12,15 +12,15 @@
 #include "paging_golden.h"
 #include "paging_helpers.h"
 
-static void pagoda_golden_desc(const struct pagoda_golden *golden, char *desc)
+static void paging_golden_desc(const struct pagoda_golden *golden, char *desc)
 {
 	strscpy(desc, golden->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, pagoda_golden_desc);
+KUNIT_ARRAY_PARAM(pagoda_golden, pagoda_goldens, paging_golden_desc);
 
 /* Each operation's packet is exactly the golden bytes, and its cost is no less. */
-static void pagoda_golden_test(struct kunit *test)
+static void golden_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
@@ -48,7 +48,7 @@ static void pagoda_golden_test(struct kunit *test)
 }
 
 /* Building twice gives the same bytes and changes neither the operation nor the limits. */
-static void pagoda_pure_test(struct kunit *test)
+static void pure_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
 	struct pagoda_paging_limits limits = pagoda_test_limits(64), limits_before = limits;
@@ -73,7 +73,7 @@ static void pagoda_pure_test(struct kunit *test)
 }
 
 /* Without its feature bit any operation is refused. */
-static void pagoda_feature_test(struct kunit *test)
+static void feature_test(struct kunit *test)
 {
 	const struct pagoda_golden *golden = test->param_value;
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
@@ -88,7 +88,7 @@ static void pagoda_feature_test(struct kunit *test)
 }
 
 /* Each opcode has a row with its name, and no other number has one. */
-static void pagoda_table_test(struct kunit *test)
+static void table_test(struct kunit *test)
 {
 	static const struct {
 		const char *name;
@@ -114,8 +114,8 @@ static void pagoda_table_test(struct kunit *test)
 }
 
 /* Makes one build call with a fresh buffer of 512 bytes. */
-static enum pagoda_build pagoda_build_once(struct kunit *test, const struct pagoda_paging_op *op,
-					   u64 done, u32 *encoded)
+static enum pagoda_build build_once(struct kunit *test, const struct pagoda_paging_op *op, u64 done,
+				    u32 *encoded)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 	struct pagoda_paging_cursor cursor = { .done = done };
@@ -133,7 +133,7 @@ static enum pagoda_build pagoda_build_once(struct kunit *test, const struct pago
 }
 
 /* An unknown operation succeeds without a packet and is counted. */
-static void pagoda_unknown_test(struct kunit *test)
+static void unknown_test(struct kunit *test)
 {
 	static const u32 unknown[] = { 0, VIRTIO_PAGODA_OP_COUNT, 0x10001, U32_MAX };
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
@@ -146,8 +146,7 @@ static void pagoda_unknown_test(struct kunit *test)
 		memset(&op, 0xff, sizeof(op));
 		op.operation = unknown[i];
 		KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &op, &why), 0);
-		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
-				PAGODA_BUILD_SUCCESS);
+		KUNIT_EXPECT_EQ(test, build_once(test, &op, 0, &encoded), PAGODA_BUILD_SUCCESS);
 		KUNIT_EXPECT_EQ(test, encoded, 0);
 		KUNIT_EXPECT_EQ(test, pagoda_paging_unknown_count(), count + i + 1);
 		KUNIT_EXPECT_EQ(test, pagoda_paging_cost(&limits, &op, 4096).packets, 0);
@@ -160,7 +159,7 @@ static void pagoda_unknown_test(struct kunit *test)
  * Only transfers and discards may be busy: then nothing is encoded; once told that the allocation
  * is idle, the builder encodes the same bytes.
  */
-static void pagoda_busy_test(struct kunit *test)
+static void busy_test(struct kunit *test)
 {
 	u32 i, encoded;
 
@@ -172,8 +171,8 @@ static void pagoda_busy_test(struct kunit *test)
 		op.needs_idle = true;
 		if (op.operation == VIRTIO_PAGODA_OP_TRANSFER)
 			op.transfer.flags &= ~PAGODA_ALLOCATION_IS_IDLE;
-		/* C13: pagoda_build_once() also checks both cursors. */
-		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
+		/* C13: build_once() also checks both cursors. */
+		KUNIT_EXPECT_EQ(test, build_once(test, &op, 0, &encoded),
 				may ? PAGODA_BUILD_ALLOCATION_BUSY : PAGODA_BUILD_SUCCESS);
 		KUNIT_EXPECT_EQ(test, !encoded, may);
 		PAGODA_PROVES(C11, C13);
@@ -182,15 +181,14 @@ static void pagoda_busy_test(struct kunit *test)
 			op.transfer.flags |= PAGODA_ALLOCATION_IS_IDLE;
 		if (op.operation == VIRTIO_PAGODA_OP_DISCARD_CONTENT)
 			op.discard_content.flags |= PAGODA_ALLOCATION_IS_IDLE;
-		KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded),
-				PAGODA_BUILD_SUCCESS);
+		KUNIT_EXPECT_EQ(test, build_once(test, &op, 0, &encoded), PAGODA_BUILD_SUCCESS);
 		/* The flag is for the builder only: the device gets the same bytes. */
 		KUNIT_EXPECT_EQ(test, encoded, pagoda_goldens[i].size);
 		PAGODA_PROVES(C12);
 	}
 }
 
-static void pagoda_empty_transfer_test(struct kunit *test)
+static void empty_transfer_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 	struct pagoda_paging_op op = {
@@ -208,14 +206,14 @@ static void pagoda_empty_transfer_test(struct kunit *test)
 	 * list.
 	 */
 	KUNIT_EXPECT_EQ(test, pagoda_paging_validate(&limits, &op, &why), 0);
-	KUNIT_EXPECT_EQ(test, pagoda_build_once(test, &op, 0, &encoded), PAGODA_BUILD_SUCCESS);
+	KUNIT_EXPECT_EQ(test, build_once(test, &op, 0, &encoded), PAGODA_BUILD_SUCCESS);
 	KUNIT_EXPECT_EQ(test, encoded, 0);
 	KUNIT_EXPECT_EQ(test, pagoda_paging_cost(&limits, &op, 4096).encoded, 0);
 	PAGODA_PROVES(C35);
 }
 
 /* Without an allocation the conversion flags change no byte of the packet, a linear copy. */
-static void pagoda_linear_test(struct kunit *test)
+static void linear_test(struct kunit *test)
 {
 	static const u32 tiling[] = {
 		0, VIRTIO_PAGODA_TRANSFER_SWIZZLE, VIRTIO_PAGODA_TRANSFER_UNSWIZZLE,
@@ -252,7 +250,7 @@ static void pagoda_linear_test(struct kunit *test)
 }
 
 /* Each packet's private data has the packet's offset and the pages it uses. */
-static void pagoda_private_test(struct kunit *test)
+static void private_test(struct kunit *test)
 {
 	const void *pages[5];
 	struct pagoda_adl adl = *pagoda_goldens[0].op.transfer.dst.adl;
@@ -285,17 +283,17 @@ static void pagoda_private_test(struct kunit *test)
 	PAGODA_PROVES(C20);
 }
 
-static void *pagoda_private_map(const void *pages, u64 index)
+static void *private_map(const void *pages, u64 index)
 {
 	return ((void *const *)pages)[index];
 }
 
-static void pagoda_private_unmap(void *address)
+static void private_unmap(void *address)
 {
 }
 
 /* Returns a signal of @value to a fence on @page, which only private data leads to. */
-static struct pagoda_paging_op pagoda_private_signal(const void *const *page, u64 value)
+static struct pagoda_paging_op private_signal(const void *const *page, u64 value)
 {
 	return (struct pagoda_paging_op) {
 		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
@@ -307,11 +305,11 @@ static struct pagoda_paging_op pagoda_private_signal(const void *const *page, u6
  * Operations that encode nothing use no private data. A buffer that is executed again, from any
  * packet on, finds the private data it had, and the next buffer its own.
  */
-static void pagoda_private_range_test(struct kunit *test)
+static void private_range_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 	struct pagoda_cpu_executor exec = {
-		.map_page = pagoda_private_map, .unmap_page = pagoda_private_unmap,
+		.map_page = private_map, .unmap_page = private_unmap,
 	};
 	const struct pagoda_paging_op nothing = {
 		.operation = VIRTIO_PAGODA_OP_TRANSFER,
@@ -325,7 +323,7 @@ static void pagoda_private_range_test(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, pages);
 	for (i = 0; i < 4; i++) {
 		struct pagoda_guarded *to = &guarded[i / 2];
-		struct pagoda_paging_op op = pagoda_private_signal(&at[i], i + 1);
+		struct pagoda_paging_op op = private_signal(&at[i], i + 1);
 		struct pagoda_paging_cursor cursor = { };
 		u32 left;
 
@@ -366,7 +364,7 @@ static void pagoda_private_range_test(struct kunit *test)
 }
 
 /* MAP and UNMAP need no owner: neither an allocation nor a device. */
-static void pagoda_ownerless_range_test(struct kunit *test)
+static void ownerless_range_test(struct kunit *test)
 {
 	static const u32 opcodes[] = {
 		VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT, VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2,
@@ -411,7 +409,7 @@ static void pagoda_ownerless_range_test(struct kunit *test)
 }
 
 /* Without room for its private data a packet doesn't fit. */
-static void pagoda_private_full_test(struct kunit *test)
+static void private_full_test(struct kunit *test)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 	struct pagoda_guarded guarded;
@@ -436,8 +434,8 @@ static void pagoda_private_full_test(struct kunit *test)
 }
 
 /* An operation of one packet is encoded completely or not at all, in every buffer size. */
-static void pagoda_golden_sizes(struct kunit *test, const struct pagoda_golden *golden,
-				struct pagoda_guarded *guarded)
+static void golden_sizes(struct kunit *test, const struct pagoda_golden *golden,
+			 struct pagoda_guarded *guarded)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 	u32 size;
@@ -459,7 +457,7 @@ static void pagoda_golden_sizes(struct kunit *test, const struct pagoda_golden *
 	}
 }
 
-static void pagoda_every_size_test(struct kunit *test)
+static void paging_every_size_test(struct kunit *test)
 {
 	struct pagoda_guarded guarded;
 	u32 i;
@@ -468,31 +466,31 @@ static void pagoda_every_size_test(struct kunit *test)
 	for (i = 0; i < PAGODA_GOLDENS; i++) {
 		/* paging_multipass_test.c tests operations that may take several packets. */
 		if (!pagoda_paging_row(pagoda_goldens[i].op.operation)->tail)
-			pagoda_golden_sizes(test, &pagoda_goldens[i], &guarded);
+			golden_sizes(test, &pagoda_goldens[i], &guarded);
 	}
 	PAGODA_PROVES(C1, C2, C3, C4, C5, C9, C44);
 }
 
-static struct kunit_case pagoda_paging_cases[] = {
-	KUNIT_CASE(pagoda_table_test),
-	KUNIT_CASE_PARAM(pagoda_golden_test, pagoda_golden_gen_params),
-	KUNIT_CASE_PARAM(pagoda_pure_test, pagoda_golden_gen_params),
-	KUNIT_CASE_PARAM(pagoda_feature_test, pagoda_golden_gen_params),
-	KUNIT_CASE(pagoda_unknown_test),
-	KUNIT_CASE(pagoda_busy_test),
-	KUNIT_CASE(pagoda_empty_transfer_test),
-	KUNIT_CASE(pagoda_linear_test),
-	KUNIT_CASE(pagoda_private_test),
-	KUNIT_CASE(pagoda_private_range_test),
-	KUNIT_CASE(pagoda_ownerless_range_test),
-	KUNIT_CASE(pagoda_private_full_test),
-	KUNIT_CASE(pagoda_every_size_test),
+static struct kunit_case paging_cases[] = {
+	KUNIT_CASE(table_test),
+	KUNIT_CASE_PARAM(golden_test, pagoda_golden_gen_params),
+	KUNIT_CASE_PARAM(pure_test, pagoda_golden_gen_params),
+	KUNIT_CASE_PARAM(feature_test, pagoda_golden_gen_params),
+	KUNIT_CASE(unknown_test),
+	KUNIT_CASE(busy_test),
+	KUNIT_CASE(empty_transfer_test),
+	KUNIT_CASE(linear_test),
+	KUNIT_CASE(private_test),
+	KUNIT_CASE(private_range_test),
+	KUNIT_CASE(ownerless_range_test),
+	KUNIT_CASE(private_full_test),
+	KUNIT_CASE(paging_every_size_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_paging_suite = {
+static struct kunit_suite paging_suite = {
 	.name = "pagoda_paging",
-	.test_cases = pagoda_paging_cases,
+	.test_cases = paging_cases,
 };
 
-kunit_test_suite(pagoda_paging_suite);
+kunit_test_suite(paging_suite);

@@ -14,45 +14,45 @@
 #define PAGODA_VRAM_SIZE	0x40000000ull
 #define PAGODA_VRAM(at)		{ .segment = VIRTIO_PAGODA_SEGMENT_VRAM, .address = (at) }
 
-static const dma_addr_t pagoda_validate_pages[] = { 0x11000, 0x20000, 0x21000, 0x40000 };
-static const dma_addr_t pagoda_misaligned_pages[] = { 0x11000, 0x20000, 0x21010, 0x40000 };
+static const dma_addr_t validate_pages[] = { 0x11000, 0x20000, 0x21000, 0x40000 };
+static const dma_addr_t misaligned_pages[] = { 0x11000, 0x20000, 0x21010, 0x40000 };
 
-static const struct pagoda_adl pagoda_list = {
+static const struct pagoda_adl paging_validate_list = {
 	.nr_pages = 4,
-	.pages = pagoda_validate_pages,
+	.pages = validate_pages,
 };
 
-static const struct pagoda_adl pagoda_list_copy = {
+static const struct pagoda_adl paging_validate_list_copy = {
 	.nr_pages = 4,
-	.pages = pagoda_validate_pages,
+	.pages = validate_pages,
 };
 
-static const struct pagoda_adl pagoda_list_misaligned = {
+static const struct pagoda_adl paging_validate_list_misaligned = {
 	.nr_pages = 4,
-	.pages = pagoda_misaligned_pages,
+	.pages = misaligned_pages,
 };
 
-static const struct pagoda_adl pagoda_list_empty = { .nr_pages = 4 };
+static const struct pagoda_adl paging_validate_list_empty = { .nr_pages = 4 };
 
-static const struct pagoda_adl pagoda_block = {
+static const struct pagoda_adl paging_validate_block = {
 	.nr_pages = 16,
 	.contiguous = true,
 	.base = 0x100000,
 };
 
-static const struct pagoda_adl pagoda_block_misaligned = {
+static const struct pagoda_adl block_misaligned = {
 	.nr_pages = 16,
 	.contiguous = true,
 	.base = 0x100800,
 };
 
-static const struct pagoda_adl pagoda_block_wraps = {
+static const struct pagoda_adl block_wraps = {
 	.nr_pages = 16,
 	.contiguous = true,
 	.base = -0xf000ull,
 };
 
-static struct pagoda_paging_limits pagoda_small_limits(void)
+static struct pagoda_paging_limits small_limits(void)
 {
 	struct pagoda_paging_limits limits = pagoda_test_limits(64);
 
@@ -61,21 +61,21 @@ static struct pagoda_paging_limits pagoda_small_limits(void)
 	return limits;
 }
 
-static const struct pagoda_paging_op pagoda_transfer_ok = {
+static const struct pagoda_paging_op transfer_ok = {
 	.operation = VIRTIO_PAGODA_OP_TRANSFER,
 	.allocation = 7,
 	.transfer = {
 		.size = 0x3000,
 		.flags = VIRTIO_PAGODA_TRANSFER_START,
 		.src = PAGODA_VRAM(0x1000),
-		.dst = { .adl = &pagoda_list },
+		.dst = { .adl = &paging_validate_list },
 	},
 };
 
-static void pagoda_refuse_transfer_test(struct kunit *test)
+static void refuse_transfer_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
-	const struct pagoda_paging_op ok = pagoda_transfer_ok;
+	struct pagoda_paging_limits limits = small_limits();
+	const struct pagoda_paging_op ok = transfer_ok;
 	u32 both = VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
 
 	PAGODA_ACCEPTED(ok, (void)o);
@@ -101,10 +101,10 @@ static void pagoda_refuse_transfer_test(struct kunit *test)
 	PAGODA_ACCEPTED(ok, o.allocation = 0; o.transfer.flags |= VIRTIO_PAGODA_TRANSFER_SWIZZLE);
 }
 
-static void pagoda_refuse_range_test(struct kunit *test)
+static void refuse_range_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
-	struct pagoda_paging_op ok = pagoda_transfer_ok;
+	struct pagoda_paging_limits limits = small_limits();
+	struct pagoda_paging_op ok = transfer_ok;
 	struct pagoda_side aperture = {
 		.segment = VIRTIO_PAGODA_SEGMENT_APERTURE,
 		.generation = VIRTIO_PAGODA_MAX_GENERATION,
@@ -130,36 +130,38 @@ static void pagoda_refuse_range_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.transfer.size = -4ull, -ERANGE, outside);
 }
 
-static void pagoda_refuse_list_test(struct kunit *test)
+static void refuse_list_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
-	const struct pagoda_paging_op ok = pagoda_transfer_ok;
+	struct pagoda_paging_limits limits = small_limits();
+	const struct pagoda_paging_op ok = transfer_ok;
 
 	PAGODA_REFUSED(ok, o.transfer.dst.adl = NULL, -EINVAL, "page list missing");
-	PAGODA_REFUSED(ok, o.transfer.dst.adl = &pagoda_list_empty, -EINVAL, "page list missing");
-	PAGODA_REFUSED(ok, o.transfer.dst.adl = &pagoda_list_misaligned, -EINVAL,
+	PAGODA_REFUSED(ok, o.transfer.dst.adl = &paging_validate_list_empty, -EINVAL,
+		       "page list missing");
+	PAGODA_REFUSED(ok, o.transfer.dst.adl = &paging_validate_list_misaligned, -EINVAL,
 		       "page address misaligned");
 	/* Pages that the operation doesn't use aren't checked. */
-	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &pagoda_list_misaligned; o.transfer.size = 0x2000);
+	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &paging_validate_list_misaligned;
+			o.transfer.size = 0x2000);
 	PAGODA_ACCEPTED(ok, o.transfer.mdl_offset = 1);
 	PAGODA_REFUSED(ok, o.transfer.mdl_offset = 2, -ERANGE, "page list too short");
 	PAGODA_REFUSED(ok, o.transfer.mdl_offset = U64_MAX, -ERANGE, "page list too short");
 	PAGODA_ACCEPTED(ok, o.transfer.size = 0x4000);
 	PAGODA_REFUSED(ok, o.transfer.size = 0x4004, -ERANGE, "page list too short");
-	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &pagoda_block; o.transfer.mdl_offset = 13);
-	PAGODA_REFUSED(ok, o.transfer.dst.adl = &pagoda_block; o.transfer.mdl_offset = 14, -ERANGE,
-		       "page list too short");
-	PAGODA_REFUSED(ok, o.transfer.dst.adl = &pagoda_block_misaligned, -EINVAL,
+	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &paging_validate_block;
+			o.transfer.mdl_offset = 13);
+	PAGODA_REFUSED(ok, o.transfer.dst.adl = &paging_validate_block;
+		       o.transfer.mdl_offset = 14, -ERANGE, "page list too short");
+	PAGODA_REFUSED(ok, o.transfer.dst.adl = &block_misaligned, -EINVAL,
 		       "page address misaligned");
-	PAGODA_REFUSED(ok, o.transfer.dst.adl = &pagoda_block_wraps, -ERANGE,
-		       "page addresses wrap");
+	PAGODA_REFUSED(ok, o.transfer.dst.adl = &block_wraps, -ERANGE, "page addresses wrap");
 }
 
-static void pagoda_refuse_overlap_test(struct kunit *test)
+static void refuse_overlap_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
-	struct pagoda_adl shifted = pagoda_block;
-	struct pagoda_paging_op ok = pagoda_transfer_ok;
+	struct pagoda_paging_limits limits = small_limits();
+	struct pagoda_adl shifted = paging_validate_block;
+	struct pagoda_paging_op ok = transfer_ok;
 	const char *overlap = "transfer: source and destination overlap";
 
 	ok.transfer.size = 0x2ffc;
@@ -169,23 +171,23 @@ static void pagoda_refuse_overlap_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.transfer.dst.address = 0x3000, -EINVAL, overlap);
 	PAGODA_REFUSED(ok, o.transfer.dst.address = 0x1000, -EINVAL, overlap);
 	PAGODA_REFUSED(ok, o.transfer.src.address = 0x6000, -EINVAL, overlap);
-	ok.transfer.src = (struct pagoda_side) { .adl = &pagoda_block };
+	ok.transfer.src = (struct pagoda_side) { .adl = &paging_validate_block };
 	ok.transfer.dst = (struct pagoda_side) { .adl = &shifted };
 	shifted.base += 0x3000;
 	PAGODA_ACCEPTED(ok, (void)o);
 	shifted.base -= 0x1000;
 	PAGODA_REFUSED(ok, (void)o, -EINVAL, overlap);
-	ok.transfer.src.adl = &pagoda_list;
-	ok.transfer.dst.adl = &pagoda_list;
+	ok.transfer.src.adl = &paging_validate_list;
+	ok.transfer.dst.adl = &paging_validate_list;
 	PAGODA_REFUSED(ok, (void)o, -EINVAL, overlap);
-	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &pagoda_block);
+	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &paging_validate_block);
 	/* Two scattered lists aren't compared. */
-	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &pagoda_list_copy);
+	PAGODA_ACCEPTED(ok, o.transfer.dst.adl = &paging_validate_list_copy);
 }
 
-static void pagoda_refuse_fill_test(struct kunit *test)
+static void refuse_fill_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
+	struct pagoda_paging_limits limits = small_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_FILL,
 		.fill = { 0x1004, 0x10, VIRTIO_PAGODA_SEGMENT_VRAM, 0 },
@@ -208,9 +210,9 @@ static void pagoda_refuse_fill_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.fill.address = -4ull, -ERANGE, "fill: outside the segment");
 }
 
-static void pagoda_refuse_discard_test(struct kunit *test)
+static void refuse_discard_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
+	struct pagoda_paging_limits limits = small_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_DISCARD_CONTENT,
 		.discard_content = { 0x2000, 0x1000, VIRTIO_PAGODA_SEGMENT_VRAM,
@@ -232,9 +234,9 @@ static void pagoda_refuse_discard_test(struct kunit *test)
 		       "discard: outside the segment");
 }
 
-static void pagoda_refuse_access_test(struct kunit *test)
+static void refuse_access_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
+	struct pagoda_paging_limits limits = small_limits();
 	struct pagoda_paging_op ok = {
 		.access_physical = { 0x1008, VIRTIO_PAGODA_SEGMENT_VRAM, 8 },
 	};
@@ -262,18 +264,18 @@ static void pagoda_refuse_access_test(struct kunit *test)
 	}
 }
 
-static void pagoda_refuse_map_test(struct kunit *test)
+static void refuse_map_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
+	struct pagoda_paging_limits limits = small_limits();
 	struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2,
 		.map_aperture = {
 			.first_page = 1020,
 			.nr_pages = 4,
-			.adl = &pagoda_list,
+			.adl = &paging_validate_list,
 			.flags = VIRTIO_PAGODA_MAP_CACHE_COHERENT,
 			.generation = VIRTIO_PAGODA_MAX_GENERATION,
-			.cpu_visible_address = pagoda_validate_pages,
+			.cpu_visible_address = validate_pages,
 		},
 	};
 
@@ -299,9 +301,9 @@ static void pagoda_refuse_map_test(struct kunit *test)
 	PAGODA_ACCEPTED(ok, o.map_aperture.flags = 0);
 }
 
-static void pagoda_refuse_unmap_test(struct kunit *test)
+static void refuse_unmap_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
+	struct pagoda_paging_limits limits = small_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_UNMAP_APERTURE_SEGMENT,
 		.unmap_aperture = { 0, 1000, 24, 0x5000 },
@@ -320,9 +322,9 @@ static void pagoda_refuse_unmap_test(struct kunit *test)
 	PAGODA_PROVES(C63);
 }
 
-static void pagoda_refuse_signal_test(struct kunit *test)
+static void refuse_signal_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
+	struct pagoda_paging_limits limits = small_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE,
 		.signal_fence = {
@@ -339,9 +341,9 @@ static void pagoda_refuse_signal_test(struct kunit *test)
 	PAGODA_REFUSED(ok, o.signal_fence.address += 8, -ERANGE, "access: outside the segment");
 }
 
-static void pagoda_refuse_notify_test(struct kunit *test)
+static void refuse_notify_test(struct kunit *test)
 {
-	struct pagoda_paging_limits limits = pagoda_small_limits();
+	struct pagoda_paging_limits limits = small_limits();
 	const struct pagoda_paging_op ok = {
 		.operation = VIRTIO_PAGODA_OP_NOTIFY_ALLOC,
 		.allocation = 1,
@@ -376,24 +378,24 @@ const u32 pagoda_validate_refused[] = {
 	VIRTIO_PAGODA_OP_NOTIFY_ALLOC, 0
 };
 
-static struct kunit_case pagoda_validate_cases[] = {
-	KUNIT_CASE(pagoda_refuse_transfer_test),
-	KUNIT_CASE(pagoda_refuse_range_test),
-	KUNIT_CASE(pagoda_refuse_list_test),
-	KUNIT_CASE(pagoda_refuse_overlap_test),
-	KUNIT_CASE(pagoda_refuse_fill_test),
-	KUNIT_CASE(pagoda_refuse_discard_test),
-	KUNIT_CASE(pagoda_refuse_access_test),
-	KUNIT_CASE(pagoda_refuse_map_test),
-	KUNIT_CASE(pagoda_refuse_unmap_test),
-	KUNIT_CASE(pagoda_refuse_signal_test),
-	KUNIT_CASE(pagoda_refuse_notify_test),
+static struct kunit_case validate_cases[] = {
+	KUNIT_CASE(refuse_transfer_test),
+	KUNIT_CASE(refuse_range_test),
+	KUNIT_CASE(refuse_list_test),
+	KUNIT_CASE(refuse_overlap_test),
+	KUNIT_CASE(refuse_fill_test),
+	KUNIT_CASE(refuse_discard_test),
+	KUNIT_CASE(refuse_access_test),
+	KUNIT_CASE(refuse_map_test),
+	KUNIT_CASE(refuse_unmap_test),
+	KUNIT_CASE(refuse_signal_test),
+	KUNIT_CASE(refuse_notify_test),
 	{ }
 };
 
-static struct kunit_suite pagoda_validate_suite = {
+static struct kunit_suite validate_suite = {
 	.name = "pagoda_paging_validate",
-	.test_cases = pagoda_validate_cases,
+	.test_cases = validate_cases,
 };
 
-kunit_test_suite(pagoda_validate_suite);
+kunit_test_suite(validate_suite);

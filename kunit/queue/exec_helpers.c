@@ -9,12 +9,12 @@
 #include "queue_helpers.h"
 
 /* Returns the address of context @i's save area. */
-static u64 pagoda_exec_test_image_of(u32 i)
+static u64 exec_test_image_of(u32 i)
 {
 	return (i + 1) * 0x10000ull;
 }
 
-static void pagoda_exec_test_begin(struct pagoda_exec_test *t, u32 number, u64 seqno)
+static void exec_test_begin(struct pagoda_exec_test *t, u32 number, u64 seqno)
 {
 	struct pagoda_exec_test_job *job = &t->job[number];
 	unsigned long flags;
@@ -27,7 +27,7 @@ static void pagoda_exec_test_begin(struct pagoda_exec_test *t, u32 number, u64 s
 	spin_unlock_irqrestore(&t->lock, flags);
 }
 
-static void pagoda_exec_test_finish(struct pagoda_exec_test *t, u32 number)
+static void exec_test_finish(struct pagoda_exec_test *t, u32 number)
 {
 	struct pagoda_exec_test_job *job = &t->job[number];
 	struct pagoda_exec_test_context *context = &t->context[job->context];
@@ -44,8 +44,8 @@ static void pagoda_exec_test_finish(struct pagoda_exec_test *t, u32 number)
 }
 
 /* The device's side of a job. A job has one command buffer, whose address is the job's number. */
-static int pagoda_exec_test_execute(void *arg, u64 seqno, const void *data, u32 start, u32 end,
-				    struct pagoda_fault *fault)
+static int exec_test_execute(void *arg, u64 seqno, const void *data, u32 start, u32 end,
+			     struct pagoda_fault *fault)
 {
 	const struct virtio_pagoda_execute *execute = data;
 	const struct virtio_pagoda_command_buffer *buffer = (const void *)(execute + 1);
@@ -53,13 +53,13 @@ static int pagoda_exec_test_execute(void *arg, u64 seqno, const void *data, u32 
 	u32 space = le32_to_cpu(execute->address_space);
 	struct pagoda_exec_test *t = arg;
 
-	pagoda_exec_test_begin(t, number, seqno);
+	exec_test_begin(t, number, seqno);
 	t->wrong_image += space != t->job[number].context + 1 || start ||
 			  le32_to_cpu(execute->nr_buffers) != 1 ||
 			  end != sizeof(*execute) + sizeof(*buffer) ||
 			  le32_to_cpu(execute->image_segment) != VIRTIO_PAGODA_SEGMENT_VRAM ||
 			  le64_to_cpu(execute->image_address) !=
-			  pagoda_exec_test_image_of(space - 1);
+			  exec_test_image_of(space - 1);
 	switch (READ_ONCE(t->job[number].deed)) {
 	case PAGODA_EXEC_FAULTS:
 		fault->reason = VIRTIO_PAGODA_FAULT_READ_ONLY;
@@ -71,22 +71,22 @@ static int pagoda_exec_test_execute(void *arg, u64 seqno, const void *data, u32 
 	case PAGODA_EXEC_CONFUSES:
 		return PAGODA_FAKE_BABBLES;
 	default:
-		pagoda_exec_test_finish(t, number);
+		exec_test_finish(t, number);
 		return 0;
 	}
 }
 
-static int pagoda_exec_test_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
+static int exec_test_image(void *owner, u64 mark, struct virtio_pagoda_execute *execute)
 {
 	struct pagoda_exec_test_context *context = owner;
 
 	execute->image_address =
-		cpu_to_le64(pagoda_exec_test_image_of(context - context->t->context));
+		cpu_to_le64(exec_test_image_of(context - context->t->context));
 	execute->image_segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_VRAM);
 	return 0;
 }
 
-static void pagoda_exec_test_banned(void *owner, const struct pagoda_exec_report *report)
+static void exec_test_banned(void *owner, const struct pagoda_exec_report *report)
 {
 	struct pagoda_exec_test_context *context = owner;
 	struct pagoda_exec_test *t = context->t;
@@ -106,7 +106,7 @@ static void pagoda_exec_test_banned(void *owner, const struct pagoda_exec_report
 }
 
 /* The hanging engine answers after it was given up. */
-static void pagoda_exec_test_answer_late(struct pagoda_exec_test *t)
+static void exec_test_answer_late(struct pagoda_exec_test *t)
 {
 	WRITE_ONCE(t->job[1].deed, PAGODA_EXEC_RUNS);
 	pagoda_fake_transport_go_on(t->fake[0]);
@@ -114,14 +114,14 @@ static void pagoda_exec_test_answer_late(struct pagoda_exec_test *t)
 		usleep_range(500, 1000);
 }
 
-static int pagoda_exec_test_reset_adapter(void *owner)
+static int exec_test_reset_adapter(void *owner)
 {
 	struct pagoda_exec_test *t = owner;
 	u32 i;
 
 	t->adapter_resets++;
 	if (t->answers_late)
-		pagoda_exec_test_answer_late(t);
+		exec_test_answer_late(t);
 	if (t->adapter_error)
 		return t->adapter_error;
 	pagoda_engines_hold(t->engines);
@@ -134,21 +134,21 @@ static int pagoda_exec_test_reset_adapter(void *owner)
 	return 0;
 }
 
-static void pagoda_exec_test_done(void *owner)
+static void exec_test_done(void *owner)
 {
 	struct pagoda_exec_test *t = owner;
 
 	atomic_inc(&t->nr_done);
 }
 
-static const struct pagoda_exec_ops pagoda_exec_test_ops = {
-	.done = pagoda_exec_test_done,
-	.image = pagoda_exec_test_image,
-	.banned = pagoda_exec_test_banned,
-	.reset_adapter = pagoda_exec_test_reset_adapter,
+static const struct pagoda_exec_ops exec_test_ops = {
+	.done = exec_test_done,
+	.image = exec_test_image,
+	.banned = exec_test_banned,
+	.reset_adapter = exec_test_reset_adapter,
 };
 
-static void pagoda_exec_test_destroy(void *data)
+static void exec_test_destroy(void *data)
 {
 	struct pagoda_exec_test *t = data;
 	u32 i;
@@ -172,7 +172,7 @@ struct pagoda_exec_test *pagoda_exec_test_create(struct kunit *test)
 		.transports = transports,
 		.count = PAGODA_EXEC_TEST_ENGINES,
 		.timeout_ms = PAGODA_TEST_TIMEOUT_MS,
-		.ops = &pagoda_exec_test_ops,
+		.ops = &exec_test_ops,
 		.owner = t,
 	};
 	u32 i;
@@ -187,7 +187,7 @@ struct pagoda_exec_test *pagoda_exec_test_create(struct kunit *test)
 	args.dev = kunit_device_register(test, "pagoda-test");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, args.dev);
 	for (i = 0; i < PAGODA_EXEC_TEST_ENGINES; i++) {
-		t->fake[i] = pagoda_fake_transport_create(test, pagoda_exec_test_execute, t);
+		t->fake[i] = pagoda_fake_transport_create(test, exec_test_execute, t);
 		t->fake[i]->engine = true;
 		t->fake[i]->mode = PAGODA_FAKE_DEFERRED;
 		transports[i] = &t->fake[i]->base;
@@ -198,7 +198,7 @@ struct pagoda_exec_test *pagoda_exec_test_create(struct kunit *test)
 	 * Registered last, so that it runs first: the transports outlive the engines, as in the
 	 * driver.
 	 */
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pagoda_exec_test_destroy, t));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, exec_test_destroy, t));
 	return t;
 }
 

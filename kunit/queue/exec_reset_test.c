@@ -12,7 +12,7 @@
  * Pushes jobs so that context 0's second job goes wrong while jobs of contexts 0, 1 and 2 are
  * behind it, some on the device and some waiting. Returns the number of that job.
  */
-static u32 pagoda_exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
+static u32 exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
 {
 	u32 i;
 
@@ -36,7 +36,7 @@ static u32 pagoda_exec_push_trouble(struct pagoda_exec_test *t, enum pagoda_exec
 	return 2;
 }
 
-static void pagoda_exec_expect_only_guilty(struct pagoda_exec_test *t, u32 guilty, int error)
+static void exec_expect_only_guilty(struct pagoda_exec_test *t, u32 guilty, int error)
 {
 	struct kunit *test = t->test;
 	u32 i;
@@ -62,16 +62,16 @@ static void pagoda_exec_expect_only_guilty(struct pagoda_exec_test *t, u32 guilt
  * A fault costs its context only: its job fails with -EFAULT, later jobs of the context with
  * -ECANCELED, and jobs of other contexts are executed again under new numbers.
  */
-static void pagoda_exec_reset_fault(struct kunit *test)
+static void exec_reset_fault(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	const struct pagoda_exec_report *report = &t->context[0].report;
-	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_FAULTS);
+	u32 guilty = exec_push_trouble(t, PAGODA_EXEC_FAULTS);
 	struct pagoda_engine_stats stats;
 
 	PAGODA_PROVES(C187);
 	pagoda_fake_transport_let(t->fake[0], 1000);
-	pagoda_exec_expect_only_guilty(t, guilty, -EFAULT);
+	exec_expect_only_guilty(t, guilty, -EFAULT);
 	KUNIT_EXPECT_FALSE(test, report->hung || report->reset);
 	KUNIT_EXPECT_EQ(test, 0, report->engine);
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_READ_ONLY, report->fault.reason);
@@ -89,10 +89,10 @@ static void pagoda_exec_reset_fault(struct kunit *test)
 }
 
 /* A hang costs its context only, and the other engine isn't reset. */
-static void pagoda_exec_reset_hang(struct kunit *test)
+static void exec_reset_hang(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
-	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_HANGS);
+	u32 guilty = exec_push_trouble(t, PAGODA_EXEC_HANGS);
 	struct pagoda_engine_stats stats;
 	u32 other;
 
@@ -102,7 +102,7 @@ static void pagoda_exec_reset_hang(struct kunit *test)
 	other = pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, other));
 	pagoda_exec_test_expire(t, 0);
-	pagoda_exec_expect_only_guilty(t, guilty, -ETIME);
+	exec_expect_only_guilty(t, guilty, -ETIME);
 	KUNIT_EXPECT_TRUE(test, t->context[0].report.hung);
 	stats = pagoda_exec_test_stats(t, 0);
 	KUNIT_EXPECT_EQ(test, 1, stats.timeouts);
@@ -113,7 +113,7 @@ static void pagoda_exec_reset_hang(struct kunit *test)
 }
 
 /* Each of several faults bans its own context; the others' jobs all succeed. */
-static void pagoda_exec_reset_faults(struct kunit *test)
+static void exec_reset_faults(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i;
@@ -135,7 +135,7 @@ static void pagoda_exec_reset_faults(struct kunit *test)
 }
 
 /* Jobs that are pushed during a reset of the engine are submitted after it. */
-static void pagoda_exec_reset_meanwhile(struct kunit *test)
+static void exec_reset_meanwhile(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i;
@@ -163,8 +163,7 @@ static void pagoda_exec_reset_meanwhile(struct kunit *test)
  * A job was executed but its answer is lost or nonsense: all jobs succeed, once each, and no
  * context is banned.
  */
-static void pagoda_exec_expect_forgotten(struct pagoda_exec_test *t,
-					 enum pagoda_fake_trouble trouble)
+static void exec_expect_forgotten(struct pagoda_exec_test *t, enum pagoda_fake_trouble trouble)
 {
 	struct kunit *test = t->test;
 	u32 i;
@@ -190,22 +189,22 @@ static void pagoda_exec_expect_forgotten(struct pagoda_exec_test *t,
 }
 
 /* The answer is lost: the reset finds that the job was executed. */
-static void pagoda_exec_reset_forgotten(struct kunit *test)
+static void exec_reset_forgotten(struct kunit *test)
 {
-	pagoda_exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_DROP);
+	exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_DROP);
 }
 
 /* The answer is nonsense: the reset finds that the job was executed. */
-static void pagoda_exec_reset_corrupt(struct kunit *test)
+static void exec_reset_corrupt(struct kunit *test)
 {
-	pagoda_exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_CORRUPT);
+	exec_expect_forgotten(pagoda_exec_test_create(test), PAGODA_FAKE_CORRUPT);
 }
 
 /*
- * As pagoda_exec_push_trouble(), with a job on the other engine, and job 8, which no engine has
+ * As exec_push_trouble(), with a job on the other engine, and job 8, which no engine has
  * yet. Returns the number of the job that goes wrong.
  */
-static u32 pagoda_exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
+static u32 exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_deed deed)
 {
 	u32 i;
 
@@ -230,7 +229,7 @@ static u32 pagoda_exec_push_lost(struct pagoda_exec_test *t, enum pagoda_exec_de
 }
 
 /* All jobs that the engines had are lost; contexts that aren't to blame are told of the reset. */
-static void pagoda_exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int error)
+static void exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int error)
 {
 	static const u32 lost[] = { 0, 1, 1, 1 };
 	struct kunit *test = t->test;
@@ -253,10 +252,10 @@ static void pagoda_exec_expect_lost(struct pagoda_exec_test *t, u32 guilty, int 
  * If the engine's reset fails, the adapter is reset: jobs on all engines are lost, jobs that
  * weren't submitted run after the owner resumes.
  */
-static void pagoda_exec_reset_fails(struct kunit *test)
+static void exec_reset_fails(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
-	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+	u32 guilty = exec_push_lost(t, PAGODA_EXEC_FAULTS);
 	u32 i;
 
 	PAGODA_PROVES(C193);
@@ -272,7 +271,7 @@ static void pagoda_exec_reset_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 5, t->fake[0]->submits);
 	KUNIT_EXPECT_FALSE(test, pagoda_exec_test_is_done(t, 8));
 	pagoda_engines_resume(t->engines);
-	pagoda_exec_expect_lost(t, guilty, -EFAULT);
+	exec_expect_lost(t, guilty, -EFAULT);
 	/* All numbers that were used count as executed, on each engine. */
 	KUNIT_EXPECT_EQ(test, 6, t->job[8].seqno);
 	i = pagoda_exec_test_push(t, 3, PAGODA_EXEC_RUNS, NULL);
@@ -282,7 +281,7 @@ static void pagoda_exec_reset_fails(struct kunit *test)
 }
 
 /* The reset of a hanging engine fails: the adapter is reset, and both contexts are told. */
-static void pagoda_exec_reset_hang_fails(struct kunit *test)
+static void exec_reset_hang_fails(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i;
@@ -307,7 +306,7 @@ static void pagoda_exec_reset_hang_fails(struct kunit *test)
 }
 
 /* An answer that comes after the engine was given up doesn't save the job. */
-static void pagoda_exec_reset_late_answer(struct kunit *test)
+static void exec_reset_late_answer(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 
@@ -326,20 +325,20 @@ static void pagoda_exec_reset_late_answer(struct kunit *test)
 /*
  * One job was acknowledged, five were given, and the second faulted: these numbers are impossible.
  */
-static const u64 pagoda_exec_lies[] = { 0, 2, 5, 6, U64_MAX };
+static const u64 exec_lies[] = { 0, 2, 5, 6, U64_MAX };
 
-static void pagoda_exec_lie_name(const u64 *lie, char *name)
+static void exec_lie_name(const u64 *lie, char *name)
 {
 	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%llu", *lie);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_exec_lies, pagoda_exec_lies, pagoda_exec_lie_name);
+KUNIT_ARRAY_PARAM(exec_lies, exec_lies, exec_lie_name);
 
 /* A reset that answers with an impossible number counts as failed: the adapter is reset. */
-static void pagoda_exec_reset_lies(struct kunit *test)
+static void exec_reset_lies(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
-	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+	u32 guilty = exec_push_lost(t, PAGODA_EXEC_FAULTS);
 
 	PAGODA_PROVES(C188);
 	t->fake[0]->reset_lies = true;
@@ -348,12 +347,12 @@ static void pagoda_exec_reset_lies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, guilty));
 	t->fake[0]->reset_lies = false;
 	pagoda_exec_test_modes(t, PAGODA_FAKE_DEFERRED);
-	pagoda_exec_expect_lost(t, guilty, -EFAULT);
+	exec_expect_lost(t, guilty, -EFAULT);
 	pagoda_exec_test_expect_clean(t);
 }
 
 /* A reset after a hang that reports more jobs than were given counts as failed, too. */
-static void pagoda_exec_reset_boasts(struct kunit *test)
+static void exec_reset_boasts(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i;
@@ -373,10 +372,10 @@ static void pagoda_exec_reset_boasts(struct kunit *test)
 }
 
 /* If the adapter's reset fails, all remaining and later jobs fail with -ENODEV. */
-static void pagoda_exec_reset_adapter_fails(struct kunit *test)
+static void exec_reset_adapter_fails(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
-	u32 guilty = pagoda_exec_push_lost(t, PAGODA_EXEC_FAULTS);
+	u32 guilty = exec_push_lost(t, PAGODA_EXEC_FAULTS);
 	u32 i;
 
 	t->fake[0]->reset_error = -ETIMEDOUT;
@@ -401,7 +400,7 @@ static void pagoda_exec_reset_adapter_fails(struct kunit *test)
 }
 
 /* The tries of a job that the engine fails at are counted, also after the reset for a hang. */
-static void pagoda_exec_reset_nonsense_after_hang(struct kunit *test)
+static void exec_reset_nonsense_after_hang(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 
@@ -422,7 +421,7 @@ static void pagoda_exec_reset_nonsense_after_hang(struct kunit *test)
 /*
  * After three tries a job that the engine fails at for no reason is lost, and the adapter is reset.
  */
-static void pagoda_exec_reset_nonsense(struct kunit *test)
+static void exec_reset_nonsense(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i;
@@ -457,7 +456,7 @@ static void pagoda_exec_reset_nonsense(struct kunit *test)
  * The owner resets the adapter on its own account: given jobs are lost, waiting jobs run
  * afterwards.
  */
-static void pagoda_exec_reset_by_owner(struct kunit *test)
+static void exec_reset_by_owner(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i;
@@ -493,7 +492,7 @@ static void pagoda_exec_reset_by_owner(struct kunit *test)
  * When the engines are stopped, all jobs fail with -ENODEV, and the transports aren't used any
  * more.
  */
-static void pagoda_exec_unplug(struct kunit *test)
+static void exec_unplug(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct dma_fence *gate = pagoda_test_fence(test);
@@ -533,10 +532,10 @@ static void pagoda_exec_unplug(struct kunit *test)
  * A context is destroyed while its job hangs: no report is made of it, and other contexts' jobs
  * succeed.
  */
-static void pagoda_exec_kill_hanging(struct kunit *test)
+static void exec_kill_hanging(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
-	u32 guilty = pagoda_exec_push_trouble(t, PAGODA_EXEC_HANGS);
+	u32 guilty = exec_push_trouble(t, PAGODA_EXEC_HANGS);
 	u32 i;
 
 	pagoda_exec_test_context_destroy(t, 0);
@@ -554,7 +553,7 @@ static void pagoda_exec_kill_hanging(struct kunit *test)
  * Returns whether the end of a job fits what was to happen to it; an innocent context's job
  * succeeds.
  */
-static bool pagoda_exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocent)
+static bool exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool innocent)
 {
 	const struct pagoda_exec_test_job *job = &t->job[number];
 	int error = pagoda_exec_test_wait(t, number);
@@ -584,7 +583,7 @@ static bool pagoda_exec_storm_fits(struct pagoda_exec_test *t, u32 number, bool 
  * One step at random: contexts 6 and 7 are innocent, and all of their jobs must succeed; the others
  * fault, hang, are banned, destroyed and made again.
  */
-static void pagoda_exec_storm_step(struct pagoda_exec_test *t, struct rnd_state *rnd, u32 *hangs)
+static void exec_storm_step(struct pagoda_exec_test *t, struct rnd_state *rnd, u32 *hangs)
 {
 	u32 i = prandom_u32_state(rnd) % PAGODA_EXEC_TEST_CONTEXTS;
 	u32 what = prandom_u32_state(rnd) % 64;
@@ -608,7 +607,7 @@ static void pagoda_exec_storm_step(struct pagoda_exec_test *t, struct rnd_state 
 }
 
 /* Lets the timeout of an engine expire if its job hangs. */
-static void pagoda_exec_storm_look(struct pagoda_exec_test *t)
+static void exec_storm_look(struct pagoda_exec_test *t)
 {
 	u32 i;
 
@@ -621,7 +620,7 @@ static void pagoda_exec_storm_look(struct pagoda_exec_test *t)
  * Random faults, hangs, bans and destructions: each job is executed once or fails for its own or
  * its context's reason, and the adapter is never reset.
  */
-static void pagoda_exec_storm(struct kunit *test)
+static void exec_storm(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i, hangs = PAGODA_EXEC_STORM_HANGS;
@@ -632,15 +631,15 @@ static void pagoda_exec_storm(struct kunit *test)
 	for (i = 0; i < PAGODA_EXEC_TEST_CONTEXTS; i++)
 		pagoda_exec_test_context(t, i, i % 2, i % 3);
 	for (i = 0; i < PAGODA_EXEC_STORM_JOBS; i++) {
-		pagoda_exec_storm_step(t, &rnd, &hangs);
+		exec_storm_step(t, &rnd, &hangs);
 		if (prandom_u32_state(&rnd) % 16 == 0)
-			pagoda_exec_storm_look(t);
+			exec_storm_look(t);
 	}
 	for (i = 1; i <= t->nr_jobs; i++)
 		while (!pagoda_exec_test_is_done(t, i))
-			pagoda_exec_storm_look(t);
+			exec_storm_look(t);
 	for (i = 1; i <= t->nr_jobs; i++)
-		KUNIT_EXPECT_TRUE_MSG(test, pagoda_exec_storm_fits(t, i, t->job[i].context >= 6),
+		KUNIT_EXPECT_TRUE_MSG(test, exec_storm_fits(t, i, t->job[i].context >= 6),
 				      "job %u of context %u, deed %u, executed %u, error %d", i,
 				      t->job[i].context, t->job[i].deed, t->job[i].executed,
 				      t->job[i].fence->error);
@@ -652,31 +651,31 @@ static void pagoda_exec_storm(struct kunit *test)
 	pagoda_exec_test_expect_clean(t);
 }
 
-static struct kunit_case pagoda_exec_reset_cases[] = {
-	KUNIT_CASE(pagoda_exec_reset_fault),
-	KUNIT_CASE_SLOW(pagoda_exec_reset_hang),
-	KUNIT_CASE(pagoda_exec_reset_faults),
-	KUNIT_CASE(pagoda_exec_reset_meanwhile),
-	KUNIT_CASE_SLOW(pagoda_exec_reset_forgotten),
-	KUNIT_CASE(pagoda_exec_reset_corrupt),
-	KUNIT_CASE(pagoda_exec_reset_fails),
-	KUNIT_CASE_SLOW(pagoda_exec_reset_hang_fails),
-	KUNIT_CASE_SLOW(pagoda_exec_reset_late_answer),
-	KUNIT_CASE_PARAM(pagoda_exec_reset_lies, pagoda_exec_lies_gen_params),
-	KUNIT_CASE_SLOW(pagoda_exec_reset_boasts),
-	KUNIT_CASE(pagoda_exec_reset_adapter_fails),
-	KUNIT_CASE(pagoda_exec_reset_nonsense),
-	KUNIT_CASE(pagoda_exec_reset_nonsense_after_hang),
-	KUNIT_CASE(pagoda_exec_reset_by_owner),
-	KUNIT_CASE(pagoda_exec_unplug),
-	KUNIT_CASE_SLOW(pagoda_exec_kill_hanging),
-	KUNIT_CASE_SLOW(pagoda_exec_storm),
+static struct kunit_case exec_reset_cases[] = {
+	KUNIT_CASE(exec_reset_fault),
+	KUNIT_CASE_SLOW(exec_reset_hang),
+	KUNIT_CASE(exec_reset_faults),
+	KUNIT_CASE(exec_reset_meanwhile),
+	KUNIT_CASE_SLOW(exec_reset_forgotten),
+	KUNIT_CASE(exec_reset_corrupt),
+	KUNIT_CASE(exec_reset_fails),
+	KUNIT_CASE_SLOW(exec_reset_hang_fails),
+	KUNIT_CASE_SLOW(exec_reset_late_answer),
+	KUNIT_CASE_PARAM(exec_reset_lies, exec_lies_gen_params),
+	KUNIT_CASE_SLOW(exec_reset_boasts),
+	KUNIT_CASE(exec_reset_adapter_fails),
+	KUNIT_CASE(exec_reset_nonsense),
+	KUNIT_CASE(exec_reset_nonsense_after_hang),
+	KUNIT_CASE(exec_reset_by_owner),
+	KUNIT_CASE(exec_unplug),
+	KUNIT_CASE_SLOW(exec_kill_hanging),
+	KUNIT_CASE_SLOW(exec_storm),
 	{}
 };
 
-static struct kunit_suite pagoda_exec_reset_suite = {
+static struct kunit_suite exec_reset_suite = {
 	.name = "pagoda_exec_reset",
-	.test_cases = pagoda_exec_reset_cases,
+	.test_cases = exec_reset_cases,
 };
 
-kunit_test_suite(pagoda_exec_reset_suite);
+kunit_test_suite(exec_reset_suite);

@@ -8,7 +8,7 @@
 #include "queue_helpers.h"
 
 /* Jobs of three contexts on two engines all run once, in the order of their context. */
-static void pagoda_exec_order(struct kunit *test)
+static void exec_order(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u64 submitted, completed;
@@ -42,7 +42,7 @@ struct pagoda_exec_watch {
 	u32 early;
 };
 
-static void pagoda_exec_watch_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+static void exec_watch_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct pagoda_exec_watch *watch = container_of(cb, struct pagoda_exec_watch, cb);
 
@@ -53,7 +53,7 @@ static void pagoda_exec_watch_signalled(struct dma_fence *fence, struct dma_fenc
  * The first job's interrupt is lost, and the jobs behind it answer at once: their fences don't
  * signal before the watchdog found the first job. No engine is reset for that.
  */
-static void pagoda_exec_lost_interrupt(struct kunit *test)
+static void exec_lost_interrupt(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct pagoda_exec_watch watch[3] = {};
@@ -72,7 +72,7 @@ static void pagoda_exec_lost_interrupt(struct kunit *test)
 		watch[i].t = t;
 		watch[i].earlier = i + 1;
 		KUNIT_ASSERT_EQ(test, 0, dma_fence_add_callback(t->job[i + 2].fence, &watch[i].cb,
-								pagoda_exec_watch_signalled));
+								exec_watch_signalled));
 	}
 	pagoda_fake_transport_let(t->fake[0], 4);
 	pagoda_exec_test_expire(t, 0);
@@ -91,7 +91,7 @@ static void pagoda_exec_lost_interrupt(struct kunit *test)
 }
 
 /* Jobs that the device has go first, then those of the highest priority, however late they came. */
-static void pagoda_exec_priorities(struct kunit *test)
+static void exec_priorities(struct kunit *test)
 {
 	static const enum pagoda_exec_priority priorities[] = {
 		PAGODA_EXEC_NORMAL, PAGODA_EXEC_LOW, PAGODA_EXEC_NORMAL, PAGODA_EXEC_HIGH,
@@ -123,7 +123,7 @@ static void pagoda_exec_priorities(struct kunit *test)
  * A job starts after the fences it depends on: of its own context, of another engine, and from
  * elsewhere.
  */
-static void pagoda_exec_dependencies(struct kunit *test)
+static void exec_dependencies(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct dma_fence *gate = pagoda_test_fence(test);
@@ -152,7 +152,7 @@ static void pagoda_exec_dependencies(struct kunit *test)
 }
 
 /* A job waits for the fences of a reservation; a job that is dropped keeps no reference to them. */
-static void pagoda_exec_dependencies_resv(struct kunit *test)
+static void exec_dependencies_resv(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct dma_fence *gate = pagoda_test_fence(test), *done;
@@ -194,7 +194,7 @@ static void pagoda_exec_dependencies_resv(struct kunit *test)
 }
 
 /* Arguments out of range are refused with -EINVAL. */
-static void pagoda_exec_arguments(struct kunit *test)
+static void exec_arguments(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	const u32 most = VIRTIO_PAGODA_MAX_COMMAND_BUFFERS;
@@ -221,7 +221,7 @@ static void pagoda_exec_arguments(struct kunit *test)
 }
 
 /* A number of engines out of range, and missing operations, are refused with -EINVAL. */
-static void pagoda_exec_engines_refuse(struct kunit *test)
+static void exec_engines_refuse(struct kunit *test)
 {
 	const struct pagoda_exec_ops none = {};
 	struct pagoda_engines_args args = { .timeout_ms = 1, .ops = &none };
@@ -236,7 +236,7 @@ static void pagoda_exec_engines_refuse(struct kunit *test)
 }
 
 /* Thousands of jobs are queued without a wait in between, and each runs once. */
-static void pagoda_exec_thousands(struct kunit *test)
+static void exec_thousands(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i;
@@ -256,7 +256,7 @@ static void pagoda_exec_thousands(struct kunit *test)
 }
 
 /* A fence is valid after its context and the engines are gone. */
-static void pagoda_exec_fence_outlives_engines(struct kunit *test)
+static void exec_fence_outlives_engines(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct dma_fence *fence;
@@ -276,7 +276,7 @@ static void pagoda_exec_fence_outlives_engines(struct kunit *test)
  * A context is destroyed, as when a process is killed: jobs that the engine has complete, the rest
  * never start.
  */
-static void pagoda_exec_kill(struct kunit *test)
+static void exec_kill(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct dma_fence *gate = pagoda_test_fence(test);
@@ -313,7 +313,7 @@ static void pagoda_exec_kill(struct kunit *test)
 }
 
 /* A banned context's given jobs complete; its other jobs, and new ones, fail with -ECANCELED. */
-static void pagoda_exec_ban(struct kunit *test)
+static void exec_ban(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u64 submitted, completed;
@@ -350,7 +350,7 @@ static void pagoda_exec_ban(struct kunit *test)
 }
 
 /* No job is submitted before the engines are resumed as often as they were held. */
-static void pagoda_exec_hold(struct kunit *test)
+static void exec_hold(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	u32 i;
@@ -375,8 +375,7 @@ static void pagoda_exec_hold(struct kunit *test)
 #define ACCOUNTS	2
 
 /* Context i of engine 0 pays into account i; no account has any time yet. */
-static void pagoda_exec_make_accounts(struct pagoda_exec_test *t,
-				      struct pagoda_exec_account **accounts)
+static void exec_make_accounts(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts)
 {
 	u32 i;
 
@@ -392,8 +391,7 @@ static void pagoda_exec_make_accounts(struct pagoda_exec_test *t,
 }
 
 /* The engine is idle: the accounts have all of its busy time, to the nanosecond. */
-static void pagoda_exec_expect_sum(struct pagoda_exec_test *t,
-				   struct pagoda_exec_account **accounts)
+static void exec_expect_sum(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts)
 {
 	u64 sum = 0;
 	u32 i;
@@ -403,7 +401,7 @@ static void pagoda_exec_expect_sum(struct pagoda_exec_test *t,
 	KUNIT_EXPECT_EQ(t->test, pagoda_exec_test_stats(t, 0).busy_ns, sum);
 }
 
-static void pagoda_exec_put_accounts(struct pagoda_exec_account **accounts)
+static void exec_put_accounts(struct pagoda_exec_account **accounts)
 {
 	u32 i;
 
@@ -412,8 +410,8 @@ static void pagoda_exec_put_accounts(struct pagoda_exec_account **accounts)
 }
 
 /* Returns the time of engine 0 that account @i gets while the test does nothing. */
-static u64 pagoda_exec_account_gets(struct pagoda_exec_test *t,
-				    struct pagoda_exec_account **accounts, u32 i)
+static u64 exec_account_gets(struct pagoda_exec_test *t, struct pagoda_exec_account **accounts,
+			     u32 i)
 {
 	u64 before = pagoda_exec_account_busy_ns(accounts[i], t->engines, 0);
 
@@ -424,31 +422,31 @@ static u64 pagoda_exec_account_gets(struct pagoda_exec_test *t,
 /*
  * The account of the job that the engine executes gets the time, and no account of a job behind it.
  */
-static void pagoda_exec_accounts(struct kunit *test)
+static void exec_accounts(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct pagoda_exec_account *accounts[ACCOUNTS];
 	u32 i, k;
 
-	pagoda_exec_make_accounts(t, accounts);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, 0));
+	exec_make_accounts(t, accounts);
+	KUNIT_EXPECT_EQ(test, 0, exec_account_gets(t, accounts, 0));
 	for (i = 0; i < 4; i++)
 		pagoda_exec_test_push(t, i / 2, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_wait_given(t, 0, 4);
 	for (i = 0; i < 4; i++) {
 		for (k = 0; k < ACCOUNTS; k++)
 			KUNIT_EXPECT_EQ(test, k == i / 2,
-					!!pagoda_exec_account_gets(t, accounts, k));
+					!!exec_account_gets(t, accounts, k));
 		pagoda_fake_transport_let(t->fake[0], 1);
 		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, i + 1));
 	}
 	for (k = 0; k < ACCOUNTS; k++) {
-		KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, k));
+		KUNIT_EXPECT_EQ(test, 0, exec_account_gets(t, accounts, k));
 		KUNIT_EXPECT_EQ(test, 0,
 				pagoda_exec_account_busy_ns(accounts[k], t->engines, 1));
 	}
-	pagoda_exec_expect_sum(t, accounts);
-	pagoda_exec_put_accounts(accounts);
+	exec_expect_sum(t, accounts);
+	exec_put_accounts(accounts);
 	pagoda_exec_test_expect_clean(t);
 }
 
@@ -456,12 +454,12 @@ static void pagoda_exec_accounts(struct kunit *test)
  * The accounts' sum is right after a lost interrupt, a hang, a fault and jobs that are executed
  * again.
  */
-static void pagoda_exec_accounts_trouble(struct kunit *test)
+static void exec_accounts_trouble(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct pagoda_exec_account *accounts[ACCOUNTS];
 
-	pagoda_exec_make_accounts(t, accounts);
+	exec_make_accounts(t, accounts);
 	/* The first job's interrupt is lost. */
 	pagoda_fake_transport_order(t->fake[0], 1, PAGODA_FAKE_SILENT, 0, 1);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
@@ -470,74 +468,74 @@ static void pagoda_exec_accounts_trouble(struct kunit *test)
 	pagoda_fake_transport_let(t->fake[0], 2);
 	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
-	pagoda_exec_expect_sum(t, accounts);
+	exec_expect_sum(t, accounts);
 	/* The second account's job hangs: the time of the hang is that account's. */
 	pagoda_exec_test_push(t, 1, PAGODA_EXEC_HANGS, NULL);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_wait_given(t, 0, 4);
 	pagoda_fake_transport_let(t->fake[0], 1);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_account_gets(t, accounts, 0));
-	KUNIT_EXPECT_LT(test, 0, pagoda_exec_account_gets(t, accounts, 1));
+	KUNIT_EXPECT_EQ(test, 0, exec_account_gets(t, accounts, 0));
+	KUNIT_EXPECT_LT(test, 0, exec_account_gets(t, accounts, 1));
 	pagoda_exec_test_expire(t, 0);
 	KUNIT_EXPECT_EQ(test, -ETIME, pagoda_exec_test_wait(t, 3));
 	/* The job was submitted again, and is alone on the device. */
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 4));
-	pagoda_exec_expect_sum(t, accounts);
+	exec_expect_sum(t, accounts);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_FAULTS, NULL);
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, -EFAULT, pagoda_exec_test_wait(t, 5));
-	pagoda_exec_expect_sum(t, accounts);
-	pagoda_exec_put_accounts(accounts);
+	exec_expect_sum(t, accounts);
+	exec_put_accounts(accounts);
 	pagoda_exec_test_expect_clean(t);
 }
 
 /* A destroyed context pays for its job on the engine, and its account lives until then. */
-static void pagoda_exec_account_outlives_owner(struct kunit *test)
+static void exec_account_outlives_owner(struct kunit *test)
 {
 	struct pagoda_exec_test *t = pagoda_exec_test_create(test);
 	struct pagoda_exec_account *accounts[ACCOUNTS];
 	u64 before;
 
-	pagoda_exec_make_accounts(t, accounts);
+	exec_make_accounts(t, accounts);
 	pagoda_exec_test_push(t, 0, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_push(t, 1, PAGODA_EXEC_RUNS, NULL);
 	pagoda_exec_test_wait_given(t, 0, 2);
 	pagoda_exec_test_context_destroy(t, 0);
 	pagoda_exec_test_context_destroy(t, 1);
 	before = pagoda_exec_account_busy_ns(accounts[0], t->engines, 0);
-	KUNIT_EXPECT_LT(test, 0, pagoda_exec_account_gets(t, accounts, 0));
+	KUNIT_EXPECT_LT(test, 0, exec_account_gets(t, accounts, 0));
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 1));
 	KUNIT_EXPECT_LT(test, before, pagoda_exec_account_busy_ns(accounts[0], t->engines, 0));
-	pagoda_exec_put_accounts(accounts);
+	exec_put_accounts(accounts);
 	pagoda_fake_transport_let(t->fake[0], 1);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_exec_test_wait(t, 2));
 	pagoda_exec_test_expect_clean(t);
 }
 
-static struct kunit_case pagoda_exec_cases[] = {
-	KUNIT_CASE(pagoda_exec_order),
-	KUNIT_CASE(pagoda_exec_lost_interrupt),
-	KUNIT_CASE(pagoda_exec_priorities),
-	KUNIT_CASE(pagoda_exec_dependencies),
-	KUNIT_CASE(pagoda_exec_dependencies_resv),
-	KUNIT_CASE(pagoda_exec_arguments),
-	KUNIT_CASE(pagoda_exec_engines_refuse),
-	KUNIT_CASE_SLOW(pagoda_exec_thousands),
-	KUNIT_CASE(pagoda_exec_fence_outlives_engines),
-	KUNIT_CASE(pagoda_exec_kill),
-	KUNIT_CASE(pagoda_exec_ban),
-	KUNIT_CASE(pagoda_exec_hold),
-	KUNIT_CASE(pagoda_exec_accounts),
-	KUNIT_CASE(pagoda_exec_accounts_trouble),
-	KUNIT_CASE(pagoda_exec_account_outlives_owner),
+static struct kunit_case exec_cases[] = {
+	KUNIT_CASE(exec_order),
+	KUNIT_CASE(exec_lost_interrupt),
+	KUNIT_CASE(exec_priorities),
+	KUNIT_CASE(exec_dependencies),
+	KUNIT_CASE(exec_dependencies_resv),
+	KUNIT_CASE(exec_arguments),
+	KUNIT_CASE(exec_engines_refuse),
+	KUNIT_CASE_SLOW(exec_thousands),
+	KUNIT_CASE(exec_fence_outlives_engines),
+	KUNIT_CASE(exec_kill),
+	KUNIT_CASE(exec_ban),
+	KUNIT_CASE(exec_hold),
+	KUNIT_CASE(exec_accounts),
+	KUNIT_CASE(exec_accounts_trouble),
+	KUNIT_CASE(exec_account_outlives_owner),
 	{}
 };
 
-static struct kunit_suite pagoda_exec_suite = {
+static struct kunit_suite exec_suite = {
 	.name = "pagoda_exec",
-	.test_cases = pagoda_exec_cases,
+	.test_cases = exec_cases,
 };
 
-kunit_test_suite(pagoda_exec_suite);
+kunit_test_suite(exec_suite);

@@ -7,15 +7,15 @@
 #include "queue_helpers.h"
 
 /* Returns the value of packet @unit of submission @seqno. */
-static u64 pagoda_test_unit(u64 seqno, u32 unit)
+static u64 queue_helpers_test_unit(u64 seqno, u32 unit)
 {
 	return seqno << 8 | (unit + 1);
 }
 
-static void pagoda_test_execute_unit(struct pagoda_queue_test *t, u64 seqno, u32 unit,
-				     const u64 *data, bool cpu)
+static void queue_helpers_test_execute_unit(struct pagoda_queue_test *t, u64 seqno, u32 unit,
+					    const u64 *data, bool cpu)
 {
-	u64 number = pagoda_test_unit(seqno, unit);
+	u64 number = queue_helpers_test_unit(seqno, unit);
 
 	t->wrong_bytes += data[unit] != number;
 	t->disorder += number <= t->last_unit;
@@ -29,32 +29,32 @@ static void pagoda_test_execute_unit(struct pagoda_queue_test *t, u64 seqno, u32
 		t->device[seqno][unit]++;
 }
 
-static int pagoda_test_device_execute(void *arg, u64 seqno, const void *data, u32 start,
-				      u32 end, struct pagoda_fault *fault)
+static int queue_helpers_test_device_execute(void *arg, u64 seqno, const void *data, u32 start,
+					     u32 end, struct pagoda_fault *fault)
 {
 	u32 unit;
 
 	for (unit = start / 8; unit < end / 8; unit++)
-		pagoda_test_execute_unit(arg, seqno, unit, data, false);
+		queue_helpers_test_execute_unit(arg, seqno, unit, data, false);
 	return 0;
 }
 
-static int pagoda_test_cpu_execute(void *owner, struct pagoda_submission *submission,
-				   u32 start, u32 *stopped_at)
+static int queue_helpers_test_cpu_execute(void *owner, struct pagoda_submission *submission,
+					  u32 start, u32 *stopped_at)
 {
 	struct pagoda_queue_test *t = owner;
 	u32 end = t->cpu_error ? max(start, t->cpu_stops_at) : submission->built;
 	u32 unit;
 
 	for (unit = start / 8; unit < end / 8; unit++)
-		pagoda_test_execute_unit(t, submission->seqno, unit,
-					 (const u64 *)submission->data, true);
+		queue_helpers_test_execute_unit(t, submission->seqno, unit,
+						(const u64 *)submission->data, true);
 	*stopped_at = end;
 	return t->cpu_error;
 }
 
-static bool pagoda_test_lost(void *owner, struct pagoda_submission *submission, u32 offset,
-			     int error)
+static bool queue_helpers_test_lost(void *owner, struct pagoda_submission *submission, u32 offset,
+				    int error)
 {
 	struct pagoda_queue_test *t = owner;
 
@@ -66,7 +66,7 @@ static bool pagoda_test_lost(void *owner, struct pagoda_submission *submission, 
 	return false;
 }
 
-static void pagoda_test_measured(void *owner, u64 bytes, u64 ns)
+static void queue_helpers_test_measured(void *owner, u64 bytes, u64 ns)
 {
 	struct pagoda_queue_test *t = owner;
 
@@ -74,13 +74,13 @@ static void pagoda_test_measured(void *owner, u64 bytes, u64 ns)
 	t->measured_ns += ns;
 }
 
-static const struct pagoda_queue_ops pagoda_test_queue_ops = {
-	.execute = pagoda_test_cpu_execute,
-	.lost = pagoda_test_lost,
-	.measured = pagoda_test_measured,
+static const struct pagoda_queue_ops queue_helpers_test_queue_ops = {
+	.execute = queue_helpers_test_cpu_execute,
+	.lost = queue_helpers_test_lost,
+	.measured = queue_helpers_test_measured,
 };
 
-static void pagoda_test_queue_destroy(void *data)
+static void queue_helpers_test_queue_destroy(void *data)
 {
 	struct pagoda_queue_test *t = data;
 
@@ -92,7 +92,7 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 {
 	struct pagoda_queue_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	struct pagoda_queue_args args = {
-		.ops = &pagoda_test_queue_ops,
+		.ops = &queue_helpers_test_queue_ops,
 		.owner = t,
 		.buffer_size = 4 * PAGE_SIZE,
 		.priv_size = 256,
@@ -104,12 +104,13 @@ struct pagoda_queue_test *pagoda_queue_test_create(struct kunit *test, bool use_
 	t->test = test;
 	args.dev = kunit_device_register(test, "pagoda-test");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, args.dev);
-	t->fake = pagoda_fake_transport_create(test, pagoda_test_device_execute, t);
+	t->fake = pagoda_fake_transport_create(test, queue_helpers_test_device_execute, t);
 	args.transport = &t->fake->base;
 	t->queue = pagoda_queue_create(&args);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->queue);
 	/* The queue's action is added last and so runs first: the transport outlives the queue. */
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pagoda_test_queue_destroy, t));
+	KUNIT_ASSERT_EQ(test, 0,
+			kunit_add_action_or_reset(test, queue_helpers_test_queue_destroy, t));
 	test->priv = t;
 	return t;
 }
@@ -125,7 +126,7 @@ struct dma_fence *pagoda_queue_test_push(struct pagoda_queue_test *t, u32 units,
 	KUNIT_ASSERT_EQ(t->test, 0, pagoda_submission_add_fence(submission, after));
 	pagoda_submission_arm(submission);
 	for (unit = 0; unit < units; unit++)
-		((u64 *)submission->data)[unit] = pagoda_test_unit(submission->seqno, unit);
+		((u64 *)submission->data)[unit] = queue_helpers_test_unit(submission->seqno, unit);
 	submission->built = units * 8;
 	submission->operations = units;
 	submission->moved = units * 8;
@@ -221,14 +222,14 @@ struct pagoda_test_fence {
 	spinlock_t lock;	/* the fence's lock */
 };
 
-static const char *pagoda_test_fence_name(struct dma_fence *fence)
+static const char *queue_helpers_test_fence_name(struct dma_fence *fence)
 {
 	return "pagoda-test";
 }
 
-static const struct dma_fence_ops pagoda_test_fence_ops = {
-	.get_driver_name = pagoda_test_fence_name,
-	.get_timeline_name = pagoda_test_fence_name,
+static const struct dma_fence_ops queue_helpers_test_fence_ops = {
+	.get_driver_name = queue_helpers_test_fence_name,
+	.get_timeline_name = queue_helpers_test_fence_name,
 };
 
 struct dma_fence *pagoda_test_fence(struct kunit *test)
@@ -237,7 +238,7 @@ struct dma_fence *pagoda_test_fence(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, fence);
 	spin_lock_init(&fence->lock);
-	dma_fence_init(&fence->base, &pagoda_test_fence_ops, &fence->lock,
+	dma_fence_init(&fence->base, &queue_helpers_test_fence_ops, &fence->lock,
 		       dma_fence_context_alloc(1), 1);
 	return &fence->base;
 }

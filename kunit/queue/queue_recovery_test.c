@@ -12,8 +12,7 @@
 #define PAGODA_UNITS	4
 
 /* Holds the device until it has @count submissions, then lets it execute them. */
-static void pagoda_recovery_push(struct pagoda_queue_test *t, struct dma_fence **fences,
-				 u32 count)
+static void recovery_push(struct pagoda_queue_test *t, struct dma_fence **fences, u32 count)
 {
 	u32 i;
 
@@ -26,8 +25,7 @@ static void pagoda_recovery_push(struct pagoda_queue_test *t, struct dma_fence *
 }
 
 /* Expects all fences to signal without an error, and each packet to be executed once. */
-static void pagoda_recovery_expect_all(struct pagoda_queue_test *t, struct dma_fence **fences,
-				       u32 count)
+static void recovery_expect_all(struct pagoda_queue_test *t, struct dma_fence **fences, u32 count)
 {
 	u32 i;
 
@@ -41,14 +39,14 @@ static void pagoda_recovery_expect_all(struct pagoda_queue_test *t, struct dma_f
 }
 
 /* A lost interrupt costs a poll by the watchdog and no reset. */
-static void pagoda_recovery_interrupt_lost(struct kunit *test)
+static void recovery_interrupt_lost(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
 	struct dma_fence *fences[4];
 
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_SILENT, 0, 1);
-	pagoda_recovery_push(t, fences, 4);
+	recovery_push(t, fences, 4);
 	KUNIT_EXPECT_EQ(test, 0, pagoda_queue_test_wait(dma_fence_get(fences[0])));
 	pagoda_fake_transport_wait_silent(t->fake);
 	/*
@@ -57,7 +55,7 @@ static void pagoda_recovery_interrupt_lost(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[1]));
 	KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(fences[3]));
 	pagoda_queue_test_expire(t);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.polled);
 	KUNIT_EXPECT_EQ(test, 0, stats.resets);
@@ -65,40 +63,40 @@ static void pagoda_recovery_interrupt_lost(struct kunit *test)
 }
 
 /* A submission that was executed but never completed isn't executed again after the reset. */
-static void pagoda_recovery_drop(struct kunit *test, u32 which)
+static void recovery_drop(struct kunit *test, u32 which)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
 	struct dma_fence *fences[4];
 
 	pagoda_fake_transport_order(t->fake, which, PAGODA_FAKE_DROP, 0, 1);
-	pagoda_recovery_push(t, fences, 4);
+	recovery_push(t, fences, 4);
 	pagoda_queue_test_expire(t);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.resets);
 	KUNIT_EXPECT_EQ(test, 0, stats.replayed);
 }
 
-static void pagoda_recovery_completion_dropped(struct kunit *test)
+static void recovery_completion_dropped(struct kunit *test)
 {
-	pagoda_recovery_drop(test, 2);
+	recovery_drop(test, 2);
 }
 
-static void pagoda_recovery_last_completion_dropped(struct kunit *test)
+static void recovery_last_completion_dropped(struct kunit *test)
 {
-	pagoda_recovery_drop(test, 4);
+	recovery_drop(test, 4);
 }
 
 /* A completion that can't be right leads to one reset, and nothing is executed twice. */
-static void pagoda_recovery_answer_corrupt(struct kunit *test)
+static void recovery_answer_corrupt(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[4];
 
 	pagoda_fake_transport_order(t->fake, 3, PAGODA_FAKE_CORRUPT, 0, 1);
-	pagoda_recovery_push(t, fences, 4);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_push(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	KUNIT_EXPECT_EQ(test, 1, pagoda_queue_test_stats(t).resets);
 }
 
@@ -107,23 +105,23 @@ struct pagoda_recovery_fault {
 	u32 times;
 };
 
-static const struct pagoda_recovery_fault pagoda_recovery_faults[] = {
+static const struct pagoda_recovery_fault recovery_faults[] = {
 	{ 0, 1 }, { 8, 1 }, { 16, 1 }, { 24, 1 },
 	{ 0, 2 }, { 8, 2 }, { 16, 2 }, { 24, 2 },
 };
 
-static void pagoda_recovery_fault_name(const struct pagoda_recovery_fault *fault, char *name)
+static void recovery_fault_name(const struct pagoda_recovery_fault *fault, char *name)
 {
 	snprintf(name, KUNIT_PARAM_DESC_SIZE, "offset %u, %u times", fault->offset, fault->times);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_recovery_fault, pagoda_recovery_faults, pagoda_recovery_fault_name);
+KUNIT_ARRAY_PARAM(pagoda_recovery_fault, recovery_faults, recovery_fault_name);
 
 /*
  * One packet of the second of four submissions fails as often as retries are allowed: the
  * submission is resumed at that packet, and nothing is executed twice.
  */
-static void pagoda_recovery_fault_resumes(struct kunit *test)
+static void recovery_fault_resumes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	const struct pagoda_recovery_fault *fault = test->param_value;
@@ -131,8 +129,8 @@ static void pagoda_recovery_fault_resumes(struct kunit *test)
 	struct dma_fence *fences[4];
 
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, fault->offset, fault->times);
-	pagoda_recovery_push(t, fences, 4);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_push(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, fault->times, stats.resets);
 	/* The submission that failed and the two behind it are submitted again, each time. */
@@ -143,24 +141,23 @@ static void pagoda_recovery_fault_resumes(struct kunit *test)
 }
 
 /* A submission that hangs is resumed after one reset at the packet that wasn't executed. */
-static void pagoda_recovery_hang_resumes(struct kunit *test)
+static void recovery_hang_resumes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
 	struct dma_fence *fences[3];
 
 	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_HANG, 16, 1);
-	pagoda_recovery_push(t, fences, 3);
+	recovery_push(t, fences, 3);
 	pagoda_queue_test_expire(t);
-	pagoda_recovery_expect_all(t, fences, 3);
+	recovery_expect_all(t, fences, 3);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.resets);
 	KUNIT_EXPECT_EQ(test, 0, stats.polled);
 }
 
 /* Waits until the device is being reset, after it reported a fault or the watchdog expired. */
-static void pagoda_recovery_wait_reset(struct pagoda_queue_test *t,
-				       enum pagoda_fake_trouble trouble)
+static void recovery_wait_reset(struct pagoda_queue_test *t, enum pagoda_fake_trouble trouble)
 {
 	u32 i;
 
@@ -175,7 +172,7 @@ static void pagoda_recovery_wait_reset(struct pagoda_queue_test *t,
  * Nothing is sent to the device while it is being reset, whether after a fault that it reported or
  * a hang that the watchdog found.
  */
-static void pagoda_recovery_hold(struct kunit *test, enum pagoda_fake_trouble trouble)
+static void recovery_hold(struct kunit *test, enum pagoda_fake_trouble trouble)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[8];
@@ -185,26 +182,26 @@ static void pagoda_recovery_hold(struct kunit *test, enum pagoda_fake_trouble tr
 	pagoda_fake_transport_order(t->fake, 1, trouble, 8, 1);
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
 	pagoda_queue_test_push_many(t, fences, 2, PAGODA_UNITS);
-	pagoda_recovery_wait_reset(t, trouble);
+	recovery_wait_reset(t, trouble);
 	submits = t->fake->submits;
 	pagoda_queue_test_push_many(t, &fences[2], 6, PAGODA_UNITS);
 	msleep(20);
 	KUNIT_EXPECT_TRUE(test, t->fake->resetting);
 	KUNIT_EXPECT_EQ(test, submits, t->fake->submits);
 	WRITE_ONCE(t->fake->reset_held, false);
-	pagoda_recovery_expect_all(t, fences, 8);
+	recovery_expect_all(t, fences, 8);
 }
 
-static void pagoda_recovery_new_work_waits(struct kunit *test)
+static void recovery_new_work_waits(struct kunit *test)
 {
-	pagoda_recovery_hold(test, PAGODA_FAKE_FAULT);
+	recovery_hold(test, PAGODA_FAKE_FAULT);
 	/* The fake transport counts overlapping calls of submit, poll and reset as violations. */
 	PAGODA_PROVES(C23);
 }
 
-static void pagoda_recovery_new_work_waits_for_watchdog(struct kunit *test)
+static void recovery_new_work_waits_for_watchdog(struct kunit *test)
 {
-	pagoda_recovery_hold(test, PAGODA_FAKE_HANG);
+	recovery_hold(test, PAGODA_FAKE_HANG);
 	PAGODA_PROVES(C23);
 }
 
@@ -212,7 +209,7 @@ static void pagoda_recovery_new_work_waits_for_watchdog(struct kunit *test)
  * After a reset the submissions the device had come first again, with their numbers, order and
  * bytes (C186).
  */
-static void pagoda_recovery_resubmit(struct kunit *test, enum pagoda_fake_trouble trouble)
+static void recovery_resubmit(struct kunit *test, enum pagoda_fake_trouble trouble)
 {
 	static const u64 want[] = { 1, 2, 3, 4, 2, 3, 4, 5, 6, 7 };
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
@@ -221,11 +218,11 @@ static void pagoda_recovery_resubmit(struct kunit *test, enum pagoda_fake_troubl
 
 	t->fake->reset_held = true;
 	pagoda_fake_transport_order(t->fake, 2, trouble, 16, 1);
-	pagoda_recovery_push(t, fences, 4);
-	pagoda_recovery_wait_reset(t, trouble);
+	recovery_push(t, fences, 4);
+	recovery_wait_reset(t, trouble);
 	pagoda_queue_test_push_many(t, &fences[4], 3, PAGODA_UNITS);
 	WRITE_ONCE(t->fake->reset_held, false);
-	pagoda_recovery_expect_all(t, fences, 7);
+	recovery_expect_all(t, fences, 7);
 	KUNIT_ASSERT_EQ(test, ARRAY_SIZE(want), t->fake->submits);
 	for (i = 0; i < ARRAY_SIZE(want); i++)
 		KUNIT_EXPECT_EQ(test, want[i], t->fake->log[i].seqno);
@@ -236,15 +233,15 @@ static void pagoda_recovery_resubmit(struct kunit *test, enum pagoda_fake_troubl
 	}
 }
 
-static void pagoda_recovery_fault_resubmits(struct kunit *test)
+static void recovery_fault_resubmits(struct kunit *test)
 {
-	pagoda_recovery_resubmit(test, PAGODA_FAKE_FAULT);
+	recovery_resubmit(test, PAGODA_FAKE_FAULT);
 	PAGODA_PROVES(C186);
 }
 
-static void pagoda_recovery_hang_resubmits(struct kunit *test)
+static void recovery_hang_resubmits(struct kunit *test)
 {
-	pagoda_recovery_resubmit(test, PAGODA_FAKE_HANG);
+	recovery_resubmit(test, PAGODA_FAKE_HANG);
 	PAGODA_PROVES(C186);
 }
 
@@ -252,15 +249,15 @@ static void pagoda_recovery_hang_resubmits(struct kunit *test)
  * When retries are used up, the CPU executes the rest of the submission, and the device continues
  * with the next one.
  */
-static void pagoda_recovery_cpu_rescues(struct kunit *test)
+static void recovery_cpu_rescues(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
 	struct dma_fence *fences[4];
 
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 16, 100);
-	pagoda_recovery_push(t, fences, 4);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_push(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 1, stats.rescued);
 	KUNIT_EXPECT_EQ(test, 0, stats.lost);
@@ -275,7 +272,7 @@ static void pagoda_recovery_cpu_rescues(struct kunit *test)
  * Two packets of a submission fail, each as often as retries are allowed: they are counted apart,
  * and the device executes both.
  */
-static void pagoda_recovery_faults_apart(struct kunit *test)
+static void recovery_faults_apart(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
@@ -283,8 +280,8 @@ static void pagoda_recovery_faults_apart(struct kunit *test)
 
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 0, PAGODA_QUEUE_REPLAYS);
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 16, PAGODA_QUEUE_REPLAYS);
-	pagoda_recovery_push(t, fences, 4);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_push(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 2 * PAGODA_QUEUE_REPLAYS, stats.resets);
 	KUNIT_EXPECT_EQ(test, 0, stats.rescued);
@@ -294,7 +291,7 @@ static void pagoda_recovery_faults_apart(struct kunit *test)
  * When the CPU fails, too, the submission's fence signals with -EIO after the owner was told from
  * which offset on it is lost; later submissions are executed.
  */
-static void pagoda_recovery_lost(struct kunit *test)
+static void recovery_lost(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
@@ -304,7 +301,7 @@ static void pagoda_recovery_lost(struct kunit *test)
 	t->cpu_error = -EFAULT;
 	t->cpu_stops_at = 24;
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 16, 100);
-	pagoda_recovery_push(t, fences, 4);
+	recovery_push(t, fences, 4);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, i == 1 ? -EIO : 0, pagoda_queue_test_wait(fences[i]));
 	stats = pagoda_queue_test_stats(t);
@@ -321,7 +318,7 @@ static void pagoda_recovery_lost(struct kunit *test)
 }
 
 /* Every submission fails at every packet: the CPU executes all of them, in order. */
-static void pagoda_recovery_all_fail(struct kunit *test)
+static void recovery_all_fail(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[4];
@@ -329,8 +326,8 @@ static void pagoda_recovery_all_fail(struct kunit *test)
 
 	for (i = 0; i < 4; i++)
 		pagoda_fake_transport_order(t->fake, i + 1, PAGODA_FAKE_FAULT, 0, 100);
-	pagoda_recovery_push(t, fences, 4);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_push(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	KUNIT_EXPECT_EQ(test, 4, pagoda_queue_test_stats(t).rescued);
 }
 
@@ -338,7 +335,7 @@ static void pagoda_recovery_all_fail(struct kunit *test)
  * The device doesn't answer the reset and keeps its requests: the CPU executes all work, now and
  * later.
  */
-static void pagoda_recovery_device_dies(struct kunit *test)
+static void recovery_device_dies(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
@@ -346,9 +343,9 @@ static void pagoda_recovery_device_dies(struct kunit *test)
 
 	t->fake->reset_error = -ETIMEDOUT;
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_HANG, 0, 1);
-	pagoda_recovery_push(t, fences, 4);
+	recovery_push(t, fences, 4);
 	pagoda_queue_test_expire(t);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	stats = pagoda_queue_test_stats(t);
 	KUNIT_EXPECT_EQ(test, 3, stats.rescued);
 	KUNIT_EXPECT_EQ(test, 1, stats.resets);
@@ -374,7 +371,7 @@ static void pagoda_recovery_device_dies(struct kunit *test)
  * The device doesn't answer the reset, but completes its old requests while the queue still exists:
  * nothing is executed twice.
  */
-static void pagoda_recovery_late_answers(struct kunit *test)
+static void recovery_late_answers(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[4], *late;
@@ -382,9 +379,9 @@ static void pagoda_recovery_late_answers(struct kunit *test)
 
 	t->fake->reset_error = -EIO;
 	pagoda_fake_transport_order(t->fake, 1, PAGODA_FAKE_HANG, 0, 1);
-	pagoda_recovery_push(t, fences, 4);
+	recovery_push(t, fences, 4);
 	pagoda_queue_test_expire(t);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	executed = t->executed;
 	pagoda_fake_transport_drain(t->fake);
 	late = pagoda_queue_test_push(t, PAGODA_UNITS, NULL);
@@ -394,7 +391,7 @@ static void pagoda_recovery_late_answers(struct kunit *test)
 }
 
 /* When the device is gone and the CPU fails, every fence signals with -EIO, after lost(). */
-static void pagoda_recovery_device_gone(struct kunit *test)
+static void recovery_device_gone(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[3];
@@ -410,7 +407,7 @@ static void pagoda_recovery_device_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, t->late_lost);
 }
 
-static const struct pagoda_reset_result pagoda_recovery_lies[] = {
+static const struct pagoda_reset_result recovery_lies[] = {
 	{ .seqno = 5, .offset = 0 },		/* never submitted */
 	{ .seqno = 0, .offset = 0 },		/* but 1 was completed */
 	{ .seqno = 1, .offset = 40 },		/* beyond the end of submission 2 */
@@ -419,15 +416,15 @@ static const struct pagoda_reset_result pagoda_recovery_lies[] = {
 	{ .seqno = U64_MAX, .offset = U32_MAX },
 };
 
-static void pagoda_recovery_lie_name(const struct pagoda_reset_result *lie, char *name)
+static void recovery_lie_name(const struct pagoda_reset_result *lie, char *name)
 {
 	snprintf(name, KUNIT_PARAM_DESC_SIZE, "seqno %llu offset %u", lie->seqno, lie->offset);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_recovery_lie, pagoda_recovery_lies, pagoda_recovery_lie_name);
+KUNIT_ARRAY_PARAM(pagoda_recovery_lie, recovery_lies, recovery_lie_name);
 
 /* An impossible answer to a reset counts as no answer: the CPU takes over. */
-static void pagoda_recovery_reset_lies(struct kunit *test)
+static void recovery_reset_lies(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[4];
@@ -435,8 +432,8 @@ static void pagoda_recovery_reset_lies(struct kunit *test)
 	t->fake->reset_lies = true;
 	t->fake->lie = *(const struct pagoda_reset_result *)test->param_value;
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_FAULT, 0, 1);
-	pagoda_recovery_push(t, fences, 4);
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_push(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 	KUNIT_EXPECT_EQ(test, 3, pagoda_queue_test_stats(t).rescued);
 	KUNIT_EXPECT_EQ(test, 1, t->device[1][0]);
 	KUNIT_EXPECT_EQ(test, 1, t->cpu[2][0]);
@@ -445,7 +442,7 @@ static void pagoda_recovery_reset_lies(struct kunit *test)
 /*
  * pagoda_queue_stop() returns only after the recovery: all fences have signalled, without an error.
  */
-static void pagoda_recovery_stop_in_trouble(struct kunit *test)
+static void recovery_stop_in_trouble(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[4];
@@ -454,15 +451,15 @@ static void pagoda_recovery_stop_in_trouble(struct kunit *test)
 	/* The watchdog has to expire by itself; the number of resets isn't checked. */
 	pagoda_test_queue_timeout(t->queue, 100);
 	pagoda_fake_transport_order(t->fake, 2, PAGODA_FAKE_HANG, 8, 1);
-	pagoda_recovery_push(t, fences, 4);
+	recovery_push(t, fences, 4);
 	pagoda_queue_stop(t->queue);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(fences[i]));
-	pagoda_recovery_expect_all(t, fences, 4);
+	recovery_expect_all(t, fences, 4);
 }
 
 /* All troubles at once, many times; the seed decides which submission gets which. */
-static void pagoda_recovery_storm(struct kunit *test)
+static void recovery_storm(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[48];
@@ -480,13 +477,13 @@ static void pagoda_recovery_storm(struct kunit *test)
 	}
 	pagoda_fake_transport_mode(t->fake, PAGODA_FAKE_DEFERRED);
 	pagoda_queue_test_push_many(t, fences, ARRAY_SIZE(fences), PAGODA_UNITS);
-	pagoda_recovery_expect_all(t, fences, ARRAY_SIZE(fences));
+	recovery_expect_all(t, fences, ARRAY_SIZE(fences));
 }
 
 /*
  * Runs last: lockdep turns itself off when it reports an allocation or a lock in the wrong place.
  */
-static void pagoda_recovery_lockdep_is_content(struct kunit *test)
+static void recovery_lockdep_is_content(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_PROVE_LOCKING))
 		kunit_skip(test, "needs PROVE_LOCKING");
@@ -494,34 +491,34 @@ static void pagoda_recovery_lockdep_is_content(struct kunit *test)
 	PAGODA_PROVES(C24);
 }
 
-static struct kunit_case pagoda_recovery_cases[] = {
-	KUNIT_CASE(pagoda_recovery_interrupt_lost),
-	KUNIT_CASE(pagoda_recovery_completion_dropped),
-	KUNIT_CASE(pagoda_recovery_last_completion_dropped),
-	KUNIT_CASE(pagoda_recovery_answer_corrupt),
-	KUNIT_CASE_PARAM(pagoda_recovery_fault_resumes, pagoda_recovery_fault_gen_params),
-	KUNIT_CASE(pagoda_recovery_hang_resumes),
-	KUNIT_CASE(pagoda_recovery_new_work_waits),
-	KUNIT_CASE(pagoda_recovery_new_work_waits_for_watchdog),
-	KUNIT_CASE(pagoda_recovery_fault_resubmits),
-	KUNIT_CASE(pagoda_recovery_hang_resubmits),
-	KUNIT_CASE(pagoda_recovery_cpu_rescues),
-	KUNIT_CASE(pagoda_recovery_faults_apart),
-	KUNIT_CASE(pagoda_recovery_lost),
-	KUNIT_CASE(pagoda_recovery_all_fail),
-	KUNIT_CASE(pagoda_recovery_device_dies),
-	KUNIT_CASE(pagoda_recovery_late_answers),
-	KUNIT_CASE(pagoda_recovery_device_gone),
-	KUNIT_CASE_PARAM(pagoda_recovery_reset_lies, pagoda_recovery_lie_gen_params),
-	KUNIT_CASE(pagoda_recovery_stop_in_trouble),
-	KUNIT_CASE_SLOW(pagoda_recovery_storm),
-	KUNIT_CASE(pagoda_recovery_lockdep_is_content),
+static struct kunit_case recovery_cases[] = {
+	KUNIT_CASE(recovery_interrupt_lost),
+	KUNIT_CASE(recovery_completion_dropped),
+	KUNIT_CASE(recovery_last_completion_dropped),
+	KUNIT_CASE(recovery_answer_corrupt),
+	KUNIT_CASE_PARAM(recovery_fault_resumes, pagoda_recovery_fault_gen_params),
+	KUNIT_CASE(recovery_hang_resumes),
+	KUNIT_CASE(recovery_new_work_waits),
+	KUNIT_CASE(recovery_new_work_waits_for_watchdog),
+	KUNIT_CASE(recovery_fault_resubmits),
+	KUNIT_CASE(recovery_hang_resubmits),
+	KUNIT_CASE(recovery_cpu_rescues),
+	KUNIT_CASE(recovery_faults_apart),
+	KUNIT_CASE(recovery_lost),
+	KUNIT_CASE(recovery_all_fail),
+	KUNIT_CASE(recovery_device_dies),
+	KUNIT_CASE(recovery_late_answers),
+	KUNIT_CASE(recovery_device_gone),
+	KUNIT_CASE_PARAM(recovery_reset_lies, pagoda_recovery_lie_gen_params),
+	KUNIT_CASE(recovery_stop_in_trouble),
+	KUNIT_CASE_SLOW(recovery_storm),
+	KUNIT_CASE(recovery_lockdep_is_content),
 	{}
 };
 
-static struct kunit_suite pagoda_recovery_suite = {
+static struct kunit_suite recovery_suite = {
 	.name = "pagoda_queue_recovery",
-	.test_cases = pagoda_recovery_cases,
+	.test_cases = recovery_cases,
 };
 
-kunit_test_suite(pagoda_recovery_suite);
+kunit_test_suite(recovery_suite);

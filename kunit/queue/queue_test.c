@@ -9,7 +9,7 @@
 #include "queue_helpers.h"
 
 /* Submissions are executed and their fences signal one by one, in the order of submission. */
-static void pagoda_queue_order(struct kunit *test)
+static void queue_order(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[32];
@@ -37,7 +37,7 @@ static void pagoda_queue_order(struct kunit *test)
 }
 
 /* The device executes exactly the packets that were built, and the statistics count their bytes. */
-static void pagoda_queue_lengths(struct kunit *test)
+static void queue_lengths(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_queue_stats stats;
@@ -59,7 +59,7 @@ static void pagoda_queue_lengths(struct kunit *test)
 }
 
 /* A submission isn't sent before the fence it depends on has signalled. */
-static void pagoda_queue_dependencies(struct kunit *test)
+static void queue_dependencies(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *before = pagoda_test_fence(test);
@@ -78,7 +78,7 @@ static void pagoda_queue_dependencies(struct kunit *test)
 }
 
 /* Only fences of the requested usage in a reservation are waited for. */
-static void pagoda_queue_dependencies_resv(struct kunit *test)
+static void queue_dependencies_resv(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *write = pagoda_test_fence(test), *read = pagoda_test_fence(test);
@@ -111,7 +111,7 @@ static void pagoda_queue_dependencies_resv(struct kunit *test)
 	dma_resv_fini(&resv);
 }
 
-static void pagoda_queue_owns_its_fences(struct kunit *test)
+static void queue_owns_its_fences(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *mine = pagoda_queue_test_push(t, 1, NULL);
@@ -125,7 +125,7 @@ static void pagoda_queue_owns_its_fences(struct kunit *test)
 }
 
 /* Buffers begin at a page and are at least a page long (C18). */
-static void pagoda_queue_buffers_are_aligned(struct kunit *test)
+static void queue_buffers_are_aligned(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_submission *submission;
@@ -149,7 +149,7 @@ static void pagoda_queue_buffers_are_aligned(struct kunit *test)
 }
 
 /* pagoda_queue_wait_idle() returns -ETIME while a submission waits, and 0 once all are done. */
-static void pagoda_queue_wait_idle_times_out(struct kunit *test)
+static void queue_wait_idle_times_out(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *before = pagoda_test_fence(test);
@@ -169,7 +169,7 @@ struct pagoda_recent {
 	u32 wrong;
 };
 
-static void pagoda_recent_visit(void *arg, const void *data, u32 size, u64 seqno, int error)
+static void recent_visit(void *arg, const void *data, u32 size, u64 seqno, int error)
 {
 	struct pagoda_recent *recent = arg;
 	const u64 *units = data;
@@ -181,7 +181,7 @@ static void pagoda_recent_visit(void *arg, const void *data, u32 size, u64 seqno
 }
 
 /* The history holds the last submissions, in order and with their bytes. */
-static void pagoda_queue_history(struct kunit *test)
+static void queue_history(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_recent recent = {};
@@ -196,7 +196,7 @@ static void pagoda_queue_history(struct kunit *test)
 	for (i = 0; i < 6000 && recent.last != 20; i++) {
 		usleep_range(5000, 6000);
 		memset(&recent, 0, sizeof(recent));
-		pagoda_queue_visit_recent(t->queue, pagoda_recent_visit, &recent);
+		pagoda_queue_visit_recent(t->queue, recent_visit, &recent);
 	}
 	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_HISTORY, recent.count);
 	KUNIT_EXPECT_EQ(test, 20, recent.last);
@@ -215,7 +215,7 @@ struct pagoda_keep {
  * Pushes so many submissions that none of those visited is among the last ones any more, and all
  * buffers are used again.
  */
-static void pagoda_keep_go_on(struct pagoda_keep *keep)
+static void keep_go_on(struct pagoda_keep *keep)
 {
 	struct pagoda_recent recent = {};
 	struct dma_fence *fence;
@@ -229,13 +229,13 @@ static void pagoda_keep_go_on(struct pagoda_keep *keep)
 		for (i = 0; i < 6000 && recent.last != keep->last; i++) {
 			usleep_range(100, 200);
 			memset(&recent, 0, sizeof(recent));
-			pagoda_queue_visit_recent(keep->t->queue, pagoda_recent_visit, &recent);
+			pagoda_queue_visit_recent(keep->t->queue, recent_visit, &recent);
 		}
 	}
 	KUNIT_EXPECT_EQ(keep->t->test, keep->last, recent.last);
 }
 
-static void pagoda_keep_visit(void *arg, const void *data, u32 size, u64 seqno, int error)
+static void keep_visit(void *arg, const void *data, u32 size, u64 seqno, int error)
 {
 	struct pagoda_keep *keep = arg;
 	const u64 *units = data;
@@ -243,12 +243,12 @@ static void pagoda_keep_visit(void *arg, const void *data, u32 size, u64 seqno, 
 	/* The visitor is called with interrupts enabled. */
 	KUNIT_EXPECT_FALSE(keep->t->test, irqs_disabled());
 	if (!keep->count++ && !irqs_disabled())
-		pagoda_keep_go_on(keep);
+		keep_go_on(keep);
 	keep->wrong += size != 16 || error || units[1] != (seqno << 8 | 2);
 }
 
 /* A visit of the history may take any time: the queue goes on, and the bytes visited stay. */
-static void pagoda_queue_history_is_kept(struct kunit *test)
+static void queue_history_is_kept(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct pagoda_keep keep = { .t = t, .last = PAGODA_QUEUE_HISTORY };
@@ -263,17 +263,17 @@ static void pagoda_queue_history_is_kept(struct kunit *test)
 	for (i = 0; i < 6000 && recent.count != PAGODA_QUEUE_HISTORY; i++) {
 		usleep_range(100, 200);
 		memset(&recent, 0, sizeof(recent));
-		pagoda_queue_visit_recent(t->queue, pagoda_recent_visit, &recent);
+		pagoda_queue_visit_recent(t->queue, recent_visit, &recent);
 	}
 	KUNIT_ASSERT_EQ(test, PAGODA_QUEUE_HISTORY, recent.count);
-	pagoda_queue_visit_recent(t->queue, pagoda_keep_visit, &keep);
+	pagoda_queue_visit_recent(t->queue, keep_visit, &keep);
 	KUNIT_EXPECT_EQ(test, PAGODA_QUEUE_HISTORY, keep.count);
 	KUNIT_EXPECT_EQ(test, 0, keep.wrong);
 	pagoda_queue_test_expect_clean(t);
 }
 
 /* With use_cpu set the CPU executes all submissions; nothing is sent and nothing is lost. */
-static void pagoda_queue_cpu_only(struct kunit *test)
+static void queue_cpu_only(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, true);
 	struct dma_fence *fences[20];
@@ -293,7 +293,7 @@ static void pagoda_queue_cpu_only(struct kunit *test)
 }
 
 /* A failure of the CPU gives -EIO and is reported to lost(); the next submission is executed. */
-static void pagoda_queue_cpu_only_fails(struct kunit *test)
+static void queue_cpu_only_fails(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, true);
 
@@ -308,7 +308,7 @@ static void pagoda_queue_cpu_only_fails(struct kunit *test)
 }
 
 /* Many submissions, completed at once or later: each is executed once, without recovery. */
-static void pagoda_queue_stress(struct kunit *test)
+static void queue_stress(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	const u32 count = 10000;
@@ -337,7 +337,7 @@ static void pagoda_queue_stress(struct kunit *test)
  * pagoda_queue_stop() finishes all that was pushed; a later submission isn't executed: its fence
  * signals with -ENODEV.
  */
-static void pagoda_queue_stop_finishes(struct kunit *test)
+static void queue_stop_finishes(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fences[10], *late;
@@ -360,7 +360,7 @@ static void pagoda_queue_stop_finishes(struct kunit *test)
 }
 
 /* Fences stay usable after the queue was destroyed. */
-static void pagoda_queue_fence_outlives_queue(struct kunit *test)
+static void queue_fence_outlives_queue(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *fence = pagoda_queue_test_push(t, 1, NULL);
@@ -372,7 +372,7 @@ static void pagoda_queue_fence_outlives_queue(struct kunit *test)
 	dma_fence_put(fence);
 }
 
-static void pagoda_queue_create_refuses(struct kunit *test)
+static void queue_create_refuses(struct kunit *test)
 {
 	struct pagoda_queue_args args = { .timeout_ms = 1, .use_cpu = true };
 
@@ -387,7 +387,7 @@ static void pagoda_queue_create_refuses(struct kunit *test)
 }
 
 /* All bytes moved are measured; no time is counted twice, nor is the time dependencies take. */
-static void pagoda_queue_measures(struct kunit *test)
+static void queue_measures(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, false);
 	struct dma_fence *before = pagoda_test_fence(test);
@@ -412,7 +412,7 @@ static void pagoda_queue_measures(struct kunit *test)
 }
 
 /* A submission that failed isn't measured. */
-static void pagoda_queue_measures_no_failure(struct kunit *test)
+static void queue_measures_no_failure(struct kunit *test)
 {
 	struct pagoda_queue_test *t = pagoda_queue_test_create(test, true);
 
@@ -424,30 +424,30 @@ static void pagoda_queue_measures_no_failure(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 24ull, t->measured_bytes);
 }
 
-static struct kunit_case pagoda_queue_cases[] = {
-	KUNIT_CASE(pagoda_queue_order),
-	KUNIT_CASE(pagoda_queue_lengths),
-	KUNIT_CASE(pagoda_queue_dependencies),
-	KUNIT_CASE(pagoda_queue_dependencies_resv),
-	KUNIT_CASE(pagoda_queue_owns_its_fences),
-	KUNIT_CASE(pagoda_queue_buffers_are_aligned),
-	KUNIT_CASE(pagoda_queue_wait_idle_times_out),
-	KUNIT_CASE(pagoda_queue_measures),
-	KUNIT_CASE(pagoda_queue_measures_no_failure),
-	KUNIT_CASE(pagoda_queue_history),
-	KUNIT_CASE(pagoda_queue_history_is_kept),
-	KUNIT_CASE(pagoda_queue_cpu_only),
-	KUNIT_CASE(pagoda_queue_cpu_only_fails),
-	KUNIT_CASE_SLOW(pagoda_queue_stress),
-	KUNIT_CASE(pagoda_queue_stop_finishes),
-	KUNIT_CASE(pagoda_queue_fence_outlives_queue),
-	KUNIT_CASE(pagoda_queue_create_refuses),
+static struct kunit_case queue_cases[] = {
+	KUNIT_CASE(queue_order),
+	KUNIT_CASE(queue_lengths),
+	KUNIT_CASE(queue_dependencies),
+	KUNIT_CASE(queue_dependencies_resv),
+	KUNIT_CASE(queue_owns_its_fences),
+	KUNIT_CASE(queue_buffers_are_aligned),
+	KUNIT_CASE(queue_wait_idle_times_out),
+	KUNIT_CASE(queue_measures),
+	KUNIT_CASE(queue_measures_no_failure),
+	KUNIT_CASE(queue_history),
+	KUNIT_CASE(queue_history_is_kept),
+	KUNIT_CASE(queue_cpu_only),
+	KUNIT_CASE(queue_cpu_only_fails),
+	KUNIT_CASE_SLOW(queue_stress),
+	KUNIT_CASE(queue_stop_finishes),
+	KUNIT_CASE(queue_fence_outlives_queue),
+	KUNIT_CASE(queue_create_refuses),
 	{}
 };
 
-static struct kunit_suite pagoda_queue_suite = {
+static struct kunit_suite queue_suite = {
 	.name = "pagoda_queue",
-	.test_cases = pagoda_queue_cases,
+	.test_cases = queue_cases,
 };
 
-kunit_test_suite(pagoda_queue_suite);
+kunit_test_suite(queue_suite);

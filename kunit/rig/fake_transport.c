@@ -10,8 +10,8 @@ static struct pagoda_fake_transport *to_fake(struct pagoda_transport *transport)
 }
 
 /* Completes a request as an interrupt does: the transport's user must not sleep. */
-static void pagoda_fake_answer(struct pagoda_request *request, enum pagoda_outcome outcome,
-			       const struct pagoda_fault *fault)
+static void fake_answer(struct pagoda_request *request, enum pagoda_outcome outcome,
+			const struct pagoda_fault *fault)
 {
 	unsigned long flags;
 
@@ -20,8 +20,7 @@ static void pagoda_fake_answer(struct pagoda_request *request, enum pagoda_outco
 	local_irq_restore(flags);
 }
 
-static struct pagoda_fake_order *pagoda_fake_find_order(struct pagoda_fake_transport *fake,
-							u64 seqno)
+static struct pagoda_fake_order *fake_find_order(struct pagoda_fake_transport *fake, u64 seqno)
 {
 	u32 i;
 
@@ -32,7 +31,7 @@ static struct pagoda_fake_order *pagoda_fake_find_order(struct pagoda_fake_trans
 }
 
 /* Returns the first request that isn't executed yet, NULL if it may not be executed now. */
-static struct pagoda_fake_slot *pagoda_fake_next(struct pagoda_fake_transport *fake)
+static struct pagoda_fake_slot *fake_next(struct pagoda_fake_transport *fake)
 {
 	u32 i;
 
@@ -45,7 +44,7 @@ static struct pagoda_fake_slot *pagoda_fake_next(struct pagoda_fake_transport *f
 	return NULL;
 }
 
-static struct pagoda_request *pagoda_fake_take(struct pagoda_fake_transport *fake, u64 seqno)
+static struct pagoda_request *fake_take(struct pagoda_fake_transport *fake, u64 seqno)
 {
 	struct pagoda_request *request;
 	u32 i;
@@ -62,7 +61,7 @@ static struct pagoda_request *pagoda_fake_take(struct pagoda_fake_transport *fak
 	return request;
 }
 
-struct pagoda_fake_run {
+struct fake_run {
 	u64 seqno;
 	void *data;
 	u32 start;
@@ -74,9 +73,9 @@ struct pagoda_fake_run {
 };
 
 /* Chooses the next request and what happens to it. Caller holds the lock. */
-static bool pagoda_fake_begin(struct pagoda_fake_transport *fake, struct pagoda_fake_run *run)
+static bool fake_begin(struct pagoda_fake_transport *fake, struct fake_run *run)
 {
-	struct pagoda_fake_slot *slot = pagoda_fake_next(fake);
+	struct pagoda_fake_slot *slot = fake_next(fake);
 	struct pagoda_fake_order *order;
 
 	if (!slot || fake->running)
@@ -89,7 +88,7 @@ static bool pagoda_fake_begin(struct pagoda_fake_transport *fake, struct pagoda_
 	run->data = slot->request->data;
 	run->start = slot->request->start;
 	run->end = slot->request->size;
-	order = pagoda_fake_find_order(fake, slot->seqno);
+	order = fake_find_order(fake, slot->seqno);
 	/* An order for a packet that isn't executed again has no effect. */
 	if (!order || order->offset < run->start)
 		return true;
@@ -105,9 +104,8 @@ static bool pagoda_fake_begin(struct pagoda_fake_transport *fake, struct pagoda_
 }
 
 /* Records how a request ended; returns the request to complete, if any. Caller holds the lock. */
-static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake,
-					      struct pagoda_fake_run *run,
-					      enum pagoda_outcome *outcome)
+static struct pagoda_request *fake_end(struct pagoda_fake_transport *fake, struct fake_run *run,
+				       enum pagoda_outcome *outcome)
 {
 	u32 i;
 
@@ -119,7 +117,7 @@ static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake
 							     PAGODA_OUTCOME_FAULT;
 		fake->hangs = run->ret ? run->ret == PAGODA_FAKE_STANDS_STILL :
 					 run->what == PAGODA_FAKE_HANG;
-		return fake->hangs ? NULL : pagoda_fake_take(fake, run->seqno);
+		return fake->hangs ? NULL : fake_take(fake, run->seqno);
 	}
 	fake->seqno = run->seqno;
 	fake->offset = 0;
@@ -127,7 +125,7 @@ static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake
 	if (run->trouble && run->what == PAGODA_FAKE_CORRUPT)
 		*outcome = PAGODA_OUTCOME_BAD_ANSWER;
 	if (!run->trouble || run->what == PAGODA_FAKE_CORRUPT)
-		return pagoda_fake_take(fake, run->seqno);
+		return fake_take(fake, run->seqno);
 	for (i = 0; i < fake->nr_ring; i++)
 		if (fake->ring[i].seqno == run->seqno)
 			fake->ring[i].done = true;
@@ -139,25 +137,25 @@ static struct pagoda_request *pagoda_fake_end(struct pagoda_fake_transport *fake
 	return NULL;
 }
 
-static void pagoda_fake_run(struct pagoda_fake_transport *fake)
+static void fake_run(struct pagoda_fake_transport *fake)
 {
-	struct pagoda_fake_run run;
+	struct fake_run run;
 	struct pagoda_request *request;
 	enum pagoda_outcome outcome;
 	unsigned long flags;
 
 	spin_lock_irqsave(&fake->lock, flags);
-	while (pagoda_fake_begin(fake, &run)) {
+	while (fake_begin(fake, &run)) {
 		spin_unlock_irqrestore(&fake->lock, flags);
 		if (fake->execute && run.start < run.end)
 			run.ret = fake->execute(fake->arg, run.seqno, run.data, run.start,
 						run.end, &run.fault);
 		spin_lock_irqsave(&fake->lock, flags);
-		request = pagoda_fake_end(fake, &run, &outcome);
+		request = fake_end(fake, &run, &outcome);
 		spin_unlock_irqrestore(&fake->lock, flags);
 		if (request)
-			pagoda_fake_answer(request, outcome,
-					   outcome == PAGODA_OUTCOME_FAULT ? &run.fault : NULL);
+			fake_answer(request, outcome,
+				    outcome == PAGODA_OUTCOME_FAULT ? &run.fault : NULL);
 		spin_lock_irqsave(&fake->lock, flags);
 		/* Cleared only after the completion, for which a reset waits. */
 		fake->running = false;
@@ -165,13 +163,12 @@ static void pagoda_fake_run(struct pagoda_fake_transport *fake)
 	spin_unlock_irqrestore(&fake->lock, flags);
 }
 
-static void pagoda_fake_work(struct work_struct *work)
+static void fake_work(struct work_struct *work)
 {
-	pagoda_fake_run(container_of(work, struct pagoda_fake_transport, work));
+	fake_run(container_of(work, struct pagoda_fake_transport, work));
 }
 
-static int pagoda_fake_submit(struct pagoda_transport *transport,
-			      struct pagoda_request *request)
+static int fake_submit(struct pagoda_transport *transport, struct pagoda_request *request)
 {
 	struct pagoda_fake_transport *fake = to_fake(transport);
 	unsigned long flags;
@@ -203,7 +200,7 @@ static int pagoda_fake_submit(struct pagoda_transport *transport,
 	return ret;
 }
 
-static void pagoda_fake_kick(struct pagoda_transport *transport)
+static void fake_kick(struct pagoda_transport *transport)
 {
 	struct pagoda_fake_transport *fake = to_fake(transport);
 	unsigned long flags;
@@ -214,12 +211,12 @@ static void pagoda_fake_kick(struct pagoda_transport *transport)
 	immediate = fake->mode == PAGODA_FAKE_IMMEDIATE;
 	spin_unlock_irqrestore(&fake->lock, flags);
 	if (immediate)
-		pagoda_fake_run(fake);
+		fake_run(fake);
 	else
 		queue_work(fake->wq, &fake->work);
 }
 
-static void pagoda_fake_poll(struct pagoda_transport *transport)
+static void fake_poll(struct pagoda_transport *transport)
 {
 	struct pagoda_fake_transport *fake = to_fake(transport);
 	struct pagoda_request *request;
@@ -234,14 +231,14 @@ static void pagoda_fake_poll(struct pagoda_transport *transport)
 			fake->violations++;
 		for (i = 0; i < fake->nr_ring && !request; i++)
 			if (fake->ring[i].done && fake->ring[i].seqno)
-				request = pagoda_fake_take(fake, fake->ring[i].seqno);
+				request = fake_take(fake, fake->ring[i].seqno);
 		spin_unlock_irqrestore(&fake->lock, flags);
 		if (request)
-			pagoda_fake_answer(request, PAGODA_OUTCOME_OK, NULL);
+			fake_answer(request, PAGODA_OUTCOME_OK, NULL);
 	} while (request);
 }
 
-static void pagoda_fake_give_back(struct pagoda_fake_transport *fake)
+static void fake_give_back(struct pagoda_fake_transport *fake)
 {
 	struct pagoda_request *request;
 	unsigned long flags;
@@ -250,14 +247,14 @@ static void pagoda_fake_give_back(struct pagoda_fake_transport *fake)
 		request = NULL;
 		spin_lock_irqsave(&fake->lock, flags);
 		if (fake->nr_ring)
-			request = pagoda_fake_take(fake, fake->ring[0].seqno);
+			request = fake_take(fake, fake->ring[0].seqno);
 		spin_unlock_irqrestore(&fake->lock, flags);
 		if (request)
-			pagoda_fake_answer(request, PAGODA_OUTCOME_ABORTED, NULL);
+			fake_answer(request, PAGODA_OUTCOME_ABORTED, NULL);
 	} while (request);
 }
 
-static bool pagoda_fake_is_running(struct pagoda_fake_transport *fake)
+static bool fake_is_running(struct pagoda_fake_transport *fake)
 {
 	unsigned long flags;
 	bool running;
@@ -268,20 +265,20 @@ static bool pagoda_fake_is_running(struct pagoda_fake_transport *fake)
 	return running;
 }
 
-static bool pagoda_fake_is_silent(struct pagoda_fake_transport *fake)
+static bool fake_is_silent(struct pagoda_fake_transport *fake)
 {
 	unsigned long flags;
 	bool silent;
 
 	spin_lock_irqsave(&fake->lock, flags);
-	silent = fake->nr_ring && !fake->running && !fake->resetting && !pagoda_fake_next(fake);
+	silent = fake->nr_ring && !fake->running && !fake->resetting && !fake_next(fake);
 	spin_unlock_irqrestore(&fake->lock, flags);
 	return silent;
 }
 
 void pagoda_fake_transport_wait_silent(struct pagoda_fake_transport *fake)
 {
-	while (!pagoda_fake_is_silent(fake))
+	while (!fake_is_silent(fake))
 		fsleep(100);
 }
 
@@ -289,14 +286,14 @@ void pagoda_fake_transport_wait_silent(struct pagoda_fake_transport *fake)
  * Waits until the running request is done, as a real device does. The work item isn't flushed:
  * lockdep would take its dependencies for the caller's, although no fence is waited for here.
  */
-static void pagoda_fake_wait(struct pagoda_fake_transport *fake)
+static void fake_wait(struct pagoda_fake_transport *fake)
 {
-	while (pagoda_fake_is_running(fake))
+	while (fake_is_running(fake))
 		fsleep(100);
 }
 
 /* An engine is never given a number again that it had before. */
-static void pagoda_fake_restart(struct pagoda_fake_transport *fake)
+static void fake_restart(struct pagoda_fake_transport *fake)
 {
 	fake->halted = false;
 	fake->hangs = false;
@@ -308,8 +305,7 @@ static void pagoda_fake_restart(struct pagoda_fake_transport *fake)
 	}
 }
 
-static int pagoda_fake_reset(struct pagoda_transport *transport,
-			     struct pagoda_reset_result *result)
+static int fake_reset(struct pagoda_transport *transport, struct pagoda_reset_result *result)
 {
 	struct pagoda_fake_transport *fake = to_fake(transport);
 	unsigned long flags;
@@ -323,7 +319,7 @@ static int pagoda_fake_reset(struct pagoda_transport *transport,
 	ret = fake->reset_error;
 	spin_unlock_irqrestore(&fake->lock, flags);
 
-	pagoda_fake_wait(fake);
+	fake_wait(fake);
 	if (fake->reset_delay_ms)
 		msleep(fake->reset_delay_ms);
 	while (READ_ONCE(fake->reset_held))
@@ -331,14 +327,14 @@ static int pagoda_fake_reset(struct pagoda_transport *transport,
 	if (!ret && fake->stopped)
 		fake->stopped(fake->arg);
 	if (!ret)
-		pagoda_fake_give_back(fake);
+		fake_give_back(fake);
 
 	spin_lock_irqsave(&fake->lock, flags);
 	fake->resetting = false;
 	if (!ret) {
 		result->seqno = fake->seqno;
 		result->offset = fake->offset;
-		pagoda_fake_restart(fake);
+		fake_restart(fake);
 		if (fake->reset_lies)
 			*result = fake->lie;
 	}
@@ -346,8 +342,7 @@ static int pagoda_fake_reset(struct pagoda_transport *transport,
 	return ret;
 }
 
-static int pagoda_fake_command(struct pagoda_transport *transport,
-			       const struct pagoda_command *command)
+static int fake_command(struct pagoda_transport *transport, const struct pagoda_command *command)
 {
 	struct pagoda_fake_transport *fake = to_fake(transport);
 	unsigned long flags;
@@ -364,24 +359,24 @@ static int pagoda_fake_command(struct pagoda_transport *transport,
 	return fake->control ? fake->control(fake->arg, command) : -ENODEV;
 }
 
-static u32 pagoda_fake_depth(struct pagoda_transport *transport)
+static u32 fake_depth(struct pagoda_transport *transport)
 {
 	return PAGODA_FAKE_DEPTH;
 }
 
-static u64 pagoda_fake_doorbells(struct pagoda_transport *transport)
+static u64 fake_doorbells(struct pagoda_transport *transport)
 {
 	return to_fake(transport)->doorbells;
 }
 
-static const struct pagoda_transport_ops pagoda_fake_ops = {
-	.submit = pagoda_fake_submit,
-	.kick = pagoda_fake_kick,
-	.poll = pagoda_fake_poll,
-	.reset = pagoda_fake_reset,
-	.control = pagoda_fake_command,
-	.depth = pagoda_fake_depth,
-	.doorbells = pagoda_fake_doorbells,
+static const struct pagoda_transport_ops fake_ops = {
+	.submit = fake_submit,
+	.kick = fake_kick,
+	.poll = fake_poll,
+	.reset = fake_reset,
+	.control = fake_command,
+	.depth = fake_depth,
+	.doorbells = fake_doorbells,
 };
 
 void pagoda_fake_transport_drain(struct pagoda_fake_transport *fake)
@@ -392,10 +387,10 @@ void pagoda_fake_transport_drain(struct pagoda_fake_transport *fake)
 	fake->halted = true;
 	spin_unlock_irqrestore(&fake->lock, flags);
 	flush_work(&fake->work);
-	pagoda_fake_give_back(fake);
+	fake_give_back(fake);
 }
 
-static void pagoda_fake_transport_destroy(void *data)
+static void fake_transport_destroy(void *data)
 {
 	struct pagoda_fake_transport *fake = data;
 
@@ -413,13 +408,12 @@ struct pagoda_fake_transport *pagoda_fake_transport_create(struct kunit *test,
 	KUNIT_ASSERT_NOT_NULL(test, fake);
 	fake->wq = alloc_ordered_workqueue("pagoda-fake", WQ_MEM_RECLAIM);
 	KUNIT_ASSERT_NOT_NULL(test, fake->wq);
-	fake->base.ops = &pagoda_fake_ops;
+	fake->base.ops = &fake_ops;
 	fake->execute = execute;
 	fake->arg = arg;
-	INIT_WORK(&fake->work, pagoda_fake_work);
+	INIT_WORK(&fake->work, fake_work);
 	spin_lock_init(&fake->lock);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pagoda_fake_transport_destroy,
-							   fake));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, fake_transport_destroy, fake));
 	return fake;
 }
 
@@ -432,8 +426,8 @@ void pagoda_fake_transport_lose(struct pagoda_fake_transport *fake)
 		fake->violations++;
 	fake->resetting = true;
 	spin_unlock_irqrestore(&fake->lock, flags);
-	pagoda_fake_wait(fake);
-	pagoda_fake_give_back(fake);
+	fake_wait(fake);
+	fake_give_back(fake);
 	spin_lock_irqsave(&fake->lock, flags);
 	fake->resetting = false;
 	fake->halted = false;
@@ -462,7 +456,7 @@ void pagoda_fake_transport_mode(struct pagoda_fake_transport *fake,
 	spin_lock_irqsave(&fake->lock, flags);
 	fake->mode = mode;
 	spin_unlock_irqrestore(&fake->lock, flags);
-	pagoda_fake_kick(&fake->base);
+	fake_kick(&fake->base);
 }
 
 void pagoda_fake_transport_order(struct pagoda_fake_transport *fake, u64 seqno,

@@ -14,12 +14,12 @@
 
 #define PAGODA_OP_BIT(NAME)	BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_##NAME))
 
-static u64 pagoda_test_features(void)
+static u64 virtio_test_features(void)
 {
 	return pagoda_features_wanted() | BIT_ULL(VIRTIO_F_VERSION_1);
 }
 
-static struct virtio_pagoda_config pagoda_test_config(void)
+static struct virtio_pagoda_config virtio_test_config(void)
 {
 	return (struct virtio_pagoda_config) {
 		.vram_size = cpu_to_le64(SZ_64M),
@@ -68,7 +68,7 @@ struct pagoda_config_case {
 }
 
 /* Values of each field just inside and just outside of the valid range. */
-static const struct pagoda_config_case pagoda_config_cases[] = {
+static const struct pagoda_config_case config_cases[] = {
 	PAGODA_CONFIG(vram_size, 0, false),
 	PAGODA_CONFIG(vram_size, SZ_64M + 1, false),
 	PAGODA_CONFIG(vram_size, SZ_64M + 2048, false),
@@ -153,18 +153,18 @@ static const struct pagoda_config_case pagoda_config_cases[] = {
 	PAGODA_CONFIG_WITHOUT(visible_size, SZ_16M, BIT_ULL(VIRTIO_PAGODA_F_CPU_WINDOW)),
 };
 
-static void pagoda_config_case_name(const struct pagoda_config_case *c, char *name)
+static void config_case_name(const struct pagoda_config_case *c, char *name)
 {
 	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%s=0x%llx%s", c->field, c->value,
 		 c->drop_features ? " without a feature" : "");
 }
 
-KUNIT_ARRAY_PARAM(pagoda_config, pagoda_config_cases, pagoda_config_case_name);
+KUNIT_ARRAY_PARAM(pagoda_config, config_cases, config_case_name);
 
-static void pagoda_virtio_config_field(struct kunit *test)
+static void virtio_config_field(struct kunit *test)
 {
 	const struct pagoda_config_case *c = test->param_value;
-	struct virtio_pagoda_config config = pagoda_test_config();
+	struct virtio_pagoda_config config = virtio_test_config();
 	struct pagoda_refusal refusal = {};
 	struct pagoda_config_counts counts;
 	struct pagoda_device_info info = {};
@@ -173,7 +173,7 @@ static void pagoda_virtio_config_field(struct kunit *test)
 
 	/* Little endian: the low bytes come first. */
 	memcpy((u8 *)&config + c->offset, &value, c->bytes);
-	ret = pagoda_config_check(&config, pagoda_test_features() & ~c->drop_features, &info,
+	ret = pagoda_config_check(&config, virtio_test_features() & ~c->drop_features, &info,
 				  &counts, &refusal);
 	KUNIT_EXPECT_EQ(test, c->good ? 0 : -EINVAL, ret);
 	if (c->good)
@@ -184,8 +184,8 @@ static void pagoda_virtio_config_field(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, c->field, refusal.field);
 }
 
-static void pagoda_expect_tables(struct kunit *test, const struct pagoda_device_info *info,
-				 const struct pagoda_config_counts *counts)
+static void expect_tables(struct kunit *test, const struct pagoda_device_info *info,
+			  const struct pagoda_config_counts *counts)
 {
 	KUNIT_EXPECT_EQ(test, 48, info->va_bits);
 	KUNIT_EXPECT_EQ(test, 4, info->pt_levels);
@@ -202,14 +202,14 @@ static void pagoda_expect_tables(struct kunit *test, const struct pagoda_device_
 }
 
 /* A device may have none of the optional features; fields of a missing feature must be 0. */
-static void pagoda_virtio_config_bare(struct kunit *test)
+static void virtio_config_bare(struct kunit *test)
 {
 	const u64 none = PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER) | PAGODA_OP_BIT(UPDATE_PAGE_TABLE) |
 			 PAGODA_OP_BIT(FLUSH_TLB) | PAGODA_OP_BIT(MAP_MMU) |
 			 PAGODA_OP_BIT(UNMAP_MMU) | BIT_ULL(VIRTIO_PAGODA_F_DEVICE_MMU) |
 			 BIT_ULL(VIRTIO_PAGODA_F_DUAL_PTE) |
 			 BIT_ULL(VIRTIO_PAGODA_F_INVALID_NOT_CACHED);
-	struct virtio_pagoda_config config = pagoda_test_config();
+	struct virtio_pagoda_config config = virtio_test_config();
 	struct pagoda_refusal refusal = {};
 	struct pagoda_config_counts counts;
 	struct pagoda_device_info info = {};
@@ -222,22 +222,25 @@ static void pagoda_virtio_config_bare(struct kunit *test)
 	config.swizzling_bytes = 0;
 	config.swizzling_extents = 0;
 	config.mmu_pages = 0;
-	KUNIT_EXPECT_EQ(test, 0, pagoda_config_check(&config, pagoda_test_features() & ~none,
-						     &info, &counts, &refusal));
+	KUNIT_EXPECT_EQ(test, 0,
+			pagoda_config_check(&config, virtio_test_features() & ~none, &info, &counts,
+					    &refusal));
 	KUNIT_EXPECT_FALSE(test, info.dual_pte || info.invalid_not_cached);
 	config.max_address_spaces = cpu_to_le32(1);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features() & ~none,
-							   &info, &counts, &refusal));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			pagoda_config_check(&config, virtio_test_features() & ~none, &info, &counts,
+					    &refusal));
 	KUNIT_EXPECT_STREQ(test, "max_address_spaces", refusal.field);
 	config.max_address_spaces = 0;
 	config.pt_levels = cpu_to_le32(4);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features() & ~none,
-							   &info, &counts, &refusal));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			pagoda_config_check(&config, virtio_test_features() & ~none, &info, &counts,
+					    &refusal));
 	KUNIT_EXPECT_STREQ(test, "pt_levels", refusal.field);
 }
 
 /* Only combinations of va_bits and pt_levels that the header allows are accepted. */
-static void pagoda_virtio_config_levels(struct kunit *test)
+static void virtio_config_levels(struct kunit *test)
 {
 	static const struct {
 		u32 from;
@@ -245,7 +248,7 @@ static void pagoda_virtio_config_levels(struct kunit *test)
 	} widths[] = {
 		[2] = { 47, 48 }, [4] = { 47, 48 }, [5] = { 49, 57 }, [6] = { 58, 63 },
 	};
-	struct virtio_pagoda_config config = pagoda_test_config();
+	struct virtio_pagoda_config config = virtio_test_config();
 	struct pagoda_config_counts counts;
 	struct pagoda_device_info info;
 	u32 bits, levels;
@@ -259,7 +262,7 @@ static void pagoda_virtio_config_levels(struct kunit *test)
 			config.va_bits = cpu_to_le32(bits);
 			config.pt_levels = cpu_to_le32(levels);
 			KUNIT_EXPECT_EQ_MSG(test, good ? 0 : -EINVAL,
-					    pagoda_config_check(&config, pagoda_test_features(),
+					    pagoda_config_check(&config, virtio_test_features(),
 								&info, &counts, &refusal),
 					    "%u bits, %u levels", bits, levels);
 			KUNIT_EXPECT_EQ(test, good, !refusal.field);
@@ -268,10 +271,10 @@ static void pagoda_virtio_config_levels(struct kunit *test)
 }
 
 /* DUAL_PTE is refused without 64 KiB pages, which the second word of an entry is for. */
-static void pagoda_virtio_config_dual(struct kunit *test)
+static void virtio_config_dual(struct kunit *test)
 {
-	const u64 features = pagoda_test_features();
-	struct virtio_pagoda_config config = pagoda_test_config();
+	const u64 features = virtio_test_features();
+	struct virtio_pagoda_config config = virtio_test_config();
 	struct pagoda_refusal refusal = {};
 	struct pagoda_config_counts counts;
 	struct pagoda_device_info info = {};
@@ -286,15 +289,16 @@ static void pagoda_virtio_config_dual(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, info.dual_pte);
 }
 
-static void pagoda_virtio_config_good(struct kunit *test)
+static void virtio_config_good(struct kunit *test)
 {
-	struct virtio_pagoda_config config = pagoda_test_config();
+	struct virtio_pagoda_config config = virtio_test_config();
 	struct pagoda_refusal refusal = {};
 	struct pagoda_config_counts counts;
 	struct pagoda_device_info info = {};
 
-	KUNIT_ASSERT_EQ(test, 0, pagoda_config_check(&config, pagoda_test_features(), &info,
-						     &counts, &refusal));
+	KUNIT_ASSERT_EQ(test, 0,
+			pagoda_config_check(&config, virtio_test_features(), &info, &counts,
+					    &refusal));
 	KUNIT_EXPECT_EQ(test, SZ_64M, info.vram_size);
 	KUNIT_EXPECT_EQ(test, SZ_16M, info.visible_size);
 	KUNIT_EXPECT_EQ(test, 4096, info.aperture_pages);
@@ -307,26 +311,29 @@ static void pagoda_virtio_config_good(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, info.features & PAGODA_OP_BIT(TRANSFER));
 	KUNIT_EXPECT_TRUE(test, info.features & BIT_ULL(VIRTIO_PAGODA_F_COHERENT));
 	KUNIT_EXPECT_FALSE(test, info.features & BIT_ULL(VIRTIO_F_VERSION_1));
-	pagoda_expect_tables(test, &info, &counts);
+	expect_tables(test, &info, &counts);
 
 	/* Lists are limited even if VRAM is larger. */
 	config.vram_size = cpu_to_le64((VIRTIO_PAGODA_MAX_EXTENTS + 1ull) * SZ_4K);
 	config.visible_size = config.vram_size;
 	config.window_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS);
 	config.invalid_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS);
-	KUNIT_EXPECT_EQ(test, 0, pagoda_config_check(&config, pagoda_test_features(), &info,
-						     &counts, &refusal));
+	KUNIT_EXPECT_EQ(test, 0,
+			pagoda_config_check(&config, virtio_test_features(), &info, &counts,
+					    &refusal));
 	config.window_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS + 1);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features(), &info,
-							   &counts, &refusal));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			pagoda_config_check(&config, virtio_test_features(), &info, &counts,
+					    &refusal));
 	config.window_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS);
 	config.invalid_extents = cpu_to_le32(VIRTIO_PAGODA_MAX_EXTENTS + 1);
-	KUNIT_EXPECT_EQ(test, -EINVAL, pagoda_config_check(&config, pagoda_test_features(), &info,
-							   &counts, &refusal));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			pagoda_config_check(&config, virtio_test_features(), &info, &counts,
+					    &refusal));
 }
 
 /* Without a required feature the device is refused with -ENODEV and the feature's name. */
-static void pagoda_virtio_features(struct kunit *test)
+static void virtio_features(struct kunit *test)
 {
 	const u64 maps = PAGODA_OP_BIT(MAP_APERTURE_SEGMENT) |
 			 PAGODA_OP_BIT(MAP_APERTURE_SEGMENT2);
@@ -345,7 +352,7 @@ static void pagoda_virtio_features(struct kunit *test)
 		{ PAGODA_OP_BIT(NOTIFY_ALLOC), "NOTIFY_ALLOC" },
 		{ BIT_ULL(VIRTIO_PAGODA_F_COHERENT), "COHERENT" },
 	};
-	u64 all = pagoda_test_features();
+	u64 all = virtio_test_features();
 	struct pagoda_refusal refusal = {};
 	u32 i;
 
@@ -380,7 +387,7 @@ struct pagoda_extents_case {
 
 #define PAGODA_PAGES(n)	((u64)(n) * VIRTIO_PAGODA_PAGE_SIZE)
 
-static const struct pagoda_extents_case pagoda_extents_cases[] = {
+static const struct pagoda_extents_case extents_cases[] = {
 	{ "none", 0, {}, false, true },
 	{ "whole", 1, { { PAGODA_PAGES(100), 0, PAGODA_PAGES(8) } }, true, false },
 	{ "whole, no address", 1, { { 0, 0, PAGODA_PAGES(8) } }, true, true },
@@ -406,14 +413,14 @@ static const struct pagoda_extents_case pagoda_extents_cases[] = {
 	{ "outside", 1, { { 0, PAGODA_PAGES(8), PAGODA_PAGES(1) } }, false, false },
 };
 
-static void pagoda_extents_case_name(const struct pagoda_extents_case *c, char *name)
+static void extents_case_name(const struct pagoda_extents_case *c, char *name)
 {
 	strscpy(name, c->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(pagoda_extents, pagoda_extents_cases, pagoda_extents_case_name);
+KUNIT_ARRAY_PARAM(pagoda_extents, extents_cases, extents_case_name);
 
-static void pagoda_virtio_extents(struct kunit *test)
+static void virtio_extents(struct kunit *test)
 {
 	const struct pagoda_extents_case *c = test->param_value;
 	struct pagoda_refusal refusal = {};
@@ -426,8 +433,8 @@ static void pagoda_virtio_extents(struct kunit *test)
 						     &refusal));
 }
 
-static void pagoda_expect_memory(struct kunit *test, const struct pagoda_extent *list, u32 count,
-				 bool in_kernel, bool good)
+static void expect_memory(struct kunit *test, const struct pagoda_extent *list, u32 count,
+			  bool in_kernel, bool good)
 {
 	struct pagoda_refusal refusal = {};
 
@@ -439,7 +446,7 @@ static void pagoda_expect_memory(struct kunit *test, const struct pagoda_extent 
 }
 
 /* Machine memory is accepted as VRAM only from a GPU in the kernel, which may use nothing else. */
-static void pagoda_virtio_extents_memory(struct kunit *test)
+static void virtio_extents_memory(struct kunit *test)
 {
 	unsigned long address = __get_free_pages(GFP_KERNEL, 1);
 	struct pagoda_extent list[2];
@@ -451,20 +458,20 @@ static void pagoda_virtio_extents_memory(struct kunit *test)
 		.offset = PAGODA_PAGES(2),
 		.size = PAGODA_PAGES(2),
 	};
-	pagoda_expect_memory(test, list, 1, false, true);
-	pagoda_expect_memory(test, list, 2, false, false);
-	pagoda_expect_memory(test, &list[1], 1, true, true);
-	pagoda_expect_memory(test, list, 1, true, false);
+	expect_memory(test, list, 1, false, true);
+	expect_memory(test, list, 2, false, false);
+	expect_memory(test, &list[1], 1, true, true);
+	expect_memory(test, list, 1, true, false);
 	/* The range begins in the machine's memory and ends outside. */
 	list[1].size = (1ull << 45) - list[1].address;
-	pagoda_expect_memory(test, &list[1], 1, true, false);
+	expect_memory(test, &list[1], 1, true, false);
 	free_pages(address, 1);
 }
 
 #define PAGODA_TEST_SEQNO	77
 #define PAGODA_TEST_SIZE	256
 
-static struct virtio_pagoda_completion pagoda_test_completion(u32 status)
+static struct virtio_pagoda_completion virtio_test_completion(u32 status)
 {
 	return (struct virtio_pagoda_completion) {
 		.seqno = cpu_to_le64(PAGODA_TEST_SEQNO),
@@ -485,8 +492,8 @@ static struct virtio_pagoda_completion pagoda_test_completion(u32 status)
 	};
 }
 
-static enum pagoda_outcome pagoda_test_outcome(const struct virtio_pagoda_completion *c,
-					       u32 len, struct pagoda_fault *fault)
+static enum pagoda_outcome virtio_test_outcome(const struct virtio_pagoda_completion *c, u32 len,
+					       struct pagoda_fault *fault)
 {
 	const struct pagoda_request request = {
 		.seqno = PAGODA_TEST_SEQNO, .size = PAGODA_TEST_SIZE,
@@ -495,17 +502,17 @@ static enum pagoda_outcome pagoda_test_outcome(const struct virtio_pagoda_comple
 	return pagoda_completion_check(c, len, VIRTIO_PAGODA_QUEUE_PAGING, &request, fault);
 }
 
-static void pagoda_virtio_completion_good(struct kunit *test)
+static void virtio_completion_good(struct kunit *test)
 {
 	struct virtio_pagoda_completion c;
 	struct pagoda_fault fault;
 
-	c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_OK);
-	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_OK, pagoda_test_outcome(&c, sizeof(c), &fault));
-	c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_ABORTED);
-	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_ABORTED, pagoda_test_outcome(&c, sizeof(c), &fault));
-	c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_FAULT);
-	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_FAULT, pagoda_test_outcome(&c, sizeof(c), &fault));
+	c = virtio_test_completion(VIRTIO_PAGODA_STATUS_OK);
+	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_OK, virtio_test_outcome(&c, sizeof(c), &fault));
+	c = virtio_test_completion(VIRTIO_PAGODA_STATUS_ABORTED);
+	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_ABORTED, virtio_test_outcome(&c, sizeof(c), &fault));
+	c = virtio_test_completion(VIRTIO_PAGODA_STATUS_FAULT);
+	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_FAULT, virtio_test_outcome(&c, sizeof(c), &fault));
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_FAULT_BAD_RUNS, fault.reason);
 	KUNIT_EXPECT_EQ(test, VIRTIO_PAGODA_OP_TRANSFER, fault.opcode);
 	KUNIT_EXPECT_EQ(test, 48, fault.offset);
@@ -518,7 +525,7 @@ static void pagoda_virtio_completion_good(struct kunit *test)
  * Commands may be executed more than once, so their number isn't limited; a fault must name the
  * request's context and queue.
  */
-static void pagoda_virtio_completion_execute(struct kunit *test)
+static void virtio_completion_execute(struct kunit *test)
 {
 	const struct pagoda_request request = {
 		.seqno = PAGODA_TEST_SEQNO, .size = PAGODA_TEST_SIZE, .context = 5,
@@ -527,11 +534,11 @@ static void pagoda_virtio_completion_execute(struct kunit *test)
 	struct virtio_pagoda_completion c;
 	struct pagoda_fault fault;
 
-	c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_OK);
+	c = virtio_test_completion(VIRTIO_PAGODA_STATUS_OK);
 	c.packets = cpu_to_le32(U32_MAX);
 	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_OK,
 			pagoda_completion_check(&c, sizeof(c), queue, &request, &fault));
-	c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_FAULT);
+	c = virtio_test_completion(VIRTIO_PAGODA_STATUS_FAULT);
 	c.fault.queue = cpu_to_le32(queue);
 	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
 			pagoda_completion_check(&c, sizeof(c), queue, &request, &fault));
@@ -543,39 +550,39 @@ static void pagoda_virtio_completion_execute(struct kunit *test)
 }
 
 /* Only the exact length and the known statuses are accepted. */
-static void pagoda_virtio_completion_lengths(struct kunit *test)
+static void virtio_completion_lengths(struct kunit *test)
 {
-	struct virtio_pagoda_completion c = pagoda_test_completion(VIRTIO_PAGODA_STATUS_OK);
+	struct virtio_pagoda_completion c = virtio_test_completion(VIRTIO_PAGODA_STATUS_OK);
 	struct pagoda_fault fault;
 	u32 i;
 
 	for (i = 0; i < 2 * sizeof(c); i++)
 		KUNIT_EXPECT_EQ(test, i == sizeof(c) ? PAGODA_OUTCOME_OK :
 						       PAGODA_OUTCOME_BAD_ANSWER,
-				pagoda_test_outcome(&c, i, &fault));
+				virtio_test_outcome(&c, i, &fault));
 	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
-			pagoda_test_outcome(&c, U32_MAX, &fault));
+			virtio_test_outcome(&c, U32_MAX, &fault));
 	for (i = 4; i < 300; i++) {
-		c = pagoda_test_completion(i);
+		c = virtio_test_completion(i);
 		KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
-				pagoda_test_outcome(&c, sizeof(c), &fault));
+				virtio_test_outcome(&c, sizeof(c), &fault));
 	}
 	/* As if the device had written nothing. */
 	memset(&c, 0, sizeof(c));
 	KUNIT_EXPECT_EQ(test, PAGODA_OUTCOME_BAD_ANSWER,
-			pagoda_test_outcome(&c, sizeof(c), &fault));
+			virtio_test_outcome(&c, sizeof(c), &fault));
 }
 
 #define PAGODA_EXPECT_BAD(_status, _field, _value) do { \
-	c = pagoda_test_completion(_status); \
+	c = virtio_test_completion(_status); \
 	c._field = (_value); \
 	KUNIT_EXPECT_EQ_MSG(test, PAGODA_OUTCOME_BAD_ANSWER, \
-			    pagoda_test_outcome(&c, sizeof(c), &fault), #_field "=" #_value); \
+			    virtio_test_outcome(&c, sizeof(c), &fault), #_field "=" #_value); \
 	KUNIT_EXPECT_NULL(test, memchr_inv(&fault, 0, sizeof(fault))); \
 } while (0)
 
 /* A completion that contradicts its request is a bad answer and gives no fault. */
-static void pagoda_virtio_completion_impossible(struct kunit *test)
+static void virtio_completion_impossible(struct kunit *test)
 {
 	struct virtio_pagoda_completion c;
 	struct pagoda_fault fault;
@@ -598,12 +605,12 @@ static void pagoda_virtio_completion_impossible(struct kunit *test)
 	PAGODA_EXPECT_BAD(VIRTIO_PAGODA_STATUS_FAULT, fault.access, cpu_to_le32(4));
 }
 
-static void pagoda_virtio_events(struct kunit *test)
+static void virtio_events(struct kunit *test)
 {
 	struct virtio_pagoda_event raw = {
 		.type = cpu_to_le32(VIRTIO_PAGODA_EVENT_FAULT),
 		.lost = cpu_to_le32(2),
-		.fault = pagoda_test_completion(VIRTIO_PAGODA_STATUS_FAULT).fault,
+		.fault = virtio_test_completion(VIRTIO_PAGODA_STATUS_FAULT).fault,
 	};
 	struct pagoda_event event;
 	u32 i;
@@ -634,7 +641,7 @@ static void pagoda_virtio_events(struct kunit *test)
 }
 
 /* Answers of the control queue are checked for length and status. */
-static void pagoda_virtio_answers(struct kunit *test)
+static void virtio_answers(struct kunit *test)
 {
 	const u32 entry = sizeof(struct virtio_pagoda_extent);
 	struct virtio_pagoda_answer answer = {
@@ -661,7 +668,7 @@ static void pagoda_virtio_answers(struct kunit *test)
 }
 
 /* Of the eight combinations of the preserve flags only four are accepted, and no other bit. */
-static void pagoda_virtio_config_preserved(struct kunit *test)
+static void virtio_config_preserved(struct kunit *test)
 {
 	static const struct {
 		u32 flags;
@@ -683,7 +690,7 @@ static void pagoda_virtio_config_preserved(struct kunit *test)
 
 	for (flags = 0; flags < 16; flags++) {
 		for (size = 0; size < ARRAY_SIZE(sizes); size++) {
-			struct virtio_pagoda_config config = pagoda_test_config();
+			struct virtio_pagoda_config config = virtio_test_config();
 			struct pagoda_refusal refusal = {};
 			struct pagoda_config_counts counts;
 			struct pagoda_device_info info = {};
@@ -691,7 +698,7 @@ static void pagoda_virtio_config_preserved(struct kunit *test)
 
 			config.preserved = cpu_to_le32(flags);
 			config.preserved_bytes = cpu_to_le64(sizes[size]);
-			ret = pagoda_config_check(&config, pagoda_test_features(), &info, &counts,
+			ret = pagoda_config_check(&config, virtio_test_features(), &info, &counts,
 						  &refusal);
 			for (i = 0; i < ARRAY_SIZE(good); i++)
 				if (flags == good[i].flags && sizes[size] == good[i].bytes)
@@ -708,28 +715,28 @@ static void pagoda_virtio_config_preserved(struct kunit *test)
 	}
 }
 
-static struct kunit_case pagoda_virtio_cases[] = {
-	KUNIT_CASE(pagoda_virtio_config_preserved),
-	KUNIT_CASE_PARAM(pagoda_virtio_config_field, pagoda_config_gen_params),
-	KUNIT_CASE(pagoda_virtio_config_good),
-	KUNIT_CASE(pagoda_virtio_config_bare),
-	KUNIT_CASE(pagoda_virtio_config_dual),
-	KUNIT_CASE(pagoda_virtio_config_levels),
-	KUNIT_CASE(pagoda_virtio_features),
-	KUNIT_CASE_PARAM(pagoda_virtio_extents, pagoda_extents_gen_params),
-	KUNIT_CASE(pagoda_virtio_extents_memory),
-	KUNIT_CASE(pagoda_virtio_completion_good),
-	KUNIT_CASE(pagoda_virtio_completion_execute),
-	KUNIT_CASE(pagoda_virtio_completion_lengths),
-	KUNIT_CASE(pagoda_virtio_completion_impossible),
-	KUNIT_CASE(pagoda_virtio_events),
-	KUNIT_CASE(pagoda_virtio_answers),
+static struct kunit_case virtio_cases[] = {
+	KUNIT_CASE(virtio_config_preserved),
+	KUNIT_CASE_PARAM(virtio_config_field, pagoda_config_gen_params),
+	KUNIT_CASE(virtio_config_good),
+	KUNIT_CASE(virtio_config_bare),
+	KUNIT_CASE(virtio_config_dual),
+	KUNIT_CASE(virtio_config_levels),
+	KUNIT_CASE(virtio_features),
+	KUNIT_CASE_PARAM(virtio_extents, pagoda_extents_gen_params),
+	KUNIT_CASE(virtio_extents_memory),
+	KUNIT_CASE(virtio_completion_good),
+	KUNIT_CASE(virtio_completion_execute),
+	KUNIT_CASE(virtio_completion_lengths),
+	KUNIT_CASE(virtio_completion_impossible),
+	KUNIT_CASE(virtio_events),
+	KUNIT_CASE(virtio_answers),
 	{}
 };
 
-static struct kunit_suite pagoda_virtio_suite = {
+static struct kunit_suite virtio_suite = {
 	.name = "pagoda_virtio",
-	.test_cases = pagoda_virtio_cases,
+	.test_cases = virtio_cases,
 };
 
-kunit_test_suite(pagoda_virtio_suite);
+kunit_test_suite(virtio_suite);

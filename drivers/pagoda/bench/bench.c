@@ -362,7 +362,7 @@ static int bench_all(struct bench *b)
 }
 
 /* Read of a file of the benchmark: its data is the function to run. */
-static int pagoda_bench_show(struct seq_file *m, void *unused)
+static int bench_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	int (*run)(struct bench *b) = entry->file.data;
@@ -403,5 +403,5 @@ void pagoda_bench_debugfs_init(struct drm_minor *minor)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(files); i++)
-		drm_debugfs_add_file(minor->dev, files[i].name, pagoda_bench_show, files[i].run);
+		drm_debugfs_add_file(minor->dev, files[i].name, bench_show, files[i].run);
 }

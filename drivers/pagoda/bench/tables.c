@@ -164,7 +164,7 @@ static const struct pagoda_mmu_ops bench_mmu_ops = {
  * Permutes the pages of a table so that no three consecutive entries are equally far apart, which
  * is what a builder would look for. Triangular numbers do that, and meet every page once.
  */
-static u64 bench_scatter(u32 i)
+static u64 tables_scatter(u32 i)
 {
 	return ((u64)i * (i + 1) / 2) % VIRTIO_PAGODA_PT_ENTRIES;
 }
@@ -193,7 +193,7 @@ static u32 bench_shape_fill(struct bench_tables *t, enum bench_shape shape, u32 
 			extent->address = (i * 3 + turn) % blocks * SZ_2M;
 		else if (shape == BENCH_SCATTERED)
 			extent->address = base + (ALIGN_DOWN((u64)i, VIRTIO_PAGODA_PT_ENTRIES) +
-						  bench_scatter(i)) * PAGE_SIZE;
+						  tables_scatter(i)) * PAGE_SIZE;
 		else
 			extent->address = base + PAGE_SIZE;	/* no large page fits */
 	}
@@ -343,7 +343,7 @@ static int bench_updates(struct bench_tables *t, u32 count, u32 each, u64 *ns)
 		return -ENOMEM;
 	for (i = 0; i < each; i++)
 		values[i] = VIRTIO_PAGODA_PTE_VALID |
-			    (SZ_4G + bench_scatter(i) * PAGE_SIZE);
+			    (SZ_4G + tables_scatter(i) * PAGE_SIZE);
 	updates.values = values;
 	ret = bench_updates_run(&updates, ns);
 	*ns *= BENCH_PTES / count;

@@ -7,7 +7,7 @@
 #include "layout.h"
 
 /* Returns the bytes per row of a tile, which equal its rows. */
-static u32 pagoda_layout_tile(const struct pagoda_layout *layout)
+static u32 layout_tile(const struct pagoda_layout *layout)
 {
 	return layout->tiling == VIRTIO_PAGODA_TILING_4K ? VIRTIO_PAGODA_TILE_4K_WIDTH :
 							   VIRTIO_PAGODA_TILE_64K_WIDTH;
@@ -19,7 +19,7 @@ static u32 pagoda_layout_tile(const struct pagoda_layout *layout)
  */
 u64 pagoda_layout_size(const struct pagoda_layout *layout)
 {
-	u32 tile = pagoda_layout_tile(layout);
+	u32 tile = layout_tile(layout);
 	u64 pitch = layout->pitch, height = layout->height;
 	u64 size = 0;
 	u32 mip;
@@ -43,7 +43,7 @@ u64 pagoda_layout_size(const struct pagoda_layout *layout)
  */
 int pagoda_layout_validate(const struct pagoda_layout *layout, u64 size, const char **why)
 {
-	u32 tile = pagoda_layout_tile(layout);
+	u32 tile = layout_tile(layout);
 
 	if (layout->tiling == VIRTIO_PAGODA_TILING_LINEAR ||
 	    layout->tiling >= VIRTIO_PAGODA_TILING_COUNT)

@@ -22,7 +22,7 @@
 
 typedef void (*pagoda_print_fn)(struct pagoda_vidmm *vidmm, struct drm_printer *p);
 
-static int pagoda_debugfs_show(struct seq_file *m, void *unused)
+static int debugfs_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct drm_printer p = drm_seq_file_printer(m);
@@ -49,7 +49,7 @@ static void debugfs_show_client(struct seq_file *m, struct drm_file *file)
 	rcu_read_unlock();
 }
 
-static int pagoda_debugfs_usage(struct seq_file *m, void *unused)
+static int debugfs_usage(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct drm_device *drm = entry->dev;
@@ -62,22 +62,22 @@ static int pagoda_debugfs_usage(struct seq_file *m, void *unused)
 	return 0;
 }
 
-static const struct drm_debugfs_info pagoda_debugfs_files[] = {
-	{ "segments", pagoda_debugfs_show, 0, pagoda_vidmm_print_segments },
-	{ "lru", pagoda_debugfs_show, 0, pagoda_vidmm_print_lru },
-	{ "queue", pagoda_debugfs_show, 0, pagoda_vidmm_print_queue },
-	{ "engines", pagoda_debugfs_show, 0, pagoda_vidmm_print_engines },
-	{ "buffers", pagoda_debugfs_show, 0, pagoda_vidmm_print_buffers },
-	{ "journal", pagoda_debugfs_show, 0, pagoda_vidmm_print_journal },
-	{ "resets", pagoda_debugfs_show, 0, pagoda_vidmm_print_resets },
-	{ "promotion", pagoda_debugfs_show, 0, pagoda_vidmm_print_promotion },
-	{ "failure", pagoda_debugfs_show, 0, pagoda_vidmm_print_coredump },
-	{ "usage", pagoda_debugfs_usage },
+static const struct drm_debugfs_info debugfs_files[] = {
+	{ "segments", debugfs_show, 0, pagoda_vidmm_print_segments },
+	{ "lru", debugfs_show, 0, pagoda_vidmm_print_lru },
+	{ "queue", debugfs_show, 0, pagoda_vidmm_print_queue },
+	{ "engines", debugfs_show, 0, pagoda_vidmm_print_engines },
+	{ "buffers", debugfs_show, 0, pagoda_vidmm_print_buffers },
+	{ "journal", debugfs_show, 0, pagoda_vidmm_print_journal },
+	{ "resets", debugfs_show, 0, pagoda_vidmm_print_resets },
+	{ "promotion", debugfs_show, 0, pagoda_vidmm_print_promotion },
+	{ "failure", debugfs_show, 0, pagoda_vidmm_print_coredump },
+	{ "usage", debugfs_usage },
 };
 
 /* Write: id of an allocation; from then on its set-up can't be queued. */
-static ssize_t pagoda_debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
-					 loff_t *pos)
+static ssize_t debugfs_busy_write(struct file *filp, const char __user *buf, size_t size,
+				  loff_t *pos)
 {
 	struct drm_device *drm = filp->private_data;
 	int ret, idx;
@@ -93,15 +93,15 @@ static ssize_t pagoda_debugfs_busy_write(struct file *filp, const char __user *b
 	return ret ?: size;
 }
 
-static const struct file_operations pagoda_debugfs_busy_fops = {
+static const struct file_operations debugfs_busy_fops = {
 	.owner = THIS_MODULE,
 	.open = simple_open,
-	.write = pagoda_debugfs_busy_write,
+	.write = debugfs_busy_write,
 };
 
 /* Write 1: reset the device, and wait until it is rebuilt. */
-static ssize_t pagoda_debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
-					  loff_t *pos)
+static ssize_t debugfs_reset_write(struct file *filp, const char __user *buf, size_t size,
+				   loff_t *pos)
 {
 	struct drm_device *drm = filp->private_data;
 	bool wanted;
@@ -119,14 +119,14 @@ static ssize_t pagoda_debugfs_reset_write(struct file *filp, const char __user *
 	return ret ?: size;
 }
 
-static const struct file_operations pagoda_debugfs_reset_fops = {
+static const struct file_operations debugfs_reset_fops = {
 	.owner = THIS_MODULE,
 	.open = simple_open,
-	.write = pagoda_debugfs_reset_write,
+	.write = debugfs_reset_write,
 };
 
 /* Write: bytes to evict from VRAM. Read: bytes evicted by such writes since probe. */
-static int pagoda_debugfs_trim_set(void *data, u64 bytes)
+static int debugfs_trim_set(void *data, u64 bytes)
 {
 	struct drm_device *drm = data;
 	struct pagoda_vidmm *vidmm = pagoda_device_of_drm(drm)->vidmm;
@@ -144,7 +144,7 @@ static int pagoda_debugfs_trim_set(void *data, u64 bytes)
 	return ret;
 }
 
-static int pagoda_debugfs_trim_get(void *data, u64 *bytes)
+static int debugfs_trim_get(void *data, u64 *bytes)
 {
 	struct drm_device *drm = data;
 	int idx;
@@ -156,12 +156,11 @@ static int pagoda_debugfs_trim_get(void *data, u64 *bytes)
 	return 0;
 }
 
-DEFINE_DEBUGFS_ATTRIBUTE(pagoda_debugfs_trim_fops, pagoda_debugfs_trim_get,
-			 pagoda_debugfs_trim_set, "%llu\n");
+DEFINE_DEBUGFS_ATTRIBUTE(debugfs_trim_fops, debugfs_trim_get, debugfs_trim_set, "%llu\n");
 
 /* Write: bytes to record at most; 0 stops the recording. */
-static ssize_t pagoda_debugfs_record_write(struct file *filp, const char __user *buf,
-					   size_t size, loff_t *pos)
+static ssize_t debugfs_record_write(struct file *filp, const char __user *buf, size_t size,
+				    loff_t *pos)
 {
 	struct drm_device *drm = filp->private_data;
 	int ret, idx;
@@ -177,8 +176,7 @@ static ssize_t pagoda_debugfs_record_write(struct file *filp, const char __user 
 	return ret ?: size;
 }
 
-static ssize_t pagoda_debugfs_record_read(struct file *filp, char __user *buf, size_t size,
-					  loff_t *pos)
+static ssize_t debugfs_record_read(struct file *filp, char __user *buf, size_t size, loff_t *pos)
 {
 	struct drm_device *drm = filp->private_data;
 	ssize_t ret;
@@ -191,16 +189,16 @@ static ssize_t pagoda_debugfs_record_read(struct file *filp, char __user *buf, s
 	return ret;
 }
 
-static const struct file_operations pagoda_debugfs_record_fops = {
+static const struct file_operations debugfs_record_fops = {
 	.owner = THIS_MODULE,
 	.open = simple_open,
-	.read = pagoda_debugfs_record_read,
-	.write = pagoda_debugfs_record_write,
+	.read = debugfs_record_read,
+	.write = debugfs_record_write,
 	.llseek = default_llseek,
 };
 
 /* Open takes a snapshot, which doesn't change while it is read. */
-static int pagoda_debugfs_journal_open(struct inode *inode, struct file *filp)
+static int debugfs_journal_open(struct inode *inode, struct file *filp)
 {
 	struct drm_device *drm = inode->i_private;
 	struct debugfs_blob_wrapper *blob;
@@ -225,15 +223,14 @@ static int pagoda_debugfs_journal_open(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-static ssize_t pagoda_debugfs_journal_read(struct file *filp, char __user *buf, size_t size,
-					   loff_t *pos)
+static ssize_t debugfs_journal_read(struct file *filp, char __user *buf, size_t size, loff_t *pos)
 {
 	const struct debugfs_blob_wrapper *blob = filp->private_data;
 
 	return simple_read_from_buffer(buf, size, pos, blob->data, blob->size);
 }
 
-static int pagoda_debugfs_journal_release(struct inode *inode, struct file *filp)
+static int debugfs_journal_release(struct inode *inode, struct file *filp)
 {
 	struct debugfs_blob_wrapper *blob = filp->private_data;
 
@@ -242,11 +239,11 @@ static int pagoda_debugfs_journal_release(struct inode *inode, struct file *filp
 	return 0;
 }
 
-static const struct file_operations pagoda_debugfs_journal_fops = {
+static const struct file_operations debugfs_journal_fops = {
 	.owner = THIS_MODULE,
-	.open = pagoda_debugfs_journal_open,
-	.read = pagoda_debugfs_journal_read,
-	.release = pagoda_debugfs_journal_release,
+	.open = debugfs_journal_open,
+	.read = debugfs_journal_read,
+	.release = debugfs_journal_release,
 	.llseek = default_llseek,
 };
 
@@ -258,15 +255,15 @@ static const struct file_operations pagoda_debugfs_journal_fops = {
  */
 void pagoda_debugfs_init(struct drm_minor *minor)
 {
-	drm_debugfs_add_files(minor->dev, pagoda_debugfs_files, ARRAY_SIZE(pagoda_debugfs_files));
+	drm_debugfs_add_files(minor->dev, debugfs_files, ARRAY_SIZE(debugfs_files));
 	debugfs_create_file("busy", 0200, minor->debugfs_root, minor->dev,
-			    &pagoda_debugfs_busy_fops);
+			    &debugfs_busy_fops);
 	debugfs_create_file("reset", 0200, minor->debugfs_root, minor->dev,
-			    &pagoda_debugfs_reset_fops);
+			    &debugfs_reset_fops);
 	debugfs_create_file_unsafe("trim", 0600, minor->debugfs_root, minor->dev,
-				   &pagoda_debugfs_trim_fops);
+				   &debugfs_trim_fops);
 	debugfs_create_file("recording", 0600, minor->debugfs_root, minor->dev,
-			    &pagoda_debugfs_record_fops);
+			    &debugfs_record_fops);
 	debugfs_create_file("journal_raw", 0400, minor->debugfs_root, minor->dev,
-			    &pagoda_debugfs_journal_fops);
+			    &debugfs_journal_fops);
 }

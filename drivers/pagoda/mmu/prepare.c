@@ -33,7 +33,7 @@ static struct pagoda_pt_update *update_create(struct pagoda_space *space)
 
 /* ---- Blocks ---------------------------------------------------------------- */
 
-static bool block_is_large(const struct pagoda_table *parent, u32 index)
+static bool prepare_is_large(const struct pagoda_table *parent, u32 index)
 {
 	const struct pagoda_table *child = parent->words[0].children[index];
 
@@ -188,7 +188,7 @@ static int block_prepare(struct pagoda_pt_update *update, u32 which, struct pago
 {
 	const struct pagoda_map *map = &update->maps[which];
 	bool spread = size != PAGODA_BLOCK_BYTES &&
-		      (block_is_large(parent, pagoda_table_index(parent, va)) ||
+		      (prepare_is_large(parent, pagoda_table_index(parent, va)) ||
 		       block_was_set(update, which, va));
 
 	pagoda_update_count(update, size >> VIRTIO_PAGODA_PAGE_SHIFT,

@@ -9,8 +9,8 @@
 #include "pt.h"
 #include "table.h"
 
-static int pagoda_access_range_validate(const struct pagoda_paging_limits *limits, u32 segment,
-					u64 address, u32 size, const char **why)
+static int access_range_validate(const struct pagoda_paging_limits *limits, u32 segment,
+				 u64 address, u32 size, const char **why)
 {
 	if (segment >= VIRTIO_PAGODA_SEGMENT_COUNT)
 		return pagoda_refuse(why, -EINVAL, "access: no such segment");
@@ -29,8 +29,7 @@ int pagoda_access_physical_validate(const struct pagoda_paging_limits *limits,
 
 	if (!access->size || access->size > 8 || access->size & (access->size - 1))
 		return pagoda_refuse(why, -EINVAL, "access: size");
-	return pagoda_access_range_validate(limits, access->segment, access->address, access->size,
-					    why);
+	return access_range_validate(limits, access->segment, access->address, access->size, why);
 }
 
 enum pagoda_build pagoda_access_physical_build(const struct pagoda_paging_limits *limits,
@@ -68,9 +67,8 @@ pagoda_access_physical_cost(const struct pagoda_paging_limits *limits,
 				  sizeof(struct virtio_pagoda_access_physical));
 }
 
-static int pagoda_signal_virtual_validate(const struct pagoda_paging_limits *limits,
-					  const struct pagoda_op_signal_fence *signal,
-					  const char **why)
+static int signal_virtual_validate(const struct pagoda_paging_limits *limits,
+				   const struct pagoda_op_signal_fence *signal, const char **why)
 {
 	if (!limits->va_bits)
 		return pagoda_refuse(why, -EOPNOTSUPP, "signal: no virtual addresses");
@@ -92,9 +90,9 @@ int pagoda_signal_fence_validate(const struct pagoda_paging_limits *limits,
 	if (signal->flags & ~VIRTIO_PAGODA_SIGNAL_FLAGS)
 		return pagoda_refuse(why, -EINVAL, "signal: unknown flag");
 	if (signal->flags & VIRTIO_PAGODA_SIGNAL_VIRTUAL)
-		return pagoda_signal_virtual_validate(limits, signal, why);
-	return pagoda_access_range_validate(limits, signal->segment, signal->address,
-					    sizeof(signal->value), why);
+		return signal_virtual_validate(limits, signal, why);
+	return access_range_validate(limits, signal->segment, signal->address,
+				     sizeof(signal->value), why);
 }
 
 enum pagoda_build pagoda_signal_fence_build(const struct pagoda_paging_limits *limits,

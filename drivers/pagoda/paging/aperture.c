@@ -19,8 +19,8 @@ u64 pagoda_map_aperture_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-static int pagoda_range_validate(const struct pagoda_paging_limits *limits, u64 first_page,
-				 u64 nr_pages, const char **why)
+static int range_validate(const struct pagoda_paging_limits *limits, u64 first_page, u64 nr_pages,
+			  const char **why)
 {
 	if (!nr_pages)
 		return pagoda_refuse(why, -EINVAL, "aperture: no pages");
@@ -46,7 +46,7 @@ int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -ERANGE, "map: generation too large");
 	if (map->cpu_visible_address && op->operation != VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
 		return pagoda_refuse(why, -EINVAL, "map: CPU address");
-	ret = pagoda_range_validate(limits, map->first_page, map->nr_pages, why);
+	ret = range_validate(limits, map->first_page, map->nr_pages, why);
 	if (!ret)
 		ret = pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages,
 					  pagoda_segment_size(limits, VIRTIO_PAGODA_SEGMENT_SYSTEM),
@@ -54,7 +54,7 @@ int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 	return ret;
 }
 
-static u32 pagoda_map_aperture_flags(const struct pagoda_paging_op *op)
+static u32 map_aperture_flags(const struct pagoda_paging_op *op)
 {
 	u32 flags = op->map_aperture.flags;
 
@@ -65,10 +65,10 @@ static u32 pagoda_map_aperture_flags(const struct pagoda_paging_op *op)
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */
-static bool pagoda_map_aperture_packet(const struct pagoda_paging_limits *limits,
-				       const struct pagoda_paging_op *op,
-				       struct pagoda_paging_cursor *cursor,
-				       struct pagoda_paging_buffer *buf)
+static bool map_aperture_packet(const struct pagoda_paging_limits *limits,
+				const struct pagoda_paging_op *op,
+				struct pagoda_paging_cursor *cursor,
+				struct pagoda_paging_buffer *buf)
 {
 	const struct pagoda_op_map_aperture *map = &op->map_aperture;
 	struct virtio_pagoda_map_aperture_segment *packet = (void *)buf->pos;
@@ -78,9 +78,9 @@ static bool pagoda_map_aperture_packet(const struct pagoda_paging_limits *limits
 			       map->nr_pages - cursor->done, sizeof(*packet));
 	if (!runs.nr_runs)
 		return false;
-	*packet = (struct virtio_pagoda_map_aperture_segment) {
-		.packet = pagoda_packet_head(op->operation, pagoda_map_aperture_flags(op),
-					     runs.length, op->allocation),
+	*packet = (struct virtio_pagoda_map_aperture_segment){
+		.packet = pagoda_packet_head(op->operation, map_aperture_flags(op), runs.length,
+					     op->allocation),
 		.first_page = cpu_to_le64(map->first_page + cursor->done),
 		.nr_pages = cpu_to_le64(runs.nr_pages),
 		.segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE),
@@ -98,7 +98,7 @@ enum pagoda_build pagoda_map_aperture_build(const struct pagoda_paging_limits *l
 					    struct pagoda_paging_buffer *buf)
 {
 	while (cursor->done < op->map_aperture.nr_pages) {
-		if (!pagoda_map_aperture_packet(limits, op, cursor, buf))
+		if (!map_aperture_packet(limits, op, cursor, buf))
 			return PAGODA_BUILD_INSUFFICIENT_BUFFER;
 	}
 	return PAGODA_BUILD_SUCCESS;
@@ -128,7 +128,7 @@ int pagoda_unmap_aperture_validate(const struct pagoda_paging_limits *limits,
 	if (!pagoda_within(unmap->dummy_page, VIRTIO_PAGODA_PAGE_SIZE,
 			   pagoda_segment_size(limits, VIRTIO_PAGODA_SEGMENT_SYSTEM)))
 		return pagoda_refuse(why, -ERANGE, "unmap: dummy page too large");
-	return pagoda_range_validate(limits, unmap->first_page, unmap->nr_pages, why);
+	return range_validate(limits, unmap->first_page, unmap->nr_pages, why);
 }
 
 enum pagoda_build pagoda_unmap_aperture_build(const struct pagoda_paging_limits *limits,

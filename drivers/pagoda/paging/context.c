@@ -30,16 +30,15 @@ u64 pagoda_update_context_tail(const void *packet)
 	return ((u64)le32_to_cpu(update->data_size) + 7) & ~7ull;
 }
 
-static u32 pagoda_init_context_runs(const struct pagoda_op_init_context *init)
+static u32 init_context_runs(const struct pagoda_op_init_context *init)
 {
 	if (init->dst.segment != VIRTIO_PAGODA_SEGMENT_SYSTEM)
 		return 0;
 	return min_t(u64, pagoda_runs_count(init->dst.adl, 0, pagoda_pages(init->size)), U32_MAX);
 }
 
-static int pagoda_init_context_side_validate(const struct pagoda_paging_limits *limits,
-					     const struct pagoda_op_init_context *init,
-					     const char **why)
+static int init_context_side_validate(const struct pagoda_paging_limits *limits,
+				      const struct pagoda_op_init_context *init, const char **why)
 {
 	u32 most = pagoda_runs_fit(limits, PAGODA_PAGING_MIN_BUFFER,
 				   sizeof(struct virtio_pagoda_init_context_resource));
@@ -55,7 +54,7 @@ static int pagoda_init_context_side_validate(const struct pagoda_paging_limits *
 		return 0;
 	if (init->dst.adl->nr_pages != pagoda_pages(init->size))
 		return pagoda_refuse(why, -EINVAL, "context: page list too long");
-	if (pagoda_init_context_runs(init) > most)
+	if (init_context_runs(init) > most)
 		return pagoda_refuse(why, -ERANGE, "context: more runs than one packet");
 	return 0;
 }
@@ -80,7 +79,7 @@ int pagoda_init_context_validate(const struct pagoda_paging_limits *limits,
 	if (init->gpu_address &&
 	    !pagoda_within(init->gpu_address, init->size, pagoda_va_end(limits)))
 		return pagoda_refuse(why, -ERANGE, "context: address too large");
-	return pagoda_init_context_side_validate(limits, init, why);
+	return init_context_side_validate(limits, init, why);
 }
 
 enum pagoda_build pagoda_init_context_build(const struct pagoda_paging_limits *limits,
@@ -90,7 +89,7 @@ enum pagoda_build pagoda_init_context_build(const struct pagoda_paging_limits *l
 {
 	const struct pagoda_op_init_context *init = &op->init_context;
 	struct virtio_pagoda_init_context_resource *packet = (void *)buf->pos;
-	u32 nr_runs = pagoda_init_context_runs(init);
+	u32 nr_runs = init_context_runs(init);
 	u32 length = sizeof(*packet) + nr_runs * sizeof(struct virtio_pagoda_run);
 	u64 pages;
 
@@ -116,7 +115,7 @@ struct pagoda_paging_cost
 pagoda_init_context_cost(const struct pagoda_paging_limits *limits,
 			 const struct pagoda_paging_op *op, u32 buffer_size)
 {
-	u32 nr_runs = pagoda_init_context_runs(&op->init_context);
+	u32 nr_runs = init_context_runs(&op->init_context);
 
 	return pagoda_cost_single(op->init_context.size,
 				  sizeof(struct virtio_pagoda_init_context_resource) +
@@ -145,9 +144,9 @@ int pagoda_update_context_validate(const struct pagoda_paging_limits *limits,
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */
-static bool pagoda_update_context_packet(const struct pagoda_paging_op *op,
-					 struct pagoda_paging_cursor *cursor,
-					 struct pagoda_paging_buffer *buf)
+static bool update_context_packet(const struct pagoda_paging_op *op,
+				  struct pagoda_paging_cursor *cursor,
+				  struct pagoda_paging_buffer *buf)
 {
 	const struct pagoda_op_update_context *update = &op->update_context;
 	struct virtio_pagoda_update_context_allocation *packet = (void *)buf->pos;
@@ -176,7 +175,7 @@ enum pagoda_build pagoda_update_context_build(const struct pagoda_paging_limits 
 					      struct pagoda_paging_buffer *buf)
 {
 	while (cursor->done < op->update_context.data_size) {
-		if (!pagoda_update_context_packet(op, cursor, buf))
+		if (!update_context_packet(op, cursor, buf))
 			return PAGODA_BUILD_INSUFFICIENT_BUFFER;
 	}
 	return PAGODA_BUILD_SUCCESS;

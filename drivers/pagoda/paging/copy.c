@@ -18,8 +18,8 @@ u64 pagoda_copy_entries_tail(const void *packet)
 	return (u64)le32_to_cpu(copy->nr_ranges) * sizeof(struct virtio_pagoda_copy_range);
 }
 
-static int pagoda_copy_table_validate(const struct pagoda_paging_limits *limits, u64 table,
-				      u32 entry, u32 nr_entries, const char **why)
+static int copy_table_validate(const struct pagoda_paging_limits *limits, u64 table, u32 entry,
+			       u32 nr_entries, const char **why)
 {
 	if (table & PAGODA_PAGE_MASK)
 		return pagoda_refuse(why, -EINVAL, "copy: table misaligned");
@@ -47,19 +47,19 @@ int pagoda_copy_entries_validate(const struct pagoda_paging_limits *limits,
 
 		if (!range->nr_entries)
 			return pagoda_refuse(why, -EINVAL, "copy: range without entries");
-		ret = pagoda_copy_table_validate(limits, range->src_table, range->src_entry,
-						 range->nr_entries, why);
+		ret = copy_table_validate(limits, range->src_table, range->src_entry,
+					  range->nr_entries, why);
 		if (!ret)
-			ret = pagoda_copy_table_validate(limits, range->dst_table,
-							 range->dst_entry, range->nr_entries, why);
+			ret = copy_table_validate(limits, range->dst_table, range->dst_entry,
+						  range->nr_entries, why);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-static void pagoda_copy_ranges_write(const struct pagoda_copy_range *ranges, u32 nr_ranges,
-				     struct virtio_pagoda_copy_range *at)
+static void copy_ranges_write(const struct pagoda_copy_range *ranges, u32 nr_ranges,
+			      struct virtio_pagoda_copy_range *at)
 {
 	u32 i;
 
@@ -74,9 +74,8 @@ static void pagoda_copy_ranges_write(const struct pagoda_copy_range *ranges, u32
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */
-static bool pagoda_copy_packet(const struct pagoda_paging_op *op,
-			       struct pagoda_paging_cursor *cursor,
-			       struct pagoda_paging_buffer *buf)
+static bool copy_packet(const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
+			struct pagoda_paging_buffer *buf)
 {
 	const struct pagoda_op_copy_entries *copy = &op->copy_entries;
 	struct virtio_pagoda_copy_page_table_entries *packet = (void *)buf->pos;
@@ -92,7 +91,7 @@ static bool pagoda_copy_packet(const struct pagoda_paging_op *op,
 		.nr_ranges = cpu_to_le32(nr_ranges),
 		.address_space = cpu_to_le32(copy->address_space),
 	};
-	pagoda_copy_ranges_write(copy->ranges + cursor->done, nr_ranges, (void *)(packet + 1));
+	copy_ranges_write(copy->ranges + cursor->done, nr_ranges, (void *)(packet + 1));
 	pagoda_buffer_commit(buf, length, NULL, NULL);
 	cursor->done += nr_ranges;
 	return true;
@@ -104,7 +103,7 @@ enum pagoda_build pagoda_copy_entries_build(const struct pagoda_paging_limits *l
 					    struct pagoda_paging_buffer *buf)
 {
 	while (cursor->done < op->copy_entries.nr_ranges) {
-		if (!pagoda_copy_packet(op, cursor, buf))
+		if (!copy_packet(op, cursor, buf))
 			return PAGODA_BUILD_INSUFFICIENT_BUFFER;
 	}
 	return PAGODA_BUILD_SUCCESS;

@@ -18,8 +18,8 @@ u64 pagoda_map_mmu_tail(const void *packet)
 	return (u64)le32_to_cpu(map->nr_runs) * sizeof(struct virtio_pagoda_run);
 }
 
-static int pagoda_mmu_range_validate(const struct pagoda_paging_limits *limits,
-				     const struct pagoda_op_map_mmu *map, const char **why)
+static int mmu_range_validate(const struct pagoda_paging_limits *limits,
+			      const struct pagoda_op_map_mmu *map, const char **why)
 {
 	if (!limits->mmu_pages)
 		return pagoda_refuse(why, -EOPNOTSUPP, "mmu: device has none");
@@ -44,17 +44,16 @@ int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
 
 	if (map->flags & ~VIRTIO_PAGODA_MAP_MMU_READ_ONLY)
 		return pagoda_refuse(why, -EINVAL, "mmu: unknown flag");
-	ret = pagoda_mmu_range_validate(limits, map, why);
+	ret = mmu_range_validate(limits, map, why);
 	if (ret)
 		return ret;
 	return pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages, U64_MAX, why);
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */
-static bool pagoda_map_mmu_packet(const struct pagoda_paging_limits *limits,
-				  const struct pagoda_paging_op *op,
-				  struct pagoda_paging_cursor *cursor,
-				  struct pagoda_paging_buffer *buf)
+static bool map_mmu_packet(const struct pagoda_paging_limits *limits,
+			   const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
+			   struct pagoda_paging_buffer *buf)
 {
 	const struct pagoda_op_map_mmu *map = &op->map_mmu;
 	struct virtio_pagoda_map_mmu *packet = (void *)buf->pos;
@@ -83,7 +82,7 @@ enum pagoda_build pagoda_map_mmu_build(const struct pagoda_paging_limits *limits
 				       struct pagoda_paging_buffer *buf)
 {
 	while (cursor->done < op->map_mmu.nr_pages) {
-		if (!pagoda_map_mmu_packet(limits, op, cursor, buf))
+		if (!map_mmu_packet(limits, op, cursor, buf))
 			return PAGODA_BUILD_INSUFFICIENT_BUFFER;
 	}
 	return PAGODA_BUILD_SUCCESS;
@@ -104,7 +103,7 @@ int pagoda_unmap_mmu_validate(const struct pagoda_paging_limits *limits,
 {
 	if (op->map_mmu.flags)
 		return pagoda_refuse(why, -EINVAL, "mmu: unknown flag");
-	return pagoda_mmu_range_validate(limits, &op->map_mmu, why);
+	return mmu_range_validate(limits, &op->map_mmu, why);
 }
 
 enum pagoda_build pagoda_unmap_mmu_build(const struct pagoda_paging_limits *limits,

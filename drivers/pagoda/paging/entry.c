@@ -75,9 +75,8 @@ struct pagoda_pte pagoda_pte_decode(u64 entry)
 }
 
 /* Checks that [address, address + size) is in a segment that an entry may point to. */
-static int pagoda_target_validate(const struct pagoda_paging_limits *limits,
-				  const struct pagoda_pte *pte, u64 size, u64 alignment,
-				  const char **why)
+static int target_validate(const struct pagoda_paging_limits *limits, const struct pagoda_pte *pte,
+			   u64 size, u64 alignment, const char **why)
 {
 	u32 segment = (pte->flags & PAGODA_PTE_SEGMENT_MASK) >> PAGODA_PTE_SEGMENT_SHIFT;
 	u64 limit = min(pagoda_segment_size(limits, segment),
@@ -93,9 +92,9 @@ static int pagoda_target_validate(const struct pagoda_paging_limits *limits,
 }
 
 /* Checks a valid entry of a leaf table, or of a large page. */
-static int pagoda_leaf_validate(const struct pagoda_paging_limits *limits,
-				const struct pagoda_op_update_page_table *update,
-				const struct pagoda_pte *pte, const char **why)
+static int leaf_validate(const struct pagoda_paging_limits *limits,
+			 const struct pagoda_op_update_page_table *update,
+			 const struct pagoda_pte *pte, const char **why)
 {
 	u64 size = pagoda_update_is_64k(update) ? SZ_64K : VIRTIO_PAGODA_PAGE_SIZE;
 
@@ -106,12 +105,11 @@ static int pagoda_leaf_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EOPNOTSUPP, "entry: device isn't coherent");
 	if (pte->flags & PAGODA_PTE_LARGE_PAGE)
 		size = SZ_2M;
-	return pagoda_target_validate(limits, pte, size, size, why);
+	return target_validate(limits, pte, size, size, why);
 }
 
-static int pagoda_large_validate(const struct pagoda_paging_limits *limits,
-				 const struct pagoda_op_update_page_table *update,
-				 const char **why)
+static int large_validate(const struct pagoda_paging_limits *limits,
+			  const struct pagoda_op_update_page_table *update, const char **why)
 {
 	if (update->level != 1)
 		return pagoda_refuse(why, -EINVAL, "entry: large page at the wrong level");
@@ -123,7 +121,7 @@ static int pagoda_large_validate(const struct pagoda_paging_limits *limits,
 }
 
 /* Entries of zeros have no page size of their own and no table, at any level. */
-static int pagoda_zero_validate(const struct pagoda_pte *pte, const char **why)
+static int zero_validate(const struct pagoda_pte *pte, const char **why)
 {
 	if (pte->flags & (PAGODA_PTE_LARGE_PAGE | PAGODA_PTE_PAGE_SIZE_MASK))
 		return pagoda_refuse(why, -EINVAL, "entry: zeros with a page size");
@@ -133,9 +131,9 @@ static int pagoda_zero_validate(const struct pagoda_pte *pte, const char **why)
 }
 
 /* Checks an entry that points to a table of the level below. */
-static int pagoda_table_entry_validate(const struct pagoda_paging_limits *limits,
-				       const struct pagoda_op_update_page_table *update,
-				       const struct pagoda_pte *pte, const char **why)
+static int table_entry_validate(const struct pagoda_paging_limits *limits,
+				const struct pagoda_op_update_page_table *update,
+				const struct pagoda_pte *pte, const char **why)
 {
 	u32 segment = (pte->flags & PAGODA_PTE_SEGMENT_MASK) >> PAGODA_PTE_SEGMENT_SHIFT;
 	u64 size = VIRTIO_PAGODA_PT_ENTRIES * pagoda_pt_stride(limits, update->level - 1);
@@ -154,12 +152,12 @@ static int pagoda_table_entry_validate(const struct pagoda_paging_limits *limits
 		if (!pagoda_has_64k(limits))
 			return pagoda_refuse(why, -EOPNOTSUPP, "entry: device has no 64 KiB pages");
 	}
-	return pagoda_target_validate(limits, pte, size, size, why);
+	return target_validate(limits, pte, size, size, why);
 }
 
-static int pagoda_pte_validate(const struct pagoda_paging_limits *limits,
-			       const struct pagoda_op_update_page_table *update,
-			       const struct pagoda_pte *pte, const char **why)
+static int pte_validate(const struct pagoda_paging_limits *limits,
+			const struct pagoda_op_update_page_table *update,
+			const struct pagoda_pte *pte, const char **why)
 {
 	int ret;
 
@@ -170,15 +168,15 @@ static int pagoda_pte_validate(const struct pagoda_paging_limits *limits,
 	if (!(pte->flags & PAGODA_PTE_VALID))
 		return 0;
 	if (pte->flags & PAGODA_PTE_ZERO)
-		return pagoda_zero_validate(pte, why);
+		return zero_validate(pte, why);
 	if (pte->flags & PAGODA_PTE_LARGE_PAGE) {
-		ret = pagoda_large_validate(limits, update, why);
+		ret = large_validate(limits, update, why);
 		if (ret)
 			return ret;
 	}
 	if (!update->level || pte->flags & PAGODA_PTE_LARGE_PAGE)
-		return pagoda_leaf_validate(limits, update, pte, why);
-	return pagoda_table_entry_validate(limits, update, pte, why);
+		return leaf_validate(limits, update, pte, why);
+	return table_entry_validate(limits, update, pte, why);
 }
 
 /*
@@ -191,7 +189,7 @@ struct pagoda_pt_good {
 	u64 last;	/* highest address of the others */
 };
 
-static u64 pagoda_values_highest(const u64 *values, u32 count)
+static u64 values_highest(const u64 *values, u32 count)
 {
 	u64 highest = 0;
 
@@ -218,17 +216,17 @@ static inline bool pagoda_values_are_good(const u64 *values, u32 count,
 		differ |= *at ^ entry;
 	any = (entry | differ) & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
 	return !(differ & good->bits) &&
-	       (any <= good->last || pagoda_values_highest(values, count) <= good->last);
+	       (any <= good->last || values_highest(values, count) <= good->last);
 }
 
 /* Checks a value by itself, and sets @good to what similar values may differ in. */
-static int pagoda_leaf_value_validate(const struct pagoda_paging_limits *limits,
-				      const struct pagoda_op_update_page_table *update, u64 value,
-				      struct pagoda_pt_good *good, const char **why)
+static int leaf_value_validate(const struct pagoda_paging_limits *limits,
+			       const struct pagoda_op_update_page_table *update, u64 value,
+			       struct pagoda_pt_good *good, const char **why)
 {
 	u64 size = pagoda_update_is_64k(update) ? SZ_64K : VIRTIO_PAGODA_PAGE_SIZE;
 	struct pagoda_pte pte = pagoda_pte_decode(value);
-	int ret = pagoda_pte_validate(limits, update, &pte, why);
+	int ret = pte_validate(limits, update, &pte, why);
 	u32 segment = (pte.flags & PAGODA_PTE_SEGMENT_MASK) >> PAGODA_PTE_SEGMENT_SHIFT;
 
 	*good = (struct pagoda_pt_good) { .entry = value, .bits = ~0ull, .last = U64_MAX };
@@ -241,10 +239,9 @@ static int pagoda_leaf_value_validate(const struct pagoda_paging_limits *limits,
 }
 
 /* Checks the values of a block that the last accepted value doesn't cover. */
-static int pagoda_block_validate(const struct pagoda_paging_limits *limits,
-				 const struct pagoda_op_update_page_table *update,
-				 const u64 *values, u32 count, struct pagoda_pt_good *good,
-				 const char **why)
+static int block_validate(const struct pagoda_paging_limits *limits,
+			  const struct pagoda_op_update_page_table *update, const u64 *values,
+			  u32 count, struct pagoda_pt_good *good, const char **why)
 {
 	u32 i;
 	int ret;
@@ -252,7 +249,7 @@ static int pagoda_block_validate(const struct pagoda_paging_limits *limits,
 	for (i = 0; i < count; i++) {
 		if (pagoda_values_are_good(&values[i], 1, good))
 			continue;
-		ret = pagoda_leaf_value_validate(limits, update, values[i], good, why);
+		ret = leaf_value_validate(limits, update, values[i], good, why);
 		if (ret)
 			return ret;
 		/* Mostly all following values are similar to the new one. */
@@ -266,9 +263,9 @@ static int pagoda_block_validate(const struct pagoda_paging_limits *limits,
  * Checks the hardware entries of a leaf table: block by block, and one by one where values
  * differ.
  */
-static int pagoda_leaf_values_validate(const struct pagoda_paging_limits *limits,
-				       const struct pagoda_op_update_page_table *update,
-				       u32 count, const char **why)
+static int leaf_values_validate(const struct pagoda_paging_limits *limits,
+				const struct pagoda_op_update_page_table *update, u32 count,
+				const char **why)
 {
 	const u64 *values = update->values;
 	struct pagoda_pt_good good = { .bits = ~0ull };	/* invalid */
@@ -279,7 +276,7 @@ static int pagoda_leaf_values_validate(const struct pagoda_paging_limits *limits
 		n = min_t(u32, count, PAGODA_PT_BLOCK);
 		if (pagoda_values_are_good(values, n, &good))
 			continue;
-		ret = pagoda_block_validate(limits, update, values, n, &good, why);
+		ret = block_validate(limits, update, values, n, &good, why);
 		if (ret)
 			return ret;
 	}
@@ -287,29 +284,27 @@ static int pagoda_leaf_values_validate(const struct pagoda_paging_limits *limits
 }
 
 /* Checks the entries of @ptes or @values that the operation uses. */
-static int pagoda_entries_validate(const struct pagoda_paging_limits *limits,
-				   const struct pagoda_op_update_page_table *update,
-				   const char **why)
+static int entries_validate(const struct pagoda_paging_limits *limits,
+			    const struct pagoda_op_update_page_table *update, const char **why)
 {
 	u32 i, count = update->flags & VIRTIO_PAGODA_UPDATE_REPEAT ? 1 : update->nr_entries;
 	struct pagoda_pte pte;
 	int ret = 0;
 
 	if (update->values && !update->level)
-		return pagoda_leaf_values_validate(limits, update, count, why);
+		return leaf_values_validate(limits, update, count, why);
 	for (i = 0; i < count && !ret; i++) {
 		if (update->values && update->values[i] & PAGODA_PTE_DRIVER_MASK)
 			return pagoda_refuse(why, -EINVAL, "entry: driver's bits above level 0");
 		pte = update->values ? pagoda_pte_decode(update->values[i]) :
 				       *pagoda_update_pte(update, i);
-		ret = pagoda_pte_validate(limits, update, &pte, why);
+		ret = pte_validate(limits, update, &pte, why);
 	}
 	return ret;
 }
 
-static int pagoda_table_validate(const struct pagoda_paging_limits *limits,
-				 const struct pagoda_op_update_page_table *update,
-				 const char **why)
+static int table_validate(const struct pagoda_paging_limits *limits,
+			  const struct pagoda_op_update_page_table *update, const char **why)
 {
 	u64 size = ALIGN((u64)update->table_entries * pagoda_pt_stride(limits, update->level),
 			 VIRTIO_PAGODA_PAGE_SIZE);
@@ -343,9 +338,8 @@ static int pagoda_table_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-static int pagoda_update_range_validate(const struct pagoda_paging_limits *limits,
-					const struct pagoda_op_update_page_table *update,
-					const char **why)
+static int update_range_validate(const struct pagoda_paging_limits *limits,
+				 const struct pagoda_op_update_page_table *update, const char **why)
 {
 	u64 most = pagoda_pt_entries(limits, update->level, pagoda_update_is_64k(update));
 
@@ -385,10 +379,10 @@ int pagoda_update_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EOPNOTSUPP, "update: device has no 64 KiB tables there");
 	if (update->address_space >= limits->max_address_spaces)
 		return pagoda_refuse(why, -ERANGE, "update: no such address space");
-	ret = pagoda_update_range_validate(limits, update, why);
+	ret = update_range_validate(limits, update, why);
 	if (!ret)
-		ret = pagoda_table_validate(limits, update, why);
+		ret = table_validate(limits, update, why);
 	if (!ret)
-		ret = pagoda_entries_validate(limits, update, why);
+		ret = entries_validate(limits, update, why);
 	return ret;
 }

@@ -12,7 +12,7 @@
 
 /* Returns the private data of the packet at @offset, or NULL; *@index only moves forward. */
 static const struct pagoda_paging_private *
-pagoda_cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *index, u32 offset)
+cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *index, u32 offset)
 {
 	while (*index < nr_priv && priv[*index].offset < offset)
 		(*index)++;
@@ -21,9 +21,8 @@ pagoda_cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *i
 	return NULL;
 }
 
-static u32 pagoda_cpu_packet_execute(struct pagoda_cpu_executor *exec,
-				     const struct pagoda_paging_row *row, const void *data,
-				     const struct pagoda_paging_private *priv)
+static u32 cpu_packet_execute(struct pagoda_cpu_executor *exec, const struct pagoda_paging_row *row,
+			      const void *data, const struct pagoda_paging_private *priv)
 {
 	struct pagoda_cpu_packet packet = {
 		.exec = exec,
@@ -36,7 +35,7 @@ static u32 pagoda_cpu_packet_execute(struct pagoda_cpu_executor *exec,
 }
 
 /* Returns why there is no packet: the opcode is checked before the length. */
-static u32 pagoda_cpu_head_reason(const struct virtio_pagoda_packet *packet)
+static u32 cpu_head_reason(const struct virtio_pagoda_packet *packet)
 {
 	return pagoda_paging_row(le16_to_cpu(packet->opcode)) ? VIRTIO_PAGODA_FAULT_BAD_LENGTH :
 								VIRTIO_PAGODA_FAULT_BAD_OPCODE;
@@ -46,9 +45,9 @@ static u32 pagoda_cpu_head_reason(const struct virtio_pagoda_packet *packet)
  * Executes the packets from @start on; @stopped_at as in pagoda_cpu_execute(). Returns a fault
  * reason.
  */
-static u32 pagoda_cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
-				     u32 start, const struct pagoda_paging_private *priv,
-				     u32 nr_priv, u32 *stopped_at)
+static u32 cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data, u32 size,
+			      u32 start, const struct pagoda_paging_private *priv, u32 nr_priv,
+			      u32 *stopped_at)
 {
 	u32 offset, next, index = 0, reason;
 
@@ -62,15 +61,14 @@ static u32 pagoda_cpu_buffer_execute(struct pagoda_cpu_executor *exec, const voi
 		row = pagoda_packet_check(packet, size - offset, &why);
 		if (!row)
 			return offset < start ? VIRTIO_PAGODA_FAULT_BAD_BUFFER :
-						pagoda_cpu_head_reason(packet);
+						cpu_head_reason(packet);
 		next = offset + le32_to_cpu(packet->length);
 		if (offset < start && next > start)
 			return VIRTIO_PAGODA_FAULT_BAD_BUFFER;
 		if (offset < start)
 			continue;
-		reason = pagoda_cpu_packet_execute(exec, row, packet,
-						   pagoda_cpu_private(priv, nr_priv, &index,
-								      offset));
+		reason = cpu_packet_execute(exec, row, packet,
+					    cpu_private(priv, nr_priv, &index, offset));
 		if (reason)
 			return reason;
 		*stopped_at = next;
@@ -79,7 +77,7 @@ static u32 pagoda_cpu_buffer_execute(struct pagoda_cpu_executor *exec, const voi
 }
 
 /* Returns the errno for a fault reason, as pagoda_cpu_execute() documents it. */
-static int pagoda_cpu_error(u32 reason)
+static int cpu_error(u32 reason)
 {
 	switch (reason) {
 	case VIRTIO_PAGODA_FAULT_NONE:
@@ -124,7 +122,6 @@ int pagoda_cpu_execute(struct pagoda_cpu_executor *exec, const void *data, u32 s
 	u32 nr_priv = priv ? priv_size / sizeof(struct pagoda_paging_private) : 0;
 
 	*stopped_at = start;
-	exec->reason = pagoda_cpu_buffer_execute(exec, data, size, start, priv, nr_priv,
-						 stopped_at);
-	return pagoda_cpu_error(exec->reason);
+	exec->reason = cpu_buffer_execute(exec, data, size, start, priv, nr_priv, stopped_at);
+	return cpu_error(exec->reason);
 }

@@ -19,7 +19,7 @@ u64 pagoda_notify_fences_tail(const void *packet)
 }
 
 /* Only NOTIFY_RESIDENCY2 names pages. */
-static int pagoda_residency_pages_validate(const struct pagoda_paging_op *op, const char **why)
+static int residency_pages_validate(const struct pagoda_paging_op *op, const char **why)
 {
 	const struct pagoda_op_notify_residency *notify = &op->notify_residency;
 
@@ -33,9 +33,9 @@ static int pagoda_residency_pages_validate(const struct pagoda_paging_op *op, co
 	return 0;
 }
 
-static int pagoda_residency_place_validate(const struct pagoda_paging_limits *limits,
-					   const struct pagoda_op_notify_residency *notify,
-					   const char **why)
+static int residency_place_validate(const struct pagoda_paging_limits *limits,
+				    const struct pagoda_op_notify_residency *notify,
+				    const char **why)
 {
 	u64 nr_pages = max_t(u64, notify->nr_pages, 1);
 
@@ -63,8 +63,8 @@ int pagoda_notify_residency_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EINVAL, "residency: allocation missing");
 	if (notify->flags & ~VIRTIO_PAGODA_NOTIFY_RESIDENT)
 		return pagoda_refuse(why, -EINVAL, "residency: unknown flag");
-	ret = pagoda_residency_pages_validate(op, why);
-	return ret ? ret : pagoda_residency_place_validate(limits, notify, why);
+	ret = residency_pages_validate(op, why);
+	return ret ? ret : residency_place_validate(limits, notify, why);
 }
 
 enum pagoda_build pagoda_notify_residency_build(const struct pagoda_paging_limits *limits,
@@ -98,8 +98,8 @@ pagoda_notify_residency_cost(const struct pagoda_paging_limits *limits,
 	return pagoda_cost_single(0, sizeof(struct virtio_pagoda_notify_residency));
 }
 
-static int pagoda_fence_value_validate(const struct pagoda_paging_limits *limits, u64 address,
-				       const char **why)
+static int fence_value_validate(const struct pagoda_paging_limits *limits, u64 address,
+				const char **why)
 {
 	if (!address)
 		return 0;
@@ -121,10 +121,9 @@ int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
 	if (!notify->nr_fences || !notify->fences)
 		return pagoda_refuse(why, -EINVAL, "fences: none");
 	for (i = 0; i < notify->nr_fences; i++) {
-		ret = pagoda_fence_value_validate(limits, notify->fences[i].current_value, why);
+		ret = fence_value_validate(limits, notify->fences[i].current_value, why);
 		if (!ret)
-			ret = pagoda_fence_value_validate(limits,
-							  notify->fences[i].monitored_value, why);
+			ret = fence_value_validate(limits, notify->fences[i].monitored_value, why);
 		if (ret)
 			return ret;
 	}
@@ -132,9 +131,9 @@ int pagoda_notify_fences_validate(const struct pagoda_paging_limits *limits,
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */
-static bool pagoda_notify_fences_packet(const struct pagoda_paging_op *op,
-					struct pagoda_paging_cursor *cursor,
-					struct pagoda_paging_buffer *buf)
+static bool notify_fences_packet(const struct pagoda_paging_op *op,
+				 struct pagoda_paging_cursor *cursor,
+				 struct pagoda_paging_buffer *buf)
 {
 	const struct pagoda_op_notify_fences *notify = &op->notify_fences;
 	const struct pagoda_fence_residency *fence = notify->fences + cursor->done;
@@ -168,7 +167,7 @@ enum pagoda_build pagoda_notify_fences_build(const struct pagoda_paging_limits *
 					     struct pagoda_paging_buffer *buf)
 {
 	while (cursor->done < op->notify_fences.nr_fences) {
-		if (!pagoda_notify_fences_packet(op, cursor, buf))
+		if (!notify_fences_packet(op, cursor, buf))
 			return PAGODA_BUILD_INSUFFICIENT_BUFFER;
 	}
 	return PAGODA_BUILD_SUCCESS;

@@ -24,20 +24,20 @@ const struct pagoda_flag_name pagoda_transfer_flag_names[] = {
 	{ }
 };
 
-static const struct pagoda_flag_name pagoda_map_flag_names[] = {
+static const struct pagoda_flag_name map_flag_names[] = {
 	{ VIRTIO_PAGODA_MAP_CACHE_COHERENT, "CACHE_COHERENT" },
 	{ VIRTIO_PAGODA_MAP_CONTIGUOUS, "CONTIGUOUS" },
 	{ }
 };
 
-static const struct pagoda_flag_name pagoda_signal_flag_names[] = {
+static const struct pagoda_flag_name signal_flag_names[] = {
 	{ VIRTIO_PAGODA_SIGNAL_VIRTUAL, "VIRTUAL" },
 	{ VIRTIO_PAGODA_SIGNAL_EVENT, "EVENT" },
 	{ VIRTIO_PAGODA_SIGNAL_FORWARD, "FORWARD" },
 	{ }
 };
 
-static const struct pagoda_flag_name pagoda_notify_flag_names[] = {
+static const struct pagoda_flag_name notify_flag_names[] = {
 	{ VIRTIO_PAGODA_NOTIFY_EVICTION, "EVICTION" },
 	{ VIRTIO_PAGODA_NOTIFY_IOMMU_UNMAP, "IOMMU_UNMAP" },
 	{ }
@@ -173,7 +173,7 @@ void pagoda_map_aperture_print(struct pagoda_paging_text *text, const void *pack
 			le32_to_cpu(map->generation));
 	pagoda_text_add(text, " -> system");
 	pagoda_print_count(text, le32_to_cpu(map->nr_runs), "run");
-	pagoda_print_flags(text, packet, pagoda_map_flag_names);
+	pagoda_print_flags(text, packet, map_flag_names);
 }
 
 void pagoda_unmap_aperture_print(struct pagoda_paging_text *text, const void *packet)
@@ -202,7 +202,7 @@ void pagoda_signal_fence_print(struct pagoda_paging_text *text, const void *pack
 
 	pagoda_print_address(text, le32_to_cpu(signal->segment), le64_to_cpu(signal->address));
 	pagoda_text_add(text, " = %llu", (unsigned long long)le64_to_cpu(signal->value));
-	pagoda_print_flags(text, packet, pagoda_signal_flag_names);
+	pagoda_print_flags(text, packet, signal_flag_names);
 }
 
 void pagoda_notify_alloc_print(struct pagoda_paging_text *text, const void *packet)
@@ -214,7 +214,7 @@ void pagoda_notify_alloc_print(struct pagoda_paging_text *text, const void *pack
 			(unsigned long long)le64_to_cpu(notify->offset),
 			(unsigned long long)le64_to_cpu(notify->address),
 			(unsigned long long)le64_to_cpu(notify->process));
-	pagoda_print_flags(text, packet, pagoda_notify_flag_names);
+	pagoda_print_flags(text, packet, notify_flag_names);
 }
 
 void pagoda_print_tiled(struct pagoda_paging_text *text, const struct virtio_pagoda_tiled *tiled)

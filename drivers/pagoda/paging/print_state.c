@@ -4,12 +4,12 @@
 #include "print.h"
 #include "table.h"
 
-static const struct pagoda_flag_name pagoda_residency_flag_names[] = {
+static const struct pagoda_flag_name residency_flag_names[] = {
 	{ VIRTIO_PAGODA_NOTIFY_RESIDENT, "RESIDENT" },
 	{ }
 };
 
-static const struct pagoda_flag_name pagoda_map_mmu_flag_names[] = {
+static const struct pagoda_flag_name map_mmu_flag_names[] = {
 	{ VIRTIO_PAGODA_MAP_MMU_READ_ONLY, "READ_ONLY" },
 	{ }
 };
@@ -56,7 +56,7 @@ void pagoda_notify_residency_print(struct pagoda_paging_text *text, const void *
 		pagoda_print_count(text, le64_to_cpu(notify->nr_pages), "page");
 		pagoda_text_add(text, " from page %llu", pagoda_number(notify->offset));
 	}
-	pagoda_print_flags(text, packet, pagoda_residency_flag_names);
+	pagoda_print_flags(text, packet, residency_flag_names);
 }
 
 void pagoda_notify_fences_print(struct pagoda_paging_text *text, const void *packet)
@@ -78,5 +78,5 @@ void pagoda_map_mmu_print(struct pagoda_paging_text *text, const void *packet)
 		pagoda_text_add(text, " -> system");
 		pagoda_print_count(text, le32_to_cpu(map->nr_runs), "run");
 	}
-	pagoda_print_flags(text, packet, pagoda_map_mmu_flag_names);
+	pagoda_print_flags(text, packet, map_mmu_flag_names);
 }

@@ -6,13 +6,13 @@
 #include "print.h"
 #include "table.h"
 
-static const struct pagoda_flag_name pagoda_virtual_flag_names[] = {
+static const struct pagoda_flag_name virtual_flag_names[] = {
 	{ VIRTIO_PAGODA_VIRTUAL_SRC_64K, "SRC_64K" },
 	{ VIRTIO_PAGODA_VIRTUAL_DST_64K, "DST_64K" },
 	{ }
 };
 
-static const struct pagoda_flag_name pagoda_update_flag_names[] = {
+static const struct pagoda_flag_name update_flag_names[] = {
 	{ VIRTIO_PAGODA_UPDATE_REPEAT, "REPEAT" },
 	{ VIRTIO_PAGODA_UPDATE_INITIAL, "INITIAL" },
 	{ VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION, "NOTIFY_EVICTION" },
@@ -36,7 +36,7 @@ void pagoda_virtual_transfer_print(struct pagoda_paging_text *text, const void *
 	else
 		pagoda_text_add(text, " direction %u", direction);
 	pagoda_text_add(text, " from byte 0x%llx", pagoda_number(transfer->allocation_offset));
-	pagoda_print_flags(text, packet, pagoda_virtual_flag_names);
+	pagoda_print_flags(text, packet, virtual_flag_names);
 }
 
 void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *packet)
@@ -51,8 +51,8 @@ void pagoda_virtual_fill_print(struct pagoda_paging_text *text, const void *pack
 }
 
 /* Prints where the table is, depending on the mode. */
-static void pagoda_print_table(struct pagoda_paging_text *text,
-			       const struct virtio_pagoda_update_page_table *update)
+static void print_table(struct pagoda_paging_text *text,
+			const struct virtio_pagoda_update_page_table *update)
 {
 	u32 mode = le32_to_cpu(update->mode);
 
@@ -73,7 +73,7 @@ void pagoda_update_print(struct pagoda_paging_text *text, const void *packet)
 	u32 first = le32_to_cpu(update->first_entry), nr_entries = le32_to_cpu(update->nr_entries);
 
 	pagoda_text_add(text, " L%u", le32_to_cpu(update->level));
-	pagoda_print_table(text, update);
+	print_table(text, update);
 	pagoda_text_add(text, " [%u..%llu) %u %s space=%u va=0x%llx", first,
 			(unsigned long long)first + nr_entries, nr_entries,
 			nr_entries == 1 ? "entry" : "entries", le32_to_cpu(update->address_space),
@@ -84,7 +84,7 @@ void pagoda_update_print(struct pagoda_paging_text *text, const void *packet)
 		pagoda_text_add(text, " +0x%x", le32_to_cpu(update->increment));
 	else if (le32_to_cpu(update->nr_values) > 1)
 		pagoda_text_add(text, " ...");
-	pagoda_print_flags(text, packet, pagoda_update_flag_names);
+	pagoda_print_flags(text, packet, update_flag_names);
 }
 
 void pagoda_flush_tlb_print(struct pagoda_paging_text *text, const void *packet)

@@ -14,7 +14,7 @@
 #include "cpu/cpu.h"
 #include "table.h"
 
-static const struct pagoda_paging_row pagoda_paging_table[VIRTIO_PAGODA_OP_COUNT] = {
+static const struct pagoda_paging_row paging_table[VIRTIO_PAGODA_OP_COUNT] = {
 	[VIRTIO_PAGODA_OP_TRANSFER] = {
 		.name = "TRANSFER",
 		.trigger = "move between VRAM, aperture and system memory",
@@ -313,7 +313,7 @@ static const struct pagoda_paging_row pagoda_paging_table[VIRTIO_PAGODA_OP_COUNT
  */
 
 /* Number of unknown operations that were built; diagnostic only. */
-static atomic64_t pagoda_paging_unknown = ATOMIC64_INIT(0);
+static atomic64_t paging_unknown = ATOMIC64_INIT(0);
 
 /**
  * pagoda_paging_row() - Row of an operation
@@ -326,7 +326,7 @@ const struct pagoda_paging_row *pagoda_paging_row(u32 opcode)
 {
 	if (!opcode || opcode >= VIRTIO_PAGODA_OP_COUNT)
 		return NULL;
-	return &pagoda_paging_table[opcode];
+	return &paging_table[opcode];
 }
 
 /**
@@ -346,7 +346,7 @@ const char *pagoda_paging_name(u32 opcode)
 /* Returns how many unknown operations were built since the module was loaded (C17). */
 u64 pagoda_paging_unknown_count(void)
 {
-	return atomic64_read(&pagoda_paging_unknown);
+	return atomic64_read(&paging_unknown);
 }
 
 /**
@@ -398,7 +398,7 @@ enum pagoda_build pagoda_paging_build(const struct pagoda_paging_limits *limits,
 	const struct pagoda_paging_row *row = pagoda_paging_row(op->operation);
 
 	if (!row) {
-		atomic64_inc(&pagoda_paging_unknown);
+		atomic64_inc(&paging_unknown);
 		return PAGODA_BUILD_SUCCESS;
 	}
 	return row->build(limits, op, cursor, buf);

@@ -44,7 +44,7 @@ u64 pagoda_special_lock_tail(const void *packet)
 }
 
 /* Returns the side that is a whole surface, NULL if neither is. */
-static const struct pagoda_side *pagoda_transfer_surface(const struct pagoda_paging_op *op)
+static const struct pagoda_side *transfer_surface(const struct pagoda_paging_op *op)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
 
@@ -58,16 +58,16 @@ static const struct pagoda_side *pagoda_transfer_surface(const struct pagoda_pag
 }
 
 /* Returns the bytes of a packet before its runs. */
-static u32 pagoda_transfer_head(const struct pagoda_paging_op *op)
+static u32 transfer_head(const struct pagoda_paging_op *op)
 {
 	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER)
 		return sizeof(struct virtio_pagoda_special_lock_transfer);
 	return sizeof(struct virtio_pagoda_transfer) +
-	       !!pagoda_transfer_surface(op) * sizeof(struct virtio_pagoda_tiled);
+	       !!transfer_surface(op) * sizeof(struct virtio_pagoda_tiled);
 }
 
-static int pagoda_transfer_flags_validate(const struct pagoda_paging_limits *limits,
-					  const struct pagoda_paging_op *op, const char **why)
+static int transfer_flags_validate(const struct pagoda_paging_limits *limits,
+				   const struct pagoda_paging_op *op, const char **why)
 {
 	u64 tiling = 1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER);
 	u32 flags = op->transfer.flags;
@@ -81,9 +81,9 @@ static int pagoda_transfer_flags_validate(const struct pagoda_paging_limits *lim
 	return 0;
 }
 
-static int pagoda_surface_validate(const struct pagoda_paging_limits *limits,
-				   const struct pagoda_op_transfer *transfer,
-				   const struct pagoda_side *surface, const char **why)
+static int surface_validate(const struct pagoda_paging_limits *limits,
+			    const struct pagoda_op_transfer *transfer,
+			    const struct pagoda_side *surface, const char **why)
 {
 	if (surface->segment != VIRTIO_PAGODA_SEGMENT_VRAM)
 		return pagoda_refuse(why, -EINVAL, "surface: not in VRAM");
@@ -100,23 +100,23 @@ static int pagoda_surface_validate(const struct pagoda_paging_limits *limits,
 	return pagoda_layout_validate(&transfer->layout, transfer->surface_size, why);
 }
 
-static int pagoda_transfer_side_validate(const struct pagoda_paging_limits *limits,
-					 const struct pagoda_paging_op *op,
-					 const struct pagoda_side *side, const char **why)
+static int transfer_side_validate(const struct pagoda_paging_limits *limits,
+				  const struct pagoda_paging_op *op, const struct pagoda_side *side,
+				  const char **why)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
 
-	if (side == pagoda_transfer_surface(op))
-		return pagoda_surface_validate(limits, transfer, side, why);
+	if (side == transfer_surface(op))
+		return surface_validate(limits, transfer, side, why);
 	return pagoda_side_validate(limits, side, transfer->offset, transfer->mdl_offset,
 				    transfer->size, why);
 }
 
 /* Scattered lists are only compared as pointers: pages in common are the caller's business. */
-static bool pagoda_sides_overlap(const struct pagoda_paging_op *op)
+static bool sides_overlap(const struct pagoda_paging_op *op)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
-	const struct pagoda_side *surface = pagoda_transfer_surface(op);
+	const struct pagoda_side *surface = transfer_surface(op);
 	u64 src = transfer->src.address + transfer->offset, src_size = transfer->size;
 	u64 dst = transfer->dst.address + transfer->offset, dst_size = transfer->size;
 
@@ -152,12 +152,12 @@ int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EINVAL, "transfer: size misaligned");
 	if (transfer->offset & PAGODA_PAGE_MASK)
 		return pagoda_refuse(why, -EINVAL, "transfer: offset misaligned");
-	ret = pagoda_transfer_flags_validate(limits, op, why);
+	ret = transfer_flags_validate(limits, op, why);
 	if (!ret)
-		ret = pagoda_transfer_side_validate(limits, op, &transfer->src, why);
+		ret = transfer_side_validate(limits, op, &transfer->src, why);
 	if (!ret)
-		ret = pagoda_transfer_side_validate(limits, op, &transfer->dst, why);
-	if (!ret && pagoda_sides_overlap(op))
+		ret = transfer_side_validate(limits, op, &transfer->dst, why);
+	if (!ret && sides_overlap(op))
 		ret = pagoda_refuse(why, -EINVAL, "transfer: source and destination overlap");
 	return ret;
 }
@@ -184,8 +184,8 @@ int pagoda_special_lock_validate(const struct pagoda_paging_limits *limits,
  * For two page lists, sets @runs to the most pages that need at most @max_runs runs, and to the
  * runs of each side. Each step advances to the nearer end of a run.
  */
-static void pagoda_transfer_merge(const struct pagoda_op_transfer *transfer, u64 first,
-				  u64 nr_pages, u32 max_runs, struct pagoda_transfer_runs *runs)
+static void transfer_merge(const struct pagoda_op_transfer *transfer, u64 first, u64 nr_pages,
+			   u32 max_runs, struct pagoda_transfer_runs *runs)
 {
 	u64 src_end = 0, dst_end = 0;
 
@@ -208,9 +208,9 @@ static void pagoda_transfer_merge(const struct pagoda_op_transfer *transfer, u64
 }
 
 /* Writes at most @max_runs runs for at most @nr_pages pages. */
-static struct pagoda_transfer_runs
-pagoda_transfer_runs_write(const struct pagoda_op_transfer *transfer, u64 first, u64 nr_pages,
-			   u32 max_runs, struct virtio_pagoda_run *at)
+static struct pagoda_transfer_runs transfer_runs_write(const struct pagoda_op_transfer *transfer,
+						       u64 first, u64 nr_pages, u32 max_runs,
+						       struct virtio_pagoda_run *at)
 {
 	bool src = transfer->src.segment == VIRTIO_PAGODA_SEGMENT_SYSTEM;
 	bool dst = transfer->dst.segment == VIRTIO_PAGODA_SEGMENT_SYSTEM;
@@ -218,7 +218,7 @@ pagoda_transfer_runs_write(const struct pagoda_op_transfer *transfer, u64 first,
 	u64 pages;
 
 	if (src && dst) {
-		pagoda_transfer_merge(transfer, first, nr_pages, max_runs, &runs);
+		transfer_merge(transfer, first, nr_pages, max_runs, &runs);
 		pagoda_runs_write(transfer->src.adl, first, runs.pages, at, runs.nr_src, &pages);
 		pagoda_runs_write(transfer->dst.adl, first, runs.pages, at + runs.nr_src,
 				  runs.nr_dst, &pages);
@@ -232,17 +232,16 @@ pagoda_transfer_runs_write(const struct pagoda_op_transfer *transfer, u64 first,
 	return runs;
 }
 
-static struct virtio_pagoda_location
-pagoda_transfer_location(const struct pagoda_paging_op *op, const struct pagoda_side *side,
-			 u64 done, u32 nr_runs)
+static struct virtio_pagoda_location transfer_location(const struct pagoda_paging_op *op,
+						       const struct pagoda_side *side, u64 done,
+						       u32 nr_runs)
 {
-	if (side == pagoda_transfer_surface(op))
+	if (side == transfer_surface(op))
 		return pagoda_location_make(side, 0, 0);
 	return pagoda_location_make(side, op->transfer.offset + done, nr_runs);
 }
 
-static struct virtio_pagoda_tiled pagoda_tiled_make(const struct pagoda_op_transfer *transfer,
-						    u64 done)
+static struct virtio_pagoda_tiled tiled_make(const struct pagoda_op_transfer *transfer, u64 done)
 {
 	return (struct virtio_pagoda_tiled) {
 		.offset = cpu_to_le64(transfer->offset + done),
@@ -257,8 +256,8 @@ static struct virtio_pagoda_tiled pagoda_tiled_make(const struct pagoda_op_trans
 }
 
 /* Writes the part of a packet between its sides and its runs. */
-static void pagoda_transfer_extra(const struct pagoda_paging_op *op, u64 done,
-				  struct virtio_pagoda_transfer *packet)
+static void transfer_extra(const struct pagoda_paging_op *op, u64 done,
+			   struct virtio_pagoda_transfer *packet)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
 	struct virtio_pagoda_special_lock_transfer *lock = (void *)packet;
@@ -266,17 +265,17 @@ static void pagoda_transfer_extra(const struct pagoda_paging_op *op, u64 done,
 	if (op->operation == VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER) {
 		lock->range_id = cpu_to_le32(transfer->range_id);
 		lock->range_data = cpu_to_le32(transfer->range_data);
-		lock->tiled = pagoda_tiled_make(transfer, done);
-	} else if (pagoda_transfer_surface(op)) {
-		*(struct virtio_pagoda_tiled *)(packet + 1) = pagoda_tiled_make(transfer, done);
+		lock->tiled = tiled_make(transfer, done);
+	} else if (transfer_surface(op)) {
+		*(struct virtio_pagoda_tiled *)(packet + 1) = tiled_make(transfer, done);
 	}
 }
 
-static u32 pagoda_transfer_flags(const struct pagoda_paging_op *op, bool start, bool end)
+static u32 transfer_flags(const struct pagoda_paging_op *op, bool start, bool end)
 {
 	u32 flags = 0;
 
-	if (pagoda_transfer_surface(op))
+	if (transfer_surface(op))
 		flags |= PAGODA_TRANSFER_TILING;
 	if (start)
 		flags |= VIRTIO_PAGODA_TRANSFER_START;
@@ -286,16 +285,15 @@ static u32 pagoda_transfer_flags(const struct pagoda_paging_op *op, bool start, 
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */
-static bool pagoda_transfer_packet(const struct pagoda_paging_limits *limits,
-				   const struct pagoda_paging_op *op,
-				   struct pagoda_paging_cursor *cursor,
-				   struct pagoda_paging_buffer *buf, u32 min_runs)
+static bool transfer_packet(const struct pagoda_paging_limits *limits,
+			    const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
+			    struct pagoda_paging_buffer *buf, u32 min_runs)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
 	struct virtio_pagoda_transfer *packet = (void *)buf->pos;
 	u64 first = transfer->mdl_offset + (cursor->done >> VIRTIO_PAGODA_PAGE_SHIFT);
 	u64 left = transfer->size - cursor->done;
-	u32 head = pagoda_transfer_head(op);
+	u32 head = transfer_head(op);
 	struct pagoda_transfer_runs runs;
 	u32 fit, length;
 	u64 bytes;
@@ -303,20 +301,19 @@ static bool pagoda_transfer_packet(const struct pagoda_paging_limits *limits,
 	fit = pagoda_runs_fit(limits, buf->size, head);
 	if (!pagoda_buffer_has(buf, head) || fit < min_runs)
 		return false;
-	runs = pagoda_transfer_runs_write(transfer, first, pagoda_pages(left), fit,
-					  (void *)(buf->pos + head));
+	runs = transfer_runs_write(transfer, first, pagoda_pages(left), fit,
+				   (void *)(buf->pos + head));
 	bytes = min(left, runs.pages << VIRTIO_PAGODA_PAGE_SHIFT);
 	length = head + (runs.nr_src + runs.nr_dst) * sizeof(struct virtio_pagoda_run);
-	*packet = (struct virtio_pagoda_transfer) {
+	*packet = (struct virtio_pagoda_transfer){
 		.packet = pagoda_packet_head(op->operation,
-					     pagoda_transfer_flags(op, !cursor->done,
-								   bytes == left),
+					     transfer_flags(op, !cursor->done, bytes == left),
 					     length, op->allocation),
 		.size = cpu_to_le64(bytes),
-		.src = pagoda_transfer_location(op, &transfer->src, cursor->done, runs.nr_src),
-		.dst = pagoda_transfer_location(op, &transfer->dst, cursor->done, runs.nr_dst),
+		.src = transfer_location(op, &transfer->src, cursor->done, runs.nr_src),
+		.dst = transfer_location(op, &transfer->dst, cursor->done, runs.nr_dst),
 	};
-	pagoda_transfer_extra(op, cursor->done, packet);
+	transfer_extra(op, cursor->done, packet);
 	pagoda_buffer_commit(buf, length, pagoda_side_cpu_pages(&transfer->src, first),
 			     pagoda_side_cpu_pages(&transfer->dst, first));
 	cursor->done += bytes;
@@ -342,14 +339,13 @@ enum pagoda_build pagoda_transfer_build(const struct pagoda_paging_limits *limit
 	if (op->needs_idle && !(transfer->flags & PAGODA_ALLOCATION_IS_IDLE))
 		return PAGODA_BUILD_ALLOCATION_BUSY;
 	while (cursor->done < transfer->size) {
-		if (!pagoda_transfer_packet(limits, op, cursor, buf, min_runs))
+		if (!transfer_packet(limits, op, cursor, buf, min_runs))
 			return PAGODA_BUILD_INSUFFICIENT_BUFFER;
 	}
 	return PAGODA_BUILD_SUCCESS;
 }
 
-static u64 pagoda_side_runs(const struct pagoda_op_transfer *transfer,
-			    const struct pagoda_side *side)
+static u64 side_runs(const struct pagoda_op_transfer *transfer, const struct pagoda_side *side)
 {
 	if (side->segment != VIRTIO_PAGODA_SEGMENT_SYSTEM)
 		return 0;
@@ -360,15 +356,15 @@ struct pagoda_paging_cost pagoda_transfer_cost(const struct pagoda_paging_limits
 					       const struct pagoda_paging_op *op, u32 buffer_size)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
-	u64 src_runs = pagoda_side_runs(transfer, &transfer->src);
-	u64 dst_runs = pagoda_side_runs(transfer, &transfer->dst);
+	u64 src_runs = side_runs(transfer, &transfer->src);
+	u64 dst_runs = side_runs(transfer, &transfer->dst);
 	struct pagoda_paging_cost cost;
 
 	if (!transfer->size)
 		return (struct pagoda_paging_cost) { };
 	if (!src_runs && !dst_runs)
-		return pagoda_cost_single(transfer->size, pagoda_transfer_head(op));
-	cost = pagoda_runs_cost(limits, buffer_size, pagoda_transfer_head(op), src_runs, dst_runs);
+		return pagoda_cost_single(transfer->size, transfer_head(op));
+	cost = pagoda_runs_cost(limits, buffer_size, transfer_head(op), src_runs, dst_runs);
 	cost.moved = transfer->size;
 	return cost;
 }

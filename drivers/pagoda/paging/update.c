@@ -56,7 +56,7 @@ static inline u64 pagoda_pt_step(u64 entry, u64 next)
 }
 
 /* Returns the length of the run that starts at entry @first, and sets *@step. */
-static u32 pagoda_pt_run(const struct pagoda_op_update_page_table *update, u32 first, u64 *step)
+static u32 pt_run(const struct pagoda_op_update_page_table *update, u32 first, u64 *step)
 {
 	u64 entry = pagoda_update_entry(update, first), next;
 	u32 i = first + 1, end = update->nr_entries;
@@ -79,8 +79,7 @@ static u32 pagoda_pt_run(const struct pagoda_op_update_page_table *update, u32 f
 }
 
 /* Returns the start, at @first or later, of the run that entries @at and @at + 1 are in. */
-static u32 pagoda_pt_run_start(const struct pagoda_op_update_page_table *update, u32 first,
-			       u32 at)
+static u32 pt_run_start(const struct pagoda_op_update_page_table *update, u32 first, u32 at)
 {
 	u64 next = pagoda_update_entry(update, at), entry;
 	u64 step = pagoda_pt_step(next, pagoda_update_entry(update, at + 1));
@@ -94,7 +93,7 @@ static u32 pagoda_pt_run_start(const struct pagoda_op_update_page_table *update,
 }
 
 /* Returns whether the three entries from @at on are in one run. */
-static bool pagoda_pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
+static bool pt_is_run(const struct pagoda_op_update_page_table *update, u32 at)
 {
 	u64 middle = pagoda_update_entry(update, at + 1);
 	u64 step = pagoda_pt_step(pagoda_update_entry(update, at), middle);
@@ -104,7 +103,7 @@ static bool pagoda_pt_is_run(const struct pagoda_op_update_page_table *update, u
 }
 
 /* Returns whether a run is worth a packet. */
-static bool pagoda_pt_run_pays(u32 length, bool at_start, bool at_end)
+static bool pt_run_pays(u32 length, bool at_start, bool at_end)
 {
 	if (at_end)
 		return at_start || length >= PAGODA_PT_RUN_AT_END;
@@ -112,7 +111,7 @@ static bool pagoda_pt_run_pays(u32 length, bool at_start, bool at_end)
 }
 
 /*
- * Advances @at as pagoda_pt_values() would while it finds no run, the usual case where memory
+ * Advances @at as pt_values() would while it finds no run, the usual case where memory
  * is scattered. Three values with different distances aren't in one run.
  */
 static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
@@ -135,7 +134,7 @@ static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
  * because it ends the list, it contains the list's last three. So only these are checked. The
  * caller knows that no run that pays begins at @first.
  */
-static u32 pagoda_pt_values(const struct pagoda_op_update_page_table *update, u32 first, u32 fit)
+static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first, u32 fit)
 {
 	u32 at = first, end = update->nr_entries, probe, start, run;
 	u64 step;
@@ -147,13 +146,13 @@ static u32 pagoda_pt_values(const struct pagoda_op_update_page_table *update, u3
 		if (probe < first + 3)
 			return min(end - first, fit);
 		probe -= 3;
-		if (!pagoda_pt_is_run(update, probe)) {
+		if (!pt_is_run(update, probe)) {
 			at = probe + 3 == end ? end : probe + 1;
 			continue;
 		}
-		start = pagoda_pt_run_start(update, first, probe);
-		run = pagoda_pt_run(update, start, &step);
-		if (start != first && pagoda_pt_run_pays(run, false, run == end - start)) {
+		start = pt_run_start(update, first, probe);
+		run = pt_run(update, start, &step);
+		if (start != first && pt_run_pays(run, false, run == end - start)) {
 			at = start;
 			break;
 		}
@@ -166,8 +165,8 @@ static u32 pagoda_pt_values(const struct pagoda_op_update_page_table *update, u3
 	return min(at - first, fit);
 }
 
-static struct pagoda_pt_piece pagoda_pt_next(const struct pagoda_op_update_page_table *update,
-					     u32 first, u32 fit)
+static struct pagoda_pt_piece pt_next(const struct pagoda_op_update_page_table *update, u32 first,
+				      u32 fit)
 {
 	u32 left = update->nr_entries - first, run;
 	struct pagoda_pt_piece piece = { .nr_entries = left, .nr_values = 1, .repeat = true };
@@ -175,21 +174,21 @@ static struct pagoda_pt_piece pagoda_pt_next(const struct pagoda_op_update_page_
 
 	if (update->flags & VIRTIO_PAGODA_UPDATE_REPEAT)
 		return piece;
-	run = pagoda_pt_run(update, first, &step);
-	if (pagoda_pt_run_pays(run, true, run == left)) {
+	run = pt_run(update, first, &step);
+	if (pt_run_pays(run, true, run == left)) {
 		piece.nr_entries = run;
 		piece.repeat = run > 1 && !step;
 		piece.increment = run > 1 ? step : 0;
 		return piece;
 	}
-	piece.nr_entries = pagoda_pt_values(update, first, fit);
+	piece.nr_entries = pt_values(update, first, fit);
 	piece.nr_values = piece.nr_entries;
 	piece.repeat = false;
 	return piece;
 }
 
-static void pagoda_pt_values_write(const struct pagoda_op_update_page_table *update, u32 first,
-				   u32 nr_values, __le64 *at)
+static void pt_values_write(const struct pagoda_op_update_page_table *update, u32 first,
+			    u32 nr_values, __le64 *at)
 {
 	u32 i;
 
@@ -203,8 +202,8 @@ static void pagoda_pt_values_write(const struct pagoda_op_update_page_table *upd
 }
 
 /* The first packet gets INITIAL and the last one NOTIFY_EVICTION, so that each is noted once. */
-static u32 pagoda_update_flags(const struct pagoda_op_update_page_table *update, u32 done,
-			       const struct pagoda_pt_piece *piece)
+static u32 update_flags(const struct pagoda_op_update_page_table *update, u32 done,
+			const struct pagoda_pt_piece *piece)
 {
 	u32 flags = update->flags & VIRTIO_PAGODA_UPDATE_USE_64K;
 
@@ -216,7 +215,7 @@ static u32 pagoda_update_flags(const struct pagoda_op_update_page_table *update,
 }
 
 /* Returns the bytes that an entry of the update translates. */
-static u64 pagoda_update_coverage(const struct pagoda_op_update_page_table *update)
+static u64 update_coverage(const struct pagoda_op_update_page_table *update)
 {
 	if (!update->level && pagoda_update_is_64k(update))
 		return SZ_64K;
@@ -224,24 +223,22 @@ static u64 pagoda_update_coverage(const struct pagoda_op_update_page_table *upda
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */
-static bool pagoda_update_packet(const struct pagoda_paging_op *op,
-				 struct pagoda_paging_cursor *cursor,
-				 struct pagoda_paging_buffer *buf)
+static bool update_packet(const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
+			  struct pagoda_paging_buffer *buf)
 {
 	const struct pagoda_op_update_page_table *update = &op->update_page_table;
 	struct virtio_pagoda_update_page_table *packet = (void *)buf->pos;
-	u64 skipped = cursor->done * pagoda_update_coverage(update);
+	u64 skipped = cursor->done * update_coverage(update);
 	struct pagoda_pt_piece piece;
 	u32 length;
 
 	if (!pagoda_buffer_has(buf, PAGODA_PT_HEAD + PAGODA_PT_VALUE))
 		return false;
-	piece = pagoda_pt_next(update, cursor->done,
-			       (buf->size - PAGODA_PT_HEAD) / PAGODA_PT_VALUE);
+	piece = pt_next(update, cursor->done, (buf->size - PAGODA_PT_HEAD) / PAGODA_PT_VALUE);
 	length = PAGODA_PT_HEAD + piece.nr_values * PAGODA_PT_VALUE;
 	*packet = (struct virtio_pagoda_update_page_table) {
 		.packet = pagoda_packet_head(op->operation,
-					     pagoda_update_flags(update, cursor->done, &piece),
+					     update_flags(update, cursor->done, &piece),
 					     length, op->allocation),
 		.table_address = cpu_to_le64(update->table_address),
 		.first_va = cpu_to_le64(update->first_va + skipped),
@@ -258,15 +255,15 @@ static bool pagoda_update_packet(const struct pagoda_paging_op *op,
 		.increment = cpu_to_le32(piece.increment),
 		.address_space = cpu_to_le32(update->address_space),
 	};
-	pagoda_pt_values_write(update, cursor->done, piece.nr_values, (void *)(packet + 1));
+	pt_values_write(update, cursor->done, piece.nr_values, (void *)(packet + 1));
 	pagoda_buffer_commit(buf, length, NULL, update->table_pages);
 	cursor->done += piece.nr_entries;
 	return true;
 }
 
 /* Stores the entries directly: nothing is left for a buffer (C76). */
-static void pagoda_update_store(const struct pagoda_paging_limits *limits,
-				const struct pagoda_op_update_page_table *update)
+static void update_store(const struct pagoda_paging_limits *limits,
+			 const struct pagoda_op_update_page_table *update)
 {
 	u32 stride = pagoda_pt_stride(limits, update->level);
 	u8 *at = update->cpu_table + (u64)update->first_entry * stride +
@@ -289,12 +286,12 @@ enum pagoda_build pagoda_update_build(const struct pagoda_paging_limits *limits,
 	const struct pagoda_op_update_page_table *update = &op->update_page_table;
 
 	if (update->mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL) {
-		pagoda_update_store(limits, update);
+		update_store(limits, update);
 		cursor->done = update->nr_entries;
 		return PAGODA_BUILD_SUCCESS;
 	}
 	while (cursor->done < update->nr_entries) {
-		if (!pagoda_update_packet(op, cursor, buf))
+		if (!update_packet(op, cursor, buf))
 			return PAGODA_BUILD_INSUFFICIENT_BUFFER;
 	}
 	return PAGODA_BUILD_SUCCESS;
@@ -323,7 +320,7 @@ struct pagoda_paging_cost pagoda_update_cost(const struct pagoda_paging_limits *
 	if (update->mode == VIRTIO_PAGODA_UPDATE_CPU_VIRTUAL)
 		return cost;
 	for (done = 0; done < update->nr_entries; done += piece.nr_entries) {
-		piece = pagoda_pt_next(update, done, U32_MAX);
+		piece = pt_next(update, done, U32_MAX);
 		cost.encoded += PAGODA_PT_HEAD + piece.nr_values * PAGODA_PT_VALUE;
 		cost.packets++;
 	}

@@ -11,8 +11,8 @@
 
 #define PAGODA_VIRTUAL_64K	(VIRTIO_PAGODA_VIRTUAL_SRC_64K | VIRTIO_PAGODA_VIRTUAL_DST_64K)
 
-static int pagoda_virtual_range_validate(const struct pagoda_paging_limits *limits, u64 address,
-					 u64 size, const char **why)
+static int virtual_range_validate(const struct pagoda_paging_limits *limits, u64 address, u64 size,
+				  const char **why)
 {
 	if (!size)
 		return pagoda_refuse(why, -EINVAL, "virtual: size zero");
@@ -27,7 +27,7 @@ static int pagoda_virtual_range_validate(const struct pagoda_paging_limits *limi
 	return 0;
 }
 
-static bool pagoda_virtual_overlaps(const struct pagoda_op_virtual_transfer *transfer)
+static bool virtual_overlaps(const struct pagoda_op_virtual_transfer *transfer)
 {
 	u64 src = transfer->src_address, dst = transfer->dst_address;
 
@@ -47,11 +47,10 @@ int pagoda_virtual_transfer_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EOPNOTSUPP, "virtual: device has no 64 KiB pages");
 	if (transfer->direction > VIRTIO_PAGODA_LOCAL_TO_LOCAL)
 		return pagoda_refuse(why, -EINVAL, "virtual: no such direction");
-	ret = pagoda_virtual_range_validate(limits, transfer->src_address, transfer->size, why);
+	ret = virtual_range_validate(limits, transfer->src_address, transfer->size, why);
 	if (!ret)
-		ret = pagoda_virtual_range_validate(limits, transfer->dst_address, transfer->size,
-						    why);
-	if (!ret && pagoda_virtual_overlaps(transfer))
+		ret = virtual_range_validate(limits, transfer->dst_address, transfer->size, why);
+	if (!ret && virtual_overlaps(transfer))
 		ret = pagoda_refuse(why, -EINVAL, "virtual: source and destination overlap");
 	return ret;
 }
@@ -93,8 +92,7 @@ pagoda_virtual_transfer_cost(const struct pagoda_paging_limits *limits,
 int pagoda_virtual_fill_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
-	return pagoda_virtual_range_validate(limits, op->virtual_fill.address,
-					     op->virtual_fill.size, why);
+	return virtual_range_validate(limits, op->virtual_fill.address, op->virtual_fill.size, why);
 }
 
 enum pagoda_build pagoda_virtual_fill_build(const struct pagoda_paging_limits *limits,

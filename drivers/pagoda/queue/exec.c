@@ -10,17 +10,17 @@
 #include "exec_internal.h"
 #include "fence.h"
 
-static const struct drm_sched_backend_ops pagoda_exec_sched_ops = {
+static const struct drm_sched_backend_ops exec_sched_ops = {
 	.run_job = pagoda_flight_run_job,
 	.free_job = pagoda_flight_free_job,
 };
 
-static int pagoda_exec_engine_init(struct pagoda_engines *engines, u32 index, const char *name)
+static int exec_engine_init(struct pagoda_engines *engines, u32 index, const char *name)
 {
 	struct pagoda_transport *transport = engines->args.transports[index];
 	struct pagoda_exec_engine *engine = &engines->engine[index];
 	const struct pagoda_sched_args args = {
-		.ops = &pagoda_exec_sched_ops,
+		.ops = &exec_sched_ops,
 		.submit_wq = engines->submit_wq,
 		.priorities = DRM_SCHED_PRIORITY_COUNT,
 		.credit_limit = min_t(u32, transport->ops->depth(transport), PAGODA_EXEC_DEPTH),
@@ -42,7 +42,7 @@ static int pagoda_exec_engine_init(struct pagoda_engines *engines, u32 index, co
 	return pagoda_sched_init(&engine->sched, &args);
 }
 
-static void pagoda_engines_fini(struct pagoda_engines *engines, u32 count)
+static void engines_end(struct pagoda_engines *engines, u32 count)
 {
 	while (count--) {
 		cancel_delayed_work_sync(&engines->engine[count].watchdog);
@@ -56,7 +56,7 @@ static void pagoda_engines_fini(struct pagoda_engines *engines, u32 count)
 	kref_put(&engines->kref, pagoda_engines_release);
 }
 
-static struct pagoda_engines *pagoda_engines_alloc(const struct pagoda_engines_args *args)
+static struct pagoda_engines *engines_alloc(const struct pagoda_engines_args *args)
 {
 	struct pagoda_engines *engines;
 
@@ -71,7 +71,7 @@ static struct pagoda_engines *pagoda_engines_alloc(const struct pagoda_engines_a
 	return engines;
 }
 
-static int pagoda_engines_init(struct pagoda_engines *engines, u32 *done)
+static int engines_begin(struct pagoda_engines *engines, u32 *done)
 {
 	const char *name = pagoda_timeline_prepare(PAGODA_TIMELINE_EXEC);
 	int ret;
@@ -82,7 +82,7 @@ static int pagoda_engines_init(struct pagoda_engines *engines, u32 *done)
 	if (!name || !engines->submit_wq || !engines->recover_wq)
 		return -ENOMEM;
 	for (; *done < engines->count; ++*done) {
-		ret = pagoda_exec_engine_init(engines, *done, name);
+		ret = exec_engine_init(engines, *done, name);
 		if (ret)
 			return ret;
 	}
@@ -105,18 +105,18 @@ struct pagoda_engines *pagoda_engines_create(const struct pagoda_engines_args *a
 	if (!args->count || args->count > VIRTIO_PAGODA_MAX_ENGINES || !args->timeout_ms ||
 	    !args->ops->image || !args->ops->reset_adapter)
 		return ERR_PTR(-EINVAL);
-	engines = pagoda_engines_alloc(args);
+	engines = engines_alloc(args);
 	if (!engines)
 		return ERR_PTR(-ENOMEM);
-	ret = pagoda_engines_init(engines, &done);
+	ret = engines_begin(engines, &done);
 	engines->args.transports = NULL;
 	if (!ret)
 		return engines;
-	pagoda_engines_fini(engines, done);
+	engines_end(engines, done);
 	return ERR_PTR(ret);
 }
 
-static bool pagoda_engines_are_drained(struct pagoda_engines *engines)
+static bool engines_are_drained(struct pagoda_engines *engines)
 {
 	bool drained;
 
@@ -150,7 +150,7 @@ void pagoda_engines_stop(struct pagoda_engines *engines)
 		spin_unlock_irq(&engine->lock);
 		queue_work(engines->recover_wq, &engine->work);
 	}
-	wait_event(engines->drained, pagoda_engines_are_drained(engines));
+	wait_event(engines->drained, engines_are_drained(engines));
 	/* The last jobs may have ended while the work or the watchdog was still running. */
 	for (i = 0; i < engines->count; i++) {
 		cancel_delayed_work_sync(&engines->engine[i].watchdog);
@@ -173,5 +173,5 @@ void pagoda_engines_destroy(struct pagoda_engines *engines)
 	pagoda_engines_stop(engines);
 	/* Callbacks of dependencies may still wake the schedulers. */
 	synchronize_rcu();
-	pagoda_engines_fini(engines, engines->count);
+	engines_end(engines, engines->count);
 }

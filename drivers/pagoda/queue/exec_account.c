@@ -28,7 +28,7 @@ struct pagoda_exec_account *pagoda_exec_account_create(void)
 	return account;
 }
 
-static void pagoda_exec_account_release(struct kref *kref)
+static void exec_account_release(struct kref *kref)
 {
 	kfree(container_of(kref, struct pagoda_exec_account, kref));
 }
@@ -42,7 +42,7 @@ static void pagoda_exec_account_release(struct kref *kref)
 void pagoda_exec_account_put(struct pagoda_exec_account *account)
 {
 	if (account)
-		kref_put(&account->kref, pagoda_exec_account_release);
+		kref_put(&account->kref, exec_account_release);
 }
 
 /**

@@ -9,13 +9,13 @@
 
 #include "exec_internal.h"
 
-static const enum drm_sched_priority pagoda_exec_priorities[] = {
+static const enum drm_sched_priority exec_priorities[] = {
 	[PAGODA_EXEC_NORMAL] = DRM_SCHED_PRIORITY_NORMAL,
 	[PAGODA_EXEC_LOW] = DRM_SCHED_PRIORITY_LOW,
 	[PAGODA_EXEC_HIGH] = DRM_SCHED_PRIORITY_HIGH,
 };
 
-static void pagoda_exec_context_release(struct kref *kref)
+static void exec_context_release(struct kref *kref)
 {
 	struct pagoda_exec_context *context = container_of(kref, struct pagoda_exec_context, kref);
 
@@ -26,7 +26,7 @@ static void pagoda_exec_context_release(struct kref *kref)
 /* Drops a reference of the owner or of a job. */
 void pagoda_exec_context_put(struct pagoda_exec_context *context)
 {
-	kref_put(&context->kref, pagoda_exec_context_release);
+	kref_put(&context->kref, exec_context_release);
 }
 
 /**
@@ -49,7 +49,7 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 	struct drm_gpu_scheduler *sched;
 	int ret;
 
-	if (engine >= engines->count || priority >= ARRAY_SIZE(pagoda_exec_priorities) || !id)
+	if (engine >= engines->count || priority >= ARRAY_SIZE(exec_priorities) || !id)
 		return ERR_PTR(-EINVAL);
 	context = kzalloc(sizeof(*context), GFP_KERNEL_ACCOUNT);
 	if (!context)
@@ -61,8 +61,7 @@ struct pagoda_exec_context *pagoda_exec_context_create(struct pagoda_engines *en
 	mutex_init(&context->owner_lock);
 	context->owner = owner;
 	sched = &context->engine->sched;
-	ret = drm_sched_entity_init(&context->entity, pagoda_exec_priorities[priority], &sched, 1,
-				    NULL);
+	ret = drm_sched_entity_init(&context->entity, exec_priorities[priority], &sched, 1, NULL);
 	if (ret) {
 		kfree(context);
 		return ERR_PTR(ret);

@@ -13,13 +13,13 @@
 #include "exec_internal.h"
 #include "fence.h"
 
-static const char *pagoda_engine_dev(struct pagoda_exec_engine *engine)
+static const char *engine_dev(struct pagoda_exec_engine *engine)
 {
 	return dev_name(engine->engines->args.dev);
 }
 
 /* Removes the first job in flight and returns it if the job is finished, else NULL. */
-static struct pagoda_exec_flight *pagoda_flight_pop(struct pagoda_exec_engine *engine)
+static struct pagoda_exec_flight *exec_flight_pop(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
 
@@ -47,11 +47,11 @@ void pagoda_flight_retire(struct pagoda_exec_engine *engine)
 	unsigned long flags;
 
 	spin_lock_irqsave(&engine->signal_lock, flags);
-	while ((job = pagoda_flight_pop(engine))) {
+	while ((job = exec_flight_pop(engine))) {
 		hw = job->hw;
 		job->hw = NULL;
-		trace_pagoda_job_complete(pagoda_engine_dev(engine), engine->index,
-					  job->context->id, job->base.number, job->error);
+		trace_pagoda_job_complete(engine_dev(engine), engine->index, job->context->id,
+					  job->base.number, job->error);
 		if (job->error)
 			dma_fence_set_error(hw, job->error);
 		/* Call done() first: a waiter on the fence may destroy the owner. */
@@ -75,7 +75,7 @@ void pagoda_flight_end(struct pagoda_exec_flight *job, int error)
 }
 
 /* Counts the requests the device has, and the time during which the device has any. */
-static void pagoda_engine_count(struct pagoda_exec_engine *engine, bool sent)
+static void engine_count(struct pagoda_exec_engine *engine, bool sent)
 {
 	if (!sent) {
 		pagoda_engine_charge(engine);
@@ -98,7 +98,7 @@ void pagoda_flight_take_back(struct pagoda_exec_engine *engine)
 	list_for_each_entry(job, &engine->inflight, node) {
 		if (job->state != PAGODA_EXEC_SENT)
 			continue;
-		pagoda_engine_count(engine, false);
+		engine_count(engine, false);
 		job->state = PAGODA_EXEC_WAITING;
 	}
 }
@@ -107,8 +107,8 @@ void pagoda_flight_take_back(struct pagoda_exec_engine *engine)
  * Notes the device's answer to a job. Returns true if the engine needs a reset. An answer that
  * comes after the job was taken back is ignored.
  */
-static bool pagoda_flight_answer(struct pagoda_exec_flight *job, enum pagoda_outcome outcome,
-				 const struct pagoda_fault *fault)
+static bool flight_answer(struct pagoda_exec_flight *job, enum pagoda_outcome outcome,
+			  const struct pagoda_fault *fault)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
 
@@ -116,7 +116,7 @@ static bool pagoda_flight_answer(struct pagoda_exec_flight *job, enum pagoda_out
 	if (job->state != PAGODA_EXEC_SENT)
 		return false;
 	engine->progress = jiffies;
-	pagoda_engine_count(engine, false);
+	engine_count(engine, false);
 	if (outcome == PAGODA_OUTCOME_OK) {
 		pagoda_flight_end(job, 0);
 		engine->acked_seqno = max(engine->acked_seqno, job->seqno);
@@ -135,8 +135,8 @@ static bool pagoda_flight_answer(struct pagoda_exec_flight *job, enum pagoda_out
 }
 
 /* Called by the transport once per request, from interrupt context. */
-static void pagoda_flight_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
-				   const struct pagoda_fault *fault)
+static void flight_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
+			    const struct pagoda_fault *fault)
 {
 	struct pagoda_exec_flight *job = container_of(request, struct pagoda_exec_flight, request);
 	struct pagoda_exec_engine *engine = job->context->engine;
@@ -146,7 +146,7 @@ static void pagoda_flight_complete(struct pagoda_request *request, enum pagoda_o
 	bool reset;
 
 	spin_lock_irqsave(&engine->lock, flags);
-	reset = pagoda_flight_answer(job, outcome, fault);
+	reset = flight_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&engine->lock, flags);
 	pagoda_flight_put(job);
 	pagoda_flight_retire(engine);
@@ -166,7 +166,7 @@ void pagoda_flight_watch(struct pagoda_exec_engine *engine)
 }
 
 /* A job that was sent before gets a new number (C187). */
-static int pagoda_flight_submit(struct pagoda_exec_flight *job)
+static int flight_submit(struct pagoda_exec_flight *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
 	struct pagoda_engines *engines = engine->engines;
@@ -175,7 +175,7 @@ static int pagoda_flight_submit(struct pagoda_exec_flight *job)
 
 	lockdep_assert_held(&engine->lock);
 	request->seqno = engine->sent_seqno + 1;
-	request->complete = pagoda_flight_complete;
+	request->complete = flight_complete;
 	refcount_inc(&job->refs);
 	kref_get(&engines->kref);
 	ret = engine->transport->ops->submit(engine->transport, request);
@@ -186,18 +186,18 @@ static int pagoda_flight_submit(struct pagoda_exec_flight *job)
 	}
 	job->seqno = ++engine->sent_seqno;
 	job->state = PAGODA_EXEC_SENT;
-	trace_pagoda_job_submit(pagoda_engine_dev(engine), engine->index, job->context->id,
+	trace_pagoda_job_submit(engine_dev(engine), engine->index, job->context->id,
 				job->base.number, job->seqno);
 	engine->stats.jobs += !job->sent_before;
 	engine->stats.resubmitted += job->sent_before;
 	job->sent_before = true;
-	pagoda_engine_count(engine, true);
+	engine_count(engine, true);
 	pagoda_flight_watch(engine);
 	return 0;
 }
 
 /* Returns the error with which a waiting job ends unexecuted, or 0 if the job may be executed. */
-static int pagoda_flight_verdict(struct pagoda_exec_flight *job)
+static int flight_verdict(struct pagoda_exec_flight *job)
 {
 	struct pagoda_exec_engine *engine = job->context->engine;
 
@@ -229,7 +229,7 @@ bool pagoda_flight_send(struct pagoda_exec_engine *engine)
 		/* The reset decides about jobs that the device had already. */
 		if (job->state != PAGODA_EXEC_WAITING || (engine->need_reset && job->seqno))
 			continue;
-		error = pagoda_flight_verdict(job);
+		error = flight_verdict(job);
 		if (error) {
 			pagoda_flight_end(job, error);
 			continue;
@@ -238,7 +238,7 @@ bool pagoda_flight_send(struct pagoda_exec_engine *engine)
 			queue_work(engine->engines->recover_wq, &engine->work);
 		if (engine->held || engine->need_reset)
 			continue;
-		if (pagoda_flight_submit(job)) {
+		if (flight_submit(job)) {
 			job->failures++;
 			engine->need_reset = true;
 			queue_work(engine->engines->recover_wq, &engine->work);
@@ -266,7 +266,7 @@ void pagoda_flight_tell_lost(struct pagoda_exec_flight *job)
 }
 
 /* Gets the context's save area, which doesn't move from now until the job is finished. */
-static void pagoda_flight_load(struct pagoda_exec_flight *job)
+static void flight_load(struct pagoda_exec_flight *job)
 {
 	struct pagoda_exec_context *context = job->context;
 	const struct pagoda_exec_ops *ops = context->engine->engines->args.ops;
@@ -290,7 +290,7 @@ struct dma_fence *pagoda_flight_run_job(struct drm_sched_job *sched_job)
 	unsigned long flags;
 	bool kick;
 
-	pagoda_flight_load(job);
+	flight_load(job);
 	spin_lock_irqsave(&engine->lock, flags);
 	pagoda_hw_fence_init(hw, engine->hw_context, ++engine->taken);
 	dma_fence_get(hw);

@@ -46,8 +46,7 @@ void pagoda_flight_free_job(struct drm_sched_job *sched_job)
 	spin_unlock_irqrestore(&engines->lock, flags);
 }
 
-static struct pagoda_exec_flight *pagoda_flight_alloc(struct pagoda_exec_context *context,
-						      u32 nr_buffers)
+static struct pagoda_exec_flight *flight_alloc(struct pagoda_exec_context *context, u32 nr_buffers)
 {
 	struct pagoda_exec_flight *job;
 
@@ -81,7 +80,7 @@ struct pagoda_exec_job *pagoda_exec_job_create(struct pagoda_exec_context *conte
 
 	if (nr_buffers > VIRTIO_PAGODA_MAX_COMMAND_BUFFERS)
 		return ERR_PTR(-EINVAL);
-	job = pagoda_flight_alloc(context, nr_buffers);
+	job = flight_alloc(context, nr_buffers);
 	if (!job)
 		return ERR_PTR(-ENOMEM);
 	kref_get(&context->kref);
@@ -113,7 +112,7 @@ void pagoda_exec_job_put(struct pagoda_exec_job *job)
 	pagoda_flight_put(flight);
 }
 
-static bool pagoda_exec_context_owns(struct pagoda_exec_context *context, struct dma_fence *fence)
+static bool exec_context_owns(struct pagoda_exec_context *context, struct dma_fence *fence)
 {
 	return fence->context == context->entity.fence_context ||
 	       fence->context == context->entity.fence_context + 1;
@@ -132,8 +131,7 @@ int pagoda_exec_job_add_fence(struct pagoda_exec_job *job, struct dma_fence *fen
 {
 	struct pagoda_exec_flight *flight = pagoda_flight_of(job);
 
-	if (!fence || pagoda_exec_context_owns(flight->context, fence) ||
-	    dma_fence_is_signaled(fence))
+	if (!fence || exec_context_owns(flight->context, fence) || dma_fence_is_signaled(fence))
 		return 0;
 	/* drm_sched_job_add_dependency() consumes the reference, also when it fails. */
 	return drm_sched_job_add_dependency(&flight->sched, dma_fence_get(fence));

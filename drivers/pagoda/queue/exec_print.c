@@ -4,14 +4,13 @@
 
 #include "exec_internal.h"
 
-static const char * const pagoda_exec_states[] = {
+static const char * const exec_states[] = {
 	[PAGODA_EXEC_WAITING] = "waiting",
 	[PAGODA_EXEC_SENT] = "sent",
 	[PAGODA_EXEC_DONE] = "done",
 };
 
-static void pagoda_exec_stats(struct pagoda_exec_engine *engine,
-			      struct pagoda_engine_stats *stats)
+static void exec_stats(struct pagoda_exec_engine *engine, struct pagoda_engine_stats *stats)
 {
 	lockdep_assert_held(&engine->lock);
 	*stats = engine->stats;
@@ -24,16 +23,16 @@ void pagoda_engines_stats(struct pagoda_engines *engines, u32 engine,
 			  struct pagoda_engine_stats *stats)
 {
 	spin_lock_irq(&engines->engine[engine].lock);
-	pagoda_exec_stats(&engines->engine[engine], stats);
+	exec_stats(&engines->engine[engine], stats);
 	spin_unlock_irq(&engines->engine[engine].lock);
 }
 
-static void pagoda_exec_print_job(struct pagoda_exec_flight *job, struct drm_printer *p)
+static void exec_print_job(struct pagoda_exec_flight *job, struct drm_printer *p)
 {
 	u32 i;
 
 	drm_printf(p, "\tcontext %llu job %llu: %s, request %llu, space %u, error %d%s%s\n",
-		   job->context->id, job->base.number, pagoda_exec_states[job->state],
+		   job->context->id, job->base.number, exec_states[job->state],
 		   job->seqno, job->context->address_space, job->error,
 		   job->faulted ? ", faulted" : "", job->context->banned ? ", banned" : "");
 	if (job->faulted)
@@ -46,13 +45,13 @@ static void pagoda_exec_print_job(struct pagoda_exec_flight *job, struct drm_pri
 			   le64_to_cpu(job->buffers[i].size));
 }
 
-static void pagoda_exec_print(struct pagoda_exec_engine *engine, struct drm_printer *p)
+static void exec_print(struct pagoda_exec_engine *engine, struct drm_printer *p)
 {
 	struct pagoda_engine_stats stats;
 	struct pagoda_exec_flight *job;
 
 	lockdep_assert_held(&engine->lock);
-	pagoda_exec_stats(engine, &stats);
+	exec_stats(engine, &stats);
 	drm_printf(p, "engine %u:%s%s%s%s%s%s\n", engine->index, engine->held ? " held" : "",
 		   engine->refusing ? " refusing" : "", engine->paused ? " paused" : "",
 		   engine->broken ? " broken" : "", engine->stopped ? " stopped" : "",
@@ -64,7 +63,7 @@ static void pagoda_exec_print(struct pagoda_exec_engine *engine, struct drm_prin
 	drm_printf(p, "\tresubmitted: %llu, polled: %llu, busy: %llu us\n",
 		   stats.resubmitted, stats.polled, div_u64(stats.busy_ns, NSEC_PER_USEC));
 	list_for_each_entry(job, &engine->inflight, node)
-		pagoda_exec_print_job(job, p);
+		exec_print_job(job, p);
 }
 
 /**
@@ -80,7 +79,7 @@ void pagoda_engines_print(struct pagoda_engines *engines, struct drm_printer *p)
 
 	for (i = 0; i < engines->count; i++) {
 		spin_lock_irq(&engines->engine[i].lock);
-		pagoda_exec_print(&engines->engine[i], p);
+		exec_print(&engines->engine[i], p);
 		spin_unlock_irq(&engines->engine[i].lock);
 	}
 }

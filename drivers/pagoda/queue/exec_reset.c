@@ -23,7 +23,7 @@
 #include "exec_internal.h"
 
 /* From here on only the holder of reset_lock changes @inflight. */
-static void pagoda_exec_pause(struct pagoda_exec_engine *engine)
+static void exec_pause(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
 	spin_lock_irq(&engine->lock);
@@ -33,7 +33,7 @@ static void pagoda_exec_pause(struct pagoda_exec_engine *engine)
 }
 
 /* Lets jobs continue, or end, in order. */
-static void pagoda_exec_go_on(struct pagoda_exec_engine *engine)
+static void exec_go_on(struct pagoda_exec_engine *engine)
 {
 	bool kick;
 
@@ -53,7 +53,7 @@ static void pagoda_exec_go_on(struct pagoda_exec_engine *engine)
  * Returns true if @seqno, reported by a reset, fits the requests sent, acknowledged and refused
  * before (C188).
  */
-static bool pagoda_exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
+static bool exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
 {
 	struct pagoda_exec_flight *stuck = pagoda_exec_stuck(engine, seqno);
 	struct pagoda_exec_flight *job;
@@ -70,7 +70,7 @@ static bool pagoda_exec_plausible(struct pagoda_exec_engine *engine, u64 seqno)
  * Counts a failure without a fault or a timeout of the job that the engine stopped at. Returns true
  * if the engine failed too often at a job.
  */
-static bool pagoda_exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
+static bool exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
 {
 	struct pagoda_exec_flight *stuck = pagoda_exec_stuck(engine, seqno);
 	struct pagoda_exec_flight *job;
@@ -87,12 +87,12 @@ static bool pagoda_exec_hopeless(struct pagoda_exec_engine *engine, u64 seqno)
  * Marks executed jobs as done. Returns false if the reset reported an impossible @seqno, or if the
  * engine fails again and again.
  */
-static bool pagoda_exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
+static bool exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
 {
 	struct pagoda_exec_flight *job;
 
 	lockdep_assert_held(&engine->lock);
-	if (!pagoda_exec_plausible(engine, seqno) || pagoda_exec_hopeless(engine, seqno))
+	if (!exec_plausible(engine, seqno) || exec_hopeless(engine, seqno))
 		return false;
 	list_for_each_entry(job, &engine->inflight, node)
 		if (job->state == PAGODA_EXEC_WAITING && job->seqno && job->seqno <= seqno)
@@ -103,7 +103,7 @@ static bool pagoda_exec_apply(struct pagoda_exec_engine *engine, u64 seqno)
 }
 
 /* Returns the job that faulted or hung, or NULL. */
-static struct pagoda_exec_flight *pagoda_exec_guilty(struct pagoda_exec_engine *engine)
+static struct pagoda_exec_flight *exec_guilty(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
 
@@ -119,7 +119,7 @@ static struct pagoda_exec_flight *pagoda_exec_guilty(struct pagoda_exec_engine *
  * Bans the context of the guilty job and tells the context's owner, before the job's fence signals.
  * The engine is paused, so that the job stays in flight.
  */
-static void pagoda_exec_blame(struct pagoda_exec_engine *engine, struct pagoda_exec_flight *job)
+static void exec_blame(struct pagoda_exec_engine *engine, struct pagoda_exec_flight *job)
 {
 	const struct pagoda_exec_report report = {
 		.job = job->base.number,
@@ -143,7 +143,7 @@ static void pagoda_exec_blame(struct pagoda_exec_engine *engine, struct pagoda_e
 }
 
 /* Resets the engine; jobs in flight are waiting or done afterwards. */
-static int pagoda_exec_reset(struct pagoda_exec_engine *engine)
+static int exec_reset(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_transport *transport = engine->transport;
 	struct pagoda_reset_result result = {};
@@ -152,29 +152,29 @@ static int pagoda_exec_reset(struct pagoda_exec_engine *engine)
 
 	spin_lock_irq(&engine->lock);
 	engine->stats.resets++;
-	if (!ret && !pagoda_exec_apply(engine, result.seqno))
+	if (!ret && !exec_apply(engine, result.seqno))
 		ret = -EIO;
 	engine->broken = ret;
 	pagoda_flight_take_back(engine);
-	guilty = pagoda_exec_guilty(engine);
+	guilty = exec_guilty(engine);
 	list_for_each_entry(job, &engine->inflight, node)
 		job->seqno = 0;
 	spin_unlock_irq(&engine->lock);
 	if (guilty)
-		pagoda_exec_blame(engine, guilty);
+		exec_blame(engine, guilty);
 	return ret;
 }
 
 /* Ends all jobs; the device keeps the requests that it has. */
-static void pagoda_exec_gone(struct pagoda_exec_engine *engine)
+static void exec_gone(struct pagoda_exec_engine *engine)
 {
 	lockdep_assert_held(&engine->reset_lock);
-	pagoda_exec_pause(engine);
+	exec_pause(engine);
 	spin_lock_irq(&engine->lock);
 	engine->gone = true;
 	pagoda_flight_take_back(engine);
 	spin_unlock_irq(&engine->lock);
-	pagoda_exec_go_on(engine);
+	exec_go_on(engine);
 }
 
 /**
@@ -192,13 +192,13 @@ void pagoda_engines_gone(struct pagoda_engines *engines)
 
 	for (i = 0; i < engines->count; i++) {
 		mutex_lock(&engines->engine[i].reset_lock);
-		pagoda_exec_gone(&engines->engine[i]);
+		exec_gone(&engines->engine[i]);
 		mutex_unlock(&engines->engine[i].reset_lock);
 	}
 }
 
 /* Returns true if the owner has to reset the adapter, and doesn't do so already. */
-static bool pagoda_exec_is_broken(struct pagoda_exec_engine *engine)
+static bool exec_is_broken(struct pagoda_exec_engine *engine)
 {
 	bool broken;
 
@@ -209,22 +209,22 @@ static bool pagoda_exec_is_broken(struct pagoda_exec_engine *engine)
 }
 
 /* Called without reset_lock, which the owner's reset takes. */
-static void pagoda_exec_escalate(struct pagoda_exec_engine *engine)
+static void exec_escalate(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engines *engines = engine->engines;
 	int ret;
 
-	if (!pagoda_exec_is_broken(engine))
+	if (!exec_is_broken(engine))
 		return;
 	dev_err_ratelimited(engines->args.dev, "engine %u can't be reset\n", engine->index);
 	ret = engines->args.ops->reset_adapter(engines->args.owner);
-	if (!ret && !pagoda_exec_is_broken(engine))
+	if (!ret && !exec_is_broken(engine))
 		return;
 	dev_err(engines->args.dev, "the device is gone (%d)\n", ret);
 	pagoda_engines_gone(engines);
 }
 
-static bool pagoda_exec_may_recover(struct pagoda_exec_engine *engine)
+static bool exec_may_recover(struct pagoda_exec_engine *engine)
 {
 	bool may;
 
@@ -234,20 +234,20 @@ static bool pagoda_exec_may_recover(struct pagoda_exec_engine *engine)
 	return may;
 }
 
-static void pagoda_exec_recover(struct pagoda_exec_engine *engine)
+static void exec_recover(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
-	if (pagoda_exec_may_recover(engine)) {
-		pagoda_exec_pause(engine);
-		if (!pagoda_exec_reset(engine))
-			pagoda_exec_go_on(engine);
+	if (exec_may_recover(engine)) {
+		exec_pause(engine);
+		if (!exec_reset(engine))
+			exec_go_on(engine);
 	}
 	mutex_unlock(&engine->reset_lock);
-	pagoda_exec_escalate(engine);
+	exec_escalate(engine);
 }
 
 /* Returns the next lost job that its owner wasn't told of yet, or NULL. */
-static struct pagoda_exec_flight *pagoda_exec_next_lost(struct pagoda_exec_engine *engine)
+static struct pagoda_exec_flight *exec_next_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
 
@@ -258,18 +258,18 @@ static struct pagoda_exec_flight *pagoda_exec_next_lost(struct pagoda_exec_engin
 }
 
 /* Pauses the engine, so that jobs stay in flight while the lock is dropped. */
-static void pagoda_exec_lost(struct pagoda_exec_engine *engine)
+static void exec_lost(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_exec_flight *job;
 
 	/* All jobs have ended, and the transport may be freed. */
 	if (engine->gone)
 		return;
-	pagoda_exec_pause(engine);
+	exec_pause(engine);
 	engine->transport->ops->poll(engine->transport);
 	spin_lock_irq(&engine->lock);
 	pagoda_flight_take_back(engine);
-	while ((job = pagoda_exec_next_lost(engine))) {
+	while ((job = exec_next_lost(engine))) {
 		spin_unlock_irq(&engine->lock);
 		pagoda_flight_tell_lost(job);
 		spin_lock_irq(&engine->lock);
@@ -279,27 +279,27 @@ static void pagoda_exec_lost(struct pagoda_exec_engine *engine)
 	engine->acked_seqno = engine->sent_seqno;
 	engine->need_reset = false;
 	spin_unlock_irq(&engine->lock);
-	pagoda_exec_go_on(engine);
+	exec_go_on(engine);
 }
 
 /* Ends jobs that arrived since the adapter was reset, instead of letting them wait. */
-static void pagoda_exec_refuse(struct pagoda_exec_engine *engine)
+static void exec_refuse(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
 	if (READ_ONCE(engine->refusing))
-		pagoda_exec_lost(engine);
+		exec_lost(engine);
 	mutex_unlock(&engine->reset_lock);
 }
 
 /* Stops the engine even in the middle of a job; all jobs end. */
-static void pagoda_exec_shut_down(struct pagoda_exec_engine *engine)
+static void exec_shut_down(struct pagoda_exec_engine *engine)
 {
 	mutex_lock(&engine->reset_lock);
 	if (!engine->gone) {
-		pagoda_exec_pause(engine);
+		exec_pause(engine);
 		if (engine->nr_sent)
-			pagoda_exec_reset(engine);
-		pagoda_exec_gone(engine);
+			exec_reset(engine);
+		exec_gone(engine);
 	}
 	mutex_unlock(&engine->reset_lock);
 }
@@ -311,11 +311,11 @@ void pagoda_exec_work(struct work_struct *work)
 	bool cookie = dma_fence_begin_signalling();
 
 	if (READ_ONCE(engine->stopped))
-		pagoda_exec_shut_down(engine);
+		exec_shut_down(engine);
 	else if (READ_ONCE(engine->refusing))
-		pagoda_exec_refuse(engine);
+		exec_refuse(engine);
 	else
-		pagoda_exec_recover(engine);
+		exec_recover(engine);
 	dma_fence_end_signalling(cookie);
 }
 
@@ -323,7 +323,7 @@ void pagoda_exec_work(struct work_struct *work)
  * Returns the number of the request that the device executes if the device made no progress for the
  * whole timeout, else 0.
  */
-static u64 pagoda_exec_overdue(struct pagoda_exec_engine *engine)
+static u64 exec_overdue(struct pagoda_exec_engine *engine)
 {
 	struct pagoda_engines *engines = engine->engines;
 	unsigned long timeout = msecs_to_jiffies(engines->args.timeout_ms);
@@ -345,7 +345,7 @@ static u64 pagoda_exec_overdue(struct pagoda_exec_engine *engine)
 }
 
 /* Handles completions that are there although no interrupt was raised. */
-static void pagoda_exec_poll(struct pagoda_exec_engine *engine)
+static void exec_poll(struct pagoda_exec_engine *engine)
 {
 	spin_lock_irq(&engine->lock);
 	engine->polling = true;
@@ -362,19 +362,19 @@ void pagoda_exec_watchdog(struct work_struct *work)
 	struct pagoda_exec_engine *engine = container_of(work, struct pagoda_exec_engine,
 							 watchdog.work);
 	bool cookie = dma_fence_begin_signalling();
-	u64 suspect = pagoda_exec_overdue(engine);
+	u64 suspect = exec_overdue(engine);
 
 	if (!suspect)
 		goto out;
-	pagoda_exec_poll(engine);
+	exec_poll(engine);
 	/* If a completion was found, others may follow: they get the whole timeout. */
-	if (pagoda_exec_overdue(engine) != suspect)
+	if (exec_overdue(engine) != suspect)
 		goto out;
 	spin_lock_irq(&engine->lock);
 	engine->suspect_seqno = suspect;
 	engine->need_reset = true;
 	spin_unlock_irq(&engine->lock);
-	pagoda_exec_recover(engine);
+	exec_recover(engine);
 out:
 	dma_fence_end_signalling(cookie);
 }
@@ -424,7 +424,7 @@ void pagoda_engines_lost(struct pagoda_engines *engines)
 
 	for (i = 0; i < engines->count; i++) {
 		mutex_lock(&engines->engine[i].reset_lock);
-		pagoda_exec_lost(&engines->engine[i]);
+		exec_lost(&engines->engine[i]);
 		mutex_unlock(&engines->engine[i].reset_lock);
 	}
 }

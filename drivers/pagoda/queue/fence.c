@@ -26,16 +26,16 @@ struct pagoda_tombstone {
 	char name[PAGODA_TIMELINE_NAME];
 };
 
-static const char * const pagoda_timeline_names[PAGODA_TIMELINE_COUNT] = {
+static const char * const timeline_names[PAGODA_TIMELINE_COUNT] = {
 	[PAGODA_TIMELINE_PAGING] = "pagoda-paging",
 	[PAGODA_TIMELINE_EXEC] = "pagoda-exec",
 };
 
-/* Protects the creation of pagoda_tombstones. */
+/* Protects the creation of fence_tombstones. */
 static DEFINE_MUTEX(pagoda_tombstone_lock);
-static struct pagoda_tombstone *pagoda_tombstones[PAGODA_TIMELINE_COUNT];
+static struct pagoda_tombstone *fence_tombstones[PAGODA_TIMELINE_COUNT];
 
-static struct pagoda_tombstone *pagoda_tombstone_create(const char *name)
+static struct pagoda_tombstone *tombstone_create(const char *name)
 {
 	struct pagoda_tombstone *tombstone = kzalloc(sizeof(*tombstone), GFP_KERNEL);
 
@@ -57,10 +57,10 @@ const char *pagoda_timeline_prepare(enum pagoda_timeline timeline)
 	struct pagoda_tombstone *tombstone;
 
 	mutex_lock(&pagoda_tombstone_lock);
-	if (!pagoda_tombstones[timeline])
-		pagoda_tombstones[timeline] =
-			pagoda_tombstone_create(pagoda_timeline_names[timeline]);
-	tombstone = pagoda_tombstones[timeline];
+	if (!fence_tombstones[timeline])
+		fence_tombstones[timeline] =
+			tombstone_create(timeline_names[timeline]);
+	tombstone = fence_tombstones[timeline];
 	mutex_unlock(&pagoda_tombstone_lock);
 	return tombstone ? tombstone->name : NULL;
 }
@@ -76,7 +76,7 @@ void pagoda_timeline_detach(enum pagoda_timeline timeline, struct drm_sched_job 
 
 	s_fence->parent = NULL;
 	dma_fence_put(hw);
-	WRITE_ONCE(s_fence->sched, &pagoda_tombstones[timeline]->sched);
+	WRITE_ONCE(s_fence->sched, &fence_tombstones[timeline]->sched);
 }
 
 /*
@@ -89,19 +89,19 @@ struct pagoda_hw_fence {
 	spinlock_t lock; /* dma_fence_init() wants one */
 };
 
-static const char *pagoda_hw_fence_driver_name(struct dma_fence *fence)
+static const char *hw_fence_driver_name(struct dma_fence *fence)
 {
 	return "pagoda";
 }
 
-static const char *pagoda_hw_fence_timeline_name(struct dma_fence *fence)
+static const char *hw_fence_timeline_name(struct dma_fence *fence)
 {
 	return "pagoda-device";
 }
 
-static const struct dma_fence_ops pagoda_hw_fence_ops = {
-	.get_driver_name = pagoda_hw_fence_driver_name,
-	.get_timeline_name = pagoda_hw_fence_timeline_name,
+static const struct dma_fence_ops hw_fence_ops = {
+	.get_driver_name = hw_fence_driver_name,
+	.get_timeline_name = hw_fence_timeline_name,
 };
 
 /*
@@ -121,7 +121,7 @@ struct dma_fence *pagoda_hw_fence_alloc(void)
 /* Initializes the fence with its timeline and number; from now on it is counted. */
 void pagoda_hw_fence_init(struct dma_fence *fence, u64 context, u64 seqno)
 {
-	dma_fence_init(fence, &pagoda_hw_fence_ops,
+	dma_fence_init(fence, &hw_fence_ops,
 		       &container_of(fence, struct pagoda_hw_fence, base)->lock, context, seqno);
 }
 

@@ -12,7 +12,7 @@
 #include "core/trace.h"
 #include "internal.h"
 
-static const char *pagoda_queue_name(struct pagoda_queue *queue)
+static const char *queue_name(struct pagoda_queue *queue)
 {
 	return dev_name(queue->args.dev);
 }
@@ -76,7 +76,7 @@ static u32 flight_measure(struct pagoda_queue *queue)
 }
 
 /* Removes the first job in flight, which is finished, and returns it. */
-static struct pagoda_job *pagoda_flight_pop(struct pagoda_queue *queue)
+static struct pagoda_job *flight_pop(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
 
@@ -94,7 +94,7 @@ static void flight_signal(struct pagoda_queue *queue, struct pagoda_job *job)
 	struct dma_fence *hw = job->hw;
 
 	job->hw = NULL;
-	trace_pagoda_complete(pagoda_queue_name(queue), job->base.seqno, job->error);
+	trace_pagoda_complete(queue_name(queue), job->base.seqno, job->error);
 	if (job->error)
 		dma_fence_set_error(hw, job->error);
 	dma_fence_signal(hw);
@@ -110,16 +110,16 @@ void pagoda_queue_retire(struct pagoda_queue *queue)
 	spin_lock_irqsave(&queue->signal_lock, flags);
 	while ((count = flight_measure(queue)))
 		while (count--)
-			flight_signal(queue, pagoda_flight_pop(queue));
+			flight_signal(queue, flight_pop(queue));
 	spin_unlock_irqrestore(&queue->signal_lock, flags);
 }
 
-static void pagoda_job_fault(struct pagoda_job *job, const struct pagoda_fault *fault)
+static void job_fault(struct pagoda_job *job, const struct pagoda_fault *fault)
 {
 	struct pagoda_queue *queue = job->queue;
 
-	trace_pagoda_fault(pagoda_queue_name(queue), job->base.seqno, fault->reason,
-			   fault->opcode, fault->offset, fault->address);
+	trace_pagoda_fault(queue_name(queue), job->base.seqno, fault->reason, fault->opcode,
+			   fault->offset, fault->address);
 	dev_err_ratelimited(queue->args.dev,
 			    "paging request %llu refused: reason %u, opcode %u, offset %u, address 0x%llx\n",
 			    job->base.seqno, fault->reason, fault->opcode, fault->offset,
@@ -130,8 +130,8 @@ static void pagoda_job_fault(struct pagoda_job *job, const struct pagoda_fault *
  * Notes the device's answer to a job. Returns true if the queue needs a reset. An answer that comes
  * after the job was taken back is ignored.
  */
-static bool pagoda_job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
-			      const struct pagoda_fault *fault)
+static bool job_answer(struct pagoda_job *job, enum pagoda_outcome outcome,
+		       const struct pagoda_fault *fault)
 {
 	struct pagoda_queue *queue = job->queue;
 
@@ -147,7 +147,7 @@ static bool pagoda_job_answer(struct pagoda_job *job, enum pagoda_outcome outcom
 	}
 	job->state = PAGODA_JOB_WAITING;
 	if (outcome == PAGODA_OUTCOME_FAULT)
-		pagoda_job_fault(job, fault);
+		job_fault(job, fault);
 	else if (outcome == PAGODA_OUTCOME_BAD_ANSWER)
 		dev_err_ratelimited(queue->args.dev, "paging request %llu: bad answer\n",
 				    job->base.seqno);
@@ -158,9 +158,8 @@ static bool pagoda_job_answer(struct pagoda_job *job, enum pagoda_outcome outcom
 }
 
 /* Called by the transport once per request, from interrupt context. */
-static void pagoda_request_complete(struct pagoda_request *request,
-				    enum pagoda_outcome outcome,
-				    const struct pagoda_fault *fault)
+static void request_complete(struct pagoda_request *request, enum pagoda_outcome outcome,
+			     const struct pagoda_fault *fault)
 {
 	struct pagoda_job *job = container_of(request, struct pagoda_job, request);
 	struct pagoda_queue *queue = job->queue;
@@ -169,7 +168,7 @@ static void pagoda_request_complete(struct pagoda_request *request,
 	bool reset;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	reset = pagoda_job_answer(job, outcome, fault);
+	reset = job_answer(job, outcome, fault);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	/* Before the fence signals: the history takes only jobs without another reference. */
 	pagoda_job_put(job);
@@ -180,7 +179,7 @@ static void pagoda_request_complete(struct pagoda_request *request,
 	kref_put(&queue->kref, pagoda_queue_release);
 }
 
-static int pagoda_job_send(struct pagoda_job *job)
+static int job_send(struct pagoda_job *job)
 {
 	struct pagoda_queue *queue = job->queue;
 	struct pagoda_transport *transport = queue->args.transport;
@@ -193,7 +192,7 @@ static int pagoda_job_send(struct pagoda_job *job)
 	request->size = job->base.built;
 	request->start = job->start;
 	request->context = 0;
-	request->complete = pagoda_request_complete;
+	request->complete = request_complete;
 	refcount_inc(&job->refs);
 	kref_get(&queue->kref);
 	ret = transport->ops->submit(transport, request);
@@ -202,8 +201,8 @@ static int pagoda_job_send(struct pagoda_job *job)
 		kref_put(&queue->kref, pagoda_queue_release);
 		return ret;
 	}
-	trace_pagoda_submit(pagoda_queue_name(queue), request->seqno, request->size,
-			    request->start, job->base.operations);
+	trace_pagoda_submit(queue_name(queue), request->seqno, request->size, request->start,
+			    job->base.operations);
 	job->state = PAGODA_JOB_SENT;
 	queue->stats.replayed += job->sent_before && !job->finished;
 	job->sent_before = true;
@@ -216,7 +215,7 @@ static int pagoda_job_send(struct pagoda_job *job)
 }
 
 /* Returns the first waiting job, or NULL; waiting jobs are the last ones in flight. */
-static struct pagoda_job *pagoda_flight_waiting(struct pagoda_queue *queue)
+static struct pagoda_job *flight_waiting(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job, *first = NULL;
 
@@ -241,14 +240,14 @@ bool pagoda_queue_send(struct pagoda_queue *queue)
 	lockdep_assert_held(&queue->lock);
 	if (queue->mode != PAGODA_QUEUE_DEVICE || queue->held || queue->need_reset)
 		return false;
-	job = pagoda_flight_waiting(queue);
+	job = flight_waiting(queue);
 	/* Doomed jobs come first, and are given up before others are sent. */
 	if (!job || pagoda_job_is_doomed(job))
 		return false;
 	list_for_each_entry_from(job, &queue->inflight, node) {
 		if (job->refused)
 			break;
-		if (pagoda_job_send(job)) {
+		if (job_send(job)) {
 			queue->need_reset = true;
 			queue_work(queue->recover_wq, &queue->work);
 			break;

@@ -6,13 +6,13 @@
 
 #include "internal.h"
 
-static const char * const pagoda_queue_modes[] = {
+static const char * const queue_modes[] = {
 	[PAGODA_QUEUE_DEVICE] = "device",
 	[PAGODA_QUEUE_CPU] = "cpu",
 	[PAGODA_QUEUE_DEAD] = "cpu, device dead",
 };
 
-static const char * const pagoda_job_states[] = {
+static const char * const job_states[] = {
 	[PAGODA_JOB_WAITING] = "waiting",
 	[PAGODA_JOB_SENT] = "sent",
 	[PAGODA_JOB_DONE] = "done",
@@ -36,14 +36,14 @@ void pagoda_queue_stats(struct pagoda_queue *queue, struct pagoda_queue_stats *s
 		stats->doorbells = transport->ops->doorbells(transport);
 }
 
-static void pagoda_queue_print_jobs(struct pagoda_queue *queue, struct drm_printer *p)
+static void queue_print_jobs(struct pagoda_queue *queue, struct drm_printer *p)
 {
 	struct pagoda_job *job;
 
 	lockdep_assert_held(&queue->lock);
 	list_for_each_entry(job, &queue->inflight, node)
 		drm_printf(p, "\t%llu: %s, %u bytes, %u operations, from %u, failures %u%s%s\n",
-			   job->base.seqno, pagoda_job_states[job->state], job->base.built,
+			   job->base.seqno, job_states[job->state], job->base.built,
 			   job->base.operations, job->start, job->failures,
 			   job->finished ? ", finished by the CPU" : "",
 			   job->refused ? ", refused" : "");
@@ -62,9 +62,8 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 
 	pagoda_queue_stats(queue, &stats);
 	spin_lock_irq(&queue->lock);
-	drm_printf(p, "executes: %s%s%s%s\n", pagoda_queue_modes[queue->mode],
-		   queue->held ? ", held" : "", queue->closed ? ", closed" : "",
-		   queue->stopped ? ", stopped" : "");
+	drm_printf(p, "executes: %s%s%s%s\n", queue_modes[queue->mode], queue->held ? ", held" : "",
+		   queue->closed ? ", closed" : "", queue->stopped ? ", stopped" : "");
 	drm_printf(p, "seqno: armed %llu, sent %llu, executed %llu, signalled %llu\n",
 		   queue->next_seqno, queue->sent_seqno, queue->acked_seqno,
 		   queue->retired_seqno);
@@ -75,7 +74,7 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
 	drm_printf(p, "given up because the device was reset: %llu\n", stats.given_up);
 	drm_printf(p, "pool: %u\n", queue->pooled);
 	drm_puts(p, "in flight:\n");
-	pagoda_queue_print_jobs(queue, p);
+	queue_print_jobs(queue, p);
 	spin_unlock_irq(&queue->lock);
 }
 
@@ -83,7 +82,7 @@ void pagoda_queue_print(struct pagoda_queue *queue, struct drm_printer *p)
  * Fills @jobs with the jobs of the history, and returns their number. The references keep a job
  * that leaves the history meanwhile from being reused.
  */
-static u32 pagoda_queue_take_recent(struct pagoda_queue *queue, struct pagoda_job **jobs)
+static u32 queue_take_recent(struct pagoda_queue *queue, struct pagoda_job **jobs)
 {
 	struct pagoda_job *job;
 	u32 count = 0;
@@ -111,7 +110,7 @@ void pagoda_queue_visit_recent(struct pagoda_queue *queue,
 			       void *arg)
 {
 	struct pagoda_job *jobs[PAGODA_QUEUE_HISTORY];
-	u32 i, count = pagoda_queue_take_recent(queue, jobs);
+	u32 i, count = queue_take_recent(queue, jobs);
 
 	for (i = 0; i < count; i++) {
 		struct pagoda_submission *base = &jobs[i]->base;

@@ -72,7 +72,7 @@ void pagoda_queue_resume(struct pagoda_queue *queue)
 }
 
 /* Counts consecutive failures at a packet. */
-static void pagoda_job_failed(struct pagoda_job *job, u32 offset)
+static void job_failed(struct pagoda_job *job, u32 offset)
 {
 	job->start = max(job->start, offset);
 	if (job->failures && job->failed_at == job->start) {
@@ -89,8 +89,7 @@ static void pagoda_job_failed(struct pagoda_job *job, u32 offset)
  * doesn't fit the jobs sent and acknowledged before, or if the device can't even finish an empty
  * job.
  */
-static bool pagoda_reset_apply(struct pagoda_queue *queue,
-			       const struct pagoda_reset_result *result)
+static bool reset_apply(struct pagoda_queue *queue, const struct pagoda_reset_result *result)
 {
 	struct pagoda_job *job, *next = NULL;
 
@@ -107,7 +106,7 @@ static bool pagoda_reset_apply(struct pagoda_queue *queue,
 			       result->offset % VIRTIO_PAGODA_PACKET_ALIGN))
 		return false;
 	if (next)
-		pagoda_job_failed(next, result->offset);
+		job_failed(next, result->offset);
 	/* The device fails although nothing is left to execute: going on would never end. */
 	if (next && next->rescue && next->finished)
 		return false;
@@ -122,7 +121,7 @@ static bool pagoda_reset_apply(struct pagoda_queue *queue,
  * Moves all jobs that were sent back to waiting. Requests that the transport still has keep their
  * memory; later answers are ignored. Caller holds queue->lock.
  */
-static void pagoda_queue_take_back(struct pagoda_queue *queue)
+static void queue_take_back(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
 
@@ -132,7 +131,7 @@ static void pagoda_queue_take_back(struct pagoda_queue *queue)
 			job->state = PAGODA_JOB_WAITING;
 }
 
-static int pagoda_job_execute(struct pagoda_job *job, bool doomed, u32 *stopped_at)
+static int job_execute(struct pagoda_job *job, bool doomed, u32 *stopped_at)
 {
 	struct pagoda_queue *queue = job->queue;
 
@@ -150,7 +149,7 @@ static int pagoda_job_execute(struct pagoda_job *job, bool doomed, u32 *stopped_
  * Executes the first job in flight on the CPU, or marks it as lost for good. Returns true if the
  * device must not continue without the job's effect.
  */
-static bool pagoda_job_finish(struct pagoda_job *job)
+static bool job_finish(struct pagoda_job *job)
 {
 	struct pagoda_queue *queue = job->queue;
 	bool doomed, fatal = false;
@@ -160,7 +159,7 @@ static bool pagoda_job_finish(struct pagoda_job *job)
 	spin_lock_irq(&queue->lock);
 	doomed = pagoda_job_is_doomed(job);
 	spin_unlock_irq(&queue->lock);
-	ret = pagoda_job_execute(job, doomed, &stopped_at);
+	ret = job_execute(job, doomed, &stopped_at);
 	if (ret && queue->args.ops->lost)
 		fatal = queue->args.ops->lost(queue->args.owner, &job->base,
 					      min(stopped_at, job->base.built), ret);
@@ -179,7 +178,7 @@ static bool pagoda_job_finish(struct pagoda_job *job)
 }
 
 /* Returns the first job in flight if the CPU has to execute it, else NULL. */
-static struct pagoda_job *pagoda_queue_cpu_job(struct pagoda_queue *queue)
+static struct pagoda_job *queue_cpu_job(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
 
@@ -197,7 +196,7 @@ static struct pagoda_job *pagoda_queue_cpu_job(struct pagoda_queue *queue)
  * Removes a given-up job from the device's numbers: the device either never got the job, or counted
  * it as executed in a reset.
  */
-static void pagoda_job_skip(struct pagoda_job *job)
+static void job_skip(struct pagoda_job *job)
 {
 	struct pagoda_queue *queue = job->queue;
 
@@ -209,7 +208,7 @@ static void pagoda_job_skip(struct pagoda_job *job)
 	queue->acked_seqno = job->base.seqno;
 }
 
-static int pagoda_queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken)
+static int queue_reset_device(struct pagoda_queue *queue, u32 asked, bool broken)
 {
 	const struct pagoda_queue_ops *ops = queue->args.ops;
 	int ret;
@@ -226,7 +225,7 @@ static int pagoda_queue_reset_device(struct pagoda_queue *queue, u32 asked, bool
 }
 
 /* Stops the device's queue, which may still work although the device can't be reset. */
-static void pagoda_queue_quiet(struct pagoda_queue *queue)
+static void queue_quiet(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->args.transport;
 	struct pagoda_reset_result result;
@@ -235,7 +234,7 @@ static void pagoda_queue_quiet(struct pagoda_queue *queue)
 		transport->ops->reset(transport, &result);
 }
 
-static void pagoda_queue_adapter_done(struct pagoda_queue *queue, int ret)
+static void queue_adapter_done(struct pagoda_queue *queue, int ret)
 {
 	lockdep_assert_held(&queue->lock);
 	queue->adapter_busy = false;
@@ -245,7 +244,7 @@ static void pagoda_queue_adapter_done(struct pagoda_queue *queue, int ret)
 }
 
 /* The queue is closed before the reset begins; restarts are refused until the reset is over. */
-static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool broken)
+static int queue_reset_whole(struct pagoda_queue *queue, bool broken)
 {
 	bool was_closed;
 	u32 asked;
@@ -261,17 +260,17 @@ static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool broken)
 	ret = queue->mode == PAGODA_QUEUE_DEAD ? -ENODEV : 0;
 	spin_unlock_irq(&queue->lock);
 	if (!ret)
-		ret = pagoda_queue_reset_device(queue, asked, broken);
+		ret = queue_reset_device(queue, asked, broken);
 	if (ret && !broken)
-		pagoda_queue_quiet(queue);
+		queue_quiet(queue);
 	spin_lock_irq(&queue->lock);
 	queue->need_reset = false;
-	pagoda_queue_take_back(queue);
+	queue_take_back(queue);
 	if (ret)
 		queue->closed = was_closed;
 	if (ret && queue->mode == PAGODA_QUEUE_DEVICE)
 		queue->mode = PAGODA_QUEUE_DEAD;
-	pagoda_queue_adapter_done(queue, ret);
+	queue_adapter_done(queue, ret);
 	spin_unlock_irq(&queue->lock);
 	if (ret)
 		dev_err(queue->args.dev, "the device can't be reset (%d), the CPU takes over\n",
@@ -286,7 +285,7 @@ static int pagoda_queue_reset_whole(struct pagoda_queue *queue, bool broken)
  */
 int pagoda_queue_escalate(struct pagoda_queue *queue)
 {
-	return pagoda_queue_reset_whole(queue, true);
+	return queue_reset_whole(queue, true);
 }
 
 /*
@@ -297,8 +296,8 @@ void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
 
-	while ((job = pagoda_queue_cpu_job(queue))) {
-		if (!job->finished && pagoda_job_finish(job)) {
+	while ((job = queue_cpu_job(queue))) {
+		if (!job->finished && job_finish(job)) {
 			pagoda_queue_hold(queue, false);
 			pagoda_queue_escalate(queue);
 		}
@@ -309,7 +308,7 @@ void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 			spin_unlock_irq(&queue->lock);
 			return;
 		}
-		pagoda_job_skip(job);
+		job_skip(job);
 		job->state = PAGODA_JOB_DONE;
 		spin_unlock_irq(&queue->lock);
 		pagoda_queue_retire(queue);
@@ -317,19 +316,19 @@ void pagoda_queue_run_cpu(struct pagoda_queue *queue)
 }
 
 /* Resets the whole device if a reset was requested. Returns whether one was. Runs in recover_wq. */
-static bool pagoda_queue_answer_asked(struct pagoda_queue *queue)
+static bool queue_answer_asked(struct pagoda_queue *queue)
 {
 	if (!READ_ONCE(queue->adapter_wanted))
 		return false;
 	pagoda_queue_hold(queue, false);
-	pagoda_queue_reset_whole(queue, false);
+	queue_reset_whole(queue, false);
 	pagoda_queue_retire(queue);
 	pagoda_queue_run_cpu(queue);
 	pagoda_queue_resume(queue);
 	return true;
 }
 
-static void pagoda_queue_recover(struct pagoda_queue *queue)
+static void queue_recover(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->args.transport;
 	struct pagoda_reset_result result = {};
@@ -342,7 +341,7 @@ static void pagoda_queue_recover(struct pagoda_queue *queue)
 	queue->need_reset = false;
 	/* The device doesn't count jobs that it never got. */
 	result.seqno += queue->skipped;
-	if (!ret && !pagoda_reset_apply(queue, &result))
+	if (!ret && !reset_apply(queue, &result))
 		ret = -EIO;
 	spin_unlock_irq(&queue->lock);
 	if (!ret) {
@@ -364,8 +363,8 @@ void pagoda_queue_work(struct work_struct *work)
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, work);
 	bool cookie = dma_fence_begin_signalling();
 
-	if (!pagoda_queue_answer_asked(queue) && READ_ONCE(queue->need_reset))
-		pagoda_queue_recover(queue);
+	if (!queue_answer_asked(queue) && READ_ONCE(queue->need_reset))
+		queue_recover(queue);
 	pagoda_queue_run_cpu(queue);
 	/* Send jobs that follow those that were given up. */
 	pagoda_queue_resume(queue);
@@ -373,7 +372,7 @@ void pagoda_queue_work(struct work_struct *work)
 }
 
 /* Returns true if the device has a request, and made no progress for the whole timeout. */
-static bool pagoda_queue_overdue(struct pagoda_queue *queue)
+static bool queue_overdue(struct pagoda_queue *queue)
 {
 	unsigned long timeout = msecs_to_jiffies(queue->args.timeout_ms);
 	unsigned long due, now = jiffies;
@@ -391,7 +390,7 @@ static bool pagoda_queue_overdue(struct pagoda_queue *queue)
 }
 
 /* Returns true if completions were there although no interrupt was raised. */
-static bool pagoda_queue_poll(struct pagoda_queue *queue)
+static bool queue_poll(struct pagoda_queue *queue)
 {
 	struct pagoda_transport *transport = queue->args.transport;
 	u64 before = pagoda_queue_hold(queue, true);
@@ -410,14 +409,14 @@ void pagoda_queue_watchdog(struct work_struct *work)
 	struct pagoda_queue *queue = container_of(work, struct pagoda_queue, watchdog.work);
 	bool cookie = dma_fence_begin_signalling();
 
-	if (!pagoda_queue_overdue(queue))
+	if (!queue_overdue(queue))
 		goto out;
-	if (pagoda_queue_poll(queue)) {
+	if (queue_poll(queue)) {
 		pagoda_queue_resume(queue);
 		/* Further completions may follow: they get the whole timeout again. */
-		pagoda_queue_overdue(queue);
+		queue_overdue(queue);
 	} else {
-		pagoda_queue_recover(queue);
+		queue_recover(queue);
 	}
 out:
 	dma_fence_end_signalling(cookie);

@@ -22,7 +22,7 @@
  * Allocates physically contiguous, page aligned memory. If memory is fragmented, @size is halved,
  * down to a page: builders work with any size.
  */
-static void *pagoda_pages_alloc(u32 *size)
+static void *pages_alloc(u32 *size)
 {
 	u32 bytes = *size;
 	void *pages;
@@ -49,7 +49,7 @@ void pagoda_job_free(struct pagoda_job *job)
 	kfree(job);
 }
 
-static struct pagoda_job *pagoda_job_alloc(struct pagoda_queue *queue)
+static struct pagoda_job *job_alloc(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
 
@@ -58,12 +58,12 @@ static struct pagoda_job *pagoda_job_alloc(struct pagoda_queue *queue)
 	job->queue = queue;
 	INIT_LIST_HEAD(&job->node);
 	job->base.size = queue->args.buffer_size;
-	job->base.data = pagoda_pages_alloc(&job->base.size);
+	job->base.data = pages_alloc(&job->base.size);
 	if (!job->base.data)
 		goto err_free;
 	job->base.priv_size = queue->args.priv_size;
 	if (job->base.priv_size)
-		job->base.priv = pagoda_pages_alloc(&job->base.priv_size);
+		job->base.priv = pages_alloc(&job->base.priv_size);
 	if (job->base.priv_size && !job->base.priv)
 		goto err_free;
 	return job;
@@ -73,7 +73,7 @@ err_free:
 	return NULL;
 }
 
-static struct pagoda_job *pagoda_pool_take(struct pagoda_queue *queue)
+static struct pagoda_job *pool_take(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job;
 	unsigned long flags;
@@ -88,7 +88,7 @@ static struct pagoda_job *pagoda_pool_take(struct pagoda_queue *queue)
 	return job;
 }
 
-static void pagoda_pool_give(struct pagoda_job *job)
+static void pool_give(struct pagoda_job *job)
 {
 	struct pagoda_queue *queue = job->queue;
 	unsigned long flags;
@@ -109,7 +109,7 @@ static void pagoda_pool_give(struct pagoda_job *job)
 void pagoda_job_put(struct pagoda_job *job)
 {
 	if (refcount_dec_and_test(&job->refs))
-		pagoda_pool_give(job);
+		pool_give(job);
 }
 
 /*
@@ -139,7 +139,7 @@ void pagoda_job_remember(struct pagoda_job *job)
 		pagoda_job_put(old);
 }
 
-static int pagoda_job_prepare(struct pagoda_job *job)
+static int job_prepare(struct pagoda_job *job)
 {
 	struct pagoda_submission *base = &job->base;
 	struct dma_fence *hw = pagoda_hw_fence_alloc();
@@ -190,14 +190,14 @@ struct pagoda_submission *pagoda_queue_get(struct pagoda_queue *queue)
 	int ret;
 
 	KUNIT_STATIC_STUB_REDIRECT(pagoda_queue_get, queue);
-	job = pagoda_pool_take(queue);
+	job = pool_take(queue);
 	if (!job)
-		job = pagoda_job_alloc(queue);
+		job = job_alloc(queue);
 	if (!job)
 		return ERR_PTR(-ENOMEM);
-	ret = pagoda_job_prepare(job);
+	ret = job_prepare(job);
 	if (ret) {
-		pagoda_pool_give(job);
+		pool_give(job);
 		return ERR_PTR(ret);
 	}
 	return &job->base;
@@ -216,7 +216,7 @@ void pagoda_submission_put(struct pagoda_submission *submission)
 	drm_sched_job_cleanup(&job->sched);
 	pagoda_hw_fence_free(job->hw);
 	job->hw = NULL;
-	pagoda_pool_give(job);
+	pool_give(job);
 }
 
 /**

@@ -15,7 +15,7 @@
 #include "fence.h"
 #include "internal.h"
 
-static void pagoda_queue_free_job(struct drm_sched_job *sched_job)
+static void queue_free_job(struct drm_sched_job *sched_job)
 {
 	struct pagoda_job *job = container_of(sched_job, struct pagoda_job, sched);
 	struct pagoda_queue *queue = job->queue;
@@ -32,12 +32,12 @@ static void pagoda_queue_free_job(struct drm_sched_job *sched_job)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
-static const struct drm_sched_backend_ops pagoda_sched_ops = {
+static const struct drm_sched_backend_ops sched_ops = {
 	.run_job = pagoda_queue_run_job,
-	.free_job = pagoda_queue_free_job,
+	.free_job = queue_free_job,
 };
 
-static int pagoda_queue_init_workers(struct pagoda_queue *queue)
+static int queue_init_workers(struct pagoda_queue *queue)
 {
 	queue->submit_wq = alloc_ordered_workqueue("pagoda-submit",
 						   WQ_MEM_RECLAIM | WQ_HIGHPRI);
@@ -54,12 +54,12 @@ static int pagoda_queue_init_workers(struct pagoda_queue *queue)
 	return 0;
 }
 
-static int pagoda_queue_init_sched(struct pagoda_queue *queue, const char *name)
+static int queue_init_sched(struct pagoda_queue *queue, const char *name)
 {
 	struct pagoda_transport *transport = queue->args.transport;
 	struct drm_gpu_scheduler *sched = &queue->sched;
 	const struct pagoda_sched_args args = {
-		.ops = &pagoda_sched_ops,
+		.ops = &sched_ops,
 		.submit_wq = queue->submit_wq,
 		.priorities = 1,
 		.credit_limit = queue->mode == PAGODA_QUEUE_DEVICE ?
@@ -78,7 +78,7 @@ static int pagoda_queue_init_sched(struct pagoda_queue *queue, const char *name)
 	return ret;
 }
 
-static struct pagoda_queue *pagoda_queue_alloc(const struct pagoda_queue_args *args)
+static struct pagoda_queue *queue_alloc(const struct pagoda_queue_args *args)
 {
 	struct pagoda_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
 
@@ -118,13 +118,13 @@ struct pagoda_queue *pagoda_queue_create(const struct pagoda_queue_args *args)
 	name = pagoda_timeline_prepare(PAGODA_TIMELINE_PAGING);
 	if (!name)
 		return ERR_PTR(-ENOMEM);
-	queue = pagoda_queue_alloc(args);
+	queue = queue_alloc(args);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
-	ret = pagoda_queue_init_workers(queue);
+	ret = queue_init_workers(queue);
 	if (ret)
 		goto err_free;
-	ret = pagoda_queue_init_sched(queue, name);
+	ret = queue_init_sched(queue, name);
 	if (ret)
 		goto err_workers;
 	return queue;
@@ -154,7 +154,7 @@ void pagoda_queue_stop(struct pagoda_queue *queue)
 	pagoda_queue_wait_idle(queue, MAX_SCHEDULE_TIMEOUT);
 }
 
-static bool pagoda_queue_is_drained(struct pagoda_queue *queue)
+static bool queue_is_drained(struct pagoda_queue *queue)
 {
 	bool drained;
 
@@ -164,7 +164,7 @@ static bool pagoda_queue_is_drained(struct pagoda_queue *queue)
 	return drained;
 }
 
-static void pagoda_queue_free_jobs(struct pagoda_queue *queue)
+static void queue_free_jobs(struct pagoda_queue *queue)
 {
 	struct pagoda_job *job, *next;
 	LIST_HEAD(jobs);
@@ -192,7 +192,7 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	if (!queue)
 		return;
 	pagoda_queue_stop(queue);
-	wait_event(queue->drained, pagoda_queue_is_drained(queue));
+	wait_event(queue->drained, queue_is_drained(queue));
 	cancel_delayed_work_sync(&queue->watchdog);
 	cancel_work_sync(&queue->work);
 	/*
@@ -204,7 +204,7 @@ void pagoda_queue_destroy(struct pagoda_queue *queue)
 	destroy_workqueue(queue->recover_wq);
 	destroy_workqueue(queue->submit_wq);
 	dma_fence_put(queue->last_fence);
-	pagoda_queue_free_jobs(queue);
+	queue_free_jobs(queue);
 	kref_put(&queue->kref, pagoda_queue_release);
 }
 

@@ -29,9 +29,9 @@ static struct pagoda_paging_queue *paging_queue_lookup(struct pagoda_client *cli
 
 /* ---- Paging queues ---------------------------------------------------------------- */
 
-static int paging_queue_add(struct drm_device *drm, struct drm_file *file,
-			    struct drm_pagoda_paging_queue_create *args,
-			    struct drm_syncobj *syncobj)
+static int paging_queue_publish(struct drm_device *drm, struct drm_file *file,
+				struct drm_pagoda_paging_queue_create *args,
+				struct drm_syncobj *syncobj)
 {
 	struct pagoda_client *client = file->driver_priv;
 	struct pagoda_paging_queue *queue;
@@ -67,7 +67,7 @@ int pagoda_ioctl_paging_queue_create(struct drm_device *drm, void *data, struct 
 	ret = drm_syncobj_create(&syncobj, 0, NULL);
 	if (ret)
 		return ret;
-	ret = paging_queue_add(drm, file, args, syncobj);
+	ret = paging_queue_publish(drm, file, args, syncobj);
 	drm_syncobj_put(syncobj);
 	return ret;
 }

@@ -181,8 +181,7 @@ static int create_with_handle(struct pagoda_device *pagoda, struct drm_file *fil
 	return ret;
 }
 
-static int pagoda_ioctl_allocation_create(struct drm_device *drm, void *data,
-					  struct drm_file *file)
+static int pagoda_ioctl_allocation_create(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct pagoda_device *pagoda = pagoda_device_of_drm(drm);
 	struct drm_pagoda_allocation_create *args = data;
@@ -235,8 +234,7 @@ static int pagoda_ioctl_allocation_mmap_offset(struct drm_device *drm, void *dat
 	return ret;
 }
 
-static int pagoda_ioctl_allocation_info(struct drm_device *drm, void *data,
-					struct drm_file *file)
+static int pagoda_ioctl_allocation_info(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_allocation_info *args = data;
 	struct pagoda_bo *bo = pagoda_bo_lookup(file, args->handle);
@@ -275,8 +273,7 @@ static int wait_acknowledge(struct drm_device *drm, struct pagoda_bo *bo)
 	return ret;
 }
 
-static int pagoda_ioctl_allocation_wait(struct drm_device *drm, void *data,
-					struct drm_file *file)
+static int pagoda_ioctl_allocation_wait(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_pagoda_allocation_wait *args = data;
 	bool acknowledge = args->flags & DRM_PAGODA_ALLOCATION_WAIT_ACKNOWLEDGE;

@@ -13,8 +13,7 @@
 #include "check.h"
 #include "internal.h"
 
-static bool pagoda_fault_check(const struct virtio_pagoda_fault *raw,
-			       struct pagoda_fault *fault)
+static bool fault_check(const struct virtio_pagoda_fault *raw, struct pagoda_fault *fault)
 {
 	fault->reason = le32_to_cpu(raw->reason);
 	fault->opcode = le32_to_cpu(raw->opcode);
@@ -33,15 +32,15 @@ static bool pagoda_fault_check(const struct virtio_pagoda_fault *raw,
  * Returns whether a completion's count of packets is possible: a buffer has so many packets at
  * most, but commands can be executed any number of times.
  */
-static bool pagoda_packets_check(u32 packets, const struct pagoda_request *request)
+static bool packets_check(u32 packets, const struct pagoda_request *request)
 {
 	return request->context ||
 	       packets <= request->size / sizeof(struct virtio_pagoda_packet);
 }
 
 /* Returns whether a fault's coordinates belong to this request. */
-static bool pagoda_fault_is_of(const struct virtio_pagoda_fault *raw, u32 queue,
-			       const struct pagoda_request *request)
+static bool fault_is_of(const struct virtio_pagoda_fault *raw, u32 queue,
+			const struct pagoda_request *request)
 {
 	u32 offset = le32_to_cpu(raw->offset);
 
@@ -62,7 +61,7 @@ pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 l
 {
 	memset(fault, 0, sizeof(*fault));
 	if (len != sizeof(*completion) || le64_to_cpu(completion->seqno) != request->seqno ||
-	    !pagoda_packets_check(le32_to_cpu(completion->packets), request))
+	    !packets_check(le32_to_cpu(completion->packets), request))
 		return PAGODA_OUTCOME_BAD_ANSWER;
 	switch (le32_to_cpu(completion->status)) {
 	case VIRTIO_PAGODA_STATUS_OK:
@@ -71,8 +70,8 @@ pagoda_completion_check(const struct virtio_pagoda_completion *completion, u32 l
 	case VIRTIO_PAGODA_STATUS_ABORTED:
 		return PAGODA_OUTCOME_ABORTED;
 	case VIRTIO_PAGODA_STATUS_FAULT:
-		if (pagoda_fault_check(&completion->fault, fault) &&
-		    pagoda_fault_is_of(&completion->fault, queue, request))
+		if (fault_check(&completion->fault, fault) &&
+		    fault_is_of(&completion->fault, queue, request))
 			return PAGODA_OUTCOME_FAULT;
 		memset(fault, 0, sizeof(*fault));
 		return PAGODA_OUTCOME_BAD_ANSWER;
@@ -98,7 +97,7 @@ int pagoda_event_check(const struct virtio_pagoda_event *raw, u32 len,
 	event->context = le64_to_cpu(raw->fault.context);
 	switch (event->type) {
 	case VIRTIO_PAGODA_EVENT_FAULT:
-		return pagoda_fault_check(&raw->fault, &event->fault) ? 0 : -EINVAL;
+		return fault_check(&raw->fault, &event->fault) ? 0 : -EINVAL;
 	case VIRTIO_PAGODA_EVENT_FENCE:
 		event->value = le64_to_cpu(raw->value);
 		event->fault.address = le64_to_cpu(raw->fault.address);

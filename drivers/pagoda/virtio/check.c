@@ -40,7 +40,7 @@ static_assert(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1) < 24);
 #define PAGODA_OPS_KNOWN	GENMASK_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_COUNT - 1), 0)
 #define PAGODA_PAGE_SIZES	(SZ_4K | SZ_64K | SZ_2M)
 
-static const char * const pagoda_op_names[] = {
+static const char * const op_names[] = {
 	[0] = "none",
 #define PAGODA_OP_NAME(NAME, name, opcode) \
 	[opcode] = #NAME,
@@ -84,7 +84,7 @@ int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *
 
 		if (!(PAGODA_OPS_REQUIRED & bit) || features & bit)
 			continue;
-		refuse_field(refusal, pagoda_op_names[opcode], features, "feature missing");
+		refuse_field(refusal, op_names[opcode], features, "feature missing");
 		return -ENODEV;
 	}
 	if (!(features & PAGODA_OPS_MAP)) {
@@ -104,16 +104,15 @@ int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *
 	return 0;
 }
 
-static bool pagoda_page_multiple(u64 value)
+static bool page_multiple(u64 value)
 {
 	return value && !(value % VIRTIO_PAGODA_PAGE_SIZE);
 }
 
-static int pagoda_config_check_memory(const struct pagoda_device_info *info, u64 features,
-				      struct pagoda_refusal *refusal)
+static int config_check_memory(const struct pagoda_device_info *info, u64 features,
+			       struct pagoda_refusal *refusal)
 {
-	if (!pagoda_page_multiple(info->vram_size) ||
-	    info->vram_size > VIRTIO_PAGODA_MAX_VRAM)
+	if (!page_multiple(info->vram_size) || info->vram_size > VIRTIO_PAGODA_MAX_VRAM)
 		return refuse_field(refusal, "vram_size", info->vram_size,
 				     "not whole pages, or too much");
 	if (info->visible_size % VIRTIO_PAGODA_PAGE_SIZE ||
@@ -134,10 +133,10 @@ static int pagoda_config_check_memory(const struct pagoda_device_info *info, u64
 	return 0;
 }
 
-static int pagoda_config_check_queues(const struct pagoda_device_info *info,
-				      struct pagoda_refusal *refusal)
+static int config_check_queues(const struct pagoda_device_info *info,
+			       struct pagoda_refusal *refusal)
 {
-	if (!pagoda_page_multiple(info->max_buffer_bytes) ||
+	if (!page_multiple(info->max_buffer_bytes) ||
 	    info->max_buffer_bytes < VIRTIO_PAGODA_MIN_BUFFER ||
 	    info->max_buffer_bytes > VIRTIO_PAGODA_MAX_BUFFER)
 		return refuse_field(refusal, "max_buffer_bytes", info->max_buffer_bytes,
@@ -153,8 +152,8 @@ static int pagoda_config_check_queues(const struct pagoda_device_info *info,
 	return 0;
 }
 
-static int pagoda_config_check_tables(const struct pagoda_device_info *info, u64 features,
-				      struct pagoda_refusal *refusal)
+static int config_check_tables(const struct pagoda_device_info *info, u64 features,
+			       struct pagoda_refusal *refusal)
 {
 	if (info->va_bits && (info->va_bits < VIRTIO_PAGODA_MIN_VA_BITS ||
 			      info->va_bits > VIRTIO_PAGODA_MAX_VA_BITS))
@@ -180,8 +179,8 @@ static int pagoda_config_check_tables(const struct pagoda_device_info *info, u64
 	return 0;
 }
 
-static int pagoda_config_check_ranges(const struct pagoda_device_info *info, u64 features,
-				      struct pagoda_refusal *refusal)
+static int config_check_ranges(const struct pagoda_device_info *info, u64 features,
+			       struct pagoda_refusal *refusal)
 {
 	if (info->swizzling_ranges > VIRTIO_PAGODA_MAX_SWIZZLING_RANGES ||
 	    (info->swizzling_ranges && !(features & PAGODA_OP_BIT(SPECIAL_LOCK_TRANSFER))))
@@ -194,8 +193,8 @@ static int pagoda_config_check_ranges(const struct pagoda_device_info *info, u64
 	return 0;
 }
 
-static int pagoda_config_check_mmu(const struct pagoda_device_info *info, u64 features,
-				   struct pagoda_refusal *refusal)
+static int config_check_mmu(const struct pagoda_device_info *info, u64 features,
+			    struct pagoda_refusal *refusal)
 {
 	if (!info->mmu_pages != !(features & PAGODA_F_BIT(DEVICE_MMU)) ||
 	    info->mmu_pages > VIRTIO_PAGODA_MAX_MMU_PAGES)
@@ -211,7 +210,7 @@ static int pagoda_config_check_mmu(const struct pagoda_device_info *info, u64 fe
  * Returns whether a combination is valid (C199): content that survives hibernation survives
  * standby.
  */
-static bool pagoda_preserved_valid(u32 preserved)
+static bool preserved_valid(u32 preserved)
 {
 	switch (preserved) {
 	case 0:
@@ -224,15 +223,14 @@ static bool pagoda_preserved_valid(u32 preserved)
 	}
 }
 
-static int pagoda_config_check_preserved(const struct virtio_pagoda_config *config,
-					 struct pagoda_device_info *info,
-					 struct pagoda_refusal *refusal)
+static int config_check_preserved(const struct virtio_pagoda_config *config,
+				  struct pagoda_device_info *info, struct pagoda_refusal *refusal)
 {
 	u32 preserved = le32_to_cpu(config->preserved);
 	u64 bytes = le64_to_cpu(config->preserved_bytes);
 	bool part = preserved & VIRTIO_PAGODA_PRESERVED_HIBERNATE_PART;
 
-	if (!pagoda_preserved_valid(preserved))
+	if (!preserved_valid(preserved))
 		return refuse_field(refusal, "preserved", preserved,
 				     "flags that contradict each other, or unknown ones");
 	if (!bytes != !part || bytes % VIRTIO_PAGODA_PAGE_SIZE || bytes >= info->vram_size)
@@ -245,9 +243,9 @@ static int pagoda_config_check_preserved(const struct virtio_pagoda_config *conf
 	return 0;
 }
 
-static int pagoda_config_check_counts(const struct pagoda_device_info *info,
-				      const struct pagoda_config_counts *counts,
-				      struct pagoda_refusal *refusal)
+static int config_check_counts(const struct pagoda_device_info *info,
+			       const struct pagoda_config_counts *counts,
+			       struct pagoda_refusal *refusal)
 {
 	if (counts->window > VIRTIO_PAGODA_MAX_EXTENTS ||
 	    counts->window > info->visible_size / VIRTIO_PAGODA_PAGE_SIZE ||
@@ -267,9 +265,8 @@ static int pagoda_config_check_counts(const struct pagoda_device_info *info,
 	return 0;
 }
 
-static void pagoda_config_read(const struct virtio_pagoda_config *config, u64 features,
-			       struct pagoda_device_info *info,
-			       struct pagoda_config_counts *counts)
+static void config_read(const struct virtio_pagoda_config *config, u64 features,
+			struct pagoda_device_info *info, struct pagoda_config_counts *counts)
 {
 	info->features = features & pagoda_features_wanted();
 	info->coherent = features & PAGODA_F_BIT(COHERENT);
@@ -308,29 +305,29 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 {
 	int ret;
 
-	pagoda_config_read(config, features, info, counts);
-	ret = pagoda_config_check_memory(info, features, refusal);
+	config_read(config, features, info, counts);
+	ret = config_check_memory(info, features, refusal);
 	if (!ret)
-		ret = pagoda_config_check_queues(info, refusal);
+		ret = config_check_queues(info, refusal);
 	if (!ret)
-		ret = pagoda_config_check_tables(info, features, refusal);
+		ret = config_check_tables(info, features, refusal);
 	if (!ret)
-		ret = pagoda_config_check_ranges(info, features, refusal);
+		ret = config_check_ranges(info, features, refusal);
 	if (!ret)
-		ret = pagoda_config_check_mmu(info, features, refusal);
+		ret = config_check_mmu(info, features, refusal);
 	if (!ret)
-		ret = pagoda_config_check_preserved(config, info, refusal);
+		ret = config_check_preserved(config, info, refusal);
 	if (!ret)
-		ret = pagoda_config_check_counts(info, counts, refusal);
+		ret = config_check_counts(info, counts, refusal);
 	return ret;
 }
 
 /* Returns true if the extent lies between @from and @to, in whole pages. */
-static bool pagoda_extent_valid(const struct pagoda_extent *extent, u64 from, u64 to)
+static bool extent_valid(const struct pagoda_extent *extent, u64 from, u64 to)
 {
 	u64 end;
 
-	return pagoda_page_multiple(extent->size) &&
+	return page_multiple(extent->size) &&
 	       !(extent->offset % VIRTIO_PAGODA_PAGE_SIZE) && extent->offset >= from &&
 	       !check_add_overflow(extent->offset, extent->size, &end) && end <= to;
 }
@@ -346,7 +343,7 @@ int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, 
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		if (!pagoda_extent_valid(&extents[i], covered, size))
+		if (!extent_valid(&extents[i], covered, size))
 			return refuse_field(refusal, name, i,
 					     "entry misaligned, out of order or out of range");
 		if (extents[i].offset != covered)
@@ -364,7 +361,7 @@ int pagoda_extents_check_window(const struct pagoda_extent *extents, u32 count, 
 }
 
 /* Returns true if every page of the extent has a struct page. */
-static bool pagoda_extent_is_known(const struct pagoda_extent *extent)
+static bool extent_is_known(const struct pagoda_extent *extent)
 {
 	unsigned long pfn = PHYS_PFN(extent->address);
 	unsigned long end = pfn + (extent->size >> PAGE_SHIFT);
@@ -375,7 +372,7 @@ static bool pagoda_extent_is_known(const struct pagoda_extent *extent)
 }
 
 /* Returns true if no page of the extent is memory that the kernel runs from or allocates. */
-static bool pagoda_extent_is_foreign(const struct pagoda_extent *extent)
+static bool extent_is_foreign(const struct pagoda_extent *extent)
 {
 	unsigned long pfn = PHYS_PFN(extent->address);
 	unsigned long end = pfn + (extent->size >> PAGE_SHIFT);
@@ -405,9 +402,9 @@ int pagoda_extents_check_memory(const struct pagoda_extent *extents, u32 count, 
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		if (in_kernel && !pagoda_extent_is_known(&extents[i]))
+		if (in_kernel && !extent_is_known(&extents[i]))
 			return refuse_field(refusal, name, i, "entry with pages that are missing");
-		if (!in_kernel && !pagoda_extent_is_foreign(&extents[i]))
+		if (!in_kernel && !extent_is_foreign(&extents[i]))
 			return refuse_field(refusal, name, i, "entry in memory of the machine");
 		cond_resched();
 	}
@@ -425,7 +422,7 @@ int pagoda_extents_check_invalid(const struct pagoda_extent *extents, u32 count,
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		if (!pagoda_extent_valid(&extents[i], end, vram_size))
+		if (!extent_valid(&extents[i], end, vram_size))
 			return refuse_field(refusal, "invalid ranges", i,
 					     "entry misaligned, out of order or out of range");
 		if (extents[i].address)

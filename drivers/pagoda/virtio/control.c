@@ -17,7 +17,7 @@
 #define PAGODA_CONTROL_LOOK_MS	10
 
 /* Stores the lengths of all answers that arrived, and frees their slots. */
-static void pagoda_control_drain(struct pagoda_control *control)
+static void control_drain(struct pagoda_control *control)
 {
 	struct pagoda_control_slot *slot;
 	unsigned long flags;
@@ -42,19 +42,18 @@ void pagoda_control_interrupt(struct virtqueue *vq)
 	complete(&virtio->control.answered);
 }
 
-static struct pagoda_control_slot *pagoda_control_slot(struct pagoda_control *control)
+static struct pagoda_control_slot *control_slot(struct pagoda_control *control)
 {
 	u32 i;
 
-	pagoda_control_drain(control);
+	control_drain(control);
 	for (i = 0; i < PAGODA_CONTROL_SLOTS; i++)
 		if (!READ_ONCE(control->slots[i].busy))
 			return &control->slots[i];
 	return NULL;
 }
 
-static int pagoda_control_send(struct pagoda_control *control,
-			       struct pagoda_control_slot *slot)
+static int control_send(struct pagoda_control *control, struct pagoda_control_slot *slot)
 {
 	struct scatterlist out, in, *sgs[] = { &out, &in };
 	unsigned long flags;
@@ -77,8 +76,8 @@ static int pagoda_control_send(struct pagoda_control *control,
 }
 
 /* Returns the milliseconds that a command may take. */
-static u32 pagoda_control_patience(struct pagoda_virtio *virtio,
-				   const struct virtio_pagoda_control *command)
+static u32 control_patience(struct pagoda_virtio *virtio,
+			    const struct virtio_pagoda_control *command)
 {
 	if (le32_to_cpu(command->type) != VIRTIO_PAGODA_CONTROL_RESET_ADAPTER)
 		return PAGODA_CONTROL_TIMEOUT_MS;
@@ -86,15 +85,15 @@ static u32 pagoda_control_patience(struct pagoda_virtio *virtio,
 		     PAGODA_RESET_TIMEOUT_MS);
 }
 
-static int pagoda_control_wait(struct pagoda_control *control,
-			       struct pagoda_control_slot *slot, u32 timeout_ms)
+static int control_wait(struct pagoda_control *control, struct pagoda_control_slot *slot,
+			u32 timeout_ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
 	bool late;
 
 	for (;;) {
 		late = time_after(jiffies, end);
-		pagoda_control_drain(control);
+		control_drain(control);
 		if (!READ_ONCE(slot->busy))
 			return 0;
 		if (virtqueue_is_broken(control->vq))
@@ -112,9 +111,8 @@ static int pagoda_control_wait(struct pagoda_control *control,
  * control->lock. Returns 0, -ENODEV, -ETIMEDOUT, -EINVAL if the device refused the command, or
  * -EPROTO for an impossible answer.
  */
-static int pagoda_control_call(struct pagoda_virtio *virtio,
-			       const struct virtio_pagoda_control *command,
-			       struct pagoda_control_slot **answered)
+static int control_call(struct pagoda_virtio *virtio, const struct virtio_pagoda_control *command,
+			struct pagoda_control_slot **answered)
 {
 	struct pagoda_control *control = &virtio->control;
 	struct pagoda_control_slot *slot;
@@ -123,15 +121,14 @@ static int pagoda_control_call(struct pagoda_virtio *virtio,
 	lockdep_assert_held(&control->lock);
 	if (!control->vq)
 		return -ENODEV;
-	slot = pagoda_control_slot(control);
+	slot = control_slot(control);
 	if (!slot)
 		return -ETIMEDOUT;
 	slot->command = *command;
 	reinit_completion(&control->answered);
-	ret = pagoda_control_send(control, slot);
+	ret = control_send(control, slot);
 	if (!ret)
-		ret = pagoda_control_wait(control, slot,
-					  pagoda_control_patience(virtio, command));
+		ret = control_wait(control, slot, control_patience(virtio, command));
 	if (!ret) {
 		control->answer = slot->reply.answer;
 		ret = pagoda_answer_check(&control->answer, slot->len);
@@ -156,7 +153,7 @@ int pagoda_virtio_nop(struct pagoda_virtio *virtio)
 	int ret;
 
 	mutex_lock(&virtio->control.lock);
-	ret = pagoda_control_call(virtio, &command, &slot);
+	ret = control_call(virtio, &command, &slot);
 	mutex_unlock(&virtio->control.lock);
 	return ret;
 }
@@ -177,7 +174,7 @@ int pagoda_control_reset_queue(struct pagoda_virtio *virtio, u32 index,
 	int ret;
 
 	mutex_lock(&virtio->control.lock);
-	ret = pagoda_control_call(virtio, &command, &slot);
+	ret = control_call(virtio, &command, &slot);
 	if (!ret) {
 		result->seqno = le64_to_cpu(virtio->control.answer.seqno);
 		result->offset = le32_to_cpu(virtio->control.answer.offset);
@@ -211,7 +208,7 @@ int pagoda_control_command(struct pagoda_virtio *virtio, const struct pagoda_com
 	int ret;
 
 	mutex_lock(&virtio->control.lock);
-	ret = pagoda_control_call(virtio, &raw, &slot);
+	ret = control_call(virtio, &raw, &slot);
 	mutex_unlock(&virtio->control.lock);
 	return ret == -EPROTO ? -EIO : ret;
 }
@@ -235,7 +232,7 @@ int pagoda_control_get_extents(struct pagoda_virtio *virtio, u32 list,
 	mutex_lock(&virtio->control.lock);
 	while (done < count) {
 		command.first = cpu_to_le64(done);
-		ret = pagoda_control_call(virtio, &command, &slot);
+		ret = control_call(virtio, &command, &slot);
 		got = ret ? 0 : le32_to_cpu(virtio->control.answer.count);
 		if (!ret && (!got || got > count - done))
 			ret = -EPROTO;

@@ -21,7 +21,7 @@
 /* Size of the feature table, which has an entry for each bit that the driver supports. */
 #define PAGODA_MAX_FEATURES	64
 
-static unsigned int pagoda_feature_table[PAGODA_MAX_FEATURES];
+static unsigned int virtio_features[PAGODA_MAX_FEATURES];
 
 /**
  * pagoda_virtio_device() - Get the device, for messages and as a parent
@@ -57,8 +57,8 @@ struct pagoda_transport *pagoda_virtio_transport(struct pagoda_virtio *virtio)
 	return &virtio->paging.base;
 }
 
-static int pagoda_virtio_refuse(struct pagoda_virtio *virtio,
-				const struct pagoda_refusal *refusal, int ret)
+static int virtio_refuse(struct pagoda_virtio *virtio, const struct pagoda_refusal *refusal,
+			 int ret)
 {
 	dev_err(&virtio->vdev->dev, "device refused: %s: %s (0x%llx)\n", refusal->field,
 		refusal->why, refusal->value);
@@ -69,26 +69,25 @@ static int pagoda_virtio_refuse(struct pagoda_virtio *virtio,
  * Returns true if DMA addresses aren't physical addresses. Without ACCESS_PLATFORM a device takes
  * physical addresses, for its queues and for all other memory.
  */
-static bool pagoda_virtio_is_translated(struct virtio_device *vdev)
+static bool virtio_is_translated(struct virtio_device *vdev)
 {
 	return device_iommu_mapped(vdev->dev.parent) || cc_platform_has(CC_ATTR_MEM_ENCRYPT);
 }
 
-static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
-				     struct pagoda_config_counts *counts)
+static int virtio_read_config(struct pagoda_virtio *virtio, struct pagoda_config_counts *counts)
 {
 	struct virtio_device *vdev = virtio->vdev;
 	struct pagoda_device_info *info = &virtio->info;
 	struct pagoda_refusal refusal = {};
 	int ret;
 
-	ret = pagoda_features_check(vdev->features, pagoda_virtio_is_translated(vdev), &refusal);
+	ret = pagoda_features_check(vdev->features, virtio_is_translated(vdev), &refusal);
 	if (ret)
-		return pagoda_virtio_refuse(virtio, &refusal, ret);
+		return virtio_refuse(virtio, &refusal, ret);
 	pagoda_virtio_read_space(vdev, &virtio->config);
 	ret = pagoda_config_check(&virtio->config, vdev->features, info, counts, &refusal);
 	if (ret)
-		return pagoda_virtio_refuse(virtio, &refusal, ret);
+		return virtio_refuse(virtio, &refusal, ret);
 	info->dma_dev = vdev->dev.parent;
 	ret = dma_set_mask_and_coherent(info->dma_dev,
 					DMA_BIT_MASK(info->system_address_bits));
@@ -97,7 +96,7 @@ static int pagoda_virtio_read_config(struct pagoda_virtio *virtio,
 	return ret;
 }
 
-static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
+static int virtio_init_queues(struct pagoda_virtio *virtio)
 {
 	struct virtqueue *vqs[PAGODA_MAX_QUEUES];
 	int ret = pagoda_virtio_find_queues(virtio, vqs);
@@ -121,18 +120,18 @@ static int pagoda_virtio_init_queues(struct pagoda_virtio *virtio)
  * Returns whether the device is a module of this kernel: the parent's name was given by the kernel,
  * not by the device.
  */
-static bool pagoda_virtio_is_in_kernel(struct pagoda_virtio *virtio)
+static bool virtio_is_in_kernel(struct pagoda_virtio *virtio)
 {
 	struct device *parent = virtio->vdev->dev.parent;
 
 	return dev_is_platform(parent) && strstarts(dev_name(parent), "pagoda-vgpu");
 }
 
-static int pagoda_virtio_check_memory(struct pagoda_virtio *virtio,
-				      const struct pagoda_config_counts *counts,
-				      struct pagoda_refusal *refusal)
+static int virtio_check_memory(struct pagoda_virtio *virtio,
+			       const struct pagoda_config_counts *counts,
+			       struct pagoda_refusal *refusal)
 {
-	bool in_kernel = pagoda_virtio_is_in_kernel(virtio);
+	bool in_kernel = virtio_is_in_kernel(virtio);
 	int ret;
 
 	ret = pagoda_extents_check_memory(virtio->window, counts->window, in_kernel, "CPU window",
@@ -143,8 +142,8 @@ static int pagoda_virtio_check_memory(struct pagoda_virtio *virtio,
 					   "swizzling ranges", refusal);
 }
 
-static int pagoda_virtio_check_extents(struct pagoda_virtio *virtio,
-				       const struct pagoda_config_counts *counts)
+static int virtio_check_extents(struct pagoda_virtio *virtio,
+				const struct pagoda_config_counts *counts)
 {
 	const struct pagoda_device_info *info = &virtio->info;
 	struct pagoda_refusal refusal = {};
@@ -160,12 +159,12 @@ static int pagoda_virtio_check_extents(struct pagoda_virtio *virtio,
 						  info->swizzling_bytes * info->swizzling_ranges,
 						  "swizzling ranges", &refusal);
 	if (!ret)
-		ret = pagoda_virtio_check_memory(virtio, counts, &refusal);
-	return ret ? pagoda_virtio_refuse(virtio, &refusal, ret) : 0;
+		ret = virtio_check_memory(virtio, counts, &refusal);
+	return ret ? virtio_refuse(virtio, &refusal, ret) : 0;
 }
 
-static int pagoda_virtio_read_extents(struct pagoda_virtio *virtio,
-				      const struct pagoda_config_counts *counts)
+static int virtio_read_extents(struct pagoda_virtio *virtio,
+			       const struct pagoda_config_counts *counts)
 {
 	struct pagoda_device_info *info = &virtio->info;
 	int ret;
@@ -179,7 +178,7 @@ static int pagoda_virtio_read_extents(struct pagoda_virtio *virtio,
 		ret = pagoda_virtio_read_list(virtio, VIRTIO_PAGODA_EXTENTS_SWIZZLING,
 					      counts->swizzling, &virtio->swizzling);
 	if (!ret)
-		ret = pagoda_virtio_check_extents(virtio, counts);
+		ret = virtio_check_extents(virtio, counts);
 	if (ret)
 		return ret;
 	info->window = virtio->window;
@@ -191,7 +190,7 @@ static int pagoda_virtio_read_extents(struct pagoda_virtio *virtio,
 	return 0;
 }
 
-static void pagoda_virtio_free(struct pagoda_virtio *virtio)
+static void virtio_free(struct pagoda_virtio *virtio)
 {
 	cancel_work_sync(&virtio->broken);
 	kvfree(virtio->swizzling);
@@ -200,7 +199,7 @@ static void pagoda_virtio_free(struct pagoda_virtio *virtio)
 	kfree(virtio);
 }
 
-static void pagoda_virtio_down(struct pagoda_virtio *virtio)
+static void virtio_down(struct pagoda_virtio *virtio)
 {
 	pagoda_virtio_quiet(virtio);
 	pagoda_exec_fini(virtio);
@@ -211,19 +210,19 @@ static void pagoda_virtio_down(struct pagoda_virtio *virtio)
 	virtio->vdev->priv = NULL;
 }
 
-static int pagoda_virtio_up(struct pagoda_virtio *virtio)
+static int virtio_up(struct pagoda_virtio *virtio)
 {
 	struct pagoda_config_counts counts;
 	int ret;
 
-	ret = pagoda_virtio_read_config(virtio, &counts);
+	ret = virtio_read_config(virtio, &counts);
 	if (ret)
 		return ret;
-	ret = pagoda_virtio_init_queues(virtio);
+	ret = virtio_init_queues(virtio);
 	if (ret)
 		goto err_down;
 	virtio_device_ready(virtio->vdev);
-	ret = pagoda_virtio_read_extents(virtio, &counts);
+	ret = virtio_read_extents(virtio, &counts);
 	if (!ret)
 		ret = pagoda_events_init(virtio);
 	if (ret)
@@ -231,11 +230,11 @@ static int pagoda_virtio_up(struct pagoda_virtio *virtio)
 	return 0;
 
 err_down:
-	pagoda_virtio_down(virtio);
+	virtio_down(virtio);
 	return ret;
 }
 
-static int pagoda_virtio_probe(struct virtio_device *vdev)
+static int virtio_probe(struct virtio_device *vdev)
 {
 	struct pagoda_virtio *virtio = kzalloc(sizeof(*virtio), GFP_KERNEL);
 	int ret;
@@ -245,7 +244,7 @@ static int pagoda_virtio_probe(struct virtio_device *vdev)
 	virtio->vdev = vdev;
 	pagoda_events_prepare(virtio);
 	vdev->priv = virtio;
-	ret = pagoda_virtio_up(virtio);
+	ret = virtio_up(virtio);
 	if (ret)
 		goto err_free;
 	ret = pagoda_virtio_top->probe(virtio, &virtio->priv);
@@ -255,43 +254,43 @@ static int pagoda_virtio_probe(struct virtio_device *vdev)
 	return 0;
 
 err_down:
-	pagoda_virtio_down(virtio);
+	virtio_down(virtio);
 err_free:
 	vdev->priv = NULL;
-	pagoda_virtio_free(virtio);
+	virtio_free(virtio);
 	return ret;
 }
 
-static void pagoda_virtio_remove(struct virtio_device *vdev)
+static void virtio_remove(struct virtio_device *vdev)
 {
 	struct pagoda_virtio *virtio = vdev->priv;
 
 	pagoda_events_enable(virtio, false);
 	pagoda_virtio_top->remove(virtio->priv);
-	pagoda_virtio_down(virtio);
-	pagoda_virtio_free(virtio);
+	virtio_down(virtio);
+	virtio_free(virtio);
 }
 
 /* Indirect descriptors would be allocated in the dma_fence signalling path. */
-static int pagoda_virtio_validate(struct virtio_device *vdev)
+static int virtio_validate(struct virtio_device *vdev)
 {
 	__virtio_clear_bit(vdev, VIRTIO_RING_F_INDIRECT_DESC);
 	return 0;
 }
 
-static const struct virtio_device_id pagoda_id_table[] = {
+static const struct virtio_device_id virtio_ids[] = {
 	{ VIRTIO_ID_PAGODA, VIRTIO_DEV_ANY_ID },
 	{ 0 },
 };
-MODULE_DEVICE_TABLE(virtio, pagoda_id_table);
+MODULE_DEVICE_TABLE(virtio, virtio_ids);
 
-static struct virtio_driver pagoda_virtio_driver = {
+static struct virtio_driver virtio_pagoda_driver = {
 	.driver.name = "pagoda",
-	.id_table = pagoda_id_table,
-	.feature_table = pagoda_feature_table,
-	.validate = pagoda_virtio_validate,
-	.probe = pagoda_virtio_probe,
-	.remove = pagoda_virtio_remove,
+	.id_table = virtio_ids,
+	.feature_table = virtio_features,
+	.validate = virtio_validate,
+	.probe = virtio_probe,
+	.remove = virtio_remove,
 	.config_changed = pagoda_events_config_changed,
 	.freeze = pagoda_power_freeze,
 	.restore = pagoda_power_restore,
@@ -311,10 +310,10 @@ int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks)
 
 	for (bit = 0; bit < PAGODA_MAX_FEATURES; bit++)
 		if (wanted & BIT_ULL(bit))
-			pagoda_feature_table[count++] = bit;
-	pagoda_virtio_driver.feature_table_size = count;
+			virtio_features[count++] = bit;
+	virtio_pagoda_driver.feature_table_size = count;
 	pagoda_virtio_top = callbacks;
-	return register_virtio_driver(&pagoda_virtio_driver);
+	return register_virtio_driver(&virtio_pagoda_driver);
 }
 
 /**
@@ -324,5 +323,5 @@ int pagoda_virtio_register(const struct pagoda_virtio_callbacks *callbacks)
  */
 void pagoda_virtio_unregister(void)
 {
-	unregister_virtio_driver(&pagoda_virtio_driver);
+	unregister_virtio_driver(&virtio_pagoda_driver);
 }

@@ -13,8 +13,7 @@
 /* Set before the driver is registered, constant while it is registered. */
 const struct pagoda_virtio_callbacks *pagoda_virtio_top;
 
-static int pagoda_event_post(struct pagoda_event_queue *events,
-			     struct virtio_pagoda_event *buffer)
+static int event_post(struct pagoda_event_queue *events, struct virtio_pagoda_event *buffer)
 {
 	struct scatterlist sg;
 
@@ -23,8 +22,7 @@ static int pagoda_event_post(struct pagoda_event_queue *events,
 	return virtqueue_add_inbuf(events->vq, &sg, 1, buffer, GFP_ATOMIC);
 }
 
-static void pagoda_event_take(struct pagoda_virtio *virtio,
-			      struct virtio_pagoda_event *buffer, u32 len)
+static void event_take(struct pagoda_virtio *virtio, struct virtio_pagoda_event *buffer, u32 len)
 {
 	struct virtio_pagoda_event raw = *buffer;
 	struct device *dev = &virtio->vdev->dev;
@@ -57,12 +55,12 @@ void pagoda_event_interrupt(struct virtqueue *vq)
 	do {
 		virtqueue_disable_cb(vq);
 		while ((buffer = virtqueue_get_buf(vq, &len))) {
-			pagoda_event_take(virtio, buffer, len);
+			event_take(virtio, buffer, len);
 			/*
 			 * A buffer was taken out, so the ring has room for it; a broken ring takes
 			 * none.
 			 */
-			pagoda_event_post(events, buffer);
+			event_post(events, buffer);
 		}
 	} while (!pagoda_virtio_listen(vq));
 	notify = virtqueue_kick_prepare(vq);
@@ -131,7 +129,7 @@ int pagoda_events_attach(struct pagoda_event_queue *events, struct virtqueue *vq
 	spin_lock_irq(&events->lock);
 	events->vq = vq;
 	for (i = 0; vq && i < events->count && !ret; i++)
-		ret = pagoda_event_post(events, &events->buffers[i]);
+		ret = event_post(events, &events->buffers[i]);
 	spin_unlock_irq(&events->lock);
 	if (ret)
 		return -ENODEV;

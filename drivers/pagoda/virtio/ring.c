@@ -20,7 +20,7 @@
 
 #define PAGODA_RING_DESCRIPTORS	3
 
-static struct pagoda_ring *pagoda_ring_of(struct pagoda_transport *transport)
+static struct pagoda_ring *ring_of(struct pagoda_transport *transport)
 {
 	return container_of(transport, struct pagoda_ring, base);
 }
@@ -29,8 +29,7 @@ static struct pagoda_ring *pagoda_ring_of(struct pagoda_transport *transport)
  * Checks a completion that came back and completes its request; @len is the number of bytes that
  * the device claims to have written.
  */
-static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request *request,
-				 u32 len)
+static void ring_complete(struct pagoda_ring *ring, struct pagoda_request *request, u32 len)
 {
 	struct virtio_pagoda_completion completion = request->completion;
 	struct pagoda_fault fault;
@@ -44,7 +43,7 @@ static void pagoda_ring_complete(struct pagoda_ring *ring, struct pagoda_request
 	atomic_dec(&ring->outstanding);
 }
 
-static struct pagoda_request *pagoda_ring_take(struct pagoda_ring *ring, u32 *len)
+static struct pagoda_request *ring_take(struct pagoda_ring *ring, u32 *len)
 {
 	struct pagoda_request *request = NULL;
 	unsigned long flags;
@@ -69,8 +68,8 @@ void pagoda_ring_drain(struct pagoda_ring *ring)
 	if (ring->vq)
 		virtqueue_disable_cb(ring->vq);
 	spin_unlock_irqrestore(&ring->lock, flags);
-	while ((request = pagoda_ring_take(ring, &len)))
-		pagoda_ring_complete(ring, request, len);
+	while ((request = ring_take(ring, &len)))
+		ring_complete(ring, request, len);
 }
 
 /* Virtqueue callback: handles the completions of the paging queue. */
@@ -81,7 +80,7 @@ void pagoda_paging_interrupt(struct virtqueue *vq)
 	pagoda_ring_drain(&virtio->paging);
 }
 
-static int pagoda_ring_add(struct pagoda_ring *ring, struct pagoda_request *request)
+static int ring_add(struct pagoda_ring *ring, struct pagoda_request *request)
 {
 	struct scatterlist head, data, tail, *sgs[PAGODA_RING_DESCRIPTORS];
 	u32 out = 0;
@@ -97,10 +96,9 @@ static int pagoda_ring_add(struct pagoda_ring *ring, struct pagoda_request *requ
 	return virtqueue_add_sgs(ring->vq, sgs, out, 1, request, GFP_ATOMIC);
 }
 
-static int pagoda_ring_submit(struct pagoda_transport *transport,
-			      struct pagoda_request *request)
+static int ring_submit(struct pagoda_transport *transport, struct pagoda_request *request)
 {
-	struct pagoda_ring *ring = pagoda_ring_of(transport);
+	struct pagoda_ring *ring = ring_of(transport);
 	unsigned long flags;
 	int ret;
 
@@ -114,7 +112,7 @@ static int pagoda_ring_submit(struct pagoda_transport *transport,
 	memset(&request->completion, 0, sizeof(request->completion));
 	atomic_inc(&ring->outstanding);
 	spin_lock_irqsave(&ring->lock, flags);
-	ret = ring->vq ? pagoda_ring_add(ring, request) : -ENODEV;
+	ret = ring->vq ? ring_add(ring, request) : -ENODEV;
 	if (!ret)
 		ring->last = request->seqno;
 	spin_unlock_irqrestore(&ring->lock, flags);
@@ -125,9 +123,9 @@ static int pagoda_ring_submit(struct pagoda_transport *transport,
 }
 
 /* Rings the doorbell if the device asked for it. */
-static void pagoda_ring_kick(struct pagoda_transport *transport)
+static void ring_kick(struct pagoda_transport *transport)
 {
-	struct pagoda_ring *ring = pagoda_ring_of(transport);
+	struct pagoda_ring *ring = ring_of(transport);
 	unsigned long flags;
 	bool notify;
 
@@ -144,10 +142,9 @@ static void pagoda_ring_kick(struct pagoda_transport *transport)
  * Halts the queue, takes all requests back, and gets the device's progress. The queue layer, not
  * this function, compares the progress with the requests submitted.
  */
-static int pagoda_ring_reset(struct pagoda_transport *transport,
-			     struct pagoda_reset_result *result)
+static int ring_reset(struct pagoda_transport *transport, struct pagoda_reset_result *result)
 {
-	struct pagoda_ring *ring = pagoda_ring_of(transport);
+	struct pagoda_ring *ring = ring_of(transport);
 	int ret, left;
 
 	if (!ring->vq || virtqueue_is_broken(ring->vq))
@@ -203,42 +200,41 @@ int pagoda_ring_attach(struct pagoda_ring *ring, struct virtqueue *vq)
 	return 0;
 }
 
-static void pagoda_ring_poll(struct pagoda_transport *transport)
+static void ring_poll(struct pagoda_transport *transport)
 {
-	pagoda_ring_drain(pagoda_ring_of(transport));
+	pagoda_ring_drain(ring_of(transport));
 }
 
-static int pagoda_ring_control(struct pagoda_transport *transport,
-			       const struct pagoda_command *command)
+static int ring_control(struct pagoda_transport *transport, const struct pagoda_command *command)
 {
-	return pagoda_control_command(pagoda_ring_of(transport)->virtio, command);
+	return pagoda_control_command(ring_of(transport)->virtio, command);
 }
 
-static u32 pagoda_ring_depth(struct pagoda_transport *transport)
+static u32 ring_depth(struct pagoda_transport *transport)
 {
-	return pagoda_ring_of(transport)->depth;
+	return ring_of(transport)->depth;
 }
 
-static u64 pagoda_ring_doorbells(struct pagoda_transport *transport)
+static u64 ring_doorbells(struct pagoda_transport *transport)
 {
-	return atomic64_read(&pagoda_ring_of(transport)->doorbells);
+	return atomic64_read(&ring_of(transport)->doorbells);
 }
 
-static const struct pagoda_transport_ops pagoda_ring_transport_ops = {
-	.submit = pagoda_ring_submit,
-	.kick = pagoda_ring_kick,
-	.poll = pagoda_ring_poll,
-	.reset = pagoda_ring_reset,
-	.control = pagoda_ring_control,
-	.depth = pagoda_ring_depth,
-	.doorbells = pagoda_ring_doorbells,
+static const struct pagoda_transport_ops ring_transport_ops = {
+	.submit = ring_submit,
+	.kick = ring_kick,
+	.poll = ring_poll,
+	.reset = ring_reset,
+	.control = ring_control,
+	.depth = ring_depth,
+	.doorbells = ring_doorbells,
 };
 
 /* Sets up a zeroed ring before the device is ready. */
 void pagoda_ring_init(struct pagoda_ring *ring, struct pagoda_virtio *virtio,
 		      struct virtqueue *vq)
 {
-	ring->base.ops = &pagoda_ring_transport_ops;
+	ring->base.ops = &ring_transport_ops;
 	ring->virtio = virtio;
 	ring->vq = vq;
 	spin_lock_init(&ring->lock);

@@ -18,17 +18,17 @@
 static_assert(VIRTIO_PAGODA_MAX_GENERATION >> (64 - PAGODA_ENTRY_PAGE_BITS) == 0,
 	      "a generation and a page number share an entry");
 
-static u64 pagoda_entry_make(u64 bus, u32 generation)
+static u64 entry_make(u64 bus, u32 generation)
 {
 	return (u64)generation << PAGODA_ENTRY_PAGE_BITS | bus >> VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-static u64 pagoda_entry_bus(u64 entry)
+static u64 entry_bus(u64 entry)
 {
 	return (entry & PAGODA_ENTRY_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-static u32 pagoda_entry_generation(u64 entry)
+static u32 entry_generation(u64 entry)
 {
 	return entry >> PAGODA_ENTRY_PAGE_BITS;
 }
@@ -37,7 +37,7 @@ static u32 pagoda_entry_generation(u64 entry)
  * Returns whether a page was mapped as CACHE_COHERENT. Writes to the dummy page always go to
  * memory.
  */
-static bool pagoda_page_snooped(const struct pagoda_engine *engine, u64 page)
+static bool page_snooped(const struct pagoda_engine *engine, u64 page)
 {
 	return !engine->aperture_snoops || READ_ONCE(engine->aperture_snoops[page]);
 }
@@ -46,7 +46,7 @@ static bool pagoda_page_snooped(const struct pagoda_engine *engine, u64 page)
  * Called before the page's entry is written: an entry is used with a wrong flag at most until the
  * end of a packet.
  */
-static void pagoda_page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
+static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 {
 	if (engine->aperture_snoops)
 		WRITE_ONCE(engine->aperture_snoops[page], snooped);
@@ -56,10 +56,9 @@ static void pagoda_page_snoop(struct pagoda_engine *engine, u64 page, bool snoop
  * Checks that a page has an entry, and has the expected generation. A dummy page is always
  * accepted.
  */
-static u32 pagoda_entry_check(struct pagoda_exec *exec, u64 entry, u64 address,
-			      u32 generation, u32 access)
+static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 generation, u32 access)
 {
-	u32 mapped = pagoda_entry_generation(entry);
+	u32 mapped = entry_generation(entry);
 
 	if (unlikely(!entry))
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_UNREACHABLE, address, access);
@@ -86,11 +85,11 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 	for (address = ALIGN_DOWN(address, PAGODA_PAGE); address < end; address += PAGODA_PAGE) {
 		u64 entry = READ_ONCE(engine->aperture[address / PAGODA_PAGE]);
 
-		reason = pagoda_entry_check(exec, entry, address, generation, access);
+		reason = entry_check(exec, entry, address, generation, access);
 		if (reason)
 			return reason;
-		reason = pagoda_system_span(exec, pagoda_entry_bus(entry), PAGODA_PAGE, access,
-					    &here, &got);
+		reason = pagoda_system_span(exec, entry_bus(entry), PAGODA_PAGE, access, &here,
+					    &got);
 		if (reason)
 			return pagoda_engine_refuse(exec, reason, address, access);
 	}
@@ -108,19 +107,18 @@ u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *
 	u64 inside = cursor->address % PAGODA_PAGE;
 	u64 page = cursor->address / PAGODA_PAGE;
 	u64 entry = READ_ONCE(engine->aperture[page]);
-	u64 bus = pagoda_entry_bus(entry);
+	u64 bus = entry_bus(entry);
 	u64 size = PAGODA_PAGE - inside;
 	u32 reason;
 	u64 got;
 
-	reason = pagoda_entry_check(exec, entry, cursor->address, cursor->generation,
-				    cursor->access);
+	reason = entry_check(exec, entry, cursor->address, cursor->generation, cursor->access);
 	if (reason)
 		return reason;
-	cursor->snooped = pagoda_page_snooped(engine, page);
+	cursor->snooped = page_snooped(engine, page);
 	while (size < cursor->left && size < PAGODA_CHUNK &&
 	       READ_ONCE(engine->aperture[page + 1]) == entry + 1 &&
-	       pagoda_page_snooped(engine, page + 1) == cursor->snooped) {
+	       page_snooped(engine, page + 1) == cursor->snooped) {
 		page++;
 		entry++;
 		size += PAGODA_PAGE;
@@ -142,7 +140,7 @@ u64 pagoda_engine_map_tail(const void *packet)
 }
 
 /* Checks a range of whole aperture pages of MAP and UNMAP (C63). */
-static u32 pagoda_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
+static u32 aperture_range_check(struct pagoda_exec *exec, u32 segment, u64 first, u64 pages)
 {
 	u64 limit = exec->engine->aperture_pages;
 
@@ -167,8 +165,8 @@ u32 pagoda_engine_map_validate(struct pagoda_exec *exec, const void *packet)
 	if (map->reserved)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le32_to_cpu(map->reserved));
-	reason = pagoda_range_check(exec, le32_to_cpu(map->segment),
-				    le64_to_cpu(map->first_page), pages);
+	reason = aperture_range_check(exec, le32_to_cpu(map->segment), le64_to_cpu(map->first_page),
+				      pages);
 	if (reason)
 		return reason;
 	if (!generation || generation > VIRTIO_PAGODA_MAX_GENERATION)
@@ -199,12 +197,12 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet)
 	/* Pages that lose their mapping may be freed. */
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	for (; left; run++) {
-		u64 value = pagoda_entry_make(le64_to_cpu(run->address), generation);
+		u64 value = entry_make(le64_to_cpu(run->address), generation);
 		u64 pages = min_t(u64, le32_to_cpu(run->nr_pages), left);
 
 		left -= pages;
 		for (; pages--; page++, value++) {
-			pagoda_page_snoop(exec->engine, page, snooped);
+			page_snoop(exec->engine, page, snooped);
 			WRITE_ONCE(exec->engine->aperture[page], value);
 		}
 	}
@@ -224,8 +222,8 @@ u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet)
 	if (unmap->reserved)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le32_to_cpu(unmap->reserved));
-	reason = pagoda_range_check(exec, le32_to_cpu(unmap->segment),
-				    le64_to_cpu(unmap->first_page), le64_to_cpu(unmap->nr_pages));
+	reason = aperture_range_check(exec, le32_to_cpu(unmap->segment),
+				      le64_to_cpu(unmap->first_page), le64_to_cpu(unmap->nr_pages));
 	if (reason)
 		return reason;
 	/* Page 0 can't be a dummy page: its entry would be that of a page that was never mapped. */
@@ -237,13 +235,13 @@ u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet)
 u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_unmap_aperture_segment *unmap = packet;
-	u64 value = pagoda_entry_make(le64_to_cpu(unmap->dummy_page), 0);
+	u64 value = entry_make(le64_to_cpu(unmap->dummy_page), 0);
 	u64 left = le64_to_cpu(unmap->nr_pages) >> exec->half;
 	u64 page = le64_to_cpu(unmap->first_page);
 
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	for (; left--; page++) {
-		pagoda_page_snoop(exec->engine, page, true);
+		page_snoop(exec->engine, page, true);
 		WRITE_ONCE(exec->engine->aperture[page], value);
 	}
 	return VIRTIO_PAGODA_FAULT_NONE;
@@ -267,7 +265,7 @@ bool pagoda_engine_aperture_lookup(const struct pagoda_engine *engine, u64 page,
 	if (page >= engine->aperture_pages)
 		return false;
 	entry = READ_ONCE(engine->aperture[page]);
-	*address = pagoda_entry_bus(entry);
-	*generation = pagoda_entry_generation(entry);
+	*address = entry_bus(entry);
+	*generation = entry_generation(entry);
 	return entry;
 }

@@ -25,7 +25,7 @@
 #define PAGODA_LINE	((u64)PAGODA_ENGINE_LINE_BYTES)
 
 /* Returns the run's combiner, or NULL: packets of execution queues write to memory directly. */
-static struct pagoda_engine_combiner *pagoda_combiner_of(const struct pagoda_exec *exec)
+static struct pagoda_engine_combiner *combiner_of(const struct pagoda_exec *exec)
 {
 	if (!pagoda_engine_combines(exec))
 		return NULL;
@@ -33,7 +33,7 @@ static struct pagoda_engine_combiner *pagoda_combiner_of(const struct pagoda_exe
 }
 
 /* Returns a mask of the bytes in which two words differ. */
-static u64 pagoda_line_mask(u64 a, u64 b)
+static u64 line_mask(u64 a, u64 b)
 {
 	u64 mask = 0;
 	u32 shift;
@@ -45,7 +45,7 @@ static u64 pagoda_line_mask(u64 a, u64 b)
 }
 
 /* Writes back the bytes that were written since the line was loaded or last written back. */
-static void pagoda_line_write(struct pagoda_engine_line *line)
+static void line_write(struct pagoda_engine_line *line)
 {
 	__le64 *memory = (__le64 *)line->here;
 	u64 now, mask;
@@ -54,7 +54,7 @@ static void pagoda_line_write(struct pagoda_engine_line *line)
 
 	for (i = 0; i < PAGODA_LINE / 8; i++) {
 		now = le64_to_cpu(line->now[i]);
-		mask = pagoda_line_mask(now, le64_to_cpu(line->found[i]));
+		mask = line_mask(now, le64_to_cpu(line->found[i]));
 		if (!mask)
 			continue;
 		seen = READ_ONCE(memory[i]);
@@ -66,7 +66,7 @@ static void pagoda_line_write(struct pagoda_engine_line *line)
 	}
 }
 
-static void pagoda_line_load(struct pagoda_engine_line *line)
+static void line_load(struct pagoda_engine_line *line)
 {
 	const __le64 *memory = (const __le64 *)line->here;
 	u32 i;
@@ -79,8 +79,7 @@ static void pagoda_line_load(struct pagoda_engine_line *line)
 }
 
 /* Returns the line of @here, or the oldest line, after writing it back. */
-static struct pagoda_engine_line *pagoda_line_find(struct pagoda_engine_combiner *combiner,
-						   u8 *here)
+static struct pagoda_engine_line *line_find(struct pagoda_engine_combiner *combiner, u8 *here)
 {
 	struct pagoda_engine_line *line;
 	u32 i;
@@ -90,7 +89,7 @@ static struct pagoda_engine_line *pagoda_line_find(struct pagoda_engine_combiner
 			return &combiner->lines[i];
 	line = &combiner->lines[combiner->next++ % PAGODA_ENGINE_LINES];
 	if (line->here)
-		pagoda_line_write(line);
+		line_write(line);
 	line->here = here;
 	line->loaded = false;
 	combiner->used = true;
@@ -101,14 +100,14 @@ static struct pagoda_engine_line *pagoda_line_find(struct pagoda_engine_combiner
  * Returns the address in a line that replaces @here. A line that isn't loaded may still hold writes
  * made after it was last written back, so it is written back before it is loaded again.
  */
-static u8 *pagoda_line_place(struct pagoda_engine_combiner *combiner, u8 *here)
+static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 {
 	u64 inside = (unsigned long)here % PAGODA_LINE;
-	struct pagoda_engine_line *line = pagoda_line_find(combiner, here - inside);
+	struct pagoda_engine_line *line = line_find(combiner, here - inside);
 
 	if (!line->loaded) {
-		pagoda_line_write(line);
-		pagoda_line_load(line);
+		line_write(line);
+		line_load(line);
 	}
 	return (u8 *)line->now + inside;
 }
@@ -119,7 +118,7 @@ static u8 *pagoda_line_place(struct pagoda_engine_combiner *combiner, u8 *here)
  */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size)
 {
-	struct pagoda_engine_combiner *combiner = pagoda_combiner_of(exec);
+	struct pagoda_engine_combiner *combiner = combiner_of(exec);
 	struct pagoda_engine_line *line;
 
 	if (!combiner || likely(!combiner->used))
@@ -127,7 +126,7 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
 	for (line = combiner->lines; line < combiner->lines + PAGODA_ENGINE_LINES; line++) {
 		if (!line->here || line->here >= here + size || here >= line->here + PAGODA_LINE)
 			continue;
-		pagoda_line_write(line);
+		line_write(line);
 		line->loaded = false;
 	}
 }
@@ -140,13 +139,13 @@ void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 si
  */
 void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size, bool last)
 {
-	struct pagoda_engine_combiner *combiner = pagoda_combiner_of(exec);
+	struct pagoda_engine_combiner *combiner = combiner_of(exec);
 	u64 end = (unsigned long)*here % PAGODA_LINE + *size;
 
 	if (!combiner)
 		return;
 	if (end <= PAGODA_LINE) {
-		*here = pagoda_line_place(combiner, *here);
+		*here = line_place(combiner, *here);
 		return;
 	}
 	if (last)
@@ -165,7 +164,7 @@ void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 	combiner = &engine->combiners[number];
 	for (i = 0; i < PAGODA_ENGINE_LINES; i++) {
 		if (combiner->lines[i].here)
-			pagoda_line_write(&combiner->lines[i]);
+			line_write(&combiner->lines[i]);
 		combiner->lines[i].here = NULL;
 	}
 	combiner->used = false;

@@ -23,12 +23,12 @@
 		__VA_ARGS__ \
 	}
 
-static u32 pagoda_command_nop(struct pagoda_job *job, const void *command)
+static u32 command_nop(struct pagoda_job *job, const void *command)
 {
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_command_branch_validate(struct pagoda_job *job, const void *command)
+static u32 command_branch_validate(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_branch *branch = command;
 	u64 size = le64_to_cpu(branch->size);
@@ -45,7 +45,7 @@ static u32 pagoda_command_branch_validate(struct pagoda_job *job, const void *co
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_command_branch(struct pagoda_job *job, const void *command)
+static u32 command_branch(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_branch *branch = command;
 
@@ -54,9 +54,9 @@ static u32 pagoda_command_branch(struct pagoda_job *job, const void *command)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static const struct pagoda_command_row pagoda_command_table[VIRTIO_PAGODA_COMMAND_COUNT] = {
+static const struct pagoda_command_row command_table[VIRTIO_PAGODA_COMMAND_COUNT] = {
 	PAGODA_COMMAND(NOP, nop,
-		       .execute = pagoda_command_nop),
+		       .execute = command_nop),
 	PAGODA_COMMAND(COPY, copy,
 		       .halves = true,
 		       .validate = pagoda_command_copy_validate,
@@ -92,8 +92,8 @@ static const struct pagoda_command_row pagoda_command_table[VIRTIO_PAGODA_COMMAN
 		       .validate = pagoda_command_timestamp_validate,
 		       .execute = pagoda_command_timestamp_execute),
 	PAGODA_COMMAND(BRANCH, branch,
-		       .validate = pagoda_command_branch_validate,
-		       .execute = pagoda_command_branch),
+		       .validate = command_branch_validate,
+		       .execute = command_branch),
 	PAGODA_COMMAND(COMPUTE, compute,
 		       .halves = true,
 		       .validate = pagoda_command_compute_validate,
@@ -118,7 +118,7 @@ static const struct pagoda_command_row pagoda_command_table[VIRTIO_PAGODA_COMMAN
  */
 const char *pagoda_engine_command_name(u32 opcode)
 {
-	return opcode && opcode < VIRTIO_PAGODA_COMMAND_COUNT ? pagoda_command_table[opcode].name :
+	return opcode && opcode < VIRTIO_PAGODA_COMMAND_COUNT ? command_table[opcode].name :
 								"?";
 }
 
@@ -126,7 +126,7 @@ const char *pagoda_engine_command_name(u32 opcode)
  * Finds the memory of commands. The memory of an aperture mapping is looked up for each word,
  * because it may be unmapped at any time.
  */
-static u32 pagoda_job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
+static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 {
 	struct pagoda_virtual_span span;
 	u32 reason;
@@ -147,7 +147,7 @@ static u32 pagoda_job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 }
 
 /* Reads words @first to @last (excluded) of the current command, each of them once. */
-static u32 pagoda_job_fetch(struct pagoda_job *job, u32 first, u32 last)
+static u32 job_fetch(struct pagoda_job *job, u32 first, u32 last)
 {
 	u32 reason;
 
@@ -156,8 +156,7 @@ static u32 pagoda_job_fetch(struct pagoda_job *job, u32 first, u32 last)
 		u64 skip = job->address + offset - job->fetch_va;
 
 		if (skip >= job->fetch_size || job->fetch_changes != job->exec.engine->changes) {
-			reason = pagoda_job_fetch_span(job, job->address + offset,
-						       job->left - offset);
+			reason = job_fetch_span(job, job->address + offset, job->left - offset);
 			if (reason)
 				return reason;
 			skip = 0;
@@ -171,22 +170,22 @@ static u32 pagoda_job_fetch(struct pagoda_job *job, u32 first, u32 last)
 }
 
 /* Fetches a command and checks its head; *@length receives the bytes it takes. */
-static u32 pagoda_job_command_fetch(struct pagoda_job *job, const struct pagoda_command_row **row,
-				    u32 *length)
+static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command_row **row,
+			     u32 *length)
 {
 	const struct virtio_pagoda_command *command = (const void *)job->command;
 	u32 reason, opcode;
 	u16 flags;
 
 	/* @left is a multiple of 8 and not 0, so that it covers the head. */
-	reason = pagoda_job_fetch(job, 0, 1);
+	reason = job_fetch(job, 0, 1);
 	if (reason)
 		return reason;
 	opcode = le16_to_cpu(command->opcode);
 	job->exec.run->fault.opcode = opcode;
 	if (!opcode || opcode >= VIRTIO_PAGODA_COMMAND_COUNT)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_COMMAND, opcode);
-	*row = &pagoda_command_table[opcode];
+	*row = &command_table[opcode];
 	*length = le32_to_cpu(command->length);
 	if (*length > job->left || *length < (*row)->size ||
 	    !IS_ALIGNED(*length, VIRTIO_PAGODA_COMMAND_ALIGN) ||
@@ -195,14 +194,14 @@ static u32 pagoda_job_command_fetch(struct pagoda_job *job, const struct pagoda_
 	flags = le16_to_cpu(command->flags) & ~(*row)->flags;
 	if (flags)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_FLAGS, flags);
-	return pagoda_job_fetch(job, 1, (*row)->size / sizeof(u64));
+	return job_fetch(job, 1, (*row)->size / sizeof(u64));
 }
 
 /*
  * Carries out an injected failure: without effect, or with half of the effect for commands that can
  * be halved.
  */
-static u32 pagoda_command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
+static u32 command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
@@ -214,12 +213,12 @@ static u32 pagoda_command_fail(struct pagoda_job *job, const struct pagoda_comma
 	return reason ? reason : pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 }
 
-static bool pagoda_job_stops(const struct pagoda_job *job)
+static bool job_stops(const struct pagoda_job *job)
 {
 	return job->exec.run->packets == job->exec.run->stop_at || pagoda_stopped(&job->exec);
 }
 
-static u32 pagoda_job_command(struct pagoda_job *job)
+static u32 job_command(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;
 	const struct pagoda_command_row *row = NULL;
@@ -227,7 +226,7 @@ static u32 pagoda_job_command(struct pagoda_job *job)
 
 	run->fault.command = job->address;
 	run->fault.opcode = 0;
-	if (pagoda_job_stops(job))
+	if (job_stops(job))
 		return PAGODA_STOPPED;
 	job->exec.since += PAGODA_COMMAND_COST;
 	if (job->exec.since >= PAGODA_CHUNK) {
@@ -236,7 +235,7 @@ static u32 pagoda_job_command(struct pagoda_job *job)
 		pagoda_engine_translation_pause(&job->exec);
 	}
 	pagoda_engine_translation_forget(&job->exec);
-	reason = pagoda_job_command_fetch(job, &row, &length);
+	reason = job_command_fetch(job, &row, &length);
 	if (!reason && row->validate)
 		reason = row->validate(job, job->command);
 	if (reason)
@@ -244,7 +243,7 @@ static u32 pagoda_job_command(struct pagoda_job *job)
 	job->address += length;
 	job->left -= length;
 	if (unlikely(run->packets == run->fail_at))
-		reason = pagoda_command_fail(job, row);
+		reason = command_fail(job, row);
 	else
 		reason = row->execute(job, job->command);
 	if (reason)
@@ -256,27 +255,27 @@ static u32 pagoda_job_command(struct pagoda_job *job)
 }
 
 /* A job without commands can be stopped or fail only as a whole. */
-static u32 pagoda_job_nothing(struct pagoda_job *job)
+static u32 job_nothing(struct pagoda_job *job)
 {
-	if (pagoda_job_stops(job))
+	if (job_stops(job))
 		return PAGODA_STOPPED;
 	if (!job->exec.run->fail_at)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_job_buffers(struct pagoda_job *job)
+static u32 job_buffers(struct pagoda_job *job)
 {
 	const struct virtio_pagoda_command_buffer *buffers = (const void *)(job->execute + 1);
 	u32 i, nr_buffers = le32_to_cpu(job->execute->nr_buffers);
-	u32 reason = nr_buffers ? VIRTIO_PAGODA_FAULT_NONE : pagoda_job_nothing(job);
+	u32 reason = nr_buffers ? VIRTIO_PAGODA_FAULT_NONE : job_nothing(job);
 
 	for (i = 0; i < nr_buffers && !reason; i++) {
 		job->exec.run->offset = sizeof(*job->execute) + i * sizeof(*buffers);
 		job->address = le64_to_cpu(buffers[i].address);
 		job->left = le64_to_cpu(buffers[i].size);
 		while (job->left && !reason)
-			reason = pagoda_job_command(job);
+			reason = job_command(job);
 	}
 	return reason;
 }
@@ -284,13 +283,13 @@ static u32 pagoda_job_buffers(struct pagoda_job *job)
 /*
  * Executes the commands of a job after its context was loaded, and saves the context in any case.
  */
-static u32 pagoda_job_execute(struct pagoda_job *job)
+static u32 job_execute(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;
 	struct pagoda_engine_fault fault;
 	u32 reason, saved, i;
 
-	reason = pagoda_job_buffers(job);
+	reason = job_buffers(job);
 	fault = run->fault;
 	saved = pagoda_engine_job_save(job);
 	if (reason) {
@@ -319,7 +318,7 @@ u32 pagoda_engine_job(struct pagoda_exec *exec)
 	pagoda_shim_read_lock(&exec->engine->translation);
 	reason = pagoda_engine_job_load(&job);
 	if (!reason)
-		reason = pagoda_job_execute(&job);
+		reason = job_execute(&job);
 	if (reason || le32_to_cpu(job.execute->flags) & VIRTIO_PAGODA_EXECUTE_DRAIN)
 		pagoda_job_drain(&job);
 	pagoda_shim_read_unlock(&exec->engine->translation);

@@ -8,7 +8,7 @@
 /* Number of zero elements that replace a page of zeros, piece by piece. */
 #define PAGODA_ZEROS		1024u
 
-static const __le32 pagoda_zeros[PAGODA_ZEROS];
+static const __le32 array_zeros[PAGODA_ZEROS];
 
 /* COMPUTE's arrays, the result last, which may be one of the operands. */
 #define PAGODA_OPERAND_A	0
@@ -19,12 +19,12 @@ static const __le32 pagoda_zeros[PAGODA_ZEROS];
 #define PAGODA_ARRAYS		4
 
 /* Returns the bytes of an array of @count elements, ~0 if they exceed the address space. */
-static u64 pagoda_array_bytes(u64 count)
+static u64 array_bytes(u64 count)
 {
 	return count >> 62 ? ~0ull : count * sizeof(__le32);
 }
 
-static u32 pagoda_array_check(struct pagoda_job *job, u64 count, u32 reserved)
+static u32 array_check(struct pagoda_job *job, u64 count, u32 reserved)
 {
 	if (reserved)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, reserved);
@@ -38,8 +38,8 @@ static u32 pagoda_array_check(struct pagoda_job *job, u64 count, u32 reserved)
  * *@want. Returns their address, or NULL with *@reason set. If writes to the result are dropped,
  * the address is NULL, too.
  */
-static const __le32 *pagoda_array_next(struct pagoda_job *job, struct pagoda_span_side *side,
-				       u64 *want, u32 *reason)
+static const __le32 *array_next(struct pagoda_job *job, struct pagoda_span_side *side, u64 *want,
+				u32 *reason)
 {
 	*reason = pagoda_engine_side_refill(&job->exec, side, *want * sizeof(__le32));
 	if (*reason)
@@ -48,16 +48,16 @@ static const __le32 *pagoda_array_next(struct pagoda_job *job, struct pagoda_spa
 	if (side->span.here || side->access == VIRTIO_PAGODA_ACCESS_WRITE)
 		return (const __le32 *)side->span.here;
 	*want = min_t(u64, *want, PAGODA_ZEROS);
-	return pagoda_zeros;
+	return array_zeros;
 }
 
-static u32 pagoda_compute_operands(const struct virtio_pagoda_compute *compute)
+static u32 compute_operands(const struct virtio_pagoda_compute *compute)
 {
 	return le32_to_cpu(compute->operation) == VIRTIO_PAGODA_COMPUTE_MULTIPLY_ADD ? 3 : 2;
 }
 
 /* Fills in the addresses of the arrays; without a third operand its address is 0. */
-static void pagoda_compute_addresses(const struct virtio_pagoda_compute *compute, u64 *addresses)
+static void compute_addresses(const struct virtio_pagoda_compute *compute, u64 *addresses)
 {
 	addresses[PAGODA_OPERAND_A] = le64_to_cpu(compute->a);
 	addresses[PAGODA_OPERAND_B] = le64_to_cpu(compute->b);
@@ -65,15 +65,15 @@ static void pagoda_compute_addresses(const struct virtio_pagoda_compute *compute
 	addresses[PAGODA_RESULT] = le64_to_cpu(compute->dst);
 }
 
-static u32 pagoda_compute_address_check(struct pagoda_job *job,
-					const struct virtio_pagoda_compute *compute)
+static u32 compute_address_check(struct pagoda_job *job,
+				 const struct virtio_pagoda_compute *compute)
 {
-	u64 bytes = pagoda_array_bytes(le64_to_cpu(compute->count));
+	u64 bytes = array_bytes(le64_to_cpu(compute->count));
 	u64 addresses[PAGODA_ARRAYS];
 	u32 i, reason;
 
-	pagoda_compute_addresses(compute, addresses);
-	for (i = 0; i < pagoda_compute_operands(compute); i++) {
+	compute_addresses(compute, addresses);
+	for (i = 0; i < compute_operands(compute); i++) {
 		reason = pagoda_job_aligned(job, addresses[i], sizeof(__le32),
 					    VIRTIO_PAGODA_ACCESS_READ);
 		if (reason)
@@ -99,14 +99,13 @@ u32 pagoda_command_compute_validate(struct pagoda_job *job, const void *command)
 
 	if (!operation || operation > VIRTIO_PAGODA_COMPUTE_XOR)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_COMMAND, operation);
-	reason = pagoda_array_check(job, le64_to_cpu(compute->count),
-				    le32_to_cpu(compute->reserved));
-	return reason ? reason : pagoda_compute_address_check(job, compute);
+	reason = array_check(job, le64_to_cpu(compute->count), le32_to_cpu(compute->reserved));
+	return reason ? reason : compute_address_check(job, compute);
 }
 
 /* Computes @count elements. @dst may be @a, @b or @c: an element is read before it is written. */
-static void pagoda_compute_elements(u32 operation, __le32 *dst, const __le32 *a, const __le32 *b,
-				    const __le32 *c, u64 count)
+static void compute_elements(u32 operation, __le32 *dst, const __le32 *a, const __le32 *b,
+			     const __le32 *c, u64 count)
 {
 	u64 i;
 
@@ -130,8 +129,8 @@ static void pagoda_compute_elements(u32 operation, __le32 *dst, const __le32 *a,
  * Computes elements that are contiguous in all arrays, at most *@count, and stores their number in
  * *@count.
  */
-static u32 pagoda_compute_piece(struct pagoda_job *job, u32 operation, u32 operands,
-				struct pagoda_span_side *sides, u64 *count)
+static u32 compute_piece(struct pagoda_job *job, u32 operation, u32 operands,
+			 struct pagoda_span_side *sides, u64 *count)
 {
 	const __le32 *here[PAGODA_ARRAYS] = {};
 	u32 i, reason;
@@ -139,13 +138,13 @@ static u32 pagoda_compute_piece(struct pagoda_job *job, u32 operation, u32 opera
 	for (i = 0; i < PAGODA_ARRAYS; i++) {
 		if (i >= operands && i != PAGODA_RESULT)
 			continue;
-		here[i] = pagoda_array_next(job, &sides[i], count, &reason);
+		here[i] = array_next(job, &sides[i], count, &reason);
 		if (reason)
 			return reason;
 	}
 	if (here[PAGODA_RESULT])
-		pagoda_compute_elements(operation, (__le32 *)here[PAGODA_RESULT], here[0], here[1],
-					here[2], *count);
+		compute_elements(operation, (__le32 *)here[PAGODA_RESULT], here[0], here[1],
+				 here[2], *count);
 	for (i = 0; i < PAGODA_ARRAYS; i++)
 		if (i < operands || i == PAGODA_RESULT)
 			pagoda_side_advance(&sides[i], *count * sizeof(__le32));
@@ -156,22 +155,22 @@ u32 pagoda_command_compute_execute(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_compute *compute = command;
 	u64 left = le64_to_cpu(compute->count) >> job->exec.half;
-	u32 operands = pagoda_compute_operands(compute);
+	u32 operands = compute_operands(compute);
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 	struct pagoda_span_side sides[PAGODA_ARRAYS];
 	u64 addresses[PAGODA_ARRAYS];
 	u64 chunk, count;
 	u32 i;
 
-	pagoda_compute_addresses(compute, addresses);
+	compute_addresses(compute, addresses);
 	for (i = 0; i < PAGODA_ARRAYS; i++)
 		sides[i] = pagoda_job_side(job, addresses[i], i == PAGODA_RESULT ?
 					   VIRTIO_PAGODA_ACCESS_WRITE : VIRTIO_PAGODA_ACCESS_READ);
 	for (; left && !reason; left -= min_t(u64, left, PAGODA_CHUNK / sizeof(__le32))) {
 		chunk = min_t(u64, left, PAGODA_CHUNK / sizeof(__le32));
 		for (count = chunk; chunk && !reason; chunk -= count, count = chunk)
-			reason = pagoda_compute_piece(job, le32_to_cpu(compute->operation),
-						      operands, sides, &count);
+			reason = compute_piece(job, le32_to_cpu(compute->operation), operands,
+					       sides, &count);
 		if (!reason)
 			reason = pagoda_job_progress(job, min_t(u64, left * sizeof(__le32),
 								PAGODA_CHUNK));
@@ -187,7 +186,7 @@ u32 pagoda_command_reduce_validate(struct pagoda_job *job, const void *command)
 
 	if (!operation || operation > VIRTIO_PAGODA_REDUCE_HASH)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_COMMAND, operation);
-	reason = pagoda_array_check(job, le64_to_cpu(reduce->count), le32_to_cpu(reduce->reserved));
+	reason = array_check(job, le64_to_cpu(reduce->count), le32_to_cpu(reduce->reserved));
 	if (!reason)
 		reason = pagoda_job_aligned(job, le64_to_cpu(reduce->src), sizeof(__le32),
 					    VIRTIO_PAGODA_ACCESS_READ);
@@ -195,7 +194,7 @@ u32 pagoda_command_reduce_validate(struct pagoda_job *job, const void *command)
 						    VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
-static u64 pagoda_reduce_elements(u32 operation, u64 r, const __le32 *src, u64 count)
+static u64 reduce_elements(u32 operation, u64 r, const __le32 *src, u64 count)
 {
 	u64 i;
 
@@ -210,8 +209,8 @@ static u64 pagoda_reduce_elements(u32 operation, u64 r, const __le32 *src, u64 c
 }
 
 /* Reduces @left elements, at most a chunk. */
-static u32 pagoda_reduce_chunk(struct pagoda_job *job, u32 operation,
-			       struct pagoda_span_side *src, u64 left, u64 *r)
+static u32 reduce_chunk(struct pagoda_job *job, u32 operation, struct pagoda_span_side *src,
+			u64 left, u64 *r)
 {
 	const __le32 *here;
 	u32 reason;
@@ -219,10 +218,10 @@ static u32 pagoda_reduce_chunk(struct pagoda_job *job, u32 operation,
 
 	for (; left; left -= count) {
 		count = left;
-		here = pagoda_array_next(job, src, &count, &reason);
+		here = array_next(job, src, &count, &reason);
 		if (reason)
 			return reason;
-		*r = pagoda_reduce_elements(operation, *r, here, count);
+		*r = reduce_elements(operation, *r, here, count);
 		pagoda_side_advance(src, count * sizeof(__le32));
 	}
 	return VIRTIO_PAGODA_FAULT_NONE;
@@ -241,7 +240,7 @@ u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command)
 	while (left && !reason) {
 		u64 chunk = min_t(u64, left, PAGODA_CHUNK / sizeof(__le32));
 
-		reason = pagoda_reduce_chunk(job, le32_to_cpu(reduce->operation), &src, chunk, &r);
+		reason = reduce_chunk(job, le32_to_cpu(reduce->operation), &src, chunk, &r);
 		if (reason)
 			break;
 		left -= chunk;

@@ -9,7 +9,7 @@
 #include "command.h"
 
 /* All entries are checked before the first command is executed. */
-static u32 pagoda_job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
+static u32 job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 {
 	const struct virtio_pagoda_command_buffer *buffers = (const void *)(job->execute + 1);
 	u32 i;
@@ -56,11 +56,11 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 	    le32_to_cpu(execute->address_space) >= job->exec.engine->nr_spaces)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_CONTEXT,
 					 le32_to_cpu(execute->address_space));
-	return pagoda_job_check_buffers(job, nr_buffers);
+	return job_check_buffers(job, nr_buffers);
 }
 
 /* Finds the image. It starts at a page, so that it is contiguous. */
-static u32 pagoda_image_find(struct pagoda_job *job, u32 access, u8 **here)
+static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 {
 	u64 address = le64_to_cpu(job->execute->image_address);
 	u32 segment = le32_to_cpu(job->execute->image_segment);
@@ -79,8 +79,8 @@ static u32 pagoda_image_find(struct pagoda_job *job, u32 access, u8 **here)
  * Returns whether the image names the context (C81) and the current root of the address space
  * (C84). An address space without a root is accepted: its first access faults.
  */
-static bool pagoda_image_matches(const struct pagoda_job *job,
-				 const struct virtio_pagoda_context_image *image)
+static bool image_matches(const struct pagoda_job *job,
+			  const struct virtio_pagoda_context_image *image)
 {
 	const struct pagoda_engine_space *root = &job->exec.engine->spaces[job->space];
 
@@ -100,11 +100,11 @@ u32 pagoda_engine_job_load(struct pagoda_job *job)
 	u8 *here;
 
 	/* The image is written at the end: refuse a read-only image before the first command. */
-	reason = pagoda_image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	reason = image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
 	memcpy(&image, here, sizeof(image));
-	if (!pagoda_image_matches(job, &image))
+	if (!image_matches(job, &image))
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_CONTEXT,
 					 le64_to_cpu(job->execute->image_address));
 	for (i = 0; i < VIRTIO_PAGODA_REGISTERS; i++)
@@ -121,7 +121,7 @@ u32 pagoda_engine_job_save(struct pagoda_job *job)
 	u8 *here;
 
 	pagoda_engine_translation_forget(&job->exec);
-	reason = pagoda_image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	reason = image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
 	for (i = 0; i < VIRTIO_PAGODA_REGISTERS; i++)

@@ -26,13 +26,13 @@ struct pagoda_rect {
 	u32 shift;
 };
 
-static u64 pagoda_surface_bytes(const struct virtio_pagoda_surface *surface)
+static u64 surface_bytes(const struct virtio_pagoda_surface *surface)
 {
 	return (u64)le32_to_cpu(surface->pitch) * le32_to_cpu(surface->height);
 }
 
 /* Returns whether a layout is valid. */
-static bool pagoda_surface_valid(const struct virtio_pagoda_surface *surface)
+static bool surface_valid(const struct virtio_pagoda_surface *surface)
 {
 	u32 tiling = le32_to_cpu(surface->tiling);
 	u32 pitch = le32_to_cpu(surface->pitch);
@@ -49,8 +49,8 @@ static bool pagoda_surface_valid(const struct virtio_pagoda_surface *surface)
 }
 
 /* Checks a side and the rectangle on it. */
-static u32 pagoda_surface_check(struct pagoda_job *job, const struct virtio_pagoda_surface *surface,
-				const struct virtio_pagoda_copy_rect *rect, u32 access)
+static u32 surface_check(struct pagoda_job *job, const struct virtio_pagoda_surface *surface,
+			 const struct virtio_pagoda_copy_rect *rect, u32 access)
 {
 	u64 right = (u64)le32_to_cpu(surface->x) + le32_to_cpu(rect->width);
 	u64 bottom = (u64)le32_to_cpu(surface->y) + le32_to_cpu(rect->rows);
@@ -59,7 +59,7 @@ static u32 pagoda_surface_check(struct pagoda_job *job, const struct virtio_pago
 	if (surface->reserved)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED,
 					 le32_to_cpu(surface->reserved));
-	if (!pagoda_surface_valid(surface))
+	if (!surface_valid(surface))
 		return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_BAD_LAYOUT, address,
 					    access);
 	if (right > le32_to_cpu(surface->pitch))
@@ -78,21 +78,21 @@ u32 pagoda_command_rect_validate(struct pagoda_job *job, const void *command)
 
 	if (!rect->width || !rect->rows)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
-	reason = pagoda_surface_check(job, &rect->src, rect, VIRTIO_PAGODA_ACCESS_READ);
+	reason = surface_check(job, &rect->src, rect, VIRTIO_PAGODA_ACCESS_READ);
 	if (!reason)
-		reason = pagoda_surface_check(job, &rect->dst, rect, VIRTIO_PAGODA_ACCESS_WRITE);
+		reason = surface_check(job, &rect->dst, rect, VIRTIO_PAGODA_ACCESS_WRITE);
 	if (!reason && pagoda_ranges_meet(le64_to_cpu(rect->src.address),
-					  pagoda_surface_bytes(&rect->src),
+					  surface_bytes(&rect->src),
 					  le64_to_cpu(rect->dst.address),
-					  pagoda_surface_bytes(&rect->dst)))
+					  surface_bytes(&rect->dst)))
 		reason = pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_OVERLAP,
 					      le64_to_cpu(rect->dst.address),
 					      VIRTIO_PAGODA_ACCESS_WRITE);
 	return reason;
 }
 
-static struct pagoda_rect pagoda_rect_make(const struct pagoda_job *job,
-					   const struct virtio_pagoda_surface *surface, u32 access)
+static struct pagoda_rect rect_make(const struct pagoda_job *job,
+				    const struct virtio_pagoda_surface *surface, u32 access)
 {
 	u32 tiling = le32_to_cpu(surface->tiling);
 
@@ -110,8 +110,8 @@ static struct pagoda_rect pagoda_rect_make(const struct pagoda_job *job,
  * Finds byte @column of the current row; *@size is limited to the contiguous bytes of the row. Sets
  * *@here to NULL for zeros.
  */
-static u32 pagoda_rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 column,
-			    u64 *size, u8 **here)
+static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 column, u64 *size,
+		     u8 **here)
 {
 	struct pagoda_span_side *side = &rect->side;
 	u64 va = rect->address, skip;
@@ -137,8 +137,8 @@ static u32 pagoda_rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u6
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pagoda_rect *dst,
-			   u64 width)
+static u32 rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pagoda_rect *dst,
+		    u64 width)
 {
 	u64 done, size;
 	u8 *from, *to;
@@ -146,9 +146,9 @@ static u32 pagoda_rect_row(struct pagoda_job *job, struct pagoda_rect *src, stru
 
 	for (done = 0; done < width; done += size) {
 		size = width - done;
-		reason = pagoda_rect_find(job, src, src->x + done, &size, &from);
+		reason = rect_find(job, src, src->x + done, &size, &from);
 		if (!reason)
-			reason = pagoda_rect_find(job, dst, dst->x + done, &size, &to);
+			reason = rect_find(job, dst, dst->x + done, &size, &to);
 		if (reason)
 			return reason;
 		if (to && from)
@@ -164,15 +164,15 @@ static u32 pagoda_rect_row(struct pagoda_job *job, struct pagoda_rect *src, stru
 u32 pagoda_command_rect_execute(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_copy_rect *rect = command;
-	struct pagoda_rect src = pagoda_rect_make(job, &rect->src, VIRTIO_PAGODA_ACCESS_READ);
-	struct pagoda_rect dst = pagoda_rect_make(job, &rect->dst, VIRTIO_PAGODA_ACCESS_WRITE);
+	struct pagoda_rect src = rect_make(job, &rect->src, VIRTIO_PAGODA_ACCESS_READ);
+	struct pagoda_rect dst = rect_make(job, &rect->dst, VIRTIO_PAGODA_ACCESS_WRITE);
 	u32 left = le32_to_cpu(rect->rows) >> job->exec.half;
 	u64 width = le32_to_cpu(rect->width);
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 	u64 since = 0;
 
 	while (left && !reason) {
-		reason = pagoda_rect_row(job, &src, &dst, width);
+		reason = rect_row(job, &src, &dst, width);
 		if (reason)
 			break;
 		left--;

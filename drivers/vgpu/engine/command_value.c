@@ -6,7 +6,7 @@
 #include "command.h"
 
 /* Returns the bytes of the value of STORE, COMPARE and ATOMIC_ADD. */
-static u32 pagoda_value_size(const void *command)
+static u32 value_size(const void *command)
 {
 	const struct virtio_pagoda_command *head = command;
 
@@ -14,15 +14,15 @@ static u32 pagoda_value_size(const void *command)
 }
 
 /* Refuses a value that doesn't fit into its size. */
-static u32 pagoda_value_check(struct pagoda_job *job, const void *command, u64 value)
+static u32 value_check(struct pagoda_job *job, const void *command, u64 value)
 {
-	if (pagoda_value_size(command) == 4 && value >> 32)
+	if (value_size(command) == 4 && value >> 32)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, value);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /* Reads a value; a page of zeros reads as zero. */
-static u64 pagoda_value_read(const u8 *here, u32 size)
+static u64 value_read(const u8 *here, u32 size)
 {
 	if (!here)
 		return 0;
@@ -31,7 +31,7 @@ static u64 pagoda_value_read(const u8 *here, u32 size)
 }
 
 /* Writes a value; writes to a page of zeros are dropped (C94). */
-static void pagoda_value_write(u8 *here, u32 size, u64 value)
+static void value_write(u8 *here, u32 size, u64 value)
 {
 	if (here && size == 8)
 		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(value));
@@ -40,9 +40,9 @@ static void pagoda_value_write(u8 *here, u32 size, u64 value)
 }
 
 /* Adds atomically, and returns the value before the addition. */
-static u64 pagoda_value_add(u8 *here, u32 size, u64 value)
+static u64 value_add(u8 *here, u32 size, u64 value)
 {
-	u64 old = pagoda_value_read(here, size);
+	u64 old = value_read(here, size);
 	__le64 wide;
 	__le32 narrow;
 
@@ -62,7 +62,7 @@ static u64 pagoda_value_add(u8 *here, u32 size, u64 value)
 	return le32_to_cpu(narrow);
 }
 
-static u32 pagoda_value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 access, u8 **here)
+static u32 value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 access, u8 **here)
 {
 	u32 reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space, va, size,
 							   access, here);
@@ -73,7 +73,7 @@ static u32 pagoda_value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 ac
 }
 
 /* Writes 4 or 8 bytes at a virtual address. */
-static u32 pagoda_value_store(struct pagoda_job *job, u64 va, u32 size, u64 value)
+static u32 value_store(struct pagoda_job *job, u64 va, u32 size, u64 value)
 {
 	u32 reason;
 	u8 *here;
@@ -82,17 +82,17 @@ static u32 pagoda_value_store(struct pagoda_job *job, u64 va, u32 size, u64 valu
 	if (reason)
 		return reason;
 	job->exec.run->bytes += size;
-	pagoda_value_write(here, size, value);
+	value_write(here, size, value);
 	return reason;
 }
 
 u32 pagoda_command_store_validate(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_store *store = command;
-	u32 reason = pagoda_value_check(job, command, le64_to_cpu(store->value));
+	u32 reason = value_check(job, command, le64_to_cpu(store->value));
 
 	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(store->address),
-						    pagoda_value_size(command),
+						    value_size(command),
 						    VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
@@ -100,8 +100,8 @@ u32 pagoda_command_store_execute(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_store *store = command;
 
-	return pagoda_value_store(job, le64_to_cpu(store->address), pagoda_value_size(command),
-				  le64_to_cpu(store->value));
+	return value_store(job, le64_to_cpu(store->address), value_size(command),
+			   le64_to_cpu(store->value));
 }
 
 u32 pagoda_command_compare_validate(struct pagoda_job *job, const void *command)
@@ -109,12 +109,12 @@ u32 pagoda_command_compare_validate(struct pagoda_job *job, const void *command)
 	const struct virtio_pagoda_compare *compare = command;
 	u64 mask = le64_to_cpu(compare->mask);
 	u64 value = le64_to_cpu(compare->value);
-	u32 reason = pagoda_value_check(job, command, mask);
+	u32 reason = value_check(job, command, mask);
 
 	if (!reason && value & ~mask)
 		reason = pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, value);
 	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(compare->address),
-						    pagoda_value_size(command),
+						    value_size(command),
 						    VIRTIO_PAGODA_ACCESS_READ);
 }
 
@@ -122,15 +122,14 @@ u32 pagoda_command_compare_execute(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_compare *compare = command;
 	u64 address = le64_to_cpu(compare->address);
-	u32 size = pagoda_value_size(command);
+	u32 size = value_size(command);
 	u32 reason;
 	u8 *here;
 
-	reason = pagoda_value_resolve(job, address, size, VIRTIO_PAGODA_ACCESS_READ, &here);
+	reason = value_resolve(job, address, size, VIRTIO_PAGODA_ACCESS_READ, &here);
 	if (reason)
 		return reason;
-	if ((pagoda_value_read(here, size) & le64_to_cpu(compare->mask)) !=
-	    le64_to_cpu(compare->value))
+	if ((value_read(here, size) & le64_to_cpu(compare->mask)) != le64_to_cpu(compare->value))
 		return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_COMPARE, address,
 					    VIRTIO_PAGODA_ACCESS_READ);
 	return VIRTIO_PAGODA_FAULT_NONE;
@@ -139,8 +138,8 @@ u32 pagoda_command_compare_execute(struct pagoda_job *job, const void *command)
 u32 pagoda_command_add_validate(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_atomic_add *add = command;
-	u32 size = pagoda_value_size(command);
-	u32 reason = pagoda_value_check(job, command, le64_to_cpu(add->value));
+	u32 size = value_size(command);
+	u32 reason = value_check(job, command, le64_to_cpu(add->value));
 
 	if (!reason)
 		reason = pagoda_job_aligned(job, le64_to_cpu(add->address), size,
@@ -152,17 +151,17 @@ u32 pagoda_command_add_validate(struct pagoda_job *job, const void *command)
 u32 pagoda_command_add_execute(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_atomic_add *add = command;
-	u32 size = pagoda_value_size(command);
+	u32 size = value_size(command);
 	u32 reason;
 	u64 old;
 	u8 *here;
 
-	reason = pagoda_value_resolve(job, le64_to_cpu(add->address), size,
-				      VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	reason = value_resolve(job, le64_to_cpu(add->address), size, VIRTIO_PAGODA_ACCESS_WRITE,
+			       &here);
 	if (reason)
 		return reason;
-	old = pagoda_value_add(here, size, le64_to_cpu(add->value));
-	return add->result ? pagoda_value_store(job, le64_to_cpu(add->result), size, old) : reason;
+	old = value_add(here, size, le64_to_cpu(add->value));
+	return add->result ? value_store(job, le64_to_cpu(add->result), size, old) : reason;
 }
 
 u32 pagoda_command_wait_validate(struct pagoda_job *job, const void *command)
@@ -176,7 +175,7 @@ u32 pagoda_command_wait_validate(struct pagoda_job *job, const void *command)
  * Waits without the lock, so that translations may be changed by the packets that the job waits
  * for.
  */
-static void pagoda_wait_idle(struct pagoda_job *job)
+static void wait_idle(struct pagoda_job *job)
 {
 	struct pagoda_engine *engine = job->exec.engine;
 
@@ -205,11 +204,11 @@ u32 pagoda_command_wait_execute(struct pagoda_job *job, const void *command)
 							       VIRTIO_PAGODA_ACCESS_READ, &here);
 		if (reason)
 			return reason;
-		if (pagoda_value_read(here, 8) >= le64_to_cpu(wait->value))
+		if (value_read(here, 8) >= le64_to_cpu(wait->value))
 			break;
 		if (pagoda_stopped(&job->exec))
 			return PAGODA_STOPPED;
-		pagoda_wait_idle(job);
+		wait_idle(job);
 	}
 	smp_mb();	/* order later reads after the read of the value */
 	return VIRTIO_PAGODA_FAULT_NONE;
@@ -234,10 +233,10 @@ u32 pagoda_command_signal_execute(struct pagoda_job *job, const void *command)
 
 	pagoda_job_drain(job);
 	smp_mb();	/* all earlier work is visible before the value is */
-	reason = pagoda_value_resolve(job, address, 8, VIRTIO_PAGODA_ACCESS_WRITE, &here);
+	reason = value_resolve(job, address, 8, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
 		return reason;
-	pagoda_value_write(here, 8, value);	/* C117: a single access */
+	value_write(here, 8, value);	/* C117: a single access */
 	smp_mb();	/* the value is visible before the event is sent */
 	if (le16_to_cpu(signal->command.flags) & VIRTIO_PAGODA_COMMAND_EVENT)
 		engine->ops->fence(engine->context, job->exec.run, address, value);
@@ -256,10 +255,10 @@ u32 pagoda_command_timestamp_execute(struct pagoda_job *job, const void *command
 {
 	const struct virtio_pagoda_timestamp *timestamp = command;
 
-	return pagoda_value_store(job, le64_to_cpu(timestamp->address), 8, pagoda_shim_now());
+	return value_store(job, le64_to_cpu(timestamp->address), 8, pagoda_shim_now());
 }
 
-static u32 pagoda_register_check(struct pagoda_job *job, u32 number, u32 reserved)
+static u32 register_check(struct pagoda_job *job, u32 number, u32 reserved)
 {
 	if (number >= VIRTIO_PAGODA_REGISTERS)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, number);
@@ -272,7 +271,7 @@ u32 pagoda_command_set_validate(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_set_register *set = command;
 
-	return pagoda_register_check(job, le32_to_cpu(set->number), le32_to_cpu(set->reserved));
+	return register_check(job, le32_to_cpu(set->number), le32_to_cpu(set->reserved));
 }
 
 u32 pagoda_command_set_execute(struct pagoda_job *job, const void *command)
@@ -290,8 +289,7 @@ u32 pagoda_command_set_execute(struct pagoda_job *job, const void *command)
 u32 pagoda_command_store_register_validate(struct pagoda_job *job, const void *command)
 {
 	const struct virtio_pagoda_store_register *store = command;
-	u32 reason = pagoda_register_check(job, le32_to_cpu(store->number),
-					   le32_to_cpu(store->reserved));
+	u32 reason = register_check(job, le32_to_cpu(store->number), le32_to_cpu(store->reserved));
 
 	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(store->address), 8,
 						    VIRTIO_PAGODA_ACCESS_WRITE);
@@ -301,6 +299,6 @@ u32 pagoda_command_store_register_execute(struct pagoda_job *job, const void *co
 {
 	const struct virtio_pagoda_store_register *store = command;
 
-	return pagoda_value_store(job, le64_to_cpu(store->address), 8,
-				  job->registers[le32_to_cpu(store->number)]);
+	return value_store(job, le64_to_cpu(store->address), 8,
+			   job->registers[le32_to_cpu(store->number)]);
 }

@@ -7,7 +7,7 @@
 #include "internal.h"
 
 static const struct virtio_pagoda_run *
-pagoda_context_runs(const struct virtio_pagoda_init_context_resource *init)
+context_runs(const struct virtio_pagoda_init_context_resource *init)
 {
 	return (const void *)(init + 1);
 }
@@ -20,7 +20,7 @@ u64 pagoda_engine_init_context_tail(const void *packet)
 }
 
 /* Checks a range of the paging address space. */
-static u32 pagoda_context_address_check(struct pagoda_exec *exec, u64 address, u64 size)
+static u32 context_address_check(struct pagoda_exec *exec, u64 address, u64 size)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
 
@@ -43,11 +43,11 @@ u32 pagoda_engine_init_context_validate(struct pagoda_exec *exec, const void *pa
 	if (!IS_ALIGNED(size, PAGODA_PAGE))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, size);
 	if (gpu_address) {
-		reason = pagoda_context_address_check(exec, gpu_address, size);
+		reason = context_address_check(exec, gpu_address, size);
 		if (reason)
 			return reason;
 	}
-	return pagoda_engine_location_check(exec, &init->dst, pagoda_context_runs(init), size,
+	return pagoda_engine_location_check(exec, &init->dst, context_runs(init), size,
 					    VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
@@ -63,8 +63,8 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 	bool first = true;
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
-	pagoda_engine_cursor_init(&cursor, &init->dst, pagoda_context_runs(init),
-				  exec->run->spans, left, VIRTIO_PAGODA_ACCESS_WRITE);
+	pagoda_engine_cursor_init(&cursor, &init->dst, context_runs(init), exec->run->spans, left,
+				  VIRTIO_PAGODA_ACCESS_WRITE);
 	while (left && !reason) {
 		u64 size;
 
@@ -86,7 +86,7 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 	return reason;
 }
 
-static const u8 *pagoda_update_data(const struct virtio_pagoda_update_context_allocation *update)
+static const u8 *update_data(const struct virtio_pagoda_update_context_allocation *update)
 {
 	return (const void *)(update + 1);
 }
@@ -100,16 +100,16 @@ u64 pagoda_engine_update_context_tail(const void *packet)
 }
 
 /* Padding bytes may get a meaning later, like every reserved field. */
-static u32 pagoda_update_padding_check(struct pagoda_exec *exec,
-				       const struct virtio_pagoda_update_context_allocation *update)
+static u32 update_padding_check(struct pagoda_exec *exec,
+				const struct virtio_pagoda_update_context_allocation *update)
 {
 	u64 end = pagoda_engine_update_context_tail(update);
 	u64 i;
 
 	for (i = le32_to_cpu(update->data_size); i < end; i++)
-		if (pagoda_update_data(update)[i])
+		if (update_data(update)[i])
 			return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
-					     pagoda_update_data(update)[i]);
+					     update_data(update)[i]);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -124,9 +124,9 @@ u32 pagoda_engine_update_context_validate(struct pagoda_exec *exec, const void *
 
 	if (!data_size || offset + data_size > size)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, offset + data_size);
-	reason = pagoda_context_address_check(exec, address, size);
+	reason = context_address_check(exec, address, size);
 	if (!reason)
-		reason = pagoda_update_padding_check(exec, update);
+		reason = update_padding_check(exec, update);
 	if (reason)
 		return reason;
 	return pagoda_engine_virtual_check(exec, 0, address + offset, data_size,
@@ -138,7 +138,7 @@ u32 pagoda_engine_update_context_execute(struct pagoda_exec *exec, const void *p
 	const struct virtio_pagoda_update_context_allocation *update = packet;
 	u64 address = le64_to_cpu(update->address) + le32_to_cpu(update->data_offset);
 	u32 left = le32_to_cpu(update->data_size) >> exec->half;
-	const u8 *data = pagoda_update_data(update);
+	const u8 *data = update_data(update);
 
 	while (left) {
 		struct pagoda_virtual_span span;

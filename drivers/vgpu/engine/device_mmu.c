@@ -73,7 +73,7 @@ u64 pagoda_engine_mmu_tail(const void *packet)
 }
 
 /* Checks the range of device pages of both operations. */
-static u32 pagoda_mmu_range_check(struct pagoda_exec *exec, const struct virtio_pagoda_map_mmu *map)
+static u32 mmu_range_check(struct pagoda_exec *exec, const struct virtio_pagoda_map_mmu *map)
 {
 	u64 limit = exec->engine->mmu_pages;
 	u64 address = le64_to_cpu(map->address);
@@ -96,7 +96,7 @@ u32 pagoda_engine_mmu_map_validate(struct pagoda_exec *exec, const void *packet)
 	const struct virtio_pagoda_map_mmu *map = packet;
 	u32 reason;
 
-	reason = pagoda_mmu_range_check(exec, map);
+	reason = mmu_range_check(exec, map);
 	if (reason)
 		return reason;
 	return pagoda_engine_runs_check(exec, (const void *)(map + 1), le32_to_cpu(map->nr_runs),
@@ -131,7 +131,7 @@ u32 pagoda_engine_mmu_unmap_validate(struct pagoda_exec *exec, const void *packe
 	if (map->nr_runs)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS,
 				     le32_to_cpu(map->nr_runs));
-	return pagoda_mmu_range_check(exec, map);
+	return mmu_range_check(exec, map);
 }
 
 u32 pagoda_engine_mmu_unmap_execute(struct pagoda_exec *exec, const void *packet)

@@ -209,7 +209,7 @@ bool pagoda_engine_init(struct pagoda_engine *engine)
 }
 
 /* Clears mappings, roots, translations, lines and bound ranges. Takes the locks. */
-static void pagoda_engine_forget(struct pagoda_engine *engine)
+static void engine_forget(struct pagoda_engine *engine)
 {
 	u32 i;
 
@@ -240,7 +240,7 @@ static void pagoda_engine_forget(struct pagoda_engine *engine)
  */
 void pagoda_engine_reset(struct pagoda_engine *engine)
 {
-	pagoda_engine_forget(engine);
+	engine_forget(engine);
 	engine->features = 0;
 }
 
@@ -260,7 +260,7 @@ void pagoda_engine_reset_adapter(struct pagoda_engine *engine, enum pagoda_engin
 	u32 i;
 
 	pagoda_engine_combine_drain_all(engine, 0);
-	pagoda_engine_forget(engine);
+	engine_forget(engine);
 	if (vram == PAGODA_ENGINE_VRAM_KEEP)
 		return;
 	for (i = 0; i <= engine->nr_invalid; i++) {
@@ -295,7 +295,7 @@ void pagoda_engine_run_init(struct pagoda_engine_run *run,
 }
 
 /* First check: the head. On success *@op is the row and *@length the length of the packet. */
-static u32 pagoda_head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
+static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
 {
 	const struct pagoda_engine_run *run = exec->run;
 	const struct virtio_pagoda_packet *packet = run->buffer + run->offset;
@@ -323,8 +323,7 @@ static u32 pagoda_head_check(struct pagoda_exec *exec, const struct pagoda_op **
 }
 
 /* Carries out an injected failure: without effect, or with half of the effect. */
-static u32 pagoda_packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op,
-			      const void *packet)
+static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, const void *packet)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
@@ -336,9 +335,8 @@ static u32 pagoda_packet_fail(struct pagoda_exec *exec, const struct pagoda_op *
 	return reason ? reason : pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 }
 
-/* Returns the lock taken, for pagoda_packet_unlock(). */
-static enum pagoda_hold pagoda_packet_lock(struct pagoda_engine *engine,
-					   const struct pagoda_op *op)
+/* Returns the lock taken, for packet_unlock(). */
+static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct pagoda_op *op)
 {
 	enum pagoda_hold hold = op->hold;
 
@@ -355,7 +353,7 @@ static enum pagoda_hold pagoda_packet_lock(struct pagoda_engine *engine,
 	return hold;
 }
 
-static void pagoda_packet_unlock(struct pagoda_engine *engine, enum pagoda_hold hold)
+static void packet_unlock(struct pagoda_engine *engine, enum pagoda_hold hold)
 {
 	if (hold == PAGODA_HOLD_CHANGE)
 		pagoda_shim_write_unlock(&engine->translation);
@@ -364,14 +362,14 @@ static void pagoda_packet_unlock(struct pagoda_engine *engine, enum pagoda_hold 
 }
 
 /* Memory looked up for one packet may have changed for the next. */
-static void pagoda_packet_begin(struct pagoda_exec *exec, const struct pagoda_op *op)
+static void packet_begin(struct pagoda_exec *exec, const struct pagoda_op *op)
 {
 	exec->spans = exec->run->spans;
 	exec->bus = op->bus;
 	pagoda_engine_translation_forget(exec);
 }
 
-static u32 pagoda_packet_execute(struct pagoda_exec *exec)
+static u32 packet_execute(struct pagoda_exec *exec)
 {
 	struct pagoda_engine_run *run = exec->run;
 	const void *packet = run->buffer + run->offset;
@@ -380,19 +378,19 @@ static u32 pagoda_packet_execute(struct pagoda_exec *exec)
 	u32 length = 0;
 	u32 reason;
 
-	reason = pagoda_head_check(exec, &op, &length);
+	reason = head_check(exec, &op, &length);
 	if (reason)
 		return reason;
-	hold = pagoda_packet_lock(exec->engine, op);
-	pagoda_packet_begin(exec, op);
+	hold = packet_lock(exec->engine, op);
+	packet_begin(exec, op);
 	reason = op->validate(exec, packet);
 	if (!reason) {
 		if (unlikely(exec->skipped + run->packets == run->fail_at))
-			reason = pagoda_packet_fail(exec, op, packet);
+			reason = packet_fail(exec, op, packet);
 		else
 			reason = op->execute(exec, packet);
 	}
-	pagoda_packet_unlock(exec->engine, hold);
+	packet_unlock(exec->engine, hold);
 	if (reason)
 		return reason;
 	atomic64_inc(&exec->engine->executed[run->fault.opcode]);
@@ -405,7 +403,7 @@ static u32 pagoda_packet_execute(struct pagoda_exec *exec)
  * Returns whether a resumed buffer continues at the beginning of a packet. Stores the number of
  * packets before that offset in @skipped.
  */
-static bool pagoda_start_valid(const struct pagoda_engine_run *run, u32 *skipped)
+static bool start_valid(const struct pagoda_engine_run *run, u32 *skipped)
 {
 	u32 offset = 0;
 
@@ -423,36 +421,36 @@ static bool pagoda_start_valid(const struct pagoda_engine_run *run, u32 *skipped
 	return true;
 }
 
-static u32 pagoda_buffer_check(struct pagoda_exec *exec)
+static u32 buffer_check(struct pagoda_exec *exec)
 {
 	const struct pagoda_engine_run *run = exec->run;
 
 	if (run->size > exec->engine->max_buffer || run->size % VIRTIO_PAGODA_PACKET_ALIGN)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->size);
 	if (run->start > run->size || run->start % VIRTIO_PAGODA_PACKET_ALIGN ||
-	    !pagoda_start_valid(run, &exec->skipped))
+	    !start_valid(run, &exec->skipped))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_BUFFER, run->start);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static bool pagoda_run_stops(const struct pagoda_exec *exec)
+static bool run_stops(const struct pagoda_exec *exec)
 {
 	return exec->skipped + exec->run->packets == exec->run->stop_at || pagoda_stopped(exec);
 }
 
-static u32 pagoda_buffer_execute(struct pagoda_exec *exec)
+static u32 buffer_execute(struct pagoda_exec *exec)
 {
 	struct pagoda_engine_run *run = exec->run;
 	u32 reason;
 
-	reason = pagoda_buffer_check(exec);
+	reason = buffer_check(exec);
 	if (reason)
 		return reason;
 	run->offset = run->start;
 	if (run->start == run->size && exec->skipped == run->fail_at)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 	while (!reason && run->offset < run->size)
-		reason = pagoda_run_stops(exec) ? PAGODA_STOPPED : pagoda_packet_execute(exec);
+		reason = run_stops(exec) ? PAGODA_STOPPED : packet_execute(exec);
 	/*
 	 * A packet that would drain the combiner may not follow. Packets of execution queues
 	 * combine no writes.
@@ -462,7 +460,7 @@ static u32 pagoda_buffer_execute(struct pagoda_exec *exec)
 	return reason;
 }
 
-static bool pagoda_run_is_job(const struct pagoda_exec *exec)
+static bool run_is_job(const struct pagoda_exec *exec)
 {
 	return exec->run->context && exec->run->kind == PAGODA_ENGINE_QUEUE_EXEC &&
 	       exec->engine->features & 1ull << VIRTIO_PAGODA_F_EXECUTE;
@@ -494,8 +492,8 @@ enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,
 	run->packets = 0;
 	run->bytes = 0;
 	run->offset = 0;
-	reason = pagoda_run_is_job(&exec) ? pagoda_engine_job(&exec) :
-					    pagoda_buffer_execute(&exec);
+	reason = run_is_job(&exec) ? pagoda_engine_job(&exec) :
+					    buffer_execute(&exec);
 	if (reason && reason != PAGODA_STOPPED) {
 		run->fault.offset = run->offset;
 		atomic64_inc(&engine->faults[reason]);

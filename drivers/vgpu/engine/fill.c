@@ -3,7 +3,7 @@
 #include "internal.h"
 
 /* Only a memory segment can be filled or discarded (C41). */
-static u32 pagoda_memory_check(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
+static u32 memory_check(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	if (segment != VIRTIO_PAGODA_SEGMENT_VRAM)
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT, segment,
@@ -11,7 +11,7 @@ static u32 pagoda_memory_check(struct pagoda_exec *exec, u32 segment, u64 addres
 	return pagoda_engine_vram_check(exec, address, size, VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
-static u32 pagoda_alignment_check(struct pagoda_exec *exec, u64 address, u64 size, u64 alignment)
+static u32 alignment_check(struct pagoda_exec *exec, u64 address, u64 size, u64 alignment)
 {
 	if (!IS_ALIGNED(address, alignment))
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address,
@@ -44,7 +44,7 @@ void pagoda_engine_fill_words(u8 *here, u32 size, u32 pattern)
 		memcpy(here + size - 4, &word, 4);
 }
 
-static u32 pagoda_fill_range(struct pagoda_exec *exec, u64 address, u64 size, u32 pattern)
+static u32 fill_range(struct pagoda_exec *exec, u64 address, u64 size, u32 pattern)
 {
 	u8 *here = exec->engine->vram + address;
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -79,10 +79,10 @@ u32 pagoda_engine_fill_validate(struct pagoda_exec *exec, const void *packet)
 	u64 size = le64_to_cpu(fill->size);
 	u32 reason;
 
-	reason = pagoda_alignment_check(exec, address, size, 4);
+	reason = alignment_check(exec, address, size, 4);
 	if (reason)
 		return reason;
-	return pagoda_memory_check(exec, le32_to_cpu(fill->segment), address, size);
+	return memory_check(exec, le32_to_cpu(fill->segment), address, size);
 }
 
 u32 pagoda_engine_fill_execute(struct pagoda_exec *exec, const void *packet)
@@ -90,8 +90,7 @@ u32 pagoda_engine_fill_execute(struct pagoda_exec *exec, const void *packet)
 	const struct virtio_pagoda_fill *fill = packet;
 	u64 size = ALIGN_DOWN(le64_to_cpu(fill->size) >> exec->half, 4);
 
-	return pagoda_fill_range(exec, le64_to_cpu(fill->address), size,
-				 le32_to_cpu(fill->pattern));
+	return fill_range(exec, le64_to_cpu(fill->address), size, le32_to_cpu(fill->pattern));
 }
 
 u32 pagoda_engine_discard_validate(struct pagoda_exec *exec, const void *packet)
@@ -104,10 +103,10 @@ u32 pagoda_engine_discard_validate(struct pagoda_exec *exec, const void *packet)
 	if (discard->reserved)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le32_to_cpu(discard->reserved));
-	reason = pagoda_alignment_check(exec, address, size, PAGODA_PAGE);
+	reason = alignment_check(exec, address, size, PAGODA_PAGE);
 	if (reason)
 		return reason;
-	return pagoda_memory_check(exec, le32_to_cpu(discard->segment), address, size);
+	return memory_check(exec, le32_to_cpu(discard->segment), address, size);
 }
 
 u32 pagoda_engine_discard_execute(struct pagoda_exec *exec, const void *packet)
@@ -117,5 +116,5 @@ u32 pagoda_engine_discard_execute(struct pagoda_exec *exec, const void *packet)
 
 	if (!READ_ONCE(exec->engine->poison_discarded))
 		return VIRTIO_PAGODA_FAULT_NONE;
-	return pagoda_fill_range(exec, le64_to_cpu(discard->address), size, PAGODA_ENGINE_POISON);
+	return fill_range(exec, le64_to_cpu(discard->address), size, PAGODA_ENGINE_POISON);
 }

@@ -89,7 +89,7 @@ u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u3
 }
 
 /* Checks one run. Notes its memory in @span if it is contiguous. */
-static u32 pagoda_run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
+static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
 	u8 *here = NULL;
 	u32 reason;
@@ -131,8 +131,8 @@ u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagod
 		if (!pages || sum > nr_pages)
 			return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_RUNS, address,
 						    access);
-		reason = pagoda_run_check(exec, address, pages * PAGODA_PAGE, access,
-					  exec->spans ? exec->spans++ : NULL);
+		reason = run_check(exec, address, pages * PAGODA_PAGE, access,
+				   exec->spans ? exec->spans++ : NULL);
 		if (reason)
 			return reason;
 	}
@@ -142,8 +142,8 @@ u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagod
 }
 
 /* Fields that are only used in other segments must be zero. */
-static u32 pagoda_location_fields(struct pagoda_exec *exec,
-				  const struct virtio_pagoda_location *location, u32 access)
+static u32 location_fields(struct pagoda_exec *exec, const struct virtio_pagoda_location *location,
+			   u32 access)
 {
 	u32 segment = le32_to_cpu(location->segment);
 	u32 generation = le32_to_cpu(location->generation);
@@ -179,7 +179,7 @@ u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 	u64 address = le64_to_cpu(location->address);
 	u32 reason;
 
-	reason = pagoda_location_fields(exec, location, access);
+	reason = location_fields(exec, location, access);
 	if (reason)
 		return reason;
 	switch (le32_to_cpu(location->segment)) {
@@ -215,7 +215,7 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 }
 
 /* Uses the next run as a whole, if its check found it to be contiguous. */
-static bool pagoda_system_noted(struct pagoda_cursor *cursor)
+static bool system_noted(struct pagoda_cursor *cursor)
 {
 	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE;
 
@@ -231,7 +231,7 @@ static bool pagoda_system_noted(struct pagoda_cursor *cursor)
  * Finds the next span of a run list. The check found the runs to be reachable; when a span ends
  * inside of a run, @address keeps the offset of the rest.
  */
-static u32 pagoda_system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
+static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
 	u64 bus = le64_to_cpu(cursor->run->address) + cursor->address;
 	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE - cursor->address;
@@ -258,7 +258,7 @@ static u32 pagoda_system_next(struct pagoda_exec *exec, struct pagoda_cursor *cu
  * Redirects the part of a span that uses the write combiner, and keeps the rest of the span for the
  * next call.
  */
-static void pagoda_cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
+static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
 	u8 *here = cursor->here;
 	u64 size = cursor->here_size;
@@ -283,8 +283,8 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 		cursor->here = cursor->tail;
 		cursor->here_size = cursor->tail_size;
 	} else if (cursor->segment == VIRTIO_PAGODA_SEGMENT_SYSTEM) {
-		if (!pagoda_system_noted(cursor))
-			reason = pagoda_system_next(exec, cursor);
+		if (!system_noted(cursor))
+			reason = system_next(exec, cursor);
 	} else if (cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM) {
 		cursor->here = exec->engine->vram + cursor->address;
 		cursor->here_size = cursor->left;
@@ -293,7 +293,7 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 	}
 	if (reason)
 		return reason;
-	pagoda_cursor_combine(exec, cursor);
+	cursor_combine(exec, cursor);
 	cursor->left -= cursor->here_size;
 	return reason;
 }
@@ -309,7 +309,7 @@ u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 add
 
 	switch (segment) {
 	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
-		reason = pagoda_run_check(exec, page, PAGODA_PAGE, access, NULL);
+		reason = run_check(exec, page, PAGODA_PAGE, access, NULL);
 		return reason ? reason : pagoda_system_span(exec, address, size, access, here,
 							    &got);
 	case VIRTIO_PAGODA_SEGMENT_VRAM:

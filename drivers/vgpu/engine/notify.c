@@ -17,8 +17,7 @@ u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet)
 }
 
 /* Checks pages of a segment that an allocation can be in. */
-static u32 pagoda_notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address,
-				     u64 nr_pages)
+static u32 notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address, u64 nr_pages)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	u64 limit;
@@ -50,9 +49,8 @@ static u32 pagoda_notify_place_check(struct pagoda_exec *exec, u32 segment, u64 
  * Checks the fields common to both notices of residency; a resident allocation has @nr_pages at the
  * address.
  */
-static u32 pagoda_residency_check(struct pagoda_exec *exec,
-				  const struct virtio_pagoda_notify_residency *notify,
-				  u64 nr_pages)
+static u32 residency_check(struct pagoda_exec *exec,
+			   const struct virtio_pagoda_notify_residency *notify, u64 nr_pages)
 {
 	u32 segment = le32_to_cpu(notify->segment);
 	u64 address = le64_to_cpu(notify->address);
@@ -63,7 +61,7 @@ static u32 pagoda_residency_check(struct pagoda_exec *exec,
 	if (!notify->packet.allocation)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
 	if (le16_to_cpu(notify->packet.flags) & VIRTIO_PAGODA_NOTIFY_RESIDENT)
-		return pagoda_notify_place_check(exec, segment, address, nr_pages);
+		return notify_place_check(exec, segment, address, nr_pages);
 	if (address || segment)		/* C115: evicted, so without a place */
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     address ? address : segment);
@@ -79,7 +77,7 @@ u32 pagoda_engine_residency_validate(struct pagoda_exec *exec, const void *packe
 				     le64_to_cpu(notify->offset ? notify->offset :
 								  notify->nr_pages));
 	/* The notice doesn't contain the number of pages: check the first page. */
-	return pagoda_residency_check(exec, notify, 1);
+	return residency_check(exec, notify, 1);
 }
 
 u32 pagoda_engine_residency2_validate(struct pagoda_exec *exec, const void *packet)
@@ -92,7 +90,7 @@ u32 pagoda_engine_residency2_validate(struct pagoda_exec *exec, const void *pack
 	if (!nr_pages || nr_pages > most || offset > most - nr_pages)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
 				     !nr_pages || nr_pages > most ? nr_pages : offset);
-	return pagoda_residency_check(exec, notify, nr_pages);
+	return residency_check(exec, notify, nr_pages);
 }
 
 u64 pagoda_engine_fence_residency_tail(const void *packet)
@@ -103,7 +101,7 @@ u64 pagoda_engine_fence_residency_tail(const void *packet)
 }
 
 /* Checks a value of a fence: if it is resident, it must be accessible. */
-static u32 pagoda_fence_value_check(struct pagoda_exec *exec, u64 address, u32 access)
+static u32 fence_value_check(struct pagoda_exec *exec, u64 address, u32 access)
 {
 	u8 *here;
 
@@ -128,12 +126,11 @@ u32 pagoda_engine_fence_residency_validate(struct pagoda_exec *exec, const void 
 	if (!nr_fences)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
 	for (i = 0; i < nr_fences; i++) {
-		reason = pagoda_fence_value_check(exec, le64_to_cpu(fences[i].current_value),
-						  VIRTIO_PAGODA_ACCESS_WRITE);
+		reason = fence_value_check(exec, le64_to_cpu(fences[i].current_value),
+					   VIRTIO_PAGODA_ACCESS_WRITE);
 		if (!reason)
-			reason = pagoda_fence_value_check(exec,
-							  le64_to_cpu(fences[i].monitored_value),
-							  VIRTIO_PAGODA_ACCESS_READ);
+			reason = fence_value_check(exec, le64_to_cpu(fences[i].monitored_value),
+						   VIRTIO_PAGODA_ACCESS_READ);
 		if (reason)
 			return reason;
 	}

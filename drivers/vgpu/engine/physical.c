@@ -2,7 +2,7 @@
 /* Operations on a few bytes: READ_PHYSICAL, WRITE_PHYSICAL and the monitored fence. */
 #include "internal.h"
 
-static u32 pagoda_physical_validate(struct pagoda_exec *exec, const void *packet, u32 access)
+static u32 physical_validate(struct pagoda_exec *exec, const void *packet, u32 access)
 {
 	const struct virtio_pagoda_access_physical *physical = packet;
 	u64 address = le64_to_cpu(physical->address);
@@ -19,12 +19,12 @@ static u32 pagoda_physical_validate(struct pagoda_exec *exec, const void *packet
 
 u32 pagoda_engine_physical_validate_read(struct pagoda_exec *exec, const void *packet)
 {
-	return pagoda_physical_validate(exec, packet, VIRTIO_PAGODA_ACCESS_READ);
+	return physical_validate(exec, packet, VIRTIO_PAGODA_ACCESS_READ);
 }
 
 u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *packet)
 {
-	return pagoda_physical_validate(exec, packet, VIRTIO_PAGODA_ACCESS_WRITE);
+	return physical_validate(exec, packet, VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
 #define PAGODA_TOUCH(type, here, write) do { \
@@ -35,7 +35,7 @@ u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *
 	} while (0)
 
 /* Makes one access of that width: a read value is ignored, the written value is zero. */
-static void pagoda_physical_touch(u8 *here, u32 size, bool write)
+static void physical_touch(u8 *here, u32 size, bool write)
 {
 	switch (size) {
 	case 1:
@@ -53,7 +53,7 @@ static void pagoda_physical_touch(u8 *here, u32 size, bool write)
 	}
 }
 
-static u32 pagoda_physical_execute(struct pagoda_exec *exec, const void *packet, u32 access)
+static u32 physical_execute(struct pagoda_exec *exec, const void *packet, u32 access)
 {
 	const struct virtio_pagoda_access_physical *physical = packet;
 	u32 size = le32_to_cpu(physical->size);
@@ -66,25 +66,24 @@ static u32 pagoda_physical_execute(struct pagoda_exec *exec, const void *packet,
 	if (reason)
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
-	pagoda_physical_touch(here, size, access == VIRTIO_PAGODA_ACCESS_WRITE);
+	physical_touch(here, size, access == VIRTIO_PAGODA_ACCESS_WRITE);
 	smp_mb();	/* C51: all earlier writes are visible to the CPU */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 u32 pagoda_engine_physical_read(struct pagoda_exec *exec, const void *packet)
 {
-	return pagoda_physical_execute(exec, packet, VIRTIO_PAGODA_ACCESS_READ);
+	return physical_execute(exec, packet, VIRTIO_PAGODA_ACCESS_READ);
 }
 
 u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet)
 {
-	return pagoda_physical_execute(exec, packet, VIRTIO_PAGODA_ACCESS_WRITE);
+	return physical_execute(exec, packet, VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
 /* Finds the fence; NULL in @here for a fence in a page of zeros, which stays zero. */
-static u32 pagoda_signal_resolve(struct pagoda_exec *exec,
-				 const struct virtio_pagoda_signal_monitored_fence *signal,
-				 u8 **here)
+static u32 signal_resolve(struct pagoda_exec *exec,
+			  const struct virtio_pagoda_signal_monitored_fence *signal, u8 **here)
 {
 	u64 address = le64_to_cpu(signal->address);
 
@@ -110,11 +109,11 @@ u32 pagoda_engine_signal_validate(struct pagoda_exec *exec, const void *packet)
 	if (!IS_ALIGNED(address, 8))
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address,
 					    VIRTIO_PAGODA_ACCESS_WRITE);
-	return pagoda_signal_resolve(exec, signal, &here);
+	return signal_resolve(exec, signal, &here);
 }
 
 /* Writes the fence with a single access (C117); the CPU may signal the fence concurrently. */
-static void pagoda_signal_store(__le64 *here, __le64 value, bool forward)
+static void signal_store(__le64 *here, __le64 value, bool forward)
 {
 	__le64 old = READ_ONCE(*here);
 
@@ -132,14 +131,13 @@ u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 	u32 reason;
 	u8 *here;
 
-	reason = pagoda_signal_resolve(exec, signal, &here);
+	reason = signal_resolve(exec, signal, &here);
 	if (reason || exec->half)
 		return reason;
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	smp_mb();	/* C116: earlier work is visible before the value is */
 	if (here)
-		pagoda_signal_store((__le64 *)here, signal->value,
-				    flags & VIRTIO_PAGODA_SIGNAL_FORWARD);
+		signal_store((__le64 *)here, signal->value, flags & VIRTIO_PAGODA_SIGNAL_FORWARD);
 	smp_mb();	/* the value is visible before the event is sent */
 	if (flags & VIRTIO_PAGODA_SIGNAL_EVENT)
 		exec->engine->ops->fence(exec->engine->context, exec->run,

@@ -15,15 +15,14 @@ u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 }
 
 /* A level-1 root has two words per entry when its tables are dual. */
-static u64 pagoda_root_bytes(const struct pagoda_engine *engine, u64 entries)
+static u64 root_bytes(const struct pagoda_engine *engine, u64 entries)
 {
 	bool dual = engine->pt_levels == 2 && pagoda_engine_dual(engine);
 
 	return entries * VIRTIO_PAGODA_PT_ENTRY_BYTES << dual;
 }
 
-static u32 pagoda_root_check(const struct pagoda_engine *engine, u32 segment, u64 address,
-			     u64 entries)
+static u32 root_check(const struct pagoda_engine *engine, u32 segment, u64 address, u64 entries)
 {
 	u64 limit = pagoda_translates(engine) ? engine->mmu_pages * PAGODA_PAGE :
 						1ull << engine->system_bits;
@@ -34,7 +33,7 @@ static u32 pagoda_root_check(const struct pagoda_engine *engine, u32 segment, u6
 		return VIRTIO_PAGODA_FAULT_BAD_TABLE;
 	if (!IS_ALIGNED(address, PAGODA_PAGE))
 		return VIRTIO_PAGODA_FAULT_MISALIGNED;
-	bytes = pagoda_root_bytes(engine, entries);
+	bytes = root_bytes(engine, entries);
 	switch (segment) {
 	case VIRTIO_PAGODA_SEGMENT_VRAM:
 		inside = pagoda_engine_vram_valid(engine, address, bytes, &bad);
@@ -87,7 +86,7 @@ u32 pagoda_engine_root_set(struct pagoda_engine *engine, u32 space, u32 segment,
 	if (space >= engine->nr_spaces)
 		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
 	if (entries)
-		reason = pagoda_root_check(engine, segment, address, entries);
+		reason = root_check(engine, segment, address, entries);
 	else
 		reason = segment || address ? VIRTIO_PAGODA_FAULT_RESERVED :
 					      VIRTIO_PAGODA_FAULT_NONE;

@@ -45,7 +45,7 @@ struct pagoda_view {
 	bool swizzle;
 };
 
-static void pagoda_tiles_level(struct pagoda_tiles *tiles)
+static void tiles_level(struct pagoda_tiles *tiles)
 {
 	u64 mask = (1ull << tiles->shift) - 1;
 
@@ -58,8 +58,8 @@ static void pagoda_tiles_level(struct pagoda_tiles *tiles)
 }
 
 /* Starts at the first byte of a surface with a checked layout. */
-static void pagoda_tiles_init(struct pagoda_tiles *tiles, u8 *surface,
-			      const struct virtio_pagoda_layout *layout)
+static void tiles_init(struct pagoda_tiles *tiles, u8 *surface,
+		       const struct virtio_pagoda_layout *layout)
 {
 	memset(tiles, 0, sizeof(*tiles));
 	tiles->surface = surface;
@@ -70,29 +70,29 @@ static void pagoda_tiles_init(struct pagoda_tiles *tiles, u8 *surface,
 }
 
 /* Advances from the first byte to byte @offset of the linear view. */
-static void pagoda_tiles_seek(struct pagoda_tiles *tiles, u64 offset)
+static void tiles_seek(struct pagoda_tiles *tiles, u64 offset)
 {
 	while (tiles->mips && offset >= tiles->pitch * tiles->height) {
 		offset -= tiles->pitch * tiles->height;
-		pagoda_tiles_level(tiles);
+		tiles_level(tiles);
 	}
 	tiles->row = tiles->mips ? offset / tiles->pitch : 0;
 	tiles->column = offset - tiles->row * tiles->pitch;
 }
 
 /* Returns the bytes of all levels. */
-static u64 pagoda_tiles_size(const struct virtio_pagoda_layout *layout)
+static u64 tiles_size(const struct virtio_pagoda_layout *layout)
 {
 	struct pagoda_tiles tiles;
 
-	pagoda_tiles_init(&tiles, NULL, layout);
+	tiles_init(&tiles, NULL, layout);
 	while (tiles.mips)
-		pagoda_tiles_level(&tiles);
+		tiles_level(&tiles);
 	return tiles.level;
 }
 
 /* Returns whether a layout is valid and fits into @size bytes. */
-static bool pagoda_layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
+static bool layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
 {
 	u32 tiling = le32_to_cpu(layout->tiling);
 	u32 pitch = le32_to_cpu(layout->pitch);
@@ -103,11 +103,11 @@ static bool pagoda_layout_valid(const struct virtio_pagoda_layout *layout, u64 s
 	return tiling != VIRTIO_PAGODA_TILING_LINEAR && tiling < VIRTIO_PAGODA_TILING_COUNT &&
 	       pitch && pitch <= VIRTIO_PAGODA_MAX_PITCH && IS_ALIGNED(pitch, width) &&
 	       height && IS_ALIGNED(height, width) &&
-	       mips && mips <= VIRTIO_PAGODA_MAX_MIPS && pagoda_tiles_size(layout) <= size;
+	       mips && mips <= VIRTIO_PAGODA_MAX_MIPS && tiles_size(layout) <= size;
 }
 
 /* Inlined, because a copy of constant size in a known direction needs no call. */
-static __always_inline void pagoda_move(u8 *tiled, u8 *linear, u64 size, bool swizzle)
+static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool swizzle)
 {
 	if (swizzle)
 		memcpy(tiled, linear, size);
@@ -121,8 +121,7 @@ static __always_inline void pagoda_move(u8 *tiled, u8 *linear, u64 size, bool sw
  * prefetched. The remaining cost is a page, and so a translation, for every 64 or 256 bytes instead
  * of every 4096 in a linear copy.
  */
-static __always_inline void pagoda_tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width,
-					     bool swizzle)
+static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width, bool swizzle)
 {
 	u32 i;
 
@@ -132,31 +131,31 @@ static __always_inline void pagoda_tile_rows(u8 *tiled, u8 *linear, u64 count, u
 				__builtin_prefetch(tiled + width + i, 1);
 			else
 				__builtin_prefetch(tiled + width + i, 0);
-			pagoda_move(tiled + i, linear + i, PAGODA_LINE, swizzle);
+			swizzle_move(tiled + i, linear + i, PAGODA_LINE, swizzle);
 		}
 		tiled += width * width;
 		linear += width;
 	}
 }
 
-static void pagoda_rows_in(u8 *tiled, u8 *linear, u64 count, u32 width)
+static void rows_in(u8 *tiled, u8 *linear, u64 count, u32 width)
 {
 	if (width == VIRTIO_PAGODA_TILE_4K_WIDTH)
-		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, true);
+		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, true);
 	else
-		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, true);
+		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, true);
 }
 
-static void pagoda_rows_out(u8 *tiled, u8 *linear, u64 count, u32 width)
+static void rows_out(u8 *tiled, u8 *linear, u64 count, u32 width)
 {
 	if (width == VIRTIO_PAGODA_TILE_4K_WIDTH)
-		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, false);
+		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, false);
 	else
-		pagoda_tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, false);
+		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, false);
 }
 
 /* Copies a piece of a row of the surface, which begins at a tile's border. */
-static void pagoda_tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
+static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	u64 width = 1ull << tiles->shift;
 	u8 *tiled = tiles->surface + tiles->level +
@@ -164,21 +163,21 @@ static void pagoda_tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, b
 	u64 count = size >> tiles->shift;
 
 	if (swizzle)
-		pagoda_rows_in(tiled, linear, count, width);
+		rows_in(tiled, linear, count, width);
 	else
-		pagoda_rows_out(tiled, linear, count, width);
+		rows_out(tiled, linear, count, width);
 	if (size % width)
-		pagoda_move(tiled + count * width * width, linear + count * width, size % width,
-			    swizzle);
+		swizzle_move(tiled + count * width * width, linear + count * width, size % width,
+			     swizzle);
 }
 
 /* Copies the next @size bytes of the linear view, to or from @linear. */
-static void pagoda_tiles_copy(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
+static void tiles_copy(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
 	while (size && tiles->mips) {
 		u64 part = min(size, tiles->pitch - tiles->column);
 
-		pagoda_tiles_row(tiles, linear, part, swizzle);
+		tiles_row(tiles, linear, part, swizzle);
 		linear += part;
 		size -= part;
 		tiles->column += part;
@@ -186,39 +185,39 @@ static void pagoda_tiles_copy(struct pagoda_tiles *tiles, u8 *linear, u64 size, 
 			break;
 		tiles->column = 0;
 		if (++tiles->row == tiles->height)
-			pagoda_tiles_level(tiles);
+			tiles_level(tiles);
 	}
 	if (!size)
 		return;
-	pagoda_move(tiles->surface + tiles->level + tiles->column, linear, size, swizzle);
+	swizzle_move(tiles->surface + tiles->level + tiles->column, linear, size, swizzle);
 	tiles->column += size;
 }
 
-static void pagoda_view_init(struct pagoda_view *view, u8 *surface,
-			     const struct virtio_pagoda_tiled *tiled, u8 *window, bool swizzle)
+static void view_init(struct pagoda_view *view, u8 *surface,
+		      const struct virtio_pagoda_tiled *tiled, u8 *window, bool swizzle)
 {
 	u64 offset = le64_to_cpu(tiled->offset);
 
-	pagoda_tiles_init(&view->tiles, surface, &tiled->layout);
-	pagoda_tiles_seek(&view->tiles, offset);
+	tiles_init(&view->tiles, surface, &tiled->layout);
+	tiles_seek(&view->tiles, offset);
 	view->window = window ? window + offset : NULL;
 	view->swizzle = swizzle;
 }
 
 /* Copies the next @size bytes. Bytes that go into the surface are written to both views. */
-static void pagoda_view_copy(struct pagoda_view *view, u8 *linear, u64 size)
+static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 {
 	if (view->window) {
-		pagoda_move(view->window, linear, size, view->swizzle);
+		swizzle_move(view->window, linear, size, view->swizzle);
 		view->window += size;
 	}
 	if (view->swizzle || !view->window)
-		pagoda_tiles_copy(&view->tiles, linear, size, view->swizzle);
+		tiles_copy(&view->tiles, linear, size, view->swizzle);
 }
 
 /* Copies a piece of a view; @cursor walks the linear side. */
-static u32 pagoda_view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
-			     struct pagoda_cursor *cursor, u64 left)
+static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
+		      struct pagoda_cursor *cursor, u64 left)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
@@ -231,7 +230,7 @@ static u32 pagoda_view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 				return reason;
 		}
 		size = min_t(u64, cursor->here_size, PAGODA_CHUNK);
-		pagoda_view_copy(view, cursor->here, size);
+		view_copy(view, cursor->here, size);
 		cursor->here += size;
 		cursor->here_size -= size;
 		left -= size;
@@ -255,7 +254,7 @@ u32 pagoda_engine_tiled_check(struct pagoda_exec *exec,
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, offset, access);
 	if (size > surface || offset > surface - size)
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, offset, access);
-	if (!pagoda_layout_valid(&tiled->layout, surface))
+	if (!layout_valid(&tiled->layout, surface))
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_LAYOUT, surface, access);
 	return pagoda_engine_location_check(exec, location, NULL, surface, access);
 }
@@ -267,8 +266,8 @@ u32 pagoda_engine_tiled_copy(struct pagoda_exec *exec, u64 address,
 {
 	struct pagoda_view view;
 
-	pagoda_view_init(&view, exec->engine->vram + address, tiled, NULL, swizzle);
-	return pagoda_view_piece(exec, &view, cursor, size);
+	view_init(&view, exec->engine->vram + address, tiled, NULL, swizzle);
+	return view_piece(exec, &view, cursor, size);
 }
 
 /* Checks the members for ranges for pagoda_engine_init(). */
@@ -286,8 +285,8 @@ bool pagoda_engine_ranges_valid(const struct pagoda_engine *engine)
 	return true;
 }
 
-static u32 pagoda_range_check(const struct pagoda_engine *engine, u64 address, u64 size,
-			      const struct virtio_pagoda_layout *layout)
+static u32 swizzle_range_check(const struct pagoda_engine *engine, u64 address, u64 size,
+			       const struct virtio_pagoda_layout *layout)
 {
 	u64 bad;
 
@@ -296,27 +295,27 @@ static u32 pagoda_range_check(const struct pagoda_engine *engine, u64 address, u
 	if (size > engine->swizzling_bytes ||
 	    !pagoda_engine_vram_valid(engine, address, size, &bad))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	return pagoda_layout_valid(layout, size) ? VIRTIO_PAGODA_FAULT_NONE :
+	return layout_valid(layout, size) ? VIRTIO_PAGODA_FAULT_NONE :
 						   VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
 }
 
 /* Copies all of a range between window and surface. Caller holds the lock for writing. */
-static void pagoda_range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzling *range,
-			      bool swizzle)
+static void range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzling *range,
+		       bool swizzle)
 {
 	struct pagoda_tiles tiles;
 	u64 offset, size;
 
-	pagoda_tiles_init(&tiles, engine->vram + range->address, &range->layout);
+	tiles_init(&tiles, engine->vram + range->address, &range->layout);
 	for (offset = 0; offset < range->size; offset += size) {
 		size = min_t(u64, range->size - offset, PAGODA_CHUNK);
-		pagoda_tiles_copy(&tiles, range->window + offset, size, swizzle);
+		tiles_copy(&tiles, range->window + offset, size, swizzle);
 		pagoda_shim_yield();
 	}
 }
 
-static void pagoda_range_bind(struct pagoda_engine_swizzling *range, u64 address, u64 size,
-			      const struct virtio_pagoda_layout *layout)
+static void range_bind(struct pagoda_engine_swizzling *range, u64 address, u64 size,
+		       const struct virtio_pagoda_layout *layout)
 {
 	range->address = address;
 	range->size = size;
@@ -346,12 +345,12 @@ u32 pagoda_engine_range_acquire(struct pagoda_engine *engine, u32 range, u64 add
 
 	if (range >= engine->nr_ranges)
 		return VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
-	reason = pagoda_range_check(engine, address, size, layout);
+	reason = swizzle_range_check(engine, address, size, layout);
 	if (reason)
 		return reason;
 	pagoda_shim_write_lock(&engine->swizzling_lock);
-	pagoda_range_bind(&engine->ranges[range], address, size, layout);
-	pagoda_range_copy(engine, &engine->ranges[range], false);
+	range_bind(&engine->ranges[range], address, size, layout);
+	range_copy(engine, &engine->ranges[range], false);
 	pagoda_shim_write_unlock(&engine->swizzling_lock);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
@@ -375,7 +374,7 @@ u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool wr
 	pagoda_shim_write_lock(&engine->swizzling_lock);
 	if (engine->ranges[range].size) {
 		if (write_back)
-			pagoda_range_copy(engine, &engine->ranges[range], true);
+			range_copy(engine, &engine->ranges[range], true);
 		engine->ranges[range].size = 0;
 		reason = VIRTIO_PAGODA_FAULT_NONE;
 	}
@@ -384,24 +383,24 @@ u32 pagoda_engine_range_release(struct pagoda_engine *engine, u32 range, bool wr
 }
 
 /* Returns whether a SPECIAL_LOCK_TRANSFER copies out of the surface, which is in VRAM. */
-static bool pagoda_lock_out(const struct virtio_pagoda_special_lock_transfer *lock)
+static bool lock_out(const struct virtio_pagoda_special_lock_transfer *lock)
 {
 	return le32_to_cpu(lock->transfer.src.segment) == VIRTIO_PAGODA_SEGMENT_VRAM;
 }
 
 static const struct virtio_pagoda_location *
-pagoda_lock_surface(const struct virtio_pagoda_special_lock_transfer *lock)
+lock_surface(const struct virtio_pagoda_special_lock_transfer *lock)
 {
-	return pagoda_lock_out(lock) ? &lock->transfer.src : &lock->transfer.dst;
+	return lock_out(lock) ? &lock->transfer.src : &lock->transfer.dst;
 }
 
 static const struct virtio_pagoda_location *
-pagoda_lock_piece(const struct virtio_pagoda_special_lock_transfer *lock)
+lock_piece(const struct virtio_pagoda_special_lock_transfer *lock)
 {
-	return pagoda_lock_out(lock) ? &lock->transfer.dst : &lock->transfer.src;
+	return lock_out(lock) ? &lock->transfer.dst : &lock->transfer.src;
 }
 
-static bool pagoda_lock_flag(const struct virtio_pagoda_special_lock_transfer *lock, u16 flag)
+static bool lock_flag(const struct virtio_pagoda_special_lock_transfer *lock, u16 flag)
 {
 	return le16_to_cpu(lock->transfer.packet.flags) & flag;
 }
@@ -417,17 +416,17 @@ u64 pagoda_engine_lock_tail(const void *packet)
  * The first piece into VRAM binds the range to the surface, if @bind, with the lock held for
  * writing; all other pieces are refused if the range isn't bound to their surface.
  */
-static u32 pagoda_lock_bind(struct pagoda_exec *exec,
-			    const struct virtio_pagoda_special_lock_transfer *lock, bool bind)
+static u32 lock_bind(struct pagoda_exec *exec,
+		     const struct virtio_pagoda_special_lock_transfer *lock, bool bind)
 {
 	u32 id = le32_to_cpu(lock->range_id);
 	struct pagoda_engine_swizzling *range = &exec->engine->ranges[id];
-	u64 address = le64_to_cpu(pagoda_lock_surface(lock)->address);
+	u64 address = le64_to_cpu(lock_surface(lock)->address);
 	u64 size = le64_to_cpu(lock->tiled.surface_size);
 
-	if (!pagoda_lock_out(lock) && pagoda_lock_flag(lock, VIRTIO_PAGODA_TRANSFER_START)) {
+	if (!lock_out(lock) && lock_flag(lock, VIRTIO_PAGODA_TRANSFER_START)) {
 		if (bind)
-			pagoda_range_bind(range, address, size, &lock->tiled.layout);
+			range_bind(range, address, size, &lock->tiled.layout);
 	} else if (range->address != address || range->size != size ||
 		   memcmp(&range->layout, &lock->tiled.layout, sizeof(range->layout))) {
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_LAYOUT, id);
@@ -435,8 +434,8 @@ static u32 pagoda_lock_bind(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_lock_range_check(struct pagoda_exec *exec,
-				   const struct virtio_pagoda_special_lock_transfer *lock)
+static u32 lock_range_check(struct pagoda_exec *exec,
+			    const struct virtio_pagoda_special_lock_transfer *lock)
 {
 	struct pagoda_engine *engine = exec->engine;
 	u32 id = le32_to_cpu(lock->range_id);
@@ -448,7 +447,7 @@ static u32 pagoda_lock_range_check(struct pagoda_exec *exec,
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_LAYOUT,
 				     le64_to_cpu(lock->tiled.surface_size));
 	pagoda_shim_read_lock(&engine->swizzling_lock);
-	reason = pagoda_lock_bind(exec, lock, false);
+	reason = lock_bind(exec, lock, false);
 	pagoda_shim_read_unlock(&engine->swizzling_lock);
 	return reason;
 }
@@ -456,9 +455,9 @@ static u32 pagoda_lock_range_check(struct pagoda_exec *exec,
 u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_special_lock_transfer *lock = packet;
-	const struct virtio_pagoda_location *piece = pagoda_lock_piece(lock);
+	const struct virtio_pagoda_location *piece = lock_piece(lock);
 	u64 size = le64_to_cpu(lock->transfer.size);
-	bool out = pagoda_lock_out(lock);
+	bool out = lock_out(lock);
 	u32 reason;
 
 	reason = pagoda_engine_transfer_size_check(exec, &lock->transfer);
@@ -467,7 +466,7 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 	if (le32_to_cpu(piece->segment) == VIRTIO_PAGODA_SEGMENT_VRAM)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT,
 				     VIRTIO_PAGODA_SEGMENT_VRAM);
-	reason = pagoda_engine_tiled_check(exec, pagoda_lock_surface(lock), &lock->tiled, size,
+	reason = pagoda_engine_tiled_check(exec, lock_surface(lock), &lock->tiled, size,
 					   out ? VIRTIO_PAGODA_ACCESS_READ :
 						 VIRTIO_PAGODA_ACCESS_WRITE);
 	if (reason)
@@ -475,31 +474,30 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 	reason = pagoda_engine_location_check(exec, piece, (const void *)(lock + 1), size,
 					      out ? VIRTIO_PAGODA_ACCESS_WRITE :
 						    VIRTIO_PAGODA_ACCESS_READ);
-	return reason ? reason : pagoda_lock_range_check(exec, lock);
+	return reason ? reason : lock_range_check(exec, lock);
 }
 
 /* The range is checked again, because it may have been released since the packet was validated. */
-static u32 pagoda_lock_copy(struct pagoda_exec *exec,
-			    const struct virtio_pagoda_special_lock_transfer *lock)
+static u32 lock_copy(struct pagoda_exec *exec,
+		     const struct virtio_pagoda_special_lock_transfer *lock)
 {
 	struct pagoda_engine_swizzling *range = &exec->engine->ranges[le32_to_cpu(lock->range_id)];
 	u64 size = ALIGN_DOWN(le64_to_cpu(lock->transfer.size) >> exec->half, 4);
-	bool out = pagoda_lock_out(lock);
+	bool out = lock_out(lock);
 	struct pagoda_cursor cursor;
 	struct pagoda_view view;
 	u32 reason;
 
-	reason = pagoda_lock_bind(exec, lock, true);
+	reason = lock_bind(exec, lock, true);
 	if (reason)
 		return reason;
-	pagoda_engine_cursor_init(&cursor, pagoda_lock_piece(lock), (const void *)(lock + 1),
-				  exec->run->spans, size, out ? VIRTIO_PAGODA_ACCESS_WRITE :
-							  VIRTIO_PAGODA_ACCESS_READ);
+	pagoda_engine_cursor_init(&cursor, lock_piece(lock), (const void *)(lock + 1),
+				  exec->run->spans, size,
+				  out ? VIRTIO_PAGODA_ACCESS_WRITE : VIRTIO_PAGODA_ACCESS_READ);
 	cursor.combines = true;
-	pagoda_view_init(&view, exec->engine->vram + range->address, &lock->tiled, range->window,
-			 !out);
-	reason = pagoda_view_piece(exec, &view, &cursor, size);
-	if (!reason && out && !exec->half && pagoda_lock_flag(lock, VIRTIO_PAGODA_TRANSFER_END))
+	view_init(&view, exec->engine->vram + range->address, &lock->tiled, range->window, !out);
+	reason = view_piece(exec, &view, &cursor, size);
+	if (!reason && out && !exec->half && lock_flag(lock, VIRTIO_PAGODA_TRANSFER_END))
 		range->size = 0;
 	return reason;
 }
@@ -510,14 +508,14 @@ u32 pagoda_engine_lock_execute(struct pagoda_exec *exec, const void *packet)
 	struct pagoda_engine *engine = exec->engine;
 	u32 reason;
 
-	if (pagoda_lock_flag(lock, pagoda_lock_out(lock) ? VIRTIO_PAGODA_TRANSFER_END :
-							   VIRTIO_PAGODA_TRANSFER_START)) {
+	if (lock_flag(lock,
+		      lock_out(lock) ? VIRTIO_PAGODA_TRANSFER_END : VIRTIO_PAGODA_TRANSFER_START)) {
 		pagoda_shim_write_lock(&engine->swizzling_lock);
-		reason = pagoda_lock_copy(exec, lock);
+		reason = lock_copy(exec, lock);
 		pagoda_shim_write_unlock(&engine->swizzling_lock);
 	} else {
 		pagoda_shim_read_lock(&engine->swizzling_lock);
-		reason = pagoda_lock_copy(exec, lock);
+		reason = lock_copy(exec, lock);
 		pagoda_shim_read_unlock(&engine->swizzling_lock);
 	}
 	return reason;

@@ -17,14 +17,14 @@ u64 pagoda_engine_update_tail(const void *packet)
 	return le32_to_cpu(update->nr_values) * PAGODA_PTE_BYTES;
 }
 
-static bool pagoda_update_64k(const struct virtio_pagoda_update_page_table *update)
+static bool update_64k(const struct virtio_pagoda_update_page_table *update)
 {
 	return le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K;
 }
 
 /* Returns the bytes from entry to entry. */
-static u64 pagoda_update_stride(const struct pagoda_exec *exec,
-				const struct virtio_pagoda_update_page_table *update)
+static u64 update_stride(const struct pagoda_exec *exec,
+			 const struct virtio_pagoda_update_page_table *update)
 {
 	bool two = le32_to_cpu(update->level) == 1 && pagoda_engine_dual(exec->engine);
 
@@ -32,30 +32,30 @@ static u64 pagoda_update_stride(const struct pagoda_exec *exec,
 }
 
 /* Returns the address of the word of entry @index, counted from the packet's first entry. */
-static u64 pagoda_update_address(const struct pagoda_exec *exec,
-				 const struct virtio_pagoda_update_page_table *update, u64 index)
+static u64 update_address(const struct pagoda_exec *exec,
+			  const struct virtio_pagoda_update_page_table *update, u64 index)
 {
-	u64 stride = pagoda_update_stride(exec, update);
-	bool second = pagoda_update_64k(update) && stride > PAGODA_PTE_BYTES;
+	u64 stride = update_stride(exec, update);
+	bool second = update_64k(update) && stride > PAGODA_PTE_BYTES;
 
 	return le64_to_cpu(update->table_address) +
 	       (le32_to_cpu(update->first_entry) + index) * stride + second * PAGODA_PTE_BYTES;
 }
 
 /* Returns the entries that a table of that level and kind has at most. */
-static u64 pagoda_update_limit(const struct pagoda_exec *exec,
-			       const struct virtio_pagoda_update_page_table *update)
+static u64 update_limit(const struct pagoda_exec *exec,
+			const struct virtio_pagoda_update_page_table *update)
 {
 	u32 level = le32_to_cpu(update->level);
 
 	if (level == exec->engine->pt_levels - 1)
 		return pagoda_engine_root_limit(exec->engine);
-	return !level && pagoda_update_64k(update) ? VIRTIO_PAGODA_PT_ENTRIES_64K :
+	return !level && update_64k(update) ? VIRTIO_PAGODA_PT_ENTRIES_64K :
 						     VIRTIO_PAGODA_PT_ENTRIES;
 }
 
 /* Returns whether the device has the second word, or the other leaf table. */
-static bool pagoda_update_64k_valid(const struct pagoda_exec *exec, u32 level)
+static bool update_64k_valid(const struct pagoda_exec *exec, u32 level)
 {
 	if (level)
 		return level == 1 && pagoda_engine_dual(exec->engine);
@@ -63,8 +63,8 @@ static bool pagoda_update_64k_valid(const struct pagoda_exec *exec, u32 level)
 }
 
 /* Checks the fields that identify the table. */
-static u32 pagoda_update_table_check(struct pagoda_exec *exec,
-				     const struct virtio_pagoda_update_page_table *update)
+static u32 update_table_check(struct pagoda_exec *exec,
+			      const struct virtio_pagoda_update_page_table *update)
 {
 	u32 segment = le32_to_cpu(update->table_segment);
 	u64 address = le64_to_cpu(update->table_address);
@@ -91,7 +91,7 @@ static u32 pagoda_update_table_check(struct pagoda_exec *exec,
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, address);
 	if (level >= exec->engine->pt_levels)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, level);
-	if (pagoda_update_64k(update) && !pagoda_update_64k_valid(exec, level))
+	if (update_64k(update) && !update_64k_valid(exec, level))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
 				     VIRTIO_PAGODA_UPDATE_USE_64K);
 	if (level && update->driver_protection)		/* C98: leaves only */
@@ -101,8 +101,8 @@ static u32 pagoda_update_table_check(struct pagoda_exec *exec,
 }
 
 /* Checks the numbers of entries and of values. */
-static u32 pagoda_update_values_check(struct pagoda_exec *exec,
-				      const struct virtio_pagoda_update_page_table *update)
+static u32 update_values_check(struct pagoda_exec *exec,
+			       const struct virtio_pagoda_update_page_table *update)
 {
 	bool repeat = le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_REPEAT;
 	const __le64 *values = (const void *)(update + 1);
@@ -112,7 +112,7 @@ static u32 pagoda_update_values_check(struct pagoda_exec *exec,
 	u32 increment = le32_to_cpu(update->increment);
 	u32 nr_values = le32_to_cpu(update->nr_values);
 
-	if (!entries || (u64)first + entries > pagoda_update_limit(exec, update))
+	if (!entries || (u64)first + entries > update_limit(exec, update))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, first);
 	if (increment % PAGODA_PAGE)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_MISALIGNED, increment);
@@ -124,7 +124,7 @@ static u32 pagoda_update_values_check(struct pagoda_exec *exec,
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
 				     le64_to_cpu(values[0]));
 	/* A large root at the end of the address range must not wrap around. */
-	if (pagoda_update_address(exec, update, entries - 1) + PAGODA_PTE_BYTES <
+	if (update_address(exec, update, entries - 1) + PAGODA_PTE_BYTES <
 	    le64_to_cpu(update->table_address))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE,
 				     le64_to_cpu(update->table_address));
@@ -135,12 +135,12 @@ static u32 pagoda_update_values_check(struct pagoda_exec *exec,
  * Finds memory of the table from entry @index on: the contiguous entries, at least one, at most
  * @want.
  */
-static u32 pagoda_update_memory(struct pagoda_exec *exec,
-				const struct virtio_pagoda_update_page_table *update, u64 index,
-				u32 want, __le64 **here, u32 *got)
+static u32 update_memory(struct pagoda_exec *exec,
+			 const struct virtio_pagoda_update_page_table *update, u64 index, u32 want,
+			 __le64 **here, u32 *got)
 {
-	u64 address = pagoda_update_address(exec, update, index);
-	u64 stride = pagoda_update_stride(exec, update);
+	u64 address = update_address(exec, update, index);
+	u64 stride = update_stride(exec, update);
 	struct pagoda_virtual_span span = { .size = (want - 1) * stride + PAGODA_PTE_BYTES };
 	u32 reason;
 
@@ -175,12 +175,12 @@ u32 pagoda_engine_update_validate(struct pagoda_exec *exec, const void *packet)
 	__le64 *here;
 	u32 reason, got;
 
-	reason = pagoda_update_table_check(exec, update);
+	reason = update_table_check(exec, update);
 	if (!reason)
-		reason = pagoda_update_values_check(exec, update);
+		reason = update_values_check(exec, update);
 	for (; left && !reason; index += got, left -= got) {
-		reason = pagoda_update_memory(exec, update, index,
-					      min_t(u32, left, PAGODA_UPDATE_CHUNK), &here, &got);
+		reason = update_memory(exec, update, index, min_t(u32, left, PAGODA_UPDATE_CHUNK),
+				       &here, &got);
 		if (reason)
 			break;
 	}
@@ -188,8 +188,8 @@ u32 pagoda_engine_update_validate(struct pagoda_exec *exec, const void *packet)
 }
 
 /* Stores entries @index to @index + @count - 1, @step words apart. */
-static void pagoda_update_write(const struct virtio_pagoda_update_page_table *update, u64 index,
-				u32 count, u32 step, __le64 *here)
+static void update_write(const struct virtio_pagoda_update_page_table *update, u64 index, u32 count,
+			 u32 step, __le64 *here)
 {
 	const __le64 *values = (const void *)(update + 1);
 	u64 increment = le32_to_cpu(update->increment);
@@ -215,7 +215,7 @@ static void pagoda_update_write(const struct virtio_pagoda_update_page_table *up
 u32 pagoda_engine_update_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_update_page_table *update = packet;
-	u32 step = pagoda_update_stride(exec, update) / PAGODA_PTE_BYTES;
+	u32 step = update_stride(exec, update) / PAGODA_PTE_BYTES;
 	u32 left = le32_to_cpu(update->nr_entries) >> exec->half;
 	const struct pagoda_engine_ops *ops = exec->engine->ops;
 	u64 index = 0;
@@ -223,12 +223,12 @@ u32 pagoda_engine_update_execute(struct pagoda_exec *exec, const void *packet)
 	u32 reason, got;
 
 	for (; left; index += got, left -= got) {
-		reason = pagoda_update_memory(exec, update, index,
-					      min_t(u32, left, PAGODA_UPDATE_CHUNK), &here, &got);
+		reason = update_memory(exec, update, index, min_t(u32, left, PAGODA_UPDATE_CHUNK),
+				       &here, &got);
 		if (reason)
 			return reason;
 		if (here)
-			pagoda_update_write(update, index, got, step, here);
+			update_write(update, index, got, step, here);
 		pagoda_virtual_progress(exec, got * PAGODA_PTE_BYTES);
 	}
 	if (!exec->half && ops->notify && le16_to_cpu(update->packet.flags) &
@@ -245,8 +245,7 @@ u64 pagoda_engine_copy_entries_tail(const void *packet)
 }
 
 /* Checks one of the tables of a range, which is a page at most. */
-static u32 pagoda_copy_table_check(struct pagoda_exec *exec, u64 table, u32 first, u32 entries,
-				   u32 access)
+static u32 copy_table_check(struct pagoda_exec *exec, u64 table, u32 first, u32 entries, u32 access)
 {
 	u64 va = table + first * PAGODA_PTE_BYTES;
 
@@ -276,13 +275,13 @@ u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *pa
 		if (range->reserved)
 			return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 					     le32_to_cpu(range->reserved));
-		reason = pagoda_copy_table_check(exec, le64_to_cpu(range->src_table),
-						 le32_to_cpu(range->src_entry), entries,
-						 VIRTIO_PAGODA_ACCESS_READ);
+		reason = copy_table_check(exec, le64_to_cpu(range->src_table),
+					  le32_to_cpu(range->src_entry), entries,
+					  VIRTIO_PAGODA_ACCESS_READ);
 		if (!reason)
-			reason = pagoda_copy_table_check(exec, le64_to_cpu(range->dst_table),
-							 le32_to_cpu(range->dst_entry), entries,
-							 VIRTIO_PAGODA_ACCESS_WRITE);
+			reason = copy_table_check(exec, le64_to_cpu(range->dst_table),
+						  le32_to_cpu(range->dst_entry), entries,
+						  VIRTIO_PAGODA_ACCESS_WRITE);
 		if (reason)
 			return reason;
 	}
@@ -290,7 +289,7 @@ u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *pa
 }
 
 /* Copies whole entries, in the order in which no entry is overwritten before it was read. */
-static void pagoda_entries_move(__le64 *dst, const __le64 *src, u64 count)
+static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 {
 	u64 i;
 
@@ -307,8 +306,8 @@ static void pagoda_entries_move(__le64 *dst, const __le64 *src, u64 count)
 }
 
 /* Copies a range. Each part lies within a page, so that one span contains it. */
-static u32 pagoda_copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_range *range,
-			     u64 count)
+static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_range *range,
+		      u64 count)
 {
 	u64 src_va = le64_to_cpu(range->src_table) +
 		     le32_to_cpu(range->src_entry) * PAGODA_PTE_BYTES;
@@ -324,8 +323,8 @@ static u32 pagoda_copy_range(struct pagoda_exec *exec, const struct virtio_pagod
 		reason = pagoda_engine_virtual_span(exec, 0, dst_va, bytes,
 						    VIRTIO_PAGODA_ACCESS_WRITE, &dst);
 	if (!reason && dst.here)
-		pagoda_entries_move((__le64 *)dst.here, (const __le64 *)src.here,
-				    min(src.size, dst.size) / PAGODA_PTE_BYTES);
+		entries_move((__le64 *)dst.here, (const __le64 *)src.here,
+			     min(src.size, dst.size) / PAGODA_PTE_BYTES);
 	pagoda_virtual_progress(exec, bytes);
 	return reason;
 }
@@ -347,7 +346,7 @@ u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *pac
 		u64 count = le32_to_cpu(range->nr_entries) >> (one && exec->half);
 
 		if (count)
-			reason = pagoda_copy_range(exec, range, count);
+			reason = copy_range(exec, range, count);
 	}
 	return reason;
 }

@@ -18,25 +18,25 @@
 static_assert(VIRTIO_PAGODA_MAX_SPACES <= 1 << (63 - PAGODA_TAG_SPACE_SHIFT),
 	      "a space and a page number share a tag");
 
-static u64 pagoda_tlb_tag(u32 space, u64 first)
+static u64 tlb_tag(u32 space, u64 first)
 {
 	return PAGODA_TAG_USED | (u64)space << PAGODA_TAG_SPACE_SHIFT |
 	       first >> VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-static u32 pagoda_tag_space(u64 tag)
+static u32 tag_space(u64 tag)
 {
 	return (tag & ~PAGODA_TAG_USED) >> PAGODA_TAG_SPACE_SHIFT;
 }
 
-static u64 pagoda_tag_first(u64 tag)
+static u64 tag_first(u64 tag)
 {
 	return (tag & PAGODA_TAG_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
 /* Mixes bits, so that windows of 4 MiB and more, and spaces, don't all use equal entries. */
-static struct pagoda_engine_tlb_entry *pagoda_tlb_slot(struct pagoda_engine_tlb *tlb, u32 space,
-						       u64 va, u32 shift)
+static struct pagoda_engine_tlb_entry *tlb_slot(struct pagoda_engine_tlb *tlb, u32 space, u64 va,
+						u32 shift)
 {
 	u64 number = (va >> shift) + space * 37;
 
@@ -44,7 +44,7 @@ static struct pagoda_engine_tlb_entry *pagoda_tlb_slot(struct pagoda_engine_tlb 
 	return &tlb->entries[number % PAGODA_ENGINE_TLB_ENTRIES];
 }
 
-static struct pagoda_engine_tlb *pagoda_tlb_of(struct pagoda_exec *exec)
+static struct pagoda_engine_tlb *tlb_of(struct pagoda_exec *exec)
 {
 	u32 number = exec->run->tlb;
 
@@ -55,15 +55,15 @@ static struct pagoda_engine_tlb *pagoda_tlb_of(struct pagoda_exec *exec)
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found)
 {
-	struct pagoda_engine_tlb *tlb = pagoda_tlb_of(exec);
+	struct pagoda_engine_tlb *tlb = tlb_of(exec);
 	const struct pagoda_engine_tlb_entry *entry;
 	u64 sizes;
 
 	for (sizes = tlb ? tlb->sizes : 0; sizes; sizes &= sizes - 1) {
 		u64 size = sizes & -sizes;
 
-		entry = pagoda_tlb_slot(tlb, space, va, __builtin_ctzll(size));
-		if (entry->size == size && entry->tag == pagoda_tlb_tag(space, va & -size)) {
+		entry = tlb_slot(tlb, space, va, __builtin_ctzll(size));
+		if (entry->size == size && entry->tag == tlb_tag(space, va & -size)) {
 			found->entry = entry->entry;
 			found->size = size;
 			return true;
@@ -76,29 +76,29 @@ bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 void pagoda_engine_tlb_keep(struct pagoda_exec *exec, u32 space, u64 va,
 			    const struct pagoda_translation *translation)
 {
-	struct pagoda_engine_tlb *tlb = pagoda_tlb_of(exec);
+	struct pagoda_engine_tlb *tlb = tlb_of(exec);
 	struct pagoda_engine_tlb_entry *entry;
 
 	if (!tlb)
 		return;
-	entry = pagoda_tlb_slot(tlb, space, va, __builtin_ctzll(translation->size));
-	entry->tag = pagoda_tlb_tag(space, va & -translation->size);
+	entry = tlb_slot(tlb, space, va, __builtin_ctzll(translation->size));
+	entry->tag = tlb_tag(space, va & -translation->size);
 	entry->entry = translation->entry;
 	entry->size = translation->size;
 	tlb->sizes |= translation->size;
 }
 
-static void pagoda_tlb_forget(struct pagoda_engine_tlb *tlb, u32 space, u64 first, u64 last)
+static void tlb_forget(struct pagoda_engine_tlb *tlb, u32 space, u64 first, u64 last)
 {
 	struct pagoda_engine_tlb_entry *entry;
 	u64 sizes = 0;
 
 	for (entry = tlb->entries; entry < tlb->entries + PAGODA_ENGINE_TLB_ENTRIES; entry++) {
-		u64 start = pagoda_tag_first(entry->tag);
+		u64 start = tag_first(entry->tag);
 
 		if (!entry->tag)
 			continue;
-		if (pagoda_tag_space(entry->tag) == space && start <= last &&
+		if (tag_space(entry->tag) == space && start <= last &&
 		    start + (entry->size - 1) >= first)
 			entry->tag = 0;
 		else
@@ -118,7 +118,7 @@ void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 spa
 
 	for (i = 0; i < nr_tlbs; i++) {
 		if (engine->tlbs[i].sizes)
-			pagoda_tlb_forget(&engine->tlbs[i], space, first, last);
+			tlb_forget(&engine->tlbs[i], space, first, last);
 	}
 }
 
@@ -130,8 +130,8 @@ void pagoda_engine_tlb_clear(struct pagoda_engine *engine)
 }
 
 /* A driver that flushes with another root than the space's has lost track of its tables. */
-static bool pagoda_flush_root_matches(const struct pagoda_exec *exec,
-				      const struct virtio_pagoda_flush_tlb *flush)
+static bool flush_root_matches(const struct pagoda_exec *exec,
+			       const struct virtio_pagoda_flush_tlb *flush)
 {
 	const struct pagoda_engine_space *root =
 		&exec->engine->spaces[le32_to_cpu(flush->address_space)];
@@ -150,7 +150,7 @@ u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, space);
 	if (end > 1ull << exec->engine->va_bits || le64_to_cpu(flush->start) > end)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, end);
-	if (!pagoda_flush_root_matches(exec, flush))
+	if (!flush_root_matches(exec, flush))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT,
 				     le64_to_cpu(flush->root_address));
 	return VIRTIO_PAGODA_FAULT_NONE;

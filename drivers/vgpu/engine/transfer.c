@@ -2,33 +2,33 @@
 /* TRANSFER: copies from any segment to any segment, in the largest spans that both sides have. */
 #include "internal.h"
 
-static bool pagoda_transfer_is_tiled(const struct virtio_pagoda_transfer *transfer)
+static bool transfer_is_tiled(const struct virtio_pagoda_transfer *transfer)
 {
 	return le16_to_cpu(transfer->packet.flags) &
 	       (VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE);
 }
 
-static bool pagoda_transfer_swizzles(const struct virtio_pagoda_transfer *transfer)
+static bool transfer_swizzles(const struct virtio_pagoda_transfer *transfer)
 {
 	return le16_to_cpu(transfer->packet.flags) & VIRTIO_PAGODA_TRANSFER_SWIZZLE;
 }
 
 static const struct virtio_pagoda_tiled *
-pagoda_transfer_tiled(const struct virtio_pagoda_transfer *transfer)
+transfer_tiled(const struct virtio_pagoda_transfer *transfer)
 {
 	return (const void *)(transfer + 1);
 }
 
 static const struct virtio_pagoda_run *
-pagoda_transfer_src_runs(const struct virtio_pagoda_transfer *transfer)
+transfer_src_runs(const struct virtio_pagoda_transfer *transfer)
 {
-	return (const void *)(pagoda_transfer_tiled(transfer) + pagoda_transfer_is_tiled(transfer));
+	return (const void *)(transfer_tiled(transfer) + transfer_is_tiled(transfer));
 }
 
 static const struct virtio_pagoda_run *
-pagoda_transfer_dst_runs(const struct virtio_pagoda_transfer *transfer)
+transfer_dst_runs(const struct virtio_pagoda_transfer *transfer)
 {
-	return pagoda_transfer_src_runs(transfer) + le32_to_cpu(transfer->src.nr_runs);
+	return transfer_src_runs(transfer) + le32_to_cpu(transfer->src.nr_runs);
 }
 
 /* Returns the number of runs of both sides. */
@@ -42,11 +42,10 @@ u64 pagoda_engine_transfer_tail(const void *packet)
 	const struct virtio_pagoda_transfer *transfer = packet;
 
 	return pagoda_engine_transfer_runs(transfer) * sizeof(struct virtio_pagoda_run) +
-	       pagoda_transfer_is_tiled(transfer) * sizeof(struct virtio_pagoda_tiled);
+	       transfer_is_tiled(transfer) * sizeof(struct virtio_pagoda_tiled);
 }
 
-static bool pagoda_runs_overlap(const struct virtio_pagoda_run *a,
-				const struct virtio_pagoda_run *b)
+static bool runs_overlap(const struct virtio_pagoda_run *a, const struct virtio_pagoda_run *b)
 {
 	u64 a_start = le64_to_cpu(a->address), b_start = le64_to_cpu(b->address);
 
@@ -58,19 +57,18 @@ static bool pagoda_runs_overlap(const struct virtio_pagoda_run *a,
  * Returns whether two run lists share a page. Copies within system memory are too rare to sort the
  * lists.
  */
-static bool pagoda_transfer_runs_overlap(struct pagoda_exec *exec,
-					 const struct virtio_pagoda_transfer *transfer,
-					 u64 *address)
+static bool transfer_runs_overlap(struct pagoda_exec *exec,
+				  const struct virtio_pagoda_transfer *transfer, u64 *address)
 {
-	const struct virtio_pagoda_run *src = pagoda_transfer_src_runs(transfer);
-	const struct virtio_pagoda_run *dst = pagoda_transfer_dst_runs(transfer);
+	const struct virtio_pagoda_run *src = transfer_src_runs(transfer);
+	const struct virtio_pagoda_run *dst = transfer_dst_runs(transfer);
 	u32 nr_src = le32_to_cpu(transfer->src.nr_runs);
 	u32 nr_dst = le32_to_cpu(transfer->dst.nr_runs);
 	u32 i, j;
 
 	for (i = 0; i < nr_src; i++) {
 		for (j = 0; j < nr_dst; j++) {
-			if (pagoda_runs_overlap(&src[i], &dst[j])) {
+			if (runs_overlap(&src[i], &dst[j])) {
 				*address = le64_to_cpu(dst[j].address);
 				return true;
 			}
@@ -85,8 +83,8 @@ static bool pagoda_transfer_runs_overlap(struct pagoda_exec *exec,
  * Different aperture pages, or an aperture page and a run, may be a single page of memory: after
  * UNMAP all are (C58).
  */
-static bool pagoda_transfer_overlaps(struct pagoda_exec *exec,
-				     const struct virtio_pagoda_transfer *transfer, u64 *address)
+static bool transfer_overlaps(struct pagoda_exec *exec,
+			      const struct virtio_pagoda_transfer *transfer, u64 *address)
 {
 	u64 src = le64_to_cpu(transfer->src.address);
 	u64 dst = le64_to_cpu(transfer->dst.address);
@@ -97,11 +95,11 @@ static bool pagoda_transfer_overlaps(struct pagoda_exec *exec,
 	if (transfer->src.segment != transfer->dst.segment)
 		return false;
 	if (le32_to_cpu(transfer->src.segment) == VIRTIO_PAGODA_SEGMENT_SYSTEM)
-		return pagoda_transfer_runs_overlap(exec, transfer, address);
-	if (pagoda_transfer_is_tiled(transfer)) {
-		u64 surface = le64_to_cpu(pagoda_transfer_tiled(transfer)->surface_size);
+		return transfer_runs_overlap(exec, transfer, address);
+	if (transfer_is_tiled(transfer)) {
+		u64 surface = le64_to_cpu(transfer_tiled(transfer)->surface_size);
 
-		*(pagoda_transfer_swizzles(transfer) ? &dst_size : &src_size) = surface;
+		*(transfer_swizzles(transfer) ? &dst_size : &src_size) = surface;
 	}
 	return src < dst + dst_size && dst < src + src_size;
 }
@@ -123,8 +121,8 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 }
 
 /* Accepts at most one of both flags, and only if surfaces can be tiled. */
-static u32 pagoda_transfer_flags_check(struct pagoda_exec *exec,
-				       const struct virtio_pagoda_transfer *transfer)
+static u32 transfer_flags_check(struct pagoda_exec *exec,
+				const struct virtio_pagoda_transfer *transfer)
 {
 	u64 tiling = 1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER);
 	u16 both = VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
@@ -135,21 +133,21 @@ static u32 pagoda_transfer_flags_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_transfer_side_check(struct pagoda_exec *exec,
-				      const struct virtio_pagoda_transfer *transfer, bool dst)
+static u32 transfer_side_check(struct pagoda_exec *exec,
+			       const struct virtio_pagoda_transfer *transfer, bool dst)
 {
 	u32 access = dst ? VIRTIO_PAGODA_ACCESS_WRITE : VIRTIO_PAGODA_ACCESS_READ;
 	u64 size = le64_to_cpu(transfer->size);
 
-	if (pagoda_transfer_is_tiled(transfer) && pagoda_transfer_swizzles(transfer) == dst)
+	if (transfer_is_tiled(transfer) && transfer_swizzles(transfer) == dst)
 		return pagoda_engine_tiled_check(exec, dst ? &transfer->dst : &transfer->src,
-						 pagoda_transfer_tiled(transfer), size, access);
+						 transfer_tiled(transfer), size, access);
 	if (dst)
 		return pagoda_engine_location_check(exec, &transfer->dst,
-						    pagoda_transfer_dst_runs(transfer), size,
+						    transfer_dst_runs(transfer), size,
 						    access);
 	return pagoda_engine_location_check(exec, &transfer->src,
-					    pagoda_transfer_src_runs(transfer), size, access);
+					    transfer_src_runs(transfer), size, access);
 }
 
 u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet)
@@ -158,23 +156,23 @@ u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet
 	u64 address;
 	u32 reason;
 
-	reason = pagoda_transfer_flags_check(exec, transfer);
+	reason = transfer_flags_check(exec, transfer);
 	if (!reason)
 		reason = pagoda_engine_transfer_size_check(exec, transfer);
 	if (!reason)
-		reason = pagoda_transfer_side_check(exec, transfer, false);
+		reason = transfer_side_check(exec, transfer, false);
 	if (!reason)
-		reason = pagoda_transfer_side_check(exec, transfer, true);
+		reason = transfer_side_check(exec, transfer, true);
 	if (reason)
 		return reason;
-	if (pagoda_transfer_overlaps(exec, transfer, &address))
+	if (transfer_overlaps(exec, transfer, &address))
 		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OVERLAP, address,
 					    VIRTIO_PAGODA_ACCESS_WRITE);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
-				struct pagoda_cursor *dst, u64 left)
+static u32 transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *src,
+			 struct pagoda_cursor *dst, u64 left)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
@@ -207,26 +205,26 @@ static u32 pagoda_transfer_copy(struct pagoda_exec *exec, struct pagoda_cursor *
 u32 pagoda_engine_transfer_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_transfer *transfer = packet;
-	const struct virtio_pagoda_tiled *tiled = pagoda_transfer_tiled(transfer);
+	const struct virtio_pagoda_tiled *tiled = transfer_tiled(transfer);
 	u64 left = ALIGN_DOWN(le64_to_cpu(transfer->size) >> exec->half, 4);
-	bool swizzle = pagoda_transfer_swizzles(transfer);
+	bool swizzle = transfer_swizzles(transfer);
 	u8 *const *spans = exec->run->spans;
 	struct pagoda_cursor src, dst;
 
-	pagoda_engine_cursor_init(&src, &transfer->src, pagoda_transfer_src_runs(transfer), spans,
-				  left, VIRTIO_PAGODA_ACCESS_READ);
+	pagoda_engine_cursor_init(&src, &transfer->src, transfer_src_runs(transfer), spans, left,
+				  VIRTIO_PAGODA_ACCESS_READ);
 	if (spans)
 		spans += le32_to_cpu(transfer->src.nr_runs);
-	pagoda_engine_cursor_init(&dst, &transfer->dst, pagoda_transfer_dst_runs(transfer), spans,
-				  left, VIRTIO_PAGODA_ACCESS_WRITE);
+	pagoda_engine_cursor_init(&dst, &transfer->dst, transfer_dst_runs(transfer), spans, left,
+				  VIRTIO_PAGODA_ACCESS_WRITE);
 	src.combines = true;
 	dst.combines = true;
-	if (!pagoda_transfer_is_tiled(transfer))
-		return pagoda_transfer_copy(exec, &src, &dst, left);
+	if (!transfer_is_tiled(transfer))
+		return transfer_copy(exec, &src, &dst, left);
 	if (transfer->packet.allocation)
 		return pagoda_engine_tiled_copy(exec, (swizzle ? &dst : &src)->address, tiled,
 						swizzle ? &src : &dst, left, swizzle);
 	/* C31: without an allocation the tiling has no meaning. */
 	(swizzle ? &dst : &src)->address += le64_to_cpu(tiled->offset);
-	return pagoda_transfer_copy(exec, &src, &dst, left);
+	return transfer_copy(exec, &src, &dst, left);
 }

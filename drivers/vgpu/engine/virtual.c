@@ -10,7 +10,7 @@
 #include "internal.h"
 
 /* Returns the notes of the side with that access. */
-static struct pagoda_notes *pagoda_notes_of(struct pagoda_exec *exec, u32 access)
+static struct pagoda_notes *notes_of(struct pagoda_exec *exec, u32 access)
 {
 	return &exec->notes[access == VIRTIO_PAGODA_ACCESS_WRITE];
 }
@@ -19,10 +19,9 @@ static struct pagoda_notes *pagoda_notes_of(struct pagoda_exec *exec, u32 access
  * Checks a side's range and notes the memory found, in the rest of the run's room except for @spare
  * words.
  */
-static u32 pagoda_side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants,
-			     u32 spare)
+static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants, u32 spare)
 {
-	struct pagoda_notes *notes = pagoda_notes_of(exec, access);
+	struct pagoda_notes *notes = notes_of(exec, access);
 	u32 reason;
 
 	if (exec->spans)
@@ -38,7 +37,7 @@ static u32 pagoda_side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 acc
 }
 
 /* Checks size and address, before any table is read. */
-static u32 pagoda_virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access)
+static u32 virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access)
 {
 	u64 limit = 1ull << exec->engine->va_bits;
 
@@ -56,8 +55,8 @@ static u32 pagoda_virtual_range_check(struct pagoda_exec *exec, u64 va, u64 size
 }
 
 /* Returns the packet's requirements for the pages of its source or destination (C73, C74). */
-static u32 pagoda_side_wants(const struct virtio_pagoda_virtual_transfer *transfer, u16 flag_64k,
-			     u32 system_direction)
+static u32 side_wants(const struct virtio_pagoda_virtual_transfer *transfer, u16 flag_64k,
+		      u32 system_direction)
 {
 	u32 wants = le16_to_cpu(transfer->packet.flags) & flag_64k ? PAGODA_VIRTUAL_64K :
 								     PAGODA_VIRTUAL_NOT_64K;
@@ -66,8 +65,8 @@ static u32 pagoda_side_wants(const struct virtio_pagoda_virtual_transfer *transf
 			PAGODA_VIRTUAL_SYSTEM : PAGODA_VIRTUAL_LOCAL);
 }
 
-static u32 pagoda_virtual_transfer_fields(struct pagoda_exec *exec,
-					  const struct virtio_pagoda_virtual_transfer *transfer)
+static u32 virtual_transfer_fields(struct pagoda_exec *exec,
+				   const struct virtio_pagoda_virtual_transfer *transfer)
 {
 	u64 src = le64_to_cpu(transfer->src_address);
 	u64 dst = le64_to_cpu(transfer->dst_address);
@@ -80,9 +79,9 @@ static u32 pagoda_virtual_transfer_fields(struct pagoda_exec *exec,
 	if (le32_to_cpu(transfer->direction) > VIRTIO_PAGODA_LOCAL_TO_LOCAL)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
 				     le32_to_cpu(transfer->direction));
-	reason = pagoda_virtual_range_check(exec, src, size, VIRTIO_PAGODA_ACCESS_READ);
+	reason = virtual_range_check(exec, src, size, VIRTIO_PAGODA_ACCESS_READ);
 	if (!reason)
-		reason = pagoda_virtual_range_check(exec, dst, size, VIRTIO_PAGODA_ACCESS_WRITE);
+		reason = virtual_range_check(exec, dst, size, VIRTIO_PAGODA_ACCESS_WRITE);
 	if (!reason && src < dst + size && dst < src + size)
 		reason = pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OVERLAP, dst,
 					      VIRTIO_PAGODA_ACCESS_WRITE);
@@ -95,28 +94,27 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 	u64 size = le64_to_cpu(transfer->size);
 	u32 reason;
 
-	reason = pagoda_virtual_transfer_fields(exec, transfer);
+	reason = virtual_transfer_fields(exec, transfer);
 	if (reason)
 		return reason;
 	/* Mostly one side is contiguous: a source that isn't must not use all of the room. */
-	reason = pagoda_side_check(exec, le64_to_cpu(transfer->src_address), size,
-				   VIRTIO_PAGODA_ACCESS_READ,
-				   pagoda_side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_SRC_64K,
-						     VIRTIO_PAGODA_SYSTEM_TO_LOCAL),
-				   exec->engine->max_runs / 16);
+	reason = side_check(
+		exec, le64_to_cpu(transfer->src_address), size, VIRTIO_PAGODA_ACCESS_READ,
+		side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_SYSTEM_TO_LOCAL),
+		exec->engine->max_runs / 16);
 	if (reason)
 		return reason;
-	return pagoda_side_check(exec, le64_to_cpu(transfer->dst_address), size,
-				 VIRTIO_PAGODA_ACCESS_WRITE,
-				 pagoda_side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K,
-						   VIRTIO_PAGODA_LOCAL_TO_SYSTEM), 0);
+	return side_check(
+		exec, le64_to_cpu(transfer->dst_address), size, VIRTIO_PAGODA_ACCESS_WRITE,
+		side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K, VIRTIO_PAGODA_LOCAL_TO_SYSTEM),
+		0);
 }
 
 /*
  * Called for memory that isn't snooped. The last line of a write of @want bytes stays in the write
  * combiner.
  */
-static void pagoda_side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
+static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	if (side->access == VIRTIO_PAGODA_ACCESS_WRITE)
 		pagoda_engine_combine_write(exec, &side->span.here, &side->span.size,
@@ -143,7 +141,7 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 						    side->access, &side->span);
 	}
 	if (!reason && side->span.combined)
-		pagoda_side_combine(exec, side, want);
+		side_combine(exec, side, want);
 	if (noted) {
 		notes->next[0] += side->span.size;
 		if (notes->next[0] == notes->next[1])
@@ -159,7 +157,7 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
  */
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)
 {
-	struct pagoda_notes *notes = pagoda_notes_of(exec, side->access);
+	struct pagoda_notes *notes = notes_of(exec, side->access);
 	u32 half = exec->engine->max_runs / 2;
 	struct pagoda_virtual_span span;
 	u8 **room = exec->run->spans;
@@ -211,12 +209,12 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 	struct pagoda_span_side src = {
 		.va = le64_to_cpu(transfer->src_address),
 		.access = VIRTIO_PAGODA_ACCESS_READ,
-		.notes = pagoda_notes_of(exec, VIRTIO_PAGODA_ACCESS_READ),
+		.notes = notes_of(exec, VIRTIO_PAGODA_ACCESS_READ),
 	};
 	struct pagoda_span_side dst = {
 		.va = le64_to_cpu(transfer->dst_address),
 		.access = VIRTIO_PAGODA_ACCESS_WRITE,
-		.notes = pagoda_notes_of(exec, VIRTIO_PAGODA_ACCESS_WRITE),
+		.notes = notes_of(exec, VIRTIO_PAGODA_ACCESS_WRITE),
 	};
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
 
@@ -255,10 +253,10 @@ u32 pagoda_engine_virtual_fill_validate(struct pagoda_exec *exec, const void *pa
 	if (fill->reserved)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_RESERVED,
 				     le32_to_cpu(fill->reserved));
-	reason = pagoda_virtual_range_check(exec, address, size, VIRTIO_PAGODA_ACCESS_WRITE);
+	reason = virtual_range_check(exec, address, size, VIRTIO_PAGODA_ACCESS_WRITE);
 	if (reason)
 		return reason;
-	return pagoda_side_check(exec, address, size, VIRTIO_PAGODA_ACCESS_WRITE, 0, 0);
+	return side_check(exec, address, size, VIRTIO_PAGODA_ACCESS_WRITE, 0, 0);
 }
 
 u32 pagoda_engine_virtual_fill_execute(struct pagoda_exec *exec, const void *packet)
@@ -268,7 +266,7 @@ u32 pagoda_engine_virtual_fill_execute(struct pagoda_exec *exec, const void *pac
 	struct pagoda_span_side dst = {
 		.va = le64_to_cpu(fill->address),
 		.access = VIRTIO_PAGODA_ACCESS_WRITE,
-		.notes = pagoda_notes_of(exec, VIRTIO_PAGODA_ACCESS_WRITE),
+		.notes = notes_of(exec, VIRTIO_PAGODA_ACCESS_WRITE),
 	};
 	u64 size;
 	u32 reason;

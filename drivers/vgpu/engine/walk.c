@@ -29,36 +29,36 @@
 static_assert(VIRTIO_PAGODA_PAGE_SHIFT + VIRTIO_PAGODA_PT_INDEX_BITS == PAGODA_LARGE_SHIFT,
 	      "a large page is what a leaf table covers");
 
-static u32 pagoda_pte_segment(u64 entry)
+static u32 pte_segment(u64 entry)
 {
 	return (entry & VIRTIO_PAGODA_PTE_SEGMENT_MASK) >> VIRTIO_PAGODA_PTE_SEGMENT_SHIFT;
 }
 
-static u64 pagoda_pte_address(u64 entry)
+static u64 pte_address(u64 entry)
 {
 	return entry & VIRTIO_PAGODA_PTE_ADDRESS_MASK;
 }
 
 /* Returns the level of an entry that covers @size bytes: 0 for both kinds of leaf. */
-static u32 pagoda_level_of(u64 size)
+static u32 level_of(u64 size)
 {
 	return (__builtin_ctzll(size) - VIRTIO_PAGODA_PAGE_SHIFT) / VIRTIO_PAGODA_PT_INDEX_BITS;
 }
 
-static u32 pagoda_bad_table(struct pagoda_translation *translation, u32 level)
+static u32 bad_table(struct pagoda_translation *translation, u32 level)
 {
 	translation->level = level;
 	return VIRTIO_PAGODA_FAULT_BAD_TABLE;
 }
 
-static bool pagoda_vram_inside(const struct pagoda_exec *exec, u64 address, u64 size)
+static bool vram_inside(const struct pagoda_exec *exec, u64 address, u64 size)
 {
 	u64 bad;
 
 	return pagoda_engine_vram_valid(exec->engine, address, size, &bad);
 }
 
-static bool pagoda_system_inside(const struct pagoda_exec *exec, u64 address, u64 size)
+static bool system_inside(const struct pagoda_exec *exec, u64 address, u64 size)
 {
 	u32 reason;
 	u64 limit = pagoda_engine_mmu_limit(exec, &reason);
@@ -67,41 +67,41 @@ static bool pagoda_system_inside(const struct pagoda_exec *exec, u64 address, u6
 }
 
 /* Finds @size bytes of a table, which are in one page, or in VRAM. */
-static const u64 *pagoda_table_at(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
+static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	u8 *here;
 	u64 got;
 
 	if (segment == VIRTIO_PAGODA_SEGMENT_VRAM)
-		return pagoda_vram_inside(exec, address, size) ?
+		return vram_inside(exec, address, size) ?
 			(const u64 *)(exec->engine->vram + address) : NULL;
-	if (segment != VIRTIO_PAGODA_SEGMENT_SYSTEM || !pagoda_system_inside(exec, address, size) ||
+	if (segment != VIRTIO_PAGODA_SEGMENT_SYSTEM || !system_inside(exec, address, size) ||
 	    pagoda_system_span(exec, address, size, VIRTIO_PAGODA_ACCESS_READ, &here, &got))
 		return NULL;
 	return got == size ? (const u64 *)here : NULL;
 }
 
 /* Returns whether an entry is a valid pointer to a table of @size bytes, aligned to its size. */
-static bool pagoda_pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
+static bool pointer_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
-	u64 address = pagoda_pte_address(entry);
+	u64 address = pte_address(entry);
 
 	if (entry & ~PAGODA_PTE_POINTER || !IS_ALIGNED(address, size))
 		return false;
-	if (pagoda_pte_segment(entry) == VIRTIO_PAGODA_SEGMENT_VRAM)
-		return pagoda_vram_inside(exec, address, size);
-	return pagoda_pte_segment(entry) == VIRTIO_PAGODA_SEGMENT_SYSTEM &&
-	       pagoda_system_inside(exec, address, size);
+	if (pte_segment(entry) == VIRTIO_PAGODA_SEGMENT_VRAM)
+		return vram_inside(exec, address, size);
+	return pte_segment(entry) == VIRTIO_PAGODA_SEGMENT_SYSTEM &&
+	       system_inside(exec, address, size);
 }
 
 /*
  * Returns whether an entry is a valid page of @size bytes: all of them are in its segment, or the
  * page is zeros.
  */
-static bool pagoda_page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
+static bool page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 {
 	const struct pagoda_engine *engine = exec->engine;
-	u64 address = pagoda_pte_address(entry);
+	u64 address = pte_address(entry);
 	u64 aperture = engine->aperture_pages * PAGODA_PAGE;
 
 	if (entry & VIRTIO_PAGODA_PTE_COHERENT &&
@@ -111,11 +111,11 @@ static bool pagoda_page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 		return true;
 	if (!IS_ALIGNED(address, size))
 		return false;
-	switch (pagoda_pte_segment(entry)) {
+	switch (pte_segment(entry)) {
 	case VIRTIO_PAGODA_SEGMENT_VRAM:
-		return pagoda_vram_inside(exec, address, size);
+		return vram_inside(exec, address, size);
 	case VIRTIO_PAGODA_SEGMENT_SYSTEM:
-		return pagoda_system_inside(exec, address, size);
+		return system_inside(exec, address, size);
 	case VIRTIO_PAGODA_SEGMENT_APERTURE:
 		return size <= aperture && address <= aperture - size;
 	default:
@@ -124,8 +124,7 @@ static bool pagoda_page_valid(struct pagoda_exec *exec, u64 entry, u64 size)
 }
 
 /* Decodes one side of a level-1 entry: invalid, zeros, a large page, or a leaf table. */
-static u32 pagoda_walk_side(struct pagoda_exec *exec, u64 word, u32 side,
-			    struct pagoda_leaf *leaf)
+static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda_leaf *leaf)
 {
 	struct pagoda_translation *found = &leaf->side[side];
 	u64 bytes = side == PAGODA_SIDE_64K ?
@@ -137,26 +136,24 @@ static u32 pagoda_walk_side(struct pagoda_exec *exec, u64 word, u32 side,
 		return VIRTIO_PAGODA_FAULT_NONE;
 	found->entry = word;
 	if (word & VIRTIO_PAGODA_PTE_ZERO)
-		return word & PAGODA_PTE_LEVEL1 || !pagoda_page_valid(exec, word, found->size) ?
-			pagoda_bad_table(found, 1) : VIRTIO_PAGODA_FAULT_NONE;
+		return word & PAGODA_PTE_LEVEL1 || !page_valid(exec, word, found->size) ?
+			bad_table(found, 1) : VIRTIO_PAGODA_FAULT_NONE;
 	if (word & VIRTIO_PAGODA_PTE_LARGE)
 		return word & VIRTIO_PAGODA_PTE_TABLE_64K || side == PAGODA_SIDE_64K ||
 		       !(page_sizes & 1u << PAGODA_LARGE_SHIFT) ||
-		       !pagoda_page_valid(exec, word, found->size) ?
-			pagoda_bad_table(found, 1) : VIRTIO_PAGODA_FAULT_NONE;
+		       !page_valid(exec, word, found->size) ?
+			bad_table(found, 1) : VIRTIO_PAGODA_FAULT_NONE;
 	if (side == PAGODA_SIDE_64K && !(page_sizes & 1u << PAGODA_PAGE_64K_SHIFT))
-		return pagoda_bad_table(found, 1);
+		return bad_table(found, 1);
 	if (!pagoda_engine_dual(exec->engine))
 		word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;	/* was used to select the side */
-	if (pagoda_pointer_valid(exec, word, bytes))
-		leaf->table[side] = pagoda_table_at(exec, pagoda_pte_segment(word),
-						    pagoda_pte_address(word), bytes);
-	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : pagoda_bad_table(found, 1);
+	if (pointer_valid(exec, word, bytes))
+		leaf->table[side] = table_at(exec, pte_segment(word), pte_address(word), bytes);
+	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
 }
 
 /* Decodes both words of a level-1 entry, or its only word, which selects the side. */
-static u32 pagoda_walk_level1(struct pagoda_exec *exec, const u64 *words,
-			      struct pagoda_leaf *leaf)
+static u32 walk_level1(struct pagoda_exec *exec, const u64 *words, struct pagoda_leaf *leaf)
 {
 	u32 side, reason;
 
@@ -164,16 +161,16 @@ static u32 pagoda_walk_level1(struct pagoda_exec *exec, const u64 *words,
 	leaf->side[0].size = 1ull << PAGODA_LARGE_SHIFT;
 	leaf->side[1].size = 1ull << PAGODA_LARGE_SHIFT;
 	if (pagoda_engine_dual(exec->engine)) {
-		reason = pagoda_walk_side(exec, words[0], PAGODA_SIDE_4K, leaf);
-		return reason ? reason : pagoda_walk_side(exec, words[1], PAGODA_SIDE_64K, leaf);
+		reason = walk_side(exec, words[0], PAGODA_SIDE_4K, leaf);
+		return reason ? reason : walk_side(exec, words[1], PAGODA_SIDE_64K, leaf);
 	}
 	side = words[0] & VIRTIO_PAGODA_PTE_TABLE_64K ? PAGODA_SIDE_64K : PAGODA_SIDE_4K;
-	return pagoda_walk_side(exec, words[0], side, leaf);
+	return walk_side(exec, words[0], side, leaf);
 }
 
 /* Returns a side's translation of @va in @found; a leaf table is replaced by its entry for @va. */
-static u32 pagoda_walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u32 side,
-			    u64 va, struct pagoda_translation *found)
+static u32 walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u32 side, u64 va,
+		     struct pagoda_translation *found)
 {
 	u32 shift = side == PAGODA_SIDE_64K ? PAGODA_PAGE_64K_SHIFT : VIRTIO_PAGODA_PAGE_SHIFT;
 	u64 index = va % (1ull << PAGODA_LARGE_SHIFT) >> shift;
@@ -186,8 +183,8 @@ static u32 pagoda_walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *
 	found->size = 1ull << shift;
 	found->entry = word & VIRTIO_PAGODA_PTE_VALID ? word : 0;
 	if (found->entry &&
-	    (word & PAGODA_PTE_LEVEL1 || !pagoda_page_valid(exec, word, found->size)))
-		return pagoda_bad_table(found, 0);
+	    (word & PAGODA_PTE_LEVEL1 || !page_valid(exec, word, found->size)))
+		return bad_table(found, 0);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -195,8 +192,8 @@ static u32 pagoda_walk_leaf(struct pagoda_exec *exec, const struct pagoda_leaf *
  * Returns whether the table of a side has a valid entry for memory that @found, of the other side,
  * translates. A TLB that caches @found would hide that entry.
  */
-static bool pagoda_side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
-				 const struct pagoda_translation *found)
+static bool side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 va,
+			  const struct pagoda_translation *found)
 {
 	u32 shift = side == PAGODA_SIDE_64K ? PAGODA_PAGE_64K_SHIFT : VIRTIO_PAGODA_PAGE_SHIFT;
 	u64 index = va % (1ull << PAGODA_LARGE_SHIFT) / found->size * found->size >> shift;
@@ -212,20 +209,20 @@ static bool pagoda_side_overlaps(const struct pagoda_leaf *leaf, u32 side, u64 v
 }
 
 /* Combines the translations of both sides: at most one side may be valid (C93). */
-static u32 pagoda_walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u64 va,
-			     struct pagoda_translation *found)
+static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, u64 va,
+		      struct pagoda_translation *found)
 {
 	struct pagoda_translation other;
 	u32 reason;
 
-	reason = pagoda_walk_leaf(exec, leaf, PAGODA_SIDE_4K, va, found);
+	reason = walk_leaf(exec, leaf, PAGODA_SIDE_4K, va, found);
 	if (reason)
 		return reason;
-	reason = pagoda_walk_leaf(exec, leaf, PAGODA_SIDE_64K, va, &other);
+	reason = walk_leaf(exec, leaf, PAGODA_SIDE_64K, va, &other);
 	if (reason || (other.entry && found->entry) ||
-	    pagoda_side_overlaps(leaf, PAGODA_SIDE_4K, va, &other) ||
-	    pagoda_side_overlaps(leaf, PAGODA_SIDE_64K, va, found))
-		return pagoda_bad_table(found, pagoda_level_of(other.size));
+	    side_overlaps(leaf, PAGODA_SIDE_4K, va, &other) ||
+	    side_overlaps(leaf, PAGODA_SIDE_64K, va, found))
+		return bad_table(found, level_of(other.size));
 	if (other.entry || (!found->entry && other.size < found->size))
 		*found = other;
 	return VIRTIO_PAGODA_FAULT_NONE;
@@ -235,8 +232,8 @@ static u32 pagoda_walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf 
  * Walks from the root down to level 1: its words are stored in @words and @found->size is zero; or
  * to an entry above that ends the walk.
  */
-static u32 pagoda_walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
-			    struct pagoda_translation *found)
+static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
+		     struct pagoda_translation *found)
 {
 	const struct pagoda_engine_space *root = &exec->engine->spaces[space];
 	bool dual = pagoda_engine_dual(exec->engine);
@@ -251,11 +248,11 @@ static u32 pagoda_walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *wo
 		return VIRTIO_PAGODA_FAULT_NONE;
 	for (;; level--) {
 		u64 bytes = VIRTIO_PAGODA_PT_ENTRY_BYTES << (dual && level == 1);
-		const u64 *here = pagoda_table_at(exec, segment, address + index * bytes, bytes);
+		const u64 *here = table_at(exec, segment, address + index * bytes, bytes);
 		u64 word = here ? le64_to_cpu(READ_ONCE(*(const __le64 *)here)) : 0;
 
 		if (!here)
-			return pagoda_bad_table(found, level);
+			return bad_table(found, level);
 		if (level == 1) {
 			words[0] = word;
 			words[1] = dual ? le64_to_cpu(READ_ONCE(*(const __le64 *)&here[1])) : 0;
@@ -268,22 +265,22 @@ static u32 pagoda_walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *wo
 		if (word & VIRTIO_PAGODA_PTE_ZERO) {
 			found->entry = word;
 			return word & PAGODA_PTE_LEVEL1 ||
-			       !pagoda_page_valid(exec, word, found->size) ?
-				pagoda_bad_table(found, level) : VIRTIO_PAGODA_FAULT_NONE;
+			       !page_valid(exec, word, found->size) ?
+				bad_table(found, level) : VIRTIO_PAGODA_FAULT_NONE;
 		}
 		bytes = VIRTIO_PAGODA_PT_ENTRIES * VIRTIO_PAGODA_PT_ENTRY_BYTES <<
 			(dual && level == 2);
-		if (!pagoda_pointer_valid(exec, word, bytes))
-			return pagoda_bad_table(found, level);
-		segment = pagoda_pte_segment(word);
-		address = pagoda_pte_address(word);
+		if (!pointer_valid(exec, word, bytes))
+			return bad_table(found, level);
+		segment = pte_segment(word);
+		address = pte_address(word);
 		index = va >> pagoda_engine_level_shift(level - 1) &
 			(VIRTIO_PAGODA_PT_ENTRIES - 1);
 	}
 }
 
 /* Translates by the tables alone, without the TLB. */
-static u32 pagoda_walk(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
+static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 		       struct pagoda_translation *found)
 {
 	struct pagoda_leaf *leaf = &exec->leaves[access == VIRTIO_PAGODA_ACCESS_WRITE];
@@ -295,32 +292,32 @@ static u32 pagoda_walk(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 	tag |= 1ull << (63 - PAGODA_LARGE_SHIFT);
 	if (leaf->tag != tag) {
 		leaf->tag = 0;
-		reason = pagoda_walk_down(exec, space, va, words, found);
+		reason = walk_down(exec, space, va, words, found);
 		if (reason || found->size)
 			return reason;
-		reason = pagoda_walk_level1(exec, words, leaf);
+		reason = walk_level1(exec, words, leaf);
 		if (reason)
-			return pagoda_bad_table(found, 1);
+			return bad_table(found, 1);
 		leaf->tag = tag;
 	}
-	return pagoda_walk_sides(exec, leaf, va, found);
+	return walk_sides(exec, leaf, va, found);
 }
 
 /* Translates one address for one kind of access; stores no fault. */
-static u32 pagoda_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
-			    struct pagoda_translation *found)
+static u32 walk_translate(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
+			  struct pagoda_translation *found)
 {
 	u32 reason;
 
 	if (!pagoda_engine_tlb_find(exec, space, va, found)) {
-		reason = pagoda_walk(exec, space, va, access, found);
+		reason = walk_levels(exec, space, va, access, found);
 		if (reason)
 			return reason;
 		if (found->entry ||
 		    !(exec->engine->features & 1ull << VIRTIO_PAGODA_F_INVALID_NOT_CACHED))
 			pagoda_engine_tlb_keep(exec, space, va, found);
 	}
-	found->level = pagoda_level_of(found->size);
+	found->level = level_of(found->size);
 	if (!found->entry)
 		return VIRTIO_PAGODA_FAULT_INVALID_ENTRY;
 	if (found->entry & VIRTIO_PAGODA_PTE_READ_ONLY && access == VIRTIO_PAGODA_ACCESS_WRITE)
@@ -356,27 +353,27 @@ u32 pagoda_engine_lookup(struct pagoda_engine *engine, u32 space, u64 va,
 	if (va >> engine->va_bits)
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	pagoda_shim_read_lock(&engine->translation);
-	reason = pagoda_walk(&exec, space, va, VIRTIO_PAGODA_ACCESS_READ, &found);
+	reason = walk_levels(&exec, space, va, VIRTIO_PAGODA_ACCESS_READ, &found);
 	pagoda_shim_read_unlock(&engine->translation);
-	page->level = reason ? found.level : pagoda_level_of(found.size);
+	page->level = reason ? found.level : level_of(found.size);
 	if (reason || !found.entry)
 		return reason ? reason : VIRTIO_PAGODA_FAULT_INVALID_ENTRY;
 	page->flags = found.entry & ~(VIRTIO_PAGODA_PTE_SEGMENT_MASK |
 				      VIRTIO_PAGODA_PTE_ADDRESS_MASK);
-	page->segment = pagoda_pte_segment(found.entry);
-	page->address = pagoda_pte_address(found.entry) + va % found.size;
+	page->segment = pte_segment(found.entry);
+	page->address = pte_address(found.entry) + va % found.size;
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 access, u32 level)
+static u32 walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 access, u32 level)
 {
 	exec->run->fault.level = level;
 	return pagoda_engine_refuse(exec, reason, va, access);
 }
 
 /* Returns the bytes from @va on that are contiguous in memory, at most @want. */
-static u64 pagoda_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
-			      const struct pagoda_translation *first)
+static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
+			    const struct pagoda_translation *first)
 {
 	struct pagoda_ahead *ahead = &exec->ahead[access == VIRTIO_PAGODA_ACCESS_WRITE];
 	struct pagoda_translation next = *first;
@@ -384,7 +381,7 @@ static u64 pagoda_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 w
 	u64 expected = first->entry + first->size;
 
 	while (size < want) {
-		if (pagoda_translate(exec, space, va + size, access, &next))
+		if (walk_translate(exec, space, va + size, access, &next))
 			break;
 		if (next.size != first->size || next.entry != expected) {
 			*ahead = (struct pagoda_ahead) {
@@ -399,20 +396,20 @@ static u64 pagoda_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 w
 }
 
 /* Translates the first address of a span, which mostly is the address that ended the last span. */
-static u32 pagoda_translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
-				  struct pagoda_translation *found)
+static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
+			   struct pagoda_translation *found)
 {
 	const struct pagoda_ahead *ahead = &exec->ahead[access == VIRTIO_PAGODA_ACCESS_WRITE];
 
 	if (ahead->access != access || ahead->space != space || ahead->va != va)
-		return pagoda_translate(exec, space, va, access, found);
+		return walk_translate(exec, space, va, access, found);
 	*found = ahead->found;
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /* Finds @span->size bytes at @address of a page's segment, or as many as are contiguous. */
-static u32 pagoda_span_memory(struct pagoda_exec *exec, u64 address, u32 access,
-			      struct pagoda_virtual_span *span)
+static u32 span_memory(struct pagoda_exec *exec, u64 address, u32 access,
+		       struct pagoda_virtual_span *span)
 {
 	struct pagoda_cursor cursor = {
 		.access = access, .address = address, .left = span->size,
@@ -450,13 +447,13 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 	u32 reason;
 
 	if (space >= exec->engine->nr_spaces)
-		return pagoda_walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, space, access, 0);
+		return walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, space, access, 0);
 	if (va >= limit)
-		return pagoda_walk_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, va, access, 0);
+		return walk_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, va, access, 0);
 	want = min(want, limit - va);
-	reason = pagoda_translate_first(exec, space, va, access, &found);
+	reason = translate_first(exec, space, va, access, &found);
 	if (reason)
-		return pagoda_walk_refuse(exec, reason, va, access, found.level);
+		return walk_refuse(exec, reason, va, access, found.level);
 	span->page_size = found.size;
 	span->combined = false;
 	if (found.entry & VIRTIO_PAGODA_PTE_ZERO) {
@@ -465,14 +462,13 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 		span->segment = VIRTIO_PAGODA_SEGMENT_SYSTEM;
 		return VIRTIO_PAGODA_FAULT_NONE;
 	}
-	span->segment = pagoda_pte_segment(found.entry);
+	span->segment = pte_segment(found.entry);
 	span->combined = !(found.entry & VIRTIO_PAGODA_PTE_COHERENT) &&
 			 span->segment != VIRTIO_PAGODA_SEGMENT_VRAM &&
 			 pagoda_engine_combines(exec);
-	span->size = pagoda_consecutive(exec, space, va, want, access, &found);
-	reason = pagoda_span_memory(exec, pagoda_pte_address(found.entry) + va % found.size,
-				    access, span);
-	return reason ? pagoda_walk_refuse(exec, reason, va, access, found.level) : reason;
+	span->size = walk_consecutive(exec, space, va, want, access, &found);
+	reason = span_memory(exec, pte_address(found.entry) + va % found.size, access, span);
+	return reason ? walk_refuse(exec, reason, va, access, found.level) : reason;
 }
 
 /*
@@ -512,18 +508,18 @@ u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64
 	return reason;
 }
 
-static u32 pagoda_wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
-			      const struct pagoda_virtual_span *span)
+static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
+		       const struct pagoda_virtual_span *span)
 {
 	bool local = span->segment == VIRTIO_PAGODA_SEGMENT_VRAM;
 	u64 size = span->page_size;
-	u32 level = pagoda_level_of(size);
+	u32 level = level_of(size);
 
 	if ((wants & PAGODA_VIRTUAL_64K && size < 1ull << PAGODA_PAGE_64K_SHIFT) ||
 	    (wants & PAGODA_VIRTUAL_NOT_64K && size == 1ull << PAGODA_PAGE_64K_SHIFT))
-		return pagoda_walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_TABLE, va, access, level);
+		return walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_TABLE, va, access, level);
 	if (span->here && wants & (local ? PAGODA_VIRTUAL_SYSTEM : PAGODA_VIRTUAL_LOCAL))
-		return pagoda_walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT, va, access, level);
+		return walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_SEGMENT, va, access, level);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -558,7 +554,7 @@ u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64
 		reason = pagoda_engine_virtual_span(exec, space, va, min_t(u64, size, PAGODA_CHUNK),
 						    access, &span);
 		if (!reason)
-			reason = pagoda_wants_check(exec, va, access, wants, &span);
+			reason = wants_check(exec, va, access, wants, &span);
 		if (reason)
 			return reason;
 		if (notes)

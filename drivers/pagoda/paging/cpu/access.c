@@ -9,9 +9,8 @@
  * Checks an access and prepares @side; aligned accesses stay within a page. Returns a fault
  * reason.
  */
-static u32 pagoda_access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 address,
-				 u32 size, const void *pages, bool write,
-				 struct pagoda_cpu_side *side)
+static u32 access_prepare(const struct pagoda_cpu_packet *cpu, u32 segment, u64 address, u32 size,
+			  const void *pages, bool write, struct pagoda_cpu_side *side)
 {
 	struct pagoda_cpu_executor *exec = cpu->exec;
 	u32 reason;
@@ -46,7 +45,7 @@ static u32 pagoda_access_prepare(const struct pagoda_cpu_packet *cpu, u32 segmen
 	} while (0)
 
 /* Makes one access of @size bytes; reads discard the value, writes store zero. */
-static void pagoda_access(u8 *at, u32 size, bool write)
+static void access_bytes(u8 *at, u32 size, bool write)
 {
 	switch (size) {
 	case 1:
@@ -64,8 +63,7 @@ static void pagoda_access(u8 *at, u32 size, bool write)
 	}
 }
 
-static u32 pagoda_physical_execute(const struct pagoda_cpu_packet *cpu, const void *pages,
-				   bool write)
+static u32 physical_execute(const struct pagoda_cpu_packet *cpu, const void *pages, bool write)
 {
 	const struct virtio_pagoda_access_physical *access = cpu->data;
 	u64 address = le64_to_cpu(access->address);
@@ -78,28 +76,28 @@ static u32 pagoda_physical_execute(const struct pagoda_cpu_packet *cpu, const vo
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	if (!size || size > 8 || size & (size - 1))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	reason = pagoda_access_prepare(cpu, le32_to_cpu(access->segment), address, size, pages,
-				       write, &side);
+	reason = access_prepare(cpu, le32_to_cpu(access->segment), address, size, pages, write,
+				&side);
 	if (reason)
 		return reason;
 	page = pagoda_cpu_side_map(&side, 0);
-	pagoda_access(page + (address & PAGODA_PAGE_MASK), size, write);
+	access_bytes(page + (address & PAGODA_PAGE_MASK), size, write);
 	pagoda_cpu_side_unmap(&side, page);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 u32 pagoda_read_physical_execute(const struct pagoda_cpu_packet *cpu)
 {
-	return pagoda_physical_execute(cpu, cpu->src_pages, false);
+	return physical_execute(cpu, cpu->src_pages, false);
 }
 
 u32 pagoda_write_physical_execute(const struct pagoda_cpu_packet *cpu)
 {
-	return pagoda_physical_execute(cpu, cpu->dst_pages, true);
+	return physical_execute(cpu, cpu->dst_pages, true);
 }
 
 /* A reader that sees the value sees all earlier writes (C116), and never half a value (C117). */
-static void pagoda_fence_write(u8 *at, const struct virtio_pagoda_signal_monitored_fence *signal)
+static void fence_write(u8 *at, const struct virtio_pagoda_signal_monitored_fence *signal)
 {
 	bool forward = le16_to_cpu(signal->packet.flags) & VIRTIO_PAGODA_SIGNAL_FORWARD;
 	__le64 *here = (__le64 *)at, old = READ_ONCE(*here);
@@ -111,7 +109,7 @@ static void pagoda_fence_write(u8 *at, const struct virtio_pagoda_signal_monitor
 		forward = !try_cmpxchg(here, &old, signal->value);
 }
 
-static u32 pagoda_signal_virtual(const struct pagoda_cpu_packet *cpu)
+static u32 signal_virtual(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_signal_monitored_fence *signal = cpu->data;
 	const struct pagoda_cpu_virtual memory = {
@@ -131,7 +129,7 @@ static u32 pagoda_signal_virtual(const struct pagoda_cpu_packet *cpu)
 	if (reason)
 		return reason;
 	if (to.at)
-		pagoda_fence_write(to.at, signal);
+		fence_write(to.at, signal);
 	pagoda_cpu_virtual_unmap(&memory, &to);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
@@ -149,13 +147,13 @@ u32 pagoda_signal_fence_execute(const struct pagoda_cpu_packet *cpu)
 	if (signal->reserved)
 		return VIRTIO_PAGODA_FAULT_RESERVED;
 	if (flags & VIRTIO_PAGODA_SIGNAL_VIRTUAL)
-		return pagoda_signal_virtual(cpu);
-	reason = pagoda_access_prepare(cpu, le32_to_cpu(signal->segment), address,
-				       sizeof(signal->value), cpu->dst_pages, true, &side);
+		return signal_virtual(cpu);
+	reason = access_prepare(cpu, le32_to_cpu(signal->segment), address, sizeof(signal->value),
+				cpu->dst_pages, true, &side);
 	if (reason)
 		return reason;
 	page = pagoda_cpu_side_map(&side, 0);
-	pagoda_fence_write(page + (address & PAGODA_PAGE_MASK), signal);
+	fence_write(page + (address & PAGODA_PAGE_MASK), signal);
 	pagoda_cpu_side_unmap(&side, page);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }

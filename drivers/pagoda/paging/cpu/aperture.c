@@ -7,8 +7,8 @@
  */
 #include "internal.h"
 
-static u32 pagoda_cpu_range_check(const struct pagoda_cpu_executor *exec, u32 segment,
-				  u64 first_page, u64 nr_pages)
+static u32 cpu_range_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 first_page,
+			   u64 nr_pages)
 {
 	if (segment != VIRTIO_PAGODA_SEGMENT_APERTURE)
 		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
@@ -18,16 +18,16 @@ static u32 pagoda_cpu_range_check(const struct pagoda_cpu_executor *exec, u32 se
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-static void pagoda_cpu_entry_set(struct pagoda_cpu_executor *exec, u64 page, const void *entry,
-				 u32 generation)
+static void cpu_entry_set(struct pagoda_cpu_executor *exec, u64 page, const void *entry,
+			  u32 generation)
 {
 	exec->aperture[page] = entry;
 	if (exec->generations)
 		exec->generations[page] = generation;
 }
 
-static u32 pagoda_map_flags_check(const struct pagoda_paging_limits *limits,
-				  const struct virtio_pagoda_map_aperture_segment *map)
+static u32 map_flags_check(const struct pagoda_paging_limits *limits,
+			   const struct virtio_pagoda_map_aperture_segment *map)
 {
 	bool second = le16_to_cpu(map->packet.opcode) == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2;
 	u32 allowed = VIRTIO_PAGODA_MAP_CACHE_COHERENT;
@@ -45,7 +45,7 @@ static u32 pagoda_map_flags_check(const struct pagoda_paging_limits *limits,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_map_check(const struct pagoda_cpu_packet *cpu)
+static u32 map_check(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_map_aperture_segment *map = cpu->data;
 	u32 generation = le32_to_cpu(map->generation);
@@ -57,13 +57,13 @@ static u32 pagoda_map_check(const struct pagoda_cpu_packet *cpu)
 	};
 	u32 reason;
 
-	reason = pagoda_map_flags_check(cpu->exec->limits, map);
+	reason = map_flags_check(cpu->exec->limits, map);
 	if (reason)
 		return reason;
 	if (map->reserved)
 		return VIRTIO_PAGODA_FAULT_RESERVED;
-	reason = pagoda_cpu_range_check(cpu->exec, le32_to_cpu(map->segment),
-					le64_to_cpu(map->first_page), runs.nr_pages);
+	reason = cpu_range_check(cpu->exec, le32_to_cpu(map->segment), le64_to_cpu(map->first_page),
+				 runs.nr_pages);
 	if (reason)
 		return reason;
 	if (!generation || generation > VIRTIO_PAGODA_MAX_GENERATION)
@@ -75,19 +75,18 @@ u32 pagoda_map_aperture_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_map_aperture_segment *map = cpu->data;
 	u64 first = le64_to_cpu(map->first_page), nr_pages = le64_to_cpu(map->nr_pages);
-	u32 reason = pagoda_map_check(cpu);
+	u32 reason = map_check(cpu);
 	u64 i;
 
 	if (reason)
 		return reason;
 	for (i = 0; i < nr_pages; i++)
-		pagoda_cpu_entry_set(cpu->exec, first + i,
-				     cpu->exec->page_at(cpu->dst_pages, i),
-				     le32_to_cpu(map->generation));
+		cpu_entry_set(cpu->exec, first + i, cpu->exec->page_at(cpu->dst_pages, i),
+			      le32_to_cpu(map->generation));
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_unmap_check(const struct pagoda_cpu_packet *cpu)
+static u32 unmap_check(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_unmap_aperture_segment *unmap = cpu->data;
 	const struct virtio_pagoda_run dummy = {
@@ -106,9 +105,8 @@ static u32 pagoda_unmap_check(const struct pagoda_cpu_packet *cpu)
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	if (unmap->reserved)
 		return VIRTIO_PAGODA_FAULT_RESERVED;
-	reason = pagoda_cpu_range_check(cpu->exec, le32_to_cpu(unmap->segment),
-					le64_to_cpu(unmap->first_page),
-					le64_to_cpu(unmap->nr_pages));
+	reason = cpu_range_check(cpu->exec, le32_to_cpu(unmap->segment),
+				 le64_to_cpu(unmap->first_page), le64_to_cpu(unmap->nr_pages));
 	if (reason)
 		return reason;
 	return unmap->dummy_page ? pagoda_cpu_runs_check(cpu->exec, &runs) :
@@ -119,13 +117,12 @@ u32 pagoda_unmap_aperture_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_unmap_aperture_segment *unmap = cpu->data;
 	u64 first = le64_to_cpu(unmap->first_page), nr_pages = le64_to_cpu(unmap->nr_pages);
-	u32 reason = pagoda_unmap_check(cpu);
+	u32 reason = unmap_check(cpu);
 	u64 i;
 
 	if (reason)
 		return reason;
 	for (i = 0; i < nr_pages; i++)
-		pagoda_cpu_entry_set(cpu->exec, first + i, cpu->exec->page_at(cpu->dst_pages, 0),
-				     0);
+		cpu_entry_set(cpu->exec, first + i, cpu->exec->page_at(cpu->dst_pages, 0), 0);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }

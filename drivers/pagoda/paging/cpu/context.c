@@ -5,8 +5,7 @@
 #include "walk.h"
 
 /* Returns a fault reason unless the range is page aligned and in the paging address space. */
-static u32 pagoda_context_address_check(const struct pagoda_cpu_executor *exec, u64 address,
-					u64 size)
+static u32 context_address_check(const struct pagoda_cpu_executor *exec, u64 address, u64 size)
 {
 	if (!exec->limits)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
@@ -16,8 +15,8 @@ static u32 pagoda_context_address_check(const struct pagoda_cpu_executor *exec, 
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-static void pagoda_context_zero(const struct pagoda_cpu_side *dst, u64 size,
-				const struct virtio_pagoda_context_image *image)
+static void context_zero(const struct pagoda_cpu_side *dst, u64 size,
+			 const struct virtio_pagoda_context_image *image)
 {
 	u64 done;
 
@@ -49,19 +48,19 @@ u32 pagoda_init_context_execute(const struct pagoda_cpu_packet *cpu)
 	if (size & PAGODA_PAGE_MASK)
 		return VIRTIO_PAGODA_FAULT_MISALIGNED;
 	if (gpu_address)
-		reason = pagoda_context_address_check(cpu->exec, gpu_address, size);
+		reason = context_address_check(cpu->exec, gpu_address, size);
 	if (!reason)
 		reason = pagoda_cpu_side_prepare(cpu->exec, &init->dst, size,
 						 (const void *)(init + 1), cpu->dst_pages, true,
 						 &dst);
 	if (reason)
 		return reason;
-	pagoda_context_zero(&dst, size, &image);
+	context_zero(&dst, size, &image);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static u32 pagoda_update_context_check(const struct pagoda_cpu_packet *cpu,
-				       const struct pagoda_cpu_virtual *dst, u64 at)
+static u32 update_context_check(const struct pagoda_cpu_packet *cpu,
+				const struct pagoda_cpu_virtual *dst, u64 at)
 {
 	const struct virtio_pagoda_update_context_allocation *update = cpu->data;
 	u64 bytes = le32_to_cpu(update->data_size), size = le64_to_cpu(update->size), done;
@@ -73,7 +72,7 @@ static u32 pagoda_update_context_check(const struct pagoda_cpu_packet *cpu,
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	if (!bytes || !pagoda_within(le32_to_cpu(update->data_offset), bytes, size))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	reason = pagoda_context_address_check(cpu->exec, dst->base, size);
+	reason = context_address_check(cpu->exec, dst->base, size);
 	if (reason)
 		return reason;
 	/* The padding behind the data has to be zero. */
@@ -98,7 +97,7 @@ u32 pagoda_update_context_execute(const struct pagoda_cpu_packet *cpu)
 	u64 at = dst.base + le32_to_cpu(update->data_offset), bytes, done;
 	u64 size = le32_to_cpu(update->data_size);
 	const u8 *data = (const void *)(update + 1);
-	u32 reason = pagoda_update_context_check(cpu, &dst, at);
+	u32 reason = update_context_check(cpu, &dst, at);
 
 	for (done = 0; done < size && !reason; done += bytes) {
 		struct pagoda_cpu_mapping to;

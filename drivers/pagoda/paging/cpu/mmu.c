@@ -5,7 +5,7 @@
  */
 #include "internal.h"
 
-static u32 pagoda_mmu_range_check(const struct pagoda_cpu_packet *cpu)
+static u32 mmu_range_check(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_map_mmu *map = cpu->data;
 	u64 address = le64_to_cpu(map->address), nr_pages = le64_to_cpu(map->nr_pages);
@@ -21,8 +21,8 @@ static u32 pagoda_mmu_range_check(const struct pagoda_cpu_packet *cpu)
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-static void pagoda_mmu_entry_set(struct pagoda_cpu_executor *exec, u64 page, const void *entry,
-				 bool read_only)
+static void mmu_entry_set(struct pagoda_cpu_executor *exec, u64 page, const void *entry,
+			  bool read_only)
 {
 	exec->mmu[page] = entry;
 	if (exec->mmu_read_only)
@@ -44,12 +44,12 @@ u32 pagoda_map_mmu_execute(const struct pagoda_cpu_packet *cpu)
 
 	if (flags & ~VIRTIO_PAGODA_MAP_MMU_READ_ONLY)
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
-	reason = pagoda_mmu_range_check(cpu);
+	reason = mmu_range_check(cpu);
 	if (!reason)
 		reason = pagoda_cpu_runs_check(cpu->exec, &runs);
 	for (i = 0; i < runs.nr_pages && !reason; i++)
-		pagoda_mmu_entry_set(cpu->exec, first + i, cpu->exec->page_at(cpu->dst_pages, i),
-				     flags & VIRTIO_PAGODA_MAP_MMU_READ_ONLY);
+		mmu_entry_set(cpu->exec, first + i, cpu->exec->page_at(cpu->dst_pages, i),
+			      flags & VIRTIO_PAGODA_MAP_MMU_READ_ONLY);
 	return reason;
 }
 
@@ -64,8 +64,8 @@ u32 pagoda_unmap_mmu_execute(const struct pagoda_cpu_packet *cpu)
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	if (map->nr_runs)
 		return VIRTIO_PAGODA_FAULT_BAD_RUNS;
-	reason = pagoda_mmu_range_check(cpu);
+	reason = mmu_range_check(cpu);
 	for (i = 0; i < nr_pages && !reason; i++)
-		pagoda_mmu_entry_set(cpu->exec, first + i, NULL, false);
+		mmu_entry_set(cpu->exec, first + i, NULL, false);
 	return reason;
 }

@@ -8,8 +8,8 @@
 #include "internal.h"
 
 /* Checks that an allocation can be in these pages; nothing is accessed. */
-static u32 pagoda_place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
-			      u64 nr_pages)
+static u32 place_check(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
+		       u64 nr_pages)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	u64 limit;
@@ -37,7 +37,7 @@ static u32 pagoda_place_check(const struct pagoda_cpu_executor *exec, u32 segmen
 }
 
 /* Checks the pages of the allocation; only NOTIFY_RESIDENCY2 names any. */
-static u32 pagoda_notify_pages_check(const struct virtio_pagoda_notify_residency *notify)
+static u32 notify_pages_check(const struct virtio_pagoda_notify_residency *notify)
 {
 	u64 nr_pages = le64_to_cpu(notify->nr_pages), most = U64_MAX >> VIRTIO_PAGODA_PAGE_SHIFT;
 
@@ -55,7 +55,7 @@ u32 pagoda_notify_residency_execute(const struct pagoda_cpu_packet *cpu)
 
 	if (flags & ~VIRTIO_PAGODA_NOTIFY_RESIDENT)
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
-	reason = pagoda_notify_pages_check(notify);
+	reason = notify_pages_check(notify);
 	if (reason)
 		return reason;
 	if (notify->reserved)
@@ -65,12 +65,11 @@ u32 pagoda_notify_residency_execute(const struct pagoda_cpu_packet *cpu)
 	if (!flags)
 		return notify->address || notify->segment ? VIRTIO_PAGODA_FAULT_RESERVED :
 							    VIRTIO_PAGODA_FAULT_NONE;
-	return pagoda_place_check(cpu->exec, le32_to_cpu(notify->segment),
-				  le64_to_cpu(notify->address),
-				  max_t(u64, le64_to_cpu(notify->nr_pages), 1));
+	return place_check(cpu->exec, le32_to_cpu(notify->segment), le64_to_cpu(notify->address),
+			   max_t(u64, le64_to_cpu(notify->nr_pages), 1));
 }
 
-static u32 pagoda_fence_value_check(const struct pagoda_cpu_executor *exec, u64 address, bool write)
+static u32 fence_value_check(const struct pagoda_cpu_executor *exec, u64 address, bool write)
 {
 	if (address % 8)
 		return VIRTIO_PAGODA_FAULT_MISALIGNED;
@@ -91,12 +90,10 @@ u32 pagoda_notify_fences_execute(const struct pagoda_cpu_packet *cpu)
 	if (!nr_fences)
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	for (i = 0; i < nr_fences && !reason; i++) {
-		reason = pagoda_fence_value_check(cpu->exec, le64_to_cpu(fences[i].current_value),
-						  true);
+		reason = fence_value_check(cpu->exec, le64_to_cpu(fences[i].current_value), true);
 		if (!reason)
-			reason = pagoda_fence_value_check(cpu->exec,
-							  le64_to_cpu(fences[i].monitored_value),
-							  false);
+			reason = fence_value_check(cpu->exec,
+						   le64_to_cpu(fences[i].monitored_value), false);
 	}
 	return reason;
 }

@@ -62,8 +62,8 @@ u32 pagoda_cpu_system_check(const struct pagoda_cpu_executor *exec, u64 address,
 }
 
 /* Returns whether the CPU has struct pages for a run, from index @first of the list on. */
-static bool pagoda_run_has_pages(const struct pagoda_cpu_executor *exec,
-				 const struct pagoda_cpu_runs *list, u64 first, u32 nr_pages)
+static bool run_has_pages(const struct pagoda_cpu_executor *exec,
+			  const struct pagoda_cpu_runs *list, u64 first, u32 nr_pages)
 {
 	u32 i;
 
@@ -73,9 +73,8 @@ static bool pagoda_run_has_pages(const struct pagoda_cpu_executor *exec,
 	return list->pages;
 }
 
-static u32 pagoda_run_check(const struct pagoda_cpu_executor *exec,
-			    const struct pagoda_cpu_runs *list,
-			    const struct virtio_pagoda_run *run, u64 first)
+static u32 run_check(const struct pagoda_cpu_executor *exec, const struct pagoda_cpu_runs *list,
+		     const struct virtio_pagoda_run *run, u64 first)
 {
 	u64 address = le64_to_cpu(run->address);
 	u32 nr_pages = le32_to_cpu(run->nr_pages), reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -90,7 +89,7 @@ static u32 pagoda_run_check(const struct pagoda_cpu_executor *exec,
 		reason = pagoda_cpu_system_check(exec, address,
 						 (u64)nr_pages << VIRTIO_PAGODA_PAGE_SHIFT,
 						 list->write);
-	if (!reason && !pagoda_run_has_pages(exec, list, first, nr_pages))
+	if (!reason && !run_has_pages(exec, list, first, nr_pages))
 		reason = VIRTIO_PAGODA_FAULT_UNREACHABLE;
 	return reason;
 }
@@ -108,7 +107,7 @@ u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 	if (!list->nr_runs || (exec->limits && list->nr_runs > exec->limits->max_runs))
 		return VIRTIO_PAGODA_FAULT_BAD_RUNS;
 	for (i = 0; i < list->nr_runs; i++) {
-		reason = pagoda_run_check(exec, list, &list->runs[i], sum);
+		reason = run_check(exec, list, &list->runs[i], sum);
 		if (reason)
 			return reason;
 		sum += le32_to_cpu(list->runs[i].nr_pages);
@@ -117,7 +116,7 @@ u32 pagoda_cpu_runs_check(const struct pagoda_cpu_executor *exec,
 }
 
 /* Checks the fields of one side; fields without a meaning have to be zero. */
-static u32 pagoda_location_check(const struct virtio_pagoda_location *location)
+static u32 location_check(const struct virtio_pagoda_location *location)
 {
 	u32 segment = le32_to_cpu(location->segment);
 
@@ -152,7 +151,7 @@ u32 pagoda_cpu_side_prepare(struct pagoda_cpu_executor *exec,
 		.write = write,
 	};
 	u64 address = le64_to_cpu(location->address);
-	u32 reason = pagoda_location_check(location);
+	u32 reason = location_check(location);
 
 	*side = (struct pagoda_cpu_side) { .exec = exec };
 	if (reason)

@@ -10,7 +10,7 @@
 #include <linux/string.h>
 #include "internal.h"
 
-static struct pagoda_layout pagoda_layout_decode(const struct virtio_pagoda_layout *layout)
+static struct pagoda_layout layout_decode(const struct virtio_pagoda_layout *layout)
 {
 	return (struct pagoda_layout) {
 		.tiling = le32_to_cpu(layout->tiling),
@@ -24,7 +24,7 @@ static struct pagoda_layout pagoda_layout_decode(const struct virtio_pagoda_layo
  * Returns where byte @offset of the linear view is in the surface, and in *@run how many bytes
  * are consecutive there.
  */
-static u64 pagoda_tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run)
+static u64 tiled_offset(const struct pagoda_layout *layout, u64 offset, u64 *run)
 {
 	u64 tile = layout->tiling == VIRTIO_PAGODA_TILING_4K ? VIRTIO_PAGODA_TILE_4K_WIDTH :
 							       VIRTIO_PAGODA_TILE_64K_WIDTH;
@@ -48,13 +48,13 @@ static u64 pagoda_tiled_offset(const struct pagoda_layout *layout, u64 offset, u
 }
 
 /* Copies up to a page between @linear and the surface's linear view at @offset. */
-static void pagoda_swizzle_page(u8 *surface, const struct pagoda_layout *layout, u64 offset,
-				u8 *linear, u64 left, bool swizzle)
+static void swizzle_page(u8 *surface, const struct pagoda_layout *layout, u64 offset, u8 *linear,
+			 u64 left, bool swizzle)
 {
 	u64 run, at;
 
 	for (; left; left -= run, offset += run, linear += run) {
-		at = pagoda_tiled_offset(layout, offset, &run);
+		at = tiled_offset(layout, offset, &run);
 		run = min(run, left);
 		if (swizzle)
 			memcpy(surface + at, linear, run);
@@ -77,7 +77,7 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 	if (le32_to_cpu(location->segment) != VIRTIO_PAGODA_SEGMENT_VRAM)
 		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
 	*surface = (struct pagoda_cpu_surface) {
-		.layout = pagoda_layout_decode(&tiled->layout),
+		.layout = layout_decode(&tiled->layout),
 		.offset = le64_to_cpu(tiled->offset),
 	};
 	if (surface->offset & PAGODA_PAGE_MASK)
@@ -110,14 +110,14 @@ void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *windo
 		if (window && !swizzle)
 			memcpy(page, window + done, bytes);
 		else
-			pagoda_swizzle_page(surface->vram, &surface->layout,
-					    surface->offset + done, page, bytes, swizzle);
+			swizzle_page(surface->vram, &surface->layout, surface->offset + done, page,
+				     bytes, swizzle);
 		pagoda_cpu_side_unmap(piece, page);
 	}
 }
 
-static bool pagoda_range_shows(const struct pagoda_cpu_range *range, u64 address, u64 size,
-			       const struct pagoda_layout *layout)
+static bool range_shows(const struct pagoda_cpu_range *range, u64 address, u64 size,
+			const struct pagoda_layout *layout)
 {
 	return range->address == address && range->size == size &&
 	       range->layout.tiling == layout->tiling && range->layout.pitch == layout->pitch &&
@@ -132,8 +132,7 @@ struct pagoda_cpu_lock {
 	bool out;
 };
 
-static u32 pagoda_lock_range_check(const struct pagoda_cpu_packet *cpu,
-				   const struct pagoda_cpu_lock *lock)
+static u32 lock_range_check(const struct pagoda_cpu_packet *cpu, const struct pagoda_cpu_lock *lock)
 {
 	const struct virtio_pagoda_special_lock_transfer *packet = cpu->data;
 	bool start = le16_to_cpu(packet->transfer.packet.flags) & VIRTIO_PAGODA_TRANSFER_START;
@@ -146,12 +145,13 @@ static u32 pagoda_lock_range_check(const struct pagoda_cpu_packet *cpu,
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
 	if (!lock->out && start)
 		return VIRTIO_PAGODA_FAULT_NONE;
-	return pagoda_range_shows(&cpu->exec->ranges[id], lock->range.address, lock->range.size,
-				  &lock->range.layout) ?
-	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
+	return range_shows(&cpu->exec->ranges[id], lock->range.address, lock->range.size,
+			   &lock->range.layout) ?
+		       VIRTIO_PAGODA_FAULT_NONE :
+		       VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
 }
 
-static u32 pagoda_lock_prepare(const struct pagoda_cpu_packet *cpu, struct pagoda_cpu_lock *lock)
+static u32 lock_prepare(const struct pagoda_cpu_packet *cpu, struct pagoda_cpu_lock *lock)
 {
 	const struct virtio_pagoda_special_lock_transfer *packet = cpu->data;
 	const struct virtio_pagoda_transfer *transfer = &packet->transfer;
@@ -178,7 +178,7 @@ static u32 pagoda_lock_prepare(const struct pagoda_cpu_packet *cpu, struct pagod
 		.size = le64_to_cpu(packet->tiled.surface_size),
 		.layout = lock->surface.layout,
 	};
-	return pagoda_lock_range_check(cpu, lock);
+	return lock_range_check(cpu, lock);
 }
 
 u32 pagoda_special_lock_execute(const struct pagoda_cpu_packet *cpu)
@@ -195,7 +195,7 @@ u32 pagoda_special_lock_execute(const struct pagoda_cpu_packet *cpu)
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	reason = pagoda_cpu_transfer_size_check(cpu->exec, &packet->transfer);
 	if (!reason)
-		reason = pagoda_lock_prepare(cpu, &lock);
+		reason = lock_prepare(cpu, &lock);
 	if (reason)
 		return reason;
 	range = &cpu->exec->ranges[le32_to_cpu(packet->range_id)];

@@ -13,7 +13,7 @@ struct pagoda_cpu_table {
 	bool is_virtual;
 };
 
-static u32 pagoda_update_flags_check(const struct virtio_pagoda_update_page_table *update)
+static u32 update_flags_check(const struct virtio_pagoda_update_page_table *update)
 {
 	return le16_to_cpu(update->packet.flags) &
 	       ~(VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL |
@@ -22,7 +22,7 @@ static u32 pagoda_update_flags_check(const struct virtio_pagoda_update_page_tabl
 }
 
 /* Checks the mode and the segment of the table. */
-static u32 pagoda_update_mode_check(const struct virtio_pagoda_update_page_table *update)
+static u32 update_mode_check(const struct virtio_pagoda_update_page_table *update)
 {
 	u32 segment = le32_to_cpu(update->table_segment);
 
@@ -38,15 +38,15 @@ static u32 pagoda_update_mode_check(const struct virtio_pagoda_update_page_table
 	}
 }
 
-static u32 pagoda_update_place_check(const struct pagoda_paging_limits *limits,
-				     const struct virtio_pagoda_update_page_table *update)
+static u32 update_place_check(const struct pagoda_paging_limits *limits,
+			      const struct virtio_pagoda_update_page_table *update)
 {
 	bool use_64k = le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K;
 	u32 level = le32_to_cpu(update->level), reason;
 
 	if (le32_to_cpu(update->address_space) >= limits->max_address_spaces)
 		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
-	reason = pagoda_update_mode_check(update);
+	reason = update_mode_check(update);
 	if (reason)
 		return reason;
 	if (le64_to_cpu(update->table_address) & PAGODA_PAGE_MASK)
@@ -60,8 +60,8 @@ static u32 pagoda_update_place_check(const struct pagoda_paging_limits *limits,
 }
 
 /* Checks the numbers of entries and values, and the increment. */
-static u32 pagoda_update_values_check(const struct pagoda_paging_limits *limits,
-				      const struct virtio_pagoda_update_page_table *update)
+static u32 update_values_check(const struct pagoda_paging_limits *limits,
+			       const struct virtio_pagoda_update_page_table *update)
 {
 	bool use_64k = le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K;
 	bool repeat = le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_REPEAT;
@@ -85,7 +85,7 @@ static u32 pagoda_update_values_check(const struct pagoda_paging_limits *limits,
 }
 
 /* Checks a table in system memory page by page; the first page that is missing decides. */
-static u32 pagoda_table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, u64 end)
+static u32 table_system_check(const struct pagoda_cpu_packet *cpu, u64 address, u64 end)
 {
 	u64 next;
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -98,9 +98,9 @@ static u32 pagoda_table_system_check(const struct pagoda_cpu_packet *cpu, u64 ad
 }
 
 /* Checks that bytes [@first, @end) of the table can be written, and sets @table. */
-static u32 pagoda_table_prepare(const struct pagoda_cpu_packet *cpu,
-				const struct virtio_pagoda_update_page_table *update, u64 first,
-				u64 end, struct pagoda_cpu_table *table)
+static u32 table_prepare(const struct pagoda_cpu_packet *cpu,
+			 const struct virtio_pagoda_update_page_table *update, u64 first, u64 end,
+			 struct pagoda_cpu_table *table)
 {
 	u64 address = le64_to_cpu(update->table_address), at;
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -126,15 +126,15 @@ static u32 pagoda_table_prepare(const struct pagoda_cpu_packet *cpu,
 		return reason;
 	}
 	if (le32_to_cpu(update->table_segment) == VIRTIO_PAGODA_SEGMENT_SYSTEM)
-		return pagoda_table_system_check(cpu, address + first, address + end);
+		return table_system_check(cpu, address + first, address + end);
 	reason = pagoda_cpu_vram_check(cpu->exec, address, end);
 	if (!reason)
 		table->side.vram = cpu->exec->vram + address;
 	return reason;
 }
 
-static u32 pagoda_table_map(const struct pagoda_cpu_table *table, u64 offset,
-			    struct pagoda_cpu_mapping *mapping)
+static u32 table_map(const struct pagoda_cpu_table *table, u64 offset,
+		     struct pagoda_cpu_mapping *mapping)
 {
 	if (table->is_virtual)
 		return pagoda_cpu_virtual_map(&table->memory, table->memory.base + offset, mapping);
@@ -143,8 +143,8 @@ static u32 pagoda_table_map(const struct pagoda_cpu_table *table, u64 offset,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-static void pagoda_table_unmap(const struct pagoda_cpu_table *table,
-			       const struct pagoda_cpu_mapping *mapping)
+static void table_unmap(const struct pagoda_cpu_table *table,
+			const struct pagoda_cpu_mapping *mapping)
 {
 	if (table->is_virtual)
 		pagoda_cpu_virtual_unmap(&table->memory, mapping);
@@ -153,7 +153,7 @@ static void pagoda_table_unmap(const struct pagoda_cpu_table *table,
 }
 
 /* Returns hardware entry @i of the packet; only the address grows with the increment. */
-static __le64 pagoda_update_value(const struct virtio_pagoda_update_page_table *update, u32 i)
+static __le64 update_value(const struct virtio_pagoda_update_page_table *update, u32 i)
 {
 	const __le64 *values = (const void *)(update + 1);
 	u64 increment = le32_to_cpu(update->increment), address, value;
@@ -168,14 +168,14 @@ static __le64 pagoda_update_value(const struct virtio_pagoda_update_page_table *
 }
 
 /* Writes the entries from @offset on that begin in one page. */
-static u32 pagoda_update_page(const struct pagoda_cpu_table *table,
-			      const struct virtio_pagoda_update_page_table *update, u64 offset,
-			      u32 stride, u32 *done)
+static u32 update_page(const struct pagoda_cpu_table *table,
+		       const struct virtio_pagoda_update_page_table *update, u64 offset, u32 stride,
+		       u32 *done)
 {
 	u32 end = min_t(u64, le32_to_cpu(update->nr_entries),
 			*done + (pagoda_page_left(offset) + stride - 1) / stride);
 	struct pagoda_cpu_mapping mapping;
-	u32 reason = pagoda_table_map(table, offset, &mapping);
+	u32 reason = table_map(table, offset, &mapping);
 	u8 *at = mapping.at;
 
 	if (reason)
@@ -184,10 +184,10 @@ static u32 pagoda_update_page(const struct pagoda_cpu_table *table,
 	for (; *done < end; (*done)++) {
 		if (!at)
 			continue;
-		WRITE_ONCE(*(__le64 *)at, pagoda_update_value(update, *done));
+		WRITE_ONCE(*(__le64 *)at, update_value(update, *done));
 		at += stride;
 	}
-	pagoda_table_unmap(table, &mapping);
+	table_unmap(table, &mapping);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -202,28 +202,27 @@ u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu)
 
 	if (!limits)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
-	reason = pagoda_update_flags_check(update);
+	reason = update_flags_check(update);
 	if (!reason)
-		reason = pagoda_update_place_check(limits, update);
+		reason = update_place_check(limits, update);
 	if (!reason)
-		reason = pagoda_update_values_check(limits, update);
+		reason = update_values_check(limits, update);
 	if (reason)
 		return reason;
 	stride = pagoda_pt_stride(limits, le32_to_cpu(update->level));
 	first = (u64)le32_to_cpu(update->first_entry) * stride +
 		pagoda_pt_word(limits, le32_to_cpu(update->level),
 			       le16_to_cpu(update->packet.flags) & VIRTIO_PAGODA_UPDATE_USE_64K);
-	reason = pagoda_table_prepare(cpu, update, first, first + PAGODA_ENTRY +
-				      (u64)(nr_entries - 1) * stride, &table);
+	reason = table_prepare(cpu, update, first,
+			       first + PAGODA_ENTRY + (u64)(nr_entries - 1) * stride, &table);
 	while (!reason && done < nr_entries)
-		reason = pagoda_update_page(&table, update, first + (u64)done * stride, stride,
-					    &done);
+		reason = update_page(&table, update, first + (u64)done * stride, stride, &done);
 	return reason;
 }
 
 /* A flush of a root that isn't the space's root shows that the driver lost track of the tables. */
-static bool pagoda_is_root(const struct pagoda_cpu_executor *exec,
-			   const struct virtio_pagoda_flush_tlb *flush)
+static bool is_root(const struct pagoda_cpu_executor *exec,
+		    const struct virtio_pagoda_flush_tlb *flush)
 {
 	const struct pagoda_root *root = &exec->roots[le32_to_cpu(flush->address_space)];
 
@@ -247,13 +246,13 @@ u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
 	if (start > end || end > pagoda_va_end(cpu->exec->limits))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	return pagoda_is_root(cpu->exec, flush) ? VIRTIO_PAGODA_FAULT_NONE :
+	return is_root(cpu->exec, flush) ? VIRTIO_PAGODA_FAULT_NONE :
 						  VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
 }
 
 /* Checks a table of a range: the entries have to be in one page. */
-static u32 pagoda_range_table_check(const struct pagoda_cpu_packet *cpu, u64 table, u32 first,
-				    u32 nr_entries, bool write)
+static u32 range_table_check(const struct pagoda_cpu_packet *cpu, u64 table, u32 first,
+			     u32 nr_entries, bool write)
 {
 	const struct pagoda_cpu_virtual memory = {
 		.exec = cpu->exec,
@@ -269,23 +268,23 @@ static u32 pagoda_range_table_check(const struct pagoda_cpu_packet *cpu, u64 tab
 	return pagoda_cpu_virtual_find(&memory, table, &leaf);
 }
 
-static u32 pagoda_range_check(const struct pagoda_cpu_packet *cpu,
-			      const struct virtio_pagoda_copy_range *range)
+static u32 range_check(const struct pagoda_cpu_packet *cpu,
+		       const struct virtio_pagoda_copy_range *range)
 {
 	u32 nr_entries = le32_to_cpu(range->nr_entries);
 	u32 reason;
 
 	if (range->reserved)
 		return VIRTIO_PAGODA_FAULT_RESERVED;
-	reason = pagoda_range_table_check(cpu, le64_to_cpu(range->src_table),
-					  le32_to_cpu(range->src_entry), nr_entries, false);
-	return reason ? reason : pagoda_range_table_check(cpu, le64_to_cpu(range->dst_table),
-							  le32_to_cpu(range->dst_entry),
-							  nr_entries, true);
+	reason = range_table_check(cpu, le64_to_cpu(range->src_table),
+				   le32_to_cpu(range->src_entry), nr_entries, false);
+	return reason ? reason :
+			range_table_check(cpu, le64_to_cpu(range->dst_table),
+					  le32_to_cpu(range->dst_entry), nr_entries, true);
 }
 
 /* memmove() with one access per entry. */
-static void pagoda_entries_move(__le64 *to, const __le64 *from, u32 nr_entries)
+static void entries_move(__le64 *to, const __le64 *from, u32 nr_entries)
 {
 	u32 i;
 
@@ -296,8 +295,8 @@ static void pagoda_entries_move(__le64 *to, const __le64 *from, u32 nr_entries)
 	}
 }
 
-static u32 pagoda_range_copy(const struct pagoda_cpu_packet *cpu,
-			     const struct virtio_pagoda_copy_range *range)
+static u32 range_copy(const struct pagoda_cpu_packet *cpu,
+		      const struct virtio_pagoda_copy_range *range)
 {
 	struct pagoda_cpu_virtual src = { .exec = cpu->exec, .tables = true };
 	struct pagoda_cpu_virtual dst = { .exec = cpu->exec, .tables = true, .write = true };
@@ -312,8 +311,8 @@ static u32 pagoda_range_copy(const struct pagoda_cpu_packet *cpu,
 	reason = pagoda_cpu_virtual_map(&dst, le64_to_cpu(range->dst_table) + dst_at, &to);
 	if (!reason) {
 		if (to.at)
-			pagoda_entries_move((void *)to.at, (void *)from.at,
-					    le32_to_cpu(range->nr_entries));
+			entries_move((void *)to.at, (void *)from.at,
+				     le32_to_cpu(range->nr_entries));
 		pagoda_cpu_virtual_unmap(&dst, &to);
 	}
 	pagoda_cpu_virtual_unmap(&src, &from);
@@ -336,8 +335,8 @@ u32 pagoda_copy_entries_execute(const struct pagoda_cpu_packet *cpu)
 	if (!nr_ranges)
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	for (i = 0; i < nr_ranges && !reason; i++)
-		reason = pagoda_range_check(cpu, &ranges[i]);
+		reason = range_check(cpu, &ranges[i]);
 	for (i = 0; i < nr_ranges && !reason; i++)
-		reason = pagoda_range_copy(cpu, &ranges[i]);
+		reason = range_copy(cpu, &ranges[i]);
 	return reason;
 }

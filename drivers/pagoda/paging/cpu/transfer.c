@@ -4,7 +4,7 @@
 #include <linux/string.h>
 #include "internal.h"
 
-static bool pagoda_runs_meet(const struct virtio_pagoda_run *a, const struct virtio_pagoda_run *b)
+static bool runs_meet(const struct virtio_pagoda_run *a, const struct virtio_pagoda_run *b)
 {
 	u64 a_page = le64_to_cpu(a->address) >> VIRTIO_PAGODA_PAGE_SHIFT;
 	u64 b_page = le64_to_cpu(b->address) >> VIRTIO_PAGODA_PAGE_SHIFT;
@@ -21,8 +21,8 @@ struct pagoda_cpu_transfer {
 	bool swizzle;
 };
 
-static void pagoda_transfer_parse(const struct virtio_pagoda_transfer *transfer,
-				  struct pagoda_cpu_transfer *parts)
+static void transfer_parse(const struct virtio_pagoda_transfer *transfer,
+			   struct pagoda_cpu_transfer *parts)
 {
 	u32 flags = le16_to_cpu(transfer->packet.flags);
 	const void *behind = transfer + 1;
@@ -39,8 +39,8 @@ static void pagoda_transfer_parse(const struct virtio_pagoda_transfer *transfer,
 }
 
 /* Returns whether the addresses in the packet overlap. */
-static bool pagoda_transfer_overlaps(const struct virtio_pagoda_transfer *transfer,
-				     const struct pagoda_cpu_transfer *parts)
+static bool transfer_overlaps(const struct virtio_pagoda_transfer *transfer,
+			      const struct pagoda_cpu_transfer *parts)
 {
 	const struct virtio_pagoda_run *end = parts->dst_runs + le32_to_cpu(transfer->dst.nr_runs);
 	const struct virtio_pagoda_run *s, *d;
@@ -57,15 +57,15 @@ static bool pagoda_transfer_overlaps(const struct virtio_pagoda_transfer *transf
 		return from < to + to_size && to < from + from_size;
 	for (s = parts->src_runs; s < parts->dst_runs; s++) {
 		for (d = parts->dst_runs; d < end; d++) {
-			if (pagoda_runs_meet(s, d))
+			if (runs_meet(s, d))
 				return true;
 		}
 	}
 	return false;
 }
 
-static u32 pagoda_transfer_flags_check(const struct pagoda_cpu_executor *exec,
-				       const struct virtio_pagoda_transfer *transfer)
+static u32 transfer_flags_check(const struct pagoda_cpu_executor *exec,
+				const struct virtio_pagoda_transfer *transfer)
 {
 	u32 tiling = VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE;
 	u64 feature = 1ull << VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_SPECIAL_LOCK_TRANSFER);
@@ -79,8 +79,8 @@ static u32 pagoda_transfer_flags_check(const struct pagoda_cpu_executor *exec,
 }
 
 /* Copies page by page, because not both sides are consecutive for the CPU. */
-static void pagoda_copy_pages(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
-			      u64 size)
+static void transfer_copy_pages(const struct pagoda_cpu_side *dst,
+				const struct pagoda_cpu_side *src, u64 size)
 {
 	u64 done;
 
@@ -98,20 +98,20 @@ static void pagoda_copy_pages(const struct pagoda_cpu_side *dst, const struct pa
 }
 
 /* Copies between two linear sides. */
-static void pagoda_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
-			u64 size)
+static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
+			  u64 size)
 {
 	if (src->vram && dst->vram)
 		memcpy(dst->vram, src->vram, size);
 	else
-		pagoda_copy_pages(dst, src, size);
+		transfer_copy_pages(dst, src, size);
 }
 
 /* Checks both sides, the source first; one of them may be a surface. */
-static u32 pagoda_transfer_prepare(const struct pagoda_cpu_packet *cpu,
-				   const struct pagoda_cpu_transfer *parts,
-				   struct pagoda_cpu_surface *surface,
-				   struct pagoda_cpu_side *src, struct pagoda_cpu_side *dst)
+static u32 transfer_prepare(const struct pagoda_cpu_packet *cpu,
+			    const struct pagoda_cpu_transfer *parts,
+			    struct pagoda_cpu_surface *surface, struct pagoda_cpu_side *src,
+			    struct pagoda_cpu_side *dst)
 {
 	const struct virtio_pagoda_transfer *transfer = cpu->data;
 	u64 size = le64_to_cpu(transfer->size);
@@ -131,7 +131,7 @@ static u32 pagoda_transfer_prepare(const struct pagoda_cpu_packet *cpu,
 	else
 		reason = pagoda_cpu_side_prepare(cpu->exec, &transfer->dst, size, parts->dst_runs,
 						 cpu->dst_pages, true, dst);
-	if (!reason && pagoda_transfer_overlaps(transfer, parts))
+	if (!reason && transfer_overlaps(transfer, parts))
 		reason = VIRTIO_PAGODA_FAULT_OVERLAP;
 	return reason;
 }
@@ -145,13 +145,13 @@ u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu)
 	struct pagoda_cpu_side src, dst;
 	u32 reason;
 
-	reason = pagoda_transfer_flags_check(cpu->exec, transfer);
+	reason = transfer_flags_check(cpu->exec, transfer);
 	if (!reason)
 		reason = pagoda_cpu_transfer_size_check(cpu->exec, transfer);
 	if (reason)
 		return reason;
-	pagoda_transfer_parse(transfer, &parts);
-	reason = pagoda_transfer_prepare(cpu, &parts, &surface, &src, &dst);
+	transfer_parse(transfer, &parts);
+	reason = transfer_prepare(cpu, &parts, &surface, &src, &dst);
 	if (reason)
 		return reason;
 	if (parts.tiled && transfer->packet.allocation) {
@@ -165,7 +165,7 @@ u32 pagoda_transfer_execute(const struct pagoda_cpu_packet *cpu)
 			.exec = cpu->exec,
 			.vram = surface.vram + surface.offset,
 		};
-	pagoda_copy(&dst, &src, size);
+	transfer_copy(&dst, &src, size);
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 

@@ -5,7 +5,7 @@
 #include "walk.h"
 
 /* Checks that the flags and the direction of the packet allow the page (C73, C74). */
-static u32 pagoda_leaf_check(const struct pagoda_cpu_leaf *leaf, bool is_64k, bool local)
+static u32 leaf_check(const struct pagoda_cpu_leaf *leaf, bool is_64k, bool local)
 {
 	if (is_64k ? leaf->page_size < SZ_64K : leaf->page_size == SZ_64K)
 		return VIRTIO_PAGODA_FAULT_BAD_TABLE;
@@ -15,8 +15,7 @@ static u32 pagoda_leaf_check(const struct pagoda_cpu_leaf *leaf, bool is_64k, bo
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
 }
 
-static u32 pagoda_side_check(const struct pagoda_cpu_virtual *side, u64 size, bool is_64k,
-			     bool local)
+static u32 side_check(const struct pagoda_cpu_virtual *side, u64 size, bool is_64k, bool local)
 {
 	struct pagoda_cpu_leaf leaf;
 	u64 done;
@@ -25,7 +24,7 @@ static u32 pagoda_side_check(const struct pagoda_cpu_virtual *side, u64 size, bo
 	for (done = 0; done < size; done += pagoda_page_left(side->base + done)) {
 		reason = pagoda_cpu_virtual_find(side, side->base + done, &leaf);
 		if (!reason)
-			reason = pagoda_leaf_check(&leaf, is_64k, local);
+			reason = leaf_check(&leaf, is_64k, local);
 		if (reason)
 			return reason;
 	}
@@ -33,7 +32,7 @@ static u32 pagoda_side_check(const struct pagoda_cpu_virtual *side, u64 size, bo
 }
 
 /* Checks sizes and addresses; reads no page table. */
-static u32 pagoda_virtual_range_check(const struct pagoda_cpu_virtual *side, u64 size)
+static u32 virtual_range_check(const struct pagoda_cpu_virtual *side, u64 size)
 {
 	if (!side->exec->limits->max_address_spaces)
 		return VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
@@ -45,9 +44,9 @@ static u32 pagoda_virtual_range_check(const struct pagoda_cpu_virtual *side, u64
 	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-static u32 pagoda_virtual_transfer_check(const struct virtio_pagoda_virtual_transfer *transfer,
-					 const struct pagoda_cpu_virtual *src,
-					 const struct pagoda_cpu_virtual *dst)
+static u32 virtual_transfer_check(const struct virtio_pagoda_virtual_transfer *transfer,
+				  const struct pagoda_cpu_virtual *src,
+				  const struct pagoda_cpu_virtual *dst)
 {
 	u32 direction = le32_to_cpu(transfer->direction);
 	u32 flags = le16_to_cpu(transfer->packet.flags);
@@ -60,23 +59,23 @@ static u32 pagoda_virtual_transfer_check(const struct virtio_pagoda_virtual_tran
 		return VIRTIO_PAGODA_FAULT_RESERVED;
 	if (direction > VIRTIO_PAGODA_LOCAL_TO_LOCAL)
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
-	reason = pagoda_virtual_range_check(src, size);
+	reason = virtual_range_check(src, size);
 	if (!reason)
-		reason = pagoda_virtual_range_check(dst, size);
+		reason = virtual_range_check(dst, size);
 	if (reason)
 		return reason;
 	if (max(src->base, dst->base) - min(src->base, dst->base) < size)
 		return VIRTIO_PAGODA_FAULT_OVERLAP;
-	reason = pagoda_side_check(src, size, flags & VIRTIO_PAGODA_VIRTUAL_SRC_64K,
-				   direction != VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
-	return reason ? reason : pagoda_side_check(dst, size,
-						   flags & VIRTIO_PAGODA_VIRTUAL_DST_64K,
-						   direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
+	reason = side_check(src, size, flags & VIRTIO_PAGODA_VIRTUAL_SRC_64K,
+			    direction != VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
+	return reason ? reason :
+			side_check(dst, size, flags & VIRTIO_PAGODA_VIRTUAL_DST_64K,
+				   direction != VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 }
 
 /* Copies a piece that is within one page on each side. */
-static u32 pagoda_piece_copy(const struct pagoda_cpu_virtual *dst,
-			     const struct pagoda_cpu_virtual *src, u64 done, u64 bytes)
+static u32 piece_copy(const struct pagoda_cpu_virtual *dst, const struct pagoda_cpu_virtual *src,
+		      u64 done, u64 bytes)
 {
 	struct pagoda_cpu_mapping from, to;
 	u32 reason = pagoda_cpu_virtual_map(src, src->base + done, &from);
@@ -114,17 +113,17 @@ u32 pagoda_virtual_transfer_execute(const struct pagoda_cpu_packet *cpu)
 
 	if (!cpu->exec->limits)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
-	reason = pagoda_virtual_transfer_check(transfer, &src, &dst);
+	reason = virtual_transfer_check(transfer, &src, &dst);
 	for (done = 0; done < size && !reason; done += bytes) {
 		bytes = min3(size - done, pagoda_page_left(src.base + done),
 			     pagoda_page_left(dst.base + done));
-		reason = pagoda_piece_copy(&dst, &src, done, bytes);
+		reason = piece_copy(&dst, &src, done, bytes);
 	}
 	return reason;
 }
 
-static u32 pagoda_virtual_fill_check(const struct virtio_pagoda_virtual_fill *fill,
-				     const struct pagoda_cpu_virtual *dst)
+static u32 virtual_fill_check(const struct virtio_pagoda_virtual_fill *fill,
+			      const struct pagoda_cpu_virtual *dst)
 {
 	u64 size = le64_to_cpu(fill->size), done;
 	struct pagoda_cpu_leaf leaf;
@@ -134,7 +133,7 @@ static u32 pagoda_virtual_fill_check(const struct virtio_pagoda_virtual_fill *fi
 		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
 	if (fill->reserved)
 		return VIRTIO_PAGODA_FAULT_RESERVED;
-	reason = pagoda_virtual_range_check(dst, size);
+	reason = virtual_range_check(dst, size);
 	for (done = 0; done < size && !reason; done += pagoda_page_left(dst->base + done))
 		reason = pagoda_cpu_virtual_find(dst, dst->base + done, &leaf);
 	return reason;
@@ -155,7 +154,7 @@ u32 pagoda_virtual_fill_execute(const struct pagoda_cpu_packet *cpu)
 
 	if (!cpu->exec->limits)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
-	reason = pagoda_virtual_fill_check(fill, &dst);
+	reason = virtual_fill_check(fill, &dst);
 	for (done = 0; done < size && !reason; done += bytes) {
 		bytes = min(size - done, pagoda_page_left(dst.base + done));
 		reason = pagoda_cpu_virtual_map(&dst, dst.base + done, &to);

@@ -23,8 +23,7 @@ struct pagoda_found {
 	u64 size;
 };
 
-static u32 pagoda_word_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
-			    u64 *word)
+static u32 word_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address, u64 *word)
 {
 	const void *table;
 	u8 *page;
@@ -48,7 +47,7 @@ static u32 pagoda_word_read(const struct pagoda_cpu_executor *exec, u32 segment,
 }
 
 /* Returns whether the entry points to a table of @size bytes. */
-static bool pagoda_leads_to_table(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
+static bool leads_to_table(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	u64 named = VIRTIO_PAGODA_PTE_VALID | VIRTIO_PAGODA_PTE_SEGMENT_MASK |
 		    VIRTIO_PAGODA_PTE_ADDRESS_MASK;
@@ -62,7 +61,7 @@ static bool pagoda_leads_to_table(const struct pagoda_cpu_executor *exec, u64 en
 }
 
 /* Returns whether the device would accept the entry as a page of @size bytes. */
-static bool pagoda_is_page(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
+static bool is_page(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
 	u32 segment = PAGODA_PTE_SEGMENT(entry);
 
@@ -78,37 +77,38 @@ static bool pagoda_is_page(const struct pagoda_cpu_executor *exec, u64 entry, u6
 }
 
 /* Entries above the leaves that map zeros must not have a flag of level 1. */
-static u32 pagoda_zeros_check(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
+static u32 zeros_check(const struct pagoda_cpu_executor *exec, u64 entry, u64 size)
 {
-	return entry & PAGODA_PTE_MARKS || !pagoda_is_page(exec, entry, size) ?
+	return entry & PAGODA_PTE_MARKS || !is_page(exec, entry, size) ?
 	       VIRTIO_PAGODA_FAULT_BAD_TABLE : VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /* Reads the entry for @va of a leaf table with pages of @size bytes. */
-static u32 pagoda_leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u64 va, u64 size,
-			    struct pagoda_found *found)
+static u32 leaf_read(const struct pagoda_cpu_executor *exec, u64 table, u64 va, u64 size,
+		     struct pagoda_found *found)
 {
 	u64 index = (va & (SZ_2M - 1)) / size;
 	u64 bytes = SZ_2M / size * VIRTIO_PAGODA_PT_ENTRY_BYTES;
 	u32 reason;
 
-	if (!pagoda_leads_to_table(exec, table, bytes))
+	if (!leads_to_table(exec, table, bytes))
 		return VIRTIO_PAGODA_FAULT_BAD_TABLE;
-	reason = pagoda_word_read(exec, PAGODA_PTE_SEGMENT(table), PAGODA_PTE_ADDRESS(table) +
-				  index * VIRTIO_PAGODA_PT_ENTRY_BYTES, &found->entry);
+	reason = word_read(exec, PAGODA_PTE_SEGMENT(table),
+			   PAGODA_PTE_ADDRESS(table) + index * VIRTIO_PAGODA_PT_ENTRY_BYTES,
+			   &found->entry);
 	if (reason)
 		return reason;
 	found->size = size;
 	if (!(found->entry & VIRTIO_PAGODA_PTE_VALID))
 		found->entry = 0;
-	else if (found->entry & PAGODA_PTE_MARKS || !pagoda_is_page(exec, found->entry, size))
+	else if (found->entry & PAGODA_PTE_MARKS || !is_page(exec, found->entry, size))
 		return VIRTIO_PAGODA_FAULT_BAD_TABLE;
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /* Resolves a level-1 word that points to 4 KiB pages or is a large page. */
-static u32 pagoda_word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
-			  struct pagoda_found *found)
+static u32 word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
+		   struct pagoda_found *found)
 {
 	*found = (struct pagoda_found) { .entry = word, .size = SZ_2M };
 	if (!(word & VIRTIO_PAGODA_PTE_VALID)) {
@@ -116,18 +116,18 @@ static u32 pagoda_word_4k(const struct pagoda_cpu_executor *exec, u64 word, u64 
 		return VIRTIO_PAGODA_FAULT_NONE;
 	}
 	if (word & VIRTIO_PAGODA_PTE_ZERO)
-		return pagoda_zeros_check(exec, word, SZ_2M);
+		return zeros_check(exec, word, SZ_2M);
 	if (!(word & VIRTIO_PAGODA_PTE_LARGE))
-		return pagoda_leaf_read(exec, word, va, VIRTIO_PAGODA_PAGE_SIZE, found);
+		return leaf_read(exec, word, va, VIRTIO_PAGODA_PAGE_SIZE, found);
 	if (word & VIRTIO_PAGODA_PTE_TABLE_64K || !(exec->limits->page_sizes & SZ_2M))
 		return VIRTIO_PAGODA_FAULT_BAD_TABLE;
-	return pagoda_is_page(exec, word, SZ_2M) ? VIRTIO_PAGODA_FAULT_NONE :
+	return is_page(exec, word, SZ_2M) ? VIRTIO_PAGODA_FAULT_NONE :
 						   VIRTIO_PAGODA_FAULT_BAD_TABLE;
 }
 
 /* Resolves a level-1 word that points to 64 KiB pages. */
-static u32 pagoda_word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
-			   struct pagoda_found *found)
+static u32 word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64 va,
+		    struct pagoda_found *found)
 {
 	*found = (struct pagoda_found) { .entry = word, .size = SZ_2M };
 	if (!(word & VIRTIO_PAGODA_PTE_VALID)) {
@@ -135,18 +135,18 @@ static u32 pagoda_word_64k(const struct pagoda_cpu_executor *exec, u64 word, u64
 		return VIRTIO_PAGODA_FAULT_NONE;
 	}
 	if (word & VIRTIO_PAGODA_PTE_ZERO)
-		return pagoda_zeros_check(exec, word, SZ_2M);
+		return zeros_check(exec, word, SZ_2M);
 	if (!pagoda_has_64k(exec->limits))
 		return VIRTIO_PAGODA_FAULT_BAD_TABLE;
-	return pagoda_leaf_read(exec, word, va, SZ_64K, found);
+	return leaf_read(exec, word, va, SZ_64K, found);
 }
 
 /*
  * Returns whether @word points to a leaf table, with entries that translate @size bytes each,
  * that has a valid entry in the range that @found, from the other word, translates.
  */
-static bool pagoda_word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 size, u64 va,
-				 const struct pagoda_found *found)
+static bool word_overlaps(const struct pagoda_cpu_executor *exec, u64 word, u64 size, u64 va,
+			  const struct pagoda_found *found)
 {
 	u64 at, entry, begin = (va & (SZ_2M - 1)) & ~(found->size - 1);
 
@@ -154,8 +154,9 @@ static bool pagoda_word_overlaps(const struct pagoda_cpu_executor *exec, u64 wor
 	    word & (VIRTIO_PAGODA_PTE_ZERO | VIRTIO_PAGODA_PTE_LARGE))
 		return false;
 	for (at = begin; at < begin + found->size; at += size) {
-		if (pagoda_word_read(exec, PAGODA_PTE_SEGMENT(word), PAGODA_PTE_ADDRESS(word) +
-				     at / size * VIRTIO_PAGODA_PT_ENTRY_BYTES, &entry) ||
+		if (word_read(exec, PAGODA_PTE_SEGMENT(word),
+			      PAGODA_PTE_ADDRESS(word) + at / size * VIRTIO_PAGODA_PT_ENTRY_BYTES,
+			      &entry) ||
 		    entry & VIRTIO_PAGODA_PTE_VALID)
 			return true;
 	}
@@ -163,13 +164,13 @@ static bool pagoda_word_overlaps(const struct pagoda_cpu_executor *exec, u64 wor
 }
 
 /* Resolves both words of a level-1 entry; no address may be translated by both (C93). */
-static u32 pagoda_level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address,
-			      u64 va, struct pagoda_found *found)
+static u32 level1_read(const struct pagoda_cpu_executor *exec, u32 segment, u64 address, u64 va,
+		       struct pagoda_found *found)
 {
 	bool dual = pagoda_has_dual(exec->limits);
 	struct pagoda_found other;
 	u64 word, second;
-	u32 reason = pagoda_word_read(exec, segment, address, &word);
+	u32 reason = word_read(exec, segment, address, &word);
 
 	if (reason)
 		return reason;
@@ -177,19 +178,19 @@ static u32 pagoda_level1_read(const struct pagoda_cpu_executor *exec, u32 segmen
 		/* An entry of zeros points to no table, and must not have the flag. */
 		if (!(word & VIRTIO_PAGODA_PTE_ZERO))
 			word &= ~VIRTIO_PAGODA_PTE_TABLE_64K;
-		return pagoda_word_64k(exec, word, va, found);
+		return word_64k(exec, word, va, found);
 	}
-	reason = pagoda_word_4k(exec, word, va, found);
+	reason = word_4k(exec, word, va, found);
 	if (reason || !dual)
 		return reason;
-	reason = pagoda_word_read(exec, segment, address + VIRTIO_PAGODA_PT_ENTRY_BYTES, &second);
+	reason = word_read(exec, segment, address + VIRTIO_PAGODA_PT_ENTRY_BYTES, &second);
 	if (!reason)
-		reason = pagoda_word_64k(exec, second, va, &other);
+		reason = word_64k(exec, second, va, &other);
 	if (reason)
 		return reason;
 	if ((found->entry && other.entry) ||
-	    pagoda_word_overlaps(exec, word, VIRTIO_PAGODA_PAGE_SIZE, va, &other) ||
-	    pagoda_word_overlaps(exec, second, SZ_64K, va, found))
+	    word_overlaps(exec, word, VIRTIO_PAGODA_PAGE_SIZE, va, &other) ||
+	    word_overlaps(exec, second, SZ_64K, va, found))
 		return VIRTIO_PAGODA_FAULT_BAD_TABLE;
 	if (other.entry)
 		*found = other;
@@ -200,8 +201,8 @@ static u32 pagoda_level1_read(const struct pagoda_cpu_executor *exec, u32 segmen
  * Walks from the root to the entry that ends the walk; @found->entry is 0 if that entry is
  * invalid.
  */
-static u32 pagoda_tables_read(const struct pagoda_cpu_executor *exec, u32 space, u64 va,
-			      struct pagoda_found *found)
+static u32 tables_read(const struct pagoda_cpu_executor *exec, u32 space, u64 va,
+		       struct pagoda_found *found)
 {
 	const struct pagoda_paging_limits *limits = exec->limits;
 	u64 address = exec->roots[space].address, index, size;
@@ -213,9 +214,8 @@ static u32 pagoda_tables_read(const struct pagoda_cpu_executor *exec, u32 space,
 	if (index >= exec->roots[space].entries)
 		return VIRTIO_PAGODA_FAULT_NONE;
 	for (level = limits->pt_levels - 1; level > 1; level--) {
-		reason = pagoda_word_read(exec, segment,
-					  address + index * VIRTIO_PAGODA_PT_ENTRY_BYTES,
-					  &found->entry);
+		reason = word_read(exec, segment, address + index * VIRTIO_PAGODA_PT_ENTRY_BYTES,
+				   &found->entry);
 		if (reason)
 			return reason;
 		found->size = 1ull << pagoda_pt_shift(level);
@@ -224,16 +224,15 @@ static u32 pagoda_tables_read(const struct pagoda_cpu_executor *exec, u32 space,
 			return VIRTIO_PAGODA_FAULT_NONE;
 		}
 		if (found->entry & VIRTIO_PAGODA_PTE_ZERO)
-			return pagoda_zeros_check(exec, found->entry, found->size);
+			return zeros_check(exec, found->entry, found->size);
 		size = VIRTIO_PAGODA_PT_ENTRIES * pagoda_pt_stride(limits, level - 1);
-		if (!pagoda_leads_to_table(exec, found->entry, size))
+		if (!leads_to_table(exec, found->entry, size))
 			return VIRTIO_PAGODA_FAULT_BAD_TABLE;
 		segment = PAGODA_PTE_SEGMENT(found->entry);
 		address = PAGODA_PTE_ADDRESS(found->entry);
 		index = va >> pagoda_pt_shift(level - 1) & (VIRTIO_PAGODA_PT_ENTRIES - 1);
 	}
-	return pagoda_level1_read(exec, segment, address + index * pagoda_pt_stride(limits, 1), va,
-				  found);
+	return level1_read(exec, segment, address + index * pagoda_pt_stride(limits, 1), va, found);
 }
 
 /*
@@ -255,7 +254,7 @@ u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, b
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
 	if (va >= pagoda_va_end(exec->limits))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	reason = pagoda_tables_read(exec, space, va, &found);
+	reason = tables_read(exec, space, va, &found);
 	if (reason)
 		return reason;
 	if (!found.entry)
@@ -273,7 +272,7 @@ u32 pagoda_cpu_walk(const struct pagoda_cpu_executor *exec, u32 space, u64 va, b
 }
 
 /* Returns the struct page array entry for system memory at @va, or NULL. */
-static const void *pagoda_virtual_page(const struct pagoda_cpu_virtual *memory, u64 va, u64 bus)
+static const void *virtual_page(const struct pagoda_cpu_virtual *memory, u64 va, u64 bus)
 {
 	u64 index = (va >> VIRTIO_PAGODA_PAGE_SHIFT) - (memory->base >> VIRTIO_PAGODA_PAGE_SHIFT);
 
@@ -302,7 +301,7 @@ u32 pagoda_cpu_virtual_find(const struct pagoda_cpu_virtual *memory, u64 va,
 		return pagoda_cpu_aperture_check(memory->exec, leaf->address, 1, 0);
 	default:
 		reason = pagoda_cpu_system_check(memory->exec, leaf->address, 1, memory->write);
-		return reason || pagoda_virtual_page(memory, va, leaf->address) ?
+		return reason || virtual_page(memory, va, leaf->address) ?
 		       reason : VIRTIO_PAGODA_FAULT_UNREACHABLE;
 	}
 }
@@ -331,7 +330,7 @@ u32 pagoda_cpu_virtual_map(const struct pagoda_cpu_virtual *memory, u64 va,
 		page = exec->aperture[leaf.address >> VIRTIO_PAGODA_PAGE_SHIFT];
 		break;
 	default:
-		page = pagoda_virtual_page(memory, va, leaf.address);
+		page = virtual_page(memory, va, leaf.address);
 		break;
 	}
 	mapping->page = exec->map_page(&page, 0);

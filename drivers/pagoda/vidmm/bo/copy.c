@@ -299,7 +299,7 @@ void pagoda_copy_swap_notify(struct ttm_buffer_object *bo)
 
 /* ---- Shrinker ------------------------------------------------------------------ */
 
-static unsigned long copies_count(struct shrinker *shrinker, struct shrink_control *sc)
+static unsigned long copies_shrinkable(struct shrinker *shrinker, struct shrink_control *sc)
 {
 	const struct pagoda_vidmm *vidmm = shrinker->private_data;
 
@@ -384,7 +384,7 @@ int pagoda_copies_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_arg
 	copies->shrinker = shrinker_alloc(0, "drm-pagoda-copies");
 	if (!copies->shrinker)
 		return -ENOMEM;
-	copies->shrinker->count_objects = copies_count;
+	copies->shrinker->count_objects = copies_shrinkable;
 	copies->shrinker->scan_objects = copies_scan;
 	copies->shrinker->private_data = vidmm;
 	shrinker_register(copies->shrinker);

@@ -68,7 +68,7 @@ struct pagoda_client *pagoda_client_create(struct pagoda_vidmm *vidmm)
 	return client;
 }
 
-static void pagoda_client_release(struct kref *kref)
+static void client_release(struct kref *kref)
 {
 	struct pagoda_client *client = container_of(kref, struct pagoda_client, kref);
 
@@ -91,7 +91,7 @@ static void pagoda_client_release(struct kref *kref)
  */
 void pagoda_client_put(struct pagoda_client *client)
 {
-	kref_put(&client->kref, pagoda_client_release);
+	kref_put(&client->kref, client_release);
 }
 
 /**

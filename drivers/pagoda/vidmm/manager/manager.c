@@ -152,7 +152,7 @@ static void engines_fini(struct pagoda_vidmm *vidmm)
 		pagoda_engines_destroy(vidmm->engines);
 }
 
-static void budgets_changed(void *owner)
+static void manager_budgets_changed(void *owner)
 {
 	struct pagoda_vidmm *vidmm = owner;
 
@@ -174,7 +174,7 @@ static int budgets_init(struct pagoda_vidmm *vidmm, const struct pagoda_vidmm_ar
 		return -ENOMEM;
 	pagoda_budgets_init(vidmm->budgets, sizes);
 	vidmm->budgets->owner = vidmm;
-	vidmm->budgets->changed = budgets_changed;
+	vidmm->budgets->changed = manager_budgets_changed;
 	return 0;
 }
 

@@ -281,7 +281,7 @@ static vm_fault_t fault_wait_rebuilt(struct ttm_buffer_object *ttm_bo, struct vm
 	return VM_FAULT_RETRY;
 }
 
-static vm_fault_t pagoda_bo_fault(struct vm_fault *vmf)
+static vm_fault_t bo_fault(struct vm_fault *vmf)
 {
 	struct ttm_buffer_object *ttm_bo = vmf->vma->vm_private_data;
 	bool nowait = vmf->flags & FAULT_FLAG_RETRY_NOWAIT;
@@ -336,8 +336,7 @@ static int fault_access_lock(struct pagoda_bo *bo)
  * ptrace and /proc/<pid>/mem. Not TTM's own: where memory is pages, that looks at them
  * without waiting for the copy that fills them.
  */
-static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len,
-			    int write)
+static int bo_access(struct vm_area_struct *vma, unsigned long addr, void *buf, int len, int write)
 {
 	struct ttm_buffer_object *ttm_bo = vma->vm_private_data;
 	u64 first = vma->vm_pgoff - drm_vma_node_start(&ttm_bo->base.vma_node);
@@ -364,8 +363,8 @@ static int pagoda_bo_access(struct vm_area_struct *vma, unsigned long addr, void
 }
 
 const struct vm_operations_struct pagoda_bo_vm_ops = {
-	.fault = pagoda_bo_fault,
+	.fault = bo_fault,
 	.open = drm_gem_vm_open,
 	.close = drm_gem_vm_close,
-	.access = pagoda_bo_access,
+	.access = bo_access,
 };

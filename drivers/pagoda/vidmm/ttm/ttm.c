@@ -31,7 +31,7 @@ static enum ttm_caching tt_caching(const struct pagoda_bo *bo)
 	return ttm_write_combined;
 }
 
-static struct ttm_tt *pagoda_tt_create(struct ttm_buffer_object *ttm_bo, u32 page_flags)
+static struct ttm_tt *tt_create(struct ttm_buffer_object *ttm_bo, u32 page_flags)
 {
 	enum ttm_caching caching = ttm_cached;
 	const struct pagoda_bo *bo;
@@ -54,7 +54,7 @@ static struct ttm_tt *pagoda_tt_create(struct ttm_buffer_object *ttm_bo, u32 pag
 	return &tt->base;
 }
 
-static void pagoda_tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
+static void tt_destroy(struct ttm_device *bdev, struct ttm_tt *tt)
 {
 	if (pagoda_tt_of(tt)->left)
 		pagoda_pages_free(pagoda_vidmm_of_ttm(bdev), tt);
@@ -73,7 +73,7 @@ static void ttm_is_going_to_wait(struct ttm_buffer_object *bo)
 		pagoda_stream_flush(pagoda_vidmm_of_ttm(bo->bdev));
 }
 
-static const struct ttm_place pagoda_place_system = { .mem_type = TTM_PL_SYSTEM };
+static const struct ttm_place place_system = { .mem_type = TTM_PL_SYSTEM };
 
 static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 {
@@ -91,7 +91,7 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
 		placement->placement = bo->evict_places;
 	} else {
 		placement->num_placement = 1;
-		placement->placement = &pagoda_place_system;
+		placement->placement = &place_system;
 	}
 }
 
@@ -100,7 +100,7 @@ static void evict_place(struct pagoda_bo *bo, struct ttm_placement *placement)
  * content of discardable allocations, and of TTM's ghost objects, isn't needed: without a
  * placement TTM waits for the object and frees its memory.
  */
-static void pagoda_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *placement)
+static void ttm_evict_flags(struct ttm_buffer_object *bo, struct ttm_placement *placement)
 {
 	placement->num_placement = 0;
 	if (pagoda_bo_is_ours(bo))
@@ -114,8 +114,8 @@ static void pagoda_evict_flags(struct ttm_buffer_object *bo, struct ttm_placemen
  * swap-out may come in between. The ghost's content isn't read again, so the ghost moves without
  * paging, but operations that still read the content have to end before.
  */
-static int pagoda_ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
-			   struct ttm_resource *new_mem, struct ttm_place *hop)
+static int ttm_move(struct ttm_buffer_object *bo, bool evict, struct ttm_operation_ctx *ctx,
+		    struct ttm_resource *new_mem, struct ttm_place *hop)
 {
 	int ret;
 
@@ -144,7 +144,7 @@ static bool eviction_gains(struct ttm_buffer_object *bo, const struct ttm_place 
  * while the caller is below its dmem.min or dmem.low: refuse, the driver's own victims come first.
  * A deleted object isn't moved any more, but TTM waits for its fences.
  */
-static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
+static bool ttm_eviction_valuable(struct ttm_buffer_object *bo, const struct ttm_place *place)
 {
 	bool valuable = !(place && place->flags & TTM_PL_FLAG_DESIRED) &&
 			eviction_gains(bo, place);
@@ -159,7 +159,7 @@ static bool pagoda_eviction_valuable(struct ttm_buffer_object *bo, const struct 
  * its own, waits for them, and only then locks the object and frees its memory. From here on no
  * thread may find the allocation to move it, because TTM wouldn't wait for a later fence.
  */
-static void pagoda_release_notify(struct ttm_buffer_object *bo)
+static void ttm_release_notify(struct ttm_buffer_object *bo)
 {
 	if (!pagoda_bo_is_ours(bo))
 		return;
@@ -172,7 +172,7 @@ static void pagoda_release_notify(struct ttm_buffer_object *bo)
  * Pages that a lost copy should have written are cleared before they are swapped out: afterwards
  * there are no pages to clear, and the swapped content would be stale data of another client.
  */
-static void pagoda_swap_notify(struct ttm_buffer_object *ttm_bo)
+static void ttm_swap_notify(struct ttm_buffer_object *ttm_bo)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
 
@@ -184,7 +184,7 @@ static void pagoda_swap_notify(struct ttm_buffer_object *ttm_bo)
 	pagoda_lost_clear(bo);
 }
 
-static void pagoda_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
+static void ttm_delete_mem_notify(struct ttm_buffer_object *ttm_bo)
 {
 	struct pagoda_bo *bo = pagoda_bo_of_ttm(ttm_bo);
 
@@ -202,7 +202,7 @@ static bool io_mem_is_tiled(struct ttm_buffer_object *bo)
 }
 
 /* The CPU maps VRAM of this device cached, like RAM; io_mem_pfn returns its pages. */
-static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *res)
+static int ttm_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *res)
 {
 	struct pagoda_vidmm *vidmm = pagoda_vidmm_of_ttm(bdev);
 
@@ -222,31 +222,31 @@ static int pagoda_io_mem_reserve(struct ttm_device *bdev, struct ttm_resource *r
 	return 0;
 }
 
-static unsigned long pagoda_io_mem_pfn(struct ttm_buffer_object *bo, unsigned long page_offset)
+static unsigned long ttm_io_mem_pfn(struct ttm_buffer_object *bo, unsigned long page_offset)
 {
 	if (io_mem_is_tiled(bo))
 		return pagoda_swizzle_pfn(pagoda_bo_of_ttm(bo), page_offset);
 	return pagoda_vram_pfn(pagoda_vidmm_of_ttm(bo->bdev), bo->resource, page_offset);
 }
 
-static int pagoda_access_memory(struct ttm_buffer_object *bo, unsigned long offset, void *buf,
-				int len, int write)
+static int ttm_access_memory(struct ttm_buffer_object *bo, unsigned long offset, void *buf, int len,
+			     int write)
 {
 	return pagoda_move_access(pagoda_bo_of_ttm(bo), offset, buf, len, write);
 }
 
 const struct ttm_device_funcs pagoda_ttm_funcs = {
-	.ttm_tt_create = pagoda_tt_create,
+	.ttm_tt_create = tt_create,
 	.ttm_tt_populate = pagoda_device_mmu_populate,
 	.ttm_tt_unpopulate = pagoda_device_mmu_unpopulate,
-	.ttm_tt_destroy = pagoda_tt_destroy,
-	.evict_flags = pagoda_evict_flags,
-	.eviction_valuable = pagoda_eviction_valuable,
-	.move = pagoda_ttm_move,
-	.release_notify = pagoda_release_notify,
-	.delete_mem_notify = pagoda_delete_mem_notify,
-	.swap_notify = pagoda_swap_notify,
-	.io_mem_reserve = pagoda_io_mem_reserve,
-	.io_mem_pfn = pagoda_io_mem_pfn,
-	.access_memory = pagoda_access_memory,
+	.ttm_tt_destroy = tt_destroy,
+	.evict_flags = ttm_evict_flags,
+	.eviction_valuable = ttm_eviction_valuable,
+	.move = ttm_move,
+	.release_notify = ttm_release_notify,
+	.delete_mem_notify = ttm_delete_mem_notify,
+	.swap_notify = ttm_swap_notify,
+	.io_mem_reserve = ttm_io_mem_reserve,
+	.io_mem_pfn = ttm_io_mem_pfn,
+	.access_memory = ttm_access_memory,
 };

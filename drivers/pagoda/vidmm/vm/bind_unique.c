@@ -59,8 +59,8 @@ static bool unique_is_needed(const struct pagoda_bind *binds, u32 count)
 	return false;
 }
 
-static int unique_add(struct unique *unique, const struct pagoda_bo *bo, u64 start, u64 size,
-		      u64 value)
+static int bind_unique_add(struct unique *unique, const struct pagoda_bo *bo, u64 start, u64 size,
+			   u64 value)
 {
 	if (unique->nr_parts == unique->room) {
 		u32 room = max(64u, 2 * unique->room);
@@ -89,8 +89,8 @@ static int unique_add_mapping(struct unique *unique, const struct pagoda_bo *bo,
 			      u64 window, u64 skip, u64 size, u64 value)
 {
 	if (window)
-		return unique_add(unique, bo, offset, window, value);
-	return unique_add(unique, bo, offset + skip, size, value);
+		return bind_unique_add(unique, bo, offset, window, value);
+	return bind_unique_add(unique, bo, offset + skip, size, value);
 }
 
 /* Fills @owner and @freed. */
