@@ -3,8 +3,8 @@
 """Holds the driver to its rooms: layers.py FOLDER, where FOLDER has the objects of a build.
 
 Kbuild lists the rooms bottom to top. A room calls and includes only rooms before it, and the internal.h of no other
-room. No function or variable of one file has the name of another file's. Files of a room don't call each other in
-a circle.
+room. Files of a room don't call each other in a circle. No function has the name of another file's, and the prefix
+of the driver stands only before names that other files use.
 
 Prints file or object and the objection, and at the end what was counted. Exits with 1 if there is an objection.
 """
@@ -18,8 +18,10 @@ from collections import defaultdict
 TOP = os.environ.get("PAGODA_TOP") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DRIVER = os.path.join("drivers", "pagoda")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
-# What the compiler, tracepoints and parameters make by themselves.
-MADE = re.compile(r"^(__|_\.|\.|str__|trace_|event_|print_fmt|perf_trace|show_|descriptor|_rs$|_entry)|[.]|_funcs_pagoda|^CSWTCH")
+# The definition of a function, as kernel style writes it: parameters may have parameters.
+FUNCTION = re.compile(r"^(?!#|static inline)((?:[A-Za-z_][\w \t*]*?[ *])?)(\w+)\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)\n\{", re.M)
+# The table of ioctls makes the names of their functions.
+PREFIX = re.compile(r"^pagoda_(?!ioctl_)")
 
 
 def rooms_of(kbuild):
@@ -84,15 +86,15 @@ def check_includes(driver):
 
 
 def symbols(path):
-    """What an object defines (name -> whether others can use it) and what it needs."""
-    defined, needed = {}, set()
+    """What an object defines for others, and what it needs."""
+    defined, needed = set(), set()
     for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines():
         words = line.split()
         kind, name = words[-2], words[-1]
         if kind == "U":
             needed.add(name)
-        elif kind in "TDBRVWtdbr":
-            defined[name] = kind.isupper()
+        elif kind in "TDBRVW":
+            defined.add(name)
     return defined, needed
 
 
@@ -106,9 +108,7 @@ def check_objects(driver, folder):
             driver.object_to(path, "was not built")
     owner, users = {}, defaultdict(set)
     for path, (defined, _) in objects.items():
-        for name, shared in defined.items():
-            if shared:
-                owner[name] = path
+        owner.update(dict.fromkeys(defined, path))
     down, up = 0, 0
     for path, (_, needed) in objects.items():
         for name in sorted(needed & owner.keys()):
@@ -121,16 +121,16 @@ def check_objects(driver, folder):
                 up += 1
             else:
                 down += 1
-    check_names(driver, objects)
     return len(objects), down, up, check_circles(driver, users)
 
 
-def check_names(driver, objects):
+def check_names(driver):
     places = defaultdict(list)
-    for path, (defined, _) in objects.items():
-        for name in defined:
-            if not MADE.search(name):
-                places[name].append(path)
+    for path in driver.sources("c"):
+        for kind, name in FUNCTION.findall(read(driver.top, path)):
+            places[name].append(path)
+            if "static" in kind.split() and PREFIX.match(name):
+                driver.object_to(path, f"{name} is static and has the prefix of names that others use")
     for name, paths in sorted(places.items()):
         if len(paths) > 1:
             driver.object_to(paths[0], f"{name} is also in {', '.join(paths[1:])}")
@@ -166,16 +166,23 @@ def check_circles(driver, users):
     return circles
 
 
+def check_all(driver, folder):
+    """Returns what was counted."""
+    includes = check_includes(driver)
+    check_names(driver)
+    objects, down, up, circles = check_objects(driver, folder)
+    return (f"{len(driver.rooms)} rooms, {objects} objects: {down} references and {includes} includes down, "
+            f"{up} references up, {len(circles)} circles of files")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     driver = Driver(TOP)
-    includes = check_includes(driver)
-    objects, down, up, circles = check_objects(driver, sys.argv[1])
+    counted = check_all(driver, sys.argv[1])
     for objection in driver.objections:
         print(objection)
-    print(f"{len(driver.rooms)} rooms, {objects} objects: {down} references and {includes} includes down, {up} references up, "
-          f"{len(circles)} circles of files", file=sys.stderr)
+    print(counted, file=sys.stderr)
     return 1 if driver.objections else 0
 
 

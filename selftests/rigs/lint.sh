@@ -105,6 +105,11 @@ readme_client() {
 # The table of operations in drivers/pagoda/paging/README.md is the one in the sources.
 readme_operations() { selftests/tools/optable.py --check; }
 
+# Rooms call down only; what was counted is told at the end.
+layers() {
+	"$TOP/selftests/rigs/layers.py" "$CACHE/modules-$STOCK_RELEASE-$(key "$STOCK_KDIR")" 2>"$LOGS/lint.layers.counted"
+}
+
 check checkpatch checkpatch_sources
 [[ $only ]] || check w1-and-sparse w1_and_sparse
 check kernel-doc kernel_doc
@@ -112,8 +117,11 @@ check names-at-the-top names_at_the_top
 check readme-client readme_client
 check readme-operations readme_operations
 check report "$TOP/selftests/rigs/report_test.py"
+check rooms-test "$TOP/selftests/rigs/layers_test.py"
+[[ $only ]] || check rooms layers
 check words "$TOP/selftests/rigs/words_test.py"
 check points "$TOP/selftests/rigs/words.py" points
 check language "$TOP/selftests/rigs/words.py" language
 sed -i "1i 1..$count" "$tap"
+[[ $only ]] || say "rooms: $(<"$LOGS/lint.layers.counted")"
 exit "$failed"
