@@ -319,15 +319,13 @@ static int device_probe(struct pagoda_virtio *virtio, void **priv)
 		return ret;
 	}
 	*priv = pagoda;
-	drm_info(
-		&pagoda->drm,
-		"VRAM %llu MiB (%llu MiB visible), aperture %llu MiB, executor %s, page tables %s\n",
-		pagoda->info.vram_size >> 20, pagoda->info.visible_size >> 20,
-		pagoda->info.aperture_pages >> (20 - PAGE_SHIFT),
-		pagoda_options.use_cpu ? "cpu" : "device",
-		pagoda_vidmm_has_tables(pagoda->vidmm) ?
-			pagoda_vidmm_mode_name(pagoda_options.update_mode) :
-			"none");
+	drm_info(&pagoda->drm,
+		 "VRAM %llu MiB (%llu MiB visible), aperture %llu MiB, executor %s, page tables %s\n",
+		 pagoda->info.vram_size >> 20, pagoda->info.visible_size >> 20,
+		 pagoda->info.aperture_pages >> (20 - PAGE_SHIFT),
+		 pagoda_options.use_cpu ? "cpu" : "device",
+		 pagoda_vidmm_has_tables(pagoda->vidmm) ?
+		 pagoda_vidmm_mode_name(pagoda_options.update_mode) : "none");
 	return 0;
 }
 
@@ -351,11 +349,10 @@ static void device_event(void *priv, const struct pagoda_event *event)
 	if (event->type == VIRTIO_PAGODA_EVENT_RESET)
 		pagoda_reset_told(pagoda->vidmm);
 	if (event->type == VIRTIO_PAGODA_EVENT_FAULT)
-		dev_dbg_ratelimited(
-			pagoda->drm.dev,
-			"queue %u request %llu: reason %u at byte %u, opcode %u, address 0x%llx\n",
-			event->queue, event->seqno, event->fault.reason, event->fault.offset,
-			event->fault.opcode, event->fault.address);
+		dev_dbg_ratelimited(pagoda->drm.dev,
+				    "queue %u request %llu: reason %u at byte %u, opcode %u, address 0x%llx\n",
+				    event->queue, event->seqno, event->fault.reason,
+				    event->fault.offset, event->fault.opcode, event->fault.address);
 }
 
 const struct pagoda_virtio_callbacks pagoda_device_callbacks = {

@@ -37,51 +37,43 @@ MODULE_PARM_DESC(job_timeout_ms,
 
 static char *update_mode = "gpu_physical";
 module_param(update_mode, charp, 0444);
-MODULE_PARM_DESC(
-	update_mode,
-	"How page tables are written: gpu_physical (default), gpu_virtual, which moves by virtual addresses too, or cpu_virtual");
+MODULE_PARM_DESC(update_mode,
+		 "How page tables are written: gpu_physical (default), gpu_virtual, which moves by virtual addresses too, or cpu_virtual");
 
 static char *policy = "predict";
 module_param(policy, charp, 0444);
-MODULE_PARM_DESC(
-	policy,
-	"Who leaves VRAM for others: predict (default), who seems to be used again last; or lru, who is longest unused");
+MODULE_PARM_DESC(policy,
+		 "Who leaves VRAM for others: predict (default), who seems to be used again last; or lru, who is longest unused");
 
 static uint promote_ms = 10;
 module_param(promote_ms, uint, 0444);
-MODULE_PARM_DESC(
-	promote_ms,
-	"Milliseconds that room in VRAM lasts before what was evicted comes back by itself, at most 10000; 0: it doesn't (default 10)");
+MODULE_PARM_DESC(promote_ms,
+		 "Milliseconds that room in VRAM lasts before what was evicted comes back by itself, at most 10000; 0: it doesn't (default 10)");
 
 static uint traffic_share = 2;
 module_param(traffic_share, uint, 0444);
-MODULE_PARM_DESC(
-	traffic_share,
-	"Percent of the measured paging bandwidth that coming back takes while others use the device, 1 to 100 (default 2)");
+MODULE_PARM_DESC(traffic_share,
+		 "Percent of the measured paging bandwidth that coming back takes while others use the device, 1 to 100 (default 2)");
 
 static uint submit_share = 10;
 module_param(submit_share, uint, 0444);
-MODULE_PARM_DESC(
-	submit_share,
-	"Percent of the measured paging bandwidth at which one client's submissions have others leave VRAM for what could be used elsewhere, at most 100; 0: without a limit (default 10)");
+MODULE_PARM_DESC(submit_share,
+		 "Percent of the measured paging bandwidth at which one client's submissions have others leave VRAM for what could be used elsewhere, at most 100; 0: without a limit (default 10)");
 
 static uint pin_limit_mb;
 module_param(pin_limit_mb, uint, 0444);
-MODULE_PARM_DESC(
-	pin_limit_mb,
-	"MiB of one client's allocations that may be pinned for other devices (default: half of VRAM's size)");
+MODULE_PARM_DESC(pin_limit_mb,
+		 "MiB of one client's allocations that may be pinned for other devices (default: half of VRAM's size)");
 
 static int reserve_kb = -1;
 module_param(reserve_kb, int, 0444);
-MODULE_PARM_DESC(
-	reserve_kb,
-	"KiB of VRAM for page tables and save areas that find no other place, at most half of it; 0: none (default: a 64th, 64 to 16384)");
+MODULE_PARM_DESC(reserve_kb,
+		 "KiB of VRAM for page tables and save areas that find no other place, at most half of it; 0: none (default: a 64th, 64 to 16384)");
 
 static uint record_kb;
 module_param(record_kb, uint, 0444);
-MODULE_PARM_DESC(
-	record_kb,
-	"KiB of paging buffers to record from the first one on, for debugfs recording (default 0)");
+MODULE_PARM_DESC(record_kb,
+		 "KiB of paging buffers to record from the first one on, for debugfs recording (default 0)");
 
 static int __init check_update_mode(void)
 {

@@ -275,13 +275,13 @@ static void random_run(struct random_world *world, u32 seed)
 	outcome = command_execute(fix);
 	end = command_model_execute(&model);
 	world->ends[end]++;
-	KUNIT_EXPECT_TRUE_MSG(
-		fix->test, random_agrees(&model, end, &fix->run, outcome),
-		"seed %#x: model %u, %s %#llx after %u; engine %u, %s %s %#llx after %u", seed, end,
-		pagoda_engine_fault_name(model.reason), model.fault, model.commands, outcome,
-		pagoda_engine_command_name(fix->run.fault.opcode),
-		pagoda_engine_fault_name(fix->run.fault.reason), fix->run.fault.address,
-		fix->run.packets);
+	KUNIT_EXPECT_TRUE_MSG(fix->test, random_agrees(&model, end, &fix->run, outcome),
+			      "seed %#x: model %u, %s %#llx after %u; engine %u, %s %s %#llx after %u",
+			      seed, end, pagoda_engine_fault_name(model.reason), model.fault,
+			      model.commands, outcome,
+			      pagoda_engine_command_name(fix->run.fault.opcode),
+			      pagoda_engine_fault_name(fix->run.fault.reason),
+			      fix->run.fault.address, fix->run.packets);
 	if (end == COMMAND_MODEL_CUT)
 		return;
 	image = (void *)(fix->mmu->before + ((u8 *)command_image(fix) - fix->mmu->memory));

@@ -40,7 +40,7 @@ static bool random_chance(struct random_stream *s, u32 percent)
 
 /* Returns a list of @nr_pages different pages from @low to @high - 1, in some runs. */
 static const struct pagoda_adl *random_list(struct random_stream *s, u32 low, u32 high,
-						   u32 nr_pages)
+					    u32 nr_pages)
 {
 	u32 first = random_pick(s, low, high - nr_pages);
 	struct pagoda_world_list *list = pagoda_world_list(s->world, first, nr_pages);
@@ -139,8 +139,7 @@ static void random_unmap(struct random_stream *s, struct pagoda_op_unmap_apertur
 }
 
 /* Returns an address in any segment, aligned to @size. */
-static u64 random_address(struct random_stream *s, u32 size, u32 *segment,
-				 const void **cpu_pages)
+static u64 random_address(struct random_stream *s, u32 size, u32 *segment, const void **cpu_pages)
 {
 	u64 inside = ALIGN_DOWN(random_pick(s, 0, 4095), size);
 	u32 page;
@@ -165,18 +164,17 @@ static void random_small(struct random_stream *s, struct pagoda_paging_op *op)
 	case 0:
 	case 1:
 		op->operation = random_pick(s, VIRTIO_PAGODA_OP_READ_PHYSICAL,
-						   VIRTIO_PAGODA_OP_WRITE_PHYSICAL);
+					    VIRTIO_PAGODA_OP_WRITE_PHYSICAL);
 		access->size = 1u << random_pick(s, 0, 3);
 		access->address = random_address(s, access->size, &access->segment,
-							&access->cpu_pages);
+						 &access->cpu_pages);
 		break;
 	case 2:
 		op->operation = VIRTIO_PAGODA_OP_SIGNAL_MONITORED_FENCE;
 		signal->value = prandom_u32_state(&s->rnd);
 		signal->flags = random_pick(s, 0, 1) * VIRTIO_PAGODA_SIGNAL_EVENT |
 				random_pick(s, 0, 1) * VIRTIO_PAGODA_SIGNAL_FORWARD;
-		signal->address = random_address(s, 8, &signal->segment,
-							&signal->cpu_pages);
+		signal->address = random_address(s, 8, &signal->segment, &signal->cpu_pages);
 		break;
 	case 3:
 		op->operation = VIRTIO_PAGODA_OP_NOTIFY_ALLOC;

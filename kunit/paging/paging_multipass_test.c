@@ -473,11 +473,12 @@ static void progress_beyond_4g_test(struct kunit *test)
 	for (i = 0; i < nr_pages; i++)
 		addresses[i] = (1ull << 40) + i * 4096 + (i >> 18) * 0x100000;
 	for (i = 0; i < 6; i++) {
-		const struct virtio_pagoda_transfer *packet = one_packet(
-			test, &op, 2, 88, &cursor,
-			i == 5 ? PAGODA_BUILD_SUCCESS : PAGODA_BUILD_INSUFFICIENT_BUFFER);
-		const struct virtio_pagoda_run *run = (const void *)(packet + 1);
+		int status = i == 5 ? PAGODA_BUILD_SUCCESS : PAGODA_BUILD_INSUFFICIENT_BUFFER;
+		const struct virtio_pagoda_transfer *packet;
+		const struct virtio_pagoda_run *run;
 
+		packet = one_packet(test, &op, 2, 88, &cursor, status);
+		run = (const void *)(packet + 1);
 		KUNIT_EXPECT_EQ(test, cursor.done, (i + 1) << 30);
 		KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->size), 1ull << 30);
 		KUNIT_EXPECT_EQ(test, le64_to_cpu(packet->src.address), 0x1000 + (i << 30));

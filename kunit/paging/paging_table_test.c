@@ -90,6 +90,11 @@ static u32 case_entries(const struct pagoda_table_case *c)
 	return c->flags & PAGODA_64K && !c->level ? 27 : PAGODA_ENTRIES;
 }
 
+static u32 case_table_entries(const struct pagoda_table_case *c)
+{
+	return c->flags & PAGODA_64K && !c->level ? 32 : 512;
+}
+
 /* Returns the bytes of memory an entry of the case maps, or the alignment of tables. */
 static u64 case_unit(const struct pagoda_table_case *c)
 {
@@ -191,7 +196,7 @@ static void table_setup_init(struct kunit *test, struct pagoda_table_setup *s)
 		.nr_entries = case_entries(c),
 		.flags = c->flags,
 		.address_space = 3,
-		.table_entries = c->flags & PAGODA_64K && !c->level ? 32 : 512,
+		.table_entries = case_table_entries(c),
 		.table_segment = c->mode == PAGODA_PHYSICAL ? VIRTIO_PAGODA_SEGMENT_VRAM : 0,
 		.table_address = 0x40000,
 		.table_pages = s->pages,

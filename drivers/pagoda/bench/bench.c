@@ -28,7 +28,6 @@
 #include "bench.h"
 #include "lib.h"
 
-
 static void bench_rate(struct bench *b, const char *metric, const char *shape, u64 size,
 		       u32 count, u64 *ours, u64 *theirs)
 {

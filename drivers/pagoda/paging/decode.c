@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets in untrusted bytes. Printer and CPU executor read fields only after the check here found the
- * packet complete.
+ * Packets in untrusted bytes. Printer and CPU executor read fields only after the check here
+ * found the packet complete.
  */
 #include "emit.h"
 #include "print.h"

@@ -2,8 +2,9 @@
 /*
  * Execution of paging buffers by the CPU, without the device.
  *
- * A buffer may have been damaged since it was built, and the offset to start at comes from the device:
- * the table's row finds each packet complete before the executor of its operation sees it.
+ * A buffer may have been damaged since it was built, and the offset to start at comes from the
+ * device: the table's row finds each packet complete before the executor of its operation sees
+ * it.
  */
 #include <linux/errno.h>
 #include <asm/byteorder.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations in WDDM's terms, the input of the paging layer. Addresses are offsets in a segment, bus
- * addresses in system memory; with a device MMU, device addresses.
+ * Operations in WDDM's terms, the input of the paging layer. Addresses are offsets in a
+ * segment, bus addresses in system memory; with a device MMU, device addresses.
  */
 #ifndef PAGODA_PAGING_OP_H
 #define PAGODA_PAGING_OP_H

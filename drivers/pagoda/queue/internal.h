@@ -230,5 +230,4 @@ int pagoda_queue_escalate(struct pagoda_queue *queue);
 void pagoda_queue_work(struct work_struct *work);
 void pagoda_queue_watchdog(struct work_struct *work);
 
-
 #endif

@@ -43,7 +43,8 @@ static ssize_t listener_read_now(struct pagoda_listener *listener, char __user *
 	struct drm_pagoda_event news[PAGODA_LISTENER_SLOTS];
 	u32 count;
 
-	count = pagoda_listener_peek(listener, news, min(size / sizeof(*news), PAGODA_LISTENER_SLOTS));
+	count = pagoda_listener_peek(listener, news,
+				     min(size / sizeof(*news), PAGODA_LISTENER_SLOTS));
 	if (copy_to_user(buf, news, count * sizeof(*news)))
 		return -EFAULT;
 	pagoda_listener_consume(listener, news, count);

@@ -49,7 +49,7 @@ static const char * const op_names[] = {
 };
 
 static int refuse_field(struct pagoda_refusal *refusal, const char *field, u64 value,
-			 const char *why)
+			const char *why)
 {
 	refusal->field = field;
 	refusal->value = value;
@@ -98,7 +98,7 @@ int pagoda_features_check(u64 features, bool translated, struct pagoda_refusal *
 	}
 	if (translated && !(features & BIT_ULL(VIRTIO_F_ACCESS_PLATFORM))) {
 		refuse_field(refusal, "ACCESS_PLATFORM", features,
-			      "feature missing, and addresses are translated");
+			     "feature missing, and addresses are translated");
 		return -ENODEV;
 	}
 	return 0;

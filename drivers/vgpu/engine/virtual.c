@@ -92,22 +92,22 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 {
 	const struct virtio_pagoda_virtual_transfer *transfer = packet;
 	u64 size = le64_to_cpu(transfer->size);
-	u32 reason;
+	u32 src_wants, dst_wants, reason;
 
 	reason = virtual_transfer_fields(exec, transfer);
 	if (reason)
 		return reason;
+	src_wants = side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_SRC_64K,
+			     VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
+	dst_wants = side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K,
+			     VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 	/* Mostly one side is contiguous: a source that isn't must not use all of the room. */
-	reason = side_check(
-		exec, le64_to_cpu(transfer->src_address), size, VIRTIO_PAGODA_ACCESS_READ,
-		side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_SRC_64K, VIRTIO_PAGODA_SYSTEM_TO_LOCAL),
-		exec->engine->max_runs / 16);
+	reason = side_check(exec, le64_to_cpu(transfer->src_address), size,
+			    VIRTIO_PAGODA_ACCESS_READ, src_wants, exec->engine->max_runs / 16);
 	if (reason)
 		return reason;
-	return side_check(
-		exec, le64_to_cpu(transfer->dst_address), size, VIRTIO_PAGODA_ACCESS_WRITE,
-		side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K, VIRTIO_PAGODA_LOCAL_TO_SYSTEM),
-		0);
+	return side_check(exec, le64_to_cpu(transfer->dst_address), size,
+			  VIRTIO_PAGODA_ACCESS_WRITE, dst_wants, 0);
 }
 
 /*

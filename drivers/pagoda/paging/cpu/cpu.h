@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The CPU executor: a function for each operation, which executes a packet without the device. It is
- * the fallback when the device fails, resumes after a suspend, and is the model that the device's engine
- * is compared with; therefore the two share no code.
+ * The CPU executor: a function for each operation, which executes a packet without the device.
+ * It is the fallback when the device fails, resumes after a suspend, and is the model that the
+ * device's engine is compared with; therefore the two share no code.
  *
- * The length of a packet was checked. Everything else in the packet is untrusted, and is checked
- * completely before the packet's first effect. System memory is reached through struct pages and never
- * through the bus addresses of the runs, which needn't mean anything to the CPU (C66).
+ * The length of a packet was checked. Everything else in the packet is untrusted, and is
+ * checked completely before the packet's first effect. System memory is reached through struct
+ * pages and never through the bus addresses of the runs, which needn't mean anything to the CPU
+ * (C66).
  *
- * Each function returns the fault reason with which the device would refuse the packet, with nothing
- * written, or %VIRTIO_PAGODA_FAULT_NONE. Context: as the callbacks of &struct pagoda_cpu_executor allow.
+ * Each function returns the fault reason with which the device would refuse the packet, with
+ * nothing written, or %VIRTIO_PAGODA_FAULT_NONE. Context: as the callbacks of &struct
+ * pagoda_cpu_executor allow.
  */
 #ifndef PAGODA_PAGING_CPU_H
 #define PAGODA_PAGING_CPU_H

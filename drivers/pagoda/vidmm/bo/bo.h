@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations: made, placed, given room, offered, kept copies of, and cleared when content was lost. */
+/*
+ * Allocations: made, placed, given room, offered, kept copies of, and cleared when content was
+ * lost.
+ */
 #ifndef PAGODA_VIDMM_BO_BO_H
 #define PAGODA_VIDMM_BO_BO_H
 

@@ -20,7 +20,6 @@
 #define PATIENCE_MIN	1
 #define PATIENCE_MAX	(HZ / 20 ?: 1)
 
-
 /**
  * pagoda_deferred_prepare() - Prepare an item for a queue
  * @item: Item; @item->is_paging is set

@@ -134,7 +134,7 @@ static void listeners_work(struct work_struct *work)
  */
 void pagoda_listeners_kick(struct pagoda_listeners *all)
 {
-	/* Pairs with pagoda_listener_join(): a listener that joins later looks at the state itself. */
+	/* Pairs with pagoda_listener_join(): a listener that joins later looks itself. */
 	smp_mb();
 	if (atomic_read(&all->count))
 		queue_work(system_dfl_wq, &all->work);

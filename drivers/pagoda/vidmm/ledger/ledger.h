@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ledger: what is known about allocations and clients, for the rooms above that act on it. Its functions take
- * spinlocks at most, and move nothing.
+ * The ledger: what is known about allocations and clients, for the rooms above that act on it.
+ * Its functions take spinlocks at most, and move nothing.
  */
 #ifndef PAGODA_VIDMM_LEDGER_LEDGER_H
 #define PAGODA_VIDMM_LEDGER_LEDGER_H

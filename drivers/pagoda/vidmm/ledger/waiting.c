@@ -53,7 +53,7 @@ static void promote_insert(struct pagoda_promotion *promotion, struct pagoda_bo 
 	while (*link) {
 		parent = *link;
 		link = pagoda_promote_is_before(&bo->wish.promote.key,
-					 &pagoda_promote_bo(parent)->wish.promote.key) ?
+						&pagoda_promote_bo(parent)->wish.promote.key) ?
 			       &parent->rb_left :
 			       &parent->rb_right;
 	}

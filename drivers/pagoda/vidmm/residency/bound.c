@@ -15,7 +15,7 @@
  * @named, with references if @bos is there. Returns how many.
  */
 static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
-			   struct pagoda_bo **bos, u32 room)
+			 struct pagoda_bo **bos, u32 room)
 {
 	struct pagoda_requirement *req;
 	struct drm_gpuvm_bo *vm_bo;
@@ -39,8 +39,7 @@ static u32 bound_collect(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 }
 
 static int bound_get(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
-			 struct pagoda_bo **named, u32 nr_named, struct pagoda_bo ***bos,
-			 u32 *count)
+		     struct pagoda_bo **named, u32 nr_named, struct pagoda_bo ***bos, u32 *count)
 {
 	u32 room = bound_collect(reqs, vm, NULL, 0);
 
@@ -56,7 +55,7 @@ static int bound_get(struct pagoda_requirements *reqs, struct pagoda_vm *vm,
 }
 
 static void bound_name(struct pagoda_requirements *reqs, struct pagoda_bo **bos, u32 count,
-			 bool named)
+		       bool named)
 {
 	struct pagoda_requirement *req;
 	u32 i;

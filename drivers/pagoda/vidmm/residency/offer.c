@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Offers: content that its client does without for a while. bo/offer.c discards it when its place is needed.
+ * Offers: content that its client does without for a while. bo/offer.c discards it when its
+ * place is needed.
  */
 #include <drm/drm_device.h>
 #include <drm/drm_managed.h>

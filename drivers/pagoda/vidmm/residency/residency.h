@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Residency: lists made resident or evicted, reclaimed, promoted, and the pace at which jobs evict others. */
+/*
+ * Residency: lists made resident or evicted, reclaimed, promoted, and the pace at which jobs
+ * evict others.
+ */
 #ifndef PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
 #define PAGODA_VIDMM_RESIDENCY_RESIDENCY_H
 

@@ -215,7 +215,7 @@ static bool closing_keep(struct pagoda_closing *closing, struct pagoda_bo *bo)
 }
 
 /**
- * closing_handle() - A client closes its handle of an allocation
+ * pagoda_closing_handle() - A client closes its handle of an allocation
  * @client: Client
  * @bo: Allocation
  *
@@ -237,7 +237,7 @@ void pagoda_closing_handle(struct pagoda_client *client, struct pagoda_bo *bo)
 }
 
 /**
- * closing_undo() - A client has a handle of an allocation again
+ * pagoda_closing_undo() - A client has a handle of an allocation again
  * @client: Client
  * @bo: Allocation
  *

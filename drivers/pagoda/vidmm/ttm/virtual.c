@@ -221,9 +221,9 @@ static int virtual_piece(struct pagoda_virtual *virtual, struct pagoda_paging_op
 		ret = pagoda_stream_emit(virtual->txn, op);
 		return virtual->ret ?: ret;
 	}
-	pagoda_cost_add(
-		virtual->cost,
-		pagoda_process_cost(virtual->bo->vidmm->mmu, size, pagoda_stream_room(vidmm)), 1);
+	pagoda_cost_add(virtual->cost,
+			pagoda_process_cost(vidmm->mmu, size, pagoda_stream_room(vidmm)),
+			1);
 	pagoda_cost_add(virtual->cost, pagoda_stream_cost(vidmm, op), 1);
 	return 0;
 }

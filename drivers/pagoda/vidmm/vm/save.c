@@ -89,7 +89,7 @@ static int save_init(struct pagoda_save *save)
 }
 
 static struct pagoda_map save_map(struct pagoda_bo *save, struct pagoda_map_extent *extent,
-				     struct pagoda_adl *adl)
+				  struct pagoda_adl *adl)
 {
 	struct pagoda_side side = pagoda_save_side(save, adl);
 	struct pagoda_map map = {
