@@ -85,18 +85,18 @@ struct pagoda_table_setup {
 	const void *pages[2];
 };
 
-static u32 case_entries(const struct pagoda_table_case *c)
+static u32 row_entries(const struct pagoda_table_case *c)
 {
 	return c->flags & PAGODA_64K && !c->level ? 27 : PAGODA_ENTRIES;
 }
 
-static u32 case_table_entries(const struct pagoda_table_case *c)
+static u32 row_table_entries(const struct pagoda_table_case *c)
 {
 	return c->flags & PAGODA_64K && !c->level ? 32 : 512;
 }
 
 /* Returns the bytes of memory an entry of the case maps, or the alignment of tables. */
-static u64 case_unit(const struct pagoda_table_case *c)
+static u64 row_unit(const struct pagoda_table_case *c)
 {
 	if (!c->level)
 		return c->flags & PAGODA_64K ? SZ_64K : SZ_4K;
@@ -104,7 +104,7 @@ static u64 case_unit(const struct pagoda_table_case *c)
 }
 
 /* Returns an address in units; with SCATTERED no two follow each other. */
-static u64 case_address(struct pagoda_table_setup *s, u32 i)
+static u64 row_address(struct pagoda_table_setup *s, u32 i)
 {
 	u32 block = i / 40, within = i % 40;
 
@@ -127,14 +127,14 @@ static u64 case_address(struct pagoda_table_setup *s, u32 i)
 }
 
 /* Encodes an entry according to the header, without pagoda_pte_encode(). */
-static u64 case_hardware(const struct pagoda_pte *pte, u64 driver)
+static u64 row_hardware(const struct pagoda_pte *pte, u64 driver)
 {
 	if (!(pte->flags & 1))
 		return 0;
 	return (pte->flags & 0x7ff) | pte->address | (driver & 0xfff) << 52;
 }
 
-static void case_entries_make(struct pagoda_table_setup *s)
+static void row_entries_make(struct pagoda_table_setup *s)
 {
 	const struct pagoda_table_case *c = s->c;
 	u32 i, each = c->flags & PAGODA_64K && !c->level ? 16 : 1;
@@ -144,7 +144,7 @@ static void case_entries_make(struct pagoda_table_setup *s)
 
 	for (i = 0; i < PAGODA_TABLE_WORDS; i++)
 		s->expected[i] = PAGODA_GARBAGE;
-	for (i = 0; i < case_entries(c); i++) {
+	for (i = 0; i < row_entries(c); i++) {
 		struct pagoda_pte *pte = &s->ptes[i * each];
 		u32 j, which = c->flags & VIRTIO_PAGODA_UPDATE_REPEAT ? 0 : i;
 
@@ -152,11 +152,11 @@ static void case_entries_make(struct pagoda_table_setup *s)
 			     PAGODA_PTE_VALID | 1ull << PAGODA_PTE_SEGMENT_SHIFT;
 		if (!c->level && c->pattern == MIXED && i % 40 == 30)
 			pte->flags |= PAGODA_PTE_NO_EXECUTE;
-		pte->address = case_address(s, i) * case_unit(c);
+		pte->address = row_address(s, i) * row_unit(c);
 		/* Other entries of a 64 KiB page are ignored (C88). */
 		for (j = 1; j < each; j++)
 			pte[j] = (struct pagoda_pte) { U64_MAX, 0x123 };
-		s->values[i] = case_hardware(pte, driver);
+		s->values[i] = row_hardware(pte, driver);
 		s->expected[(PAGODA_FIRST + i) * stride + word] = s->values[which];
 	}
 	s->op.update_page_table.driver_protection = driver;
@@ -193,17 +193,17 @@ static void table_setup_init(struct kunit *test, struct pagoda_table_setup *s)
 		.mode = c->mode,
 		.level = c->level,
 		.first_entry = PAGODA_FIRST,
-		.nr_entries = case_entries(c),
+		.nr_entries = row_entries(c),
 		.flags = c->flags,
 		.address_space = 3,
-		.table_entries = case_table_entries(c),
+		.table_entries = row_table_entries(c),
 		.table_segment = c->mode == PAGODA_PHYSICAL ? VIRTIO_PAGODA_SEGMENT_VRAM : 0,
 		.table_address = 0x40000,
 		.table_pages = s->pages,
 		.first_va = 0x600000,
 		.allocation_offset = 0x30000,
 	};
-	case_entries_make(s);
+	row_entries_make(s);
 	if (c->values)
 		update->values = s->values;
 	else
@@ -211,7 +211,7 @@ static void table_setup_init(struct kunit *test, struct pagoda_table_setup *s)
 	KUNIT_ASSERT_EQ_MSG(test, pagoda_paging_validate(&s->limits, &s->op, &why), 0, "%s", why);
 }
 
-static u64 case_coverage(const struct pagoda_table_case *c)
+static u64 row_coverage(const struct pagoda_table_case *c)
 {
 	return c->level || !(c->flags & PAGODA_64K) ? 4096ull << 9 * c->level : SZ_64K;
 }
@@ -243,9 +243,9 @@ static void table_apply(struct pagoda_table_setup *s, const u8 *data, u32 done)
 			update->driver_protection & ~PAGODA_PROTECTION_UNIQUE);
 	KUNIT_ASSERT_EQ(s->test, le32_to_cpu(p->first_entry), PAGODA_FIRST + done);
 	KUNIT_ASSERT_EQ(s->test, le64_to_cpu(p->first_va),
-			update->first_va + done * case_coverage(s->c));
+			update->first_va + done * row_coverage(s->c));
 	KUNIT_ASSERT_EQ(s->test, le64_to_cpu(p->allocation_offset),
-			update->allocation_offset + done * case_coverage(s->c));
+			update->allocation_offset + done * row_coverage(s->c));
 	for (i = 0; i < nr_entries; i++) {
 		u64 value = nr_values == 1 ? le64_to_cpu(values[0]) + (u64)i * increment :
 					     le64_to_cpu(values[i]);
