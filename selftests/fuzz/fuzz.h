@@ -6,6 +6,7 @@
 #include <stdnoreturn.h>
 #include <linux/virtio_pagoda.h>
 #include <linux/kernel.h>
+#include "paging/cpu/cpu.h"
 #include "paging/paging.h"
 #include "engine.h"
 
