@@ -2,6 +2,7 @@
 /* The control queue: short commands, answered one at a time. */
 #include "vgpu.h"
 
+/* Writes extents behind @answer. Returns false for an unknown list or start. */
 static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control,
 			    const struct pagoda_vgpu_chain *chain,
 			    struct virtio_pagoda_answer *answer)
@@ -37,8 +38,8 @@ static bool control_extents(struct pagoda_vgpu *vgpu, const struct virtio_pagoda
 }
 
 /*
- * Hands the reset to the queue's thread: an engine stops at the next packet or after the next piece
- * of a job, and nothing that the thread does blocks for longer.
+ * Hands a reset to the queue's thread, which completes @reset_done soon: its engine stops at
+ * the next packet or after the next piece of a job.
  */
 static void control_reset_begin(struct pagoda_vgpu_queue *queue)
 {
@@ -69,8 +70,8 @@ static bool control_reset(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_c
 }
 
 /*
- * Stops all queues until all state that the driver gave to the device is reset: requests that the
- * queues find in their rings afterwards are executed after that.
+ * Resets all queues, which then wait until the engine is reset, too: a request that arrives
+ * meanwhile is executed after the reset.
  */
 static bool control_reset_adapter(struct pagoda_vgpu *vgpu)
 {
@@ -88,10 +89,7 @@ static bool control_reset_adapter(struct pagoda_vgpu *vgpu)
 			wait_for_completion(&vgpu->queues[i].reset_done);
 	pagoda_engine_reset_adapter(&vgpu->engine, vgpu->params->reset_vram);
 	WRITE_ONCE(vgpu->resetting, false);
-	/*
-	 * Pairs with request_reset_is_over(): a thread that continues sees the engine after its
-	 * reset.
-	 */
+	/* Pairs with the wait in pagoda_vgpu_request_reset(). */
 	smp_store_release(&vgpu->adapter_resets, vgpu->adapter_resets + 1);
 	for (i = VIRTIO_PAGODA_QUEUE_PAGING; i < vgpu->nr_queues; i++)
 		wake_up(&vgpu->queues[i].wake);
@@ -128,7 +126,7 @@ static bool control_clean(const struct virtio_pagoda_control *control)
 	return !memchr_inv(&rest, 0, sizeof(rest));
 }
 
-/* The engine waits for the packets that other queues execute; no packet runs for ever. */
+/* Waits for packets that other queues execute; each of these packets ends or pauses. */
 static bool control_root(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_control *control)
 {
 	u64 op = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE));
@@ -156,6 +154,7 @@ static bool control_range(struct pagoda_vgpu *vgpu, const struct virtio_pagoda_c
 	return size <= 1 && !pagoda_engine_range_release(&vgpu->engine, range, size);
 }
 
+/* Carries out a command and fills in @answer. Returns false for an invalid command. */
 static bool control_answer(struct pagoda_vgpu *vgpu, const struct pagoda_vgpu_chain *chain,
 			   const struct virtio_pagoda_control *control,
 			   struct virtio_pagoda_answer *answer)

@@ -54,7 +54,7 @@ struct aperture_line {
 	u32 generation;
 };
 
-/* Finds the line at or after page @first. Returns false at the end of the aperture. */
+/* Finds the first line from page @first on. Returns false at the end of the aperture. */
 static bool aperture_line(const struct pagoda_engine *engine, u64 first, struct aperture_line *line)
 {
 	u64 address;
@@ -212,7 +212,7 @@ static int tables_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(tables);
 
-/* Write "space address"; the following read returns "segment address flags level" or the fault. */
+/* After "space address" a read returns "segment address flags level", or the fault. */
 static ssize_t translate_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct pagoda_vgpu *vgpu = file_inode(file)->i_private;
@@ -262,7 +262,7 @@ static int inject_open(struct inode *inode, struct file *file)
 	return single_open(file, inject_show, inode->i_private);
 }
 
-/* One write, one rule. */
+/* Each write is one rule. */
 static ssize_t inject_write(struct file *file, const char __user *from, size_t size, loff_t *pos)
 {
 	struct seq_file *seq = file->private_data;

@@ -16,7 +16,7 @@
 
 #include "vgpu.h"
 
-/* As hardware may do: fields that aren't read by aligned 32-bit accesses read as ones. */
+/* Returns ones, as hardware may do, for a field not read by an aligned 32-bit access. */
 static void device_get(struct virtio_device *vdev, unsigned int offset, void *buffer,
 		       unsigned int length)
 {
@@ -174,24 +174,15 @@ static u64 device_features(const struct pagoda_vgpu_params *params)
 	return features;
 }
 
-/*
- * Returns whether the engine has the operations that walk and change page tables; only then the
- * configuration space describes page tables.
- */
-static bool device_has_tables(const struct pagoda_vgpu *vgpu)
-{
-	const u64 ops = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE)) |
-			BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_FLUSH_TLB));
-
-	return (vgpu->features & ops) == ops;
-}
-
 static void device_config_tables(struct pagoda_vgpu *vgpu)
 {
 	const struct pagoda_engine *engine = &vgpu->engine;
 	struct virtio_pagoda_config *config = &vgpu->config;
+	const u64 ops = BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_UPDATE_PAGE_TABLE)) |
+			BIT_ULL(VIRTIO_PAGODA_F_OP(VIRTIO_PAGODA_OP_FLUSH_TLB));
 
-	if (device_has_tables(vgpu)) {
+	/* Without these operations the device has no page tables. */
+	if ((vgpu->features & ops) == ops) {
 		config->va_bits = cpu_to_le32(engine->va_bits);
 		config->pt_levels = cpu_to_le32(engine->pt_levels);
 		config->page_sizes = cpu_to_le32(engine->page_sizes);
@@ -293,7 +284,7 @@ static int vgpu_register(struct pagoda_vgpu *vgpu)
 	return err;
 }
 
-/* Frees a device that was never registered or is unregistered, in any state of completion. */
+/* Frees a device that isn't registered, however much of the device was created. */
 static void device_free(struct pagoda_vgpu *vgpu)
 {
 	if (!IS_ERR_OR_NULL(vgpu->pdev))

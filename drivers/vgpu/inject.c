@@ -202,7 +202,7 @@ void pagoda_vgpu_inject_clear(struct pagoda_vgpu *vgpu)
 		kfree(rule);
 }
 
-/* Carries out actions that take effect at once and aren't rules. Returns false for rules. */
+/* Carries out an action that takes effect at once. Returns false if @rule is for requests. */
 static bool inject_now(struct pagoda_vgpu *vgpu, const struct pagoda_injection *rule)
 {
 	switch (rule->action) {
@@ -247,8 +247,8 @@ ssize_t pagoda_vgpu_inject_write(struct pagoda_vgpu *vgpu, char *line)
 }
 
 /*
- * Returns whether @rule applies to this request or reset. A replayed request is recognized by its
- * number.
+ * Counts this request or reset. Returns whether @rule applies; a rule that fails or hangs a
+ * request also applies when the driver replays the request, which keeps its number.
  */
 static bool inject_hits(struct pagoda_injection *rule, u64 seqno)
 {

@@ -111,20 +111,7 @@ static const struct pagoda_params_bound params_bounds[] = {
 	PAGODA_BOUND(ranges, 0, VIRTIO_PAGODA_MAX_SWIZZLING_RANGES),
 };
 
-static int params_check_bounds(void)
-{
-	const struct pagoda_params_bound *bound;
-	u32 i;
-	int err = 0;
-
-	for (i = 0; i < ARRAY_SIZE(params_bounds) && !err; i++) {
-		bound = &params_bounds[i];
-		err = params_range(bound->name, *bound->value, bound->low, bound->high);
-	}
-	return err;
-}
-
-/* Splits "a:b,c:d" and passes each pair to @pair, which may refuse it. */
+/* Splits "a:b,c:d" and passes each pair to @pair. Returns the first error, after logging it. */
 static int params_pairs(const char *name, const char *list,
 			int (*pair)(void *context, const char *key, const char *value),
 			void *context)
@@ -152,6 +139,7 @@ static int params_pairs(const char *name, const char *list,
 	return err;
 }
 
+/* Adds the range @key to @key + @value, in KiB, unless it is outside of VRAM or not aligned. */
 static int params_invalid(void *context, const char *key, const char *value)
 {
 	struct pagoda_vgpu_params *params = context;
@@ -238,7 +226,7 @@ static int params_read_tables(struct pagoda_vgpu_params *params)
 	return 0;
 }
 
-/* All windows together are at most as large as VRAM may be. */
+/* Limits all windows together to @half, in MiB. */
 static int params_read_ranges(struct pagoda_vgpu_params *params, u64 half)
 {
 	int err;
@@ -297,14 +285,18 @@ static int params_read_preserve(struct pagoda_vgpu_params *params)
  */
 int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params)
 {
+	/* Half of the machine's memory in MiB. */
 	u64 half = max_t(u64, (u64)totalram_pages() * PAGE_SIZE / 2 >> 20, 1);
+	const struct pagoda_params_bound *bound;
 	int err;
 
 	memset(params, 0, sizeof(*params));
-	err = params_check_bounds();
-	if (!err)
-		err = params_range("vram_mb", vram_mb, 1,
-				   min_t(u64, half, VIRTIO_PAGODA_MAX_VRAM >> 20));
+	for (bound = params_bounds; bound < params_bounds + ARRAY_SIZE(params_bounds); bound++) {
+		err = params_range(bound->name, *bound->value, bound->low, bound->high);
+		if (err)
+			return err;
+	}
+	err = params_range("vram_mb", vram_mb, 1, min_t(u64, half, VIRTIO_PAGODA_MAX_VRAM >> 20));
 	if (err)
 		return err;
 	params->vram_size = (u64)vram_mb << 20;
@@ -312,14 +304,18 @@ int pagoda_vgpu_params_read(struct pagoda_vgpu_params *params)
 	params->engines = engines;
 	params->mmu_pages = device_mmu ? (u64)mmu_mb << (20 - PAGE_SHIFT) : 0;
 	err = params_read_tables(params);
-	if (!err)
-		err = params_read_ranges(params, half);
-	if (!err)
-		err = params_read_visible(params);
-	if (!err)
-		err = params_read_reset(params);
-	if (!err)
-		err = params_read_preserve(params);
+	if (err)
+		return err;
+	err = params_read_ranges(params, half);
+	if (err)
+		return err;
+	err = params_read_visible(params);
+	if (err)
+		return err;
+	err = params_read_reset(params);
+	if (err)
+		return err;
+	err = params_read_preserve(params);
 	return err ? err : params_read_invalid(params);
 }
 

@@ -14,7 +14,8 @@
 
 #ifdef CONFIG_PM_SLEEP
 /*
- * The driver resets the device at the end of freeze, and the virtio core resets it before restore.
+ * Sets @outlives for two resets of the device: by the driver at the end of freeze, and by the
+ * virtio core before restore.
  */
 static int power_goes(struct device *dev, u64 outlives)
 {
@@ -74,13 +75,7 @@ static const struct dev_pm_ops power_ops = {
 };
 #endif
 
-static int power_probe(struct platform_device *pdev)
-{
-	return 0;
-}
-
 struct platform_driver pagoda_vgpu_power = {
-	.probe = power_probe,
 	.driver = {
 		.name = PAGODA_VGPU_NAME,
 		.suppress_bind_attrs = true,

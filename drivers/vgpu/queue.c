@@ -16,13 +16,6 @@
 /* Longest time that a swapped completion waits for the next one. */
 #define PAGODA_SWAP_TIMEOUT	HZ
 
-static u32 queue_buffer_size(u32 index)
-{
-	if (index == VIRTIO_PAGODA_QUEUE_CONTROL)
-		return sizeof(struct virtio_pagoda_control);
-	return sizeof(struct virtio_pagoda_request) + VIRTIO_PAGODA_MAX_BUFFER;
-}
-
 static void queue_name(struct pagoda_vgpu_queue *queue)
 {
 	static const char *const names[] = { "control", "paging", "event" };
@@ -35,8 +28,8 @@ static void queue_name(struct pagoda_vgpu_queue *queue)
 }
 
 /*
- * Allocates the memory of all queues, used or not; the number of queues is set. Returns 0 or
- * -ENOMEM; pagoda_vgpu_queues_fini() is called in both cases.
+ * Allocates the memory of vgpu->nr_queues queues. Returns 0 or -ENOMEM; the caller calls
+ * pagoda_vgpu_queues_fini() in both cases.
  */
 int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 {
@@ -44,6 +37,8 @@ int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 
 	for (i = 0; i < vgpu->nr_queues; i++) {
 		struct pagoda_vgpu_queue *queue = &vgpu->queues[i];
+		u32 size = i == VIRTIO_PAGODA_QUEUE_CONTROL ? sizeof(struct virtio_pagoda_control) :
+			   sizeof(struct virtio_pagoda_request) + VIRTIO_PAGODA_MAX_BUFFER;
 
 		queue->vgpu = vgpu;
 		queue->index = i;
@@ -52,7 +47,7 @@ int pagoda_vgpu_queues_init(struct pagoda_vgpu *vgpu)
 		init_completion(&queue->reset_done);
 		if (i == VIRTIO_PAGODA_QUEUE_EVENT)
 			continue;
-		queue->buffer = kvzalloc(queue_buffer_size(i), GFP_KERNEL);
+		queue->buffer = kvzalloc(size, GFP_KERNEL);
 		queue->held = kvcalloc(PAGODA_VGPU_RING_SIZE, sizeof(*queue->held), GFP_KERNEL);
 		queue->spans = kvcalloc(PAGODA_VGPU_MAX_RUNS, sizeof(*queue->spans), GFP_KERNEL);
 		if (!queue->buffer || !queue->held || !queue->spans)
@@ -73,7 +68,7 @@ void pagoda_vgpu_queues_fini(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Returns true if the thread must leave its current request, because a reset waits for it. */
+/* Returns whether a reset waits for the thread, which must leave its current request. */
 bool pagoda_vgpu_queue_stopping(const struct pagoda_vgpu_queue *queue)
 {
 	return READ_ONCE(queue->stop) || kthread_should_stop();
@@ -89,6 +84,8 @@ void pagoda_vgpu_queue_complete(struct pagoda_vgpu_queue *queue, u16 head, u32 w
 {
 	unsigned long flags;
 
+	lockdep_assert(queue->index != VIRTIO_PAGODA_QUEUE_EVENT ||
+		       lockdep_is_held(&queue->vgpu->event_lock));
 	pagoda_vgpu_ring_push(&queue->ring, head, written);
 	if (!pagoda_vgpu_ring_interrupts(&queue->ring) || !interrupt)
 		return;
@@ -104,7 +101,7 @@ static bool queue_runs(const struct pagoda_vgpu_queue *queue)
 	       !READ_ONCE(queue->vgpu->broken) && !queue->halted;
 }
 
-/* Trouble is carried out by the thread that also resets the device for the driver. */
+/* Returns whether a test requested trouble, which the control queue's thread carries out. */
 static bool queue_has_trouble(const struct pagoda_vgpu_queue *queue)
 {
 	return queue->index == VIRTIO_PAGODA_QUEUE_CONTROL && READ_ONCE(queue->vgpu->trouble);
@@ -117,6 +114,7 @@ static bool queue_woken(const struct pagoda_vgpu_queue *queue)
 	       kthread_should_stop();
 }
 
+/* Sleeps until the thread has something to do, or a swapped completion has waited too long. */
 static void queue_sleep(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped) {
@@ -134,6 +132,7 @@ static bool queue_pending(const struct pagoda_vgpu_queue *queue)
 	       queue->ring.next_avail;
 }
 
+/* Executes requests until the ring is empty or a reset waits. */
 static void queue_drain(struct pagoda_vgpu_queue *queue)
 {
 	pagoda_vgpu_ring_mute(&queue->ring);
@@ -185,6 +184,7 @@ static bool queue_notify(struct virtqueue *vq)
 	return true;
 }
 
+/* Resets the state of requests. With @kicked the thread looks at the ring at DRIVER_OK. */
 static void queue_forget(struct pagoda_vgpu_queue *queue)
 {
 	queue->kicked = true;
@@ -294,7 +294,7 @@ void pagoda_vgpu_queues_delete(struct pagoda_vgpu *vgpu)
 	}
 }
 
-/* Requests trouble, which is ignored if no driver works with the device. May sleep. */
+/* Requests trouble, which the device ignores while no driver uses the device. */
 void pagoda_vgpu_queues_trouble(struct pagoda_vgpu *vgpu, enum pagoda_vgpu_trouble trouble)
 {
 	WRITE_ONCE(vgpu->trouble, trouble);

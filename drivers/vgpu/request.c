@@ -24,7 +24,7 @@ static void request_push(struct pagoda_vgpu_queue *queue, const struct pagoda_vg
 				   !mischief || !mischief->lost_interrupt);
 }
 
-/* Returns the swapped completion, which waited for the next one. Runs in the queue's thread. */
+/* Pushes the swapped completion, which waited for the next one. Runs in the queue's thread. */
 void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 {
 	if (!queue->has_swapped)
@@ -33,7 +33,7 @@ void pagoda_vgpu_request_flush(struct pagoda_vgpu_queue *queue)
 	request_push(queue, &queue->swapped, NULL);
 }
 
-/* Keeps a request until the queue is reset. There is room for a ring's worth of requests. */
+/* Keeps a request until the queue is reset. The array has as many entries as the ring. */
 static void request_hold(struct pagoda_vgpu_queue *queue, const struct pagoda_vgpu_held *held)
 {
 	if (queue->nr_held < PAGODA_VGPU_RING_SIZE)
@@ -63,7 +63,10 @@ static void request_corrupt(struct virtio_pagoda_completion *completion,
 	}
 }
 
-/* Returns a finished request to the driver, or applies the misbehaviour of a rule. */
+/*
+ * Returns a finished request to the driver. With @mischief the completion is dropped, falsified
+ * or exchanged with the next one.
+ */
 static void request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held,
 			     const struct pagoda_vgpu_mischief *mischief)
 {
@@ -81,9 +84,9 @@ static void request_complete(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu
 	pagoda_vgpu_request_flush(queue);
 }
 
+/* Sleeps for @us; a reset ends the sleep early. */
 static void request_sleep(struct pagoda_vgpu_queue *queue, u32 us)
 {
-	/* Delays by sleeping until the timeout; a reset ends the delay early. */
 	(void)wait_event_hrtimeout(queue->wake, pagoda_vgpu_queue_stopping(queue),
 				   ns_to_ktime((u64)us * NSEC_PER_USEC));
 }
@@ -145,6 +148,7 @@ static enum pagoda_engine_outcome request_run(struct pagoda_vgpu_queue *queue, u
 	return pagoda_engine_execute(&queue->vgpu->engine, run);
 }
 
+/* Fills in the fault and halts the queue. */
 static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_engine_run *run,
 			  struct virtio_pagoda_completion *completion)
 {
@@ -166,7 +170,7 @@ static void request_fault(struct pagoda_vgpu_queue *queue, const struct pagoda_e
 	atomic64_inc(&queue->faults);
 }
 
-/* The engine stopped before the end: waits for the reset that returns the request. */
+/* Waits for a reset, then holds the request, which the engine didn't finish. */
 static void request_interrupted(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_held *held)
 {
 	held->completion.status = cpu_to_le32(VIRTIO_PAGODA_STATUS_ABORTED);
@@ -193,7 +197,6 @@ static bool request_pop(struct pagoda_vgpu_queue *queue, struct pagoda_vgpu_chai
 	return true;
 }
 
-/* Executes a request and counts it. */
 static enum pagoda_engine_outcome request_measure(struct pagoda_vgpu_queue *queue, u64 readable,
 						  struct pagoda_engine_run *run,
 						  const struct pagoda_vgpu_mischief *mischief)
@@ -249,7 +252,7 @@ void pagoda_vgpu_request_execute(struct pagoda_vgpu_queue *queue)
 	request_complete(queue, &held, &mischief);
 }
 
-/* Returns the requests taken from the ring and those still in the ring. */
+/* Returns the held requests to the driver, then the requests still in the ring as aborted. */
 static void request_return_all(struct pagoda_vgpu_queue *queue)
 {
 	const struct virtio_pagoda_request *request = queue->buffer;
@@ -285,15 +288,6 @@ static void request_count(struct pagoda_vgpu_queue *queue)
 	queue->given = queue->executed;
 }
 
-static bool request_reset_is_over(struct pagoda_vgpu *vgpu, u32 before)
-{
-	/*
-	 * Pairs with pagoda_control_reset_adapter(): a thread that continues sees the engine after
-	 * its reset.
-	 */
-	return smp_load_acquire(&vgpu->adapter_resets) != before;
-}
-
 /*
  * Carries out RESET_QUEUE, or a queue's part of RESET_ADAPTER, and stores the queue's progress in
  * @reset_seqno and @reset_offset. For RESET_ADAPTER waits until the adapter is reset. Runs in the
@@ -305,8 +299,8 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	bool waits = READ_ONCE(vgpu->resetting);
 	u32 before = READ_ONCE(vgpu->adapter_resets);
 
-	/* Before executed requests are returned as aborted. */
-	pagoda_engine_write_back(&queue->vgpu->engine,
+	/* Write back before any request is returned to the driver. */
+	pagoda_engine_write_back(&vgpu->engine,
 				 queue->index == VIRTIO_PAGODA_QUEUE_PAGING ? 0 :
 				 1 + queue->index - VIRTIO_PAGODA_QUEUE_EXEC0);
 	request_return_all(queue);
@@ -316,13 +310,14 @@ void pagoda_vgpu_request_reset(struct pagoda_vgpu_queue *queue)
 	WRITE_ONCE(queue->stop, false);
 	WRITE_ONCE(queue->reset_wanted, false);
 	complete(&queue->reset_done);
+	if (!waits)
+		return;
 	/*
 	 * The control queue's thread, which is stopped before this thread, ends the reset. That
 	 * thread may have begun the next reset, and wait for this queue's part of it, before this
-	 * thread runs again.
+	 * thread runs again. Pairs with control_reset_adapter(): the engine is reset by then.
 	 */
-	if (waits)
-		wait_event_idle(queue->wake, request_reset_is_over(vgpu, before));
+	wait_event_idle(queue->wake, smp_load_acquire(&vgpu->adapter_resets) != before);
 }
 
 /* The first checks of a value follow each other at once, later ones after growing pauses. */

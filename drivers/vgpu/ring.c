@@ -48,6 +48,7 @@ static struct pagoda_ring_desc ring_desc_load(const struct vring_desc *from)
 	};
 }
 
+/* Returns the memory at a bus address or NULL. *@got receives the contiguous bytes of @want. */
 static void *ring_memory(u64 address, u32 want, u32 *got)
 {
 	u64 size = 0;
@@ -60,7 +61,7 @@ static void *ring_memory(u64 address, u32 want, u32 *got)
 	return here;
 }
 
-/* Copies bytes of the driver as far as they fit; counts them in any case. */
+/* Copies a readable descriptor's bytes as far as @buffer has room, but counts all of them. */
 static int chain_read(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc,
 		      void *buffer, u32 size)
 {
@@ -81,7 +82,7 @@ static int chain_read(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_
 	return 0;
 }
 
-/* Collects the memory for the answer; no answer needs more than a few pieces. */
+/* Adds a writable descriptor's memory, except for pieces beyond those that an answer needs. */
 static int chain_room(struct pagoda_vgpu_chain *chain, const struct pagoda_ring_desc *desc)
 {
 	u64 address = desc->address;
@@ -119,6 +120,7 @@ static const struct vring_desc *chain_indirect(const struct pagoda_vgpu_ring *ri
 	return table;
 }
 
+/* Reads the chain's descriptors, readable ones first. Returns 0 or a negative error. */
 static int chain_walk(const struct pagoda_vgpu_ring *ring, struct pagoda_vgpu_chain *chain,
 		      void *buffer, u32 size)
 {
@@ -205,8 +207,8 @@ bool pagoda_vgpu_ring_interrupts(struct pagoda_vgpu_ring *ring)
 }
 
 /*
- * Asks for no doorbells while the ring is polled. With event indices nothing has to be done: the
- * event index stays where it is and is passed once.
+ * Asks for no doorbells while the ring is polled. With event indices the driver rings once
+ * anyway, when it passes the index that pagoda_vgpu_ring_listen() stored.
  */
 void pagoda_vgpu_ring_mute(struct pagoda_vgpu_ring *ring)
 {

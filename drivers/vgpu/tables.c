@@ -8,19 +8,6 @@
 
 #include "vgpu.h"
 
-static int tables_spaces(struct pagoda_engine *engine, const struct pagoda_vgpu_params *params)
-{
-	engine->va_bits = params->va_bits;
-	engine->pt_levels = params->pt_levels;
-	engine->page_sizes = SZ_4K | SZ_64K | SZ_2M;
-	engine->spaces = vcalloc(PAGODA_VGPU_SPACES, sizeof(*engine->spaces));
-	engine->nr_spaces = PAGODA_VGPU_SPACES;
-	/* One for the paging queue, one for each engine. */
-	engine->tlbs = vcalloc(1 + params->engines, sizeof(*engine->tlbs));
-	engine->nr_tlbs = 1 + params->engines;
-	return engine->spaces && engine->tlbs ? 0 : -ENOMEM;
-}
-
 static int tables_ranges(struct pagoda_vgpu *vgpu)
 {
 	const struct pagoda_vgpu_params *params = vgpu->params;
@@ -45,21 +32,30 @@ static int tables_ranges(struct pagoda_vgpu *vgpu)
 }
 
 /*
- * Allocates the tables that the parameters require. Returns 0 or -ENOMEM; pagoda_vgpu_tables_fini()
- * is called in both cases. May sleep.
+ * Allocates the tables that the parameters require. Returns 0 or -ENOMEM; the caller calls
+ * pagoda_vgpu_tables_fini() in both cases.
  */
 int pagoda_vgpu_tables_init(struct pagoda_vgpu *vgpu)
 {
+	const struct pagoda_vgpu_params *params = vgpu->params;
 	struct pagoda_engine *engine = &vgpu->engine;
 	int err;
 
-	err = tables_spaces(engine, vgpu->params);
-	if (!err)
-		err = tables_ranges(vgpu);
-	if (err || !vgpu->params->mmu_pages)
+	engine->va_bits = params->va_bits;
+	engine->pt_levels = params->pt_levels;
+	engine->page_sizes = SZ_4K | SZ_64K | SZ_2M;
+	engine->spaces = vcalloc(PAGODA_VGPU_SPACES, sizeof(*engine->spaces));
+	engine->nr_spaces = PAGODA_VGPU_SPACES;
+	/* One for the paging queue, one for each engine. */
+	engine->tlbs = vcalloc(1 + params->engines, sizeof(*engine->tlbs));
+	engine->nr_tlbs = 1 + params->engines;
+	if (!engine->spaces || !engine->tlbs)
+		return -ENOMEM;
+	err = tables_ranges(vgpu);
+	if (err || !params->mmu_pages)
 		return err;
-	engine->mmu = vcalloc(vgpu->params->mmu_pages, sizeof(*engine->mmu));
-	engine->mmu_pages = vgpu->params->mmu_pages;
+	engine->mmu = vcalloc(params->mmu_pages, sizeof(*engine->mmu));
+	engine->mmu_pages = params->mmu_pages;
 	return engine->mmu ? 0 : -ENOMEM;
 }
 

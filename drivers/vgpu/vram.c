@@ -129,7 +129,7 @@ void pagoda_vgpu_vram_zero(struct pagoda_vgpu_vram *vram, u64 from)
 		if (!(i % 256))
 			cond_resched();
 	}
-	vram->touched = from;
+	vram->touched = from;	/* content in front of @from is kept */
 }
 
 /*
@@ -158,6 +158,7 @@ static bool pfn_is_memory(unsigned long pfn)
 	return !PageReserved(page) && !PageHighMem(page) && !is_zone_device_page(page);
 }
 
+/* Returns whether all pages of a block are memory. */
 static bool block_is_memory(unsigned long block)
 {
 	unsigned long *known = &memory_blocks[block % ARRAY_SIZE(memory_blocks)];
@@ -174,9 +175,7 @@ static bool block_is_memory(unsigned long block)
 	return true;
 }
 
-/*
- * Returns the number of pages from @pfn on that are memory according to one check, 0 if @pfn isn't.
- */
+/* Returns how many pages from @pfn on are known to be memory; 0 if @pfn isn't memory. */
 static unsigned long pfn_memory(unsigned long pfn)
 {
 	if (block_is_memory(pfn >> PAGODA_BLOCK_SHIFT))
