@@ -4,11 +4,11 @@
  * area of its context.
  *
  * The save area has a physical address, so that it can be accessed whatever happens to the address
- * space. It is looked up again to save, because the job may have taken long.
+ * space. The save area is looked up again to save, because the job may have taken long.
  */
 #include "command.h"
 
-/* All entries are checked before the first command is executed. */
+/* Checks all command buffers, before the first command is executed. */
 static u32 job_check_buffers(struct pagoda_job *job, u32 nr_buffers)
 {
 	const struct virtio_pagoda_command_buffer *buffers = (const void *)(job->execute + 1);
@@ -59,7 +59,7 @@ u32 pagoda_engine_job_check(struct pagoda_job *job)
 	return job_check_buffers(job, nr_buffers);
 }
 
-/* Finds the image. It starts at a page, so that it is contiguous. */
+/* Finds the image, which starts at a page, so that the image is contiguous. */
 static u32 image_find(struct pagoda_job *job, u32 access, u8 **here)
 {
 	u64 address = le64_to_cpu(job->execute->image_address);
@@ -92,13 +92,14 @@ static bool image_matches(const struct pagoda_job *job,
 	       le32_to_cpu(image->root_segment) == root->segment;
 }
 
-/* Checks the save area and loads the registers. Caller holds the translation lock. */
+/* Checks the save area and loads the registers. */
 u32 pagoda_engine_job_load(struct pagoda_job *job)
 {
 	struct virtio_pagoda_context_image image;
 	u32 i, reason;
 	u8 *here;
 
+	pagoda_shim_assert_held(&job->exec.engine->translation);
 	/* The image is written at the end: refuse a read-only image before the first command. */
 	reason = image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)
@@ -113,13 +114,14 @@ u32 pagoda_engine_job_load(struct pagoda_job *job)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Saves the registers and the incremented number of jobs. Caller holds the translation lock. */
+/* Saves the registers and the incremented number of jobs. */
 u32 pagoda_engine_job_save(struct pagoda_job *job)
 {
 	__le64 saved[PAGODA_SAVED_JOBS + 1];
 	u32 i, reason;
 	u8 *here;
 
+	pagoda_shim_assert_held(&job->exec.engine->translation);
 	pagoda_engine_translation_forget(&job->exec);
 	reason = image_find(job, VIRTIO_PAGODA_ACCESS_WRITE, &here);
 	if (reason)

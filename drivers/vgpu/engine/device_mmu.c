@@ -23,8 +23,7 @@ bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine)
 }
 
 /*
- * Returns the end of the valid addresses of system memory; *@reason is the fault of an access
- * beyond.
+ * Returns the end of system memory; *@reason receives the fault of an access beyond that end.
  */
 u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 {
@@ -37,8 +36,8 @@ u64 pagoda_engine_mmu_limit(const struct pagoda_exec *exec, u32 *reason)
 }
 
 /*
- * Translates a device address. Pages that are contiguous behind the MMU, too, are found at once, so
- * that large transfers stay large.
+ * Translates a device address to *@bus. *@size receives the bytes, at most @want, that have
+ * contiguous bus addresses and equal permissions, so that large transfers stay large.
  */
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only)
@@ -48,6 +47,7 @@ u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64
 	u64 inside = address % PAGODA_PAGE;
 	u64 entry, follows;
 
+	pagoda_shim_assert_held(&exec->engine->translation);
 	if (page >= engine->mmu_pages)
 		return VIRTIO_PAGODA_FAULT_NOT_MAPPED;
 	entry = READ_ONCE(engine->mmu[page]);
@@ -111,6 +111,7 @@ u32 pagoda_engine_mmu_map_execute(struct pagoda_exec *exec, const void *packet)
 	u64 left = le64_to_cpu(map->nr_pages) >> exec->half;
 	u64 bits = PAGODA_MMU_VALID;
 
+	pagoda_shim_assert_held_write(&exec->engine->translation);
 	if (le16_to_cpu(map->packet.flags) & VIRTIO_PAGODA_MAP_MMU_READ_ONLY)
 		bits |= PAGODA_MMU_READ_ONLY;
 	for (; left; run++) {
@@ -140,6 +141,7 @@ u32 pagoda_engine_mmu_unmap_execute(struct pagoda_exec *exec, const void *packet
 	u64 *entry = exec->engine->mmu + le64_to_cpu(map->address) / PAGODA_PAGE;
 	u64 left = le64_to_cpu(map->nr_pages) >> exec->half;
 
+	pagoda_shim_assert_held_write(&exec->engine->translation);
 	while (left--)
 		WRITE_ONCE(*entry++, 0);
 	return VIRTIO_PAGODA_FAULT_NONE;

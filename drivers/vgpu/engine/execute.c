@@ -15,7 +15,7 @@
 		__VA_ARGS__ \
 	}
 
-const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT] = {
+static const struct pagoda_op op_table[VIRTIO_PAGODA_OP_COUNT] = {
 	PAGODA_OP(TRANSFER, transfer,
 		  .flags = VIRTIO_PAGODA_TRANSFER_START | VIRTIO_PAGODA_TRANSFER_END |
 			   VIRTIO_PAGODA_TRANSFER_SWIZZLE | VIRTIO_PAGODA_TRANSFER_UNSWIZZLE,
@@ -139,7 +139,7 @@ u64 pagoda_engine_features(void)
 	u32 i;
 
 	for (i = 1; i < VIRTIO_PAGODA_OP_COUNT; i++) {
-		if (pagoda_engine_table[i].execute)
+		if (op_table[i].execute)
 			features |= 1ull << VIRTIO_PAGODA_F_OP(i);
 	}
 	return features;
@@ -153,7 +153,7 @@ u64 pagoda_engine_features(void)
  */
 const char *pagoda_engine_op_name(u32 opcode)
 {
-	return opcode && opcode < VIRTIO_PAGODA_OP_COUNT ? pagoda_engine_table[opcode].name : "?";
+	return opcode && opcode < VIRTIO_PAGODA_OP_COUNT ? op_table[opcode].name : "?";
 }
 
 /**
@@ -208,7 +208,7 @@ bool pagoda_engine_init(struct pagoda_engine *engine)
 	return true;
 }
 
-/* Clears mappings, roots, translations, lines and bound ranges. Takes the locks. */
+/* Clears mappings, roots, translations, lines and bound ranges. */
 static void engine_forget(struct pagoda_engine *engine)
 {
 	u32 i;
@@ -294,7 +294,7 @@ void pagoda_engine_run_init(struct pagoda_engine_run *run,
 	run->fail_at = PAGODA_ENGINE_NEVER;
 }
 
-/* First check: the head. On success *@op is the row and *@length the length of the packet. */
+/* Checks a packet's head. On success *@op is its row and *@length the length of the packet. */
 static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32 *length)
 {
 	const struct pagoda_engine_run *run = exec->run;
@@ -306,7 +306,7 @@ static u32 head_check(struct pagoda_exec *exec, const struct pagoda_op **op, u32
 	exec->run->fault.opcode = opcode;
 	if (!opcode || opcode >= VIRTIO_PAGODA_OP_COUNT)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_OPCODE, opcode);
-	*op = &pagoda_engine_table[opcode];
+	*op = &op_table[opcode];
 	if (!(*op)->execute || !(exec->engine->features & 1ull << VIRTIO_PAGODA_F_OP(opcode)))
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_UNSUPPORTED, opcode);
 	if (run->kind == PAGODA_ENGINE_QUEUE_EXEC && !(*op)->exec)
@@ -335,7 +335,7 @@ static u32 packet_fail(struct pagoda_exec *exec, const struct pagoda_op *op, con
 	return reason ? reason : pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_DEVICE_FAILURE, 0);
 }
 
-/* Returns the lock taken, for packet_unlock(). */
+/* Takes the lock that the packet needs, and returns the use of the lock for packet_unlock(). */
 static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct pagoda_op *op)
 {
 	enum pagoda_hold hold = op->hold;
@@ -345,7 +345,7 @@ static enum pagoda_hold packet_lock(struct pagoda_engine *engine, const struct p
 	if (hold == PAGODA_HOLD_CHANGE) {
 		pagoda_shim_write_lock(&engine->translation);
 		engine->changes++;
-		/* Writes made through the old translations (C103, C121). */
+		/* No write made through an old translation is left behind (C103, C121). */
 		pagoda_engine_combine_drain_all(engine, 0);
 	} else if (hold == PAGODA_HOLD_VIRTUAL) {
 		pagoda_shim_read_lock(&engine->translation);
@@ -361,14 +361,6 @@ static void packet_unlock(struct pagoda_engine *engine, enum pagoda_hold hold)
 		pagoda_shim_read_unlock(&engine->translation);
 }
 
-/* Memory looked up for one packet may have changed for the next. */
-static void packet_begin(struct pagoda_exec *exec, const struct pagoda_op *op)
-{
-	exec->spans = exec->run->spans;
-	exec->bus = op->bus;
-	pagoda_engine_translation_forget(exec);
-}
-
 static u32 packet_execute(struct pagoda_exec *exec)
 {
 	struct pagoda_engine_run *run = exec->run;
@@ -382,7 +374,10 @@ static u32 packet_execute(struct pagoda_exec *exec)
 	if (reason)
 		return reason;
 	hold = packet_lock(exec->engine, op);
-	packet_begin(exec, op);
+	exec->spans = run->spans;
+	exec->bus = op->bus;
+	/* Translations and memory found for the previous packet may have changed. */
+	pagoda_engine_translation_forget(exec);
 	reason = op->validate(exec, packet);
 	if (!reason) {
 		if (unlikely(exec->skipped + run->packets == run->fail_at))
@@ -400,8 +395,8 @@ static u32 packet_execute(struct pagoda_exec *exec)
 }
 
 /*
- * Returns whether a resumed buffer continues at the beginning of a packet. Stores the number of
- * packets before that offset in @skipped.
+ * Returns whether the offset to start at is the beginning of a packet. *@skipped receives the
+ * number of packets before that offset.
  */
 static bool start_valid(const struct pagoda_engine_run *run, u32 *skipped)
 {
@@ -452,18 +447,12 @@ static u32 buffer_execute(struct pagoda_exec *exec)
 	while (!reason && run->offset < run->size)
 		reason = run_stops(exec) ? PAGODA_STOPPED : packet_execute(exec);
 	/*
-	 * A packet that would drain the combiner may not follow. Packets of execution queues
-	 * combine no writes.
+	 * After a fault or stop the buffer's last packets, which drain the combiner, aren't
+	 * executed. Packets of execution queues combine no writes.
 	 */
 	if (reason && run->kind == PAGODA_ENGINE_QUEUE_PAGING)
 		pagoda_engine_combine_drain(exec->engine, run->tlb);
 	return reason;
-}
-
-static bool run_is_job(const struct pagoda_exec *exec)
-{
-	return exec->run->context && exec->run->kind == PAGODA_ENGINE_QUEUE_EXEC &&
-	       exec->engine->features & 1ull << VIRTIO_PAGODA_F_EXECUTE;
 }
 
 /**
@@ -492,8 +481,11 @@ enum pagoda_engine_outcome pagoda_engine_execute(struct pagoda_engine *engine,
 	run->packets = 0;
 	run->bytes = 0;
 	run->offset = 0;
-	reason = run_is_job(&exec) ? pagoda_engine_job(&exec) :
-					    buffer_execute(&exec);
+	if (run->context && run->kind == PAGODA_ENGINE_QUEUE_EXEC &&
+	    engine->features & 1ull << VIRTIO_PAGODA_F_EXECUTE)
+		reason = pagoda_engine_job(&exec);
+	else
+		reason = buffer_execute(&exec);
 	if (reason && reason != PAGODA_STOPPED) {
 		run->fault.offset = run->offset;
 		atomic64_inc(&engine->faults[reason]);

@@ -70,10 +70,10 @@ struct pagoda_notes {
  * @window_*: last memory found by the lookup of system memory, so that a page list that is
  *	validated, then executed, or contiguous runs need a single lookup. With a device MMU only
  *	valid for this packet
- * @bus: addresses of system memory are bus addresses even with a device MMU
+ * @bus: addresses of system memory are bus addresses, even with a device MMU
  * @spans: room for the memory of the next run, NULL = it isn't noted
  * @half: stop after half of the effect (failure injection)
- * @since: bytes since pagoda_shim_yield()
+ * @since: bytes worked on since the last pagoda_shim_yield()
  * @skipped: packets of the buffer before the first one executed
  * @leaves: last level-1 entries, of walks for reads and of walks for writes
  * @ahead: translations that these walks found behind the last span
@@ -134,8 +134,6 @@ struct pagoda_op {
 	u32 (*validate)(struct pagoda_exec *exec, const void *packet);
 	u32 (*execute)(struct pagoda_exec *exec, const void *packet);
 };
-
-extern const struct pagoda_op pagoda_engine_table[VIRTIO_PAGODA_OP_COUNT];
 
 /* A position in memory, which advances from span to span. */
 struct pagoda_cursor {
@@ -229,7 +227,6 @@ u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u
 u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64 va, u32 size,
 					u8 **here);
 void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_span *span);
-/* Checks every page of a range without accessing it; may pause. @notes: filled, or NULL. */
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
 				u32 access, u32 wants, struct pagoda_notes *notes);
 
@@ -244,10 +241,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_validate(struct pagoda_exec *exec, const void *packet);
 u32 pagoda_engine_unmap_execute(struct pagoda_exec *exec, const void *packet);
 
-/*
- * device_mmu.c: translation of a device address (with exec->bus: a bus address). @size receives the
- * contiguous bytes, at most @want.
- */
+/* device_mmu.c */
 bool pagoda_engine_mmu_valid(const struct pagoda_engine *engine);
 u32 pagoda_engine_mmu_translate(const struct pagoda_exec *exec, u64 address, u64 want,
 				u32 access, u64 *bus, u64 *size, bool *read_only);
@@ -380,7 +374,7 @@ static inline u32 pagoda_tile_shift(u32 tiling)
 								VIRTIO_PAGODA_TILE_64K_WIDTH);
 }
 
-/* Returns whether addresses of system memory are device addresses for this driver. */
+/* Returns whether addresses of system memory are device addresses, not bus addresses. */
 static inline bool pagoda_translates(const struct pagoda_engine *engine)
 {
 	return engine->mmu && engine->features & 1ull << VIRTIO_PAGODA_F_DEVICE_MMU;
@@ -417,7 +411,7 @@ static inline u32 pagoda_refuse(struct pagoda_exec *exec, u32 reason, u64 value)
 	return pagoda_engine_refuse(exec, reason, value, VIRTIO_PAGODA_ACCESS_NONE);
 }
 
-/* Validation accepts aliases, so that the memory may overlap. */
+/* Copies memory that may overlap: validation accepts two addresses of one page. */
 static inline void pagoda_copy(u8 *dst, const u8 *src, size_t size)
 {
 	if (likely(dst + size <= src || src + size <= dst))
@@ -443,10 +437,10 @@ static inline u32 pagoda_progress(struct pagoda_exec *exec, u32 bytes)
 }
 
 /*
- * Finds the memory behind an address of the system segment, of either kind of address: *@got
- * receives how many of @want bytes (not zero) are contiguous. The only access to system memory.
- * Returns a fault reason, with which the caller refuses the packet. Like
- * pagoda_engine_system_lookup(), which is skipped for addresses in the current window.
+ * Finds the memory at a device or bus address of the system segment; *@got receives how many of
+ * @want bytes (not zero) are contiguous. Returns a fault reason, for the caller to refuse the
+ * packet. All accesses to system memory begin here; an address inside of the current window
+ * needs no lookup.
  */
 static inline u32 pagoda_system_span(struct pagoda_exec *exec, u64 address, u64 want,
 				     u32 access, u8 **here, u64 *got)
@@ -476,9 +470,9 @@ static inline void pagoda_engine_translation_forget(struct pagoda_exec *exec)
 }
 
 /*
- * Lets threads that wait to change translations run: called by packets of PAGODA_HOLD_VIRTUAL after
- * each PAGODA_CHUNK, while they use no memory found before. If there was no change, everything
- * found before stays valid.
+ * Releases the translation lock for a moment, so that threads can change translations. A packet
+ * of PAGODA_HOLD_VIRTUAL pauses after each PAGODA_CHUNK. Translations and memory found before
+ * are dropped if translations were changed meanwhile, and stay valid otherwise.
  */
 static inline void pagoda_engine_translation_pause(struct pagoda_exec *exec)
 {
@@ -491,9 +485,7 @@ static inline void pagoda_engine_translation_pause(struct pagoda_exec *exec)
 		pagoda_engine_translation_forget(exec);
 }
 
-/*
- * Counts work done, and pauses after each PAGODA_CHUNK; changed translations aren't used any more.
- */
+/* Counts work done, and pauses after each PAGODA_CHUNK. */
 static inline void pagoda_virtual_progress(struct pagoda_exec *exec, u32 bytes)
 {
 	exec->run->bytes += bytes;

@@ -15,6 +15,7 @@
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/rwsem.h>
 #include <linux/sched.h>
@@ -72,6 +73,16 @@ static inline void pagoda_shim_write_unlock(struct pagoda_shim_rwlock *lock)
 	up_write(&lock->sem);
 }
 
+static inline void pagoda_shim_assert_held(struct pagoda_shim_rwlock *lock)
+{
+	lockdep_assert_held(&lock->sem);
+}
+
+static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock)
+{
+	lockdep_assert_held_write(&lock->sem);
+}
+
 #else /* in a process */
 
 #include <assert.h>
@@ -119,10 +130,7 @@ static inline void pagoda_shim_yield(void)
 {
 }
 
-/*
- * Returns a clock that advances only when the engine reads it: each run of a process sees equal
- * times.
- */
+/* Returns the number of calls, so that the times that a process sees are repeatable. */
 static inline u64 pagoda_shim_now(void)
 {
 	static u64 now;
@@ -176,6 +184,16 @@ static inline void pagoda_shim_write_unlock(struct pagoda_shim_rwlock *lock)
 {
 	assert(lock->writer);
 	lock->writer = false;
+}
+
+static inline void pagoda_shim_assert_held(struct pagoda_shim_rwlock *lock)
+{
+	assert(lock->writer || lock->readers > 0);
+}
+
+static inline void pagoda_shim_assert_held_write(struct pagoda_shim_rwlock *lock)
+{
+	assert(lock->writer);
 }
 
 #endif

@@ -45,6 +45,7 @@ struct pagoda_view {
 	bool swizzle;
 };
 
+/* Moves to the next level, whose pitch and height are half, rounded up to whole tiles. */
 static void tiles_level(struct pagoda_tiles *tiles)
 {
 	u64 mask = (1ull << tiles->shift) - 1;
@@ -106,7 +107,7 @@ static bool layout_valid(const struct virtio_pagoda_layout *layout, u64 size)
 	       mips && mips <= VIRTIO_PAGODA_MAX_MIPS && tiles_size(layout) <= size;
 }
 
-/* Inlined, because a copy of constant size in a known direction needs no call. */
+/* Copies in one direction; inlined, so that a copy of constant size needs no call. */
 static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool swizzle)
 {
 	if (swizzle)
@@ -116,10 +117,10 @@ static __always_inline void swizzle_move(u8 *tiled, u8 *linear, u64 size, bool s
 }
 
 /*
- * Copies @count rows of tiles next to each other; @width and @swizzle are compile-time constants.
- * The rows are a tile apart, which no CPU predicts, so the memory of the next row of each tile is
- * prefetched. The remaining cost is a page, and so a translation, for every 64 or 256 bytes instead
- * of every 4096 in a linear copy.
+ * Copies the same row of @count tiles next to each other; @width and @swizzle are compile-time
+ * constants. These rows are a tile apart, which no CPU predicts, so the memory of the next row
+ * of each tile is prefetched. The remaining cost is a page, and so a translation, for every 64
+ * or 256 bytes instead of every 4096 in a linear copy.
  */
 static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 width, bool swizzle)
 {
@@ -138,22 +139,6 @@ static __always_inline void tile_rows(u8 *tiled, u8 *linear, u64 count, u32 widt
 	}
 }
 
-static void rows_in(u8 *tiled, u8 *linear, u64 count, u32 width)
-{
-	if (width == VIRTIO_PAGODA_TILE_4K_WIDTH)
-		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, true);
-	else
-		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, true);
-}
-
-static void rows_out(u8 *tiled, u8 *linear, u64 count, u32 width)
-{
-	if (width == VIRTIO_PAGODA_TILE_4K_WIDTH)
-		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, false);
-	else
-		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, false);
-}
-
 /* Copies a piece of a row of the surface, which begins at a tile's border. */
 static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swizzle)
 {
@@ -162,10 +147,14 @@ static void tiles_row(struct pagoda_tiles *tiles, u8 *linear, u64 size, bool swi
 		    pagoda_tile_offset(tiles->pitch, tiles->shift, tiles->row, tiles->column);
 	u64 count = size >> tiles->shift;
 
-	if (swizzle)
-		rows_in(tiled, linear, count, width);
+	if (width == VIRTIO_PAGODA_TILE_4K_WIDTH && swizzle)
+		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, true);
+	else if (width == VIRTIO_PAGODA_TILE_4K_WIDTH)
+		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_4K_WIDTH, false);
+	else if (swizzle)
+		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, true);
 	else
-		rows_out(tiled, linear, count, width);
+		tile_rows(tiled, linear, count, VIRTIO_PAGODA_TILE_64K_WIDTH, false);
 	if (size % width)
 		swizzle_move(tiled + count * width * width, linear + count * width, size % width,
 			     swizzle);
@@ -215,7 +204,7 @@ static void view_copy(struct pagoda_view *view, u8 *linear, u64 size)
 		tiles_copy(&view->tiles, linear, size, view->swizzle);
 }
 
-/* Copies a piece of a view; @cursor walks the linear side. */
+/* Copies @left bytes from the position of @view on; @cursor walks the linear side. */
 static u32 view_piece(struct pagoda_exec *exec, struct pagoda_view *view,
 		      struct pagoda_cursor *cursor, u64 left)
 {
@@ -285,6 +274,7 @@ bool pagoda_engine_ranges_valid(const struct pagoda_engine *engine)
 	return true;
 }
 
+/* Returns the fault reason for a surface that no range can show. */
 static u32 swizzle_range_check(const struct pagoda_engine *engine, u64 address, u64 size,
 			       const struct virtio_pagoda_layout *layout)
 {
@@ -296,16 +286,17 @@ static u32 swizzle_range_check(const struct pagoda_engine *engine, u64 address, 
 	    !pagoda_engine_vram_valid(engine, address, size, &bad))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 	return layout_valid(layout, size) ? VIRTIO_PAGODA_FAULT_NONE :
-						   VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
+					    VIRTIO_PAGODA_FAULT_BAD_LAYOUT;
 }
 
-/* Copies all of a range between window and surface. Caller holds the lock for writing. */
+/* Copies all of a range between window and surface. */
 static void range_copy(struct pagoda_engine *engine, struct pagoda_engine_swizzling *range,
 		       bool swizzle)
 {
 	struct pagoda_tiles tiles;
 	u64 offset, size;
 
+	pagoda_shim_assert_held_write(&engine->swizzling_lock);
 	tiles_init(&tiles, engine->vram + range->address, &range->layout);
 	for (offset = 0; offset < range->size; offset += size) {
 		size = min_t(u64, range->size - offset, PAGODA_CHUNK);
@@ -413,8 +404,8 @@ u64 pagoda_engine_lock_tail(const void *packet)
 }
 
 /*
- * The first piece into VRAM binds the range to the surface, if @bind, with the lock held for
- * writing; all other pieces are refused if the range isn't bound to their surface.
+ * Binds the range to the surface for the first piece into VRAM, if @bind. Refuses any other
+ * piece whose surface the range isn't bound to.
  */
 static u32 lock_bind(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock, bool bind)
@@ -424,6 +415,7 @@ static u32 lock_bind(struct pagoda_exec *exec,
 	u64 address = le64_to_cpu(lock_surface(lock)->address);
 	u64 size = le64_to_cpu(lock->tiled.surface_size);
 
+	pagoda_shim_assert_held(&exec->engine->swizzling_lock);
 	if (!lock_out(lock) && lock_flag(lock, VIRTIO_PAGODA_TRANSFER_START)) {
 		if (bind)
 			range_bind(range, address, size, &lock->tiled.layout);
@@ -477,7 +469,7 @@ u32 pagoda_engine_lock_validate(struct pagoda_exec *exec, const void *packet)
 	return reason ? reason : lock_range_check(exec, lock);
 }
 
-/* The range is checked again, because it may have been released since the packet was validated. */
+/* Copies a piece, if the range wasn't released since the packet was validated. */
 static u32 lock_copy(struct pagoda_exec *exec,
 		     const struct virtio_pagoda_special_lock_transfer *lock)
 {

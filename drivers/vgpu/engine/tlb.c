@@ -34,7 +34,7 @@ static u64 tag_first(u64 tag)
 	return (tag & PAGODA_TAG_PAGE_MASK) << VIRTIO_PAGODA_PAGE_SHIFT;
 }
 
-/* Mixes bits, so that windows of 4 MiB and more, and spaces, don't all use equal entries. */
+/* Mixes bits, so that addresses 4 MiB apart, and spaces, mostly use different entries. */
 static struct pagoda_engine_tlb_entry *tlb_slot(struct pagoda_engine_tlb *tlb, u32 space, u64 va,
 						u32 shift)
 {
@@ -51,7 +51,7 @@ static struct pagoda_engine_tlb *tlb_of(struct pagoda_exec *exec)
 	return number < exec->engine->nr_tlbs ? &exec->engine->tlbs[number] : NULL;
 }
 
-/* Looks for @va in the TLB of the run's queue, smaller pages first. */
+/* Returns whether the TLB of the run's queue translates @va; smaller pages come first. */
 bool pagoda_engine_tlb_find(struct pagoda_exec *exec, u32 space, u64 va,
 			    struct pagoda_translation *found)
 {
@@ -109,7 +109,7 @@ static void tlb_forget(struct pagoda_engine_tlb *tlb, u32 space, u64 first, u64 
 
 /*
  * Drops the translations of @space that overlap @first to @last, both included, from the first
- * @nr_tlbs TLBs. The translation lock is held for writing.
+ * @nr_tlbs TLBs, while no queue uses a TLB.
  */
 void pagoda_engine_tlb_forget(struct pagoda_engine *engine, u32 nr_tlbs, u32 space, u64 first,
 			      u64 last)
@@ -129,7 +129,7 @@ void pagoda_engine_tlb_clear(struct pagoda_engine *engine)
 		memset(engine->tlbs, 0, engine->nr_tlbs * sizeof(*engine->tlbs));
 }
 
-/* A driver that flushes with another root than the space's has lost track of its tables. */
+/* Returns false for a root that isn't the space's: the driver has lost track of its tables. */
 static bool flush_root_matches(const struct pagoda_exec *exec,
 			       const struct virtio_pagoda_flush_tlb *flush)
 {
@@ -156,10 +156,7 @@ u32 pagoda_engine_flush_validate(struct pagoda_exec *exec, const void *packet)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/*
- * The packet holds the translation lock for writing, so that no access is in progress. An injected
- * failure flushes half of the TLBs.
- */
+/* Flushes, while no access is in progress. An injected failure flushes half of the TLBs. */
 u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_flush_tlb *flush = packet;
@@ -167,6 +164,7 @@ u32 pagoda_engine_flush_execute(struct pagoda_exec *exec, const void *packet)
 	u64 first = le64_to_cpu(flush->start);
 	u64 last = le64_to_cpu(flush->end);
 
+	pagoda_shim_assert_held_write(&exec->engine->translation);
 	if (!first && !last)
 		last = ~0ull;		/* C104: the whole space */
 	pagoda_engine_tlb_forget(exec->engine, nr_tlbs, le32_to_cpu(flush->address_space), first,

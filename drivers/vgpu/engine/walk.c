@@ -66,7 +66,7 @@ static bool system_inside(const struct pagoda_exec *exec, u64 address, u64 size)
 	return size <= limit && address <= limit - size;
 }
 
-/* Finds @size bytes of a table, which are in one page, or in VRAM. */
+/* Returns @size bytes of a table, which are in one page or in VRAM, or NULL if not valid. */
 static const u64 *table_at(struct pagoda_exec *exec, u32 segment, u64 address, u64 size)
 {
 	u8 *here;
@@ -152,7 +152,7 @@ static u32 walk_side(struct pagoda_exec *exec, u64 word, u32 side, struct pagoda
 	return leaf->table[side] ? VIRTIO_PAGODA_FAULT_NONE : bad_table(found, 1);
 }
 
-/* Decodes both words of a level-1 entry, or its only word, which selects the side. */
+/* Decodes a level-1 entry: with dual tables a word for each side, else a word for one side. */
 static u32 walk_level1(struct pagoda_exec *exec, const u64 *words, struct pagoda_leaf *leaf)
 {
 	u32 side, reason;
@@ -229,8 +229,8 @@ static u32 walk_sides(struct pagoda_exec *exec, const struct pagoda_leaf *leaf, 
 }
 
 /*
- * Walks from the root down to level 1: its words are stored in @words and @found->size is zero; or
- * to an entry above that ends the walk.
+ * Walks down from the root. A walk that gets to level 1 stores the entry's words in @words and
+ * sets @found->size to zero. An entry above that ends the walk is stored in @found.
  */
 static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 		     struct pagoda_translation *found)
@@ -279,7 +279,7 @@ static u32 walk_down(struct pagoda_exec *exec, u32 space, u64 va, u64 *words,
 	}
 }
 
-/* Translates by the tables alone, without the TLB. */
+/* Translates by the tables, without the TLB. */
 static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 		       struct pagoda_translation *found)
 {
@@ -288,6 +288,7 @@ static u32 walk_levels(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 	u64 words[2] = {};
 	u32 reason;
 
+	pagoda_shim_assert_held(&exec->engine->translation);
 	/* No tag is 0: bit 42 of an address of 63 bits is free above a large page. */
 	tag |= 1ull << (63 - PAGODA_LARGE_SHIFT);
 	if (leaf->tag != tag) {
@@ -371,7 +372,10 @@ static u32 walk_refuse(struct pagoda_exec *exec, u32 reason, u64 va, u32 access,
 	return pagoda_engine_refuse(exec, reason, va, access);
 }
 
-/* Returns the bytes from @va on that are contiguous in memory, at most @want. */
+/*
+ * Returns the bytes from @va on that are contiguous in the segment, at most @want. The
+ * translation of the address behind those bytes is kept in exec->ahead for the next span.
+ */
 static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 want, u32 access,
 			    const struct pagoda_translation *first)
 {
@@ -395,7 +399,7 @@ static u64 walk_consecutive(struct pagoda_exec *exec, u32 space, u64 va, u64 wan
 	return min(size, want);
 }
 
-/* Translates the first address of a span, which mostly is the address that ended the last span. */
+/* Translates the first address of a span, mostly by the translation kept in exec->ahead. */
 static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 access,
 			   struct pagoda_translation *found)
 {
@@ -407,7 +411,7 @@ static u32 translate_first(struct pagoda_exec *exec, u32 space, u64 va, u32 acce
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Finds @span->size bytes at @address of a page's segment, or as many as are contiguous. */
+/* Finds the memory at @address of @span->segment. Reduces @span->size to contiguous bytes. */
 static u32 span_memory(struct pagoda_exec *exec, u64 address, u32 access,
 		       struct pagoda_virtual_span *span)
 {
@@ -446,6 +450,7 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 	u64 limit = 1ull << exec->engine->va_bits;
 	u32 reason;
 
+	pagoda_shim_assert_held(&exec->engine->translation);
 	if (space >= exec->engine->nr_spaces)
 		return walk_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_CONTEXT, space, access, 0);
 	if (va >= limit)
@@ -472,8 +477,9 @@ u32 pagoda_engine_virtual_span(struct pagoda_exec *exec, u32 space, u64 va, u64 
 }
 
 /*
- * Finds 1 to 8 bytes, aligned to their size, so that they are a single access; NULL in @here for a
- * page of zeros, to which nothing is written. The bytes are in memory, not in the write combiner.
+ * Finds 1 to 8 bytes, aligned to their size, so that they are a single access. *@here is NULL
+ * for a page of zeros, to which nothing is written. The bytes are in memory, not in the write
+ * combiner.
  */
 u32 pagoda_engine_virtual_address_resolve(struct pagoda_exec *exec, u32 space, u64 va,
 					  u32 size, u32 access, u8 **here)
@@ -508,6 +514,7 @@ u32 pagoda_engine_virtual_store_resolve(struct pagoda_exec *exec, u32 space, u64
 	return reason;
 }
 
+/* Refuses a span that doesn't meet the requirements in @wants (PAGODA_VIRTUAL_*). */
 static u32 wants_check(struct pagoda_exec *exec, u64 va, u32 access, u32 wants,
 		       const struct pagoda_virtual_span *span)
 {
@@ -542,7 +549,10 @@ void pagoda_engine_note(struct pagoda_notes *notes, const struct pagoda_virtual_
 	}
 }
 
-/* Checks that every page of a range can be accessed and meets the requirements in @wants. */
+/*
+ * Checks that every page of a range can be accessed and meets the requirements in @wants,
+ * without accessing the pages; may pause. Notes the memory in @notes unless @notes is NULL.
+ */
 u32 pagoda_engine_virtual_check(struct pagoda_exec *exec, u32 space, u64 va, u64 size,
 				u32 access, u32 wants, struct pagoda_notes *notes)
 {
