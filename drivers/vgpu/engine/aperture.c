@@ -33,18 +33,15 @@ static u32 entry_generation(u64 entry)
 	return entry >> PAGODA_ENTRY_PAGE_BITS;
 }
 
-/*
- * Returns whether a page was mapped as CACHE_COHERENT. Writes to the dummy page always go to
- * memory.
- */
+/* Returns whether writes to a page go to memory: CACHE_COHERENT, or unmapped (dummy page). */
 static bool page_snooped(const struct pagoda_engine *engine, u64 page)
 {
 	return !engine->aperture_snoops || READ_ONCE(engine->aperture_snoops[page]);
 }
 
 /*
- * Called before the page's entry is written: an entry is used with a wrong flag at most until the
- * end of a packet.
+ * Stores the flag for page_snooped(), before the page's entry is written: another queue uses an
+ * entry with a wrong flag at most until the end of a packet.
  */
 static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 {
@@ -52,10 +49,7 @@ static void page_snoop(struct pagoda_engine *engine, u64 page, bool snooped)
 		WRITE_ONCE(engine->aperture_snoops[page], snooped);
 }
 
-/*
- * Checks that a page has an entry, and has the expected generation. A dummy page is always
- * accepted.
- */
+/* Checks that a page was mapped, and has @generation unless that is 0. Accepts dummy pages. */
 static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 generation, u32 access)
 {
 	u32 mapped = entry_generation(entry);
@@ -68,7 +62,7 @@ static u32 entry_check(struct pagoda_exec *exec, u64 entry, u64 address, u32 gen
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Checks that every page of a range is reachable and has the generation @generation. */
+/* Checks that every page of a range is reachable, and has @generation unless that is 0. */
 u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size,
 				 u32 generation, u32 access)
 {
@@ -97,9 +91,9 @@ u32 pagoda_engine_aperture_check(struct pagoda_exec *exec, u64 address, u64 size
 }
 
 /*
- * Finds the next span of a cursor in the aperture: a page, and the following pages as long as their
- * bus addresses are contiguous. Each entry is checked again, because another queue may have changed
- * it since the validation.
+ * Moves a cursor to its next span in the aperture: a page, and the following pages as long as
+ * their bus addresses are contiguous. The entry is checked again, because another queue may
+ * have changed the entry since the validation.
  */
 u32 pagoda_engine_aperture_span(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -194,7 +188,7 @@ u32 pagoda_engine_map_execute(struct pagoda_exec *exec, const void *packet)
 	u32 generation = le32_to_cpu(map->generation);
 	u64 page = le64_to_cpu(map->first_page);
 
-	/* Pages that lose their mapping may be freed. */
+	/* No line may outlive the mapping: the driver may free pages that lose theirs. */
 	pagoda_engine_combine_drain(exec->engine, exec->run->tlb);
 	for (; left; run++) {
 		u64 value = entry_make(le64_to_cpu(run->address), generation);

@@ -113,8 +113,8 @@ static u8 *line_place(struct pagoda_engine_combiner *combiner, u8 *here)
 }
 
 /*
- * Writes back the lines that overlap memory which is about to be read, or written directly. They
- * are loaded again before the queue writes to them. Pointers into lines stay valid.
+ * Writes back the lines that overlap memory which is about to be read, or written directly.
+ * These lines are loaded again before the queue writes to them. Pointers into lines stay valid.
  */
 void pagoda_engine_combine_meet(struct pagoda_exec *exec, const u8 *here, u64 size)
 {
@@ -153,7 +153,7 @@ void pagoda_engine_combine_write(struct pagoda_exec *exec, u8 **here, u64 *size,
 	pagoda_engine_combine_meet(exec, *here, *size);
 }
 
-/* Writes back and frees the lines of queue @number. No pointer into the lines is in use. */
+/* Writes back and frees the lines of queue @number, while no pointer into a line is in use. */
 void pagoda_engine_combine_drain(struct pagoda_engine *engine, u32 number)
 {
 	struct pagoda_engine_combiner *combiner;
@@ -193,9 +193,13 @@ void pagoda_engine_write_back(struct pagoda_engine *engine, u32 number)
 	pagoda_shim_read_unlock(&engine->translation);
 }
 
-/*
- * Returns whether a line of the queue's write combiner differs from the memory it was loaded from.
- * The queue executes nothing meanwhile.
+/**
+ * pagoda_engine_holds_writes() - Check whether a queue's write combiner has content
+ * @engine: Engine, initialized
+ * @number: As in &pagoda_engine_run.tlb
+ *
+ * Context: the queue executes nothing meanwhile.
+ * Return: true if a line differs from the memory that the line was loaded from.
  */
 bool pagoda_engine_holds_writes(const struct pagoda_engine *engine, u32 number)
 {

@@ -123,8 +123,8 @@ const char *pagoda_engine_command_name(u32 opcode)
 }
 
 /*
- * Finds the memory of commands. The memory of an aperture mapping is looked up for each word,
- * because it may be unmapped at any time.
+ * Finds the memory of commands from @va on, for job_fetch(). An aperture page may be unmapped
+ * at any time, so that its memory is valid for one word only.
  */
 static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 {
@@ -142,7 +142,7 @@ static u32 job_fetch_span(struct pagoda_job *job, u64 va, u64 want)
 	job->fetch = span.here;
 	job->fetch_changes = job->exec.engine->changes;
 	if (span.segment == VIRTIO_PAGODA_SEGMENT_APERTURE)
-		job->fetch_changes--;
+		job->fetch_changes--;	/* differs from engine->changes: look up again */
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
@@ -169,7 +169,7 @@ static u32 job_fetch(struct pagoda_job *job, u32 first, u32 last)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Fetches a command and checks its head; *@length receives the bytes it takes. */
+/* Fetches a command and checks its head; *@length receives the command's length. */
 static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command_row **row,
 			     u32 *length)
 {
@@ -197,10 +197,7 @@ static u32 job_command_fetch(struct pagoda_job *job, const struct pagoda_command
 	return job_fetch(job, 1, (*row)->size / sizeof(u64));
 }
 
-/*
- * Carries out an injected failure: without effect, or with half of the effect for commands that can
- * be halved.
- */
+/* Carries out an injected failure: without effect, or with half of it if @row->halves. */
 static u32 command_fail(struct pagoda_job *job, const struct pagoda_command_row *row)
 {
 	u32 reason = VIRTIO_PAGODA_FAULT_NONE;
@@ -218,6 +215,7 @@ static bool job_stops(const struct pagoda_job *job)
 	return job->exec.run->packets == job->exec.run->stop_at || pagoda_stopped(&job->exec);
 }
 
+/* Executes the next command. Pauses before if a chunk of work was done. */
 static u32 job_command(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;
@@ -254,7 +252,7 @@ static u32 job_command(struct pagoda_job *job)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* A job without commands can be stopped or fail only as a whole. */
+/* Carries out an injected failure or stop of a job without commands. */
 static u32 job_nothing(struct pagoda_job *job)
 {
 	if (job_stops(job))
@@ -280,9 +278,7 @@ static u32 job_buffers(struct pagoda_job *job)
 	return reason;
 }
 
-/*
- * Executes the commands of a job after its context was loaded, and saves the context in any case.
- */
+/* Executes a job's commands after its context was loaded. Saves the context in any case. */
 static u32 job_execute(struct pagoda_job *job)
 {
 	struct pagoda_engine_run *run = job->exec.run;

@@ -5,7 +5,7 @@
 
 #include "internal.h"
 
-/* Work that a short command counts as, before other threads may run. */
+/* Bytes of work that each command counts as for PAGODA_CHUNK, besides the bytes of memory. */
 #define PAGODA_COMMAND_COST	1024u
 /* The largest command except for NOP. */
 #define PAGODA_COMMAND_WORDS	(sizeof(struct virtio_pagoda_copy_rect) / sizeof(u64))
@@ -64,7 +64,7 @@ struct pagoda_command_row {
 	u32 (*execute)(struct pagoda_job *job, const void *command);
 };
 
-/* command_image.c: check of a request, and the context's save area */
+/* command_image.c */
 u32 pagoda_engine_job_check(struct pagoda_job *job);
 u32 pagoda_engine_job_load(struct pagoda_job *job);
 u32 pagoda_engine_job_save(struct pagoda_job *job);
@@ -123,6 +123,7 @@ static inline bool pagoda_ranges_meet(u64 a, u64 a_size, u64 b, u64 b_size)
 	return b - a < a_size || a - b < b_size;
 }
 
+/* Returns the position of an access to @va in the job's address space. */
 static inline struct pagoda_span_side pagoda_job_side(const struct pagoda_job *job, u64 va,
 						      u32 access)
 {
@@ -136,9 +137,9 @@ static inline void pagoda_job_drain(struct pagoda_job *job)
 }
 
 /*
- * Called after at most a chunk of work, while no memory found before is used. Pauses after each
- * chunk, and writes the job's writes back before, so that an endless job's writes are seen. Returns
- * PAGODA_STOPPED if the job has to stop.
+ * Counts work done, at most a chunk, and pauses after each chunk; the caller looks up memory
+ * again. Before a pause the job's writes are written back, so that the writes of an endless job
+ * are seen. Returns PAGODA_STOPPED if the job has to stop.
  */
 static inline u32 pagoda_job_progress(struct pagoda_job *job, u32 bytes)
 {

@@ -34,9 +34,9 @@ static u32 array_check(struct pagoda_job *job, u64 count, u32 reserved)
 }
 
 /*
- * Finds contiguous elements on a side, at least one and at most *@want, and stores their number in
- * *@want. Returns their address, or NULL with *@reason set. If writes to the result are dropped,
- * the address is NULL, too.
+ * Finds contiguous elements on a side, at least one and at most *@want, and stores their number
+ * in *@want. Returns the elements' address, or NULL with *@reason set. For writes to a page of
+ * zeros, which are dropped, the address is NULL without a reason.
  */
 static const __le32 *array_next(struct pagoda_job *job, struct pagoda_span_side *side, u64 *want,
 				u32 *reason)
@@ -187,9 +187,10 @@ u32 pagoda_command_reduce_validate(struct pagoda_job *job, const void *command)
 	if (!operation || operation > VIRTIO_PAGODA_REDUCE_HASH)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_BAD_COMMAND, operation);
 	reason = array_check(job, le64_to_cpu(reduce->count), le32_to_cpu(reduce->reserved));
-	if (!reason)
-		reason = pagoda_job_aligned(job, le64_to_cpu(reduce->src), sizeof(__le32),
-					    VIRTIO_PAGODA_ACCESS_READ);
+	if (reason)
+		return reason;
+	reason = pagoda_job_aligned(job, le64_to_cpu(reduce->src), sizeof(__le32),
+				    VIRTIO_PAGODA_ACCESS_READ);
 	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(reduce->dst), 8,
 						    VIRTIO_PAGODA_ACCESS_WRITE);
 }
@@ -250,7 +251,7 @@ u32 pagoda_command_reduce_execute(struct pagoda_job *job, const void *command)
 		return reason;
 	reason = pagoda_engine_virtual_store_resolve(&job->exec, job->space,
 						     le64_to_cpu(reduce->dst), 8, &here);
-	if (!reason && here)
+	if (!reason && here)	/* no memory: a page of zeros */
 		WRITE_ONCE(*(__le64 *)here, cpu_to_le64(r));
 	return reason;
 }

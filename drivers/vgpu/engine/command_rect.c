@@ -31,7 +31,6 @@ static u64 surface_bytes(const struct virtio_pagoda_surface *surface)
 	return (u64)le32_to_cpu(surface->pitch) * le32_to_cpu(surface->height);
 }
 
-/* Returns whether a layout is valid. */
 static bool surface_valid(const struct virtio_pagoda_surface *surface)
 {
 	u32 tiling = le32_to_cpu(surface->tiling);
@@ -79,16 +78,17 @@ u32 pagoda_command_rect_validate(struct pagoda_job *job, const void *command)
 	if (!rect->width || !rect->rows)
 		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, 0);
 	reason = surface_check(job, &rect->src, rect, VIRTIO_PAGODA_ACCESS_READ);
-	if (!reason)
-		reason = surface_check(job, &rect->dst, rect, VIRTIO_PAGODA_ACCESS_WRITE);
-	if (!reason && pagoda_ranges_meet(le64_to_cpu(rect->src.address),
-					  surface_bytes(&rect->src),
-					  le64_to_cpu(rect->dst.address),
-					  surface_bytes(&rect->dst)))
-		reason = pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_OVERLAP,
-					      le64_to_cpu(rect->dst.address),
-					      VIRTIO_PAGODA_ACCESS_WRITE);
-	return reason;
+	if (reason)
+		return reason;
+	reason = surface_check(job, &rect->dst, rect, VIRTIO_PAGODA_ACCESS_WRITE);
+	if (reason)
+		return reason;
+	if (pagoda_ranges_meet(le64_to_cpu(rect->src.address), surface_bytes(&rect->src),
+			       le64_to_cpu(rect->dst.address), surface_bytes(&rect->dst)))
+		return pagoda_engine_refuse(&job->exec, VIRTIO_PAGODA_FAULT_OVERLAP,
+					    le64_to_cpu(rect->dst.address),
+					    VIRTIO_PAGODA_ACCESS_WRITE);
+	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 static struct pagoda_rect rect_make(const struct pagoda_job *job,
@@ -107,8 +107,8 @@ static struct pagoda_rect rect_make(const struct pagoda_job *job,
 }
 
 /*
- * Finds byte @column of the current row; *@size is limited to the contiguous bytes of the row. Sets
- * *@here to NULL for zeros.
+ * Finds byte @column of the current row and reduces *@size to the contiguous bytes of the row.
+ * *@here is NULL for a page of zeros.
  */
 static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 column, u64 *size,
 		     u8 **here)
@@ -137,6 +137,7 @@ static u32 rect_find(struct pagoda_job *job, struct pagoda_rect *rect, u64 colum
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
+/* Copies a row and moves both sides to the next row. */
 static u32 rect_row(struct pagoda_job *job, struct pagoda_rect *src, struct pagoda_rect *dst,
 		    u64 width)
 {

@@ -21,7 +21,7 @@ static u32 value_check(struct pagoda_job *job, const void *command, u64 value)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Reads a value; a page of zeros reads as zero. */
+/* Reads a value. @here is NULL for a page of zeros. */
 static u64 value_read(const u8 *here, u32 size)
 {
 	if (!here)
@@ -30,7 +30,7 @@ static u64 value_read(const u8 *here, u32 size)
 			   le32_to_cpu(READ_ONCE(*(const __le32 *)here));
 }
 
-/* Writes a value; writes to a page of zeros are dropped (C94). */
+/* Writes a value. @here is NULL for a page of zeros: the write is dropped (C94). */
 static void value_write(u8 *here, u32 size, u64 value)
 {
 	if (here && size == 8)
@@ -62,6 +62,7 @@ static u64 value_add(u8 *here, u32 size, u64 value)
 	return le32_to_cpu(narrow);
 }
 
+/* Finds a value's memory and counts its bytes. */
 static u32 value_resolve(struct pagoda_job *job, u64 va, u32 size, u32 access, u8 **here)
 {
 	u32 reason = pagoda_engine_virtual_address_resolve(&job->exec, job->space, va, size,
@@ -111,11 +112,12 @@ u32 pagoda_command_compare_validate(struct pagoda_job *job, const void *command)
 	u64 value = le64_to_cpu(compare->value);
 	u32 reason = value_check(job, command, mask);
 
-	if (!reason && value & ~mask)
-		reason = pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, value);
-	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(compare->address),
-						    value_size(command),
-						    VIRTIO_PAGODA_ACCESS_READ);
+	if (reason)
+		return reason;
+	if (value & ~mask)
+		return pagoda_job_refuse(job, VIRTIO_PAGODA_FAULT_RESERVED, value);
+	return pagoda_job_aligned(job, le64_to_cpu(compare->address), value_size(command),
+				  VIRTIO_PAGODA_ACCESS_READ);
 }
 
 u32 pagoda_command_compare_execute(struct pagoda_job *job, const void *command)
@@ -141,9 +143,10 @@ u32 pagoda_command_add_validate(struct pagoda_job *job, const void *command)
 	u32 size = value_size(command);
 	u32 reason = value_check(job, command, le64_to_cpu(add->value));
 
-	if (!reason)
-		reason = pagoda_job_aligned(job, le64_to_cpu(add->address), size,
-					    VIRTIO_PAGODA_ACCESS_WRITE);
+	if (reason)
+		return reason;
+	reason = pagoda_job_aligned(job, le64_to_cpu(add->address), size,
+				    VIRTIO_PAGODA_ACCESS_WRITE);
 	return reason ? reason : pagoda_job_aligned(job, le64_to_cpu(add->result), size,
 						    VIRTIO_PAGODA_ACCESS_WRITE);
 }
@@ -171,10 +174,7 @@ u32 pagoda_command_wait_validate(struct pagoda_job *job, const void *command)
 	return pagoda_job_aligned(job, le64_to_cpu(wait->address), 8, VIRTIO_PAGODA_ACCESS_READ);
 }
 
-/*
- * Waits without the lock, so that translations may be changed by the packets that the job waits
- * for.
- */
+/* Waits without the translation lock, so that awaited packets can change translations. */
 static void wait_idle(struct pagoda_job *job)
 {
 	struct pagoda_engine *engine = job->exec.engine;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Save areas of contexts: INIT_CONTEXT_RESOURCE initializes one in any segment, and
- * UPDATE_CONTEXT_ALLOCATION writes to one that is mapped. The rest of their content is a matter of
- * the driver and the device's engines.
+ * UPDATE_CONTEXT_ALLOCATION writes to one that is mapped. The rest of a save area's content is
+ * a matter of the driver and the device's engines.
  */
 #include "internal.h"
 
@@ -75,7 +75,7 @@ u32 pagoda_engine_init_context_execute(struct pagoda_exec *exec, const void *pac
 		}
 		size = min_t(u64, cursor.here_size, PAGODA_CHUNK);
 		memset(cursor.here, 0, size);
-		if (first)	/* half a page at least, so that the image fits */
+		if (first)	/* the first span has half a page at least: the image fits */
 			memcpy(cursor.here, &image, sizeof(image));
 		first = false;
 		cursor.here += size;
@@ -99,7 +99,7 @@ u64 pagoda_engine_update_context_tail(const void *packet)
 			  VIRTIO_PAGODA_PACKET_ALIGN);
 }
 
-/* Padding bytes may get a meaning later, like every reserved field. */
+/* Refuses padding that isn't zero: like a reserved field, padding may get a meaning later. */
 static u32 update_padding_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_update_context_allocation *update)
 {
@@ -125,8 +125,9 @@ u32 pagoda_engine_update_context_validate(struct pagoda_exec *exec, const void *
 	if (!data_size || offset + data_size > size)
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, offset + data_size);
 	reason = context_address_check(exec, address, size);
-	if (!reason)
-		reason = update_padding_check(exec, update);
+	if (reason)
+		return reason;
+	reason = update_padding_check(exec, update);
 	if (reason)
 		return reason;
 	return pagoda_engine_virtual_check(exec, 0, address + offset, data_size,

@@ -18,7 +18,7 @@ u32 pagoda_engine_refuse(struct pagoda_exec *exec, u32 reason, u64 address, u32 
 }
 
 /*
- * Translates an address, gets a span from the environment and keeps it as the window. The
+ * Translates an address, gets a span from the environment and keeps the span as the window. The
  * environment isn't trusted: a span of no bytes is refused.
  */
 u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want, u32 access,
@@ -55,8 +55,8 @@ u32 pagoda_engine_system_lookup(struct pagoda_exec *exec, u64 address, u64 want,
 }
 
 /*
- * Returns whether VRAM is inside of the segment and outside of ranges published as invalid; else
- * *@bad receives the first invalid address.
+ * Returns whether VRAM is inside of the segment and outside of ranges published as invalid. If
+ * not, *@bad receives the first invalid address.
  */
 bool pagoda_engine_vram_valid(const struct pagoda_engine *engine, u64 address, u64 size, u64 *bad)
 {
@@ -88,7 +88,7 @@ u32 pagoda_engine_vram_check(struct pagoda_exec *exec, u64 address, u64 size, u3
 	return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OUT_OF_RANGE, bad, access);
 }
 
-/* Checks one run. Notes its memory in @span if it is contiguous. */
+/* Checks that a run is reachable. *@span receives the run's memory if contiguous, else NULL. */
 static u32 run_check(struct pagoda_exec *exec, u64 address, u64 size, u32 access, u8 **span)
 {
 	u8 *here = NULL;
@@ -141,7 +141,7 @@ u32 pagoda_engine_runs_check(struct pagoda_exec *exec, const struct virtio_pagod
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Fields that are only used in other segments must be zero. */
+/* Checks a location without its memory: fields that the segment doesn't use must be zero. */
 static u32 location_fields(struct pagoda_exec *exec, const struct virtio_pagoda_location *location,
 			   u32 access)
 {
@@ -195,8 +195,8 @@ u32 pagoda_engine_location_check(struct pagoda_exec *exec,
 }
 
 /*
- * Starts a walk of @size bytes over a location that was checked. @spans has the memory that the
- * check of @runs noted, or is NULL.
+ * Starts a walk of @size bytes over a location that was checked. @spans is the memory that the
+ * check of @runs noted, or NULL.
  */
 void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 			       const struct virtio_pagoda_location *location,
@@ -214,7 +214,7 @@ void pagoda_engine_cursor_init(struct pagoda_cursor *cursor,
 	cursor->snooped = cursor->segment == VIRTIO_PAGODA_SEGMENT_VRAM;
 }
 
-/* Uses the next run as a whole, if its check found it to be contiguous. */
+/* Moves to the next run as a whole. Returns false unless the check noted the run's memory. */
 static bool system_noted(struct pagoda_cursor *cursor)
 {
 	u64 size = le32_to_cpu(cursor->run->nr_pages) * PAGODA_PAGE;
@@ -228,8 +228,8 @@ static bool system_noted(struct pagoda_cursor *cursor)
 }
 
 /*
- * Finds the next span of a run list. The check found the runs to be reachable; when a span ends
- * inside of a run, @address keeps the offset of the rest.
+ * Moves to the next span of a run list, which the check found reachable. If the span ends
+ * inside of a run, @cursor->address keeps the offset of the run's rest.
  */
 static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -255,8 +255,8 @@ static u32 system_next(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 }
 
 /*
- * Redirects the part of a span that uses the write combiner, and keeps the rest of the span for the
- * next call.
+ * Redirects the first part of a span to the write combiner or to memory, and keeps the rest of
+ * the span as @cursor->tail for the next refill.
  */
 static void cursor_combine(struct pagoda_exec *exec, struct pagoda_cursor *cursor)
 {
@@ -298,7 +298,10 @@ u32 pagoda_engine_cursor_refill(struct pagoda_exec *exec, struct pagoda_cursor *
 	return reason;
 }
 
-/* Finds bytes within a page. 1 to 8 bytes, aligned to their size, are a single access. */
+/*
+ * Checks bytes within a page and finds their memory. The page is checked as a whole in system
+ * memory. 1 to 8 bytes, aligned to their size, are a single access.
+ */
 u32 pagoda_engine_address_resolve(struct pagoda_exec *exec, u32 segment, u64 address,
 				  u32 size, u32 access, u8 **here)
 {

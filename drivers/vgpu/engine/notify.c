@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that only notify the GPU: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2, NOTIFY_FENCE_RESIDENCY
- * and NOTIFY_ALLOC. They access no memory. This GPU caches no state of allocations and fences: it
- * checks the notices and passes them on.
+ * Operations that only notify the GPU: NOTIFY_RESIDENCY, NOTIFY_RESIDENCY2,
+ * NOTIFY_FENCE_RESIDENCY and NOTIFY_ALLOC. Notices access no memory. This GPU caches no state
+ * of allocations and fences: the engine checks notices and passes notices on.
  */
 #include "internal.h"
 
-/* A notice is passed on once: an injected failure in the middle passes nothing on. */
+/* Passes a notice on, unless the notice fails in the middle: a notice can't be halved. */
 u32 pagoda_engine_notify_execute(struct pagoda_exec *exec, const void *packet)
 {
 	struct pagoda_engine *engine = exec->engine;
@@ -45,10 +45,7 @@ static u32 notify_place_check(struct pagoda_exec *exec, u32 segment, u64 address
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/*
- * Checks the fields common to both notices of residency; a resident allocation has @nr_pages at the
- * address.
- */
+/* Checks the fields of both notices of residency. A resident allocation has @nr_pages pages. */
 static u32 residency_check(struct pagoda_exec *exec,
 			   const struct virtio_pagoda_notify_residency *notify, u64 nr_pages)
 {
@@ -100,7 +97,7 @@ u64 pagoda_engine_fence_residency_tail(const void *packet)
 	return (u64)le32_to_cpu(notify->nr_fences) * sizeof(struct virtio_pagoda_fence_residency);
 }
 
-/* Checks a value of a fence: if it is resident, it must be accessible. */
+/* Checks a value of a fence: not resident, which is address 0, or accessible. */
 static u32 fence_value_check(struct pagoda_exec *exec, u64 address, u32 access)
 {
 	u8 *here;

@@ -34,7 +34,7 @@ u32 pagoda_engine_physical_validate_write(struct pagoda_exec *exec, const void *
 			(void)READ_ONCE(*(type *)(here)); \
 	} while (0)
 
-/* Makes one access of that width: a read value is ignored, the written value is zero. */
+/* Makes one access of @size bytes: ignores the value read, or writes zero. */
 static void physical_touch(u8 *here, u32 size, bool write)
 {
 	switch (size) {
@@ -81,7 +81,7 @@ u32 pagoda_engine_physical_write(struct pagoda_exec *exec, const void *packet)
 	return physical_execute(exec, packet, VIRTIO_PAGODA_ACCESS_WRITE);
 }
 
-/* Finds the fence; NULL in @here for a fence in a page of zeros, which stays zero. */
+/* Finds the fence's memory. *@here is NULL for a page of zeros, to which nothing is written. */
 static u32 signal_resolve(struct pagoda_exec *exec,
 			  const struct virtio_pagoda_signal_monitored_fence *signal, u8 **here)
 {
@@ -112,7 +112,10 @@ u32 pagoda_engine_signal_validate(struct pagoda_exec *exec, const void *packet)
 	return signal_resolve(exec, signal, &here);
 }
 
-/* Writes the fence with a single access (C117); the CPU may signal the fence concurrently. */
+/*
+ * Writes the fence with a single access (C117). With @forward the value never decreases, even
+ * if the CPU signals the fence concurrently.
+ */
 static void signal_store(__le64 *here, __le64 value, bool forward)
 {
 	__le64 old = READ_ONCE(*here);
@@ -123,7 +126,7 @@ static void signal_store(__le64 *here, __le64 value, bool forward)
 		forward = !pagoda_shim_swap64(here, &old, value);
 }
 
-/* Like a notice, a signal that fails in the middle has no effect. */
+/* An injected failure in the middle has no effect: a signal can't be halved. */
 u32 pagoda_engine_signal_execute(struct pagoda_exec *exec, const void *packet)
 {
 	const struct virtio_pagoda_signal_monitored_fence *signal = packet;

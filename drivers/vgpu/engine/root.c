@@ -2,10 +2,7 @@
 /* Roots of address spaces: changed by SET_ROOT, and the start of every walk. */
 #include "internal.h"
 
-/*
- * Returns the entries that a root can have at most: the address bits that the lower levels don't
- * translate.
- */
+/* Returns the most entries of a root, which translates the bits above those of lower levels. */
 u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 {
 	u32 below = pagoda_engine_level_shift(engine->pt_levels - 1);
@@ -14,7 +11,7 @@ u64 pagoda_engine_root_limit(const struct pagoda_engine *engine)
 	return engine->pt_levels > 2 ? min_t(u64, limit, VIRTIO_PAGODA_PT_ENTRIES) : limit;
 }
 
-/* A level-1 root has two words per entry when its tables are dual. */
+/* Returns the bytes of a root: a level-1 root has two words per entry if tables are dual. */
 static u64 root_bytes(const struct pagoda_engine *engine, u64 entries)
 {
 	bool dual = engine->pt_levels == 2 && pagoda_engine_dual(engine);
@@ -22,6 +19,7 @@ static u64 root_bytes(const struct pagoda_engine *engine, u64 entries)
 	return entries * VIRTIO_PAGODA_PT_ENTRY_BYTES << dual;
 }
 
+/* Returns the fault reason for an invalid root. */
 static u32 root_check(const struct pagoda_engine *engine, u32 segment, u64 address, u64 entries)
 {
 	u64 limit = pagoda_translates(engine) ? engine->mmu_pages * PAGODA_PAGE :
@@ -47,7 +45,7 @@ static u32 root_check(const struct pagoda_engine *engine, u32 segment, u64 addre
 	return inside ? VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
 }
 
-/* Checks the members for address spaces for pagoda_engine_init(): all of them are set, or none. */
+/* Checks the members for address spaces for pagoda_engine_init(): all or none are set. */
 bool pagoda_engine_roots_valid(const struct pagoda_engine *engine)
 {
 	u32 sizes = 1u << 12 | 1u << 16 | 1u << 21;

@@ -51,10 +51,10 @@ static u64 update_limit(const struct pagoda_exec *exec,
 	if (level == exec->engine->pt_levels - 1)
 		return pagoda_engine_root_limit(exec->engine);
 	return !level && update_64k(update) ? VIRTIO_PAGODA_PT_ENTRIES_64K :
-						     VIRTIO_PAGODA_PT_ENTRIES;
+					      VIRTIO_PAGODA_PT_ENTRIES;
 }
 
-/* Returns whether the device has the second word, or the other leaf table. */
+/* Returns whether @level has a 64 KiB side: a second word per entry, or another leaf table. */
 static bool update_64k_valid(const struct pagoda_exec *exec, u32 level)
 {
 	if (level)
@@ -132,8 +132,8 @@ static u32 update_values_check(struct pagoda_exec *exec,
 }
 
 /*
- * Finds memory of the table from entry @index on: the contiguous entries, at least one, at most
- * @want.
+ * Finds the memory of entry @index. *@got receives the number of entries, at most @want, that
+ * are contiguous. *@here is NULL for a page of zeros.
  */
 static u32 update_memory(struct pagoda_exec *exec,
 			 const struct virtio_pagoda_update_page_table *update, u64 index, u32 want,
@@ -176,15 +176,18 @@ u32 pagoda_engine_update_validate(struct pagoda_exec *exec, const void *packet)
 	u32 reason, got;
 
 	reason = update_table_check(exec, update);
-	if (!reason)
-		reason = update_values_check(exec, update);
-	for (; left && !reason; index += got, left -= got) {
+	if (reason)
+		return reason;
+	reason = update_values_check(exec, update);
+	if (reason)
+		return reason;
+	for (; left; index += got, left -= got) {
 		reason = update_memory(exec, update, index, min_t(u32, left, PAGODA_UPDATE_CHUNK),
 				       &here, &got);
 		if (reason)
-			break;
+			return reason;
 	}
-	return reason;
+	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 /* Stores entries @index to @index + @count - 1, @step words apart. */
@@ -244,7 +247,7 @@ u64 pagoda_engine_copy_entries_tail(const void *packet)
 	return le32_to_cpu(copy->nr_ranges) * (u64)sizeof(struct virtio_pagoda_copy_range);
 }
 
-/* Checks one of the tables of a range, which is a page at most. */
+/* Checks entries of one table, which is a page at most, and their memory. */
 static u32 copy_table_check(struct pagoda_exec *exec, u64 table, u32 first, u32 entries, u32 access)
 {
 	u64 va = table + first * PAGODA_PTE_BYTES;
@@ -288,7 +291,7 @@ u32 pagoda_engine_copy_entries_validate(struct pagoda_exec *exec, const void *pa
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies whole entries, in the order in which no entry is overwritten before it was read. */
+/* Copies entries by single accesses; reads each entry before overwriting it. NULL = zeros. */
 static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 {
 	u64 i;
@@ -305,7 +308,7 @@ static void entries_move(__le64 *dst, const __le64 *src, u64 count)
 	}
 }
 
-/* Copies a range. Each part lies within a page, so that one span contains it. */
+/* Copies @count entries. Each table's part lies within a page, so that one span contains it. */
 static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_range *range,
 		      u64 count)
 {
@@ -330,8 +333,8 @@ static u32 copy_range(struct pagoda_exec *exec, const struct virtio_pagoda_copy_
 }
 
 /*
- * Copies ranges in order (C109), and reads each range's entries only then (C111). An injected
- * failure copies half of the ranges, or half of a single range.
+ * Copies ranges in order (C109), and reads a range's entries only when that range's turn comes
+ * (C111). An injected failure copies half of the ranges, or half of a single range.
  */
 u32 pagoda_engine_copy_entries_execute(struct pagoda_exec *exec, const void *packet)
 {

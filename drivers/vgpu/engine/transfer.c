@@ -54,8 +54,8 @@ static bool runs_overlap(const struct virtio_pagoda_run *a, const struct virtio_
 }
 
 /*
- * Returns whether two run lists share a page. Copies within system memory are too rare to sort the
- * lists.
+ * Returns whether two run lists share a page; *@address receives the page's address. Copies
+ * within system memory are too rare to sort the lists.
  */
 static bool transfer_runs_overlap(struct pagoda_exec *exec,
 				  const struct virtio_pagoda_transfer *transfer, u64 *address)
@@ -120,7 +120,7 @@ u32 pagoda_engine_transfer_size_check(struct pagoda_exec *exec,
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Accepts at most one of both flags, and only if surfaces can be tiled. */
+/* Accepts at most one of SWIZZLE and UNSWIZZLE, and only if surfaces can be tiled. */
 static u32 transfer_flags_check(struct pagoda_exec *exec,
 				const struct virtio_pagoda_transfer *transfer)
 {
@@ -157,12 +157,15 @@ u32 pagoda_engine_transfer_validate(struct pagoda_exec *exec, const void *packet
 	u32 reason;
 
 	reason = transfer_flags_check(exec, transfer);
-	if (!reason)
-		reason = pagoda_engine_transfer_size_check(exec, transfer);
-	if (!reason)
-		reason = transfer_side_check(exec, transfer, false);
-	if (!reason)
-		reason = transfer_side_check(exec, transfer, true);
+	if (reason)
+		return reason;
+	reason = pagoda_engine_transfer_size_check(exec, transfer);
+	if (reason)
+		return reason;
+	reason = transfer_side_check(exec, transfer, false);
+	if (reason)
+		return reason;
+	reason = transfer_side_check(exec, transfer, true);
 	if (reason)
 		return reason;
 	if (transfer_overlaps(exec, transfer, &address))

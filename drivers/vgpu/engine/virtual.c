@@ -9,15 +9,15 @@
  */
 #include "internal.h"
 
-/* Returns the notes of the side with that access. */
+/* Returns the notes of the source (ACCESS_READ) or the destination (ACCESS_WRITE). */
 static struct pagoda_notes *notes_of(struct pagoda_exec *exec, u32 access)
 {
 	return &exec->notes[access == VIRTIO_PAGODA_ACCESS_WRITE];
 }
 
 /*
- * Checks a side's range and notes the memory found, in the rest of the run's room except for @spare
- * words.
+ * Checks a side's range and notes the memory found, in the unused part of the run's spans
+ * except for @spare pointers.
  */
 static u32 side_check(struct pagoda_exec *exec, u64 va, u64 size, u32 access, u32 wants, u32 spare)
 {
@@ -80,12 +80,15 @@ static u32 virtual_transfer_fields(struct pagoda_exec *exec,
 		return pagoda_refuse(exec, VIRTIO_PAGODA_FAULT_BAD_FLAGS,
 				     le32_to_cpu(transfer->direction));
 	reason = virtual_range_check(exec, src, size, VIRTIO_PAGODA_ACCESS_READ);
-	if (!reason)
-		reason = virtual_range_check(exec, dst, size, VIRTIO_PAGODA_ACCESS_WRITE);
-	if (!reason && src < dst + size && dst < src + size)
-		reason = pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OVERLAP, dst,
-					      VIRTIO_PAGODA_ACCESS_WRITE);
-	return reason;
+	if (reason)
+		return reason;
+	reason = virtual_range_check(exec, dst, size, VIRTIO_PAGODA_ACCESS_WRITE);
+	if (reason)
+		return reason;
+	if (src < dst + size && dst < src + size)
+		return pagoda_engine_refuse(exec, VIRTIO_PAGODA_FAULT_OVERLAP, dst,
+					    VIRTIO_PAGODA_ACCESS_WRITE);
+	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
 u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void *packet)
@@ -98,9 +101,9 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 	if (reason)
 		return reason;
 	src_wants = side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_SRC_64K,
-			     VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
+			       VIRTIO_PAGODA_SYSTEM_TO_LOCAL);
 	dst_wants = side_wants(transfer, VIRTIO_PAGODA_VIRTUAL_DST_64K,
-			     VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
+			       VIRTIO_PAGODA_LOCAL_TO_SYSTEM);
 	/* Mostly one side is contiguous: a source that isn't must not use all of the room. */
 	reason = side_check(exec, le64_to_cpu(transfer->src_address), size,
 			    VIRTIO_PAGODA_ACCESS_READ, src_wants, exec->engine->max_runs / 16);
@@ -111,8 +114,8 @@ u32 pagoda_engine_virtual_transfer_validate(struct pagoda_exec *exec, const void
 }
 
 /*
- * Called for memory that isn't snooped. The last line of a write of @want bytes stays in the write
- * combiner.
+ * Prepares the access to a span that isn't snooped. The last line of a write of @want bytes
+ * stays in the write combiner.
  */
 static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
@@ -123,7 +126,7 @@ static void side_combine(struct pagoda_exec *exec, struct pagoda_span_side *side
 		pagoda_engine_combine_meet(exec, side->span.here, side->span.size);
 }
 
-/* Finds the side's next span unless the last one isn't used up. */
+/* Finds the side's next span, at most @want bytes, if the last span is used up. */
 u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 want)
 {
 	struct pagoda_notes *notes = side->notes;
@@ -151,9 +154,9 @@ u32 pagoda_engine_side_refill(struct pagoda_exec *exec, struct pagoda_span_side 
 }
 
 /*
- * Notes the memory of the next @size bytes of a side, as far as there is room in half of the run's
- * spans, up to the first fault. Pages are looked up faster one after another than between copies,
- * which fill the CPU's store buffer.
+ * Notes the memory of the next @size bytes of a side, up to the first fault, as far as half of
+ * the run's spans have room. A page is looked up faster after another page than after a copy,
+ * which fills the CPU's store buffer.
  */
 void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side *side, u64 size)
 {
@@ -170,14 +173,14 @@ void pagoda_engine_side_ahead(struct pagoda_exec *exec, struct pagoda_span_side 
 	side->notes = notes;
 	*notes = (struct pagoda_notes) { .next = room, .end = room, .limit = room + half };
 	for (; size && notes->limit; va += span.size, size -= span.size) {
-		/* The copy gets this fault, too, after it copied the memory in front of it. */
+		/* The copy gets the fault, too, after copying the memory in front of @va. */
 		if (pagoda_engine_virtual_span(exec, side->space, va, size, side->access, &span))
 			break;
 		pagoda_engine_note(notes, &span);
 	}
 }
 
-/* Copies a chunk; the spans of both sides end with the chunk. */
+/* Copies a chunk of @left bytes, with which the spans of both sides end. */
 u32 pagoda_engine_virtual_copy(struct pagoda_exec *exec, struct pagoda_span_side *src,
 			       struct pagoda_span_side *dst, u64 left)
 {
@@ -228,7 +231,7 @@ u32 pagoda_engine_virtual_transfer_execute(struct pagoda_exec *exec, const void 
 	return reason;
 }
 
-/* Fills the contiguous memory at the side, at most @want bytes, and stores its bytes in @size. */
+/* Fills the contiguous memory at the side, at most @want bytes; *@size receives its bytes. */
 u32 pagoda_engine_virtual_fill(struct pagoda_exec *exec, struct pagoda_span_side *dst, u64 want,
 			       u32 pattern, u64 *size)
 {
