@@ -74,8 +74,8 @@ static inline bool gpu_buddy_block_is_split(struct gpu_buddy_block *block)
 
 /*
  * Where TTM exports no reference of its own, drivers count references of the GEM object and drop
- * TTM's reference when the last of those is gone. Pagoda does so on all kernels: a user-space
- * mapping holds the GEM object too, see pagoda_gem_ttm_mmap().
+ * TTM's reference with the last GEM reference. Pagoda does so on all kernels: a user-space mapping
+ * holds the GEM object too, see pagoda_gem_ttm_mmap().
  */
 #ifndef PAGODA_HAVE_TTM_BO_FINI
 static inline void ttm_bo_fini(struct ttm_buffer_object *bo)
@@ -129,8 +129,8 @@ static inline int pagoda_ttm_device_init(struct ttm_device *bdev,
 
 /*
  * Initializes the zeroed @pool as a pool of TTM's that isn't shared; ttm_pool_fini() frees its
- * pages to the kernel. Returns false on kernels that count pooled pages: these have one pool for
- * all devices, and pagoda_pool_reclaimable() to know its size.
+ * pages to the kernel. Returns false on kernels that count pooled pages: such kernels have one
+ * pool for all devices, and pagoda_pool_reclaimable() to know its size.
  */
 static inline bool pagoda_pool_init_private(struct ttm_pool *pool, struct device *dev)
 {

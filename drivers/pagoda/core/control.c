@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Control commands to the device, and the size of what it has. */
-#include <linux/delay.h>
-#include <linux/device.h>
-#include <linux/dma-mapping.h>
-#include <linux/highmem.h>
-#include <linux/mm.h>
-#include <linux/sizes.h>
-#include <linux/slab.h>
-#include <drm/drm_cache.h>
-#include <drm/drm_device.h>
-#include <drm/drm_managed.h>
-#include "core/transport.h"
+/* Control commands to the device, and the size of its VRAM. */
 #include "core.h"
 #include "info.h"
+#include "transport.h"
 
 /**
  * pagoda_vidmm_command_locked() - Have the device execute a command

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The video memory manager, as the ioctls see it.
- *
- * Lock order, outermost first:
- *	the gate (not inside mmap_lock: faults test whether they have to wait)
- *	pagoda_vidmm.residency (not inside mmap_lock: faults lock one allocation)
- *	mmap_lock
- *	reservation of an allocation (several: drm_exec)
- *	pagoda_swizzle.lock (with it held other reservations may be tried for only)
- *	pagoda_vram.lock, pagoda_aperture.lock (segment managers; TTM calls them
- *		with a reservation held, or from its work queue without one)
- *	pagoda_stream.lock (the open paging buffer; taken in the dma_fence signalling
- *		path: allocations under it must not reclaim)
- *	spinlocks of TTM, the queue and the transport
+ * The memory manager of a device: pointers to the parts that the rooms define. Locks and their
+ * order are in the DOC section below.
  */
 #ifndef PAGODA_CORE_CORE_H
 #define PAGODA_CORE_CORE_H
@@ -66,6 +55,64 @@ struct pagoda_vram;
 struct ttm_buffer_object;
 struct ttm_device;
 
+/**
+ * DOC: Locks, outermost first
+ *
+ * A thread that holds a lock takes only locks that come later in this list. Mutexes, semaphores
+ * and reservations::
+ *
+ *	pagoda_payer.lock		held while the client's thread executes a work item; but
+ *					promotion takes this lock with the gate and residency
+ *	pagoda_reset.gate		not under mmap_lock: a CPU fault tests whether it has to
+ *					wait (gate.c)
+ *	pagoda_context.lock
+ *	pagoda_vidmm.residency		not under mmap_lock: a CPU fault locks one allocation
+ *	pagoda_closing.lock
+ *	pagoda_client.lock
+ *	pagoda_reset.vms_lock
+ *	pagoda_vm.lock			a change of structure; the dma_fence signalling path
+ *					only tries to take this lock
+ *	pagoda_requirements.lock
+ *	mmap_lock
+ *	reservations			of a VM, which its page tables, save areas and private
+ *					allocations share, and of allocations; several: drm_exec
+ *	pages_turn (pages.c)
+ *	pagoda_vidmm.scratch_lock
+ *	pagoda_swizzle.lock		other reservations are only tried under this lock
+ *	pagoda_space.lock
+ *	pagoda_vram.lock and
+ *	pagoda_aperture.lock		TTM's work queue takes the two without a reservation
+ *	pagoda_mmu.leaving
+ *	pagoda_exec_engine.kill_lock
+ *
+ * Mutexes that the dma_fence signalling path takes: no allocation under such a mutex may reclaim::
+ *
+ *	pagoda_stream.lock		the open paging buffer
+ *	pagoda_device_mmu.lock
+ *	pagoda_reset.lock
+ *	pagoda_exec_engine.reset_lock
+ *	pagoda_exec_context.owner_lock
+ *	pagoda_mfences.lock
+ *	pagoda_vidmm.control_lock
+ *	pagoda_control.lock		of the virtio transport
+ *
+ * Spinlocks::
+ *
+ *	lru_lock of TTM
+ *	pagoda_victims.lock		fences may be found signalled under this lock
+ *	pagoda_queue.signal_lock, pagoda_exec_engine.signal_lock
+ *	locks of dma_fences
+ *	pagoda_mfence.lock, then locks of a wait's function
+ *	pagoda_vidmm.deferred_lock, then pagoda_deferred.lock
+ *	pagoda_queue.lock, pagoda_exec_engine.lock
+ *	locks of rings, of the control queue and of the event queue (virtio)
+ *
+ * Under four mutexes only spinlocks and mmap_lock are taken: pagoda_paging_queue.lock,
+ * pagoda_listeners.lock, pagoda_listener.reading, pagoda_journal.recording_mutex. All other
+ * spinlocks are innermost, except for pagoda_vidmm.required_lock, then pagoda_ears.lock, then the
+ * lock of &pagoda_listener.wait.
+ */
+
 /* Statistics; struct drm_pagoda_stats documents each counter. */
 struct pagoda_counters {
 	atomic64_t paged_in;
@@ -113,25 +160,24 @@ struct pagoda_counters {
  * @mmu: Page tables, NULL on a device without address spaces
  * @roots: Root of each address space as the device has it; written with @control_lock held, read
  *	while nothing of the space executes
- * @control_lock: Protects @transport and @deaf; outside of the transport's locks; taken in the
- *	dma_fence signalling path
+ * @control_lock: Protects @transport, @deaf and @roots; taken in the dma_fence signalling path
  * @scratch_lock: Protects the scratch windows outside of moves
- * @transport: Way to the device for control commands, NULL when it is gone
- * @deaf: The device failed a command that sets a root; no more of them are sent until a reset
+ * @transport: Way to the device for control commands, NULL when the device is gone
+ * @deaf: The device failed a command that sets a root: no such command is sent until a reset
  * @dummy: Page behind unmapped aperture addresses
- * @bos: Allocations by id, for packets and debugfs; its lock keeps an allocation from going away
- *	while it is looked at
+ * @bos: Allocations by id, for packets and debugfs; the xarray's lock keeps an allocation from
+ *	going away
  * @next_id: Last allocation id given
  * @spaces: Numbers of address spaces in use
  * @next_context: Last context id given
  * @residency: Held while lists of allocations are locked; for writing if other lists must not
- *	interfere. Outside of all reservations and VMs' locks
+ *	interfere
  * @settling_calls: Number of calls that looked for settled allocations
  * @required_lock: Protects &pagoda_bo.wish.requirements of all allocations; nothing is allocated
  *	with it held
  * @taking: Number of threads that place an allocation by evicting others from VRAM
- * @pressing: Number of threads that can't place an allocation otherwise: they evict memory that
- *	queued changes of VMs keep in place (C145), and page tables that only wait for paging
+ * @pressing: Number of threads that evict even memory which queued changes of VMs keep in place
+ *	(C145), and page tables that only wait for paging: an allocation has no other place
  * @mfences: Monitored fences
  * @engines: Engines that execute commands, NULL if there are none
  * @resets: Number of times the device was reset as a whole
@@ -144,21 +190,21 @@ struct pagoda_counters {
  * @offers: Offered allocations
  * @victims: The choice of victims
  * @promotion: Allocations that wait for room in VRAM
- * @bandwidth: Measured bandwidth of paging; the queue measures it
+ * @bandwidth: Bandwidth of paging, as the queue measures it
  * @submit_share: Percent of the bandwidth that each client's submissions may evict from VRAM for
- *	allocations they only prefer to have there; 0 = no limit. Constant
+ *	allocations that a submission only prefers to have there; 0 = no limit. Constant
  * @copies: Copies of allocations in VRAM
  * @budgets: Usage and budgets of clients
  * @listeners: Clients that receive events
  * @stats: Counters
- * @nr_populated: Allocations that have pages, by the power of two their number is rounded up to
+ * @nr_populated: Allocations that have pages, by log2 of the number of pages, rounded up
  *	(pages.c)
  * @reaches_part: The device doesn't reach all of the machine's memory; constant
  * @pin_limit: Bytes of one client's allocations that may be pinned for other devices
  * @limits: Limits of clients and users
  * @moves_by_cpu: Moves are done by TTM's own copy, for the benchmark to compare with
  * @dmem_roots: The root cgroup's share of each segment, by TTM_PL_*; NULL = the segment isn't a
- *	region of the dmem controller. Constant while it is one
+ *	region of the dmem controller. Constant while the segment is a region
  */
 struct pagoda_vidmm {
 	struct ttm_device ttm;
@@ -239,7 +285,7 @@ static inline struct pagoda_vidmm *pagoda_vidmm_of_ttm(struct ttm_device *bdev)
 	return container_of(bdev, struct pagoda_vidmm, ttm);
 }
 
-/* Returns the operation that maps the aperture; both are never used on one device (C64). */
+/* Returns the operation that maps the aperture; a device uses only one of the two (C64). */
 static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
 {
 	u32 op = VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2;
@@ -268,8 +314,8 @@ static inline u32 pagoda_vidmm_map_op(const struct pagoda_vidmm *vidmm)
  *	0 = no promotion
  * @traffic_share: Percent of the bandwidth for promotion while other clients use the device, 1 to
  *	100
- * @submit_share: Percent of the bandwidth at which a client's submissions may evict others from
- *	VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
+ * @submit_share: Percent of the bandwidth at which a client's submissions may evict allocations of
+ *	others from VRAM for allocations that could be used elsewhere, 1 to 100; 0 = without a limit
  * @reserve: Bytes of VRAM that only page tables and save areas may use; 0 = none
  */
 struct pagoda_vidmm_args {

@@ -23,8 +23,9 @@ struct pagoda_virtio;
  *	of VRAM's size
  * @lru: The allocation that is longest unused leaves VRAM; else the policy's choice
  * @promote_ms: Milliseconds that room in VRAM must last before evicted allocations come back,
- *	0 = they don't
- * @traffic_share: Percent of the paging bandwidth for coming back while the device is in use
+ *	0 = never
+ * @traffic_share: Percent of the paging bandwidth at which allocations come back while the
+ *	device is in use
  * @submit_share: Percent of the paging bandwidth for evictions on behalf of allocations that a
  *	submission only prefers to have in VRAM, 0 = no limit
  * @reserve_kb: KiB of VRAM for page tables and save areas only; negative: the default share
@@ -46,9 +47,9 @@ struct pagoda_options {
 /**
  * struct pagoda_device - A Pagoda GPU
  * @drm: DRM device; its release frees this struct
- * @info: Properties of the device. A copy: it is read as long as a file is open, while the
- *	transport's goes with the hardware
- * @vidmm: Memory manager; goes with @drm, not with the hardware
+ * @info: Properties of the device. A copy: the properties are read as long as a file is open,
+ *	longer than the transport exists
+ * @vidmm: Memory manager; exists as long as @drm, longer than the hardware
  * @virtio: The hardware; only between drm_dev_enter() and drm_dev_exit()
  * @sleep: Notifier for the machine's sleep, registered while the hardware is there
  */
@@ -60,7 +61,6 @@ struct pagoda_device {
 	struct notifier_block sleep;
 };
 
-/* Returns the struct pagoda_device of a DRM device. */
 static inline struct pagoda_device *pagoda_device_of_drm(struct drm_device *drm)
 {
 	return container_of(drm, struct pagoda_device, drm);

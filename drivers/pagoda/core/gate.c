@@ -11,6 +11,7 @@
 #include "core.h"
 #include "life.h"
 
+/* Returns the entry of the current thread, NULL if the thread isn't inside. */
 static struct pagoda_gate *gate_find(struct pagoda_reset *reset)
 {
 	struct pagoda_gate *gate, *found = NULL;
@@ -45,14 +46,14 @@ static void gate_forget(struct pagoda_reset *reset, struct pagoda_gate *gate)
  * @vidmm: Memory manager
  *
  * Context: Any but interrupts.
- * Return: true if it is; then it must not wait for a rebuild.
+ * Return: true if the thread is inside: then the thread must not wait for a rebuild.
  */
 bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm)
 {
 	return gate_find(vidmm->reset);
 }
 
-/* Also closed before a rebuild that is due: operations begun there would be given up. */
+/* A rebuild that is due closes the gate, too: paging begun before would be given up. */
 static bool gate_is_closed(const struct pagoda_reset *reset)
 {
 	return READ_ONCE(reset->pending) || READ_ONCE(reset->shut);
@@ -65,26 +66,16 @@ static bool gate_is_closed(const struct pagoda_reset *reset)
  */
 #define GATE_SLEEP	(TASK_UNINTERRUPTIBLE | TASK_FREEZABLE_UNSAFE)
 
-static int gate_wait(struct pagoda_reset *reset, bool interruptible)
-{
-	if (interruptible)
-		return wait_event_interruptible(reset->rebuilt, !gate_is_closed(reset));
-	wait_event_state(reset->rebuilt, !gate_is_closed(reset), GATE_SLEEP);
-	return 0;
-}
-
 static int gate_read(struct pagoda_reset *reset, bool interruptible)
 {
-	int ret;
-
 	do {
-		ret = gate_wait(reset, interruptible);
-		if (ret)
-			return ret;
-		if (!interruptible)
+		if (!interruptible) {
+			wait_event_state(reset->rebuilt, !gate_is_closed(reset), GATE_SLEEP);
 			down_read(&reset->gate);
-		else if (down_read_interruptible(&reset->gate))
+		} else if (wait_event_interruptible(reset->rebuilt, !gate_is_closed(reset)) ||
+			   down_read_interruptible(&reset->gate)) {
 			return -ERESTARTSYS;
+		}
 		if (!gate_is_closed(reset))
 			return 0;
 		up_read(&reset->gate);

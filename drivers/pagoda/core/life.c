@@ -1,13 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The device's life: whether it is being reset, and how often it was. */
-#include <linux/jiffies.h>
-#include <linux/ktime.h>
-#include <linux/mm.h>
-#include <drm/drm_device.h>
-#include <drm/drm_managed.h>
-#include <drm/drm_print.h>
-#include "core/compat.h"
-#include "core/transport.h"
 #include "core.h"
 #include "life.h"
 
@@ -16,7 +8,7 @@
  * @vidmm: Manager
  *
  * Context: Any.
- * Return: The number of resets, without sleeps.
+ * Return: The number of resets without sleeps.
  */
 u64 pagoda_reset_count(struct pagoda_vidmm *vidmm)
 {

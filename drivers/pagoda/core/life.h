@@ -3,7 +3,7 @@
  * Resets of the whole device.
  *
  *	phase 1	reset.c, in the dma_fence signalling path: the engines are held, the device is
- *		reset, jobs and paging that it had or is given from then on are given up
+ *		reset, jobs and paging that the device had or gets from then on are given up
  *	phase 2	rebuild.c, a work item that allocates, locks and waits without
  *		restrictions: the device's state is rebuilt from the driver's records
  *	gate	gate.c: ioctls stay out of phase 2
@@ -12,9 +12,9 @@
  * all content that matters leaves VRAM before phase 1 (sleep.c): nothing is lost.
  *
  * Content of VRAM that was written before a reset counts as garbage. Each allocation records
- * the epoch in which its content was written to VRAM. If that isn't the current epoch, the
- * allocation is cleared before the CPU or a job can see it (lost.c). This rule alone makes
- * evictions and page-ins during a reset correct.
+ * the epoch in which its content was written to VRAM. An allocation of another epoch than the
+ * current one is cleared before the CPU or a job can access the content (lost.c). This rule alone
+ * makes evictions and page-ins during a reset correct.
  */
 #ifndef PAGODA_CORE_LIFE_H
 #define PAGODA_CORE_LIFE_H
@@ -35,7 +35,7 @@ struct task_struct;
 /**
  * struct pagoda_gate - A thread inside of the gate that keeps the device from being rebuilt
  * @link: Entry in pagoda_reset.inside
- * @task: Thread; NULL if it was inside already
+ * @task: Thread; NULL if the thread was inside already
  */
 struct pagoda_gate {
 	struct list_head link;
@@ -93,7 +93,7 @@ struct pagoda_reset_note {
  * struct pagoda_reset - Resets of a device
  * @vidmm: Manager
  * @gate: Held for reading by threads that work on the device's memory in normal context, for
- *	writing by phase 2. Outermost lock
+ *	writing by phase 2
  * @inside_lock: Protects @inside
  * @inside: Threads that hold @gate for reading, struct pagoda_gate
  * @lock: Protects all members from @hidden to @nr_notes. Taken in the dma_fence signalling path:
@@ -120,7 +120,7 @@ struct pagoda_reset_note {
  * @told: Work item that resets the device after the device reported a reset
  * @rebuild: Work item of phase 2
  * @rebuilt: Woken when the device is neither pending nor hidden any more
- * @vms_lock: Protects @vms; outside of pagoda_vm.lock
+ * @vms_lock: Protects @vms
  * @vms: All VMs of clients, &pagoda_vm.entry
  */
 struct pagoda_reset {
@@ -159,7 +159,6 @@ bool pagoda_gate_try(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 void pagoda_gate_leave(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
 struct pagoda_gate *pagoda_gate_pause(struct pagoda_vidmm *vidmm);
 void pagoda_gate_resume(struct pagoda_vidmm *vidmm, struct pagoda_gate *gate);
-/* gate.c */
 bool pagoda_gate_is_inside(struct pagoda_vidmm *vidmm);
 void pagoda_gate_shut(struct pagoda_vidmm *vidmm);
 void pagoda_gate_open(struct pagoda_vidmm *vidmm);

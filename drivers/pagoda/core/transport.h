@@ -61,8 +61,8 @@ enum pagoda_outcome {
  *
  * Owned by the caller until submit, by the transport until @complete. A transport that could not
  * get a request back calls @complete when the transport is taken down and the device can't reach
- * memory any more; that may be long after a failed reset. Aligned so that members the device
- * writes share no cache line with other data.
+ * memory any more, which may be long after a failed reset. Members that the device writes share no
+ * cache line with other data.
  */
 struct pagoda_request {
 	struct virtio_pagoda_request header;

@@ -26,9 +26,9 @@
  * For each table mmu/ keeps what its entries are, as hardware entries: tables that
  * were evicted come back from that.
  *
- * Lock order: the owner's locks (reservations), pagoda_space.lock, the stream's lock.
  * Emission happens under the stream's lock, so the caller of commit has begun a
- * transaction: the space's lock is taken before, by pagoda_space_lock().
+ * transaction: the space's lock is taken before, by pagoda_space_lock(). The order
+ * of all locks is in core/core.h.
  */
 #ifndef PAGODA_MMU_H
 #define PAGODA_MMU_H

@@ -73,7 +73,7 @@ void pagoda_space_destroy(struct pagoda_space *space)
  * pagoda_space_lock() - Keep others from changing a space's tables
  * @space: Space
  *
- * Context: may sleep; taken inside reservations and before the stream's lock.
+ * Context: may sleep.
  */
 void pagoda_space_lock(struct pagoda_space *space)
 {

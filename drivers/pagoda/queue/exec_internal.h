@@ -24,7 +24,7 @@
  * ordered work queue for all engines of a device, or in the call of an owner that resets the
  * adapter; engine->reset_lock serializes the two.
  *
- * Lock order: kill_lock, reset_lock, owner_lock; signal_lock, lock, then the transport's locks.
+ * The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_EXEC_INTERNAL_H
 #define PAGODA_EXEC_INTERNAL_H
@@ -108,7 +108,7 @@ struct pagoda_exec_flight {
  * @work: Resets the engine, or ends its jobs
  * @watchdog: Checks whether the engine still makes progress
  * @hw_context: Fence context of the device fences
- * @kill_lock: Held while the scheduler is stopped to remove an entity; outside all other locks
+ * @kill_lock: Held while the scheduler is stopped to remove an entity
  * @reset_lock: Held while the engine is reset or its jobs are given up. Taken in the dma_fence
  *	signalling path: no allocation under it
  * @signal_lock: Keeps the order of signalling; the locks of the hw fences nest inside

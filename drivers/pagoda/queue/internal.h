@@ -17,7 +17,7 @@
  * runs in one ordered work queue, so that it never runs twice at a time and needs no lock against
  * itself.
  *
- * Lock order: signal_lock, lock, then the transport's locks.
+ * The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_QUEUE_INTERNAL_H
 #define PAGODA_QUEUE_INTERNAL_H

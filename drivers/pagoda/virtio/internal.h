@@ -90,7 +90,7 @@ struct pagoda_control_slot {
  * @vq: Virtqueue; NULL while the device has no power
  * @lock: Serializes commands. Taken in the dma_fence signalling path (reset): no allocation
  *	under it
- * @vq_lock: Protects @vq and the slots' @busy; nests in @lock
+ * @vq_lock: Protects @vq and the slots' @busy
  * @answered: Completed by the interrupt of the control queue
  * @answer: Copy of the head of the last answer, which the device can't change any more; @lock
  * @slots: Commands; a slot that timed out stays busy until the device returns it

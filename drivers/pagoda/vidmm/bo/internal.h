@@ -24,7 +24,7 @@ struct ttm_resource_manager;
  * struct pagoda_copies - All copies of allocations in VRAM
  * @bytes: Sum of their sizes, including those that are given up and not freed yet
  * @limit: Most of @bytes; constant
- * @lock: Protects the lists; innermost, and taken where memory is reclaimed
+ * @lock: Protects the lists; taken where memory is reclaimed
  * @list: struct pagoda_copy, in the order in which they were kept
  * @unwanted: Copies that @work has to give up
  * @work: Gives up @unwanted
@@ -42,7 +42,7 @@ struct pagoda_copies {
 
 /**
  * struct pagoda_offers - Offered allocations in VRAM
- * @lock: Protects @ranks and @count; innermost
+ * @lock: Protects @ranks and @count
  * @ranks: Allocations by rank, in the order in which they were offered
  * @count: Number of allocations in @ranks
  */

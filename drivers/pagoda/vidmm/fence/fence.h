@@ -22,8 +22,7 @@
  *	pagoda_mfence_wait_arm		has the function called once, when the fence has the value
  *	pagoda_mfence_wait_fini		instead or afterwards: the function isn't called any more
  *
- * Lock order, outermost first: reservations, pagoda_mfences.lock, locks of dma_fences,
- * pagoda_mfence.lock, locks of a wait's function.
+ * The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_VIDMM_FENCE_FENCE_H
 #define PAGODA_VIDMM_FENCE_FENCE_H

@@ -21,8 +21,8 @@ struct workqueue_struct;
 
 /**
  * struct pagoda_mfences - All monitored fences
- * @lock: Protects @held; also held while the CPU checks and stores fence values. Inside of
- *	reservations; taken in the dma_fence signalling path
+ * @lock: Protects @held; also held while the CPU checks and stores fence values. Taken in the
+ *	dma_fence signalling path
  * @held: Fences with a page that is pinned in its place
  * @kept: Kept promises, to be released
  * @look: Work that looks at all of @held

@@ -118,7 +118,7 @@ struct pagoda_deferred_ops {
  * @until_done: Dma_fences that an item waits for must have signalled before the item is made; else
  *	they need only exist
  * @entry: In &pagoda_vidmm.deferred while there are items; protected by &pagoda_vidmm.deferred_lock
- * @lock: Protects @items, @count and @error; inside of &pagoda_vidmm.deferred_lock
+ * @lock: Protects @items, @count and @error
  * @items: Items, the next one first; an item stays in the list until it is made
  * @count: Number of @items
  * @error: Negative errno with which all items end, or 0: items are made

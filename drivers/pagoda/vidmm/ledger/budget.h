@@ -42,7 +42,7 @@
 
 /**
  * struct pagoda_budgets - Budgets of all clients of a device
- * @lock: Protects all members below; innermost
+ * @lock: Protects all members below
  * @clients: struct pagoda_budget
  * @pool: Bytes of each group that clients share
  * @reserved: Bytes of the pool that clients have reserved

@@ -65,7 +65,7 @@ struct pagoda_payer {
 /**
  * struct pagoda_closing - Handles that were closed while jobs needed the allocations (closing.c)
  * @vidmm: The manager
- * @lock: Protects all members below; outside of &pagoda_client.lock
+ * @lock: Protects all members below
  * @next: Number of the next job that is held up
  * @ends: The file is being closed: VMs are destroyed with all their mappings, and handles need no
  *	work of their own
@@ -117,7 +117,7 @@ struct pagoda_client {
 	struct pagoda_ears ears;
 	struct pagoda_exec_account *account;
 	struct pagoda_quota *quota;
-	struct mutex lock;	/* vms, fences, groups; outside of pagoda_vm.lock */
+	struct mutex lock;	/* vms, contexts, fences, paging_queues, groups */
 	struct xarray vms;
 	struct xarray contexts;
 	struct xarray fences;

@@ -35,8 +35,8 @@ struct pagoda_demand {
 
 /**
  * struct pagoda_victims - The policy, and what goes with it
- * @lock: Protects @policy and the items of all allocations; nests in reservations. Fences may be
- *	found signalled under this lock, and their callbacks run
+ * @lock: Protects @policy and the items of all allocations. Fences may be found signalled under
+ *	this lock, and their callbacks run
  * @policy: The policy; its items are &pagoda_bo.choice.item
  * @asked: The policy chooses victims; if false it is only told of uses, and TTM evicts the least
  *	recently used allocation

@@ -60,7 +60,7 @@ struct pagoda_promote_slice {
 /**
  * struct pagoda_promotion - Allocations that wait for promotion to VRAM, and the walk
  * @vidmm: Manager
- * @lock: Protects @waiting, @count and @bytes; nests in reservations
+ * @lock: Protects @waiting, @count and @bytes
  * @waiting: &pagoda_bo.wish.promote by key
  * @count: Number of entries in @waiting; also read without the lock
  * @bytes: Sum of their sizes

@@ -32,7 +32,7 @@ struct pagoda_requirement {
 
 /**
  * struct pagoda_requirements - A client's residency list
- * @lock: Protects all members below; only spinlocks are taken with @lock held
+ * @lock: Protects all members below
  * @by_id: &struct pagoda_requirement by id of the allocation
  * @list: Entries in the order they were added
  * @count: Number of entries; also read without @lock, to find out whether there are any

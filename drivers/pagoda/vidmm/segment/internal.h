@@ -69,8 +69,7 @@ struct pagoda_swizzle_range {
 
 /**
  * struct pagoda_swizzle - All swizzling ranges
- * @lock: Protects the ranges and @lru. Nests in reservations. Not held while a command waits for
- *	the device
+ * @lock: Protects the ranges and @lru. Not held while a command waits for the device
  * @lru: Ranges: free ones first, the range with the latest page fault last
  * @ranges: Array of all ranges
  * @cpu: Ranges as the CPU executor sees them; the owner of a range fills its entry in while no
@@ -87,8 +86,8 @@ struct pagoda_swizzle {
 
 /**
  * struct pagoda_device_mmu - Device addresses
- * @lock: Protects @mm, @own, @kept and @kept_own. Innermost but for TTM's locks. Taken under the
- *	stream's lock: no memory is allocated with it held
+ * @lock: Protects @mm, @own, @kept and @kept_own. Taken under the stream's lock: no memory is
+ *	allocated with @lock held
  * @mm: Addresses in pages; page 0 is excluded
  * @own: struct pagoda_sysmem that are mapped, in the order of mapping
  * @kept: struct pagoda_tt with a failed UNMAP_MMU

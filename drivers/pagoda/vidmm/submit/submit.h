@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Submission: commands of a context, executed when all allocations that the commands need are
- * resident.
- *
- * Lock order, outermost first: pagoda_context.lock, pagoda_vidmm.residency, then the order in
- * vm.h.
+ * resident. The order of all locks is in core/core.h.
  */
 #ifndef PAGODA_VIDMM_SUBMIT_SUBMIT_H
 #define PAGODA_VIDMM_SUBMIT_SUBMIT_H

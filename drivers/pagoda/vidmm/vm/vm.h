@@ -2,13 +2,8 @@
 /*
  * Address spaces of clients, as ioctls use them.
  *
- * A VM is a drm_gpuvm for the mappings and a space of mmu/ for the page tables. Lock order,
- * outermost first:
- *	pagoda_vm.lock (one change of structure at a time)
- *	reservations (drm_exec): the VM's, which its page tables and save areas share,
- *		and those of allocations
- *	pagoda_space.lock
- *	pagoda_stream.lock
+ * A VM is a drm_gpuvm for the mappings and a space of mmu/ for the page tables. pagoda_vm.lock
+ * admits one change of structure at a time; core/core.h has the order of all locks.
  */
 #ifndef PAGODA_VIDMM_VM_VM_H
 #define PAGODA_VIDMM_VM_VM_H
