@@ -51,7 +51,7 @@ struct pagoda_cpu_range {
  *	page without struct page, with which the packet is refused
  * @table_page: Returns the struct page of a page table in system memory by its bus address, in
  *	the form of an entry of a struct page array; NULL if there is no such table. Looks the
- *	table up in a register, never derives it from the address (C66). May be NULL: no table
+ *	table up in a register, never derives the page from the address (C66). May be NULL: no table
  *	is in system memory
  * @context: Argument of @table_page
  * @limits: Limits of the device; needed by packets with virtual addresses or page tables. NULL:

@@ -10,16 +10,6 @@
 #include <linux/string.h>
 #include "internal.h"
 
-static struct pagoda_layout layout_decode(const struct virtio_pagoda_layout *layout)
-{
-	return (struct pagoda_layout) {
-		.tiling = le32_to_cpu(layout->tiling),
-		.pitch = le32_to_cpu(layout->pitch),
-		.height = le32_to_cpu(layout->height),
-		.mips = le32_to_cpu(layout->mips),
-	};
-}
-
 /*
  * Returns where byte @offset of the linear view is in the surface, and in *@run how many bytes
  * are consecutive there.
@@ -77,7 +67,12 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 	if (le32_to_cpu(location->segment) != VIRTIO_PAGODA_SEGMENT_VRAM)
 		return VIRTIO_PAGODA_FAULT_BAD_SEGMENT;
 	*surface = (struct pagoda_cpu_surface) {
-		.layout = layout_decode(&tiled->layout),
+		.layout = {
+			.tiling = le32_to_cpu(tiled->layout.tiling),
+			.pitch = le32_to_cpu(tiled->layout.pitch),
+			.height = le32_to_cpu(tiled->layout.height),
+			.mips = le32_to_cpu(tiled->layout.mips),
+		},
 		.offset = le64_to_cpu(tiled->offset),
 	};
 	if (surface->offset & PAGODA_PAGE_MASK)
@@ -93,8 +88,8 @@ u32 pagoda_cpu_surface_prepare(struct pagoda_cpu_executor *exec,
 
 /*
  * Copies @size bytes between @piece and the surface's linear view; @swizzle: into the surface.
- * @window, if not NULL, shows the same bytes in a swizzling range: it is written together with
- * the surface, and is the source of a copy out.
+ * @window, if not NULL, shows the same bytes in a swizzling range: a copy in writes both window
+ * and surface, and a copy out reads the window.
  */
 void pagoda_cpu_surface_copy(const struct pagoda_cpu_surface *surface, u8 *window,
 			     const struct pagoda_cpu_side *piece, u64 size, bool swizzle)

@@ -13,14 +13,6 @@ struct pagoda_cpu_table {
 	bool is_virtual;
 };
 
-static u32 update_flags_check(const struct virtio_pagoda_update_page_table *update)
-{
-	return le16_to_cpu(update->packet.flags) &
-	       ~(VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL |
-		 VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION | VIRTIO_PAGODA_UPDATE_USE_64K) ?
-	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
-}
-
 /* Checks the mode and the segment of the table. */
 static u32 update_mode_check(const struct virtio_pagoda_update_page_table *update)
 {
@@ -202,9 +194,11 @@ u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu)
 
 	if (!limits)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
-	reason = update_flags_check(update);
-	if (!reason)
-		reason = update_place_check(limits, update);
+	if (le16_to_cpu(update->packet.flags) &
+	    ~(VIRTIO_PAGODA_UPDATE_REPEAT | VIRTIO_PAGODA_UPDATE_INITIAL |
+	      VIRTIO_PAGODA_UPDATE_NOTIFY_EVICTION | VIRTIO_PAGODA_UPDATE_USE_64K))
+		return VIRTIO_PAGODA_FAULT_BAD_FLAGS;
+	reason = update_place_check(limits, update);
 	if (!reason)
 		reason = update_values_check(limits, update);
 	if (reason)
@@ -220,21 +214,12 @@ u32 pagoda_update_execute(const struct pagoda_cpu_packet *cpu)
 	return reason;
 }
 
-/* A flush of a root that isn't the space's root shows that the driver lost track of the tables. */
-static bool is_root(const struct pagoda_cpu_executor *exec,
-		    const struct virtio_pagoda_flush_tlb *flush)
-{
-	const struct pagoda_root *root = &exec->roots[le32_to_cpu(flush->address_space)];
-
-	return !root->entries || (root->segment == le32_to_cpu(flush->root_segment) &&
-				  root->address == le64_to_cpu(flush->root_address));
-}
-
 /* The CPU walks the tables for every page, so it has no translations to drop. */
 u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_flush_tlb *flush = cpu->data;
 	u64 start = le64_to_cpu(flush->start), end = le64_to_cpu(flush->end);
+	const struct pagoda_root *root;
 
 	if (!cpu->exec->limits)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
@@ -246,8 +231,11 @@ u32 pagoda_flush_tlb_execute(const struct pagoda_cpu_packet *cpu)
 		return VIRTIO_PAGODA_FAULT_UNSUPPORTED;
 	if (start > end || end > pagoda_va_end(cpu->exec->limits))
 		return VIRTIO_PAGODA_FAULT_OUT_OF_RANGE;
-	return is_root(cpu->exec, flush) ? VIRTIO_PAGODA_FAULT_NONE :
-						  VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
+	/* A flush of another root shows that the driver lost track of the space's tables. */
+	root = &cpu->exec->roots[le32_to_cpu(flush->address_space)];
+	return !root->entries || (root->segment == le32_to_cpu(flush->root_segment) &&
+				  root->address == le64_to_cpu(flush->root_address)) ?
+	       VIRTIO_PAGODA_FAULT_NONE : VIRTIO_PAGODA_FAULT_BAD_CONTEXT;
 }
 
 /* Checks a table of a range: the entries have to be in one page. */

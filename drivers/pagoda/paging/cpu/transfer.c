@@ -78,12 +78,16 @@ static u32 transfer_flags_check(const struct pagoda_cpu_executor *exec,
 	       VIRTIO_PAGODA_FAULT_BAD_FLAGS : VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* Copies page by page, because not both sides are consecutive for the CPU. */
-static void transfer_copy_pages(const struct pagoda_cpu_side *dst,
-				const struct pagoda_cpu_side *src, u64 size)
+/* Copies between two linear sides: page by page unless both are consecutive for the CPU. */
+static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
+			  u64 size)
 {
 	u64 done;
 
+	if (src->vram && dst->vram) {
+		memcpy(dst->vram, src->vram, size);
+		return;
+	}
 	for (done = 0; done < size; done += VIRTIO_PAGODA_PAGE_SIZE) {
 		size_t bytes = min_t(u64, size - done, VIRTIO_PAGODA_PAGE_SIZE);
 		u8 *from = pagoda_cpu_side_map(src, done);
@@ -95,16 +99,6 @@ static void transfer_copy_pages(const struct pagoda_cpu_side *dst,
 		pagoda_cpu_side_unmap(dst, to);
 		pagoda_cpu_side_unmap(src, from);
 	}
-}
-
-/* Copies between two linear sides. */
-static void transfer_copy(const struct pagoda_cpu_side *dst, const struct pagoda_cpu_side *src,
-			  u64 size)
-{
-	if (src->vram && dst->vram)
-		memcpy(dst->vram, src->vram, size);
-	else
-		transfer_copy_pages(dst, src, size);
 }
 
 /* Checks both sides, the source first; one of them may be a surface. */
@@ -192,7 +186,7 @@ u32 pagoda_fill_execute(const struct pagoda_cpu_packet *cpu)
 	return VIRTIO_PAGODA_FAULT_NONE;
 }
 
-/* The content is undefined afterwards, so it is left alone (C46). */
+/* Writes nothing: the content is undefined afterwards (C46). */
 u32 pagoda_discard_content_execute(const struct pagoda_cpu_packet *cpu)
 {
 	const struct virtio_pagoda_discard_content *discard = cpu->data;
