@@ -2,7 +2,7 @@
 /*
  * MAP_APERTURE_SEGMENT, MAP_APERTURE_SEGMENT2 and UNMAP_APERTURE_SEGMENT (C52 - C67). The
  * cursor counts pages. Both map operations encode runs, so that a contiguous list costs one run
- * with either of them; MAP_APERTURE_SEGMENT2 also tells the device that its list was given as
+ * with either operation; MAP_APERTURE_SEGMENT2 also tells the device that the list was given as
  * contiguous.
  */
 #include <linux/minmax.h>
@@ -34,7 +34,6 @@ int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 				 const struct pagoda_paging_op *op, const char **why)
 {
 	const struct pagoda_op_map_aperture *map = &op->map_aperture;
-	int ret;
 
 	if (map->flags & ~VIRTIO_PAGODA_MAP_CACHE_COHERENT)
 		return pagoda_refuse(why, -EINVAL, "map: unknown flag");
@@ -46,22 +45,9 @@ int pagoda_map_aperture_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -ERANGE, "map: generation too large");
 	if (map->cpu_visible_address && op->operation != VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2)
 		return pagoda_refuse(why, -EINVAL, "map: CPU address");
-	ret = range_validate(limits, map->first_page, map->nr_pages, why);
-	if (!ret)
-		ret = pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages,
-					  pagoda_segment_size(limits, VIRTIO_PAGODA_SEGMENT_SYSTEM),
-					  why);
-	return ret;
-}
-
-static u32 map_aperture_flags(const struct pagoda_paging_op *op)
-{
-	u32 flags = op->map_aperture.flags;
-
-	if (op->operation == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2 &&
-	    op->map_aperture.adl->contiguous)
-		flags |= VIRTIO_PAGODA_MAP_CONTIGUOUS;
-	return flags;
+	return range_validate(limits, map->first_page, map->nr_pages, why) ?:
+	       pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages,
+				   pagoda_segment_size(limits, VIRTIO_PAGODA_SEGMENT_SYSTEM), why);
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */
@@ -73,14 +59,16 @@ static bool map_aperture_packet(const struct pagoda_paging_limits *limits,
 	const struct pagoda_op_map_aperture *map = &op->map_aperture;
 	struct virtio_pagoda_map_aperture_segment *packet = (void *)buf->pos;
 	struct pagoda_runs_packet runs;
+	u32 flags = map->flags;
 
 	runs = pagoda_runs_put(limits, buf, map->adl, map->adl_offset + cursor->done,
 			       map->nr_pages - cursor->done, sizeof(*packet));
 	if (!runs.nr_runs)
 		return false;
+	if (op->operation == VIRTIO_PAGODA_OP_MAP_APERTURE_SEGMENT2 && map->adl->contiguous)
+		flags |= VIRTIO_PAGODA_MAP_CONTIGUOUS;
 	*packet = (struct virtio_pagoda_map_aperture_segment){
-		.packet = pagoda_packet_head(op->operation, map_aperture_flags(op), runs.length,
-					     op->allocation),
+		.packet = pagoda_packet_head(op->operation, flags, runs.length, op->allocation),
 		.first_page = cpu_to_le64(map->first_page + cursor->done),
 		.nr_pages = cpu_to_le64(runs.nr_pages),
 		.segment = cpu_to_le32(VIRTIO_PAGODA_SEGMENT_APERTURE),

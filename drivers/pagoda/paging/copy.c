@@ -58,40 +58,34 @@ int pagoda_copy_entries_validate(const struct pagoda_paging_limits *limits,
 	return 0;
 }
 
-static void copy_ranges_write(const struct pagoda_copy_range *ranges, u32 nr_ranges,
-			      struct virtio_pagoda_copy_range *at)
-{
-	u32 i;
-
-	for (i = 0; i < nr_ranges; i++)
-		at[i] = (struct virtio_pagoda_copy_range) {
-			.src_table = cpu_to_le64(ranges[i].src_table),
-			.dst_table = cpu_to_le64(ranges[i].dst_table),
-			.src_entry = cpu_to_le32(ranges[i].src_entry),
-			.dst_entry = cpu_to_le32(ranges[i].dst_entry),
-			.nr_entries = cpu_to_le32(ranges[i].nr_entries),
-		};
-}
-
 /* Encodes the next packet; returns false if there is no room for one. */
 static bool copy_packet(const struct pagoda_paging_op *op, struct pagoda_paging_cursor *cursor,
 			struct pagoda_paging_buffer *buf)
 {
 	const struct pagoda_op_copy_entries *copy = &op->copy_entries;
+	const struct pagoda_copy_range *range = copy->ranges + cursor->done;
 	struct virtio_pagoda_copy_page_table_entries *packet = (void *)buf->pos;
-	u32 nr_ranges, length;
+	struct virtio_pagoda_copy_range *entry = (void *)(packet + 1);
+	u32 nr_ranges, length, i;
 
-	if (!pagoda_buffer_has(buf, sizeof(*packet) + sizeof(struct virtio_pagoda_copy_range)))
+	if (!pagoda_buffer_has(buf, sizeof(*packet) + sizeof(*entry)))
 		return false;
 	nr_ranges = min_t(u64, copy->nr_ranges - cursor->done,
-			  (buf->size - sizeof(*packet)) / sizeof(struct virtio_pagoda_copy_range));
-	length = sizeof(*packet) + nr_ranges * sizeof(struct virtio_pagoda_copy_range);
+			  (buf->size - sizeof(*packet)) / sizeof(*entry));
+	length = sizeof(*packet) + nr_ranges * sizeof(*entry);
 	*packet = (struct virtio_pagoda_copy_page_table_entries) {
 		.packet = pagoda_packet_head(op->operation, 0, length, op->allocation),
 		.nr_ranges = cpu_to_le32(nr_ranges),
 		.address_space = cpu_to_le32(copy->address_space),
 	};
-	copy_ranges_write(copy->ranges + cursor->done, nr_ranges, (void *)(packet + 1));
+	for (i = 0; i < nr_ranges; i++)
+		entry[i] = (struct virtio_pagoda_copy_range) {
+			.src_table = cpu_to_le64(range[i].src_table),
+			.dst_table = cpu_to_le64(range[i].dst_table),
+			.src_entry = cpu_to_le32(range[i].src_entry),
+			.dst_entry = cpu_to_le32(range[i].dst_entry),
+			.nr_entries = cpu_to_le32(range[i].nr_entries),
+		};
 	pagoda_buffer_commit(buf, length, NULL, NULL);
 	cursor->done += nr_ranges;
 	return true;

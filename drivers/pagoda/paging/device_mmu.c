@@ -40,14 +40,11 @@ int pagoda_map_mmu_validate(const struct pagoda_paging_limits *limits,
 			    const struct pagoda_paging_op *op, const char **why)
 {
 	const struct pagoda_op_map_mmu *map = &op->map_mmu;
-	int ret;
 
 	if (map->flags & ~VIRTIO_PAGODA_MAP_MMU_READ_ONLY)
 		return pagoda_refuse(why, -EINVAL, "mmu: unknown flag");
-	ret = mmu_range_validate(limits, map, why);
-	if (ret)
-		return ret;
-	return pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages, U64_MAX, why);
+	return mmu_range_validate(limits, map, why) ?:
+	       pagoda_adl_validate(map->adl, map->adl_offset, map->nr_pages, U64_MAX, why);
 }
 
 /* Encodes the next packet; returns false if there is no room for one. */

@@ -3,32 +3,14 @@
 #include "emit.h"
 #include "table.h"
 
-static struct pagoda_paging_ends ends_none(void)
+static struct pagoda_paging_ends ends_to(u32 segment, u64 address, u64 size)
 {
 	return (struct pagoda_paging_ends) {
 		.src_segment = VIRTIO_PAGODA_SEGMENT_COUNT,
-		.dst_segment = VIRTIO_PAGODA_SEGMENT_COUNT,
+		.dst_segment = segment,
+		.address = address,
+		.size = size,
 	};
-}
-
-static struct pagoda_paging_ends ends_from(u32 segment, u64 address, u64 size)
-{
-	struct pagoda_paging_ends ends = ends_none();
-
-	ends.src_segment = segment;
-	ends.source = address;
-	ends.size = size;
-	return ends;
-}
-
-static struct pagoda_paging_ends ends_to(u32 segment, u64 address, u64 size)
-{
-	struct pagoda_paging_ends ends = ends_none();
-
-	ends.dst_segment = segment;
-	ends.address = address;
-	ends.size = size;
-	return ends;
 }
 
 /* For addresses without a segment. */
@@ -66,8 +48,12 @@ struct pagoda_paging_ends pagoda_fill_ends(const struct pagoda_paging_op *op)
 
 struct pagoda_paging_ends pagoda_discard_content_ends(const struct pagoda_paging_op *op)
 {
-	return ends_from(op->discard_content.segment, op->discard_content.address,
-			 op->discard_content.size);
+	return (struct pagoda_paging_ends) {
+		.src_segment = op->discard_content.segment,
+		.dst_segment = VIRTIO_PAGODA_SEGMENT_COUNT,
+		.source = op->discard_content.address,
+		.size = op->discard_content.size,
+	};
 }
 
 struct pagoda_paging_ends pagoda_access_physical_ends(const struct pagoda_paging_op *op)

@@ -179,13 +179,10 @@ static int pte_validate(const struct pagoda_paging_limits *limits,
 	return table_entry_validate(limits, update, pte, why);
 }
 
-/*
- * What is known of the entries of a leaf table so far. There are many entries, and most differ
- * only in the address.
- */
+/* Accepted entries of a leaf table: most of the many entries differ only in the address. */
 struct pagoda_pt_good {
 	u64 entry;	/* an accepted entry */
-	u64 bits;	/* bits that others have to share with it */
+	u64 bits;	/* bits that others have to share with @entry */
 	u64 last;	/* highest address of the others */
 };
 
@@ -365,7 +362,6 @@ int pagoda_update_validate(const struct pagoda_paging_limits *limits,
 			   const struct pagoda_paging_op *op, const char **why)
 {
 	const struct pagoda_op_update_page_table *update = &op->update_page_table;
-	int ret;
 
 	if (update->mode > VIRTIO_PAGODA_UPDATE_GPU_PHYSICAL)
 		return pagoda_refuse(why, -EINVAL, "update: no such mode");
@@ -379,10 +375,6 @@ int pagoda_update_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EOPNOTSUPP, "update: device has no 64 KiB tables there");
 	if (update->address_space >= limits->max_address_spaces)
 		return pagoda_refuse(why, -ERANGE, "update: no such address space");
-	ret = update_range_validate(limits, update, why);
-	if (!ret)
-		ret = table_validate(limits, update, why);
-	if (!ret)
-		ret = entries_validate(limits, update, why);
-	return ret;
+	return update_range_validate(limits, update, why) ?:
+	       table_validate(limits, update, why) ?: entries_validate(limits, update, why);
 }

@@ -3,8 +3,7 @@
  * Execution of paging buffers by the CPU, without the device.
  *
  * A buffer may have been damaged since it was built, and the offset to start at comes from the
- * device: the table's row finds each packet complete before the executor of its operation sees
- * it.
+ * device: pagoda_packet_check() finds each packet complete before its operation is executed.
  */
 #include <linux/errno.h>
 #include <asm/byteorder.h>
@@ -20,19 +19,6 @@ cpu_private(const struct pagoda_paging_private *priv, u32 nr_priv, u32 *index, u
 	if (*index < nr_priv && priv[*index].offset == offset)
 		return &priv[*index];
 	return NULL;
-}
-
-static u32 cpu_packet_execute(struct pagoda_cpu_executor *exec, const struct pagoda_paging_row *row,
-			      const void *data, const struct pagoda_paging_private *priv)
-{
-	struct pagoda_cpu_packet packet = {
-		.exec = exec,
-		.data = data,
-		.src_pages = priv ? priv->src_pages : NULL,
-		.dst_pages = priv ? priv->dst_pages : NULL,
-	};
-
-	return row->execute(&packet);
 }
 
 /* Returns why there is no packet: the opcode is checked before the length. */
@@ -56,6 +42,8 @@ static u32 cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data
 		return VIRTIO_PAGODA_FAULT_BAD_BUFFER;
 	for (offset = 0; offset < size; offset = next) {
 		const struct virtio_pagoda_packet *packet = data + offset;
+		struct pagoda_cpu_packet cpu = { .exec = exec, .data = packet };
+		const struct pagoda_paging_private *own;
 		const struct pagoda_paging_row *row;
 		const char *why;
 
@@ -68,8 +56,12 @@ static u32 cpu_buffer_execute(struct pagoda_cpu_executor *exec, const void *data
 			return VIRTIO_PAGODA_FAULT_BAD_BUFFER;
 		if (offset < start)
 			continue;
-		reason = cpu_packet_execute(exec, row, packet,
-					    cpu_private(priv, nr_priv, &index, offset));
+		own = cpu_private(priv, nr_priv, &index, offset);
+		if (own) {
+			cpu.src_pages = own->src_pages;
+			cpu.dst_pages = own->dst_pages;
+		}
+		reason = row->execute(&cpu);
 		if (reason)
 			return reason;
 		*stopped_at = next;

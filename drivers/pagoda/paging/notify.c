@@ -57,14 +57,12 @@ int pagoda_notify_residency_validate(const struct pagoda_paging_limits *limits,
 				     const struct pagoda_paging_op *op, const char **why)
 {
 	const struct pagoda_op_notify_residency *notify = &op->notify_residency;
-	int ret;
 
 	if (!op->allocation)
 		return pagoda_refuse(why, -EINVAL, "residency: allocation missing");
 	if (notify->flags & ~VIRTIO_PAGODA_NOTIFY_RESIDENT)
 		return pagoda_refuse(why, -EINVAL, "residency: unknown flag");
-	ret = residency_pages_validate(op, why);
-	return ret ? ret : residency_place_validate(limits, notify, why);
+	return residency_pages_validate(op, why) ?: residency_place_validate(limits, notify, why);
 }
 
 enum pagoda_build pagoda_notify_residency_build(const struct pagoda_paging_limits *limits,

@@ -315,13 +315,7 @@ static const struct pagoda_paging_row paging_table[VIRTIO_PAGODA_OP_COUNT] = {
 /* Number of unknown operations that were built; diagnostic only. */
 static atomic64_t paging_unknown = ATOMIC64_INIT(0);
 
-/**
- * pagoda_paging_row() - Row of an operation
- * @opcode: Any value
- *
- * Context: any.
- * Return: the row, NULL for an unknown opcode.
- */
+/* Returns the row of an operation, NULL for an unknown opcode. */
 const struct pagoda_paging_row *pagoda_paging_row(u32 opcode)
 {
 	if (!opcode || opcode >= VIRTIO_PAGODA_OP_COUNT)
@@ -334,7 +328,7 @@ const struct pagoda_paging_row *pagoda_paging_row(u32 opcode)
  * @opcode: Any value
  *
  * Context: any.
- * Return: its name in capitals, "UNKNOWN" for an unknown opcode.
+ * Return: the name in capitals, "UNKNOWN" for an unknown opcode.
  */
 const char *pagoda_paging_name(u32 opcode)
 {
@@ -385,7 +379,7 @@ int pagoda_paging_validate(const struct pagoda_paging_limits *limits,
  * @cursor: Progress, zero at the first call, then untouched between calls
  * @buf: Buffer; advanced past the encoded packets
  *
- * The contract is in the opening comment of pagoda/paging.h.
+ * The contract is in the opening comment of paging/paging.h.
  *
  * Context: any; the caller owns cursor and buffer.
  * Return: success, insufficient buffer or allocation busy (C1).
@@ -465,14 +459,10 @@ struct pagoda_paging_ends pagoda_paging_ends(const struct pagoda_paging_op *op)
 	};
 }
 
-/**
- * pagoda_packet_check() - Check that bytes begin with a complete packet
- * @data: Bytes, aligned to %VIRTIO_PAGODA_PACKET_ALIGN
- * @left: Number of bytes
- * @why: Set to a constant text if there is no complete packet
- *
- * Context: any.
- * Return: the row of a packet that has the length its counts call for, or NULL.
+/*
+ * Returns the row of the packet that @left bytes at @data, which is aligned to
+ * VIRTIO_PAGODA_PACKET_ALIGN, begin with. Returns NULL, and sets *@why to a constant text, if no
+ * complete packet is there or the length isn't the one that the packet's counts call for.
  */
 const struct pagoda_paging_row *pagoda_packet_check(const void *data, u32 left,
 						    const char **why)

@@ -112,7 +112,10 @@ static int transfer_side_validate(const struct pagoda_paging_limits *limits,
 				    transfer->size, why);
 }
 
-/* Scattered lists are only compared as pointers: pages in common are the caller's business. */
+/*
+ * Returns whether source and destination overlap. Scattered lists are only compared as pointers:
+ * the caller makes sure that two of them have no page in common.
+ */
 static bool sides_overlap(const struct pagoda_paging_op *op)
 {
 	const struct pagoda_op_transfer *transfer = &op->transfer;
@@ -152,11 +155,9 @@ int pagoda_transfer_validate(const struct pagoda_paging_limits *limits,
 		return pagoda_refuse(why, -EINVAL, "transfer: size misaligned");
 	if (transfer->offset & PAGODA_PAGE_MASK)
 		return pagoda_refuse(why, -EINVAL, "transfer: offset misaligned");
-	ret = transfer_flags_validate(limits, op, why);
-	if (!ret)
-		ret = transfer_side_validate(limits, op, &transfer->src, why);
-	if (!ret)
-		ret = transfer_side_validate(limits, op, &transfer->dst, why);
+	ret = transfer_flags_validate(limits, op, why) ?:
+	      transfer_side_validate(limits, op, &transfer->src, why) ?:
+	      transfer_side_validate(limits, op, &transfer->dst, why);
 	if (!ret && sides_overlap(op))
 		ret = pagoda_refuse(why, -EINVAL, "transfer: source and destination overlap");
 	return ret;

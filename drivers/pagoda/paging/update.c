@@ -131,7 +131,7 @@ static inline u32 pagoda_pt_skip(const u64 *values, u32 at, u32 end)
  *
  * No run that pays begins before @at. The next run that pays, if it begins no later than the
  * last three of the PAGODA_PT_RUN entries from @at on, contains these three; if it pays only
- * because it ends the list, it contains the list's last three. So only these are checked. The
+ * because it ends the list, it contains the list's last three. So only three are checked. The
  * caller knows that no run that pays begins at @first.
  */
 static u32 pt_values(const struct pagoda_op_update_page_table *update, u32 first, u32 fit)
