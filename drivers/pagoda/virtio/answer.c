@@ -4,12 +4,11 @@
  * function gets the driver's own copy and the number of bytes that the device claims to have
  * written.
  */
-#include <linux/virtio.h>
-#include <kunit/static_stub.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
-
+#include <linux/virtio.h>
+#include <kunit/static_stub.h>
 #include "check.h"
 #include "internal.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Checks of the properties that the device reports: features, configuration, extent lists. The
- * driver uses none of them before these checks.
+ * driver uses no property before the checks.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -303,23 +303,14 @@ int pagoda_config_check(const struct virtio_pagoda_config *config, u64 features,
 			struct pagoda_config_counts *counts,
 			struct pagoda_refusal *refusal)
 {
-	int ret;
-
 	config_read(config, features, info, counts);
-	ret = config_check_memory(info, features, refusal);
-	if (!ret)
-		ret = config_check_queues(info, refusal);
-	if (!ret)
-		ret = config_check_tables(info, features, refusal);
-	if (!ret)
-		ret = config_check_ranges(info, features, refusal);
-	if (!ret)
-		ret = config_check_mmu(info, features, refusal);
-	if (!ret)
-		ret = config_check_preserved(config, info, refusal);
-	if (!ret)
-		ret = config_check_counts(info, counts, refusal);
-	return ret;
+	return config_check_memory(info, features, refusal) ?:
+	       config_check_queues(info, refusal) ?:
+	       config_check_tables(info, features, refusal) ?:
+	       config_check_ranges(info, features, refusal) ?:
+	       config_check_mmu(info, features, refusal) ?:
+	       config_check_preserved(config, info, refusal) ?:
+	       config_check_counts(info, counts, refusal);
 }
 
 /* Returns true if the extent lies between @from and @to, in whole pages. */

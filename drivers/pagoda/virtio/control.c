@@ -282,7 +282,7 @@ void pagoda_control_attach(struct pagoda_control *control, struct virtqueue *vq)
 	mutex_unlock(&control->lock);
 }
 
-/* Frees the commands of a device that was reset and has none of them. */
+/* Frees the slots; the device was reset and has no command. */
 void pagoda_control_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->control.slots);

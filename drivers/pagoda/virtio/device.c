@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Parts of a device that its start, its sleep and its end share. */
-#include <linux/cc_platform.h>
-#include <linux/dma-mapping.h>
-#include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/platform_device.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
-#include <linux/virtio_ring.h>
-#include "core/info.h"
-#include "check.h"
 #include "internal.h"
 
 /*

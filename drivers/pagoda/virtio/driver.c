@@ -6,15 +6,12 @@
 #include <linux/cc_platform.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
-
-#include "core/info.h"
 #include "check.h"
 #include "internal.h"
 
@@ -65,23 +62,17 @@ static int virtio_refuse(struct pagoda_virtio *virtio, const struct pagoda_refus
 	return ret;
 }
 
-/*
- * Returns true if DMA addresses aren't physical addresses. Without ACCESS_PLATFORM a device takes
- * physical addresses, for its queues and for all other memory.
- */
-static bool virtio_is_translated(struct virtio_device *vdev)
-{
-	return device_iommu_mapped(vdev->dev.parent) || cc_platform_has(CC_ATTR_MEM_ENCRYPT);
-}
-
 static int virtio_read_config(struct pagoda_virtio *virtio, struct pagoda_config_counts *counts)
 {
 	struct virtio_device *vdev = virtio->vdev;
 	struct pagoda_device_info *info = &virtio->info;
 	struct pagoda_refusal refusal = {};
+	bool translated;
 	int ret;
 
-	ret = pagoda_features_check(vdev->features, virtio_is_translated(vdev), &refusal);
+	/* Without ACCESS_PLATFORM a device takes all addresses for physical addresses. */
+	translated = device_iommu_mapped(vdev->dev.parent) || cc_platform_has(CC_ATTR_MEM_ENCRYPT);
+	ret = pagoda_features_check(vdev->features, translated, &refusal);
 	if (ret)
 		return virtio_refuse(virtio, &refusal, ret);
 	pagoda_virtio_read_space(vdev, &virtio->config);
@@ -106,9 +97,8 @@ static int virtio_init_queues(struct pagoda_virtio *virtio)
 	virtio->control.vq = vqs[VIRTIO_PAGODA_QUEUE_CONTROL];
 	virtio->events.vq = vqs[VIRTIO_PAGODA_QUEUE_EVENT];
 	pagoda_ring_init(&virtio->paging, virtio, vqs[VIRTIO_PAGODA_QUEUE_PAGING]);
-	ret = pagoda_control_init(virtio);
-	if (!ret)
-		ret = pagoda_exec_init(virtio, &vqs[VIRTIO_PAGODA_QUEUE_EXEC0]);
+	ret = pagoda_control_init(virtio) ?:
+	      pagoda_exec_init(virtio, &vqs[VIRTIO_PAGODA_QUEUE_EXEC0]);
 	if (!ret && !virtio->paging.depth) {
 		dev_err(&virtio->vdev->dev, "paging ring without room for a request\n");
 		ret = -EINVAL;
@@ -116,29 +106,17 @@ static int virtio_init_queues(struct pagoda_virtio *virtio)
 	return ret;
 }
 
-/*
- * Returns whether the device is a module of this kernel: the parent's name was given by the kernel,
- * not by the device.
- */
-static bool virtio_is_in_kernel(struct pagoda_virtio *virtio)
-{
-	struct device *parent = virtio->vdev->dev.parent;
-
-	return dev_is_platform(parent) && strstarts(dev_name(parent), "pagoda-vgpu");
-}
-
 static int virtio_check_memory(struct pagoda_virtio *virtio,
 			       const struct pagoda_config_counts *counts,
 			       struct pagoda_refusal *refusal)
 {
-	bool in_kernel = virtio_is_in_kernel(virtio);
-	int ret;
+	struct device *parent = virtio->vdev->dev.parent;
+	/* A module of this kernel: the kernel, not the device, gave the parent its name. */
+	bool in_kernel = dev_is_platform(parent) && strstarts(dev_name(parent), "pagoda-vgpu");
 
-	ret = pagoda_extents_check_memory(virtio->window, counts->window, in_kernel, "CPU window",
-					  refusal);
-	if (ret)
-		return ret;
-	return pagoda_extents_check_memory(virtio->swizzling, counts->swizzling, in_kernel,
+	return pagoda_extents_check_memory(virtio->window, counts->window, in_kernel, "CPU window",
+					   refusal) ?:
+	       pagoda_extents_check_memory(virtio->swizzling, counts->swizzling, in_kernel,
 					   "swizzling ranges", refusal);
 }
 
@@ -150,16 +128,13 @@ static int virtio_check_extents(struct pagoda_virtio *virtio,
 	int ret;
 
 	ret = pagoda_extents_check_window(virtio->window, counts->window, info->visible_size,
-					  "CPU window", &refusal);
-	if (!ret)
-		ret = pagoda_extents_check_invalid(virtio->invalid, counts->invalid,
-						   info->vram_size, &refusal);
-	if (!ret)
-		ret = pagoda_extents_check_window(virtio->swizzling, counts->swizzling,
-						  info->swizzling_bytes * info->swizzling_ranges,
-						  "swizzling ranges", &refusal);
-	if (!ret)
-		ret = virtio_check_memory(virtio, counts, &refusal);
+					  "CPU window", &refusal) ?:
+	      pagoda_extents_check_invalid(virtio->invalid, counts->invalid, info->vram_size,
+					   &refusal) ?:
+	      pagoda_extents_check_window(virtio->swizzling, counts->swizzling,
+					  info->swizzling_bytes * info->swizzling_ranges,
+					  "swizzling ranges", &refusal) ?:
+	      virtio_check_memory(virtio, counts, &refusal);
 	return ret ? virtio_refuse(virtio, &refusal, ret) : 0;
 }
 
@@ -222,9 +197,7 @@ static int virtio_up(struct pagoda_virtio *virtio)
 	if (ret)
 		goto err_down;
 	virtio_device_ready(virtio->vdev);
-	ret = virtio_read_extents(virtio, &counts);
-	if (!ret)
-		ret = pagoda_events_init(virtio);
+	ret = virtio_read_extents(virtio, &counts) ?: pagoda_events_init(virtio);
 	if (ret)
 		goto err_down;
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The event queue: notifications of the device. Buffers lie in the ring all the time and are
- * returned to it as soon as they are copied.
+ * The event queue: notifications of the device. All buffers lie in the ring, and each is put back
+ * into the ring as soon as its event is copied.
  */
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
@@ -160,7 +160,7 @@ void pagoda_events_detach(struct pagoda_event_queue *events)
 		;
 }
 
-/* Frees the buffers of a device that was reset and has none of them. */
+/* Frees the buffers, none of which the device has after its reset. */
 void pagoda_events_fini(struct pagoda_virtio *virtio)
 {
 	kfree(virtio->events.buffers);

@@ -55,14 +55,13 @@ static int power_check(struct pagoda_virtio *virtio)
 	if (memcmp(&config, &virtio->config, sizeof(config)))
 		return -ENODEV;
 	ret = power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_WINDOW, info->nr_window,
-			       virtio->window);
-	if (!ret)
-		ret = power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_INVALID, info->nr_invalid,
-				       virtio->invalid);
-	if (!ret && info->nr_swizzling)
-		ret = power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_SWIZZLING,
-				       info->nr_swizzling, virtio->swizzling);
-	return ret;
+			       virtio->window) ?:
+	      power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_INVALID, info->nr_invalid,
+			       virtio->invalid);
+	if (ret || !info->nr_swizzling)
+		return ret;
+	return power_check_list(virtio, VIRTIO_PAGODA_EXTENTS_SWIZZLING, info->nr_swizzling,
+				virtio->swizzling);
 }
 
 static int power_up(struct pagoda_virtio *virtio)

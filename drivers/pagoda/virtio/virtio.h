@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The virtio layer: finds devices, checks what they report about themselves, and carries buffers to
- * them. The only part of the driver that includes virtio headers and parses data from the device.
+ * The virtio layer: finds devices, checks the properties that a device reports, and carries
+ * buffers to the device. No other part of the driver includes virtio headers, or parses data from
+ * a device.
  *
  * The top of the driver registers its callbacks; from then on calls go down only, except for those
  * callbacks and the completion of requests.
